@@ -32,13 +32,15 @@
  *                      bytes from the stack pointer at that address up to the ucontext
  * arch_registers_from_ucontext(struct arch_registers *, const void *ucontext)
  *                      Context: signal-safe.
+ * ARCH_PERF_REGS, arch_registers_from_perf(struct arch_registers *, const uint64_t *)
+ *                      which registers a perf event is to tell (sample_regs_user), and those
  * arch_strip_pointer(uintptr_t) -> uintptr_t
  *                      a code address without authentication or tag bits. Context: signal-safe.
  */
 #if !defined(ARCH_DWARF_REGS) || !defined(ARCH_DWARF_PC) || !defined(ARCH_DWARF_SP) || \
 	!defined(ARCH_DWARF_FP) || !defined(ARCH_DWARF_RA) || !defined(ARCH_CALL_KEEPS) || \
 	!defined(ARCH_CFI_SLOTS) || !defined(ARCH_STACK_ALIGN) || !defined(ARCH_SIGRETURN_WORD) || \
-	!defined(ARCH_SIGRETURN_UCONTEXT)
+	!defined(ARCH_SIGRETURN_UCONTEXT) || !defined(ARCH_PERF_REGS)
 #error "arch_registers.h lacks a primitive"
 #endif
 

@@ -34,8 +34,9 @@
 
 /*
  * Bits of the cookie, for what changes how a program runs: it is sampled by `clock_hz`, perf events
- * of flamerun's signal its threads, in the kernel as well. They are not in the arena, because every
- * process of the run can write to that, and nobody can change another process's environment.
+ * of flamerun's signal its threads, samples of time in the kernel say so. They are not in the arena,
+ * because every process of the run can write to that, and nobody can change another process's
+ * environment.
  *
  * The clock is for tests alone: samples come at `clock_hz` of elapsed time, so that a test knows
  * how many there will be. It is in the shipped library, behind a hidden option of flamerun's,
@@ -106,6 +107,8 @@
 #define WIRE_FRAME_EXIT_OF_CHILDREN WIRE_FRAME(WIRE_MODULE_OVER, 4)
 /* A handler of the program's in which nobody could look. */
 #define WIRE_FRAME_SIGNAL_HANDLER WIRE_FRAME(WIRE_MODULE_OVER, 5)
+/* Above the frame that entered the kernel, with WIRE_COOKIE_KERNEL: the thread was in there. */
+#define WIRE_FRAME_IN_KERNEL WIRE_FRAME(WIRE_MODULE_OVER, 6)
 /*
  * The leaf of a thread that waits, flamerun's own, too: the number of the system call that it waits
  * in, or a reason beyond those, and what sort of file that is about. Bits 24 to 46 may number a
@@ -171,6 +174,9 @@ enum wire_kind {
 	/* Elapsed time, with the stack a virtual machine told, outermost a WIRE_FUNCTION_ROOT or
 	 * native frames. No part of what CPU clocks count. */
 	WIRE_KIND_VM = 3,
+	/* No time at all: what the kernel was seen to do, WIRE_MODULE_KERNEL frames above the stack
+	 * that it did it for. flamerun's own. */
+	WIRE_KIND_LOOK = 4,
 	WIRE_KIND_COUNT
 };
 
@@ -230,9 +236,8 @@ struct wire_arena {
 	uint64_t lost_processes; /* no free slot */
 	uint32_t unprofiled[WIRE_UNPROFILED_CAUSES]; /* atomic: images by cause; 0 is unused */
 	uint32_t filters; /* seccomp filters that flamerun is under, and everybody with it */
-	/* With WIRE_COOKIE_EVENTS: what an event's signal stands for, of time in user mode unless
-	 * there is WIRE_COOKIE_KERNEL; and how often as long as a handler took none is to do
-	 * anything after it. */
+	/* With WIRE_COOKIE_EVENTS: what an event's signal stands for, of time in user mode; and how
+	 * often as long as a handler took none is to do anything after it. */
 	uint32_t event_period_ns;
 	uint32_t event_rests;
 	uint32_t confined_processes; /* atomic: forked where a filter forbids to begin */

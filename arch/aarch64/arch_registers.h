@@ -63,6 +63,16 @@ static inline void arch_registers_from_ucontext(
 							 arch_ucontext_offset(reg));
 }
 
+/* x0-x30, sp, pc. Source: asm/perf_regs.h */
+#define ARCH_PERF_REGS 0x1ffffffffULL
+
+static inline void arch_registers_from_perf(
+	struct arch_registers *registers, const uint64_t *words)
+{
+	for (unsigned reg = 0; reg < ARCH_DWARF_REGS; reg++)
+		registers->r[reg] = words[reg];
+}
+
 /*
  * User addresses have 48 bits (52 only for mappings that ask for it, which code does not);
  * authentication codes and tags lie above.

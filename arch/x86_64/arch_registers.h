@@ -73,6 +73,19 @@ static inline void arch_registers_from_ucontext(
 							 arch_ucontext_offset(reg));
 }
 
+/* rax rbx rcx rdx rsi rdi rbp rsp rip, r8-r15. Source: asm/perf_regs.h */
+#define ARCH_PERF_REGS 0xff01ffULL
+
+static inline void arch_registers_from_perf(
+	struct arch_registers *registers, const uint64_t *words)
+{
+	static const uint8_t position[ARCH_DWARF_REGS] = {
+		0, 3, 2, 1, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 8};
+
+	for (unsigned reg = 0; reg < ARCH_DWARF_REGS; reg++)
+		registers->r[reg] = words[position[reg]];
+}
+
 static inline uintptr_t arch_strip_pointer(uintptr_t address)
 {
 	return address;

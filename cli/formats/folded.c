@@ -259,8 +259,8 @@ static enum calltree_frame_kind guess_kind(char *name, char *module, size_t modu
 		return CALLTREE_JIT;
 	if (has_suffix(name, INLINE_SUFFIX))
 		return CALLTREE_INLINE;
-	kind = has_suffix(name, KERNEL_SUFFIX) ? CALLTREE_KERNEL
-					       : picture_names_kind(name, CALLTREE_NATIVE);
+	kind = picture_names_kind(
+		name, has_suffix(name, KERNEL_SUFFIX) ? KERNEL_MODULE : "", CALLTREE_NATIVE);
 	if (has_suffix(name, KERNEL_SUFFIX))
 		name[strlen(name) - strlen(KERNEL_SUFFIX)] = '\0';
 	if (kind == CALLTREE_KERNEL)

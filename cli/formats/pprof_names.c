@@ -78,13 +78,14 @@ static uint32_t make_frame(const struct pprof_tables *tables, struct calltree *t
 	enum calltree_frame_kind kind)
 {
 	const char *name = name_of(tables, line->function);
+	const char *module = module_name(tables, mapping);
 	char *demangled = NULL;
 	uint32_t frame;
 
 	if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R'))
 		demangled = demangle_name(name, tables->request->demangle);
-	frame = calltree_frame_line(tree, demangled ? demangled : name,
-		module_name(tables, mapping), picture_names_kind(name, kind),
+	frame = calltree_frame_line(tree, demangled ? demangled : name, module,
+		picture_names_kind(name, module, kind),
 		pprof_text(tables, line->function->file), number_of(line));
 	free(demangled);
 	return frame;

@@ -107,7 +107,7 @@ static int add_frame(struct scope_reader *reader, const struct json *frame)
 	/* As we write it, and as others have it from perf. */
 	module = line ? "" : base_name(file);
 	reader->frames[reader->frame_count++] = calltree_frame_line(reader->tree,
-		*name ? name : "[empty]", module, picture_names_kind(name, CALLTREE_NATIVE),
+		*name ? name : "[empty]", module, picture_names_kind(name, module, CALLTREE_NATIVE),
 		line ? file : "", line);
 	return 0;
 }

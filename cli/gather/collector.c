@@ -50,8 +50,6 @@
 #define CLAIM_NS (2 * NS_PER_S)
 /* A process is asked for new seccomp filters when it has used so much: it takes some 10 us. */
 #define FILTERS_NS (20 * NS_PER_MS)
-/* Of one thread between two of its samples; of more the last ones count. */
-#define LOOKS_MAX 64u
 
 /* Our notes on a slot. */
 struct slot_notes {
@@ -92,9 +90,7 @@ struct collector {
 	struct slot_notes slots[WIRE_SLOTS];
 	struct thread_notes threads[WIRE_RINGS];
 	struct wire_control_record control;
-	/* Where the kernel's functions are wanted: what was seen of it since a sample. */
-	struct kernel_stack looks[LOOKS_MAX];
-	uint64_t stack[WIRE_MAX_DEPTH];
+	struct kernel_stack look;
 };
 
 static int put_record(struct collector *c, enum record_type type, void *head, size_t bytes)
@@ -379,89 +375,13 @@ static void put_thread(struct collector *c, uint32_t index, const struct slot_no
 }
 
 static void put_sample(struct collector *c, struct slot_notes *notes,
-	const struct wire_sample *sample, const void *frames)
-{
-	if (pipe_writer_put_sample(&c->pipe_writer, notes->image, sample, frames))
-		notes->dropped += sample->weight;
-}
-
-/* What a walk ended at, short of the root, may be no address of code. */
-static void request_mappings(
-	struct slot_notes *notes, const struct wire_sample *sample, const char *frames)
-{
-	mappings_request(&notes->mappings, frames,
-		sample->frames - (sample->frames > 1 && sample->end != WIRE_END_ROOT));
-}
-
-/* ---- the kernel's frames --------------------------------------------------------------------- */
-
-/*
- * Did the thread leave its code for the kernel where the sample was taken whose innermost frame is
- * @leaf? Modules are loaded at whole pages, so that places in a page can be compared. A language's
- * frame has no place in code.
- */
-static bool is_at_leaf(const struct kernel_stack *look, uint64_t leaf)
-{
-	return WIRE_FRAME_MODULE(leaf) == WIRE_MODULE_CODE ||
-	       !((look->user_pc ^ WIRE_FRAME_ADDRESS(leaf)) & (WIRE_PAGE - 1));
-}
-
-/* Those that saw what @sample stands for; looks at other places are of other calls. */
-static uint32_t take_looks(
-	struct collector *c, uint32_t index, const struct wire_sample *sample, uint64_t leaf)
-{
-	uint32_t most = sample->weight < LOOKS_MAX ? sample->weight : LOOKS_MAX, count = 0;
-	struct kernel_stack look;
-
-	while (perf_events_look(c->events, index, sample->time_ns, &look)) {
-		if (look.count && !is_at_leaf(&look, leaf))
-			continue;
-		if (count == most)
-			memmove(c->looks, c->looks + 1, --count * sizeof(look));
-		c->looks[count++] = look;
-	}
-	return count;
-}
-
-/* @sample with the kernel's frames of @look above its own. */
-static void put_with_look(struct collector *c, struct slot_notes *notes,
-	const struct wire_sample *sample, const struct kernel_stack *look, const char *frames)
-{
-	struct wire_sample whole = *sample;
-	uint32_t own = sample->frames;
-
-	if (own + look->count > WIRE_MAX_DEPTH) {
-		own = WIRE_MAX_DEPTH - look->count;
-		whole.end = WIRE_END_DEPTH;
-	}
-	for (uint32_t i = 0; i < look->count; i++)
-		c->stack[i] = WIRE_FRAME(WIRE_MODULE_KERNEL, look->frame[i]);
-	wire_copy(c->stack + look->count, frames, own * sizeof(*c->stack));
-	whole.frames = (uint16_t)(look->count + own);
-	put_sample(c, notes, &whole, c->stack);
-}
-
-/* The weight is divided among what the event saw meanwhile. */
-static void put_thread_sample(struct collector *c, struct slot_notes *notes, uint32_t index,
 	const struct wire_sample *sample, const char *frames)
 {
-	struct wire_sample part = *sample;
-	uint32_t looks = 0, left = sample->weight;
-	uint64_t leaf = 0;
-
-	request_mappings(notes, sample, frames);
-	if (sample->frames)
-		wire_copy(&leaf, frames, sizeof(leaf));
-	if (c->events && sample->kind == WIRE_KIND_CPU && leaf && left)
-		looks = take_looks(c, index, sample, leaf);
-	for (; looks; looks--) {
-		part.weight = left / looks;
-		left -= part.weight;
-		put_with_look(c, notes, &part, &c->looks[looks - 1], frames);
-	}
-	part.weight = left;
-	if (left || !sample->weight)
-		put_sample(c, notes, &part, frames);
+	/* What a walk ended at, short of the root, may be no address of code. */
+	mappings_request(&notes->mappings, frames,
+		sample->frames - (sample->frames > 1 && sample->end != WIRE_END_ROOT));
+	if (pipe_writer_put_sample(&c->pipe_writer, notes->image, sample, frames))
+		notes->dropped += sample->weight;
 }
 
 /* Who looks at threads is told of the end of @ended, if that is known. */
@@ -488,6 +408,16 @@ static struct collector_thread thread_of(
 	return thread;
 }
 
+/* What its second event saw since the last round. */
+static void pass_looks(
+	struct collector *c, const struct wire_drain_pass *pass, const struct slot_notes *notes)
+{
+	while (c->events && c->looker &&
+		perf_events_look(c->events, pass->index, pass->owner, &c->look))
+		c->looker->add_look(c->looker->context, notes->image,
+			c->threads[pass->index].number, &c->look);
+}
+
 static void drain_ring(struct collector *c, uint32_t index)
 {
 	const struct wire_ring *ring = wire_ring(c->arena, index);
@@ -506,10 +436,10 @@ static void drain_ring(struct collector *c, uint32_t index)
 		put_thread(c, index, notes);
 	ended = thread_of(ring, notes, __atomic_load_n(&ring->end_ns, __ATOMIC_RELAXED));
 	while ((step = wire_drain_next(&c->drain, &pass, &sample)) == WIRE_DRAIN_RECORD) {
-		put_thread_sample(
-			c, notes, index, &sample, wire_drain_frames(&c->drain, &pass));
+		put_sample(c, notes, &sample, wire_drain_frames(&c->drain, &pass));
 		wire_drain_skip(&c->drain, &pass, sample.bytes);
 	}
+	pass_looks(c, &pass, notes);
 	notes->malformed += step == WIRE_DRAIN_DAMAGED;
 	if (wire_drain_end(&c->drain, &pass))
 		tell_end(c, &ended);

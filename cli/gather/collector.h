@@ -18,6 +18,7 @@
 #include "libprof/wire.h"
 
 struct collector;
+struct kernel_stack;
 struct perf_events;
 
 /* An image that has begun. */
@@ -50,6 +51,9 @@ struct collector_looker {
 	/* Before the end of its image, of which this may be all that there is to be known. */
 	void (*end_thread)(void *context, const struct collector_thread *thread);
 	void (*end)(void *context, uint64_t image, uint64_t end_ns); /* 0: not known */
+	/* What the kernel was seen to do for a thread. */
+	void (*add_look)(void *context, uint64_t image, uint32_t thread,
+		const struct kernel_stack *look);
 	uint64_t (*look)(void *context); /* returns when it wants to look again */
 	void (*finish)(void *context);
 };

@@ -1,122 +1,172 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Records as perf_event_open(2) has them. The kernel alone writes them; what does not fit the
- * memory it leaves out and says so, which costs a stack its kernel's part and nothing else.
+ * memory it leaves out, which is a look less and nothing else.
  */
 #include "cli/gather/kernel_stacks.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-/* A look of some 30 frames, and what a second may bring: we come several times in one. */
-#define LOOK_BYTES 512u
-#define BYTES_MIN  (4u * 4096)
-#define BYTES_MAX  (128u * 4096)
+/* Room for seven looks: we come 20 times a second and more. */
+#define RECORDS_BYTES (16u * 4096)
 
-void kernel_stacks_ask(struct perf_event_attr *attributes)
-{
-	attributes->exclude_kernel = 0;
-	attributes->sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN;
-	attributes->use_clockid = 1;
-	attributes->clockid = CLOCK_MONOTONIC;
-}
+#define REGISTERS_MAX 64u
 
-int kernel_stacks_open(struct kernel_stacks *stacks, int fd, uint32_t rate_hz)
+int kernel_stacks_open(struct kernel_stacks *stacks, pid_t tid, uint64_t period_ns)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = BYTES_MIN;
+	struct perf_event_attr attributes = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attributes),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = period_ns,
+		.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER |
+			       PERF_SAMPLE_STACK_USER,
+		.sample_regs_user = ARCH_PERF_REGS,
+		.sample_stack_user = KERNEL_STACK_BYTES,
+		.exclude_user = 1,
+		.exclude_callchain_user = 1,
+		.exclude_hv = 1,
+		.remove_on_exec = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		/* Nobody waits for looks. */
+		.watermark = 1,
+		.wakeup_watermark = UINT32_MAX,
+	};
+	int fd = (int)syscall(
+		SYS_perf_event_open, &attributes, tid, -1, -1, (long)PERF_FLAG_FD_CLOEXEC);
 	void *pages;
 
-	while (bytes < BYTES_MAX && bytes < (size_t)rate_hz * LOOK_BYTES / 4)
-		bytes *= 2;
-	pages = mmap(NULL, page + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (pages == MAP_FAILED)
+	if (fd < 0)
 		return -errno;
-	stacks->pages = pages;
-	stacks->bytes = bytes;
-	return 0;
-}
+	pages = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE) + RECORDS_BYTES, PROT_READ | PROT_WRITE,
+		MAP_SHARED, fd, 0);
+	if (pages == MAP_FAILED) {
+		int error = -errno;
 
-static struct perf_event_mmap_page *head_of(const struct kernel_stacks *stacks)
-{
-	return (struct perf_event_mmap_page *)stacks->pages;
+		close(fd);
+		return error;
+	}
+	*stacks = (struct kernel_stacks){
+		.pages = pages, .bytes = RECORDS_BYTES, .descriptor = fd};
+	return 0;
 }
 
 void kernel_stacks_close(struct kernel_stacks *stacks)
 {
-	if (stacks->pages)
-		munmap(stacks->pages, (size_t)sysconf(_SC_PAGESIZE) + stacks->bytes);
+	if (!stacks->pages)
+		return;
+	munmap(stacks->pages, (size_t)sysconf(_SC_PAGESIZE) + stacks->bytes);
+	close(stacks->descriptor);
 	*stacks = (struct kernel_stacks){0};
 }
 
-/* @bytes at @at, which may go on at the beginning. */
-static void copy_out(const struct kernel_stacks *stacks, uint64_t at, void *out, size_t bytes)
-{
-	const char *records = stacks->pages + sysconf(_SC_PAGESIZE);
-	size_t from = (size_t)at & (stacks->bytes - 1);
-	size_t first = stacks->bytes - from < bytes ? stacks->bytes - from : bytes;
-
-	memcpy(out, records + from, first);
-	memcpy((char *)out + first, records, bytes - first);
-}
-
-/* A sample's record up to its frames. */
-struct look {
-	struct perf_event_header header;
-	uint64_t time_ns;
-	uint64_t count;
+/* A record: how far it was read, and where it ends. */
+struct cursor {
+	const struct kernel_stacks *stacks;
+	uint64_t at, end;
 };
 
-/*
- * Addresses come in runs behind a word that says whose they are. A return address stands behind its
- * call.
- */
-static void read_frames(const struct kernel_stacks *stacks, uint64_t at, const struct look *look,
-	struct kernel_stack *out)
+/* The next @bytes, which may go on at the memory's beginning. Returns 1, or 0: it has no more. */
+static int take(struct cursor *cursor, void *out, uint64_t bytes)
 {
-	uint64_t room = (look->header.size - sizeof(*look)) / sizeof(uint64_t);
-	uint64_t count = look->count < room ? look->count : room, context = 0, frame;
+	const struct kernel_stacks *stacks = cursor->stacks;
+	const char *records = stacks->pages + sysconf(_SC_PAGESIZE);
+	size_t from = (size_t)cursor->at & (stacks->bytes - 1), first = stacks->bytes - from;
 
-	*out = (struct kernel_stack){0};
-	for (uint64_t i = 0; i < count; i++) {
-		copy_out(stacks, at + sizeof(*look) + i * sizeof(frame), &frame, sizeof(frame));
+	if (bytes > cursor->end - cursor->at)
+		return 0;
+	if (first > bytes)
+		first = (size_t)bytes;
+	memcpy(out, records + from, first);
+	memcpy((char *)out + first, records, (size_t)bytes - first);
+	cursor->at += bytes;
+	return 1;
+}
+
+static int skip(struct cursor *cursor, uint64_t bytes)
+{
+	if (bytes > cursor->end - cursor->at)
+		return 0;
+	cursor->at += bytes;
+	return 1;
+}
+
+/* A word between addresses says whose they are. A return address stands behind its call. */
+static int take_frames(struct cursor *cursor, struct kernel_stack *out)
+{
+	uint64_t count, frame;
+	int is_kernel = 0;
+
+	if (!take(cursor, &count, sizeof(count)))
+		return 0;
+	for (; count; count--) {
+		if (!take(cursor, &frame, sizeof(frame)))
+			return 0;
 		if (frame >= (uint64_t)PERF_CONTEXT_MAX) {
-			context = frame;
-		} else if (context == (uint64_t)PERF_CONTEXT_USER) {
-			out->user_pc = frame;
-			return;
-		} else if (context == (uint64_t)PERF_CONTEXT_KERNEL &&
-			   out->count < KERNEL_STACK_FRAMES) {
+			is_kernel = frame == (uint64_t)PERF_CONTEXT_KERNEL;
+		} else if (is_kernel && out->count < KERNEL_STACK_FRAMES) {
 			out->frame[out->count] = frame - (out->count != 0);
 			out->count++;
 		}
 	}
+	return out->count != 0;
 }
 
-int kernel_stacks_next(
-	const struct kernel_stacks *stacks, uint64_t until_ns, struct kernel_stack *out)
+/* Of another word size, or of no program, there are none. */
+static int take_registers(struct cursor *cursor, struct kernel_stack *out)
 {
-	struct perf_event_mmap_page *head = stacks->pages ? head_of(stacks) : NULL;
+	uint64_t abi, words[REGISTERS_MAX];
+
+	if (!take(cursor, &abi, sizeof(abi)) || abi != PERF_SAMPLE_REGS_ABI_64 ||
+		!take(cursor, words, sizeof(*words) * __builtin_popcountll(ARCH_PERF_REGS)))
+		return 0;
+	arch_registers_from_perf(&out->registers, words);
+	return 1;
+}
+
+/* There is room for all that was asked for, and behind it stands how much is filled. */
+static int take_stack(struct cursor *cursor, struct kernel_stack *out)
+{
+	uint64_t room, bytes = 0;
+
+	if (!take(cursor, &room, sizeof(room)) || room > sizeof(out->stack) ||
+		!take(cursor, out->stack, room))
+		return 0;
+	if (room && !take(cursor, &bytes, sizeof(bytes)))
+		return 0;
+	out->bytes = (uint32_t)(bytes < room ? bytes : room);
+	return 1;
+}
+
+int kernel_stacks_next(const struct kernel_stacks *stacks, struct kernel_stack *out)
+{
+	struct perf_event_mmap_page *head = (struct perf_event_mmap_page *)stacks->pages;
 	uint64_t written = head ? __atomic_load_n(&head->data_head, __ATOMIC_ACQUIRE) : 0;
 	int found = 0;
 
-	while (head && !found && written - head->data_tail >= sizeof(struct perf_event_header)) {
-		uint64_t at = head->data_tail;
-		struct look look = {0};
+	while (head && !found) {
+		struct cursor cursor = {stacks, head->data_tail, written};
+		uint64_t begin = cursor.at;
+		struct perf_event_header header;
 
-		copy_out(stacks, at, &look.header, sizeof(look.header));
-		if (look.header.size < sizeof(look.header) || look.header.size > written - at)
+		if (!take(&cursor, &header, sizeof(header)) || header.size < sizeof(header) ||
+			!skip(&cursor, header.size - sizeof(header)))
 			break;
-		if (look.header.type == PERF_RECORD_SAMPLE && look.header.size >= sizeof(look)) {
-			copy_out(stacks, at, &look, sizeof(look));
-			if (look.time_ns > until_ns)
-				break;
-			read_frames(stacks, at, &look, out);
-			found = 1;
-		}
-		__atomic_store_n(&head->data_tail, at + look.header.size, __ATOMIC_RELEASE);
+		cursor = (struct cursor){stacks, begin + sizeof(header), cursor.at};
+		out->count = 0;
+		found = header.type == PERF_RECORD_SAMPLE &&
+			take(&cursor, &out->time_ns, sizeof(out->time_ns)) &&
+			take_frames(&cursor, out) && take_registers(&cursor, out) &&
+			take_stack(&cursor, out);
+		__atomic_store_n(&head->data_tail, begin + header.size, __ATOMIC_RELEASE);
 	}
 	return found;
 }

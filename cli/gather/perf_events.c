@@ -6,10 +6,7 @@
  * In user mode alone: a signal that is sent while the thread is in execve(2) finds the handler
  * gone, and kills the new program. At 10 kHz that hits every second exec. An event that does not
  * look at the kernel sends none there, and is removed as the exec succeeds (remove_on_exec). It is
- * also what an unprivileged user may have, where perf_event_paranoid is 2. Where somebody asked
- * for the kernel's own functions it is looked at, too, and the library has its process's events
- * taken away before each exec. A program whose execs it cannot see gets none: Go's runtime has
- * system calls of its own.
+ * also what an unprivileged user may have, where perf_event_paranoid is 2.
  *
  * The arena can be written by every process of the run, and flamerun may be root: a signal must not
  * go to whomever it names. A process is one of the run if it has the arena in its memory; an event
@@ -22,7 +19,6 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -34,8 +30,6 @@
 
 #include "cli/gather/kernel_stacks.h"
 #include "cli/gather/maps.h"
-#include "cli/symbols/elf_file.h"
-#include "cli/symbols/gopclntab.h"
 #include "libprof/procfs.h"
 
 #define NS_PER_S 1000000000ULL
@@ -54,6 +48,7 @@ struct perf_events {
 	bool has_raised; /* it is higher now */
 	uint64_t period_ns;
 	bool has_kernel;
+	uint64_t unseen; /* atomic */
 	/* Which image was last looked at, and whether it is one of the run. */
 	uint64_t image;
 	bool is_of_run;
@@ -70,7 +65,7 @@ uint32_t perf_events_tick_hz(void)
 }
 
 /* On thread @tid, 0 for the caller, not begun. Returns a descriptor or -errno. */
-static int open_event(pid_t tid, uint64_t period_ns, bool has_kernel)
+static int open_event(pid_t tid, uint64_t period_ns)
 {
 	struct perf_event_attr attributes = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -83,11 +78,9 @@ static int open_event(pid_t tid, uint64_t period_ns, bool has_kernel)
 		.exclude_hv = 1,
 		.remove_on_exec = 1,
 	};
-	long fd;
+	long fd = syscall(
+		SYS_perf_event_open, &attributes, tid, -1, -1, (long)PERF_FLAG_FD_CLOEXEC);
 
-	if (has_kernel)
-		kernel_stacks_ask(&attributes);
-	fd = syscall(SYS_perf_event_open, &attributes, tid, -1, -1, (long)PERF_FLAG_FD_CLOEXEC);
 	return fd < 0 ? -errno : (int)fd;
 }
 
@@ -120,10 +113,10 @@ static int raise_files(struct rlimit *before, bool *has_raised)
 	return 0;
 }
 
-int perf_events_probe(uint32_t rate_hz, bool has_kernel)
+int perf_events_probe(uint32_t rate_hz)
 {
 	struct rlimit limit;
-	int fd = open_event(0, NS_PER_S / rate_hz, has_kernel);
+	int fd = open_event(0, NS_PER_S / rate_hz);
 
 	if (fd < 0)
 		return fd;
@@ -178,7 +171,7 @@ uint64_t perf_events_cost_ns(void)
 	struct sigaction count = {.sa_handler = count_signal, .sa_flags = SA_RESTART}, before;
 	uint64_t plain_ns, plain, with_ns, with;
 	double cost = 0;
-	int fd = open_event(0, NS_PER_S / COST_PERIOD_HZ, false);
+	int fd = open_event(0, NS_PER_S / COST_PERIOD_HZ);
 
 	if (fd < 0)
 		return 0;
@@ -248,28 +241,6 @@ static int move_to(int fd, int number)
 	return moved == number ? 0 : -EMFILE;
 }
 
-/* Its execs are instructions of its own. */
-static bool is_of_go(pid_t pid)
-{
-	struct elf_file file;
-	struct gopclntab table;
-	char path[32];
-	bool is_go;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return true;
-	if (elf_file_init(&file, fd)) {
-		close(fd);
-		return true;
-	}
-	is_go = gopclntab_open(&table, &file) != -ENOENT;
-	elf_file_close(&file);
-	return is_go;
-}
-
 /* Has @pid the arena in its memory? Only what is of the run maps it. */
 static bool is_of_run(struct perf_events *events, pid_t pid, uint64_t image)
 {
@@ -286,8 +257,6 @@ static bool is_of_run(struct perf_events *events, pid_t pid, uint64_t image)
 				     maps.list[i].major == major(events->file.st_dev) &&
 				     maps.list[i].minor == minor(events->file.st_dev);
 	maps_release(&maps);
-	if (events->is_of_run && events->has_kernel && is_of_go(pid))
-		events->is_of_run = false;
 	return events->is_of_run;
 }
 
@@ -306,11 +275,11 @@ static void close_event(struct perf_events *events, uint32_t index)
 	struct perf_event *event = &events->rings[index];
 
 	if (event->is_open) {
-		kernel_stacks_close(&event->stacks);
 		close((int)(WIRE_EVENT_DESCRIPTOR + index));
 		__atomic_store_n(
 			&wire_ring(events->arena, index)->has_event, 0, __ATOMIC_SEQ_CST);
 	}
+	kernel_stacks_close(&event->stacks);
 	*event = (struct perf_event){0};
 }
 
@@ -324,14 +293,10 @@ static void begin_event(
 
 	if (!events->has_raised && raise_files(&events->files, &events->has_raised))
 		return;
-	if (move_to(open_event(tid, events->period_ns, events->has_kernel), fd))
+	if (move_to(open_event(tid, events->period_ns), fd))
 		return;
 	events->rings[index].is_open = true;
 	error = signal_thread(fd, tid);
-	/* Without memory for them its stacks end where the kernel begins. */
-	if (events->has_kernel)
-		kernel_stacks_open(&events->rings[index].stacks, fd,
-			(uint32_t)(NS_PER_S / events->period_ns));
 	__atomic_store_n(&ring->has_event, 1, __ATOMIC_SEQ_CST);
 	if (!error && !(is_wanted(events, slot) && procfs_state(pid, tid, NULL) &&
 			      is_of_run(events, pid,
@@ -341,6 +306,9 @@ static void begin_event(
 		error = -errno;
 	if (error)
 		close_event(events, index);
+	else if (events->has_kernel &&
+		 kernel_stacks_open(&events->rings[index].stacks, tid, events->period_ns))
+		__atomic_fetch_add(&events->unseen, 1, __ATOMIC_RELAXED);
 }
 
 void perf_events_update(
@@ -363,10 +331,18 @@ void perf_events_update(
 	event->owner = owner;
 }
 
-int perf_events_look(struct perf_events *events, uint32_t index, uint64_t until_ns,
+int perf_events_look(const struct perf_events *events, uint32_t index, uint64_t owner,
 	struct kernel_stack *out)
 {
-	return kernel_stacks_next(&events->rings[index].stacks, until_ns, out);
+	const struct perf_event *event = &events->rings[index];
+
+	/* The ring's state aside: the image is what counts. */
+	return event->owner >> 2 == owner >> 2 ? kernel_stacks_next(&event->stacks, out) : 0;
+}
+
+uint64_t perf_events_unseen(const struct perf_events *events)
+{
+	return __atomic_load_n(&events->unseen, __ATOMIC_RELAXED);
 }
 
 void perf_events_free(struct perf_events *events)

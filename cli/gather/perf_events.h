@@ -25,11 +25,11 @@ struct perf_events;
 uint32_t perf_events_tick_hz(void);
 
 /*
- * Would events at @rate_hz be allowed, that look at the kernel as well if @has_kernel? Returns 0, or -errno: -EACCES and -EPERM by
+ * Would events at @rate_hz be allowed? Returns 0, or -errno: -EACCES and -EPERM by
  * kernel.perf_event_paranoid or a sandbox, -ENOSYS, -EINVAL by an older kernel than 5.13, -EMFILE
  * by the limit on open files.
  */
-int perf_events_probe(uint32_t rate_hz, bool has_kernel);
+int perf_events_probe(uint32_t rate_hz);
 
 /*
  * What an event's signal costs the thread that it interrupts, the handler not counted, as measured
@@ -45,10 +45,13 @@ uint64_t perf_events_cost_ns(void);
 void perf_events_set_period(struct wire_arena *arena, uint32_t rate_hz, uint64_t cost_ns);
 
 /*
- * @arena, after that, and its @descriptor are borrowed. With @has_kernel events count time in the
- * kernel, too, and tell what it does. Returns an owned object, or NULL without memory.
+ * @arena, after that, and its @descriptor are borrowed. With @has_kernel threads have a second event
+ * each, which sees what the kernel does for them. Returns an owned object, or NULL without memory.
  */
 struct perf_events *perf_events_new(struct wire_arena *arena, int descriptor, bool has_kernel);
+/* How many threads had no second event where they were to have one. */
+uint64_t perf_events_unseen(const struct perf_events *events);
+
 void perf_events_free(struct perf_events *events); /* NULL is fine; threads go on by their timers */
 
 /*
@@ -59,10 +62,10 @@ void perf_events_update(
 	struct perf_events *events, uint32_t index, pid_t pid, const struct wire_slot *slot);
 
 /*
- * The next look of ring @index's event at its thread that was not after @until_ns. Returns 1 with
- * it in @out, or 0: there is none.
+ * What the kernel was seen to do for the thread of ring @index, whose owner is @owner, as
+ * kernel_stacks_next().
  */
-int perf_events_look(struct perf_events *events, uint32_t index, uint64_t until_ns,
+int perf_events_look(const struct perf_events *events, uint32_t index, uint64_t owner,
 	struct kernel_stack *out);
 
 #endif

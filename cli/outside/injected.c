@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "cli/clock.h"
+#include "cli/gather/kernel_stacks.h"
 #include "cli/outside/outer_pid.h"
+#include "cli/outside/stackwalk.h"
 #include "cli/outside/target_waits.h"
 #include "libprof/procfs.h"
 #include "libprof/waits/waits.h"
@@ -36,6 +38,8 @@ struct injected {
 	struct unplaced *unplaced; /* owned */
 	unsigned unplaced_count, unplaced_room;
 	uint64_t searched_ns;
+	struct memory memory;
+	uint64_t frames[KERNEL_STACK_FRAMES + WIRE_MAX_DEPTH];
 };
 
 static struct target **find_target(struct injected *injected, uint64_t image)
@@ -114,7 +118,8 @@ static void add_target(struct injected *injected, const struct collector_image *
 	target->has_other_tids = image->namespaced;
 	target->first_module = TARGET_FIRST_MODULE;
 	target->stack_top = procfs_stack_top(target->pid);
-	if (target_waits_add(injected->waits, target, begun_ns, image->start_cpu_ns)) {
+	if (injected->config.has_waits &&
+		target_waits_add(injected->waits, target, begun_ns, image->start_cpu_ns)) {
 		target_free(target);
 		return;
 	}
@@ -191,7 +196,7 @@ static void end_thread(void *context, const struct collector_thread *thread)
 	};
 
 	memcpy(end.comm, thread->comm, sizeof(end.comm));
-	if (target)
+	if (target && injected->config.has_waits)
 		target_waits_end_thread(injected->waits, target, &end);
 }
 
@@ -205,8 +210,35 @@ static void end(void *context, uint64_t image, uint64_t end_ns)
 	if (!target)
 		return;
 	*at = target->next;
-	target_waits_remove(injected->waits, target, end_ns);
+	if (injected->config.has_waits)
+		target_waits_remove(injected->waits, target, end_ns);
 	target_free(target);
+}
+
+/* Its innermost frame is where it entered the kernel: behind a call's instruction, or at a fault's. */
+static void add_look(
+	void *context, uint64_t image, uint32_t thread, const struct kernel_stack *look)
+{
+	struct injected *injected = context;
+	struct target *target = *find_target(injected, image);
+	struct stackwalk walk = {
+		.target = target, .shared = &injected->shared, .memory = &injected->memory};
+	struct wire_sample sample = {
+		.thread = thread, .time_ns = look->time_ns, .weight = 1, .kind = WIRE_KIND_LOOK};
+	struct unwind_result result;
+
+	if (!target)
+		return;
+	for (uint32_t i = 0; i < look->count; i++)
+		injected->frames[i] = WIRE_FRAME(WIRE_MODULE_KERNEL, look->frame[i]);
+	memory_begin_copied(&injected->memory, target->pid, look->stack,
+		look->registers.r[ARCH_DWARF_SP], look->bytes);
+	result = stackwalk_run(&walk, &look->registers, injected->frames + look->count);
+	sample.end = (uint8_t)result.end;
+	sample.frames = (uint16_t)(look->count + result.frames);
+	if (result.frames && sample.frames <= WIRE_MAX_DEPTH)
+		pipe_writer_put_sample(
+			injected->shared.pipe_writer, image, &sample, injected->frames);
 }
 
 static uint64_t look_at_all(void *context)
@@ -214,7 +246,7 @@ static uint64_t look_at_all(void *context)
 	struct injected *injected = context;
 
 	find_unplaced(injected);
-	return target_waits_round(injected->waits);
+	return injected->config.has_waits ? target_waits_round(injected->waits) : UINT64_MAX;
 }
 
 static void finish(void *context)
@@ -225,7 +257,8 @@ static void finish(void *context)
 		injected->unplaced_count--;
 		target_waits_pass_over(injected->waits);
 	}
-	target_waits_finish(injected->waits);
+	if (injected->config.has_waits)
+		target_waits_finish(injected->waits);
 }
 
 struct injected *injected_new(const struct injected_config *config)
@@ -249,6 +282,7 @@ struct injected *injected_new(const struct injected_config *config)
 		.add = add,
 		.end_thread = end_thread,
 		.end = end,
+		.add_look = add_look,
 		.look = look_at_all,
 		.finish = finish,
 	};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits of processes that the library is in: the collector knows who they are, waits.h looks. The
- * collector stands below it and calls it by what it is given here.
+ * Waits of processes that the library is in: the collector knows who they are, waits.h looks. And
+ * stacks that the kernel was seen to do something for. The collector stands below it and calls it
+ * by what it is given here.
  *
  * Context: the collector's thread, but for injected_new() and injected_free().
  */
@@ -19,6 +20,7 @@ struct injected;
 struct injected_config {
 	struct wire_arena *arena; /* borrowed */
 	uint32_t rate_hz;
+	bool has_waits; /* else nobody is looked at */
 	bool has_details;
 };
 

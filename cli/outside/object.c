@@ -35,9 +35,22 @@
 void memory_begin(struct memory *memory, pid_t pid)
 {
 	memory->pid = pid;
+	memory->stack = NULL;
 	for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++)
 		memory->held[slot] = NO_PAGE;
 }
+
+void memory_begin_copied(struct memory *memory, pid_t pid, const char *stack, uintptr_t start,
+	size_t bytes)
+{
+	memory_begin(memory, pid);
+	memory->stack = stack;
+	memory->stack_start = start;
+	memory->stack_bytes = bytes;
+}
+
+/* No stack is larger, but for those of programs that ask for it. */
+#define STACK_REACH ((uintptr_t)8 << 20)
 
 static unsigned slot_of(uintptr_t page)
 {
@@ -77,11 +90,20 @@ static const char *page_at(struct memory *memory, uintptr_t page)
 int memory_word(struct memory *memory, uintptr_t address, uintptr_t *value)
 {
 	char bytes[sizeof(*value)];
+	uintptr_t above = address - memory->stack_start;
 	uintptr_t page = address & ~(uintptr_t)(MEMORY_PAGE - 1);
 	size_t offset = address - page;
 	size_t first = MEMORY_PAGE - offset;
-	const char *from = page_at(memory, page);
+	const char *from;
 
+	if (memory->stack && above < STACK_REACH) {
+		if (memory->stack_bytes < sizeof(*value) ||
+			above > memory->stack_bytes - sizeof(*value))
+			return -EFAULT;
+		memcpy(value, memory->stack + above, sizeof(*value));
+		return 0;
+	}
+	from = page_at(memory, page);
 	if (!from)
 		return -EFAULT;
 	if (first >= sizeof(*value)) {

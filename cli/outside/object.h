@@ -72,12 +72,21 @@ int object_bias(const struct object *object, const struct mapping *mapping, uint
 
 struct memory {
 	pid_t pid;
+	/* A stack that was copied while its thread ran on, from @stack_start on; what lies above
+	 * the copy is not read, for it may be another one's by now. NULL: none. */
+	const char *stack;
+	uintptr_t stack_start;
+	size_t stack_bytes;
 	uintptr_t held[MEMORY_SLOTS]; /* address of the page in each slot; 1: none */
 	char page[MEMORY_SLOTS][MEMORY_PAGE];
 };
 
 /* Forget what was kept and read from @pid from now on: before each walk. */
 void memory_begin(struct memory *memory, pid_t pid);
+
+/* The same, with the @bytes bytes at @stack (borrowed) for what was at @start. */
+void memory_begin_copied(struct memory *memory, pid_t pid, const char *stack, uintptr_t start,
+	size_t bytes);
 
 /* One word at any alignment. Returns 0, or -EFAULT when it cannot be read. */
 int memory_word(struct memory *memory, uintptr_t address, uintptr_t *value);

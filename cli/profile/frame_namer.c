@@ -614,6 +614,14 @@ static uint32_t collect_addresses(struct frame_namer *namer, const struct profil
 	return count;
 }
 
+/* Of a thread that was in the kernel the frame that went there. */
+static uint32_t leaf_of(const struct flameprof_profile *profile, const struct profile_stack *stack)
+{
+	const struct profile_node *node = profile_node_at(profile, stack->node);
+
+	return profile_node_frame(node) == WIRE_FRAME_IN_KERNEL ? node->parent : stack->node;
+}
+
 /* All of the stacks that are named. Returns how many. */
 static uint32_t collect_all(struct frame_namer *namer, const struct naming_request *request,
 	uint8_t *marks, struct located *found)
@@ -627,7 +635,7 @@ static uint32_t collect_all(struct frame_namer *namer, const struct naming_reque
 		if ((stack->kind == WIRE_KIND_VM) != request->is_machine)
 			continue;
 		if (stack->frames && !request->is_machine)
-			marks[stack->node] |= IS_LEAF;
+			marks[leaf_of(profile, stack)] |= IS_LEAF;
 		count += collect_addresses(namer, stack, marks, found + count);
 	}
 	return count;

@@ -14,11 +14,16 @@
 
 #include "cli/profile/frame_namer.h"
 #include "cli/profile/holders.h"
+#include "cli/profile/kernel_parts.h"
 #include "cli/profile/picture_names.h"
 #include "cli/symbols/generated.h"
+#include "libprof/fnv.h"
 
 #define UNSET UINT32_MAX       /* instead of a tree node: there is none, or none yet */
 #define MOVES (UINT32_MAX - 1) /* likewise: which one depends on the sample's time */
+#define INSIDE (UINT32_MAX - 2) /* likewise: the kernel's part of it is another each time */
+/* In so many parts goes what no sample has a time of. */
+#define INSIDE_PARTS 64u
 
 /* What stands between a process and a stack that did not reach its root. */
 enum prefix {
@@ -37,6 +42,7 @@ struct naming {
 	uint32_t *stacks;	       /* profile stack -> tree node, UNSET: of the other kind */
 	uint64_t *untimed;	       /* profile stack -> weight of what MOVES without a time */
 	struct holders *holders;       /* of locks; NULL: none is known */
+	struct kernel_parts *kernel;   /* NULL: nothing is known */
 	const char *holder; /* of the sample that is being placed; NULL: not known */
 	bool is_machine;
 	bool shows_native; /* what runs language frames, too */
@@ -190,6 +196,123 @@ static uint32_t unsampled_frame(struct naming *naming, const struct profile_imag
 	return calltree_frame(naming->tree, text, "", CALLTREE_SYNTHETIC);
 }
 
+/* ---- in the kernel --------------------------------------------------------------------------- */
+
+static bool is_in_kernel(const struct naming *naming, const struct profile_stack *stack)
+{
+	return stack->frames && frame_of(naming, stack->node) == WIRE_FRAME_IN_KERNEL;
+}
+
+static bool is_of_kernel(const struct naming *naming, uint32_t node)
+{
+	return WIRE_FRAME_MODULE(frame_of(naming, node)) == WIRE_MODULE_KERNEL ||
+	       frame_of(naming, node) == WIRE_FRAME_IN_KERNEL;
+}
+
+/* @stack as it is in the program. */
+static struct profile_stack program_part(
+	const struct naming *naming, const struct profile_stack *stack)
+{
+	struct profile_stack part = *stack;
+
+	while (part.frames && is_of_kernel(naming, part.node)) {
+		part.node = profile_node_at(naming->profile, part.node)->parent;
+		part.frames--;
+	}
+	return part;
+}
+
+static uint64_t add_to_path(uint64_t path, uint32_t frame)
+{
+	return (path ^ frame) * FNV_PRIME;
+}
+
+/* What is shown from tree node @node outwards, but for the process. */
+static uint64_t path_of_node(const struct naming *naming, uint32_t image, uint32_t node)
+{
+	uint64_t path = add_to_path(FNV_BEGIN, image);
+
+	for (; node != naming->process_nodes[image];
+		node = calltree_node_at(naming->tree, node)->parent)
+		path = add_to_path(path, calltree_node_at(naming->tree, node)->frame);
+	return path;
+}
+
+/* The same of @stack, for which the tree may have no nodes: as tree_node() would make them. */
+static uint64_t path_of_stack(
+	struct naming *naming, uint32_t image, const struct profile_stack *stack)
+{
+	uint64_t path = add_to_path(FNV_BEGIN, image);
+	uint32_t at = stack->node;
+
+	for (uint16_t n = 0; n < stack->frames; n++) {
+		uint32_t count = 0;
+		const uint32_t *frames = NULL;
+
+		if (!is_ours(naming, image, at) && !profile_is_hidden(naming->profile, image, at))
+			frames = frame_namer_chain(&naming->namer, image, at, &count);
+		while (count)
+			path = add_to_path(path, frames[--count]);
+		at = profile_node_at(naming->profile, at)->parent;
+	}
+	return prefix_of(stack) == PREFIX_NONE
+		       ? path
+		       : add_to_path(path, prefix_frame(naming, prefix_of(stack)));
+}
+
+static void add_looks(struct naming *naming)
+{
+	for (uint32_t i = 0; i < naming->profile->stack_count; i++) {
+		const struct profile_stack *look = profile_stack_at(naming->profile, i);
+		struct profile_stack part;
+
+		if (look->kind != WIRE_KIND_LOOK)
+			continue;
+		if (!naming->kernel)
+			naming->kernel = kernel_parts_new();
+		part = program_part(naming, look);
+		if (naming->kernel)
+			kernel_parts_add(naming->kernel,
+				path_of_stack(naming,
+					profile_stack_image(naming->profile, look), &part),
+				i, look->weight);
+	}
+	if (naming->kernel)
+		kernel_parts_finish(naming->kernel);
+}
+
+/* The kernel's frames of @look above @node. */
+static uint32_t kernel_node(
+	struct naming *naming, uint32_t image, const struct profile_stack *look, uint32_t node)
+{
+	uint32_t path[WIRE_MAX_DEPTH], n = 0;
+
+	for (uint32_t at = look->node; is_of_kernel(naming, at) && n < look->frames;
+		at = profile_node_at(naming->profile, at)->parent)
+		path[n++] = at;
+	while (n)
+		node = frame_namer_child(&naming->namer, image, path[--n], node);
+	return node;
+}
+
+/* Of a thread that was in the kernel: what that did, or that it was a call, or that alone. */
+static uint32_t inside_node(struct naming *naming, const struct profile_stack *stack)
+{
+	uint32_t image = profile_stack_image(naming->profile, stack), look = KERNEL_PARTS_NONE;
+	struct profile_stack part = program_part(naming, stack);
+	uint32_t node = tree_node(naming, image, &part, prefix_of(stack)), inside;
+
+	if (naming->kernel && !calltree_error(naming->tree))
+		look = kernel_parts_next(naming->kernel, path_of_node(naming, image, node));
+	if (look != KERNEL_PARTS_NONE)
+		return kernel_node(naming, image, profile_stack_at(naming->profile, look), node);
+	inside = frame_namer_in_kernel(&naming->namer, part.node, node);
+	return inside != node ? inside
+			      : calltree_child(naming->tree, node,
+					calltree_frame(naming->tree, KERNEL_MODULE, KERNEL_MODULE,
+						CALLTREE_KERNEL));
+}
+
 /* Where the weight of a stack goes; credit that has no stack is said to be what it is. */
 static uint32_t stack_node(struct naming *naming, const struct profile_stack *stack)
 {
@@ -209,6 +332,8 @@ static uint32_t stack_node(struct naming *naming, const struct profile_stack *st
 	if (holders_part(naming->profile, stack, &waiter))
 		return frame_namer_wait(&naming->namer, image, stack->node,
 			tree_node(naming, image, &waiter, prefix_of(stack)), naming->holder);
+	if (is_in_kernel(naming, stack))
+		return inside_node(naming, stack);
 	node = tree_node(naming, image, stack, prefix_of(stack));
 	/* What our own code costs is not hidden. */
 	if (is_ours(naming, image, stack->node))
@@ -281,15 +406,20 @@ static void add_weights(struct naming *naming)
 	struct profile_stack waiter;
 
 	naming->holders = holders_new(&naming->namer);
+	add_looks(naming);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct profile_stack *stack = profile_stack_at(naming->profile, i);
 
 		naming->stacks[i] = UNSET;
-		if ((stack->kind == WIRE_KIND_VM) != naming->is_machine)
+		if ((stack->kind == WIRE_KIND_VM) != naming->is_machine ||
+			stack->kind == WIRE_KIND_LOOK)
 			continue;
 		if (frame_namer_moves(&naming->namer, stack) ||
 			holders_part(naming->profile, stack, &waiter)) {
 			naming->stacks[i] = MOVES;
+			naming->untimed[i] = stack->weight;
+		} else if (is_in_kernel(naming, stack)) {
+			naming->stacks[i] = INSIDE;
 			naming->untimed[i] = stack->weight;
 		} else {
 			naming->stacks[i] = add_weight(naming, stack, stack->weight);
@@ -306,6 +436,14 @@ static void add_untimed(struct naming *naming)
 			add_weight(naming, profile_stack_at(naming->profile, i),
 				naming->untimed[i]);
 	naming->namer.time_ns = GENERATED_AT_ANY_TIME;
+	for (uint32_t i = 0; i < naming->profile->stack_count; i++)
+		for (uint64_t n = INSIDE_PARTS; naming->stacks[i] == INSIDE && n; n--) {
+			uint64_t weight = naming->untimed[i] / n;
+
+			naming->untimed[i] -= weight;
+			if (weight)
+				add_weight(naming, profile_stack_at(naming->profile, i), weight);
+		}
 }
 
 /* The tree node of sample number @number, one of @stack's. */
@@ -317,9 +455,11 @@ static uint32_t sample_node(
 	uint64_t weight = sample->weight < *left ? sample->weight : *left;
 	uint32_t node = naming->stacks[sample->stack];
 
-	if (node != MOVES)
+	if (node != MOVES && node != INSIDE)
 		return node;
 	*left -= weight;
+	if (node == INSIDE)
+		return add_weight(naming, stack, weight);
 	naming->holder = holders_function(naming->holders, number);
 	naming->namer.time_ns = sample->time_ns ? sample->time_ns : GENERATED_AT_LAST;
 	node = add_weight(naming, stack, weight);
@@ -382,6 +522,7 @@ static int naming_init(struct naming *naming, const struct naming_request *reque
 static void naming_release(struct naming *naming)
 {
 	holders_free(naming->holders);
+	kernel_parts_free(naming->kernel);
 	frame_namer_release(&naming->namer);
 	free(naming->process_nodes);
 	free(naming->stacks);

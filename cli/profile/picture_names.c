@@ -44,14 +44,17 @@ void picture_names_build_id(char out[PICTURE_BUILD_ID_BYTES], const uint8_t *id,
 		snprintf(out + at, 3, "%02x", id[i]);
 }
 
-enum calltree_frame_kind picture_names_kind(const char *name, enum calltree_frame_kind otherwise)
+enum calltree_frame_kind picture_names_kind(
+	const char *name, const char *module, enum calltree_frame_kind otherwise)
 {
 	size_t bytes = strlen(name);
 
 	if (replaced_name_file(name, &bytes))
 		return CALLTREE_UNNAMED;
 	if (bytes < 2 || name[0] != '[' || name[bytes - 1] != ']')
-		return otherwise;
+		return !strcmp(module, KERNEL_MODULE) || !strcmp(module, "[kernel.kallsyms]")
+			       ? CALLTREE_KERNEL
+			       : otherwise;
 	if (!strcmp(name, KERNEL_MODULE) || !strncmp(name, "[kernel: ", strlen("[kernel: ")))
 		return CALLTREE_KERNEL;
 	return strstr(name, "+0x") ? CALLTREE_UNNAMED : CALLTREE_SYNTHETIC;
@@ -74,8 +77,10 @@ void special_weights_of(const struct calltree *tree, struct special_weights *out
 
 		if (frame->kind == CALLTREE_UNNAMED)
 			out->unnamed += node->self;
-		else if (frame->kind == CALLTREE_KERNEL)
+		else if (frame->kind == CALLTREE_KERNEL) {
 			out->kernel += node->self;
+			out->kernel_functions += frame->name[0] == '[' ? 0 : node->self;
+		}
 		else if (is_incomplete(frame))
 			out->incomplete += node->total;
 		else if (frame->kind == CALLTREE_SYNTHETIC &&

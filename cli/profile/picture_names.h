@@ -48,14 +48,17 @@ void picture_names_build_id(char out[PICTURE_BUILD_ID_BYTES], const uint8_t *id,
 
 /*
  * "[module+0x12]" and "[replaced: module]" are unnamed code, "[kernel: read]" is the kernel's, any
- * other "[...]" something that is no function; what has no brackets is of kind @otherwise.
+ * other "[...]" something that is no function; what has no brackets is the kernel's if @module is,
+ * as we or perf's users call it, or else of kind @otherwise.
  */
-enum calltree_frame_kind picture_names_kind(const char *name, enum calltree_frame_kind otherwise);
+enum calltree_frame_kind picture_names_kind(
+	const char *name, const char *module, enum calltree_frame_kind otherwise);
 
 /* What stacks weigh that are no ordinary ones. */
 struct special_weights {
 	uint64_t unnamed;    /* that end in code without a name */
 	uint64_t kernel;     /* that end in the kernel */
+	uint64_t kernel_functions; /* of these, in functions that it told the names of */
 	uint64_t unsampled;  /* that end in "[unsampled]" or "[unsampled: NAME]" */
 	uint64_t incomplete; /* that lack the way from the start */
 };

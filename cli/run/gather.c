@@ -77,10 +77,11 @@ static int open_inside(
 	collector.arena = gather->channel.arena;
 	collector.blocks = gather->channel.blocks;
 	/* Without memory for them there are none. */
-	if (config->waits)
+	if (config->waits || config->has_kernel)
 		gather->injected = injected_new(&(struct injected_config){
 			.arena = gather->channel.arena,
 			.rate_hz = config->test_clock_hz ? config->test_clock_hz : config->rate_hz,
+			.has_waits = config->waits,
 			.has_details = config->wait_details,
 		});
 	if (gather->injected)
@@ -283,6 +284,8 @@ int gather_finish(struct gather *gather, const struct accounting_child *child)
 	}
 	/* What a tracer wrote that is now gone. */
 	error = gather_read(gather);
+	if (gather->events)
+		totals->losses.kernel_unseen = perf_events_unseen(gather->events);
 	totals->handler_ns += (totals->delivered - totals->overruns) * gather->event_cost_ns;
 	if (!error && arena)
 		error = accounting_compute(profile, start_of(arena), child);

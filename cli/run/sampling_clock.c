@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/gather/kernel_stacks.h"
 #include "cli/gather/perf_events.h"
 #include "cli/options.h"
 #include "cli/symbols/kernel_symbols.h"
 
+#define NS_PER_S 1000000000ULL
 #define PARANOID "/proc/sys/kernel/perf_event_paranoid"
 
 enum clock_word { CLOCK_WORD_AUTO, CLOCK_WORD_TICK, CLOCK_WORD_PERF };
@@ -80,8 +82,13 @@ void sampling_clock_refuse_kernel(void)
 /* Is it allowed to look at the kernel? Where not, that is said. */
 static bool may_see_kernel(uint32_t rate_hz)
 {
-	int error = perf_events_probe(rate_hz, true);
+	struct kernel_stacks stacks = {0};
+	int error = perf_events_probe(rate_hz);
 	char why[128];
+
+	if (!error)
+		error = kernel_stacks_open(&stacks, 0, NS_PER_S / rate_hz);
+	kernel_stacks_close(&stacks);
 
 	if (error) {
 		refusal_text(error, PARANOID_ALLOWS_KERNEL, why, sizeof(why));
@@ -116,7 +123,7 @@ int sampling_clock_choose(
 	/* What the tick can do timers do as well, for less. */
 	if (word == CLOCK_WORD_TICK || options->test_clock_hz || options->rate_hz <= tick_hz)
 		return 0;
-	error = perf_events_probe(options->rate_hz, false);
+	error = perf_events_probe(options->rate_hz);
 	if (!error) {
 		clock->has_events = true;
 		return 0;

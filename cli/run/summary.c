@@ -129,8 +129,9 @@ static void print_rate(const struct summary *summary, const struct accounting *b
 	special_weights_of(summary->whole, &special);
 	kernel = special.kernel;
 	if (kernel)
-		snprintf(system, sizeof(system), ", %.2f s of it in system calls",
-			(double)kernel / profile_rate_hz(summary->profile));
+		snprintf(system, sizeof(system), ", %.2f s of it in %s",
+			(double)kernel / profile_rate_hz(summary->profile),
+			special.kernel_functions ? "the kernel" : "system calls");
 	snprintf(rate, sizeof(rate), " (%.0f per CPU-second)",
 		cpu_s > 0 ? (double)books->sampled / cpu_s : 0.0);
 	diag_info("%" PRIu64 " %s in %.2f s, %.2f s of CPU%s%s; %" PRIu64 " %s, %" PRIu32 " %s",
@@ -289,6 +290,8 @@ void summary_print_losses(
 	print_loss(losses->control_dropped, "record", "records",
 		"of modules, code or marks lost: names may be missing");
 	print_loss(losses->late_threads, "thread", "threads", "could not be sampled");
+	print_loss(losses->kernel_unseen, "thread", "threads",
+		"without the kernel's functions: it locks no more memory, kernel.perf_event_mlock_kb");
 	print_loss(losses->lost_processes, "process", "processes",
 		"had no room for flamerun's library: too many at once, or their memory is limited "
 		"(ulimit -v)");

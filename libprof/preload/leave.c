@@ -71,9 +71,8 @@ static void begin_exec(struct exec_state *exec_state)
 		return;
 	}
 	sampler_leave(WIRE_SLOT_EXEC);
-	/* What is pending while it is blocked is the next image's, which may die of it; so is what
-	 * comes from within the exec. */
-	if (sampler.has_kernel || (preload_thread() && sampler_is_held(preload_thread())))
+	/* What is pending while it is blocked is the next image's, which may die of it. */
+	if (preload_thread() && sampler_is_held(preload_thread()))
 		events_end();
 	exec_state->was_restored = restore_signal();
 }

@@ -299,7 +299,7 @@ static int reserve_missing(
 	uint32_t missing = found->key.frames - found->depth;
 	int error = 0;
 
-	if (sample->weight && profile_keeps_times(p))
+	if (sample->weight && sample->kind != WIRE_KIND_LOOK && profile_keeps_times(p))
 		error = profile_reserve_samples(p, 1);
 	if (!error && missing)
 		error = profile_reserve_nodes(p, missing);
@@ -343,6 +343,8 @@ static void commit_weight(
 	stack = profile_stack_at(p, found->stack - 1);
 	stack->samples += stack->samples != UINT32_MAX;
 	stack->weight += sample->weight;
+	if (sample->kind == WIRE_KIND_LOOK)
+		return;
 	if (!is_other) {
 		profile_thread_at(p, found->thread - 1)->weight += sample->weight;
 		p->weight += sample->weight;

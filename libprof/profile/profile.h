@@ -143,6 +143,7 @@ struct profile_losses {
 	uint64_t quit[WIRE_QUIT_CAUSES]; /* images no longer sampled from inside, by cause */
 	uint64_t unprofiled[WIRE_UNPROFILED_CAUSES]; /* images exec'd without the library */
 	uint64_t untimed;         /* samples whose times were not kept */
+	uint64_t kernel_unseen;   /* threads: what the kernel did for them could not be read */
 };
 
 /* What whoever gathers knows of all images together. profile_add() counts `credited` and `ends`. */

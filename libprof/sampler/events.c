@@ -12,10 +12,6 @@
  * no event stood for. What the kernel does to deliver our own signals is none of the program's: a
  * tick in there is followed by its signal at the very place of the event's.
  *
- * Where events count time in the kernel, too, they alone make samples, and the thread's clock tells
- * what each stands for. Their signals may come in the midst of an exec, which the new program would
- * die of: whoever is about to exec has them taken away before.
- *
  * Signals of an event cannot be counted while one is pending, other than those of timers. That
  * matters in handlers of the program's in which ours are blocked alone, and there the clock tells
  * what was due.
@@ -34,8 +30,8 @@
 #define RUSAGE_THREAD 1
 #endif
 
-#define END_TRIES    500
-#define END_PAUSE_NS 200000
+#define END_TRIES    100
+#define END_PAUSE_NS 1000000
 
 /* What the kernel's clocks say of the calling thread. */
 static struct sampler_usage usage_now(void)
@@ -99,8 +95,6 @@ uint32_t events_weight(struct sampler_thread *thread, const void *ucontext)
 	if (thread->handler_weight)
 		return thread->handler_weight < UINT32_MAX ? (uint32_t)thread->handler_weight
 							   : UINT32_MAX;
-	if (sampler.has_kernel)
-		return due_by(thread, clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
 	thread->event_rest_ns += sampler.event_period_ns;
 	weight = thread->event_rest_ns / sampler.period_ns;
 	thread->event_rest_ns %= sampler.period_ns;
@@ -118,8 +112,6 @@ uint32_t events_timer_weight(struct sampler_thread *thread, const void *ucontext
 {
 	struct sampler_usage before = thread->usage;
 
-	if (sampler.has_kernel)
-		return 0;
 	thread->usage = usage_now();
 	if (!was_in_kernel(&before, &thread->usage))
 		return 0;

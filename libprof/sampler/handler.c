@@ -156,18 +156,18 @@ static int skip_begun_handler(struct sampler_thread *thread, struct arch_registe
 }
 
 /*
- * Fill in and commit a record of the stack that begins at @registers, or of @alone where that is
- * not 0. A stack that does not fit what is left of the thread's block is walked once more, into a
+ * Fill in and commit a record of @leaf, where that is not 0, and of the stack below it that begins
+ * at @registers, if there are any. A stack that does not fit what is left of the thread's block is walked once more, into a
  * new one. Returns 0, or -ENOSPC: counted.
  */
 static int record_stack(struct sampler_thread *thread, const struct arch_registers *registers,
-	uint64_t alone, uint32_t weight)
+	uint64_t leaf, uint32_t weight)
 {
-	struct unwind_result result = {.frames = 1, .end = WIRE_END_ROOT};
-	uint32_t least = record_bytes(1), room;
+	struct unwind_result result = {.frames = 0, .end = WIRE_END_ROOT};
+	unsigned leaves = leaf != 0, fit;
+	uint32_t least = record_bytes(leaves + (registers != NULL)), room;
 	struct wire_sample *sample;
 	uint32_t bytes;
-	unsigned fit;
 
 	for (;;) {
 		sample = ring_begin(thread, least, &room);
@@ -175,17 +175,19 @@ static int record_stack(struct sampler_thread *thread, const struct arch_registe
 			record_dropped(least);
 			return -ENOSPC;
 		}
-		*(uint64_t *)(sample + 1) = alone;
-		if (alone)
+		*(uint64_t *)(sample + 1) = leaf;
+		if (!registers)
 			break;
 		fit = record_frames(room);
 		if (fit > sampler.max_depth)
 			fit = sampler.max_depth;
-		result = record_walk(thread, registers, (uint64_t *)(sample + 1), fit);
+		result = record_walk(
+			thread, registers, (uint64_t *)(sample + 1) + leaves, fit - leaves);
 		if (result.end != WIRE_END_DEPTH || fit == sampler.max_depth)
 			break;
 		least = record_bytes(fit + 1);
 	}
+	result.frames += leaves;
 	bytes = record_bytes(result.frames);
 	sample->bytes = bytes;
 	sample->thread = thread->number;
@@ -229,7 +231,7 @@ void record_dropped(uint32_t bytes)
 }
 
 static void record(struct sampler_thread *thread, const struct arch_registers *registers,
-	uint64_t alone, uint32_t weight)
+	uint64_t leaf, uint32_t weight)
 {
 	struct wire_slot *slot = sampler.slot;
 
@@ -237,7 +239,7 @@ static void record(struct sampler_thread *thread, const struct arch_registers *r
 		return;
 	if (__atomic_load_n(&sampler.paused, __ATOMIC_RELAXED))
 		__atomic_fetch_add(&slot->paused, weight, __ATOMIC_RELAXED);
-	else if (record_stack(thread, registers, alone, weight))
+	else if (record_stack(thread, registers, leaf, weight))
 		__atomic_fetch_add(&slot->dropped, weight, __ATOMIC_RELAXED);
 }
 
@@ -265,7 +267,9 @@ static uint32_t split_handler_weight(
 	return handlers;
 }
 
-static void record_all(struct sampler_thread *thread, uint32_t weight, const void *ucontext)
+/* @leaf: as of record_stack(). */
+static void record_all(struct sampler_thread *thread, uint32_t weight, uint64_t leaf,
+	const void *ucontext)
 {
 	struct arch_registers registers;
 	uint32_t handlers, total;
@@ -280,7 +284,7 @@ static void record_all(struct sampler_thread *thread, uint32_t weight, const voi
 	__atomic_fetch_add(&sampler.slot->delivered, total, __ATOMIC_RELAXED);
 	credit_exit(thread->ring, total);
 	record(thread, NULL, WIRE_FRAME_SIGNAL_HANDLER, handlers);
-	record(thread, &registers, 0, weight);
+	record(thread, &registers, leaf, weight);
 }
 
 /* How many periods the signal of @info stands for; it may be none. */
@@ -325,10 +329,15 @@ static void take_sample(struct sampler_thread *thread, const siginfo_t *info, co
 	int told = thread->calls++ % CALLS_PER_CHECK == CALLS_PER_CHECK / 2;
 	int timed = told || sampler.has_events || sampler.is_elapsed;
 	uint64_t before_ns = timed ? clock_monotonic_ns() : 0, after_ns, call_ns;
+	uint32_t weight;
+	int in_kernel;
 
 	if (timed && is_throttled(thread, info, ucontext, before_ns))
 		return;
-	record_all(thread, weight_of(thread, info, ucontext), ucontext);
+	weight = weight_of(thread, info, ucontext);
+	/* Beside events a timer stands for time in the kernel alone. */
+	in_kernel = sampler.has_kernel && thread->has_events && !events_sent(info);
+	record_all(thread, weight, in_kernel ? WIRE_FRAME_IN_KERNEL : 0, ucontext);
 	if (!timed)
 		return;
 	after_ns = clock_monotonic_ns();

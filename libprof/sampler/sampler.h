@@ -103,7 +103,7 @@ struct sampler {
 	uint32_t owns_signal; /* atomic: the kernel's handler is ours, the program's in host.c */
 	uint32_t namespaced; /* pid means nothing where /proc was mounted */
 	uint32_t has_events; /* perf events of flamerun's may signal threads */
-	uint32_t has_kernel; /* and they count time in the kernel, too */
+	uint32_t has_kernel; /* what is sampled in the kernel is to say so; with events alone */
 	uint64_t event_period_ns; /* what each stands for */
 	uint32_t event_rests;	  /* as struct wire_arena */
 	uint64_t tick_ns;	  /* the kernel's; known where events may come */

@@ -15,7 +15,7 @@ const WAIT_KINDS = new Map([
 	['cpu', 'ready, no CPU free'],
 	['', 'not known'],
 ]);
-const NAMES = ['CPU', 'CPU, in system calls', ...WAIT_KINDS.values()];
+const NAMES = ['CPU', 'CPU, in the kernel', ...WAIT_KINDS.values()];
 const IN_KERNEL = 1;
 const UNKNOWN = NAMES.length - 1;
 /** Added to the kind of what idle threads wait for. */

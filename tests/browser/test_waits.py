@@ -199,8 +199,8 @@ def test_a_box_tells_all_of_its_time(waits):
 def test_a_box_tells_its_time_in_system_calls(viewer, tmp_path):
     show(viewer, render(b"main;copy;read;[kernel: read] 30\nmain;copy 10\nmain;think 60\n",
                         tmp_path / "kernel.svg"))
-    assert parts(viewer, "main") == [["CPU", "70 samples"], ["CPU, in system calls", "30 samples"]]
-    assert parts(viewer, "copy") == [["CPU", "10 samples"], ["CPU, in system calls", "30 samples"]]
+    assert parts(viewer, "main") == [["CPU", "70 samples"], ["CPU, in the kernel", "30 samples"]]
+    assert parts(viewer, "copy") == [["CPU", "10 samples"], ["CPU, in the kernel", "30 samples"]]
     # Where all is the program's own there is nothing to tell apart.
     viewer.pointer(*middle(box(viewer, "think")))
     viewer.wait("document.querySelector('.tooltip .name').innerText === 'think'")

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+#
+# --kernel: the kernel's functions above the program's. Whose they are and how much, by the program's
+# own clock and by perf; that its calls return what they return without; what a refusal says.
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import folded
+import profiled
+
+SYMBOLS = pathlib.Path("/proc/kallsyms")
+SUFFIX = "_[k]"
+
+
+@pytest.fixture(scope="session")
+def kernel():
+    """Skips where the kernel does not let us look; its functions' names."""
+    result = subprocess.run([profiled.BUILD / "flamerun", "--kernel", "-o", "/dev/null", "--format",
+                             "folded", "--", "true"], text=True, capture_output=True, check=False)
+    refusal = re.search("^flamerun: (--kernel: .*)", result.stderr, re.M)
+    if refusal:
+        pytest.skip(refusal[1])
+    return {line.split()[2] for line in SYMBOLS.read_text().splitlines()}
+
+
+def of_kernel(stack):
+    """The part of @stack that is the kernel's, without marks."""
+    return [name[:-len(SUFFIX)] for name in stack if name.endswith(SUFFIX)]
+
+
+def test_functions_and_their_share(tmp_path, kernel):
+    """A third each: computes; reads zeros, in calls; touches pages, in faults."""
+    program = profiled.compile_target("in_kernel.c", tmp_path)
+    run = profiled.profile(tmp_path, program, "2000", rate_hz=1000, options=["--kernel"])
+    total = sum(run.truth.values())
+    for name, true_ns in run.truth.items():
+        # Of time in the kernel ticks tell, 160 of each kind: 5 sigma are 40 %.
+        assert abs(run.folded.below(name) / run.folded.total - true_ns / total) \
+            < 0.4 * true_ns / total, run.folded.describe()
+    reads = run.folded.where(lambda stack: "reads" in stack and "vfs_read" in of_kernel(stack))
+    assert reads > 0.6 * run.folded.below("reads"), run.folded.describe()
+    faults = run.folded.where(lambda stack: "touches" in stack
+                              and "handle_mm_fault" in of_kernel(stack))
+    assert faults > 0.3 * run.folded.below("touches"), run.folded.describe()
+    for stack, _ in run.folded.stacks:
+        mine, theirs = of_kernel(stack), stack[:len(stack) - len(of_kernel(stack))]
+        # The kernel's are above all others, by names that it knows, and not in what computes.
+        assert not any(name.endswith(SUFFIX) for name in theirs), stack
+        assert set(mine) <= kernel, stack
+    computes = run.folded.where(lambda stack: "computes" in stack and of_kernel(stack))
+    assert computes < 0.1 * run.folded.below("computes"), run.folded.describe()
+    told = float(re.search(r"([0-9.]+) s of it in the kernel", run.stderr)[1])
+    inside = run.folded.where(lambda stack: of_kernel(stack) or stack[-1].startswith("[kernel"))
+    assert abs(told - inside / 1000) < 0.006
+
+
+def test_as_perf_sees_it(tmp_path, kernel):
+    """Each function's share of the kernel's time, of at least 3 %, as far as 600 looks tell: 5 sigma."""
+    if not shutil.which("perf"):
+        pytest.skip("no perf")
+    program = profiled.compile_target("in_kernel.c", tmp_path)
+    run = profiled.profile(tmp_path, program, "2000", rate_hz=500, options=["--kernel"])
+    recorded = tmp_path / "perf.data"
+    subprocess.run(["perf", "record", "-q", "-e", "cpu-clock", "-F", "500", "-g", "-o", recorded,
+                    program, "2000"], check=True, capture_output=True)
+    text = subprocess.run(["perf", "script", "-F", "ip,sym", "-i", recorded], text=True, check=True,
+                          capture_output=True).stdout
+    stacks = [{line.split()[1] for line in block.splitlines()
+               if len(line.split()) > 1 and int(line.split()[0], 16) >> 47}
+              for block in text.split("\n\n") if block.strip()]
+    stacks = [stack for stack in stacks if stack]
+    inside = run.folded.where(of_kernel)
+    compared = 0
+    for name in sorted(kernel & set().union(*stacks)):
+        share = sum(name in stack for stack in stacks) / len(stacks)
+        if share < 0.03:
+            continue
+        mine = run.folded.where(lambda stack, name=name: name in of_kernel(stack)) / inside
+        # Looks tell within a stack, and ticks between stacks: of both there are some hundreds.
+        bound = 5 * (share * (1 - share) * (1 / len(stacks) + 1 / 300)) ** 0.5
+        assert abs(mine - share) < bound + 0.01, (name, mine, share)
+        compared += 1
+    assert compared >= 8, text[:2000]
+
+
+def test_calls_return_the_same(tmp_path, kernel):
+    """The target ends with 1 when a read is cut short, as a signal that finds it in the kernel does."""
+    program = profiled.compile_target("in_kernel.c", tmp_path)
+    run = profiled.profile(tmp_path, program, "1000", rate_hz=10000, options=["--kernel"])
+    assert run.status == 0 and set(run.truth) == {"computes", "reads", "touches"}, run.stderr
+
+
+def test_again_from_folded_text(tmp_path, kernel):
+    """The mark tells a function of the kernel's, and is no part of its name."""
+    program = profiled.compile_target("in_kernel.c", tmp_path)
+    run = profiled.profile(tmp_path, program, "500", rate_hz=1000, options=["--kernel"])
+    first = tmp_path / "first.folded"
+    first.write_text("".join(f"{';'.join(stack)} {weight}\n" for stack, weight in run.folded.stacks))
+    for through in ("again.pb.gz", "again.svg", "again.folded"):
+        subprocess.run([profiled.BUILD / "flamerun", "-q", "render", first, "-o", tmp_path / through],
+                       check=True)
+        first = tmp_path / through
+    assert dict(folded.Folded(first.read_text()).stacks) == dict(run.folded.stacks)
+
+
+def test_what_a_refusal_says(tmp_path):
+    """One line, and the run goes on."""
+    confine = tmp_path / "confine"
+    subprocess.run(["gcc", "-D_GNU_SOURCE", profiled.ROOT / "tests" / "e2e" / "confine.c", "-o",
+                    confine], check=True)
+    tmp_path.chmod(0o777)
+    result = subprocess.run([confine, "65534", profiled.BUILD / "flamerun", "--kernel", "-o",
+                             "out.folded", "--", "sh", "-c", "exit 3"], text=True,
+                            capture_output=True, check=False, cwd=tmp_path, timeout=60)
+    if result.returncode == 125 or "out.folded" not in result.stderr:
+        pytest.skip("no other user may run this build")
+    assert result.returncode == 3
+    assert len(re.findall("^flamerun: --kernel: the kernel's functions are not told, "
+                          "(kernel.perf_event_paranoid is \\d+|a sandbox forbids "
+                          "perf_event_open\\(2\\))$", result.stderr, re.M)) == 1
+
+
+def test_from_outside(run):
+    result = run("--kernel", "--outside", "-o", "out.folded", "--", "true")
+    assert result.returncode == 0
+    assert "--kernel: the kernel's functions are told of programs alone that are sampled from " \
+        "inside\n" in result.stderr
