@@ -71,9 +71,9 @@ _flamerun()
 		[[ $pending == --* ]] || pending=-${pending: -1}
 		__flamerun_value "$pending" "$current"
 	elif [[ $current == --no-* ]]; then
-		COMPREPLY=($(compgen -W '--no-config --no-open --no-inline-suffix --no-wall --no-fold-idle --no-reverse --no-collapse-recursion --no-inline --no-threads --no-merge-templates --no-icicle --no-follow --no-outside --no-waits --no-wait-details --no-start-paused --no-native --no-live --no-debuginfod --no-quiet --no-verbose' -- "$current"))
+		COMPREPLY=($(compgen -W '--no-config --no-open --no-inline-suffix --no-wall --no-fold-idle --no-reverse --no-collapse-recursion --no-inline --no-threads --no-merge-templates --no-icicle --no-follow --no-outside --no-kernel --no-waits --no-wait-details --no-start-paused --no-native --no-live --no-debuginfod --no-quiet --no-verbose' -- "$current"))
 	elif [[ $current == -* ]]; then
-		COMPREPLY=($(compgen -W ' --output --format --sample-type --label --open --inline-suffix --focus --hide --wall --fold-idle --reverse --ignore --root --collapse-recursion --by --inline --source-map --threads --demangle --merge-templates --palette --icicle --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --json --csv --fail-over --symbols --rate --duration --pid --repeat --warmup --ignore-failure --job --follow --outside --clock --waits --wait-details --start-paused --native --live --debuginfod --config --no-config --show-config --quiet --verbose --help --version --completions' -- "$current"))
+		COMPREPLY=($(compgen -W ' --output --format --sample-type --label --open --inline-suffix --focus --hide --wall --fold-idle --reverse --ignore --root --collapse-recursion --by --inline --source-map --threads --demangle --merge-templates --palette --icicle --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --json --csv --fail-over --symbols --rate --duration --pid --repeat --warmup --ignore-failure --job --follow --outside --clock --kernel --waits --wait-details --start-paused --native --live --debuginfod --config --no-config --show-config --quiet --verbose --help --version --completions' -- "$current"))
 	elif [[ $rendering ]]; then
 		__flamerun_files "$current"
 	elif [[ $current == @* || ${COMP_WORDS[COMP_CWORD - 1]} == @ ]]; then

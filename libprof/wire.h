@@ -34,9 +34,9 @@
 
 /*
  * Bits of the cookie, for what changes how a program runs: it is sampled by `clock_hz`, perf events
- * of flamerun's signal its threads, samples of time in the kernel say so. They are not in the arena,
- * because every process of the run can write to that, and nobody can change another process's
- * environment.
+ * of flamerun's signal its threads, samples of time in the kernel say so. They are not in the
+ * arena, because every process of the run can write to that, and nobody can change another
+ * process's environment.
  *
  * The clock is for tests alone: samples come at `clock_hz` of elapsed time, so that a test knows
  * how many there will be. It is in the shipped library, behind a hidden option of flamerun's,

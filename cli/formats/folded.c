@@ -246,7 +246,10 @@ static bool has_suffix(const char *name, const char *suffix)
 	return length > bytes && !strcmp(name + length - bytes, suffix);
 }
 
-/* "_[j]" marks compiled code, "_[k]" the kernel's, which is known without it. In text all that tells of a module is the name of unnamed code. */
+/*
+ * "_[j]" marks compiled code, "_[k]" the kernel's, which is known without it. In text all that
+ * tells of a module is the name of unnamed code.
+ */
 static enum calltree_frame_kind guess_kind(char *name, char *module, size_t module_bytes)
 {
 	size_t bytes = 0;

@@ -89,8 +89,8 @@ struct collector {
 	struct wire_drain drain;
 	struct slot_notes slots[WIRE_SLOTS];
 	struct thread_notes threads[WIRE_RINGS];
-	struct wire_control_record control;
 	struct kernel_stack look;
+	struct wire_control_record control; /* the last, for its text */
 };
 
 static int put_record(struct collector *c, enum record_type type, void *head, size_t bytes)

@@ -75,7 +75,7 @@ struct cursor {
 };
 
 /* The next @bytes, which may go on at the memory's beginning. Returns 1, or 0: it has no more. */
-static int take(struct cursor *cursor, void *out, uint64_t bytes)
+static int read_bytes(struct cursor *cursor, void *out, uint64_t bytes)
 {
 	const struct kernel_stacks *stacks = cursor->stacks;
 	const char *records = stacks->pages + sysconf(_SC_PAGESIZE);
@@ -91,7 +91,7 @@ static int take(struct cursor *cursor, void *out, uint64_t bytes)
 	return 1;
 }
 
-static int skip(struct cursor *cursor, uint64_t bytes)
+static int skip_bytes(struct cursor *cursor, uint64_t bytes)
 {
 	if (bytes > cursor->end - cursor->at)
 		return 0;
@@ -100,15 +100,15 @@ static int skip(struct cursor *cursor, uint64_t bytes)
 }
 
 /* A word between addresses says whose they are. A return address stands behind its call. */
-static int take_frames(struct cursor *cursor, struct kernel_stack *out)
+static int read_frames(struct cursor *cursor, struct kernel_stack *out)
 {
 	uint64_t count, frame;
 	int is_kernel = 0;
 
-	if (!take(cursor, &count, sizeof(count)))
+	if (!read_bytes(cursor, &count, sizeof(count)))
 		return 0;
 	for (; count; count--) {
-		if (!take(cursor, &frame, sizeof(frame)))
+		if (!read_bytes(cursor, &frame, sizeof(frame)))
 			return 0;
 		if (frame >= (uint64_t)PERF_CONTEXT_MAX) {
 			is_kernel = frame == (uint64_t)PERF_CONTEXT_KERNEL;
@@ -121,26 +121,26 @@ static int take_frames(struct cursor *cursor, struct kernel_stack *out)
 }
 
 /* Of another word size, or of no program, there are none. */
-static int take_registers(struct cursor *cursor, struct kernel_stack *out)
+static int read_registers(struct cursor *cursor, struct kernel_stack *out)
 {
 	uint64_t abi, words[REGISTERS_MAX];
 
-	if (!take(cursor, &abi, sizeof(abi)) || abi != PERF_SAMPLE_REGS_ABI_64 ||
-		!take(cursor, words, sizeof(*words) * __builtin_popcountll(ARCH_PERF_REGS)))
+	if (!read_bytes(cursor, &abi, sizeof(abi)) || abi != PERF_SAMPLE_REGS_ABI_64 ||
+		!read_bytes(cursor, words, sizeof(*words) * __builtin_popcountll(ARCH_PERF_REGS)))
 		return 0;
 	arch_registers_from_perf(&out->registers, words);
 	return 1;
 }
 
 /* There is room for all that was asked for, and behind it stands how much is filled. */
-static int take_stack(struct cursor *cursor, struct kernel_stack *out)
+static int read_stack(struct cursor *cursor, struct kernel_stack *out)
 {
 	uint64_t room, bytes = 0;
 
-	if (!take(cursor, &room, sizeof(room)) || room > sizeof(out->stack) ||
-		!take(cursor, out->stack, room))
+	if (!read_bytes(cursor, &room, sizeof(room)) || room > sizeof(out->stack) ||
+		!read_bytes(cursor, out->stack, room))
 		return 0;
-	if (room && !take(cursor, &bytes, sizeof(bytes)))
+	if (room && !read_bytes(cursor, &bytes, sizeof(bytes)))
 		return 0;
 	out->bytes = (uint32_t)(bytes < room ? bytes : room);
 	return 1;
@@ -157,15 +157,15 @@ int kernel_stacks_next(const struct kernel_stacks *stacks, struct kernel_stack *
 		uint64_t begin = cursor.at;
 		struct perf_event_header header;
 
-		if (!take(&cursor, &header, sizeof(header)) || header.size < sizeof(header) ||
-			!skip(&cursor, header.size - sizeof(header)))
+		if (!read_bytes(&cursor, &header, sizeof(header)) || header.size < sizeof(header) ||
+			!skip_bytes(&cursor, header.size - sizeof(header)))
 			break;
 		cursor = (struct cursor){stacks, begin + sizeof(header), cursor.at};
 		out->count = 0;
 		found = header.type == PERF_RECORD_SAMPLE &&
-			take(&cursor, &out->time_ns, sizeof(out->time_ns)) &&
-			take_frames(&cursor, out) && take_registers(&cursor, out) &&
-			take_stack(&cursor, out);
+			read_bytes(&cursor, &out->time_ns, sizeof(out->time_ns)) &&
+			read_frames(&cursor, out) && read_registers(&cursor, out) &&
+			read_stack(&cursor, out);
 		__atomic_store_n(&head->data_tail, begin + header.size, __ATOMIC_RELEASE);
 	}
 	return found;

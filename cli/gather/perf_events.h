@@ -45,8 +45,8 @@ uint64_t perf_events_cost_ns(void);
 void perf_events_set_period(struct wire_arena *arena, uint32_t rate_hz, uint64_t cost_ns);
 
 /*
- * @arena, after that, and its @descriptor are borrowed. With @has_kernel threads have a second event
- * each, which sees what the kernel does for them. Returns an owned object, or NULL without memory.
+ * @arena, after that, and its @descriptor are borrowed. With @has_kernel each thread has a second
+ * event, which sees what the kernel does for it. Returns an owned object, or NULL without memory.
  */
 struct perf_events *perf_events_new(struct wire_arena *arena, int descriptor, bool has_kernel);
 /* How many threads had no second event where they were to have one. */

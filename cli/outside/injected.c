@@ -215,7 +215,7 @@ static void end(void *context, uint64_t image, uint64_t end_ns)
 	target_free(target);
 }
 
-/* Its innermost frame is where it entered the kernel: behind a call's instruction, or at a fault's. */
+/* Its own innermost frame is where it went there: behind a call's instruction, or at a fault's. */
 static void add_look(
 	void *context, uint64_t image, uint32_t thread, const struct kernel_stack *look)
 {

@@ -75,8 +75,8 @@ static void refusal_text(int error, int allowed, char *text, size_t size)
 
 void sampling_clock_refuse_kernel(void)
 {
-	diag_info("--kernel: the kernel's functions are told of programs alone that are sampled from "
-		  "inside");
+	diag_info("--kernel: the kernel's functions are told of programs alone that are sampled "
+		  "from inside");
 }
 
 /* Is it allowed to look at the kernel? Where not, that is said. */
@@ -89,12 +89,13 @@ static bool may_see_kernel(uint32_t rate_hz)
 	if (!error)
 		error = kernel_stacks_open(&stacks, 0, NS_PER_S / rate_hz);
 	kernel_stacks_close(&stacks);
-
 	if (error) {
 		refusal_text(error, PARANOID_ALLOWS_KERNEL, why, sizeof(why));
 		diag_info("--kernel: the kernel's functions are not told, %s", why);
 		if (read_paranoid() > PARANOID_ALLOWS_KERNEL)
-			diag_info("  to see them: sysctl kernel.perf_event_paranoid=%d, or CAP_PERFMON",
+			diag_info(
+				"hint: sysctl kernel.perf_event_paranoid=%d, or CAP_PERFMON, shows "
+				"them",
 				PARANOID_ALLOWS_KERNEL);
 		return false;
 	}

@@ -291,7 +291,8 @@ void summary_print_losses(
 		"of modules, code or marks lost: names may be missing");
 	print_loss(losses->late_threads, "thread", "threads", "could not be sampled");
 	print_loss(losses->kernel_unseen, "thread", "threads",
-		"without the kernel's functions: it locks no more memory, kernel.perf_event_mlock_kb");
+		"without the kernel's functions: it locks no more memory, "
+		"kernel.perf_event_mlock_kb");
 	print_loss(losses->lost_processes, "process", "processes",
 		"had no room for flamerun's library: too many at once, or their memory is limited "
 		"(ulimit -v)");

@@ -157,8 +157,8 @@ static int skip_begun_handler(struct sampler_thread *thread, struct arch_registe
 
 /*
  * Fill in and commit a record of @leaf, where that is not 0, and of the stack below it that begins
- * at @registers, if there are any. A stack that does not fit what is left of the thread's block is walked once more, into a
- * new one. Returns 0, or -ENOSPC: counted.
+ * at @registers, if there are any. A stack that does not fit what is left of the thread's block is
+ * walked once more, into a new one. Returns 0, or -ENOSPC: counted.
  */
 static int record_stack(struct sampler_thread *thread, const struct arch_registers *registers,
 	uint64_t leaf, uint32_t weight)
