@@ -36,7 +36,7 @@ my prog:1.5  120/120 3778.000000123:     500000 cpu-clock:
 """
 CPU_CLOCK = {
     ("main", "alpha<a, b>(int)", "inner"): 250000,
-    ("main", "perf_event_exec"): 4250000,
+    ("main", "perf_event_exec_[k]"): 4250000,
     ("[unknown code]", "[unknown code]", "jitted"): 500000,
 }
 
