@@ -2,6 +2,7 @@
 #
 # Processes that fork and execute, libraries that come and go, exceptions: nothing is lost or misnamed.
 import re
+import subprocess
 import sys
 
 import pytest
@@ -20,6 +21,30 @@ def test_children_of_every_kind(tmp_path):
     folded.assert_truth(run.folded, run.truth, run.rate_hz)
     due = run.truth_s * run.rate_hz
     assert abs(run.folded.total - due) <= folded.SIGMAS * due ** 0.5 + 0.02 * due
+
+
+def test_an_exec_by_its_number(tmp_path):
+    """syscall(2) is another way to execve(2): the image before it is over, its time counted once."""
+    (tmp_path / "again.c").write_text("""
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <sys/syscall.h>
+        #include <unistd.h>
+        extern char **environ;
+        int main(int argc, char **argv)
+        {
+            char left[16], *words[] = {argv[0], left, NULL};
+            for (volatile int i = 0; i < 1000000; i++);
+            snprintf(left, sizeof(left), "%d", atoi(argv[1]) - 1);
+            return argc == 2 && atoi(argv[1]) ? (int)syscall(SYS_execve, argv[0], words, environ) : 0;
+        }""")
+    program = tmp_path / "again"
+    subprocess.run(["gcc", "-O1", "-o", program, tmp_path / "again.c"], check=True)
+    run = profile(tmp_path, program, "50")
+    assert run.status == 0
+    assert "; 1 thread, 1 process\n" in run.stderr
+    elapsed, cpu = map(float, re.search(r" in ([0-9.]+) s, ([0-9.]+) s of CPU", run.stderr).groups())
+    assert cpu <= elapsed, run.stderr
 
 
 @pytest.mark.sanitized
