@@ -22,7 +22,7 @@
 #include "cli/symbols/elf_file.h"
 #include "libprof/fnv.h"
 
-#define MAGIC 0x736e696c656e6962ull /* changes with what is in a file, or how it was found */
+#define MAGIC 0x736e696c656e6963ull /* changes with what is in a file, or how it was found */
 
 struct header {
 	uint64_t magic;

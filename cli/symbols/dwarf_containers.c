@@ -21,9 +21,10 @@
 struct container {
 	uint64_t begin; /* offsets of the entry, and of its children's end */
 	uint64_t end;
-	struct dwarf_value name;
+	struct dwarf_value name; /* or the reference to what has it */
 	uint32_t outer; /* number of the one around it; NONE */
 	bool has_name;
+	bool is_definition; /* of a function that is declared elsewhere, where it has its name */
 	bool is_namespace;
 	bool is_class;
 };
@@ -64,13 +65,16 @@ static bool is_container(const struct dwarf_die *die)
 /* Returns 0 or -ENOMEM. */
 static int add_container(struct unit_containers *of, const struct dwarf_die *die, uint32_t outer)
 {
+	bool has_name = die->has & DWARF_HAS(DWARF_NAME);
+
 	if (ARRAY_GROW(of->list, of->count, of->room, 64))
 		return -ENOMEM;
 	of->list[of->count++] = (struct container){
 		.begin = die->offset,
 		.end = UINT64_MAX,
-		.name = die->value[DWARF_NAME],
-		.has_name = die->has & DWARF_HAS(DWARF_NAME),
+		.name = die->value[has_name ? DWARF_NAME : DWARF_SPECIFICATION],
+		.has_name = has_name,
+		.is_definition = !has_name && die->has & DWARF_HAS(DWARF_SPECIFICATION),
 		.outer = outer,
 		.is_namespace = die->tag == DW_TAG_namespace,
 		.is_class = die->tag == DW_TAG_class_type || die->tag == DW_TAG_structure_type,
@@ -152,22 +156,48 @@ static const char *replace_name(const struct container *of, const char *inner)
 	return of->is_class && !strncmp(inner, call, sizeof(call) - 1) ? "{lambda}" : NULL;
 }
 
+/*
+ * The name of @container, NULL for none; @inner is what is in it. Sets *@outer to what is around
+ * it: around its declaration, where it has one. Valid as dwarf_text()'s.
+ */
+static const char *read_container(const struct unit_containers *of, struct dwarf_reader *reader,
+	const struct container *container, const char *inner, uint32_t *outer)
+{
+	struct dwarf_reader *by = reader;
+	struct dwarf_name declared;
+	uint64_t offset;
+
+	*outer = container->outer;
+	if (container->has_name)
+		return dwarf_text(reader, of->unit, &container->name);
+	if (!container->is_definition)
+		return replace_name(container, inner);
+	offset = dwarf_reference(&by, of->unit, &container->name);
+	if (offset == DWARF_NONE || !dwarf_function_name(by, offset, &declared) ||
+		declared.unit != of->unit)
+		return NULL;
+	*outer = find_container(of, declared.offset);
+	return dwarf_text(by, declared.unit, &declared.bare);
+}
+
 int dwarf_containers_write(struct dwarf_containers *containers, struct dwarf_reader *reader,
 	const struct dwarf_unit *unit, uint64_t offset, char *end, size_t bytes_max)
 {
 	static const char between[] = "::";
 	const struct unit_containers *of;
 	size_t written = 0;
+	uint32_t i;
 
 	if (!unit->is_cxx)
 		return 0;
 	of = containers_of(containers, reader, unit);
 	if (!of)
 		return -ENOMEM;
-	for (uint32_t i = find_container(of, offset); i != NONE; i = of->list[i].outer) {
-		const struct container *container = &of->list[i];
-		const char *name = container->has_name ? dwarf_text(reader, unit, &container->name)
-						       : replace_name(container, end - written);
+	/* Declarations of a broken unit may lead round in a circle. */
+	i = find_container(of, offset);
+	for (unsigned steps = 0; i != NONE && steps < DEPTH_MAX; steps++) {
+		const char *name =
+			read_container(of, reader, &of->list[i], end - written, &i);
 		size_t bytes = name ? strlen(name) : 0;
 
 		if (!bytes)

@@ -175,8 +175,9 @@ static uint8_t slot_of(uint16_t tag, uint64_t attribute)
 	case DW_AT_MIPS_linkage_name:
 		return DWARF_LINKAGE_NAME;
 	case DW_AT_abstract_origin:
-	case DW_AT_specification:
 		return DWARF_ORIGIN;
+	case DW_AT_specification:
+		return DWARF_SPECIFICATION;
 	case DW_AT_low_pc:
 		return DWARF_LOW_PC;
 	case DW_AT_high_pc:

@@ -23,7 +23,8 @@ enum dwarf_slot {
 	DWARF_SIBLING,
 	DWARF_NAME,
 	DWARF_LINKAGE_NAME,
-	DWARF_ORIGIN, /* or specification */
+	DWARF_ORIGIN,
+	DWARF_SPECIFICATION,
 	DWARF_LOW_PC,
 	DWARF_HIGH_PC,
 	DWARF_RANGE_LIST,
@@ -58,6 +59,14 @@ struct dwarf_die {
 	bool has_children;
 	struct dwarf_value value[DWARF_SLOT_COUNT];
 };
+
+/* What @die is an instance or the definition of: a reference. NULL: of nothing. */
+static inline const struct dwarf_value *dwarf_entry_origin(const struct dwarf_die *die)
+{
+	if (die->has & DWARF_HAS(DWARF_ORIGIN))
+		return &die->value[DWARF_ORIGIN];
+	return die->has & DWARF_HAS(DWARF_SPECIFICATION) ? &die->value[DWARF_SPECIFICATION] : NULL;
+}
 
 /* What the sizes of some forms depend on. */
 struct dwarf_encoding {

@@ -352,6 +352,7 @@ bool dwarf_function_name(struct dwarf_reader *reader, uint64_t offset, struct dw
 
 	for (int i = 0; i < HOPS_MAX && offset != DWARF_NONE; i++) {
 		const struct dwarf_unit *unit = unit_of(reader, offset);
+		const struct dwarf_value *origin;
 		bool is_linkage;
 		struct dwarf_abbrevs *abbrevs;
 		struct dwarf_die die;
@@ -374,12 +375,15 @@ bool dwarf_function_name(struct dwarf_reader *reader, uint64_t offset, struct dw
 		if (is_linkage || (!has_name && die.has & DWARF_HAS(DWARF_NAME))) {
 			*name = (struct dwarf_name){reader, unit, offset, line, column,
 				die.value[is_linkage ? DWARF_LINKAGE_NAME : DWARF_NAME],
-				is_linkage};
+				.is_linkage = is_linkage};
+			if (die.has & DWARF_HAS(DWARF_NAME))
+				name->bare = die.value[DWARF_NAME];
 			has_name = true;
 		}
-		if (is_linkage || !(die.has & DWARF_HAS(DWARF_ORIGIN)))
+		origin = dwarf_entry_origin(&die);
+		if (is_linkage || !origin)
 			break;
-		offset = dwarf_reference(&reader, unit, &die.value[DWARF_ORIGIN]);
+		offset = dwarf_reference(&reader, unit, origin);
 	}
 	return has_name;
 }

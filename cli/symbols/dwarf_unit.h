@@ -128,7 +128,8 @@ struct dwarf_name {
 	uint64_t offset; /* of the entry that has it */
 	uint64_t line, column; /* where the function is defined; 0: not known */
 	struct dwarf_value text;
-	bool is_linkage; /* as linkers know it; else as it is written */
+	struct dwarf_value bare; /* as it is written; form 0: not known */
+	bool is_linkage; /* @text is as linkers know it; else it is @bare */
 };
 
 /*

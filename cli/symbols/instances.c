@@ -91,6 +91,7 @@ static bool add_instance(struct match *match)
 	struct walk *walk = match->walk;
 	struct instances *instances = walk->instances;
 	const struct dwarf_die *die = match->die;
+	const struct dwarf_value *origin = dwarf_entry_origin(die);
 	struct dwarf_reader *origin_by = walk->reader;
 	struct instance *instance;
 
@@ -103,14 +104,13 @@ static bool add_instance(struct match *match)
 		.named_at = die->offset,
 		.origin = DWARF_NONE,
 		.outer = INSTANCE_NONE};
-	if (die->has & DWARF_HAS(DWARF_ORIGIN))
-		instance->origin =
-			dwarf_reference(&origin_by, walk->unit, &die->value[DWARF_ORIGIN]);
+	if (origin)
+		instance->origin = dwarf_reference(&origin_by, walk->unit, origin);
 	if (match->kind == KIND_FUNCTION)
 		return true;
 	instance->outer = match->outer;
 	/* Instances of one function are named once. */
-	if (die->has & DWARF_HAS(DWARF_ORIGIN)) {
+	if (origin) {
 		instance->named_at = instance->origin;
 		instance->named_by = origin_by;
 	}

@@ -296,13 +296,23 @@ static void test_put_back(void **state)
 	symbols_free(symbols);
 }
 
+static void check_names(
+	const char *name, const char *debug_name, const char *const *names, uint32_t count)
+{
+	struct symbols_name found;
+	struct symbols *symbols = look_up_here(name, debug_name, &found);
+
+	assert_int_equal(found.frame_count, count);
+	for (uint32_t i = 0; i < count; i++)
+		assert_string_equal(found.frames[i].name, names[i]);
+	symbols_free(symbols);
+}
+
 /* What linkers need no name for is called by what it stands in. */
 static void test_containers(void **state)
 {
 	static const char *const names[] = {
 		"outer", "outer::{lambda}::operator()", "space::(anonymous namespace)::Held::keep"};
-	struct symbols_name found;
-	struct symbols *symbols;
 
 	(void)state;
 	fixture_write("chain.cc",
@@ -317,11 +327,34 @@ static void test_containers(void **state)
 		"	return thrice(a) + 1;\n"
 		"}\n");
 	fixture_run("g++ -O2 -g -fPIC -shared -o chain chain.cc && cp chain chain.full");
-	symbols = look_up_here("chain", "chain.full", &found);
-	assert_int_equal(found.frame_count, sizeof(names) / sizeof(names[0]));
-	for (uint32_t i = 0; i < found.frame_count; i++)
-		assert_string_equal(found.frames[i].name, names[i]);
-	symbols_free(symbols);
+	check_names("chain", "chain.full", names, sizeof(names) / sizeof(names[0]));
+}
+
+/* Lambdas in functions that are declared in one place and defined in another. */
+static void test_defined_elsewhere(void **state)
+{
+	static const char *const names[] = {"space::Whole::sum",
+		"space::step<space::Whole::sum(int)::<lambda(int)> >",
+		"space::step<space::Whole::sum(int)::<lambda(int)> >::{lambda}::operator()",
+		"space::Whole::sum::{lambda}::operator()"};
+
+	(void)state;
+	fixture_write("defined.cc",
+		"#define INLINED __attribute__((always_inline))\n"
+		"namespace space {\n"
+		"struct Whole { int sum(int a); int times; };\n"
+		"template <class F> INLINED inline int step(F inner)\n"
+		"{ return [=](int b) INLINED { return inner(b + 1); }(7); }\n"
+		"}\n"
+		"int space::Whole::sum(int a)\n"
+		"{\n"
+		"	return step([=, this](int b) INLINED\n"
+		"	{ __asm__ volatile(\".globl here\\nhere: nop\");\n"
+		"	  return a * b + times; });\n"
+		"}\n");
+	fixture_run("g++ -O2 -g -std=c++2a -fPIC -shared -o defined defined.cc && "
+		    "cp defined defined.full");
+	check_names("defined", "defined.full", names, sizeof(names) / sizeof(names[0]));
 }
 
 /*
@@ -448,6 +481,7 @@ int main(void)
 		cmocka_unit_test(test_put_back),
 		cmocka_unit_test(test_put_back),
 		cmocka_unit_test(test_containers),
+		cmocka_unit_test(test_defined_elsewhere),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_batches),
 		cmocka_unit_test(test_hurried),
