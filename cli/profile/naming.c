@@ -227,18 +227,10 @@ static uint64_t add_to_path(uint64_t path, uint32_t frame)
 	return (path ^ frame) * FNV_PRIME;
 }
 
-/* What is shown from tree node @node outwards, but for the process. */
-static uint64_t path_of_node(const struct naming *naming, uint32_t image, uint32_t node)
-{
-	uint64_t path = add_to_path(FNV_BEGIN, image);
-
-	for (; node != naming->process_nodes[image];
-		node = calltree_node_at(naming->tree, node)->parent)
-		path = add_to_path(path, calltree_node_at(naming->tree, node)->frame);
-	return path;
-}
-
-/* The same of @stack, for which the tree may have no nodes: as tree_node() would make them. */
+/*
+ * What @stack is called, in native frames alone: of language frames a look sees what runs them, and
+ * two modules of one file have one name.
+ */
 static uint64_t path_of_stack(
 	struct naming *naming, uint32_t image, const struct profile_stack *stack)
 {
@@ -249,7 +241,8 @@ static uint64_t path_of_stack(
 		uint32_t count = 0;
 		const uint32_t *frames = NULL;
 
-		if (!is_ours(naming, image, at) && !profile_is_hidden(naming->profile, image, at))
+		if (!is_language(naming, at) && !is_ours(naming, image, at) &&
+			!profile_is_hidden(naming->profile, image, at))
 			frames = frame_namer_chain(&naming->namer, image, at, &count);
 		while (count)
 			path = add_to_path(path, frames[--count]);
@@ -303,7 +296,7 @@ static uint32_t inside_node(struct naming *naming, const struct profile_stack *s
 	uint32_t node = tree_node(naming, image, &part, prefix_of(stack)), inside;
 
 	if (naming->kernel && !calltree_error(naming->tree))
-		look = kernel_parts_next(naming->kernel, path_of_node(naming, image, node));
+		look = kernel_parts_next(naming->kernel, path_of_stack(naming, image, &part));
 	if (look != KERNEL_PARTS_NONE)
 		return kernel_node(naming, image, profile_stack_at(naming->profile, look), node);
 	inside = frame_namer_in_kernel(&naming->namer, part.node, node);

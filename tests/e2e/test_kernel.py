@@ -87,6 +87,35 @@ def test_as_perf_sees_it(tmp_path, kernel):
     assert compared >= 8, text[:2000]
 
 
+def test_below_functions_of_a_language(tmp_path, kernel):
+    """Each has what was seen on the interpreter's own stack, and not the other's."""
+    script = tmp_path / "two.py"
+    script.write_text("""
+import os
+zero = os.open("/dev/zero", 0)
+def reads():
+    for _ in range(40):
+        os.read(zero, 1 << 16)
+def draws():
+    for _ in range(3):
+        os.urandom(20000)
+for _ in range(2500):
+    reads()
+    draws()
+""")
+    run = profiled.profile(tmp_path, "/usr/bin/python3", script, rate_hz=1000, options=["--kernel"])
+    seen = {}
+    for stack, weight in run.folded.stacks:
+        for name in ("reads", "draws"):
+            if any(frame.startswith(f"{name} (two.py:") for frame in stack):
+                inside = set(of_kernel(stack))
+                what = "read" if "vfs_read" in inside else "random" if inside & {
+                    "__x64_sys_getrandom", "__arm64_sys_getrandom"} else ""
+                seen[name, what] = seen.get((name, what), 0) + weight
+    assert seen.get(("reads", "read"), 0) > 30 and seen.get(("draws", "random"), 0) > 30, seen
+    assert ("reads", "random") not in seen and ("draws", "read") not in seen, seen
+
+
 def test_calls_return_the_same(tmp_path, kernel):
     """The target ends with 1 when a read is cut short, as a signal that finds it in the kernel does."""
     program = profiled.compile_target("in_kernel.c", tmp_path)
