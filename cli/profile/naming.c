@@ -389,7 +389,8 @@ static uint32_t add_weight(
 	}
 	if (stack->frames)
 		frame_namer_count(&naming->namer, profile_stack_image(naming->profile, stack),
-			stack->node, weight, frame->kind != CALLTREE_UNNAMED);
+			program_part(naming, stack).node, weight,
+			frame->kind != CALLTREE_UNNAMED);
 	return node;
 }
 
