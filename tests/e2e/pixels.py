@@ -31,8 +31,9 @@ class Pixels:
         if abs(self.width - other.width) > 2 or abs(self.height - other.height) > FOOTER:
             return 255.0
         size = 3 * min(self.width, other.width)
-        return sum(abs(a - b) for mine, theirs in zip(self.rows[:rows], other.rows)
-                   for a, b in zip(mine[:size], theirs[:size])) / (rows * size)
+        return sum(sum(map(abs, map(operator.sub, mine[:size], theirs[:size])))
+                   for mine, theirs in zip(self.rows[:rows], other.rows)
+                   if mine[:size] != theirs[:size]) / (rows * size)
 
 
 def unfilter(kind, line, above, step):
@@ -91,7 +92,9 @@ def from_png(data):
             unfilter(raw[start], line, above, step)
         above = line
         if step == 4:
-            rows.append(bytes(byte for i, byte in enumerate(line) if i % 4 != 3))
+            opaque = line[:]
+            del opaque[3::4]
+            rows.append(bytes(opaque))
         else:
             rows.append(bytes(line))
     return Pixels(width, height, rows)

@@ -56,6 +56,7 @@ class Truth:
         self.waits = folded.Folded(texts["waits"]).total
         most = max(self.selves.values())
         self.hottest = [name for name in self.selves if self.selves[name] == most]
+        self.path = self.hot_path()
 
     def share(self, weight):
         return f"{100.0 * weight / self.total:.1f}"
@@ -63,7 +64,7 @@ class Truth:
     def self_where(self, condition):
         return self.share(sum(weight for name, weight in self.selves.items() if condition(name)))
 
-    def path(self):
+    def hot_path(self):
         """Functions on the way down what is heaviest, as long as a tenth of everything is left."""
         found = ()
         while True:
@@ -76,7 +77,7 @@ class Truth:
             found += (min(below, key=lambda name: (-below[name], name.encode())),)
 
     def off_the_path(self):
-        return max(weight for name, weight in self.totals.items() if name not in self.path())
+        return max(weight for name, weight in self.totals.items() if name not in self.path)
 
 
 def seconds(weight):
@@ -132,7 +133,7 @@ QUESTIONS = [
     ("how much?", row("Threads", "$1"),
      lambda truth: truth.share(max(truth.threads.values()))),
     ("how much is on the hot path?", row("Hot path", "$1"), lambda truth: truth.share(sum(
-        weight for stack, weight in truth.rooted if stack[:1] == truth.path()[:1]))),
+        weight for stack, weight in truth.rooted if stack[:1] == truth.path[:1]))),
     ("what is most beside it?", row("by total", "$3"),
      lambda truth: truth.share(truth.off_the_path())),
     ("which module has most by itself?", row("Modules", "$1"),
