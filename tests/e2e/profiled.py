@@ -10,6 +10,8 @@ import shutil
 import subprocess
 import tempfile
 
+import pytest
+
 import folded
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -95,6 +97,11 @@ def profile(folder, *command, rate_hz=197, clock_hz=None, options=(), env=None):
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, timeout=300)
     assert out.exists(), result.stderr
     return Profiled(result, out.read_text(errors="surrogateescape"), clock_hz or rate_hz)
+
+
+# Another way through lines that the tests beside it go through: `make check-all` goes them all.
+IS_ALL = bool(os.environ.get("TEST_ALL"))
+of_all = pytest.mark.skipif(not IS_ALL, reason="make check-all has it")
 
 
 def side_by_side(call, ways):

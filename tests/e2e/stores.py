@@ -12,12 +12,14 @@ import threading
 import urllib.parse
 import urllib.request
 
+import profiled
+
 SCRIPT = pathlib.Path(__file__).parent.parent / "setup" / "clickhouse.sh"
 
 
 def why_not():
     """Why there are no servers to test with; None: there are."""
-    if not os.environ.get("TEST_ALL"):
+    if not profiled.IS_ALL:
         return "ClickHouse is started by make check-all, or with TEST_ALL=1"
     if not shutil.which("clickhouse-server"):
         return "no clickhouse-server here"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Ranks of real parallel programs: started by Open MPI's and MPICH's mpirun where these are installed,
-# and in `make check-all` by srun, on four nodes that tests/setup/slurm.sh makes of one machine.
+# Ranks of real parallel programs, in `make check-all`, which installs what starts them: Open MPI's and
+# MPICH's mpirun, and srun, on four nodes that tests/setup/slurm.sh makes of one machine.
 import json
 import os
 import shutil
@@ -10,6 +10,8 @@ import subprocess
 import pytest
 
 import profiled
+
+pytestmark = profiled.of_all
 
 LAUNCHERS = {
     # More ranks than processors: yield to each other. Open MPI's shared memory takes nodes of one
@@ -35,8 +37,6 @@ def srun(tmp_path):
     """srun(*words) -> a command that runs on four nodes."""
     script = profiled.ROOT / "tests" / "setup" / "slurm.sh"
     folder = tmp_path / "slurm"
-    if not os.environ.get("TEST_ALL"):
-        pytest.skip("a cluster is made by make check-all only")
     if os.geteuid() or not all(map(shutil.which, ("slurmctld", "slurmd", "srun", "nsenter"))):
         pytest.skip("needs root, slurmctld, slurmd and slurm-client")
     subprocess.run([script, "up", folder], check=True, timeout=120)

@@ -89,11 +89,13 @@ def build_self(folder, **options):
 
 
 @pytest.mark.parametrize("compiler, link, flags", [
-    ("gcc", "archive", ("-O2",)), ("gcc", "archive", ("-O0",)),
-    ("gcc", "archive", ("-O2", "-no-pie", "-fno-pie")), ("gcc", "archive", ("-O2", "-rdynamic")),
+    ("gcc", "archive", ("-O2",)), ("clang", "archive", ("-O0", "-no-pie", "-fno-pie")),
     ("gcc", "archive", ("-O2", "-Wl,--gc-sections", "-ffunction-sections")),
-    ("clang", "archive", ("-O2",)), ("clang", "archive", ("-O0", "-no-pie", "-fno-pie")),
-    ("gcc", "static", ("-O2",)), ("gcc", "static-pie", ("-O0",)), ("clang", "static", ("-O0",)),
+    ("gcc", "static-pie", ("-O0",)), ("clang", "static", ("-O0",)),
+    *(pytest.param(*way, marks=profiled.of_all) for way in (
+        ("gcc", "archive", ("-O0",)), ("gcc", "archive", ("-O2", "-no-pie", "-fno-pie")),
+        ("gcc", "archive", ("-O2", "-rdynamic")), ("clang", "archive", ("-O2",)),
+        ("gcc", "static", ("-O2",)))),
 ])
 def test_a_program_holds_the_library(compiler, link, flags, tmp_path):
     if not shutil.which(compiler):

@@ -229,7 +229,7 @@ def python_job(folder):
 # Programs, as known shapes and as people have them.
 PROGRAMS = {
     "recursion": lambda folder: [profiled.compile_target("recursion.c", folder), "400"],
-    "threads": lambda folder: [profiled.compile_target("threads.c", folder)],
+    "threads": lambda folder: [profiled.compile_target("threads.c", folder), "1000"],
     "sleeps": lambda folder: [profiled.compile_target("sleeps.c", folder)],
     "python": python_job,
     "sort": lambda folder: ["/bin/sh", "-c", "seq 60000 | sort -R | sort -n | tail -1"],
@@ -373,7 +373,7 @@ def test_files_tell_what_was_sampled(run, tmp_path):
 def test_threads_and_waits(run, tmp_path):
     """Of a program whose threads work and sleep; by thread there is a table for each."""
     program = profiled.compile_target("threads.c", tmp_path)
-    run("-r", "997", "-o", "run.svg", "-o", "by.folded", "--by", "thread", "--", program)
+    run("-r", "997", "-o", "run.svg", "-o", "by.folded", "--by", "thread", "--", program, "1000")
     told = json.loads(run("top", "run.svg", "--json").stdout)
     named = folded.Folded((tmp_path / "by.folded").read_text())
     weights = collections.Counter()

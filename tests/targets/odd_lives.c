@@ -100,7 +100,7 @@ static void no_timers(void)
 	const struct rlimit none = {0, 0};
 
 	setrlimit(RLIMIT_SIGPENDING, &none);
-	for (int i = 0; i < 20; i++)
+	for (int i = 0; i < 8; i++)
 		threads();
 }
 
