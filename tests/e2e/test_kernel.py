@@ -51,8 +51,10 @@ def test_functions_and_their_share(tmp_path, kernel):
         # The kernel's are above all others, by names that it knows, and not in what computes.
         assert not any(name.endswith(SUFFIX) for name in theirs), stack
         assert set(mine) <= kernel, stack
+        # What computes is interrupted and calls nothing.
+        assert not ("computes" in stack and set(mine) & {"vfs_read", "do_anonymous_page"}), stack
     computes = run.folded.where(lambda stack: "computes" in stack and of_kernel(stack))
-    assert computes < 0.1 * run.folded.below("computes"), run.folded.describe()
+    assert computes < 0.3 * run.folded.below("computes"), run.folded.describe()
     told = float(re.search(r"([0-9.]+) s of it in the kernel", run.stderr)[1])
     inside = run.folded.where(lambda stack: of_kernel(stack) or stack[-1].startswith("[kernel"))
     assert abs(told - inside / 1000) < 0.006
