@@ -502,6 +502,15 @@ static void print_unlooked(
 			cpu_ns / 1e6, (double)summary->duration_ns / NS_PER_S);
 }
 
+/* Programs that nobody looked into, or whose signals somebody else took. */
+static void print_unseen(const struct summary *summary, const struct accounting *books)
+{
+	diag_info("%.2f s of CPU time were used unseen, by programs without flamerun's library or "
+		  "with signals that go past it",
+		(double)(books->due - accounting_total(books)) / profile_rate_hz(summary->profile));
+	diag_info("hint: --outside samples such programs");
+}
+
 /* Why there is nothing to see, or next to nothing. */
 static void print_scarcity(const struct summary *summary, const struct accounting *books)
 {
@@ -518,10 +527,7 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 	if (summary->is_test_clock || books->paused)
 		return;
 	if (has_unseen_programs(summary, books))
-		diag_info("%.2f s of CPU time were used by programs without flamerun's library, "
-			  "unseen",
-			(double)(books->due - accounting_total(books)) /
-				profile_rate_hz(summary->profile));
+		print_unseen(summary, books);
 	else if (was_crowded_out(summary, books))
 		diag_info(
 			"hint: the CPU was taken from it %" PRIu64
