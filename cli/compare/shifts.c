@@ -135,10 +135,11 @@ static bool is_heavy(const struct shift_counts *counts, double share)
 {
 	double samples[2] = {0, 0};
 
+	if (share < SHIFTS_LEAST_SHARE) /* as most */
+		return false;
 	for (unsigned run = 0; run < counts->runs; run++)
 		samples[run >= counts->old_runs] += expected(counts, share, run);
-	return share >= SHIFTS_LEAST_SHARE && samples[0] >= SHIFTS_LEAST_SAMPLES &&
-	       samples[1] >= SHIFTS_LEAST_SAMPLES;
+	return samples[0] >= SHIFTS_LEAST_SAMPLES && samples[1] >= SHIFTS_LEAST_SAMPLES;
 }
 
 /* How much is known of each side of what has @share of all, by what its runs should have. */

@@ -41,12 +41,18 @@ static unsigned greatest_divisor(unsigned a, unsigned b)
 	return a;
 }
 
-unsigned sides_scale(const struct sides *sides, unsigned run)
+static void set_scales(struct sides *sides)
 {
 	unsigned new_runs = sides->runs - sides->old_runs;
+	unsigned divisor = greatest_divisor(sides->old_runs, new_runs);
 
-	return (run < sides->old_runs ? new_runs : sides->old_runs) /
-	       greatest_divisor(sides->old_runs, new_runs);
+	sides->scales[0] = new_runs / divisor;
+	sides->scales[1] = sides->old_runs / divisor;
+}
+
+unsigned sides_scale(const struct sides *sides, unsigned run)
+{
+	return sides->scales[run >= sides->old_runs];
 }
 
 unsigned sides_run(const struct calltree_sample *sample)
@@ -407,17 +413,9 @@ static int join(struct sides *sides)
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
-/* How many samples a unit of weight is, where weights had to be made nanoseconds. */
-static double unit_samples(const struct sides *sides)
-{
-	uint64_t period_ns = sides->input.facts.period_ns;
-
-	return period_ns ? (double)period_ns / (sides->sample_s * NS_PER_S) : 1;
-}
-
 double sides_weight(const struct sides *sides, const struct calltree_sample *sample)
 {
-	return sample->weight * unit_samples(sides) / sides_scale(sides, sides_run(sample));
+	return sample->weight * sides->unit_samples / sides_scale(sides, sides_run(sample));
 }
 
 /* Where counts go, [what * runs + run] each; NULL: nowhere. */
@@ -453,56 +451,98 @@ static long find_parts(const struct ranking *ranking, uint32_t *part_of)
 	return parts;
 }
 
-/* @below: [position] -> weight of @run; its own at first, then with all below it. */
-static void count_run(const struct sides *sides, const struct ranking *ranking,
-	const struct counting *counting, uint32_t *within, double *below, unsigned run)
+/* What is a function's own. */
+static void count_self(
+	const struct sides *sides, const struct ranking *ranking, const struct counting *counting)
+{
+	const struct calltree *tree = ranking->tree;
+
+	for (size_t i = 0; i < calltree_samples(tree); i++) {
+		const struct calltree_sample *sample = calltree_sample_at(tree, i);
+		uint32_t at = ranking->preorder.position[sample->node];
+		unsigned run = sides_run(sample);
+		double weight = sides_weight(sides, sample);
+
+		if (at && counting->self)
+			counting->self[ranking->function_at[at] * sides->runs + run] += weight;
+		if (at && counting->parts)
+			counting->parts[counting->part_of[at] * sides->runs + run] += weight;
+	}
+}
+
+/* The numbers of all samples, those of one run together: they begin at @starts[run] of @sorted. */
+static void sort_by_run(
+	const struct calltree *tree, unsigned runs, size_t *starts, size_t *sorted)
+{
+	size_t samples = calltree_samples(tree);
+
+	/* First starts[run + 2] counts, then starts[run + 1] is where the next of a run goes. */
+	for (size_t i = 0; i < samples; i++)
+		starts[sides_run(calltree_sample_at(tree, i)) + 2]++;
+	for (unsigned run = 0; run < runs; run++)
+		starts[run + 2] += starts[run + 1];
+	for (size_t i = 0; i < samples; i++)
+		sorted[starts[sides_run(calltree_sample_at(tree, i)) + 1]++] = i;
+}
+
+/* By position in preorder. */
+struct below {
+	uint32_t *parent;
+	uint32_t *within; /* [function]: the end of the outermost of it that was met last */
+	double *weight;	  /* of the run at hand: a node's own, then with all below it */
+};
+
+static void count_total(const struct sides *sides, const struct ranking *ranking,
+	const struct counting *counting, const struct below *below, unsigned run)
 {
 	const struct preorder *preorder = &ranking->preorder;
-	size_t runs = sides->runs;
 
-	memset(within, 0, ((size_t)ranking->functions + 1) * sizeof(*within));
-	for (uint32_t at = 1; at < preorder->nodes; at++) {
-		if (counting->self)
-			counting->self[ranking->function_at[at] * runs + run] += below[at];
-		if (counting->parts)
-			counting->parts[counting->part_of[at] * runs + run] += below[at];
-	}
+	memset(below->within, 0, ((size_t)ranking->functions + 1) * sizeof(*below->within));
 	for (uint32_t at = preorder->nodes; --at;)
-		below[preorder->position[calltree_node_at(ranking->tree, preorder->order[at])
-						 ->parent]] += below[at];
-	for (uint32_t at = 1; counting->total && at < preorder->nodes; at++) {
+		below->weight[below->parent[at]] += below->weight[at];
+	for (uint32_t at = 1; at < preorder->nodes; at++) {
 		uint32_t function = ranking->function_at[at];
 
-		if (at < within[function])
+		if (at < below->within[function])
 			continue;
-		counting->total[function * runs + run] += below[at];
-		within[function] = preorder->end[at];
+		counting->total[function * sides->runs + run] += below->weight[at];
+		below->within[function] = preorder->end[at];
 	}
 }
 
 /* Returns 0 or -ENOMEM. */
-static int count_functions(
+static int count_totals(
 	const struct sides *sides, const struct ranking *ranking, const struct counting *counting)
 {
 	const struct calltree *tree = ranking->tree;
-	uint32_t nodes = ranking->preorder.nodes;
-	uint32_t *within = calloc((size_t)ranking->functions + 1, sizeof(*within));
-	double *below = calloc(nodes, sizeof(*below));
-	int error = within && below ? 0 : -ENOMEM;
+	const struct preorder *preorder = &ranking->preorder;
+	size_t *starts = calloc(sides->runs + 2, sizeof(*starts));
+	size_t *sorted = calloc(calltree_samples(tree) + 1, sizeof(*sorted));
+	struct below below = {calloc(preorder->nodes, sizeof(uint32_t)),
+		calloc((size_t)ranking->functions + 1, sizeof(uint32_t)),
+		calloc(preorder->nodes, sizeof(double))};
+	int error = starts && sorted && below.parent && below.within && below.weight ? 0 : -ENOMEM;
 
+	if (!error)
+		sort_by_run(tree, sides->runs, starts, sorted);
+	for (uint32_t at = 1; !error && at < preorder->nodes; at++)
+		below.parent[at] =
+			preorder->position[calltree_node_at(tree, preorder->order[at])->parent];
 	for (unsigned run = 0; !error && run < sides->runs; run++) {
-		memset(below, 0, nodes * sizeof(*below));
-		for (size_t i = 0; i < calltree_samples(tree); i++) {
-			const struct calltree_sample *sample = calltree_sample_at(tree, i);
+		memset(below.weight, 0, preorder->nodes * sizeof(double));
+		for (size_t i = starts[run]; i < starts[run + 1]; i++) {
+			const struct calltree_sample *sample = calltree_sample_at(tree, sorted[i]);
 
-			if (sides_run(sample) == run)
-				below[ranking->preorder.position[sample->node]] +=
-					sides_weight(sides, sample);
+			below.weight[preorder->position[sample->node]] +=
+				sides_weight(sides, sample);
 		}
-		count_run(sides, ranking, counting, within, below, run);
+		count_total(sides, ranking, counting, &below, run);
 	}
-	free(within);
-	free(below);
+	free(starts);
+	free(sorted);
+	free(below.parent);
+	free(below.within);
+	free(below.weight);
 	return error;
 }
 
@@ -549,11 +589,12 @@ static int find_factors(struct sides *sides, const struct calltree *whole)
 		parts = find_parts(&ranking, part_of);
 	if (parts >= 0)
 		counted = counts_new(sides, (size_t)parts);
-	error = counted ? count_functions(sides, &ranking,
-				  &(struct counting){.parts = counted, .part_of = part_of})
-			: -ENOMEM;
-	if (!error)
+	error = counted ? 0 : -ENOMEM;
+	if (!error) {
+		count_self(sides, &ranking,
+			&(struct counting){.parts = counted, .part_of = part_of});
 		error = find_factors_of(sides, counted, (size_t)parts);
+	}
 	free(counted);
 	free(part_of);
 	ranking_release(&ranking);
@@ -563,6 +604,7 @@ static int find_factors(struct sides *sides, const struct calltree *whole)
 static int count_all(struct sides *sides)
 {
 	const struct calltree *tree = sides->trees.functions;
+	struct counting counting;
 	int error = ranking_init(&sides->ranking, tree);
 
 	if (error)
@@ -578,8 +620,9 @@ static int count_all(struct sides *sides)
 		sides->run_samples[sides_run(sample)] += weight;
 		sides->samples += weight;
 	}
-	return count_functions(sides, &sides->ranking,
-		&(struct counting){.self = sides->self, .total = sides->total});
+	counting = (struct counting){.self = sides->self, .total = sides->total};
+	count_self(sides, &sides->ranking, &counting);
+	return count_totals(sides, &sides->ranking, &counting);
 }
 
 /* Of each version something has to be left. */
@@ -610,7 +653,12 @@ int sides_read(struct sides *sides, const struct options *options, const struct 
 		error = read_files(sides, options, files, &period_ns, message);
 	if (error)
 		return error;
+	set_scales(sides);
 	sides->sample_s = period_ns / NS_PER_S;
+	sides->unit_samples = 1;
+	if (sides->input.facts.period_ns)
+		sides->unit_samples = (double)sides->input.facts.period_ns /
+				      (sides->sample_s * NS_PER_S);
 	error = join(sides);
 	if (!error && calltree_waits(sides->joined))
 		times = picture_times(options);

@@ -44,6 +44,8 @@ struct sides {
 	struct ranking ranking;	    /* of the functions that are counted */
 	double samples;		    /* that are counted, in all runs */
 	double sample_s;	    /* CPU time of one; 0: these are no times */
+	double unit_samples; /* of a unit of weight, where weights had to be made nanoseconds */
+	unsigned scales[2];  /* see sides_scale() */
 	/* In samples, [function * runs + run]. */
 	double *self, *total;
 	double *run_samples; /* [run], of what is counted */

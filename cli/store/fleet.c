@@ -5,8 +5,10 @@
  * Servers know nothing of each other, so that one more or less needs no settings: what they say is
  * added up here.
  *
- * What is given along with an attempt is the number of its group: of a run and a period, since only
- * weights of one period can be added.
+ * Only weights of one run and one period can be added: those are a group. Of few groups a server
+ * makes a sum for each. Of many it sends what each stack weighs in each attempt: grouping by both
+ * costs a server three times as much as by stacks, which weights are in the order of, and what it
+ * has to send then is hardly less.
  */
 #include "cli/store/fleet.h"
 
@@ -23,20 +25,16 @@
 #include "cli/store/server_tree.h"
 
 #define NS_PER_S      1e9
-#define GROUPS_MAX    STORE_KINDRED
+#define GROUPS_MAX    4096u
+#define GROUPS_SUMMED 4u /* by the servers */
 #define ADDRESSES_MAX 64u
-#define UNSET	      UINT32_MAX
-#define SEVERAL	      (UINT32_MAX - 1)
-/* By STORE_ATTEMPT_BITS. One key of 64 bits is grouped by in half the time of two. */
-#define KINDRED_OF "bitShiftRight(attempt, 20)"
 
-/* What a server is asked: weights in two ways, see struct asking. */
+/* What a server is asked; then weights, once for each group that it adds up. */
 enum {
-	KINDRED,
-	JOINED,
 	STACKS,
 	FRAMES,
-	QUESTIONS
+	WEIGHTS,
+	QUESTIONS = WEIGHTS + GROUPS_SUMMED
 };
 
 struct group {
@@ -44,14 +42,11 @@ struct group {
 	uint64_t period_ns;
 };
 
-/*
- * The picks of one server. Where all that the first bits of an attempt's number stand for are of
- * one group, the server groups by those; where they are not, by what it is given, which takes three
- * times as long.
- */
+/* The picks of one server. */
 struct asking {
-	struct bytes given[2];		  /* of KINDRED: attempts; of JOINED: attempts and groups */
-	uint32_t group_of[STORE_KINDRED]; /* UNSET: of none; SEVERAL */
+	struct bytes given[GROUPS_SUMMED]; /* their attempts, by the group if it is summed */
+	struct bytes attempts;		   /* struct server_attempt, if groups are not */
+	struct server_weights weights[GROUPS_SUMMED];
 	unsigned first_day, last_day;
 	const char *service; /* borrowed; NULL: there are several */
 	bool has_picks;
@@ -66,21 +61,25 @@ struct reading {
 	unsigned address_count, server_count;
 	struct picks picks;
 	struct group groups[GROUPS_MAX];
+	struct server_unit units[GROUPS_MAX]; /* of those */
 	unsigned group_count;
 	bool by_host;
 	uint64_t period_ns; /* of the tree */
-	uint64_t weight;    /* that came, in the picks' own units */
-	uint64_t unknown;   /* of that, of stacks that the server does not have */
+	struct server_sums sums; /* what came */
 };
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
+static bool is_summed(const struct reading *reading)
+{
+	return reading->group_count <= GROUPS_SUMMED;
+}
+
 static void note_pick(const struct reading *reading, struct asking *asking, const struct pick *pick)
 {
-	uint32_t *group = &asking->group_of[pick->attempt >> STORE_ATTEMPT_BITS];
 	const char *service = texts_at(&reading->picks.texts, pick->service);
+	const struct server_attempt attempt = {pick->attempt, pick->group};
 
-	*group = *group == UNSET || *group == pick->group ? pick->group : SEVERAL;
 	if (!asking->has_picks || pick->day < asking->first_day)
 		asking->first_day = pick->day;
 	if (!asking->has_picks || pick->day > asking->last_day)
@@ -90,26 +89,33 @@ static void note_pick(const struct reading *reading, struct asking *asking, cons
 	else if (asking->service && strcmp(asking->service, service))
 		asking->service = NULL;
 	asking->has_picks = true;
+	rows_put_uint(&asking->given[is_summed(reading) ? pick->group : 0], pick->attempt, 4);
+	if (!is_summed(reading))
+		bytes_put(&asking->attempts, &attempt, sizeof(attempt));
 }
 
-static void sort_picks(const struct reading *reading, uint32_t server, struct asking *asking)
+static int by_attempt(const void *left, const void *right)
+{
+	const struct server_attempt *a = left, *b = right;
+
+	return a->attempt < b->attempt ? -1 : a->attempt > b->attempt;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int sort_picks(const struct reading *reading, uint32_t server, struct asking *asking)
 {
 	const struct picks *picks = &reading->picks;
+	int error = 0;
 
-	memset(asking->group_of, 0xff, sizeof(asking->group_of));
 	for (size_t i = 0; i < picks->count; i++)
 		if (picks->at[i].server == server)
 			note_pick(reading, asking, &picks->at[i]);
-	for (size_t i = 0; i < picks->count; i++) {
-		const struct pick *pick = &picks->at[i];
-		bool is_joined = asking->group_of[pick->attempt >> STORE_ATTEMPT_BITS] == SEVERAL;
-
-		if (pick->server != server)
-			continue;
-		rows_put_uint(&asking->given[is_joined], pick->attempt, 4);
-		if (is_joined)
-			rows_put_uint(&asking->given[is_joined], pick->group, 4);
-	}
+	if (asking->attempts.used)
+		qsort(asking->attempts.data, asking->attempts.used / sizeof(struct server_attempt),
+			sizeof(struct server_attempt), by_attempt);
+	for (unsigned i = 0; i < GROUPS_SUMMED; i++)
+		error = error ? error : asking->given[i].error;
+	return error ? error : asking->attempts.error;
 }
 
 /* Which rows are meant, in the words of a query with a NUL; to be released. */
@@ -135,36 +141,31 @@ static void ask_server(const struct reading *reading, uint32_t number,
 {
 	const struct store_server *server = &reading->servers[number];
 	const char *database = server->address->database;
-	struct bytes where;
+	int error = sort_picks(reading, number, asking);
+	struct bytes where = put_where(asking);
 
-	sort_picks(reading, number, asking);
-	where = put_where(asking);
+	if (!error)
+		error = where.error;
 	for (unsigned i = 0; i < QUESTIONS; i++) {
 		requests[i].host = server->host;
-		requests[i].query.error = where.error;
+		requests[i].query.error = error;
 	}
-	if (where.error || !asking->has_picks) {
+	if (error || !asking->has_picks) {
 		bytes_release(&where);
 		return;
 	}
-	requests[KINDRED].given = (struct store_given){&asking->given[KINDRED], "attempt UInt32"};
-	if (asking->given[KINDRED].used)
-		store_request_text(&requests[KINDRED],
-			"SELECT %s, sum(weight) FROM %s.weights WHERE %s AND attempt IN given "
-			"GROUP BY %s FORMAT RowBinary",
-			reading->group_count > 1 ? "any(toUInt32(" KINDRED_OF ")), any(stack)"
-						 : "toUInt32(0), stack",
-			database, where.data,
-			reading->group_count > 1 ? "bitXor(stack, intHash64(" KINDRED_OF "))"
-						 : "stack");
-	requests[JOINED].given =
-		(struct store_given){&asking->given[JOINED], "attempt UInt32, unit UInt32"};
-	if (asking->given[JOINED].used)
-		store_request_text(&requests[JOINED],
-			"SELECT unit, stack, sum(weight) FROM %s.weights ALL INNER JOIN (SELECT "
-			"attempt, unit FROM given) USING attempt WHERE %s AND attempt IN (SELECT "
-			"attempt FROM given) GROUP BY unit, stack FORMAT RowBinary",
-			database, where.data);
+	for (unsigned i = 0; i < GROUPS_SUMMED; i++) {
+		requests[WEIGHTS + i].given =
+			(struct store_given){&asking->given[i], "attempt UInt32"};
+		if (asking->given[i].used)
+			store_request_text(&requests[WEIGHTS + i],
+				"SELECT stack, %s FROM %s.weights WHERE %s AND attempt IN given "
+				"GROUP BY stack FORMAT RowBinary",
+				is_summed(reading) ? "[sum(weight)]"
+						   : "groupArray(bitOr(bitShiftLeft(toUInt64("
+						     "attempt), 32), weight))",
+				database, where.data);
+	}
 	store_request_text(&requests[STACKS],
 		"SELECT stack, parent, frame FROM %s.stacks WHERE %s FORMAT RowBinary", database,
 		where.data);
@@ -177,50 +178,28 @@ static void ask_server(const struct reading *reading, uint32_t number,
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static struct server_unit unit_of(const struct reading *reading, uint32_t number)
-{
-	const struct group *group = &reading->groups[number];
-
-	if (number >= reading->group_count)
-		return (struct server_unit){.factor = 0};
-	return (struct server_unit){
-		group->run, group->period_ns == reading->period_ns ? 1 : group->period_ns};
-}
-
-static int add_weights(struct reading *reading, const struct asking *asking,
-	struct server_tree *server, const struct store_request *requests)
-{
-	struct server_unit units[STORE_KINDRED];
-	int error;
-
-	for (unsigned i = 0; i < STORE_KINDRED; i++)
-		units[i] = unit_of(reading, reading->group_count == 1 ? i : asking->group_of[i]);
-	error = server_tree_add(server, &requests[KINDRED].answer, units, STORE_KINDRED,
-		reading->by_host, reading->tree);
-	for (unsigned i = 0; i < STORE_KINDRED; i++)
-		units[i] = unit_of(reading, i);
-	return error ? error
-		     : server_tree_add(server, &requests[JOINED].answer, units, STORE_KINDRED,
-			       reading->by_host, reading->tree);
-}
-
-static int take_answers(struct reading *reading, uint32_t number, const struct asking *asking,
+/* Place what a server says, and keep the order that its weights are to be read in. */
+static int take_answers(struct reading *reading, uint32_t number, struct asking *asking,
 	const struct store_request *requests)
 {
 	struct server_tree server = {.way = NULL};
 	int error = server_tree_take(&server, &requests[STACKS].answer, &requests[FRAMES].answer);
 
-	if (!error) {
-		server_tree_use(&server, &requests[KINDRED].answer);
-		server_tree_use(&server, &requests[JOINED].answer);
-		error = named_frames_ask(
-			&server.named, &reading->servers[number], reading->message);
+	for (unsigned i = 0; i < GROUPS_SUMMED; i++) {
+		asking->weights[i] = (struct server_weights){
+			.rows = &requests[WEIGHTS + i].answer,
+			.unit = i,
+			.attempts = (const void *)asking->attempts.data,
+			.attempt_count = asking->attempts.used / sizeof(struct server_attempt)};
+		if (!error)
+			server_tree_use(&server, &asking->weights[i]);
 	}
 	if (!error)
-		error = add_weights(reading, asking, &server, requests);
-	if (__builtin_add_overflow(reading->weight, server.weight, &reading->weight))
-		error = -EOVERFLOW;
-	reading->unknown += server.unknown;
+		error = named_frames_ask(
+			&server.named, &reading->servers[number], reading->message);
+	for (unsigned i = 0; !error && i < GROUPS_SUMMED; i++)
+		error = server_tree_place(
+			&server, &asking->weights[i], reading->tree, &reading->sums);
 	server_tree_release(&server);
 	if (error && !reading->message->text[0])
 		diag_fail(reading->message, error, "'%s': the answer cannot be read: %s",
@@ -246,11 +225,20 @@ static int read_servers(struct reading *reading, uint32_t first, uint32_t end)
 		if (askings[i].has_picks)
 			error = take_answers(
 				reading, first + i, &askings[i], requests + i * QUESTIONS);
+	if (!error) {
+		error = server_sums_add(&reading->sums, reading->tree);
+		if (error)
+			diag_fail(reading->message, error, "'%s': the answer cannot be read: %s",
+				reading->servers[first].address->host[0], strerror(-error));
+	}
 	if (requests)
 		store_requests_release(requests, count * QUESTIONS);
 	for (unsigned i = 0; askings && i < count; i++) {
-		bytes_release(&askings[i].given[KINDRED]);
-		bytes_release(&askings[i].given[JOINED]);
+		for (unsigned k = 0; k < GROUPS_SUMMED; k++) {
+			bytes_release(&askings[i].given[k]);
+			server_weights_release(&askings[i].weights[k]);
+		}
+		bytes_release(&askings[i].attempts);
 	}
 	free(requests);
 	free(askings);
@@ -309,6 +297,14 @@ static int number_groups(struct reading *reading)
 				(struct group){pick->run, pick->period_ns};
 		pick->group = group;
 	}
+	for (unsigned i = 0; i < reading->group_count; i++)
+		reading->units[i] = (struct server_unit){reading->groups[i].run,
+			reading->groups[i].period_ns == reading->period_ns
+				? 1
+				: reading->groups[i].period_ns};
+	reading->sums = (struct server_sums){.units = reading->units,
+		.unit_count = reading->group_count,
+		.has_runs = reading->by_host};
 	return 0;
 }
 
@@ -395,13 +391,13 @@ static void check_weight(const struct reading *reading)
 
 	for (size_t i = 0; i < reading->picks.count; i++)
 		due += reading->picks.at[i].weight;
-	if (due != reading->weight)
+	if (due != reading->sums.weight)
 		diag_error("the store has weights of %" PRIu64 ", and its profiles say %" PRIu64
 			   ": parts of it were dropped, or are not there yet",
-			reading->weight, due);
-	if (reading->unknown)
+			reading->sums.weight, due);
+	if (reading->sums.unknown)
 		diag_error("stacks that weigh %" PRIu64 " of %" PRIu64 " are not in the store",
-			reading->unknown, reading->weight);
+			reading->sums.unknown, reading->sums.weight);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
@@ -491,6 +487,7 @@ static int read_addresses(struct calltree *tree, const char *const *addresses, u
 		error = read_all(reading, runs, facts);
 	for (unsigned i = 0; i < ADDRESSES_MAX; i++)
 		store_http_free(reading->https[i]);
+	server_sums_release(&reading->sums);
 	picks_release(&reading->picks);
 	free(reading);
 	return error;

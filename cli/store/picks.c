@@ -164,13 +164,18 @@ static int by_commit(const void *left, const void *right)
 	return found ? found : compare(a->attempt, b->attempt);
 }
 
-/* One of each side's profiles stays. */
-static void choose(struct picks *picks)
+void picks_choose(struct picks *picks, const struct store_server *servers)
 {
 	size_t kept = 0;
 
 	if (!picks->count)
 		return;
+	for (size_t i = 0; i < picks->count; i++) {
+		struct pick *pick = &picks->at[i];
+
+		pick->side = (uint8_t)servers[pick->server].side;
+		pick->server = servers[pick->server].same_as;
+	}
 	qsort(picks->at, picks->count, sizeof(*picks->at), by_commit);
 	for (size_t i = 1; i < picks->count; i++)
 		if (by_side_and_id(&picks->at[kept], &picks->at[i]))
@@ -217,13 +222,7 @@ int picks_read(struct picks *picks, const struct store_server *servers, unsigned
 		error = ask_address(picks, servers, i, servers[i].address->hosts, message);
 	if (error)
 		return error;
-	for (size_t i = 0; i < picks->count; i++) {
-		struct pick *pick = &picks->at[i];
-
-		pick->side = (uint8_t)servers[pick->server].side;
-		pick->server = servers[pick->server].same_as;
-	}
-	choose(picks);
+	picks_choose(picks, servers);
 	if (!picks->count)
 		return diag_fail(message, -ENOENT, "no profile is in the store that was asked for");
 	return 0;

@@ -57,8 +57,14 @@ int picks_read(struct picks *picks, const struct store_server *servers, unsigned
 	struct diag_message *message);
 void picks_release(struct picks *picks);
 
-/* Take the rows of one server's answer. Returns 0, -EPROTO for damage, -EINVAL, -E2BIG, -ENOMEM. */
+/*
+ * The two steps of that. Take the rows of the answer of server number @server. Returns 0, -EPROTO
+ * for damage, -EINVAL, -E2BIG, -ENOMEM.
+ */
 int picks_take(struct picks *picks, uint32_t server, const struct bytes *answer,
 	struct diag_message *message);
+
+/* Leave of each profile and side the attempt that was committed first, of all @servers' rows. */
+void picks_choose(struct picks *picks, const struct store_server *servers);
 
 #endif

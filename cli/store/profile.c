@@ -67,11 +67,13 @@ static void put_node(struct store_profile *profile, const struct calltree *tree,
 		rows_put_uint(&profile->stacks, parts[0], 8);
 		rows_put_uint(&profile->stacks, parts[1], 8);
 	}
-	if (!node->self)
-		return;
-	rows_put_uint(&profile->weights, stacks[number], 8);
-	rows_put_uint(&profile->weights, node->self, 8);
-	profile->weight_rows++;
+	/* A reader has the upper half of its bits for something else, see server_tree.h. */
+	for (uint64_t left = node->self, part; left; left -= part) {
+		part = left < UINT32_MAX ? left : UINT32_MAX;
+		rows_put_uint(&profile->weights, stacks[number], 8);
+		rows_put_uint(&profile->weights, part, 8);
+		profile->weight_rows++;
+	}
 }
 
 int store_profile_make(struct store_profile *profile, const struct calltree *tree,
@@ -161,18 +163,6 @@ void store_profile_identify_run(struct store_profile *profile)
 	if (getrandom(seed.random, sizeof(seed.random), GRND_NONBLOCK) < 0)
 		seed.random[0] = 0;
 	set_id(profile, &seed, sizeof(seed));
-}
-
-uint32_t store_profile_kindred(const struct store_profile *profile)
-{
-	struct bytes both = {0};
-	uint64_t hash;
-
-	rows_put_text(&both, profile->label[STORE_VERSION]);
-	rows_put_text(&both, profile->label[STORE_HOST]);
-	hash = both.error ? 0 : hash_bytes(both.data, both.used);
-	bytes_release(&both);
-	return hash % STORE_KINDRED;
 }
 
 /* ---- as bytes -------------------------------------------------------------------------------- */

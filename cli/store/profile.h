@@ -31,7 +31,7 @@ struct store_profile {
 	uint64_t weight;      /* of all stacks */
 	struct bytes frames;  /* hash UInt64, kind UInt8, line UInt32, name, module, file String */
 	struct bytes stacks;  /* stack UInt64, parent UInt64, frame UInt64 */
-	struct bytes weights; /* stack UInt64, weight UInt64 */
+	struct bytes weights; /* stack UInt64, weight UInt64 below 2^32: several of a stack */
 	uint32_t weight_rows;
 	char *spooled; /* the file it waits in, owned; NULL: none */
 };
@@ -54,14 +54,6 @@ void store_profile_identify_run(struct store_profile *profile);
 
 /* Days since the epoch, by which tables are partitioned. */
 uint16_t store_profile_day(const struct store_profile *profile);
-
-/*
- * The number of an attempt begins with a hash of its profile's version and host, so that a server
- * can tell those apart by it. The rest, of so many bits, is drawn at random.
- */
-#define STORE_ATTEMPT_BITS 20
-#define STORE_KINDRED	   (1u << (32 - STORE_ATTEMPT_BITS)) /* more than any such hash */
-uint32_t store_profile_kindred(const struct store_profile *profile);
 
 /*
  * The same as one run of bytes, and back. store_profile_read() returns 0, -EBADMSG or -ENOMEM;

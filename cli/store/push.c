@@ -124,9 +124,6 @@ static int draw_numbers(struct sending *sending)
 		getrandom(sending->attempts, batch->count * sizeof(*sending->attempts), 0) < 0)
 		return -errno;
 	for (unsigned i = 0; i < batch->count; i++) {
-		sending->attempts[i] = store_profile_kindred(&batch->profiles[i])
-					       << STORE_ATTEMPT_BITS |
-				       sending->attempts[i] >> (32 - STORE_ATTEMPT_BITS);
 		sending->attempts[i] += !sending->attempts[i];
 		rows_put_text(&sending->ids, batch->profiles[i].id);
 		rows_put_uint(&sending->numbers, sending->attempts[i], 4);

@@ -44,25 +44,25 @@ uint64_t rows_uint(struct rows *rows, unsigned bytes)
 	return value;
 }
 
-/* Returns how many bytes follow, and are there. */
-static size_t read_length(struct rows *rows)
+/* Returns how many things of @bytes bytes follow, and are there. */
+static size_t read_count(struct rows *rows, size_t bytes)
 {
-	uint64_t length = 0;
+	uint64_t count = 0;
 
 	for (unsigned shift = 0; shift < 35; shift += 7) {
 		uint8_t byte = (uint8_t)rows_uint(rows, 1);
 
-		length |= (uint64_t)(byte & 0x7f) << shift;
+		count |= (uint64_t)(byte & 0x7f) << shift;
 		if (byte & 0x80)
 			continue;
-		return length <= (size_t)(rows->end - rows->at) ? length : damage(rows);
+		return count <= (size_t)(rows->end - rows->at) / bytes ? count : damage(rows);
 	}
 	return damage(rows);
 }
 
 void rows_text(struct rows *rows, char *out, size_t size)
 {
-	size_t length = read_length(rows);
+	size_t length = read_count(rows, 1);
 
 	if (length >= size || (length && memchr(rows->at, '\0', length)))
 		length = damage(rows);
@@ -72,13 +72,23 @@ void rows_text(struct rows *rows, char *out, size_t size)
 	rows->at += length;
 }
 
-struct rows rows_part(struct rows *rows)
+static struct rows take_part(struct rows *rows, size_t bytes)
 {
-	size_t length = read_length(rows);
+	size_t length = read_count(rows, bytes) * bytes;
 	struct rows part = {rows->at, rows->at + length, rows->is_damaged};
 
 	rows->at += length;
 	return part;
+}
+
+struct rows rows_part(struct rows *rows)
+{
+	return take_part(rows, 1);
+}
+
+struct rows rows_numbers(struct rows *rows)
+{
+	return take_part(rows, sizeof(uint64_t));
 }
 
 /* ---- hashes ---------------------------------------------------------------------------------- */

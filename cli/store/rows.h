@@ -52,6 +52,9 @@ void rows_text(struct rows *rows, char *out, size_t size);
 /* A text whose bytes may be any, a number of rows: valid as long as @rows's bytes. */
 struct rows rows_part(struct rows *rows);
 
+/* The same of an array, whose numbers have 64 bits each. */
+struct rows rows_numbers(struct rows *rows);
+
 /* ---- hashes ---------------------------------------------------------------------------------- */
 
 /* All zero is an empty set. */

@@ -4,6 +4,7 @@
  */
 #include "cli/store/server_tree.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,17 +74,15 @@ static int find_way(struct server_tree *server, uint64_t stack, uint32_t *end)
 }
 
 /* ->node says where it was done. */
-void server_tree_use(struct server_tree *server, const struct bytes *weights)
+void server_tree_use(struct server_tree *server, const struct server_weights *weights)
 {
-	struct rows rows = rows_of(weights);
+	struct rows rows = rows_of(weights->rows);
 
 	while (rows_are_left(&rows)) {
 		uint32_t end;
-		int steps;
+		int steps = find_way(server, rows_uint(&rows, 8), &end);
 
-		rows_uint(&rows, 4);
-		steps = find_way(server, rows_uint(&rows, 8), &end);
-		rows_uint(&rows, 8);
+		rows_numbers(&rows);
 		for (int i = 0; i < steps; i++) {
 			server->node[server->way[i]] = CALLTREE_ROOT;
 			named_frames_use(&server->named, value_at(&server->frames, server->way[i]));
@@ -124,6 +123,142 @@ static int place_stack(
 	return 0;
 }
 
+/* ---- weights --------------------------------------------------------------------------------- */
+
+#define ATTEMPT_SHIFT 32 /* of an attempt above its weight */
+#define PLACE_SHIFT   16 /* of an attempt's first bits */
+#define PLACES	      ((UINT32_MAX >> PLACE_SHIFT) + 1)
+
+/* What one row says of a stack. */
+struct part {
+	uint32_t node;
+	bool is_unknown;
+	const struct server_weights *weights;
+	const uint8_t *at, *end; /* UInt64 each */
+};
+
+static int make_places(struct server_weights *weights)
+{
+	weights->places = calloc(PLACES + 1, sizeof(*weights->places));
+	if (!weights->places)
+		return -ENOMEM;
+	for (size_t i = 0; i < weights->attempt_count; i++)
+		weights->places[(weights->attempts[i].attempt >> PLACE_SHIFT) + 1]++;
+	for (uint32_t i = 0; i < PLACES; i++)
+		weights->places[i + 1] += weights->places[i];
+	return 0;
+}
+
+void server_weights_release(struct server_weights *weights)
+{
+	free(weights->places);
+	weights->places = NULL;
+}
+
+int server_tree_place(struct server_tree *server, struct server_weights *weights,
+	struct calltree *tree, struct server_sums *sums)
+{
+	struct rows rows = rows_of(weights->rows);
+	int error = weights->attempts ? make_places(weights) : 0;
+
+	if (!error && !server->has_names) {
+		server->has_names = true;
+		error = forget_nodes(server);
+	}
+	while (!error && rows_are_left(&rows)) {
+		struct part part = {.weights = weights};
+		uint64_t stack = rows_uint(&rows, 8);
+		struct rows numbers = rows_numbers(&rows);
+		int found = place_stack(server, tree, stack, &part.node);
+
+		part.at = numbers.at;
+		part.end = numbers.end;
+		part.is_unknown = found != 0;
+		if (rows.is_damaged || found == -EPROTO)
+			return -EPROTO;
+		if (found)
+			part.node = calltree_child(tree, CALLTREE_ROOT,
+				calltree_frame(tree, "[unknown stack]", "", CALLTREE_SYNTHETIC));
+		bytes_put(&sums->parts, &part, sizeof(part));
+		error = sums->parts.error ? sums->parts.error : calltree_error(tree);
+	}
+	return error;
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+/* What one stack has of each unit. */
+struct adding {
+	struct server_sums *sums;
+	uint64_t *of_unit;
+	uint32_t *units; /* those that it has something of */
+	unsigned count;
+};
+
+/* The number of the first attempt that is not below @attempt. */
+static uint32_t find_attempt(const struct server_weights *weights, uint32_t attempt)
+{
+	uint32_t low = weights->places[attempt >> PLACE_SHIFT];
+	uint32_t high = weights->places[(attempt >> PLACE_SHIFT) + 1];
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (weights->attempts[middle].attempt < attempt)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int add_to_unit(struct adding *adding, uint32_t unit, uint64_t weight, bool is_unknown)
+{
+	struct server_sums *sums = adding->sums;
+	uint64_t *sum = &adding->of_unit[unit];
+
+	if (!*sum && weight)
+		adding->units[adding->count++] = unit;
+	sums->unknown += is_unknown ? weight : 0;
+	return __builtin_add_overflow(*sum, weight, sum) ||
+			       __builtin_add_overflow(sums->weight, weight, &sums->weight)
+		       ? -EOVERFLOW
+		       : 0;
+}
+
+/* Both sides of a comparison may have an attempt. */
+static int add_of_attempt(
+	struct adding *adding, const struct part *part, uint32_t attempt, uint32_t weight)
+{
+	const struct server_weights *weights = part->weights;
+	uint32_t first = find_attempt(weights, attempt), at = first;
+	int error = 0;
+
+	for (; !error && at < weights->attempt_count && weights->attempts[at].attempt == attempt;
+		at++)
+		error = add_to_unit(adding, weights->attempts[at].unit, weight, part->is_unknown);
+	return error ? error : at == first ? -EPROTO : 0;
+}
+
+static int add_part(struct adding *adding, const struct part *part)
+{
+	int error = 0;
+
+	for (const uint8_t *at = part->at; !error && at < part->end; at += sizeof(uint64_t)) {
+		uint64_t number;
+
+		memcpy(&number, at, sizeof(number));
+		number = le64toh(number);
+		if (part->weights->attempts)
+			error = add_of_attempt(adding, part, (uint32_t)(number >> ATTEMPT_SHIFT),
+				(uint32_t)number);
+		else
+			error = add_to_unit(
+				adding, part->weights->unit, number, part->is_unknown);
+	}
+	return error;
+}
+
 /* A sample holds 32 bits of a weight. */
 static void add_samples(struct calltree *tree, uint32_t node, uint32_t run, uint64_t weight)
 {
@@ -135,50 +270,59 @@ static void add_samples(struct calltree *tree, uint32_t node, uint32_t run, uint
 	}
 }
 
-static int add_weight(struct server_tree *server, struct calltree *tree, uint64_t stack,
-	uint64_t weight, const struct server_unit *unit, bool has_runs)
+/* What @node has, of which nothing is left. */
+static int put_node(struct adding *adding, uint32_t node, struct calltree *tree)
 {
-	uint32_t node = CALLTREE_ROOT;
-	uint64_t scaled;
-	int error = place_stack(server, tree, stack, &node);
+	const struct server_sums *sums = adding->sums;
 
-	if (error == -EPROTO)
-		return error;
-	if (__builtin_add_overflow(server->weight, weight, &server->weight) ||
-		__builtin_mul_overflow(weight, unit->factor, &scaled))
-		return -EOVERFLOW;
-	if (error) {
-		server->unknown += weight;
-		node = calltree_child(tree, CALLTREE_ROOT,
-			calltree_frame(tree, "[unknown stack]", "", CALLTREE_SYNTHETIC));
+	for (unsigned i = 0; i < adding->count; i++) {
+		const struct server_unit *unit = &sums->units[adding->units[i]];
+		uint64_t *sum = &adding->of_unit[adding->units[i]], scaled;
+
+		if (__builtin_mul_overflow(*sum, unit->factor, &scaled))
+			return -EOVERFLOW;
+		*sum = 0;
+		calltree_add(tree, node, scaled);
+		if (sums->has_runs)
+			add_samples(tree, node, unit->run, scaled);
 	}
-	calltree_add(tree, node, scaled);
-	if (calltree_error(tree))
-		return calltree_error(tree);
-	if (has_runs)
-		add_samples(tree, node, unit->run, scaled);
-	return 0;
+	adding->count = 0;
+	return calltree_error(tree);
 }
 
-int server_tree_add(struct server_tree *server, const struct bytes *weights,
-	const struct server_unit *units, unsigned count, bool has_runs, struct calltree *tree)
+static int by_node(const void *left, const void *right)
 {
-	struct rows rows = rows_of(weights);
-	int error = 0;
+	const struct part *a = left, *b = right;
 
-	if (!server->has_names) {
-		server->has_names = true;
-		error = forget_nodes(server);
-	}
-	while (!error && rows_are_left(&rows)) {
-		uint64_t unit = rows_uint(&rows, 4), stack = rows_uint(&rows, 8);
-		uint64_t weight = rows_uint(&rows, 8);
+	return a->node < b->node ? -1 : a->node > b->node;
+}
 
-		if (rows.is_damaged || unit >= count || !units[unit].factor)
-			return -EPROTO;
-		error = add_weight(server, tree, stack, weight, &units[unit], has_runs);
+/* In the order of nodes, so that a stack is added up once, and memory is used as it lies. */
+int server_sums_add(struct server_sums *sums, struct calltree *tree)
+{
+	struct part *parts = (void *)sums->parts.data;
+	size_t count = sums->parts.used / sizeof(*parts);
+	struct adding adding = {.sums = sums,
+		.of_unit = calloc(sums->unit_count + 1, sizeof(uint64_t)),
+		.units = calloc(sums->unit_count + 1, sizeof(uint32_t))};
+	int error = adding.of_unit && adding.units ? 0 : -ENOMEM;
+
+	if (count)
+		qsort(parts, count, sizeof(*parts), by_node);
+	for (size_t i = 0; !error && i < count; i++) {
+		error = add_part(&adding, &parts[i]);
+		if (!error && (i + 1 == count || parts[i + 1].node != parts[i].node))
+			error = put_node(&adding, parts[i].node, tree);
 	}
+	sums->parts.used = 0;
+	free(adding.of_unit);
+	free(adding.units);
 	return error;
+}
+
+void server_sums_release(struct server_sums *sums)
+{
+	bytes_release(&sums->parts);
 }
 
 void server_tree_release(struct server_tree *server)

@@ -253,7 +253,8 @@ def test_rates_that_differ(run, tmp_path, store):
     assert folded(run, tmp_path, f"{store}?unit=samples") == folded(run, tmp_path, counts)
 
 
-def test_versions_are_compared_by_hosts(run, tmp_path, store):
+@pytest.mark.parametrize("each", (1, 3_000_000), ids=("small", "beyond-32-bits"))
+def test_versions_are_compared_by_hosts(run, tmp_path, store, each):
     """What diff tells of two selections is what it tells of the hosts' files."""
     chance = random.Random(5)
     sides = ([], [])
@@ -261,7 +262,7 @@ def test_versions_are_compared_by_hosts(run, tmp_path, store):
         for host in "abcdef":
             path = tmp_path / f"{version}{host}.folded"
             path.write_text("".join(
-                f"main;{name} {round(chance.gauss(mean, mean ** .5))}\n"
+                f"main;{name} {each * round(chance.gauss(mean, mean ** .5))}\n"
                 for name, mean in (("same", 4000), ("slower", 1000 + 700 * version), ("other", 3000))))
             sides[version].append(path)
             assert run("push", "-q", store, path, "--label", "service=x", "--label", f"version={version}",
@@ -270,6 +271,15 @@ def test_versions_are_compared_by_hosts(run, tmp_path, store):
     assert told.returncode == 0, told.stderr
     assert told.stdout == run("diff", *sides[0], "--", *sides[1]).stdout
     assert "slower" in told.stdout and "6 old runs and 6 new" in told.stdout
+    # Of two hosts the servers make sums.
+    assert (run("diff", f"{store}?version=0&host=c", f"{store}?version=1&host=c").stdout ==
+            run("diff", sides[0][2], sides[1][2]).stdout)
+    # A profile may be on both sides.
+    both = [tmp_path / f"both{host}.folded" for host in "abcdef"]
+    for pair in zip(*sides, both):
+        assert run("merge", "-q", *pair[:2], "-o", pair[2]).returncode == 0
+    assert (run("diff", f"{store}?version=0", store).stdout ==
+            run("diff", *sides[0], "--", *both).stdout)
     assert run("diff", f"{store}?version=0", sides[1][0]).returncode == 125
     gone = run("diff", f"{store}?version=0", f"{store}?version=9")
     assert gone.returncode == 125 and "new version" in gone.stderr

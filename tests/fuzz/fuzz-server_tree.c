@@ -32,21 +32,29 @@ static struct bytes take(const uint8_t **data, size_t *size)
 	return part;
 }
 
-static void read_answers(const struct bytes *weights, const struct bytes *stacks,
-	const struct bytes *frames)
+static void read_answers(const struct bytes *rows, const struct bytes *stacks,
+	const struct bytes *frames, bool has_attempts)
 {
-	static const struct server_unit units[3] = {{0, 1}, {1, 5000000}, {0, 0}};
+	static const struct server_unit units[2] = {{0, 1}, {1, 5000000}};
+	static const struct server_attempt attempts[3] = {{1, 0}, {1, 1}, {0x01010101, 1}};
 	struct server_tree server = {.way = NULL};
+	struct server_weights weights = {.rows = rows,
+		.attempts = has_attempts ? attempts : NULL,
+		.attempt_count = has_attempts ? 3 : 0};
+	struct server_sums sums = {.units = units, .unit_count = 2, .has_runs = true};
 	struct calltree *tree = calltree_new();
 
 	if (!tree)
 		abort();
 	if (!server_tree_take(&server, stacks, frames)) {
-		server_tree_use(&server, weights);
-		if (!server_tree_add(&server, weights, units, 3, true, tree) &&
-			!calltree_finish(tree) && server.unknown > server.weight)
+		server_tree_use(&server, &weights);
+		if (!server_tree_place(&server, &weights, tree, &sums) &&
+			!server_sums_add(&sums, tree) && !calltree_finish(tree) &&
+			sums.unknown > sums.weight)
 			abort();
 	}
+	server_sums_release(&sums);
+	server_weights_release(&weights);
 	server_tree_release(&server);
 	calltree_free(tree);
 }
@@ -66,7 +74,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bytes_release(&whole);
 	for (unsigned i = 0; i < 3; i++)
 		parts[i] = take(&data, &size);
-	read_answers(&parts[0], &parts[1], &parts[2]);
+	read_answers(&parts[0], &parts[1], &parts[2], false);
+	read_answers(&parts[0], &parts[1], &parts[2], true);
 	for (unsigned i = 0; i < 3; i++)
 		bytes_release(&parts[i]);
 	return 0;
