@@ -465,7 +465,6 @@ static void wait_before(unsigned attempt)
 
 static int send_batch(struct store_push *push, struct batch *batch, struct diag_message *message)
 {
-	bool has_tables = false;
 	int error = push->is_away[batch->host] ? -EAGAIN : 0;
 
 	for (unsigned attempt = 0; !push->is_away[batch->host] && attempt < TRIES; attempt++) {
@@ -473,12 +472,11 @@ static int send_batch(struct store_push *push, struct batch *batch, struct diag_
 			wait_before(attempt);
 		*message = (struct diag_message){{0}, {0}};
 		error = try_batch(push, batch, message);
-		if (error == -ENOENT && !has_tables) {
-			has_tables = true;
+		/* A server that was killed soon after may have lost those that it made. */
+		if (error == -ENOENT) {
 			error = store_tables_make(push->http, &push->address, batch->host, message);
-			if (!error) {
+			if (!error)
 				error = try_batch(push, batch, message);
-			}
 		}
 		if (error != -EAGAIN)
 			break;
