@@ -73,6 +73,17 @@ struct ending command_diff(struct options *options, int argc, char **argv, int i
  */
 int command_complete(struct options *options, struct diag_message *message);
 
+/* What a command does once its options are finished: 0 or -errno with @message filled. */
+typedef int command_work(const struct options *options, void *context, struct ending *ending,
+	struct diag_message *message);
+
+/*
+ * What commands do behind their words, which @error (with @message filled) is of: answer what
+ * command_print() does, or complete @options and have @work done, and report.
+ */
+struct ending command_finish(struct options *options, int error, command_work *work, void *context,
+	struct diag_message *message);
+
 /* Answer -h, --version, --show-config or --completions, as @options say, on standard output. */
 struct ending command_print(struct options *options);
 

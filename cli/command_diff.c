@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -422,9 +421,10 @@ static int check_diff(const struct options *options, bool runs, struct diag_mess
 	return error ? error : check_thresholds(options, NULL, message);
 }
 
-static int diff(const struct request *request, const struct options *options, struct ending *ending,
+static int diff(const struct options *options, void *context, struct ending *ending,
 	struct diag_message *message)
 {
+	const struct request *request = context;
 	struct results *results = NULL;
 	bool runs = request->programs[0] != NULL;
 	int error = check_diff(options, runs, message);
@@ -455,26 +455,11 @@ struct ending command_diff(struct options *options, int argc, char **argv, int i
 {
 	struct diag_message message = {0};
 	struct request request = {.paths = calloc((size_t)argc + 1, sizeof(*request.paths))};
-	struct ending ending = {.status = 0};
+	struct ending ending;
 	int error = request.paths ? parse_words(&request, options, argc, argv, index, &message)
 				  : diag_fail(&message, -ENOMEM, "out of memory");
 
-	diag_set_level(options->level);
-	if (!error && options->action != OPTIONS_RUN) {
-		free(request.paths);
-		return command_print(options);
-	}
-	if (!error)
-		error = command_complete(options, &message);
-	if (!error)
-		error = diff(&request, options, &ending, &message);
+	ending = command_finish(options, error, diff, &request, &message);
 	free(request.paths);
-	/* As of flamerun top. */
-	if (error == -EPIPE)
-		ending.signal = SIGPIPE;
-	else if (error && !ending.status && !ending.signal)
-		ending.status = COMMAND_FAILED;
-	if (message.text[0])
-		diag_report(&message);
 	return ending;
 }

@@ -122,13 +122,15 @@ static int push_symbols(struct store_push *push, const char *path, struct diag_m
 	return error;
 }
 
-static int push_all(
-	const struct words *words, const struct options *options, struct diag_message *message)
+static int push_all(const struct options *options, void *context, struct ending *ending,
+	struct diag_message *message)
 {
+	const struct words *words = context;
 	struct store_push *push = NULL;
 	struct store_pushed pushed = {0};
 	int error = store_labels_check(&options->label, message);
 
+	(void)ending;
 	if (!error)
 		error = store_push_new(&push, words->address, message);
 	for (int i = 0; !error && i < words->count; i++)
@@ -146,22 +148,11 @@ struct ending command_push(struct options *options, int argc, char **argv, int i
 {
 	struct diag_message message = {0};
 	struct words words = {.paths = calloc((size_t)argc + 1, sizeof(*words.paths))};
-	struct ending ending = {.status = 0};
+	struct ending ending;
 	int error = words.paths ? parse_words(&words, options, argc, argv, index, &message)
 				: diag_fail(&message, -ENOMEM, "out of memory");
 
-	diag_set_level(options->level);
-	if (!error && options->action != OPTIONS_RUN) {
-		ending = command_print(options);
-	} else {
-		if (!error)
-			error = command_complete(options, &message);
-		if (!error)
-			error = push_all(&words, options, &message);
-		if (error && message.text[0])
-			diag_report(&message);
-		ending.status = error ? COMMAND_FAILED : 0;
-	}
+	ending = command_finish(options, error, push_all, &words, &message);
 	free(words.paths);
 	return ending;
 }

@@ -98,28 +98,24 @@ void command_draw_job(const struct options *options, const char *folder)
 	}
 }
 
+static int render_checked(const struct options *options, void *context, struct ending *ending,
+	struct diag_message *message)
+{
+	const struct stored_files *files = context;
+	int error = picture_check_groups(options, files->can_be_several, message);
+
+	(void)ending;
+	return error ? error : render_files(options, files, message);
+}
+
 static struct ending render_command(
 	struct options *options, enum stored_command command, int argc, char **argv, int index)
 {
 	struct diag_message message = {0};
 	struct stored_files files;
-	struct ending ending = {.status = 0};
 	int error = stored_parse(options, command, argc, argv, index, &files, &message);
+	struct ending ending = command_finish(options, error, render_checked, &files, &message);
 
-	diag_set_level(options->level);
-	if (!error && options->action != OPTIONS_RUN) {
-		ending = command_print(options);
-	} else {
-		if (!error)
-			error = command_complete(options, &message);
-		if (!error)
-			error = picture_check_groups(options, command == STORED_MERGE, &message);
-		if (!error)
-			error = render_files(options, &files, &message);
-		if (message.text[0])
-			diag_report(&message);
-		ending.status = error ? COMMAND_FAILED : 0;
-	}
 	free(files.paths);
 	return ending;
 }

@@ -5,7 +5,6 @@
 #include "cli/command.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -86,31 +85,22 @@ static int check_top(const struct options *options, struct diag_message *message
 	return picture_check_groups(options, false, message);
 }
 
+static int print_checked(const struct options *options, void *context, struct ending *ending,
+	struct diag_message *message)
+{
+	int error = check_top(options, message);
+
+	(void)ending;
+	return error ? error : print_file(options, context, message);
+}
+
 struct ending command_top(struct options *options, int argc, char **argv, int index)
 {
 	struct diag_message message = {0};
 	struct stored_files files;
-	struct ending ending = {.status = 0};
 	int error = stored_parse(options, STORED_TOP, argc, argv, index, &files, &message);
+	struct ending ending = command_finish(options, error, print_checked, &files, &message);
 
-	diag_set_level(options->level);
-	if (!error && options->action != OPTIONS_RUN) {
-		free(files.paths);
-		return command_print(options);
-	}
-	if (!error)
-		error = command_complete(options, &message);
-	if (!error)
-		error = check_top(options, &message);
-	if (!error)
-		error = print_file(options, &files, &message);
 	free(files.paths);
-	/* Who reads the first lines only wants no more: it ends as cat(1) does then. */
-	if (error == -EPIPE)
-		ending.signal = SIGPIPE;
-	else if (error)
-		ending.status = COMMAND_FAILED;
-	if (message.text[0])
-		diag_report(&message);
 	return ending;
 }

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -282,4 +283,26 @@ struct ending command_print(struct options *options)
 	if (error)
 		diag_error("cannot write to standard output: %s", strerror(-error));
 	return (struct ending){.status = error ? COMMAND_FAILED : 0};
+}
+
+struct ending command_finish(struct options *options, int error, command_work *work, void *context,
+	struct diag_message *message)
+{
+	struct ending ending = {.status = 0};
+
+	diag_set_level(options->level);
+	if (!error && options->action != OPTIONS_RUN)
+		return command_print(options);
+	if (!error)
+		error = command_complete(options, message);
+	if (!error)
+		error = work(options, context, &ending, message);
+	/* Who reads the first lines only wants no more: it ends as cat(1) does then. */
+	if (error == -EPIPE)
+		ending.signal = SIGPIPE;
+	else if (error && !ending.status && !ending.signal)
+		ending.status = COMMAND_FAILED;
+	if (error && message->text[0])
+		diag_report(message);
+	return ending;
 }

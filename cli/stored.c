@@ -34,7 +34,8 @@ int stored_parse(struct options *options, enum stored_command command, int argc,
 	const char *name = commands[command].name;
 	int error = 0;
 
-	*files = (struct stored_files){.paths = calloc((size_t)argc + 1, sizeof(*files->paths))};
+	*files = (struct stored_files){.paths = calloc((size_t)argc + 1, sizeof(*files->paths)),
+		.can_be_several = command == STORED_MERGE};
 	if (!files->paths)
 		return diag_fail(message, -ENOMEM, "out of memory");
 	for (;;) {
@@ -44,7 +45,7 @@ int stored_parse(struct options *options, enum stored_command command, int argc,
 			return error;
 		if (index == argc)
 			break;
-		if (files->count && command != STORED_MERGE)
+		if (files->count && !files->can_be_several)
 			return diag_fail(message, -EINVAL, "%s takes one file, not also '%s'", name,
 				argv[index]);
 		files->paths[files->count++] = argv[index++];

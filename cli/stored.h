@@ -25,7 +25,8 @@ enum stored_command {
 struct stored_files {
 	const char **paths;
 	int count;
-	bool are_runs; /* of one program */
+	bool are_runs;	     /* of one program */
+	bool can_be_several; /* the command takes more than one */
 };
 
 /*
