@@ -15,74 +15,27 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+from pprof import fields, message, numbers  # noqa: E402
+
 FLAMERUN = pathlib.Path(os.environ.get("BUILD", "build")).resolve() / "flamerun"
 NODES, RANKS, STACKS = 1000, 100, 3000
 
 
-def varint(number):
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
 def field(number, value):
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
-def column(number, values):
-    return field(number, b"".join(map(varint, values)))
-
-
-def fields_of(data):
-    """(number, value) of one message; numbers of packed lists are left as bytes."""
-    at = 0
-
-    def take():
-        nonlocal at
-        number = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            number |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return number
-    while at < len(data):
-        tag = take()
-        if tag & 7:
-            size = take()
-            at += size
-            yield tag >> 3, data[at - size:at]
-        else:
-            yield tag >> 3, take()
-
-
-def numbers(data):
-    out, number, shift = [], 0, 0
-    for byte in data:
-        number |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            out.append(number)
-            number = shift = 0
-    return out
+    return message((number, value))
 
 
 def load(path):
     """Texts, columns 8 to 14, ranks as {stack: weight}."""
     texts, columns, ranks = [], {}, []
-    for number, value in fields_of(pathlib.Path(path).read_bytes()):
+    for number, value in fields(pathlib.Path(path).read_bytes()):
         if number == 7:
             texts.append(value)
         elif 8 <= number <= 14:
             columns[number] = numbers(value)
         elif number == 15:
-            rank = dict(fields_of(value))
+            rank = dict(fields(value))
             stack, weights = 0, {}
             for step, weight in zip(numbers(rank.get(7, b"")), numbers(rank.get(8, b""))):
                 stack += step
@@ -114,7 +67,7 @@ def make_node(base, number, draw):
     out = [field(1, b"flamerun-ranks 1"), field(2, b"1"), field(3, b"n%04d" % number),
            field(4, b"bench"), field(5, 5076142), field(6, NODES * RANKS), field(16, RANKS),
            field(17, RANKS)]
-    out += [column(key, columns[key]) for key in range(8, 15)]
+    out += [field(key, columns[key]) for key in range(8, 15)]
     out += [field(7, text) for text in texts]
     for i in range(RANKS):
         weights = {stack: max(1, int(weight * draw.uniform(0.8, 1.2)))
@@ -124,7 +77,7 @@ def make_node(base, number, draw):
         stacks = sorted(weights)
         steps = [after - before for before, after in zip([0] + stacks, stacks)]
         out.append(field(15, field(1, number * RANKS + i) + field(2, 1) + field(4, 10**10) +
-                         column(7, steps) + column(8, [weights[stack] for stack in stacks])))
+                         field(7, steps) + field(8, [weights[stack] for stack in stacks])))
     return b"".join(out)
 
 
@@ -175,13 +128,13 @@ def make_copy(path, number):
     """Of the nodes that were made, with numbers of its own; the names of rare stacks stay apart."""
     data = (path / "job" / f"n{number % 20:04}.ranks").read_bytes()
     out = []
-    for key, value in fields_of(data):
+    for key, value in fields(data):
         if key == 3:
             value = b"n%04d" % number
         elif key == 7 and value.startswith(b"of_node_"):
             value = b"of_node_%d" % number
         elif key == 15:
-            rank = [(k, number * RANKS + v % RANKS if k == 1 else v) for k, v in fields_of(value)]
+            rank = [(k, number * RANKS + v % RANKS if k == 1 else v) for k, v in fields(value)]
             if number * RANKS and rank[0][0] != 1:
                 rank.insert(0, (1, number * RANKS))
             value = b"".join(field(k, v) for k, v in rank)

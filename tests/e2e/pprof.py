@@ -49,13 +49,13 @@ def numbers(value):
     """A list's piece: one number, or packed ones."""
     if isinstance(value, int):
         return [value]
-    found = []
-    while value:
-        for end, byte in enumerate(value):
-            if byte < 0x80:
-                break
-        found.append(sum((byte & 0x7F) << 7 * i for i, byte in enumerate(value[:end + 1])))
-        value = value[end + 1:]
+    found, number, shift = [], 0, 0
+    for byte in value:
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            found.append(number)
+            number = shift = 0
     return found
 
 
