@@ -200,14 +200,21 @@ struct explaining {
 	bool *is_below;	      /* [function]: of what is asked for by move_past() */
 };
 
-static void weigh_moves(const struct sides *sides, struct explaining *explaining)
+/* Returns 0 or -ENOMEM. */
+static int weigh_moves(const struct sides *sides, struct explaining *explaining)
 {
 	const struct calltree *tree = sides->ranking.tree;
+	double *factors = calloc(sides->runs + 1, sizeof(*factors));
+
+	if (!factors)
+		return -ENOMEM;
+	for (unsigned run = 0; run < sides->runs; run++)
+		factors[run] = exp(sides->log_factors[run]);
 
 	for (size_t i = 0; i < calltree_samples(tree); i++) {
 		const struct calltree_sample *sample = calltree_sample_at(tree, i);
 		unsigned run = sides_run(sample);
-		double weight = sides_weight(sides, sample) / exp(sides->log_factors[run]);
+		double weight = sides_weight(sides, sample) / factors[run];
 		uint32_t at = sides->ranking.preorder.position[sample->node];
 
 		weight = run < sides->old_runs ? -weight / sides->old_runs
@@ -215,6 +222,8 @@ static void weigh_moves(const struct sides *sides, struct explaining *explaining
 		explaining->moved[at] += weight;
 		explaining->moved_in_all[sides->ranking.function_at[at]] += weight;
 	}
+	free(factors);
+	return 0;
 }
 
 /* What is left of @change beside what is explained; @explains: it is known now. */
@@ -356,7 +365,7 @@ static int name_changes(struct changes *changes)
 			    : -ENOMEM;
 
 	if (!error)
-		weigh_moves(sides, &explaining);
+		error = weigh_moves(sides, &explaining);
 	qsort(changes->at, changes->count, sizeof(*changes->at), by_magnitude);
 	for (size_t i = 0; !error && i < changes->told; i++) {
 		struct change *change = &changes->at[i];
