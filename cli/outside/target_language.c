@@ -22,7 +22,7 @@ struct target_language {
 	struct target_shared *shared; /* of the walk under way, borrowed */
 	struct function functions[FUNCTIONS_MAX];
 	uint32_t function_count;
-	uint64_t numbers; /* given out */
+	uint64_t numbers;		/* given out */
 	uint32_t added[WIRE_MAX_DEPTH]; /* places in functions[] that the last walk filled */
 	uint32_t added_count;
 	uint64_t lines[RUNS_LINES];
@@ -139,8 +139,8 @@ unsigned target_language_run(struct runs *runs, struct target_shared *shared,
 	struct target_language *language = target->language;
 
 	language->shared = shared;
-	return runs_tell(runs, &language->runtimes[module->runtime - 1], pc, sp, caller_sp, frames,
-		room);
+	return runs_tell(
+		runs, &language->runtimes[module->runtime - 1], pc, sp, caller_sp, frames, room);
 }
 
 void target_language_withdraw(struct target *target)

@@ -24,10 +24,11 @@
 
 /* Fields of struct offsets, all of them uint32_t. */
 struct cpython_offsets {
-	uint32_t finalizing, interpreters, current;	    /* of _PyRuntime */
-	uint32_t interpreter_next, threads;		    /* of PyInterpreterState */
+	uint32_t finalizing, interpreters, current; /* of _PyRuntime */
+	uint32_t interpreter_next, threads;	    /* of PyInterpreterState */
+	uint32_t locked, holder;		    /* of its own lock, in it, from 3.12 on */
 	uint32_t thread_next, thread_id, native_id, status; /* of PyThreadState */
-	uint32_t chunk, innermost, cframe;
+	uint32_t innermost, cframe;
 	uint32_t cframe_frame, cframe_previous;
 	uint32_t previous, code, instruction, owner;	  /* of frames */
 	uint32_t first_line, file, name, lines, bytecode; /* of PyCodeObject */
@@ -61,6 +62,18 @@ static const struct cpython_offsets *offsets_of(const struct runtime *runtime)
 static int load_word(struct runtime_reader *reader, uintptr_t address, uintptr_t *value)
 {
 	return runtime_load(reader, address, value, sizeof(*value));
+}
+
+/* As much of a frame and of a code object as is looked at. */
+#define FRAME_BYTES 112u
+#define CODE_BYTES  144u
+
+static uintptr_t word_in(const char *bytes, uint32_t offset)
+{
+	uintptr_t word;
+
+	memcpy(&word, bytes + offset, sizeof(word));
+	return word;
 }
 
 /* ---- finding it ------------------------------------------------------------------------------ */
@@ -127,11 +140,12 @@ static int take_published(const struct debug_offsets *said, struct cpython_offse
 		.interpreters = (uint32_t)said->runtime.interpreters_head,
 		.interpreter_next = (uint32_t)said->interpreter.next,
 		.threads = (uint32_t)said->interpreter.threads_head,
+		.locked = (uint32_t)said->interpreter.gil_locked,
+		.holder = (uint32_t)said->interpreter.gil_holder,
 		.thread_next = (uint32_t)said->thread.next,
 		.thread_id = (uint32_t)said->thread.thread_id,
 		.native_id = (uint32_t)said->thread.native_thread_id,
 		.status = (uint32_t)said->thread.status,
-		.chunk = (uint32_t)said->thread.datastack_chunk,
 		.innermost = (uint32_t)said->thread.current_frame,
 		.previous = (uint32_t)said->frame.previous,
 		.code = (uint32_t)said->frame.executable,
@@ -182,9 +196,10 @@ static int find_cpython(
 {
 	uint64_t bytes = 0;
 
-	out->base = runtime_symbol(symbols, reader, "_PyRuntime", NULL);
+	out->base = runtime_symbol(symbols, reader, "_PyRuntime", &bytes);
 	if (!out->base)
 		return -ENOENT;
+	out->base_bytes = bytes;
 	out->code_type = runtime_symbol(symbols, reader, "PyCode_Type", NULL);
 	out->entry = runtime_symbol(symbols, reader, "_PyEval_EvalFrameDefault", &bytes);
 	out->entry_end = out->entry + bytes;
@@ -207,23 +222,32 @@ static void end_runs(struct runtime_stack *stack)
 	stack->place = UINTPTR_MAX;
 }
 
-/* 3.13: the place of the run that begins at stack->frame is the frame at its end. */
+/*
+ * 3.13: the place of the run that begins at stack->frame is the frame at its end. The innermost one
+ * may be just begun.
+ */
 static int find_place(const struct cpython_offsets *at, struct runtime_reader *reader,
 	struct runtime_stack *stack)
 {
 	uintptr_t frame = stack->frame;
-	uint8_t owner;
+	int was_trusted = reader->is_trusted, error = 0;
+	char bytes[FRAME_BYTES];
 
-	for (unsigned n = 0; n < RUN_MAX && frame; n++) {
-		if (runtime_load(reader, frame + at->owner, &owner, sizeof(owner)))
-			return -EFAULT;
-		if (owner == OWNED_BY_CSTACK) {
+	stack->place = 0;
+	for (unsigned n = 0; n < RUN_MAX && frame && !error; n++) {
+		error = runtime_load(reader, frame, bytes, at->owner + 1);
+		if (!error && bytes[at->owner] == OWNED_BY_CSTACK) {
 			stack->place = frame;
-			return 0;
+			break;
 		}
-		if (load_word(reader, frame + at->previous, &frame))
-			return -EFAULT;
+		frame = word_in(bytes, at->previous);
+		reader->is_trusted = reader->may_trust;
 	}
+	reader->is_trusted = was_trusted;
+	if (error)
+		return -EFAULT;
+	if (stack->place)
+		return 0;
 	if (!stack->frame)
 		end_runs(stack);
 	return stack->frame ? -EBADMSG : 0;
@@ -252,6 +276,7 @@ static int enter_state(const struct runtime *runtime, struct runtime_reader *rea
 	uintptr_t innermost, cframe;
 
 	*out = (struct runtime_stack){.state = state};
+	runtime_expect(reader, state, at->thread_id + 2 * sizeof(uintptr_t));
 	if (load_word(reader, state + at->innermost, &innermost))
 		return -EFAULT;
 	out->frame = innermost;
@@ -259,8 +284,10 @@ static int enter_state(const struct runtime *runtime, struct runtime_reader *rea
 		out->place = innermost ? RUNTIME_PLACE_COUNTED : UINTPTR_MAX;
 	if (runtime->is_counted)
 		return 0;
-	if (!at->cframe)
+	if (!at->cframe) {
+		reader->is_trusted = 0;
 		return find_place(at, reader, out);
+	}
 	if (load_word(reader, state + at->cframe, &cframe))
 		return -EFAULT;
 	return enter_cframe(at, reader, cframe, out);
@@ -338,27 +365,39 @@ static int find_nearest(const struct runtime *runtime, struct runtime_reader *re
 	return out->frame ? 0 : -ENOENT;
 }
 
-static int has_one_interpreter(const struct runtime *runtime, struct runtime_reader *reader)
+/* The only interpreter of the process; 0: there are several, or none. */
+static uintptr_t find_interpreter(const struct runtime *runtime, struct runtime_reader *reader)
 {
 	const struct cpython_offsets *at = offsets_of(runtime);
 	uintptr_t interpreter, next;
 
 	return !load_word(reader, runtime->base + at->interpreters, &interpreter) && interpreter &&
-	       !load_word(reader, interpreter + at->interpreter_next, &next) && !next;
+			       !load_word(reader, interpreter + at->interpreter_next, &next) &&
+			       !next
+		       ? interpreter
+		       : 0;
 }
 
-/* Does the thread hold its interpreter's lock? Then nobody ends it, nor frees what it runs. */
-static int is_held(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t state)
+/*
+ * Does the thread of @state hold its interpreter's lock? Then nobody ends it, nor frees what it
+ * runs. Nothing of @state is read where @interpreter, the only one, is known.
+ */
+static int has_lock(const struct runtime *runtime, struct runtime_reader *reader,
+	uintptr_t interpreter, uintptr_t state)
 {
 	const struct cpython_offsets *at = offsets_of(runtime);
 	uintptr_t current;
-	uint32_t status;
+	uint32_t word;
 
 	if (at->current)
 		return !load_word(reader, runtime->base + at->current, &current) &&
 		       current == state;
-	return !runtime_load(reader, state + at->status, &status, sizeof(status)) &&
-	       status & STATUS_ACTIVE;
+	if (interpreter)
+		return !runtime_load(reader, interpreter + at->locked, &word, sizeof(word)) &&
+		       word && !load_word(reader, interpreter + at->holder, &current) &&
+		       current == state;
+	return !runtime_load(reader, state + at->status, &word, sizeof(word)) &&
+	       word & STATUS_ACTIVE;
 }
 
 /*
@@ -388,22 +427,42 @@ static int find_state(const struct runtime *runtime, struct runtime_reader *read
 	return error;
 }
 
+/* As begin(), where the thread is known to be alive and to stay so: its state is read plainly. */
+static int begin_trusted(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
+	struct runtime_stack *out)
+{
+	int error;
+
+	reader->is_trusted = reader->is_own;
+	error = enter_known(runtime, reader, thread, sp, known, out);
+	reader->is_trusted = 0;
+	return error;
+}
+
 static int begin_cpython(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
 	struct runtime_stack *out)
 {
 	const struct cpython_offsets *at = offsets_of(runtime);
 	const struct runtime_thread nobody = {0, 0};
-	int is_alone = has_one_interpreter(runtime, reader), error;
-	uintptr_t finalizing;
+	int may_trust = reader->may_trust, error;
+	uintptr_t finalizing, interpreter;
 
+	runtime_expect(reader, runtime->base + at->finalizing,
+		at->interpreters + sizeof(uintptr_t) - at->finalizing);
 	if (load_word(reader, runtime->base + at->finalizing, &finalizing) || finalizing)
 		return -EBUSY;
+	interpreter = find_interpreter(runtime, reader);
 	/* Who is to be counted has to be known. */
-	if (runtime->is_counted && (!is_alone || !thread->self))
+	if (runtime->is_counted && (!interpreter || !thread->self))
 		return -ENOTSUP;
+	if (interpreter && known && thread->self && has_lock(runtime, reader, interpreter, known) &&
+		!begin_trusted(runtime, reader, thread, sp, known, out))
+		return out->frame ? 0 : -ENOENT;
+	reader->may_trust = 0;
 	/* Where there are several, a state runs in any thread that enters its interpreter. */
-	if (!is_alone) {
+	if (!interpreter) {
 		error = find_nearest(runtime, reader, &nobody, sp, out);
 		out->is_shared = 1;
 	} else if (known && !enter_known(runtime, reader, thread, sp, known, out)) {
@@ -411,23 +470,12 @@ static int begin_cpython(const struct runtime *runtime, struct runtime_reader *r
 	} else {
 		error = find_state(runtime, reader, thread, sp, out);
 	}
-	out->is_held = !error && is_held(runtime, reader, out->state);
+	reader->may_trust =
+		may_trust && !error && has_lock(runtime, reader, interpreter, out->state);
 	return error;
 }
 
 /* ---- frames ---------------------------------------------------------------------------------- */
-
-/* As much of a frame and of a code object as is looked at. */
-#define FRAME_BYTES 112u
-#define CODE_BYTES  144u
-
-static uintptr_t word_in(const char *bytes, uint32_t offset)
-{
-	uintptr_t word;
-
-	memcpy(&word, bytes + offset, sizeof(word));
-	return word;
-}
 
 static uint64_t mix(uint64_t hash, uint64_t word)
 {

@@ -33,21 +33,33 @@ static int copy_probed(uintptr_t address, void *to, size_t bytes)
 	return 0;
 }
 
-/*
- * The window ends with what is asked for, as stacks of frames are read downwards, and does not
- * begin in a page before it.
- */
-static int fill_window(const struct runtime_reader *reader, struct runtime_window *window,
-	uintptr_t address, size_t bytes)
+static int is_fixed(const struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
-	uintptr_t end = address + bytes, start = address & ~(uintptr_t)(PAGE - 1);
+	return address - reader->fixed_start < reader->fixed_bytes &&
+	       bytes <= reader->fixed_bytes - (address - reader->fixed_start);
+}
+
+/* The one that has all of it, or NULL. */
+static struct runtime_window *find_window(
+	struct runtime_reader *reader, uintptr_t address, size_t bytes)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct runtime_window *window = &reader->windows[i];
+
+		if (address - window->start < window->bytes &&
+			bytes <= window->bytes - (address - window->start))
+			return window;
+	}
+	return NULL;
+}
+
+/* Fill @window with what lies from @start to @end. */
+static int read_window(const struct runtime_reader *reader, struct runtime_window *window,
+	uintptr_t start, uintptr_t end)
+{
 	struct iovec local, remote;
 	long got;
 
-	if (end - start > sizeof(window->content))
-		start = end - sizeof(window->content);
-	if (start > address)
-		start = address;
 	local = (struct iovec){.iov_base = window->content, .iov_len = end - start};
 	remote = (struct iovec){.iov_base = (void *)start, .iov_len = end - start};
 	got = arch_syscall6(
@@ -57,33 +69,54 @@ static int fill_window(const struct runtime_reader *reader, struct runtime_windo
 	return got == (long)(end - start) ? 0 : -EFAULT;
 }
 
+/*
+ * The window ends with what is asked for, as stacks of frames are read downwards, and does not
+ * begin in a page before it.
+ */
+static int fill_window(const struct runtime_reader *reader, struct runtime_window *window,
+	uintptr_t address, size_t bytes)
+{
+	uintptr_t end = address + bytes, start = address & ~(uintptr_t)(PAGE - 1);
+
+	if (end - start > sizeof(window->content))
+		start = end - sizeof(window->content);
+	if (start > address)
+		start = address;
+	return read_window(reader, window, start, end);
+}
+
 int runtime_load(struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes)
 {
 	struct runtime_window *window;
 
 	if (!address || bytes > RUNTIME_WINDOW_BYTES || address + bytes < address)
 		return -EFAULT;
-	if (reader->is_trusted) {
+	if (reader->is_trusted || is_fixed(reader, address, bytes)) {
 		memcpy(to, (const void *)address, bytes);
 		return 0;
 	}
 	if (!reader->pid)
 		return copy_probed(address, to, bytes);
-	for (unsigned i = 0; i < 2; i++) {
-		window = &reader->windows[i];
-		if (address - window->start < window->bytes &&
-			window->bytes - (address - window->start) >= bytes) {
-			memcpy(to, window->content + (address - window->start), bytes);
-			reader->oldest = 1 - i;
-			return 0;
-		}
+	window = find_window(reader, address, bytes);
+	if (!window) {
+		window = &reader->windows[reader->oldest];
+		if (fill_window(reader, window, address, bytes))
+			return -EFAULT;
 	}
-	window = &reader->windows[reader->oldest];
-	reader->oldest = 1 - reader->oldest;
-	if (fill_window(reader, window, address, bytes))
-		return -EFAULT;
+	reader->oldest = window == &reader->windows[0];
 	memcpy(to, window->content + (address - window->start), bytes);
 	return 0;
+}
+
+void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t bytes)
+{
+	struct runtime_window *window = &reader->windows[reader->oldest];
+
+	if (!address || !reader->pid || bytes > RUNTIME_WINDOW_BYTES || reader->is_trusted ||
+		is_fixed(reader, address, bytes) || find_window(reader, address, bytes))
+		return;
+	if (!read_window(reader, window, address, address + bytes))
+		reader->oldest = 1 - reader->oldest;
 }
 
 /* ---- symbols --------------------------------------------------------------------------------- */

@@ -44,12 +44,27 @@ uint32_t runs_line(struct runs *runs, const struct runtime_frame *frame, uint64_
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
+/* Plain loads, from the second frame on, where what is linked is whole. */
+static int may_trust(const struct runs *runs)
+{
+	const struct runtime *runtime = runs->runtime;
+
+	return runs->reader.is_own &&
+	       (runs->pc < runtime->entry || runs->pc >= runtime->entry_end ||
+		       runs->pc - runtime->entry >= ENTRY_BYTES);
+}
+
 static int begin(struct runs *runs, const struct runtime *runtime, uintptr_t sp)
 {
 	int error;
 
 	runs->runtime = runtime;
 	runs->reader.is_trusted = 0;
+	runs->reader.may_trust = may_trust(runs);
+	if (runs->reader.is_own) {
+		runs->reader.fixed_start = runtime->base;
+		runs->reader.fixed_bytes = runtime->base_bytes;
+	}
 	error = runtime->kind->begin(
 		runtime, &runs->reader, &runs->thread, sp, runs->known, &runs->stack);
 	if (error)
@@ -57,16 +72,6 @@ static int begin(struct runs *runs, const struct runtime *runtime, uintptr_t sp)
 	else
 		runs->known = runs->stack.state;
 	return error == -ENOENT ? 0 : error;
-}
-
-/* Plain loads, from the second frame on, where nothing that is read can go away. */
-static int may_trust(const struct runs *runs)
-{
-	const struct runtime *runtime = runs->runtime;
-
-	return runs->reader.is_own && runs->stack.is_held &&
-	       (runs->pc < runtime->entry || runs->pc >= runtime->entry_end ||
-		       runs->pc - runtime->entry >= ENTRY_BYTES);
 }
 
 /* Tell the run. Returns how many frames, or -errno. */
@@ -84,7 +89,7 @@ static int tell_run(struct runs *runs, uint64_t *frames, unsigned room)
 		frames[told] = runs->word(runs, &frame);
 		if (!frames[told++])
 			return -ENOSPC;
-		runs->reader.is_trusted = may_trust(runs);
+		runs->reader.is_trusted = runs->reader.may_trust;
 	}
 	return (int)told;
 }

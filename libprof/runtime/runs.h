@@ -25,7 +25,7 @@ struct runs {
 	const struct runtime *runtime; /* NULL: the walk came to none so far */
 	int error;		       /* no more runs can be told */
 	int is_whole;		       /* runs_finish(): all that there are were told */
-	const uint64_t *unfilled; /* the counted activation that no frame was left for */
+	const uint64_t *unfilled;      /* the counted activation that no frame was left for */
 	struct runtime_stack stack;
 	struct runtime_reader reader;
 };

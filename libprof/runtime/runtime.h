@@ -37,9 +37,12 @@ struct runtime_window {
 };
 
 struct runtime_reader {
-	int pid;	 /* whose memory; 0: our own, where process_vm_readv(2) is forbidden */
-	int is_own;	 /* it is ours */
-	int is_trusted;	 /* and alive for as long as it is looked at: plain loads */
+	int pid;	/* whose memory; 0: our own, where process_vm_readv(2) is forbidden */
+	int is_own;	/* it is ours */
+	int is_trusted; /* and alive for as long as it is looked at: plain loads */
+	int may_trust;	/* so it becomes behind the innermost frame; begin() may forbid it */
+	/* Of our own, and there for as long as the runtime's module: plain loads. */
+	uintptr_t fixed_start, fixed_bytes;
 	unsigned oldest; /* window to fill next */
 	struct runtime_window windows[2];
 };
@@ -48,7 +51,8 @@ static inline void runtime_reader_init(struct runtime_reader *reader, int pid, i
 {
 	reader->pid = pid;
 	reader->is_own = is_own;
-	reader->is_trusted = 0;
+	reader->is_trusted = reader->may_trust = 0;
+	reader->fixed_start = reader->fixed_bytes = 0;
 	reader->oldest = 0;
 	reader->windows[0].bytes = reader->windows[1].bytes = 0;
 }
@@ -58,6 +62,9 @@ static inline void runtime_reader_init(struct runtime_reader *reader, int pid, i
  * bytes in @to.
  */
 int runtime_load(struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes);
+
+/* As much of it will be asked for, piece by piece: one call of the kernel's is enough. */
+void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t bytes);
 
 /* ---- contract: what each runtime brings ------------------------------------------------------ */
 
@@ -74,7 +81,8 @@ struct runtime {
 	 */
 	uint32_t is_counted;
 	uint32_t offsets[RUNTIME_WORDS_MAX];
-	uintptr_t base;		    /* of its global state */
+	uintptr_t base; /* of its global state, which lies in its module */
+	uintptr_t base_bytes;
 	uintptr_t code_type;	    /* what tells its functions from other objects */
 	uintptr_t entry, entry_end; /* the evaluator's code, or what of it has a name */
 };
@@ -93,7 +101,6 @@ struct runtime_stack {
 	uintptr_t frame;      /* of the next run, its innermost; 0: no more runs */
 	uintptr_t activation; /* the runtime's own note on the activation, if it has one */
 	uintptr_t place;      /* in the activation that runs it */
-	int is_held;	      /* the thread has the runtime's lock: what it runs stays alive */
 	int is_shared;	      /* another state may have the next run: begin again behind each */
 	int is_over;	      /* the frame told last was the outermost of its run */
 };
@@ -123,7 +130,7 @@ struct runtime_kind {
 	/*
 	 * @thread's innermost run of those that have their places from @sp on; of a thread that is
 	 * not known, whoever has the nearest. @known is what the last answer for the thread was, or
-	 * 0.
+	 * 0. Where what it runs may go away, reader->may_trust is 0 then.
 	 */
 	int (*begin)(const struct runtime *runtime, struct runtime_reader *reader,
 		const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
