@@ -127,6 +127,19 @@ struct debug_offsets {
 };
 _Static_assert(sizeof(struct debug_offsets) <= 2 * RUNTIME_WINDOW_BYTES, "two loads");
 
+/* Do all fields lie in what is read of a frame and of a code object? */
+static int is_within(const struct cpython_offsets *at)
+{
+	const uint32_t of_frame[] = {at->previous, at->code, at->instruction, at->owner};
+	const uint32_t of_code[] = {at->first_line, at->file, at->name, at->lines};
+	int is_so = 1;
+
+	for (unsigned i = 0; i < 4; i++)
+		is_so &= of_frame[i] <= FRAME_BYTES - sizeof(uintptr_t) &&
+			 of_code[i] <= CODE_BYTES - sizeof(uintptr_t);
+	return is_so;
+}
+
 /* What it says has to be what a structure of that size can be. */
 static int take_published(const struct debug_offsets *said, struct cpython_offsets *out)
 {
@@ -161,7 +174,7 @@ static int take_published(const struct debug_offsets *said, struct cpython_offse
 		/* It adds the length and place of a text in UTF-8. */
 		.wide = (uint32_t)said->unicode.asciiobject_size + 16,
 	};
-	return 0;
+	return is_within(out) ? 0 : -ENOENT;
 }
 
 static int read_published(struct runtime *out, struct runtime_reader *reader)

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The reader of Python's stacks on hostile memory: the input is laid out as a page of our own, at a
+ * fixed address so that pointers in it can hit it, and behind it nothing is mapped. Whatever it
+ * says, reading comes to an end and touches nothing else.
+ */
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "libprof/runtime/cpython.c"
+#include "libprof/runtime/runs.h"
+#include "libprof/wire.h"
+
+#define PAGE_AT ((uintptr_t)0x10000000)
+#define PAGES	4096u
+#define FRAMES	256u
+
+static uint64_t frames[FRAMES], lines[RUNS_LINES];
+
+static uint64_t word_of(struct runs *runs, const struct runtime_frame *frame)
+{
+	const struct runtime *runtime = runs->runtime;
+	char text[RUNTIME_FILE_BYTES];
+
+	if (runtime->kind->text(runtime, &runs->reader, frame->name, text, RUNTIME_NAME_BYTES, 0) >
+			RUNTIME_NAME_BYTES ||
+		runtime->kind->text(runtime, &runs->reader, frame->file, text, RUNTIME_FILE_BYTES,
+			1) > RUNTIME_FILE_BYTES)
+		__builtin_trap();
+	return wire_language_frame(
+		WIRE_LANGUAGE_BIT, frame->first_line, runs_line(runs, frame, lines));
+}
+
+/* A stack whose activations lie anywhere in the page. */
+static void tell(const struct runtime *runtime, uintptr_t known)
+{
+	struct runs runs = {.known = known};
+	unsigned n = 0;
+
+	runs_init(&runs, 0, word_of, NULL);
+	runtime_reader_init(&runs.reader, getpid(), 0);
+	for (uintptr_t sp = PAGE_AT; sp < PAGE_AT + PAGES && n < FRAMES; sp += 64)
+		n += runs_tell(&runs, runtime, sp, sp, sp + 64, frames + n, FRAMES - n);
+	if (runs_finish(&runs, frames, n, 1) > FRAMES)
+		__builtin_trap();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static char *page;
+	struct runtime runtime = {.kind = &runtime_cpython, .base = PAGE_AT};
+	struct runtime_reader reader;
+	struct runtime_symbols symbols;
+
+	if (!page)
+		page = mmap((void *)PAGE_AT, PAGES, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (page == MAP_FAILED || size < 8)
+		return 0;
+	memset(page, 0, PAGES);
+	memcpy(page, data + 8, size - 8 < PAGES ? size - 8 : PAGES);
+	runtime_reader_init(&reader, getpid(), 0);
+	runtime.version = MINOR_MIN + data[0] % (MINOR_MAX + 1 - MINOR_MIN);
+	if (data[0] >= 128)
+		memcpy(page, "xdebugpy", 8);
+	runtime.is_counted = runtime.version < 10;
+	runtime.entry = PAGE_AT;
+	runtime.entry_end = PAGE_AT + PAGES;
+	runtime.code_type = PAGE_AT + data[1];
+	/* Offsets are those of the version, or what 3.13 publishes: anything. */
+	memcpy(runtime.offsets, &offsets_by_minor[runtime.version % MINOR_MAX],
+		sizeof(offsets_by_minor[0]));
+	if (runtime.version < MINOR_MAX || !read_published(&runtime, &reader))
+		tell(&runtime, data[2] ? PAGE_AT + data[2] * 8u : 0);
+	if (!runtime_symbols_read(&symbols, &reader, PAGE_AT, data[3]))
+		runtime_symbol(&symbols, &reader, "_PyRuntime", NULL);
+	return 0;
+}
