@@ -332,7 +332,7 @@ build/sysroot-$(ARCH).packages: FORCE
 
 # ---- checks --------------------------------------------------------------------------------------
 # What there is to check, and about how many seconds it takes on two processors.
-check_parts := lint:75 check-unit:50 check-san:215 check-tsan:35 check-e2e:625 check-container:55 \
+check_parts := lint:70 check-unit:50 check-san:180 check-tsan:35 check-e2e:505 check-container:45 \
 	check-browser:130 check-aarch64:50
 # What a change needs of all there is; ALL=1, which is check-all's, takes the rest as well.
 some = $(if $(ALL),,$(1))

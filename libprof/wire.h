@@ -53,6 +53,7 @@
 
 #define WIRE_SLOTS          512
 #define WIRE_RINGS          1024
+#define WIRE_CLAIMS	    512
 /* Frames of a stack. Garbage collection in cc1plus recurses past 1024 in 1.4 % of its samples. */
 #define WIRE_MAX_DEPTH      4096u
 #define WIRE_CONTROL_BYTES  32768u
@@ -241,6 +242,9 @@ struct wire_arena {
 	uint32_t event_period_ns;
 	uint32_t event_rests;
 	uint32_t confined_processes; /* atomic: forked where a filter forbids to begin */
+	/* Atomic: slots that were ever claimed, by the pid's rest: an image may come and go between
+	 * two looks at the slots. */
+	uint8_t claims[WIRE_CLAIMS];
 };
 
 /* ---- process slots --------------------------------------------------------------------------- */

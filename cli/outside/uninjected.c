@@ -103,6 +103,7 @@ struct uninjected_process {
 	uint64_t since_ns;
 	uint64_t begin_cpu_ns; /* of the process when that began */
 	uint64_t cpu_ns;       /* when it was last looked at */
+	uint8_t claims;	       /* of slots by its pid, then */
 	char name[COMM_OR_EXE];
 };
 
@@ -170,6 +171,11 @@ static struct uninjected_process *find_process(const struct uninjected *s, pid_t
 }
 
 /* Returns NULL without memory: it is looked for again. */
+static uint8_t claims_of(const struct uninjected *s, pid_t pid)
+{
+	return __atomic_load_n(&s->arena->claims[pid % WIRE_CLAIMS], __ATOMIC_ACQUIRE);
+}
+
 static struct uninjected_process *add_process(
 	struct uninjected *s, pid_t pid, enum state state, uint64_t start_ticks)
 {
@@ -183,7 +189,8 @@ static struct uninjected_process *add_process(
 		.state = state,
 		.start_ticks = start_ticks,
 		.scan = s->scan,
-		.since_ns = s->now_ns};
+		.since_ns = s->now_ns,
+		.claims = claims_of(s, pid)};
 	*bucket = process;
 	return process;
 }
@@ -243,7 +250,9 @@ static void report_unsampled(struct tracer *tracer, const struct uninjected_proc
 static void report_end(
 	struct tracer *tracer, const struct uninjected_process *process, uint64_t end_cpu_ns)
 {
-	bool is_certain = !process->is_inner && end_cpu_ns >= process->begin_cpu_ns + TOLD_NS;
+	/* What has a slot tells itself what it used, and may have been too short for us to meet. */
+	bool is_certain = !process->is_inner && end_cpu_ns >= process->begin_cpu_ns + TOLD_NS &&
+			  claims_of(tracer->uninjected, process->pid) == process->claims;
 
 	if (process->state == STATE_REFUSED || (process->state == STATE_YOUNG && is_certain))
 		report_unsampled(tracer, process, end_cpu_ns, false);
@@ -501,6 +510,7 @@ static void begin_program(
 	process->state = STATE_YOUNG;
 	process->since_ns = s->now_ns;
 	process->begin_cpu_ns = process->cpu_ns = cpu_ns;
+	process->claims = claims_of(s, process->pid);
 	process->name[0] = '\0';
 }
 

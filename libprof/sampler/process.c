@@ -78,6 +78,7 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 
 	if (!slot)
 		goto lost;
+	__atomic_fetch_add(&header->claims[pid % WIRE_CLAIMS], 1, __ATOMIC_RELAXED);
 	image = __atomic_add_fetch(&header->next_image, 1, __ATOMIC_RELAXED);
 	slot->image = image;
 	slot->parent_image = parent_image;
