@@ -222,7 +222,11 @@ static void add_look(
 	struct injected *injected = context;
 	struct target *target = *find_target(injected, image);
 	struct stackwalk walk = {
-		.target = target, .shared = &injected->shared, .memory = &injected->memory};
+		.target = target,
+		.shared = &injected->shared,
+		.memory = &injected->memory,
+		/* It runs on: its frames are others by now. */
+		.is_native = true};
 	struct wire_sample sample = {
 		.thread = thread, .time_ns = look->time_ns, .weight = 1, .kind = WIRE_KIND_LOOK};
 	struct unwind_result result;

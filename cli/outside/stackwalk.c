@@ -94,6 +94,8 @@ static inline int UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_
 static inline unsigned run_language(struct stackwalk *walk, const struct unwind_module *module,
 	uintptr_t pc, uintptr_t sp, uintptr_t caller_sp, uint64_t *frames, unsigned room)
 {
+	if (walk->is_native)
+		return 0;
 	return target_language_run(
 		&walk->runs, walk->shared, module, pc, sp, caller_sp, frames, room);
 }

@@ -23,6 +23,7 @@ struct stackwalk {
 	struct memory *memory; /* memory_begin() done */
 	bool is_remapped;      /* the mappings were read during this walk */
 	uintptr_t last_read;   /* the address that was read last */
+	bool is_native;	       /* language frames are not looked for */
 	struct runs runs;      /* of language frames; its thread and what is known of it are set */
 };
 

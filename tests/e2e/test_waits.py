@@ -163,7 +163,10 @@ def test_atomics_disks_and_shared_cpus(tmp_path, way, flags):
 
 
 def test_many_threads_cost_little_and_add_up(tmp_path):
-    """More than can be looked at: it is said, and what was carried on arrives all the same."""
+    """
+    Each is looked at 20 times a second, or, where that would cost too much, it is said how often; what
+    was carried on arrives all the same.
+    """
     script = ("import threading, time\n"
               "threading.stack_size(65536)\n"
               "def work():\n"
@@ -172,10 +175,12 @@ def test_many_threads_cost_little_and_add_up(tmp_path):
               "threads = [threading.Thread(target=work) for _ in range(400)]\n"
               "[t.start() for t in threads]; [t.join() for t in threads]\n")
     run = profile(tmp_path, "/usr/bin/python3", "-c", script, options=["--wall", "-v"])
-    assert re.search(r"waits: looked at each thread [\d.]+ times a second instead of 20", run.stderr)
+    looked = int(re.search(r"waits: (\d+) threads? looked at", run.stderr)[1])
+    assert re.search(r"waits: looked at each thread [\d.]+ times a second instead of 20", run.stderr) \
+        or looked > 0.8 * 400 * 4 * 20, run.stderr
     rows = assert_books(run.stderr, 197)
     assert sum(row[1] for row in rows) > 0.9 * 400 * 4
-    assert run.folded.below("[clock_nanosleep]") > 0.7 * run.folded.total
+    assert run.folded.below("[clock_nanosleep]") > 0.5 * run.folded.total
 
 
 def test_lives_are_as_long_as_they_were(tmp_path):

@@ -3,11 +3,11 @@
 #
 # The tests of a folder, side by side where Debian's python3-pytest-xdist is. pytest.sh FOLDER [MARKS]:
 # only the tests that MARKS, an expression of pytest's, takes. Two processors have PER_TWO_CPUS of
-# them, 3 where that is not set: some wait.
+# them, 2 where that is not set: many tests are of times.
 set -u
 
 if /usr/bin/python3 -c 'import xdist' 2>/dev/null; then
-	side_by_side="-n $((($(nproc) * ${PER_TWO_CPUS:-3} + 1) / 2))"
+	side_by_side="-n $((($(nproc) * ${PER_TWO_CPUS:-2} + 1) / 2))"
 else
 	side_by_side=
 	echo "no python3-pytest-xdist here: one test after the other"
