@@ -19,8 +19,8 @@
 
 #define FILES_MAX 512u
 /*
- * So much of a round goes into finding what a language's runtime knows of threads, each among all of
- * them; who is left has its native stack until it is looked at again.
+ * So much of a round goes into finding what a language's runtime knows of threads, each among all
+ * of them; who is left has its native stack until it is looked at again.
  */
 #define SEARCH_NS 2000000u
 
