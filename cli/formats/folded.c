@@ -252,6 +252,7 @@ static bool has_suffix(const char *name, const char *suffix)
  */
 static enum calltree_frame_kind guess_kind(char *name, char *module, size_t module_bytes)
 {
+	bool is_kernel = has_suffix(name, KERNEL_SUFFIX);
 	size_t bytes = 0;
 	const char *replaced = replaced_name_file(name, &bytes);
 	const char *plus = strstr(name, "+0x");
@@ -262,9 +263,8 @@ static enum calltree_frame_kind guess_kind(char *name, char *module, size_t modu
 		return CALLTREE_JIT;
 	if (has_suffix(name, INLINE_SUFFIX))
 		return CALLTREE_INLINE;
-	kind = picture_names_kind(
-		name, has_suffix(name, KERNEL_SUFFIX) ? KERNEL_MODULE : "", CALLTREE_NATIVE);
-	if (has_suffix(name, KERNEL_SUFFIX))
+	kind = picture_names_kind(name, is_kernel ? KERNEL_MODULE : "", CALLTREE_NATIVE);
+	if (is_kernel)
 		name[strlen(name) - strlen(KERNEL_SUFFIX)] = '\0';
 	if (kind == CALLTREE_KERNEL)
 		snprintf(module, module_bytes, "%s", KERNEL_MODULE);

@@ -76,7 +76,7 @@ static int fill_header(struct channel *channel, const struct channel_config *con
 	arena->cookie &= ~WIRE_COOKIE_BITS;
 	arena->cookie |= config->test_clock_hz ? WIRE_COOKIE_ELAPSED : 0;
 	arena->cookie |= config->has_events ? WIRE_COOKIE_EVENTS : 0;
-	arena->cookie |= config->has_events && config->has_kernel ? WIRE_COOKIE_KERNEL : 0;
+	arena->cookie |= config->has_kernel ? WIRE_COOKIE_KERNEL : 0;
 	arena->rate_hz = config->rate_hz;
 	arena->clock_hz = config->test_clock_hz;
 	arena->blocks = channel->blocks;

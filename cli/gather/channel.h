@@ -27,8 +27,8 @@ uint32_t channel_blocks(uint32_t rate_hz);
 struct channel_config {
 	uint32_t rate_hz;
 	uint32_t test_clock_hz; /* 0: threads are sampled by their CPU clocks */
-	bool has_events;	/* perf events may signal threads, */
-	bool has_kernel;	/* in the kernel as well */
+	bool has_events;	/* perf events may signal threads */
+	bool has_kernel;	/* with those: samples of time in the kernel say so */
 };
 
 /* Make the arena. Returns 0, or -errno with @message filled and nothing to release. */

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -91,14 +90,6 @@ static int read_bytes(struct cursor *cursor, void *out, uint64_t bytes)
 	return 1;
 }
 
-static int skip_bytes(struct cursor *cursor, uint64_t bytes)
-{
-	if (bytes > cursor->end - cursor->at)
-		return 0;
-	cursor->at += bytes;
-	return 1;
-}
-
 /* A word between addresses says whose they are. A return address stands behind its call. */
 static int read_frames(struct cursor *cursor, struct kernel_stack *out)
 {
@@ -154,19 +145,18 @@ int kernel_stacks_next(const struct kernel_stacks *stacks, struct kernel_stack *
 
 	while (head && !found) {
 		struct cursor cursor = {stacks, head->data_tail, written};
-		uint64_t begin = cursor.at;
 		struct perf_event_header header;
 
 		if (!read_bytes(&cursor, &header, sizeof(header)) || header.size < sizeof(header) ||
-			!skip_bytes(&cursor, header.size - sizeof(header)))
+			header.size > written - head->data_tail)
 			break;
-		cursor = (struct cursor){stacks, begin + sizeof(header), cursor.at};
+		cursor.end = head->data_tail + header.size;
 		out->count = 0;
 		found = header.type == PERF_RECORD_SAMPLE &&
 			read_bytes(&cursor, &out->time_ns, sizeof(out->time_ns)) &&
 			read_frames(&cursor, out) && read_registers(&cursor, out) &&
 			read_stack(&cursor, out);
-		__atomic_store_n(&head->data_tail, begin + header.size, __ATOMIC_RELEASE);
+		__atomic_store_n(&head->data_tail, cursor.end, __ATOMIC_RELEASE);
 	}
 	return found;
 }

@@ -49,9 +49,6 @@ void perf_events_set_period(struct wire_arena *arena, uint32_t rate_hz, uint64_t
  * event, which sees what the kernel does for it. Returns an owned object, or NULL without memory.
  */
 struct perf_events *perf_events_new(struct wire_arena *arena, int descriptor, bool has_kernel);
-/* How many threads had no second event where they were to have one. */
-uint64_t perf_events_unseen(const struct perf_events *events);
-
 void perf_events_free(struct perf_events *events); /* NULL is fine; threads go on by their timers */
 
 /*
@@ -67,5 +64,8 @@ void perf_events_update(
  */
 int perf_events_look(const struct perf_events *events, uint32_t index, uint64_t owner,
 	struct kernel_stack *out);
+
+/* How many threads had no second event where they were to have one. Context: any thread. */
+uint64_t perf_events_unseen(const struct perf_events *events);
 
 #endif

@@ -196,7 +196,7 @@ static void end_thread(void *context, const struct collector_thread *thread)
 	};
 
 	memcpy(end.comm, thread->comm, sizeof(end.comm));
-	if (target && injected->config.has_waits)
+	if (target)
 		target_waits_end_thread(injected->waits, target, &end);
 }
 
@@ -210,8 +210,7 @@ static void end(void *context, uint64_t image, uint64_t end_ns)
 	if (!target)
 		return;
 	*at = target->next;
-	if (injected->config.has_waits)
-		target_waits_remove(injected->waits, target, end_ns);
+	target_waits_remove(injected->waits, target, end_ns);
 	target_free(target);
 }
 

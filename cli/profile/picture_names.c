@@ -80,8 +80,7 @@ void special_weights_of(const struct calltree *tree, struct special_weights *out
 		else if (frame->kind == CALLTREE_KERNEL) {
 			out->kernel += node->self;
 			out->kernel_functions += frame->name[0] == '[' ? 0 : node->self;
-		}
-		else if (is_incomplete(frame))
+		} else if (is_incomplete(frame))
 			out->incomplete += node->total;
 		else if (frame->kind == CALLTREE_SYNTHETIC &&
 			 !strncmp(frame->name, "[unsampled", strlen("[unsampled")))
