@@ -22,7 +22,7 @@ def serve(picture, policies):
             pass
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as one:
-        threading.Thread(target=one.serve_forever, daemon=True).start()
+        threading.Thread(target=one.serve_forever, args=(0.01,), daemon=True).start()
         yield f"http://127.0.0.1:{one.server_port}"
         one.shutdown()
 

@@ -133,7 +133,7 @@ class Failing(http.server.ThreadingHTTPServer):
         self.queries = []
         self.agents = []
         self.is_over = threading.Event()
-        self.thread = threading.Thread(target=self.serve_forever, daemon=True)
+        self.thread = threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True)
         self.thread.start()
 
     def handle_error(self, *_):

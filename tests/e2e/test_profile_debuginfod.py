@@ -56,7 +56,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.asked = []
         self.was_asked = threading.Event()
         self.is_over = threading.Event()
-        self.thread = threading.Thread(target=self.serve_forever, daemon=True)
+        self.thread = threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True)
         self.thread.start()
 
     @property
