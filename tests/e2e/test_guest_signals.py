@@ -34,7 +34,8 @@ RUNS = [pytest.param(case, clock, marks=of_all if clock != "cpu" and case.starts
 
 @functools.cache
 def run_alone(program, case):
-    return subprocess.run([program, case], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.run([program, case], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env={**os.environ, "BRIEF": "1"})
 
 
 @pytest.mark.parametrize("case,clock", RUNS)

@@ -33,9 +33,12 @@ def meaning(script):
 
 
 # Ticks go without stubs, too, and most of the time of all is what recursion takes.
+LONGEST = {("recursion.lua", "no-stubs"), ("recursion.lua", "neither")}
+
+
 @lua.needs_plain
 @pytest.mark.parametrize("script, way", [
-    pytest.param(script, way, marks=profiled.of_all if (script, way) == ("recursion.lua", "no-stubs") else ())
+    pytest.param(script, way, marks=profiled.of_all if (script, way) in LONGEST else ())
     for script in SCRIPTS for way in WAYS])
 def test_scripts_mean_the_same(script, way):
     ended = lua.run(lua.FLAMELUA, *WAYS[way], script, cwd=lua.SCRIPTS)

@@ -26,7 +26,7 @@
 #include "arch/syscall.h"
 #include "tests/targets/spin.h"
 
-#define UNITS 12000
+#define UNITS 8000
 #define THREADS 4
 #define CALLS 200
 
