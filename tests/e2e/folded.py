@@ -41,12 +41,12 @@ class Folded:
         return "\n".join(f"{weight:6} {';'.join(stack)}" for stack, weight in ordered)
 
 
-def effective(samples, rate_hz):
+def distinct(rate_hz):
     """
-    How many independent looks @samples by weight stand for: above the tick's rate the kernel looks at
-    its tick, and where others want the CPU not at each, so that a sample weighs the more.
+    The share of samples by weight that are independent looks: above the tick's rate the kernel looks
+    at its tick, and where others want the CPU not at each, so that a sample weighs the more.
     """
-    return samples if rate_hz <= TICK_HZ else samples * TICK_HZ / rate_hz / 2
+    return 1 if rate_hz <= TICK_HZ else TICK_HZ / rate_hz / 2
 
 
 def assert_share(folded, weight, expected, looks, what):
@@ -65,14 +65,15 @@ def assert_share(folded, weight, expected, looks, what):
         + folded.describe())
 
 
-def assert_truth(folded, truth, rate_hz):
+def assert_truth(folded, truth, looks=1):
     """
-    Every function of @truth (name -> CPU time) has its share of the samples below any of them. The
+    Every function of @truth (name -> CPU time) has its share of the samples below any of them, of
+    which the share @looks is independent. The
     smallest share is what the others leave: it needs no samples of its own to be told by.
     """
     weights = {name: folded.below(name) for name in truth}
     known = sum(weights.values())
-    looks = effective(known, rate_hz)
+    looks *= known
     part = Folded("")
     part.stacks = [(stack, weight) for stack, weight in folded.stacks
                    if any(name in stack for name in truth)]

@@ -71,8 +71,7 @@ def build_go(folder, flags=()):
     need("go")
     (folder / "split.go").write_text(GO)
     subprocess.run(["go", "build", *flags, "-o", folder / "split", folder / "split.go"], check=True,
-                   env={**os.environ, "GOCACHE": str(folder / "cache"), "GO111MODULE": "off",
-                        "CGO_ENABLED": "0"})
+                   env={**profiled.GO_ENVIRONMENT, "CGO_ENABLED": "0"})
     return folder / "split"
 
 

@@ -3,7 +3,9 @@
 # Compile a program of tests/targets, run it under flamerun, hand back everything that came out.
 # TEST_BUILD: the build folder, from the Makefile.
 import concurrent.futures
+import functools
 import hashlib
+import math
 import os
 import pathlib
 import shutil
@@ -61,15 +63,22 @@ def compile_target(name, folder, flags=PLAIN, output=None, compiler=None):
     compile_once(command, program, is_alike)
     return program
 
+# Go compiles its own packages once for each way to build: what it made lies beside, for later runs, too.
+GO_ENVIRONMENT = {**os.environ, "GOCACHE": str(BUILD / "go-cache"), "GO111MODULE": "off"}
+
 
 class Profiled:
-    """One run: status, stdout, stderr, the folded profile, and the truth the target printed."""
+    """
+    One run: status, stdout, stderr, the folded profile, the truth the target printed, and which share
+    of the samples is an independent look each.
+    """
 
-    def __init__(self, result, text, rate_hz):
+    def __init__(self, result, text, rate_hz, looks=1):
         self.status = result.returncode
         self.stdout = result.stdout
         self.stderr = result.stderr
         self.rate_hz = rate_hz
+        self.looks = looks
         self.folded = folded.Folded(text)
 
     @property
@@ -81,6 +90,34 @@ class Profiled:
     @property
     def truth_s(self):
         return sum(self.truth.values()) / 1e9
+
+    def assert_truth(self, truth=None):
+        """Its functions have the shares of @truth, or those that the target printed."""
+        folded.assert_truth(self.folded, truth or self.truth, self.looks)
+
+
+@functools.lru_cache(maxsize=None)
+def has_events():
+    """May flamerun have perf events here, as root has where no sandbox forbids them?"""
+    return subprocess.run([BUILD / "flamerun", "-q", "--no-config", "--clock=perf", "-r", "10000", "-o", "/dev/null",
+                           "--format", "folded", "--", "true"], check=False,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+# From outside a sample waits for a look that finds its thread running, and stands for what was used
+# until then: so many of them were looks of their own, however busy the machine was.
+OUTSIDE_LOOKS = 0.75
+
+
+def looks(count, is_outside=False):
+    """
+    (rate, milliseconds as a word) that give who computes so long @count independent looks: in a
+    quarter of the time where something else than the kernel's tick looks.
+    """
+    if is_outside:
+        return 997, str(math.ceil(count / OUTSIDE_LOOKS * 1000 / 997))
+    rate_hz = 997 if has_events() else folded.TICK_HZ
+    return rate_hz, str(math.ceil(count * 1000 / rate_hz))
 
 
 def profile(folder, *command, rate_hz=197, clock_hz=None, options=(), env=None):
@@ -96,7 +133,11 @@ def profile(folder, *command, rate_hz=197, clock_hz=None, options=(), env=None):
     result = subprocess.run([flamerun, "-o", out, *clock, *options, "--", *command], text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, timeout=300)
     assert out.exists(), result.stderr
-    return Profiled(result, out.read_text(errors="surrogateescape"), clock_hz or rate_hz)
+    if "--outside" in options or "sampled from outside" in result.stderr:
+        distinct = OUTSIDE_LOOKS
+    else:
+        distinct = 1 if "--clock=tick" not in options and has_events() else folded.distinct(rate_hz)
+    return Profiled(result, out.read_text(errors="surrogateescape"), clock_hz or rate_hz, distinct)
 
 
 # Another way through lines that the tests beside it go through: `make check-all` goes them all.

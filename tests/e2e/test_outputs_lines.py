@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 
-from folded import Folded, assert_truth
+from folded import Folded
 from pprof import Maker, Profile
-from profiled import TARGETS, compile_target
+from profiled import TARGETS, compile_target, looks
 from profiled import profile as profile_of
 
 pytestmark = pytest.mark.sanitized
@@ -160,14 +160,15 @@ def recorded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recorded")
     program = compile_target("inlined.c", folder, flags=("-O2", "-g"))
     options = ("--inline-suffix", "-o", folder / "p.pb", "-o", folder / "p.svg")
-    return profile_of(folder, program, "5600", rate_hz=250, options=options), folder
+    rate_hz, ms = looks(1400)
+    return profile_of(folder, program, ms, rate_hz=rate_hz, options=options), folder
 
 
 def test_a_run_knows_what_was_inlined(recorded):
     run, _ = recorded
     truth = {"heavy_[i]": run.truth["heavy"], "light_[i]": run.truth["light"],
              "light": run.truth["called"]}
-    assert_truth(run.folded, truth, run.rate_hz)
+    run.assert_truth(truth)
     for name in truth:
         # All but the few instructions around spin()'s.
         assert run.folded.where(lambda stack, name=name: stack[-3:] == (

@@ -11,7 +11,7 @@ import pytest
 
 import folded
 import outside
-from profiled import compile_target, profile
+from profiled import OUTSIDE_LOOKS, compile_target, looks, profile
 
 pytestmark = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 
@@ -49,9 +49,9 @@ def test_shares_and_totals(tmp_path, programs):
     with outside.running(programs.split, "600000") as process:
         outside.work(process.pid, 0.05)
         before = outside.cpu_s(process.pid)
-        flamerun = outside.background(tmp_path, process.pid, "-v", "-r", "250")
+        flamerun = outside.background(tmp_path, process.pid, "-v", "-r", "997")
         attached = outside.cpu_s(process.pid)
-        outside.work(process.pid, 2)
+        outside.work(process.pid, 0.6)
         ending = outside.cpu_s(process.pid)
         status, stderr = outside.end(flamerun)
         after = outside.cpu_s(process.pid)
@@ -59,9 +59,8 @@ def test_shares_and_totals(tmp_path, programs):
     assert status == 0, stderr
     stacks = folded.Folded((tmp_path / "b.folded").read_text())
     # The kernel's count, between the looks around its beginning and those around its end.
-    assert 250 * (ending - attached) - 3 <= stacks.total <= 250 * (after - before) + 3
-    looks = folded.effective(stacks.total, 250)
-    folded.assert_share(stacks, stacks.below("heavy"), 2 / 3, looks, "heavy")
+    assert 997 * (ending - attached - 0.012) <= stacks.total <= 997 * (after - before + 0.012)
+    folded.assert_share(stacks, stacks.below("heavy"), 2 / 3, stacks.total * OUTSIDE_LOOKS, "heavy")
     assert stacks.where(lambda s: s[0] == "_start" and "main" in s) >= 0.99 * stacks.total
     books = re.search(r"(\d+) due .* = (\d+) sampled .* (\d+) credited", stderr)
     due, sampled, credited = map(int, books.groups())
@@ -91,22 +90,24 @@ def test_a_process_named_twice_is_sampled_once(tmp_path, programs):
 
 
 def test_the_same_as_from_inside(tmp_path, programs):
-    inside = profile(tmp_path, programs.split, "1500", rate_hz=250)
-    without = profile(tmp_path, programs.split, "1500", rate_hz=250, options=["--outside"])
+    rate_hz, ms = looks(400)
+    inside = profile(tmp_path, programs.split, ms, rate_hz=rate_hz)
+    without = profile(tmp_path, programs.split, ms, rate_hz=rate_hz, options=["--outside"])
     assert without.status == 0
     for run in (inside, without):
-        folded.assert_truth(run.folded, run.truth, run.rate_hz)
+        run.assert_truth()
         # Each against its own time: the target ends after whole stretches of work.
         assert run.folded.total == pytest.approx(run.truth_s * run.rate_hz, rel=0.05)
-    names = [{stack[-1] for stack, weight in run.folded.stacks if weight > 5}
+    names = [{stack[-1] for stack, weight in run.folded.stacks if weight > 0.02 * rate_hz}
              for run in (inside, without)]
     assert names[0] == names[1]
 
 
 def test_threads_that_come_later(tmp_path, programs):
-    run = profile(tmp_path, programs.threads, "9000", rate_hz=250, options=["--outside"])
+    rate_hz, ms = looks(1400, is_outside=True)
+    run = profile(tmp_path, programs.threads, ms, rate_hz=rate_hz, options=["--outside"])
     assert len(run.truth) == 4
-    folded.assert_truth(run.folded, run.truth, run.rate_hz)
+    run.assert_truth()
 
 
 def test_a_sleeper_is_left_alone(tmp_path, programs):

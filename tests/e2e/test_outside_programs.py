@@ -13,7 +13,7 @@ import pytest
 
 import folded
 import outside
-from profiled import PLAIN, TARGETS, compile_target, profile
+from profiled import PLAIN, TARGETS, compile_target, looks, profile
 
 pytestmark = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 
@@ -23,12 +23,13 @@ pytestmark = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace he
 def test_split_that_cannot_be_injected(tmp_path, flags, compiler):
     outside.need(compiler or "gcc")
     program = compile_target("split.c", tmp_path, flags, compiler=compiler)
-    run = profile(tmp_path, program, "2000", rate_hz=250)
+    rate_hz, ms = looks(400, is_outside=True)
+    run = profile(tmp_path, program, ms, rate_hz=rate_hz)
     assert run.status == 0
     assert run.stderr.count("it is sampled from outside") == 1
     assert "is [unsampled]" not in run.stderr
-    folded.assert_truth(run.folded, run.truth, run.rate_hz)
-    assert run.folded.total == pytest.approx(run.truth_s * 250, rel=0.05)
+    run.assert_truth()
+    assert run.folded.total == pytest.approx(run.truth_s * rate_hz, rel=0.05)
     # musl has no call-frame information: who is in one of its functions has no callers.
     least = 0.95 if compiler else 0.99
     assert run.folded.where(lambda s: "main" in s) >= least * run.folded.total
@@ -42,7 +43,8 @@ def test_frames_that_only_libunwind_gets_through(tmp_path):
     """The CFA is in a register that a callee may change, and has; it says where it was kept."""
     source = pathlib.Path(TARGETS / "odd_registers.S")
     program = compile_target("odd_registers.c", tmp_path, (*PLAIN, str(source)))
-    run = profile(tmp_path, program, "2000", rate_hz=250, options=["-v", "--outside"])
+    rate_hz, ms = looks(400, is_outside=True)
+    run = profile(tmp_path, program, ms, rate_hz=rate_hz, options=["-v", "--outside"])
     assert run.status == 0
     walked = int(re.search(r"(\d+) stacks? walked by libunwind", run.stderr).group(1))
     assert walked >= 50
@@ -53,7 +55,7 @@ def test_frames_that_only_libunwind_gets_through(tmp_path):
 
 def test_exceptions_in_a_static_program(tmp_path):
     program = compile_target("exceptions.cc", tmp_path, PLAIN + ("-static",))
-    run = profile(tmp_path, program, rate_hz=250)
+    run = profile(tmp_path, program, "800", rate_hz=250)
     assert run.status == 0 and "every throw was caught" in run.stdout
     assert run.folded.below("main") >= 0.97 * run.folded.total
     assert run.folded.below("catcher") > 0
@@ -65,7 +67,8 @@ def test_exceptions_in_a_static_program(tmp_path):
 def test_go(tmp_path, flags):
     """The work is in a function that takes no stack: its caller is seen all the same. With -buildmode=pie a
     library would get in, but see neither the threads nor its signals."""
-    run = profile(tmp_path, outside.build_go(tmp_path, flags), "2600", rate_hz=250)
+    rate_hz, ms = looks(700, is_outside=True)
+    run = profile(tmp_path, outside.build_go(tmp_path, flags), ms, rate_hz=rate_hz)
     assert run.status == 0
     assert run.stderr.count("it is sampled from outside") == 1
     said = run.folded.describe() + "\n" + run.stderr
@@ -106,7 +109,7 @@ def test_not_found_is_still_127(tmp_path):
 @pytest.mark.sanitized
 def test_children_of_a_program_from_outside(tmp_path):
     forks = compile_target("forkexec.c", tmp_path, PLAIN + ("-static",))
-    run = profile(tmp_path, forks, "2000", rate_hz=250)
+    run = profile(tmp_path, forks, "1000", rate_hz=250)
     assert run.status == 0
     for name in ("parent", "fork", "exec", "vfork", "spawn"):
         assert run.folded.below(f"{name}_work") > 0, run.folded.describe()
@@ -149,7 +152,7 @@ def test_set_user_id_as_root_keeps_its_privileges(tmp_path, confined):
 @pytest.mark.sanitized
 def test_duration(tmp_path):
     program = compile_target("split.c", tmp_path, PLAIN + ("-static",))
-    run = profile(tmp_path, program, "4000", rate_hz=250, options=["-d", "0.5"])
+    run = profile(tmp_path, program, "2000", rate_hz=250, options=["-d", "0.5"])
     assert run.status == 0 and "goes on, unsampled" in run.stderr
     assert "heavy" in run.truth
     # It samples a little longer where it gets no CPU to end.

@@ -8,17 +8,18 @@ import sys
 import pytest
 
 import folded
-from profiled import PLAIN, compile_target, profile
+from profiled import PLAIN, compile_target, looks, profile
 
 pytestmark = pytest.mark.confined
 
 
 def test_children_of_every_kind(tmp_path):
-    run = profile(tmp_path, compile_target("forkexec.c", tmp_path), "7200", rate_hz=250)
+    rate_hz, ms = looks(1800)
+    run = profile(tmp_path, compile_target("forkexec.c", tmp_path), ms, rate_hz=rate_hz)
     assert run.status == 0
     names = {f"{kind}_work" for kind in ("parent", "fork", "exec", "vfork", "spawn")}
     assert set(run.truth) == names
-    folded.assert_truth(run.folded, run.truth, run.rate_hz)
+    run.assert_truth()
     due = run.truth_s * run.rate_hz
     assert abs(run.folded.total - due) <= folded.SIGMAS * due ** 0.5 + 0.02 * due
 
@@ -89,11 +90,12 @@ def test_two_libraries_at_one_address(tmp_path):
         flags = (*PLAIN, "-shared", "-fPIC", f"-DFUNCTION={name}")
         path = compile_target("dlturns_library.c", tmp_path, flags, output=f"lib{name}.so")
         libraries += [path, name]
-    run = profile(tmp_path, compile_target("dlturns.c", tmp_path), *libraries, "2200", rate_hz=250)
+    rate_hz, ms = looks(550)
+    run = profile(tmp_path, compile_target("dlturns.c", tmp_path), *libraries, ms, rate_hz=rate_hz)
     assert run.status == 0
     same, turns = map(int, re.search(r"^same (\d+) of (\d+)$", run.stdout, re.M).groups())
     assert same >= 0.9 * turns, "the libraries did not share an address: nothing was tested"
-    folded.assert_truth(run.folded, run.truth, run.rate_hz)
+    run.assert_truth()
 
 
 def test_exceptions_thrown_while_sampled(tmp_path):

@@ -86,11 +86,11 @@ def test_under_valgrind(tmp_path, tool):
 def test_a_killed_program_leaves_all_it_sampled(tmp_path):
     """At any moment; what is said to be sampled is what is drawn."""
     program = compile_target("threads.c", tmp_path)
-    for moment in range(12):
+    for moment in range(7):
         with subprocess.Popen([BUILD / "flamerun", "-v", "-r", "997", "-o", "k.folded", "--",
                                program, "4000"], cwd=tmp_path, text=True,
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as run:
-            time.sleep(0.15 + 0.037 * moment)
+            time.sleep(0.15 + 0.061 * moment)
             subprocess.run(["pkill", "-KILL", "-P", str(run.pid)], check=False)
             _, said = run.communicate(timeout=60)
         assert run.returncode in (-signal.SIGKILL, 0)

@@ -8,15 +8,16 @@ import pytest
 
 import folded
 import outside
-from profiled import PLAIN, ROOT, compile_target, profile
+from profiled import PLAIN, ROOT, compile_target, looks, profile
 
 
 def test_weights_follow_the_rate_above_the_tick(tmp_path):
     """997 a second are asked for: the kernel delivers fewer signals, the weights make up for it."""
-    run = profile(tmp_path, compile_target("split.c", tmp_path), "2200", rate_hz=997)
+    run = profile(tmp_path, compile_target("split.c", tmp_path), "2200", rate_hz=997,
+                  options=["--clock=tick"])
     due = run.truth_s * 997
     assert run.folded.total == pytest.approx(due, rel=0.05)
-    folded.assert_truth(run.folded, run.truth, run.rate_hz)
+    run.assert_truth()
 
 
 BUILDS = {
@@ -32,9 +33,10 @@ BUILDS = {
 
 @pytest.mark.parametrize("flags", BUILDS.values(), ids=BUILDS.keys())
 def test_split_however_it_was_built(tmp_path, flags):
-    run = profile(tmp_path, compile_target("split.c", tmp_path, flags), "1200", rate_hz=250)
+    rate_hz, ms = looks(300)
+    run = profile(tmp_path, compile_target("split.c", tmp_path, flags), ms, rate_hz=rate_hz)
     assert run.status == 0
-    folded.assert_truth(run.folded, run.truth, run.rate_hz)
+    run.assert_truth()
     assert run.folded.where(lambda s: "main" in s and "_start" in s) >= 0.99 * run.folded.total
 
 
@@ -72,9 +74,10 @@ def test_recursion_deeper_than_a_stack_may_be(tmp_path):
 
 
 def test_threads_share_equally(tmp_path):
-    run = profile(tmp_path, compile_target("threads.c", tmp_path), "5600", rate_hz=250)
+    rate_hz, ms = looks(1400)
+    run = profile(tmp_path, compile_target("threads.c", tmp_path), ms, rate_hz=rate_hz)
     assert len(run.truth) == 4
-    folded.assert_truth(run.folded, run.truth, run.rate_hz)
+    run.assert_truth()
 
 
 def test_short_threads_are_credited(tmp_path):
@@ -106,7 +109,8 @@ def test_idle_program_gives_a_picture(tmp_path):
 @pytest.mark.sanitized
 def test_code_that_the_program_mapped_itself(tmp_path):
     """From a file, as V8 its built-ins, it has its names; a copy in memory is nobody's."""
-    run = profile(tmp_path, compile_target("mapped.c", tmp_path), "2400", rate_hz=250)
+    rate_hz, ms = looks(600)
+    run = profile(tmp_path, compile_target("mapped.c", tmp_path), ms, rate_hz=rate_hz)
     assert run.status == 0
     mapped = run.truth["mapped_work"] / sum(run.truth.values())
     folded.assert_share(run.folded, run.folded.self("mapped_work"), mapped, run.folded.total,
@@ -119,20 +123,22 @@ def test_code_that_the_program_mapped_itself(tmp_path):
 @pytest.mark.sanitized
 def test_generated_code_in_a_file_in_memory(tmp_path):
     """Such a file says nothing of its functions, but the perf map does."""
-    run = profile(tmp_path, compile_target("mapped.c", tmp_path), "1000", "map", rate_hz=250)
+    rate_hz, ms = looks(250)
+    run = profile(tmp_path, compile_target("mapped.c", tmp_path), ms, "map", rate_hz=rate_hz)
     pathlib.Path(re.search(r"^map: (\S+)$", run.stderr, re.M)[1]).unlink()
     assert run.status == 0
-    told = run.truth["copied_work"] / 1e9 * 250
+    told = run.truth["copied_work"] / 1e9 * rate_hz
     assert abs(run.folded.self("told_work") - told) <= 0.2 * told + 3, run.folded.describe()
     assert run.folded.self("[unknown code]") == 0
 
 
 def test_generated_code_that_makes_room(tmp_path):
     """Two functions at one place, one after the other: the jitdump's times tell them apart."""
-    run = profile(tmp_path, compile_target("jitdump.c", tmp_path), tmp_path, "1600", rate_hz=250,
+    rate_hz, ms = looks(400)
+    run = profile(tmp_path, compile_target("jitdump.c", tmp_path), tmp_path, ms, rate_hz=rate_hz,
                   options=("-v",))
     assert run.status == 0
-    folded.assert_truth(run.folded, run.truth, run.rate_hz)
+    run.assert_truth()
     assert run.folded.self("[unknown code]") == 0, run.folded.describe()
     assert re.search(rf"process \d+ made: \d+ samples, 100.0 % named: {tmp_path}/jit-\d+.dump",
                      run.stderr), run.stderr
@@ -145,10 +151,10 @@ def test_time_in_system_calls(tmp_path, options):
         pytest.skip("nobody may trace here")
     run = profile(tmp_path, compile_target("system.c", tmp_path), "3000", rate_hz=250, options=options)
     truth = run.truth["system"] / 1e9 / run.truth_s
-    looks = folded.effective(run.folded.total, 250) / 2
+    independent = run.folded.total / 2
     share = run.folded.where(lambda s: s[-1] == "[kernel: read]") / run.folded.total
     assert 0.2 < truth < 0.8
-    assert abs(share - truth) <= folded.SIGMAS * (truth * (1 - truth) / looks) ** 0.5, (
+    assert abs(share - truth) <= folded.SIGMAS * (truth * (1 - truth) / independent) ** 0.5, (
         f"{truth:.3f} by the kernel\n{run.folded.describe()}")
     # Nothing of it is left on the wrapper, whose own instructions are 1 to 3 % by processor, nor does
     # it hide who called.

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import folded
-from profiled import PLAIN, compile_target, profile
+from profiled import PLAIN, compile_target, looks, profile
 
 pytestmark = pytest.mark.sanitized
 
@@ -32,7 +32,8 @@ def test_addresses_of_a_stripped_program(tmp_path):
     program = tmp_path / "bare"
     shutil.copy(twin, program)
     subprocess.run(["strip", program], check=True)
-    run = profile(tmp_path, program, "1200", rate_hz=250)
+    rate_hz, ms = looks(300)
+    run = profile(tmp_path, program, ms, rate_hz=rate_hz)
     assert run.status == 0
 
     table = functions(twin)
@@ -45,10 +46,9 @@ def test_addresses_of_a_stripped_program(tmp_path):
                 if address is not None and start <= address < end and name in weights:
                     weights[name] += weight
     known = sum(weights.values())
-    looks = folded.effective(known, run.rate_hz)
     assert known >= 0.98 * run.folded.total, run.folded.describe()
     heavy = run.truth["heavy"] / sum(run.truth.values())
-    folded.assert_share(run.folded, weights["heavy"], heavy, looks, "heavy")
+    folded.assert_share(run.folded, weights["heavy"], heavy, known * run.looks, "heavy")
     # No name is better than the nearest wrong one.
     assert run.folded.below("heavy") == 0 and run.folded.below("main") == 0
 
@@ -59,8 +59,9 @@ def test_names_from_a_debug_file_beside(tmp_path):
     subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
     subprocess.run(["strip", program], check=True)
     subprocess.run(["objcopy", f"--add-gnu-debuglink={debug}", program], check=True)
-    run = profile(tmp_path, program, "1200", rate_hz=250, options=("-v",))
-    folded.assert_truth(run.folded, run.truth, run.rate_hz)
+    rate_hz, ms = looks(300)
+    run = profile(tmp_path, program, ms, rate_hz=rate_hz, options=("-v",))
+    run.assert_truth()
     told = re.search(r"names of split: (\d+) samples, (\S+) % named: (.*)", run.stderr)
     assert told and told.group(3) == f"by debug link, {debug}", run.stderr
     assert 0 < int(told.group(1)) <= run.folded.total and float(told.group(2)) > 95
@@ -70,7 +71,8 @@ def test_a_symbol_without_a_size_ends_somewhere(tmp_path):
     """At the next function that call-frame information knows, or where no routine is that long."""
     program = compile_target("unsized.c", tmp_path, (*PLAIN, "-fno-toplevel-reorder"))
     subprocess.run(["strip", "--keep-symbol=near", program], check=True)
-    run = profile(tmp_path, program, "4800", rate_hz=250)
+    rate_hz, ms = looks(1200)
+    run = profile(tmp_path, program, ms, rate_hz=rate_hz)
     near = run.truth["near"] / sum(run.truth.values())
     folded.assert_share(run.folded, run.folded.self("near"), near, run.folded.total, "near")
     # The assembly says nothing of its callers, but where it returns.

@@ -249,7 +249,7 @@ def test_perf_attaches_later(tool, chain_fp, published):
                           stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "publish 0\n"
         try:
-            tool.record("-g", "-p", process.pid, "--", "sleep", 2)
+            tool.record("-g", "-p", process.pid, "--", "sleep", 0.7)
         finally:
             process.kill()
     stacks = tool.stacks(published == JITDUMP)
@@ -264,7 +264,7 @@ def test_perf_of_a_fork_child(tool, chain_fp, published):
         tool.pids.add(process.pid)
         child = wait_for_child(process.pid)
         try:
-            tool.record("-g", "-p", child, "--", "sleep", 2)
+            tool.record("-g", "-p", child, "--", "sleep", 0.7)
         finally:
             os.kill(child, signal.SIGKILL)
     stacks = tool.stacks(published == JITDUMP)

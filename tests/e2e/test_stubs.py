@@ -19,7 +19,7 @@ def innermost(stack):
 
 
 def check_shares(run):
-    """By the CPU clock, as the truth is; it looks at most at the kernel's tick."""
+    """By the CPU clock, as the truth is."""
     truth = {name: ns for name, ns in run.truth.items() if METHOD.fullmatch(name)}
     for name, ns in truth.items():
         share = ns / (run.truth_s * 1e9)
@@ -47,7 +47,8 @@ def check_shape(run, depth):
 def test_methods_by_name(tmp_path):
     """Of the archive; the tests below link the shared library."""
     program = library.build("stubs.c", tmp_path, link="archive")
-    run = profiled.profile(tmp_path, program, "4400", rate_hz=250)
+    rate_hz, ms = profiled.looks(1100)
+    run = profiled.profile(tmp_path, program, ms, rate_hz=rate_hz)
     assert run.status == 0, run.stderr
     check_shape(run, 30)
     check_shares(run)
@@ -55,7 +56,8 @@ def test_methods_by_name(tmp_path):
 
 def test_deep_recursion(tmp_path):
     program = library.build("stubs.c", tmp_path)
-    run = profiled.profile(tmp_path, program, "1500", "500", rate_hz=250)
+    rate_hz, ms = profiled.looks(400)
+    run = profiled.profile(tmp_path, program, ms, "500", rate_hz=rate_hz)
     assert run.status == 0, run.stderr
     check_shape(run, 500)
 
@@ -63,7 +65,8 @@ def test_deep_recursion(tmp_path):
 def test_names_of_stubs_that_are_gone(tmp_path):
     """Other stubs in the same places: each life's samples keep the names of that life."""
     program = library.build("stubs.c", tmp_path)
-    run = profiled.profile(tmp_path, program, "5600", "30", "4", rate_hz=250)
+    rate_hz, ms = profiled.looks(1400)
+    run = profiled.profile(tmp_path, program, ms, "30", "4", rate_hz=rate_hz)
     assert run.status == 0, run.stderr
     check_shape(run, 30)
     said = {name for name in run.truth if METHOD.fullmatch(name)}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * own_signals CASE: what a program may do with SIGPROF, its mask and its alternate stacks, while
- * some 200 ms are burned; with BRIEF in the environment in next to no time. Truth: output and status
+ * some 200 ms are burned; with BRIEF in the environment in no time. Truth: output and status
  * are those of a run alone.
  */
 #include <errno.h>
