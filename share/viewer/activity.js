@@ -60,49 +60,75 @@ function classesOf(profile, filter) {
 		| (kept[node] && isOfTimes(filter.times, waits) ? KEPT : 0));
 }
 
+/** A sample's time on a CPU lies between its thread's last sample and it, over up to so many times its length. */
+const MOST_SPREAD = 4;
+
 /**
- * A sample's weight is time that ended at the sample's, and lies in the bins before it; a thread's waits,
- * of which several are told at a time, one before the other. What would lie before the run is not told.
+ * A sample's weight is time that its thread spent before it: on a CPU part of what passed since the
+ * sample before, for CPUs are shared; waiting all of it, and several waits are told at a time. A thread's
+ * samples lie one before the other, so that it's never on two CPUs; whether they are of one thread only a
+ * name tells. What would lie before the run is not told.
  * @param {Profile} profile
  * @param {Uint8Array} classes by node
  * @param {Int32Array} rowOf by thread and class, -1 for none
  * @param {number} rows @param {number} bins @param {number} usPerBin
  */
-function accumulate({samples, periodNs}, classes, rowOf, rows, bins, usPerBin) {
+function accumulate({samples, periodNs, threads}, classes, rowOf, rows, bins, usPerBin) {
 	const {count, tickUs, time, node, thread, weight} = samples;
 	const stride = bins + 2;
 	// What each bin has more than the one before it: a span costs the same however long it is.
 	const steps = new Float64Array(rows * stride);
 	const scale = tickUs / usPerBin;
 	const length = periodNs / 1000 / usPerBin;
-	const waitedFrom = new Float64Array(rowOf.length / CLASSES).fill(bins);
-	for (let i = count - 1; i >= 0; i--) {
-		const one = classes[node[i]];
-		const row = rowOf[CLASSES * thread[i] + one];
-		const amount = weight[i] * length;
-		let to = Math.min(time[i] * scale, bins);
-		if (one & WAITS) {
-			to = Math.min(to, waitedFrom[thread[i]]);
-			waitedFrom[thread[i]] = Math.max(to - amount, 0);
-		}
-		if (row < 0)
-			continue;
-		const from = Math.max(to - amount, 0);
-		const first = row * stride + (from | 0);
-		const last = row * stride + (to | 0);
+	// The sample that comes next of what a thread ran and of what it waited: where it ends and what it is.
+	const places = rowOf.length / CLASSES * 2;
+	const ends = new Float64Array(places).fill(bins);
+	const amounts = new Float64Array(places).fill(-1);
+	const rowsAt = new Int32Array(places);
+
+	/** @param {number} place @param {number} since the sample's before it */
+	const tell = (place, since) => {
+		const to = ends[place];
+		const amount = amounts[place];
+		const span = length ? amount : 0;
+		const from = Math.max(Math.min(to - span, Math.max(since, to - MOST_SPREAD * span)), 0);
+		ends[place] = from;
+		if (rowsAt[place] < 0)
+			return;
+		const first = rowsAt[place] * stride + (from | 0);
+		const last = rowsAt[place] * stride + (to | 0);
 		if (first === last) {
-			const part = length ? to - from : weight[i];
+			const part = length ? Math.min(amount, to) : amount;
 			steps[last] += part;
 			steps[last + 1] -= part;
-		} else {
-			const before = from - (from | 0);
-			const within = to - (to | 0);
-			steps[first] += 1 - before;
-			steps[first + 1] += before;
-			steps[last] -= 1 - within;
-			steps[last + 1] -= within;
+			return;
+		}
+		const share = Math.min(amount / (to - from), 1);
+		const before = (from - (from | 0)) * share;
+		const within = (to - (to | 0)) * share;
+		steps[first] += share - before;
+		steps[first + 1] += before;
+		steps[last] -= share - within;
+		steps[last + 1] -= within;
+	};
+	for (let i = count - 1; i >= 0; i--) {
+		const one = classes[node[i]];
+		const place = 2 * thread[i] + (one & WAITS ? 1 : 0);
+		const at = Math.min(time[i] * scale, bins);
+		if (amounts[place] >= 0)
+			tell(place, one & WAITS ? Infinity : at);
+		ends[place] = Math.min(at, ends[place]);
+		amounts[place] = weight[i] * (length || 1);
+		rowsAt[place] = rowOf[CLASSES * thread[i] + one];
+		if (!threads[thread[i]]) {
+			tell(place, Infinity);
+			ends[place] = bins;
+			amounts[place] = -1;
 		}
 	}
+	for (let place = 0; place < places; place++)
+		if (amounts[place] >= 0)
+			tell(place, Infinity);
 	const made = new Float32Array(rows * bins);
 	for (let row = 0; row < rows; row++)
 		for (let bin = 0, sum = 0; bin < bins; bin++) {

@@ -21,28 +21,35 @@ function makeProfile(seed, count, periodNs, {threads = THREADS, processes = PROC
 
 const isWait = one => one.stack.includes('[w]');
 
-/** When samples end: waits of a thread, the last one first, before those behind them. */
-function withEnds(raw, periodNs) {
-	const waitedFrom = {};
-	return raw.map(one => ({...one})).reverse().map(one => {
-		one.end = one.us >>> 1 << 1;
-		if (isWait(one) && periodNs) {
-			one.end = Math.min(one.end, waitedFrom[one.thread] ?? Infinity);
-			waitedFrom[one.thread] = Math.max(one.end - one.weight * periodNs / 1000, 0);
-		}
-		return one;
+/**
+ * Where samples lie: waits of a thread one before the other; what it ran between the sample before and
+ * this one, over up to four times what it is, and before where the next begins.
+ */
+function withSpans(raw, periodNs) {
+	const spans = raw.map(one => ({...one, end: one.us >>> 1 << 1}));
+	spans.forEach((one, i) => {
+		const isBefore = other => other.thread === one.thread && isWait(other) === isWait(one);
+		one.next = spans.slice(i + 1).find(isBefore);
+		one.since = spans.slice(0, i).reverse().find(isBefore)?.end ?? Infinity;
 	});
+	for (const one of spans.reverse()) {
+		const ns = one.weight * periodNs / 1000;
+		one.end = Math.min(one.end, one.next?.begin ?? Infinity);
+		const latest = Math.max(0, one.end - ns);
+		one.begin = isWait(one) ? latest : Math.max(0, Math.min(latest, Math.max(one.since, one.end - 4 * ns)));
+		one.share = Math.min(1, ns / (one.end - one.begin) || 0);
+	}
+	return spans;
 }
 
 /** By bin the part of it that samples cover, or what they weigh. */
 function cover(samples, bins, usPerBin, periodNs) {
 	return Array.from({length: bins}, (_, bin) => {
-		const begin = bin * usPerBin;
-		return samples.reduce((sum, {end: at, weight}) => {
+		const [first, last] = [bin * usPerBin, (bin + 1) * usPerBin];
+		return samples.reduce((sum, {begin, end, share, weight}) => {
 			if (!periodNs)
-				return sum + (Math.floor(at / 2 * (2 / usPerBin)) === bin ? weight : 0);
-			const from = Math.max(at - weight * periodNs / 1000, 0);
-			return sum + Math.max(Math.min(at, (bin + 1) * usPerBin) - Math.max(from, begin), 0) / usPerBin;
+				return sum + (Math.floor(end / 2 * (2 / usPerBin)) === bin ? weight : 0);
+			return sum + Math.max(Math.min(end, last) - Math.max(begin, first), 0) / usPerBin * share;
 		}, 0);
 	});
 }
@@ -76,14 +83,14 @@ test('bins have what samples cover of them', () => {
 					const usPerBin = last / bins;
 					assert.equal(found.us, last);
 					const isKept = one => keeps(one) && (times === 'both' || isWait(one) === (times === 'waits'));
-					const ended = withEnds(raw, periodNs);
+					const spans = withSpans(raw, periodNs);
 					const rows = {
-						rest: ended.filter(one => !isWait(one) && !isKept(one)),
-						kept: ended.filter(one => !isWait(one) && isKept(one)),
-						waits: ended.filter(one => isWait(one) && isKept(one))};
+						rest: spans.filter(one => !isWait(one) && !isKept(one)),
+						kept: spans.filter(one => !isWait(one) && isKept(one)),
+						waits: spans.filter(one => isWait(one) && isKept(one))};
 					for (const [name, samples] of Object.entries(rows))
 						assertClose(found[name], cover(samples, bins, usPerBin, periodNs), name);
-					const active = ended.filter(one => isWait(one) === (times === 'waits'));
+					const active = spans.filter(one => isWait(one) === (times === 'waits'));
 					assertClose(found.heat, cover(active.filter(isKept), Math.ceil(last / 33), 33, periodNs), 'heat');
 					found.lanes.forEach(({kind, value}, i) => {
 						const names = kind === 'thread' ? THREADS : PROCESSES;
@@ -94,6 +101,32 @@ test('bins have what samples cover of them', () => {
 								`${kind} ${value}`);
 					});
 				}
+});
+
+const ALL = {filter: {times: 'cpu', terms: [], view: 'graph', of: ''}, laneBins: 0, heatUs: 0};
+
+test('a thread is on one CPU however late its samples come', () => {
+	const random = randomOf(5);
+	const raw = Array.from({length: 1000}, (_, i) =>
+		({stack: ['a'], us: (i + 1) * 1000 + random(3000), thread: 0, weight: 1})).sort((a, b) => a.us - b.us);
+	const profile = profileOf(raw, {tickUs: 2, periodNs: 1e6, threads: ['t (1/1)'], processes: ['p (1)']});
+	const {kept} = binActivity(profile, {...ALL, bins: 600});
+	assert.ok(kept.every(cpus => cpus <= 1 + 1e-5), `${Math.max(...kept)}`);
+	assert.ok(kept.reduce((sum, cpus) => sum + cpus, 0) / 600 > 0.98);
+});
+
+test('threads that share a CPU are together on one', () => {
+	const [slice, raw] = [300, []];
+	const ran = THREADS.map((_, i) => i * 100);
+	for (let us = 0; us < 1e6; us += slice) {
+		const thread = us / slice % 4;
+		ran[thread] += slice;
+		if (ran[thread] >= 1000)
+			raw.push({stack: ['a'], us: us + slice - (ran[thread] -= 1000), thread, weight: 1});
+	}
+	const {kept} = binActivity(profileOf(raw, {tickUs: 2, periodNs: 1e6, threads: THREADS, processes: PROCESSES}),
+		{...ALL, bins: 700});
+	assert.ok(kept.subarray(10).every(cpus => cpus <= 1.1), `${Math.max(...kept.subarray(10))}`);
 });
 
 test('lanes are the busiest first, threads below their process', () => {
