@@ -343,7 +343,7 @@ def test_lanes_of_threads_have_one_scale(viewer, known, tmp_path):
         one => 100 - Math.min(...one.getAttribute('d').match(/(?<=V)[\d.]+/g).map(Number)))""")
     assert highest[0] == 100 and highest[1] == pytest.approx(25, abs=3)
     assert [name.replace("\u202f", " ") for name, _ in viewer.run(LANES)] == [
-        "thread busy (1/1), 4.00 s, at most 1.0 CPUs", "thread idler (1/2), 1.00 s, at most 0.26 CPUs"]
+        "thread busy (1/1), 4.00 s, at most 1.0 CPUs", "thread idler (1/2), 1.00 s, at most 0.25 CPUs"]
     assert text(viewer, ".strip-head").splitlines()[1:] == ["≤\u00a01.3 CPUs", "threads ≤\u00a01.0"]
 
 
