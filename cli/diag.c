@@ -77,6 +77,7 @@ void nearest_offer(struct nearest *nearest, const char *candidate)
 #define STALLED_WAIT_MS 100
 
 static enum diag_level current_level = DIAG_NORMAL;
+static _Thread_local struct bytes *held; /* where lines go meanwhile; NULL: out */
 
 void diag_set_level(enum diag_level level)
 {
@@ -140,6 +141,17 @@ static void diag_write(const char *line, size_t bytes)
 	}
 }
 
+void diag_hold(struct bytes *lines)
+{
+	held = lines;
+}
+
+void diag_put(const struct bytes *lines)
+{
+	if (lines->used)
+		diag_write((const char *)lines->data, lines->used);
+}
+
 static void print_line(const char *kind, const char *format, va_list arguments)
 	__attribute__((format(printf, 2, 0)));
 
@@ -156,7 +168,10 @@ static void print_line(const char *kind, const char *format, va_list arguments)
 	diag_disarm(line);
 	bytes = strlen(line);
 	line[bytes++] = '\n';
-	diag_write(line, bytes);
+	if (held)
+		bytes_put(held, line, bytes);
+	else
+		diag_write(line, bytes);
 	errno = saved_errno;
 }
 

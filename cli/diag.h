@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "render/bytes.h"
+
 /*
  * Replace what a terminal could act on in @text: C0 and C1 controls, DEL, bytes that are not UTF-8.
  * For what is written by other means than the functions below.
@@ -36,6 +38,13 @@ void diag_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* "flamerun: <text>" only when verbose. */
 void diag_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * Keep the lines of the calling thread in @kept (zero-initialised, borrowed) instead of printing
+ * them; NULL: print again. What is kept is printed by diag_put(): lines of threads in their order.
+ */
+void diag_hold(struct bytes *kept);
+void diag_put(const struct bytes *kept);
 
 /* Is there anybody who reads what diag_info() says? */
 bool diag_wants_info(void);

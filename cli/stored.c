@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/formats/merge.h"
+#include "cli/formats/merge_files.h"
 #include "libprof/pprof/protobuf.h"
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -74,24 +74,14 @@ static struct input_request request_of(
 	return request;
 }
 
-static int merge_files(struct input *out, const struct options *options,
+static int read_merged(struct input *out, const struct options *options,
 	const struct stored_files *files, struct diag_message *message)
 {
 	struct merge merge = {.part = files->are_runs ? "run" : NULL};
 	const struct input_request request = request_of(options, files);
-	int error = 0;
+	int error = merge_files(&merge, files->paths, (unsigned)files->count, &request,
+		picture_by_file(options), message);
 
-	for (int i = 0; !error && i < files->count; i++) {
-		struct input input;
-
-		error = input_read(&input, files->paths[i], &request, message);
-		if (!error)
-			input_report_empty(&input);
-		if (!error)
-			error = merge_add(&merge, &input,
-				picture_by_file(options) ? input.name : NULL, message);
-		input_release(&input);
-	}
 	if (!error)
 		error = merge_end(&merge, out, message);
 	merge_release(&merge);
@@ -190,7 +180,7 @@ int stored_read(struct stored *stored, const struct options *options,
 	if (files->count == 1 && !picture_by_file(options))
 		error = input_read(&stored->input, files->paths[0], &request, message);
 	else
-		error = merge_files(&stored->input, options, files, message);
+		error = read_merged(&stored->input, options, files, message);
 	if (error)
 		return error;
 	if (files->count == 1)

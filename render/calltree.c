@@ -416,6 +416,11 @@ void calltree_sample(struct calltree *tree, const struct calltree_sample *sample
 	tree->samples[tree->sample_count++] = *sample;
 }
 
+void calltree_forget_samples(struct calltree *tree)
+{
+	tree->sample_count = 0;
+}
+
 uint32_t calltree_threads(const struct calltree *tree)
 {
 	return tree->thread_count;

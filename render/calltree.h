@@ -128,6 +128,7 @@ void calltree_thread(
 
 /* Remember one sample's time. Does not add weight: calltree_add() does. */
 void calltree_sample(struct calltree *tree, const struct calltree_sample *sample);
+void calltree_forget_samples(struct calltree *tree);
 
 /*
  * A row of a coarse tree's table of lines: what the line at @file:@line of @frame weighs. Weights

@@ -9,16 +9,35 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "cli/diag.h"
 #include "cli/formats/ranks.h"
 #include "cli/symbols/demangle.h"
+#include "libprof/pprof/writer.h"
 #include "render/picture.h"
 #include "render/spread.h"
+
+/*
+ * Where the stacks of several files come together. A reader that can adds them there straight away,
+ * and nothing to the tree of the file's own, which would be copied.
+ */
+struct input_sum {
+	/*
+	 * Called once the facts but the subtitle are known, of a file that is not empty: sets what
+	 * follows. Returns 0, or -errno with @message filled.
+	 */
+	int (*begin)(struct input_sum *sum, struct diag_message *message);
+	struct calltree *tree;
+	struct texts *threads; /* of the tree: name, then process */
+	uint32_t root;	       /* stacks stand on this node */
+	uint64_t factor;       /* of weights of stacks, but not of samples */
+};
 
 /* All zero is what is usual. */
 struct input_request {
 	const char *sample_type;      /* which values; NULL: the file's default */
 	enum demangle_style demangle; /* of what it has by the names of linkers, or by address */
 	bool fetches; /* debuginfod servers are asked for symbols of addresses that are not here */
+	struct input_sum *sum; /* NULL: the file is read for itself */
 };
 
 /* All zero is a file that says nothing. */

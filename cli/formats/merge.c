@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frames and nodes are copied by what they hold, so that equal ones meet. What threads have of a
- * node is kept as a list that is sorted and added up whenever it is full.
+ * Frames and nodes are copied by what they hold, so that equal ones meet, and what threads have of
+ * a node is found by both.
  */
 #include "cli/formats/merge.h"
 
@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "render/array.h"
 
 #define NS_PER_S    1e9
 #define SHARES_ROOM 1024
@@ -27,38 +29,38 @@ static int by_node_and_thread(const void *left, const void *right)
 	return a->thread < b->thread ? -1 : a->thread > b->thread;
 }
 
-static void add_up_shares(struct merge *merge)
+static uint32_t hash_of_share(uint32_t node, uint32_t thread)
 {
-	struct merge_share *shares = merge->shares;
-	size_t kept = 0;
-
-	if (!merge->share_count)
-		return;
-	qsort(shares, merge->share_count, sizeof(*shares), by_node_and_thread);
-	for (size_t i = 1; i < merge->share_count; i++) {
-		if (by_node_and_thread(&shares[kept], &shares[i]))
-			shares[++kept] = shares[i];
-		else
-			shares[kept].weight += shares[i].weight;
-	}
-	merge->share_count = kept + 1;
+	return lookup_hash((uint64_t)thread << 32 | node);
 }
 
-/* Room is made where adding up leaves less than half. */
+static uint32_t hash_share(const void *shares, uint32_t number)
+{
+	const struct merge_share *share = &((const struct merge_share *)shares)[number - 1];
+
+	return hash_of_share(share->node, share->thread);
+}
+
 static int add_share(struct merge *merge, uint32_t node, uint32_t thread, uint64_t weight)
 {
-	if (merge->share_count == merge->share_room)
-		add_up_shares(merge);
-	if (2 * merge->share_count >= merge->share_room) {
-		size_t room = merge->share_room ? 2 * merge->share_room : SHARES_ROOM;
-		struct merge_share *shares = reallocarray(merge->shares, room, sizeof(*shares));
+	struct lookup_probe probe;
+	uint32_t number;
 
-		if (!shares)
-			return -ENOMEM;
-		merge->shares = shares;
-		merge->share_room = room;
+	merge->account.limit_bytes = SIZE_MAX;
+	if (ARRAY_GROW(merge->shares, merge->share_count, merge->share_room, SHARES_ROOM) ||
+		lookup_reserve(&merge->share_lookup, &merge->account, 1, hash_share, merge->shares))
+		return -ENOMEM;
+	probe = lookup_begin(&merge->share_lookup, hash_of_share(node, thread));
+	while ((number = lookup_next(&merge->share_lookup, &probe))) {
+		struct merge_share *share = &merge->shares[number - 1];
+
+		if (share->node == node && share->thread == thread) {
+			share->weight += weight;
+			return 0;
+		}
 	}
 	merge->shares[merge->share_count++] = (struct merge_share){node, thread, weight};
+	lookup_put(&merge->share_lookup, &probe, merge->share_count);
 	return 0;
 }
 
@@ -102,31 +104,34 @@ static int copy_threads(
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-static uint32_t copy_frame(
-	struct calltree *to, const struct calltree *from, uint32_t number, uint32_t *frame_of)
+/* In their order, so that files in parts come to what they come to one by one. */
+static void copy_frames(struct calltree *to, const struct calltree *from, uint32_t *frame_of)
 {
-	const struct calltree_frame *frame = calltree_frame_at(from, number);
+	for (uint32_t i = 0; i < calltree_frames(from); i++) {
+		const struct calltree_frame *frame = calltree_frame_at(from, i);
 
-	if (frame_of[number] == UNSET)
-		frame_of[number] = calltree_frame_line(
+		frame_of[i] = calltree_frame_line(
 			to, frame->name, frame->module, frame->kind, frame->file, frame->line);
-	return frame_of[number];
+	}
+}
+
+static uint32_t root_node(struct calltree *to, const char *root)
+{
+	return root ? calltree_child(to, CALLTREE_ROOT,
+			      calltree_frame(to, root, "", CALLTREE_PROCESS))
+		    : CALLTREE_ROOT;
 }
 
 /* Each node's place into @place. */
 static void copy_nodes(struct calltree *to, const struct calltree *from, const char *root,
-	uint64_t factor, uint32_t *place, uint32_t *frame_of)
+	uint64_t factor, uint32_t *place, const uint32_t *frame_of)
 {
-	place[CALLTREE_ROOT] = CALLTREE_ROOT;
-	if (root)
-		place[CALLTREE_ROOT] = calltree_child(
-			to, CALLTREE_ROOT, calltree_frame(to, root, "", CALLTREE_PROCESS));
+	place[CALLTREE_ROOT] = root_node(to, root);
 	for (uint32_t i = 0; i < calltree_nodes(from); i++) {
 		const struct calltree_node *node = calltree_node_at(from, i);
 
 		if (i)
-			place[i] = calltree_child(to, place[node->parent],
-				copy_frame(to, from, node->frame, frame_of));
+			place[i] = calltree_child(to, place[node->parent], frame_of[node->frame]);
 		if (node->self)
 			calltree_add(to, place[i],
 				node->self > UINT64_MAX / factor ? UINT64_MAX
@@ -134,13 +139,13 @@ static void copy_nodes(struct calltree *to, const struct calltree *from, const c
 	}
 }
 
-static void copy_lines(
-	struct calltree *to, const struct calltree *from, uint64_t factor, uint32_t *frame_of)
+static void copy_lines(struct calltree *to, const struct calltree *from, uint64_t factor,
+	const uint32_t *frame_of)
 {
 	for (size_t i = 0; i < calltree_lines(from); i++) {
 		struct calltree_line line = *calltree_line_at(from, i);
 
-		line.frame = copy_frame(to, from, line.frame, frame_of);
+		line.frame = frame_of[line.frame];
 		line.self *= factor;
 		line.total *= factor;
 		line.waits *= factor;
@@ -158,7 +163,7 @@ static int copy_tree(struct merge *merge, struct calltree *to, const struct call
 	int error = place && frame_of ? 0 : -ENOMEM;
 
 	if (!error) {
-		memset(frame_of, 0xff, ((size_t)frames + 1) * sizeof(*frame_of));
+		copy_frames(to, from, frame_of);
 		copy_nodes(to, from, root, factor, place, frame_of);
 		copy_lines(to, from, factor, frame_of);
 		error = calltree_error(to);
@@ -213,6 +218,8 @@ static int match_units(struct merge *merge, const struct input *input, uint64_t 
 		return refuse_units(merge, input, message);
 	if (sum->period_ns == facts->period_ns)
 		return 0;
+	if (merge->is_part)
+		return -EXDEV;
 	if (sum->period_ns != 1) {
 		diag_info("'%s' was sampled at another rate: times are added in nanoseconds",
 			input->name);
@@ -302,6 +309,11 @@ static void report_lost(const struct merge *merge)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+static int refuse_file(const struct input *input, int error, struct diag_message *message)
+{
+	return diag_fail(message, error, "cannot add '%s': %s", input->name, strerror(-error));
+}
+
 /* Time of another kind, where it is of one kind in all files. */
 static int add_other(
 	struct merge *merge, const struct input *input, const char *root, uint64_t factor)
@@ -311,6 +323,8 @@ static int add_other(
 	if (!calltree_total(input->other))
 		return 0;
 	if (*name && strcmp(name, input->facts.other_name)) {
+		if (merge->is_part)
+			return -EXDEV;
 		diag_info("'%s': time of the kind %s is left out", input->name,
 			input->facts.other_name);
 		return 0;
@@ -319,12 +333,13 @@ static int add_other(
 	return copy_tree(NULL, merge->sum.other, input->other, root, factor);
 }
 
-int merge_add(struct merge *merge, const struct input *input, const char *root,
-	struct diag_message *message)
+/* Returns 0 and the @factor of @input's weights, or -errno with @message filled. */
+static int begin_file(struct merge *merge, const struct input *input, bool has_weight,
+	uint64_t *factor, struct diag_message *message)
 {
-	uint64_t factor = 1;
 	int error = 0;
 
+	*factor = 1;
 	if (!merge->files++) {
 		merge->sum.tree = calltree_new();
 		merge->sum.other = calltree_new();
@@ -333,20 +348,99 @@ int merge_add(struct merge *merge, const struct input *input, const char *root,
 	/* What is empty counts nothing, whatever it would have counted. */
 	if (!error && !calltree_total(merge->sum.tree)) {
 		begin_facts(merge, input);
-	} else if (!error && calltree_total(input->tree)) {
-		error = match_units(merge, input, &factor, message);
+	} else if (!error && has_weight) {
+		error = match_units(merge, input, factor, message);
 		if (error)
 			return error;
 		add_facts(merge, input);
 	}
-	if (!error)
-		error = copy_tree(merge, merge->sum.tree, input->tree, root, factor);
+	return error ? refuse_file(input, error, message) : 0;
+}
+
+int merge_add(struct merge *merge, const struct input *input, const char *root,
+	struct diag_message *message)
+{
+	uint64_t factor;
+	int error = begin_file(merge, input, calltree_total(input->tree) != 0, &factor, message);
+
+	if (error)
+		return error;
+	error = copy_tree(merge, merge->sum.tree, input->tree, root, factor);
 	if (!error)
 		error = add_other(merge, input, root, factor);
 	merge->marks += input->facts.mark_count;
-	return error ? diag_fail(
-			       message, error, "cannot add '%s': %s", input->name, strerror(-error))
-		     : 0;
+	return error ? refuse_file(input, error, message) : 0;
+}
+
+/* A file whose reader adds its stacks itself. */
+struct addition {
+	struct input_sum sum; /* first: begin_addition() finds the rest by it */
+	struct merge *merge;
+	struct input input;
+	bool has_root;
+};
+
+static const char *root_of(const struct addition *addition)
+{
+	return addition->has_root ? addition->input.name : NULL;
+}
+
+static int begin_addition(struct input_sum *sum, struct diag_message *message)
+{
+	struct addition *addition = (struct addition *)sum;
+	struct merge *merge = addition->merge;
+	int error = begin_file(merge, &addition->input, true, &sum->factor, message);
+
+	if (error)
+		return error;
+	sum->tree = merge->sum.tree;
+	sum->threads = &merge->threads;
+	sum->root = root_node(sum->tree, root_of(addition));
+	return 0;
+}
+
+/* What threads have is added up, so that it grows with stacks, and not with files. */
+static int end_addition(struct addition *addition)
+{
+	struct merge *merge = addition->merge;
+	struct calltree *tree = merge->sum.tree;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < calltree_samples(tree); i++) {
+		const struct calltree_sample *sample = calltree_sample_at(tree, i);
+
+		error = add_share(merge, sample->node, sample->thread,
+			sample->weight * addition->sum.factor);
+	}
+	calltree_forget_samples(tree);
+	if (!error)
+		error = add_other(
+			merge, &addition->input, root_of(addition), addition->sum.factor);
+	merge->marks += addition->input.facts.mark_count;
+	return error;
+}
+
+int merge_read(struct merge *merge, const char *path, const struct input_request *request,
+	bool has_root, struct diag_message *message)
+{
+	struct addition addition = {
+		.sum = {.begin = begin_addition}, .merge = merge, .has_root = has_root};
+	struct input_request own = *request;
+	struct input *input = &addition.input;
+	int error;
+
+	own.sum = &addition.sum;
+	error = input_read(input, path, &own, message);
+	if (!error && addition.sum.tree) {
+		error = end_addition(&addition);
+		if (error)
+			refuse_file(input, error, message);
+	} else if (!error) {
+		input_report_empty(input);
+		error = merge_add(merge, input, root_of(&addition), message);
+	}
+	input_release(input);
+	return error;
 }
 
 /*
@@ -358,7 +452,9 @@ static void put_samples(struct merge *merge)
 	struct calltree *tree = merge->sum.tree;
 	uint64_t left = 0;
 
-	add_up_shares(merge);
+	if (merge->share_count)
+		qsort(merge->shares, merge->share_count, sizeof(*merge->shares),
+			by_node_and_thread);
 	for (size_t i = 0; i < merge->share_count && !calltree_error(tree); i++) {
 		const struct merge_share *share = &merge->shares[i];
 		const struct calltree_node *node = calltree_node_at(tree, share->node);
@@ -379,6 +475,26 @@ static void put_samples(struct merge *merge)
 					      .thread = share->thread,
 					      .kind = waits ? CALLTREE_WAITING : CALLTREE_ON_CPU});
 	}
+}
+
+int merge_join(struct merge *merge, struct merge *part, struct diag_message *message)
+{
+	int error;
+
+	if (!part->files)
+		return 0;
+	put_samples(part);
+	error = calltree_finish(part->sum.tree);
+	if (!error)
+		error = calltree_finish(part->sum.other);
+	if (!error)
+		error = merge_add(merge, &part->sum, NULL, message);
+	merge->files += part->files - 1;
+	merge->marks += part->marks;
+	merge->had_times |= part->had_times;
+	merge->had_other_titles |= part->had_other_titles;
+	merge->had_other_filters |= part->had_other_filters;
+	return error;
 }
 
 int merge_end(struct merge *merge, struct input *out, struct diag_message *message)
@@ -406,5 +522,6 @@ void merge_release(struct merge *merge)
 	input_release(&merge->sum);
 	texts_release(&merge->threads);
 	free(merge->shares);
+	pages_release(&merge->account, &merge->share_lookup.slots);
 	*merge = (struct merge){.files = 0};
 }

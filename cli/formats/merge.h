@@ -36,12 +36,15 @@ struct merge {
 	unsigned files;
 	struct texts threads;
 	struct merge_share *shares;
-	size_t share_count, share_room;
+	uint32_t share_count, share_room;
+	struct pages_account account; /* of the lookup */
+	struct lookup share_lookup;   /* by their numbers + 1 */
 	uint64_t marks; /* left out */
 	bool had_times, had_other_titles, had_other_filters;
+	bool is_part; /* files of several units are refused with -EXDEV */
 };
 
-/* Begin with all zero but ->part, end with merge_release(). */
+/* Begin with all zero but ->part and ->is_part, end with merge_release(). */
 
 /*
  * Add @input (finished, borrowed for the call). @root: a frame to stand below its stacks, NULL:
@@ -50,6 +53,20 @@ struct merge {
  */
 int merge_add(struct merge *merge, const struct input *input, const char *root,
 	struct diag_message *message);
+
+/*
+ * Read @path (borrowed until merge_end()) as input_read() does, and add it. Where its format allows
+ * it there is no tree of the file's own. @has_root: its name stands below its stacks. Returns 0, or
+ * -errno with @message filled; nothing can be added then.
+ */
+int merge_read(struct merge *merge, const char *path, const struct input_request *request,
+	bool has_root, struct diag_message *message);
+
+/*
+ * Add what @part has come to: the sum is that of all files in a row. @part is to be released, and
+ * no more. Returns as merge_add() does.
+ */
+int merge_join(struct merge *merge, struct merge *part, struct diag_message *message);
 
 /*
  * Give the whole to @out, the caller's to release, as input_read() does, and say what was left out.

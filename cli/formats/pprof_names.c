@@ -193,7 +193,7 @@ static size_t parse_build_id(const char *text, uint8_t id[64])
 /* What debug information says of all addresses of @mapping: at once is fastest. */
 static void resolve_mapping(struct pprof_tables *tables, const struct pprof_mapping *mapping)
 {
-	const struct pprof_location *locations = tables->locations.items.at;
+	const struct pprof_location *locations = tables->locations.items;
 	uint64_t *addresses = calloc(tables->locations.count, sizeof(*addresses));
 	size_t count = 0;
 
@@ -275,7 +275,7 @@ static void show_fetching(unsigned files)
 
 void pprof_fetch(struct pprof_tables *tables)
 {
-	const struct pprof_location *locations = tables->locations.items.at;
+	const struct pprof_location *locations = tables->locations.items;
 	int *handles = calloc(tables->mappings.count + 1ULL, sizeof(*handles));
 	struct debuginfod_report report = {0};
 	size_t count = 0, at;

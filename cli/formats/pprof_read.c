@@ -36,24 +36,45 @@ enum {
 	TIMES
 };
 
+/* What the labels of one sample say: texts of the tables. */
+struct identity {
+	const char *name, *id, *process, *wait; /* "": nothing */
+	int64_t number;				/* in place of id; 0: nothing */
+};
+
+/* Where a stack ends. */
+struct leaf {
+	uint32_t parent; /* node of its caller */
+	uint32_t frame;	 /* PPROF_UNSET: the stack is empty */
+};
+
+struct stack {
+	uint64_t *ids; /* of its locations, innermost first */
+	uint32_t depth;
+};
+
 struct pprof_reader {
 	struct pprof_tables tables;
-	struct texts threads; /* those known so far, by what the tree calls them */
-	struct calltree *tree;
+	struct texts own_threads;
+	struct input_sum to; /* its threads: those known so far, by what the tree calls them */
 	uint32_t types[TIMES]; /* indices of the sample types taken; UNSET: not taken */
 	uint64_t divisor;      /* units of the type in one unit of weight */
 	bool is_whole;	       /* all values are multiples of the period */
+	bool has_weight;       /* not all values are 0 or less */
+	bool wants_stacks;     /* or values alone */
 	uint64_t weight;       /* of all samples on a CPU, or of the one type there is */
 	uint64_t waits;	       /* of the others */
 	uint64_t negative;     /* samples left out */
-	uint64_t *ids;	       /* of the locations of the sample at hand, innermost first */
-	uint32_t depth;
+	struct identity whose; /* of the sample before, and which thread that is */
+	uint32_t thread;
+	struct stack at_hand, before;
+	struct leaf *leaves; /* of the stack before, by how many locations are below */
 	int64_t values[TIMES]; /* of the sample at hand */
 };
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* Read the stack and the value of one Sample. */
+/* Read the values of one Sample, and its stack where that is wanted. */
 static int read_sample(struct pprof_reader *reader, struct protobuf message)
 {
 	struct protobuf in = message;
@@ -62,7 +83,7 @@ static int read_sample(struct pprof_reader *reader, struct protobuf message)
 	uint32_t values = 0;
 	int more, inner = 0;
 
-	reader->depth = 0;
+	reader->at_hand.depth = 0;
 	memset(reader->values, 0, sizeof(reader->values));
 	while ((more = protobuf_next(&in, &field)) > 0) {
 		while (field.number == SAMPLE_VALUE &&
@@ -72,12 +93,12 @@ static int read_sample(struct pprof_reader *reader, struct protobuf message)
 					reader->values[time] = (int64_t)number;
 			values++;
 		}
-		while (field.number == SAMPLE_LOCATION &&
+		while (reader->wants_stacks && field.number == SAMPLE_LOCATION &&
 			(inner = protobuf_number(&field, &number)) > 0) {
-			if (reader->depth == PPROF_DEPTH_MAX)
+			if (reader->at_hand.depth == PPROF_DEPTH_MAX)
 				return pprof_damaged(
 					&reader->tables, message.at, "a stack that is too deep");
-			reader->ids[reader->depth++] = number;
+			reader->at_hand.ids[reader->at_hand.depth++] = number;
 		}
 		if (inner < 0)
 			break;
@@ -90,61 +111,71 @@ static int read_sample(struct pprof_reader *reader, struct protobuf message)
 	return 0;
 }
 
-/* First reading of a sample: are the values whole periods? */
-static int check_whole(struct pprof_reader *reader, struct protobuf message)
+/* First reading of a sample: are there values, and are they whole periods? */
+static int check_values(struct pprof_reader *reader, struct protobuf message)
 {
 	int error = read_sample(reader, message);
 
-	for (unsigned time = 0; !error && time < TIMES; time++)
-		if (reader->values[time] > 0 &&
-			(uint64_t)reader->values[time] % reader->tables.period)
+	for (unsigned time = 0; !error && time < TIMES; time++) {
+		if (reader->values[time] <= 0)
+			continue;
+		reader->has_weight = true;
+		if (reader->is_whole && (uint64_t)reader->values[time] % reader->tables.period)
 			reader->is_whole = false;
-	return error;
-}
-
-/* Where the stack at hand ends. */
-struct leaf {
-	uint32_t parent; /* node of its caller */
-	uint32_t frame;	 /* PPROF_UNSET: the stack is empty */
-};
-
-static int find_leaf(struct pprof_reader *reader, const uint8_t *at, struct leaf *leaf)
-{
-	struct pprof_tables *tables = &reader->tables;
-
-	*leaf = (struct leaf){CALLTREE_ROOT, PPROF_UNSET};
-	for (uint32_t i = reader->depth; i-- > 0;) {
-		struct pprof_location *location = pprof_location(tables, reader->ids[i]);
-		int error = 0;
-
-		if (!location)
-			return pprof_damaged(
-				tables, at, "a sample at a location that is not there");
-		if (location->first_frame == PPROF_UNSET)
-			error = pprof_name(tables, location, reader->tree);
-		if (error)
-			return error;
-		for (uint32_t line = location->frame_count; line-- > 0;) {
-			if (leaf->frame != PPROF_UNSET)
-				leaf->parent =
-					calltree_child(reader->tree, leaf->parent, leaf->frame);
-			leaf->frame = ((const uint32_t *)tables->frames.items
-					       .at)[location->first_frame + line];
-		}
 	}
-	return 0;
+	return error;
 }
 
 static uint32_t leaf_node(struct pprof_reader *reader, const struct leaf *leaf)
 {
-	return leaf->frame == PPROF_UNSET ? leaf->parent
-					  : calltree_child(reader->tree, leaf->parent, leaf->frame);
+	return leaf->frame == PPROF_UNSET
+		       ? leaf->parent
+		       : calltree_child(reader->to.tree, leaf->parent, leaf->frame);
+}
+
+/* Go on from @leaf through what stands at location @id. */
+static int add_location(
+	struct pprof_reader *reader, uint64_t id, const uint8_t *at, struct leaf *leaf)
+{
+	struct pprof_tables *tables = &reader->tables;
+	struct pprof_location *location = pprof_location(tables, id);
+	int error = 0;
+
+	if (!location)
+		return pprof_damaged(tables, at, "a sample at a location that is not there");
+	if (location->first_frame == PPROF_UNSET)
+		error = pprof_name(tables, location, reader->to.tree);
+	for (uint32_t line = location->frame_count; !error && line-- > 0;) {
+		leaf->parent = leaf_node(reader, leaf);
+		leaf->frame = ((const uint32_t *)tables->frames.items)[location->first_frame + line];
+	}
+	return error;
+}
+
+/* Most samples share all but a few frames with the one before, where a profiler sorts them. */
+static int find_leaf(struct pprof_reader *reader, const uint8_t *at, struct leaf *leaf)
+{
+	const struct stack here = reader->at_hand, before = reader->before;
+	uint32_t done = 0;
+	int error = 0;
+
+	while (done < here.depth && done < before.depth &&
+		here.ids[here.depth - 1 - done] == before.ids[before.depth - 1 - done])
+		done++;
+	*leaf = done ? reader->leaves[done - 1] : (struct leaf){reader->to.root, PPROF_UNSET};
+	for (; !error && done < here.depth; done++) {
+		error = add_location(reader, here.ids[here.depth - 1 - done], at, leaf);
+		reader->leaves[done] = *leaf;
+	}
+	reader->at_hand = before;
+	reader->before = here;
+	return error;
 }
 
 /* Likewise of a stack that waits: what is in brackets at its end says what for. */
 static uint32_t wait_node(struct pprof_reader *reader, const struct leaf *leaf, const char *kind)
 {
-	struct calltree *tree = reader->tree;
+	struct calltree *tree = reader->to.tree;
 	const struct calltree_frame *frame = NULL;
 
 	if (leaf->frame != PPROF_UNSET && !calltree_error(tree))
@@ -155,12 +186,6 @@ static uint32_t wait_node(struct pprof_reader *reader, const struct leaf *leaf, 
 	return calltree_child(tree, leaf_node(reader, leaf),
 		calltree_frame(tree, "[waiting]", kind, CALLTREE_WAIT));
 }
-
-/* What the labels of one sample say. */
-struct identity {
-	const char *name, *id, *process, *wait; /* "": nothing */
-	char number[24];			/* which id may be */
-};
 
 static int is_one_of(const char *key, const char *const *names)
 {
@@ -195,10 +220,10 @@ static int read_label(
 		identity->name = text;
 	} else if (is_one_of(key, ids) && *text) {
 		identity->id = text;
+		identity->number = 0;
 	} else if (is_one_of(key, ids) && numbers[LABEL_NUMBER]) {
-		snprintf(identity->number, sizeof(identity->number), "%" PRId64,
-			(int64_t)numbers[LABEL_NUMBER]);
-		identity->id = identity->number;
+		identity->number = (int64_t)numbers[LABEL_NUMBER];
+		identity->id = "";
 	}
 	return 0;
 }
@@ -210,7 +235,7 @@ static int read_labels(
 	struct protobuf_field field;
 	int error = 0;
 
-	*identity = (struct identity){"", "", "", "", ""};
+	*identity = (struct identity){"", "", "", "", 0};
 	/* The sample itself was read before: it has no damage. */
 	while (!error && protobuf_next(&sample, &field) > 0)
 		if (field.number == SAMPLE_LABEL && field.type == PROTOBUF_BYTES)
@@ -226,37 +251,49 @@ static int find_thread(
 	struct pprof_reader *reader, const struct identity *identity, uint32_t *thread)
 {
 	const struct pprof_tables *tables = &reader->tables;
-	char text[2 * LABEL_BYTES + 16];
-	uint32_t known = reader->threads.count;
+	char text[2 * LABEL_BYTES + 16], number[24];
+	const char *id = identity->id;
+	uint32_t known = reader->to.threads->count;
 	int error;
 
+	if (identity->number) {
+		snprintf(number, sizeof(number), "%" PRId64, identity->number);
+		id = number;
+	}
 	*thread = PPROF_UNSET;
-	if (!*identity->name && !*identity->id)
+	if (!*identity->name && !*id)
 		return 0;
-	if (!*identity->id)
+	if (!*id)
 		snprintf(text, sizeof(text), "%.*s", LABEL_BYTES, identity->name);
 	else
 		snprintf(text, sizeof(text), "%.*s (%.*s)", LABEL_BYTES,
-			*identity->name ? identity->name : "thread", LABEL_BYTES, identity->id);
+			*identity->name ? identity->name : "thread", LABEL_BYTES, id);
 	/* A thread that executed another program is two, of one name maybe. */
 	error = texts_add(
-		&reader->threads, text, identity->process, strlen(identity->process), thread);
+		reader->to.threads, text, identity->process, strlen(identity->process), thread);
 	if (error)
 		return diag_fail(tables->message, error, "cannot read '%s': %s", tables->name,
 			error == -ENOSPC ? "too many threads" : strerror(-error));
 	if (*thread == known)
-		calltree_thread(reader->tree, *thread, text, identity->process);
+		calltree_thread(reader->to.tree, *thread, text, identity->process);
 	return 0;
+}
+
+/* A text of the tables lies where it did when it is the same. */
+static bool is_same_thread(const struct identity *a, const struct identity *b)
+{
+	return a->name == b->name && a->id == b->id && a->process == b->process &&
+	       a->number == b->number;
 }
 
 /* Say whose @weight is; a sample of the tree holds 32 bits of it. */
 static void add_thread_samples(
 	struct pprof_reader *reader, uint32_t node, uint32_t thread, uint64_t weight, unsigned time)
 {
-	while (weight && !calltree_error(reader->tree)) {
+	while (weight && !calltree_error(reader->to.tree)) {
 		uint32_t part = weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
 
-		calltree_sample(reader->tree,
+		calltree_sample(reader->to.tree,
 			&(struct calltree_sample){.node = node,
 				.weight = part,
 				.thread = thread,
@@ -273,7 +310,8 @@ static void add_time(struct pprof_reader *reader, const struct leaf *leaf, uint3
 	uint32_t node = time == CPU ? leaf_node(reader, leaf)
 				    : wait_node(reader, leaf, time == READY ? "cpu" : wait);
 
-	calltree_add(reader->tree, node, weight);
+	calltree_add(reader->to.tree, node,
+		weight > UINT64_MAX / reader->to.factor ? UINT64_MAX : weight * reader->to.factor);
 	*(time == CPU ? &reader->weight : &reader->waits) += weight;
 	if (thread != PPROF_UNSET)
 		add_thread_samples(reader, node, thread, weight, time);
@@ -283,7 +321,6 @@ static int add_sample(struct pprof_reader *reader, struct protobuf message)
 {
 	struct identity identity;
 	struct leaf leaf;
-	uint32_t thread;
 	bool is_nothing = true;
 	int error = read_sample(reader, message);
 
@@ -298,11 +335,14 @@ static int add_sample(struct pprof_reader *reader, struct protobuf message)
 	error = find_leaf(reader, message.at, &leaf);
 	if (!error)
 		error = read_labels(&reader->tables, message, &identity);
-	if (!error)
-		error = find_thread(reader, &identity, &thread);
+	if (error)
+		return error;
+	if (!is_same_thread(&identity, &reader->whose))
+		error = find_thread(reader, &identity, &reader->thread);
+	reader->whose = identity;
 	for (unsigned time = 0; !error && time < TIMES; time++)
 		if (reader->values[time] > 0)
-			add_time(reader, &leaf, thread, time, identity.wait);
+			add_time(reader, &leaf, reader->thread, time, identity.wait);
 	return error;
 }
 
@@ -316,10 +356,10 @@ static int for_each_sample(struct pprof_reader *reader,
 	while (!error && protobuf_next(&in, &field) > 0) {
 		if (field.number == PROFILE_SAMPLE)
 			error = visit(reader, field.bytes);
-		if (!error && calltree_error(reader->tree))
-			error = diag_fail(reader->tables.message, calltree_error(reader->tree),
-				"cannot read '%s': %s", reader->tables.name,
-				strerror(-calltree_error(reader->tree)));
+		if (!error && calltree_error(reader->to.tree))
+			error = diag_fail(reader->tables.message, calltree_error(reader->to.tree),
+				"cannot %s '%s': %s", reader->tables.request->sum ? "add" : "read",
+				reader->tables.name, strerror(-calltree_error(reader->to.tree)));
 	}
 	return error;
 }
@@ -446,7 +486,7 @@ static int choose_unit(struct pprof_reader *reader, struct input_facts *facts)
 	const struct pprof_type *type = &tables->types[reader->types[CPU]];
 	const char *unit = pprof_text(tables, type->unit), *name = pprof_text(tables, type->type);
 	uint64_t period_ns = period_ns_of(tables);
-	int error = 0;
+	int error;
 
 	reader->divisor = 1;
 	facts->period_ns = unit_ns(unit);
@@ -461,8 +501,7 @@ static int choose_unit(struct pprof_reader *reader, struct input_facts *facts)
 	find_other(reader, facts->other_name);
 	reader->is_whole = unit_ns(unit) && period_ns &&
 			   !strcmp(unit, pprof_text(tables, tables->period_type.unit));
-	if (reader->is_whole)
-		error = for_each_sample(reader, check_whole);
+	error = for_each_sample(reader, check_values);
 	if (error || !reader->is_whole)
 		return error;
 	reader->divisor = tables->period;
@@ -556,7 +595,7 @@ static const char *text_after(const char *text, const char *start)
 static int read_comments(
 	struct input_facts *facts, const struct pprof_tables *tables, uint64_t *dropped)
 {
-	const uint64_t *comments = tables->comments.items.at;
+	const uint64_t *comments = tables->comments.items;
 
 	facts->marks = calloc(tables->comments.count + 1ULL, sizeof(*facts->marks));
 	if (!facts->marks)
@@ -583,7 +622,10 @@ static int read_comments(
 	return 0;
 }
 
-/* All but the unit, which is known already. Returns 0, or -ENOMEM with the message filled. */
+/*
+ * All but the unit, which is known already, and the subtitle. Returns 0, or -ENOMEM with the
+ * message filled.
+ */
 static int find_facts(const struct pprof_reader *reader, struct input_facts *facts)
 {
 	const struct pprof_tables *tables = &reader->tables;
@@ -596,12 +638,51 @@ static int find_facts(const struct pprof_reader *reader, struct input_facts *fac
 	facts->created_s = (int64_t)tables->time_ns / NS_PER_S;
 	if (!facts->title[0])
 		make_title(facts, tables, type);
-	write_subtitle(facts, type, reader->weight, reader->waits);
 	write_notes(facts, dropped);
 	return error ? diag_fail(tables->message, error, "out of memory") : 0;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
+
+static int make_room(struct pprof_reader *reader)
+{
+	reader->at_hand.ids = malloc(PPROF_DEPTH_MAX * sizeof(*reader->at_hand.ids));
+	reader->before.ids = malloc(PPROF_DEPTH_MAX * sizeof(*reader->before.ids));
+	reader->leaves = malloc(PPROF_DEPTH_MAX * sizeof(*reader->leaves));
+	return reader->at_hand.ids && reader->before.ids && reader->leaves
+		       ? 0
+		       : diag_fail(reader->tables.message, -ENOMEM, "out of memory");
+}
+
+/* What is known of the profile before its stacks are. */
+static int begin(struct pprof_reader *reader, struct input_facts *facts)
+{
+	const struct input_request *request = reader->tables.request;
+	int error = choose_unit(reader, facts);
+
+	if (!error)
+		error = find_facts(reader, facts);
+	/* What is empty counts nothing, and is the same nowhere. */
+	if (!error && request->sum && reader->has_weight) {
+		error = request->sum->begin(request->sum, reader->tables.message);
+		reader->to = *request->sum;
+	}
+	reader->wants_stacks = true;
+	return error;
+}
+
+static void finish(const struct pprof_reader *reader, struct input_facts *facts)
+{
+	const struct pprof_tables *tables = &reader->tables;
+
+	write_subtitle(facts, pprof_text(tables, tables->types[reader->types[CPU]].type),
+		reader->weight, reader->waits);
+	if (reader->negative)
+		diag_info("'%s': %" PRIu64 " sample%s less than nothing, as in the difference of "
+			  "two profiles, and left out",
+			tables->name, reader->negative, reader->negative == 1 ? " is" : "s are");
+	pprof_report_unnamed(tables);
+}
 
 /* @is_other: facts are those of the first reading, for which the unit was chosen. */
 static int read_type(struct calltree *tree, const void *bytes, size_t count, const char *name,
@@ -613,39 +694,31 @@ static int read_type(struct calltree *tree, const void *bytes, size_t count, con
 			.name = name,
 			.request = request,
 			.message = message},
-		.tree = tree,
 		.types = {PPROF_UNSET, PPROF_UNSET, PPROF_UNSET},
+		.divisor = facts->period_ns,
+		.wants_stacks = is_other,
 	};
-	int error = -ENOMEM;
+	int error = make_room(&reader);
 
-	reader.ids = malloc(PPROF_DEPTH_MAX * sizeof(*reader.ids));
-	if (!reader.ids) {
-		diag_fail(message, error, "out of memory");
-		goto out;
-	}
-	error = pprof_tables_read(&reader.tables);
+	reader.to = (struct input_sum){
+		.tree = tree, .threads = &reader.own_threads, .root = CALLTREE_ROOT, .factor = 1};
+	if (!error)
+		error = pprof_tables_read(&reader.tables);
 	if (!error)
 		error = choose_type(&reader, request->sample_type);
-	if (is_other)
-		reader.divisor = facts->period_ns;
-	else if (!error)
-		error = choose_unit(&reader, facts);
+	if (!error && !is_other)
+		error = begin(&reader, facts);
 	if (!error && request->fetches)
 		pprof_fetch(&reader.tables);
 	if (!error)
 		error = for_each_sample(&reader, add_sample);
-	if (error || is_other)
-		goto out;
-	error = find_facts(&reader, facts);
-	if (reader.negative)
-		diag_info("'%s': %" PRIu64 " sample%s less than nothing, as in the difference of "
-			  "two profiles, and left out",
-			name, reader.negative, reader.negative == 1 ? " is" : "s are");
-	pprof_report_unnamed(&reader.tables);
-out:
+	if (!error && !is_other)
+		finish(&reader, facts);
 	pprof_tables_release(&reader.tables);
-	texts_release(&reader.threads);
-	free(reader.ids);
+	texts_release(&reader.own_threads);
+	free(reader.at_hand.ids);
+	free(reader.before.ids);
+	free(reader.leaves);
 	return error;
 }
 
@@ -666,5 +739,6 @@ int pprof_read_other(struct calltree *tree, const void *bytes, size_t count, con
 
 	other.sample_type = facts->other_name;
 	other.fetches = false; /* it has no other addresses */
+	other.sum = NULL;
 	return read_type(tree, bytes, count, name, &other, true, &same, message);
 }

@@ -13,6 +13,7 @@
 #include "cli/formats/whole.h"
 #include "libprof/pprof/protobuf.h"
 
+#define FIRST_ITEMS 1024
 #define GZIP_ANY (15 + 16) /* inflateInit2(): largest window, gzip header wanted */
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
@@ -90,42 +91,36 @@ int pprof_damaged(const struct pprof_tables *tables, const uint8_t *at, const ch
 		tables->name, what, (size_t)(at - tables->start));
 }
 
-/* Have @bytes in @array, as there is to be one thing more behind @count others. */
-static int reserve_item(
-	struct pprof_tables *tables, struct pages *array, uint32_t count, size_t bytes)
-{
-	int error =
-		count < PPROF_ITEMS_MAX ? pages_reserve(&tables->account, array, bytes) : -E2BIG;
-
-	return !error ? 0
-		      : diag_fail(tables->message, error, "cannot read '%s': %s", tables->name,
-				error == -E2BIG ? "too many parts" : strerror(-error));
-}
-
 int pprof_append(
 	struct pprof_tables *tables, struct pprof_table *table, const void *item, size_t bytes)
 {
-	int error =
-		reserve_item(tables, &table->items, table->count, (table->count + 1ULL) * bytes);
+	if (table->count == table->room) {
+		uint32_t room = table->room ? 2 * table->room : FIRST_ITEMS;
+		void *items;
 
-	if (!error)
-		memcpy((char *)table->items.at + table->count++ * bytes, item, bytes);
-	return error;
+		if (room > PPROF_ITEMS_MAX)
+			return diag_fail(tables->message, -E2BIG,
+				"cannot read '%s': too many parts", tables->name);
+		items = reallocarray(table->items, room, bytes);
+		if (!items)
+			return diag_fail(tables->message, -ENOMEM, "out of memory");
+		table->items = items;
+		table->room = room;
+	}
+	memcpy((char *)table->items + table->count++ * bytes, item, bytes);
+	return 0;
 }
 
 static int add_text(struct pprof_tables *tables, struct protobuf text)
 {
-	uint32_t start = (uint32_t)tables->text_used;
+	uint32_t start = (uint32_t)tables->text_bytes.used;
 	size_t most = PPROF_NAME_BYTES - 1, whole = protobuf_left(&text);
-	size_t bytes = strnlen((const char *)text.at, whole < most ? whole : most);
-	int error;
 
-	error = reserve_item(tables, &tables->text_bytes, tables->texts.count, start + bytes + 1);
-	if (error)
-		return error;
-	/* What is new is zero, and ends it. */
-	memcpy((char *)tables->text_bytes.at + start, text.at, bytes);
-	tables->text_used += bytes + 1;
+	bytes_put(&tables->text_bytes, text.at,
+		strnlen((const char *)text.at, whole < most ? whole : most));
+	bytes_put(&tables->text_bytes, "", 1);
+	if (tables->text_bytes.error)
+		return diag_fail(tables->message, tables->text_bytes.error, "out of memory");
 	return pprof_append(tables, &tables->texts, &start, sizeof(start));
 }
 
@@ -281,7 +276,7 @@ static int by_id(const void *a, const void *b)
 static int sort_by_id(const struct pprof_tables *tables, struct pprof_table *table, size_t bytes,
 	const char *what)
 {
-	char *items = table->items.at;
+	char *items = table->items;
 	int is_sorted = 1;
 
 	for (uint32_t i = 1; i < table->count && is_sorted; i++)
@@ -298,7 +293,7 @@ static int sort_by_id(const struct pprof_tables *tables, struct pprof_table *tab
 
 void *pprof_find(const struct pprof_table *table, size_t bytes, uint64_t id)
 {
-	char *items = table->items.at;
+	char *items = table->items;
 
 	/* As a rule ids count from 1. */
 	if (id - 1 < table->count && !by_id(&id, items + (id - 1) * bytes))
@@ -312,7 +307,6 @@ int pprof_tables_read(struct pprof_tables *tables)
 	struct protobuf_field field;
 	int error = 0, more = 0;
 
-	tables->account.limit_bytes = SIZE_MAX;
 	tables->start = in.at;
 	for (const uint8_t *at = in.at; !error && (more = protobuf_next(&in, &field)) > 0;
 		at = in.at)
@@ -341,7 +335,7 @@ void pprof_tables_release(struct pprof_tables *tables)
 		&tables->locations, &tables->comments, &tables->frames};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		pages_release(&tables->account, &all[i]->items);
-	pages_release(&tables->account, &tables->text_bytes);
+		free(all[i]->items);
+	bytes_release(&tables->text_bytes);
 	symbols_free(tables->symbols);
 }

@@ -12,6 +12,7 @@
 #include "cli/formats/pprof.h"
 #include "cli/symbols/symbols.h"
 #include "libprof/pprof/protobuf.h"
+#include "render/bytes.h"
 #include "render/calltree.h"
 
 #define PPROF_UNSET	UINT32_MAX
@@ -50,10 +51,10 @@ struct pprof_location {
 	uint32_t frame_count;
 };
 
-/* Items from the kernel's memory, in the order of their ids if they have any. */
+/* Items in the order of their ids if they have any. */
 struct pprof_table {
-	struct pages items;
-	uint32_t count;
+	void *items;
+	uint32_t count, room;
 };
 
 struct pprof_tables {
@@ -66,9 +67,7 @@ struct pprof_tables {
 	uint32_t type_count;
 	struct pprof_type period_type;
 	uint64_t period, time_ns, duration_ns, default_type;
-	struct pages_account account;
-	struct pages text_bytes;  /* each text with a NUL behind it */
-	size_t text_used;
+	struct bytes text_bytes;  /* each text with a NUL behind it */
 	struct pprof_table texts; /* uint32_t by number: offset in text_bytes */
 	struct pprof_table mappings, functions, locations;
 	struct pprof_table comments; /* uint64_t, numbers of texts */
@@ -96,8 +95,8 @@ void pprof_tables_release(struct pprof_tables *tables);
 static inline const char *pprof_text(const struct pprof_tables *tables, uint64_t text)
 {
 	return text < tables->texts.count
-		? (const char *)tables->text_bytes.at +
-			((const uint32_t *)tables->texts.items.at)[text]
+		? (const char *)tables->text_bytes.data +
+			((const uint32_t *)tables->texts.items)[text]
 		: "";
 }
 
@@ -123,7 +122,7 @@ static inline struct pprof_location *pprof_location(const struct pprof_tables *t
 static inline struct pprof_mapping *pprof_mapping_at(
 	const struct pprof_tables *tables, uint32_t index)
 {
-	return (struct pprof_mapping *)tables->mappings.items.at + index;
+	return (struct pprof_mapping *)tables->mappings.items + index;
 }
 
 /*

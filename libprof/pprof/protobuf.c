@@ -15,8 +15,7 @@
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Returns 0, or -EBADMSG with @in where it was. */
-static int read_varint(struct protobuf *in, uint64_t *value)
+static int read_long_varint(struct protobuf *in, uint64_t *value)
 {
 	uint64_t sum = 0;
 	size_t left = protobuf_left(in);
@@ -34,6 +33,17 @@ static int read_varint(struct protobuf *in, uint64_t *value)
 		}
 	}
 	return -EBADMSG;
+}
+
+/* Returns 0, or -EBADMSG with @in where it was. */
+static inline int read_varint(struct protobuf *in, uint64_t *value)
+{
+	/* Most have one byte. */
+	if (in->at < in->end && *in->at < 0x80) {
+		*value = *in->at++;
+		return 0;
+	}
+	return read_long_varint(in, value);
 }
 
 static int read_fixed(struct protobuf *in, unsigned bytes, uint64_t *value)

@@ -259,3 +259,68 @@ def test_memory_is_that_of_the_sum(flamerun, tmp_path):
     assert weights_of(tmp_path / "out.folded") == {
         stack: 60 * weight for stack, weight in weights_of(tmp_path / "in.folded").items()}
     assert peaks[1] < 1.2 * peaks[0]
+
+
+def random_profile(path, seed):
+    """Of 300 KB: names are long."""
+    draw = random.Random(seed)
+    maker = pprof.Maker(("samples", "count"), ("cpu", "nanoseconds"))
+    names = draw.sample(range(200), 100)
+    for number, name in enumerate(names, 1):
+        maker.chain(number, (f"f{name} " * 600, "a.c", draw.randint(1, 3)),
+                    (f"inlined{name % 5}", "b.c", 7))
+    for _ in range(200):
+        count = draw.randint(-1, 9)
+        maker.sample([draw.randint(1, 100) for _ in range(draw.randint(1, 9))], count,
+                     count * 10**7, thread=f"worker {draw.randint(1, 5)}", process=f"p{seed % 3}")
+    maker.period("cpu", "nanoseconds", 10**7)
+    maker.write(path, seed % 2 == 0)
+
+
+@pytest.mark.sanitized
+def test_processors_make_no_difference(flamerun, tmp_path):
+    """What comes out, what is said and what is refused, by one thread and by several."""
+    processors = os.sched_getaffinity(0)
+    if len(processors) < 2:
+        pytest.skip("one processor")
+
+    def merged(*words, on=processors):
+        for old in tmp_path.glob("out.*"):
+            old.unlink()
+        result = subprocess.run(
+            [flamerun, "merge", *words, "-o", "out.pb", "-o", "out.folded", "-o", "out.json"],
+            cwd=tmp_path, capture_output=True, text=True,
+            preexec_fn=lambda: os.sched_setaffinity(0, on))
+        return (result.returncode, result.stderr,
+                {path.name: path.read_bytes() for path in tmp_path.glob("out.*")})
+
+    names = [f"{seed}.pb" for seed in range(20)]
+    for seed, name in enumerate(names):
+        random_profile(tmp_path / name, seed)
+    other = pprof.Maker(("inuse_space", "bytes"))
+    other.function(1, "main")
+    other.sample([1], 5)
+    other.write(tmp_path / "other.pb")
+    (tmp_path / "damaged.pb").write_bytes((tmp_path / "1.pb").read_bytes()[:-1])
+    finer = pprof.Maker(("cpu", "nanoseconds"))
+    finer.function(1, "main")
+    finer.sample([1], 10**6)
+    finer.period("cpu", "nanoseconds", 10**6)
+    finer.write(tmp_path / "finer.pb")
+    for words, status in ((names, 0), (["--by", "file", *names], 0), ([*names, "finer.pb"], 0),
+                          (["finer.pb", *names], 0), ([*names, "other.pb"], 125),
+                          ([*names, "damaged.pb", "other.pb"], 125)):
+        several, one = merged(*words), merged(*words, on={min(processors)})
+        assert several == one
+        assert one[0] == status and one[1].count("less than nothing") > 10
+    # Each stack once for each file that has it.
+    merged(*names)
+    expected = sum((weights_of_profile(flamerun, tmp_path / name) for name in names),
+                   collections.Counter())
+    assert weights_of(tmp_path / "out.folded") == expected
+
+
+def weights_of_profile(flamerun, path):
+    out = path.with_suffix(".folded")
+    subprocess.run([flamerun, "render", "-q", path, "-o", out], check=True)
+    return weights_of(out)
