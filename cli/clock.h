@@ -17,6 +17,15 @@ static inline uint64_t clock_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* Nanoseconds of CPU time of the calling thread. */
+static inline uint64_t clock_cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 /* What is to be added to get the time since the epoch, as the clock on the wall is set now. */
 static inline int64_t clock_epoch_ns(void)
 {

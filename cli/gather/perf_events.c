@@ -28,6 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/clock.h"
 #include "cli/gather/kernel_stacks.h"
 #include "cli/gather/maps.h"
 #include "libprof/procfs.h"
@@ -144,24 +145,16 @@ static void count_signal(int number)
 	cost_signals++;
 }
 
-static uint64_t own_cpu_ns(void)
-{
-	struct timespec now = {0, 0};
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 /* Loop until @signals came, or the time for twice as many is over; returns how often. */
 static uint64_t loop_until(int signals, uint64_t *cpu_ns)
 {
 	const uint64_t most_ns = 2 * COST_SIGNALS * (NS_PER_S / COST_PERIOD_HZ);
-	uint64_t began_ns = own_cpu_ns(), loops = 0;
+	uint64_t began_ns = clock_cpu_ns(), loops = 0;
 	do {
 		for (unsigned i = 0; i < COST_LOOPS; i++)
 			__asm__ volatile("" : "+r"(i));
 		loops++;
-		*cpu_ns = own_cpu_ns() - began_ns;
+		*cpu_ns = clock_cpu_ns() - began_ns;
 	} while (*cpu_ns < most_ns && (!signals || cost_signals < signals));
 	return loops;
 }

@@ -68,6 +68,8 @@ struct target_shared {
 	struct objects objects;
 	struct pipe_writer *pipe_writer; /* borrowed */
 	uint64_t images; /* numbers given out */
+	/* What finding threads in languages' runtimes took so far, and may take; 0: any. */
+	uint64_t search_ns, search_max_ns;
 };
 
 /* Returns an owned target for @pid, or NULL without memory. Nothing is read yet. */

@@ -5,11 +5,16 @@
  */
 #include "cli/outside/target_language.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/clock.h"
+
 #define RUNTIMES_MAX  4u
 #define FUNCTIONS_MAX 65536u /* a power of two; filled to three quarters */
+#define STATES_MAX    1024u
 
 struct function {
 	uint64_t identity; /* 0: free */
@@ -26,6 +31,9 @@ struct target_language {
 	uint32_t added[WIRE_MAX_DEPTH]; /* places in functions[] that the last walk filled */
 	uint32_t added_count;
 	uint64_t lines[RUNS_LINES];
+	const struct runtime *listed; /* whose threads these are, by number */
+	struct runtime_state states[STATES_MAX];
+	unsigned state_count;
 };
 
 /* ---- runtimes -------------------------------------------------------------------------------- */
@@ -121,6 +129,43 @@ static uint64_t word_of(struct runs *runs, const struct runtime_frame *frame)
 		runs_line(runs, frame, language->lines));
 }
 
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static int compare_tids(const void *a, const void *b)
+{
+	uint32_t left = ((const struct runtime_state *)a)->tid;
+	uint32_t right = ((const struct runtime_state *)b)->tid;
+
+	return (left > right) - (left < right);
+}
+
+static uintptr_t find_listed(const struct target_language *language, uint32_t tid)
+{
+	const struct runtime_state key = {.tid = tid};
+	const struct runtime_state *found = bsearch(&key, language->states, language->state_count,
+		sizeof(key), compare_tids);
+
+	return found ? found->state : 0;
+}
+
+/*
+ * The state of the thread that is walked, 0: unknown. It would be found by its place on the stack,
+ * too, but each thread among all of them.
+ */
+static uintptr_t find_state(
+	struct target_language *language, struct runs *runs, const struct runtime *runtime)
+{
+	uintptr_t state = language->listed == runtime ? find_listed(language, runs->thread.tid) : 0;
+
+	if (state || !runtime->kind->states || !runs->thread.tid)
+		return state;
+	language->listed = runtime;
+	language->state_count =
+		runtime->kind->states(runtime, &runs->reader, language->states, STATES_MAX);
+	qsort(language->states, language->state_count, sizeof(language->states[0]), compare_tids);
+	return find_listed(language, runs->thread.tid);
+}
+
 /* ---- walks ----------------------------------------------------------------------------------- */
 
 void target_language_begin(struct runs *runs, struct target *target, uintptr_t pc)
@@ -137,10 +182,28 @@ unsigned target_language_run(struct runs *runs, struct target_shared *shared,
 {
 	const struct target *target = runs->context;
 	struct target_language *language = target->language;
+	const struct runtime *runtime = &language->runtimes[module->runtime - 1];
+	uint64_t began_ns;
+	bool is_listed;
+	unsigned told;
 
 	language->shared = shared;
-	return runs_tell(
-		runs, &language->runtimes[module->runtime - 1], pc, sp, caller_sp, frames, room);
+	if (runs->runtime || runs->known)
+		return runs_tell(runs, runtime, pc, sp, caller_sp, frames, room);
+	if (shared->search_max_ns && shared->search_ns > shared->search_max_ns) {
+		runs->runtime = runtime;
+		runs->error = -EAGAIN;
+		return 0;
+	}
+	began_ns = clock_cpu_ns();
+	runs->known = find_state(language, runs, runtime);
+	is_listed = runs->known;
+	if (is_listed)
+		shared->search_ns += clock_cpu_ns() - began_ns;
+	told = runs_tell(runs, runtime, pc, sp, caller_sp, frames, room);
+	if (!is_listed)
+		shared->search_ns += clock_cpu_ns() - began_ns;
+	return told;
 }
 
 void target_language_withdraw(struct target *target)

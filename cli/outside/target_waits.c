@@ -18,10 +18,7 @@
 #include "libprof/waits/waits.h"
 
 #define FILES_MAX 512u
-/*
- * So much of a round goes into finding what a language's runtime knows of threads, each among all
- * of them; who is left has its native stack until it is looked at again.
- */
+/* So much of a round goes into finding threads in languages' runtimes; who is left stays native. */
 #define SEARCH_NS 2000000u
 
 struct target_waits {
@@ -30,7 +27,6 @@ struct target_waits {
 	uint64_t unreachable;
 	char refusal[sizeof(((struct record_waits *)NULL)->refusal)];
 	struct memory memory;
-	uint64_t search_ns;   /* in this round, for threads' languages */
 	uint64_t kept_native; /* looks at stacks whose language frames did not add up */
 	bool is_kept_native;  /* so was the last one */
 };
@@ -93,19 +89,15 @@ static struct unwind_result walk(void *context, const struct wait_process *proce
 	struct stackwalk walk = {.target = target,
 		.shared = waits->config.shared,
 		.memory = &waits->memory};
-	bool is_searched = target->language && !thread->walk_state;
-	uint64_t began_ns = is_searched ? clock_now_ns() : 0;
 	struct unwind_result result;
 
-	walk.is_native = is_searched && waits->search_ns > SEARCH_NS;
 	if (!target->has_other_tids)
 		walk.runs.thread.tid = (uint32_t)thread->tid;
 	walk.runs.known = thread->walk_state;
 	memory_begin(&waits->memory, process->pid);
 	result = stackwalk_asleep(&walk, pc, sp, frames);
 	thread->walk_state = walk.runs.known;
-	waits->is_kept_native = !walk.runs.is_whole || walk.is_native;
-	waits->search_ns += is_searched ? clock_now_ns() - began_ns : 0;
+	waits->is_kept_native = !walk.runs.is_whole;
 	waits->kept_native += waits->is_kept_native;
 	return result;
 }
@@ -266,8 +258,14 @@ void target_waits_remove(struct target_waits *waits, const struct target *target
 
 uint64_t target_waits_round(struct target_waits *waits)
 {
-	waits->search_ns = 0;
-	return waits_round(waits->waits);
+	struct target_shared *shared = waits->config.shared;
+	uint64_t next_ns;
+
+	shared->search_ns = 0;
+	shared->search_max_ns = SEARCH_NS;
+	next_ns = waits_round(waits->waits);
+	shared->search_max_ns = 0;
+	return next_ns;
 }
 
 void target_waits_finish(struct target_waits *waits)

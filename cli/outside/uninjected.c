@@ -458,14 +458,6 @@ static void remove_gone(struct tracer *tracer)
 	}
 }
 
-static uint64_t own_cpu_ns(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-	return (uint64_t)time.tv_sec * 1000 * NS_PER_MS + (uint64_t)time.tv_nsec;
-}
-
 /* Has nobody come since the list was read? */
 static bool is_list_current(struct uninjected *s)
 {
@@ -480,7 +472,7 @@ static bool is_list_current(struct uninjected *s)
 static void scan_processes(struct tracer *tracer)
 {
 	struct uninjected *s = tracer->uninjected;
-	uint64_t before_ns = own_cpu_ns();
+	uint64_t before_ns = clock_cpu_ns();
 	struct new_process *list;
 	size_t count;
 
@@ -499,7 +491,7 @@ static void scan_processes(struct tracer *tracer)
 	add_new(s, list, count);
 	free(list);
 	remove_gone(tracer);
-	s->saved_ns -= (int64_t)(own_cpu_ns() - before_ns);
+	s->saved_ns -= (int64_t)(clock_cpu_ns() - before_ns);
 }
 
 /* ---- what becomes of them -------------------------------------------------------------------- */

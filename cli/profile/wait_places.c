@@ -13,11 +13,14 @@
 /* Of a leaf's name; no length that is given out is more. */
 #define NAME_MAX_BYTES 65536u
 
-/* Whose wait @node is: the innermost function that is not there to wait for others. */
+/*
+ * Whose wait @node is: the innermost function that is not there to wait for others. Where that has no
+ * name, as in a stripped interpreter, the function of a language that called it says more.
+ */
 static const char *waiter_of(const struct calltree *tree, uint32_t node)
 {
 	uint32_t at = calltree_node_at(tree, node)->parent;
-	const char *outermost = NULL;
+	const char *outermost = NULL, *unnamed = NULL;
 
 	for (; at != CALLTREE_ROOT; at = calltree_node_at(tree, at)->parent) {
 		const struct calltree_frame *frame =
@@ -25,11 +28,15 @@ static const char *waiter_of(const struct calltree *tree, uint32_t node)
 
 		if (frame->kind == CALLTREE_PROCESS || frame->kind == CALLTREE_SYNTHETIC)
 			continue;
-		if (!holders_is_libc(frame) && !holders_takes_locks(frame))
+		if (unnamed && frame->kind != CALLTREE_JIT)
+			continue;
+		if (frame->kind == CALLTREE_UNNAMED)
+			unnamed = frame->name;
+		else if (!holders_is_libc(frame) && !holders_takes_locks(frame))
 			return frame->name;
 		outermost = frame->name;
 	}
-	return outermost;
+	return unnamed ? unnamed : outermost;
 }
 
 struct wait_place wait_place_of(const struct calltree *tree, uint32_t node)

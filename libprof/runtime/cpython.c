@@ -348,34 +348,89 @@ static int enter_above(const struct runtime *runtime, struct runtime_reader *rea
 	return error;
 }
 
-/* The nearest place from @sp on, among the states of all interpreters that may be @thread's. */
-static int find_nearest(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct runtime_thread *thread, uintptr_t sp, struct runtime_stack *out)
+typedef void state_fn(void *context, uintptr_t state);
+
+/* @fn for the states of all interpreters. Returns 0 or -EFAULT, after some. */
+static int for_each_state(const struct runtime *runtime, struct runtime_reader *reader,
+	state_fn *fn, void *context)
 {
 	const struct cpython_offsets *at = offsets_of(runtime);
 	uintptr_t interpreter, state;
 	unsigned states = 0;
 
-	end_runs(out);
 	if (load_word(reader, runtime->base + at->interpreters, &interpreter))
 		return -EFAULT;
 	for (unsigned n = 0; n < INTERPRETERS_MAX && interpreter; n++) {
 		if (load_word(reader, interpreter + at->threads, &state))
 			return -EFAULT;
 		while (state && states++ < THREADS_MAX) {
-			struct runtime_stack stack;
-
-			if (is_of(at, reader, state, thread) &&
-				!enter_above(runtime, reader, state, sp, &stack) &&
-				stack.place >= sp && stack.place < out->place)
-				*out = stack;
+			fn(context, state);
 			if (load_word(reader, state + at->thread_next, &state))
 				return -EFAULT;
 		}
 		if (load_word(reader, interpreter + at->interpreter_next, &interpreter))
 			return -EFAULT;
 	}
-	return out->frame ? 0 : -ENOENT;
+	return 0;
+}
+
+struct nearest {
+	const struct runtime *runtime;
+	struct runtime_reader *reader;
+	const struct runtime_thread *thread;
+	uintptr_t sp;
+	struct runtime_stack *out;
+};
+
+static void take_nearer(void *context, uintptr_t state)
+{
+	const struct nearest *nearest = context;
+	struct runtime_stack stack;
+
+	if (is_of(offsets_of(nearest->runtime), nearest->reader, state, nearest->thread) &&
+		!enter_above(nearest->runtime, nearest->reader, state, nearest->sp, &stack) &&
+		stack.place >= nearest->sp && stack.place < nearest->out->place)
+		*nearest->out = stack;
+}
+
+/* The nearest place from @sp on, among the states of all interpreters that may be @thread's. */
+static int find_nearest(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_thread *thread, uintptr_t sp, struct runtime_stack *out)
+{
+	struct nearest nearest = {runtime, reader, thread, sp, out};
+	int error;
+
+	end_runs(out);
+	error = for_each_state(runtime, reader, take_nearer, &nearest);
+	return error || out->frame ? error : -ENOENT;
+}
+
+struct state_list {
+	const struct cpython_offsets *at;
+	struct runtime_reader *reader;
+	struct runtime_state *out;
+	unsigned count, room;
+};
+
+static void add_state(void *context, uintptr_t state)
+{
+	struct state_list *list = context;
+	uintptr_t tid;
+
+	runtime_expect(list->reader, state, list->at->native_id + sizeof(tid));
+	if (list->count < list->room &&
+		!load_word(list->reader, state + list->at->native_id, &tid))
+		list->out[list->count++] = (struct runtime_state){(uint32_t)tid, state};
+}
+
+static unsigned states_of_cpython(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_state *out, unsigned room)
+{
+	struct state_list list = {offsets_of(runtime), reader, out, 0, room};
+
+	if (list.at->native_id)
+		for_each_state(runtime, reader, add_state, &list);
+	return list.count;
 }
 
 /* The only interpreter of the process; 0: there are several, or none. */
@@ -763,6 +818,7 @@ const struct runtime_kind runtime_cpython = {
 	.name = "python",
 	.find = find_cpython,
 	.begin = begin_cpython,
+	.states = states_of_cpython,
 	.next = next_cpython,
 	.line = line_of_cpython,
 	.text = text_of_cpython,

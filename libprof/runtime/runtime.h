@@ -119,6 +119,12 @@ struct runtime_frame {
 #define RUNTIME_NAME_BYTES 256u
 #define RUNTIME_FILE_BYTES 512u
 
+/* Which structure of the runtime's is a thread's. */
+struct runtime_state {
+	uint32_t tid; /* as its process knows it */
+	uintptr_t state;
+};
+
 struct runtime_symbols;
 
 /* One for each language. All return 0 or -errno; none writes but to what it is given. */
@@ -135,6 +141,12 @@ struct runtime_kind {
 	int (*begin)(const struct runtime *runtime, struct runtime_reader *reader,
 		const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
 		struct runtime_stack *out);
+	/*
+	 * All threads that the runtime knows by their numbers, at most @room, in any order. Returns
+	 * how many. NULL: it does not know them so.
+	 */
+	unsigned (*states)(const struct runtime *runtime, struct runtime_reader *reader,
+		struct runtime_state *out, unsigned room);
 	/* The next frame of the run. Returns 1; 0: that was all, @stack is at the next run. */
 	int (*next)(const struct runtime *runtime, struct runtime_reader *reader,
 		struct runtime_stack *stack, struct runtime_frame *out);

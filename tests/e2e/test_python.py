@@ -102,6 +102,28 @@ def test_native_shows_what_runs_them(tmp_path):
     assert both >= shown[1].total * 0.5
 
 
+def test_each_of_many_sleepers_is_named(tmp_path):
+    """Who never wakes is looked at once, in the same round as all others."""
+    result = pythons.profile(tmp_path, "-c", """
+import threading, time
+threading.stack_size(65536)
+def rest(): time.sleep(3)
+def deep(n): deep(n - 1) if n else rest()
+threads = [threading.Thread(target=deep, args=(i % 5,)) for i in range(300)]
+[thread.start() for thread in threads]
+rest()
+""", options=["--wall", "--no-fold-idle"], clock_hz=0)
+    assert pythons.weight_of(result.folded, "rest") > 0.98 * result.folded.total
+    assert pythons.weight_of(result.folded, "deep", "rest") > 0.98 * 300 / 301 * result.folded.total
+
+
+def test_who_waits_is_a_function_of_the_language(tmp_path):
+    """Of the interpreter's own that are between few have names."""
+    path = pythons.script(tmp_path, "import time\ndef rest(): time.sleep(1)\nrest()\n")
+    result = pythons.profile(tmp_path, path, clock_hz=0)
+    assert "waiting, most in clock_nanosleep below rest (script.py:2)\n" in result.stderr
+
+
 def test_files_are_called_as_imported(tmp_path):
     for path, text in {
             "top/__init__.py": "from top.inner import module\ndef of_package(): module.deep()",

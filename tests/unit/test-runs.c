@@ -183,6 +183,26 @@ static void test_another_thread(void **state)
 	assert_int_equal(tell(fixture, SELF + 1, (uintptr_t)fixture->image->state), 0);
 }
 
+static void test_all_states(void **state)
+{
+	struct fixture *fixture = *state;
+	struct image *image = fixture->image;
+	struct runtime_state states[3];
+	struct runtime_reader reader;
+
+	runtime_reader_init(&reader, getpid(), 0);
+	put(image->state, fixture->at->native_id, (void *)77);
+	assert_int_equal(runtime_cpython.states(&fixture->runtime, &reader, states, 3), 1);
+	assert_int_equal(states[0].tid, 77);
+	assert_int_equal(states[0].state, (uintptr_t)image->state);
+	/* A list that bites its tail, and one that leads nowhere. */
+	put(image->state, fixture->at->thread_next, image->state);
+	assert_int_equal(runtime_cpython.states(&fixture->runtime, &reader, states, 3), 3);
+	put(image->state, fixture->at->thread_next, (void *)8);
+	runtime_reader_init(&reader, getpid(), 0);
+	assert_int_equal(runtime_cpython.states(&fixture->runtime, &reader, states, 3), 1);
+}
+
 static void assert_refused(struct fixture *fixture)
 {
 	assert_int_equal(tell(fixture, SELF, 0), 0);
@@ -301,6 +321,7 @@ int main(void)
 		TEST(test_what_is_whole),
 		TEST(test_what_was_known_is_stale),
 		TEST(test_another_thread),
+		TEST(test_all_states),
 		TEST(test_while_it_ends),
 		TEST(test_no_code),
 		TEST(test_cut_short),
