@@ -100,8 +100,18 @@ static inline unsigned run_language(struct stackwalk *walk, const struct unwind_
 		&walk->runs, walk->shared, module, pc, sp, caller_sp, frames, room);
 }
 
+static inline unsigned run_frame(
+	struct stackwalk *walk, uintptr_t sp, uintptr_t fp, uint64_t *frames, unsigned room)
+{
+	if (walk->is_native || !walk->runs.framed)
+		return 0;
+	return target_language_frame(&walk->runs, walk->shared, sp, fp, frames, room);
+}
+
 #define UNWIND_RUN(context, module, pc, sp, caller_sp, frames, room) \
 	run_language(context, module, pc, sp, caller_sp, frames, room)
+#define UNWIND_FRAME(context, sp, fp, frames, room) \
+	run_frame(context, sp, fp, frames, room)
 #define UNWIND_PARTIAL 1
 #include "libprof/unwind/unwind_core.h"
 

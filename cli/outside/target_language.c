@@ -19,11 +19,14 @@
 struct function {
 	uint64_t identity; /* 0: free */
 	uint64_t space;
+	uint32_t first_line;
 };
 
 struct target_language {
 	struct runtime runtimes[RUNTIMES_MAX];
 	uint32_t runtime_count;
+	const struct runtime *framed; /* NULL, or the first that has kind->frame() */
+	struct runtime_kept kept;
 	struct target_shared *shared; /* of the walk under way, borrowed */
 	struct function functions[FUNCTIONS_MAX];
 	uint32_t function_count;
@@ -53,11 +56,15 @@ uint32_t target_language_find(struct target *target, uintptr_t dynamic, uintptr_
 		return 0;
 	for (uint32_t i = 0; i < language->runtime_count; i++)
 		if (language->runtimes[i].base == found.base)
-			return i + 1;
+			return found.kind->frame ? 0 : i + 1;
 	if (language->runtime_count == RUNTIMES_MAX)
 		return 0;
 	language->runtimes[language->runtime_count++] = found;
-	return language->runtime_count;
+	if (!found.kind->frame)
+		return language->runtime_count;
+	if (!language->framed)
+		language->framed = &language->runtimes[language->runtime_count - 1];
+	return 0;
 }
 
 void target_language_free(struct target_language *language)
@@ -83,11 +90,12 @@ static uint32_t find_function(const struct target_language *language, uint64_t i
 
 /* Tell the name of @frame's function. Returns its place in the code space, 0 without memory. */
 static uint64_t announce(
-	const struct target *target, struct runs *runs, const struct runtime_frame *frame)
+	const struct target *target, struct runs *runs, struct runtime_frame *frame)
 {
 	struct target_language *language = target->language;
 	const struct runtime *runtime = runs->runtime;
 	char text[RUNTIME_NAME_BYTES + RUNTIME_FILE_BYTES];
+	int error = runs_first_line(runs, frame);
 	uint32_t bytes = runtime->kind->text(
 		runtime, &runs->reader, frame->name, text, RUNTIME_NAME_BYTES, 0);
 	struct record_function record = {
@@ -100,7 +108,7 @@ static uint64_t announce(
 
 	bytes += runtime->kind->text(
 		runtime, &runs->reader, frame->file, text + bytes, RUNTIME_FILE_BYTES, 1);
-	if (language->numbers + 1 >= WIRE_LANGUAGE_NUMBERS ||
+	if (error || language->numbers + 1 >= WIRE_LANGUAGE_NUMBERS ||
 		pipe_writer_put(language->shared->pipe_writer, RECORD_FUNCTION, &record,
 			sizeof(record), text, bytes))
 		return 0;
@@ -108,7 +116,7 @@ static uint64_t announce(
 	return record.space;
 }
 
-static uint64_t word_of(struct runs *runs, const struct runtime_frame *frame)
+static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 {
 	const struct target *target = runs->context;
 	struct target_language *language = target->language;
@@ -121,10 +129,12 @@ static uint64_t word_of(struct runs *runs, const struct runtime_frame *frame)
 		space = announce(target, runs, frame);
 		if (!space)
 			return 0;
-		language->functions[at] = (struct function){frame->identity, space};
+		language->functions[at] = (struct function){
+			frame->identity, space, frame->first_line};
 		language->function_count++;
 		language->added[language->added_count++] = at;
 	}
+	frame->first_line = language->functions[at].first_line;
 	return wire_language_frame(language->functions[at].space, frame->first_line,
 		runs_line(runs, frame, language->lines));
 }
@@ -172,8 +182,12 @@ void target_language_begin(struct runs *runs, struct target *target, uintptr_t p
 {
 	runs_init(runs, pc, word_of, target);
 	runtime_reader_init(&runs->reader, target->pid, 0);
-	if (target->language)
-		target->language->added_count = 0;
+	runs->framed = NULL;
+	if (!target->language)
+		return;
+	target->language->added_count = 0;
+	runs->framed = target->language->framed;
+	runtime_keep_in(&runs->reader, &target->language->kept);
 }
 
 unsigned target_language_run(struct runs *runs, struct target_shared *shared,
@@ -204,6 +218,15 @@ unsigned target_language_run(struct runs *runs, struct target_shared *shared,
 	if (!is_listed)
 		shared->search_ns += clock_cpu_ns() - began_ns;
 	return told;
+}
+
+unsigned target_language_frame(struct runs *runs, struct target_shared *shared, uintptr_t sp,
+	uintptr_t fp, uint64_t *frames, unsigned room)
+{
+	const struct target *target = runs->context;
+
+	target->language->shared = shared;
+	return runs_frame(runs, sp, fp, frames, room);
 }
 
 void target_language_withdraw(struct target *target)

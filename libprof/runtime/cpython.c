@@ -545,12 +545,6 @@ static int begin_cpython(const struct runtime *runtime, struct runtime_reader *r
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-	hash = (hash ^ word) * 0x9fb21c651e98df25ULL;
-	return hash ^ hash >> 29;
-}
-
 static int read_code(
 	const struct runtime *runtime, struct runtime_reader *reader, struct runtime_frame *out)
 {
@@ -565,7 +559,8 @@ static int read_code(
 	out->file = word_in(code, at->file);
 	out->lines = word_in(code, at->lines);
 	memcpy(&out->first_line, code + at->first_line, sizeof(out->first_line));
-	out->identity = mix(mix(mix(out->function, out->first_line), out->name), out->file);
+	out->identity = runtime_mix(
+		runtime_mix(runtime_mix(out->function, out->first_line), out->name), out->file);
 	return 0;
 }
 
@@ -747,29 +742,10 @@ static uint32_t line_of_cpython(const struct runtime *runtime, struct runtime_re
  */
 static unsigned encode(uint32_t character, char out[4])
 {
-	if (!character || (character >= 0xd800 && character < 0xdc80) ||
-		(character > 0xdcff && character < 0xe000) || character > 0x10ffff)
-		character = '?';
-	if (character < 0x80 || (character >= 0xdc80 && character <= 0xdcff)) {
-		out[0] = (char)(character & 0xff);
-		return 1;
-	}
-	if (character < 0x800) {
-		out[0] = (char)(0xc0 | character >> 6);
-		out[1] = (char)(0x80 | (character & 0x3f));
-		return 2;
-	}
-	if (character < 0x10000) {
-		out[0] = (char)(0xe0 | character >> 12);
-		out[1] = (char)(0x80 | (character >> 6 & 0x3f));
-		out[2] = (char)(0x80 | (character & 0x3f));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | character >> 18);
-	out[1] = (char)(0x80 | (character >> 12 & 0x3f));
-	out[2] = (char)(0x80 | (character >> 6 & 0x3f));
-	out[3] = (char)(0x80 | (character & 0x3f));
-	return 4;
+	if (character < 0xdc80 || character > 0xdcff)
+		return runtime_encode(character, out);
+	out[0] = (char)(character & 0xff);
+	return 1;
 }
 
 /* Where the characters of the text at @address are, 1, 2 or 4 bytes each. Returns that, or 0. */

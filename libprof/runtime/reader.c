@@ -39,6 +39,69 @@ static int is_fixed(const struct runtime_reader *reader, uintptr_t address, size
 	       bytes <= reader->fixed_bytes - (address - reader->fixed_start);
 }
 
+/* ---- what is kept ---------------------------------------------------------------------------- */
+
+#define PAGE_AGE_BITS  11u
+#define PAGE_IS_THERE  (1u << PAGE_AGE_BITS) /* beside the age, so that no entry is 0 */
+#define WALKS_AN_AGE   256u
+#define COUNT_BITS     24u
+
+void runtime_keep_in(struct runtime_reader *reader, struct runtime_kept *kept)
+{
+	uint32_t walks = __atomic_fetch_add(&kept->walks, 1, __ATOMIC_RELAXED);
+
+	reader->kept = kept;
+	reader->age = PAGE_IS_THERE | (walks / WALKS_AN_AGE & (PAGE_IS_THERE - 1));
+}
+
+static uint64_t *page_entry(const struct runtime_reader *reader, uintptr_t address)
+{
+	return &reader->kept->pages[(address / PAGE * 0x9e3779b97f4a7c15ULL >> 32) % RUNTIME_PAGES];
+}
+
+static uint64_t page_word(const struct runtime_reader *reader, uintptr_t address)
+{
+	return (address & ~(uint64_t)(PAGE - 1)) | reader->age;
+}
+
+static int is_kept_page(const struct runtime_reader *reader, uintptr_t address, size_t bytes)
+{
+	return reader->kept && address / PAGE == (address + bytes - 1) / PAGE &&
+	       __atomic_load_n(page_entry(reader, address), __ATOMIC_RELAXED) ==
+		       page_word(reader, address);
+}
+
+static void keep_page(const struct runtime_reader *reader, uintptr_t address)
+{
+	if (reader->kept && reader->is_own)
+		__atomic_store_n(page_entry(reader, address), page_word(reader, address),
+			__ATOMIC_RELAXED);
+}
+
+static uint64_t *count_entry(const struct runtime_reader *reader, uint64_t hash)
+{
+	return &reader->kept->counts[hash % RUNTIME_COUNTS];
+}
+
+int runtime_kept(const struct runtime_reader *reader, uint64_t hash, uint32_t *value)
+{
+	uint64_t found = reader->kept
+				 ? __atomic_load_n(count_entry(reader, hash), __ATOMIC_RELAXED)
+				 : ~hash;
+
+	*value = (uint32_t)found & ((1u << COUNT_BITS) - 1);
+	return !((found ^ hash) >> COUNT_BITS);
+}
+
+void runtime_keep(const struct runtime_reader *reader, uint64_t hash, uint32_t value)
+{
+	if (reader->kept && value < 1u << COUNT_BITS)
+		__atomic_store_n(count_entry(reader, hash),
+			(hash & ~(uint64_t)((1u << COUNT_BITS) - 1)) | value, __ATOMIC_RELAXED);
+}
+
+/* ---- reading by windows ---------------------------------------------------------------------- */
+
 /* The one that has all of it, or NULL. */
 static struct runtime_window *find_window(
 	struct runtime_reader *reader, uintptr_t address, size_t bytes)
@@ -95,6 +158,10 @@ int runtime_load(struct runtime_reader *reader, uintptr_t address, void *to, siz
 		memcpy(to, (const void *)address, bytes);
 		return 0;
 	}
+	if (is_kept_page(reader, address, bytes)) {
+		memcpy(to, (const void *)address, bytes);
+		return 0;
+	}
 	if (!reader->pid)
 		return copy_probed(address, to, bytes);
 	window = find_window(reader, address, bytes);
@@ -102,6 +169,7 @@ int runtime_load(struct runtime_reader *reader, uintptr_t address, void *to, siz
 		window = &reader->windows[reader->oldest];
 		if (fill_window(reader, window, address, bytes))
 			return -EFAULT;
+		keep_page(reader, address);
 	}
 	reader->oldest = window == &reader->windows[0];
 	memcpy(to, window->content + (address - window->start), bytes);
@@ -119,12 +187,40 @@ void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t byt
 		reader->oldest = 1 - reader->oldest;
 }
 
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+unsigned runtime_encode(uint32_t character, char out[4])
+{
+	if (!character || (character >= 0xd800 && character < 0xe000) || character > 0x10ffff)
+		character = '?';
+	if (character < 0x80) {
+		out[0] = (char)character;
+		return 1;
+	}
+	if (character < 0x800) {
+		out[0] = (char)(0xc0 | character >> 6);
+		out[1] = (char)(0x80 | (character & 0x3f));
+		return 2;
+	}
+	if (character < 0x10000) {
+		out[0] = (char)(0xe0 | character >> 12);
+		out[1] = (char)(0x80 | (character >> 6 & 0x3f));
+		out[2] = (char)(0x80 | (character & 0x3f));
+		return 3;
+	}
+	out[0] = (char)(0xf0 | character >> 18);
+	out[1] = (char)(0x80 | (character >> 12 & 0x3f));
+	out[2] = (char)(0x80 | (character >> 6 & 0x3f));
+	out[3] = (char)(0x80 | (character & 0x3f));
+	return 4;
+}
+
 /* ---- symbols --------------------------------------------------------------------------------- */
 
 /* A table that is longer is none that a linker makes. */
 #define DYNAMIC_MAX 128u
 #define CHAIN_MAX   1024u
-#define NAME_BYTES  48u
+#define NAME_BYTES  96u
 
 /* glibc relocates these addresses in the section itself, but not the vDSO's. */
 static uintptr_t absolute(uintptr_t bias, uintptr_t address)

@@ -44,6 +44,17 @@ uint32_t runs_line(struct runs *runs, const struct runtime_frame *frame, uint64_
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
+int runs_first_line(struct runs *runs, struct runtime_frame *frame)
+{
+	const struct runtime_kind *kind = runs->runtime->kind;
+
+	if (!frame->first_line && kind->first_line)
+		frame->first_line = kind->first_line(runs->runtime, &runs->reader, frame);
+	else
+		return 0;
+	return frame->first_line ? 0 : -EAGAIN;
+}
+
 /* Plain loads, from the second frame on, where what is linked is whole. */
 static int may_trust(const struct runs *runs)
 {
@@ -127,6 +138,36 @@ unsigned runs_tell(struct runs *runs, const struct runtime *runtime, uintptr_t p
 	return (unsigned)told;
 }
 
+/* A frame that is just begun does not have its slots yet. */
+static int tell_frame(struct runs *runs, uintptr_t fp, uint64_t *frames)
+{
+	struct runtime_frame frame;
+	int got = runs->runtime->kind->frame(runs->runtime, &runs->reader, fp, &frame);
+
+	if (got <= 0)
+		return got;
+	frames[0] = runs->word(runs, &frame);
+	return frames[0] ? 1 : -ENOSPC;
+}
+
+unsigned runs_frame(struct runs *runs, uintptr_t sp, uintptr_t fp, uint64_t *frames, unsigned room)
+{
+	const struct runtime *runtime = runs->runtime;
+	int is_trusted = runs->reader.is_trusted, told;
+
+	if (!runs->framed || runs->frame_error || !room ||
+		fp - 2 * sizeof(uintptr_t) < sp)
+		return 0;
+	runs->runtime = runs->framed;
+	runs->reader.is_trusted = 0;
+	told = tell_frame(runs, fp, frames);
+	runs->runtime = runtime;
+	runs->reader.is_trusted = is_trusted;
+	if (told < 0)
+		runs->frame_error = told;
+	return told > 0;
+}
+
 /*
  * Counted frames, each before its activation's, of which the outermost has none: it is the
  * innermost that has not linked its frame yet, so each frame is the next activation's.
@@ -164,6 +205,10 @@ static unsigned withdraw(uint64_t *frames, unsigned n)
 
 unsigned runs_finish(struct runs *runs, uint64_t *frames, unsigned n, int is_rooted)
 {
+	if (runs->frame_error) {
+		runs->is_whole = 0;
+		return withdraw(frames, n);
+	}
 	if (!runs->runtime)
 		return n;
 	runs->is_whole = !runs->error && (is_rooted ? runs->stack.place == UINTPTR_MAX

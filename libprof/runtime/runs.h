@@ -14,7 +14,7 @@
 struct runs;
 
 /* @frame as the wire has it; 0: its function can't be told. */
-typedef uint64_t runs_word_fn(struct runs *runs, const struct runtime_frame *frame);
+typedef uint64_t runs_word_fn(struct runs *runs, struct runtime_frame *frame);
 
 struct runs {
 	struct runtime_thread thread; /* whose stack it is */
@@ -23,21 +23,24 @@ struct runs {
 	runs_word_fn *word;
 	void *context;		       /* for @word */
 	const struct runtime *runtime; /* NULL: the walk came to none so far */
+	const struct runtime *framed;  /* NULL: the process has none that has kind->frame() */
 	int error;		       /* no more runs can be told */
+	int is_asked;		       /* the caller's: it may read */
+	int frame_error;	       /* of a frame of @framed */
 	int is_whole;		       /* runs_finish(): all that there are were told */
 	const uint64_t *unfilled;      /* the counted activation that no frame was left for */
 	struct runtime_stack stack;
 	struct runtime_reader reader;
 };
 
-/* All but @thread, @known and @reader, which the caller fills in. */
+/* All but @thread, @known, @framed and @reader, which the caller fills in. */
 static inline void runs_init(struct runs *runs, uintptr_t pc, runs_word_fn *word, void *context)
 {
 	runs->pc = pc;
 	runs->word = word;
 	runs->context = context;
 	runs->runtime = NULL;
-	runs->error = 0;
+	runs->error = runs->frame_error = runs->is_asked = 0;
 	runs->is_whole = 1;
 	runs->unfilled = NULL;
 }
@@ -45,6 +48,17 @@ static inline void runs_init(struct runs *runs, uintptr_t pc, runs_word_fn *word
 /* As UNWIND_RUN (unwind/unwind_core.h), in a module that has @runtime. */
 unsigned runs_tell(struct runs *runs, const struct runtime *runtime, uintptr_t pc, uintptr_t sp,
 	uintptr_t caller_sp, uint64_t *frames, unsigned room);
+
+/* As UNWIND_FRAME. */
+unsigned runs_frame(
+	struct runs *runs, uintptr_t sp, uintptr_t fp, uint64_t *frames, unsigned room);
+
+/*
+ * @frame's first line, where only kind->first_line() tells it. Returns 0, or -EAGAIN: it is not
+ * known yet.
+ * Context: as @runs.
+ */
+int runs_first_line(struct runs *runs, struct runtime_frame *frame);
 
 /*
  * The walk is over, of @n @frames; @is_rooted: with the outermost one. Where its runs did not all

@@ -5,7 +5,7 @@
  */
 #include "libprof/runtime/runtime.h"
 
-static const struct runtime_kind *const kinds[] = {&runtime_cpython};
+static const struct runtime_kind *const kinds[] = {&runtime_cpython, &runtime_v8};
 
 int runtime_find(
 	struct runtime *out, struct runtime_reader *reader, uintptr_t dynamic, uintptr_t bias)

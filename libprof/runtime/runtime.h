@@ -36,6 +36,19 @@ struct runtime_window {
 	char content[RUNTIME_WINDOW_BYTES];
 };
 
+/*
+ * What is worth keeping when a walk is over, for all walks of a process: zeroed at first, by any
+ * thread at once. Pages that could be read are read plainly for some walks more. Nothing but a word
+ * that is no pointer could lead to one that has gone since.
+ */
+#define RUNTIME_PAGES  1024u /* powers of two */
+#define RUNTIME_COUNTS 4096u
+struct runtime_kept {
+	uint32_t walks;			 /* atomic */
+	uint64_t pages[RUNTIME_PAGES];	 /* atomic: address, and when in the lower bits */
+	uint64_t counts[RUNTIME_COUNTS]; /* atomic: of what has that hash: 40 bits, the count */
+};
+
 struct runtime_reader {
 	int pid;	/* whose memory; 0: our own, where process_vm_readv(2) is forbidden */
 	int is_own;	/* it is ours */
@@ -43,6 +56,8 @@ struct runtime_reader {
 	int may_trust;	/* so it becomes behind the innermost frame; begin() may forbid it */
 	/* Of our own, and there for as long as the runtime's module: plain loads. */
 	uintptr_t fixed_start, fixed_bytes;
+	struct runtime_kept *kept; /* borrowed; NULL: nothing is */
+	uint32_t age;		   /* of what it keeps of pages */
 	unsigned oldest; /* window to fill next */
 	struct runtime_window windows[2];
 };
@@ -53,6 +68,7 @@ static inline void runtime_reader_init(struct runtime_reader *reader, int pid, i
 	reader->is_own = is_own;
 	reader->is_trusted = reader->may_trust = 0;
 	reader->fixed_start = reader->fixed_bytes = 0;
+	reader->kept = NULL;
 	reader->oldest = 0;
 	reader->windows[0].bytes = reader->windows[1].bytes = 0;
 }
@@ -65,6 +81,22 @@ int runtime_load(struct runtime_reader *reader, uintptr_t address, void *to, siz
 
 /* As much of it will be asked for, piece by piece: one call of the kernel's is enough. */
 void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t bytes);
+
+/* A walk begins that keeps what it finds out in @kept. */
+void runtime_keep_in(struct runtime_reader *reader, struct runtime_kept *kept);
+
+/* A number below 2^24 that was found out for @hash. Returns 1 and it, or 0. */
+int runtime_kept(const struct runtime_reader *reader, uint64_t hash, uint32_t *value);
+void runtime_keep(const struct runtime_reader *reader, uint64_t hash, uint32_t value);
+
+static inline uint64_t runtime_mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9fb21c651e98df25ULL;
+	return hash ^ hash >> 29;
+}
+
+/* A character as UTF-8; what is none becomes '?'. Returns how many bytes. */
+unsigned runtime_encode(uint32_t character, char out[4]);
 
 /* ---- contract: what each runtime brings ------------------------------------------------------ */
 
@@ -109,7 +141,8 @@ struct runtime_stack {
 struct runtime_frame {
 	uintptr_t function; /* address of its code */
 	uint64_t identity;  /* hash of that address and of what the code holds */
-	uint32_t first_line;
+	uint32_t first_line; /* 0: kind->first_line() tells it, once a function */
+	uint32_t start;	     /* for that */
 	int32_t position; /* of the instruction, in the runtime's units; < 0: not known */
 	uintptr_t lines;  /* what the runtime knows of lines, 0: nothing */
 	uintptr_t name, file;
@@ -150,6 +183,15 @@ struct runtime_kind {
 	/* The next frame of the run. Returns 1; 0: that was all, @stack is at the next run. */
 	int (*next)(const struct runtime *runtime, struct runtime_reader *reader,
 		struct runtime_stack *stack, struct runtime_frame *out);
+	/*
+	 * Instead of both, where every activation has one language frame and a frame pointer that
+	 * leads to it: that of the frame whose frame pointer is @fp. Returns 1, or 0: it has none.
+	 */
+	int (*frame)(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t fp,
+		struct runtime_frame *out);
+	/* The line that @frame's function begins at, 0: not known yet. NULL: frames have it. */
+	uint32_t (*first_line)(const struct runtime *runtime, struct runtime_reader *reader,
+		const struct runtime_frame *frame);
 	/* The line that @frame is at, 0: none. Bounded, but long: its answer is kept. */
 	uint32_t (*line)(const struct runtime *runtime, struct runtime_reader *reader,
 		const struct runtime_frame *frame);
@@ -158,7 +200,7 @@ struct runtime_kind {
 		uintptr_t address, char *out, uint32_t room, int keep_end);
 };
 
-extern const struct runtime_kind runtime_cpython;
+extern const struct runtime_kind runtime_cpython, runtime_v8;
 
 /* ---- symbols --------------------------------------------------------------------------------- */
 

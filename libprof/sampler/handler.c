@@ -70,11 +70,23 @@ static unsigned run_language(struct runs *runs, const struct unwind_module *modu
 	return language_run(runs, module, pc, sp, caller_sp, frames, room);
 }
 
+/* Nor do frames of the runtime that every frame is asked for. */
+static unsigned run_frame(
+	struct runs *runs, uintptr_t sp, uintptr_t fp, uint64_t *frames, unsigned room)
+{
+	if (!runs->framed || (!runs->is_asked && quit_if_confined()))
+		return 0;
+	runs->is_asked = 1;
+	return runs_frame(runs, sp, fp, frames, room);
+}
+
 #define UNWIND_READ(context, address, value) \
 	read_unknown_stack(&((struct reading *)(context))->window, address, value)
 #define UNWIND_FIND_MODULE(context, pc, out) ((void)(context), modules_find(pc, out))
 #define UNWIND_RUN(context, module, pc, sp, caller_sp, frames, room) \
 	run_language(&((struct reading *)(context))->runs, module, pc, sp, caller_sp, frames, room)
+#define UNWIND_FRAME(context, sp, fp, frames, room) \
+	run_frame(&((struct reading *)(context))->runs, sp, fp, frames, room)
 #include "libprof/unwind/unwind_core.h"
 
 /* Every so many calls of a thread the handler's time is taken. */

@@ -23,10 +23,13 @@
 
 static struct runtime runtimes[RUNTIMES_MAX];
 static uint32_t runtime_count; /* atomic */
+static const struct runtime *framed; /* atomic: the first that has kind->frame() */
+static struct runtime_kept kept;
 
 uint32_t language_find_runtime(uintptr_t dynamic, uintptr_t bias, int pid)
 {
 	struct runtime_reader reader;
+	const struct runtime *none = NULL;
 	struct runtime found;
 	uint32_t index;
 
@@ -37,7 +40,11 @@ uint32_t language_find_runtime(uintptr_t dynamic, uintptr_t bias, int pid)
 	if (index >= RUNTIMES_MAX)
 		return 0;
 	runtimes[index] = found;
-	return index + 1;
+	if (!found.kind->frame)
+		return index + 1;
+	__atomic_compare_exchange_n(
+		&framed, &none, &runtimes[index], 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	return 0;
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
@@ -45,6 +52,7 @@ uint32_t language_find_runtime(uintptr_t dynamic, uintptr_t bias, int pid)
 struct function_entry {
 	uint64_t identity;  /* atomic: 0 is free */
 	uint64_t space;	    /* atomic: 0 until it is given one */
+	uint32_t first_line; /* atomic */
 	uint64_t published; /* atomic: the image whose control ring has its name */
 };
 
@@ -93,7 +101,7 @@ static int has_room(const struct wire_slot *slot, uint32_t bytes)
 
 /* Tell the name of @frame's function. Returns 0 or -ENOSPC. */
 static __attribute__((noinline)) int announce(
-	struct runs *runs, const struct runtime_frame *frame, struct function_entry *entry)
+	struct runs *runs, struct runtime_frame *frame, struct function_entry *entry)
 {
 	const struct runtime *runtime = runs->runtime;
 	char text[RUNTIME_NAME_BYTES + RUNTIME_FILE_BYTES];
@@ -106,7 +114,7 @@ static __attribute__((noinline)) int announce(
 	char *data = wire_control_data(sampler.arena, sampler.slot_index);
 	struct wire_function *record = NULL;
 
-	if (has_room(sampler.slot, bytes))
+	if (has_room(sampler.slot, bytes) && !runs_first_line(runs, frame))
 		record = (struct wire_function *)control_reserve(sampler.slot, data, bytes);
 	if (!has_room(sampler.slot, WIRE_CONTROL_BYTES / 4))
 		sampler_wake_reader(sampler.arena);
@@ -119,19 +127,21 @@ static __attribute__((noinline)) int announce(
 	record->file_bytes = file_bytes;
 	memcpy(record->name, text, name_bytes + file_bytes);
 	control_commit(&record->control, bytes, WIRE_CONTROL_FUNCTION);
+	__atomic_store_n(&entry->first_line, frame->first_line, __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->published, sampler.image, __ATOMIC_RELEASE);
 	return 0;
 }
 
 static uint64_t lines[RUNS_LINES]; /* atomic */
 
-static uint64_t word_of(struct runs *runs, const struct runtime_frame *frame)
+static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 {
 	struct function_entry *entry = find_function(frame->identity);
 
 	if (!entry || (__atomic_load_n(&entry->published, __ATOMIC_ACQUIRE) != sampler.image &&
 			      announce(runs, frame, entry)))
 		return 0;
+	frame->first_line = __atomic_load_n(&entry->first_line, __ATOMIC_RELAXED);
 	return wire_language_frame(
 		space_of(entry), frame->first_line, runs_line(runs, frame, lines));
 }
@@ -145,6 +155,9 @@ void language_begin(
 	runs->thread = (struct runtime_thread){.self = (uintptr_t)pthread_self()};
 	runs->known = thread->runtime_state;
 	runtime_reader_init(&runs->reader, pid, 1);
+	runs->framed = __atomic_load_n(&framed, __ATOMIC_ACQUIRE);
+	if (runs->framed)
+		runtime_keep_in(&runs->reader, &kept);
 }
 
 unsigned language_run(struct runs *runs, const struct unwind_module *module, uintptr_t pc,

@@ -17,6 +17,10 @@
  *       language frames that the frame from @sp to @caller_sp runs, at @pc in a module that has a
  *       runtime (runtime/runtime.h); written innermost first. Returns how many.
  *
+ *   UNWIND_FRAME(void *context, uintptr_t sp, uintptr_t fp, uint64_t *frames, unsigned room)
+ *           -> unsigned
+ *       the same of a frame that was left through its frame pointer @fp.
+ *
  * and UNWIND_ROWCACHE, UNWIND_PARTIAL (walk.h) and UNWIND_CFI_POINTER (cfi.h).
  */
 #ifndef LIBPROF_UNWIND_UNWIND_CORE_H
@@ -43,6 +47,10 @@ static inline unsigned UNWIND_RUN(void *context, const struct unwind_module *mod
 	(void)context, (void)module, (void)pc, (void)sp, (void)caller_sp, (void)frames, (void)room;
 	return 0;
 }
+#endif
+
+#ifndef UNWIND_FRAME
+#define UNWIND_FRAME(context, sp, fp, frames, room) 0
 #endif
 
 /* ---- steps that recover every register ------------------------------------------------------- */
@@ -556,6 +564,10 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 		if (walk.module.runtime && !step)
 			told += UNWIND_RUN(reader_context, &walk.module, pc, sp,
 				walk.registers.r[ARCH_DWARF_SP], frames + told, max_frames - told);
+		if (walk.by_fp && !step)
+			told += UNWIND_FRAME(reader_context, sp,
+				walk.registers.r[ARCH_DWARF_SP] - 2 * sizeof(uintptr_t),
+				frames + told, max_frames - told);
 		if (told < max_frames)
 			frames[told++] = frame;
 	}

@@ -62,7 +62,7 @@ static uintptr_t known;
 static char *evicted;
 static int depth;
 
-static uint64_t word_of(struct runs *runs, const struct runtime_frame *frame)
+static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 {
 	uint64_t at = frame->identity;
 

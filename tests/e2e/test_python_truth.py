@@ -11,6 +11,7 @@ import subprocess
 
 import pytest
 
+import firefox
 import outside
 import profiled
 import pythons
@@ -22,22 +23,6 @@ DEEPEST = 4096
 # nor is it known which of several interpreters a thread is in.
 UNCOUNTED = ("spin_deep", "spin_inside_a", "spin_inside_b")
 LOOP = range(1, 7)  # the lines of a function that spins, all of which its samples may be at
-
-
-def stacks_of(path):
-    """[(thread, [(function, line)] outermost first, weight in samples)]"""
-    data = json.loads(path.read_text(encoding="utf-8"))
-    shared = data["shared"]
-    names = [shared["stringArray"][name] for name in shared["funcTable"]["name"]]
-    frames = [(names[function], line) for function, line in zip(
-        shared["frameTable"]["func"], shared["frameTable"]["line"])]
-    whole = [None] * shared["stackTable"]["length"]
-    for number, (frame, caller) in enumerate(zip(
-            shared["stackTable"]["frame"], shared["stackTable"]["prefix"])):
-        whole[number] = ([] if caller is None else whole[caller]) + [frames[frame]]
-    return [(thread["tid"], whole[stack], weight)
-            for thread in data["threads"] for stack, weight in zip(
-                thread["samples"]["stack"], thread["samples"]["weight"]) if stack is not None]
 
 
 def functions(stack):
@@ -63,7 +48,7 @@ def sort_stacks(picture, told):
     """Returns what was expected, and by function that spins the weight of stacks: none is false."""
     expected = json.loads(told.read_text(encoding="utf-8"))
     true, false = collections.Counter(), {}
-    for _, stack, weight in stacks_of(picture):
+    for _, stack, weight in firefox.stacks_of(picture):
         shown = functions(stack)
         spinning = [name for name, *_ in shown if name.startswith("spin_")]
         if not spinning:

@@ -19,7 +19,7 @@
 
 static uint64_t frames[FRAMES], lines[RUNS_LINES];
 
-static uint64_t word_of(struct runs *runs, const struct runtime_frame *frame)
+static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 {
 	const struct runtime *runtime = runs->runtime;
 	char text[RUNTIME_FILE_BYTES];

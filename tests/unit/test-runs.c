@@ -51,7 +51,7 @@ static void put(char *structure, uint32_t offset, const void *pointer)
 
 static uint64_t lines_known[RUNS_LINES];
 
-static uint64_t word_of(struct runs *runs, const struct runtime_frame *frame)
+static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 {
 	struct fixture *fixture = runs->context;
 
