@@ -5,7 +5,7 @@ import json
 
 
 def stacks_of(path):
-    """[(thread, [(function, line)] outermost first, weight in samples)]"""
+    """[(thread, [(function, line)] outermost first, milliseconds)]"""
     data = json.loads(path.read_text(encoding="utf-8"))
     shared = data["shared"]
     names = [shared["stringArray"][name] for name in shared["funcTable"]["name"]]

@@ -64,7 +64,7 @@ def compile_target(name, folder, flags=PLAIN, output=None, compiler=None):
     return program
 
 # Go compiles its own packages once for each way to build: what it made lies beside, for later runs, too.
-GO_ENVIRONMENT = {**os.environ, "GOCACHE": str(BUILD / "go-cache"), "GO111MODULE": "off"}
+GO_ENVIRONMENT = {**os.environ, "GOCACHE": str(ROOT / "build" / "go-cache"), "GO111MODULE": "off"}
 
 
 class Profiled:

@@ -15,7 +15,7 @@ import folded
 import outside
 from profiled import LOADER
 
-pytestmark = [pytest.mark.sanitized, pytest.mark.confined]
+pytestmark = pytest.mark.confined
 
 
 def alone_and_profiled(flamerun, folder, *command, **options):
@@ -28,6 +28,7 @@ def alone_and_profiled(flamerun, folder, *command, **options):
     return texts
 
 
+@pytest.mark.sanitized
 def test_the_environment(flamerun, tmp_path):
     alone, mine = alone_and_profiled(flamerun, tmp_path, "env",
                                      env={"A": "1", "PATH": os.environ["PATH"]})
@@ -36,6 +37,7 @@ def test_the_environment(flamerun, tmp_path):
     assert set(alone.splitlines()) <= set(mine.splitlines())
 
 
+@pytest.mark.sanitized
 def test_an_existing_preload_is_kept(run, tmp_path):
     # A flamerun built with ASan would refuse to start behind other libraries.
     result = run("-q", "--", "env", env=dict(os.environ, LD_PRELOAD="libm.so.6 libdl.so.2",
@@ -45,6 +47,7 @@ def test_an_existing_preload_is_kept(run, tmp_path):
     assert preload[0].endswith("/libflameprof.so.1:libm.so.6 libdl.so.2")
 
 
+@pytest.mark.sanitized
 def test_limits_group_and_name(flamerun, tmp_path):
     for command in (["sh", "-c", "ulimit -a; ulimit -Ha; umask; pwd"],
                     ["sh", "-c", "cut -d' ' -f5,6 /proc/$$/stat"], ["sh", "-c", "nice"]):
@@ -71,6 +74,7 @@ def open_descriptors(flamerun, folder, redirections):
     return texts
 
 
+@pytest.mark.sanitized
 @pytest.mark.parametrize("redirections",
                          ["", "0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-", "3</dev/null 7>&1",
                           "0<&- 7>&1"])
@@ -80,6 +84,7 @@ def test_descriptors(flamerun, tmp_path, redirections):
     assert (tmp_path / "flame.svg").exists()
 
 
+@pytest.mark.sanitized
 def test_a_closed_stderr_is_not_taken_for_a_file_of_ours(flamerun, tmp_path):
     """Our words must not end up in whatever was opened first and got the free number."""
     (tmp_path / "in.folded").write_text("main;work 3\n")
@@ -91,6 +96,7 @@ def test_a_closed_stderr_is_not_taken_for_a_file_of_ours(flamerun, tmp_path):
     os.close(reader)
 
 
+@pytest.mark.sanitized
 def test_scripts(run, tmp_path):
     def put(name, text):
         (tmp_path / name).write_text(text)
@@ -143,6 +149,7 @@ def test_install_paths(flamerun, tmp_path, name, layout):
     assert folder.parent != pathlib.Path("/tmp") or not folder.exists()
 
 
+@pytest.mark.sanitized
 def test_a_missing_library(flamerun, tmp_path):
     alone = shutil.copy(flamerun, tmp_path)
     result = subprocess.run([alone, "--", "touch", "started"], cwd=tmp_path,
@@ -162,6 +169,7 @@ def refuse(run, program, because, *arguments):
     assert hint.startswith("flamerun: hint: ")
 
 
+@pytest.mark.sanitized
 def test_static_programs(run, tmp_path):
     """No library gets in: they are sampled from outside, which is said."""
     source = tmp_path / "static.c"
@@ -194,6 +202,7 @@ def damage(tmp_path, name, offset, value):
     (tmp_path / name).chmod(0o755)
 
 
+@pytest.mark.sanitized
 def test_other_machines_and_word_sizes(run, tmp_path):
     damage(tmp_path, "narrow", 4, b"\x01")
     refuse(run, "./narrow", "'./narrow' is a 32-bit program")
@@ -203,6 +212,7 @@ def test_other_machines_and_word_sizes(run, tmp_path):
     refuse(run, "./big", "byte order")
 
 
+@pytest.mark.sanitized
 def test_another_c_library(run, tmp_path):
     data = pathlib.Path("/bin/true").read_bytes()
     start = data.index(LOADER.encode() + b"\0")
@@ -218,6 +228,7 @@ def test_another_c_library(run, tmp_path):
     assert result.returncode in (0, 125, 127)
 
 
+@pytest.mark.sanitized
 def test_damaged_programs(run, tmp_path):
     damage(tmp_path, "object", 16, struct.pack("<H", 1))
     (tmp_path / "cut").write_bytes(pathlib.Path("/bin/true").read_bytes()[:40])
@@ -228,6 +239,7 @@ def test_damaged_programs(run, tmp_path):
         assert result.stderr == f"flamerun: cannot run './{name}': Exec format error\n"
 
 
+@pytest.mark.sanitized
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files that change ids")
 def test_set_id_programs(run, tmp_path, confined):
     if confined or os.statvfs(tmp_path).f_flag & os.ST_NOSUID:
@@ -248,10 +260,12 @@ def test_set_id_programs(run, tmp_path, confined):
     assert run("-q", "--", "./own").returncode == 0, "its ids are ours: nothing changes"
 
 
+@pytest.mark.sanitized
 def test_the_loader_as_a_program(run):
     assert run("-q", "--", LOADER, "/bin/sh", "-c", "exit 4").returncode == 4
 
 
+@pytest.mark.sanitized
 def test_a_program_that_never_connects(run, tmp_path):
     """A loader told to preload nothing: flamerun waits for nobody, and says so."""
     result = run("--", LOADER, "--list", "/bin/true")
@@ -260,6 +274,7 @@ def test_a_program_that_never_connects(run, tmp_path):
     assert ">0 samples " in (tmp_path / "flame.svg").read_text()
 
 
+@pytest.mark.sanitized
 def test_descendants_that_go_on(run):
     result = run("--", "sh", "-c", "sleep 300 >/dev/null 2>&1 & echo $!; sleep 0.2; exit 3")
     os.kill(int(result.stdout), signal.SIGKILL)  # nobody waited for it: it is still there

@@ -16,7 +16,7 @@ import pytest
 import outside
 from profiled import compile_target
 
-pytestmark = [pytest.mark.sanitized, pytest.mark.confined]
+pytestmark = pytest.mark.confined
 
 SENT = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1,
         signal.SIGUSR2,
@@ -68,6 +68,7 @@ def test_a_signal_from_a_process_is_passed_on_once(flamerun, tmp_path, listener,
     assert session.process.returncode == 7
 
 
+@pytest.mark.sanitized
 def test_a_signal_the_program_does_not_catch_ends_both_alike(flamerun, tmp_path, listener):
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGRTMIN + 1):
         session = Session(flamerun, tmp_path, listener)
@@ -77,6 +78,7 @@ def test_a_signal_the_program_does_not_catch_ends_both_alike(flamerun, tmp_path,
         assert (tmp_path / "flame.svg").exists()
 
 
+@pytest.mark.sanitized
 def test_terminated_by_timeout(flamerun, tmp_path):
     """timeout signals us, then our whole group: a program that tidies up is given the time."""
     # It may get to it between the two.
@@ -92,6 +94,7 @@ def test_terminated_by_timeout(flamerun, tmp_path):
     assert (tmp_path / "flame.svg").exists()
 
 
+@pytest.mark.sanitized
 def test_what_the_program_sends_its_parent_does_not_come_back(flamerun, tmp_path, listener):
     result = subprocess.run([flamerun, "-q", "--", "sh", "-c",
                              'trap "echo back" USR1; kill -USR1 $PPID; '
@@ -111,6 +114,7 @@ def ignore_libc_signals():
             {"x86_64": 13, "aarch64": 134}[platform.machine()], number, ignored, None, 8)
 
 
+@pytest.mark.sanitized
 @pytest.mark.parametrize("shell", [
     "exec",
     "trap '' HUP INT PIPE XFSZ CHLD TERM TSTP USR1; exec",
@@ -131,6 +135,7 @@ def test_dispositions_are_inherited(flamerun, tmp_path, shell, prepare):
     assert profiled == alone
 
 
+@pytest.mark.sanitized
 def test_the_mask_is_inherited(flamerun, tmp_path):
     def block():
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGCHLD, signal.SIGUSR2})
@@ -143,12 +148,14 @@ def test_the_mask_is_inherited(flamerun, tmp_path):
     assert int(alone.split()[1], 16) != 0
 
 
+@pytest.mark.sanitized
 def test_a_parent_that_ignores_sigchld(flamerun, tmp_path):
     result = subprocess.run([flamerun, "-q", "--", "sh", "-c", "exit 3"], cwd=tmp_path, timeout=60,
                             preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
     assert result.returncode == 3
 
 
+@pytest.mark.sanitized
 def test_blocked_signals_are_passed_on_all_the_same(flamerun, tmp_path, listener):
     """The mask is for the program: a flamerun that was started with TERM blocked still serves it."""
     session = Session(flamerun, tmp_path, listener, signal.SIGTERM,
@@ -172,6 +179,7 @@ def wait_for_state(pid, letter):
         time.sleep(0.005)
 
 
+@pytest.mark.sanitized
 def test_a_program_stopped_from_outside_does_not_stop_flamerun(flamerun, tmp_path, listener):
     session = Session(flamerun, tmp_path, listener)
     os.kill(session.child, signal.SIGSTOP)
@@ -184,6 +192,7 @@ def test_a_program_stopped_from_outside_does_not_stop_flamerun(flamerun, tmp_pat
     assert session.process.returncode == 7
 
 
+@pytest.mark.sanitized
 @pytest.mark.skipif(os.environ.get("TEST_CONFINED") is not None, reason="nobody may trace here")
 def test_a_program_that_has_itself_traced_goes_on(run):
     """Who refuses debuggers this way makes its parent the tracer, and signals would stop it."""

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-pytestmark = [pytest.mark.sanitized, pytest.mark.confined]
+pytestmark = pytest.mark.confined
 
 ENDS = {
     "success": ["true"],
@@ -65,6 +65,7 @@ def test_status_is_as_timeout_has_it(run, programs, tmp_path, end):
     assert mine.stderr.startswith("flamerun: cannot run '") != started
 
 
+@pytest.mark.sanitized
 def test_no_core_file_of_flamerun(flamerun, tmp_path):
     subprocess.run(["sh", "-c", 'ulimit -c unlimited; exec "$@"', "sh", flamerun, "-q", "--", "sh",
                     "-c",
@@ -72,6 +73,7 @@ def test_no_core_file_of_flamerun(flamerun, tmp_path):
     assert os.listdir(tmp_path) == ["flame.svg"]
 
 
+@pytest.mark.sanitized
 def test_failing_to_draw_does_not_change_the_status(run):
     result = run("-o", "/dev/full", "--", "sh", "-c", "exit 3")
     assert result.returncode == 3

@@ -67,7 +67,6 @@ def test_a_picture_of_a_picture_is_that_picture(drawn, run, tmp_path, words):
     assert_equal_pictures(tmp_path)
 
 
-@pytest.mark.sanitized
 def test_processes_come_through(drawn, run, tmp_path):
     drawn("--wall")
     again(run, tmp_path)

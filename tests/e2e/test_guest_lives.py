@@ -57,7 +57,6 @@ def test_an_image_in_another_root_is_not_told_of_the_library(tmp_path, others):
     assert run.stdout == expected
 
 
-@pytest.mark.sanitized
 def test_a_replaced_preload_keeps_the_library(tmp_path):
     """By fork and exec, by vfork, by posix_spawn."""
     program = compile_target("forkexec.c", tmp_path)

@@ -100,7 +100,6 @@ def told_of(run, path):
     return json.loads(run("-q", "top", path, "--json").stdout)
 
 
-@pytest.mark.sanitized
 def test_runs_of_one_rate_are_samples(run, two_runs, tmp_path):
     result = run("merge", two_runs / "fast.svg", two_runs / "again.pb.gz", "-o", "both.svg", "-o",
                  "both.pb.gz")

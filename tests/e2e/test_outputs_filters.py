@@ -216,7 +216,6 @@ def split(tmp_path_factory):
     return compile_target("split.c", tmp_path_factory.mktemp("split"))
 
 
-@pytest.mark.sanitized
 def test_a_run(split, tmp_path):
     plain = profile(tmp_path, split, "400", clock_hz=1000)
     assert plain.folded.below("heavy") > 0

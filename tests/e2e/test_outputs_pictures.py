@@ -98,7 +98,6 @@ def test_every_option_of_the_picture_is_tried(flamerun):
     assert len(named) > 10 and named - others == {words[0] for words in OPTIONS}
 
 
-@pytest.mark.sanitized
 def test_a_root_for_each_thread(run, tmp_path):
     compile_target("threads.c", tmp_path)
     outputs = [word for name in FORMATS for word in ("-o", f"x.{name}")]

@@ -174,7 +174,6 @@ def test_interrupt_ends_it_and_draws(tmp_path, programs):
     assert "main;heavy" in (tmp_path / "b.folded").read_text()
 
 
-@pytest.mark.sanitized
 def test_ends_with_the_process(tmp_path, programs):
     with outside.running(programs.split, "2000") as process:
         flamerun = outside.background(tmp_path, process.pid, "-r", "197")
@@ -224,7 +223,6 @@ def test_stopped_and_continued_while_sampled(tmp_path, programs):
     assert status == 0, stderr
 
 
-@pytest.mark.sanitized
 def test_children_with_follow(tmp_path):
     forks = compile_target("forkexec.c", tmp_path)
     with outside.running("sh", "-c", f"read x; {forks} 1000", stdin=outside.subprocess.PIPE) as process:

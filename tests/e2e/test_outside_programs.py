@@ -18,7 +18,6 @@ from profiled import PLAIN, TARGETS, compile_target, looks, profile
 pytestmark = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 
 
-@pytest.mark.sanitized
 @pytest.mark.parametrize("flags, compiler", outside.BUILDS.values(), ids=outside.BUILDS.keys())
 def test_split_that_cannot_be_injected(tmp_path, flags, compiler):
     outside.need(compiler or "gcc")
@@ -106,7 +105,6 @@ def test_not_found_is_still_127(tmp_path):
     assert result.returncode == 127
 
 
-@pytest.mark.sanitized
 def test_children_of_a_program_from_outside(tmp_path):
     forks = compile_target("forkexec.c", tmp_path, PLAIN + ("-static",))
     run = profile(tmp_path, forks, "1000", rate_hz=250)
@@ -117,7 +115,6 @@ def test_children_of_a_program_from_outside(tmp_path):
     assert int(books.group(2)) >= 5
 
 
-@pytest.mark.sanitized
 def test_signals_reach_the_program(tmp_path):
     program = compile_target("split.c", tmp_path, PLAIN + ("-static",))
     flamerun = subprocess.Popen([outside.FLAMERUN, "-q", "-o", tmp_path / "x.folded", "--", program,
@@ -149,7 +146,6 @@ def test_set_user_id_as_root_keeps_its_privileges(tmp_path, confined):
     assert "set-user-id" in result.stderr and "it is sampled from outside" in result.stderr
 
 
-@pytest.mark.sanitized
 def test_duration(tmp_path):
     program = compile_target("split.c", tmp_path, PLAIN + ("-static",))
     run = profile(tmp_path, program, "2000", rate_hz=250, options=["-d", "0.5"])

@@ -92,7 +92,6 @@ def test_a_preload_that_was_taken_away(tmp_path):
     run.assert_truth(truth)
 
 
-@pytest.mark.sanitized
 @pytest.mark.confined
 @needs_trace
 def test_a_stranger_that_becomes_one_of_us(tmp_path):
@@ -106,7 +105,6 @@ def test_a_stranger_that_becomes_one_of_us(tmp_path):
     assert run.folded.where(lambda s: s[0] == "split" and "main" in s) >= 0.93 * 0.8 * 250
 
 
-@pytest.mark.sanitized
 @pytest.mark.confined
 @needs_trace
 def test_a_library_that_comes_late(tmp_path):
@@ -170,7 +168,6 @@ def test_many_short_ones(tmp_path):
     assert run.folded.total <= due + 4, run.folded.describe()
 
 
-@pytest.mark.sanitized
 @needs_trace
 def test_many_at_once(tmp_path):
     program = compile_target("strange.c", tmp_path, STATIC)
@@ -200,7 +197,6 @@ def test_who_may_not_be_traced(flamerun_of_all, tmp_path):
                          r"\(strange\) keeps its memory to itself", run.stderr), run.stderr
 
 
-@pytest.mark.sanitized
 @pytest.mark.confined
 @needs_trace
 def test_leaks_are_found_untraced(tmp_path):

@@ -64,7 +64,6 @@ def test_an_exec_makes_no_process(tmp_path):
     assert "; 2 threads, 2 processes\n" in run.stderr
 
 
-@pytest.mark.sanitized
 def test_a_child_that_nobody_waits_for(tmp_path):
     """The kernel charges its CPU time to nobody; its samples are not too many for that."""
     # The parent reads until the child, which has the other end, is gone; else the run might be over
@@ -83,7 +82,6 @@ def test_a_child_that_nobody_waits_for(tmp_path):
     assert abs(run.folded.total - due) <= folded.SIGMAS * due ** 0.5
 
 
-@pytest.mark.sanitized
 def test_two_libraries_at_one_address(tmp_path):
     libraries = []
     for name in ("turn_a", "turn_b"):

@@ -6,12 +6,8 @@ import re
 import shutil
 import subprocess
 
-import pytest
-
 import folded
 from profiled import PLAIN, compile_target, looks, profile
-
-pytestmark = pytest.mark.sanitized
 
 
 def functions(program):

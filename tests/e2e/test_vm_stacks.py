@@ -93,7 +93,6 @@ def test_beside(tmp_path, link):
     assert run.folded.below("run_machine") > 0
 
 
-@pytest.mark.sanitized
 def test_above(tmp_path):
     run = machine(tmp_path, "1000", "above")
     for stack, _ in run.told.stacks:
@@ -158,7 +157,6 @@ def test_no_sum_of_two_times(tmp_path, place):
         assert ("main chunk" in text) == (kind == "vm"), text
 
 
-@pytest.mark.sanitized
 def test_what_is_not_asked_for_is_told_of(tmp_path):
     """A profile with two kinds of time is drawn as its default, and says what else it has."""
     run = machine(tmp_path, "700")
@@ -190,7 +188,6 @@ def test_a_run_has_two_sample_types(tmp_path):
     assert "no virtual machine told of its stacks" in text
 
 
-@pytest.mark.sanitized
 def test_fork_child_names_its_own(tmp_path):
     run = machine(tmp_path, "500", "fork")
     check_beside(run.told)
@@ -206,7 +203,6 @@ def test_after_exec(tmp_path):
     check_weight(run.told.total, both, 2)
 
 
-@pytest.mark.sanitized
 def test_killed(tmp_path):
     """What was recorded has its names, whoever is killed."""
     run = machine(tmp_path, "500", "die", status=-9)
