@@ -4,6 +4,7 @@
 # the environment here; in test_job_real.py it is real.
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -11,7 +12,7 @@ import time
 import pytest
 
 import folded
-import profiled
+import outside
 
 # Launchers, by the variables that they set; the last says which job it is.
 LAUNCHERS = {
@@ -112,6 +113,32 @@ def test_the_dead_are_told(start, run, versions, tmp_path):
     assert "rank 2 on n1 was not seen to end" in said
     assert [rank["has_ended"] for rank in tables(run)["job"]["ranks"]] == [True, True, False]
     assert tables(run)["job"]["ranks"][1]["cpu"] > 0
+
+
+def test_what_a_rank_has_is_there_while_it_runs(start, run, versions, tmp_path):
+    """Each puts down what it has after ten seconds: nobody need end for it to be looked at."""
+    rank = start(0, 2, "sh", "-c", f"{versions} 4; sleep 600")
+
+    def cpu():
+        return [one["cpu"] for one in tables(run)["job"]["ranks"]] if (tmp_path / "job" / "n1.ranks").exists() else []
+
+    # Its place is there from the beginning, with nothing in it.
+    outside.wait_until(lambda: any(cpu()))
+    assert rank.poll() is None
+    [one] = tables(run)["job"]["ranks"]
+    assert not one["has_ended"] and one["duration_ns"] >= 9e9
+    os.killpg(rank.pid, signal.SIGKILL)
+    end([rank])
+    assert cpu() == [one["cpu"]]
+
+
+def test_an_unusual_rank_is_told(start, run, versions):
+    """Of eight one works six times as long, which is 10 sigma and more of what it should have."""
+    ranks = [start(rank, 8, versions, 40 if rank == 5 else 6) for rank in range(8)]
+    end(ranks)
+    assert [one["is_unusual"] for one in tables(run)["job"]["ranks"]] == [rank == 5 for rank in range(8)]
+    said = run("merge", "job", "-o", "all.svg").stderr
+    assert re.search(r"unusual: rank 5 on n1 worked [\d.]+ s outside MPI, and spent 0.00 s inside", said), said
 
 
 def test_a_rank_that_never_came(start, run, versions):
