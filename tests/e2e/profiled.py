@@ -91,6 +91,11 @@ class Profiled:
     def truth_s(self):
         return sum(self.truth.values()) / 1e9
 
+    @property
+    def begin(self):
+        """What it may have used before main(), in samples: 20 ms, but that machines differ."""
+        return 0.02 * self.rate_hz
+
     def assert_truth(self, truth=None):
         """Its functions have the shares of @truth, or those that the target printed."""
         folded.assert_truth(self.folded, truth or self.truth, self.looks)

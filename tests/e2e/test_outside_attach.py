@@ -97,7 +97,8 @@ def test_the_same_as_from_inside(tmp_path, programs):
     for run in (inside, without):
         run.assert_truth()
         # Each against its own time: the target ends after whole stretches of work.
-        assert run.folded.total == pytest.approx(run.truth_s * run.rate_hz, rel=0.05)
+        due = run.truth_s * run.rate_hz
+        assert abs(run.folded.total - due) <= 0.05 * due + run.begin
     names = [{stack[-1] for stack, weight in run.folded.stacks if weight > 0.02 * rate_hz}
              for run in (inside, without)]
     assert names[0] == names[1]

@@ -28,10 +28,11 @@ def test_split_that_cannot_be_injected(tmp_path, flags, compiler):
     assert run.stderr.count("it is sampled from outside") == 1
     assert "is [unsampled]" not in run.stderr
     run.assert_truth()
-    assert run.folded.total == pytest.approx(run.truth_s * rate_hz, rel=0.05)
+    due = run.truth_s * rate_hz
+    assert abs(run.folded.total - due) <= 0.05 * due + run.begin
     # musl has no call-frame information: who is in one of its functions has no callers.
     least = 0.95 if compiler else 0.99
-    assert run.folded.where(lambda s: "main" in s) >= least * run.folded.total
+    assert run.folded.where(lambda s: "main" in s) >= least * run.folded.total - run.begin
     if not compiler:
         assert run.folded.below("[incomplete stack]") == 0
 
