@@ -55,7 +55,7 @@ test_packages  := libcmocka-dev python3 python3-pytest python3-pytest-xdist g++ 
 	librsvg2-bin poppler-utils chromium chromium-driver nodejs xz-utils bash-completion zsh fish mandoc man-db golang-go musl-tools \
 	gdb valgrind linux-perf libc++abi1-14 liblua5.4-dev lua5.4 redis-tools tmux
 # A cluster on one machine, and what runs on it.
-job_packages := slurmctld slurmd slurm-client iproute2 openmpi-bin libopenmpi-dev mpich libmpich-dev
+job_packages := slurmctld slurmd slurm-client libslurm-dev iproute2 openmpi-bin libopenmpi-dev mpich libmpich-dev
 # Servers of a fleet's store.
 store_packages := clickhouse-server
 sysroot_packages := $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
@@ -303,6 +303,13 @@ $(BUILD)/demo: $(wildcard share/examples/demo*.c)
 	$(Q)$(CC) $(sysroot_flags) -std=gnu11 -O2 -fomit-frame-pointer $(WARNINGS) -D_GNU_SOURCE -I. -o $@ \
 		$(filter %.c,$^) -lm -lpthread
 
+.PHONY: spank
+spank: $(BUILD)/spank_flamerun.so ## build the plugin for srun --flamerun=FILE; wants libslurm-dev
+$(BUILD)/spank_flamerun.so: spank/spank_flamerun.c
+	@mkdir -p $(@D)
+	@$(if $(V),,echo "  LD      $@")
+	$(Q)$(CC) $(base_cflags) -fvisibility=default -fPIC $(CPPFLAGS) $(CFLAGS) -shared -o $@ $< $(LDFLAGS)
+
 .PHONY: examples
 examples: $(examples) $(FLAMELUA) ## build the programs of share/examples that use the library
 $(BUILD)/libflameprof.so: $(LIBRARY)
@@ -390,7 +397,7 @@ $(BUILD)/tests/linked/%: tests/unit/%.c tests/setup/tsan.c $(BUILD)/liblinked.a
 
 export_build = TEST_BUILD='$(abspath $(BUILD))' $(if $(ALL),TEST_ALL=1)
 .PHONY: check-e2e
-check-e2e: all examples ## run the end-to-end tests: flamerun over tests/targets
+check-e2e: all examples $(if $(ALL),spank) ## run the end-to-end tests: flamerun over tests/targets
 	$(export_build) $(if $(SAN),TEST_SANITIZED=1) tests/setup/pytest.sh tests/e2e $(if $(SAN),$(call some,sanitized))
 
 .PHONY: check-container
@@ -569,11 +576,17 @@ install: all $(PKGCONFIG_FILE) ## install under DESTDIR, prefix
 	@for page in $(man_links); do ln -sf libflameprof.3 $(DESTDIR)$(mandir)/man3/$$page || exit 1; done
 	$(index_manuals)
 
+# Where Debian's Slurm looks for plugins.
+slurmdir ?= $(libdir)/slurm-wlm
+.PHONY: install-spank
+install-spank: spank
+	$(INSTALL) -D -m 644 $(BUILD)/spank_flamerun.so $(DESTDIR)$(slurmdir)/spank_flamerun.so
+
 .PHONY: uninstall
 uninstall: ## remove what install put there; give the same DESTDIR and prefix
 	rm -f $(DESTDIR)$(bindir)/flamerun $(DESTDIR)$(libdir)/libflameprof.so \
 		$(DESTDIR)$(libdir)/libflameprof.so.$(ABI) $(DESTDIR)$(libdir)/libflameprof.a \
-		$(DESTDIR)$(pkgconfigdir)/flameprof.pc \
+		$(DESTDIR)$(pkgconfigdir)/flameprof.pc $(DESTDIR)$(slurmdir)/spank_flamerun.so \
 		$(addprefix $(DESTDIR)$(includedir)/,$(notdir $(public_headers))) \
 		$(DESTDIR)$(bashcompdir)/flamerun $(DESTDIR)$(zshcompdir)/_flamerun \
 		$(DESTDIR)$(fishcompdir)/flamerun.fish \

@@ -4,6 +4,7 @@
 # MPICH's mpirun, and srun, on four nodes that tests/setup/slurm.sh makes of one machine.
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 
@@ -33,10 +34,14 @@ def slow_rank(tmp_path):
 
 
 @pytest.fixture
-def srun(tmp_path):
+def srun(tmp_path, flamerun):
     """srun(*words) -> a command that runs on four nodes."""
     script = profiled.ROOT / "tests" / "setup" / "slurm.sh"
     folder = tmp_path / "slurm"
+    plugin = pathlib.Path(flamerun).parent / "spank_flamerun.so"
+    folder.mkdir()
+    if plugin.exists():
+        (folder / "plugstack.conf").write_text(f"required {plugin} flamerun={flamerun}\n")
     if os.geteuid() or not all(map(shutil.which, ("slurmctld", "slurmd", "srun", "nsenter"))):
         pytest.skip("needs root, slurmctld, slurmd and slurm-client")
     subprocess.run([script, "up", folder], check=True, timeout=120)
@@ -94,3 +99,43 @@ def test_a_rank_dies_in_a_cluster(run, flamerun, tmp_path, slow_rank, srun):
     assert [rank["rank"] for rank in ranks if rank["signal"] == 11] == [9]
     said = run("merge", "job", "-o", "all.svg").stderr
     assert "was killed by signal 11 (Segmentation fault)" in said
+
+
+def test_the_plugin(run, flamerun, tmp_path, srun):
+    """srun --flamerun: a task is what it is without, by its limits, prolog, signals and status."""
+    if not (pathlib.Path(flamerun).parent / "spank_flamerun.so").exists():
+        pytest.skip("no plugin: make spank")
+    (tmp_path / "prolog.sh").write_text("#!/bin/sh\necho export FROM_PROLOG=yes\n")
+    (tmp_path / "task.sh").write_text("""#!/bin/sh
+echo "$1 $SLURM_PROCID $(ulimit -n) $(ulimit -s) $FROM_PROLOG $TMPDIR $PWD"
+grep -E 'Sig(Blk|Ign)' /proc/self/status
+env | grep _SLURM_SPANK
+i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done
+exit $SLURM_PROCID
+""")
+    for name in ("prolog.sh", "task.sh"):
+        (tmp_path / name).chmod(0o755)
+
+    def step(*options, program=("./task.sh", "two words")):
+        words = srun("--task-prolog", tmp_path / "prolog.sh", "-N2", "-n4", *options, *program)
+        return subprocess.run(
+            ["sh", "-c", 'ulimit -n 777; ulimit -s 4096; exec "$0" "$@"', *map(str, words)],
+            cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+
+    plain = step()
+    assert plain.returncode == 3 and "two words 2 777 4096 yes" in plain.stdout
+    for options in (["--flamerun=job.svg"], ["--flam", "job.svg", "--"]):
+        profiled_step = step(*options)
+        assert profiled_step.returncode == 3, profiled_step.stderr
+        assert sorted(profiled_step.stdout.splitlines()) == sorted(plain.stdout.splitlines())
+        assert "flamerun: 4 ranks on 2 nodes" in profiled_step.stderr
+        report = json.loads(run("top", "--json", "job.ranks").stdout)
+        assert [rank["rank"] for rank in report["job"]["ranks"]] == [0, 1, 2, 3]
+        (tmp_path / "job.svg").unlink()
+    (tmp_path / "list").write_text("0-3 true\n")
+    for options, program, said in (
+            (["--multi-prog"], ["list"], "--multi-prog"), (["--bcast=/tmp/x"], ["true"], "--bcast"),
+            ([], ["true", ":", "true"], "several programs")):
+        refused = step("--flamerun=job.svg", *options, program=program)
+        assert refused.returncode == 1 and said in refused.stderr
+    assert not (tmp_path / "job.svg").exists()
