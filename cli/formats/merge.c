@@ -117,8 +117,8 @@ static void copy_frames(struct calltree *to, const struct calltree *from, uint32
 
 static uint32_t root_node(struct calltree *to, const char *root)
 {
-	return root ? calltree_child(to, CALLTREE_ROOT,
-			      calltree_frame(to, root, "", CALLTREE_PROCESS))
+	return root ? calltree_child(
+			      to, CALLTREE_ROOT, calltree_frame(to, root, "", CALLTREE_PROCESS))
 		    : CALLTREE_ROOT;
 }
 
@@ -139,8 +139,8 @@ static void copy_nodes(struct calltree *to, const struct calltree *from, const c
 	}
 }
 
-static void copy_lines(struct calltree *to, const struct calltree *from, uint64_t factor,
-	const uint32_t *frame_of)
+static void copy_lines(
+	struct calltree *to, const struct calltree *from, uint64_t factor, const uint32_t *frame_of)
 {
 	for (size_t i = 0; i < calltree_lines(from); i++) {
 		struct calltree_line line = *calltree_line_at(from, i);
@@ -409,13 +409,12 @@ static int end_addition(struct addition *addition)
 	for (size_t i = 0; !error && i < calltree_samples(tree); i++) {
 		const struct calltree_sample *sample = calltree_sample_at(tree, i);
 
-		error = add_share(merge, sample->node, sample->thread,
-			sample->weight * addition->sum.factor);
+		error = add_share(
+			merge, sample->node, sample->thread, sample->weight * addition->sum.factor);
 	}
 	calltree_forget_samples(tree);
 	if (!error)
-		error = add_other(
-			merge, &addition->input, root_of(addition), addition->sum.factor);
+		error = add_other(merge, &addition->input, root_of(addition), addition->sum.factor);
 	merge->marks += addition->input.facts.mark_count;
 	return error;
 }

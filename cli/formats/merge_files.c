@@ -42,8 +42,8 @@ static void *read_part(void *context)
 	struct diag_message ignored;
 
 	diag_hold(&part->lines);
-	part->error = read_row(&part->merge, part->paths, part->count, part->request,
-		part->has_root, &ignored);
+	part->error = read_row(
+		&part->merge, part->paths, part->count, part->request, part->has_root, &ignored);
 	diag_hold(NULL);
 	return NULL;
 }
@@ -56,8 +56,8 @@ static off_t size_of(const char *path)
 }
 
 /* How many parts: 1 where something is not a file, or is asked of others on the way. */
-static unsigned choose_parts(const char *const *paths, unsigned count,
-	const struct input_request *request, off_t *bytes)
+static unsigned choose_parts(
+	const char *const *paths, unsigned count, const struct input_request *request, off_t *bytes)
 {
 	cpu_set_t processors;
 	unsigned most = PARTS_MAX;

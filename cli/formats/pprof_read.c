@@ -56,7 +56,7 @@ struct stack {
 struct pprof_reader {
 	struct pprof_tables tables;
 	struct texts own_threads;
-	struct input_sum to; /* its threads: those known so far, by what the tree calls them */
+	struct input_sum to;   /* its threads: those known so far, by what the tree calls them */
 	uint32_t types[TIMES]; /* indices of the sample types taken; UNSET: not taken */
 	uint64_t divisor;      /* units of the type in one unit of weight */
 	bool is_whole;	       /* all values are multiples of the period */
@@ -68,7 +68,7 @@ struct pprof_reader {
 	struct identity whose; /* of the sample before, and which thread that is */
 	uint32_t thread;
 	struct stack at_hand, before;
-	struct leaf *leaves; /* of the stack before, by how many locations are below */
+	struct leaf *leaves;   /* of the stack before, by how many locations are below */
 	int64_t values[TIMES]; /* of the sample at hand */
 };
 
@@ -147,7 +147,8 @@ static int add_location(
 		error = pprof_name(tables, location, reader->to.tree);
 	for (uint32_t line = location->frame_count; !error && line-- > 0;) {
 		leaf->parent = leaf_node(reader, leaf);
-		leaf->frame = ((const uint32_t *)tables->frames.items)[location->first_frame + line];
+		leaf->frame =
+			((const uint32_t *)tables->frames.items)[location->first_frame + line];
 	}
 	return error;
 }
