@@ -241,7 +241,7 @@ def start(folder, program, *options):
 @pytest.mark.parametrize("how", ["deadline", "kill"])
 def test_the_stranger_goes_on(tmp_path, how):
     program = compile_target("strange.c", tmp_path, STATIC)
-    flamerun, pid, tracer = start(tmp_path, program, *["-d", "2"] * (how == "deadline"))
+    flamerun, pid, tracer = start(tmp_path, program, *["-d", "3"] * (how == "deadline"))
     try:
         if how == "kill":
             flamerun.kill()
