@@ -53,6 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct runtime runtime = {.kind = &runtime_cpython, .base = PAGE_AT};
 	struct runtime_reader reader;
 	struct runtime_symbols symbols;
+	struct runtime_state states[16];
 
 	if (!page)
 		page = mmap((void *)PAGE_AT, PAGES, PROT_READ | PROT_WRITE,
@@ -72,8 +73,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* Offsets are those of the version, or what 3.13 publishes: anything. */
 	memcpy(runtime.offsets, &offsets_by_minor[runtime.version % MINOR_MAX],
 		sizeof(offsets_by_minor[0]));
-	if (runtime.version < MINOR_MAX || !read_published(&runtime, &reader))
+	if (runtime.version < MINOR_MAX || !read_published(&runtime, &reader)) {
 		tell(&runtime, data[2] ? PAGE_AT + data[2] * 8u : 0);
+		runtime_cpython.states(&runtime, &reader, states, 16);
+	}
 	if (!runtime_symbols_read(&symbols, &reader, PAGE_AT, data[3]))
 		runtime_symbol(&symbols, &reader, "_PyRuntime", NULL);
 	return 0;
