@@ -111,9 +111,9 @@ def test_a_half_sanitized_build_is_refused():
 def test_every_option_that_is_named_exists(flamerun, page):
     text = (profiled.ROOT / page).read_text()
     longs, shorts = option_names(flamerun)
-    # Options of other programs stand behind their names, "--option" for any.
+    # Options of other programs stand behind their names, "--option" for any, --flamerun is srun's.
     text = re.sub(r"(node|java|\./server|docker run) [^`|\n]*", "", text)
-    text = re.sub(r"-option[= ]", "", text)
+    text = re.sub(r"-option[= ]|-flamerun=", "", text)
     if page.endswith(".1"):
         text = re.sub(r"^\.Ql .*$", "", text, flags=re.M)
         named = set(re.findall(r"\bFl -([a-z][\w-]+)", text))
