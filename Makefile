@@ -128,7 +128,9 @@ unit_sources   := $(wildcard tests/unit/test-*.c)
 target_sources := $(wildcard tests/targets/*.c tests/targets/*.cc)
 
 objects = $(patsubst %,$(BUILD)/obj/%.o,$(basename $(1)))
-prof_objects   := $(call objects,$(prof_sources))
+# Where they are compiled: what is the same for two builds is compiled for one of them.
+PROF_BUILD     ?= $(BUILD)
+prof_objects   := $(patsubst %,$(PROF_BUILD)/obj/%.o,$(basename $(prof_sources)))
 cli_objects    := $(call objects,$(cli_sources))
 render_objects := $(call objects,$(render_sources))
 # What of the library is flamerun's, too: compiled as flamerun is, file by file, as the guest's archive
@@ -215,7 +217,7 @@ $(LIBRARY): $(prof_objects) libprof/flameprof.map libprof/shared_with_host.map
 		-Wl,--dynamic-list=libprof/shared_with_host.map -Wl,-z,$(binding) -Wl,-z,relro -Wl,-z,nodelete -Wl,-z,noseparate-code -Wl,--no-undefined -Wl,--gc-sections $(LDFLAGS)
 
 # What a program links: all but the interposers, as one object, so that hidden names stay inside.
-$(BUILD)/flameprof.o: $(filter-out $(BUILD)/obj/libprof/preload/%,$(prof_objects))
+$(BUILD)/flameprof.o: $(filter-out $(PROF_BUILD)/obj/libprof/preload/%,$(prof_objects))
 	@$(if $(V),,echo "  LD      $@")
 	$(Q)$(CC) $(sysroot_flags) $(CFLAGS) -r -nostdlib -o $@ $^ && $(OBJCOPY) --localize-hidden $@
 $(ARCHIVE): $(BUILD)/flameprof.o
@@ -368,8 +370,8 @@ san_units := $(filter-out $(notdir $(basename $(filter-out $(shared_sources) $(r
 	cfi% epilogue follow handler_cost intercept_% interrupt_% ring_hostile store_limits stub_% unwind_% vmstack%, \
 	$(unit_sources:tests/unit/test-%.c=%))
 .PHONY: check-san
-check-san: ## run the unit tests, and flamerun in the end-to-end tests, under ASan and UBSan
-	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined \
+check-san: $(prof_objects) ## run the unit tests, and flamerun in the end-to-end tests, under ASan and UBSan
+	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/san PROF_BUILD=$(PROF_BUILD) SAN=address,undefined \
 		UNIT='$(or $(call some,$(san_units)),%)' check-unit check-e2e
 
 # Threads against each other: what a program links, without the interposers, and the tests of sessions.
@@ -388,7 +390,7 @@ check-linked: $(linked_runs)
 $(linked_runs): %.log: %
 	@timeout -k 1 300 $< >$@ 2>&1 || echo "flamerun: $< ended with status $$?" >>$@
 
-$(BUILD)/liblinked.a: $(filter-out $(BUILD)/obj/libprof/preload/%,$(prof_objects))
+$(BUILD)/liblinked.a: $(filter-out $(PROF_BUILD)/obj/libprof/preload/%,$(prof_objects))
 $(BUILD)/tests/linked/%: tests/unit/%.c tests/setup/tsan.c $(BUILD)/liblinked.a
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  LD      $@")
