@@ -2,45 +2,78 @@
 # SPDX-License-Identifier: MIT
 #
 # Run the make targets of the arguments, TARGET:SECONDS, one after the other, all of them whatever
-# happens, then say how each went. The seconds are what to expect, and are only told. MAKE and JOBS
-# come from the Makefile; the logs stay in build/check/.
+# happens, then say how each went. The seconds are what to expect, and are only told. TARGET+:SECONDS
+# runs beside the others once the first of them has built what all need, and gets the processors when
+# nobody else wants them: compilers and linters, for which it does not matter when they run. MAKE and
+# JOBS come from the Makefile; the logs stay in build/check/.
 set -u
 
 logs=build/check
 rm -rf "$logs"
 mkdir -p "$logs"
-failed=
 began=$(date +%s)
 : >"$logs/totals"
+# Signals that a shell has its background ignore are not to be ignored by what it runs.
+beside="env --default-signal=INT,QUIT nice -n 19"
 
-at=0
-for entry in "$@"; do
-	part=${entry%%:*}
-	at=$((at + 1))
-	printf '\n==== %s, %d of %d: about %d s\n' "$part" $at $# "${entry##*:}"
+# run PART [COMMAND...]: make it, by the command; its output goes on, and its status and time into files.
+run() {
+	part=$1
+	shift
 	start=$(date +%s)
-	# shellcheck disable=SC2086 # JOBS is a word or nothing
-	{
-		$MAKE --no-print-directory $JOBS "$part" 2>&1
-		echo $? >"$logs/$part.status"
-	} | tee "$logs/$part.log"
-	status=$(cat "$logs/$part.status")
+	# shellcheck disable=SC2086 # MAKE and JOBS are words
+	"$@" $MAKE --no-print-directory $JOBS "$part" 2>&1
+	echo $? >"$logs/$part.status"
+	echo $(($(date +%s) - start)) >"$logs/$part.seconds"
+}
+
+# add_up PART: a line of the totals.
+add_up() {
 	verdict=passed
-	if [ "$status" -ne 0 ]; then
-		verdict=FAILED
-		failed="$failed $part"
-	fi
+	[ "$(cat "$logs/$1.status")" -eq 0 ] || verdict=FAILED
 	# pytest: "== 3 failed, 12 passed in 4.2s =="; verdict.sh: "12 passed, ... in 3 programs"
-	counts=$(sed -n '/^[= ]*[0-9][^:]* in [0-9]/{s/ in [0-9].*//;s/[^0-9a-z ]//g;p;}' "$logs/$part.log" |
+	counts=$(sed -n '/^[= ]*[0-9][^:]* in [0-9]/{s/ in [0-9].*//;s/[^0-9a-z ]//g;p;}' "$logs/$1.log" |
 		awk '{ for (i = 1; i < NF; i++) if ($i ~ /^[0-9]+$/) sum[$(i + 1)] += $i }
 			END { if (NR) printf "%d tests passed, %d failed, %d skipped", sum["passed"],
 				sum["failed"] + sum["errors"] + sum["error"], sum["skipped"] }')
-	printf '  %-16s %-7s %5d s   %s\n' "$part" "$verdict" $(($(date +%s) - start)) "$counts" \
-		>>"$logs/totals"
+	printf '  %-16s %-7s %5d s   %s\n' "$1" $verdict "$(cat "$logs/$1.seconds")" "$counts" >>"$logs/totals"
+}
+
+all_beside=
+for entry in "$@"; do
+	case $entry in *+:*) all_beside="$all_beside ${entry%%+:*}" ;; esac
+done
+run_beside() {
+	for name in $all_beside; do
+		# shellcheck disable=SC2086 # words
+		run "$name" $beside >"$logs/$name.log"
+	done
+}
+
+at=0
+for entry in "$@"; do
+	case $entry in *+:*) continue ;; esac
+	name=${entry%%:*}
+	at=$((at + 1))
+	printf '\n==== %s, %d of %d: about %d s\n' "$name" $at $# "${entry##*:}"
+	run "$name" | tee "$logs/$name.log"
+	add_up "$name"
+	if [ $at -eq 1 ] && [ -n "$all_beside" ]; then
+		printf '\n==== beside what follows:%s\n' "$all_beside"
+		run_beside &
+	fi
+done
+wait
+for name in $all_beside; do
+	at=$((at + 1))
+	printf '\n==== %s, %d of %d, ran beside the others\n' "$name" $at $#
+	cat "$logs/$name.log"
+	add_up "$name"
 done
 
 printf '\n==== totals\n'
 cat "$logs/totals"
-printf '  %-16s %-7s %5d s\n' all "$([ -z "$failed" ] && echo passed || echo FAILED)" \
-	$(($(date +%s) - began))
-[ -z "$failed" ]
+verdict=passed
+! grep -q FAILED "$logs/totals" || verdict=FAILED
+printf '  %-16s %-7s %5d s\n' all $verdict $(($(date +%s) - began))
+[ $verdict = passed ]
