@@ -583,6 +583,11 @@ static void classify_process(struct tracer *tracer, struct uninjected_process *p
 	int arena = find_arena(s, pid);
 	bool has_ours = arena > 0 && arena & ARENA_OURS;
 
+	/* It has come since this round looked at the slots, which takes long where others run. */
+	if (!is_leaving && slot_of(s, pid, 0)) {
+		process->state = STATE_INJECTED;
+		return;
+	}
 	if (is_leaving && has_ours)
 		return; /* its exec takes long */
 	if (process->is_inner && has_ours && slot_of(s, 0, inner_pid(pid))) {
