@@ -313,7 +313,7 @@ static void judge_answer(struct store_request *request, long status)
 	static const char end[] = ", e.what() =";
 	size_t used = request->answer.used, bytes = used < 160 ? used : 160;
 	const void *data = request->answer.data;
-	const void *rest = used ? memmem(data, used, end, strlen(end)) : NULL;
+	const void *rest;
 	bool is_insert = request->in != NULL;
 
 	if (status == 200 && !(is_insert && request->answer.used))
@@ -322,7 +322,8 @@ static void judge_answer(struct store_request *request, long status)
 			 : status == 401 || status == 403 ? -EACCES
 			 : status >= 500 || status == 429 ? -EAGAIN
 							  : -EPROTO;
-	if (rest && (size_t)((const char *)rest - (const char *)data) < bytes)
+	rest = bytes ? memmem(data, bytes, end, strlen(end)) : NULL;
+	if (rest)
 		bytes = (size_t)((const char *)rest - (const char *)data);
 	snprintf(request->why, sizeof(request->why), "status %ld%s%.*s", status, bytes ? ", " : "",
 		(int)bytes, bytes ? (const char *)data : "");
@@ -413,9 +414,13 @@ int store_http_ask(struct store_http *http, struct store_request *requests, unsi
 			curl->mime_free(transfers[i].mime);
 	}
 	free(transfers);
-	for (unsigned i = 0; i < count; i++)
-		if (requests[i].error)
-			return diag_fail(message, requests[i].error, "'%s': %s",
-				http->address->host[requests[i].host], requests[i].why);
+	for (unsigned i = 0; i < count; i++) {
+		if (!requests[i].error)
+			continue;
+		/* Not by its number, which a limit of this process would be hinted at for. */
+		diag_fail(message, 0, "'%s': %s", http->address->host[requests[i].host],
+			requests[i].why);
+		return requests[i].error;
+	}
 	return 0;
 }

@@ -6,6 +6,7 @@ import http.server
 import os
 import pathlib
 import shutil
+import ssl
 import subprocess
 import tempfile
 import threading
@@ -122,12 +123,16 @@ class Failing(http.server.ThreadingHTTPServer):
     """
     A server before the one at port @behind (None: there is none). decide(query) -> None: pass it on;
     (status, bytes): answer that; "hang", "close"; "lose the answer": pass it on and close; "half":
-    pass half of its rows on and close.
+    pass half of its rows on and close. @certificate: the file of one and its key, for https.
     """
     daemon_threads = True
 
-    def __init__(self, decide, behind=None):
+    def __init__(self, decide, behind=None, certificate=None):
         super().__init__(("127.0.0.1", 0), Handler)
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self.socket = context.wrap_socket(self.socket, server_side=True)
         self.decide = decide
         self.behind = behind
         self.queries = []

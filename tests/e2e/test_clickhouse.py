@@ -410,3 +410,40 @@ def test_who_may(run, tmp_path, monkeypatch):
         netrc.chmod(0o600)
         assert run(*words).returncode == 0
         assert total(folded(run, tmp_path, store)) == weight
+
+
+def certificate(folder, of):
+    """A file of one for @of, signed by itself, and its key."""
+    path = folder / f"{of.replace(':', '-')}.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
+                    "/CN=x", "-addext", f"subjectAltName={of}", "-keyout", path, "-out", f"{path}.one"],
+                   check=True, capture_output=True)
+    path.write_bytes(path.read_bytes() + path.with_suffix(".pem.one").read_bytes())
+    return path
+
+
+def test_by_https(run, tmp_path, servers, monkeypatch):
+    """What is not who it says it is gets no rows, and one line says so."""
+    [path], weight = write_profiles(tmp_path, 1)
+    right, wrong = certificate(tmp_path, "IP:127.0.0.1"), certificate(tmp_path, "DNS:other.example")
+
+    def refused(server, command, *words):
+        result = run(command, f"clickhouses://{server.host}/t_by_https", *words)
+        assert result.returncode == 125 and len(result.stderr.splitlines()) == 1
+        assert result.stderr.startswith(f"flamerun: '{server.host}': ") and not server.queries
+        return result.stderr
+
+    with Failing(lambda query: None, servers.port(0), wrong) as server:
+        for known in (right, wrong):
+            monkeypatch.setenv("CURL_CA_BUNDLE", str(known))
+            assert "certificate" in refused(server, "push", path, "--label", "service=x")
+            assert "certificate" in refused(server, "render", "-o", "no.folded")
+    with Failing(lambda query: None, servers.port(0)) as server:
+        refused(server, "render", "-o", "no.folded")
+    monkeypatch.setenv("CURL_CA_BUNDLE", str(right))
+    with Failing(lambda query: None, servers.port(0), right) as server:
+        store = f"clickhouses://{server.host}/t_by_https"
+        assert run("push", store, path, "--label", "service=x").returncode == 0
+        assert total(folded(run, tmp_path, store)) == weight and server.queries
+    down = run("render", store, "-o", "no.folded")
+    assert down.returncode == 125 and len(down.stderr.splitlines()) == 1
