@@ -20,8 +20,10 @@ void rows_put_uint(struct bytes *rows, uint64_t value, unsigned bytes)
 
 void rows_put_text(struct bytes *rows, const char *text)
 {
-	size_t bytes = strnlen(text, ROWS_TEXT_BYTES);
+	size_t bytes = strlen(text);
 
+	if (bytes > ROWS_TEXT_BYTES)
+		bytes = ROWS_TEXT_BYTES;
 	bytes_varint(rows, bytes);
 	bytes_put(rows, text, bytes);
 }
