@@ -14,8 +14,8 @@
 #define NAME_MAX_BYTES 65536u
 
 /*
- * Whose wait @node is: the innermost function that is not there to wait for others. Where that has no
- * name, as in a stripped interpreter, the function of a language that called it says more.
+ * Whose wait @node is: the innermost function that is not there to wait for others. Where that has
+ * no name, as in a stripped interpreter, the function of a language that called it says more.
  */
 static const char *waiter_of(const struct calltree *tree, uint32_t node)
 {
