@@ -62,28 +62,52 @@ static inline int32_t arch_next_number(
 			 (uint32_t)from[3] << 24);
 }
 
+/* An instruction, or two, by how it begins. */
+struct arch_skipped {
+	uint32_t opcode;
+	uint8_t opcode_bytes, bytes;
+};
+
+static inline bool arch_skip_one_of(
+	struct arch_way_out *out, const struct arch_skipped *known, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (!arch_next_is(out, known[i].opcode, known[i].opcode_bytes) ||
+			out->code->end - out->at < known[i].bytes)
+			continue;
+		out->at += known[i].bytes;
+		return true;
+	}
+	return false;
+}
+
 /* Step over an instruction that is of no consequence for stack and frame pointer. */
 static inline bool arch_skip_plain(struct arch_way_out *out)
 {
-	static const struct {
-		uint32_t opcode;
-		uint8_t opcode_bytes, bytes;
-	} plain[] = {
+	static const struct arch_skipped plain[] = {
 		{0x77f8c5, 3, 3},   /* vzeroupper */
 		{0x673b49, 3, 4},   /* cmp x(%r15),%rsp */
 		{0xa73b49, 3, 7},   /* the same, a long x */
 		{0x870f, 2, 6},	    /* ja */
 		{0xfa1e0ff3, 4, 4}, /* endbr64 */
+		{0xf98348, 3, 4},   /* cmp $x,%rcx: how many arguments V8's code takes away */
+		{0x037f, 2, 2},	    /* jg, over the ret that follows */
 	};
 
-	for (unsigned i = 0; i < sizeof(plain) / sizeof(*plain); i++) {
-		if (!arch_next_is(out, plain[i].opcode, plain[i].opcode_bytes) ||
-			out->code->end - out->at < plain[i].bytes)
-			continue;
-		out->at += plain[i].bytes;
-		return true;
-	}
-	return false;
+	return arch_skip_one_of(out, plain, sizeof(plain) / sizeof(*plain));
+}
+
+/* V8's question, before a function begins, whether its code is still good. */
+static inline bool arch_skip_question(struct arch_way_out *out)
+{
+	static const struct arch_skipped question[] = {
+		{0x598b48, 3, 4}, /* mov -x(%rcx),%rbx */
+		{0x43f6, 2, 4},	  /* testb $x,x(%rbx) */
+		{0x850f, 2, 6},	  /* jne */
+		{0xe90574, 3, 7}, /* je over the next; jmp */
+	};
+
+	return arch_skip_one_of(out, question, sizeof(question) / sizeof(*question));
 }
 
 /* `add $x,%rsp`, and before the function has begun `sub $x,%rsp`. */
@@ -174,7 +198,7 @@ static inline int arch_find_epilogue(const struct arch_code *code, struct arch_e
 		out = (struct arch_way_out){.code = code, .at = code->at, .fp = -1};
 		if (!code->exact)
 			return -ENOENT;
-		while (arch_skip_plain(&out))
+		while (arch_skip_plain(&out) || arch_skip_question(&out))
 			;
 		if (!arch_at_entry(&out))
 			return -ENOENT;

@@ -124,6 +124,7 @@ static struct unwind_result walk_known(struct stackwalk *walk,
 	current.walk = walk;
 	current.start = current.end = 0;
 	target_language_begin(&walk->runs, walk->target, registers->r[ARCH_DWARF_PC]);
+	walk->runs.innermost = known == ~0ULL ? registers : NULL;
 	result = unwind_walk_known(registers, known, &none, frames, WIRE_MAX_DEPTH, walk);
 	result.frames = runs_finish(
 		&walk->runs, frames, result.frames, result.end == WIRE_END_ROOT);

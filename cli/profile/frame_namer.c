@@ -274,7 +274,8 @@ static uint32_t name_machine(
 }
 
 /* Behind these folders is what an import statement says. */
-static const char *const PACKAGE_ROOTS[] = {"/site-packages/", "/dist-packages/"};
+static const char *const PACKAGE_ROOTS[] = {
+	"/site-packages/", "/dist-packages/", "/node_modules/"};
 
 static const char *find_last(const char *path, const char *part)
 {
@@ -293,7 +294,7 @@ static const char *shorten_path(const char *path)
 {
 	const char *base = strrchr(path, '/'), *root;
 
-	if (path[0] == '<' || !base)
+	if (path[0] == '<' || !base || !strncmp(path, "node:", strlen("node:")))
 		return path;
 	for (size_t i = 0; i < sizeof(PACKAGE_ROOTS) / sizeof(PACKAGE_ROOTS[0]); i++) {
 		root = find_last(path, PACKAGE_ROOTS[i]);

@@ -559,8 +559,8 @@ static int read_code(
 	out->file = word_in(code, at->file);
 	out->lines = word_in(code, at->lines);
 	memcpy(&out->first_line, code + at->first_line, sizeof(out->first_line));
-	out->identity = runtime_mix(
-		runtime_mix(runtime_mix(out->function, out->first_line), out->name), out->file);
+	out->identity = runtime_mix(runtime_mix(out->function, out->first_line), out->name);
+	out->identity = runtime_mix(out->identity, out->file);
 	return 0;
 }
 
@@ -736,10 +736,7 @@ static uint32_t line_of_cpython(const struct runtime *runtime, struct runtime_re
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/*
- * As UTF-8. Half a surrogate pair is how Python keeps bytes that were not UTF-8 (PEP 383): those
- * are given back as they were. Returns how many bytes.
- */
+/* Half a surrogate pair is how Python keeps a byte that was not UTF-8 (PEP 383): that is told. */
 static unsigned encode(uint32_t character, char out[4])
 {
 	if (character < 0xdc80 || character > 0xdcff)

@@ -139,11 +139,17 @@ unsigned runs_tell(struct runs *runs, const struct runtime *runtime, uintptr_t p
 }
 
 /* A frame that is just begun does not have its slots yet. */
-static int tell_frame(struct runs *runs, uintptr_t fp, uint64_t *frames)
+static int tell_frame(struct runs *runs, uintptr_t sp, uintptr_t fp, uint64_t *frames)
 {
+	const struct runtime_kind *kind = runs->runtime->kind;
 	struct runtime_frame frame;
-	int got = runs->runtime->kind->frame(runs->runtime, &runs->reader, fp, &frame);
+	int got = 0;
 
+	if (runs->innermost && runs->innermost->r[ARCH_DWARF_SP] == sp)
+		got = kind->edge(runs->runtime, &runs->reader, runs->innermost, &frame);
+	runs->innermost = NULL;
+	if (!got && fp && fp - 2 * sizeof(uintptr_t) >= sp)
+		got = kind->frame(runs->runtime, &runs->reader, fp, &frame);
 	if (got <= 0)
 		return got;
 	frames[0] = runs->word(runs, &frame);
@@ -155,12 +161,11 @@ unsigned runs_frame(struct runs *runs, uintptr_t sp, uintptr_t fp, uint64_t *fra
 	const struct runtime *runtime = runs->runtime;
 	int is_trusted = runs->reader.is_trusted, told;
 
-	if (!runs->framed || runs->frame_error || !room ||
-		fp - 2 * sizeof(uintptr_t) < sp)
+	if (!runs->framed || runs->frame_error || !room)
 		return 0;
 	runs->runtime = runs->framed;
 	runs->reader.is_trusted = 0;
-	told = tell_frame(runs, fp, frames);
+	told = tell_frame(runs, sp, fp, frames);
 	runs->runtime = runtime;
 	runs->reader.is_trusted = is_trusted;
 	if (told < 0)

@@ -25,6 +25,7 @@ struct runs {
 	const struct runtime *runtime; /* NULL: the walk came to none so far */
 	const struct runtime *framed;  /* NULL: the process has none that has kind->frame() */
 	int error;		       /* no more runs can be told */
+	const struct arch_registers *innermost; /* of the thread, borrowed; NULL: not all known */
 	int is_asked;		       /* the caller's: it may read */
 	int frame_error;	       /* of a frame of @framed */
 	int is_whole;		       /* runs_finish(): all that there are were told */
@@ -40,6 +41,7 @@ static inline void runs_init(struct runs *runs, uintptr_t pc, runs_word_fn *word
 	runs->word = word;
 	runs->context = context;
 	runs->runtime = NULL;
+	runs->innermost = NULL;
 	runs->error = runs->frame_error = runs->is_asked = 0;
 	runs->is_whole = 1;
 	runs->unfilled = NULL;

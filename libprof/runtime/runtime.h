@@ -25,6 +25,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/registers.h"
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
 #define RUNTIME_WINDOW_BYTES 512u
@@ -189,6 +191,9 @@ struct runtime_kind {
 	 */
 	int (*frame)(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t fp,
 		struct runtime_frame *out);
+	/* The same of an innermost frame that is not there yet, or not any more. */
+	int (*edge)(const struct runtime *runtime, struct runtime_reader *reader,
+		const struct arch_registers *registers, struct runtime_frame *out);
 	/* The line that @frame's function begins at, 0: not known yet. NULL: frames have it. */
 	uint32_t (*first_line)(const struct runtime *runtime, struct runtime_reader *reader,
 		const struct runtime_frame *frame);

@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch/v8.h"
 #include "libprof/runtime/runtime.h"
 
 /* Fields of struct runtime.offsets. */
@@ -601,23 +602,19 @@ static int read_script(const struct v8_offsets *at, struct runtime_reader *reade
 }
 
 /*
- * The function that the frame runs whose frame pointer is @fp. Returns 1; 0: it is none of ours, or
- * of no script; or -errno.
+ * The function that @tagged points at. Returns 1; 0: it is none, or of no script; or -errno.
  */
-static int frame_of_v8(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t fp,
-	struct runtime_frame *out)
+static int read_function(const struct runtime *runtime, struct runtime_reader *reader,
+	uintptr_t tagged, struct runtime_frame *out)
 {
 	const struct v8_offsets *at = offsets_of(runtime);
-	uintptr_t slots[2]; /* function, context */
 	uintptr_t function, shared, script, scope, word, name[1] = {0};
 	struct script from;
 	struct scope is;
 	uint32_t type;
 	int error;
 
-	if (runtime_load(reader, fp - FRAME_FUNCTION, slots, sizeof(slots)) ||
-		!is_object(slots[0]) || !is_object(slots[1]) ||
-		load_type(reader, slots[0], &function, &type) ||
+	if (load_type(reader, tagged, &function, &type) ||
 		type - at->function_type >= at->function_types)
 		return 0;
 	error = load_object(reader, function + at->shared, at->shared_type, &shared);
@@ -648,6 +645,30 @@ static int frame_of_v8(const struct runtime *runtime, struct runtime_reader *rea
 		.file = from.name,
 	};
 	return 1;
+}
+
+static int frame_of_v8(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t fp,
+	struct runtime_frame *out)
+{
+	uintptr_t slots[2]; /* function, context */
+
+	if (runtime_load(reader, fp - FRAME_FUNCTION, slots, sizeof(slots)) || !is_object(slots[1]))
+		return 0;
+	return read_function(runtime, reader, slots[0], out);
+}
+
+static int edge_of_v8(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct arch_registers *registers, struct runtime_frame *out)
+{
+	struct arch_code code = {.at = ARCH_V8_BEFORE, .end = ARCH_CODE_BYTES};
+	uintptr_t function = 0, address = 0;
+
+	if (runtime_load(reader, registers->r[ARCH_DWARF_PC] - ARCH_V8_BEFORE, code.bytes,
+		    sizeof(code.bytes)) ||
+		!arch_v8_at_edge(&code, registers, &function, &address) ||
+		(!function && load_word(reader, address, &function)))
+		return 0;
+	return read_function(runtime, reader, function, out);
 }
 
 /* The line of @position in the source of @frame's script. */
@@ -693,6 +714,7 @@ const struct runtime_kind runtime_v8 = {
 	.name = "node",
 	.find = find_v8,
 	.frame = frame_of_v8,
+	.edge = edge_of_v8,
 	.first_line = first_line_of_v8,
 	.line = line_of_v8,
 	.text = text_of_v8,

@@ -129,7 +129,7 @@ struct unwind_result record_walk(struct sampler_thread *thread,
 	struct reading reading;
 
 	unwind_window_init(&reading.window, pid);
-	language_begin(&reading.runs, thread, registers->r[ARCH_DWARF_PC], pid);
+	language_begin(&reading.runs, thread, registers, pid);
 	result = unwind_walk(registers, &bounds, frames, room, &reading);
 	result.frames = language_finish(&reading.runs, thread, frames, result);
 	return result;

@@ -22,7 +22,7 @@
 #define ROOM_FOR_OTHERS (WIRE_CONTROL_BYTES / 4)
 
 static struct runtime runtimes[RUNTIMES_MAX];
-static uint32_t runtime_count; /* atomic */
+static uint32_t runtime_count;	     /* atomic */
 static const struct runtime *framed; /* atomic: the first that has kind->frame() */
 static struct runtime_kept kept;
 
@@ -50,10 +50,10 @@ uint32_t language_find_runtime(uintptr_t dynamic, uintptr_t bias, int pid)
 /* ---- functions ------------------------------------------------------------------------------- */
 
 struct function_entry {
-	uint64_t identity;  /* atomic: 0 is free */
-	uint64_t space;	    /* atomic: 0 until it is given one */
+	uint64_t identity;   /* atomic: 0 is free */
+	uint64_t space;	     /* atomic: 0 until it is given one */
 	uint32_t first_line; /* atomic */
-	uint64_t published; /* atomic: the image whose control ring has its name */
+	uint64_t published;  /* atomic: the image whose control ring has its name */
 };
 
 static struct function_entry functions[FUNCTIONS_MAX];
@@ -148,10 +148,11 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 
 /* ---- walks ----------------------------------------------------------------------------------- */
 
-void language_begin(
-	struct runs *runs, const struct sampler_thread *thread, uintptr_t pc, int pid)
+void language_begin(struct runs *runs, const struct sampler_thread *thread,
+	const struct arch_registers *registers, int pid)
 {
-	runs_init(runs, pc, word_of, NULL);
+	runs_init(runs, registers->r[ARCH_DWARF_PC], word_of, NULL);
+	runs->innermost = registers;
 	runs->thread = (struct runtime_thread){.self = (uintptr_t)pthread_self()};
 	runs->known = thread->runtime_state;
 	runtime_reader_init(&runs->reader, pid, 1);
@@ -163,8 +164,7 @@ void language_begin(
 unsigned language_run(struct runs *runs, const struct unwind_module *module, uintptr_t pc,
 	uintptr_t sp, uintptr_t caller_sp, uint64_t *frames, unsigned room)
 {
-	return runs_tell(
-		runs, &runtimes[module->runtime - 1], pc, sp, caller_sp, frames, room);
+	return runs_tell(runs, &runtimes[module->runtime - 1], pc, sp, caller_sp, frames, room);
 }
 
 unsigned language_finish(struct runs *runs, struct sampler_thread *thread, uint64_t *frames,

@@ -19,7 +19,8 @@
  *
  *   UNWIND_FRAME(void *context, uintptr_t sp, uintptr_t fp, uint64_t *frames, unsigned room)
  *           -> unsigned
- *       the same of a frame that was left through its frame pointer @fp.
+ *       the same of a frame that was left through its frame pointer @fp; or of an innermost one
+ *       in no module, and @fp is 0 where it was left otherwise.
  *
  * and UNWIND_ROWCACHE, UNWIND_PARTIAL (walk.h) and UNWIND_CFI_POINTER (cfi.h).
  */
@@ -564,9 +565,10 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 		if (walk.module.runtime && !step)
 			told += UNWIND_RUN(reader_context, &walk.module, pc, sp,
 				walk.registers.r[ARCH_DWARF_SP], frames + told, max_frames - told);
-		if (walk.by_fp && !step)
+		if ((walk.by_fp || (!walk.depth && !walk.module.end)) && !step)
 			told += UNWIND_FRAME(reader_context, sp,
-				walk.registers.r[ARCH_DWARF_SP] - 2 * sizeof(uintptr_t),
+				walk.by_fp ? walk.registers.r[ARCH_DWARF_SP] - 2 * sizeof(uintptr_t)
+					   : 0,
 				frames + told, max_frames - told);
 		if (told < max_frames)
 			frames[told++] = frame;

@@ -12,6 +12,7 @@ import pytest
 
 import firefox
 import nodes
+import outside
 import profiled
 
 MS = 40
@@ -35,7 +36,8 @@ def is_part(shown, told):
 
 def is_true(shown, told, is_whole):
     """Is @shown what the program @told of its stack, as far as that function?"""
-    told = [(name, os.path.basename(file), first) for name, file, first, _ in told]
+    told = [(name, file if file.startswith("node:") else os.path.basename(file), first)
+            for name, file, first, _ in told]
     if len(told) > DEEPEST - 200:
         told = told[-len(shown):]
     return shown == told if is_whole else is_part(shown, told)
@@ -91,3 +93,68 @@ def test_every_stack_is_the_programs_own(tmp_path, node, tier):
 @nodes.each_known()
 def test_what_is_inlined_is_all_that_is_missing(tmp_path, node):
     run_truth(tmp_path, node, [], is_whole=False)
+
+
+@nodes.each_known()
+def test_every_stack_from_outside_is_the_programs_own(tmp_path, node):
+    picture, told = tmp_path / "p.firefox.json", tmp_path / "told.json"
+    with outside.running(node, *flags_of(node, WHOLE), profiled.TARGETS / "node_truth.js", told,
+                         str(MS), "+", stdin=subprocess.PIPE) as process:
+        flamerun = outside.background(tmp_path, process.pid, "-r", "499", "--no-waits", "-o", picture)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        status, stderr = outside.end_of(flamerun)
+        assert status == 0 and process.wait() == 0, stderr
+    expected, true = sort_stacks(picture, told, is_whole=True)
+    assert sum(true.values()) > MS * len(expected) / 4, true
+
+
+BUSY = """
+function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+function sorts(n) { return Array.from({ length: n }, (_, i) => i * 7919 % 10007).sort((a, b) => a - b)[0]; }
+function hashes(text) { let h = 0; for (let i = 0; i < text.length; i++) h = h * 31 + text.charCodeAt(i) | 0; return h; }
+function busy() { return fib(20) + sorts(500) + hashes("x".repeat(5000)); }
+(function main() { const end = process.cpuUsage().user + 1e6; while (process.cpuUsage().user < end) busy(); })();
+"""
+# What is inlined, in between, may be missing.
+CALLS = {
+    "fib (busy.js:2)": ["fib (busy.js:2)"],
+    "sorts (busy.js:3)": ["(anonymous) (busy.js:3)"],
+    "(anonymous) (busy.js:3)": [],
+    "hashes (busy.js:4)": [],
+    "busy (busy.js:5)": [
+        "fib (busy.js:2)", "sorts (busy.js:3)", "hashes (busy.js:4)", "(anonymous) (busy.js:3)"],
+}
+
+
+@nodes.each_known()
+def test_a_busy_script_is_named(tmp_path, node):
+    script = tmp_path / "busy.js"
+    script.write_text(BUSY, encoding="utf-8")
+    result = profiled.profile(tmp_path, node, script, clock_hz=1000)
+    stacks = result.folded
+    below = stacks.where(lambda stack: "main (busy.js:6)" in stack)
+    assert below > 500
+    for function in ("fib (busy.js:2)", "sorts (busy.js:3)", "hashes (busy.js:4)"):
+        assert stacks.where(lambda stack, name=function: name in stack), function
+    # Also while they are just entered, or about to return.
+    assert stacks.where(lambda stack: "[unknown code]" in stack) < below * 0.02
+    assert not stacks.where(lambda stack: any(
+        callee not in CALLS[caller] for caller, callee in zip(
+            (name for name in stack if nodes.FUNCTION.match(name)),
+            [name for name in stack if nodes.FUNCTION.match(name)][1:]) if caller in CALLS))
+    assert stacks.where(lambda stack: "[incomplete stack]" in stack) < below * 0.02
+
+
+@nodes.each_known()
+def test_native_shows_what_runs_them(tmp_path, node):
+    script = tmp_path / "busy.js"
+    script.write_text(BUSY, encoding="utf-8")
+    shown = [profiled.profile(tmp_path, node, script, clock_hz=1000, options=options).folded
+             for options in ([], ["--native"])]
+    both = [folded.where(lambda stack: any(
+        left in ("Builtins_InterpreterEntryTrampoline", "[unknown code]")
+        and nodes.FUNCTION.match(right) for left, right in zip(stack, stack[1:])))
+            for folded in shown]
+    below = shown[1].where(lambda stack: "main (busy.js:6)" in stack)
+    assert below > 500 and both[0] == 0 and both[1] >= below
