@@ -159,7 +159,11 @@ int runtime_load(struct runtime_reader *reader, uintptr_t address, void *to, siz
 		return 0;
 	}
 	if (is_kept_page(reader, address, bytes)) {
-		memcpy(to, (const void *)address, bytes);
+		/* Most are words: no call for them. */
+		if (bytes == sizeof(uintptr_t))
+			memcpy(to, (const void *)address, sizeof(uintptr_t));
+		else
+			memcpy(to, (const void *)address, bytes);
 		return 0;
 	}
 	if (!reader->pid)

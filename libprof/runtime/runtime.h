@@ -60,6 +60,9 @@ struct runtime_reader {
 	uintptr_t fixed_start, fixed_bytes;
 	struct runtime_kept *kept; /* borrowed; NULL: nothing is */
 	uint32_t age;		   /* of what it keeps of pages */
+	/* The runtime's own, for the rest of the walk: an address or 0, and what it found there. */
+	uintptr_t noted_at;
+	uint64_t noted[3];
 	unsigned oldest; /* window to fill next */
 	struct runtime_window windows[2];
 };
@@ -71,6 +74,7 @@ static inline void runtime_reader_init(struct runtime_reader *reader, int pid, i
 	reader->is_trusted = reader->may_trust = 0;
 	reader->fixed_start = reader->fixed_bytes = 0;
 	reader->kept = NULL;
+	reader->noted_at = 0;
 	reader->oldest = 0;
 	reader->windows[0].bytes = reader->windows[1].bytes = 0;
 }

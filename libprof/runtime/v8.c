@@ -566,9 +566,17 @@ static int read_scope(const struct v8_offsets *at, struct runtime_reader *reader
 static uint64_t hash_text(struct runtime_reader *reader, uint64_t hash, uintptr_t word)
 {
 	char text[RUNTIME_FILE_BYTES];
-	uint32_t bytes = text_of_v8(NULL, reader, word, text, sizeof(text), 1);
+	uintptr_t first, second;
+	struct piece piece;
+	uint32_t bytes;
 	uint64_t part;
 
+	if (word && !find_piece(reader, word, &piece, &first, &second) &&
+		piece.length <= sizeof(text) / piece.bytes &&
+		!runtime_load(reader, piece.at, text, (size_t)piece.length * piece.bytes))
+		bytes = piece.length * piece.bytes;
+	else
+		bytes = text_of_v8(NULL, reader, word, text, sizeof(text), 1);
 	for (uint32_t i = 0; i < bytes; i += 8) {
 		part = 0;
 		memcpy(&part, text + i, bytes - i < 8 ? bytes - i : 8);
@@ -582,6 +590,7 @@ struct script {
 	uintptr_t source, name; /* as words */
 	uint64_t hash;
 };
+_Static_assert(sizeof(struct script) == sizeof(((struct runtime_reader *)0)->noted), "noted");
 
 static int read_script(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t script,
 	struct script *out)
@@ -590,6 +599,10 @@ static int read_script(const struct v8_offsets *at, struct runtime_reader *reade
 	uint32_t type;
 	uintptr_t unused;
 
+	if (reader->noted_at == script) {
+		memcpy(out, reader->noted, sizeof(*out));
+		return 0;
+	}
 	if (load_word(reader, script + at->source, &out->source) ||
 		load_word(reader, script + at->script_name, &out->name) ||
 		load_word(reader, script + at->line_ends + WORD, &number))
@@ -598,6 +611,8 @@ static int read_script(const struct v8_offsets *at, struct runtime_reader *reade
 		type >= STRING_TYPES)
 		out->name = 0;
 	out->hash = hash_text(reader, number, out->name);
+	reader->noted_at = script;
+	memcpy(reader->noted, out, sizeof(*out));
 	return 0;
 }
 

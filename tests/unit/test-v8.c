@@ -200,6 +200,7 @@ static void test_what_does_not_add_up(void **state)
 	uint64_t *const fields[] = {&heap->function[3], &heap->shared[2], &heap->scope[9]};
 
 	(void)state;
+	heap->array[0] = map_of(TYPE_ARRAY);
 	for (unsigned i = 0; i < 3; i++) {
 		uint64_t was = *fields[i];
 
@@ -211,7 +212,6 @@ static void test_what_does_not_add_up(void **state)
 		assert_int_equal(read_frame(&frame), 1);
 	}
 	heap->shared[4] = pointer(heap->array); /* of no script */
-	heap->array[0] = map_of(TYPE_ARRAY);
 	assert_int_equal(read_frame(&frame), 0);
 	heap->stack[0] = pointer(heap->array); /* no function */
 	assert_int_equal(read_frame(&frame), 0);
