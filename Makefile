@@ -307,7 +307,7 @@ $(BUILD)/demo: $(wildcard share/examples/demo*.c)
 
 .PHONY: spank
 spank: $(BUILD)/spank_flamerun.so ## build the plugin for srun --flamerun=FILE; wants libslurm-dev
-$(BUILD)/spank_flamerun.so: spank/spank_flamerun.c
+$(BUILD)/spank_flamerun.so: share/slurm/spank_flamerun.c
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  LD      $@")
 	$(Q)$(CC) $(base_cflags) -fvisibility=default -fPIC $(CPPFLAGS) $(CFLAGS) -shared -o $@ $< $(LDFLAGS)

@@ -17,7 +17,7 @@ cppcheck -q -j "$(nproc)" --enable=warning,performance,portability --std=c11 -I.
 	--suppress=missingInclude --suppress=comparePointers --suppress=shiftTooManyBitsSigned \
 	--suppress=ctunullpointer --suppress=allocaCalled:tests/targets/asleep.c \
 	--error-exitcode=1 --template='{file}:{line}: {id}: {message}' \
-	cli render libprof spank share/examples tests/targets || status=1
+	cli render libprof share/slurm share/examples tests/targets || status=1
 
 # Without the flags of the make that called us: its jobs are its own.
 env -u MAKEFLAGS make -s compile_commands.json CC=clang || exit 1
