@@ -20,21 +20,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "libprof/runtime/runtime.h"
-
-/* Fields of struct offsets, all of them uint32_t. */
-struct cpython_offsets {
-	uint32_t finalizing, interpreters, current; /* of _PyRuntime */
-	uint32_t interpreter_next, threads;	    /* of PyInterpreterState */
-	uint32_t locked, holder;		    /* of its own lock, in it, from 3.12 on */
-	uint32_t thread_next, thread_id, native_id, status; /* of PyThreadState */
-	uint32_t innermost, cframe;
-	uint32_t cframe_frame, cframe_previous;
-	uint32_t previous, code, instruction, owner;	  /* of frames */
-	uint32_t first_line, file, name, lines, bytecode; /* of PyCodeObject */
-	uint32_t text_state, ascii, wide; /* of PyASCIIObject; sizes of it and the compact one */
-};
-_Static_assert(sizeof(struct cpython_offsets) <= sizeof(((struct runtime *)0)->offsets), "fits");
+#include "libprof/runtime/cpython.h"
 
 #define MINOR_MIN 8u
 #define MINOR_MAX 13u
@@ -48,21 +34,8 @@ static const struct cpython_offsets offsets_by_minor[MINOR_MAX] = {
 #define RUN_MAX		 20000u /* frames of one, looked through for its end */
 #define RUNS_MAX	 4096u
 #define OWNED_BY_CSTACK	 3u
-#define TYPE_OFFSET	 8u	   /* of PyObject.ob_type */
-#define SIZE_OFFSET	 16u	   /* of PyVarObject.ob_size */
-#define BYTES_OFFSET	 32u	   /* of PyBytesObject.ob_sval */
 #define STATUS_ACTIVE	 (1u << 4) /* of PyThreadState._status, from 3.12 on */
 #define NEAR_BYTES	 8192u	   /* what an activation's own variables lie apart */
-
-static const struct cpython_offsets *offsets_of(const struct runtime *runtime)
-{
-	return (const struct cpython_offsets *)runtime->offsets;
-}
-
-static int load_word(struct runtime_reader *reader, uintptr_t address, uintptr_t *value)
-{
-	return runtime_load(reader, address, value, sizeof(*value));
-}
 
 /* As much of a frame and of a code object as is looked at. */
 #define FRAME_BYTES 112u
@@ -351,8 +324,8 @@ static int enter_above(const struct runtime *runtime, struct runtime_reader *rea
 typedef void state_fn(void *context, uintptr_t state);
 
 /* @fn for the states of all interpreters. Returns 0 or -EFAULT, after some. */
-static int for_each_state(const struct runtime *runtime, struct runtime_reader *reader,
-	state_fn *fn, void *context)
+static int for_each_state(
+	const struct runtime *runtime, struct runtime_reader *reader, state_fn *fn, void *context)
 {
 	const struct cpython_offsets *at = offsets_of(runtime);
 	uintptr_t interpreter, state;
@@ -418,8 +391,7 @@ static void add_state(void *context, uintptr_t state)
 	uintptr_t tid;
 
 	runtime_expect(list->reader, state, list->at->native_id + sizeof(tid));
-	if (list->count < list->room &&
-		!load_word(list->reader, state + list->at->native_id, &tid))
+	if (list->count < list->room && !load_word(list->reader, state + list->at->native_id, &tid))
 		list->out[list->count++] = (struct runtime_state){(uint32_t)tid, state};
 }
 
@@ -630,169 +602,12 @@ static int next_cpython(const struct runtime *runtime, struct runtime_reader *re
 	return 1;
 }
 
-/* ---- lines ----------------------------------------------------------------------------------- */
-
-/* Bytes of a table that are gone through for one line. */
-#define TABLE_MAX 65536u
-
-/* Reads a table from its beginning to its end. */
-struct table {
-	struct runtime_reader *reader;
-	uintptr_t at, end;
-	unsigned used, got;
-	uint8_t bytes[64];
-};
-
-static int table_byte(struct table *table)
-{
-	if (table->used == table->got) {
-		uintptr_t rest = table->end - table->at;
-
-		table->used = 0;
-		table->got = rest < sizeof(table->bytes) ? (unsigned)rest : sizeof(table->bytes);
-		if (!table->got || runtime_load(table->reader, table->at, table->bytes, table->got))
-			return -1;
-		table->at += table->got;
-	}
-	return table->bytes[table->used++];
-}
-
-/* Up to 3.10: pairs of steps of the address and of the line. */
-static uint32_t line_by_pairs(struct table *table, const struct runtime_frame *frame, int is_newer)
-{
-	int32_t target = is_newer ? 2 * frame->position : frame->position;
-	int32_t address = 0, line = (int32_t)frame->first_line;
-
-	for (;;) {
-		int step = table_byte(table), delta = table_byte(table);
-
-		if (step < 0 || delta < 0)
-			return is_newer ? 0 : (uint32_t)line;
-		address += step;
-		/* 3.10 has the line of what ends with the step, others of what begins with it. */
-		if (!is_newer && address > target)
-			return (uint32_t)line;
-		if (!is_newer || delta != 0x80)
-			line += (int8_t)delta;
-		if (is_newer && address > target)
-			return delta == 0x80 ? 0 : (uint32_t)line;
-	}
-}
-
-static int32_t table_varint(struct table *table)
-{
-	uint32_t value = 0;
-
-	for (unsigned shift = 0; shift < 32; shift += 6) {
-		int byte = table_byte(table);
-
-		if (byte < 0)
-			return 0;
-		value |= (uint32_t)(byte & 63) << shift;
-		if (!(byte & 64))
-			break;
-	}
-	return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
-}
-
-/* From 3.11 on: Objects/locations.md of CPython. The line stands first in what follows an entry. */
-static uint32_t line_by_entries(struct table *table, const struct runtime_frame *frame)
-{
-	int32_t line = (int32_t)frame->first_line, units = 0;
-	int byte = table_byte(table);
-
-	while (byte >= 0) {
-		unsigned code = (unsigned)byte >> 3 & 15;
-
-		units += (byte & 7) + 1;
-		if (code == 13 || code == 14)
-			line += table_varint(table);
-		else if (code >= 10 && code <= 12)
-			line += (int32_t)code - 10;
-		if (units > frame->position)
-			return code == 15 ? 0 : (uint32_t)line;
-		do
-			byte = table_byte(table);
-		while (byte >= 0 && !(byte & 0x80));
-	}
-	return 0;
-}
-
-static uint32_t line_of_cpython(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct runtime_frame *frame)
-{
-	struct table table = {.reader = reader, .at = frame->lines + BYTES_OFFSET};
-	uintptr_t size;
-
-	/* It has not begun. */
-	if (frame->position < 0)
-		return frame->first_line;
-	if (load_word(reader, frame->lines + SIZE_OFFSET, &size) || size > TABLE_MAX)
-		return 0;
-	table.end = table.at + size;
-	return runtime->version >= 11 ? line_by_entries(&table, frame)
-				      : line_by_pairs(&table, frame, runtime->version == 10);
-}
-
-/* ---- texts ----------------------------------------------------------------------------------- */
-
-/* Half a surrogate pair is how Python keeps a byte that was not UTF-8 (PEP 383): that is told. */
-static unsigned encode(uint32_t character, char out[4])
-{
-	if (character < 0xdc80 || character > 0xdcff)
-		return runtime_encode(character, out);
-	out[0] = (char)(character & 0xff);
-	return 1;
-}
-
-/* Where the characters of the text at @address are, 1, 2 or 4 bytes each. Returns that, or 0. */
-static unsigned find_characters(const struct cpython_offsets *at, struct runtime_reader *reader,
-	uintptr_t address, uintptr_t *characters, uintptr_t *length)
-{
-	uint32_t state;
-	unsigned kind;
-
-	if (load_word(reader, address + SIZE_OFFSET, length) ||
-		runtime_load(reader, address + at->text_state, &state, sizeof(state)))
-		return 0;
-	kind = state >> 2 & 7;
-	/* Compact: characters follow the structure, which is shorter where all are ASCII. */
-	if (!(state >> 5 & 1) || (kind != 1 && kind != 2 && kind != 4))
-		return 0;
-	*characters = address + (state >> 6 & 1 ? at->ascii : at->wide);
-	return kind;
-}
-
-static uint32_t text_of_cpython(const struct runtime *runtime, struct runtime_reader *reader,
-	uintptr_t address, char *out, uint32_t room, int keep_end)
-{
-	uintptr_t from, length, first = 0;
-	unsigned kind = find_characters(offsets_of(runtime), reader, address, &from, &length);
-	uint32_t used = 0;
-
-	out[0] = '\0';
-	if (!kind)
-		return 1;
-	/* A character takes up to four bytes; only what may not fit is cut. */
-	if (keep_end && length > room / 4)
-		first = length - room / 4;
-	for (uintptr_t i = first; i < length && used + 4 < room; i++) {
-		uint32_t character = 0;
-
-		if (runtime_load(reader, from + i * kind, &character, kind))
-			break;
-		used += encode(character, out + used);
-	}
-	out[used] = '\0';
-	return used + 1;
-}
-
 const struct runtime_kind runtime_cpython = {
 	.name = "python",
 	.find = find_cpython,
 	.begin = begin_cpython,
 	.states = states_of_cpython,
 	.next = next_cpython,
-	.line = line_of_cpython,
-	.text = text_of_cpython,
+	.line = cpython_line,
+	.text = cpython_text,
 };

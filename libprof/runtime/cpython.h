@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/*
+ * What the reader of CPython's stacks and that of its code objects share: where fields are.
+ */
+#ifndef LIBPROF_RUNTIME_CPYTHON_H
+#define LIBPROF_RUNTIME_CPYTHON_H
+
+#include "libprof/runtime/runtime.h"
+
+/* Fields of struct offsets, all of them uint32_t. */
+struct cpython_offsets {
+	uint32_t finalizing, interpreters, current; /* of _PyRuntime */
+	uint32_t interpreter_next, threads;	    /* of PyInterpreterState */
+	uint32_t locked, holder;		    /* of its own lock, in it, from 3.12 on */
+	uint32_t thread_next, thread_id, native_id, status; /* of PyThreadState */
+	uint32_t innermost, cframe;
+	uint32_t cframe_frame, cframe_previous;
+	uint32_t previous, code, instruction, owner;	  /* of frames */
+	uint32_t first_line, file, name, lines, bytecode; /* of PyCodeObject */
+	uint32_t text_state, ascii, wide; /* of PyASCIIObject; sizes of it and the compact one */
+};
+_Static_assert(sizeof(struct cpython_offsets) <= sizeof(((struct runtime *)0)->offsets), "fits");
+
+#define TYPE_OFFSET  8u	 /* of PyObject.ob_type */
+#define SIZE_OFFSET  16u /* of PyVarObject.ob_size */
+#define BYTES_OFFSET 32u /* of PyBytesObject.ob_sval */
+
+static inline const struct cpython_offsets *offsets_of(const struct runtime *runtime)
+{
+	return (const struct cpython_offsets *)runtime->offsets;
+}
+
+static inline int load_word(struct runtime_reader *reader, uintptr_t address, uintptr_t *value)
+{
+	return runtime_load(reader, address, value, sizeof(*value));
+}
+
+/* As runtime_kind.line and runtime_kind.text. */
+uint32_t cpython_line(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_frame *frame);
+uint32_t cpython_text(const struct runtime *runtime, struct runtime_reader *reader,
+	uintptr_t address, char *out, uint32_t room, int keep_end);
+
+#endif
