@@ -167,7 +167,7 @@ static uint32_t minor_of(struct runtime_reader *reader, struct runtime_symbols *
 	uintptr_t at = runtime_symbol(symbols, reader, "Py_Version", NULL), version;
 
 	if (at)
-		return !load_word(reader, at, &version) && version >> 24 == 3
+		return !runtime_load_word(reader, at, &version) && version >> 24 == 3
 			       ? (uint32_t)(version >> 16) & 0xff
 			       : 0;
 	if (runtime_symbol(symbols, reader, "PyIter_Send", NULL))
@@ -245,25 +245,27 @@ static int enter_cframe(const struct cpython_offsets *at, struct runtime_reader 
 {
 	uintptr_t previous;
 
-	if (load_word(reader, activation + at->cframe_previous, &previous))
+	if (runtime_load_word(reader, activation + at->cframe_previous, &previous))
 		return -EFAULT;
 	if (!previous) {
 		end_runs(stack);
 		return 0;
 	}
 	stack->activation = stack->place = activation;
-	return at->bytecode ? load_word(reader, activation + at->cframe_frame, &stack->frame) : 0;
+	return at->bytecode
+		       ? runtime_load_word(reader, activation + at->cframe_frame, &stack->frame)
+		       : 0;
 }
 
 static int enter_state(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t state, struct runtime_stack *out)
 {
-	const struct cpython_offsets *at = offsets_of(runtime);
+	const struct cpython_offsets *at = cpython_offsets_of(runtime);
 	uintptr_t innermost, cframe;
 
 	*out = (struct runtime_stack){.state = state};
 	runtime_expect(reader, state, at->thread_id + 2 * sizeof(uintptr_t));
-	if (load_word(reader, state + at->innermost, &innermost))
+	if (runtime_load_word(reader, state + at->innermost, &innermost))
 		return -EFAULT;
 	out->frame = innermost;
 	if (runtime->is_counted)
@@ -274,7 +276,7 @@ static int enter_state(const struct runtime *runtime, struct runtime_reader *rea
 		reader->is_trusted = 0;
 		return find_place(at, reader, out);
 	}
-	if (load_word(reader, state + at->cframe, &cframe))
+	if (runtime_load_word(reader, state + at->cframe, &cframe))
 		return -EFAULT;
 	return enter_cframe(at, reader, cframe, out);
 }
@@ -286,26 +288,26 @@ static int is_of(const struct cpython_offsets *at, struct runtime_reader *reader
 	uintptr_t id;
 
 	if (thread->self)
-		return !load_word(reader, state + at->thread_id, &id) && id == thread->self;
+		return !runtime_load_word(reader, state + at->thread_id, &id) && id == thread->self;
 	return !thread->tid || !at->native_id ||
-	       (!load_word(reader, state + at->native_id, &id) && id == thread->tid);
+	       (!runtime_load_word(reader, state + at->native_id, &id) && id == thread->tid);
 }
 
 /* Stand at the next run without telling this one. */
 static int skip_run(
 	const struct runtime *runtime, struct runtime_reader *reader, struct runtime_stack *stack)
 {
-	const struct cpython_offsets *at = offsets_of(runtime);
+	const struct cpython_offsets *at = cpython_offsets_of(runtime);
 	uintptr_t previous;
 
 	if (!at->cframe) {
-		if (load_word(reader, stack->place + at->previous, &stack->frame))
+		if (runtime_load_word(reader, stack->place + at->previous, &stack->frame))
 			return -EFAULT;
 		return find_place(at, reader, stack);
 	}
-	if (!at->bytecode && load_word(reader, stack->frame + at->previous, &stack->frame))
+	if (!at->bytecode && runtime_load_word(reader, stack->frame + at->previous, &stack->frame))
 		return -EFAULT;
-	if (load_word(reader, stack->activation + at->cframe_previous, &previous))
+	if (runtime_load_word(reader, stack->activation + at->cframe_previous, &previous))
 		return -EFAULT;
 	return enter_cframe(at, reader, previous, stack);
 }
@@ -327,21 +329,21 @@ typedef void state_fn(void *context, uintptr_t state);
 static int for_each_state(
 	const struct runtime *runtime, struct runtime_reader *reader, state_fn *fn, void *context)
 {
-	const struct cpython_offsets *at = offsets_of(runtime);
+	const struct cpython_offsets *at = cpython_offsets_of(runtime);
 	uintptr_t interpreter, state;
 	unsigned states = 0;
 
-	if (load_word(reader, runtime->base + at->interpreters, &interpreter))
+	if (runtime_load_word(reader, runtime->base + at->interpreters, &interpreter))
 		return -EFAULT;
 	for (unsigned n = 0; n < INTERPRETERS_MAX && interpreter; n++) {
-		if (load_word(reader, interpreter + at->threads, &state))
+		if (runtime_load_word(reader, interpreter + at->threads, &state))
 			return -EFAULT;
 		while (state && states++ < THREADS_MAX) {
 			fn(context, state);
-			if (load_word(reader, state + at->thread_next, &state))
+			if (runtime_load_word(reader, state + at->thread_next, &state))
 				return -EFAULT;
 		}
-		if (load_word(reader, interpreter + at->interpreter_next, &interpreter))
+		if (runtime_load_word(reader, interpreter + at->interpreter_next, &interpreter))
 			return -EFAULT;
 	}
 	return 0;
@@ -360,7 +362,7 @@ static void take_nearer(void *context, uintptr_t state)
 	const struct nearest *nearest = context;
 	struct runtime_stack stack;
 
-	if (is_of(offsets_of(nearest->runtime), nearest->reader, state, nearest->thread) &&
+	if (is_of(cpython_offsets_of(nearest->runtime), nearest->reader, state, nearest->thread) &&
 		!enter_above(nearest->runtime, nearest->reader, state, nearest->sp, &stack) &&
 		stack.place >= nearest->sp && stack.place < nearest->out->place)
 		*nearest->out = stack;
@@ -391,14 +393,15 @@ static void add_state(void *context, uintptr_t state)
 	uintptr_t tid;
 
 	runtime_expect(list->reader, state, list->at->native_id + sizeof(tid));
-	if (list->count < list->room && !load_word(list->reader, state + list->at->native_id, &tid))
+	if (list->count < list->room &&
+		!runtime_load_word(list->reader, state + list->at->native_id, &tid))
 		list->out[list->count++] = (struct runtime_state){(uint32_t)tid, state};
 }
 
 static unsigned states_of_cpython(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_state *out, unsigned room)
 {
-	struct state_list list = {offsets_of(runtime), reader, out, 0, room};
+	struct state_list list = {cpython_offsets_of(runtime), reader, out, 0, room};
 
 	if (list.at->native_id)
 		for_each_state(runtime, reader, add_state, &list);
@@ -408,11 +411,13 @@ static unsigned states_of_cpython(const struct runtime *runtime, struct runtime_
 /* The only interpreter of the process; 0: there are several, or none. */
 static uintptr_t find_interpreter(const struct runtime *runtime, struct runtime_reader *reader)
 {
-	const struct cpython_offsets *at = offsets_of(runtime);
+	const struct cpython_offsets *at = cpython_offsets_of(runtime);
 	uintptr_t interpreter, next;
 
-	return !load_word(reader, runtime->base + at->interpreters, &interpreter) && interpreter &&
-			       !load_word(reader, interpreter + at->interpreter_next, &next) &&
+	return !runtime_load_word(reader, runtime->base + at->interpreters, &interpreter) &&
+			       interpreter &&
+			       !runtime_load_word(
+				       reader, interpreter + at->interpreter_next, &next) &&
 			       !next
 		       ? interpreter
 		       : 0;
@@ -425,16 +430,16 @@ static uintptr_t find_interpreter(const struct runtime *runtime, struct runtime_
 static int has_lock(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t interpreter, uintptr_t state)
 {
-	const struct cpython_offsets *at = offsets_of(runtime);
+	const struct cpython_offsets *at = cpython_offsets_of(runtime);
 	uintptr_t current;
 	uint32_t word;
 
 	if (at->current)
-		return !load_word(reader, runtime->base + at->current, &current) &&
+		return !runtime_load_word(reader, runtime->base + at->current, &current) &&
 		       current == state;
 	if (interpreter)
 		return !runtime_load(reader, interpreter + at->locked, &word, sizeof(word)) &&
-		       word && !load_word(reader, interpreter + at->holder, &current) &&
+		       word && !runtime_load_word(reader, interpreter + at->holder, &current) &&
 		       current == state;
 	return !runtime_load(reader, state + at->status, &word, sizeof(word)) &&
 	       word & STATUS_ACTIVE;
@@ -450,7 +455,7 @@ static int enter_known(const struct runtime *runtime, struct runtime_reader *rea
 {
 	if (!thread->self)
 		return enter_above(runtime, reader, known, sp, out) || !out->frame ? -ENOENT : 0;
-	if (!is_of(offsets_of(runtime), reader, known, thread))
+	if (!is_of(cpython_offsets_of(runtime), reader, known, thread))
 		return -ENOENT;
 	return enter_state(runtime, reader, known, out);
 }
@@ -484,14 +489,14 @@ static int begin_cpython(const struct runtime *runtime, struct runtime_reader *r
 	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
 	struct runtime_stack *out)
 {
-	const struct cpython_offsets *at = offsets_of(runtime);
+	const struct cpython_offsets *at = cpython_offsets_of(runtime);
 	const struct runtime_thread nobody = {0, 0};
 	int may_trust = reader->may_trust, error;
 	uintptr_t finalizing, interpreter;
 
 	runtime_expect(reader, runtime->base + at->finalizing,
 		at->interpreters + sizeof(uintptr_t) - at->finalizing);
-	if (load_word(reader, runtime->base + at->finalizing, &finalizing) || finalizing)
+	if (runtime_load_word(reader, runtime->base + at->finalizing, &finalizing) || finalizing)
 		return -EBUSY;
 	interpreter = find_interpreter(runtime, reader);
 	/* Who is to be counted has to be known. */
@@ -520,7 +525,7 @@ static int begin_cpython(const struct runtime *runtime, struct runtime_reader *r
 static int read_code(
 	const struct runtime *runtime, struct runtime_reader *reader, struct runtime_frame *out)
 {
-	const struct cpython_offsets *at = offsets_of(runtime);
+	const struct cpython_offsets *at = cpython_offsets_of(runtime);
 	char code[CODE_BYTES];
 
 	if (runtime_load(reader, out->function, code, sizeof(code)))
@@ -540,7 +545,7 @@ static int read_code(
 static int leave_run(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, uintptr_t frame)
 {
-	const struct cpython_offsets *at = offsets_of(runtime);
+	const struct cpython_offsets *at = cpython_offsets_of(runtime);
 	uintptr_t previous;
 	int error;
 
@@ -552,7 +557,7 @@ static int leave_run(const struct runtime *runtime, struct runtime_reader *reade
 		stack->frame = frame;
 		return find_place(at, reader, stack);
 	}
-	if (load_word(reader, stack->activation + at->cframe_previous, &previous))
+	if (runtime_load_word(reader, stack->activation + at->cframe_previous, &previous))
 		return -EFAULT;
 	stack->frame = frame;
 	error = enter_cframe(at, reader, previous, stack);
@@ -576,7 +581,7 @@ static int32_t position_of(const struct cpython_offsets *at, const char *frame, 
 static int next_cpython(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, struct runtime_frame *out)
 {
-	const struct cpython_offsets *at = offsets_of(runtime);
+	const struct cpython_offsets *at = cpython_offsets_of(runtime);
 	char frame[FRAME_BYTES];
 	int error;
 

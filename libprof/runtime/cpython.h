@@ -26,14 +26,9 @@ _Static_assert(sizeof(struct cpython_offsets) <= sizeof(((struct runtime *)0)->o
 #define SIZE_OFFSET  16u /* of PyVarObject.ob_size */
 #define BYTES_OFFSET 32u /* of PyBytesObject.ob_sval */
 
-static inline const struct cpython_offsets *offsets_of(const struct runtime *runtime)
+static inline const struct cpython_offsets *cpython_offsets_of(const struct runtime *runtime)
 {
 	return (const struct cpython_offsets *)runtime->offsets;
-}
-
-static inline int load_word(struct runtime_reader *reader, uintptr_t address, uintptr_t *value)
-{
-	return runtime_load(reader, address, value, sizeof(*value));
 }
 
 /* As runtime_kind.line and runtime_kind.text. */

@@ -103,7 +103,7 @@ uint32_t cpython_line(const struct runtime *runtime, struct runtime_reader *read
 	/* It has not begun. */
 	if (frame->position < 0)
 		return frame->first_line;
-	if (load_word(reader, frame->lines + SIZE_OFFSET, &size) || size > TABLE_MAX)
+	if (runtime_load_word(reader, frame->lines + SIZE_OFFSET, &size) || size > TABLE_MAX)
 		return 0;
 	table.end = table.at + size;
 	return runtime->version >= 11 ? line_by_entries(&table, frame)
@@ -128,7 +128,7 @@ static unsigned find_characters(const struct cpython_offsets *at, struct runtime
 	uint32_t state;
 	unsigned kind;
 
-	if (load_word(reader, address + SIZE_OFFSET, length) ||
+	if (runtime_load_word(reader, address + SIZE_OFFSET, length) ||
 		runtime_load(reader, address + at->text_state, &state, sizeof(state)))
 		return 0;
 	kind = state >> 2 & 7;
@@ -143,7 +143,8 @@ uint32_t cpython_text(const struct runtime *runtime, struct runtime_reader *read
 	uintptr_t address, char *out, uint32_t room, int keep_end)
 {
 	uintptr_t from, length, first = 0;
-	unsigned kind = find_characters(offsets_of(runtime), reader, address, &from, &length);
+	unsigned kind =
+		find_characters(cpython_offsets_of(runtime), reader, address, &from, &length);
 	uint32_t used = 0;
 
 	out[0] = '\0';

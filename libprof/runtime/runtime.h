@@ -85,6 +85,12 @@ static inline void runtime_reader_init(struct runtime_reader *reader, int pid, i
  */
 int runtime_load(struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes);
 
+static inline int runtime_load_word(
+	struct runtime_reader *reader, uintptr_t address, uintptr_t *value)
+{
+	return runtime_load(reader, address, value, sizeof(*value));
+}
+
 /* As much of it will be asked for, piece by piece: one call of the kernel's is enough. */
 void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t bytes);
 

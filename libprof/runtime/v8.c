@@ -76,11 +76,6 @@ static const struct v8_offsets *offsets_of(const struct runtime *runtime)
 	return (const struct v8_offsets *)runtime->offsets;
 }
 
-static int load_word(struct runtime_reader *reader, uintptr_t address, uintptr_t *value)
-{
-	return runtime_load(reader, address, value, sizeof(*value));
-}
-
 /* ---- finding it ------------------------------------------------------------------------------ */
 
 #define NAMES_MAX 4u
@@ -211,11 +206,11 @@ static int load_type(struct runtime_reader *reader, uintptr_t word, uintptr_t *a
 	if (!is_object(word))
 		return -EBADMSG;
 	*at = word - HEAP_OBJECT;
-	if (load_word(reader, *at, &map))
+	if (runtime_load_word(reader, *at, &map))
 		return -EFAULT;
 	if (!(map & HEAP_OBJECT_MASK)) {
 		*at = map;
-		if (load_word(reader, *at, &map))
+		if (runtime_load_word(reader, *at, &map))
 			return -EFAULT;
 	}
 	if (!is_object(map))
@@ -231,7 +226,7 @@ static int load_object(struct runtime_reader *reader, uintptr_t field, uint32_t 
 {
 	uintptr_t word;
 	uint32_t found;
-	int error = load_word(reader, field, &word);
+	int error = runtime_load_word(reader, field, &word);
 
 	if (!error)
 		error = load_type(reader, word, at, &found);
@@ -266,8 +261,8 @@ static int has_text(struct runtime_reader *reader, uintptr_t word)
 static int load_halves(
 	struct runtime_reader *reader, uintptr_t cons, uintptr_t *first, uintptr_t *second)
 {
-	return load_word(reader, cons + STRING_FIRST, first) ||
-			       load_word(reader, cons + STRING_SECOND, second)
+	return runtime_load_word(reader, cons + STRING_FIRST, first) ||
+			       runtime_load_word(reader, cons + STRING_SECOND, second)
 		       ? -EFAULT
 		       : 0;
 }
@@ -302,7 +297,8 @@ static int find_piece(struct runtime_reader *reader, uintptr_t word, struct piec
 				return error < 0 || n ? -EBADMSG : 1;
 			break;
 		case STRING_SLICED:
-			if (load_word(reader, at + STRING_OFFSET, &offset) || !is_number(offset))
+			if (runtime_load_word(reader, at + STRING_OFFSET, &offset) ||
+				!is_number(offset))
 				return -EBADMSG;
 			offset = number_of(offset);
 			break;
@@ -317,14 +313,14 @@ static int find_piece(struct runtime_reader *reader, uintptr_t word, struct piec
 			if ((type & STRING_KIND) == STRING_SEQUENTIAL)
 				out->at = at + STRING_CHARACTERS;
 			else if (type & STRING_UNCACHED ||
-				 load_word(reader, at + STRING_DATA, &out->at))
+				 runtime_load_word(reader, at + STRING_DATA, &out->at))
 				return -EBADMSG;
 			out->at += offset * out->bytes;
 			return 0;
 		default:
 			return -EBADMSG;
 		}
-		if (load_word(reader, at + STRING_FIRST, &word))
+		if (runtime_load_word(reader, at + STRING_FIRST, &word))
 			return -EFAULT;
 	}
 	return -EBADMSG;
@@ -482,13 +478,13 @@ static int64_t search_ends(struct runtime_reader *reader, uintptr_t array, uint3
 {
 	uintptr_t length, low = 0, high, word;
 
-	if (load_word(reader, array + ARRAY_LENGTH, &length) || !is_number(length))
+	if (runtime_load_word(reader, array + ARRAY_LENGTH, &length) || !is_number(length))
 		return -EBADMSG;
 	high = number_of(length);
 	while (low < high) {
 		uintptr_t middle = (low + high) / 2;
 
-		if (load_word(reader, array + ARRAY_DATA + middle * WORD, &word) ||
+		if (runtime_load_word(reader, array + ARRAY_DATA + middle * WORD, &word) ||
 			!is_number(word))
 			return -EBADMSG;
 		if (number_of(word) < position)
@@ -603,9 +599,9 @@ static int read_script(const struct v8_offsets *at, struct runtime_reader *reade
 		memcpy(out, reader->noted, sizeof(*out));
 		return 0;
 	}
-	if (load_word(reader, script + at->source, &out->source) ||
-		load_word(reader, script + at->script_name, &out->name) ||
-		load_word(reader, script + at->line_ends + WORD, &number))
+	if (runtime_load_word(reader, script + at->source, &out->source) ||
+		runtime_load_word(reader, script + at->script_name, &out->name) ||
+		runtime_load_word(reader, script + at->line_ends + WORD, &number))
 		return -EFAULT;
 	if (!is_object(out->name) || load_type(reader, out->name, &unused, &type) ||
 		type >= STRING_TYPES)
@@ -635,7 +631,7 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 	error = load_object(reader, function + at->shared, at->shared_type, &shared);
 	if (error)
 		return error;
-	if (load_word(reader, shared + at->script, &word))
+	if (runtime_load_word(reader, shared + at->script, &word))
 		return -EFAULT;
 	error = load_type(reader, word, &script, &type);
 	if (error || type != at->script_type)
@@ -645,7 +641,8 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 		error = read_scope(at, reader, scope, &is);
 	if (!error)
 		error = read_script(at, reader, script, &from);
-	if (!error && is.name && load_word(reader, is.name - HEAP_OBJECT + STRING_HASH, name))
+	if (!error && is.name &&
+		runtime_load_word(reader, is.name - HEAP_OBJECT + STRING_HASH, name))
 		error = -EFAULT;
 	if (error)
 		return error;
@@ -681,7 +678,7 @@ static int edge_of_v8(const struct runtime *runtime, struct runtime_reader *read
 	if (runtime_load(reader, registers->r[ARCH_DWARF_PC] - ARCH_V8_BEFORE, code.bytes,
 		    sizeof(code.bytes)) ||
 		!arch_v8_at_edge(&code, registers, &function, &address) ||
-		(!function && load_word(reader, address, &function)))
+		(!function && runtime_load_word(reader, address, &function)))
 		return 0;
 	return read_function(runtime, reader, function, out);
 }
