@@ -116,11 +116,11 @@ int merge_files(struct merge *merge, const char *const *paths, unsigned count,
 	const char *name = merge->part;
 
 	for (unsigned i = 0; wanted > 1 && i < count; i++) {
-		/* The part that the file's first byte is in; files may have shrunk meanwhile. */
+		/* The part that the file's first byte is in; files may have another size by now. */
 		unsigned at = (unsigned)(before * wanted / (bytes + 1));
 
 		before += size_of(paths[i]);
-		if (!made || at > made - 1) {
+		if (!made || (at > made - 1 && made < wanted)) {
 			parts[made++] = (struct part){.paths = paths + i,
 				.request = request,
 				.has_root = has_root,
