@@ -36,12 +36,13 @@ list_files()
 [ -e "$root/etc/debian_version" ] || debootstrap --variant=minbase "$release" "$root" >"$debs/debootstrap.log"
 mount -t proc proc "$root/proc"
 mkdir -p "$root/srv/debs"
-cp "$debs"/flamerun_*.deb "$debs"/libflameprof1_*.deb "$debs"/libflameprof-dev_*.deb "$root/srv/debs"
+cp "$debs"/flamerun_*.deb "$debs"/flamerun-spank_*.deb "$debs"/libflameprof1_*.deb \
+	"$debs"/libflameprof-dev_*.deb "$root/srv/debs"
 
 say "what the packages depend on, and what is compiled with"
 in_root 'apt-get -qq update && apt-get -qq install --no-install-recommends gcc libc6-dev pkg-config \
 	python3 man-db $(for deb in /srv/debs/*.deb; do dpkg-deb -f "$deb" Depends; done |
-	tr "," "\n" | sed "s/^ *//; s/ .*//" | grep -v flameprof | sort -u) >/dev/null'
+	tr "," "\n" | sed "s/^ *//; s/ .*//" | grep -v "flameprof\|flamerun" | sort -u) >/dev/null'
 list_files >"$debs/before"
 
 say "install"
@@ -81,8 +82,11 @@ hot_python()" && grep -q hot_python python.folded'
 say "find the manual"
 in_root 'man -w flamerun flamerun.ini flamerun-svg libflameprof FLAMEPROF_SCOPE'
 
+say "the plugin lies where srun looks for it"
+in_root 'ls /usr/lib/*/slurm-wlm/spank_flamerun.so'
+
 say "purge"
-in_root 'rm -rf /srv/*.svg && apt-get -qq purge flamerun libflameprof1 libflameprof-dev >/dev/null'
+in_root 'rm -rf /srv/*.svg && apt-get -qq purge flamerun flamerun-spank libflameprof1 libflameprof-dev >/dev/null'
 list_files >"$debs/after"
 diff "$debs/before" "$debs/after" || { echo "purging leaves something behind" >&2; exit 1; }
 say "nothing is left"
