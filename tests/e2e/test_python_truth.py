@@ -91,12 +91,11 @@ def test_every_stack_is_the_programs_own(tmp_path, python):
     version = pythons.version_of(python)
     if not (3, 8) <= version <= (3, 13):
         pytest.skip("its functions have no names")
-    # Each spins for 50 periods; what comes in the beginning or is put off is no quarter of them.
-    seconds, rate = (SECONDS / 2, 2 * RATE) if profiled.has_events() else (SECONDS, RATE)
-    expected, true = run_truth(tmp_path, python, "spin", seconds=seconds, rate=rate)
+    expected, true = run_truth(tmp_path, python, "spin")
     for name in expected:
         if version >= (3, 10) or name not in UNCOUNTED:
-            assert true[name] > seconds * 1000 / 2, (name, true)
+            # What is put off, most of it below deep stacks, may be told of the next one.
+            assert true[name] > SECONDS * 1000 / 4, (name, true)
 
 
 # From outside, and of who sleeps, it has to be told by a place which thread it is.
