@@ -187,7 +187,8 @@ void target_language_begin(struct runs *runs, struct target *target, uintptr_t p
 		return;
 	target->language->added_count = 0;
 	runs->framed = target->language->framed;
-	runtime_keep_in(&runs->reader, &target->language->kept);
+	if (runs->framed)
+		runtime_keep_in(&runs->reader, &target->language->kept);
 }
 
 unsigned target_language_run(struct runs *runs, struct target_shared *shared,

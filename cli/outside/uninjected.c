@@ -170,12 +170,12 @@ static struct uninjected_process *find_process(const struct uninjected *s, pid_t
 	return process;
 }
 
-/* Returns NULL without memory: it is looked for again. */
 static uint8_t claims_of(const struct uninjected *s, pid_t pid)
 {
 	return __atomic_load_n(&s->arena->claims[pid % WIRE_CLAIMS], __ATOMIC_ACQUIRE);
 }
 
+/* Returns NULL without memory: it is looked for again. */
 static struct uninjected_process *add_process(
 	struct uninjected *s, pid_t pid, enum state state, uint64_t start_ticks)
 {
