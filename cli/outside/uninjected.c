@@ -175,6 +175,12 @@ static uint8_t claims_of(const struct uninjected *s, pid_t pid)
 	return __atomic_load_n(&s->arena->claims[pid % WIRE_CLAIMS], __ATOMIC_ACQUIRE);
 }
 
+/* Has an image with the library come, and perhaps gone, since @process' program began? */
+static bool has_claimed(const struct uninjected *s, const struct uninjected_process *process)
+{
+	return claims_of(s, process->pid) != process->claims;
+}
+
 /* Returns NULL without memory: it is looked for again. */
 static struct uninjected_process *add_process(
 	struct uninjected *s, pid_t pid, enum state state, uint64_t start_ticks)
@@ -252,7 +258,7 @@ static void report_end(
 {
 	/* What has a slot tells itself what it used, and may have been too short for us to meet. */
 	bool is_certain = !process->is_inner && end_cpu_ns >= process->begin_cpu_ns + TOLD_NS &&
-			  claims_of(tracer->uninjected, process->pid) == process->claims;
+			  !has_claimed(tracer->uninjected, process);
 
 	if (process->state == STATE_REFUSED || (process->state == STATE_YOUNG && is_certain))
 		report_unsampled(tracer, process, end_cpu_ns, false);
@@ -328,7 +334,16 @@ bool uninjected_has_library(struct tracer *tracer, struct target *target)
 	return true;
 }
 
-/* Note which processes have slots now. */
+/* Is @slot that of an image before the one that @process is known to leave, or to have? */
+static bool is_earlier(const struct uninjected *s, const struct uninjected_process *process,
+	const struct wire_slot *slot, bool is_leaving)
+{
+	return process->round == s->round && is_leaving &&
+	       (!process->is_leaving ||
+		       slot->end_cpu_ns <= wire_slot(s->arena, process->slot)->end_cpu_ns);
+}
+
+/* Note which processes have slots now. Those that were left by exec may be there for a while. */
 static void match_slots(struct uninjected *s)
 {
 	for (uint32_t i = 0; i < wire_slots_high(s->arena); i++) {
@@ -343,7 +358,7 @@ static void match_slots(struct uninjected *s)
 		if (!process)
 			process = add_process(s, (pid_t)(state >> 8), STATE_INJECTED, 0);
 		/* What it became counts, not what it was. */
-		if (!process || (process->round == s->round && is_leaving))
+		if (!process || is_earlier(s, process, slot, is_leaving))
 			continue;
 		process->round = s->round;
 		process->slot = i;
@@ -677,7 +692,8 @@ static void check_injected(struct tracer *tracer, struct uninjected_process *pro
 		if (process->state == STATE_REFUSED)
 			report_unsampled(tracer, process, process->cpu_ns, true);
 		process->state = STATE_INJECTED;
-	} else if (process->state == STATE_INJECTED || process->state == STATE_UNRELATED) {
+	} else if (process->state == STATE_INJECTED || process->state == STATE_UNRELATED ||
+		   (process->state == STATE_YOUNG && has_claimed(s, process))) {
 		begin_program(s, process, slot->end_cpu_ns);
 	}
 }

@@ -48,11 +48,13 @@ def test_images_too_short_to_be_met(tmp_path, how):
         }""")
     program = tmp_path / "again"
     subprocess.run(["gcc", "-O1", "-o", program, tmp_path / "again.c"], check=True)
-    run = profile(tmp_path, program, "50", how)
-    assert run.status == 0
-    assert "; 1 thread, 1 process\n" in run.stderr
-    elapsed, cpu = map(float, re.search(r" in ([0-9.]+) s, ([0-9.]+) s of CPU", run.stderr).groups())
-    assert cpu <= elapsed + 0.02, run.stderr
+    for _ in range(8):
+        run = profile(tmp_path, program, "50", how)
+        assert run.status == 0
+        assert "; 1 thread, 1 process\n" in run.stderr, run.stderr
+        elapsed, cpu = map(float, re.search(r" in ([0-9.]+) s, ([0-9.]+) s of CPU",
+                                            run.stderr).groups())
+        assert cpu <= elapsed + 0.02, run.stderr
 
 
 @pytest.mark.sanitized
