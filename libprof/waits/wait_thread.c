@@ -7,6 +7,15 @@
  * later, and what it waited until then is carried there: looks come at moments that have nothing to
  * do with it, so each wait is found as often as is its share.
  *
+ * A look is not quite at a moment that has nothing to do with the thread: whoever looks wakes up a
+ * CPU, and has it then. That CPU sees to it that a disk has answered, too, and the thread, which
+ * slept when the look was due, is behind whoever looks, ready to run. One that waits for a disk a
+ * thousand times a second is met like this in every fifth look. So who does not sleep is looked at
+ * again a moment later. If it was given a CPU once since, and had not been ready for longer than the
+ * look was due, it slept by then, and the wait in which it is found stands for that; else it ran, or
+ * was ready for somebody else's sake, and nothing is told by where it sleeps next: each wait ends as
+ * often as another, however long they are.
+ *
  * A stack is read from a thread that may wake up meanwhile. It counts only if the kernel gave the
  * thread no CPU from before to after.
  */
@@ -328,7 +337,7 @@ static void forget(const struct wait_looker *looker, const struct wait_process *
 static int find_stack(
 	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
 {
-	thread->is_asleep = false;
+	thread->is_asleep = thread->is_awake = false;
 	for (unsigned i = 0; i < TRIES; i++) {
 		struct procfs_clock after;
 		struct procfs_syscall call;
@@ -337,8 +346,12 @@ static int find_stack(
 		uint32_t frames;
 		uint8_t end;
 
-		if (error == -EAGAIN || error == -ESRCH)
-			return error == -EAGAIN ? 0 : error;
+		if (error == -EAGAIN) {
+			thread->is_awake = thread->carried_ns > 0;
+			return 0;
+		}
+		if (error == -ESRCH)
+			return error;
 		if (error) {
 			count_unknown(thread);
 			return error;
@@ -434,6 +447,20 @@ int wait_thread_look(
 		return find_stack(looker, thread, process);
 	add_carried(thread);
 	return 0;
+}
+
+int wait_thread_look_again(
+	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
+{
+	struct procfs_clock clock;
+	int error = read_clock(looker, thread, process, &clock);
+
+	thread->is_awake = false;
+	if (error || clock.turns != thread->seen.turns + 1 ||
+		clock.waited_ns - thread->seen.waited_ns > thread->seen_ns - looker->due_ns)
+		return error;
+	count_time(thread, &clock, looker->calls->now_ns());
+	return find_stack(looker, thread, process);
 }
 
 void wait_thread_tell_until(struct wait_looker *looker, struct wait_thread *thread,

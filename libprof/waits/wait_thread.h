@@ -103,6 +103,7 @@ struct wait_thread {
 	uint32_t number;    /* within the image; 0: not known yet */
 	int clock, call;    /* descriptors of its "schedstat" and "syscall", -1: not open */
 	bool is_asleep;	    /* it was when it was looked at last, on `stack` */
+	bool is_awake;	    /* it was then, and has waited for something since it was seen asleep */
 	bool is_gone;	    /* there is nothing to look at any more */
 	bool is_over;	    /* its life has been told */
 	char comm[WIRE_COMM_BYTES]; /* its name when that was last looked at */
@@ -133,6 +134,7 @@ struct wait_looker {
 	const struct waits_calls *calls;
 	void *context;
 	uint64_t period_ns;
+	uint64_t due_ns;	   /* when it was to look at them */
 	uint64_t *frames;	   /* room for WIRE_MAX_DEPTH + 1 */
 	uint64_t *held;		   /* likewise */
 	/* The threads of the process that is looked at, by tid; borrowed. */
@@ -158,6 +160,13 @@ int wait_thread_begin(
  * Returns 0, -ESRCH: it has ended, or another -errno: nobody may look at what it waits for.
  */
 int wait_thread_look(
+	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process);
+
+/*
+ * The same a moment later for one that `is_awake`, if it slept when the look before was due.
+ * Returns likewise.
+ */
+int wait_thread_look_again(
 	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process);
 
 /*

@@ -17,6 +17,7 @@
 
 /* From round to round, half to one and a half times this: nobody can be in step with it. */
 #define ROUND_NS 50000000ULL
+#define AGAIN_NS 200000ULL  /* from a round to who was awake in it */
 #define TELL_NS	 NS_PER_S /* what is in the books is told so often */
 
 /* Of one CPU, in thousandths, for all looks; and what may have been saved up. */
@@ -56,6 +57,7 @@ struct waits {
 	unsigned threads;
 	uint64_t random;
 	uint64_t next_ns, last_ns, told_ns;
+	uint64_t again_ns; /* when who was awake is looked at again, UINT64_MAX: never */
 	int64_t saved_ns; /* of CPU time, to be spent on looks */
 	uint64_t look_ns; /* what one takes, on average */
 	struct waits_counts counts;
@@ -94,6 +96,7 @@ struct waits *waits_new(const struct waits_config *config)
 	waits->config = *config;
 	waits->random = now(waits) * 0x9e3779b97f4a7c15ULL | 1;
 	waits->last_ns = waits->told_ns = now(waits);
+	waits->again_ns = UINT64_MAX;
 	waits->look_ns = LOOK_NS;
 	waits->saved_ns = SAVED_NS;
 	waits->looker = (struct wait_looker){
@@ -583,11 +586,18 @@ static void tell_locks(struct waits *waits, struct process *process)
 	}
 }
 
+static void note_look(struct waits *waits, struct process *process, int error)
+{
+	if (error == -ESRCH)
+		process->has_changed = true;
+	else if (error)
+		note_refusal(waits, process, error);
+}
+
 /* Look at each thread of @process of which something is not known, @chance in 2^32. */
 static unsigned look_at_process(struct waits *waits, struct process *process, uint64_t chance)
 {
 	unsigned looked = 0;
-	int error;
 
 	begin_process(waits, process);
 	for (unsigned i = 0; i < process->count && !process->has_left; i++) {
@@ -600,15 +610,38 @@ static unsigned look_at_process(struct waits *waits, struct process *process, ui
 		if (!thread->number)
 			continue;
 		looked++;
-		error = wait_thread_look(&waits->looker, thread, &process->who);
-		if (error == -ESRCH)
-			process->has_changed = true;
-		else if (error)
-			note_refusal(waits, process, error);
+		note_look(waits, process,
+			wait_thread_look(&waits->looker, thread, &process->who));
+		if (thread->is_awake)
+			waits->again_ns = now(waits) + AGAIN_NS;
 	}
 	if (looked)
 		tell_locks(waits, process);
 	return looked;
+}
+
+static void look_again(struct waits *waits)
+{
+	uint64_t began_ns = own_cpu_ns();
+
+	waits->again_ns = UINT64_MAX;
+	for (struct process *process = waits->processes; process; process = process->next) {
+		unsigned looked = 0;
+
+		begin_process(waits, process);
+		for (unsigned i = 0; i < process->count && !process->has_left; i++) {
+			struct wait_thread *thread = &process->threads[i];
+
+			if (!thread->is_awake || thread->is_gone)
+				continue;
+			looked++;
+			note_look(waits, process,
+				wait_thread_look_again(&waits->looker, thread, &process->who));
+		}
+		if (looked)
+			tell_locks(waits, process);
+	}
+	waits->saved_ns -= (int64_t)(own_cpu_ns() - began_ns);
 }
 
 static void look_around(struct waits *waits)
@@ -637,16 +670,13 @@ static void look_around(struct waits *waits)
 		waits->look_ns += (spent_ns / looked + 1) / 8 - waits->look_ns / 8;
 }
 
-uint64_t waits_round(struct waits *waits)
+static void look_at_all(struct waits *waits, uint64_t now_ns)
 {
-	uint64_t now_ns = now(waits);
-
-	if (now_ns < waits->next_ns)
-		return waits->next_ns;
 	waits->saved_ns += (int64_t)((now_ns - waits->last_ns) * SHARE_PERMILLE / 1000);
 	if (waits->saved_ns > (int64_t)SAVED_NS)
 		waits->saved_ns = SAVED_NS;
 	waits->last_ns = now_ns;
+	waits->looker.due_ns = waits->next_ns ? waits->next_ns : now_ns;
 	waits->next_ns = now_ns + ROUND_NS / 2 + random_below(waits, ROUND_NS);
 	if (waits->saved_ns > 0)
 		look_around(waits);
@@ -654,7 +684,17 @@ uint64_t waits_round(struct waits *waits)
 		waits->told_ns = now_ns;
 		tell_all(waits, TELL_NS);
 	}
-	return waits->next_ns;
+}
+
+uint64_t waits_round(struct waits *waits)
+{
+	uint64_t now_ns = now(waits);
+
+	if (now_ns >= waits->next_ns)
+		look_at_all(waits, now_ns);
+	else if (now_ns >= waits->again_ns)
+		look_again(waits);
+	return waits->again_ns < waits->next_ns ? waits->again_ns : waits->next_ns;
 }
 
 /* Everybody, if they are not too many. */

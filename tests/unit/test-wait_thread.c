@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whom a look finds awake: what the look a moment later makes of it, by what the kernel's files say,
+ * which are the test's here.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "libprof/waits/wait_thread.h"
+
+#define US    1000ULL
+#define MS    1000000ULL
+#define DUE   (1000 * MS) /* when the first look was due */
+#define LATE  (100 * US)  /* and so much later it was */
+#define WAITS (50 * MS)	  /* what passed since the thread was seen before that */
+
+static uint64_t clock_ns, slept_ns, ready_ns, unknown_ns;
+
+static uint64_t now_ns(void)
+{
+	return clock_ns;
+}
+
+static struct unwind_result walk(void *context, const struct wait_process *process,
+	struct wait_thread *thread, uintptr_t pc, uintptr_t sp, uint64_t *frames)
+{
+	(void)context;
+	(void)process;
+	(void)thread;
+	(void)sp;
+	frames[0] = pc;
+	return (struct unwind_result){1, WIRE_END_ROOT};
+}
+
+static int put_thread(void *context, const struct wait_process *process, uint32_t number, pid_t tid,
+	const char comm[WIRE_COMM_BYTES])
+{
+	(void)context;
+	(void)process;
+	(void)number;
+	(void)tid;
+	(void)comm;
+	return 0;
+}
+
+static void put_sample(void *context, const struct wait_process *process,
+	const struct wire_sample *sample, const uint64_t *frames)
+{
+	uint64_t leaf = frames[0], ns = sample->weight * US;
+
+	(void)context;
+	(void)process;
+	if (leaf == WIRE_FRAME_WAIT(WIRE_WAIT_NO_CPU, 0))
+		ready_ns += ns;
+	else if (leaf == WIRE_FRAME_WAIT(WIRE_WAIT_UNKNOWN, 0))
+		unknown_ns += ns;
+	else
+		slept_ns += ns;
+}
+
+static void say(int file, const char *text)
+{
+	assert_int_equal(ftruncate(file, 0), 0);
+	assert_int_equal(pwrite(file, text, strlen(text), 0), (ssize_t)strlen(text));
+}
+
+/* The kernel's clocks of @thread, and that it sleeps now, or does not. */
+static void is(const struct wait_thread *thread, uint64_t cpu_ns, uint64_t waited_ns,
+	unsigned turns, bool sleeps)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %u\n", cpu_ns, waited_ns, turns);
+	say(thread->clock, text);
+	snprintf(text, sizeof(text), "%d 0x1 0x2 0x3 0x4 0x5 0x6 0x7000 0x4000\n", SYS_read);
+	say(thread->call, sleeps ? text : "running\n");
+}
+
+/*
+ * A thread that waited since it was seen, and is awake when it is looked at; then it was given a
+ * CPU @turns times, the last time after it had been ready for @ready, and sleeps. What was told of
+ * it by then is in slept_ns and the others.
+ */
+static void look_twice(unsigned turns, uint64_t ready, bool sleeps)
+{
+	static const struct waits_calls calls = {
+		.now_ns = now_ns,
+		.walk = walk,
+		.put_thread = put_thread,
+		.put_sample = put_sample,
+	};
+	uint64_t frames[WIRE_MAX_DEPTH + 1], held[WIRE_MAX_DEPTH + 1];
+	struct wait_looker looker = {
+		.calls = &calls,
+		.period_ns = US,
+		.due_ns = DUE,
+		.frames = frames,
+		.held = held,
+		.files = 2,
+		.files_max = 2,
+		.announced = 1,
+	};
+	const struct wait_process process = {0};
+	struct wait_thread thread = {
+		.tid = (pid_t)syscall(SYS_gettid),
+		.number = 1,
+		.clock = memfd_create("schedstat", MFD_CLOEXEC),
+		.call = memfd_create("syscall", MFD_CLOEXEC),
+		.seen = {.cpu_ns = 7 * MS, .waited_ns = 3 * MS, .turns = 10},
+		.seen_ns = DUE + LATE - WAITS,
+	};
+
+	assert_true(thread.clock >= 0 && thread.call >= 0);
+	slept_ns = ready_ns = unknown_ns = 0;
+	clock_ns = DUE + LATE;
+	is(&thread, 7 * MS, 3 * MS, 20, false);
+	assert_int_equal(wait_thread_look(&looker, &thread, &process), 0);
+	assert_true(thread.is_awake);
+	clock_ns += 200 * US;
+	is(&thread, 7 * MS + 20 * US, 3 * MS + ready, 20 + turns, sleeps);
+	assert_int_equal(wait_thread_look_again(&looker, &thread, &process), 0);
+	wait_thread_tell(&looker, &thread, &process);
+	wait_thread_release(&looker, &thread);
+}
+
+/* The CPU that the looker woke up on saw to the thread's disk, and then to the looker. */
+static void who_slept_when_the_look_was_due_did(void **state)
+{
+	(void)state;
+	look_twice(1, 80 * US, true);
+	assert_int_equal(slept_ns, WAITS + 200 * US - 20 * US - 80 * US);
+	assert_int_equal(ready_ns, 80 * US);
+	assert_int_equal(unknown_ns, 0);
+}
+
+/* By its next wait nothing is told of the one before: that is left to a look by chance. */
+static void nothing_is_told_of_others(void **state)
+{
+	(void)state;
+	look_twice(0, 0, true); /* ran, and fell asleep */
+	assert_int_equal(slept_ns + ready_ns + unknown_ns, 0);
+	look_twice(2, 80 * US, true); /* slept twice meanwhile */
+	assert_int_equal(slept_ns + ready_ns + unknown_ns, 0);
+	look_twice(1, LATE + 1, true); /* was ready before the look was due */
+	assert_int_equal(slept_ns + ready_ns + unknown_ns, 0);
+	look_twice(1, 80 * US, false); /* runs on */
+	assert_int_equal(slept_ns + unknown_ns, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_slept_when_the_look_was_due_did),
+		cmocka_unit_test(nothing_is_told_of_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
