@@ -241,10 +241,11 @@ def test_waits_in_a_pid_namespace(tmp_path):
     run = profile(tmp_path, "/bin/sh", "-c", f"unshare -pf sh -c '{program} 50; :' & "
                   f"unshare -pf sh -c 'sleep 3; :'; wait", options=["--wall", "-v", "--no-fold-idle"])
     lived_s = sum(int(ns) for ns in re.findall(r"^life \d+ (\d+)", run.stdout, re.M)) / 1e9
-    # Half a second passes before a process is looked for that came right after another.
+    # Half a second passes before a process is looked for that came right after another, longer where
+    # others have the CPUs; and one life in twenty falls between two looks.
     for function in "live", "main":
         seen = run.folded.where(lambda stack: "lives" in stack[0] and function in stack) / 197
-        assert lived_s / 2 <= seen <= 1.1 * lived_s + .1, run.folded.describe() + run.stderr
+        assert 0.3 * lived_s <= seen <= 1.1 * lived_s + .1, run.folded.describe() + run.stderr
     asleep = run.folded.where(lambda stack: stack[0] == "sleep" and stack[-1] == "[clock_nanosleep]")
     assert 1.5 <= asleep / 197 <= 3.1, run.folded.describe() + run.stderr
 
