@@ -30,6 +30,7 @@
 #include "libprof/waits/wait_leaf.h"
 
 #define TRIES		2	    /* to have a stack that the thread slept through */
+#define LATE_NS		300000UL    /* a look that is later has not to do with when it was due */
 #define STACK_BYTES_MAX (64u << 20) /* of all threads: whose stack is not kept is walked again */
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -452,12 +453,13 @@ int wait_thread_look(
 int wait_thread_look_again(
 	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
 {
+	uint64_t late_ns = thread->seen_ns - looker->due_ns;
 	struct procfs_clock clock;
 	int error = read_clock(looker, thread, process, &clock);
 
 	thread->is_awake = false;
-	if (error || clock.turns != thread->seen.turns + 1 ||
-		clock.waited_ns - thread->seen.waited_ns > thread->seen_ns - looker->due_ns)
+	if (error || clock.turns != thread->seen.turns + 1 || late_ns > LATE_NS ||
+		clock.waited_ns - thread->seen.waited_ns > late_ns)
 		return error;
 	count_time(thread, &clock, looker->calls->now_ns());
 	return find_stack(looker, thread, process);
