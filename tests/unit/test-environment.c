@@ -3,6 +3,7 @@
  * What an exec'd image is handed: LD_PRELOAD with strange values, environments with and without our
  * variables, and what the file to be run has against the library.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -208,6 +209,19 @@ static void a_file_is_found_as_exec_finds_it(void **state)
 	assert_int_equal(obstacle(PRELOAD_ALONG_PATH, "sh"), 0);
 }
 
+/* Whoever opens one may wait for its other end, and for a device, or change what it does. */
+static void only_files_are_opened(void **state)
+{
+	int held;
+
+	(void)state;
+	assert_int_equal(mkfifo("pipe", 0755), 0);
+	held = open("pipe", O_RDWR | O_CLOEXEC);
+	assert_true(held >= 0);
+	assert_int_equal(obstacle(AT_FDCWD, "pipe"), -EACCES);
+	close(held);
+}
+
 static void ids_that_change(void **state)
 {
 	(void)state;
@@ -251,6 +265,8 @@ int main(void)
 		cmocka_unit_test(a_small_stack_is_enough),
 		cmocka_unit_test_setup_teardown(
 			a_file_is_found_as_exec_finds_it, own_folder_enter, own_folder_leave),
+		cmocka_unit_test_setup_teardown(
+			only_files_are_opened, own_folder_enter, own_folder_leave),
 		cmocka_unit_test_setup_teardown(
 			ids_that_change, own_folder_enter, own_folder_leave),
 		cmocka_unit_test(an_exec_that_fails_counts_nothing),

@@ -61,6 +61,8 @@ static void only_what_runs_is_allowed(void **state)
 	assert_true(JUDGE(&call, DATA(nr), IF_EQUAL(39, 1, 0), KILL, ALLOW));
 	assert_false(JUDGE(&call, DATA(nr), IF_EQUAL(39, 0, 1), KILL, ALLOW));
 	assert_true(JUDGE(&call, DATA(arch), IF_EQUAL(ARCH_AUDIT, 1, 0), KILL, ALLOW));
+	assert_true(JUDGE(&call, BPF_STMT(BPF_JMP | BPF_JA, 1), KILL, ALLOW));
+	assert_false(JUDGE(&call, BPF_STMT(BPF_JMP | BPF_JA, 1), ALLOW, KILL));
 }
 
 static void known_arguments_decide(void **state)
