@@ -92,4 +92,18 @@ struct arch_epilogue {
 	bool others;  /* other registers of the caller are on the stack, too */
 };
 
+/* What arch/hotspot.h is given: code around the pc, which is bytes[at]. */
+struct arch_hotspot_code {
+	const uint8_t *bytes;
+	unsigned at, end;
+};
+
+/* And answers: where the caller of an activation without a frame is. */
+struct arch_hotspot_edge {
+	uintptr_t ra, ra_at; /* the return address, or 0 and where it lies */
+	uintptr_t sp, sp_at; /* the caller's stack pointer, the same way */
+	uintptr_t fp_at;     /* where its frame pointer is saved; 0: it still has it */
+	uintptr_t method, method_at; /* what is begun, or is just over; 0: neither is told */
+};
+
 #endif

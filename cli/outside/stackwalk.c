@@ -108,10 +108,20 @@ static inline unsigned run_frame(
 	return target_language_frame(&walk->runs, walk->shared, sp, fp, frames, room);
 }
 
+static inline int leave_generated(struct stackwalk *walk, struct unwind_activation *at,
+	uint64_t *frames, unsigned room, unsigned *told)
+{
+	if (walk->is_native || !walk->runs.framed)
+		return 0;
+	return target_language_leave(&walk->runs, walk->shared, at, frames, room, told);
+}
+
 #define UNWIND_RUN(context, module, pc, sp, caller_sp, frames, room) \
 	run_language(context, module, pc, sp, caller_sp, frames, room)
 #define UNWIND_FRAME(context, sp, fp, frames, room) \
 	run_frame(context, sp, fp, frames, room)
+#define UNWIND_LEAVE(context, at, frames, room, told) \
+	leave_generated(context, at, frames, room, told)
 #define UNWIND_PARTIAL 1
 #include "libprof/unwind/unwind_core.h"
 

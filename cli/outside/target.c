@@ -226,20 +226,27 @@ static void add_range(struct target *target, struct target_shared *shared, unsig
 	range->object = objects_find(
 		&shared->objects, target->pid, mapping, first_mapping_of(&target->maps, index));
 	range->is_searched = false;
+	range->asked = 0;
 	if (range->object && !object_bias(range->object, mapping, &range->bias))
 		target->range_count++;
 }
 
-/* The runtime in the module of @range: in a process that loads it it may not be there yet. */
+/*
+ * The runtime in the module of @range: in a process that loads it it may not be there yet. Then it
+ * is asked for ever more seldom.
+ */
 static uint32_t find_runtime(struct target *target, struct target_range *range)
 {
-	if (!range->is_searched)
-		range->runtime =
-			range->object->dynamic
-				? target_language_find(target,
-					  range->bias + range->object->dynamic, range->bias)
-				: 0;
-	range->is_searched = true;
+	uint32_t asked = range->asked++;
+	int found = 0;
+
+	if (range->is_searched || (asked & (asked - 1)))
+		return range->runtime;
+	if (range->object->dynamic)
+		found = target_language_find(
+			target, range->bias + range->object->dynamic, range->bias);
+	range->is_searched = found != -EAGAIN;
+	range->runtime = found > 0 ? (uint32_t)found : 0;
 	return range->runtime;
 }
 

@@ -25,6 +25,7 @@ struct target_range {
 	uintptr_t start, end, bias;
 	const struct object *object;
 	bool is_searched; /* for a runtime */
+	uint32_t asked;	  /* how often it was asked for before */
 	uint32_t runtime; /* as in struct unwind_module */
 };
 

@@ -25,7 +25,7 @@ struct function {
 struct target_language {
 	struct runtime runtimes[RUNTIMES_MAX];
 	uint32_t runtime_count;
-	const struct runtime *framed; /* NULL, or the first that has kind->frame() */
+	const struct runtime *framed; /* NULL, or the first that has kind->frame() or leave() */
 	struct runtime_kept kept;
 	struct target_shared *shared; /* of the walk under way, borrowed */
 	struct function functions[FUNCTIONS_MAX];
@@ -41,27 +41,29 @@ struct target_language {
 
 /* ---- runtimes -------------------------------------------------------------------------------- */
 
-uint32_t target_language_find(struct target *target, uintptr_t dynamic, uintptr_t bias)
+int target_language_find(struct target *target, uintptr_t dynamic, uintptr_t bias)
 {
 	struct target_language *language = target->language;
 	struct runtime_reader reader;
 	struct runtime found;
+	int error;
 
 	runtime_reader_init(&reader, target->pid, 0);
-	if (!runtime_find(&found, &reader, dynamic, bias))
-		return 0;
+	error = runtime_find(&found, &reader, dynamic, bias);
+	if (error <= 0)
+		return error;
 	if (!language)
 		language = target->language = calloc(1, sizeof(*language));
 	if (!language)
 		return 0;
 	for (uint32_t i = 0; i < language->runtime_count; i++)
 		if (language->runtimes[i].base == found.base)
-			return found.kind->frame ? 0 : i + 1;
+			return found.kind->frame || found.kind->leave ? 0 : (int)i + 1;
 	if (language->runtime_count == RUNTIMES_MAX)
 		return 0;
 	language->runtimes[language->runtime_count++] = found;
-	if (!found.kind->frame)
-		return language->runtime_count;
+	if (!found.kind->frame && !found.kind->leave)
+		return (int)language->runtime_count;
 	if (!language->framed)
 		language->framed = &language->runtimes[language->runtime_count - 1];
 	return 0;
@@ -228,6 +230,15 @@ unsigned target_language_frame(struct runs *runs, struct target_shared *shared, 
 
 	target->language->shared = shared;
 	return runs_frame(runs, sp, fp, frames, room);
+}
+
+int target_language_leave(struct runs *runs, struct target_shared *shared,
+	struct unwind_activation *at, uint64_t *frames, unsigned room, unsigned *told)
+{
+	const struct target *target = runs->context;
+
+	target->language->shared = shared;
+	return runs_leave(runs, at, frames, room, told);
 }
 
 void target_language_withdraw(struct target *target)

@@ -15,9 +15,10 @@
 
 /*
  * The number, from 1, of the runtime in @target's module with this dynamic section; 0: it has none,
- * or none that can be read. target->language is there then.
+ * or none that can be read;
+ * -EAGAIN: that can't be told yet. target->language is there where it is not 0.
  */
-uint32_t target_language_find(struct target *target, uintptr_t dynamic, uintptr_t bias);
+int target_language_find(struct target *target, uintptr_t dynamic, uintptr_t bias);
 
 /*
  * A walk of a thread of @target begins, at @pc. @runs, of which the thread and what is known of it
@@ -33,6 +34,10 @@ unsigned target_language_run(struct runs *runs, struct target_shared *shared,
 /* As UNWIND_FRAME, in a walk that has runs->framed. */
 unsigned target_language_frame(struct runs *runs, struct target_shared *shared, uintptr_t sp,
 	uintptr_t fp, uint64_t *frames, unsigned room);
+
+/* As UNWIND_LEAVE, in that walk. */
+int target_language_leave(struct runs *runs, struct target_shared *shared,
+	struct unwind_activation *at, uint64_t *frames, unsigned room, unsigned *told);
 
 /*
  * During the last walk the thread did not keep still: what functions are called may have been

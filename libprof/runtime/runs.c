@@ -48,7 +48,7 @@ int runs_first_line(struct runs *runs, struct runtime_frame *frame)
 {
 	const struct runtime_kind *kind = runs->runtime->kind;
 
-	if (!frame->first_line && kind->first_line)
+	if (!frame->first_line && frame->lines && kind->first_line)
 		frame->first_line = kind->first_line(runs->runtime, &runs->reader, frame);
 	else
 		return 0;
@@ -161,7 +161,7 @@ unsigned runs_frame(struct runs *runs, uintptr_t sp, uintptr_t fp, uint64_t *fra
 	const struct runtime *runtime = runs->runtime;
 	int is_trusted = runs->reader.is_trusted, told;
 
-	if (!runs->framed || runs->frame_error || !room)
+	if (!runs->framed || !runs->framed->kind->frame || runs->frame_error || !room)
 		return 0;
 	runs->runtime = runs->framed;
 	runs->reader.is_trusted = 0;
@@ -171,6 +171,34 @@ unsigned runs_frame(struct runs *runs, uintptr_t sp, uintptr_t fp, uint64_t *fra
 	if (told < 0)
 		runs->frame_error = told;
 	return told > 0;
+}
+
+int runs_leave(struct runs *runs, struct unwind_activation *at, uint64_t *frames, unsigned room,
+	unsigned *told)
+{
+	const struct runtime *runtime = runs->runtime;
+	int is_trusted = runs->reader.is_trusted, may_trust = runs->reader.may_trust;
+	int left, count = 0;
+	struct runtime_stack others, run;
+
+	if (!runs->framed || !runs->framed->kind->leave)
+		return 0;
+	runs->runtime = runs->framed;
+	runs->reader.is_trusted = runs->reader.may_trust = 0;
+	left = runs->framed->kind->leave(runs->framed, &runs->reader, at, &run);
+	if (left && !runs->frame_error) {
+		others = runs->stack;
+		runs->stack = run;
+		count = tell_run(runs, frames, room);
+		runs->stack = others;
+	}
+	runs->runtime = runtime;
+	runs->reader.is_trusted = is_trusted;
+	runs->reader.may_trust = may_trust;
+	if (count < 0)
+		runs->frame_error = count;
+	*told += count > 0 ? (unsigned)count : 0;
+	return left;
 }
 
 /*

@@ -23,11 +23,11 @@ struct runs {
 	runs_word_fn *word;
 	void *context;		       /* for @word */
 	const struct runtime *runtime; /* NULL: the walk came to none so far */
-	const struct runtime *framed;  /* NULL: the process has none that has kind->frame() */
+	const struct runtime *framed;  /* NULL: there is none with kind->frame() or leave() */
 	int error;		       /* no more runs can be told */
 	const struct arch_registers *innermost; /* of the thread, borrowed; NULL: not all known */
 	int is_asked;		       /* the caller's: it may read */
-	int frame_error;	       /* of a frame of @framed */
+	int frame_error;	       /* of a frame of @framed: all of its are withdrawn */
 	int is_whole;		       /* runs_finish(): all that there are were told */
 	const uint64_t *unfilled;      /* the counted activation that no frame was left for */
 	struct runtime_stack stack;
@@ -54,6 +54,13 @@ unsigned runs_tell(struct runs *runs, const struct runtime *runtime, uintptr_t p
 /* As UNWIND_FRAME. */
 unsigned runs_frame(
 	struct runs *runs, uintptr_t sp, uintptr_t fp, uint64_t *frames, unsigned room);
+
+/*
+ * As UNWIND_LEAVE; @at as runtime_kind.leave. Where a function can't be told the caller is no less
+ * found.
+ */
+int runs_leave(struct runs *runs, struct unwind_activation *at, uint64_t *frames, unsigned room,
+	unsigned *told);
 
 /*
  * @frame's first line, where only kind->first_line() tells it. Returns 0, or -EAGAIN: it is not

@@ -5,7 +5,9 @@
  */
 #include "libprof/runtime/runtime.h"
 
-static const struct runtime_kind *const kinds[] = {&runtime_cpython, &runtime_v8};
+#include <errno.h>
+
+static const struct runtime_kind *const kinds[] = {&runtime_cpython, &runtime_v8, &runtime_hotspot};
 
 int runtime_find(
 	struct runtime *out, struct runtime_reader *reader, uintptr_t dynamic, uintptr_t bias)
@@ -16,8 +18,11 @@ int runtime_find(
 		return 0;
 	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		struct runtime found = {.kind = kinds[i]};
+		int error = kinds[i]->find(&found, reader, &symbols);
 
-		if (!kinds[i]->find(&found, reader, &symbols)) {
+		if (error == -EAGAIN)
+			return error;
+		if (!error) {
 			*out = found;
 			return 1;
 		}

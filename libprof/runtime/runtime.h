@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #include "arch/registers.h"
+#include "libprof/unwind/unwind.h"
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -112,7 +113,7 @@ unsigned runtime_encode(uint32_t character, char out[4]);
 
 /* ---- contract: what each runtime brings ------------------------------------------------------ */
 
-#define RUNTIME_WORDS_MAX 40u
+#define RUNTIME_WORDS_MAX 64u
 
 /* A runtime in a process. Its kind fills in `word` as it likes. */
 struct runtime {
@@ -175,7 +176,10 @@ struct runtime_symbols;
 /* One for each language. All return 0 or -errno; none writes but to what it is given. */
 struct runtime_kind {
 	const char *name;
-	/* Is the module one? Its symbols are looked up in its own tables. */
+	/*
+	 * Is the module one? Its symbols are looked up in its own tables. -EAGAIN: it is, but is
+	 * being loaded still.
+	 */
 	int (*find)(struct runtime *out, struct runtime_reader *reader,
 		struct runtime_symbols *symbols);
 	/*
@@ -204,7 +208,18 @@ struct runtime_kind {
 	/* The same of an innermost frame that is not there yet, or not any more. */
 	int (*edge)(const struct runtime *runtime, struct runtime_reader *reader,
 		const struct arch_registers *registers, struct runtime_frame *out);
-	/* The line that @frame's function begins at, 0: not known yet. NULL: frames have it. */
+	/*
+	 * Instead of all these, where the runtime's code has frames that only it knows the shape
+	 * of: what @at runs, as the run that next() tells, and where its caller is. Returns 1 with
+	 * that in @at; 0: none of its code; -errno: nothing leads to its caller. @run is empty or
+	 * good then, too.
+	 */
+	int (*leave)(const struct runtime *runtime, struct runtime_reader *reader,
+		struct unwind_activation *at, struct runtime_stack *run);
+	/*
+	 * The line that @frame's function begins at, 0: not known yet; not asked where
+	 * @frame->lines is 0. NULL: frames have it.
+	 */
 	uint32_t (*first_line)(const struct runtime *runtime, struct runtime_reader *reader,
 		const struct runtime_frame *frame);
 	/* The line that @frame is at, 0: none. Bounded, but long: its answer is kept. */
@@ -215,7 +230,7 @@ struct runtime_kind {
 		uintptr_t address, char *out, uint32_t room, int keep_end);
 };
 
-extern const struct runtime_kind runtime_cpython, runtime_v8;
+extern const struct runtime_kind runtime_cpython, runtime_v8, runtime_hotspot;
 
 /* ---- symbols --------------------------------------------------------------------------------- */
 
@@ -237,7 +252,8 @@ uintptr_t runtime_symbol(struct runtime_symbols *symbols, struct runtime_reader 
 /* ---- finding --------------------------------------------------------------------------------- */
 
 /*
- * Is the module whose dynamic section is at @dynamic a runtime? Returns 1 with @out, or 0.
+ * Is the module whose dynamic section is at @dynamic a runtime? Returns 1 with @out, or 0; -EAGAIN:
+ * that can't be told yet.
  * Context: signal-safe, any thread.
  */
 int runtime_find(

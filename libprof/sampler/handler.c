@@ -80,6 +80,18 @@ static unsigned run_frame(
 	return runs_frame(runs, sp, fp, frames, room);
 }
 
+/* Nor is generated code looked at. */
+static int leave_generated(struct runs *runs, struct unwind_activation *at, uint64_t *frames,
+	unsigned room, unsigned *told)
+{
+	if ((!runs->framed && !language_is_pending()) || (!runs->is_asked && quit_if_confined()))
+		return 0;
+	runs->is_asked = 1;
+	if (!runs->framed)
+		language_find_again(runs);
+	return runs_leave(runs, at, frames, room, told);
+}
+
 #define UNWIND_READ(context, address, value) \
 	read_unknown_stack(&((struct reading *)(context))->window, address, value)
 #define UNWIND_FIND_MODULE(context, pc, out) ((void)(context), modules_find(pc, out))
@@ -87,6 +99,8 @@ static unsigned run_frame(
 	run_language(&((struct reading *)(context))->runs, module, pc, sp, caller_sp, frames, room)
 #define UNWIND_FRAME(context, sp, fp, frames, room) \
 	run_frame(&((struct reading *)(context))->runs, sp, fp, frames, room)
+#define UNWIND_LEAVE(context, at, frames, room, told) \
+	leave_generated(&((struct reading *)(context))->runs, at, frames, room, told)
 #include "libprof/unwind/unwind_core.h"
 
 /* Every so many calls of a thread the handler's time is taken. */

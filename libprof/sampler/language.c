@@ -23,28 +23,69 @@
 
 static struct runtime runtimes[RUNTIMES_MAX];
 static uint32_t runtime_count;	     /* atomic */
-static const struct runtime *framed; /* atomic: the first that has kind->frame() */
+static const struct runtime *framed; /* atomic: the first that has kind->frame() or leave() */
 static struct runtime_kept kept;
 
-uint32_t language_find_runtime(uintptr_t dynamic, uintptr_t bias, int pid)
-{
-	struct runtime_reader reader;
-	const struct runtime *none = NULL;
-	struct runtime found;
-	uint32_t index;
+static struct {
+	uintptr_t dynamic, bias; /* atomic: of a module that was being loaded; 0: none */
+	uint32_t asked;		 /* atomic: how often it was asked for since */
+} pending;
 
-	runtime_reader_init(&reader, pid, 1);
-	if (!runtime_find(&found, &reader, dynamic, bias))
-		return 0;
-	index = __atomic_fetch_add(&runtime_count, 1, __ATOMIC_RELAXED);
+/* Returns its number, or 0: it is asked for by every frame, or there is no room. */
+static uint32_t add_runtime(const struct runtime *found)
+{
+	const struct runtime *none = NULL;
+	uint32_t index = __atomic_fetch_add(&runtime_count, 1, __ATOMIC_RELAXED);
+
 	if (index >= RUNTIMES_MAX)
 		return 0;
-	runtimes[index] = found;
-	if (!found.kind->frame)
+	runtimes[index] = *found;
+	if (!found->kind->frame && !found->kind->leave)
 		return index + 1;
 	__atomic_compare_exchange_n(
 		&framed, &none, &runtimes[index], 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 	return 0;
+}
+
+uint32_t language_find_runtime(uintptr_t dynamic, uintptr_t bias, int pid)
+{
+	struct runtime_reader reader;
+	struct runtime found;
+	int error;
+
+	runtime_reader_init(&reader, pid, 1);
+	runtime_keep_in(&reader, &kept);
+	error = runtime_find(&found, &reader, dynamic, bias);
+	if (error == -EAGAIN) {
+		pending.bias = bias;
+		__atomic_store_n(&pending.dynamic, dynamic, __ATOMIC_RELEASE);
+	}
+	return error > 0 ? add_runtime(&found) : 0;
+}
+
+/* Ever more seldom, for it may never be one. */
+void language_find_again(struct runs *runs)
+{
+	uintptr_t dynamic = __atomic_load_n(&pending.dynamic, __ATOMIC_ACQUIRE);
+	uint32_t asked = __atomic_fetch_add(&pending.asked, 1, __ATOMIC_RELAXED);
+	struct runtime found;
+	int error;
+
+	if (asked & (asked - 1))
+		return;
+	runtime_keep_in(&runs->reader, &kept);
+	error = runtime_find(&found, &runs->reader, dynamic, pending.bias);
+	if (error == -EAGAIN || !__atomic_compare_exchange_n(&pending.dynamic, &dynamic, 0, 0,
+					__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	if (error > 0)
+		add_runtime(&found);
+	runs->framed = __atomic_load_n(&framed, __ATOMIC_ACQUIRE);
+}
+
+int language_is_pending(void)
+{
+	return __atomic_load_n(&pending.dynamic, __ATOMIC_RELAXED) != 0;
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */

@@ -37,4 +37,11 @@ unsigned language_finish(struct runs *runs, struct sampler_thread *thread, uint6
  */
 uint32_t language_find_runtime(uintptr_t dynamic, uintptr_t bias, int pid);
 
+/*
+ * There is a module of which that could not be told when it was loaded. Where generated code runs
+ * it may be: runs->framed is there then.
+ */
+int language_is_pending(void);
+void language_find_again(struct runs *runs);
+
 #endif

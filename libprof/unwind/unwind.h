@@ -53,6 +53,18 @@ struct unwind_bounds {
 	uintptr_t hi;
 };
 
+/* A frame of generated code that somebody knows of who knows that code. */
+struct unwind_activation {
+	uintptr_t pc, sp, fp;
+	int has_fp;	/* fp is known */
+	/*
+	 * Its code has told already where its caller is: only what it runs is asked for. Whoever
+	 * knows better makes it 0.
+	 */
+	int is_way_out;
+	const struct arch_registers *innermost; /* all of them where it was interrupted, or NULL */
+};
+
 struct unwind_result {
 	unsigned frames;
 	enum wire_end end;

@@ -22,6 +22,12 @@
  *       the same of a frame that was left through its frame pointer @fp; or of an innermost one
  *       in no module, and @fp is 0 where it was left otherwise.
  *
+ *   UNWIND_LEAVE(void *context, struct unwind_activation *at, uint64_t *frames, unsigned room,
+ *           unsigned *told) -> int
+ *       of a frame in no module: its language frames, whose number is added to *told, and where
+ *       its caller is. Returns 1, with pc, sp and fp in @at; 0: nothing is known of such code;
+ *       -errno: nothing leads to its caller.
+ *
  * and UNWIND_ROWCACHE, UNWIND_PARTIAL (walk.h) and UNWIND_CFI_POINTER (cfi.h).
  */
 #ifndef LIBPROF_UNWIND_UNWIND_CORE_H
@@ -52,6 +58,15 @@ static inline unsigned UNWIND_RUN(void *context, const struct unwind_module *mod
 
 #ifndef UNWIND_FRAME
 #define UNWIND_FRAME(context, sp, fp, frames, room) 0
+#endif
+
+#ifndef UNWIND_LEAVE
+static inline int UNWIND_LEAVE(void *context, struct unwind_activation *at, uint64_t *frames,
+	unsigned room, unsigned *told)
+{
+	(void)context, (void)at, (void)frames, (void)room, (void)told;
+	return 0;
+}
 #endif
 
 /* ---- steps that recover every register ------------------------------------------------------- */
@@ -507,6 +522,35 @@ static inline int unwind_step(struct unwind_walk *walk, uint64_t row)
 	}
 }
 
+/*
+ * As unwind_step(), of code in no module, with its language frames. Returns 0 and whether anything
+ * is known of it in *is_known, or -errno.
+ */
+static inline int unwind_step_generated(struct unwind_walk *walk, uint64_t row, uint64_t *frames,
+	unsigned room, unsigned *told, bool *is_known)
+{
+	struct unwind_activation at = {
+		.pc = walk->registers.r[ARCH_DWARF_PC],
+		.sp = walk->registers.r[ARCH_DWARF_SP],
+		.fp = walk->registers.r[ARCH_DWARF_FP],
+		.has_fp = unwind_fp_known(walk),
+		.is_way_out = walk->exact && compact_kind(row) == COMPACT_BY_CODE,
+		.innermost = walk->exact && walk->known == ~0ULL ? &walk->registers : NULL,
+	};
+	int left = UNWIND_LEAVE(walk->memory.context, &at, frames, room, told);
+
+	*is_known = left > 0 && !at.is_way_out;
+	if (left < 0)
+		return -ENOENT;
+	if (!*is_known)
+		return 0;
+	left = unwind_arrive(walk, at.pc, at.sp, at.fp);
+	/* Generated code keeps its own conventions about the rest. */
+	walk->known &= UNWIND_KNOWN_ALWAYS;
+	unwind_drop_anchor(walk, walk->depth + 1);
+	return left;
+}
+
 /* The frame at walk->depth as the wire has it. */
 static inline uint64_t unwind_frame(const struct unwind_walk *walk, uintptr_t pc, uint64_t row)
 {
@@ -541,6 +585,7 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 {
 	struct unwind_walk walk;
 	unsigned told = 0;
+	bool is_known;
 	int step = 0;
 
 	walk.registers = *regs;
@@ -561,7 +606,12 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 		uint64_t frame = unwind_frame(&walk, pc, row);
 
 		row = unwind_row_with_fp(&walk, row, pc);
-		step = unwind_step(&walk, row);
+		is_known = false;
+		if (!walk.module.end)
+			step = unwind_step_generated(&walk, row, frames + told, max_frames - told,
+				&told, &is_known);
+		if (!is_known && !step)
+			step = unwind_step(&walk, row);
 		if (walk.module.runtime && !step)
 			told += UNWIND_RUN(reader_context, &walk.module, pc, sp,
 				walk.registers.r[ARCH_DWARF_SP], frames + told, max_frames - told);

@@ -26,7 +26,7 @@ ALLOWED = {
     # The library's floors, each standing on those before it. The sampler and what is preloaded know
     # nothing of stubs, ticks and machine stacks: those register with the sampler.
     "libprof/unwind": ("libprof/unwind/", "libprof/wire.h", "arch/"),
-    "libprof/runtime": ("libprof/runtime/", "libprof/wire.h", "arch/"),
+    "libprof/runtime": ("libprof/runtime/", "libprof/unwind/unwind.h", "libprof/wire.h", "arch/"),
     "libprof/sampler": ("libprof/sampler/", "libprof/runtime/", "libprof/unwind/", *GUEST),
     "libprof/trampoline": ("libprof/trampoline/", "libprof/sampler/", "libprof/unwind/", *GUEST),
     "libprof/interrupt": ("libprof/interrupt/", "libprof/trampoline/", "libprof/sampler/", *GUEST),

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/*
+ * HotSpot's methods: what they are called, in which file and line.
+ *
+ *	Method ─▶ ConstMethod ─▶ ConstantPool ─▶ InstanceKlass ─▶ Symbol: name of the class
+ *	          │              └ [index] ─▶ Symbol: name of the method, of the source file
+ *	          └ bytecode, then lines by place in it
+ *
+ * They do not move, but are freed with their class, and their memory is soon another's of the same
+ * shape: what they are called is part of who they are.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "libprof/runtime/hotspot.h"
+
+#define WORD sizeof(uintptr_t)
+
+/* ---- who it is ------------------------------------------------------------------------------- */
+
+/* Addresses of what a method consists of. */
+struct parts {
+	uintptr_t fixed, constants, klass, name; /* ConstMethod; Symbols */
+	uint16_t flags, code_bytes;
+};
+
+/* As much of a ConstMethod as is read at once. */
+#define CONST_BYTES 64u
+
+static uint16_t half_in(const char *bytes, uint32_t offset)
+{
+	uint16_t half;
+
+	memcpy(&half, bytes + offset, sizeof(half));
+	return half;
+}
+
+static int load_constant(const struct hotspot_offsets *at, struct runtime_reader *reader,
+	uintptr_t constants, unsigned index, uintptr_t *out)
+{
+	uint32_t length = hotspot_load_int(reader, constants + at->constants_length);
+
+	if (!index || index >= length)
+		return -EBADMSG;
+	*out = hotspot_load_pointer(reader, constants + at->constants_size + index * WORD);
+	return *out && !(*out & (WORD - 1)) ? 0 : -EBADMSG;
+}
+
+static int find_parts(const struct runtime *runtime, struct runtime_reader *reader,
+	uintptr_t method, struct parts *out)
+{
+	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
+	char fixed[CONST_BYTES];
+	uintptr_t holder;
+
+	if (!method || method & (WORD - 1))
+		return -EBADMSG;
+	out->fixed = hotspot_load_pointer(reader, method + at->method_const);
+	if (!out->fixed || out->fixed & (WORD - 1) || at->const_size > sizeof(fixed) ||
+		runtime_load(reader, out->fixed, fixed, at->const_size))
+		return -EBADMSG;
+	memcpy(&out->constants, fixed + at->constants, WORD);
+	out->flags = half_in(fixed, at->const_flags);
+	out->code_bytes = half_in(fixed, at->code_bytes);
+	if (!out->constants || out->constants & (WORD - 1))
+		return -EBADMSG;
+	holder = hotspot_load_pointer(reader, out->constants + at->holder);
+	if (!holder || holder & (WORD - 1))
+		return -EBADMSG;
+	out->klass = hotspot_load_pointer(reader, holder + at->klass_name);
+	if (!out->klass || out->klass & (WORD - 1))
+		return -EBADMSG;
+	return load_constant(
+		at, reader, out->constants, half_in(fixed, at->name_index), &out->name);
+}
+
+static uint16_t length_of(
+	const struct hotspot_offsets *at, struct runtime_reader *reader, uintptr_t symbol)
+{
+	uint16_t length;
+
+	return runtime_load(reader, symbol + at->symbol_length, &length, sizeof(length)) ? 0
+											 : length;
+}
+
+/* Its length and its last characters, in which names of classes that come and go differ. */
+static uint64_t mix_symbol(const struct hotspot_offsets *at, struct runtime_reader *reader,
+	uint64_t hash, uintptr_t symbol)
+{
+	uint16_t length = length_of(at, reader, symbol);
+	uint64_t end[2] = {length, 0};
+	unsigned bytes = length < WORD ? length : WORD;
+
+	runtime_load(reader, symbol + at->symbol_text + length - bytes, &end[1], bytes);
+	return runtime_mix(runtime_mix(runtime_mix(hash, symbol), end[0]), end[1]);
+}
+
+int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *reader,
+	uintptr_t method, int32_t bci, struct runtime_frame *out)
+{
+	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
+	struct parts parts;
+	int error = find_parts(runtime, reader, method, &parts);
+
+	if (error)
+		return error;
+	if (!length_of(at, reader, parts.klass) || !length_of(at, reader, parts.name))
+		return -EBADMSG;
+	*out = (struct runtime_frame){
+		.function = method,
+		.identity = mix_symbol(at, reader,
+			mix_symbol(at, reader, runtime_mix(method, parts.fixed), parts.klass),
+			parts.name),
+		.position = bci < parts.code_bytes ? bci : -1,
+		.lines = parts.flags & at->has_lines ? parts.fixed : 0,
+		.name = method,
+		.file = method,
+	};
+	return 0;
+}
+
+int32_t hotspot_bci(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t method,
+	uintptr_t bcp)
+{
+	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
+	uintptr_t fixed = hotspot_load_pointer(reader, method + at->method_const);
+	uint16_t bytes = 0;
+
+	if (runtime_load(reader, fixed + at->code_bytes, &bytes, sizeof(bytes)) ||
+		bcp - (fixed + at->const_size) >= bytes)
+		return -1;
+	return (int32_t)(bcp - (fixed + at->const_size));
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+/*
+ * Behind the bytecode: pairs of how far the place in it and the line are from those before. A byte
+ * has both, 5 bits and 3 bits, or is 0xff and two numbers with a sign in the lowest bit follow; 0
+ * is the end (code/compressedStream.hpp).
+ */
+#define LINES_MAX    65536u
+#define FAR	     0xffu
+#define LEAST_OF_TWO 192u /* a byte from which on another one follows */
+#define NUMBER_BYTES 5u
+
+int hotspot_read_number(struct runtime_reader *reader, uintptr_t *at, uint32_t *value)
+{
+	uint8_t byte;
+
+	*value = 0;
+	for (unsigned i = 0; i < NUMBER_BYTES; i++) {
+		if (runtime_load(reader, (*at)++, &byte, 1))
+			return -EFAULT;
+		*value += (uint32_t)byte << 6 * i;
+		if (byte < LEAST_OF_TWO)
+			break;
+	}
+	return 0;
+}
+
+static int32_t with_sign(uint32_t value)
+{
+	return (int32_t)(value >> 1) ^ -(int32_t)(value & 1);
+}
+
+/* Step to the next pair. Returns 1, or 0: that was the last. */
+static int next_line(struct runtime_reader *reader, uintptr_t *at, int32_t *bci, int32_t *line)
+{
+	uint32_t more[2];
+	uint8_t byte;
+
+	if (runtime_load(reader, (*at)++, &byte, 1) || !byte)
+		return 0;
+	if (byte != FAR) {
+		*bci += byte >> 3;
+		*line += byte & 7;
+		return 1;
+	}
+	if (hotspot_read_number(reader, at, &more[0]) || hotspot_read_number(reader, at, &more[1]))
+		return 0;
+	*bci += with_sign(more[0]);
+	*line += with_sign(more[1]);
+	return 1;
+}
+
+/* The line of the nearest place at or before @bci; of the least there is for -1. */
+static uint32_t find_line(
+	const struct runtime *runtime, struct runtime_reader *reader, uintptr_t fixed, int32_t bci)
+{
+	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
+	int32_t found = 0, best = -1, place = 0, line = 0;
+	uint16_t bytes = 0;
+	uintptr_t next;
+
+	if (!fixed || runtime_load(reader, fixed + at->code_bytes, &bytes, sizeof(bytes)))
+		return 0;
+	next = fixed + at->const_size + bytes;
+	for (unsigned n = 0; n < LINES_MAX && next_line(reader, &next, &place, &line); n++) {
+		if (bci < 0 ? !found || line < found : place <= bci && place >= best) {
+			found = line;
+			best = place;
+		}
+		if (place == bci)
+			break;
+	}
+	return found > 0 ? (uint32_t)found : 0;
+}
+
+uint32_t hotspot_first_line(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_frame *frame)
+{
+	return find_line(runtime, reader, frame->lines, -1);
+}
+
+uint32_t hotspot_line(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_frame *frame)
+{
+	return frame->position < 0 ? 0 : find_line(runtime, reader, frame->lines, frame->position);
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+#define CALL_STUB "call_stub"
+
+/* Of a C string. */
+static uint32_t copy_text(struct runtime_reader *reader, uintptr_t at, char *out, uint32_t room)
+{
+	uint32_t used = 0;
+
+	while (used + 1 < room && !runtime_load(reader, at + used, out + used, 1) && out[used])
+		used++;
+	out[used] = '\0';
+	return used + 1;
+}
+
+/* A symbol's characters, which are UTF-8 but for zeroes and what needs two words; '/' as @slash. */
+static uint32_t copy_symbol(const struct hotspot_offsets *at, struct runtime_reader *reader,
+	uintptr_t symbol, char slash, char *out, uint32_t room)
+{
+	uint32_t length = length_of(at, reader, symbol);
+
+	if (length >= room)
+		length = room - 1;
+	if (length && runtime_load(reader, symbol + at->symbol_text, out, length))
+		length = 0;
+	for (uint32_t i = 0; i < length; i++) {
+		if (out[i] == '/')
+			out[i] = slash;
+		else if (out[i] == '+') /* Java writes names of hidden classes so */
+			out[i] = '/';
+		else if ((unsigned char)out[i] < ' ')
+			out[i] = '?';
+	}
+	out[length] = '\0';
+	return length;
+}
+
+static uint32_t copy_file(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct parts *parts, char *out, uint32_t room)
+{
+	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
+	uint16_t index = 0;
+	uintptr_t symbol;
+
+	out[0] = '\0';
+	if (runtime_load(reader, parts->constants + at->source_index, &index, sizeof(index)) ||
+		load_constant(at, reader, parts->constants, index, &symbol))
+		return 1;
+	return copy_symbol(at, reader, symbol, '/', out, room) + 1;
+}
+
+uint32_t hotspot_text(const struct runtime *runtime, struct runtime_reader *reader,
+	uintptr_t address, char *out, uint32_t room, int keep_end)
+{
+	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
+	struct parts parts;
+	uint32_t used;
+
+	out[0] = '\0';
+	if (address == HOTSPOT_TEXT && room > sizeof(CALL_STUB)) {
+		memcpy(out, CALL_STUB, sizeof(CALL_STUB));
+		return sizeof(CALL_STUB);
+	}
+	if (address & HOTSPOT_TEXT)
+		return copy_text(reader, address & ~HOTSPOT_TEXT, out, room);
+	if (!address || find_parts(runtime, reader, address, &parts))
+		return 1;
+	if (keep_end)
+		return copy_file(runtime, reader, &parts, out, room);
+	used = copy_symbol(at, reader, parts.klass, '.', out, room);
+	if (used + 2 < room)
+		out[used++] = '.';
+	return used + copy_symbol(at, reader, parts.name, '/', out + used, room - used) + 1;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The reader of HotSpot's methods and scopes, on a heap laid out by hand, and the interpreter's
+ * code at its edges, instruction by instruction. What a real JVM shows is
+ * tests/e2e/test_java_truth.py's.
+ */
+#include "libprof/runtime/hotspot.c"
+#include "libprof/runtime/hotspot_method.c"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define HEAP_BYTES 16384u
+
+struct heap {
+	uint64_t method[4], fixed[16], constants[16], holder[4];
+	struct {
+		uint32_t hash;
+		uint16_t length;
+		char text[58];
+	} symbols[4];
+	uint64_t nmethod[32], metadata[2];
+	uint8_t scopes[64];
+	struct runtime runtime;
+	struct runtime_reader reader;
+};
+
+static struct heap *heap;
+
+enum {
+	NAME = 1,
+	SOURCE = 2,
+	CODE_BYTES = 20
+};
+
+static void set_symbol(unsigned number, const char *text)
+{
+	heap->symbols[number].length = (uint16_t)strlen(text);
+	memcpy(heap->symbols[number].text, text, strlen(text));
+}
+
+static void put_half(void *object, uint32_t offset, uint16_t value)
+{
+	memcpy((char *)object + offset, &value, sizeof(value));
+}
+
+static const struct hotspot_offsets offsets = {.method_const = 8,
+	.constants = 8,
+	.const_flags = 28,
+	.code_bytes = 32,
+	.name_index = 34,
+	.holder = 24,
+	.constants_length = 60,
+	.source_index = 54,
+	.klass_name = 24,
+	.symbol_length = 4,
+	.symbol_text = 6,
+	.const_size = 48,
+	.constants_size = 72,
+	.has_lines = 1,
+	.scopes_begin = 16,
+	.metadata = 24,
+	.pc_size = 16};
+
+static int set_up(void **state)
+{
+	/* By place in the bytecode: line 10 at 0, 12 at 3, 9 at 8, 300 at 12. */
+	static const uint8_t lines[] = {0xff, 0, 20, 3 << 3 | 2, 0xff, 10, 5, 0xff, 8, 198, 6, 0};
+
+	(void)state;
+	heap = mmap(NULL, HEAP_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (heap == MAP_FAILED)
+		return -1;
+	heap->runtime.kind = &runtime_hotspot;
+	memcpy(heap->runtime.offsets, &offsets, sizeof(offsets));
+	heap->method[1] = (uintptr_t)heap->fixed;
+	heap->fixed[1] = (uintptr_t)heap->constants;
+	put_half(heap->fixed, offsets.const_flags, 1);
+	put_half(heap->fixed, offsets.code_bytes, CODE_BYTES);
+	put_half(heap->fixed, offsets.name_index, NAME);
+	memcpy((char *)heap->fixed + offsets.const_size + CODE_BYTES, lines, sizeof(lines));
+	heap->constants[3] = (uintptr_t)heap->holder;
+	memcpy((char *)heap->constants + offsets.constants_length, &(uint32_t){3}, 4);
+	put_half(heap->constants, offsets.source_index, SOURCE);
+	heap->constants[9 + NAME] = (uintptr_t)&heap->symbols[0];
+	heap->constants[9 + SOURCE] = (uintptr_t)&heap->symbols[1];
+	heap->holder[3] = (uintptr_t)&heap->symbols[2];
+	set_symbol(0, "work");
+	set_symbol(1, "Where.java");
+	set_symbol(2, "some/where/Where$Inner");
+	runtime_reader_init(&heap->reader, getpid(), 1);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	return munmap(heap, HEAP_BYTES);
+}
+
+static int read_at(int32_t bci, struct runtime_frame *frame)
+{
+	runtime_reader_init(&heap->reader, getpid(), 1);
+	return hotspot_read_method(
+		&heap->runtime, &heap->reader, (uintptr_t)heap->method, bci, frame);
+}
+
+static void assert_line(int32_t bci, uint32_t line)
+{
+	struct runtime_frame frame;
+
+	assert_int_equal(read_at(bci, &frame), 0);
+	assert_int_equal(hotspot_line(&heap->runtime, &heap->reader, &frame), line);
+	assert_int_equal(hotspot_first_line(&heap->runtime, &heap->reader, &frame), 9);
+}
+
+static void test_a_method_is_told(void **state)
+{
+	struct runtime_frame frame;
+	char text[RUNTIME_NAME_BYTES];
+
+	(void)state;
+	assert_int_equal(read_at(0, &frame), 0);
+	assert_int_equal(
+		hotspot_text(&heap->runtime, &heap->reader, frame.name, text, sizeof(text), 0),
+		strlen("some.where.Where$Inner.work") + 1);
+	assert_string_equal(text, "some.where.Where$Inner.work");
+	hotspot_text(&heap->runtime, &heap->reader, frame.file, text, sizeof(text), 1);
+	assert_string_equal(text, "Where.java");
+	hotspot_text(&heap->runtime, &heap->reader, frame.name, text, 12, 0);
+	assert_string_equal(text, "some.where.");
+	hotspot_text(&heap->runtime, &heap->reader, HOTSPOT_TEXT | (uintptr_t) "a stub", text,
+		sizeof(text), 0);
+	assert_string_equal(text, "a stub");
+}
+
+static void test_lines(void **state)
+{
+	(void)state;
+	assert_line(0, 10);
+	assert_line(2, 10);
+	assert_line(3, 12);
+	assert_line(8, 9);
+	assert_line(12, 300);
+	assert_line(CODE_BYTES - 1, 300);
+	assert_line(CODE_BYTES, 0); /* not of its code */
+	assert_line(-1, 0);
+}
+
+/* Another class in the same place, of the same shape, is another one. */
+static void test_who_it_is(void **state)
+{
+	struct runtime_frame before, after;
+
+	(void)state;
+	assert_int_equal(read_at(0, &before), 0);
+	set_symbol(2, "some/where/Where$Outer");
+	assert_int_equal(read_at(0, &after), 0);
+	assert_true(before.identity != after.identity);
+}
+
+static void test_what_is_no_method(void **state)
+{
+	uint64_t *const fields[] = {&heap->method[1], &heap->fixed[1], &heap->constants[3],
+		&heap->holder[3], &heap->constants[9 + NAME]};
+	struct runtime_frame frame;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		uint64_t was = *fields[i];
+
+		*fields[i] = 0;
+		assert_true(read_at(0, &frame) < 0);
+		*fields[i] = was + 1;
+		assert_true(read_at(0, &frame) < 0);
+		*fields[i] = 1ULL << 40;
+		assert_true(read_at(0, &frame) < 0);
+		*fields[i] = was;
+		assert_int_equal(read_at(0, &frame), 0);
+	}
+	put_half(heap->fixed, offsets.name_index, 3); /* there are no more */
+	assert_true(read_at(0, &frame) < 0);
+}
+
+/* A method inlined in itself: scopes outward, callers before what they call. */
+static void test_scopes(void **state)
+{
+	/* At 1: method 1 at 7 (written with 1 added), called by nobody; at 4: at 3, by that. */
+	static const uint8_t scopes[] = {0, 0, 1, 8, 1, 1, 4};
+	struct runtime_stack run = {.frame = (uintptr_t)heap->method,
+		.activation = (uintptr_t)heap->nmethod,
+		.state = 4};
+	struct runtime_frame frame;
+
+	(void)state;
+	memcpy(heap->scopes, scopes, sizeof(scopes));
+	heap->nmethod[2] = (uintptr_t)heap->scopes;
+	heap->nmethod[3] = (uintptr_t)heap->metadata - (uintptr_t)heap->nmethod;
+	heap->metadata[0] = (uintptr_t)heap->method;
+	assert_int_equal(next_hotspot(&heap->runtime, &heap->reader, &run, &frame), 1);
+	assert_int_equal(frame.position, 3);
+	assert_int_equal(next_hotspot(&heap->runtime, &heap->reader, &run, &frame), 1);
+	assert_int_equal(frame.position, 7);
+	assert_int_equal(next_hotspot(&heap->runtime, &heap->reader, &run, &frame), 0);
+	/* One that is called by itself would never end. */
+	heap->scopes[4] = 4;
+	run = (struct runtime_stack){.frame = (uintptr_t)heap->method,
+		.activation = (uintptr_t)heap->nmethod,
+		.state = 4};
+	assert_true(next_hotspot(&heap->runtime, &heap->reader, &run, &frame) < 0);
+}
+
+#if ARCH_HOTSPOT_IS_KNOWN
+
+/*
+ * Run @bytes instruction by instruction, as the CPU would: at each pc the edge has to tell the
+ * caller that the registers and the stack have at the time.
+ */
+static void assert_edge(const uint8_t *bytes, unsigned count, unsigned at, uintptr_t ra,
+	uintptr_t sp, uintptr_t fp_at, const struct arch_registers *registers)
+{
+	const struct arch_hotspot_code code = {bytes, at, count};
+	struct arch_hotspot_edge edge;
+
+	assert_true(arch_hotspot_interpreter_edge(&code, registers, &edge));
+	assert_int_equal(edge.ra_at ? *(uintptr_t *)edge.ra_at : edge.ra, ra);
+	assert_int_equal(edge.sp_at ? *(uintptr_t *)edge.sp_at : edge.sp, sp);
+	assert_int_equal(edge.fp_at, fp_at);
+}
+
+static void test_a_method_begins(void **state)
+{
+	static const uint8_t entry[] = {0x48, 0x8b, 0x53, 0x08, 0x0f, 0xb7, 0x4a, 0x2c, 0x58, 0x4c,
+		0x8d, 0x74, 0xcc, 0xf8, 0x50, 0x55, 0x48, 0x8b, 0xec, 0x41, 0x55, 0x68, 0, 0, 0, 0,
+		0x4c, 0x8b, 0x6b, 0x08, 0x53, 0x48, 0x8b, 0x53, 0x08, 0x52};
+	uintptr_t stack[16] = {0}, caller = (uintptr_t)&stack[13];
+	struct arch_registers now = {0};
+
+	(void)state;
+	now.r[ARCH_HOTSPOT_R13] = caller;
+	now.r[ARCH_DWARF_FP] = 0x5555;
+	now.r[ARCH_DWARF_SP] = (uintptr_t)&stack[12];
+	stack[12] = 0x1234;
+	assert_edge(entry, sizeof(entry), 0, 0x1234, caller, 0, &now);
+	assert_edge(entry, sizeof(entry), 8, 0x1234, caller, 0, &now);
+	stack[12] = 0; /* pop %rax */
+	now.r[ARCH_HOTSPOT_RAX] = 0x1234;
+	now.r[ARCH_DWARF_SP] += 8;
+	assert_edge(entry, sizeof(entry), 9, 0x1234, caller, 0, &now);
+	assert_edge(entry, sizeof(entry), 14, 0x1234, caller, 0, &now);
+	stack[10] = 0x1234; /* two locals, push %rax */
+	now.r[ARCH_DWARF_SP] = (uintptr_t)&stack[10];
+	now.r[ARCH_HOTSPOT_RAX] = 0;
+	assert_edge(entry, sizeof(entry), 15, 0x1234, caller, 0, &now);
+	stack[9] = now.r[ARCH_DWARF_FP];
+	now.r[ARCH_DWARF_SP] -= 8;
+	assert_edge(entry, sizeof(entry), 16, 0x1234, caller, (uintptr_t)&stack[9], &now);
+	now.r[ARCH_DWARF_FP] = now.r[ARCH_DWARF_SP];
+	assert_edge(entry, sizeof(entry), 19, 0x1234, caller, (uintptr_t)&stack[9], &now);
+	stack[8] = caller;
+	now.r[ARCH_HOTSPOT_R13] = 0;
+	assert_edge(entry, sizeof(entry), 21, 0x1234, caller, (uintptr_t)&stack[9], &now);
+	assert_edge(entry, sizeof(entry), 30, 0x1234, caller, (uintptr_t)&stack[9], &now);
+	/* From there on it has a frame. */
+	assert_false(
+		arch_hotspot_interpreter_edge(&(struct arch_hotspot_code){entry, 31, sizeof(entry)},
+			&now, &(struct arch_hotspot_edge){0}));
+}
+
+static void test_a_method_ends(void **state)
+{
+	static const uint8_t end[] = {0xc9, 0x41, 0x5d, 0x48, 0x8b, 0xe3, 0x41, 0xff, 0xe5, 0x90,
+		0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90};
+	uintptr_t stack[4] = {0x1234};
+	struct arch_registers now = {0};
+
+	(void)state;
+	now.r[ARCH_DWARF_SP] = (uintptr_t)stack;
+	now.r[ARCH_HOTSPOT_RBX] = (uintptr_t)&stack[3];
+	assert_edge(end, sizeof(end), 1, 0x1234, (uintptr_t)&stack[3], 0, &now);
+	stack[0] = 0;
+	now.r[ARCH_HOTSPOT_R13] = 0x1234;
+	now.r[ARCH_DWARF_SP] += 8;
+	assert_edge(end, sizeof(end), 3, 0x1234, (uintptr_t)&stack[3], 0, &now);
+	now.r[ARCH_DWARF_SP] = (uintptr_t)&stack[3];
+	now.r[ARCH_HOTSPOT_RBX] = 0;
+	assert_edge(end, sizeof(end), 6, 0x1234, (uintptr_t)&stack[3], 0, &now);
+}
+
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_a_method_is_told, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_lines, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_who_it_is, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_what_is_no_method, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_scopes, set_up, tear_down),
+#if ARCH_HOTSPOT_IS_KNOWN
+		cmocka_unit_test(test_a_method_begins),
+		cmocka_unit_test(test_a_method_ends),
+#endif
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
