@@ -21,6 +21,8 @@ import profiled
 MARKS = {
     "confined": "what is claimed depends on rights, system calls or processes that a container lacks",
     "sanitized": "comes to code of flamerun's own, on a way that no other test goes as shortly",
+    # How they are run, see tests/setup/pytest.sh.
+    "sleeps": "waits for most of its time",
 }
 
 

@@ -198,6 +198,7 @@ def test_an_alias_is_named_as_one(run):
         assert hint in result.stderr.splitlines()[1]
 
 
+@pytest.mark.sleeps
 def test_a_program_that_sleeps(run, tmp_path):
     # A twentieth of that is far more than it needs to begin, on a machine that is slow just then.
     result = run("sleep", "1.5")
@@ -208,6 +209,7 @@ def test_a_program_that_sleeps(run, tmp_path):
     assert "hint" not in run("-q", "sleep", "0.1").stderr
 
 
+@pytest.mark.sleeps
 def test_a_program_that_mostly_sleeps(run):
     """A hundred samples look like an answer, and are one for a twentieth of the time only."""
     script = """if True:

@@ -115,6 +115,7 @@ def test_the_dead_are_told(start, run, versions, tmp_path):
     assert tables(run)["job"]["ranks"][1]["cpu"] > 0
 
 
+@pytest.mark.sleeps
 def test_what_a_rank_has_is_there_while_it_runs(start, run, versions, tmp_path):
     """Each puts down what it has after ten seconds: nobody need end for it to be looked at."""
     rank = start(0, 2, "sh", "-c", f"{versions} 4; sleep 600")

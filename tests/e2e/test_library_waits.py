@@ -29,6 +29,7 @@ def profile_itself(folder, program, *arguments):
     return run, threads_of(folder / "threads")
 
 
+@pytest.mark.sleeps
 def test_each_wait_has_its_name_and_its_time(tmp_path):
     def run_with(flags):
         here = profiled.folder(tmp_path, flags)
@@ -88,6 +89,7 @@ int main(void)
     assert lives_s == pytest.approx([*spans_s, spans_s[-1]], rel=0.015, abs=0.15), threads
 
 
+@pytest.mark.sleeps
 def test_its_picture_has_both_times(tmp_path):
     run, _ = profile_itself(tmp_path, profiled.compile_target("sleeps.c", tmp_path), 3300)
     total = sum(run.truth.values())

@@ -104,6 +104,7 @@ PLACED = (3, 10), (3, 13)
 LOOKED_S = 0.2
 
 
+@pytest.mark.sleeps
 @each_python
 @pytest.mark.parametrize("way", [run_truth, attach_truth], ids=["inside", "outside"])
 def test_every_stack_that_sleeps_is_the_programs_own(tmp_path, python, way):

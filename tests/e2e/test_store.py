@@ -67,6 +67,7 @@ def test_words_that_are_none(run, stacks, tmp_path):
         assert result.returncode == 125 and what in result.stderr, (words, result.stderr)
 
 
+@pytest.mark.sleeps
 def test_an_absent_server_is_waited_for(run, stacks, tmp_path, spool):
     """Tried again, later each time, then kept; of a run, too, whose own status is as it is."""
     with Failing(lambda query: (503, b"")) as away:
@@ -80,6 +81,7 @@ def test_an_absent_server_is_waited_for(run, stacks, tmp_path, spool):
     assert len(list(spool.iterdir())) == 2
 
 
+@pytest.mark.sleeps
 def test_the_spool_is_bounded(run, tmp_path, spool):
     """The oldest give way, and that is said."""
     spool.mkdir(parents=True)
@@ -94,6 +96,7 @@ def test_the_spool_is_bounded(run, tmp_path, spool):
     assert not old.exists() and len(list(spool.iterdir())) == 1
 
 
+@pytest.mark.sleeps
 def test_a_spool_that_others_write_is_not_used(run, stacks, spool):
     spool.mkdir(parents=True)
     spool.chmod(0o777)

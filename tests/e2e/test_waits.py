@@ -83,6 +83,7 @@ def assert_each_wait(run, way=None):
     assert unseen <= 0.05 * run.folded.total, run.folded.describe(30)
 
 
+@pytest.mark.sleeps
 @pytest.mark.parametrize("flags", [pytest.param("O2", marks=pytest.mark.sanitized), "O0",
                                    pytest.param("fp", marks=pytest.mark.sanitized)])
 def test_each_wait_has_its_name_and_its_time(tmp_path, flags):
@@ -107,6 +108,7 @@ def test_without_looks_nothing_is_known(tmp_path):
     assert "nobody looked at what it waited for" in run.stderr
 
 
+@pytest.mark.sleeps
 def test_without_looks_it_is_said_whatever_else_is(tmp_path):
     """Of a program that mostly waits, and had the CPU for less than a tick at a time besides."""
     run = profile(tmp_path, compile_target("pushed.c", tmp_path), options=["--no-waits"])
@@ -115,6 +117,7 @@ def test_without_looks_it_is_said_whatever_else_is(tmp_path):
     assert "nobody looked at what it waited for" in run.stderr
 
 
+@pytest.mark.sleeps
 def test_waits_are_beside_the_cpu_time(tmp_path):
     """Without --wall nothing that is counted has them, and the last lines tell of them."""
     run = profile(tmp_path, compile_target("sleeps.c", tmp_path), "2600")
@@ -127,6 +130,7 @@ def test_waits_are_beside_the_cpu_time(tmp_path):
         pytest.approx(sum(run.truth.values()) / 1e9, rel=0.05)
 
 
+@pytest.mark.sleeps
 def test_a_long_sleep_is_exact_behind_a_short_one(tmp_path):
     program = compile_target("sleeps.c", tmp_path)
 
@@ -217,6 +221,7 @@ def test_processes_that_nobody_saw_have_books(tmp_path):
     assert 30 * 0.03 + float(said[1]) - 0.1 <= float(said[2]) <= 2 * float(said[1])
 
 
+@pytest.mark.sleeps
 def test_what_is_waited_while_paused_is_left_out(tmp_path):
     """To the period of who slept all the time; whoever woke up is [waiting] for a look at most."""
     program = library.build("left_out.c", tmp_path)
@@ -233,6 +238,7 @@ def test_what_is_waited_while_paused_is_left_out(tmp_path):
     assert len(left) == 2 and all(float(s) >= .78 for s in left), run.stderr
 
 
+@pytest.mark.sleeps
 def test_waits_in_a_pid_namespace(tmp_path):
     """Two of them, in which all have the same numbers."""
     if subprocess.run(["unshare", "-pf", "true"], check=False).returncode:
@@ -250,6 +256,7 @@ def test_waits_in_a_pid_namespace(tmp_path):
     assert 1.5 <= asleep / 197 <= 3.1, run.folded.describe() + run.stderr
 
 
+@pytest.mark.sleeps
 def test_details_name_files(tmp_path):
     fifo = tmp_path / "a fifo"
     os.mkfifo(fifo)
@@ -319,6 +326,7 @@ def test_where_memory_is_refused_only_calls_are_known(tmp_path):
     assert stacks.self("[clock_nanosleep]") > 0.8 * 197, stacks.describe()
 
 
+@pytest.mark.sleeps
 def test_calls_that_are_not_known_to_wait_have_names(tmp_path):
     """A grace period of the kernel's takes milliseconds, in which nothing else is done."""
     number = {"x86_64": 324, "aarch64": 283}[os.uname().machine]

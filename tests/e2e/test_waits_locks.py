@@ -91,6 +91,7 @@ def test_holders_have_their_shares(tmp_path, flags):
         assert_told(run)
 
 
+@pytest.mark.sleeps
 def test_who_has_a_lock_while_nobody_runs_has_it_all_the_time(tmp_path):
     """A third of a second, of which a look sees the beginning."""
     program = compile_target("holders.c", tmp_path)
@@ -99,6 +100,7 @@ def test_who_has_a_lock_while_nobody_runs_has_it_all_the_time(tmp_path):
     assert_holders(run, run.truth)
 
 
+@pytest.mark.sleeps
 @TRACED
 def test_holders_of_what_runs_already(tmp_path):
     program = compile_target("holders.c", tmp_path)
@@ -125,6 +127,7 @@ def test_every_lock_that_has_an_owner_tells_it(tmp_path):
         assert seconds["cache_fill"] + seconds.get("", 0) > others_s, seconds
 
 
+@pytest.mark.sleeps
 def test_nobody_has_what_is_no_lock(tmp_path):
     """Conditions, semaphores, barriers, values; owners that are dead, strangers or none."""
     program = compile_target("not_locks.cc", tmp_path, PLAIN + ("-std=c++20",))

@@ -2,23 +2,37 @@
 # SPDX-License-Identifier: MIT
 #
 # The tests of a folder, side by side where Debian's python3-pytest-xdist is. pytest.sh FOLDER [MARKS]:
-# only the tests that MARKS, an expression of pytest's, takes. Two processors have PER_TWO_CPUS of
-# them, 2 where that is not set: many tests are of times.
+# only the tests that MARKS, an expression of pytest's, takes. Of all of them those that are marked
+# `sleeps` come first, many at once: amidst the others each leaves a processor without work. Else two
+# processors have PER_TWO_CPUS of them, 2 where that is not set: many tests are of times.
 set -u
 
-if /usr/bin/python3 -c 'import xdist' 2>/dev/null; then
-	side_by_side="-n $((($(nproc) * ${PER_TWO_CPUS:-2} + 1) / 2))"
-else
-	side_by_side=
+has_xdist=yes
+/usr/bin/python3 -c 'import xdist' 2>/dev/null || {
 	echo "no python3-pytest-xdist here: one test after the other"
-fi
+	has_xdist=
+}
 # A folder of this run alone: pytest closes the one for all of a user's runs whenever another begins,
 # and tests have programs of other users look into theirs. It stays where something failed.
 PYTEST_DEBUG_TEMPROOT=$(mktemp -d "${TMPDIR:-/tmp}/flamerun-tests.XXXXXX") || exit 1
 export PYTEST_DEBUG_TEMPROOT
 chmod 755 "$PYTEST_DEBUG_TEMPROOT"
-# shellcheck disable=SC2086 # words
-pytest-3 -p no:cacheprovider $side_by_side ${2:+-m "$2"} "$1"
-status=$?
+
+status=0
+# run PER_TWO_CPUS MARKS FILE...: the tests of these files that MARKS takes.
+run() {
+	at_once=$((($(nproc) * $1 + 1) / 2))
+	marks=$2
+	shift 2
+	# shellcheck disable=SC2086 # words
+	pytest-3 -p no:cacheprovider ${has_xdist:+-n $at_once} -m "$marks" "$@" || status=$?
+}
+
+# Of a few there are hardly any that sleep.
+sleepers=
+[ -n "${2:-}" ] || sleepers=$(grep -l 'mark\.sleeps$' "$1"/test_*.py)
+# shellcheck disable=SC2086 # names of files without blanks
+[ -z "$sleepers" ] || run 8 sleeps $sleepers
+run "${PER_TWO_CPUS:-2}" "${2:-${sleepers:+not sleeps}}" "$1"
 [ $status -ne 0 ] || rm -rf "$PYTEST_DEBUG_TEMPROOT"
 exit $status
