@@ -602,16 +602,20 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 
 		unwind_enter_module(&walk, pc);
 
-		uint64_t row = unwind_row(&walk, pc);
+		/* What a caller's code looks like need not be known where somebody knows its frame. */
+		bool is_caller = !walk.module.end && !walk.exact;
+		uint64_t row = is_caller ? COMPACT_NONE : unwind_row(&walk, pc);
 		uint64_t frame = unwind_frame(&walk, pc, row);
 
-		row = unwind_row_with_fp(&walk, row, pc);
 		is_known = false;
 		if (!walk.module.end)
 			step = unwind_step_generated(&walk, row, frames + told, max_frames - told,
 				&told, &is_known);
-		if (!is_known && !step)
+		if (!is_known && !step) {
+			row = unwind_row_with_fp(
+				&walk, is_caller ? unwind_row(&walk, pc) : row, pc);
 			step = unwind_step(&walk, row);
+		}
 		if (walk.module.runtime && !step)
 			told += UNWIND_RUN(reader_context, &walk.module, pc, sp,
 				walk.registers.r[ARCH_DWARF_SP], frames + told, max_frames - told);
