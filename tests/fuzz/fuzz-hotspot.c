@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The reader of HotSpot's activations on a hostile code cache: a page with one compiled method, one
+ * stub and an interpreter in it, at a fixed address so that its words can be aimed, of which the
+ * input replaces what it likes. Whatever it says, reading comes to an end, touches nothing else,
+ * and texts fit. Read as from outside: plain loads of what could be read before are the handler's.
+ */
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "libprof/runtime/hotspot.c"
+#include "libprof/runtime/runs.h"
+#include "libprof/wire.h"
+
+#define PAGE_AT	  ((uintptr_t)0x10000000)
+#define PAGES	  4096u
+#define FRAMES	  256u
+#define STEPS	  32u
+#define AT(field) (PAGE_AT + offsetof(struct page, field))
+
+struct page {
+	uint64_t low, high, heaps, interpreter, call_stub; /* variables */
+	uint64_t count, heap_list, heap[1];
+	uint64_t space[4];    /* of the heap: low, high; of its segments: low, log2 */
+	uint8_t segments[32]; /* of 64 bytes */
+	uint64_t queue[2];    /* interpreter's code, how much */
+	uint64_t method[4], fixed[16], constants[16], holder[4], symbols[3][4];
+	uint64_t stack[64];
+	uint8_t code[2048]; /* blocks: a compiled method, a stub, the interpreter's code */
+};
+_Static_assert(sizeof(struct page) <= PAGES, "fits");
+
+static const struct hotspot_offsets offsets = {.low_bound = 0,
+	.high_bound = 8,
+	.heaps = 16,
+	.interpreter = 24,
+	.call_stub_return = 32,
+	.array_length = 0,
+	.array_data = 8,
+	.heap_memory = 0,
+	.heap_segments = 16,
+	.heap_segment_log = 24,
+	.space_low = 0,
+	.space_high = 8,
+	.block_is_used = 8,
+	.queue_buffer = 0,
+	.queue_bytes = 8,
+	.blob_name = 0,
+	.header_bytes = 8,
+	.frame_complete = 12,
+	.frame_words = 16,
+	.code_begin = 24,
+	.code_end = 32,
+	.nmethod_method = 40,
+	.scopes_begin = 48,
+	.deopt_begin = 56,
+	.deopt_handle_begin = 64,
+	.original_pc = 72,
+	.entry = 80,
+	.loop_entry = 88,
+	.metadata = 96,
+	.pcs = 100,
+	.pcs_end = 104,
+	.stubs = 108,
+	.pc_offset = 0,
+	.pc_scope = 4,
+	.method_const = 8,
+	.constants = 8,
+	.const_flags = 28,
+	.code_bytes = 32,
+	.name_index = 34,
+	.holder = 24,
+	.constants_length = 60,
+	.source_index = 54,
+	.klass_name = 24,
+	.symbol_length = 4,
+	.symbol_text = 6,
+	.block_size = 16,
+	.nmethod_size = 128,
+	.const_size = 48,
+	.constants_size = 72,
+	.pc_size = 16,
+	.has_lines = 1};
+
+static uint64_t lines[RUNS_LINES];
+static struct runtime_kept kept;
+
+static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
+{
+	char text[RUNTIME_FILE_BYTES];
+
+	if (hotspot_text(runs->runtime, &runs->reader, frame->name, text, RUNTIME_NAME_BYTES, 0) >
+			RUNTIME_NAME_BYTES ||
+		hotspot_text(runs->runtime, &runs->reader, frame->file, text, RUNTIME_FILE_BYTES,
+			1) > RUNTIME_FILE_BYTES)
+		__builtin_trap();
+	if (runs_first_line(runs, frame))
+		return 0;
+	return wire_language_frame(
+		WIRE_LANGUAGE_BIT, frame->first_line, runs_line(runs, frame, lines));
+}
+
+static void put(struct page *page, uint64_t at, const void *value, unsigned bytes)
+{
+	memcpy((char *)page + (at - PAGE_AT), value, bytes);
+}
+
+static void put_word(struct page *page, uint64_t at, uint64_t value)
+{
+	put(page, at, &value, sizeof(value));
+}
+
+/* A block of the cache at @at: its blob, with a frame of four words. */
+static uint64_t put_blob(struct page *page, uint64_t at, uint32_t header, uint32_t bytes)
+{
+	const uint32_t ints[3] = {header, 4, 4};
+	uint64_t blob = at + offsets.block_size;
+
+	page->code[at - AT(code) + offsets.block_is_used] = 1;
+	put_word(page, blob + offsets.blob_name, AT(symbols));
+	put(page, blob + offsets.header_bytes, ints, sizeof(ints));
+	put_word(page, blob + offsets.code_begin, blob + header);
+	put_word(page, blob + offsets.code_end, at + bytes);
+	return blob;
+}
+
+static void put_method(struct page *page, uint64_t nmethod)
+{
+	static const uint32_t places[4] = {
+		240, 272, 304, 280}; /* metadata, pcs, their end, stubs */
+	static const int32_t pcs[] = {-1, 0, 0, 0, 8, 4, 0, 0};
+	static const uint8_t scopes[] = {0, 0, 1, 8, 1, 1, 4};
+
+	put_word(page, nmethod + offsets.nmethod_method, AT(method));
+	put_word(page, nmethod + offsets.scopes_begin, nmethod + 320);
+	put_word(page, nmethod + offsets.entry, nmethod + offsets.nmethod_size);
+	put_word(page, nmethod + offsets.original_pc, 8);
+	put(page, nmethod + offsets.metadata, places, sizeof(places));
+	put_word(page, nmethod + 240, AT(method));
+	put(page, nmethod + 272, pcs, sizeof(pcs));
+	put(page, nmethod + 320, scopes, sizeof(scopes));
+	page->method[1] = AT(fixed);
+	page->fixed[1] = AT(constants);
+	page->fixed[3] = 1ULL << 32;
+	page->fixed[4] = 20 | 1ULL << 16;
+	page->constants[3] = AT(holder);
+	page->constants[6] = 2ULL << 48;
+	page->constants[7] = 3ULL << 32;
+	page->constants[10] = AT(symbols);
+	page->constants[11] = AT(symbols[1]);
+	page->holder[3] = AT(symbols[2]);
+	for (unsigned i = 0; i < 3; i++)
+		page->symbols[i][0] = 5ULL << 32 | (uint64_t)'a' << 48;
+}
+
+static void lay_out(struct page *page)
+{
+	uint64_t nmethod;
+
+	memset(page, 0, PAGES);
+	page->low = page->space[0] = AT(code);
+	page->high = page->space[1] = AT(code) + sizeof(page->code);
+	page->heaps = AT(count);
+	page->count = 1;
+	page->heap_list = AT(heap);
+	page->heap[0] = AT(space);
+	page->space[2] = AT(segments);
+	page->space[3] = 6;
+	page->interpreter = AT(queue);
+	page->queue[0] = AT(code) + 1536;
+	page->queue[1] = 512;
+	for (unsigned i = 0; i < sizeof(page->segments); i++)
+		page->segments[i] = (uint8_t)(i < 16 ? i : i - 16);
+	nmethod = put_blob(page, AT(code), offsets.nmethod_size, 1024);
+	put_blob(page, AT(code) + 1024, 64, 512);
+	put_method(page, nmethod);
+	/* On the stack: who called, as the interpreter, the method and the stub return. */
+	for (unsigned i = 0; i + 4 <= 64; i += 4) {
+		page->stack[i + 2] = AT(stack) + 8 * (i + 14);
+		page->stack[i + 3] = i % 3 ? AT(code) + 1544 : nmethod + offsets.nmethod_size + 8;
+	}
+}
+
+/* Walk from @pc on as far as it leads. */
+static void walk(struct runs *runs, uint64_t *frames, struct unwind_activation at)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < STEPS; i++) {
+		unsigned told = 0;
+
+		if (runs_leave(runs, &at, frames + n, FRAMES - n, &told) <= 0 || at.is_way_out)
+			break;
+		n += told;
+		if (n > FRAMES)
+			__builtin_trap();
+		at.innermost = NULL;
+	}
+	if (runs_finish(runs, frames, n, 1) > n)
+		__builtin_trap();
+}
+
+/* @data: how to begin, then what to put where: two bytes that say where, eight that say what. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct page *page;
+	struct runtime runtime = {.kind = &runtime_hotspot, .base = PAGE_AT};
+	struct runs runs = {.framed = &runtime};
+	struct arch_registers registers;
+	uint64_t frames[FRAMES], word;
+
+	if (!page)
+		page = mmap((void *)PAGE_AT, PAGES, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (page == MAP_FAILED || size < 8)
+		return 0;
+	memcpy(runtime.offsets, &offsets, sizeof(offsets));
+	lay_out(page);
+	for (size_t i = 8; i + 10 <= size; i += 10) {
+		memcpy(&word, data + i + 2, sizeof(word));
+		if (data[i + 1] & 0x80) /* aim it */
+			word = PAGE_AT + word % PAGES;
+		memcpy((char *)page + (data[i] * 16u + (data[i + 1] & 15)) % (PAGES - 8), &word, 8);
+	}
+	for (unsigned i = 0; i < ARCH_DWARF_REGS; i++)
+		registers.r[i] = AT(stack) + 8u * (data[1 + i % 5] & 63);
+	registers.r[ARCH_DWARF_PC] = AT(code) + data[6] * 8u + (data[7] & 7);
+	runs_init(&runs, 0, word_of, NULL);
+	runtime_reader_init(&runs.reader, getpid(), 0);
+	if (data[0] & 4)
+		runtime_keep_in(&runs.reader, &kept);
+	walk(&runs, frames,
+		(struct unwind_activation){
+			.pc = registers.r[ARCH_DWARF_PC],
+			.sp = registers.r[ARCH_DWARF_SP],
+			.fp = registers.r[ARCH_DWARF_FP],
+			.has_fp = data[0] & 1,
+			.is_way_out = data[0] & 8 && data[7] & 8,
+			.innermost = data[0] & 2 ? &registers : NULL,
+		});
+	return 0;
+}
