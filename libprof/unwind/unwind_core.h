@@ -602,7 +602,7 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 
 		unwind_enter_module(&walk, pc);
 
-		/* What a caller's code looks like need not be known where somebody knows its frame. */
+		/* How a caller's code goes on is of no use where somebody knows its frame. */
 		bool is_caller = !walk.module.end && !walk.exact;
 		uint64_t row = is_caller ? COMPACT_NONE : unwind_row(&walk, pc);
 		uint64_t frame = unwind_frame(&walk, pc, row);
