@@ -201,27 +201,37 @@ int runs_leave(struct runs *runs, struct unwind_activation *at, uint64_t *frames
 	return left;
 }
 
+static void reverse(uint64_t *first, uint64_t *end)
+{
+	while (first < end) {
+		uint64_t frame = *first;
+
+		*first++ = *--end;
+		*end = frame;
+	}
+}
+
 /*
- * Counted frames, each before its activation's, of which the outermost has none: it is the
- * innermost that has not linked its frame yet, so each frame is the next activation's.
+ * Counted runs, each before its activation's frame, of which the outermost has none: it is the
+ * innermost that has not linked its frame yet, so each run is the next activation's.
  *
  *	x L0 E0 y L1 E1 z E2    becomes    x E0 y L0 E1 z L1 E2
  */
-static void move_outward(const uint64_t *unfilled, uint64_t *frames, unsigned n)
+static void move_outward(uint64_t *frames, uint64_t *unfilled)
 {
-	uint64_t *to = frames, moved = 0;
+	while (frames < unfilled) {
+		uint64_t *run = frames, *native, *next;
 
-	for (const uint64_t *from = frames; from < frames + n; from++) {
-		uint64_t frame = *from;
-
-		if (moved && (from == unfilled || wire_frame_is_language(frame))) {
-			*to++ = moved;
-			moved = 0;
-		}
-		if (from <= unfilled && wire_frame_is_language(frame))
-			moved = frame;
-		else
-			*to++ = frame;
+		while (run < unfilled && !wire_frame_is_language(*run))
+			run++;
+		for (native = run; native < unfilled && wire_frame_is_language(*native);)
+			native++;
+		for (next = native; next < unfilled && !wire_frame_is_language(*next);)
+			next++;
+		reverse(run, native);
+		reverse(native, next);
+		reverse(run, next);
+		frames = next;
 	}
 }
 
@@ -254,6 +264,6 @@ unsigned runs_finish(struct runs *runs, uint64_t *frames, unsigned n, int is_roo
 	if (!runs->is_whole)
 		return withdraw(frames, n);
 	if (runs->unfilled)
-		move_outward(runs->unfilled, frames, n);
+		move_outward(frames, frames + (runs->unfilled - frames));
 	return n;
 }

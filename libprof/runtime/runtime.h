@@ -120,9 +120,9 @@ struct runtime {
 	const struct runtime_kind *kind; /* NULL: none */
 	uint32_t version;
 	/*
-	 * It keeps nothing in its activations' stack frames. Each has one language frame and is
-	 * told by its code, from entry to entry_end: both have to be as many, or the innermost
-	 * activation has none, for it is just begun or left.
+	 * It keeps nothing in its activations' stack frames. Each has one run and is told by its
+	 * code, from entry to entry_end: both have to be as many, or the innermost activation has
+	 * none, for it is just begun or left.
 	 */
 	uint32_t is_counted;
 	uint32_t offsets[RUNTIME_WORDS_MAX];
@@ -230,7 +230,7 @@ struct runtime_kind {
 		uintptr_t address, char *out, uint32_t room, int keep_end);
 };
 
-extern const struct runtime_kind runtime_cpython, runtime_v8, runtime_hotspot;
+extern const struct runtime_kind runtime_cpython, runtime_php, runtime_v8, runtime_hotspot;
 
 /* ---- symbols --------------------------------------------------------------------------------- */
 

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a thread's time went to between two looks is known but for one thing: of the time that
- * passed the kernel says how much it was on a CPU, and how much it was ready and had none; the rest
- * it waited. For what, the later look tells: it stands for what it finds. A thread that was not
- * given a CPU since it was seen asleep is asleep where it was. One that runs is looked at again
- * later, and what it waited until then is carried there: looks come at moments that have nothing to
- * do with it, so each wait is found as often as is its share.
+ * passed the kernel says how much it was on a CPU, and how much it was ready and had none; the
+ * rest it waited. For what, the later look tells: it stands for what it finds. A thread that was
+ * not given a CPU since it was seen asleep is asleep where it was. One that runs is looked at
+ * again later, and what it waited until then is carried there: looks come at moments that have
+ * nothing to do with it, so each wait is found as often as is its share.
  *
- * A look is not quite at a moment that has nothing to do with the thread: whoever looks wakes up a
- * CPU, and has it then. That CPU sees to it that a disk has answered, too, and the thread, which
- * slept when the look was due, is behind whoever looks, ready to run. One that waits for a disk a
- * thousand times a second is met like this in every fifth look. So who does not sleep is looked at
- * again a moment later. If it was given a CPU once since, and had not been ready for longer than the
- * look was due, it slept by then, and the wait in which it is found stands for that; else it ran, or
- * was ready for somebody else's sake, and nothing is told by where it sleeps next: each wait ends as
- * often as another, however long they are.
+ * A look is not quite at a moment that has nothing to do with the thread: whoever looks wakes up
+ * a CPU, and has it then. That CPU sees to it that a disk has answered, too, and the thread,
+ * which slept when the look was due, is behind whoever looks, ready to run. One that waits for a
+ * disk a thousand times a second is met like this in every fifth look. So who does not sleep is
+ * looked at again a moment later. If it was given a CPU once since, and had not been ready for
+ * longer than the look was due, it slept by then, and the wait in which it is found stands for
+ * that; else it ran, or was ready for somebody else's sake, and nothing is told by where it
+ * sleeps next: each wait ends as often as another, however long they are.
  *
- * A stack is read from a thread that may wake up meanwhile. It counts only if the kernel gave the
- * thread no CPU from before to after.
+ * A stack is read from a thread that may wake up meanwhile. It counts only if the kernel gave
+ * the thread no CPU from before to after.
  */
 #include "libprof/waits/wait_thread.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reader of Python's stacks on hostile memory: the input is laid out as a page of our own, at a
- * fixed address so that pointers in it can hit it, and behind it nothing is mapped. Whatever it
- * says, reading comes to an end and touches nothing else.
+ * The readers of Python's and PHP's stacks on hostile memory: the input is laid out as a page of
+ * our own, at a fixed address so that pointers in it can hit it, and behind it nothing is mapped.
+ * Whatever it says, reading comes to an end and touches nothing else.
  */
 #include <stdint.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "libprof/runtime/cpython.c"
+#include "libprof/runtime/php.c"
 #include "libprof/runtime/runs.h"
 #include "libprof/wire.h"
 
@@ -47,6 +48,21 @@ static void tell(const struct runtime *runtime, uintptr_t known)
 		__builtin_trap();
 }
 
+static void tell_php(const uint8_t *data)
+{
+	const struct runtime runtime = {
+		.kind = &runtime_php,
+		.is_counted = 1,
+		.base = PAGE_AT,
+		.base_bytes = GLOBALS_BYTES,
+		.code_type = PAGE_AT + data[1] * 8u,
+		.entry = PAGE_AT,
+		.entry_end = PAGE_AT + PAGES,
+	};
+
+	tell(&runtime, 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static char *page;
@@ -62,6 +78,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memset(page, 0, PAGES);
 	memcpy(page, data + 8, size - 8 < PAGES ? size - 8 : PAGES);
+	if (data[4] % 4 == 0) {
+		tell_php(data);
+		return 0;
+	}
 	runtime_reader_init(&reader, getpid(), 0);
 	runtime.version = MINOR_MIN + data[0] % (MINOR_MAX + 1 - MINOR_MIN);
 	if (data[0] >= 128)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whom a look finds awake: what the look a moment later makes of it, by what the kernel's files say,
- * which are the test's here.
+ * Whom a look finds awake: what the look a moment later makes of it, by what the kernel's files
+ * say, which are the test's here.
  */
 #include <inttypes.h>
 #include <setjmp.h>

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/*
+ * PHP 8.2 without threads of its own (NTS). execute_ex() runs a function and all that it calls,
+ * but for what a builtin calls back, which another activation of execute_ex() runs:
+ *
+ *	executor_globals ─▶ usort's callback, TOP ─prev─▶ usort ─▶ sort_all ─▶ main script, TOP
+ *	                    one activation's run          the run of the one that called it
+ *
+ * A run ends at a frame of PHP code that is marked as an activation's outermost. Nothing in
+ * execute_ex()'s stack frame tells whose it is, so activations are counted. Frames of builtins
+ * belong to the run that called them. Frames without a function are not shown: PHP has one where
+ * it calls back while no code runs, and one behind a generator that others delegate to (`yield
+ * from`), in the place of all of those. They are found from the outermost on, by what each
+ * delegates to.
+ *
+ * Offsets are those of 8.2, from its headers (Zend/zend_compile.h, zend_globals.h, zend.h); that
+ * it is 8.2 is told by the size of executor_globals and by what came with it. Whether a function
+ * is one is told by its kind, and of PHP code by the instruction that it is at, which has to be
+ * among its own.
+ */
+#include <errno.h>
+
+#include "libprof/runtime/runtime.h"
+
+#define GLOBALS_BYTES	1800u /* sizeof(zend_executor_globals) */
+#define GLOBALS_CURRENT 488u
+#define GLOBALS_FLAGS	993u
+#define IN_SHUTDOWN	1u
+
+/* zend_execute_data, as much of it as is looked at. */
+struct php_frame {
+	uintptr_t instruction, call, result, function;
+	uintptr_t object;
+	uint32_t info, extra;
+	uintptr_t previous;
+};
+#define INFO_KIND      0xffu /* of `object` */
+#define INFO_OBJECT    8u
+#define INFO_TOP       (1u << 17)
+#define INFO_GENERATOR (1u << 24)
+
+/* zend_op_array; of a builtin's zend_internal_function the beginning, to `scope`. */
+struct php_function {
+	uint8_t kind, arguments[3];
+	uint32_t flags;
+	uintptr_t name, scope;
+	uint64_t between[7];
+	uint32_t instructions_count, unused;
+	uintptr_t instructions;
+	uint64_t behind[7];
+	uintptr_t file;
+	uint32_t first_line, last_line;
+};
+_Static_assert(offsetof(struct php_function, instructions_count) == 80 &&
+		       offsetof(struct php_function, instructions) == 88 &&
+		       offsetof(struct php_function, file) == 152 &&
+		       offsetof(struct php_function, first_line) == 160,
+	"as PHP 8.2 has them");
+#define KIND_BUILTIN 1u
+#define KIND_CODE    2u
+#define KIND_EVAL    4u /* code, too */
+
+#define INSTRUCTION_BYTES 32u /* sizeof(zend_op) */
+#define INSTRUCTION_LINE  24u
+#define TEXT_LENGTH	  16u /* of zend_string */
+#define TEXT_BYTES	  24u
+#define CLASS_NAME	  8u /* of zend_class_entry */
+
+#define GENERATOR_FRAME	   56u /* of zend_generator */
+#define GENERATOR_DELEGATE 152u
+#define OBJECT_CLASS	   16u
+
+#define DELEGATIONS_MAX 32u /* generators, each for the next */
+#define EMPTY_MAX	8u  /* frames without a function, one after another */
+
+/* In a frame's name: it is that of the function at this address, and its class's. */
+#define OF_FUNCTION 1u
+
+static int find_php(
+	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
+{
+	uint64_t bytes = 0;
+
+	out->base = runtime_symbol(symbols, reader, "executor_globals", &bytes);
+	if (!out->base || bytes != GLOBALS_BYTES ||
+		!runtime_symbol(symbols, reader, "php_random_algo_mt19937", NULL) ||
+		runtime_symbol(symbols, reader, "zend_call_stack_init", NULL))
+		return -ENOENT;
+	out->base_bytes = bytes;
+	out->entry = runtime_symbol(symbols, reader, "execute_ex", &bytes);
+	out->entry_end = out->entry + bytes;
+	out->version = 802;
+	out->code_type = runtime_symbol(symbols, reader, "zend_ce_generator", NULL);
+	out->is_counted = 1;
+	return out->entry && out->code_type ? 0 : -ENOENT;
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+/* An empty frame that does has the outermost of them as its object. */
+static int stands_for_generators(const struct php_frame *frame)
+{
+	return !frame->function && (frame->info & INFO_KIND) == INFO_OBJECT;
+}
+
+/* Stand at the next run, which begins at @frame or behind it. */
+static int enter_run(struct runtime_reader *reader, struct runtime_stack *stack, uintptr_t frame)
+{
+	struct php_frame content;
+
+	for (unsigned n = 0; frame; n++) {
+		if (n == EMPTY_MAX || runtime_load(reader, frame, &content, sizeof(content)))
+			return -EFAULT;
+		if (content.function || stands_for_generators(&content))
+			break;
+		frame = content.previous;
+	}
+	stack->frame = frame;
+	stack->place = frame ? RUNTIME_PLACE_COUNTED : UINTPTR_MAX;
+	return 0;
+}
+
+static int begin_php(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
+	struct runtime_stack *out)
+{
+	uintptr_t current;
+	uint8_t flags;
+
+	(void)thread;
+	(void)sp;
+	(void)known;
+	*out = (struct runtime_stack){0};
+	if (runtime_load(reader, runtime->base + GLOBALS_FLAGS, &flags, 1) ||
+		runtime_load_word(reader, runtime->base + GLOBALS_CURRENT, &current))
+		return -EFAULT;
+	if (current && flags & IN_SHUTDOWN)
+		return -EBUSY;
+	return enter_run(reader, out, current);
+}
+
+/*
+ * The function of @frame. The instruction that the frame has noted is that of its last call, or
+ * what else had to be noted: where it waits for one to return, which one it is at.
+ */
+static int read_function(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct php_frame *frame, int is_innermost, struct runtime_frame *out)
+{
+	const uintptr_t at = frame->function;
+	struct php_function function;
+	uintptr_t offset;
+	int has_position;
+	size_t bytes;
+
+	if (at % 8 || runtime_load(reader, at, &function.kind, 1))
+		return -EFAULT;
+	bytes = function.kind == KIND_BUILTIN ? offsetof(struct php_function, between)
+					      : sizeof(function);
+	if (runtime_load(reader, at, &function, bytes))
+		return -EFAULT;
+	*out = (struct runtime_frame){
+		.function = at,
+		/* Builtins lie as regularly as their names: not one over the other. */
+		.identity = runtime_mix(
+			runtime_mix(runtime_mix(0, at), function.name), function.scope),
+		.position = -1,
+		.name = at | OF_FUNCTION,
+	};
+	if (function.kind == KIND_BUILTIN)
+		return function.name ? 0 : -EBADMSG;
+	if (function.kind != KIND_CODE && function.kind != KIND_EVAL)
+		return -EBADMSG;
+	offset = frame->instruction - function.instructions;
+	has_position = offset % INSTRUCTION_BYTES == 0 &&
+		       offset / INSTRUCTION_BYTES < function.instructions_count;
+	/* An exception is handled by an instruction of executor_globals. */
+	if (!has_position && frame->instruction - runtime->base >= runtime->base_bytes)
+		return -EBADMSG;
+	out->identity = runtime_mix(runtime_mix(out->identity, function.file), function.first_line);
+	out->first_line = function.first_line;
+	out->file = function.file;
+	if (is_innermost || !has_position)
+		return 0;
+	out->position = (int32_t)(offset / INSTRUCTION_BYTES);
+	out->lines = frame->instruction;
+	return 0;
+}
+
+/*
+ * The frame of generator @number, from the innermost on, of those that @empty stands for: each
+ * delegates to the next, and the last of them to the one that runs. Returns 1 and its address, 0:
+ * there are not so many, or -errno.
+ */
+static int find_delegating(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct php_frame *empty, uintptr_t number, uintptr_t *frame)
+{
+	uintptr_t generators[DELEGATIONS_MAX], generator = empty->object, class, wanted, next;
+	unsigned count = 0;
+
+	if (!stands_for_generators(empty))
+		return 0;
+	if (runtime_load_word(reader, runtime->code_type, &wanted))
+		return -EFAULT;
+	for (;; generator = next) {
+		if (runtime_load_word(reader, generator + OBJECT_CLASS, &class) ||
+			runtime_load_word(reader, generator + GENERATOR_DELEGATE, &next))
+			return -EFAULT;
+		if (class != wanted || (next && count == DELEGATIONS_MAX))
+			return -EBADMSG;
+		if (!next)
+			break;
+		generators[count++] = generator;
+	}
+	if (number >= count)
+		return 0;
+	generator = generators[count - 1 - number];
+	return runtime_load_word(reader, generator + GENERATOR_FRAME, frame) ? -EFAULT : 1;
+}
+
+/*
+ * Read the next frame that has a function, from stack->frame on. Returns 1 and it, 2: it is one
+ * that stack->frame stands for, or -errno.
+ */
+static int find_frame(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_stack *stack, struct php_frame *out)
+{
+	for (unsigned n = 0; n < EMPTY_MAX; n++) {
+		uintptr_t delegating;
+		int found;
+
+		if (runtime_load(reader, stack->frame, out, sizeof(*out)))
+			return -EFAULT;
+		if (out->function)
+			return 1;
+		found = find_delegating(runtime, reader, out, stack->state, &delegating);
+		if (found < 0)
+			return found;
+		if (found) {
+			stack->state++;
+			return runtime_load(reader, delegating, out, sizeof(*out)) ? -EFAULT : 2;
+		}
+		stack->state = 0;
+		stack->frame = out->previous;
+	}
+	return -EBADMSG;
+}
+
+static int next_php(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_stack *stack, struct runtime_frame *out)
+{
+	struct php_frame frame;
+	int found, error;
+
+	if (stack->is_over) {
+		stack->is_over = 0;
+		return enter_run(reader, stack, stack->frame);
+	}
+	found = find_frame(runtime, reader, stack, &frame);
+	if (found < 0)
+		return found;
+	error = read_function(runtime, reader, &frame, !stack->activation, out);
+	if (error)
+		return error;
+	stack->activation = stack->frame;
+	/* What a generator is called from is linked behind it a moment after it is current. */
+	if (frame.info & INFO_GENERATOR)
+		reader->is_trusted = reader->may_trust = 0;
+	if (found == 2)
+		return 1;
+	stack->frame = frame.previous;
+	stack->is_over = !stack->frame || (out->file && frame.info & INFO_TOP);
+	return 1;
+}
+
+/* ---- what functions say ---------------------------------------------------------------------- */
+
+static uint32_t php_line(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_frame *frame)
+{
+	uint32_t line;
+
+	(void)runtime;
+	if (frame->position < 0 ||
+		runtime_load(reader, frame->lines + INSTRUCTION_LINE, &line, sizeof(line)))
+		return 0;
+	return line;
+}
+
+/* The bytes of the text at @address, up to a NUL. Returns how many. */
+static uint32_t copy_text(struct runtime_reader *reader, uintptr_t address, char *out,
+	uint32_t room, int keep_end)
+{
+	uintptr_t length, first = 0;
+	uint32_t used = 0;
+
+	if (!address || runtime_load_word(reader, address + TEXT_LENGTH, &length))
+		return 0;
+	if (keep_end && length > room)
+		first = length - room;
+	while (used < room && first + used < length &&
+		!runtime_load(reader, address + TEXT_BYTES + first + used, out + used, 1) &&
+		out[used])
+		used++;
+	return used;
+}
+
+/* "Class::method", "function", and what PHP's own traces say of code outside of functions. */
+static uint32_t copy_name(
+	struct runtime_reader *reader, uintptr_t address, char *out, uint32_t room)
+{
+	uintptr_t name, scope, class_name;
+	struct php_function function;
+	uint32_t used = 0;
+
+	if (runtime_load(reader, address, &function, offsetof(struct php_function, between)))
+		return 0;
+	name = function.name;
+	scope = function.scope;
+	if (scope && name && !runtime_load_word(reader, scope + CLASS_NAME, &class_name)) {
+		used = copy_text(reader, class_name, out, room - 2, 0);
+		out[used++] = ':';
+		out[used++] = ':';
+	}
+	if (name)
+		return used + copy_text(reader, name, out + used, room - used, 0);
+	for (const char *at = function.kind == KIND_EVAL ? "eval" : "{main}"; *at;)
+		out[used++] = *at++;
+	return used;
+}
+
+static uint32_t php_text(const struct runtime *runtime, struct runtime_reader *reader,
+	uintptr_t address, char *out, uint32_t room, int keep_end)
+{
+	uint32_t used = address & OF_FUNCTION
+				? copy_name(reader, address - OF_FUNCTION, out, room - 1)
+				: copy_text(reader, address, out, room - 1, keep_end);
+
+	(void)runtime;
+	out[used] = '\0';
+	return used + 1;
+}
+
+const struct runtime_kind runtime_php = {
+	.name = "php",
+	.find = find_php,
+	.begin = begin_php,
+	.next = next_php,
+	.line = php_line,
+	.text = php_text,
+};

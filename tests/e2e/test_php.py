@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+#
+# PHP's own traceback is the truth: tests/targets/php_truth.php writes down each stack in which its
+# work() is called, with the lines of callers. All samples taken in work() have to show one of them,
+# whole and in order.
+import collections
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import firefox
+import outside
+from profiled import TARGETS, profile
+
+PHP = shutil.which("php8.2")
+
+pytestmark = pytest.mark.skipif(not PHP, reason="no php8.2 here")
+
+FUNCTION = re.compile(r"^(.+) \([^()]*(?:\([^()]*\)[^()]*)*:\d+\)$")
+
+
+def told_by(stdout):
+    """The stacks that the program told, each a tuple of names with lines."""
+    return {tuple(stack.split(";")) for stack in re.findall(r"^stack (.*)", stdout, re.M)}
+
+
+def shown_in(stack, builtins):
+    """PHP's functions in @stack down to work(), as they are told; None: it is not in work()."""
+    shown = []
+    for name, line in stack:
+        match = FUNCTION.match(name)
+        if name in builtins:
+            shown.append(name)
+        elif match and match[1] == "work":
+            return tuple(shown + ["work"])
+        elif match:
+            shown.append(f"{match[1]}:{line}")
+    return None
+
+
+def sort_stacks(path, told):
+    """How often each stack of @told was seen, and what was seen that is none of them."""
+    builtins = {name for stack in told for name in stack[:-1] if not re.search(r":\d+$", name)}
+    true, false = collections.Counter(), collections.Counter()
+    for _, stack, _ in firefox.stacks_of(path):
+        shown = shown_in(stack, builtins)
+        if shown:
+            (true if shown in told else false)[shown] += 1
+    return true, false
+
+
+@pytest.mark.parametrize("way,rate_hz", [
+    ("inside", 4000), pytest.param("outside", 197, marks=pytest.mark.skipif(
+        outside.IS_CONFINED, reason="nobody may trace here"))])
+def test_every_stack_is_phps_own(tmp_path, way, rate_hz):
+    picture = tmp_path / "p.firefox.json"
+    run = profile(tmp_path, PHP, TARGETS / "php_truth.php", "3000", rate_hz=rate_hz, options=[
+        "-v", "--no-waits", "-o", picture, *(["--outside"] if way == "outside" else [])])
+    assert run.status == 0, run.stderr
+    told = told_by(run.stdout)
+    assert len(told) > 15
+    true, false = sort_stacks(picture, told)
+    assert not false, (false, told)
+    if way == "outside":
+        assert true
+        return
+    # Where an activation is begun or left its run is not linked, or not any more.
+    kept_native = re.search(r"(\d+) samples? kept native", run.stderr)
+    assert not kept_native or int(kept_native[1]) < 0.05 * run.folded.total, run.stderr
+    is_php = run.folded.where(lambda stack: any(name.startswith("{main} (") for name in stack))
+    assert sum(true.values()) > 0.7 * is_php > 0, run.folded.describe()
+    assert len(true) > 10, true
+
+
+def test_waits_have_names(tmp_path):
+    script = tmp_path / "naps.php"
+    script.write_text("<?php\nfunction naps()\n{\n    usleep(1500000);\n}\nnaps();\n")
+    run = profile(tmp_path, PHP, script, options=["--wall"])
+    naps = run.folded.where(lambda stack: "naps (naps.php:2)" in stack and "usleep" in stack and
+                            stack[-1] == "[clock_nanosleep]")
+    assert naps == pytest.approx(1.5 * run.rate_hz, rel=0.1), run.folded.describe()
+
+
+@pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
+def test_a_running_one_has_names(tmp_path):
+    """A built-in server, which nobody started for flamerun: `-p`."""
+    (tmp_path / "index.php").write_text(
+        "<?php\nfunction spins()\n{\n    for ($i = 0; $i < 3000000; $i++);\n}\nspins();\n")
+    with outside.running(PHP, "-q", "-S", "127.0.0.1:0", "-t", tmp_path,
+                         stderr=subprocess.PIPE) as process:
+        port = re.search(r"127.0.0.1:(\d+)", process.stderr.readline())[1]
+        with outside.running(
+                "/usr/bin/python3", "-c", "import sys, urllib.request\nwhile True:\n"
+                f"    urllib.request.urlopen('http://127.0.0.1:{port}/').read()"):
+            run = outside.attach(tmp_path, process.pid, "-r", "199", "--no-waits")
+    spins = run.folded.where(lambda stack: "spins (index.php:2)" in stack)
+    assert spins > 0.8 * run.folded.total > 0, run.folded.describe()
