@@ -17,7 +17,7 @@ import outside
 import profiled
 
 MS = 20
-ROUNDS = 3
+ROUNDS = 2
 RATE = 4000
 WHOLE = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames", "-XX:MaxJavaStackTraceDepth=10000",
          "-Dsun.reflect.inflationThreshold=1000000"]
@@ -25,13 +25,11 @@ TIERS = {
     "tiered": [],
     "interpreted": ["-Xint"],
     "C1": ["-XX:TieredStopAtLevel=1"],
-    "profiled C1": ["-XX:TieredStopAtLevel=3"],
     "C2": ["-XX:-TieredCompilation"],
     "compiled first": ["-Xcomp"],
-    "serial": ["-XX:+UseSerialGC", "-XX:-UseCompressedOops"],
+    "serial": ["-XX:+UseSerialGC", "-XX:-UseCompressedOops", "-XX:-SegmentedCodeCache"],
     "parallel": ["-XX:+UseParallelGC", "-XX:-UseCompressedClassPointers"],
     "Z": ["-XX:+UseZGC"],
-    "whole code cache": ["-XX:-SegmentedCodeCache"],
 }
 
 
