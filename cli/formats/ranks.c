@@ -67,6 +67,11 @@ bool ranks_is_mpi(const char *name)
 	       name[strlen(name) - 1] == '_';
 }
 
+bool ranks_is_mpi_library(const char *module)
+{
+	return !strncmp(module, "libmpi", 6) && strstr(module, ".so");
+}
+
 /* ---- adding ---------------------------------------------------------------------------------- */
 
 int ranks_node(struct ranks *ranks, const char *name, uint32_t *node)

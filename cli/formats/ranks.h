@@ -5,7 +5,8 @@
  * inside MPI, where the ranks that had less to do wait for the others.
  *
  * Inside MPI is what lies below a function of MPI's interface, whose names the standard gives:
- * MPI_Send, PMPI_Send, and in Fortran mpi_send_. Weights are of the stacks that are drawn, those on
+ * MPI_Send, PMPI_Send, and in Fortran mpi_send_; or below any that the program calls in a library
+ * of MPI. Weights are of the stacks that are drawn, those on
  * a CPU unless waits are asked for.
  *
  * Context: one thread.
@@ -62,6 +63,9 @@ void ranks_free(struct ranks *ranks); /* NULL is fine */
 
 /* Is @name a function of MPI's interface? */
 bool ranks_is_mpi(const char *name);
+
+/* Is @module a library that has it? libmpi.so.40, libmpich.so.12, libmpi_mpifh.so.40 */
+bool ranks_is_mpi_library(const char *module);
 
 /* The number of the node called @name, which is copied when it is new. Returns 0 or -ENOMEM. */
 int ranks_node(struct ranks *ranks, const char *name, uint32_t *node);

@@ -10,12 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a stack: its function is not above it; it waits; it is inside MPI, and the first one there. */
+/* Of a stack: its function is not above it; it waits; it is inside MPI. */
 enum {
 	OUTERMOST = 1,
 	WAITS = 2,
 	IN_MPI = 4,
-	ENTERS_MPI = 8,
 };
 
 #define WEIGHT_MAX (1ull << 53) /* as calltree_error() has it */
@@ -42,6 +41,20 @@ static int name_functions(struct weigh *weigh)
 
 /* ---- which stacks are what ------------------------------------------------------------------- */
 
+/*
+ * A function of the interface that ends in a call of another leaves no frame: then the library's
+ * inner function stands below the program's. Below libc's it begins a thread of the library.
+ */
+static bool enters_mpi(const struct ranks_file *file, uint32_t stack)
+{
+	const struct ranks_file_frame *frame = &file->frames[file->frame_of[stack]];
+	uint32_t parent = file->parents[stack];
+
+	return ranks_is_mpi(file->texts[frame->name]) ||
+	       (parent && ranks_is_mpi_library(file->texts[frame->module]) &&
+		       strncmp(file->texts[file->frames[file->frame_of[parent]].module], "libc.", 5));
+}
+
 static void mark_kinds(struct weigh *weigh)
 {
 	const struct ranks_file *file = weigh->file;
@@ -52,8 +65,8 @@ static void mark_kinds(struct weigh *weigh)
 		weigh->marks[i] |= weigh->marks[file->parents[i]] & (IN_MPI | WAITS);
 		if (frame->kind == CALLTREE_WAIT)
 			weigh->marks[i] |= WAITS;
-		if (!(weigh->marks[i] & IN_MPI) && ranks_is_mpi(file->texts[frame->name]))
-			weigh->marks[i] |= IN_MPI | ENTERS_MPI;
+		if (!(weigh->marks[i] & IN_MPI) && enters_mpi(file, i))
+			weigh->marks[i] |= IN_MPI;
 	}
 }
 

@@ -205,12 +205,60 @@ static void damage_is_refused(void **state)
 	calltree_free(tree);
 }
 
+/* The function of the interface ended in a call; a thread of the library's own is nobody's wait. */
+static void a_library_of_mpi_is_inside(void **state)
+{
+	static const struct {
+		uint32_t parent;
+		const char *name, *module;
+		uint64_t weight;
+	} nodes[] = {
+		{0, "main", "heat", 1},
+		{1, "[libmpich.so.12+0x1764b0]", "libmpich.so.12", 10},
+		{2, "ucp_worker_progress", "libucp.so.0", 100},
+		{0, "start_thread", "libc.so.6", 1000},
+		{4, "[libmpich.so.12+0x99]", "libmpich.so.12", 10000},
+		{1, "mpi_library", "libmpeg.so.2", 100000},
+		{0, "[libmpi.so.40+0x99]", "libmpi.so.40", 1000000},
+	};
+	const struct ranks_file_rank rank = {.number = 0, .state = RANK_ENDED};
+	struct calltree *tree = calltree_new();
+	struct diag_message message = {0};
+	struct ranks_file file;
+	struct bytes bytes = {0};
+	uint64_t weights[8] = {0};
+	struct weigh weigh;
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	for (uint32_t i = 0; i < 7; i++) {
+		calltree_child(tree, nodes[i].parent,
+			calltree_frame(tree, nodes[i].name, nodes[i].module, CALLTREE_NATIVE));
+		weights[i + 1] = nodes[i].weight;
+	}
+	assert_int_equal(calltree_finish(tree), 0);
+	assert_int_equal(ranks_file_write(out, &head, tree, NULL, &rank, weights), 0);
+	fclose(out);
+	bytes_put(&bytes, text, size);
+	free(text);
+	assert_int_equal(ranks_file_parse(&file, &bytes, "made", &message), 0);
+	assert_int_equal(weigh_file(&weigh, &file, CALLTREE_TIMES_CPU), 0);
+	assert_int_equal(weigh.one[0].cpu, 1111111);
+	assert_int_equal(weigh.one[0].cpu_in_mpi, 110);
+	weigh_release(&weigh);
+	ranks_file_release(&file);
+	calltree_free(tree);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_written_is_read),
 		cmocka_unit_test(a_rank_is_replaced),
 		cmocka_unit_test(ranks_are_weighed),
+		cmocka_unit_test(a_library_of_mpi_is_inside),
 		cmocka_unit_test(counts_stand_at_the_beginning),
 		cmocka_unit_test(damage_is_refused),
 	};
