@@ -397,20 +397,20 @@ bool ranks_line(const struct ranks *ranks, unsigned line, char out[RANKS_TEXT_BY
 {
 	if (!ranks->count)
 		return false;
-	switch (line) {
-	case 0:
+	if (!line--) {
 		say_all(ranks, out);
 		return true;
-	case 1:
-		say_range(ranks, "outside MPI", ranks_work, out);
-		return true;
-	case 2:
-		say_range(ranks, "inside MPI, running and waiting", ranks_in_mpi, out);
-		return true;
 	}
-	line -= 3;
-	return say_ranks(ranks, &line, has_failed, say_end, "failed", out) ||
-	       say_ended(ranks, &line, out) ||
-	       say_ranks(ranks, &line, is_open, say_end, "were not seen to end", out) ||
-	       say_ranks(ranks, &line, is_unusual, say_unusual, "are unusual", out);
+	if (say_ranks(ranks, &line, has_failed, say_end, "failed", out) ||
+		say_ended(ranks, &line, out) ||
+		say_ranks(ranks, &line, is_open, say_end, "were not seen to end", out) ||
+		say_ranks(ranks, &line, is_unusual, say_unusual, "are unusual", out))
+		return true;
+	if (line > 1)
+		return false;
+	if (!line)
+		say_range(ranks, "outside MPI", ranks_work, out);
+	else
+		say_range(ranks, "inside MPI, running and waiting", ranks_in_mpi, out);
+	return true;
 }

@@ -311,7 +311,49 @@ static void put_rank_row(const struct text_writer *w, const struct ranking_row *
 	put_name(w, frame, 54);
 }
 
-/* By self those that compute, then those of MPI, which have others compute for them. */
+/* By how much the most of the function in row @at is above the mean; 0 where that is chance. */
+static double rank_excess(const struct text_writer *w, uint32_t at)
+{
+	const struct ranks *ranks = w->report->picture->ranks;
+	struct ranks_function function;
+	double mean;
+
+	if (!ranks_find(ranks,
+		    ranking_frame(&w->report->ranking, w->report->functions.at[at].function),
+		    &function))
+		return 0;
+	mean = ranks_mean(ranks, &function);
+	return ranks_is_chance(mean, function.most) ? 0 : (double)function.most - mean;
+}
+
+/* Behind the first rows: what one rank alone does is little of all, and may be why all wait. */
+static void put_excess_rows(const struct text_writer *w)
+{
+	double above = INFINITY;
+
+	for (uint32_t put = 0; put < CALLER_ROWS; put++) {
+		double most = 0;
+		uint32_t at = 0;
+
+		for (uint32_t i = w->rows; i < w->report->functions.count; i++) {
+			double excess = rank_excess(w, i);
+
+			if (excess > most && excess < above) {
+				most = excess;
+				at = i;
+			}
+		}
+		if (most <= 0)
+			return;
+		put_rank_row(w, &w->report->functions.at[at]);
+		above = most;
+	}
+}
+
+/*
+ * By self those that compute, then those of which a rank has most above the mean, then those of MPI,
+ * which have others compute for them.
+ */
 static void put_rank_rows(const struct text_writer *w)
 {
 	const struct ranking_rows *functions = &w->report->functions;
@@ -321,6 +363,7 @@ static void put_rank_rows(const struct text_writer *w)
 		"imbalance", "rank", "functions with what they call, over ranks");
 	for (uint32_t i = 0; i < functions->count && i < w->rows; i++)
 		put_rank_row(w, &functions->at[i]);
+	put_excess_rows(w);
 	for (uint32_t i = 0; i < functions->count && of_mpi < CALLER_ROWS; i++) {
 		const struct calltree_frame *frame =
 			ranking_frame(&w->report->ranking, functions->at[i].function);

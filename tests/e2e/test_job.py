@@ -13,6 +13,7 @@ import pytest
 
 import folded
 import outside
+import pprof
 
 # Launchers, by the variables that they set; the last says which job it is.
 LAUNCHERS = {
@@ -141,6 +142,24 @@ def test_an_unusual_rank_is_told(start, run, versions):
     assert [one["is_unusual"] for one in tables(run)["job"]["ranks"]] == [rank == 5 for rank in range(8)]
     said = run("merge", "job", "-o", "all.svg").stderr
     assert re.search(r"unusual: rank 5 on n1 worked [\d.]+ s outside MPI, and spent 0.00 s inside", said), said
+
+
+def test_what_one_rank_alone_does_is_told(run, tmp_path):
+    """It is little of all, and stands behind those that have most; first what differs most."""
+    names = [b"", *(b"f%d" % i for i in range(12)), b"alone", b"dull"]
+    frames = len(names) - 1
+    columns = [(8, range(1, frames + 1)), *((number, [0] * frames) for number in range(9, 13)),
+               (13, range(1, frames + 1)), (14, range(frames))]
+    ranks = [[100] * 12 + [60 if rank == 6 else 0, 5] for rank in range(8)]
+    (tmp_path / "job").mkdir()
+    (tmp_path / "job" / "n1.ranks").write_bytes(pprof.message(
+        (1, b"flamerun-ranks 1"), (3, b"n1"), (5, 5000000), (6, 8), (16, 8), (17, 8),
+        *((number, list(values)) for number, values in columns), *((7, name) for name in names),
+        *((15, pprof.message((1, rank), (2, 1), (7, [1] * frames), (8, weights)))
+          for rank, weights in enumerate(ranks))))
+    text = run("top", "job").stdout.split("functions with what they call, over ranks\n")[1].split("\n\n")[0]
+    assert [line.split()[5:7] for line in text.splitlines()] == \
+        [["chance", f"f{i}"] for i in (0, 1, 10, 11, 2, 3, 4, 5, 6, 7)] + [["6", "alone"]]
 
 
 def test_a_rank_that_never_came(start, run, versions):
