@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# A job of 1,000 nodes with 100 ranks each, drawn as one. The files are made from that of a real node:
-# its ranks' weights are changed at random, each node has a few stacks that no other has. Then 1,000
-# pprof profiles of 3,000 stacks, merged, beside `pprof -proto` if there is one.
-#   BASE=n1.ranks bench_job.py    a node's file, else one is recorded here
+# A job of 1,000 nodes with 100 ranks each, drawn as one. The files are made from those of a real job
+# of 64 ranks, whose stacks are brought into one table: their weights are changed at random, each node
+# has a few stacks that no other has. Then 1,000 pprof profiles of 3,000 stacks, merged, beside
+# `pprof -proto` if there is one.
+#   BASE=heat bench_job.py    the folder of a real job, else one of compilers is recorded here
+import concurrent.futures
 import os
 import pathlib
 import random
@@ -20,42 +22,76 @@ from pprof import fields, message, numbers  # noqa: E402
 
 FLAMERUN = pathlib.Path(os.environ.get("BUILD", "build")).resolve() / "flamerun"
 NODES, RANKS, STACKS = 1000, 100, 3000
+REAL_RANKS, OWN_STACKS = 64, 1500
 
 
 def field(number, value):
     return message((number, value))
 
 
-def load(path):
-    """Texts, columns 8 to 14, ranks as {stack: weight}."""
-    texts, columns, ranks = [], {}, []
-    for number, value in fields(pathlib.Path(path).read_bytes()):
-        if number == 7:
-            texts.append(value)
-        elif 8 <= number <= 14:
-            columns[number] = numbers(value)
-        elif number == 15:
-            rank = dict(fields(value))
-            stack, weights = 0, {}
+class Base:
+    """The ranks of a job's nodes, by stacks of one table: texts, columns 8 to 14, ranks as {stack: weight}."""
+
+    def __init__(self, folder):
+        self.texts, self.frames, self.stacks, self.ranks = {}, {}, {}, []
+        for path in sorted(pathlib.Path(folder).glob("*.ranks")):
+            self.add(path.read_bytes())
+        self.columns = {8 + i: list(column) for i, column in enumerate(zip(*self.frames))}
+        parents, frames = zip(*self.stacks)
+        self.columns[13] = [i + 1 - parent for i, parent in enumerate(parents)]
+        self.columns[14] = list(frames)
+
+    def add(self, data):
+        texts, columns, ranks = [], {}, []
+        for number, value in fields(data):
+            if number == 7:
+                texts.append(self.texts.setdefault(value, len(self.texts)))
+            elif 8 <= number <= 14:
+                columns[number] = numbers(value)
+            elif number == 15:
+                ranks.append(dict(fields(value)))
+        # Name, module and file are texts; kind and line are not.
+        frames = [self.frames.setdefault((texts[name], texts[module], kind, texts[file], line), len(self.frames))
+                  for name, module, kind, file, line in zip(*(columns[key] for key in range(8, 13)))]
+        place = [0]
+        for step, frame in zip(columns[13], columns[14]):
+            stack = (place[len(place) - step], frames[frame])
+            place.append(self.stacks.setdefault(stack, len(self.stacks) + 1))
+        for rank in ranks:
+            at, weights = 0, {}
             for step, weight in zip(numbers(rank.get(7, b"")), numbers(rank.get(8, b""))):
-                stack += step
-                weights[stack] = weight
-            ranks.append(weights)
-    return texts, columns, ranks
+                at += step
+                weights[place[at]] = weights.get(place[at], 0) + weight
+            self.ranks.append(weights)
+
+
+def record(folder):
+    """A real job: 64 compilers, started as mpirun starts ranks, two at a time."""
+    source = pathlib.Path(folder) / "one.cc"
+    source.write_text("#include <regex>\n#include <iostream>\n")
+
+    def run(rank):
+        own = {"PMI_RANK": str(rank), "PMI_SIZE": str(REAL_RANKS), "SLURMD_NODENAME": f"n{rank // 16}"}
+        subprocess.run([FLAMERUN, "-q", f"--job={folder}/one", "-r", "500", "--", "g++", "-fsyntax-only",
+                        source], check=True, env=os.environ | own,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        list(pool.map(run, range(REAL_RANKS)))
+    return f"{folder}/one"
 
 
 def make_node(base, number, draw):
-    """A node's file: as many stacks as STACKS, the ranks of the real one with other weights."""
-    texts, columns, ranks = base
-    texts = texts + [b"of_node_%d" % number]
-    columns = {key: list(values) for key, values in columns.items()}
+    """A node's file: as many stacks as STACKS, the ranks of the real job with other weights."""
+    texts, ranks = [*base.texts, b"of_node_%d" % number], base.ranks
+    columns = {key: list(values) for key, values in base.columns.items()}
     for key, value in zip(range(8, 13), (len(texts) - 1, 0, 0, 0, 0)):
         columns[key].append(value)
     rare = len(columns[8]) - 1
     known = len(columns[13])
     leaves = []
     # Deeper copies of real stacks, the same in all nodes, up to the size of a real profile.
-    for i in range(known + 1, STACKS + 1):
+    for i in range(known + 1, max(STACKS, known + OWN_STACKS) + 1):
         parent = (i * 7919) % (i - 1) + 1
         columns[13].append(i - parent)
         columns[14].append((i * 31) % rare)
@@ -72,7 +108,7 @@ def make_node(base, number, draw):
     for i in range(RANKS):
         weights = {stack: max(1, int(weight * draw.uniform(0.8, 1.2)))
                    for stack, weight in ranks[i % len(ranks)].items()}
-        for leaf in draw.sample(leaves, min(len(leaves), 1500)):
+        for leaf in draw.sample(leaves, OWN_STACKS):
             weights[leaf] = draw.randint(1, 20)
         stacks = sorted(weights)
         steps = [after - before for before, after in zip([0] + stacks, stacks)]
@@ -96,12 +132,8 @@ def measure(words):
 def main():
     with tempfile.TemporaryDirectory(prefix="flamerun-bench.") as folder:
         path = pathlib.Path(folder)
-        base = os.environ.get("BASE")
-        if not base:
-            subprocess.run([FLAMERUN, "--job=" + folder + "/one", "--", "gzip", "-9", "-c", FLAMERUN],
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-            base = next((path / "one").glob("*.ranks"))
-        base = load(base)
+        base = Base(os.environ.get("BASE") or record(folder))
+        print(f"made from {len(base.ranks)} real ranks with {len(base.stacks)} stacks")
         (path / "job").mkdir()
         draw = random.Random(1)
         # Twenty nodes are made, and copied under other names and ranks: their stacks differ by node.
