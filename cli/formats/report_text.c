@@ -351,16 +351,16 @@ static void put_excess_rows(const struct text_writer *w)
 }
 
 /*
- * By self those that compute, then those of which a rank has most above the mean, then those of MPI,
- * which have others compute for them.
+ * By self those that compute, then those of which a rank has most above the mean, then those of
+ * MPI, which have others compute for them.
  */
 static void put_rank_rows(const struct text_writer *w)
 {
 	const struct ranking_rows *functions = &w->report->functions;
 	uint32_t of_mpi = 0;
 
-	fprintf(w->out, "%8s  %8s  %8s  %10s  %8s  %s\n", "min s", "mean s", "max s",
-		"imbalance", "rank", "functions with what they call, over ranks");
+	fprintf(w->out, "%8s  %8s  %8s  %10s  %8s  %s\n", "min s", "mean s", "max s", "imbalance",
+		"rank", "functions with what they call, over ranks");
 	for (uint32_t i = 0; i < functions->count && i < w->rows; i++)
 		put_rank_row(w, &functions->at[i]);
 	put_excess_rows(w);

@@ -52,7 +52,8 @@ static bool enters_mpi(const struct ranks_file *file, uint32_t stack)
 
 	return ranks_is_mpi(file->texts[frame->name]) ||
 	       (parent && ranks_is_mpi_library(file->texts[frame->module]) &&
-		       strncmp(file->texts[file->frames[file->frame_of[parent]].module], "libc.", 5));
+		       strncmp(file->texts[file->frames[file->frame_of[parent]].module], "libc.",
+			       5));
 }
 
 static void mark_kinds(struct weigh *weigh)
