@@ -342,7 +342,7 @@ build/sysroot-$(ARCH).packages: FORCE
 # ---- checks --------------------------------------------------------------------------------------
 # What there is to check, and about how many seconds it takes on two processors.
 # Those with a + run beside the ones behind the first, see tests/setup/checks.sh.
-check_parts := check-unit:70 lint+:170 check-san:180 check-tsan:35 check-e2e:500 check-container:45 \
+check_parts := check-unit:70 lint+:170 check-san:180 check-tsan:35 check-e2e:450 check-container:45 \
 	check-browser:120 check-aarch64:45
 # What a change needs of all there is; ALL=1, which is check-all's, takes the rest as well.
 some = $(if $(ALL),,$(1))
