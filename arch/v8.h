@@ -4,6 +4,7 @@
  * include path: arch/<cpu>/arch_v8.h supplies everything named below.
  *
  * ARCH_V8_BEFORE  how many bytes before the pc may tell it
+ * ARCH_V8_DISPATCH  the register (DWARF) with the interpreter's table of handlers
  * arch_v8_at_edge(const struct arch_code *code, const struct arch_registers *registers,
  *                 uintptr_t *function, uintptr_t *address) -> bool
  *                 is @code, of which all bytes are there, how V8 begins or ends a function? Then
@@ -15,7 +16,7 @@
 
 #include <arch_v8.h>
 
-#ifndef ARCH_V8_BEFORE
+#if !defined(ARCH_V8_BEFORE) || !defined(ARCH_V8_DISPATCH)
 #error "arch_v8.h lacks a primitive"
 #endif
 

@@ -10,6 +10,7 @@
 #include "arch/registers.h"
 
 #define ARCH_V8_BEFORE 0u
+#define ARCH_V8_DISPATCH 21u /* x21, as registers-arm64.h of V8 has it */
 
 static inline bool arch_v8_at_edge(const struct arch_code *code,
 	const struct arch_registers *registers, uintptr_t *function, uintptr_t *address)

@@ -21,6 +21,7 @@
 
 #define ARCH_V8_BEFORE 10u
 #define ARCH_V8_RDI    5u /* its DWARF number */
+#define ARCH_V8_DISPATCH 15u /* of the interpreter: r15 */
 
 /* Are @count bytes @before the pc those of @wanted? -1 is any. */
 static inline bool arch_v8_is(

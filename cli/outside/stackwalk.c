@@ -100,12 +100,12 @@ static inline unsigned run_language(struct stackwalk *walk, const struct unwind_
 		&walk->runs, walk->shared, module, pc, sp, caller_sp, frames, room);
 }
 
-static inline unsigned run_frame(
-	struct stackwalk *walk, uintptr_t sp, uintptr_t fp, uint64_t *frames, unsigned room)
+static inline unsigned run_frame(struct stackwalk *walk, uintptr_t pc, uintptr_t sp, uintptr_t fp,
+	uint64_t *frames, unsigned room)
 {
 	if (walk->is_native || !walk->runs.framed)
 		return 0;
-	return target_language_frame(&walk->runs, walk->shared, sp, fp, frames, room);
+	return target_language_frame(&walk->runs, walk->shared, pc, sp, fp, frames, room);
 }
 
 static inline int leave_generated(struct stackwalk *walk, struct unwind_activation *at,
@@ -118,8 +118,8 @@ static inline int leave_generated(struct stackwalk *walk, struct unwind_activati
 
 #define UNWIND_RUN(context, module, pc, sp, caller_sp, frames, room) \
 	run_language(context, module, pc, sp, caller_sp, frames, room)
-#define UNWIND_FRAME(context, sp, fp, frames, room) \
-	run_frame(context, sp, fp, frames, room)
+#define UNWIND_FRAME(context, pc, sp, fp, frames, room) \
+	run_frame(context, pc, sp, fp, frames, room)
 #define UNWIND_LEAVE(context, at, frames, room, told) \
 	leave_generated(context, at, frames, room, told)
 #define UNWIND_PARTIAL 1
@@ -136,8 +136,8 @@ static struct unwind_result walk_known(struct stackwalk *walk,
 	target_language_begin(&walk->runs, walk->target, registers->r[ARCH_DWARF_PC]);
 	walk->runs.innermost = known == ~0ULL ? registers : NULL;
 	result = unwind_walk_known(registers, known, &none, frames, WIRE_MAX_DEPTH, walk);
-	result.frames = runs_finish(
-		&walk->runs, frames, result.frames, result.end == WIRE_END_ROOT);
+	result.frames =
+		runs_finish(&walk->runs, frames, result.frames, result.end == WIRE_END_ROOT);
 	return result;
 }
 

@@ -34,6 +34,7 @@ struct target_language {
 	uint32_t added[WIRE_MAX_DEPTH]; /* places in functions[] that the last walk filled */
 	uint32_t added_count;
 	uint64_t lines[RUNS_LINES];
+	struct runs_expanded expanded[RUNS_EXPANDED];
 	const struct runtime *listed; /* whose threads these are, by number */
 	struct runtime_state states[STATES_MAX];
 	unsigned state_count;
@@ -131,8 +132,8 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 		space = announce(target, runs, frame);
 		if (!space)
 			return 0;
-		language->functions[at] = (struct function){
-			frame->identity, space, frame->first_line};
+		language->functions[at] =
+			(struct function){frame->identity, space, frame->first_line};
 		language->function_count++;
 		language->added[language->added_count++] = at;
 	}
@@ -154,8 +155,8 @@ static int compare_tids(const void *a, const void *b)
 static uintptr_t find_listed(const struct target_language *language, uint32_t tid)
 {
 	const struct runtime_state key = {.tid = tid};
-	const struct runtime_state *found = bsearch(&key, language->states, language->state_count,
-		sizeof(key), compare_tids);
+	const struct runtime_state *found =
+		bsearch(&key, language->states, language->state_count, sizeof(key), compare_tids);
 
 	return found ? found->state : 0;
 }
@@ -191,6 +192,8 @@ void target_language_begin(struct runs *runs, struct target *target, uintptr_t p
 	runs->framed = target->language->framed;
 	if (runs->framed)
 		runtime_keep_in(&runs->reader, &target->language->kept);
+	runs->expanded = target->language->expanded;
+	runs->epoch = 0;
 }
 
 unsigned target_language_run(struct runs *runs, struct target_shared *shared,
@@ -223,13 +226,13 @@ unsigned target_language_run(struct runs *runs, struct target_shared *shared,
 	return told;
 }
 
-unsigned target_language_frame(struct runs *runs, struct target_shared *shared, uintptr_t sp,
-	uintptr_t fp, uint64_t *frames, unsigned room)
+unsigned target_language_frame(struct runs *runs, struct target_shared *shared, uintptr_t pc,
+	uintptr_t sp, uintptr_t fp, uint64_t *frames, unsigned room)
 {
 	const struct target *target = runs->context;
 
 	target->language->shared = shared;
-	return runs_frame(runs, sp, fp, frames, room);
+	return runs_frame(runs, pc, sp, fp, frames, room);
 }
 
 int target_language_leave(struct runs *runs, struct target_shared *shared,
@@ -252,4 +255,5 @@ void target_language_withdraw(struct target *target)
 		language->function_count--;
 	}
 	memset(language->lines, 0, sizeof(language->lines));
+	memset(language->expanded, 0, sizeof(language->expanded));
 }

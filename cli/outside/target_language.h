@@ -32,8 +32,8 @@ unsigned target_language_run(struct runs *runs, struct target_shared *shared,
 	uint64_t *frames, unsigned room);
 
 /* As UNWIND_FRAME, in a walk that has runs->framed. */
-unsigned target_language_frame(struct runs *runs, struct target_shared *shared, uintptr_t sp,
-	uintptr_t fp, uint64_t *frames, unsigned room);
+unsigned target_language_frame(struct runs *runs, struct target_shared *shared, uintptr_t pc,
+	uintptr_t sp, uintptr_t fp, uint64_t *frames, unsigned room);
 
 /* As UNWIND_LEAVE, in that walk. */
 int target_language_leave(struct runs *runs, struct target_shared *shared,

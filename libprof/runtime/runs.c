@@ -29,6 +29,8 @@ uint32_t runs_line(struct runs *runs, const struct runtime_frame *frame, uint64_
 	uint64_t key = (hash & ~0x1ffffULL) | 0x10000, known;
 	uint32_t line, delta;
 
+	if (!runtime->kind->line)
+		return frame->line;
 	known = __atomic_load_n(entry, __ATOMIC_RELAXED);
 	if ((known & ~0xffffULL) == key) {
 		delta = (uint32_t)known & 0xffff;
@@ -138,25 +140,101 @@ unsigned runs_tell(struct runs *runs, const struct runtime *runtime, uintptr_t p
 	return (unsigned)told;
 }
 
+/* ---- frames that are expanded ---------------------------------------------------------------- */
+
+#define EXPANDED_MAX   32u	   /* functions of one frame */
+#define CALLEE_WITHOUT UINTPTR_MAX /* the innermost frame has no frame pointer */
+
+static struct runs_expanded *expanded_of(const struct runs *runs, uint64_t key)
+{
+	return &runs->expanded[(key ^ key >> 32) % RUNS_EXPANDED];
+}
+
+/* Returns how many frames @key is known to stand for, 0: not known. */
+static unsigned find_expanded(
+	const struct runs *runs, uint64_t key, uint64_t *frames, unsigned room)
+{
+	const struct runs_expanded *entry = expanded_of(runs, key);
+	uint32_t version = __atomic_load_n(&entry->version, __ATOMIC_ACQUIRE);
+	uint32_t count = __atomic_load_n(&entry->count, __ATOMIC_RELAXED);
+
+	if (version % 2 || __atomic_load_n(&entry->key, __ATOMIC_RELAXED) != key ||
+		count > RUNS_EXPANDED_DEEP || count > room)
+		return 0;
+	for (uint32_t i = 0; i < count; i++)
+		frames[i] = __atomic_load_n(&entry->frames[i], __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __atomic_load_n(&entry->version, __ATOMIC_RELAXED) == version ? count : 0;
+}
+
+static void keep_expanded(
+	const struct runs *runs, uint64_t key, const uint64_t *frames, unsigned count)
+{
+	struct runs_expanded *entry = expanded_of(runs, key);
+	uint32_t version = __atomic_load_n(&entry->version, __ATOMIC_RELAXED);
+
+	if (count > RUNS_EXPANDED_DEEP || version % 2 ||
+		!__atomic_compare_exchange_n(&entry->version, &version, version + 1, 0,
+			__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return;
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	__atomic_store_n(&entry->key, key, __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->count, count, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < count; i++)
+		__atomic_store_n(&entry->frames[i], frames[i], __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->version, version + 2, __ATOMIC_RELEASE);
+}
+
+/* Returns how many frames @frame stands for, or -errno. */
+static int expand(
+	struct runs *runs, const struct runtime_frame *frame, uint64_t *frames, unsigned room)
+{
+	struct runtime_frame parts[EXPANDED_MAX];
+	uint64_t key = runtime_mix(frame->key, runs->epoch);
+	unsigned known = find_expanded(runs, key, frames, room);
+	int count;
+
+	if (known)
+		return (int)known;
+	count = runs->runtime->kind->frames(runs->runtime, &runs->reader, frame, parts,
+		room < EXPANDED_MAX ? room : EXPANDED_MAX);
+	for (int i = 0; i < count; i++) {
+		frames[i] = runs->word(runs, &parts[i]);
+		if (!frames[i])
+			return -ENOSPC;
+	}
+	if (count > 0)
+		keep_expanded(runs, key, frames, (unsigned)count);
+	return count;
+}
+
 /* A frame that is just begun does not have its slots yet. */
-static int tell_frame(struct runs *runs, uintptr_t sp, uintptr_t fp, uint64_t *frames)
+static int tell_frame(struct runs *runs, uintptr_t pc, uintptr_t sp, uintptr_t fp, uint64_t *frames,
+	unsigned room)
 {
 	const struct runtime_kind *kind = runs->runtime->kind;
+	struct runtime_where where = {.fp = fp, .pc = pc};
 	struct runtime_frame frame;
 	int got = 0;
 
-	if (runs->innermost && runs->innermost->r[ARCH_DWARF_SP] == sp)
-		got = kind->edge(runs->runtime, &runs->reader, runs->innermost, &frame);
-	runs->innermost = NULL;
+	if (runs->innermost && runs->innermost->r[ARCH_DWARF_SP] == sp) {
+		where.registers = runs->innermost;
+		got = kind->edge(runs->runtime, &runs->reader, &where, &frame);
+		runs->callee = got ? 0 : fp ? fp : CALLEE_WITHOUT;
+	} else {
+		if (runs->callee == CALLEE_WITHOUT || runs->callee == sp - 2 * sizeof(uintptr_t))
+			where.registers = runs->innermost;
+		if (runs->callee != CALLEE_WITHOUT)
+			where.callee = runs->callee;
+		runs->callee = 0;
+	}
 	if (!got && fp && fp - 2 * sizeof(uintptr_t) >= sp)
-		got = kind->frame(runs->runtime, &runs->reader, fp, &frame);
-	if (got <= 0)
-		return got;
-	frames[0] = runs->word(runs, &frame);
-	return frames[0] ? 1 : -ENOSPC;
+		got = kind->frame(runs->runtime, &runs->reader, &where, &frame);
+	return got > 0 ? expand(runs, &frame, frames, room) : got;
 }
 
-unsigned runs_frame(struct runs *runs, uintptr_t sp, uintptr_t fp, uint64_t *frames, unsigned room)
+unsigned runs_frame(struct runs *runs, uintptr_t pc, uintptr_t sp, uintptr_t fp, uint64_t *frames,
+	unsigned room)
 {
 	const struct runtime *runtime = runs->runtime;
 	int is_trusted = runs->reader.is_trusted, told;
@@ -165,12 +243,12 @@ unsigned runs_frame(struct runs *runs, uintptr_t sp, uintptr_t fp, uint64_t *fra
 		return 0;
 	runs->runtime = runs->framed;
 	runs->reader.is_trusted = 0;
-	told = tell_frame(runs, sp, fp, frames);
+	told = tell_frame(runs, pc, sp, fp, frames, room);
 	runs->runtime = runtime;
 	runs->reader.is_trusted = is_trusted;
 	if (told < 0)
 		runs->frame_error = told;
-	return told > 0;
+	return told > 0 ? (unsigned)told : 0;
 }
 
 int runs_leave(struct runs *runs, struct unwind_activation *at, uint64_t *frames, unsigned room,

@@ -26,15 +26,31 @@ struct runs {
 	const struct runtime *framed;  /* NULL: there is none with kind->frame() or leave() */
 	int error;		       /* no more runs can be told */
 	const struct arch_registers *innermost; /* of the thread, borrowed; NULL: not all known */
+	uintptr_t callee;	       /* frame pointer of the innermost frame, at its caller's */
 	int is_asked;		       /* the caller's: it may read */
 	int frame_error;	       /* of a frame of @framed: all of its are withdrawn */
 	int is_whole;		       /* runs_finish(): all that there are were told */
 	const uint64_t *unfilled;      /* the counted activation that no frame was left for */
+	struct runs_expanded *expanded; /* borrowed, of @framed; NULL where that is */
+	uint64_t epoch;			/* what it knew in another one is told again */
 	struct runtime_stack stack;
 	struct runtime_reader reader;
 };
 
-/* All but @thread, @known, @framed and @reader, which the caller fills in. */
+/*
+ * What frames of a kind->frame() were expanded to, as the wire has them: zeroed at first, by any
+ * thread at once. Whoever finds an entry half written has not found it, nor writes it.
+ */
+#define RUNS_EXPANDED	   2048u /* a power of two */
+#define RUNS_EXPANDED_DEEP 6u	 /* longer ones are not kept */
+struct runs_expanded {
+	uint32_t version; /* atomic: odd while it is written */
+	uint32_t count;	  /* atomic, as what follows */
+	uint64_t key;
+	uint64_t frames[RUNS_EXPANDED_DEEP];
+};
+
+/* All but @thread, @known, @framed, @expanded, @epoch and @reader, which the caller fills in. */
 static inline void runs_init(struct runs *runs, uintptr_t pc, runs_word_fn *word, void *context)
 {
 	runs->pc = pc;
@@ -42,6 +58,7 @@ static inline void runs_init(struct runs *runs, uintptr_t pc, runs_word_fn *word
 	runs->context = context;
 	runs->runtime = NULL;
 	runs->innermost = NULL;
+	runs->callee = 0;
 	runs->error = runs->frame_error = runs->is_asked = 0;
 	runs->is_whole = 1;
 	runs->unfilled = NULL;
@@ -52,8 +69,8 @@ unsigned runs_tell(struct runs *runs, const struct runtime *runtime, uintptr_t p
 	uintptr_t caller_sp, uint64_t *frames, unsigned room);
 
 /* As UNWIND_FRAME. */
-unsigned runs_frame(
-	struct runs *runs, uintptr_t sp, uintptr_t fp, uint64_t *frames, unsigned room);
+unsigned runs_frame(struct runs *runs, uintptr_t pc, uintptr_t sp, uintptr_t fp, uint64_t *frames,
+	unsigned room);
 
 /*
  * As UNWIND_LEAVE; @at as runtime_kind.leave. Where a function can't be told the caller is no less

@@ -154,11 +154,25 @@ struct runtime_stack {
 struct runtime_frame {
 	uintptr_t function; /* address of its code */
 	uint64_t identity;  /* hash of that address and of what the code holds */
-	uint32_t first_line; /* 0: kind->first_line() tells it, once a function */
-	uint32_t start;	     /* for that */
+	uint32_t first_line;
+	uint32_t line;	  /* where there is no kind->line(): 0: none */
 	int32_t position; /* of the instruction, in the runtime's units; < 0: not known */
-	uintptr_t lines;  /* what the runtime knows of lines, 0: nothing */
+	/* Of kind->frame(): hash of all that its kind->frames() depend on; the rest is the kind's.
+	 */
+	uint64_t key;
+	uintptr_t code;
+	uint32_t start;
+	uintptr_t lines; /* what the runtime knows of lines, 0: nothing */
 	uintptr_t name, file;
+};
+
+/* Where a native frame is. */
+struct runtime_where {
+	uintptr_t fp; /* its frame pointer */
+	uintptr_t pc; /* an address in what it executes; 0: in some module */
+	/* The thread's, of the innermost frame and its caller; else NULL. */
+	const struct arch_registers *registers;
+	uintptr_t callee; /* of its caller: the frame pointer of the innermost one; else 0 */
 };
 
 /* Names are cut at their end, paths at their beginning. */
@@ -200,14 +214,21 @@ struct runtime_kind {
 	int (*next)(const struct runtime *runtime, struct runtime_reader *reader,
 		struct runtime_stack *stack, struct runtime_frame *out);
 	/*
-	 * Instead of both, where every activation has one language frame and a frame pointer that
-	 * leads to it: that of the frame whose frame pointer is @fp. Returns 1, or 0: it has none.
+	 * Instead of both, where every activation has a frame pointer, and what it runs is found by
+	 * that: what is at @where. Returns 1, or 0: nothing. It fills in what kind->frames() asks.
 	 */
-	int (*frame)(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t fp,
-		struct runtime_frame *out);
+	int (*frame)(const struct runtime *runtime, struct runtime_reader *reader,
+		const struct runtime_where *where, struct runtime_frame *out);
 	/* The same of an innermost frame that is not there yet, or not any more. */
 	int (*edge)(const struct runtime *runtime, struct runtime_reader *reader,
-		const struct arch_registers *registers, struct runtime_frame *out);
+		const struct runtime_where *where, struct runtime_frame *out);
+	/*
+	 * The language frames that @frame of either stands for, innermost first: what a compiler
+	 * inlined, then itself. Bounded, but long: the answer is kept by @frame->key. Returns how
+	 * many, at most @room.
+	 */
+	int (*frames)(const struct runtime *runtime, struct runtime_reader *reader,
+		const struct runtime_frame *frame, struct runtime_frame *out, unsigned room);
 	/*
 	 * Instead of all these, where the runtime's code has frames that only it knows the shape
 	 * of: what @at runs, as the run that next() tells, and where its caller is. Returns 1 with
@@ -222,7 +243,7 @@ struct runtime_kind {
 	 */
 	uint32_t (*first_line)(const struct runtime *runtime, struct runtime_reader *reader,
 		const struct runtime_frame *frame);
-	/* The line that @frame is at, 0: none. Bounded, but long: its answer is kept. */
+	/* The line that @frame is at, 0: none. Bounded, but long: kept. NULL: frames have it. */
 	uint32_t (*line)(const struct runtime *runtime, struct runtime_reader *reader,
 		const struct runtime_frame *frame);
 	/* A text as UTF-8; what is longer than @room is cut. Returns bytes, with the NUL. */

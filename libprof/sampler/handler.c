@@ -62,8 +62,8 @@ static int read_unknown_stack(struct unwind_window *window, uintptr_t address, u
 }
 
 /* Nor does a runtime's stack begin without one. */
-static unsigned run_language(struct runs *runs, const struct unwind_module *module,
-	uintptr_t pc, uintptr_t sp, uintptr_t caller_sp, uint64_t *frames, unsigned room)
+static unsigned run_language(struct runs *runs, const struct unwind_module *module, uintptr_t pc,
+	uintptr_t sp, uintptr_t caller_sp, uint64_t *frames, unsigned room)
 {
 	if (!runs->runtime && quit_if_confined())
 		return 0;
@@ -71,13 +71,13 @@ static unsigned run_language(struct runs *runs, const struct unwind_module *modu
 }
 
 /* Nor do frames of the runtime that every frame is asked for. */
-static unsigned run_frame(
-	struct runs *runs, uintptr_t sp, uintptr_t fp, uint64_t *frames, unsigned room)
+static unsigned run_frame(struct runs *runs, uintptr_t pc, uintptr_t sp, uintptr_t fp,
+	uint64_t *frames, unsigned room)
 {
 	if (!runs->framed || (!runs->is_asked && quit_if_confined()))
 		return 0;
 	runs->is_asked = 1;
-	return runs_frame(runs, sp, fp, frames, room);
+	return runs_frame(runs, pc, sp, fp, frames, room);
 }
 
 /* Nor is generated code looked at. */
@@ -97,8 +97,8 @@ static int leave_generated(struct runs *runs, struct unwind_activation *at, uint
 #define UNWIND_FIND_MODULE(context, pc, out) ((void)(context), modules_find(pc, out))
 #define UNWIND_RUN(context, module, pc, sp, caller_sp, frames, room) \
 	run_language(&((struct reading *)(context))->runs, module, pc, sp, caller_sp, frames, room)
-#define UNWIND_FRAME(context, sp, fp, frames, room) \
-	run_frame(&((struct reading *)(context))->runs, sp, fp, frames, room)
+#define UNWIND_FRAME(context, pc, sp, fp, frames, room) \
+	run_frame(&((struct reading *)(context))->runs, pc, sp, fp, frames, room)
 #define UNWIND_LEAVE(context, at, frames, room, told) \
 	leave_generated(&((struct reading *)(context))->runs, at, frames, room, told)
 #include "libprof/unwind/unwind_core.h"
@@ -294,8 +294,8 @@ static uint32_t split_handler_weight(
 }
 
 /* @leaf: as of record_stack(). */
-static void record_all(struct sampler_thread *thread, uint32_t weight, uint64_t leaf,
-	const void *ucontext)
+static void record_all(
+	struct sampler_thread *thread, uint32_t weight, uint64_t leaf, const void *ucontext)
 {
 	struct arch_registers registers;
 	uint32_t handlers, total;

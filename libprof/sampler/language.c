@@ -174,6 +174,7 @@ static __attribute__((noinline)) int announce(
 }
 
 static uint64_t lines[RUNS_LINES]; /* atomic */
+static struct runs_expanded expanded[RUNS_EXPANDED];
 
 static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 {
@@ -198,6 +199,8 @@ void language_begin(struct runs *runs, const struct sampler_thread *thread,
 	runs->known = thread->runtime_state;
 	runtime_reader_init(&runs->reader, pid, 1);
 	runs->framed = __atomic_load_n(&framed, __ATOMIC_ACQUIRE);
+	runs->expanded = expanded;
+	runs->epoch = sampler.image;
 	if (runs->framed)
 		runtime_keep_in(&runs->reader, &kept);
 }

@@ -17,10 +17,10 @@
  *       language frames that the frame from @sp to @caller_sp runs, at @pc in a module that has a
  *       runtime (runtime/runtime.h); written innermost first. Returns how many.
  *
- *   UNWIND_FRAME(void *context, uintptr_t sp, uintptr_t fp, uint64_t *frames, unsigned room)
- *           -> unsigned
- *       the same of a frame that was left through its frame pointer @fp; or of an innermost one
- *       in no module, and @fp is 0 where it was left otherwise.
+ *   UNWIND_FRAME(void *context, uintptr_t pc, uintptr_t sp, uintptr_t fp, uint64_t *frames,
+ *           unsigned room) -> unsigned
+ *       the same of a frame at @pc that was left through its frame pointer @fp; or of an innermost
+ *       one in no module, and @fp is 0 where it was left otherwise. @pc is 0 in a module.
  *
  *   UNWIND_LEAVE(void *context, struct unwind_activation *at, uint64_t *frames, unsigned room,
  *           unsigned *told) -> int
@@ -57,7 +57,7 @@ static inline unsigned UNWIND_RUN(void *context, const struct unwind_module *mod
 #endif
 
 #ifndef UNWIND_FRAME
-#define UNWIND_FRAME(context, sp, fp, frames, room) 0
+#define UNWIND_FRAME(context, pc, sp, fp, frames, room) 0
 #endif
 
 #ifndef UNWIND_LEAVE
@@ -620,7 +620,8 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 			told += UNWIND_RUN(reader_context, &walk.module, pc, sp,
 				walk.registers.r[ARCH_DWARF_SP], frames + told, max_frames - told);
 		if ((walk.by_fp || (!walk.depth && !walk.module.end)) && !step)
-			told += UNWIND_FRAME(reader_context, sp,
+			told += UNWIND_FRAME(reader_context,
+				walk.module.end ? 0 : pc, sp,
 				walk.by_fp ? walk.registers.r[ARCH_DWARF_SP] - 2 * sizeof(uintptr_t)
 					   : 0,
 				frames + told, max_frames - told);

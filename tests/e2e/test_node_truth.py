@@ -18,47 +18,49 @@ import profiled
 MS = 40
 RATE = 4000
 DEEPEST = 4096
-# What V8's optimising compilers inline has no frame of its own.
-WHOLE = ["--no-turbo-inlining", "--no-maglev-inlining"]
+# Each function with a frame of its own.
+NOTHING_INLINED = ["--no-turbo-inlining", "--no-maglev-inlining"]
 TIERS = {
     "interpreted": ["--no-opt", "--no-sparkplug", "--no-maglev"],
     "baseline": ["--no-opt", "--always-sparkplug", "--no-maglev"],
-    "optimised": WHOLE,
-    "moving": WHOLE + ["--gc-interval=2000", "--stress-compaction"],
+    "optimised": NOTHING_INLINED,
+    "moving": NOTHING_INLINED + ["--gc-interval=2000", "--stress-compaction"],
 }
 
 
-def is_part(shown, told):
-    """Are @shown some of @told, in that order, with the last of them?"""
-    rest = iter(told)
-    return shown[-1] == told[-1] and all(function in rest for function in shown)
-
-
-def is_true(shown, told, is_whole):
-    """Is @shown what the program @told of its stack, as far as that function?"""
-    told = [(name, file if file.startswith("node:") else os.path.basename(file), first)
-            for name, file, first, _ in told]
+def is_true(shown, told):
+    """
+    Is @shown what the program @told of its stack, as far as that function? Lines as well, where
+    there are any; that of the function itself is another one meanwhile.
+    """
+    told = [(name, file if file.startswith("node:") else os.path.basename(file), first, line)
+            for name, file, first, line in told]
     if len(told) > DEEPEST - 200:
         told = told[-len(shown):]
-    return shown == told if is_whole else is_part(shown, told)
+    return len(shown) == len(told) and all(
+        left[:3] == right[:3] and (left[3] in (right[3], None) or n == len(told) - 1)
+        for n, (left, right) in enumerate(zip(shown, told)))
 
 
-def sort_stacks(picture, told, is_whole):
+def sort_stacks(picture, told):
     """Returns what was expected, and by function that spins the weight of stacks: none is false."""
     expected = json.loads(told.read_text(encoding="utf-8"))
-    true, false = collections.Counter(), {}
+    true, false, with_lines = collections.Counter(), {}, collections.Counter()
     for _, stack, weight in firefox.stacks_of(picture):
-        shown = [(match[1], match[2], int(match[3])) for match in (
-            nodes.FUNCTION.match(name) for name, _ in stack) if match]
+        shown = [(match[1], match[2], int(match[3]), line) for match, line in (
+            (nodes.FUNCTION.match(name), line) for name, line in stack) if match]
         spinning = [i for i, (name, *_) in enumerate(shown) if name.startswith("spin_")]
         if not spinning:
             continue
         name = shown[spinning[-1]][0]
-        if is_true(shown[:spinning[-1] + 1], expected[name], is_whole):
+        if is_true(shown[:spinning[-1] + 1], expected[name]):
             true[name] += weight
+            for frame in shown[:spinning[-1] + 1]:
+                with_lines[frame[3] is not None] += 1
         else:
             false[name] = shown[:spinning[-1] + 1]
     assert not false, {name: (shown, expected[name]) for name, shown in false.items()}
+    assert with_lines[False] < 0.05 * with_lines[True], with_lines
     return expected, true
 
 
@@ -72,12 +74,12 @@ def flags_of(node, flags):
         "no-") in names or flag.split("=")[0].removeprefix("--") in names]
 
 
-def run_truth(folder, node, flags, is_whole=True):
+def run_truth(folder, node, flags):
     picture, told = folder / "p.firefox.json", folder / "told.json"
     subprocess.run([profiled.BUILD / "flamerun", "-q", "-r", str(RATE), "-o", picture,
                     "--", node, *flags_of(node, flags), profiled.TARGETS / "node_truth.js", told,
                     str(MS)], check=True, timeout=600)
-    expected, true = sort_stacks(picture, told, is_whole)
+    expected, true = sort_stacks(picture, told)
     # Each spins for MS, of which flamerun may have half. What comes in the beginning or is put off
     # is no quarter of it.
     few = {name: true[name] for name in expected if true[name] < MS / 8}
@@ -91,21 +93,21 @@ def test_every_stack_is_the_programs_own(tmp_path, node, tier):
 
 
 @nodes.each_known()
-def test_what_is_inlined_is_all_that_is_missing(tmp_path, node):
-    run_truth(tmp_path, node, [], is_whole=False)
+def test_what_is_inlined_is_told(tmp_path, node):
+    run_truth(tmp_path, node, [])
 
 
 @nodes.each_known()
 def test_every_stack_from_outside_is_the_programs_own(tmp_path, node):
     picture, told = tmp_path / "p.firefox.json", tmp_path / "told.json"
-    with outside.running(node, *flags_of(node, WHOLE), profiled.TARGETS / "node_truth.js", told,
+    with outside.running(node, *flags_of(node, NOTHING_INLINED), profiled.TARGETS / "node_truth.js", told,
                          str(MS), "+", stdin=subprocess.PIPE) as process:
         flamerun = outside.background(tmp_path, process.pid, "-r", "499", "--no-waits", "-o", picture)
         process.stdin.write("\n")
         process.stdin.flush()
         status, stderr = outside.end_of(flamerun)
         assert status == 0 and process.wait() == 0, stderr
-    expected, true = sort_stacks(picture, told, is_whole=True)
+    expected, true = sort_stacks(picture, told)
     assert sum(true.values()) > MS * len(expected) / 4, true
 
 

@@ -12,6 +12,8 @@
 
 #include "libprof/runtime/runs.h"
 #include "libprof/runtime/v8.c"
+#include "libprof/runtime/v8_code.c"
+#include "libprof/runtime/v8_source.c"
 #include "libprof/wire.h"
 
 #define PAGE_AT ((uintptr_t)0x10000000)
@@ -25,13 +27,11 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 {
 	char text[RUNTIME_FILE_BYTES];
 
-	if (text_of_v8(runs->runtime, &runs->reader, frame->name, text, RUNTIME_NAME_BYTES, 0) >
+	if (v8_text(runs->runtime, &runs->reader, frame->name, text, RUNTIME_NAME_BYTES, 0) >
 			RUNTIME_NAME_BYTES ||
-		text_of_v8(runs->runtime, &runs->reader, frame->file, text, RUNTIME_FILE_BYTES, 1) >
+		v8_text(runs->runtime, &runs->reader, frame->file, text, RUNTIME_FILE_BYTES, 1) >
 			RUNTIME_FILE_BYTES)
 		__builtin_trap();
-	if (runs_first_line(runs, frame))
-		return 0;
 	return wire_language_frame(
 		WIRE_LANGUAGE_BIT, frame->first_line, runs_line(runs, frame, lines));
 }
@@ -40,8 +40,8 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 static void aim_pointers(uint64_t *words)
 {
 	for (unsigned i = 0; i < PAGES / 8; i++)
-		if ((words[i] & HEAP_OBJECT_MASK) == HEAP_OBJECT && words[i] < 1u << 20)
-			words[i] = PAGE_AT + (words[i] & (PAGES - 8)) + HEAP_OBJECT;
+		if ((words[i] & V8_HEAP_OBJECT_MASK) == V8_HEAP_OBJECT && words[i] < 1u << 20)
+			words[i] = PAGE_AT + (words[i] & (PAGES - 8)) + V8_HEAP_OBJECT;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -4,6 +4,8 @@
  * kinds. What a real node shows is tests/e2e/test_node_truth.py's.
  */
 #include "libprof/runtime/v8.c"
+#include "libprof/runtime/v8_code.c"
+#include "libprof/runtime/v8_source.c"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,8 +18,22 @@
 #define ONE_BYTE   8u
 #define HEAP_BYTES 16384u
 
-enum { TYPE_FUNCTION = 0x811, TYPE_SHARED = 0x101, TYPE_SCRIPT = 0x102, TYPE_SCOPE = 0x103,
-	TYPE_ARRAY = 0x104 };
+#define ARRAY_REGISTER	12u
+#define OFFSET_REGISTER 9u
+
+/* Bytecodes 0 to 3 are prefixes; 4 has no operand, 5 has one. */
+static const uint8_t sizes[3][6] = {{1, 1, 1, 1, 1, 2}, {1, 1, 1, 1, 1, 3}, {1, 1, 1, 1, 1, 5}};
+
+enum {
+	TYPE_FUNCTION = 0x811,
+	TYPE_SHARED = 0x101,
+	TYPE_SCRIPT = 0x102,
+	TYPE_SCOPE = 0x103,
+	TYPE_ARRAY = 0x104,
+	TYPE_BYTECODE = 0x105,
+	TYPE_CODE = 0x106,
+	TYPE_STREAM = 0x107
+};
 
 struct heap {
 	uint64_t maps[32][2]; /* of each the type is all that is read */
@@ -25,7 +41,10 @@ struct heap {
 	uint64_t function[8], shared[8], scope[16], script[16], array[8];
 	uint64_t words[256]; /* strings */
 	unsigned used;
-	uint64_t stack[4];
+	uint64_t stack[12];
+	uint64_t bytecode[16], code[8], data[12];
+	_Alignas(64) uint64_t stream[64];
+	struct runtime_where where;
 	struct runtime runtime;
 	struct runtime_reader reader;
 };
@@ -34,7 +53,7 @@ static struct heap *heap;
 
 static uint64_t pointer(const void *object)
 {
-	return (uintptr_t)object + HEAP_OBJECT;
+	return (uintptr_t)object + V8_HEAP_OBJECT;
 }
 
 static uint64_t number(uint32_t value)
@@ -46,7 +65,7 @@ static uint64_t map_of(uint32_t type)
 {
 	uint64_t *map = heap->maps[heap->map_count++];
 
-	memcpy((char *)map + TYPE_OF_MAP, &(uint16_t){(uint16_t)type}, 2);
+	memcpy((char *)map + V8_TYPE_OF_MAP, &(uint16_t){(uint16_t)type}, 2);
 	return pointer(map);
 }
 
@@ -57,7 +76,7 @@ static uint64_t *string(uint32_t type, uint32_t length, unsigned words)
 
 	heap->used += 2 + words;
 	at[0] = map_of(type);
-	memcpy((char *)at + STRING_LENGTH, &length, sizeof(length));
+	memcpy((char *)at + V8_STRING_LENGTH, &length, sizeof(length));
 	return at;
 }
 
@@ -69,20 +88,53 @@ static uint64_t *one_byte(const char *text)
 	return at;
 }
 
+/* As V8 of node 22 would have published it. */
+static void set_offsets(void)
+{
+	struct v8_offsets *at = (struct v8_offsets *)heap->runtime.offsets;
+
+	heap->runtime.kind = &runtime_v8;
+	*at = (struct v8_offsets){.shared = 24,
+		.scope = 16,
+		.script = 32,
+		.source = 8,
+		.script_name = 16,
+		.line_ends = 56,
+		.first_local = 3,
+		.function_type = TYPE_FUNCTION,
+		.function_types = 16,
+		.shared_type = TYPE_SHARED,
+		.script_type = TYPE_SCRIPT,
+		.scope_type = TYPE_SCOPE,
+		.array_type = TYPE_ARRAY,
+		.bytecode_type = TYPE_BYTECODE,
+		.bytecode_data = 56,
+		.bytecode_lines = 32,
+		.array_register = ARRAY_REGISTER,
+		.offset_register = OFFSET_REGISTER,
+		.code_type = TYPE_CODE,
+		.code_header = 32,
+		.code_data = 8,
+		.code_table = 16,
+		.code_start = 40,
+		.code_flags = 48,
+		.code_size = 52,
+		.code_baseline = 10,
+		.code_kind = 15,
+		.code_literals = 2,
+		.code_shared = 6,
+		.code_inlining = 7};
+	heap->runtime.base = (uintptr_t)sizes;
+	heap->runtime.base_bytes = sizeof(sizes);
+}
+
 static int set_up(void **state)
 {
-	struct v8_offsets *at;
-
 	(void)state;
 	heap = mmap(NULL, HEAP_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (heap == MAP_FAILED)
 		return -1;
-	at = (struct v8_offsets *)heap->runtime.offsets;
-	heap->runtime.kind = &runtime_v8;
-	*at = (struct v8_offsets){.shared = 24, .scope = 16, .script = 32, .source = 8,
-		.script_name = 16, .line_ends = 56, .first_local = 3,
-		.function_type = TYPE_FUNCTION, .function_types = 16, .shared_type = TYPE_SHARED,
-		.script_type = TYPE_SCRIPT, .scope_type = TYPE_SCOPE, .array_type = TYPE_ARRAY};
+	set_offsets();
 	heap->function[0] = map_of(TYPE_FUNCTION + 1);
 	heap->function[3] = pointer(heap->shared);
 	heap->shared[0] = map_of(TYPE_SHARED);
@@ -98,8 +150,9 @@ static int set_up(void **state)
 	heap->scope[8] = number(0); /* no inferred name */
 	heap->scope[9] = number(14);
 	heap->scope[10] = number(19);
-	heap->stack[0] = pointer(heap->function);
-	heap->stack[1] = pointer(heap->array);
+	heap->stack[4] = pointer(heap->function);
+	heap->stack[5] = pointer(heap->array);
+	heap->where.fp = (uintptr_t)(heap->stack + 6);
 	return 0;
 }
 
@@ -113,7 +166,16 @@ static int tear_down(void **state)
 static int read_frame(struct runtime_frame *frame)
 {
 	runtime_reader_init(&heap->reader, getpid(), 1);
-	return frame_of_v8(&heap->runtime, &heap->reader, (uintptr_t)(heap->stack + 2), frame);
+	return frame_of_v8(&heap->runtime, &heap->reader, &heap->where, frame);
+}
+
+/* All that it stands for. */
+static int read_frames(struct runtime_frame *frames, unsigned room)
+{
+	struct runtime_frame frame;
+	int got = read_frame(&frame);
+
+	return got > 0 ? frames_of_v8(&heap->runtime, &heap->reader, &frame, frames, room) : got;
 }
 
 static void assert_names(const char *name, const char *file, uint32_t line)
@@ -121,12 +183,12 @@ static void assert_names(const char *name, const char *file, uint32_t line)
 	struct runtime_frame frame;
 	char text[RUNTIME_FILE_BYTES];
 
-	assert_int_equal(read_frame(&frame), 1);
-	text_of_v8(&heap->runtime, &heap->reader, frame.name, text, sizeof(text), 0);
+	assert_int_equal(read_frames(&frame, 1), 1);
+	v8_text(&heap->runtime, &heap->reader, frame.name, text, sizeof(text), 0);
 	assert_string_equal(text, name);
-	text_of_v8(&heap->runtime, &heap->reader, frame.file, text, sizeof(text), 1);
+	v8_text(&heap->runtime, &heap->reader, frame.file, text, sizeof(text), 1);
 	assert_string_equal(text, file);
-	assert_int_equal(first_line_of_v8(&heap->runtime, &heap->reader, &frame), line);
+	assert_int_equal(frame.first_line, line);
 }
 
 static void test_a_function_is_told(void **state)
@@ -213,11 +275,11 @@ static void test_what_does_not_add_up(void **state)
 	}
 	heap->shared[4] = pointer(heap->array); /* of no script */
 	assert_int_equal(read_frame(&frame), 0);
-	heap->stack[0] = pointer(heap->array); /* no function */
+	heap->stack[4] = pointer(heap->array); /* no function */
 	assert_int_equal(read_frame(&frame), 0);
-	heap->stack[0] = 0x1001;
+	heap->stack[4] = 0x1001;
 	assert_int_equal(read_frame(&frame), 0);
-	heap->stack[1] = 22 << 1; /* a frame of V8's own */
+	heap->stack[5] = 22 << 1; /* a frame of V8's own */
 	assert_int_equal(read_frame(&frame), 0);
 }
 
@@ -231,6 +293,7 @@ static void test_lines_far_behind(void **state)
 	uint64_t *source = string(STRING_EXTERNAL | 0x20 | ONE_BYTE, length, 2);
 	uint32_t line = 0;
 	unsigned walks = 0;
+	int got;
 
 	(void)state;
 	assert_non_null(text);
@@ -241,11 +304,179 @@ static void test_lines_far_behind(void **state)
 	while (!line && walks++ < 10) {
 		assert_int_equal(read_frame(&frame), 1);
 		runtime_keep_in(&heap->reader, &kept);
-		line = first_line_of_v8(&heap->runtime, &heap->reader, &frame);
+		got = frames_of_v8(&heap->runtime, &heap->reader, &frame, &frame, 1);
+		assert_true(got == 1 || got == -EAGAIN);
+		line = got == 1 ? frame.first_line : 0;
 	}
 	assert_int_equal(line, length);
 	assert_int_equal(walks, 3);
 	free(text);
+}
+
+/* An array of bytes. */
+static uint64_t bytes_of(const uint8_t *bytes, uint32_t length)
+{
+	uint64_t *at = heap->words + heap->used;
+
+	heap->used += 2 + (length + 7) / 8;
+	at[0] = map_of(TYPE_ARRAY);
+	at[1] = number(length);
+	memcpy(at + 2, bytes, length);
+	return pointer(at);
+}
+
+/* An entry of a table of positions: so much further, and where that is. */
+static uint8_t *add_entry(uint8_t *at, int32_t offset, int64_t position)
+{
+	uint64_t values[] = {(uint64_t)offset << 1,
+		position < 0 ? (uint64_t)-position * 2 - 1 : (uint64_t)position * 2};
+
+	for (unsigned i = 0; i < 2; i++) {
+		for (; values[i] > 127; values[i] >>= 7)
+			*at++ = (uint8_t)(values[i] | 128);
+		*at++ = (uint8_t)values[i];
+	}
+	return at;
+}
+
+/* As V8 has it: which character, in which of the inlined functions. */
+static int64_t packed(int32_t position, int32_t inlined)
+{
+	return (int64_t)(position + 1) << 1 | (int64_t)(inlined + 1) << 31;
+}
+
+/* Line 3 from bytecode 0 on, 4 from 6 on. */
+static void make_bytecode(void)
+{
+	static const uint8_t code[] = {4, 5, 0, 0, 5, 0, 0, 4, 4, 4};
+	uint8_t table[32], *end = add_entry(table, 1, packed(10, -1));
+
+	end = add_entry(end, 6, packed(16, -1) - packed(10, -1));
+	heap->bytecode[0] = map_of(TYPE_BYTECODE);
+	heap->bytecode[1] = number(sizeof(code));
+	heap->bytecode[4] = bytes_of(table, (uint32_t)(end - table));
+	memcpy(heap->bytecode + 7, code, sizeof(code));
+	heap->stack[2] = pointer(heap->bytecode);
+}
+
+static void assert_line(uint32_t line)
+{
+	struct runtime_frame frame;
+
+	assert_int_equal(read_frames(&frame, 1), 1);
+	assert_int_equal(frame.first_line, 3);
+	assert_int_equal(frame.line, line);
+}
+
+static void test_the_line_that_is_interpreted(void **state)
+{
+	struct arch_registers registers = {0};
+	uint64_t handlers[8] = {0};
+
+	(void)state;
+	make_bytecode();
+	heap->stack[1] = number(55);
+	assert_line(3);
+	heap->stack[1] = number(55 + 5);
+	assert_line(3);
+	heap->stack[1] = number(55 + 6);
+	assert_line(4);
+	heap->stack[1] = number(55 + 10); /* behind its end */
+	assert_line(0);
+	/* An innermost frame has old news; registers know, if the handler is the bytecode's. */
+	heap->where.registers = &registers;
+	heap->stack[1] = number(55);
+	registers.r[ARRAY_REGISTER] = pointer(heap->bytecode);
+	registers.r[OFFSET_REGISTER] = 55 + 7;
+	registers.r[ARCH_V8_DISPATCH] = (uintptr_t)handlers;
+	registers.r[ARCH_DWARF_PC] = 0x5010;
+	assert_line(0);
+	handlers[4] = 0x5000;
+	assert_line(4);
+	registers.r[ARRAY_REGISTER]++;
+	assert_line(0);
+}
+
+/* Code of @kind at a multiple of 64, made of @data. Returns where its instructions are. */
+static uintptr_t make_code(uint32_t kind, uint64_t data, uint64_t table)
+{
+	heap->stream[4] = map_of(TYPE_STREAM);
+	heap->stream[5] = pointer(heap->code);
+	heap->code[0] = map_of(TYPE_CODE);
+	heap->code[1] = data;
+	heap->code[2] = table;
+	heap->code[4] = pointer(heap->stream + 4);
+	heap->code[5] = (uintptr_t)(heap->stream + 8);
+	heap->code[6] = (uint64_t)200 << 32 | kind;
+	heap->shared[1] = pointer(heap->code);
+	return (uintptr_t)(heap->stream + 8);
+}
+
+static void test_the_line_in_baseline_code(void **state)
+{
+	/* 40 bytes to enter, then 10 for each bytecode: at 0, 1, 3 (with a prefix), 7, 8, 9. */
+	static const uint8_t table[] = {40, 10, 10, 10, 10, 10, 10};
+	uintptr_t start;
+
+	(void)state;
+	make_bytecode();
+	start = make_code(10, pointer(heap->bytecode), bytes_of(table, sizeof(table)));
+	heap->where.pc = start;
+	assert_line(3);
+	heap->where.pc = start + 69;
+	assert_line(3);
+	heap->where.pc = start + 70;
+	assert_line(4);
+	heap->where.pc = start + 99;
+	assert_line(4);
+	heap->where.pc = start + 150; /* behind the table's end */
+	assert_line(0);
+	heap->where.pc = start + 200; /* and behind the code's */
+	assert_line(0);
+}
+
+static void test_what_is_inlined(void **state)
+{
+	uint64_t calls[2][2] = {{(uint64_t)packed(10, -1), 0}, {(uint64_t)packed(16, 0), 0}};
+	uint8_t table[64], *end = add_entry(table, 9, packed(10, -1));
+	struct runtime_frame frames[4], other;
+	uint64_t literals[3];
+	uintptr_t start;
+
+	(void)state;
+	end = add_entry(end, 8, packed(17, 1) - packed(10, -1));
+	end = add_entry(end, 8, packed(11, -1) - packed(17, 1));
+	literals[0] = map_of(TYPE_ARRAY);
+	literals[1] = number(1);
+	literals[2] = pointer(heap->shared) + 2; /* weak */
+	heap->data[0] = map_of(TYPE_ARRAY);
+	heap->data[1] = number(10);
+	heap->data[4] = pointer(literals);
+	heap->data[8] = pointer(heap->shared);
+	heap->data[9] = bytes_of((const uint8_t *)calls, sizeof(calls));
+	start = make_code(12, pointer(heap->data), bytes_of(table, (uint32_t)(end - table)));
+	heap->where.pc = start + 8;
+	assert_line(3);
+	heap->where.pc = start + 17;
+	assert_int_equal(read_frames(frames, 4), 3);
+	assert_int_equal(frames[0].line, 4);
+	assert_int_equal(frames[1].line, 4);
+	assert_int_equal(frames[2].line, 3);
+	assert_true(frames[0].identity == frames[2].identity);
+	/* All or nothing. */
+	assert_int_equal(read_frames(frames, 2), 1);
+	assert_int_equal(frames[0].line, 0);
+	calls[1][0] = (uint64_t)packed(16, 1); /* inlined in itself */
+	heap->data[9] = bytes_of((const uint8_t *)calls, sizeof(calls));
+	assert_int_equal(read_frames(frames, 4), 1);
+	assert_int_equal(frames[0].line, 0);
+	/* Code that is another function's is none of this frame's. */
+	assert_int_equal(read_frame(&other), 1);
+	assert_int_equal(other.lines, 0);
+	heap->data[8] = pointer(heap->array);
+	assert_int_equal(read_frame(&other), 1);
+	assert_int_not_equal(other.lines, 0);
+	assert_int_equal(other.code, 0);
 }
 
 int main(void)
@@ -256,6 +487,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_moved_objects_are_followed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_what_does_not_add_up, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_lines_far_behind, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_the_line_that_is_interpreted, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_the_line_in_baseline_code, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_what_is_inlined, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/*
+ * From an address in V8's code to a position in the source. Everything here is in V8's own tables:
+ *
+ *	interpreter  the frame has BytecodeArray and offset ─▶ table of the bytecode's positions
+ *	baseline     pc ─▶ table of where each bytecode's code begins ─▶ the same
+ *	optimised    pc ─▶ table of positions, each with what is inlined there
+ *
+ *	header, found by going back from the pc         Code
+ *	map │ Code ─────────────────────────────────▶ data │ table │ … │ start │ flags, size
+ *	instructions …   ◀───────────────────────────────────────────────┘
+ *
+ * Tables are objects/code.h's and codegen/source-position-table.cc's. A position table has steps of
+ * offset and position, and what it has last at or before an offset holds for that.
+ */
+#include "libprof/runtime/v8.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "arch/v8.h"
+
+/* ---- what differs by version ----------------------------------------------------------------- */
+
+struct version {
+	uint32_t major, minor;
+	uint32_t bytecode_lines;
+	uint32_t header, data, start, flags, size;
+	uint32_t literals, shared, inlining;
+};
+
+static const struct version versions[] = {
+	{10, 2, 32, 128, 16, 0, 48, 40, 2, 6, 7},
+	{11, 3, 32, 16, 16, 40, 48, 56, 2, 6, 7},
+	{12, 4, 24, 32, 8, 40, 48, 52, 2, 6, 7},
+	{13, 6, 24, 32, 8, 40, 52, 56, 3, 7, 8},
+};
+
+/* Bytes of each bytecode of V8 13.6, which does not export them. Made by v8_bytecode_sizes.py. */
+static const uint8_t sizes_13_6[] = {
+#include "libprof/runtime/v8_bytecode_sizes.inc"
+};
+
+#define SCALES	      3u /* operands of one, two and four bytes */
+#define BYTECODES_MAX 256u
+
+static int load_symbol(struct runtime_reader *reader, struct runtime_symbols *symbols,
+	const char *name, uint32_t *value)
+{
+	uintptr_t at = runtime_symbol(symbols, reader, name, NULL);
+
+	return at ? runtime_load(reader, at, value, sizeof(*value)) : -ENOENT;
+}
+
+/* Does V8 publish something else under @name? */
+static int is_contradicted(struct runtime_reader *reader, struct runtime_symbols *symbols,
+	const char *name, uint32_t expected)
+{
+	uint32_t value;
+
+	return !load_symbol(reader, symbols, name, &value) && value != expected;
+}
+
+static int is_as_published(const struct version *version, struct runtime_reader *reader,
+	struct runtime_symbols *symbols)
+{
+	const struct {
+		const char *name;
+		uint32_t expected;
+	} checks[] = {
+		{"v8dbg_off_fp_bytecode_array", (uint32_t)-32},
+		{"v8dbg_off_fp_bytecode_offset", (uint32_t)-40},
+		{"v8dbg_class_Code__flags__uint32_t", version->flags},
+		{"v8dbg_class_Code__instruction_size__int", version->size},
+		{"v8dbg_class_Code__deoptimization_data__FixedArray", version->data},
+		{"v8dbg_class_Code__source_position_table__ByteArray", version->data + 8},
+		{"v8dbg_class_Code__instruction_start__Address", version->start},
+		{"v8dbg_class_Code__instruction_start__uintptr_t", version->header},
+		{"v8dbg_class_InstructionStream__instruction_start__uintptr_t", version->header},
+		{"v8dbg_DeoptimizationDataLiteralArrayIndex", version->literals},
+		{"v8dbg_DeoptimizationDataSharedFunctionInfoIndex", version->shared},
+		{"v8dbg_DeoptimizationDataInliningPositionsIndex", version->inlining},
+	};
+
+	for (unsigned i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+		if (is_contradicted(reader, symbols, checks[i].name, checks[i].expected))
+			return 0;
+	return 1;
+}
+
+static const struct version *find_version(
+	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
+{
+	uint32_t major, minor;
+
+	if (load_symbol(reader, symbols, "_ZN2v88internal7Version6major_E", &major) ||
+		load_symbol(reader, symbols, "_ZN2v88internal7Version6minor_E", &minor))
+		return NULL;
+	out->version = major * 100 + minor;
+	for (unsigned i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
+		if (versions[i].major == major && versions[i].minor == minor &&
+			is_as_published(&versions[i], reader, symbols))
+			return &versions[i];
+	return NULL;
+}
+
+void v8_find_code_offsets(
+	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
+{
+	struct v8_offsets *at = (struct v8_offsets *)out->offsets;
+	const struct version *version = find_version(out, reader, symbols);
+	uint64_t bytes = 0;
+
+	if (!version ||
+		load_symbol(reader, symbols, "v8dbg_type_BytecodeArray__BYTECODE_ARRAY_TYPE",
+			&at->bytecode_type) ||
+		load_symbol(reader, symbols, "v8dbg_class_BytecodeArray__data__uintptr_t",
+			&at->bytecode_data) ||
+		load_symbol(reader, symbols, "v8dbg_InterpreterBytecodeArrayRegister",
+			&at->array_register) ||
+		load_symbol(reader, symbols, "v8dbg_InterpreterBytecodeOffsetRegister",
+			&at->offset_register) ||
+		load_symbol(reader, symbols, "v8dbg_CodeKindBaseline", &at->code_baseline) ||
+		load_symbol(reader, symbols, "v8dbg_CodeKindFieldMask", &at->code_kind) ||
+		load_symbol(reader, symbols, "v8dbg_type_Code__CODE_TYPE", &at->code_type) ||
+		at->array_register >= ARCH_DWARF_PC || at->offset_register >= ARCH_DWARF_PC) {
+		at->code_type = 0;
+		return;
+	}
+	at->bytecode_lines = version->bytecode_lines;
+	at->code_header = version->header;
+	at->code_data = version->data;
+	at->code_table = version->data + V8_WORD;
+	at->code_start = version->start;
+	at->code_flags = version->flags;
+	at->code_size = version->size;
+	at->code_literals = version->literals;
+	at->code_shared = version->shared;
+	at->code_inlining = version->inlining;
+	out->base = runtime_symbol(
+		symbols, reader, "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE", &bytes);
+	out->base_bytes = bytes;
+	if (!bytes || bytes % SCALES || bytes > SCALES * BYTECODES_MAX)
+		out->base = out->base_bytes = 0;
+}
+
+/* ---- code ------------------------------------------------------------------------------------ */
+
+#define CODE_ALIGNED 32u
+#define CODE_MAX     65536u /* so far back from an address its beginning is looked for */
+#define CODE_BYTES   64u    /* of Code: what is looked at lies in that */
+#define NOT_FOUND    0u
+#define PAGE_0	     0x10000u
+#define USER_END     (1ULL << 47)
+
+/*
+ * May @word be a pointer to an object? Asking the kernel about what instructions look like would
+ * take most of the time.
+ */
+static int is_plausible(uintptr_t word)
+{
+	return v8_is_object(word) && word > PAGE_0 && word < USER_END;
+}
+
+/*
+ * Is @stream what lies before instructions, with @pc among them? Returns 0, -EBADMSG: no, or
+ * -EFAULT: nothing is there.
+ */
+static int read_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t stream,
+	uintptr_t pc, struct v8_code *out)
+{
+	uintptr_t head[2], object = stream, start = stream + at->code_header, told;
+	char code[CODE_BYTES];
+	uint32_t flags, type;
+
+	if (runtime_load(reader, stream, head, sizeof(head)))
+		return -EFAULT;
+	if (!is_plausible(head[0]) || !is_plausible(head[1]))
+		return -EBADMSG;
+	if (at->code_start)
+		object = head[1] - V8_HEAP_OBJECT;
+	else if (v8_load_type(reader, stream + V8_HEAP_OBJECT, &object, &type) ||
+		 object != stream || type != at->code_type)
+		return -EBADMSG;
+	if (runtime_load(reader, object, code, sizeof(code)))
+		return -EBADMSG;
+	memcpy(&told, code + at->code_start, sizeof(told));
+	memcpy(&out->data, code + at->code_data, sizeof(out->data));
+	memcpy(&out->table, code + at->code_table, sizeof(out->table));
+	memcpy(&flags, code + at->code_flags, sizeof(flags));
+	memcpy(&out->bytes, code + at->code_size, sizeof(out->bytes));
+	if ((at->code_start && told != start) || pc - start >= out->bytes)
+		return -EBADMSG;
+	flags &= at->code_kind;
+	if (flags < at->code_baseline || !v8_is_object(out->data) || !v8_is_object(out->table))
+		return -EBADMSG;
+	out->is_optimised = flags > at->code_baseline;
+	out->object = object;
+	out->start = start;
+	return 0;
+}
+
+int v8_find_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t pc,
+	struct v8_code *out)
+{
+	uint64_t key = runtime_mix(at->code_type, pc);
+	uintptr_t start = pc & ~(uintptr_t)(CODE_ALIGNED - 1);
+	uint32_t back;
+	int error;
+
+	if (runtime_kept(reader, key, &back)) {
+		if (back == NOT_FOUND)
+			return -ENOENT;
+		if (!read_code(at, reader, pc - back, pc, out))
+			return 0;
+	}
+	for (unsigned n = 0; n < CODE_MAX / CODE_ALIGNED && start > CODE_MAX; n++) {
+		error = read_code(at, reader, start - at->code_header, pc, out);
+		if (!error) {
+			runtime_keep(reader, key, (uint32_t)(pc - start + at->code_header));
+			return 0;
+		}
+		if (error == -EFAULT)
+			break;
+		start -= CODE_ALIGNED;
+	}
+	runtime_keep(reader, key, NOT_FOUND);
+	return -ENOENT;
+}
+
+/* ---- the interpreter ------------------------------------------------------------------------- */
+
+#define FRAME_OFFSET  40u /* below the frame pointer, and the array a word behind it */
+#define HANDLER_BYTES 4096u
+
+/*
+ * Does the interpreter run the bytecode at @offset right now? Its handlers keep the registers that
+ * say so as long as they like; but then @pc lies in that bytecode's handler.
+ */
+static int is_handled(const struct v8_offsets *at, struct runtime_reader *reader,
+	const struct arch_registers *registers, uintptr_t array, uint32_t offset)
+{
+	uintptr_t pc = registers->r[ARCH_DWARF_PC], handler;
+	uint8_t bytecode;
+
+	if (runtime_load(reader, array + at->bytecode_data + offset, &bytecode, 1))
+		return 0;
+	for (unsigned scale = 0; scale < SCALES; scale++) {
+		if (runtime_load_word(reader,
+			    registers->r[ARCH_V8_DISPATCH] +
+				    (scale * BYTECODES_MAX + bytecode) * V8_WORD,
+			    &handler))
+			return 0;
+		if (pc - handler < HANDLER_BYTES)
+			return 1;
+	}
+	return 0;
+}
+
+/*
+ * Has the frame at @fp a note of what kind it is, where functions have their context? Handlers have
+ * such frames, where they need one, and calls of builtins do not.
+ */
+static int is_of_handler(struct runtime_reader *reader, uintptr_t fp)
+{
+	uintptr_t word;
+
+	return !runtime_load_word(reader, fp - V8_WORD, &word) && !v8_is_object(word);
+}
+
+int32_t v8_find_bytecode(const struct v8_offsets *at, struct runtime_reader *reader,
+	const struct runtime_where *where, uintptr_t *array)
+{
+	const struct arch_registers *registers = where->registers;
+	uintptr_t slots[2], length; /* offset, array */
+	uint32_t type, offset;
+
+	if (!at->code_type ||
+		runtime_load(reader, where->fp - FRAME_OFFSET, slots, sizeof(slots)) ||
+		!v8_is_number(slots[0]) || v8_load_type(reader, slots[1], array, &type) ||
+		type != at->bytecode_type ||
+		runtime_load_word(reader, *array + V8_ARRAY_LENGTH, &length))
+		return -ENOENT;
+	/* As the interpreter counts, from the pointer on, which is one more than the address. */
+	offset = v8_number(slots[0]);
+	if (where->callee && !is_of_handler(reader, where->callee))
+		registers = NULL;
+	if (registers) {
+		if (registers->r[at->array_register] != slots[1])
+			return -ENOENT;
+		offset = (uint32_t)registers->r[at->offset_register];
+	}
+	offset -= at->bytecode_data - V8_HEAP_OBJECT;
+	if (offset >= v8_number(length) ||
+		(registers && !is_handled(at, reader, registers, *array, offset)))
+		return -ENOENT;
+	return (int32_t)offset;
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+#define TABLE_MAX      65536u /* bytes of one that are gone through */
+#define FUNCTION_ENTRY (-1)   /* the offset that a table of positions begins with */
+
+/* Reads an array of bytes from its beginning to its end. */
+struct table {
+	struct runtime_reader *reader;
+	uintptr_t at, end;
+	unsigned used, got;
+	uint8_t bytes[64];
+};
+
+static int open_table(struct table *table, struct runtime_reader *reader, uintptr_t word)
+{
+	uintptr_t address, length;
+	uint32_t type;
+
+	if (v8_load_type(reader, word, &address, &type) ||
+		runtime_load_word(reader, address + V8_ARRAY_LENGTH, &length) ||
+		!v8_is_number(length) || v8_number(length) > TABLE_MAX)
+		return -EBADMSG;
+	table->reader = reader;
+	table->at = address + V8_ARRAY_DATA;
+	table->end = table->at + v8_number(length);
+	table->used = table->got = 0;
+	return 0;
+}
+
+static int table_byte(struct table *table)
+{
+	if (table->used == table->got) {
+		uintptr_t rest = table->end - table->at;
+
+		table->used = 0;
+		table->got = rest < sizeof(table->bytes) ? (unsigned)rest : sizeof(table->bytes);
+		if (!table->got || runtime_load(table->reader, table->at, table->bytes, table->got))
+			return -1;
+		table->at += table->got;
+	}
+	return table->bytes[table->used++];
+}
+
+/* Seven bits a byte, the lowest first. Returns 1, or 0 at the end. */
+static int table_number(struct table *table, uint64_t *out)
+{
+	uint64_t value = 0;
+
+	for (unsigned shift = 0; shift < 64; shift += 7) {
+		int byte = table_byte(table);
+
+		if (byte < 0)
+			return 0;
+		value |= (uint64_t)(byte & 127) << shift;
+		if (!(byte & 128))
+			break;
+	}
+	*out = value;
+	return 1;
+}
+
+/* The same with a sign, in the lowest bit. */
+static int table_step(struct table *table, int64_t *out)
+{
+	uint64_t value;
+
+	if (!table_number(table, &value))
+		return 0;
+	*out = (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
+	return 1;
+}
+
+/* A position as V8 has it in tables: of a file of V8's own, of a character, in which function. */
+static struct v8_position unpack(uint64_t word)
+{
+	return (struct v8_position){
+		.position = word & 1 ? -1 : (int32_t)(word >> 1 & 0x3fffffff) - 1,
+		.inlined = (int32_t)(word >> 31 & 0xffff) - 1,
+	};
+}
+
+static int search_positions(
+	struct runtime_reader *reader, uintptr_t word, int32_t wanted, struct v8_position *out)
+{
+	int64_t offset = FUNCTION_ENTRY, step, position = 0, moved;
+	struct v8_position found = {-1, -1};
+	struct table table;
+
+	if (open_table(&table, reader, word))
+		return -EBADMSG;
+	while (table_step(&table, &step) && table_step(&table, &moved)) {
+		/* Its sign tells statements from expressions. */
+		offset += step < 0 ? -(step + 1) : step;
+		if (offset > wanted)
+			break;
+		position += moved;
+		found = unpack((uint64_t)position);
+	}
+	*out = found;
+	return 0;
+}
+
+/* ---- baseline code --------------------------------------------------------------------------- */
+
+/* Goes from bytecode to bytecode. */
+struct bytecodes {
+	const struct runtime *runtime;
+	struct runtime_reader *reader;
+	uintptr_t at;
+	uint32_t offset, length;
+};
+
+/* Bytes of @bytecode with operands of @scale; 0: not known. */
+static uint32_t size_of(const struct bytecodes *codes, uint8_t bytecode, unsigned scale)
+{
+	uint32_t bytes = codes->runtime->base_bytes ? (uint32_t)codes->runtime->base_bytes
+						    : sizeof(sizes_13_6);
+	uint32_t kinds = bytes / SCALES;
+	uint8_t size = 0;
+
+	if (bytecode >= kinds)
+		return 0;
+	if (!codes->runtime->base_bytes)
+		return codes->runtime->version == 1306 ? sizes_13_6[scale * kinds + bytecode] : 0;
+	return runtime_load(
+		       codes->reader, codes->runtime->base + scale * kinds + bytecode, &size, 1)
+		       ? 0
+		       : size;
+}
+
+/* Those that widen the operands of the next: Wide, ExtraWide, and the same for a debugger. */
+#define PREFIXES 4u
+
+/* To the next one. Returns 1, or 0: that was the last, or it is not known how long it is. */
+static int pass_bytecode(struct bytecodes *codes)
+{
+	uint8_t bytes[2];
+	uint32_t size;
+
+	if (codes->offset >= codes->length ||
+		runtime_load(codes->reader, codes->at + codes->offset, bytes, sizeof(bytes)))
+		return 0;
+	if (bytes[0] < PREFIXES)
+		size = size_of(codes, bytes[1], bytes[0] % 2 ? 2 : 1) + 1;
+	else
+		size = size_of(codes, bytes[0], 0);
+	codes->offset += size;
+	return size > (bytes[0] < PREFIXES);
+}
+
+/* Which bytecode the code at @offset is made of. Returns its offset, or < 0. */
+static int32_t find_baseline(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct v8_code *code, uintptr_t array, uint32_t offset)
+{
+	const struct v8_offsets *at = v8_offsets_of(runtime);
+	struct bytecodes codes = {.runtime = runtime, .reader = reader};
+	uintptr_t length;
+	uint64_t end, bytes;
+	struct table table;
+
+	if (open_table(&table, reader, code->table) || !table_number(&table, &end) ||
+		runtime_load_word(reader, array + V8_ARRAY_LENGTH, &length) ||
+		!v8_is_number(length))
+		return -EBADMSG;
+	codes.at = array + at->bytecode_data;
+	codes.length = v8_number(length);
+	if (offset < end)
+		return 0; /* it is being entered */
+	for (;;) {
+		if (!table_number(&table, &bytes))
+			return -EBADMSG;
+		end += bytes;
+		if (offset < end)
+			return (int32_t)codes.offset;
+		if (!pass_bytecode(&codes))
+			return -EBADMSG;
+	}
+}
+
+/* ---- positions ------------------------------------------------------------------------------- */
+
+int v8_find_position(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t object,
+	int32_t offset, struct v8_position *out)
+{
+	const struct v8_offsets *at = v8_offsets_of(runtime);
+	uintptr_t array = object, word, unused;
+	struct v8_code code;
+	uint32_t type, flags;
+
+	if (offset < 0 || v8_load_type(reader, object + V8_HEAP_OBJECT, &unused, &type))
+		return -EBADMSG;
+	if (type == at->code_type) {
+		if (runtime_load_word(reader, object + at->code_data, &code.data) ||
+			runtime_load_word(reader, object + at->code_table, &code.table) ||
+			runtime_load(reader, object + at->code_flags, &flags, sizeof(flags)))
+			return -EFAULT;
+		if ((flags & at->code_kind) > at->code_baseline)
+			return search_positions(reader, code.table, offset, out);
+		if (v8_load_type(reader, code.data, &array, &type) || type != at->bytecode_type)
+			return -EBADMSG;
+		offset = find_baseline(runtime, reader, &code, array, (uint32_t)offset);
+	}
+	if (type != at->bytecode_type || offset < 0)
+		return -EBADMSG;
+	if (runtime_load_word(reader, array + at->bytecode_lines, &word))
+		return -EFAULT;
+	return search_positions(reader, word, offset, out);
+}
+
+/* ---- what is inlined ------------------------------------------------------------------------- */
+
+/* Element @index of the array at @address. */
+static int load_element(
+	struct runtime_reader *reader, uintptr_t address, uint32_t index, uintptr_t *word)
+{
+	uintptr_t length;
+
+	if (runtime_load_word(reader, address + V8_ARRAY_LENGTH, &length))
+		return -EFAULT;
+	if (!v8_is_number(length) || index >= v8_number(length))
+		return -EBADMSG;
+	return runtime_load_word(reader, address + V8_ARRAY_DATA + index * V8_WORD, word);
+}
+
+/* The same, where it is an object, weak or not. */
+static int load_object_element(struct runtime_reader *reader, uintptr_t address, uint32_t index,
+	uintptr_t *object, uint32_t *type)
+{
+	uintptr_t word;
+	int error = load_element(reader, address, index, &word);
+
+	if (error)
+		return error;
+	if ((word & V8_HEAP_OBJECT_MASK) == V8_HEAP_OBJECT_MASK)
+		word -= V8_HEAP_OBJECT_MASK - V8_HEAP_OBJECT;
+	return v8_load_type(reader, word, object, type);
+}
+
+int v8_load_compiled(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t data,
+	uintptr_t *shared)
+{
+	uint32_t type;
+	int error =
+		load_object_element(reader, data - V8_HEAP_OBJECT, at->code_shared, shared, &type);
+
+	if (error || type == at->shared_type)
+		return error;
+	/* In a wrapper, from 13.6 on. */
+	return v8_load_object(reader, *shared + V8_WORD, at->shared_type, shared);
+}
+
+int v8_next_inlined(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t data,
+	struct v8_position *position, uintptr_t *shared)
+{
+	uintptr_t array, length;
+	struct {
+		uint64_t position;
+		int32_t function;
+		uint32_t unused;
+	} call;
+	struct v8_position caller;
+	uint32_t type, index = (uint32_t)position->inlined;
+
+	if (load_object_element(reader, data - V8_HEAP_OBJECT, at->code_inlining, &array, &type) ||
+		runtime_load_word(reader, array + V8_ARRAY_LENGTH, &length) ||
+		!v8_is_number(length) || index >= v8_number(length) / sizeof(call) ||
+		runtime_load(
+			reader, array + V8_ARRAY_DATA + index * sizeof(call), &call, sizeof(call)))
+		return -EBADMSG;
+	caller = unpack(call.position);
+	/* Who calls was inlined before. */
+	if (call.function < 0 || caller.inlined >= position->inlined ||
+		load_object_element(
+			reader, data - V8_HEAP_OBJECT, at->code_literals, &array, &type) ||
+		load_object_element(reader, array, (uint32_t)call.function, shared, &type) ||
+		type != at->shared_type)
+		return -EBADMSG;
+	*position = caller;
+	return 0;
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/*
+ * What V8's objects say of a program's source: texts, scripts, and the lines in them. Objects move;
+ * while one is being moved, its old place says where the new one is, and it is followed there.
+ */
+#include "libprof/runtime/v8.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define STRING_KIND	  7u /* bits of a string's type */
+#define STRING_SEQUENTIAL 0u
+#define STRING_CONS	  1u
+#define STRING_EXTERNAL	  2u
+#define STRING_SLICED	  3u
+#define STRING_THIN	  5u
+#define STRING_ONE_BYTE	  8u
+#define STRING_UNCACHED	  16u
+#define STRING_DATA	  24u /* of an external one, behind its resource */
+#define STRING_FIRST	  16u /* of a cons; what a thin or sliced one stands for */
+#define STRING_SECOND	  24u
+#define STRING_OFFSET	  24u /* of a sliced one */
+#define STRINGS_DEEP	  16u
+
+/* ---- objects --------------------------------------------------------------------------------- */
+
+int v8_load_type(struct runtime_reader *reader, uintptr_t word, uintptr_t *at, uint32_t *type)
+{
+	uintptr_t map;
+	uint16_t value;
+
+	if (!v8_is_object(word))
+		return -EBADMSG;
+	*at = word - V8_HEAP_OBJECT;
+	if (runtime_load_word(reader, *at, &map))
+		return -EFAULT;
+	if (!(map & V8_HEAP_OBJECT_MASK)) {
+		*at = map;
+		if (runtime_load_word(reader, *at, &map))
+			return -EFAULT;
+	}
+	if (!v8_is_object(map))
+		return -EBADMSG;
+	if (runtime_load(reader, map - V8_HEAP_OBJECT + V8_TYPE_OF_MAP, &value, sizeof(value)))
+		return -EFAULT;
+	*type = value;
+	return 0;
+}
+
+int v8_load_object(struct runtime_reader *reader, uintptr_t field, uint32_t type, uintptr_t *at)
+{
+	uintptr_t word;
+	uint32_t found;
+	int error = runtime_load_word(reader, field, &word);
+
+	if (!error)
+		error = v8_load_type(reader, word, at, &found);
+	return error ? error : found == type ? 0 : -EBADMSG;
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+/* Characters that lie together. */
+struct piece {
+	uintptr_t at;
+	uint32_t length, bytes; /* of one: 1 or 2 */
+};
+
+int v8_has_text(struct runtime_reader *reader, uintptr_t word)
+{
+	uint32_t type, length;
+	uintptr_t at;
+	int error;
+
+	if (v8_is_number(word))
+		return 0;
+	error = v8_load_type(reader, word, &at, &type);
+	if (error || type >= V8_STRING_TYPES)
+		return error;
+	if (runtime_load(reader, at + V8_STRING_LENGTH, &length, sizeof(length)))
+		return -EFAULT;
+	return length != 0;
+}
+
+static int load_halves(
+	struct runtime_reader *reader, uintptr_t cons, uintptr_t *first, uintptr_t *second)
+{
+	return runtime_load_word(reader, cons + STRING_FIRST, first) ||
+			       runtime_load_word(reader, cons + STRING_SECOND, second)
+		       ? -EFAULT
+		       : 0;
+}
+
+/*
+ * @word's characters. Returns 0, or 1: they are those of *first, then those of *second; else
+ * -errno.
+ */
+static int find_piece(struct runtime_reader *reader, uintptr_t word, struct piece *out,
+	uintptr_t *first, uintptr_t *second)
+{
+	uintptr_t at, offset = 0;
+	uint32_t type, length, whole = UINT32_MAX;
+	int error;
+
+	for (unsigned n = 0; n < STRINGS_DEEP; n++) {
+		error = v8_load_type(reader, word, &at, &type);
+		if (error || type >= V8_STRING_TYPES)
+			return error ? error : -EBADMSG;
+		if (runtime_load(reader, at + V8_STRING_LENGTH, &length, sizeof(length)))
+			return -EFAULT;
+		if (whole == UINT32_MAX)
+			whole = length;
+		switch (type & STRING_KIND) {
+		case STRING_CONS:
+			error = load_halves(reader, at, first, second);
+			if (error)
+				return error;
+			/* V8 makes it flat by putting all of it into the first. */
+			error = v8_has_text(reader, *second);
+			if (error)
+				return error < 0 || n ? -EBADMSG : 1;
+			break;
+		case STRING_SLICED:
+			if (runtime_load_word(reader, at + STRING_OFFSET, &offset) ||
+				!v8_is_number(offset))
+				return -EBADMSG;
+			offset = v8_number(offset);
+			break;
+		case STRING_THIN:
+			break;
+		case STRING_EXTERNAL:
+		case STRING_SEQUENTIAL:
+			if (offset > length || whole > length - offset)
+				return -EBADMSG;
+			out->bytes = type & STRING_ONE_BYTE ? 1 : 2;
+			out->length = whole;
+			if ((type & STRING_KIND) == STRING_SEQUENTIAL)
+				out->at = at + V8_STRING_CHARACTERS;
+			else if (type & STRING_UNCACHED ||
+				 runtime_load_word(reader, at + STRING_DATA, &out->at))
+				return -EBADMSG;
+			out->at += offset * out->bytes;
+			return 0;
+		default:
+			return -EBADMSG;
+		}
+		if (runtime_load_word(reader, at + STRING_FIRST, &word))
+			return -EFAULT;
+	}
+	return -EBADMSG;
+}
+
+/* Its character @i, of UTF-16; 0 where it can't be read. */
+static uint32_t load_character(struct runtime_reader *reader, const struct piece *piece, uint32_t i)
+{
+	uint16_t character = 0;
+
+	if (i >= piece->length || runtime_load(reader, piece->at + (uintptr_t)i * piece->bytes,
+					  &character, piece->bytes))
+		return 0;
+	return character;
+}
+
+static uint32_t add_piece(struct runtime_reader *reader, const struct piece *piece, uint32_t from,
+	char *out, uint32_t room)
+{
+	uint32_t used = 0;
+
+	/* A character takes up to four bytes; only what may not fit is cut. */
+	for (uint32_t i = from; i < piece->length && used + 4 < room; i++) {
+		uint32_t character = load_character(reader, piece, i);
+		uint32_t next =
+			(character & 0xfc00) == 0xd800 ? load_character(reader, piece, i + 1) : 0;
+
+		if ((next & 0xfc00) == 0xdc00) {
+			character = 0x10000 + ((character & 0x3ff) << 10 | (next & 0x3ff));
+			i++;
+		}
+		used += runtime_encode(character, out + used);
+	}
+	return used;
+}
+
+#define ANONYMOUS "(anonymous)"
+
+uint32_t v8_text(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t address,
+	char *out, uint32_t room, int keep_end)
+{
+	uintptr_t rest[STRINGS_DEEP] = {address}, first, second;
+	unsigned count = address != 0;
+	uint32_t used = 0;
+	struct piece piece;
+
+	(void)runtime;
+	if (!address) {
+		used = sizeof(ANONYMOUS) - 1;
+		memcpy(out, keep_end ? "<anonymous>" : ANONYMOUS, sizeof(ANONYMOUS));
+	}
+	for (unsigned n = 0; count && n < 2 * STRINGS_DEEP; n++) {
+		int found = find_piece(reader, rest[--count], &piece, &first, &second);
+		uint32_t from = 0;
+
+		if (found < 0)
+			break;
+		if (found && count + 2 > STRINGS_DEEP)
+			break;
+		if (found) {
+			rest[count++] = second;
+			rest[count++] = first;
+			continue;
+		}
+		if (keep_end && piece.length > room / 4)
+			from = piece.length - room / 4;
+		used += add_piece(reader, &piece, from, out + used, room - used);
+	}
+	out[used] = '\0';
+	return used + 1;
+}
+
+/* Of what a text says. */
+static uint64_t hash_text(struct runtime_reader *reader, uint64_t hash, uintptr_t word)
+{
+	char text[RUNTIME_FILE_BYTES];
+	uintptr_t first, second;
+	struct piece piece;
+	uint32_t bytes;
+	uint64_t part;
+
+	if (word && !find_piece(reader, word, &piece, &first, &second) &&
+		piece.length <= sizeof(text) / piece.bytes &&
+		!runtime_load(reader, piece.at, text, (size_t)piece.length * piece.bytes))
+		bytes = piece.length * piece.bytes;
+	else
+		bytes = v8_text(NULL, reader, word, text, sizeof(text), 1);
+	for (uint32_t i = 0; i < bytes; i += 8) {
+		part = 0;
+		memcpy(&part, text + i, bytes - i < 8 ? bytes - i : 8);
+		hash = runtime_mix(hash, part);
+	}
+	return hash;
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+#define BLOCK	       16384u /* characters whose ends of lines are counted once */
+#define BLOCKS_AT_ONCE 8u
+#define CHUNK	       RUNTIME_WINDOW_BYTES
+
+/* Does a line end with the character before @next? */
+static int ends_line(uint32_t character, uint32_t next)
+{
+	return character == '\n' || (character == '\r' && next != '\n') || character == 0x2028 ||
+	       character == 0x2029;
+}
+
+/* Ends of lines in [from, to) of @piece. Returns how many, or -errno. */
+static int64_t count_ends(
+	struct runtime_reader *reader, const struct piece *piece, uint32_t from, uint32_t to)
+{
+	uint8_t bytes[CHUNK];
+	int64_t ends = 0;
+
+	while (from < to) {
+		uint32_t count = to - from < CHUNK / 2 ? to - from : CHUNK / 2;
+		uint32_t returns = 0;
+
+		if (runtime_load(reader, piece->at + (uintptr_t)from * piece->bytes, bytes,
+			    (size_t)count * piece->bytes))
+			return -EFAULT;
+		for (uint32_t i = 0; piece->bytes == 1 && i < count; i++) {
+			ends += bytes[i] == '\n';
+			returns |= bytes[i] == '\r';
+		}
+		if (returns)
+			for (uint32_t i = 0; i < count; i++)
+				ends += bytes[i] == '\r' &&
+					load_character(reader, piece, from + i + 1) != '\n';
+		for (uint32_t i = 0; piece->bytes == 2 && i < count; i++) {
+			uint16_t character;
+
+			memcpy(&character, bytes + 2 * (size_t)i, sizeof(character));
+			ends += ends_line(character,
+				character == '\r' ? load_character(reader, piece, from + i + 1)
+						  : 0);
+		}
+		from += count;
+	}
+	return ends;
+}
+
+/*
+ * Ends of lines before @position of the source with hash @source. What is counted is kept; where
+ * that was much the answer is left to the next time.
+ */
+static int64_t count_before(struct runtime_reader *reader, const struct piece *piece,
+	uint64_t source, uint32_t position)
+{
+	int64_t ends = 0, more;
+	unsigned counted = 0;
+	uint32_t known;
+
+	for (uint32_t at = 0; at < position; at += BLOCK) {
+		uint64_t key = runtime_mix(source, at / BLOCK);
+
+		if (position - at < BLOCK) {
+			more = count_ends(reader, piece, at, position);
+		} else if (runtime_kept(reader, key, &known)) {
+			more = known;
+		} else if (counted++ == BLOCKS_AT_ONCE) {
+			return -EAGAIN;
+		} else {
+			more = count_ends(reader, piece, at, at + BLOCK);
+			if (more >= 0)
+				runtime_keep(reader, key, (uint32_t)more);
+		}
+		if (more < 0)
+			return more;
+		ends += more;
+	}
+	return ends;
+}
+
+/* As count_before(), where V8 has noted the ends. */
+static int64_t search_ends(struct runtime_reader *reader, uintptr_t array, uint32_t position)
+{
+	uintptr_t length, low = 0, high, word;
+
+	if (runtime_load_word(reader, array + V8_ARRAY_LENGTH, &length) || !v8_is_number(length))
+		return -EBADMSG;
+	high = v8_number(length);
+	while (low < high) {
+		uintptr_t middle = (low + high) / 2;
+
+		if (runtime_load_word(reader, array + V8_ARRAY_DATA + middle * V8_WORD, &word) ||
+			!v8_is_number(word))
+			return -EBADMSG;
+		if (v8_number(word) < position)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return (int64_t)low;
+}
+
+/* ---- scripts --------------------------------------------------------------------------------- */
+
+_Static_assert(sizeof(struct v8_script) == sizeof(((struct runtime_reader *)0)->noted), "noted");
+
+int v8_read_script(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t script,
+	struct v8_script *out)
+{
+	uintptr_t number;
+	uint32_t type;
+	uintptr_t unused;
+
+	if (reader->noted_at == script) {
+		memcpy(out, reader->noted, sizeof(*out));
+		return 0;
+	}
+	if (runtime_load_word(reader, script + at->source, &out->source) ||
+		runtime_load_word(reader, script + at->script_name, &out->name) ||
+		runtime_load_word(reader, script + at->line_ends + V8_WORD, &number))
+		return -EFAULT;
+	if (!v8_is_object(out->name) || v8_load_type(reader, out->name, &unused, &type) ||
+		type >= V8_STRING_TYPES)
+		out->name = 0;
+	out->hash = hash_text(reader, number, out->name);
+	reader->noted_at = script;
+	memcpy(reader->noted, out, sizeof(*out));
+	return 0;
+}
+
+int v8_find_line(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t address,
+	uint32_t position, uint32_t *line)
+{
+	uintptr_t array, first, second;
+	struct v8_script script;
+	struct piece source;
+	int64_t ends;
+	int32_t offset;
+
+	if (v8_read_script(at, reader, address, &script) ||
+		runtime_load(
+			reader, address + at->script_name + V8_WORD + 4, &offset, sizeof(offset)))
+		return -EFAULT;
+	if (!v8_load_object(reader, address + at->line_ends, at->array_type, &array)) {
+		ends = search_ends(reader, array, position);
+	} else {
+		if (find_piece(reader, script.source, &source, &first, &second) ||
+			position > source.length)
+			return -EBADMSG;
+		ends = count_before(reader, &source, script.hash, position);
+	}
+	if (ends < 0 || ends + offset < 0)
+		return ends < 0 ? (int)ends : -EBADMSG;
+	*line = (uint32_t)(ends + offset + 1);
+	return 0;
+}
