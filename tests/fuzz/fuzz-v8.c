@@ -22,6 +22,7 @@
 
 static uint64_t lines[RUNS_LINES];
 static struct runtime_kept kept;
+static struct runs_expanded expanded[RUNS_EXPANDED];
 
 static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 {
@@ -49,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static char *page;
 	struct runtime runtime = {.kind = &runtime_v8};
 	struct v8_offsets *at = (struct v8_offsets *)runtime.offsets;
-	struct runs runs = {.framed = &runtime};
+	struct runs runs = {.framed = &runtime, .expanded = expanded};
 	uint64_t frames[FRAMES];
 	unsigned n = 0;
 
@@ -82,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (data[5] & 1)
 		runtime_keep_in(&runs.reader, &kept);
 	for (uintptr_t fp = PAGE_AT; fp < PAGE_AT + PAGES && n < FRAMES; fp += 64) {
-		n += runs_frame(&runs, fp, fp + 16, frames + n, FRAMES - n);
+		n += runs_frame(&runs, fp, fp, fp + 16, frames + n, FRAMES - n);
 		runs.frame_error = 0;
 	}
 	if (runs_finish(&runs, frames, n, 1) > FRAMES)
