@@ -14,13 +14,13 @@
 #define NAME_MAX_BYTES 65536u
 
 /*
- * Whose wait @node is: the innermost function that is not there to wait for others. Where that has
- * no name, as in a stripped interpreter, the function of a language that called it says more.
+ * Whose wait @node is: the innermost function of a language, which says more than what its
+ * interpreter has between; else the innermost one that is not there to wait for others.
  */
 static const char *waiter_of(const struct calltree *tree, uint32_t node)
 {
 	uint32_t at = calltree_node_at(tree, node)->parent;
-	const char *outermost = NULL, *unnamed = NULL;
+	const char *outermost = NULL, *innermost = NULL;
 
 	for (; at != CALLTREE_ROOT; at = calltree_node_at(tree, at)->parent) {
 		const struct calltree_frame *frame =
@@ -28,15 +28,13 @@ static const char *waiter_of(const struct calltree *tree, uint32_t node)
 
 		if (frame->kind == CALLTREE_PROCESS || frame->kind == CALLTREE_SYNTHETIC)
 			continue;
-		if (unnamed && frame->kind != CALLTREE_JIT)
-			continue;
-		if (frame->kind == CALLTREE_UNNAMED)
-			unnamed = frame->name;
-		else if (!holders_is_libc(frame) && !holders_takes_locks(frame))
+		if (frame->kind == CALLTREE_JIT)
 			return frame->name;
+		if (!innermost && !holders_is_libc(frame) && !holders_takes_locks(frame))
+			innermost = frame->name;
 		outermost = frame->name;
 	}
-	return unnamed ? unnamed : outermost;
+	return innermost ? innermost : outermost;
 }
 
 struct wait_place wait_place_of(const struct calltree *tree, uint32_t node)
