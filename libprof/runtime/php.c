@@ -131,6 +131,7 @@ static int begin_php(const struct runtime *runtime, struct runtime_reader *reade
 	(void)thread;
 	(void)sp;
 	(void)known;
+	/* `activation` counts frames that were told, `state` generators that one stands for. */
 	*out = (struct runtime_stack){0};
 	if (runtime_load(reader, runtime->base + GLOBALS_FLAGS, &flags, 1) ||
 		runtime_load_word(reader, runtime->base + GLOBALS_CURRENT, &current))
@@ -256,13 +257,16 @@ static int next_php(const struct runtime *runtime, struct runtime_reader *reader
 		stack->is_over = 0;
 		return enter_run(reader, stack, stack->frame);
 	}
+	/* The innermost frame may be current before what is behind it is linked. */
+	if (stack->activation < 2)
+		reader->is_trusted = 0;
 	found = find_frame(runtime, reader, stack, &frame);
 	if (found < 0)
 		return found;
 	error = read_function(runtime, reader, &frame, !stack->activation, out);
 	if (error)
 		return error;
-	stack->activation = stack->frame;
+	stack->activation++;
 	/* What a generator is called from is linked behind it a moment after it is current. */
 	if (frame.info & INFO_GENERATOR)
 		reader->is_trusted = reader->may_trust = 0;
