@@ -131,11 +131,14 @@ static struct unwind_result walk_known(struct stackwalk *walk,
 	const struct unwind_bounds none = {0, 0};
 	struct unwind_result result;
 
-	current.walk = walk;
-	current.start = current.end = 0;
-	target_language_begin(&walk->runs, walk->target, registers->r[ARCH_DWARF_PC]);
-	walk->runs.innermost = known == ~0ULL ? registers : NULL;
-	result = unwind_walk_known(registers, known, &none, frames, WIRE_MAX_DEPTH, walk);
+	/* The walk that comes to a runtime first finds it behind frames that it would have told. */
+	do {
+		current.walk = walk;
+		current.start = current.end = 0;
+		target_language_begin(&walk->runs, walk->target, registers->r[ARCH_DWARF_PC]);
+		walk->runs.innermost = known == ~0ULL ? registers : NULL;
+		result = unwind_walk_known(registers, known, &none, frames, WIRE_MAX_DEPTH, walk);
+	} while (!walk->is_native && target_language_has_come(&walk->runs, walk->target));
 	result.frames =
 		runs_finish(&walk->runs, frames, result.frames, result.end == WIRE_END_ROOT);
 	return result;

@@ -196,6 +196,11 @@ void target_language_begin(struct runs *runs, struct target *target, uintptr_t p
 	runs->epoch = 0;
 }
 
+bool target_language_has_come(const struct runs *runs, const struct target *target)
+{
+	return target->language && target->language->framed != runs->framed;
+}
+
 unsigned target_language_run(struct runs *runs, struct target_shared *shared,
 	const struct unwind_module *module, uintptr_t pc, uintptr_t sp, uintptr_t caller_sp,
 	uint64_t *frames, unsigned room)

@@ -26,6 +26,9 @@ int target_language_find(struct target *target, uintptr_t dynamic, uintptr_t bia
  */
 void target_language_begin(struct runs *runs, struct target *target, uintptr_t pc);
 
+/* Was a runtime found in that walk that tells frames of code in no module? Once in a process. */
+bool target_language_has_come(const struct runs *runs, const struct target *target);
+
 /* As UNWIND_RUN, in that walk. */
 unsigned target_language_run(struct runs *runs, struct target_shared *shared,
 	const struct unwind_module *module, uintptr_t pc, uintptr_t sp, uintptr_t caller_sp,

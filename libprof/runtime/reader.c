@@ -33,10 +33,15 @@ static int copy_probed(uintptr_t address, void *to, size_t bytes)
 	return 0;
 }
 
+static int is_within(uintptr_t start, uintptr_t all, uintptr_t address, size_t bytes)
+{
+	return address - start < all && bytes <= all - (address - start);
+}
+
 static int is_fixed(const struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
-	return address - reader->fixed_start < reader->fixed_bytes &&
-	       bytes <= reader->fixed_bytes - (address - reader->fixed_start);
+	return is_within(reader->stack_start, reader->stack_bytes, address, bytes) ||
+	       is_within(reader->fixed_start, reader->fixed_bytes, address, bytes);
 }
 
 /* ---- what is kept ---------------------------------------------------------------------------- */
@@ -66,14 +71,14 @@ static uint64_t page_word(const struct runtime_reader *reader, uintptr_t address
 
 static int is_kept_page(const struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
-	return reader->kept && address / PAGE == (address + bytes - 1) / PAGE &&
+	return reader->kept && !reader->is_wary && address / PAGE == (address + bytes - 1) / PAGE &&
 	       __atomic_load_n(page_entry(reader, address), __ATOMIC_RELAXED) ==
 		       page_word(reader, address);
 }
 
 static void keep_page(const struct runtime_reader *reader, uintptr_t address)
 {
-	if (reader->kept && reader->is_own)
+	if (reader->kept && reader->is_own && !reader->is_wary)
 		__atomic_store_n(page_entry(reader, address), page_word(reader, address),
 			__ATOMIC_RELAXED);
 }

@@ -243,7 +243,10 @@ unsigned runs_frame(struct runs *runs, uintptr_t pc, uintptr_t sp, uintptr_t fp,
 		return 0;
 	runs->runtime = runs->framed;
 	runs->reader.is_trusted = 0;
+	/* Any word may be looked at for being a function's, and collectors unmap pages. */
+	runs->reader.is_wary = 1;
 	told = tell_frame(runs, pc, sp, fp, frames, room);
+	runs->reader.is_wary = 0;
 	runs->runtime = runtime;
 	runs->reader.is_trusted = is_trusted;
 	if (told < 0)

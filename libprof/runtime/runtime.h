@@ -59,6 +59,8 @@ struct runtime_reader {
 	int may_trust;	/* so it becomes behind the innermost frame; begin() may forbid it */
 	/* Of our own, and there for as long as the runtime's module: plain loads. */
 	uintptr_t fixed_start, fixed_bytes;
+	uintptr_t stack_start, stack_bytes; /* of the thread that is walked, likewise */
+	int is_wary; /* pages that are kept are not believed: words may be no pointers */
 	struct runtime_kept *kept; /* borrowed; NULL: nothing is */
 	uint32_t age;		   /* of what it keeps of pages */
 	/* The runtime's own, for the rest of the walk: an address or 0, and what it found there. */
@@ -74,6 +76,8 @@ static inline void runtime_reader_init(struct runtime_reader *reader, int pid, i
 	reader->is_own = is_own;
 	reader->is_trusted = reader->may_trust = 0;
 	reader->fixed_start = reader->fixed_bytes = 0;
+	reader->stack_start = reader->stack_bytes = 0;
+	reader->is_wary = 0;
 	reader->kept = NULL;
 	reader->noted_at = 0;
 	reader->oldest = 0;

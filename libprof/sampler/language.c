@@ -191,13 +191,15 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 /* ---- walks ----------------------------------------------------------------------------------- */
 
 void language_begin(struct runs *runs, const struct sampler_thread *thread,
-	const struct arch_registers *registers, int pid)
+	const struct arch_registers *registers, const struct unwind_bounds *bounds, int pid)
 {
 	runs_init(runs, registers->r[ARCH_DWARF_PC], word_of, NULL);
 	runs->innermost = registers;
 	runs->thread = (struct runtime_thread){.self = (uintptr_t)pthread_self()};
 	runs->known = thread->runtime_state;
 	runtime_reader_init(&runs->reader, pid, 1);
+	runs->reader.stack_start = bounds->lo;
+	runs->reader.stack_bytes = bounds->hi - bounds->lo;
 	runs->framed = __atomic_load_n(&framed, __ATOMIC_ACQUIRE);
 	runs->expanded = expanded;
 	runs->epoch = sampler.image;

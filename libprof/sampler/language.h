@@ -14,11 +14,11 @@
 #include "libprof/unwind/unwind.h"
 
 /*
- * A walk of the calling thread, @thread, begins, at @registers, borrowed until it ends. @pid: our
- * own, 0 where process_vm_readv(2) is forbidden.
+ * A walk of the calling thread, @thread, begins, at @registers, borrowed until it ends. @bounds:
+ * what of its stack is sure to be there. @pid: our own, 0 where process_vm_readv(2) is forbidden.
  */
 void language_begin(struct runs *runs, const struct sampler_thread *thread,
-	const struct arch_registers *registers, int pid);
+	const struct arch_registers *registers, const struct unwind_bounds *bounds, int pid);
 
 /* As UNWIND_RUN. */
 unsigned language_run(struct runs *runs, const struct unwind_module *module, uintptr_t pc,
