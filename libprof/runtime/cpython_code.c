@@ -11,36 +11,15 @@
 /* Bytes of a table that are gone through for one line. */
 #define TABLE_MAX 65536u
 
-/* Reads a table from its beginning to its end. */
-struct table {
-	struct runtime_reader *reader;
-	uintptr_t at, end;
-	unsigned used, got;
-	uint8_t bytes[64];
-};
-
-static int table_byte(struct table *table)
-{
-	if (table->used == table->got) {
-		uintptr_t rest = table->end - table->at;
-
-		table->used = 0;
-		table->got = rest < sizeof(table->bytes) ? (unsigned)rest : sizeof(table->bytes);
-		if (!table->got || runtime_load(table->reader, table->at, table->bytes, table->got))
-			return -1;
-		table->at += table->got;
-	}
-	return table->bytes[table->used++];
-}
-
 /* Up to 3.10: pairs of steps of the address and of the line. */
-static uint32_t line_by_pairs(struct table *table, const struct runtime_frame *frame, int is_newer)
+static uint32_t line_by_pairs(
+	struct runtime_bytes *table, const struct runtime_frame *frame, int is_newer)
 {
 	int32_t target = is_newer ? 2 * frame->position : frame->position;
 	int32_t address = 0, line = (int32_t)frame->first_line;
 
 	for (;;) {
-		int step = table_byte(table), delta = table_byte(table);
+		int step = runtime_byte(table), delta = runtime_byte(table);
 
 		if (step < 0 || delta < 0)
 			return is_newer ? 0 : (uint32_t)line;
@@ -55,12 +34,12 @@ static uint32_t line_by_pairs(struct table *table, const struct runtime_frame *f
 	}
 }
 
-static int32_t table_varint(struct table *table)
+static int32_t table_varint(struct runtime_bytes *table)
 {
 	uint32_t value = 0;
 
 	for (unsigned shift = 0; shift < 32; shift += 6) {
-		int byte = table_byte(table);
+		int byte = runtime_byte(table);
 
 		if (byte < 0)
 			return 0;
@@ -72,10 +51,10 @@ static int32_t table_varint(struct table *table)
 }
 
 /* From 3.11 on: Objects/locations.md of CPython. The line stands first in what follows an entry. */
-static uint32_t line_by_entries(struct table *table, const struct runtime_frame *frame)
+static uint32_t line_by_entries(struct runtime_bytes *table, const struct runtime_frame *frame)
 {
 	int32_t line = (int32_t)frame->first_line, units = 0;
-	int byte = table_byte(table);
+	int byte = runtime_byte(table);
 
 	while (byte >= 0) {
 		unsigned code = (unsigned)byte >> 3 & 15;
@@ -88,7 +67,7 @@ static uint32_t line_by_entries(struct table *table, const struct runtime_frame 
 		if (units > frame->position)
 			return code == 15 ? 0 : (uint32_t)line;
 		do
-			byte = table_byte(table);
+			byte = runtime_byte(table);
 		while (byte >= 0 && !(byte & 0x80));
 	}
 	return 0;
@@ -97,7 +76,7 @@ static uint32_t line_by_entries(struct table *table, const struct runtime_frame 
 uint32_t cpython_line(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_frame *frame)
 {
-	struct table table = {.reader = reader, .at = frame->lines + BYTES_OFFSET};
+	struct runtime_bytes table = {.reader = reader, .at = frame->lines + BYTES_OFFSET};
 	uintptr_t size;
 
 	/* It has not begun. */

@@ -185,6 +185,20 @@ int runtime_load(struct runtime_reader *reader, uintptr_t address, void *to, siz
 	return 0;
 }
 
+int runtime_byte(struct runtime_bytes *bytes)
+{
+	if (bytes->used == bytes->got) {
+		uintptr_t rest = bytes->end - bytes->at;
+
+		bytes->used = 0;
+		bytes->got = rest < sizeof(bytes->bytes) ? (unsigned)rest : sizeof(bytes->bytes);
+		if (!bytes->got || runtime_load(bytes->reader, bytes->at, bytes->bytes, bytes->got))
+			return -1;
+		bytes->at += bytes->got;
+	}
+	return bytes->bytes[bytes->used++];
+}
+
 void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
 	struct runtime_window *window = &reader->windows[reader->oldest];

@@ -96,6 +96,17 @@ static inline int runtime_load_word(
 	return runtime_load(reader, address, value, sizeof(*value));
 }
 
+/* Bytes that are read one after another, from @at to @end. */
+struct runtime_bytes {
+	struct runtime_reader *reader; /* borrowed */
+	uintptr_t at, end;
+	unsigned used, got; /* of `bytes`; 0 at first */
+	uint8_t bytes[64];
+};
+
+/* The next of them; -1: there are no more, or they can't be read. */
+int runtime_byte(struct runtime_bytes *bytes);
+
 /* As much of it will be asked for, piece by piece: one call of the kernel's is enough. */
 void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t bytes);
 

@@ -303,15 +303,7 @@ int32_t v8_find_bytecode(const struct v8_offsets *at, struct runtime_reader *rea
 #define TABLE_MAX      65536u /* bytes of one that are gone through */
 #define FUNCTION_ENTRY (-1)   /* the offset that a table of positions begins with */
 
-/* Reads an array of bytes from its beginning to its end. */
-struct table {
-	struct runtime_reader *reader;
-	uintptr_t at, end;
-	unsigned used, got;
-	uint8_t bytes[64];
-};
-
-static int open_table(struct table *table, struct runtime_reader *reader, uintptr_t word)
+static int open_table(struct runtime_bytes *table, struct runtime_reader *reader, uintptr_t word)
 {
 	uintptr_t address, length;
 	uint32_t type;
@@ -327,27 +319,13 @@ static int open_table(struct table *table, struct runtime_reader *reader, uintpt
 	return 0;
 }
 
-static int table_byte(struct table *table)
-{
-	if (table->used == table->got) {
-		uintptr_t rest = table->end - table->at;
-
-		table->used = 0;
-		table->got = rest < sizeof(table->bytes) ? (unsigned)rest : sizeof(table->bytes);
-		if (!table->got || runtime_load(table->reader, table->at, table->bytes, table->got))
-			return -1;
-		table->at += table->got;
-	}
-	return table->bytes[table->used++];
-}
-
 /* Seven bits a byte, the lowest first. Returns 1, or 0 at the end. */
-static int table_number(struct table *table, uint64_t *out)
+static int table_number(struct runtime_bytes *table, uint64_t *out)
 {
 	uint64_t value = 0;
 
 	for (unsigned shift = 0; shift < 64; shift += 7) {
-		int byte = table_byte(table);
+		int byte = runtime_byte(table);
 
 		if (byte < 0)
 			return 0;
@@ -360,7 +338,7 @@ static int table_number(struct table *table, uint64_t *out)
 }
 
 /* The same with a sign, in the lowest bit. */
-static int table_step(struct table *table, int64_t *out)
+static int table_step(struct runtime_bytes *table, int64_t *out)
 {
 	uint64_t value;
 
@@ -384,7 +362,7 @@ static int search_positions(
 {
 	int64_t offset = FUNCTION_ENTRY, step, position = 0, moved;
 	struct v8_position found = {-1, -1};
-	struct table table;
+	struct runtime_bytes table;
 
 	if (open_table(&table, reader, word))
 		return -EBADMSG;
@@ -456,7 +434,7 @@ static int32_t find_baseline(const struct runtime *runtime, struct runtime_reade
 	struct bytecodes codes = {.runtime = runtime, .reader = reader};
 	uintptr_t length;
 	uint64_t end, bytes;
-	struct table table;
+	struct runtime_bytes table;
 
 	if (open_table(&table, reader, code->table) || !table_number(&table, &end) ||
 		runtime_load_word(reader, array + V8_ARRAY_LENGTH, &length) ||
