@@ -16,6 +16,10 @@
 #define ARCH_DWARF_SP   31
 #define ARCH_DWARF_PC   32
 
+/* Where PHP's interpreter has the frame that runs and its instruction, all the time. */
+#define ARCH_DWARF_PHP_FRAME	   27
+#define ARCH_DWARF_PHP_INSTRUCTION 28
+
 /* All but the link register. */
 #define ARCH_CALL_KEEPS (~(1ULL << ARCH_DWARF_RA))
 

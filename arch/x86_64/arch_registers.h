@@ -16,6 +16,10 @@
 #define ARCH_DWARF_PC   16
 #define ARCH_DWARF_RA   16
 
+/* Where PHP's interpreter has the frame that runs and its instruction, all the time. */
+#define ARCH_DWARF_PHP_FRAME	   14
+#define ARCH_DWARF_PHP_INSTRUCTION 15
+
 /* What a call overwrites, pc and rsp, every rule of a caller restores. */
 #define ARCH_CALL_KEEPS (~0ULL)
 

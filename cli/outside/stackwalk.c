@@ -92,12 +92,11 @@ static inline int UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_
 }
 
 static inline unsigned run_language(struct stackwalk *walk, const struct unwind_module *module,
-	uintptr_t pc, uintptr_t sp, uintptr_t caller_sp, uint64_t *frames, unsigned room)
+	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
 	if (walk->is_native)
 		return 0;
-	return target_language_run(
-		&walk->runs, walk->shared, module, pc, sp, caller_sp, frames, room);
+	return target_language_run(&walk->runs, walk->shared, module, frame, frames, room);
 }
 
 static inline unsigned run_frame(struct stackwalk *walk, uintptr_t pc, uintptr_t sp, uintptr_t fp,
@@ -116,8 +115,8 @@ static inline int leave_generated(struct stackwalk *walk, struct unwind_activati
 	return target_language_leave(&walk->runs, walk->shared, at, frames, room, told);
 }
 
-#define UNWIND_RUN(context, module, pc, sp, caller_sp, frames, room) \
-	run_language(context, module, pc, sp, caller_sp, frames, room)
+#define UNWIND_RUN(context, module, frame, frames, room) \
+	run_language(context, module, frame, frames, room)
 #define UNWIND_FRAME(context, pc, sp, fp, frames, room) \
 	run_frame(context, pc, sp, fp, frames, room)
 #define UNWIND_LEAVE(context, at, frames, room, told) \

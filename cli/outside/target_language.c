@@ -202,8 +202,8 @@ bool target_language_has_come(const struct runs *runs, const struct target *targ
 }
 
 unsigned target_language_run(struct runs *runs, struct target_shared *shared,
-	const struct unwind_module *module, uintptr_t pc, uintptr_t sp, uintptr_t caller_sp,
-	uint64_t *frames, unsigned room)
+	const struct unwind_module *module, const struct unwind_frame *frame, uint64_t *frames,
+	unsigned room)
 {
 	const struct target *target = runs->context;
 	struct target_language *language = target->language;
@@ -214,7 +214,7 @@ unsigned target_language_run(struct runs *runs, struct target_shared *shared,
 
 	language->shared = shared;
 	if (runs->runtime || runs->known)
-		return runs_tell(runs, runtime, pc, sp, caller_sp, frames, room);
+		return runs_tell(runs, runtime, frame, frames, room);
 	if (shared->search_max_ns && shared->search_ns > shared->search_max_ns) {
 		runs->runtime = runtime;
 		runs->error = -EAGAIN;
@@ -225,7 +225,7 @@ unsigned target_language_run(struct runs *runs, struct target_shared *shared,
 	is_listed = runs->known;
 	if (is_listed)
 		shared->search_ns += clock_cpu_ns() - began_ns;
-	told = runs_tell(runs, runtime, pc, sp, caller_sp, frames, room);
+	told = runs_tell(runs, runtime, frame, frames, room);
 	if (!is_listed)
 		shared->search_ns += clock_cpu_ns() - began_ns;
 	return told;

@@ -31,8 +31,8 @@ bool target_language_has_come(const struct runs *runs, const struct target *targ
 
 /* As UNWIND_RUN, in that walk. */
 unsigned target_language_run(struct runs *runs, struct target_shared *shared,
-	const struct unwind_module *module, uintptr_t pc, uintptr_t sp, uintptr_t caller_sp,
-	uint64_t *frames, unsigned room);
+	const struct unwind_module *module, const struct unwind_frame *frame, uint64_t *frames,
+	unsigned room);
 
 /* As UNWIND_FRAME, in a walk that has runs->framed. */
 unsigned target_language_frame(struct runs *runs, struct target_shared *shared, uintptr_t pc,

@@ -141,17 +141,43 @@ static int begin_php(const struct runtime *runtime, struct runtime_reader *reade
 	return enter_run(reader, out, current);
 }
 
+/* Which of @function's instructions is @at? -1: none. */
+static int32_t position_of(const struct php_function *function, uintptr_t at)
+{
+	uintptr_t offset = at - function->instructions;
+
+	if (offset % INSTRUCTION_BYTES ||
+		offset / INSTRUCTION_BYTES >= function->instructions_count)
+		return -1;
+	return (int32_t)(offset / INSTRUCTION_BYTES);
+}
+
 /*
- * The function of @frame. The instruction that the frame has noted is that of its last call, or
- * what else had to be noted: where it waits for one to return, which one it is at.
+ * The instruction that the innermost frame, at @frame, is at: the interpreter has both in registers
+ * and notes it only where it has to. 0: it is not known.
+ */
+static uintptr_t find_instruction(const struct runtime_stack *stack, uintptr_t frame)
+{
+	const uint64_t needed =
+		1ULL << ARCH_DWARF_PHP_FRAME | 1ULL << ARCH_DWARF_PHP_INSTRUCTION;
+	struct arch_registers registers;
+
+	if (!stack->run_by || !stack->run_by->registers ||
+		(stack->run_by->registers(stack->run_by, &registers) & needed) != needed ||
+		registers.r[ARCH_DWARF_PHP_FRAME] != frame)
+		return 0;
+	return registers.r[ARCH_DWARF_PHP_INSTRUCTION];
+}
+
+/*
+ * The function of @frame, at @instruction. The one that the frame has noted is that of its last
+ * call, or what else had to be noted.
  */
 static int read_function(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct php_frame *frame, int is_innermost, struct runtime_frame *out)
+	const struct php_frame *frame, uintptr_t instruction, struct runtime_frame *out)
 {
 	const uintptr_t at = frame->function;
 	struct php_function function;
-	uintptr_t offset;
-	int has_position;
 	size_t bytes;
 
 	if (at % 8 || runtime_load(reader, at, &function.kind, 1))
@@ -172,19 +198,15 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 		return function.name ? 0 : -EBADMSG;
 	if (function.kind != KIND_CODE && function.kind != KIND_EVAL)
 		return -EBADMSG;
-	offset = frame->instruction - function.instructions;
-	has_position = offset % INSTRUCTION_BYTES == 0 &&
-		       offset / INSTRUCTION_BYTES < function.instructions_count;
 	/* An exception is handled by an instruction of executor_globals. */
-	if (!has_position && frame->instruction - runtime->base >= runtime->base_bytes)
+	if (position_of(&function, frame->instruction) < 0 &&
+		frame->instruction - runtime->base >= runtime->base_bytes)
 		return -EBADMSG;
 	out->identity = runtime_mix(runtime_mix(out->identity, function.file), function.first_line);
 	out->first_line = function.first_line;
 	out->file = function.file;
-	if (is_innermost || !has_position)
-		return 0;
-	out->position = (int32_t)(offset / INSTRUCTION_BYTES);
-	out->lines = frame->instruction;
+	out->position = position_of(&function, instruction);
+	out->lines = instruction;
 	return 0;
 }
 
@@ -251,6 +273,7 @@ static int next_php(const struct runtime *runtime, struct runtime_reader *reader
 	struct runtime_stack *stack, struct runtime_frame *out)
 {
 	struct php_frame frame;
+	uintptr_t instruction;
 	int found, error;
 
 	if (stack->is_over) {
@@ -263,7 +286,9 @@ static int next_php(const struct runtime *runtime, struct runtime_reader *reader
 	found = find_frame(runtime, reader, stack, &frame);
 	if (found < 0)
 		return found;
-	error = read_function(runtime, reader, &frame, !stack->activation, out);
+	instruction = stack->activation ? frame.instruction
+					: find_instruction(stack, stack->frame);
+	error = read_function(runtime, reader, &frame, instruction, out);
 	if (error)
 		return error;
 	stack->activation++;

@@ -108,35 +108,38 @@ static int tell_run(struct runs *runs, uint64_t *frames, unsigned room)
 }
 
 /* Does the frame run the next of the runs? */
-static int is_place(const struct runs *runs, uintptr_t pc, uintptr_t sp, uintptr_t caller_sp)
+static int is_place(const struct runs *runs, const struct unwind_frame *frame)
 {
 	const struct runtime *runtime = runs->runtime;
 
-	return runtime->is_counted ? pc >= runtime->entry && pc < runtime->entry_end
-				   : runs->stack.place - sp < caller_sp - sp;
+	return runtime->is_counted
+		       ? frame->pc >= runtime->entry && frame->pc < runtime->entry_end
+		       : runs->stack.place - frame->sp < frame->caller_sp - frame->sp;
 }
 
-unsigned runs_tell(struct runs *runs, const struct runtime *runtime, uintptr_t pc, uintptr_t sp,
-	uintptr_t caller_sp, uint64_t *frames, unsigned room)
+unsigned runs_tell(struct runs *runs, const struct runtime *runtime,
+	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
 	int told;
 
 	if (!runs->runtime)
-		runs->error = begin(runs, runtime, sp);
-	if (runs->error || runs->runtime != runtime || !is_place(runs, pc, sp, caller_sp))
+		runs->error = begin(runs, runtime, frame->sp);
+	if (runs->error || runs->runtime != runtime || !is_place(runs, frame))
 		return 0;
 	if (runs->stack.place == UINTPTR_MAX) {
 		runs->error = runs->unfilled ? -EBADMSG : 0;
 		runs->unfilled = frames;
 		return 0;
 	}
+	runs->stack.run_by = frame;
 	told = tell_run(runs, frames, room);
+	runs->stack.run_by = NULL;
 	if (told < 0) {
 		runs->error = told;
 		return 0;
 	}
 	if (runs->stack.is_shared)
-		runs->error = begin(runs, runtime, caller_sp);
+		runs->error = begin(runs, runtime, frame->caller_sp);
 	return (unsigned)told;
 }
 

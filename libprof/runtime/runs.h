@@ -65,8 +65,8 @@ static inline void runs_init(struct runs *runs, uintptr_t pc, runs_word_fn *word
 }
 
 /* As UNWIND_RUN (unwind/unwind_core.h), in a module that has @runtime. */
-unsigned runs_tell(struct runs *runs, const struct runtime *runtime, uintptr_t pc, uintptr_t sp,
-	uintptr_t caller_sp, uint64_t *frames, unsigned room);
+unsigned runs_tell(struct runs *runs, const struct runtime *runtime,
+	const struct unwind_frame *frame, uint64_t *frames, unsigned room);
 
 /* As UNWIND_FRAME. */
 unsigned runs_frame(struct runs *runs, uintptr_t pc, uintptr_t sp, uintptr_t fp, uint64_t *frames,

@@ -163,6 +163,8 @@ struct runtime_stack {
 	uintptr_t place;      /* in the activation that runs it */
 	int is_shared;	      /* another state may have the next run: begin again behind each */
 	int is_over;	      /* the frame told last was the outermost of its run */
+	/* That runs it, or for counted ones the one inside of that; NULL: none is known. */
+	const struct unwind_frame *run_by;
 };
 
 /* One language frame. */

@@ -62,12 +62,12 @@ static int read_unknown_stack(struct unwind_window *window, uintptr_t address, u
 }
 
 /* Nor does a runtime's stack begin without one. */
-static unsigned run_language(struct runs *runs, const struct unwind_module *module, uintptr_t pc,
-	uintptr_t sp, uintptr_t caller_sp, uint64_t *frames, unsigned room)
+static unsigned run_language(struct runs *runs, const struct unwind_module *module,
+	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
 	if (!runs->runtime && quit_if_confined())
 		return 0;
-	return language_run(runs, module, pc, sp, caller_sp, frames, room);
+	return language_run(runs, module, frame, frames, room);
 }
 
 /* Nor do frames of the runtime that every frame is asked for. */
@@ -95,8 +95,8 @@ static int leave_generated(struct runs *runs, struct unwind_activation *at, uint
 #define UNWIND_READ(context, address, value) \
 	read_unknown_stack(&((struct reading *)(context))->window, address, value)
 #define UNWIND_FIND_MODULE(context, pc, out) ((void)(context), modules_find(pc, out))
-#define UNWIND_RUN(context, module, pc, sp, caller_sp, frames, room) \
-	run_language(&((struct reading *)(context))->runs, module, pc, sp, caller_sp, frames, room)
+#define UNWIND_RUN(context, module, frame, frames, room) \
+	run_language(&((struct reading *)(context))->runs, module, frame, frames, room)
 #define UNWIND_FRAME(context, pc, sp, fp, frames, room) \
 	run_frame(&((struct reading *)(context))->runs, pc, sp, fp, frames, room)
 #define UNWIND_LEAVE(context, at, frames, room, told) \

@@ -207,10 +207,10 @@ void language_begin(struct runs *runs, const struct sampler_thread *thread,
 		runtime_keep_in(&runs->reader, &kept);
 }
 
-unsigned language_run(struct runs *runs, const struct unwind_module *module, uintptr_t pc,
-	uintptr_t sp, uintptr_t caller_sp, uint64_t *frames, unsigned room)
+unsigned language_run(struct runs *runs, const struct unwind_module *module,
+	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
-	return runs_tell(runs, &runtimes[module->runtime - 1], pc, sp, caller_sp, frames, room);
+	return runs_tell(runs, &runtimes[module->runtime - 1], frame, frames, room);
 }
 
 unsigned language_finish(struct runs *runs, struct sampler_thread *thread, uint64_t *frames,

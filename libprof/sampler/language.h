@@ -21,8 +21,8 @@ void language_begin(struct runs *runs, const struct sampler_thread *thread,
 	const struct arch_registers *registers, const struct unwind_bounds *bounds, int pid);
 
 /* As UNWIND_RUN. */
-unsigned language_run(struct runs *runs, const struct unwind_module *module, uintptr_t pc,
-	uintptr_t sp, uintptr_t caller_sp, uint64_t *frames, unsigned room);
+unsigned language_run(struct runs *runs, const struct unwind_module *module,
+	const struct unwind_frame *frame, uint64_t *frames, unsigned room);
 
 /*
  * The walk ended with @result. As runs_finish(), and a stack that is not whole is counted. Returns

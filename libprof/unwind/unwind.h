@@ -65,6 +65,17 @@ struct unwind_activation {
 	const struct arch_registers *innermost; /* all of them where it was interrupted, or NULL */
 };
 
+/* A frame in a module, when the walk has stepped over it. */
+struct unwind_frame {
+	uintptr_t pc, sp, caller_sp;
+	/*
+	 * Its registers into @out, as far as call-frame information tells them. The result's bit n
+	 * is set: register n is known. Takes a microsecond. NULL: nobody can tell.
+	 */
+	uint64_t (*registers)(const struct unwind_frame *frame, struct arch_registers *out);
+	const void *walk; /* for that, borrowed */
+};
+
 struct unwind_result {
 	unsigned frames;
 	enum wire_end end;

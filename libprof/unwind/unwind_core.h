@@ -12,10 +12,10 @@
  *
  * and may define
  *
- *   UNWIND_RUN(void *context, const struct unwind_module *module, uintptr_t pc, uintptr_t sp,
- *           uintptr_t caller_sp, uint64_t *frames, unsigned room) -> unsigned
- *       language frames that the frame from @sp to @caller_sp runs, at @pc in a module that has a
- *       runtime (runtime/runtime.h); written innermost first. Returns how many.
+ *   UNWIND_RUN(void *context, const struct unwind_module *module,
+ *           const struct unwind_frame *frame, uint64_t *frames, unsigned room) -> unsigned
+ *       language frames that @frame runs, in a module that has a runtime (runtime/runtime.h);
+ *       written innermost first. Returns how many.
  *
  *   UNWIND_FRAME(void *context, uintptr_t pc, uintptr_t sp, uintptr_t fp, uint64_t *frames,
  *           unsigned room) -> unsigned
@@ -48,10 +48,10 @@
 
 #ifndef UNWIND_RUN
 /* Where nobody asks for them. */
-static inline unsigned UNWIND_RUN(void *context, const struct unwind_module *module, uintptr_t pc,
-	uintptr_t sp, uintptr_t caller_sp, uint64_t *frames, unsigned room)
+static inline unsigned UNWIND_RUN(void *context, const struct unwind_module *module,
+	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
-	(void)context, (void)module, (void)pc, (void)sp, (void)caller_sp, (void)frames, (void)room;
+	(void)context, (void)module, (void)frame, (void)frames, (void)room;
 	return 0;
 }
 #endif
@@ -387,16 +387,15 @@ static __attribute__((noinline)) int unwind_step_full(struct unwind_walk *walk, 
 }
 
 /*
- * Step from the frame at walk->depth with all registers; these are first brought up from the
- * anchor.
+ * Step from the anchor to the frame at depth @end, with all registers.
  *
- * Returns 0, UNWIND_STEP_ROOT or -errno. Context: signal-safe.
+ * Returns 0, UNWIND_STEP_ROOT or -errno, where walk->registers is then in *depth. Context:
+ * signal-safe.
  */
-static __attribute__((noinline)) int unwind_step_complex(struct unwind_walk *walk)
+static __attribute__((noinline)) int unwind_steps_full(
+	struct unwind_walk *walk, unsigned end, unsigned *depth)
 {
 	const struct unwind_anchor *anchor = &walk->anchor;
-	unsigned target = walk->depth;
-	unsigned depth = anchor->depth;
 	int step = 0;
 
 	walk->registers.r[ARCH_DWARF_PC] = anchor->pc;
@@ -405,7 +404,7 @@ static __attribute__((noinline)) int unwind_step_complex(struct unwind_walk *wal
 	walk->known = anchor->known;
 	walk->exact = anchor->exact;
 	walk->by_fp = false;
-	for (; !step && depth <= target; depth++) {
+	for (*depth = anchor->depth; !step && *depth < end; ++*depth) {
 		uintptr_t pc = unwind_lookup_pc(walk);
 
 		unwind_enter_module(walk, pc);
@@ -420,8 +419,30 @@ static __attribute__((noinline)) int unwind_step_complex(struct unwind_walk *wal
 		else
 			step = unwind_step_full(walk, pc);
 	}
+	return step;
+}
+
+/* Step from the frame at walk->depth. Returns 0, UNWIND_STEP_ROOT or -errno. */
+static inline int unwind_step_complex(struct unwind_walk *walk)
+{
+	unsigned depth;
+	int step = unwind_steps_full(walk, walk->depth + 1, &depth);
+
 	unwind_drop_anchor(walk, depth);
 	return step;
+}
+
+/* As unwind_frame.registers, of the frame at walk->depth, which has been stepped over. */
+static inline uint64_t unwind_frame_registers(
+	const struct unwind_frame *frame, struct arch_registers *out)
+{
+	struct unwind_walk again = *(const struct unwind_walk *)frame->walk;
+	unsigned depth;
+
+	if (again.anchor.depth > again.depth || unwind_steps_full(&again, again.depth, &depth))
+		return 0;
+	*out = again.registers;
+	return again.known;
 }
 
 /* ---- the walk -------------------------------------------------------------------------------- */
@@ -552,7 +573,7 @@ static inline int unwind_step_generated(struct unwind_walk *walk, uint64_t row, 
 }
 
 /* The frame at walk->depth as the wire has it. */
-static inline uint64_t unwind_frame(const struct unwind_walk *walk, uintptr_t pc, uint64_t row)
+static inline uint64_t unwind_wire_frame(const struct unwind_walk *walk, uintptr_t pc, uint64_t row)
 {
 	/* The code a handler returns to has called nothing: its start is looked up. */
 	if (compact_kind(row) == COMPACT_SIGRETURN)
@@ -605,7 +626,7 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 		/* How a caller's code goes on is of no use where somebody knows its frame. */
 		bool is_caller = !walk.module.end && !walk.exact;
 		uint64_t row = is_caller ? COMPACT_NONE : unwind_row(&walk, pc);
-		uint64_t frame = unwind_frame(&walk, pc, row);
+		uint64_t frame = unwind_wire_frame(&walk, pc, row);
 
 		is_known = false;
 		if (!walk.module.end)
@@ -616,9 +637,16 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 				&walk, is_caller ? unwind_row(&walk, pc) : row, pc);
 			step = unwind_step(&walk, row);
 		}
-		if (walk.module.runtime && !step)
-			told += UNWIND_RUN(reader_context, &walk.module, pc, sp,
-				walk.registers.r[ARCH_DWARF_SP], frames + told, max_frames - told);
+		if (walk.module.runtime && !step) {
+			const struct unwind_frame stepped = {.pc = pc,
+				.sp = sp,
+				.caller_sp = walk.registers.r[ARCH_DWARF_SP],
+				.registers = unwind_frame_registers,
+				.walk = &walk};
+
+			told += UNWIND_RUN(reader_context, &walk.module, &stepped, frames + told,
+				max_frames - told);
+		}
 		if ((walk.by_fp || (!walk.depth && !walk.module.end)) && !step)
 			told += UNWIND_FRAME(reader_context,
 				walk.module.end ? 0 : pc, sp,

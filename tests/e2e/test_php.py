@@ -4,6 +4,7 @@
 # work() is called, with the lines of callers. All samples taken in work() have to show one of them,
 # whole and in order.
 import collections
+import math
 import re
 import shutil
 import subprocess
@@ -72,6 +73,28 @@ def test_every_stack_is_phps_own(tmp_path, way, rate_hz):
     is_php = run.folded.where(lambda stack: any(name.startswith("{main} (") for name in stack))
     assert sum(true.values()) > 0.7 * is_php > 0, run.folded.describe()
     assert len(true) > 10, true
+
+
+@pytest.mark.parametrize("way,rate_hz", [
+    ("inside", 997), pytest.param("outside", 197, marks=pytest.mark.skipif(
+        outside.IS_CONFINED, reason="nobody may trace here"))])
+def test_the_line_that_runs(tmp_path, way, rate_hz):
+    """Also where the frame has no note of it: each line has the share that PHP's clock tells."""
+    picture = tmp_path / "p.firefox.json"
+    run = profile(tmp_path, PHP, TARGETS / "php_lines.php", "2000", rate_hz=rate_hz, options=[
+        "--no-waits", "-o", picture, *(["--outside"] if way == "outside" else [])])
+    seen = collections.Counter()
+    for _, stack, _ in firefox.stacks_of(picture):
+        seen.update(line for name, line in stack if name.startswith("lines ("))
+    total = sum(seen.values())
+    told = re.findall(r"^(\w+) (\d+) ([\d.]+)$", run.stdout, re.M)
+    assert total > rate_hz and len(told) == 5
+    for name, line, share in told:
+        share = float(share)
+        doubt = 5 * math.sqrt(share * (1 - share) / total) + 0.01
+        assert seen[int(line)] / total == pytest.approx(share, abs=doubt), (name, seen, told)
+    # Between the lines that are counted it reads the clock.
+    assert sum(seen[int(line)] for _, line, _ in told) > 0.97 * total, (seen, told)
 
 
 def test_waits_have_names(tmp_path):

@@ -34,6 +34,13 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 		WIRE_LANGUAGE_BIT, frame->first_line, runs_line(runs, frame, lines));
 }
 
+/* Whose registers hold what lies where it does. */
+static uint64_t registers_of(const struct unwind_frame *frame, struct arch_registers *out)
+{
+	memcpy(out, (const void *)(PAGE_AT + (frame->sp - PAGE_AT) / 2), sizeof(*out));
+	return out->r[0];
+}
+
 /* A stack whose activations lie anywhere in the page. */
 static void tell(const struct runtime *runtime, uintptr_t known)
 {
@@ -42,8 +49,12 @@ static void tell(const struct runtime *runtime, uintptr_t known)
 
 	runs_init(&runs, 0, word_of, NULL);
 	runtime_reader_init(&runs.reader, getpid(), 0);
-	for (uintptr_t sp = PAGE_AT; sp < PAGE_AT + PAGES && n < FRAMES; sp += 64)
-		n += runs_tell(&runs, runtime, sp, sp, sp + 64, frames + n, FRAMES - n);
+	for (uintptr_t sp = PAGE_AT; sp < PAGE_AT + PAGES && n < FRAMES; sp += 64) {
+		const struct unwind_frame frame = {
+			.pc = sp, .sp = sp, .caller_sp = sp + 64, .registers = registers_of};
+
+		n += runs_tell(&runs, runtime, &frame, frames + n, FRAMES - n);
+	}
 	if (runs_finish(&runs, frames, n, 1) > FRAMES)
 		__builtin_trap();
 }

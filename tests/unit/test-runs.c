@@ -133,6 +133,7 @@ static int tear_down(void **state)
 static unsigned tell(struct fixture *fixture, uintptr_t self, uintptr_t known)
 {
 	uintptr_t place = (uintptr_t)fixture->image->cframe;
+	const struct unwind_frame frame = {.sp = place - 16, .caller_sp = place + 16};
 	unsigned n;
 
 	fixture->told = 0;
@@ -140,8 +141,7 @@ static unsigned tell(struct fixture *fixture, uintptr_t self, uintptr_t known)
 	fixture->runs.known = known;
 	runs_init(&fixture->runs, 0, word_of, fixture);
 	runtime_reader_init(&fixture->runs.reader, getpid(), 0);
-	n = runs_tell(
-		&fixture->runs, &fixture->runtime, 0, place - 16, place + 16, fixture->frames, 8);
+	n = runs_tell(&fixture->runs, &fixture->runtime, &frame, fixture->frames, 8);
 	return runs_finish(&fixture->runs, fixture->frames, n, 1);
 }
 
