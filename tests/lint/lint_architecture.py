@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # ARCHITECTURE.md says where things are: each file of the sources below its folder, no path that does
-# not exist, which files make a call, and with which word functions begin that do not begin with their
-# file's.
+# not exist, where the main types are defined, which files make a call, and with which word functions
+# begin that do not begin with their file's.
 import os
 import re
 
@@ -59,6 +59,15 @@ def check_prefixes(report, path, prefixes):
             report.error(path, 1, f"{DOCUMENT} says that '{prefix}' is here")
 
 
+def check_types(report, text):
+    for row in re.findall(r"^\| `struct .*\|$", section(text, "Main types"), re.M):
+        types, _, paths, _ = row.strip("| ").split(" | ")
+        defined = "\n".join("\n".join(tree.lines(path)) for path in re.findall(r"`([^`]+)`", paths))
+        for name in re.findall(r"`struct (\w+)`", types):
+            if not re.search(rf"^struct {name} {{", defined, re.M):
+                report.error(DOCUMENT, 1, f"'struct {name}' is not defined in {paths}")
+
+
 def check_calls(report, text):
     rows = section(text, "Folders").split(CALLS, 1)[1]
     for calls, paths in re.findall(r"^\| (`.*?) \| (`.*) \|$", rows, re.M):
@@ -81,6 +90,7 @@ def main():
     prefixes = read_prefixes(text)
     stems = stems_by_folder(text)
     check_paths(report)
+    check_types(report, text)
     check_calls(report, text)
     for path in tree.files():
         stem = os.path.splitext(os.path.basename(path))[0]
