@@ -59,15 +59,13 @@ int target_language_find(struct target *target, uintptr_t dynamic, uintptr_t bia
 		return 0;
 	for (uint32_t i = 0; i < language->runtime_count; i++)
 		if (language->runtimes[i].base == found.base)
-			return found.kind->frame || found.kind->leave ? 0 : (int)i + 1;
+			return found.kind->begin ? (int)i + 1 : 0;
 	if (language->runtime_count == RUNTIMES_MAX)
 		return 0;
 	language->runtimes[language->runtime_count++] = found;
-	if (!found.kind->frame && !found.kind->leave)
-		return (int)language->runtime_count;
-	if (!language->framed)
+	if ((found.kind->frame || found.kind->leave) && !language->framed)
 		language->framed = &language->runtimes[language->runtime_count - 1];
-	return 0;
+	return found.kind->begin ? (int)language->runtime_count : 0;
 }
 
 void target_language_free(struct target_language *language)

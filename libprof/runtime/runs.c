@@ -319,6 +319,40 @@ static void move_outward(uint64_t *frames, uint64_t *unfilled)
 	}
 }
 
+/*
+ * What an activation's function called to run frames is part of the activation, and so is code in
+ * no module that this called, which runs all but the outermost of them:
+ *
+ *	x inner L M outer              becomes    x L M inner outer
+ *	x generated inner L M outer               x L generated M inner outer
+ */
+static void move_inward(uint64_t *frames, uint64_t *end)
+{
+	uint64_t *run, *outer, *inner, generated;
+
+	for (run = frames; run < end; run = outer) {
+		while (run < end && !wire_frame_is_language(*run))
+			run++;
+		for (outer = run; outer < end && wire_frame_is_language(*outer);)
+			outer++;
+		inner = run;
+		if (outer < end && inner > frames &&
+			WIRE_FRAME_MODULE(inner[-1]) == WIRE_FRAME_MODULE(*outer))
+			inner--;
+		if (outer < end && inner > frames &&
+			WIRE_FRAME_MODULE(inner[-1]) == WIRE_MODULE_NONE)
+			inner--;
+		reverse(inner, run);
+		reverse(run, outer);
+		reverse(inner, outer);
+		if (run - inner < 2 || outer - run < 2)
+			continue;
+		generated = outer[-2];
+		outer[-2] = outer[-3];
+		outer[-3] = generated;
+	}
+}
+
 /* Take all language frames out again. Returns how many frames are left. */
 static unsigned withdraw(uint64_t *frames, unsigned n)
 {
@@ -349,5 +383,7 @@ unsigned runs_finish(struct runs *runs, uint64_t *frames, unsigned n, int is_roo
 		return withdraw(frames, n);
 	if (runs->unfilled)
 		move_outward(frames, frames + (runs->unfilled - frames));
+	if (runs->runtime->has_inner)
+		move_inward(frames, frames + n);
 	return n;
 }

@@ -8,7 +8,7 @@
 #include <errno.h>
 
 static const struct runtime_kind *const kinds[] = {
-	&runtime_cpython, &runtime_php, &runtime_v8, &runtime_hotspot};
+	&runtime_cpython, &runtime_php, &runtime_ruby, &runtime_v8, &runtime_hotspot};
 
 int runtime_find(
 	struct runtime *out, struct runtime_reader *reader, uintptr_t dynamic, uintptr_t bias)

@@ -140,6 +140,8 @@ struct runtime {
 	 * none, for it is just begun or left.
 	 */
 	uint32_t is_counted;
+	/* What entry's function calls to run frames is part of the activation, too. */
+	uint32_t has_inner;
 	uint32_t offsets[RUNTIME_WORDS_MAX];
 	uintptr_t base; /* of its global state, which lies in its module */
 	uintptr_t base_bytes;
@@ -247,10 +249,10 @@ struct runtime_kind {
 	int (*frames)(const struct runtime *runtime, struct runtime_reader *reader,
 		const struct runtime_frame *frame, struct runtime_frame *out, unsigned room);
 	/*
-	 * Instead of all these, where the runtime's code has frames that only it knows the shape
-	 * of: what @at runs, as the run that next() tells, and where its caller is. Returns 1 with
-	 * that in @at; 0: none of its code; -errno: nothing leads to its caller. @run is empty or
-	 * good then, too.
+	 * Instead of all these, or beside next(), where the runtime's code has frames that only it
+	 * knows the shape of: what @at runs, as the run that next() tells, and where its caller is.
+	 * Returns 1 with that in @at; 0: none of its code; -errno: nothing leads to its caller.
+	 * @run is empty or good then, too.
 	 */
 	int (*leave)(const struct runtime *runtime, struct runtime_reader *reader,
 		struct unwind_activation *at, struct runtime_stack *run);
@@ -268,7 +270,8 @@ struct runtime_kind {
 		uintptr_t address, char *out, uint32_t room, int keep_end);
 };
 
-extern const struct runtime_kind runtime_cpython, runtime_php, runtime_v8, runtime_hotspot;
+extern const struct runtime_kind runtime_cpython, runtime_php, runtime_ruby, runtime_v8,
+	runtime_hotspot;
 
 /* ---- symbols --------------------------------------------------------------------------------- */
 

@@ -31,7 +31,7 @@ static struct {
 	uint32_t asked;		 /* atomic: how often it was asked for since */
 } pending;
 
-/* Returns its number, or 0: it is asked for by every frame, or there is no room. */
+/* Returns its number, or 0: it is only asked for by every frame, or there is no room. */
 static uint32_t add_runtime(const struct runtime *found)
 {
 	const struct runtime *none = NULL;
@@ -40,11 +40,10 @@ static uint32_t add_runtime(const struct runtime *found)
 	if (index >= RUNTIMES_MAX)
 		return 0;
 	runtimes[index] = *found;
-	if (!found->kind->frame && !found->kind->leave)
-		return index + 1;
-	__atomic_compare_exchange_n(
-		&framed, &none, &runtimes[index], 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
-	return 0;
+	if (found->kind->frame || found->kind->leave)
+		__atomic_compare_exchange_n(
+			&framed, &none, &runtimes[index], 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	return found->kind->begin ? index + 1 : 0;
 }
 
 uint32_t language_find_runtime(uintptr_t dynamic, uintptr_t bias, int pid)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The readers of Python's and PHP's stacks on hostile memory: the input is laid out as a page of
- * our own, at a fixed address so that pointers in it can hit it, and behind it nothing is mapped.
- * Whatever it says, reading comes to an end and touches nothing else.
+ * The readers of Python's, PHP's and Ruby's stacks on hostile memory: the input is laid out as a
+ * page of our own, at a fixed address so that pointers in it can hit it, and behind it nothing is
+ * mapped. Whatever it says, reading comes to an end and touches nothing else.
  */
 #include <stdint.h>
 #include <string.h>
@@ -74,6 +74,31 @@ static void tell_php(const uint8_t *data)
 	tell(&runtime, 0);
 }
 
+static void tell_ruby(const uint8_t *data)
+{
+	const struct runtime runtime = {
+		.kind = &runtime_ruby,
+		.is_counted = 1,
+		.has_inner = 1,
+		.base = PAGE_AT,
+		.base_bytes = sizeof(uintptr_t),
+		.code_type = PAGE_AT + data[1] * 8u,
+		.entry = PAGE_AT,
+		.entry_end = PAGE_AT + PAGES,
+	};
+	struct unwind_activation at = {.pc = PAGE_AT + data[3], .sp = PAGE_AT + data[2] * 8u};
+	const struct arch_registers registers = {0};
+	struct runtime_reader reader;
+	struct runtime_state states[16];
+	struct runtime_stack run;
+
+	tell(&runtime, data[2] ? PAGE_AT + data[2] * 8u : 0);
+	runtime_reader_init(&reader, getpid(), 0);
+	runtime_ruby.states(&runtime, &reader, states, 16);
+	at.innermost = &registers;
+	runtime_ruby.leave(&runtime, &reader, &at, &run);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static char *page;
@@ -89,8 +114,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memset(page, 0, PAGES);
 	memcpy(page, data + 8, size - 8 < PAGES ? size - 8 : PAGES);
-	if (data[4] % 4 == 0) {
-		tell_php(data);
+	if (data[4] % 4 < 2) {
+		(data[4] % 4 ? tell_ruby : tell_php)(data);
 		return 0;
 	}
 	runtime_reader_init(&reader, getpid(), 0);

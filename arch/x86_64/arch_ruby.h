@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ASYNC-SIGNAL-SAFE: works on the bytes it is given. YJIT's code of Ruby 3.1 on x86_64:
+ *
+ *	sp + 24  return address: where the interpreter called it
+ *	sp + 16  r13, in which it has the control frame
+ *	sp +  8  r12, the execution context
+ *	sp       rbx, the top of the values
+ *
+ * It is lower by 16 bytes around some calls, and higher where it begins and ends. Methods that its
+ * code calls get no stack frame, but a control frame, which is made the innermost at first:
+ *
+ *	sub  $0x40,%r13			49 83 ed 40		of Ruby code
+ *	mov  %r13,0x10(%r12)		4d 89 6c 24 10		the innermost
+ *	…
+ *	mov  %rax,0x10(%r13)		49 89 45 10		its code
+ *
+ *	subq $0x40,0x10(%r12)		49 83 6c 24 10 40	of a C function; the innermost
+ *	…
+ *	mov  %rax,0x20(%rcx)		48 89 41 20		where its kind is
+ */
+#ifndef ARCH_X86_64_RUBY_H
+#define ARCH_X86_64_RUBY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define ARCH_RUBY_HAS_YJIT   1
+#define ARCH_RUBY_CODE_BYTES 72u
+#define ARCH_RUBY_SLOTS	     24, 40, 16, 8, 0
+
+static inline uintptr_t arch_ruby_loaded(const uint8_t *code, uintptr_t address)
+{
+	int32_t distance;
+
+	if (!memcmp(code, "\xf3\x0f\x1e\xfa", 4)) { /* endbr64 */
+		code += 4;
+		address += 4;
+	}
+	/* mov distance(%rip),%eax */
+	if (code[0] != 0x8b || code[1] != 0x05)
+		return 0;
+	memcpy(&distance, code + 2, sizeof(distance));
+	return address + 6 + (uintptr_t)(intptr_t)distance;
+}
+
+/* Only what comes before the next frame is made the innermost is of this one. */
+static inline bool arch_ruby_is_pushing(const uint8_t *code, unsigned bytes)
+{
+	for (unsigned i = 0; i + 4 <= bytes; i++) {
+		if (!memcmp(code + i, "\x49\x89\x45\x10", 4) ||
+			!memcmp(code + i, "\x48\x89\x41\x20", 4))
+			return true;
+		if (i + 5 <= bytes && (!memcmp(code + i, "\x4d\x89\x6c\x24\x10", 5) ||
+					      !memcmp(code + i, "\x49\x83\x6c\x24\x10", 5)))
+			return false;
+	}
+	return false;
+}
+
+#endif

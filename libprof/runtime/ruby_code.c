@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/*
+ * What Ruby's functions say of themselves: lines, names with their classes, files. Names of classes
+ * are among the hidden variables that these have; names of functions written in C, in the table of
+ * all symbols.
+ */
+#include "libprof/runtime/ruby.h"
+
+/* Objects' flags. */
+#define TYPE	     0x1fu
+#define TYPE_CLASS   2u
+#define TYPE_MODULE  3u
+#define TYPE_STRING  5u
+#define TYPE_ARRAY   7u
+#define IS_SINGLETON (1u << 12)
+#define NOT_EMBEDDED (1u << 13) /* a string's bytes */
+#define IS_EMBEDDED  (1u << 13) /* an array's elements */
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+/*
+ * Which line is an instruction's is kept as bits: of the first 54 instructions how many lines have
+ * begun, 9 times 7 bits a word; of the others in blocks of 512, where one begins (iseq.c).
+ */
+#define COUNTED	    54u
+#define COUNTS	    9u
+#define BLOCK	    512u
+#define BLOCK_BYTES 80u
+#define BLOCK_BITS  16u
+#define LINE_BYTES  12u
+#define LINES_MAX   (1u << 24)
+
+static uint32_t count_lines(struct runtime_reader *reader, uintptr_t index, uint32_t position)
+{
+	uint32_t block, bit, before;
+	uint64_t word, counts;
+
+	if (position < COUNTED) {
+		if (runtime_load(reader, index + position / COUNTS * 8, &word, 8))
+			return 0;
+		return (uint32_t)(word >> position % COUNTS * 7) & 0x7f;
+	}
+	block = (position - COUNTED) / BLOCK;
+	bit = (position - COUNTED) % BLOCK;
+	index += COUNTED / COUNTS * 8 + (uintptr_t)block * BLOCK_BYTES;
+	if (runtime_load(reader, index, &before, 4) ||
+		runtime_load(reader, index + 8, &counts, 8) ||
+		runtime_load(reader, index + BLOCK_BITS + bit / 64 * 8, &word, 8))
+		return 0;
+	if (bit / 64)
+		before += (uint32_t)(counts >> (bit / 64 - 1) * 9) & 0x1ff;
+	for (word <<= 63 - bit % 64; word; word &= word - 1)
+		before++;
+	return before;
+}
+
+uint32_t ruby_line(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_frame *frame)
+{
+	struct ruby_body body;
+	uint32_t count = 1, line;
+
+	(void)runtime;
+	if (frame->position < 0 || runtime_load(reader, frame->lines, &body, sizeof(body)))
+		return 0;
+	body.lines_count &= UINT32_MAX;
+	if (body.lines_count > 1)
+		count = count_lines(reader, body.index, (uint32_t)frame->position);
+	if (!count || count > body.lines_count || count > LINES_MAX ||
+		runtime_load(reader, body.lines + (count - 1) * (uintptr_t)LINE_BYTES, &line, 4))
+		return 0;
+	return line;
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+/* Where text is put, @used bytes of @room. */
+struct ruby_text {
+	struct runtime_reader *reader;
+	char *out;
+	uint32_t used, room;
+};
+
+static void put_text(struct ruby_text *text, const char *from)
+{
+	while (*from && text->used < text->room)
+		text->out[text->used++] = *from++;
+}
+
+/* The bytes of the string at @address. Returns how many, 0: it is none. */
+static uintptr_t find_bytes(struct runtime_reader *reader, uintptr_t address, uintptr_t *bytes)
+{
+	uintptr_t content[4]; /* flags, class, length, bytes */
+
+	if (!ruby_is_object(address) || runtime_load(reader, address, content, sizeof(content)) ||
+		(content[0] & TYPE) != TYPE_STRING)
+		return 0;
+	if (content[0] & NOT_EMBEDDED) {
+		*bytes = content[3];
+		return content[2];
+	}
+	*bytes = address + 2 * RUBY_WORD;
+	return content[0] >> 14 & 0x1f;
+}
+
+/* Add those from @first on. */
+static void put_string(struct ruby_text *text, uintptr_t string, uintptr_t first)
+{
+	uintptr_t bytes, length = find_bytes(text->reader, string, &bytes);
+	struct runtime_bytes from = {.reader = text->reader};
+	int byte;
+
+	if (first >= length)
+		return;
+	from.at = bytes + first;
+	from.end = bytes + length;
+	while (text->used < text->room && (byte = runtime_byte(&from)) > 0)
+		text->out[text->used++] = (char)byte;
+}
+
+/* Element @index of the array at @address, or 0. */
+static uintptr_t element(struct runtime_reader *reader, uintptr_t address, uintptr_t index)
+{
+	uintptr_t flags, found;
+
+	if (!ruby_is_object(address) || runtime_load_word(reader, address, &flags) ||
+		(flags & TYPE) != TYPE_ARRAY)
+		return 0;
+	if (flags & IS_EMBEDDED)
+		found = address + 2 * RUBY_WORD;
+	else if (runtime_load_word(reader, address + 4 * RUBY_WORD, &found))
+		return 0;
+	return runtime_load_word(reader, found + index * RUBY_WORD, &found) ? 0 : found;
+}
+
+/*
+ * The name of @id is in an array of arrays, 512 each, by its number: all of its bits of operators,
+ * else those behind the kind (symbol.c).
+ */
+static uintptr_t name_of(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t id)
+{
+	uintptr_t number = id > 169 ? id >> 4 : id, names;
+	uint32_t last;
+
+	if (!runtime->code_type || runtime_load(reader, runtime->code_type, &last, sizeof(last)) ||
+		number > last ||
+		runtime_load_word(reader, runtime->code_type + 2 * RUBY_WORD, &names))
+		return 0;
+	return element(reader, element(reader, names, number / 512), number % 512 * 2);
+}
+
+/*
+ * The value of the only hidden variable of the class at @class that is of @type or @type2: its
+ * name, or what it is the singleton class of.
+ */
+#define VARIABLES_MAX 256u
+#define ID_KIND	      0xeu /* 0: a hidden variable, or a local one */
+static uintptr_t find_hidden(
+	struct runtime_reader *reader, uintptr_t class, uint32_t type, uint32_t type2)
+{
+	uintptr_t extension, table, content[7], flags;
+	struct {
+		uintptr_t hash, key, value;
+	} entry;
+
+	if (runtime_load_word(reader, class + 3 * RUBY_WORD, &extension) ||
+		runtime_load_word(reader, extension + RUBY_WORD, &table) ||
+		runtime_load(reader, table, content, sizeof(content)))
+		return 0;
+	/* content: bits, type, count, bins, first, end, entries (st.h). */
+	for (uintptr_t i = content[4]; i < content[5] && i < VARIABLES_MAX; i++) {
+		if (runtime_load(reader, content[6] + i * sizeof(entry), &entry, sizeof(entry)))
+			return 0;
+		if (!entry.key || entry.key & ID_KIND || !ruby_is_object(entry.value) ||
+			runtime_load_word(reader, entry.value, &flags))
+			continue;
+		if ((flags & TYPE) == type || (flags & TYPE) == type2)
+			return entry.value;
+	}
+	return 0;
+}
+
+/* "Class#" of methods of its objects, "Class." of its own; of what has no name nothing. */
+static void put_class(struct ruby_text *text, uintptr_t class)
+{
+	const char *joint = "#";
+	uintptr_t flags, name;
+
+	if (!ruby_is_object(class) || runtime_load_word(text->reader, class, &flags))
+		return;
+	if ((flags & TYPE) == TYPE_CLASS && flags & IS_SINGLETON) {
+		class = find_hidden(text->reader, class, TYPE_CLASS, TYPE_MODULE);
+		joint = ".";
+	}
+	name = class ? find_hidden(text->reader, class, TYPE_STRING, TYPE_STRING) : 0;
+	if (!name)
+		return;
+	put_string(text, name, 0);
+	put_text(text, joint);
+}
+
+/* "block in Class#method": the label that Ruby has without the class. */
+static void put_label(struct ruby_text *text, uintptr_t label, uintptr_t base, uintptr_t owner)
+{
+	uintptr_t bytes, all = find_bytes(text->reader, label, &bytes);
+	uintptr_t length = find_bytes(text->reader, base, &bytes);
+	uint32_t room = text->room;
+
+	if (!owner || all < length) {
+		put_string(text, label, 0);
+		return;
+	}
+	if (all - length < room)
+		text->room = (uint32_t)(all - length);
+	put_string(text, label, 0);
+	text->room = room;
+	put_class(text, owner);
+	put_string(text, label, all - length);
+}
+
+static void put_name(const struct runtime *runtime, struct ruby_text *text, uintptr_t at)
+{
+	struct runtime_reader *reader = text->reader;
+	struct ruby_environment environment;
+	struct ruby_method method;
+	struct ruby_frame frame;
+	uintptr_t body, kind, name, labels[2], owner = 0;
+
+	if (ruby_load_frame(reader, at, &frame, &environment))
+		return;
+	if (ruby_find_method(reader, &environment, &method) &&
+		!runtime_load_word(reader, method.definition, &kind)) {
+		kind &= RUBY_DEFINITION_KIND;
+		owner = kind == RUBY_DEFINITION_BLOCK ? 0 : method.owner;
+	}
+	if ((environment.flags & RUBY_KIND) == RUBY_KIND_C && owner &&
+		!runtime_load_word(reader, method.definition + RUBY_DEFINITION_NAME, &name)) {
+		put_class(text, owner);
+		put_string(text, name_of(runtime, reader, name), 0);
+	} else if (!runtime_load_word(reader, frame.code + RUBY_CODE_BODY, &body) &&
+		   !runtime_load(reader, body + offsetof(struct ruby_body, base_label), labels,
+			   sizeof(labels))) {
+		put_label(text, labels[1], labels[0], owner);
+	}
+}
+
+/* A file has one path, or an array of that and the real one. */
+static void put_path(struct ruby_text *text, uintptr_t address)
+{
+	uintptr_t path = element(text->reader, address, 0), bytes, length;
+
+	if (!path)
+		path = address;
+	length = find_bytes(text->reader, path, &bytes);
+	put_string(text, path, length > text->room ? length - text->room : 0);
+}
+
+uint32_t ruby_text(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t address,
+	char *out, uint32_t room, int keep_end)
+{
+	struct ruby_text text = {reader, out, 0, room - 1};
+
+	(void)keep_end;
+	if (address & RUBY_OF_FRAME)
+		put_name(runtime, &text, address - RUBY_OF_FRAME);
+	else
+		put_path(&text, address);
+	out[text.used] = '\0';
+	return text.used + 1;
+}

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+#
+# Ruby's own traceback is the truth: tests/targets/ruby_truth.rb writes down each stack in which its
+# work() is called, with the lines of callers. All samples taken in work() have to show one of them,
+# whole and in order. Ruby 3.1 itself says no classes; that those are right is asked apart.
+import collections
+import re
+import shutil
+
+import pytest
+
+import firefox
+import outside
+from profiled import TARGETS, profile
+
+RUBY = shutil.which("ruby3.1")
+
+pytestmark = pytest.mark.skipif(not RUBY, reason="no ruby3.1 here")
+
+# Files have no first line.
+FUNCTION = re.compile(r"^(.+) \([^()]*(?:\([^()]*\)[^()]*)*(?:\.rb|:\d+)\)$")
+CLASS = re.compile(r"(?:(?<=^)|(?<= in ))[A-Z][\w:]*[#.](?=.)")
+
+
+def told_by(stdout):
+    """The stacks that the program told, each a tuple of labels with lines."""
+    return {tuple(stack.split(";")) for stack in re.findall(r"^stack (.*)", stdout, re.M)}
+
+
+def shown_in(stack, written_in_c):
+    """Ruby's functions in @stack down to work(), as they are told; None: it is not in work()."""
+    shown = []
+    for name, line in stack:
+        match = FUNCTION.match(name)
+        if not match and CLASS.sub("", name) in written_in_c and CLASS.match(name):
+            shown.append(CLASS.sub("", name))
+        elif match and match[1] == "Object#work":
+            return tuple(shown + ["work"])
+        elif match:
+            shown.append(f"{CLASS.sub('', match[1])}:{line}")
+    return None
+
+
+def sort_stacks(path, told):
+    """How often each stack of @told was seen, and what was seen that is none of them."""
+    written_in_c = {name for stack in told for name in stack[:-1] if not re.search(r":\d+$", name)}
+    true, false = collections.Counter(), collections.Counter()
+    for _, stack, _ in firefox.stacks_of(path):
+        shown = shown_in(stack, written_in_c)
+        if shown:
+            (true if shown in told else false)[shown] += 1
+    return true, false
+
+
+@pytest.mark.parametrize("options", [[], ["--yjit"]], ids=["interpreted", "yjit"])
+@pytest.mark.parametrize("way,rate_hz", [
+    ("inside", 4000), pytest.param("outside", 197, marks=pytest.mark.skipif(
+        outside.IS_CONFINED, reason="nobody may trace here"))])
+def test_every_stack_is_rubys_own(tmp_path, way, rate_hz, options):
+    picture = tmp_path / "p.firefox.json"
+    run = profile(tmp_path, RUBY, *options, TARGETS / "ruby_truth.rb", "3000", "2", rate_hz=rate_hz,
+                  options=["-v", "--no-waits", "-o", picture,
+                           *(["--outside"] if way == "outside" else [])])
+    assert run.status == 0, run.stderr
+    told = told_by(run.stdout)
+    assert len(told) > 40
+    true, false = sort_stacks(picture, told)
+    assert not false, (false, told)
+    if way == "outside":
+        assert true
+        return
+    # Where an activation is begun or left its run is not linked, or not any more.
+    kept_native = re.search(r"(\d+) samples? kept native", run.stderr)
+    assert not kept_native or int(kept_native[1]) < 0.05 * run.folded.total, run.stderr
+    is_ruby = run.folded.where(lambda stack: "Object#all_of_it (ruby_truth.rb:" in "".join(stack))
+    assert sum(true.values()) > 0.5 * is_ruby > 0, run.folded.describe()
+    assert len(true) > 25, true
+
+
+def test_names_have_classes(tmp_path):
+    run = profile(tmp_path, RUBY, TARGETS / "ruby_truth.rb", "1500", clock_hz=2000)
+    shown = {re.sub(FUNCTION, r"\1", name) for stack, _ in run.folded.stacks
+             for name in stack}
+    assert shown >= {
+        "<main>", "Shape#area", "Shape.scale", "block in Shape#each_side", "Array#each",
+        "Integer#times", "Named::Deep.inner", "Named#included_one", "Object#deep",
+        "block in <class:Shape>", "rescue in Object#caught",
+        "Kernel#load", "<top (required)>", "block (2 levels) in Object#numbers"}, sorted(shown)
+
+
+def test_waits_have_names(tmp_path):
+    script = tmp_path / "naps.rb"
+    script.write_text("def naps = sleep(1.5)\nThread.new { naps }.join\n")
+    run = profile(tmp_path, RUBY, script, options=["--wall"])
+    naps = run.folded.where(lambda stack: "Object#naps (naps.rb:1)" in stack and
+                            "Kernel#sleep" in stack)
+    assert naps == pytest.approx(1.5 * run.rate_hz, rel=0.1), run.folded.describe()
+
+
+@pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
+def test_a_running_one_has_names(tmp_path):
+    script = tmp_path / "spins.rb"
+    script.write_text("def spins(n) = n.times { |i| i * i }\nloop { spins(100_000) }\n")
+    with outside.running(RUBY, script) as process:
+        run = outside.attach(tmp_path, process.pid, "-r", "199", "--no-waits")
+    spins = run.folded.where(lambda stack: "Object#spins (spins.rb:1)" in stack)
+    assert spins > 0.8 * run.folded.total > 0, run.folded.describe()

@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ruby's stacks in made-up memory, as 3.1 lays it out: what is whole is told, and what is cut
+ * short, claims to be endless or is another thread's is refused.
+ *
+ *	vm ─▶ ractor ─▶ thread ─▶ context ─▶ work  block, LAST  each (C)  <main>, LAST  dummy
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "libprof/runtime/ruby.c"
+#include "libprof/runtime/runs.h"
+#include "libprof/wire.h"
+
+#define PAGES_BYTES 8192u
+#define SELF	    0x1234567u
+#define TID	    77u
+#define FRAMES	    5u
+#define INDEX_WORDS 32u
+#define MODULE	    3u	/* the runtime's */
+#define COUNTED	    54u /* instructions that are not kept as bits */
+#define ENTRY	    0x50000000u
+
+enum {
+	WORK,
+	BLOCK,
+	EACH,
+	MAIN,
+	DUMMY
+};
+
+struct string {
+	uintptr_t flags, class;
+	char bytes[24];
+};
+
+struct image {
+	uintptr_t vm_pointer, vm[150], space[4], ractor[80];
+	struct ruby_thread thread;
+	struct ruby_context context;
+	struct ruby_frame frame[FRAMES];
+	struct ruby_environment environment[FRAMES];
+	struct {
+		uintptr_t flags, wrapper, body;
+	} code[FRAMES];
+	struct ruby_body body[FRAMES];
+	struct ruby_method method[2]; /* of work, of each */
+	uintptr_t definition[2][6];
+	uint32_t lines[3][3];
+	uint64_t index[INDEX_WORDS];
+	/* Classes with one hidden variable each, which says how they are called. */
+	struct {
+		uintptr_t object[4], extension[2], table[7], entry[3];
+		struct string name;
+	} class[2];
+	struct string label[FRAMES], base[FRAMES], path, symbol;
+	/* Names of symbols: an array of one array. */
+	uintptr_t symbols[3], all[3], some[2 + 2 * 70];
+	char end[]; /* nothing is mapped behind it */
+};
+
+struct fixture {
+	struct image *image;
+	struct runtime runtime;
+	struct runs runs;
+	uint64_t leaf, callee; /* what an activation called, from the innermost on */
+	uint64_t frames[32];
+	unsigned told;
+	char names[16][RUNTIME_NAME_BYTES], files[16][RUNTIME_FILE_BYTES];
+	uint32_t lines[16];
+};
+
+static uint64_t lines_known[RUNS_LINES];
+
+static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
+{
+	struct fixture *fixture = runs->context;
+
+	runtime_ruby.text(runs->runtime, &runs->reader, frame->name, fixture->names[fixture->told],
+		RUNTIME_NAME_BYTES, 0);
+	runtime_ruby.text(runs->runtime, &runs->reader, frame->file, fixture->files[fixture->told],
+		RUNTIME_FILE_BYTES, 1);
+	fixture->lines[fixture->told++] = runs_line(runs, frame, lines_known);
+	return wire_language_frame(WIRE_LANGUAGE_BIT, frame->first_line, 0);
+}
+
+static uintptr_t put_string(struct string *string, const char *text)
+{
+	string->flags = 5u | strlen(text) << 14;
+	strcpy(string->bytes, text);
+	return (uintptr_t)string;
+}
+
+static void put_class(struct image *image, unsigned i, const char *name)
+{
+	image->class[i].object[0] = 2u;
+	image->class[i].object[3] = (uintptr_t)image->class[i].extension;
+	image->class[i].extension[1] = (uintptr_t)image->class[i].table;
+	image->class[i].table[5] = 1;
+	image->class[i].table[6] = (uintptr_t)image->class[i].entry;
+	image->class[i].entry[1] = 0xabc1;
+	image->class[i].entry[2] = put_string(&image->class[i].name, name);
+}
+
+static void put_method(struct image *image, unsigned i, uintptr_t kind)
+{
+	image->method[i] = (struct ruby_method){
+		.flags = INTERNAL_METHOD,
+		.definition = (uintptr_t)image->definition[i],
+		.owner = (uintptr_t)image->class[i].object,
+	};
+	image->definition[i][0] = kind;
+}
+
+/* Each is at the second instruction of eight; @line is that of all. */
+static void put_code(struct image *image, unsigned i, const char *label, const char *base)
+{
+	image->code[i].flags = INTERNAL_CODE;
+	image->code[i].body = (uintptr_t)&image->body[i];
+	image->body[i] = (struct ruby_body){
+		.instructions_count = 8,
+		.instructions = (uintptr_t)image->index,
+		.path = (uintptr_t)&image->path,
+		.label = put_string(&image->label[i], label),
+		.base_label = put_string(&image->base[i], base),
+		.first_line = (10u + i) << 1 | 1,
+		.lines = (uintptr_t)image->lines,
+		.lines_count = 1,
+	};
+	image->frame[i].code = (uintptr_t)&image->code[i];
+	image->frame[i].instruction = (uintptr_t)(image->index + 2);
+}
+
+static void put_frames(struct image *image)
+{
+	static const uintptr_t flags[FRAMES] = {0x11110001 | IS_LOCAL, 0x22220001 | IS_LAST,
+		RUBY_KIND_C | IS_LOCAL, 0x77770001 | IS_LAST | IS_LOCAL,
+		KIND_DUMMY | IS_LAST | IS_LOCAL};
+
+	for (unsigned i = 0; i < FRAMES; i++) {
+		image->frame[i].environment = (uintptr_t)&image->environment[i].flags;
+		image->environment[i].flags = flags[i];
+	}
+	image->environment[WORK].method = (uintptr_t)&image->method[0];
+	image->environment[EACH].method = (uintptr_t)&image->method[1];
+	image->environment[BLOCK].outer = (uintptr_t)&image->environment[MAIN].flags | 1;
+	put_code(image, WORK, "work", "work");
+	put_code(image, BLOCK, "block in <main>", "<main>");
+	put_code(image, MAIN, "<main>", "<main>");
+	put_string(&image->path, "./made.rb");
+	image->lines[0][0] = 21;
+	put_class(image, 0, "Shape");
+	put_class(image, 1, "Array");
+	put_method(image, 0, 0);
+	put_method(image, 1, 1);
+}
+
+static void put_symbols(struct image *image)
+{
+	image->symbols[0] = 400;
+	image->symbols[2] = (uintptr_t)image->all;
+	image->all[0] = image->some[0] = 7u | 1u << 13;
+	image->all[2] = (uintptr_t)image->some;
+	image->definition[1][RUBY_DEFINITION_NAME / WORD] = '+';
+	image->some[2 + 2 * '+'] = put_string(&image->symbol, "each");
+}
+
+static int set_up(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	char *pages = mmap(
+		NULL, 2 * PAGES_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct image *image = (struct image *)(pages + PAGES_BYTES - sizeof(struct image));
+
+	munmap(pages + PAGES_BYTES, PAGES_BYTES);
+	*state = fixture;
+	fixture->image = image;
+	fixture->leaf = WIRE_FRAME(1, 1);
+	fixture->callee = WIRE_FRAME(MODULE, 2);
+	fixture->runtime = (struct runtime){.kind = &runtime_ruby,
+		.is_counted = 1,
+		.has_inner = 1,
+		.base = (uintptr_t)&image->vm_pointer,
+		.code_type = (uintptr_t)image->symbols,
+		.entry = ENTRY,
+		.entry_end = ENTRY + 16};
+	image->vm_pointer = (uintptr_t)image->vm;
+	image->vm[VM_RACTORS / WORD] = (uintptr_t)image->ractor + RACTOR_NODE;
+	image->vm[VM_THREAD / WORD] = (uintptr_t)&image->thread;
+	image->vm[VM_OBJSPACE / WORD] = (uintptr_t)image->space;
+	image->ractor[RACTOR_NODE / WORD] = (uintptr_t)image->vm + VM_RACTORS;
+	image->ractor[RACTOR_THREADS / WORD] = (uintptr_t)&image->thread;
+	image->thread = (struct ruby_thread){.next = (uintptr_t)image->ractor + RACTOR_THREADS,
+		.ractor = (uintptr_t)image->ractor,
+		.vm = (uintptr_t)image->vm,
+		.context = (uintptr_t)&image->context,
+		.self = SELF,
+		.tid = TID};
+	image->context = (struct ruby_context){.values = (uintptr_t)image->frame,
+		.values_count = sizeof(image->frame) / (WORD),
+		.frame = (uintptr_t)image->frame,
+		.thread = (uintptr_t)&image->thread,
+		.stack_start = 4096,
+		.stack_bytes = 4096};
+	put_frames(image);
+	put_symbols(image);
+	memset(lines_known, 0, sizeof(lines_known));
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	munmap((void *)((uintptr_t)fixture->image->end - PAGES_BYTES), PAGES_BYTES);
+	free(fixture);
+	return 0;
+}
+
+/*
+ * Walk over @activations of the evaluator, each behind what it called, from @sp on. Returns how
+ * many frames there are then.
+ */
+static unsigned tell_at(
+	struct fixture *fixture, struct runtime_thread thread, uintptr_t sp, unsigned activations)
+{
+	const uint64_t native[] = {fixture->leaf, fixture->callee};
+	const struct unwind_frame frame = {.pc = ENTRY + 4, .sp = sp, .caller_sp = sp + 16};
+	unsigned n = 0;
+
+	fixture->told = 0;
+	fixture->runs.thread = thread;
+	runs_init(&fixture->runs, 0, word_of, fixture);
+	runtime_reader_init(&fixture->runs.reader, getpid(), 0);
+	for (unsigned i = 0; i < activations; i++) {
+		for (unsigned k = 0; k < 2; k++)
+			fixture->frames[n++] = native[k];
+		n += runs_tell(&fixture->runs, &fixture->runtime, &frame, fixture->frames + n, 16);
+		fixture->frames[n++] = WIRE_FRAME(MODULE, 3);
+	}
+	return runs_finish(&fixture->runs, fixture->frames, n, 1);
+}
+
+static unsigned tell(struct fixture *fixture)
+{
+	return tell_at(fixture, (struct runtime_thread){.self = SELF}, 2048, 2);
+}
+
+static void assert_whole(struct fixture *fixture, unsigned n)
+{
+	static const char *const names[] = {
+		"Shape#work", "block in <main>", "Array#each", "<main>"};
+
+	assert_true(fixture->runs.is_whole);
+	assert_int_equal(n, 10);
+	assert_int_equal(fixture->told, 4);
+	for (unsigned i = 0; i < 4; i++)
+		assert_string_equal(fixture->names[i], names[i]);
+	assert_int_equal(fixture->lines[0], 21);
+	assert_string_equal(fixture->files[0], "./made.rb");
+	assert_int_equal(fixture->lines[2], 0);
+	assert_int_equal(fixture->runs.known, (uintptr_t)&fixture->image->thread);
+}
+
+static void assert_refused(struct fixture *fixture)
+{
+	assert_int_equal(tell(fixture), 6);
+	assert_false(fixture->runs.is_whole);
+	assert_int_equal(fixture->runs.known, 0);
+}
+
+static void test_what_is_whole(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_whole(fixture, tell(fixture));
+	/* What the activation called is part of it: it stands behind what it runs. */
+	assert_int_equal(fixture->frames[0], WIRE_FRAME(1, 1));
+	assert_true(wire_frame_is_language(fixture->frames[1]));
+	assert_true(wire_frame_is_language(fixture->frames[2]));
+	assert_int_equal(fixture->frames[3], WIRE_FRAME(MODULE, 2));
+	assert_int_equal(fixture->frames[4], WIRE_FRAME(MODULE, 3));
+	assert_whole(fixture, tell(fixture));
+	fixture->runs.known = 8;
+	assert_whole(fixture, tell(fixture));
+}
+
+/* What an activation called in no module, as YJIT's code, runs all but its outermost frame. */
+static void test_places_of_what_runs_them(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint64_t generated = WIRE_FRAME(WIRE_MODULE_NONE, 9);
+	unsigned n;
+
+	fixture->leaf = generated;
+	n = tell(fixture);
+	assert_whole(fixture, n);
+	assert_true(wire_frame_is_language(fixture->frames[0]));
+	assert_int_equal(fixture->frames[1], generated);
+	assert_true(wire_frame_is_language(fixture->frames[2]));
+	assert_int_equal(fixture->frames[3], WIRE_FRAME(MODULE, 2));
+	assert_int_equal(fixture->frames[4], WIRE_FRAME(MODULE, 3));
+	fixture->callee = generated;
+	fixture->leaf = WIRE_FRAME(1, 1);
+	assert_whole(fixture, tell(fixture));
+	assert_int_equal(fixture->frames[0], WIRE_FRAME(1, 1));
+	assert_true(wire_frame_is_language(fixture->frames[2]));
+	assert_int_equal(fixture->frames[3], generated);
+	/* Another module's is no part of it. */
+	fixture->callee = WIRE_FRAME(1, 2);
+	assert_whole(fixture, tell(fixture));
+	assert_int_equal(fixture->frames[1], WIRE_FRAME(1, 2));
+	assert_true(wire_frame_is_language(fixture->frames[2]));
+}
+
+/* By its number, or by its stack. */
+static void test_from_outside(void **state)
+{
+	struct fixture *fixture = *state;
+	struct runtime_state states[2];
+	struct runtime_reader reader;
+
+	runtime_reader_init(&reader, getpid(), 0);
+	assert_int_equal(runtime_ruby.states(&fixture->runtime, &reader, states, 2), 1);
+	assert_int_equal(states[0].tid, TID);
+	assert_int_equal(states[0].state, (uintptr_t)&fixture->image->thread);
+	assert_whole(fixture, tell_at(fixture, (struct runtime_thread){.tid = TID}, 2048, 2));
+	fixture->runs.known = 0;
+	assert_whole(fixture, tell_at(fixture, (struct runtime_thread){.tid = TID + 1}, 2048, 2));
+}
+
+/* Another thread, and the stack of another fiber. */
+static void test_another_stack(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(tell_at(fixture, (struct runtime_thread){.self = SELF + 1}, 2048, 2), 6);
+	assert_int_equal(fixture->told, 0);
+	assert_int_equal(tell_at(fixture, (struct runtime_thread){.self = SELF}, 4096, 2), 6);
+	assert_false(fixture->runs.is_whole);
+	assert_int_equal(fixture->told, 0);
+}
+
+/* An activation that has no run, or the other way round. */
+static void test_counts_that_differ(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct runtime_thread thread = {.self = SELF};
+
+	assert_int_equal(tell_at(fixture, thread, 2048, 1), 3);
+	assert_false(fixture->runs.is_whole);
+	/* The innermost is just begun, or left: each has the run of the one before. */
+	assert_int_equal(tell_at(fixture, thread, 2048, 3), 13);
+	assert_true(fixture->runs.is_whole);
+	assert_int_equal(fixture->frames[2], WIRE_FRAME(MODULE, 3));
+	assert_true(wire_frame_is_language(fixture->frames[4]));
+	assert_int_equal(tell_at(fixture, thread, 2048, 4), 12);
+	assert_false(fixture->runs.is_whole);
+}
+
+static void test_while_the_heap_is_compacted(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->image->space[SPACE_FLAGS / WORD] = IS_COMPACTING;
+	assert_refused(fixture);
+}
+
+static void test_while_it_ends(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->image->vm[VM_THREAD / WORD] = 0;
+	assert_int_equal(tell(fixture), 6);
+	assert_int_equal(fixture->told, 0);
+}
+
+/* YJIT has made a frame the innermost that it has not filled in; of another it notes no line. */
+static void test_frames_of_generated_code(void **state)
+{
+	struct fixture *fixture = *state;
+	struct image *image = fixture->image;
+	struct runtime_reader reader;
+	uintptr_t stack[8] = {0, 0, 0, ENTRY + 8};
+	uint8_t code[] = "\x49\x89\x45\x20\x49\x89\x45\x10", filler[ARCH_RUBY_CODE_BYTES] = {0};
+	struct arch_registers registers = {0};
+	struct unwind_activation at = {
+		.pc = (uintptr_t)filler, .sp = (uintptr_t)stack, .innermost = &registers};
+	struct runtime_stack run;
+
+	if (!ARCH_RUBY_HAS_YJIT)
+		skip();
+	runtime_reader_init(&reader, getpid(), 0);
+	memcpy(filler + 8, code, sizeof(code));
+	assert_int_equal(runtime_ruby.leave(&fixture->runtime, &reader, &at, &run), 1);
+	assert_int_equal(at.pc, ENTRY + 8);
+	assert_int_equal(at.sp, (uintptr_t)(stack + 4));
+	assert_true(reader.noted_at);
+	/* The store comes before: it is not the innermost yet. */
+	memcpy(filler, "\x4d\x89\x6c\x24\x10", 5);
+	at = (struct unwind_activation){
+		.pc = (uintptr_t)filler, .sp = (uintptr_t)stack, .innermost = &registers};
+	runtime_reader_init(&reader, getpid(), 0);
+	assert_int_equal(runtime_ruby.leave(&fixture->runtime, &reader, &at, &run), 1);
+	assert_false(reader.noted_at);
+	stack[3] = ENTRY + 16;
+	runtime_reader_init(&reader, getpid(), 0);
+	assert_int_equal(runtime_ruby.leave(&fixture->runtime, &reader, &at, &run), 0);
+	image->frame[WORK].jit_return = 1;
+	image->frame[WORK].instruction = 1;
+	assert_int_equal(tell(fixture), 10);
+	assert_int_equal(fixture->lines[0], 0);
+}
+
+static void test_no_code(void **state)
+{
+	struct fixture *fixture = *state;
+	struct image *image = fixture->image;
+
+	image->code[WORK].flags = 0x1e; /* moved */
+	assert_refused(fixture);
+	image->frame[WORK].code = 8;
+	assert_refused(fixture);
+	put_frames(image);
+	image->frame[BLOCK].instruction = 1;
+	assert_refused(fixture);
+	put_frames(image);
+	image->environment[EACH].method = 8;
+	assert_refused(fixture);
+}
+
+/* Frames that end behind what is mapped, or begin before their stack. */
+static void test_cut_short(void **state)
+{
+	struct fixture *fixture = *state;
+	struct image *image = fixture->image;
+	uintptr_t frame = image->context.frame;
+
+	image->context.frame = (uintptr_t)image->end - 32;
+	assert_refused(fixture);
+	image->context.values_count = 1ULL << 40;
+	assert_refused(fixture);
+	image->context.values_count = 64;
+	image->context.frame = frame;
+	assert_refused(fixture);
+	image->context.values_count = sizeof(image->frame) / (WORD);
+	image->frame[BLOCK].environment = (uintptr_t)image->end;
+	assert_refused(fixture);
+}
+
+/* Lists that bite their tails come to an end. */
+static void test_circles(void **state)
+{
+	struct fixture *fixture = *state;
+	struct image *image = fixture->image;
+	const struct runtime_thread other = {.self = SELF + 1};
+
+	image->thread.next = (uintptr_t)&image->thread;
+	assert_int_equal(tell_at(fixture, other, 2048, 2), 6);
+	image->ractor[RACTOR_NODE / WORD] = (uintptr_t)image->ractor + RACTOR_NODE;
+	assert_int_equal(tell_at(fixture, other, 2048, 2), 6);
+	image->environment[BLOCK].outer = (uintptr_t)&image->environment[BLOCK].flags;
+	assert_int_equal(tell(fixture), 10);
+}
+
+static uint32_t line_of(struct fixture *fixture, unsigned position)
+{
+	const struct runtime_frame frame = {
+		.position = (int32_t)position, .lines = (uintptr_t)&fixture->image->body[WORK]};
+
+	return runtime_ruby.line(&fixture->runtime, &fixture->runs.reader, &frame);
+}
+
+/* Lines 21, 22, 23 begin at instructions 0, 60 and 200. */
+static void test_lines(void **state)
+{
+	struct fixture *fixture = *state;
+	struct image *image = fixture->image;
+	struct ruby_body *body = &image->body[WORK];
+
+	for (unsigned i = 0; i < 3; i++)
+		image->lines[i][0] = 21 + i;
+	body->lines_count = 3;
+	body->index = (uintptr_t)image->index;
+	for (unsigned i = 0; i < 6; i++)
+		for (unsigned k = 0; k < 9; k++)
+			image->index[i] |= 1ULL << 7 * k;
+	image->index[6] = 1;
+	image->index[7] = 1;
+	image->index[7] |= 1 << 9;
+	for (unsigned i = 2; i < 7; i++)
+		image->index[7] |= 2ULL << 9 * i;
+	image->index[8] = 1ULL << (60 - COUNTED);
+	image->index[8 + (200 - COUNTED) / 64] = 1ULL << (200 - COUNTED) % 64;
+	runtime_reader_init(&fixture->runs.reader, getpid(), 0);
+	assert_int_equal(line_of(fixture, 0), 21);
+	assert_int_equal(line_of(fixture, 53), 21);
+	assert_int_equal(line_of(fixture, 59), 21);
+	assert_int_equal(line_of(fixture, 60), 22);
+	assert_int_equal(line_of(fixture, 130), 22);
+	assert_int_equal(line_of(fixture, 199), 22);
+	assert_int_equal(line_of(fixture, 200), 23);
+	assert_int_equal(line_of(fixture, 500), 23);
+	body->lines_count = 2;
+	assert_int_equal(line_of(fixture, 200), 0);
+}
+
+static void test_lengths_that_lie(void **state)
+{
+	struct fixture *fixture = *state;
+	struct image *image = fixture->image;
+	uintptr_t *words = (uintptr_t *)&image->label[WORK];
+
+	words[0] = 5u | IS_LAST | 1u << 13;
+	words[2] = ~0UL;
+	words[3] = (uintptr_t)image->path.bytes;
+	image->path.flags = 5u | 31u << 14;
+	assert_int_equal(tell(fixture), 10);
+	assert_true(strlen(fixture->names[0]) < RUNTIME_NAME_BYTES);
+	image->class[0].table[5] = ~0UL;
+	image->class[0].entry[1] = 0xabc3;
+	assert_int_equal(tell(fixture), 10);
+}
+
+/* A method of the class itself; what define_method made has the name of its block. */
+static void test_names(void **state)
+{
+	struct fixture *fixture = *state;
+	struct image *image = fixture->image;
+
+	image->class[1].object[0] = 2u | 1u << 12;
+	image->class[1].entry[2] = (uintptr_t)image->class[0].object;
+	assert_int_equal(tell(fixture), 10);
+	assert_string_equal(fixture->names[2], "Shape.each");
+	image->definition[0][0] = RUBY_DEFINITION_BLOCK;
+	put_string(&image->label[WORK], "rescue in work");
+	assert_int_equal(tell(fixture), 10);
+	assert_string_equal(fixture->names[0], "rescue in work");
+	image->definition[0][0] = 0;
+	assert_int_equal(tell(fixture), 10);
+	assert_string_equal(fixture->names[0], "rescue in Shape#work");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_what_is_whole),
+		TEST(test_places_of_what_runs_them),
+		TEST(test_from_outside),
+		TEST(test_another_stack),
+		TEST(test_counts_that_differ),
+		TEST(test_while_the_heap_is_compacted),
+		TEST(test_while_it_ends),
+		TEST(test_frames_of_generated_code),
+		TEST(test_no_code),
+		TEST(test_cut_short),
+		TEST(test_circles),
+		TEST(test_lines),
+		TEST(test_lengths_that_lie),
+		TEST(test_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
