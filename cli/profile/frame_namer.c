@@ -364,16 +364,39 @@ static const char *name_of_time(uint64_t frame)
 	}
 }
 
+/* A function of a language that sleeps, by whatever call of the kernel's its runtime does that. */
+#define SLEEPS "java.lang.Thread.sleep"
+
+/* Does a language sleep where profile node @node, of @image, waits? */
+static bool is_asleep(struct frame_namer *namer, uint32_t image, uint32_t node)
+{
+	uint32_t root = profile_image_at(namer->profile, image)->root;
+	const size_t bytes = sizeof(SLEEPS) - 1;
+
+	while ((node = profile_node_at(namer->profile, node)->parent) != root && node) {
+		uint64_t frame = profile_node_frame(profile_node_at(namer->profile, node));
+		const char *name;
+
+		if (!wire_frame_is_language(frame))
+			continue;
+		name = calltree_frame_at(namer->tree, name_code(namer, image, frame))->name;
+		return !strncmp(name, SLEEPS, bytes) && (!name[bytes] || name[bytes] == ' ');
+	}
+	return false;
+}
+
 /*
- * What is waited for, in particular where that was told, and who has it where that is known: a
- * function, without its arguments.
+ * What profile node @node waits for, in particular where that was told, and who has it where that
+ * is known: a function, without its arguments.
  */
 static uint32_t name_wait(
-	struct frame_namer *namer, uint32_t image, uint64_t frame, const char *holder)
+	struct frame_namer *namer, uint32_t image, uint32_t node, const char *holder)
 {
+	uint64_t frame = profile_node_frame(profile_node_at(namer->profile, node));
 	const struct names_code *told =
 		profile_code_at(namer->profile, image, WIRE_FRAME_ADDRESS(frame));
-	const char *kind = wait_leaf_kind(frame), *call = NULL;
+	const char *kind = is_asleep(namer, image, node) ? "sleep" : wait_leaf_kind(frame),
+		   *call = NULL;
 	char name[WAIT_LEAF_BYTES], text[PATH_MAX + WAIT_LEAF_BYTES + HOLDER_BYTES];
 	char function[HOLDER_BYTES + 1], shortened[LABEL_SHORT_BYTES(HOLDER_BYTES)];
 
@@ -407,13 +430,15 @@ static uint32_t name_kernel(struct frame_namer *namer, uint64_t frame)
 		namer->tree, name ? name : KERNEL_MODULE, KERNEL_MODULE, CALLTREE_KERNEL);
 }
 
-static uint32_t name_frame(struct frame_namer *namer, uint32_t image, uint64_t frame)
+/* Profile node @node's, below @image's root. */
+static uint32_t name_frame(struct frame_namer *namer, uint32_t image, uint32_t node)
 {
+	uint64_t frame = profile_node_frame(profile_node_at(namer->profile, node));
 	uint32_t number = WIRE_FRAME_MODULE(frame);
 	uint32_t known = names_find_module(&namer->profile->names, image, number);
 
 	if (wire_frame_waits(frame))
-		return name_wait(namer, image, frame, NULL);
+		return name_wait(namer, image, node, NULL);
 	if (name_of_time(frame))
 		return calltree_frame(namer->tree, name_of_time(frame), "", CALLTREE_SYNTHETIC);
 	if (known)
@@ -485,8 +510,7 @@ static uint32_t make_chain(struct frame_namer *namer, uint32_t image, uint32_t n
 	uint32_t begun = namer->frame_count;
 
 	add_frame(namer, 0); /* its length */
-	add_frame(namer, name_frame(namer, image,
-				 profile_node_frame(profile_node_at(namer->profile, node))));
+	add_frame(namer, name_frame(namer, image, node));
 	if (!namer->has_failed)
 		namer->frames[begun] = namer->frame_count - begun - 1;
 	return begun;
@@ -553,9 +577,7 @@ const uint32_t *frame_namer_chain(
 uint32_t frame_namer_wait(struct frame_namer *namer, uint32_t image, uint32_t node, uint32_t parent,
 	const char *holder)
 {
-	uint64_t frame = profile_node_frame(profile_node_at(namer->profile, node));
-
-	return calltree_child(namer->tree, parent, name_wait(namer, image, frame, holder));
+	return calltree_child(namer->tree, parent, name_wait(namer, image, node, holder));
 }
 
 /*

@@ -5,8 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include <cmocka.h>
 
@@ -136,6 +138,46 @@ static void test_frames_get_the_names(void **state)
 	sources_release(&report.sources);
 }
 
+/* The kind of wait of a thread in futex(2), called by native code that @name called. */
+static const char *kind_below(const char *name)
+{
+	struct fixture fixture = {profile_new(&(struct profile_config){.period_ns = 5000000}), 0};
+	const struct naming_request request = {.profile = fixture.profile};
+	const struct wire_sample sample = {
+		.thread = 1, .time_ns = 1000, .weight = 3, .frames = 3, .kind = WIRE_KIND_WAIT};
+	const struct names_code code = {.space = WIRE_LANGUAGE_BIT | WIRE_LANGUAGE_LINES,
+		.bytes = WIRE_LANGUAGE_LINES,
+		.start = 1,
+		.flags = WIRE_FUNCTION_LINES};
+	const uint64_t frames[] = {WIRE_FRAME_WAIT(SYS_futex, 0),
+		WIRE_FRAME(WIRE_MODULE_NONE, 4096), wire_language_frame(code.space, 1, 1)};
+	const struct calltree_frame *leaf;
+	struct naming_report report;
+	struct calltree *tree;
+	static char kind[16];
+
+	fixture.image = profile_image(fixture.profile, 1);
+	assert_int_equal(profile_add_code(fixture.profile, fixture.image, &code, name, ""), 0);
+	assert_int_equal(profile_add(fixture.profile, fixture.image, &sample, frames), 0);
+	assert_int_equal(naming_build(&request, &tree, &report), 0);
+	leaf = calltree_frame_at(tree, calltree_node_at(tree, calltree_nodes(tree) - 1)->frame);
+	assert_int_equal(leaf->kind, CALLTREE_WAIT);
+	assert_string_equal(leaf->name, "[futex]");
+	snprintf(kind, sizeof(kind), "%s", leaf->module);
+	calltree_free(tree);
+	sources_release(&report.sources);
+	profile_free(fixture.profile);
+	return kind;
+}
+
+static void test_a_language_may_sleep_by_any_call(void **state)
+{
+	(void)state;
+	assert_string_equal(kind_below("java.lang.Thread.sleep"), "sleep");
+	assert_string_equal(kind_below("java.lang.Thread.sleepy"), "lock");
+	assert_string_equal(kind_below("java.util.concurrent.locks.LockSupport.park"), "lock");
+}
+
 static void test_marks_are_sorted_and_count_from_the_first_sample(void **state)
 {
 	struct fixture *fixture = *state;
@@ -188,6 +230,7 @@ int main(void)
 		TEST(test_code_is_found_by_its_stretch),
 		TEST(test_odd_code_is_harmless),
 		TEST(test_frames_get_the_names),
+		cmocka_unit_test(test_a_language_may_sleep_by_any_call),
 		TEST(test_marks_are_sorted_and_count_from_the_first_sample),
 		TEST(test_ceilings),
 	};
