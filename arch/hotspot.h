@@ -7,6 +7,7 @@
  * ARCH_HOTSPOT_IS_KNOWN    0: nothing is, and the rest is never asked
  * ARCH_HOTSPOT_SENDER_SP   from the frame pointer to a slot, in words: the caller's stack pointer
  * ARCH_HOTSPOT_METHOD      the Method
+ * ARCH_HOTSPOT_CACHE       what its constants were found to be (ConstantPoolCache)
  * ARCH_HOTSPOT_BCP         where in its bytecode it is, as of the last call
  * ARCH_HOTSPOT_BCP_REG     DWARF number of the register that has it in between
  * ARCH_HOTSPOT_NEAR        bytes of code before and behind the pc that may tell an edge

@@ -27,7 +27,7 @@
 #include <string.h>
 
 #define WIRE_MAGIC   0x31676e7572656d61ULL /* "amerung1" */
-#define WIRE_VERSION 12
+#define WIRE_VERSION 13
 
 /* FLAMERUN_CHANNEL=<pid>:<arena descriptor>:<cookie in hex> */
 #define WIRE_ENV "FLAMERUN_CHANNEL"
@@ -313,6 +313,7 @@ struct wire_slot {
 	 * and are taken out again. */
 	uint64_t control_dropped;
 	uint64_t kept_native; /* samples through a runtime whose frames did not add up */
+	uint64_t unknown_runtimes; /* a set, of runtime_bit(): not laid out as any that is known */
 	uint64_t handler_ns; /* time spent in the handler, extrapolated from every 16th call */
 	uint64_t vm_dropped; /* as dropped and paused, of WIRE_KIND_VM */
 	uint64_t vm_paused;

@@ -48,6 +48,7 @@
 #define ARCH_HOTSPOT_IS_KNOWN  1
 #define ARCH_HOTSPOT_SENDER_SP (-1)
 #define ARCH_HOTSPOT_METHOD    (-3)
+#define ARCH_HOTSPOT_CACHE     (-6)
 #define ARCH_HOTSPOT_BCP       (-8)
 /* DWARF numbers, not the CPU's. */
 #define ARCH_HOTSPOT_BCP_REG 13u

@@ -531,6 +531,7 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 	record.vm_dropped = slot->vm_dropped;
 	record.control_dropped = slot->control_dropped;
 	record.kept_native = slot->kept_native;
+	record.unknown_runtimes = slot->unknown_runtimes;
 	record.malformed = notes->malformed;
 	record.handler_ns = slot->handler_ns;
 	put_record(c, RECORD_IMAGE_END, &record, sizeof(record));

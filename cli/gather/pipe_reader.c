@@ -315,6 +315,7 @@ static void read_image_end_record(
 	totals->handler_ns += record->handler_ns;
 	totals->throttled += record->throttled;
 	totals->kept_native += record->kept_native;
+	totals->unknown_runtimes |= record->unknown_runtimes;
 	totals->losses.dropped += record->dropped;
 	totals->losses.vm_dropped += record->vm_dropped;
 	totals->losses.control_dropped += record->control_dropped;

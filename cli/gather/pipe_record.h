@@ -146,7 +146,7 @@ struct record_image_end {
 	uint64_t throttled;
 	uint64_t delivered, overruns, paused, dropped, vm_dropped;
 	uint64_t control_dropped, malformed; /* records */
-	uint64_t kept_native;
+	uint64_t kept_native, unknown_runtimes;
 	uint64_t handler_ns;
 };
 

@@ -35,6 +35,7 @@ struct target_language {
 	uint32_t added_count;
 	uint64_t lines[RUNS_LINES];
 	struct runs_expanded expanded[RUNS_EXPANDED];
+	uint32_t walks;
 	const struct runtime *listed; /* whose threads these are, by number */
 	struct runtime_state states[STATES_MAX];
 	unsigned state_count;
@@ -188,10 +189,10 @@ void target_language_begin(struct runs *runs, struct target *target, uintptr_t p
 		return;
 	target->language->added_count = 0;
 	runs->framed = target->language->framed;
-	if (runs->framed)
-		runtime_keep_in(&runs->reader, &target->language->kept);
+	runs->reader.kept = &target->language->kept;
 	runs->expanded = target->language->expanded;
 	runs->epoch = 0;
+	runs->reader.age = target->language->walks++ / RUNTIME_AN_AGE;
 }
 
 bool target_language_has_come(const struct runs *runs, const struct target *target)

@@ -26,6 +26,7 @@
 #include "cli/profile/picture_names.h"
 #include "cli/run/unnamed_code.h"
 #include "libprof/pprof/protobuf.h"
+#include "libprof/runtime/runtime.h"
 #include "render/label.h"
 #include "render/ranking.h"
 
@@ -588,6 +589,11 @@ static void print_cost(const struct summary *summary)
 		diag_verbose("%" PRIu64 " %s kept native: what the language runs there did not add "
 			     "up",
 			totals->kept_native, plural(totals->kept_native, "sample", "samples"));
+	for (unsigned i = 0; runtime_name(i); i++)
+		if (totals->unknown_runtimes >> i & 1)
+			diag_verbose(
+				"functions of %s stay native: its version is none that is known",
+				runtime_name(i));
 	if (cost->fallbacks)
 		diag_verbose("%" PRIu64 " %s walked by libunwind", cost->fallbacks,
 			plural(cost->fallbacks, "stack", "stacks"));

@@ -156,6 +156,7 @@ struct profile_totals {
 	uint64_t throttled; /* of these, put off to a later sample */
 	uint64_t handler_ns;
 	uint64_t kept_native; /* samples without their language frames, which did not add up */
+	uint64_t unknown_runtimes; /* a set, see runtime_bit() */
 	uint64_t threads; /* that were to be sampled, whether or not a sample came */
 	uint32_t processes; /* images that follow each other by exec are one; 0: nobody counted */
 	uint64_t pushed;    /* times that others took the CPU from them; 0: not known */

@@ -120,7 +120,7 @@ static int take_published(const struct debug_offsets *said, struct cpython_offse
 		said->object.ob_type != TYPE_OFFSET || said->bytes.ob_size != SIZE_OFFSET ||
 		said->bytes.ob_sval != BYTES_OFFSET || said->thread.size > 4096 ||
 		said->frame.size > 256 || said->code.size > 512)
-		return -ENOENT;
+		return -ENOTSUP;
 	*out = (struct cpython_offsets){
 		.finalizing = (uint32_t)said->runtime.finalizing,
 		.interpreters = (uint32_t)said->runtime.interpreters_head,
@@ -147,7 +147,7 @@ static int take_published(const struct debug_offsets *said, struct cpython_offse
 		/* It adds the length and place of a text in UTF-8. */
 		.wide = (uint32_t)said->unicode.asciiobject_size + 16,
 	};
-	return is_within(out) ? 0 : -ENOENT;
+	return is_within(out) ? 0 : -ENOTSUP;
 }
 
 static int read_published(struct runtime *out, struct runtime_reader *reader)
@@ -191,7 +191,7 @@ static int find_cpython(
 	out->entry_end = out->entry + bytes;
 	out->version = minor_of(reader, symbols);
 	if (!out->code_type || !out->entry || out->version < MINOR_MIN || out->version > MINOR_MAX)
-		return -ENOENT;
+		return -ENOTSUP;
 	if (out->version == MINOR_MAX)
 		return read_published(out, reader);
 	memcpy(out->offsets, &offsets_by_minor[out->version], sizeof(struct cpython_offsets));

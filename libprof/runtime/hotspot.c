@@ -23,159 +23,35 @@
 #include "arch/hotspot.h"
 #include "libprof/runtime/hotspot.h"
 
-#define WORD		sizeof(uintptr_t)
-#define HEAPS_MAX	8u
-#define HOPS_MAX	1024u
-#define SEGMENT_IS_FREE 0xffu
-#define FRAME_MAX	(1u << 20)
-#define ENTRY_MAX	256u /* bytes of code before a compiled method has its frame */
-#define PCS_MAX		(1u << 20)
-#define SCOPES_MAX	256u
-#define NO_SCOPE	0u
-
-/* A piece of code in the cache. */
-struct blob {
-	uintptr_t at, code, code_end;
-	uint32_t header_bytes, frame_bytes;
-	int32_t complete; /* where in its code the frame is there; < 0: not known */
-};
-
-/* ---- the code cache -------------------------------------------------------------------------- */
-
-static uintptr_t load_variable(
-	const struct runtime *runtime, struct runtime_reader *reader, uint32_t variable)
-{
-	return hotspot_load_pointer(reader, runtime->base + variable);
-}
-
-/* What is not written to the cache's bounds yet leaves it empty. */
-static int is_in_cache(
-	const struct runtime *runtime, struct runtime_reader *reader, uintptr_t address)
-{
-	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
-	uintptr_t low = load_variable(runtime, reader, at->low_bound);
-
-	return low && address >= low && address < load_variable(runtime, reader, at->high_bound);
-}
-
-/* Make reader->noted the heap that @pc lies in: its bounds, and its segments with their log2. */
-static int note_heap(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t pc)
-{
-	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
-	uintptr_t heaps = load_variable(runtime, reader, at->heaps), data, heap, space;
-	uint32_t count;
-
-	if (reader->noted_at == runtime->base + at->heaps && pc >= reader->noted[0] &&
-		pc < reader->noted[1])
-		return 0;
-	count = heaps ? hotspot_load_int(reader, heaps + at->array_length) : 0;
-	data = heaps ? hotspot_load_pointer(reader, heaps + at->array_data) : 0;
-	reader->noted_at = 0;
-	for (uint32_t i = 0; i < count && i < HEAPS_MAX && data; i++) {
-		heap = hotspot_load_pointer(reader, data + i * WORD);
-		space = heap + at->heap_memory;
-		reader->noted[0] = heap ? hotspot_load_pointer(reader, space + at->space_low) : 0;
-		reader->noted[1] = heap ? hotspot_load_pointer(reader, space + at->space_high) : 0;
-		if (!reader->noted[0] || pc < reader->noted[0] || pc >= reader->noted[1])
-			continue;
-		reader->noted[2] =
-			hotspot_load_pointer(reader, heap + at->heap_segments + at->space_low);
-		reader->noted[2] |= hotspot_load_int(reader, heap + at->heap_segment_log) & 31;
-		reader->noted_at = runtime->base + at->heaps;
-		/* It grows, and never shrinks. */
-		if (reader->is_own) {
-			reader->fixed_start = reader->noted[0];
-			reader->fixed_bytes = reader->noted[1] - reader->noted[0];
-		}
-		return 0;
-	}
-	return -ENOENT;
-}
-
-/* Segments of a block say how far, at least, its first one is. */
-static int find_block(struct runtime_reader *reader, uintptr_t pc, uintptr_t *block)
-{
-	unsigned log = reader->noted[2] & 31;
-	uintptr_t map = reader->noted[2] & ~(uintptr_t)31;
-	uintptr_t segment = (pc - reader->noted[0]) >> log;
-	uint8_t back;
-
-	for (unsigned n = 0; n < HOPS_MAX; n++) {
-		if (runtime_load(reader, map + segment, &back, 1) || back == SEGMENT_IS_FREE ||
-			back > segment)
-			return -ENOENT;
-		if (!back) {
-			*block = reader->noted[0] + (segment << log);
-			return 0;
-		}
-		segment -= back;
-	}
-	return -ENOENT;
-}
-
-static int find_blob(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t pc,
-	struct blob *out)
-{
-	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
-	uintptr_t block;
-	uint8_t is_used;
-	int32_t words;
-
-	if (note_heap(runtime, reader, pc) || find_block(reader, pc, &block) ||
-		runtime_load(reader, block + at->block_is_used, &is_used, 1) || !is_used)
-		return -ENOENT;
-	out->at = block + at->block_size;
-	out->code = hotspot_load_pointer(reader, out->at + at->code_begin);
-	out->code_end = hotspot_load_pointer(reader, out->at + at->code_end);
-	out->header_bytes = hotspot_load_int(reader, out->at + at->header_bytes);
-	out->complete = (int32_t)hotspot_load_int(reader, out->at + at->frame_complete);
-	words = (int32_t)hotspot_load_int(reader, out->at + at->frame_words);
-	if (pc < out->code || pc >= out->code_end || words > (int32_t)(FRAME_MAX / WORD))
-		return -ENOENT;
-	out->frame_bytes = words > 0 ? (uint32_t)words * WORD : 0;
-	return 0;
-}
+#define WORD	     sizeof(uintptr_t)
+#define METHOD_WORDS 4u	  /* of a Method that tell it from others in its place */
+#define ENTRY_MAX    256u /* bytes of code before a compiled method has its frame */
 
 /* ---- callers ------------------------------------------------------------------------------- */
 
-static int is_interpreter(const struct runtime *runtime, struct runtime_reader *reader,
-	uintptr_t pc, uintptr_t *start, uintptr_t *end)
-{
-	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
-	uintptr_t queue = load_variable(runtime, reader, at->interpreter);
-
-	*start = queue ? hotspot_load_pointer(reader, queue + at->queue_buffer) : 0;
-	*end = *start + (queue ? hotspot_load_int(reader, queue + at->queue_bytes) : 0);
-	return *start && pc >= *start && pc < *end;
-}
-
 /* Code that has been given up is returned to where it starts over in the interpreter. */
-static int is_given_up(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct blob *blob, uintptr_t ra)
+static int is_given_up(const struct hotspot_compiled *compiled, uintptr_t ra)
 {
-	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
-
-	return blob->header_bytes == at->nmethod_size &&
-	       (ra == hotspot_load_pointer(reader, blob->at + at->deopt_begin) ||
-		       ra == hotspot_load_pointer(reader, blob->at + at->deopt_handle_begin));
+	return ra == compiled->deopt || ra == compiled->deopt_handle;
 }
 
 /* Can Java's code return to @ra? */
 static int is_return(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t ra)
 {
-	uint8_t before[ARCH_HOTSPOT_CALL_BYTES];
-	uintptr_t target, start, end;
-	struct blob blob;
+	struct hotspot_compiled compiled;
+	const uint8_t *before;
+	uintptr_t target;
+	struct hotspot_blob blob;
 
-	if (!is_in_cache(runtime, reader, ra))
-		return 0;
-	if (is_interpreter(runtime, reader, ra, &start, &end))
+	if (hotspot_is_interpreter(hotspot_cache(runtime, reader), ra))
 		return 1;
-	if (find_blob(runtime, reader, ra, &blob) || ra - blob.code < sizeof(before))
+	if (hotspot_find_blob(runtime, reader, ra, &blob) ||
+		ra - blob.code < ARCH_HOTSPOT_CALL_BYTES)
 		return 0;
-	return (!runtime_load(reader, ra - sizeof(before), before, sizeof(before)) &&
-		       arch_hotspot_call(before, ra, &target)) ||
-	       is_given_up(runtime, reader, &blob, ra);
+	before = runtime_view(reader, ra - ARCH_HOTSPOT_CALL_BYTES, ARCH_HOTSPOT_CALL_BYTES);
+	return (before && arch_hotspot_call(before, ra, &target)) ||
+	       (!hotspot_read_compiled(hotspot_offsets_of(runtime), reader, &blob, &compiled) &&
+		       is_given_up(&compiled, ra));
 }
 
 /*
@@ -185,7 +61,7 @@ static int is_return(const struct runtime *runtime, struct runtime_reader *reade
 static int arrive(const struct runtime *runtime, struct runtime_reader *reader,
 	struct unwind_activation *at, uintptr_t ra, uintptr_t sp, uintptr_t fp)
 {
-	if (sp <= at->sp - WORD || sp - at->sp > FRAME_MAX || sp & (WORD - 1) ||
+	if (sp <= at->sp - WORD || sp - at->sp > HOTSPOT_FRAME_MAX || sp & (WORD - 1) ||
 		!is_return(runtime, reader, ra))
 		return -EBADMSG;
 	at->pc = ra;
@@ -217,7 +93,8 @@ static int arrive_by_edge(const struct runtime *runtime, struct runtime_reader *
 }
 
 /* Does the call before return address @ra lead into @blob, or where only a register knew? */
-static int is_called_from(struct runtime_reader *reader, const struct blob *blob, uintptr_t ra)
+static int is_called_from(
+	struct runtime_reader *reader, const struct hotspot_blob *blob, uintptr_t ra)
 {
 	uint8_t before[ARCH_HOTSPOT_CALL_BYTES];
 	uintptr_t target;
@@ -257,58 +134,119 @@ static int read_code(struct runtime_reader *reader, uintptr_t pc, uintptr_t star
 }
 
 /* ---- the interpreter ------------------------------------------------------------------------- */
+/*
+ * Methods are freed with their class, so each time they would have to be read with care. But while
+ * no class is unloaded, what was a method is the same one still, if its frame has the same of what
+ * belongs to it besides: classes that are redefined have other constants. Where nobody counts what
+ * is unloaded it is told by what it refers to, and not for long.
+ */
+
+/* What @method is known by; 0: it can't be read. */
+static uint64_t key_of(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct hotspot_cache *cache, uintptr_t method)
+{
+	uint64_t hash = runtime_mix(runtime->base, method), words[METHOD_WORDS];
+
+	if (runtime->objects[HOTSPOT_UNLOADED])
+		return runtime_mix(hash, cache->unloaded);
+	if (runtime_load(reader, method, words, sizeof(words)))
+		return 0;
+	for (unsigned i = 0; i < METHOD_WORDS; i++)
+		hash = runtime_mix(hash, words[i]);
+	return runtime_mix(hash, reader->age);
+}
+
+/*
+ * Read what lies behind @frame->key, of its method with @known. Returns 0, or -EBADMSG: it is no
+ * method.
+ */
+static int read_interpreted(const struct runtime *runtime, struct runtime_reader *reader,
+	uint64_t known, struct runtime_frame *frame)
+{
+	uintptr_t places[2] = {frame->name, frame->lines}, method = frame->function;
+	uint64_t key = frame->key;
+
+	if (hotspot_read_method(runtime, reader, method, -1, frame))
+		return -EBADMSG;
+	for (unsigned i = 0; i < 2 && frame->position < 0; i++)
+		if (places[i] - frame->code < frame->start)
+			frame->position = (int32_t)(places[i] - frame->code);
+	runtime_forget(reader);
+	if (hotspot_load_unloaded(runtime, reader) != hotspot_cache(runtime, reader)->unloaded)
+		return 0;
+	runtime_keep(reader, known, 1);
+	frame->key = key;
+	return 0;
+}
+
+/*
+ * The frame of @method, whose bytecode is at @nearer, if that is among it, or else at @bcp. Returns
+ * 0, or -EBADMSG: it is no method.
+ */
+static int find_interpreted(const struct runtime *runtime, struct runtime_reader *reader,
+	uintptr_t method, uintptr_t constants, uintptr_t nearer, uintptr_t bcp,
+	struct runtime_frame *out)
+{
+	uint64_t known = key_of(runtime, reader, hotspot_cache(runtime, reader), method);
+	uint32_t unused;
+
+	*out = (struct runtime_frame){.function = method, .name = nearer, .lines = bcp};
+	out->key = runtime_mix(runtime_mix(runtime_mix(known, constants), nearer), bcp);
+	if (known && (runtime_kept(reader, known, &unused) ||
+			     !read_interpreted(runtime, reader, known, out)))
+		return 0;
+	out->function = 0;
+	return -EBADMSG;
+}
 
 /* By the slots of a frame that is there. The innermost one has its bytecode in a register. */
 static int leave_framed(const struct runtime *runtime, struct runtime_reader *reader,
-	struct unwind_activation *at, struct runtime_stack *run)
+	struct unwind_activation *at, struct runtime_frame *out)
 {
 	uintptr_t slots[2 - ARCH_HOTSPOT_BCP], *fp = slots - ARCH_HOTSPOT_BCP;
-	uintptr_t method, sender_sp;
-	struct runtime_frame frame;
+	uintptr_t sender_sp;
 	int error;
 
-	if (!at->has_fp || at->fp & (WORD - 1) || at->fp < at->sp || at->fp - at->sp > FRAME_MAX ||
+	if (!at->has_fp || at->fp & (WORD - 1) || at->fp < at->sp ||
+		at->fp - at->sp > HOTSPOT_FRAME_MAX ||
 		runtime_load(
 			reader, at->fp + ARCH_HOTSPOT_BCP * (intptr_t)WORD, slots, sizeof(slots)))
 		return -EBADMSG;
-	method = fp[ARCH_HOTSPOT_METHOD];
 	sender_sp = fp[ARCH_HOTSPOT_SENDER_SP];
 	/* A method handle's last argument is taken away from below it. */
-	if (sender_sp < at->fp + WORD || hotspot_read_method(runtime, reader, method, -1, &frame))
+	if (sender_sp < at->fp + WORD ||
+		find_interpreted(runtime, reader, fp[ARCH_HOTSPOT_METHOD], fp[ARCH_HOTSPOT_CACHE],
+			at->innermost ? at->innermost->r[ARCH_HOTSPOT_BCP_REG] : 0,
+			fp[ARCH_HOTSPOT_BCP], out))
 		return -EBADMSG;
-	run->frame = method;
-	run->place = fp[ARCH_HOTSPOT_BCP];
-	if (at->innermost &&
-		hotspot_bci(runtime, reader, method, at->innermost->r[ARCH_HOTSPOT_BCP_REG]) >= 0)
-		run->place = at->innermost->r[ARCH_HOTSPOT_BCP_REG];
 	error = arrive(runtime, reader, at, fp[1], sender_sp, fp[0]);
 	if (error < 0)
-		run->frame = 0;
+		out->function = 0;
 	return error;
 }
 
 static int leave_interpreter(const struct runtime *runtime, struct runtime_reader *reader,
-	struct unwind_activation *at, uintptr_t start, uintptr_t end, struct runtime_stack *run)
+	struct unwind_activation *at, const struct hotspot_cache *cache, struct runtime_frame *out)
 {
 	uint8_t bytes[2 * ARCH_HOTSPOT_NEAR];
 	struct arch_hotspot_code code;
 	struct arch_hotspot_edge edge;
-	struct runtime_frame frame;
 
 	/* It has subroutines, which return to it. */
 	if (at->is_way_out) {
-		at->is_way_out = leave_framed(runtime, reader, at, run) < 0;
+		at->is_way_out = leave_framed(runtime, reader, at, out) < 0;
 		return 1;
 	}
-	if (at->innermost && !read_code(reader, at->pc, start, end, bytes, &code) &&
+	if (at->innermost &&
+		!read_code(
+			reader, at->pc, cache->interpreter, cache->interpreter_end, bytes, &code) &&
 		arch_hotspot_interpreter_edge(&code, at->innermost, &edge)) {
 		if (edge.method_at)
 			edge.method = hotspot_load_pointer(reader, edge.method_at);
-		if (!hotspot_read_method(runtime, reader, edge.method, -1, &frame))
-			run->frame = edge.method;
+		find_interpreted(runtime, reader, edge.method, 0, 0, 0, out);
 		return arrive_by_edge(runtime, reader, at, &edge);
 	}
-	return leave_framed(runtime, reader, at, run);
+	return leave_framed(runtime, reader, at, out);
 }
 
 /* ---- compiled methods ------------------------------------------------------------------------ */
@@ -317,18 +255,17 @@ static int leave_interpreter(const struct runtime *runtime, struct runtime_reade
  * Where the code that makes the frame ends that the innermost @pc is in, 0: it is in none. A method
  * that C1 compiled to go on within a loop begins there, too, with the same code.
  */
-static uintptr_t find_begun(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct blob *blob, uintptr_t pc)
+static uintptr_t find_begun(
+	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled, uintptr_t pc)
 {
-	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
 	uintptr_t end = blob->code + (uintptr_t)(intptr_t)blob->complete, within, bytes;
 
 	if (blob->complete < 0 || pc < end)
 		return blob->complete < 0 ? 0 : end;
-	if (blob->header_bytes != at->nmethod_size)
+	if (!compiled)
 		return 0;
-	within = hotspot_load_pointer(reader, blob->at + at->loop_entry);
-	bytes = end - hotspot_load_pointer(reader, blob->at + at->entry);
+	within = compiled->loop_entry;
+	bytes = end - compiled->entry;
 	return within >= end && pc - within < bytes && bytes <= ENTRY_MAX ? within + bytes : 0;
 }
 
@@ -362,7 +299,7 @@ static int find_remaining(struct runtime_reader *reader, uintptr_t pc, uintptr_t
 
 /* To the caller of a blob that says how large its frames are; @begun as find_begun(), or 0. */
 static int leave_sized(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct blob *blob, uintptr_t begun, struct unwind_activation *at)
+	const struct hotspot_blob *blob, uintptr_t begun, struct unwind_activation *at)
 {
 	uint32_t remaining = 0;
 	int is_saved = 1;
@@ -374,58 +311,44 @@ static int leave_sized(const struct runtime *runtime, struct runtime_reader *rea
 	return arrive_at(runtime, reader, at, at->sp + blob->frame_bytes - remaining, is_saved);
 }
 
-static int32_t load_pc(const struct hotspot_offsets *at, struct runtime_reader *reader,
-	uintptr_t pcs, uint32_t index)
-{
-	return (int32_t)hotspot_load_int(
-		reader, pcs + (uintptr_t)index * at->pc_size + at->pc_offset);
-}
-
-/* The scope of the first known place at or behind @pc, which is that of @pc where it is known. */
-static uint32_t find_scope(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct blob *blob, uintptr_t pc)
+/*
+ * What the method runs at @pc. No other has its number, but one that was compiled to go on within a
+ * loop may. Callers are at few places, innermost frames anywhere, but in few scopes.
+ */
+static void tell_compiled(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled, uintptr_t pc,
+	int is_innermost, struct runtime_frame *out)
 {
 	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
-	uint32_t begin = hotspot_load_int(reader, blob->at + at->pcs);
-	uint32_t end = hotspot_load_int(reader, blob->at + at->pcs_end);
-	uintptr_t pcs = blob->at + begin;
-	uint32_t low = 0, high = (end - begin) / at->pc_size;
-	int32_t wanted = (int32_t)(pc - blob->code);
+	uint64_t key = runtime_mix(runtime_mix(blob->at, compiled->number), compiled->loop_entry);
 
-	if (end < begin || high > PCS_MAX)
-		return NO_SCOPE;
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
-
-		if (load_pc(at, reader, pcs, middle) < wanted)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low >= (end - begin) / at->pc_size)
-		return NO_SCOPE;
-	return hotspot_load_int(reader, pcs + (uintptr_t)low * at->pc_size + at->pc_scope);
+	out->function = compiled->method;
+	out->code = blob->at;
+	out->position = -1;
+	if (!pc)
+		out->start = HOTSPOT_NO_SCOPE;
+	else if (is_innermost)
+		out->start = hotspot_find_scope(at, reader, blob, compiled, pc);
+	else
+		out->position = (int32_t)(pc - blob->code);
+	out->key = runtime_mix(runtime_mix(key, compiled->method),
+		(uint64_t)out->start << 32 | (uint32_t)out->position);
 }
 
 static int leave_compiled(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct blob *blob, struct unwind_activation *at, struct runtime_stack *run)
+	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled,
+	struct unwind_activation *at, struct runtime_frame *out)
 {
-	const struct hotspot_offsets *offsets = hotspot_offsets_of(runtime);
-	uintptr_t begun = at->innermost ? find_begun(runtime, reader, blob, at->pc) : 0;
-	uintptr_t pc = at->pc;
+	uintptr_t begun = at->innermost ? find_begun(blob, compiled, at->pc) : 0, pc = at->pc;
 
 	/* Behind its own code lie pieces that are jumped to; calls of others go by some of them. */
-	if (at->innermost && pc >= blob->at + hotspot_load_int(reader, blob->at + offsets->stubs) &&
-		!at->is_way_out)
+	if (at->innermost && pc >= compiled->stubs && !at->is_way_out)
 		return leave_by_any_call(reader, at);
 	/* Where it was is kept in the frame. */
-	if (!at->innermost && is_given_up(runtime, reader, blob, pc))
-		pc = hotspot_load_pointer(
-			reader, at->sp + hotspot_load_int(reader, blob->at + offsets->original_pc));
-	run->frame = hotspot_load_pointer(reader, blob->at + offsets->nmethod_method);
-	run->activation = blob->at;
-	if (!begun && !at->is_way_out)
-		run->state = find_scope(runtime, reader, blob, pc);
+	if (!at->innermost && is_given_up(compiled, pc))
+		pc = hotspot_load_pointer(reader, at->sp + compiled->original_pc);
+	tell_compiled(runtime, reader, blob, compiled, begun && !at->is_way_out ? 0 : pc,
+		at->innermost != NULL, out);
 	if (at->is_way_out)
 		return 1;
 	if (!blob->frame_bytes)
@@ -434,6 +357,18 @@ static int leave_compiled(const struct runtime *runtime, struct runtime_reader *
 }
 
 /* ---- stubs ----------------------------------------------------------------------------------- */
+
+/* @name: as hotspot_text() has it. */
+static void tell_text(const struct runtime *runtime, uintptr_t name, struct runtime_frame *out)
+{
+	*out = (struct runtime_frame){
+		.function = name,
+		.identity = runtime_mix(name, runtime->base),
+		.position = -1,
+		.name = name,
+	};
+	out->key = out->identity;
+}
 
 static int is_adapter(struct runtime_reader *reader, uintptr_t name)
 {
@@ -446,7 +381,7 @@ static int is_adapter(struct runtime_reader *reader, uintptr_t name)
 
 /* The record that @at->fp leads to, if the call that it returns to has led here. */
 static int leave_by_fp(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct blob *blob, struct unwind_activation *at)
+	const struct hotspot_blob *blob, struct unwind_activation *at)
 {
 	uintptr_t words[3]; /* frame pointer, return address or a mark below it, that */
 	unsigned marked;
@@ -465,12 +400,12 @@ static int leave_by_fp(const struct runtime *runtime, struct runtime_reader *rea
 
 /* What is called without a frame has the return address on top; the interpreter jumps there. */
 static int leave_by_sp(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct blob *blob, struct unwind_activation *at)
+	const struct hotspot_blob *blob, struct unwind_activation *at)
 {
-	uintptr_t ra, start, end;
+	uintptr_t ra;
 
 	if (runtime_load_word(reader, at->sp, &ra) ||
-		(!is_interpreter(runtime, reader, ra, &start, &end) &&
+		(!hotspot_is_interpreter(hotspot_cache(runtime, reader), ra) &&
 			!is_called_from(reader, blob, ra)))
 		return -EBADMSG;
 	at->pc = ra;
@@ -483,7 +418,7 @@ static int leave_call_stub(struct runtime_reader *reader, struct unwind_activati
 {
 	uintptr_t words[2];
 
-	if (!at->has_fp || at->fp < at->sp || at->fp - at->sp > FRAME_MAX ||
+	if (!at->has_fp || at->fp < at->sp || at->fp - at->sp > HOTSPOT_FRAME_MAX ||
 		runtime_load(reader, at->fp, words, sizeof(words)))
 		return -EBADMSG;
 	at->sp = at->fp + sizeof(words);
@@ -493,7 +428,7 @@ static int leave_call_stub(struct runtime_reader *reader, struct unwind_activati
 }
 
 static int leave_stub(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct blob *blob, struct unwind_activation *at, struct runtime_stack *run)
+	const struct hotspot_blob *blob, struct unwind_activation *at, struct runtime_frame *out)
 {
 	const struct hotspot_offsets *offsets = hotspot_offsets_of(runtime);
 	uintptr_t name = hotspot_load_pointer(reader, blob->at + offsets->blob_name);
@@ -502,16 +437,16 @@ static int leave_stub(const struct runtime *runtime, struct runtime_reader *read
 	struct arch_hotspot_edge edge;
 	int left = -EBADMSG;
 
-	run->frame = name | HOTSPOT_TEXT;
-	if (at->pc == load_variable(runtime, reader, offsets->call_stub_return)) {
-		run->frame = HOTSPOT_TEXT;
+	tell_text(runtime, name | HOTSPOT_TEXT, out);
+	if (at->pc == runtime->objects[HOTSPOT_CALL_STUB]) {
+		tell_text(runtime, HOTSPOT_TEXT, out);
 		return leave_call_stub(reader, at);
 	}
 	if (at->is_way_out)
 		return 1;
 	if (blob->frame_bytes && (!at->innermost || blob->complete >= 0))
 		left = leave_sized(runtime, reader, blob,
-			at->innermost ? find_begun(runtime, reader, blob, at->pc) : 0, at);
+			at->innermost ? find_begun(blob, NULL, at->pc) : 0, at);
 	if (left < 0 && at->innermost && is_adapter(reader, name) &&
 		!read_code(reader, at->pc, blob->code, blob->code_end, bytes, &code) &&
 		arch_hotspot_adapter_edge(&code, at->innermost, &edge))
@@ -528,82 +463,95 @@ static int leave_stub(const struct runtime *runtime, struct runtime_reader *read
 /* ---- what the contract asks for -------------------------------------------------------------- */
 
 static int leave_hotspot(const struct runtime *runtime, struct runtime_reader *reader,
-	struct unwind_activation *at, struct runtime_stack *run)
+	struct unwind_activation *at, struct runtime_frame *out)
 {
-	const struct hotspot_offsets *offsets = hotspot_offsets_of(runtime);
-	uintptr_t start, end;
-	struct blob blob;
+	const struct hotspot_cache *cache = hotspot_cache(runtime, reader);
+	struct hotspot_compiled compiled;
+	struct hotspot_blob blob;
 
-	*run = (struct runtime_stack){0};
-	if (!is_in_cache(runtime, reader, at->pc))
+	*out = (struct runtime_frame){0};
+	if (!hotspot_find_heap(cache, reader, at->pc))
 		return 0;
-	if (is_interpreter(runtime, reader, at->pc, &start, &end))
-		return leave_interpreter(runtime, reader, at, start, end, run);
-	if (find_blob(runtime, reader, at->pc, &blob))
+	if (hotspot_is_interpreter(cache, at->pc))
+		return leave_interpreter(runtime, reader, at, cache, out);
+	if (hotspot_find_blob(runtime, reader, at->pc, &blob))
 		return 0;
-	if (blob.header_bytes == offsets->nmethod_size)
-		return leave_compiled(runtime, reader, &blob, at, run);
-	return leave_stub(runtime, reader, &blob, at, run);
+	if (!hotspot_read_compiled(hotspot_offsets_of(runtime), reader, &blob, &compiled))
+		return leave_compiled(runtime, reader, &blob, &compiled, at, out);
+	return leave_stub(runtime, reader, &blob, at, out);
 }
 
 /*
- * @run->state is where the next scope is described: where its caller's is, its method's number, its
- * place in the method and 1 (code/debugInfo.hpp).
+ * At *scope a scope is described: where its caller's is, its method's number, its place in the
+ * method and 1 (code/debugInfo.hpp). It becomes the caller's. Returns 0 or -errno.
  */
-static int next_scope(const struct runtime *runtime, struct runtime_reader *reader,
-	struct runtime_stack *run, struct runtime_frame *out)
+static int read_scope(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct hotspot_compiled *compiled, uint32_t *scope, struct runtime_frame *out)
 {
-	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
-	uintptr_t next =
-		hotspot_load_pointer(reader, run->activation + at->scopes_begin) + run->state;
+	uintptr_t next = compiled->scopes + *scope;
 	uint32_t values[3]; /* caller, method, place */
-	uintptr_t metadata =
-		run->activation + hotspot_load_int(reader, run->activation + at->metadata);
 
 	for (unsigned i = 0; i < 3; i++)
 		if (hotspot_read_number(reader, &next, &values[i]))
 			return -EFAULT;
 	/* Callers are described before. */
-	if (values[0] >= run->state || !values[1] || values[1] > PCS_MAX)
+	if (values[0] >= *scope || !values[1] || values[1] > HOTSPOT_PCS_MAX)
 		return -EBADMSG;
-	run->state = values[0];
-	if (!run->state)
-		run->frame = 0;
+	*scope = values[0];
 	return hotspot_read_method(runtime, reader,
-		       hotspot_load_pointer(reader, metadata + (values[1] - 1) * WORD),
-		       (int32_t)values[2] - 1, out)
-		       ? -EBADMSG
-		       : 1;
+		hotspot_load_pointer(reader, compiled->metadata + (values[1] - 1) * WORD),
+		(int32_t)values[2] - 1, out);
 }
 
-static int next_hotspot(const struct runtime *runtime, struct runtime_reader *reader,
-	struct runtime_stack *run, struct runtime_frame *out)
+static int frames_of_compiled(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_frame *frame, struct runtime_frame *out, unsigned room)
 {
-	uintptr_t method = run->frame;
-	int32_t bci = -1;
+	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
+	uint32_t scope = frame->start;
+	struct hotspot_compiled compiled;
+	struct hotspot_blob blob;
+	unsigned told = 0;
 
-	if (!method)
+	/* Its header, not its code, lies there. */
+	if (!hotspot_find_heap(hotspot_cache(runtime, reader), reader, frame->code))
+		return -EBADMSG;
+	blob = (struct hotspot_blob){.at = frame->code, .header_bytes = at->nmethod_size};
+	if (hotspot_read_compiled(at, reader, &blob, &compiled))
+		return -EBADMSG;
+	blob.code = hotspot_load_pointer(reader, blob.at + at->code_begin);
+	if (frame->position >= 0)
+		scope = hotspot_find_scope(
+			at, reader, &blob, &compiled, blob.code + (uint32_t)frame->position);
+	if (scope == HOTSPOT_NO_SCOPE)
+		return hotspot_read_method(runtime, reader, frame->function, -1, out) ? -EBADMSG
+										      : 1;
+	for (; scope != HOTSPOT_NO_SCOPE; told++)
+		if (told == room || read_scope(runtime, reader, &compiled, &scope, &out[told]))
+			return -EBADMSG;
+	return (int)told;
+}
+
+static int frames_of_hotspot(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_frame *frame, struct runtime_frame *out, unsigned room)
+{
+	if (!room)
 		return 0;
-	if (run->state)
-		return next_scope(runtime, reader, run, out);
-	run->frame = 0;
-	if (method & HOTSPOT_TEXT) {
-		*out = (struct runtime_frame){.function = method,
-			.identity = runtime_mix(method, runtime->base),
-			.position = -1,
-			.name = method};
-		return 1;
-	}
-	if (!run->activation && run->place)
-		bci = hotspot_bci(runtime, reader, method, run->place);
-	return hotspot_read_method(runtime, reader, method, bci, out) ? -EBADMSG : 1;
+	if (!(frame->function & HOTSPOT_TEXT) && !frame->identity && frame->code)
+		return frames_of_compiled(runtime, reader, frame, out, room);
+	if (!frame->identity &&
+		read_interpreted(runtime, reader,
+			key_of(runtime, reader, hotspot_cache(runtime, reader), frame->function),
+			frame))
+		return -EBADMSG;
+	out[0] = *frame;
+	return 1;
 }
 
 const struct runtime_kind runtime_hotspot = {
 	.name = "java",
 	.find = hotspot_find,
 	.leave = leave_hotspot,
-	.next = next_hotspot,
+	.frames = frames_of_hotspot,
 	.first_line = hotspot_first_line,
 	.line = hotspot_line,
 	.text = hotspot_text,

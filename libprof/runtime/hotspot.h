@@ -11,17 +11,19 @@
 
 /* All of them uint32_t: fields' offsets; what a variable's is, counts from runtime->base. */
 struct hotspot_offsets {
-	uint32_t release;		       /* variables */
-	uint32_t heaps, low_bound, high_bound; /* of CodeCache */
-	uint32_t interpreter, call_stub_return;
+	uint32_t release; /* variables */
+	uint32_t heaps;	  /* of CodeCache */
+	uint32_t interpreter, call_stub_return, perf_data;
 	uint32_t array_length, array_data; /* of GrowableArray */
 	uint32_t heap_memory, heap_segments, heap_segment_log;
 	uint32_t space_low, space_high; /* of VirtualSpace */
 	uint32_t block_is_used;
-	uint32_t queue_buffer, queue_bytes; /* of StubQueue */
+	uint32_t queue_buffer, queue_bytes;	    /* of StubQueue */
+	uint32_t perf_first, perf_count;	    /* of PerfDataPrologue */
+	uint32_t perf_bytes, perf_name, perf_value; /* of PerfDataEntry */
 	uint32_t blob_name, header_bytes, frame_complete, frame_words, code_begin, code_end;
 	uint32_t nmethod_method, scopes_begin, deopt_begin, deopt_handle_begin, original_pc;
-	uint32_t entry, loop_entry; /* of nmethod: addresses */
+	uint32_t compile_id, entry, loop_entry; /* of nmethod; the latter are addresses */
 	uint32_t metadata, pcs, pcs_end,
 		stubs;		      /* of nmethod; what is there counts from its address */
 	uint32_t pc_offset, pc_scope; /* of PcDesc */
@@ -35,6 +37,17 @@ struct hotspot_offsets {
 	uint32_t sender_sp; /* constant, as int32_t */
 };
 _Static_assert(sizeof(struct hotspot_offsets) <= sizeof(((struct runtime *)0)->offsets), "fits");
+
+/* What runtime.objects has of a process. */
+#define HOTSPOT_HEAPS_MAX 3u
+enum hotspot_object {
+	HOTSPOT_INTERPRETER, /* its StubQueue */
+	HOTSPOT_CALL_STUB,   /* where Java's outermost frames return to */
+	HOTSPOT_UNLOADED,    /* how many classes were unloaded, as uint64_t; 0: it does not say */
+	HOTSPOT_HEAPS,	     /* CodeHeaps, 0: there are no more */
+	HOTSPOT_OBJECTS = HOTSPOT_HEAPS + HOTSPOT_HEAPS_MAX
+};
+_Static_assert(HOTSPOT_OBJECTS <= RUNTIME_OBJECTS_MAX, "fits");
 
 static inline const struct hotspot_offsets *hotspot_offsets_of(const struct runtime *runtime)
 {
@@ -62,6 +75,73 @@ static inline uintptr_t hotspot_load_pointer(struct runtime_reader *reader, uint
 int hotspot_find(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols);
 
+/* ---- its code cache -------------------------------------------------------------------------- */
+
+#define HOTSPOT_FRAME_MAX (1u << 20) /* bytes */
+#define HOTSPOT_PCS_MAX	  (1u << 20)
+#define HOTSPOT_NO_SCOPE  0u
+
+/* A piece of code in the cache. */
+struct hotspot_blob {
+	uintptr_t at, code, code_end;
+	uint32_t header_bytes, frame_bytes;
+	int32_t complete; /* where in its code the frame is there; < 0: not known */
+};
+
+/* A part of the cache, as far as it has memory: it grows and never shrinks. */
+struct hotspot_heap {
+	uintptr_t low, high;
+	uintptr_t segments, segments_end; /* a byte each */
+	uint32_t segment_log;
+};
+/* What is read once a walk. */
+struct hotspot_cache {
+	uintptr_t interpreter, interpreter_end;
+	uint64_t unloaded; /* classes so far */
+	struct hotspot_heap heaps[HOTSPOT_HEAPS_MAX];
+	struct hotspot_blob last; /* that was found */
+};
+_Static_assert(sizeof(struct hotspot_cache) <= sizeof(((struct runtime_reader *)0)->noted), "fits");
+
+/* The cache as it was when the walk came to it, which @reader keeps. */
+struct hotspot_cache *hotspot_cache(const struct runtime *runtime, struct runtime_reader *reader);
+
+/* How many classes it has unloaded by now; 0 where it does not say. */
+uint64_t hotspot_load_unloaded(const struct runtime *runtime, struct runtime_reader *reader);
+
+/* Does @pc lie in the interpreter's code? */
+static inline int hotspot_is_interpreter(const struct hotspot_cache *cache, uintptr_t pc)
+{
+	return pc >= cache->interpreter && pc < cache->interpreter_end;
+}
+
+/* The part of the cache that has @pc, or NULL. What lies in it is read plainly then. */
+const struct hotspot_heap *hotspot_find_heap(
+	const struct hotspot_cache *cache, struct runtime_reader *reader, uintptr_t pc);
+
+/* The blob whose code has @pc. Returns 0 or -ENOENT. What is in its heap is read plainly then. */
+int hotspot_find_blob(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t pc,
+	struct hotspot_blob *out);
+
+/* What is looked at of a compiled method: addresses, but for the last two. */
+struct hotspot_compiled {
+	uintptr_t method, scopes, entry, loop_entry, deopt, deopt_handle;
+	uintptr_t metadata, pcs, pcs_end, stubs;
+	uint32_t original_pc; /* where in its frame that is, once it is given up */
+	uint32_t number;      /* no other has it, but one that goes on within a loop */
+};
+
+/* Returns 0, or -ENOENT: @blob is none. */
+int hotspot_read_compiled(const struct hotspot_offsets *at, struct runtime_reader *reader,
+	const struct hotspot_blob *blob, struct hotspot_compiled *out);
+
+/*
+ * The scope of the first known place at or behind @pc, which is that of @pc where it is known;
+ * HOTSPOT_NO_SCOPE.
+ */
+uint32_t hotspot_find_scope(const struct hotspot_offsets *at, struct runtime_reader *reader,
+	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled, uintptr_t pc);
+
 /* ---- methods --------------------------------------------------------------------------------- */
 
 /* In runtime_frame.name: it is a C string, of one that is no method. */
@@ -69,14 +149,10 @@ int hotspot_find(
 
 /*
  * The frame of @method at byte @bci of its code, < 0: not known. Returns 0 or -errno: it is no
- * method.
+ * method. Its code is at out->code, of out->start bytes.
  */
 int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t method, int32_t bci, struct runtime_frame *out);
-
-/* Which byte of @method's code is at @bcp, < 0: none. */
-int32_t hotspot_bci(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t method,
-	uintptr_t bcp);
 
 /* As runtime_kind's. */
 uint32_t hotspot_first_line(const struct runtime *runtime, struct runtime_reader *reader,

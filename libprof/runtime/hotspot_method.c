@@ -113,24 +113,13 @@ int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *re
 			mix_symbol(at, reader, runtime_mix(method, parts.fixed), parts.klass),
 			parts.name),
 		.position = bci < parts.code_bytes ? bci : -1,
+		.code = parts.fixed + at->const_size,
+		.start = parts.code_bytes,
 		.lines = parts.flags & at->has_lines ? parts.fixed : 0,
 		.name = method,
 		.file = method,
 	};
 	return 0;
-}
-
-int32_t hotspot_bci(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t method,
-	uintptr_t bcp)
-{
-	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
-	uintptr_t fixed = hotspot_load_pointer(reader, method + at->method_const);
-	uint16_t bytes = 0;
-
-	if (runtime_load(reader, fixed + at->code_bytes, &bytes, sizeof(bytes)) ||
-		bcp - (fixed + at->const_size) >= bytes)
-		return -1;
-	return (int32_t)(bcp - (fixed + at->const_size));
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -234,6 +223,27 @@ static uint32_t copy_text(struct runtime_reader *reader, uintptr_t at, char *out
 	return used + 1;
 }
 
+static int is_hex(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+/*
+ * How long the name of a class is without the address that a hidden one has behind it
+ * ("Main$$Lambda$14+0x0000000800c03000"), which differs from run to run.
+ */
+static uint32_t without_address(const char *name, uint32_t length)
+{
+	uint32_t at = length;
+
+	while (at && is_hex(name[at - 1]))
+		at--;
+	return at >= 3 && at < length && name[at - 1] == 'x' && name[at - 2] == '0' &&
+			       name[at - 3] == '+'
+		       ? at - 3
+		       : length;
+}
+
 /* A symbol's characters, which are UTF-8 but for zeroes and what needs two words; '/' as @slash. */
 static uint32_t copy_symbol(const struct hotspot_offsets *at, struct runtime_reader *reader,
 	uintptr_t symbol, char slash, char *out, uint32_t room)
@@ -247,8 +257,6 @@ static uint32_t copy_symbol(const struct hotspot_offsets *at, struct runtime_rea
 	for (uint32_t i = 0; i < length; i++) {
 		if (out[i] == '/')
 			out[i] = slash;
-		else if (out[i] == '+') /* Java writes names of hidden classes so */
-			out[i] = '/';
 		else if ((unsigned char)out[i] < ' ')
 			out[i] = '?';
 	}
@@ -289,6 +297,7 @@ uint32_t hotspot_text(const struct runtime *runtime, struct runtime_reader *read
 	if (keep_end)
 		return copy_file(runtime, reader, &parts, out, room);
 	used = copy_symbol(at, reader, parts.klass, '.', out, room);
+	used = without_address(out, used);
 	if (used + 2 < room)
 		out[used++] = '.';
 	return used + copy_symbol(at, reader, parts.name, '/', out + used, room - used) + 1;

@@ -14,6 +14,7 @@
 #define ENTRIES_MAX 8192u
 #define NAME_BYTES  64u
 #define OFFSET_MAX  4096u
+#define PAGE_BYTES  4096u
 
 /* What is wanted of a table: an entry's names, and where it goes in hotspot_offsets. */
 struct wanted {
@@ -27,10 +28,14 @@ struct wanted {
 static const struct wanted fields[] = {
 	{"Abstract_VM_Version", "_s_vm_release", AT(release), 1},
 	{"CodeCache", "_heaps", AT(heaps), 1},
-	{"CodeCache", "_low_bound", AT(low_bound), 1},
-	{"CodeCache", "_high_bound", AT(high_bound), 1},
 	{"AbstractInterpreter", "_code", AT(interpreter), 1},
 	{"StubRoutines", "_call_stub_return_address", AT(call_stub_return), 1},
+	{"PerfMemory", "_prologue", AT(perf_data), 1},
+	{"PerfDataPrologue", "entry_offset", AT(perf_first), 0},
+	{"PerfDataPrologue", "num_entries", AT(perf_count), 0},
+	{"PerfDataEntry", "entry_length", AT(perf_bytes), 0},
+	{"PerfDataEntry", "name_offset", AT(perf_name), 0},
+	{"PerfDataEntry", "data_offset", AT(perf_value), 0},
 	{"GrowableArrayBase", "_len", AT(array_length), 0},
 	{"GrowableArray<int>", "_data", AT(array_data), 0},
 	{"CodeHeap", "_memory", AT(heap_memory), 0},
@@ -52,6 +57,7 @@ static const struct wanted fields[] = {
 	{"CompiledMethod", "_deopt_handler_begin", AT(deopt_begin), 0},
 	{"CompiledMethod", "_deopt_mh_handler_begin", AT(deopt_handle_begin), 0},
 	{"nmethod", "_orig_pc_offset", AT(original_pc), 0},
+	{"nmethod", "_compile_id", AT(compile_id), 0},
 	{"nmethod", "_verified_entry_point", AT(entry), 0},
 	{"nmethod", "_osr_entry_point", AT(loop_entry), 0},
 	{"nmethod", "_stub_offset", AT(stubs), 0},
@@ -106,11 +112,20 @@ struct constant_entry {
 	int32_t value, padding;
 };
 
+/* Entry @n of a table is at @at: several are read at once. */
+static void expect_entries(
+	struct runtime_reader *reader, uintptr_t at, unsigned n, unsigned entry_bytes)
+{
+	if (n % (RUNTIME_WINDOW_BYTES / entry_bytes) == 0)
+		runtime_expect(reader, at, RUNTIME_WINDOW_BYTES / entry_bytes * entry_bytes);
+}
+
 /* A C string, cut at NAME_BYTES. Returns 0 or -EFAULT. */
 static int load_name(struct runtime_reader *reader, uintptr_t at, char name[NAME_BYTES])
 {
-	unsigned used = 0, bytes;
+	unsigned used = 0, bytes, in_page = PAGE_BYTES - (unsigned)(at & (PAGE_BYTES - 1));
 
+	runtime_expect(reader, at, in_page < NAME_BYTES ? in_page : NAME_BYTES);
 	/* No load reaches into a page that the string may not be in. */
 	while (used < NAME_BYTES) {
 		bytes = 8 - (unsigned)((at + used) & 7);
@@ -168,6 +183,7 @@ static int find_fields(struct runtime *out, struct runtime_reader *reader, uintp
 	uintptr_t last = 0;
 
 	for (unsigned n = 0; n < ENTRIES_MAX && found < count; n++, at += sizeof(entry)) {
+		expect_entries(reader, at, n, sizeof(entry));
 		if (runtime_load(reader, at, &entry, sizeof(entry)) || !entry.type)
 			return -ENOENT;
 		if (entry.type != last) {
@@ -198,6 +214,7 @@ static int find_values(struct runtime *out, struct runtime_reader *reader, uintp
 	uintptr_t text;
 
 	for (unsigned n = 0; n < ENTRIES_MAX && found < count; n++, at += stride) {
+		expect_entries(reader, at, n, stride);
 		text = hotspot_load_pointer(reader, at);
 		if (!text || load_name(reader, text, name))
 			return -ENOENT;
@@ -231,6 +248,10 @@ static int is_usable(const struct hotspot_offsets *at)
 	return at->block_size <= OFFSET_MAX && at->nmethod_size <= OFFSET_MAX &&
 	       at->const_size <= OFFSET_MAX && at->constants_size <= OFFSET_MAX &&
 	       at->pc_size >= 8 && at->pc_size <= 64 &&
+	       /* What is looked at of a blob and of a heap ends with these. */
+	       at->code_end > at->code_begin && at->code_end > at->frame_words &&
+	       at->code_end > at->frame_complete && at->code_end > at->header_bytes &&
+	       at->heap_segment_log > at->heap_memory && at->heap_segment_log > at->heap_segments &&
 	       (int32_t)at->sender_sp == ARCH_HOTSPOT_SENDER_SP;
 }
 
@@ -256,6 +277,66 @@ static int read_tables(
 		       : -ENOENT;
 }
 
+/* ---- what it made ---------------------------------------------------------------------------- */
+
+#define PERF_ENTRIES_MAX 1024u
+#define PERF_BYTES_MAX	 65536u
+
+static const char unloaded_classes[] = "java.cls.unloadedClasses";
+
+/*
+ * Where it counts the classes that it has unloaded, which it does before their memory is anything
+ * else's; 0: it was told to count nothing (-XX:-UsePerfData).
+ */
+static uintptr_t find_unloaded(const struct runtime *runtime, struct runtime_reader *reader)
+{
+	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
+	uintptr_t data = hotspot_load_pointer(reader, runtime->base + at->perf_data), entry, value;
+	uint32_t count = data ? hotspot_load_int(reader, data + at->perf_count) : 0, bytes;
+	char name[NAME_BYTES];
+
+	entry = data ? data + hotspot_load_int(reader, data + at->perf_first) : 0;
+	for (uint32_t n = 0; n < count && n < PERF_ENTRIES_MAX; n++, entry += bytes) {
+		runtime_expect(reader, entry, RUNTIME_WINDOW_BYTES);
+		bytes = hotspot_load_int(reader, entry + at->perf_bytes);
+		if (!bytes || bytes > PERF_BYTES_MAX ||
+			load_name(reader, entry + hotspot_load_int(reader, entry + at->perf_name),
+				name))
+			return 0;
+		if (!is_equal(name, unloaded_classes))
+			continue;
+		value = entry + hotspot_load_int(reader, entry + at->perf_value);
+		return value % sizeof(uint64_t) ? 0 : value;
+	}
+	return 0;
+}
+
+/* Its heaps are there before its interpreter. Returns 0; -EAGAIN: it is not yet; or -ENOTSUP. */
+static int find_objects(struct runtime *out, struct runtime_reader *reader)
+{
+	const struct hotspot_offsets *at = hotspot_offsets_of(out);
+	uintptr_t *objects = out->objects, heaps, data;
+	uint32_t count;
+
+	objects[HOTSPOT_INTERPRETER] = hotspot_load_pointer(reader, out->base + at->interpreter);
+	objects[HOTSPOT_CALL_STUB] = hotspot_load_pointer(reader, out->base + at->call_stub_return);
+	if (!objects[HOTSPOT_INTERPRETER] || !objects[HOTSPOT_CALL_STUB])
+		return -EAGAIN;
+	heaps = hotspot_load_pointer(reader, out->base + at->heaps);
+	count = heaps ? hotspot_load_int(reader, heaps + at->array_length) : 0;
+	data = heaps ? hotspot_load_pointer(reader, heaps + at->array_data) : 0;
+	if (!count || count > HOTSPOT_HEAPS_MAX || !data)
+		return -ENOTSUP;
+	for (uint32_t i = 0; i < count; i++) {
+		objects[HOTSPOT_HEAPS + i] =
+			hotspot_load_pointer(reader, data + i * sizeof(uintptr_t));
+		if (!objects[HOTSPOT_HEAPS + i])
+			return -ENOTSUP;
+	}
+	objects[HOTSPOT_UNLOADED] = find_unloaded(out, reader);
+	return 0;
+}
+
 int hotspot_find(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
 {
@@ -267,5 +348,7 @@ int hotspot_find(
 	out->version = version_of(out, reader);
 	if (!out->version)
 		return -EAGAIN;
-	return out->version == VERSION && is_usable(hotspot_offsets_of(out)) ? 0 : -ENOENT;
+	if (out->version != VERSION || !is_usable(hotspot_offsets_of(out)))
+		return -ENOTSUP;
+	return find_objects(out, reader);
 }

@@ -83,17 +83,19 @@ static int find_php(
 	uint64_t bytes = 0;
 
 	out->base = runtime_symbol(symbols, reader, "executor_globals", &bytes);
-	if (!out->base || bytes != GLOBALS_BYTES ||
+	if (!out->base)
+		return -ENOENT;
+	if (bytes != GLOBALS_BYTES ||
 		!runtime_symbol(symbols, reader, "php_random_algo_mt19937", NULL) ||
 		runtime_symbol(symbols, reader, "zend_call_stack_init", NULL))
-		return -ENOENT;
+		return -ENOTSUP;
 	out->base_bytes = bytes;
 	out->entry = runtime_symbol(symbols, reader, "execute_ex", &bytes);
 	out->entry_end = out->entry + bytes;
 	out->version = 802;
 	out->code_type = runtime_symbol(symbols, reader, "zend_ce_generator", NULL);
 	out->is_counted = 1;
-	return out->entry && out->code_type ? 0 : -ENOENT;
+	return out->entry && out->code_type ? 0 : -ENOTSUP;
 }
 
 /* ---- frames ---------------------------------------------------------------------------------- */

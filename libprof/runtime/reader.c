@@ -46,42 +46,7 @@ static int is_fixed(const struct runtime_reader *reader, uintptr_t address, size
 
 /* ---- what is kept ---------------------------------------------------------------------------- */
 
-#define PAGE_AGE_BITS  11u
-#define PAGE_IS_THERE  (1u << PAGE_AGE_BITS) /* beside the age, so that no entry is 0 */
-#define WALKS_AN_AGE   256u
-#define COUNT_BITS     24u
-
-void runtime_keep_in(struct runtime_reader *reader, struct runtime_kept *kept)
-{
-	uint32_t walks = __atomic_fetch_add(&kept->walks, 1, __ATOMIC_RELAXED);
-
-	reader->kept = kept;
-	reader->age = PAGE_IS_THERE | (walks / WALKS_AN_AGE & (PAGE_IS_THERE - 1));
-}
-
-static uint64_t *page_entry(const struct runtime_reader *reader, uintptr_t address)
-{
-	return &reader->kept->pages[(address / PAGE * 0x9e3779b97f4a7c15ULL >> 32) % RUNTIME_PAGES];
-}
-
-static uint64_t page_word(const struct runtime_reader *reader, uintptr_t address)
-{
-	return (address & ~(uint64_t)(PAGE - 1)) | reader->age;
-}
-
-static int is_kept_page(const struct runtime_reader *reader, uintptr_t address, size_t bytes)
-{
-	return reader->kept && !reader->is_wary && address / PAGE == (address + bytes - 1) / PAGE &&
-	       __atomic_load_n(page_entry(reader, address), __ATOMIC_RELAXED) ==
-		       page_word(reader, address);
-}
-
-static void keep_page(const struct runtime_reader *reader, uintptr_t address)
-{
-	if (reader->kept && reader->is_own && !reader->is_wary)
-		__atomic_store_n(page_entry(reader, address), page_word(reader, address),
-			__ATOMIC_RELAXED);
-}
+#define COUNT_BITS 24u
 
 static uint64_t *count_entry(const struct runtime_reader *reader, uint64_t hash)
 {
@@ -153,35 +118,64 @@ static int fill_window(const struct runtime_reader *reader, struct runtime_windo
 	return read_window(reader, window, start, end);
 }
 
-int runtime_load(struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes)
+/* Without process_vm_readv(2) as much as is asked for. */
+static int fill(const struct runtime_reader *reader, struct runtime_window *window,
+	uintptr_t address, size_t bytes)
+{
+	if (reader->pid)
+		return fill_window(reader, window, address, bytes);
+	window->bytes = 0;
+	if (copy_probed(address, window->content, bytes))
+		return -EFAULT;
+	window->start = address;
+	window->bytes = (uint32_t)bytes;
+	return 0;
+}
+
+static const void *find_ahead(const struct runtime_reader *reader, uintptr_t address, size_t bytes)
+{
+	for (unsigned i = 0; i < reader->ahead_count; i++)
+		if (is_within(reader->ahead[i].start, RUNTIME_AHEAD_BYTES, address, bytes))
+			return reader->ahead[i].content + (address - reader->ahead[i].start);
+	return NULL;
+}
+
+const void *runtime_view(struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
 	struct runtime_window *window;
+	const void *ahead;
 
-	if (!address || bytes > RUNTIME_WINDOW_BYTES || address + bytes < address)
-		return -EFAULT;
-	if (reader->is_trusted || is_fixed(reader, address, bytes)) {
-		memcpy(to, (const void *)address, bytes);
-		return 0;
-	}
-	if (is_kept_page(reader, address, bytes)) {
-		/* Most are words: no call for them. */
-		if (bytes == sizeof(uintptr_t))
-			memcpy(to, (const void *)address, sizeof(uintptr_t));
-		else
-			memcpy(to, (const void *)address, bytes);
-		return 0;
-	}
-	if (!reader->pid)
-		return copy_probed(address, to, bytes);
+	if (!address || address + bytes < address)
+		return NULL;
+	if (reader->is_trusted || is_fixed(reader, address, bytes))
+		return (const void *)address;
+	if (bytes > RUNTIME_WINDOW_BYTES)
+		return NULL;
+	ahead = find_ahead(reader, address, bytes);
+	if (ahead)
+		return ahead;
 	window = find_window(reader, address, bytes);
 	if (!window) {
 		window = &reader->windows[reader->oldest];
-		if (fill_window(reader, window, address, bytes))
-			return -EFAULT;
-		keep_page(reader, address);
+		if (fill(reader, window, address, bytes))
+			return NULL;
 	}
 	reader->oldest = window == &reader->windows[0];
-	memcpy(to, window->content + (address - window->start), bytes);
+	return window->content + (address - window->start);
+}
+
+int runtime_load(struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes)
+{
+	const void *from =
+		bytes <= RUNTIME_WINDOW_BYTES ? runtime_view(reader, address, bytes) : NULL;
+
+	if (!from)
+		return -EFAULT;
+	/* Most are words: no call for them. */
+	if (bytes == sizeof(uintptr_t))
+		memcpy(to, from, sizeof(uintptr_t));
+	else
+		memcpy(to, from, bytes);
 	return 0;
 }
 
@@ -208,6 +202,35 @@ void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t byt
 		return;
 	if (!read_window(reader, window, address, address + bytes))
 		reader->oldest = 1 - reader->oldest;
+}
+
+void runtime_expect_each(
+	struct runtime_reader *reader, const uintptr_t *places, unsigned count)
+{
+	struct iovec local[RUNTIME_AHEAD], remote[RUNTIME_AHEAD];
+	long got;
+
+	reader->ahead_count = 0;
+	if (!reader->pid || !count || count > RUNTIME_AHEAD)
+		return;
+	for (unsigned i = 0; i < count; i++) {
+		struct runtime_ahead *ahead = &reader->ahead[i];
+
+		ahead->start = places[i];
+		local[i] = (struct iovec){ahead->content, sizeof(ahead->content)};
+		remote[i] = (struct iovec){(void *)places[i], sizeof(ahead->content)};
+	}
+	got = arch_syscall6(SYS_process_vm_readv, reader->pid, (long)local, count, (long)remote,
+		count, 0);
+	/* What can't be read is the end. */
+	if (got > 0)
+		reader->ahead_count = (unsigned)got / RUNTIME_AHEAD_BYTES;
+}
+
+int runtime_has(struct runtime_reader *reader, uintptr_t address, size_t bytes)
+{
+	return reader->is_trusted || is_fixed(reader, address, bytes) ||
+	       find_ahead(reader, address, bytes) || find_window(reader, address, bytes);
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */

@@ -439,14 +439,14 @@ static int next_ruby(const struct runtime *runtime, struct runtime_reader *reade
  * the innermost control frame can be read is told by where the code is.
  */
 static int leave_ruby(const struct runtime *runtime, struct runtime_reader *reader,
-	struct unwind_activation *at, struct runtime_stack *run)
+	struct unwind_activation *at, struct runtime_frame *out)
 {
 	static const uint8_t slots[] = {ARCH_RUBY_SLOTS};
 	uint8_t code[ARCH_RUBY_CODE_BYTES];
 	uintptr_t caller;
 	unsigned i;
 
-	*run = (struct runtime_stack){.place = UINTPTR_MAX};
+	*out = (struct runtime_frame){0};
 	for (i = 0; ARCH_RUBY_HAS_YJIT && i < sizeof(slots); i++)
 		if (!runtime_load_word(reader, at->sp + slots[i], &caller) &&
 			caller - (runtime->entry - EXEC_NEAR) <

@@ -153,9 +153,8 @@ static struct runs_expanded *expanded_of(const struct runs *runs, uint64_t key)
 	return &runs->expanded[(key ^ key >> 32) % RUNS_EXPANDED];
 }
 
-/* Returns how many frames @key is known to stand for, 0: not known. */
-static unsigned find_expanded(
-	const struct runs *runs, uint64_t key, uint64_t *frames, unsigned room)
+/* Returns how many frames @key is known to stand for, or -ENOENT: not known. */
+static int find_expanded(const struct runs *runs, uint64_t key, uint64_t *frames, unsigned room)
 {
 	const struct runs_expanded *entry = expanded_of(runs, key);
 	uint32_t version = __atomic_load_n(&entry->version, __ATOMIC_ACQUIRE);
@@ -163,11 +162,11 @@ static unsigned find_expanded(
 
 	if (version % 2 || __atomic_load_n(&entry->key, __ATOMIC_RELAXED) != key ||
 		count > RUNS_EXPANDED_DEEP || count > room)
-		return 0;
+		return -ENOENT;
 	for (uint32_t i = 0; i < count; i++)
 		frames[i] = __atomic_load_n(&entry->frames[i], __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return __atomic_load_n(&entry->version, __ATOMIC_RELAXED) == version ? count : 0;
+	return __atomic_load_n(&entry->version, __ATOMIC_RELAXED) == version ? (int)count : -ENOENT;
 }
 
 static void keep_expanded(
@@ -188,27 +187,48 @@ static void keep_expanded(
 	__atomic_store_n(&entry->version, version + 2, __ATOMIC_RELEASE);
 }
 
-/* Returns how many frames @frame stands for, or -errno. */
-static int expand(
-	struct runs *runs, const struct runtime_frame *frame, uint64_t *frames, unsigned room)
+/*
+ * Tell the frames that @frame stands for, the innermost as far as there is @room, and keep them by
+ * @quick, unless it is 0. Returns how many, or -errno.
+ */
+static int expand(struct runs *runs, struct runtime_frame *frame, uint64_t quick, uint64_t *frames,
+	unsigned room)
 {
+	uint64_t key = runtime_mix(frame->key, runs->epoch), words[EXPANDED_MAX];
+	int count = frame->key ? find_expanded(runs, key, frames, room) : -ENOENT;
 	struct runtime_frame parts[EXPANDED_MAX];
-	uint64_t key = runtime_mix(frame->key, runs->epoch);
-	unsigned known = find_expanded(runs, key, frames, room);
-	int count;
 
-	if (known)
-		return (int)known;
-	count = runs->runtime->kind->frames(runs->runtime, &runs->reader, frame, parts,
-		room < EXPANDED_MAX ? room : EXPANDED_MAX);
+	if (count >= 0 && quick)
+		keep_expanded(runs, quick, frames, (unsigned)count);
+	if (count >= 0)
+		return count;
+	count = runs->runtime->kind->frames(
+		runs->runtime, &runs->reader, frame, parts, EXPANDED_MAX);
 	for (int i = 0; i < count; i++) {
-		frames[i] = runs->word(runs, &parts[i]);
-		if (!frames[i])
+		words[i] = runs->word(runs, &parts[i]);
+		if (!words[i])
 			return -ENOSPC;
 	}
-	if (count > 0)
-		keep_expanded(runs, key, frames, (unsigned)count);
+	if (count > 0 && frame->key)
+		keep_expanded(runs, key, words, (unsigned)count);
+	if (count > 0 && quick)
+		keep_expanded(runs, quick, words, (unsigned)count);
+	if (count > (int)room)
+		count = (int)room;
+	for (int i = 0; i < count; i++)
+		frames[i] = words[i];
 	return count;
+}
+
+/* What is told at once of @where, 0: nothing. */
+static uint64_t quick_key(struct runs *runs, const struct runtime_where *where)
+{
+	const struct runtime_kind *kind = runs->runtime->kind;
+	uint64_t quick = 0;
+
+	if (kind->quick && !where->registers && !where->callee)
+		quick = kind->quick(runs->runtime, &runs->reader, where);
+	return quick ? runtime_mix(runtime_mix(quick, runs->epoch), runs->reader.age) : 0;
 }
 
 /* A frame that is just begun does not have its slots yet. */
@@ -218,7 +238,8 @@ static int tell_frame(struct runs *runs, uintptr_t pc, uintptr_t sp, uintptr_t f
 	const struct runtime_kind *kind = runs->runtime->kind;
 	struct runtime_where where = {.fp = fp, .pc = pc};
 	struct runtime_frame frame;
-	int got = 0;
+	uint64_t quick = 0;
+	int got = 0, known;
 
 	if (runs->innermost && runs->innermost->r[ARCH_DWARF_SP] == sp) {
 		where.registers = runs->innermost;
@@ -231,9 +252,16 @@ static int tell_frame(struct runs *runs, uintptr_t pc, uintptr_t sp, uintptr_t f
 			where.callee = runs->callee;
 		runs->callee = 0;
 	}
-	if (!got && fp && fp - 2 * sizeof(uintptr_t) >= sp)
+	if (!got && fp && fp - 2 * sizeof(uintptr_t) >= sp) {
+		quick = quick_key(runs, &where);
+		known = quick ? find_expanded(runs, quick, frames, room) : -ENOENT;
+		if (known >= 0)
+			return known;
 		got = kind->frame(runs->runtime, &runs->reader, &where, &frame);
-	return got > 0 ? expand(runs, &frame, frames, room) : got;
+		if (!got && quick)
+			keep_expanded(runs, quick, frames, 0);
+	}
+	return got > 0 ? expand(runs, &frame, quick, frames, room) : got;
 }
 
 unsigned runs_frame(struct runs *runs, uintptr_t pc, uintptr_t sp, uintptr_t fp, uint64_t *frames,
@@ -246,10 +274,7 @@ unsigned runs_frame(struct runs *runs, uintptr_t pc, uintptr_t sp, uintptr_t fp,
 		return 0;
 	runs->runtime = runs->framed;
 	runs->reader.is_trusted = 0;
-	/* Any word may be looked at for being a function's, and collectors unmap pages. */
-	runs->reader.is_wary = 1;
 	told = tell_frame(runs, pc, sp, fp, frames, room);
-	runs->reader.is_wary = 0;
 	runs->runtime = runtime;
 	runs->reader.is_trusted = is_trusted;
 	if (told < 0)
@@ -261,24 +286,18 @@ int runs_leave(struct runs *runs, struct unwind_activation *at, uint64_t *frames
 	unsigned *told)
 {
 	const struct runtime *runtime = runs->runtime;
-	int is_trusted = runs->reader.is_trusted, may_trust = runs->reader.may_trust;
-	int left, count = 0;
-	struct runtime_stack others, run;
+	int is_trusted = runs->reader.is_trusted, left, count = 0;
+	struct runtime_frame frame;
 
 	if (!runs->framed || !runs->framed->kind->leave)
 		return 0;
 	runs->runtime = runs->framed;
-	runs->reader.is_trusted = runs->reader.may_trust = 0;
-	left = runs->framed->kind->leave(runs->framed, &runs->reader, at, &run);
-	if (left && !runs->frame_error) {
-		others = runs->stack;
-		runs->stack = run;
-		count = tell_run(runs, frames, room);
-		runs->stack = others;
-	}
+	runs->reader.is_trusted = 0;
+	left = runs->framed->kind->leave(runs->framed, &runs->reader, at, &frame);
+	if (left && frame.function && !runs->frame_error)
+		count = expand(runs, &frame, 0, frames, room);
 	runs->runtime = runtime;
 	runs->reader.is_trusted = is_trusted;
-	runs->reader.may_trust = may_trust;
 	if (count < 0)
 		runs->frame_error = count;
 	*told += count > 0 ? (unsigned)count : 0;

@@ -38,11 +38,12 @@ struct runs {
 };
 
 /*
- * What frames of a kind->frame() were expanded to, as the wire has them: zeroed at first, by any
- * thread at once. Whoever finds an entry half written has not found it, nor writes it.
+ * What frames of a kind->frame() or leave() were expanded to, as the wire has them: zeroed at
+ * first, by any thread at once. Whoever finds an entry half written has not found it, nor writes
+ * it.
  */
-#define RUNS_EXPANDED	   2048u /* a power of two */
-#define RUNS_EXPANDED_DEEP 6u	 /* longer ones are not kept */
+#define RUNS_EXPANDED	   4096u /* a power of two */
+#define RUNS_EXPANDED_DEEP 22u	 /* longer ones are not kept */
 struct runs_expanded {
 	uint32_t version; /* atomic: odd while it is written */
 	uint32_t count;	  /* atomic, as what follows */
@@ -50,7 +51,8 @@ struct runs_expanded {
 	uint64_t frames[RUNS_EXPANDED_DEEP];
 };
 
-/* All but @thread, @known, @framed, @expanded, @epoch and @reader, which the caller fills in. */
+/* All but @thread, @known, @framed, @expanded, @epoch and @reader, which the caller fills in.
+ */
 static inline void runs_init(struct runs *runs, uintptr_t pc, runs_word_fn *word, void *context)
 {
 	runs->pc = pc;

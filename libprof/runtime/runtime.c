@@ -10,6 +10,8 @@
 static const struct runtime_kind *const kinds[] = {
 	&runtime_cpython, &runtime_php, &runtime_ruby, &runtime_v8, &runtime_hotspot};
 
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
 int runtime_find(
 	struct runtime *out, struct runtime_reader *reader, uintptr_t dynamic, uintptr_t bias)
 {
@@ -17,16 +19,28 @@ int runtime_find(
 
 	if (!dynamic || runtime_symbols_read(&symbols, reader, dynamic, bias))
 		return 0;
-	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+	for (unsigned i = 0; i < KINDS; i++) {
 		struct runtime found = {.kind = kinds[i]};
 		int error = kinds[i]->find(&found, reader, &symbols);
 
-		if (error == -EAGAIN)
-			return error;
-		if (!error) {
-			*out = found;
-			return 1;
-		}
+		if (error && error != -EAGAIN && error != -ENOTSUP)
+			continue;
+		*out = found;
+		return error ? error : 1;
 	}
 	return 0;
+}
+
+uint32_t runtime_bit(const struct runtime_kind *kind)
+{
+	unsigned number = 0;
+
+	while (number < KINDS && kinds[number] != kind)
+		number++;
+	return 1u << number;
+}
+
+const char *runtime_name(unsigned number)
+{
+	return number < KINDS ? kinds[number]->name : NULL;
 }

@@ -41,16 +41,24 @@ struct runtime_window {
 
 /*
  * What is worth keeping when a walk is over, for all walks of a process: zeroed at first, by any
- * thread at once. Pages that could be read are read plainly for some walks more. Nothing but a word
- * that is no pointer could lead to one that has gone since.
+ * thread at once.
  */
-#define RUNTIME_PAGES  1024u /* powers of two */
-#define RUNTIME_COUNTS 4096u
+#define RUNTIME_COUNTS 4096u /* a power of two */
 struct runtime_kept {
-	uint32_t walks;			 /* atomic */
-	uint64_t pages[RUNTIME_PAGES];	 /* atomic: address, and when in the lower bits */
 	uint64_t counts[RUNTIME_COUNTS]; /* atomic: of what has that hash: 40 bits, the count */
 };
+
+#define RUNTIME_AHEAD	    8u
+#define RUNTIME_AHEAD_BYTES 64u
+
+/* What was read in many places at once. */
+struct runtime_ahead {
+	uintptr_t start;
+	char content[RUNTIME_AHEAD_BYTES];
+};
+
+#define RUNTIME_NOTED  28u
+#define RUNTIME_AN_AGE 4096u /* walks */
 
 struct runtime_reader {
 	int pid;	/* whose memory; 0: our own, where process_vm_readv(2) is forbidden */
@@ -60,14 +68,15 @@ struct runtime_reader {
 	/* Of our own, and there for as long as the runtime's module: plain loads. */
 	uintptr_t fixed_start, fixed_bytes;
 	uintptr_t stack_start, stack_bytes; /* of the thread that is walked, likewise */
-	int is_wary; /* pages that are kept are not believed: words may be no pointers */
-	struct runtime_kept *kept; /* borrowed; NULL: nothing is */
-	uint32_t age;		   /* of what it keeps of pages */
+	struct runtime_kept *kept;	    /* borrowed; NULL: nothing is */
+	uint32_t age; /* of the walk: what little tells is believed in walks of the same */
 	/* The runtime's own, for the rest of the walk: an address or 0, and what it found there. */
 	uintptr_t noted_at;
-	uint64_t noted[3];
+	uint64_t noted[RUNTIME_NOTED];
 	unsigned oldest; /* window to fill next */
 	struct runtime_window windows[2];
+	unsigned ahead_count;
+	struct runtime_ahead ahead[RUNTIME_AHEAD];
 };
 
 static inline void runtime_reader_init(struct runtime_reader *reader, int pid, int is_own)
@@ -77,11 +86,12 @@ static inline void runtime_reader_init(struct runtime_reader *reader, int pid, i
 	reader->is_trusted = reader->may_trust = 0;
 	reader->fixed_start = reader->fixed_bytes = 0;
 	reader->stack_start = reader->stack_bytes = 0;
-	reader->is_wary = 0;
 	reader->kept = NULL;
+	reader->age = 0;
 	reader->noted_at = 0;
 	reader->oldest = 0;
 	reader->windows[0].bytes = reader->windows[1].bytes = 0;
+	reader->ahead_count = 0;
 }
 
 /*
@@ -95,6 +105,12 @@ static inline int runtime_load_word(
 {
 	return runtime_load(reader, address, value, sizeof(*value));
 }
+
+/*
+ * The same bytes where they lie, or where they were read into: good until the next reading. NULL:
+ * they can't be read.
+ */
+const void *runtime_view(struct runtime_reader *reader, uintptr_t address, size_t bytes);
 
 /* Bytes that are read one after another, from @at to @end. */
 struct runtime_bytes {
@@ -110,8 +126,21 @@ int runtime_byte(struct runtime_bytes *bytes);
 /* As much of it will be asked for, piece by piece: one call of the kernel's is enough. */
 void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t bytes);
 
-/* A walk begins that keeps what it finds out in @kept. */
-void runtime_keep_in(struct runtime_reader *reader, struct runtime_kept *kept);
+/*
+ * RUNTIME_AHEAD_BYTES of each of @count places, at most RUNTIME_AHEAD, will be asked for: the same.
+ * What was expected so before is not any more.
+ */
+void runtime_expect_each(struct runtime_reader *reader, const uintptr_t *places, unsigned count);
+
+/* Has it been read, or is it read plainly? */
+int runtime_has(struct runtime_reader *reader, uintptr_t address, size_t bytes);
+
+/* What was read is read again. */
+static inline void runtime_forget(struct runtime_reader *reader)
+{
+	reader->windows[0].bytes = reader->windows[1].bytes = 0;
+	reader->ahead_count = 0;
+}
 
 /* A number below 2^24 that was found out for @hash. Returns 1 and it, or 0. */
 int runtime_kept(const struct runtime_reader *reader, uint64_t hash, uint32_t *value);
@@ -128,7 +157,8 @@ unsigned runtime_encode(uint32_t character, char out[4]);
 
 /* ---- contract: what each runtime brings ------------------------------------------------------ */
 
-#define RUNTIME_WORDS_MAX 64u
+#define RUNTIME_WORDS_MAX   64u
+#define RUNTIME_OBJECTS_MAX 8u
 
 /* A runtime in a process. Its kind fills in `word` as it likes. */
 struct runtime {
@@ -147,6 +177,8 @@ struct runtime {
 	uintptr_t base_bytes;
 	uintptr_t code_type;	    /* what tells its functions from other objects */
 	uintptr_t entry, entry_end; /* the evaluator's code, or what of it has a name */
+	/* Addresses of what it makes once and never frees; its kind knows of what. */
+	uintptr_t objects[RUNTIME_OBJECTS_MAX];
 };
 
 #define RUNTIME_PLACE_COUNTED (UINTPTR_MAX - 1)
@@ -176,7 +208,9 @@ struct runtime_frame {
 	uint32_t first_line;
 	uint32_t line;	  /* where there is no kind->line(): 0: none */
 	int32_t position; /* of the instruction, in the runtime's units; < 0: not known */
-	/* Of kind->frame(): hash of all that its kind->frames() depend on; the rest is the kind's.
+	/*
+	 * Of kind->frame() and leave(): hash of all that its kind->frames() depend on, 0: what they
+	 * are is not kept; the rest is the kind's.
 	 */
 	uint64_t key;
 	uintptr_t code;
@@ -211,7 +245,7 @@ struct runtime_kind {
 	const char *name;
 	/*
 	 * Is the module one? Its symbols are looked up in its own tables. -EAGAIN: it is, but is
-	 * being loaded still.
+	 * being loaded still. -ENOTSUP: it is, but is not laid out as any that is known.
 	 */
 	int (*find)(struct runtime *out, struct runtime_reader *reader,
 		struct runtime_symbols *symbols);
@@ -238,24 +272,31 @@ struct runtime_kind {
 	 */
 	int (*frame)(const struct runtime *runtime, struct runtime_reader *reader,
 		const struct runtime_where *where, struct runtime_frame *out);
-	/* The same of an innermost frame that is not there yet, or not any more. */
+	/*
+	 * A hash of @where and of all that a few bytes say of what is there; 0: nothing quickly
+	 * tells. What was at @where when it had this hash is believed for some walks more. Not
+	 * asked of the innermost frames.
+	 */
+	uint64_t (*quick)(const struct runtime *runtime, struct runtime_reader *reader,
+		const struct runtime_where *where);
+	/* As frame(), of an innermost one that is not there yet, or not any more. */
 	int (*edge)(const struct runtime *runtime, struct runtime_reader *reader,
 		const struct runtime_where *where, struct runtime_frame *out);
 	/*
-	 * The language frames that @frame of either stands for, innermost first: what a compiler
-	 * inlined, then itself. Bounded, but long: the answer is kept by @frame->key. Returns how
-	 * many, at most @room.
-	 */
-	int (*frames)(const struct runtime *runtime, struct runtime_reader *reader,
-		const struct runtime_frame *frame, struct runtime_frame *out, unsigned room);
-	/*
 	 * Instead of all these, or beside next(), where the runtime's code has frames that only it
-	 * knows the shape of: what @at runs, as the run that next() tells, and where its caller is.
-	 * Returns 1 with that in @at; 0: none of its code; -errno: nothing leads to its caller.
-	 * @run is empty or good then, too.
+	 * knows the shape of: what @at runs, and where its caller is. Returns 1 with that in @at;
+	 * 0: none of its code; -errno: nothing leads to its caller. @out fills in what
+	 * kind->frames() asks, in any case; its function is 0 where there is nothing to ask for.
 	 */
 	int (*leave)(const struct runtime *runtime, struct runtime_reader *reader,
-		struct unwind_activation *at, struct runtime_stack *run);
+		struct unwind_activation *at, struct runtime_frame *out);
+	/*
+	 * The language frames that @frame of any of these stands for, innermost first: what a
+	 * compiler inlined, then itself. Bounded, but long: the answer is kept by @frame->key, of
+	 * which it may make 0. Returns how many, at most @room.
+	 */
+	int (*frames)(const struct runtime *runtime, struct runtime_reader *reader,
+		struct runtime_frame *frame, struct runtime_frame *out, unsigned room);
 	/*
 	 * The line that @frame's function begins at, 0: not known yet; not asked where
 	 * @frame->lines is 0. NULL: frames have it.
@@ -294,10 +335,14 @@ uintptr_t runtime_symbol(struct runtime_symbols *symbols, struct runtime_reader 
 
 /*
  * Is the module whose dynamic section is at @dynamic a runtime? Returns 1 with @out, or 0; -EAGAIN:
- * that can't be told yet.
+ * that can't be told yet; -ENOTSUP: it is out->kind, but not one that is known.
  * Context: signal-safe, any thread.
  */
 int runtime_find(
 	struct runtime *out, struct runtime_reader *reader, uintptr_t dynamic, uintptr_t bias);
+
+/* @kind in a set of them; its name by its number there, NULL: there are no more. */
+uint32_t runtime_bit(const struct runtime_kind *kind);
+const char *runtime_name(unsigned number);
 
 #endif

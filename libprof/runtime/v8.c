@@ -27,6 +27,10 @@
 
 #define FRAME_CONTEXT	  (1 * V8_WORD) /* below the frame pointer */
 #define FRAME_FUNCTION	  (2 * V8_WORD)
+#define FRAME_SLOTS	  (5 * V8_WORD)
+#define FRAMES_AHEAD	  16u
+#define FRAME_MAX	  65536u
+#define QUICK_BEHIND	  4u  /* words of a function from what it is made of on */
 #define INLINE_LOCALS	  75u /* kScopeInfoMaxInlinedLocalNamesSize */
 #define LOCALS_MAX	  65536u
 #define SHARED_CODE	  8u /* behind the map: what the function runs */
@@ -122,18 +126,20 @@ static int find_v8(
 	struct v8_offsets *at = (struct v8_offsets *)out->offsets;
 	int32_t value, last;
 
+	if (load_published(reader, symbols, "HeapObjectTag", &value))
+		return -ENOENT;
 	for (unsigned i = 0; i < sizeof(published) / sizeof(published[0]); i++) {
 		if (load_any(reader, symbols, &published[i], &value))
-			return -ENOENT;
+			return -ENOTSUP;
 		if (published[i].place < 0 && value != published[i].expected)
-			return -ENOENT;
+			return -ENOTSUP;
 		if (published[i].place >= 0)
 			out->offsets[published[i].place] = (uint32_t)value;
 	}
 	if (at->shared > OFFSET_MAX || at->scope > OFFSET_MAX || at->script > OFFSET_MAX ||
 		at->source > OFFSET_MAX || at->script_name > OFFSET_MAX ||
 		at->line_ends > OFFSET_MAX || (at->first_local != 3 && at->first_local != 5))
-		return -ENOENT;
+		return -ENOTSUP;
 	at->function_types = JS_FUNCTION_TYPES;
 	if (!load_published(reader, symbols, "LastJSFunctionType", &last))
 		at->function_types = (uint32_t)last - at->function_type + 1;
@@ -352,6 +358,52 @@ static int frame_of_v8(const struct runtime *runtime, struct runtime_reader *rea
 	return read_function(runtime, reader, slots[0], where, where->fp, out);
 }
 
+/* The functions of frames from @fp on, by one call of the kernel's for several. */
+static void expect_functions(struct runtime_reader *reader, uintptr_t fp)
+{
+	uintptr_t functions[RUNTIME_AHEAD] = {0}, words[3]; /* function, context, frame pointer */
+	unsigned count = 0, known;
+
+	for (unsigned n = 0; n < FRAMES_AHEAD && count < RUNTIME_AHEAD; n++, fp = words[2]) {
+		if (runtime_load(reader, fp - FRAME_FUNCTION, words, sizeof(words)))
+			break;
+		for (known = 0; known < count && functions[known] != words[0] - V8_HEAP_OBJECT;)
+			known++;
+		if (known == count && v8_is_object(words[0]) && v8_is_object(words[1]))
+			functions[count++] = words[0] - V8_HEAP_OBJECT;
+		if (words[2] <= fp || words[2] - fp > FRAME_MAX || words[2] % V8_WORD)
+			break;
+	}
+	runtime_expect_each(reader, functions, count);
+}
+
+/*
+ * The function, and all that it refers to: its map, what it is made of, its context, what is known
+ * of its calls, its code. Of interpreted code the frame says which bytecode it is at.
+ */
+static uint64_t quick_of_v8(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_where *where)
+{
+	uintptr_t slots[5]; /* offset, bytecode, …, function, context */
+	uint64_t words[RUNTIME_AHEAD_BYTES / V8_WORD], hash;
+	unsigned count = v8_offsets_of(runtime)->shared / V8_WORD + QUICK_BEHIND;
+
+	if (count > sizeof(words) / V8_WORD ||
+		runtime_load(reader, where->fp - FRAME_SLOTS, slots, sizeof(slots)) ||
+		!v8_is_object(slots[4]) || !v8_is_object(slots[3]))
+		return 0;
+	if (reader->is_own && !runtime_has(reader, slots[3] - V8_HEAP_OBJECT, sizeof(words)))
+		expect_functions(reader, where->fp);
+	if (runtime_load(reader, slots[3] - V8_HEAP_OBJECT, words, sizeof(words)))
+		return 0;
+	hash = runtime_mix(slots[3], where->pc);
+	for (unsigned i = 0; i < count; i++)
+		hash = runtime_mix(hash, words[i]);
+	if (v8_is_number(slots[0]) && v8_is_object(slots[1]))
+		hash = runtime_mix(runtime_mix(hash, slots[0]), slots[1]);
+	return hash;
+}
+
 static int edge_of_v8(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_where *where, struct runtime_frame *out)
 {
@@ -422,7 +474,7 @@ static int tell_optimised(const struct runtime *runtime, struct runtime_reader *
 }
 
 static int frames_of_v8(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct runtime_frame *frame, struct runtime_frame *out, unsigned room)
+	struct runtime_frame *frame, struct runtime_frame *out, unsigned room)
 {
 	struct v8_position is = {-1, -1};
 	int error;
@@ -440,6 +492,7 @@ const struct runtime_kind runtime_v8 = {
 	.name = "node",
 	.find = find_v8,
 	.frame = frame_of_v8,
+	.quick = quick_of_v8,
 	.edge = edge_of_v8,
 	.frames = frames_of_v8,
 	.text = v8_text,

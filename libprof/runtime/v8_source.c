@@ -345,7 +345,7 @@ static int64_t search_ends(struct runtime_reader *reader, uintptr_t array, uint3
 
 /* ---- scripts --------------------------------------------------------------------------------- */
 
-_Static_assert(sizeof(struct v8_script) == sizeof(((struct runtime_reader *)0)->noted), "noted");
+_Static_assert(sizeof(struct v8_script) <= sizeof(((struct runtime_reader *)0)->noted), "noted");
 
 int v8_read_script(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t script,
 	struct v8_script *out)

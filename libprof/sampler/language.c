@@ -31,6 +31,17 @@ static struct {
 	uint32_t asked;		 /* atomic: how often it was asked for since */
 } pending;
 
+static int find_in(
+	struct runtime *out, struct runtime_reader *reader, uintptr_t dynamic, uintptr_t bias)
+{
+	int error = runtime_find(out, reader, dynamic, bias);
+
+	if (error == -ENOTSUP)
+		__atomic_fetch_or(
+			&sampler.slot->unknown_runtimes, runtime_bit(out->kind), __ATOMIC_RELAXED);
+	return error;
+}
+
 /* Returns its number, or 0: it is only asked for by every frame, or there is no room. */
 static uint32_t add_runtime(const struct runtime *found)
 {
@@ -53,8 +64,7 @@ uint32_t language_find_runtime(uintptr_t dynamic, uintptr_t bias, int pid)
 	int error;
 
 	runtime_reader_init(&reader, pid, 1);
-	runtime_keep_in(&reader, &kept);
-	error = runtime_find(&found, &reader, dynamic, bias);
+	error = find_in(&found, &reader, dynamic, bias);
 	if (error == -EAGAIN) {
 		pending.bias = bias;
 		__atomic_store_n(&pending.dynamic, dynamic, __ATOMIC_RELEASE);
@@ -72,8 +82,7 @@ void language_find_again(struct runs *runs)
 
 	if (asked & (asked - 1))
 		return;
-	runtime_keep_in(&runs->reader, &kept);
-	error = runtime_find(&found, &runs->reader, dynamic, pending.bias);
+	error = find_in(&found, &runs->reader, dynamic, pending.bias);
 	if (error == -EAGAIN || !__atomic_compare_exchange_n(&pending.dynamic, &dynamic, 0, 0,
 					__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
@@ -174,6 +183,7 @@ static __attribute__((noinline)) int announce(
 
 static uint64_t lines[RUNS_LINES]; /* atomic */
 static struct runs_expanded expanded[RUNS_EXPANDED];
+static uint32_t walks; /* atomic */
 
 static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 {
@@ -202,8 +212,8 @@ void language_begin(struct runs *runs, const struct sampler_thread *thread,
 	runs->framed = __atomic_load_n(&framed, __ATOMIC_ACQUIRE);
 	runs->expanded = expanded;
 	runs->epoch = sampler.image;
-	if (runs->framed)
-		runtime_keep_in(&runs->reader, &kept);
+	runs->reader.age = __atomic_fetch_add(&walks, 1, __ATOMIC_RELAXED) / RUNTIME_AN_AGE;
+	runs->reader.kept = &kept;
 }
 
 unsigned language_run(struct runs *runs, const struct unwind_module *module,

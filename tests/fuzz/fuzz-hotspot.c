@@ -3,7 +3,7 @@
  * The reader of HotSpot's activations on a hostile code cache: a page with one compiled method, one
  * stub and an interpreter in it, at a fixed address so that its words can be aimed, of which the
  * input replaces what it likes. Whatever it says, reading comes to an end, touches nothing else,
- * and texts fit. Read as from outside: plain loads of what could be read before are the handler's.
+ * and texts fit. Read as from outside: plain loads of the cache are the handler's.
  */
 #include <stdint.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "libprof/runtime/hotspot.c"
+#include "libprof/runtime/hotspot_code.c"
 #include "libprof/runtime/runs.h"
 #include "libprof/wire.h"
 
@@ -21,9 +22,8 @@
 #define AT(field) (PAGE_AT + offsetof(struct page, field))
 
 struct page {
-	uint64_t low, high, heaps, interpreter, call_stub; /* variables */
-	uint64_t count, heap_list, heap[1];
-	uint64_t space[4];    /* of the heap: low, high; of its segments: low, log2 */
+	uint64_t unloaded;    /* classes */
+	uint64_t heap[5];     /* low, high; of its segments: low, high, log2 */
 	uint8_t segments[32]; /* of 64 bytes */
 	uint64_t queue[2];    /* interpreter's code, how much */
 	uint64_t method[4], fixed[16], constants[16], holder[4], symbols[3][4];
@@ -32,16 +32,9 @@ struct page {
 };
 _Static_assert(sizeof(struct page) <= PAGES, "fits");
 
-static const struct hotspot_offsets offsets = {.low_bound = 0,
-	.high_bound = 8,
-	.heaps = 16,
-	.interpreter = 24,
-	.call_stub_return = 32,
-	.array_length = 0,
-	.array_data = 8,
-	.heap_memory = 0,
+static const struct hotspot_offsets offsets = {.heap_memory = 0,
 	.heap_segments = 16,
-	.heap_segment_log = 24,
+	.heap_segment_log = 32,
 	.space_low = 0,
 	.space_high = 8,
 	.block_is_used = 8,
@@ -64,6 +57,7 @@ static const struct hotspot_offsets offsets = {.low_bound = 0,
 	.pcs = 100,
 	.pcs_end = 104,
 	.stubs = 108,
+	.compile_id = 112,
 	.pc_offset = 0,
 	.pc_scope = 4,
 	.method_const = 8,
@@ -86,6 +80,7 @@ static const struct hotspot_offsets offsets = {.low_bound = 0,
 
 static uint64_t lines[RUNS_LINES];
 static struct runtime_kept kept;
+static struct runs_expanded expanded[RUNS_EXPANDED];
 
 static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 {
@@ -160,15 +155,11 @@ static void lay_out(struct page *page)
 	uint64_t nmethod;
 
 	memset(page, 0, PAGES);
-	page->low = page->space[0] = AT(code);
-	page->high = page->space[1] = AT(code) + sizeof(page->code);
-	page->heaps = AT(count);
-	page->count = 1;
-	page->heap_list = AT(heap);
-	page->heap[0] = AT(space);
-	page->space[2] = AT(segments);
-	page->space[3] = 6;
-	page->interpreter = AT(queue);
+	page->heap[0] = AT(code);
+	page->heap[1] = AT(code) + sizeof(page->code);
+	page->heap[2] = AT(segments);
+	page->heap[3] = AT(segments) + sizeof(page->segments);
+	page->heap[4] = 6;
 	page->queue[0] = AT(code) + 1536;
 	page->queue[1] = 512;
 	for (unsigned i = 0; i < sizeof(page->segments); i++)
@@ -206,8 +197,13 @@ static void walk(struct runs *runs, uint64_t *frames, struct unwind_activation a
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct page *page;
-	struct runtime runtime = {.kind = &runtime_hotspot, .base = PAGE_AT};
-	struct runs runs = {.framed = &runtime};
+	struct runtime runtime = {.kind = &runtime_hotspot,
+		.base = PAGE_AT,
+		.objects = {[HOTSPOT_INTERPRETER] = AT(queue),
+			[HOTSPOT_CALL_STUB] = AT(code) + 1104,
+			[HOTSPOT_UNLOADED] = AT(unloaded),
+			[HOTSPOT_HEAPS] = AT(heap)}};
+	struct runs runs = {.framed = &runtime, .expanded = expanded};
 	struct arch_registers registers;
 	uint64_t frames[FRAMES], word;
 
@@ -217,6 +213,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (page == MAP_FAILED || size < 8)
 		return 0;
 	memcpy(runtime.offsets, &offsets, sizeof(offsets));
+	if (data[0] & 16)
+		runtime.objects[HOTSPOT_UNLOADED] = 0;
 	lay_out(page);
 	for (size_t i = 8; i + 10 <= size; i += 10) {
 		memcpy(&word, data + i + 2, sizeof(word));
@@ -230,7 +228,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	runs_init(&runs, 0, word_of, NULL);
 	runtime_reader_init(&runs.reader, getpid(), 0);
 	if (data[0] & 4)
-		runtime_keep_in(&runs.reader, &kept);
+		runs.reader.kept = &kept;
 	walk(&runs, frames,
 		(struct unwind_activation){
 			.pc = registers.r[ARCH_DWARF_PC],

@@ -90,13 +90,13 @@ static void tell_ruby(const uint8_t *data)
 	const struct arch_registers registers = {0};
 	struct runtime_reader reader;
 	struct runtime_state states[16];
-	struct runtime_stack run;
+	struct runtime_frame frame;
 
 	tell(&runtime, data[2] ? PAGE_AT + data[2] * 8u : 0);
 	runtime_reader_init(&reader, getpid(), 0);
 	runtime_ruby.states(&runtime, &reader, states, 16);
 	at.innermost = &registers;
-	runtime_ruby.leave(&runtime, &reader, &at, &run);
+	runtime_ruby.leave(&runtime, &reader, &at, &frame);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -5,6 +5,7 @@
  * tests/e2e/test_java_truth.py's.
  */
 #include "libprof/runtime/hotspot.c"
+#include "libprof/runtime/hotspot_code.c"
 #include "libprof/runtime/hotspot_method.c"
 
 #include <setjmp.h>
@@ -26,6 +27,8 @@ struct heap {
 	} symbols[4];
 	uint64_t nmethod[32], metadata[2];
 	uint8_t scopes[64];
+	uint64_t unloaded; /* classes */
+	uint64_t code[5];  /* the cache's only heap: low, high; of its segments: low, high, log2 */
 	struct runtime runtime;
 	struct runtime_reader reader;
 };
@@ -65,6 +68,12 @@ static const struct hotspot_offsets offsets = {.method_const = 8,
 	.has_lines = 1,
 	.scopes_begin = 16,
 	.metadata = 24,
+	.nmethod_size = 256,
+	.heap_memory = 0,
+	.heap_segments = 16,
+	.heap_segment_log = 32,
+	.space_low = 0,
+	.space_high = 8,
 	.pc_size = 16};
 
 static int set_up(void **state)
@@ -93,6 +102,10 @@ static int set_up(void **state)
 	set_symbol(0, "work");
 	set_symbol(1, "Where.java");
 	set_symbol(2, "some/where/Where$Inner");
+	heap->code[0] = (uintptr_t)heap;
+	heap->code[1] = (uintptr_t)heap + HEAP_BYTES;
+	heap->runtime.objects[HOTSPOT_HEAPS] = (uintptr_t)heap->code;
+	heap->runtime.base = 1;
 	runtime_reader_init(&heap->reader, getpid(), 1);
 	return 0;
 }
@@ -134,6 +147,16 @@ static void test_a_method_is_told(void **state)
 	assert_string_equal(text, "Where.java");
 	hotspot_text(&heap->runtime, &heap->reader, frame.name, text, 12, 0);
 	assert_string_equal(text, "some.where.");
+	/* A hidden class is known to its program without its address; others may have such names.
+	 */
+	set_symbol(2, "Where$$Lambda$14+0x0000000800c03000");
+	runtime_forget(&heap->reader);
+	hotspot_text(&heap->runtime, &heap->reader, frame.name, text, sizeof(text), 0);
+	assert_string_equal(text, "Where$$Lambda$14.work");
+	set_symbol(2, "Where+0xs");
+	runtime_forget(&heap->reader);
+	hotspot_text(&heap->runtime, &heap->reader, frame.name, text, sizeof(text), 0);
+	assert_string_equal(text, "Where+0xs.work");
 	hotspot_text(&heap->runtime, &heap->reader, HOTSPOT_TEXT | (uintptr_t) "a stub", text,
 		sizeof(text), 0);
 	assert_string_equal(text, "a stub");
@@ -187,32 +210,100 @@ static void test_what_is_no_method(void **state)
 	assert_true(read_at(0, &frame) < 0);
 }
 
+/* What the method compiled as heap->nmethod runs at @scope, with room for four. */
+static int frames_at(uint32_t scope, struct runtime_frame frames[4])
+{
+	struct runtime_frame frame = {
+		.function = (uintptr_t)heap->method,
+		.code = (uintptr_t)heap->nmethod,
+		.start = scope,
+		.position = -1,
+	};
+
+	runtime_reader_init(&heap->reader, getpid(), 1);
+	return frames_of_hotspot(&heap->runtime, &heap->reader, &frame, frames, 4);
+}
+
 /* A method inlined in itself: scopes outward, callers before what they call. */
 static void test_scopes(void **state)
 {
 	/* At 1: method 1 at 7 (written with 1 added), called by nobody; at 4: at 3, by that. */
 	static const uint8_t scopes[] = {0, 0, 1, 8, 1, 1, 4};
-	struct runtime_stack run = {.frame = (uintptr_t)heap->method,
-		.activation = (uintptr_t)heap->nmethod,
-		.state = 4};
-	struct runtime_frame frame;
+	struct runtime_frame frames[4];
 
 	(void)state;
 	memcpy(heap->scopes, scopes, sizeof(scopes));
 	heap->nmethod[2] = (uintptr_t)heap->scopes;
 	heap->nmethod[3] = (uintptr_t)heap->metadata - (uintptr_t)heap->nmethod;
 	heap->metadata[0] = (uintptr_t)heap->method;
-	assert_int_equal(next_hotspot(&heap->runtime, &heap->reader, &run, &frame), 1);
-	assert_int_equal(frame.position, 3);
-	assert_int_equal(next_hotspot(&heap->runtime, &heap->reader, &run, &frame), 1);
-	assert_int_equal(frame.position, 7);
-	assert_int_equal(next_hotspot(&heap->runtime, &heap->reader, &run, &frame), 0);
+	assert_int_equal(frames_at(4, frames), 2);
+	assert_int_equal(frames[0].position, 3);
+	assert_int_equal(frames[1].position, 7);
+	assert_int_equal(frames_at(1, frames), 1);
+	assert_int_equal(frames[0].position, 7);
+	/* Of none only the method is known. */
+	assert_int_equal(frames_at(HOTSPOT_NO_SCOPE, frames), 1);
+	assert_int_equal(frames[0].position, -1);
 	/* One that is called by itself would never end. */
 	heap->scopes[4] = 4;
-	run = (struct runtime_stack){.frame = (uintptr_t)heap->method,
-		.activation = (uintptr_t)heap->nmethod,
-		.state = 4};
-	assert_true(next_hotspot(&heap->runtime, &heap->reader, &run, &frame) < 0);
+	assert_true(frames_at(4, frames) < 0);
+}
+
+/*
+ * What was a method is not read again while no class is unloaded; then it is, and so it is where
+ * the frame has other constants; or, if nobody counts what is unloaded, where it refers to
+ * something else, or is old.
+ */
+static void test_methods_are_known_again(void **state)
+{
+	const uintptr_t method = (uintptr_t)heap->method, bcp = (uintptr_t)heap->fixed + 48 + 3;
+	static struct runtime_kept kept;
+	struct runtime_frame first, again;
+
+	(void)state;
+	memset(&kept, 0, sizeof(kept));
+	for (unsigned round = 0; round < 3; round++) {
+		runtime_reader_init(&heap->reader, getpid(), 1);
+		heap->reader.kept = &kept;
+		heap->runtime.objects[HOTSPOT_UNLOADED] = (uintptr_t)&heap->unloaded;
+		assert_int_equal(
+			find_interpreted(&heap->runtime, &heap->reader, method, 1, 0, bcp, &first),
+			0);
+		assert_int_equal(first.position, 3); /* it was read */
+		assert_int_equal(
+			find_interpreted(&heap->runtime, &heap->reader, method, 1, 0, bcp, &again),
+			0);
+		assert_int_equal(again.identity, 0);
+		assert_true(again.key && again.key == first.key);
+		assert_int_equal(
+			find_interpreted(&heap->runtime, &heap->reader, method, 2, 0, bcp, &again),
+			0);
+		assert_true(again.key != first.key);
+		heap->unloaded++;
+	}
+	/* It is counted while it is read: who knows which class it was. */
+	runtime_reader_init(&heap->reader, getpid(), 1);
+	heap->reader.kept = &kept;
+	hotspot_cache(&heap->runtime, &heap->reader);
+	heap->unloaded++;
+	assert_int_equal(
+		find_interpreted(&heap->runtime, &heap->reader, method, 1, 0, bcp, &first), 0);
+	assert_true(first.identity && !first.key);
+	heap->runtime.objects[HOTSPOT_UNLOADED] = 0;
+	for (unsigned round = 0; round < 3; round++) {
+		runtime_reader_init(&heap->reader, getpid(), 1);
+		heap->reader.kept = &kept;
+		heap->reader.age = round == 2;
+		assert_int_equal(
+			find_interpreted(&heap->runtime, &heap->reader, method, 1, 0, bcp, &first),
+			0);
+		assert_true(first.identity && first.key);
+		assert_int_equal(
+			find_interpreted(&heap->runtime, &heap->reader, method, 1, 0, bcp, &again),
+			0);
+		assert_true(!again.identity && again.key == first.key);
+		heap->method[2] = 1; /* it refers to something else */
+	}
 }
 
 #if ARCH_HOTSPOT_IS_KNOWN
@@ -302,6 +393,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_who_it_is, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_what_is_no_method, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_scopes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_methods_are_known_again, set_up, tear_down),
 #if ARCH_HOTSPOT_IS_KNOWN
 		cmocka_unit_test(test_a_method_begins),
 		cmocka_unit_test(test_a_method_ends),

@@ -394,13 +394,13 @@ static void test_frames_of_generated_code(void **state)
 	struct arch_registers registers = {0};
 	struct unwind_activation at = {
 		.pc = (uintptr_t)filler, .sp = (uintptr_t)stack, .innermost = &registers};
-	struct runtime_stack run;
+	struct runtime_frame frame;
 
 	if (!ARCH_RUBY_HAS_YJIT)
 		skip();
 	runtime_reader_init(&reader, getpid(), 0);
 	memcpy(filler + 8, code, sizeof(code));
-	assert_int_equal(runtime_ruby.leave(&fixture->runtime, &reader, &at, &run), 1);
+	assert_int_equal(runtime_ruby.leave(&fixture->runtime, &reader, &at, &frame), 1);
 	assert_int_equal(at.pc, ENTRY + 8);
 	assert_int_equal(at.sp, (uintptr_t)(stack + 4));
 	assert_true(reader.noted_at);
@@ -409,11 +409,11 @@ static void test_frames_of_generated_code(void **state)
 	at = (struct unwind_activation){
 		.pc = (uintptr_t)filler, .sp = (uintptr_t)stack, .innermost = &registers};
 	runtime_reader_init(&reader, getpid(), 0);
-	assert_int_equal(runtime_ruby.leave(&fixture->runtime, &reader, &at, &run), 1);
+	assert_int_equal(runtime_ruby.leave(&fixture->runtime, &reader, &at, &frame), 1);
 	assert_false(reader.noted_at);
 	stack[3] = ENTRY + 16;
 	runtime_reader_init(&reader, getpid(), 0);
-	assert_int_equal(runtime_ruby.leave(&fixture->runtime, &reader, &at, &run), 0);
+	assert_int_equal(runtime_ruby.leave(&fixture->runtime, &reader, &at, &frame), 0);
 	image->frame[WORK].jit_return = 1;
 	image->frame[WORK].instruction = 1;
 	assert_int_equal(tell(fixture), 10);

@@ -303,7 +303,7 @@ static void test_lines_far_behind(void **state)
 	heap->scope[9] = heap->scope[10] = number(length - 1);
 	while (!line && walks++ < 10) {
 		assert_int_equal(read_frame(&frame), 1);
-		runtime_keep_in(&heap->reader, &kept);
+		heap->reader.kept = &kept;
 		got = frames_of_v8(&heap->runtime, &heap->reader, &frame, &frame, 1);
 		assert_true(got == 1 || got == -EAGAIN);
 		line = got == 1 ? frame.first_line : 0;

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/*
+ * HotSpot's code cache: which piece of code an address lies in. The cache is one to three heaps of
+ * blocks, each with a blob in it, whose header says what it is. Heaps grow and never shrink, so
+ * from inside all of this is read by plain loads.
+ *
+ *	heap	low                                                        high
+ *		│ block: is it used │ blob: header, code, …   │ block …     │  reserved
+ *	segments │ 0 1 2 3 … how far back the block begins │ 0 1 2 …
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "libprof/runtime/hotspot.h"
+
+#define WORD		sizeof(uintptr_t)
+#define HOPS_MAX	1024u
+#define SEGMENT_IS_FREE 0xffu
+
+static void read_heap(const struct hotspot_offsets *at, struct runtime_reader *reader,
+	uintptr_t from, struct hotspot_heap *out)
+{
+	uintptr_t memory = from + at->heap_memory, segments = from + at->heap_segments;
+
+	*out = (struct hotspot_heap){0};
+	if (!from)
+		return;
+	runtime_expect(reader, from, at->heap_segment_log + sizeof(uint32_t));
+	out->segments = hotspot_load_pointer(reader, segments + at->space_low);
+	out->segments_end = hotspot_load_pointer(reader, segments + at->space_high);
+	out->segment_log = hotspot_load_int(reader, from + at->heap_segment_log) & 31;
+	out->low = hotspot_load_pointer(reader, memory + at->space_low);
+	out->high = hotspot_load_pointer(reader, memory + at->space_high);
+}
+
+uint64_t hotspot_load_unloaded(const struct runtime *runtime, struct runtime_reader *reader)
+{
+	int was_trusted = reader->is_trusted;
+	uint64_t unloaded;
+
+	reader->is_trusted = reader->is_own;
+	unloaded = hotspot_load_pointer(reader, runtime->objects[HOTSPOT_UNLOADED]);
+	reader->is_trusted = was_trusted;
+	return unloaded;
+}
+
+/* What says how the cache is now is never freed: plain loads. */
+struct hotspot_cache *hotspot_cache(const struct runtime *runtime, struct runtime_reader *reader)
+{
+	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
+	struct hotspot_cache *cache = (struct hotspot_cache *)reader->noted;
+	uintptr_t queue = runtime->objects[HOTSPOT_INTERPRETER];
+
+	if (reader->noted_at == runtime->base)
+		return cache;
+	reader->noted_at = runtime->base;
+	reader->is_trusted = reader->is_own;
+	cache->interpreter = hotspot_load_pointer(reader, queue + at->queue_buffer);
+	cache->interpreter_end =
+		cache->interpreter + hotspot_load_int(reader, queue + at->queue_bytes);
+	for (unsigned i = 0; i < HOTSPOT_HEAPS_MAX; i++)
+		read_heap(at, reader, runtime->objects[HOTSPOT_HEAPS + i], &cache->heaps[i]);
+	reader->is_trusted = 0;
+	cache->unloaded = hotspot_load_unloaded(runtime, reader);
+	cache->last = (struct hotspot_blob){0};
+	return cache;
+}
+
+const struct hotspot_heap *hotspot_find_heap(
+	const struct hotspot_cache *cache, struct runtime_reader *reader, uintptr_t pc)
+{
+	for (unsigned i = 0; i < HOTSPOT_HEAPS_MAX; i++) {
+		const struct hotspot_heap *heap = &cache->heaps[i];
+
+		if (pc < heap->low || pc >= heap->high)
+			continue;
+		if (reader->is_own) {
+			reader->fixed_start = heap->low;
+			reader->fixed_bytes = heap->high - heap->low;
+		}
+		return heap;
+	}
+	return NULL;
+}
+
+/* Returns 0 or -ENOENT. */
+static int load_segment(struct runtime_reader *reader, const struct hotspot_heap *heap,
+	uintptr_t segment, uint8_t *back)
+{
+	if (segment >= heap->segments_end - heap->segments)
+		return -ENOENT;
+	if (reader->is_own)
+		*back = *(const uint8_t *)(heap->segments + segment);
+	else if (runtime_load(reader, heap->segments + segment, back, 1))
+		return -ENOENT;
+	return *back == SEGMENT_IS_FREE || *back > segment ? -ENOENT : 0;
+}
+
+/* Segments of a block say how far, at least, its first one is. */
+static int find_block(struct runtime_reader *reader, const struct hotspot_heap *heap, uintptr_t pc,
+	uintptr_t *block)
+{
+	uintptr_t segment = (pc - heap->low) >> heap->segment_log;
+	uint8_t back;
+
+	for (unsigned n = 0; n < HOPS_MAX; n++) {
+		if (load_segment(reader, heap, segment, &back))
+			return -ENOENT;
+		if (!back) {
+			*block = heap->low + (segment << heap->segment_log);
+			return 0;
+		}
+		segment -= back;
+	}
+	return -ENOENT;
+}
+
+static uint32_t int_in(const char *bytes, uint32_t offset)
+{
+	uint32_t value;
+
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+static uintptr_t word_in(const char *bytes, uint32_t offset)
+{
+	uintptr_t value;
+
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+static int read_blob(const struct hotspot_offsets *at, struct runtime_reader *reader,
+	const struct hotspot_heap *heap, uintptr_t block, struct hotspot_blob *out)
+{
+	uintptr_t left = heap->high - block;
+	const char *bytes;
+	int32_t words;
+
+	/* A method's header is read, too. */
+	runtime_expect(reader, block, left < RUNTIME_WINDOW_BYTES ? left : RUNTIME_WINDOW_BYTES);
+	bytes = runtime_view(reader, block, at->block_size + at->code_end + WORD);
+	if (!bytes || !bytes[at->block_is_used])
+		return -ENOENT;
+	bytes += at->block_size;
+	words = (int32_t)int_in(bytes, at->frame_words);
+	if (words > (int32_t)(HOTSPOT_FRAME_MAX / WORD))
+		return -ENOENT;
+	*out = (struct hotspot_blob){
+		.at = block + at->block_size,
+		.code = word_in(bytes, at->code_begin),
+		.code_end = word_in(bytes, at->code_end),
+		.header_bytes = int_in(bytes, at->header_bytes),
+		.frame_bytes = words > 0 ? (uint32_t)words * WORD : 0,
+		.complete = (int32_t)int_in(bytes, at->frame_complete),
+	};
+	return 0;
+}
+
+int hotspot_find_blob(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t pc,
+	struct hotspot_blob *out)
+{
+	struct hotspot_cache *cache = hotspot_cache(runtime, reader);
+	const struct hotspot_heap *heap = hotspot_find_heap(cache, reader, pc);
+	uintptr_t block;
+
+	if (!heap)
+		return -ENOENT;
+	/* Who was returned to is asked about next. */
+	if (pc < cache->last.code || pc >= cache->last.code_end) {
+		if (find_block(reader, heap, pc, &block) ||
+			read_blob(hotspot_offsets_of(runtime), reader, heap, block, &cache->last))
+			return -ENOENT;
+	}
+	*out = cache->last;
+	return pc < out->code || pc >= out->code_end ? -ENOENT : 0;
+}
+
+int hotspot_read_compiled(const struct hotspot_offsets *at, struct runtime_reader *reader,
+	const struct hotspot_blob *blob, struct hotspot_compiled *out)
+{
+	const char *bytes = blob->header_bytes == at->nmethod_size
+				    ? runtime_view(reader, blob->at, at->nmethod_size)
+				    : NULL;
+
+	if (!bytes)
+		return -ENOENT;
+	*out = (struct hotspot_compiled){
+		.method = word_in(bytes, at->nmethod_method),
+		.scopes = word_in(bytes, at->scopes_begin),
+		.entry = word_in(bytes, at->entry),
+		.loop_entry = word_in(bytes, at->loop_entry),
+		.deopt = word_in(bytes, at->deopt_begin),
+		.deopt_handle = word_in(bytes, at->deopt_handle_begin),
+		.metadata = blob->at + int_in(bytes, at->metadata),
+		.pcs = blob->at + int_in(bytes, at->pcs),
+		.pcs_end = blob->at + int_in(bytes, at->pcs_end),
+		.stubs = blob->at + int_in(bytes, at->stubs),
+		.original_pc = int_in(bytes, at->original_pc),
+		.number = int_in(bytes, at->compile_id),
+	};
+	return 0;
+}
+
+static int32_t load_pc(const struct hotspot_offsets *at, struct runtime_reader *reader,
+	uintptr_t pcs, uint32_t index)
+{
+	return (int32_t)hotspot_load_int(
+		reader, pcs + (uintptr_t)index * at->pc_size + at->pc_offset);
+}
+
+uint32_t hotspot_find_scope(const struct hotspot_offsets *at, struct runtime_reader *reader,
+	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled, uintptr_t pc)
+{
+	uintptr_t count = (compiled->pcs_end - compiled->pcs) / at->pc_size;
+	uint32_t low = 0, high = (uint32_t)count;
+	int32_t wanted = (int32_t)(pc - blob->code);
+
+	if (compiled->pcs_end < compiled->pcs || count > HOTSPOT_PCS_MAX)
+		return HOTSPOT_NO_SCOPE;
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+
+		if (load_pc(at, reader, compiled->pcs, middle) < wanted)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low >= count)
+		return HOTSPOT_NO_SCOPE;
+	return hotspot_load_int(
+		reader, compiled->pcs + (uintptr_t)low * at->pc_size + at->pc_scope);
+}
