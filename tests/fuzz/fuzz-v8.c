@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reader of V8's frames on a hostile heap: the input is laid out as a page of our own, at a
- * fixed address so that pointers in it can hit it, and behind it nothing is mapped. Whatever it
- * says, reading comes to an end, touches nothing else, and texts fit. Read as from outside: plain
- * loads of what could be read before are the handler's.
+ * The reader of V8's frames on a hostile heap: a page with a function in it, interpreted, as
+ * baseline and as optimised code with itself inlined, at a fixed address so that its words can be
+ * aimed, of which the input replaces what it likes; behind it nothing is mapped. Whatever it says,
+ * reading comes to an end, touches nothing else, and texts fit. Read as from outside: plain loads
+ * are the handler's.
  */
 #include <stdint.h>
 #include <string.h>
@@ -16,9 +17,77 @@
 #include "libprof/runtime/v8_source.c"
 #include "libprof/wire.h"
 
-#define PAGE_AT ((uintptr_t)0x10000000)
-#define PAGES	4096u
-#define FRAMES	64u
+#define PAGE_AT	     ((uintptr_t)0x10000000)
+#define PAGES	     4096u
+#define FRAMES	     64u
+#define PLACE(field) (PAGE_AT + offsetof(struct page, field))
+
+#define ARRAY_REGISTER	12u
+#define OFFSET_REGISTER 9u
+#define INSTRUCTIONS	160u
+
+enum {
+	TYPE_FUNCTION = 0x811,
+	TYPE_SHARED = 0x101,
+	TYPE_SCRIPT,
+	TYPE_SCOPE,
+	TYPE_ARRAY,
+	TYPE_BYTECODE,
+	TYPE_CODE,
+	TYPES = 7,
+	TYPE_ONE_BYTE = 8
+};
+
+/* Instructions, with what lies before them. */
+struct stream {
+	_Alignas(32) uint64_t head[4];
+	uint8_t code[INSTRUCTIONS];
+};
+
+struct page {
+	struct stream baseline, optimised;
+	uint64_t maps[TYPES + 1][2]; /* in the order of the types */
+	uint64_t function[8], shared[8], scope[16], script[16], array[8];
+	uint64_t source[8], name[8], file[8];
+	uint64_t bytecode[16], code[2][8], data[12], literals[4], calls[8];
+	uint8_t tables[4][64]; /* of bytecode, of baseline code, of optimised code */
+	uint64_t handlers[8];
+	uint8_t sizes[3][6];
+	uint64_t stack[8][8]; /* 48 bytes below a frame pointer, that, and who is returned to */
+};
+_Static_assert(sizeof(struct page) <= PAGES, "fits");
+
+/* As V8 of node 22 would have published it. */
+static const struct v8_offsets offsets = {.shared = 24,
+	.scope = 16,
+	.script = 32,
+	.source = 8,
+	.script_name = 16,
+	.line_ends = 56,
+	.first_local = 3,
+	.function_type = TYPE_FUNCTION,
+	.function_types = 16,
+	.shared_type = TYPE_SHARED,
+	.script_type = TYPE_SCRIPT,
+	.scope_type = TYPE_SCOPE,
+	.array_type = TYPE_ARRAY,
+	.bytecode_type = TYPE_BYTECODE,
+	.bytecode_data = 56,
+	.bytecode_lines = 32,
+	.array_register = ARRAY_REGISTER,
+	.offset_register = OFFSET_REGISTER,
+	.code_type = TYPE_CODE,
+	.code_header = 32,
+	.code_data = 8,
+	.code_table = 16,
+	.code_start = 40,
+	.code_flags = 48,
+	.code_size = 52,
+	.code_baseline = 10,
+	.code_kind = 15,
+	.code_literals = 2,
+	.code_shared = 6,
+	.code_inlining = 7};
 
 static uint64_t lines[RUNS_LINES];
 static struct runtime_kept kept;
@@ -37,21 +106,160 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 		WIRE_LANGUAGE_BIT, frame->first_line, runs_line(runs, frame, lines));
 }
 
-/* What looks like an object is one in the page, else the fuzzer would find hardly any. */
-static void aim_pointers(uint64_t *words)
+/* ---- the page -------------------------------------------------------------------------------- */
+
+static uint64_t number(uint32_t value)
 {
-	for (unsigned i = 0; i < PAGES / 8; i++)
-		if ((words[i] & V8_HEAP_OBJECT_MASK) == V8_HEAP_OBJECT && words[i] < 1u << 20)
-			words[i] = PAGE_AT + (words[i] & (PAGES - 8)) + V8_HEAP_OBJECT;
+	return (uint64_t)value << 32;
 }
 
+static uint64_t pointer(uintptr_t at)
+{
+	return at + V8_HEAP_OBJECT;
+}
+
+/* The first word of an object of @type. */
+static uint64_t map_of(uint32_t type)
+{
+	unsigned index = type == TYPE_FUNCTION	 ? 0
+			 : type == TYPE_ONE_BYTE ? TYPES
+						 : type - TYPE_SHARED + 1;
+
+	return pointer(PLACE(maps) + 16 * index);
+}
+
+static void put_text(uint64_t at[8], const char *text)
+{
+	uint32_t length = (uint32_t)strlen(text);
+
+	at[0] = map_of(TYPE_ONE_BYTE);
+	memcpy((char *)at + V8_STRING_LENGTH, &length, sizeof(length));
+	memcpy(at + 2, text, length);
+}
+
+/* An array of bytes. Returns its word. */
+static uint64_t put_table(struct page *page, unsigned index, const uint8_t *bytes, uint32_t length)
+{
+	const uint64_t head[2] = {map_of(TYPE_ARRAY), number(length)};
+
+	memcpy(page->tables[index], head, sizeof(head));
+	memcpy(page->tables[index] + sizeof(head), bytes, length);
+	return pointer(PLACE(tables) + index * sizeof(page->tables[0]));
+}
+
+static void put_code(
+	struct page *page, unsigned index, uint32_t kind, uint64_t data, uint64_t table)
+{
+	struct stream *stream = index ? &page->optimised : &page->baseline;
+	uintptr_t at = index ? PLACE(optimised) : PLACE(baseline);
+
+	stream->head[0] = map_of(TYPE_CODE);
+	stream->head[1] = pointer(PLACE(code) + index * sizeof(page->code[0]));
+	page->code[index][0] = map_of(TYPE_CODE);
+	page->code[index][1] = data;
+	page->code[index][2] = table;
+	page->code[index][5] = at + sizeof(stream->head);
+	page->code[index][6] = (uint64_t)INSTRUCTIONS << 32 | kind;
+}
+
+static void put_function(struct page *page)
+{
+	static const uint16_t types[TYPES + 1] = {TYPE_FUNCTION, TYPE_SHARED, TYPE_SCRIPT,
+		TYPE_SCOPE, TYPE_ARRAY, TYPE_BYTECODE, TYPE_CODE, TYPE_ONE_BYTE};
+
+	for (unsigned i = 0; i <= TYPES; i++)
+		memcpy((char *)page->maps[i] + V8_TYPE_OF_MAP, &types[i], sizeof(types[i]));
+	put_text(page->source, "one\ntwo\nthree\nfour");
+	put_text(page->name, "work");
+	put_text(page->file, "/where/x.js");
+	page->function[0] = map_of(TYPE_FUNCTION);
+	page->function[3] = pointer(PLACE(shared));
+	page->shared[0] = map_of(TYPE_SHARED);
+	page->shared[1] = pointer(PLACE(code));
+	page->shared[2] = pointer(PLACE(scope));
+	page->shared[4] = pointer(PLACE(script));
+	page->script[0] = map_of(TYPE_SCRIPT);
+	page->script[1] = pointer(PLACE(source));
+	page->script[2] = pointer(PLACE(file));
+	page->scope[0] = map_of(TYPE_SCOPE);
+	page->scope[1] = number(1u << 12 | SCOPE_INFERRED);
+	page->scope[3] = number(1);
+	page->scope[6] = pointer(PLACE(name));
+	page->scope[9] = number(8);
+	page->scope[10] = number(18);
+}
+
+/* Positions in tables: twice a distance in code, then in the source, twice and shifted by one. */
+static void put_tables(struct page *page)
+{
+	static const uint8_t sizes[3][6] = {
+		{1, 1, 1, 1, 1, 2}, {1, 1, 1, 1, 1, 3}, {1, 1, 1, 1, 1, 5}};
+	static const uint8_t bytecodes[] = {4, 5, 0, 0, 5, 0, 0, 4, 4, 4};
+	static const uint8_t lines_at[] = {2, 36, 12, 12};
+	static const uint8_t code_of[] = {40, 10, 10, 10, 10, 10, 10};
+	/* At 9: character 8; at 17: 9, of the second that is inlined. */
+	static const uint8_t inlined_at[] = {18, 36, 16, 132, 128, 128, 128, 32};
+	const uint64_t calls[2][2] = {{(8 + 1) << 1, 0}, {(uint64_t)(9 + 1) << 1 | 1ULL << 31, 0}};
+
+	memcpy(page->sizes, sizes, sizeof(sizes));
+	page->bytecode[0] = map_of(TYPE_BYTECODE);
+	page->bytecode[1] = number(sizeof(bytecodes));
+	page->bytecode[4] = put_table(page, 0, lines_at, sizeof(lines_at));
+	memcpy(page->bytecode + 7, bytecodes, sizeof(bytecodes));
+	put_code(page, 0, 10, pointer(PLACE(bytecode)),
+		put_table(page, 1, code_of, sizeof(code_of)));
+	page->literals[0] = map_of(TYPE_ARRAY);
+	page->literals[1] = number(1);
+	page->literals[2] = pointer(PLACE(shared)) + 2; /* weak */
+	page->calls[0] = map_of(TYPE_ARRAY);
+	page->calls[1] = number(sizeof(calls));
+	memcpy(page->calls + 2, calls, sizeof(calls));
+	page->data[0] = map_of(TYPE_ARRAY);
+	page->data[1] = number(10);
+	page->data[4] = pointer(PLACE(literals));
+	page->data[8] = pointer(PLACE(shared));
+	page->data[9] = pointer(PLACE(calls));
+	put_code(page, 1, 12, pointer(PLACE(data)),
+		put_table(page, 2, inlined_at, sizeof(inlined_at)));
+	page->handlers[4] = PLACE(sizes);
+}
+
+static void lay_out(struct page *page)
+{
+	memset(page, 0, PAGES);
+	put_function(page);
+	put_tables(page);
+	for (unsigned i = 0; i < 8; i++) {
+		page->stack[i][1] = number(55 + i); /* offset, array, …, function, context */
+		page->stack[i][2] = pointer(PLACE(bytecode));
+		page->stack[i][4] = pointer(PLACE(function));
+		page->stack[i][5] = pointer(PLACE(array));
+		page->stack[i][7] = PLACE(baseline.code) + 41;
+	}
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+/* In which code the frame is that @how says. */
+static uintptr_t pc_of(uint8_t how)
+{
+	uintptr_t at = (uintptr_t)(how >> 2);
+
+	return how % 4 == 1   ? PLACE(baseline.code) + 2 * at
+	       : how % 4 == 2 ? PLACE(optimised.code) + at
+			      : 0;
+}
+
+/* @data: how to begin, then what to put where: two bytes that say where, eight that say what. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static char *page;
-	struct runtime runtime = {.kind = &runtime_v8};
-	struct v8_offsets *at = (struct v8_offsets *)runtime.offsets;
-	struct runs runs = {.framed = &runtime, .expanded = expanded};
-	uint64_t frames[FRAMES];
+	static struct page *page;
+	static uint64_t inputs; /* what was found out of one is not another's */
+	struct runtime runtime = {
+		.kind = &runtime_v8, .version = 1204, .base = PLACE(sizes), .base_bytes = 18};
+	struct runs runs = {.framed = &runtime, .expanded = expanded, .epoch = ++inputs};
+	struct arch_registers registers = {0};
+	uint64_t frames[FRAMES], word;
 	unsigned n = 0;
 
 	if (!page)
@@ -59,31 +267,31 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	if (page == MAP_FAILED || size < 8)
 		return 0;
-	memset(page, 0, PAGES);
-	memcpy(page, data + 8, size - 8 < PAGES ? size - 8 : PAGES);
-	aim_pointers((uint64_t *)page);
-	*at = (struct v8_offsets){
-		.shared = data[0] & 1 ? 24 : 32,
-		.scope = data[0] & 1 ? 16 : 24,
-		.script = data[0] & 1 ? 32 : 40,
-		.source = 8,
-		.script_name = 16,
-		.line_ends = 56,
-		.first_local = data[0] & 1 ? 3 : 5,
-		/* So that few bytes of input are enough to be of the right type. */
-		.function_type = 1,
-		.function_types = 16,
-		.shared_type = data[1] & 3,
-		.script_type = data[2] & 3,
-		.scope_type = data[3] & 3,
-		.array_type = data[4] & 3,
-	};
+	memcpy(runtime.offsets, &offsets, sizeof(offsets));
+	lay_out(page);
+	for (size_t i = 8; i + 10 <= size; i += 10) {
+		memcpy(&word, data + i + 2, sizeof(word));
+		if (data[i + 1] & 0x80) /* aim it */
+			word = PAGE_AT + word % PAGES;
+		memcpy((char *)page + (data[i] * 16u + (data[i + 1] & 15)) % (PAGES - 8), &word, 8);
+	}
+	registers.r[ARRAY_REGISTER] = pointer(PLACE(bytecode));
+	registers.r[OFFSET_REGISTER] = 55u + data[6];
+	registers.r[ARCH_V8_DISPATCH] = PLACE(handlers);
+	registers.r[ARCH_DWARF_PC] =
+		data[0] & 4 ? PLACE(sizes) + 8 : PLACE(optimised.code) + data[7];
+	registers.r[ARCH_DWARF_SP] = data[0] & 8 ? PLACE(stack) : PLACE(stack) + 56;
 	runs_init(&runs, 0, word_of, NULL);
 	runtime_reader_init(&runs.reader, getpid(), 0);
-	if (data[5] & 1)
-		runtime_keep_in(&runs.reader, &kept);
-	for (uintptr_t fp = PAGE_AT; fp < PAGE_AT + PAGES && n < FRAMES; fp += 64) {
-		n += runs_frame(&runs, fp, fp, fp + 16, frames + n, FRAMES - n);
+	if (data[0] & 1)
+		runs.reader.kept = &kept;
+	if (data[0] & 2)
+		runs.innermost = &registers;
+	for (unsigned i = 0; i < 8; i++) {
+		uintptr_t fp = PLACE(stack) + i * 64 + 48;
+
+		n += runs_frame(&runs, pc_of(data[1 + i % 5] + (uint8_t)(i << 4)), fp - 48, fp,
+			frames + n, FRAMES - n);
 		runs.frame_error = 0;
 	}
 	if (runs_finish(&runs, frames, n, 1) > FRAMES)
