@@ -311,16 +311,20 @@ static void put_rank_row(const struct text_writer *w, const struct ranking_row *
 	put_name(w, frame, 54);
 }
 
-/* By how much the most of the function in row @at is above the mean; 0 where that is chance. */
+/*
+ * By how much the most of the function in row @at is above the mean; 0 where that is chance, and of
+ * what has others compute for it: callers and MPI have the excess of what they call, or wait for.
+ */
 static double rank_excess(const struct text_writer *w, uint32_t at)
 {
+	const struct ranking_row *row = &w->report->functions.at[at];
+	const struct calltree_frame *frame = ranking_frame(&w->report->ranking, row->function);
 	const struct ranks *ranks = w->report->picture->ranks;
 	struct ranks_function function;
 	double mean;
 
-	if (!ranks_find(ranks,
-		    ranking_frame(&w->report->ranking, w->report->functions.at[at].function),
-		    &function))
+	if (row->self < row->total / 10 || ranks_is_mpi_library(frame->module) ||
+		!ranks_find(ranks, frame, &function))
 		return 0;
 	mean = ranks_mean(ranks, &function);
 	return ranks_is_chance(mean, function.most) ? 0 : (double)function.most - mean;

@@ -146,11 +146,12 @@ def test_an_unusual_rank_is_told(start, run, versions):
 
 def test_what_one_rank_alone_does_is_told(run, tmp_path):
     """It is little of all, and stands behind those that have most; first what differs most."""
-    names = [b"", *(b"f%d" % i for i in range(12)), b"alone", b"dull"]
-    frames = len(names) - 1
-    columns = [(8, range(1, frames + 1)), *((number, [0] * frames) for number in range(9, 13)),
-               (13, range(1, frames + 1)), (14, range(frames))]
-    ranks = [[100] * 12 + [60 if rank == 6 else 0, 5] for rank in range(8)]
+    names = [b"", *(b"f%d" % i for i in range(12)), b"alone", b"dull", b"calls", b"inside", b"libmpi.so.40"]
+    frames = len(names) - 2
+    columns = [(8, range(1, frames + 1)), (9, [0] * (frames - 1) + [frames + 1]),
+               *((number, [0] * frames) for number in range(10, 13)),
+               (13, [*range(1, 14), 1, 15, 16]), (14, [*range(12), 14, 12, 13, 15])]
+    ranks = [[100] * 12 + [0, 60 if rank == 6 else 0, 5, 70 if rank == 3 else 0] for rank in range(8)]
     (tmp_path / "job").mkdir()
     (tmp_path / "job" / "n1.ranks").write_bytes(pprof.message(
         (1, b"flamerun-ranks 1"), (3, b"n1"), (5, 5000000), (6, 8), (16, 8), (17, 8),
