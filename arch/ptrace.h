@@ -5,6 +5,8 @@
  *
  * ARCH_REGSET_BYTES    how large the set is; a thread of another word size has another one
  * arch_registers_from_regset(struct arch_registers *, const void *regset)
+ * arch_thread_self(const void *regset) -> uintptr_t
+ *                      what pthread_self() is in the thread; 0: no register tells
  * arch_syscall_number(pid_t tid, const void *regset) -> int
  *                      of the system call that the stopped thread @tid is on its way out of; -1
  *                      outside of any

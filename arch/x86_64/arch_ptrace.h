@@ -15,8 +15,7 @@
  */
 #define ARCH_REGSET_BYTES 216u
 
-static inline void arch_registers_from_regset(
-	struct arch_registers *registers, const void *regset)
+static inline void arch_registers_from_regset(struct arch_registers *registers, const void *regset)
 {
 	static const uint8_t position[ARCH_DWARF_REGS] = {
 		10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16};
@@ -24,6 +23,12 @@ static inline void arch_registers_from_regset(
 
 	for (unsigned reg = 0; reg < ARCH_DWARF_REGS; reg++)
 		registers->r[reg] = word[position[reg]];
+}
+
+/* fs_base */
+static inline uintptr_t arch_thread_self(const void *regset)
+{
+	return ((const uint64_t *)regset)[21];
 }
 
 /* orig_rax is -1 outside of system calls. */

@@ -156,7 +156,8 @@ static struct unwind_result walk_stack(
 
 	arch_registers_from_regset(&registers, regset);
 	memory_begin(&tracer->memory, tracee->target->pid);
-	walk.runs.thread.tid = (uint32_t)tracee->tid;
+	walk.runs.thread = (struct runtime_thread){
+		.self = arch_thread_self(regset), .tid = (uint32_t)tracee->tid};
 	walk.runs.known = tracee->runtime_state;
 	result = stackwalk_run(&walk, &registers, tracer->frames);
 	tracee->runtime_state = walk.runs.known;
@@ -181,8 +182,7 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 	uint64_t now_ns = tracees_update(tracee);
 	uint64_t begun_ns;
 	bool ran = !is_known || was_running(tracer, tracee, regset);
-	struct record_sample record = {
-		.kind = WIRE_KIND_CPU, .end = WIRE_END_LOST};
+	struct record_sample record = {.kind = WIRE_KIND_CPU, .end = WIRE_END_LOST};
 
 	if (ran)
 		record.weight = count_due(tracer, tracee, now_ns);
@@ -199,8 +199,7 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 	 * A call that we broke off is begun again where that is safe: EINTR becomes the kernel's
 	 * own "restart unless a handler runs", for calls that have done nothing yet.
 	 */
-	if (is_known && arch_in_syscall(tracee->tid, regset) &&
-		arch_regset_restart(regset))
+	if (is_known && arch_in_syscall(tracee->tid, regset) && arch_regset_restart(regset))
 		ptrace(PTRACE_SETREGSET, tracee->tid, (void *)NT_PRSTATUS, &iov);
 	ptrace(request, tracee->tid, NULL, (void *)(intptr_t)signal);
 	tracer->totals.stops++;

@@ -138,8 +138,7 @@ static struct unwind_result walk_known(struct stackwalk *walk,
 		walk->runs.innermost = known == ~0ULL ? registers : NULL;
 		result = unwind_walk_known(registers, known, &none, frames, WIRE_MAX_DEPTH, walk);
 	} while (!walk->is_native && target_language_has_come(&walk->runs, walk->target));
-	result.frames =
-		runs_finish(&walk->runs, frames, result.frames, result.end == WIRE_END_ROOT);
+	runs_end(&walk->runs, frames, &result);
 	return result;
 }
 

@@ -10,9 +10,9 @@
 
 #include <errno.h>
 
-#include "libprof/wire.h"
-
-#define ENTRY_BYTES 1024u /* of the evaluator's code: there an activation is being set up */
+#define ENTRY_BYTES	1024u /* of the evaluator's code: there an activation is being set up */
+#define RESERVED_FRAMES 512u  /* for the walk behind a counted run */
+#define SKIPPED_MAX	(1u << 17)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
@@ -87,6 +87,25 @@ static int begin(struct runs *runs, const struct runtime *runtime, uintptr_t sp)
 	return error == -ENOENT ? 0 : error;
 }
 
+/*
+ * There is no room for all of a counted run, but who counts has to see the rest of the walk.
+ * Returns how many of the @told frames stay, or -errno.
+ */
+static int cut_run(struct runs *runs, uint64_t *frames, unsigned told)
+{
+	struct runtime_frame frame;
+	int got = 1;
+
+	told -= told < RESERVED_FRAMES ? told : RESERVED_FRAMES;
+	if (!runs->cut)
+		runs->cut = frames + told;
+	for (unsigned n = 0; n < SKIPPED_MAX && got > 0; n++)
+		got = runs->runtime->kind->next(runs->runtime, &runs->reader, &runs->stack, &frame);
+	if (got)
+		return got < 0 ? got : -ENOSPC;
+	return (int)told;
+}
+
 /* Tell the run. Returns how many frames, or -errno. */
 static int tell_run(struct runs *runs, uint64_t *frames, unsigned room)
 {
@@ -95,6 +114,8 @@ static int tell_run(struct runs *runs, uint64_t *frames, unsigned room)
 	unsigned told = 0;
 	int got;
 
+	if (runs->cut)
+		room = 0;
 	while (told < room) {
 		got = kind->next(runs->runtime, &runs->reader, &runs->stack, &frame);
 		if (got <= 0)
@@ -104,7 +125,7 @@ static int tell_run(struct runs *runs, uint64_t *frames, unsigned room)
 			return -ENOSPC;
 		runs->reader.is_trusted = runs->reader.may_trust;
 	}
-	return (int)told;
+	return runs->runtime->is_counted ? cut_run(runs, frames, told) : (int)told;
 }
 
 /* Does the frame run the next of the runs? */
@@ -112,9 +133,14 @@ static int is_place(const struct runs *runs, const struct unwind_frame *frame)
 {
 	const struct runtime *runtime = runs->runtime;
 
-	return runtime->is_counted
-		       ? frame->pc >= runtime->entry && frame->pc < runtime->entry_end
-		       : runs->stack.place - frame->sp < frame->caller_sp - frame->sp;
+	return runtime->is_counted ? frame->pc >= runtime->entry && frame->pc < runtime->entry_end
+				   : runs->stack.place - frame->sp < frame->caller_sp - frame->sp;
+}
+
+/* The frame comes next behind the activation, or behind @between others. */
+static int is_behind(const struct runs *runs, const uint64_t *frames, unsigned between)
+{
+	return runs->activation && frames == runs->activation + 1 + between;
 }
 
 unsigned runs_tell(struct runs *runs, const struct runtime *runtime,
@@ -124,11 +150,17 @@ unsigned runs_tell(struct runs *runs, const struct runtime *runtime,
 
 	if (!runs->runtime)
 		runs->error = begin(runs, runtime, frame->sp);
+	runs->has_start |= frame->pc - runtime->start < runtime->start_end - runtime->start &&
+			   is_behind(runs, frames, 0);
 	if (runs->error || runs->runtime != runtime || !is_place(runs, frame))
 		return 0;
+	if (runtime->is_joined && is_behind(runs, frames, 1)) {
+		runs->activation = frames;
+		return 0;
+	}
 	if (runs->stack.place == UINTPTR_MAX) {
 		runs->error = runs->unfilled ? -EBADMSG : 0;
-		runs->unfilled = frames;
+		runs->activation = runs->unfilled = frames;
 		return 0;
 	}
 	runs->stack.run_by = frame;
@@ -138,6 +170,7 @@ unsigned runs_tell(struct runs *runs, const struct runtime *runtime,
 		runs->error = told;
 		return 0;
 	}
+	runs->activation = frames + told;
 	if (runs->stack.is_shared)
 		runs->error = begin(runs, runtime, frame->caller_sp);
 	return (unsigned)told;
@@ -383,26 +416,42 @@ static unsigned withdraw(uint64_t *frames, unsigned n)
 	return left;
 }
 
+/* Have all runs that an activation must be there for been told? */
+static int is_at_end(const struct runs *runs)
+{
+	return runs->stack.place ==
+	       (runs->runtime->start && !runs->has_start ? RUNTIME_PLACE_OUTERMOST : UINTPTR_MAX);
+}
+
 unsigned runs_finish(struct runs *runs, uint64_t *frames, unsigned n, int is_rooted)
 {
 	if (runs->frame_error) {
 		runs->is_whole = 0;
+		runs->cut = NULL;
 		return withdraw(frames, n);
 	}
 	if (!runs->runtime)
 		return n;
-	runs->is_whole = !runs->error && (is_rooted ? runs->stack.place == UINTPTR_MAX
-						    : !runs->runtime->is_counted);
+	runs->is_whole = !runs->error &&
+			 (is_rooted ? is_at_end(runs) : !runs->runtime->is_counted) &&
+			 !(runs->cut && runs->unfilled);
 	/* What was known of the thread may be what has misled. */
 	if (!runs->is_whole)
 		runs->known = 0;
 	if (!runs->runtime->is_counted)
 		return n;
-	if (!runs->is_whole)
+	if (!runs->is_whole) {
+		runs->cut = NULL;
 		return withdraw(frames, n);
+	}
 	if (runs->unfilled)
 		move_outward(frames, frames + (runs->unfilled - frames));
 	if (runs->runtime->has_inner)
 		move_inward(frames, frames + n);
+	if (runs->cut)
+		n = (unsigned)(runs->cut - frames);
+	/* What ran the last of them was moved behind it. */
+	while (runs->cut && n && !wire_frame_is_language(frames[n - 1]))
+		n--;
 	return n;
 }

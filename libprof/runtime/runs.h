@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "libprof/runtime/runtime.h"
+#include "libprof/wire.h"
 
 struct runs;
 
@@ -26,11 +27,14 @@ struct runs {
 	const struct runtime *framed;  /* NULL: there is none with kind->frame() or leave() */
 	int error;		       /* no more runs can be told */
 	const struct arch_registers *innermost; /* of the thread, borrowed; NULL: not all known */
-	uintptr_t callee;	       /* frame pointer of the innermost frame, at its caller's */
-	int is_asked;		       /* the caller's: it may read */
-	int frame_error;	       /* of a frame of @framed: all of its are withdrawn */
-	int is_whole;		       /* runs_finish(): all that there are were told */
-	const uint64_t *unfilled;      /* the counted activation that no frame was left for */
+	uintptr_t callee;		/* frame pointer of the innermost frame, at its caller's */
+	int is_asked;			/* the caller's: it may read */
+	int frame_error;		/* of a frame of @framed: all of its are withdrawn */
+	int is_whole;			/* runs_finish(): all that there are were told */
+	const uint64_t *unfilled;	/* the counted activation that no frame was left for */
+	const uint64_t *activation;	/* the counted one that the walk came to last */
+	const uint64_t *cut;		/* here counted runs were too long; NULL: all were told */
+	int has_start;			/* the outermost of them was called by runtime->start */
 	struct runs_expanded *expanded; /* borrowed, of @framed; NULL where that is */
 	uint64_t epoch;			/* what it knew in another one is told again */
 	struct runtime_stack stack;
@@ -63,7 +67,8 @@ static inline void runs_init(struct runs *runs, uintptr_t pc, runs_word_fn *word
 	runs->callee = 0;
 	runs->error = runs->frame_error = runs->is_asked = 0;
 	runs->is_whole = 1;
-	runs->unfilled = NULL;
+	runs->unfilled = runs->activation = runs->cut = NULL;
+	runs->has_start = 0;
 }
 
 /* As UNWIND_RUN (unwind/unwind_core.h), in a module that has @runtime. */
@@ -91,9 +96,18 @@ int runs_first_line(struct runs *runs, struct runtime_frame *frame);
 /*
  * The walk is over, of @n @frames; @is_rooted: with the outermost one. Where its runs did not all
  * find a place, runs->is_whole is 0; of those that are only counted none stays then. Returns how
- * many frames there are now.
+ * many frames there are now. Where runs->cut is not NULL then, the outermost ones are missing, as
+ * with WIRE_END_DEPTH.
  */
 unsigned runs_finish(struct runs *runs, uint64_t *frames, unsigned n, int is_rooted);
+
+/* As runs_finish(), of a walk's @result. */
+static inline void runs_end(struct runs *runs, uint64_t *frames, struct unwind_result *result)
+{
+	result->frames = runs_finish(runs, frames, result->frames, result->end == WIRE_END_ROOT);
+	if (runs->cut)
+		result->end = WIRE_END_DEPTH;
+}
 
 /*
  * The line that @frame is at, 0: none. What was found out once is kept in @lines, zeroed at first.

@@ -7,8 +7,8 @@
 
 #include <errno.h>
 
-static const struct runtime_kind *const kinds[] = {
-	&runtime_cpython, &runtime_php, &runtime_ruby, &runtime_v8, &runtime_hotspot};
+static const struct runtime_kind *const kinds[] = {&runtime_cpython, &runtime_php, &runtime_ruby,
+	&runtime_perl, &runtime_v8, &runtime_hotspot};
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 

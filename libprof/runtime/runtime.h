@@ -172,6 +172,8 @@ struct runtime {
 	uint32_t is_counted;
 	/* What entry's function calls to run frames is part of the activation, too. */
 	uint32_t has_inner;
+	/* Of counted ones: one that called another through one function alone has its run. */
+	uint32_t is_joined;
 	uint32_t offsets[RUNTIME_WORDS_MAX];
 	uintptr_t base; /* of its global state, which lies in its module */
 	uintptr_t base_bytes;
@@ -179,9 +181,12 @@ struct runtime {
 	uintptr_t entry, entry_end; /* the evaluator's code, or what of it has a name */
 	/* Addresses of what it makes once and never frees; its kind knows of what. */
 	uintptr_t objects[RUNTIME_OBJECTS_MAX];
+	/* What calls the activation of the outermost of counted runs, where stacks lack that. */
+	uintptr_t start, start_end;
 };
 
-#define RUNTIME_PLACE_COUNTED (UINTPTR_MAX - 1)
+#define RUNTIME_PLACE_COUNTED	(UINTPTR_MAX - 1)
+#define RUNTIME_PLACE_OUTERMOST (UINTPTR_MAX - 2) /* of the run that runtime.start calls */
 
 /* A thread, as far as it is known who that is. */
 struct runtime_thread {
@@ -199,6 +204,7 @@ struct runtime_stack {
 	int is_over;	      /* the frame told last was the outermost of its run */
 	/* That runs it, or for counted ones the one inside of that; NULL: none is known. */
 	const struct unwind_frame *run_by;
+	uintptr_t own[4]; /* the kind's */
 };
 
 /* One language frame. */
@@ -311,8 +317,8 @@ struct runtime_kind {
 		uintptr_t address, char *out, uint32_t room, int keep_end);
 };
 
-extern const struct runtime_kind runtime_cpython, runtime_php, runtime_ruby, runtime_v8,
-	runtime_hotspot;
+extern const struct runtime_kind runtime_cpython, runtime_php, runtime_ruby, runtime_perl,
+	runtime_v8, runtime_hotspot;
 
 /* ---- symbols --------------------------------------------------------------------------------- */
 

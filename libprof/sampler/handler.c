@@ -145,7 +145,7 @@ struct unwind_result record_walk(struct sampler_thread *thread,
 	unwind_window_init(&reading.window, pid);
 	language_begin(&reading.runs, thread, registers, &bounds, pid);
 	result = unwind_walk(registers, &bounds, frames, room, &reading);
-	result.frames = language_finish(&reading.runs, thread, frames, result);
+	language_finish(&reading.runs, thread, frames, &result);
 	return result;
 }
 

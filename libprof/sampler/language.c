@@ -222,13 +222,11 @@ unsigned language_run(struct runs *runs, const struct unwind_module *module,
 	return runs_tell(runs, &runtimes[module->runtime - 1], frame, frames, room);
 }
 
-unsigned language_finish(struct runs *runs, struct sampler_thread *thread, uint64_t *frames,
-	struct unwind_result result)
+void language_finish(struct runs *runs, struct sampler_thread *thread, uint64_t *frames,
+	struct unwind_result *result)
 {
-	unsigned n = runs_finish(runs, frames, result.frames, result.end == WIRE_END_ROOT);
-
+	runs_end(runs, frames, result);
 	thread->runtime_state = runs->known;
 	if (!runs->is_whole)
 		__atomic_fetch_add(&sampler.slot->kept_native, 1, __ATOMIC_RELAXED);
-	return n;
 }

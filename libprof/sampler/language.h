@@ -24,12 +24,10 @@ void language_begin(struct runs *runs, const struct sampler_thread *thread,
 unsigned language_run(struct runs *runs, const struct unwind_module *module,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room);
 
-/*
- * The walk ended with @result. As runs_finish(), and a stack that is not whole is counted. Returns
- * how many @frames there are now.
+/* The walk ended with @result, which is as runs_finish() leaves it; what is not whole is counted.
  */
-unsigned language_finish(struct runs *runs, struct sampler_thread *thread, uint64_t *frames,
-	struct unwind_result result);
+void language_finish(struct runs *runs, struct sampler_thread *thread, uint64_t *frames,
+	struct unwind_result *result);
 
 /*
  * The number, from 1, of the runtime in the module with this dynamic section; 0: it has none.

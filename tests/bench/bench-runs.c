@@ -98,7 +98,8 @@ static double walk(const ucontext_t *context, int names, unsigned *count)
 	runtime_reader_init(&walking.runs.reader, getpid(), 1);
 	struct unwind_result result =
 		unwind_walk(&registers, &bounds, frames, WIRE_MAX_DEPTH, &walking);
-	*count = runs_finish(&walking.runs, frames, result.frames, result.end == WIRE_END_ROOT);
+	runs_end(&walking.runs, frames, &result);
+	*count = result.frames;
 	known = walking.runs.known;
 	return now_ns() - start_ns;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The readers of Python's, PHP's and Ruby's stacks on hostile memory: the input is laid out as a
- * page of our own, at a fixed address so that pointers in it can hit it, and behind it nothing is
- * mapped. Whatever it says, reading comes to an end and touches nothing else.
+ * The readers of Python's, PHP's, Ruby's and Perl's stacks on hostile memory: the input is laid out
+ * as a page of our own, at a fixed address so that pointers in it can hit it, and behind it nothing
+ * is mapped. Whatever it says, reading comes to an end and touches nothing else.
  */
 #include <stdint.h>
 #include <string.h>
@@ -99,6 +99,42 @@ static void tell_ruby(const uint8_t *data)
 	runtime_ruby.leave(&runtime, &reader, &at, &frame);
 }
 
+static void put_word(char *page, size_t offset, uintptr_t word)
+{
+	memcpy(page + offset % PAGES, &word, sizeof(word));
+}
+
+/* Words with a 1 at their upper end point into the page; the interpreter is its beginning. */
+static void tell_perl(const uint8_t *data, char *page)
+{
+	uintptr_t info = data[5] * 8u, word;
+
+	for (size_t i = 0; i < PAGES; i += sizeof(word)) {
+		memcpy(&word, page + i, sizeof(word));
+		if (word >> 56 == 1)
+			put_word(page, i, PAGE_AT + word % PAGES);
+	}
+	put_word(page, data[1] * 8u, PAGE_AT);
+	put_word(page, 760, PAGE_AT + PAGES);
+	put_word(page, 224, PAGE_AT + info);
+	put_word(page, 216, 0);
+	put_word(page, info, 0);
+	put_word(page, info + 8, PAGE_AT + data[6] * 8u);
+	const struct runtime runtime = {
+		.kind = &runtime_perl,
+		.is_counted = 1,
+		.is_joined = 1,
+		.base = PAGE_AT + data[1] * 8u,
+		.base_bytes = sizeof(uintptr_t),
+		.entry = PAGE_AT,
+		.entry_end = PAGE_AT + data[2] * 16u,
+		.start = PAGE_AT + data[2] * 16u,
+		.start_end = PAGE_AT + PAGES,
+	};
+
+	tell(&runtime, data[3] % 2 ? runtime.base : 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static char *page;
@@ -116,6 +152,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(page, data + 8, size - 8 < PAGES ? size - 8 : PAGES);
 	if (data[4] % 4 < 2) {
 		(data[4] % 4 ? tell_ruby : tell_php)(data);
+		return 0;
+	}
+	if (data[4] % 4 == 1) {
+		tell_perl(data, page);
 		return 0;
 	}
 	runtime_reader_init(&reader, getpid(), 0);

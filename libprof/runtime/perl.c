@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/*
+ * Perl 5.36 with threads (ithreads). Perl_runops_standard() runs a function and all that it calls,
+ * but for what comes through C: magic, overloading, sort, DESTROY, call_sv(). What runs stands in
+ * stacks of contexts, one for each stackinfo, beside loops and blocks:
+ *
+ *	PL_curstackinfo ─▶ SORT    [by_name]
+ *	     si_prev    ─▶ MAIN    [block] [sorted] [loop] [FETCH, returns nowhere] [eval]
+ *	                                                   ^ the outermost of its activation
+ *
+ * Nothing in Perl_runops_standard()'s stack frame tells whose it is, so activations are counted. A
+ * context is the outermost of one where it is the first of a stackinfo but the main one, or where
+ * it returns to no instruction and what was saved last before it is the instruction under way: so
+ * call_sv() begins. `eval {}` in what call_sv() runs goes on in an activation that the one before
+ * waits for, through one C function: both have one run. What is below all is the program, whose
+ * activation perl_run() has called; in a thread, and in a host that calls functions, it has none.
+ *
+ * The interpreter is the thread-specific value of PL_thr_key, which is looked for among those of
+ * the thread and known by what it holds; else that of the main thread is PL_curinterp's. That it
+ * is the thread's is told by PL_top_env, which lies on the stack of who runs it.
+ *
+ * Offsets are those of 5.36, from its headers (intrpvar.h, cop.h, cv.h, hv.h, op.h); that it is
+ * what they are for is told by the size of the interpreter's structure. A context that is pushed or
+ * popped at the moment is the topmost: it is read with care, and is none unless its function's
+ * depth says so.
+ */
+#include <errno.h>
+
+#include "libprof/runtime/perl.h"
+
+#define REVISION	  5u
+#define VERSION		  36u
+#define INTERPRETER_BYTES 3768u
+
+/* struct interpreter, as much of its beginning as is looked at. */
+struct perl_interpreter {
+	uintptr_t stack, instruction;
+	uint64_t between[3];
+	uintptr_t saved;
+	int32_t saved_last, saved_room;
+	uint64_t behind[19];
+	uintptr_t line, current_stack, stackinfo;
+};
+_Static_assert(offsetof(struct perl_interpreter, saved) == 40 &&
+		       offsetof(struct perl_interpreter, line) == 208,
+	"as Perl 5.36 has them");
+#define INTERPRETER_TOP_ENV   760u
+#define INTERPRETER_START_ENV 768u
+#define INTERPRETER_SCRIPT    1472u
+#define INTERPRETER_PHASE     2512u
+#define PHASE_DESTRUCT	      6u
+
+struct perl_stackinfo {
+	uintptr_t stack, contexts, previous, next;
+	int32_t last, room, last_sub, kind;
+};
+#define KIND_SORT      3
+#define KIND_MULTICALL 10
+
+/* struct context, of a sub, a format or an eval. */
+struct perl_context {
+	uint8_t type, wanted;
+	uint16_t more;
+	int32_t saved, values, marks;
+	uintptr_t caller; /* the line that was current: a COP */
+	uint64_t between[3];
+	uintptr_t next; /* instruction to return to */
+	uint64_t sub_before;
+	uintptr_t name; /* of an eval */
+	uintptr_t function;
+	int32_t depth; /* of the function, before */
+	uint32_t unused;
+};
+_Static_assert(
+	offsetof(struct perl_context, next) == 48 && offsetof(struct perl_context, function) == 72,
+	"as Perl 5.36 has them");
+#define CONTEXT_BYTES	104u
+#define CONTEXT_FORMAT	80u /* its name */
+#define CONTEXTS_MAX	(1 << 24)
+#define TYPE		0xfu
+#define TYPE_NULL	0u
+#define TYPE_SUB	9u
+#define TYPE_FORMAT	10u
+#define TYPE_EVAL	11u
+#define TYPE_DEFER	13u
+#define SUB_IN_REGEX	0x80u /* code in a pattern, which stands in its function */
+#define EVAL_BLOCKS	0xc0u /* eval {}, try {} */
+#define MORE_TYPE_SHIFT 7u    /* the instruction's */
+#define SAVED_MASK	0x3fu
+#define SAVED_OP	18u
+#define SAVED_AT_ONCE	64
+
+#define VALUE_TYPE   0xffu
+#define VALUE_CODE   13u
+#define VALUE_FORMAT 14u
+
+struct perl_instruction {
+	uintptr_t next, sibling, run, target;
+	uint16_t type;
+	uint8_t flags, own;
+	uint32_t line; /* where a line begins, and so `file` */
+};
+#define TYPE_MASK	 0x1ffu
+#define TYPE_NEXT_STATE	 195u /* and 196, of the debugger */
+#define TYPE_REQUIRE	 342u
+#define TYPE_DO_FILE	 343u
+#define INSTRUCTION_LINE 36u
+#define INSTRUCTION_FILE 48u
+#define START_MAX	 4u /* instructions until the first line */
+
+/* What a walk keeps (runtime_stack.own). */
+#define OWN_INTERPRETER 0  /* address */
+#define OWN_CONTEXTS	1  /* of the stackinfo */
+#define OWN_TOP		2  /* the topmost context of all */
+#define OWN_LINE	3  /* the COP that the next frame is at */
+#define IS_CURRENT	1u /* beside it: it is PL_curcop */
+
+/* In struct pthread of glibc: numbers of keys that are in use are odd. */
+#define KEYS_FIRST   0x80u
+#define KEYS_END     0x800u
+#define KEYS_AT_ONCE 0x180u
+#define NUMBER_MAX   (1u << 30)
+#define STACK_MAX    ((uintptr_t)64 << 20) /* of a thread that is known by PL_top_env alone */
+#define NAME_HASHED  128u
+#define SKIPPED_MAX  (1u << 20) /* contexts of loops and blocks, in one go */
+
+static int has_number(struct runtime_reader *reader, struct runtime_symbols *symbols,
+	const char *name, unsigned bytes, uint32_t number)
+{
+	uintptr_t at = runtime_symbol(symbols, reader, name, NULL);
+	uint32_t found = 0;
+
+	return at && !runtime_load(reader, at, &found, bytes) && found == number;
+}
+
+static int find_perl(
+	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
+{
+	uint64_t bytes = 0;
+
+	out->base = runtime_symbol(symbols, reader, "PL_curinterp", &bytes);
+	if (!out->base || !runtime_symbol(symbols, reader, "PL_thr_key", NULL) ||
+		!has_number(reader, symbols, "PL_revision", 1, REVISION) ||
+		!has_number(reader, symbols, "PL_version", 1, VERSION) ||
+		!has_number(reader, symbols, "PL_interp_size", 2, INTERPRETER_BYTES))
+		return -ENOENT;
+	out->base_bytes = bytes;
+	out->version = VERSION;
+	out->entry = runtime_symbol(symbols, reader, "Perl_runops_standard", &bytes);
+	out->entry_end = out->entry + bytes;
+	out->start = runtime_symbol(symbols, reader, "perl_run", &bytes);
+	out->start_end = out->start + bytes;
+	out->is_counted = out->is_joined = 1;
+	return out->entry && out->start ? 0 : -ENOENT;
+}
+
+/* ---- contexts -------------------------------------------------------------------------------- */
+
+/* Stand at the topmost context of the stackinfo at @address. */
+static int enter_stackinfo(struct runtime_reader *reader, struct runtime_stack *stack,
+	uintptr_t address, struct perl_stackinfo *info)
+{
+	if (runtime_load(reader, address, info, sizeof(*info)))
+		return -EFAULT;
+	if (info->last < -1 || info->last > info->room || info->room > CONTEXTS_MAX ||
+		!info->contexts)
+		return -EBADMSG;
+	stack->activation = address;
+	stack->own[OWN_CONTEXTS] = info->contexts;
+	stack->frame = info->contexts + (uintptr_t)(info->last + 1) * CONTEXT_BYTES;
+	return 0;
+}
+
+/* Is it of one of the kinds that may be a frame, or begin a run? */
+static int is_told(const struct runtime_stack *stack, const struct perl_context *context)
+{
+	switch (context->type & TYPE) {
+	case TYPE_SUB:
+	case TYPE_FORMAT:
+	case TYPE_DEFER:
+		return 1;
+	case TYPE_EVAL:
+		return !(context->type & EVAL_BLOCKS);
+	case TYPE_NULL:
+		return stack->frame == stack->own[OWN_CONTEXTS] + CONTEXT_BYTES;
+	default:
+		return 0;
+	}
+}
+
+/*
+ * Read the next context that counts: stack->frame is where it ends. What the topmost of all leads
+ * to is read with care. Returns 1; 0: there are no more; or -errno.
+ */
+static int find_context(
+	struct runtime_reader *reader, struct runtime_stack *stack, struct perl_context *out)
+{
+	for (unsigned n = 0; n < SKIPPED_MAX; n++) {
+		struct perl_stackinfo info;
+
+		if (stack->frame == stack->own[OWN_CONTEXTS]) {
+			if (runtime_load(reader, stack->activation, &info, sizeof(info)))
+				return -EFAULT;
+			if (!info.previous)
+				return 0;
+			if (enter_stackinfo(reader, stack, info.previous, &info))
+				return -EBADMSG;
+			continue;
+		}
+		reader->is_trusted = reader->may_trust;
+		if (runtime_load(reader, stack->frame - CONTEXT_BYTES, out, sizeof(*out)))
+			return -EFAULT;
+		reader->is_trusted = reader->may_trust && stack->frame != stack->own[OWN_TOP];
+		if (is_told(stack, out))
+			return 1;
+		stack->frame -= CONTEXT_BYTES;
+	}
+	return -EBADMSG;
+}
+
+/* Was the instruction under way saved before the context began, and nothing else since? */
+static int begins_call(struct runtime_reader *reader, const struct runtime_stack *stack,
+	const struct perl_context *context)
+{
+	int is_trusted = reader->is_trusted, is_so;
+	struct perl_interpreter interpreter;
+	uintptr_t last;
+
+	if (runtime_load(reader, stack->own[OWN_INTERPRETER], &interpreter, sizeof(interpreter)))
+		return 0;
+	if (context->saved <= 0 || context->saved > interpreter.saved_last)
+		return 0;
+	/* It is moved when it grows. */
+	if (interpreter.saved_room - interpreter.saved_last < SAVED_AT_ONCE)
+		reader->is_trusted = 0;
+	is_so = !runtime_load_word(reader,
+			interpreter.saved + ((uintptr_t)context->saved - 1) * sizeof(last),
+			&last) &&
+		(last & SAVED_MASK) == SAVED_OP;
+	reader->is_trusted = is_trusted;
+	return is_so;
+}
+
+/* Is it the outermost context of an activation? */
+static int begins_run(struct runtime_reader *reader, const struct runtime_stack *stack,
+	const struct perl_context *context)
+{
+	unsigned type = context->type & TYPE;
+	uintptr_t previous;
+
+	if (type == TYPE_DEFER)
+		return 1;
+	if (stack->frame == stack->own[OWN_CONTEXTS] + CONTEXT_BYTES &&
+		!runtime_load_word(reader,
+			stack->activation + offsetof(struct perl_stackinfo, previous), &previous) &&
+		previous)
+		return 1;
+	return (type == TYPE_SUB || type == TYPE_EVAL) && !context->next &&
+	       begins_call(reader, stack, context);
+}
+
+/* Stand at the next run. */
+static int enter_run(struct runtime_reader *reader, struct runtime_stack *stack)
+{
+	struct perl_context context;
+	int found = stack->frame ? find_context(reader, stack, &context) : 0;
+
+	if (found < 0)
+		return found;
+	stack->place = !stack->frame ? UINTPTR_MAX
+		       : found	     ? RUNTIME_PLACE_COUNTED
+				     : RUNTIME_PLACE_OUTERMOST;
+	return 0;
+}
+
+/* ---- a thread's interpreter ------------------------------------------------------------------ */
+
+/* Does it run on the stack that has @sp? One that nobody has entered has none. */
+static int is_on_stack(
+	struct runtime_reader *reader, uintptr_t interpreter, uintptr_t sp, int is_threads)
+{
+	uintptr_t top;
+
+	if (runtime_load_word(reader, interpreter + INTERPRETER_TOP_ENV, &top))
+		return 0;
+	if (is_threads && top == interpreter + INTERPRETER_START_ENV)
+		return 1;
+	return top >= sp && (reader->stack_bytes ? top - reader->stack_start < reader->stack_bytes
+						 : top - sp < STACK_MAX);
+}
+
+/*
+ * sort and what else calls a function many times has its context from before the first call to
+ * behind the last. In between, no instruction is under way.
+ */
+static int skip_idle(struct runtime_reader *reader, struct runtime_stack *stack, int32_t kind)
+{
+	struct perl_context context;
+	int found;
+
+	if (kind != KIND_SORT && kind != KIND_MULTICALL)
+		return 0;
+	found = find_context(reader, stack, &context);
+	if (found > 0 && stack->frame == stack->own[OWN_CONTEXTS] + CONTEXT_BYTES)
+		stack->frame -= CONTEXT_BYTES;
+	return found < 0 ? found : 0;
+}
+
+/* Stand at the innermost run of the interpreter that @slot has, if that runs on the stack. */
+static int enter_slot(struct runtime_reader *reader, uintptr_t slot, uintptr_t sp, int is_threads,
+	struct runtime_stack *out)
+{
+	struct perl_interpreter interpreter;
+	struct perl_stackinfo info;
+	uintptr_t address;
+	uint32_t phase;
+	int error;
+
+	*out = (struct runtime_stack){.state = slot};
+	reader->is_trusted = reader->is_own && is_threads;
+	error = runtime_load_word(reader, slot, &address);
+	reader->is_trusted = 0;
+	if (error || !address || address % 8 ||
+		runtime_load(reader, address, &interpreter, sizeof(interpreter)) ||
+		enter_stackinfo(reader, out, interpreter.stackinfo, &info) ||
+		info.stack != interpreter.current_stack)
+		return -ENOENT;
+	/* One that is no more has no stackinfo. */
+	reader->is_trusted = reader->is_own;
+	error = runtime_load(reader, address + INTERPRETER_PHASE, &phase, sizeof(phase)) ||
+		!is_on_stack(reader, address, sp, is_threads);
+	reader->is_trusted = 0;
+	if (error)
+		return -ENOENT;
+	if (phase >= PHASE_DESTRUCT)
+		return -EBUSY;
+	/* They are moved when they grow. */
+	reader->may_trust = reader->is_own && info.last < info.room;
+	out->own[OWN_INTERPRETER] = address;
+	out->own[OWN_TOP] = out->frame;
+	out->own[OWN_LINE] = interpreter.line | IS_CURRENT;
+	error = interpreter.instruction ? 0 : skip_idle(reader, out, info.kind);
+	return error ? error : enter_run(reader, out);
+}
+
+/* Among the values that @thread has for keys. */
+static int find_slot(struct runtime_reader *reader, const struct runtime_thread *thread,
+	uintptr_t sp, struct runtime_stack *out)
+{
+	int error = -ENOENT;
+
+	for (uintptr_t at = thread->self + KEYS_FIRST;
+		error == -ENOENT && at < thread->self + KEYS_END; at += sizeof(uintptr_t)) {
+		uintptr_t entry[2];
+
+		if ((at - thread->self) % KEYS_AT_ONCE == 0)
+			runtime_expect(reader, at, KEYS_AT_ONCE + sizeof(uintptr_t));
+		if (runtime_load(reader, at, entry, sizeof(entry)))
+			return -ENOENT;
+		if (entry[0] % 2 && entry[0] < NUMBER_MAX && entry[1] > NUMBER_MAX)
+			error = enter_slot(reader, at + sizeof(uintptr_t), sp, 1, out);
+	}
+	return error;
+}
+
+static int begin_perl(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
+	struct runtime_stack *out)
+{
+	int error = -ENOENT;
+
+	reader->may_trust = 0;
+	if (thread->self && known - thread->self < KEYS_END)
+		error = enter_slot(reader, known, sp, 1, out);
+	else if (known == runtime->base)
+		error = enter_slot(reader, known, sp, 0, out);
+	if (error == -ENOENT && thread->self)
+		error = find_slot(reader, thread, sp, out);
+	if (error == -ENOENT)
+		error = enter_slot(reader, runtime->base, sp, 0, out);
+	return error == -ENOENT ? -ESRCH : error;
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+/* The line that the next frame is at, where the function was called at @caller. */
+static uint32_t line_of(
+	struct runtime_reader *reader, const struct runtime_stack *stack, uintptr_t caller)
+{
+	uintptr_t at = stack->own[OWN_LINE];
+	int is_trusted = reader->is_trusted;
+	uint32_t line;
+
+	/* One that is just begun is at no line of its own yet. */
+	if (at % 2) {
+		at -= IS_CURRENT;
+		reader->is_trusted = 0;
+	}
+	if (!at || (at != stack->own[OWN_LINE] && at == caller) ||
+		runtime_load(reader, at + INSTRUCTION_LINE, &line, sizeof(line)))
+		line = 0;
+	reader->is_trusted = is_trusted;
+	return line;
+}
+
+/* The line that a function begins with: that of its first statement. */
+static int find_start(struct runtime_reader *reader, uintptr_t start, struct runtime_frame *out)
+{
+	struct perl_instruction instruction;
+
+	for (unsigned n = 0; n < START_MAX && start; n++, start = instruction.next) {
+		unsigned type;
+
+		if (runtime_load(reader, start, &instruction, sizeof(instruction)))
+			return -EFAULT;
+		type = instruction.type & TYPE_MASK;
+		if (type == TYPE_NEXT_STATE || type == TYPE_NEXT_STATE + 1) {
+			out->first_line = instruction.line;
+			return runtime_load_word(reader, start + INSTRUCTION_FILE, &out->file)
+				       ? -EFAULT
+				       : 0;
+		}
+	}
+	return 0;
+}
+
+/*
+ * The function of @context, which is at @at. Returns 1; 0: it has left it; -EAGAIN: it has not
+ * entered it yet; or another -errno.
+ */
+static int read_function(struct runtime_reader *reader, const struct perl_context *context,
+	uintptr_t at, int is_topmost, struct runtime_frame *out)
+{
+	int is_format = (context->type & TYPE) == TYPE_FORMAT;
+	struct perl_value value;
+	struct perl_code code;
+	uintptr_t glob;
+
+	if (!context->function)
+		return is_topmost ? 0 : -EBADMSG;
+	if (context->function % 8 ||
+		runtime_load(reader, context->function, &value, sizeof(value)) ||
+		(value.flags & VALUE_TYPE) != (is_format ? VALUE_FORMAT : VALUE_CODE) ||
+		value.body % 8 || runtime_load(reader, value.body, &code, sizeof(code)))
+		return is_topmost ? -EAGAIN : -EBADMSG;
+	/* A function in C that compares for sort runs in none of Perl's activations. */
+	if (code.flags & CODE_NATIVE ||
+		(is_topmost && !is_format && code.depth != context->depth + 1))
+		return -EAGAIN;
+	out->function = code.start;
+	out->name = context->function | OF_CODE;
+	if (is_format && runtime_load_word(reader, at + CONTEXT_FORMAT, &glob))
+		return -EFAULT;
+	if (is_format)
+		out->name = glob | OF_GLOB;
+	if (find_start(reader, code.start, out))
+		return -EFAULT;
+	/* Closures are copies of one function. */
+	out->identity = runtime_mix(runtime_mix(code.start, out->first_line), out->file);
+	out->identity = runtime_mix(out->identity, is_format ? glob : code.name);
+	return 1;
+}
+
+/* Code of a file: what it is called by. */
+static int read_file(struct runtime_reader *reader, const struct perl_context *context,
+	struct runtime_frame *out)
+{
+	struct runtime_bytes bytes = {.reader = reader};
+	struct perl_value value;
+	int byte;
+
+	out->first_line = 1;
+	if (!context->name || runtime_load(reader, context->name, &value, sizeof(value)))
+		return -EFAULT;
+	out->file = bytes.at = value.content;
+	bytes.end = bytes.at + NAME_HASHED;
+	out->identity = out->name;
+	while ((byte = runtime_byte(&bytes)) > 0)
+		out->identity = runtime_mix(out->identity, (unsigned)byte);
+	return 1;
+}
+
+/* Of a string that is evaluated, at a statement; its lines are none of the file's. */
+static int read_eval(struct runtime_reader *reader, const struct perl_context *context,
+	struct runtime_frame *out)
+{
+	if (runtime_load(reader, context->caller + INSTRUCTION_LINE, &out->first_line,
+		    sizeof(out->first_line)) ||
+		runtime_load_word(reader, context->caller + INSTRUCTION_FILE, &out->file))
+		return -EFAULT;
+	out->line = 0;
+	out->identity = runtime_mix(runtime_mix(OF_EVAL, context->caller), out->first_line);
+	return 1;
+}
+
+/* As read_function(); 0: it stands for no frame, too. */
+static int read_frame(struct runtime_reader *reader, const struct runtime_stack *stack,
+	const struct perl_context *context, struct runtime_frame *out)
+{
+	unsigned type = context->type & TYPE;
+
+	*out = (struct runtime_frame){
+		.position = -1, .line = line_of(reader, stack, context->caller)};
+	if (type == TYPE_FORMAT || (type == TYPE_SUB && !(context->type & SUB_IN_REGEX)))
+		return read_function(reader, context, stack->frame - CONTEXT_BYTES,
+			stack->frame == stack->own[OWN_TOP], out);
+	if (type != TYPE_EVAL)
+		return 0;
+	switch (context->more >> MORE_TYPE_SHIFT) {
+	case TYPE_REQUIRE:
+		out->name = OF_REQUIRE;
+		return read_file(reader, context, out);
+	case TYPE_DO_FILE:
+		out->name = OF_DO;
+		return read_file(reader, context, out);
+	default:
+		out->name = OF_EVAL;
+		return read_eval(reader, context, out);
+	}
+}
+
+static int tell_main(
+	struct runtime_reader *reader, struct runtime_stack *stack, struct runtime_frame *out)
+{
+	*out = (struct runtime_frame){.position = -1,
+		.name = OF_MAIN,
+		.first_line = 1,
+		.line = line_of(reader, stack, 0)};
+	if (runtime_load_word(reader, stack->own[OWN_INTERPRETER] + INTERPRETER_SCRIPT, &out->file))
+		return -EFAULT;
+	out->identity = runtime_mix(OF_MAIN, out->file);
+	stack->frame = 0;
+	stack->is_over = 1;
+	return 1;
+}
+
+static int next_perl(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_stack *stack, struct runtime_frame *out)
+{
+	(void)runtime;
+	if (stack->is_over) {
+		stack->is_over = 0;
+		return enter_run(reader, stack);
+	}
+	for (unsigned n = 0; n < SKIPPED_MAX; n++) {
+		struct perl_context context;
+		int found = find_context(reader, stack, &context), begins, told;
+
+		if (found <= 0)
+			return found ? found : tell_main(reader, stack, out);
+		begins = begins_run(reader, stack, &context);
+		told = read_frame(reader, stack, &context, out);
+		stack->frame -= CONTEXT_BYTES;
+		if (told == -EAGAIN)
+			continue;
+		if (told < 0)
+			return told;
+		stack->is_over = told && begins;
+		if (told)
+			stack->own[OWN_LINE] = context.caller;
+		if (told || begins)
+			return told ? told : enter_run(reader, stack);
+	}
+	return -EBADMSG;
+}
+
+const struct runtime_kind runtime_perl = {
+	.name = "perl",
+	.find = find_perl,
+	.begin = begin_perl,
+	.next = next_perl,
+	.text = perl_text,
+};

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/* What Perl's stacks (perl.c) and names (perl_names.c) share: structures of 5.36. */
+#ifndef LIBPROF_RUNTIME_PERL_H
+#define LIBPROF_RUNTIME_PERL_H
+
+#include "libprof/runtime/runtime.h"
+
+/* struct sv: the head of any value. */
+struct perl_value {
+	uintptr_t body;
+	uint32_t references, flags;
+	uintptr_t content;
+};
+
+/* struct xpvcv: the body of a function. */
+struct perl_code {
+	uint64_t before[4];
+	uintptr_t package, start, root, name, file;
+	uint64_t behind[2];
+	uint32_t outside, flags;
+	int32_t depth;
+};
+_Static_assert(offsetof(struct perl_code, name) == 56 && offsetof(struct perl_code, depth) == 96,
+	"as Perl 5.36 has them");
+#define CODE_NATIVE  8u
+#define CODE_NAMED   0x8000u /* `name` is a text, else a glob */
+#define CODE_LEXICAL 0x10000u
+
+#define GLOB_NAME      32u /* of its body */
+#define GLOB_PACKAGE   40u
+#define GLOB_EFFECTIVE 56u /* of its content */
+#define PACKAGE_NAME   32u
+#define PACKAGE_NAMES  60u /* how many: the first is its name */
+#define PACKAGE_OOK    0x2000000u
+#define TEXT_BYTES     4u
+#define TEXT	       8u
+#define TEXT_MAX       4096u
+
+/* Names: a function's or a glob's address, or one of these. */
+#define OF_CODE	   1u
+#define OF_GLOB	   2u
+#define OF_MAIN	   8u
+#define OF_EVAL	   16u
+#define OF_REQUIRE 24u
+#define OF_DO	   32u
+
+/* As runtime_kind.text: a file's address is that of its name. */
+uint32_t perl_text(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t address,
+	char *out, uint32_t room, int keep_end);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/*
+ * What Perl's functions are called: as caller() tells, by the package and name of the glob that
+ * they were made for, or by their own. Texts are those of the table of names, or end with a NUL.
+ */
+#include "libprof/runtime/perl.h"
+
+static uint32_t copy_word(const char *word, char *out)
+{
+	uint32_t used = 0;
+
+	while (word[used]) {
+		out[used] = word[used];
+		used++;
+	}
+	return used;
+}
+
+/* The bytes at @address, up to a NUL; of what is longer than @room the end. Returns how many. */
+static uint32_t copy_path(
+	struct runtime_reader *reader, uintptr_t address, char *out, uint32_t room)
+{
+	struct runtime_bytes bytes = {.reader = reader, .at = address, .end = address + TEXT_MAX};
+	uint32_t length = 0, used = 0;
+
+	if (!address)
+		return 0;
+	while (length < TEXT_MAX && runtime_byte(&bytes) > 0)
+		length++;
+	if (length > room)
+		address += length - room;
+	while (used < room && !runtime_load(reader, address + used, out + used, 1) && out[used])
+		used++;
+	return used;
+}
+
+/* A text of the table of names: Latin-1, or UTF-8 as a byte behind its NUL says. */
+static uint32_t copy_text(
+	struct runtime_reader *reader, uintptr_t address, char *out, uint32_t room)
+{
+	uint32_t used = 0, length;
+	uint8_t flags, byte;
+
+	if (!address || runtime_load(reader, address + TEXT_BYTES, &length, sizeof(length)) ||
+		length > TEXT_MAX || runtime_load(reader, address + TEXT + length + 1, &flags, 1))
+		return 0;
+	for (uint32_t i = 0; i < length && used + 4 <= room; i++) {
+		if (runtime_load(reader, address + TEXT + i, &byte, 1) || !byte)
+			break;
+		if (flags & 1)
+			out[used++] = (char)byte;
+		else
+			used += runtime_encode(byte, out + used);
+	}
+	return used;
+}
+
+static uint32_t copy_package(
+	struct runtime_reader *reader, uintptr_t package, char *out, uint32_t room)
+{
+	struct perl_value value;
+	uintptr_t name = 0;
+	uint32_t used = 0, names;
+
+	if (package && !runtime_load(reader, package, &value, sizeof(value)) &&
+		value.flags & PACKAGE_OOK &&
+		!runtime_load_word(reader, value.body + PACKAGE_NAME, &name) &&
+		!runtime_load(reader, value.body + PACKAGE_NAMES, &names, sizeof(names)) && names)
+		runtime_load_word(reader, name, &name);
+	if (name)
+		used = copy_text(reader, name, out, room);
+	if (!used)
+		used = copy_word("__ANON__", out);
+	return used + copy_word("::", out + used);
+}
+
+/* "Package::name", of the glob that it was made for. */
+static uint32_t copy_glob(struct runtime_reader *reader, uintptr_t glob, char *out, uint32_t room)
+{
+	uintptr_t effective, package, name;
+	struct perl_value value;
+	uint32_t used;
+
+	if (runtime_load(reader, glob, &value, sizeof(value)))
+		return copy_word("(unknown)", out);
+	if (!runtime_load_word(reader, value.content + GLOB_EFFECTIVE, &effective) && effective)
+		runtime_load(reader, effective, &value, sizeof(value));
+	if (runtime_load_word(reader, value.body + GLOB_PACKAGE, &package) ||
+		runtime_load_word(reader, value.body + GLOB_NAME, &name))
+		return copy_word("(unknown)", out);
+	used = copy_package(reader, package, out, room / 2);
+	return used + copy_text(reader, name, out + used, room - used);
+}
+
+/* As caller() names it. */
+static uint32_t copy_function(
+	struct runtime_reader *reader, uintptr_t function, char *out, uint32_t room)
+{
+	struct perl_value value;
+	struct perl_code code;
+	uint32_t used = 0;
+
+	if (runtime_load(reader, function, &value, sizeof(value)) ||
+		runtime_load(reader, value.body, &code, sizeof(code)))
+		return copy_word("(unknown)", out);
+	if (!(code.flags & CODE_NAMED))
+		return copy_glob(reader, code.name, out, room);
+	if (!(code.flags & CODE_LEXICAL))
+		used = copy_package(reader, code.package, out, room / 2);
+	return used + copy_text(reader, code.name, out + used, room - used);
+}
+
+static uint32_t copy_name(struct runtime_reader *reader, uintptr_t name, char *out, uint32_t room)
+{
+	switch (name) {
+	case OF_MAIN:
+		return copy_word("(main)", out);
+	case OF_EVAL:
+		return copy_word("(eval)", out);
+	case OF_REQUIRE:
+		return copy_word("(require)", out);
+	case OF_DO:
+		return copy_word("(do)", out);
+	}
+	return name & OF_CODE ? copy_function(reader, name - OF_CODE, out, room)
+			      : copy_glob(reader, name - OF_GLOB, out, room);
+}
+
+uint32_t perl_text(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t address,
+	char *out, uint32_t room, int keep_end)
+{
+	uint32_t used = keep_end ? copy_path(reader, address, out, room - 1)
+				 : copy_name(reader, address, out, room - 1);
+
+	(void)runtime;
+	out[used] = '\0';
+	return used + 1;
+}

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+#
+# Perl's own caller() is the truth: tests/targets/perl_truth.pl writes down each stack in which its
+# work() is called, with the lines of callers. All samples taken in work() have to show one of them,
+# whole and in order.
+import collections
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import firefox
+import outside
+from profiled import TARGETS, profile
+
+PERL = shutil.which("perl")
+
+
+def is_reached():
+    """Perl 5.36 with threads, and the modules that the script wants."""
+    script = "use threads; use List::Util; use Time::HiRes; exit($] < 5.036 || $] >= 5.037)"
+    return PERL and subprocess.run([PERL, "-e", script], stderr=subprocess.DEVNULL).returncode == 0
+
+
+pytestmark = pytest.mark.skipif(not is_reached(), reason="no perl 5.36 with threads here")
+
+FUNCTION = re.compile(r"^(.+) \((?:[^()]|\([^()]*\))*:\d+\)$")
+OUTSIDE = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
+
+
+def told_by(stdout):
+    """The stacks that the program told, each a tuple of names with lines."""
+    return {tuple(stack.split(";")) for stack in re.findall(r"^stack (.*)", stdout, re.M)}
+
+
+def shown_in(stack):
+    """Perl's functions in @stack, as they are told; None: it is not in work()."""
+    shown = []
+    for name, line in stack:
+        match = FUNCTION.match(name)
+        if match:
+            shown.append(match[1] if match[1] == "(eval)" else f"{match[1]}:{line}")
+    if not shown or not shown[-1].startswith("main::work:"):
+        return None
+    return tuple(shown[:-1] + ["main::work"])
+
+
+def sort_stacks(path, told):
+    """How often each stack of @told was seen, and what was seen that is none of them."""
+    true, false = collections.Counter(), collections.Counter()
+    for _, stack, _ in firefox.stacks_of(path):
+        shown = shown_in(stack)
+        if shown:
+            (true if shown in told else false)[shown] += 1
+    return true, false
+
+
+def run_truth(tmp_path, way, rate_hz, *arguments):
+    picture = tmp_path / "p.firefox.json"
+    run = profile(tmp_path, PERL, TARGETS / "perl_truth.pl", *arguments, rate_hz=rate_hz, options=[
+        "-v", "--no-waits", "-o", picture, *(["--outside"] if way == "outside" else [])])
+    assert run.status == 0, run.stderr
+    told = told_by(run.stdout)
+    true, false = sort_stacks(picture, told)
+    assert not false, (false, told)
+    return run, told, true
+
+
+@pytest.mark.parametrize("way,rate_hz", [
+    ("inside", 4000), pytest.param("outside", 197, marks=OUTSIDE)])
+@pytest.mark.parametrize("how", [(), ("threads",)], ids=["alone", "threads"])
+def test_every_stack_is_perls_own(tmp_path, how, way, rate_hz):
+    run, told, true = run_truth(tmp_path, way, rate_hz, "2000", *how)
+    assert len(told) > 30
+    if way == "outside":
+        assert true
+        return
+    # Where an activation is begun or left its run is not linked, or not any more.
+    kept_native = re.search(r"(\d+) samples? kept native", run.stderr)
+    assert not kept_native or int(kept_native[1]) < 0.05 * run.folded.total, run.stderr
+    is_perl = run.folded.where(lambda stack: any("main::run_all (" in name for name in stack))
+    assert sum(true.values()) > 0.4 * is_perl > 0, run.folded.describe()
+    assert len(true) > 25, true
+
+
+def test_a_deep_stack_is_whole(tmp_path):
+    run, told, true = run_truth(tmp_path, "inside", 4000, "1000", "deep", "3000")
+    deep = {stack for stack in told if len(stack) > 1000}
+    assert sum(true.values()) > 0.3 * run.folded.total
+    assert {len(stack) for stack in deep} == {3003, 1503}
+    assert deep <= set(true)
+
+
+def test_of_a_deeper_one_the_leaf_side_is_kept(tmp_path):
+    picture = tmp_path / "p.firefox.json"
+    run = profile(tmp_path, PERL, TARGETS / "perl_truth.pl", "1000", "deep", "6000", rate_hz=1000,
+                  options=["--no-waits", "-o", picture])
+    told = told_by(run.stdout)
+    shown = collections.Counter()
+    for _, stack, weight in firefox.stacks_of(picture):
+        shown[shown_in(stack)] += weight
+    deep = {stack: weight for stack, weight in shown.items() if stack and len(stack) > 3003}
+    assert sum(deep.values()) > 0.3 * sum(shown.values()) > 0
+    assert all(any(stack[-len(part):] == part for stack in told) for part in deep)
+
+
+def test_waits_have_names(tmp_path):
+    script = tmp_path / "naps.pl"
+    script.write_text("sub naps\n{\n    select undef, undef, undef, 1.5;\n}\nnaps();\n")
+    run = profile(tmp_path, PERL, script, options=["--wall"])
+    naps = run.folded.where(lambda stack: "main::naps (naps.pl:3)" in stack)
+    assert naps == pytest.approx(1.5 * run.rate_hz, rel=0.1), run.folded.describe()
+
+
+@OUTSIDE
+def test_a_running_one_has_names(tmp_path):
+    """One that nobody started for flamerun: `-p`."""
+    script = "sub spins { my $n = 0; $n += $_ for 1 .. 100000 } spins() while 1"
+    with outside.running(PERL, "-e", script) as process:
+        run = outside.attach(tmp_path, process.pid, "-r", "199", "--no-waits")
+    spins = run.folded.where(lambda stack: "main::spins (-e:1)" in stack)
+    assert spins > 0.8 * run.folded.total > 0, run.folded.describe()

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Perl's stacks in made-up memory, as 5.36 lays it out, and walks over made-up native frames: which
+ * of Perl_runops_standard()'s has which functions.
+ *
+ *	MAIN  [block] [main::outer] [loop] [main::inner]      SORT  [main::by]
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "libprof/runtime/perl.c"
+#include "libprof/runtime/runs.h"
+
+#define PAGE_BYTES 4096u
+#define PAGES	   4u
+#define SUBS	   3
+#define CONTEXTS   8
+#define SHOWN	   4096u
+
+/* Addresses in code. */
+#define RUNOPS	 0x1000u
+#define PERL_RUN 0x2000u
+#define OTHER	 0x3000u
+
+#define BLOCK 2u
+#define LOOP  7u
+
+struct line {
+	struct perl_instruction instruction;
+	uint64_t label;
+	uintptr_t file;
+};
+
+struct image {
+	uintptr_t curinterp;
+	char interpreter[INTERPRETER_BYTES];
+	struct perl_stackinfo main, sort;
+	char contexts[2][CONTEXTS][CONTEXT_BYTES];
+	uint64_t saved[8];
+	struct perl_value sub[SUBS], glob[SUBS], package;
+	struct perl_code code[SUBS];
+	char glob_body[SUBS][64], glob_content[64], package_body[96], name[SUBS][32], text[32];
+	struct line start[SUBS], at[SUBS], current;
+	char script[16];
+	uint64_t top_env;
+};
+_Static_assert(sizeof(struct image) < PAGES * PAGE_BYTES, "all of it");
+
+struct fixture {
+	char *pages;	     /* behind them nothing is mapped */
+	struct image *image; /* at their end */
+	struct runtime runtime;
+	struct runs runs;
+	uint64_t frames[WIRE_MAX_DEPTH];
+	char shown[SHOWN], *names[64];
+	unsigned told;
+};
+
+static const char *const sub_names[SUBS] = {"outer", "inner", "by"};
+
+static void put(void *structure, uint32_t offset, const void *pointer)
+{
+	uintptr_t word = (uintptr_t)pointer;
+
+	memcpy((char *)structure + offset, &word, sizeof(word));
+}
+
+static void put_text(char *text, const char *from)
+{
+	uint32_t length = (uint32_t)strlen(from);
+
+	memcpy(text + TEXT_BYTES, &length, sizeof(length));
+	memcpy(text + TEXT, from, length + 1);
+}
+
+static struct perl_context *context_of(struct fixture *fixture, int stack, int i)
+{
+	return (struct perl_context *)fixture->image->contexts[stack][i];
+}
+
+/* The context @i of @stack is a call of sub @number, at line 20 + @i; @next: where it returns. */
+static struct perl_context *put_call(
+	struct fixture *fixture, int stack, int i, int number, uintptr_t next)
+{
+	struct perl_context *context = context_of(fixture, stack, i);
+	struct image *image = fixture->image;
+
+	*context = (struct perl_context){.type = TYPE_SUB,
+		.saved = 1,
+		.caller = (uintptr_t)&image->at[number],
+		.next = next,
+		.function = (uintptr_t)&image->sub[number]};
+	image->at[number].instruction.line = 20 + (uint32_t)i;
+	image->code[number].depth = 1;
+	return context;
+}
+
+static void put_sub(struct fixture *fixture, int number)
+{
+	struct image *image = fixture->image;
+
+	put_text(image->name[number], sub_names[number]);
+	image->sub[number] = (struct perl_value){
+		.body = (uintptr_t)&image->code[number], .references = 1, .flags = VALUE_CODE};
+	image->code[number].start = (uintptr_t)&image->start[number];
+	image->code[number].name = (uintptr_t)&image->glob[number];
+	image->glob[number] = (struct perl_value){.body = (uintptr_t)image->glob_body[number],
+		.content = (uintptr_t)image->glob_content};
+	put(image->glob_body[number], GLOB_NAME, image->name[number]);
+	put(image->glob_body[number], GLOB_PACKAGE, &image->package);
+	image->start[number].instruction.type = TYPE_NEXT_STATE;
+	image->start[number].instruction.line = 10 + (uint32_t)number;
+	image->start[number].file = (uintptr_t)image->script;
+}
+
+static void put_interpreter(struct image *image)
+{
+	struct perl_interpreter *interpreter = (struct perl_interpreter *)image->interpreter;
+
+	image->curinterp = (uintptr_t)interpreter;
+	interpreter->instruction = (uintptr_t)&image->current;
+	interpreter->saved = (uintptr_t)image->saved;
+	interpreter->saved_last = 1;
+	interpreter->saved_room = 8;
+	interpreter->line = (uintptr_t)&image->current;
+	interpreter->current_stack = 77;
+	interpreter->stackinfo = (uintptr_t)&image->main;
+	put(interpreter, INTERPRETER_TOP_ENV, &image->top_env);
+	put(interpreter, INTERPRETER_SCRIPT, image->script);
+	strcpy(image->script, "x.pl");
+	image->current.instruction.line = 40;
+	image->saved[0] = SAVED_OP;
+}
+
+static int set_up(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	char *pages = mmap(NULL, (PAGES + 1) * PAGE_BYTES, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct image *image = (struct image *)(pages + PAGES * PAGE_BYTES - sizeof(struct image));
+
+	munmap(pages + PAGES * PAGE_BYTES, PAGE_BYTES);
+	*state = fixture;
+	fixture->pages = pages;
+	fixture->image = image;
+	fixture->runtime = (struct runtime){.kind = &runtime_perl,
+		.is_counted = 1,
+		.is_joined = 1,
+		.base = (uintptr_t)&image->curinterp,
+		.base_bytes = sizeof(uintptr_t),
+		.entry = RUNOPS,
+		.entry_end = RUNOPS + 64,
+		.start = PERL_RUN,
+		.start_end = PERL_RUN + 64};
+	put_interpreter(image);
+	put_text(image->text, "main");
+	image->package =
+		(struct perl_value){.body = (uintptr_t)image->package_body, .flags = PACKAGE_OOK};
+	put(image->package_body, PACKAGE_NAME, image->text);
+	for (int i = 0; i < SUBS; i++)
+		put_sub(fixture, i);
+	image->main = (struct perl_stackinfo){.stack = 77,
+		.contexts = (uintptr_t)image->contexts[0],
+		.next = (uintptr_t)&image->sort,
+		.last = 3,
+		.room = CONTEXTS,
+		.kind = 1};
+	image->sort = (struct perl_stackinfo){.stack = 77,
+		.contexts = (uintptr_t)image->contexts[1],
+		.previous = (uintptr_t)&image->main,
+		.room = CONTEXTS,
+		.kind = KIND_SORT};
+	context_of(fixture, 0, 0)->type = BLOCK;
+	put_call(fixture, 0, 1, 0, 88);
+	context_of(fixture, 0, 2)->type = LOOP;
+	put_call(fixture, 0, 3, 1, 88);
+	put_call(fixture, 1, 0, 2, 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	munmap(fixture->pages, PAGES * PAGE_BYTES);
+	for (unsigned i = 0; i < fixture->told; i++)
+		free(fixture->names[i]);
+	free(fixture);
+	return 0;
+}
+
+/* Each told frame is a name of its own: its number is in the word. */
+static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
+{
+	struct fixture *fixture = runs->context;
+	char name[RUNTIME_NAME_BYTES], file[RUNTIME_FILE_BYTES];
+
+	if (fixture->told == sizeof(fixture->names) / sizeof(fixture->names[0]))
+		return wire_language_frame(WIRE_LANGUAGE_BIT, 1, 0);
+	runtime_perl.text(runs->runtime, &runs->reader, frame->name, name, sizeof(name), 0);
+	runtime_perl.text(runs->runtime, &runs->reader, frame->file, file, sizeof(file), 1);
+	if (asprintf(&fixture->names[fixture->told], "%s(%s:%u):%u", name, file, frame->first_line,
+		    frame->line) < 0)
+		abort();
+	return wire_language_frame(WIRE_LANGUAGE_BIT + fixture->told++ * WIRE_LANGUAGE_LINES, 1, 1);
+}
+
+/*
+ * Walk over @native: r is Perl_runops_standard(), s perl_run(), all else is other code of Perl's.
+ * Returns the frames, innermost first, language ones by name.
+ */
+static const char *walk(struct fixture *fixture, const char *native)
+{
+	uintptr_t sp = (uintptr_t)&fixture->image->top_env - 64;
+	unsigned n = 0;
+	char *out = fixture->shown;
+
+	for (unsigned i = 0; i < fixture->told; i++)
+		free(fixture->names[i]);
+	fixture->told = 0;
+	runs_init(&fixture->runs, 0, word_of, fixture);
+	runtime_reader_init(&fixture->runs.reader, getpid(), 0);
+	for (const char *at = native; *at; at++, sp += 16) {
+		const struct unwind_frame frame = {.pc = *at == 'r'   ? RUNOPS
+							 : *at == 's' ? PERL_RUN
+								      : OTHER,
+			.sp = sp,
+			.caller_sp = sp + 16};
+
+		n += runs_tell(&fixture->runs, &fixture->runtime, &frame, fixture->frames + n,
+			WIRE_MAX_DEPTH - n);
+		if (n < WIRE_MAX_DEPTH)
+			fixture->frames[n++] = WIRE_FRAME(1, (uint8_t)*at);
+	}
+	n = runs_finish(&fixture->runs, fixture->frames, n, 1);
+	*out = '\0';
+	for (unsigned i = 0; i < n && out < fixture->shown + SHOWN - 100; i++) {
+		uint64_t frame = fixture->frames[i];
+
+		if (wire_frame_is_language(frame))
+			out += sprintf(out, " %s",
+				fixture->names[(frame & (WIRE_LANGUAGE_BIT - 1)) /
+					       WIRE_LANGUAGE_LINES % 64]);
+		else
+			out += sprintf(out, " %c", (char)(frame & 0xff));
+	}
+	return fixture->shown + 1;
+}
+
+#define INNER  "main::inner(x.pl:11):40"
+#define OUTER  "main::outer(x.pl:10):23"
+#define SCRIPT "(main)(x.pl:1):21"
+
+static void test_what_is_whole(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_string_equal(walk(fixture, "frs"), "f " INNER " " OUTER " " SCRIPT " r s");
+	assert_true(fixture->runs.is_whole);
+	assert_int_equal(fixture->runs.known, (uintptr_t)&fixture->image->curinterp);
+}
+
+/* call_sv() has begun inner(). */
+static void test_two_activations(void **state)
+{
+	struct fixture *fixture = *state;
+
+	put_call(fixture, 0, 3, 1, 0);
+	assert_string_equal(walk(fixture, "rcfrs"), INNER " r c f " OUTER " " SCRIPT " r s");
+	/* Something else was saved last: it is the last instruction of what runs. */
+	fixture->image->saved[0] = 0;
+	assert_string_equal(walk(fixture, "rs"), INNER " " OUTER " " SCRIPT " r s");
+}
+
+/* `eval {}` in what call_sv() has begun: both activations run it. */
+static void test_one_that_goes_on(void **state)
+{
+	struct fixture *fixture = *state;
+
+	put_call(fixture, 0, 3, 1, 0);
+	assert_string_equal(walk(fixture, "rdrcfrs"), INNER " r d r c f " OUTER " " SCRIPT " r s");
+	assert_true(fixture->runs.is_whole);
+}
+
+static void enter_sort(struct fixture *fixture)
+{
+	struct perl_interpreter *interpreter =
+		(struct perl_interpreter *)fixture->image->interpreter;
+
+	interpreter->stackinfo = (uintptr_t)&fixture->image->sort;
+}
+
+static void test_sort(void **state)
+{
+	struct fixture *fixture = *state;
+
+	enter_sort(fixture);
+	assert_string_equal(walk(fixture, "rffrs"),
+		"main::by(x.pl:12):40 r f f main::inner(x.pl:11):20 " OUTER " " SCRIPT " r s");
+	/* One in C has no activation. */
+	fixture->image->code[2].flags = CODE_NATIVE;
+	assert_string_equal(
+		walk(fixture, "ffrs"), "f f main::inner(x.pl:11):40 " OUTER " " SCRIPT " r s");
+	fixture->image->code[2].flags = 0;
+	/* Between two calls. */
+	put(fixture->image->interpreter, 8, NULL);
+	assert_string_equal(walk(fixture, "ffrs"), "f f " INNER " " OUTER " " SCRIPT " r s");
+	/* A block is none of the frames. */
+	put(fixture->image->interpreter, 8, &fixture->image->current);
+	context_of(fixture, 1, 0)->type = TYPE_NULL;
+	assert_string_equal(walk(fixture, "rffrs"), "r f f " INNER " " OUTER " " SCRIPT " r s");
+}
+
+/* The topmost context is pushed, or popped, at the moment. */
+static void test_the_topmost(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->image->code[1].depth = 0;
+	assert_string_equal(walk(fixture, "frs"), "f main::outer(x.pl:10):40 " SCRIPT " r s");
+	context_of(fixture, 0, 3)->function = 8;
+	assert_string_equal(walk(fixture, "frs"), "f main::outer(x.pl:10):40 " SCRIPT " r s");
+	context_of(fixture, 0, 3)->function = 0;
+	assert_string_equal(walk(fixture, "frs"), "f main::outer(x.pl:10):40 " SCRIPT " r s");
+	/* An activation that call_sv() has begun is still there, without a run. */
+	put_call(fixture, 0, 3, 1, 0)->function = 0;
+	assert_string_equal(walk(fixture, "rcfrs"), "r c f main::outer(x.pl:10):40 " SCRIPT " r s");
+	/* So it is when its context is gone. */
+	fixture->image->main.last = 2;
+	assert_string_equal(walk(fixture, "rcfrs"), "r c f main::outer(x.pl:10):40 " SCRIPT " r s");
+	/* A function that is just begun has no line yet. */
+	fixture->image->main.last = 3;
+	put_call(fixture, 0, 3, 1, 88);
+	put(fixture->image->interpreter, 208, &fixture->image->at[1]);
+	assert_string_equal(
+		walk(fixture, "frs"), "f main::inner(x.pl:11):0 " OUTER " " SCRIPT " r s");
+}
+
+/* A host that calls functions, a thread, a BEGIN block. */
+static void test_without_a_program(void **state)
+{
+	struct fixture *fixture = *state;
+
+	put_call(fixture, 0, 1, 0, 0);
+	assert_string_equal(walk(fixture, "rcf"), INNER " " OUTER " r c f");
+	assert_true(fixture->runs.is_whole);
+	/* INIT {}: perl_run() has called it, but not its activation. */
+	assert_string_equal(walk(fixture, "rcfs"), INNER " " OUTER " r c f s");
+	assert_string_equal(walk(fixture, "rs"), "r s");
+	assert_false(fixture->runs.is_whole);
+}
+
+static void assert_refused(struct fixture *fixture)
+{
+	assert_string_equal(walk(fixture, "frs"), "f r s");
+	assert_false(fixture->runs.is_whole);
+	assert_int_equal(fixture->runs.known, 0);
+}
+
+static void test_more_or_fewer_than_there_are(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_string_equal(walk(fixture, "rcfrcfrs"), "r c f r c f r s");
+	assert_false(fixture->runs.is_whole);
+	put_call(fixture, 0, 1, 0, 0);
+	assert_refused(fixture);
+}
+
+static void test_while_it_ends(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->image->interpreter[INTERPRETER_PHASE] = PHASE_DESTRUCT;
+	assert_refused(fixture);
+}
+
+static void test_another_stack(void **state)
+{
+	struct fixture *fixture = *state;
+
+	put(fixture->image->interpreter, INTERPRETER_TOP_ENV, fixture->image);
+	assert_refused(fixture);
+	put(fixture->image->interpreter, INTERPRETER_TOP_ENV,
+		fixture->image->interpreter + INTERPRETER_START_ENV);
+	assert_refused(fixture);
+}
+
+static void test_a_key(void **state)
+{
+	struct fixture *fixture = *state;
+	uintptr_t keys[KEYS_END / 8 + 1] = {0};
+
+	fixture->runs.thread.self = (uintptr_t)keys;
+	put(fixture->image->interpreter, INTERPRETER_TOP_ENV,
+		fixture->image->interpreter + INTERPRETER_START_ENV);
+	keys[60] = 3;
+	keys[61] = (uintptr_t)fixture->image->script & ~7UL;
+	assert_refused(fixture);
+	keys[62] = 1;
+	keys[63] = fixture->image->curinterp;
+	assert_string_equal(walk(fixture, "frs"), "f " INNER " " OUTER " " SCRIPT " r s");
+	assert_int_equal(fixture->runs.known, (uintptr_t)&keys[63]);
+	/* What was known is another's by now. */
+	keys[63] = 0;
+	assert_refused(fixture);
+}
+
+/* Numbers that lie, pointers that lead nowhere, lists that bite their tails. */
+static void test_hostile(void **state)
+{
+	struct fixture *fixture = *state;
+	struct image *image = fixture->image;
+
+	image->main.last = CONTEXTS + 1;
+	assert_refused(fixture);
+	image->main.last = -2;
+	assert_refused(fixture);
+	image->main.last = 3;
+	image->main.contexts = 0;
+	assert_refused(fixture);
+	image->main.contexts = (uintptr_t)(image + 1) - CONTEXT_BYTES;
+	assert_refused(fixture);
+	image->main.contexts = (uintptr_t)image->contexts[0];
+	image->main.previous = (uintptr_t)&image->main;
+	assert_refused(fixture);
+	image->main.previous = 0;
+	context_of(fixture, 0, 1)->function = (uintptr_t)(image + 1) - 8;
+	assert_refused(fixture);
+	put_call(fixture, 0, 1, 0, 88);
+	image->sub[0].flags = 0;
+	assert_refused(fixture);
+	image->sub[0].flags = VALUE_CODE;
+	image->start[0].instruction.type = 0;
+	image->start[0].instruction.next = (uintptr_t)&image->start[0];
+	memset(image->name[1] + TEXT_BYTES, 0xff, 4);
+	put(image->package_body, PACKAGE_NAME, (void *)8);
+	assert_string_equal(walk(fixture, "rs"),
+		"__ANON__::(x.pl:11):40 __ANON__::outer(:0):23 " SCRIPT " r s");
+}
+
+/* A run with more frames than there is room for stays, as far as there is. */
+static void test_too_deep(void **state)
+{
+	struct fixture *fixture = *state;
+	char *contexts = calloc(2 * WIRE_MAX_DEPTH, CONTEXT_BYTES);
+
+	for (unsigned i = 0; i < 2 * WIRE_MAX_DEPTH; i++)
+		memcpy(contexts + i * CONTEXT_BYTES, context_of(fixture, 0, 1), CONTEXT_BYTES);
+	fixture->image->main.contexts = (uintptr_t)contexts;
+	fixture->image->main.last = 2 * WIRE_MAX_DEPTH - 1;
+	fixture->image->main.room = 2 * WIRE_MAX_DEPTH;
+	walk(fixture, "frs");
+	assert_true(fixture->runs.is_whole);
+	assert_in_range(fixture->runs.cut - fixture->frames, WIRE_MAX_DEPTH / 2, WIRE_MAX_DEPTH);
+	walk(fixture, "frcfrs");
+	assert_false(fixture->runs.is_whole);
+	assert_null(fixture->runs.cut);
+	free(contexts);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_what_is_whole),
+		TEST(test_two_activations),
+		TEST(test_one_that_goes_on),
+		TEST(test_sort),
+		TEST(test_the_topmost),
+		TEST(test_without_a_program),
+		TEST(test_more_or_fewer_than_there_are),
+		TEST(test_while_it_ends),
+		TEST(test_another_stack),
+		TEST(test_a_key),
+		TEST(test_hostile),
+		TEST(test_too_deep),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
