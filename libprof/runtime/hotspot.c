@@ -522,13 +522,13 @@ static int frames_of_compiled(const struct runtime *runtime, struct runtime_read
 	if (frame->position >= 0)
 		scope = hotspot_find_scope(
 			at, reader, &blob, &compiled, blob.code + (uint32_t)frame->position);
-	if (scope == HOTSPOT_NO_SCOPE)
-		return hotspot_read_method(runtime, reader, frame->function, -1, out) ? -EBADMSG
-										      : 1;
-	for (; scope != HOTSPOT_NO_SCOPE; told++)
-		if (told == room || read_scope(runtime, reader, &compiled, &scope, &out[told]))
+	for (; scope != HOTSPOT_NO_SCOPE && told < room; told++)
+		if (read_scope(runtime, reader, &compiled, &scope, &out[told]))
 			return -EBADMSG;
-	return (int)told;
+	/* Nothing is told of a part of it. */
+	if (told && scope == HOTSPOT_NO_SCOPE)
+		return (int)told;
+	return hotspot_read_method(runtime, reader, frame->function, -1, out) ? -EBADMSG : 1;
 }
 
 static int frames_of_hotspot(const struct runtime *runtime, struct runtime_reader *reader,

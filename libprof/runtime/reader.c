@@ -135,7 +135,7 @@ static int fill(const struct runtime_reader *reader, struct runtime_window *wind
 static const void *find_ahead(const struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
 	for (unsigned i = 0; i < reader->ahead_count; i++)
-		if (is_within(reader->ahead[i].start, RUNTIME_AHEAD_BYTES, address, bytes))
+		if (is_within(reader->ahead[i].start, reader->ahead[i].bytes, address, bytes))
 			return reader->ahead[i].content + (address - reader->ahead[i].start);
 	return NULL;
 }
@@ -204,27 +204,51 @@ void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t byt
 		reader->oldest = 1 - reader->oldest;
 }
 
+/*
+ * The block around @place, as objects that belong together lie together; of another page no more
+ * than has to be.
+ */
+static struct iovec block_around(uintptr_t place)
+{
+	uintptr_t start = place & ~(uintptr_t)(RUNTIME_AHEAD_BYTES / 2 - 1);
+	uintptr_t page_end = (place | (PAGE - 1)) + 1, least = place + RUNTIME_AHEAD_LEAST;
+	uintptr_t end = start + RUNTIME_AHEAD_BYTES;
+
+	if (end > page_end)
+		end = least > page_end ? least : page_end;
+	return (struct iovec){(void *)start, end - start};
+}
+
 void runtime_expect_each(
 	struct runtime_reader *reader, const uintptr_t *places, unsigned count)
 {
 	struct iovec local[RUNTIME_AHEAD], remote[RUNTIME_AHEAD];
+	unsigned blocks = 0, i;
 	long got;
 
 	reader->ahead_count = 0;
-	if (!reader->pid || !count || count > RUNTIME_AHEAD)
-		return;
-	for (unsigned i = 0; i < count; i++) {
-		struct runtime_ahead *ahead = &reader->ahead[i];
-
-		ahead->start = places[i];
-		local[i] = (struct iovec){ahead->content, sizeof(ahead->content)};
-		remote[i] = (struct iovec){(void *)places[i], sizeof(ahead->content)};
+	for (unsigned n = 0; n < count && blocks < RUNTIME_AHEAD && reader->pid; n++) {
+		for (i = 0; i < blocks; i++)
+			if (is_within((uintptr_t)remote[i].iov_base, remote[i].iov_len, places[n],
+				    RUNTIME_AHEAD_LEAST))
+				break;
+		if (i < blocks)
+			continue;
+		remote[i] = block_around(places[n]);
+		local[i] = (struct iovec){reader->ahead[i].content, remote[i].iov_len};
+		blocks++;
 	}
-	got = arch_syscall6(SYS_process_vm_readv, reader->pid, (long)local, count, (long)remote,
-		count, 0);
+	if (!blocks)
+		return;
+	got = arch_syscall6(SYS_process_vm_readv, reader->pid, (long)local, blocks, (long)remote,
+		blocks, 0);
 	/* What can't be read is the end. */
-	if (got > 0)
-		reader->ahead_count = (unsigned)got / RUNTIME_AHEAD_BYTES;
+	for (i = 0; i < blocks && got >= (long)remote[i].iov_len; i++) {
+		got -= (long)remote[i].iov_len;
+		reader->ahead[i].start = (uintptr_t)remote[i].iov_base;
+		reader->ahead[i].bytes = (uint32_t)remote[i].iov_len;
+	}
+	reader->ahead_count = i;
 }
 
 int runtime_has(struct runtime_reader *reader, uintptr_t address, size_t bytes)

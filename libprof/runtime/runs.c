@@ -178,7 +178,6 @@ unsigned runs_tell(struct runs *runs, const struct runtime *runtime,
 
 /* ---- frames that are expanded ---------------------------------------------------------------- */
 
-#define EXPANDED_MAX   32u	   /* functions of one frame */
 #define CALLEE_WITHOUT UINTPTR_MAX /* the innermost frame has no frame pointer */
 
 static struct runs_expanded *expanded_of(const struct runs *runs, uint64_t key)
@@ -208,9 +207,8 @@ static void keep_expanded(
 	struct runs_expanded *entry = expanded_of(runs, key);
 	uint32_t version = __atomic_load_n(&entry->version, __ATOMIC_RELAXED);
 
-	if (count > RUNS_EXPANDED_DEEP || version % 2 ||
-		!__atomic_compare_exchange_n(&entry->version, &version, version + 1, 0,
-			__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+	if (version % 2 || !__atomic_compare_exchange_n(&entry->version, &version, version + 1, 0,
+				   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return;
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	__atomic_store_n(&entry->key, key, __ATOMIC_RELAXED);
@@ -227,16 +225,16 @@ static void keep_expanded(
 static int expand(struct runs *runs, struct runtime_frame *frame, uint64_t quick, uint64_t *frames,
 	unsigned room)
 {
-	uint64_t key = runtime_mix(frame->key, runs->epoch), words[EXPANDED_MAX];
+	uint64_t key = runtime_mix(frame->key, runs->epoch), words[RUNS_EXPANDED_DEEP];
 	int count = frame->key ? find_expanded(runs, key, frames, room) : -ENOENT;
-	struct runtime_frame parts[EXPANDED_MAX];
+	struct runtime_frame parts[RUNS_EXPANDED_DEEP];
 
 	if (count >= 0 && quick)
 		keep_expanded(runs, quick, frames, (unsigned)count);
 	if (count >= 0)
 		return count;
 	count = runs->runtime->kind->frames(
-		runs->runtime, &runs->reader, frame, parts, EXPANDED_MAX);
+		runs->runtime, &runs->reader, frame, parts, RUNS_EXPANDED_DEEP);
 	for (int i = 0; i < count; i++) {
 		words[i] = runs->word(runs, &parts[i]);
 		if (!words[i])

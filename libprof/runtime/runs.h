@@ -47,7 +47,7 @@ struct runs {
  * it.
  */
 #define RUNS_EXPANDED	   4096u /* a power of two */
-#define RUNS_EXPANDED_DEEP 22u	 /* longer ones are not kept */
+#define RUNS_EXPANDED_DEEP 30u	 /* functions of one frame, at most */
 struct runs_expanded {
 	uint32_t version; /* atomic: odd while it is written */
 	uint32_t count;	  /* atomic, as what follows */

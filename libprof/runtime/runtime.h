@@ -49,11 +49,13 @@ struct runtime_kept {
 };
 
 #define RUNTIME_AHEAD	    8u
-#define RUNTIME_AHEAD_BYTES 64u
+#define RUNTIME_AHEAD_BYTES 256u
+#define RUNTIME_AHEAD_LEAST 64u
 
 /* What was read in many places at once. */
 struct runtime_ahead {
 	uintptr_t start;
+	uint32_t bytes;
 	char content[RUNTIME_AHEAD_BYTES];
 };
 
@@ -127,8 +129,8 @@ int runtime_byte(struct runtime_bytes *bytes);
 void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t bytes);
 
 /*
- * RUNTIME_AHEAD_BYTES of each of @count places, at most RUNTIME_AHEAD, will be asked for: the same.
- * What was expected so before is not any more.
+ * RUNTIME_AHEAD_LEAST bytes at each of @places will be asked for, in this order: the same, as far
+ * as there is room. What was expected so before is not any more.
  */
 void runtime_expect_each(struct runtime_reader *reader, const uintptr_t *places, unsigned count);
 

@@ -28,7 +28,7 @@
 #define FRAME_CONTEXT	  (1 * V8_WORD) /* below the frame pointer */
 #define FRAME_FUNCTION	  (2 * V8_WORD)
 #define FRAME_SLOTS	  (5 * V8_WORD)
-#define FRAMES_AHEAD	  16u
+#define FRAMES_AHEAD	  32u
 #define FRAME_MAX	  65536u
 #define QUICK_BEHIND	  4u  /* words of a function from what it is made of on */
 #define INLINE_LOCALS	  75u /* kScopeInfoMaxInlinedLocalNamesSize */
@@ -361,15 +361,13 @@ static int frame_of_v8(const struct runtime *runtime, struct runtime_reader *rea
 /* The functions of frames from @fp on, by one call of the kernel's for several. */
 static void expect_functions(struct runtime_reader *reader, uintptr_t fp)
 {
-	uintptr_t functions[RUNTIME_AHEAD] = {0}, words[3]; /* function, context, frame pointer */
-	unsigned count = 0, known;
+	uintptr_t functions[FRAMES_AHEAD] = {0}, words[3]; /* function, context, frame pointer */
+	unsigned count = 0;
 
-	for (unsigned n = 0; n < FRAMES_AHEAD && count < RUNTIME_AHEAD; n++, fp = words[2]) {
+	for (unsigned n = 0; n < FRAMES_AHEAD; n++, fp = words[2]) {
 		if (runtime_load(reader, fp - FRAME_FUNCTION, words, sizeof(words)))
 			break;
-		for (known = 0; known < count && functions[known] != words[0] - V8_HEAP_OBJECT;)
-			known++;
-		if (known == count && v8_is_object(words[0]) && v8_is_object(words[1]))
+		if (v8_is_object(words[0]) && v8_is_object(words[1]))
 			functions[count++] = words[0] - V8_HEAP_OBJECT;
 		if (words[2] <= fp || words[2] - fp > FRAME_MAX || words[2] % V8_WORD)
 			break;
@@ -385,7 +383,7 @@ static uint64_t quick_of_v8(const struct runtime *runtime, struct runtime_reader
 	const struct runtime_where *where)
 {
 	uintptr_t slots[5]; /* offset, bytecode, …, function, context */
-	uint64_t words[RUNTIME_AHEAD_BYTES / V8_WORD], hash;
+	uint64_t words[RUNTIME_AHEAD_LEAST / V8_WORD], hash;
 	unsigned count = v8_offsets_of(runtime)->shared / V8_WORD + QUICK_BEHIND;
 
 	if (count > sizeof(words) / V8_WORD ||

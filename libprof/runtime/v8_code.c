@@ -487,6 +487,8 @@ int v8_find_position(const struct runtime *runtime, struct runtime_reader *reade
 
 /* ---- what is inlined ------------------------------------------------------------------------- */
 
+#define OWN_FUNCTION (-1) /* what the code is made of, inlined in itself */
+
 /* Element @index of the array at @address. */
 static int load_element(
 	struct runtime_reader *reader, uintptr_t address, uint32_t index, uintptr_t *word)
@@ -547,12 +549,16 @@ int v8_next_inlined(const struct v8_offsets *at, struct runtime_reader *reader, 
 		return -EBADMSG;
 	caller = unpack(call.position);
 	/* Who calls was inlined before. */
-	if (call.function < 0 || caller.inlined >= position->inlined ||
-		load_object_element(
-			reader, data - V8_HEAP_OBJECT, at->code_literals, &array, &type) ||
-		load_object_element(reader, array, (uint32_t)call.function, shared, &type) ||
-		type != at->shared_type)
+	if (call.function < OWN_FUNCTION || caller.inlined >= position->inlined)
 		return -EBADMSG;
 	*position = caller;
-	return 0;
+	if (call.function == OWN_FUNCTION)
+		return v8_load_compiled(at, reader, data, shared);
+	return load_object_element(
+		       reader, data - V8_HEAP_OBJECT, at->code_literals, &array, &type) ||
+			       load_object_element(
+				       reader, array, (uint32_t)call.function, shared, &type) ||
+			       type != at->shared_type
+		       ? -EBADMSG
+		       : 0;
 }

@@ -241,7 +241,15 @@ static void test_scopes(void **state)
 	assert_int_equal(frames[1].position, 7);
 	assert_int_equal(frames_at(1, frames), 1);
 	assert_int_equal(frames[0].position, 7);
-	/* Of none only the method is known. */
+	/* Nothing is told of a part: of more than there is room for, and of none, the method. */
+	assert_int_equal(frames_of_hotspot(&heap->runtime, &heap->reader,
+				 &(struct runtime_frame){.function = (uintptr_t)heap->method,
+					 .code = (uintptr_t)heap->nmethod,
+					 .start = 4,
+					 .position = -1},
+				 frames, 1),
+		1);
+	assert_int_equal(frames[0].position, -1);
 	assert_int_equal(frames_at(HOTSPOT_NO_SCOPE, frames), 1);
 	assert_int_equal(frames[0].position, -1);
 	/* One that is called by itself would never end. */

@@ -463,6 +463,15 @@ static void test_what_is_inlined(void **state)
 	assert_int_equal(frames[1].line, 4);
 	assert_int_equal(frames[2].line, 3);
 	assert_true(frames[0].identity == frames[2].identity);
+	/* The code's own function, inlined in itself, is not among the literals. */
+	((struct {
+		uint64_t position;
+		int32_t function;
+	} *)calls)[1]
+		.function = -1;
+	heap->data[9] = bytes_of((const uint8_t *)calls, sizeof(calls));
+	assert_int_equal(read_frames(frames, 4), 3);
+	assert_true(frames[0].identity == frames[2].identity);
 	/* All or nothing. */
 	assert_int_equal(read_frames(frames, 2), 1);
 	assert_int_equal(frames[0].line, 0);
