@@ -369,38 +369,61 @@ static void move_outward(uint64_t *frames, uint64_t *unfilled)
 	}
 }
 
+#define INNER_MAX 3u /* frames of one activation inside of its function's */
+
 /*
- * What an activation's function called to run frames is part of the activation, and so is code in
- * no module that this called, which runs all but the outermost of them:
+ * Where what @outer called to run frames begins, which ends at @run: its own module's code. That of
+ * no module runs them, too, and then all that leads to it.
+ */
+static uint64_t *find_inner(uint64_t *first, uint64_t *run, uint64_t outer)
+{
+	for (uint64_t *inner = run; inner > first && run - inner < INNER_MAX; inner--) {
+		if (WIRE_FRAME_MODULE(inner[-1]) == WIRE_MODULE_NONE)
+			return inner - 1;
+		if (WIRE_FRAME_MODULE(inner[-1]) != WIRE_FRAME_MODULE(outer))
+			break;
+	}
+	return run > first && WIRE_FRAME_MODULE(run[-1]) == WIRE_FRAME_MODULE(outer) ? run - 1
+										     : run;
+}
+
+static uint64_t *copy_frames(uint64_t *to, const uint64_t *from, const uint64_t *end)
+{
+	while (from < end)
+		*to++ = *from++;
+	return to;
+}
+
+/*
+ * What an activation's function called to run frames is part of the activation, which is shown by
+ * the innermost of that:
  *
  *	x inner L M outer              becomes    x L M inner outer
- *	x generated inner L M outer               x L generated M inner outer
+ *	x generated y inner L M outer             x L M generated outer
+ *
+ * Returns how many frames there are now; so does @cut know of it, the end of a run or NULL.
  */
-static void move_inward(uint64_t *frames, uint64_t *end)
+static unsigned move_inward(uint64_t *frames, unsigned n, const uint64_t **cut)
 {
-	uint64_t *run, *outer, *inner, generated;
+	uint64_t *end = frames + n, *at, *to = frames, *run, *outer, *inner, innermost;
+	const uint64_t *new_cut = NULL;
 
-	for (run = frames; run < end; run = outer) {
-		while (run < end && !wire_frame_is_language(*run))
+	for (at = frames; at < end; at = outer) {
+		for (run = at; run < end && !wire_frame_is_language(*run);)
 			run++;
 		for (outer = run; outer < end && wire_frame_is_language(*outer);)
 			outer++;
-		inner = run;
-		if (outer < end && inner > frames &&
-			WIRE_FRAME_MODULE(inner[-1]) == WIRE_FRAME_MODULE(*outer))
-			inner--;
-		if (outer < end && inner > frames &&
-			WIRE_FRAME_MODULE(inner[-1]) == WIRE_MODULE_NONE)
-			inner--;
-		reverse(inner, run);
-		reverse(run, outer);
-		reverse(inner, outer);
-		if (run - inner < 2 || outer - run < 2)
-			continue;
-		generated = outer[-2];
-		outer[-2] = outer[-3];
-		outer[-3] = generated;
+		inner = outer < end ? find_inner(at, run, *outer) : run;
+		innermost = inner < run ? *inner : 0;
+		to = copy_frames(to, at, inner);
+		to = copy_frames(to, run, outer);
+		if (*cut && *cut <= outer && !new_cut)
+			new_cut = to;
+		if (inner < run)
+			*to++ = innermost;
 	}
+	*cut = new_cut;
+	return (unsigned)(to - frames);
 }
 
 /* Take all language frames out again. Returns how many frames are left. */
@@ -445,7 +468,7 @@ unsigned runs_finish(struct runs *runs, uint64_t *frames, unsigned n, int is_roo
 	if (runs->unfilled)
 		move_outward(frames, frames + (runs->unfilled - frames));
 	if (runs->runtime->has_inner)
-		move_inward(frames, frames + n);
+		n = move_inward(frames, n, &runs->cut);
 	if (runs->cut)
 		n = (unsigned)(runs->cut - frames);
 	/* What ran the last of them was moved behind it. */

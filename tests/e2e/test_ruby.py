@@ -88,6 +88,26 @@ def test_names_have_classes(tmp_path):
         "Kernel#load", "<top (required)>", "block (2 levels) in Object#numbers"}, sorted(shown)
 
 
+def test_a_frame_that_is_being_made_is_not_told(tmp_path):
+    """
+    YJIT makes a frame the innermost before it fills it in: until then it is what was called there
+    last, which here is never what is called now.
+    """
+    script = tmp_path / "turns.rb"
+    script.write_text("".join(f"def {name}_leaf(n) = n + 1\ndef {name}(n) = {name}_leaf(n) + 1\n"
+                              for name in ("left", "right")) +
+                      "def turns(n)\n  i = 0\n  while i < n\n    left(i)\n    right(i)\n"
+                      "    i += 1\n  end\nend\nARGV[0].to_i.times { turns(1000) }\n")
+    run = profile(tmp_path, RUBY, "--yjit", script, "40000", clock_hz=2000)
+
+    def below(leaf, caller):
+        return run.folded.where(lambda stack: [re.sub(FUNCTION, r"\1", name) for name in stack][
+            -2:] == [f"Object#{caller}", f"Object#{leaf}_leaf"])
+    assert not below("left", "right") and not below("right", "left"), run.folded.describe()
+    assert below("left", "left") + below("right", "right") > 0.1 * run.folded.total > 100, (
+        run.folded.describe())
+
+
 def test_waits_have_names(tmp_path):
     script = tmp_path / "naps.rb"
     script.write_text("def naps = sleep(1.5)\nThread.new { naps }.join\n")

@@ -293,28 +293,33 @@ static void test_what_is_whole(void **state)
 	assert_whole(fixture, tell(fixture));
 }
 
-/* What an activation called in no module, as YJIT's code, runs all but its outermost frame. */
+/* What an activation called in no module, as YJIT's code, is part of it, and what leads there. */
 static void test_places_of_what_runs_them(void **state)
 {
 	struct fixture *fixture = *state;
 	const uint64_t generated = WIRE_FRAME(WIRE_MODULE_NONE, 9);
-	unsigned n;
 
 	fixture->leaf = generated;
-	n = tell(fixture);
-	assert_whole(fixture, n);
+	assert_int_equal(tell(fixture), 8);
+	assert_true(fixture->runs.is_whole);
 	assert_true(wire_frame_is_language(fixture->frames[0]));
-	assert_int_equal(fixture->frames[1], generated);
-	assert_true(wire_frame_is_language(fixture->frames[2]));
-	assert_int_equal(fixture->frames[3], WIRE_FRAME(MODULE, 2));
-	assert_int_equal(fixture->frames[4], WIRE_FRAME(MODULE, 3));
+	assert_true(wire_frame_is_language(fixture->frames[1]));
+	assert_int_equal(fixture->frames[2], generated);
+	assert_int_equal(fixture->frames[3], WIRE_FRAME(MODULE, 3));
+	assert_int_equal(fixture->frames[7], WIRE_FRAME(MODULE, 3));
 	fixture->callee = generated;
 	fixture->leaf = WIRE_FRAME(1, 1);
 	assert_whole(fixture, tell(fixture));
 	assert_int_equal(fixture->frames[0], WIRE_FRAME(1, 1));
 	assert_true(wire_frame_is_language(fixture->frames[2]));
 	assert_int_equal(fixture->frames[3], generated);
+	/* Of two of its own module only the first is, where they do not lead there. */
+	fixture->callee = fixture->leaf = WIRE_FRAME(MODULE, 2);
+	assert_whole(fixture, tell(fixture));
+	assert_int_equal(fixture->frames[0], WIRE_FRAME(MODULE, 2));
+	assert_true(wire_frame_is_language(fixture->frames[1]));
 	/* Another module's is no part of it. */
+	fixture->leaf = WIRE_FRAME(1, 1);
 	fixture->callee = WIRE_FRAME(1, 2);
 	assert_whole(fixture, tell(fixture));
 	assert_int_equal(fixture->frames[1], WIRE_FRAME(1, 2));
