@@ -52,20 +52,12 @@ _Static_assert(offsetof(struct ruby_thread, self) == 80 &&
 		       offsetof(struct ruby_context, thread) == 48 &&
 		       offsetof(struct ruby_context, stack_start) == 144,
 	"as Ruby 3.1 has them");
-#define IS_LOCAL     2u /* environment.flags: no outer one */
 #define IS_LAST	     0x20u
 #define KIND_BLOCK_C 0x66660001u
 #define KIND_DUMMY   0x79990001u
 
-/* Objects that only the interpreter knows: their flags. */
-#define INTERNAL	0xf01fu
-#define INTERNAL_CODE	0x701au
-#define INTERNAL_METHOD 0x601au
-#define INTERNAL_MATCH	0x201au /* what a method last matched, and then the method */
-
 #define BOTTOM_MAX 16u	  /* frames of C below the outermost run */
 #define HIDDEN_MAX 64u	  /* frames that have no name, one after another */
-#define OUTER_MAX  64u	  /* environments, one in another */
 #define EXEC_NEAR  65536u /* before vm_exec(): where the compiler puts what only it calls */
 
 /* In a stack's `activation`, beside the address where its frames end: none was told. */
@@ -99,17 +91,6 @@ static int find_ruby(
 }
 
 /* ---- a thread's innermost run ---------------------------------------------------------------- */
-
-int ruby_load_frame(struct runtime_reader *reader, uintptr_t at, struct ruby_frame *frame,
-	struct ruby_environment *environment)
-{
-	return at % WORD || runtime_load(reader, at, frame, sizeof(*frame)) ||
-			       !ruby_is_object(frame->environment) ||
-			       runtime_load(reader, frame->environment - 2 * WORD, environment,
-				       sizeof(*environment))
-		       ? -EFAULT
-		       : 0;
-}
 
 /* So are the frames that stacks begin with, which no activation runs. */
 static int is_last(const struct ruby_environment *environment)
@@ -323,33 +304,6 @@ static unsigned threads_of_ruby(const struct runtime *runtime, struct runtime_re
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-static int load_method(struct runtime_reader *reader, uintptr_t at, struct ruby_method *out)
-{
-	return ruby_is_object(at) && !runtime_load(reader, at, out, sizeof(*out)) &&
-	       (out->flags & INTERNAL) == INTERNAL_METHOD;
-}
-
-/* The first that an environment has, from the frame's own outward. */
-int ruby_find_method(struct runtime_reader *reader, const struct ruby_environment *environment,
-	struct ruby_method *out)
-{
-	struct ruby_environment at = *environment;
-	uintptr_t outer;
-
-	for (unsigned n = 0; n < OUTER_MAX; n++) {
-		if (load_method(reader, at.method, out))
-			return 1;
-		if (at.flags & IS_LOCAL)
-			break;
-		outer = at.outer & ~(uintptr_t)3;
-		if (!ruby_is_object(outer) ||
-			runtime_load(reader, outer - 2 * WORD, &at, sizeof(at)))
-			return 0;
-	}
-	return ruby_is_object(at.method) && (out->flags & INTERNAL) == INTERNAL_MATCH &&
-	       load_method(reader, out->class, out);
-}
-
 /* Where the frame's instruction is noted it is the one behind that which it is at. */
 static int read_ruby_code(struct runtime_reader *reader, const struct ruby_frame *frame,
 	int is_innermost, struct runtime_frame *out)
@@ -358,7 +312,7 @@ static int read_ruby_code(struct runtime_reader *reader, const struct ruby_frame
 	uintptr_t code[3], offset; /* flags, wrapper, body */
 
 	if (!ruby_is_object(frame->code) || runtime_load(reader, frame->code, code, sizeof(code)) ||
-		(code[0] & INTERNAL) != INTERNAL_CODE || code[2] % WORD ||
+		(code[0] & RUBY_INTERNAL) != RUBY_INTERNAL_CODE || code[2] % WORD ||
 		runtime_load(reader, code[2], &body, offsetof(struct ruby_body, unused2)))
 		return -EBADMSG;
 	offset = frame->instruction - body.instructions;

@@ -43,6 +43,10 @@ struct ruby_method {
 #define RUBY_DEFINITION_BLOCK 4u /* define_method */
 #define RUBY_DEFINITION_NAME  32u
 
+/* Objects that only the interpreter knows: their flags. */
+#define RUBY_INTERNAL	   0xf01fu
+#define RUBY_INTERNAL_CODE 0x701au
+
 /* In a frame's name: it is that of the control frame there. */
 #define RUBY_OF_FRAME 1u
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * What Ruby's functions say of themselves: lines, names with their classes, files. Names of classes
- * are among the hidden variables that these have; names of functions written in C, in the table of
- * all symbols.
+ * What Ruby's control frames and their functions say: methods, lines, names with their classes,
+ * files. Names of classes are among the hidden variables that these have; names of functions
+ * written in C, in the table of all symbols.
  */
 #include "libprof/runtime/ruby.h"
+
+#include <errno.h>
 
 /* Objects' flags. */
 #define TYPE	     0x1fu
@@ -16,6 +18,52 @@
 #define IS_SINGLETON (1u << 12)
 #define NOT_EMBEDDED (1u << 13) /* a string's bytes */
 #define IS_EMBEDDED  (1u << 13) /* an array's elements */
+
+#define INTERNAL_METHOD 0x601au
+#define INTERNAL_MATCH	0x201au /* what a method last matched, and then the method */
+#define IS_LOCAL	2u	/* of an environment: it has no outer one */
+#define OUTER_MAX	64u
+
+/* ---- control frames -------------------------------------------------------------------------- */
+
+int ruby_load_frame(struct runtime_reader *reader, uintptr_t at, struct ruby_frame *frame,
+	struct ruby_environment *environment)
+{
+	return at % RUBY_WORD || runtime_load(reader, at, frame, sizeof(*frame)) ||
+			       !ruby_is_object(frame->environment) ||
+			       runtime_load(reader, frame->environment - 2 * RUBY_WORD, environment,
+				       sizeof(*environment))
+		       ? -EFAULT
+		       : 0;
+}
+
+static int load_method(struct runtime_reader *reader, uintptr_t at, struct ruby_method *out)
+{
+	return ruby_is_object(at) && !runtime_load(reader, at, out, sizeof(*out)) &&
+	       (out->flags & RUBY_INTERNAL) == INTERNAL_METHOD;
+}
+
+/* The first that an environment has, from the frame's own outward. */
+int ruby_find_method(struct runtime_reader *reader, const struct ruby_environment *environment,
+	struct ruby_method *out)
+{
+	struct ruby_environment at = *environment;
+	uintptr_t outer;
+
+	out->flags = 0;
+	for (unsigned n = 0; n < OUTER_MAX; n++) {
+		if (load_method(reader, at.method, out))
+			return 1;
+		if (at.flags & IS_LOCAL)
+			break;
+		outer = at.outer & ~(uintptr_t)3;
+		if (!ruby_is_object(outer) ||
+			runtime_load(reader, outer - 2 * RUBY_WORD, &at, sizeof(at)))
+			return 0;
+	}
+	return ruby_is_object(at.method) && (out->flags & RUBY_INTERNAL) == INTERNAL_MATCH &&
+	       load_method(reader, out->class, out);
+}
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 

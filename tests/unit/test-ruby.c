@@ -23,6 +23,7 @@
 #define PAGES_BYTES 8192u
 #define SELF	    0x1234567u
 #define TID	    77u
+#define IS_LOCAL    2u
 #define FRAMES	    5u
 #define INDEX_WORDS 32u
 #define MODULE	    3u	/* the runtime's */
@@ -113,7 +114,7 @@ static void put_class(struct image *image, unsigned i, const char *name)
 static void put_method(struct image *image, unsigned i, uintptr_t kind)
 {
 	image->method[i] = (struct ruby_method){
-		.flags = INTERNAL_METHOD,
+		.flags = 0x601au,
 		.definition = (uintptr_t)image->definition[i],
 		.owner = (uintptr_t)image->class[i].object,
 	};
@@ -123,7 +124,7 @@ static void put_method(struct image *image, unsigned i, uintptr_t kind)
 /* Each is at the second instruction of eight; @line is that of all. */
 static void put_code(struct image *image, unsigned i, const char *label, const char *base)
 {
-	image->code[i].flags = INTERNAL_CODE;
+	image->code[i].flags = RUBY_INTERNAL_CODE;
 	image->code[i].body = (uintptr_t)&image->body[i];
 	image->body[i] = (struct ruby_body){
 		.instructions_count = 8,
