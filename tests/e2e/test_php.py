@@ -88,7 +88,7 @@ def test_the_line_that_runs(tmp_path, way, rate_hz):
         seen.update(line for name, line in stack if name.startswith("lines ("))
     total = sum(seen.values())
     told = re.findall(r"^(\w+) (\d+) ([\d.]+)$", run.stdout, re.M)
-    assert total > rate_hz and len(told) == 5
+    assert total > 100 and len(told) == 5
     for name, line, share in told:
         share = float(share)
         doubt = 5 * math.sqrt(share * (1 - share) / total) + 0.01
