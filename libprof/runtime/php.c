@@ -144,7 +144,7 @@ static int begin_php(const struct runtime *runtime, struct runtime_reader *reade
 }
 
 /* Which of @function's instructions is @at? -1: none. */
-static int32_t position_of(const struct php_function *function, uintptr_t at)
+static int32_t position_in(const struct php_function *function, uintptr_t at)
 {
 	uintptr_t offset = at - function->instructions;
 
@@ -201,13 +201,13 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 	if (function.kind != KIND_CODE && function.kind != KIND_EVAL)
 		return -EBADMSG;
 	/* An exception is handled by an instruction of executor_globals. */
-	if (position_of(&function, frame->instruction) < 0 &&
+	if (position_in(&function, frame->instruction) < 0 &&
 		frame->instruction - runtime->base >= runtime->base_bytes)
 		return -EBADMSG;
 	out->identity = runtime_mix(runtime_mix(out->identity, function.file), function.first_line);
 	out->first_line = function.first_line;
 	out->file = function.file;
-	out->position = position_of(&function, instruction);
+	out->position = position_in(&function, instruction);
 	out->lines = instruction;
 	return 0;
 }
