@@ -43,6 +43,7 @@ END_TO_END = (
     ("libprof/aggregator", "test_library_session.py test_library_draws.py"),
     ("libprof/trampoline", "test_stubs.py test_stub_tools.py test_trampolines.py"),
     ("libprof/runtime/hotspot", "test_java_truth.py"),
+    ("libprof/runtime/perl", "test_perl.py"),
     ("libprof/runtime/php", "test_php.py"),
     ("libprof/runtime/ruby", "test_ruby.py"),
     ("libprof/runtime/v8", "test_node_truth.py"),

@@ -93,6 +93,18 @@ function deep{i}($n, $units) {{ if ($n) deep{(i + 1) % 10}($n - 1, $units); else
 deep0((int)$argv[1], (int)$argv[2]);
 """
 
+PERL = """
+use Time::HiRes qw(clock_gettime CLOCK_THREAD_CPUTIME_ID);
+no warnings 'recursion';
+sub work { my $x = 1; for my $i (1 .. $_[0]) { $x = ($x * 31 + $i) & 0xffffff } }
+sub bottom { my $began = cpu(); work($_[0]); print STDERR cpu() - $began, "\\n" }
+sub cpu { clock_gettime(CLOCK_THREAD_CPUTIME_ID) }
+""" + "".join(f"""
+sub deep{i} {{ my ($n, $units) = @_; if ($n) {{ deep{(i + 1) % 10}($n - 1, $units) }} else {{ bottom($units) }} }}
+""" for i in range(10)) + """
+deep0(@ARGV);
+"""
+
 # What is compiled is compiled before.
 NODE = """
 function cpu() { const used = process.cpuUsage(); return (used.user + used.system) / 1e6; }
@@ -155,14 +167,15 @@ def under_async_profiler(folder):
 
 def compile_programs(folder):
     """Writes them all into @folder, compiles those that are. Returns the rows whose runtime is here."""
-    for name, text in (("deep.c", C), ("deep.py", PYTHON), ("deep.php", PHP), ("deep.js", NODE),
-                       ("Deep.java", JAVA)):
+    for name, text in (("deep.c", C), ("deep.py", PYTHON), ("deep.php", PHP), ("deep.pl", PERL),
+                       ("deep.js", NODE), ("Deep.java", JAVA)):
         (folder / name).write_text(text)
     subprocess.run(["gcc", "-O2", "-o", folder / "deep", folder / "deep.c"], check=True)
     rows = [
         Row("C, by call-frame information", [folder / "deep"], 500_000_000),
         Row("CPython (python3)", ["/usr/bin/python3", folder / "deep.py"], 6_000_000),
         Row("PHP (php)", ["php", folder / "deep.php"], 25_000_000),
+        Row("Perl (perl)", ["perl", folder / "deep.pl"], 12_000_000),
         Row("V8 (node), optimised", ["node", folder / "deep.js"], 400_000_000),
         Row("V8, interpreted", ["node", "--no-opt", "--no-sparkplug", folder / "deep.js"], 30_000_000),
         Row("HotSpot (java), compiled", java(folder), 250_000_000, ("3000",)),
@@ -191,7 +204,7 @@ def whole_share(folded, depth):
     whole = every = 0
     for line in folded.read_text().splitlines():
         stack, _, weight = line.rpartition(" ")
-        frames = [re.sub(r"^.*[./]", "", name.split(" ")[0]) for name in stack.split(";")]
+        frames = [re.sub(r"^.*[./:]", "", name.split(" ")[0]) for name in stack.split(";")]
         if not any(name.startswith("work") for name in frames):
             continue
         every += int(weight)
