@@ -286,8 +286,8 @@ static int is_on_stack(
 		return 0;
 	if (is_threads && top == interpreter + INTERPRETER_START_ENV)
 		return 1;
-	return top >= sp && (reader->stack_bytes ? top - reader->stack_start < reader->stack_bytes
-						 : top - sp < STACK_MAX);
+	return reader->stack_bytes ? top - reader->stack_start < reader->stack_bytes
+				   : top - sp < STACK_MAX;
 }
 
 /*

@@ -403,6 +403,8 @@ static void test_a_key(void **state)
 	fixture->runs.thread.self = (uintptr_t)keys;
 	put(fixture->image->interpreter, INTERPRETER_TOP_ENV,
 		fixture->image->interpreter + INTERPRETER_START_ENV);
+	keys[58] = 2;
+	keys[59] = fixture->image->curinterp;
 	keys[60] = 3;
 	keys[61] = (uintptr_t)fixture->image->script & ~7UL;
 	assert_refused(fixture);
@@ -425,6 +427,12 @@ static void test_hostile(void **state)
 	assert_refused(fixture);
 	image->main.last = -2;
 	assert_refused(fixture);
+	/* What lies behind the contexts looks like one. */
+	put_call(fixture, 1, 0, 2, 88);
+	image->main.last = CONTEXTS;
+	image->main.room = CONTEXTS - 1;
+	assert_refused(fixture);
+	image->main.room = CONTEXTS;
 	image->main.last = 3;
 	image->main.contexts = 0;
 	assert_refused(fixture);
@@ -440,6 +448,10 @@ static void test_hostile(void **state)
 	image->sub[0].flags = 0;
 	assert_refused(fixture);
 	image->sub[0].flags = VALUE_CODE;
+	image->package.flags = 0;
+	walk(fixture, "frs");
+	assert_string_equal(fixture->names[0], "__ANON__::inner(x.pl:11):40");
+	image->package.flags = PACKAGE_OOK;
 	image->start[0].instruction.type = 0;
 	image->start[0].instruction.next = (uintptr_t)&image->start[0];
 	memset(image->name[1] + TEXT_BYTES, 0xff, 4);
