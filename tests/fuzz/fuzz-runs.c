@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "libprof/runtime/cpython.c"
-#include "libprof/runtime/php.c"
 #include "libprof/runtime/runs.h"
 #include "libprof/wire.h"
 
@@ -65,7 +64,7 @@ static void tell_php(const uint8_t *data)
 		.kind = &runtime_php,
 		.is_counted = 1,
 		.base = PAGE_AT,
-		.base_bytes = GLOBALS_BYTES,
+		.base_bytes = PAGES,
 		.code_type = PAGE_AT + data[1] * 8u,
 		.entry = PAGE_AT,
 		.entry_end = PAGE_AT + PAGES,
