@@ -105,6 +105,27 @@ sub deep{i} {{ my ($n, $units) = @_; if ($n) {{ deep{(i + 1) % 10}($n - 1, $unit
 deep0(@ARGV);
 """
 
+RUBY = """
+def cpu = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
+def work(units)
+  x = 1
+  i = 0
+  while i < units
+    x = (x * 31 + i) & 0xffffff
+    i += 1
+  end
+end
+def bottom(units)
+  began = cpu
+  work(units)
+  warn cpu - began
+end
+""" + "".join(f"""
+def deep{i}(n, units) = n > 0 ? deep{(i + 1) % 10}(n - 1, units) : bottom(units)
+""" for i in range(10)) + """
+deep0(*ARGV.map(&:to_i))
+"""
+
 # What is compiled is compiled before.
 NODE = """
 function cpu() { const used = process.cpuUsage(); return (used.user + used.system) / 1e6; }
@@ -168,7 +189,7 @@ def under_async_profiler(folder):
 def compile_programs(folder):
     """Writes them all into @folder, compiles those that are. Returns the rows whose runtime is here."""
     for name, text in (("deep.c", C), ("deep.py", PYTHON), ("deep.php", PHP), ("deep.pl", PERL),
-                       ("deep.js", NODE), ("Deep.java", JAVA)):
+                       ("deep.rb", RUBY), ("deep.js", NODE), ("Deep.java", JAVA)):
         (folder / name).write_text(text)
     subprocess.run(["gcc", "-O2", "-o", folder / "deep", folder / "deep.c"], check=True)
     rows = [
@@ -176,6 +197,7 @@ def compile_programs(folder):
         Row("CPython (python3)", ["/usr/bin/python3", folder / "deep.py"], 6_000_000),
         Row("PHP (php)", ["php", folder / "deep.php"], 25_000_000),
         Row("Perl (perl)", ["perl", folder / "deep.pl"], 12_000_000),
+        Row("Ruby (ruby)", ["ruby3.1", folder / "deep.rb"], 25_000_000),
         Row("V8 (node), optimised", ["node", folder / "deep.js"], 400_000_000),
         Row("V8, interpreted", ["node", "--no-opt", "--no-sparkplug", folder / "deep.js"], 30_000_000),
         Row("HotSpot (java), compiled", java(folder), 250_000_000, ("3000",)),
@@ -204,7 +226,7 @@ def whole_share(folded, depth):
     whole = every = 0
     for line in folded.read_text().splitlines():
         stack, _, weight = line.rpartition(" ")
-        frames = [re.sub(r"^.*[./:]", "", name.split(" ")[0]) for name in stack.split(";")]
+        frames = [re.sub(r"^.*[./:#]", "", name.split(" ")[0]) for name in stack.split(";")]
         if not any(name.startswith("work") for name in frames):
             continue
         every += int(weight)
