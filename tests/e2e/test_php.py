@@ -120,3 +120,18 @@ def test_a_running_one_has_names(tmp_path):
             run = outside.attach(tmp_path, process.pid, "-r", "199", "--no-waits")
     spins = run.folded.where(lambda stack: "spins (index.php:2)" in stack)
     assert spins > 0.8 * run.folded.total > 0, run.folded.describe()
+
+
+# What stands for a PHP that is laid out as none that is known: its globals are too small.
+OTHER = """
+int executor_globals[3];
+int main(void) { for (volatile long i = 0; i < 300000000; i++); return 0; }
+"""
+
+
+def test_a_version_that_is_not_known_is_said(tmp_path):
+    (tmp_path / "other.c").write_text(OTHER, encoding="utf-8")
+    subprocess.run(["gcc", "-O1", "-rdynamic", "-o", tmp_path / "other", tmp_path / "other.c"],
+                   check=True)
+    run = profile(tmp_path, tmp_path / "other", options=["-v"])
+    assert "functions of php stay native: its version is none that is known" in run.stderr, run.stderr
