@@ -6,8 +6,8 @@
  *
  * What a sample takes is measured by the clock on the wall. The thread's own clock would leave
  * out whoever had the CPU in between, but takes a system call in every sixteenth handler, and a
- * filter that nobody saw yet may kill for that. What took longer than handlers do is not believed
- * the first time.
+ * filter that nobody saw yet may kill for that. What took longer than any handler does is not
+ * believed.
  *
  * When ours is delivered together with a signal of a lower number, the kernel sets up that one's
  * handler first and ours on top of it, before the first instruction of the other has run. The
@@ -106,7 +106,7 @@ static int leave_generated(struct runs *runs, struct unwind_activation *at, uint
 /* Every so many calls of a thread the handler's time is taken. */
 #define CALLS_PER_CHECK 16
 
-/* What takes longer was interrupted: other threads had the CPU meanwhile. Two in a row were not. */
+/* Whatever took longer was interrupted: other threads had the CPU meanwhile. */
 #define INTERRUPTED_NS 250000
 
 /* So many handlers that have just begun are looked behind. */
@@ -368,11 +368,10 @@ static void take_sample(struct sampler_thread *thread, const siginfo_t *info, co
 		return;
 	after_ns = clock_monotonic_ns();
 	call_ns = after_ns - before_ns;
-	if (call_ns <= INTERRUPTED_NS || thread->was_long) {
+	if (call_ns <= INTERRUPTED_NS) {
 		thread->call_ns = call_ns;
 		thread->rests_until_ns = after_ns + call_ns * (1 + sampler.event_rests);
 	}
-	thread->was_long = call_ns > INTERRUPTED_NS;
 	if (!told)
 		return;
 	__atomic_fetch_add(&slot->handler_ns, thread->call_ns * CALLS_PER_CHECK, __ATOMIC_RELAXED);

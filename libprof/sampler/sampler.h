@@ -54,7 +54,6 @@ struct sampler_thread {
 	uint64_t calls;    /* of the handler */
 	uint64_t call_ns;  /* what one took when that was last measured */
 	uint64_t rests_until_ns; /* CLOCK_MONOTONIC: no sample before that */
-	uint32_t was_long;	 /* the last that was timed, longer than most */
 	/* Atomic, high end written last: lowest address known to be mapped, one past the highest;
 	 * 0 while unknown. */
 	uintptr_t stack_lo;
