@@ -281,7 +281,7 @@ void summary_print_losses(
 							losses->torn + totals->paused));
 	if (percent(totals->throttled, sampled) >= 1)
 		diag_info("%.0f %% put off to later samples, so that the program had half of its "
-			  "time to itself",
+			  "time, and small signal stacks, to itself",
 			percent(totals->throttled, sampled));
 	print_loss(losses->dropped, "sample", "samples", "lost: the program's rings were full");
 	print_loss(losses->vm_dropped, "sample", "samples",

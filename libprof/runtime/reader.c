@@ -227,6 +227,8 @@ void runtime_expect_each(
 	long got;
 
 	reader->ahead_count = 0;
+	if (!reader->ahead)
+		return;
 	for (unsigned n = 0; n < count && blocks < RUNTIME_AHEAD && reader->pid; n++) {
 		for (i = 0; i < blocks; i++)
 			if (is_within((uintptr_t)remote[i].iov_base, remote[i].iov_len, places[n],

@@ -78,7 +78,8 @@ struct runtime_reader {
 	unsigned oldest; /* window to fill next */
 	struct runtime_window windows[2];
 	unsigned ahead_count;
-	struct runtime_ahead ahead[RUNTIME_AHEAD];
+	/* RUNTIME_AHEAD of them, borrowed: too much for a handler's stack. NULL: nothing is. */
+	struct runtime_ahead *ahead;
 };
 
 static inline void runtime_reader_init(struct runtime_reader *reader, int pid, int is_own)
@@ -94,6 +95,7 @@ static inline void runtime_reader_init(struct runtime_reader *reader, int pid, i
 	reader->oldest = 0;
 	reader->windows[0].bytes = reader->windows[1].bytes = 0;
 	reader->ahead_count = 0;
+	reader->ahead = NULL;
 }
 
 /*

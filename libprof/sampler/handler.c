@@ -330,21 +330,34 @@ static uint32_t weight_of(
 }
 
 /*
- * Signals that do not wait for the kernel's tick could take all of a thread's time: between two
- * samples it has at least as long for itself as the last one took. What becomes due meanwhile the
- * next one stands for.
+ * Is there room for a walk? Handlers of the program's on a small alternate stack have our signal
+ * blocked, but siglongjmp() unblocks it before it leaves that stack.
  */
-static int is_throttled(
-	struct sampler_thread *thread, const siginfo_t *info, const void *ucontext, uint64_t now_ns)
+#define WALK_BYTES 8192u
+static int has_room(const void *ucontext)
 {
-	uint32_t weight;
+	const stack_t *alternate = &((const ucontext_t *)ucontext)->uc_stack;
+	uintptr_t room = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)alternate->ss_sp;
 
-	if (now_ns >= thread->rests_until_ns)
-		return 0;
-	weight = weight_of(thread, info, ucontext);
+	return room >= alternate->ss_size || room >= WALK_BYTES;
+}
+
+/*
+ * Signals that do not wait for the kernel's tick could take all of a thread's time: between two
+ * samples it has at least as long for itself as the last one took.
+ */
+static int is_throttled(const struct sampler_thread *thread, uint64_t now_ns)
+{
+	return now_ns < thread->rests_until_ns;
+}
+
+/* The next sample stands for this one, too. */
+static void put_off(struct sampler_thread *thread, const siginfo_t *info, const void *ucontext)
+{
+	uint32_t weight = weight_of(thread, info, ucontext);
+
 	thread->carried += weight;
 	__atomic_fetch_add(&sampler.slot->throttled, weight, __ATOMIC_RELAXED);
-	return 1;
 }
 
 static void take_sample(struct sampler_thread *thread, const siginfo_t *info, const void *ucontext)
@@ -358,8 +371,10 @@ static void take_sample(struct sampler_thread *thread, const siginfo_t *info, co
 	uint32_t weight;
 	int in_kernel;
 
-	if (timed && is_throttled(thread, info, ucontext, before_ns))
+	if ((timed && is_throttled(thread, before_ns)) || !has_room(ucontext)) {
+		put_off(thread, info, ucontext);
 		return;
+	}
 	weight = weight_of(thread, info, ucontext);
 	/* Beside events a timer stands for time in the kernel alone. */
 	in_kernel = sampler.has_kernel && thread->has_events && !events_sent(info);

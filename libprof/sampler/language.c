@@ -199,6 +199,30 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 
 /* ---- walks ----------------------------------------------------------------------------------- */
 
+/* Of handlers that run at once as many may read ahead: who does not has more calls to make. */
+#define READ_AHEAD 8u
+static struct read_ahead {
+	uint32_t is_taken; /* atomic */
+	struct runtime_ahead blocks[RUNTIME_AHEAD];
+} read_ahead[READ_AHEAD];
+
+static void take_read_ahead(struct runtime_reader *reader)
+{
+	for (unsigned i = 0; i < READ_AHEAD && !reader->ahead; i++)
+		if (!__atomic_exchange_n(&read_ahead[i].is_taken, 1, __ATOMIC_ACQUIRE))
+			reader->ahead = read_ahead[i].blocks;
+}
+
+static void give_read_ahead(struct runtime_reader *reader)
+{
+	struct read_ahead *taken = (struct read_ahead *)((char *)reader->ahead -
+							 offsetof(struct read_ahead, blocks));
+
+	if (reader->ahead)
+		__atomic_store_n(&taken->is_taken, 0, __ATOMIC_RELEASE);
+	reader->ahead = NULL;
+}
+
 void language_begin(struct runs *runs, const struct sampler_thread *thread,
 	const struct arch_registers *registers, const struct unwind_bounds *bounds, int pid)
 {
@@ -214,6 +238,8 @@ void language_begin(struct runs *runs, const struct sampler_thread *thread,
 	runs->epoch = sampler.image;
 	runs->reader.age = __atomic_fetch_add(&walks, 1, __ATOMIC_RELAXED) / RUNTIME_AN_AGE;
 	runs->reader.kept = &kept;
+	if (runs->framed && runs->framed->kind->frame)
+		take_read_ahead(&runs->reader);
 }
 
 unsigned language_run(struct runs *runs, const struct unwind_module *module,
@@ -226,6 +252,7 @@ void language_finish(struct runs *runs, struct sampler_thread *thread, uint64_t 
 	struct unwind_result *result)
 {
 	runs_end(runs, frames, result);
+	give_read_ahead(&runs->reader);
 	thread->runtime_state = runs->known;
 	if (!runs->is_whole)
 		__atomic_fetch_add(&sampler.slot->kept_native, 1, __ATOMIC_RELAXED);
