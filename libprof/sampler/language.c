@@ -215,11 +215,9 @@ static void take_read_ahead(struct runtime_reader *reader)
 
 static void give_read_ahead(struct runtime_reader *reader)
 {
-	struct read_ahead *taken = (struct read_ahead *)((char *)reader->ahead -
-							 offsetof(struct read_ahead, blocks));
-
-	if (reader->ahead)
-		__atomic_store_n(&taken->is_taken, 0, __ATOMIC_RELEASE);
+	for (unsigned i = 0; i < READ_AHEAD; i++)
+		if (reader->ahead == read_ahead[i].blocks)
+			__atomic_store_n(&read_ahead[i].is_taken, 0, __ATOMIC_RELEASE);
 	reader->ahead = NULL;
 }
 
