@@ -13,6 +13,7 @@ import pytest
 import firefox
 import outside
 from profiled import TARGETS, profile
+from told_stacks import sort_stacks, told_by
 
 PERL = shutil.which("perl")
 
@@ -29,11 +30,6 @@ FUNCTION = re.compile(r"^(.+) \((?:[^()]|\([^()]*\))*:\d+\)$")
 OUTSIDE = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 
 
-def told_by(stdout):
-    """The stacks that the program told, each a tuple of names with lines."""
-    return {tuple(stack.split(";")) for stack in re.findall(r"^stack (.*)", stdout, re.M)}
-
-
 def shown_in(stack):
     """Perl's functions in @stack, as they are told; None: it is not in work()."""
     shown = []
@@ -46,23 +42,13 @@ def shown_in(stack):
     return tuple(shown[:-1] + ["main::work"])
 
 
-def sort_stacks(path, told):
-    """How often each stack of @told was seen, and what was seen that is none of them."""
-    true, false = collections.Counter(), collections.Counter()
-    for _, stack, _ in firefox.stacks_of(path):
-        shown = shown_in(stack)
-        if shown:
-            (true if shown in told else false)[shown] += 1
-    return true, false
-
-
 def run_truth(tmp_path, way, rate_hz, *arguments):
     picture = tmp_path / "p.firefox.json"
     run = profile(tmp_path, PERL, TARGETS / "perl_truth.pl", *arguments, rate_hz=rate_hz, options=[
         "-v", "--no-waits", "-o", picture, *(["--outside"] if way == "outside" else [])])
     assert run.status == 0, run.stderr
     told = told_by(run.stdout)
-    true, false = sort_stacks(picture, told)
+    true, false = sort_stacks(picture, told, shown_in)
     assert not false, (false, told)
     return run, told, true
 

@@ -14,17 +14,13 @@ import pytest
 import firefox
 import outside
 from profiled import TARGETS, profile
+from told_stacks import sort_stacks, told_by, without_lines
 
 PHP = shutil.which("php8.2")
 
 pytestmark = pytest.mark.skipif(not PHP, reason="no php8.2 here")
 
 FUNCTION = re.compile(r"^(.+) \([^()]*(?:\([^()]*\)[^()]*)*:\d+\)$")
-
-
-def told_by(stdout):
-    """The stacks that the program told, each a tuple of names with lines."""
-    return {tuple(stack.split(";")) for stack in re.findall(r"^stack (.*)", stdout, re.M)}
 
 
 def shown_in(stack, builtins):
@@ -41,17 +37,6 @@ def shown_in(stack, builtins):
     return None
 
 
-def sort_stacks(path, told):
-    """How often each stack of @told was seen, and what was seen that is none of them."""
-    builtins = {name for stack in told for name in stack[:-1] if not re.search(r":\d+$", name)}
-    true, false = collections.Counter(), collections.Counter()
-    for _, stack, _ in firefox.stacks_of(path):
-        shown = shown_in(stack, builtins)
-        if shown:
-            (true if shown in told else false)[shown] += 1
-    return true, false
-
-
 @pytest.mark.parametrize("way,rate_hz", [
     ("inside", 4000), pytest.param("outside", 197, marks=pytest.mark.skipif(
         outside.IS_CONFINED, reason="nobody may trace here"))])
@@ -62,7 +47,8 @@ def test_every_stack_is_phps_own(tmp_path, way, rate_hz):
     assert run.status == 0, run.stderr
     told = told_by(run.stdout)
     assert len(told) > 15
-    true, false = sort_stacks(picture, told)
+    builtins = without_lines(told)
+    true, false = sort_stacks(picture, told, lambda stack: shown_in(stack, builtins))
     assert not false, (false, told)
     if way == "outside":
         assert true

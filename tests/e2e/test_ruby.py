@@ -3,15 +3,14 @@
 # Ruby's own traceback is the truth: tests/targets/ruby_truth.rb writes down each stack in which its
 # work() is called, with the lines of callers. All samples taken in work() have to show one of them,
 # whole and in order. Ruby 3.1 itself says no classes; that those are right is asked apart.
-import collections
 import re
 import shutil
 
 import pytest
 
-import firefox
 import outside
 from profiled import TARGETS, profile
+from told_stacks import sort_stacks, told_by, without_lines
 
 RUBY = shutil.which("ruby3.1")
 
@@ -20,11 +19,6 @@ pytestmark = pytest.mark.skipif(not RUBY, reason="no ruby3.1 here")
 # Files have no first line.
 FUNCTION = re.compile(r"^(.+) \([^()]*(?:\([^()]*\)[^()]*)*(?:\.rb|:\d+)\)$")
 CLASS = re.compile(r"(?:(?<=^)|(?<= in ))[A-Z][\w:]*[#.](?=.)")
-
-
-def told_by(stdout):
-    """The stacks that the program told, each a tuple of labels with lines."""
-    return {tuple(stack.split(";")) for stack in re.findall(r"^stack (.*)", stdout, re.M)}
 
 
 def shown_in(stack, written_in_c):
@@ -41,17 +35,6 @@ def shown_in(stack, written_in_c):
     return None
 
 
-def sort_stacks(path, told):
-    """How often each stack of @told was seen, and what was seen that is none of them."""
-    written_in_c = {name for stack in told for name in stack[:-1] if not re.search(r":\d+$", name)}
-    true, false = collections.Counter(), collections.Counter()
-    for _, stack, _ in firefox.stacks_of(path):
-        shown = shown_in(stack, written_in_c)
-        if shown:
-            (true if shown in told else false)[shown] += 1
-    return true, false
-
-
 @pytest.mark.parametrize("options", [[], ["--yjit"]], ids=["interpreted", "yjit"])
 @pytest.mark.parametrize("way,rate_hz", [
     ("inside", 4000), pytest.param("outside", 197, marks=pytest.mark.skipif(
@@ -64,7 +47,8 @@ def test_every_stack_is_rubys_own(tmp_path, way, rate_hz, options):
     assert run.status == 0, run.stderr
     told = told_by(run.stdout)
     assert len(told) > 40
-    true, false = sort_stacks(picture, told)
+    written_in_c = without_lines(told)
+    true, false = sort_stacks(picture, told, lambda stack: shown_in(stack, written_in_c))
     assert not false, (false, told)
     if way == "outside":
         assert true
