@@ -76,7 +76,7 @@ const char *const *options_groupings(void)
 
 const char *const *options_runtimes(void)
 {
-	static const char *const runtimes[] = {"none", "python", NULL};
+	static const char *const runtimes[] = {"none", "node", "python", NULL};
 
 	return runtimes;
 }
@@ -86,6 +86,16 @@ const char *const *options_shells(void)
 	static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
 	return shells;
+}
+
+bool options_has_word(const char *list, const char *word)
+{
+	size_t bytes = strlen(word);
+
+	for (; list; list = strchr(list, ','), list += list != NULL)
+		if (!strncmp(list, word, bytes) && (!list[bytes] || list[bytes] == ','))
+			return true;
+	return false;
 }
 
 const struct options_row *options_find(const char *name, size_t bytes)

@@ -180,6 +180,9 @@ const char *const *options_groupings(void);
 const char *const *options_runtimes(void);
 const char *const *options_shells(void);
 
+/* Is @word one of the words of @list, which have commas between? A @list of NULL has none. */
+bool options_has_word(const char *list, const char *word);
+
 /* The row of that name, or NULL. */
 const struct options_row *options_find(const char *name, size_t bytes);
 

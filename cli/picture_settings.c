@@ -77,42 +77,31 @@ enum calltree_times picture_times(const struct options *options)
 	return options->wall ? CALLTREE_TIMES_BOTH : CALLTREE_TIMES_CPU;
 }
 
-/* Is @word one of the words of @list, which have commas between? */
-static bool has_word(const char *list, const char *word)
-{
-	size_t bytes = strlen(word);
-
-	for (; list; list = strchr(list, ','), list += list != NULL)
-		if (!strncmp(list, word, bytes) && (!list[bytes] || list[bytes] == ','))
-			return true;
-	return false;
-}
-
 /* What processes and threads are elsewhere, nodes and ranks are in a job. */
 static bool by_process(const struct options *options)
 {
-	return has_word(options->by, "process") || has_word(options->by, "node");
+	return options_has_word(options->by, "process") || options_has_word(options->by, "node");
 }
 
 static bool by_thread(const struct options *options)
 {
-	return options->threads || has_word(options->by, "thread") || has_word(options->by, "rank");
+	return options->threads || options_has_word(options->by, "thread") || options_has_word(options->by, "rank");
 }
 
 bool picture_by_rank(const struct options *options)
 {
-	return has_word(options->by, "rank") || has_word(options->by, "node");
+	return options_has_word(options->by, "rank") || options_has_word(options->by, "node");
 }
 
 bool picture_by_file(const struct options *options)
 {
-	return has_word(options->by, "file");
+	return options_has_word(options->by, "file");
 }
 
 int picture_check_groups(
 	const struct options *options, bool has_files, struct diag_message *message)
 {
-	if (has_word(options->by, "line") && has_word(options->by, "module"))
+	if (options_has_word(options->by, "line") && options_has_word(options->by, "module"))
 		return diag_fail(message, -EINVAL, "--by: boxes are lines or modules, not both");
 	if (!picture_by_file(options))
 		return 0;
@@ -413,7 +402,7 @@ static int shape_tree(const struct calltree *filtered, const struct calltree *fu
 	const struct transform_shape shape = {
 		.fold_idle = !options->no_fold_idle && calltree_waits(filtered),
 		.collapse_recursion = options->collapse_recursion != 0,
-		.by_module = has_word(options->by, "module"),
+		.by_module = options_has_word(options->by, "module"),
 		.by_process = by_process(options),
 		.by_thread = by_thread(options),
 		.by_file = picture_by_file(options),
@@ -422,7 +411,7 @@ static int shape_tree(const struct calltree *filtered, const struct calltree *fu
 	struct calltree *lines = NULL, *shaped = NULL;
 	int error = 0;
 
-	if (has_word(options->by, "line"))
+	if (options_has_word(options->by, "line"))
 		error = transform_lines(filtered, true, &lines);
 	if (!error)
 		error = transform_shape(lines ? lines : functions, &shape, &shaped);
@@ -441,7 +430,7 @@ static void report_lines(const struct calltree *tree, const struct options *opti
 {
 	uint32_t frame = 0;
 
-	if (!has_word(options->by, "line") || !calltree_total(tree))
+	if (!options_has_word(options->by, "line") || !calltree_total(tree))
 		return;
 	while (frame < calltree_frames(tree) && !calltree_frame_at(tree, frame)->line)
 		frame++;

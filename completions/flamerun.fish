@@ -13,7 +13,7 @@ function __flamerun_program
 		if test "$word" = --
 			set -g __flamerun_words $words[$i..]
 			return 0
-		else if contains -- "$word" --output --format --sample-type --label --focus --hide --ignore --root --by --source-map --demangle --palette --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --fail-over --rate --duration --pid --repeat --warmup --job --clock --config --completions; or string match -qr -- '^-[qvh]*[ordpn]$' "$word"
+		else if contains -- "$word" --output --format --sample-type --label --focus --hide --ignore --root --by --source-map --demangle --palette --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --fail-over --rate --duration --pid --repeat --warmup --job --clock --jit --config --completions; or string match -qr -- '^-[qvh]*[ordpn]$' "$word"
 			set i (math $i + 1)
 		else if contains -- "$word" render merge top diff push
 			return 1
@@ -114,6 +114,7 @@ complete -c flamerun -n 'not __flamerun_program' -l start-paused -d 'record noth
 complete -c flamerun -n 'not __flamerun_program' -l no-start-paused -d 'undo --start-paused'
 complete -c flamerun -n 'not __flamerun_program' -l native -d 'show what runs Pythons functions beside them'
 complete -c flamerun -n 'not __flamerun_program' -l no-native -d 'undo --native'
+complete -c flamerun -n 'not __flamerun_program' -l jit -x -a 'none node python' -d 'have node write down names that its heap has not, as WebAssemblys'
 complete -c flamerun -n 'not __flamerun_program' -l live -d 'show the hottest functions and threads once a second meanwhile'
 complete -c flamerun -n 'not __flamerun_program' -l no-live -d 'undo --live'
 complete -c flamerun -n 'not __flamerun_program' -l debuginfod -d 'ask servers for symbols that are not here'

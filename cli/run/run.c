@@ -29,6 +29,7 @@
 #include "cli/run/results.h"
 #include "cli/run/sampling_clock.h"
 #include "cli/run/signals.h"
+#include "cli/run/unnamed_code.h"
 #include "libprof/wire.h"
 
 #define DESCENDANTS_MS	100
@@ -158,6 +159,11 @@ static int prepare_run(struct run *run, struct diag_message *message)
 			run->argv[0]);
 	if (options->job && open_commit(run, message))
 		return COMMAND_FAILED;
+	error = unnamed_code_ask(options);
+	if (error) {
+		diag_fail(message, error, "--jit: %s", strerror(-error));
+		return COMMAND_FAILED;
+	}
 	if (open_gather(run, message) || (options->live && live_open(&run->live, true, message)))
 		return COMMAND_FAILED;
 	return 0;

@@ -8,6 +8,7 @@
 #include "cli/run/unnamed_code.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/diag.h"
 #include "cli/profile/picture_names.h"
 
 /* ---- what a distribution brings -------------------------------------------------------------- */
@@ -175,17 +177,39 @@ struct module_weight {
 	uint64_t self;
 };
 
+#define NODE_OPTIONS "NODE_OPTIONS"
+#define NODE_WRITES  "--perf-basic-prof"
+
 /* How a runtime is told to write perf maps, by the beginning of the name of its module. */
 static const struct {
 	const char *module, *remedy;
 } runtimes[] = {
-	{"node", "node --perf-basic-prof names what it compiles"},
-	{"libnode.so", "node --perf-basic-prof names what it compiles"},
+	{"node", "--jit=node, or node " NODE_WRITES " names what it compiles"},
+	{"libnode.so", "--jit=node, or node " NODE_WRITES " names what it compiles"},
 	{"libjvm.so", "java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit "
 		      "-XX:+PreserveFramePointer names what it compiles"},
 	{"libcoreclr.so", "DOTNET_PerfMapEnabled=1 in the environment names what it compiles"},
 	{"beam.smp", "erl +JPperf true names what it compiles"},
+	{"mono-sgen", "mono --jitmap names what it compiles"},
 };
+
+int unnamed_code_ask(const struct options *options)
+{
+	const char *old = getenv(NODE_OPTIONS);
+	char *words;
+	int error;
+
+	if (!options_has_word(options->jit, "node") || (old && strstr(old, NODE_WRITES)))
+		return 0;
+	if (asprintf(&words, "%s%s" NODE_WRITES, old ? old : "", old && *old ? " " : "") < 0)
+		return -ENOMEM;
+	error = setenv(NODE_OPTIONS, words, 1) ? -errno : 0;
+	free(words);
+	if (!error)
+		diag_info("--jit=node: node is asked to write /tmp/perf-PID.map, by " NODE_OPTIONS
+			  "=" NODE_WRITES);
+	return error;
+}
 
 /*
  * Which module has most of the samples that end in unnamed code? @of has a place for each frame of

@@ -22,6 +22,14 @@ struct unnamed_code {
 void unnamed_code_find(
 	struct unnamed_code *out, const struct calltree *tree, const struct names *names);
 
+/*
+ * Put into the environment, which programs that are started from now on have, what makes the
+ * runtimes of --jit write names that cannot be read out of them; and say so.
+ *
+ * Returns 0 or -ENOMEM.
+ */
+int unnamed_code_ask(const struct options *options);
+
 /* Is the file at @path (absolute) one that a distribution brings, by the folder it is in? */
 bool distribution_has(const char *path);
 

@@ -226,7 +226,13 @@ static int read_shared(const struct v8_offsets *at, struct runtime_reader *reade
 	error = v8_load_type(reader, word, &script, &type);
 	if (error || type != at->script_type)
 		return error;
-	error = v8_load_object(reader, shared + at->scope, at->scope_type, &scope);
+	/* WebAssembly's have a script, and in this place a name or nothing. */
+	if (runtime_load_word(reader, shared + at->scope, &word))
+		return -EFAULT;
+	error = v8_is_number(word) ? 0 : v8_load_type(reader, word, &scope, &type);
+	if (error || v8_is_number(word) || type < V8_STRING_TYPES)
+		return error;
+	error = type == at->scope_type ? 0 : -EBADMSG;
 	if (!error)
 		error = read_scope(at, reader, scope, &is);
 	if (!error)

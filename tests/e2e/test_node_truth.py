@@ -148,6 +148,32 @@ def test_a_busy_script_is_named(tmp_path, node):
     assert stacks.where(lambda stack: "[incomplete stack]" in stack) < below * 0.02
 
 
+# What V8's heap has no names for: (module (func $spin (export "spin") (param i32) ...)), a loop.
+WASM = """
+const spin = new WebAssembly.Instance(new WebAssembly.Module(new Uint8Array([
+    0,97,115,109,1,0,0,0, 1,6,1,96,1,127,1,127, 3,2,1,0, 7,8,1,4,115,112,105,110,0,0,
+    10,23,1,21,1,1,127, 3,64,32,1,65,1,106,34,1,32,0,72,13,0,11, 32,1,11]))).exports.spin;
+function spins() { for (let i = 0; i < 100; i++) spin(20000000); }
+spins();
+console.log(process.pid, process.env.NODE_OPTIONS);
+"""
+
+
+@nodes.each_known()
+def test_what_node_is_asked_for_has_names(tmp_path, node):
+    script = tmp_path / "wasm.js"
+    script.write_text(WASM, encoding="utf-8")
+    run = profiled.profile(tmp_path, node, script, rate_hz=997, options=["--jit=node"],
+                           env={**os.environ, "NODE_OPTIONS": "--no-warnings"})
+    pid, asked = run.stdout.split(maxsplit=1)
+    os.unlink(f"/tmp/perf-{pid}.map")
+    assert asked == "--no-warnings --perf-basic-prof\n"
+    assert run.stderr.count("flamerun: --jit=node: node is asked to write /tmp/perf-PID.map") == 1
+    spins = run.folded.where(lambda stack: "spins (wasm.js:5)" in stack and any(
+        "wasm-function[0]" in name for name in stack[stack.index("spins (wasm.js:5)"):]))
+    assert spins > 0.5 * run.folded.total > 0, run.folded.describe()
+
+
 @nodes.each_known()
 def test_native_shows_what_runs_them(tmp_path, node):
     script = tmp_path / "busy.js"
