@@ -16,27 +16,14 @@
 #include "libprof/runtime/v8_code.c"
 #include "libprof/runtime/v8_source.c"
 #include "libprof/wire.h"
+#include "tests/unit/v8-fixture.h"
 
 #define PAGE_AT	     ((uintptr_t)0x10000000)
 #define PAGES	     4096u
 #define FRAMES	     64u
 #define PLACE(field) (PAGE_AT + offsetof(struct page, field))
 
-#define ARRAY_REGISTER	12u
-#define OFFSET_REGISTER 9u
 #define INSTRUCTIONS	160u
-
-enum {
-	TYPE_FUNCTION = 0x811,
-	TYPE_SHARED = 0x101,
-	TYPE_SCRIPT,
-	TYPE_SCOPE,
-	TYPE_ARRAY,
-	TYPE_BYTECODE,
-	TYPE_CODE,
-	TYPES = 7,
-	TYPE_ONE_BYTE = 8
-};
 
 /* Instructions, with what lies before them. */
 struct stream {
@@ -46,7 +33,7 @@ struct stream {
 
 struct page {
 	struct stream baseline, optimised;
-	uint64_t maps[TYPES + 1][2]; /* in the order of the types */
+	uint64_t maps[V8_TYPES + 1][2]; /* in the order of the types */
 	uint64_t function[8], shared[8], scope[16], script[16], array[8];
 	uint64_t source[8], name[8], file[8];
 	uint64_t bytecode[16], code[2][8], data[12], literals[4], calls[8];
@@ -56,38 +43,6 @@ struct page {
 	uint64_t stack[8][8]; /* 48 bytes below a frame pointer, that, and who is returned to */
 };
 _Static_assert(sizeof(struct page) <= PAGES, "fits");
-
-/* As V8 of node 22 would have published it. */
-static const struct v8_offsets offsets = {.shared = 24,
-	.scope = 16,
-	.script = 32,
-	.source = 8,
-	.script_name = 16,
-	.line_ends = 56,
-	.first_local = 3,
-	.function_type = TYPE_FUNCTION,
-	.function_types = 16,
-	.shared_type = TYPE_SHARED,
-	.script_type = TYPE_SCRIPT,
-	.scope_type = TYPE_SCOPE,
-	.array_type = TYPE_ARRAY,
-	.bytecode_type = TYPE_BYTECODE,
-	.bytecode_data = 56,
-	.bytecode_lines = 32,
-	.array_register = ARRAY_REGISTER,
-	.offset_register = OFFSET_REGISTER,
-	.code_type = TYPE_CODE,
-	.code_header = 32,
-	.code_data = 8,
-	.code_table = 16,
-	.code_start = 40,
-	.code_flags = 48,
-	.code_size = 52,
-	.code_baseline = 10,
-	.code_kind = 15,
-	.code_literals = 2,
-	.code_shared = 6,
-	.code_inlining = 7};
 
 static uint64_t lines[RUNS_LINES];
 static struct runtime_kept kept;
@@ -109,11 +64,6 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 
 /* ---- the page -------------------------------------------------------------------------------- */
 
-static uint64_t number(uint32_t value)
-{
-	return (uint64_t)value << 32;
-}
-
 static uint64_t pointer(uintptr_t at)
 {
 	return at + V8_HEAP_OBJECT;
@@ -123,7 +73,7 @@ static uint64_t pointer(uintptr_t at)
 static uint64_t map_of(uint32_t type)
 {
 	unsigned index = type == TYPE_FUNCTION	 ? 0
-			 : type == TYPE_ONE_BYTE ? TYPES
+			 : type == TYPE_ONE_BYTE ? V8_TYPES
 						 : type - TYPE_SHARED + 1;
 
 	return pointer(PLACE(maps) + 16 * index);
@@ -165,10 +115,10 @@ static void put_code(
 
 static void put_function(struct page *page)
 {
-	static const uint16_t types[TYPES + 1] = {TYPE_FUNCTION, TYPE_SHARED, TYPE_SCRIPT,
+	static const uint16_t types[V8_TYPES + 1] = {TYPE_FUNCTION, TYPE_SHARED, TYPE_SCRIPT,
 		TYPE_SCOPE, TYPE_ARRAY, TYPE_BYTECODE, TYPE_CODE, TYPE_ONE_BYTE};
 
-	for (unsigned i = 0; i <= TYPES; i++)
+	for (unsigned i = 0; i <= V8_TYPES; i++)
 		memcpy((char *)page->maps[i] + V8_TYPE_OF_MAP, &types[i], sizeof(types[i]));
 	put_text(page->source, "one\ntwo\nthree\nfour");
 	put_text(page->name, "work");
@@ -268,7 +218,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	if (page == MAP_FAILED || size < 8)
 		return 0;
-	memcpy(runtime.offsets, &offsets, sizeof(offsets));
+	memcpy(runtime.offsets, &published_offsets, sizeof(published_offsets));
 	lay_out(page);
 	for (size_t i = 8; i + 10 <= size; i += 10) {
 		memcpy(&word, data + i + 2, sizeof(word));

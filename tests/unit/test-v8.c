@@ -15,25 +15,12 @@
 
 #include <cmocka.h>
 
-#define ONE_BYTE   8u
-#define HEAP_BYTES 16384u
+#include "tests/unit/v8-fixture.h"
 
-#define ARRAY_REGISTER	12u
-#define OFFSET_REGISTER 9u
+#define HEAP_BYTES 16384u
 
 /* Bytecodes 0 to 3 are prefixes; 4 has no operand, 5 has one. */
 static const uint8_t sizes[3][6] = {{1, 1, 1, 1, 1, 2}, {1, 1, 1, 1, 1, 3}, {1, 1, 1, 1, 1, 5}};
-
-enum {
-	TYPE_FUNCTION = 0x811,
-	TYPE_SHARED = 0x101,
-	TYPE_SCRIPT = 0x102,
-	TYPE_SCOPE = 0x103,
-	TYPE_ARRAY = 0x104,
-	TYPE_BYTECODE = 0x105,
-	TYPE_CODE = 0x106,
-	TYPE_STREAM = 0x107
-};
 
 struct heap {
 	uint64_t maps[32][2]; /* of each the type is all that is read */
@@ -54,11 +41,6 @@ static struct heap *heap;
 static uint64_t pointer(const void *object)
 {
 	return (uintptr_t)object + V8_HEAP_OBJECT;
-}
-
-static uint64_t number(uint32_t value)
-{
-	return (uint64_t)value << 32;
 }
 
 static uint64_t map_of(uint32_t type)
@@ -82,48 +64,18 @@ static uint64_t *string(uint32_t type, uint32_t length, unsigned words)
 
 static uint64_t *one_byte(const char *text)
 {
-	uint64_t *at = string(ONE_BYTE, (uint32_t)strlen(text), 8);
+	uint64_t *at = string(TYPE_ONE_BYTE, (uint32_t)strlen(text), 8);
 
 	memcpy(at + 2, text, strlen(text));
 	return at;
 }
 
-/* As V8 of node 22 would have published it. */
 static void set_offsets(void)
 {
 	struct v8_offsets *at = (struct v8_offsets *)heap->runtime.offsets;
 
 	heap->runtime.kind = &runtime_v8;
-	*at = (struct v8_offsets){.shared = 24,
-		.scope = 16,
-		.script = 32,
-		.source = 8,
-		.script_name = 16,
-		.line_ends = 56,
-		.first_local = 3,
-		.function_type = TYPE_FUNCTION,
-		.function_types = 16,
-		.shared_type = TYPE_SHARED,
-		.script_type = TYPE_SCRIPT,
-		.scope_type = TYPE_SCOPE,
-		.array_type = TYPE_ARRAY,
-		.bytecode_type = TYPE_BYTECODE,
-		.bytecode_data = 56,
-		.bytecode_lines = 32,
-		.array_register = ARRAY_REGISTER,
-		.offset_register = OFFSET_REGISTER,
-		.code_type = TYPE_CODE,
-		.code_header = 32,
-		.code_data = 8,
-		.code_table = 16,
-		.code_start = 40,
-		.code_flags = 48,
-		.code_size = 52,
-		.code_baseline = 10,
-		.code_kind = 15,
-		.code_literals = 2,
-		.code_shared = 6,
-		.code_inlining = 7};
+	*at = published_offsets;
 	heap->runtime.base = (uintptr_t)sizes;
 	heap->runtime.base_bytes = sizeof(sizes);
 }
@@ -204,6 +156,20 @@ static void test_a_function_is_told(void **state)
 	assert_names("work", "/where/x.js", 14);
 }
 
+/* It has a script, and a name where others say what they are made of. */
+static void test_webassembly_is_none(void **state)
+{
+	struct runtime_frame frame;
+
+	(void)state;
+	heap->shared[2] = pointer(one_byte("0"));
+	assert_int_equal(read_frames(&frame, 1), 0);
+	heap->shared[2] = number(0);
+	assert_int_equal(read_frames(&frame, 1), 0);
+	heap->shared[2] = pointer(heap->script);
+	assert_int_equal(read_frames(&frame, 1), -EBADMSG);
+}
+
 static void test_names_of_all_kinds(void **state)
 {
 	uint64_t *wide = string(0, 3, 2), *cons, *sliced, *thin, *external;
@@ -213,21 +179,21 @@ static void test_names_of_all_kinds(void **state)
 	memcpy(wide + 2, (const uint16_t[]){0xf6, 0xd83d, 0xde00}, 6);
 	heap->scope[6] = pointer(wide);
 	assert_names("\u00f6\U0001f600", "/where/x.js", 3);
-	cons = string(STRING_CONS | 0x20 | ONE_BYTE, 8, 2);
+	cons = string(STRING_CONS | 0x20 | TYPE_ONE_BYTE, 8, 2);
 	cons[2] = pointer(one_byte("abcd"));
 	cons[3] = pointer(one_byte("efgh"));
 	heap->scope[6] = pointer(cons);
 	assert_names("abcdefgh", "/where/x.js", 3);
-	sliced = string(STRING_SLICED | 0x20 | ONE_BYTE, 2, 2);
+	sliced = string(STRING_SLICED | 0x20 | TYPE_ONE_BYTE, 2, 2);
 	sliced[2] = cons[2];
 	sliced[3] = number(1);
 	heap->scope[6] = pointer(sliced);
 	assert_names("bc", "/where/x.js", 3);
-	thin = string(STRING_THIN | 0x20 | ONE_BYTE, 4, 1);
+	thin = string(STRING_THIN | 0x20 | TYPE_ONE_BYTE, 4, 1);
 	thin[2] = cons[3];
 	heap->scope[6] = pointer(thin);
 	assert_names("efgh", "/where/x.js", 3);
-	external = string(STRING_EXTERNAL | 0x20 | ONE_BYTE, 9, 2);
+	external = string(STRING_EXTERNAL | 0x20 | TYPE_ONE_BYTE, 9, 2);
 	external[3] = (uintptr_t)elsewhere;
 	heap->scope[6] = pointer(external);
 	assert_names("elsewhere", "/where/x.js", 3);
@@ -293,7 +259,7 @@ static void test_lines_far_behind(void **state)
 	static struct runtime_kept kept;
 	struct runtime_frame frame;
 	char *text = malloc(length);
-	uint64_t *source = string(STRING_EXTERNAL | 0x20 | ONE_BYTE, length, 2);
+	uint64_t *source = string(STRING_EXTERNAL | 0x20 | TYPE_ONE_BYTE, length, 2);
 	uint32_t line = 0;
 	unsigned walks = 0;
 	int got;
@@ -495,6 +461,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_a_function_is_told, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_webassembly_is_none, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_names_of_all_kinds, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_moved_objects_are_followed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_what_does_not_add_up, set_up, tear_down),
