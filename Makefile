@@ -95,9 +95,10 @@ san_link    := $(if $(findstring clang,$(CC)),,$(if $(findstring address,$(SAN))
 	$(if $(findstring undefined,$(SAN)),-static-libubsan))
 san_objects := $(if $(SAN),$(BUILD)/obj/tests/setup/leaks.o)
 
-# The guest: position independent, no stack protector, no thread-local storage, nothing but libc.
+# The guest: position independent, no stack protector, no thread-local storage, nothing but libc. gcc
+# writes down what each function takes of the stack, for tests/lint/lint_stack.py.
 prof_cflags := $(base_cflags) -fPIC -fno-exceptions -fasynchronous-unwind-tables \
-	-ffunction-sections
+	-ffunction-sections $(if $(findstring -flto,$(CFLAGS)),,$(if $(findstring gcc,$(CC)),-fcallgraph-info=su))
 # Whatever CFLAGS ask for, as those of distributions do.
 prof_last   := -fno-stack-protector
 cli_packages := cairo libelf liblzma libzstd inih ncursesw

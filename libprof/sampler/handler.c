@@ -331,7 +331,8 @@ static uint32_t weight_of(
 
 /*
  * Is there room for a walk? Handlers of the program's on a small alternate stack have our signal
- * blocked, but siglongjmp() unblocks it before it leaves that stack.
+ * blocked, but siglongjmp() unblocks it before it leaves that stack. tests/lint/lint_stack.py adds
+ * up what a walk takes.
  */
 #define WALK_BYTES 8192u
 static int has_room(const void *ucontext)

@@ -1,0 +1,96 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+#
+# How much of a stack the handler takes, added up along the deepest way of calls that gcc tells of
+# (-fcallgraph-info=su, beside the objects): within the room that it asks for before a walk. What is
+# called by a pointer is whatever is put into a field of that name, or is told here.
+import collections
+import os
+import re
+
+import tree
+
+BUILD = os.environ.get("BUILD", "build")
+HANDLER, SOURCE = "sampler_handler", "libprof/sampler/handler.c"
+FOREIGN_BYTES = 256  # of libc's functions, none of which does much
+CALL_BYTES = 8       # where it returns to
+# Parameters that are called, and what is passed. What the program has set up uses its own share.
+PASSED = {"word": ["word_of"], "read_word": ["code_read_word"], "read": [],
+          "handler": [], "first": [], "sa_handler": [],
+          "fn": ["take_nearer", "add_state", "enter_found", "add_thread"]}
+NODE = re.compile(r'^node: \{ title: "([^"]+)" label: "[^"]*?(\d+) bytes \(', re.M)
+EDGE = re.compile(r'^edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)" label: "(?:\./)?([^":]+):(\d+)', re.M)
+
+
+def is_safe(path):
+    return path.endswith(".h") or "ASYNC-SIGNAL-SAFE" in "\n".join(tree.lines(path)[:3])
+
+
+class Calls:
+    """Who calls whom in what the handler may reach. Functions of one file are "path:name" to gcc."""
+
+    def __init__(self):
+        self.frames, self.calls = {}, collections.defaultdict(set)
+        self.named, self.put, self.deepest, self.unknown = (
+            collections.defaultdict(set), collections.defaultdict(set), {}, {})
+        sources = [path for path in tree.files("libprof", "arch", suffixes=(".c", ".h")) if is_safe(path)]
+        for path in sources:
+            graph = os.path.join(tree.ROOT, BUILD, "obj", path[:-2] + ".ci")
+            if path.endswith(".c") and os.path.exists(graph):
+                self.read(graph)
+        for path in sources:
+            for field, name in re.findall(r"[.>](\w+) = &?(\w+)\b(?!\()", "\n".join(tree.lines(path))):
+                self.put[field] |= self.named.get(name, set())
+
+    def read(self, graph):
+        with open(graph, encoding="utf-8") as file:
+            text = file.read()
+        for name, size in NODE.findall(text):
+            self.frames[name] = int(size)
+            self.named[re.split(r"[:.]", name.rpartition(":")[2])[0]].add(name)
+        for caller, callee, path, line in EDGE.findall(text):
+            self.calls[caller].add((path, int(line)) if callee == "__indirect_call" else callee)
+
+    def targets(self, callee):
+        """The functions that may be meant by a call, which may be one by a pointer, at (path, line)."""
+        if isinstance(callee, str):
+            return {callee}
+        names = re.findall(r"(\w+)\)?\(", tree.lines(callee[0])[callee[1] - 1])
+        found = {target for name in names for target in self.put[name]}
+        for name in names:
+            for passed in PASSED.get(name, ()):
+                found |= self.named[passed]
+        if not found and not PASSED.keys() & set(names):
+            self.unknown[callee] = names
+        return found
+
+    def depth(self, name, above=()):
+        """(bytes, functions) of the deepest way from @name on, which does not come by twice."""
+        if name in above:
+            return 0, ()
+        if name not in self.deepest:
+            below = max((self.depth(target, (*above, name)) for callee in self.calls[name]
+                         for target in self.targets(callee)), default=(0, ()))
+            self.deepest[name] = (self.frames.get(name, FOREIGN_BYTES) + CALL_BYTES + below[0],
+                                  (f"{name.rpartition(':')[2]} {self.frames.get(name, '')}", *below[1]))
+        return self.deepest[name]
+
+
+def main():
+    report, calls = tree.Report(), Calls()
+    if HANDLER not in calls.frames:
+        print("  (no call graphs here: gcc writes them)")
+        report.done()
+    room = int(re.search(r"#define WALK_BYTES (\d+)u", "\n".join(tree.lines(SOURCE)))[1])
+    depth, way = calls.depth(HANDLER)
+    if depth > room:
+        report.error(SOURCE, 1, f"the handler takes {depth} bytes of {room}: {', '.join(way)}")
+    for (path, line), names in sorted(calls.unknown.items()):
+        report.error(path, line, f"who is called by {' or '.join(names) or 'this pointer'}?")
+    if os.environ.get("V"):
+        print(depth, *way, sep="\n  ")
+    report.done()
+
+
+if __name__ == "__main__":
+    main()
