@@ -85,7 +85,8 @@ static bool by_process(const struct options *options)
 
 static bool by_thread(const struct options *options)
 {
-	return options->threads || options_has_word(options->by, "thread") || options_has_word(options->by, "rank");
+	return options->threads || options_has_word(options->by, "thread") ||
+	       options_has_word(options->by, "rank");
 }
 
 bool picture_by_rank(const struct options *options)
