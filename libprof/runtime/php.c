@@ -21,7 +21,7 @@
  */
 #include <errno.h>
 
-#include "libprof/runtime/runtime.h"
+#include "libprof/runtime/php.h"
 
 #define GLOBALS_BYTES	1800u /* sizeof(zend_executor_globals) */
 #define GLOBALS_CURRENT 488u
@@ -94,6 +94,7 @@ static int find_php(
 	out->entry_end = out->entry + bytes;
 	out->version = 802;
 	out->code_type = runtime_symbol(symbols, reader, "zend_ce_generator", NULL);
+	out->objects[PHP_EXTENSIONS] = runtime_symbol(symbols, reader, "zend_extensions", NULL);
 	out->is_counted = 1;
 	return out->entry && out->code_type ? 0 : -ENOTSUP;
 }
@@ -156,7 +157,7 @@ static int32_t position_in(const struct php_function *function, uintptr_t at)
 
 /*
  * The instruction that the innermost frame, at @frame, is at: the interpreter has both in registers
- * and notes it only where it has to. 0: it is not known.
+ * and notes it only where it has to; compiled code has the frame alone. 0: it is not known.
  */
 static uintptr_t find_instruction(const struct runtime_stack *stack, uintptr_t frame)
 {
@@ -164,19 +165,26 @@ static uintptr_t find_instruction(const struct runtime_stack *stack, uintptr_t f
 		1ULL << ARCH_DWARF_PHP_FRAME | 1ULL << ARCH_DWARF_PHP_INSTRUCTION;
 	struct arch_registers registers;
 
-	if (!stack->run_by || !stack->run_by->registers ||
+	if (!stack->run_by || stack->run_by->is_generated || !stack->run_by->registers ||
 		(stack->run_by->registers(stack->run_by, &registers) & needed) != needed ||
 		registers.r[ARCH_DWARF_PHP_FRAME] != frame)
 		return 0;
 	return registers.r[ARCH_DWARF_PHP_INSTRUCTION];
 }
 
+/* Does compiled code run the innermost frame? */
+static int is_compiled(const struct runtime_stack *stack)
+{
+	return !stack->activation && stack->run_by && stack->run_by->is_generated;
+}
+
 /*
  * The function of @frame, at @instruction. The one that the frame has noted is that of its last
- * call, or what else had to be noted.
+ * call, or what else had to be noted, unless it @has_none.
  */
 static int read_function(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct php_frame *frame, uintptr_t instruction, struct runtime_frame *out)
+	const struct php_frame *frame, uintptr_t instruction, int has_none,
+	struct runtime_frame *out)
 {
 	const uintptr_t at = frame->function;
 	struct php_function function;
@@ -201,7 +209,7 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 	if (function.kind != KIND_CODE && function.kind != KIND_EVAL)
 		return -EBADMSG;
 	/* An exception is handled by an instruction of executor_globals. */
-	if (position_in(&function, frame->instruction) < 0 &&
+	if (!has_none && position_in(&function, frame->instruction) < 0 &&
 		frame->instruction - runtime->base >= runtime->base_bytes)
 		return -EBADMSG;
 	out->identity = runtime_mix(runtime_mix(out->identity, function.file), function.first_line);
@@ -290,7 +298,7 @@ static int next_php(const struct runtime *runtime, struct runtime_reader *reader
 		return found;
 	instruction = stack->activation ? frame.instruction
 					: find_instruction(stack, stack->frame);
-	error = read_function(runtime, reader, &frame, instruction, out);
+	error = read_function(runtime, reader, &frame, instruction, is_compiled(stack), out);
 	if (error)
 		return error;
 	stack->activation++;
@@ -377,6 +385,7 @@ const struct runtime_kind runtime_php = {
 	.find = find_php,
 	.begin = begin_php,
 	.next = next_php,
+	.leave = php_leave,
 	.line = php_line,
 	.text = php_text,
 };

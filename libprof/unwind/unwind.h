@@ -62,12 +62,15 @@ struct unwind_activation {
 	 * knows better makes it 0.
 	 */
 	int is_way_out;
+	/* Its code stands in the frame of other code, which a module has: in pc, sp and fp. */
+	int is_inside;
 	const struct arch_registers *innermost; /* all of them where it was interrupted, or NULL */
 };
 
 /* A frame in a module, when the walk has stepped over it. */
 struct unwind_frame {
 	uintptr_t pc, sp, caller_sp;
+	int is_generated; /* generated code stands in it, pc is any of its own */
 	/*
 	 * Its registers into @out, as far as call-frame information tells them. The result's bit n
 	 * is set: register n is known. Takes a microsecond. NULL: nobody can tell.

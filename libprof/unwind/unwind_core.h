@@ -25,7 +25,8 @@
  *   UNWIND_LEAVE(void *context, struct unwind_activation *at, uint64_t *frames, unsigned room,
  *           unsigned *told) -> int
  *       of a frame in no module: its language frames, whose number is added to *told, and where
- *       its caller is. Returns 1, with pc, sp and fp in @at; 0: nothing is known of such code;
+ *       its caller is, or what it stands in. Returns 1, with pc, sp and fp in @at; 0: nothing is
+ *       known of such code;
  *       -errno: nothing leads to its caller.
  *
  * and UNWIND_ROWCACHE, UNWIND_PARTIAL (walk.h) and UNWIND_CFI_POINTER (cfi.h).
@@ -544,6 +545,22 @@ static inline int unwind_step(struct unwind_walk *walk, uint64_t row)
 }
 
 /*
+ * Go to @at, whose frame the walk's code stands in. Of registers only those are known then that no
+ * step has to be gone through again for.
+ */
+static inline void unwind_go_inside(struct unwind_walk *walk, const struct unwind_activation *at)
+{
+	if (walk->anchor.depth != walk->depth)
+		walk->known &= UNWIND_KNOWN_ALWAYS;
+	walk->registers.r[ARCH_DWARF_PC] = at->pc;
+	walk->registers.r[ARCH_DWARF_SP] = at->sp;
+	walk->exact = true;
+	walk->by_fp = false;
+	unwind_drop_anchor(walk, walk->depth);
+	unwind_enter_module(walk, at->pc);
+}
+
+/*
  * As unwind_step(), of code in no module, with its language frames. Returns 0 and whether anything
  * is known of it in *is_known, or -errno.
  */
@@ -565,6 +582,11 @@ static inline int unwind_step_generated(struct unwind_walk *walk, uint64_t row, 
 		return -ENOENT;
 	if (!*is_known)
 		return 0;
+	if (at.is_inside) {
+		*is_known = false;
+		unwind_go_inside(walk, &at);
+		return walk->module.end ? 0 : -ENOENT;
+	}
 	left = unwind_arrive(walk, at.pc, at.sp, at.fp);
 	/* Generated code keeps its own conventions about the rest. */
 	walk->known &= UNWIND_KNOWN_ALWAYS;
@@ -628,10 +650,17 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 		uint64_t row = is_caller ? COMPACT_NONE : unwind_row(&walk, pc);
 		uint64_t frame = unwind_wire_frame(&walk, pc, row);
 
+		bool is_generated = !walk.module.end;
+
 		is_known = false;
-		if (!walk.module.end)
+		if (is_generated)
 			step = unwind_step_generated(&walk, row, frames + told, max_frames - told,
 				&told, &is_known);
+		if (is_generated && walk.module.end) {
+			is_caller = true;
+			pc = unwind_lookup_pc(&walk);
+			sp = walk.registers.r[ARCH_DWARF_SP];
+		}
 		if (!is_known && !step) {
 			row = unwind_row_with_fp(
 				&walk, is_caller ? unwind_row(&walk, pc) : row, pc);
@@ -641,6 +670,7 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 			const struct unwind_frame stepped = {.pc = pc,
 				.sp = sp,
 				.caller_sp = walk.registers.r[ARCH_DWARF_SP],
+				.is_generated = is_generated,
 				.registers = unwind_frame_registers,
 				.walk = &walk};
 

@@ -5,6 +5,7 @@
 # whole and in order.
 import collections
 import math
+import platform
 import re
 import shutil
 import subprocess
@@ -37,13 +38,28 @@ def shown_in(stack, builtins):
     return None
 
 
-@pytest.mark.parametrize("way,rate_hz", [
-    ("inside", 4000), pytest.param("outside", 197, marks=pytest.mark.skipif(
-        outside.IS_CONFINED, reason="nobody may trace here"))])
-def test_every_stack_is_phps_own(tmp_path, way, rate_hz):
+OUTSIDE = [pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")]
+# Debian has opcache in a package of its own, and its compiler is told here on x86_64 alone.
+HAS_COMPILER = PHP and platform.machine() == "x86_64" and "Zend OPcache" in subprocess.run(
+    [PHP, "-m"], capture_output=True, text=True, check=False).stdout
+
+
+def compiled(way, mode):
+    return pytest.param(way, 4000 if way == "inside" else 197, mode, marks=[
+        pytest.mark.skipif(not HAS_COMPILER, reason="no opcache, or it compiles nothing here"),
+        *(OUTSIDE if way == "outside" else [])])
+
+
+@pytest.mark.parametrize("way,rate_hz,compiler", [
+    ("inside", 4000, None), pytest.param("outside", 197, None, marks=OUTSIDE),
+    compiled("inside", "tracing"), compiled("inside", "function"), compiled("outside", "tracing")])
+def test_every_stack_is_phps_own(tmp_path, way, rate_hz, compiler):
     picture = tmp_path / "p.firefox.json"
-    run = profile(tmp_path, PHP, TARGETS / "php_truth.php", "3000", rate_hz=rate_hz, options=[
-        "-v", "--no-waits", "-o", picture, *(["--outside"] if way == "outside" else [])])
+    settings = ["-d", "opcache.enable_cli=1", "-d", "opcache.jit_buffer_size=64M",
+                "-d", f"opcache.jit={compiler}"] if compiler else []
+    run = profile(
+        tmp_path, PHP, *settings, TARGETS / "php_truth.php", "3000", rate_hz=rate_hz, options=[
+            "-v", "--no-waits", "-o", picture, *(["--outside"] if way == "outside" else [])])
     assert run.status == 0, run.stderr
     told = told_by(run.stdout)
     assert len(told) > 15

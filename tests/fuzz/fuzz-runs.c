@@ -68,9 +68,15 @@ static void tell_php(const uint8_t *data)
 		.code_type = PAGE_AT + data[1] * 8u,
 		.entry = PAGE_AT,
 		.entry_end = PAGE_AT + PAGES,
+		.objects = {PAGE_AT + data[5] * 8u},
 	};
+	struct unwind_activation at = {.pc = PAGE_AT + data[3] * 8u, .sp = PAGE_AT + data[2] * 8u};
+	struct runtime_reader reader;
+	struct runtime_frame frame;
 
 	tell(&runtime, 0);
+	runtime_reader_init(&reader, getpid(), 0);
+	runtime_php.leave(&runtime, &reader, &at, &frame);
 }
 
 static void tell_ruby(const uint8_t *data)
@@ -153,7 +159,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		(data[4] % 4 ? tell_ruby : tell_php)(data);
 		return 0;
 	}
-	if (data[4] % 4 == 1) {
+	if (data[4] % 4 == 2) {
 		tell_perl(data, page);
 		return 0;
 	}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What PHP's machine code tells of opcache's JIT compiler, whose code runs in the stack frame of the
+ * interpreter's function. Chosen by include path: arch/<cpu>/arch_php.h supplies everything named
+ * below.
+ *
+ * ARCH_PHP_HAS_JIT     0: it is not known on this CPU, and none of what follows is asked for
+ * ARCH_PHP_CODE_BYTES  of a function that arch_php_find_buffer() looks at
+ * arch_php_find_buffer(const uint8_t *code, uintptr_t address, uintptr_t *start, uintptr_t *bytes)
+ *                      -> int
+ *                      opcache's zend_jit_unprotect() is at @address: where the variables lie that
+ *                      say where the compiler's buffer is and how large. Returns 0 or -ENOENT.
+ * arch_php_pushed(const struct arch_text *text, uintptr_t pc) -> uint32_t
+ *                      how many bytes the compiler's code has on the stack, at @pc, below the
+ *                      interpreter's frame, but for subroutines.
+ * arch_php_called(const struct arch_text *text, uintptr_t ra) -> uintptr_t
+ *                      the function that is called where @ra is returned to; 0: none.
+ *
+ * Context: signal-safe.
+ */
+#ifndef ARCH_PHP_H
+#define ARCH_PHP_H
+
+#include "arch/epilogue.h"
+
+#include <arch_php.h>
+
+#ifndef ARCH_PHP_HAS_JIT
+#error "arch_php.h lacks a primitive"
+#endif
+
+#endif

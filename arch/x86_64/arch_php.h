@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ASYNC-SIGNAL-SAFE: works on the code it is given. PHP 8.2 on x86_64. The compiler's code leaves the
+ * stack pointer where the interpreter has it, but for subroutines that assign variables, which
+ * return, and for what a trace is left by: each exit pushes its number, all registers follow, and
+ * behind the call they are dropped.
+ *
+ *	6a xx				push   $x
+ *	eb xx				jmp		to the last one of 32
+ *	48 81 04 24 xx xx xx xx		addq   $x,(%rsp)
+ *	e9 xx xx xx xx			jmp
+ *	48 81 ec f8 00 00 00		sub    $0xf8,%rsp
+ *	…				mov, movsd
+ *	ff d0				call   *%rax	or e8 xx xx xx xx
+ *	48 81 c4 00 01 00 00		add    $0x100,%rsp
+ */
+#ifndef ARCH_X86_64_PHP_H
+#define ARCH_X86_64_PHP_H
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "arch/code.h"
+
+#define ARCH_PHP_HAS_JIT	1
+#define ARCH_PHP_CODE_BYTES	48u
+#define ARCH_PHP_INSTRUCTIONS	56u /* of an exit, at most */
+#define ARCH_PHP_LONGEST	15u
+#define ARCH_PHP_CALL_BYTES	5u
+
+/*
+ *	48 8b 35 xx xx xx xx		mov    size(%rip),%rsi
+ *	48 8b 3d xx xx xx xx		mov    buffer(%rip),%rdi
+ *
+ * in any order, are what mprotect() is given.
+ */
+static inline int arch_php_find_buffer(
+	const uint8_t *code, uintptr_t address, uintptr_t *start, uintptr_t *bytes)
+{
+	uintptr_t at[2] = {0, 0};
+	int32_t distance;
+
+	for (unsigned i = 0; i + 7 <= ARCH_PHP_CODE_BYTES; i++) {
+		unsigned is_start = code[i + 2] == 0x3d;
+
+		if (code[i] != 0x48 || code[i + 1] != 0x8b || (!is_start && code[i + 2] != 0x35))
+			continue;
+		memcpy(&distance, code + i + 3, sizeof(distance));
+		at[is_start] = address + i + 7 + (uintptr_t)(intptr_t)distance;
+		i += 6;
+	}
+	if (!at[0] || !at[1])
+		return -ENOENT;
+	*bytes = at[0];
+	*start = at[1];
+	return 0;
+}
+
+/* Straight ahead, until the code branches. */
+static inline uint32_t arch_php_pushed(const struct arch_text *text, uintptr_t pc)
+{
+	uint8_t bytes[ARCH_PHP_LONGEST];
+	struct arch_instruction next;
+	int64_t sp = 0;
+
+	for (unsigned n = 0; n < ARCH_PHP_INSTRUCTIONS; n++) {
+		next = arch_decode(bytes, arch_text_read(text, pc, bytes, sizeof(bytes)));
+		pc += next.bytes;
+		if (next.effect == ARCH_EFFECT_JUMP)
+			pc += (uintptr_t)(intptr_t)next.value;
+		else if (next.effect == ARCH_EFFECT_SP)
+			sp += next.value;
+		else if (next.effect == ARCH_EFFECT_CALL ||
+			 next.effect == ARCH_EFFECT_CALL_ANYWHERE) {
+			next = arch_decode(bytes, arch_text_read(text, pc, bytes, sizeof(bytes)));
+			sp += next.effect == ARCH_EFFECT_SP ? next.value : 0;
+			break;
+		} else if (next.effect != ARCH_EFFECT_NONE && next.effect != ARCH_EFFECT_NOP &&
+			   next.effect != ARCH_EFFECT_LOSE_FP) {
+			break;
+		}
+	}
+	return sp > 0 && sp < UINT16_MAX ? (uint32_t)sp : 0;
+}
+
+static inline uintptr_t arch_php_called(const struct arch_text *text, uintptr_t ra)
+{
+	uint8_t bytes[ARCH_PHP_CALL_BYTES];
+	struct arch_instruction call;
+
+	if (arch_text_read(text, ra - sizeof(bytes), bytes, sizeof(bytes)) < sizeof(bytes))
+		return 0;
+	call = arch_decode(bytes, sizeof(bytes));
+	return call.effect == ARCH_EFFECT_CALL && call.bytes == sizeof(bytes)
+		       ? ra + (uintptr_t)(intptr_t)call.value
+		       : 0;
+}
+
+#endif

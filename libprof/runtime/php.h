@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/* What the reader of PHP's stacks asks of what knows the code that opcache's JIT compiler makes. */
+#ifndef LIBPROF_RUNTIME_PHP_H
+#define LIBPROF_RUNTIME_PHP_H
+
+#include "libprof/runtime/runtime.h"
+
+#define PHP_EXTENSIONS 0u /* of runtime.objects: PHP's list of what extends its engine */
+
+/* As runtime_kind.leave. */
+int php_leave(const struct runtime *runtime, struct runtime_reader *reader,
+	struct unwind_activation *at, struct runtime_frame *out);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/*
+ * Code of opcache's JIT compiler. The interpreter's function jumps to it and it jumps back, so that
+ * it stands in that function's stack frame. It calls subroutines of its own, which return.
+ *
+ * Where its buffer is opcache alone knows. PHP has a function of its in the list of extensions, which
+ * leads to its module, and one that it exports, zend_jit_unprotect(), loads both variables.
+ */
+#include "libprof/runtime/php.h"
+
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+
+#include "arch/php.h"
+
+#define WORD sizeof(uintptr_t)
+
+#define EXTENSIONS_MAX	  32u
+#define EXTENSION_STARTUP 56u /* of zend_llist_element, with zend_extension in it */
+#define PAGE_BYTES	  4096u
+#define PAGES_MAX	  512u /* of a module's code */
+#define SEGMENTS_MAX	  16u
+#define SUBROUTINE_BYTES  2048u
+#define PAGE_BITS	  12
+#define KEPT_BITS	  24
+
+struct php_buffer {
+	uintptr_t start, bytes;
+};
+
+/* ---- the buffer ------------------------------------------------------------------------------ */
+
+/* The module that has @function in its code. Returns 0 or -ENOENT. */
+static int find_module(
+	struct runtime_reader *reader, uintptr_t function, struct runtime_symbols *out)
+{
+	uintptr_t at = function & ~(uintptr_t)(PAGE_BYTES - 1), dynamic = 0, end = 0;
+	ElfW(Ehdr) header;
+	ElfW(Phdr) segment;
+
+	for (unsigned n = 0; n < PAGES_MAX; n++, at -= PAGE_BYTES)
+		if (runtime_load(reader, at, &header, sizeof(header)) ||
+			!memcmp(header.e_ident, ELFMAG, SELFMAG))
+			break;
+	if (runtime_load(reader, at, &header, sizeof(header)) ||
+		memcmp(header.e_ident, ELFMAG, SELFMAG))
+		return -ENOENT;
+	for (unsigned n = 0; n < header.e_phnum && n < SEGMENTS_MAX; n++) {
+		if (runtime_load(reader, at + header.e_phoff + n * sizeof(segment), &segment,
+			    sizeof(segment)))
+			return -ENOENT;
+		if (segment.p_type == PT_DYNAMIC)
+			dynamic = at + segment.p_vaddr;
+		if (segment.p_type == PT_LOAD && segment.p_vaddr + segment.p_memsz > end)
+			end = segment.p_vaddr + segment.p_memsz;
+	}
+	if (!dynamic || function - at >= end)
+		return -ENOENT;
+	return runtime_symbols_read(out, reader, dynamic, at);
+}
+
+/* Of the module that has @function. Returns 0 or -ENOENT: it is not opcache. */
+static int ask_module(
+	struct runtime_reader *reader, uintptr_t function, struct php_buffer *out)
+{
+	struct runtime_symbols symbols;
+	uint8_t code[ARCH_PHP_CODE_BYTES];
+	uintptr_t start, bytes;
+
+	if (!function || find_module(reader, function, &symbols))
+		return -ENOENT;
+	function = runtime_symbol(&symbols, reader, "zend_jit_unprotect", NULL);
+	if (!function || runtime_load(reader, function, code, sizeof(code)) ||
+		arch_php_find_buffer(code, function, &start, &bytes) ||
+		runtime_load_word(reader, start, &out->start) ||
+		runtime_load_word(reader, bytes, &out->bytes))
+		return -ENOENT;
+	return 0;
+}
+
+/* Of no bytes where there is none. Returns 0, or -ENOENT: there are no extensions so far. */
+static int ask_extensions(const struct runtime *runtime, struct runtime_reader *reader,
+	struct php_buffer *out)
+{
+	uintptr_t at = runtime->objects[PHP_EXTENSIONS], startup;
+	struct php_buffer found;
+	unsigned n;
+
+	*out = (struct php_buffer){0, 0};
+	for (n = 0; n < EXTENSIONS_MAX && !runtime_load_word(reader, at, &at) && at; n++) {
+		if (runtime_load_word(reader, at + EXTENSION_STARTUP, &startup) ||
+			ask_module(reader, startup, &found))
+			continue;
+		*out = found;
+		break;
+	}
+	return n || at ? 0 : -ENOENT;
+}
+
+static uint64_t key_of(
+	const struct runtime *runtime, const struct runtime_reader *reader, unsigned part)
+{
+	return runtime_mix(runtime_mix(runtime->base, reader->age), part);
+}
+
+/* Asked for now and then, for it takes dozens of calls. */
+static struct php_buffer find_buffer(const struct runtime *runtime, struct runtime_reader *reader)
+{
+	uint32_t low, high, pages;
+	struct php_buffer found;
+
+	if (runtime_kept(reader, key_of(runtime, reader, 0), &low) &&
+		runtime_kept(reader, key_of(runtime, reader, 1), &high) &&
+		runtime_kept(reader, key_of(runtime, reader, 2), &pages))
+		return (struct php_buffer){((uintptr_t)high << KEPT_BITS | low) << PAGE_BITS,
+			(uintptr_t)pages << PAGE_BITS};
+	if (ask_extensions(runtime, reader, &found) || found.start >> PAGE_BITS >> 2 * KEPT_BITS ||
+		found.bytes >> PAGE_BITS >> KEPT_BITS)
+		return (struct php_buffer){0, 0};
+	low = (uint32_t)(found.start >> PAGE_BITS) & ((1u << KEPT_BITS) - 1);
+	high = (uint32_t)(found.start >> PAGE_BITS >> KEPT_BITS);
+	runtime_keep(reader, key_of(runtime, reader, 0), low);
+	runtime_keep(reader, key_of(runtime, reader, 1), high);
+	runtime_keep(reader, key_of(runtime, reader, 2), (uint32_t)(found.bytes >> PAGE_BITS));
+	return found;
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+static int read_code(const void *context, uintptr_t address, uintptr_t *word)
+{
+	return runtime_load_word((struct runtime_reader *)context, address, word);
+}
+
+/*
+ * If @at is in a subroutine, go to where it was called. It has its return address on the stack, or
+ * that and a word that aligns the stack.
+ */
+static void leave_subroutine(struct runtime_reader *reader, const struct arch_text *code,
+	struct unwind_activation *at)
+{
+	uintptr_t caller;
+
+	for (unsigned slot = 0; slot < 2; slot++) {
+		if (runtime_load_word(reader, at->sp + slot * WORD, &caller) ||
+			caller - code->start >= code->end - code->start ||
+			at->pc - arch_php_called(code, caller) >= SUBROUTINE_BYTES)
+			continue;
+		at->pc = caller;
+		at->sp += (slot + 1) * WORD;
+		return;
+	}
+}
+
+int php_leave(const struct runtime *runtime, struct runtime_reader *reader,
+	struct unwind_activation *at, struct runtime_frame *out)
+{
+	struct php_buffer buffer = {0, 0};
+	struct arch_text code;
+
+	*out = (struct runtime_frame){0};
+	if (ARCH_PHP_HAS_JIT)
+		buffer = find_buffer(runtime, reader);
+	if (at->pc - buffer.start >= buffer.bytes)
+		return 0;
+	code = (struct arch_text){
+		buffer.start, buffer.start + buffer.bytes, read_code, reader};
+	leave_subroutine(reader, &code, at);
+	at->sp += arch_php_pushed(&code, at->pc);
+	at->pc = runtime->entry + (runtime->entry_end - runtime->entry) / 2;
+	at->is_inside = 1;
+	at->is_way_out = 0;
+	return 1;
+}
