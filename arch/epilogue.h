@@ -18,6 +18,9 @@
  *                      is cut off or not known. Context: signal-safe.
  * arch_follows_call(const struct arch_text *source, uintptr_t pc) -> bool
  *                      does an instruction that calls end at @pc? Context: as @source.
+ * arch_is_outermost(const struct arch_code *code) -> bool
+ *                      has nothing called the function that goes on at the pc, which its first
+ *                      call has returned to? Context: signal-safe.
  * ARCH_ENTRY_CFA       bytes from the stack pointer at a function's entry to its CFA
  */
 #ifndef ARCH_EPILOGUE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What PHP's machine code tells of opcache's JIT compiler, whose code runs in the stack frame of the
- * interpreter's function. Chosen by include path: arch/<cpu>/arch_php.h supplies everything named
- * below.
+ * What PHP's machine code tells: of opcache's JIT compiler, whose code runs in the stack frame of
+ * the interpreter's function, and of fibers. Chosen by include path: arch/<cpu>/arch_php.h supplies
+ * everything named below.
  *
  * ARCH_PHP_HAS_JIT     0: it is not known on this CPU, and none of what follows is asked for
  * ARCH_PHP_CODE_BYTES  of a function that arch_php_find_buffer() looks at
@@ -16,6 +16,12 @@
  * arch_php_called(const struct arch_text *text, uintptr_t ra) -> uintptr_t
  *                      the function that is called where @ra is returned to; 0: none.
  *
+ * ARCH_PHP_HAS_FIBERS  0: how a stack is left is not known, and none of what follows is asked for
+ * ARCH_PHP_LEFT_PC, ARCH_PHP_LEFT_FP
+ *                      where a stack that was left has the pc and the frame pointer to go on with,
+ *                      in bytes from its handle, which is the stack pointer then
+ * ARCH_PHP_LEFT_BYTES  from there to the stack pointer to go on with
+ *
  * Context: signal-safe.
  */
 #ifndef ARCH_PHP_H
@@ -25,7 +31,7 @@
 
 #include <arch_php.h>
 
-#ifndef ARCH_PHP_HAS_JIT
+#if !defined(ARCH_PHP_HAS_JIT) || !defined(ARCH_PHP_HAS_FIBERS)
 #error "arch_php.h lacks a primitive"
 #endif
 

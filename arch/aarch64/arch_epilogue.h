@@ -138,6 +138,13 @@ static inline bool arch_at_entry(const struct arch_code *code, struct arch_way_o
 	return out->sp > 0;
 }
 
+/* The same code is there, but nothing tells that a call does not return. */
+static inline bool arch_is_outermost(const struct arch_code *code)
+{
+	(void)code;
+	return false;
+}
+
 static inline int arch_find_epilogue(const struct arch_code *code, struct arch_epilogue *epilogue)
 {
 	struct arch_way_out out = {.fp = -1, .ra = -1};

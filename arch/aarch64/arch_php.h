@@ -10,6 +10,10 @@
 
 #define ARCH_PHP_HAS_JIT    0
 #define ARCH_PHP_CODE_BYTES 4u
+#define ARCH_PHP_HAS_FIBERS 0
+#define ARCH_PHP_LEFT_FP    0u
+#define ARCH_PHP_LEFT_PC    0u
+#define ARCH_PHP_LEFT_BYTES 0u
 
 static inline int arch_php_find_buffer(
 	const uint8_t *code, uintptr_t address, uintptr_t *start, uintptr_t *bytes)

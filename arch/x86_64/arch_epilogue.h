@@ -182,6 +182,29 @@ static inline bool arch_at_entry(struct arch_way_out *out)
 	return true;
 }
 
+/*
+ * What boost's make_fcontext() has coroutines return to, so does PHP's copy of it:
+ *
+ *	48 31 ff		xor    %rdi,%rdi	or 31 ff
+ *	e8 xx xx xx xx		call   _exit
+ *	f4			hlt			not for programs: nothing comes here
+ */
+static inline bool arch_is_outermost(const struct arch_code *code)
+{
+	struct arch_way_out out = {.code = code, .at = code->at};
+
+	if (code->exact)
+		return false;
+	out.at += arch_next_is(&out, 0x48, 1);
+	if (!arch_next_is(&out, 0xff31, 2))
+		return false;
+	out.at += 2;
+	if (!arch_next_is(&out, 0xe8, 1))
+		return false;
+	out.at += 5;
+	return out.at < code->end && arch_next_is(&out, 0xf4, 1);
+}
+
 static inline int arch_find_epilogue(const struct arch_code *code, struct arch_epilogue *epilogue)
 {
 	struct arch_way_out out = {.code = code, .at = code->at, .fp = -1};

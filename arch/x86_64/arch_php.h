@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ASYNC-SIGNAL-SAFE: works on the code it is given. PHP 8.2 on x86_64. The compiler's code leaves the
- * stack pointer where the interpreter has it, but for subroutines that assign variables, which
+ * ASYNC-SIGNAL-SAFE: works on the code it is given. PHP 8.2 on x86_64. The compiler's code leaves
+ * the stack pointer where the interpreter has it, but for subroutines that assign variables, which
  * return, and for what a trace is left by: each exit pushes its number, all registers follow, and
  * behind the call they are dropped.
  *
@@ -23,11 +23,21 @@
 
 #include "arch/code.h"
 
-#define ARCH_PHP_HAS_JIT	1
-#define ARCH_PHP_CODE_BYTES	48u
-#define ARCH_PHP_INSTRUCTIONS	56u /* of an exit, at most */
-#define ARCH_PHP_LONGEST	15u
-#define ARCH_PHP_CALL_BYTES	5u
+#define ARCH_PHP_HAS_JIT    1
+#define ARCH_PHP_CODE_BYTES 48u
+/*
+ * jump_fcontext() leaves there
+ *
+ *	mxcsr, x87, guard, r12, r13, r14, r15, rbx, rbp, return address
+ */
+#define ARCH_PHP_HAS_FIBERS 1
+#define ARCH_PHP_LEFT_FP    0x38u
+#define ARCH_PHP_LEFT_PC    0x40u
+#define ARCH_PHP_LEFT_BYTES 0x48u
+
+#define ARCH_PHP_INSTRUCTIONS 56u /* of an exit, at most */
+#define ARCH_PHP_LONGEST      15u
+#define ARCH_PHP_CALL_BYTES   5u
 
 /*
  *	48 8b 35 xx xx xx xx		mov    size(%rip),%rsi

@@ -115,12 +115,18 @@ static inline int leave_generated(struct stackwalk *walk, struct unwind_activati
 	return target_language_leave(&walk->runs, walk->shared, at, frames, room, told);
 }
 
+static inline int find_resumer(struct stackwalk *walk, struct unwind_activation *at)
+{
+	return walk->is_native ? 0 : runs_resumer(&walk->runs, at);
+}
+
 #define UNWIND_RUN(context, module, frame, frames, room) \
 	run_language(context, module, frame, frames, room)
 #define UNWIND_FRAME(context, pc, sp, fp, frames, room) \
 	run_frame(context, pc, sp, fp, frames, room)
 #define UNWIND_LEAVE(context, at, frames, room, told) \
 	leave_generated(context, at, frames, room, told)
+#define UNWIND_RESUMER(context, at) find_resumer(context, at)
 #define UNWIND_PARTIAL 1
 #include "libprof/unwind/unwind_core.h"
 

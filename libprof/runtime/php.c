@@ -23,9 +23,12 @@
 
 #include "libprof/runtime/php.h"
 
+#include "arch/php.h"
+
 #define GLOBALS_BYTES	1800u /* sizeof(zend_executor_globals) */
 #define GLOBALS_CURRENT 488u
 #define GLOBALS_FLAGS	993u
+#define GLOBALS_CONTEXT 1664u /* of main's stack, of the current one, and the active fiber */
 #define IN_SHUTDOWN	1u
 
 /* zend_execute_data, as much of it as is looked at. */
@@ -71,11 +74,20 @@ _Static_assert(offsetof(struct php_function, instructions_count) == 80 &&
 #define GENERATOR_DELEGATE 152u
 #define OBJECT_CLASS	   16u
 
+#define FIBER_CONTEXT  64u /* of zend_fiber */
+#define FIBER_CALLER   168u
+#define CONTEXT_HANDLE 0u /* of zend_fiber_context */
+#define CONTEXT_KIND   8u
+
 #define DELEGATIONS_MAX 32u /* generators, each for the next */
 #define EMPTY_MAX	8u  /* frames without a function, one after another */
 
 /* In a frame's name: it is that of the function at this address, and its class's. */
 #define OF_FUNCTION 1u
+
+/* Of runtime.objects. */
+#define FIBER_ROOT     1u /* and its end: what fibers' stacks begin with */
+#define FIBER_SWITCHER 3u /* and its end: what calls the switch to another stack */
 
 static int find_php(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
@@ -95,6 +107,11 @@ static int find_php(
 	out->version = 802;
 	out->code_type = runtime_symbol(symbols, reader, "zend_ce_generator", NULL);
 	out->objects[PHP_EXTENSIONS] = runtime_symbol(symbols, reader, "zend_extensions", NULL);
+	out->objects[FIBER_ROOT] = runtime_symbol(symbols, reader, "make_fcontext", &bytes);
+	out->objects[FIBER_ROOT + 1] = out->objects[FIBER_ROOT] + bytes;
+	out->objects[FIBER_SWITCHER] =
+		runtime_symbol(symbols, reader, "zend_fiber_switch_context", &bytes);
+	out->objects[FIBER_SWITCHER + 1] = out->objects[FIBER_SWITCHER] + bytes;
 	out->is_counted = 1;
 	return out->entry && out->code_type ? 0 : -ENOTSUP;
 }
@@ -181,6 +198,7 @@ static int is_compiled(const struct runtime_stack *stack)
 /*
  * The function of @frame, at @instruction. The one that the frame has noted is that of its last
  * call, or what else had to be noted, unless it @has_none.
+ * Returns 0, -ENOENT: a fiber has it as its outermost and shows none, or another -errno.
  */
 static int read_function(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct php_frame *frame, uintptr_t instruction, int has_none,
@@ -205,7 +223,7 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 		.name = at | OF_FUNCTION,
 	};
 	if (function.kind == KIND_BUILTIN)
-		return function.name ? 0 : -EBADMSG;
+		return function.name ? 0 : -ENOENT;
 	if (function.kind != KIND_CODE && function.kind != KIND_EVAL)
 		return -EBADMSG;
 	/* An exception is handled by an instruction of executor_globals. */
@@ -284,7 +302,7 @@ static int next_php(const struct runtime *runtime, struct runtime_reader *reader
 {
 	struct php_frame frame;
 	uintptr_t instruction;
-	int found, error;
+	int found, error = -ENOENT;
 
 	if (stack->is_over) {
 		stack->is_over = 0;
@@ -293,12 +311,17 @@ static int next_php(const struct runtime *runtime, struct runtime_reader *reader
 	/* The innermost frame may be current before what is behind it is linked. */
 	if (stack->activation < 2)
 		reader->is_trusted = 0;
-	found = find_frame(runtime, reader, stack, &frame);
-	if (found < 0)
-		return found;
-	instruction = stack->activation ? frame.instruction
-					: find_instruction(stack, stack->frame);
-	error = read_function(runtime, reader, &frame, instruction, is_compiled(stack), out);
+	for (unsigned n = 0; n < EMPTY_MAX && error == -ENOENT; n++) {
+		found = find_frame(runtime, reader, stack, &frame);
+		if (found < 0)
+			return found;
+		instruction = stack->activation ? frame.instruction
+						: find_instruction(stack, stack->frame);
+		error = read_function(
+			runtime, reader, &frame, instruction, is_compiled(stack), out);
+		if (error == -ENOENT)
+			stack->frame = frame.previous;
+	}
 	if (error)
 		return error;
 	stack->activation++;
@@ -309,6 +332,64 @@ static int next_php(const struct runtime *runtime, struct runtime_reader *reader
 		return 1;
 	stack->frame = frame.previous;
 	stack->is_over = !stack->frame || (out->file && frame.info & INFO_TOP);
+	return 1;
+}
+
+/* ---- fibers ---------------------------------------------------------------------------------- */
+/*
+ * A fiber has a stack of its own, and in it the frame that runs all that it calls. Language frames
+ * go on from there to whoever resumed it; so has the walk, to where that one's stack was left:
+ *
+ *	executor_globals ─▶ fiber ─caller─▶ context, in the fiber that resumed it ─▶ … ─▶ main's
+ *	                                       │ handle
+ *	                                       ▼
+ *	                                    registers, return address in zend_fiber_switch_context()
+ *
+ * The handle is noted in that function on either side of the switch.
+ */
+
+static int is_within(const struct runtime *runtime, unsigned object, uintptr_t pc)
+{
+	uintptr_t start = runtime->objects[object];
+
+	return pc - start < runtime->objects[object + 1] - start;
+}
+
+/* The fiber whose context *@note is; 0 is that of the active one. Returns 1, or 0: none. */
+static int find_fiber(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t note,
+	uintptr_t *fiber)
+{
+	struct {
+		uintptr_t main, current, active;
+	} globals;
+	uintptr_t kind, wanted;
+
+	if (runtime_load(reader, runtime->base + GLOBALS_CONTEXT, &globals, sizeof(globals)) ||
+		!globals.active || globals.current != globals.active + FIBER_CONTEXT ||
+		note == globals.main)
+		return 0;
+	*fiber = note ? note - FIBER_CONTEXT : globals.active;
+	return !runtime_load_word(reader, globals.current + CONTEXT_KIND, &wanted) &&
+	       !runtime_load_word(reader, *fiber + FIBER_CONTEXT + CONTEXT_KIND, &kind) &&
+	       kind == wanted;
+}
+
+static int resumer_php(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t pc,
+	struct unwind_activation *at, uintptr_t *note)
+{
+	uintptr_t fiber, caller, handle;
+
+	if (!ARCH_PHP_HAS_FIBERS || !is_within(runtime, FIBER_ROOT, at->pc) ||
+		is_within(runtime, FIBER_SWITCHER, pc) ||
+		!find_fiber(runtime, reader, *note, &fiber) ||
+		runtime_load_word(reader, fiber + FIBER_CALLER, &caller) || !caller ||
+		runtime_load_word(reader, caller + CONTEXT_HANDLE, &handle) ||
+		runtime_load_word(reader, handle + ARCH_PHP_LEFT_PC, &at->pc) ||
+		runtime_load_word(reader, handle + ARCH_PHP_LEFT_FP, &at->fp) ||
+		!is_within(runtime, FIBER_SWITCHER, at->pc))
+		return 0;
+	at->sp = handle + ARCH_PHP_LEFT_BYTES;
+	*note = caller;
 	return 1;
 }
 
@@ -386,6 +467,7 @@ const struct runtime_kind runtime_php = {
 	.begin = begin_php,
 	.next = next_php,
 	.leave = php_leave,
+	.resumer = resumer_php,
 	.line = php_line,
 	.text = php_text,
 };

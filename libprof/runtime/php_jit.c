@@ -4,8 +4,8 @@
  * Code of opcache's JIT compiler. The interpreter's function jumps to it and it jumps back, so that
  * it stands in that function's stack frame. It calls subroutines of its own, which return.
  *
- * Where its buffer is opcache alone knows. PHP has a function of its in the list of extensions, which
- * leads to its module, and one that it exports, zend_jit_unprotect(), loads both variables.
+ * Where its buffer is opcache alone knows. PHP has a function of its in the list of extensions,
+ * which leads to its module, and one that it exports, zend_jit_unprotect(), loads both variables.
  */
 #include "libprof/runtime/php.h"
 
@@ -62,8 +62,7 @@ static int find_module(
 }
 
 /* Of the module that has @function. Returns 0 or -ENOENT: it is not opcache. */
-static int ask_module(
-	struct runtime_reader *reader, uintptr_t function, struct php_buffer *out)
+static int ask_module(struct runtime_reader *reader, uintptr_t function, struct php_buffer *out)
 {
 	struct runtime_symbols symbols;
 	uint8_t code[ARCH_PHP_CODE_BYTES];
@@ -81,8 +80,8 @@ static int ask_module(
 }
 
 /* Of no bytes where there is none. Returns 0, or -ENOENT: there are no extensions so far. */
-static int ask_extensions(const struct runtime *runtime, struct runtime_reader *reader,
-	struct php_buffer *out)
+static int ask_extensions(
+	const struct runtime *runtime, struct runtime_reader *reader, struct php_buffer *out)
 {
 	uintptr_t at = runtime->objects[PHP_EXTENSIONS], startup;
 	struct php_buffer found;
@@ -105,7 +104,7 @@ static uint64_t key_of(
 	return runtime_mix(runtime_mix(runtime->base, reader->age), part);
 }
 
-/* Asked for now and then, for it takes dozens of calls. */
+/* Asked for once in an age of walks: it takes dozens of calls. */
 static struct php_buffer find_buffer(const struct runtime *runtime, struct runtime_reader *reader)
 {
 	uint32_t low, high, pages;
@@ -138,8 +137,8 @@ static int read_code(const void *context, uintptr_t address, uintptr_t *word)
  * If @at is in a subroutine, go to where it was called. It has its return address on the stack, or
  * that and a word that aligns the stack.
  */
-static void leave_subroutine(struct runtime_reader *reader, const struct arch_text *code,
-	struct unwind_activation *at)
+static void leave_subroutine(
+	struct runtime_reader *reader, const struct arch_text *code, struct unwind_activation *at)
 {
 	uintptr_t caller;
 
@@ -165,8 +164,7 @@ int php_leave(const struct runtime *runtime, struct runtime_reader *reader,
 		buffer = find_buffer(runtime, reader);
 	if (at->pc - buffer.start >= buffer.bytes)
 		return 0;
-	code = (struct arch_text){
-		buffer.start, buffer.start + buffer.bytes, read_code, reader};
+	code = (struct arch_text){buffer.start, buffer.start + buffer.bytes, read_code, reader};
 	leave_subroutine(reader, &code, at);
 	at->sp += arch_php_pushed(&code, at->pc);
 	at->pc = runtime->entry + (runtime->entry_end - runtime->entry) / 2;

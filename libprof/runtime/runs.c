@@ -335,6 +335,19 @@ int runs_leave(struct runs *runs, struct unwind_activation *at, uint64_t *frames
 	return left;
 }
 
+int runs_resumer(struct runs *runs, struct unwind_activation *at)
+{
+	const struct runtime *runtime = runs->runtime;
+	int is_trusted = runs->reader.is_trusted, found;
+
+	if (!runtime || !runtime->kind->resumer)
+		return 0;
+	runs->reader.is_trusted = 0;
+	found = runtime->kind->resumer(runtime, &runs->reader, runs->pc, at, &runs->resumed);
+	runs->reader.is_trusted = is_trusted;
+	return found;
+}
+
 static void reverse(uint64_t *first, uint64_t *end)
 {
 	while (first < end) {

@@ -34,6 +34,7 @@ struct runs {
 	const uint64_t *unfilled;	/* the counted activation that no frame was left for */
 	const uint64_t *activation;	/* the counted one that the walk came to last */
 	const uint64_t *cut;		/* here counted runs were too long; NULL: all were told */
+	uintptr_t resumed;		/* kind->resumer()'s note */
 	int has_start;			/* the outermost of them was called by runtime->start */
 	struct runs_expanded *expanded; /* borrowed, of @framed; NULL where that is */
 	uint64_t epoch;			/* what it knew in another one is told again */
@@ -69,6 +70,7 @@ static inline void runs_init(struct runs *runs, uintptr_t pc, runs_word_fn *word
 	runs->is_whole = 1;
 	runs->unfilled = runs->activation = runs->cut = NULL;
 	runs->has_start = 0;
+	runs->resumed = 0;
 }
 
 /* As UNWIND_RUN (unwind/unwind_core.h), in a module that has @runtime. */
@@ -85,6 +87,9 @@ unsigned runs_frame(struct runs *runs, uintptr_t pc, uintptr_t sp, uintptr_t fp,
  */
 int runs_leave(struct runs *runs, struct unwind_activation *at, uint64_t *frames, unsigned room,
 	unsigned *told);
+
+/* As UNWIND_RESUMER. */
+int runs_resumer(struct runs *runs, struct unwind_activation *at);
 
 /*
  * @frame's first line, where only kind->first_line() tells it. Returns 0, or -EAGAIN: it is not

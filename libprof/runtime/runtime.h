@@ -301,6 +301,12 @@ struct runtime_kind {
 	int (*leave)(const struct runtime *runtime, struct runtime_reader *reader,
 		struct unwind_activation *at, struct runtime_frame *out);
 	/*
+	 * The stack of a coroutine ends at @at, of a thread that is at @pc: as UNWIND_RESUMER
+	 * (unwind/unwind_core.h). @note is 0 at a walk's first, then the kind's.
+	 */
+	int (*resumer)(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t pc,
+		struct unwind_activation *at, uintptr_t *note);
+	/*
 	 * The language frames that @frame of any of these stands for, innermost first: what a
 	 * compiler inlined, then itself. Bounded, but long: the answer is kept by @frame->key, of
 	 * which it may make 0. Returns how many, at most @room.

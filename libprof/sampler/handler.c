@@ -92,6 +92,7 @@ static int leave_generated(struct runs *runs, struct unwind_activation *at, uint
 	return runs_leave(runs, at, frames, room, told);
 }
 
+#define UNWIND_RESUMER(context, at) runs_resumer(&((struct reading *)(context))->runs, at)
 #define UNWIND_READ(context, address, value) \
 	read_unknown_stack(&((struct reading *)(context))->window, address, value)
 #define UNWIND_FIND_MODULE(context, pc, out) ((void)(context), modules_find(pc, out))

@@ -281,7 +281,8 @@ static __attribute__((noinline)) uint64_t code_row_in_module(
 }
 
 /*
- * The row of the code at @pc. Returns COMPACT_BY_CODE with its offsets, or COMPACT_NONE.
+ * The row of the code at @pc. Returns COMPACT_BY_CODE with its offsets, COMPACT_ROOT or
+ * COMPACT_NONE.
  * Context: signal-safe where unwind_load() is.
  */
 static __attribute__((noinline)) uint64_t code_row(
@@ -291,6 +292,8 @@ static __attribute__((noinline)) uint64_t code_row(
 	struct arch_code code;
 
 	code_read(memory, pc, exact, &code);
+	if (code.at < code.end && arch_is_outermost(&code))
+		return COMPACT_ROOT;
 	if (code.at >= code.end || arch_find_epilogue(&code, &epilogue))
 		return COMPACT_NONE;
 	return code_row_of(&epilogue);

@@ -29,6 +29,10 @@
  *       known of such code;
  *       -errno: nothing leads to its caller.
  *
+ *   UNWIND_RESUMER(void *context, struct unwind_activation *at) -> int
+ *       the stack of a coroutine is over, in a frame with pc and sp in @at: who resumed it? Returns
+ *       1, with pc, sp and fp in @at of the frame that did, on another stack, or 0.
+ *
  * and UNWIND_ROWCACHE, UNWIND_PARTIAL (walk.h) and UNWIND_CFI_POINTER (cfi.h).
  */
 #ifndef LIBPROF_UNWIND_UNWIND_CORE_H
@@ -68,6 +72,10 @@ static inline int UNWIND_LEAVE(void *context, struct unwind_activation *at, uint
 	(void)context, (void)at, (void)frames, (void)room, (void)told;
 	return 0;
 }
+#endif
+
+#ifndef UNWIND_RESUMER
+#define UNWIND_RESUMER(context, at) 0
 #endif
 
 /* ---- steps that recover every register ------------------------------------------------------- */
@@ -594,6 +602,38 @@ static inline int unwind_step_generated(struct unwind_walk *walk, uint64_t row, 
 	return left;
 }
 
+/* What the frame at walk->depth runs, which has been stepped over. */
+static inline unsigned unwind_tell_run(const struct unwind_walk *walk, uintptr_t pc, uintptr_t sp,
+	bool is_generated, uint64_t *frames, unsigned room)
+{
+	const struct unwind_frame stepped = {.pc = pc,
+		.sp = sp,
+		.caller_sp = walk->registers.r[ARCH_DWARF_SP],
+		.is_generated = is_generated,
+		.registers = unwind_frame_registers,
+		.walk = walk};
+
+	return UNWIND_RUN(walk->memory.context, &walk->module, &stepped, frames, room);
+}
+
+/*
+ * At a stack's end, in the frame at @pc: go to who resumed the coroutine whose stack it is. Who has
+ * just come to its stack has not noted yet from where. Returns 0, or UNWIND_STEP_ROOT.
+ */
+static __attribute__((noinline)) int unwind_step_resumed(
+	struct unwind_walk *walk, uintptr_t pc, uintptr_t sp)
+{
+	struct unwind_activation at = {.pc = pc, .sp = sp};
+	int step;
+
+	if (walk->depth < 2 || UNWIND_RESUMER(walk->memory.context, &at) <= 0)
+		return UNWIND_STEP_ROOT;
+	walk->known = UNWIND_KNOWN_ALWAYS;
+	step = unwind_arrive(walk, at.pc, at.sp, at.fp);
+	unwind_drop_anchor(walk, walk->depth + 1);
+	return step;
+}
+
 /* The frame at walk->depth as the wire has it. */
 static inline uint64_t unwind_wire_frame(const struct unwind_walk *walk, uintptr_t pc, uint64_t row)
 {
@@ -666,23 +706,17 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 				&walk, is_caller ? unwind_row(&walk, pc) : row, pc);
 			step = unwind_step(&walk, row);
 		}
-		if (walk.module.runtime && !step) {
-			const struct unwind_frame stepped = {.pc = pc,
-				.sp = sp,
-				.caller_sp = walk.registers.r[ARCH_DWARF_SP],
-				.is_generated = is_generated,
-				.registers = unwind_frame_registers,
-				.walk = &walk};
-
-			told += UNWIND_RUN(reader_context, &walk.module, &stepped, frames + told,
+		if (walk.module.runtime && !step)
+			told += unwind_tell_run(&walk, pc, sp, is_generated, frames + told,
 				max_frames - told);
-		}
 		if ((walk.by_fp || (!walk.depth && !walk.module.end)) && !step)
 			told += UNWIND_FRAME(reader_context,
 				walk.module.end ? 0 : pc, sp,
 				walk.by_fp ? walk.registers.r[ARCH_DWARF_SP] - 2 * sizeof(uintptr_t)
 					   : 0,
 				frames + told, max_frames - told);
+		if (step == UNWIND_STEP_ROOT)
+			step = unwind_step_resumed(&walk, pc, sp);
 		if (told < max_frames)
 			frames[told++] = frame;
 	}

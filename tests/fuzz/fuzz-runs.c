@@ -68,15 +68,19 @@ static void tell_php(const uint8_t *data)
 		.code_type = PAGE_AT + data[1] * 8u,
 		.entry = PAGE_AT,
 		.entry_end = PAGE_AT + PAGES,
-		.objects = {PAGE_AT + data[5] * 8u},
+		.objects = {PAGE_AT + data[5] * 8u, PAGE_AT, PAGE_AT + PAGES, PAGE_AT + 1,
+			PAGE_AT + PAGES},
 	};
 	struct unwind_activation at = {.pc = PAGE_AT + data[3] * 8u, .sp = PAGE_AT + data[2] * 8u};
 	struct runtime_reader reader;
 	struct runtime_frame frame;
+	uintptr_t note = data[6] * 8u;
 
 	tell(&runtime, 0);
 	runtime_reader_init(&reader, getpid(), 0);
 	runtime_php.leave(&runtime, &reader, &at, &frame);
+	for (unsigned n = 0; n < 16 && runtime_php.resumer(&runtime, &reader, 0, &at, &note); n++)
+		at.pc = PAGE_AT;
 }
 
 static void tell_ruby(const uint8_t *data)

@@ -1,9 +1,10 @@
 <?php
 // php_truth MS: for so long work() is called below functions, methods, closures, generators, builtins
-// that call back, files that are included, and exceptions. "stack F:LINE;F;..." for each stack in
+// that call back, files that are included, exceptions, and fibers, which others resume. "stack F:LINE;F;..." for each stack in
 // which it was, from the outermost function on, as PHP itself tells it: builtins have no line, nor has
 // work().
 $stacks = [];
+$three = [2, 1, 3];
 $end = microtime(true) + $argv[1] / 1000;
 
 function work(int $n)
@@ -44,6 +45,19 @@ function fails() { work(10000); throw new RuntimeException('x'); }
 function caught() { try { fails(); } catch (RuntimeException $e) { return work(10000); } finally { work(5000); } }
 function by_name($name) { return call_user_func($name, 20000); }
 function included($file) { return include $file; }
+function suspends(int $depth) { return $depth ? suspends($depth - 1) : Fiber::suspend(work(5000)); }
+function in_fiber() { suspends(3); work(5000); array_map(fn($n) => suspends($n) . work(5000), [1, 0]); }
+function resumes($fiber) { while (!$fiber->isTerminated()) { work(3000); $fiber->resume(); } }
+function in_outer_fiber() { $fiber = new Fiber('in_fiber'); $fiber->start(); Fiber::suspend(); resumes($fiber); }
+function fibers()
+{
+    $outer = new Fiber('in_outer_fiber');
+    $outer->start();
+    $left = new Fiber('in_fiber');
+    $left->start();
+    resumes($outer);
+    usort($GLOBALS['three'], fn($a, $b) => $left->isSuspended() ? $left->resume() * 0 : $a <=> $b);
+}
 function evaluated() { return eval('return work(20000);'); }
 
 $file = tempnam(sys_get_temp_dir(), 'php');
@@ -63,6 +77,7 @@ while (microtime(true) < $end) {
     by_name('work');
     included($file);
     evaluated();
+    fibers();
     preg_replace_callback('/\d/', fn($m) => work(2000), '1 2 3 4 5');
     array_walk($stacks, function ($v, $k) { return strlen($k); });
     strlen(str_repeat('x', 100000));

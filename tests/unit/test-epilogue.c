@@ -200,6 +200,38 @@ static unsigned random_below(unsigned limit)
 }
 
 /* Pieces that mean something, some with a wrong bit. */
+#if defined(__x86_64__)
+
+static bool is_outermost(const uint8_t *bytes, unsigned count, bool exact)
+{
+	struct arch_code code = {.end = count, .exact = exact};
+
+	memcpy(code.bytes, bytes, count);
+	return arch_is_outermost(&code);
+}
+
+/* make_fcontext()'s end: what a coroutine returns to. */
+static void test_who_returns_to_an_exit(void **state)
+{
+	static const uint8_t end[] = {0x48, 0x31, 0xff, 0xe8, 1, 2, 3, 4, 0xf4, 0x90};
+	uint8_t other[sizeof(end)];
+
+	(void)state;
+	assert_true(is_outermost(end, sizeof(end), false));
+	assert_true(is_outermost(end + 1, sizeof(end) - 1, false));
+	assert_false(is_outermost(end, sizeof(end), true));
+	for (unsigned count = 0; count < 9; count++)
+		assert_false(is_outermost(end, count, false));
+	/* It takes no argument away, does not call, goes on. */
+	for (unsigned at = 2; at < 9; at += at == 3 ? 5 : 1) {
+		memcpy(other, end, sizeof(end));
+		other[at] = 0x90;
+		assert_false(is_outermost(other, sizeof(other), false));
+	}
+}
+
+#endif
+
 static void make_code(uint8_t *bytes, unsigned count)
 {
 	uint32_t piece = 0;
@@ -246,6 +278,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_form),
 		cmocka_unit_test(test_what_is_none),
+#if defined(__x86_64__)
+		cmocka_unit_test(test_who_returns_to_an_exit),
+#endif
 		cmocka_unit_test(test_hostile_code),
 	};
 

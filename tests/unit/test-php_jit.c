@@ -32,8 +32,7 @@ static struct arch_text text_of_code(void)
 #if ARCH_PHP_HAS_JIT
 
 #define PUT(at, ...) \
-	memcpy(code + (at), (const uint8_t[]){__VA_ARGS__}, \
-		sizeof((const uint8_t[]){__VA_ARGS__}))
+	memcpy(code + (at), (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
 static uint32_t pushed_at(unsigned at)
 {
@@ -46,18 +45,18 @@ static void an_exit_pushes_all_registers(void **state)
 {
 	(void)state;
 	memset(words, 0xcc, sizeof(words));
-	PUT(0, 0x6a, 0x05, 0xeb, 0x0c);			     /* push $5; jmp 16 */
-	PUT(16, 0x48, 0x81, 0x04, 0x24, 0x40, 0, 0, 0);	     /* addq $64,(%rsp) */
-	PUT(24, 0xe9, 3, 0, 0, 0);			     /* jmp 32 */
-	PUT(32, 0x48, 0x81, 0xec, 0xf8, 0, 0, 0);	     /* sub $0xf8,%rsp */
-	PUT(39, 0x4c, 0x89, 0x7c, 0x24, 0x78);		     /* mov %r15,0x78(%rsp) */
-	PUT(44, 0x48, 0x8b, 0xbc, 0x24, 0xf8, 0, 0, 0);	     /* mov 0xf8(%rsp),%rdi */
-	PUT(52, 0x48, 0x89, 0xe6);			     /* mov %rsp,%rsi */
+	PUT(0, 0x6a, 0x05, 0xeb, 0x0c);			      /* push $5; jmp 16 */
+	PUT(16, 0x48, 0x81, 0x04, 0x24, 0x40, 0, 0, 0);	      /* addq $64,(%rsp) */
+	PUT(24, 0xe9, 3, 0, 0, 0);			      /* jmp 32 */
+	PUT(32, 0x48, 0x81, 0xec, 0xf8, 0, 0, 0);	      /* sub $0xf8,%rsp */
+	PUT(39, 0x4c, 0x89, 0x7c, 0x24, 0x78);		      /* mov %r15,0x78(%rsp) */
+	PUT(44, 0x48, 0x8b, 0xbc, 0x24, 0xf8, 0, 0, 0);	      /* mov 0xf8(%rsp),%rdi */
+	PUT(52, 0x48, 0x89, 0xe6);			      /* mov %rsp,%rsi */
 	PUT(55, 0xf2, 0x0f, 0x11, 0x84, 0x24, 0x80, 0, 0, 0); /* movsd %xmm0,0x80(%rsp) */
-	PUT(64, 0x4d, 0x89, 0x3e);			     /* mov %r15,(%r14) */
-	PUT(67, 0xff, 0xd0);				     /* call *%rax */
-	PUT(69, 0x48, 0x81, 0xc4, 0, 1, 0, 0);		     /* add $0x100,%rsp */
-	PUT(76, 0x85, 0xc0, 0x75, 0x10);		     /* test %eax,%eax; jne */
+	PUT(64, 0x4d, 0x89, 0x3e);			      /* mov %r15,(%r14) */
+	PUT(67, 0xff, 0xd0);				      /* call *%rax */
+	PUT(69, 0x48, 0x81, 0xc4, 0, 1, 0, 0);		      /* add $0x100,%rsp */
+	PUT(76, 0x85, 0xc0, 0x75, 0x10);		      /* test %eax,%eax; jne */
 	assert_int_equal(pushed_at(0), 0);
 	assert_int_equal(pushed_at(2), 8);
 	assert_int_equal(pushed_at(16), 8);
