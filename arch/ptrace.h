@@ -7,6 +7,11 @@
  * arch_registers_from_regset(struct arch_registers *, const void *regset)
  * arch_thread_self(const void *regset) -> uintptr_t
  *                      what pthread_self() is in the thread; 0: no register tells
+ * ARCH_THREAD_ROBUST   bytes from there to the list of robust mutexes in glibc's struct pthread,
+ *                      which get_robust_list(2) tells of any thread; 0: nothing in a struct shows
+ *                      that it is one
+ * arch_is_thread_self(uintptr_t self, const uintptr_t words[ARCH_THREAD_WORDS]) -> bool
+ *                      do the words at @self show that a struct pthread begins there?
  * arch_syscall_number(pid_t tid, const void *regset) -> int
  *                      of the system call that the stopped thread @tid is on its way out of; -1
  *                      outside of any
@@ -28,7 +33,7 @@
 
 #include <arch_ptrace.h>
 
-#ifndef ARCH_REGSET_BYTES
+#if !defined(ARCH_REGSET_BYTES) || !defined(ARCH_THREAD_ROBUST)
 #error "arch_ptrace.h lacks a primitive"
 #endif
 

@@ -23,6 +23,15 @@ static inline void arch_registers_from_regset(struct arch_registers *registers, 
 }
 
 /* The thread pointer is in a set of its own, and behind what it is of. */
+#define ARCH_THREAD_ROBUST 0u
+#define ARCH_THREAD_WORDS  1u
+
+static inline bool arch_is_thread_self(uintptr_t self, const uintptr_t words[ARCH_THREAD_WORDS])
+{
+	(void)self, (void)words;
+	return false;
+}
+
 static inline uintptr_t arch_thread_self(const void *regset)
 {
 	(void)regset;

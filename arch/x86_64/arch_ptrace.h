@@ -25,6 +25,15 @@ static inline void arch_registers_from_regset(struct arch_registers *registers, 
 		registers->r[reg] = word[position[reg]];
 }
 
+/* Two words of the struct are its own address: header.tcb and header.self. */
+#define ARCH_THREAD_ROBUST	736u
+#define ARCH_THREAD_WORDS	3u
+
+static inline bool arch_is_thread_self(uintptr_t self, const uintptr_t words[ARCH_THREAD_WORDS])
+{
+	return words[0] == self && words[2] == self;
+}
+
 /* fs_base */
 static inline uintptr_t arch_thread_self(const void *regset)
 {

@@ -9,7 +9,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include "arch/ptrace.h"
 #include "cli/clock.h"
 
 #define RUNTIMES_MAX  4u
@@ -179,6 +182,20 @@ static uintptr_t find_state(
 	return find_listed(language, runs->thread.tid);
 }
 
+/* pthread_self() of the thread that is walked, 0: unknown. The kernel knows a part of it. */
+static uintptr_t find_self(struct runs *runs)
+{
+	uintptr_t robust = 0, words[ARCH_THREAD_WORDS];
+	size_t bytes = 0;
+
+	if (!ARCH_THREAD_ROBUST || !runs->thread.tid ||
+		syscall(SYS_get_robust_list, runs->thread.tid, &robust, &bytes) || !robust ||
+		runtime_load(&runs->reader, robust - ARCH_THREAD_ROBUST, words, sizeof(words)) ||
+		!arch_is_thread_self(robust - ARCH_THREAD_ROBUST, words))
+		return 0;
+	return robust - ARCH_THREAD_ROBUST;
+}
+
 /* ---- walks ----------------------------------------------------------------------------------- */
 
 void target_language_begin(struct runs *runs, struct target *target, uintptr_t pc)
@@ -214,6 +231,8 @@ unsigned target_language_run(struct runs *runs, struct target_shared *shared,
 	unsigned told;
 
 	language->shared = shared;
+	if (!runs->runtime && !runs->thread.self && runtime->kind->needs_self)
+		runs->thread.self = find_self(runs);
 	if (runs->runtime || runs->known)
 		return runs_tell(runs, runtime, frame, frames, room);
 	if (shared->search_max_ns && shared->search_ns > shared->search_max_ns) {

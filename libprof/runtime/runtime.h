@@ -253,6 +253,7 @@ struct runtime_symbols;
 /* One for each language. All return 0 or -errno; none writes but to what it is given. */
 struct runtime_kind {
 	const char *name;
+	int needs_self; /* begin() has no use for a thread's number alone */
 	/*
 	 * Is the module one? Its symbols are looked up in its own tables. -EAGAIN: it is, but is
 	 * being loaded still. -ENOTSUP: it is, but is not laid out as any that is known.

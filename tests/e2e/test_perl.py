@@ -4,6 +4,7 @@
 # work() is called, with the lines of callers. All samples taken in work() have to show one of them,
 # whole and in order.
 import collections
+import platform
 import re
 import shutil
 import subprocess
@@ -97,6 +98,21 @@ def test_waits_have_names(tmp_path):
     run = profile(tmp_path, PERL, script, options=["--wall"])
     naps = run.folded.where(lambda stack: "main::naps (naps.pl:3)" in stack)
     assert naps == pytest.approx(1.5 * run.rate_hz, rel=0.1), run.folded.describe()
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="nothing tells who the thread is")
+def test_waits_of_threads_have_names(tmp_path):
+    script = tmp_path / "naps.pl"
+    script.write_text("use threads;\nsub naps\n{\n    select undef, undef, undef, $_[0];\n}\n"
+                      "sub longer\n{\n    naps(1.5);\n}\n"
+                      "my @all = (threads->create(\\&naps, 1), threads->create(\\&longer));\n"
+                      "$_->join for @all;\n")
+    run = profile(tmp_path, PERL, script, options=["--wall"])
+    naps = "main::naps (naps.pl:4)"
+    below = run.folded.where(lambda stack: naps in stack and "main::longer (naps.pl:8)" in stack)
+    alone = run.folded.where(lambda stack: naps in stack) - below
+    assert below == pytest.approx(1.5 * run.rate_hz, rel=0.1), run.folded.describe()
+    assert alone == pytest.approx(run.rate_hz, rel=0.1), run.folded.describe()
 
 
 @OUTSIDE
