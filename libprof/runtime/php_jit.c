@@ -23,6 +23,7 @@
 #define PAGES_MAX	  512u /* of a module's code */
 #define SEGMENTS_MAX	  16u
 #define SUBROUTINE_BYTES  2048u
+#define CODE_AHEAD	  256u
 #define PAGE_BITS	  12
 #define KEPT_BITS	  24
 
@@ -153,6 +154,16 @@ static void leave_subroutine(
 	}
 }
 
+/* As arch_php_pushed(); code is read forwards. */
+static uint32_t count_pushed(
+	struct runtime_reader *reader, const struct arch_text *code, uintptr_t pc)
+{
+	uintptr_t start = pc & ~(WORD - 1), bytes = code->end - start;
+
+	runtime_expect(reader, start, bytes < CODE_AHEAD ? bytes : CODE_AHEAD);
+	return arch_php_pushed(code, pc);
+}
+
 int php_leave(const struct runtime *runtime, struct runtime_reader *reader,
 	struct unwind_activation *at, struct runtime_frame *out)
 {
@@ -166,7 +177,7 @@ int php_leave(const struct runtime *runtime, struct runtime_reader *reader,
 		return 0;
 	code = (struct arch_text){buffer.start, buffer.start + buffer.bytes, read_code, reader};
 	leave_subroutine(reader, &code, at);
-	at->sp += arch_php_pushed(&code, at->pc);
+	at->sp += count_pushed(reader, &code, at->pc);
 	at->pc = runtime->entry + (runtime->entry_end - runtime->entry) / 2;
 	at->is_inside = 1;
 	at->is_way_out = 0;
