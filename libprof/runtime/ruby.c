@@ -140,6 +140,11 @@ static int enter_context(struct runtime_reader *reader, const struct ruby_contex
 		out->frame > end || (end - out->frame) % sizeof(struct ruby_frame))
 		return -EBADMSG;
 	out->activation = end | NOT_BEGUN;
+	/* Whatever the innermost frames hold, where they lie belongs to a thread that is alive. */
+	if (reader->is_trusted) {
+		reader->fixed_start = context->values;
+		reader->fixed_bytes = context->values_count * WORD;
+	}
 	return enter_run(reader, out);
 }
 
