@@ -6,6 +6,10 @@
  *
  * ARCH_PHP_HAS_JIT     0: it is not known on this CPU, and none of what follows is asked for
  * ARCH_PHP_CODE_BYTES  of a function that arch_php_find_buffer() looks at
+ * arch_php_is_hybrid(const uint8_t *code) -> bool
+ *                      zend_vm_kind() begins with these 16 bytes: does it return
+ *                      ZEND_VM_KIND_HYBRID? Other interpreters call compiled code instead of
+ *                      jumping to it.
  * arch_php_find_buffer(const uint8_t *code, uintptr_t address, uintptr_t *start, uintptr_t *bytes)
  *                      -> int
  *                      opcache's zend_jit_unprotect() is at @address: where the variables lie that

@@ -4,6 +4,7 @@
 #define ARCH_AARCH64_PHP_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "arch/code.h"
@@ -20,6 +21,12 @@ static inline int arch_php_find_buffer(
 {
 	(void)code, (void)address, (void)start, (void)bytes;
 	return -ENOENT;
+}
+
+static inline bool arch_php_is_hybrid(const uint8_t *code)
+{
+	(void)code;
+	return false;
 }
 
 static inline uint32_t arch_php_pushed(const struct arch_text *text, uintptr_t pc)

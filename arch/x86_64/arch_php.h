@@ -18,6 +18,7 @@
 #define ARCH_X86_64_PHP_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -36,6 +37,7 @@
 #define ARCH_PHP_LEFT_BYTES 0x48u
 
 #define ARCH_PHP_INSTRUCTIONS 56u /* of an exit, at most */
+#define ARCH_PHP_HYBRID	      4
 #define ARCH_PHP_LONGEST      15u
 #define ARCH_PHP_CALL_BYTES   5u
 
@@ -65,6 +67,17 @@ static inline int arch_php_find_buffer(
 	*bytes = at[0];
 	*start = at[1];
 	return 0;
+}
+
+/* mov $4,%eax */
+static inline bool arch_php_is_hybrid(const uint8_t *code)
+{
+	int32_t number;
+
+	if (!memcmp(code, "\xf3\x0f\x1e\xfa", 4)) /* endbr64 */
+		code += 4;
+	memcpy(&number, code + 1, sizeof(number));
+	return code[0] == 0xb8 && number == ARCH_PHP_HYBRID;
 }
 
 /* Straight ahead, until the code branches. */

@@ -93,6 +93,8 @@ static int find_php(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
 {
 	uint64_t bytes = 0;
+	uint8_t code[16];
+	uintptr_t at;
 
 	out->base = runtime_symbol(symbols, reader, "executor_globals", &bytes);
 	if (!out->base)
@@ -106,7 +108,10 @@ static int find_php(
 	out->entry_end = out->entry + bytes;
 	out->version = 802;
 	out->code_type = runtime_symbol(symbols, reader, "zend_ce_generator", NULL);
-	out->objects[PHP_EXTENSIONS] = runtime_symbol(symbols, reader, "zend_extensions", NULL);
+	at = runtime_symbol(symbols, reader, "zend_vm_kind", NULL);
+	if (at && !runtime_load(reader, at, code, sizeof(code)) && arch_php_is_hybrid(code))
+		out->objects[PHP_EXTENSIONS] =
+			runtime_symbol(symbols, reader, "zend_extensions", NULL);
 	out->objects[FIBER_ROOT] = runtime_symbol(symbols, reader, "make_fcontext", &bytes);
 	out->objects[FIBER_ROOT + 1] = out->objects[FIBER_ROOT] + bytes;
 	out->objects[FIBER_SWITCHER] =

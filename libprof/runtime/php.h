@@ -6,7 +6,7 @@
 
 #include "libprof/runtime/runtime.h"
 
-#define PHP_EXTENSIONS 0u /* of runtime.objects: PHP's list of what extends its engine */
+#define PHP_EXTENSIONS 0u /* of runtime.objects: what extends PHP's engine; 0: no code is told */
 
 /* As runtime_kind.leave. */
 int php_leave(const struct runtime *runtime, struct runtime_reader *reader,

@@ -171,7 +171,7 @@ int php_leave(const struct runtime *runtime, struct runtime_reader *reader,
 	struct arch_text code;
 
 	*out = (struct runtime_frame){0};
-	if (ARCH_PHP_HAS_JIT)
+	if (ARCH_PHP_HAS_JIT && runtime->objects[PHP_EXTENSIONS])
 		buffer = find_buffer(runtime, reader);
 	if (at->pc - buffer.start >= buffer.bytes)
 		return 0;

@@ -99,6 +99,17 @@ static void a_direct_call_tells_what_it_calls(void **state)
 	assert_int_equal(arch_php_called(&text, (uintptr_t)code + 2), 0);
 }
 
+static void only_one_kind_of_interpreter_is_known(void **state)
+{
+	static const uint8_t forms[][16] = {{0xb8, 4, 0, 0, 0, 0xc3},
+		{0xf3, 0x0f, 0x1e, 0xfa, 0xb8, 4, 0, 0, 0, 0xc3}, {0xb8, 1, 0, 0, 0, 0xc3},
+		{0x8b, 4, 0, 0, 0, 0xc3}};
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(arch_php_is_hybrid(forms[i]), i < 2);
+}
+
 static void the_buffer_is_what_mprotect_is_given(void **state)
 {
 	uintptr_t start, bytes;
@@ -136,6 +147,7 @@ int main(void)
 		cmocka_unit_test(an_exit_pushes_all_registers),
 		cmocka_unit_test(other_code_has_nothing_on_the_stack),
 		cmocka_unit_test(a_direct_call_tells_what_it_calls),
+		cmocka_unit_test(only_one_kind_of_interpreter_is_known),
 		cmocka_unit_test(the_buffer_is_what_mprotect_is_given),
 #else
 		cmocka_unit_test(nothing_is_known_of_it),
