@@ -31,8 +31,6 @@
 #ifndef ARCH_PHP_H
 #define ARCH_PHP_H
 
-#include "arch/epilogue.h"
-
 #include <arch_php.h>
 
 #if !defined(ARCH_PHP_HAS_JIT) || !defined(ARCH_PHP_HAS_FIBERS)

@@ -22,7 +22,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "arch/code.h"
+#include "arch/epilogue.h"
 
 #define ARCH_PHP_HAS_JIT    1
 #define ARCH_PHP_CODE_BYTES 48u
