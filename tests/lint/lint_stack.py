@@ -15,7 +15,7 @@ HANDLER, SOURCE = "sampler_handler", "libprof/sampler/handler.c"
 FOREIGN_BYTES = 256  # of libc's functions, none of which does much
 CALL_BYTES = 8       # where it returns to
 # Parameters that are called, and what is passed. What the program has set up uses its own share.
-PASSED = {"word": ["word_of"], "read_word": ["code_read_word"], "read": [],
+PASSED = {"word": ["word_of"], "read_word": ["code_read_word", "read_code"], "read": [],
           "handler": [], "first": [], "sa_handler": [],
           "fn": ["take_nearer", "add_state", "enter_found", "add_thread"]}
 NODE = re.compile(r'^node: \{ title: "([^"]+)" label: "[^"]*?(\d+) bytes \(', re.M)
