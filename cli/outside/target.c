@@ -237,14 +237,17 @@ static void add_range(struct target *target, struct target_shared *shared, unsig
  */
 static uint32_t find_runtime(struct target *target, struct target_range *range)
 {
+	const struct object *object = range->object;
+	const struct runtime_module module = {.dynamic = range->bias + object->dynamic,
+		.bias = range->bias,
+		.eh_frame_hdr = object->header ? range->bias + object->header : 0};
 	uint32_t asked = range->asked++;
 	int found = 0;
 
 	if (range->is_searched || (asked & (asked - 1)))
 		return range->runtime;
-	if (range->object->dynamic)
-		found = target_language_find(
-			target, range->bias + range->object->dynamic, range->bias);
+	if (object->dynamic)
+		found = target_language_find(target, &module);
 	range->is_searched = found != -EAGAIN;
 	range->runtime = found > 0 ? (uint32_t)found : 0;
 	return range->runtime;

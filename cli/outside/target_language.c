@@ -47,7 +47,7 @@ struct target_language {
 
 /* ---- runtimes -------------------------------------------------------------------------------- */
 
-int target_language_find(struct target *target, uintptr_t dynamic, uintptr_t bias)
+int target_language_find(struct target *target, const struct runtime_module *module)
 {
 	struct target_language *language = target->language;
 	struct runtime_reader reader;
@@ -55,7 +55,7 @@ int target_language_find(struct target *target, uintptr_t dynamic, uintptr_t bia
 	int error;
 
 	runtime_reader_init(&reader, target->pid, 0);
-	error = runtime_find(&found, &reader, dynamic, bias);
+	error = runtime_find(&found, &reader, module);
 	if (error <= 0)
 		return error;
 	if (!language)

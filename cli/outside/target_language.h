@@ -14,11 +14,10 @@
 #include "libprof/runtime/runs.h"
 
 /*
- * The number, from 1, of the runtime in @target's module with this dynamic section; 0: it has none,
- * or none that can be read;
- * -EAGAIN: that can't be told yet. target->language is there where it is not 0.
+ * The number, from 1, of the runtime in @target's @module; 0: it has none, or none that can be
+ * read; -EAGAIN: that can't be told yet. target->language is there where it is not 0.
  */
-int target_language_find(struct target *target, uintptr_t dynamic, uintptr_t bias);
+int target_language_find(struct target *target, const struct runtime_module *module);
 
 /*
  * A walk of a thread of @target begins, at @pc. @runs, of which the thread and what is known of it

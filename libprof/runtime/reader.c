@@ -378,3 +378,53 @@ uintptr_t runtime_symbol(struct runtime_symbols *symbols, struct runtime_reader 
 	}
 	return 0;
 }
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+/* The head of .eh_frame_hdr (LSB Core), as every linker writes it. */
+struct eh_frame_hdr {
+	uint8_t version, pointer_encoding, count_encoding, table_encoding;
+	int32_t pointer;
+	uint32_t count;
+};
+#define UDATA4	       0x03
+#define DATAREL_SDATA4 0x3b
+#define FUNCTIONS_MAX  (1u << 22)
+
+struct eh_frame_entry {
+	int32_t function, record; /* from .eh_frame_hdr on */
+};
+
+int runtime_function(const struct runtime_symbols *symbols, struct runtime_reader *reader,
+	uintptr_t pc, uintptr_t *begin, uintptr_t *end)
+{
+	uintptr_t table = symbols->eh_frame_hdr + sizeof(struct eh_frame_hdr);
+	struct eh_frame_entry entry[2];
+	struct eh_frame_hdr head;
+	uint32_t low = 0, high;
+
+	if (!symbols->eh_frame_hdr ||
+		runtime_load(reader, symbols->eh_frame_hdr, &head, sizeof(head)) ||
+		head.version != 1 || head.count_encoding != UDATA4 ||
+		head.table_encoding != DATAREL_SDATA4 || head.count > FUNCTIONS_MAX)
+		return -ENOENT;
+	/* Among the first of each pair. */
+	for (high = head.count; low + 1 < high;) {
+		uint32_t middle = low + (high - low) / 2;
+		uintptr_t function;
+
+		if (runtime_load(reader, table + middle * sizeof(*entry), entry, sizeof(*entry)))
+			return -ENOENT;
+		function = symbols->eh_frame_hdr + (uintptr_t)(intptr_t)entry->function;
+		if (function <= pc)
+			low = middle;
+		else
+			high = middle;
+	}
+	if (low + 1 >= head.count ||
+		runtime_load(reader, table + low * sizeof(*entry), entry, sizeof(entry)))
+		return -ENOENT;
+	*begin = symbols->eh_frame_hdr + (uintptr_t)(intptr_t)entry[0].function;
+	*end = symbols->eh_frame_hdr + (uintptr_t)(intptr_t)entry[1].function;
+	return *begin <= pc && pc < *end ? 0 : -ENOENT;
+}

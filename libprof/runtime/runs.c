@@ -154,6 +154,11 @@ unsigned runs_tell(struct runs *runs, const struct runtime *runtime,
 			   is_behind(runs, frames, 0);
 	if (runs->error || runs->runtime != runtime || !is_place(runs, frame))
 		return 0;
+	if (runtime->kind->enter)
+		runs->error = runtime->kind->enter(runtime, &runs->reader, &runs->stack, frame,
+			!runs->activation && frame->pc == runs->pc);
+	if (runs->error)
+		return 0;
 	if (runtime->is_joined && is_behind(runs, frames, 1)) {
 		runs->activation = frames;
 		return 0;

@@ -8,17 +8,19 @@
 #include <errno.h>
 
 static const struct runtime_kind *const kinds[] = {&runtime_cpython, &runtime_php, &runtime_ruby,
-	&runtime_perl, &runtime_v8, &runtime_hotspot};
+	&runtime_perl, &runtime_lua, &runtime_v8, &runtime_hotspot};
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 int runtime_find(
-	struct runtime *out, struct runtime_reader *reader, uintptr_t dynamic, uintptr_t bias)
+	struct runtime *out, struct runtime_reader *reader, const struct runtime_module *module)
 {
 	struct runtime_symbols symbols;
 
-	if (!dynamic || runtime_symbols_read(&symbols, reader, dynamic, bias))
+	if (!module->dynamic ||
+		runtime_symbols_read(&symbols, reader, module->dynamic, module->bias))
 		return 0;
+	symbols.eh_frame_hdr = module->eh_frame_hdr;
 	for (unsigned i = 0; i < KINDS; i++) {
 		struct runtime found = {.kind = kinds[i]};
 		int error = kinds[i]->find(&found, reader, &symbols);

@@ -269,6 +269,12 @@ struct runtime_kind {
 		const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
 		struct runtime_stack *out);
 	/*
+	 * Of counted ones whose activations tell by their stack frames who runs in them: stand at
+	 * the run of the one at @frame. @is_innermost: it has called nothing. NULL: begin() knows.
+	 */
+	int (*enter)(const struct runtime *runtime, struct runtime_reader *reader,
+		struct runtime_stack *stack, const struct unwind_frame *frame, int is_innermost);
+	/*
 	 * All threads that the runtime knows by their numbers, at most @room, in any order. Returns
 	 * how many. NULL: it does not know them so.
 	 */
@@ -329,7 +335,7 @@ struct runtime_kind {
 };
 
 extern const struct runtime_kind runtime_cpython, runtime_php, runtime_ruby, runtime_perl,
-	runtime_v8, runtime_hotspot;
+	runtime_lua, runtime_v8, runtime_hotspot;
 
 /* ---- symbols --------------------------------------------------------------------------------- */
 
@@ -338,6 +344,7 @@ struct runtime_symbols {
 	uintptr_t bias;
 	uintptr_t symbols, strings, hash;
 	uint32_t buckets, first, bloom_words, bloom_shift;
+	uintptr_t eh_frame_hdr; /* 0: it is not known */
 };
 
 /* Read the dynamic section at @dynamic. Returns 0, -EFAULT or -ENOENT: no table is there. */
@@ -348,15 +355,28 @@ int runtime_symbols_read(struct runtime_symbols *out, struct runtime_reader *rea
 uintptr_t runtime_symbol(struct runtime_symbols *symbols, struct runtime_reader *reader,
 	const char *name, uint64_t *bytes);
 
+/*
+ * Where the function begins that has @pc, and where the one behind it does, as .eh_frame_hdr lists
+ * them. Returns 0, or -ENOENT: it is in no list, or the last of it.
+ */
+int runtime_function(const struct runtime_symbols *symbols, struct runtime_reader *reader,
+	uintptr_t pc, uintptr_t *begin, uintptr_t *end);
+
 /* ---- finding --------------------------------------------------------------------------------- */
 
+/* A module, as mapped. */
+struct runtime_module {
+	uintptr_t dynamic, bias;
+	uintptr_t eh_frame_hdr; /* 0: it has none, or none that can be read */
+};
+
 /*
- * Is the module whose dynamic section is at @dynamic a runtime? Returns 1 with @out, or 0; -EAGAIN:
- * that can't be told yet; -ENOTSUP: it is out->kind, but not one that is known.
+ * Is @module a runtime? Returns 1 with @out, or 0; -EAGAIN: that can't be told yet; -ENOTSUP: it
+ * is out->kind, but not one that is known.
  * Context: signal-safe, any thread.
  */
 int runtime_find(
-	struct runtime *out, struct runtime_reader *reader, uintptr_t dynamic, uintptr_t bias);
+	struct runtime *out, struct runtime_reader *reader, const struct runtime_module *module);
 
 /* @kind in a set of them; its name by its number there, NULL: there are no more. */
 uint32_t runtime_bit(const struct runtime_kind *kind);

@@ -27,14 +27,14 @@ static const struct runtime *framed; /* atomic: the first that has kind->frame()
 static struct runtime_kept kept;
 
 static struct {
-	uintptr_t dynamic, bias; /* atomic: of a module that was being loaded; 0: none */
-	uint32_t asked;		 /* atomic: how often it was asked for since */
+	struct runtime_module module; /* that was being loaded; its `dynamic` is atomic, 0: none */
+	uint32_t asked;		      /* atomic: how often it was asked for since */
 } pending;
 
 static int find_in(
-	struct runtime *out, struct runtime_reader *reader, uintptr_t dynamic, uintptr_t bias)
+	struct runtime *out, struct runtime_reader *reader, const struct runtime_module *module)
 {
-	int error = runtime_find(out, reader, dynamic, bias);
+	int error = runtime_find(out, reader, module);
 
 	if (error == -ENOTSUP)
 		__atomic_fetch_or(
@@ -57,17 +57,18 @@ static uint32_t add_runtime(const struct runtime *found)
 	return found->kind->begin ? index + 1 : 0;
 }
 
-uint32_t language_find_runtime(uintptr_t dynamic, uintptr_t bias, int pid)
+uint32_t language_find_runtime(const struct runtime_module *module, int pid)
 {
 	struct runtime_reader reader;
 	struct runtime found;
 	int error;
 
 	runtime_reader_init(&reader, pid, 1);
-	error = find_in(&found, &reader, dynamic, bias);
+	error = find_in(&found, &reader, module);
 	if (error == -EAGAIN) {
-		pending.bias = bias;
-		__atomic_store_n(&pending.dynamic, dynamic, __ATOMIC_RELEASE);
+		pending.module.bias = module->bias;
+		pending.module.eh_frame_hdr = module->eh_frame_hdr;
+		__atomic_store_n(&pending.module.dynamic, module->dynamic, __ATOMIC_RELEASE);
 	}
 	return error > 0 ? add_runtime(&found) : 0;
 }
@@ -75,16 +76,19 @@ uint32_t language_find_runtime(uintptr_t dynamic, uintptr_t bias, int pid)
 /* Ever more seldom, for it may never be one. */
 void language_find_again(struct runs *runs)
 {
-	uintptr_t dynamic = __atomic_load_n(&pending.dynamic, __ATOMIC_ACQUIRE);
+	struct runtime_module module = {
+		.dynamic = __atomic_load_n(&pending.module.dynamic, __ATOMIC_ACQUIRE),
+		.bias = pending.module.bias,
+		.eh_frame_hdr = pending.module.eh_frame_hdr};
 	uint32_t asked = __atomic_fetch_add(&pending.asked, 1, __ATOMIC_RELAXED);
 	struct runtime found;
 	int error;
 
 	if (asked & (asked - 1))
 		return;
-	error = find_in(&found, &runs->reader, dynamic, pending.bias);
-	if (error == -EAGAIN || !__atomic_compare_exchange_n(&pending.dynamic, &dynamic, 0, 0,
-					__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	error = find_in(&found, &runs->reader, &module);
+	if (error == -EAGAIN || !__atomic_compare_exchange_n(&pending.module.dynamic,
+					&module.dynamic, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
 	if (error > 0)
 		add_runtime(&found);
@@ -93,7 +97,7 @@ void language_find_again(struct runs *runs)
 
 int language_is_pending(void)
 {
-	return __atomic_load_n(&pending.dynamic, __ATOMIC_RELAXED) != 0;
+	return __atomic_load_n(&pending.module.dynamic, __ATOMIC_RELAXED) != 0;
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */

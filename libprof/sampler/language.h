@@ -30,10 +30,10 @@ void language_finish(struct runs *runs, struct sampler_thread *thread, uint64_t 
 	struct unwind_result *result);
 
 /*
- * The number, from 1, of the runtime in the module with this dynamic section; 0: it has none.
+ * The number, from 1, of the runtime in @module; 0: it has none.
  * Context: signal-safe; @pid as above.
  */
-uint32_t language_find_runtime(uintptr_t dynamic, uintptr_t bias, int pid);
+uint32_t language_find_runtime(const struct runtime_module *module, int pid);
 
 /*
  * There is a module of which that could not be told when it was loaded. Where generated code runs

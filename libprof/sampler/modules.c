@@ -214,6 +214,9 @@ static struct module_entry *add_entry(const struct unwind_module *module,
 	uint32_t bytes = 0, head;
 	uint8_t was[WIRE_BUILD_ID_MAX] = {0};
 	const uint8_t *build_id = build_id_find(module, read, &bytes);
+	const struct runtime_module mapped = {.dynamic = (uintptr_t)(map ? map->l_ld : NULL),
+		.bias = module->bias,
+		.eh_frame_hdr = module->eh_frame_hdr};
 
 	if (bytes > sizeof(was))
 		bytes = sizeof(was);
@@ -227,8 +230,8 @@ static struct module_entry *add_entry(const struct unwind_module *module,
 	entry = &entries[index];
 	entry->module = *module;
 	entry->module.number = index + 1;
-	entry->module.runtime = language_find_runtime((uintptr_t)(map ? map->l_ld : NULL),
-		module->bias, confined_may(CONFINED_MEMORY) ? (int)sampler.pid : 0);
+	entry->module.runtime = language_find_runtime(
+		&mapped, confined_may(CONFINED_MEMORY) ? (int)sampler.pid : 0);
 	entry->dynamic = map ? map->l_ld : NULL;
 	entry->build_id = build_id;
 	entry->build_id_bytes = bytes;

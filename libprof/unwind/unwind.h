@@ -70,6 +70,7 @@ struct unwind_activation {
 /* A frame in a module, when the walk has stepped over it. */
 struct unwind_frame {
 	uintptr_t pc, sp, caller_sp;
+	uintptr_t caller_pc; /* where it returns to */
 	int is_generated; /* generated code stands in it, pc is any of its own */
 	/*
 	 * Its registers into @out, as far as call-frame information tells them. The result's bit n

@@ -609,6 +609,7 @@ static inline unsigned unwind_tell_run(const struct unwind_walk *walk, uintptr_t
 	const struct unwind_frame stepped = {.pc = pc,
 		.sp = sp,
 		.caller_sp = walk->registers.r[ARCH_DWARF_SP],
+		.caller_pc = walk->registers.r[ARCH_DWARF_PC],
 		.is_generated = is_generated,
 		.registers = unwind_frame_registers,
 		.walk = walk};

@@ -187,7 +187,9 @@ static int bench(const char *name)
 	entry = dlsym(python, "Py_InitializeEx");
 	runtime_reader_init(&reader, getpid(), 1);
 	if (!entry || unwind_find_object((uintptr_t)entry, &found, NULL) ||
-		!runtime_find(&runtime, &reader, (uintptr_t)map->l_ld, map->l_addr))
+		!runtime_find(&runtime, &reader,
+			&(struct runtime_module){
+				.dynamic = (uintptr_t)map->l_ld, .bias = map->l_addr}))
 		return 1;
 	python_code.start = found.start;
 	python_code.end = found.end;

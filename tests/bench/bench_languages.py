@@ -126,6 +126,21 @@ def deep{i}(n, units) = n > 0 ? deep{(i + 1) % 10}(n - 1, units) : bottom(units)
 deep0(*ARGV.map(&:to_i))
 """
 
+LUA = """
+local function cpu() return os.clock() end
+local function work(units) local x = 1 for i = 1, units do x = (x * 31 + i) % 1000003 end return x end
+local function bottom(units)
+    local began = cpu()
+    work(units)
+    io.stderr:write(string.format("%f\\n", cpu() - began))
+    return 0
+end
+""" + "".join(f"""
+function deep{i}(n, units) return n > 0 and deep{(i + 1) % 10}(n - 1, units) + 1 or bottom(units) + 1 end
+""" for i in range(10)) + """
+deep0(tonumber(arg[1]), tonumber(arg[2]))
+"""
+
 # What is compiled is compiled before.
 NODE = """
 function cpu() { const used = process.cpuUsage(); return (used.user + used.system) / 1e6; }
@@ -189,7 +204,7 @@ def under_async_profiler(folder):
 def compile_programs(folder):
     """Writes them all into @folder, compiles those that are. Returns the rows whose runtime is here."""
     for name, text in (("deep.c", C), ("deep.py", PYTHON), ("deep.php", PHP), ("deep.pl", PERL),
-                       ("deep.rb", RUBY), ("deep.js", NODE), ("Deep.java", JAVA)):
+                       ("deep.rb", RUBY), ("deep.lua", LUA), ("deep.js", NODE), ("Deep.java", JAVA)):
         (folder / name).write_text(text)
     subprocess.run(["gcc", "-O2", "-o", folder / "deep", folder / "deep.c"], check=True)
     rows = [
@@ -198,6 +213,8 @@ def compile_programs(folder):
         Row("PHP (php)", ["php", folder / "deep.php"], 25_000_000),
         Row("Perl (perl)", ["perl", folder / "deep.pl"], 12_000_000),
         Row("Ruby (ruby)", ["ruby3.1", folder / "deep.rb"], 25_000_000),
+        *(Row(f"Lua ({lua})", [lua, folder / "deep.lua"], 25_000_000)
+          for lua in ("lua5.1", "lua5.2", "lua5.3", "lua5.4")),
         Row("V8 (node), optimised", ["node", folder / "deep.js"], 400_000_000),
         Row("V8, interpreted", ["node", "--no-opt", "--no-sparkplug", folder / "deep.js"], 30_000_000),
         Row("HotSpot (java), compiled", java(folder), 250_000_000, ("3000",)),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The readers of Python's, PHP's, Ruby's and Perl's stacks on hostile memory: the input is laid out
- * as a page of our own, at a fixed address so that pointers in it can hit it, and behind it nothing
- * is mapped. Whatever it says, reading comes to an end and touches nothing else.
+ * The readers of Python's, PHP's, Ruby's, Perl's and Lua's stacks on hostile memory: the input is
+ * laid out as a page of our own, at a fixed address so that pointers in it can hit it, and behind
+ * it nothing is mapped. Whatever it says, reading comes to an end and touches nothing else.
  */
 #include <stdint.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "libprof/runtime/cpython.c"
+#include "libprof/runtime/lua.h"
 #include "libprof/runtime/runs.h"
 #include "libprof/wire.h"
 
@@ -49,8 +50,11 @@ static void tell(const struct runtime *runtime, uintptr_t known)
 	runs_init(&runs, 0, word_of, NULL);
 	runtime_reader_init(&runs.reader, getpid(), 0);
 	for (uintptr_t sp = PAGE_AT; sp < PAGE_AT + PAGES && n < FRAMES; sp += 64) {
-		const struct unwind_frame frame = {
-			.pc = sp, .sp = sp, .caller_sp = sp + 64, .registers = registers_of};
+		const struct unwind_frame frame = {.pc = sp,
+			.sp = sp,
+			.caller_sp = sp + 64,
+			.caller_pc = sp + 64,
+			.registers = registers_of};
 
 		n += runs_tell(&runs, runtime, &frame, frames + n, FRAMES - n);
 	}
@@ -144,6 +148,44 @@ static void tell_perl(const uint8_t *data, char *page)
 	tell(&runtime, data[3] % 2 ? runtime.base : 0);
 }
 
+/* As Perl's words; the beginning is a state, with calls behind it, and what frames have. */
+static void tell_lua(const uint8_t *data, char *page)
+{
+	const struct lua_layout *layout = &lua_layouts[data[1] % 4];
+	struct runtime runtime = {
+		.kind = &runtime_lua,
+		.is_counted = 1,
+		.offsets = {data[1] % 4},
+		.base = PAGE_AT,
+		.base_bytes = 16,
+		.entry = PAGE_AT,
+		.entry_end = PAGE_AT + PAGES,
+		.objects = {PAGE_AT, PAGE_AT + data[2] * 16u},
+	};
+	struct runtime_symbols symbols = {.bias = PAGE_AT, .eh_frame_hdr = PAGE_AT + data[3] * 8u};
+	struct runtime_reader reader;
+	uintptr_t word, begin, end;
+
+	for (size_t i = 0; i < PAGES; i += sizeof(word)) {
+		memcpy(&word, page + i, sizeof(word));
+		if (word >> 56 == 1)
+			put_word(page, i, PAGE_AT + word % PAGES);
+	}
+	page[8] = 8;
+	put_word(page, layout->state_global, PAGE_AT + 256);
+	put_word(page, 256u + layout->global_main, PAGE_AT);
+	put_word(page, layout->state_stack, PAGE_AT);
+	put_word(page, layout->state_stack_end, PAGE_AT + PAGES);
+	put_word(page, layout->state_call, PAGE_AT + data[5] * 16u);
+	tell(&runtime, 0);
+	runtime_reader_init(&reader, getpid(), 0);
+	runtime_function(&symbols, &reader, PAGE_AT + data[6] * 16u, &begin, &end);
+	if (!runtime_symbols_read(&symbols, &reader, PAGE_AT + data[7] * 16u, PAGE_AT)) {
+		symbols.eh_frame_hdr = PAGE_AT + data[3] * 8u;
+		runtime_lua.find(&runtime, &reader, &symbols);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static char *page;
@@ -159,12 +201,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memset(page, 0, PAGES);
 	memcpy(page, data + 8, size - 8 < PAGES ? size - 8 : PAGES);
-	if (data[4] % 4 < 2) {
-		(data[4] % 4 ? tell_ruby : tell_php)(data);
+	if (data[4] % 5 < 2) {
+		(data[4] % 5 ? tell_ruby : tell_php)(data);
 		return 0;
 	}
-	if (data[4] % 4 == 2) {
-		tell_perl(data, page);
+	if (data[4] % 5 < 4) {
+		(data[4] % 5 == 2 ? tell_perl : tell_lua)(data, page);
 		return 0;
 	}
 	runtime_reader_init(&reader, getpid(), 0);

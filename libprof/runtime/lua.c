@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/*
+ * Lua 5.1 to 5.4. luaV_execute() runs a function and all that it calls, but for what comes through
+ * C: lua_call() and lua_pcall(), metamethods, coroutines. Each lua_State, a coroutine's too, has
+ * its own list of calls:
+ *
+ *	coroutine  C->ci ─▶ inner ─▶ body, FRESH ─▶ base       two activations on one C stack,
+ *	main       L->ci ─▶ resume ─▶ main chunk, FRESH ─▶ …   each with its state's run
+ *	                    (C)
+ *
+ * Whose run an activation has is told by its stack frame: the state is a word in it, for who called
+ * luaV_execute() has it in a register that has to be preserved, and goes on to need it. What is one
+ * is told by its kind, its global state and that one's main state; of several it is the one whose
+ * latest protected call is the nearest outside of the frame (lua_State.errorJmp, which lies on the
+ * C stack). A coroutine that is not running has none. Runs of one state are counted.
+ *
+ * What was left by a yield has no activation any more until its coroutine goes on with it: it is
+ * told with the outermost one of the coroutine, which is called by lua_resume()'s.
+ *
+ * A function that returns has left the list before its activation ends, and one that is called is
+ * in it before that begins: runs.c moves the ones, and the others are known by the instruction.
+ *
+ * luaV_execute() has the instruction in a register and notes it where it has to. While it calls
+ * nothing, and nothing grows the stack of values, calls and what they run are there to be read
+ * plainly; otherwise that stack may be moved at the moment.
+ */
+#include "libprof/runtime/lua.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define KIND	    8u /* in every object */
+#define STATE_KIND  8u /* it is a state */
+#define STATE_BYTES 192u
+
+#define FRAME_WORDS_MAX	 512u
+#define PROTECTED_MAX	 256u	    /* of a state's calls, one in another */
+#define NATIVE_CALLS_MAX (1u << 18) /* one after another */
+
+/* What a walk keeps (runtime_stack.own); `state` and `frame` are the state's and its next call. */
+#define OWN_OTHER      0 /* a state that is called outside of this one, too, or 0 */
+#define OWN_OTHER_CALL 1
+#define OWN_INNERMOST  2 /* the call whose instruction is in a register, or 0 */
+#define OWN_FLAGS      3
+#define ALL_ARE_TOLD   1u /* what is left is this activation's */
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/* As lua_read_call(), and of the state's innermost call, too, what it has noted. */
+static int read_call(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_stack *stack, uintptr_t at, struct lua_call *out)
+{
+	const struct lua_layout *layout = lua_layout(runtime);
+	int error = lua_read_call(runtime, reader, stack->state, at, out);
+	uintptr_t current;
+
+	if (error || !layout->state_saved)
+		return error;
+	if (runtime_load_word(reader, stack->state + layout->state_call, &current))
+		return -EFAULT;
+	if (current != at)
+		return 0;
+	return runtime_load_word(reader, stack->state + layout->state_saved, &out->saved);
+}
+
+/* Stand at the next call that is a Lua function's. */
+static int skip_native(
+	const struct runtime *runtime, struct runtime_reader *reader, struct runtime_stack *stack)
+{
+	const struct lua_layout *layout = lua_layout(runtime);
+	uintptr_t base = stack->state + layout->state_base;
+	char content[LUA_CALL_BYTES];
+	struct lua_call call;
+
+	if (layout->call_bytes && runtime_load_word(reader, base, &base))
+		return -EFAULT;
+	for (unsigned n = 0; n < NATIVE_CALLS_MAX; n++) {
+		int found;
+
+		if (stack->frame == base)
+			stack->frame = 0;
+		if (!stack->frame)
+			return 0;
+		found = lua_read_link(layout, reader, stack->state, stack->frame, content, &call);
+		if (found > 0 && layout->call_bytes)
+			found = lua_read_closure(
+				layout, reader, lua_word_at(content, layout->call_function), &call);
+		if (found)
+			return found < 0 ? found : 0;
+		stack->frame = call.previous;
+	}
+	return -EBADMSG;
+}
+
+/* ---- an activation's state ------------------------------------------------------------------- */
+
+/* What a frame may have as its state. */
+struct candidate {
+	uintptr_t state; /* 0: none */
+	uintptr_t jump;	 /* where the latest of its protected calls is outside of the frame */
+	int is_ambiguous;
+};
+
+/* The nearest of @state's protected calls outside of the frame that ends at @sp. */
+static uintptr_t find_jump(struct runtime_reader *reader, uintptr_t first, uintptr_t sp)
+{
+	for (unsigned n = 0; first && first < sp && n < PROTECTED_MAX; n++)
+		if (runtime_load_word(reader, first, &first))
+			return 0;
+	return first < sp ? 0 : first;
+}
+
+/* Is it one that may run in a frame that ends at @sp? */
+static void try_state(const struct lua_layout *layout, struct runtime_reader *reader,
+	uintptr_t state, uintptr_t sp, struct candidate *out)
+{
+	uintptr_t global, main, main_global, stack, end, call, function, jump;
+	uint8_t kind;
+	char content[STATE_BYTES];
+
+	if (state == out->state || state % 8 || state - reader->stack_start < reader->stack_bytes ||
+		runtime_load(reader, state, content, layout->state_errors + sizeof(uintptr_t)) ||
+		content[KIND] != STATE_KIND)
+		return;
+	global = lua_word_at(content, layout->state_global);
+	call = lua_word_at(content, layout->state_call);
+	stack = lua_word_at(content, layout->state_stack);
+	end = lua_word_at(content, layout->state_stack_end);
+	jump = lua_word_at(content, layout->state_errors);
+	if (global % 8 || call % 8 || stack >= end ||
+		runtime_load_word(reader, global + layout->global_main, &main) || main % 8 ||
+		runtime_load(reader, main + KIND, &kind, 1) || kind != STATE_KIND ||
+		runtime_load_word(reader, main + layout->state_global, &main_global) ||
+		main_global != global ||
+		runtime_load_word(reader, call + layout->call_function, &function) ||
+		function < stack || function >= end)
+		return;
+	jump = find_jump(reader, jump, sp);
+	if (!jump && state != main)
+		return;
+	if (!jump)
+		jump = UINTPTR_MAX;
+	if (out->state && jump >= out->jump) {
+		out->is_ambiguous |= jump == out->jump;
+		return;
+	}
+	*out = (struct candidate){.state = state, .jump = jump};
+}
+
+/* Of a frame that may have just begun, or be about to end. */
+static void try_registers(const struct lua_layout *layout, struct runtime_reader *reader,
+	const struct unwind_frame *frame, struct candidate *out)
+{
+	struct arch_registers registers;
+	uint64_t known = frame->registers ? frame->registers(frame, &registers) : 0;
+
+	for (unsigned i = 0; i < ARCH_DWARF_REGS; i++)
+		if (known >> i & 1)
+			try_state(layout, reader, registers.r[i], frame->caller_sp, out);
+}
+
+/*
+ * The state of the activation at @frame. Where it has it depends on who called it, and is kept.
+ * Returns 0 or -ENOENT.
+ */
+static int find_state(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct unwind_frame *frame, int is_innermost, uintptr_t current, uintptr_t *state)
+{
+	const struct lua_layout *layout = lua_layout(runtime);
+	uint64_t hash = runtime_mix(runtime_mix(0, runtime->entry), frame->caller_pc);
+	uintptr_t at, word, found_at = 0;
+	struct candidate found = {.state = 0};
+	uint32_t kept;
+
+	if (runtime_kept(reader, hash, &kept) &&
+		kept * sizeof(word) <= frame->caller_sp - frame->sp) {
+		if (runtime_load_word(reader, frame->caller_sp - kept * sizeof(word), &word))
+			return -ENOENT;
+		if (word != current || !current)
+			try_state(layout, reader, word, frame->caller_sp, &found);
+		*state = word;
+		if (word && (word == current || word == found.state))
+			return 0;
+	}
+	at = frame->caller_sp - sizeof(word);
+	for (unsigned n = 0; at >= frame->sp && n < FRAME_WORDS_MAX; n++, at -= sizeof(word)) {
+		uintptr_t before = found.state;
+
+		if (runtime_load_word(reader, at, &word))
+			return -ENOENT;
+		try_state(layout, reader, word, frame->caller_sp, &found);
+		if (found.state != before)
+			found_at = at;
+	}
+	if (is_innermost)
+		try_registers(layout, reader, frame, &found);
+	if (!found.state || found.is_ambiguous)
+		return -ENOENT;
+	if (!is_innermost)
+		runtime_keep(
+			reader, hash, (uint32_t)((frame->caller_sp - found_at) / sizeof(word)));
+	*state = found.state;
+	return 0;
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+static int begin_lua(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
+	struct runtime_stack *out)
+{
+	(void)runtime, (void)reader, (void)thread, (void)sp, (void)known;
+	*out = (struct runtime_stack){.place = UINTPTR_MAX};
+	return 0;
+}
+
+static int has_begun(
+	const struct runtime *runtime, struct runtime_reader *reader, const struct lua_call *call)
+{
+	uintptr_t code;
+
+	return runtime_load_word(reader, call->proto + lua_layout(runtime)->code, &code) ||
+	       call->saved != code;
+}
+
+/* Stand at the innermost call of @state. */
+static int enter_state(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_stack *stack, int is_first, int is_innermost)
+{
+	uintptr_t call;
+	struct lua_call innermost;
+	int error;
+
+	if (runtime_load_word(reader, stack->state + lua_layout(runtime)->state_call, &call))
+		return -EFAULT;
+	stack->frame = call;
+	error = skip_native(runtime, reader, stack);
+	if (error || !is_first || stack->frame != call)
+		return error;
+	stack->own[OWN_INNERMOST] = call;
+	if (is_innermost)
+		return 0;
+	error = read_call(runtime, reader, stack, call, &innermost);
+	if (error || has_begun(runtime, reader, &innermost))
+		return error;
+	/* Nothing runs it yet. */
+	stack->own[OWN_INNERMOST] = 0;
+	stack->frame = innermost.previous;
+	return skip_native(runtime, reader, stack);
+}
+
+/*
+ * Stand at the next call of @state, which is not that of the activation before. One of the states
+ * before may have more, where C code has called one state out of another's functions.
+ */
+static int change_state(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_stack *stack, uintptr_t state, int is_innermost)
+{
+	struct runtime_stack before = *stack;
+	int is_known = before.own[OWN_OTHER] == state, is_first = !before.state;
+
+	stack->state = state;
+	if (before.own[OWN_OTHER] && before.frame && !is_known)
+		return -EBADMSG;
+	if (before.frame || is_known) {
+		stack->own[OWN_OTHER] = before.frame ? before.state : 0;
+		stack->own[OWN_OTHER_CALL] = before.frame;
+	}
+	stack->frame = before.own[OWN_OTHER_CALL];
+	return is_known ? 0 : enter_state(runtime, reader, stack, is_first, is_innermost);
+}
+
+static int is_called_by_lua_call(const struct runtime *runtime, uintptr_t caller_pc)
+{
+	for (unsigned i = 0; i < RUNTIME_OBJECTS_MAX; i += 2)
+		if (caller_pc > runtime->objects[i] && caller_pc <= runtime->objects[i + 1])
+			return 1;
+	return 0;
+}
+
+static int enter_lua(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_stack *stack, const struct unwind_frame *frame, int is_innermost)
+{
+	int is_trusted = reader->is_trusted, error;
+	uintptr_t state;
+
+	if (!stack->state)
+		reader->may_trust = reader->is_own && is_innermost;
+	reader->is_trusted = 0;
+	error = find_state(runtime, reader, frame, is_innermost, stack->state, &state);
+	if (!error && state != stack->state)
+		error = change_state(runtime, reader, stack, state, is_innermost);
+	reader->is_trusted = is_trusted;
+	stack->own[OWN_FLAGS] = is_called_by_lua_call(runtime, frame->caller_pc) ? 0 : ALL_ARE_TOLD;
+	stack->place = stack->frame ? RUNTIME_PLACE_COUNTED : UINTPTR_MAX;
+	return error;
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+/* The instruction of @code that the activation has in a register, behind it; 0: none. */
+static uintptr_t find_instruction(
+	const struct runtime_stack *stack, uintptr_t code, uintptr_t code_bytes)
+{
+	struct arch_registers registers;
+	uintptr_t found = 0;
+	uint64_t known;
+
+	if (!stack->run_by || !stack->run_by->registers)
+		return 0;
+	known = stack->run_by->registers(stack->run_by, &registers);
+	for (unsigned slot = 0; slot < ARCH_CFI_SLOTS; slot++) {
+		unsigned reg = arch_cfi_reg(slot);
+		uintptr_t at = registers.r[reg] - code;
+
+		if (!(known >> reg & 1) || !at || at > code_bytes || at % LUA_INSTRUCTION)
+			continue;
+		/* What was read last, and what is behind it. */
+		if (found && at + LUA_INSTRUCTION != found && found + LUA_INSTRUCTION != at &&
+			found != at)
+			return 0;
+		if (at > found)
+			found = at;
+	}
+	return found ? code + found : 0;
+}
+
+static int tell_call(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_stack *stack, const struct lua_call *call, struct runtime_frame *out)
+{
+	const struct lua_layout *layout = lua_layout(runtime);
+	uintptr_t code, bytes, saved = call->saved;
+	const uint64_t *noted;
+	int error = lua_read_proto(layout, reader, call, &noted);
+
+	if (error)
+		return error;
+	code = noted[LUA_NOTED_CODE];
+	bytes = noted[LUA_NOTED_NUMBERS] >> 32;
+	if (saved - code > bytes || (saved - code) % LUA_INSTRUCTION)
+		return -EBADMSG;
+	*out = (struct runtime_frame){
+		.function = call->proto,
+		.identity = noted[LUA_NOTED_IDENTITY],
+		.first_line = (uint32_t)noted[LUA_NOTED_NUMBERS],
+		.position = -1,
+		.code = call->proto,
+		.lines = call->proto,
+		.name = call->at | OF_CALL,
+		.file = noted[LUA_NOTED_FILE],
+	};
+	if (!out->first_line) {
+		out->first_line = 1;
+		out->name = OF_MAIN;
+	}
+	if (call->at == stack->own[OWN_INNERMOST] && !layout->notes_all)
+		saved = find_instruction(stack, code, bytes);
+	if (saved > code)
+		out->position = (int32_t)((saved - code) / LUA_INSTRUCTION) - 1;
+	return 0;
+}
+
+static int next_lua(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_stack *stack, struct runtime_frame *out)
+{
+	struct lua_call call;
+	int error;
+
+	if (stack->is_over) {
+		stack->is_over = 0;
+		stack->place =
+			stack->frame || stack->own[OWN_OTHER] ? RUNTIME_PLACE_COUNTED : UINTPTR_MAX;
+		return 0;
+	}
+	error = read_call(runtime, reader, stack, stack->frame, &call);
+	if (!error)
+		error = tell_call(runtime, reader, stack, &call, out);
+	if (error)
+		return error;
+	stack->frame = call.previous;
+	error = skip_native(runtime, reader, stack);
+	if (error)
+		return error;
+	stack->is_over =
+		!stack->frame || (call.is_fresh && !(stack->own[OWN_FLAGS] & ALL_ARE_TOLD));
+	return 1;
+}
+
+const struct runtime_kind runtime_lua = {
+	.name = "lua",
+	.find = lua_find,
+	.begin = begin_lua,
+	.enter = enter_lua,
+	.next = next_lua,
+	.line = lua_line,
+	.text = lua_text,
+};

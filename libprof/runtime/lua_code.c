@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/*
+ * What Lua's functions are called, and at which line they are. Functions have no names: as Lua's
+ * own traceback does it, what the instruction says that calls one is its name, a global's, field's,
+ * method's, local variable's or upvalue's. One that C calls, or a tail call, has the name that it
+ * was defined by, where the function that defines it is among its callers; else it is "function".
+ *
+ * The first name that a function is seen with is its name for good: it is one function in the
+ * picture, at its file and line, whatever its callers call it.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "libprof/runtime/lua.h"
+
+/* From 'a' on, as ltm.h has them. */
+static const char *const event_names[] = {"__index", "__newindex", "__gc", "__mode", "__len",
+	"__eq", "__add", "__sub", "__mul", "__mod", "__pow", "__div", "__idiv", "__band", "__bor",
+	"__bxor", "__shl", "__shr", "__unm", "__bnot", "__lt", "__le", "__concat", "__call",
+	"__close"};
+#define EVENTS (sizeof(event_names) / sizeof(event_names[0]))
+
+#define VALUE_BYTES   16u
+#define LOCAL_BYTES   16u  /* name, first and last instruction */
+#define MARK_BYTES    8u   /* instruction, line */
+#define MARKS_AT_MOST 128u /* instructions apart */
+#define LINES_MAX     512u
+#define LOCALS_MAX    256u
+#define SEARCHED_MAX  16384u /* instructions */
+#define MOVES_MAX     8u
+#define INNER_MAX     1024u /* functions that one defines */
+#define CALLERS_MAX   200u
+
+static uint32_t copy(char *out, uint32_t room, const char *text)
+{
+	uint32_t used = 0;
+
+	while (text[used] && used < room) {
+		out[used] = text[used];
+		used++;
+	}
+	return used;
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+static uint32_t number_at(struct runtime_reader *reader, uintptr_t address)
+{
+	uint32_t number = 0;
+
+	return runtime_load(reader, address, &number, sizeof(number)) ? 0 : number;
+}
+
+/* By the last mark before @position; the differences from there on. */
+static uint32_t marked_line(const struct lua_layout *layout, struct runtime_reader *reader,
+	uintptr_t proto, uint32_t position)
+{
+	uint32_t line = number_at(reader, proto + layout->first_line), at = 0;
+	uint32_t count = number_at(reader, proto + layout->marks_count);
+	uint32_t number = position / MARKS_AT_MOST;
+	uintptr_t marks, lines;
+
+	if (runtime_load_word(reader, proto + layout->marks, &marks) ||
+		runtime_load_word(reader, proto + layout->lines, &lines))
+		return 0;
+	/* There is one for so many instructions at least. */
+	for (unsigned n = 0; n < LINES_MAX && number < count &&
+			     number_at(reader, marks + number * MARK_BYTES) <= position;
+		n++)
+		number++;
+	if (number > count)
+		number = count;
+	while (number && number_at(reader, marks + (number - 1) * MARK_BYTES) > position)
+		number--;
+	if (number) {
+		at = number_at(reader, marks + (number - 1) * MARK_BYTES) + 1;
+		line = number_at(reader, marks + (number - 1) * MARK_BYTES + 4);
+	}
+	if (position + 1 - at > LINES_MAX)
+		return 0;
+	for (; at <= position; at++) {
+		int8_t difference;
+
+		if (runtime_load(reader, lines + at, &difference, 1))
+			return 0;
+		line += (uint32_t)difference;
+	}
+	return line;
+}
+
+uint32_t lua_line(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_frame *frame)
+{
+	const struct lua_layout *layout = lua_layout(runtime);
+	uint32_t position = (uint32_t)frame->position;
+	uintptr_t lines;
+
+	if (frame->position < 0 || position >= number_at(reader, frame->code + layout->lines_count))
+		return 0;
+	if (layout->marks)
+		return marked_line(layout, reader, frame->code, position);
+	if (runtime_load_word(reader, frame->code + layout->lines, &lines))
+		return 0;
+	return number_at(reader, lines + position * sizeof(uint32_t));
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+/* The string at @address, up to a NUL; of one that is too long its beginning or its end. */
+static uint32_t copy_string(const struct lua_layout *layout, struct runtime_reader *reader,
+	uintptr_t address, char *out, uint32_t room, int keep_end)
+{
+	uintptr_t bytes = 0, first = 0;
+	uint32_t used = 0;
+	uint8_t is_short = 0;
+
+	if (!address || address % 8)
+		return 0;
+	if (layout->short_text && !runtime_load(reader, address + 8, &is_short, 1))
+		is_short = !(is_short & 0x10);
+	if (is_short ? runtime_load(reader, address + layout->short_text, &bytes, 1)
+		     : runtime_load_word(reader, address + layout->text_bytes, &bytes))
+		return 0;
+	if (keep_end && bytes > room)
+		first = bytes - room;
+	while (used < room && first + used < bytes &&
+		!runtime_load(reader, address + LUA_TEXT + first + used, out + used, 1) &&
+		out[used])
+		used++;
+	return used;
+}
+
+/* What a chunk is from: a file, what its host calls it, or the first line of its text. */
+static uint32_t copy_source(const struct lua_layout *layout, struct runtime_reader *reader,
+	uintptr_t address, char *out, uint32_t room)
+{
+	uint32_t used, start;
+	char kind = 0;
+
+	if (!address || runtime_load(reader, address + LUA_TEXT, &kind, 1))
+		return 0;
+	if (kind == '@' || kind == '=') {
+		used = copy_string(layout, reader, address, out, room, 1);
+		start = used && out[0] == kind;
+		memmove(out, out + start, used - start);
+		return used - start;
+	}
+	used = copy(out, room, "[string \"");
+	start = copy_string(layout, reader, address, out + used, room - used - 2, 0);
+	for (uint32_t i = 0; i < start && out[used] != '\n' && out[used] != '\r'; i++)
+		used++;
+	return used + copy(out + used, room - used, "\"]");
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* A function and the instruction that it is at. */
+struct place {
+	const struct lua_layout *layout;
+	struct runtime_reader *reader;
+	uintptr_t proto, code;
+	uint32_t position, instruction;
+	int has_finalizer; /* it was stopped to call one */
+};
+
+static uint32_t bits(uint32_t instruction, unsigned shift, unsigned count)
+{
+	return instruction >> shift & ((1u << count) - 1);
+}
+
+static char kind_of(const struct lua_layout *layout, const char *kinds, uint32_t instruction)
+{
+	uint32_t opcode = bits(instruction, 0, layout->opcode_bits);
+
+	return opcode < strlen(kinds) ? kinds[opcode] : '.';
+}
+
+static uint32_t a_of(const struct lua_layout *layout, uint32_t instruction)
+{
+	return bits(instruction, layout->opcode_bits, 8);
+}
+
+static uint32_t b_of(const struct lua_layout *layout, uint32_t instruction)
+{
+	return bits(instruction, layout->b_shift, layout->b_bits);
+}
+
+/* Does it change @reg? */
+static int writes(const struct lua_layout *layout, uint32_t instruction, uint32_t reg)
+{
+	uint32_t a = a_of(layout, instruction);
+
+	switch (kind_of(layout, layout->opcodes, instruction)) {
+	case '.':
+	case 'J':
+	case 'u':
+	case 't':
+	case 'g':
+	case 'f':
+	case 'b':
+		return 0;
+	case 'C':
+		return reg >= a;
+	case 'R':
+		return reg >= a + 2;
+	case 'N': /* 5.1 has the last register in B */
+		return reg >= a &&
+		       reg <= b_of(layout, instruction) + (layout->closure_is_native ? 0 : a);
+	default:
+		return reg == a;
+	}
+}
+
+/* Load the instruction at place->position, where those up to @end are loaded one by one. */
+static int load_instruction(struct place *place, uint32_t end)
+{
+	uintptr_t address = place->code + place->position * LUA_INSTRUCTION;
+	uint32_t rest = (end - place->position) * LUA_INSTRUCTION;
+
+	if (place->position % (RUNTIME_WINDOW_BYTES / LUA_INSTRUCTION) == 0)
+		runtime_expect(place->reader, address,
+			rest < RUNTIME_WINDOW_BYTES ? rest : RUNTIME_WINDOW_BYTES);
+	return runtime_load(place->reader, address, &place->instruction, LUA_INSTRUCTION);
+}
+
+/*
+ * Stand at what has set register @reg. Returns 0; -ENOENT: that can't be told, as where several
+ * ways lead here.
+ */
+static int find_setter(struct place *place, uint32_t reg)
+{
+	const struct lua_layout *layout = place->layout;
+	uint32_t target = 0, found = UINT32_MAX, setter = 0, end = place->position;
+
+	if (end > SEARCHED_MAX)
+		return -ENOENT;
+	for (uint32_t at = 0; at < end; at++) {
+		place->position = at;
+		if (load_instruction(place, end))
+			return -ENOENT;
+		if (kind_of(layout, layout->opcodes, place->instruction) == 'J') {
+			int64_t to = (int64_t)at + 1 + (place->instruction >> layout->jump_shift) -
+				     layout->jump_bias;
+
+			if (to > at && to <= end && to > target)
+				target = (uint32_t)to;
+		} else if (writes(layout, place->instruction, reg)) {
+			found = at < target ? UINT32_MAX : at;
+			setter = place->instruction;
+		}
+	}
+	if (found == UINT32_MAX)
+		return -ENOENT;
+	place->position = found;
+	place->instruction = setter;
+	return 0;
+}
+
+/* The string's address of the local variable that is in @reg; 0: there is none. */
+static uintptr_t local_name(const struct place *place, uint32_t reg)
+{
+	uint32_t count = number_at(place->reader, place->proto + place->layout->locals_count);
+	uintptr_t locals;
+
+	if (runtime_load_word(place->reader, place->proto + place->layout->locals, &locals))
+		return 0;
+	for (uint32_t i = 0; i < count && i < LOCALS_MAX; i++) {
+		struct {
+			uintptr_t name;
+			uint32_t start, end;
+		} local;
+
+		if (runtime_load(place->reader, locals + i * LOCAL_BYTES, &local, sizeof(local)) ||
+			local.start > place->position)
+			return 0;
+		if (place->position < local.end && !reg--)
+			return local.name;
+	}
+	return 0;
+}
+
+/* The constant's address, if it is a string; 0: none. */
+static uintptr_t constant_name(const struct place *place, uint32_t number)
+{
+	uintptr_t constants, value[2];
+
+	if (number >= number_at(place->reader, place->proto + place->layout->constants_count) ||
+		runtime_load_word(
+			place->reader, place->proto + place->layout->constants, &constants) ||
+		runtime_load(
+			place->reader, constants + number * VALUE_BYTES, value, sizeof(value)) ||
+		(value[1] & 0xf) != 4)
+		return 0;
+	return value[0];
+}
+
+static uintptr_t upvalue_name(const struct place *place, uint32_t number)
+{
+	uintptr_t upvalues, name;
+
+	if (number >= number_at(place->reader, place->proto + place->layout->upvalues_count) ||
+		runtime_load_word(
+			place->reader, place->proto + place->layout->upvalues, &upvalues) ||
+		runtime_load_word(
+			place->reader, upvalues + number * place->layout->upvalue_bytes, &name))
+		return 0;
+	return name;
+}
+
+/* The string's address of what is in @reg at @place, as luaG_ calls it; 0: nothing is known. */
+static uintptr_t object_name(struct place *place, uint32_t reg)
+{
+	const struct lua_layout *layout = place->layout;
+
+	for (unsigned n = 0; n < MOVES_MAX; n++) {
+		uintptr_t name = local_name(place, reg);
+		uint32_t c, has_constant;
+
+		if (name || find_setter(place, reg))
+			return name;
+		c = bits(place->instruction, layout->c_shift, layout->b_bits);
+		/* A bit of its own says that it is one: of the number, or 5.4 beside it. */
+		has_constant = layout->b_bits == 9 ? c >> 8 : place->instruction >> 15 & 1;
+		c &= 0xff;
+		switch (kind_of(layout, layout->opcodes, place->instruction)) {
+		case 'M':
+			if (b_of(layout, place->instruction) >= a_of(layout, place->instruction))
+				return 0;
+			reg = b_of(layout, place->instruction);
+			break;
+		case 'U':
+			return upvalue_name(place, b_of(layout, place->instruction));
+		case 'B':
+			return constant_name(place, place->instruction >> 14);
+		case 'F':
+			return constant_name(place, c);
+		case 'T':
+			return layout->b_bits == 8 || has_constant ? constant_name(place, c) : 0;
+		case 'G':
+			return layout->b_bits == 9 && has_constant ? constant_name(place, c) : 0;
+		case 'S':
+			return has_constant ? constant_name(place, c) : 0;
+		default:
+			return 0;
+		}
+	}
+	return 0;
+}
+
+/* Stand where the call at @address was called. Returns 0; -ENOENT: not by a Lua function. */
+static int find_caller(const struct runtime *runtime, struct runtime_reader *reader,
+	uintptr_t address, struct place *out)
+{
+	struct lua_call call;
+	uintptr_t offset;
+
+	if (lua_read_call(runtime, reader, 0, address, &call) || call.is_tail ||
+		lua_read_call(runtime, reader, 0, call.previous, &call) || !call.function)
+		return -ENOENT;
+	*out = (struct place){.layout = lua_layout(runtime),
+		.reader = reader,
+		.proto = call.proto,
+		.has_finalizer = call.has_finalizer};
+	if (runtime_load_word(reader, call.proto + out->layout->code, &out->code))
+		return -ENOENT;
+	offset = call.saved - out->code - LUA_INSTRUCTION;
+	out->position = (uint32_t)(offset / LUA_INSTRUCTION);
+	if (offset % LUA_INSTRUCTION || offset > LUA_CODE_MAX * LUA_INSTRUCTION)
+		return -ENOENT;
+	return runtime_load(reader, out->code + offset, &out->instruction, LUA_INSTRUCTION)
+		       ? -ENOENT
+		       : 0;
+}
+
+/* The name that the function @inner, @place's closure, is given by what comes next there; or 0. */
+static uintptr_t given_name(struct place *place, uintptr_t inner)
+{
+	const struct lua_layout *layout = place->layout;
+	uint32_t a = a_of(layout, place->instruction), b, next;
+	int is_value, has_constant;
+
+	/* 5.1 has an instruction for each upvalue behind it. */
+	place->position += 1;
+	if (layout->closure_is_native)
+		place->position += number_at(place->reader, inner + layout->upvalues_count);
+	if (runtime_load(place->reader, place->code + place->position * LUA_INSTRUCTION, &next,
+		    sizeof(next)))
+		return 0;
+	b = b_of(layout, next);
+	is_value = bits(next, layout->c_shift, layout->b_bits) == a;
+	has_constant = layout->b_bits == 8 || b >> 8;
+	switch (kind_of(layout, layout->opcodes, next)) {
+	case 't':
+	case 'f':
+	case 'g':
+		return is_value && has_constant ? constant_name(place, b & 0xff) : 0;
+	case 'b':
+		return a_of(layout, next) == a ? constant_name(place, next >> 14) : 0;
+	case 'u':
+		return a_of(layout, next) == a ? upvalue_name(place, b) : 0;
+	default:
+		return local_name(place, a);
+	}
+}
+
+/* Which of the functions that are defined in @place's is @inner? UINT32_MAX: none. */
+static uint32_t number_of(const struct place *place, uintptr_t inner)
+{
+	uint32_t count = number_at(place->reader, place->proto + place->layout->inner_count);
+	uintptr_t list, found;
+
+	if (runtime_load_word(place->reader, place->proto + place->layout->inner, &list))
+		return UINT32_MAX;
+	for (uint32_t i = 0; i < count && i < INNER_MAX; i++) {
+		if (runtime_load_word(place->reader, list + i * sizeof(found), &found))
+			return UINT32_MAX;
+		if (found == inner)
+			return i;
+	}
+	return UINT32_MAX;
+}
+
+/* Stand where the closure of its function @number is made. Returns 0 or -ENOENT. */
+static int find_closure(struct place *place, uint32_t number)
+{
+	const struct lua_layout *layout = place->layout;
+	uint32_t count = number_at(place->reader, place->proto + layout->code_count);
+	unsigned shift = layout->opcode_bits + 8; /* Bx: behind A */
+
+	for (uint32_t at = 0; at < count && at < SEARCHED_MAX; at++) {
+		place->position = at;
+		if (load_instruction(place, count))
+			return -ENOENT;
+		if (kind_of(layout, layout->opcodes, place->instruction) == 'K' &&
+			place->instruction >> shift == number)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+/*
+ * The name that the function called at @address was defined by, where what defines it is among
+ * its callers; 0: none.
+ */
+static uintptr_t defined_name(
+	const struct runtime *runtime, struct runtime_reader *reader, uintptr_t address)
+{
+	const struct lua_layout *layout = lua_layout(runtime);
+	struct place place = {.layout = layout, .reader = reader};
+	struct lua_call call;
+	uintptr_t inner;
+	uint32_t number;
+
+	if (lua_read_call(runtime, reader, 0, address, &call))
+		return 0;
+	inner = call.proto;
+	for (unsigned n = 0; n < CALLERS_MAX; n++) {
+		if (!call.previous || lua_read_call(runtime, reader, 0, call.previous, &call))
+			return 0;
+		place.proto = call.proto;
+		number = call.function ? number_of(&place, inner) : UINT32_MAX;
+		if (number == UINT32_MAX)
+			continue;
+		if (runtime_load_word(reader, call.proto + layout->code, &place.code) ||
+			find_closure(&place, number))
+			return 0;
+		return given_name(&place, inner);
+	}
+	return 0;
+}
+
+/* Of a function that an event has called. */
+static const char *event_name(const struct place *place)
+{
+	const struct lua_layout *layout = place->layout;
+	char event = kind_of(layout, layout->events, place->instruction);
+	uint32_t number =
+		event == '*' ? place->instruction >> layout->c_shift : (uint32_t)event - 'a';
+
+	return number < EVENTS ? event_names[number] : NULL;
+}
+
+static uint32_t copy_name(const struct runtime *runtime, struct runtime_reader *reader,
+	uintptr_t call, char *out, uint32_t room)
+{
+	const struct lua_layout *layout = lua_layout(runtime);
+	const char *name = NULL;
+	struct place place;
+	uint32_t used = 0;
+
+	if (!find_caller(runtime, reader, call, &place)) {
+		char kind = kind_of(layout, layout->opcodes, place.instruction);
+
+		if (place.has_finalizer)
+			name = "__gc";
+		else if (kind == 'C')
+			used = copy_string(layout, reader,
+				object_name(&place, a_of(layout, place.instruction)), out, room, 0);
+		else
+			name = kind == 'R' ? "for iterator" : event_name(&place);
+	}
+	if (!used && !name)
+		used = copy_string(
+			layout, reader, defined_name(runtime, reader, call), out, room, 0);
+	return used ? used : copy(out, room, name ? name : "function");
+}
+
+uint32_t lua_text(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t address,
+	char *out, uint32_t room, int keep_end)
+{
+	int is_trusted = reader->is_trusted;
+	uint32_t used;
+
+	/* Callers are looked for farther than it is known that there are any. */
+	reader->is_trusted = 0;
+	if (keep_end)
+		used = copy_source(lua_layout(runtime), reader, address, out, room - 1);
+	else if (address == OF_MAIN)
+		used = copy(out, room - 1, "main chunk");
+	else
+		used = copy_name(runtime, reader, address - OF_CALL, out, room - 1);
+	reader->is_trusted = is_trusted;
+	out[used] = '\0';
+	return used + 1;
+}

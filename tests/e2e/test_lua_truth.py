@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+#
+# Lua's own debug.getinfo() is the truth: tests/targets/lua_truth.lua writes down each stack in which
+# its work() is called, with the lines of callers. All samples taken in work() have to show one of
+# them, whole and in order. This is about Debian's interpreters as they are; flamelua, which has
+# call stubs, is test_lua.py's.
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import firefox
+import outside
+from profiled import TARGETS, profile
+from told_stacks import sort_stacks, told_by
+
+VERSIONS = ["lua5.1", "lua5.2", "lua5.3", "lua5.4"]
+SCRIPT = TARGETS / "lua_truth.lua"
+FUNCTION = re.compile(r"^(.+) \((lua_truth\.lua|text|chunk):(\d+)\)$")
+OUTSIDE = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
+WORK = 1 + next(n for n, line in enumerate(SCRIPT.read_text().split("\n"))
+                if line.startswith("function work("))
+
+each_version = pytest.mark.parametrize("lua", [
+    pytest.param(lua, marks=pytest.mark.skipif(not shutil.which(lua), reason=f"no {lua} here"))
+    for lua in VERSIONS])
+
+
+def functions_in(stack):
+    """[(name, file:first line, line)] of Lua's functions in @stack."""
+    return [(match[1], f"{match[2]}:{match[3]}", line) for match, line in (
+        (FUNCTION.match(name), line) for name, line in stack) if match]
+
+
+def shown_in(stack):
+    """Lua's functions in @stack, as they are told; None: it is not in work()."""
+    shown = [f"{place}:{line}" for _, place, line in functions_in(stack)]
+    if not shown or not shown[-1].startswith(f"lua_truth.lua:{WORK}:"):
+        return None
+    return tuple(shown[:-1] + [f"lua_truth.lua:{WORK}"])
+
+
+def run_truth(tmp_path, lua, way, rate_hz, *arguments):
+    picture = tmp_path / "p.firefox.json"
+    run = profile(tmp_path, lua, SCRIPT, *arguments, rate_hz=rate_hz, options=[
+        "-v", "--no-waits", "-o", picture, *(["--outside"] if way == "outside" else [])])
+    assert run.status == 0, run.stderr
+    told = told_by(run.stdout)
+    true, false = sort_stacks(picture, told, shown_in)
+    assert not false, (false, told)
+    return run, told, true
+
+
+@pytest.mark.parametrize("way,rate_hz", [
+    ("inside", 4000), pytest.param("outside", 197, marks=OUTSIDE)])
+@each_version
+def test_every_stack_is_luas_own(tmp_path, lua, way, rate_hz):
+    run, told, true = run_truth(tmp_path, lua, way, rate_hz, "2000")
+    assert len(told) > 30
+    if way == "outside":
+        assert true
+        return
+    # Where an activation is begun or left its run is not linked, or not any more.
+    kept_native = re.search(r"(\d+) samples? kept native", run.stderr)
+    assert not kept_native or int(kept_native[1]) < 0.05 * run.folded.total, run.stderr
+    is_lua = run.folded.where(lambda stack: any("main chunk (lua_truth" in name for name in stack))
+    assert is_lua > 0.9 * run.folded.total
+    assert sum(true.values()) > 0.4 * is_lua > 0, run.folded.describe()
+    assert len(true) > 25, true
+
+
+@each_version
+def test_names_are_what_callers_call_them(tmp_path, lua):
+    picture = tmp_path / "p.firefox.json"
+    run = profile(tmp_path, lua, SCRIPT, "1000", rate_hz=997, options=["--no-waits", "-o", picture])
+    told = set(re.findall(r"^name (\S+) (.*)", run.stdout, re.M))
+    shown = {(place, name.removeprefix("__")) for _, stack, _ in firefox.stacks_of(picture)
+             for name, place, _ in functions_in(stack) if name not in ("function", "main chunk")}
+    # 5.2 and 5.3 call metamethods by their whole names.
+    told = {(place, name.removeprefix("__")) for place, name in told}
+    # What C calls, and what a tail call has called first, is called by the name in its definition.
+    told |= {(f"lua_truth.lua:{number}", name.removeprefix("__"))
+             for number, line in enumerate(SCRIPT.read_text().split("\n"), 1)
+             for name in re.findall(r"(\w+)(?: = function\(|\([\w, .]*\)(?: |$))", line) if "function" in line}
+    told |= {(place, name) for place, name in shown if name == "for iterator"}
+    assert len(shown) > 10
+    assert shown <= told, shown - told
+    assert {name for _, name in shown} >= {"run_all", "work", "deep", "method", "closure"}
+
+
+@each_version
+def test_a_deep_stack_is_whole(tmp_path, lua):
+    run, told, true = run_truth(tmp_path, lua, "inside", 4000, "1000", "deep", "2000")
+    deep = {stack for stack in told if len(stack) > 1000}
+    assert sum(true.values()) > 20
+    assert {len(stack) for stack in deep} == {2002, 1002}
+    assert deep <= set(true)
+
+
+@each_version
+def test_of_a_deeper_one_the_leaf_side_is_kept(tmp_path, lua):
+    picture = tmp_path / "p.firefox.json"
+    profile(tmp_path, lua, SCRIPT, "700", "untold", "9000", rate_hz=1000,
+            options=["--no-waits", "-o", picture])
+    shown = [stack for stack in (shown_in(stack) for _, stack, _ in firefox.stacks_of(picture)) if stack]
+    deep = [stack for stack in shown if len(stack) > 3003]
+    assert len(deep) > 10
+    assert all(len(set(stack[:-1])) == 1 for stack in deep)
+
+
+@OUTSIDE
+@each_version
+def test_a_running_one_has_names(tmp_path, lua):
+    """One that nobody started for flamerun: `-p`."""
+    script = "function spins() local n = 0 for i = 1, 100000 do n = n + i end end\nwhile true do spins() end"
+    with outside.running(lua, "-e", script) as process:
+        run = outside.attach(tmp_path, process.pid, "-r", "199", "--no-waits")
+    spins = run.folded.where(lambda stack: any(name.startswith("spins (") for name in stack))
+    assert spins > 0.8 * run.folded.total > 0, run.folded.describe()
+
+
+EMBEDS = """
+#include <lua.h>
+#include <lauxlib.h>
+#include <lualib.h>
+static int calls(lua_State *L)
+{
+    lua_call(L, 0, 0);
+    return 0;
+}
+int main(int count, char **words)
+{
+    lua_State *L = luaL_newstate();
+    luaL_openlibs(L);
+    lua_register(L, "calls", calls);
+    return luaL_dofile(L, words[1]) + 0 * count;
+}
+"""
+
+
+@pytest.mark.parametrize("flags", [["-llua5.4"], ["-l:liblua5.4.a", "-lm", "-ldl", "-rdynamic"]],
+                         ids=["shared", "static"])
+def test_an_embedded_one_has_names(tmp_path, flags):
+    source, script = tmp_path / "embeds.c", tmp_path / "script.lua"
+    source.write_text(EMBEDS)
+    script.write_text("local function spins()\nfor i = 1, 3e7 do local x = i % 7 end\nend\n"
+                      "calls(function()\nspins()\nend)\n")
+    built = subprocess.run(["gcc", "-I/usr/include/lua5.4", "-o", tmp_path / "embeds", source, *flags],
+                           stderr=subprocess.PIPE, text=True, check=False)
+    if built.returncode:
+        pytest.skip("liblua5.4-dev is not installed")
+    run = profile(tmp_path, tmp_path / "embeds", script, rate_hz=997)
+    whole = run.folded.where(lambda stack: [
+        name for name in stack if "script.lua" in name or name == "calls"] == [
+            "main chunk (script.lua:1)", "calls", "function (script.lua:4)", "spins (script.lua:1)"])
+    assert whole > 0.9 * run.folded.total > 0, run.folded.describe()
