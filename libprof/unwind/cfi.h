@@ -27,6 +27,9 @@
 
 #ifndef UNWIND_CFI_POINTER
 #define UNWIND_CFI_POINTER(address) ((const void *)(address))
+#define CFI_PREFETCH(address)	    __builtin_prefetch((const void *)(address))
+#else
+#define CFI_PREFETCH(address) ((void)(address))
 #endif
 
 /*
@@ -172,11 +175,15 @@ static inline uintptr_t cfi_pointer(
 	struct cfi_bytes *bytes, unsigned encoding, uintptr_t data_base)
 {
 	unsigned base = encoding & CFI_PTR_BASE;
+	uintptr_t position = bytes->at;
 
+	/* As nearly all are. */
+	if (encoding == (CFI_PTR_PCREL | CFI_PTR_SDATA4))
+		return (uintptr_t)(int32_t)cfi_u32(bytes) + position;
 	if (base == CFI_PTR_ALIGNED)
 		cfi_skip(bytes, -bytes->at & 7);
+	position = bytes->at;
 
-	uintptr_t position = bytes->at;
 	uintptr_t value = cfi_formatted(bytes, encoding & CFI_PTR_FORMAT);
 
 	if (!(encoding & CFI_PTR_INDIRECT)) {
@@ -376,14 +383,34 @@ static inline unsigned cfi_table_width(unsigned encoding)
 	}
 }
 
+/* Where table entry @index begins, of a table as all linkers write it. */
+CFI_READS_ANYTHING static inline int32_t cfi_table_begin(uintptr_t table, uint64_t index)
+{
+	return (int32_t)((const union cfi_number *)UNWIND_CFI_POINTER(table + index * 8))->u32;
+}
+
 /*
- * The last table entry that does not begin after @pc. @table spans the whole table of @count
- * entries of two pointers, @width bytes each.
- *
- * Returns 0 and the FDE's address, -ENOENT when all begin after @pc, or -ENOTSUP.
+ * How many entries of that table of @count do not begin after @offset. In which half to go on is as
+ * good as random: no branch hangs on it, and both are fetched ahead.
  */
-static inline int cfi_search_table(struct cfi_bytes table, uint64_t count, unsigned encoding,
-	unsigned width, uintptr_t data_base, uintptr_t pc, uintptr_t *fde_address)
+static inline uint64_t cfi_search_usual(uintptr_t table, uint64_t count, intptr_t offset)
+{
+	uint64_t low = 0;
+
+	while (count > 1) {
+		uint64_t half = count / 2;
+
+		CFI_PREFETCH(table + (low + half / 2) * 8);
+		CFI_PREFETCH(table + (low + half + half / 2) * 8);
+		low += cfi_table_begin(table, low + half) <= offset ? half : 0;
+		count -= half;
+	}
+	return low + (count && cfi_table_begin(table, low) <= offset);
+}
+
+/* The same of any table, which @table spans whole; an entry is two pointers of @width bytes. */
+static inline int cfi_search_any(struct cfi_bytes table, uint64_t count, unsigned encoding,
+	unsigned width, uintptr_t data_base, uintptr_t pc, uint64_t *found)
 {
 	uint64_t low = 0, high = count;
 
@@ -400,6 +427,28 @@ static inline int cfi_search_table(struct cfi_bytes table, uint64_t count, unsig
 		else
 			high = middle;
 	}
+	*found = low;
+	return 0;
+}
+
+/*
+ * The last table entry that does not begin after @pc. @table spans the whole table of @count
+ * entries of two pointers, @width bytes each.
+ *
+ * Returns 0 and the FDE's address, -ENOENT when all begin after @pc, or -ENOTSUP.
+ */
+static inline int cfi_search_table(struct cfi_bytes table, uint64_t count, unsigned encoding,
+	unsigned width, uintptr_t data_base, uintptr_t pc, uintptr_t *fde_address)
+{
+	uint64_t low;
+	int error = 0;
+
+	if (encoding == (CFI_PTR_DATAREL | CFI_PTR_SDATA4))
+		low = cfi_search_usual(table.at, count, (intptr_t)(pc - data_base));
+	else
+		error = cfi_search_any(table, count, encoding, width, data_base, pc, &low);
+	if (error)
+		return error;
 	if (!low)
 		return -ENOENT;
 

@@ -50,34 +50,43 @@ static void check_one_fde(const struct unwind_module *module)
 	assert_int_equal(fde.record, image_address(&image, image.fde_at[0]));
 }
 
-static void test_table_is_searched_and_ends_are_checked(void **state)
+/* Of @count functions at every other 0x40 bytes, each is found, and nothing between them. */
+static void check_table(unsigned count, unsigned encoding)
 {
-	static const uint32_t begins[] = {0x0, 0x40, 0x100, 0x140, 0x200};
 	struct image_cie cie = plain_cie();
 	struct cfi_fde fde;
 
-	(void)state;
 	image_init(&image);
 
 	uint32_t at = image_cie(&image, &cie);
 
-	for (unsigned i = 0; i < 5; i++)
-		image_fde(&image, at, &cie, begins[i], 0x40, NULL, 0);
+	for (unsigned i = 0; i < count; i++)
+		image_fde(&image, at, &cie, i * 0x80, 0x40, NULL, 0);
 
-	struct unwind_module module = image_finish(&image, CFI_PTR_DATAREL | CFI_PTR_SDATA4);
+	struct unwind_module module = image_finish(&image, encoding);
 
-	for (unsigned i = 0; i < 5; i++) {
+	assert_int_equal(cfi_find_fde(&module, image_pc(&image, 0) - 1, &fde), -ENOENT);
+	for (unsigned i = 0; i < count; i++) {
+		uintptr_t begin = image_pc(&image, i * 0x80);
+
 		for (unsigned offset = 0; offset < 0x40; offset += 0x3f) {
-			uintptr_t pc = image_pc(&image, begins[i] + offset);
-
-			assert_int_equal(cfi_find_fde(&module, pc, &fde), 0);
+			assert_int_equal(cfi_find_fde(&module, begin + offset, &fde), 0);
 			assert_int_equal(fde.record, image_address(&image, image.fde_at[i]));
 		}
+		assert_int_equal(cfi_find_fde(&module, begin + 0x40, &fde), -ENOENT);
+		assert_int_equal(cfi_find_fde(&module, begin + 0x7f, &fde), -ENOENT);
 	}
-	assert_int_equal(cfi_find_fde(&module, image_pc(&image, 0) - 1, &fde), -ENOENT);
-	assert_int_equal(cfi_find_fde(&module, image_pc(&image, 0x80), &fde), -ENOENT);
-	assert_int_equal(cfi_find_fde(&module, image_pc(&image, 0x1ff), &fde), -ENOENT);
-	assert_int_equal(cfi_find_fde(&module, image_pc(&image, 0x240), &fde), -ENOENT);
+	assert_int_equal(cfi_find_fde(&module, UINTPTR_MAX, &fde), -ENOENT);
+	assert_int_equal(cfi_find_fde(&module, 0, &fde), -ENOENT);
+}
+
+static void test_table_is_searched_and_ends_are_checked(void **state)
+{
+	(void)state;
+	for (unsigned count = 0; count <= IMAGE_FDES; count++) {
+		check_table(count, CFI_PTR_DATAREL | CFI_PTR_SDATA4);
+		check_table(count, CFI_PTR_DATAREL | CFI_PTR_SDATA8);
+	}
 }
 
 static void test_table_encodings(void **state)
