@@ -224,6 +224,28 @@ static int has_begun(
 	       call->saved != code;
 }
 
+/*
+ * Is it a tail call that stands behind its caller still? Up to 5.3 it takes that one's place only
+ * when it is made.
+ */
+static int is_replacing(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_stack *stack, const struct lua_call *call)
+{
+	const struct lua_layout *layout = lua_layout(runtime);
+	struct lua_call caller;
+	uint32_t opcode;
+
+	if (call->is_fresh ||
+		lua_read_call(runtime, reader, stack->state, call->previous, &caller) ||
+		!caller.function ||
+		runtime_load(reader, caller.saved - LUA_INSTRUCTION, &opcode, sizeof(opcode)))
+		return 0;
+	opcode &= (1u << layout->opcode_bits) - 1;
+	/* It comes next behind other calls. */
+	return opcode && opcode < strlen(layout->opcodes) && layout->opcodes[opcode] == 'C' &&
+	       layout->opcodes[opcode - 1] == 'C';
+}
+
 /* Stand at the innermost call of @state. */
 static int enter_state(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, int is_first, int is_innermost)
@@ -239,10 +261,9 @@ static int enter_state(const struct runtime *runtime, struct runtime_reader *rea
 	if (error || !is_first || stack->frame != call)
 		return error;
 	stack->own[OWN_INNERMOST] = call;
-	if (is_innermost)
-		return 0;
 	error = read_call(runtime, reader, stack, call, &innermost);
-	if (error || has_begun(runtime, reader, &innermost))
+	if (error || (is_innermost ? !is_replacing(runtime, reader, stack, &innermost)
+				   : has_begun(runtime, reader, &innermost)))
 		return error;
 	/* Nothing runs it yet. */
 	stack->own[OWN_INNERMOST] = 0;

@@ -85,6 +85,7 @@ const struct lua_layout lua_layouts[] = {
 		.global_main = 200,
 		.call_previous = 16,
 		.call_saved = 40,
+		.notes_all = 1,
 		.call_status = 66,
 		.lua_mask = 2,
 		.lua_status = 2,

@@ -321,6 +321,16 @@ static void test_at_both_ends(void **state)
 	assert_string_equal(walk(fixture, "ffefefefe"), "f f e f e f e f e");
 }
 
+/* Up to 5.3 one that takes its caller's place stands behind it at first. */
+static void test_a_tail_call(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->image->code[1][2] = OPCODE_CALL + 1;
+	assert_string_equal(walk(fixture, "efe"), "outer:10:13 e f " SCRIPT " e");
+	assert_true(fixture->runs.is_whole);
+}
+
 static void enter_coroutine(struct fixture *fixture)
 {
 	uint64_t *jump = &fixture->image->native[4][1];
@@ -388,6 +398,7 @@ int main(void)
 		TEST(a_metamethod),
 		TEST(the_line_that_runs),
 		TEST(at_both_ends),
+		TEST(a_tail_call),
 		TEST(a_coroutine),
 		TEST(one_state_in_another),
 		TEST(what_is_torn),
