@@ -206,8 +206,8 @@ int unnamed_code_ask(const struct options *options)
 	error = setenv(NODE_OPTIONS, words, 1) ? -errno : 0;
 	free(words);
 	if (!error)
-		diag_info("--jit=node: node is asked to write /tmp/perf-PID.map, by " NODE_OPTIONS
-			  "=" NODE_WRITES);
+		diag_info("--jit=node: node is asked to write /tmp/perf-PID.map, and a log where "
+			  "it runs, by " NODE_OPTIONS "=" NODE_WRITES);
 	return error;
 }
 
