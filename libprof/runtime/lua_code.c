@@ -36,7 +36,7 @@ static uint32_t copy(char *out, uint32_t room, const char *text)
 {
 	uint32_t used = 0;
 
-	while (text[used] && used < room) {
+	while (used < room && text[used]) {
 		out[used] = text[used];
 		used++;
 	}

@@ -221,7 +221,7 @@ def test_nothing_at_all(run, tmp_path):
 
 def python_job(folder):
     script = folder / "job.py"
-    script.write_text("import json\nfor _ in range(6000):\n"
+    script.write_text("import json, time\ntime.sleep(0.02)\nfor _ in range(25000):\n"
                       "    json.loads(json.dumps({'a': list(range(90))}))\n")
     return ["/usr/bin/python3", script]
 
