@@ -12,7 +12,7 @@ import pytest
 
 import firefox
 import outside
-from profiled import TARGETS, profile
+from profiled import TARGETS, of_all, profile
 from told_stacks import sort_stacks, told_by
 
 VERSIONS = ["lua5.1", "lua5.2", "lua5.3", "lua5.4"]
@@ -22,9 +22,17 @@ OUTSIDE = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here"
 WORK = 1 + next(n for n, line in enumerate(SCRIPT.read_text().split("\n"))
                 if line.startswith("function work("))
 
-each_version = pytest.mark.parametrize("lua", [
-    pytest.param(lua, marks=pytest.mark.skipif(not shutil.which(lua), reason=f"no {lua} here"))
-    for lua in VERSIONS])
+
+def versions(*seldom):
+    """Those that are here; of some there is no more to be learnt every time."""
+    return pytest.mark.parametrize("lua", [pytest.param(lua, marks=[
+        pytest.mark.skipif(not shutil.which(lua), reason=f"no {lua} here"),
+        *([of_all] if lua in seldom else [])]) for lua in VERSIONS])
+
+
+each_version = versions()
+# Each has its layout, which the stacks go through; what is more is alike in all.
+first_and_last = versions("lua5.2", "lua5.3")
 
 
 def functions_in(stack):
@@ -89,7 +97,7 @@ def test_names_are_what_callers_call_them(tmp_path, lua):
     assert {name for _, name in shown} >= {"run_all", "work", "deep", "method", "closure"}
 
 
-@each_version
+@first_and_last
 def test_a_deep_stack_is_whole(tmp_path, lua):
     run, told, true = run_truth(tmp_path, lua, "inside", 4000, "1000", "deep", "2000")
     deep = {stack for stack in told if len(stack) > 1000}
@@ -98,7 +106,7 @@ def test_a_deep_stack_is_whole(tmp_path, lua):
     assert deep <= set(true)
 
 
-@each_version
+@first_and_last
 def test_of_a_deeper_one_the_leaf_side_is_kept(tmp_path, lua):
     picture = tmp_path / "p.firefox.json"
     profile(tmp_path, lua, SCRIPT, "700", "untold", "9000", rate_hz=1000,
@@ -109,8 +117,18 @@ def test_of_a_deeper_one_the_leaf_side_is_kept(tmp_path, lua):
     assert all(len(set(stack[:-1])) == 1 for stack in deep)
 
 
+@pytest.mark.sleeps
+@first_and_last
+def test_waits_have_names(tmp_path, lua):
+    script = tmp_path / "naps.lua"
+    script.write_text("local function naps()\nio.popen('sleep 1.5'):read('*a')\nend\nnaps()\n")
+    run = profile(tmp_path, lua, script, options=["--wall"])
+    naps = run.folded.where(lambda stack: "naps (naps.lua:1)" in stack)
+    assert naps == pytest.approx(1.5 * run.rate_hz, rel=0.1), run.folded.describe()
+
+
 @OUTSIDE
-@each_version
+@first_and_last
 def test_a_running_one_has_names(tmp_path, lua):
     """One that nobody started for flamerun: `-p`."""
     script = "function spins() local n = 0 for i = 1, 100000 do n = n + i end end\nwhile true do spins() end"
