@@ -232,7 +232,7 @@ static int begins_call(struct runtime_reader *reader, const struct runtime_stack
 	if (context->saved <= 0 || context->saved > interpreter.saved_last)
 		return 0;
 	/* It is moved when it grows. */
-	if (interpreter.saved_room - interpreter.saved_last < SAVED_AT_ONCE)
+	if ((int64_t)interpreter.saved_room - interpreter.saved_last < SAVED_AT_ONCE)
 		reader->is_trusted = 0;
 	is_so = !runtime_load_word(reader,
 			interpreter.saved + ((uintptr_t)context->saved - 1) * sizeof(last),
