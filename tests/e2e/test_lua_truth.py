@@ -12,8 +12,8 @@ import pytest
 
 import firefox
 import outside
+import told_stacks
 from profiled import TARGETS, of_all, profile
-from told_stacks import sort_stacks, told_by
 
 VERSIONS = ["lua5.1", "lua5.2", "lua5.3", "lua5.4"]
 SCRIPT = TARGETS / "lua_truth.lua"
@@ -50,14 +50,8 @@ def shown_in(stack):
 
 
 def run_truth(tmp_path, lua, way, rate_hz, *arguments):
-    picture = tmp_path / "p.firefox.json"
-    run = profile(tmp_path, lua, SCRIPT, *arguments, rate_hz=rate_hz, options=[
-        "-v", "--no-waits", "-o", picture, *(["--outside"] if way == "outside" else [])])
-    assert run.status == 0, run.stderr
-    told = told_by(run.stdout)
-    true, false = sort_stacks(picture, told, shown_in)
-    assert not false, (false, told)
-    return run, told, true
+    return told_stacks.run_truth(
+        tmp_path, way, rate_hz, [lua, SCRIPT, *arguments], lambda told: shown_in)
 
 
 @pytest.mark.parametrize("way,rate_hz", [
@@ -69,9 +63,7 @@ def test_every_stack_is_luas_own(tmp_path, lua, way, rate_hz):
     if way == "outside":
         assert true
         return
-    # Where an activation is begun or left its run is not linked, or not any more.
-    kept_native = re.search(r"(\d+) samples? kept native", run.stderr)
-    assert not kept_native or int(kept_native[1]) < 0.05 * run.folded.total, run.stderr
+    told_stacks.assert_few_native(run)
     is_lua = run.folded.where(lambda stack: any("main chunk (lua_truth" in name for name in stack))
     assert is_lua > 0.9 * run.folded.total
     assert sum(true.values()) > 0.4 * is_lua > 0, run.folded.describe()

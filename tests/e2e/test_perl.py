@@ -13,8 +13,8 @@ import pytest
 
 import firefox
 import outside
+import told_stacks
 from profiled import TARGETS, profile
-from told_stacks import sort_stacks, told_by
 
 PERL = shutil.which("perl")
 
@@ -44,14 +44,8 @@ def shown_in(stack):
 
 
 def run_truth(tmp_path, way, rate_hz, *arguments):
-    picture = tmp_path / "p.firefox.json"
-    run = profile(tmp_path, PERL, TARGETS / "perl_truth.pl", *arguments, rate_hz=rate_hz, options=[
-        "-v", "--no-waits", "-o", picture, *(["--outside"] if way == "outside" else [])])
-    assert run.status == 0, run.stderr
-    told = told_by(run.stdout)
-    true, false = sort_stacks(picture, told, shown_in)
-    assert not false, (false, told)
-    return run, told, true
+    return told_stacks.run_truth(tmp_path, way, rate_hz, [PERL, TARGETS / "perl_truth.pl", *arguments],
+                                 lambda told: shown_in)
 
 
 @pytest.mark.parametrize("way,rate_hz", [
@@ -63,9 +57,7 @@ def test_every_stack_is_perls_own(tmp_path, how, way, rate_hz):
     if way == "outside":
         assert true
         return
-    # Where an activation is begun or left its run is not linked, or not any more.
-    kept_native = re.search(r"(\d+) samples? kept native", run.stderr)
-    assert not kept_native or int(kept_native[1]) < 0.05 * run.folded.total, run.stderr
+    told_stacks.assert_few_native(run)
     is_perl = run.folded.where(lambda stack: any("main::run_all (" in name for name in stack))
     assert sum(true.values()) > 0.4 * is_perl > 0, run.folded.describe()
     assert len(true) > 25, true
@@ -83,7 +75,7 @@ def test_of_a_deeper_one_the_leaf_side_is_kept(tmp_path):
     picture = tmp_path / "p.firefox.json"
     run = profile(tmp_path, PERL, TARGETS / "perl_truth.pl", "1000", "deep", "6000", rate_hz=1000,
                   options=["--no-waits", "-o", picture])
-    told = told_by(run.stdout)
+    told = told_stacks.told_by(run.stdout)
     shown = collections.Counter()
     for _, stack, weight in firefox.stacks_of(picture):
         shown[shown_in(stack)] += weight

@@ -14,8 +14,8 @@ import pytest
 
 import firefox
 import outside
+import told_stacks
 from profiled import TARGETS, profile
-from told_stacks import sort_stacks, told_by, without_lines
 
 PHP = shutil.which("php8.2")
 
@@ -38,6 +38,11 @@ def shown_in(stack, builtins):
     return None
 
 
+def shown_of(told):
+    builtins = told_stacks.without_lines(told)
+    return lambda stack: shown_in(stack, builtins)
+
+
 OUTSIDE = [pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")]
 # Debian has opcache in a package of its own, and its compiler is told here on x86_64 alone.
 HAS_COMPILER = PHP and platform.machine() == "x86_64" and "Zend OPcache" in subprocess.run(
@@ -54,24 +59,15 @@ def compiled(way, mode):
     ("inside", 4000, None), pytest.param("outside", 197, None, marks=OUTSIDE),
     compiled("inside", "tracing"), compiled("inside", "function"), compiled("outside", "tracing")])
 def test_every_stack_is_phps_own(tmp_path, way, rate_hz, compiler):
-    picture = tmp_path / "p.firefox.json"
     settings = ["-d", "opcache.enable_cli=1", "-d", "opcache.jit_buffer_size=64M",
                 "-d", f"opcache.jit={compiler}"] if compiler else []
-    run = profile(
-        tmp_path, PHP, *settings, TARGETS / "php_truth.php", "3000", rate_hz=rate_hz, options=[
-            "-v", "--no-waits", "-o", picture, *(["--outside"] if way == "outside" else [])])
-    assert run.status == 0, run.stderr
-    told = told_by(run.stdout)
+    run, told, true = told_stacks.run_truth(
+        tmp_path, way, rate_hz, [PHP, *settings, TARGETS / "php_truth.php", "3000"], shown_of)
     assert len(told) > 15
-    builtins = without_lines(told)
-    true, false = sort_stacks(picture, told, lambda stack: shown_in(stack, builtins))
-    assert not false, (false, told)
     if way == "outside":
         assert true
         return
-    # Where an activation is begun or left its run is not linked, or not any more.
-    kept_native = re.search(r"(\d+) samples? kept native", run.stderr)
-    assert not kept_native or int(kept_native[1]) < 0.05 * run.folded.total, run.stderr
+    told_stacks.assert_few_native(run)
     is_php = run.folded.where(lambda stack: any(name.startswith("{main} (") for name in stack))
     assert sum(true.values()) > 0.7 * is_php > 0, run.folded.describe()
     assert len(true) > 10, true

@@ -9,8 +9,8 @@ import shutil
 import pytest
 
 import outside
+import told_stacks
 from profiled import TARGETS, profile
-from told_stacks import sort_stacks, told_by, without_lines
 
 RUBY = shutil.which("ruby3.1")
 
@@ -35,27 +35,23 @@ def shown_in(stack, written_in_c):
     return None
 
 
+def shown_of(told):
+    written_in_c = told_stacks.without_lines(told)
+    return lambda stack: shown_in(stack, written_in_c)
+
+
 @pytest.mark.parametrize("options", [[], ["--yjit"]], ids=["interpreted", "yjit"])
 @pytest.mark.parametrize("way,rate_hz", [
     ("inside", 4000), pytest.param("outside", 197, marks=pytest.mark.skipif(
         outside.IS_CONFINED, reason="nobody may trace here"))])
 def test_every_stack_is_rubys_own(tmp_path, way, rate_hz, options):
-    picture = tmp_path / "p.firefox.json"
-    run = profile(tmp_path, RUBY, *options, TARGETS / "ruby_truth.rb", "3000", "2", rate_hz=rate_hz,
-                  options=["-v", "--no-waits", "-o", picture,
-                           *(["--outside"] if way == "outside" else [])])
-    assert run.status == 0, run.stderr
-    told = told_by(run.stdout)
+    run, told, true = told_stacks.run_truth(
+        tmp_path, way, rate_hz, [RUBY, *options, TARGETS / "ruby_truth.rb", "3000", "2"], shown_of)
     assert len(told) > 40
-    written_in_c = without_lines(told)
-    true, false = sort_stacks(picture, told, lambda stack: shown_in(stack, written_in_c))
-    assert not false, (false, told)
     if way == "outside":
         assert true
         return
-    # Where an activation is begun or left its run is not linked, or not any more.
-    kept_native = re.search(r"(\d+) samples? kept native", run.stderr)
-    assert not kept_native or int(kept_native[1]) < 0.05 * run.folded.total, run.stderr
+    told_stacks.assert_few_native(run)
     is_ruby = run.folded.where(lambda stack: "Object#all_of_it (ruby_truth.rb:" in "".join(stack))
     assert sum(true.values()) > 0.5 * is_ruby > 0, run.folded.describe()
     assert len(true) > 25, true

@@ -6,6 +6,7 @@ import collections
 import re
 
 import firefox
+import profiled
 
 
 def told_by(stdout):
@@ -29,3 +30,24 @@ def sort_stacks(path, told, shown_in):
         if shown:
             (true if shown in told else false)[shown] += 1
     return true, false
+
+
+def run_truth(folder, way, rate_hz, command, shown_of):
+    """
+    Run @command, which tells its stacks, "inside" or "outside". Returns the run, what it told, and how
+    often each was seen: nothing else was. @shown_of: of what it told, what sort_stacks() is given.
+    """
+    picture = folder / "p.firefox.json"
+    run = profiled.profile(folder, *command, rate_hz=rate_hz, options=[
+        "-v", "--no-waits", "-o", picture, *(["--outside"] if way == "outside" else [])])
+    assert run.status == 0, run.stderr
+    told = told_by(run.stdout)
+    true, false = sort_stacks(picture, told, shown_of(told))
+    assert not false, (false, told)
+    return run, told, true
+
+
+def assert_few_native(run):
+    """Where an activation is begun or left its run is not linked, or not any more."""
+    kept_native = re.search(r"(\d+) samples? kept native", run.stderr)
+    assert not kept_native or int(kept_native[1]) < 0.05 * run.folded.total, run.stderr
