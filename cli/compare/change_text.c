@@ -127,7 +127,7 @@ static void put_runs(const struct changes *changes, FILE *out)
 	if (sides->has_factors)
 		fprintf(out, "all functions alike: %s", part(changes->common, more));
 	else
-		fputs("too few functions to tell what all have in common\n", out);
+		fputs("too few functions are alike to tell what all have in common\n", out);
 	if (sides->has_factors && changes->common_low < changes->common_high)
 		fprintf(out, " (%s to %s)", part(changes->common_low, low),
 			part(changes->common_high, high));

@@ -90,8 +90,6 @@ static void find_program(struct changes *changes)
 
 static struct shift_counts counts_of(const struct sides *sides, bool is_self)
 {
-	double dispersion = is_self ? CHANGES_SELF_DISPERSION : CHANGES_TOTAL_DISPERSION;
-
 	return (struct shift_counts){.at = is_self ? sides->self : sides->total,
 		.functions = sides->ranking.functions,
 		.runs = sides->runs,
@@ -99,8 +97,7 @@ static struct shift_counts counts_of(const struct sides *sides, bool is_self)
 		.log_factors = sides->log_factors,
 		.sizes = sides->run_samples,
 		.grains = sides->grains,
-		.one_run_dispersion =
-			dispersion * (sides->has_waits ? CHANGES_LOOK_DISPERSION : 1)};
+		.one_run_dispersion = sides_dispersion(sides, is_self)};
 }
 
 /* Functions by themselves, or with what they call. Returns 0 or -ENOMEM. */
@@ -115,6 +112,25 @@ static int find_shifts_of(
 		if (is_self || !is_leaf(sides, i))
 			add_change(changes, i, is_self, shifts[i]);
 	return error;
+}
+
+/* No other function moved by more. */
+static void bound_points(struct changes *changes, const struct shift *shift, double times)
+{
+	changes->most_points = fmax(
+		changes->most_points, 100 * shift_bound(shift, times) / changes->old_samples);
+}
+
+/* Of those that are too light to be tested; all are known as well as each other. */
+static void bound_light(struct changes *changes, const struct shift *shifts, double level)
+{
+	uint32_t functions = changes->sides->ranking.functions;
+	double df = functions ? shifts[0].df : 0;
+	double times = df > 0 ? student_quantile(level, df) : INFINITY;
+
+	for (uint32_t i = 0; i < functions; i++)
+		if (!shifts[i].is_tested && shifts[i].old_mean + shifts[i].new_mean > 0)
+			bound_points(changes, &shifts[i], times);
 }
 
 static int find_shifts(struct changes *changes)
@@ -138,11 +154,7 @@ static int find_shifts(struct changes *changes)
 
 		changes->detectable = fmax(changes->detectable,
 			shift_detectable(&trends[is_self], &counts, CHANGES_USUAL_SHARE, level));
-		changes->most_points = fmax(
-			changes->most_points, 100 *
-						      shifts_bound_light(&trends[is_self], &counts,
-							      shifts[is_self], level) /
-						      changes->old_samples);
+		bound_light(changes, shifts[is_self], level);
 	}
 	free(shifts[0]);
 	free(shifts[1]);
@@ -164,7 +176,6 @@ static int tell_apart(struct changes *changes)
 	for (size_t i = 0; told >= 0 && i < changes->count; i++) {
 		struct change *change = &changes->at[i];
 		struct shift *shift = &change->shift;
-		double most;
 
 		change->is_told = shift->p <= level[i];
 		is_any |= change->function != PROGRAM;
@@ -176,9 +187,8 @@ static int tell_apart(struct changes *changes)
 			(!change->is_self &&
 				shift->old_mean > CHANGES_MOST_SHARE * changes->old_samples))
 			continue;
-		most = fmax(fabs(expm1(change->low)), fabs(expm1(change->high)));
-		changes->most_points = fmax(changes->most_points,
-			100 * most * (shift->old_mean + 0.5) / changes->old_samples);
+		bound_points(changes, shift,
+			student_quantile(SHIFTS_ALPHA / (double)changes->count, shift->df));
 	}
 	if (!is_any)
 		changes->most_points = INFINITY;

@@ -18,14 +18,7 @@
 #include "cli/compare/shifts.h"
 #include "cli/compare/sides.h"
 
-/* Dispersions of single runs that are seen in practice (of equal runs of a compiler). */
-#define CHANGES_SELF_DISPERSION	 2.0
-#define CHANGES_TOTAL_DISPERSION 8.0
-
-/* And times as many where waits are counted: so many samples is one look at who waits. */
-#define CHANGES_LOOK_DISPERSION 5.0
-
-/* Of which the smallest change that would have been seen is told: of so much of the program. */
+/* The smallest change that would have been seen is told of so much of the program. */
 #define CHANGES_USUAL_SHARE 0.1
 
 /* What has more of the program is the program, of which other things are said. */

@@ -32,7 +32,9 @@
 
 /*
  * What changed with less chance than this, by itself, has no say in the factors: even a median
- * moves a little towards it, and all other functions would seem to move the other way.
+ * moves a little towards it, and all other functions would seem to move the other way. Where that
+ * is most of the program, as between two releases or two compilers' levels, what is left is no
+ * measure for the rest: then the sides are compared as they are.
  */
 #define FACTOR_CHANCE 0.01
 
@@ -203,25 +205,39 @@ static double error_of(const double known[2], double variance)
 
 /* ---- factors --------------------------------------------------------------------------------- */
 
-/* What some functions have in all runs, and in one. */
+/* The runs whose factors are looked for: all, or those of one side. */
+struct span {
+	unsigned first, end;
+};
+
+/* What some functions have in all of these, and in one. */
 struct counted {
 	double share, sum, count;
 };
 
+/* What a function has of all; of both sides, each alike. */
+static double share_in(const struct shift_counts *counts, size_t function, struct span span)
+{
+	if (span.end - span.first == counts->runs)
+		return share_of(counts, function);
+	return sum_of(counts->at + function * counts->runs, span.first, span.end) /
+	       sum_of(counts->sizes, span.first, span.end);
+}
+
 /* Of it in @run to what it should be, beside how large the run is. */
-static struct ratio ratio_of(
-	const struct shift_counts *counts, const struct counted *of, double pieces, unsigned run)
+static struct ratio ratio_of(const struct shift_counts *counts, struct span span,
+	const struct counted *of, double pieces, unsigned run)
 {
 	double half = HALF * counts->grains[run];
-	double size = counts->sizes[run] / sum_of(counts->sizes, 0, counts->runs);
+	double size = counts->sizes[run] / sum_of(counts->sizes, span.first, span.end);
 
 	return (struct ratio){log((of->count / pieces + half) / (of->sum / pieces * size + half)),
 		factor_weight(expected(counts, of->share / pieces, run))};
 }
 
 /* Those of @run into @ratios. Returns how many. */
-static size_t find_ratios(
-	const struct shift_counts *counts, const bool *left_out, unsigned run, struct ratio *ratios)
+static size_t find_ratios(const struct shift_counts *counts, struct span span,
+	const bool *left_out, unsigned run, struct ratio *ratios)
 {
 	struct counted light = {0, 0, 0};
 	double heaviest = 0;
@@ -229,22 +245,23 @@ static size_t find_ratios(
 
 	for (size_t i = 0; i < counts->functions; i++) {
 		const double *at = counts->at + i * counts->runs;
-		struct counted one = {share_of(counts, i), sum_of(at, 0, counts->runs), at[run]};
+		struct counted one = {share_in(counts, i, span), sum_of(at, span.first, span.end),
+			at[run]};
 
 		if (!is_heavy(counts, one.share)) {
 			light.share += one.share;
 			light.sum += one.sum;
 			light.count += one.count;
 			heaviest = fmax(heaviest, one.share);
-		} else if (!left_out[i]) {
-			ratios[used++] = ratio_of(counts, &one, 1, run);
+		} else if (!left_out || !left_out[i]) {
+			ratios[used++] = ratio_of(counts, span, &one, 1, run);
 		}
 	}
 	if (is_heavy(counts, light.share)) {
 		int pieces = (int)fmin(floor(light.share / heaviest), FACTOR_FUNCTIONS);
 
 		for (int i = 0; i < pieces; i++)
-			ratios[used++] = ratio_of(counts, &light, pieces, run);
+			ratios[used++] = ratio_of(counts, span, &light, pieces, run);
 	}
 	return used;
 }
@@ -253,18 +270,19 @@ static size_t find_ratios(
  * The factors of functions that are not @left_out; those too light to be looked at are one, or
  * several where it takes as many to weigh as much. Returns how many these are, or -ENOMEM.
  */
-static int find_factors(
-	const struct shift_counts *counts, const bool *left_out, double *log_factors)
+static int find_factors(const struct shift_counts *counts, struct span span, const bool *left_out,
+	double *log_factors)
 {
 	struct ratio *ratios = calloc(counts->functions + FACTOR_FUNCTIONS, sizeof(*ratios));
-	double size = sum_of(counts->sizes, 0, counts->runs) / counts->runs;
+	double size = sum_of(counts->sizes, span.first, span.end) / (span.end - span.first);
 	size_t used = 0;
 
 	if (!ratios)
 		return -ENOMEM;
-	for (unsigned run = 0; run < counts->runs; run++) {
-		used = find_ratios(counts, left_out, run, ratios);
+	for (unsigned run = span.first; run < span.end; run++) {
+		used = find_ratios(counts, span, left_out, run, ratios);
 		cap_weights(ratios, used);
+		log_factors[run] = 0;
 		if (counts->sizes[run] > 0)
 			log_factors[run] =
 				weighted_median(ratios, used) + log(counts->sizes[run] / size);
@@ -273,42 +291,77 @@ static int find_factors(
 	return used < INT_MAX ? (int)used : INT_MAX;
 }
 
-/* Leave out what seems to have changed by itself, unless that is most. Returns whether any is. */
+/*
+ * Whether a function seems to have changed by itself. Without variance of its own, as where each
+ * side has one run, it is taken for what is usual then.
+ */
+static bool has_changed(const struct shift_counts *counts, size_t function)
+{
+	struct observed observed = observe(counts, function, 0);
+	bool is_pair = counts->runs == 2;
+	double error = error_of(
+		observed.known, is_pair ? counts->one_run_dispersion : observed.variance);
+	double df = is_pair ? INFINITY : counts->runs - 2.0;
+
+	return error > 0 && student_tails((observed.mean[1] - observed.mean[0]) / error, df) <
+				    FACTOR_CHANCE;
+}
+
+/* What changed by itself into @left_out. Returns whether the others weigh more. */
 static bool leave_out_changed(const struct shift_counts *counts, bool *left_out)
 {
-	double df = counts->runs - 2.0, all = 0, out = 0;
+	double all = 0, out = 0;
 
-	for (size_t i = 0; counts->runs > 2 && i < counts->functions; i++) {
+	for (size_t i = 0; i < counts->functions; i++) {
 		double share = share_of(counts, i),
 		       weight = factor_weight(share * counts->sizes[0]);
-		struct observed observed = observe(counts, i, 0);
-		double error = error_of(observed.known, observed.variance);
 
 		if (!is_heavy(counts, share))
 			continue;
 		all += weight;
-		left_out[i] = error > 0 &&
-			      student_tails((observed.mean[1] - observed.mean[0]) / error, df) <
-				      FACTOR_CHANCE;
+		left_out[i] = has_changed(counts, i);
 		out += left_out[i] ? weight : 0;
 	}
-	return out > 0 && out < all / 2;
+	return out == 0 || out < all / 2;
+}
+
+/* Between the sides all stays as it is; runs of one side have its functions in common. */
+static int find_factors_of_sides(const struct shift_counts *counts, double *log_factors)
+{
+	const struct span sides[2] = {{0, counts->old_runs}, {counts->old_runs, counts->runs}};
+
+	for (int i = 0; i < 2; i++) {
+		unsigned runs = sides[i].end - sides[i].first;
+		int used = find_factors(counts, sides[i], NULL, log_factors);
+		double mean = sum_of(log_factors, sides[i].first, sides[i].end) / runs;
+
+		if (used < 0)
+			return used;
+		for (unsigned run = sides[i].first; run < sides[i].end; run++)
+			log_factors[run] =
+				used < FACTOR_FUNCTIONS ? 0 : log_factors[run] - mean;
+	}
+	return 0;
 }
 
 int shifts_normalise(const struct shift_counts *counts, double *log_factors)
 {
+	const struct span all = {0, counts->runs};
 	struct shift_counts seen = *counts;
 	bool *left_out = calloc(counts->functions + 1, sizeof(*left_out));
-	int used = left_out ? find_factors(counts, left_out, log_factors) : -ENOMEM;
-	bool is_known = used >= FACTOR_FUNCTIONS;
+	int used = left_out ? find_factors(counts, all, NULL, log_factors) : -ENOMEM;
+	bool are_alike = false;
 
 	seen.log_factors = log_factors;
-	if (is_known && leave_out_changed(&seen, left_out))
-		used = find_factors(counts, left_out, log_factors);
-	for (unsigned run = 0; !is_known && run < counts->runs; run++)
-		log_factors[run] = 0;
+	if (used >= FACTOR_FUNCTIONS) {
+		are_alike = leave_out_changed(&seen, left_out);
+		used = find_factors(counts, all, left_out, log_factors);
+	}
+	are_alike = are_alike && used >= FACTOR_FUNCTIONS;
+	if (used >= 0 && !are_alike)
+		used = find_factors_of_sides(counts, log_factors);
 	free(left_out);
-	return used < 0 ? used : is_known;
+	return used < 0 ? used : are_alike;
 }
 
 /* ---- the trend ------------------------------------------------------------------------------- */
@@ -437,8 +490,39 @@ static double moderate(const struct shift_trend *trend, double variance, double 
 		trend->scale * LEAST_VARIANCE);
 }
 
+/* Of a sample in each run, if it varies along the trend; of the difference of the sides' means. */
+static double unit_variance(const struct shift_counts *counts, double scale)
+{
+	double unit = 0;
+
+	for (unsigned run = 0; run < counts->runs; run++) {
+		double runs =
+			run < counts->old_runs ? counts->old_runs : counts->runs - counts->old_runs;
+
+		unit += scale * counts->grains[run] / exp(counts->log_factors[run]) / (runs * runs);
+	}
+	return unit;
+}
+
+/* The same of what a function's runs show. */
+static double seen_variance(
+	const struct shift_counts *counts, size_t function, const struct shift *shift)
+{
+	double old_runs = counts->old_runs, new_runs = counts->runs - old_runs, squares = 0;
+
+	for (unsigned run = 0; counts->runs > 2 && run < counts->runs; run++)
+		squares += pow(counts->at[function * counts->runs + run] /
+						exp(counts->log_factors[run]) -
+					(run < old_runs ? shift->old_mean : shift->new_mean),
+			2);
+	return counts->runs > 2 ? squares / (counts->runs - 2.0) * (1 / old_runs + 1 / new_runs)
+				: 0;
+}
+
 int shifts_find(const struct shift_counts *counts, struct shift *shifts, struct shift_trend *trend)
 {
+	double unit, usual_df;
+
 	*trend = (struct shift_trend){
 		counts->one_run_dispersion, 0, INFINITY, counts->runs - 2.0, INFINITY};
 	for (size_t i = 0; i < counts->functions; i++)
@@ -449,12 +533,17 @@ int shifts_find(const struct shift_counts *counts, struct shift *shifts, struct 
 		};
 	if (counts->runs > 2 && fit_trend(counts, shifts, trend))
 		return -ENOMEM;
+	unit = unit_variance(counts, moderate(trend, trend->scale, &usual_df));
 	for (size_t i = 0; i < counts->functions; i++) {
 		struct observed observed = observe(counts, i, trend->floor);
 		struct shift *shift = &shifts[i];
+		double usual = unit * ((shift->old_mean + shift->new_mean) / 2 + HALF);
 
+		shift->df = usual_df;
+		shift->mean_error = sqrt(usual);
 		if (!shift->is_tested)
 			continue;
+		shift->mean_error = sqrt(fmax(usual, seen_variance(counts, i, shift)));
 		shift->change = observed.mean[1] - observed.mean[0];
 		shift->error =
 			error_of(observed.known, moderate(trend, observed.variance, &shift->df));
@@ -544,28 +633,13 @@ double shift_detectable(const struct shift_trend *trend, const struct shift_coun
 	return expm1((student_quantile(level, df) + student_quantile(POWER_TAILS, df)) * error);
 }
 
-/* Logarithms of so few mean nothing: their difference itself varies as its samples do. */
-double shifts_bound_light(const struct shift_trend *trend, const struct shift_counts *counts,
-	const struct shift *shifts, double level)
+double shift_bound(const struct shift *shift, double times)
 {
-	double unit = 0, most = 0, df, times;
-	double scale = moderate(trend, trend->scale, &df);
+	double bound = fabs(shift->new_mean - shift->old_mean) + times * shift->mean_error;
+	double half = times * shift->error;
 
-	if (df <= 0)
-		return INFINITY;
-	times = student_quantile(level, df);
-	for (unsigned run = 0; run < counts->runs; run++) {
-		double runs =
-			run < counts->old_runs ? counts->old_runs : counts->runs - counts->old_runs;
-
-		unit += scale * counts->grains[run] / exp(counts->log_factors[run]) / (runs * runs);
-	}
-	for (size_t i = 0; i < counts->functions; i++) {
-		double old = shifts[i].old_mean, new = shifts[i].new_mean;
-
-		if (!shifts[i].is_tested && old + new > 0)
-			most = fmax(most,
-				fabs(new - old) + times * sqrt(unit * ((old + new) / 2 + HALF)));
-	}
-	return most;
+	if (!shift->is_tested)
+		return bound;
+	return fmin(bound, (shift->old_mean + HALF) * fmax(fabs(expm1(shift->change - half)),
+							  fabs(expm1(shift->change + half))));
 }

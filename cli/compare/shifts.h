@@ -55,19 +55,22 @@ struct shift_trend {
 };
 
 struct shift {
-	bool is_tested;		   /* else all but the means is 0 */
+	bool is_tested;		   /* else all but the means, their error and df is 0 */
 	double old_mean, new_mean; /* samples a run, beside the factors */
 	double change;		   /* of the logarithm, from old to new */
 	double error;		   /* its standard error */
 	double df;		   /* of that, may be INFINITY */
 	double p;		   /* chance of this or more where nothing changed */
+	double mean_error;	   /* standard error of new_mean - old_mean, in samples */
 };
 
 /*
  * The logarithm of each run's factor into @log_factors: the median, weighted by what is known of
  * each, of the ratios of its functions to those of all runs, but for functions that changed by
- * themselves. All 0 where too few functions have samples to be of one mind against one. @counts are
- * of disjoint functions, their log_factors not read. Returns whether these tell, or -ENOMEM.
+ * themselves. Where these are most of the program, or too few functions have samples to be of one
+ * mind against one, the factors tell of each side's runs beside each other alone, and their mean
+ * is 0. @counts are of disjoint functions, their log_factors not read. Returns whether the factors
+ * tell what both sides have in common, or -ENOMEM.
  */
 int shifts_normalise(const struct shift_counts *counts, double *log_factors);
 
@@ -97,8 +100,11 @@ void shift_interval(const struct shift *shift, double level, double *low, double
 double shift_detectable(const struct shift_trend *trend, const struct shift_counts *counts,
 	double share, double level);
 
-/* By how many samples a run those of @shifts that were not tested moved, at most. */
-double shifts_bound_light(const struct shift_trend *trend, const struct shift_counts *counts,
-	const struct shift *shifts, double level);
+/*
+ * By how many samples a run that moved, at most, where errors are taken @times. Logarithms of few
+ * samples mean nothing, and those of a function that only some runs have mean little: their means'
+ * difference may know better.
+ */
+double shift_bound(const struct shift *shift, double times);
 
 #endif

@@ -28,6 +28,13 @@
 /* A function with more of all samples is taken apart by its stacks. */
 #define PART_SHARE 0.1
 
+/* Dispersions of single runs that are seen in practice (of equal runs of a compiler). */
+#define SELF_DISPERSION	 2.0
+#define TOTAL_DISPERSION 8.0
+
+/* And times as many where waits are counted: so many samples is one look at who waits. */
+#define LOOK_DISPERSION 5.0
+
 /* ---- which runs ------------------------------------------------------------------------------ */
 
 static unsigned greatest_divisor(unsigned a, unsigned b)
@@ -53,6 +60,12 @@ static void set_scales(struct sides *sides)
 unsigned sides_scale(const struct sides *sides, unsigned run)
 {
 	return sides->scales[run >= sides->old_runs];
+}
+
+double sides_dispersion(const struct sides *sides, bool is_self)
+{
+	return (is_self ? SELF_DISPERSION : TOTAL_DISPERSION) *
+	       (sides->has_waits ? LOOK_DISPERSION : 1);
 }
 
 unsigned sides_run(const struct calltree_sample *sample)
@@ -560,7 +573,8 @@ static int find_factors_of(struct sides *sides, const double *counted, size_t pa
 		.runs = sides->runs,
 		.old_runs = sides->old_runs,
 		.sizes = sizes,
-		.grains = sides->grains};
+		.grains = sides->grains,
+		.one_run_dispersion = sides_dispersion(sides, true)};
 	int known;
 
 	if (!sizes)

@@ -51,7 +51,7 @@ struct sides {
 	double *run_samples; /* [run], of what is counted */
 	double *grains;	     /* [run]: what one of its own counts here, where rates differ */
 	double *log_factors; /* [run], see cli/compare/shifts.h; of the whole program */
-	bool has_factors;    /* else too few functions tell */
+	bool has_factors;    /* else too few functions are alike */
 	bool has_waits;	     /* time that nobody used is counted, too */
 };
 
@@ -63,6 +63,9 @@ struct sides {
 int sides_read(struct sides *sides, const struct options *options, const struct sides_files *files,
 	struct diag_message *message);
 void sides_release(struct sides *sides);
+
+/* How single runs vary, for functions by themselves or with what they call: see shift_counts. */
+double sides_dispersion(const struct sides *sides, bool is_self);
 
 /* What weights of @run's stacks in ->joined were multiplied with. */
 unsigned sides_scale(const struct sides *sides, unsigned run);

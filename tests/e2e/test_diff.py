@@ -201,7 +201,32 @@ def test_of_two_functions_time_tells_which_moved(run, tmp_path):
     assert found["common"] is None and found["common_low"] is None
     assert {name: round(one["change"], 2) for (name, _), one in named(found).items()} == {"slow": 0.5}
     text = run("-q", "diff", "old", "new").stdout
-    assert "\ntoo few functions to tell what all have in common\n" in text
+    assert "\ntoo few functions are alike to tell what all have in common\n" in text
+
+
+def test_two_releases_that_share_little_are_compared_as_they_are(run, tmp_path):
+    """What is gone and what is new is most of each: the few that stayed are no measure."""
+    draw = random.Random(12)
+    def write(side, shares):
+        paths = []
+        for i in range(8):
+            paths.append(tmp_path / f"{side}-{i}.folded")
+            paths[-1].write_text("".join(
+                f"main;{name} {diffs.toss(draw, 4000 * share * math.exp(draw.gauss(0, 0.01)))}\n"
+                for name, share in shares.items()))
+        return paths
+    stayed = {"count": 0.1, "hash": 0.05, "encode": 0.06}
+    old = write("old", {"find_chain": 0.5, "insert_chain": 0.2, **stayed})
+    new = write("new", {"find_row": 0.4, "insert_row": 0.15,
+                        **{name: 0.6 * share for name, share in stayed.items()}})
+    found = compare(run, *old, "--", *new)
+    assert found["common"] is None
+    assert {name for name, _ in named(found)} == {
+        "find_chain", "insert_chain", "find_row", "insert_row", *stayed}
+    for name in stayed:
+        one = named(found)[name, "self"]
+        assert one["low"] < -0.4 < one["high"] and one["high"] - one["low"] < 0.25
+    assert found["most_points"] < 5
 
 
 # ---- what is said -------------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "cli/compare/shifts.h"
+#include "cli/compare/student.h"
 
 #define RUNS	  8
 #define OLD_RUNS  4
@@ -123,6 +124,32 @@ static void what_doubles_moves_nothing_else(void **state)
 		at[i * 4 + 3] *= 1.5;
 	counts_of(at, 6, 4, 2, log_factors);
 	assert_true(fabs(log_factors[3] - log_factors[0] - log(1.5)) < 0.01);
+}
+
+/* Of two releases that share little, that is no measure for the rest; one's runs are, for it. */
+static void what_most_lacks_is_no_measure(void **state)
+{
+	double at[7 * 6], log_factors[6];
+	struct shift_counts counts;
+
+	(void)state;
+	for (int run = 0; run < 6; run++) {
+		double slower = run == 1 || run == 4 ? 1.2 : 1;
+		bool is_new = run >= 3;
+		double of_one[7] = {is_new ? 0 : 700, is_new ? 0 : 500, is_new ? 900 : 0,
+			is_new ? 400 : 0, is_new ? 60 : 100, is_new ? 84 : 80, is_new ? 50 : 60};
+
+		for (int i = 0; i < 7; i++)
+			at[i * 6 + run] = slower * (of_one[i] + (run * 7 + i * 5) % 4);
+	}
+	counts = counts_of(at, 7, 6, 3, log_factors);
+	assert_int_equal(shifts_normalise(&counts, log_factors), 0);
+	for (int side = 0; side < 6; side += 3) {
+		assert_true(fabs(log_factors[side] + log_factors[side + 1] +
+				 log_factors[side + 2]) < 1e-9);
+		assert_true(
+			fabs(log_factors[side ? 4 : 1] - log_factors[side] - log(1.2)) < 0.02);
+	}
 }
 
 struct wanted {
@@ -244,8 +271,33 @@ static void a_short_run_knows_little(void **state)
 	assert_true(shifts[0].is_tested && shifts[0].error > sqrt(2.0 / 55));
 	assert_true(shifts[0].p > 0.05);
 	assert_false(shifts[3].is_tested);
-	assert_true(shifts_bound_light(&trend, &counts, shifts, 0.01) >
+	assert_true(shift_bound(&shifts[3], 2.6) >
 		    fabs(shifts[3].new_mean - shifts[3].old_mean));
+}
+
+/* Its logarithms would let a function that some runs have move by any amount. */
+static void what_some_runs_have_moved_by_what_it_has(void **state)
+{
+	double at[5 * 8], log_factors[8], low, high;
+	const double bursts[] = {0, 0, 40, 0, 90, 0, 90, 0};
+	struct shift_counts counts;
+	struct shift shifts[5];
+	struct shift_trend trend;
+
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		for (int run = 0; run < 8; run++)
+			at[i * 8 + run] = i < 4 ? 600 + 40 * i + run % 3 * 10 : bursts[run];
+	counts = counts_of(at, 5, 8, 4, log_factors);
+	assert_int_equal(shifts_find(&counts, shifts, &trend), 0);
+	assert_true(shifts[4].is_tested);
+	shift_interval(&shifts[4], 0.01, &low, &high);
+	assert_true(exp(high) * shifts[4].old_mean > 1000);
+	assert_true(shift_bound(&shifts[4], 3) > 80 && shift_bound(&shifts[4], 3) < 200);
+	/* Of one that all have they tell more than its mean does. */
+	shift_interval(&shifts[0], 0.01, &low, &high);
+	assert_true(shift_bound(&shifts[0], student_quantile(0.01, shifts[0].df)) <=
+		    expm1(fmax(high, -low)) * 650);
 }
 
 /* Counts that do not vary at all, and too few functions for a trend, end in numbers. */
@@ -275,11 +327,13 @@ int main(void)
 		cmocka_unit_test(factors_are_medians_of_ratios),
 		cmocka_unit_test(two_functions_have_no_factors),
 		cmocka_unit_test(what_doubles_moves_nothing_else),
+		cmocka_unit_test(what_most_lacks_is_no_measure),
 		cmocka_unit_test(shifts_are_those_of_limma),
 		cmocka_unit_test(uneven_runs_are_weighted_as_limma_does),
 		cmocka_unit_test(holms_levels_are_stepwise),
 		cmocka_unit_test(one_run_each_is_held_against_usual_dispersion),
 		cmocka_unit_test(a_short_run_knows_little),
+		cmocka_unit_test(what_some_runs_have_moved_by_what_it_has),
 		cmocka_unit_test(degenerate_counts_are_survived),
 	};
 
