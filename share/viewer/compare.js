@@ -95,7 +95,7 @@ export function comparisons(navigator, matcher, searchBox) {
 			const [old, late] = isOld ? names.reverse() : names;
 			tell(['Old: ', element('b', {}, [old]), ' \u00b7 New: ', element('b', {}, [late]), ` \u00b7 ${
 				joined.named} change${joined.named === 1 ? '' : 's'} \u00b7 ${joined.common === null
-				? 'too few functions to tell what all have in common'
+				? 'too few functions are alike to tell what all have in common'
 				: `all functions alike: ${partText(joined.common)}, left out`
 			} \u00b7 one run each: only large changes can be told`]);
 		} catch (error) {

@@ -17,6 +17,7 @@ const FACTOR_SAMPLES = 400;
 const FACTOR_PART = 0.25;
 const CAP_ROUNDS = 8;
 const FACTOR_FUNCTIONS = 3;
+const FACTOR_CHANCE = 0.01;
 /** A function with more of all is taken apart by its stacks. */
 const PART_SHARE = 0.1;
 const NEARLY_NONE = 1e-3;
@@ -100,39 +101,30 @@ function isHeavy(runs, share) {
 }
 
 /**
- * The logarithm of each side's factor; none where too few functions tell.
- * @param {Pair} parts what disjoint parts of the program weigh @param {Runs} runs
+ * A part of the program: what it weighs on either side, and which share that is of all.
+ * @typedef {{counts: number[], share: number}} Part
  */
-function logFactors(parts, runs) {
-	/** @type {[number[], number][]} */
-	const used = [];
-	let light = [0, 0];
-	let lightShare = 0;
-	let heaviest = 0;
-	for (let i = 0; i < parts[0].length; i++) {
-		const counts = [parts[0][i], parts[1][i]];
-		const share = shareOf(runs, counts);
-		if (isHeavy(runs, share)) {
-			used.push([counts, share]);
-		} else {
-			light = light.map((sum, side) => sum + counts[side]);
-			lightShare += share;
-			heaviest = Math.max(heaviest, share);
-		}
-	}
-	if (isHeavy(runs, lightShare)) {
-		const pieces = Math.min(Math.floor(lightShare / heaviest), FACTOR_FUNCTIONS);
-		for (let i = 0; i < pieces; i++)
-			used.push([light.map(one => one / pieces), lightShare / pieces]);
-	}
-	if (used.length < FACTOR_FUNCTIONS)
-		return null;
+
+/** The change of its logarithm and that in errors. @param {Runs} runs @param {Part} part */
+function observe(runs, {counts, share}, /** @type {number[]} */ factors, /** @type {number} */ dispersion) {
+	const [old, late] = counts.map((one, side) => Math.log(one + HALF * runs.grains[side]) - factors[side]);
+	const known = expected(runs, share).reduce((sum, samples) => sum + 1 / (samples + HALF), 0);
+	return {change: late - old, p: tails((late - old) / Math.sqrt(dispersion * known))};
+}
+
+/** @param {number} samples */
+function factorWeight(samples) {
+	return 1 / (1 / samples + 1 / FACTOR_SAMPLES);
+}
+
+/** The factors by such parts. @param {Runs} runs @param {Part[]} used */
+function factorsOf(runs, used) {
 	const all = runs.sizes[0] + runs.sizes[1];
 	return runs.sizes.map((own, side) => {
 		const half = HALF * runs.grains[side];
-		const ratios = used.map(([counts, share]) => /** @type {[number, number]} */ ([
+		const ratios = used.map(({counts, share}) => /** @type {[number, number]} */ ([
 			Math.log((counts[side] + half) / ((counts[0] + counts[1]) * own / all + half)),
-			1 / (1 / expected(runs, share)[side] + 1 / FACTOR_SAMPLES)]));
+			factorWeight(expected(runs, share)[side])]));
 		for (let round = 0; round < CAP_ROUNDS; round++) {
 			const most = FACTOR_PART * ratios.reduce((sum, [, weight]) => sum + weight, 0);
 			for (const one of ratios)
@@ -140,6 +132,44 @@ function logFactors(parts, runs) {
 		}
 		return weightedMedian(ratios) + Math.log(2 * own / all);
 	});
+}
+
+/**
+ * The logarithm of each side's factor; none where too few functions are alike.
+ * @param {Pair} parts what disjoint parts of the program weigh @param {Runs} runs
+ * @param {number} dispersion
+ */
+function logFactors(parts, runs, dispersion) {
+	/** @type {Part[]} */
+	const heavy = [];
+	let light = [0, 0];
+	let lightShare = 0;
+	let heaviest = 0;
+	for (let i = 0; i < parts[0].length; i++) {
+		const counts = [parts[0][i], parts[1][i]];
+		const share = shareOf(runs, counts);
+		if (isHeavy(runs, share)) {
+			heavy.push({counts, share});
+		} else {
+			light = light.map((sum, side) => sum + counts[side]);
+			lightShare += share;
+			heaviest = Math.max(heaviest, share);
+		}
+	}
+	const pieces = !isHeavy(runs, lightShare) ? 0
+		: Math.min(Math.floor(lightShare / heaviest), FACTOR_FUNCTIONS);
+	const others = Array.from({length: pieces}, () =>
+		({counts: light.map(one => one / pieces), share: lightShare / pieces}));
+	if (heavy.length + pieces < FACTOR_FUNCTIONS)
+		return null;
+	const factors = factorsOf(runs, [...heavy, ...others]);
+	const alike = heavy.filter(one => observe(runs, one, factors, dispersion).p >= FACTOR_CHANCE);
+	const weightOf = (/** @type {Part[]} */ some) =>
+		some.reduce((sum, {share}) => sum + factorWeight(share * runs.sizes[0]), 0);
+	if (alike.length + pieces < FACTOR_FUNCTIONS
+		|| (alike.length < heavy.length && weightOf(alike) <= weightOf(heavy) / 2))
+		return null;
+	return factorsOf(runs, [...alike, ...others]);
 }
 
 // ---- counts -------------------------------------------------------------------------------------
@@ -307,7 +337,9 @@ export function findChanges(tree, weights, frames, grains, sampleS, hasWaits) {
 	const {self, total, parts} = countFunctions(tree, sides, fnAt, fns);
 	const runs = {sizes: sides.map(own => own.reduce((sum, one) => sum + one, 0)),
 		grains: grains.map(one => one * unit)};
-	const known = logFactors(parts, runs);
+	const dispersionOf = (/** @type {boolean} */ isSelf) =>
+		(isSelf ? SELF_DISPERSION : TOTAL_DISPERSION) * (hasWaits ? LOOK_DISPERSION : 1);
+	const known = logFactors(parts, runs, dispersionOf(true));
 	const factors = known || [0, 0];
 	const scales = factors.map(Math.exp);
 	/** @type {Change[]} */
@@ -317,11 +349,8 @@ export function findChanges(tree, weights, frames, grains, sampleS, hasWaits) {
 		const share = shareOf(runs, counts);
 		if (!isHeavy(runs, share))
 			return;
-		const [old, late] = counts.map((one, side) => Math.log(one + HALF * runs.grains[side]) - factors[side]);
-		const error = Math.sqrt((isSelf ? SELF_DISPERSION : TOTAL_DISPERSION) * (hasWaits ? LOOK_DISPERSION : 1)
-			* expected(runs, share).reduce((sum, samples) => sum + 1 / (samples + HALF), 0));
 		changes.push({fn, isSelf, before: counts[0] / scales[0], after: counts[1] / scales[1],
-			change: late - old, p: tails((late - old) / error), isTold: false, isNamed: false});
+			...observe(runs, {counts, share}, factors, dispersionOf(isSelf)), isTold: false, isNamed: false});
 	};
 	for (let fn = 0; fn < fns; fn++) {
 		test(fn, self, true);
