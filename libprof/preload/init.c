@@ -169,7 +169,7 @@ static void arm_main_thread(void)
 
 	if (!thread)
 		return;
-	stack_publish_main(thread);
+	sampler_thread_set_main_stack(thread);
 	preload_arm(thread);
 }
 
@@ -232,6 +232,7 @@ static void begin_in_child(void *arena)
 	thread->stack_lo = before.stack_lo;
 	thread->stack_hi = before.stack_hi;
 	thread->held = before.held;
+	thread->self = before.self;
 	preload_arm(thread);
 }
 

@@ -55,10 +55,10 @@ static inline uint64_t clock_cpu_ns(clockid_t clock)
 }
 
 /*
- * CLOCK_MONOTONIC by a system call. To a process or thread that begins, the page faults of the vDSO
- * and of libc's way there are dearer.
+ * CLOCK_MONOTONIC by a system call. To a process or thread that begins or ends, the page faults of
+ * the vDSO and of libc's way there are dearer.
  */
-static inline uint64_t clock_monotonic_at_start_ns(void)
+static inline uint64_t clock_monotonic_by_call_ns(void)
 {
 	return clock_cpu_ns(CLOCK_MONOTONIC);
 }

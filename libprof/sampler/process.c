@@ -78,6 +78,10 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 
 	if (!slot)
 		goto lost;
+	/* No entry is in use; where there were sessions before, pending signals may name some. */
+	if (!sampler_is_hosted())
+		sampler.first_ring =
+			__atomic_load_n(&header->rings_hint, __ATOMIC_RELAXED) % WIRE_RINGS;
 	__atomic_fetch_add(&header->claims[pid % WIRE_CLAIMS], 1, __ATOMIC_RELAXED);
 	image = __atomic_add_fetch(&header->next_image, 1, __ATOMIC_RELAXED);
 	slot->image = image;
@@ -95,7 +99,7 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 	/* A child of ours has our libc; asking the loader again would cost it some page faults. */
 	if (!parent_image)
 		clock_learn();
-	slot->start_ns = clock_monotonic_at_start_ns();
+	slot->start_ns = clock_monotonic_by_call_ns();
 	slot->filters = sampler.filters;
 	/* Whoever pauses just now may have the slot of the session before, perhaps this one. */
 	__atomic_store_n(&slot->is_paused, __atomic_load_n(&sampler.paused, __ATOMIC_RELAXED),
@@ -142,7 +146,7 @@ static void store_exit_credits(void)
 	uint64_t live_ns = 0;
 
 	SAMPLER_FOR_EACH_RING(index) {
-		struct sampler_thread *thread = &sampler_threads[index];
+		struct sampler_thread *thread = sampler_thread_at(index);
 		uint64_t cpu_ns;
 
 		if (!__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE))
@@ -160,9 +164,12 @@ static void store_exit_credits(void)
 static void clear_exit_credits(void)
 {
 	SAMPLER_FOR_EACH_RING(index)
-		if (__atomic_load_n(&sampler_threads[index].active, __ATOMIC_ACQUIRE))
-			__atomic_store_n(&sampler_threads[index].ring->exit_credit, 0,
-				__ATOMIC_RELEASE);
+	{
+		struct sampler_thread *thread = sampler_thread_at(index);
+
+		if (__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE))
+			__atomic_store_n(&thread->ring->exit_credit, 0, __ATOMIC_RELEASE);
+	}
 }
 
 /* What the kernel says of the children that were waited for. It takes 0.1 us. */
@@ -184,7 +191,7 @@ static void account_and_leave(enum wire_slot_state state)
 {
 	if (confined_may(CONFINED_ENDS)) {
 		store_children_usage();
-		sampler.slot->end_ns = clock_monotonic_ns();
+		sampler.slot->end_ns = clock_monotonic_by_call_ns();
 		sampler.slot->end_cpu_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 		store_exit_credits();
 	}
@@ -226,7 +233,7 @@ static void quit_for(enum wire_quit cause)
 	account_and_leave(WIRE_SLOT_EXIT);
 	__atomic_store_n(&sampler.on, 0, __ATOMIC_SEQ_CST);
 	SAMPLER_FOR_EACH_RING(index)
-		sampler_thread_disarm(&sampler_threads[index]);
+		sampler_thread_disarm(sampler_thread_at(index));
 	/* Handlers that are under way make no more calls, either. */
 	if (!sampler_is_hosted())
 		__atomic_store_n(&sampler.forbidden, CONFINED_ALL, __ATOMIC_RELAXED);
@@ -259,8 +266,12 @@ void sampler_disarm_all(void)
 {
 	__atomic_store_n(&sampler.on, 0, __ATOMIC_SEQ_CST);
 	SAMPLER_FOR_EACH_RING(index)
-		if (sampler_thread_disarm(&sampler_threads[index]))
-			sampler_threads[index].is_disarmed = 1;
+	{
+		struct sampler_thread *thread = sampler_thread_at(index);
+
+		if (sampler_thread_disarm(thread))
+			thread->is_disarmed = 1;
+	}
 }
 
 int sampler_is_quiet(void)
@@ -268,7 +279,7 @@ int sampler_is_quiet(void)
 	if (__atomic_load_n(&sampler.markers, __ATOMIC_SEQ_CST))
 		return 0;
 	for (uint32_t i = 0; i < wire_rings_high(sampler.arena); i++)
-		if (__atomic_load_n(&sampler_threads[i].users, __ATOMIC_SEQ_CST))
+		if (__atomic_load_n(&sampler_thread_at(i)->users, __ATOMIC_SEQ_CST))
 			return 0;
 	return 1;
 }
@@ -284,9 +295,9 @@ void sampler_end(struct wire_drain *drain)
 		uint64_t owner = __atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE);
 
 		if (owner >> 2 != sampler.image || !(owner & 3) || !ring->tid ||
-			__atomic_load_n(&sampler_threads[i].users, __ATOMIC_ACQUIRE))
+			__atomic_load_n(&sampler_thread_at(i)->users, __ATOMIC_ACQUIRE))
 			continue;
-		thread_release_entry(&sampler_threads[i]);
+		thread_release_entry(sampler_thread_at(i));
 		wire_drain_release(drain, i, owner);
 	}
 	for (unsigned word = 0; word < WIRE_RINGS / 64; word++)
@@ -303,9 +314,11 @@ void sampler_reset_in_child(void)
 	/* All, not only those that are sampled: one may have been about to begin or to end. */
 	SAMPLER_FOR_EACH(sampler.claimed_ever, index)
 	{
-		sampler_threads[index].active = 0;
-		sampler_threads[index].users = 0;
-		sampler_threads[index].is_claimed = 0;
+		struct sampler_thread *thread = sampler_thread_at(index);
+
+		thread->active = 0;
+		thread->users = 0;
+		thread->is_claimed = 0;
 	}
 	for (unsigned word = 0; word < WIRE_RINGS / 64; word++)
 		sampler.rings[word] = sampler.claimed_ever[word] = 0;

@@ -95,6 +95,7 @@ struct sampler {
 	uint32_t blocks; /* in its pool, checked when it was mapped */
 	struct wire_slot *slot; /* atomic outside handlers */
 	uint32_t slot_index;
+	uint32_t first_ring; /* whose entry is the first; below WIRE_RINGS */
 	uint32_t pid;
 	uint32_t on;     /* atomic: threads may be claimed and armed */
 	uint32_t hosted; /* atomic: the process samples itself; never changes back */
@@ -129,6 +130,15 @@ struct sampler {
 
 extern struct sampler sampler __attribute__((visibility("hidden")));
 extern struct sampler_thread sampler_threads[WIRE_RINGS] __attribute__((visibility("hidden")));
+
+/*
+ * The entry of ring @index. Under flamerun a process's first rings have the first entries, whatever
+ * their numbers: those lie beside what is written anyway. Context: signal-safe.
+ */
+static inline struct sampler_thread *sampler_thread_at(unsigned index)
+{
+	return &sampler_threads[(index - sampler.first_ring) % WIRE_RINGS];
+}
 
 /*
  * Does the process sample itself? Its pid and its pool's size are there when it does.
@@ -208,6 +218,11 @@ struct sampler_thread *sampler_thread_claim(void);
 /* The same, not counted: the caller does that. */
 struct sampler_thread *sampler_thread_try_claim(void);
 void sampler_thread_release(struct sampler_thread *thread);
+
+/* Tell @thread's handler where its stack lies. Context: any thread, not a handler. */
+void sampler_thread_set_stack(struct sampler_thread *thread, uintptr_t lo, uintptr_t hi);
+/* The same for the main thread's. */
+void sampler_thread_set_main_stack(struct sampler_thread *thread);
 
 /*
  * Begin sampling the calling thread with the claimed @thread, whose stack_lo, stack_hi and held the
@@ -356,7 +371,7 @@ static inline void thread_unref(struct sampler_thread *thread)
 /* The number of the entry's ring. */
 static inline unsigned thread_index(const struct sampler_thread *thread)
 {
-	return (unsigned)(thread - sampler_threads);
+	return ((unsigned)(thread - sampler_threads) + sampler.first_ring) % WIRE_RINGS;
 }
 
 /* Note in sampler.rings whether this image holds ring @index. */

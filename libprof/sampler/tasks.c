@@ -17,8 +17,6 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "arch/syscall.h"
@@ -30,42 +28,14 @@
 
 /* ---- where stacks lie ------------------------------------------------------------------------ */
 
-/* Plain loads never go deeper into the address space than this below a main stack's top. */
-#define MAIN_STACK_TRUSTED_BYTES (64UL << 20)
 /* No thread's stack is believed to be larger: beyond it something else was taken for one. */
 #define STACK_BYTES_MAX (1UL << 30)
-
-/* The size limit of the main thread's stack, as far as plain loads are trusted. */
-static uintptr_t stack_main_bytes(void)
-{
-	struct rlimit limit;
-
-	if (arch_syscall4(SYS_prlimit64, 0, RLIMIT_STACK, NULL, &limit) ||
-		limit.rlim_cur > MAIN_STACK_TRUSTED_BYTES)
-		return MAIN_STACK_TRUSTED_BYTES;
-	return limit.rlim_cur;
-}
-
-static void publish_bounds(struct sampler_thread *thread, uintptr_t lo, uintptr_t hi)
-{
-	__atomic_store_n(&thread->stack_lo, lo, __ATOMIC_RELAXED);
-	__atomic_store_n(&thread->stack_hi, hi, __ATOMIC_RELEASE);
-}
-
-void stack_publish_main(struct sampler_thread *thread)
-{
-	/* It ends above the strings the kernel put there, AT_EXECFN among the last. */
-	uintptr_t top = (getauxval(AT_EXECFN) | (WIRE_PAGE - 1)) + 1;
-
-	if (top > WIRE_PAGE)
-		publish_bounds(thread, top - stack_main_bytes(), top);
-}
 
 /* Publish the calling thread's own bounds; its handler may run meanwhile. */
 static void stack_publish_own(struct sampler_thread *thread, uintptr_t lo, uintptr_t hi)
 {
 	__atomic_store_n(&thread->stack_hi, 0, __ATOMIC_RELEASE);
-	publish_bounds(thread, lo, hi);
+	sampler_thread_set_stack(thread, lo, hi);
 }
 
 /*
@@ -90,7 +60,7 @@ static int wants_bounds(const struct sampler_thread *thread)
 static int any_wants_bounds(void)
 {
 	SAMPLER_FOR_EACH_RING(index)
-	if (wants_bounds(&sampler_threads[index]))
+	if (wants_bounds(sampler_thread_at(index)))
 		return 1;
 	return 0;
 }
@@ -102,7 +72,7 @@ static unsigned publish_stacks_in(uintptr_t start, uintptr_t end)
 
 	SAMPLER_FOR_EACH_RING(index)
 	{
-		struct sampler_thread *thread = &sampler_threads[index];
+		struct sampler_thread *thread = sampler_thread_at(index);
 		uintptr_t sp = __atomic_load_n(&thread->seen_sp, __ATOMIC_ACQUIRE);
 		uintptr_t hi;
 
@@ -114,7 +84,7 @@ static unsigned publish_stacks_in(uintptr_t start, uintptr_t end)
 		__atomic_store_n(&thread->seen_sp, 1, __ATOMIC_RELEASE);
 		if (!hi)
 			continue;
-		publish_bounds(thread, start, hi);
+		sampler_thread_set_stack(thread, start, hi);
 		known++;
 	}
 	return known;
@@ -201,7 +171,7 @@ static unsigned hash_tid(uint32_t tid)
 static struct sampler_thread *table_find(uint32_t tid)
 {
 	for (unsigned at = hash_tid(tid); table.entry[at]; at = (at + 1) % TABLE_SIZE) {
-		struct sampler_thread *thread = &sampler_threads[table.entry[at] - 1];
+		struct sampler_thread *thread = sampler_thread_at(table.entry[at] - 1);
 
 		if ((uint32_t)thread->tid == tid)
 			return thread;
@@ -214,7 +184,7 @@ static void table_fill(void)
 	memset(&table, 0, sizeof(table));
 	SAMPLER_FOR_EACH_RING(index)
 	{
-		const struct sampler_thread *thread = &sampler_threads[index];
+		const struct sampler_thread *thread = sampler_thread_at(index);
 		unsigned at = hash_tid((uint32_t)thread->tid);
 
 		if (!__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE))
@@ -255,7 +225,7 @@ static int arm_task(uint32_t tid)
 		return __atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) ? -EAGAIN : 0;
 	read_name(thread, tid);
 	if (tid == sampler.pid)
-		stack_publish_main(thread);
+		sampler_thread_set_main_stack(thread);
 	pthread_mutex_lock(&lock);
 	if (sampler_thread_find((int32_t)tid))
 		sampler_thread_release(thread);
@@ -308,7 +278,7 @@ static void reap_ended(void)
 {
 	SAMPLER_FOR_EACH_RING(index)
 	{
-		struct sampler_thread *thread = &sampler_threads[index];
+		struct sampler_thread *thread = sampler_thread_at(index);
 
 		if (!__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE) ||
 			thread->round == this_round)
@@ -396,7 +366,7 @@ static int has_task_ended(void)
 {
 	SAMPLER_FOR_EACH_RING(index)
 	{
-		struct sampler_thread *thread = &sampler_threads[index];
+		struct sampler_thread *thread = sampler_thread_at(index);
 		uint64_t cpu_ns;
 
 		if (!__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE) ||
@@ -456,7 +426,7 @@ static void publish_own_bounds(struct sampler_thread *thread)
 struct sampler_thread *tasks_begin_self(struct sampler_thread *thread)
 {
 	if ((uint32_t)arch_syscall0(SYS_gettid) == sampler.pid)
-		stack_publish_main(thread);
+		sampler_thread_set_main_stack(thread);
 	else
 		publish_own_bounds(thread);
 	thread = tasks_arm_self(thread);

@@ -51,9 +51,6 @@ void tasks_reset_in_child(void);
 
 struct sampler_thread;
 
-/* Publish the main thread's stack in @thread, which is it. Context: any thread, not a handler. */
-void stack_publish_main(struct sampler_thread *thread);
-
 /*
  * Look up the stacks that handlers have shown since the last call. Returns how many became known.
  * Context: one thread at a time, not a handler.

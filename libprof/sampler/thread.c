@@ -16,6 +16,8 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
 
 #include "arch/syscall.h"
 #include "libprof/sampler/clock.h"
@@ -37,7 +39,7 @@ struct sampler_thread *sampler_thread_try_claim(void)
 	for (unsigned n = 0; n < WIRE_RINGS; n++) {
 		unsigned i = (first + n) % WIRE_RINGS;
 		struct wire_ring *ring = wire_ring(sampler.arena, i);
-		struct sampler_thread *thread = &sampler_threads[i];
+		struct sampler_thread *thread = sampler_thread_at(i);
 		uint64_t seen = __atomic_load_n(&ring->owner, __ATOMIC_RELAXED);
 
 		if (seen & 3 || !thread_claim_entry(thread))
@@ -98,9 +100,42 @@ void sampler_thread_release(struct sampler_thread *thread)
 	thread_release_entry(thread);
 }
 
+/* ---- where its stack lies -------------------------------------------------------------------- */
+
+/* Plain loads never go deeper into the address space than this below a main stack's top. */
+#define MAIN_STACK_TRUSTED_BYTES (64UL << 20)
+
+void sampler_thread_set_stack(struct sampler_thread *thread, uintptr_t lo, uintptr_t hi)
+{
+	__atomic_store_n(&thread->stack_lo, lo, __ATOMIC_RELAXED);
+	__atomic_store_n(&thread->stack_hi, hi, __ATOMIC_RELEASE);
+}
+
+/* The size limit of the main thread's stack, as far as plain loads are trusted. */
+static uintptr_t main_stack_bytes(void)
+{
+	struct rlimit limit;
+
+	if (arch_syscall4(SYS_prlimit64, 0, RLIMIT_STACK, NULL, &limit) ||
+		limit.rlim_cur > MAIN_STACK_TRUSTED_BYTES)
+		return MAIN_STACK_TRUSTED_BYTES;
+	return limit.rlim_cur;
+}
+
+void sampler_thread_set_main_stack(struct sampler_thread *thread)
+{
+	/* It ends above the strings the kernel put there, AT_EXECFN among the last. */
+	uintptr_t top = (getauxval(AT_EXECFN) | (WIRE_PAGE - 1)) + 1;
+
+	if (top > WIRE_PAGE)
+		sampler_thread_set_stack(thread, top - main_stack_bytes(), top);
+}
+
+/* ---- its timer ------------------------------------------------------------------------------- */
+
 uint64_t sampler_random_phase_ns(uint64_t period_ns, uint32_t tid)
 {
-	uint64_t x = clock_monotonic_at_start_ns() ^ (uint64_t)tid << 32 ^ (uintptr_t)&x;
+	uint64_t x = clock_monotonic_by_call_ns() ^ (uint64_t)tid << 32 ^ (uintptr_t)&x;
 
 	x ^= x >> 33;
 	x *= 0xff51afd7ed558ccdULL;
@@ -208,7 +243,7 @@ static int arm_thread(struct sampler_thread *thread, int32_t tid, clockid_t cpu_
 	if (thread->number == 1)
 		sampler.slot->start_cpu_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 	ring->thread = thread->number;
-	ring->start_ns = clock_monotonic_at_start_ns();
+	ring->start_ns = clock_monotonic_by_call_ns();
 	/* Who looks for a thread by these takes what stands above for that thread's. */
 	__atomic_store_n(&thread->tid, tid, __ATOMIC_RELEASE);
 	__atomic_store_n(&ring->tid, (uint32_t)tid, __ATOMIC_RELEASE);
@@ -233,7 +268,9 @@ int sampler_thread_arm(struct sampler_thread *thread)
 	int error;
 
 	sampler_read_name(thread->ring->comm);
-	thread->self = (uintptr_t)pthread_self();
+	/* A fork child has it from its parent. */
+	if (!thread->self)
+		thread->self = (uintptr_t)pthread_self();
 	error = arm_thread(thread, (int32_t)arch_syscall0(SYS_gettid), CLOCK_THREAD_CPUTIME_ID);
 	/* A program that samples itself has its masks as it wants them. */
 	if (!error && !sampler_is_hosted())
@@ -253,7 +290,7 @@ struct sampler_thread *sampler_thread_of(const siginfo_t *info)
 	uint64_t at = (cookie & ((1ULL << SAMPLER_COOKIE_BITS) - 1)) - (uintptr_t)sampler_threads;
 
 	if (events_sent(info))
-		return &sampler_threads[info->si_fd - WIRE_EVENT_DESCRIPTOR];
+		return sampler_thread_at(info->si_fd - WIRE_EVENT_DESCRIPTOR);
 	if (info->si_code != SI_TIMER || at >= sizeof(sampler_threads) ||
 		at % sizeof(sampler_threads[0]))
 		return NULL;
@@ -263,7 +300,7 @@ struct sampler_thread *sampler_thread_of(const siginfo_t *info)
 struct sampler_thread *sampler_thread_find(int32_t tid)
 {
 	SAMPLER_FOR_EACH_RING(index) {
-		struct sampler_thread *thread = &sampler_threads[index];
+		struct sampler_thread *thread = sampler_thread_at(index);
 
 		if (thread->tid == tid && __atomic_load_n(&thread->active, __ATOMIC_RELAXED))
 			return thread;
@@ -421,7 +458,7 @@ void sampler_credit_disarmed(void)
 {
 	SAMPLER_FOR_EACH_RING(index)
 	{
-		struct sampler_thread *thread = &sampler_threads[index];
+		struct sampler_thread *thread = sampler_thread_at(index);
 
 		if (!thread->is_disarmed || __atomic_load_n(&thread->users, __ATOMIC_ACQUIRE))
 			continue;

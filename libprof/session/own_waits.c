@@ -154,7 +154,7 @@ static long sampled_threads(pid_t *tids, size_t room)
 
 	SAMPLER_FOR_EACH_RING(index)
 	{
-		const struct sampler_thread *thread = &sampler_threads[index];
+		const struct sampler_thread *thread = sampler_thread_at(index);
 
 		if ((size_t)count < room && __atomic_load_n(&thread->active, __ATOMIC_ACQUIRE))
 			tids[count++] = thread->tid;
@@ -190,7 +190,7 @@ static uint32_t find_thread(
 	tid = own_tid(tid);
 	SAMPLER_FOR_EACH_RING(index)
 	{
-		const struct sampler_thread *thread = &sampler_threads[index];
+		const struct sampler_thread *thread = sampler_thread_at(index);
 
 		if (__atomic_load_n(&thread->tid, __ATOMIC_ACQUIRE) != tid)
 			continue;

@@ -201,7 +201,7 @@ static uint64_t count_threads(void)
 	uint64_t threads = 0;
 
 	SAMPLER_FOR_EACH_RING(index)
-	threads += !!__atomic_load_n(&sampler_threads[index].active, __ATOMIC_RELAXED);
+	threads += !!__atomic_load_n(&sampler_thread_at(index)->active, __ATOMIC_RELAXED);
 	return threads;
 }
 

@@ -37,6 +37,7 @@ static void entries_are_nobodys(void **state)
 	struct sampler_thread *beginning = sampler_thread_try_claim();
 	struct sampler_thread *ending = sampler_thread_try_claim();
 	struct sampler_thread *sampled = sampler_thread_try_claim();
+	const struct wire_ring *rings[] = {beginning->ring, sampled->ring};
 
 	thread_ref(beginning);
 	thread_ref(ending);
@@ -56,8 +57,27 @@ static void entries_are_nobodys(void **state)
 		struct sampler_thread *claimed = sampler_thread_try_claim();
 
 		assert_non_null(claimed);
-		assert_ptr_not_equal(claimed, beginning);
-		assert_ptr_not_equal(claimed, sampled);
+		assert_ptr_not_equal(claimed->ring, rings[0]);
+		assert_ptr_not_equal(claimed->ring, rings[1]);
+	}
+}
+
+/* They lie where each process writes anyway. */
+static void first_threads_have_the_first_entries(void **state)
+{
+	struct wire_arena *arena = *state;
+
+	arena->rings_hint = WIRE_RINGS - 1;
+	sampler_reset_in_child();
+	assert_int_equal(sampler_start(arena, sampler.image, NULL), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		const struct sampler_thread *thread = sampler_thread_try_claim();
+		unsigned ring = (WIRE_RINGS - 1 + i) % WIRE_RINGS;
+
+		assert_ptr_equal(thread, &sampler_threads[i]);
+		assert_ptr_equal(thread->ring, wire_ring(arena, ring));
+		assert_int_equal(thread_index(thread), ring);
+		assert_ptr_equal(sampler_thread_at(ring), thread);
 	}
 }
 
@@ -95,6 +115,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(entries_are_nobodys, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			first_threads_have_the_first_entries, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			ends_are_not_forbidden_by_samples, set_up, tear_down),
 	};
