@@ -36,7 +36,6 @@
 #define PRELOAD_PREFIX	 (sizeof(PRELOAD_VARIABLE) - 1)
 #define CHANNEL_VARIABLE WIRE_ENV "="
 #define CHANNEL_BYTES	 96 /* three numbers of 32 bits, one of 64 */
-#define SEPARATORS	 " :"
 
 /* A thread's stack may have 16 KiB, a handler's less. Beyond some 900 variables nothing changes. */
 #define ROOM_BYTES 8192
@@ -75,11 +74,16 @@ static const char *channel_of_run(void)
 
 const char *preload_library_path(void)
 {
+	static AT_START const char *known; /* atomic: whoever writes it writes the same */
+	const char *path = __atomic_load_n(&known, __ATOMIC_RELAXED);
 	const struct link_map *map = NULL;
 	struct unwind_module module;
 
+	if (path)
+		return path;
 	if (unwind_find_object((uintptr_t)preload_library_path, &module, &map) || !map)
 		return NULL;
+	__atomic_store_n(&known, map->l_name, __ATOMIC_RELAXED);
 	return map->l_name;
 }
 
@@ -94,13 +98,21 @@ static char *find_variable(char *const *environment, const char *name)
 	return found;
 }
 
+static int is_separator(char c)
+{
+	return c == ' ' || c == ':';
+}
+
 /* The next entry of LD_PRELOAD's value, NULL at the end; *@at goes behind it. */
 static const char *next_entry(const char **at, size_t *bytes)
 {
-	const char *entry = *at + strspn(*at, SEPARATORS);
+	const char *entry = *at;
 
-	*bytes = strcspn(entry, SEPARATORS);
-	*at = entry + *bytes;
+	while (is_separator(*entry))
+		entry++;
+	for (*at = entry; **at && !is_separator(**at);)
+		++*at;
+	*bytes = (size_t)(*at - entry);
 	return *bytes ? entry : NULL;
 }
 

@@ -181,7 +181,8 @@ static void fork_prepare(void)
 	if (sampler_is_hosted() || !arena || sampler.quit || confined_by_unseen())
 		return;
 	/* Found once here, instead of once by each child. */
-	preload_resolve_exit();
+	preload_resolve_leave();
+	preload_library_path();
 	__atomic_fetch_add(&arena->forks_begun, 1, __ATOMIC_RELEASE);
 }
 
@@ -211,38 +212,44 @@ static int may_begin(struct wire_arena *arena)
 	return 0;
 }
 
-static void begin_in_child(void *arena)
+/* Returns the entry of the child's one thread, or NULL: it is not sampled. */
+static struct sampler_thread *begin_in_child(void *arena, const struct sampler_thread *forked)
 {
 	uint64_t parent = sampler.image;
 	struct sampler_thread before = {0};
-	struct sampler_thread *thread = preload_thread();
+	struct sampler_thread *thread;
 
-	if (thread)
-		before = *thread;
-	preload_set_thread(NULL);
+	if (forked)
+		before = *forked;
 	sampler_reset_in_child();
 	sampler.arena = NULL;
 	if (!may_begin(arena) || sampler_start(arena, parent, NULL)) {
 		__atomic_store_n(&sampler.owns_signal, 0, __ATOMIC_RELEASE);
-		return;
+		return NULL;
 	}
 	thread = sampler_thread_claim();
 	if (!thread)
-		return;
+		return NULL;
 	thread->stack_lo = before.stack_lo;
 	thread->stack_hi = before.stack_hi;
 	thread->held = before.held;
 	thread->self = before.self;
-	preload_arm(thread);
+	return sampler_thread_arm(thread) ? NULL : thread;
 }
 
 static void fork_child(void)
 {
 	struct wire_arena *arena = sampler.arena;
+	const struct sampler_thread *forked;
+	struct sampler_thread *thread;
 
 	if (sampler_is_hosted() || !arena || sampler.quit)
 		return;
-	begin_in_child(arena);
+	forked = sampler_thread_that_forked();
+	thread = begin_in_child(arena, forked);
+	/* Mostly it has the same entry, and libc's page is not touched. */
+	if (thread != forked)
+		preload_set_thread(thread);
 	__atomic_fetch_add(&arena->forks_arrived, 1, __ATOMIC_RELEASE);
 }
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "arch/syscall.h"
+#include "libprof/at_start.h"
 #include "libprof/preload/preload.h"
 #include "libprof/sampler/events.h"
 #include "libprof/sampler/host.h"
@@ -32,11 +33,9 @@ typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *,
 typedef void exit_fn(int);
 
 /* The kernel's entry and mask as the program believes them to be: the next image inherits both. */
-static int restore_signal(void)
+static int restore_signal(int is_thread_held)
 {
 	uint64_t mask = SAMPLER_SIGNAL_BIT;
-	const struct sampler_thread *thread = preload_thread();
-	int is_held = thread && sampler_is_held(thread);
 	struct sigaction action;
 
 	if (!__atomic_load_n(&sampler.owns_signal, __ATOMIC_ACQUIRE) || sampler.quit)
@@ -44,9 +43,9 @@ static int restore_signal(void)
 	host_get(&action);
 	if (action.sa_handler == SIG_IGN)
 		own_signal_restore();
-	if (is_held)
+	if (is_thread_held)
 		arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof(mask));
-	return is_held || action.sa_handler == SIG_IGN;
+	return is_thread_held || action.sa_handler == SIG_IGN;
 }
 
 static void reinstall_signal(void)
@@ -57,6 +56,18 @@ static void reinstall_signal(void)
 	arch_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, sizeof(mask));
 }
 
+/* Does it only believe that it blocks our signal? */
+static int is_held(const struct sampler_thread *thread)
+{
+	return thread && sampler_is_held(thread);
+}
+
+/* As preload_thread(). A fork child has few to look among, and maps no page of libc for it. */
+static const struct sampler_thread *thread_before_exec(void)
+{
+	return sampler_is_this_process() ? sampler_thread_self() : preload_thread();
+}
+
 /* What each way of exec has to undo when it fails. */
 struct exec_state {
 	struct preload_handover handover;
@@ -65,6 +76,8 @@ struct exec_state {
 
 static void begin_exec(struct exec_state *exec_state)
 {
+	int is_thread_held;
+
 	exec_state->was_restored = 0;
 	if (exec_state->handover.is_unseen) {
 		sampler_leave_unaccounted(WIRE_SLOT_EXEC);
@@ -72,9 +85,10 @@ static void begin_exec(struct exec_state *exec_state)
 	}
 	sampler_leave(WIRE_SLOT_EXEC);
 	/* What is pending while it is blocked is the next image's, which may die of it. */
-	if (preload_thread() && sampler_is_held(preload_thread()))
+	is_thread_held = is_held(thread_before_exec());
+	if (is_thread_held)
 		events_end();
-	exec_state->was_restored = restore_signal();
+	exec_state->was_restored = restore_signal(is_thread_held);
 }
 
 /* What an exec that failed returns to: the same result and errno. */
@@ -102,14 +116,32 @@ static int undo_exec(const struct exec_state *exec_state, int result)
 	HAND_OVER(&exec_state.handover, directory, file, envp); \
 	begin_exec(&exec_state)
 
+static AT_START execve_fn *next_execve;
+static AT_START exit_fn *next_exit;
+
+static void resolve_execve(void)
+{
+	if (!next_execve)
+		next_execve = (execve_fn *)preload_next("execve");
+}
+
+static void resolve_exit(void)
+{
+	if (!next_exit)
+		next_exit = (exit_fn *)preload_next("_exit");
+}
+
+void preload_resolve_leave(void)
+{
+	resolve_execve();
+	resolve_exit();
+}
+
 PRELOAD_EXPORT int execve(const char *path, char *const argv[], char *const *envp)
 {
-	static execve_fn *next;
-
-	if (!next)
-		next = (execve_fn *)preload_next("execve");
+	resolve_execve();
 	BEGIN_EXEC(AT_FDCWD, path, envp);
-	return undo_exec(&exec_state, next(path, argv, envp));
+	return undo_exec(&exec_state, next_execve(path, argv, envp));
 }
 
 PRELOAD_EXPORT int execvpe(const char *file, char *const argv[], char *const *envp)
@@ -210,7 +242,7 @@ PRELOAD_EXPORT int execle(const char *path, const char *first, ...)
 	if (!next)                                                \
 		next = (spawn_fn *)preload_next(name);            \
 	HAND_OVER(&handover, directory, file, envp);              \
-	was_restored = restore_signal();                          \
+	was_restored = restore_signal(is_held(preload_thread())); \
 	error = next(pid, file, actions, attributes, argv, envp); \
 	if (was_restored)                                         \
 		reinstall_signal();                               \
@@ -232,17 +264,9 @@ PRELOAD_EXPORT int posix_spawnp(pid_t *pid, const char *file,
 	SPAWN("posix_spawnp", PRELOAD_ALONG_PATH);
 }
 
-static exit_fn *next_exit;
-
-void preload_resolve_exit(void)
-{
-	if (!next_exit)
-		next_exit = (exit_fn *)preload_next("_exit");
-}
-
 PRELOAD_EXPORT void _exit(int status)
 {
-	preload_resolve_exit();
+	resolve_exit();
 	sampler_leave(WIRE_SLOT_EXIT);
 	next_exit(status);
 	__builtin_unreachable();

@@ -23,8 +23,8 @@ void preload_make_key(void);
  */
 void preload_resolve_masks(void);
 
-/* Look up what _exit() calls. Context: not a handler. */
-void preload_resolve_exit(void);
+/* Look up what a fork child mostly calls: _exit() and execve(). Context: not a handler. */
+void preload_resolve_leave(void);
 
 /* The next definition of @name after ours; never NULL for what libc has. Context: not a handler. */
 void *preload_next(const char *name);

@@ -107,6 +107,17 @@ int bcmp(const void *a, const void *b, size_t bytes)
 	return memcmp(a, b, bytes);
 }
 
+int strncmp(const char *a, const char *b, size_t bytes)
+{
+	for (size_t at = 0; at < bytes; at++) {
+		if (a[at] != b[at])
+			return (unsigned char)a[at] - (unsigned char)b[at];
+		if (!a[at])
+			break;
+	}
+	return 0;
+}
+
 size_t strlen(const char *text)
 {
 	size_t bytes = 0;

@@ -75,6 +75,7 @@ struct sampler_thread {
 	uint32_t carries;	 /* how many samples in a row were put off */
 	/* The thread's own, where perf events signal it: events.c. */
 	uintptr_t self;		   /* pthread_self(), 0: another thread armed it */
+	uintptr_t thread_pointer;  /* the CPU's; by it a fork child knows whose copy it is */
 	uint32_t has_events;	   /* one came: its timer stands for time in the kernel alone */
 	uint64_t event_rest_ns;	   /* what they stood for and no sample does yet */
 	struct sampler_usage usage; /* when its timer last said so */
@@ -235,6 +236,13 @@ int sampler_thread_arm(struct sampler_thread *thread);
 /* The state of thread @tid, of the calling thread; NULL when not sampled. Context: signal-safe. */
 struct sampler_thread *sampler_thread_find(int32_t tid);
 struct sampler_thread *sampler_thread_self(void);
+
+/*
+ * The entry of the parent's thread whose copy the calling fork child is, NULL when it had none.
+ * Asks neither libc nor the kernel: either costs a child more than this does.
+ * Context: before sampler_reset_in_child().
+ */
+struct sampler_thread *sampler_thread_that_forked(void);
 
 /*
  * As sampler_thread_arm() for another thread of the process, the one with @tid. Its signal mask is

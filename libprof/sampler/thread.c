@@ -271,6 +271,7 @@ int sampler_thread_arm(struct sampler_thread *thread)
 	/* A fork child has it from its parent. */
 	if (!thread->self)
 		thread->self = (uintptr_t)pthread_self();
+	thread->thread_pointer = (uintptr_t)__builtin_thread_pointer();
 	error = arm_thread(thread, (int32_t)arch_syscall0(SYS_gettid), CLOCK_THREAD_CPUTIME_ID);
 	/* A program that samples itself has its masks as it wants them. */
 	if (!error && !sampler_is_hosted())
@@ -303,6 +304,21 @@ struct sampler_thread *sampler_thread_find(int32_t tid)
 		struct sampler_thread *thread = sampler_thread_at(index);
 
 		if (thread->tid == tid && __atomic_load_n(&thread->active, __ATOMIC_RELAXED))
+			return thread;
+	}
+	return NULL;
+}
+
+struct sampler_thread *sampler_thread_that_forked(void)
+{
+	uintptr_t here = (uintptr_t)__builtin_thread_pointer();
+
+	SAMPLER_FOR_EACH_RING(index)
+	{
+		struct sampler_thread *thread = sampler_thread_at(index);
+
+		if (thread->thread_pointer == here &&
+			__atomic_load_n(&thread->active, __ATOMIC_RELAXED))
 			return thread;
 	}
 	return NULL;

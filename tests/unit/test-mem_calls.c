@@ -18,6 +18,7 @@ void *own_memmove(void *to, const void *from, size_t bytes);
 void *own_memset(void *to, int byte, size_t bytes);
 int own_memcmp(const void *a, const void *b, size_t bytes);
 int own_bcmp(const void *a, const void *b, size_t bytes);
+int own_strncmp(const char *a, const char *b, size_t bytes);
 size_t own_strlen(const char *text);
 
 /* Under other names: the test itself, and cmocka, call libc's. */
@@ -26,6 +27,7 @@ size_t own_strlen(const char *text);
 #define memset	own_memset
 #define memcmp	own_memcmp
 #define bcmp	own_bcmp
+#define strncmp own_strncmp
 #define strlen	own_strlen
 #include "libprof/sampler/mem_calls.c"
 #undef memcpy
@@ -33,6 +35,7 @@ size_t own_strlen(const char *text);
 #undef memset
 #undef memcmp
 #undef bcmp
+#undef strncmp
 #undef strlen
 
 #define ROOM 96
@@ -83,6 +86,8 @@ static void overlapping_ones_are_libcs(void **state)
 
 static void comparisons_are_libcs(void **state)
 {
+	const char *a = (const char *)ours + 3, *b = (const char *)before + 3;
+
 	(void)state;
 	for (unsigned bytes = 0; bytes < 40; bytes++) {
 		for (unsigned other = 0; other <= bytes; other++) {
@@ -93,6 +98,10 @@ static void comparisons_are_libcs(void **state)
 			expected = sign(memcmp(ours + 3, before + 3, bytes));
 			assert_int_equal(sign(own_memcmp(ours + 3, before + 3, bytes)), expected);
 			assert_int_equal(own_bcmp(ours + 3, before + 3, bytes) != 0, expected != 0);
+			if (other % 2) /* both end there */
+				ours[3 + other] = before[3 + other] = 0;
+			expected = sign(strncmp(a, b, bytes));
+			assert_int_equal(sign(own_strncmp(a, b, bytes)), expected);
 		}
 		ours[5 + bytes] = 0;
 		assert_int_equal(own_strlen((const char *)ours + 5), strlen((char *)ours + 5));
