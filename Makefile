@@ -116,10 +116,12 @@ path_flags  = -DFLAMERUN_BINDIR='"$(bindir)"' -DFLAMERUN_LIBDIR='"$(libdir)"' \
 # Of libunwind the part that walks other processes.
 cli_libs    = $(package_libs) -lunwind-generic -liberty -lz -lm -lpthread
 
-# What every process runs at its start lies together: the kernel maps code by sixteen pages a fault.
-# Threads' entries come first: then those of the first threads share the page of initialised data.
+# What every process runs at its start and end lies together: the kernel maps code by sixteen pages a
+# fault, and the first sixteen of the library are mapped for the dynamic linker. Threads' entries come
+# first: then those of the first threads share the page of initialised data.
 at_start       := libprof/sampler/sampler.c
-at_start       += $(filter-out $(at_start),$(wildcard libprof/preload/*.c libprof/sampler/*.c))
+later          := $(addprefix libprof/sampler/,handler.c filter.c language.c tasks.c own_threads.c)
+at_start       += $(filter-out $(at_start) $(later),$(wildcard libprof/preload/*.c libprof/sampler/*.c)) $(later)
 prof_sources   := $(at_start) $(filter-out $(at_start),$(wildcard libprof/*.c libprof/*/*.c \
 	arch/$(ARCH)/*.c arch/$(ARCH)/*.S))
 cli_sources    := $(wildcard cli/*.c cli/*/*.c)
@@ -190,6 +192,8 @@ binding := $(if $(filter x86_64,$(ARCH)),lazy,now)
 bound_early := $(filter libprof/preload/%,$(prof_sources)) \
 	$(shell grep -l '^/\* ASYNC-SIGNAL-SAFE' $(filter %.c,$(prof_sources)))
 $(call objects,$(bound_early)): flags = $(prof_cflags) -fno-plt
+# Two numbers put together as one constant are a page of constants to map.
+$(call objects,$(filter-out $(later),$(at_start))): flags += -fno-tree-slp-vectorize
 $(cli_objects) $(render_objects) $(shared_objects) $(san_objects): flags = $(cli_cflags)
 path_objects := $(call objects,$(shell grep -lE 'FLAMERUN_(BIN|LIB|SYSCONF)DIR' $(prof_sources) $(cli_sources)))
 $(path_objects): flags += $(path_flags)

@@ -57,6 +57,7 @@ struct program_action {
 };
 
 static struct program_action program_action[SIGNALS];
+static AT_START uint32_t is_any_guarded; /* atomic: some handler of those is set, or was */
 static AT_START uint32_t is_any_masked; /* atomic: some handler asked for ASKED_MASK */
 
 /* May signals of ours come, and calls be made? Not in a process that forbade itself some. */
@@ -198,8 +199,10 @@ static struct sigaction with_guard(struct program_action *of, const struct sigac
 		__atomic_store_n(&is_any_masked, 1, __ATOMIC_RELAXED);
 	}
 	/* Who read the kernel's entry past us gives back what was there. */
-	if (action->sa_sigaction != guard_handler)
+	if (action->sa_sigaction != guard_handler) {
+		__atomic_store_n(&is_any_guarded, 1, __ATOMIC_RELEASE);
 		set_program_action(of, action->sa_sigaction, flags);
+	}
 	copy.sa_sigaction = guard_handler;
 	copy.sa_flags |= SA_SIGINFO;
 	*sampler_mask(&copy.sa_mask) |= SAMPLER_SIGNAL_BIT;
@@ -239,8 +242,9 @@ int guard_sigaction(int signal, const struct sigaction *action, struct sigaction
 	struct sigaction copy;
 	int error;
 
-	if (signal > 0 && signal <= SIGNALS) {
+	if (signal > 0 && signal <= SIGNALS)
 		of = &program_action[signal - 1];
+	if (of && __atomic_load_n(&is_any_guarded, __ATOMIC_ACQUIRE)) {
 		before.handler = __atomic_load_n(&of->handler, __ATOMIC_ACQUIRE);
 		before.flags = __atomic_load_n(&of->flags, __ATOMIC_RELAXED);
 	}

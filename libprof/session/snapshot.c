@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "arch/syscall.h"
+#include "libprof/at_start.h"
 #include "libprof/placeholder.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/own_threads.h"
@@ -347,7 +348,7 @@ void snapshot_signal_name(char *out, int signal)
 
 static struct snapshot_settings settings;
 static char signal_name[NAME_BYTES];
-static uint32_t is_busy;   /* atomic, futex: a snapshot is being taken or drawn */
+static AT_START uint32_t is_busy; /* atomic, futex: a snapshot is being taken or drawn */
 static uint32_t is_ending; /* atomic: the program ends, and with it the snapshot */
 
 /* Wait for signals until @until_ns (CLOCK_MONOTONIC; 0: without limit). Returns how many came. */
