@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch/epilogue.h"
 #include "libprof/runtime/cpython.h"
 
 #define MINOR_MIN 8u
@@ -36,6 +37,10 @@ static const struct cpython_offsets offsets_by_minor[MINOR_MAX] = {
 #define OWNED_BY_CSTACK	 3u
 #define STATUS_ACTIVE	 (1u << 4) /* of PyThreadState._status, from 3.12 on */
 #define NEAR_BYTES	 8192u	   /* what an activation's own variables lie apart */
+
+/* Of code that is read at once, and of the longest instruction. */
+#define SETUP_PIECE	  256u
+#define INSTRUCTION_BYTES 16u
 
 /* As much of a frame and of a code object as is looked at. */
 #define FRAME_BYTES 112u
@@ -177,6 +182,33 @@ static uint32_t minor_of(struct runtime_reader *reader, struct runtime_symbols *
 	return runtime_symbol(symbols, reader, "PyCode_NewWithPosOnlyArgs", NULL) ? 8 : 0;
 }
 
+/*
+ * An activation is set up, and linked, before the first instruction of its own is gone to: by a
+ * jump to where a table says.
+ */
+static uintptr_t find_setup_end(struct runtime_reader *reader, uintptr_t entry)
+{
+	uint8_t code[SETUP_PIECE];
+	uintptr_t at = entry, piece = 0;
+
+	while (at - entry < RUNTIME_SETUP_MAX) {
+		struct arch_instruction one;
+
+		if (!piece || at - piece > sizeof(code) - INSTRUCTION_BYTES) {
+			if (runtime_load(reader, at, code, sizeof(code)))
+				break;
+			piece = at;
+		}
+		one = arch_decode(code + (at - piece), INSTRUCTION_BYTES);
+		if (!one.bytes)
+			break;
+		at += one.bytes;
+		if (one.effect == ARCH_EFFECT_JUMP_ANYWHERE)
+			return at;
+	}
+	return entry + RUNTIME_SETUP_MAX;
+}
+
 static int find_cpython(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
 {
@@ -189,6 +221,7 @@ static int find_cpython(
 	out->code_type = runtime_symbol(symbols, reader, "PyCode_Type", NULL);
 	out->entry = runtime_symbol(symbols, reader, "_PyEval_EvalFrameDefault", &bytes);
 	out->entry_end = out->entry + bytes;
+	out->setup_end = out->entry ? find_setup_end(reader, out->entry) : 0;
 	out->version = minor_of(reader, symbols);
 	if (!out->code_type || !out->entry || out->version < MINOR_MIN || out->version > MINOR_MAX)
 		return -ENOTSUP;

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 
-#define ENTRY_BYTES	1024u /* of the evaluator's code: there an activation is being set up */
 #define RESERVED_FRAMES 512u  /* for the walk behind a counted run */
 #define SKIPPED_MAX	(1u << 17)
 
@@ -63,8 +62,7 @@ static int may_trust(const struct runs *runs)
 	const struct runtime *runtime = runs->runtime;
 
 	return runs->reader.is_own &&
-	       (runs->pc < runtime->entry || runs->pc >= runtime->entry_end ||
-		       runs->pc - runtime->entry >= ENTRY_BYTES);
+	       runs->pc - runtime->entry >= runtime->setup_end - runtime->entry;
 }
 
 static int begin(struct runs *runs, const struct runtime *runtime, uintptr_t sp)

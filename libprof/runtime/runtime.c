@@ -28,6 +28,8 @@ int runtime_find(
 		if (error && error != -EAGAIN && error != -ENOTSUP)
 			continue;
 		*out = found;
+		if (!found.setup_end)
+			out->setup_end = found.entry + RUNTIME_SETUP_MAX;
 		return error ? error : 1;
 	}
 	return 0;

@@ -164,6 +164,9 @@ unsigned runtime_encode(uint32_t character, char out[4]);
 #define RUNTIME_WORDS_MAX   64u
 #define RUNTIME_OBJECTS_MAX 8u
 
+/* So many bytes of the evaluator's code may set an activation up. */
+#define RUNTIME_SETUP_MAX 1024u
+
 /* A runtime in a process. Its kind fills in `word` as it likes. */
 struct runtime {
 	const struct runtime_kind *kind; /* NULL: none */
@@ -183,6 +186,7 @@ struct runtime {
 	uintptr_t base_bytes;
 	uintptr_t code_type;	    /* what tells its functions from other objects */
 	uintptr_t entry, entry_end; /* the evaluator's code, or what of it has a name */
+	uintptr_t setup_end;	    /* in it: before, an activation is being set up */
 	/* Addresses of what it makes once and never frees; its kind knows of what. */
 	uintptr_t objects[RUNTIME_OBJECTS_MAX];
 	/* What calls the activation of the outermost of counted runs, where stacks lack that. */

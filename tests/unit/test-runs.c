@@ -288,6 +288,44 @@ static void test_lengths_that_lie(void **state)
 	assert_int_equal(fixture->lines[0], 0);
 }
 
+/* As an evaluator is: what is done first, then a jump to where a table says. */
+static __attribute__((noinline)) int evaluate(
+	volatile int *calls, const unsigned char *code)
+{
+	static const void *const table[] = {&&stop, &&one, &&two};
+
+	*calls += 1;
+	goto *table[*code];
+one:
+	*calls += 10;
+	code++;
+	goto *table[*code];
+two:
+	*calls += 100;
+	code++;
+	goto *table[*code];
+stop:
+	return *calls;
+}
+
+static void test_where_the_set_up_ends(void **state)
+{
+	struct fixture *fixture = *state;
+	uintptr_t entry = (uintptr_t)evaluate, end;
+	struct runtime_reader reader;
+	volatile int calls = 0;
+
+	assert_int_equal(evaluate(&calls, (const unsigned char *)"\1\2\1"), 121);
+	runtime_reader_init(&reader, getpid(), 1);
+	end = find_setup_end(&reader, entry);
+	assert_true(end > entry && end - entry < 128);
+	/* Where there is no such jump, and where nothing can be read. */
+	memset(fixture->image->runtime, 0x90, sizeof(fixture->image->runtime));
+	entry = (uintptr_t)fixture->image->runtime;
+	assert_int_equal(find_setup_end(&reader, entry), entry + RUNTIME_SETUP_MAX);
+	assert_int_equal(find_setup_end(&reader, 4096), 4096 + RUNTIME_SETUP_MAX);
+}
+
 /* What 3.13 publishes is anybody's word. */
 static void test_published_offsets(void **state)
 {
@@ -328,6 +366,7 @@ int main(void)
 		TEST(test_a_run_that_is_anothers),
 		TEST(test_circles),
 		TEST(test_lengths_that_lie),
+		TEST(test_where_the_set_up_ends),
 		cmocka_unit_test(test_published_offsets),
 	};
 
