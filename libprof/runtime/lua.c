@@ -242,7 +242,7 @@ static int is_replacing(const struct runtime *runtime, struct runtime_reader *re
 		return 0;
 	opcode &= (1u << layout->opcode_bits) - 1;
 	/* It comes next behind other calls. */
-	return opcode && opcode < strlen(layout->opcodes) && layout->opcodes[opcode] == 'C' &&
+	return opcode && layout->opcodes[opcode] == 'C' &&
 	       layout->opcodes[opcode - 1] == 'C';
 }
 

@@ -12,6 +12,7 @@
 #include "libprof/runtime/runtime.h"
 
 /* Offsets are in bytes. */
+#define LUA_OPCODES_MAX 128u /* in the bits that any version has for them */
 struct lua_layout {
 	const char *ident; /* lua_ident begins with it, then the release's digit */
 	char first, last;  /* of the releases */
@@ -41,8 +42,9 @@ struct lua_layout {
 	 * GETTABUP GETTABLE GETFIELD SELF GETGLOBAL, u t g f b as those that set, J jumps, C calls,
 	 * R calls an iterator, K makes a closure.
 	 */
-	const char *opcodes;
-	const char *events; /* likewise: a + the number of its metamethod, * + its C; . has none */
+	char opcodes[LUA_OPCODES_MAX];
+	/* Likewise: a + the number of its metamethod, * + its C; . has none. */
+	char events[LUA_OPCODES_MAX];
 };
 
 /* struct Proto, what is known of it without a version. */

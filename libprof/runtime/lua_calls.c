@@ -78,7 +78,7 @@ static int has_called(
 			&instruction, sizeof(instruction)))
 		return 0;
 	instruction &= (1u << layout->opcode_bits) - 1;
-	return instruction < strlen(layout->opcodes) && layout->opcodes[instruction] == 'C';
+	return layout->opcodes[instruction] == 'C';
 }
 
 int lua_read_link(const struct lua_layout *layout, struct runtime_reader *reader, uintptr_t state,

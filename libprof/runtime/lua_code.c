@@ -173,7 +173,7 @@ static char kind_of(const struct lua_layout *layout, const char *kinds, uint32_t
 {
 	uint32_t opcode = bits(instruction, 0, layout->opcode_bits);
 
-	return opcode < strlen(kinds) ? kinds[opcode] : '.';
+	return kinds[opcode] ? kinds[opcode] : '.';
 }
 
 static uint32_t a_of(const struct lua_layout *layout, uint32_t instruction)

@@ -164,18 +164,14 @@ const void *runtime_view(struct runtime_reader *reader, uintptr_t address, size_
 	return window->content + (address - window->start);
 }
 
-int runtime_load(struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes)
+int runtime_load_checked(struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes)
 {
 	const void *from =
 		bytes <= RUNTIME_WINDOW_BYTES ? runtime_view(reader, address, bytes) : NULL;
 
 	if (!from)
 		return -EFAULT;
-	/* Most are words: no call for them. */
-	if (bytes == sizeof(uintptr_t))
-		memcpy(to, from, sizeof(uintptr_t));
-	else
-		memcpy(to, from, bytes);
+	memcpy(to, from, bytes);
 	return 0;
 }
 
