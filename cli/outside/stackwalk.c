@@ -107,9 +107,27 @@ static inline unsigned run_frame(struct stackwalk *walk, uintptr_t pc, uintptr_t
 	return target_language_frame(&walk->runs, walk->shared, pc, sp, fp, frames, room);
 }
 
+#define WORDS_LOOKED_AT 64u
+
+/* As the handler's (libprof/sampler/handler.c): whoever finds a runtime so walks again. */
+static void find_modules_nearby(struct stackwalk *walk, uintptr_t sp)
+{
+	uint32_t call = walk->target->sought++;
+	struct unwind_module module;
+	uintptr_t word;
+
+	if (call & (call - 1))
+		return;
+	for (unsigned n = 0; n < WORDS_LOOKED_AT; n++)
+		if (!runtime_load_word(&walk->runs.reader, sp + n * sizeof(word), &word))
+			target_find(walk->target, walk->shared, word, &module, NULL);
+}
+
 static inline int leave_generated(struct stackwalk *walk, struct unwind_activation *at,
 	uint64_t *frames, unsigned room, unsigned *told)
 {
+	if (!walk->is_native && !walk->runs.framed && !at->is_inside)
+		find_modules_nearby(walk, at->sp);
 	if (walk->is_native || !walk->runs.framed)
 		return 0;
 	return target_language_leave(&walk->runs, walk->shared, at, frames, room, told);

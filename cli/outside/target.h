@@ -61,6 +61,7 @@ struct target {
 	struct target_range *ranges; /* by address */
 	unsigned range_count;
 	struct target_language *language; /* owned; NULL: no runtime was found in it */
+	uint32_t sought; /* walks that nothing led on from, in code of no module */
 	uint8_t announced[(WIRE_MODULE_MAX + 8) / 8]; /* bit n: module number n was told */
 };
 

@@ -323,7 +323,8 @@ int runs_leave(struct runs *runs, struct unwind_activation *at, uint64_t *frames
 	int is_trusted = runs->reader.is_trusted, left, count = 0;
 	struct runtime_frame frame;
 
-	if (!runs->framed || !runs->framed->kind->leave)
+	if (!runs->framed || !runs->framed->kind->leave ||
+		(at->is_inside && !runs->framed->kind->leaves_own))
 		return 0;
 	runs->runtime = runs->framed;
 	runs->reader.is_trusted = 0;

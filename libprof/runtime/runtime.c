@@ -8,7 +8,7 @@
 #include <errno.h>
 
 static const struct runtime_kind *const kinds[] = {&runtime_cpython, &runtime_php, &runtime_ruby,
-	&runtime_perl, &runtime_lua, &runtime_v8, &runtime_hotspot};
+	&runtime_perl, &runtime_lua, &runtime_luajit, &runtime_v8, &runtime_hotspot};
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 

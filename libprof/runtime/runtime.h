@@ -269,6 +269,7 @@ struct runtime_symbols;
 struct runtime_kind {
 	const char *name;
 	int needs_self; /* begin() has no use for a thread's number alone */
+	int leaves_own; /* leave() is asked of the runtime's own functions, too */
 	/*
 	 * Is the module one? Its symbols are looked up in its own tables. -EAGAIN: it is, but is
 	 * being loaded still. -ENOTSUP: it is, but is not laid out as any that is known.
@@ -316,7 +317,9 @@ struct runtime_kind {
 		const struct runtime_where *where, struct runtime_frame *out);
 	/*
 	 * Instead of all these, or beside next(), where the runtime's code has frames that only it
-	 * knows the shape of: what @at runs, and where its caller is. Returns 1 with that in @at;
+	 * knows the shape of: what @at runs, and where its caller is. Of its own functions, where
+	 * at->is_inside is set before: where their frame is, if not where call-frame information
+	 * has it. Returns 1 with that in @at;
 	 * 0: none of its code; -errno: nothing leads to its caller. @out fills in what
 	 * kind->frames() asks, in any case; its function is 0 where there is nothing to ask for.
 	 */
@@ -350,7 +353,7 @@ struct runtime_kind {
 };
 
 extern const struct runtime_kind runtime_cpython, runtime_php, runtime_ruby, runtime_perl,
-	runtime_lua, runtime_v8, runtime_hotspot;
+	runtime_lua, runtime_luajit, runtime_v8, runtime_hotspot;
 
 /* ---- symbols --------------------------------------------------------------------------------- */
 

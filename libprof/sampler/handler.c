@@ -80,15 +80,38 @@ static unsigned run_frame(struct runs *runs, uintptr_t pc, uintptr_t sp, uintptr
 	return runs_frame(runs, pc, sp, fp, frames, room);
 }
 
+#define WORDS_LOOKED_AT 64u
+
+/*
+ * Modules are known from walks that came to them. Where all walks begin in generated code nothing
+ * leads on from, they are sought by what is on the stack; ever more seldom.
+ */
+static void find_modules_nearby(struct runs *runs, uintptr_t sp)
+{
+	static uint32_t calls; /* atomic */
+	uint32_t call = __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
+	struct unwind_module module;
+	uintptr_t word;
+
+	if (call & (call - 1))
+		return;
+	for (unsigned n = 0; n < WORDS_LOOKED_AT; n++)
+		if (!runtime_load_word(&runs->reader, sp + n * sizeof(word), &word))
+			modules_find(word, &module);
+	runs->framed = language_framed();
+}
+
 /* Nor is generated code looked at. */
 static int leave_generated(struct runs *runs, struct unwind_activation *at, uint64_t *frames,
 	unsigned room, unsigned *told)
 {
-	if ((!runs->framed && !language_is_pending()) || (!runs->is_asked && quit_if_confined()))
+	if ((!runs->framed && at->is_inside) || (!runs->is_asked && quit_if_confined()))
 		return 0;
 	runs->is_asked = 1;
-	if (!runs->framed)
+	if (!runs->framed && language_is_pending())
 		language_find_again(runs);
+	else if (!runs->framed)
+		find_modules_nearby(runs, at->sp);
 	return runs_leave(runs, at, frames, room, told);
 }
 

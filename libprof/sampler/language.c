@@ -73,6 +73,11 @@ uint32_t language_find_runtime(const struct runtime_module *module, int pid)
 	return error > 0 ? add_runtime(&found) : 0;
 }
 
+const struct runtime *language_framed(void)
+{
+	return __atomic_load_n(&framed, __ATOMIC_ACQUIRE);
+}
+
 /* Ever more seldom, for it may never be one. */
 void language_find_again(struct runs *runs)
 {
@@ -92,7 +97,7 @@ void language_find_again(struct runs *runs)
 		return;
 	if (error > 0)
 		add_runtime(&found);
-	runs->framed = __atomic_load_n(&framed, __ATOMIC_ACQUIRE);
+	runs->framed = language_framed();
 }
 
 int language_is_pending(void)
@@ -235,7 +240,7 @@ void language_begin(struct runs *runs, const struct sampler_thread *thread,
 	runtime_reader_init(&runs->reader, pid, 1);
 	runs->reader.stack_start = bounds->lo;
 	runs->reader.stack_bytes = bounds->hi - bounds->lo;
-	runs->framed = __atomic_load_n(&framed, __ATOMIC_ACQUIRE);
+	runs->framed = language_framed();
 	runs->expanded = expanded;
 	runs->epoch = sampler.image;
 	runs->reader.age = __atomic_fetch_add(&walks, 1, __ATOMIC_RELAXED) / RUNTIME_AN_AGE;

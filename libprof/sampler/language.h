@@ -40,6 +40,10 @@ uint32_t language_find_runtime(const struct runtime_module *module, int pid);
  * it may be: runs->framed is there then.
  */
 int language_is_pending(void);
+
+/* The runtime that every frame of code in no module is asked of, or NULL. */
+const struct runtime *language_framed(void);
+
 void language_find_again(struct runs *runs);
 
 #endif

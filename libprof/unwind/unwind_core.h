@@ -24,8 +24,9 @@
  *
  *   UNWIND_LEAVE(void *context, struct unwind_activation *at, uint64_t *frames, unsigned room,
  *           unsigned *told) -> int
- *       of a frame in no module: its language frames, whose number is added to *told, and where
- *       its caller is, or what it stands in. Returns 1, with pc, sp and fp in @at; 0: nothing is
+ *       of a frame in no module, or of one in a module that has a runtime, where at->is_inside is
+ *       set: its language frames, whose number is added to *told, and where its caller is, or what
+ *       it stands in. Returns 1, with pc, sp and fp in @at; 0: nothing is
  *       known of such code;
  *       -errno: nothing leads to its caller.
  *
@@ -569,8 +570,8 @@ static inline void unwind_go_inside(struct unwind_walk *walk, const struct unwin
 }
 
 /*
- * As unwind_step(), of code in no module, with its language frames. Returns 0 and whether anything
- * is known of it in *is_known, or -errno.
+ * As unwind_step(), of code in no module, or in one that has a runtime, with its language frames.
+ * Returns 0 and whether anything is known of it in *is_known, or -errno.
  */
 static inline int unwind_step_generated(struct unwind_walk *walk, uint64_t row, uint64_t *frames,
 	unsigned room, unsigned *told, bool *is_known)
@@ -580,6 +581,7 @@ static inline int unwind_step_generated(struct unwind_walk *walk, uint64_t row, 
 		.sp = walk->registers.r[ARCH_DWARF_SP],
 		.fp = walk->registers.r[ARCH_DWARF_FP],
 		.has_fp = unwind_fp_known(walk),
+		.is_inside = walk->module.end != 0,
 		.is_way_out = walk->exact && compact_kind(row) == COMPACT_BY_CODE,
 		.innermost = walk->exact && walk->known == ~0ULL ? &walk->registers : NULL,
 	};
@@ -694,14 +696,15 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 		bool is_generated = !walk.module.end;
 
 		is_known = false;
-		if (is_generated)
+		if (is_generated || walk.module.runtime)
 			step = unwind_step_generated(&walk, row, frames + told, max_frames - told,
 				&told, &is_known);
 		if (is_generated && walk.module.end) {
 			is_caller = true;
 			pc = unwind_lookup_pc(&walk);
-			sp = walk.registers.r[ARCH_DWARF_SP];
 		}
+		if (!is_known && !step)
+			sp = walk.registers.r[ARCH_DWARF_SP];
 		if (!is_known && !step) {
 			row = unwind_row_with_fp(
 				&walk, is_caller ? unwind_row(&walk, pc) : row, pc);

@@ -15,7 +15,7 @@ import outside
 import told_stacks
 from profiled import TARGETS, of_all, profile
 
-VERSIONS = ["lua5.1", "lua5.2", "lua5.3", "lua5.4"]
+VERSIONS = ["lua5.1", "lua5.2", "lua5.3", "lua5.4", "luajit -joff", "luajit"]
 SCRIPT = TARGETS / "lua_truth.lua"
 FUNCTION = re.compile(r"^(.+) \((lua_truth\.lua|text|chunk):(\d+)\)$")
 OUTSIDE = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
@@ -26,13 +26,13 @@ WORK = 1 + next(n for n, line in enumerate(SCRIPT.read_text().split("\n"))
 def versions(*seldom):
     """Those that are here; of some there is no more to be learnt every time."""
     return pytest.mark.parametrize("lua", [pytest.param(lua, marks=[
-        pytest.mark.skipif(not shutil.which(lua), reason=f"no {lua} here"),
+        pytest.mark.skipif(not shutil.which(lua.split()[0]), reason=f"no {lua} here"),
         *([of_all] if lua in seldom else [])]) for lua in VERSIONS])
 
 
 each_version = versions()
 # Each has its layout, which the stacks go through; what is more is alike in all.
-first_and_last = versions("lua5.2", "lua5.3")
+first_and_last = versions("lua5.2", "lua5.3", "luajit -joff")
 
 
 def functions_in(stack):
@@ -49,9 +49,31 @@ def shown_in(stack):
     return tuple(shown[:-1] + [f"lua_truth.lua:{WORK}"])
 
 
+def callers_in(told):
+    """
+    As shown_in(), and of other stacks: whose callers are the first functions of a told one. Where
+    compiled code goes on they end at whichever function runs that. Not in question are functions that
+    no told one has: who tells, who never calls, and who is replaced by what it calls.
+    """
+    first = {stack[:n] for stack in told for n in range(len(stack))}
+    known = {re.sub(r"^(.*?:\d+):\d+$", r"\1", function) for stack in told for function in stack}
+
+    def shown(stack):
+        functions = functions_in(stack)
+        callers = tuple(f"{place}:{line}" for _, place, line in functions[:-1])
+        if not functions or functions[-1][1] not in known:
+            return None
+        if functions[-1][1] == f"lua_truth.lua:{WORK}":
+            return shown_in(stack)
+        return next((one for one in told if one[:len(callers)] == callers), None) \
+            if callers in first else (*callers, functions[-1][1])
+    return shown
+
+
 def run_truth(tmp_path, lua, way, rate_hz, *arguments):
     return told_stacks.run_truth(
-        tmp_path, way, rate_hz, [lua, SCRIPT, *arguments], lambda told: shown_in)
+        tmp_path, way, rate_hz, [*lua.split(), SCRIPT, *arguments],
+        callers_in if "jit" in lua else lambda told: shown_in)
 
 
 @pytest.mark.parametrize("way,rate_hz", [
@@ -73,7 +95,7 @@ def test_every_stack_is_luas_own(tmp_path, lua, way, rate_hz):
 @each_version
 def test_names_are_what_callers_call_them(tmp_path, lua):
     picture = tmp_path / "p.firefox.json"
-    run = profile(tmp_path, lua, SCRIPT, "1000", rate_hz=997, options=["--no-waits", "-o", picture])
+    run = profile(tmp_path, *lua.split(), SCRIPT, "1000", rate_hz=997, options=["--no-waits", "-o", picture])
     told = set(re.findall(r"^name (\S+) (.*)", run.stdout, re.M))
     shown = {(place, name.removeprefix("__")) for _, stack, _ in firefox.stacks_of(picture)
              for name, place, _ in functions_in(stack) if name not in ("function", "main chunk")}
@@ -101,7 +123,7 @@ def test_a_deep_stack_is_whole(tmp_path, lua):
 @first_and_last
 def test_of_a_deeper_one_the_leaf_side_is_kept(tmp_path, lua):
     picture = tmp_path / "p.firefox.json"
-    profile(tmp_path, lua, SCRIPT, "700", "untold", "9000", rate_hz=1000,
+    profile(tmp_path, *lua.split(), SCRIPT, "700", "untold", "9000", rate_hz=1000,
             options=["--no-waits", "-o", picture])
     shown = [stack for stack in (shown_in(stack) for _, stack, _ in firefox.stacks_of(picture)) if stack]
     deep = [stack for stack in shown if len(stack) > 3003]
@@ -114,7 +136,7 @@ def test_of_a_deeper_one_the_leaf_side_is_kept(tmp_path, lua):
 def test_waits_have_names(tmp_path, lua):
     script = tmp_path / "naps.lua"
     script.write_text("local function naps()\nio.popen('sleep 1.5'):read('*a')\nend\nnaps()\n")
-    run = profile(tmp_path, lua, script, options=["--wall"])
+    run = profile(tmp_path, *lua.split(), script, options=["--wall"])
     naps = run.folded.where(lambda stack: "naps (naps.lua:1)" in stack)
     assert naps == pytest.approx(1.5 * run.rate_hz, rel=0.1), run.folded.describe()
 
@@ -124,7 +146,7 @@ def test_waits_have_names(tmp_path, lua):
 def test_a_running_one_has_names(tmp_path, lua):
     """One that nobody started for flamerun: `-p`."""
     script = "function spins() local n = 0 for i = 1, 100000 do n = n + i end end\nwhile true do spins() end"
-    with outside.running(lua, "-e", script) as process:
+    with outside.running(*lua.split(), "-e", script) as process:
         run = outside.attach(tmp_path, process.pid, "-r", "199", "--no-waits")
     spins = run.folded.where(lambda stack: any(name.startswith("spins (") for name in stack))
     assert spins > 0.8 * run.folded.total > 0, run.folded.describe()
@@ -149,17 +171,20 @@ int main(int count, char **words)
 """
 
 
-@pytest.mark.parametrize("flags", [["-llua5.4"], ["-l:liblua5.4.a", "-lm", "-ldl", "-rdynamic"]],
-                         ids=["shared", "static"])
-def test_an_embedded_one_has_names(tmp_path, flags):
+@pytest.mark.parametrize("version,flags", [
+    ("lua5.4", ["-llua5.4"]), ("lua5.4", ["-l:liblua5.4.a", "-lm", "-ldl", "-rdynamic"]),
+    ("luajit-2.1", ["-lluajit-5.1"]), ("luajit-2.1", ["-l:libluajit-5.1.a", "-lm", "-ldl", "-rdynamic"]),
+], ids=["shared", "static", "luajit-shared", "luajit-static"])
+def test_an_embedded_one_has_names(tmp_path, version, flags):
     source, script = tmp_path / "embeds.c", tmp_path / "script.lua"
     source.write_text(EMBEDS)
-    script.write_text("local function spins()\nfor i = 1, 3e7 do local x = i % 7 end\nend\n"
+    times = "1e9" if "jit" in version else "3e7"
+    script.write_text(f"local function spins()\nfor i = 1, {times} do local x = i % 7 end\nend\n"
                       "calls(function()\nspins()\nend)\n")
-    built = subprocess.run(["gcc", "-I/usr/include/lua5.4", "-o", tmp_path / "embeds", source, *flags],
+    built = subprocess.run(["gcc", f"-I/usr/include/{version}", "-o", tmp_path / "embeds", source, *flags],
                            stderr=subprocess.PIPE, text=True, check=False)
     if built.returncode:
-        pytest.skip("liblua5.4-dev is not installed")
+        pytest.skip(f"{version} is not installed to link with")
     run = profile(tmp_path, tmp_path / "embeds", script, rate_hz=997)
     whole = run.folded.where(lambda stack: [
         name for name in stack if "script.lua" in name or name == "calls"] == [

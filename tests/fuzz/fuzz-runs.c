@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The readers of Python's, PHP's, Ruby's, Perl's and Lua's stacks on hostile memory: the input is
- * laid out as a page of our own, at a fixed address so that pointers in it can hit it, and behind
- * it nothing is mapped. Whatever it says, reading comes to an end and touches nothing else.
+ * The readers of Python's, PHP's, Ruby's, Perl's, Lua's and LuaJIT's stacks on hostile memory: the
+ * input is laid out as a page of our own, at a fixed address so that pointers in it can hit it, and
+ * behind it nothing is mapped. Whatever it says, reading comes to an end and touches nothing else.
  */
 #include <stdint.h>
 #include <string.h>
@@ -186,6 +186,45 @@ static void tell_lua(const uint8_t *data, char *page)
 	}
 }
 
+/* As Lua's, whose beginning is a state and the global one; the C stack is what lies behind. */
+static void tell_luajit(const uint8_t *data, char *page)
+{
+	const struct runtime runtime = {
+		.kind = &runtime_luajit,
+		.is_counted = 1,
+		.base = PAGE_AT,
+		.base_bytes = PAGES,
+		.entry = PAGE_AT,
+		.entry_end = PAGE_AT + (data[1] % 2 ? PAGES : 1),
+	};
+	struct unwind_activation at = {.pc = PAGE_AT + data[3] * 8u,
+		.sp = PAGE_AT + data[2] * 8u,
+		.is_inside = data[1] % 2};
+	struct arch_registers registers;
+	struct runtime_reader reader;
+	struct runtime_frame frame;
+	uintptr_t word;
+
+	for (size_t i = 0; i < PAGES; i += sizeof(word)) {
+		memcpy(&word, page + i, sizeof(word));
+		if (word >> 56 == 1)
+			put_word(page, i, PAGE_AT + word % PAGES);
+	}
+	page[9] = 6;
+	put_word(page, 16, PAGE_AT + 128);
+	put_word(page, 32, PAGE_AT + data[5] * 16u);
+	put_word(page, 48, PAGE_AT + PAGES);
+	put_word(page, 56, PAGE_AT + 512);
+	put_word(page, 80, PAGE_AT + data[6] * 64u);
+	put_word(page, 128 + 192, PAGE_AT);
+	put_word(page, 128 + 368, PAGE_AT);
+	tell(&runtime, 0);
+	runtime_reader_init(&reader, getpid(), 0);
+	memcpy(&registers, page, sizeof(registers));
+	at.innermost = data[1] % 4 < 2 ? &registers : NULL;
+	runtime_luajit.leave(&runtime, &reader, &at, &frame);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static char *page;
@@ -201,12 +240,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memset(page, 0, PAGES);
 	memcpy(page, data + 8, size - 8 < PAGES ? size - 8 : PAGES);
-	if (data[4] % 5 < 2) {
-		(data[4] % 5 ? tell_ruby : tell_php)(data);
+	if (data[4] % 6 < 2) {
+		(data[4] % 6 ? tell_ruby : tell_php)(data);
 		return 0;
 	}
-	if (data[4] % 5 < 4) {
-		(data[4] % 5 == 2 ? tell_perl : tell_lua)(data, page);
+	if (data[4] % 6 < 5) {
+		(data[4] % 6 == 2	   ? tell_perl
+			: data[4] % 6 == 3 ? tell_lua
+					   : tell_luajit)(data, page);
 		return 0;
 	}
 	runtime_reader_init(&reader, getpid(), 0);

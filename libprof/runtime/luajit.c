@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/*
+ * LuaJIT's functions. Its interpreter is one piece of assembly, entered anew each time C calls Lua
+ * or a coroutine is resumed: that is an activation. Each notes its state in its stack frame, and
+ * which frame of that state's is outside of it:
+ *
+ *	C stack				the state's stack
+ *
+ *	interpreter   state ──────▶ base ─▶ f ─call─▶ g ─native─▶ sort
+ *	lj_cf_table_sort
+ *	interpreter   state		sort ─call─▶ h ─call─▶ main chunk ─native─▶
+ *	lua_pcall
+ *
+ * So runs are not counted: each activation tells its own. It is believed where the frames that the
+ * walk comes to are those that the state has, and where the functions of the outermost end at the
+ * bottom of the state's stack.
+ *
+ * While the interpreter runs, the innermost function's base and instruction are in registers. When
+ * it calls C the state has the base, or else another register has.
+ *
+ * Compiled code, a *trace*, runs in the interpreter's stack frame. The state's stack is as it was
+ * where the trace was entered, or went on to another one: all functions in it are true. What it
+ * has inlined of others' code, which may be where it is at the moment, is known only to the
+ * compiler: it writes it down when the trace is left. So the innermost function that is told is
+ * the one that runs the trace, without a line, and whatever the trace does is its own time. Nor is
+ * the function told that a trace was recorded from: of one that leaves another trace it need not
+ * be on the stack.
+ *
+ * What calls and returns is moved piece by piece: there, stacks stay native.
+ */
+#include "libprof/runtime/luajit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "arch/lua.h"
+#include "arch/luajit.h"
+
+/* lua_State */
+#define STATE_GLOBAL 16u
+#define STATE_BASE   32u
+#define STATE_END    48u
+#define STATE_STACK  56u
+#define STATE_FRAME  80u
+#define STATE_BYTES  88u
+#define STATE_FIRST  16u /* of its stack: the base of what is no function's frame */
+#define FRAME_FLAGS  3u	 /* in addresses of the interpreter's frames */
+
+/* global_State */
+#define GLOBAL_RUNS	  184u /* a trace, or what < 0 */
+#define GLOBAL_MAIN	  192u
+#define GLOBAL_CURRENT	  368u
+#define GLOBAL_TRACED	  376u /* base of the function that runs a trace */
+#define GLOBAL_AREA	  3776u
+#define GLOBAL_AREA_BYTES 3800u
+#define GLOBAL_DISPATCH	  3968u
+#define RUNS_LUA	  (-1)
+#define RUNS_C		  (-2)
+#define RUNS_EXIT	  (-4)
+
+#define EVALUATOR_BYTES_MIN 8192u
+#define EVALUATOR_BYTES_MAX (1u << 20)
+#define CALLER_BYTES_MAX    4096u
+#define CODE_AT_ONCE	    128u
+
+#define SUBROUTINE_WORDS 2u   /* the interpreter's own subroutines have a return address */
+#define SPILLED_WORDS	 192u /* what a trace spills, and where it is left all registers */
+#define AREAS_MAX	 256u
+#define FRAMES_MAX	 4096u /* of C, of one state */
+#define UNTOLD_MAX	 (1u << 18)
+
+/* What a walk keeps (runtime_stack.own); `frame` is the base, `activation` the next frame of C. */
+#define OWN_PC	       0 /* of the function at the base; 0: it is not known */
+#define OWN_BOTTOM     1
+#define OWN_OTHER      2 /* a state that is called outside of this one, too, or 0 */
+#define OWN_OTHER_BASE 3
+
+/* ---- states ---------------------------------------------------------------------------------- */
+
+struct state {
+	uintptr_t at, global, base, bottom, end;
+	uintptr_t frame;  /* the interpreter's latest */
+	uintptr_t traced; /* 0: no trace runs */
+	int32_t runs;
+};
+
+static uintptr_t word_in(const char *bytes, unsigned offset)
+{
+	uintptr_t word;
+
+	memcpy(&word, bytes + offset, sizeof(word));
+	return word;
+}
+
+/* Is what is at @at a state of @global's? */
+static int is_state(struct runtime_reader *reader, uintptr_t at, uintptr_t global)
+{
+	char content[STATE_GLOBAL + sizeof(uintptr_t)];
+
+	return at % VALUE_BYTES == 0 && !runtime_load(reader, at, content, sizeof(content)) &&
+	       content[OBJECT_KIND] == KIND_STATE && word_in(content, STATE_GLOBAL) == global;
+}
+
+/* Returns 0, or -ENOENT: it is none. */
+static int read_state(struct runtime_reader *reader, uintptr_t at, struct state *out)
+{
+	uintptr_t main, current;
+	char content[STATE_BYTES];
+
+	if (!at || at % VALUE_BYTES || at >> VALUE_SHIFT ||
+		at - reader->stack_start < reader->stack_bytes ||
+		runtime_load(reader, at, content, sizeof(content)) ||
+		content[OBJECT_KIND] != KIND_STATE)
+		return -ENOENT;
+	out->at = at;
+	out->global = word_in(content, STATE_GLOBAL);
+	out->base = word_in(content, STATE_BASE);
+	out->bottom = word_in(content, STATE_STACK) + STATE_FIRST;
+	out->end = word_in(content, STATE_END);
+	out->frame = word_in(content, STATE_FRAME) & ~(uintptr_t)FRAME_FLAGS;
+	if (out->global % VALUE_BYTES || out->bottom % VALUE_BYTES || out->bottom >= out->end ||
+		runtime_load_word(reader, out->global + GLOBAL_MAIN, &main) ||
+		runtime_load_word(reader, out->global + GLOBAL_CURRENT, &current) ||
+		runtime_load_word(reader, out->global + GLOBAL_TRACED, &out->traced) ||
+		runtime_load(reader, out->global + GLOBAL_RUNS, &out->runs, sizeof(out->runs)) ||
+		(main != at && !is_state(reader, main, out->global)) ||
+		(current != at && current != main && !is_state(reader, current, out->global)))
+		return -ENOENT;
+	return 0;
+}
+
+static int is_on_stack(const struct state *state, uintptr_t base)
+{
+	/* What may be called above the end is told of all the same. */
+	return base % VALUE_BYTES == 0 && base >= state->bottom && base <= state->end + 512;
+}
+
+/* Is the C frame at @frame one of the state's? */
+static int has_frame(struct runtime_reader *reader, const struct state *state, uintptr_t frame)
+{
+	uintptr_t at = state->frame;
+
+	for (unsigned n = 0; at && at < frame && n < FRAMES_MAX; n++) {
+		if (runtime_load_word(reader, at + ARCH_LUAJIT_PREVIOUS, &at))
+			return 0;
+		at &= ~(uintptr_t)FRAME_FLAGS;
+	}
+	return at == frame;
+}
+
+/* ---- the interpreter's stack frame ----------------------------------------------------------- */
+
+static int is_evaluator(const struct runtime *runtime, uintptr_t pc)
+{
+	return pc - runtime->entry < runtime->entry_end - runtime->entry;
+}
+
+/* Has one of @state's traces code at @pc? */
+static int is_compiled(struct runtime_reader *reader, const struct state *state, uintptr_t pc)
+{
+	uintptr_t area[2]; /* the next, bytes */
+
+	if (runtime_load_word(reader, state->global + GLOBAL_AREA, &area[0]))
+		return 0;
+	for (unsigned n = 0; area[0] && n < AREAS_MAX; n++) {
+		uintptr_t start = area[0];
+
+		if (runtime_load(reader, start, area, sizeof(area)))
+			return 0;
+		if (pc - start < area[1])
+			return 1;
+	}
+	return 0;
+}
+
+/* The state that the register tells of, where the thread was interrupted in a trace. */
+static int find_traced(
+	struct runtime_reader *reader, const struct unwind_activation *at, struct state *out)
+{
+	uintptr_t current;
+
+	return at->innermost &&
+	       !runtime_load_word(reader,
+		       at->innermost->r[ARCH_LUAJIT_DISPATCH] - GLOBAL_DISPATCH + GLOBAL_CURRENT,
+		       &current) &&
+	       !read_state(reader, current, out) && out->frame >= at->sp &&
+	       out->frame - at->sp <= SPILLED_WORDS * sizeof(uintptr_t);
+}
+
+/* The interpreter's frame that @at stands in, by the state in it. Returns 1 or 0. */
+static int find_frame(struct runtime_reader *reader, const struct unwind_activation *at,
+	struct state *state, uintptr_t *frame)
+{
+	uintptr_t word;
+
+	for (unsigned n = 0; n < SPILLED_WORDS; n++) {
+		*frame = at->sp + n * sizeof(word);
+		if (runtime_load_word(reader, *frame + ARCH_LUAJIT_STATE, &word))
+			return 0;
+		if (!read_state(reader, word, state) && has_frame(reader, state, *frame))
+			return n <= SUBROUTINE_WORDS || state->traced || state->runs >= 0 ||
+			       state->runs == RUNS_EXIT;
+	}
+	return 0;
+}
+
+static int leave_luajit(const struct runtime *runtime, struct runtime_reader *reader,
+	struct unwind_activation *at, struct runtime_frame *out)
+{
+	int is_own = is_evaluator(runtime, at->pc);
+	struct state state;
+	uintptr_t frame;
+
+	*out = (struct runtime_frame){0};
+	if (at->is_inside && !is_own)
+		return 0;
+	if (!is_own && find_traced(reader, at, &state))
+		frame = state.frame;
+	else if (!find_frame(reader, at, &state, &frame))
+		return 0;
+	if (is_own ? frame == at->sp : !is_compiled(reader, &state, at->pc))
+		return 0;
+	if (!is_own)
+		at->pc = runtime->entry + (runtime->entry_end - runtime->entry) / 2;
+	at->sp = frame;
+	at->is_inside = 1;
+	at->is_way_out = 0;
+	return 1;
+}
+
+/* ---- the innermost function ------------------------------------------------------------------ */
+
+#define RUNNING_REGISTERS                                                  \
+	(UINT64_C(1) << ARCH_LUAJIT_BASE | UINT64_C(1) << ARCH_LUAJIT_PC | \
+		UINT64_C(1) << ARCH_LUAJIT_DISPATCH)
+#define CALLING_REGISTERS (UINT64_C(1) << ARCH_LUAJIT_CALLED | UINT64_C(1) << ARCH_LUAJIT_PC)
+
+/* While the interpreter runs. */
+static int find_running(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct unwind_frame *frame, const struct state *state, struct runtime_stack *stack)
+{
+	uint8_t code[ARCH_LUAJIT_CODE_BYTES];
+	struct luajit_function function;
+	struct arch_registers registers;
+	uintptr_t link, pc;
+
+	if (state->runs != RUNS_LUA || !frame->registers ||
+		~frame->registers(frame, &registers) & RUNNING_REGISTERS ||
+		registers.r[ARCH_LUAJIT_DISPATCH] != state->global + GLOBAL_DISPATCH ||
+		frame->pc - runtime->entry < ARCH_LUAJIT_BEFORE ||
+		runtime_load(reader, frame->pc - ARCH_LUAJIT_BEFORE, code, sizeof(code)) ||
+		!arch_luajit_has_base(code, (int32_t)(runtime->entry - frame->pc),
+			(int32_t)(runtime->entry_end - frame->pc)))
+		return -EAGAIN;
+	stack->frame = registers.r[ARCH_LUAJIT_BASE];
+	pc = registers.r[ARCH_LUAJIT_PC];
+	if (!is_on_stack(state, stack->frame) ||
+		runtime_load_word(reader, stack->frame - FRAME_LINK, &link))
+		return -EAGAIN;
+	if (!arch_luajit_links(code) && pc == link &&
+		!luajit_read_function(reader, stack->frame, &function) && luajit_has(&function, pc))
+		/* It returns to itself, has called itself, or is where it has been called, too. */
+		return 0;
+	if ((arch_luajit_links(code) || pc == link) &&
+		(pc % INSTRUCTION || luajit_read_caller(reader, stack->frame, pc, &stack->frame) ||
+			!is_on_stack(state, stack->frame)))
+		return -EAGAIN;
+	if (luajit_read_function(reader, stack->frame, &function) ||
+		(function.code && pc != function.code && !luajit_has(&function, pc)))
+		return -EAGAIN;
+	stack->own[OWN_PC] = pc;
+	return 0;
+}
+
+/* While C runs that the interpreter called. */
+static int find_calling(
+	const struct unwind_frame *frame, const struct state *state, struct runtime_stack *stack)
+{
+	struct arch_registers registers;
+	uintptr_t called;
+
+	if (!frame->registers || ~frame->registers(frame, &registers) & CALLING_REGISTERS)
+		return -EAGAIN;
+	called = registers.r[ARCH_LUAJIT_CALLED];
+	if (called == state->at)
+		called = state->base;
+	if (!is_on_stack(state, called))
+		return -EAGAIN;
+	stack->frame = called;
+	stack->own[OWN_PC] = registers.r[ARCH_LUAJIT_PC];
+	return 0;
+}
+
+/* Stand at the function that the innermost activation is in. */
+static int find_innermost(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct unwind_frame *frame, int is_innermost, const struct state *state,
+	struct runtime_stack *stack)
+{
+	stack->own[OWN_PC] = 0;
+	if (frame->is_generated || state->runs >= 0 || state->runs == RUNS_EXIT) {
+		stack->frame = state->traced ? state->traced : state->base;
+		return frame->is_generated && !state->traced ? -EAGAIN : 0;
+	}
+	if (is_innermost)
+		return find_running(runtime, reader, frame, state, stack);
+	stack->frame = state->base;
+	return state->runs == RUNS_C ? 0 : find_calling(frame, state, stack);
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+static int begin_luajit(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
+	struct runtime_stack *out)
+{
+	(void)runtime, (void)reader, (void)thread, (void)sp, (void)known;
+	*out = (struct runtime_stack){.place = UINTPTR_MAX};
+	return 0;
+}
+
+/* @state has the next activation, another one had the last, or there was none. */
+static int change_state(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_stack *stack, const struct unwind_frame *frame, int is_innermost,
+	const struct state *state)
+{
+	struct runtime_stack before = *stack;
+	int error = 0;
+
+	if (!has_frame(reader, state, frame->sp))
+		return -EBADMSG;
+	stack->state = state->at;
+	stack->own[OWN_BOTTOM] = state->bottom;
+	if (before.own[OWN_OTHER] == state->at) {
+		stack->frame = before.own[OWN_OTHER_BASE];
+		stack->own[OWN_PC] = 0;
+	} else if ((before.activation && before.own[OWN_OTHER]) || frame->sp != state->frame) {
+		return -EBADMSG;
+	} else if (before.state) {
+		stack->frame = state->base;
+		stack->own[OWN_PC] = 0;
+	} else {
+		error = find_innermost(runtime, reader, frame, is_innermost, state, stack);
+	}
+	if (!error && !is_on_stack(state, stack->frame))
+		return -EAGAIN;
+	if (before.activation || before.own[OWN_OTHER] == state->at) {
+		stack->own[OWN_OTHER] = before.activation ? before.state : 0;
+		stack->own[OWN_OTHER_BASE] = before.frame;
+	}
+	return error;
+}
+
+static int enter_luajit(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_stack *stack, const struct unwind_frame *frame, int is_innermost)
+{
+	uintptr_t saved[ARCH_LUAJIT_PREVIOUS / sizeof(uintptr_t) + 1];
+	int is_first = !stack->state, error = 0;
+	int32_t results;
+	struct state state;
+
+	if (is_first)
+		reader->may_trust = reader->is_own && is_innermost;
+	reader->is_trusted = 0;
+	if (runtime_load(reader, frame->sp, saved, sizeof(saved)))
+		return -EFAULT;
+	if (read_state(reader, saved[ARCH_LUAJIT_STATE / sizeof(uintptr_t)], &state))
+		return -ENOENT;
+	if (state.at != stack->state)
+		error = change_state(runtime, reader, stack, frame, is_innermost, &state);
+	else if (stack->activation != frame->sp)
+		error = -EBADMSG;
+	if (error)
+		return error;
+	stack->activation =
+		saved[ARCH_LUAJIT_PREVIOUS / sizeof(uintptr_t)] & ~(uintptr_t)FRAME_FLAGS;
+	if (!is_first)
+		stack->own[OWN_PC] = saved[ARCH_LUAJIT_SAVED / sizeof(uintptr_t)];
+	memcpy(&results, (const char *)saved + ARCH_LUAJIT_RESULTS, sizeof(results));
+	stack->is_over = results < 0;
+	stack->place = RUNTIME_PLACE_COUNTED;
+	return 0;
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+static void tell_function(const struct luajit_function *function, uintptr_t base, uintptr_t pc,
+	struct runtime_frame *out)
+{
+	*out = (struct runtime_frame){
+		.function = function->code,
+		.identity = function->identity,
+		.first_line = function->first_line,
+		.position = -1,
+		.code = function->code,
+		.lines = function->code,
+		.name = base | OF_FRAME,
+		.file = function->source,
+	};
+	if (!out->first_line) {
+		out->first_line = 1;
+		out->name = OF_MAIN;
+	}
+	if (luajit_has(function, pc))
+		out->position = (int32_t)((pc - function->code) / INSTRUCTION) - 1;
+}
+
+/* The run is over. Returns 0, or -EBADMSG: it was the state's outermost, but has left some. */
+static int end_run(struct runtime_stack *stack)
+{
+	stack->is_over = 0;
+	stack->place = UINTPTR_MAX;
+	return stack->activation || stack->frame == stack->own[OWN_BOTTOM] ? 0 : -EBADMSG;
+}
+
+/* Go outward from the frame at stack->frame, of @function. */
+static int go_outward(struct runtime_reader *reader, struct runtime_stack *stack)
+{
+	struct luajit_function caller;
+	struct luajit_link link;
+	int error;
+
+	for (unsigned n = 0; n < 2; n++) {
+		error = luajit_read_link(reader, stack->frame, stack->own[OWN_BOTTOM], &link);
+		if (error)
+			return error;
+		stack->frame = link.base;
+		if (!link.is_copied)
+			break;
+	}
+	stack->own[OWN_PC] = link.pc;
+	stack->is_over = link.is_native;
+	if (!link.pc || link.is_native)
+		return 0;
+	/* Who called with an instruction has it. */
+	error = luajit_read_function(reader, stack->frame, &caller);
+	return error || !caller.code || luajit_has(&caller, link.pc) ? error : -EBADMSG;
+}
+
+static int next_luajit(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_stack *stack, struct runtime_frame *out)
+{
+	struct luajit_function function;
+	uintptr_t base, pc;
+	int error;
+
+	(void)runtime;
+	for (unsigned n = 0; !stack->is_over && n < UNTOLD_MAX; n++) {
+		base = stack->frame;
+		pc = stack->own[OWN_PC];
+		error = luajit_read_function(reader, base, &function);
+		if (!error)
+			error = go_outward(reader, stack);
+		if (error)
+			return error;
+		if (!function.code)
+			continue;
+		tell_function(&function, base, pc, out);
+		return 1;
+	}
+	return stack->is_over ? end_run(stack) : -EBADMSG;
+}
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+/* The interpreter is what lua_pcall() calls that is large enough. */
+static int find_evaluator(struct runtime *out, struct runtime_reader *reader,
+	const struct runtime_symbols *symbols, uintptr_t at)
+{
+	uintptr_t begin, end, found, from, to;
+	uint8_t code[CODE_AT_ONCE];
+
+	if (runtime_function(symbols, reader, at, &begin, &end) || end - begin > CALLER_BYTES_MAX)
+		return -ENOTSUP;
+	for (; begin + ARCH_CALL_BYTES <= end; begin += ARCH_CALL_STEP) {
+		if (runtime_load(reader, begin, code, ARCH_CALL_BYTES))
+			return -ENOTSUP;
+		found = arch_called(code, begin);
+		if (!found || runtime_function(symbols, reader, found, &from, &to) ||
+			to - from < EVALUATOR_BYTES_MIN || to - from > EVALUATOR_BYTES_MAX)
+			continue;
+		out->entry = out->base = from;
+		out->entry_end = to;
+		out->base_bytes = to - from;
+		return 0;
+	}
+	return -ENOTSUP;
+}
+
+static int find_luajit(
+	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
+{
+	uintptr_t start = runtime_symbol(symbols, reader, "lua_pcall", NULL);
+
+	if (!start || !runtime_symbol(symbols, reader, "luaJIT_setmode", NULL))
+		return -ENOENT;
+	out->is_counted = 1;
+	return ARCH_LUAJIT_IS_KNOWN ? find_evaluator(out, reader, symbols, start) : -ENOTSUP;
+}
+
+const struct runtime_kind runtime_luajit = {
+	.name = "luajit",
+	.leaves_own = 1,
+	.find = find_luajit,
+	.begin = begin_luajit,
+	.enter = enter_luajit,
+	.next = next_luajit,
+	.leave = leave_luajit,
+	.line = luajit_line,
+	.text = luajit_text,
+};

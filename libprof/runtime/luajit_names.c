@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/*
+ * What LuaJIT's functions are called, and at which line they are. As with Lua (lua_code.c): what
+ * the instruction says that calls one is its name, as LuaJIT's own traceback has it. One that C
+ * calls has the name that it was defined by, where the function that defines it is among its
+ * callers; else it is "function". LuaJIT does not note tail calls: who is called by one has the
+ * name of the call whose frame it has taken.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "libprof/runtime/luajit.h"
+
+/* From 'a' on. */
+static const char *const event_names[] = {"__lt", "__le", "__eq", "__unm", "__len", "__add",
+	"__sub", "__mul", "__div", "__mod", "__pow", "__concat", "__gc", "__index", "__newindex"};
+#define EVENTS (sizeof(event_names) / sizeof(event_names[0]))
+
+/*
+ * By opcode: . writes no slot, w that in A, B all from A on, N from A to D, M U G S as MOV UGET
+ * GGET TGETS, u g t as those that set, C calls, R calls an iterator, K makes a closure.
+ */
+static const char opcodes[] = "............ww....Mwwwwwwwwwwwwwwwwwwwwwwwww"
+			      "NUu....KwwGgwSww.t.B.CCCCRRBBB...BBBBBBBB............";
+static const char events[] = "aabbcccccccc........defghijfghijfghijkl............"
+			     "mmmnonnnnooooo................................";
+
+#define KIND_STRING   4u
+#define NAMES_OF_LOOP 7u /* locals' names below are a loop's own; 0: no more locals */
+#define LOCALS_MAX    256u
+#define SEARCHED_MAX  16384u /* instructions */
+#define MOVES_MAX     8u
+#define CALLERS_MAX   200u
+#define CODE_AT_ONCE  16u
+
+static uint32_t copy(char *out, uint32_t room, const char *text)
+{
+	uint32_t used = 0;
+
+	while (used < room && text[used]) {
+		out[used] = text[used];
+		used++;
+	}
+	return used;
+}
+
+/* The bytes at @address, up to a NUL; of those beyond @room the first or the last. */
+static uint32_t copy_bytes(struct runtime_reader *reader, uintptr_t address, uint32_t length,
+	char *out, uint32_t room, int keep_end)
+{
+	uint32_t first = keep_end && length > room ? length - room : 0, used = 0;
+
+	while (used < room && first + used < length &&
+		!runtime_load(reader, address + first + used, out + used, 1) && out[used])
+		used++;
+	return used;
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+static uint32_t number_at(struct runtime_reader *reader, uintptr_t address)
+{
+	uint32_t number = 0;
+
+	return runtime_load(reader, address, &number, sizeof(number)) ? 0 : number;
+}
+
+/* Each instruction but the first, which is the function's head, has its distance from its line. */
+uint32_t luajit_line(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_frame *frame)
+{
+	uintptr_t proto = frame->lines - PROTO_BYTES, lines;
+	uint32_t count = number_at(reader, proto + PROTO_LINE_COUNT), distance = 0;
+	uint32_t bytes = count < 256 ? 1 : count < 65536 ? 2 : 4;
+
+	(void)runtime;
+	if (frame->position < 0 || runtime_load_word(reader, proto + PROTO_LINES, &lines) || !lines)
+		return 0;
+	if (frame->position > 0 &&
+		runtime_load(
+			reader, lines + ((uint32_t)frame->position - 1) * bytes, &distance, bytes))
+		return 0;
+	return number_at(reader, proto + PROTO_FIRST_LINE) + distance;
+}
+
+/* What a chunk is from: a file, what its host calls it, or the first line of its text. */
+static uint32_t copy_source(
+	struct runtime_reader *reader, uintptr_t string, char *out, uint32_t room)
+{
+	uint32_t length = number_at(reader, string + STRING_LENGTH), used, start;
+	uintptr_t bytes = string + STRING_BYTES;
+	char kind = 0;
+
+	if (!string || runtime_load(reader, bytes, &kind, 1))
+		return 0;
+	if (kind == '@' || kind == '=')
+		return length ? copy_bytes(reader, bytes + 1, length - 1, out, room, 1) : 0;
+	used = copy(out, room, "[string \"");
+	start = copy_bytes(reader, bytes, length, out + used, room - used - 2, 0);
+	for (uint32_t i = 0; i < start && out[used] != '\n' && out[used] != '\r'; i++)
+		used++;
+	return used + copy(out + used, room - used, "\"]");
+}
+
+/* ---- what instructions say ------------------------------------------------------------------- */
+
+/* A function and the instruction that it is at. */
+struct place {
+	struct runtime_reader *reader;
+	uintptr_t code, proto;
+	uint32_t count; /* instructions of the function */
+	uint32_t position, instruction;
+	uint32_t first_loaded, loaded[CODE_AT_ONCE]; /* UINT32_MAX: none are */
+};
+
+static uint32_t c_of(uint32_t instruction)
+{
+	return instruction >> 16 & 0xff;
+}
+
+static uint32_t d_of(uint32_t instruction)
+{
+	return instruction >> 16;
+}
+
+static char kind_of(uint32_t instruction)
+{
+	uint32_t opcode = instruction & 0xff;
+
+	return opcode < sizeof(opcodes) - 1 ? opcodes[opcode] : '.';
+}
+
+/* Stand at @position. Returns 0 or -ENOENT. */
+static int go_to(struct place *place, uint32_t position)
+{
+	uint32_t first = position / CODE_AT_ONCE * CODE_AT_ONCE, count = place->count - first;
+
+	if (position >= place->count)
+		return -ENOENT;
+	if (first != place->first_loaded) {
+		if (count > CODE_AT_ONCE)
+			count = CODE_AT_ONCE;
+		place->first_loaded = UINT32_MAX;
+		if (runtime_load(place->reader, place->code + first * INSTRUCTION, place->loaded,
+			    count * INSTRUCTION))
+			return -ENOENT;
+		place->first_loaded = first;
+	}
+	place->position = position;
+	place->instruction = place->loaded[position - first];
+	return 0;
+}
+
+static void enter_function(
+	struct place *place, struct runtime_reader *reader, const struct luajit_function *function)
+{
+	place->reader = reader;
+	place->code = function->code;
+	place->proto = function->code - PROTO_BYTES;
+	place->count = function->code_bytes / INSTRUCTION;
+	place->first_loaded = UINT32_MAX;
+}
+
+/* The bytes' address of constant @number, if it is a string; 0: none. */
+static uintptr_t constant_name(const struct place *place, uint32_t number)
+{
+	uintptr_t constants, object;
+	uint8_t kind;
+
+	if (number >= number_at(place->reader, place->proto + PROTO_OBJECTS) ||
+		runtime_load_word(place->reader, place->proto + PROTO_CONSTANTS, &constants) ||
+		runtime_load_word(place->reader, constants - (number + 1) * VALUE_BYTES, &object) ||
+		runtime_load(place->reader, object + OBJECT_KIND, &kind, 1) || kind != KIND_STRING)
+		return 0;
+	return object + STRING_BYTES;
+}
+
+/* Texts that follow each other. */
+static int skip_text(struct runtime_bytes *bytes)
+{
+	int byte;
+
+	do
+		byte = runtime_byte(bytes);
+	while (byte > 0);
+	return byte;
+}
+
+static struct runtime_bytes bytes_at(const struct place *place, uintptr_t at)
+{
+	return (struct runtime_bytes){.reader = place->reader, .at = at, .end = at + (1u << 16)};
+}
+
+/* Where the next of @bytes lies. */
+static uintptr_t address_of(const struct runtime_bytes *bytes)
+{
+	return bytes->at - (bytes->got - bytes->used);
+}
+
+static uintptr_t upvalue_name(const struct place *place, uint32_t number)
+{
+	struct runtime_bytes bytes;
+	uint8_t count;
+	uintptr_t names;
+
+	if (runtime_load(place->reader, place->proto + PROTO_UPVALUES, &count, 1) ||
+		number >= count ||
+		runtime_load_word(place->reader, place->proto + PROTO_UPVALUE_NAMES, &names) ||
+		!names)
+		return 0;
+	bytes = bytes_at(place, names);
+	while (number--)
+		if (skip_text(&bytes))
+			return 0;
+	return address_of(&bytes);
+}
+
+static uint32_t read_uleb(struct runtime_bytes *bytes)
+{
+	uint32_t value = 0;
+	unsigned shift = 0;
+	int byte;
+
+	do {
+		byte = runtime_byte(bytes);
+		if (byte < 0)
+			return UINT32_MAX / 2;
+		value |= (uint32_t)(byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte & 0x80 && shift < 32);
+	return value;
+}
+
+/* The local variable that is in @slot; 0: there is none with a name. */
+static uintptr_t local_name(const struct place *place, uint32_t slot)
+{
+	struct runtime_bytes bytes;
+	uint32_t start = 0, end;
+	uintptr_t locals, name;
+
+	if (runtime_load_word(place->reader, place->proto + PROTO_LOCALS, &locals) || !locals)
+		return 0;
+	bytes = bytes_at(place, locals);
+	for (unsigned n = 0; n < LOCALS_MAX; n++) {
+		int first;
+
+		name = address_of(&bytes);
+		first = runtime_byte(&bytes);
+		if (first <= 0 || (first >= (int)NAMES_OF_LOOP && skip_text(&bytes)))
+			return 0;
+		start += read_uleb(&bytes);
+		if (start > place->position)
+			return 0;
+		end = start + read_uleb(&bytes);
+		if (place->position < end && !slot--)
+			return first >= (int)NAMES_OF_LOOP ? name : 0;
+	}
+	return 0;
+}
+
+/* What is in @slot at @place; 0: nothing is known. */
+static uintptr_t object_name(struct place *place, uint32_t slot)
+{
+	uintptr_t name = local_name(place, slot);
+	unsigned moves = 0;
+
+	for (unsigned n = 0; !name && place->position > 1 && n < SEARCHED_MAX; n++) {
+		uint32_t a;
+
+		if (go_to(place, place->position - 1))
+			return 0;
+		a = luajit_a(place->instruction);
+		switch (kind_of(place->instruction)) {
+		case 'N':
+			if (slot >= a && slot <= d_of(place->instruction))
+				return 0;
+			continue;
+		case 'B':
+		case 'C':
+		case 'R':
+			if (slot >= a)
+				return 0;
+			continue;
+		case '.':
+		case 'u':
+		case 'g':
+		case 't':
+			continue;
+		default:
+			break;
+		}
+		if (a != slot)
+			continue;
+		switch (kind_of(place->instruction)) {
+		case 'M':
+			slot = d_of(place->instruction);
+			if (++moves > MOVES_MAX)
+				return 0;
+			name = local_name(place, slot);
+			continue;
+		case 'G':
+			return constant_name(place, d_of(place->instruction));
+		case 'S':
+			return constant_name(place, c_of(place->instruction));
+		case 'U':
+			return upvalue_name(place, d_of(place->instruction));
+		default:
+			return 0;
+		}
+	}
+	return name;
+}
+
+/* ---- callers --------------------------------------------------------------------------------- */
+
+/* Go from the frame at *@base to its caller's. Returns 0 or -errno; the link is in *@link. */
+static int go_outward(struct runtime_reader *reader, uintptr_t *base, struct luajit_link *link)
+{
+	int error = luajit_read_link(reader, *base, 0, link);
+
+	if (!error && link->is_copied)
+		error = luajit_read_link(reader, link->base, 0, link);
+	if (!error)
+		*base = link->base;
+	return error;
+}
+
+/* Stand where the function at @base was called. Returns 0; -ENOENT: not by an instruction. */
+static int find_caller(struct runtime_reader *reader, uintptr_t base, struct place *out)
+{
+	struct luajit_function function;
+	struct luajit_link link;
+
+	if (go_outward(reader, &base, &link) || !link.pc || link.is_native ||
+		luajit_read_function(reader, base, &function) || !luajit_has(&function, link.pc))
+		return -ENOENT;
+	enter_function(out, reader, &function);
+	return go_to(out, (uint32_t)((link.pc - function.code) / INSTRUCTION) - 1);
+}
+
+/* The name that the closure, which is made at @place, is given by what comes next there; or 0. */
+static uintptr_t given_name(struct place *place)
+{
+	uint32_t slot = luajit_a(place->instruction);
+
+	if (go_to(place, place->position + 1))
+		return 0;
+	switch (kind_of(place->instruction)) {
+	case 'g':
+		return luajit_a(place->instruction) == slot
+			       ? constant_name(place, d_of(place->instruction))
+			       : 0;
+	case 't':
+		return luajit_a(place->instruction) == slot
+			       ? constant_name(place, c_of(place->instruction))
+			       : 0;
+	case 'u':
+		return d_of(place->instruction) == slot
+			       ? upvalue_name(place, luajit_a(place->instruction))
+			       : 0;
+	default:
+		return local_name(place, slot);
+	}
+}
+
+/* Stand where @place's function makes the closure of the one that has @code. */
+static int find_closure(struct place *place, uintptr_t code)
+{
+	uintptr_t constants, object;
+
+	if (runtime_load_word(place->reader, place->proto + PROTO_CONSTANTS, &constants))
+		return -ENOENT;
+	for (uint32_t at = 1; at < place->count && at < SEARCHED_MAX; at++) {
+		if (go_to(place, at))
+			return -ENOENT;
+		if (kind_of(place->instruction) == 'K' &&
+			!runtime_load_word(place->reader,
+				constants - (d_of(place->instruction) + 1) * VALUE_BYTES,
+				&object) &&
+			object == code - PROTO_BYTES)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+/* The name that the function at @base was defined by; 0: no caller of its defines it. */
+static uintptr_t defined_name(struct runtime_reader *reader, uintptr_t base, struct place *place)
+{
+	struct luajit_function function, caller;
+	struct luajit_link link;
+
+	if (luajit_read_function(reader, base, &function))
+		return 0;
+	for (unsigned n = 0; n < CALLERS_MAX; n++) {
+		if (go_outward(reader, &base, &link) || luajit_read_function(reader, base, &caller))
+			return 0;
+		if (!caller.code)
+			continue;
+		enter_function(place, reader, &caller);
+		if (!find_closure(place, function.code))
+			return given_name(place);
+	}
+	return 0;
+}
+
+static uint32_t copy_name(struct runtime_reader *reader, uintptr_t base, char *out, uint32_t room)
+{
+	const char *name = NULL;
+	struct place place;
+	uintptr_t found = 0;
+	uint32_t used = 0;
+
+	if (!find_caller(reader, base, &place)) {
+		uint32_t opcode = place.instruction & 0xff;
+
+		if (kind_of(place.instruction) == 'C')
+			found = object_name(&place, luajit_a(place.instruction));
+		else if (kind_of(place.instruction) == 'R')
+			name = "for iterator";
+		else if (opcode < sizeof(events) - 1 && events[opcode] != '.' &&
+			 (unsigned)(events[opcode] - 'a') < EVENTS)
+			name = event_names[events[opcode] - 'a'];
+	}
+	if (!found && !name)
+		found = defined_name(reader, base, &place);
+	if (found)
+		used = copy_bytes(reader, found, UINT32_MAX, out, room, 0);
+	return used ? used : copy(out, room, name ? name : "function");
+}
+
+uint32_t luajit_text(const struct runtime *runtime, struct runtime_reader *reader,
+	uintptr_t address, char *out, uint32_t room, int keep_end)
+{
+	int is_trusted = reader->is_trusted;
+	uint32_t used;
+
+	(void)runtime;
+	/* Callers are looked for farther than it is known that there are any. */
+	reader->is_trusted = 0;
+	if (keep_end)
+		used = copy_source(reader, address, out, room - 1);
+	else if (address == OF_MAIN)
+		used = copy(out, room - 1, "main chunk");
+	else
+		used = copy_name(reader, address - OF_FRAME, out, room - 1);
+	reader->is_trusted = is_trusted;
+	out[used] = '\0';
+	return used + 1;
+}

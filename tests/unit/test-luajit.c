@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * LuaJIT's stacks in made-up memory, and walks over made-up native frames: which of the
+ * interpreter's has which functions.
+ *
+ *	main       script ◀─call─ outer ◀─native─ inner ◀─call─ inner
+ *	coroutine  body ◀─call─ inner
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "libprof/runtime/luajit.c"
+#include "libprof/runtime/runs.h"
+
+#define PAGE_BYTES   4096u
+#define PAGES	     4u
+#define FUNCTIONS    4
+#define CODES	     8
+#define SHOWN	     2048u
+#define NATIVE_MAX   32u
+#define NATIVE_WORDS 10u
+#define STACK_WORDS  64u
+#define OPCODE_CALL  66u
+#define OPCODE_TGETS 57u
+#define CALLED_SLOT  3u /* of the callers' */
+#define AREA_BYTES   64u
+
+enum {
+	MAIN,
+	COROUTINE,
+	STATES
+};
+
+enum {
+	SCRIPT_,
+	OUTER_,
+	INNER_,
+	BODY_
+};
+
+struct image {
+	char state[STATES][96];
+	char global[GLOBAL_DISPATCH + 8];
+	uint64_t stack[STATES][STACK_WORDS];
+	char function[FUNCTIONS][FUNCTION_BYTES], native_function[FUNCTION_BYTES];
+	struct {
+		char proto[PROTO_BYTES];
+		uint32_t code[CODES];
+	} of[FUNCTIONS];
+	uint8_t lines[CODES];
+	char locals[FUNCTIONS][24], source[48];
+	uint64_t area[AREA_BYTES / 8];
+	uint8_t interpreter[256];
+	uint64_t native[NATIVE_MAX][NATIVE_WORDS]; /* the C stack */
+};
+_Static_assert(sizeof(struct image) < PAGES * PAGE_BYTES, "all of it");
+
+struct fixture {
+	char *pages;	     /* behind them nothing is mapped */
+	struct image *image; /* at their end */
+	struct runtime runtime;
+	struct runs runs;
+	struct arch_registers registers;
+	uint64_t *top[STATES]; /* base of each one's innermost function */
+	uintptr_t saved_pc;    /* in the interpreter's frames */
+	int is_generated;      /* the innermost activation */
+	int ends[NATIVE_MAX];  /* frames of C that have no function */
+	uint64_t frames[256];
+	char shown[SHOWN], names[64][64];
+	unsigned told;
+};
+
+static struct fixture *current;
+
+static void put(void *structure, uint32_t offset, const void *pointer)
+{
+	uintptr_t word = (uintptr_t)pointer;
+
+	memcpy((char *)structure + offset, &word, sizeof(word));
+}
+
+static void put_int(void *structure, uint32_t offset, uint32_t number)
+{
+	memcpy((char *)structure + offset, &number, sizeof(number));
+}
+
+static uint64_t value_of(const void *object, unsigned kind)
+{
+	return (uintptr_t)object | (uint64_t) ~(uint64_t)kind << VALUE_SHIFT;
+}
+
+/* Begins at line 10, 20, …, and each of its instructions is a line further. */
+static void put_function(struct image *image, int number, const char *called)
+{
+	char *proto = image->of[number].proto, *function = image->function[number];
+
+	function[OBJECT_KIND] = KIND_FUNCTION;
+	put(function, FUNCTION_CODE, image->of[number].code);
+	proto[OBJECT_KIND] = KIND_PROTO;
+	put_int(proto, PROTO_CODE_COUNT, CODES);
+	put_int(proto, PROTO_FIRST_LINE, 10 * (uint32_t)number);
+	put_int(proto, PROTO_LINE_COUNT, CODES);
+	put(proto, PROTO_LINES, image->lines);
+	put(proto, PROTO_SOURCE, image->source);
+	put(proto, PROTO_LOCALS, image->locals[number]);
+	/* The slots before the called one are a loop's; all are there everywhere. */
+	memcpy(image->locals[number], "\1\0\10\1\0\10\1\0\10", 9);
+	strcpy(image->locals[number] + 9, called);
+	image->locals[number][10 + strlen(called)] = 0;
+	image->locals[number][11 + strlen(called)] = CODES;
+	for (uint32_t i = 0; i < CODES; i++) {
+		image->of[number].code[i] = CALLED_SLOT << 8 | OPCODE_CALL;
+		image->lines[i] = (uint8_t)(i + 1);
+	}
+}
+
+/* Instruction @instruction of @number runs: what comes next. */
+static uint64_t pc_of(struct fixture *fixture, int number, unsigned instruction)
+{
+	return (uintptr_t)&fixture->image->of[number].code[instruction + 1];
+}
+
+/* @state's next function is @number, < 0: one of C's, at @words from the last one's base. */
+static void call(struct fixture *fixture, int state, int number, unsigned words, uint64_t link)
+{
+	uint64_t *base = fixture->top[state] + words;
+
+	base[-2] = value_of(
+		number < 0 ? fixture->image->native_function : fixture->image->function[number],
+		KIND_FUNCTION);
+	base[-1] = link;
+	fixture->top[state] = base;
+	put(fixture->image->state[state], STATE_BASE, base);
+}
+
+static void call_native(struct fixture *fixture, int state, int number)
+{
+	call(fixture, state, number, 4, 4 * VALUE_BYTES | LINK_NATIVE);
+}
+
+static void call_from(struct fixture *fixture, int state, int number, int caller, unsigned at)
+{
+	call(fixture, state, number, CALLED_SLOT + 2, pc_of(fixture, caller, at));
+}
+
+static void put_state(struct fixture *fixture, int number)
+{
+	char *state = fixture->image->state[number];
+	uint64_t *stack = fixture->image->stack[number];
+
+	state[OBJECT_KIND] = KIND_STATE;
+	put(state, STATE_GLOBAL, fixture->image->global);
+	put(state, STATE_STACK, stack);
+	put(state, STATE_END, stack + STACK_WORDS);
+	put(state, STATE_BASE, stack + 2);
+	fixture->top[number] = stack + 2;
+}
+
+static void put_runs(struct fixture *fixture, int32_t runs)
+{
+	put_int(fixture->image->global, GLOBAL_RUNS, (uint32_t)runs);
+}
+
+static int set_up(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	char *pages = mmap(NULL, (PAGES + 1) * PAGE_BYTES, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct image *image = (struct image *)(pages + PAGES * PAGE_BYTES - sizeof(*image));
+	static const char *const called[FUNCTIONS] = {"outer", "inner", "inner", "inner"};
+
+	munmap(pages + PAGES * PAGE_BYTES, PAGE_BYTES);
+	*state = current = fixture;
+	fixture->pages = pages;
+	fixture->image = image;
+	fixture->runtime = (struct runtime){.kind = &runtime_luajit,
+		.is_counted = 1,
+		.entry = (uintptr_t)image->interpreter,
+		.entry_end = (uintptr_t)image->interpreter + sizeof(image->interpreter)};
+	memset(image->interpreter, 0x90, sizeof(image->interpreter)); /* nop */
+	strcpy(image->source + STRING_BYTES, "@dir/x.lua");
+	put_int(image->source, STRING_LENGTH, 10);
+	image->native_function[OBJECT_KIND] = KIND_FUNCTION;
+	image->native_function[FUNCTION_SORT] = 1;
+	for (int i = 0; i < FUNCTIONS; i++)
+		put_function(image, i, called[i]);
+	put_state(fixture, MAIN);
+	put_state(fixture, COROUTINE);
+	put(image->global, GLOBAL_MAIN, image->state[MAIN]);
+	put(image->global, GLOBAL_CURRENT, image->state[MAIN]);
+	put_runs(fixture, RUNS_C);
+	call_native(fixture, MAIN, SCRIPT_);
+	call_from(fixture, MAIN, OUTER_, SCRIPT_, 2);
+	call_from(fixture, MAIN, -1, OUTER_, 3);
+	call_native(fixture, MAIN, INNER_);
+	call_from(fixture, MAIN, INNER_, INNER_, 4);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	munmap(fixture->pages, PAGES * PAGE_BYTES);
+	free(fixture);
+	return 0;
+}
+
+static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
+{
+	struct fixture *fixture = runs->context;
+	char name[RUNTIME_NAME_BYTES], file[RUNTIME_FILE_BYTES];
+
+	assert_true(fixture->told < 64);
+	luajit_text(runs->runtime, &runs->reader, frame->name, name, sizeof(name), 0);
+	luajit_text(runs->runtime, &runs->reader, frame->file, file, sizeof(file), 1);
+	assert_string_equal(file, "dir/x.lua");
+	snprintf(fixture->names[fixture->told], 64, "%.20s:%u:%u", name, frame->first_line,
+		luajit_line(runs->runtime, &runs->reader, frame));
+	return wire_language_frame(WIRE_LANGUAGE_BIT + fixture->told++ * WIRE_LANGUAGE_LINES, 1, 1);
+}
+
+static uint64_t registers_of(const struct unwind_frame *frame, struct arch_registers *out)
+{
+	(void)frame;
+	*out = current->registers;
+	return ~0ULL;
+}
+
+/* Lays out the C stack of @native: each interpreter's frame notes its state and the one before. */
+static void put_native(struct fixture *fixture, const char *native)
+{
+	uintptr_t previous[STATES] = {0, 0};
+
+	for (unsigned at = (unsigned)strlen(native); at--;) {
+		char *words = (char *)fixture->image->native[at];
+		int state = strchr("ER", native[at]) != NULL;
+
+		memset(words, 0, sizeof(fixture->image->native[at]));
+		if (!strchr("eER", native[at]))
+			continue;
+		put_int(words, ARCH_LUAJIT_RESULTS, fixture->ends[at] ? UINT32_MAX : 0);
+		put(words, ARCH_LUAJIT_STATE, fixture->image->state[state]);
+		put(words, ARCH_LUAJIT_SAVED, (void *)fixture->saved_pc);
+		put(words, ARCH_LUAJIT_PREVIOUS, (void *)previous[state]);
+		previous[state] = (uintptr_t)words;
+		put(fixture->image->state[state], STATE_FRAME, words + (native[at] == 'R' ? 1 : 0));
+	}
+}
+
+/*
+ * Walk over @native: e and E are the interpreter's, of the main state and of the coroutine; R
+ * likewise, where the coroutine was resumed. All else is other code. Returns the frames, innermost
+ * first, language ones by name.
+ */
+static const char *walk(struct fixture *fixture, const char *native)
+{
+	uintptr_t pc = fixture->runtime.entry + ARCH_LUAJIT_BEFORE + 8;
+	unsigned n = 0;
+	char *out = fixture->shown;
+
+	fixture->told = 0;
+	put_native(fixture, native);
+	runs_init(&fixture->runs, strchr("eER", native[0]) ? pc : 0, word_of, fixture);
+	runtime_reader_init(&fixture->runs.reader, getpid(), 0);
+	for (unsigned at = 0; native[at]; at++) {
+		const struct unwind_frame frame = {.pc = strchr("eER", native[at]) ? pc : 0x4000,
+			.sp = (uintptr_t)fixture->image->native[at],
+			.caller_sp = (uintptr_t)fixture->image->native[at + 1],
+			.is_generated = !at && fixture->is_generated,
+			.registers = registers_of};
+
+		n += runs_tell(
+			&fixture->runs, &fixture->runtime, &frame, fixture->frames + n, 256 - n);
+		fixture->frames[n++] = WIRE_FRAME(1, (uint8_t)native[at]);
+	}
+	n = runs_finish(&fixture->runs, fixture->frames, n, 1);
+	*out = '\0';
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t frame = fixture->frames[i];
+
+		if (wire_frame_is_language(frame))
+			out += sprintf(out, " %s",
+				fixture->names[(frame & (WIRE_LANGUAGE_BIT - 1)) /
+					       WIRE_LANGUAGE_LINES % 64]);
+		else
+			out += sprintf(out, " %c", (char)(frame & 0xff));
+	}
+	return fixture->shown + 1;
+}
+
+/* A name is that by which its caller calls it; that of what C calls is "function". */
+#define SCRIPT "main chunk:1:2"
+#define OUTER  "outer:10:13"
+#define CALLER "function:20:24"
+#define INNER  "inner:20:0" /* the innermost one's instruction is not noted */
+#define REST   "e f " OUTER " " SCRIPT " e f"
+
+/* C that the interpreter called: the state has the base. */
+static void test_c_is_called(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_string_equal(walk(fixture, "fefef"), "f " INNER " " CALLER " " REST);
+	assert_true(fixture->runs.is_whole);
+	/* A frame that C was called in alone has nothing. */
+	fixture->ends[3] = 1;
+	assert_string_equal(walk(fixture, "fefefef"),
+		"f " INNER " " CALLER " e f e f " OUTER " " SCRIPT " e f");
+	assert_true(fixture->runs.is_whole);
+}
+
+/* The interpreter keeps the base where it calls what needs no state. */
+static void test_a_helper_is_called(void **state)
+{
+	struct fixture *fixture = *state;
+
+	put_runs(fixture, RUNS_LUA);
+	fixture->registers.r[ARCH_LUAJIT_PC] = pc_of(fixture, INNER_, 5);
+	fixture->registers.r[ARCH_LUAJIT_CALLED] = (uintptr_t)fixture->image->state[MAIN];
+	assert_string_equal(walk(fixture, "fefef"), "f inner:20:25 " CALLER " " REST);
+	fixture->registers.r[ARCH_LUAJIT_CALLED] =
+		(uintptr_t)(fixture->top[MAIN] - CALLED_SLOT - 2);
+	assert_string_equal(walk(fixture, "fefef"), "f function:20:25 " REST);
+	fixture->registers.r[ARCH_LUAJIT_CALLED] = 8;
+	assert_string_equal(walk(fixture, "fefef"), "f e f e f");
+	assert_false(fixture->runs.is_whole);
+}
+
+/* Base and instruction are in registers; the state's own are old. */
+static void test_the_interpreter_runs(void **state)
+{
+	struct fixture *fixture = *state;
+	static const uint8_t links[] = {0x48, 0x89, 0x5a, 0xf8}, call_c[] = {0xff, 0xd0};
+	uint8_t *code = fixture->image->interpreter + ARCH_LUAJIT_BEFORE + 8;
+
+	put_runs(fixture, RUNS_LUA);
+	put(fixture->image->state[MAIN], STATE_BASE, fixture->image->stack[MAIN] + 2);
+	fixture->registers.r[ARCH_LUAJIT_DISPATCH] =
+		(uintptr_t)fixture->image->global + GLOBAL_DISPATCH;
+	fixture->registers.r[ARCH_LUAJIT_BASE] = (uintptr_t)fixture->top[MAIN];
+	fixture->registers.r[ARCH_LUAJIT_PC] = pc_of(fixture, INNER_, 5);
+	assert_string_equal(walk(fixture, "efef"), "inner:20:25 " CALLER " " REST);
+	/* It is about to be called. */
+	memcpy(code, links, sizeof(links));
+	assert_string_equal(walk(fixture, "efef"), "function:20:25 " REST);
+	/* C is called, or has been. */
+	memcpy(code, call_c, sizeof(call_c));
+	assert_string_equal(walk(fixture, "efef"), "e f e f");
+	memset(code, 0x90, sizeof(links));
+	memcpy(code - 4, call_c, sizeof(call_c));
+	assert_string_equal(walk(fixture, "efef"), "e f e f");
+	memset(code - 4, 0x90, sizeof(call_c));
+	/* It returns: its caller's instruction is there already. */
+	fixture->registers.r[ARCH_LUAJIT_BASE] = (uintptr_t)(fixture->top[MAIN] - CALLED_SLOT - 2);
+	fixture->registers.r[ARCH_LUAJIT_PC] = pc_of(fixture, OUTER_, 5);
+	assert_string_equal(walk(fixture, "efef"), "e f e f");
+	assert_false(fixture->runs.is_whole);
+}
+
+/* In a trace, the stack is as it was where that was entered. */
+static void test_a_trace_runs(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t *base = fixture->top[MAIN] - CALLED_SLOT - 2;
+
+	put_runs(fixture, 1);
+	put(fixture->image->global, GLOBAL_TRACED, base);
+	fixture->is_generated = 1;
+	assert_string_equal(walk(fixture, "efef"), "function:20:0 " REST);
+	put(fixture->image->global, GLOBAL_TRACED, NULL);
+	assert_string_equal(walk(fixture, "efef"), "e f e f");
+}
+
+/* Compiled code, and a function of the interpreter's own, stand in its frame. */
+static void test_whose_frame_it_is(void **state)
+{
+	struct fixture *fixture = *state;
+	struct image *image = fixture->image;
+	struct unwind_activation at = {.pc = (uintptr_t)image->area + 16};
+	struct runtime_frame frame;
+	struct runtime_reader reader;
+
+	runtime_reader_init(&reader, getpid(), 0);
+	put_native(fixture, "ffffef");
+	put_runs(fixture, 1);
+	at.sp = (uintptr_t)image->native[1];
+	assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 0);
+	image->area[1] = AREA_BYTES;
+	put(image->global, GLOBAL_AREA, image->area);
+	assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 1);
+	assert_int_equal(at.sp, image->native[4]);
+	assert_true(is_evaluator(&fixture->runtime, at.pc) && at.is_inside);
+	put_runs(fixture, RUNS_LUA);
+	at.sp -= sizeof(uintptr_t);
+	assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 1);
+	assert_int_equal(at.sp, image->native[4]);
+	assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 0);
+	at.sp = (uintptr_t)image->native[3];
+	assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 0);
+}
+
+static void test_a_coroutine(void **state)
+{
+	struct fixture *fixture = *state;
+
+	call_native(fixture, COROUTINE, BODY_);
+	call_from(fixture, COROUTINE, INNER_, BODY_, 1);
+	assert_string_equal(walk(fixture, "fRefef"),
+		"f inner:20:0 function:30:31 R inner:20:0 " CALLER " " REST);
+	assert_true(fixture->runs.is_whole);
+	/* C code in it calls a function of the main state. */
+	call_from(fixture, COROUTINE, -1, INNER_, 6);
+	assert_string_equal(walk(fixture, "fefRef"),
+		"f " INNER " " CALLER " e f inner:20:26 function:30:31 R " OUTER " " SCRIPT " e f");
+	assert_true(fixture->runs.is_whole);
+}
+
+/* A metamethod is continued by the interpreter; arguments of any number lie behind a copy. */
+static void test_other_calls(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->image->of[INNER_].code[6] = OPCODE_TGETS;
+	fixture->top[MAIN][4] = 100;
+	fixture->top[MAIN][5] = pc_of(fixture, INNER_, 6);
+	call(fixture, MAIN, OUTER_, 8, 8 * VALUE_BYTES | LINK_CONTINUED);
+	assert_string_equal(walk(fixture, "fefef"), "f __index:10:0 inner:20:26 " CALLER " " REST);
+	call(fixture, MAIN, OUTER_, 6, 6 * VALUE_BYTES | LINK_VARIADIC);
+	assert_string_equal(walk(fixture, "fefef"), "f __index:10:0 inner:20:26 " CALLER " " REST);
+	assert_true(fixture->runs.is_whole);
+}
+
+static void test_what_is_torn(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t *base = fixture->top[MAIN], good = base[-1];
+
+	base[-1] = good + 2;
+	assert_string_equal(walk(fixture, "fefef"), "f e f e f");
+	base[-1] = pc_of(fixture, BODY_, 1);
+	assert_string_equal(walk(fixture, "fefef"), "f e f e f");
+	base[-1] = good;
+	base[-2] = 0;
+	assert_string_equal(walk(fixture, "fefef"), "f e f e f");
+	base[-2] = value_of(fixture->image->source, KIND_FUNCTION);
+	assert_string_equal(walk(fixture, "fefef"), "f e f e f");
+	base[-2] = value_of(fixture->image->function[INNER_], KIND_FUNCTION);
+	/* Functions or frames of C are missing. */
+	assert_string_equal(walk(fixture, "fef"), "f e f");
+	assert_string_equal(walk(fixture, "fefefef"), "f e f e f e f");
+	put(fixture->image->global, GLOBAL_MAIN, fixture->image->source);
+	assert_string_equal(walk(fixture, "fefef"), "f e f e f");
+	assert_false(fixture->runs.is_whole);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(c_is_called),
+		TEST(a_helper_is_called),
+		TEST(the_interpreter_runs),
+		TEST(a_trace_runs),
+		TEST(whose_frame_it_is),
+		TEST(a_coroutine),
+		TEST(other_calls),
+		TEST(what_is_torn),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
