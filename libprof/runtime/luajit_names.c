@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * What LuaJIT's functions are called, and at which line they are. As with Lua (lua_code.c): what
- * the instruction says that calls one is its name, as LuaJIT's own traceback has it. One that C
- * calls has the name that it was defined by, where the function that defines it is among its
- * callers; else it is "function". LuaJIT does not note tail calls: who is called by one has the
- * name of the call whose frame it has taken.
+ * What LuaJIT's functions are called, and at which line they are. Functions have no names. Where
+ * one of its callers defines it, it has the name that it is given there. Else what the instruction
+ * says that calls it is its name, as with Lua (lua_code.c) and in LuaJIT's own traceback; or it is
+ * "function". The other way round would be Lua's, but LuaJIT does not note tail calls: who is
+ * called by one stands where the call of another one was.
  */
 #include <errno.h>
 #include <string.h>
@@ -408,10 +408,10 @@ static uint32_t copy_name(struct runtime_reader *reader, uintptr_t base, char *o
 {
 	const char *name = NULL;
 	struct place place;
-	uintptr_t found = 0;
+	uintptr_t found = defined_name(reader, base, &place);
 	uint32_t used = 0;
 
-	if (!find_caller(reader, base, &place)) {
+	if (!found && !find_caller(reader, base, &place)) {
 		uint32_t opcode = place.instruction & 0xff;
 
 		if (kind_of(place.instruction) == 'C')
@@ -422,8 +422,6 @@ static uint32_t copy_name(struct runtime_reader *reader, uintptr_t base, char *o
 			 (unsigned)(events[opcode] - 'a') < EVENTS)
 			name = event_names[events[opcode] - 'a'];
 	}
-	if (!found && !name)
-		found = defined_name(reader, base, &place);
 	if (found)
 		used = copy_bytes(reader, found, UINT32_MAX, out, room, 0);
 	return used ? used : copy(out, room, name ? name : "function");

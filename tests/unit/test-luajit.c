@@ -298,7 +298,7 @@ static const char *walk(struct fixture *fixture, const char *native)
 	return fixture->shown + 1;
 }
 
-/* A name is that by which its caller calls it; that of what C calls is "function". */
+/* Nobody defines them: a name is that by which its caller calls it; of what C calls "function". */
 #define SCRIPT "main chunk:1:2"
 #define OUTER  "outer:10:13"
 #define CALLER "function:20:24"
