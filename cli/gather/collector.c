@@ -61,6 +61,7 @@ struct slot_notes {
 	uint64_t cpu_ns; /* of the process when it was last looked at */
 	uint64_t filters_cpu_ns; /* the same for seccomp filters */
 	uint64_t dropped, malformed; /* by us */
+	uint32_t live_threads, torn; /* when it ends: threads that had not, and records cut short */
 	struct mappings mappings;
 	uint64_t claim; /* its state word when it was first seen claimed */
 	uint64_t claimed_ns;
@@ -294,6 +295,7 @@ static void check_slot(struct collector *c, uint32_t index)
 	struct slot_notes *notes = &c->slots[index];
 	uint64_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
 	uint64_t cpu_ns;
+	bool is_gone;
 
 	if ((state & 0xff) == WIRE_SLOT_CLAIMED)
 		check_claim(c, index, state);
@@ -315,8 +317,10 @@ static void check_slot(struct collector *c, uint32_t index)
 	if (!notes->namespaced && !notes->superseded)
 		mappings_update(&notes->mappings, notes->pid, notes->image, clock_now_ns(),
 			&c->pipe_writer);
-	notes->has_left =
-		notes->superseded || (!notes->namespaced && !procfs_is_running(notes->pid));
+	/* Who said that it leaves and has no clock any more is not asked for in /proc. */
+	is_gone = (state & 0xff) == WIRE_SLOT_EXIT && !cpu_ns;
+	notes->has_left = notes->superseded ||
+			  (!notes->namespaced && (is_gone || !procfs_is_running(notes->pid)));
 }
 
 /* ---- rings ----------------------------------------------------------------------------------- */
@@ -332,6 +336,11 @@ static struct slot_notes *slot_of(struct collector *c, const struct wire_drain_p
 		       : NULL;
 }
 
+static bool is_live(const struct wire_slot *slot)
+{
+	return (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff) == WIRE_SLOT_LIVE;
+}
+
 /*
  * What the kernel calls a thread by now: its handler does not ask, for that is a system call. After
  * an exec that is another program's name; the image says before that it is about to.
@@ -342,11 +351,12 @@ static void read_comm(struct collector *c, const struct slot_notes *owner,
 	const struct wire_slot *slot = wire_slot(c->arena, (uint32_t)(owner - c->slots));
 	char now[WIRE_COMM_BYTES] = "";
 
-	if (owner->namespaced || owner->superseded || clock_now_ns() - notes->asked_ns < COMM_NS)
+	if (owner->namespaced || owner->superseded || !is_live(slot) ||
+		clock_now_ns() - notes->asked_ns < COMM_NS)
 		return;
 	notes->asked_ns = clock_now_ns();
 	procfs_comm((pid_t)owner->pid, (pid_t)tid, now);
-	if (now[0] && (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff) == WIRE_SLOT_LIVE)
+	if (now[0] && is_live(slot))
 		memcpy(comm, now, sizeof(now));
 }
 
@@ -461,38 +471,42 @@ static void put_exit_credit(struct collector *c, struct slot_notes *notes, uint3
 		put_sample(c, notes, &sample, NULL);
 }
 
-/*
- * Of an image that is over, or that we let go of, pass on what its rings still tell of threads that
- * had not ended, or had at @end_ns (0: not known): their names and the credit noted for them.
- * *@threads is raised by their number. With @release the rings are free then.
- * Returns how many held a record that was only begun, known with @release alone.
- */
-static uint32_t end_rings(struct collector *c, struct slot_notes *notes, bool release,
-	uint64_t end_ns, uint32_t *threads)
+/* Is the image in the slot to end now: with @release where it is over, else in any case? */
+static bool is_ending(const struct slot_notes *notes, bool release)
 {
-	uint32_t torn = 0;
+	return notes->image && (!release || notes->has_left);
+}
 
+/*
+ * Of images that end pass on what their rings still tell of threads that had not ended, or had when
+ * their image did: their names and the credit noted for them. With @release the rings are free
+ * then, and those that hold a record that was only begun are counted.
+ */
+static void end_rings(struct collector *c, bool release)
+{
 	for (uint32_t i = 0; i < wire_rings_high(c->arena); i++) {
 		struct collector_thread ended;
 		struct wire_drain_pass pass;
+		struct slot_notes *notes =
+			wire_drain_begin(&c->drain, i, &pass) ? slot_of(c, &pass) : NULL;
 
-		if (!wire_drain_begin(&c->drain, i, &pass) || slot_of(c, &pass) != notes)
+		if (!notes || !is_ending(notes, release))
 			continue;
 		put_thread(c, i, notes);
 		put_exit_credit(c, notes, i);
-		ended = thread_of(wire_ring(c->arena, i), notes, end_ns);
+		ended = thread_of(wire_ring(c->arena, i), notes,
+			wire_slot(c->arena, (uint32_t)(notes - c->slots))->end_ns);
 		if (ended.end_cpu_ns)
 			tell_end(c, &ended);
-		++*threads;
+		notes->live_threads++;
 		if (release)
-			torn += (uint32_t)wire_drain_release(&c->drain, i, pass.owner);
+			notes->torn += wire_drain_release(&c->drain, i, pass.owner) != 0;
 	}
-	return torn;
 }
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 
-/* The image is over, its rings are drained; or, without @release, we let go of it as it is. */
+/* The image is over, its rings are ended; or, without @release, we let go of it as it is. */
 static void end_image(struct collector *c, uint32_t index, bool release)
 {
 	struct wire_slot *slot = wire_slot(c->arena, index);
@@ -510,14 +524,14 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 		.told_end = end_cpu_ns != 0,
 		.left_paused = __atomic_load_n(&slot->is_paused, __ATOMIC_RELAXED),
 		.quit = slot->quit,
+		.live_threads = notes->live_threads,
+		.torn = notes->torn,
 		.has_ended = release,
 		.still_runs = !release && !notes->namespaced && !notes->superseded &&
 			      procfs_is_running(notes->pid),
 		.left_by_exec = !slot->quit && (state == WIRE_SLOT_EXEC || state == WIRE_SLOT_GONE),
 	};
 
-	read_control(c, index, release);
-	record.torn = end_rings(c, notes, release, slot->end_ns, &record.live_threads);
 	if (c->looker)
 		c->looker->end(c->looker->context, notes->image, slot->end_ns);
 	record.threads = slot->threads;
@@ -545,6 +559,26 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 	memset(slot->comm, 0, sizeof(slot->comm));
 	__atomic_store_n(&slot->state, WIRE_SLOT_FREE, __ATOMIC_RELEASE);
 	wire_hint(&c->arena->slots_hint, index);
+}
+
+/* One look at the rings for all that end: of short programs there are many in a round. */
+static void end_images(struct collector *c, bool release)
+{
+	uint32_t high = wire_slots_high(c->arena);
+	bool has_any = false;
+
+	for (uint32_t i = 0; i < high; i++) {
+		if (!is_ending(&c->slots[i], release))
+			continue;
+		read_control(c, i, release);
+		has_any = true;
+	}
+	if (!has_any)
+		return;
+	end_rings(c, release);
+	for (uint32_t i = 0; i < high; i++)
+		if (is_ending(&c->slots[i], release))
+			end_image(c, i, release);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
@@ -575,9 +609,8 @@ static void run_round(struct collector *c)
 	/* Afterwards: what an event saw goes with it. */
 	if (c->events)
 		update_events(c);
-	for (uint32_t i = 0; i < wire_slots_high(c->arena) && !is_late; i++)
-		if (c->slots[i].image && c->slots[i].has_left)
-			end_image(c, i, true);
+	if (!is_late)
+		end_images(c, true);
 }
 
 static void answer_request(struct collector *c, uint64_t requested)
@@ -596,9 +629,7 @@ static void put_final_records(struct collector *c)
 		return;
 	pipe_writer_finish(&c->pipe_writer);
 	run_round(c);
-	for (uint32_t i = 0; i < wire_slots_high(c->arena); i++)
-		if (c->slots[i].image)
-			end_image(c, i, false);
+	end_images(c, false);
 	if (c->looker)
 		c->looker->finish(c->looker->context);
 	put_record(c, RECORD_END, &end, sizeof(end));
