@@ -33,7 +33,7 @@ struct injected {
 	uint64_t start_ns; /* nobody began before, whatever the arena says */
 	struct collector_looker looker;
 	struct target_shared shared;
-	struct target *targets;
+	struct target *targets, **targets_end; /* who begins first mostly ends first */
 	struct target_waits *waits;
 	struct unplaced *unplaced; /* owned */
 	unsigned unplaced_count, unplaced_room;
@@ -117,14 +117,13 @@ static void add_target(struct injected *injected, const struct collector_image *
 	target->slot = image->slot;
 	target->has_other_tids = image->namespaced;
 	target->first_module = TARGET_FIRST_MODULE;
-	target->stack_top = procfs_stack_top(target->pid);
 	if (injected->config.has_waits &&
 		target_waits_add(injected->waits, target, begun_ns, image->start_cpu_ns)) {
 		target_free(target);
 		return;
 	}
-	target->next = injected->targets;
-	injected->targets = target;
+	*injected->targets_end = target;
+	injected->targets_end = &target->next;
 }
 
 static void add(void *context, const struct collector_image *image)
@@ -210,6 +209,8 @@ static void end(void *context, uint64_t image, uint64_t end_ns)
 	if (!target)
 		return;
 	*at = target->next;
+	if (injected->targets_end == &target->next)
+		injected->targets_end = at;
 	target_waits_remove(injected->waits, target, end_ns);
 	target_free(target);
 }
@@ -232,6 +233,8 @@ static void add_look(
 
 	if (!target)
 		return;
+	if (!target->stack_top)
+		target->stack_top = procfs_stack_top(target->pid);
 	for (uint32_t i = 0; i < look->count; i++)
 		injected->frames[i] = WIRE_FRAME(WIRE_MODULE_KERNEL, look->frame[i]);
 	memory_begin_copied(&injected->memory, target->pid, look->stack,
@@ -278,6 +281,7 @@ struct injected *injected_new(const struct injected_config *config)
 	if (!injected)
 		return NULL;
 	injected->config = *config;
+	injected->targets_end = &injected->targets;
 	injected->start_ns = clock_now_ns();
 	injected->looker = (struct collector_looker){
 		.context = injected,

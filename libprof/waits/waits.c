@@ -53,7 +53,8 @@ struct process {
 struct waits {
 	struct waits_config config;
 	struct wait_looker looker;
-	struct process *processes;
+	struct process *processes, **processes_end; /* who begins first mostly ends first */
+	struct process *unused; /* of those that ended */
 	unsigned threads;
 	uint64_t random;
 	uint64_t next_ns, last_ns, told_ns;
@@ -94,6 +95,7 @@ struct waits *waits_new(const struct waits_config *config)
 	if (!waits)
 		return NULL;
 	waits->config = *config;
+	waits->processes_end = &waits->processes;
 	waits->random = now(waits) * 0x9e3779b97f4a7c15ULL | 1;
 	waits->last_ns = waits->told_ns = now(waits);
 	waits->again_ns = UINT64_MAX;
@@ -115,10 +117,23 @@ struct waits *waits_new(const struct waits_config *config)
 	return waits;
 }
 
-static void free_process(struct process *process)
+static struct process *new_process(struct waits *waits)
+{
+	struct process *process = waits->unused;
+
+	if (!process)
+		return pages_new(sizeof(*process));
+	waits->unused = process->next;
+	*process = (struct process){0};
+	return process;
+}
+
+/* The next one has its page: that of a process that lives a millisecond costs much of it. */
+static void free_process(struct waits *waits, struct process *process)
 {
 	pages_free(process->threads, process->threads_bytes);
-	pages_free(process, sizeof(*process));
+	process->next = waits->unused;
+	waits->unused = process;
 }
 
 void waits_free(struct waits *waits)
@@ -131,7 +146,13 @@ void waits_free(struct waits *waits)
 		waits->processes = process->next;
 		for (unsigned i = 0; i < process->count; i++)
 			wait_thread_release(&waits->looker, &process->threads[i]);
-		free_process(process);
+		free_process(waits, process);
+	}
+	while (waits->unused) {
+		struct process *process = waits->unused;
+
+		waits->unused = process->next;
+		pages_free(process, sizeof(*process));
 	}
 	pages_free(waits->looker.details, WAIT_DETAILS * sizeof(*waits->looker.details));
 	pages_free(waits, sizeof(*waits));
@@ -383,7 +404,7 @@ static void follow_pause(struct waits *waits, struct process *process)
 int waits_add(struct waits *waits, const struct wait_process *who, uint64_t begun_ns,
 	uint64_t begun_cpu_ns)
 {
-	struct process *process = pages_new(sizeof(*process));
+	struct process *process = new_process(waits);
 	uint64_t since_ns = 0;
 
 	if (!process)
@@ -395,8 +416,8 @@ int waits_add(struct waits *waits, const struct wait_process *who, uint64_t begu
 		process->who.is_paused = !process->who.is_paused;
 	process->begun_ns = begun_ns;
 	process->begun_cpu_ns = begun_cpu_ns;
-	process->next = waits->processes;
-	waits->processes = process;
+	*waits->processes_end = process;
+	waits->processes_end = &process->next;
 	return 0;
 }
 
@@ -499,6 +520,8 @@ void waits_remove(struct waits *waits, const void *target, uint64_t end_ns)
 	if (!process)
 		return;
 	*at = process->next;
+	if (waits->processes_end == &process->next)
+		waits->processes_end = at;
 	follow_pause(waits, process);
 	rest_threads(waits, process);
 	for (unsigned i = 0; i < process->count; i++) {
@@ -509,7 +532,7 @@ void waits_remove(struct waits *waits, const void *target, uint64_t end_ns)
 		end_thread(waits, process, thread, 0);
 	}
 	begin_process(waits, &(struct process){.count = 0});
-	free_process(process);
+	free_process(waits, process);
 }
 
 /* Has it run since the last round? */
