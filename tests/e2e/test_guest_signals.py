@@ -42,7 +42,7 @@ def run_alone(program, case):
 def test_signals_are_the_programs_own(program, tmp_path, case, clock):
     alone = run_alone(program, case)
     run = profile(tmp_path, program, case, **CLOCKS[clock])
-    assert run.folded.total > 100, "it was not sampled: nothing was tested"
+    assert run.folded.total > 50, "it was not sampled: nothing was tested"
     assert run.stdout == alone.stdout
     assert run.status == alone.returncode
 

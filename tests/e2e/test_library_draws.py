@@ -13,6 +13,8 @@ from folded import assert_share
 from pprof import Profile
 from profiled import BUILD
 
+# For what asks only whether there is a picture.
+BRIEF = {"BRIEF": "1"}
 UNNOTICED = {"waited": 1, "sigchld": 1, "descriptors": 0, "handler": 1, "mask": 1}
 
 
@@ -54,14 +56,15 @@ def test_every_format(program, tmp_path):
 
 def test_names_are_taken_as_they_are(shared, tmp_path):
     (tmp_path / "-o").mkdir()
-    result = library.run(shared, "-o/%p.folded", cwd=tmp_path)
+    result = library.run(shared, "-o/%p.folded", cwd=tmp_path, env=library.environment(**BRIEF))
     assert "-o/%p.folded 0" in result.stdout
     assert [path.name for path in (tmp_path / "-o").iterdir()] == ["%p.folded"]
 
 
 @pytest.mark.confined
 def test_what_cannot_be_written(shared, tmp_path):
-    result = library.run(shared, "s.txt", ".svg", "no/s.svg", "no/s.pb", cwd=tmp_path)
+    result = library.run(shared, "s.txt", ".svg", "no/s.svg", "no/s.pb", cwd=tmp_path,
+                         env=library.environment(**BRIEF))
     assert library.said(result) == {"s.txt": -22, ".svg": -22, "no/s.svg": -2, "no/s.pb": -2,
                                     **UNNOTICED}
     assert not list(tmp_path.iterdir())
@@ -70,7 +73,7 @@ def test_what_cannot_be_written(shared, tmp_path):
 def test_settings_of_others_do_not_reach_it(shared, tmp_path):
     (tmp_path / ".flamerun.ini").write_text("title = of the project\n")
     library.run(shared, "s.svg", cwd=tmp_path,
-                env=library.environment(FLAMERUN_TITLE="of the user", LD_PRELOAD=""))
+                env=library.environment(FLAMERUN_TITLE="of the user", LD_PRELOAD="", **BRIEF))
     assert 'id="flamerun-title">two &amp; threads<' in (tmp_path / "s.svg").read_text()
 
 
@@ -94,7 +97,7 @@ def test_without_flamerun(moved, tmp_path):
     program, _ = moved
     work = tmp_path / "work"
     work.mkdir()
-    env = library.environment(PATH="/usr/bin:/bin")
+    env = library.environment(PATH="/usr/bin:/bin", **BRIEF)
     result = library.run(program, "s.svg", cwd=work, env=env)
     assert library.said(result) == {"s.svg": -2, **UNNOTICED}
     assert [path.name for path in work.iterdir()] == ["s.svg.pb"]
@@ -110,7 +113,7 @@ def test_a_flamerun_that_fails(moved, tmp_path):
     work.mkdir()
     (folder / "flamerun").write_text("#!/bin/sh\necho noise; echo noise >&2; exit 125\n")
     (folder / "flamerun").chmod(0o755)
-    result = library.run(program, "s.svg", cwd=work)
+    result = library.run(program, "s.svg", cwd=work, env=library.environment(**BRIEF))
     assert library.said(result) == {"s.svg": -5, **UNNOTICED}
     assert [path.name for path in work.iterdir()] == ["s.svg.pb"]
 
@@ -120,7 +123,7 @@ def test_under_a_tracer(shared, tmp_path, confined):
     if confined or not shutil.which("strace"):
         pytest.skip("nothing is traced here")
     result = subprocess.run(["strace", "-f", "-o", "trace", shared, "s.folded"], cwd=tmp_path,
-                            env=library.environment(), stdout=subprocess.PIPE,
+                            env=library.environment(**BRIEF), stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True, timeout=120, check=True)
     assert library.said(result) == {"s.folded": 0, **UNNOTICED}
     # It follows every child that is one.

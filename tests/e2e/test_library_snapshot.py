@@ -101,7 +101,7 @@ def test_fork_children_take_their_own(tmp_path):
 @pytest.mark.parametrize("name, number", [("USR1", signal.SIGUSR1), ("SIGWINCH", signal.SIGWINCH),
                                           ("RTMIN+5", signal.SIGRTMIN + 5)])
 def test_other_signals(name, number, tmp_path):
-    settings = f"signal={name}:duration=1:output=a.folded"
+    settings = f"signal={name}:duration=0.4:output=a.folded"
     with Program(tmp_path, PYTHON, "-c", BUSY, settings=settings) as program:
         program.reads()
         program.ask(number)
@@ -179,7 +179,7 @@ def test_the_end_of_the_program_ends_the_snapshot(tmp_path):
 
 def test_a_program_that_leaves_its_folder(tmp_path):
     code = "import os\nos.chdir('/')\nprint('ready', flush=True)\nwhile True: sorted(range(1000))"
-    settings = "duration=1:output=a.folded"
+    settings = "duration=0.4:output=a.folded"
     with Program(tmp_path, PYTHON, "-c", code, settings=settings) as program:
         program.reads()
         program.ask()
@@ -192,7 +192,7 @@ def test_a_program_that_leaves_its_folder(tmp_path):
 def test_programs_that_link_it(link, preload, tmp_path):
     source = library.write(tmp_path, "linked.c", LINKED)
     program = library.build(source, tmp_path, link=link)
-    with Program(tmp_path, program, settings="duration=1:rate=997:output=a.folded",
+    with Program(tmp_path, program, settings="duration=0.4:rate=997:output=a.folded",
                  preload=preload) as linked:
         linked.reads()
         # One copy of the library takes snapshots, even if there are two.

@@ -45,7 +45,7 @@ SELF = BURN + """
 
     __attribute__((noinline)) static void burn(void)
     {
-        BURN(0.6);
+        BURN(0.25);
         __asm__ volatile("");
     }
 

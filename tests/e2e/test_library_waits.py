@@ -61,7 +61,7 @@ static void *live(void *argument)
 {
 	uint64_t begin = now_ns();
 
-	while (now_ns() - begin < 3000000000u) {
+	while (now_ns() - begin < 1500000000u) {
 		spin((uint64_t)(uintptr_t)argument);
 		nanosleep(&(struct timespec){0, 7000000}, NULL);
 	}
@@ -74,7 +74,7 @@ int main(void)
 	pthread_t threads[3];
 
 	for (uintptr_t i = 0; i < 3; i++)
-		pthread_create(&threads[i], NULL, live, (void *)(1 + 20000 * i));
+		pthread_create(&threads[i], NULL, live, (void *)(1 + 10000 * i));
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
 	return 0;

@@ -62,7 +62,7 @@ def test_every_stack_is_phps_own(tmp_path, way, rate_hz, compiler):
     settings = ["-d", "opcache.enable_cli=1", "-d", "opcache.jit_buffer_size=64M",
                 "-d", f"opcache.jit={compiler}"] if compiler else []
     run, told, true = told_stacks.run_truth(
-        tmp_path, way, rate_hz, [PHP, *settings, TARGETS / "php_truth.php", "3000"], shown_of)
+        tmp_path, way, rate_hz, [PHP, *settings, TARGETS / "php_truth.php", "1000"], shown_of)
     assert len(told) > 15
     if way == "outside":
         assert true

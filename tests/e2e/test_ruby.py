@@ -46,7 +46,7 @@ def shown_of(told):
         outside.IS_CONFINED, reason="nobody may trace here"))])
 def test_every_stack_is_rubys_own(tmp_path, way, rate_hz, options):
     run, told, true = told_stacks.run_truth(
-        tmp_path, way, rate_hz, [RUBY, *options, TARGETS / "ruby_truth.rb", "3000", "2"], shown_of)
+        tmp_path, way, rate_hz, [RUBY, *options, TARGETS / "ruby_truth.rb", "1500", "2"], shown_of)
     assert len(told) > 40
     if way == "outside":
         assert true

@@ -3,7 +3,8 @@
  * draws FILE...: a program that profiles itself, in two threads: left() works twice as long as
  * right(). It writes the profile to each FILE and prints "FILE answer". Meanwhile it has what hosts
  * have: a child of its own, a SIGCHLD handler and a thread that waits for any child; it prints
- * what those saw, and whether descriptors or signal settings are others afterwards.
+ * what those saw, and whether descriptors or signal settings are others afterwards. With BRIEF in
+ * the environment the two work for a tenth of their 1.2 s.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -17,6 +18,7 @@
 
 static volatile sig_atomic_t sigchlds;
 static int stop_waiting, waited;
+static unsigned ms = 400;
 
 static void count(int signal)
 {
@@ -57,11 +59,11 @@ static unsigned descriptors(void)
 
 /* Functions with equal code would become one. */
 #define WORK(name)                                              \
-	BOX static void name(unsigned ms)                       \
+	BOX static void name(unsigned for_ms)                   \
 	{                                                       \
 		uint64_t start = cpu_ns();                      \
                                                                 \
-		while (cpu_ns() - start < ms * 1000000ull)      \
+		while (cpu_ns() - start < for_ms * 1000000ull)  \
 			spin(spin_random(5, 20));               \
 		__asm__ volatile("# " #name);                   \
 	}
@@ -71,7 +73,7 @@ WORK(right)
 static void *second(void *unused)
 {
 	pthread_setname_np(pthread_self(), "second");
-	right(400);
+	right(ms);
 	return unused;
 }
 
@@ -84,20 +86,23 @@ static struct flameprof_profile *record(void)
 	if (flameprof_start(&options) || pthread_create(&thread, NULL, second, NULL))
 		return NULL;
 	flameprof_mark("both run");
-	left(800);
+	left(2 * ms);
 	pthread_join(thread, NULL);
 	return flameprof_stop(&profile, -1) ? NULL : profile;
 }
 
 int main(int argc, char **argv)
 {
-	struct flameprof_profile *profile = record();
+	struct flameprof_profile *profile;
 	struct sigaction action = {.sa_handler = count, .sa_flags = SA_RESTART}, after;
 	sigset_t before_mask, after_mask;
 	pthread_t waiter;
 	unsigned before;
 	pid_t child;
 
+	if (getenv("BRIEF"))
+		ms /= 10;
+	profile = record();
 	if (!profile)
 		return 1;
 	sigaction(SIGCHLD, &action, NULL);

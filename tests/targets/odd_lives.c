@@ -37,7 +37,7 @@ static void confined(int by_prctl)
 		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 	else
 		syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
-	spin(12000);
+	spin(4000);
 	if (write(STDOUT_FILENO, "confined\n", 9) != 9)
 		abort();
 	syscall(SYS_exit_group, 5);
@@ -50,7 +50,7 @@ static void new_pid_namespace(void)
 		puts("no namespaces here");
 		return;
 	}
-	spin(12000);
+	spin(4000);
 	usleep(300000);
 	for (int i = 0; i < 2; i++) {
 		pid_t child = fork();
@@ -174,13 +174,13 @@ BOX static void root_left(const char *root, int by_syscall)
 		puts("no chroot here");
 		return;
 	}
-	spin(12000);
+	spin(4000);
 	KEEP_FRAME();
 }
 
 BOX static void *goes_on(void *argument)
 {
-	spin(12000);
+	spin(4000);
 	puts("end");
 	return argument;
 }
@@ -207,7 +207,7 @@ int main(int count, char **words)
 	else if (!strcmp(what, "main-gone"))
 		main_gone();
 	else if (strcmp(what, "new-pid-namespace")) /* nothing of ours may be its first process */
-		spin(6000);
+		spin(3000);
 	if (!strcmp(what, "confined-by-prctl"))
 		confined(1);
 	else if (!strcmp(what, "confined-by-syscall"))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * own_signals CASE: what a program may do with SIGPROF, its mask and its alternate stacks, while
- * some 200 ms are burned; with BRIEF in the environment in no time. Truth: output and status
+ * some 100 ms are burned; with BRIEF in the environment in no time. Truth: output and status
  * are those of a run alone.
  */
 #include <errno.h>
@@ -23,7 +23,7 @@ extern char **environ;
 sighandler_t bsd_signal(int number, sighandler_t handler);
 sighandler_t __sysv_signal(int number, sighandler_t handler);
 
-static unsigned units = 8000; /* burned at a time */
+static unsigned units = 4500; /* burned at a time */
 static volatile sig_atomic_t caught;
 static sigjmp_buf outside;
 

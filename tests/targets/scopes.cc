@@ -17,9 +17,9 @@
 
 static std::string picture;
 
-static void burn()
+static void burn(int ms)
 {
-	const std::clock_t until = std::clock() + CLOCKS_PER_SEC / 10;
+	const std::clock_t until = std::clock() + CLOCKS_PER_SEC / 1000 * ms;
 
 	for (unsigned i = 0; i % 4096 || std::clock() < until; i++)
 		__asm__ volatile("");
@@ -27,14 +27,14 @@ static void burn()
 
 BOX static void inside()
 {
-	burn();
+	burn(100);
 	__asm__ volatile("");
 }
 
 /* Not a copy of inside(), which the compiler would make one with it. */
 BOX static void outside()
 {
-	burn();
+	burn(33);
 	__asm__ volatile("nop");
 }
 
