@@ -12,7 +12,7 @@ CROSS_COMPILE ?= $(ARCH)-linux-gnu-
 BUILD ?= build/$(ARCH)
 # The other CPU's libraries: what `make sysroot` unpacked, else what the cross compiler finds.
 SYSROOT ?= $(wildcard build/sysroot-$(ARCH))
-emulator = TEST_EMULATED=1 timeout -k 1 120 qemu-$(ARCH) -L $(abspath $(SYSROOT))
+emulator = TEST_EMULATED=1 timeout -k 1 300 qemu-$(ARCH) -L $(abspath $(SYSROOT))
 endif
 BUILD ?= build
 emulator ?= timeout -k 1 300
@@ -346,9 +346,9 @@ build/sysroot-$(ARCH).packages: FORCE
 
 # ---- checks --------------------------------------------------------------------------------------
 # What there is to check, and about how many seconds it takes on two processors.
-# Those with a + run beside the ones behind the first, see tests/setup/checks.sh.
-check_parts := check-unit:70 lint+:170 check-san:180 check-tsan:35 check-e2e:450 check-container:45 \
-	check-browser:120 check-aarch64:45
+# Those with a + run beside the others, see tests/setup/checks.sh.
+check_parts := check-tsan+:60 check-aarch64+:90 check-unit:70 lint+:100 check-san:160 check-e2e:500 \
+	check-container:45 check-browser:120
 # What a change needs of all there is; ALL=1, which is check-all's, takes the rest as well.
 some = $(if $(ALL),,$(1))
 

@@ -3,9 +3,10 @@
 #
 # Run the make targets of the arguments, TARGET:SECONDS, one after the other, all of them whatever
 # happens, then say how each went. The seconds are what to expect, and are only told. TARGET+:SECONDS
-# runs beside the others once the first of them has built what all need, and gets the processors when
-# nobody else wants them: compilers and linters, for which it does not matter when they run. MAKE and
-# JOBS come from the Makefile; the logs stay in build/check/.
+# runs beside the others, and gets the processors when nobody else wants them: what compiles for most of
+# its time, for which it does not matter when it runs. Of these, what stands behind the first of the
+# others waits for it, as it builds what all need. MAKE and JOBS come from the Makefile; the logs stay
+# in build/check/.
 set -u
 
 logs=build/check
@@ -44,11 +45,18 @@ for entry in "$@"; do
 	case $entry in *+:*) all_beside="$all_beside ${entry%%+:*}" ;; esac
 done
 run_beside() {
-	for name in $all_beside; do
+	first=
+	for entry in "$@"; do
+		name=${entry%%:*}
 		# shellcheck disable=SC2086 # words
-		run "$name" $beside >"$logs/$name.log"
+		case $entry in
+		*+:*) run "${name%+}" $beside >"$logs/${name%+}.log" ;;
+		*) first=${first:-$name} && until [ -e "$logs/$first.seconds" ]; do sleep 1; done ;;
+		esac
 	done
 }
+[ -z "$all_beside" ] || printf '\n==== beside what follows:%s\n' "$all_beside"
+run_beside "$@" &
 
 at=0
 for entry in "$@"; do
@@ -58,10 +66,6 @@ for entry in "$@"; do
 	printf '\n==== %s, %d of %d: about %d s\n' "$name" $at $# "${entry##*:}"
 	run "$name" | tee "$logs/$name.log"
 	add_up "$name"
-	if [ $at -eq 1 ] && [ -n "$all_beside" ]; then
-		printf '\n==== beside what follows:%s\n' "$all_beside"
-		run_beside &
-	fi
 done
 wait
 for name in $all_beside; do
