@@ -28,6 +28,9 @@
  * be on the stack.
  *
  * What calls and returns is moved piece by piece: there, stacks stay native.
+ *
+ * While the interpreter or a trace runs, and nothing of C, what is on the state's stack is there to
+ * be read plainly.
  */
 #include "libprof/runtime/luajit.h"
 
@@ -188,7 +191,10 @@ static int find_traced(
 	       out->frame - at->sp <= SPILLED_WORDS * sizeof(uintptr_t);
 }
 
-/* The interpreter's frame that @at stands in, by the state in it. Returns 1 or 0. */
+/*
+ * The interpreter's frame that @at stands in, by the state in it. Returns 1 or 0. Where it is begun
+ * or left the next one would be another's.
+ */
 static int find_frame(struct runtime_reader *reader, const struct unwind_activation *at,
 	struct state *state, uintptr_t *frame)
 {
@@ -199,8 +205,8 @@ static int find_frame(struct runtime_reader *reader, const struct unwind_activat
 		if (runtime_load_word(reader, *frame + ARCH_LUAJIT_STATE, &word))
 			return 0;
 		if (!read_state(reader, word, state) && has_frame(reader, state, *frame))
-			return n <= SUBROUTINE_WORDS || state->traced || state->runs >= 0 ||
-			       state->runs == RUNS_EXIT;
+			return n <= SUBROUTINE_WORDS || !at->innermost || state->traced ||
+			       state->runs >= 0 || state->runs == RUNS_EXIT;
 	}
 	return 0;
 }
@@ -221,6 +227,8 @@ static int leave_luajit(const struct runtime *runtime, struct runtime_reader *re
 		return 0;
 	if (is_own ? frame == at->sp : !is_compiled(reader, &state, at->pc))
 		return 0;
+	if (!is_own && at->innermost)
+		*luajit_is_in_trace(reader) = 1;
 	if (!is_own)
 		at->pc = runtime->entry + (runtime->entry_end - runtime->entry) / 2;
 	at->sp = frame;
@@ -234,7 +242,6 @@ static int leave_luajit(const struct runtime *runtime, struct runtime_reader *re
 #define RUNNING_REGISTERS                                                  \
 	(UINT64_C(1) << ARCH_LUAJIT_BASE | UINT64_C(1) << ARCH_LUAJIT_PC | \
 		UINT64_C(1) << ARCH_LUAJIT_DISPATCH)
-#define CALLING_REGISTERS (UINT64_C(1) << ARCH_LUAJIT_CALLED | UINT64_C(1) << ARCH_LUAJIT_PC)
 
 /* While the interpreter runs. */
 static int find_running(const struct runtime *runtime, struct runtime_reader *reader,
@@ -278,9 +285,10 @@ static int find_calling(
 	const struct unwind_frame *frame, const struct state *state, struct runtime_stack *stack)
 {
 	struct arch_registers registers;
+	uint64_t known = frame->registers ? frame->registers(frame, &registers) : 0;
 	uintptr_t called;
 
-	if (!frame->registers || ~frame->registers(frame, &registers) & CALLING_REGISTERS)
+	if (!(known >> ARCH_LUAJIT_CALLED & 1))
 		return -EAGAIN;
 	called = registers.r[ARCH_LUAJIT_CALLED];
 	if (called == state->at)
@@ -288,7 +296,7 @@ static int find_calling(
 	if (!is_on_stack(state, called))
 		return -EAGAIN;
 	stack->frame = called;
-	stack->own[OWN_PC] = registers.r[ARCH_LUAJIT_PC];
+	stack->own[OWN_PC] = known >> ARCH_LUAJIT_PC & 1 ? registers.r[ARCH_LUAJIT_PC] : 0;
 	return 0;
 }
 
@@ -360,7 +368,7 @@ static int enter_luajit(const struct runtime *runtime, struct runtime_reader *re
 	struct state state;
 
 	if (is_first)
-		reader->may_trust = reader->is_own && is_innermost;
+		reader->may_trust = reader->is_own && (is_innermost || *luajit_is_in_trace(reader));
 	reader->is_trusted = 0;
 	if (runtime_load(reader, frame->sp, saved, sizeof(saved)))
 		return -EFAULT;

@@ -85,6 +85,9 @@ static inline int luajit_has(const struct luajit_function *function, uintptr_t p
 	       pc % INSTRUCTION == 0;
 }
 
+/* Of a walk: the thread was interrupted in compiled code itself. 0 at first. */
+uint64_t *luajit_is_in_trace(struct runtime_reader *reader);
+
 /* What called a function. */
 struct luajit_link {
 	uintptr_t base; /* of the next frame outward */

@@ -18,7 +18,7 @@
 #define NOTED_SOURCE   3
 #define NOTED_IDENTITY 4
 #define NOTED_WORDS    5u
-#define NOTED	       (RUNTIME_NOTED / NOTED_WORDS)
+#define NOTED	       ((RUNTIME_NOTED - 1) / NOTED_WORDS)
 
 static uintptr_t word_in(const char *bytes, unsigned offset)
 {
@@ -36,12 +36,22 @@ static uint32_t int_in(const char *bytes, unsigned offset)
 	return word;
 }
 
-static uint64_t *noted_of(struct runtime_reader *reader, uintptr_t function)
+static uint64_t *noted_by(struct runtime_reader *reader)
 {
 	if (!reader->noted_at)
 		memset(reader->noted, 0, sizeof(reader->noted));
 	reader->noted_at = 1;
-	return &reader->noted[(function >> 4) % NOTED * NOTED_WORDS];
+	return reader->noted;
+}
+
+static uint64_t *noted_of(struct runtime_reader *reader, uintptr_t function)
+{
+	return &noted_by(reader)[(function >> 4) % NOTED * NOTED_WORDS];
+}
+
+uint64_t *luajit_is_in_trace(struct runtime_reader *reader)
+{
+	return &noted_by(reader)[RUNTIME_NOTED - 1];
 }
 
 static int note_proto(struct runtime_reader *reader, uintptr_t code, uint64_t *noted)

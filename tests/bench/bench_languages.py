@@ -215,7 +215,7 @@ def compile_programs(folder):
         Row("Ruby (ruby)", ["ruby3.1", folder / "deep.rb"], 25_000_000),
         *(Row(f"Lua ({lua})", [lua, folder / "deep.lua"], 25_000_000)
           for lua in ("lua5.1", "lua5.2", "lua5.3", "lua5.4")),
-        Row("LuaJIT (luajit), compiled", ["luajit", folder / "deep.lua"], 100_000_000),
+        Row("LuaJIT (luajit), compiled", ["luajit", folder / "deep.lua"], 20_000_000),
         Row("LuaJIT, interpreted", ["luajit", "-joff", folder / "deep.lua"], 30_000_000),
         Row("V8 (node), optimised", ["node", folder / "deep.js"], 400_000_000),
         Row("V8, interpreted", ["node", "--no-opt", "--no-sparkplug", folder / "deep.js"], 30_000_000),
