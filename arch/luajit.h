@@ -16,12 +16,15 @@
  * ARCH_LUAJIT_BEFORE, ARCH_LUAJIT_CODE_BYTES
  *                      of code that is looked at: in front of the pc, and in all
  * arch_luajit_links(const uint8_t *code) -> bool
- *                      of these ARCH_LUAJIT_CODE_BYTES the instruction at the pc is about to note
- *                      for the function that is called who called it: the base is its own already
+ *                      this instruction notes for the function that is called who called it: the
+ *                      base is its own already
+ * ARCH_LUAJIT_SET_BYTES, arch_luajit_sets(const uint8_t *code, int32_t offset, int32_t value)
+ *                      -> bool
+ *                      this one sets what is @offset bytes from the dispatch table to @value
  * arch_luajit_has_base(const uint8_t *code, int32_t low, int32_t high) -> bool
- *                      the register has the base there: C is not about to be called, nor has it
- *                      just returned. The interpreter is from @low to @high, from the pc. May say
- *                      no where it has.
+ *                      of ARCH_LUAJIT_CODE_BYTES: the register has the base at the pc, C is not
+ * about to be called, nor has it just returned. The interpreter is from @low to @high, from the pc.
+ * May say no where it has.
  *
  * Context: signal-safe.
  */

@@ -27,6 +27,14 @@ static inline bool arch_luajit_links(const uint8_t *code)
 	return false;
 }
 
+#define ARCH_LUAJIT_SET_BYTES 11u
+
+static inline bool arch_luajit_sets(const uint8_t *code, int32_t offset, int32_t value)
+{
+	(void)code, (void)offset, (void)value;
+	return false;
+}
+
 static inline bool arch_luajit_has_base(const uint8_t *code, int32_t low, int32_t high)
 {
 	(void)code, (void)low, (void)high;

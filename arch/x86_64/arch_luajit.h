@@ -39,12 +39,23 @@
 #define ARCH_LUAJIT_AHEAD      10u	 /* instructions in which a call is prepared */
 #define ARCH_LUAJIT_NOT_A_CALL 0u
 
+#define ARCH_LUAJIT_SET_BYTES 11u
+
 /* mov %rbx,-8(%rdx)		48 89 5a f8 */
 static inline bool arch_luajit_links(const uint8_t *code)
 {
 	static const uint8_t link[] = {0x48, 0x89, 0x5a, 0xf8};
 
-	return !memcmp(code + ARCH_LUAJIT_BEFORE, link, sizeof(link));
+	return !memcmp(code, link, sizeof(link));
+}
+
+/* movl $value,offset(%r14)	41 c7 86 .. .. .. .. .. .. .. .. */
+static inline bool arch_luajit_sets(const uint8_t *code, int32_t offset, int32_t value)
+{
+	static const uint8_t move[] = {0x41, 0xc7, 0x86};
+
+	return !memcmp(code, move, sizeof(move)) && !memcmp(code + 3, &offset, sizeof(offset)) &&
+	       !memcmp(code + 7, &value, sizeof(value));
 }
 
 /*

@@ -37,7 +37,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "arch/lua.h"
 #include "arch/luajit.h"
 
 /* lua_State */
@@ -51,21 +50,11 @@
 #define FRAME_FLAGS  3u	 /* in addresses of the interpreter's frames */
 
 /* global_State */
-#define GLOBAL_RUNS	  184u /* a trace, or what < 0 */
 #define GLOBAL_MAIN	  192u
 #define GLOBAL_CURRENT	  368u
 #define GLOBAL_TRACED	  376u /* base of the function that runs a trace */
 #define GLOBAL_AREA	  3776u
 #define GLOBAL_AREA_BYTES 3800u
-#define GLOBAL_DISPATCH	  3968u
-#define RUNS_LUA	  (-1)
-#define RUNS_C		  (-2)
-#define RUNS_EXIT	  (-4)
-
-#define EVALUATOR_BYTES_MIN 8192u
-#define EVALUATOR_BYTES_MAX (1u << 20)
-#define CALLER_BYTES_MAX    4096u
-#define CODE_AT_ONCE	    128u
 
 #define SUBROUTINE_WORDS 2u   /* the interpreter's own subroutines have a return address */
 #define SPILLED_WORDS	 192u /* what a trace spills, and where it is left all registers */
@@ -265,11 +254,11 @@ static int find_running(const struct runtime *runtime, struct runtime_reader *re
 	if (!is_on_stack(state, stack->frame) ||
 		runtime_load_word(reader, stack->frame - FRAME_LINK, &link))
 		return -EAGAIN;
-	if (!arch_luajit_links(code) && pc == link &&
+	if (!arch_luajit_links(code + ARCH_LUAJIT_BEFORE) && pc == link &&
 		!luajit_read_function(reader, stack->frame, &function) && luajit_has(&function, pc))
 		/* It returns to itself, has called itself, or is where it has been called, too. */
 		return 0;
-	if ((arch_luajit_links(code) || pc == link) &&
+	if ((arch_luajit_links(code + ARCH_LUAJIT_BEFORE) || pc == link) &&
 		(pc % INSTRUCTION || luajit_read_caller(reader, stack->frame, pc, &stack->frame) ||
 			!is_on_stack(state, stack->frame)))
 		return -EAGAIN;
@@ -359,10 +348,46 @@ static int change_state(const struct runtime *runtime, struct runtime_reader *re
 	return error;
 }
 
+static int is_at(const struct runtime *runtime, unsigned edge, uintptr_t pc)
+{
+	return pc - runtime->objects[edge] < runtime->objects[edge + 1] - runtime->objects[edge];
+}
+
+/*
+ * Stand at an innermost activation that has no function yet, or not any more. Until that is left
+ * the register has the base to return to.
+ */
+static int enter_edge(const struct runtime *runtime, struct runtime_stack *stack,
+	const struct unwind_frame *frame, const struct state *state, uintptr_t previous)
+{
+	int is_left = is_at(runtime, LUAJIT_LEFT, frame->pc);
+	int is_linked = state->frame == frame->sp;
+	struct arch_registers registers;
+
+	if (is_left && !is_linked && state->frame != previous)
+		return -EBADMSG;
+	stack->frame = state->base;
+	if (is_left && is_linked) {
+		if (!frame->registers ||
+			!(frame->registers(frame, &registers) >> ARCH_LUAJIT_PC & 1))
+			return -EAGAIN;
+		stack->frame = registers.r[ARCH_LUAJIT_PC];
+	}
+	if (!is_on_stack(state, stack->frame))
+		return -EAGAIN;
+	stack->state = state->at;
+	stack->own[OWN_BOTTOM] = state->bottom;
+	stack->own[OWN_PC] = 0;
+	stack->activation = is_linked ? previous : state->frame;
+	stack->is_over = 1;
+	stack->place = RUNTIME_PLACE_COUNTED;
+	return 0;
+}
+
 static int enter_luajit(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, const struct unwind_frame *frame, int is_innermost)
 {
-	uintptr_t saved[ARCH_LUAJIT_PREVIOUS / sizeof(uintptr_t) + 1];
+	uintptr_t saved[ARCH_LUAJIT_PREVIOUS / sizeof(uintptr_t) + 1], previous;
 	int is_first = !stack->state, error = 0;
 	int32_t results;
 	struct state state;
@@ -374,14 +399,17 @@ static int enter_luajit(const struct runtime *runtime, struct runtime_reader *re
 		return -EFAULT;
 	if (read_state(reader, saved[ARCH_LUAJIT_STATE / sizeof(uintptr_t)], &state))
 		return -ENOENT;
+	previous = saved[ARCH_LUAJIT_PREVIOUS / sizeof(uintptr_t)] & ~(uintptr_t)FRAME_FLAGS;
+	if (is_first && is_innermost &&
+		(is_at(runtime, LUAJIT_BEGUN, frame->pc) || is_at(runtime, LUAJIT_LEFT, frame->pc)))
+		return enter_edge(runtime, stack, frame, &state, previous);
 	if (state.at != stack->state)
 		error = change_state(runtime, reader, stack, frame, is_innermost, &state);
 	else if (stack->activation != frame->sp)
 		error = -EBADMSG;
 	if (error)
 		return error;
-	stack->activation =
-		saved[ARCH_LUAJIT_PREVIOUS / sizeof(uintptr_t)] & ~(uintptr_t)FRAME_FLAGS;
+	stack->activation = previous;
 	if (!is_first)
 		stack->own[OWN_PC] = saved[ARCH_LUAJIT_SAVED / sizeof(uintptr_t)];
 	memcpy(&results, (const char *)saved + ARCH_LUAJIT_RESULTS, sizeof(results));
@@ -469,47 +497,10 @@ static int next_luajit(const struct runtime *runtime, struct runtime_reader *rea
 	return stack->is_over ? end_run(stack) : -EBADMSG;
 }
 
-/* ---- finding --------------------------------------------------------------------------------- */
-
-/* The interpreter is what lua_pcall() calls that is large enough. */
-static int find_evaluator(struct runtime *out, struct runtime_reader *reader,
-	const struct runtime_symbols *symbols, uintptr_t at)
-{
-	uintptr_t begin, end, found, from, to;
-	uint8_t code[CODE_AT_ONCE];
-
-	if (runtime_function(symbols, reader, at, &begin, &end) || end - begin > CALLER_BYTES_MAX)
-		return -ENOTSUP;
-	for (; begin + ARCH_CALL_BYTES <= end; begin += ARCH_CALL_STEP) {
-		if (runtime_load(reader, begin, code, ARCH_CALL_BYTES))
-			return -ENOTSUP;
-		found = arch_called(code, begin);
-		if (!found || runtime_function(symbols, reader, found, &from, &to) ||
-			to - from < EVALUATOR_BYTES_MIN || to - from > EVALUATOR_BYTES_MAX)
-			continue;
-		out->entry = out->base = from;
-		out->entry_end = to;
-		out->base_bytes = to - from;
-		return 0;
-	}
-	return -ENOTSUP;
-}
-
-static int find_luajit(
-	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
-{
-	uintptr_t start = runtime_symbol(symbols, reader, "lua_pcall", NULL);
-
-	if (!start || !runtime_symbol(symbols, reader, "luaJIT_setmode", NULL))
-		return -ENOENT;
-	out->is_counted = 1;
-	return ARCH_LUAJIT_IS_KNOWN ? find_evaluator(out, reader, symbols, start) : -ENOTSUP;
-}
-
 const struct runtime_kind runtime_luajit = {
 	.name = "luajit",
 	.leaves_own = 1,
-	.find = find_luajit,
+	.find = luajit_find,
 	.begin = begin_luajit,
 	.enter = enter_luajit,
 	.next = next_luajit,

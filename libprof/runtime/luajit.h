@@ -66,6 +66,21 @@ static inline uint32_t luajit_a(uint32_t instruction)
 #define LINK_CONTINUED	   2u /* of LINK_KINDS; as protected ones of LINK_KIND */
 #define LINK_VARIADIC	   3u /* a copy of the frame below it, behind the arguments */
 
+/* global_State, and lua_State's dispatch table behind it. */
+#define GLOBAL_RUNS	184u /* a trace, or what < 0 */
+#define GLOBAL_DISPATCH 3968u
+#define RUNS_LUA	(-1)
+#define RUNS_C		(-2)
+#define RUNS_EXIT	(-4) /* a trace is left */
+
+/* Addresses in runtime.objects: of the interpreter's code from where to where. */
+#define LUAJIT_BEGUN 0 /* it is entered: there is no function yet */
+#define LUAJIT_LEFT  2 /* its outermost function has returned */
+
+/* As runtime_kind.find. */
+int luajit_find(
+	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols);
+
 /* A function, as it was read. */
 struct luajit_function {
 	uintptr_t code; /* 0: it is none of Lua's, or one that LuaJIT brings along */

@@ -186,6 +186,8 @@ static int set_up(void **state)
 		.is_counted = 1,
 		.entry = (uintptr_t)image->interpreter,
 		.entry_end = (uintptr_t)image->interpreter + sizeof(image->interpreter)};
+	if (!ARCH_LUAJIT_IS_KNOWN)
+		skip();
 	memset(image->interpreter, 0x90, sizeof(image->interpreter)); /* nop */
 	strcpy(image->source + STRING_BYTES, "@dir/x.lua");
 	put_int(image->source, STRING_LENGTH, 10);
@@ -367,6 +369,31 @@ static void test_the_interpreter_runs(void **state)
 	assert_false(fixture->runs.is_whole);
 }
 
+/* The innermost activation has no function yet, or not any more. */
+static void test_at_both_ends(void **state)
+{
+	struct fixture *fixture = *state;
+	uintptr_t entry = fixture->runtime.entry;
+	uint64_t *before = fixture->top[MAIN];
+
+	put_runs(fixture, RUNS_LUA);
+	assert_string_equal(walk(fixture, "efefef"), "e f e f e f");
+	fixture->runtime.objects[LUAJIT_BEGUN] = entry;
+	fixture->runtime.objects[LUAJIT_BEGUN + 1] = entry + 64;
+	assert_string_equal(walk(fixture, "efefef"), "e f " INNER " " CALLER " " REST);
+	assert_true(fixture->runs.is_whole);
+	/* The base to return to is in a register first. */
+	put_runs(fixture, RUNS_C);
+	fixture->runtime.objects[LUAJIT_LEFT] = entry;
+	fixture->runtime.objects[LUAJIT_LEFT + 1] = entry + 64;
+	fixture->registers.r[ARCH_LUAJIT_PC] = (uintptr_t)before;
+	put(fixture->image->state[MAIN], STATE_BASE, before + 8);
+	assert_string_equal(walk(fixture, "efefef"), "e f " INNER " " CALLER " " REST);
+	fixture->registers.r[ARCH_LUAJIT_PC] = 8;
+	assert_string_equal(walk(fixture, "efefef"), "e f e f e f");
+	assert_false(fixture->runs.is_whole);
+}
+
 /* In a trace, the stack is as it was where that was entered. */
 static void test_a_trace_runs(void **state)
 {
@@ -405,8 +432,12 @@ static void test_whose_frame_it_is(void **state)
 	assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 1);
 	assert_int_equal(at.sp, image->native[4]);
 	assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 0);
+	/* Of a caller it is known that it stands in one. */
 	at.sp = (uintptr_t)image->native[3];
+	at.innermost = &fixture->registers;
 	assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 0);
+	at.innermost = NULL;
+	assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 1);
 }
 
 static void test_a_coroutine(void **state)
@@ -471,6 +502,7 @@ int main(void)
 		TEST(c_is_called),
 		TEST(a_helper_is_called),
 		TEST(the_interpreter_runs),
+		TEST(at_both_ends),
 		TEST(a_trace_runs),
 		TEST(whose_frame_it_is),
 		TEST(a_coroutine),
