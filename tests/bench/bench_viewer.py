@@ -456,7 +456,7 @@ def print_measured(side, measured):
 
 def measure_once(side, url, measured, steps, facts):
     # WebGL without a graphics card; who draws on a plain canvas does not notice.
-    with Browser("--enable-unsafe-swiftshader") as browser:
+    with Browser("--enable-unsafe-swiftshader", is_whole=True) as browser:
         limit_ms = PATIENCE_S * 1000
         browser.call("POST", "/timeouts", {"script": limit_ms, "pageLoad": limit_ms})
         browser.cdp("Page.addScriptToEvaluateOnNewDocument", source=OPENED)
