@@ -11,7 +11,8 @@
 #include <errno.h>
 
 #define RESERVED_FRAMES 512u  /* for the walk behind a counted run */
-#define SKIPPED_MAX	(1u << 17)
+/* Of a counted run: each takes 100 ns, and a sample has to end long before the next is due. */
+#define SKIPPED_MAX (1u << 13)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 

@@ -131,6 +131,17 @@ def test_of_a_deeper_one_the_leaf_side_is_kept(tmp_path, lua):
     assert all(len(set(stack[:-1])) == 1 for stack in deep)
 
 
+@pytest.mark.skipif(not shutil.which("lua5.4"), reason="no lua5.4 here")
+def test_one_without_end_goes_on(tmp_path):
+    """Of a fifth of a second: where a sample takes longer than the period the next one is always due."""
+    script = tmp_path / "deepest.lua"
+    script.write_text("local function spins() local x = 0 for i = 1, 2e7 do x = x + i % 7 end return x end\n"
+                      "local function deep(n) return 1 + (n > 0 and deep(n - 1) or spins()) end\n"
+                      "print(deep(150000))\n")
+    run = profile(tmp_path, "sh", "-c", 'ulimit -t 10 && exec lua5.4 "$0"', script, options=["--no-waits"])
+    assert (run.status, len(run.stdout.split())) == (0, 1), run.stderr
+
+
 @pytest.mark.sleeps
 @first_and_last
 def test_waits_have_names(tmp_path, lua):
