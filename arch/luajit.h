@@ -9,6 +9,7 @@
  *                      DWARF numbers of the registers that have the function's base, its next
  *                      instruction and the dispatch table; and of the one that has the state, or
  *                      the base, where the interpreter calls C
+ * ARCH_LUAJIT_BYTES    of its frame, with the return address
  * ARCH_LUAJIT_RESULTS, _STATE, _SAVED, _PREVIOUS
  *                      in bytes from the stack pointer: of the results that are wanted, < 0: none
  *                      of the state's functions is its; the state; the instruction; the state's

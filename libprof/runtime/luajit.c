@@ -37,6 +37,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch/epilogue.h"
 #include "arch/luajit.h"
 
 /* lua_State */
@@ -56,6 +57,7 @@
 #define GLOBAL_AREA	  3776u
 #define GLOBAL_AREA_BYTES 3800u
 
+#define CODE_AT_ONCE	 16u
 #define SUBROUTINE_WORDS 2u   /* the interpreter's own subroutines have a return address */
 #define SPILLED_WORDS	 192u /* what a trace spills, and where it is left all registers */
 #define AREAS_MAX	 256u
@@ -200,6 +202,65 @@ static int find_frame(struct runtime_reader *reader, const struct unwind_activat
 	return 0;
 }
 
+static int is_at(const struct runtime *runtime, unsigned edge, uintptr_t pc)
+{
+	return pc - runtime->objects[edge] < runtime->objects[edge + 1] - runtime->objects[edge];
+}
+
+/* How much of its frame the interpreter has made at @pc; ARCH_LUAJIT_BYTES: that is not known. */
+static uint32_t count_begun(
+	const struct runtime *runtime, struct runtime_reader *reader, uintptr_t pc)
+{
+	uintptr_t at = runtime->objects[LUAJIT_BEGUN];
+	uint32_t bytes = ARCH_ENTRY_CFA;
+	struct arch_instruction next;
+	uint8_t code[CODE_AT_ONCE];
+
+	for (; at < pc; at += next.bytes) {
+		if (runtime_load(reader, at, code, sizeof(code)))
+			return ARCH_LUAJIT_BYTES;
+		next = arch_decode(code, sizeof(code));
+		if (!next.bytes)
+			return ARCH_LUAJIT_BYTES;
+		if (next.effect == ARCH_EFFECT_SP)
+			bytes -= (uint32_t)next.value;
+		else if (next.effect == ARCH_EFFECT_PUSH_FP)
+			bytes += sizeof(uintptr_t);
+		else if (next.effect == ARCH_EFFECT_JUMP)
+			bytes = ARCH_ENTRY_CFA; /* behind it is another entry */
+	}
+	return bytes;
+}
+
+/*
+ * Go to the caller, where the thread is about to make the interpreter's frame or to give it back.
+ * Returns 1, or 0: the frame is whole.
+ */
+static int leave_edge(
+	const struct runtime *runtime, struct runtime_reader *reader, struct unwind_activation *at)
+{
+	struct arch_code code = {.end = CODE_AT_ONCE, .exact = true};
+	struct arch_epilogue epilogue = {.cfa = ARCH_LUAJIT_BYTES};
+	uintptr_t cfa, pc;
+
+	if (is_at(runtime, LUAJIT_BEGUN, at->pc))
+		epilogue = (struct arch_epilogue){
+			.cfa = count_begun(runtime, reader, at->pc), .ra = ARCH_ENTRY_CFA};
+	else if (!is_at(runtime, LUAJIT_LEFT, at->pc) ||
+		 runtime_load(reader, at->pc, code.bytes, CODE_AT_ONCE) ||
+		 arch_find_epilogue(&code, &epilogue))
+		return 0;
+	cfa = at->sp + epilogue.cfa;
+	if (epilogue.cfa >= ARCH_LUAJIT_BYTES ||
+		runtime_load_word(reader, cfa - epilogue.ra, &pc) ||
+		(epilogue.fp && runtime_load_word(reader, cfa - epilogue.fp, &at->fp)))
+		return 0;
+	at->pc = pc;
+	at->sp = cfa;
+	at->is_inside = at->is_way_out = 0;
+	return 1;
+}
+
 static int leave_luajit(const struct runtime *runtime, struct runtime_reader *reader,
 	struct unwind_activation *at, struct runtime_frame *out)
 {
@@ -210,6 +271,8 @@ static int leave_luajit(const struct runtime *runtime, struct runtime_reader *re
 	*out = (struct runtime_frame){0};
 	if (at->is_inside && !is_own)
 		return 0;
+	if (is_own && at->innermost && leave_edge(runtime, reader, at))
+		return 1;
 	if (!is_own && find_traced(reader, at, &state))
 		frame = state.frame;
 	else if (!find_frame(reader, at, &state, &frame))
@@ -348,11 +411,6 @@ static int change_state(const struct runtime *runtime, struct runtime_reader *re
 	return error;
 }
 
-static int is_at(const struct runtime *runtime, unsigned edge, uintptr_t pc)
-{
-	return pc - runtime->objects[edge] < runtime->objects[edge + 1] - runtime->objects[edge];
-}
-
 /*
  * Stand at an innermost activation that has no function yet, or not any more. Until that is left
  * the register has the base to return to.
@@ -380,7 +438,6 @@ static int enter_edge(const struct runtime *runtime, struct runtime_stack *stack
 	stack->own[OWN_PC] = 0;
 	stack->activation = is_linked ? previous : state->frame;
 	stack->is_over = 1;
-	stack->place = RUNTIME_PLACE_COUNTED;
 	return 0;
 }
 
@@ -395,6 +452,12 @@ static int enter_luajit(const struct runtime *runtime, struct runtime_reader *re
 	if (is_first)
 		reader->may_trust = reader->is_own && (is_innermost || *luajit_is_in_trace(reader));
 	reader->is_trusted = 0;
+	stack->place = RUNTIME_PLACE_COUNTED;
+	/* As leave_edge(). */
+	if (is_first && is_innermost && frame->caller_sp - frame->sp < ARCH_LUAJIT_BYTES) {
+		stack->is_over = 1;
+		return 0;
+	}
 	if (runtime_load(reader, frame->sp, saved, sizeof(saved)))
 		return -EFAULT;
 	if (read_state(reader, saved[ARCH_LUAJIT_STATE / sizeof(uintptr_t)], &state))
@@ -414,7 +477,6 @@ static int enter_luajit(const struct runtime *runtime, struct runtime_reader *re
 		stack->own[OWN_PC] = saved[ARCH_LUAJIT_SAVED / sizeof(uintptr_t)];
 	memcpy(&results, (const char *)saved + ARCH_LUAJIT_RESULTS, sizeof(results));
 	stack->is_over = results < 0;
-	stack->place = RUNTIME_PLACE_COUNTED;
 	return 0;
 }
 

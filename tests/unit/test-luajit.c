@@ -31,6 +31,9 @@
 #define STACK_WORDS  64u
 #define OPCODE_CALL  66u
 #define OPCODE_TGETS 57u
+#define OPCODE_FNEW  51u
+#define OPCODE_GSET  55u
+#define KIND_STRING  4u
 #define CALLED_SLOT  3u /* of the callers' */
 #define AREA_BYTES   64u
 
@@ -58,6 +61,8 @@ struct image {
 	} of[FUNCTIONS];
 	uint8_t lines[CODES];
 	char locals[FUNCTIONS][24], source[48];
+	char name[40];
+	uint64_t constants[2];
 	uint64_t area[AREA_BYTES / 8];
 	uint8_t interpreter[256];
 	uint64_t native[NATIVE_MAX][NATIVE_WORDS]; /* the C stack */
@@ -74,6 +79,7 @@ struct fixture {
 	uintptr_t saved_pc;    /* in the interpreter's frames */
 	int is_generated;      /* the innermost activation */
 	int ends[NATIVE_MAX];  /* frames of C that have no function */
+	unsigned lost;	       /* the frame of C that notes another one before it, 0: none */
 	uint64_t frames[256];
 	char shown[SHOWN], names[64][64];
 	unsigned told;
@@ -253,7 +259,8 @@ static void put_native(struct fixture *fixture, const char *native)
 		put_int(words, ARCH_LUAJIT_RESULTS, fixture->ends[at] ? UINT32_MAX : 0);
 		put(words, ARCH_LUAJIT_STATE, fixture->image->state[state]);
 		put(words, ARCH_LUAJIT_SAVED, (void *)fixture->saved_pc);
-		put(words, ARCH_LUAJIT_PREVIOUS, (void *)previous[state]);
+		put(words, ARCH_LUAJIT_PREVIOUS,
+			(void *)(previous[state] + (at && at == fixture->lost ? 8 : 0)));
 		previous[state] = (uintptr_t)words;
 		put(fixture->image->state[state], STATE_FRAME, words + (native[at] == 'R' ? 1 : 0));
 	}
@@ -440,6 +447,69 @@ static void test_whose_frame_it_is(void **state)
 	assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 1);
 }
 
+/* Its frame is made, or given back, word by word. */
+static void test_half_a_frame(void **state)
+{
+	static const uint8_t begun[] = {0x55, 0x53, 0x41, 0x57, 0x41, 0x56, 0x48, 0x83, 0xec, 0x28};
+	static const uint8_t left[] = {
+		0x48, 0x83, 0xc4, 0x28, 0x41, 0x5e, 0x41, 0x5f, 0x5b, 0x5d, 0xc3};
+	static const struct {
+		unsigned edge, at, words;
+	} steps[] = {{LUAJIT_BEGUN, 0, 0}, {LUAJIT_BEGUN, 1, 1}, {LUAJIT_BEGUN, 4, 3},
+		{LUAJIT_BEGUN, 6, 4}, {LUAJIT_LEFT, 4, 4}, {LUAJIT_LEFT, 8, 2},
+		{LUAJIT_LEFT, 10, 0}};
+	struct fixture *fixture = *state;
+	uintptr_t entry = fixture->runtime.entry;
+	uint64_t *words = fixture->image->native[1];
+	struct runtime_frame frame;
+	struct runtime_reader reader;
+
+	memcpy(fixture->image->interpreter, begun, sizeof(begun));
+	memcpy(fixture->image->interpreter + 64, left, sizeof(left));
+	fixture->runtime.objects[LUAJIT_BEGUN] = entry;
+	fixture->runtime.objects[LUAJIT_BEGUN + 1] = entry + sizeof(begun);
+	fixture->runtime.objects[LUAJIT_LEFT] = entry + 64;
+	fixture->runtime.objects[LUAJIT_LEFT + 1] = entry + 64 + sizeof(left);
+	for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		struct unwind_activation at = {
+			.pc = fixture->runtime.objects[steps[i].edge] + steps[i].at,
+			.sp = (uintptr_t)words,
+			.fp = 7,
+			.is_inside = 1,
+			.innermost = &fixture->registers};
+
+		memset(words, 0, sizeof(fixture->image->native[1]));
+		if (steps[i].words)
+			words[steps[i].words - 1] = 7; /* the caller's frame pointer */
+		words[steps[i].words] = 0x1234;
+		runtime_reader_init(&reader, getpid(), 0);
+		assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 1);
+		assert_int_equal(at.pc, 0x1234);
+		assert_int_equal(at.sp, words + steps[i].words + 1);
+		assert_int_equal(at.fp, 7);
+		assert_false(at.is_inside);
+	}
+}
+
+/* The name that a caller has given a function goes before that which it is called by. */
+static void test_what_is_defined(void **state)
+{
+	struct fixture *fixture = *state;
+	struct image *image = fixture->image;
+
+	image->constants[0] = (uintptr_t)image->name;
+	image->constants[1] = (uintptr_t)image->of[INNER_].proto;
+	image->name[OBJECT_KIND] = KIND_STRING;
+	strcpy(image->name + STRING_BYTES, "defined");
+	put(image->of[OUTER_].proto, PROTO_CONSTANTS, image->constants + 2);
+	put_int(image->of[OUTER_].proto, PROTO_OBJECTS, 2);
+	image->of[OUTER_].code[1] = 0 << 16 | 5 << 8 | OPCODE_FNEW;
+	image->of[OUTER_].code[2] = 1 << 16 | 5 << 8 | OPCODE_GSET;
+	assert_string_equal(walk(fixture, "fefef"), "f defined:20:0 defined:20:24 " REST);
+	image->of[OUTER_].code[2] = 1 << 16 | 4 << 8 | OPCODE_GSET;
+	assert_string_equal(walk(fixture, "fefef"), "f " INNER " " CALLER " " REST);
+}
+
 static void test_a_coroutine(void **state)
 {
 	struct fixture *fixture = *state;
@@ -486,6 +556,9 @@ static void test_what_is_torn(void **state)
 	base[-2] = value_of(fixture->image->source, KIND_FUNCTION);
 	assert_string_equal(walk(fixture, "fefef"), "f e f e f");
 	base[-2] = value_of(fixture->image->function[INNER_], KIND_FUNCTION);
+	fixture->lost = 1;
+	assert_string_equal(walk(fixture, "fefef"), "f e f e f");
+	fixture->lost = 0;
 	/* Functions or frames of C are missing. */
 	assert_string_equal(walk(fixture, "fef"), "f e f");
 	assert_string_equal(walk(fixture, "fefefef"), "f e f e f e f");
@@ -505,6 +578,8 @@ int main(void)
 		TEST(at_both_ends),
 		TEST(a_trace_runs),
 		TEST(whose_frame_it_is),
+		TEST(half_a_frame),
+		TEST(what_is_defined),
 		TEST(a_coroutine),
 		TEST(other_calls),
 		TEST(what_is_torn),
