@@ -124,22 +124,42 @@ def drawing(folder):
     row("size of the SVG", f"{(folder / 'c.svg').stat().st_size / 1024:.0f} KiB")
 
 
+def spawn(program, what, count, *prefix):
+    """Microseconds for each child: wall, its CPU, its parent's; and CPU of all but these."""
+    process = subprocess.Popen([*prefix, program, what, str(count)], text=True,
+                               stdout=subprocess.PIPE)
+    with process:
+        *each, spawned = map(float, process.stdout.read().split())
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return [*each, (usage.ru_utime + usage.ru_stime) * 1e6 - spawned]
+
+
 def spawning(folder):
-    """What an exec'd image costs: 1,000 times /bin/true."""
-    program = folder / "spawn"
+    """
+    What a fork child costs, and an exec'd /bin/true with the fork before it. All on one CPU: where
+    a child runs beside its parent on another its page faults are dearer, under flamerun or not.
+    flamerun's own share is the slope between few and many.
+    """
+    program, many = folder / "spawn", {"exec": 400, "fork": 2000}
+    wrapped = [FLAMERUN, "-q", "-o", folder / "s.svg", "--"]
     subprocess.run(["gcc", "-O2", "-D_GNU_SOURCE", "-o", program,
                     ROOT / "tests" / "bench" / "spawn.c"], check=True)
-    for what in ("exec", "fork"):
-        costs, alone = [], []
+    cpus = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cpus)})
+    for what, count in many.items():
+        alone, costs = [], []
         for _ in range(max(3, ROUNDS // 2)):
-            outputs = []
-            for prefix in ([], [FLAMERUN, "-q", "-o", folder / "s.svg", "--"]):
-                outputs.append(float(subprocess.run([*prefix, program, what, "1000"], text=True,
-                                                    stdout=subprocess.PIPE, check=True).stdout))
-            alone.append(outputs[0])
-            costs.append(outputs[1] - outputs[0])
-        row(f"one {what}, {statistics.median(alone):.0f} us alone",
-            f"{statistics.median(costs):+.0f} us  [{min(costs):+.0f}, {max(costs):+.0f}]")
+            alone.append(spawn(program, what, count))
+            under, few = (spawn(program, what, n, *wrapped) for n in (count, count // 4))
+            costs.append([a - b for a, b in zip(under, alone[-1])][:3] +
+                         [(under[3] - few[3]) / (count - count // 4)])
+        names = ("wall time", "CPU of the child", "CPU of its parent", "CPU of flamerun")
+        usual = [statistics.median(column) for column in zip(*alone)][:3] + [0]
+        for name, before, column in zip(names, usual, zip(*costs)):
+            row(f"one {what}, {name}, {before:.0f} us alone",
+                f"{statistics.median(column):+.0f} us  [{min(column):+.0f}, {max(column):+.0f}]")
+    os.sched_setaffinity(0, cpus)
 
 
 def main():
@@ -147,7 +167,7 @@ def main():
         folder = pathlib.Path(place)
         overhead(folder)
         drawing(folder)
-        print("What a process costs (1,000 in a row, wall time):")
+        print("What a process costs (hundreds in a row, on one CPU):")
         spawning(folder)
 
 

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* spawn exec|fork N: N children one after the other; prints microseconds of wall time for each. */
+/*
+ * spawn exec|fork N: N children one after the other; prints microseconds for each of wall time, of
+ * the median child's CPU time and of what the parent used for it, and the CPU time of all.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,13 +19,38 @@ static double now_us(void)
 	return (double)ts.tv_sec * 1e6 + (double)ts.tv_nsec / 1e3;
 }
 
+static double cpu_us(const struct rusage *usage)
+{
+	return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1e6 +
+	       (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
+}
+
+static double own_us(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return cpu_us(&usage);
+}
+
+static int compare(const void *a, const void *b)
+{
+	double left = *(const double *)a, right = *(const double *)b;
+
+	return (left > right) - (left < right);
+}
+
 int main(int argc, char **argv)
 {
 	int n = argc == 3 ? atoi(argv[2]) : 0;
-	int is_exec = n && !strcmp(argv[1], "exec");
-	double start_us = now_us();
+	int is_exec = n > 0 && !strcmp(argv[1], "exec");
+	double *child_us = n > 0 ? malloc((size_t)n * sizeof(*child_us)) : NULL;
+	double start_us = now_us(), start_own_us = own_us(), all_us = 0, parent_us;
 
+	if (!child_us)
+		return 2;
 	for (int i = 0; i < n; i++) {
+		struct rusage usage;
 		pid_t pid = fork();
 
 		if (!pid) {
@@ -29,9 +58,14 @@ int main(int argc, char **argv)
 				execl("/bin/true", "true", (char *)NULL);
 			_exit(0);
 		}
-		if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+		if (pid < 0 || wait4(pid, NULL, 0, &usage) != pid)
 			return 2;
+		child_us[i] = cpu_us(&usage);
+		all_us += child_us[i];
 	}
-	printf("%.2f\n", n ? (now_us() - start_us) / n : 0.0);
+	parent_us = own_us() - start_own_us;
+	qsort(child_us, (size_t)n, sizeof(*child_us), compare);
+	printf("%.2f %.2f %.2f %.2f\n", (now_us() - start_us) / n, child_us[n / 2], parent_us / n,
+		all_us + parent_us);
 	return 0;
 }
