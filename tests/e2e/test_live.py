@@ -167,7 +167,7 @@ def test_of_what_runs_already(tmp_path, terminal):
 def test_terminals_without_a_cursor_get_lines(tmp_path, terminal, term):
     program = compile_target("split.c", tmp_path)
     pane = terminal(term=term)
-    pane.run(*live("-o", "out.folded", "--", program, "2500"))
+    pane.run(*live("-o", "out.folded", "--", program, "1500"))
     text = pane.ended()
     assert "this terminal can show no screen" in text
     assert re.search(r"^flamerun: \d+ s: [\d.]+ CPUs, [\d.]+ % heavy \[split\]", text, re.M), text
@@ -178,7 +178,7 @@ def test_a_job_in_the_background_gets_lines(tmp_path, terminal):
     program = compile_target("split.c", tmp_path)
     pane = terminal()
     pane.type("set -m", "Enter")
-    pane.run(*live("-o", "out.folded", "--", program, "2500"), "& wait")
+    pane.run(*live("-o", "out.folded", "--", program, "1500"), "& wait")
     text = pane.ended()
     assert re.search(r"^flamerun: \d+ s: [\d.]+ CPUs, [\d.]+ % ", text, re.M), text
     assert KEYS not in text and (tmp_path / "out.folded").exists()
