@@ -414,7 +414,7 @@ check-container: all ## the end-to-end tests as a user in a container has it
 	$(export_build) CC='$(CC)' tests/e2e/container.sh $(call some,confined)
 
 .PHONY: check-browser
-check-browser: all ## the picture's viewer in a headless browser: BROWSER=firefox for that one
+check-browser: all ## the picture's viewer in a headless browser: BROWSER=firefox, BROWSER=chromium
 	FLAMERUN='$(abspath $(PROGRAM))' $(if $(ALL),BROWSER='$(or $(BROWSER),chromium)') PER_TWO_CPUS=4 tests/setup/pytest.sh tests/browser
 
 # Of the interpreter's tests a few: emulators are slow.
