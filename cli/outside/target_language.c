@@ -30,7 +30,7 @@ struct target_language {
 	uint32_t runtime_count;
 	const struct runtime *framed; /* NULL, or the first that has kind->frame() or leave() */
 	struct runtime_kept kept;
-	struct runtime_ahead ahead[RUNTIME_AHEAD];
+	struct runtime_room room;
 	struct target_shared *shared; /* of the walk under way, borrowed */
 	struct function functions[FUNCTIONS_MAX];
 	uint32_t function_count;
@@ -208,7 +208,7 @@ void target_language_begin(struct runs *runs, struct target *target, uintptr_t p
 	target->language->added_count = 0;
 	runs->framed = target->language->framed;
 	runs->reader.kept = &target->language->kept;
-	runs->reader.ahead = target->language->ahead;
+	runtime_lend(&runs->reader, &target->language->room);
 	runs->expanded = target->language->expanded;
 	runs->epoch = 0;
 	runs->reader.age = target->language->walks++ / RUNTIME_AN_AGE;

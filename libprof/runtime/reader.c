@@ -72,18 +72,28 @@ void runtime_keep(const struct runtime_reader *reader, uint64_t hash, uint32_t v
 
 /* ---- reading by windows ---------------------------------------------------------------------- */
 
-/* The one that has all of it, or NULL. */
-static struct runtime_window *find_window(
-	struct runtime_reader *reader, uintptr_t address, size_t bytes)
+static unsigned window_count(const struct runtime_reader *reader)
 {
-	for (unsigned i = 0; i < 2; i++) {
-		struct runtime_window *window = &reader->windows[i];
+	return reader->room ? 2 + RUNTIME_WINDOWS_MORE : 2;
+}
 
-		if (address - window->start < window->bytes &&
-			bytes <= window->bytes - (address - window->start))
-			return window;
+static struct runtime_window *window_at(struct runtime_reader *reader, unsigned i)
+{
+	return i < 2 ? &reader->windows[i] : &reader->room->windows[i - 2];
+}
+
+/* Which has all of it; else how many there are. */
+static unsigned find_window(struct runtime_reader *reader, uintptr_t address, size_t bytes)
+{
+	unsigned count = window_count(reader), i;
+
+	for (i = 0; i < count; i++) {
+		const struct runtime_window *window = window_at(reader, i);
+
+		if (is_within(window->start, window->bytes, address, bytes))
+			break;
 	}
-	return NULL;
+	return i;
 }
 
 /* Fill @window with what lies from @start to @end. */
@@ -103,14 +113,17 @@ static int read_window(const struct runtime_reader *reader, struct runtime_windo
 }
 
 /*
- * The window ends with what is asked for, as stacks of frames are read downwards, and does not
- * begin in a page before it.
+ * The window is the block that has what is asked for; or ends with that, as stacks of frames are
+ * read downwards, and does not begin in a page before it.
  */
 static int fill_window(const struct runtime_reader *reader, struct runtime_window *window,
 	uintptr_t address, size_t bytes)
 {
 	uintptr_t end = address + bytes, start = address & ~(uintptr_t)(PAGE - 1);
+	uintptr_t block = address & ~(uintptr_t)(sizeof(window->content) - 1);
 
+	if (end - block <= sizeof(window->content))
+		return read_window(reader, window, block, block + sizeof(window->content));
 	if (end - start > sizeof(window->content))
 		start = end - sizeof(window->content);
 	if (start > address)
@@ -135,8 +148,10 @@ static int fill(const struct runtime_reader *reader, struct runtime_window *wind
 static const void *find_ahead(const struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
 	for (unsigned i = 0; i < reader->ahead_count; i++)
-		if (is_within(reader->ahead[i].start, reader->ahead[i].bytes, address, bytes))
-			return reader->ahead[i].content + (address - reader->ahead[i].start);
+		if (is_within(reader->room->ahead[i].start, reader->room->ahead[i].bytes, address,
+			    bytes))
+			return reader->room->ahead[i].content +
+			       (address - reader->room->ahead[i].start);
 	return NULL;
 }
 
@@ -144,6 +159,7 @@ const void *runtime_view(struct runtime_reader *reader, uintptr_t address, size_
 {
 	struct runtime_window *window;
 	const void *ahead;
+	unsigned at;
 
 	if (!address || address + bytes < address)
 		return NULL;
@@ -154,13 +170,15 @@ const void *runtime_view(struct runtime_reader *reader, uintptr_t address, size_
 	ahead = find_ahead(reader, address, bytes);
 	if (ahead)
 		return ahead;
-	window = find_window(reader, address, bytes);
-	if (!window) {
-		window = &reader->windows[reader->oldest];
-		if (fill(reader, window, address, bytes))
+	at = find_window(reader, address, bytes);
+	if (at == window_count(reader)) {
+		at = reader->oldest;
+		if (fill(reader, window_at(reader, at), address, bytes))
 			return NULL;
 	}
-	reader->oldest = window == &reader->windows[0];
+	window = window_at(reader, at);
+	if (at == reader->oldest)
+		reader->oldest = (at + 1) % window_count(reader);
 	return window->content + (address - window->start);
 }
 
@@ -191,13 +209,14 @@ int runtime_byte(struct runtime_bytes *bytes)
 
 void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
-	struct runtime_window *window = &reader->windows[reader->oldest];
+	struct runtime_window *window = window_at(reader, reader->oldest);
 
 	if (!address || !reader->pid || bytes > RUNTIME_WINDOW_BYTES || reader->is_trusted ||
-		is_fixed(reader, address, bytes) || find_window(reader, address, bytes))
+		is_fixed(reader, address, bytes) ||
+		find_window(reader, address, bytes) < window_count(reader))
 		return;
 	if (!read_window(reader, window, address, address + bytes))
-		reader->oldest = 1 - reader->oldest;
+		reader->oldest = (reader->oldest + 1) % window_count(reader);
 }
 
 /*
@@ -223,7 +242,7 @@ void runtime_expect_each(
 	long got;
 
 	reader->ahead_count = 0;
-	if (!reader->ahead)
+	if (!reader->room)
 		return;
 	for (unsigned n = 0; n < count && blocks < RUNTIME_AHEAD && reader->pid; n++) {
 		for (i = 0; i < blocks; i++)
@@ -233,7 +252,7 @@ void runtime_expect_each(
 		if (i < blocks)
 			continue;
 		remote[i] = block_around(places[n]);
-		local[i] = (struct iovec){reader->ahead[i].content, remote[i].iov_len};
+		local[i] = (struct iovec){reader->room->ahead[i].content, remote[i].iov_len};
 		blocks++;
 	}
 	if (!blocks)
@@ -243,8 +262,8 @@ void runtime_expect_each(
 	/* What can't be read is the end. */
 	for (i = 0; i < blocks && got >= (long)remote[i].iov_len; i++) {
 		got -= (long)remote[i].iov_len;
-		reader->ahead[i].start = (uintptr_t)remote[i].iov_base;
-		reader->ahead[i].bytes = (uint32_t)remote[i].iov_len;
+		reader->room->ahead[i].start = (uintptr_t)remote[i].iov_base;
+		reader->room->ahead[i].bytes = (uint32_t)remote[i].iov_len;
 	}
 	reader->ahead_count = i;
 }
@@ -252,7 +271,8 @@ void runtime_expect_each(
 int runtime_has(struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
 	return reader->is_trusted || is_fixed(reader, address, bytes) ||
-	       find_ahead(reader, address, bytes) || find_window(reader, address, bytes);
+	       find_ahead(reader, address, bytes) ||
+	       find_window(reader, address, bytes) < window_count(reader);
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */

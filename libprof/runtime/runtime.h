@@ -49,6 +49,9 @@ struct runtime_kept {
 	uint64_t counts[RUNTIME_COUNTS]; /* atomic: of what has that hash: 40 bits, the count */
 };
 
+/* Objects that refer to each other lie in more places than one. */
+#define RUNTIME_WINDOWS_MORE 6u
+
 #define RUNTIME_AHEAD	    8u
 #define RUNTIME_AHEAD_BYTES 256u
 #define RUNTIME_AHEAD_LEAST 64u
@@ -58,6 +61,12 @@ struct runtime_ahead {
 	uintptr_t start;
 	uint32_t bytes;
 	char content[RUNTIME_AHEAD_BYTES];
+};
+
+/* Room that a reader has more where it is lent one: too much for a handler's stack. */
+struct runtime_room {
+	struct runtime_window windows[RUNTIME_WINDOWS_MORE];
+	struct runtime_ahead ahead[RUNTIME_AHEAD];
 };
 
 #define RUNTIME_NOTED  28u
@@ -79,8 +88,7 @@ struct runtime_reader {
 	unsigned oldest; /* window to fill next */
 	struct runtime_window windows[2];
 	unsigned ahead_count;
-	/* RUNTIME_AHEAD of them, borrowed: too much for a handler's stack. NULL: nothing is. */
-	struct runtime_ahead *ahead;
+	struct runtime_room *room; /* borrowed, see runtime_lend(); NULL: there is none */
 };
 
 static inline void runtime_reader_init(struct runtime_reader *reader, int pid, int is_own)
@@ -96,7 +104,15 @@ static inline void runtime_reader_init(struct runtime_reader *reader, int pid, i
 	reader->oldest = 0;
 	reader->windows[0].bytes = reader->windows[1].bytes = 0;
 	reader->ahead_count = 0;
-	reader->ahead = NULL;
+	reader->room = NULL;
+}
+
+/* Whatever is in it; taken back by reader->room = NULL. */
+static inline void runtime_lend(struct runtime_reader *reader, struct runtime_room *room)
+{
+	for (unsigned i = 0; i < RUNTIME_WINDOWS_MORE; i++)
+		room->windows[i].bytes = 0;
+	reader->room = room;
 }
 
 int runtime_load_checked(struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes);
@@ -155,6 +171,8 @@ static inline void runtime_forget(struct runtime_reader *reader)
 {
 	reader->windows[0].bytes = reader->windows[1].bytes = 0;
 	reader->ahead_count = 0;
+	if (reader->room)
+		runtime_lend(reader, reader->room);
 }
 
 /* A number below 2^24 that was found out for @hash. Returns 1 and it, or 0. */

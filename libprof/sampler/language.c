@@ -208,26 +208,26 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 
 /* ---- walks ----------------------------------------------------------------------------------- */
 
-/* Of handlers that run at once as many may read ahead: who does not has more calls to make. */
-#define READ_AHEAD 8u
-static struct read_ahead {
+/* Of handlers that run at once as many have more room: who has not has more calls to make. */
+#define ROOMS 8u
+static struct room {
 	uint32_t is_taken; /* atomic */
-	struct runtime_ahead blocks[RUNTIME_AHEAD];
-} read_ahead[READ_AHEAD];
+	struct runtime_room room;
+} rooms[ROOMS];
 
-static void take_read_ahead(struct runtime_reader *reader)
+static void take_room(struct runtime_reader *reader)
 {
-	for (unsigned i = 0; i < READ_AHEAD && !reader->ahead; i++)
-		if (!__atomic_exchange_n(&read_ahead[i].is_taken, 1, __ATOMIC_ACQUIRE))
-			reader->ahead = read_ahead[i].blocks;
+	for (unsigned i = 0; i < ROOMS && !reader->room; i++)
+		if (!__atomic_exchange_n(&rooms[i].is_taken, 1, __ATOMIC_ACQUIRE))
+			runtime_lend(reader, &rooms[i].room);
 }
 
-static void give_read_ahead(struct runtime_reader *reader)
+static void give_room(struct runtime_reader *reader)
 {
-	for (unsigned i = 0; i < READ_AHEAD; i++)
-		if (reader->ahead == read_ahead[i].blocks)
-			__atomic_store_n(&read_ahead[i].is_taken, 0, __ATOMIC_RELEASE);
-	reader->ahead = NULL;
+	for (unsigned i = 0; i < ROOMS; i++)
+		if (reader->room == &rooms[i].room)
+			__atomic_store_n(&rooms[i].is_taken, 0, __ATOMIC_RELEASE);
+	reader->room = NULL;
 }
 
 void language_begin(struct runs *runs, const struct sampler_thread *thread,
@@ -246,12 +246,14 @@ void language_begin(struct runs *runs, const struct sampler_thread *thread,
 	runs->reader.age = __atomic_fetch_add(&walks, 1, __ATOMIC_RELAXED) / RUNTIME_AN_AGE;
 	runs->reader.kept = &kept;
 	if (runs->framed && runs->framed->kind->frame)
-		take_read_ahead(&runs->reader);
+		take_room(&runs->reader);
 }
 
 unsigned language_run(struct runs *runs, const struct unwind_module *module,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
+	if (!runs->runtime)
+		take_room(&runs->reader);
 	return runs_tell(runs, &runtimes[module->runtime - 1], frame, frames, room);
 }
 
@@ -259,7 +261,7 @@ void language_finish(struct runs *runs, struct sampler_thread *thread, uint64_t 
 	struct unwind_result *result)
 {
 	runs_end(runs, frames, result);
-	give_read_ahead(&runs->reader);
+	give_room(&runs->reader);
 	thread->runtime_state = runs->known;
 	if (!runs->is_whole)
 		__atomic_fetch_add(&sampler.slot->kept_native, 1, __ATOMIC_RELAXED);

@@ -46,7 +46,7 @@ _Static_assert(sizeof(struct page) <= PAGES, "fits");
 
 static uint64_t lines[RUNS_LINES];
 static struct runtime_kept kept;
-static struct runtime_ahead ahead[RUNTIME_AHEAD];
+static struct runtime_room lent;
 static struct runs_expanded expanded[RUNS_EXPANDED];
 
 static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
@@ -234,7 +234,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	registers.r[ARCH_DWARF_SP] = data[0] & 8 ? PLACE(stack) : PLACE(stack) + 56;
 	runs_init(&runs, 0, word_of, NULL);
 	runtime_reader_init(&runs.reader, getpid(), 0);
-	runs.reader.ahead = ahead;
+	runtime_lend(&runs.reader, &lent);
 	if (data[0] & 1)
 		runs.reader.kept = &kept;
 	if (data[0] & 2)

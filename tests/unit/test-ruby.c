@@ -482,6 +482,7 @@ static uint32_t line_of(struct fixture *fixture, unsigned position)
 	const struct runtime_frame frame = {
 		.position = (int32_t)position, .lines = (uintptr_t)&fixture->image->body[WORK]};
 
+	runtime_forget(&fixture->runs.reader);
 	return runtime_ruby.line(&fixture->runtime, &fixture->runs.reader, &frame);
 }
 

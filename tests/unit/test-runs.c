@@ -197,6 +197,7 @@ static void test_all_states(void **state)
 	assert_int_equal(states[0].state, (uintptr_t)image->state);
 	/* A list that bites its tail, and one that leads nowhere. */
 	put(image->state, fixture->at->thread_next, image->state);
+	runtime_forget(&reader);
 	assert_int_equal(runtime_cpython.states(&fixture->runtime, &reader, states, 3), 3);
 	put(image->state, fixture->at->thread_next, (void *)8);
 	runtime_reader_init(&reader, getpid(), 0);

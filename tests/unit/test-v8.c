@@ -114,13 +114,13 @@ static int tear_down(void **state)
 	return munmap(heap, HEAP_BYTES);
 }
 
-static struct runtime_ahead ahead[RUNTIME_AHEAD];
+static struct runtime_room lent;
 
 /* As a walk of its own. */
 static int read_frame(struct runtime_frame *frame)
 {
 	runtime_reader_init(&heap->reader, getpid(), 1);
-	heap->reader.ahead = ahead;
+	runtime_lend(&heap->reader, &lent);
 	return frame_of_v8(&heap->runtime, &heap->reader, &heap->where, frame);
 }
 
