@@ -95,7 +95,7 @@ def test_every_stack_is_luas_own(tmp_path, lua, way, rate_hz, ms):
 @each_version
 def test_names_are_what_callers_call_them(tmp_path, lua):
     picture = tmp_path / "p.firefox.json"
-    run = profile(tmp_path, *lua.split(), SCRIPT, "500", rate_hz=997, options=["--no-waits", "-o", picture])
+    run = profile(tmp_path, *lua.split(), SCRIPT, "500", rate_hz=4000, options=["--no-waits", "-o", picture])
     told = set(re.findall(r"^name (\S+) (.*)", run.stdout, re.M))
     shown = {(place, name.removeprefix("__")) for _, stack, _ in firefox.stacks_of(picture)
              for name, place, _ in functions_in(stack) if name not in ("function", "main chunk")}
