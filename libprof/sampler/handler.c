@@ -130,7 +130,7 @@ static int leave_generated(struct runs *runs, struct unwind_activation *at, uint
 /* Every so many calls of a thread the handler's time is taken. */
 #define CALLS_PER_CHECK 16
 
-/* Whatever took longer was interrupted: other threads had the CPU meanwhile. */
+/* Whatever took longer was interrupted, most likely: other threads had the CPU meanwhile. */
 #define INTERRUPTED_NS 250000
 
 /* So many handlers that have just begun are looked behind. */
@@ -385,14 +385,30 @@ static void put_off(struct sampler_thread *thread, const siginfo_t *info, const 
 	__atomic_fetch_add(&sampler.slot->throttled, weight, __ATOMIC_RELAXED);
 }
 
+/*
+ * A call took @elapsed_ns and, of the CPU, @cpu_ns if that was asked for. It is after one that took
+ * long: who was interrupted then is not to say so again, and deep stacks can take as long.
+ */
+static void note_call(struct sampler_thread *thread, uint64_t now_ns, uint64_t elapsed_ns,
+	uint64_t cpu_ns)
+{
+	uint64_t call_ns = thread->was_long ? cpu_ns : elapsed_ns;
+
+	if (thread->was_long || call_ns <= INTERRUPTED_NS) {
+		thread->call_ns = call_ns;
+		thread->rests_until_ns = now_ns + call_ns * (1 + sampler.event_rests);
+	}
+	thread->was_long = call_ns > INTERRUPTED_NS;
+}
+
 static void take_sample(struct sampler_thread *thread, const siginfo_t *info, const void *ucontext)
 {
 	struct wire_slot *slot = sampler.slot;
 	/* Not the first call: what it costs to meet every module for the first time is no measure.
 	 */
 	int told = thread->calls++ % CALLS_PER_CHECK == CALLS_PER_CHECK / 2;
-	int timed = told || sampler.has_events || sampler.is_elapsed;
-	uint64_t before_ns = timed ? clock_monotonic_ns() : 0, after_ns, call_ns;
+	int timed = told || thread->was_long || sampler.has_events || sampler.is_elapsed;
+	uint64_t before_ns = timed ? clock_monotonic_ns() : 0, after_ns, cpu_ns = 0;
 	uint32_t weight;
 	int in_kernel;
 
@@ -400,18 +416,18 @@ static void take_sample(struct sampler_thread *thread, const siginfo_t *info, co
 		put_off(thread, info, ucontext);
 		return;
 	}
+	if (thread->was_long)
+		cpu_ns = clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
 	weight = weight_of(thread, info, ucontext);
 	/* Beside events a timer stands for time in the kernel alone. */
 	in_kernel = sampler.has_kernel && thread->has_events && !events_sent(info);
 	record_all(thread, weight, in_kernel ? WIRE_FRAME_IN_KERNEL : 0, ucontext);
 	if (!timed)
 		return;
+	if (thread->was_long)
+		cpu_ns = clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
 	after_ns = clock_monotonic_ns();
-	call_ns = after_ns - before_ns;
-	if (call_ns <= INTERRUPTED_NS) {
-		thread->call_ns = call_ns;
-		thread->rests_until_ns = after_ns + call_ns * (1 + sampler.event_rests);
-	}
+	note_call(thread, after_ns, after_ns - before_ns, cpu_ns);
 	if (!told)
 		return;
 	__atomic_fetch_add(&slot->handler_ns, thread->call_ns * CALLS_PER_CHECK, __ATOMIC_RELAXED);

@@ -53,6 +53,7 @@ struct sampler_thread {
 	uint64_t delivered; /* atomic: expirations that reached the handler */
 	uint64_t calls;    /* of the handler */
 	uint64_t call_ns;  /* what one took when that was last measured */
+	uint32_t was_long; /* that, or another had the CPU meanwhile */
 	uint64_t rests_until_ns; /* CLOCK_MONOTONIC: no sample before that */
 	/* Atomic, high end written last: lowest address known to be mapped, one past the highest;
 	 * 0 while unknown. */

@@ -4,6 +4,7 @@
 # stays where it is, what the program must not notice, and what is said where they are refused.
 import pathlib
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -75,6 +76,20 @@ def test_the_program_has_half_of_its_time(tmp_path, events):
                            options=["-v", "--clock=perf"])
     taken = float(re.search(r"(\S+) % of the CPU time was spent taking samples\n", run.stderr)[1])
     assert taken < 60, run.stderr
+    assert "put off to later samples" in run.stderr
+
+
+@pytest.mark.skipif(not shutil.which("lua5.4"), reason="no lua5.4 here")
+def test_it_has_half_by_its_own_account(tmp_path, events):
+    """One whose stacks take milliseconds: what flamerun says of itself is not what it takes."""
+    script = tmp_path / "deep.lua"
+    script.write_text("local function spins() local x = 0 for i = 1, 2e7 do x = x + i % 7 end return x end\n"
+                      "local function deep(n) return 1 + (n > 0 and deep(n - 1) or spins()) end\n"
+                      "deep(10000) print(os.clock())\n")
+    alone = float(subprocess.run(["lua5.4", script], text=True, capture_output=True, check=True).stdout)
+    run = profiled.profile(tmp_path, "sh", "-c", 'ulimit -t 20 && exec lua5.4 "$0"', script, rate_hz=4000,
+                           options=["-v", "--clock=perf", "--no-waits"])
+    assert run.status == 0 and float(run.stdout) < 4 * alone, run.stderr
     assert "put off to later samples" in run.stderr
 
 
