@@ -85,9 +85,9 @@ def has_counted(samples):
 def test_a_screen_of_functions_and_threads(tmp_path, terminal):
     program = compile_target("split.c", tmp_path)
     pane = terminal()
-    pane.run(*live("-o", "out.folded", "--", program, "4000"))
+    pane.run(*live("-o", "out.folded", "--", program, "5000"))
     text = pane.wait(has_counted(350))
-    assert KEYS in text and text.startswith("split 4000\n"), text
+    assert KEYS in text and text.startswith("split 5000\n"), text
     shares = shares_of(text)
     # 350 samples of two thirds: sigma is 2.5 points.
     assert shares["heavy"][1] == pytest.approx(67, abs=13), text
