@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 
 #include "arch/syscall.h"
+#include "libprof/unwind/cfi.h"
 
 #define PAGE 4096u
 
@@ -182,14 +183,19 @@ const void *runtime_view(struct runtime_reader *reader, uintptr_t address, size_
 	return window->content + (address - window->start);
 }
 
-int runtime_load_checked(struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes)
+CFI_READS_ANYTHING int runtime_load_checked(
+	struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes)
 {
 	const void *from =
 		bytes <= RUNTIME_WINDOW_BYTES ? runtime_view(reader, address, bytes) : NULL;
 
 	if (!from)
 		return -EFAULT;
-	memcpy(to, from, bytes);
+	/* Words may be others' on the stack: a memcpy() that is called would be looked at. */
+	if (bytes == sizeof(uintptr_t))
+		memcpy(to, from, sizeof(uintptr_t));
+	else
+		memcpy(to, from, bytes);
 	return 0;
 }
 

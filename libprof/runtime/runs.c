@@ -261,7 +261,7 @@ static uint64_t quick_key(struct runs *runs, const struct runtime_where *where)
 	const struct runtime_kind *kind = runs->runtime->kind;
 	uint64_t quick = 0;
 
-	if (kind->quick && !where->registers && !where->callee)
+	if (kind->quick)
 		quick = kind->quick(runs->runtime, &runs->reader, where);
 	return quick ? runtime_mix(runtime_mix(quick, runs->epoch), runs->reader.age) : 0;
 }

@@ -325,8 +325,8 @@ struct runtime_kind {
 		const struct runtime_where *where, struct runtime_frame *out);
 	/*
 	 * A hash of @where and of all that a few bytes say of what is there; 0: nothing quickly
-	 * tells. What was at @where when it had this hash is believed for some walks more. Not
-	 * asked of the innermost frames.
+	 * tells, as where registers of an innermost frame do. What was at @where when it had this
+	 * hash is believed for some walks more.
 	 */
 	uint64_t (*quick)(const struct runtime *runtime, struct runtime_reader *reader,
 		const struct runtime_where *where);

@@ -383,7 +383,8 @@ static void expect_functions(struct runtime_reader *reader, uintptr_t fp)
 
 /*
  * The function, and all that it refers to: its map, what it is made of, its context, what is known
- * of its calls, its code. Of interpreted code the frame says which bytecode it is at.
+ * of its calls, its code. Of interpreted code the frame says which bytecode it is at, but for the
+ * innermost frames, whose registers do.
  */
 static uint64_t quick_of_v8(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_where *where)
@@ -392,6 +393,9 @@ static uint64_t quick_of_v8(const struct runtime *runtime, struct runtime_reader
 	uint64_t words[RUNTIME_AHEAD_LEAST / V8_WORD], hash;
 	unsigned count = v8_offsets_of(runtime)->shared / V8_WORD + QUICK_BEHIND;
 
+	if ((where->registers || where->callee) &&
+		!v8_knows_code(v8_offsets_of(runtime), reader, where->pc))
+		return 0;
 	if (count > sizeof(words) / V8_WORD ||
 		runtime_load(reader, where->fp - FRAME_SLOTS, slots, sizeof(slots)) ||
 		!v8_is_object(slots[4]) || !v8_is_object(slots[3]))

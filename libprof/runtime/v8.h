@@ -104,6 +104,9 @@ struct v8_code {
 void v8_find_code_offsets(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols);
 
+/* Was code found at @pc before? Nothing is read for the answer. */
+int v8_knows_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t pc);
+
 /* The code that has @pc. */
 int v8_find_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t pc,
 	struct v8_code *out);

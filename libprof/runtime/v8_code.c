@@ -201,10 +201,22 @@ static int read_code(const struct v8_offsets *at, struct runtime_reader *reader,
 	return 0;
 }
 
+static uint64_t key_of_code(const struct v8_offsets *at, uintptr_t pc)
+{
+	return runtime_mix(at->code_type, pc);
+}
+
+int v8_knows_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t pc)
+{
+	uint32_t back;
+
+	return pc && runtime_kept(reader, key_of_code(at, pc), &back) && back != NOT_FOUND;
+}
+
 int v8_find_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t pc,
 	struct v8_code *out)
 {
-	uint64_t key = runtime_mix(at->code_type, pc);
+	uint64_t key = key_of_code(at, pc);
 	uintptr_t start = pc & ~(uintptr_t)(CODE_ALIGNED - 1);
 	uint32_t back;
 	int error;

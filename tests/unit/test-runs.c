@@ -319,7 +319,7 @@ static void test_where_the_set_up_ends(void **state)
 	assert_int_equal(evaluate(&calls, (const unsigned char *)"\1\2\1"), 121);
 	runtime_reader_init(&reader, getpid(), 1);
 	end = find_setup_end(&reader, entry);
-	assert_true(end > entry && end - entry < 128);
+	assert_true(end > entry && end - entry < RUNTIME_SETUP_MAX);
 	/* Where there is no such jump, and where nothing can be read. */
 	memset(fixture->image->runtime, 0x90, sizeof(fixture->image->runtime));
 	entry = (uintptr_t)fixture->image->runtime;
