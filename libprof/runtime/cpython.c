@@ -46,14 +46,6 @@ static const struct cpython_offsets offsets_by_minor[MINOR_MAX] = {
 #define FRAME_BYTES 112u
 #define CODE_BYTES  144u
 
-static uintptr_t word_in(const char *bytes, uint32_t offset)
-{
-	uintptr_t word;
-
-	memcpy(&word, bytes + offset, sizeof(word));
-	return word;
-}
-
 /* ---- finding it ------------------------------------------------------------------------------ */
 
 /* As far as they are of use, from the beginning of _PyRuntime of 3.13. */
@@ -259,7 +251,7 @@ static int find_place(const struct cpython_offsets *at, struct runtime_reader *r
 			stack->place = frame;
 			break;
 		}
-		frame = word_in(bytes, at->previous);
+		frame = runtime_word_in(bytes, at->previous);
 		reader->is_trusted = reader->may_trust;
 	}
 	reader->is_trusted = was_trusted;
@@ -563,11 +555,11 @@ static int read_code(
 
 	if (runtime_load(reader, out->function, code, sizeof(code)))
 		return -EFAULT;
-	if (word_in(code, TYPE_OFFSET) != runtime->code_type)
+	if (runtime_word_in(code, TYPE_OFFSET) != runtime->code_type)
 		return -EBADMSG;
-	out->name = word_in(code, at->name);
-	out->file = word_in(code, at->file);
-	out->lines = word_in(code, at->lines);
+	out->name = runtime_word_in(code, at->name);
+	out->file = runtime_word_in(code, at->file);
+	out->lines = runtime_word_in(code, at->lines);
 	memcpy(&out->first_line, code + at->first_line, sizeof(out->first_line));
 	out->identity = runtime_mix(runtime_mix(out->function, out->first_line), out->name);
 	out->identity = runtime_mix(out->identity, out->file);
@@ -607,7 +599,7 @@ static int32_t position_of(const struct cpython_offsets *at, const char *frame, 
 		memcpy(&last, frame + at->instruction, sizeof(last));
 		return last;
 	}
-	offset = word_in(frame, at->instruction) - (code + at->bytecode);
+	offset = runtime_word_in(frame, at->instruction) - (code + at->bytecode);
 	return offset < 1u << 30 ? (int32_t)(offset / 2) : -1;
 }
 
@@ -628,14 +620,14 @@ static int next_cpython(const struct runtime *runtime, struct runtime_reader *re
 	if (runtime->version >= 12 && frame[at->owner] == OWNED_BY_CSTACK) {
 		if (stack->frame - stack->place + NEAR_BYTES > 2 * NEAR_BYTES)
 			return -EBADMSG;
-		return leave_run(runtime, reader, stack, word_in(frame, at->previous));
+		return leave_run(runtime, reader, stack, runtime_word_in(frame, at->previous));
 	}
-	out->function = word_in(frame, at->code);
+	out->function = runtime_word_in(frame, at->code);
 	error = read_code(runtime, reader, out);
 	if (error)
 		return error;
 	out->position = position_of(at, frame, out->function);
-	stack->frame = word_in(frame, at->previous);
+	stack->frame = runtime_word_in(frame, at->previous);
 	stack->is_over = !at->owner || (runtime->version == 11 && frame[at->owner]);
 	return 1;
 }

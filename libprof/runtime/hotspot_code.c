@@ -116,22 +116,6 @@ static int find_block(struct runtime_reader *reader, const struct hotspot_heap *
 	return -ENOENT;
 }
 
-static uint32_t int_in(const char *bytes, uint32_t offset)
-{
-	uint32_t value;
-
-	memcpy(&value, bytes + offset, sizeof(value));
-	return value;
-}
-
-static uintptr_t word_in(const char *bytes, uint32_t offset)
-{
-	uintptr_t value;
-
-	memcpy(&value, bytes + offset, sizeof(value));
-	return value;
-}
-
 static int read_blob(const struct hotspot_offsets *at, struct runtime_reader *reader,
 	const struct hotspot_heap *heap, uintptr_t block, struct hotspot_blob *out)
 {
@@ -145,16 +129,16 @@ static int read_blob(const struct hotspot_offsets *at, struct runtime_reader *re
 	if (!bytes || !bytes[at->block_is_used])
 		return -ENOENT;
 	bytes += at->block_size;
-	words = (int32_t)int_in(bytes, at->frame_words);
+	words = (int32_t)runtime_int_in(bytes, at->frame_words);
 	if (words > (int32_t)(HOTSPOT_FRAME_MAX / WORD))
 		return -ENOENT;
 	*out = (struct hotspot_blob){
 		.at = block + at->block_size,
-		.code = word_in(bytes, at->code_begin),
-		.code_end = word_in(bytes, at->code_end),
-		.header_bytes = int_in(bytes, at->header_bytes),
+		.code = runtime_word_in(bytes, at->code_begin),
+		.code_end = runtime_word_in(bytes, at->code_end),
+		.header_bytes = runtime_int_in(bytes, at->header_bytes),
 		.frame_bytes = words > 0 ? (uint32_t)words * WORD : 0,
-		.complete = (int32_t)int_in(bytes, at->frame_complete),
+		.complete = (int32_t)runtime_int_in(bytes, at->frame_complete),
 	};
 	return 0;
 }
@@ -188,18 +172,18 @@ int hotspot_read_compiled(const struct hotspot_offsets *at, struct runtime_reade
 	if (!bytes)
 		return -ENOENT;
 	*out = (struct hotspot_compiled){
-		.method = word_in(bytes, at->nmethod_method),
-		.scopes = word_in(bytes, at->scopes_begin),
-		.entry = word_in(bytes, at->entry),
-		.loop_entry = word_in(bytes, at->loop_entry),
-		.deopt = word_in(bytes, at->deopt_begin),
-		.deopt_handle = word_in(bytes, at->deopt_handle_begin),
-		.metadata = blob->at + int_in(bytes, at->metadata),
-		.pcs = blob->at + int_in(bytes, at->pcs),
-		.pcs_end = blob->at + int_in(bytes, at->pcs_end),
-		.stubs = blob->at + int_in(bytes, at->stubs),
-		.original_pc = int_in(bytes, at->original_pc),
-		.number = int_in(bytes, at->compile_id),
+		.method = runtime_word_in(bytes, at->nmethod_method),
+		.scopes = runtime_word_in(bytes, at->scopes_begin),
+		.entry = runtime_word_in(bytes, at->entry),
+		.loop_entry = runtime_word_in(bytes, at->loop_entry),
+		.deopt = runtime_word_in(bytes, at->deopt_begin),
+		.deopt_handle = runtime_word_in(bytes, at->deopt_handle_begin),
+		.metadata = blob->at + runtime_int_in(bytes, at->metadata),
+		.pcs = blob->at + runtime_int_in(bytes, at->pcs),
+		.pcs_end = blob->at + runtime_int_in(bytes, at->pcs_end),
+		.stubs = blob->at + runtime_int_in(bytes, at->stubs),
+		.original_pc = runtime_int_in(bytes, at->original_pc),
+		.number = runtime_int_in(bytes, at->compile_id),
 	};
 	return 0;
 }

@@ -28,14 +28,6 @@ struct parts {
 /* As much of a ConstMethod as is read at once. */
 #define CONST_BYTES 64u
 
-static uint16_t half_in(const char *bytes, uint32_t offset)
-{
-	uint16_t half;
-
-	memcpy(&half, bytes + offset, sizeof(half));
-	return half;
-}
-
 static int load_constant(const struct hotspot_offsets *at, struct runtime_reader *reader,
 	uintptr_t constants, unsigned index, uintptr_t *out)
 {
@@ -61,8 +53,8 @@ static int find_parts(const struct runtime *runtime, struct runtime_reader *read
 		runtime_load(reader, out->fixed, fixed, at->const_size))
 		return -EBADMSG;
 	memcpy(&out->constants, fixed + at->constants, WORD);
-	out->flags = half_in(fixed, at->const_flags);
-	out->code_bytes = half_in(fixed, at->code_bytes);
+	out->flags = runtime_short_in(fixed, at->const_flags);
+	out->code_bytes = runtime_short_in(fixed, at->code_bytes);
 	if (!out->constants || out->constants & (WORD - 1))
 		return -EBADMSG;
 	holder = hotspot_load_pointer(reader, out->constants + at->holder);
@@ -72,7 +64,7 @@ static int find_parts(const struct runtime *runtime, struct runtime_reader *read
 	if (!out->klass || out->klass & (WORD - 1))
 		return -EBADMSG;
 	return load_constant(
-		at, reader, out->constants, half_in(fixed, at->name_index), &out->name);
+		at, reader, out->constants, runtime_short_in(fixed, at->name_index), &out->name);
 }
 
 static uint16_t length_of(
@@ -215,10 +207,8 @@ uint32_t hotspot_line(const struct runtime *runtime, struct runtime_reader *read
 /* Of a C string. */
 static uint32_t copy_text(struct runtime_reader *reader, uintptr_t at, char *out, uint32_t room)
 {
-	uint32_t used = 0;
+	uint32_t used = runtime_load_text(reader, at, room - 1, out, room - 1, 0);
 
-	while (used + 1 < room && !runtime_load(reader, at + used, out + used, 1) && out[used])
-		used++;
 	out[used] = '\0';
 	return used + 1;
 }

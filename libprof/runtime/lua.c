@@ -84,8 +84,8 @@ static int skip_native(
 			return 0;
 		found = lua_read_link(layout, reader, stack->state, stack->frame, content, &call);
 		if (found > 0 && layout->call_bytes)
-			found = lua_read_closure(
-				layout, reader, lua_word_at(content, layout->call_function), &call);
+			found = lua_read_closure(layout, reader,
+				runtime_word_in(content, layout->call_function), &call);
 		if (found)
 			return found < 0 ? found : 0;
 		stack->frame = call.previous;
@@ -123,11 +123,11 @@ static void try_state(const struct lua_layout *layout, struct runtime_reader *re
 		runtime_load(reader, state, content, layout->state_errors + sizeof(uintptr_t)) ||
 		content[KIND] != STATE_KIND)
 		return;
-	global = lua_word_at(content, layout->state_global);
-	call = lua_word_at(content, layout->state_call);
-	stack = lua_word_at(content, layout->state_stack);
-	end = lua_word_at(content, layout->state_stack_end);
-	jump = lua_word_at(content, layout->state_errors);
+	global = runtime_word_in(content, layout->state_global);
+	call = runtime_word_in(content, layout->state_call);
+	stack = runtime_word_in(content, layout->state_stack);
+	end = runtime_word_in(content, layout->state_stack_end);
+	jump = runtime_word_in(content, layout->state_errors);
 	if (global % 8 || call % 8 || stack >= end ||
 		runtime_load_word(reader, global + layout->global_main, &main) || main % 8 ||
 		runtime_load(reader, main + KIND, &kind, 1) || kind != STATE_KIND ||
@@ -242,8 +242,7 @@ static int is_replacing(const struct runtime *runtime, struct runtime_reader *re
 		return 0;
 	opcode &= (1u << layout->opcode_bits) - 1;
 	/* It comes next behind other calls. */
-	return opcode && layout->opcodes[opcode] == 'C' &&
-	       layout->opcodes[opcode - 1] == 'C';
+	return opcode && layout->opcodes[opcode] == 'C' && layout->opcodes[opcode - 1] == 'C';
 }
 
 /* Stand at the innermost call of @state. */

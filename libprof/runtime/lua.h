@@ -70,30 +70,6 @@ static inline const struct lua_layout *lua_layout(const struct runtime *runtime)
  */
 int lua_find(struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols);
 
-static inline uintptr_t lua_word_at(const char *bytes, unsigned offset)
-{
-	uintptr_t word;
-
-	memcpy(&word, bytes + offset, sizeof(word));
-	return word;
-}
-
-static inline uint32_t lua_int_at(const char *bytes, unsigned offset)
-{
-	uint32_t word;
-
-	memcpy(&word, bytes + offset, sizeof(word));
-	return word;
-}
-
-static inline uint16_t lua_short_at(const char *bytes, unsigned offset)
-{
-	uint16_t word;
-
-	memcpy(&word, bytes + offset, sizeof(word));
-	return word;
-}
-
 #define LUA_CALL_BYTES 80u
 
 /*

@@ -55,7 +55,7 @@ int lua_read_closure(const struct lua_layout *layout, struct runtime_reader *rea
 	if (layout->closure_is_native && closure[layout->closure_is_native])
 		return 0;
 	out->function = content[0];
-	out->proto = lua_word_at(closure, layout->closure_proto);
+	out->proto = runtime_word_in(closure, layout->closure_proto);
 	noted[NOTED_CLOSURE] = out->function;
 	noted[NOTED_PROTO] = out->proto;
 	noted[LUA_NOTED_IDENTITY] = 0;
@@ -72,9 +72,9 @@ static int has_called(
 	char content[LUA_CALL_BYTES];
 
 	if (runtime_load(reader, previous, content, layout->call_bytes) ||
-		lua_read_closure(
-			layout, reader, lua_word_at(content, layout->call_function), &call) <= 0 ||
-		runtime_load(reader, lua_word_at(content, layout->call_saved) - LUA_INSTRUCTION,
+		lua_read_closure(layout, reader, runtime_word_in(content, layout->call_function),
+			&call) <= 0 ||
+		runtime_load(reader, runtime_word_in(content, layout->call_saved) - LUA_INSTRUCTION,
 			&instruction, sizeof(instruction)))
 		return 0;
 	instruction &= (1u << layout->opcode_bits) - 1;
@@ -96,11 +96,11 @@ int lua_read_link(const struct lua_layout *layout, struct runtime_reader *reader
 	reader->is_trusted = is_trusted;
 	if (error)
 		return -EFAULT;
-	status = lua_short_at(content, layout->call_status);
+	status = runtime_short_in(content, layout->call_status);
 	*out = (struct lua_call){.at = at,
 		.previous = layout->call_bytes ? at - layout->call_bytes
-					       : lua_word_at(content, layout->call_previous),
-		.saved = lua_word_at(content, layout->call_saved),
+					       : runtime_word_in(content, layout->call_previous),
+		.saved = runtime_word_in(content, layout->call_saved),
 		.is_fresh = (status & layout->fresh_mask) == layout->fresh_status,
 		.is_tail = (status & layout->tail_mask) != 0,
 		.has_finalizer = (status & layout->finalizer_mask) != 0};
@@ -116,7 +116,8 @@ int lua_read_call(const struct runtime *runtime, struct runtime_reader *reader, 
 
 	if (found <= 0)
 		return found;
-	found = lua_read_closure(layout, reader, lua_word_at(content, layout->call_function), out);
+	found = lua_read_closure(
+		layout, reader, runtime_word_in(content, layout->call_function), out);
 	if (found <= 0)
 		return found;
 	if (layout->call_bytes)
@@ -136,18 +137,19 @@ int lua_read_proto(const struct lua_layout *layout, struct runtime_reader *reade
 		return 0;
 	if (call->proto % 8 || runtime_load(reader, call->proto, proto, layout->proto_bytes))
 		return -EFAULT;
-	count = lua_int_at(proto, layout->code_count);
+	count = runtime_int_in(proto, layout->code_count);
 	if (!count || count > LUA_CODE_MAX)
 		return -EBADMSG;
 	noted[NOTED_CLOSURE] = call->function;
 	noted[NOTED_PROTO] = call->proto;
-	noted[LUA_NOTED_CODE] = lua_word_at(proto, layout->code);
-	noted[LUA_NOTED_FILE] = lua_word_at(proto, layout->source);
+	noted[LUA_NOTED_CODE] = runtime_word_in(proto, layout->code);
+	noted[LUA_NOTED_FILE] = runtime_word_in(proto, layout->source);
 	noted[LUA_NOTED_NUMBERS] =
-		(uint64_t)count * LUA_INSTRUCTION << 32 | lua_int_at(proto, layout->first_line);
+		(uint64_t)count * LUA_INSTRUCTION << 32 | runtime_int_in(proto, layout->first_line);
 	identity = runtime_mix(runtime_mix(0, call->proto), noted[LUA_NOTED_CODE]);
 	identity =
 		runtime_mix(runtime_mix(identity, noted[LUA_NOTED_FILE]), noted[LUA_NOTED_NUMBERS]);
-	noted[LUA_NOTED_IDENTITY] = runtime_mix(identity, lua_int_at(proto, layout->last_line)) | 1;
+	noted[LUA_NOTED_IDENTITY] =
+		runtime_mix(identity, runtime_int_in(proto, layout->last_line)) | 1;
 	return 0;
 }

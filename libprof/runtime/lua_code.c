@@ -32,17 +32,6 @@ static const char *const event_names[] = {"__index", "__newindex", "__gc", "__mo
 #define INNER_MAX     1024u /* functions that one defines */
 #define CALLERS_MAX   200u
 
-static uint32_t copy(char *out, uint32_t room, const char *text)
-{
-	uint32_t used = 0;
-
-	while (used < room && text[used]) {
-		out[used] = text[used];
-		used++;
-	}
-	return used;
-}
-
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 static uint32_t number_at(struct runtime_reader *reader, uintptr_t address)
@@ -111,8 +100,7 @@ uint32_t lua_line(const struct runtime *runtime, struct runtime_reader *reader,
 static uint32_t copy_string(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t address, char *out, uint32_t room, int keep_end)
 {
-	uintptr_t bytes = 0, first = 0;
-	uint32_t used = 0;
+	uintptr_t bytes = 0;
 	uint8_t is_short = 0;
 
 	if (!address || address % 8)
@@ -122,13 +110,7 @@ static uint32_t copy_string(const struct lua_layout *layout, struct runtime_read
 	if (is_short ? runtime_load(reader, address + layout->short_text, &bytes, 1)
 		     : runtime_load_word(reader, address + layout->text_bytes, &bytes))
 		return 0;
-	if (keep_end && bytes > room)
-		first = bytes - room;
-	while (used < room && first + used < bytes &&
-		!runtime_load(reader, address + LUA_TEXT + first + used, out + used, 1) &&
-		out[used])
-		used++;
-	return used;
+	return runtime_load_text(reader, address + LUA_TEXT, bytes, out, room, keep_end);
 }
 
 /* What a chunk is from: a file, what its host calls it, or the first line of its text. */
@@ -146,11 +128,11 @@ static uint32_t copy_source(const struct lua_layout *layout, struct runtime_read
 		memmove(out, out + start, used - start);
 		return used - start;
 	}
-	used = copy(out, room, "[string \"");
+	used = runtime_put_text(out, room, "[string \"");
 	start = copy_string(layout, reader, address, out + used, room - used - 2, 0);
 	for (uint32_t i = 0; i < start && out[used] != '\n' && out[used] != '\r'; i++)
 		used++;
-	return used + copy(out + used, room - used, "\"]");
+	return used + runtime_put_text(out + used, room - used, "\"]");
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -503,7 +485,7 @@ static uint32_t copy_name(const struct runtime *runtime, struct runtime_reader *
 	if (!used && !name)
 		used = copy_string(
 			layout, reader, defined_name(runtime, reader, call), out, room, 0);
-	return used ? used : copy(out, room, name ? name : "function");
+	return used ? used : runtime_put_text(out, room, name ? name : "function");
 }
 
 uint32_t lua_text(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t address,
@@ -517,7 +499,7 @@ uint32_t lua_text(const struct runtime *runtime, struct runtime_reader *reader, 
 	if (keep_end)
 		used = copy_source(lua_layout(runtime), reader, address, out, room - 1);
 	else if (address == OF_MAIN)
-		used = copy(out, room - 1, "main chunk");
+		used = runtime_put_text(out, room - 1, "main chunk");
 	else
 		used = copy_name(runtime, reader, address - OF_CALL, out, room - 1);
 	reader->is_trusted = is_trusted;

@@ -79,21 +79,14 @@ struct state {
 	int32_t runs;
 };
 
-static uintptr_t word_in(const char *bytes, unsigned offset)
-{
-	uintptr_t word;
-
-	memcpy(&word, bytes + offset, sizeof(word));
-	return word;
-}
-
 /* Is what is at @at a state of @global's? */
 static int is_state(struct runtime_reader *reader, uintptr_t at, uintptr_t global)
 {
 	char content[STATE_GLOBAL + sizeof(uintptr_t)];
 
 	return at % VALUE_BYTES == 0 && !runtime_load(reader, at, content, sizeof(content)) &&
-	       content[OBJECT_KIND] == KIND_STATE && word_in(content, STATE_GLOBAL) == global;
+	       content[OBJECT_KIND] == KIND_STATE &&
+	       runtime_word_in(content, STATE_GLOBAL) == global;
 }
 
 /* Returns 0, or -ENOENT: it is none. */
@@ -108,11 +101,11 @@ static int read_state(struct runtime_reader *reader, uintptr_t at, struct state 
 		content[OBJECT_KIND] != KIND_STATE)
 		return -ENOENT;
 	out->at = at;
-	out->global = word_in(content, STATE_GLOBAL);
-	out->base = word_in(content, STATE_BASE);
-	out->bottom = word_in(content, STATE_STACK) + STATE_FIRST;
-	out->end = word_in(content, STATE_END);
-	out->frame = word_in(content, STATE_FRAME) & ~(uintptr_t)FRAME_FLAGS;
+	out->global = runtime_word_in(content, STATE_GLOBAL);
+	out->base = runtime_word_in(content, STATE_BASE);
+	out->bottom = runtime_word_in(content, STATE_STACK) + STATE_FIRST;
+	out->end = runtime_word_in(content, STATE_END);
+	out->frame = runtime_word_in(content, STATE_FRAME) & ~(uintptr_t)FRAME_FLAGS;
 	if (out->global % VALUE_BYTES || out->bottom % VALUE_BYTES || out->bottom >= out->end ||
 		runtime_load_word(reader, out->global + GLOBAL_MAIN, &main) ||
 		runtime_load_word(reader, out->global + GLOBAL_CURRENT, &current) ||

@@ -20,22 +20,6 @@
 #define NOTED_WORDS    5u
 #define NOTED	       ((RUNTIME_NOTED - 1) / NOTED_WORDS)
 
-static uintptr_t word_in(const char *bytes, unsigned offset)
-{
-	uintptr_t word;
-
-	memcpy(&word, bytes + offset, sizeof(word));
-	return word;
-}
-
-static uint32_t int_in(const char *bytes, unsigned offset)
-{
-	uint32_t word;
-
-	memcpy(&word, bytes + offset, sizeof(word));
-	return word;
-}
-
 static uint64_t *noted_by(struct runtime_reader *reader)
 {
 	if (!reader->noted_at)
@@ -63,16 +47,16 @@ static int note_proto(struct runtime_reader *reader, uintptr_t code, uint64_t *n
 
 	if (at % VALUE_BYTES || runtime_load(reader, at, proto, sizeof(proto)))
 		return -EFAULT;
-	count = int_in(proto, PROTO_CODE_COUNT);
+	count = runtime_int_in(proto, PROTO_CODE_COUNT);
 	if (proto[OBJECT_KIND] != KIND_PROTO || !count || count > CODE_MAX)
 		return -EBADMSG;
-	first_line = int_in(proto, PROTO_FIRST_LINE);
+	first_line = runtime_int_in(proto, PROTO_FIRST_LINE);
 	noted[NOTED_CODE] = first_line == BUILTIN_LINE ? 0 : code;
 	noted[NOTED_NUMBERS] = (uint64_t)count * INSTRUCTION << 32 | first_line;
-	noted[NOTED_SOURCE] = word_in(proto, PROTO_SOURCE);
+	noted[NOTED_SOURCE] = runtime_word_in(proto, PROTO_SOURCE);
 	identity = runtime_mix(runtime_mix(0, code), noted[NOTED_SOURCE]);
 	identity = runtime_mix(identity, noted[NOTED_NUMBERS]);
-	noted[NOTED_IDENTITY] = runtime_mix(identity, int_in(proto, PROTO_LINE_COUNT)) | 1;
+	noted[NOTED_IDENTITY] = runtime_mix(identity, runtime_int_in(proto, PROTO_LINE_COUNT)) | 1;
 	return 0;
 }
 
@@ -86,8 +70,9 @@ static int note_function(struct runtime_reader *reader, uintptr_t function, uint
 		return -EFAULT;
 	if (content[OBJECT_KIND] != KIND_FUNCTION)
 		return -EBADMSG;
-	error = content[FUNCTION_SORT] ? 0
-				       : note_proto(reader, word_in(content, FUNCTION_CODE), noted);
+	error = content[FUNCTION_SORT]
+			? 0
+			: note_proto(reader, runtime_word_in(content, FUNCTION_CODE), noted);
 	if (!error)
 		noted[NOTED_FUNCTION] = function;
 	return error;

@@ -34,29 +34,6 @@ static const char events[] = "aabbcccccccc........defghijfghijfghijkl...........
 #define CALLERS_MAX   200u
 #define CODE_AT_ONCE  16u
 
-static uint32_t copy(char *out, uint32_t room, const char *text)
-{
-	uint32_t used = 0;
-
-	while (used < room && text[used]) {
-		out[used] = text[used];
-		used++;
-	}
-	return used;
-}
-
-/* The bytes at @address, up to a NUL; of those beyond @room the first or the last. */
-static uint32_t copy_bytes(struct runtime_reader *reader, uintptr_t address, uint32_t length,
-	char *out, uint32_t room, int keep_end)
-{
-	uint32_t first = keep_end && length > room ? length - room : 0, used = 0;
-
-	while (used < room && first + used < length &&
-		!runtime_load(reader, address + first + used, out + used, 1) && out[used])
-		used++;
-	return used;
-}
-
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 static uint32_t number_at(struct runtime_reader *reader, uintptr_t address)
@@ -95,12 +72,12 @@ static uint32_t copy_source(
 	if (!string || runtime_load(reader, bytes, &kind, 1))
 		return 0;
 	if (kind == '@' || kind == '=')
-		return length ? copy_bytes(reader, bytes + 1, length - 1, out, room, 1) : 0;
-	used = copy(out, room, "[string \"");
-	start = copy_bytes(reader, bytes, length, out + used, room - used - 2, 0);
+		return length ? runtime_load_text(reader, bytes + 1, length - 1, out, room, 1) : 0;
+	used = runtime_put_text(out, room, "[string \"");
+	start = runtime_load_text(reader, bytes, length, out + used, room - used - 2, 0);
 	for (uint32_t i = 0; i < start && out[used] != '\n' && out[used] != '\r'; i++)
 		used++;
-	return used + copy(out + used, room - used, "\"]");
+	return used + runtime_put_text(out + used, room - used, "\"]");
 }
 
 /* ---- what instructions say ------------------------------------------------------------------- */
@@ -423,8 +400,8 @@ static uint32_t copy_name(struct runtime_reader *reader, uintptr_t base, char *o
 			name = event_names[events[opcode] - 'a'];
 	}
 	if (found)
-		used = copy_bytes(reader, found, UINT32_MAX, out, room, 0);
-	return used ? used : copy(out, room, name ? name : "function");
+		used = runtime_load_text(reader, found, UINT32_MAX, out, room, 0);
+	return used ? used : runtime_put_text(out, room, name ? name : "function");
 }
 
 uint32_t luajit_text(const struct runtime *runtime, struct runtime_reader *reader,
@@ -439,7 +416,7 @@ uint32_t luajit_text(const struct runtime *runtime, struct runtime_reader *reade
 	if (keep_end)
 		used = copy_source(reader, address, out, room - 1);
 	else if (address == OF_MAIN)
-		used = copy(out, room - 1, "main chunk");
+		used = runtime_put_text(out, room - 1, "main chunk");
 	else
 		used = copy_name(reader, address - OF_FRAME, out, room - 1);
 	reader->is_trusted = is_trusted;

@@ -6,33 +6,18 @@
  */
 #include "libprof/runtime/perl.h"
 
-static uint32_t copy_word(const char *word, char *out)
-{
-	uint32_t used = 0;
-
-	while (word[used]) {
-		out[used] = word[used];
-		used++;
-	}
-	return used;
-}
-
 /* The bytes at @address, up to a NUL; of what is longer than @room the end. Returns how many. */
 static uint32_t copy_path(
 	struct runtime_reader *reader, uintptr_t address, char *out, uint32_t room)
 {
 	struct runtime_bytes bytes = {.reader = reader, .at = address, .end = address + TEXT_MAX};
-	uint32_t length = 0, used = 0;
+	uint32_t length = 0;
 
 	if (!address)
 		return 0;
 	while (length < TEXT_MAX && runtime_byte(&bytes) > 0)
 		length++;
-	if (length > room)
-		address += length - room;
-	while (used < room && !runtime_load(reader, address + used, out + used, 1) && out[used])
-		used++;
-	return used;
+	return runtime_load_text(reader, address, length, out, room, 1);
 }
 
 /* A text of the table of names: Latin-1, or UTF-8 as a byte behind its NUL says. */
@@ -71,8 +56,8 @@ static uint32_t copy_package(
 	if (name)
 		used = copy_text(reader, name, out, room);
 	if (!used)
-		used = copy_word("__ANON__", out);
-	return used + copy_word("::", out + used);
+		used = runtime_put_text(out, room, "__ANON__");
+	return used + runtime_put_text(out + used, room - used, "::");
 }
 
 /* "Package::name", of the glob that it was made for. */
@@ -83,12 +68,12 @@ static uint32_t copy_glob(struct runtime_reader *reader, uintptr_t glob, char *o
 	uint32_t used;
 
 	if (runtime_load(reader, glob, &value, sizeof(value)))
-		return copy_word("(unknown)", out);
+		return runtime_put_text(out, room, "(unknown)");
 	if (!runtime_load_word(reader, value.content + GLOB_EFFECTIVE, &effective) && effective)
 		runtime_load(reader, effective, &value, sizeof(value));
 	if (runtime_load_word(reader, value.body + GLOB_PACKAGE, &package) ||
 		runtime_load_word(reader, value.body + GLOB_NAME, &name))
-		return copy_word("(unknown)", out);
+		return runtime_put_text(out, room, "(unknown)");
 	used = copy_package(reader, package, out, room / 2);
 	return used + copy_text(reader, name, out + used, room - used);
 }
@@ -103,7 +88,7 @@ static uint32_t copy_function(
 
 	if (runtime_load(reader, function, &value, sizeof(value)) ||
 		runtime_load(reader, value.body, &code, sizeof(code)))
-		return copy_word("(unknown)", out);
+		return runtime_put_text(out, room, "(unknown)");
 	if (!(code.flags & CODE_NAMED))
 		return copy_glob(reader, code.name, out, room);
 	if (!(code.flags & CODE_LEXICAL))
@@ -115,13 +100,13 @@ static uint32_t copy_name(struct runtime_reader *reader, uintptr_t name, char *o
 {
 	switch (name) {
 	case OF_MAIN:
-		return copy_word("(main)", out);
+		return runtime_put_text(out, room, "(main)");
 	case OF_EVAL:
-		return copy_word("(eval)", out);
+		return runtime_put_text(out, room, "(eval)");
 	case OF_REQUIRE:
-		return copy_word("(require)", out);
+		return runtime_put_text(out, room, "(require)");
 	case OF_DO:
-		return copy_word("(do)", out);
+		return runtime_put_text(out, room, "(do)");
 	}
 	return name & OF_CODE ? copy_function(reader, name - OF_CODE, out, room)
 			      : copy_glob(reader, name - OF_GLOB, out, room);

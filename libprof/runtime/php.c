@@ -183,8 +183,7 @@ static int32_t position_in(const struct php_function *function, uintptr_t at)
  */
 static uintptr_t find_instruction(const struct runtime_stack *stack, uintptr_t frame)
 {
-	const uint64_t needed =
-		1ULL << ARCH_DWARF_PHP_FRAME | 1ULL << ARCH_DWARF_PHP_INSTRUCTION;
+	const uint64_t needed = 1ULL << ARCH_DWARF_PHP_FRAME | 1ULL << ARCH_DWARF_PHP_INSTRUCTION;
 	struct arch_registers registers;
 
 	if (!stack->run_by || stack->run_by->is_generated || !stack->run_by->registers ||
@@ -222,8 +221,8 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 	*out = (struct runtime_frame){
 		.function = at,
 		/* Builtins lie as regularly as their names: not one over the other. */
-		.identity = runtime_mix(
-			runtime_mix(runtime_mix(0, at), function.name), function.scope),
+		.identity =
+			runtime_mix(runtime_mix(runtime_mix(0, at), function.name), function.scope),
 		.position = -1,
 		.name = at | OF_FUNCTION,
 	};
@@ -413,21 +412,14 @@ static uint32_t php_line(const struct runtime *runtime, struct runtime_reader *r
 }
 
 /* The bytes of the text at @address, up to a NUL. Returns how many. */
-static uint32_t copy_text(struct runtime_reader *reader, uintptr_t address, char *out,
-	uint32_t room, int keep_end)
+static uint32_t copy_text(
+	struct runtime_reader *reader, uintptr_t address, char *out, uint32_t room, int keep_end)
 {
-	uintptr_t length, first = 0;
-	uint32_t used = 0;
+	uintptr_t length;
 
 	if (!address || runtime_load_word(reader, address + TEXT_LENGTH, &length))
 		return 0;
-	if (keep_end && length > room)
-		first = length - room;
-	while (used < room && first + used < length &&
-		!runtime_load(reader, address + TEXT_BYTES + first + used, out + used, 1) &&
-		out[used])
-		used++;
-	return used;
+	return runtime_load_text(reader, address + TEXT_BYTES, length, out, room, keep_end);
 }
 
 /* "Class::method", "function", and what PHP's own traces say of code outside of functions. */

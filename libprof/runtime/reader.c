@@ -55,9 +55,8 @@ static uint64_t *count_entry(const struct runtime_reader *reader, uint64_t hash)
 
 int runtime_kept(const struct runtime_reader *reader, uint64_t hash, uint32_t *value)
 {
-	uint64_t found = reader->kept
-				 ? __atomic_load_n(count_entry(reader, hash), __ATOMIC_RELAXED)
-				 : ~hash;
+	uint64_t found =
+		reader->kept ? __atomic_load_n(count_entry(reader, hash), __ATOMIC_RELAXED) : ~hash;
 
 	*value = (uint32_t)found & ((1u << COUNT_BITS) - 1);
 	return !((found ^ hash) >> COUNT_BITS);
@@ -202,10 +201,12 @@ __attribute__((no_sanitize("thread"))) int runtime_load_checked(
 int runtime_byte(struct runtime_bytes *bytes)
 {
 	if (bytes->used == bytes->got) {
-		uintptr_t rest = bytes->end - bytes->at;
+		/* Not across a page's end: what is behind may not be there. */
+		uintptr_t rest = bytes->end - bytes->at,
+			  room = sizeof(bytes->bytes) - bytes->at % sizeof(bytes->bytes);
 
 		bytes->used = 0;
-		bytes->got = rest < sizeof(bytes->bytes) ? (unsigned)rest : sizeof(bytes->bytes);
+		bytes->got = (unsigned)(rest < room ? rest : room);
 		if (!bytes->got || runtime_load(bytes->reader, bytes->at, bytes->bytes, bytes->got))
 			return -1;
 		bytes->at += bytes->got;
@@ -240,8 +241,7 @@ static struct iovec block_around(uintptr_t place)
 	return (struct iovec){(void *)start, end - start};
 }
 
-void runtime_expect_each(
-	struct runtime_reader *reader, const uintptr_t *places, unsigned count)
+void runtime_expect_each(struct runtime_reader *reader, const uintptr_t *places, unsigned count)
 {
 	struct iovec local[RUNTIME_AHEAD], remote[RUNTIME_AHEAD];
 	unsigned blocks = 0, i;
@@ -263,8 +263,8 @@ void runtime_expect_each(
 	}
 	if (!blocks)
 		return;
-	got = arch_syscall6(SYS_process_vm_readv, reader->pid, (long)local, blocks, (long)remote,
-		blocks, 0);
+	got = arch_syscall6(
+		SYS_process_vm_readv, reader->pid, (long)local, blocks, (long)remote, blocks, 0);
 	/* What can't be read is the end. */
 	for (i = 0; i < blocks && got >= (long)remote[i].iov_len; i++) {
 		got -= (long)remote[i].iov_len;
@@ -307,6 +307,32 @@ unsigned runtime_encode(uint32_t character, char out[4])
 	out[2] = (char)(0x80 | (character >> 6 & 0x3f));
 	out[3] = (char)(0x80 | (character & 0x3f));
 	return 4;
+}
+
+uint32_t runtime_put_text(char *out, uint32_t room, const char *text)
+{
+	uint32_t used = 0;
+
+	while (used < room && text[used]) {
+		out[used] = text[used];
+		used++;
+	}
+	return used;
+}
+
+uint32_t runtime_load_text(struct runtime_reader *reader, uintptr_t address, uintptr_t length,
+	char *out, uint32_t room, int keep_end)
+{
+	uint32_t used = 0;
+
+	if (keep_end && length > room) {
+		address += length - room;
+		length = room;
+	}
+	while (used < room && used < length &&
+		!runtime_load(reader, address + used, out + used, 1) && out[used])
+		used++;
+	return used;
 }
 
 /* ---- symbols --------------------------------------------------------------------------------- */

@@ -132,8 +132,7 @@ struct ruby_text {
 
 static void put_text(struct ruby_text *text, const char *from)
 {
-	while (*from && text->used < text->room)
-		text->out[text->used++] = *from++;
+	text->used += runtime_put_text(text->out + text->used, text->room - text->used, from);
 }
 
 /* The bytes of the string at @address. Returns how many, 0: it is none. */

@@ -188,6 +188,41 @@ static inline uint64_t runtime_mix(uint64_t hash, uint64_t word)
 /* A character as UTF-8; what is none becomes '?'. Returns how many bytes. */
 unsigned runtime_encode(uint32_t character, char out[4]);
 
+/* As much of @text as there is room for, without its NUL. Returns how many bytes. */
+uint32_t runtime_put_text(char *out, uint32_t room, const char *text);
+
+/*
+ * As much of the @length bytes at @address, up to a NUL, as there is room for: their beginning, or
+ * where @keep_end their end. Returns how many bytes.
+ */
+uint32_t runtime_load_text(struct runtime_reader *reader, uintptr_t address, uintptr_t length,
+	char *out, uint32_t room, int keep_end);
+
+/* Of what was read. */
+static inline uintptr_t runtime_word_in(const char *bytes, uint32_t offset)
+{
+	uintptr_t value;
+
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+static inline uint32_t runtime_int_in(const char *bytes, uint32_t offset)
+{
+	uint32_t value;
+
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+static inline uint16_t runtime_short_in(const char *bytes, uint32_t offset)
+{
+	uint16_t value;
+
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
 /* ---- contract: what each runtime brings ------------------------------------------------------ */
 
 #define RUNTIME_WORDS_MAX   64u
