@@ -18,6 +18,12 @@
  *                      is cut off or not known. Context: signal-safe.
  * arch_follows_call(const struct arch_text *source, uintptr_t pc) -> bool
  *                      does an instruction that calls end at @pc? Context: as @source.
+ * ARCH_CALL_BYTES      of a call of a function whose address is in the code
+ * ARCH_CALL_STEP       how far apart instructions may begin
+ * arch_called(const uint8_t *code, uintptr_t address) -> uintptr_t
+ *                      what the ARCH_CALL_BYTES of @code, which are at @address, call; 0: they are
+ *                      none such. Where instructions have any length it may be the middle of one.
+ *                      Context: signal-safe.
  * arch_is_outermost(const struct arch_code *code) -> bool
  *                      has nothing called the function that goes on at the pc, which its first
  *                      call has returned to? Context: signal-safe.
@@ -31,7 +37,7 @@
 #include <arch_epilogue.h>
 #include <arch_follow.h>
 
-#if !defined(ARCH_CODE_BEFORE) || !defined(ARCH_ENTRY_CFA)
+#if !defined(ARCH_CODE_BEFORE) || !defined(ARCH_ENTRY_CFA) || !defined(ARCH_CALL_BYTES)
 #error "arch_epilogue.h lacks a primitive"
 #endif
 

@@ -17,8 +17,6 @@
  * arch_php_pushed(const struct arch_text *text, uintptr_t pc) -> uint32_t
  *                      how many bytes the compiler's code has on the stack, at @pc, below the
  *                      interpreter's frame, but for subroutines.
- * arch_php_called(const struct arch_text *text, uintptr_t ra) -> uintptr_t
- *                      the function that is called where @ra is returned to; 0: none.
  *
  * ARCH_PHP_HAS_FIBERS  0: how a stack is left is not known, and none of what follows is asked for
  * ARCH_PHP_LEFT_PC, ARCH_PHP_LEFT_FP

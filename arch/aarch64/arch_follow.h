@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "arch/code.h"
 
@@ -141,6 +142,20 @@ static inline struct arch_instruction arch_decode(const uint8_t *from, unsigned 
 	if (!arch_decode_branch(at, &out) && !arch_decode_arithmetic(at, &out))
 		arch_decode_memory(at, &out);
 	return out;
+}
+
+#define ARCH_CALL_BYTES 4u
+#define ARCH_CALL_STEP	4u
+
+/* bl distance			1001 01.. */
+static inline uintptr_t arch_called(const uint8_t *code, uintptr_t address)
+{
+	uint32_t word;
+
+	memcpy(&word, code, sizeof(word));
+	if (word >> 26 != 0x25)
+		return 0;
+	return address + (uintptr_t)(((intptr_t)((uint64_t)word << 38) >> 38) * 4);
 }
 
 static inline bool arch_follows_call(const struct arch_text *source, uintptr_t pc)

@@ -35,10 +35,4 @@ static inline uint32_t arch_php_pushed(const struct arch_text *text, uintptr_t p
 	return 0;
 }
 
-static inline uintptr_t arch_php_called(const struct arch_text *text, uintptr_t ra)
-{
-	(void)text, (void)ra;
-	return 0;
-}
-
 #endif

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "arch/code.h"
 
@@ -25,17 +26,17 @@ struct arch_decoder {
 	bool is_narrow;	     /* 0x67: addresses of four */
 	bool is_repeated;    /* 0xf3 */
 	bool is_wide, has_rex, r, x, b;
-	bool is_vector;	     /* VEX or EVEX */
-	unsigned second;     /* their second operand */
+	bool is_vector;	 /* VEX or EVEX */
+	unsigned second; /* their second operand */
 	unsigned map, opcode;
 	unsigned mod, reg, rm;
 	uint8_t sib;
 	int32_t displacement;
 };
 
-#define ARCH_SP	   4u
-#define ARCH_FP	   5u
-#define ARCH_R11    11u
+#define ARCH_SP	 4u
+#define ARCH_FP	 5u
+#define ARCH_R11 11u
 
 static inline unsigned arch_next_byte(struct arch_decoder *d)
 {
@@ -124,8 +125,8 @@ static inline bool arch_is_in(const uint8_t (*ranges)[2], unsigned count, unsign
 	return false;
 }
 
-#define ARCH_IN(opcode, ...)                                                                       \
-	arch_is_in((const uint8_t[][2]){__VA_ARGS__},                                              \
+#define ARCH_IN(opcode, ...)                          \
+	arch_is_in((const uint8_t[][2]){__VA_ARGS__}, \
 		sizeof((const uint8_t[][2]){__VA_ARGS__}) / 2, opcode)
 
 /* Opcodes that do not exist in 64-bit mode, that only the kernel may use, and rare ones. */
@@ -135,9 +136,9 @@ static inline bool arch_is_unsupported(const struct arch_decoder *d)
 	case 0:
 		return ARCH_IN(d->opcode, {0x06, 0x07}, {0x0e, 0x0e}, {0x16, 0x17}, {0x1e, 0x1f},
 			{0x27, 0x27}, {0x2f, 0x2f}, {0x37, 0x37}, {0x3f, 0x3f}, {0x60, 0x62},
-			{0x82, 0x82}, {0x9a, 0x9b}, {0xc4, 0xc5}, {0xc8, 0xc8},
-			{0xca, 0xcb}, {0xcd, 0xcf}, {0xd4, 0xd6}, {0xe4, 0xe7}, {0xea, 0xea},
-			{0xec, 0xf3}, {0xfa, 0xfb});
+			{0x82, 0x82}, {0x9a, 0x9b}, {0xc4, 0xc5}, {0xc8, 0xc8}, {0xca, 0xcb},
+			{0xcd, 0xcf}, {0xd4, 0xd6}, {0xe4, 0xe7}, {0xea, 0xea}, {0xec, 0xf3},
+			{0xfa, 0xfb});
 	case 1:
 		return !d->is_vector &&
 		       ARCH_IN(d->opcode, {0x04, 0x04}, {0x07, 0x07}, {0x0a, 0x0a}, {0x0c, 0x0c},
@@ -223,10 +224,10 @@ static inline bool arch_writes_reg(const struct arch_decoder *d)
 				   : d->map > 3 || d->opcode >= 0xf0;
 	switch (d->map) {
 	case 0:
-		return d->opcode < 0x38 ? (d->opcode & 7) < 4 && d->opcode & 2
-					: ARCH_IN(d->opcode, {0x63, 0x63}, {0x69, 0x69},
-						  {0x6b, 0x6b}, {0x86, 0x87}, {0x8a, 0x8b},
-						  {0x8d, 0x8d});
+		return d->opcode < 0x38
+			       ? (d->opcode & 7) < 4 && d->opcode & 2
+			       : ARCH_IN(d->opcode, {0x63, 0x63}, {0x69, 0x69}, {0x6b, 0x6b},
+					 {0x86, 0x87}, {0x8a, 0x8b}, {0x8d, 0x8d});
 	case 1:
 		return ARCH_IN(d->opcode, {0x02, 0x03}, {0x2c, 0x2d}, {0x40, 0x50}, {0xaf, 0xaf},
 			{0xb2, 0xb2}, {0xb4, 0xb8}, {0xbc, 0xc1}, {0xc5, 0xc5}, {0xd7, 0xd7});
@@ -240,18 +241,19 @@ static inline bool arch_writes_rm(const struct arch_decoder *d)
 	switch (d->map) {
 	case 0:
 		return d->opcode < 0x38
-			? (d->opcode & 7) < 2
-			: (ARCH_IN(d->opcode, {0x80, 0x83}) && d->reg != 7) ||
-				  ARCH_IN(d->opcode, {0x86, 0x89}, {0x8c, 0x8c}, {0x8f, 0x8f},
-					  {0xc0, 0xc1}, {0xc6, 0xc7}, {0xd0, 0xd3}, {0xfe, 0xfe}) ||
-				  (ARCH_IN(d->opcode, {0xf6, 0xf7}) && d->reg / 2 == 1) ||
-				  (d->opcode == 0xff && d->reg < 2);
+			       ? (d->opcode & 7) < 2
+			       : (ARCH_IN(d->opcode, {0x80, 0x83}) && d->reg != 7) ||
+					 ARCH_IN(d->opcode, {0x86, 0x89}, {0x8c, 0x8c},
+						 {0x8f, 0x8f}, {0xc0, 0xc1}, {0xc6, 0xc7},
+						 {0xd0, 0xd3}, {0xfe, 0xfe}) ||
+					 (ARCH_IN(d->opcode, {0xf6, 0xf7}) && d->reg / 2 == 1) ||
+					 (d->opcode == 0xff && d->reg < 2);
 	case 1:
 		if (d->opcode == 0x7e)
 			return !d->is_repeated;
-		return !d->is_vector && ARCH_IN(d->opcode, {0x90, 0x9f}, {0xa4, 0xa5}, {0xab, 0xad},
-						{0xb0, 0xb1}, {0xb3, 0xb3}, {0xba, 0xbb},
-						{0xc0, 0xc1}, {0xc7, 0xc7});
+		return !d->is_vector &&
+		       ARCH_IN(d->opcode, {0x90, 0x9f}, {0xa4, 0xa5}, {0xab, 0xad}, {0xb0, 0xb1},
+			       {0xb3, 0xb3}, {0xba, 0xbb}, {0xc0, 0xc1}, {0xc7, 0xc7});
 	case 3:
 		return ARCH_IN(d->opcode, {0x14, 0x17});
 	default:
@@ -381,9 +383,8 @@ static inline enum arch_effect arch_effect_of(
 	case 0x1a9:
 	case 0x8f:
 		*value = 8;
-		return d->is_short || (opcode == 0x8f && d->mod == 3)
-			? ARCH_EFFECT_UNKNOWN
-			: ARCH_EFFECT_SP;
+		return d->is_short || (opcode == 0x8f && d->mod == 3) ? ARCH_EFFECT_UNKNOWN
+								      : ARCH_EFFECT_SP;
 	case 0xff:
 		*value = -8;
 		if (d->reg == 6)
@@ -455,7 +456,21 @@ static inline struct arch_instruction arch_decode(const uint8_t *at, unsigned ro
 	return out;
 }
 
-#define ARCH_ENTRY_CFA	     8u
+#define ARCH_ENTRY_CFA	8u
+#define ARCH_CALL_BYTES 5u
+#define ARCH_CALL_STEP	1u
+
+/* call distance		e8 .. .. .. .. */
+static inline uintptr_t arch_called(const uint8_t *code, uintptr_t address)
+{
+	int32_t distance;
+
+	if (code[0] != 0xe8)
+		return 0;
+	memcpy(&distance, code + 1, sizeof(distance));
+	return address + ARCH_CALL_BYTES + (uintptr_t)(intptr_t)distance;
+}
+
 #define ARCH_CALL_BYTES_MIN 2u
 #define ARCH_CALL_BYTES_MAX 8u
 

@@ -39,7 +39,6 @@
 #define ARCH_PHP_INSTRUCTIONS 56u /* of an exit, at most */
 #define ARCH_PHP_HYBRID	      4
 #define ARCH_PHP_LONGEST      15u
-#define ARCH_PHP_CALL_BYTES   5u
 
 /*
  *	48 8b 35 xx xx xx xx		mov    size(%rip),%rsi
@@ -105,19 +104,6 @@ static inline uint32_t arch_php_pushed(const struct arch_text *text, uintptr_t p
 		}
 	}
 	return sp > 0 && sp < UINT16_MAX ? (uint32_t)sp : 0;
-}
-
-static inline uintptr_t arch_php_called(const struct arch_text *text, uintptr_t ra)
-{
-	uint8_t bytes[ARCH_PHP_CALL_BYTES];
-	struct arch_instruction call;
-
-	if (arch_text_read(text, ra - sizeof(bytes), bytes, sizeof(bytes)) < sizeof(bytes))
-		return 0;
-	call = arch_decode(bytes, sizeof(bytes));
-	return call.effect == ARCH_EFFECT_CALL && call.bytes == sizeof(bytes)
-		       ? ra + (uintptr_t)(intptr_t)call.value
-		       : 0;
 }
 
 #endif

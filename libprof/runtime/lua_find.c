@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "arch/lua.h"
+#include "arch/epilogue.h"
 #include "libprof/runtime/lua.h"
 
 /* ---- layouts --------------------------------------------------------------------------------- */

@@ -134,6 +134,16 @@ static int read_code(const void *context, uintptr_t address, uintptr_t *word)
 	return runtime_load_word((struct runtime_reader *)context, address, word);
 }
 
+/* What is called directly by what returns to @caller; 0: nothing is. */
+static uintptr_t called_before(const struct arch_text *code, uintptr_t caller)
+{
+	uint8_t bytes[ARCH_CALL_BYTES];
+
+	return arch_text_read(code, caller - sizeof(bytes), bytes, sizeof(bytes)) < sizeof(bytes)
+		       ? 0
+		       : arch_called(bytes, caller - sizeof(bytes));
+}
+
 /*
  * If @at is in a subroutine, go to where it was called. It has its return address on the stack, or
  * that and a word that aligns the stack.
@@ -146,7 +156,7 @@ static void leave_subroutine(
 	for (unsigned slot = 0; slot < 2; slot++) {
 		if (runtime_load_word(reader, at->sp + slot * WORD, &caller) ||
 			caller - code->start >= code->end - code->start ||
-			at->pc - arch_php_called(code, caller) >= SUBROUTINE_BYTES)
+			at->pc - called_before(code, caller) >= SUBROUTINE_BYTES)
 			continue;
 		at->pc = caller;
 		at->sp += (slot + 1) * WORD;

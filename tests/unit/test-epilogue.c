@@ -60,8 +60,8 @@ static const struct form forms[] = {
 	/* V8: cmp $3,%rcx; jg; ret $24 */
 	{CODE(0x48, 0x83, 0xf9, 3, 0x7f, 3, 0xc2, 0x18, 0), 0, true, {32, 32, 0, false}},
 	/* V8: mov -8(%rcx),%rbx; testb $1,0x35(%rbx); jne; or je, jmp; then as above */
-	{CODE(0x48, 0x8b, 0x59, 0xf8, 0xf6, 0x43, 0x35, 1, 0x0f, 0x85, 1, 2, 3, 4, 0x55, 0x48,
-		 0x89, 0xe5),
+	{CODE(0x48, 0x8b, 0x59, 0xf8, 0xf6, 0x43, 0x35, 1, 0x0f, 0x85, 1, 2, 3, 4, 0x55, 0x48, 0x89,
+		 0xe5),
 		0, true, {8, 8, 0, false}},
 	{CODE(0xf6, 0x43, 0x0f, 1, 0x74, 5, 0xe9, 1, 2, 3, 4, 0x55, 0x48, 0x89, 0xe5), 4, true,
 		{8, 8, 0, false}},
@@ -232,6 +232,25 @@ static void test_who_returns_to_an_exit(void **state)
 
 #endif
 
+static void test_what_a_direct_call_calls(void **state)
+{
+#if defined(__x86_64__)
+	static const uint8_t ahead[] = {0xe8, 0x40, 0, 0, 0},
+			     back[] = {0xe8, 0xf0, 0xff, 0xff, 0xff},
+			     none[] = {0xff, 0xd0, 0xe8, 0, 0}; /* call *%rax */
+#else
+	static const uint8_t ahead[] = {0x11, 0, 0, 0x94}, back[] = {0xfc, 0xff, 0xff, 0x97},
+			     none[] = {0, 0, 0x3f, 0xd6}; /* blr x0 */
+#endif
+	const uintptr_t behind = 0x1000 + ARCH_CALL_BYTES;
+
+	(void)state;
+	assert_int_equal(sizeof(ahead), ARCH_CALL_BYTES);
+	assert_int_equal(arch_called(ahead, 0x1000), behind + 0x40);
+	assert_int_equal(arch_called(back, 0x1000), behind - (ARCH_CALL_BYTES == 5 ? 0x10 : 0x14));
+	assert_int_equal(arch_called(none, 0x1000), 0);
+}
+
 static void make_code(uint8_t *bytes, unsigned count)
 {
 	uint32_t piece = 0;
@@ -281,6 +300,7 @@ int main(void)
 #if defined(__x86_64__)
 		cmocka_unit_test(test_who_returns_to_an_exit),
 #endif
+		cmocka_unit_test(test_what_a_direct_call_calls),
 		cmocka_unit_test(test_hostile_code),
 	};
 

@@ -87,18 +87,6 @@ static void other_code_has_nothing_on_the_stack(void **state)
 	assert_int_equal(pushed_at(SPACE - 4), 0);
 }
 
-static void a_direct_call_tells_what_it_calls(void **state)
-{
-	const struct arch_text text = text_of_code();
-
-	(void)state;
-	memset(words, 0xcc, sizeof(words));
-	PUT(16, 0xe8, 0x40, 0, 0, 0, 0xff, 0xd0);
-	assert_int_equal(arch_php_called(&text, (uintptr_t)code + 21), (uintptr_t)code + 85);
-	assert_int_equal(arch_php_called(&text, (uintptr_t)code + 23), 0);
-	assert_int_equal(arch_php_called(&text, (uintptr_t)code + 2), 0);
-}
-
 static void only_one_kind_of_interpreter_is_known(void **state)
 {
 	static const uint8_t forms[][16] = {{0xb8, 4, 0, 0, 0, 0xc3},
@@ -134,7 +122,6 @@ static void nothing_is_known_of_it(void **state)
 
 	(void)state;
 	assert_int_equal(arch_php_pushed(&text, (uintptr_t)code), 0);
-	assert_int_equal(arch_php_called(&text, (uintptr_t)code), 0);
 	assert_int_equal(arch_php_find_buffer(code, 0x1000, &start, &bytes), -ENOENT);
 }
 
@@ -146,7 +133,6 @@ int main(void)
 #if ARCH_PHP_HAS_JIT
 		cmocka_unit_test(an_exit_pushes_all_registers),
 		cmocka_unit_test(other_code_has_nothing_on_the_stack),
-		cmocka_unit_test(a_direct_call_tells_what_it_calls),
 		cmocka_unit_test(only_one_kind_of_interpreter_is_known),
 		cmocka_unit_test(the_buffer_is_what_mprotect_is_given),
 #else
