@@ -7,7 +7,6 @@
 #include <errno.h>
 
 #include "arch/epilogue.h"
-#include "arch/epilogue.h"
 #include "arch/luajit.h"
 #include "libprof/runtime/luajit.h"
 

@@ -237,10 +237,10 @@ static void test_what_a_direct_call_calls(void **state)
 #if defined(__x86_64__)
 	static const uint8_t ahead[] = {0xe8, 0x40, 0, 0, 0},
 			     back[] = {0xe8, 0xf0, 0xff, 0xff, 0xff},
-			     none[] = {0xff, 0xd0, 0xe8, 0, 0}; /* call *%rax */
+			     by_register[] = {0xff, 0xd0, 0xe8, 0, 0}; /* call *%rax */
 #else
 	static const uint8_t ahead[] = {0x11, 0, 0, 0x94}, back[] = {0xfc, 0xff, 0xff, 0x97},
-			     none[] = {0, 0, 0x3f, 0xd6}; /* blr x0 */
+			     by_register[] = {0, 0, 0x3f, 0xd6}; /* blr x0 */
 #endif
 	const uintptr_t behind = 0x1000 + ARCH_CALL_BYTES;
 
@@ -248,7 +248,7 @@ static void test_what_a_direct_call_calls(void **state)
 	assert_int_equal(sizeof(ahead), ARCH_CALL_BYTES);
 	assert_int_equal(arch_called(ahead, 0x1000), behind + 0x40);
 	assert_int_equal(arch_called(back, 0x1000), behind - (ARCH_CALL_BYTES == 5 ? 0x10 : 0x14));
-	assert_int_equal(arch_called(none, 0x1000), 0);
+	assert_int_equal(arch_called(by_register, 0x1000), 0);
 }
 
 static void make_code(uint8_t *bytes, unsigned count)

@@ -20,12 +20,12 @@
 
 #include "libprof/runtime/lua.c"
 #include "libprof/runtime/runs.h"
+#include "tests/unit/shown-stack.h"
 
 #define PAGE_BYTES    4096u
 #define PAGES	      3u
 #define FUNCTIONS     5
 #define CODES	      8
-#define SHOWN	      2048u
 #define NATIVE_MAX    32u
 #define NATIVE_WORDS  8u
 #define OPCODE_CALL   68u
@@ -79,8 +79,7 @@ struct fixture {
 	struct runs runs;
 	struct arch_registers registers;
 	uint64_t frames[256];
-	char shown[SHOWN], names[64][64];
-	unsigned told;
+	struct shown_stack shown;
 };
 
 static struct fixture *current;
@@ -204,13 +203,12 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 	struct fixture *fixture = runs->context;
 	char name[RUNTIME_NAME_BYTES], file[RUNTIME_FILE_BYTES];
 
-	assert_true(fixture->told < 64);
+	assert_true(fixture->shown.count < SHOWN_NAMES);
 	runtime_lua.text(runs->runtime, &runs->reader, frame->name, name, sizeof(name), 0);
 	runtime_lua.text(runs->runtime, &runs->reader, frame->file, file, sizeof(file), 1);
 	assert_string_equal(file, "dir/x.lua");
-	snprintf(fixture->names[fixture->told], 64, "%.20s:%u:%u", name, frame->first_line,
+	return shown_word(&fixture->shown, "%.20s:%u:%u", name, frame->first_line,
 		runtime_lua.line(runs->runtime, &runs->reader, frame));
-	return wire_language_frame(WIRE_LANGUAGE_BIT + fixture->told++ * WIRE_LANGUAGE_LINES, 1, 1);
 }
 
 static uint64_t registers_of(const struct unwind_frame *frame, struct arch_registers *out)
@@ -228,9 +226,8 @@ static uint64_t registers_of(const struct unwind_frame *frame, struct arch_regis
 static const char *walk(struct fixture *fixture, const char *native)
 {
 	unsigned n = 0, at = 0;
-	char *out = fixture->shown;
 
-	fixture->told = 0;
+	fixture->shown.count = 0;
 	runs_init(&fixture->runs, strchr("eErR", native[0]) ? EVALUATOR + 8 : 0, word_of, fixture);
 	runtime_reader_init(&fixture->runs.reader, getpid(), 0);
 	for (; native[at]; at++) {
@@ -251,18 +248,7 @@ static const char *walk(struct fixture *fixture, const char *native)
 		fixture->frames[n++] = WIRE_FRAME(1, (uint8_t)kind);
 	}
 	n = runs_finish(&fixture->runs, fixture->frames, n, 1);
-	*out = '\0';
-	for (unsigned i = 0; i < n; i++) {
-		uint64_t frame = fixture->frames[i];
-
-		if (wire_frame_is_language(frame))
-			out += sprintf(out, " %s",
-				fixture->names[(frame & (WIRE_LANGUAGE_BIT - 1)) /
-					       WIRE_LANGUAGE_LINES % 64]);
-		else
-			out += sprintf(out, " %c", (char)(frame & 0xff));
-	}
-	return fixture->shown + 1;
+	return shown_text(&fixture->shown, fixture->frames, n);
 }
 
 /* A name is that by which its caller calls it; that of what C calls is "function". */

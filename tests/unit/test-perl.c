@@ -19,12 +19,12 @@
 
 #include "libprof/runtime/perl.c"
 #include "libprof/runtime/runs.h"
+#include "tests/unit/shown-stack.h"
 
 #define PAGE_BYTES 4096u
 #define PAGES	   4u
 #define SUBS	   3
 #define CONTEXTS   8
-#define SHOWN	   4096u
 
 /* Addresses in code. */
 #define RUNOPS	 0x1000u
@@ -61,8 +61,7 @@ struct fixture {
 	struct runtime runtime;
 	struct runs runs;
 	uint64_t frames[WIRE_MAX_DEPTH];
-	char shown[SHOWN], *names[64];
-	unsigned told;
+	struct shown_stack shown;
 };
 
 static const char *const sub_names[SUBS] = {"outer", "inner", "by"};
@@ -192,8 +191,6 @@ static int tear_down(void **state)
 	struct fixture *fixture = *state;
 
 	munmap(fixture->pages, PAGES * PAGE_BYTES);
-	for (unsigned i = 0; i < fixture->told; i++)
-		free(fixture->names[i]);
 	free(fixture);
 	return 0;
 }
@@ -204,14 +201,10 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 	struct fixture *fixture = runs->context;
 	char name[RUNTIME_NAME_BYTES], file[RUNTIME_FILE_BYTES];
 
-	if (fixture->told == sizeof(fixture->names) / sizeof(fixture->names[0]))
-		return wire_language_frame(WIRE_LANGUAGE_BIT, 1, 0);
 	runtime_perl.text(runs->runtime, &runs->reader, frame->name, name, sizeof(name), 0);
 	runtime_perl.text(runs->runtime, &runs->reader, frame->file, file, sizeof(file), 1);
-	if (asprintf(&fixture->names[fixture->told], "%s(%s:%u):%u", name, file, frame->first_line,
-		    frame->line) < 0)
-		abort();
-	return wire_language_frame(WIRE_LANGUAGE_BIT + fixture->told++ * WIRE_LANGUAGE_LINES, 1, 1);
+	return shown_word(
+		&fixture->shown, "%s(%s:%u):%u", name, file, frame->first_line, frame->line);
 }
 
 /*
@@ -222,11 +215,8 @@ static const char *walk(struct fixture *fixture, const char *native)
 {
 	uintptr_t sp = (uintptr_t)&fixture->image->top_env - 64;
 	unsigned n = 0;
-	char *out = fixture->shown;
 
-	for (unsigned i = 0; i < fixture->told; i++)
-		free(fixture->names[i]);
-	fixture->told = 0;
+	fixture->shown.count = 0;
 	runs_init(&fixture->runs, 0, word_of, fixture);
 	runtime_reader_init(&fixture->runs.reader, getpid(), 0);
 	for (const char *at = native; *at; at++, sp += 16) {
@@ -242,18 +232,7 @@ static const char *walk(struct fixture *fixture, const char *native)
 			fixture->frames[n++] = WIRE_FRAME(1, (uint8_t)*at);
 	}
 	n = runs_finish(&fixture->runs, fixture->frames, n, 1);
-	*out = '\0';
-	for (unsigned i = 0; i < n && out < fixture->shown + SHOWN - 100; i++) {
-		uint64_t frame = fixture->frames[i];
-
-		if (wire_frame_is_language(frame))
-			out += sprintf(out, " %s",
-				fixture->names[(frame & (WIRE_LANGUAGE_BIT - 1)) /
-					       WIRE_LANGUAGE_LINES % 64]);
-		else
-			out += sprintf(out, " %c", (char)(frame & 0xff));
-	}
-	return fixture->shown + 1;
+	return shown_text(&fixture->shown, fixture->frames, n);
 }
 
 #define INNER  "main::inner(x.pl:11):40"
@@ -450,7 +429,7 @@ static void test_hostile(void **state)
 	image->sub[0].flags = VALUE_CODE;
 	image->package.flags = 0;
 	walk(fixture, "frs");
-	assert_string_equal(fixture->names[0], "__ANON__::inner(x.pl:11):40");
+	assert_string_equal(fixture->shown.names[0], "__ANON__::inner(x.pl:11):40");
 	image->package.flags = PACKAGE_OOK;
 	image->start[0].instruction.type = 0;
 	image->start[0].instruction.next = (uintptr_t)&image->start[0];

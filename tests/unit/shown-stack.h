@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * For tests of runtimes: a walk's stack as a line of text. Native frames are letters, as offsets of
+ * one module; a language frame is the name that its word was made with.
+ */
+#ifndef TESTS_UNIT_SHOWN_STACK_H
+#define TESTS_UNIT_SHOWN_STACK_H
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "libprof/wire.h"
+
+#define SHOWN_NAMES 64u
+
+struct shown_stack {
+	unsigned count; /* of names; 0 before a walk */
+	char names[SHOWN_NAMES][64], text[4096];
+};
+
+/* A word for a frame of that name. Names beyond SHOWN_NAMES are one. */
+__attribute__((format(printf, 2, 3))) static inline uint64_t shown_word(
+	struct shown_stack *shown, const char *format, ...)
+{
+	unsigned number = shown->count < SHOWN_NAMES ? shown->count++ : SHOWN_NAMES - 1;
+	va_list values;
+
+	va_start(values, format);
+	vsnprintf(shown->names[number], sizeof(shown->names[0]), format, values);
+	va_end(values);
+	return wire_language_frame(WIRE_LANGUAGE_BIT + number * WIRE_LANGUAGE_LINES, 1, 1);
+}
+
+/* The stack, innermost first; of a longer one as much as there is room for. */
+static inline const char *shown_text(
+	struct shown_stack *shown, const uint64_t *frames, unsigned count)
+{
+	char *out = shown->text, *end = out + sizeof(shown->text) - sizeof(shown->names[0]) - 2;
+
+	out[1] = '\0';
+	for (unsigned i = 0; i < count && out < end; i++)
+		if (wire_frame_is_language(frames[i]))
+			out += sprintf(out, " %s",
+				shown->names[(frames[i] & (WIRE_LANGUAGE_BIT - 1)) /
+					     WIRE_LANGUAGE_LINES % SHOWN_NAMES]);
+		else
+			out += sprintf(out, " %c", (char)(frames[i] & 0xff));
+	return shown->text + 1;
+}
+
+#endif
