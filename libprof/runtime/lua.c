@@ -35,6 +35,7 @@
 #define STATE_BYTES 192u
 
 #define FRAME_WORDS_MAX	 512u
+#define SAVED_BYTES	 64u	    /* where a function returns to, and registers that it saves */
 #define PROTECTED_MAX	 256u	    /* of a state's calls, one in another */
 #define NATIVE_CALLS_MAX (1u << 18) /* one after another */
 
@@ -161,15 +162,15 @@ static void try_registers(const struct lua_layout *layout, struct runtime_reader
 }
 
 /*
- * The state of the activation at @frame. Where it has it depends on who called it, and is kept.
- * Returns 0 or -ENOENT.
+ * The state of the activation at @frame. Where it has it depends on who called it, and is kept; of
+ * a frame that may be half made only where that is saved first. Returns 0 or -ENOENT.
  */
 static int find_state(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_frame *frame, int is_innermost, uintptr_t current, uintptr_t *state)
 {
 	const struct lua_layout *layout = lua_layout(runtime);
 	uint64_t hash = runtime_mix(runtime_mix(0, runtime->entry), frame->caller_pc);
-	uintptr_t at, word, found_at = 0;
+	uintptr_t at, word, found_at = 0, in_frame;
 	struct candidate found = {.state = 0};
 	uint32_t kept;
 
@@ -193,11 +194,13 @@ static int find_state(const struct runtime *runtime, struct runtime_reader *read
 		if (found.state != before)
 			found_at = at;
 	}
+	in_frame = found.state;
 	if (is_innermost)
 		try_registers(layout, reader, frame, &found);
 	if (!found.state || found.is_ambiguous)
 		return -ENOENT;
-	if (!is_innermost)
+	if (!is_innermost ||
+		(found.state == in_frame && frame->caller_sp - found_at <= SAVED_BYTES))
 		runtime_keep(
 			reader, hash, (uint32_t)((frame->caller_sp - found_at) / sizeof(word)));
 	*state = found.state;

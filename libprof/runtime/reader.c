@@ -15,7 +15,8 @@
 
 #include "arch/syscall.h"
 
-#define PAGE 4096u
+#define PAGE	     4096u
+#define ADDRESS_BITS 56 /* of a process, on any CPU of ours */
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -36,6 +37,12 @@ static int copy_probed(uintptr_t address, void *to, size_t bytes)
 static int is_within(uintptr_t start, uintptr_t all, uintptr_t address, size_t bytes)
 {
 	return address - start < all && bytes <= all - (address - start);
+}
+
+/* No program has memory elsewhere: what is read where objects may be is often no address. */
+static int is_plausible(uintptr_t address)
+{
+	return address >= PAGE && !(address >> ADDRESS_BITS);
 }
 
 static int is_fixed(const struct runtime_reader *reader, uintptr_t address, size_t bytes)
@@ -81,67 +88,150 @@ static struct runtime_window *window_at(struct runtime_reader *reader, unsigned 
 	return i < 2 ? &reader->windows[i] : &reader->room->windows[i - 2];
 }
 
+static int is_in_window(struct runtime_reader *reader, unsigned i, uintptr_t address, size_t bytes)
+{
+	const struct runtime_window *window = window_at(reader, i);
+
+	return is_within(window->start, window->bytes, address, bytes);
+}
+
 /* Which has all of it; else how many there are. */
 static unsigned find_window(struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
-	unsigned count = window_count(reader), i;
+	uint8_t *hint = &reader->found_in[address / RUNTIME_WINDOW_BYTES % RUNTIME_HINTS];
+	unsigned count = window_count(reader), i = *hint;
 
-	for (i = 0; i < count; i++) {
-		const struct runtime_window *window = window_at(reader, i);
-
-		if (is_within(window->start, window->bytes, address, bytes))
-			break;
-	}
+	if (i < count && is_in_window(reader, i, address, bytes))
+		return i;
+	for (i = 0; i < count && !is_in_window(reader, i, address, bytes); i++)
+		;
+	*hint = (uint8_t)i;
 	return i;
 }
 
-/* Fill @window with what lies from @start to @end. */
-static int read_window(const struct runtime_reader *reader, struct runtime_window *window,
-	uintptr_t start, uintptr_t end)
+/* Fill @window with what is at @remote. */
+static int read_window(
+	const struct runtime_reader *reader, struct runtime_window *window, struct iovec remote)
 {
-	struct iovec local, remote;
-	long got;
-
-	local = (struct iovec){.iov_base = window->content, .iov_len = end - start};
-	remote = (struct iovec){.iov_base = (void *)start, .iov_len = end - start};
-	got = arch_syscall6(
+	struct iovec local = {window->content, remote.iov_len};
+	long got = arch_syscall6(
 		SYS_process_vm_readv, reader->pid, (long)&local, 1, (long)&remote, 1, 0);
-	window->start = start;
+
+	window->start = (uintptr_t)remote.iov_base;
 	window->bytes = got > 0 ? (uint32_t)got : 0;
-	return got == (long)(end - start) ? 0 : -EFAULT;
+	return got == (long)remote.iov_len ? 0 : -EFAULT;
 }
 
 /*
  * The window is the block that has what is asked for; or ends with that, as stacks of frames are
  * read downwards, and does not begin in a page before it.
  */
-static int fill_window(const struct runtime_reader *reader, struct runtime_window *window,
-	uintptr_t address, size_t bytes)
+static struct iovec window_around(uintptr_t address, size_t bytes)
 {
 	uintptr_t end = address + bytes, start = address & ~(uintptr_t)(PAGE - 1);
-	uintptr_t block = address & ~(uintptr_t)(sizeof(window->content) - 1);
+	uintptr_t block = address & ~(uintptr_t)(RUNTIME_WINDOW_BYTES - 1);
 
-	if (end - block <= sizeof(window->content))
-		return read_window(reader, window, block, block + sizeof(window->content));
-	if (end - start > sizeof(window->content))
-		start = end - sizeof(window->content);
+	if (end - block <= RUNTIME_WINDOW_BYTES)
+		return (struct iovec){(void *)block, RUNTIME_WINDOW_BYTES};
+	if (end - start > RUNTIME_WINDOW_BYTES)
+		start = end - RUNTIME_WINDOW_BYTES;
 	if (start > address)
 		start = address;
-	return read_window(reader, window, start, end);
+	return (struct iovec){(void *)start, end - start};
 }
 
-/* Without process_vm_readv(2) as much as is asked for. */
-static int fill(const struct runtime_reader *reader, struct runtime_window *window,
-	uintptr_t address, size_t bytes)
+/* ---- what the walk before has read ----------------------------------------------------------- */
+
+static int may_read_again(const struct runtime_reader *reader)
 {
+	return reader->again && reader->room && reader->pid && !reader->was_read_again;
+}
+
+static void add_again(struct runtime_reader *reader, unsigned count, const struct iovec *next)
+{
+	reader->room->remote[count] = *next;
+	reader->room->local[count].iov_base = window_at(reader, count)->content;
+	reader->room->local[count].iov_len = next->iov_len;
+}
+
+static int has_all(const struct iovec *window, const struct iovec *asked)
+{
+	return is_within((uintptr_t)window->iov_base, window->iov_len, (uintptr_t)asked->iov_base,
+		asked->iov_len);
+}
+
+/*
+ * Read @asked, and in the same call what was read in the walk before. What can't be read is the
+ * end, so what is asked for comes first: it is in the first window then. Returns 0 or -EFAULT.
+ */
+static int read_again(struct runtime_reader *reader, struct iovec asked)
+{
+	const struct runtime_again *again = reader->again;
+	unsigned count = 1;
+	long got;
+
+	for (unsigned i = 0; i < again->count; i++)
+		if (has_all(&again->windows[i], &asked))
+			asked = again->windows[i];
+	add_again(reader, 0, &asked);
+	for (unsigned i = 0; i < again->count; i++)
+		if (!has_all(&asked, &again->windows[i]))
+			add_again(reader, count++, &again->windows[i]);
+	got = arch_syscall6(SYS_process_vm_readv, reader->pid, (long)reader->room->local, count,
+		(long)reader->room->remote, count, 0);
+	for (unsigned i = 0; i < count; i++) {
+		struct runtime_window *window = window_at(reader, i);
+		long bytes = (long)reader->room->remote[i].iov_len;
+
+		window->start = (uintptr_t)reader->room->remote[i].iov_base;
+		window->bytes = got >= bytes ? (uint32_t)bytes : 0;
+		got -= bytes;
+	}
+	reader->used = 0;
+	reader->oldest = count % window_count(reader);
+	reader->was_read_again = window_at(reader, 0)->bytes != 0;
+	return reader->was_read_again ? 0 : -EFAULT;
+}
+
+void runtime_note_again(struct runtime_reader *reader)
+{
+	struct runtime_again *again = reader->again;
+
+	if (!again || !reader->room)
+		return;
+	again->count = 0;
+	for (unsigned i = 0; i < window_count(reader) && again->count < RUNTIME_AGAIN; i++) {
+		const struct runtime_window *window = window_at(reader, i);
+
+		if (reader->used >> i & 1)
+			again->windows[again->count++] =
+				(struct iovec){(void *)window->start, window->bytes};
+	}
+}
+
+/*
+ * Without process_vm_readv(2) as much as is asked for. Returns the window that has it then, or how
+ * many there are.
+ */
+static unsigned fill(struct runtime_reader *reader, uintptr_t address, size_t bytes)
+{
+	struct runtime_window *window = window_at(reader, reader->oldest);
+
+	if (!is_plausible(address))
+		return window_count(reader);
+	if (may_read_again(reader))
+		return read_again(reader, window_around(address, bytes)) ? window_count(reader) : 0;
+	reader->used &= ~(1u << reader->oldest);
 	if (reader->pid)
-		return fill_window(reader, window, address, bytes);
+		return read_window(reader, window, window_around(address, bytes))
+			       ? window_count(reader)
+			       : reader->oldest;
 	window->bytes = 0;
 	if (copy_probed(address, window->content, bytes))
-		return -EFAULT;
+		return window_count(reader);
 	window->start = address;
 	window->bytes = (uint32_t)bytes;
-	return 0;
+	return reader->oldest;
 }
 
 static const void *find_ahead(const struct runtime_reader *reader, uintptr_t address, size_t bytes)
@@ -171,11 +261,12 @@ const void *runtime_view(struct runtime_reader *reader, uintptr_t address, size_
 		return ahead;
 	at = find_window(reader, address, bytes);
 	if (at == window_count(reader)) {
-		at = reader->oldest;
-		if (fill(reader, window_at(reader, at), address, bytes))
+		at = fill(reader, address, bytes);
+		if (at == window_count(reader))
 			return NULL;
 	}
 	window = window_at(reader, at);
+	reader->used |= 1u << at;
 	if (at == reader->oldest)
 		reader->oldest = (at + 1) % window_count(reader);
 	return window->content + (address - window->start);
@@ -216,13 +307,18 @@ int runtime_byte(struct runtime_bytes *bytes)
 
 void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
-	struct runtime_window *window = window_at(reader, reader->oldest);
+	struct iovec asked = {(void *)address, bytes};
 
 	if (!address || !reader->pid || bytes > RUNTIME_WINDOW_BYTES || reader->is_trusted ||
 		is_fixed(reader, address, bytes) ||
 		find_window(reader, address, bytes) < window_count(reader))
 		return;
-	if (!read_window(reader, window, address, address + bytes))
+	if (may_read_again(reader)) {
+		read_again(reader, asked);
+		return;
+	}
+	reader->used &= ~(1u << reader->oldest);
+	if (!read_window(reader, window_at(reader, reader->oldest), asked))
 		reader->oldest = (reader->oldest + 1) % window_count(reader);
 }
 

@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "arch/registers.h"
 #include "libprof/unwind/unwind.h"
@@ -50,7 +51,17 @@ struct runtime_kept {
 };
 
 /* Objects that refer to each other lie in more places than one. */
-#define RUNTIME_WINDOWS_MORE 6u
+#define RUNTIME_WINDOWS_MORE 18u
+
+/*
+ * What one walk of a thread's had to ask the kernel for: the next one mostly asks for the same, and
+ * reads all of it by one call. Zeroed at first.
+ */
+#define RUNTIME_AGAIN 16u
+struct runtime_again {
+	uint32_t count;
+	struct iovec windows[RUNTIME_AGAIN];
+};
 
 #define RUNTIME_AHEAD	    8u
 #define RUNTIME_AHEAD_BYTES 256u
@@ -67,8 +78,10 @@ struct runtime_ahead {
 struct runtime_room {
 	struct runtime_window windows[RUNTIME_WINDOWS_MORE];
 	struct runtime_ahead ahead[RUNTIME_AHEAD];
+	struct iovec local[RUNTIME_AGAIN + 1], remote[RUNTIME_AGAIN + 1]; /* of a call */
 };
 
+#define RUNTIME_HINTS  16u /* a power of two */
 #define RUNTIME_NOTED  28u
 #define RUNTIME_AN_AGE 4096u /* walks */
 
@@ -85,7 +98,11 @@ struct runtime_reader {
 	/* The runtime's own, for the rest of the walk: an address or 0, and what it found there. */
 	uintptr_t noted_at;
 	uint64_t noted[RUNTIME_NOTED];
-	unsigned oldest; /* window to fill next */
+	unsigned oldest;		 /* window to fill next */
+	uint8_t found_in[RUNTIME_HINTS]; /* by address: the window that had it lately */
+	uint32_t used;			 /* bit n is set: something was found in window n */
+	struct runtime_again *again;	 /* borrowed; NULL: nothing is known of a walk before */
+	int was_read_again;
 	struct runtime_window windows[2];
 	unsigned ahead_count;
 	struct runtime_room *room; /* borrowed, see runtime_lend(); NULL: there is none */
@@ -102,6 +119,10 @@ static inline void runtime_reader_init(struct runtime_reader *reader, int pid, i
 	reader->age = 0;
 	reader->noted_at = 0;
 	reader->oldest = 0;
+	memset(reader->found_in, 0, sizeof(reader->found_in));
+	reader->used = 0;
+	reader->again = NULL;
+	reader->was_read_again = 0;
 	reader->windows[0].bytes = reader->windows[1].bytes = 0;
 	reader->ahead_count = 0;
 	reader->room = NULL;
@@ -165,6 +186,9 @@ void runtime_expect_each(struct runtime_reader *reader, const uintptr_t *places,
 
 /* Has it been read, or is it read plainly? */
 int runtime_has(struct runtime_reader *reader, uintptr_t address, size_t bytes);
+
+/* The walk is over: keep for the next one what this one has read, if its reader->again is lent. */
+void runtime_note_again(struct runtime_reader *reader);
 
 /* What was read is read again. */
 static inline void runtime_forget(struct runtime_reader *reader)

@@ -230,7 +230,7 @@ static void give_room(struct runtime_reader *reader)
 	reader->room = NULL;
 }
 
-void language_begin(struct runs *runs, const struct sampler_thread *thread,
+void language_begin(struct runs *runs, struct sampler_thread *thread,
 	const struct arch_registers *registers, const struct unwind_bounds *bounds, int pid)
 {
 	runs_init(runs, registers->r[ARCH_DWARF_PC], word_of, NULL);
@@ -245,7 +245,8 @@ void language_begin(struct runs *runs, const struct sampler_thread *thread,
 	runs->epoch = sampler.image;
 	runs->reader.age = __atomic_fetch_add(&walks, 1, __ATOMIC_RELAXED) / RUNTIME_AN_AGE;
 	runs->reader.kept = &kept;
-	if (runs->framed && runs->framed->kind->frame)
+	runs->reader.again = &thread->runtime_again;
+	if (runs->framed)
 		take_room(&runs->reader);
 }
 
@@ -261,6 +262,7 @@ void language_finish(struct runs *runs, struct sampler_thread *thread, uint64_t 
 	struct unwind_result *result)
 {
 	runs_end(runs, frames, result);
+	runtime_note_again(&runs->reader);
 	give_room(&runs->reader);
 	thread->runtime_state = runs->known;
 	if (!runs->is_whole)

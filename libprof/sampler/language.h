@@ -17,7 +17,7 @@
  * A walk of the calling thread, @thread, begins, at @registers, borrowed until it ends. @bounds:
  * what of its stack is sure to be there. @pid: our own, 0 where process_vm_readv(2) is forbidden.
  */
-void language_begin(struct runs *runs, const struct sampler_thread *thread,
+void language_begin(struct runs *runs, struct sampler_thread *thread,
 	const struct arch_registers *registers, const struct unwind_bounds *bounds, int pid);
 
 /* As UNWIND_RUN. */

@@ -18,6 +18,7 @@
 #include <signal.h>
 #include <stdint.h>
 
+#include "libprof/runtime/runtime.h"
 #include "libprof/wire_drain.h"
 
 #define SAMPLER_SIGNAL     SIGPROF
@@ -82,6 +83,7 @@ struct sampler_thread {
 	struct sampler_usage usage; /* when its timer last said so */
 	uint64_t event_registers;  /* a hash of those that the last one interrupted */
 	uintptr_t runtime_state; /* its language runtime's structure for it, if it had one lately */
+	struct runtime_again runtime_again; /* what was read of it */
 	uint32_t exits;    /* TSD destructor rounds seen */
 	void *(*start)(void *); /* what pthread_create was asked to run */
 	void *argument;

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading by windows: what a walk asks the kernel for, the next one has at once. */
+#include "libprof/runtime/runtime.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define PAGE	4096u
+#define PLACES	6u
+#define A_PLACE (PAGE + 8) /* each in a page of its own */
+
+struct fixture {
+	char *memory;
+	struct runtime_room room;
+	struct runtime_again again;
+	struct runtime_reader reader;
+};
+
+static uintptr_t place(const struct fixture *fixture, unsigned n)
+{
+	return (uintptr_t)fixture->memory + n * A_PLACE;
+}
+
+static void begin_walk(struct fixture *fixture)
+{
+	runtime_reader_init(&fixture->reader, getpid(), 1);
+	fixture->reader.again = &fixture->again;
+	runtime_lend(&fixture->reader, &fixture->room);
+}
+
+static void assert_reads(struct fixture *fixture, unsigned n)
+{
+	uintptr_t value;
+
+	assert_int_equal(runtime_load_word(&fixture->reader, place(fixture, n), &value), 0);
+	assert_int_equal(value, n + 1);
+}
+
+static void end_walk(struct fixture *fixture)
+{
+	runtime_note_again(&fixture->reader);
+	fixture->reader.room = NULL;
+}
+
+static int has(struct fixture *fixture, unsigned n)
+{
+	return runtime_has(&fixture->reader, place(fixture, n), sizeof(uintptr_t));
+}
+
+static int set_up(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	fixture->memory = mmap(NULL, (PLACES + 1) * PAGE, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (unsigned n = 0; n < PLACES; n++)
+		*(uintptr_t *)place(fixture, n) = n + 1;
+	begin_walk(fixture);
+	for (unsigned n = 0; n < PLACES; n++)
+		assert_reads(fixture, n);
+	end_walk(fixture);
+	*state = fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	munmap(fixture->memory, (PLACES + 1) * PAGE);
+	free(fixture);
+	return 0;
+}
+
+static void test_all_is_read_with_the_first(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_walk(fixture);
+	for (unsigned n = 0; n < PLACES; n++)
+		assert_false(has(fixture, n));
+	assert_reads(fixture, 3);
+	for (unsigned n = 0; n < PLACES; n++)
+		assert_true(has(fixture, n));
+	for (unsigned n = 0; n < PLACES; n++)
+		assert_reads(fixture, n);
+}
+
+/* It is what is there now. */
+static void test_what_has_changed(void **state)
+{
+	struct fixture *fixture = *state;
+	uintptr_t value;
+
+	*(uintptr_t *)place(fixture, 4) = 77;
+	begin_walk(fixture);
+	assert_reads(fixture, 0);
+	assert_true(has(fixture, 4));
+	assert_int_equal(runtime_load_word(&fixture->reader, place(fixture, 4), &value), 0);
+	assert_int_equal(value, 77);
+}
+
+static void test_what_nobody_asks_for_is_forgotten(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_walk(fixture);
+	assert_reads(fixture, 0);
+	assert_reads(fixture, 5);
+	end_walk(fixture);
+	begin_walk(fixture);
+	assert_reads(fixture, 0);
+	assert_true(has(fixture, 5));
+	assert_false(has(fixture, 2));
+}
+
+/* What stands behind it in the list is read by itself then. */
+static void test_what_is_gone(void **state)
+{
+	struct fixture *fixture = *state;
+	uintptr_t value;
+
+	munmap((char *)(place(fixture, 2) & ~(uintptr_t)(PAGE - 1)), PAGE);
+	begin_walk(fixture);
+	assert_reads(fixture, 4);
+	assert_false(has(fixture, 2));
+	assert_int_not_equal(runtime_load_word(&fixture->reader, place(fixture, 2), &value), 0);
+	for (unsigned n = 0; n < PLACES; n++)
+		if (n != 2)
+			assert_reads(fixture, n);
+}
+
+/* What is asked for first is no address, or not there: nothing is lost by it. */
+static void test_what_is_no_address(void **state)
+{
+	static const uintptr_t none[] = {8, 4088, 0xf000000000000000, UINTPTR_MAX - 8};
+	struct fixture *fixture = *state;
+	uintptr_t value;
+
+	begin_walk(fixture);
+	for (unsigned i = 0; i < sizeof(none) / sizeof(*none); i++)
+		assert_int_not_equal(runtime_load_word(&fixture->reader, none[i], &value), 0);
+	munmap(fixture->memory + PLACES * PAGE, PAGE);
+	assert_int_not_equal(
+		runtime_load_word(&fixture->reader, place(fixture, PLACES), &value), 0);
+	assert_reads(fixture, 1);
+	assert_true(has(fixture, 5));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_all_is_read_with_the_first, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_what_has_changed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_what_nobody_asks_for_is_forgotten, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_what_is_gone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_what_is_no_address, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
