@@ -71,7 +71,6 @@ static int skip_native(
 {
 	const struct lua_layout *layout = lua_layout(runtime);
 	uintptr_t base = stack->state + layout->state_base;
-	char content[LUA_CALL_BYTES];
 	struct lua_call call;
 
 	if (layout->call_bytes && runtime_load_word(reader, base, &base))
@@ -83,10 +82,9 @@ static int skip_native(
 			stack->frame = 0;
 		if (!stack->frame)
 			return 0;
-		found = lua_read_link(layout, reader, stack->state, stack->frame, content, &call);
+		found = lua_read_link(layout, reader, stack->state, stack->frame, &call);
 		if (found > 0 && layout->call_bytes)
-			found = lua_read_closure(layout, reader,
-				runtime_word_in(content, layout->call_function), &call);
+			found = lua_read_closure(layout, reader, call.value, &call);
 		if (found)
 			return found < 0 ? found : 0;
 		stack->frame = call.previous;

@@ -55,6 +55,7 @@ struct lua_layout {
 /* A call, as it was read. */
 struct lua_call {
 	uintptr_t at, previous;
+	uintptr_t value;    /* where the function is on the state's stack */
 	uintptr_t function; /* the closure; 0: it is none of Lua's */
 	uintptr_t proto, saved;
 	int is_fresh, is_tail, has_finalizer;
@@ -70,14 +71,12 @@ static inline const struct lua_layout *lua_layout(const struct runtime *runtime)
  */
 int lua_find(struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols);
 
-#define LUA_CALL_BYTES 80u
-
 /*
- * Copy the call at @at of the state at @state to @content and tell what that says of it. @state is
- * 0: it may be none. Returns 1 if it may be a Lua function's, else 0 or -errno.
+ * What the call at @at of the state at @state says of itself. @state is 0: it may be none. Returns
+ * 1 if it may be a Lua function's, else 0 or -errno.
  */
 int lua_read_link(const struct lua_layout *layout, struct runtime_reader *reader, uintptr_t state,
-	uintptr_t at, char content[LUA_CALL_BYTES], struct lua_call *out);
+	uintptr_t at, struct lua_call *out);
 
 /* The closure and its prototype of the value at @value. Returns 1, 0: it is none of Lua's, -errno.
  */

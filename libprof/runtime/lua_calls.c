@@ -14,8 +14,6 @@
 
 #define VALUE_FUNCTION 6u
 #define VALUE_OBJECT   64u /* beside the kind, from 5.2 on */
-#define CLOSURE_BYTES  40u
-#define PROTO_BYTES    128u
 
 /* Entries of reader->noted: the closure, its prototype, and LUA_NOTED_*. */
 #define NOTED_CLOSURE 0
@@ -35,26 +33,29 @@ int lua_read_closure(const struct lua_layout *layout, struct runtime_reader *rea
 	uintptr_t value, struct lua_call *out)
 {
 	uint32_t kind = VALUE_FUNCTION | (layout->closure_is_native ? 0 : VALUE_OBJECT);
-	uintptr_t content[2];
-	char closure[CLOSURE_BYTES];
+	const char *content = runtime_view(reader, value, 2 * sizeof(uintptr_t)), *closure;
+	uintptr_t function;
 	uint64_t *noted;
 
-	if (runtime_load(reader, value, content, sizeof(content)))
+	if (!content)
 		return -EFAULT;
-	if ((content[1] & 0xff) != kind)
+	if ((runtime_word_in(content, sizeof(uintptr_t)) & 0xff) != kind)
 		return layout->closure_is_native ? 0 : -EBADMSG;
-	noted = noted_of(reader, content[0]);
-	out->function = content[0];
-	out->proto = noted[NOTED_PROTO];
-	if (noted[NOTED_CLOSURE] == content[0])
+	function = runtime_word_in(content, 0);
+	noted = noted_of(reader, function);
+	if (noted[NOTED_CLOSURE] == function) {
+		out->function = function;
+		out->proto = noted[NOTED_PROTO];
 		return 1;
-	out->function = 0;
-	if (content[0] % 8 || runtime_load(reader, content[0], closure,
-				      layout->closure_proto + sizeof(out->proto)))
+	}
+	closure = function % 8 ? NULL
+			       : runtime_view(reader, function,
+					 layout->closure_proto + sizeof(out->proto));
+	if (!closure)
 		return -EFAULT;
 	if (layout->closure_is_native && closure[layout->closure_is_native])
 		return 0;
-	out->function = content[0];
+	out->function = function;
 	out->proto = runtime_word_in(closure, layout->closure_proto);
 	noted[NOTED_CLOSURE] = out->function;
 	noted[NOTED_PROTO] = out->proto;
@@ -67,43 +68,44 @@ static int has_called(
 	const struct runtime *runtime, struct runtime_reader *reader, uintptr_t previous)
 {
 	const struct lua_layout *layout = lua_layout(runtime);
-	struct lua_call call = {.function = 0};
+	struct lua_call call;
 	uint32_t instruction;
-	char content[LUA_CALL_BYTES];
 
-	if (runtime_load(reader, previous, content, layout->call_bytes) ||
-		lua_read_closure(layout, reader, runtime_word_in(content, layout->call_function),
-			&call) <= 0 ||
-		runtime_load(reader, runtime_word_in(content, layout->call_saved) - LUA_INSTRUCTION,
-			&instruction, sizeof(instruction)))
+	if (lua_read_link(layout, reader, 0, previous, &call) < 0 ||
+		lua_read_closure(layout, reader, call.value, &call) <= 0 ||
+		runtime_load(
+			reader, call.saved - LUA_INSTRUCTION, &instruction, sizeof(instruction)))
 		return 0;
 	instruction &= (1u << layout->opcode_bits) - 1;
 	return layout->opcodes[instruction] == 'C';
 }
 
 int lua_read_link(const struct lua_layout *layout, struct runtime_reader *reader, uintptr_t state,
-	uintptr_t at, char content[LUA_CALL_BYTES], struct lua_call *out)
+	uintptr_t at, struct lua_call *out)
 {
 	size_t bytes = layout->call_status + sizeof(uint16_t);
-	int is_trusted = reader->is_trusted, error;
+	int is_trusted = reader->is_trusted;
+	const char *content;
 	uint16_t status;
 
 	if (bytes < layout->call_saved + sizeof(uintptr_t))
 		bytes = layout->call_saved + sizeof(uintptr_t);
 	/* Calls in a list are there while there is a later one. */
 	reader->is_trusted |= reader->is_own && state && !layout->call_bytes;
-	error = runtime_load(reader, at, content, bytes);
+	content = runtime_view(reader, at, bytes);
 	reader->is_trusted = is_trusted;
-	if (error)
+	if (!content)
 		return -EFAULT;
 	status = runtime_short_in(content, layout->call_status);
-	*out = (struct lua_call){.at = at,
-		.previous = layout->call_bytes ? at - layout->call_bytes
-					       : runtime_word_in(content, layout->call_previous),
-		.saved = runtime_word_in(content, layout->call_saved),
-		.is_fresh = (status & layout->fresh_mask) == layout->fresh_status,
-		.is_tail = (status & layout->tail_mask) != 0,
-		.has_finalizer = (status & layout->finalizer_mask) != 0};
+	out->at = at;
+	out->previous = layout->call_bytes ? at - layout->call_bytes
+					   : runtime_word_in(content, layout->call_previous);
+	out->value = runtime_word_in(content, layout->call_function);
+	out->function = out->proto = 0;
+	out->saved = runtime_word_in(content, layout->call_saved);
+	out->is_fresh = (status & layout->fresh_mask) == layout->fresh_status;
+	out->is_tail = (status & layout->tail_mask) != 0;
+	out->has_finalizer = (status & layout->finalizer_mask) != 0;
 	return (status & layout->lua_mask) == layout->lua_status;
 }
 
@@ -111,13 +113,11 @@ int lua_read_call(const struct runtime *runtime, struct runtime_reader *reader, 
 	uintptr_t at, struct lua_call *out)
 {
 	const struct lua_layout *layout = lua_layout(runtime);
-	char content[LUA_CALL_BYTES];
-	int found = lua_read_link(layout, reader, state, at, content, out);
+	int found = lua_read_link(layout, reader, state, at, out);
 
 	if (found <= 0)
 		return found;
-	found = lua_read_closure(
-		layout, reader, runtime_word_in(content, layout->call_function), out);
+	found = lua_read_closure(layout, reader, out->value, out);
 	if (found <= 0)
 		return found;
 	if (layout->call_bytes)
@@ -129,13 +129,14 @@ int lua_read_proto(const struct lua_layout *layout, struct runtime_reader *reade
 	const struct lua_call *call, const uint64_t **out)
 {
 	uint64_t *noted = noted_of(reader, call->function), identity;
-	char proto[PROTO_BYTES];
+	const char *proto;
 	uint32_t count;
 
 	*out = noted;
 	if (noted[NOTED_CLOSURE] == call->function && noted[LUA_NOTED_IDENTITY])
 		return 0;
-	if (call->proto % 8 || runtime_load(reader, call->proto, proto, layout->proto_bytes))
+	proto = call->proto % 8 ? NULL : runtime_view(reader, call->proto, layout->proto_bytes);
+	if (!proto)
 		return -EFAULT;
 	count = runtime_int_in(proto, layout->code_count);
 	if (!count || count > LUA_CODE_MAX)

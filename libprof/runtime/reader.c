@@ -244,7 +244,7 @@ static const void *find_ahead(const struct runtime_reader *reader, uintptr_t add
 	return NULL;
 }
 
-const void *runtime_view(struct runtime_reader *reader, uintptr_t address, size_t bytes)
+const void *runtime_view_checked(struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
 	struct runtime_window *window;
 	const void *ahead;

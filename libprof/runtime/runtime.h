@@ -158,11 +158,18 @@ static inline int runtime_load_word(
 	return runtime_load(reader, address, value, sizeof(*value));
 }
 
+const void *runtime_view_checked(struct runtime_reader *reader, uintptr_t address, size_t bytes);
+
 /*
  * The same bytes where they lie, or where they were read into: good until the next reading. NULL:
  * they can't be read.
  */
-const void *runtime_view(struct runtime_reader *reader, uintptr_t address, size_t bytes);
+static inline const void *runtime_view(
+	struct runtime_reader *reader, uintptr_t address, size_t bytes)
+{
+	return reader->is_trusted && address ? (const void *)address
+					     : runtime_view_checked(reader, address, bytes);
+}
 
 /* Bytes that are read one after another, from @at to @end. */
 struct runtime_bytes {
