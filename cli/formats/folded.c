@@ -436,14 +436,26 @@ int folded_read(struct calltree *tree, struct calltree *newer, struct lines *lin
 	return 0;
 }
 
+/* What ends a frame or a line, and what a terminal would obey. */
+static bool is_unfit(char c)
+{
+	return c == ';' || (unsigned char)c < 0x20 || c == 0x7f;
+}
+
+/* What is fit to stand there goes out as a whole: putc() takes the stream's lock for each byte. */
 static void write_name(const char *name, FILE *out)
 {
 	if (!*name)
 		fputs("[empty]", out);
-	for (; *name; name++) {
-		unsigned char c = (unsigned char)*name;
+	while (*name) {
+		size_t fit = 0;
 
-		putc(c == ';' ? ':' : c < 0x20 || c == 0x7f ? ' ' : c, out);
+		while (name[fit] && !is_unfit(name[fit]))
+			fit++;
+		fwrite(name, 1, fit, out);
+		name += fit;
+		if (*name)
+			putc(*name++ == ';' ? ':' : ' ', out);
 	}
 }
 

@@ -198,14 +198,14 @@ static void test_names_with_separators_are_written_safely(void **state)
 {
 	struct calltree *tree = calltree_new();
 	uint32_t node = calltree_child(
-		tree, CALLTREE_ROOT, calltree_frame(tree, "a;b\nc", "", CALLTREE_NATIVE));
+		tree, CALLTREE_ROOT, calltree_frame(tree, "a;b\nc\x7f;", "", CALLTREE_NATIVE));
 
 	(void)state;
 	calltree_add(tree, node, 1);
 	calltree_add(
 		tree, calltree_child(tree, node, calltree_frame(tree, "", "", CALLTREE_JIT)), 2);
 	assert_int_equal(calltree_finish(tree), 0);
-	check_tree(tree, "a:b c 1\na:b c;[empty] 2\n");
+	check_tree(tree, "a:b c : 1\na:b c :;[empty] 2\n");
 	calltree_free(tree);
 }
 
