@@ -52,7 +52,7 @@ def run_truth(tmp_path, way, rate_hz, *arguments):
     ("inside", 4000), pytest.param("outside", 197, marks=OUTSIDE)])
 @pytest.mark.parametrize("how", [(), ("threads",)], ids=["alone", "threads"])
 def test_every_stack_is_perls_own(tmp_path, how, way, rate_hz):
-    run, told, true = run_truth(tmp_path, way, rate_hz, "2000", *how)
+    run, told, true = run_truth(tmp_path, way, rate_hz, "1000", *how)
     assert len(told) > 30
     if way == "outside":
         assert true
@@ -64,7 +64,7 @@ def test_every_stack_is_perls_own(tmp_path, how, way, rate_hz):
 
 
 def test_a_deep_stack_is_whole(tmp_path):
-    run, told, true = run_truth(tmp_path, "inside", 4000, "1000", "deep", "3000")
+    run, told, true = run_truth(tmp_path, "inside", 4000, "250", "deep", "3000")
     deep = {stack for stack in told if len(stack) > 1000}
     assert sum(true.values()) > 0.3 * run.folded.total
     assert {len(stack) for stack in deep} == {3003, 1503}
@@ -73,7 +73,7 @@ def test_a_deep_stack_is_whole(tmp_path):
 
 def test_of_a_deeper_one_the_leaf_side_is_kept(tmp_path):
     picture = tmp_path / "p.firefox.json"
-    run = profile(tmp_path, PERL, TARGETS / "perl_truth.pl", "1000", "deep", "6000", rate_hz=1000,
+    run = profile(tmp_path, PERL, TARGETS / "perl_truth.pl", "400", "deep", "6000", rate_hz=1000,
                   options=["--no-waits", "-o", picture])
     told = told_stacks.told_by(run.stdout)
     shown = collections.Counter()
