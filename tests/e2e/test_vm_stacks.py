@@ -86,7 +86,7 @@ def check_beside(stacks):
 @pytest.mark.parametrize("link", ["shared", "archive"])
 def test_beside(tmp_path, link):
     """Also where the program has a copy of the library of its own."""
-    run = machine(tmp_path, "1000", link=link)
+    run = machine(tmp_path, "500", link=link)
     check_beside(run.told)
     check_weight(run.told.total, run.truth["ticks"])
     assert run.truth["refused"] == 0
@@ -94,7 +94,7 @@ def test_beside(tmp_path, link):
 
 
 def test_above(tmp_path):
-    run = machine(tmp_path, "1000", "above")
+    run = machine(tmp_path, "500", "above")
     for stack, _ in run.told.stacks:
         at = stack.index(FIB[0])
         assert stack[at:] in (FIB, (*FIB, "string.rep")), stack
@@ -105,7 +105,7 @@ def test_above(tmp_path):
 
 
 def test_books_hold_cpu_time_alone(tmp_path):
-    run = machine(tmp_path, "1000", options=("-v",))
+    run = machine(tmp_path, "500", options=("-v",))
     assert sum(map(int, BOOKS.search(run.stderr).groups())) == run.folded.total
     told = float(re.search(r"besides, ([0-9.]+) s of elapsed time", run.stderr).group(1))
     assert abs(told - run.truth["ticks"] * TICK_S) <= 1 / RATE_HZ + 0.005
@@ -118,7 +118,7 @@ def test_no_sum_of_two_times(tmp_path, place):
     outputs = [tmp_path / f"run.{ending}" for ending in ("folded", "svg", "pb.gz", "pdf")]
     for kind, other in (("cpu", "vm"), ("vm", "cpu")):
         result = flamerun("--sample-type", kind, *(word for out in outputs for word in ("-o", out)),
-                          "--", program, "700", *(["above"] if place == "above" else []))
+                          "--", program, "400", *(["above"] if place == "above" else []))
         stacks = folded.Folded(outputs[0].read_text())
         assert all(is_vm(stack) == (kind == "vm") for stack, _ in stacks.stacks), stacks.describe()
         if kind == "vm":
@@ -229,7 +229,7 @@ def test_pprof_has_files_and_lines(tmp_path, writer):
         result = subprocess.run([profiled.BUILD / "flamerun", "-q", "-o", path, "--", program,
                                  "700"], check=True, text=True, stdout=subprocess.PIPE)
     else:
-        result = library.run(program, "700", f"scope={path}", "clock=cpu", cwd=tmp_path)
+        result = library.run(program, "400", f"scope={path}", "clock=cpu", cwd=tmp_path)
     ticks = library.said(result)["ticks"]
     profile = pprof.Profile(path)
     # Native functions may have files, too.
