@@ -251,7 +251,7 @@ def test_the_interpreters_own_functions_can_be_hidden(tmp_path):
     manual = (pathlib.Path(profiled.ROOT) / "man/flamerun.1").read_text()
     expression = manual.split(".Dl --hide '")[1].split("'")[0].replace("\\e", "\\")
     path = profiled.TARGETS / "python_shapes.py"
-    result = pythons.profile(tmp_path, path, options=["--hide", expression])
+    result = pythons.profile(tmp_path, path, "20", options=["--hide", expression])
     assert pythons.weight_of(result.folded, "main", "Shapes.method", "busy"), (
         result.stderr + result.folded.describe())
     shown = [stack for stack, _ in result.folded.stacks if pythons.functions(stack)]

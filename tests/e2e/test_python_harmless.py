@@ -144,7 +144,7 @@ def test_says_the_same(tmp_path, what):
 
 
 def test_shapes_end_alike(tmp_path):
-    plain, named = run_both(tmp_path, profiled.TARGETS / "python_shapes.py")
+    plain, named = run_both(tmp_path, profiled.TARGETS / "python_shapes.py", "10")
     assert (named.returncode, named.stderr, named.stdout) == (0, plain.stderr, plain.stdout)
 
 

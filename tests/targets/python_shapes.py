@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
 #
-# Every way in which Python code runs, 40 ms of CPU time each. What its stacks look like is in
-# tests/e2e/test_python.py; the numbers there are the lines here.
+# python_shapes.py [MS]: every way in which Python code runs, for so much CPU time each, else for 40 ms. What
+# its stacks look like is in tests/e2e/test_python.py.
 import asyncio
 import functools
+import sys
 import threading
 import time
 
 
 def busy():
-    end = time.thread_time() + 0.04
+    end = time.thread_time() + float(sys.argv[1] if sys.argv[1:] else 40) / 1000
     while time.thread_time() < end:
         pass
 
