@@ -73,13 +73,13 @@ def test_every_stack_is_phps_own(tmp_path, way, rate_hz, compiler):
     assert len(true) > 10, true
 
 
-@pytest.mark.parametrize("way,rate_hz", [
-    ("inside", 997), pytest.param("outside", 197, marks=pytest.mark.skipif(
+@pytest.mark.parametrize("way,rate_hz,ms", [
+    ("inside", 997, "800"), pytest.param("outside", 197, "2000", marks=pytest.mark.skipif(
         outside.IS_CONFINED, reason="nobody may trace here"))])
-def test_the_line_that_runs(tmp_path, way, rate_hz):
+def test_the_line_that_runs(tmp_path, way, rate_hz, ms):
     """Also where the frame has no note of it: each line has the share that PHP's clock tells."""
     picture = tmp_path / "p.firefox.json"
-    run = profile(tmp_path, PHP, TARGETS / "php_lines.php", "2000", rate_hz=rate_hz, options=[
+    run = profile(tmp_path, PHP, TARGETS / "php_lines.php", ms, rate_hz=rate_hz, options=[
         "--no-waits", "-o", picture, *(["--outside"] if way == "outside" else [])])
     seen = collections.Counter()
     for _, stack, _ in firefox.stacks_of(picture):

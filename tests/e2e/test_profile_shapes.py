@@ -151,7 +151,7 @@ def test_time_in_system_calls(tmp_path, options):
     """By the kernel's own count, which is made of ticks like ours: both are off by chance."""
     if options and outside.IS_CONFINED:
         pytest.skip("nobody may trace here")
-    run = profile(tmp_path, compile_target("system.c", tmp_path), "3000", rate_hz=250, options=options)
+    run = profile(tmp_path, compile_target("system.c", tmp_path), "1500", rate_hz=250, options=options)
     truth = run.truth["system"] / 1e9 / run.truth_s
     independent = run.folded.total / 2
     share = run.folded.where(lambda s: s[-1] == "[kernel: read]") / run.folded.total

@@ -46,7 +46,7 @@ def shown_of(told):
         outside.IS_CONFINED, reason="nobody may trace here"))])
 def test_every_stack_is_rubys_own(tmp_path, way, rate_hz, options):
     run, told, true = told_stacks.run_truth(
-        tmp_path, way, rate_hz, [RUBY, *options, TARGETS / "ruby_truth.rb", "1500", "2"], shown_of)
+        tmp_path, way, rate_hz, [RUBY, *options, TARGETS / "ruby_truth.rb", "1000", "2"], shown_of)
     assert len(told) > 40
     if way == "outside":
         assert true
@@ -58,7 +58,7 @@ def test_every_stack_is_rubys_own(tmp_path, way, rate_hz, options):
 
 
 def test_names_have_classes(tmp_path):
-    run = profile(tmp_path, RUBY, TARGETS / "ruby_truth.rb", "1500", clock_hz=2000)
+    run = profile(tmp_path, RUBY, TARGETS / "ruby_truth.rb", "800", clock_hz=2000)
     shown = {re.sub(FUNCTION, r"\1", name) for stack, _ in run.folded.stacks
              for name in stack}
     assert shown >= {
