@@ -18,12 +18,11 @@
 
 /* What is wanted of a table: an entry's names, and where it goes in hotspot_offsets. */
 struct wanted {
-	const char *type, *field; /* of a type's size or a constant no field */
-	unsigned place;
-	unsigned is_static;
+	char type[44], field[26]; /* of a type's size or a constant no field */
+	uint8_t place, is_static;
 };
 
-#define AT(field) (unsigned)(offsetof(struct hotspot_offsets, field) / sizeof(uint32_t))
+#define AT(field) (uint8_t)(offsetof(struct hotspot_offsets, field) / sizeof(uint32_t))
 
 static const struct wanted fields[] = {
 	{"Abstract_VM_Version", "_s_vm_release", AT(release), 1},
@@ -81,16 +80,16 @@ static const struct wanted fields[] = {
 };
 
 static const struct wanted sizes[] = {
-	{"HeapBlock", NULL, AT(block_size), 0},
-	{"nmethod", NULL, AT(nmethod_size), 0},
-	{"ConstMethod", NULL, AT(const_size), 0},
-	{"ConstantPool", NULL, AT(constants_size), 0},
-	{"PcDesc", NULL, AT(pc_size), 0},
+	{"HeapBlock", "", AT(block_size), 0},
+	{"nmethod", "", AT(nmethod_size), 0},
+	{"ConstMethod", "", AT(const_size), 0},
+	{"ConstantPool", "", AT(constants_size), 0},
+	{"PcDesc", "", AT(pc_size), 0},
 };
 
 static const struct wanted constants[] = {
-	{"ConstMethod::_has_linenumber_table", NULL, AT(has_lines), 0},
-	{"frame::interpreter_frame_sender_sp_offset", NULL, AT(sender_sp), 0},
+	{"ConstMethod::_has_linenumber_table", "", AT(has_lines), 0},
+	{"frame::interpreter_frame_sender_sp_offset", "", AT(sender_sp), 0},
 };
 
 /* Entries as they lie in the tables. */
@@ -166,7 +165,7 @@ static unsigned take_field(struct runtime *out, const struct wanted *wanted,
 {
 	uint64_t value = wanted->is_static ? field->address - out->base : field->offset;
 
-	if (!is_equal(name, wanted->field) || (unsigned)field->is_static != wanted->is_static ||
+	if (!is_equal(name, wanted->field) || field->is_static != wanted->is_static ||
 		value > (wanted->is_static ? UINT32_MAX : OFFSET_MAX))
 		return 0;
 	out->offsets[wanted->place] = (uint32_t)value;

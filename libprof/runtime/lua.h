@@ -14,8 +14,8 @@
 /* Offsets are in bytes. */
 #define LUA_OPCODES_MAX 128u /* in the bits that any version has for them */
 struct lua_layout {
-	const char *ident; /* lua_ident begins with it, then the release's digit */
-	char first, last;  /* of the releases */
+	char ident[22];	  /* lua_ident begins with it, then the release's digit */
+	char first, last; /* of the releases */
 	uint16_t state_global, state_call, state_stack, state_stack_end, state_errors, state_base;
 	uint16_t state_saved; /* of the innermost call; 0: calls have it */
 	uint16_t global_main; /* its first state */

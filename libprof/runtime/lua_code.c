@@ -15,7 +15,7 @@
 #include "libprof/runtime/lua.h"
 
 /* From 'a' on, as ltm.h has them. */
-static const char *const event_names[] = {"__index", "__newindex", "__gc", "__mode", "__len",
+static const char event_names[][11] = {"__index", "__newindex", "__gc", "__mode", "__len",
 	"__eq", "__add", "__sub", "__mul", "__mod", "__pow", "__div", "__idiv", "__band", "__bor",
 	"__bxor", "__shl", "__shr", "__unm", "__bnot", "__lt", "__le", "__concat", "__call",
 	"__close"};

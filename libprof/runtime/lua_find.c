@@ -215,7 +215,7 @@ const struct lua_layout lua_layouts[] = {
 		.opcodes = "MwwNUBGbugwSwwwwwwwwwwJ...wwCC.wwR..Kw",
 		.events = "......................................",
 	},
-	{.ident = NULL},
+	{.ident = ""},
 };
 
 /* ---- luaV_execute() -------------------------------------------------------------------------- */
@@ -351,7 +351,7 @@ int lua_find(struct runtime *out, struct runtime_reader *reader, struct runtime_
 		start = runtime_symbol(symbols, reader, "lua_call", NULL);
 	if (!start)
 		return -ENOENT;
-	for (unsigned i = 0; lua_layouts[i].ident; i++)
+	for (unsigned i = 0; lua_layouts[i].ident[0]; i++)
 		if (has_release(&lua_layouts[i], ident)) {
 			out->offsets[0] = i;
 			out->is_counted = 1;

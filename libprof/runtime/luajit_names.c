@@ -13,7 +13,7 @@
 #include "libprof/runtime/luajit.h"
 
 /* From 'a' on. */
-static const char *const event_names[] = {"__lt", "__le", "__eq", "__unm", "__len", "__add",
+static const char event_names[][11] = {"__lt", "__le", "__eq", "__unm", "__len", "__add",
 	"__sub", "__mul", "__div", "__mod", "__pow", "__concat", "__gc", "__index", "__newindex"};
 #define EVENTS (sizeof(event_names) / sizeof(event_names[0]))
 

@@ -46,13 +46,13 @@
 
 /* ---- finding it ------------------------------------------------------------------------------ */
 
-#define NAMES_MAX 4u
+#define NAMES_MAX 3u
 
 /* What a field is called, by version, and where it goes; or, without a place, what it has to be. */
 struct published {
 	int place; /* in v8_offsets, < 0: none */
 	int32_t expected;
-	const char *names[NAMES_MAX];
+	char names[NAMES_MAX][72];
 };
 
 #define AT(field) (int)(offsetof(struct v8_offsets, field) / sizeof(uint32_t))
@@ -115,7 +115,7 @@ static int load_any(struct runtime_reader *reader, struct runtime_symbols *symbo
 {
 	int error = -ENOENT;
 
-	for (unsigned i = 0; error && i < NAMES_MAX && field->names[i]; i++)
+	for (unsigned i = 0; error && i < NAMES_MAX && field->names[i][0]; i++)
 		error = load_published(reader, symbols, field->names[i], value);
 	return error;
 }
