@@ -216,9 +216,9 @@ $(BUILD)/obj/%.o: %.S $(BUILD)/flags
 
 # One segment for code and constants: every exec'd image maps and touches fewer pages. The compiler's
 # start files would have the dynamic linker look four names up, three of them in vain.
-$(LIBRARY): $(prof_objects) libprof/flameprof.map libprof/shared_with_host.map
+$(LIBRARY): $(prof_objects) libprof/flameprof.map libprof/shared_with_host.map libprof/at_start.ld
 	@$(if $(V),,echo "  LD      $@")
-	$(Q)$(CC) $(sysroot_flags) -shared -nostartfiles -o $@ $(prof_objects) -Wl,-soname,$(@F) -Wl,--version-script=libprof/flameprof.map \
+	$(Q)$(CC) $(sysroot_flags) -shared -nostartfiles -o $@ $(prof_objects) -Wl,-T,libprof/at_start.ld -Wl,-soname,$(@F) -Wl,--version-script=libprof/flameprof.map \
 		-Wl,--dynamic-list=libprof/shared_with_host.map -Wl,-z,$(binding) -Wl,-z,relro -Wl,-z,nodelete -Wl,-z,noseparate-code -Wl,--no-undefined -Wl,--gc-sections $(LDFLAGS)
 
 # What a program links: all but the interposers, as one object, so that hidden names stay inside.
