@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Headers, segments and the dynamic section of a file that nobody has loaded, some at a time: read
- * by raw system calls into the caller's stack.
+ * Headers, segments and the dynamic section of a file that nobody has loaded: read by raw system
+ * calls into the caller's stack, a mostly sufficient part at once.
  */
 #include "libprof/preload/elf_program.h"
 
@@ -16,7 +16,7 @@
 
 #define PROGRAM_HEADERS_BYTES_MAX 65536 /* the kernel takes no more */
 #define DYNAMIC_ENTRIES_MAX	  4096
-#define SEGMENTS_AT_ONCE	  16
+#define FIRST_BYTES		  1024
 #define ENTRIES_AT_ONCE		  32
 #define LOADER_TAIL_BYTES	  32
 
@@ -26,8 +26,10 @@ extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 struct file {
 	int descriptor;
 	ElfW(Ehdr) header;
-	ElfW(Phdr) segments[SEGMENTS_AT_ONCE]; /* numbers @first to @first + @count - 1 */
-	unsigned first, count;
+	ElfW(Phdr) segment; /* the one last asked for */
+	/* How the file begins: mostly the segments and the loader's name are there, too. */
+	char first[FIRST_BYTES];
+	size_t first_bytes;
 };
 
 /* What the dynamic section says. */
@@ -37,10 +39,22 @@ struct dynamic {
 	uint64_t strings; /* address of these in the unmoved image */
 };
 
-static int read_at(int descriptor, void *out, size_t bytes, uint64_t offset)
+static void read_first(struct file *file, int descriptor)
 {
+	long bytes = arch_syscall4(SYS_pread64, descriptor, file->first, FIRST_BYTES, 0);
+
+	file->descriptor = descriptor;
+	file->first_bytes = bytes > 0 ? (size_t)bytes : 0;
+}
+
+static int read_at(const struct file *file, void *out, size_t bytes, uint64_t offset)
+{
+	if (offset <= file->first_bytes && bytes <= file->first_bytes - offset) {
+		memcpy(out, file->first + offset, bytes);
+		return 0;
+	}
 	if (offset > INT64_MAX - bytes ||
-		arch_syscall4(SYS_pread64, descriptor, out, bytes, offset) != (long)bytes)
+		arch_syscall4(SYS_pread64, file->descriptor, out, bytes, offset) != (long)bytes)
 		return -ENOEXEC;
 	return 0;
 }
@@ -49,20 +63,12 @@ static int read_at(int descriptor, void *out, size_t bytes, uint64_t offset)
 static const ElfW(Phdr) *segment_at(struct file *file, unsigned i)
 {
 	const ElfW(Ehdr) *header = &file->header;
-	unsigned count = header->e_phnum - i;
 
-	if (i - file->first < file->count)
-		return &file->segments[i - file->first];
-	if (count > SEGMENTS_AT_ONCE)
-		count = SEGMENTS_AT_ONCE;
-	file->count = 0;
 	if (header->e_phoff > INT64_MAX - PROGRAM_HEADERS_BYTES_MAX ||
-		read_at(file->descriptor, file->segments, count * sizeof(*file->segments),
-			header->e_phoff + i * sizeof(*file->segments)))
+		read_at(file, &file->segment, sizeof(file->segment),
+			header->e_phoff + i * sizeof(file->segment)))
 		return NULL;
-	file->first = i;
-	file->count = count;
-	return file->segments;
+	return &file->segment;
 }
 
 /* As far as it can be read: the kernel, which starts the program, does not read it at all. */
@@ -76,7 +82,7 @@ static void read_dynamic(const struct file *file, const ElfW(Phdr) *segment, str
 		uint64_t rest = count - i < ENTRIES_AT_ONCE ? count - i : ENTRIES_AT_ONCE;
 
 		if (entry == entries && (offset > INT64_MAX / 2 ||
-						read_at(file->descriptor, entries,
+						read_at(file, entries,
 							rest * sizeof(*entries),
 							offset + i * sizeof(*entries))))
 			return;
@@ -142,7 +148,7 @@ static int read_loader(const struct file *file, const ElfW(Phdr) *segment, struc
 	size_t kept = bytes < sizeof(tail) ? bytes : sizeof(tail), base = 0;
 
 	if (bytes < 2 || bytes > PATH_MAX || segment->p_offset > INT64_MAX / 2 ||
-		read_at(file->descriptor, tail, kept, segment->p_offset + bytes - kept) ||
+		read_at(file, tail, kept, segment->p_offset + bytes - kept) ||
 		tail[kept - 1])
 		return -ENOEXEC;
 	for (size_t i = 0; i < kept; i++)
@@ -173,13 +179,14 @@ static int read_segments(struct file *file, struct elf_program *out, struct dyna
 int elf_program_read(int descriptor, struct elf_program *out)
 {
 	static const char runtimes[][20] = {"libasan.so", "libclang_rt.asan"};
-	struct file file = {.descriptor = descriptor};
+	struct file file;
 	struct dynamic dynamic = {0};
 	const ElfW(Ehdr) *header = &file.header, *ours = &__ehdr_start;
 
 	*out = (struct elf_program){.kind = ELF_PROGRAM_OTHER_CPU};
+	read_first(&file, descriptor);
 	/* All that the two word sizes have in common; a file of 52 bytes can be a whole header. */
-	if (read_at(descriptor, &file.header, offsetof(ElfW(Ehdr), e_version), 0) ||
+	if (read_at(&file, &file.header, offsetof(ElfW(Ehdr), e_version), 0) ||
 		memcmp(header->e_ident, ELFMAG, SELFMAG))
 		return -ENOEXEC;
 	out->word_class = header->e_ident[EI_CLASS];
@@ -188,7 +195,7 @@ int elf_program_read(int descriptor, struct elf_program *out)
 	if (out->word_class != ours->e_ident[EI_CLASS] ||
 		out->byte_order != ours->e_ident[EI_DATA] || out->machine != ours->e_machine)
 		return 0;
-	if (read_at(descriptor, &file.header, sizeof(file.header), 0) ||
+	if (read_at(&file, &file.header, sizeof(file.header), 0) ||
 		(header->e_type != ET_EXEC && header->e_type != ET_DYN) ||
 		header->e_phentsize != sizeof(ElfW(Phdr)) || !header->e_phnum ||
 		header->e_phnum * sizeof(ElfW(Phdr)) > PROGRAM_HEADERS_BYTES_MAX ||

@@ -353,9 +353,10 @@ struct sampler_thread *sampler_thread_of(const siginfo_t *info);
 
 /*
  * A random instant in (0, @period_ns]: threads shorter than a period are counted in expectation.
+ * @now_ns is the time, which no two threads of one number share.
  * Context: signal-safe.
  */
-uint64_t sampler_random_phase_ns(uint64_t period_ns, uint32_t tid);
+uint64_t sampler_random_phase_ns(uint64_t period_ns, uint32_t tid, uint64_t now_ns);
 
 /*
  * Take the timer away from @thread. Returns 1, or 0 when somebody else did. Context: signal-safe.

@@ -133,9 +133,9 @@ void sampler_thread_set_main_stack(struct sampler_thread *thread)
 
 /* ---- its timer ------------------------------------------------------------------------------- */
 
-uint64_t sampler_random_phase_ns(uint64_t period_ns, uint32_t tid)
+uint64_t sampler_random_phase_ns(uint64_t period_ns, uint32_t tid, uint64_t now_ns)
 {
-	uint64_t x = clock_monotonic_by_call_ns() ^ (uint64_t)tid << 32 ^ (uintptr_t)&x;
+	uint64_t x = now_ns ^ (uint64_t)tid << 32 ^ (uintptr_t)&x;
 
 	x ^= x >> 33;
 	x *= 0xff51afd7ed558ccdULL;
@@ -179,7 +179,8 @@ static int arm_without_timer(struct sampler_thread *thread)
 static int arm_timer(struct sampler_thread *thread, clockid_t cpu_clock)
 {
 	clockid_t clock = sampler.is_elapsed ? CLOCK_MONOTONIC : cpu_clock;
-	uint64_t phase_ns = sampler_random_phase_ns(sampler.period_ns, (uint32_t)thread->tid);
+	uint64_t phase_ns = sampler_random_phase_ns(
+		sampler.period_ns, (uint32_t)thread->tid, thread->ring->start_ns);
 	struct sigevent event;
 	struct itimerspec spec;
 	long error;

@@ -262,7 +262,9 @@ static uint64_t weight_of(struct sampler_thread *thread, uint32_t ticks, uint64_
 	uint64_t rest_ns = 0;
 
 	if (thread && !thread->has_vm_phase)
-		thread->vm_rest_ns = sampler_random_phase_ns(period_ns, (uint32_t)thread->tid) - 1;
+		thread->vm_rest_ns = sampler_random_phase_ns(period_ns, (uint32_t)thread->tid,
+					     clock_monotonic_by_call_ns()) -
+				     1;
 	if (thread) {
 		thread->has_vm_phase = 1;
 		rest_ns = thread->vm_rest_ns;
