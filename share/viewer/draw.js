@@ -54,9 +54,12 @@ export function labelFitter(labels, boxes, nameOf, width, padding) {
 		merged[i] ? 0 : snapWidth(left[i], right[i], width);
 	const beside = labelledBeside(boxes, i => widthOf(i) >= LABELLED_MIN_PX);
 	return (/** @type {number} */ i) => {
-		const room = widthOf(i) - 2 * padding;
+		const wide = widthOf(i);
+		if (wide < LABELLED_MIN_PX)
+			return '';
+		const room = wide - 2 * padding;
 		const name = nameOf(node[i]);
-		return widthOf(i) < LABELLED_MIN_PX ? '' : !node[i] ? labels.fitText(name, room)
+		return !node[i] ? labels.fitText(name, room)
 			: labels.fit(name, room, [beside.left[i], beside.right[i]]
 				.filter(other => other >= 0).map(other => nameOf(node[other])));
 	};

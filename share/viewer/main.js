@@ -43,7 +43,11 @@ function watchResolution(changed) {
 /** @param {Viewer} viewer */
 function listenToWindow(viewer) {
 	const {page} = viewer;
-	page.scroller.addEventListener('scroll', () => viewer.scrolled(), {passive: true});
+	page.scroller.addEventListener('scroll', () => {
+		// It tells what was set here, too.
+		if (page.scroller.scrollTop !== viewer.scrollTop)
+			viewer.scrolled();
+	}, {passive: true});
 	new ResizeObserver(() => {
 		const {clientWidth, clientHeight} = page.scroller;
 		// At the beginning it tells the size there is.

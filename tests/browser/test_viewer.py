@@ -3,6 +3,7 @@
 
 import pytest
 
+from conftest import render
 from viewing import box, click, middle, pixel, press, shares
 
 
@@ -110,7 +111,11 @@ def test_nothing_is_loaded_from_elsewhere(viewer):
     assert viewer.run("return performance.getEntriesByType('resource').length") == 0
 
 
-def test_the_first_picture_is_drawn_once(viewer, known):
+@pytest.mark.parametrize("rows", (10, 200))
+def test_the_first_picture_is_drawn_once(viewer, tmp_path, rows):
+    """Also where it is scrolled to its root."""
+    stack = ";".join(f"f{row}" for row in range(rows))
+    picture = render(f"{stack} 10\n".encode(), tmp_path / "stack.svg")
     counts = viewer.cdp("Page.addScriptToEvaluateOnNewDocument", source="""
         window.drawn = 0;
         const clear = CanvasRenderingContext2D.prototype.clearRect;
@@ -119,9 +124,10 @@ def test_the_first_picture_is_drawn_once(viewer, known):
             clear.apply(this, area);
         };""")["identifier"]
     try:
-        viewer.open(known.as_uri() + "?again")
+        viewer.open(picture.as_uri())
         viewer.wait("window.flamerun")
         viewer.run("return new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+        assert viewer.run("return document.querySelector('.scroller').scrollTop > 0") == (rows > 99)
         assert viewer.run("return drawn") == 1
     finally:
         viewer.cdp("Page.removeScriptToEvaluateOnNewDocument", identifier=counts)
