@@ -154,6 +154,12 @@ static void add_again(struct runtime_reader *reader, unsigned count, const struc
 	reader->room->local[count].iov_len = next->iov_len;
 }
 
+static void note_again(struct runtime_again *again, uintptr_t start, size_t bytes)
+{
+	if (again->count < RUNTIME_AGAIN)
+		again->windows[again->count++] = (struct iovec){(void *)start, bytes};
+}
+
 static int has_all(const struct iovec *window, const struct iovec *asked)
 {
 	return is_within((uintptr_t)window->iov_base, window->iov_len, (uintptr_t)asked->iov_base,
@@ -200,13 +206,12 @@ void runtime_note_again(struct runtime_reader *reader)
 	if (!again || !reader->room)
 		return;
 	again->count = 0;
-	for (unsigned i = 0; i < window_count(reader) && again->count < RUNTIME_AGAIN; i++) {
-		const struct runtime_window *window = window_at(reader, i);
-
+	for (unsigned i = 0; i < window_count(reader); i++)
 		if (reader->used >> i & 1)
-			again->windows[again->count++] =
-				(struct iovec){(void *)window->start, window->bytes};
-	}
+			note_again(again, window_at(reader, i)->start, window_at(reader, i)->bytes);
+	for (unsigned i = 0; i < reader->room->expected.count; i++)
+		note_again(again, (uintptr_t)reader->room->expected.windows[i].iov_base,
+			reader->room->expected.windows[i].iov_len);
 }
 
 /*
@@ -351,7 +356,8 @@ void runtime_expect_each(struct runtime_reader *reader, const uintptr_t *places,
 			if (is_within((uintptr_t)remote[i].iov_base, remote[i].iov_len, places[n],
 				    RUNTIME_AHEAD_LEAST))
 				break;
-		if (i < blocks)
+		if (i < blocks ||
+			find_window(reader, places[n], RUNTIME_AHEAD_LEAST) < window_count(reader))
 			continue;
 		remote[i] = block_around(places[n]);
 		local[i] = (struct iovec){reader->room->ahead[i].content, remote[i].iov_len};
@@ -366,6 +372,8 @@ void runtime_expect_each(struct runtime_reader *reader, const uintptr_t *places,
 		got -= (long)remote[i].iov_len;
 		reader->room->ahead[i].start = (uintptr_t)remote[i].iov_base;
 		reader->room->ahead[i].bytes = (uint32_t)remote[i].iov_len;
+		note_again(
+			&reader->room->expected, (uintptr_t)remote[i].iov_base, remote[i].iov_len);
 	}
 	reader->ahead_count = i;
 }

@@ -79,6 +79,7 @@ struct runtime_room {
 	struct runtime_window windows[RUNTIME_WINDOWS_MORE];
 	struct runtime_ahead ahead[RUNTIME_AHEAD];
 	struct iovec local[RUNTIME_AGAIN + 1], remote[RUNTIME_AGAIN + 1]; /* of a call */
+	struct runtime_again expected; /* what was read ahead since the room is lent */
 };
 
 #define RUNTIME_HINTS  16u /* a power of two */
@@ -133,6 +134,7 @@ static inline void runtime_lend(struct runtime_reader *reader, struct runtime_ro
 {
 	for (unsigned i = 0; i < RUNTIME_WINDOWS_MORE; i++)
 		room->windows[i].bytes = 0;
+	room->expected.count = 0;
 	reader->room = room;
 }
 
@@ -187,7 +189,7 @@ void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t byt
 
 /*
  * RUNTIME_AHEAD_LEAST bytes at each of @places will be asked for, in this order: the same, as far
- * as there is room. What was expected so before is not any more.
+ * as there is room, and of what has not been read. What was expected so before is not any more.
  */
 void runtime_expect_each(struct runtime_reader *reader, const uintptr_t *places, unsigned count);
 

@@ -135,6 +135,26 @@ static void test_what_is_gone(void **state)
 			assert_reads(fixture, n);
 }
 
+static void test_what_was_read_ahead(void **state)
+{
+	struct fixture *fixture = *state;
+	uintptr_t places[] = {place(fixture, 1), place(fixture, 2), place(fixture, 3)};
+
+	fixture->again.count = 0;
+	begin_walk(fixture);
+	runtime_expect_each(&fixture->reader, places, 3);
+	assert_true(has(fixture, 3));
+	end_walk(fixture);
+	begin_walk(fixture);
+	assert_reads(fixture, 0);
+	for (unsigned n = 1; n <= 3; n++)
+		assert_true(has(fixture, n));
+	/* It is there already. */
+	munmap(fixture->memory + 2 * PAGE, PAGE);
+	runtime_expect_each(&fixture->reader, places, 3);
+	assert_true(has(fixture, 2));
+}
+
 /* What is asked for first is no address, or not there: nothing is lost by it. */
 static void test_what_is_no_address(void **state)
 {
@@ -160,6 +180,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_what_nobody_asks_for_is_forgotten, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_what_is_gone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_what_was_read_ahead, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_what_is_no_address, set_up, tear_down),
 	};
 
