@@ -23,6 +23,7 @@ import bench
 
 RATE = 4000
 SHALLOW, DEEP = 20, 1020
+PHP_JIT = ["-d", "opcache.enable_cli=1", "-d", "opcache.jit=tracing", "-d", "opcache.jit_buffer_size=32M"]
 ASYNC_PROFILER = os.environ.get("ASYNC_PROFILER")
 
 # Ten functions that call each other in turns: caches that only know one are of no help.
@@ -211,8 +212,10 @@ def compile_programs(folder):
         Row("C, by call-frame information", [folder / "deep"], 500_000_000),
         Row("CPython (python3)", ["/usr/bin/python3", folder / "deep.py"], 6_000_000),
         Row("PHP (php)", ["php", folder / "deep.php"], 25_000_000),
+        Row("PHP, compiled", ["php", *PHP_JIT, folder / "deep.php"], 100_000_000),
         Row("Perl (perl)", ["perl", folder / "deep.pl"], 12_000_000),
         Row("Ruby (ruby)", ["ruby3.1", folder / "deep.rb"], 25_000_000),
+        Row("Ruby, YJIT", ["ruby3.1", "--yjit", folder / "deep.rb"], 50_000_000),
         *(Row(f"Lua ({lua})", [lua, folder / "deep.lua"], 25_000_000)
           for lua in ("lua5.1", "lua5.2", "lua5.3", "lua5.4")),
         Row("LuaJIT (luajit), compiled", ["luajit", folder / "deep.lua"], 20_000_000),
