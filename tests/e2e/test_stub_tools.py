@@ -293,6 +293,32 @@ def test_exceptions_by_libgcc(tmp_path):
     assert_thrown(build(tmp_path, "stub_throws.cc"))
 
 
+# What a program exports that has a libgcc of its own beside the shared one.
+OWN_LIBGCC = """
+#include <stdio.h>
+
+static int added, removed;
+
+void __register_frame(const void *section);
+void __deregister_frame(const void *section);
+void __register_frame(const void *section) { added += !!section; }
+void __deregister_frame(const void *section) { removed += !!section; }
+
+__attribute__((destructor)) static void tell(void) { printf("own %d %d\\n", added, removed); }
+"""
+
+
+def test_a_libgcc_of_the_program_is_told_too(tmp_path):
+    (tmp_path / "own.c").write_text(OWN_LIBGCC)
+    subprocess.run(["gcc", "-O2", "-c", "-o", tmp_path / "own.o", tmp_path / "own.c"], check=True)
+    program = build(tmp_path, "stub_throws.cc", flags=(*profiled.PLAIN, str(tmp_path / "own.o"), "-rdynamic"))
+    result = throws(program, UNWINDERS)
+    assert "caught 500000 clean 3000" in result.stdout
+    # What was told is taken back with the arena.
+    told = re.search(r"^own (\d+) (\d+)$", result.stdout, re.M)
+    assert int(told[1]) == int(told[2]) > 0
+
+
 def test_exceptions_by_libgcc_through_clang(tmp_path):
     if not shutil.which("clang++"):
         pytest.skip("no clang++")

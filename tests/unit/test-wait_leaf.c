@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -47,6 +49,36 @@ static void calls_have_names_and_kinds(void **state)
 	assert_is(WIRE_FRAME_WAIT(WIRE_WAIT_NO_CPU, 0), "[no CPU]", "cpu");
 	assert_is(WIRE_FRAME_WAIT(WIRE_WAIT_UNKNOWN, 0), "[waiting]", "");
 	assert_is(WIRE_FRAME_WAIT(WIRE_WAIT_FAULT, 0), "[disk or page fault]", "disk");
+}
+
+/* Until the kernel says that @child is in @state. */
+static void await_state(pid_t child, char state)
+{
+	while (procfs_state(child, child, NULL) != state)
+		usleep(1000);
+}
+
+/* The kernel tells whether it is held, sleeps in a fault or is about to run. */
+static void in_no_call_the_state_tells(void **state)
+{
+	const struct procfs_syscall none = {.number = -1};
+	pid_t child = fork();
+
+	(void)state;
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	assert_true(child > 0);
+	await_state(child, 'S');
+	assert_is(wait_leaf(child, child, &none, NULL), "[disk or page fault]", "disk");
+	assert_int_equal(kill(child, SIGSTOP), 0);
+	await_state(child, 'T');
+	assert_is(wait_leaf(child, child, &none, NULL), "[stopped]", "");
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_is(wait_leaf(child, child, &none, NULL), "[waiting]", "");
+	assert_is(leaf_of(-1, 0, NULL), "[waiting]", "");
 }
 
 static void files_tell_their_sort(void **state)
@@ -111,6 +143,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calls_have_names_and_kinds),
+		cmocka_unit_test(in_no_call_the_state_tells),
 		cmocka_unit_test(files_tell_their_sort),
 		cmocka_unit_test(details_are_paths_and_addresses),
 		cmocka_unit_test(any_number_has_a_name),
