@@ -15,7 +15,7 @@ import nodes
 import outside
 import profiled
 
-MS = 40
+MS = 24
 RATE = 4000
 DEEPEST = 4096
 # Each function with a frame of its own.

@@ -9,7 +9,7 @@
 
 #include "tests/targets/spin.h"
 
-#define HALF_NS 450000000ULL
+#define HALF_NS 200000000ULL
 
 static void spend(void (*turn)(unsigned))
 {
