@@ -6,6 +6,7 @@
 # exports interposers unversioned and flameprof_* under FLAMEPROF_1; files marked ASYNC-SIGNAL-SAFE
 # call nothing that could lock, or that the dynamic linker has yet to find. It warns where what every
 # process runs and writes is no longer on the pages that libprof/at_start.h tells of.
+import functools
 import glob
 import os
 import re
@@ -47,6 +48,7 @@ MAPPED_AT_ONCE = 16 * PAGE
 TLS = re.compile(r"R_(X86_64|AARCH64)_\w*(TLS|TPOFF|DTPMOD|DTPOFF|GOTTPOFF)\w*")
 
 
+@functools.lru_cache(maxsize=None)
 def run(*command):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
