@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli/outside/outside.h"
 #include "cli/run/drawing.h"
@@ -22,13 +23,14 @@
 #include "cli/run/signals.h"
 #include "libprof/procfs.h"
 
-#define PIDS_MAX  256
-#define NS_PER_MS 1000000u
+#define PIDS_MAX    256
+#define THREADS_MAX 4096
+#define NS_PER_MS   1000000u
 
 struct attach_run {
 	const struct options *options;
-	pid_t pids[PIDS_MAX];
-	unsigned count;
+	pid_t pids[PIDS_MAX]; /* those that were named, then their children */
+	unsigned count, all, left_out;
 	char comm[WIRE_COMM_BYTES]; /* of the first */
 	struct gather *gather;
 	struct results *results;
@@ -45,7 +47,7 @@ struct attach_run {
 /* A process can be attached to once. */
 static bool is_named(const struct attach_run *run, pid_t pid)
 {
-	for (unsigned i = 0; i < run->count; i++)
+	for (unsigned i = 0; i < run->all; i++)
 		if (run->pids[i] == pid)
 			return true;
 	return false;
@@ -69,14 +71,84 @@ static int parse_pids(struct attach_run *run, struct diag_message *message)
 			diag_fail_hint(message, "-p 1234, or -p 1234,5678; pgrep NAME finds them");
 			return -EINVAL;
 		}
-		if (run->count == PIDS_MAX)
+		if (run->all == PIDS_MAX)
 			return diag_fail(message, -EINVAL, "-p: at most %d processes", PIDS_MAX);
 		if (!is_named(run, (pid_t)pid))
-			run->pids[run->count++] = (pid_t)pid;
+			run->pids[run->all++] = (pid_t)pid;
 		if (!*end)
-			return 0;
+			break;
 		at = end + 1;
 	}
+	run->count = run->all;
+	return 0;
+}
+
+/* Add whom the thread @tid of @pid has started; those born from now on the tracer learns of. */
+static void add_children_of(struct attach_run *run, pid_t pid, pid_t tid)
+{
+	char path[64], *line = NULL, *end;
+	const char *at;
+	size_t room = 0;
+	FILE *file;
+	pid_t child;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)tid);
+	file = fopen(path, "re");
+	at = file && getline(&line, &room, file) > 0 ? line : "";
+	for (; (child = (pid_t)strtol(at, &end, 10)) > 0; at = end) {
+		if (child == getpid() || is_named(run, child))
+			continue;
+		if (run->all == PIDS_MAX)
+			run->left_out++;
+		else
+			run->pids[run->all++] = child;
+	}
+	free(line);
+	if (file)
+		fclose(file);
+}
+
+static void add_children(struct attach_run *run, pid_t pid)
+{
+	pid_t tids[THREADS_MAX];
+	long count = procfs_threads(pid, tids, THREADS_MAX);
+
+	for (long i = 0; i < count && i < THREADS_MAX; i++)
+		add_children_of(run, pid, tids[i]);
+}
+
+/*
+ * With --follow those that the processes have started already are sampled, and theirs. Who refuses
+ * is told of, and no error: nobody named it.
+ */
+static void attach_children(struct attach_run *run)
+{
+	for (unsigned i = 0; i < run->all; i++) {
+		struct diag_message message = {0};
+		pid_t pid = run->pids[i];
+		int error = 0;
+
+		/* The kernel has attached us to those that were born meanwhile. */
+		if (i >= run->count &&
+			procfs_number(pid, "TracerPid") != (long)gather_tracer(run->gather))
+			error = gather_attach(run->gather, pid, false, &message);
+		if (error && error != -ESRCH)
+			diag_info("not sampled: %s", message.text);
+		if (!error)
+			add_children(run, pid);
+	}
+	if (run->left_out)
+		diag_info("not sampled: %u more, of at most %d processes", run->left_out, PIDS_MAX);
+}
+
+/* Who looks at a server's first process looks at one that only waits. */
+static void tell_of_children(struct attach_run *run)
+{
+	for (unsigned i = 0; i < run->count; i++)
+		add_children(run, run->pids[i]);
+	if (run->all > run->count)
+		diag_info("--follow would sample %u child%s of %s, too", run->all - run->count,
+			run->all - run->count == 1 ? "" : "ren", run->count == 1 ? "it" : "them");
 }
 
 /* Each of them, by a signal, or by us who found it so. */
@@ -121,6 +193,10 @@ static int start_sampling(struct attach_run *run, struct diag_message *message)
 	run->are_stopped = are_stopped(run);
 	for (unsigned i = 0; i < run->count && !error; i++)
 		error = gather_attach(run->gather, run->pids[i], false, message);
+	if (!error && options->follow)
+		attach_children(run);
+	else if (!error)
+		tell_of_children(run);
 	return error;
 }
 

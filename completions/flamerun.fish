@@ -99,7 +99,7 @@ complete -c flamerun -n 'not __flamerun_program' -s n -l repeat -x -d 'run the p
 complete -c flamerun -n 'not __flamerun_program' -l warmup -x -d 'with --repeat: runs before those, which do not count'
 complete -c flamerun -n 'not __flamerun_program' -l ignore-failure -d 'with --repeat: go on when a run fails'
 complete -c flamerun -n 'not __flamerun_program' -l job -r -F -d 'this is a rank of srun or mpirun: gather all ranks in DIR, and draw them as one'
-complete -c flamerun -n 'not __flamerun_program' -l follow -d 'with -p: sample the children they start, too'
+complete -c flamerun -n 'not __flamerun_program' -l follow -d 'with -p: sample the children they have and start, too'
 complete -c flamerun -n 'not __flamerun_program' -l no-follow -d 'undo --follow'
 complete -c flamerun -n 'not __flamerun_program' -l outside -d 'sample from outside, by stopping threads, what could be sampled from inside'
 complete -c flamerun -n 'not __flamerun_program' -l no-outside -d 'undo --outside'

@@ -2,6 +2,8 @@
 #
 # flamerun -p: what it sees of a running process, and what the process sees of it.
 import contextlib
+import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -234,6 +236,29 @@ def test_children_with_follow(tmp_path):
         assert status == 0, stderr
     text = (tmp_path / "b.folded").read_text()
     assert "forkexec" in text, text
+
+
+def _below(pid):
+    """All that a process has started, and what they have."""
+    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in children] + [one for child in children for one in _below(child)]
+
+
+@pytest.mark.parametrize("flags", ((), ("--follow",)), ids=("without", "follow"))
+def test_children_that_run_already(tmp_path, programs, flags):
+    """A server's first process waits for those that work."""
+    server = f"({programs.split} 600000; true) & {programs.split} 600000 & wait"
+    with outside.running("sh", "-c", server) as process:
+        outside.wait_until(lambda: len(_below(process.pid)) == 3)
+        children = _below(process.pid)
+        try:
+            run = outside.attach(tmp_path, process.pid, *flags, seconds=1)
+        finally:
+            for child in children:
+                os.kill(child, signal.SIGKILL)
+    heavy = [stack for stack, _ in run.folded.stacks if "heavy" in stack]
+    assert bool(heavy) == bool(flags), run.folded.stacks
+    assert ("--follow would sample 2 children" in run.stderr) == (not flags), run.stderr
 
 
 @pytest.mark.sanitized
