@@ -115,7 +115,7 @@ def test_every_stack_is_the_programs_own(tmp_path, classes, tier):
 
 def test_every_stack_from_outside_is_the_programs_own(tmp_path, classes):
     picture, told = tmp_path / "p.firefox.json", tmp_path / "told.json"
-    with outside.running(javas.JAVA, *WHOLE, "-cp", classes, "JavaTruth", told, "30", "2", "+",
+    with outside.running(javas.JAVA, *WHOLE, "-cp", classes, "JavaTruth", told, "15", "2", "+",
                          stdin=subprocess.PIPE) as process:
         flamerun = outside.background(
             tmp_path, process.pid, "-r", "499", "--no-waits", "-o", picture)
@@ -124,7 +124,7 @@ def test_every_stack_from_outside_is_the_programs_own(tmp_path, classes):
         status, stderr = outside.end_of(flamerun)
         assert status == 0 and process.wait() == 0, stderr
     expected, true = sort_stacks(picture, told)
-    assert sum(true.values()) > 2 * 30 * len(expected) / 4, true
+    assert sum(true.values()) > 2 * 15 * len(expected) / 4, true
 
 
 SLEEPS = """

@@ -22,7 +22,7 @@ LINE = re.compile(r"^flameprof: [^\n]*\n$")
 
 
 def test_a_second_one_is_refused(tmp_path):
-    settings = "duration=3:output=a.folded"
+    settings = "duration=2:output=a.folded"
     with Program(tmp_path, PYTHON, "-c", BUSY, settings=settings) as program:
         program.reads()
         program.ask()
