@@ -37,7 +37,13 @@ class Pixels:
 
 
 def unfilter(kind, line, above, step):
-    """One line of PNG, undone in place (PNG specification, clause 9), colour by colour."""
+    """
+    One line of PNG, undone in place (PNG specification, clause 9), colour by colour. Most are as the one
+    above: then what is nearest is up from the first byte on, where left and corner are 0.
+    """
+    if kind in (2, 4) and not any(line):
+        line[:] = above
+        return
     for colour in range(step):
         mine, over = line[colour::step], above[colour::step]
         if kind == 1:
@@ -63,6 +69,8 @@ def average(left, up, _):
 
 
 def nearest(left, up, corner):
+    if left == corner or up == corner:
+        return up if left == corner else left
     base = left + up - corner
     by_left, by_up, by_corner = abs(base - left), abs(base - up), abs(base - corner)
     if by_left <= by_up and by_left <= by_corner:
