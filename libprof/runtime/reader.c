@@ -88,32 +88,43 @@ static struct runtime_window *window_at(struct runtime_reader *reader, unsigned 
 	return i < 2 ? &reader->windows[i] : &reader->room->windows[i - 2];
 }
 
-static int is_in_window(struct runtime_reader *reader, unsigned i, uintptr_t address, size_t bytes)
+static char *content_of(struct runtime_reader *reader, unsigned i)
 {
-	const struct runtime_window *window = window_at(reader, i);
+	return i < 2 ? reader->contents[i].bytes : reader->room->contents[i - 2].bytes;
+}
 
-	return is_within(window->start, window->bytes, address, bytes);
+/* The first of @count that has all of it; else @count. */
+static unsigned find_among(
+	const struct runtime_window *windows, unsigned count, uintptr_t address, size_t bytes)
+{
+	unsigned i;
+
+	for (i = 0; i < count; i++)
+		if (is_within(windows[i].start, windows[i].bytes, address, bytes))
+			break;
+	return i;
 }
 
 /* Which has all of it; else how many there are. */
 static unsigned find_window(struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
 	uint8_t *hint = &reader->found_in[address / RUNTIME_WINDOW_BYTES % RUNTIME_HINTS];
-	unsigned count = window_count(reader), i = *hint;
+	unsigned i = *hint;
 
-	if (i < count && is_in_window(reader, i, address, bytes))
+	if (i < window_count(reader) && !find_among(window_at(reader, i), 1, address, bytes))
 		return i;
-	for (i = 0; i < count && !is_in_window(reader, i, address, bytes); i++)
-		;
+	i = find_among(reader->windows, 2, address, bytes);
+	if (i == 2 && reader->room)
+		i += find_among(reader->room->windows, RUNTIME_WINDOWS_MORE, address, bytes);
 	*hint = (uint8_t)i;
 	return i;
 }
 
-/* Fill @window with what is at @remote. */
-static int read_window(
-	const struct runtime_reader *reader, struct runtime_window *window, struct iovec remote)
+/* Fill window @i with what is at @remote. */
+static int read_window(struct runtime_reader *reader, unsigned i, struct iovec remote)
 {
-	struct iovec local = {window->content, remote.iov_len};
+	struct runtime_window *window = window_at(reader, i);
+	struct iovec local = {content_of(reader, i), remote.iov_len};
 	long got = arch_syscall6(
 		SYS_process_vm_readv, reader->pid, (long)&local, 1, (long)&remote, 1, 0);
 
@@ -150,7 +161,7 @@ static int may_read_again(const struct runtime_reader *reader)
 static void add_again(struct runtime_reader *reader, unsigned count, const struct iovec *next)
 {
 	reader->room->remote[count] = *next;
-	reader->room->local[count].iov_base = window_at(reader, count)->content;
+	reader->room->local[count].iov_base = content_of(reader, count);
 	reader->room->local[count].iov_len = next->iov_len;
 }
 
@@ -228,11 +239,11 @@ static unsigned fill(struct runtime_reader *reader, uintptr_t address, size_t by
 		return read_again(reader, window_around(address, bytes)) ? window_count(reader) : 0;
 	reader->used &= ~(1u << reader->oldest);
 	if (reader->pid)
-		return read_window(reader, window, window_around(address, bytes))
+		return read_window(reader, reader->oldest, window_around(address, bytes))
 			       ? window_count(reader)
 			       : reader->oldest;
 	window->bytes = 0;
-	if (copy_probed(address, window->content, bytes))
+	if (copy_probed(address, content_of(reader, reader->oldest), bytes))
 		return window_count(reader);
 	window->start = address;
 	window->bytes = (uint32_t)bytes;
@@ -251,7 +262,6 @@ static const void *find_ahead(const struct runtime_reader *reader, uintptr_t add
 
 const void *runtime_view_checked(struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
-	struct runtime_window *window;
 	const void *ahead;
 	unsigned at;
 
@@ -270,11 +280,10 @@ const void *runtime_view_checked(struct runtime_reader *reader, uintptr_t addres
 		if (at == window_count(reader))
 			return NULL;
 	}
-	window = window_at(reader, at);
 	reader->used |= 1u << at;
 	if (at == reader->oldest)
 		reader->oldest = (at + 1) % window_count(reader);
-	return window->content + (address - window->start);
+	return content_of(reader, at) + (address - window_at(reader, at)->start);
 }
 
 /* Words may be others', on the stack: a ThreadSanitizer has nothing to look at here. */
@@ -323,7 +332,7 @@ void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t byt
 		return;
 	}
 	reader->used &= ~(1u << reader->oldest);
-	if (!read_window(reader, window_at(reader, reader->oldest), asked))
+	if (!read_window(reader, reader->oldest, asked))
 		reader->oldest = (reader->oldest + 1) % window_count(reader);
 }
 

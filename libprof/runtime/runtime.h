@@ -34,11 +34,16 @@
 
 #define RUNTIME_WINDOW_BYTES 512u
 
-/* What was read around an address is kept while one stack is read. */
+/*
+ * What was read around an address is kept while one stack is read. Where all windows are stands
+ * together, for each is asked.
+ */
 struct runtime_window {
 	uintptr_t start;
 	uint32_t bytes;
-	char content[RUNTIME_WINDOW_BYTES];
+};
+struct runtime_content {
+	char bytes[RUNTIME_WINDOW_BYTES];
 };
 
 /*
@@ -51,13 +56,13 @@ struct runtime_kept {
 };
 
 /* Objects that refer to each other lie in more places than one. */
-#define RUNTIME_WINDOWS_MORE 18u
+#define RUNTIME_WINDOWS_MORE 28u
 
 /*
  * What one walk of a thread's had to ask the kernel for: the next one mostly asks for the same, and
  * reads all of it by one call. Zeroed at first.
  */
-#define RUNTIME_AGAIN 16u
+#define RUNTIME_AGAIN 24u
 struct runtime_again {
 	uint32_t count;
 	struct iovec windows[RUNTIME_AGAIN];
@@ -77,6 +82,7 @@ struct runtime_ahead {
 /* Room that a reader has more where it is lent one: too much for a handler's stack. */
 struct runtime_room {
 	struct runtime_window windows[RUNTIME_WINDOWS_MORE];
+	struct runtime_content contents[RUNTIME_WINDOWS_MORE];
 	struct runtime_ahead ahead[RUNTIME_AHEAD];
 	struct iovec local[RUNTIME_AGAIN + 1], remote[RUNTIME_AGAIN + 1]; /* of a call */
 	struct runtime_again expected; /* what was read ahead since the room is lent */
@@ -105,6 +111,7 @@ struct runtime_reader {
 	struct runtime_again *again;	 /* borrowed; NULL: nothing is known of a walk before */
 	int was_read_again;
 	struct runtime_window windows[2];
+	struct runtime_content contents[2];
 	unsigned ahead_count;
 	struct runtime_room *room; /* borrowed, see runtime_lend(); NULL: there is none */
 };
