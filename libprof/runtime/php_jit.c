@@ -13,6 +13,7 @@
 #include <link.h>
 #include <string.h>
 
+#include "arch/epilogue.h"
 #include "arch/php.h"
 
 #define WORD sizeof(uintptr_t)
