@@ -231,6 +231,25 @@ local function grows(n, ...)
 	return grows(n - 1, n, ...) + 1
 end
 
+-- LuaJIT's: C that is called as it is, and calls what it was given. Compiled code may not.
+local has_ffi, ffi = pcall(require, "ffi")
+if has_ffi then
+	ffi.cdef("void qsort(void *base, size_t count, size_t size, int (*compare)(const int *, const int *));")
+	local function compares(a, b)
+		work(200)
+		return a[0] - b[0]
+	end
+	local compare = ffi.cast("int (*)(const int *, const int *)", compares)
+	local function sorts(list)
+		ffi.C.qsort(list, 5, 4, compare)
+		return list[0]
+	end
+	jit.off(sorts)
+	function foreign()
+		return work(sorts(ffi.new("int[5]", 3, 1, 2, 5, 4)) * 500)
+	end
+end
+
 local function run_all()
 	deep(60)
 	closures()
@@ -247,6 +266,9 @@ local function run_all()
 	end
 	collects()
 	grows(40)
+	if foreign then
+		foreign()
+	end
 end
 
 local start = os.clock()
