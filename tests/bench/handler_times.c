@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long each call of flamerun's handler takes: preloaded beside its library, this stands between
- * the kernel and the handler. At the end of each process that had samples
+ * How much CPU time each call of flamerun's handler takes: preloaded beside its library, this stands
+ * between the kernel and the handler. At the end of each process that had samples
  * $HANDLER_TIMES.<pid> has a line for each: thread, nanoseconds.
  */
 #include <dlfcn.h>
@@ -39,7 +39,7 @@ static uint64_t now_ns(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
