@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much CPU time each call of flamerun's handler takes: preloaded beside its library, this stands
- * between the kernel and the handler. At the end of each process that had samples
+ * How much CPU time each call of flamerun's handler takes: preloaded beside its library, this
+ * stands between the kernel and the handler. At the end of each process that had samples
  * $HANDLER_TIMES.<pid> has a line for each: thread, nanoseconds.
  */
 #include <dlfcn.h>
