@@ -243,8 +243,8 @@ static uint64_t hash_text(struct runtime_reader *reader, uint64_t hash, uintptr_
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-#define BLOCK	       16384u /* characters whose ends of lines are counted once */
-#define BLOCKS_AT_ONCE 8u
+#define BLOCK	       4096u /* characters whose ends of lines are counted once */
+#define BLOCKS_AT_ONCE 32u
 #define CHUNK	       RUNTIME_WINDOW_BYTES
 
 /* Does a line end with the character before @next? */
