@@ -86,13 +86,13 @@ static int parse_pids(struct attach_run *run, struct diag_message *message)
 /* Add whom the thread @tid of @pid has started; those born from now on the tracer learns of. */
 static void add_children_of(struct attach_run *run, pid_t pid, pid_t tid)
 {
-	char path[64], *line = NULL, *end;
+	char path[PROCFS_PATH_BYTES], *line = NULL, *end;
 	const char *at;
 	size_t room = 0;
 	FILE *file;
 	pid_t child;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)tid);
+	procfs_path(path, pid, tid, "children");
 	file = fopen(path, "re");
 	at = file && getline(&line, &room, file) > 0 ? line : "";
 	for (; (child = (pid_t)strtol(at, &end, 10)) > 0; at = end) {

@@ -560,7 +560,7 @@ static int read_code(
 	out->name = runtime_word_in(code, at->name);
 	out->file = runtime_word_in(code, at->file);
 	out->lines = runtime_word_in(code, at->lines);
-	memcpy(&out->first_line, code + at->first_line, sizeof(out->first_line));
+	out->first_line = runtime_int_in(code, at->first_line);
 	out->identity = runtime_mix(runtime_mix(out->function, out->first_line), out->name);
 	out->identity = runtime_mix(out->identity, out->file);
 	return 0;
@@ -593,12 +593,9 @@ static int leave_run(const struct runtime *runtime, struct runtime_reader *reade
 static int32_t position_of(const struct cpython_offsets *at, const char *frame, uintptr_t code)
 {
 	uintptr_t offset;
-	int32_t last;
 
-	if (!at->bytecode) {
-		memcpy(&last, frame + at->instruction, sizeof(last));
-		return last;
-	}
+	if (!at->bytecode)
+		return (int32_t)runtime_int_in(frame, at->instruction);
 	offset = runtime_word_in(frame, at->instruction) - (code + at->bytecode);
 	return offset < 1u << 30 ? (int32_t)(offset / 2) : -1;
 }

@@ -52,7 +52,7 @@ static int find_parts(const struct runtime *runtime, struct runtime_reader *read
 	if (!out->fixed || out->fixed & (WORD - 1) || at->const_size > sizeof(fixed) ||
 		runtime_load(reader, out->fixed, fixed, at->const_size))
 		return -EBADMSG;
-	memcpy(&out->constants, fixed + at->constants, WORD);
+	out->constants = runtime_word_in(fixed, at->constants);
 	out->flags = runtime_short_in(fixed, at->const_flags);
 	out->code_bytes = runtime_short_in(fixed, at->code_bytes);
 	if (!out->constants || out->constants & (WORD - 1))

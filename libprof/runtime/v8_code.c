@@ -185,11 +185,11 @@ static int read_code(const struct v8_offsets *at, struct runtime_reader *reader,
 		return -EBADMSG;
 	if (runtime_load(reader, object, code, sizeof(code)))
 		return -EBADMSG;
-	memcpy(&told, code + at->code_start, sizeof(told));
-	memcpy(&out->data, code + at->code_data, sizeof(out->data));
-	memcpy(&out->table, code + at->code_table, sizeof(out->table));
-	memcpy(&flags, code + at->code_flags, sizeof(flags));
-	memcpy(&out->bytes, code + at->code_size, sizeof(out->bytes));
+	told = runtime_word_in(code, at->code_start);
+	out->data = runtime_word_in(code, at->code_data);
+	out->table = runtime_word_in(code, at->code_table);
+	flags = runtime_int_in(code, at->code_flags);
+	out->bytes = runtime_int_in(code, at->code_size);
 	if ((at->code_start && told != start) || pc - start >= out->bytes)
 		return -EBADMSG;
 	flags &= at->code_kind;
