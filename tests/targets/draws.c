@@ -61,10 +61,7 @@ static unsigned descriptors(void)
 #define WORK(name)                                              \
 	BOX static void name(unsigned for_ms)                   \
 	{                                                       \
-		uint64_t start = cpu_ns();                      \
-                                                                \
-		while (cpu_ns() - start < for_ms * 1000000ull)  \
-			spin(spin_random(5, 20));               \
+		spin_until(cpu_ns() + for_ms * 1000000ull);     \
 		__asm__ volatile("# " #name);                   \
 	}
 WORK(left)

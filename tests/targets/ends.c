@@ -106,10 +106,7 @@ static int storm(const char *mode, const char *self, unsigned count)
 
 BOX static void late_work(uint64_t ns)
 {
-	uint64_t start_ns = cpu_ns();
-
-	while (cpu_ns() - start_ns < ns)
-		spin(4);
+	spin_until(cpu_ns() + ns);
 	KEEP_FRAME();
 }
 

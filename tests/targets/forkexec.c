@@ -19,8 +19,7 @@ extern char **environ;
 	BOX static void name##_work(unsigned ms) \
 	{ \
 		uint64_t start = cpu_ns(); \
-		while (cpu_ns() - start < ms * 1000000ULL) \
-			spin(100); \
+		spin_until(start + ms * 1000000ULL); \
 		tell(#name "_work", cpu_ns() - start); \
 	}
 WORK(parent)

@@ -100,7 +100,7 @@ static uint64_t time_of(void *code, uint64_t ns)
 	uint64_t begin = cpu_ns();
 
 	while (cpu_ns() - begin < ns)
-		((work_fn *)(uintptr_t)code)(spin_random(10, 50));
+		((work_fn *)(uintptr_t)code)(spin_random(100, 400));
 	return cpu_ns() - begin;
 }
 

@@ -62,7 +62,7 @@ static uint64_t time_of(work_fn *work, uint64_t ns)
 	uint64_t begin = cpu_ns();
 
 	while (cpu_ns() - begin < ns)
-		work(spin_random(10, 50));
+		work(spin_random(100, 400));
 	return cpu_ns() - begin;
 }
 

@@ -11,7 +11,7 @@ void odd_work(void);
 
 BOX void odd_work(void)
 {
-	spin(40);
+	spin(200);
 	KEEP_FRAME();
 }
 

@@ -14,8 +14,7 @@ static unsigned milliseconds;
 	{                                                            \
 		uint64_t start = cpu_ns();                           \
                                                                      \
-		while (cpu_ns() - start < milliseconds * 1000000ull) \
-			spin(spin_random(5, 20));                    \
+		spin_until(start + milliseconds * 1000000ull);       \
 		tell(#name, cpu_ns() - start);                       \
 	}
 PHASE(begin)

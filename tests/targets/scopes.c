@@ -23,10 +23,7 @@ static const struct flameprof_options fast = {.rate = 997};
 
 static void burn(unsigned for_ms)
 {
-	uint64_t until_ns = cpu_ns() + for_ms * 1000000ULL;
-
-	while (cpu_ns() < until_ns)
-		spin(20);
+	spin_until(cpu_ns() + for_ms * 1000000ULL);
 }
 
 BOX static void inside(void)

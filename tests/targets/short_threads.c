@@ -13,10 +13,7 @@ static uint64_t spent_ns, life_ns = 5000000;
 
 BOX static void short_life(void)
 {
-	uint64_t start = cpu_ns();
-
-	while (cpu_ns() - start < life_ns)
-		spin(4);
+	spin_until(cpu_ns() + life_ns);
 }
 
 static void *run(void *unused)

@@ -52,10 +52,7 @@ static int depth, threads;
 
 BOX static void other_work(void)
 {
-	uint64_t until = cpu_ns() + 140000000;
-
-	while (cpu_ns() < until)
-		spin(4);
+	spin_until(cpu_ns() + 140000000);
 }
 
 static int other(pid_t flamerun)

@@ -16,8 +16,7 @@ static uint64_t use(uint64_t limit_ns)
 {
 	uint64_t start = cpu_ns();
 
-	while (cpu_ns() - start < limit_ns)
-		spin(20);
+	spin_until(start + limit_ns);
 	return cpu_ns() - start;
 }
 

@@ -38,7 +38,7 @@ static uint64_t time_of(void (*function)(uint64_t), uint64_t ns)
 	uint64_t begin = cpu_ns();
 
 	while (cpu_ns() - begin < ns)
-		function(1000000);
+		function(10000000);
 	return cpu_ns() - begin;
 }
 

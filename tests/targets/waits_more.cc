@@ -90,8 +90,7 @@ static BOX void rests()
 
 static BOX void works(uint64_t ns)
 {
-	for (uint64_t until_ns = cpu_ns() + ns; cpu_ns() < until_ns;)
-		spin(10);
+	spin_until(cpu_ns() + ns);
 }
 
 static void await_all()

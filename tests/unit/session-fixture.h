@@ -67,15 +67,6 @@ static inline uint64_t own_cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* As much of a CPU, however long others have it: signals are for who runs. */
-static inline void burn_cpu_ms(unsigned ms)
-{
-	uint64_t until_ns = own_cpu_ns() + ms * 1000000ULL;
-
-	while (own_cpu_ns() < until_ns)
-		;
-}
-
 static inline void pause_ms(unsigned ms)
 {
 	struct timespec rest = {ms / 1000, ms % 1000 * 1000000L};
