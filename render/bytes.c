@@ -3,6 +3,7 @@
 #include "render/bytes.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,37 +83,63 @@ void bytes_xml(struct bytes *bytes, const char *text)
 	}
 }
 
-#define DENSE_LINE 720u
+/* In digits. */
+#define DENSE_LINE 640u
 
-void bytes_dense(struct bytes *bytes, const uint8_t *data, size_t length)
+/*
+ * A range coder run backwards (rANS, https://arxiv.org/abs/1311.2540): the bytes are a number, of
+ * which each digit takes away what it is among DENSE_ALL: as many bits as its length in UTF-8 is
+ * worth. The number is kept between DENSE_LEAST and 256 times that.
+ */
+#define DENSE_SHORT 91u	 /* digits of one byte: the first ones */
+#define DENSE_LONG  1885u /* of two */
+#define DENSE_SHARE 108u /* of one of a byte, where one of two bytes has 1: about its square */
+#define DENSE_ALL   (DENSE_SHORT * DENSE_SHARE + DENSE_LONG)
+#define DENSE_LEAST (DENSE_ALL << 9)
+
+_Static_assert(DENSE_LEAST < 1u << 23, "256 times that is a number of 31 bits, in the viewer, too");
+
+static void put_short(struct bytes *bytes, unsigned digit)
 {
 	static const char digits[] =
 		"!\"#$%'()*+,-./0123456789:;=?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`"
 		"abcdefghijklmnopqrstuvwxyz{|}~";
-	uint32_t bits = 0;
-	unsigned have = 0, column = 0;
 
-	_Static_assert(sizeof(digits) == 91 + 1, "pairs are 13 bits and 89 numbers more");
-	for (size_t i = 0; i < length || have;) {
-		if (have <= 13 && i < length) {
-			bits |= (uint32_t)data[i++] << have;
-			have += 8;
-			continue;
+	_Static_assert(sizeof(digits) == DENSE_SHORT + 1, "all of them");
+	bytes_put(bytes, &digits[digit], 1);
+}
+
+static void put_long(struct bytes *bytes, unsigned digit)
+{
+	unsigned code = 0xa1 + digit;
+
+	code += code >= 0xad;  /* a soft hyphen */
+	code += code >= 0x61c; /* changes the direction of what is around it */
+	bytes_put(bytes, (uint8_t[]){(uint8_t)(0xc0 | code >> 6), (uint8_t)(0x80 | (code & 63))}, 2);
+}
+
+void bytes_dense(struct bytes *bytes, const uint8_t *data, size_t length)
+{
+	uint32_t number = DENSE_LEAST;
+	char text[16];
+
+	for (size_t count = 1; length; count++) {
+		uint32_t part = number % DENSE_ALL;
+
+		number /= DENSE_ALL;
+		if (part < DENSE_SHORT * DENSE_SHARE) {
+			number = number * DENSE_SHARE + part % DENSE_SHARE;
+			put_short(bytes, part / DENSE_SHARE);
+		} else {
+			put_long(bytes, part - DENSE_SHORT * DENSE_SHARE);
 		}
-		unsigned taken = (bits & 8191) < 89 ? 14 : 13;
-		uint32_t value = bits & ((1u << taken) - 1);
-		int is_pair = have > 7 || value > 90;
-
-		taken = taken < have ? taken : have;
-		bits >>= taken;
-		have -= taken;
-		bytes_put(bytes, &digits[value % 91], 1);
-		if (is_pair)
-			bytes_put(bytes, &digits[value / 91], 1);
-		column += 2;
-		if (column % DENSE_LINE == 0)
+		while (number < DENSE_LEAST)
+			number = number << 8 | (length ? data[--length] : 0);
+		if (count % DENSE_LINE == 0)
 			bytes_text(bytes, "\n");
 	}
+	snprintf(text, sizeof(text), "\n%u", number);
+	bytes_text(bytes, text);
 }
 
 void bytes_release(struct bytes *bytes)
