@@ -29,7 +29,7 @@ BURN = """
     #define BURN(S) do { \\
         double until_s = used_s() + (S); \\
         do { \\
-            for (volatile unsigned long i = 0; i < 300000; i++); \\
+            for (volatile unsigned long i = 0; i < 6000000; i++); \\
         } while (used_s() < until_s); \\
     } while (0)
 """

@@ -114,7 +114,7 @@ def test_a_library_that_comes_late(tmp_path):
     """
     source = tmp_path / "late.c"
     source.write_text('#include "tests/targets/spin.h"\n'
-                      "BOX void late_work(void) { while (cpu_ns() < 500000000) spin(20); }\n"
+                      "BOX void late_work(void) { spin_until(500000000); }\n"
                       "__attribute__((constructor)) static void begin(void) { late_work(); }\n")
     library = tmp_path / "liblate.so"
     subprocess.run(["gcc", "-D_GNU_SOURCE", "-O2", f"-I{profiled.ROOT}", "-shared", "-fPIC", "-o",

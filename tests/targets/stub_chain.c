@@ -50,7 +50,7 @@ static __attribute__((noinline)) void work(long ms)
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
 	end_ms = now.tv_sec * 1000 + now.tv_nsec / 1000000 + ms;
 	do {
-		for (int i = 0; i < 1000000; i++)
+		for (int i = 0; i < 5000000; i++)
 			sink += i;
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
 	} while (now.tv_sec * 1000 + now.tv_nsec / 1000000 < end_ms);

@@ -31,10 +31,10 @@ int main(int argc, char **argv)
 	const shapes::Box<int> box;
 
 	while (cpu_ns() - begin < ns)
-		churn<int>(40);
+		churn<int>(320);
 	while (cpu_ns() - begin < 2 * ns)
-		churn<long>(40);
+		churn<long>(320);
 	while (cpu_ns() - begin < 3 * ns)
-		box.fill(40);
+		box.fill(320);
 	return 0;
 }

@@ -27,7 +27,7 @@ static void *run(void *argument_)
 	uint64_t start = cpu_ns();
 
 	while (worker->ns < worker->limit_ns) {
-		worker->work(100);
+		worker->work(320);
 		worker->ns = cpu_ns() - start;
 	}
 	return NULL;
