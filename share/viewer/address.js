@@ -286,7 +286,7 @@ export class Address {
 
 	/** @returns {string[]} what was zoomed into before, as the entry of the history has it */
 	trail() {
-		const trail = history.state?.trail;
+		const trail = history['state']?.trail;
 		return Array.isArray(trail) ? trail.map(String) : [];
 	}
 

@@ -119,10 +119,8 @@ export function invertTree(base, start) {
 	function addKnown(/** @type {any} */ known) {
 		while (tree.nodes < known.nodes)
 			add(0, 0);
-		/** @type {any} */
-		const all = columns;
-		for (const name of ['parent', 'depth', 'child', 'sibling', 'frame', 'self', 'total', 'from'])
-			all[name].set(known[name]);
+		for (const [name, column] of Object.entries(columns))
+			column.set(known[name] || []);
 		columns.child[root] = UNKNOWN;
 	}
 

@@ -5,29 +5,29 @@
 
 // In the order of the pack, where what is alike lies together: by name it is 1.3 % larger.
 import {TIMES, readColumns, readProfile} from './decode.js';
-import {openSave} from './save.js';
+import {Background, listen, performer} from './worker.js';
+import {Clipboard, listenToPrinting} from './output.js';
+import {Finder, SearchBox} from './search.js';
 import {Matcher} from './matcher.js';
-import {Timeline} from './timeline.js';
-import {State} from './state.js';
-import {Legend} from './legend.js';
-import {Selection} from './selection.js';
+import {buildPage, hidePage, isTouched, showChoices, showPage} from './page.js';
+import {Address} from './address.js';
 import {Menu, linesFor} from './menu.js';
-import {VIEWS, term, timeTerm} from './filter.js';
-import {labelOf, nodeName} from './text.js';
+import {Strip} from './strip.js';
+import {comparisons} from './compare.js';
 import {actionOf, listenToPointers, whenResting} from './input.js';
+import {Legend} from './legend.js';
+import {labelOf, nodeName} from './text.js';
+import {openSave} from './save.js';
+import {Selection} from './selection.js';
 import {Table} from './table.js';
 import {Sheet, Toast, openHelp, openLines, openMarks} from './overlay.js';
-import {Address} from './address.js';
-import {comparisons} from './compare.js';
+import {State} from './state.js';
+import {VIEWS, term, timeTerm} from './filter.js';
+import {Timeline} from './timeline.js';
 import {isDark, watchTheme} from './draw.js';
 import {Navigator, showLastCrumb} from './navigate.js';
-import {Viewer} from './viewer.js';
-import {Clipboard, listenToPrinting} from './output.js';
-import {buildPage, hidePage, isTouched, showChoices, showPage} from './page.js';
-import {Finder, SearchBox} from './search.js';
-import {Strip} from './strip.js';
 import {More} from './more.js';
-import {Background, listen, performer} from './worker.js';
+import {Viewer} from './viewer.js';
 
 /** @typedef {Record<string, () => any>} Actions by name; false: left to the browser */
 
@@ -283,38 +283,38 @@ async function start(svg, profile, background) {
 function boxesShown(viewer) {
 	const {boxes, origin, state} = viewer;
 	return Array.from({length: boxes.count}, (_, i) => ({
-		name: boxes.merged[i] ? '' : labelOf(state, boxes.node[i]),
-		merged: boxes.merged[i] === 1,
-		row: boxes.row[i],
-		left: origin.left + Math.max(boxes.left[i], 0),
-		right: origin.left + Math.min(boxes.right[i], viewer.width),
-		top: origin.top + viewer.topOf(boxes.row[i]),
-		height: state.profile.rowPx,
+		'name': boxes.merged[i] ? '' : labelOf(state, boxes.node[i]),
+		'merged': boxes.merged[i] === 1,
+		'row': boxes.row[i],
+		'left': origin.left + Math.max(boxes.left[i], 0),
+		'right': origin.left + Math.min(boxes.right[i], viewer.width),
+		'top': origin.top + viewer.topOf(boxes.row[i]),
+		'height': state.profile.rowPx,
 	}));
 }
 
 /**
- * What tests and the curious may read.
+ * What tests and the curious may read, under these names.
  * @param {Viewer} viewer @param {Selection} selection
  */
 function facts(viewer, selection) {
 	const {state, finder, camera} = viewer;
 	const name = (/** @type {number} */ node) => node < 0 ? '' : labelOf(state, node);
 	const values = {
-		zoomed: () => name(state.zoomed),
-		selected: () => name(selection.selected),
-		hovered: () => name(selection.hovered),
-		animating: () => camera.moving || viewer.frameRequest !== 0,
-		bottomUp: () => state.bottomUp,
-		icicle: () => state.icicle,
-		folded: () => state.folded,
-		times: () => state.times,
-		nodes: () => state.tree.nodes,
-		total: () => state.tree.total[0],
-		searching: () => finder.searching,
-		matched: () => finder.shares(),
-		profile: () => () => state.profile,  // none of it is copied unless asked for
-		boxes: () => {
+		'zoomed': () => name(state.zoomed),
+		'selected': () => name(selection.selected),
+		'hovered': () => name(selection.hovered),
+		'animating': () => camera.moving || viewer.frameRequest !== 0,
+		'bottomUp': () => state.bottomUp,
+		'icicle': () => state.icicle,
+		'folded': () => state.folded,
+		'times': () => state.times,
+		'nodes': () => state.tree.nodes,
+		'total': () => state.tree.total[0],
+		'searching': () => finder.searching,
+		'matched': () => finder.shares(),
+		'profile': () => () => state.profile,  // none of it is copied unless asked for
+		'boxes': () => {
 			if (viewer.frameRequest)
 				viewer.draw();
 			return boxesShown(viewer);
