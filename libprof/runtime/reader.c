@@ -151,11 +151,12 @@ static struct iovec window_around(uintptr_t address, size_t bytes)
 	return (struct iovec){(void *)start, end - start};
 }
 
-/* ---- what the walk before has read ----------------------------------------------------------- */
+/* ---- what the walks before have read ----------------------------------------------------------- */
 
 static int may_read_again(const struct runtime_reader *reader)
 {
-	return reader->again && reader->room && reader->pid && !reader->was_read_again;
+	return reader->again && reader->again->count && reader->room && reader->pid &&
+	       !reader->was_read_again;
 }
 
 static void add_again(struct runtime_reader *reader, unsigned count, const struct iovec *next)
@@ -165,10 +166,18 @@ static void add_again(struct runtime_reader *reader, unsigned count, const struc
 	reader->room->local[count].iov_len = next->iov_len;
 }
 
-static void note_again(struct runtime_again *again, uintptr_t start, size_t bytes)
+/* Of room->remote @count were read into the windows from @first on, @got bytes of them. */
+static void keep_read(struct runtime_reader *reader, unsigned first, unsigned count, long got)
 {
-	if (again->count < RUNTIME_AGAIN)
-		again->windows[again->count++] = (struct iovec){(void *)start, bytes};
+	for (unsigned n = 0; n < count; n++) {
+		unsigned i = (first + n) % window_count(reader);
+		long bytes = (long)reader->room->remote[n].iov_len;
+
+		window_at(reader, i)->start = (uintptr_t)reader->room->remote[n].iov_base;
+		window_at(reader, i)->bytes = got >= bytes ? (uint32_t)bytes : 0;
+		reader->used &= ~(1u << i);
+		got -= bytes;
+	}
 }
 
 static int has_all(const struct iovec *window, const struct iovec *asked)
@@ -196,33 +205,55 @@ static int read_again(struct runtime_reader *reader, struct iovec asked)
 			add_again(reader, count++, &again->windows[i]);
 	got = arch_syscall6(SYS_process_vm_readv, reader->pid, (long)reader->room->local, count,
 		(long)reader->room->remote, count, 0);
-	for (unsigned i = 0; i < count; i++) {
-		struct runtime_window *window = window_at(reader, i);
-		long bytes = (long)reader->room->remote[i].iov_len;
-
-		window->start = (uintptr_t)reader->room->remote[i].iov_base;
-		window->bytes = got >= bytes ? (uint32_t)bytes : 0;
-		got -= bytes;
-	}
+	keep_read(reader, 0, count, got);
 	reader->used = 0;
 	reader->oldest = count % window_count(reader);
 	reader->was_read_again = window_at(reader, 0)->bytes != 0;
 	return reader->was_read_again ? 0 : -EFAULT;
 }
 
+static void add_window(struct iovec *windows, uint32_t *count, struct iovec window)
+{
+	if (*count < RUNTIME_AGAIN)
+		windows[(*count)++] = window;
+}
+
+/* Was @window asked for in the walk before, too? */
+static int was_asked(const struct runtime_again *again, const struct iovec *window)
+{
+	for (unsigned i = 0; i < again->count; i++)
+		if (again->windows[i].iov_base == window->iov_base)
+			return 1;
+	for (unsigned i = 0; i < again->new_count; i++)
+		if (again->new_windows[i].iov_base == window->iov_base)
+			return 1;
+	return 0;
+}
+
 void runtime_note_again(struct runtime_reader *reader)
 {
-	struct runtime_again *again = reader->again;
+	struct runtime_again *again = reader->again, next;
 
-	if (!again || !reader->room)
+	/* One that asked for nothing says nothing of the next. */
+	if (!again || !reader->room || (!reader->used && !reader->room->expected_count))
 		return;
-	again->count = 0;
-	for (unsigned i = 0; i < window_count(reader); i++)
-		if (reader->used >> i & 1)
-			note_again(again, window_at(reader, i)->start, window_at(reader, i)->bytes);
-	for (unsigned i = 0; i < reader->room->expected.count; i++)
-		note_again(again, (uintptr_t)reader->room->expected.windows[i].iov_base,
-			reader->room->expected.windows[i].iov_len);
+	next.count = next.new_count = 0;
+	for (unsigned i = 0; i < window_count(reader) + reader->room->expected_count; i++) {
+		struct iovec window;
+
+		if (i >= window_count(reader))
+			window = reader->room->expected[i - window_count(reader)];
+		else if (reader->used >> i & 1)
+			window = (struct iovec){(void *)window_at(reader, i)->start,
+				window_at(reader, i)->bytes};
+		else
+			continue;
+		if (was_asked(again, &window))
+			add_window(next.windows, &next.count, window);
+		else
+			add_window(next.new_windows, &next.new_count, window);
+	}
+	*again = next;
 }
 
 /*
@@ -336,6 +367,27 @@ void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t byt
 		reader->oldest = (reader->oldest + 1) % window_count(reader);
 }
 
+void runtime_expect_run(struct runtime_reader *reader, uintptr_t address, size_t bytes)
+{
+	uintptr_t start = address & ~(uintptr_t)(RUNTIME_WINDOW_BYTES - 1);
+	unsigned count = 0, i = reader->oldest;
+	long got;
+
+	if (!reader->room || !reader->pid || bytes <= RUNTIME_WINDOW_BYTES ||
+		!is_plausible(address) || runtime_has(reader, address, 1) || may_read_again(reader))
+		return;
+	for (; count < RUNTIME_RUN && start < address + bytes; start += RUNTIME_WINDOW_BYTES) {
+		reader->room->remote[count] = (struct iovec){(void *)start, RUNTIME_WINDOW_BYTES};
+		reader->room->local[count].iov_base = content_of(reader, i);
+		reader->room->local[count++].iov_len = RUNTIME_WINDOW_BYTES;
+		i = (i + 1) % window_count(reader);
+	}
+	got = arch_syscall6(SYS_process_vm_readv, reader->pid, (long)reader->room->local, count,
+		(long)reader->room->remote, count, 0);
+	keep_read(reader, reader->oldest, count, got);
+	reader->oldest = i;
+}
+
 /*
  * The block around @place, as objects that belong together lie together; of another page no more
  * than has to be.
@@ -381,8 +433,7 @@ void runtime_expect_each(struct runtime_reader *reader, const uintptr_t *places,
 		got -= (long)remote[i].iov_len;
 		reader->room->ahead[i].start = (uintptr_t)remote[i].iov_base;
 		reader->room->ahead[i].bytes = (uint32_t)remote[i].iov_len;
-		note_again(
-			&reader->room->expected, (uintptr_t)remote[i].iov_base, remote[i].iov_len);
+		add_window(reader->room->expected, &reader->room->expected_count, remote[i]);
 	}
 	reader->ahead_count = i;
 }

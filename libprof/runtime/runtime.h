@@ -59,13 +59,15 @@ struct runtime_kept {
 #define RUNTIME_WINDOWS_MORE 28u
 
 /*
- * What one walk of a thread's had to ask the kernel for: the next one mostly asks for the same, and
- * reads all of it by one call. Zeroed at first.
+ * What two walks of a thread's running had to ask the kernel for: the next one asks for the same,
+ * and reads all of it by one call. Of what one walk alone asked for little is asked for again.
+ * Zeroed at first.
  */
 #define RUNTIME_AGAIN 24u
 struct runtime_again {
-	uint32_t count;
+	uint32_t count, new_count;
 	struct iovec windows[RUNTIME_AGAIN];
+	struct iovec new_windows[RUNTIME_AGAIN]; /* of the last walk alone */
 };
 
 #define RUNTIME_AHEAD	    8u
@@ -85,7 +87,8 @@ struct runtime_room {
 	struct runtime_content contents[RUNTIME_WINDOWS_MORE];
 	struct runtime_ahead ahead[RUNTIME_AHEAD];
 	struct iovec local[RUNTIME_AGAIN + 1], remote[RUNTIME_AGAIN + 1]; /* of a call */
-	struct runtime_again expected; /* what was read ahead since the room is lent */
+	uint32_t expected_count; /* what was read ahead since the room is lent */
+	struct iovec expected[RUNTIME_AGAIN];
 };
 
 #define RUNTIME_HINTS  16u /* a power of two */
@@ -141,7 +144,7 @@ static inline void runtime_lend(struct runtime_reader *reader, struct runtime_ro
 {
 	for (unsigned i = 0; i < RUNTIME_WINDOWS_MORE; i++)
 		room->windows[i].bytes = 0;
-	room->expected.count = 0;
+	room->expected_count = 0;
 	reader->room = room;
 }
 
@@ -193,6 +196,13 @@ int runtime_byte(struct runtime_bytes *bytes);
 
 /* As much of it will be asked for, piece by piece: one call of the kernel's is enough. */
 void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t bytes);
+
+/*
+ * The same of what is longer than a window: as much of it as goes into RUNTIME_RUN windows, if the
+ * first is not there yet.
+ */
+#define RUNTIME_RUN 9u
+void runtime_expect_run(struct runtime_reader *reader, uintptr_t address, size_t bytes);
 
 /*
  * RUNTIME_AHEAD_LEAST bytes at each of @places will be asked for, in this order: the same, as far

@@ -31,6 +31,8 @@
 #define FRAMES_AHEAD	  32u
 #define FRAME_MAX	  65536u
 #define QUICK_BEHIND	  4u  /* words of a function from what it is made of on */
+#define FUNCTION_OWN	  3u  /* word of a function behind what all objects have */
+#define FUNCTION_CONTEXT  1u  /* the same, behind what it is made of */
 #define INLINE_LOCALS	  75u /* kScopeInfoMaxInlinedLocalNamesSize */
 #define LOCALS_MAX	  65536u
 #define SHARED_CODE	  8u /* behind the map: what the function runs */
@@ -382,16 +384,17 @@ static void expect_functions(struct runtime_reader *reader, uintptr_t fp)
 }
 
 /*
- * The function, and all that it refers to: its map, what it is made of, its context, what is known
- * of its calls, its code. Of interpreted code the frame says which bytecode it is at, but for the
- * innermost frames, whose registers do.
+ * What the function refers to: its map, what it is made of, what is known of its calls, its code.
+ * Neither where it is itself nor its context: a program makes closures all the time, and what they
+ * run is the same. Of interpreted code the frame says which bytecode it is at, but for the innermost
+ * frames, whose registers do.
  */
 static uint64_t quick_of_v8(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_where *where)
 {
 	uintptr_t slots[5]; /* offset, bytecode, …, function, context */
 	uint64_t words[RUNTIME_AHEAD_LEAST / V8_WORD], hash;
-	unsigned count = v8_offsets_of(runtime)->shared / V8_WORD + QUICK_BEHIND;
+	unsigned shared = v8_offsets_of(runtime)->shared / V8_WORD, count = shared + QUICK_BEHIND;
 
 	if ((where->registers || where->callee) &&
 		!v8_knows_code(v8_offsets_of(runtime), reader, where->pc))
@@ -404,9 +407,10 @@ static uint64_t quick_of_v8(const struct runtime *runtime, struct runtime_reader
 		expect_functions(reader, where->fp);
 	if (runtime_load(reader, slots[3] - V8_HEAP_OBJECT, words, sizeof(words)))
 		return 0;
-	hash = runtime_mix(slots[3], where->pc);
-	for (unsigned i = 0; i < count; i++)
-		hash = runtime_mix(hash, words[i]);
+	hash = runtime_mix(words[0], where->pc);
+	for (unsigned i = FUNCTION_OWN; i < count; i++)
+		if (i != shared + FUNCTION_CONTEXT)
+			hash = runtime_mix(hash, words[i]);
 	if (v8_is_number(slots[0]) && v8_is_object(slots[1]))
 		hash = runtime_mix(runtime_mix(hash, slots[0]), slots[1]);
 	return hash;

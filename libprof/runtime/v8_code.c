@@ -206,6 +206,21 @@ static uint64_t key_of_code(const struct v8_offsets *at, uintptr_t pc)
 	return runtime_mix(at->code_type, pc);
 }
 
+/* Where the code is that was found last around @pc: a new place in it is near old ones. */
+#define CODE_AROUND 512u
+
+static uint64_t key_around(const struct v8_offsets *at, uintptr_t pc)
+{
+	return runtime_mix(~(uint64_t)at->code_type, pc / CODE_AROUND);
+}
+
+static void keep_code(const struct v8_offsets *at, const struct runtime_reader *reader,
+	uintptr_t pc, uintptr_t stream)
+{
+	runtime_keep(reader, key_of_code(at, pc), (uint32_t)(pc - stream));
+	runtime_keep(reader, key_around(at, pc), (uint32_t)((pc | (CODE_AROUND - 1)) - stream));
+}
+
 int v8_knows_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t pc)
 {
 	uint32_t back;
@@ -227,10 +242,15 @@ int v8_find_code(const struct v8_offsets *at, struct runtime_reader *reader, uin
 		if (!read_code(at, reader, pc - back, pc, out))
 			return 0;
 	}
+	if (runtime_kept(reader, key_around(at, pc), &back) &&
+		!read_code(at, reader, (pc | (CODE_AROUND - 1)) - back, pc, out)) {
+		keep_code(at, reader, pc, (pc | (CODE_AROUND - 1)) - back);
+		return 0;
+	}
 	for (unsigned n = 0; n < CODE_MAX / CODE_ALIGNED && start > CODE_MAX; n++) {
 		error = read_code(at, reader, start - at->code_header, pc, out);
 		if (!error) {
-			runtime_keep(reader, key, (uint32_t)(pc - start + at->code_header));
+			keep_code(at, reader, pc, start - at->code_header);
 			return 0;
 		}
 		if (error == -EFAULT)

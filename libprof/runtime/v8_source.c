@@ -254,35 +254,46 @@ static int ends_line(uint32_t character, uint32_t next)
 	       character == 0x2029;
 }
 
+/* Carriage returns in @count characters of one byte at @from that end a line by themselves. */
+static uint32_t count_returns(
+	struct runtime_reader *reader, const struct piece *piece, uint32_t from, uint32_t count)
+{
+	uint32_t ends = 0;
+
+	for (uint32_t i = from; i < from + count; i++)
+		ends += load_character(reader, piece, i) == '\r' &&
+			load_character(reader, piece, i + 1) != '\n';
+	return ends;
+}
+
 /* Ends of lines in [from, to) of @piece. Returns how many, or -errno. */
 static int64_t count_ends(
 	struct runtime_reader *reader, const struct piece *piece, uint32_t from, uint32_t to)
 {
-	uint8_t bytes[CHUNK];
 	int64_t ends = 0;
 
 	while (from < to) {
-		uint32_t count = to - from < CHUNK / 2 ? to - from : CHUNK / 2;
-		uint32_t returns = 0;
+		uintptr_t at = piece->at + (uintptr_t)from * piece->bytes;
+		uint32_t count = (uint32_t)(CHUNK - at % CHUNK) / piece->bytes, returns = 0;
+		const uint8_t *bytes;
 
-		if (runtime_load(reader, piece->at + (uintptr_t)from * piece->bytes, bytes,
-			    (size_t)count * piece->bytes))
+		if (count > to - from)
+			count = to - from;
+		runtime_expect_run(reader, at, (size_t)(to - from) * piece->bytes);
+		bytes = runtime_view(reader, at, (size_t)count * piece->bytes);
+		if (!bytes)
 			return -EFAULT;
 		for (uint32_t i = 0; piece->bytes == 1 && i < count; i++) {
 			ends += bytes[i] == '\n';
 			returns |= bytes[i] == '\r';
 		}
 		if (returns)
-			for (uint32_t i = 0; i < count; i++)
-				ends += bytes[i] == '\r' &&
-					load_character(reader, piece, from + i + 1) != '\n';
-		for (uint32_t i = 0; piece->bytes == 2 && i < count; i++) {
-			uint16_t character;
+			ends += count_returns(reader, piece, from, count);
+		for (uint32_t i = from; piece->bytes == 2 && i < from + count; i++) {
+			uint32_t character = load_character(reader, piece, i);
 
-			memcpy(&character, bytes + 2 * (size_t)i, sizeof(character));
 			ends += ends_line(character,
-				character == '\r' ? load_character(reader, piece, from + i + 1)
-						  : 0);
+				character == '\r' ? load_character(reader, piece, i + 1) : 0);
 		}
 		from += count;
 	}
