@@ -184,20 +184,28 @@ unsigned runs_tell(struct runs *runs, const struct runtime *runtime,
 
 #define CALLEE_WITHOUT UINTPTR_MAX /* the innermost frame has no frame pointer */
 
-static struct runs_expanded *expanded_of(const struct runs *runs, uint64_t key)
+/* Each key has two entries. */
+static struct runs_expanded *expanded_of(const struct runs *runs, uint64_t key, unsigned way)
 {
-	return &runs->expanded[(key ^ key >> 32) % RUNS_EXPANDED];
+	return &runs->expanded[((key ^ key >> 32) ^ way) % RUNS_EXPANDED];
+}
+
+static int has_key(const struct runs_expanded *entry, uint64_t key)
+{
+	return __atomic_load_n(&entry->key, __ATOMIC_RELAXED) == key;
 }
 
 /* Returns how many frames @key is known to stand for, or -ENOENT: not known. */
 static int find_expanded(const struct runs *runs, uint64_t key, uint64_t *frames, unsigned room)
 {
-	const struct runs_expanded *entry = expanded_of(runs, key);
-	uint32_t version = __atomic_load_n(&entry->version, __ATOMIC_ACQUIRE);
-	uint32_t count = __atomic_load_n(&entry->count, __ATOMIC_RELAXED);
+	const struct runs_expanded *entry = expanded_of(runs, key, 0);
+	uint32_t version, count;
 
-	if (version % 2 || __atomic_load_n(&entry->key, __ATOMIC_RELAXED) != key ||
-		count > RUNS_EXPANDED_DEEP || count > room)
+	if (!has_key(entry, key))
+		entry = expanded_of(runs, key, 1);
+	version = __atomic_load_n(&entry->version, __ATOMIC_ACQUIRE);
+	count = __atomic_load_n(&entry->count, __ATOMIC_RELAXED);
+	if (version % 2 || !has_key(entry, key) || count > RUNS_EXPANDED_DEEP || count > room)
 		return -ENOENT;
 	for (uint32_t i = 0; i < count; i++)
 		frames[i] = __atomic_load_n(&entry->frames[i], __ATOMIC_RELAXED);
@@ -205,10 +213,23 @@ static int find_expanded(const struct runs *runs, uint64_t key, uint64_t *frames
 	return __atomic_load_n(&entry->version, __ATOMIC_RELAXED) == version ? (int)count : -ENOENT;
 }
 
+/* Its own entry, else one that is free, else either. */
+static struct runs_expanded *entry_for(const struct runs *runs, uint64_t key)
+{
+	struct runs_expanded *first = expanded_of(runs, key, 0);
+	struct runs_expanded *second = expanded_of(runs, key, 1);
+
+	if (has_key(first, key) || has_key(second, key))
+		return has_key(first, key) ? first : second;
+	if (has_key(first, 0) || has_key(second, 0))
+		return has_key(first, 0) ? first : second;
+	return key >> 63 ? first : second;
+}
+
 static void keep_expanded(
 	const struct runs *runs, uint64_t key, const uint64_t *frames, unsigned count)
 {
-	struct runs_expanded *entry = expanded_of(runs, key);
+	struct runs_expanded *entry = entry_for(runs, key);
 	uint32_t version = __atomic_load_n(&entry->version, __ATOMIC_RELAXED);
 
 	if (version % 2 || !__atomic_compare_exchange_n(&entry->version, &version, version + 1, 0,
