@@ -367,23 +367,26 @@ void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t byt
 		reader->oldest = (reader->oldest + 1) % window_count(reader);
 }
 
+/* Of the kernel it is one place, which costs more than bytes do. */
 void runtime_expect_run(struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
-	uintptr_t start = address & ~(uintptr_t)(RUNTIME_WINDOW_BYTES - 1);
+	uintptr_t start = address & ~(uintptr_t)(RUNTIME_WINDOW_BYTES - 1), end = start;
+	struct iovec whole = {(void *)start, 0};
 	unsigned count = 0, i = reader->oldest;
 	long got;
 
 	if (!reader->room || !reader->pid || bytes <= RUNTIME_WINDOW_BYTES ||
 		!is_plausible(address) || runtime_has(reader, address, 1) || may_read_again(reader))
 		return;
-	for (; count < RUNTIME_RUN && start < address + bytes; start += RUNTIME_WINDOW_BYTES) {
-		reader->room->remote[count] = (struct iovec){(void *)start, RUNTIME_WINDOW_BYTES};
+	for (; count < RUNTIME_RUN && end < address + bytes; end += RUNTIME_WINDOW_BYTES) {
+		reader->room->remote[count] = (struct iovec){(void *)end, RUNTIME_WINDOW_BYTES};
 		reader->room->local[count].iov_base = content_of(reader, i);
 		reader->room->local[count++].iov_len = RUNTIME_WINDOW_BYTES;
 		i = (i + 1) % window_count(reader);
 	}
+	whole.iov_len = end - start;
 	got = arch_syscall6(SYS_process_vm_readv, reader->pid, (long)reader->room->local, count,
-		(long)reader->room->remote, count, 0);
+		(long)&whole, 1, 0);
 	keep_read(reader, reader->oldest, count, got);
 	reader->oldest = i;
 }

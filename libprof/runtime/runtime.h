@@ -342,6 +342,7 @@ struct runtime_frame {
 	 */
 	uint64_t key;
 	uintptr_t code;
+	int32_t inlined; /* which function in it */
 	uint32_t start;
 	uintptr_t lines; /* what the runtime knows of lines, 0: nothing */
 	uintptr_t name, file;

@@ -258,41 +258,44 @@ static int read_shared(const struct v8_offsets *at, struct runtime_reader *reade
 }
 
 /*
- * The SharedFunctionInfo of the function that @tagged points at. Returns 1; 0: it is none; or
+ * The function that @tagged points at and its SharedFunctionInfo. Returns 1; 0: it is none; or
  * -errno.
  */
 static int find_shared(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t tagged,
-	uintptr_t *shared)
+	uintptr_t *function, uintptr_t *shared)
 {
-	uintptr_t function;
 	uint32_t type;
 	int error;
 
-	if (v8_load_type(reader, tagged, &function, &type) ||
+	if (v8_load_type(reader, tagged, function, &type) ||
 		type - at->function_type >= at->function_types)
 		return 0;
-	error = v8_load_object(reader, function + at->shared, at->shared_type, shared);
+	error = v8_load_object(reader, *function + at->shared, at->shared_type, shared);
 	return error ? error : 1;
 }
 
 /*
- * A frame of optimised code, if it is that of the function with @shared. That and where in the code
- * it is say all: what else there is to know of it is read once.
+ * A frame of optimised code, if it is that of the function with @shared. That and which place in
+ * the source it is at say all: what else there is to know of it is read once.
  */
-static int read_optimised(const struct v8_offsets *at, struct runtime_reader *reader,
+static int read_optimised(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct v8_code *code, uintptr_t pc, uintptr_t shared, struct runtime_frame *out)
 {
+	struct v8_position is = {-1, -1};
 	uintptr_t compiled;
 
-	if (v8_load_compiled(at, reader, code->data, &compiled) || compiled != shared)
+	if (v8_load_compiled(v8_offsets_of(runtime), reader, code->data, &compiled) ||
+		compiled != shared)
 		return 0;
+	v8_find_position(runtime, reader, code->object, (int32_t)(pc - code->start), &is);
 	*out = (struct runtime_frame){
 		.function = shared,
 		.code = code->object,
-		.position = (int32_t)(pc - code->start),
+		.position = is.position,
+		.inlined = is.inlined,
 	};
-	out->key = runtime_mix(runtime_mix(shared, code->object), (uintptr_t)out->position);
-	out->key = runtime_mix(runtime_mix(out->key, code->data), code->table);
+	out->key = runtime_mix(runtime_mix(shared, code->object), (uint32_t)is.position);
+	out->key = runtime_mix(runtime_mix(out->key, (uint32_t)is.inlined), code->data);
 	return 1;
 }
 
@@ -301,18 +304,19 @@ static int read_optimised(const struct v8_offsets *at, struct runtime_reader *re
  * that it calls and that has none of its own: that has where it returns to on the top of the stack.
  */
 static int find_own_code(const struct v8_offsets *at, struct runtime_reader *reader,
-	const struct runtime_where *where, uintptr_t shared, struct v8_code *out, uintptr_t *pc)
+	const struct runtime_where *where, uintptr_t function, uintptr_t shared,
+	struct v8_code *out, uintptr_t *pc)
 {
 	uintptr_t word;
 
 	*pc = where->pc;
 	if (!at->code_type)
 		return -ENOENT;
-	if (*pc && !v8_find_code(at, reader, *pc, out))
+	if (*pc && !v8_find_code(at, reader, *pc, function, out))
 		return 0;
 	if (!where->registers || where->callee ||
 		runtime_load_word(reader, where->registers->r[ARCH_DWARF_SP], pc) ||
-		v8_find_code(at, reader, --*pc, out))
+		v8_find_code(at, reader, --*pc, function, out))
 		return -ENOENT;
 	if (out->is_optimised)
 		return 0;
@@ -329,29 +333,29 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 	struct runtime_frame *out)
 {
 	const struct v8_offsets *at = v8_offsets_of(runtime);
+	struct v8_position is = {-1, -1};
 	struct v8_code code;
-	uintptr_t shared, array, pc;
-	int is_code, got = find_shared(at, reader, tagged, &shared);
-	int32_t offset = -1;
+	uintptr_t function, shared, array, pc;
+	int is_code, got = find_shared(at, reader, tagged, &function, &shared);
+	int32_t offset;
 
 	if (got <= 0)
 		return got;
-	is_code = !find_own_code(at, reader, where, shared, &code, &pc);
-	if (is_code && code.is_optimised && read_optimised(at, reader, &code, pc, shared, out))
+	is_code = !find_own_code(at, reader, where, function, shared, &code, &pc);
+	if (is_code && code.is_optimised && read_optimised(runtime, reader, &code, pc, shared, out))
 		return 1;
 	got = read_shared(at, reader, shared, out);
 	if (got <= 0)
 		return got;
 	if (is_code && !code.is_optimised) {
-		out->code = code.object;
-		out->position = (int32_t)(pc - code.start);
-		out->key = runtime_mix(code.object, code.table);
+		v8_find_position(runtime, reader, code.object, (int32_t)(pc - code.start), &is);
 	} else if (!is_code && fp) {
 		offset = v8_find_bytecode(at, reader, where, &array);
-		out->code = offset < 0 ? 0 : array;
-		out->position = offset;
+		if (offset >= 0)
+			v8_find_position(runtime, reader, array, offset, &is);
 	}
-	out->key = runtime_mix(runtime_mix(out->key, out->identity), (uint32_t)out->position);
+	out->position = is.position;
+	out->key = runtime_mix(out->identity, (uint32_t)is.position);
 	return 1;
 }
 
@@ -447,10 +451,10 @@ static int find_lines(const struct v8_offsets *at, struct runtime_reader *reader
 
 /* What is inlined where @frame, of optimised code, is at; and itself, outermost. */
 static int tell_optimised(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct runtime_frame *frame, struct v8_position at_line, struct runtime_frame *out,
-	unsigned room)
+	const struct runtime_frame *frame, struct runtime_frame *out, unsigned room)
 {
 	const struct v8_offsets *at = v8_offsets_of(runtime);
+	struct v8_position at_line = {frame->position, frame->inlined};
 	struct runtime_frame own;
 	unsigned told = 0;
 	uintptr_t data, shared;
@@ -488,15 +492,12 @@ static int tell_optimised(const struct runtime *runtime, struct runtime_reader *
 static int frames_of_v8(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_frame *frame, struct runtime_frame *out, unsigned room)
 {
-	struct v8_position is = {-1, -1};
 	int error;
 
-	if (frame->code)
-		v8_find_position(runtime, reader, frame->code, frame->position, &is);
 	if (!frame->lines)
-		return tell_optimised(runtime, reader, frame, is, out, room);
+		return tell_optimised(runtime, reader, frame, out, room);
 	out[0] = *frame;
-	error = find_lines(v8_offsets_of(runtime), reader, is.position, &out[0]);
+	error = find_lines(v8_offsets_of(runtime), reader, frame->position, &out[0]);
 	return error ? error : 1;
 }
 

@@ -21,6 +21,7 @@ struct v8_offsets {
 	uint32_t bytecode_type, bytecode_data, bytecode_lines; /* of BytecodeArray */
 	uint32_t array_register, offset_register;	       /* of the interpreter */
 	uint32_t code_type;
+	uint32_t code_function; /* where a JSFunction has its Code; 0: in no field */
 	uint32_t code_header;			    /* instructions lie behind so many bytes */
 	uint32_t code_data, code_table;		    /* of Code, the second behind the first */
 	uint32_t code_start, code_flags, code_size; /* code_start 0: header and Code are one */
@@ -107,9 +108,9 @@ void v8_find_code_offsets(
 /* Was code found at @pc before? Nothing is read for the answer. */
 int v8_knows_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t pc);
 
-/* The code that has @pc. */
+/* The code that has @pc, looked for first where the function at @function says that it has code. */
 int v8_find_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t pc,
-	struct v8_code *out);
+	uintptr_t function, struct v8_code *out);
 
 /*
  * Which bytecode the interpreter is at. The frame says so where the bytecode has called something;

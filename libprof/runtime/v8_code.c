@@ -25,16 +25,16 @@
 
 struct version {
 	uint32_t major, minor;
-	uint32_t bytecode_lines;
+	uint32_t bytecode_lines, function;
 	uint32_t header, data, start, flags, size;
 	uint32_t literals, shared, inlining;
 };
 
 static const struct version versions[] = {
-	{10, 2, 32, 128, 16, 0, 48, 40, 2, 6, 7},
-	{11, 3, 32, 16, 16, 40, 48, 56, 2, 6, 7},
-	{12, 4, 24, 32, 8, 40, 48, 52, 2, 6, 7},
-	{13, 6, 24, 32, 8, 40, 52, 56, 3, 7, 8},
+	{10, 2, 32, 48, 128, 16, 0, 48, 40, 2, 6, 7},
+	{11, 3, 32, 48, 16, 16, 40, 48, 56, 2, 6, 7},
+	{12, 4, 24, 24, 32, 8, 40, 48, 52, 2, 6, 7},
+	{13, 6, 24, 0, 32, 8, 40, 52, 56, 3, 7, 8},
 };
 
 /* Bytes of each bytecode of V8 13.6, which does not export them. Made by v8_bytecode_sizes.py. */
@@ -71,6 +71,8 @@ static int is_as_published(const struct version *version, struct runtime_reader 
 	} checks[] = {
 		{"v8dbg_off_fp_bytecode_array", (uint32_t)-32},
 		{"v8dbg_off_fp_bytecode_offset", (uint32_t)-40},
+		{"v8dbg_class_JSFunction__code__CodeT", version->function},
+		{"v8dbg_class_JSFunction__code__Tagged_Code_", version->function},
 		{"v8dbg_class_Code__flags__uint32_t", version->flags},
 		{"v8dbg_class_Code__instruction_size__int", version->size},
 		{"v8dbg_class_Code__deoptimization_data__FixedArray", version->data},
@@ -129,6 +131,7 @@ void v8_find_code_offsets(
 		return;
 	}
 	at->bytecode_lines = version->bytecode_lines;
+	at->code_function = version->function;
 	at->code_header = version->header;
 	at->code_data = version->data;
 	at->code_table = version->data + V8_WORD;
@@ -150,6 +153,7 @@ void v8_find_code_offsets(
 #define CODE_ALIGNED 32u
 #define CODE_MAX     65536u /* so far back from an address its beginning is looked for */
 #define CODE_BYTES   64u    /* of Code: what is looked at lies in that */
+#define CODE_FAR     (1u << 20)
 #define NOT_FOUND    0u
 #define PAGE_0	     0x10000u
 #define USER_END     (1ULL << 47)
@@ -164,8 +168,8 @@ static int is_plausible(uintptr_t word)
 }
 
 /*
- * Is @stream what lies before instructions, with @pc among them? Returns 0, -EBADMSG: no, or
- * -EFAULT: nothing is there.
+ * Is @stream what lies before instructions, with @pc among them? Returns 0, -ENOENT: before others,
+ * or those of no function, -EBADMSG: before none, or -EFAULT: nothing is there.
  */
 static int read_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t stream,
 	uintptr_t pc, struct v8_code *out)
@@ -190,11 +194,12 @@ static int read_code(const struct v8_offsets *at, struct runtime_reader *reader,
 	out->table = runtime_word_in(code, at->code_table);
 	flags = runtime_int_in(code, at->code_flags);
 	out->bytes = runtime_int_in(code, at->code_size);
-	if ((at->code_start && told != start) || pc - start >= out->bytes)
+	if (at->code_start && told != start)
 		return -EBADMSG;
 	flags &= at->code_kind;
-	if (flags < at->code_baseline || !v8_is_object(out->data) || !v8_is_object(out->table))
-		return -EBADMSG;
+	if (pc - start >= out->bytes || flags < at->code_baseline || !v8_is_object(out->data) ||
+		!v8_is_object(out->table))
+		return -ENOENT;
 	out->is_optimised = flags > at->code_baseline;
 	out->object = object;
 	out->start = start;
@@ -206,19 +211,28 @@ static uint64_t key_of_code(const struct v8_offsets *at, uintptr_t pc)
 	return runtime_mix(at->code_type, pc);
 }
 
-/* Where the code is that was found last around @pc: a new place in it is near old ones. */
-#define CODE_AROUND 512u
+#define CODE_PAGE 4096u
 
-static uint64_t key_around(const struct v8_offsets *at, uintptr_t pc)
+static uintptr_t page_end(uintptr_t pc)
 {
-	return runtime_mix(~(uint64_t)at->code_type, pc / CODE_AROUND);
+	return (pc | (CODE_PAGE - 1)) + 1;
+}
+
+/*
+ * Of the page that @pc is in: where the code is that was found there last, for a new place is near
+ * old ones; or NOT_FOUND: so far back from it that all is behind, there is none. That is where V8
+ * has its builtins a second time.
+ */
+static uint64_t key_of_page(const struct v8_offsets *at, uintptr_t pc)
+{
+	return runtime_mix(~(uint64_t)at->code_type, pc / CODE_PAGE);
 }
 
 static void keep_code(const struct v8_offsets *at, const struct runtime_reader *reader,
 	uintptr_t pc, uintptr_t stream)
 {
 	runtime_keep(reader, key_of_code(at, pc), (uint32_t)(pc - stream));
-	runtime_keep(reader, key_around(at, pc), (uint32_t)((pc | (CODE_AROUND - 1)) - stream));
+	runtime_keep(reader, key_of_page(at, pc), (uint32_t)(page_end(pc) - stream));
 }
 
 int v8_knows_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t pc)
@@ -228,11 +242,47 @@ int v8_knows_code(const struct v8_offsets *at, struct runtime_reader *reader, ui
 	return pc && runtime_kept(reader, key_of_code(at, pc), &back) && back != NOT_FOUND;
 }
 
-int v8_find_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t pc,
+/* Is @pc in what @function runs now? It may have been compiled anew since the frame began. */
+static int read_own_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t pc,
+	uintptr_t function, struct v8_code *out)
+{
+	uintptr_t stream;
+
+	if (!at->code_function || runtime_load_word(reader, function + at->code_function, &stream) ||
+		!is_plausible(stream))
+		return -ENOENT;
+	stream -= V8_HEAP_OBJECT;
+	if (at->code_start) {
+		if (runtime_load_word(reader, stream + at->code_start, &stream))
+			return -EFAULT;
+		stream -= at->code_header;
+	}
+	return pc - stream > CODE_FAR ? -ENOENT : read_code(at, reader, stream, pc, out);
+}
+
+/* Go back from @pc to what lies before it. Returns 0 or -ENOENT. */
+static int search_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t pc,
 	struct v8_code *out)
 {
+	uintptr_t stream = (pc & ~(uintptr_t)(CODE_ALIGNED - 1)) - at->code_header, page;
+	int error = -EBADMSG;
+
+	for (unsigned n = 0; error == -EBADMSG && n < CODE_MAX / CODE_ALIGNED && stream > CODE_MAX;
+		n++, stream -= CODE_ALIGNED) {
+		page = stream & ~(uintptr_t)(CODE_PAGE - 1);
+		if (!runtime_has(reader, stream, V8_WORD))
+			runtime_expect_run(reader, page, stream + V8_WORD - page);
+		error = read_code(at, reader, stream, pc, out);
+	}
+	if (error && error != -ENOENT)
+		runtime_keep(reader, key_of_page(at, pc), NOT_FOUND);
+	return error ? -ENOENT : 0;
+}
+
+int v8_find_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t pc,
+	uintptr_t function, struct v8_code *out)
+{
 	uint64_t key = key_of_code(at, pc);
-	uintptr_t start = pc & ~(uintptr_t)(CODE_ALIGNED - 1);
 	uint32_t back;
 	int error;
 
@@ -242,23 +292,19 @@ int v8_find_code(const struct v8_offsets *at, struct runtime_reader *reader, uin
 		if (!read_code(at, reader, pc - back, pc, out))
 			return 0;
 	}
-	if (runtime_kept(reader, key_around(at, pc), &back) &&
-		!read_code(at, reader, (pc | (CODE_AROUND - 1)) - back, pc, out)) {
-		keep_code(at, reader, pc, (pc | (CODE_AROUND - 1)) - back);
-		return 0;
+	error = read_own_code(at, reader, pc, function, out);
+	if (error && runtime_kept(reader, key_of_page(at, pc), &back)) {
+		if (back == NOT_FOUND)
+			return -ENOENT;
+		error = read_code(at, reader, page_end(pc) - back, pc, out);
 	}
-	for (unsigned n = 0; n < CODE_MAX / CODE_ALIGNED && start > CODE_MAX; n++) {
-		error = read_code(at, reader, start - at->code_header, pc, out);
-		if (!error) {
-			keep_code(at, reader, pc, start - at->code_header);
-			return 0;
-		}
-		if (error == -EFAULT)
-			break;
-		start -= CODE_ALIGNED;
-	}
-	runtime_keep(reader, key, NOT_FOUND);
-	return -ENOENT;
+	if (error)
+		error = search_code(at, reader, pc, out);
+	if (!error)
+		keep_code(at, reader, pc, out->start - at->code_header);
+	else
+		runtime_keep(reader, key, NOT_FOUND);
+	return error ? -ENOENT : 0;
 }
 
 /* ---- the interpreter ------------------------------------------------------------------------- */

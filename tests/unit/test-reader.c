@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading by windows: what a walk asks the kernel for, the next one has at once. */
+/* Reading by windows: what two walks running ask the kernel for, the next one has at once. */
 #include "libprof/runtime/runtime.h"
 
 #include <setjmp.h>
@@ -52,6 +52,14 @@ static int has(struct fixture *fixture, unsigned n)
 	return runtime_has(&fixture->reader, place(fixture, n), sizeof(uintptr_t));
 }
 
+static void walk_all(struct fixture *fixture)
+{
+	begin_walk(fixture);
+	for (unsigned n = 0; n < PLACES; n++)
+		assert_reads(fixture, n);
+	end_walk(fixture);
+}
+
 static int set_up(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
@@ -60,10 +68,8 @@ static int set_up(void **state)
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (unsigned n = 0; n < PLACES; n++)
 		*(uintptr_t *)place(fixture, n) = n + 1;
-	begin_walk(fixture);
-	for (unsigned n = 0; n < PLACES; n++)
-		assert_reads(fixture, n);
-	end_walk(fixture);
+	walk_all(fixture);
+	walk_all(fixture);
 	*state = fixture;
 	return 0;
 }
@@ -119,6 +125,35 @@ static void test_what_nobody_asks_for_is_forgotten(void **state)
 	assert_false(has(fixture, 2));
 }
 
+static void test_what_one_walk_alone_asked_for(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->again.count = fixture->again.new_count = 0;
+	walk_all(fixture);
+	begin_walk(fixture);
+	assert_reads(fixture, 0);
+	assert_reads(fixture, 4);
+	assert_false(has(fixture, 2));
+	end_walk(fixture);
+	begin_walk(fixture);
+	assert_reads(fixture, 4);
+	assert_true(has(fixture, 0));
+	assert_false(has(fixture, 2));
+}
+
+/* Such a walk says nothing of the next one. */
+static void test_a_walk_that_asks_for_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_walk(fixture);
+	end_walk(fixture);
+	begin_walk(fixture);
+	assert_reads(fixture, 1);
+	assert_true(has(fixture, 5));
+}
+
 /* What stands behind it in the list is read by itself then. */
 static void test_what_is_gone(void **state)
 {
@@ -140,11 +175,13 @@ static void test_what_was_read_ahead(void **state)
 	struct fixture *fixture = *state;
 	uintptr_t places[] = {place(fixture, 1), place(fixture, 2), place(fixture, 3)};
 
-	fixture->again.count = 0;
-	begin_walk(fixture);
-	runtime_expect_each(&fixture->reader, places, 3);
-	assert_true(has(fixture, 3));
-	end_walk(fixture);
+	fixture->again.count = fixture->again.new_count = 0;
+	for (unsigned walk = 0; walk < 2; walk++) {
+		begin_walk(fixture);
+		runtime_expect_each(&fixture->reader, places, 3);
+		assert_true(has(fixture, 3));
+		end_walk(fixture);
+	}
 	begin_walk(fixture);
 	assert_reads(fixture, 0);
 	for (unsigned n = 1; n <= 3; n++)
@@ -172,6 +209,41 @@ static void test_what_is_no_address(void **state)
 	assert_true(has(fixture, 5));
 }
 
+/* By one call: the page behind is read without its beginning being there any more. */
+static void test_what_lies_together(void **state)
+{
+	struct fixture *fixture = *state;
+	uintptr_t start = (uintptr_t)fixture->memory, value;
+
+	fixture->again.count = 0;
+	*(uintptr_t *)(start + PAGE - 16) = 55;
+	begin_walk(fixture);
+	runtime_expect_run(&fixture->reader, start + 600, 2 * PAGE);
+	assert_true(runtime_has(&fixture->reader, start + 600, sizeof(value)));
+	*(uintptr_t *)(start + PAGE - 16) = 66;
+	assert_int_equal(runtime_load_word(&fixture->reader, start + PAGE - 16, &value), 0);
+	assert_int_equal(value, 55);
+	/* No more than there is room for, nor what was not asked for. */
+	assert_true(runtime_has(&fixture->reader, start + 512 * RUNTIME_RUN, 512));
+	assert_false(runtime_has(&fixture->reader, start + 512 * (RUNTIME_RUN + 1), 1));
+	assert_false(runtime_has(&fixture->reader, start, 1));
+}
+
+/* What is there of it is read; so is all, one by one, where nothing of it was read together. */
+static void test_what_ends_in_the_middle(void **state)
+{
+	struct fixture *fixture = *state;
+	uintptr_t start = (uintptr_t)fixture->memory, value;
+
+	fixture->again.count = 0;
+	munmap(fixture->memory + PAGE, PAGE);
+	begin_walk(fixture);
+	runtime_expect_run(&fixture->reader, start + 2048, PAGE);
+	assert_true(runtime_has(&fixture->reader, start + PAGE - 512, 512));
+	assert_int_not_equal(runtime_load_word(&fixture->reader, start + PAGE, &value), 0);
+	assert_reads(fixture, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -179,6 +251,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_what_has_changed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_what_nobody_asks_for_is_forgotten, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_what_one_walk_alone_asked_for, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_walk_that_asks_for_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_what_lies_together, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_what_ends_in_the_middle, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_what_is_gone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_what_was_read_ahead, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_what_is_no_address, set_up, tear_down),

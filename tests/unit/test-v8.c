@@ -457,6 +457,109 @@ static void test_what_is_inlined(void **state)
 	assert_int_equal(other.code, 0);
 }
 
+static int find_code(uintptr_t pc, struct runtime_kept *kept, struct v8_code *code)
+{
+	runtime_reader_init(&heap->reader, getpid(), 1);
+	runtime_lend(&heap->reader, &lent);
+	heap->reader.kept = kept;
+	return v8_find_code(v8_offsets_of(&heap->runtime), &heap->reader, pc,
+		(uintptr_t)heap->function, code);
+}
+
+/* What is longer than anybody goes back is found by its function, or where it was found before. */
+static void test_where_code_is_looked_for(void **state)
+{
+	static struct runtime_kept kept;
+	struct v8_code code;
+	uintptr_t start = make_code(12, pointer(heap->data), pointer(heap->array));
+	uintptr_t far = start + 2 * CODE_MAX;
+
+	(void)state;
+	heap->code[6] = (uint64_t)(4 * CODE_MAX) << 32 | 12;
+	assert_int_equal(find_code(far, NULL, &code), -ENOENT);
+	heap->function[6] = pointer(heap->code);
+	assert_int_equal(find_code(far, &kept, &code), 0);
+	assert_int_equal(code.start, start);
+	heap->function[6] = 0;
+	assert_int_equal(find_code(far, &kept, &code), 0);
+	assert_int_equal(find_code(far + 8, &kept, &code), 0);
+	assert_int_equal(code.start, start);
+	assert_int_equal(find_code(far + CODE_PAGE, &kept, &code), -ENOENT);
+}
+
+/* Only of pages that have no code before them is it known that there is none. */
+static void test_pages_without_code(void **state)
+{
+	static struct runtime_kept kept;
+	char *none = mmap(NULL, CODE_MAX + CODE_PAGE, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uintptr_t start = make_code(9, pointer(heap->data), pointer(heap->array)), *head;
+	struct v8_code code;
+
+	(void)state;
+	assert_int_equal(find_code(start + 8, &kept, &code), -ENOENT);
+	heap->code[6] = (uint64_t)200 << 32 | 12;
+	assert_int_equal(find_code(start + 8, &kept, &code), -ENOENT); /* it is believed */
+	assert_int_equal(find_code(start + 9, &kept, &code), 0);
+	head = (uintptr_t *)(none + CODE_MAX + 64);
+	assert_int_equal(find_code((uintptr_t)head + 40, &kept, &code), -ENOENT);
+	memcpy(head, heap->stream + 4, 4 * V8_WORD);
+	heap->code[4] = pointer(head);
+	heap->code[5] = (uintptr_t)(head + 4);
+	assert_int_equal(find_code((uintptr_t)head + 41, &kept, &code), -ENOENT);
+	assert_int_equal(find_code((uintptr_t)head + 41, NULL, &code), 0);
+	munmap(none, CODE_MAX + CODE_PAGE);
+}
+
+static uint64_t quick_of(const uint64_t *function)
+{
+	heap->stack[4] = pointer(function);
+	runtime_reader_init(&heap->reader, getpid(), 1);
+	return quick_of_v8(&heap->runtime, &heap->reader, &heap->where);
+}
+
+/* A closure that is made anew runs the same; with another code or other news of calls it may not. */
+static void test_closures_are_one_function(void **state)
+{
+	uint64_t first, *again = heap->words + heap->used;
+
+	(void)state;
+	heap->where.pc = 0x5000;
+	for (unsigned i = 4; i < 7; i++)
+		heap->function[i] = pointer(heap->array);
+	first = quick_of(heap->function);
+	assert_int_not_equal(first, 0);
+	memcpy(again, heap->function, sizeof(heap->function));
+	again[1] = again[2] = pointer(heap->data); /* properties, elements */
+	again[4] = pointer(heap->scope);	   /* context */
+	assert_true(quick_of(again) == first);
+	for (unsigned i = 0; i < 7; i++) {
+		uint64_t was = again[i];
+
+		again[i] = pointer(heap->script);
+		assert_int_equal(quick_of(again) == first, i == 1 || i == 2 || i == 4);
+		again[i] = was;
+	}
+	heap->where.pc++;
+	assert_true(quick_of(again) != first);
+}
+
+/* Of two bytes a character, with all that ends a line. */
+static void test_lines_of_wide_text(void **state)
+{
+	static const uint16_t text[] = {'a', '\n', 'b', '\r', '\n', 'c', '\r', 'd', 0x2028, 'e', 0x2029,
+		'f', '\r', 'g'};
+	uint64_t *source = string(0, sizeof(text) / 2, 4);
+
+	(void)state;
+	memcpy(source + 2, text, sizeof(text));
+	heap->script[1] = pointer(source);
+	heap->scope[9] = heap->scope[10] = number(13);
+	assert_names("work", "/where/x.js", 7);
+	heap->scope[9] = number(5);
+	assert_names("work", "/where/x.js", 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -468,6 +571,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_lines_far_behind, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_the_line_that_is_interpreted, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_where_code_is_looked_for, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_pages_without_code, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_closures_are_one_function, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_lines_of_wide_text, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_the_line_in_baseline_code, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_what_is_inlined, set_up, tear_down),
 	};
