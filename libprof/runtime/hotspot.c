@@ -164,17 +164,25 @@ static int read_interpreted(const struct runtime *runtime, struct runtime_reader
 	uint64_t known, struct runtime_frame *frame)
 {
 	uintptr_t places[2] = {frame->name, frame->lines}, method = frame->function;
-	uint64_t key = frame->key;
+	uint64_t key = frame->key, of_method = runtime_mix(known, frame->file);
 
-	if (hotspot_read_method(runtime, reader, method, -1, frame))
-		return -EBADMSG;
+	if (!hotspot_find_method(runtime, reader, of_method, method, frame)) {
+		if (hotspot_read_method(runtime, reader, method, frame))
+			return -EBADMSG;
+		/* Another process's count would be what was read before. */
+		if (!reader->is_own)
+			runtime_forget(reader);
+		if (hotspot_load_unloaded(runtime, reader) !=
+			hotspot_cache(runtime, reader)->unloaded)
+			key = 0;
+		else
+			hotspot_keep_method(runtime, reader, of_method, frame);
+	}
 	for (unsigned i = 0; i < 2 && frame->position < 0; i++)
 		if (places[i] - frame->code < frame->start)
-			frame->position = (int32_t)(places[i] - frame->code);
-	runtime_forget(reader);
-	if (hotspot_load_unloaded(runtime, reader) != hotspot_cache(runtime, reader)->unloaded)
-		return 0;
-	runtime_keep(reader, known, 1);
+			hotspot_set_place(frame, (int64_t)(places[i] - frame->code));
+	if (key)
+		runtime_keep(reader, known, 1);
 	frame->key = key;
 	return 0;
 }
@@ -190,7 +198,8 @@ static int find_interpreted(const struct runtime *runtime, struct runtime_reader
 	uint64_t known = key_of(runtime, reader, hotspot_cache(runtime, reader), method);
 	uint32_t unused;
 
-	*out = (struct runtime_frame){.function = method, .name = nearer, .lines = bcp};
+	*out = (struct runtime_frame){
+		.function = method, .name = nearer, .lines = bcp, .file = constants};
 	out->key = runtime_mix(runtime_mix(runtime_mix(known, constants), nearer), bcp);
 	if (known && (runtime_kept(reader, known, &unused) ||
 			     !read_interpreted(runtime, reader, known, out)))
@@ -311,16 +320,23 @@ static int leave_sized(const struct runtime *runtime, struct runtime_reader *rea
 	return arrive_at(runtime, reader, at, at->sp + blob->frame_bytes - remaining, is_saved);
 }
 
+/* No other has its number, but one that was compiled to go on within a loop may. */
+static uint64_t key_of_compiled(
+	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled)
+{
+	return runtime_mix(runtime_mix(blob->at, compiled->number), compiled->loop_entry);
+}
+
 /*
- * What the method runs at @pc. No other has its number, but one that was compiled to go on within a
- * loop may. Callers are at few places, innermost frames anywhere, but in few scopes.
+ * What the method runs at @pc. Callers are at few places, innermost frames anywhere, but in few
+ * scopes.
  */
 static void tell_compiled(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled, uintptr_t pc,
 	int is_innermost, struct runtime_frame *out)
 {
 	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
-	uint64_t key = runtime_mix(runtime_mix(blob->at, compiled->number), compiled->loop_entry);
+	uint64_t key = key_of_compiled(blob, compiled);
 
 	out->function = compiled->method;
 	out->code = blob->at;
@@ -482,12 +498,32 @@ static int leave_hotspot(const struct runtime *runtime, struct runtime_reader *r
 }
 
 /*
+ * A method that @blob has code of. As long as the blob is there, they are. Returns 0 or -errno.
+ */
+static int read_compiled_method(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled, uintptr_t method,
+	struct runtime_frame *out)
+{
+	uint64_t key = key_of_compiled(blob, compiled);
+	int error;
+
+	if (hotspot_find_method(runtime, reader, key, method, out))
+		return 0;
+	error = hotspot_read_method(runtime, reader, method, out);
+	if (!error)
+		hotspot_keep_method(runtime, reader, key, out);
+	return error;
+}
+
+/*
  * At *scope a scope is described: where its caller's is, its method's number, its place in the
  * method and 1 (code/debugInfo.hpp). It becomes the caller's. Returns 0 or -errno.
  */
 static int read_scope(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct hotspot_compiled *compiled, uint32_t *scope, struct runtime_frame *out)
+	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled, uint32_t *scope,
+	struct runtime_frame *out)
 {
+	int error;
 	uintptr_t next = compiled->scopes + *scope;
 	uint32_t values[3]; /* caller, method, place */
 
@@ -498,9 +534,11 @@ static int read_scope(const struct runtime *runtime, struct runtime_reader *read
 	if (values[0] >= *scope || !values[1] || values[1] > HOTSPOT_PCS_MAX)
 		return -EBADMSG;
 	*scope = values[0];
-	return hotspot_read_method(runtime, reader,
-		hotspot_load_pointer(reader, compiled->metadata + (values[1] - 1) * WORD),
-		(int32_t)values[2] - 1, out);
+	error = read_compiled_method(runtime, reader, blob, compiled,
+		hotspot_load_pointer(reader, compiled->metadata + (values[1] - 1) * WORD), out);
+	if (!error)
+		hotspot_set_place(out, (int32_t)values[2] - 1);
+	return error;
 }
 
 static int frames_of_compiled(const struct runtime *runtime, struct runtime_reader *reader,
@@ -523,12 +561,14 @@ static int frames_of_compiled(const struct runtime *runtime, struct runtime_read
 		scope = hotspot_find_scope(
 			at, reader, &blob, &compiled, blob.code + (uint32_t)frame->position);
 	for (; scope != HOTSPOT_NO_SCOPE && told < room; told++)
-		if (read_scope(runtime, reader, &compiled, &scope, &out[told]))
+		if (read_scope(runtime, reader, &blob, &compiled, &scope, &out[told]))
 			return -EBADMSG;
 	/* Nothing is told of a part of it. */
 	if (told && scope == HOTSPOT_NO_SCOPE)
 		return (int)told;
-	return hotspot_read_method(runtime, reader, frame->function, -1, out) ? -EBADMSG : 1;
+	return read_compiled_method(runtime, reader, &blob, &compiled, frame->function, out)
+		       ? -EBADMSG
+		       : 1;
 }
 
 static int frames_of_hotspot(const struct runtime *runtime, struct runtime_reader *reader,
@@ -549,8 +589,10 @@ static int frames_of_hotspot(const struct runtime *runtime, struct runtime_reade
 
 const struct runtime_kind runtime_hotspot = {
 	.name = "java",
+	.asks_way_out = 1,
 	.find = hotspot_find,
 	.leave = leave_hotspot,
+	.has_code = hotspot_has_code,
 	.frames = frames_of_hotspot,
 	.first_line = hotspot_first_line,
 	.line = hotspot_line,

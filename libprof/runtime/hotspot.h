@@ -109,6 +109,13 @@ struct hotspot_cache *hotspot_cache(const struct runtime *runtime, struct runtim
 /* How many classes it has unloaded by now; 0 where it does not say. */
 uint64_t hotspot_load_unloaded(const struct runtime *runtime, struct runtime_reader *reader);
 
+/* What was read in one is believed in it: until a class is unloaded, or else for some walks. */
+static inline uint64_t hotspot_epoch(const struct runtime *runtime, struct runtime_reader *reader)
+{
+	return runtime->objects[HOTSPOT_UNLOADED] ? hotspot_cache(runtime, reader)->unloaded
+						  : runtime_mix(1, reader->age);
+}
+
 /* Does @pc lie in the interpreter's code? */
 static inline int hotspot_is_interpreter(const struct hotspot_cache *cache, uintptr_t pc)
 {
@@ -118,6 +125,10 @@ static inline int hotspot_is_interpreter(const struct hotspot_cache *cache, uint
 /* The part of the cache that has @pc, or NULL. What lies in it is read plainly then. */
 const struct hotspot_heap *hotspot_find_heap(
 	const struct hotspot_cache *cache, struct runtime_reader *reader, uintptr_t pc);
+
+/* As runtime_kind.has_code. */
+int hotspot_has_code(const struct runtime *runtime, struct runtime_reader *reader,
+	uintptr_t address, size_t bytes);
 
 /* The blob whose code has @pc. Returns 0 or -ENOENT. What is in its heap is read plainly then. */
 int hotspot_find_blob(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t pc,
@@ -148,11 +159,26 @@ uint32_t hotspot_find_scope(const struct hotspot_offsets *at, struct runtime_rea
 #define HOTSPOT_TEXT (1ULL << 63)
 
 /*
- * The frame of @method at byte @bci of its code, < 0: not known. Returns 0 or -errno: it is no
- * method. Its code is at out->code, of out->start bytes.
+ * The frame of @method, at no place of its code. Returns 0 or -errno: it is no method. Its code is
+ * at out->code, of out->start bytes.
  */
 int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *reader,
-	uintptr_t method, int32_t bci, struct runtime_frame *out);
+	uintptr_t method, struct runtime_frame *out);
+
+/*
+ * The same as it was read before, for each is at many places. @key is of all by which another one
+ * at the same address would differ. Returns 1, or 0: it is not known.
+ */
+int hotspot_find_method(const struct runtime *runtime, const struct runtime_reader *reader,
+	uint64_t key, uintptr_t method, struct runtime_frame *out);
+void hotspot_keep_method(const struct runtime *runtime, const struct runtime_reader *reader,
+	uint64_t key, const struct runtime_frame *frame);
+
+/* At byte @bci of its code, if that is one. */
+static inline void hotspot_set_place(struct runtime_frame *frame, int64_t bci)
+{
+	frame->position = bci >= 0 && bci < frame->start ? (int32_t)bci : -1;
+}
 
 /* As runtime_kind's. */
 uint32_t hotspot_first_line(const struct runtime *runtime, struct runtime_reader *reader,

@@ -55,6 +55,8 @@ struct hotspot_cache *hotspot_cache(const struct runtime *runtime, struct runtim
 	if (reader->noted_at == runtime->base)
 		return cache;
 	reader->noted_at = runtime->base;
+	/* What is read by calls is of methods that were not known: the next walk knows them. */
+	reader->again = NULL;
 	reader->is_trusted = reader->is_own;
 	cache->interpreter = hotspot_load_pointer(reader, queue + at->queue_buffer);
 	cache->interpreter_end =
@@ -82,6 +84,20 @@ const struct hotspot_heap *hotspot_find_heap(
 		return heap;
 	}
 	return NULL;
+}
+
+int hotspot_has_code(const struct runtime *runtime, struct runtime_reader *reader,
+	uintptr_t address, size_t bytes)
+{
+	int was_trusted = reader->is_trusted;
+	const struct hotspot_cache *cache = hotspot_cache(runtime, reader);
+
+	reader->is_trusted = was_trusted;
+	for (unsigned i = 0; i < HOTSPOT_HEAPS_MAX; i++)
+		if (address >= cache->heaps[i].low && address < cache->heaps[i].high &&
+			bytes <= cache->heaps[i].high - address)
+			return 1;
+	return 0;
 }
 
 /* Returns 0 or -ENOENT. */

@@ -22,7 +22,8 @@
 /* Addresses of what a method consists of. */
 struct parts {
 	uintptr_t fixed, constants, klass, name; /* ConstMethod; Symbols */
-	uint16_t flags, code_bytes;
+	uint16_t flags, code_bytes, name_index;
+	uint64_t hash; /* of the ConstMethod */
 };
 
 /* As much of a ConstMethod as is read at once. */
@@ -39,12 +40,10 @@ static int load_constant(const struct hotspot_offsets *at, struct runtime_reader
 	return *out && !(*out & (WORD - 1)) ? 0 : -EBADMSG;
 }
 
-static int find_parts(const struct runtime *runtime, struct runtime_reader *reader,
+static int read_fixed(const struct hotspot_offsets *at, struct runtime_reader *reader,
 	uintptr_t method, struct parts *out)
 {
-	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
 	char fixed[CONST_BYTES];
-	uintptr_t holder;
 
 	if (!method || method & (WORD - 1))
 		return -EBADMSG;
@@ -55,16 +54,25 @@ static int find_parts(const struct runtime *runtime, struct runtime_reader *read
 	out->constants = runtime_word_in(fixed, at->constants);
 	out->flags = runtime_short_in(fixed, at->const_flags);
 	out->code_bytes = runtime_short_in(fixed, at->code_bytes);
-	if (!out->constants || out->constants & (WORD - 1))
-		return -EBADMSG;
+	out->name_index = runtime_short_in(fixed, at->name_index);
+	out->hash = method;
+	for (uint32_t i = 0; i + WORD <= at->const_size; i += WORD)
+		out->hash = runtime_mix(out->hash, runtime_word_in(fixed, i));
+	return !out->constants || out->constants & (WORD - 1) ? -EBADMSG : 0;
+}
+
+static int find_names(
+	const struct hotspot_offsets *at, struct runtime_reader *reader, struct parts *out)
+{
+	uintptr_t holder;
+
 	holder = hotspot_load_pointer(reader, out->constants + at->holder);
 	if (!holder || holder & (WORD - 1))
 		return -EBADMSG;
 	out->klass = hotspot_load_pointer(reader, holder + at->klass_name);
 	if (!out->klass || out->klass & (WORD - 1))
 		return -EBADMSG;
-	return load_constant(
-		at, reader, out->constants, runtime_short_in(fixed, at->name_index), &out->name);
+	return load_constant(at, reader, out->constants, out->name_index, &out->name);
 }
 
 static uint16_t length_of(
@@ -88,29 +96,85 @@ static uint64_t mix_symbol(const struct hotspot_offsets *at, struct runtime_read
 	return runtime_mix(runtime_mix(runtime_mix(hash, symbol), end[0]), end[1]);
 }
 
-int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *reader,
-	uintptr_t method, int32_t bci, struct runtime_frame *out)
+/* As hotspot_read_method(), which says what of it is read. */
+static void tell_method(const struct runtime *runtime, uintptr_t method, uint64_t identity,
+	uintptr_t fixed, uint32_t code_bytes, int has_lines, struct runtime_frame *out)
 {
-	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
-	struct parts parts;
-	int error = find_parts(runtime, reader, method, &parts);
-
-	if (error)
-		return error;
-	if (!length_of(at, reader, parts.klass) || !length_of(at, reader, parts.name))
-		return -EBADMSG;
 	*out = (struct runtime_frame){
 		.function = method,
-		.identity = mix_symbol(at, reader,
-			mix_symbol(at, reader, runtime_mix(method, parts.fixed), parts.klass),
-			parts.name),
-		.position = bci < parts.code_bytes ? bci : -1,
-		.code = parts.fixed + at->const_size,
-		.start = parts.code_bytes,
-		.lines = parts.flags & at->has_lines ? parts.fixed : 0,
+		.identity = identity,
+		.position = -1,
+		.code = fixed + hotspot_offsets_of(runtime)->const_size,
+		.start = code_bytes,
+		.lines = has_lines ? fixed : 0,
 		.name = method,
 		.file = method,
 	};
+}
+
+/* What is kept of a method: its identity, its ConstMethod, how long its code is << 1, has lines. */
+#define FACT_HAS_LINES 1u
+
+int hotspot_find_method(const struct runtime *runtime, const struct runtime_reader *reader,
+	uint64_t key, uintptr_t method, struct runtime_frame *out)
+{
+	uint64_t words[RUNTIME_FACTS_WORDS];
+
+	if (!runtime_find_fact(reader, runtime_mix(key, method), words))
+		return 0;
+	tell_method(runtime, method, words[0], words[1], (uint32_t)(words[2] >> 1),
+		words[2] & FACT_HAS_LINES, out);
+	return 1;
+}
+
+void hotspot_keep_method(const struct runtime *runtime, const struct runtime_reader *reader,
+	uint64_t key, const struct runtime_frame *frame)
+{
+	uint64_t words[RUNTIME_FACTS_WORDS] = {frame->identity,
+		frame->code - hotspot_offsets_of(runtime)->const_size,
+		(uint64_t)frame->start << 1 | !!frame->lines};
+
+	runtime_keep_fact(reader, runtime_mix(key, frame->function), words);
+}
+
+static int read_identity(const struct hotspot_offsets *at, struct runtime_reader *reader,
+	uintptr_t method, struct parts *parts, uint64_t *identity)
+{
+	int error = find_names(at, reader, parts);
+
+	if (error)
+		return error;
+	if (!length_of(at, reader, parts->klass) || !length_of(at, reader, parts->name))
+		return -EBADMSG;
+	*identity = mix_symbol(at, reader,
+		mix_symbol(at, reader, runtime_mix(method, parts->fixed), parts->klass),
+		parts->name);
+	return 0;
+}
+
+/* While no class is unloaded, its names are those of one that had the same ConstMethod. */
+int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *reader,
+	uintptr_t method, struct runtime_frame *out)
+{
+	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
+	struct parts parts;
+	int error = read_fixed(at, reader, method, &parts);
+	uint64_t identity, key;
+
+	if (error)
+		return error;
+	key = runtime_mix(parts.hash, hotspot_epoch(runtime, reader));
+	if (hotspot_find_method(runtime, reader, key, method, out))
+		return 0;
+	error = read_identity(at, reader, method, &parts, &identity);
+	if (error)
+		return error;
+	tell_method(runtime, method, identity, parts.fixed, parts.code_bytes,
+		parts.flags & at->has_lines, out);
+	/* Another process's count would be what was read before. */
+	if (reader->is_own &&
+		hotspot_load_unloaded(runtime, reader) == hotspot_cache(runtime, reader)->unloaded)
+		hotspot_keep_method(runtime, reader, key, out);
 	return 0;
 }
 
@@ -282,7 +346,7 @@ uint32_t hotspot_text(const struct runtime *runtime, struct runtime_reader *read
 	}
 	if (address & HOTSPOT_TEXT)
 		return copy_text(reader, address & ~HOTSPOT_TEXT, out, room);
-	if (!address || find_parts(runtime, reader, address, &parts))
+	if (!address || read_fixed(at, reader, address, &parts) || find_names(at, reader, &parts))
 		return 1;
 	if (keep_end)
 		return copy_file(runtime, reader, &parts, out, room);

@@ -50,9 +50,16 @@ struct runtime_content {
  * What is worth keeping when a walk is over, for all walks of a process: zeroed at first, by any
  * thread at once.
  */
-#define RUNTIME_COUNTS 4096u /* a power of two */
+#define RUNTIME_COUNTS	    4096u /* a power of two */
+#define RUNTIME_FACTS	    8192u /* a power of two */
+#define RUNTIME_FACTS_WORDS 3u
+struct runtime_fact {
+	uint64_t check; /* atomic, as what follows: a hash of the key and of that */
+	uint64_t words[RUNTIME_FACTS_WORDS];
+};
 struct runtime_kept {
 	uint64_t counts[RUNTIME_COUNTS]; /* atomic: of what has that hash: 40 bits, the count */
+	struct runtime_fact facts[RUNTIME_FACTS];
 };
 
 /* Objects that refer to each other lie in more places than one. */
@@ -235,6 +242,43 @@ static inline uint64_t runtime_mix(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 29;
 }
 
+static inline uint64_t runtime_check_fact(uint64_t key, const uint64_t *words)
+{
+	for (unsigned i = 0; i < RUNTIME_FACTS_WORDS; i++)
+		key = runtime_mix(key, words[i]);
+	return key;
+}
+
+/*
+ * Words that were found out for @key. Returns 1 and them, or 0. Of an entry that is written at the
+ * moment the words are not what their check is of.
+ */
+static inline int runtime_find_fact(
+	const struct runtime_reader *reader, uint64_t key, uint64_t words[RUNTIME_FACTS_WORDS])
+{
+	const struct runtime_fact *fact;
+
+	if (!reader->kept)
+		return 0;
+	fact = &reader->kept->facts[key % RUNTIME_FACTS];
+	for (unsigned i = 0; i < RUNTIME_FACTS_WORDS; i++)
+		words[i] = __atomic_load_n(&fact->words[i], __ATOMIC_RELAXED);
+	return __atomic_load_n(&fact->check, __ATOMIC_RELAXED) == runtime_check_fact(key, words);
+}
+
+static inline void runtime_keep_fact(const struct runtime_reader *reader, uint64_t key,
+	const uint64_t words[RUNTIME_FACTS_WORDS])
+{
+	struct runtime_fact *fact;
+
+	if (!reader->kept)
+		return;
+	fact = &reader->kept->facts[key % RUNTIME_FACTS];
+	for (unsigned i = 0; i < RUNTIME_FACTS_WORDS; i++)
+		__atomic_store_n(&fact->words[i], words[i], __ATOMIC_RELAXED);
+	__atomic_store_n(&fact->check, runtime_check_fact(key, words), __ATOMIC_RELAXED);
+}
+
 /* A character as UTF-8; what is none becomes '?'. Returns how many bytes. */
 unsigned runtime_encode(uint32_t character, char out[4]);
 
@@ -374,6 +418,7 @@ struct runtime_kind {
 	const char *name;
 	int needs_self; /* begin() has no use for a thread's number alone */
 	int leaves_own; /* leave() is asked of the runtime's own functions, too */
+	int asks_way_out; /* leave() has a use for at->is_way_out of an innermost frame */
 	/*
 	 * Is the module one? Its symbols are looked up in its own tables. -EAGAIN: it is, but is
 	 * being loaded still. -ENOTSUP: it is, but is not laid out as any that is known.
@@ -429,6 +474,12 @@ struct runtime_kind {
 	 */
 	int (*leave)(const struct runtime *runtime, struct runtime_reader *reader,
 		struct unwind_activation *at, struct runtime_frame *out);
+	/*
+	 * Are these bytes of its code, in memory that it never gives back? Of its own process:
+	 * plain loads. NULL: none are.
+	 */
+	int (*has_code)(const struct runtime *runtime, struct runtime_reader *reader,
+		uintptr_t address, size_t bytes);
 	/*
 	 * The stack of a coroutine ends at @at, of a thread that is at @pc: as UNWIND_RESUMER
 	 * (unwind/unwind_core.h). @note is 0 at a walk's first, then the kind's.

@@ -31,6 +31,7 @@ struct heap {
 	uint64_t code[5];  /* the cache's only heap: low, high; of its segments: low, high, log2 */
 	struct runtime runtime;
 	struct runtime_reader reader;
+	struct runtime_kept *kept; /* NULL: nothing is */
 };
 
 static struct heap *heap;
@@ -119,8 +120,12 @@ static int tear_down(void **state)
 static int read_at(int32_t bci, struct runtime_frame *frame)
 {
 	runtime_reader_init(&heap->reader, getpid(), 1);
-	return hotspot_read_method(
-		&heap->runtime, &heap->reader, (uintptr_t)heap->method, bci, frame);
+	int error = hotspot_read_method(
+		&heap->runtime, &heap->reader, (uintptr_t)heap->method, frame);
+
+	if (!error)
+		hotspot_set_place(frame, bci);
+	return error;
 }
 
 static void assert_line(int32_t bci, uint32_t line)
@@ -221,6 +226,7 @@ static int frames_at(uint32_t scope, struct runtime_frame frames[4])
 	};
 
 	runtime_reader_init(&heap->reader, getpid(), 1);
+	heap->reader.kept = heap->kept;
 	return frames_of_hotspot(&heap->runtime, &heap->reader, &frame, frames, 4);
 }
 
@@ -314,6 +320,74 @@ static void test_methods_are_known_again(void **state)
 	}
 }
 
+enum in_nmethod {
+	NUMBER = 4, /* words */
+	METADATA = 3,
+	SCOPES = 2
+};
+
+/*
+ * What a method is called is read once: its other places, in the same code or in other code, do not
+ * go back to its class. They do where its ConstMethod is another one, or a class was unloaded.
+ */
+static void test_a_method_is_read_once(void **state)
+{
+	static const uint8_t scopes[] = {0, 0, 1, 8, 0, 1, 4};
+	static struct runtime_kept kept;
+	struct runtime_frame first[4], again[4];
+
+	(void)state;
+	memset(&kept, 0, sizeof(kept));
+	heap->kept = &kept;
+	heap->runtime.objects[HOTSPOT_UNLOADED] = (uintptr_t)&heap->unloaded;
+	((struct hotspot_offsets *)heap->runtime.offsets)->compile_id = NUMBER * sizeof(uint64_t);
+	memcpy(heap->scopes, scopes, sizeof(scopes));
+	heap->nmethod[SCOPES] = (uintptr_t)heap->scopes;
+	heap->nmethod[METADATA] = (uintptr_t)heap->metadata - (uintptr_t)heap->nmethod;
+	heap->metadata[0] = (uintptr_t)heap->method;
+	assert_int_equal(frames_at(1, first), 1);
+	assert_int_equal(first[0].position, 7);
+	heap->holder[3] = 0;
+	/* In the same code nothing of it is read, in other code its ConstMethod. */
+	heap->method[1] = 0;
+	assert_int_equal(frames_at(4, again), 1);
+	assert_int_equal(again[0].position, 3);
+	assert_true(again[0].identity == first[0].identity && again[0].lines == first[0].lines &&
+		    again[0].code == first[0].code && again[0].start == first[0].start);
+	heap->nmethod[NUMBER]++;
+	assert_true(frames_at(4, again) < 0);
+	heap->method[1] = (uintptr_t)heap->fixed;
+	assert_int_equal(frames_at(4, again), 1);
+	assert_true(again[0].identity == first[0].identity && again[0].position == 3);
+	heap->nmethod[NUMBER]++;
+	put_half(heap->fixed, offsets.name_index, NAME + 1);
+	assert_true(frames_at(4, again) < 0);
+	put_half(heap->fixed, offsets.name_index, NAME);
+	assert_int_equal(frames_at(4, again), 1);
+	heap->nmethod[NUMBER]++;
+	heap->unloaded++;
+	assert_true(frames_at(4, again) < 0);
+	heap->holder[3] = (uintptr_t)&heap->symbols[2];
+	assert_int_equal(frames_at(4, again), 1);
+}
+
+/* Nothing that was read is asked for again by the next walk, and the code is read plainly. */
+static void test_what_walks_read(void **state)
+{
+	struct runtime_again before = {0};
+
+	(void)state;
+	runtime_reader_init(&heap->reader, getpid(), 1);
+	heap->reader.again = &before;
+	assert_true(hotspot_has_code(&heap->runtime, &heap->reader, (uintptr_t)heap, 8));
+	assert_null(heap->reader.again);
+	assert_true(hotspot_has_code(
+		&heap->runtime, &heap->reader, (uintptr_t)heap + HEAP_BYTES - 8, 8));
+	assert_false(hotspot_has_code(
+		&heap->runtime, &heap->reader, (uintptr_t)heap + HEAP_BYTES - 8, 16));
+	assert_false(hotspot_has_code(&heap->runtime, &heap->reader, (uintptr_t)heap - 8, 8));
+}
+
 #if ARCH_HOTSPOT_IS_KNOWN
 
 /*
@@ -402,6 +476,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_what_is_no_method, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_scopes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_methods_are_known_again, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_method_is_read_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_what_walks_read, set_up, tear_down),
 #if ARCH_HOTSPOT_IS_KNOWN
 		cmocka_unit_test(test_a_method_begins),
 		cmocka_unit_test(test_a_method_ends),
