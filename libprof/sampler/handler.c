@@ -53,12 +53,16 @@ struct reading {
 	struct runs runs;
 };
 
-/* The first word of a walk that no known stack has: it takes a call. */
-static int read_unknown_stack(struct unwind_window *window, uintptr_t address, uintptr_t *value)
+/* The first word of a walk that no known stack has, nor a runtime's code: it takes a call. */
+static int read_unknown_stack(struct reading *reading, uintptr_t address, uintptr_t *value)
 {
-	if (!window->base && quit_if_confined())
+	if (language_has_code(&reading->runs, address, sizeof(*value))) {
+		memcpy(value, (const void *)address, sizeof(*value));
+		return 0;
+	}
+	if (!reading->window.base && quit_if_confined())
 		return -EFAULT;
-	return unwind_window_read(window, address, value);
+	return unwind_window_read(&reading->window, address, value);
 }
 
 /* Nor does a runtime's stack begin without one. */
@@ -117,7 +121,7 @@ static int leave_generated(struct runs *runs, struct unwind_activation *at, uint
 
 #define UNWIND_RESUMER(context, at) runs_resumer(&((struct reading *)(context))->runs, at)
 #define UNWIND_READ(context, address, value) \
-	read_unknown_stack(&((struct reading *)(context))->window, address, value)
+	read_unknown_stack((struct reading *)(context), address, value)
 #define UNWIND_FIND_MODULE(context, pc, out) ((void)(context), modules_find(pc, out))
 #define UNWIND_RUN(context, module, frame, frames, room) \
 	run_language(&((struct reading *)(context))->runs, module, frame, frames, room)
@@ -125,6 +129,7 @@ static int leave_generated(struct runs *runs, struct unwind_activation *at, uint
 	run_frame(&((struct reading *)(context))->runs, pc, sp, fp, frames, room)
 #define UNWIND_LEAVE(context, at, frames, room, told) \
 	leave_generated(&((struct reading *)(context))->runs, at, frames, room, told)
+#define UNWIND_ASKS_FIRST(context) language_asks_first(&((struct reading *)(context))->runs)
 #include "libprof/unwind/unwind_core.h"
 
 /* Every so many calls of a thread the handler's time is taken. */
@@ -194,6 +199,7 @@ static int skip_begun_handler(struct sampler_thread *thread, struct arch_registe
 	if (!ucontext)
 		return 0;
 	unwind_window_init(&reading.window, confined_may(CONFINED_MEMORY) ? (int)sampler.pid : 0);
+	reading.runs.framed = NULL;
 	memory.bounds = bounds_of(thread, registers->r[ARCH_DWARF_SP]);
 	for (unsigned reg = 0; reg < ARCH_DWARF_REGS; reg++) {
 		if (unwind_load(&memory, ucontext + arch_ucontext_offset(reg), &before.r[reg]))

@@ -30,6 +30,10 @@
  *       known of such code;
  *       -errno: nothing leads to its caller.
  *
+ *   UNWIND_ASKS_FIRST(void *context) -> int
+ *       whether UNWIND_LEAVE of an innermost frame in no module has no use for at->is_way_out: its
+ *       code is only looked at where nothing is known of it then.
+ *
  *   UNWIND_RESUMER(void *context, struct unwind_activation *at) -> int
  *       the stack of a coroutine is over, in a frame with pc and sp in @at: who resumed it? Returns
  *       1, with pc, sp and fp in @at of the frame that did, on another stack, or 0.
@@ -73,6 +77,10 @@ static inline int UNWIND_LEAVE(void *context, struct unwind_activation *at, uint
 	(void)context, (void)at, (void)frames, (void)room, (void)told;
 	return 0;
 }
+#endif
+
+#ifndef UNWIND_ASKS_FIRST
+#define UNWIND_ASKS_FIRST(context) 0
 #endif
 
 #ifndef UNWIND_RESUMER
@@ -689,8 +697,9 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 		unwind_enter_module(&walk, pc);
 
 		/* How a caller's code goes on is of no use where somebody knows its frame. */
-		bool is_caller = !walk.module.end && !walk.exact;
-		uint64_t row = is_caller ? COMPACT_NONE : unwind_row(&walk, pc);
+		bool is_late = !walk.module.end &&
+			       (!walk.exact || UNWIND_ASKS_FIRST(reader_context));
+		uint64_t row = is_late ? COMPACT_NONE : unwind_row(&walk, pc);
 		uint64_t frame = unwind_wire_frame(&walk, pc, row);
 
 		bool is_generated = !walk.module.end;
@@ -700,14 +709,14 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 			step = unwind_step_generated(&walk, row, frames + told, max_frames - told,
 				&told, &is_known);
 		if (is_generated && walk.module.end) {
-			is_caller = true;
+			is_late = true;
 			pc = unwind_lookup_pc(&walk);
 		}
 		if (!is_known && !step)
 			sp = walk.registers.r[ARCH_DWARF_SP];
 		if (!is_known && !step) {
 			row = unwind_row_with_fp(
-				&walk, is_caller ? unwind_row(&walk, pc) : row, pc);
+				&walk, is_late ? unwind_row(&walk, pc) : row, pc);
 			step = unwind_step(&walk, row);
 		}
 		if (walk.module.runtime && !step)

@@ -7,6 +7,25 @@
 
 #include <cmocka.h>
 
+#include "libprof/unwind/unwind.h"
+
+/* Somebody who knows, or does not, that the caller of generated code is two words up. */
+static int asks_first, knows_callers;
+
+static int leave_made(void *context, struct unwind_activation *at, uint64_t *frames, unsigned room,
+	unsigned *told)
+{
+	(void)context, (void)frames, (void)room, (void)told;
+	if (!knows_callers)
+		return 0;
+	at->pc = ((const uintptr_t *)at->sp)[1];
+	at->sp += 2 * sizeof(uintptr_t);
+	at->is_way_out = 0;
+	return 1;
+}
+
+#define UNWIND_ASKS_FIRST(context) asks_first
+#define UNWIND_LEAVE leave_made
 #include "tests/unit/unwind-fixture.h"
 
 #if defined(__x86_64__)
@@ -124,6 +143,36 @@ static void test_not_behind_a_frame_pointer(void **state)
 	}
 }
 
+/* Who asks first reads no code where the caller is known, and where it is not just the same. */
+static void test_an_innermost_frame_that_somebody_knows(void **state)
+{
+	unsigned read_late;
+
+	(void)state;
+	ADD_FDE(0x40, 0x40, CFI_UNDEFINED, RA);
+	finish();
+	PUT_CODE(0x20, way_out);
+	registers.r[PC] = NO_MODULE + 0x20;
+	registers.r[FP] = 1;
+	put_trampoline(0, text + 0x48);
+	for (asks_first = 0; asks_first < 2; asks_first++) {
+		code_reads = 0;
+		knows_callers = 1;
+		check_end(walk(), 2, WIRE_END_ROOT);
+		check_frame(1, 0x47);
+		assert_int_equal(!code_reads, asks_first);
+		code_reads = 0;
+		knows_callers = 0;
+		check_end(walk(), 2, WIRE_END_ROOT);
+		check_frame(1, 0x47);
+		if (asks_first)
+			assert_int_equal(code_reads, read_late);
+		read_late = code_reads;
+		assert_true(read_late);
+	}
+	asks_first = 0;
+}
+
 /* A trampoline whose frame would not end on the stack that is walked. */
 static void test_not_beyond_the_stack(void **state)
 {
@@ -190,6 +239,7 @@ int main(void)
 		cmocka_unit_test_setup(
 			test_code_that_tells_nothing_is_left_to_the_frame_pointer, setup),
 		cmocka_unit_test_setup(test_not_behind_a_frame_pointer, setup),
+		cmocka_unit_test_setup(test_an_innermost_frame_that_somebody_knows, setup),
 		cmocka_unit_test_setup(test_not_beyond_the_stack, setup),
 		cmocka_unit_test_setup(test_in_a_module, setup),
 		cmocka_unit_test_setup(test_registers_behind_a_trampoline, setup),
