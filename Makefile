@@ -126,7 +126,7 @@ prof_sources   := $(at_start) $(filter-out $(at_start),$(wildcard libprof/*.c li
 	arch/$(ARCH)/*.c arch/$(ARCH)/*.S))
 cli_sources    := $(wildcard cli/*.c cli/*/*.c)
 render_sources := $(wildcard render/*.c render/*.S)
-viewer_sources := $(wildcard share/viewer/*.js share/viewer/*.css share/viewer/*.txt)
+viewer_sources := $(wildcard share/viewer/*.js share/viewer/*.css share/viewer/*.txt share/viewer/*.awk)
 unit_sources   := $(wildcard tests/unit/test-*.c)
 target_sources := $(wildcard tests/targets/*.c tests/targets/*.cc)
 
@@ -263,8 +263,8 @@ $(PROGRAM): $(main_object) $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a
 
 # The viewer as it stands in every picture: a loader as text, within CDATA, which "]]>" would end, so
 # "]] >" stands for it, since lint_viewer allows it in code only; and what the loader inflates, the
-# script, a zero byte and the style. Properties that a type or a class of it declares have one or two
-# letters there.
+# script and the style as pack.awk folds them. Properties that a type or a class of it declares have
+# one or two letters there.
 esbuild = esbuild --minify --log-level=warning
 bundle  = $(esbuild) --bundle --format=iife --target=es2022
 $(BUILD)/viewer.pack $(BUILD)/loader.js: $(viewer_sources) $(BUILD)/dependencies
@@ -276,10 +276,12 @@ declared := -e 's/.*@property \{.*\} \[?([A-Za-z]+).*/\1/p' -e 's/^\t+this\.([A-
 	-e 's/^\t(async |get )?([A-Za-z]+)\(.*\) \{$$/\2/p' -e 's/^\t.* \*\/ ([A-Za-z]+);$$/\1/p'
 short_names = sed -nE $(declared) share/viewer/*.js | LC_ALL=C sort -u | \
 	grep -vxF "$$(sed '/^\#/d' share/viewer/kept.txt | tr ' ' '\n')" | paste -sd '|'
-$(BUILD)/viewer.pack: make_viewer = $(short_names) > $(BUILD)/viewer.names && { \
-	$(bundle) share/viewer/main.js --mangle-props="^($$(cat $(BUILD)/viewer.names))\$$" --banner:js='// flamerun $(VERSION), share/viewer; MIT license' \
-		--footer:js='//\# sourceURL=flamerun-$(VERSION)/viewer.js' && printf '\000' && \
-	$(esbuild) share/viewer/viewer.css; } > $@.plain && \
+$(BUILD)/viewer.pack: make_viewer = $(short_names) > $(BUILD)/viewer.names && \
+	$(bundle) share/viewer/main.js --mangle-props="^($$(cat $(BUILD)/viewer.names))\$$" \
+		--banner:js='// flamerun $(VERSION), share/viewer; MIT license' \
+		--footer:js='//\# sourceURL=flamerun-$(VERSION)/viewer.js' > $(BUILD)/viewer.js && \
+	$(esbuild) share/viewer/viewer.css > $(BUILD)/viewer.css && \
+	LC_ALL=C awk -f share/viewer/pack.awk share/viewer/words.txt $(BUILD)/viewer.js $(BUILD)/viewer.css > $@.plain && \
 	$(if $(shell command -v $(smaller_tool)),$(smaller_tool) --i50,gzip -9n) -c $@.plain > $@
 $(BUILD)/obj/render/viewer.o: $(BUILD)/viewer.pack $(BUILD)/loader.js
 

@@ -116,8 +116,8 @@ static void put_viewer(struct bytes *bytes)
 {
 	static const char head[] =
 		"<!-- The viewer of flamerun " FLAMERUN_VERSION
-		", MIT license: gzip of its script, "
-		"a zero byte and its style, as share/viewer/unpack.js reads it -->\n"
+		", MIT license: "
+		"gzip of its script and its style, as share/viewer/unpack.js reads it -->\n"
 		"<metadata id=\"flamerun-viewer\">\n";
 
 	bytes_text(bytes, head);

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* Its script, a zero byte and its style: gzip. */
+/* Its script and its style, folded by share/viewer/pack.awk: gzip. */
 extern const uint8_t viewer_pack[], viewer_pack_end[];
 
 /* The script that inflates and starts it. */

@@ -4,7 +4,7 @@
 // starts the one on the other, meanwhile without the static picture: a browser that knows that it is
 // hidden lays nothing out. On any failure that picture is there again, with a line that says why.
 
-import {denseBytes, unpack} from './unpack.js';
+import {denseBytes, unfold, unpack} from './unpack.js';
 
 /**
  * @typedef {object} Loaded
@@ -68,7 +68,7 @@ async function load(self, svg) {
 		const pieces = Array.from(metadata.children, piece => piece.textContent || '');
 		const [code, data] = await Promise.all(
 			[unpack([viewer.textContent], 'gzip', denseBytes), unpack(pieces)]);
-		const [source, style] = new TextDecoder().decode(code).split('\0');
+		const [source, style] = unfold(code);
 		await run(self, source)(
 			{svg, version: metadata.dataset.format, data, sheet, style, source});
 	} catch (error) {

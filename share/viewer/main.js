@@ -5,29 +5,29 @@
 
 // In the order of the pack, where what is alike lies together: by name it is 1.3 % larger.
 import {TIMES, readColumns, readProfile} from './decode.js';
-import {Background, listen, performer} from './worker.js';
 import {Clipboard, listenToPrinting} from './output.js';
-import {Finder, SearchBox} from './search.js';
-import {Matcher} from './matcher.js';
+import {Background, listen, performer} from './worker.js';
 import {buildPage, hidePage, isTouched, showChoices, showPage} from './page.js';
+import {labelOf, nodeName} from './text.js';
+import {Matcher} from './matcher.js';
+import {actionOf, listenToPointers, whenResting} from './input.js';
+import {State} from './state.js';
+import {Sheet, Toast, openHelp, openLines, openMarks} from './overlay.js';
+import {More} from './more.js';
+import {Legend} from './legend.js';
+import {Table} from './table.js';
+import {Strip} from './strip.js';
 import {Address} from './address.js';
 import {Menu, linesFor} from './menu.js';
-import {Strip} from './strip.js';
-import {comparisons} from './compare.js';
-import {actionOf, listenToPointers, whenResting} from './input.js';
-import {Legend} from './legend.js';
-import {labelOf, nodeName} from './text.js';
-import {openSave} from './save.js';
-import {Selection} from './selection.js';
-import {Table} from './table.js';
-import {Sheet, Toast, openHelp, openLines, openMarks} from './overlay.js';
-import {State} from './state.js';
-import {VIEWS, term, timeTerm} from './filter.js';
-import {Timeline} from './timeline.js';
-import {isDark, watchTheme} from './draw.js';
 import {Navigator, showLastCrumb} from './navigate.js';
-import {More} from './more.js';
 import {Viewer} from './viewer.js';
+import {openSave} from './save.js';
+import {Timeline} from './timeline.js';
+import {VIEWS, term, timeTerm} from './filter.js';
+import {Finder, SearchBox} from './search.js';
+import {isDark, watchTheme} from './draw.js';
+import {Selection} from './selection.js';
+import {comparisons} from './compare.js';
 
 /** @typedef {Record<string, () => any>} Actions by name; false: left to the browser */
 

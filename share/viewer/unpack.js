@@ -55,3 +55,14 @@ export async function unpack(pieces, format = 'deflate', read = bytesOf) {
 	writer.close().catch(() => {});
 	return new Uint8Array(await new Response(readable).arrayBuffer());
 }
+
+/** The viewer's script and style of what pack.awk made of them. @param {Uint8Array} bytes */
+export function unfold(bytes) {
+	const [list, ...parts] = new TextDecoder('latin1').decode(bytes).split(/\x01/);
+	const words = list.split('\n');
+	const [script, style, quoted] = parts.map(part =>
+		part.replace(/[\xa0-\xff]/g, sign => words[sign.charCodeAt(0) - 160]));
+	const texts = quoted.split('\n');
+	let at = 0;
+	return [script.replace(/\x02/g, () => `"${texts[at++]}"`), style];
+}

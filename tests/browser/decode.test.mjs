@@ -3,14 +3,15 @@
 
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
-import {mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import test from 'node:test';
+import {pathToFileURL} from 'node:url';
 import {deflateSync, gunzipSync} from 'node:zlib';
 
 import {buildTree, childrenOf, cleanText, denseBytes, randomStacks, readColumns, readNodes, readProfile,
-	unpack} from './viewer.mjs';
+	unfold, unpack} from './viewer.mjs';
 
 const PROGRAM = process.env.FLAMERUN
 	|| new URL('../../build/flamerun', import.meta.url).pathname;
@@ -87,9 +88,12 @@ test('once the samples are read, names and tree need no data any more', async ()
 
 test('the viewer is text that is read back, to the byte', async () => {
 	const [, text] = pictureOf({a: 1}).match(/id="flamerun-viewer">([^<]*)</);
-	const [script, style] = gunzipSync(denseBytes(text)).toString().split('\0');
+	const [script, style] = unfold(gunzipSync(denseBytes(text)));
 	assert.match(script, /^\/\/ flamerun /);
 	assert.match(style, /\}\s*$/);
+	const made = name => new URL(`viewer.${name}`, pathToFileURL(PROGRAM));
+	if (existsSync(made('js')))
+		assert.deepEqual([script, style], ['js', 'css'].map(name => readFileSync(made(name), 'utf8').replace(/\n$/, '')));
 });
 
 test('text that is no base64 is refused', async () => {
