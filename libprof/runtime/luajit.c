@@ -175,24 +175,75 @@ static int find_traced(
 	       out->frame - at->sp <= SPILLED_WORDS * sizeof(uintptr_t);
 }
 
-/*
- * The interpreter's frame that @at stands in, by the state in it. Returns 1 or 0. Where it is begun
- * or left the next one would be another's.
- */
-static int find_frame(struct runtime_reader *reader, const struct unwind_activation *at,
-	struct state *state, uintptr_t *frame)
+/* By what the state of the thread's last walk is known. */
+static uint64_t key_of_thread(const struct runtime *runtime, const struct runtime_reader *reader)
 {
+	return runtime_mix(runtime->entry, reader->stack_start + reader->stack_bytes);
+}
+
+static int is_current(struct runtime_reader *reader, const struct state *state)
+{
+	uintptr_t current;
+
+	return !runtime_load_word(reader, state->global + GLOBAL_CURRENT, &current) &&
+	       current == state->at;
+}
+
+/*
+ * As find_frame(), where the thread's last walk found the state that is current still: then what
+ * is on the way to its latest frame is none, and need not be asked whether it is one.
+ */
+static int find_frame_again(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct unwind_activation *at, struct state *state, uintptr_t *frame)
+{
+	uint64_t known[RUNTIME_FACTS_WORDS];
+	uintptr_t word;
+
+	if (!reader->stack_bytes ||
+		!runtime_find_fact(reader, key_of_thread(runtime, reader), known) ||
+		read_state(reader, known[0], state) || !is_current(reader, state) ||
+		state->frame < at->sp ||
+		state->frame - at->sp >= SPILLED_WORDS * sizeof(uintptr_t) ||
+		runtime_load_word(reader, state->frame + ARCH_LUAJIT_STATE, &word) ||
+		word != state->at)
+		return 0;
+	*frame = state->frame;
+	return 1;
+}
+
+/* The nearest frame on the stack whose state has it. */
+static int find_frame_by_words(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct unwind_activation *at, struct state *state, uintptr_t *frame)
+{
+	uint64_t known[RUNTIME_FACTS_WORDS] = {0};
 	uintptr_t word;
 
 	for (unsigned n = 0; n < SPILLED_WORDS; n++) {
 		*frame = at->sp + n * sizeof(word);
 		if (runtime_load_word(reader, *frame + ARCH_LUAJIT_STATE, &word))
 			return 0;
-		if (!read_state(reader, word, state) && has_frame(reader, state, *frame))
-			return n <= SUBROUTINE_WORDS || !at->innermost || state->traced ||
-			       state->runs >= 0 || state->runs == RUNS_EXIT;
+		if (read_state(reader, word, state) || !has_frame(reader, state, *frame))
+			continue;
+		known[0] = state->at;
+		if (is_current(reader, state))
+			runtime_keep_fact(reader, key_of_thread(runtime, reader), known);
+		return 1;
 	}
 	return 0;
+}
+
+/*
+ * The interpreter's frame that @at stands in, by the state in it. Returns 1 or 0. Where it is begun
+ * or left the next one would be another's.
+ */
+static int find_frame(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct unwind_activation *at, struct state *state, uintptr_t *frame)
+{
+	if (!find_frame_again(runtime, reader, at, state, frame) &&
+		!find_frame_by_words(runtime, reader, at, state, frame))
+		return 0;
+	return *frame - at->sp <= SUBROUTINE_WORDS * sizeof(uintptr_t) || !at->innermost ||
+	       state->traced || state->runs >= 0 || state->runs == RUNS_EXIT;
 }
 
 static int is_at(const struct runtime *runtime, unsigned edge, uintptr_t pc)
@@ -268,7 +319,7 @@ static int leave_luajit(const struct runtime *runtime, struct runtime_reader *re
 		return 1;
 	if (!is_own && find_traced(reader, at, &state))
 		frame = state.frame;
-	else if (!find_frame(reader, at, &state, &frame))
+	else if (!find_frame(runtime, reader, at, &state, &frame))
 		return 0;
 	if (is_own ? frame == at->sp : !is_compiled(reader, &state, at->pc))
 		return 0;

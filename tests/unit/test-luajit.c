@@ -433,6 +433,57 @@ static void test_whose_frame_it_is(void **state)
 	assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 1);
 }
 
+/* Was what is at @address read by a call? */
+static int was_read(const struct runtime_reader *reader, uintptr_t address)
+{
+	for (unsigned i = 0; i < RUNTIME_WINDOWS_MORE; i++)
+		if (address - reader->room->windows[i].start < reader->room->windows[i].bytes)
+			return 1;
+	return address - reader->windows[0].start < reader->windows[0].bytes ||
+	       address - reader->windows[1].start < reader->windows[1].bytes;
+}
+
+/*
+ * What compiled code has spilled on the way to the frame it stands in is looked at where nothing is
+ * known of the thread, or another state is current, and not where its last state still is.
+ */
+static void test_what_is_spilled(void **state)
+{
+	struct fixture *fixture = *state;
+	struct image *image = fixture->image;
+	static struct runtime_kept kept;
+	static struct runtime_room room;
+	void *spilled = mmap(
+		NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memset(&kept, 0, sizeof(kept));
+	image->area[1] = AREA_BYTES;
+	put(image->global, GLOBAL_AREA, image->area);
+	put_native(fixture, "ffEfef");
+	put_runs(fixture, 1);
+	put(image->native[1], ARCH_LUAJIT_STATE, spilled);
+	for (unsigned walks = 0; walks < 4; walks++) {
+		struct unwind_activation at = {.pc = (uintptr_t)image->area + 16};
+		unsigned next = walks < 2 ? MAIN : COROUTINE;
+		struct runtime_frame frame;
+		struct runtime_reader reader;
+
+		runtime_reader_init(&reader, getpid(), 1);
+		runtime_lend(&reader, &room);
+		reader.kept = &kept;
+		reader.stack_start = (uintptr_t)image->native;
+		reader.stack_bytes = sizeof(image->native);
+		at.sp = (uintptr_t)image->native[next == MAIN ? 3 : 1];
+		put(image->native[3], ARCH_LUAJIT_STATE, spilled);
+		put(image->global, GLOBAL_CURRENT, image->state[next]);
+		assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 1);
+		assert_int_equal(at.sp, image->native[next == MAIN ? 4 : 2]);
+		/* The first walk of each state. */
+		assert_int_equal(was_read(&reader, (uintptr_t)spilled), walks % 2 == 0);
+	}
+	munmap(spilled, PAGE_BYTES);
+}
+
 /* Its frame is made, or given back, word by word. */
 static void test_half_a_frame(void **state)
 {
@@ -564,6 +615,7 @@ int main(void)
 		TEST(at_both_ends),
 		TEST(a_trace_runs),
 		TEST(whose_frame_it_is),
+		TEST(what_is_spilled),
 		TEST(half_a_frame),
 		TEST(what_is_defined),
 		TEST(a_coroutine),
