@@ -17,6 +17,8 @@
 #include "libprof/sampler/ring.h"
 
 #define RUNTIMES_MAX	4u
+#define FUNCTIONS_FEW	2048u  /* a power of two */
+#define PROBES_FEW	8u
 #define FUNCTIONS_MAX	65536u /* a power of two; filled to three quarters */
 #define PROBES_MAX	64u
 #define ROOM_FOR_OTHERS (WIRE_CONTROL_BYTES / 4)
@@ -114,13 +116,18 @@ struct function_entry {
 	uint64_t published;  /* atomic: the image whose control ring has its name */
 };
 
-static struct function_entry functions[FUNCTIONS_MAX];
+/*
+ * First those of most programs: they lie in few pages, each of which is new to a process once, and
+ * cold in most samples. Entries stay, so who finds all of its first places taken has none there.
+ */
+static struct function_entry functions[FUNCTIONS_FEW + FUNCTIONS_MAX];
 static uint32_t function_count; /* atomic */
 
-static struct function_entry *find_function(uint64_t identity)
+static struct function_entry *find_among(
+	struct function_entry *first, uint64_t count, uint64_t probes, uint64_t identity)
 {
-	for (uint64_t n = 0; n < PROBES_MAX; n++) {
-		struct function_entry *entry = &functions[(identity + n) % FUNCTIONS_MAX];
+	for (uint64_t n = 0; n < probes; n++) {
+		struct function_entry *entry = &first[(identity + n) % count];
 		uint64_t found = __atomic_load_n(&entry->identity, __ATOMIC_ACQUIRE);
 
 		if (!found &&
@@ -135,6 +142,14 @@ static struct function_entry *find_function(uint64_t identity)
 			return entry;
 	}
 	return NULL;
+}
+
+static struct function_entry *find_function(uint64_t identity)
+{
+	struct function_entry *entry = find_among(functions, FUNCTIONS_FEW, PROBES_FEW, identity);
+
+	return entry ? entry
+		     : find_among(functions + FUNCTIONS_FEW, FUNCTIONS_MAX, PROBES_MAX, identity);
 }
 
 static uint64_t space_of(struct function_entry *entry)
