@@ -72,7 +72,7 @@ def test_execs_and_their_signals(tmp_path, events, rate_hz):
 def test_the_program_has_half_of_its_time(tmp_path, events):
     """At a depth at which a stack takes longer than a sample's period."""
     program = profiled.compile_target("recursion.c", tmp_path)
-    run = profiled.profile(tmp_path, program, "3000", "1000", rate_hz=10000,
+    run = profiled.profile(tmp_path, program, "1500", "1000", rate_hz=10000,
                            options=["-v", "--clock=perf"])
     taken = float(re.search(r"(\S+) % of the CPU time was spent taking samples\n", run.stderr)[1])
     assert taken < 60, run.stderr

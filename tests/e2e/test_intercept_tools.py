@@ -101,7 +101,7 @@ def test_exceptions_by_llvm(tmp_path):
 def test_under_flamerun(tmp_path, mode, link):
     """With the archive in the program it is flamerun's library that makes the stubs and ticks."""
     program = library.build("stub_chain.c", tmp_path, link=link)
-    run = profiled.profile(tmp_path, program, str(mode), "spin", "1000")
+    run = profiled.profile(tmp_path, program, str(mode), "spin", "500")
     assert run.status == 0, run.stderr
     # The library's frames, those of the check, are left out; the archive's are the program's.
     leaf = ["on_interrupt"] if mode == IN_CHECK else ["step"]

@@ -108,7 +108,7 @@ def test_server_answers_and_draws_itself(tmp_path):
     ("elapsed", "vm", ("mix (program.vm:5)", "count (program.vm:9)"))])
 def test_the_machines_functions_have_their_shares(tmp_path, clock, type_of_it, names):
     """By their native frames and by the stacks that it tells, as by its own clocks."""
-    run = profiled.profile(tmp_path, example("machine", tmp_path), "2000",
+    run = profiled.profile(tmp_path, example("machine", tmp_path), "1300",
                            options=["--sample-type", type_of_it])
     assert run.status == 0, run.stderr
     said = library.said(run)

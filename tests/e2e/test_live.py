@@ -186,7 +186,7 @@ def test_a_job_in_the_background_gets_lines(tmp_path, terminal):
 
 def test_lines_where_nobody_looks(tmp_path):
     program = compile_target("split.c", tmp_path)
-    done = subprocess.run(live("-o", "out.folded", "--", program, "3000"), cwd=tmp_path, text=True,
+    done = subprocess.run(live("-o", "out.folded", "--", program, "2200"), cwd=tmp_path, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=PATIENCE_S)
     lines = re.findall(r"^flamerun: (\d+) s: ([\d.]+) CPUs, ([\d.]+) % heavy \[split\]",

@@ -13,7 +13,7 @@ import profiled
 
 pytestmark = [lua.needs_flamelua]
 SOURCES = profiled.ROOT / "share" / "examples" / "lua"
-SECONDS = 8 if profiled.IS_ALL else 4
+SECONDS = 8 if profiled.IS_ALL else 2
 
 
 def lua_archive():

@@ -77,7 +77,7 @@ def run_truth(tmp_path, lua, way, rate_hz, *arguments):
 
 
 @pytest.mark.parametrize("way,rate_hz,ms", [
-    ("inside", 4000, 2000), pytest.param("outside", 197, 1000, marks=OUTSIDE)])
+    ("inside", 4000, 1000), pytest.param("outside", 197, 500, marks=OUTSIDE)])
 @each_version
 def test_every_stack_is_luas_own(tmp_path, lua, way, rate_hz, ms):
     run, told, true = run_truth(tmp_path, lua, way, rate_hz, str(ms))
@@ -113,7 +113,7 @@ def test_names_are_what_callers_call_them(tmp_path, lua):
 
 @first_and_last
 def test_a_deep_stack_is_whole(tmp_path, lua):
-    run, told, true = run_truth(tmp_path, lua, "inside", 4000, "1000", "deep", "2000")
+    run, told, true = run_truth(tmp_path, lua, "inside", 997, "500", "deep", "2000")
     deep = {stack for stack in told if len(stack) > 1000}
     assert sum(true.values()) > 20
     assert {len(stack) for stack in deep} == {2002, 1002}
@@ -123,7 +123,7 @@ def test_a_deep_stack_is_whole(tmp_path, lua):
 @first_and_last
 def test_of_a_deeper_one_the_leaf_side_is_kept(tmp_path, lua):
     picture = tmp_path / "p.firefox.json"
-    profile(tmp_path, *lua.split(), SCRIPT, "700", "untold", "9000", rate_hz=1000,
+    profile(tmp_path, *lua.split(), SCRIPT, "400", "untold", "9000", rate_hz=1000,
             options=["--no-waits", "-o", picture])
     shown = [stack for stack in (shown_in(stack) for _, stack, _ in firefox.stacks_of(picture)) if stack]
     deep = [stack for stack in shown if len(stack) > 3003]

@@ -241,7 +241,7 @@ def test_the_summary_speaks_of_what_is_drawn(split, tmp_path):
     """Of functions by their own time, too, where boxes are modules or stand on their heads."""
     shapes = ((), ("--reverse",), ("--by", "module"), ("--by", "process,thread", "--reverse"))
     for shape in shapes:
-        run = profile(tmp_path, split, "400", clock_hz=1000, options=("--focus", "^heavy$", *shape))
+        run = profile(tmp_path, split, "150", clock_hz=1000, options=("--focus", "^heavy$", *shape))
         part, whole, share = re.search(r"flamerun: drawn: ([\d,]+) of ([\d,]+) samples? "
                                        r"\(([\d.]+) %\)\n", run.stderr).groups()
         lost = re.search(r"flamerun: ([\d,]+) samples? left out: no frame of theirs matches --focus\n",
@@ -253,7 +253,7 @@ def test_the_summary_speaks_of_what_is_drawn(split, tmp_path):
         assert hottest[0][1] == "heavy [split]" and float(hottest[0][0]) > 95
         assert sum(float(share) for share, _ in hottest) < 100.3
         assert "light" not in run.stderr and "module" not in run.stderr
-    whole = profile(tmp_path, split, "400", clock_hz=1000)
+    whole = profile(tmp_path, split, "150", clock_hz=1000)
     assert "drawn: " not in whole.stderr
 
 

@@ -134,7 +134,7 @@ def test_nothing_is_noticed_over_many_rounds(tmp_path, programs):
     """Attached to and let go of again and again: no call broken off, no signal lost or doubled."""
     with outside.running(programs.outside) as process:
         outside.work(process.pid, 0.05)
-        for _ in range(40):
+        for _ in range(20):
             run = subprocess.run(
                 [outside.FLAMERUN, "-q", "-r", "997", "-d", "0.03", "-p", str(process.pid), "-o",
                  tmp_path / "r.folded"], stderr=subprocess.PIPE, text=True, timeout=60, check=False)
@@ -178,7 +178,7 @@ def test_interrupt_ends_it_and_draws(tmp_path, programs):
 
 
 def test_ends_with_the_process(tmp_path, programs):
-    with outside.running(programs.split, "2000") as process:
+    with outside.running(programs.split, "800") as process:
         flamerun = outside.background(tmp_path, process.pid, "-r", "197")
         attached = outside.cpu_s(process.pid)
         status, stderr = outside.end_of(flamerun)

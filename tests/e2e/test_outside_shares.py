@@ -159,7 +159,7 @@ def test_two_hundred_threads(tmp_path):
     """From inside and from outside; and as much time as the kernel says."""
     program = compile_target("bursts.c", tmp_path)
     parts = []
-    rate_hz, ms = looks(1500)
+    rate_hz, ms = looks(1000)
     for options in ([], ["--outside"]):
         run = profile(tmp_path, program, "200", ms, rate_hz=rate_hz, options=options)
         all_s = sum(time_ns for name, time_ns in run.truth.items() if name != "eintr") / 1e9
@@ -203,7 +203,7 @@ def redis_under_load(tmp_path, *command):
 @redises.needs_redis
 def test_redis_under_load(tmp_path):
     """It sleeps after each handful of requests: some ten thousand times a second."""
-    seconds, profiles = 2, []
+    seconds, profiles = 1.4, []
     with redis_under_load(tmp_path, outside.FLAMERUN, "-q", "-r", "250", "-o",
                           tmp_path / "inside.folded", "--") as (process, pid):
         outside.work(pid, seconds)

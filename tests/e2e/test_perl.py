@@ -52,7 +52,7 @@ def run_truth(tmp_path, way, rate_hz, *arguments):
     ("inside", 4000), pytest.param("outside", 197, marks=OUTSIDE)])
 @pytest.mark.parametrize("how", [(), ("threads",)], ids=["alone", "threads"])
 def test_every_stack_is_perls_own(tmp_path, how, way, rate_hz):
-    run, told, true = run_truth(tmp_path, way, rate_hz, "1000", *how)
+    run, told, true = run_truth(tmp_path, way, rate_hz, "700", *how)
     assert len(told) > 30
     if way == "outside":
         assert true

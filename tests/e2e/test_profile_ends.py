@@ -85,16 +85,16 @@ class Held:
 
 def test_memory_that_is_freed_at_the_end(tmp_path):
     program = compile_target("ends.c", tmp_path)
-    told = subprocess.run([program, "free", "1500"], capture_output=True, text=True, check=True)
+    told = subprocess.run([program, "free", "1000"], capture_output=True, text=True, check=True)
     freeing = int(told.stdout.split()[1]) * 997 / 1e9
     assert freeing > 4 * ROUNDING, "memory is freed too fast here to be measured"
-    kept = Held(tmp_path, program, "keep", "1500")
+    kept = Held(tmp_path, program, "keep", "1000")
     assert 0.5 * freeing <= kept.exit <= 2 * freeing
     assert kept.folded.self("[exit]") == kept.exit
     # One thread is sampled as exactly as its timer counts.
     assert abs(kept.total - kept.outside) <= 0.002 * kept.outside + ROUNDING, kept.stderr
     # Who frees it while it can be sampled is.
-    freed = Held(tmp_path, program, "free", "1500")
+    freed = Held(tmp_path, program, "free", "1000")
     assert freed.exit <= 0.1 * freeing + 1
     assert freed.folded.where(lambda s: "munmap" in s[-1]) >= 0.5 * freeing
 

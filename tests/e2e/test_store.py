@@ -177,7 +177,7 @@ def test_the_unit_profiles_a_service(run, flamerun, tmp_path, spool):
     (tools / "systemctl").chmod(0o755)
     services = [subprocess.Popen([program, "2500"], stdout=subprocess.DEVNULL) for _ in range(2)]
     (group / "cgroup.procs").write_text("".join(f"{service.pid}\n" for service in services))
-    environment = dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}", PROFILE_SECONDS="1",
+    environment = dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}", PROFILE_SECONDS="0.3",
                        STORE="clickhouse://127.0.0.1:1/db", LABELS="--label version=3")
     result = subprocess.run(exec_start("web"), env=environment, stderr=subprocess.PIPE, text=True,
                             timeout=120, check=False)
