@@ -217,18 +217,18 @@ def split(tmp_path_factory):
 
 
 def test_a_run(split, tmp_path):
-    plain = profile(tmp_path, split, "400", clock_hz=1000)
+    plain = profile(tmp_path, split, "150", clock_hz=1000)
     assert plain.folded.below("heavy") > 0
-    hidden = profile(tmp_path, split, "400", clock_hz=1000, options=("--hide", "^(main|_.*)$"))
+    hidden = profile(tmp_path, split, "150", clock_hz=1000, options=("--hide", "^(main|_.*)$"))
     assert hidden.folded.below("main") == 0
-    rooted = profile(tmp_path, split, "400", clock_hz=1000, options=("--root", "^heavy$"))
+    rooted = profile(tmp_path, split, "150", clock_hz=1000, options=("--root", "^heavy$"))
     assert {stack[0] for stack, _ in rooted.folded.stacks} == {"heavy"}
     lost = int(re.search(r"([\d,]+) samples? left out: no frame of theirs matches --root\n",
                          rooted.stderr)[1].replace(",", ""))
     due = int(re.search(r"flamerun: (\d+) samples? in ", rooted.stderr)[1])
     assert lost > 0
     assert rooted.folded.total + lost >= due, "nothing else is lost"
-    turned = profile(tmp_path, split, "400", clock_hz=1000, options=("--reverse",))
+    turned = profile(tmp_path, split, "150", clock_hz=1000, options=("--reverse",))
     assert all(stack[-1] != "heavy" for stack, _ in turned.folded.stacks if "main" in stack)
     # What is said is about what is drawn, whichever way the picture looks.
     for run, names in ((plain, {"heavy", "light"}), (rooted, {"heavy"}),
@@ -309,16 +309,16 @@ def test_a_module(split, tmp_path):
     """As functions without names are written, and all functions of it are meant."""
     for expression, is_shown in (("^\\[split\\]", False), ("\\[sp", False), ("split", True),
                                  ("^[[]split", True)):
-        run = profile(tmp_path, split, "400", clock_hz=1000, options=("--hide", expression))
+        run = profile(tmp_path, split, "150", clock_hz=1000, options=("--hide", expression))
         assert bool(run.folded.below("heavy")) == is_shown
         assert run.folded.total, "what the library's functions have is left"
 
 
 def test_a_root_for_each_thread(tmp_path):
     threads = compile_target("threads.c", tmp_path)
-    run = profile(tmp_path, threads, "400", clock_hz=1000, options=("--threads",))
+    run = profile(tmp_path, threads, "150", clock_hz=1000, options=("--threads",))
     roots = {stack[0] for stack, _ in run.folded.stacks}
     named = {root for root in roots if re.fullmatch(r".+ \(\d+/\d+\)", root)}
     assert len(named) >= 2, roots
-    without = profile(tmp_path, threads, "400", clock_hz=1000)
+    without = profile(tmp_path, threads, "150", clock_hz=1000)
     assert not any(re.fullmatch(r".+ \(\d+/\d+\)", stack[0]) for stack, _ in without.folded.stacks)
