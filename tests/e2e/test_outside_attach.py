@@ -278,7 +278,7 @@ def test_several_processes(tmp_path, programs):
     with outside.running(programs.split, "600000") as one:
         with outside.running(programs.threads, "600000") as two:
             outside.work(one.pid, 0.05)
-            run = outside.attach(tmp_path, f"{one.pid},{two.pid}", "-r", "197", seconds=2)
+            run = outside.attach(tmp_path, f"{one.pid},{two.pid}", "-r", "197", seconds=1)
     assert {stack[0] for stack, _ in run.folded.stacks} == {"split", "threads"}
 
 

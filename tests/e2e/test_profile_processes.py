@@ -10,8 +10,6 @@ import pytest
 import folded
 from profiled import PLAIN, compile_target, looks, profile
 
-pytestmark = pytest.mark.confined
-
 
 def test_children_of_every_kind(tmp_path):
     rate_hz, ms = looks(1800)
@@ -24,6 +22,7 @@ def test_children_of_every_kind(tmp_path):
     assert abs(run.folded.total - due) <= folded.SIGMAS * due ** 0.5 + 0.02 * due
 
 
+@pytest.mark.confined
 @pytest.mark.parametrize("how", ["", "by-number"])
 def test_images_too_short_to_be_met(tmp_path, how):
     """
@@ -57,6 +56,7 @@ def test_images_too_short_to_be_met(tmp_path, how):
         assert cpu <= elapsed + 0.02, run.stderr
 
 
+@pytest.mark.confined
 @pytest.mark.sanitized
 def test_an_exec_makes_no_process(tmp_path):
     program = compile_target("split.c", tmp_path)
@@ -66,6 +66,7 @@ def test_an_exec_makes_no_process(tmp_path):
     assert "; 2 threads, 2 processes\n" in run.stderr
 
 
+@pytest.mark.confined
 def test_a_child_that_nobody_waits_for(tmp_path):
     """The kernel charges its CPU time to nobody; its samples are not too many for that."""
     # The parent reads until the child, which has the other end, is gone; else the run might be over
@@ -99,14 +100,12 @@ def test_two_libraries_at_one_address(tmp_path):
 
 
 def test_exceptions_thrown_while_sampled(tmp_path):
-    run = profile(tmp_path, compile_target("exceptions.cc", tmp_path), "2000", clock_hz=5000)
+    run = profile(tmp_path, compile_target("exceptions.cc", tmp_path), "1400", clock_hz=5000)
     assert run.status == 0
     assert run.stdout == "every throw was caught\n"
-    # This clock also runs while others have the CPU; what it counts then lands where the kernel
-    # switches, mostly at the system call that asks for the time.
-    total = run.folded.where(lambda s: "clock_gettime" not in s)
+    total = run.folded.total
     assert total > 5000
     # Inside the unwinder's hand-written returns and before main a stack may end early.
-    assert run.folded.where(lambda s: "main" in s and "clock_gettime" not in s) >= 0.98 * total
+    assert run.folded.where(lambda s: "main" in s) >= 0.98 * total
     assert run.folded.below("_Unwind_RaiseException") >= 0.3 * total
     assert run.folded.where(lambda s: any(n.startswith("catcher") for n in s)) >= 0.9 * total

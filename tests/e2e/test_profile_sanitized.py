@@ -24,7 +24,7 @@ def build(request, tmp_path):
 
 
 def test_samples_come_when_they_are_due(build, tmp_path):
-    run = profile(tmp_path, build("split.c"), "1400", rate_hz=250)
+    run = profile(tmp_path, build("split.c"), "1000", rate_hz=250)
     assert run.status == 0 and "ThreadSanitizer" not in run.stderr
     heavy = run.truth["heavy"] / sum(run.truth.values())
     folded.assert_share(run.folded, run.folded.below("heavy"), heavy, run.folded.total, "heavy")
@@ -32,7 +32,7 @@ def test_samples_come_when_they_are_due(build, tmp_path):
 
 
 def test_every_thread_is_sampled(build, tmp_path):
-    run = profile(tmp_path, build("threads.c"), "1200")
+    run = profile(tmp_path, build("threads.c"), "700")
     assert run.status == 0 and "ThreadSanitizer" not in run.stderr
     for number in range(4):
         due = run.truth[f"worker_{number}"] * run.rate_hz / 1e9

@@ -16,7 +16,7 @@ import outside
 import profiled
 import pythons
 
-SECONDS = 0.03
+SECONDS = 0.02
 RATE = 997
 DEEPEST = 4096
 # Where CPython keeps nothing on the C stack, frames are counted, which a cut stack does not allow;

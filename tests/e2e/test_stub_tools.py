@@ -213,18 +213,18 @@ def share_complete(stacks, leaf, rest):
 
 @pytest.mark.parametrize("published", [PERF_MAP, JITDUMP], ids=["map", "jitdump"])
 def test_perf_by_frame_pointers(tool, chain_fp, published):
-    tool.record("-g", chain_fp, published, "spin", 500)
+    tool.record("-g", chain_fp, published, "spin", 300)
     stacks = tool.stacks(published == JITDUMP)
     assert share_complete(stacks, "work", ["leaf", "step"] + CHAIN) > 0.95
 
 
 def test_perf_by_call_frame_information(tool, chain):
-    tool.record("--call-graph", "dwarf", chain, JITDUMP, "spin", 500)
+    tool.record("--call-graph", "dwarf", chain, JITDUMP, "spin", 300)
     assert share_complete(tool.stacks(True), "work", ["leaf", "step"] + CHAIN) > 0.95
 
 
 def test_perf_without_being_told(tool, chain):
-    tool.record("--call-graph", "dwarf", chain, 0, "spin", 500)
+    tool.record("--call-graph", "dwarf", chain, 0, "spin", 300)
     assert share_complete(tool.stacks(False), "work", ["leaf", "step"] + CHAIN) == 0
 
 

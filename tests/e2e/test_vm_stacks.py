@@ -86,7 +86,7 @@ def check_beside(stacks):
 @pytest.mark.parametrize("link", ["shared", "archive"])
 def test_beside(tmp_path, link):
     """Also where the program has a copy of the library of its own."""
-    run = machine(tmp_path, "500", link=link)
+    run = machine(tmp_path, "300", link=link)
     check_beside(run.told)
     check_weight(run.told.total, run.truth["ticks"])
     assert run.truth["refused"] == 0
@@ -94,7 +94,7 @@ def test_beside(tmp_path, link):
 
 
 def test_above(tmp_path):
-    run = machine(tmp_path, "500", "above")
+    run = machine(tmp_path, "300", "above")
     for stack, _ in run.told.stacks:
         at = stack.index(FIB[0])
         assert stack[at:] in (FIB, (*FIB, "string.rep")), stack
@@ -105,7 +105,7 @@ def test_above(tmp_path):
 
 
 def test_books_hold_cpu_time_alone(tmp_path):
-    run = machine(tmp_path, "500", options=("-v",))
+    run = machine(tmp_path, "300", options=("-v",))
     assert sum(map(int, BOOKS.search(run.stderr).groups())) == run.folded.total
     told = float(re.search(r"besides, ([0-9.]+) s of elapsed time", run.stderr).group(1))
     assert abs(told - run.truth["ticks"] * TICK_S) <= 1 / RATE_HZ + 0.005
@@ -189,14 +189,14 @@ def test_a_run_has_two_sample_types(tmp_path):
 
 
 def test_fork_child_names_its_own(tmp_path):
-    run = machine(tmp_path, "500", "fork")
+    run = machine(tmp_path, "300", "fork")
     check_beside(run.told)
     check_weight(run.told.total, run.truth["ticks"] + run.truth["child_ticks"], 2)
     assert run.truth["child_ticks"] >= 20
 
 
 def test_after_exec(tmp_path):
-    run = machine(tmp_path, "500", "exec")
+    run = machine(tmp_path, "300", "exec")
     check_beside(run.told)
     both = sum(int(ticks) for ticks in re.findall(r"^ticks (\d+)$", run.stdout, re.M))
     assert run.stdout.count("ticks ") == 2
@@ -205,7 +205,7 @@ def test_after_exec(tmp_path):
 
 def test_killed(tmp_path):
     """What was recorded has its names, whoever is killed."""
-    run = machine(tmp_path, "500", "die", status=-9)
+    run = machine(tmp_path, "300", "die", status=-9)
     check_beside(run.told)
     check_weight(run.told.total, run.truth["ticks"])
 

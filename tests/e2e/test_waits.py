@@ -148,7 +148,7 @@ def test_a_long_sleep_is_exact_behind_a_short_one(tmp_path):
 @pytest.mark.parametrize("way,flags", [("inside", "O2"), pytest.param("outside", "O0", marks=TRACED)])
 def test_atomics_disks_and_shared_cpus(tmp_path, way, flags):
     """And who is ready without a CPU: as the kernel counts it. They compute all the time."""
-    seconds = 4
+    seconds = 3
     program = compile_target("waits_more.cc", tmp_path, ("-std=gnu++20", *FLAGS[flags]))
     blocks = tmp_path / "blocks"
     blocks.write_bytes(os.urandom(1 << 23))

@@ -51,8 +51,9 @@ int main(int argc, char **argv)
 	uint64_t limit_ns = (argc > 1 ? strtoul(argv[1], nullptr, 10) : 2000) * 1000000u;
 	uint64_t start = now_ns();
 
+	/* As spin_until() in spin.h: some ms between two looks. */
 	while (now_ns() - start < limit_ns) {
-		for (int i = 0; i < 100; i++)
+		for (int i = 0; i < 4000; i++)
 			catcher();
 	}
 	bool fine = thrown == caught && built == destroyed && built == 5 * thrown;
