@@ -56,8 +56,11 @@ static inline uint64_t cpu_ns(void)
  */
 __attribute__((always_inline)) static inline void spin_until(uint64_t until_ns)
 {
-	for (uint64_t now_ns = cpu_ns(); now_ns < until_ns; now_ns = cpu_ns())
-		spin(until_ns - now_ns < 8000000 ? 1 + (unsigned)((until_ns - now_ns) / 25000) : 320);
+	for (uint64_t now_ns = cpu_ns(); now_ns < until_ns; now_ns = cpu_ns()) {
+		uint64_t left_ns = until_ns - now_ns;
+
+		spin(left_ns < 8000000 ? 1 + (unsigned)(left_ns / 25000) : 320);
+	}
 }
 
 /* The number in argv[@i], or @otherwise. */
