@@ -309,6 +309,39 @@ static unsigned threads_of_ruby(const struct runtime *runtime, struct runtime_re
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
+/*
+ * What a frame that is read by calls leads to: its method and its code, and what these lead to in
+ * turn, its code's body or its function's definition, which is where it was the last time, or else
+ * read once more. All of it takes one call then.
+ */
+static void expect_frame(struct runtime_reader *reader, const struct ruby_frame *frame,
+	const struct ruby_environment *environment, int is_c)
+{
+	uintptr_t places[3], from = is_c ? environment->method : frame->code;
+	uint64_t known[RUNTIME_FACTS_WORDS];
+	unsigned count = 0;
+
+	if (reader->is_trusted)
+		return;
+	if (ruby_is_object(environment->method))
+		places[count++] = environment->method;
+	if (!is_c && ruby_is_object(frame->code))
+		places[count++] = frame->code;
+	if (runtime_find_fact(reader, from, known))
+		places[count++] = known[0];
+	if (count > 1)
+		runtime_expect_each(reader, places, count);
+}
+
+/* @from leads to @to. */
+static void keep_lead(struct runtime_reader *reader, uintptr_t from, uintptr_t to)
+{
+	const uint64_t words[RUNTIME_FACTS_WORDS] = {to};
+
+	if (!reader->is_trusted)
+		runtime_keep_fact(reader, from, words);
+}
+
 /* Where the frame's instruction is noted it is the one behind that which it is at. */
 static int read_ruby_code(struct runtime_reader *reader, const struct ruby_frame *frame,
 	int is_innermost, struct runtime_frame *out)
@@ -320,6 +353,7 @@ static int read_ruby_code(struct runtime_reader *reader, const struct ruby_frame
 		(code[0] & RUBY_INTERNAL) != RUBY_INTERNAL_CODE || code[2] % WORD ||
 		runtime_load(reader, code[2], &body, offsetof(struct ruby_body, unused2)))
 		return -EBADMSG;
+	keep_lead(reader, frame->code, code[2]);
 	offset = frame->instruction - body.instructions;
 	out->function = frame->code;
 	out->identity = runtime_mix(runtime_mix(out->identity, body.label), body.path);
@@ -347,6 +381,7 @@ static int read_frame(struct runtime_reader *reader, uintptr_t at, const struct 
 
 	if (kind == KIND_DUMMY || kind == KIND_BLOCK_C)
 		return 0;
+	expect_frame(reader, frame, environment, kind == RUBY_KIND_C);
 	has_method = ruby_find_method(reader, environment, &method);
 	*out = (struct runtime_frame){.position = -1, .name = at | RUBY_OF_FRAME};
 	if (kind != RUBY_KIND_C) {
@@ -356,6 +391,7 @@ static int read_frame(struct runtime_reader *reader, uintptr_t at, const struct 
 	if (!has_method ||
 		runtime_load_word(reader, method.definition + RUBY_DEFINITION_NAME, &name))
 		return -EBADMSG;
+	keep_lead(reader, environment->method, method.definition);
 	out->function = method.definition;
 	out->identity = runtime_mix(runtime_mix(method.definition, method.owner), name);
 	return 1;

@@ -343,6 +343,62 @@ static void test_from_outside(void **state)
 	assert_whole(fixture, tell_at(fixture, (struct runtime_thread){.tid = TID + 1}, 2048, 2));
 }
 
+/* Was what is at @address read together with other places? */
+static int was_expected(const struct runtime_reader *reader, const void *address)
+{
+	for (unsigned i = 0; i < reader->ahead_count; i++)
+		if ((uintptr_t)address - reader->room->ahead[i].start <
+			reader->room->ahead[i].bytes)
+			return 1;
+	return 0;
+}
+
+/*
+ * Where a frame's code has its body, and its function its definition, is known from the walk
+ * before: it is read together with what leads there. What that leads to now is what is told.
+ */
+static void test_what_a_frame_leads_to(void **state)
+{
+	struct fixture *fixture = *state;
+	struct image *image = fixture->image;
+	static struct runtime_kept kept;
+	static struct runtime_room room;
+	char *pages = mmap(
+		NULL, PAGES_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ruby_body *body = (struct ruby_body *)pages, *next = body + 16;
+	uintptr_t *definition = (uintptr_t *)(pages + PAGES_BYTES / 2);
+
+	memset(&kept, 0, sizeof(kept));
+	*body = *next = image->body[WORK];
+	next->first_line = 33 << 1 | 1;
+	memcpy(definition, image->definition[1], sizeof(image->definition[1]));
+	image->method[1].definition = (uintptr_t)definition;
+	for (unsigned walks = 0; walks < 3; walks++) {
+		const unsigned is_known = walks > 0;
+		struct ruby_environment environment;
+		struct runtime_reader reader;
+		struct runtime_frame out;
+		struct ruby_frame frame;
+
+		image->code[WORK].body = (uintptr_t)(walks < 2 ? body : next);
+		for (unsigned at = WORK; at <= EACH; at += EACH - WORK) {
+			uintptr_t address = (uintptr_t)&image->frame[at];
+
+			runtime_reader_init(&reader, getpid(), 0);
+			runtime_lend(&reader, &room);
+			reader.kept = &kept;
+			assert_int_equal(ruby_load_frame(&reader, address, &frame, &environment), 0);
+			assert_int_equal(
+				read_frame(&reader, address, &frame, &environment, 1, &out), 1);
+			assert_int_equal(was_expected(&reader,
+						 at == WORK ? (void *)body : (void *)definition),
+				is_known);
+			assert_int_equal(out.first_line, at == EACH ? 0 : walks < 2 ? 10 : 33);
+		}
+	}
+	munmap(pages, PAGES_BYTES);
+}
+
 /* Another thread, and the stack of another fiber. */
 static void test_another_stack(void **state)
 {
@@ -564,6 +620,7 @@ int main(void)
 		TEST(test_what_is_whole),
 		TEST(test_places_of_what_runs_them),
 		TEST(test_from_outside),
+		TEST(test_what_a_frame_leads_to),
 		TEST(test_another_stack),
 		TEST(test_counts_that_differ),
 		TEST(test_while_the_heap_is_compacted),
