@@ -111,7 +111,6 @@ int language_is_pending(void)
 
 struct function_entry {
 	uint64_t identity;   /* atomic: 0 is free */
-	uint64_t space;	     /* atomic: 0 until it is given one */
 	uint32_t first_line; /* atomic */
 	uint64_t published;  /* atomic: the image whose control ring has its name */
 };
@@ -152,14 +151,11 @@ static struct function_entry *find_function(uint64_t identity)
 		     : find_among(functions + FUNCTIONS_FEW, FUNCTIONS_MAX, PROBES_MAX, identity);
 }
 
-static uint64_t space_of(struct function_entry *entry)
+static uint64_t space_of(const struct function_entry *entry)
 {
-	uint64_t number = (uint64_t)(entry - functions) + 1, space = 0;
-	uint64_t wanted = WIRE_LANGUAGE_BIT | number * WIRE_LANGUAGE_LINES;
+	uint64_t number = (uint64_t)(entry - functions) + 1;
 
-	__atomic_compare_exchange_n(
-		&entry->space, &space, wanted, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-	return wanted;
+	return WIRE_LANGUAGE_BIT | number * WIRE_LANGUAGE_LINES;
 }
 
 /* Modules and marks come through the same ring, and do not wait. */

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -62,11 +63,31 @@ static void test_many_are_found_again(void **state)
 	assert_int_equal(function_count, count);
 	for (unsigned i = 0; i < count; i++) {
 		struct function_entry *entry = find_function(identity_of(i));
+		uint64_t number = (space_of(entry) & ~WIRE_LANGUAGE_BIT) / WIRE_LANGUAGE_LINES;
 
-		assert_int_equal(entry->space, 0);
-		space_of(entry);
 		assert_int_equal(entry->identity, identity_of(i));
+		assert_true(number && entry == &functions[number - 1]);
 	}
+}
+
+/* One that is known is only read: what fork() has copied is not copied once more. */
+static void test_a_known_one_is_not_written(void **state)
+{
+	uintptr_t first = ((uintptr_t)functions | (PAGE_BYTES - 1)) + 1;
+	size_t bytes = sizeof(functions) / 2 & ~(size_t)(PAGE_BYTES - 1);
+	static const struct runtime_kind kind = {.name = "made up"};
+	static const struct runtime runtime = {.kind = &kind};
+	struct runs runs = {.runtime = &runtime};
+	struct runtime_frame frame = {.identity = FUNCTIONS_FEW / 2, .line = 12};
+	struct function_entry *entry = find_function(frame.identity);
+
+	(void)state;
+	sampler.image = entry->published = 5;
+	entry->first_line = 10;
+	assert_int_equal(mprotect((void *)first, bytes, PROT_READ), 0);
+	assert_int_equal(
+		word_of(&runs, &frame), wire_language_frame(space_of(entry), 10, 12));
+	assert_int_equal(mprotect((void *)first, bytes, PROT_READ | PROT_WRITE), 0);
 }
 
 int main(void)
@@ -74,6 +95,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_few_are_in_few_pages, set_up),
 		cmocka_unit_test_setup(test_many_are_found_again, set_up),
+		cmocka_unit_test_setup(test_a_known_one_is_not_written, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
