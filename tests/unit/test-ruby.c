@@ -387,7 +387,8 @@ static void test_what_a_frame_leads_to(void **state)
 			runtime_reader_init(&reader, getpid(), 0);
 			runtime_lend(&reader, &room);
 			reader.kept = &kept;
-			assert_int_equal(ruby_load_frame(&reader, address, &frame, &environment), 0);
+			assert_int_equal(
+				ruby_load_frame(&reader, address, &frame, &environment), 0);
 			assert_int_equal(
 				read_frame(&reader, address, &frame, &environment, 1, &out), 1);
 			assert_int_equal(was_expected(&reader,
