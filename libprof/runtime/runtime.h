@@ -416,8 +416,8 @@ struct runtime_symbols;
 /* One for each language. All return 0 or -errno; none writes but to what it is given. */
 struct runtime_kind {
 	const char *name;
-	int needs_self; /* begin() has no use for a thread's number alone */
-	int leaves_own; /* leave() is asked of the runtime's own functions, too */
+	int needs_self;	  /* begin() has no use for a thread's number alone */
+	int leaves_own;	  /* leave() is asked of the runtime's own functions, too */
 	int asks_way_out; /* leave() has a use for at->is_way_out of an innermost frame */
 	/*
 	 * Is the module one? Its symbols are looked up in its own tables. -EAGAIN: it is, but is

@@ -17,7 +17,7 @@
 #include "libprof/sampler/ring.h"
 
 #define RUNTIMES_MAX	4u
-#define FUNCTIONS_FEW	2048u  /* a power of two */
+#define FUNCTIONS_FEW	2048u /* a power of two */
 #define PROBES_FEW	8u
 #define FUNCTIONS_MAX	65536u /* a power of two; filled to three quarters */
 #define PROBES_MAX	64u

@@ -120,8 +120,8 @@ static int tear_down(void **state)
 static int read_at(int32_t bci, struct runtime_frame *frame)
 {
 	runtime_reader_init(&heap->reader, getpid(), 1);
-	int error = hotspot_read_method(
-		&heap->runtime, &heap->reader, (uintptr_t)heap->method, frame);
+	int error =
+		hotspot_read_method(&heap->runtime, &heap->reader, (uintptr_t)heap->method, frame);
 
 	if (!error)
 		hotspot_set_place(frame, bci);

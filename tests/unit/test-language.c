@@ -85,8 +85,7 @@ static void test_a_known_one_is_not_written(void **state)
 	sampler.image = entry->published = 5;
 	entry->first_line = 10;
 	assert_int_equal(mprotect((void *)first, bytes, PROT_READ), 0);
-	assert_int_equal(
-		word_of(&runs, &frame), wire_language_frame(space_of(entry), 10, 12));
+	assert_int_equal(word_of(&runs, &frame), wire_language_frame(space_of(entry), 10, 12));
 	assert_int_equal(mprotect((void *)first, bytes, PROT_READ | PROT_WRITE), 0);
 }
 

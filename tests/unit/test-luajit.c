@@ -453,8 +453,8 @@ static void test_what_is_spilled(void **state)
 	struct image *image = fixture->image;
 	static struct runtime_kept kept;
 	static struct runtime_room room;
-	void *spilled = mmap(
-		NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *spilled =
+		mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	memset(&kept, 0, sizeof(kept));
 	image->area[1] = AREA_BYTES;

@@ -363,8 +363,8 @@ static void test_what_a_frame_leads_to(void **state)
 	struct image *image = fixture->image;
 	static struct runtime_kept kept;
 	static struct runtime_room room;
-	char *pages = mmap(
-		NULL, PAGES_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *pages =
+		mmap(NULL, PAGES_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct ruby_body *body = (struct ruby_body *)pages, *next = body + 16;
 	uintptr_t *definition = (uintptr_t *)(pages + PAGES_BYTES / 2);
 

@@ -25,7 +25,7 @@ static int leave_made(void *context, struct unwind_activation *at, uint64_t *fra
 }
 
 #define UNWIND_ASKS_FIRST(context) asks_first
-#define UNWIND_LEAVE leave_made
+#define UNWIND_LEAVE		   leave_made
 #include "tests/unit/unwind-fixture.h"
 
 #if defined(__x86_64__)
