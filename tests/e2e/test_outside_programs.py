@@ -150,7 +150,7 @@ def test_set_user_id_as_root_keeps_its_privileges(tmp_path, confined):
 
 def test_duration(tmp_path):
     program = compile_target("split.c", tmp_path, PLAIN + ("-static",))
-    run = profile(tmp_path, program, "2000", rate_hz=250, options=["-d", "0.5"])
+    run = profile(tmp_path, program, "1200", rate_hz=250, options=["-d", "0.3"])
     assert run.status == 0 and "goes on, unsampled" in run.stderr
     assert "heavy" in run.truth
     # It samples a little longer where it gets no CPU to end.

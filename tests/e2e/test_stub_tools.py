@@ -229,7 +229,7 @@ def test_perf_without_being_told(tool, chain):
 
 
 def test_perf_inside_of_stubs(tool, chain):
-    tool.record("--call-graph", "dwarf", chain, JITDUMP, "calls", 1500)
+    tool.record("--call-graph", "dwarf", chain, JITDUMP, "calls", 800)
     stacks = tool.stacks(True)
     inside = collections.Counter({s: n for s, n in stacks.items() if s[0] == "hot"})
     assert share_complete(inside, "hot", ["call_hot", "leaf", "step"] + CHAIN) > 0.99
