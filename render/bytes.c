@@ -91,9 +91,9 @@ void bytes_xml(struct bytes *bytes, const char *text)
  * which each digit takes away what it is among DENSE_ALL: as many bits as its length in UTF-8 is
  * worth. The number is kept between DENSE_LEAST and 256 times that.
  */
-#define DENSE_SHORT 91u	 /* digits of one byte: the first ones */
+#define DENSE_SHORT 91u	  /* digits of one byte: the first ones */
 #define DENSE_LONG  1885u /* of two */
-#define DENSE_SHARE 108u /* of one of a byte, where one of two bytes has 1: about its square */
+#define DENSE_SHARE 108u  /* of one of a byte, where one of two bytes has 1: about its square */
 #define DENSE_ALL   (DENSE_SHORT * DENSE_SHARE + DENSE_LONG)
 #define DENSE_LEAST (DENSE_ALL << 9)
 
@@ -115,7 +115,8 @@ static void put_long(struct bytes *bytes, unsigned digit)
 
 	code += code >= 0xad;  /* a soft hyphen */
 	code += code >= 0x61c; /* changes the direction of what is around it */
-	bytes_put(bytes, (uint8_t[]){(uint8_t)(0xc0 | code >> 6), (uint8_t)(0x80 | (code & 63))}, 2);
+	bytes_put(
+		bytes, (uint8_t[]){(uint8_t)(0xc0 | code >> 6), (uint8_t)(0x80 | (code & 63))}, 2);
 }
 
 void bytes_dense(struct bytes *bytes, const uint8_t *data, size_t length)

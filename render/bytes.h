@@ -31,10 +31,10 @@ void bytes_xml(struct bytes *bytes, const char *text);
 /*
  * Bytes as text that XML takes as it stands, 18 % more of it than bytes, with line ends; behind the
  * last one is a number as decimals. Digits are the characters from U+0021 to U+07FF in their order,
- * without markup, controls, spaces and two that cannot be seen. They are read from their end: of one
- * among the first 91 the share is 108 and its place 108 times itself; of another one the share is 1
- * and its place that of the 91st and as many more as it is behind that. While the number is its
- * share times 2^17 or more, its lowest byte is said and taken away; then it becomes
+ * without markup, controls, spaces and two that cannot be seen. They are read from their end: of
+ * one among the first 91 the share is 108 and its place 108 times itself; of another one the share
+ * is 1 and its place that of the 91st and as many more as it is behind that. While the number is
+ * its share times 2^17 or more, its lowest byte is said and taken away; then it becomes
  *
  *	number / share * 11713 + place + number % share
  *
