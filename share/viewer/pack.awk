@@ -2,8 +2,8 @@
 # From the words in words.txt, the script and the style to what is packed, which unfold() of unpack.js
 # reads: deflate does better where frequent words are one byte each, from 160 up, which a script of
 # ASCII has not, and where what is quoted is by itself. Parts are behind each other with a byte 1
-# between: words, a line each; the script with a byte 2 for each quoted text; the style; those texts, a
-# line each.
+# between: words, a line each; the script with a byte 2 for each quoted text; those texts, a line each;
+# the style.
 
 function shorten(text, i)
 {
@@ -34,5 +34,5 @@ END {
 		texts = texts substr(file[2], RSTART + 1, RLENGTH - 2) "\n"
 		file[2] = substr(file[2], RSTART + RLENGTH)
 	}
-	printf "%s\001%s\001%s\001%s", file[1], shorten(script file[2]), shorten(file[3]), shorten(texts)
+	printf "%s\001%s\001%s\001%s", file[1], shorten(script file[2]), shorten(texts), shorten(file[3])
 }

@@ -60,7 +60,7 @@ export async function unpack(pieces, format = 'deflate', read = bytesOf) {
 export function unfold(bytes) {
 	const [list, ...parts] = new TextDecoder('latin1').decode(bytes).split(/\x01/);
 	const words = list.split('\n');
-	const [script, style, quoted] = parts.map(part =>
+	const [script, quoted, style] = parts.map(part =>
 		part.replace(/[\xa0-\xff]/g, sign => words[sign.charCodeAt(0) - 160]));
 	const texts = quoted.split('\n');
 	let at = 0;
