@@ -3,7 +3,7 @@
 #
 # What a sample costs at the rate that is the default, where it finds the caches cold: each call of
 # the handler is measured, in a loop below a recursion of 20 in each language and, as the peer of
-# all, in C. The median and the middle half tell what a sample takes; the mean is what the program
+# all, in C; and in a server, where stacks are deeper and few samples meet a place again. The median and the middle half tell what a sample takes; the mean is what the program
 # pays, and has in it whoever else had the CPU meanwhile. What is done once, such as finding the
 # runtime out and telling each function's name, is in the samples of the first second: what they
 # take beyond the others' median is told apart. Asserts nothing.
@@ -24,6 +24,7 @@ RATE = 197
 SECONDS = int(os.environ.get("SECONDS", 10))
 UNITS_MAX = 2**31 - 1
 SOURCE = bench.ROOT / "tests/bench/handler_times.c"
+SERVER = bench_languages.Row("V8, a server", ["node", bench.ROOT / "tests/bench/server.js"], 10_000)
 
 
 def times_of(folder, command, rate):
@@ -73,7 +74,7 @@ def main():
     wanted = sys.argv[2] if len(sys.argv) > 2 else ""
     with tempfile.TemporaryDirectory(prefix="flamerun-bench-") as place:
         folder = pathlib.Path(place)
-        rows = [row for row in bench_languages.compile_programs(folder) if wanted in row.title]
+        rows = [row for row in [*bench_languages.compile_programs(folder), SERVER] if wanted in row.title]
         subprocess.run(["gcc", "-O2", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", folder / "handler_times.so",
                         SOURCE, "-ldl", "-lpthread"], check=True)
         print(f"The handler's time for a sample, {RATE} Hz, stacks of {bench_languages.SHALLOW}, {rounds} runs of "
