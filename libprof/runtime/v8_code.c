@@ -154,7 +154,6 @@ void v8_find_code_offsets(
 #define CODE_MAX     65536u /* so far back from an address its beginning is looked for */
 #define CODE_BYTES   64u    /* of Code: what is looked at lies in that */
 #define CODE_FAR     (1u << 20)
-#define NOT_FOUND    0u
 #define PAGE_0	     0x10000u
 #define USER_END     (1ULL << 47)
 
@@ -165,6 +164,28 @@ void v8_find_code_offsets(
 static int is_plausible(uintptr_t word)
 {
 	return v8_is_object(word) && word > PAGE_0 && word < USER_END;
+}
+
+/* A map, or while the object is being moved where it is now. */
+static int may_begin_object(uintptr_t word)
+{
+	return is_plausible(word) ||
+	       (!(word & (V8_WORD - 1)) && word > PAGE_0 && word < USER_END);
+}
+
+/*
+ * Is the code at @stream being moved? Its Code, the word @tagged, has @told where instructions are
+ * in the other of two copies, and which of them a thread is in changes on the way.
+ */
+static int is_moving(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t tagged,
+	uintptr_t told)
+{
+	uintptr_t object, other;
+	uint32_t type;
+
+	return !v8_load_type(reader, tagged, &object, &type) && type == at->code_type &&
+	       !runtime_load_word(reader, told - at->code_header + V8_WORD, &other) &&
+	       other == tagged;
 }
 
 /*
@@ -180,12 +201,12 @@ static int read_code(const struct v8_offsets *at, struct runtime_reader *reader,
 
 	if (runtime_load(reader, stream, head, sizeof(head)))
 		return -EFAULT;
-	if (!is_plausible(head[0]) || !is_plausible(head[1]))
+	if (!may_begin_object(head[0]) || !is_plausible(head[1]))
 		return -EBADMSG;
 	if (at->code_start)
 		object = head[1] - V8_HEAP_OBJECT;
 	else if (v8_load_type(reader, stream + V8_HEAP_OBJECT, &object, &type) ||
-		 object != stream || type != at->code_type)
+		 type != at->code_type)
 		return -EBADMSG;
 	if (runtime_load(reader, object, code, sizeof(code)))
 		return -EBADMSG;
@@ -194,7 +215,7 @@ static int read_code(const struct v8_offsets *at, struct runtime_reader *reader,
 	out->table = runtime_word_in(code, at->code_table);
 	flags = runtime_int_in(code, at->code_flags);
 	out->bytes = runtime_int_in(code, at->code_size);
-	if (at->code_start && told != start)
+	if (at->code_start && told != start && !is_moving(at, reader, head[1], told))
 		return -EBADMSG;
 	flags &= at->code_kind;
 	if (pc - start >= out->bytes || flags < at->code_baseline || !v8_is_object(out->data) ||
@@ -220,12 +241,27 @@ static uintptr_t page_end(uintptr_t pc)
 
 /*
  * Of the page that @pc is in: where the code is that was found there last, for a new place is near
- * old ones; or NOT_FOUND: so far back from it that all is behind, there is none. That is where V8
- * has its builtins a second time.
+ * old ones.
  */
 static uint64_t key_of_page(const struct v8_offsets *at, uintptr_t pc)
 {
 	return runtime_mix(~(uint64_t)at->code_type, pc / CODE_PAGE);
+}
+
+/*
+ * There was no code at @key, of a place; or of a page: nor as far back from it as anybody looks,
+ * which is where V8 has its builtins a second time. It is believed for an age, for there may be.
+ */
+static int is_known_as_none(const struct runtime_reader *reader, uint64_t key)
+{
+	uint32_t unused;
+
+	return runtime_kept(reader, runtime_mix(key, ~(uint64_t)reader->age), &unused);
+}
+
+static void keep_none(const struct runtime_reader *reader, uint64_t key)
+{
+	runtime_keep(reader, runtime_mix(key, ~(uint64_t)reader->age), 0);
 }
 
 static void keep_code(const struct v8_offsets *at, const struct runtime_reader *reader,
@@ -239,7 +275,7 @@ int v8_knows_code(const struct v8_offsets *at, struct runtime_reader *reader, ui
 {
 	uint32_t back;
 
-	return pc && runtime_kept(reader, key_of_code(at, pc), &back) && back != NOT_FOUND;
+	return pc && runtime_kept(reader, key_of_code(at, pc), &back);
 }
 
 /* Is @pc in what @function runs now? It may have been compiled anew since the frame began. */
@@ -275,7 +311,7 @@ static int search_code(const struct v8_offsets *at, struct runtime_reader *reade
 		error = read_code(at, reader, stream, pc, out);
 	}
 	if (error && error != -ENOENT)
-		runtime_keep(reader, key_of_page(at, pc), NOT_FOUND);
+		keep_none(reader, key_of_page(at, pc));
 	return error ? -ENOENT : 0;
 }
 
@@ -286,24 +322,21 @@ int v8_find_code(const struct v8_offsets *at, struct runtime_reader *reader, uin
 	uint32_t back;
 	int error;
 
-	if (runtime_kept(reader, key, &back)) {
-		if (back == NOT_FOUND)
-			return -ENOENT;
-		if (!read_code(at, reader, pc - back, pc, out))
-			return 0;
-	}
+	if (runtime_kept(reader, key, &back) && !read_code(at, reader, pc - back, pc, out))
+		return 0;
+	if (is_known_as_none(reader, key))
+		return -ENOENT;
 	error = read_own_code(at, reader, pc, function, out);
-	if (error && runtime_kept(reader, key_of_page(at, pc), &back)) {
-		if (back == NOT_FOUND)
-			return -ENOENT;
+	if (error && is_known_as_none(reader, key_of_page(at, pc)))
+		return -ENOENT;
+	if (error && runtime_kept(reader, key_of_page(at, pc), &back))
 		error = read_code(at, reader, page_end(pc) - back, pc, out);
-	}
 	if (error)
 		error = search_code(at, reader, pc, out);
 	if (!error)
 		keep_code(at, reader, pc, out->start - at->code_header);
 	else
-		runtime_keep(reader, key, NOT_FOUND);
+		keep_none(reader, key);
 	return error ? -ENOENT : 0;
 }
 
