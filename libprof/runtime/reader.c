@@ -151,7 +151,7 @@ static struct iovec window_around(uintptr_t address, size_t bytes)
 	return (struct iovec){(void *)start, end - start};
 }
 
-/* ---- what the walks before have read ----------------------------------------------------------- */
+/* ---- what the walks before have read --------------------------------------------------------- */
 
 static int may_read_again(const struct runtime_reader *reader)
 {
@@ -244,8 +244,8 @@ void runtime_note_again(struct runtime_reader *reader)
 		if (i >= window_count(reader))
 			window = reader->room->expected[i - window_count(reader)];
 		else if (reader->used >> i & 1)
-			window = (struct iovec){(void *)window_at(reader, i)->start,
-				window_at(reader, i)->bytes};
+			window = (struct iovec){
+				(void *)window_at(reader, i)->start, window_at(reader, i)->bytes};
 		else
 			continue;
 		if (was_asked(again, &window))

@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-#define RESERVED_FRAMES 512u  /* for the walk behind a counted run */
+#define RESERVED_FRAMES 512u /* for the walk behind a counted run */
 /* Of a counted run: each takes 100 ns, and a sample has to end long before the next is due. */
 #define SKIPPED_MAX (1u << 13)
 

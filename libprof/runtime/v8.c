@@ -390,8 +390,8 @@ static void expect_functions(struct runtime_reader *reader, uintptr_t fp)
 /*
  * What the function refers to: its map, what it is made of, what is known of its calls, its code.
  * Neither where it is itself nor its context: a program makes closures all the time, and what they
- * run is the same. Of interpreted code the frame says which bytecode it is at, but for the innermost
- * frames, whose registers do.
+ * run is the same. Of interpreted code the frame says which bytecode it is at, but for the
+ * innermost frames, whose registers do.
  */
 static uint64_t quick_of_v8(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_where *where)

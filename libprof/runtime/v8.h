@@ -21,9 +21,9 @@ struct v8_offsets {
 	uint32_t bytecode_type, bytecode_data, bytecode_lines; /* of BytecodeArray */
 	uint32_t array_register, offset_register;	       /* of the interpreter */
 	uint32_t code_type;
-	uint32_t code_function; /* where a JSFunction has its Code; 0: in no field */
-	uint32_t code_header;			    /* instructions lie behind so many bytes */
-	uint32_t code_data, code_table;		    /* of Code, the second behind the first */
+	uint32_t code_function;		/* where a JSFunction has its Code; 0: in no field */
+	uint32_t code_header;		/* instructions lie behind so many bytes */
+	uint32_t code_data, code_table; /* of Code, the second behind the first */
 	uint32_t code_start, code_flags, code_size; /* code_start 0: header and Code are one */
 	uint32_t code_baseline, code_kind;	    /* kinds, and their bits among the flags */
 	uint32_t code_literals, code_shared, code_inlining; /* indexes in the code's data */

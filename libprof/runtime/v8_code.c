@@ -169,8 +169,7 @@ static int is_plausible(uintptr_t word)
 /* A map, or while the object is being moved where it is now. */
 static int may_begin_object(uintptr_t word)
 {
-	return is_plausible(word) ||
-	       (!(word & (V8_WORD - 1)) && word > PAGE_0 && word < USER_END);
+	return is_plausible(word) || (!(word & (V8_WORD - 1)) && word > PAGE_0 && word < USER_END);
 }
 
 /*
@@ -284,7 +283,8 @@ static int read_own_code(const struct v8_offsets *at, struct runtime_reader *rea
 {
 	uintptr_t stream;
 
-	if (!at->code_function || runtime_load_word(reader, function + at->code_function, &stream) ||
+	if (!at->code_function ||
+		runtime_load_word(reader, function + at->code_function, &stream) ||
 		!is_plausible(stream))
 		return -ENOENT;
 	stream -= V8_HEAP_OBJECT;

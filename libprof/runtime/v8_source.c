@@ -83,6 +83,17 @@ int v8_has_text(struct runtime_reader *reader, uintptr_t word)
 	return length != 0;
 }
 
+static int load_length(struct runtime_reader *reader, uintptr_t word, uint32_t *length)
+{
+	uintptr_t at;
+	uint32_t type;
+
+	return v8_load_type(reader, word, &at, &type) ||
+			       runtime_load(reader, at + V8_STRING_LENGTH, length, sizeof(*length))
+		       ? -EFAULT
+		       : 0;
+}
+
 static int load_halves(
 	struct runtime_reader *reader, uintptr_t cons, uintptr_t *first, uintptr_t *second)
 {
@@ -100,7 +111,7 @@ static int find_piece(struct runtime_reader *reader, uintptr_t word, struct piec
 	uintptr_t *first, uintptr_t *second)
 {
 	uintptr_t at, offset = 0;
-	uint32_t type, length, whole = UINT32_MAX;
+	uint32_t type, length, first_length, whole = UINT32_MAX;
 	int error;
 
 	for (unsigned n = 0; n < STRINGS_DEEP; n++) {
@@ -114,10 +125,12 @@ static int find_piece(struct runtime_reader *reader, uintptr_t word, struct piec
 		switch (type & STRING_KIND) {
 		case STRING_CONS:
 			error = load_halves(reader, at, first, second);
+			if (!error)
+				error = load_length(reader, *first, &first_length);
 			if (error)
 				return error;
-			/* V8 makes it flat by putting all of it into the first. */
-			error = v8_has_text(reader, *second);
+			/* V8 makes it flat by putting all of it into the first, at first. */
+			error = first_length == length ? 0 : v8_has_text(reader, *second);
 			if (error)
 				return error < 0 || n ? -EBADMSG : 1;
 			break;

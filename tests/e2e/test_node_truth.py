@@ -148,6 +148,30 @@ def test_a_busy_script_is_named(tmp_path, node):
     assert stacks.where(lambda stack: "[incomplete stack]" in stack) < below * 0.02
 
 
+CALLERS = {
+    "leaf": {"inner"}, "inner": {"outer"}, "other": {"(anonymous)", "yields", "applies", "Base", "Derived", "asks"},
+    "(anonymous)": {"mapper", "sorter", "replacer"}, "yields": {"delegates"}, "Base": {"Derived"},
+    "Derived": {"news"}, "asks": {"news"},
+    **{name: {"main"} for name in ("outer", "mapper", "sorter", "replacer", "delegates", "applies", "news")}}
+
+
+@nodes.each_known()
+@pytest.mark.parametrize("flags", [[], ["--no-opt", "--always-sparkplug"]], ids=["optimised", "compiled"])
+def test_callers_are_told_while_code_moves(tmp_path, node, flags):
+    """What is inlined as well: one that is missing has another one's caller."""
+    run = profiled.profile(tmp_path, node, *flags, "--stress-compaction", "--gc-interval=50000",
+                           profiled.TARGETS / "node_calls.js", "2", rate_hz=1999)
+    named, wrong = 0, collections.Counter()
+    for stack, weight in run.folded.stacks:
+        names = [match[1].split(".")[-1] for match in map(nodes.FUNCTION.match, stack)
+                 if match and match[2].endswith("node_calls.js")]
+        named += weight if "main" in names else 0
+        wrong.update({(caller, callee): weight for caller, callee in zip(names, names[1:])
+                      if callee in CALLERS and caller not in CALLERS[callee]})
+    assert named > 500
+    assert not wrong
+
+
 # What V8's heap has no names for: (module (func $spin (export "spin") (param i32) ...)), a loop, and a
 # regular expression that goes back often.
 WASM = """

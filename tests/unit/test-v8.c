@@ -184,6 +184,9 @@ static void test_names_of_all_kinds(void **state)
 	cons[3] = pointer(one_byte("efgh"));
 	heap->scope[6] = pointer(cons);
 	assert_names("abcdefgh", "/where/x.js", 3);
+	cons[2] = pointer(one_byte("abcdefgh")); /* it is being made flat */
+	assert_names("abcdefgh", "/where/x.js", 3);
+	cons[2] = pointer(one_byte("abcd"));
 	sliced = string(STRING_SLICED | 0x20 | TYPE_ONE_BYTE, 2, 2);
 	sliced[2] = cons[2];
 	sliced[3] = number(1);
@@ -462,8 +465,8 @@ static int find_code(uintptr_t pc, struct runtime_kept *kept, struct v8_code *co
 	runtime_reader_init(&heap->reader, getpid(), 1);
 	runtime_lend(&heap->reader, &lent);
 	heap->reader.kept = kept;
-	return v8_find_code(v8_offsets_of(&heap->runtime), &heap->reader, pc,
-		(uintptr_t)heap->function, code);
+	return v8_find_code(
+		v8_offsets_of(&heap->runtime), &heap->reader, pc, (uintptr_t)heap->function, code);
 }
 
 /* What is longer than anybody goes back is found by its function, or where it was found before. */
@@ -485,6 +488,28 @@ static void test_where_code_is_looked_for(void **state)
 	assert_int_equal(find_code(far + 8, &kept, &code), 0);
 	assert_int_equal(code.start, start);
 	assert_int_equal(find_code(far + CODE_PAGE, &kept, &code), -ENOENT);
+}
+
+/* Of both copies, whichever the code's own news of where it is are of. */
+static void test_code_that_is_being_moved(void **state)
+{
+	uintptr_t start = make_code(12, pointer(heap->data), pointer(heap->array)), *old;
+	struct v8_code code;
+
+	(void)state;
+	old = heap->stream + 32;
+	memcpy(old, heap->stream + 4, 4 * V8_WORD);
+	old[0] = (uintptr_t)(heap->stream + 4); /* where it is now */
+	assert_int_equal(find_code((uintptr_t)(old + 4) + 9, NULL, &code), 0);
+	assert_int_equal(code.start, (uintptr_t)(old + 4));
+	assert_int_equal(code.object, (uintptr_t)heap->code);
+	assert_int_equal(find_code(start + 9, NULL, &code), 0);
+	heap->code[5] = (uintptr_t)(old + 4);
+	assert_int_equal(find_code(start + 9, NULL, &code), 0);
+	assert_int_equal(code.start, start);
+	/* Elsewhere there is another one's: this was never code. */
+	old[1] = pointer(heap->array);
+	assert_int_equal(find_code(start + 9, NULL, &code), -ENOENT);
 }
 
 /* Only of pages that have no code before them is it known that there is none. */
@@ -518,7 +543,7 @@ static uint64_t quick_of(const uint64_t *function)
 	return quick_of_v8(&heap->runtime, &heap->reader, &heap->where);
 }
 
-/* A closure that is made anew runs the same; with another code or other news of calls it may not. */
+/* A closure that is made anew runs the same; one with another code or other calls may not. */
 static void test_closures_are_one_function(void **state)
 {
 	uint64_t first, *again = heap->words + heap->used;
@@ -547,8 +572,8 @@ static void test_closures_are_one_function(void **state)
 /* Of two bytes a character, with all that ends a line. */
 static void test_lines_of_wide_text(void **state)
 {
-	static const uint16_t text[] = {'a', '\n', 'b', '\r', '\n', 'c', '\r', 'd', 0x2028, 'e', 0x2029,
-		'f', '\r', 'g'};
+	static const uint16_t text[] = {
+		'a', '\n', 'b', '\r', '\n', 'c', '\r', 'd', 0x2028, 'e', 0x2029, 'f', '\r', 'g'};
 	uint64_t *source = string(0, sizeof(text) / 2, 4);
 
 	(void)state;
@@ -572,6 +597,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_the_line_that_is_interpreted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_where_code_is_looked_for, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_code_that_is_being_moved, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_pages_without_code, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_closures_are_one_function, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_lines_of_wide_text, set_up, tear_down),

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+//
+// node_calls.js SECONDS: calls by all kinds of callers. Truth: who calls whom, as CALLERS in
+// test_node_truth.py has it.
+let n = 0;
+function leaf() { n = n * 7 + 1 | 0; }
+const inner = () => leaf();
+function outer() { [1].forEach(inner); }
+function other(x) { return x + 1; }
+function mapper() { return [3, 2, 1].map(x => other(x)); }
+function sorter() { return [3, 1, 2].sort((a, b) => a - b); }
+function replacer() { return "abc".replace(/b/, m => other(m)); }
+function delegates() {
+    for (const x of (function* yields() { yield other(1); yield other(2); })())
+        n += x;
+}
+function applies() { return other.apply(null, [1]) + other.call(null, 2) + Reflect.apply(other, null, [3]); }
+class Base {
+    constructor() { this.x = other(1); }
+    asks() { return other(this.x); }
+}
+class Derived extends Base {
+    constructor() {
+        super();
+        this.z = other(2);
+    }
+}
+function news() { return new Derived().asks(); }
+
+function main() {
+    const end = Date.now() + +process.argv[2] * 1000;
+    while (Date.now() < end)
+        for (let i = 0; i < 1000; i++) {
+            outer();
+            mapper();
+            sorter();
+            replacer();
+            delegates();
+            applies();
+            news();
+        }
+}
+main();
