@@ -9,8 +9,8 @@ from conftest import FLAMERUN
 
 NAMES = pathlib.Path(FLAMERUN).parent / "viewer.names"
 # Browsers' of objects that the viewer has nothing to do with.
-ELSEWHERE = set("""adopt advance canvas columns confirm context count current extend frame grow kind labels list
-    mask navigator node opened order origin page parent profile rows self span state total
+ELSEWHERE = set("""adopt advance canvas columns confirm context count current extend file frame grow kind labels
+    list mask navigator node opened order origin page parent profile rows self side span state total
     weight""".split())
 # All properties of what can be reached from the window, and from some elements.
 REACHED = """
