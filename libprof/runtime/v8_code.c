@@ -151,9 +151,9 @@ void v8_find_code_offsets(
 /* ---- code ------------------------------------------------------------------------------------ */
 
 #define CODE_ALIGNED 32u
-#define CODE_MAX     65536u /* so far back from an address its beginning is looked for */
-#define CODE_BYTES   64u    /* of Code: what is looked at lies in that */
-#define CODE_FAR     (1u << 20)
+#define CODE_MAX     65536u	/* so far back from an address its beginning is looked for */
+#define CODE_BYTES   64u	/* of Code: what is looked at lies in that */
+#define CODE_FAR     (1u << 20) /* and so far at most, where a function says where it is */
 #define PAGE_0	     0x10000u
 #define USER_END     (1ULL << 47)
 

@@ -83,15 +83,15 @@ int v8_has_text(struct runtime_reader *reader, uintptr_t word)
 	return length != 0;
 }
 
-static int load_length(struct runtime_reader *reader, uintptr_t word, uint32_t *length)
+/* As v8_load_type(), of what has to be a string, and how long that is. */
+static int load_string(struct runtime_reader *reader, uintptr_t word, uintptr_t *at, uint32_t *type,
+	uint32_t *length)
 {
-	uintptr_t at;
-	uint32_t type;
+	int error = v8_load_type(reader, word, at, type);
 
-	return v8_load_type(reader, word, &at, &type) ||
-			       runtime_load(reader, at + V8_STRING_LENGTH, length, sizeof(*length))
-		       ? -EFAULT
-		       : 0;
+	if (error || *type >= V8_STRING_TYPES)
+		return error ? error : -EBADMSG;
+	return runtime_load(reader, *at + V8_STRING_LENGTH, length, sizeof(*length)) ? -EFAULT : 0;
 }
 
 static int load_halves(
@@ -110,23 +110,22 @@ static int load_halves(
 static int find_piece(struct runtime_reader *reader, uintptr_t word, struct piece *out,
 	uintptr_t *first, uintptr_t *second)
 {
-	uintptr_t at, offset = 0;
-	uint32_t type, length, first_length, whole = UINT32_MAX;
+	uintptr_t at, unused, offset = 0;
+	uint32_t type, length, first_type, first_length, whole = UINT32_MAX;
 	int error;
 
 	for (unsigned n = 0; n < STRINGS_DEEP; n++) {
-		error = v8_load_type(reader, word, &at, &type);
-		if (error || type >= V8_STRING_TYPES)
-			return error ? error : -EBADMSG;
-		if (runtime_load(reader, at + V8_STRING_LENGTH, &length, sizeof(length)))
-			return -EFAULT;
+		error = load_string(reader, word, &at, &type, &length);
+		if (error)
+			return error;
 		if (whole == UINT32_MAX)
 			whole = length;
 		switch (type & STRING_KIND) {
 		case STRING_CONS:
 			error = load_halves(reader, at, first, second);
 			if (!error)
-				error = load_length(reader, *first, &first_length);
+				error = load_string(
+					reader, *first, &unused, &first_type, &first_length);
 			if (error)
 				return error;
 			/* V8 makes it flat by putting all of it into the first, at first. */
