@@ -43,9 +43,13 @@ def test_functions_and_their_share(tmp_path, kernel):
             < 0.4 * true_ns / total, run.folded.describe()
     reads = run.folded.where(lambda stack: "reads" in stack and "vfs_read" in of_kernel(stack))
     assert reads > 0.6 * run.folded.below("reads"), run.folded.describe()
-    faults = run.folded.where(lambda stack: "touches" in stack
-                              and "handle_mm_fault" in of_kernel(stack))
-    assert faults > 0.3 * run.folded.below("touches"), run.folded.describe()
+    # A fault begins with interrupts off. Where the host has to find the page, most of its time is
+    # met where they come on again, before handle_mm_fault().
+    faults = run.folded.where(lambda stack: "touches" in stack and any(
+        "page_fault" in name for name in of_kernel(stack)))
+    assert faults > 0.6 * run.folded.below("touches"), run.folded.describe()
+    assert run.folded.where(lambda stack: "touches" in stack
+                            and "handle_mm_fault" in of_kernel(stack)), run.folded.describe()
     for stack, _ in run.folded.stacks:
         mine, theirs = of_kernel(stack), stack[:len(stack) - len(of_kernel(stack))]
         # The kernel's are above all others, by names that it knows, and not in what computes.
