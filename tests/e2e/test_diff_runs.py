@@ -24,7 +24,7 @@ def test_a_change_of_real_runs(run, tmp_path, versions, left):
     result = run("-q", "diff", "-n", "4", "-o", "d.svg", "-o", "d.pdf", "--", versions, "12",
                  "---", versions, "12", "900")
     assert result.returncode == 0
-    assert re.search(r"\+\d+\.\d .* tenth(, with what it calls)?$", result.stdout, re.M)
+    assert re.search(r"\+\d+\.\d .* tenth(, with what it calls)?$", result.stdout, re.M), result.stdout
     assert left() == [] and (tmp_path / "d.pdf").read_bytes().startswith(b"%PDF")
 
 
