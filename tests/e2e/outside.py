@@ -144,7 +144,11 @@ def tracer_of(pid):
 
 
 def state_of(pid):
-    return status_of(pid, "State")
+    """None of one that is gone."""
+    try:
+        return status_of(pid, "State")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
 
 
 def cpu_s(pid):
