@@ -167,16 +167,8 @@ def test_blocked_signals_are_passed_on_all_the_same(flamerun, tmp_path, listener
     assert session.process.returncode == 7
 
 
-def state_of(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
-        return stat.read().rpartition(")")[2].split()[0]
-
-
 def wait_for_state(pid, letter):
-    limit = time.monotonic() + 60
-    while state_of(pid) != letter:
-        assert time.monotonic() < limit, f"{pid} is {state_of(pid)}, not {letter}"
-        time.sleep(0.005)
+    outside.wait_until(lambda: outside.state_of(pid) == letter)
 
 
 @pytest.mark.sanitized
@@ -185,7 +177,7 @@ def test_a_program_stopped_from_outside_does_not_stop_flamerun(flamerun, tmp_pat
     os.kill(session.child, signal.SIGSTOP)
     wait_for_state(session.child, "T")
     settle()
-    assert state_of(session.process.pid) != "T"
+    assert outside.state_of(session.process.pid) != "T"
     os.kill(session.process.pid, signal.SIGCONT)
     wait_for_state(session.child, "S")
     assert session.finish() == []

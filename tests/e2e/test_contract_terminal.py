@@ -42,11 +42,6 @@ def ready(started):
     return int(pid)
 
 
-def state_of(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
-        return stat.read().rpartition(")")[2].split()[0]
-
-
 @pytest.mark.parametrize("key, number", [(INTERRUPT, signal.SIGINT), (QUIT, signal.SIGQUIT)])
 def test_a_key_is_delivered_once_and_the_program_goes_on(job, listener, key, number):
     started = job(listener, int(number))
@@ -86,7 +81,7 @@ def test_ctrl_z_and_fg(job, listener):
     for _ in range(3):
         started.press(SUSPEND)
         assert started.reported() == f"stopped {int(signal.SIGTSTP)}"
-        assert state_of(child) == "T"
+        assert outside.state_of(child) == "T"
         started.order("fg")
         assert started.said() == f"got {int(signal.SIGCONT)}"
         assert started.silent(), "the shell's SIGCONT was doubled"
@@ -102,7 +97,7 @@ def test_continuing_flamerun_continues_the_program(job, listener):
     started.order("one")
     assert started.said() == f"got {int(signal.SIGCONT)}"
     assert started.silent()
-    assert state_of(child) != "T"
+    assert outside.state_of(child) != "T"
     started.press(b"\n")
     assert started.reported() == "exit 7"
 
