@@ -299,7 +299,7 @@ static void read_image_end_record(
 	image->children_ns = record->children_ns;
 	image->children_kib = record->children_kib;
 	image->after_leave = record->after_leave;
-	image->unrecorded = record->dropped + record->paused;
+	image->unrecorded = record->dropped + record->torn + record->paused;
 	image->live_threads = record->live_threads;
 	image->told_end = record->told_end != 0;
 	image->left_paused = record->left_paused != 0;

@@ -59,7 +59,7 @@ struct profile_image {
 	uint64_t children_ns; /* CPU time of children that it had waited for, and of theirs */
 	uint64_t children_kib; /* resident memory of the largest of them */
 	uint64_t after_leave;  /* weight sampled after it left, beyond what was credited then */
-	uint64_t unrecorded;   /* weight delivered and not sampled: dropped or paused */
+	uint64_t unrecorded;   /* weight delivered and not sampled: dropped, torn or paused */
 	uint32_t live_threads; /* that were sampled and had not ended when it had */
 	struct pages words; /* struct names: its code, unless that is in the profile's own */
 	char exe[WIRE_EXE_BYTES];

@@ -109,12 +109,15 @@ static void who_is_gone_is_told_with_all_that_it_left(void **state)
 	live(f, 1, getpid(), 8);
 	for (unsigned i = 0; i < 100; i++)
 		assert_int_equal(ring_push_at(0, 1000 + i, 2, FRAMES(1, 2, 3)), 0);
+	wire_ring(f->arena, 0)->head |= WIRE_HEAD_WRITING; /* it was killed while it wrote one more */
 	look(f);
 	look(f);
 	assert_int_equal(pipe_reader_state(f->pipe_reader)->images_met, 2);
 	assert_int_equal(pipe_reader_state(f->pipe_reader)->live, 1);
 	assert_int_equal(profile->sample_count, 100);
 	assert_int_equal(profile->weight, 200);
+	assert_int_equal(profile_totals(profile)->losses.torn, 1);
+	assert_int_equal(profile_image_at(profile, 0)->unrecorded, 1);
 	assert_int_equal(wire_slot(f->arena, 0)->state, WIRE_SLOT_FREE);
 	assert_int_equal(wire_ring(f->arena, 0)->owner, WIRE_RING_FREE);
 	assert_int_equal(wire_slot(f->arena, 1)->state & 0xff, WIRE_SLOT_LIVE);
