@@ -33,8 +33,13 @@ UNIT_S, END_TO_END_S = 60, 300
 END_TO_END = (
     ("cli/outside/wait", "test_waits.py test_waits_locks.py"),
     ("cli/outside", "test_outside_refusals.py test_outside_attach.py test_outside_programs.py"),
-    ("cli/symbols", "test_profile_stripped.py test_profile_processes.py test_first_day.py"),
-    ("cli/formats", "test_outputs_filters.py test_formats_pprof.py test_vm_stacks.py"),
+    ("cli/symbols", "test_profile_stripped.py test_profile_processes.py test_first_day.py "
+                    "test_outputs_lines.py"),
+    ("cli/compare", "test_diff.py test_diff_runs.py test_repeat.py"),
+    ("cli/store", "test_store.py test_clickhouse.py"),
+    ("cli/formats", "test_outputs_filters.py test_formats_pprof.py test_vm_stacks.py "
+                    "test_formats_svg.py test_formats_speedscope.py test_formats_firefox.py "
+                    "test_merge.py test_job.py"),
     ("cli/gather", "test_profile_reader.py test_profile_ends.py test_profile_mixed.py"),
     ("cli/profile", "test_profile_ends.py test_outputs_filters.py test_formats_pprof.py"),
     ("cli", "test_contract_options.py test_contract_launch.py test_settings.py test_first_day.py "
@@ -43,6 +48,7 @@ END_TO_END = (
     ("libprof/aggregator", "test_library_session.py test_library_draws.py"),
     ("libprof/trampoline", "test_stubs.py test_stub_tools.py test_trampolines.py"),
     ("libprof/runtime/hotspot", "test_java_truth.py"),
+    ("libprof/runtime/lua", "test_lua_truth.py"),
     ("libprof/runtime/perl", "test_perl.py"),
     ("libprof/runtime/php", "test_php.py"),
     ("libprof/runtime/ruby", "test_ruby.py"),
