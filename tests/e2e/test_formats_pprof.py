@@ -281,6 +281,20 @@ def test_mangled_names_are_written_as_asked(run, tmp_path):
         assert stacks == {(name,): 7}
 
 
+def test_less_than_nothing_is_told_and_nothing_is_not(run, tmp_path):
+    maker = Maker(("samples", "count"))
+    maker.function(1, "main")
+    maker.function(2, "work")
+    maker.sample([1], 7)
+    maker.sample([2], 0)
+    maker.write(tmp_path / "none.pb")
+    assert "less than nothing" not in run("render", "none.pb", "-o", "out.svg").stderr
+    maker.sample([2], -3)
+    maker.write(tmp_path / "less.pb")
+    assert ("flamerun: 'less.pb': 1 sample is less than nothing, as in the difference of two profiles, "
+            "and left out\n") in run("render", "less.pb", "-o", "out.svg").stderr
+
+
 def test_damage(run, tmp_path, recorded):
     whole = (recorded / "p.pb").read_bytes()
     packed = (recorded / "p.pb.gz").read_bytes()
