@@ -591,8 +591,7 @@ static void print_cost(const struct summary *summary)
 			totals->kept_native, plural(totals->kept_native, "sample", "samples"));
 	for (unsigned i = 0; runtime_name(i); i++)
 		if (totals->unknown_runtimes >> i & 1)
-			diag_verbose(
-				"functions of %s stay native: its version is none that is known",
+			diag_info("functions of %s stay native: its version is none that is known",
 				runtime_name(i));
 	if (cost->fallbacks)
 		diag_verbose("%" PRIu64 " %s walked by libunwind", cost->fallbacks,

@@ -15,9 +15,9 @@
  * delegates to.
  *
  * Offsets are those of 8.2, from its headers (Zend/zend_compile.h, zend_globals.h, zend.h); that
- * it is 8.2 is told by the size of executor_globals and by what came with it. Whether a function
- * is one is told by its kind, and of PHP code by the instruction that it is at, which has to be
- * among its own.
+ * it is 8.2 is told by the size of executor_globals, to whose end releases of 8.2 add, and by what
+ * came with it. Whether a function is one is told by its kind, and of PHP code by the instruction
+ * that it is at, which has to be among its own.
  */
 #include <errno.h>
 
@@ -25,7 +25,8 @@
 
 #include "arch/php.h"
 
-#define GLOBALS_BYTES	1800u /* sizeof(zend_executor_globals) */
+#define GLOBALS_BYTES	1776u /* sizeof(zend_executor_globals) of 8.2.0; and what 8.2 may add */
+#define GLOBALS_MORE	64u
 #define GLOBALS_CURRENT 488u
 #define GLOBALS_FLAGS	993u
 #define GLOBALS_CONTEXT 1664u /* of main's stack, of the current one, and the active fiber */
@@ -99,7 +100,7 @@ static int find_php(
 	out->base = runtime_symbol(symbols, reader, "executor_globals", &bytes);
 	if (!out->base)
 		return -ENOENT;
-	if (bytes != GLOBALS_BYTES ||
+	if (bytes < GLOBALS_BYTES || bytes > GLOBALS_BYTES + GLOBALS_MORE ||
 		!runtime_symbol(symbols, reader, "php_random_algo_mt19937", NULL) ||
 		runtime_symbol(symbols, reader, "zend_call_stack_init", NULL))
 		return -ENOTSUP;
