@@ -218,8 +218,7 @@ static void read_code_record(struct pipe_reader *pipe_reader, const struct recor
 static void read_function_record(
 	struct pipe_reader *pipe_reader, const struct record_function *record)
 {
-	const struct names_code code = {
-		.space = record->space,
+	const struct names_code code = {.space = record->space,
 		.bytes = wire_function_bytes(record->flags),
 		.line = record->line,
 		.flags = record->flags};

@@ -367,8 +367,8 @@ struct replaced {
 };
 
 /* @weights is zeroed, with a place for each frame. */
-static void find_replaced(const struct calltree *tree, uint64_t *weights, bool *is_inside,
-	struct replaced *out)
+static void find_replaced(
+	const struct calltree *tree, uint64_t *weights, bool *is_inside, struct replaced *out)
 {
 	uint64_t most = 0;
 	size_t bytes;

@@ -109,7 +109,7 @@ static void who_is_gone_is_told_with_all_that_it_left(void **state)
 	live(f, 1, getpid(), 8);
 	for (unsigned i = 0; i < 100; i++)
 		assert_int_equal(ring_push_at(0, 1000 + i, 2, FRAMES(1, 2, 3)), 0);
-	wire_ring(f->arena, 0)->head |= WIRE_HEAD_WRITING; /* it was killed while it wrote one more */
+	wire_ring(f->arena, 0)->head |= WIRE_HEAD_WRITING; /* killed while it wrote one more */
 	look(f);
 	look(f);
 	assert_int_equal(pipe_reader_state(f->pipe_reader)->images_met, 2);
