@@ -26,6 +26,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TREE = ROOT / "build" / "mutants" / "tree"
 UNITS = "build/tests/unit"
+APART = "MUTANTS_APART"  # in the environment: devices are kept already
 PROGRAMS = 12  # that run a line, the quickest first: more of them say little more
 UNIT_S, END_TO_END_S = 60, 300
 
@@ -151,7 +152,21 @@ def who_notices(path, programs):
     return None
 
 
+def keep_devices():
+    """
+    A mistake in how files are replaced puts a file in the place of root's /dev/full. In a mount
+    namespace of our own devices are mounted on themselves, and nothing is renamed over a mount.
+    """
+    if os.geteuid() or os.environ.get(APART):
+        return
+    mounts = "".join(f"mount --bind {path} {path} && "
+                     for path in ("/dev/full", "/dev/null", "/dev/zero"))
+    os.execvpe("unshare", ["unshare", "--mount", "sh", "-c", mounts + 'exec "$0" "$@"',
+                           sys.executable, *sys.argv], {**os.environ, APART: "1"})
+
+
 def main():
+    keep_devices()
     count, seed = int(sys.argv[1]), int(sys.argv[2])
     programs = copy_tree()
     assert not make("all", "examples", *(f"{UNITS}/{name}" for name in programs)), "it does not build"
