@@ -280,8 +280,6 @@ static void read_sample_record(struct pipe_reader *pipe_reader, const struct rec
 		frames = unsampled;
 	}
 	profile_add(pipe_reader->profile, index, &sample, frames);
-	if (record->image >= RECORD_TRACER_IMAGES && record->kind == WIRE_KIND_CPU)
-		profile_totals(pipe_reader->profile)->delivered += record->weight;
 }
 
 static void read_image_end_record(

@@ -256,7 +256,6 @@ struct plt {
 	size_t strings_bytes;
 	size_t dynsym; /* section number */
 	Elf_Data *symbols;
-	int added;
 };
 
 static int open_dynsym(struct plt *plt)
@@ -280,7 +279,7 @@ static int open_dynsym(struct plt *plt)
 	memcpy(plt->strings, text->d_buf, text->d_size);
 	plt->strings[text->d_size] = '\0';
 	plt->strings_bytes = text->d_size;
-	return 1;
+	return 0;
 }
 
 /* What @relocation puts into its slot. Returns 0 when it is of no kind that a PLT uses. */
@@ -390,10 +389,8 @@ static int add_entry(struct plt *plt, const struct slot *slot, uint64_t start, u
 		.rank = SYMTAB_RANK_LOCAL,
 		.is_plt = 1,
 	};
-	int error = symtab_add(plt->table, &symbol);
 
-	plt->added += !error;
-	return error == -ENOMEM ? error : 0;
+	return symtab_add(plt->table, &symbol) == -ENOMEM ? -ENOMEM : 0;
 }
 
 /* The slot that the x86_64 entry of @bytes bytes at @code, address @start, belongs to, or NULL. */
@@ -484,7 +481,7 @@ int plt_add(struct symtab *table, const struct elf_file *file)
 		return 0;
 	plt.aarch64 = header.e_machine == EM_AARCH64;
 	error = open_dynsym(&plt);
-	if (error < 0)
+	if (error)
 		goto out;
 	error = read_slots(&plt);
 	if (!error && plt.strings) {
@@ -498,5 +495,5 @@ out:
 	free(plt.strings);
 	free(plt.slots);
 	free(plt.jumps);
-	return error ? error : plt.added;
+	return error;
 }

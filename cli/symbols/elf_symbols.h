@@ -20,7 +20,7 @@ int elf_symbols_add(struct symtab *table, const struct elf_file *file, GElf_Word
 
 /*
  * Add the entries of .plt, .plt.sec and .plt.got of @file (x86_64 or aarch64) to @table.
- * Returns how many were added, or -ENOMEM.
+ * Returns 0 or -ENOMEM.
  */
 int plt_add(struct symtab *table, const struct elf_file *file);
 

@@ -461,11 +461,9 @@ static int add_all(struct symtab *table, const struct symbols_module *module,
 	added = elf_symbols_add(table, file, SHT_DYNSYM);
 	if (added > 0 && origin->source == SYMBOLS_NONE)
 		origin->source = SYMBOLS_DYNSYM;
-	if (added >= 0)
-		added = plt_add(table, file);
 	if (module->is_vdso && origin->source != SYMBOLS_NONE)
 		origin->source = SYMBOLS_VDSO;
-	return added < 0 ? added : 0;
+	return added < 0 ? added : plt_add(table, file);
 }
 
 int module_read(
