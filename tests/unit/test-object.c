@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Our own memory, through the page cache.
+ * Our own memory, through the page cache; and the C library's file, as elfutils reads it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <elfutils/libdwelf.h>
 
 #include "cli/outside/object.h"
 
@@ -57,7 +59,8 @@ static void test_reads_words_wherever_they_lie(void **state)
 	for (unsigned beyond = 1; beyond <= sizeof(value); beyond++) {
 		value = 42;
 		assert_true(memory_word(memory,
-			(uintptr_t)pages + 2 * MEMORY_PAGE - sizeof(value) + beyond, &value) < 0);
+				    (uintptr_t)pages + 2 * MEMORY_PAGE - sizeof(value) + beyond,
+				    &value) < 0);
 		assert_int_equal(value, 42);
 	}
 	munmap(pages, 3 * MEMORY_PAGE);
@@ -103,12 +106,46 @@ static void test_hostile_addresses(void **state)
 	free(memory);
 }
 
+/* Its debugging symbols are looked up by it. */
+static void test_build_id(void **state)
+{
+	struct maps maps = {0};
+	struct objects objects = {0};
+	const struct mapping *code, *first;
+	const struct object *object;
+	const void *expected;
+	ssize_t bytes;
+	int fd;
+	Elf *elf;
+
+	(void)state;
+	assert_int_equal(maps_read(&maps, getpid()), 1);
+	code = maps_find(&maps, (uintptr_t)&qsort);
+	assert_non_null(code);
+	for (first = code; first->offset; first--)
+		assert_true(first > maps.list);
+	object = objects_find(&objects, getpid(), code, first);
+	assert_non_null(object);
+	fd = open(code->path, O_RDONLY);
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	bytes = dwelf_elf_gnu_build_id(elf, &expected);
+	assert_true(bytes > 0);
+	assert_int_equal(object->build_id_bytes, bytes);
+	assert_memory_equal(object->build_id, expected, (size_t)bytes);
+	elf_end(elf);
+	close(fd);
+	objects_release(&objects);
+	maps_release(&maps);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reads_words_wherever_they_lie),
 		cmocka_unit_test(test_forgets_between_walks),
 		cmocka_unit_test(test_hostile_addresses),
+		cmocka_unit_test(test_build_id),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
