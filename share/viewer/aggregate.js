@@ -8,7 +8,7 @@ import {chartOf} from './chart.js';
 import {SIDES, keepSame, term} from './filter.js';
 import {weighFunctions} from './functions.js';
 import {calleesOf} from './sandwich.js';
-import {NONE, firstNot, layOut} from './tree.js';
+import {NONE, firstNot, layOut, sortByKey} from './tree.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
 /** @typedef {import('./decode.js').Nodes} Nodes */
@@ -239,7 +239,8 @@ function inOrder({count, frame: frames, self: selves, parent: parents}) {
 	// Each parent's children by frame: all nodes by frame, then dealt out to their parents.
 	const next = new Uint32Array(count);  // where the next child of a node goes, from its parent
 	const offset = new Uint32Array(count);
-	for (const i of byFrame(frames, count)) {
+	// The root's is the last.
+	for (const i of sortByKey(frames.subarray(0, count), frames[0] + 1).sorted.subarray(0, -1)) {
 		const above = parents[i];
 		offset[i] = 1 + next[above];
 		next[above] += size[i];
@@ -256,19 +257,6 @@ function inOrder({count, frame: frames, self: selves, parent: parents}) {
 		parent[at] = place[parents[i]];
 	}
 	return {frame, self, parent, place};
-}
-
-/** All nodes but the root, by frame. @param {Uint32Array} frame @param {number} count */
-function byFrame(frame, count) {
-	const next = new Uint32Array(frame[0] + 2);
-	for (let i = 1; i < count; i++)
-		next[frame[i] + 1]++;
-	for (let i = 1; i < next.length; i++)
-		next[i] += next[i - 1];
-	const sorted = new Uint32Array(count - 1);
-	for (let i = 1; i < count; i++)
-		sorted[next[frame[i]]++] = i;
-	return sorted;
 }
 
 /**

@@ -11,7 +11,7 @@
 // there closes gaps elsewhere. So of each sort no more is drawn than was measured, and one period.
 // Where nothing is drawn a thread did not run, or nobody knows what it did.
 
-import {layOut} from './tree.js';
+import {layOut, widen} from './tree.js';
 
 /** @typedef {import('./tree.js').TreeColumns} TreeColumns */
 /** @typedef {import('./decode.js').SampleTable} SampleTable */
@@ -65,12 +65,8 @@ class Spans {
 			this.mergeStretches();
 			this.reverse();
 		}
-		if (this.count === this.node.length) {
-			const {from: froms, to: tos, node: nodes} = this;
-			(this.from = new Float64Array(2 * this.count)).set(froms);
-			(this.to = new Float64Array(2 * this.count)).set(tos);
-			(this.node = new Int32Array(2 * this.count)).set(nodes);
-		}
+		if (this.count === this.node.length)
+			widen(this);
 		this.from[this.count] = from;
 		this.to[this.count] = to;
 		this.node[this.count++] = node;

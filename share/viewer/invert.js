@@ -6,7 +6,7 @@
 // A node is a range of the stacks that have as many frames in common as it is deep. Finding its
 // children parts the range by one frame more; what lies outside of the range does not move.
 
-import {NONE, ONE_WAY, UNKNOWN} from './tree.js';
+import {NONE, ONE_WAY, UNKNOWN, widen} from './tree.js';
 
 /** @typedef {import('./tree.js').Tree} Tree */
 /** @typedef {{frame: number, first: number, count: number, weight: number}} Group of stacks */
@@ -27,16 +27,6 @@ function makeColumns(room) {
 	};
 }
 
-/** The nodes with weight of their own. @param {Tree} base */
-function stackEnds({self}) {
-	const ends = new Uint32Array(self.length);
-	let count = 0;
-	for (let i = 0; i < self.length; i++)
-		if (self[i] > 0)
-			ends[count++] = i;
-	return ends.slice(0, count);
-}
-
 /**
  * What is inverted, where that is not each stack from where it ends: see sandwich.js.
  * @typedef {object} Start
@@ -47,12 +37,13 @@ function stackEnds({self}) {
 /** @param {Tree} base @param {Start} [start] @returns {Tree} */
 export function invertTree(base, start) {
 	// By stack: the node it ends at, and the node its last common frame belongs to.
-	const ends = start ? start.ends.slice() : stackEnds(base);
+	const ends = start ? start.ends.slice()
+		: Uint32Array.from(base.self, (_, node) => node).filter(node => base.self[node] > 0);
 	const reached = start ? ends.map(node => base.parent[node]) : ends.slice();
 	const weights = start ? base.total : base.self;
 	// By frame, which group of groupStacks() it has; the root's is one more than all others.
 	const placeOf = new Int32Array(base.frame[0]).fill(NONE);
-	let columns = makeColumns(1024);
+	const columns = makeColumns(1024);
 	/** @type {Tree} */
 	const tree = {
 		...columns, ...ONE_WAY, nodes: 0, rows: base.rows,
@@ -88,11 +79,7 @@ export function invertTree(base, start) {
 
 	function add(/** @type {number} */ parent, /** @type {number} */ first) {
 		if (tree.nodes === columns.parent.length) {
-			const wider = makeColumns(2 * tree.nodes);
-			/** @type {any[]} */
-			const old = Object.values(columns);
-			Object.values(wider).forEach((column, i) => column.set(old[i]));
-			columns = wider;
+			widen(columns);
 			Object.assign(tree, columns);
 		}
 		const node = tree.nodes++;

@@ -3,7 +3,7 @@
 // Which boxes are on screen and where. Costs pixels, not nodes: subtrees that are narrow or out of
 // sight are stepped over whole. The list is used again and again: an animation makes no garbage.
 
-import {NONE, UNKNOWN, nodeAfter, rowOf} from './tree.js';
+import {NONE, UNKNOWN, nodeAfter, rowOf, widen} from './tree.js';
 
 /**
  * @typedef {object} View
@@ -19,33 +19,22 @@ import {NONE, UNKNOWN, nodeAfter, rowOf} from './tree.js';
  * @property {number} [until] time after which no unknown children are looked for
  */
 
+/** Of a list at the beginning. */
+const ROOM = 2048;
+
 export class BoxList {
 	constructor() {
 		this.count = 0;
-		/** @type {Uint32Array} the first one of a merged run */
-		this.node = new Uint32Array(0);
-		/** @type {Uint32Array} */
-		this.row = new Uint32Array(0);
-		/** @type {Float64Array} in CSS pixels, may be outside of the view */
-		this.left = new Float64Array(0);
-		/** @type {Float64Array} */
-		this.right = new Float64Array(0);
-		/** @type {Uint8Array} stands for a run of boxes too narrow to be drawn */
-		this.merged = new Uint8Array(0);
-		/** @type {Uint8Array} a merged run has something marked in it */
-		this.marked = new Uint8Array(0);
-		this.grow(2048);
-	}
-
-	/** @param {number} room */
-	grow(room) {
-		const {node, row, left, right, merged, marked} = this;
-		(this.node = new Uint32Array(room)).set(node);
-		(this.row = new Uint32Array(room)).set(row);
-		(this.left = new Float64Array(room)).set(left);
-		(this.right = new Float64Array(room)).set(right);
-		(this.merged = new Uint8Array(room)).set(merged);
-		(this.marked = new Uint8Array(room)).set(marked);
+		/** The first one of a merged run. */
+		this.node = new Uint32Array(ROOM);
+		this.row = new Uint32Array(ROOM);
+		/** In CSS pixels, may be outside of the view. */
+		this.left = new Float64Array(ROOM);
+		this.right = new Float64Array(ROOM);
+		/** Stands for a run of boxes too narrow to be drawn. */
+		this.merged = new Uint8Array(ROOM);
+		/** A merged run has something marked in it. */
+		this.marked = new Uint8Array(ROOM);
 	}
 
 	/**
@@ -54,7 +43,7 @@ export class BoxList {
 	 */
 	add(node, row, left, right, merged, marked) {
 		if (this.count === this.node.length)
-			this.grow(2 * this.count);
+			widen(this);
 		const i = this.count++;
 		this.node[i] = node;
 		this.row[i] = row;

@@ -9,7 +9,7 @@ import {oncePerFrame} from './input.js';
 import {actingButton, element, icon} from './page.js';
 import {MOST_MATCHES, markStacks, outermostMatches, press} from './search.js';
 import {labelOf, nodeName, sentence, placeOf} from './text.js';
-import {NONE, firstAlong, followLoosely, framesTo, isWithin, nodeCovering, pathTo, rowOf, widestChild}
+import {NONE, firstAlong, follow, framesTo, isWithin, nodeCovering, pathTo, rowOf, widestChild}
 	from './tree.js';
 
 const ZOOM_MS = 300;
@@ -322,7 +322,7 @@ export class Navigator {
 		const frames = path.filter(frame => frameKind[frame] !== IDLE);
 		return tree.chart
 			? firstAlong(tree, frames.length, (one, level) => tree.frame[one] === frames[level])
-			: isInverted || isSandwich ? 0 : followLoosely(tree, frames);
+			: isInverted || isSandwich ? 0 : follow(tree, frames);
 	}
 
 	/**
@@ -378,7 +378,7 @@ export class Navigator {
 		viewer.recolor();
 		viewer.resize();
 		viewer.toRoot();
-		this.fill(followLoosely(state.tree, path), true);
+		this.fill(follow(state.tree, path), true);
 		this.confirm(false);
 		return true;
 	}
@@ -405,7 +405,7 @@ export class Navigator {
 		const inTime = Boolean(tree.chart || state.tree.chart);
 		const heaviest = chosen ? this.heaviestOf(chosen) : NONE;
 		const box = (inTime && this.boxAlong(stack)) || heaviest;
-		const node = inTime ? 0 : this.seeing(box, followLoosely(state.tree, path));
+		const node = inTime ? 0 : this.seeing(box, follow(state.tree, path));
 		this.fill(node, true);
 		if (box !== NONE)
 			this.selection.select(box);

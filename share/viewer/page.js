@@ -11,7 +11,6 @@ const SVG = 'http://www.w3.org/2000/svg';
 /** Signs on buttons: lines on a field of 16 by 16. */
 const SHAPES = {
 	icicle: 'M2 3h12M4 8h8M6 13h4',
-	flame: 'M6 3h4M4 8h8M2 13h12',
 	bottomUp: 'M8 2v12M4 10l4 4 4-4M3 2h10',
 	theme: 'M8 2a6 6 0 1 0 0 12zM8 2a6 6 0 1 1 0 12',
 	colors: 'M2.5 2.5h4v4h-4zM2.5 9.5h4v4h-4zM9.5 4.5h4M9.5 11.5h4',
@@ -33,12 +32,10 @@ export function svgElement(name, attributes) {
 /** @param {keyof typeof SHAPES} name */
 export function icon(name) {
 	const made = svgElement('svg', {viewBox: '0 0 16 16', width: '16', height: '16',
-		'aria-hidden': 'true', class: `icon icon-${name}`});
+		'aria-hidden': 'true', class: 'icon'});
 	made.append(svgElement('path', {d: SHAPES[name]}));
 	return made;
 }
-
-/** @typedef {Record<string, any>} Elements */
 
 /**
  * @param {string} name @param {Record<string, string>} [attributes]

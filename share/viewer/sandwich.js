@@ -10,7 +10,7 @@
 import {nodesWithout} from './aggregate.js';
 import {selfAt} from './functions.js';
 import {invertTree} from './invert.js';
-import {NONE, layOut} from './tree.js';
+import {NONE, layOut, sortByKey} from './tree.js';
 
 /** @typedef {import('./tree.js').Tree} Tree */
 
@@ -58,28 +58,9 @@ export function calleesOf(base, has, isReversed) {
 	const columns = layOut(merged);
 	// Of its own time, not only that of its outermost calls: as the table of functions has it.
 	columns.self[0] = own;
-	return {...columns, below: {calls: Uint32Array.from(calls),
-		...endsBy(known.map(node => node < 0 ? NONE : place[node]), self, columns.nodes)}};
-}
-
-/**
- * Nodes with weight by what they belong to.
- * @param {Int32Array} group by node, or NONE @param {Float64Array} self @param {number} groups
- */
-function endsBy(group, self, groups) {
-	const first = new Uint32Array(groups + 1);
-	const isEnd = (/** @type {number} */ node) => group[node] >= 0 && self[node] > 0;
-	for (let node = 0; node < group.length; node++)
-		if (isEnd(node))
-			first[group[node] + 1]++;
-	for (let i = 1; i <= groups; i++)
-		first[i] += first[i - 1];
-	const ends = new Uint32Array(first[groups]);
-	const next = first.slice();
-	for (let node = 0; node < group.length; node++)
-		if (isEnd(node))
-			ends[next[group[node]]++] = node;
-	return {ends, first};
+	const {sorted, first} = sortByKey(known.map((one, node) => one >= 0 && self[node] > 0 ? place[one] : NONE),
+		columns.nodes);
+	return {...columns, below: {calls: Uint32Array.from(calls), ends: sorted, first}};
 }
 
 /**

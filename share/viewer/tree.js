@@ -125,6 +125,32 @@ export function buildTree(nodes) {
 }
 
 /**
+ * Numbers in the order of their keys, alike ones in their own; and where those of each key begin.
+ * @param {ArrayLike<number>} keys by number, NONE: left out @param {number} most of keys
+ */
+export function sortByKey(keys, most) {
+	const first = new Uint32Array(most + 1);
+	for (let i = 0; i < keys.length; i++)
+		if (keys[i] >= 0)
+			first[keys[i] + 1]++;
+	for (let key = 0; key < most; key++)
+		first[key + 1] += first[key];
+	const next = first.slice();
+	const sorted = new Uint32Array(first[most]);
+	for (let i = 0; i < keys.length; i++)
+		if (keys[i] >= 0)
+			sorted[next[keys[i]]++] = i;
+	return {first, sorted};
+}
+
+/** Room for twice as many in each column of an object. @param {any} columns */
+export function widen(columns) {
+	for (const [name, column] of Object.entries(columns))
+		if (ArrayBuffer.isView(column))
+			(columns[name] = new (/** @type {any} */ (column).constructor)(2 * columns[name].length)).set(column);
+}
+
+/**
  * The first number that is not one of those at the beginning; `count` when all are.
  * @param {number} count @param {(number: number) => boolean} isOne
  */
@@ -195,11 +221,6 @@ export function framesTo(tree, node) {
 		...pathTo(tree, node).map(one => tree.frame[one])];
 }
 
-/** Does a path lead to callees? @param {Tree} tree @param {number[]} frames see framesTo() */
-function leadsBelow(tree, frames) {
-	return tree.callees !== NONE && frames[0] === tree.frame[0];
-}
-
 /** @param {Tree} tree @param {number} node @param {number} ancestor */
 export function isWithin(tree, node, ancestor) {
 	while (tree.depth[node] > tree.depth[ancestor])
@@ -208,24 +229,12 @@ export function isWithin(tree, node, ancestor) {
 }
 
 /**
- * The deepest node that a path of frames leads to. @param {Tree} tree @param {number[]} frames
+ * The node that a path of frames leads to, past those that are not there.
+ * @param {Tree} tree @param {number[]} frames see framesTo()
  */
 export function follow(tree, frames) {
 	let node = 0;
-	const below = leadsBelow(tree, frames);
-	for (const frame of frames.slice(below ? 1 : 0)) {
-		const next = childrenOf(tree, node, below).find(child => tree.frame[child] === frame);
-		if (next === undefined)
-			break;
-		node = next;
-	}
-	return node;
-}
-
-/** Likewise, past frames that are not there. @param {Tree} tree @param {number[]} frames */
-export function followLoosely(tree, frames) {
-	let node = 0;
-	const below = leadsBelow(tree, frames);
+	const below = tree.callees !== NONE && frames[0] === tree.frame[0];
 	for (const frame of frames)
 		node = childrenOf(tree, node, below).find(child => tree.frame[child] === frame) ?? node;
 	return node;

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import {BoxList, NONE, calleesOf, childrenOf, follow, followLoosely, followWay, framesTo, invertTree,
+import {BoxList, NONE, calleesOf, childrenOf, follow, followWay, framesTo, invertTree,
 	markStacks, nodeAt, outermostMatches, pathTo, randomStacks, sandwichOf, sortFunctions, treeOf,
 	visibleBoxes, wayOf, weighFunctions} from './viewer.mjs';
 
@@ -137,7 +137,7 @@ test('ways lead to callers and to callees of one name', () => {
 	const nameOf = node => frames[tree.frame[node]];
 	for (const node of everyNode(tree)) {
 		assert.equal(follow(tree, framesTo(tree, node)), node);
-		assert.equal(followLoosely(tree, framesTo(tree, node)), node);
+		assert.equal(follow(tree, framesTo(tree, node)), node);
 		const names = pathTo(tree, node).map(nameOf);
 		const way = wayOf(node && node < tree.callers ? ['', ...names] : names);
 		assert.deepEqual(followWay(tree, way, nameOf), {node, missing: 0});

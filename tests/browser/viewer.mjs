@@ -18,7 +18,7 @@ export {stretchesOf} from '../../share/viewer/state.js';
 export {roundStep} from '../../share/viewer/strip.js';
 export * from '../../share/viewer/functions.js';
 export * from '../../share/viewer/text.js';
-export {NONE, buildTree, childrenOf, firstAlong, firstChild, follow, followLoosely, frameTotals, framesTo, isWithin,
+export {NONE, buildTree, childrenOf, firstAlong, firstChild, follow, frameTotals, framesTo, isWithin,
 	layOut, nodeAt, nodeCovering, pathTo, widestChild} from '../../share/viewer/tree.js';
 export * from '../../share/viewer/unpack.js';
 
