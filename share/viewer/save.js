@@ -106,57 +106,25 @@ async function foldedText(state) {
 
 // ---- pprof --------------------------------------------------------------------------------------
 
-/** A message of the protobuf wire format: numbers, and bytes with their length. */
-class Message {
-	constructor() {
-		this.room = new Uint8Array(64);
-		this.used = 0;
-	}
+// Messages of the protobuf wire format are lists of bytes.
 
-	get bytes() {
-		return this.room.subarray(0, this.used);
-	}
+/** @param {number} value whole, not negative */
+function varint(value) {
+	const bytes = [];
+	for (; value > 127; value = Math.floor(value / 128))
+		bytes.push(value % 128 + 128);
+	return [...bytes, value];
+}
 
-	/** @param {number} count of bytes to come */
-	reserve(count) {
-		if (this.used + count <= this.room.length)
-			return;
-		const old = this.bytes;
-		this.room = new Uint8Array(2 * (this.used + count));
-		this.room.set(old);
-	}
+/** @param {number} field @param {number} value */
+function numberField(field, value) {
+	return [field * 8, ...varint(value)];
+}
 
-	/** @param {number} value whole, not negative */
-	varint(value) {
-		this.reserve(10);
-		for (; value > 127; value = Math.floor(value / 128))
-			this.room[this.used++] = value % 128 + 128;
-		this.room[this.used++] = value;
-	}
-
-	/** @param {number} field @param {number} value */
-	number(field, value) {
-		this.varint(field * 8);
-		this.varint(value);
-		return this;
-	}
-
-	/** @param {number} field @param {Uint8Array} bytes */
-	data(field, bytes) {
-		this.varint(field * 8 + 2);
-		this.varint(bytes.length);
-		this.reserve(bytes.length);
-		this.room.set(bytes, this.used);
-		this.used += bytes.length;
-		return this;
-	}
-
-	/** @param {number} field @param {number[]} values */
-	packed(field, values) {
-		const inner = new Message();
-		values.forEach(value => inner.varint(value));
-		return this.data(field, inner.bytes);
-	}
+/** Bytes with their length. @param {number} field @param {Iterable<number>} bytes */
+function dataField(field, bytes) {
+	const all = [...bytes];
+	return [field * 8 + 2, ...varint(all.length), ...all];
 }
 
 /** Types of the values that a stack gets, and how. @param {State} state */
@@ -172,8 +140,8 @@ function valuesOf({profile, times}) {
 		: [cpu, waiting];
 }
 
-/** @param {State} state @returns {Promise<Uint8Array>} not packed */
-async function pprofBytes(state) {
+/** @param {State} state not packed */
+async function pprofParts(state) {
 	const {profile} = state;
 	const {frames, modules, frameModule, frameKind, periodNs} = profile;
 	const texts = new Map([['', 0]]);
@@ -182,37 +150,38 @@ async function pprofBytes(state) {
 		texts.set(text, known);
 		return known;
 	};
-	const made = new Message();
+	/** @type {any[]} */
+	const parts = [];
+	const put = (/** @type {number[]} */ bytes) => parts.push(Uint8Array.from(bytes));
 	const values = valuesOf(state);
 	for (const {type, unit} of values)
-		made.data(1, new Message().number(1, textOf(type)).number(2, textOf(unit)).bytes);
+		put(dataField(1, [...numberField(1, textOf(type)), ...numberField(2, textOf(unit))]));
 	const used = new Uint8Array(frames);
 	for (const stack of await stacksOf(state)) {
 		for (const frame of stack.frames)
 			used[frame] = 1;
-		made.data(2, new Message().packed(1, stack.frames.map(frame => frame + 1).reverse())
-			.packed(2, values.map(({of}) => of(stack))).bytes);
+		put(dataField(2, [...dataField(1, stack.frames.reverse().flatMap(frame => varint(frame + 1))),
+			...dataField(2, values.flatMap(({of}) => varint(of(stack))))]));
 	}
 	modules.forEach((module, i) => {
 		if (i)
-			made.data(3, new Message().number(1, i).number(5, textOf(module)).number(7, 1).bytes);
+			put(dataField(3, [...numberField(1, i), ...numberField(5, textOf(module)), ...numberField(7, 1)]));
 	});
 	used.forEach((isUsed, frame) => {
 		if (!isUsed)
 			return;
 		const module = frameKind[frame] === WAIT ? 0 : frameModule[frame];
 		const name = textOf(profile.name(frame) || '[empty]');
-		made.data(4, new Message().number(1, frame + 1).number(2, module)
-			.data(4, new Message().number(1, frame + 1).bytes).bytes);
-		made.data(5, new Message().number(1, frame + 1).number(2, name).number(3, name).bytes);
+		const number = numberField(1, frame + 1);
+		put(dataField(4, [...number, ...numberField(2, module), ...dataField(4, number)]));
+		put(dataField(5, [...number, ...numberField(2, name), ...numberField(3, name)]));
 	});
 	if (periodNs && values[1])
-		made.data(11, new Message().number(1, textOf(values[1].type)).number(2, textOf('nanoseconds')).bytes)
-			.number(12, periodNs);
-	const encoder = new TextEncoder();
+		put([...dataField(11, [...numberField(1, textOf(values[1].type)), ...numberField(2, textOf('nanoseconds'))]),
+			...numberField(12, periodNs)]);
 	for (const text of texts.keys())
-		made.data(6, encoder.encode(text));
-	return made.bytes;
+		put(dataField(6, new TextEncoder().encode(text)));
+	return parts;
 }
 
 // ---- files --------------------------------------------------------------------------------------
@@ -224,10 +193,9 @@ function download(content, type, name) {
 	setTimeout(() => URL.revokeObjectURL(url), KEPT_MS);
 }
 
-/** @param {Uint8Array} bytes */
-function gzip(bytes) {
-	const stream = new Blob([/** @type {any} */ (bytes)]).stream().pipeThrough(new CompressionStream('gzip'));
-	return new Response(stream).arrayBuffer();
+/** @param {BlobPart[]} parts */
+function gzip(parts) {
+	return new Response(new Blob(parts).stream().pipeThrough(new CompressionStream('gzip'))).arrayBuffer();
 }
 
 /** @param {string} svg @returns {Promise<Blob>} */
@@ -250,7 +218,7 @@ async function rasterize(svg) {
 /** By what a button says, the file's suffix and content; what is drawn is drawn as on paper. */
 const FORMATS = /** @type {[string, string, (viewer: import('./viewer.js').Viewer) => any][]} */ ([
 	['Folded stacks', 'folded', ({state}) => foldedText(state)],
-	['pprof profile', 'pb.gz', async ({state}) => gzip(await pprofBytes(state))],
+	['pprof profile', 'pb.gz', async ({state}) => gzip(await pprofParts(state))],
 	['Text tree', 'txt', ({state}) => textTree(state, state.zoomed)],
 	['SVG drawing of the view', 'svg', viewer => drawingOf(viewer)],
 	['PNG drawing of the view', 'png', viewer => rasterize(drawingOf(viewer))],
