@@ -272,10 +272,8 @@ export class Address {
 	/**
 	 * @param {import('./navigate.js').Navigator} navigator
 	 * @param {import('./search.js').SearchBox} searchBox
-	 * @param {(text: string) => void} say what of a link is not in this picture
 	 */
-	constructor(navigator, searchBox, say) {
-		this.say = say;
+	constructor(navigator, searchBox) {
 		this.navigator = navigator;
 		this.searchBox = searchBox;
 		this.viewer = navigator.viewer;
@@ -286,8 +284,7 @@ export class Address {
 
 	/** @returns {string[]} what was zoomed into before, as the entry of the history has it */
 	trail() {
-		const trail = history['state']?.trail;
-		return Array.isArray(trail) ? trail.map(String) : [];
+		return history['state']?.trail || [];
 	}
 
 	/** @returns {Place} */
@@ -370,7 +367,7 @@ export class Address {
 		viewer.page.spoken.textContent = '';
 		this.restoring = false;
 		if (lacks.length || !found)
-			this.say(`Not in this picture of the link: ${
+			navigator.say(`Not in this picture of the link: ${
 				(found ? lacks : ['what it selects']).join(', ')}`);
 	}
 

@@ -47,7 +47,7 @@ export const KEYS = [
 		PageUp: 'pageUp', PageDown: 'pageDown'}},
 	{shown: 'Enter', text: 'zoom into the selected box',
 		actions: {'Enter': 'zoom', ' ': 'zoom'}},
-	{shown: 'Esc \u232b', text: 'zoom out', actions: {Escape: 'escape', Backspace: 'out'}},
+	{shown: 'Esc \u232b', text: 'zoom out', actions: {Escape: 'out', Backspace: 'out'}},
 	{shown: '0', text: 'show everything', actions: {0: 'reset'}},
 	{shown: '+ \u2212', text: 'zoom freely; also Ctrl+wheel, pinch, drag',
 		actions: {'+': 'closer', '=': 'closer', '-': 'farther'}},

@@ -8,7 +8,6 @@ import {IDLE, WAIT, nodesOfTimes, nodesWithout} from './aggregate.js';
 import {readColumns, readProfile} from './decode.js';
 import {MEANINGS, findChanges} from './shifts.js';
 import {layOut} from './tree.js';
-import {bytesOf} from './unpack.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
 
@@ -42,7 +41,8 @@ const THREAD = 5;
  */
 async function inflate(pieces) {
 	let left = MOST_DATA;
-	return new Uint8Array(await new Response(new Blob(pieces.map(bytesOf)).stream()
+	return new Uint8Array(await new Response(new Blob(pieces.map(piece =>
+		Uint8Array.from(atob(piece), sign => sign.charCodeAt(0)))).stream()
 		.pipeThrough(new DecompressionStream('deflate')).pipeThrough(new TransformStream({
 			transform(chunk, control) {
 				left -= chunk.length;

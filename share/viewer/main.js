@@ -12,7 +12,7 @@ import {labelOf, nodeName} from './text.js';
 import {Matcher} from './matcher.js';
 import {actionOf, listenToPointers, whenResting} from './input.js';
 import {State} from './state.js';
-import {Sheet, Toast, openHelp, openLines, openMarks} from './overlay.js';
+import {Sheet, openHelp, openLines, openMarks, toaster} from './overlay.js';
 import {More} from './more.js';
 import {Legend} from './legend.js';
 import {Table} from './table.js';
@@ -84,13 +84,11 @@ function listenToGestures(viewer, selection, navigator, openMenu) {
 function listenToKeysAndButtons(page, sheet, menu, actionsOf) {
 	const {search} = page;
 	search.input.addEventListener('input', () => actionsOf().search());
-	for (const [button, action] of /** @type {[HTMLElement, string][]} */ ([
-		[page.reset, 'reset'], [page.bottomUp, 'bottomUp'], [page.icicle, 'icicle'],
-		[page.colors, 'colors'], [page.dark, 'dark'], [page.help, 'help'], [page.marks, 'marks'],
-		[search.matchCase, 'matchCase'], [search.regex, 'regex'],
-		[search.previous, 'previous'], [search.next, 'next'],
-		...VIEWS.map(view => [page.views.buttons[view], view])]))
-		button.addEventListener('click', () => actionsOf()[action]());
+	/** @type {Record<string, any>} by their actions */
+	const buttons = {...page, ...search, ...page.views.buttons};
+	for (const action of ['reset', 'bottomUp', 'icicle', 'colors', 'dark', 'help', 'marks', 'matchCase', 'regex',
+		'previous', 'next', ...VIEWS])
+		buttons[action].addEventListener('click', () => actionsOf()[action]());
 	window.addEventListener('keydown', event => {
 		if (event.isComposing)
 			return;
@@ -120,16 +118,16 @@ async function start(svg, profile, background) {
 	const finder = new Finder(state, matcher);
 	const viewer = new Viewer(page, state, finder);
 	const selection = new Selection(viewer);
-	const navigator = new Navigator(viewer, selection);
+	const say = toaster(page);
+	const navigator = new Navigator(viewer, selection, say);
 	const strip = new Strip(navigator);
 	const more = new More(viewer);
 	const searchBox = new SearchBox(page, finder);
 	const table = new Table(page, state, finder);
 	const sheet = new Sheet(page.ui);
 	const menu = new Menu(page);
-	const toast = new Toast(page);
-	const address = new Address(navigator, searchBox, text => toast.show(text));
-	const clipboard = new Clipboard(selection, text => toast.show(text));
+	const address = new Address(navigator, searchBox);
+	const clipboard = new Clipboard(selection, say);
 
 	const legend = new Legend(page, state);
 	const comparing = comparisons(navigator, matcher, searchBox);
@@ -162,7 +160,6 @@ async function start(svg, profile, background) {
 		navigator.reach(finder.step(step), true);
 		searchBox.describe();
 	};
-	navigator.say = text => toast.show(text);
 	navigator.openStrip = opened => strip.open(opened);
 	const showMarks = () => openMarks(sheet, state,
 		({from, to, text}) => navigator.addTerm(timeTerm(from, to, text)));
@@ -197,7 +194,6 @@ async function start(svg, profile, background) {
 		pageUp: () => false,
 		pageDown: () => false,
 		zoom: () => navigator.zoom(Math.max(selection.current, 0)),
-		escape: () => navigator.out(),
 		out: () => navigator.out(),
 		reset: () => navigator.reset(),
 		closer: () => navigator.scale(0.5),
@@ -214,10 +210,10 @@ async function start(svg, profile, background) {
 		sandwich: () => {
 			const node = selection.current >= 0 ? selection.current : state.zoomed;
 			const name = node > 0 ? state.profile.name(state.tree.frame[node]) : '';
-			return name ? navigator.showView('sandwich', name) : state.isSandwich || toast.show('Select a function first');
+			return name ? navigator.showView('sandwich', name) : state.isSandwich || say('Select a function first');
 		},
 		time: () => state.profile.sampleCount ? navigator.showView('time', thread)
-			: toast.show('The samples of this picture have no times'),
+			: say('The samples of this picture have no times'),
 		hotPath: () => navigator.openHotPath(),
 		bottomUp: () => page.bottomUp.disabled || navigator.reorder(!state.bottomUp),
 		icicle: () => page.icicle.disabled || navigator.turn(!state.icicle),
@@ -228,28 +224,28 @@ async function start(svg, profile, background) {
 		},
 		recursion: () => navigator.toggleTerm(term('recursion')),
 		fold: () => state.hasInlined ? navigator.toggleTerm(term('inlined'))
-			: toast.show('Nothing in here was inlined'),
+			: say('Nothing in here was inlined'),
 		lines: () => openLines(sheet, state, selection.current)
-			|| toast.show('No source lines are known'),
+			|| say('No source lines are known'),
 		times: () => {
 			const next = state.choices.indexOf(state.times) + 1;
 			if (state.choices.length > 1)
 				navigator.showTimes(state.choices[next % state.choices.length]);
 			else
-				toast.show(state.hasWaits ? 'Nothing but waits in here' : 'No waits in here');
+				say(state.hasWaits ? 'Nothing but waits in here' : 'No waits in here');
 		},
 		print: listenToPrinting(viewer),
 		copyName: () => clipboard.copyName(),
 		copyStack: () => clipboard.copyStack(),
 		copyTree: () => clipboard.copyTree(),
-		save: () => openSave(sheet, viewer, navigator.say),
+		save: () => openSave(sheet, viewer, say),
 		menu: () => openMenu(Math.max(selection.selected, 0), selection.cornerOf(Math.max(selection.selected, 0))),
 		colors: () => legend.toggle(),
 		...comparing,
 		strip: () => strip.toggle(),
 		help: () => openHelp(sheet, state, shownActions()),
 		marks: () => state.stretches.length ? showMarks().catch(navigator.tellUnread)
-			: toast.show('No marks in here'),
+			: say('No marks in here'),
 	};
 	/** @type {Actions} in the table: what is done with a box is done with the heaviest of a function */
 	const tableActions = {...actions, ...table.actions};
@@ -276,7 +272,7 @@ async function start(svg, profile, background) {
 	listenToKeysAndButtons(page, sheet, menu, shownActions);
 	viewer.release();
 	performance.mark('flamerun');
-	Object.defineProperty(window, 'flamerun', {value: facts(viewer, selection)});
+	Object.assign(window, {'flamerun': facts(viewer, selection)});
 }
 
 /** Boxes on screen, in the window's pixels. @param {Viewer} viewer */
@@ -300,30 +296,26 @@ function boxesShown(viewer) {
 function facts(viewer, selection) {
 	const {state, finder, camera} = viewer;
 	const name = (/** @type {number} */ node) => node < 0 ? '' : labelOf(state, node);
-	const values = {
-		'zoomed': () => name(state.zoomed),
-		'selected': () => name(selection.selected),
-		'hovered': () => name(selection.hovered),
-		'animating': () => camera.moving || viewer.frameRequest !== 0,
-		'bottomUp': () => state.bottomUp,
-		'icicle': () => state.icicle,
-		'folded': () => state.folded,
-		'times': () => state.times,
-		'nodes': () => state.tree.nodes,
-		'total': () => state.tree.total[0],
-		'searching': () => finder.searching,
-		'matched': () => finder.shares(),
-		'profile': () => () => state.profile,  // none of it is copied unless asked for
-		'boxes': () => {
+	return {
+		get 'zoomed'() { return name(state.zoomed); },
+		get 'selected'() { return name(selection.selected); },
+		get 'hovered'() { return name(selection.hovered); },
+		get 'animating'() { return camera.moving || viewer.frameRequest !== 0; },
+		get 'bottomUp'() { return state.bottomUp; },
+		get 'icicle'() { return state.icicle; },
+		get 'folded'() { return state.folded; },
+		get 'times'() { return state.times; },
+		get 'nodes'() { return state.tree.nodes; },
+		get 'total'() { return state.tree.total[0]; },
+		get 'searching'() { return finder.searching; },
+		get 'matched'() { return finder.shares(); },
+		'profile': () => state.profile,  // none of it is copied unless asked for
+		get 'boxes'() {
 			if (viewer.frameRequest)
 				viewer.draw();
 			return boxesShown(viewer);
 		},
 	};
-	const made = {};
-	for (const [key, get] of Object.entries(values))
-		Object.defineProperty(made, key, {get, enumerable: true});
-	return Object.freeze(made);
 }
 
 /** Boxes that a finger hits. @param {import('./decode.js').Profile} profile */

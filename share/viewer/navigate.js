@@ -175,8 +175,9 @@ export class Navigator {
 	/**
 	 * @param {import('./viewer.js').Viewer} viewer
 	 * @param {import('./selection.js').Selection} selection
+	 * @param {(text: string) => void} say what the person is to know
 	 */
-	constructor(viewer, selection) {
+	constructor(viewer, selection, say) {
 		this.viewer = viewer;
 		this.selection = selection;
 		this.state = viewer.state;
@@ -191,8 +192,7 @@ export class Navigator {
 		 * @type {(asNew: boolean, trail: string[]) => void}
 		 */
 		this.onMove = () => {};
-		/** What the person is to know. @type {(text: string) => void} */
-		this.say = () => {};
+		this.say = say;
 		/** @type {(opened: import('./strip.js').Opened) => void} */
 		this.openStrip = () => {};
 		this.tellUnread = (/** @type {any} */ error) =>
@@ -514,7 +514,7 @@ export class Navigator {
 	freely(move) {
 		const {viewer, state} = this;
 		const {camera} = viewer;
-		this.page.tooltip.style.display = 'none';
+		this.page.tooltip.hidden = true;
 		const before = camera.span;
 		move();
 		const {from, to} = camera.span;

@@ -185,20 +185,17 @@ export async function openMarks(sheet, state, choose) {
 		...more > 0 ? [element('p', {}, [`and ${more} more`])] : []]);
 }
 
-export class Toast {
-	/** @param {import('./page.js').Page} page */
-	constructor(page) {
-		this.page = page;
-		this.timer = 0;
-	}
-
-	/** @param {string} text */
-	show(text) {
-		const {toast, spoken} = this.page;
+/**
+ * What says something for a while, to eye and ear.
+ * @param {import('./page.js').Page} page @returns {(text: string) => void}
+ */
+export function toaster({toast, spoken}) {
+	let timer = 0;
+	return text => {
 		toast.textContent = spoken.textContent = text;
 		toast.classList.add('shown');
-		clearTimeout(this.timer);
-		this.timer = window.setTimeout(() => toast.classList.remove('shown'),
+		clearTimeout(timer);
+		timer = window.setTimeout(() => toast.classList.remove('shown'),
 			TOAST_MS + TOAST_CHARACTER_MS * text.length);
-	}
+	};
 }

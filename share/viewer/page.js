@@ -135,9 +135,10 @@ export function pressChoice({buttons}, chosen) {
 }
 
 /** Which view and which time is shown. @param {Page} page @param {import('./state.js').State} state */
-export function showChoices({ui, views, times, icicle, bottomUp, canvas}, {filter, choices}) {
+export function showChoices({scroller, tableMain, views, times, icicle, bottomUp, canvas}, {filter, choices}) {
 	const {view} = filter;
-	ui.dataset.view = view;
+	scroller.hidden = view === 'table';
+	tableMain.hidden = view !== 'table';
 	pressChoice(views, view);
 	pressChoice(times, filter.times);
 	for (const [name, one] of Object.entries(times.buttons))
@@ -154,8 +155,8 @@ function buildGraph() {
 		'aria-orientation': 'horizontal', 'aria-label': 'Flame graph',
 		'aria-description': 'Left and right are siblings, up and down caller and callee as the '
 			+ 'graph stands; Enter zooms, slash searches, question mark lists all keys.'});
-	const outline = element('div', {class: 'outline'});
-	const ring = element('div', {class: 'ring'});
+	const outline = element('div', {class: 'outline', hidden: ''});
+	const ring = element('div', {class: 'ring', hidden: ''});
 	const more = ['above', 'below'].map(side => element('button',
 		{class: `more ${side}`, hidden: ''}));
 	const stage = element('div', {class: 'stage'}, [canvas, ring, outline, ...more]);
@@ -194,7 +195,7 @@ export function buildPage(svg, profile) {
 		'aria-label': 'What is shown'});
 	const crumbs = element('nav', {class: 'crumbs', 'aria-label': 'Zoomed into'});
 	const details = element('footer', {class: 'details'});
-	const tooltip = element('div', {class: 'tooltip', role: 'tooltip'});
+	const tooltip = element('div', {class: 'tooltip', role: 'tooltip', hidden: ''});
 	const toast = element('div', {class: 'toast', 'aria-hidden': 'true'});
 	const spoken = element('div', {class: 'spoken', role: 'status', 'aria-live': 'polite'});
 	const heading = element('div', {class: 'heading'}, [
@@ -239,8 +240,7 @@ export function isTouched() {
 export function showPage(page) {
 	const {svg} = page;
 	for (const name of STATIC)
-		if (!svg.hasAttribute(`data-${name}`))
-			svg.setAttribute(`data-${name}`, svg.getAttribute(name) || '');
+		svg.setAttribute(`data-${name}`, svg.getAttribute(name) || '');
 	// Before the data: when a saved page is read again, the script finds what it left behind.
 	svg.insertBefore(page.object, svg.querySelector('#flamerun'));
 	// Without it phones lay pages out as wide as a desk's and show them small.
@@ -259,20 +259,14 @@ export function fillWindow(svg) {
 	svg.removeAttribute('viewBox');
 }
 
-/** Back to the static picture, after a failure. @param {SVGSVGElement} svg */
-function restoreAttributes(svg) {
-	for (const name of STATIC)
-		if (svg.hasAttribute(`data-${name}`))
-			svg.setAttribute(name, svg.getAttribute(`data-${name}`) || '');
-}
-
 /** Remove what this run or, in a saved page, an earlier one added. @param {SVGSVGElement} svg */
 export function hidePage(svg) {
-	svg.querySelectorAll('#flamerun-ui, #flamerun-viewport').forEach(one => one.remove());
-	svg.querySelector('#flamerun-print')?.remove();
-	svg.querySelector('.flamerun-why')?.remove();
+	svg.querySelectorAll('#flamerun-ui, #flamerun-viewport, #flamerun-print, .flamerun-why')
+		.forEach(one => one.remove());
 	svg.classList.remove('flamerun-printing');
 	svg.style.removeProperty('background');
 	staticOf(svg)?.removeAttribute('aria-hidden');
-	restoreAttributes(svg);
+	for (const name of STATIC)
+		if (svg.hasAttribute(`data-${name}`))
+			svg.setAttribute(name, svg.getAttribute(`data-${name}`) || '');
 }

@@ -63,7 +63,7 @@ export class Selection {
 		const {tooltip, canvas, ui} = this.page;
 		this.hovered = pointer ? viewer.nodeUnder(pointer.x, pointer.y) : -1;
 		canvas.classList.toggle('over', this.hovered >= 0);
-		tooltip.style.display = this.hovered >= 0 ? 'block' : 'none';
+		tooltip.hidden = this.hovered < 0;
 		if (pointer && this.hovered >= 0) {
 			fillTooltip(tooltip, this.state, this.hovered);
 			placeTooltip(tooltip, ui, pointer);
@@ -115,7 +115,7 @@ export class Selection {
 	frameAround(frame, node) {
 		const {viewer, state} = this;
 		const edges = node < 0 ? null : viewer.edgesOf(node);
-		frame.style.display = edges ? 'block' : 'none';
+		frame.hidden = !edges;
 		if (!edges)
 			return;
 		const {left, right} = edges;

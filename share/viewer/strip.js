@@ -180,7 +180,7 @@ export class Strip {
 	/** Another filter, or another part of the strip. */
 	show() {
 		const {opened} = this.state;
-		this.root.hidden = !this.state.profile.sampleCount;
+		this.root.hidden = !this.state.profile.sampleCount || (this.activity?.us || 2) <= 1;
 		this.more.setAttribute('aria-expanded', String(opened !== ''));
 		press(this.heat, opened === 'heat');
 		this.lanes.hidden = this.scale.hidden = opened !== 'lanes';
@@ -231,7 +231,6 @@ export class Strip {
 		const {marks, periodNs} = this.state.profile;
 		const all = rest.map((value, i) => value + kept[i]);
 		const [most, mostWaits] = [all, waits].map(mostOf);
-		this.root.classList.toggle('void', !(us > 1));
 		const places = new Set(marks.filter(one => one.us < us)
 			.map(one => Math.round(one.us / us * kept.length) + 0.5));
 		this.plot.replaceChildren(plotOf([['waits', waits]], mostWaits), plotOf([['all', all], ['kept', kept]],
@@ -302,7 +301,7 @@ export class Strip {
 		this.canvas.height = HEAT_ROWS;
 		this.canvas.style.width = `${100 * columns * HEAT_ROWS * step / (this.activity?.us || 1)}%`;
 		const [red, green, blue] = getComputedStyle(this.canvas).color.match(/\d+/g)?.map(Number) || [0, 0, 0];
-		const most = heat.reduce((a, b) => Math.max(a, b), 0) || 1;
+		const most = mostOf(heat) || 1;
 		const image = context.createImageData(columns, HEAT_ROWS);
 		const {from, to} = this.range;
 		heat.forEach((value, i) => {
@@ -544,11 +543,11 @@ export class Strip {
 			element('div', {class: 'module'}, [`${unit(kept[bin] + rest[bin])} in use${
 				rest[bin] ? `, ${unit(kept[bin])} of what is shown` : ''}${
 				waits[bin] ? ` \u00b7 ${waits[bin].toFixed(1)} threads waiting` : ''}`]));
-		tooltip.style.display = 'block';
+		tooltip.hidden = false;
 		placeTooltip(tooltip, ui, {x: event.clientX, y: event.clientY});
 	}
 
 	hideTooltip() {
-		this.page.tooltip.style.display = 'none';
+		this.page.tooltip.hidden = true;
 	}
 }

@@ -17,8 +17,9 @@ export class Timeline {
 		this.select = element('select', {'aria-label': 'Thread', 'title': 'Thread: the busiest first'});
 		this.known = element('span', {class: 'known'});
 		this.ruler = element('div', {'class': 'ruler', 'aria-hidden': 'true'});
-		page.scroller.before(element('div', {class: 'timeline'}, [
-			element('div', {class: 'thread'}, [this.select, this.known]), this.ruler]));
+		this.root = element('div', {class: 'timeline', hidden: ''}, [
+			element('div', {class: 'thread'}, [this.select, this.known]), this.ruler]);
+		page.scroller.before(this.root);
 		this.select.addEventListener('change', () => choose(this.select.value));
 		viewer.onSpan = () => this.drawRuler();
 		state.onTree(() => this.show());
@@ -26,9 +27,9 @@ export class Timeline {
 
 	/** Another tree is shown. */
 	show() {
-		const {page, state} = this.viewer;
+		const {state} = this.viewer;
 		const {tree: {chart, self}, filter} = state;
-		page.ui.classList.toggle('in-time', chart !== undefined);
+		this.root.hidden = !chart;
 		if (!chart)
 			return;
 		this.select.replaceChildren(...chart.threads.map(thread => {

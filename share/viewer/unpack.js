@@ -3,7 +3,7 @@
 // From text to what was deflated: base64, as the data is, or denser text, as the viewer is.
 
 /** @param {string} text base64 @returns {any} bytes, as some versions of the types have them */
-export function bytesOf(text) {
+function bytesOf(text) {
 	const decode = /** @type {any} */ (Uint8Array).fromBase64;
 	if (decode)
 		return decode.call(Uint8Array, text);

@@ -149,7 +149,7 @@ def test_which_way_it_stands_is_no_choice(emit):
 def test_links_without_the_function_or_of_another_run(viewer, known):
     show(viewer, known, "#view=sandwich&of=gone")
     assert "gone" in text(viewer, ".toast")
-    assert viewer.run("return document.querySelector('.flamerun').dataset.view") == "graph"
+    assert viewer.run("return document.querySelector('.views [aria-pressed=true]').className") == "views-graph"
     show(viewer, known, "#view=sandwich")  # of the costliest
     assert fact(viewer, "zoomed").startswith("strcmp: 400")
     show(viewer, known, "#focus=parse&view=sandwich&of=emit")

@@ -204,7 +204,7 @@ def test_by_keys_alone(strip):
 def test_marks_and_times_at_the_pointer(strip):
     x, y = at(strip, .5)
     strip.pointer(x, y)
-    strip.wait("document.querySelector('.tooltip').style.display === 'block'")
+    strip.wait("!document.querySelector('.tooltip').hidden")
     told = text(strip, ".tooltip")
     assert "begin <b>" in told and "500 ms" in told
     assert strip.run("return document.querySelector('.ticks[d*=M]').getAttribute('d').match(/M/g)"

@@ -22,7 +22,7 @@ def names(browser):
 
 
 def wait_for(browser, view):
-    browser.wait(f"document.querySelector('.flamerun').dataset.view === '{view}'"
+    browser.wait(f"document.querySelector('.views [aria-pressed=true]').className === 'views-{view}'"
                  " && !flamerun.animating")
 
 
@@ -125,7 +125,7 @@ def test_the_search_field_filters(viewer):
     assert names(viewer) == []
     assert "No function" in text(viewer, ".rows")
     press(viewer, "ArrowDown", "Enter", "s", "End")  # there is nothing to go to
-    assert viewer.run("return document.querySelector('.flamerun').dataset.view") == "table"
+    assert viewer.run("return document.querySelector('.views [aria-pressed=true]').className") == "views-table"
     push(viewer, ".case")
     push(viewer, ".regex")
     viewer.keys("/", "Escape", *"^(m|s)")

@@ -145,10 +145,10 @@ def test_a_box_stays_selected_from_view_to_view(viewer, timed):
     show(viewer, timed)
     click(viewer, "read")
     press(viewer, "o")
-    viewer.wait("flamerun.selected === 'read' && document.querySelector('.in-time')")
+    viewer.wait("flamerun.selected === 'read' && document.querySelector('.timeline:not([hidden])')")
     assert "0.500 s to 0.550 s" in text(viewer, ".details")
     press(viewer, "g")
-    viewer.wait("!document.querySelector('.in-time')")
+    viewer.wait("!document.querySelector('.timeline:not([hidden])')")
     assert fact(viewer, "selected") == "read" and "10 samples" in text(viewer, ".details")
 
 
