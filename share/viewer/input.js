@@ -19,75 +19,75 @@ export function oncePerFrame(act) {
 	};
 }
 
-/** Once it is no longer asked for again and again. @param {() => void} act */
-export function whenResting(act) {
+/** Once it is no longer asked for again and again. @param {() => void} act @param {number} [restMs] */
+export function whenResting(act, restMs = REST_MS) {
 	let timer = 0;
 	return () => {
 		clearTimeout(timer);
-		timer = window.setTimeout(act, REST_MS);
+		timer = window.setTimeout(act, restMs);
 	};
 }
 
 // ---- keys ---------------------------------------------------------------------------------------
 
-/**
- * @typedef {object} Key
- * @property {string} shown on the sheet
- * @property {string} text
- * @property {Record<string, string>} actions name of the action by KeyboardEvent.key
- */
-
-/** @type {Key[]} */
+/** Keys as the sheet lists them, what they do, and by which actions. @type {[string, string, string][]} */
 export const KEYS = [
-	{shown: '\u2190 \u2192', text: 'sibling to the left, to the right',
-		actions: {ArrowLeft: 'left', ArrowRight: 'right'}},
-	{shown: '\u2191 \u2193', text: 'parent and widest child, as the graph stands',
-		actions: {ArrowUp: 'up', ArrowDown: 'down'}},
-	{shown: 'Home End', text: 'first and last sibling', actions: {Home: 'first', End: 'last',
-		PageUp: 'pageUp', PageDown: 'pageDown'}},
-	{shown: 'Enter', text: 'zoom into the selected box',
-		actions: {'Enter': 'zoom', ' ': 'zoom'}},
-	{shown: 'Esc \u232b', text: 'zoom out', actions: {Escape: 'out', Backspace: 'out'}},
-	{shown: '0', text: 'show everything', actions: {0: 'reset'}},
-	{shown: '+ \u2212', text: 'zoom freely; also Ctrl+wheel, pinch, drag',
-		actions: {'+': 'closer', '=': 'closer', '-': 'farther'}},
-	{shown: '/ Ctrl+F', text: 'search', actions: {'/': 'find'}},
-	{shown: 'n N', text: 'next and previous match; Enter, Shift+Enter in the search field',
-		actions: {n: 'next', N: 'previous'}},
-	{shown: 'Alt+C Alt+R', text: 'match case, regular expression', actions: {}},
-	{shown: 'w', text: 'CPU time, waiting time, or both', actions: {w: 'times'}},
-	{shown: 'g t', text: 'flame graph; functions in a table', actions: {g: 'graph', t: 'table'}},
-	{shown: 's', text: 'callers and callees of the selected function, over all its calls',
-		actions: {s: 'sandwich'}},
-	{shown: 'o', text: 'a thread\u2019s samples in order of time', actions: {o: 'time'}},
-	{shown: 'h', text: 'the hot path: down the heaviest boxes, as long as each is half of the one it stands on',
-		actions: {h: 'hotPath'}},
-	{shown: 'b', text: 'bottom-up or top-down', actions: {b: 'bottomUp'}},
-	{shown: 'i', text: 'icicle or flame', actions: {i: 'icicle'}},
-	{shown: 'f', text: 'inlined functions: as boxes, or folded into what they stand in',
-		actions: {f: 'fold'}},
-	{shown: 'l', text: 'source lines of the selected function', actions: {l: 'lines'}},
-	{shown: 'k', text: 'what the colours mean', actions: {k: 'colors'}},
-	{shown: 'd', text: 'dark or light', actions: {d: 'dark'}},
-	{shown: 'a', text: 'processes and threads over time',
-		actions: {a: 'strip'}},
-	{shown: 'm', text: 'marks the program made; what ran from one to the next',
-		actions: {m: 'marks'}},
-	{shown: 'p', text: 'print the rows in sight; Ctrl+P prints all of them',
-		actions: {p: 'print'}},
-	{shown: 'x', text: 'what can be done with a box: hide, focus, copy; also right-click, Shift+F10',
-		actions: {x: 'menu', ContextMenu: 'menu'}},
-	{shown: 'r', text: 'merge recursion, or not', actions: {r: 'recursion'}},
-	{shown: 'c C T', text: 'copy the name, the stack, all below as text',
-		actions: {c: 'copyName', C: 'copyStack', T: 'copyTree'}},
-	{shown: 'S', text: 'save as folded stacks, pprof, SVG, PNG', actions: {S: 'save'}},
-	{shown: 'v e u', text: 'compare with another picture, or leave that; exchange old and new; widths: both, old, new',
-		actions: {v: 'compare', e: 'exchange', u: 'widths'}},
-	{shown: '?', text: 'this sheet', actions: {'?': 'help'}},
+	['\u2190 \u2192', 'sibling to the left, to the right', 'left right'],
+	['\u2191 \u2193', 'parent and widest child, as the graph stands', 'up down'],
+	['Home End', 'first and last sibling', 'first last'],
+	['Enter', 'zoom into the selected box', 'zoom'],
+	['Esc \u232b', 'zoom out', 'out out'],
+	['0', 'show everything', 'reset'],
+	['+ \u2212', 'zoom freely; also Ctrl+wheel, pinch, drag', 'closer farther'],
+	['/ Ctrl+F', 'search', 'find'],
+	['n N', 'next and previous match; Enter, Shift+Enter in the search field', 'next previous'],
+	['Alt+C Alt+R', 'match case, regular expression', ''],
+	['w', 'CPU time, waiting time, or both', 'times'],
+	['g t', 'flame graph; functions in a table', 'graph table'],
+	['s', 'callers and callees of the selected function, over all its calls', 'sandwich'],
+	['o', 'a thread\u2019s samples in order of time', 'time'],
+	['h',
+		'the hot path: down the heaviest boxes, as long as each is half of the one it stands on', 'hotPath'],
+	['b', 'bottom-up or top-down', 'bottomUp'],
+	['i', 'icicle or flame', 'icicle'],
+	['f', 'inlined functions: as boxes, or folded into what they stand in', 'fold'],
+	['l', 'source lines of the selected function', 'lines'],
+	['k', 'what the colours mean', 'colors'],
+	['d', 'dark or light', 'dark'],
+	['a', 'processes and threads over time', 'strip'],
+	['m', 'marks the program made; what ran from one to the next', 'marks'],
+	['p', 'print the rows in sight; Ctrl+P prints all of them', 'print'],
+	['x', 'what can be done with a box: hide, focus, copy; also right-click, Shift+F10', 'menu'],
+	['r', 'merge recursion, or not', 'recursion'],
+	['c C T', 'copy the name, the stack, all below as text', 'copyName copyStack copyTree'],
+	['S', 'save as folded stacks, pprof, SVG, PNG', 'save'],
+	['v e u',
+		'compare with another picture, or leave that; exchange old and new; widths: both, old, new', 'compare exchange widths'],
+	['?', 'this sheet', 'help'],
 ];
 
-/** @type {Map<string, string>} */
-const ACTIONS = new Map(KEYS.flatMap(key => Object.entries(key.actions)));
+/** By KeyboardEvent.key the action, where that is not what the sheet says. @type {[string, string][]} */
+const OTHER_KEYS = [['ArrowLeft', 'left'], ['ArrowRight', 'right'], ['ArrowUp', 'up'], ['ArrowDown', 'down'],
+	['PageUp', 'pageUp'], ['PageDown', 'pageDown'], [' ', 'zoom'], ['Escape', 'out'], ['Backspace', 'out'],
+	['=', 'closer'], ['-', 'farther'], ['ContextMenu', 'menu']];
+const ACTIONS = new Map([...OTHER_KEYS, ...KEYS.flatMap(([shown, , actions]) => {
+	const signs = shown.split(' ');
+	return actions.split(' ').map((action, i) => /** @type {[string, string]} */ ([signs[i], action]));
+})]);
+
+/**
+ * Move the focus through a list, round and round.
+ * @param {HTMLElement[]} items @param {string} key @returns {boolean} whether it is a key for that
+ */
+export function moveFocus(items, key) {
+	const {length} = items;
+	const at = items.findIndex(one => one === document.activeElement);
+	const to = {ArrowDown: at + 1, ArrowUp: Math.max(at, 0) + length - 1, Home: 0, End: length - 1}[key];
+	if (to === undefined)
+		return false;
+	items[to % length]?.focus();
+	return true;
+}
 
 /**
  * The action a key stands for, "" for none: keys with Ctrl, Alt or Meta are the browser's, but for

@@ -4,18 +4,11 @@
 // Opened by the other mouse button, a finger that rests, or the keys for that.
 
 import {term} from './filter.js';
+import {moveFocus} from './input.js';
 import {actingButton, element} from './page.js';
 
 /** From the edges of the window. */
 const MARGIN_PX = 8;
-
-/** By key, from one item to another. @type {Record<string, (at: number, count: number) => number>} */
-const STEPS = {
-	ArrowDown: (at, count) => (at + 1) % count,
-	ArrowUp: (at, count) => (at + count - 1) % count,
-	Home: () => 0,
-	End: (_, count) => count - 1,
-};
 
 /** @typedef {{text: string, act: () => any}} Item @typedef {Item | null} Line null: a line between */
 
@@ -68,14 +61,9 @@ export class Menu {
 
 	/** A key while it is open. @param {KeyboardEvent} event */
 	onKey(event) {
-		const items = [...this.list?.querySelectorAll('button') || []];
-		const at = items.findIndex(item => item === document.activeElement);
-		const step = STEPS[event.key];
-		if (step)
-			items[step(at, items.length)].focus();
-		else if (event.key === 'Escape' || event.key === 'Tab')
+		if (event.key === 'Escape' || event.key === 'Tab')
 			this.close();
-		else
+		else if (!moveFocus([...this.list?.querySelectorAll('button') || []], event.key))
 			return;
 		event.preventDefault();
 	}

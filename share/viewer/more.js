@@ -3,6 +3,7 @@
 // How many rows of what is shown are out of sight above and below it: said at the edges, by buttons
 // that lead there.
 
+import {whenResting} from './input.js';
 import {BoxList, rowsOf, visibleBoxes} from './layout.js';
 
 /** What looking for the highest row may cost at a time: where children are still unknown it goes on, longer. */
@@ -19,11 +20,11 @@ export class More {
 		this.viewer = viewer;
 		this.boxes = new BoxList();
 		this.ends = [0, 0];  // rows
-		this.timer = 0;
 		this.isKnown = true;
 		this.lookingMs = LEAST_LOOKING_MS;
-		/** @type {unknown[]} what the highest row was found for */
-		this.of = [];
+		/** @type {unknown[]} what the highest row is asked for, and was found for */
+		this.wanted = this.of = [];
+		this.lookSoon = whenResting(() => this.look(), REST_MS);
 		viewer.page.more.forEach((button, i) =>
 			button.addEventListener('click', () => this.goOn(i ? 1 : -1)));
 	}
@@ -32,21 +33,22 @@ export class More {
 	tell() {
 		const {state, camera, width} = this.viewer;
 		const {from, to} = camera.span;
-		const of = [state.tree, state.tree.nodes, state.zoomed, from, to, width];
+		this.wanted = [state.tree, state.tree.nodes, state.zoomed, from, to, width];
 		if (camera.moving || !width)
 			return;
-		clearTimeout(this.timer);
-		if (of.every((one, i) => one === this.of[i]))
+		if (this.wanted.every((one, i) => one === this.of[i]))
 			this.write();
 		else
-			this.timer = window.setTimeout(() => {
-				this.of = of;
-				this.isKnown = this.findEnds();
-				this.lookingMs = this.isKnown ? LEAST_LOOKING_MS : Math.min(2 * this.lookingMs, MOST_LOOKING_MS);
-				this.write();
-				if (!this.isKnown)
-					this.tell();
-			}, REST_MS);
+			this.lookSoon();
+	}
+
+	look() {
+		this.of = this.wanted;
+		this.isKnown = this.findEnds();
+		this.lookingMs = this.isKnown ? LEAST_LOOKING_MS : Math.min(2 * this.lookingMs, MOST_LOOKING_MS);
+		this.write();
+		if (!this.isKnown)
+			this.tell();
 	}
 
 	/**

@@ -2,20 +2,18 @@
 // @ts-check
 // What comes over the picture: one sheet at a time, with the keys or the marks, and toasts.
 
-import {GESTURES, KEYS} from './input.js';
+import {GESTURES, KEYS, moveFocus} from './input.js';
 import {meaningsOf} from './legend.js';
 import {actingButton, element, icon, isTouched} from './page.js';
 import {formatPercent, formatSeconds, linesOf, nodeName, sampledOf} from './text.js';
 
-/** By key, how far the focus moves through the sheet's buttons. @type {Record<string, number>} */
-const FOCUS_STEPS = {Tab: 1, ArrowDown: 1, ArrowUp: -1};
 /** How long a toast stays: there is more to read in a longer one. */
 const TOAST_MS = 800;
 const TOAST_CHARACTER_MS = 50;
 
 /** A sheet: while it is open nothing else can be reached. */
 export class Sheet {
-	/** @param {HTMLElement} ui */
+	/** @param {any} ui */
 	constructor(ui) {
 		this.ui = ui;
 		/** @type {HTMLDialogElement | null} */
@@ -52,25 +50,14 @@ export class Sheet {
 		(dialog.querySelector('[aria-current]') || close).focus();
 	}
 
-	/** A key while it is open. @param {KeyboardEvent} event */
+	/** A key while it is open; a browser's own Tab leads out of the page. @param {KeyboardEvent} event */
 	onKey(event) {
-		const step = event.key === 'Tab' && event.shiftKey ? -1 : FOCUS_STEPS[event.key];
-		if (event.key === 'Escape' || event.key === this.key)
+		const key = event.key !== 'Tab' ? event.key : event.shiftKey ? 'ArrowUp' : 'ArrowDown';
+		if (key === 'Escape' || key === this.key)
 			this.close();
-		else if (step)
-			this.moveFocus(step);
-		else
+		else if (!moveFocus([...this.ui.querySelectorAll('dialog button:not([disabled])')], key))
 			return;
 		event.preventDefault();
-	}
-
-	/** Round and round: a browser's own Tab leads out of the page. @param {number} step */
-	moveFocus(step) {
-		/** @type {HTMLElement[]} */
-		const buttons = [...this.dialog?.querySelectorAll('button:not([disabled])') || []]
-			.map(button => /** @type {any} */ (button));
-		const at = buttons.findIndex(button => button === document.activeElement);
-		buttons[(at + step + buttons.length) % buttons.length].focus();
 	}
 
 	/** The focus goes back to where it was. */
@@ -83,16 +70,15 @@ export class Sheet {
 
 /**
  * Keys are buttons: what has no other button is reached by finger, too.
- * @param {import('./input.js').Key} key @param {(action: string) => void} act
+ * @param {string} shown @param {string} text @param {string} actions see KEYS
+ * @param {(action: string) => void} act
  */
-function keyRow({shown, text, actions}, act) {
-	const named = [...new Set(Object.values(actions))];
+function keyRow(shown, text, actions, act) {
+	const named = actions.split(' ');
 	return element('tr', {}, [
 		element('th', {scope: 'row'}, shown.split(' ').map((one, i) => {
 			const kbd = element('kbd', {}, [one]);
-			if (!named[i])
-				return kbd;
-			return actingButton({class: 'key'}, [kbd], () => act(named[i]));
+			return named[i] ? actingButton({class: 'key'}, [kbd], () => act(named[i])) : kbd;
 		})),
 		element('td', {}, [text])]);
 }
@@ -111,7 +97,7 @@ export function openHelp(sheet, state, actions) {
 		element('th', {scope: 'row'}, [gesture]), element('td', {}, [text])]));
 	sheet.open(isTouched() ? 'Fingers and keys' : 'Keys', '?', [
 		element('table', {}, [...isTouched() ? gestures : [],
-			...KEYS.map(key => keyRow(key, act))]),
+			...KEYS.map(([shown, text, named]) => keyRow(shown, text, named, act))]),
 		element('h2', {}, ['Colours']),
 		element('div', {class: 'meanings'}, meaningsOf(state))]);
 }

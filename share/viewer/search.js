@@ -3,6 +3,7 @@
 // The search: which frames are looked for, where they are, how much of the time they cover, which
 // match one is at; the field it is typed into, its buttons, and what they say was found.
 
+import {whenResting} from './input.js';
 import {element} from './page.js';
 import {formatPercent} from './text.js';
 import {NONE, UNKNOWN, firstChild, nodeAfter} from './tree.js';
@@ -254,7 +255,7 @@ export class SearchBox {
 		this.onChange = () => {};
 		/** Called when the field is left. */
 		this.onLeft = () => {};
-		this.timer = 0;
+		this.describeLater = whenResting(() => this.describe(), NOTICED_MS);
 		finder.onFound = () => this.describe();
 	}
 
@@ -283,9 +284,9 @@ export class SearchBox {
 		const {search} = this.page;
 		this.finder.search({text: search.input.value, regex: isPressed(search.regex),
 			matchCase: isPressed(search.matchCase)});
-		clearTimeout(this.timer);
-		this.timer = window.setTimeout(() => this.describe(), NOTICED_MS);
-		if (!this.finder.searching)
+		if (this.finder.searching)
+			this.describeLater();
+		else
 			this.describe();
 		this.onChange();
 	}

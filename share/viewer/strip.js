@@ -6,7 +6,7 @@
 
 import {commOf} from './aggregate.js';
 import {isSameFilter, keepSame, term, timeTerm, timeText, withTerm, withoutTerms} from './filter.js';
-import {oncePerFrame, whenResting} from './input.js';
+import {moveFocus, oncePerFrame, whenResting} from './input.js';
 import {actingButton, element, isTouched, svgElement} from './page.js';
 import {press} from './search.js';
 import {placeTooltip} from './selection.js';
@@ -287,7 +287,7 @@ export class Strip {
 			() => this.navigator.toggleTerm(term(lane.kind, lane.value)));
 		}), ...activity.more ? [element('p', {role: 'presentation'}, [`and ${activity.more} more`])] : []);
 		if (at >= 0)
-			this.focusLane(at);
+			this.lanes.children[at]?.focus();
 	}
 
 	/** The shade is the accent's, more or less of it: what of it is not shown is faint. */
@@ -505,23 +505,13 @@ export class Strip {
 
 	/** @param {KeyboardEvent} event */
 	onLaneKey(event) {
-		const at = [...this.lanes.children].indexOf(/** @type {Element} */ (event.target));
-		const last = (this.activity?.lanes.length || 0) - 1;
-		/** @type {Record<string, number>} */
-		const to = {ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: last};
-		if (!(event.key in to) || at < 0)
+		const lanes = /** @type {HTMLElement[]} */ ([...this.lanes.querySelectorAll('button')]);
+		if (!moveFocus(lanes, event.key))
 			return;
+		for (const one of lanes)
+			one.tabIndex = one === document.activeElement ? 0 : -1;
 		event.preventDefault();
 		event.stopPropagation();
-		this.focusLane(Math.min(Math.max(to[event.key], 0), last));
-	}
-
-	/** @param {number} at */
-	focusLane(at) {
-		[...this.lanes.children].forEach((one, i) => {
-			/** @type {HTMLElement} */ (one).tabIndex = i === at ? 0 : -1;
-		});
-		/** @type {HTMLElement | undefined} */ (this.lanes.children[at])?.focus();
 	}
 
 	/** What there is at a time. @param {PointerEvent} event */
