@@ -130,21 +130,40 @@ export class Selection {
 }
 
 /** @param {string} title @param {string[]} cells */
-function row(title, cells) {
+function row(title, ...cells) {
 	return element('tr', {}, [element('th', {scope: 'row'}, [title]),
 		...cells.map(cell => element('td', {}, [cell]))]);
 }
 
 /**
  * Who had the locks that a node waited for, in words. @param {import('./state.js').State} state
- * @param {number} node @returns {string[]}
+ * @param {number} node "" for nobody
  */
 function holdersText(state, node) {
 	const holders = holdersOf(state, node);
 	const more = holders.length - MOST_HOLDERS;
 	return [...holders.slice(0, MOST_HOLDERS)
 		.map(({name, share}) => `${name || 'unknown'} ${formatPercent(share, 1)}`),
-	...more > 0 ? [`${more} more`] : []];
+	...more > 0 ? [`${more} more`] : []].join(', ');
+}
+
+/** What is said of a node wherever that is. @param {import('./state.js').State} state @param {number} node */
+function said(state, node) {
+	const {profile, tree} = state;
+	const {all, view, parent} = sharesOf(state, node);
+	const known = linesOf(state, node);
+	return {
+		name: nodeName(state, node),
+		origin: node > 0 ? originOf(profile, tree.frame[node]) : '',
+		file: known?.file,
+		when: whenOf(state, node),
+		all,
+		shares: [['Of view', view], ['Of parent', parent]].filter(([, share]) => share),
+		parts: partsOf(state, node).map(({name, weight}) => [name, ...amountsOf(state, weight, 'waits')]),
+		change: profile.texts[tree.frame[node]],
+		holders: holdersText(state, node),
+		lines: (known?.lines.slice(0, MOST_LINES) || []).map(({place, share}) => [place, share]),
+	};
 }
 
 /**
@@ -152,37 +171,22 @@ function holdersText(state, node) {
  * @param {number} node
  */
 function fillTooltip(tooltip, state, node) {
-	const {tree} = state;
+	const {total, self} = state.tree;
+	const {name, origin, file, when, shares, parts, change, holders, lines} = said(state, node);
 	const weightRow = (/** @type {string} */ title, /** @type {number} */ weight) => {
 		const [first, ...time] = amountsOf(state, weight);
-		return row(title, [first, formatPercent(weight, tree.total[0]), ...time]);
+		return row(title, first, formatPercent(weight, total[0]), ...time);
 	};
-	const shares = sharesOf(state, node);
-	const table = element('table', {}, [
-		weightRow('Total', tree.total[node]),
-		weightRow('Self', tree.self[node]),
-		...shares.view ? [row('Of view', ['', shares.view])] : [],
-		...shares.parent ? [row('Of parent', ['', shares.parent])] : [],
-	]);
-	const origin = node > 0 ? originOf(state.profile, tree.frame[node]) : '';
-	const parts = partsOf(state, node);
-	const holders = holdersText(state, node);
-	const change = state.profile.texts[tree.frame[node]];
-	const known = linesOf(state, node);
-	const lines = known ? known.lines.slice(0, MOST_LINES) : [];
-	tooltip.replaceChildren(
-		element('div', {class: 'name'}, [nodeName(state, node)]),
-		...origin ? [element('div', {class: 'module'}, [origin])] : [],
-		...known?.file ? [element('div', {class: 'module'}, [known.file])] : [],
-		...tree.chart ? [element('div', {class: 'module'}, [whenOf(state, node)])] : [],
-		table,
-		...change ? [element('div', {class: 'change'}, [change])] : [],
-		...parts.length ? [element('table', {class: 'parts'}, parts.map(({name, weight}) =>
-			row(name, amountsOf(state, weight, 'waits'))))] : [],
-		...holders.length ? [element('div', {class: 'holders'},
-			[`Locks held by ${holders.join(', ')}`])] : [],
-		...lines.length ? [element('table', {class: 'lines'},
-			lines.map(({place, share}) => row(place, [share])))] : []);
+	const line = (/** @type {string} */ kind, /** @type {string | undefined} */ text) =>
+		text ? [element('div', {class: kind}, [text])] : [];
+	const table = (/** @type {string} */ kind, /** @type {string[][]} */ rows) =>
+		rows.length ? [element('table', {class: kind}, rows.map(([title, ...cells]) => row(title, ...cells)))] : [];
+	tooltip.replaceChildren(...line('name', name), ...line('module', origin), ...line('module', file),
+		...line('module', when),
+		element('table', {}, [weightRow('Total', total[node]), weightRow('Self', self[node]),
+			...shares.map(([title, share]) => row(title, '', share))]),
+		...line('change', change), ...table('parts', parts), ...line('holders', holders && `Locks held by ${holders}`),
+		...table('lines', lines));
 }
 
 /**
@@ -224,24 +228,12 @@ function fillDetails(details, state, node) {
 		details.lastElementChild?.setAttribute('title', notes.join('\n'));
 		return;
 	}
-	const {tree} = state;
-	const shares = sharesOf(state, node);
-	const origin = node > 0 ? originOf(state.profile, tree.frame[node]) : '';
-	const holders = holdersText(state, node);
-	const change = state.profile.texts[tree.frame[node]];
-	const known = linesOf(state, node);
-	details.replaceChildren(...describeAs(nodeName(state, node), origin, [
-		fact('Total', ...amountsOf(state, tree.total[node])),
-		fact('Self', ...amountsOf(state, tree.self[node])),
-		...tree.chart ? [fact('Time', whenOf(state, node))] : [],
-		fact('Of all', shares.all),
-		...shares.view ? [fact('Of view', shares.view)] : [],
-		...shares.parent ? [fact('Of parent', shares.parent)] : [],
-		...partsOf(state, node).map(({name, weight}) =>
-			fact(name, ...amountsOf(state, weight, 'waits'))),
-		...change ? [fact('Change', change)] : [],
-		...holders.length ? [fact('Locks held by', holders.join(', '))] : [],
-		...known ? [fact('Lines', ...known.lines.slice(0, MOST_LINES)
-			.map(({place, share}) => `${place} ${share}`))] : [],
-	]));
+	const {total, self} = state.tree;
+	const {name, origin, when, all, shares, parts, change, holders, lines} = said(state, node);
+	/** @type {string[][]} */
+	const facts = [['Total', ...amountsOf(state, total[node])], ['Self', ...amountsOf(state, self[node])],
+		['Time', when], ['Of all', all], ...shares, ...parts, ['Change', change], ['Locks held by', holders],
+		['Lines', ...lines.map(one => one.join(' '))]];
+	details.replaceChildren(...describeAs(name, origin, facts.filter(([, value]) => value)
+		.map(([label, ...values]) => fact(label, ...values))));
 }

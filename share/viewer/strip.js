@@ -10,7 +10,7 @@ import {moveFocus, oncePerFrame, whenResting} from './input.js';
 import {actingButton, element, isTouched, svgElement} from './page.js';
 import {press} from './search.js';
 import {placeTooltip} from './selection.js';
-import {formatSeconds, sampledOf} from './text.js';
+import {formatSeconds, formatTime, sampledOf} from './text.js';
 
 /** @typedef {import('./activity.js').Activity} Activity */
 /** @typedef {'' | 'lanes' | 'heat'} Opened what lies below the strip */
@@ -44,6 +44,18 @@ const STEPS_OF_RUN = 200;
 export function roundStep(least) {
 	const ten = 10 ** Math.floor(Math.log10(least));
 	return [1, 2, 5, 10].map(one => one * ten).find(one => one >= least * (1 - 1e-9)) || least;
+}
+
+/** Labels of a ruler, of which none is cut off. @param {number} from @param {number} to @param {number} px */
+export function ticksOf(from, to, px) {
+	const step = roundStep((to - from) * LABEL_PX / Math.max(px, LABEL_PX));
+	const ticks = [];
+	for (let at = Math.ceil(from / step) * step; at < to - step / 2; at += step) {
+		const tick = element('span', {}, [formatTime(at, step)]);
+		tick.style.left = `${100 * (at - from) / (to - from)}%`;
+		ticks.push(tick);
+	}
+	return ticks;
 }
 
 /** A column of the heat: no narrower than a pixel. @param {number} us @param {number} px */
@@ -237,13 +249,7 @@ export class Strip {
 			most, [...places].map(x => `M${x} 0V100`).join('')));
 		this.peak.textContent = !periodNs ? '' : [...most ? [`\u2264\u00a0${digits(most)} CPU${most > 1 ? 's' : ''}`] : [],
 			...mostWaits ? [`\u2264\u00a0${digits(mostWaits)} wait`] : []].join(', ');
-		const step = roundStep(us * LABEL_PX / Math.max(this.track.clientWidth, LABEL_PX));
-		this.axis.replaceChildren(...Array.from({length: Math.floor(us / step)}, (_, i) => {
-			const at = (i + 1) * step;
-			const label = element('span', {}, [`${+(at / 1e6).toPrecision(6)}\u202fs`]);
-			label.style.left = `${100 * at / us}%`;
-			return label;
-		}));
+		this.axis.replaceChildren(...ticksOf(0, us, this.track.clientWidth));
 		this.drawLanes();
 		this.drawHeat();
 		this.showRange();

@@ -4,10 +4,8 @@
 // ruler of seconds.
 
 import {element} from './page.js';
-import {roundStep} from './strip.js';
-import {TIMES_TEXT, formatSeconds, formatTime} from './text.js';
-
-const TICK_PX = 90;
+import {ticksOf} from './strip.js';
+import {TIMES_TEXT, formatSeconds} from './text.js';
 
 export class Timeline {
 	/** @param {import('./viewer.js').Viewer} viewer @param {(thread: string) => void} choose */
@@ -48,18 +46,6 @@ export class Timeline {
 		const {camera: {span}, width, state: {tree: {chart}}} = this.viewer;
 		if (!chart)
 			return;
-		const scale = width / (span.to - span.from);
-		const step = roundStep(TICK_PX / scale);
-		const ticks = [];
-		for (let i = Math.ceil((chart.beginUs + span.from) / step); ticks.length < width / TICK_PX + 1; i++) {
-			const left = (i * step - chart.beginUs - span.from) * scale;
-			// Who would be cut off is not there.
-			if (left >= width - TICK_PX / 2)
-				break;
-			const tick = element('span', {}, [formatTime(i * step, step)]);
-			tick.style.left = `${left}px`;
-			ticks.push(tick);
-		}
-		this.ruler.replaceChildren(...ticks);
+		this.ruler.replaceChildren(...ticksOf(chart.beginUs + span.from, chart.beginUs + span.to, width));
 	}
 }
