@@ -278,7 +278,6 @@ short_names = sed -nE $(declared) share/viewer/*.js | LC_ALL=C sort -u | \
 	grep -vxF "$$(sed '/^\#/d' share/viewer/kept.txt | tr ' ' '\n')" | paste -sd '|'
 $(BUILD)/viewer.pack: make_viewer = $(short_names) > $(BUILD)/viewer.names && \
 	$(bundle) share/viewer/main.js --mangle-props="^($$(cat $(BUILD)/viewer.names))\$$" \
-		--banner:js='// flamerun $(VERSION), share/viewer; MIT license' \
 		--footer:js='//\# sourceURL=flamerun-$(VERSION)/viewer.js' > $(BUILD)/viewer.js && \
 	$(esbuild) share/viewer/viewer.css > $(BUILD)/viewer.css && \
 	LC_ALL=C awk -f share/viewer/pack.awk share/viewer/words.txt $(BUILD)/viewer.js $(BUILD)/viewer.css > $@.plain && \

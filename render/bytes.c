@@ -83,26 +83,28 @@ void bytes_xml(struct bytes *bytes, const char *text)
 	}
 }
 
-/* In digits. */
-#define DENSE_LINE 640u
-
 /*
  * A range coder run backwards (rANS, https://arxiv.org/abs/1311.2540): the bytes are a number, of
  * which each digit takes away what it is among DENSE_ALL: as many bits as its length in UTF-8 is
  * worth. The number is kept between DENSE_LEAST and 256 times that.
  */
-#define DENSE_SHORT 91u	  /* digits of one byte: the first ones */
-#define DENSE_LONG  1885u /* of two */
-#define DENSE_SHARE 108u  /* of one of a byte, where one of two bytes has 1: about its square */
-#define DENSE_ALL   (DENSE_SHORT * DENSE_SHARE + DENSE_LONG)
-#define DENSE_LEAST (DENSE_ALL << 9)
+#define DENSE_SHORT 94u	    /* digits of one byte */
+#define DENSE_LONG  1885u   /* of two */
+#define DENSE_WIDE  0xb700u /* of three, from U+2100 on */
+/* Of one of a byte and of two, where one of three has 1: about 114 times that of one byte more. */
+#define SHORT_SHARE 13000u
+#define LONG_SHARE  114u
+#define SHORT_ALL   (DENSE_SHORT * SHORT_SHARE)
+#define LONG_ALL    (DENSE_LONG * LONG_SHARE)
+#define DENSE_ALL   (SHORT_ALL + LONG_ALL + DENSE_WIDE)
+#define DENSE_LEAST ((uint64_t)DENSE_ALL << 9)
 
-_Static_assert(DENSE_LEAST < 1u << 23, "256 times that is a number of 31 bits, in the viewer, too");
+_Static_assert(DENSE_LEAST < 1ull << 45, "256 times that is a whole number in the viewer, too");
 
 static void put_short(struct bytes *bytes, unsigned digit)
 {
 	static const char digits[] =
-		"!\"#$%'()*+,-./0123456789:;=?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`"
+		"\n!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\^_`"
 		"abcdefghijklmnopqrstuvwxyz{|}~";
 
 	_Static_assert(sizeof(digits) == DENSE_SHORT + 1, "all of them");
@@ -119,27 +121,39 @@ static void put_long(struct bytes *bytes, unsigned digit)
 		bytes, (uint8_t[]){(uint8_t)(0xc0 | code >> 6), (uint8_t)(0x80 | (code & 63))}, 2);
 }
 
+static void put_wide(struct bytes *bytes, unsigned digit)
+{
+	unsigned code = 0x2100 + digit;
+
+	bytes_put(bytes,
+		(uint8_t[]){(uint8_t)(0xe0 | code >> 12), (uint8_t)(0x80 | (code >> 6 & 63)),
+			(uint8_t)(0x80 | (code & 63))},
+		3);
+}
+
 void bytes_dense(struct bytes *bytes, const uint8_t *data, size_t length)
 {
-	uint32_t number = DENSE_LEAST;
-	char text[16];
+	uint64_t number = DENSE_LEAST;
+	char text[24];
 
-	for (size_t count = 1; length; count++) {
-		uint32_t part = number % DENSE_ALL;
+	while (length) {
+		unsigned part = (unsigned)(number % DENSE_ALL);
 
 		number /= DENSE_ALL;
-		if (part < DENSE_SHORT * DENSE_SHARE) {
-			number = number * DENSE_SHARE + part % DENSE_SHARE;
-			put_short(bytes, part / DENSE_SHARE);
+		if (part < SHORT_ALL) {
+			number = number * SHORT_SHARE + part % SHORT_SHARE;
+			put_short(bytes, part / SHORT_SHARE);
+		} else if (part < SHORT_ALL + LONG_ALL) {
+			part -= SHORT_ALL;
+			number = number * LONG_SHARE + part % LONG_SHARE;
+			put_long(bytes, part / LONG_SHARE);
 		} else {
-			put_long(bytes, part - DENSE_SHORT * DENSE_SHARE);
+			put_wide(bytes, part - SHORT_ALL - LONG_ALL);
 		}
 		while (number < DENSE_LEAST)
 			number = number << 8 | (length ? data[--length] : 0);
-		if (count % DENSE_LINE == 0)
-			bytes_text(bytes, "\n");
 	}
-	snprintf(text, sizeof(text), "\n%u", number);
+	snprintf(text, sizeof(text), " %llu", (unsigned long long)number);
 	bytes_text(bytes, text);
 }
 

@@ -29,16 +29,18 @@ void bytes_signed(struct bytes *bytes, int64_t value);
 void bytes_xml(struct bytes *bytes, const char *text);
 
 /*
- * Bytes as text that XML takes as it stands, 18 % more of it than bytes, with line ends; behind the
- * last one is a number as decimals. Digits are the characters from U+0021 to U+07FF in their order,
- * without markup, controls, spaces and two that cannot be seen. They are read from their end: of
- * one among the first 91 the share is 108 and its place 108 times itself; of another one the share
- * is 1 and its place that of the 91st and as many more as it is behind that. While the number is
- * its share times 2^17 or more, its lowest byte is said and taken away; then it becomes
+ * Bytes as text that a CDATA section takes as it stands, 17 % more of it than bytes; behind it are
+ * a space and a number as decimals. Digits are, in their order, the line feed and the characters
+ * from U+0021 to U+D7FF, but for "]", which could end the section, controls, two that cannot be
+ * seen, and U+0800 to U+20FF, among which are spaces and marks of direction. One of one byte has a
+ * share of 13000, one of two bytes of 114, one of three of 1; its place is the sum of the shares of
+ * those before it. They are read from their end: while the number is a digit's share times 2^17 or
+ * more, its lowest byte is said and taken away; then it becomes
  *
- *	number / share * 11713 + place + number % share
+ *	number / share * all + place + number % share
  *
- * and in the end 11713 << 9. What was said, after two zeros at most, is @data.
+ * of which @all is the sum of all shares, and in the end @all << 9. What was said, after a few
+ * zeros, is @data.
  */
 void bytes_dense(struct bytes *bytes, const uint8_t *data, size_t length);
 

@@ -115,14 +115,12 @@ static void put_head(struct bytes *bytes, const struct style *style)
 static void put_viewer(struct bytes *bytes)
 {
 	static const char head[] =
-		"<!-- The viewer of flamerun " FLAMERUN_VERSION
-		", MIT license: "
-		"gzip of its script and its style, as share/viewer/unpack.js reads it -->\n"
-		"<metadata id=\"flamerun-viewer\">\n";
+		"<!-- flamerun " FLAMERUN_VERSION ", share/viewer, MIT license -->\n"
+		"<metadata id=\"flamerun-viewer\"><![CDATA[";
 
 	bytes_text(bytes, head);
 	bytes_dense(bytes, viewer_pack, (size_t)(viewer_pack_end - viewer_pack));
-	bytes_text(bytes, "\n</metadata>\n<script><![CDATA[\n");
+	bytes_text(bytes, "]]></metadata>\n<script><![CDATA[");
 	bytes_put(bytes, viewer_loader, (size_t)(viewer_loader_end - viewer_loader));
 	bytes_text(bytes, "]]></script>\n");
 }

@@ -17,7 +17,7 @@ import {denseBytes, unfold, unpack} from './unpack.js';
  * @property {string} source of the viewer
  */
 
-const HIDDEN = '@media screen { #flamerun-static { display: none; } }';
+const HIDDEN = '@media screen{#flamerun-static{display:none}}';
 
 /**
  * Run the viewer as an inline script, which a policy that admits this one admits as well.
@@ -51,7 +51,7 @@ function tell(svg, why) {
 	line.textContent = `This picture cannot be searched or zoomed here: ${why}`;
 	for (const [name, value] of Object.entries({'class': 'flamerun-why', 'x': 24, 'y': height - 9,
 		'font-family': 'sans-serif', 'font-size': 11, 'fill': '#b35900'}))
-		line.setAttribute(name, String(value));
+		line.setAttribute(name, /** @type {any} */ (value));
 	svg.append(line);
 }
 
@@ -62,10 +62,10 @@ async function load(self, svg) {
 	try {
 		sheet = new CSSStyleSheet();
 		sheet.replaceSync(HIDDEN);
-		document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+		document.adoptedStyleSheets.push(sheet);
 		if (!viewer || !metadata)
 			throw new Error('a part of it is missing');
-		const pieces = Array.from(metadata.children, piece => piece.textContent || '');
+		const pieces = Array.from(metadata.children, piece => piece.textContent);
 		const [code, data] = await Promise.all(
 			[unpack([viewer.textContent], 'gzip', denseBytes), unpack(pieces)]);
 		const [source, style] = unfold(code);

@@ -4,9 +4,6 @@
 
 /** @param {string} text base64 @returns {any} bytes, as some versions of the types have them */
 function bytesOf(text) {
-	const decode = /** @type {any} */ (Uint8Array).fromBase64;
-	if (decode)
-		return decode.call(Uint8Array, text);
 	const characters = atob(text);
 	const bytes = new Uint8Array(characters.length);
 	for (let i = 0; i < bytes.length; i++)
@@ -14,46 +11,50 @@ function bytesOf(text) {
 	return bytes;
 }
 
-/** Of them has one byte in UTF-8 as many as there are. */
-const SHORT = 91;
-const SHARE = 108;
-const ALL = 11713;
-
 /** @param {string} text gzip as render/bytes.h has it @returns {any} bytes */
 export function denseBytes(text) {
-	/** @type {number[]} by the code of a digit */
-	const digits = [];
-	for (let code = 33, digit = 0; code < 2048; code++)
-		if (!/[&<>\x7f-\xa0\xad\u061c]/.test(String.fromCharCode(code)))
-			digits[code] = digit++;
-	const lines = text.trim().split(/\s+/);
-	let number = Number(lines.pop());
-	const line = lines.join('');
-	const bytes = new Uint8Array(2 * line.length);
+	/** @type {number[]} by the code of a digit of one byte or two */
+	const shares = [];
+	/** @type {number[]} */
+	const places = [];
+	let all = 0;
+	for (let code = 10; code < 2048; code++)
+		if (!/[\v- \]\x7f-\xa0\xad\u061c]/.test(String.fromCharCode(code))) {
+			places[code] = all;
+			all += shares[code] = code < 128 ? 13000 : 114;
+		}
+	const wide = all - 0x2100;
+	all += 0xb700;
+	const [digits, last] = text.split(' ');
+	const bytes = new Uint8Array(3 * digits.length);
+	let number = Number(last);
 	let used = 0;
-	for (let i = line.length - 1; i >= 0; i--) {
-		const digit = digits[line.charCodeAt(i)];
-		const share = digit < SHORT ? SHARE : 1;
-		for (; number >= share << 17; number >>= 8)
+	for (let i = digits.length - 1; i >= 0; i--) {
+		const code = digits.charCodeAt(i);
+		const share = shares[code] || 1;
+		for (; number >= share * 2 ** 17; number = Math.floor(number / 256))
 			bytes[used++] = number;
-		number = (number / share | 0) * ALL + number % share
-			+ (digit < SHORT ? digit * SHARE : digit + SHORT * (SHARE - 1));
+		number = Math.floor(number / share) * all + number % share + (places[code] ?? code + wide);
 	}
 	return bytes.subarray(bytes.indexOf(31), used);  // what gzip begins with
 }
 
 /**
- * @param {string[]} pieces of text @param {'deflate' | 'gzip'} [format] @param {typeof bytesOf} [read]
+ * @param {string[]} pieces of text, each read when there is room for it
+ * @param {'deflate' | 'gzip'} [format] @param {typeof bytesOf} [read]
  * @returns {Promise<Uint8Array>} what was packed
  */
 export async function unpack(pieces, format = 'deflate', read = bytesOf) {
-	const {readable, writable} = new DecompressionStream(format);
-	const writer = writable.getWriter();
-	// What goes wrong is told by the end that is read.
-	for (const piece of pieces)
-		writer.write(read(piece)).catch(() => {});
-	writer.close().catch(() => {});
-	return new Uint8Array(await new Response(readable).arrayBuffer());
+	let next = 0;
+	const packed = new ReadableStream({
+		pull(control) {
+			if (next < pieces.length)
+				control.enqueue(read(pieces[next++]));
+			else
+				control.close();
+		},
+	});
+	return new Uint8Array(await new Response(packed.pipeThrough(new DecompressionStream(format))).arrayBuffer());
 }
 
 /** The viewer's script and style of what pack.awk made of them. @param {Uint8Array} bytes */

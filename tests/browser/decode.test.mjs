@@ -87,9 +87,9 @@ test('once the samples are read, names and tree need no data any more', async ()
 });
 
 test('the viewer is text that is read back, to the byte', async () => {
-	const [, text] = pictureOf({a: 1}).match(/id="flamerun-viewer">([^<]*)</);
+	const [, text] = pictureOf({a: 1}).match(/id="flamerun-viewer"><!\[CDATA\[([^\]]*)\]\]>/);
 	const [script, style] = unfold(gunzipSync(denseBytes(text)));
-	assert.match(script, /^\/\/ flamerun /);
+	assert.match(script, /sourceURL=flamerun-/);
 	assert.match(style, /\}\s*$/);
 	const made = name => new URL(`viewer.${name}`, pathToFileURL(PROGRAM));
 	if (existsSync(made('js')))

@@ -193,7 +193,7 @@ def test_without_javascript_the_static_picture_stays(known):
     lambda text: text.replace('data-format="1"', 'data-format="2"'),
     lambda text: text.replace('urn:flamerun">', 'urn:flamerun">AAAA', 1),
     lambda text: text.replace('id="flamerun" data', 'id="other" data'),
-    lambda text: text.replace('id="flamerun-viewer">\n', 'id="flamerun-viewer">\nAAAA'),
+    lambda text: text.replace('id="flamerun-viewer"><![CDATA[', 'id="flamerun-viewer"><![CDATA[AAAA'),
     lambda text: text.replace("<script>", "<script>delete window.DecompressionStream</script>"
                                           "<script>", 1),
 ])
