@@ -126,7 +126,7 @@ prof_sources   := $(at_start) $(filter-out $(at_start),$(wildcard libprof/*.c li
 	arch/$(ARCH)/*.c arch/$(ARCH)/*.S))
 cli_sources    := $(wildcard cli/*.c cli/*/*.c)
 render_sources := $(wildcard render/*.c render/*.S)
-viewer_sources := $(wildcard share/viewer/*.js share/viewer/*.css share/viewer/*.txt share/viewer/*.awk)
+viewer_sources := $(wildcard share/viewer/*.js share/viewer/*.css share/viewer/*.txt share/viewer/*.awk share/viewer/*.json)
 unit_sources   := $(wildcard tests/unit/test-*.c)
 target_sources := $(wildcard tests/targets/*.c tests/targets/*.cc)
 
@@ -266,7 +266,8 @@ $(PROGRAM): $(main_object) $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a
 # script and the style as pack.awk folds them. Properties that a type or a class of it declares have
 # one or two letters there.
 esbuild = esbuild --minify --log-level=warning
-bundle  = $(esbuild) --bundle --format=iife --target=es2022
+# As TypeScript, of which a class's fields without a value are types and nothing else: see tsconfig.json.
+bundle  = $(esbuild) --bundle --format=iife --target=es2022 --loader:.js=ts
 $(BUILD)/viewer.pack $(BUILD)/loader.js: $(viewer_sources) $(BUILD)/dependencies
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  VIEWER  $@")

@@ -11,7 +11,7 @@
 // there closes gaps elsewhere. So of each sort no more is drawn than was measured, and one period.
 // Where nothing is drawn a thread did not run, or nobody knows what it did.
 
-import {layOut, widen} from './tree.js';
+import {clamp, layOut, widen} from './tree.js';
 
 /** @typedef {import('./tree.js').TreeColumns} TreeColumns */
 /** @typedef {import('./decode.js').SampleTable} SampleTable */
@@ -246,8 +246,8 @@ function boxesOf(spans, stacks, depths, beginUs, endUs) {
  */
 export function chartOf({samples, periodNs}, stacks, threads, thread, time) {
 	const last = Math.max(samples.time[samples.count - 1] * samples.tickUs, 1);
-	const beginUs = Math.min(Math.max(time ? time.from : 0, 0), last - 1);
-	const endUs = Math.max(Math.min(time ? time.to : last, last), beginUs + 1);
+	const beginUs = clamp(time ? time.from : 0, 0, last - 1);
+	const endUs = clamp(time ? time.to : last, beginUs + 1, last);
 	// Who does not know what a sample stands for draws each to the one before.
 	const spans = spansOf(samples, thread, stacks.places, periodNs / 1000 || last, beginUs, endUs);
 	const depths = depthsOf(stacks.parent);

@@ -146,9 +146,7 @@ export function readColumns(bytes) {
  * the decoder. @param {string} text
  */
 export function cleanText(text) {
-	return text.replace(
-		/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,
-		'\ufffd');
+	return text.replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029\ufeff]/gu, '\ufffd');
 }
 
 function textDecoder() {

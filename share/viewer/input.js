@@ -46,8 +46,7 @@ export const KEYS = [
 	['g t', 'graph of stacks; functions in a table', 'graph table'],
 	['s', 'callers and callees of the selected function', 'sandwich'],
 	['o', 'a thread\u2019s samples in order of time', 'time'],
-	['h',
-		'the hot path: down the heaviest boxes, as long as each is half of the one it stands on', 'hotPath'],
+	['h', 'the hot path: down the heaviest boxes', 'hotPath'],
 	['b', 'bottom-up: from what ran to its callers', 'bottomUp'],
 	['i', 'icicle: roots on top', 'icicle'],
 	['f', 'inlined functions: as boxes, or folded into what they stand in', 'fold'],
@@ -61,8 +60,8 @@ export const KEYS = [
 	['r', 'merge recursion, or not', 'recursion'],
 	['c C T', 'copy the name, the stack, all below as text', 'copyName copyStack copyTree'],
 	['S', 'save as folded stacks, pprof, SVG, PNG', 'save'],
-	['v e u',
-		'compare with another picture, or leave that; exchange old and new; widths: both, old, new', 'compare exchange widths'],
+	['v e u', 'compare with another picture, or leave that; exchange old and new; widths: both, old, new',
+		'compare exchange widths'],
 	['?', 'this sheet', 'help'],
 ];
 

@@ -6,6 +6,7 @@
 import {term} from './filter.js';
 import {moveFocus} from './input.js';
 import {actingButton, element} from './page.js';
+import {clamp} from './tree.js';
 
 /** From the edges of the window. */
 const MARGIN_PX = 8;
@@ -54,8 +55,8 @@ export class Menu {
 		ui.append(list);
 		const right = ui.clientWidth - list.offsetWidth - MARGIN_PX;
 		const bottom = ui.clientHeight - list.offsetHeight - MARGIN_PX;
-		list.style.left = `${Math.max(Math.min(x, right), 0)}px`;
-		list.style.top = `${Math.max(Math.min(y, bottom), 0)}px`;
+		list.style.left = `${clamp(x, 0, right)}px`;
+		list.style.top = `${clamp(y, 0, bottom)}px`;
 		list.querySelector('button')?.focus({preventScroll: true});
 	}
 

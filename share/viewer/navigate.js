@@ -9,7 +9,7 @@ import {oncePerFrame} from './input.js';
 import {actingButton, element, icon} from './page.js';
 import {MOST_MATCHES, markStacks, outermostMatches, press} from './search.js';
 import {labelOf, nodeName, sentence, placeOf} from './text.js';
-import {NONE, firstAlong, follow, framesTo, isWithin, nodeCovering, pathTo, rowOf, widestChild}
+import {NONE, clamp, firstAlong, follow, framesTo, isWithin, nodeCovering, pathTo, rowOf, widestChild}
 	from './tree.js';
 
 const ZOOM_MS = 300;
@@ -84,7 +84,7 @@ export class Camera {
 			this.way.begun = now;
 			return false;
 		}
-		const done = Math.min(Math.max((now - begun) / ZOOM_MS, 0), 1);
+		const done = clamp((now - begun) / ZOOM_MS, 0, 1);
 		this.span = between(from, to, ease(done));
 		if (done === 1)
 			this.way = null;
@@ -97,9 +97,8 @@ export class Camera {
 	 */
 	set(span) {
 		this.way = null;
-		const width = Math.min(Math.max(span.to - span.from, this.total * 1e-9),
-			this.total);
-		const from = Math.min(Math.max(span.from, 0), this.total - width);
+		const width = clamp(span.to - span.from, this.total * 1e-9, this.total);
+		const from = clamp(span.from, 0, this.total - width);
 		this.span = {from, to: from + width};
 		this.changed();
 	}

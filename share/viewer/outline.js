@@ -26,10 +26,10 @@ function itemOf(state, node, isCurrent) {
 	return element('div', {
 		'role': 'treeitem',
 		'id': `flamerun-item-${node}`,
-		'aria-level': String(tree.depth[node] + 1),
-		'aria-posinset': String(index + 1),
-		'aria-setsize': String(count),
-		'aria-selected': String(isCurrent),
+		'aria-level': tree.depth[node] + 1,
+		'aria-posinset': index + 1,
+		'aria-setsize': count,
+		'aria-selected': isCurrent,
 		...firstChild(tree, node) === NONE && (node || tree.callees === NONE) ? {} : {'aria-expanded': 'true'},
 	}, [words.join(', ').replace(/\u202f/g, ' ')]);
 }

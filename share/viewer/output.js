@@ -50,10 +50,10 @@ const TABLE_ROWS = 96;
 
 /**
  * @param {string} content @param {number} x @param {number} y
- * @param {Record<string, string>} [attributes]
+ * @param {Record<string, string | number>} [attributes]
  */
 function text(content, x, y, attributes = {}) {
-	const made = svgElement('text', {x: String(x), y: String(y), ...attributes});
+	const made = svgElement('text', {x, y, ...attributes});
 	made.textContent = content;
 	return made;
 }
@@ -63,7 +63,7 @@ function text(content, x, y, attributes = {}) {
 /** What stands above all else, and where that begins. @param {Paper} paper */
 function printHead({family, fontPx, title, lines}) {
 	const group = /** @type {SVGElement} */ (svgElement('g', {id: 'flamerun-print',
-		'font-family': family, 'font-size': String(fontPx)}));
+		'font-family': family, 'font-size': fontPx}));
 	group.append(text(title, MARGIN, 36, {'font-size': '17', 'font-weight': 'bold'}),
 		...lines.map((line, i) => text(line, MARGIN, 54 + 18 * i, {'font-size': '12', fill: '#59636e'})));
 	return {group, top: HEAD + 18 * Math.max(lines.length - 1, 0)};
@@ -114,13 +114,13 @@ function printView(paper) {
 		const width = snapWidth(boxes.left[i], boxes.right[i], inner);
 		const {fill, ink} = paper.colorsOf(boxes, i);
 		const y = top + row * rowPx;
-		group.append(svgElement('rect', {x: x.toFixed(2), y: String(y),
-			width: width.toFixed(2), height: String(rowPx - 1), fill}));
+		group.append(svgElement('rect', {x: x.toFixed(2), y,
+			width: width.toFixed(2), height: rowPx - 1, fill}));
 		if (!boxes.merged[i] && width >= DASHED_MIN_PX && paper.inlined.has(boxes.node[i]))
 			group.append(svgElement('path', {
 				d: `M${x.toFixed(2)} ${y + (paper.inlined.isAbove ? 0.5 : rowPx - 1.5)}`
 					+ `h${width.toFixed(2)}`,
-				'stroke': ink, 'stroke-opacity': String(DASH_ALPHA),
+				'stroke': ink, 'stroke-opacity': DASH_ALPHA,
 				'stroke-dasharray': DASHES.join(' ')}));
 		const label = fit(i);
 		if (label)
@@ -186,7 +186,7 @@ function print(viewer, isScreen = false) {
 /** The view as a file of its own. @param {Viewer} viewer */
 export function drawingOf(viewer) {
 	const {group, width, height} = print(viewer);
-	const svg = svgElement('svg', {width: String(width), height: String(height),
+	const svg = svgElement('svg', {width, height,
 		viewBox: `0 0 ${width} ${height}`});
 	svg.append(svgElement('rect', {width: '100%', height: '100%', fill: '#ffffff'}), group);
 	return new XMLSerializer().serializeToString(svg);

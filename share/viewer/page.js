@@ -21,28 +21,12 @@ const SHAPES = {
 	search: 'M7 2.5a4.5 4.5 0 1 1 0 9a4.5 4.5 0 1 1 0-9M10.5 10.5L14 14',
 };
 
-/** @param {string} name @param {Record<string, string>} attributes */
-export function svgElement(name, attributes) {
-	const made = document.createElementNS(SVG, name);
-	for (const [key, value] of Object.entries(attributes))
-		made.setAttribute(key, value);
-	return made;
-}
-
-/** @param {keyof typeof SHAPES} name */
-export function icon(name) {
-	const made = svgElement('svg', {viewBox: '0 0 16 16', width: '16', height: '16',
-		'aria-hidden': 'true', class: 'icon'});
-	made.append(svgElement('path', {d: SHAPES[name]}));
-	return made;
-}
-
 /**
- * @param {string} name @param {Record<string, string>} [attributes]
- * @param {(Node | string)[]} [children] @returns {any}
+ * @param {string} namespace @param {string} name @param {Record<string, any>} attributes
+ * @param {(Node | string)[]} children @returns {any}
  */
-export function element(name, attributes = {}, children = []) {
-	const made = document.createElementNS(XHTML, name);
+function elementOf(namespace, name, attributes, children) {
+	const made = document.createElementNS(namespace, name);
 	for (const [key, value] of Object.entries(attributes))
 		made.setAttribute(key, value);
 	made.append(...children);
@@ -50,8 +34,30 @@ export function element(name, attributes = {}, children = []) {
 }
 
 /**
+ * @param {string} name @param {Record<string, any>} attributes @param {Node[]} [children]
+ * @returns {SVGElement}
+ */
+export function svgElement(name, attributes, children = []) {
+	return elementOf(SVG, name, attributes, children);
+}
+
+/** @param {keyof typeof SHAPES} name */
+export function icon(name) {
+	return svgElement('svg', {viewBox: '0 0 16 16', width: 16, height: 16, 'aria-hidden': true, class: 'icon'},
+		[svgElement('path', {d: SHAPES[name]})]);
+}
+
+/**
+ * @param {string} name @param {Record<string, any>} [attributes]
+ * @param {(Node | string)[]} [children] @returns {any}
+ */
+export function element(name, attributes = {}, children = []) {
+	return elementOf(XHTML, name, attributes, children);
+}
+
+/**
  * A button that does something when it is pressed.
- * @param {Record<string, string>} attributes @param {(Node | string)[]} children @param {() => void} act
+ * @param {Record<string, any>} attributes @param {(Node | string)[]} children @param {() => void} act
  * @returns {HTMLButtonElement}
  */
 export function actingButton(attributes, children, act) {
@@ -154,7 +160,7 @@ function buildGraph() {
 	const canvas = element('canvas', {'tabindex': '0', 'role': 'tree',
 		'aria-orientation': 'horizontal', 'aria-label': 'Flame graph',
 		'aria-description': 'Left and right are siblings, up and down caller and callee as the '
-			+ 'graph stands; Enter zooms, slash searches, question mark lists all keys.'});
+			+ 'graph stands; question mark lists all keys.'});
 	const outline = element('div', {class: 'outline', hidden: ''});
 	const ring = element('div', {class: 'ring', hidden: ''});
 	const more = ['above', 'below'].map(side => element('button',
@@ -171,8 +177,7 @@ function buildTable() {
 	const tableHead = element('div', {role: 'row', class: 'row', 'aria-rowindex': '1'});
 	const tableBody = element('div', {role: 'rowgroup', class: 'rows'});
 	const table = element('div', {role: 'grid', class: 'table', 'aria-label': 'Functions',
-		'aria-description': 'Up and down are functions, left and right sort; Enter shows one in the graph, '
-			+ 's its callers and callees, slash filters.'},
+		'aria-description': 'Up and down are functions, left and right sort; question mark lists all keys.'},
 		[element('div', {role: 'rowgroup', class: 'table-head'}, [tableHead]), tableBody]);
 	return {table, tableHead, tableBody, tableMain: element('main', {class: 'functions'}, [table])};
 }

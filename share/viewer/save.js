@@ -205,8 +205,7 @@ async function rasterize(svg) {
 	try {
 		image.src = url;
 		await image.decode();
-		const canvas = element('canvas', {width: String(image.width * SHARPNESS),
-			height: String(image.height * SHARPNESS)});
+		const canvas = element('canvas', {width: image.width * SHARPNESS, height: image.height * SHARPNESS});
 		canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
 		return await new Promise((resolve, reject) => canvas.toBlob((/** @type {Blob | null} */ made) =>
 			made ? resolve(made) : reject(new Error('too large')), 'image/png'));

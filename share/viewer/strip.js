@@ -11,6 +11,7 @@ import {actingButton, element, isTouched, svgElement} from './page.js';
 import {press} from './search.js';
 import {placeTooltip} from './selection.js';
 import {formatSeconds, formatTime, sampledOf} from './text.js';
+import {clamp} from './tree.js';
 
 /** @typedef {import('./activity.js').Activity} Activity */
 /** @typedef {'' | 'lanes' | 'heat'} Opened what lies below the strip */
@@ -143,7 +144,7 @@ export class Strip {
 		this.track = element('div', {class: 'track'}, [this.plot, this.axis, ...grips]);
 		this.peak = element('span', {class: 'peak', title: 'The most at a time'});
 		this.scale = element('span', {class: 'peak',
-			title: 'The most of one of them at a time, which is how high each of their lines is'});
+			title: 'The most of one of them at a time'});
 		this.more = actingButton({class: 'lanes-shown', 'aria-expanded': 'false',
 			title: 'Processes and threads over time  (a)'}, ['Threads'], () => this.toggle());
 		this.heat = actingButton({class: 'heat-shown', 'aria-pressed': 'false',
@@ -171,7 +172,7 @@ export class Strip {
 		const {part} = this.state;
 		const us = this.activity?.us || 0;
 		return this.drag?.moved ? this.drag
-			: {from: Math.min(Math.max(part?.from || 0, 0), us), to: Math.min(part?.to ?? us, us)};
+			: {from: clamp(part?.from || 0, 0, us), to: Math.min(part?.to ?? us, us)};
 	}
 
 	toggle() {
@@ -286,7 +287,7 @@ export class Strip {
 				? `${lane.value} \u00d7${lane.count}` : lane.value;
 			const amount = [...sampledOf(state, lane.weight).slice(-1), most(peaks[i])].filter(Boolean).join(', ');
 			return actingButton({class: `lane${lane.within ? ' within' : ''}`,
-				role: 'option', 'aria-selected': String(isChosen), tabindex: i === Math.max(at, 0) ? '0' : '-1',
+				role: 'option', 'aria-selected': isChosen, tabindex: i === Math.max(at, 0) ? '0' : '-1',
 				title: `${lane.kind} ${name}: ${amount}`, 'aria-label': `${lane.kind} ${name}, ${amount}`}, [
 				element('span', {class: 'who'}, [element('span', {}, [name.slice(0, -TAIL)]), name.slice(-TAIL)]),
 				plotOf([['all', rows[i].all], ['kept', rows[i].kept]], scales[lane.kind])],
@@ -342,15 +343,14 @@ export class Strip {
 	/** @param {PointerEvent} event */
 	timeAt({clientX}) {
 		const {left, width} = this.track.getBoundingClientRect();
-		return Math.min(Math.max((clientX - left) / width, 0), 1) * (this.activity?.us || 0);
+		return clamp((clientX - left) / width, 0, 1) * (this.activity?.us || 0);
 	}
 
 	/** In the order of reading: up a second, then the next one. @param {PointerEvent} event */
 	heatTimeAt({clientX, clientY}) {
 		const {left, top, width, height} = this.canvas.getBoundingClientRect();
-		const share = (/** @type {number} */ at) => Math.min(Math.max(at, 0), 0.9999);
-		const column = Math.floor(share((clientX - left) / width) * this.canvas.width);
-		const row = Math.floor((1 - share((clientY - top) / height)) * HEAT_ROWS);
+		const column = Math.floor(clamp((clientX - left) / width, 0, 0.9999) * this.canvas.width);
+		const row = Math.floor((1 - clamp((clientY - top) / height, 0, 0.9999)) * HEAT_ROWS);
 		return Math.min((column * HEAT_ROWS + row) * (this.wanted?.heatUs || 0), this.activity?.us || 0);
 	}
 
@@ -438,9 +438,9 @@ export class Strip {
 		const us = this.activity?.us || 0;
 		const {from, to} = drag;
 		if (grip === 'range')
-			by = Math.min(Math.max(by, -from), us - to);
-		this.choose(grip === 'to' ? from : Math.min(Math.max(from + by, 0), grip === 'from' ? to : us),
-			grip === 'from' ? to : Math.max(Math.min(to + by, us), grip === 'to' ? from : 0), drag);
+			by = clamp(by, -from, us - to);
+		this.choose(grip === 'to' ? from : clamp(from + by, 0, grip === 'from' ? to : us),
+			grip === 'from' ? to : clamp(to + by, grip === 'to' ? from : 0, us), drag);
 	}
 
 	/** @param {number} from @param {number} to @param {Drag} drag */
@@ -504,8 +504,7 @@ export class Strip {
 		event.preventDefault();
 		event.stopPropagation();
 		this.drag ||= {grip, at: 0, ...this.range, moved: true, filter: this.state.filter, timeAt: () => 0};
-		const by = Number.isFinite(steps) ? steps * (event.shiftKey ? 10 : 1) * us / STEPS_OF_RUN : steps * us;
-		this.moveBy(grip, Math.min(Math.max(by, -us), us), this.drag);
+		this.moveBy(grip, clamp(steps * (event.shiftKey ? 10 : 1) * us / STEPS_OF_RUN, -us, us), this.drag);
 		this.keepSoon();
 	}
 

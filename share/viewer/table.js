@@ -7,14 +7,14 @@
 import {BY, COLUMNS, cellsOf, functionsShown, risesFirst} from './functions.js';
 import {actingButton, element, isTouched} from './page.js';
 import {describeAs, fact} from './selection.js';
+import {clamp} from './tree.js';
 
 /** @typedef {import('./functions.js').Functions} Functions */
 /** @typedef {import('./functions.js').By} By */
 
 /** Rows above and below those in sight, for scrolling that is ahead of us. */
 const SPARE_ROWS = 8;
-const HINT = 'Click a function, again to show it in the graph \u00b7 s: its callers and callees \u00b7 '
-	+ '\u2190 \u2192 to sort \u00b7 / to search \u00b7 ? for all keys';
+const HINT = 'Click a function, again to show it in the graph \u00b7 / to search \u00b7 ? for all keys';
 const TOUCH_HINT = 'Tap a function, again to show it in the graph \u00b7 hold for more';
 
 export class Table {
@@ -126,7 +126,7 @@ export class Table {
 		const before = this.made.get(this.at);
 		before?.setAttribute('aria-selected', 'false');
 		before?.setAttribute('tabindex', '-1');
-		this.at = Math.min(Math.max(row, 0), this.rows.length - 1);
+		this.at = clamp(row, 0, this.rows.length - 1);
 		this.state.chosen = this.of.frame[this.rows[this.at]];
 		this.made.get(this.at)?.setAttribute('aria-selected', 'true');
 		this.made.get(this.at)?.setAttribute('tabindex', '0');
@@ -165,7 +165,7 @@ export class Table {
 		tableBody.style.height = `${this.rows.length * this.rowPx}px`;
 		const top = row * this.rowPx;
 		const room = table.clientHeight - tableHead.offsetHeight - this.rowPx;
-		table.scrollTop = Math.min(Math.max(table.scrollTop, top - room), top);
+		table.scrollTop = clamp(table.scrollTop, top - room, top);
 		this.draw();
 	}
 
@@ -205,8 +205,8 @@ export class Table {
 		const one = /** @type {Functions} */ (this.of).frame[i];
 		const swatch = element('i', {'aria-hidden': 'true'});
 		const isChosen = one === state.chosen;
-		const made = element('div', {'role': 'row', 'class': 'row', 'aria-rowindex': String(row + 2),
-			'aria-selected': String(isChosen), 'tabindex': row === this.at ? '0' : '-1'},
+		const made = element('div', {'role': 'row', 'class': 'row', 'aria-rowindex': row + 2,
+			'aria-selected': isChosen, 'tabindex': row === this.at ? '0' : '-1'},
 			cellsOf(state, i).map((texts, column) => element('span',
 				{role: column ? 'gridcell' : 'rowheader', class: COLUMNS[column][2],
 					...column < 2 ? {title: texts[0]} : {}},

@@ -2,7 +2,7 @@
 // @ts-check
 // What is written: numbers as people read them, and what there is to say about a node.
 
-import {childrenOf, isCallee, isWithin} from './tree.js';
+import {childrenOf, clamp, isCallee, isWithin} from './tree.js';
 
 // ---- numbers ------------------------------------------------------------------------------------
 
@@ -32,7 +32,7 @@ export function formatSeconds(seconds) {
  * @param {number} us @param {number} stepUs
  */
 export function formatTime(us, stepUs) {
-	const digits = Math.min(Math.max(Math.ceil(6 - Math.log10(stepUs) - 1e-9), 0), 6);
+	const digits = clamp(Math.ceil(6 - Math.log10(stepUs) - 1e-9), 0, 6);
 	return `${(us / 1e6).toFixed(digits)}\u202fs`;
 }
 

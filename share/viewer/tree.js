@@ -143,6 +143,11 @@ export function sortByKey(keys, most) {
 	return {first, sorted};
 }
 
+/** @param {number} value @param {number} least @param {number} most */
+export function clamp(value, least, most) {
+	return Math.min(Math.max(value, least), most);
+}
+
 /** Room for twice as many in each column of an object. @param {any} columns */
 export function widen(columns) {
 	for (const [name, column] of Object.entries(columns))
