@@ -258,20 +258,6 @@ export function watchTheme(changed) {
 		matchMedia(query).addEventListener('change', changed);
 }
 
-/** Colours of the style sheet as a canvas takes them. @param {HTMLElement} ui */
-function colorReader(ui) {
-	const probe = document.createElementNS(ui.namespaceURI, 'i');
-	const style = getComputedStyle(ui.appendChild(/** @type {HTMLElement} */ (probe)));
-	return {
-		read: (/** @type {string} */ name) => {
-			/** @type {HTMLElement} */ (probe).style.cssText =
-				`forced-color-adjust: none; color: var(${name})`;
-			return style.color;
-		},
-		end: () => probe.remove(),
-	};
-}
-
 /**
  * @param {import('./page.js').Page} page @param {import('./decode.js').Profile} profile
  * @param {string} chosen @returns {import('./draw.js').Theme}
@@ -280,12 +266,14 @@ export function applyTheme(page, profile, chosen) {
 	const dark = isDark(chosen);
 	page.ui.dataset.theme = dark ? 'dark' : 'light';
 	page.dark.setAttribute('aria-pressed', String(dark));
-	const {read, end} = colorReader(page.ui);
+	const style = getComputedStyle(page.ui);
+	const read = (/** @type {string} */ name) => style.getPropertyValue(name);
 	const background = read('--background');
 	const ink = read('--box-ink');
 	const colors = dark ? profile.dark : profile.light;
 	const isForced = matchMedia(FORCED).matches;
-	const theme = {
+	page.svg.style.background = background;
+	return {
 		dark,
 		colors: isForced ? colors.map(() => background) : colors,
 		ink,
@@ -293,9 +281,6 @@ export function applyTheme(page, profile, chosen) {
 		matchInk: read('--match-ink'),
 		background,
 		edge: isForced || matchMedia(CONTRAST).matches ? ink : '',
-		font: `${profile.fontPx}px ${profile.font || getComputedStyle(page.ui).fontFamily}`,
+		font: `${profile.fontPx}px ${profile.font || style.fontFamily}`,
 	};
-	page.svg.style.background = background;
-	end();
-	return theme;
 }

@@ -179,7 +179,7 @@ function buildTable() {
 	const table = element('div', {role: 'grid', class: 'table', 'aria-label': 'Functions',
 		'aria-description': 'Up and down are functions, left and right sort; question mark lists all keys.'},
 		[element('div', {role: 'rowgroup', class: 'table-head'}, [tableHead]), tableBody]);
-	return {table, tableHead, tableBody, tableMain: element('main', {class: 'functions'}, [table])};
+	return {table, tableHead, tableBody, tableMain: element('main', {class: 'functions', hidden: ''}, [table])};
 }
 
 /** @param {SVGSVGElement} svg @param {import('./decode.js').Profile} profile */
