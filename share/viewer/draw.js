@@ -31,14 +31,14 @@ const FADES = BOX_ALPHA.length;
 /** Where an inlined box meets what it stands in; see render/drawing.c. */
 export const DASHES = [3, 2];
 export const DASH_ALPHA = 0.6;
-export const DASHED_MIN_PX = 8;
+const DASHED_MIN_PX = 8;
 /** Narrower boxes are all edge, but matches. */
 const EDGED_MIN_PX = 3;
 
 /**
  * Where labels begin in their boxes. @param {number} rowPx @param {number} fontPx
  */
-export function labelPlace(rowPx, fontPx) {
+function labelPlace(rowPx, fontPx) {
 	return {x: LABEL_PADDING_PX, y: Math.round(((rowPx - 1) / 2 + fontPx * 0.36) * 2) / 2};
 }
 
@@ -48,7 +48,7 @@ export function labelPlace(rowPx, fontPx) {
  * @param {(node: number) => string} nameOf @param {number} width of the view
  * @param {number} padding
  */
-export function labelFitter(labels, boxes, nameOf, width, padding) {
+function labelFitter(labels, boxes, nameOf, width, padding) {
 	const {left, right, node, merged} = boxes;
 	const widthOf = (/** @type {number} */ i) =>
 		merged[i] ? 0 : snapWidth(left[i], right[i], width);

@@ -3,11 +3,10 @@
 // What leaves the picture: the current view as vectors, for paper, made before printing and removed
 // after it; and names and stacks, for the clipboard.
 
-import {DASHED_MIN_PX, DASHES, DASH_ALPHA, labelFitter, labelPlace} from './draw.js';
+import {DASHES, DASH_ALPHA, Painter} from './draw.js';
 import {termText} from './filter.js';
 import {COLUMNS, cellsOf, functionsShown} from './functions.js';
-import {Labels} from './label.js';
-import {BoxList, rowsOf, snapLeft, snapWidth, visibleBoxes} from './layout.js';
+import {BoxList, rowsOf, visibleBoxes} from './layout.js';
 import {fillWindow, isTouched, svgElement} from './page.js';
 import {textTree} from './save.js';
 import {labelOf, nodeName, sentence} from './text.js';
@@ -29,26 +28,6 @@ const TABLE_ROWS = 96;
 /** @typedef {import('./viewer.js').Viewer} Viewer */
 
 /**
- * @typedef {object} Paper
- * @property {string} title
- * @property {string[]} lines below the title
- * @property {string[]} notes below the graph
- * @property {import('./tree.js').Tree} tree
- * @property {import('./navigate.js').Span} span
- * @property {[number, number] | null} rows the first and last one, counted from the root; null: all
- * @property {boolean} icicle
- * @property {number} rowPx
- * @property {number} fontPx
- * @property {boolean} wholeNames
- * @property {number} narrowestPx
- * @property {((node: number) => boolean) | null} isMarked see layout.js
- * @property {string} family
- * @property {(boxes: BoxList, i: number) => {fill: string, ink: string}} colorsOf
- * @property {(node: number) => string} nameOf
- * @property {ReturnType<import('./state.js').State['inlined']>} inlined
- */
-
-/**
  * @param {string} content @param {number} x @param {number} y
  * @param {Record<string, string | number>} [attributes]
  */
@@ -60,25 +39,31 @@ function text(content, x, y, attributes = {}) {
 
 /** @typedef {{group: SVGElement, width: number, height: number}} Printed */
 
-/** What stands above all else, and where that begins. @param {Paper} paper */
-function printHead({family, fontPx, title, lines}) {
+/**
+ * What stands above all else, and where that begins.
+ * @param {Viewer} viewer @param {string} rows which of them are there, "": all
+ */
+function printHead({state, finder, page}, rows) {
+	const {profile, filter, zoomed, functions} = state;
+	const lines = [profile.subtitle, ...filter.terms.map(termText),
+		...zoomed && !functions ? [`Zoomed into ${sentence(state, zoomed)}`] : [],
+		...finder.matches ? [`\u201c${finder.query.text}\u201d: ${page.matched.textContent}`] : [],
+		...rows ? [rows] : []];
 	const group = /** @type {SVGElement} */ (svgElement('g', {id: 'flamerun-print',
-		'font-family': family, 'font-size': fontPx}));
-	group.append(text(title, MARGIN, 36, {'font-size': '17', 'font-weight': 'bold'}),
+		'font-family': profile.font || getComputedStyle(page.ui).fontFamily, 'font-size': profile.fontPx}));
+	group.append(text(profile.title, MARGIN, 36, {'font-size': '17', 'font-weight': 'bold'}),
 		...lines.map((line, i) => text(line, MARGIN, 54 + 18 * i, {'font-size': '12', fill: '#59636e'})));
-	return {group, top: HEAD + 18 * Math.max(lines.length - 1, 0)};
+	return {group, top: HEAD + 18 * (lines.length - 1)};
 }
 
 /** A table as text, as much as there is room for on a page. @param {Viewer} viewer @returns {Printed} */
 function printTable(viewer) {
-	const {state, finder} = viewer;
-	const paper = paperOf(viewer, false);
+	const {state, finder, painter} = viewer;
+	const labels = /** @type {import('./label.js').Labels} */ (painter.labels);
 	const rows = functionsShown(state, finder);
 	const shown = rows.subarray(0, TABLE_ROWS);
-	if (shown.length < rows.length)
-		paper.lines.push(`Rows 1 to ${shown.length} of ${rows.length}`);
-	const {group, top} = printHead(paper);
-	const {labels} = printLabels(paper);
+	const {group, top} = printHead(viewer,
+		shown.length < rows.length ? `Rows 1 to ${shown.length} of ${rows.length}` : '');
 	[COLUMNS.map(([title]) => [title]), ...Array.from(shown, i => cellsOf(state, i))].forEach((cells, row) =>
 		cells.forEach((texts, column) => {
 			const content = column in TABLE_ROOM ? labels.fit(texts[0], TABLE_ROOM[column]) : texts.join(' ');
@@ -88,99 +73,77 @@ function printTable(viewer) {
 	return {group, width: WIDTH, height: top + 24 + TABLE_ROW_PX * (shown.length + 1)};
 }
 
-/** @param {Paper} paper @returns {Printed} */
-function printView(paper) {
-	const {tree, rowPx} = paper;
-	const inner = WIDTH - 2 * MARGIN;
-	const boxes = new BoxList();
-	const view = {...paper.span, width: inner, narrowest: paper.narrowestPx,
-		isMarked: paper.isMarked};
-	visibleBoxes(tree, {...view, firstRow: 0, lastRow: tree.rows}, boxes);
-	const [begin, end] = rowsOf(boxes);
-	const all = end + 1 - begin;
-	const first = Math.max(paper.rows ? paper.rows[0] : begin, begin);
-	const rows = Math.min(paper.rows ? paper.rows[1] : end, end) + 1 - first;
-	if (rows < all) {
-		visibleBoxes(tree, {...view, firstRow: first, lastRow: first + rows - 1}, boxes);
-		paper.lines.push(`Rows ${first - begin + 1} to ${first - begin + rows} of ${all}`);
-	}
-	const {group, top} = printHead(paper);
-	const {labels, place} = printLabels(paper);
-	const fit = labelFitter(labels, boxes, paper.nameOf, inner, place.x);
-	for (let i = 0; i < boxes.count; i++) {
-		const up = boxes.row[i] - first;
-		const row = paper.icicle ? up : rows - 1 - up;
-		const x = MARGIN + snapLeft(boxes.left[i], boxes.right[i], inner);
-		const width = snapWidth(boxes.left[i], boxes.right[i], inner);
-		const {fill, ink} = paper.colorsOf(boxes, i);
-		const y = top + row * rowPx;
-		group.append(svgElement('rect', {x: x.toFixed(2), y,
-			width: width.toFixed(2), height: rowPx - 1, fill}));
-		if (!boxes.merged[i] && width >= DASHED_MIN_PX && paper.inlined.has(boxes.node[i]))
-			group.append(svgElement('path', {
-				d: `M${x.toFixed(2)} ${y + (paper.inlined.isAbove ? 0.5 : rowPx - 1.5)}`
-					+ `h${width.toFixed(2)}`,
-				'stroke': ink, 'stroke-opacity': DASH_ALPHA,
-				'stroke-dasharray': DASHES.join(' ')}));
-		const label = fit(i);
-		if (label)
-			group.append(text(label, x + place.x, y + place.y, {fill: ink}));
-	}
-	const bottom = top + rows * rowPx;
-	paper.notes.forEach((line, i) =>
-		group.append(text(line, MARGIN, bottom + 20 + 16 * i, {fill: '#59636e'})));
-	return {group, width: WIDTH, height: bottom + 24 + 16 * paper.notes.length};
-}
-
-/** @param {Paper} paper */
-function printLabels({rowPx, fontPx, family, wholeNames}) {
-	const context = document.createElementNS('http://www.w3.org/1999/xhtml', 'canvas');
-	const measuring = /** @type {HTMLCanvasElement} */ (context).getContext('2d');
-	if (!measuring)
-		throw new Error('no canvas');
-	measuring.font = `${fontPx}px ${family}`;
-	return {labels: new Labels(character => measuring.measureText(character).width, wholeNames),
-		place: labelPlace(rowPx, fontPx)};
+/**
+ * What a painter asks of a canvas's context, as elements: all as it stands, none of it faint.
+ * @param {SVGElement} group @returns {any}
+ */
+function contextOn(group) {
+	let path = '';
+	return {
+		setTransform() {},
+		clearRect() {},
+		setLineDash() {},
+		fillRect(/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ width,
+			/** @type {number} */ height) {
+			group.append(svgElement('rect', {x: (MARGIN + x).toFixed(2), y, width: width.toFixed(2), height,
+				fill: this.fillStyle}));
+		},
+		fillText(/** @type {string} */ content, /** @type {number} */ x, /** @type {number} */ y) {
+			group.append(text(content, MARGIN + x, y, {fill: this.fillStyle}));
+		},
+		beginPath() {},
+		moveTo(/** @type {number} */ x, /** @type {number} */ y) {
+			path += `M${(MARGIN + x).toFixed(2)} ${y}`;
+		},
+		lineTo(/** @type {number} */ x) {
+			path += `H${(MARGIN + x).toFixed(2)}`;
+		},
+		stroke() {
+			group.append(svgElement('path', {d: path, 'stroke': this.strokeStyle,
+				'stroke-opacity': DASH_ALPHA, 'stroke-dasharray': DASHES.join(' ')}));
+		},
+	};
 }
 
 /**
  * The view from left to right as it is, always on white. A page is scaled to its paper: all rows are
  * on it, however small; of a file they are vectors.
- * @param {Viewer} viewer @param {boolean} isScreen only the rows on screen @returns {Paper}
+ * @param {Viewer} viewer @param {boolean} isScreen only the rows on screen @returns {Printed}
  */
-function paperOf(viewer, isScreen) {
-	const {state, camera, finder, page} = viewer;
-	const {profile, tree, rootOnTop, zoomed, filter} = state;
-	const lines = [profile.subtitle];
-	lines.push(...filter.terms.map(termText));
-	if (zoomed && !state.functions)
-		lines.push(`Zoomed into ${sentence(state, zoomed)}`);
-	if (finder.matches)
-		lines.push(`\u201c${finder.query.text}\u201d: ${page.matched.textContent}`);
-	return {
-		...profile, lines, tree, span: camera.span, icicle: rootOnTop,
-		isMarked: finder.markIn(),
-		inlined: state.inlined(),
-		rows: isScreen ? [viewer.rowAt(rootOnTop ? 0 : viewer.height - 1),
-			viewer.rowAt(rootOnTop ? viewer.height - 1 : 0)] : null,
-		family: profile.font || getComputedStyle(page.ui).fontFamily,
-		nameOf: node => labelOf(state, node),
-		colorsOf: ({node, merged, marked}, i) => {
-			const frame = tree.frame[node[i]];
-			const isMatch = merged[i] ? marked[i]
-				: node[i] > 0 && finder.matches?.[frame];
-			if (isMatch)
-				return {fill: '#a371f7', ink: '#160b2b'};
-			const place = merged[i] ? profile.mergedColor
-				: node[i] ? profile.frameColor[frame] : profile.rootColor;
-			return {fill: profile.light[place], ink: '#1f2328'};
-		},
-	};
+function printView(viewer, isScreen) {
+	const {state, camera, finder} = viewer;
+	const {profile, tree, rootOnTop} = state;
+	const {rowPx, notes} = profile;
+	const inner = WIDTH - 2 * MARGIN;
+	const boxes = new BoxList();
+	const view = {...camera.span, width: inner, narrowest: profile.narrowestPx, isMarked: finder.markIn()};
+	visibleBoxes(tree, {...view, firstRow: 0, lastRow: tree.rows}, boxes);
+	const [begin, end] = rowsOf(boxes);
+	const seen = isScreen ? [viewer.rowAt(0), viewer.rowAt(viewer.height - 1)] : [begin, end];
+	const firstRow = Math.max(Math.min(...seen), begin);
+	const lastRow = Math.min(Math.max(...seen), end);
+	const isPart = firstRow > begin || lastRow < end;
+	if (isPart)
+		visibleBoxes(tree, {...view, firstRow, lastRow}, boxes);
+	const {group, top} = printHead(viewer,
+		isPart ? `Rows ${firstRow - begin + 1} to ${lastRow - begin + 1} of ${end + 1 - begin}` : '');
+	const context = contextOn(group);
+	const painter = new Painter(/** @type {any} */ ({getContext: () => context}), profile);
+	painter.dress({.../** @type {import('./draw.js').Theme} */ (viewer.painter.theme), colors: profile.light,
+		ink: '#1f2328', match: '#a371f7', matchInk: '#160b2b', edge: ''});
+	painter.labels = viewer.painter.labels;
+	painter.draw(boxes, i => viewer.groupOf(boxes, i),
+		row => top + (rootOnTop ? row - firstRow : lastRow - row) * rowPx, node => labelOf(state, node), inner,
+		state.inlined());
+	const bottom = top + (lastRow + 1 - firstRow) * rowPx;
+	notes.forEach((line, i) =>
+		group.append(text(line, MARGIN, bottom + 20 + 16 * i, {fill: '#59636e'})));
+	return {group, width: WIDTH, height: bottom + 24 + 16 * notes.length};
 }
 
 /** @param {Viewer} viewer @param {boolean} [isScreen] */
 function print(viewer, isScreen = false) {
-	return viewer.state.functions ? printTable(viewer) : printView(paperOf(viewer, isScreen));
+	return viewer.state.functions ? printTable(viewer) : printView(viewer, isScreen);
 }
 
 /** The view as a file of its own. @param {Viewer} viewer */
