@@ -373,52 +373,45 @@ export class Address {
 
 	/** What of a link's filter is in this picture, and what is not. @param {Place} place */
 	filterOf({times, mark, terms, view, of}) {
-		const {stretches, profile, choices, initial, hasInlined, filter} = this.state;
+		const {stretches, profile, choices, initial, filter} = this.state;
 		const lacks = [];
-		const stretch = stretches[mark ? findMark(stretches, mark) : -1];
-		if (mark && !(stretch && profile.sampleCount))
+		const stretch = stretches[findMark(stretches, mark)];
+		if (mark && !stretch)
 			lacks.push('its mark');
 		const chosen = choices.find(one => one === times) || initial.times;
 		if (times && chosen !== times)
 			lacks.push('its kind of time');
-		const there = terms.flatMap(one => {
+		const wanted = stretch ? [...terms, timeTerm(stretch.from, stretch.to, stretch.text)] : terms;
+		const there = wanted.flatMap(one => {
 			const known = this.knownTerm(one);
-			if (!known && (one.kind !== 'inlined' || hasInlined))
+			if (!known && one.kind !== 'inlined')
 				lacks.push(one.value || 'its time');
-			return known ? [known] : [];
+			return known || [];
 		});
-		if (stretch && profile.sampleCount)
-			there.push(timeTerm(stretch.from, stretch.to, stretch.text));
-		const kind = VIEW_OF[view];
-		const known = of && kind ? this.knownTerm(term(kind, of)) : undefined;
-		if (of && kind && !known)
-			lacks.push(of);
-		if (view === 'time' && !profile.sampleCount && !lacks.includes(of))
-			lacks.push('its times');
+		const kind = of && VIEW_OF[view];
+		const known = kind ? this.knownTerm(term(kind, of)) : undefined;
+		const isThere = (known || !kind) && (view !== 'time' || profile.sampleCount > 0);
+		if (!isThere)
+			lacks.push(of || 'its times');
 		return {filter: {times: chosen, side: filter.side, terms: there, of: known?.value || '',
-			view: !view || kind && of && !known || view === 'time' && !profile.sampleCount ? initial.view
-				: view}, lacks};
+			view: isThere && view || initial.view}, lacks};
 	}
 
 	/** As this picture has it. @param {import('./filter.js').Term} one */
 	knownTerm(one) {
 		const {profile, hasInlined} = this.state;
 		const {kind, value} = one;
-		if (kind === 'inlined' || kind === 'recursion')
-			return kind === 'recursion' || hasInlined ? one : undefined;
-		if (kind === 'time')
-			return profile.sampleCount ? one : undefined;
-		const isThreads = kind === 'thread' || kind === 'process';
-		const names = isThreads ? profile[kind === 'thread' ? 'threads' : 'processes']
-			: NAMES_OF_MODULES.includes(kind) ? profile.modules
-			: Array.from({length: profile.frames}, (_, frame) => profile.name(frame));
-		const isThis = value.startsWith('~') ? (/** @type {string} */ name) => longDigits(name) === value
-			: (/** @type {string} */ name) => name === value;
-		const known = names.find(isThis)
+		const ofSamples = kind === 'thread' ? profile.threads : kind === 'process' ? profile.processes : null;
+		if (ofSamples || kind === 'time' ? !profile.sampleCount : kind === 'inlined' && !hasInlined)
+			return undefined;
+		if (kind === 'time' || DONE[kind])
+			return one;
+		const names = ofSamples || (NAMES_OF_MODULES.includes(kind) ? profile.modules
+			: Array.from({length: profile.frames}, (_, frame) => profile.name(frame)));
+		const known = names.find(name => (value.startsWith('~') ? longDigits(name) : name) === value)
 			// Another run's threads have other numbers.
-			?? (isThreads ? names.map(commOf).find(name => name === commOf(value)) : undefined);
-		return known === undefined || (isThreads && !profile.sampleCount) ? undefined
-			: term(kind, known);
+			?? ofSamples?.map(commOf).find(name => name === commOf(value));
+		return known === undefined ? undefined : term(kind, known);
 	}
 
 	/** @param {Place} place @param {boolean} first @returns {string} what of it is not there */

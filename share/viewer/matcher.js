@@ -14,25 +14,16 @@ const SLICE_NAMES = 16;
 /** Steps for one name that nobody notices; some seconds of them are not meant. */
 const FEW_STEPS = 2e7;
 
-/** What is one item of an expression, and a group that has neither repeats nor alternatives. */
-const ITEM = /\\[^1-9k]|\[(?:\\.|[^\]\\])*\]/gs;
-const PLAIN_GROUP = /\((?:\?(?:<?[=!]|:|<\w+>))?[^()*+?{|]*\)/g;
-
 /**
  * At most how many ways an expression can go on a text, for a text so long; Infinity where that may
- * double by each character, or nobody counts: repeats of what has repeats or alternatives, or of what
- * was there before.
+ * double by each character, or nobody counts: repeats of a group, or of what was there before.
+ * Signs that mean themselves count as well.
  * @param {string} source a good expression @param {number} length
  */
 export function mostSteps(source, length) {
-	let items = source.replace(ITEM, '.');
-	for (let before = ''; before !== items;) {
-		before = items;
-		items = items.replace(PLAIN_GROUP, '.');
-	}
-	const repeats = items.match(/[*+]|\{\d+,?\d*\}|(?<![*+}(])\?/g) || [];
-	return /\)(?:[*+]|\{\d)|\\/.test(items) ? Infinity
-		: repeats.reduce((ways, one) => ways * (one === '?' ? 2 : length), length * items.split('|').length);
+	const parts = (/** @type {RegExp} */ sign) => source.split(sign).length;
+	return /\)[*+?{]|\\[1-9k]/.test(source) ? Infinity
+		: length ** parts(/[*+{]/) * 2 ** (parts(/\?/) - 1) * parts(/\|/);
 }
 
 /** @typedef {{matches: Uint8Array | null, error: string, note: string}} Found */
