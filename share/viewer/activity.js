@@ -139,23 +139,6 @@ function accumulate({samples, periodNs, threads}, classes, rowOf, rows, bins, us
 	return made;
 }
 
-/** By thread, what it weighs on CPUs and what waiting. @type {WeakMap<Profile, Float64Array>} */
-const weights = new WeakMap();
-
-/** @param {Profile} profile */
-function weightsOf(profile) {
-	let known = weights.get(profile);
-	if (!known) {
-		known = new Float64Array(2 * profile.threads.length);
-		const waits = waitingNodes(profile.tree, profile.frameKind);
-		const {count, node, thread, weight} = profile.samples;
-		for (let i = 0; i < count; i++)
-			known[2 * thread[i] + waits[node[i]]] += weight[i];
-		weights.set(profile, known);
-	}
-	return known;
-}
-
 /** @param {string[]} names @param {number} most */
 function namesOf(names, most) {
 	return new Set(names).size > most ? names.map(commOf) : names;
@@ -166,8 +149,13 @@ function namesOf(names, most) {
  * @returns {{lanes: Lane[], more: number, laneOf: Int32Array[]}} laneOf: by thread, its process's and
  *          its own
  */
-export function lanesOf(profile, waits) {
-	const busy = weightsOf(profile);
+function lanesOf(profile, waits) {
+	const {count: samples, node, thread: threadOf, weight: weightOf} = profile.samples;
+	const waitsAt = waitingNodes(profile.tree, profile.frameKind);
+	const busy = new Float64Array(profile.threads.length);
+	for (let i = 0; i < samples; i++)
+		if (waitsAt[node[i]] === waits)
+			busy[threadOf[i]] += weightOf[i];
 	/** @type {Map<string, Lane & {process: string, processes: Set<string>}>} */
 	const known = new Map();
 	const keys = [['process', namesOf(profile.processes, MOST_PROCESSES)],
@@ -181,7 +169,7 @@ export function lanesOf(profile, waits) {
 		const lane = known.get(key) || {kind: /** @type {Lane['kind']} */ (kind), value, count: 0,
 			weight: 0, within: 0, process, processes: new Set()};
 		lane.count++;
-		lane.weight += busy[2 * thread + waits];
+		lane.weight += busy[thread];
 		lane.processes.add(process);
 		known.set(key, lane);
 	}));

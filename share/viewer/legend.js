@@ -42,29 +42,22 @@ export function meaningsOf(state) {
 	];
 }
 
-export class Legend {
-	/** @param {import('./page.js').Page} page @param {State} state */
-	constructor(page, state) {
-		this.page = page;
-		this.state = state;
-		/** @type {boolean | null} what the person chose */
-		this.chosen = null;
-		state.onTree(() => this.show());
-	}
-
-	get isShown() {
-		return this.chosen ?? (Boolean(this.state.profile.sides) || this.state.hasWaits && this.state.times !== 'cpu');
-	}
-
-	toggle() {
-		this.chosen = !this.isShown;
-		this.show();
-	}
-
-	show() {
-		const {legend, colors} = this.page;
-		legend.hidden = !this.isShown;
-		press(colors, this.isShown);
-		legend.replaceChildren(...this.isShown ? meaningsOf(this.state) : []);
-	}
+/**
+ * Show the line where it is worth it, or as the person chose.
+ * @param {import('./page.js').Page} page @param {State} state @returns {() => void} chooses the other
+ */
+export function legendIn({legend, colors}, state) {
+	/** @type {boolean | undefined} what the person chose */
+	let chosen;
+	const show = () => {
+		const isShown = chosen ?? (Boolean(state.profile.sides) || state.hasWaits && state.times !== 'cpu');
+		legend.hidden = !isShown;
+		press(colors, isShown);
+		legend.replaceChildren(...isShown ? meaningsOf(state) : []);
+	};
+	state.onTree(show);
+	return () => {
+		chosen = legend.hidden;
+		show();
+	};
 }

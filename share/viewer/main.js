@@ -14,7 +14,7 @@ import {actionOf, listenToPointers, whenResting} from './input.js';
 import {State} from './state.js';
 import {Sheet, openHelp, openLines, openMarks, toaster} from './overlay.js';
 import {More} from './more.js';
-import {Legend} from './legend.js';
+import {legendIn} from './legend.js';
 import {Table} from './table.js';
 import {Strip} from './strip.js';
 import {Address} from './address.js';
@@ -22,7 +22,7 @@ import {Menu, linesFor} from './menu.js';
 import {Navigator, showLastCrumb} from './navigate.js';
 import {Viewer} from './viewer.js';
 import {openSave} from './save.js';
-import {Timeline} from './timeline.js';
+import {showTimeline} from './timeline.js';
 import {VIEWS, term, timeTerm} from './filter.js';
 import {Finder, SearchBox} from './search.js';
 import {isDark, watchTheme} from './draw.js';
@@ -129,11 +129,11 @@ async function start(svg, profile, background) {
 	const address = new Address(navigator, searchBox);
 	const clipboard = new Clipboard(selection, say);
 
-	const legend = new Legend(page, state);
+	const toggleLegend = legendIn(page, state);
 	const comparing = comparisons(navigator, matcher, searchBox);
 
 	let thread = '';  // shown in order of time last
-	new Timeline(viewer, of => navigator.showView('time', of));
+	showTimeline(viewer, of => navigator.showView('time', of));
 	viewer.onRest = () => more.tell();
 	state.onTree(() => {
 		showChoices(page, state);
@@ -240,7 +240,7 @@ async function start(svg, profile, background) {
 		copyTree: () => clipboard.copyTree(),
 		save: () => openSave(sheet, viewer, say),
 		menu: () => openMenu(Math.max(selection.selected, 0), selection.cornerOf(Math.max(selection.selected, 0))),
-		colors: () => legend.toggle(),
+		colors: toggleLegend,
 		...comparing,
 		strip: () => strip.toggle(),
 		help: () => openHelp(sheet, state, shownActions()),

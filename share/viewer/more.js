@@ -5,10 +5,10 @@
 
 import {whenResting} from './input.js';
 import {BoxList, rowsOf, visibleBoxes} from './layout.js';
+import {isStill} from './page.js';
 
-/** What looking for the highest row may cost at a time: where children are still unknown it goes on, longer. */
-const LEAST_LOOKING_MS = 5;
-const MOST_LOOKING_MS = 40;
+/** What looking for the highest row may cost at a time: where children are still unknown it goes on. */
+const LOOKING_MS = 20;
 /** All rows are looked at when the view rests: that costs more than drawing those in sight. */
 const REST_MS = 100;
 /** Of what is seen, how much stays in sight when one goes on. */
@@ -21,7 +21,6 @@ export class More {
 		this.boxes = new BoxList();
 		this.ends = [0, 0];  // rows
 		this.isKnown = true;
-		this.lookingMs = LEAST_LOOKING_MS;
 		/** @type {unknown[]} what the highest row is asked for, and was found for */
 		this.wanted = this.of = [];
 		this.lookSoon = whenResting(() => this.look(), REST_MS);
@@ -45,7 +44,6 @@ export class More {
 	look() {
 		this.of = this.wanted;
 		this.isKnown = this.findEnds();
-		this.lookingMs = this.isKnown ? LEAST_LOOKING_MS : Math.min(2 * this.lookingMs, MOST_LOOKING_MS);
 		this.write();
 		if (!this.isKnown)
 			this.tell();
@@ -59,7 +57,7 @@ export class More {
 		const {state, camera, width} = this.viewer;
 		const isKnown = visibleBoxes(state.tree, {...camera.span, width, firstRow: 0, lastRow: state.tree.rows,
 			narrowest: state.profile.narrowestPx, isClosed: node => state.isClosed(node),
-			until: performance.now() + this.lookingMs}, this.boxes);
+			until: performance.now() + LOOKING_MS}, this.boxes);
 		this.ends = rowsOf(this.boxes);
 		return isKnown;
 	}
@@ -81,6 +79,6 @@ export class More {
 	goOn(down) {
 		const {page, height, state} = this.viewer;
 		page.scroller.scrollBy({top: down * (height - KEPT_ROWS * state.profile.rowPx),
-			behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth'});
+			behavior: isStill() ? 'auto' : 'smooth'});
 	}
 }

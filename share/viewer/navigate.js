@@ -6,7 +6,7 @@
 import {IDLE} from './aggregate.js';
 import {isSame, isSameFilter, termText, withTerm, withoutTerms} from './filter.js';
 import {oncePerFrame} from './input.js';
-import {actingButton, element, icon} from './page.js';
+import {actingButton, element, icon, isStill} from './page.js';
 import {MOST_MATCHES, markStacks, outermostMatches, press} from './search.js';
 import {labelOf, nodeName, sentence, placeOf} from './text.js';
 import {NONE, clamp, firstAlong, follow, framesTo, isWithin, nodeCovering, pathTo, rowOf, widestChild}
@@ -64,7 +64,7 @@ export class Camera {
 
 	/** @param {Span} span @param {boolean} [atOnce] */
 	go(span, atOnce = false) {
-		const still = atOnce || matchMedia('(prefers-reduced-motion: reduce)').matches;
+		const still = atOnce || isStill();
 		this.way = still ? null : {from: this.span, to: span, begun: 0};
 		if (still)
 			this.span = span;
@@ -165,11 +165,6 @@ function fillChips(list, terms, remove) {
 
 // ---- going elsewhere ----------------------------------------------------------------------------
 
-/** Frames from the outermost box to one, as the history has them. @param {number[]} frames */
-function formatPath(frames) {
-	return frames.map(frame => frame.toString(36)).join('.');
-}
-
 export class Navigator {
 	/**
 	 * @param {import('./viewer.js').Viewer} viewer
@@ -182,8 +177,7 @@ export class Navigator {
 		this.state = viewer.state;
 		this.page = viewer.page;
 		/**
-		 * What was zoomed into before what is shown, as in formatPath(): the browser's history keeps
-		 * it with the entry, so that Back and a reload have it, too. @type {() => string[]}
+		 * Frames to what was zoomed into before what is shown: the browser's history keeps them with the entry, so that Back and a reload have it, too. @type {() => string[]}
 		 */
 		this.trail = () => [];
 		/**
@@ -222,7 +216,7 @@ export class Navigator {
 		const {state} = this;
 		const trail = this.trail();
 		if (node !== state.zoomed)
-			trail.push(formatPath(framesTo(state.tree, state.zoomed)));
+			trail.push(framesTo(state.tree, state.zoomed).join('.'));
 		this.zoomAlong(node, trail);
 	}
 
@@ -266,7 +260,7 @@ export class Navigator {
 			return this.removeTerm(filter.terms[filter.terms.length - 1]);
 		if (free)
 			return this.zoomAlong(zoomed, trail);
-		const here = formatPath(framesTo(tree, zoomed));
+		const here = framesTo(tree, zoomed).join('.');
 		let before = trail.pop();
 		while (before && !here.startsWith(`${before}.`))
 			before = trail.pop();

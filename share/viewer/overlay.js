@@ -167,7 +167,7 @@ export async function openMarks(sheet, state, choose) {
 	sheet.open('Marks', 'm', [
 		element('p', {}, [all ? 'From each mark to the next: choose what to show.'
 			: 'The samples of this picture have no times.']),
-		element('div', {class: 'marks-list'}, rows),
+		element('div', {}, rows),
 		...more > 0 ? [element('p', {}, [`and ${more} more`])] : []]);
 }
 

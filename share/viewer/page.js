@@ -68,13 +68,10 @@ export function actingButton(attributes, children, act) {
 
 /**
  * @param {string} name class @param {string} title what it does and its key
- * @param {(Node | string)[]} children @param {boolean} [toggles]
- * @returns {HTMLButtonElement}
+ * @param {(Node | string)[]} children @returns {HTMLButtonElement}
  */
-export function button(name, title, children, toggles = false) {
-	return element('button', {class: name, title,
-		'aria-label': title.replace(/ {2}.*/, ''),
-		...toggles ? {'aria-pressed': 'false'} : {}}, children);
+export function button(name, title, children) {
+	return element('button', {class: name, title, 'aria-label': title.replace(/ {2}.*/, '')}, children);
 }
 
 function buildSearch() {
@@ -84,8 +81,8 @@ function buildSearch() {
 	const parts = {
 		input,
 		count: element('span', {class: 'count', 'aria-hidden': 'true'}),
-		matchCase: button('case', 'Match case  (Alt+C)', ['Aa'], true),
-		regex: button('regex', 'Regular expression  (Alt+R)', ['.*'], true),
+		matchCase: button('case', 'Match case  (Alt+C)', ['Aa']),
+		regex: button('regex', 'Regular expression  (Alt+R)', ['.*']),
 		previous: button('previous', 'Previous match  (N, Shift+Enter)',
 			[icon('previous')]),
 		next: button('next', 'Next match  (n, Enter)', [icon('next')]),
@@ -98,11 +95,11 @@ function buildSearch() {
 function buildTools() {
 	return {
 		bottomUp: button('bottom-up', 'Bottom-up: from what ran to its callers  (b)',
-			[icon('bottomUp'), element('span', {}, ['Bottom-up'])], true),
+			[icon('bottomUp'), element('span', {}, ['Bottom-up'])]),
 		icicle: button('icicle', 'Icicle: roots on top  (i)',
-			[icon('icicle'), element('span', {}, ['Icicle'])], true),
-		colors: button('colors', 'What the colours mean  (k)', [icon('colors')], true),
-		dark: button('dark', 'Dark or light  (d)', [icon('theme')], true),
+			[icon('icicle'), element('span', {}, ['Icicle'])]),
+		colors: button('colors', 'What the colours mean  (k)', [icon('colors')]),
+		dark: button('dark', 'Dark or light  (d)', [icon('theme')]),
 		help: button('help', 'Keys  (?)', [icon('help')]),
 	};
 }
@@ -128,8 +125,7 @@ const TIMES_BUTTONS = {
  */
 export function buildChoice(name, label, choices) {
 	const buttons = Object.fromEntries(Object.entries(choices).map(([one, [text, title]]) =>
-		[one, element('button', {class: `${name}-${one}`, title, 'aria-pressed': 'false'},
-			[text])]));
+		[one, element('button', {class: `${name}-${one}`, title}, [text])]));
 	return {buttons, group: element('div', {class: `choice ${name}`, role: 'group', 'aria-label': label},
 		Object.values(buttons))};
 }
@@ -236,6 +232,11 @@ function staticOf(svg) {
 /** Is what points a finger, which cannot hover and needs more room? */
 export function isTouched() {
 	return matchMedia('(pointer: coarse)').matches;
+}
+
+/** Is nothing to move by itself? */
+export function isStill() {
+	return matchMedia('(prefers-reduced-motion: reduce)').matches;
 }
 
 /**

@@ -145,9 +145,9 @@ export class Strip {
 		this.peak = element('span', {class: 'peak', title: 'The most at a time'});
 		this.scale = element('span', {class: 'peak',
 			title: 'The most of one of them at a time'});
-		this.more = actingButton({class: 'lanes-shown', 'aria-expanded': 'false',
+		this.more = actingButton({class: 'lanes-shown',
 			title: 'Processes and threads over time  (a)'}, ['Threads'], () => this.toggle());
-		this.heat = actingButton({class: 'heat-shown', 'aria-pressed': 'false',
+		this.heat = actingButton({class: 'heat-shown',
 			title: 'Seconds side by side, each from below'}, ['Seconds'],
 		() => this.open(this.state.opened === 'heat' ? 'lanes' : 'heat', true));
 		this.lanes = element('div', {class: 'lanes', role: 'listbox', 'aria-multiselectable': 'true',
