@@ -156,40 +156,35 @@ function lanesOf(profile, waits) {
 	for (let i = 0; i < samples; i++)
 		if (waitsAt[node[i]] === waits)
 			busy[threadOf[i]] += weightOf[i];
-	/** @type {Map<string, Lane & {process: string, processes: Set<string>}>} */
-	const known = new Map();
-	const keys = [['process', namesOf(profile.processes, MOST_PROCESSES)],
-		['thread', namesOf(profile.threads, MOST_THREADS)]];
-	const keyOf = (/** @type {number} */ level, /** @type {number} */ thread) =>
-		`${keys[level][0]} ${keys[level][1][thread] || ''}`;
-	profile.threads.forEach((_, thread) => [0, 1].forEach(level => {
-		const key = keyOf(level, thread);
-		const [kind, value] = [level ? 'thread' : 'process', keys[level][1][thread] || ''];
-		const process = keyOf(0, thread);
-		const lane = known.get(key) || {kind: /** @type {Lane['kind']} */ (kind), value, count: 0,
-			weight: 0, within: 0, process, processes: new Set()};
-		lane.count++;
-		lane.weight += busy[thread];
-		lane.processes.add(process);
-		known.set(key, lane);
-	}));
-	const all = [...known.entries()].filter(([, {value}]) => value);
-	const hasProcesses = all.filter(([, {kind}]) => kind === 'process').length > 1;
-	const heaviest = (/** @type {any} */ [, a], /** @type {any} */ [, b]) => b.weight - a.weight;
-	const isProcess = (/** @type {any} */ [, {kind}]) => kind === 'process';
-	// A process that is one line of threads is that line.
-	const threads = all.filter(one => !isProcess(one) && !(hasProcesses && one[1].processes.size === 1
-		&& known.get(one[1].process)?.value && known.get(one[1].process)?.count === one[1].count))
-		.sort(heaviest);
-	const listed = !hasProcesses ? threads : all.filter(isProcess).sort(heaviest).flatMap(one =>
-		[one, ...threads.filter(([, lane]) => lane.process === one[0])]);
+	/** By thread, its process's lane and its own. */
+	const [processes, threads] = [namesOf(profile.processes, MOST_PROCESSES),
+		namesOf(profile.threads, MOST_THREADS)].map((names, level) => {
+		/** @type {Map<string, Lane & {processes: Set<any>}>} */
+		const known = new Map();
+		return profile.threads.map((_, thread) => {
+			const value = names[thread] || '';
+			const lane = known.get(value) || {kind: level ? 'thread' : 'process', value, count: 0, weight: 0,
+				within: 0, processes: new Set()};
+			lane.count++;
+			lane.weight += busy[thread];
+			known.set(value, lane);
+			return lane;
+		});
+	});
+	threads.forEach((lane, thread) => lane.processes.add(processes[thread]));
+	const [outer, inner] = [processes, threads].map(lanes =>
+		[...new Set(lanes)].filter(({value}) => value).sort((a, b) => b.weight - a.weight));
+	const within = outer.length > 1 ? 1 : 0;
+	const listed = !within ? inner : outer.flatMap(process => [process, ...inner.filter(lane => {
+		const [first] = lane.processes;
+		// A process that is one line of threads is that line.
+		return first === process && !(lane.processes.size === 1 && process.count === lane.count);
+	})]);
 	const shown = listed.slice(0, MOST_LANES);
-	const numbers = new Map(shown.map(([key], i) => [key, i]));
 	return {more: listed.length - shown.length,
-		lanes: shown.map(([, {kind, value, count, weight}]) => ({kind, value, count, weight,
-			within: hasProcesses && kind === 'thread' ? 1 : 0})),
-		laneOf: [0, 1].map(level => Int32Array.from(profile.threads,
-			(_, thread) => numbers.get(keyOf(level, thread)) ?? -1))};
+		lanes: shown.map(({kind, value, count, weight}) =>
+			({kind, value, count, weight, within: kind === 'thread' ? within : 0})),
+		laneOf: [processes, threads].map(lanes => Int32Array.from(lanes, lane => shown.indexOf(lane)))};
 }
 
 /** @param {Profile} profile @param {Wanted} wanted @returns {Activity} */

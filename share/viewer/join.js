@@ -8,6 +8,7 @@ import {IDLE, WAIT, nodesOfTimes, nodesWithout} from './aggregate.js';
 import {readColumns, readProfile} from './decode.js';
 import {MEANINGS, findChanges} from './shifts.js';
 import {layOut} from './tree.js';
+import {bytesOf} from './unpack.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
 
@@ -41,8 +42,7 @@ const THREAD = 5;
  */
 async function inflate(pieces) {
 	let left = MOST_DATA;
-	return new Uint8Array(await new Response(new Blob(pieces.map(piece =>
-		Uint8Array.from(atob(piece), sign => sign.charCodeAt(0)))).stream()
+	return new Uint8Array(await new Response(new Blob(pieces.map(bytesOf)).stream()
 		.pipeThrough(new DecompressionStream('deflate')).pipeThrough(new TransformStream({
 			transform(chunk, control) {
 				left -= chunk.length;

@@ -5,7 +5,7 @@
 
 // In the order of the pack, where what is alike lies together: by name it is 1.3 % larger.
 import {TIMES, readColumns, readProfile} from './decode.js';
-import {Clipboard, listenToPrinting} from './output.js';
+import {copying, listenToPrinting} from './output.js';
 import {Background, listen, performer} from './worker.js';
 import {buildPage, hidePage, isTouched, showChoices, showPage} from './page.js';
 import {labelOf, nodeName} from './text.js';
@@ -127,7 +127,6 @@ async function start(svg, profile, background) {
 	const sheet = new Sheet(page.ui);
 	const menu = new Menu(page);
 	const address = new Address(navigator, searchBox);
-	const clipboard = new Clipboard(selection, say);
 
 	const toggleLegend = legendIn(page, state);
 	const comparing = comparisons(navigator, matcher, searchBox);
@@ -235,9 +234,7 @@ async function start(svg, profile, background) {
 				say(state.hasWaits ? 'Nothing but waits in here' : 'No waits in here');
 		},
 		print: listenToPrinting(viewer),
-		copyName: () => clipboard.copyName(),
-		copyStack: () => clipboard.copyStack(),
-		copyTree: () => clipboard.copyTree(),
+		...copying(selection, say),
 		save: () => openSave(sheet, viewer, say),
 		menu: () => openMenu(Math.max(selection.selected, 0), selection.cornerOf(Math.max(selection.selected, 0))),
 		colors: toggleLegend,
@@ -301,11 +298,6 @@ function facts(viewer, selection) {
 		get 'selected'() { return name(selection.selected); },
 		get 'hovered'() { return name(selection.hovered); },
 		get 'animating'() { return camera.moving || viewer.frameRequest !== 0; },
-		get 'bottomUp'() { return state.bottomUp; },
-		get 'icicle'() { return state.icicle; },
-		get 'folded'() { return state.folded; },
-		get 'times'() { return state.times; },
-		get 'nodes'() { return state.tree.nodes; },
 		get 'total'() { return state.tree.total[0]; },
 		get 'searching'() { return finder.searching; },
 		get 'matched'() { return finder.shares(); },

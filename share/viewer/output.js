@@ -184,69 +184,51 @@ export function listenToPrinting(viewer) {
 
 // ---- the clipboard ------------------------------------------------------------------------------
 
-/** Copying by our keys, and by the browser's own where ours are not allowed: over plain http. */
-export class Clipboard {
-	/**
-	 * @param {import('./selection.js').Selection} selection
-	 * @param {(text: string) => void} say what came of it
-	 */
-	constructor(selection, say) {
-		this.selection = selection;
-		this.state = selection.state;
-		this.say = say;
-		this.refused = '';
-		document.addEventListener('copy', event => {
-			const field = document.activeElement?.localName === 'input';
-			if (field || String(window.getSelection()) || !event.clipboardData)
-				return;
-			event.clipboardData.setData('text/plain',
-				this.refused || nodeName(this.state, this.subject));
-			this.refused = '';
-			event.preventDefault();
-		});
-	}
-
+/**
+ * What keys and the menu copy; and by the browser's own copying where ours is not allowed: over plain http.
+ * @param {import('./selection.js').Selection} selection
+ * @param {(text: string) => void} say what came of it
+ */
+export function copying(selection, say) {
+	const {state, page} = selection;
+	let refused = '';
 	/** What is copied: the box pointed at or selected, else the one that fills the view. */
-	get subject() {
-		const {current} = this.selection;
-		return current >= 0 ? current : this.state.zoomed;
-	}
-
-	copyName() {
-		const name = nodeName(this.state, this.subject);
-		return this.write(name, `Copied ${name}`);
-	}
-
-	/** Callers first, whichever way the tree was merged. */
-	copyStack() {
-		const {state} = this;
-		const path = pathTo(state.tree, this.subject).map(one => nodeName(state, one));
-		const isBelow = isCallee(state.tree, this.subject);
-		if (state.isSandwich)
-			path.unshift(state.filter.of);
-		if (state.isSandwich ? isBelow === state.profile.reversed : state.bottomUp)
-			path.reverse();
-		return this.write(path.join('\n'), `Copied a stack of ${path.length}`);
-	}
-
-	/** The box and what it is made of, as text. */
-	copyTree() {
-		const {state} = this;
-		return this.write(textTree(state, this.subject), `Copied ${nodeName(state, this.subject)} as text`);
-	}
-
+	const subject = () => selection.current >= 0 ? selection.current : state.zoomed;
+	const name = () => nodeName(state, subject());
 	/** @param {string} text @param {string} done what to say then */
-	async write(text, done) {
-		this.refused = '';
+	const write = async (text, done) => {
+		refused = '';
 		try {
 			await navigator.clipboard.writeText(text);
-			this.say(done);
+			say(done);
 		} catch {
-			this.refused = text;
+			refused = text;
 			// The browser's own copying tells only what has the focus.
-			this.selection.page.canvas.focus({preventScroll: true});
-			this.say(isTouched() ? 'Copying is not allowed here'
-				: 'Not allowed here; press Ctrl+C now');
+			page.canvas.focus({preventScroll: true});
+			say(isTouched() ? 'Copying is not allowed here' : 'Not allowed here; press Ctrl+C now');
 		}
-	}
+	};
+	document.addEventListener('copy', event => {
+		const field = document.activeElement?.localName === 'input';
+		if (field || String(window.getSelection()) || !event.clipboardData)
+			return;
+		event.clipboardData.setData('text/plain', refused || name());
+		refused = '';
+		event.preventDefault();
+	});
+	return {
+		copyName: () => write(name(), `Copied ${name()}`),
+		/** Callers first, whichever way the tree was merged. */
+		copyStack() {
+			const path = pathTo(state.tree, subject()).map(one => nodeName(state, one));
+			const isBelow = isCallee(state.tree, subject());
+			if (state.isSandwich)
+				path.unshift(state.filter.of);
+			if (state.isSandwich ? isBelow === state.profile.reversed : state.bottomUp)
+				path.reverse();
+			return write(path.join('\n'), `Copied a stack of ${path.length}`);
+		},
+		/** The box and what it is made of, as text. */
+		copyTree: () => write(textTree(state, subject()), `Copied ${name()} as text`),
+	};
 }

@@ -4,7 +4,7 @@
 
 import {GESTURES, KEYS, moveFocus} from './input.js';
 import {meaningsOf} from './legend.js';
-import {actingButton, element, icon, isTouched} from './page.js';
+import {actingButton, button, element, icon, isTouched} from './page.js';
 import {formatPercent, formatSeconds, linesOf, nodeName, sampledOf} from './text.js';
 
 /** How long a toast stays: there is more to read in a longer one. */
@@ -30,8 +30,7 @@ export class Sheet {
 	 * @param {Node[]} content
 	 */
 	open(title, key, content) {
-		const close = element('button', {class: 'close',
-			'title': 'Close  (Esc)', 'aria-label': 'Close'}, [icon('close')]);
+		const close = button('close', 'Close  (Esc)', [icon('close')]);
 		const dialog = element('dialog', {class: 'dialog', 'aria-label': title}, [
 			element('div', {class: 'dialog-body'}, [
 				element('div', {class: 'dialog-head'}, [

@@ -224,8 +224,7 @@ function fillDetails(details, state, node) {
 	if (node < 0) {
 		const {notes} = state.profile;
 		details.replaceChildren(element('div', {class: 'hint'}, [isTouched() ? TOUCH_HINT : HINT]),
-			element('div', {class: 'hint'}, [notes.join(' \u00b7 ')]));
-		details.lastElementChild?.setAttribute('title', notes.join('\n'));
+			element('div', {class: 'hint', title: notes.join('\n')}, [notes.join(' \u00b7 ')]));
 		return;
 	}
 	const {total, self} = state.tree;

@@ -102,11 +102,6 @@ export class State {
 		return this.filter.terms.find(({kind}) => kind === 'time');
 	}
 
-	/** What was inlined is not shown: its weight is that of what it stands in. */
-	get folded() {
-		return this.filter.terms.some(({kind}) => kind === 'inlined');
-	}
-
 	/** What all that is shown is called. */
 	get whole() {
 		const {part} = this;

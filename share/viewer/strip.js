@@ -167,10 +167,15 @@ export class Strip {
 
 	// ---- what is drawn --------------------------------------------------------------------------
 
+	/** How long the run is, 0 while that is not known. */
+	get us() {
+		return this.activity?.us || 0;
+	}
+
 	/** The time that is shown, within the run. @returns {{from: number, to: number}} */
 	get range() {
 		const {part} = this.state;
-		const us = this.activity?.us || 0;
+		const us = this.us;
 		return this.drag?.moved ? this.drag
 			: {from: clamp(part?.from || 0, 0, us), to: Math.min(part?.to ?? us, us)};
 	}
@@ -193,13 +198,13 @@ export class Strip {
 	/** Another filter, or another part of the strip. */
 	show() {
 		const {opened} = this.state;
-		this.root.hidden = !this.state.profile.sampleCount || (this.activity?.us || 2) <= 1;
+		this.root.hidden = !this.state.profile.sampleCount || Boolean(this.activity) && this.us <= 1;
 		this.more.setAttribute('aria-expanded', String(opened !== ''));
 		press(this.heat, opened === 'heat');
 		this.lanes.hidden = this.scale.hidden = opened !== 'lanes';
 		this.heatBox.hidden = opened !== 'heat';
 		this.heatBox.replaceChildren(...opened === 'heat' ? [this.canvas] : []);
-		this.heat.hidden = !opened || !((this.activity?.us || 0) >= HEAT_LEAST_US);
+		this.heat.hidden = !opened || !(this.us >= HEAT_LEAST_US);
 		this.showRange();
 		this.askSoon();
 	}
@@ -322,7 +327,7 @@ export class Strip {
 
 	/** What is chosen, for the eye and for the ear. */
 	showRange() {
-		const us = this.activity?.us || 0;
+		const {us} = this;
 		const {from, to} = this.range;
 		const isPart = from > 0 || to < us;
 		this.root.style.setProperty('--from', `${us ? 100 * from / us : 0}%`);
@@ -343,7 +348,7 @@ export class Strip {
 	/** @param {PointerEvent} event */
 	timeAt({clientX}) {
 		const {left, width} = this.track.getBoundingClientRect();
-		return clamp((clientX - left) / width, 0, 1) * (this.activity?.us || 0);
+		return clamp((clientX - left) / width, 0, 1) * this.us;
 	}
 
 	/** In the order of reading: up a second, then the next one. @param {PointerEvent} event */
@@ -351,7 +356,7 @@ export class Strip {
 		const {left, top, width, height} = this.canvas.getBoundingClientRect();
 		const column = Math.floor(clamp((clientX - left) / width, 0, 0.9999) * this.canvas.width);
 		const row = Math.floor((1 - clamp((clientY - top) / height, 0, 0.9999)) * HEAT_ROWS);
-		return Math.min((column * HEAT_ROWS + row) * (this.wanted?.heatUs || 0), this.activity?.us || 0);
+		return Math.min((column * HEAT_ROWS + row) * (this.wanted?.heatUs || 0), this.us);
 	}
 
 	/**
@@ -360,7 +365,7 @@ export class Strip {
 	 */
 	gripAt({clientX, pointerType}) {
 		const {from, to} = this.range;
-		const us = this.activity?.us || 0;
+		const us = this.us;
 		if (!us || !this.state.part)
 			return 'new';
 		const {left, width} = this.track.getBoundingClientRect();
@@ -435,7 +440,7 @@ export class Strip {
 	 * @param {Grip} grip @param {number} by @param {Drag} drag
 	 */
 	moveBy(grip, by, drag) {
-		const us = this.activity?.us || 0;
+		const us = this.us;
 		const {from, to} = drag;
 		if (grip === 'range')
 			by = clamp(by, -from, us - to);
@@ -447,7 +452,7 @@ export class Strip {
 	choose(from, to, drag) {
 		Object.assign(drag, {from, to, moved: true});
 		this.showRange();
-		const us = this.activity?.us || 0;
+		const us = this.us;
 		// No finer than it is seen, so that links are short.
 		const step = 10 ** Math.floor(Math.log10(Math.max(us / Math.max(this.track.clientWidth, 1), 1)));
 		const [begin, end] = [from, to].map(at => Math.round(Math.round(at / step) * step));

@@ -3,7 +3,7 @@
 // From text to what was deflated: base64, as the data is, or denser text, as the viewer is.
 
 /** @param {string} text base64 @returns {any} bytes, as some versions of the types have them */
-function bytesOf(text) {
+export function bytesOf(text) {
 	const characters = atob(text);
 	const bytes = new Uint8Array(characters.length);
 	for (let i = 0; i < bytes.length; i++)

@@ -3,7 +3,7 @@
 
 import pytest
 
-from viewing import box, fact, middle, show, text
+from viewing import SEEN, box, fact, middle, show, text
 
 WIDTH, HEIGHT = 360, 640
 
@@ -76,7 +76,7 @@ def test_keys_are_buttons_of_the_sheet(phone):
     phone.run("[...document.querySelectorAll('.key')].find(one => one.textContent === 'b')"
               ".id = 'wanted'")
     tap(phone, "#wanted")
-    phone.wait("flamerun.bottomUp && !document.querySelector('.dialog')")
+    phone.wait(f"{SEEN['bottomUp']} && !document.querySelector('.dialog')")
 
 
 def test_a_finger_that_stays_opens_the_menu(phone):

@@ -88,8 +88,15 @@ def push(browser, selector):
     browser.wait("!flamerun.animating")
 
 
+# What the page says of itself: the viewer tells only what nobody sees.
+SEEN = {"bottomUp": "document.querySelector('.bottom-up').getAttribute('aria-pressed') === 'true'",
+        "icicle": "document.querySelector('.icicle').getAttribute('aria-pressed') === 'true'",
+        "times": "document.querySelector('.times [aria-pressed=true]').className.replace('times-', '')",
+        "folded": "[...document.querySelectorAll('.chip')].some(c => c.innerText.includes('inlined folded'))"}
+
+
 def fact(browser, name):
-    return browser.run(f"return flamerun.{name}")
+    return browser.run(f"return {SEEN.get(name, f'flamerun.{name}')}")
 
 
 def pressed(browser, selector):
