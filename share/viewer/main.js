@@ -13,7 +13,7 @@ import {Matcher} from './matcher.js';
 import {actionOf, listenToPointers, whenResting} from './input.js';
 import {State} from './state.js';
 import {Sheet, openHelp, openLines, openMarks, toaster} from './overlay.js';
-import {More} from './more.js';
+import {tellMore} from './more.js';
 import {legendIn} from './legend.js';
 import {Table} from './table.js';
 import {Strip} from './strip.js';
@@ -121,7 +121,7 @@ async function start(svg, profile, background) {
 	const say = toaster(page);
 	const navigator = new Navigator(viewer, selection, say);
 	const strip = new Strip(navigator);
-	const more = new More(viewer);
+	tellMore(viewer);
 	const searchBox = new SearchBox(page, finder);
 	const table = new Table(page, state, finder);
 	const sheet = new Sheet(page.ui);
@@ -133,7 +133,6 @@ async function start(svg, profile, background) {
 
 	let thread = '';  // shown in order of time last
 	showTimeline(viewer, of => navigator.showView('time', of));
-	viewer.onRest = () => more.tell();
 	state.onTree(() => {
 		showChoices(page, state);
 		thread = state.tree.chart ? state.filter.of : thread;

@@ -457,24 +457,24 @@ export class Navigator {
 	 * @param {import('./filter.js').Filter} filter @param {boolean} isSaid
 	 */
 	async find(filter, isSaid) {
-		const {ui} = this.page;
+		const {state, page: {ui}} = this;
 		const busy = setTimeout(() => ui.setAttribute('aria-busy', 'true'), BUSY_MS);
+		state.asked = filter;
 		let answer;
 		try {
-			answer = await this.state.find(filter);
-			if (answer && !((answer.other || answer.shown).total[0] > 0)) {
-				if (isSaid)
-					this.say('Nothing is left of that');
-				answer = null;
-			}
+			answer = await state.perform('aggregate', filter);
 		} catch (error) {
 			this.tellUnread(error);
-			answer = null;
 		}
 		clearTimeout(busy);
-		if (this.state.asked === filter)
-			ui.removeAttribute('aria-busy');
-		return answer;
+		if (state.asked !== filter)
+			return null;
+		ui.removeAttribute('aria-busy');
+		if (answer && (answer.other || answer.shown).total[0] > 0)
+			return answer;
+		if (answer && isSaid)
+			this.say('Nothing is left of that');
+		return null;
 	}
 
 	/** @param {boolean} bottomUp */

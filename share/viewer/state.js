@@ -131,17 +131,6 @@ export class State {
 		return this.bottomUp !== this.profile.reversed;
 	}
 
-	/**
-	 * What another filter keeps, as soon as it is known.
-	 * @param {Filter} filter
-	 * @returns {Promise<Answer | null>} null: another one was asked for since
-	 */
-	async find(filter) {
-		this.asked = filter;
-		const answer = await this.perform('aggregate', filter);
-		return this.asked === filter ? answer : null;
-	}
-
 	/** @param {Filter} filter @param {Answer} answer */
 	keep(filter, {every, shown, other, functions, of}) {
 		this.filter = {...filter, of};
