@@ -115,7 +115,7 @@ static void put_head(struct bytes *bytes, const struct style *style)
 static void put_viewer(struct bytes *bytes)
 {
 	static const char head[] =
-		"<!-- flamerun " FLAMERUN_VERSION ", share/viewer, MIT license -->\n"
+		"<!-- flamerun " FLAMERUN_VERSION ", MIT license -->\n"
 		"<metadata id=\"flamerun-viewer\"><![CDATA[";
 
 	bytes_text(bytes, head);

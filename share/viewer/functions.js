@@ -54,31 +54,20 @@ export function risesFirst(by) {
 }
 
 /**
- * Numbers of functions in order, the heavier one first where that does not tell.
- * @param {Functions} functions @param {(i: number) => string} textOf of a text that is sorted by
- * @param {By} by @param {boolean} rises @param {(i: number) => boolean} isKept
- */
-export function sortFunctions({frame, self, total}, textOf, by, rises, isKept) {
-	const kept = Uint32Array.from(frame.keys()).filter(isKept);
-	const weight = by === 'self' ? self : total;
-	const texts = risesFirst(by) ? Array.from(frame, (_, i) => textOf(i)) : [];
-	const sign = rises ? 1 : -1;
-	return kept.sort((a, b) => (risesFirst(by)
-		? (texts[a] < texts[b] ? -sign : texts[a] > texts[b] ? sign : 0) : sign * (weight[a] - weight[b]))
-		|| total[b] - total[a] || a - b);
-}
-
-/**
- * Rows of a table: numbers of the functions that are shown, of those with a match where one is looked for.
+ * Rows of a table: numbers of the functions that are shown, of those with a match where one is looked for;
+ * the heavier one first where that does not tell.
  * @param {State} state @param {import('./search.js').Finder} finder
  */
 export function functionsShown(state, {matches}) {
-	const functions = /** @type {Functions} */ (state.functions);
-	const {frame} = functions;
+	const {frame, self, total} = /** @type {Functions} */ (state.functions);
 	const [by, way] = state.sort.split('-');
-	return sortFunctions(functions, i => by === 'name' ? state.profile.name(frame[i])
-		: originIn(state, frame[i]), /** @type {By} */ (by), way === 'rising',
-	i => !matches || matches[frame[i]] === 1);
+	const sign = way === 'rising' ? 1 : -1;
+	const isText = risesFirst(/** @type {By} */ (by));
+	const weight = by === 'self' ? self : total;
+	const texts = isText ? Array.from(frame, one => by === 'name' ? state.profile.name(one) : originIn(state, one)) : [];
+	return Uint32Array.from(frame.keys()).filter(i => !matches || matches[frame[i]] === 1).sort((a, b) =>
+		sign * (isText ? Number(texts[a] > texts[b]) - Number(texts[a] < texts[b]) : weight[a] - weight[b])
+			|| total[b] - total[a] || a - b);
 }
 
 /** What is written in a row; amounts are several. @param {State} state @param {number} i of a function */

@@ -18,7 +18,7 @@ import {legendIn} from './legend.js';
 import {Table} from './table.js';
 import {Strip} from './strip.js';
 import {Address} from './address.js';
-import {Menu, linesFor} from './menu.js';
+import {linesFor, menuIn} from './menu.js';
 import {Navigator, showLastCrumb} from './navigate.js';
 import {Viewer} from './viewer.js';
 import {openSave} from './save.js';
@@ -78,7 +78,7 @@ function listenToGestures(viewer, selection, navigator, openMenu) {
 }
 
 /**
- * @param {import('./page.js').Page} page @param {Sheet} sheet @param {Menu} menu
+ * @param {import('./page.js').Page} page @param {Sheet} sheet @param {ReturnType<typeof menuIn>} menu
  * @param {() => Actions} actionsOf what is shown
  */
 function listenToKeysAndButtons(page, sheet, menu, actionsOf) {
@@ -125,7 +125,7 @@ async function start(svg, profile, background) {
 	const searchBox = new SearchBox(page, finder);
 	const table = new Table(page, state, finder);
 	const sheet = new Sheet(page.ui);
-	const menu = new Menu(page);
+	const menu = menuIn(page);
 	const address = new Address(navigator, searchBox);
 
 	const toggleLegend = legendIn(page, state);

@@ -13,75 +13,65 @@ const MARGIN_PX = 8;
 
 /** @typedef {{text: string, act: () => any}} Item @typedef {Item | null} Line null: a line between */
 
-export class Menu {
-	/** @param {import('./page.js').Page} page */
-	constructor(page) {
-		this.page = page;
-		/** @type {HTMLElement | null} */
-		this.list = null;
-		/** @type {any} what had the focus */
-		this.before = null;
-		page.ui.addEventListener('pointerdown', (/** @type {any} */ event) => {
-			if (this.list && !this.list.contains(event.target)) {
-				// A browser takes the focus away for what cannot have it, but not before.
-				this.close();
-				setTimeout(() => document.activeElement?.closest('.flamerun') || this.restoreFocus());
-			}
-		});
-	}
+/** @param {import('./page.js').Page} page */
+export function menuIn({ui, canvas}) {
+	/** @type {HTMLElement | null} */
+	let list = null;
+	/** @type {any} what had the focus */
+	let before = null;
 
-	get isOpen() {
-		return this.list !== null;
-	}
+	const restoreFocus = () => (ui.contains(before) ? before : canvas).focus({preventScroll: true});
+	/** The focus goes back to where it was, if that is anywhere. */
+	const close = () => {
+		const had = list?.contains(document.activeElement);
+		list?.remove();
+		list = null;
+		if (had)
+			restoreFocus();
+	};
+	ui.addEventListener('pointerdown', (/** @type {any} */ event) => {
+		if (list && !list.contains(event.target)) {
+			// A browser takes the focus away for what cannot have it, but not before.
+			close();
+			setTimeout(() => document.activeElement?.closest('.flamerun') || restoreFocus());
+		}
+	});
+	return {
+		get isOpen() {
+			return list !== null;
+		},
 
-	/**
-	 * @param {string} title @param {Line[]} lines
-	 * @param {{x: number, y: number}} place in the window's pixels, where there is room
-	 */
-	open(title, lines, {x, y}) {
-		this.close();
-		const {ui} = this.page;
-		const list = element('div', {'class': 'menu', 'role': 'menu', 'aria-label': title},
-			lines.map(line => {
+		/**
+		 * @param {string} title @param {Line[]} lines
+		 * @param {{x: number, y: number}} place in the window's pixels, where there is room
+		 */
+		open(title, lines, {x, y}) {
+			close();
+			const made = element('div', {'class': 'menu', 'role': 'menu', 'aria-label': title}, lines.map(line => {
 				if (!line)
 					return element('div', {role: 'separator'});
 				return actingButton({role: 'menuitem', tabindex: '-1', title: line.text}, [line.text], () => {
-					this.close();
+					close();
 					line.act();
 				});
 			}));
-		this.list = list;
-		this.before = document.activeElement;
-		ui.append(list);
-		const right = ui.clientWidth - list.offsetWidth - MARGIN_PX;
-		const bottom = ui.clientHeight - list.offsetHeight - MARGIN_PX;
-		list.style.left = `${clamp(x, 0, right)}px`;
-		list.style.top = `${clamp(y, 0, bottom)}px`;
-		list.querySelector('button')?.focus({preventScroll: true});
-	}
+			list = made;
+			before = document.activeElement;
+			ui.append(made);
+			made.style.left = `${clamp(x, 0, Math.max(ui.clientWidth - made.offsetWidth - MARGIN_PX, 0))}px`;
+			made.style.top = `${clamp(y, 0, Math.max(ui.clientHeight - made.offsetHeight - MARGIN_PX, 0))}px`;
+			made.querySelector('button')?.focus({preventScroll: true});
+		},
 
-	/** A key while it is open. @param {KeyboardEvent} event */
-	onKey(event) {
-		if (event.key === 'Escape' || event.key === 'Tab')
-			this.close();
-		else if (!moveFocus([...this.list?.querySelectorAll('button') || []], event.key))
-			return;
-		event.preventDefault();
-	}
-
-	/** The focus goes back to where it was, if that is anywhere. */
-	close() {
-		const had = this.list?.contains(document.activeElement);
-		this.list?.remove();
-		this.list = null;
-		if (had)
-			this.restoreFocus();
-	}
-
-	restoreFocus() {
-		const {ui, canvas} = this.page;
-		(ui.contains(this.before) ? this.before : canvas).focus({preventScroll: true});
-	}
+		/** A key while it is open. @param {KeyboardEvent} event */
+		onKey(event) {
+			if (event.key === 'Escape' || event.key === 'Tab')
+				close();
+			else if (!moveFocus([...list?.querySelectorAll('button') || []], event.key))
+				return;
+			event.preventDefault();
+		},
+	};
 }
 
 /** Names in a menu are told apart by their ends. @param {string} name */

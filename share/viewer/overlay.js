@@ -127,21 +127,6 @@ export function openLines(sheet, state, node) {
 const MOST_MARKS = 1000;
 
 /**
- * @param {import('./state.js').Stretch} stretch @param {number} weight @param {number} all weight
- * @param {boolean} isShown
- */
-function markRow({text, from}, weight, all, isShown) {
-	const cells = [
-		element('span', {class: 'when'}, [from < 0 ? '' : formatSeconds(from / 1e6)]),
-		element('span', {class: 'text', title: text}, [text])];
-	if (!all)
-		return element('div', {class: 'mark'}, cells);
-	cells.push(element('span', {class: 'share'}, [formatPercent(weight, all)]));
-	return element('button', {class: 'mark', ...weight ? {} : {disabled: ''},
-		...isShown ? {'aria-current': 'true'} : {}}, cells);
-}
-
-/**
  * @param {Sheet} sheet @param {import('./state.js').State} state
  * @param {(stretch: import('./state.js').Stretch) => void} choose called with what to show from now on
  */
@@ -150,14 +135,15 @@ export async function openMarks(sheet, state, choose) {
 	const weights = await state.perform('weighStretches', filter);
 	const all = weights.reduce((/** @type {number} */ sum, /** @type {number} */ one) => sum + one, 0);
 	const rows = stretches.slice(0, MOST_MARKS + 1).map((one, i) => {
-		const row = markRow(one, weights[i], all, part?.from === one.from && part.to === one.to);
-		row.addEventListener('click', () => {
-			if (!all)
-				return;
+		const {from, to, text} = one;
+		return actingButton({class: 'mark', ...weights[i] ? {} : {disabled: ''},
+			...part?.from === from && part.to === to ? {'aria-current': 'true'} : {}}, [
+			element('span', {class: 'when'}, [from < 0 ? '' : formatSeconds(from / 1e6)]),
+			element('span', {class: 'text', title: text}, [text]),
+			...all ? [element('span', {class: 'share'}, [formatPercent(weights[i], all)])] : []], () => {
 			sheet.close();
 			choose(one);
 		});
-		return row;
 	});
 	// What was before the first mark is only worth a line when something was.
 	if (!weights[0])

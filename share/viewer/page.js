@@ -75,7 +75,7 @@ export function button(name, title, children) {
 }
 
 function buildSearch() {
-	const input = element('input', {type: 'text', inputmode: 'search', placeholder: 'Search',
+	const input = element('input', {inputmode: 'search', placeholder: 'Search',
 		spellcheck: 'false', autocomplete: 'off', autocapitalize: 'off', role: 'searchbox',
 		'aria-label': 'Search functions', title: 'Search functions  ( / )'});
 	const parts = {

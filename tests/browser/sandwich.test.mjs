@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import {BoxList, NONE, calleesOf, childrenOf, follow, followWay, framesTo, invertTree,
-	markStacks, nodeAt, outermostMatches, pathTo, randomStacks, sandwichOf, sortFunctions, treeOf,
+import {BoxList, NONE, calleesOf, childrenOf, follow, followWay, framesTo, functionsShown, invertTree,
+	markStacks, nodeAt, outermostMatches, pathTo, randomStacks, sandwichOf, treeOf,
 	visibleBoxes, wayOf, weighFunctions} from './viewer.mjs';
 
 const NAMES = 'abcdefg';
@@ -192,7 +192,9 @@ test('rows are in the order asked for, and only those that are', () => {
 	const functions = {frame: Uint32Array.of(4, 5, 6, 7), self: Float64Array.of(1, 9, 9, 0),
 		total: Float64Array.of(20, 9, 10, 20)};
 	const order = (by, rises, isKept = () => true) =>
-		[...sortFunctions(functions, i => 'dbca'[i], by, rises, isKept)];
+		[...functionsShown({functions, sort: `${by}-${rises ? 'rising' : 'falling'}`,
+			profile: {name: frame => 'dbca'[frame - 4]}},
+		{matches: Uint8Array.from({length: 8}, (_, frame) => isKept(frame - 4) ? 1 : 0)})];
 	assert.deepEqual(order('self', false), [2, 1, 0, 3]);
 	assert.deepEqual(order('self', true), [3, 0, 2, 1]);
 	assert.deepEqual(order('total', false), [0, 3, 2, 1]);
