@@ -185,7 +185,7 @@ export function buildPage(svg, profile) {
 	const graph = buildGraph();
 	const table = buildTable();
 	const matched = element('output', {class: 'matched'});
-	const reset = button('reset', 'Reset zoom: show everything  (0)', ['Reset zoom']);
+	const reset = button('reset', 'Reset zoom  (0)', ['Reset zoom']);
 	const marked = `${profile.marks.length} mark${profile.marks.length === 1 ? '' : 's'}`;
 	const marks = button('marks', `${marked} the program made  (m)`, [marked]);
 	const times = buildChoice('times', 'Time that is shown', TIMES_BUTTONS);

@@ -12,7 +12,7 @@ import {rowOf} from './tree.js';
 import {holdersOf, partsOf} from './waits.js';
 
 const HINT = 'Click a box to zoom, right-click for more \u00b7 / to search \u00b7 ? for all keys';
-const TOUCH_HINT = 'Tap a box, again to zoom \u00b7 two fingers zoom freely \u00b7 hold for more';
+const TOUCH_HINT = 'Tap a box, again to zoom \u00b7 hold for more';
 
 /** Lines that are told without being asked for: the key for all is among the keys. */
 const MOST_LINES = 3;

@@ -24,6 +24,7 @@ const PARTS = /** @type {const} */ (['bins', 'laneBins', 'heatUs']);
 export const OPENED = ['', 'lanes', 'heat'];
 /** Shorter runs are one column or few. */
 const HEAT_LEAST_US = 60e6;
+/** Of a column, which is a second or no narrower than a pixel. */
 const HEAT_ROWS = 50;
 const MOST_LANE_BINS = 400;
 /** Narrower bins are more chance than use. */
@@ -57,11 +58,6 @@ export function ticksOf(from, to, px) {
 		ticks.push(tick);
 	}
 	return ticks;
-}
-
-/** A column of the heat: no narrower than a pixel. @param {number} us @param {number} px */
-function columnUs(us, px) {
-	return [1, 2, 5, 10, 30, 60].map(one => one * 1e6).find(one => us / one <= px) || roundStep(us / px);
 }
 
 /** An area below a row of bins. @param {Float32Array} bins @param {number} most */
@@ -218,7 +214,7 @@ export class Strip {
 		const wanted = {filter: {...withoutTerms(filter, ({kind}) => kind === 'time'),
 			view: 'graph', of: ''}, bins,
 			laneBins: opened === 'lanes' ? Math.min(bins, MOST_LANE_BINS) : 0,
-			heatUs: opened === 'heat' && this.activity ? columnUs(this.activity.us, width) / HEAT_ROWS : 0};
+			heatUs: opened === 'heat' && this.activity ? roundStep(Math.max(this.us / width, 1e6)) / HEAT_ROWS : 0};
 		const known = {...this.wanted && keepSame(this.wanted.filter, wanted.filter) ? this.wanted
 			: {filter: wanted.filter, bins: 0, laneBins: 0, heatUs: 0}};
 		const asked = {...wanted};
