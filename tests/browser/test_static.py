@@ -4,6 +4,7 @@
 import base64
 import hashlib
 import re
+import shutil
 import subprocess
 import time
 import xml.etree.ElementTree
@@ -32,6 +33,15 @@ HOSTILE = {
 @pytest.fixture(params=HOSTILE)
 def hostile(request, tmp_path):
     return render(HOSTILE[request.param], tmp_path / "hostile.svg")
+
+
+def test_the_viewer_is_at_most_60_000_bytes_of_a_picture(tmp_path):
+    """From its comment to the end of its loader, packed as well as can be."""
+    picture = render(KNOWN.encode(), tmp_path / "known.svg").read_bytes()
+    begin = picture.index(b"<!-- flamerun ")
+    end = picture.index(b"</script>\n", begin) + len(b"</script>\n")
+    assert b"<metadata id=\"flamerun-viewer\">" in picture[begin:end]
+    assert end - begin <= (60_000 if shutil.which("zopfli") else 62_000)
 
 
 def test_any_name_gives_well_formed_xml(hostile):
