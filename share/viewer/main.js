@@ -4,29 +4,29 @@
 // pointer does is said here and done by one of them.
 
 // In the order of the pack, where what is alike lies together: by name it is 1.3 % larger.
+import {isDark, watchTheme} from './draw.js';
+import {VIEWS, term, timeTerm} from './filter.js';
+import {labelOf, nodeName} from './text.js';
 import {TIMES, readColumns, readProfile} from './decode.js';
 import {copying, listenToPrinting} from './output.js';
-import {Background, listen, performer} from './worker.js';
-import {buildPage, hidePage, isTouched, showChoices, showPage} from './page.js';
-import {labelOf, nodeName} from './text.js';
-import {Matcher} from './matcher.js';
-import {actionOf, listenToPointers, whenResting} from './input.js';
-import {State} from './state.js';
-import {Sheet, openHelp, openLines, openMarks, toaster} from './overlay.js';
-import {tellMore} from './more.js';
 import {legendIn} from './legend.js';
+import {actionOf, listenToPointers, whenResting} from './input.js';
+import {tellMore} from './more.js';
+import {Background, listen, performer} from './worker.js';
+import {Finder, SearchBox} from './search.js';
+import {Matcher} from './matcher.js';
+import {Sheet, openHelp, openLines, openMarks, toaster} from './overlay.js';
+import {State} from './state.js';
+import {openSave} from './save.js';
 import {Table} from './table.js';
 import {Strip} from './strip.js';
-import {Address} from './address.js';
-import {linesFor, menuIn} from './menu.js';
-import {Navigator, showLastCrumb} from './navigate.js';
-import {Viewer} from './viewer.js';
-import {openSave} from './save.js';
 import {showTimeline} from './timeline.js';
-import {VIEWS, term, timeTerm} from './filter.js';
-import {Finder, SearchBox} from './search.js';
-import {isDark, watchTheme} from './draw.js';
+import {linesFor, menuIn} from './menu.js';
+import {buildPage, hidePage, isTouched, showChoices, showPage} from './page.js';
 import {Selection} from './selection.js';
+import {Address} from './address.js';
+import {Viewer} from './viewer.js';
+import {Navigator, showLastCrumb} from './navigate.js';
 import {comparisons} from './compare.js';
 
 /** @typedef {Record<string, () => any>} Actions by name; false: left to the browser */

@@ -50,9 +50,10 @@ export function roundStep(least) {
 
 /** Labels of a ruler, of which none is cut off. @param {number} from @param {number} to @param {number} px */
 export function ticksOf(from, to, px) {
-	const step = roundStep((to - from) * LABEL_PX / Math.max(px, LABEL_PX));
+	const room = (to - from) * LABEL_PX / Math.max(px, LABEL_PX);
+	const step = roundStep(room);
 	const ticks = [];
-	for (let at = Math.ceil(from / step) * step; at < to - step / 2; at += step) {
+	for (let at = Math.ceil(from / step) * step; at < to - room / 2; at += step) {
 		const tick = element('span', {}, [formatTime(at, step)]);
 		tick.style.left = `${100 * (at - from) / (to - from)}%`;
 		ticks.push(tick);
