@@ -7,22 +7,17 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <stdexcept>
 #include <string>
 
 #include "flameprof_scope.h"
-
-#define BOX __attribute__((noinline))
+#include "tests/targets/spin.h"
 
 static std::string picture;
 
 static void burn(int ms)
 {
-	const std::clock_t until = std::clock() + CLOCKS_PER_SEC / 1000 * ms;
-
-	for (unsigned i = 0; i % 4096 || std::clock() < until; i++)
-		__asm__ volatile("");
+	spin_until(cpu_ns() + static_cast<uint64_t>(ms) * 1000000);
 }
 
 BOX static void inside()

@@ -29,7 +29,8 @@ __attribute__((noinline)) static double compute(long long ns)
 	volatile double sum = 0;
 
 	while (cpu_ns() < until)
-		for (int i = 0; i < 2000; i++)
+		/* Some ms between two looks, as spin_until() in spin.h has. */
+		for (int i = 0; i < 2000000; i++)
 			sum = sum + i * 0.5;
 	return sum;
 }
