@@ -44,9 +44,9 @@ struct perf_event {
 
 struct perf_events {
 	struct wire_arena *arena;
-	struct stat file; /* the arena's */
+	struct stat file;    /* the arena's */
 	struct rlimit files; /* as it was */
-	bool has_raised; /* it is higher now */
+	bool has_raised;     /* it is higher now */
 	uint64_t period_ns;
 	bool has_kernel;
 	uint64_t unseen; /* atomic */
@@ -79,8 +79,8 @@ static int open_event(pid_t tid, uint64_t period_ns)
 		.exclude_hv = 1,
 		.remove_on_exec = 1,
 	};
-	long fd = syscall(
-		SYS_perf_event_open, &attributes, tid, -1, -1, (long)PERF_FLAG_FD_CLOEXEC);
+	long fd =
+		syscall(SYS_perf_event_open, &attributes, tid, -1, -1, (long)PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : (int)fd;
 }
@@ -133,9 +133,9 @@ int perf_events_probe(uint32_t rate_hz)
  * virtual one, all of it in the kernel, where no handler can see it. So it is measured: how much
  * slower a loop becomes.
  */
-#define COST_SIGNALS 24
+#define COST_SIGNALS   24
 #define COST_PERIOD_HZ 10000
-#define COST_LOOPS 20000
+#define COST_LOOPS     20000
 
 static volatile sig_atomic_t cost_signals;
 
@@ -191,7 +191,7 @@ out:
 /* An event's period is shorter than a sample's by one in so many: see events.c. */
 #define SHORTER_BY 256
 /* Signals alone take at most this part of the time. */
-#define COST_PART(cost_ns) ((cost_ns) * 9 / 4)
+#define COST_PART(cost_ns) ((cost_ns)*9 / 4)
 
 void perf_events_set_period(struct wire_arena *arena, uint32_t rate_hz, uint64_t cost_ns)
 {
@@ -204,6 +204,35 @@ void perf_events_set_period(struct wire_arena *arena, uint32_t rate_hz, uint64_t
 	rests = 2 * period_ns / (period_ns - 2 * cost_ns) - 1;
 	arena->event_period_ns = period_ns < UINT32_MAX ? (uint32_t)period_ns : UINT32_MAX;
 	arena->event_rests = rests < WIRE_EVENT_RESTS_MAX ? (uint32_t)rests : WIRE_EVENT_RESTS_MAX;
+}
+
+/* The signal names the descriptor by which it was asked for, and so the ring: a number of ours. */
+static int move_to(int fd, int number)
+{
+	int moved;
+
+	if (fd < 0)
+		return fd;
+	moved = fcntl(number, F_GETFD) < 0 ? dup3(fd, number, O_CLOEXEC) : -1;
+	close(fd);
+	return moved == number ? 0 : -EMFILE;
+}
+
+/*
+ * In a process of several threads the table of descriptors grows when all CPUs have been through
+ * the scheduler: 10 to 30 ms, in which the first thread would be without its event. So it grows
+ * while there is one thread. @fd is any that is open.
+ */
+static void make_room(int fd)
+{
+	const int last = WIRE_EVENT_DESCRIPTOR + WIRE_RINGS - 1;
+	struct rlimit before;
+	bool has_raised = false;
+
+	if (!raise_files(&before, &has_raised) && !move_to(dup(fd), last))
+		close(last);
+	if (has_raised)
+		setrlimit(RLIMIT_NOFILE, &before);
 }
 
 struct perf_events *perf_events_new(struct wire_arena *arena, int descriptor, bool has_kernel)
@@ -219,19 +248,8 @@ struct perf_events *perf_events_new(struct wire_arena *arena, int descriptor, bo
 		free(events);
 		return NULL;
 	}
+	make_room(descriptor);
 	return events;
-}
-
-/* The signal names the descriptor by which it was asked for, and so the ring: a number of ours. */
-static int move_to(int fd, int number)
-{
-	int moved;
-
-	if (fd < 0)
-		return fd;
-	moved = fcntl(number, F_GETFD) < 0 ? dup3(fd, number, O_CLOEXEC) : -1;
-	close(fd);
-	return moved == number ? 0 : -EMFILE;
 }
 
 /* Has @pid the arena in its memory? Only what is of the run maps it. */
@@ -269,8 +287,7 @@ static void close_event(struct perf_events *events, uint32_t index)
 
 	if (event->is_open) {
 		close((int)(WIRE_EVENT_DESCRIPTOR + index));
-		__atomic_store_n(
-			&wire_ring(events->arena, index)->has_event, 0, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&wire_ring(events->arena, index)->has_event, 0, __ATOMIC_SEQ_CST);
 	}
 	kernel_stacks_close(&event->stacks);
 	*event = (struct perf_event){0};
@@ -291,9 +308,9 @@ static void begin_event(
 	events->rings[index].is_open = true;
 	error = signal_thread(fd, tid);
 	__atomic_store_n(&ring->has_event, 1, __ATOMIC_SEQ_CST);
-	if (!error && !(is_wanted(events, slot) && procfs_state(pid, tid, NULL) &&
-			      is_of_run(events, pid,
-				      __atomic_load_n(&slot->image, __ATOMIC_RELAXED))))
+	if (!error &&
+		!(is_wanted(events, slot) && procfs_state(pid, tid, NULL) &&
+			is_of_run(events, pid, __atomic_load_n(&slot->image, __ATOMIC_RELAXED))))
 		error = -ESRCH;
 	if (!error && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
 		error = -errno;
@@ -324,8 +341,8 @@ void perf_events_update(
 	event->owner = owner;
 }
 
-int perf_events_look(const struct perf_events *events, uint32_t index, uint64_t owner,
-	struct kernel_stack *out)
+int perf_events_look(
+	const struct perf_events *events, uint32_t index, uint64_t owner, struct kernel_stack *out)
 {
 	const struct perf_event *event = &events->rings[index];
 

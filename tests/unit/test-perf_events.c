@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* What is done before there is a thread to have an event. */
+#include "tests/unit/aggregate-fixture.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "cli/gather/perf_events.h"
+
+/* How many descriptors this process's table has room for, open or not (proc(5), status). */
+static unsigned descriptors_room(void)
+{
+	FILE *status = fopen("/proc/self/status", "re");
+	char line[256];
+	unsigned room = 0;
+
+	assert_non_null(status);
+	while (!room && fgets(line, sizeof(line), status))
+		sscanf(line, "FDSize: %u", &room);
+	fclose(status);
+	return room;
+}
+
+/* It would grow at the first event, which waits for it. And the program's limit stays its own. */
+static void test_descriptors_have_room(void **state)
+{
+	struct wire_arena *arena = aggregate_arena();
+	int any = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct rlimit limit, after;
+	struct perf_events *events;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (limit.rlim_max < WIRE_EVENT_DESCRIPTOR + WIRE_RINGS)
+		skip();
+	limit.rlim_cur = 256;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_true(descriptors_room() <= WIRE_EVENT_DESCRIPTOR);
+	events = perf_events_new(arena, any, false);
+	assert_non_null(events);
+	assert_true(descriptors_room() >= WIRE_EVENT_DESCRIPTOR + WIRE_RINGS);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &after), 0);
+	assert_int_equal(after.rlim_cur, 256);
+	assert_true(fcntl(WIRE_EVENT_DESCRIPTOR + WIRE_RINGS - 1, F_GETFD) < 0);
+	perf_events_free(events);
+	close(any);
+	free(arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_descriptors_have_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
