@@ -188,12 +188,11 @@ static char *trim(char *text)
 static void shorten_line(struct config_reader *reader, char *text, char *buffer, size_t size)
 {
 	char *value = text + strcspn(text, "=:");
-	size_t name_bytes = (size_t)(value - text);
 
 	strcpy(buffer, "\n");
 	if (strchr(";#", *text))
 		return;
-	if (!*value || name_bytes + sizeof("=\n") > size || find_comment(text) < value) {
+	if (!*value) {
 		fail_line(reader, "this is not 'name = value'");
 		return;
 	}

@@ -189,6 +189,7 @@ def test_many_threads_cost_little_and_add_up(tmp_path):
     rows = assert_books(run.stderr, 197)
     assert sum(row[1] for row in rows) > 0.9 * 400 * 4
     assert run.folded.below("[clock_nanosleep]") > 0.5 * run.folded.total
+    assert "kept native" not in run.stderr
 
 
 def test_lives_are_as_long_as_they_were(tmp_path):

@@ -426,6 +426,10 @@ static void lines_have_any_length(void **state)
 		assert_int_equal(options.rate_hz, 8);
 		snprintf(line, sizeof(line), "%sy ; =\nrate = 0\n", wanted);
 		refused(line, "f.ini:1: this is not 'name = value'");
+		snprintf(line, sizeof(line), "rate ; = %s\n", wanted);
+		refused(line, "f.ini:1: this is not 'name = value'");
+		snprintf(line, sizeof(line), "%s", wanted);
+		refused(line, "f.ini:1: this is not 'name = value'");
 	}
 	snprintf(line, sizeof(line), "%s = 5\n", wanted);
 	refused(line, "f.ini:1: this is not 'name = value'");

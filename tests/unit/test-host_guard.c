@@ -213,6 +213,19 @@ static void a_handler_alone_is_told_too(void **state)
 	assert_ptr_equal(guard_program_handler(SIGUSR1, SIG_IGN), SIG_IGN);
 }
 
+/* What was set past us is nobody's but the program's, with all its flags. */
+static void a_default_set_past_us_is_told_as_it_is(void **state)
+{
+	struct sigaction told = {.sa_flags = SA_SIGINFO};
+
+	(void)state;
+	set(SA_ONSTACK, 0);
+	sigaction(SIGUSR1, &told, NULL);
+	assert_int_equal(guard_sigaction(SIGUSR1, NULL, &told), 0);
+	assert_ptr_equal(told.sa_handler, SIG_DFL);
+	assert_int_equal(flags_of(&told), SA_SIGINFO);
+}
+
 /* By who read it past us. */
 static void what_the_kernel_has_can_be_put_back(void **state)
 {
@@ -405,6 +418,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(it_is_told_what_it_asked_for, begin),
 		cmocka_unit_test_setup(a_handler_alone_is_told_too, begin),
+		cmocka_unit_test_setup(a_default_set_past_us_is_told_as_it_is, begin),
 		cmocka_unit_test_setup(what_the_kernel_has_can_be_put_back, begin),
 		cmocka_unit_test_setup(once_is_once, begin),
 		cmocka_unit_test_setup(a_refused_one_changes_nothing, begin),

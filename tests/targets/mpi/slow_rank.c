@@ -8,36 +8,21 @@
  */
 #include <mpi.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "tests/targets/spin.h"
 
 #define ROUND_NS 50000000
 
-static long long cpu_ns(void)
+BOX static void compute(uint64_t ns)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
-
-__attribute__((noinline)) static double compute(long long ns)
-{
-	long long until = cpu_ns() + ns;
-	volatile double sum = 0;
-
-	while (cpu_ns() < until)
-		/* Some ms between two looks, as spin_until() in spin.h has. */
-		for (int i = 0; i < 2000000; i++)
-			sum = sum + i * 0.5;
-	return sum;
+	spin_until(cpu_ns() + ns);
+	KEEP_FRAME();
 }
 
 int main(int argc, char **argv)
 {
-	double seconds = argc > 1 ? atof(argv[1]) : 1, sum = 0, all;
+	double seconds = argc > 1 ? atof(argv[1]) : 1, sum = 1, all;
 	int slow = argc > 2 ? atoi(argv[2]) : -1, dead = argc > 3 ? atoi(argv[3]) : -1;
 	int rank, size, rounds = (int)(seconds * 1e9 / (2 * ROUND_NS));
 
@@ -47,7 +32,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < rounds; i++) {
 		if (rank == dead && i == rounds / 2)
 			kill(getpid(), SIGSEGV);
-		sum += compute(rank == slow ? 2 * ROUND_NS : ROUND_NS);
+		compute(rank == slow ? 2 * ROUND_NS : ROUND_NS);
 		MPI_Allreduce(&sum, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 	}
 	if (!rank)
