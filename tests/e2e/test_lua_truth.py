@@ -4,6 +4,7 @@
 # its work() is called, with the lines of callers. All samples taken in work() have to show one of
 # them, whole and in order. This is about Debian's interpreters as they are; flamelua, which has
 # call stubs, is test_lua.py's.
+import os
 import re
 import shutil
 import subprocess
@@ -149,7 +150,9 @@ def test_waits_have_names(tmp_path, lua):
     script.write_text("local function naps()\nio.popen('sleep 1.5'):read('*a')\nend\nnaps()\n")
     run = profile(tmp_path, *lua.split(), script, options=["--wall"])
     naps = run.folded.where(lambda stack: "naps (naps.lua:1)" in stack)
-    assert naps == pytest.approx(1.5 * run.rate_hz, rel=0.1), run.folded.describe()
+    # A busy machine takes its time to start what sleeps: no more than the interpreter's own life.
+    life = run.folded.where(lambda stack: stack[0] == os.path.basename(lua.split()[0]))
+    assert naps >= 0.97 * 1.5 * run.rate_hz and naps >= 0.9 * life > 0, run.folded.describe()
 
 
 @OUTSIDE
