@@ -2,7 +2,8 @@
 // @ts-check
 // The only script that a picture has as text: it inflates the viewer and the data side by side and
 // starts the one on the other, meanwhile without the static picture: a browser that knows that it is
-// hidden lays nothing out. On any failure that picture is there again, with a line that says why.
+// hidden lays nothing out, Chromium only where each element in a group is hidden. On any failure that
+// picture is there again, with a line that says why.
 
 import {denseBytes, unfold, unpack} from './unpack.js';
 
@@ -17,7 +18,7 @@ import {denseBytes, unfold, unpack} from './unpack.js';
  * @property {string} source of the viewer
  */
 
-const HIDDEN = '@media screen{#flamerun-static{display:none}}';
+const HIDDEN = '@media screen{#flamerun-static *{display:none}}';
 
 /**
  * Run the viewer as an inline script, which a policy that admits this one admits as well.

@@ -186,6 +186,13 @@ def test_where_inline_scripts_may_run_it_is_interactive(browser, server, path):
     browser.wait("window.flamerun")
 
 
+def test_nothing_of_the_static_picture_is_laid_out(viewer):
+    """Chromium does that even below a `g` that is not displayed."""
+    displays = viewer.run("return [...document.querySelectorAll('#flamerun-static *')]"
+                          ".map(each => getComputedStyle(each).display)")
+    assert len(displays) > 10 and set(displays) == {"none"}
+
+
 def test_a_policy_for_the_loader_alone_is_told_of(browser, server):
     browser.open(server + "/loader.svg")
     browser.wait(f"{STATIC} && {WHY}")
