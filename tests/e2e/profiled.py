@@ -145,6 +145,11 @@ def profile(folder, *command, rate_hz=197, clock_hz=None, options=(), env=None):
     return Profiled(result, out.read_text(errors="surrogateescape"), clock_hz or rate_hz, distinct)
 
 
+def crowd():
+    """How many times as long as with two programs a CPU, which tests are by themselves, one waits for it."""
+    return max(1, os.getloadavg()[0] / (2 * os.cpu_count()))
+
+
 # Another way through lines that the tests beside it go through: `make check-all` goes them all.
 IS_ALL = bool(os.environ.get("TEST_ALL"))
 of_all = pytest.mark.skipif(not IS_ALL, reason="make check-all has it")

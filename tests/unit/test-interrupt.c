@@ -104,7 +104,7 @@ static void many_periods_come_as_one_call(void **state)
 	uint64_t begin_ns, most;
 
 	(void)state;
-	/* Before there are ticks: a timer that is behind brings those of the time before as well. */
+	/* While there are no ticks: a late timer brings those of the time before as well. */
 	forget_calls();
 	begin_ns = now_ns();
 	assert_int_equal(flameprof_interrupt_register(NULL), 0);
