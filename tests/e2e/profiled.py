@@ -11,6 +11,7 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+import threading
 
 import pytest
 
@@ -45,9 +46,10 @@ def compile_once(command, program, is_kept):
     subprocess.run([*command, "-o", program], check=True)
     if is_kept:
         COMPILED.mkdir(exist_ok=True)
-        # Another process may be at the same: whoever comes last replaces what is alike.
-        shutil.copy(program, f"{kept}.{os.getpid()}")
-        os.replace(f"{kept}.{os.getpid()}", kept)
+        # Another process or thread may be at the same: whoever comes last replaces what is alike.
+        mine = f"{kept}.{threading.get_native_id()}"
+        shutil.copy(program, mine)
+        os.replace(mine, kept)
 
 
 def compile_target(name, folder, flags=PLAIN, output=None, compiler=None):

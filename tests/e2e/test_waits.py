@@ -15,7 +15,7 @@ import folded
 import library
 import outside
 import profiled
-from profiled import PLAIN, compile_target, folder, profile, side_by_side
+from profiled import PLAIN, compile_target, crowd, folder, profile, side_by_side
 
 TRACED = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 WAYS = {"inside": [], **({} if outside.IS_CONFINED else {"outside": ["--outside"]})}
@@ -160,7 +160,8 @@ def test_atomics_disks_and_shared_cpus(tmp_path, way, flags):
     assert_books(run.stderr, 197)
     assert seen_s(run, "[no CPU]") == pytest.approx(truth["ready"], rel=0.05), run.stderr
     for name, leaf in {"awaits": "[futex]", "rests": "[clock_nanosleep]"}.items():
-        assert seen_s(run, leaf, name) == pytest.approx(truth[name], rel=0.05), run.folded.describe(30)
+        assert seen_s(run, leaf, name) == pytest.approx(truth[name], rel=0.05 * crowd(), abs=LOOK_S * crowd()), \
+            run.folded.describe(30)
     if "fetches" not in truth:
         pytest.skip("the rest is right; this file system reads nothing past the page cache")
     # It switches all the time: each look stands for what passed since the one before, by chance.
@@ -189,7 +190,9 @@ def test_many_threads_cost_little_and_add_up(tmp_path):
     rows = assert_books(run.stderr, 197)
     assert sum(row[1] for row in rows) > 0.9 * 400 * 4
     assert run.folded.below("[clock_nanosleep]") > 0.5 * run.folded.total
-    assert "kept native" not in run.stderr
+    # Only those of which somebody woke up meanwhile.
+    kept_native = re.search(r"(\d+) samples? kept native", run.stderr)
+    assert not kept_native or int(kept_native[1]) < 0.05 * looked, run.stderr
 
 
 def test_lives_are_as_long_as_they_were(tmp_path):
@@ -250,12 +253,13 @@ def test_waits_in_a_pid_namespace(tmp_path):
                   f"unshare -pf sh -c 'sleep 3; :'; wait", options=["--wall", "-v", "--no-fold-idle"])
     lived_s = sum(int(ns) for ns in re.findall(r"^life \d+ (\d+)", run.stdout, re.M)) / 1e9
     # Half a second passes before a process is looked for that came right after another, longer where
-    # others have the CPUs; and one life in twenty falls between two looks.
-    for function in "live", "main":
+    # others have the CPUs; and one life in twenty falls between two looks. main() lives as long as the run.
+    whole_s = float(re.search(r" samples in ([\d.]+) s", run.stderr)[1])
+    for function, most_s in ("live", 1.1 * lived_s + .1), ("main", whole_s):
         seen = run.folded.where(lambda stack: "lives" in stack[0] and function in stack) / 197
-        assert 0.3 * lived_s <= seen <= 1.1 * lived_s + .1, run.folded.describe() + run.stderr
+        assert 0.3 * lived_s <= seen <= most_s, run.folded.describe() + run.stderr
     asleep = run.folded.where(lambda stack: stack[0] == "sleep" and stack[-1] == "[clock_nanosleep]")
-    assert 1.5 <= asleep / 197 <= 3.1, run.folded.describe() + run.stderr
+    assert 1.5 <= asleep / 197 <= 3.1 * crowd(), run.folded.describe() + run.stderr
 
 
 @pytest.mark.sleeps
