@@ -42,7 +42,7 @@ END_TO_END = (
                     "test_formats_svg.py test_formats_speedscope.py test_formats_firefox.py "
                     "test_merge.py test_job.py"),
     ("cli/gather", "test_profile_reader.py test_profile_ends.py test_profile_mixed.py"),
-    ("cli/profile", "test_profile_ends.py test_outputs_filters.py test_formats_pprof.py"),
+    ("cli/profile", "test_profile_ends.py test_outputs_filters.py test_formats_pprof.py test_perl.py"),
     ("cli", "test_contract_options.py test_contract_launch.py test_settings.py test_first_day.py "
             "test_outputs_names.py test_hostile.py"),
     ("libprof/session", "test_library_session.py test_library_scopes.py test_library_snapshot.py"),
