@@ -25,10 +25,16 @@ pytestmark = pytest.mark.sanitized
 SLOW_S = 1.6
 
 
-def read_late(path, is_time, delay_s):
-    """Open the FIFO @path at once, empty it later."""
-    with open(path, "rb", buffering=0) as fifo:
-        fcntl.fcntl(fifo, fcntl.F_SETPIPE_SZ, 4096)
+def open_small(path):
+    """The reading end of the FIFO @path, before anybody has written more than there will be room for."""
+    fifo = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0)
+    os.set_blocking(fifo.fileno(), True)
+    fcntl.fcntl(fifo, fcntl.F_SETPIPE_SZ, 4096)
+    return fifo
+
+
+def read_late(fifo, is_time, delay_s):
+    with fifo:
         select.select([fifo], [], [])
         is_time.wait(60)
         time.sleep(delay_s)
@@ -41,7 +47,7 @@ def on_terminal(flamerun, folder, *words, until="", delay_s=0):
     os.mkfifo(folder / "slow.svg")
     (folder / "in").write_text("main;work 3\n")
     is_time = threading.Event()
-    reader = threading.Thread(target=read_late, args=(folder / "slow.svg", is_time, delay_s),
+    reader = threading.Thread(target=read_late, args=(open_small(folder / "slow.svg"), is_time, delay_s),
                               daemon=True)
     reader.start()
     child, master = pty.fork()
