@@ -42,6 +42,32 @@ static unsigned look_up_all(const char *path)
 	return named;
 }
 
+/* In memory that ends within the first section header. */
+static void test_memory_cut_in_headers(void **state)
+{
+	Elf64_Ehdr header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+				     EV_CURRENT},
+		.e_type = ET_DYN,
+		.e_version = EV_CURRENT,
+		.e_ehsize = sizeof(header),
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = 1,
+		.e_shoff = sizeof(header)};
+
+	(void)state;
+	for (size_t bytes = 0; bytes < sizeof(header) + sizeof(Elf64_Shdr); bytes++) {
+		char *memory = malloc(bytes + !bytes);
+		struct elf_file file;
+
+		assert_non_null(memory);
+		memcpy(memory, &header, bytes < sizeof(header) ? bytes : sizeof(header));
+		if (elf_file_init_memory(&file, memory, bytes))
+			free(memory);
+		else
+			elf_file_close(&file);
+	}
+}
+
 static void test_cut_anywhere(void **state)
 {
 	struct stat status;
@@ -167,6 +193,7 @@ static void test_sparse_giants(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_memory_cut_in_headers),
 		cmocka_unit_test(test_cut_anywhere),
 		cmocka_unit_test(test_real_library_cut),
 		cmocka_unit_test(test_bytes_changed_anywhere),

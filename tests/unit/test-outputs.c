@@ -132,6 +132,21 @@ static void modes(void **state)
 	expect_file("old.svg", "y");
 }
 
+static void owner_and_group(void **state)
+{
+	struct stat status;
+
+	(void)state;
+	if (geteuid())
+		skip(); /* only root gives files away */
+	put("old.svg", "old", 0644);
+	assert_int_equal(chown("old.svg", geteuid(), 65534), 0);
+	write_one("old.svg", "y");
+	stat("old.svg", &status);
+	assert_int_equal(status.st_uid, geteuid());
+	assert_int_equal(status.st_gid, 65534);
+}
+
 static void replaced_by_rename(void **state)
 {
 	struct stat before, after;
@@ -386,6 +401,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_FOLDER(nothing_lies_there_before_the_end),
 		IN_FOLDER(modes),
+		IN_FOLDER(owner_and_group),
 		IN_FOLDER(replaced_by_rename),
 		IN_FOLDER(links_stay),
 		IN_FOLDER(what_cannot_be_written_is_refused),
