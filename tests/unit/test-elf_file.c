@@ -45,8 +45,8 @@ static unsigned look_up_all(const char *path)
 /* In memory that ends within the first section header. */
 static void test_memory_cut_in_headers(void **state)
 {
-	Elf64_Ehdr header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
-				     EV_CURRENT},
+	Elf64_Ehdr header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+				     ELFDATA2LSB, EV_CURRENT},
 		.e_type = ET_DYN,
 		.e_version = EV_CURRENT,
 		.e_ehsize = sizeof(header),
