@@ -6,7 +6,7 @@ import {childrenOf, clamp, isCallee, isWithin} from './tree.js';
 
 // ---- numbers ------------------------------------------------------------------------------------
 
-/** By hand: the first toLocaleString() of a page takes a tenth of its opening. @param {number} count */
+/** By hand: the first toLocaleString() of a page loads Intl, some ms of its opening. @param {number} count */
 function formatCount(count) {
 	return `${Math.round(count)}`.replace(/\B(?=(\d{3})+$)/g, ',');
 }
