@@ -202,6 +202,18 @@ static void read_control(struct collector *c, uint32_t index, bool is_over)
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
+/* An image that we have not met. */
+struct newcomer {
+	uint64_t image;
+	uint32_t slot;
+};
+
+/* Is a slot in @state an image's, whether or not it is over? */
+static bool is_used(uint64_t state)
+{
+	return (state & 0xff) >= WIRE_SLOT_LIVE && (state & 0xff) <= WIRE_SLOT_GONE;
+}
+
 /* Copy a string of the arena so that it ends. */
 static void copy_text(char *out, const char *from, size_t size)
 {
@@ -209,7 +221,10 @@ static void copy_text(char *out, const char *from, size_t size)
 	out[size - 1] = '\0';
 }
 
-/* A new image under a pid ends the one that had it before: exec, or a pid used again. */
+/*
+ * A new image under a pid ends the one that had it before: exec, or a pid used again. They come here
+ * in the order of their numbers, see add_images().
+ */
 static void mark_superseded(struct collector *c, uint32_t slot, uint32_t pid)
 {
 	for (uint32_t i = 0; i < wire_slots_high(c->arena); i++)
@@ -250,6 +265,40 @@ static void add_image(struct collector *c, uint32_t index)
 				.start_cpu_ns = slot->start_cpu_ns,
 				.slot = index,
 			});
+}
+
+static int by_image(const void *a, const void *b)
+{
+	const struct newcomer *x = a, *y = b;
+
+	return (x->image > y->image) - (x->image < y->image);
+}
+
+/*
+ * Meet who is new in the order of their numbers: a parent before its child, and the image that an
+ * exec ends before the one it brings, whatever slots they have. Who made another is live before that
+ * one has a number; so of those with a number by now none is missing that made another of them. Who
+ * got one since may be, and waits for the next round.
+ */
+static void add_images(struct collector *c)
+{
+	uint64_t last = __atomic_load_n(&c->arena->next_image, __ATOMIC_ACQUIRE);
+	struct newcomer newcomers[WIRE_SLOTS];
+	unsigned count = 0;
+
+	for (uint32_t i = 0; i < wire_slots_high(c->arena); i++) {
+		const struct wire_slot *slot = wire_slot(c->arena, i);
+		uint64_t image;
+
+		if (c->slots[i].image || !is_used(__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE)))
+			continue;
+		image = __atomic_load_n(&slot->image, __ATOMIC_RELAXED);
+		if (image <= last)
+			newcomers[count++] = (struct newcomer){image, i};
+	}
+	qsort(newcomers, count, sizeof(*newcomers), by_image);
+	for (unsigned i = 0; i < count; i++)
+		add_image(c, newcomers[i].slot);
 }
 
 /* A process that was killed while it claimed its slot has nothing in it yet. */
@@ -299,11 +348,7 @@ static void check_slot(struct collector *c, uint32_t index)
 
 	if ((state & 0xff) == WIRE_SLOT_CLAIMED)
 		check_claim(c, index, state);
-	if ((state & 0xff) < WIRE_SLOT_LIVE || (state & 0xff) > WIRE_SLOT_GONE)
-		return;
-	if (!notes->image)
-		add_image(c, index);
-	if (!notes->image)
+	if (!notes->image || !is_used(state))
 		return;
 	read_control(c, index, false);
 	/* A killed process can't say what it used; this is what we saw last. */
@@ -602,6 +647,7 @@ static void run_round(struct collector *c)
 	/* The reader of the pipe is far behind: the arena has room for this, too. */
 	bool is_late = c->pipe_writer.to - c->pipe_writer.from > BACKLOG_BYTES;
 
+	add_images(c);
 	for (uint32_t i = 0; i < wire_slots_high(c->arena); i++)
 		check_slot(c, i);
 	for (uint32_t i = 0; i < wire_rings_high(c->arena) && !is_late; i++)

@@ -83,7 +83,8 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 		sampler.first_ring =
 			__atomic_load_n(&header->rings_hint, __ATOMIC_RELAXED) % WIRE_RINGS;
 	__atomic_fetch_add(&header->claims[pid % WIRE_CLAIMS], 1, __ATOMIC_RELAXED);
-	image = __atomic_add_fetch(&header->next_image, 1, __ATOMIC_RELAXED);
+	/* Whoever reads this number sees the images that made us live. */
+	image = __atomic_add_fetch(&header->next_image, 1, __ATOMIC_RELEASE);
 	slot->image = image;
 	slot->parent_image = parent_image;
 	slot->pid = pid;

@@ -72,7 +72,7 @@ static pid_t dead_process(void)
 static void claim(struct fixture *f, unsigned slot, pid_t pid, enum wire_slot_state state)
 {
 	wire_slot(f->arena, slot)->state = (uint64_t)pid << 8 | state;
-	f->arena->slots_high = slot + 1;
+	sampler_raise_high(&f->arena->slots_high, slot + 1);
 }
 
 static void live(struct fixture *f, unsigned slot, pid_t pid, uint64_t image)
@@ -80,6 +80,7 @@ static void live(struct fixture *f, unsigned slot, pid_t pid, uint64_t image)
 	wire_slot(f->arena, slot)->image = image;
 	wire_slot(f->arena, slot)->pid = (uint32_t)pid;
 	claim(f, slot, pid, WIRE_SLOT_LIVE);
+	__atomic_store_n(&f->arena->next_image, image, __ATOMIC_RELEASE);
 }
 
 static void a_claim_whose_claimer_died_is_given_up(void **state)
@@ -199,6 +200,32 @@ static void a_slot_that_was_left_is_free(void **state)
 	assert_false(profile_image_at(profile, 0)->left_by_exec);
 }
 
+/* A parent, its child and what that executes, met at once in slots that came free the other way. */
+static void the_last_image_of_a_process_is_the_one_that_runs(void **state)
+{
+	struct fixture *f = *state;
+	struct flameprof_profile *profile = pipe_reader_profile(f->pipe_reader);
+
+	strcpy(wire_slot(f->arena, 2)->exe, "/bin/parent");
+	wire_slot(f->arena, 1)->parent_image = AGGREGATE_IMAGE - 2;
+	assert_int_equal(ring_push_at(0, 1, 1, FRAMES(1, 2, 3)), 0);
+	live(f, 2, getppid(), AGGREGATE_IMAGE - 2);
+	live(f, 1, getpid(), AGGREGATE_IMAGE - 1);
+	claim(f, 1, getpid(), WIRE_SLOT_EXEC);
+	live(f, 0, getpid(), AGGREGATE_IMAGE);
+	look(f);
+	look(f);
+	assert_int_equal(pipe_reader_state(f->pipe_reader)->images_met, 3);
+	assert_int_equal(pipe_reader_state(f->pipe_reader)->live, 2);
+	assert_int_equal(wire_slot(f->arena, 0)->state & 0xff, WIRE_SLOT_LIVE);
+	assert_int_equal(wire_slot(f->arena, 1)->state, WIRE_SLOT_FREE);
+	assert_int_equal(profile_image_at(profile, 1)->pid, getpid());
+	assert_string_equal(profile_image_at(profile, 1)->exe, "/bin/parent");
+	assert_int_equal(ring_push_at(0, 2, 1, FRAMES(1, 2, 3)), 0);
+	look(f);
+	assert_int_equal(profile->sample_count, 2);
+}
+
 /* A ring that says a slot it is not of belongs to nobody that is known. */
 static void rings_of_strangers_are_left_alone(void **state)
 {
@@ -220,6 +247,7 @@ int main(void)
 		TEST(who_is_gone_is_told_with_all_that_it_left),
 		TEST(filters_that_nobody_saw_are_told_of),
 		TEST(a_slot_that_was_left_is_free),
+		TEST(the_last_image_of_a_process_is_the_one_that_runs),
 		TEST(rings_of_strangers_are_left_alone),
 	};
 
