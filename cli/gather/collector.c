@@ -267,13 +267,6 @@ static void add_image(struct collector *c, uint32_t index)
 			});
 }
 
-static int by_image(const void *a, const void *b)
-{
-	const struct newcomer *x = a, *y = b;
-
-	return (x->image > y->image) - (x->image < y->image);
-}
-
 /*
  * Meet who is new in the order of their numbers: a parent before its child, and the image that an
  * exec ends before the one it brings, whatever slots they have. Who made another is live before that
@@ -284,7 +277,7 @@ static void add_images(struct collector *c)
 {
 	uint64_t last = __atomic_load_n(&c->arena->next_image, __ATOMIC_ACQUIRE);
 	struct newcomer newcomers[WIRE_SLOTS];
-	unsigned count = 0;
+	unsigned count = 0, at;
 
 	for (uint32_t i = 0; i < wire_slots_high(c->arena); i++) {
 		const struct wire_slot *slot = wire_slot(c->arena, i);
@@ -293,10 +286,12 @@ static void add_images(struct collector *c)
 		if (c->slots[i].image || !is_used(__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE)))
 			continue;
 		image = __atomic_load_n(&slot->image, __ATOMIC_RELAXED);
-		if (image <= last)
-			newcomers[count++] = (struct newcomer){image, i};
+		if (image > last)
+			continue;
+		for (at = count++; at && newcomers[at - 1].image > image; at--)
+			newcomers[at] = newcomers[at - 1];
+		newcomers[at] = (struct newcomer){image, i};
 	}
-	qsort(newcomers, count, sizeof(*newcomers), by_image);
 	for (unsigned i = 0; i < count; i++)
 		add_image(c, newcomers[i].slot);
 }
