@@ -4,7 +4,7 @@
 // colour is what costs.
 
 import {Labels} from './label.js';
-import {labelledBeside, snapLeft, snapWidth} from './layout.js';
+import {neighbours, snapLeft, snapWidth} from './layout.js';
 
 const LABEL_PADDING_PX = 5;
 const LABELLED_MIN_PX = 24;
@@ -42,27 +42,15 @@ function labelPlace(rowPx, fontPx) {
 	return {x: LABEL_PADDING_PX, y: Math.round(((rowPx - 1) / 2 + fontPx * 0.36) * 2) / 2};
 }
 
-/**
- * What is written into a box, "" where there is no room.
- * @param {Labels} labels @param {import('./layout.js').BoxList} boxes
- * @param {(node: number) => string} nameOf @param {number} width of the view
- * @param {number} padding
- */
-function labelFitter(labels, boxes, nameOf, width, padding) {
-	const {left, right, node, merged} = boxes;
-	const widthOf = (/** @type {number} */ i) =>
-		merged[i] ? 0 : snapWidth(left[i], right[i], width);
-	const beside = labelledBeside(boxes, i => widthOf(i) >= LABELLED_MIN_PX);
-	return (/** @type {number} */ i) => {
-		const wide = widthOf(i);
-		if (wide < LABELLED_MIN_PX)
-			return '';
-		const room = wide - 2 * padding;
-		const name = nameOf(node[i]);
-		return !node[i] ? labels.fitText(name, room)
-			: labels.fit(name, room, [beside.left[i], beside.right[i]]
-				.filter(other => other >= 0).map(other => nameOf(node[other])));
-	};
+/** Boxes of one node each that are @least wide. @param {import('./layout.js').BoxList} boxes
+ * @param {number} width of the view @param {number} least */
+function wideBoxes({count, left, right, merged}, width, least) {
+	/** @type {number[]} */
+	const wide = [];
+	for (let i = 0; i < count; i++)
+		if (!merged[i] && snapWidth(left[i], right[i], width) >= least)
+			wide.push(i);
+	return wide;
 }
 
 export class Painter {
@@ -137,7 +125,7 @@ export class Painter {
 		context.globalAlpha = 1;
 		this.drawEdges(boxes, topOf, width);
 		this.drawDashes(boxes, topOf, width, inlined);
-		this.writeLabels(boxes, topOf, nameOf, width);
+		this.writeLabels(boxes, groupOf, topOf, nameOf, width);
 		context.globalAlpha = 1;
 	}
 
@@ -171,18 +159,18 @@ export class Painter {
 	 * @param {import('./layout.js').BoxList} boxes @param {(row: number) => number} topOf
 	 * @param {number} width @param {{has: (node: number) => boolean, isAbove: boolean}} inlined
 	 */
-	drawDashes({count, node, merged, left, right, row}, topOf, width, {has, isAbove}) {
+	drawDashes(boxes, topOf, width, {has, isAbove}) {
 		const {context} = this;
+		const {node, left, right, row} = boxes;
 		const down = isAbove ? 0.5 : this.sizes.rowPx - 1.5;
 		context.beginPath();
-		for (let i = 0; i < count; i++) {
-			const wide = snapWidth(left[i], right[i], width);
-			if (merged[i] || wide < DASHED_MIN_PX || !has(node[i]))
+		for (const i of wideBoxes(boxes, width, DASHED_MIN_PX)) {
+			if (!has(node[i]))
 				continue;
 			const x = snapLeft(left[i], right[i], width);
 			const y = topOf(row[i]) + down;
 			context.moveTo(x, y);
-			context.lineTo(x + wide, y);
+			context.lineTo(x + snapWidth(left[i], right[i], width), y);
 		}
 		context.globalAlpha = DASH_ALPHA;
 		context.strokeStyle = /** @type {Theme} */ (this.theme).ink;
@@ -212,29 +200,36 @@ export class Painter {
 	}
 
 	/**
-	 * @param {import('./layout.js').BoxList} boxes @param {(row: number) => number} topOf
-	 * @param {(node: number) => string} nameOf @param {number} width
+	 * @param {import('./layout.js').BoxList} boxes @param {(box: number) => number} groupOf
+	 * @param {(row: number) => number} topOf @param {(node: number) => string} nameOf
+	 * @param {number} width
 	 */
-	writeLabels(boxes, topOf, nameOf, width) {
-		const {left, right, row, node, merged} = boxes;
-		const {context, heads, next, place} = this;
+	writeLabels(boxes, groupOf, topOf, nameOf, width) {
+		const {left, right, row, node} = boxes;
+		const {context, heads, place} = this;
 		const theme = /** @type {Theme} */ (this.theme);
 		const labels = /** @type {Labels} */ (this.labels);
-		const fit = labelFitter(labels, boxes, nameOf, width, place.x);
+		const labelled = wideBoxes(boxes, width, LABELLED_MIN_PX);
+		const beside = neighbours(boxes, labelled);
+		/** @type {number[][]} */
+		const groups = [];
+		for (const i of labelled)
+			(groups[groupOf(i)] ||= []).push(i);
 		context.font = theme.font;
 		context.textBaseline = 'alphabetic';
-		for (let group = 0; group < heads.length; group++) {
-			const isMatch = group >= heads.length - FADES;
+		groups.forEach((members, group) => {
 			context.globalAlpha = theme.edge ? 1 : LABEL_ALPHA[group % FADES];
-			context.fillStyle = isMatch ? theme.matchInk : theme.ink;
-			for (let i = heads[group]; i >= 0; i = next[i]) {
-				const text = fit(i);
+			context.fillStyle = group >= heads.length - FADES ? theme.matchInk : theme.ink;
+			for (const i of members) {
+				const name = nameOf(node[i]);
+				const room = snapWidth(left[i], right[i], width) - 2 * place.x;
+				const text = !node[i] ? labels.fitText(name, room)
+					: labels.fit(name, room, beside(i).map(other => nameOf(node[other])));
 				if (text)
-					context.fillText(text,
-						snapLeft(left[i], right[i], width) + place.x,
+					context.fillText(text, snapLeft(left[i], right[i], width) + place.x,
 						topOf(row[i]) + place.y);
 			}
-		}
+		});
 	}
 }
 

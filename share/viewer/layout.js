@@ -153,24 +153,23 @@ export function visibleBoxes(tree, view, boxes) {
 }
 
 /**
- * By box, the nearest ones with a label left and right of it in its row, -1 for none.
- * @param {BoxList} boxes @param {(box: number) => boolean} isLabelled
+ * Who stands left and right of a box in its row. @param {BoxList} boxes
+ * @param {number[]} among boxes, each row's from left to right
+ * @returns {(box: number) => number[]} of one of them the nearest others
  */
-export function labelledBeside({count, row}, isLabelled) {
-	const left = new Int32Array(count).fill(-1);
-	const right = new Int32Array(count).fill(-1);
-	/** @type {Map<number, number>} by row, the last one so far */
-	const last = new Map();
-	for (let i = 0; i < count; i++) {
-		if (!isLabelled(i))
-			continue;
-		const before = last.get(row[i]) ?? -1;
-		left[i] = before;
-		if (before >= 0)
-			right[before] = i;
-		last.set(row[i], i);
+export function neighbours({row}, among) {
+	/** @type {number[][]} by row */
+	const rows = [];
+	/** @type {Map<number, number>} by box, its place in its row */
+	const places = new Map();
+	for (const i of among) {
+		const inRow = rows[row[i]] ||= [];
+		places.set(i, inRow.push(i) - 1);
 	}
-	return {left, right};
+	return box => {
+		const place = /** @type {number} */ (places.get(box));
+		return [place - 1, place + 1].flatMap(at => rows[row[box]][at] ?? []);
+	};
 }
 
 /** The first and the last row of boxes. @param {BoxList} boxes @returns {[number, number]} */
