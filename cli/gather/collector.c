@@ -222,8 +222,8 @@ static void copy_text(char *out, const char *from, size_t size)
 }
 
 /*
- * A new image under a pid ends the one that had it before: exec, or a pid used again. They come here
- * in the order of their numbers, see add_images().
+ * A new image under a pid ends the one that had it before: exec, or a pid used again. They come
+ * here in the order of their numbers, see add_images().
  */
 static void mark_superseded(struct collector *c, uint32_t slot, uint32_t pid)
 {
@@ -269,9 +269,9 @@ static void add_image(struct collector *c, uint32_t index)
 
 /*
  * Meet who is new in the order of their numbers: a parent before its child, and the image that an
- * exec ends before the one it brings, whatever slots they have. Who made another is live before that
- * one has a number; so of those with a number by now none is missing that made another of them. Who
- * got one since may be, and waits for the next round.
+ * exec ends before the one it brings, whatever slots they have. Who made another is live before
+ * that one has a number: if all with a number by now are looked at, none comes before its maker.
+ * Who got a number since waits for the next round.
  */
 static void add_images(struct collector *c)
 {
