@@ -257,7 +257,11 @@ void sampler_leave_slot(void)
 {
 	uint64_t left = (uint64_t)sampler.pid << 8 | WIRE_SLOT_EXIT;
 
-	if (!sampler_is_hosted() && sampler_is_quiet())
+	/* Where timers may not be stopped each tick comes here, long after it was given up, too. */
+	if (sampler_is_hosted() ||
+		__atomic_load_n(&sampler.slot->state, __ATOMIC_RELAXED) != left)
+		return;
+	if (sampler_is_quiet())
 		__atomic_compare_exchange_n(&sampler.slot->state, &left,
 			(uint64_t)sampler.pid << 8 | WIRE_SLOT_GONE, 0, __ATOMIC_ACQ_REL,
 			__ATOMIC_RELAXED);
