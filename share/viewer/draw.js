@@ -42,8 +42,10 @@ function labelPlace(rowPx, fontPx) {
 	return {x: LABEL_PADDING_PX, y: Math.round(((rowPx - 1) / 2 + fontPx * 0.36) * 2) / 2};
 }
 
-/** Boxes of one node each that are @least wide. @param {import('./layout.js').BoxList} boxes
- * @param {number} width of the view @param {number} least */
+/**
+ * Boxes of one node each. @param {import('./layout.js').BoxList} boxes @param {number} width of the view
+ * @param {number} least how wide they are
+ */
 function wideBoxes({count, left, right, merged}, width, least) {
 	/** @type {number[]} */
 	const wide = [];
