@@ -27,7 +27,7 @@
 #include <string.h>
 
 #define WIRE_MAGIC   0x31676e7572656d61ULL /* "amerung1" */
-#define WIRE_VERSION 13
+#define WIRE_VERSION 14
 
 /* FLAMERUN_CHANNEL=<pid>:<arena descriptor>:<cookie in hex> */
 #define WIRE_ENV "FLAMERUN_CHANNEL"
@@ -297,6 +297,7 @@ struct wire_slot {
 	uint32_t quit;       /* enum wire_quit: it did not leave, it only ceased to be sampled */
 	uint32_t threads;    /* threads ever sampled */
 	uint32_t confined_threads; /* atomic: begun where a filter forbids to sample them */
+	uint32_t small_stacks; /* atomic: threads no longer sampled: their alternate stack is small */
 	uint32_t filters; /* atomic: of seccomp, that it has or is about to, as far as it knows */
 	uint32_t has_unseen; /* atomic, by flamerun: it has more of them */
 	uint32_t no_events; /* atomic: perf events are to be taken from its threads */

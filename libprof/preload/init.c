@@ -227,6 +227,10 @@ static struct sampler_thread *begin_in_child(void *arena, const struct sampler_t
 		__atomic_store_n(&sampler.owns_signal, 0, __ATOMIC_RELEASE);
 		return NULL;
 	}
+	if (preload_has_small_stack()) {
+		__atomic_fetch_add(&sampler.slot->small_stacks, 1, __ATOMIC_RELAXED);
+		return NULL;
+	}
 	thread = sampler_thread_claim();
 	if (!thread)
 		return NULL;

@@ -36,6 +36,12 @@ void preload_set_thread(struct sampler_thread *thread);
 /* Arm the calling thread with @thread and remember it while it is sampled. Context: no handler. */
 void preload_arm(struct sampler_thread *thread);
 
+/*
+ * Is the calling thread's alternate signal stack too small for our handler? A fork child has its
+ * parent's. Context: not a handler.
+ */
+int preload_has_small_stack(void);
+
 /* Where this library is, as the dynamic linker was told. NULL: unknown. Context: signal-safe. */
 const char *preload_library_path(void);
 

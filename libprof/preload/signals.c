@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
-#include <sys/auxv.h>
 #include <time.h>
 
 #include "arch/syscall.h"
+#include "arch/walk_stack.h"
 #include "libprof/at_start.h"
 #include "libprof/preload/preload.h"
 #include "libprof/sampler/clock.h"
@@ -178,10 +178,6 @@ sighandler_t bsd_signal(int number, sighandler_t handler);
 sighandler_t __sysv_signal(int number, sighandler_t handler);
 int __sigaction(int, const struct sigaction *restrict, struct sigaction *restrict);
 
-/* What the handler may take of an alternate stack, next to the kernel's frame. */
-#define HANDLER_STACK_BYTES  4096
-#define FRAME_BYTES_AT_LEAST 2048
-
 static int is_ours(int signal)
 {
 	return signal == SAMPLER_SIGNAL && sampler_owns_signal();
@@ -327,19 +323,51 @@ PRELOAD_EXPORT int siginterrupt(int number, int interrupt)
 	return 0;
 }
 
-/* A stack too small for our handler: from then on it runs where the program runs. */
+/* What the handler itself uses below the kernel's frame; tests/lint/lint_stack.py adds it up. */
+#define HANDLER_BYTES	   640
+#define KERNEL_MINSIGSTKSZ 2048 /* the kernel refuses a smaller alternate stack */
+
+static uint32_t is_any_small; /* atomic: some thread has set a stack that is too small */
+
+static int is_small(const stack_t *stack)
+{
+	return !(stack->ss_flags & SS_DISABLE) &&
+	       stack->ss_size < arch_signal_frame_bytes() + HANDLER_BYTES;
+}
+
+int preload_has_small_stack(void)
+{
+	stack_t stack;
+
+	return __atomic_load_n(&is_any_small, __ATOMIC_RELAXED) &&
+	       !arch_syscall2(SYS_sigaltstack, NULL, &stack) && is_small(&stack);
+}
+
+/*
+ * The kernel kills a process if a signal's frame does not fit the alternate stack. So the sampling
+ * of a thread ends before it sets such a small one.
+ */
+static void end_before_small_stack(void)
+{
+	struct sampler_thread *thread = preload_thread();
+
+	if (!sampler_is_this_process())
+		return;
+	__atomic_store_n(&is_any_small, 1, __ATOMIC_RELAXED);
+	if (!thread || !thread->active)
+		return;
+	__atomic_fetch_add(&sampler.slot->small_stacks, 1, __ATOMIC_RELAXED);
+	sampler_thread_end(thread);
+	preload_set_thread(NULL);
+}
+
 PRELOAD_EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old_stack)
 {
 	static sigaltstack_fn *next;
-	size_t frame_bytes = getauxval(AT_MINSIGSTKSZ);
 
 	if (!next)
 		next = (sigaltstack_fn *)preload_next("sigaltstack");
-	if (frame_bytes < FRAME_BYTES_AT_LEAST)
-		frame_bytes = FRAME_BYTES_AT_LEAST;
-	if (stack && !(stack->ss_flags & SS_DISABLE) &&
-		stack->ss_size < frame_bytes + HANDLER_STACK_BYTES &&
-		sampler_owns_signal())
-		own_signal_avoid_alternate_stacks();
+	if (stack && is_small(stack) && stack->ss_size >= KERNEL_MINSIGSTKSZ)
+		end_before_small_stack();
 	return next(stack, old_stack);
 }

@@ -34,6 +34,7 @@
 #include "libprof/sampler/modules.h"
 #include "libprof/sampler/ring.h"
 #include "libprof/sampler/sampler.h"
+#include "libprof/sampler/walk_stack.h"
 #include "libprof/unwind/memory.h"
 
 /*
@@ -360,20 +361,6 @@ static uint32_t weight_of(
 }
 
 /*
- * Is there room for a walk? Handlers of the program's on a small alternate stack have our signal
- * blocked, but siglongjmp() unblocks it before it leaves that stack. tests/lint/lint_stack.py adds
- * up what a walk takes.
- */
-#define WALK_BYTES 8192u
-static int has_room(const void *ucontext)
-{
-	const stack_t *alternate = &((const ucontext_t *)ucontext)->uc_stack;
-	uintptr_t room = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)alternate->ss_sp;
-
-	return room >= alternate->ss_size || room >= WALK_BYTES;
-}
-
-/*
  * Signals that do not wait for the kernel's tick could take all of a thread's time: between two
  * samples it has at least as long for itself as the last one took.
  */
@@ -407,8 +394,20 @@ static void note_call(struct sampler_thread *thread, uint64_t now_ns, uint64_t e
 	thread->was_long = call_ns > INTERRUPTED_NS;
 }
 
-static void take_sample(struct sampler_thread *thread, const siginfo_t *info, const void *ucontext)
+/* What the kernel called the handler with, and whose timer sent it. */
+struct delivery {
+	struct sampler_thread *thread;
+	const siginfo_t *info;
+	const void *ucontext;
+};
+
+/* Record the sample of @context, a struct delivery. Context: on a stack of walk_stack.c's. */
+static void take_sample(void *context)
 {
+	const struct delivery *delivery = context;
+	struct sampler_thread *thread = delivery->thread;
+	const siginfo_t *info = delivery->info;
+	const void *ucontext = delivery->ucontext;
 	struct wire_slot *slot = sampler.slot;
 	/* Not the first call: what it costs to meet every module for the first time is no measure.
 	 */
@@ -418,7 +417,7 @@ static void take_sample(struct sampler_thread *thread, const siginfo_t *info, co
 	uint32_t weight;
 	int in_kernel;
 
-	if ((timed && is_throttled(thread, before_ns)) || !has_room(ucontext)) {
+	if (timed && is_throttled(thread, before_ns)) {
 		put_off(thread, info, ucontext);
 		return;
 	}
@@ -450,9 +449,15 @@ static int is_of_this_claim(const struct sampler_thread *thread, const siginfo_t
 	return (uint64_t)(uintptr_t)info->si_value.sival_ptr >> SAMPLER_COOKIE_BITS == generation;
 }
 
+/*
+ * Runs on the interrupted stack, or on the thread's alternate stack, of which it may use little:
+ * everything that takes room is called on another stack. If none is free, the sample remains due,
+ * and thread.c credits it to [unsampled] at the thread's end.
+ */
 void sampler_handler(int signal, siginfo_t *info, void *context)
 {
-	struct sampler_thread *thread = sampler_thread_of(info);
+	struct delivery delivery = {sampler_thread_of(info), info, context};
+	struct sampler_thread *thread = delivery.thread;
 
 	if (!thread) {
 		host_signal(signal, info, context);
@@ -461,7 +466,7 @@ void sampler_handler(int signal, siginfo_t *info, void *context)
 	/* Before `active` is looked at: who clears that waits for those who saw it set. */
 	thread_ref(thread);
 	if (__atomic_load_n(&thread->active, __ATOMIC_SEQ_CST) && is_of_this_claim(thread, info))
-		take_sample(thread, info, context);
+		walk_stack_call(take_sample, &delivery);
 	thread_unref(thread);
 	if (__atomic_load_n(&sampler.quit, __ATOMIC_SEQ_CST))
 		sampler_leave_slot();

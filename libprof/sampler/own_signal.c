@@ -39,7 +39,6 @@ struct kernel_action {
  */
 #define IS_INSTRUMENTED UNDER_TSAN
 
-static AT_START int small_stacks; /* atomic */
 static AT_START uintptr_t
 	installed; /* atomic: what the kernel calls since ours went in, 0 before */
 
@@ -96,13 +95,13 @@ static int install(const struct sigaction *host)
 	struct sigaction action = {0};
 
 	action.sa_sigaction = sampler_handler;
-	action.sa_flags = SA_SIGINFO | SA_RESTART;
+	action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
 	if (host->sa_handler != SIG_DFL && host->sa_handler != SIG_IGN &&
 		!(host->sa_flags & SA_RESTART))
-		action.sa_flags = SA_SIGINFO;
-	if (!__atomic_load_n(&small_stacks, __ATOMIC_RELAXED))
-		action.sa_flags |= SA_ONSTACK;
-	sigfillset(&action.sa_mask);
+		action.sa_flags &= ~SA_RESTART;
+	/* sigfillset() leaves out two signals of libc's own, whose handlers must not run on the
+	 * walk's stack. */
+	*sampler_mask(&action.sa_mask) = ~0ULL;
 	if (libc_calls.sigaction(SAMPLER_SIGNAL, &action, NULL))
 		return -1;
 	bypass_interposed(&action);
@@ -151,13 +150,6 @@ void own_signal_reinstall(void)
 
 	host_get(&action);
 	install(&action);
-}
-
-void own_signal_avoid_alternate_stacks(void)
-{
-	if (__atomic_exchange_n(&small_stacks, 1, __ATOMIC_RELAXED))
-		return;
-	own_signal_reinstall();
 }
 
 static int has_other_handler(void)

@@ -17,9 +17,6 @@ int own_signal_install(void);
 void own_signal_restore(void);
 void own_signal_reinstall(void);
 
-/* A stack exists that our handler does not fit on: from then on it runs where the program runs. */
-void own_signal_avoid_alternate_stacks(void);
-
 /* Has somebody, past the interposers, put another handler in? Context: any thread, signal-safe. */
 int own_signal_is_displaced(void);
 

@@ -19,6 +19,7 @@
 #include "arch/syscall.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/confined.h"
+#include "libprof/sampler/walk_stack.h"
 
 /* Does our pid mean anything in the namespace /proc was mounted in? */
 static uint32_t is_namespaced(uint32_t pid)
@@ -325,7 +326,8 @@ void sampler_reset_in_child(void)
 		thread->users = 0;
 		thread->is_claimed = 0;
 	}
+	walk_stack_reset();
 	for (unsigned word = 0; word < WIRE_RINGS / 64; word++)
 		sampler.rings[word] = sampler.claimed_ever[word] = 0;
-	sampler.markers = 0;
+	sampler.markers = sampler.claimed = 0;
 }

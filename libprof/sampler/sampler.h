@@ -122,6 +122,7 @@ struct sampler {
 		ring_bytes; /* what a thread may be ahead of the reader; 0 becomes: without limit */
 	uint64_t rings[WIRE_RINGS / 64]; /* atomic bitmap: rings of threads this image samples */
 	uint64_t claimed_ever[WIRE_RINGS / 64]; /* the same: entries that were ever claimed */
+	uint32_t claimed; /* atomic: how many entries are claimed now */
 	/* Atomic, only ever grow within an image: what slot->dropped counts by weight. */
 	uint64_t dropped_samples;
 	uint64_t dropped_bytes; /* as far as the stacks were walked */
@@ -408,12 +409,14 @@ static inline int thread_claim_entry(struct sampler_thread *thread)
 
 	if (__atomic_exchange_n(&thread->is_claimed, 1, __ATOMIC_ACQUIRE))
 		return 0;
+	__atomic_fetch_add(&sampler.claimed, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_or(&sampler.claimed_ever[index / 64], 1ULL << index % 64, __ATOMIC_RELEASE);
 	return 1;
 }
 
 static inline void thread_release_entry(struct sampler_thread *thread)
 {
+	__atomic_fetch_sub(&sampler.claimed, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&thread->is_claimed, 0, __ATOMIC_RELEASE);
 }
 

@@ -26,6 +26,7 @@
 #include "libprof/sampler/modules.h"
 #include "libprof/sampler/handler.h"
 #include "libprof/sampler/ring.h"
+#include "libprof/sampler/walk_stack.h"
 
 struct sampler_thread *sampler_thread_try_claim(void)
 {
@@ -65,6 +66,7 @@ struct sampler_thread *sampler_thread_try_claim(void)
 		ring->taken = 0;
 		ring->tid = 0;
 		ring->thread = 0;
+		walk_stack_provide(__atomic_load_n(&sampler.claimed, __ATOMIC_RELAXED));
 		return thread;
 	}
 	return NULL;

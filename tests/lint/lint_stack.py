@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# How much of a stack the handler takes, added up along the deepest way of calls that gcc tells of
-# (-fcallgraph-info=su, beside the objects): within the room that it asks for before a walk. What is
-# called by a pointer is whatever is put into a field of that name, or is told here.
+# How much of a stack the handler uses, added up along the deepest chain of calls that gcc knows
+# (-fcallgraph-info=su, beside the objects). There are two stacks: the one that the kernel delivers
+# the signal on, of which the handler may use little, and the stack that the walk runs on. A call by a
+# pointer may reach every function that is stored in a field of that name, or is listed here.
 import collections
 import os
 import re
@@ -11,7 +12,11 @@ import re
 import tree
 
 BUILD = os.environ.get("BUILD", "build")
-HANDLER, SOURCE = "sampler_handler", "libprof/sampler/handler.c"
+SOURCE = "libprof/sampler/handler.c"
+# Where a stack begins, and which macro in which file says how many bytes there are at least.
+ROOTS = [("sampler_handler", "HANDLER_BYTES", "libprof/preload/signals.c"),
+         ("libprof/sampler/handler.c:take_sample", "STACK_BYTES", "libprof/sampler/walk_stack.c")]
+ASSEMBLY = {"arch_call_on_stack": 16}  # what it uses of the caller's stack
 FOREIGN_BYTES = 256  # of libc's functions, none of which does much
 CALL_BYTES = 8       # where it returns to
 # Parameters that are called, and what is passed. What the program has set up uses its own share.
@@ -71,24 +76,25 @@ class Calls:
         if name not in self.deepest:
             below = max((self.depth(target, (*above, name)) for callee in self.calls[name]
                          for target in self.targets(callee)), default=(0, ()))
-            self.deepest[name] = (self.frames.get(name, FOREIGN_BYTES) + CALL_BYTES + below[0],
+            self.deepest[name] = (self.frames.get(name, ASSEMBLY.get(name, FOREIGN_BYTES)) + CALL_BYTES + below[0],
                                   (f"{name.rpartition(':')[2]} {self.frames.get(name, '')}", *below[1]))
         return self.deepest[name]
 
 
 def main():
     report, calls = tree.Report(), Calls()
-    if HANDLER not in calls.frames:
+    if ROOTS[0][0] not in calls.frames:
         print("  (no call graphs here: gcc writes them)")
         report.done()
-    room = int(re.search(r"#define WALK_BYTES (\d+)u", "\n".join(tree.lines(SOURCE)))[1])
-    depth, way = calls.depth(HANDLER)
-    if depth > room:
-        report.error(SOURCE, 1, f"the handler takes {depth} bytes of {room}: {', '.join(way)}")
+    for root, macro, path in ROOTS:
+        room = int(re.search(rf"#define {macro}\s+(\d+)", "\n".join(tree.lines(path)))[1])
+        depth, way = calls.depth(root)
+        if depth > room or len(way) < 2:
+            report.error(SOURCE, 1, f"{root} takes {depth} bytes of {room}: {', '.join(way)}")
+        if os.environ.get("V"):
+            print(depth, *way, sep="\n  ")
     for (path, line), names in sorted(calls.unknown.items()):
         report.error(path, line, f"who is called by {' or '.join(names) or 'this pointer'}?")
-    if os.environ.get("V"):
-        print(depth, *way, sep="\n  ")
     report.done()
 
 

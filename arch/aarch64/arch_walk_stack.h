@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: instructions and getauxval(). */
+/*
+ * Signal frames and valgrind's client requests on aarch64. Sources: Linux
+ * arch/arm64/kernel/signal.c; valgrind's manual, "The Client Request mechanism".
+ */
+#ifndef ARCH_AARCH64_WALK_STACK_H
+#define ARCH_AARCH64_WALK_STACK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/auxv.h>
+
+#define ARCH_HAS_WALK_STACK 1
+
+#define ARCH_SIGNAL_FRAME_BYTES 4720 /* without SVE: siginfo, ucontext, frame record */
+
+/* The kernel tells how large a frame is with all vector registers that there are. */
+static inline size_t arch_signal_frame_bytes(void)
+{
+	size_t bytes = getauxval(AT_MINSIGSTKSZ);
+
+	return bytes > ARCH_SIGNAL_FRAME_BYTES ? bytes : ARCH_SIGNAL_FRAME_BYTES;
+}
+
+#define ARCH_VALGRIND_STACK_REGISTER 0x1501
+
+/* Valgrind takes these rotations, which come back to the same value, for a request. */
+static inline void arch_tell_valgrind_of_stack(const void *lo, const void *hi)
+{
+	volatile uint64_t request[6] = {
+		ARCH_VALGRIND_STACK_REGISTER, (uintptr_t)lo, (uintptr_t)hi - 1, 0, 0, 0};
+	register uint64_t result __asm__("x3") = 0;
+	register volatile uint64_t *arguments __asm__("x4") = request;
+
+	__asm__ volatile("ror x12, x12, #3; ror x12, x12, #13\n\t"
+			 "ror x12, x12, #51; ror x12, x12, #61\n\t"
+			 "orr x10, x10, x10"
+			 : "+r"(result)
+			 : "r"(arguments)
+			 : "cc", "memory");
+}
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: the handler takes a stack. */
+/*
+ * A pool of stacks, as large as there are threads, up to a few for each CPU. One for each thread
+ * would cost 12 KiB and two mappings for each of thousands of threads, and tasks of a raw
+ * clone(CLONE_VM) that share thread-local storage would share it.
+ *
+ *	| guard | stack 0      | guard | stack 1      | ...     each pair mapped by itself
+ *	  4 KiB   STACK_BYTES
+ *
+ * A stack is taken by compare-and-swap and given back after the thread has left it.
+ */
+#include "libprof/sampler/walk_stack.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+#include "arch/syscall.h"
+#include "arch/walk_stack.h"
+#include "libprof/at_start.h"
+#include "libprof/sanitizers.h"
+#include "libprof/wire.h"
+
+/*
+ * tests/lint/lint_stack.py adds up how much the deepest walk uses, and compares it with this.
+ * Sanitizers and -O0 enlarge every frame.
+ */
+#define STACK_BYTES	32768u
+#define SANITIZED_BYTES (8 * STACK_BYTES)
+#define GUARD_BYTES	WIRE_PAGE
+
+#define STACKS_MAX   1024u
+#define STACKS_A_CPU 4u
+#define CPUS_MAX     1024u
+
+struct walk_stack {
+	char *top;	   /* atomic: one past the end; NULL without memory */
+	uint32_t is_taken; /* atomic: acquire to take, release to give back */
+};
+
+static AT_START struct walk_stack first; /* most processes have one thread */
+static struct walk_stack others[STACKS_MAX - 1];
+static AT_START uint32_t stacks; /* atomic: how many there are, some without memory yet */
+static uint32_t most;		 /* how many there may be; 0: nobody asked the kernel yet */
+
+static struct walk_stack *stack_at(uint32_t index)
+{
+	return index ? &others[index - 1] : &first;
+}
+
+/* How many stacks are of use: handlers run on each CPU, and more may have been interrupted there.
+ */
+static uint32_t stacks_of_use(void)
+{
+	uint64_t cpus[CPUS_MAX / 64];
+	long bytes = arch_syscall3(SYS_sched_getaffinity, 0, sizeof(cpus), cpus);
+	uint32_t count = 0;
+
+	for (long word = 0; word < bytes / (long)sizeof(cpus[0]); word++)
+		count += (uint32_t)__builtin_popcountll(cpus[word]);
+	count = (count ? count : 1) * STACKS_A_CPU;
+	return count < STACKS_MAX ? count : STACKS_MAX;
+}
+
+/* Map one stack. Returns one past its end, NULL if memory is refused. */
+static char *map_stack(void)
+{
+	size_t bytes = UNDER_ASAN || UNDER_TSAN ? SANITIZED_BYTES : STACK_BYTES;
+	long at = arch_syscall6(SYS_mmap, 0, GUARD_BYTES + bytes, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *low = (char *)at + GUARD_BYTES;
+
+	if (at <= 0)
+		return NULL;
+	if (arch_syscall3(SYS_mprotect, low, bytes, PROT_READ | PROT_WRITE)) {
+		arch_syscall2(SYS_munmap, at, GUARD_BYTES + bytes);
+		return NULL;
+	}
+	arch_tell_valgrind_of_stack(low, low + bytes);
+	return low + bytes;
+}
+
+void walk_stack_provide(unsigned count)
+{
+	uint32_t index = __atomic_load_n(&stacks, __ATOMIC_RELAXED);
+
+	if (index >= count)
+		return;
+	if (index && !most)
+		most = stacks_of_use();
+	if ((index && index >= most) || !__atomic_compare_exchange_n(&stacks, &index, index + 1, 0,
+						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&stack_at(index)->top, map_stack(), __ATOMIC_RELEASE);
+}
+
+int walk_stack_call(void (*function)(void *), void *argument)
+{
+	uint32_t count = __atomic_load_n(&stacks, __ATOMIC_RELAXED);
+	/* Threads begin the search in different places. */
+	uint32_t begin = (uint32_t)((uintptr_t)__builtin_frame_address(0) / WIRE_PAGE);
+
+	for (uint32_t n = 0; n < count; n++) {
+		struct walk_stack *stack = stack_at((begin + n) % count);
+		char *top = __atomic_load_n(&stack->top, __ATOMIC_ACQUIRE);
+
+		if (!top || __atomic_load_n(&stack->is_taken, __ATOMIC_RELAXED) ||
+			__atomic_exchange_n(&stack->is_taken, 1, __ATOMIC_ACQUIRE))
+			continue;
+		arch_call_on_stack(top, function, argument);
+		__atomic_store_n(&stack->is_taken, 0, __ATOMIC_RELEASE);
+		return 0;
+	}
+	return -EAGAIN;
+}
+
+void walk_stack_reset(void)
+{
+	for (uint32_t index = 0; index < stacks; index++)
+		if (stack_at(index)->is_taken)
+			stack_at(index)->is_taken = 0;
+}
