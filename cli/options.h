@@ -85,6 +85,7 @@ struct options {
 	uint32_t open;
 	uint32_t rate_hz;
 	const char *clock; /* one of sampling_clock_names() */
+	const char *signal; /* one of sampling_signal_names() */
 	uint32_t kernel;   /* its functions are wanted */
 	uint32_t start_paused;
 	const char *jit; /* names of options_runtimes(), commas between */

@@ -26,6 +26,7 @@ __flamerun_value()
 	--ground) COMPREPLY=($(compgen -W 'light dark' -- "$2")) ;;
 	--job) __flamerun_files "$2" ;;
 	--clock) COMPREPLY=($(compgen -W 'auto tick perf' -- "$2")) ;;
+	--signal) COMPREPLY=($(compgen -W 'VTALRM PROF ALRM USR1 USR2 URG IO PWR STKFLT' -- "$2")) ;;
 	--jit) COMPREPLY=($(compgen -W 'none node python' -- "$2")) ;;
 	--config) __flamerun_files "$2" ;;
 	--completions) COMPREPLY=($(compgen -W 'bash zsh fish' -- "$2")) ;;
@@ -59,7 +60,7 @@ _flamerun()
 		fi
 		case $word in
 		--) [[ $rendering ]] || { __flamerun_program $((i + 1)); return; } ;;
-		--output|--format|--sample-type|--label|--focus|--hide|--ignore|--root|--by|--source-map|--demangle|--palette|--ground|--title|--subtitle|--notes|--count-name|--width|--min-width|--frame-height|--font|--font-size|--limit|--of|--fail-over|--rate|--duration|--pid|--repeat|--warmup|--job|--clock|--jit|--config|--completions|-[ordpn]|-[qvh][ordpn]) pending=$word ;;
+		--output|--format|--sample-type|--label|--focus|--hide|--ignore|--root|--by|--source-map|--demangle|--palette|--ground|--title|--subtitle|--notes|--count-name|--width|--min-width|--frame-height|--font|--font-size|--limit|--of|--fail-over|--rate|--duration|--pid|--repeat|--warmup|--job|--clock|--signal|--jit|--config|--completions|-[ordpn]|-[qvh][ordpn]) pending=$word ;;
 		-*) ;;
 		@) ((i++)) ;; # "@name" comes as two
 		@*) ;;
@@ -74,7 +75,7 @@ _flamerun()
 	elif [[ $current == --no-* ]]; then
 		COMPREPLY=($(compgen -W '--no-config --no-open --no-inline-suffix --no-wall --no-fold-idle --no-reverse --no-collapse-recursion --no-inline --no-threads --no-merge-templates --no-icicle --no-follow --no-outside --no-kernel --no-waits --no-wait-details --no-start-paused --no-native --no-live --no-debuginfod --no-quiet --no-verbose' -- "$current"))
 	elif [[ $current == -* ]]; then
-		COMPREPLY=($(compgen -W ' --output --format --sample-type --label --open --inline-suffix --focus --hide --wall --fold-idle --reverse --ignore --root --collapse-recursion --by --inline --source-map --threads --demangle --merge-templates --palette --icicle --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --json --csv --fail-over --symbols --rate --duration --pid --repeat --warmup --ignore-failure --job --follow --outside --clock --kernel --waits --wait-details --start-paused --native --jit --live --debuginfod --config --no-config --show-config --quiet --verbose --help --version --completions' -- "$current"))
+		COMPREPLY=($(compgen -W ' --output --format --sample-type --label --open --inline-suffix --focus --hide --wall --fold-idle --reverse --ignore --root --collapse-recursion --by --inline --source-map --threads --demangle --merge-templates --palette --icicle --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --json --csv --fail-over --symbols --rate --duration --pid --repeat --warmup --ignore-failure --job --follow --outside --clock --signal --kernel --waits --wait-details --start-paused --native --jit --live --debuginfod --config --no-config --show-config --quiet --verbose --help --version --completions' -- "$current"))
 	elif [[ $rendering ]]; then
 		__flamerun_files "$current"
 	elif [[ $current == @* || ${COMP_WORDS[COMP_CWORD - 1]} == @ ]]; then

@@ -13,7 +13,7 @@ function __flamerun_program
 		if test "$word" = --
 			set -g __flamerun_words $words[$i..]
 			return 0
-		else if contains -- "$word" --output --format --sample-type --label --focus --hide --ignore --root --by --source-map --demangle --palette --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --fail-over --rate --duration --pid --repeat --warmup --job --clock --jit --config --completions; or string match -qr -- '^-[qvh]*[ordpn]$' "$word"
+		else if contains -- "$word" --output --format --sample-type --label --focus --hide --ignore --root --by --source-map --demangle --palette --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --fail-over --rate --duration --pid --repeat --warmup --job --clock --signal --jit --config --completions; or string match -qr -- '^-[qvh]*[ordpn]$' "$word"
 			set i (math $i + 1)
 		else if contains -- "$word" render merge top diff push
 			return 1
@@ -104,6 +104,7 @@ complete -c flamerun -n 'not __flamerun_program' -l no-follow -d 'undo --follow'
 complete -c flamerun -n 'not __flamerun_program' -l outside -d 'sample from outside, by stopping threads, what could be sampled from inside'
 complete -c flamerun -n 'not __flamerun_program' -l no-outside -d 'undo --outside'
 complete -c flamerun -n 'not __flamerun_program' -l clock -x -a 'auto tick perf' -d 'sample at the kernels tick, by perf events, or by these where the tick is too slow'
+complete -c flamerun -n 'not __flamerun_program' -l signal -x -a 'VTALRM PROF ALRM USR1 USR2 URG IO PWR STKFLT' -d 'sample by this signal, where a program needs the default one for itself'
 complete -c flamerun -n 'not __flamerun_program' -l kernel -d 'show the kernels functions, where it allows'
 complete -c flamerun -n 'not __flamerun_program' -l no-kernel -d 'undo --kernel'
 complete -c flamerun -n 'not __flamerun_program' -l waits -d 'look at what threads wait for, without stopping them'

@@ -22,7 +22,7 @@
  *   21  any library that is preloaded
  *   14  loading this one instead of an empty one, 5 MB of zeroes 2 of these
  *   17  the arena: 9 to open it by way of /proc, its caches cold, 4 to map it, 4 for its first page
- *    6  the key, masks, where the program lies, SIGPROF
+ *    6  the key, masks, where the program lies, SIGVTALRM
  *   11  the slot, and telling at the end what was used
  *    7  the thread's entry and timer
  *    0  the fork handlers, looking at the counter, keeping the arena out of core dumps

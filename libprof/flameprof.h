@@ -95,7 +95,7 @@ struct flameprof_options {
  *
  * Returns 0; -EBUSY while the profiler runs or an ended one waits for flameprof_stop(), and under
  * flamerun; -EINVAL for an unknown clock, flag or a reserved field; -ENOSYS on a C library before
- * glibc 2.35; -EPERM when another profiler holds SIGPROF, or this process has forbidden itself
+ * glibc 2.35; -EPERM when another profiler holds SIGVTALRM, or this process has forbidden itself
  * system calls (seccomp(2)); -ENOMEM, -EAGAIN from the system.
  */
 FLAMEPROF_API int flameprof_start(const struct flameprof_options *options);
@@ -139,7 +139,7 @@ enum flameprof_status {
 	FLAMEPROF_TIMEOUT = 3,	/* max_span_ms is over: the profile waits for flameprof_stop() */
 	FLAMEPROF_NO_MEMORY = 4, /* no memory for another profile: as above */
 	FLAMEPROF_UNDER_FLAMERUN = 5, /* flamerun samples this process */
-	FLAMEPROF_SIGNAL_LOST = 6 /* the program took SIGPROF for itself: as TIMEOUT */
+	FLAMEPROF_SIGNAL_LOST = 6 /* the program took SIGVTALRM for itself: as TIMEOUT */
 };
 
 /* Context: signal-safe, any thread. */

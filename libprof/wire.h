@@ -22,6 +22,7 @@
 #ifndef LIBPROF_WIRE_H
 #define LIBPROF_WIRE_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -50,6 +51,29 @@
 #define WIRE_EVENT_DESCRIPTOR 3072
 #define WIRE_EVENT_RESTS_MAX  32u
 #define WIRE_RATE_MAX_HZ    10000u
+
+/*
+ * The signal that samples come by, unless the user chose another. Few programs use SIGVTALRM:
+ * SIGPROF belongs to their own profilers, gdb stops at SIGSTKFLT, SIGURG is Go's and PostgreSQL's,
+ * real-time signals are .NET's and Java's and may overflow a queue.
+ */
+#define WIRE_SIGNAL SIGVTALRM
+
+/*
+ * May samples come by @signal? Not by one that the kernel sends for an error in the code or to stop
+ * a process, nor by those that libc keeps for itself.
+ */
+static inline int wire_signal_is_usable(unsigned signal)
+{
+	static const uint64_t refused =
+		1ULL << (SIGKILL - 1) | 1ULL << (SIGSTOP - 1) | 1ULL << (SIGSEGV - 1) |
+		1ULL << (SIGBUS - 1) | 1ULL << (SIGILL - 1) | 1ULL << (SIGFPE - 1) |
+		1ULL << (SIGTRAP - 1) | 1ULL << (SIGSYS - 1) | 1ULL << (SIGABRT - 1) |
+		1ULL << (SIGCHLD - 1) | 1ULL << (SIGCONT - 1) | 1ULL << (SIGTSTP - 1) |
+		1ULL << (SIGTTIN - 1) | 1ULL << (SIGTTOU - 1) | 3ULL << (32 - 1);
+
+	return signal - 1 < 64 && !(refused >> (signal - 1) & 1);
+}
 
 #define WIRE_SLOTS          512
 #define WIRE_RINGS          1024
@@ -218,6 +242,7 @@ struct wire_arena {
 	/* Proves that an opened descriptor is this run's arena; WIRE_COOKIE_* where it is so. */
 	uint64_t cookie;
 	uint32_t closing;     /* flamerun sets to 1: stop sampling */
+	uint32_t signal;      /* that timers and events send, see wire_signal_is_usable() */
 	uint32_t clock_hz;    /* test-only clock: CLOCK_MONOTONIC at this rate; 0 = CPU clock */
 	uint32_t blocks;      /* in the pool; whoever maps the arena checks it against its size */
 	/* Futex, bumped to wake the reader: a ring fills, the pool or the slots run low. */
@@ -297,7 +322,8 @@ struct wire_slot {
 	uint32_t quit;       /* enum wire_quit: it did not leave, it only ceased to be sampled */
 	uint32_t threads;    /* threads ever sampled */
 	uint32_t confined_threads; /* atomic: begun where a filter forbids to sample them */
-	uint32_t small_stacks; /* atomic: threads no longer sampled: their alternate stack is small */
+	/* Atomic: threads that are not sampled, because their alternate stack is too small. */
+	uint32_t small_stacks;
 	uint32_t filters; /* atomic: of seccomp, that it has or is about to, as far as it knows */
 	uint32_t has_unseen; /* atomic, by flamerun: it has more of them */
 	uint32_t no_events; /* atomic: perf events are to be taken from its threads */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: instructions only. */
 /*
  * arch_call_on_stack(top, function, argument): see arch/walk_stack.h.
  *

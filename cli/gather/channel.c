@@ -79,6 +79,7 @@ static int fill_header(struct channel *channel, const struct channel_config *con
 	arena->cookie |= config->has_kernel ? WIRE_COOKIE_KERNEL : 0;
 	arena->rate_hz = config->rate_hz;
 	arena->clock_hz = config->test_clock_hz;
+	arena->signal = (uint32_t)config->signal;
 	arena->blocks = channel->blocks;
 	arena->filters = procfs_filters((uint32_t)getpid());
 	arena->version = WIRE_VERSION;

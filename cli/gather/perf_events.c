@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Events count the time that a thread is on a CPU (cpu-clock), in user mode alone, and signal it
- * with SIGPROF at the end of each period.
+ * at the end of each period.
  *
  * In user mode alone: a signal that is sent while the thread is in execve(2) finds the handler
  * gone, and kills the new program. At 10 kHz that hits every second exec. An event that does not
@@ -54,6 +54,7 @@ struct perf_events {
 	uint64_t image;
 	bool is_of_run;
 	struct perf_event rings[WIRE_RINGS];
+	int signal; /* that threads' events send */
 };
 
 uint32_t perf_events_tick_hz(void)
@@ -85,11 +86,11 @@ static int open_event(pid_t tid, uint64_t period_ns)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-static int signal_thread(int fd, pid_t tid)
+static int signal_thread(int fd, pid_t tid, int signal)
 {
 	struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = tid};
 
-	if (fcntl(fd, F_SETOWN_EX, &owner) || fcntl(fd, F_SETSIG, SIGPROF) ||
+	if (fcntl(fd, F_SETOWN_EX, &owner) || fcntl(fd, F_SETSIG, signal) ||
 		fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK))
 		return -errno;
 	return 0;
@@ -159,7 +160,7 @@ static uint64_t loop_until(int signals, uint64_t *cpu_ns)
 	return loops;
 }
 
-uint64_t perf_events_cost_ns(void)
+uint64_t perf_events_cost_ns(int signal)
 {
 	struct sigaction count = {.sa_handler = count_signal, .sa_flags = SA_RESTART}, before;
 	uint64_t plain_ns, plain, with_ns, with;
@@ -168,11 +169,11 @@ uint64_t perf_events_cost_ns(void)
 
 	if (fd < 0)
 		return 0;
-	if (sigaction(SIGPROF, &count, &before))
+	if (sigaction(signal, &count, &before))
 		goto out;
 	plain = loop_until(0, &plain_ns);
 	cost_signals = 0;
-	if (!signal_thread(fd, (pid_t)syscall(SYS_gettid)) &&
+	if (!signal_thread(fd, (pid_t)syscall(SYS_gettid), signal) &&
 		!ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)) {
 		with = loop_until(COST_SIGNALS, &with_ns);
 		ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
@@ -181,7 +182,7 @@ uint64_t perf_events_cost_ns(void)
 	}
 	close(fd);
 	fd = -1;
-	sigaction(SIGPROF, &before, NULL);
+	sigaction(signal, &before, NULL);
 out:
 	if (fd >= 0)
 		close(fd);
@@ -235,7 +236,8 @@ static void make_room(int fd)
 		setrlimit(RLIMIT_NOFILE, &before);
 }
 
-struct perf_events *perf_events_new(struct wire_arena *arena, int descriptor, bool has_kernel)
+struct perf_events *perf_events_new(
+	struct wire_arena *arena, int descriptor, int signal, bool has_kernel)
 {
 	struct perf_events *events = calloc(1, sizeof(*events));
 
@@ -243,6 +245,7 @@ struct perf_events *perf_events_new(struct wire_arena *arena, int descriptor, bo
 		return NULL;
 	events->arena = arena;
 	events->period_ns = arena->event_period_ns;
+	events->signal = signal;
 	events->has_kernel = has_kernel;
 	if (fstat(descriptor, &events->file)) {
 		free(events);
@@ -306,7 +309,7 @@ static void begin_event(
 	if (move_to(open_event(tid, events->period_ns), fd))
 		return;
 	events->rings[index].is_open = true;
-	error = signal_thread(fd, tid);
+	error = signal_thread(fd, tid, events->signal);
 	__atomic_store_n(&ring->has_event, 1, __ATOMIC_SEQ_CST);
 	if (!error &&
 		!(is_wanted(events, slot) && procfs_state(pid, tid, NULL) &&

@@ -33,10 +33,10 @@ int perf_events_probe(uint32_t rate_hz);
 
 /*
  * What an event's signal costs the thread that it interrupts, the handler not counted, as measured
- * on the calling thread in some milliseconds; 0: not known. Context: no other thread handles
- * SIGPROF.
+ * on the calling thread in some milliseconds, with @signal; 0: not known. Context: no other thread
+ * handles that signal.
  */
-uint64_t perf_events_cost_ns(void);
+uint64_t perf_events_cost_ns(int signal);
 
 /*
  * Tell the arena's programs what an event stands for, at @rate_hz where a signal costs @cost_ns:
@@ -45,10 +45,12 @@ uint64_t perf_events_cost_ns(void);
 void perf_events_set_period(struct wire_arena *arena, uint32_t rate_hz, uint64_t cost_ns);
 
 /*
- * @arena, after that, and its @descriptor are borrowed. With @has_kernel each thread has a second
- * event, which sees what the kernel does for it. Returns an owned object, or NULL without memory.
+ * @arena, after that, and its @descriptor are borrowed. Events send @signal. With @has_kernel each
+ * thread has a second event, which sees what the kernel does for it. Returns an owned object, or
+ * NULL without memory.
  */
-struct perf_events *perf_events_new(struct wire_arena *arena, int descriptor, bool has_kernel);
+struct perf_events *perf_events_new(
+	struct wire_arena *arena, int descriptor, int signal, bool has_kernel);
 void perf_events_free(struct perf_events *events); /* NULL is fine; threads go on by their timers */
 
 /*
@@ -62,8 +64,8 @@ void perf_events_update(
  * What the kernel was seen to do for the thread of ring @index, whose owner is @owner, as
  * kernel_stacks_next().
  */
-int perf_events_look(const struct perf_events *events, uint32_t index, uint64_t owner,
-	struct kernel_stack *out);
+int perf_events_look(
+	const struct perf_events *events, uint32_t index, uint64_t owner, struct kernel_stack *out);
 
 /* How many threads had no second event where they were to have one. Context: any thread. */
 uint64_t perf_events_unseen(const struct perf_events *events);

@@ -65,6 +65,7 @@ static int open_inside(
 	const struct channel_config channel = {
 		.rate_hz = config->rate_hz,
 		.test_clock_hz = config->test_clock_hz,
+		.signal = config->signal,
 		.has_events = config->has_events,
 		.has_kernel = config->has_kernel,
 	};
@@ -87,12 +88,12 @@ static int open_inside(
 	if (gather->injected)
 		collector.looker = injected_looker(gather->injected);
 	if (config->has_events) {
-		gather->event_cost_ns = perf_events_cost_ns();
+		gather->event_cost_ns = perf_events_cost_ns(config->signal);
 		perf_events_set_period(
 			gather->channel.arena, config->rate_hz, gather->event_cost_ns);
 		gather->events = perf_events_new(
 			gather->channel.arena, gather->channel.arena_descriptor,
-			config->has_kernel);
+			config->signal, config->has_kernel);
 	}
 	collector.events = gather->events;
 	open_for_uninjected(gather, config);

@@ -29,6 +29,7 @@ struct gather_config {
 	bool outside; /* sampled by a tracer, not by a library inside */
 	/* Inside. */
 	uint32_t test_clock_hz; /* 0: CPU clock */
+	int signal; /* that samples come by */
 	bool has_events; /* perf events signal threads, where they are allowed, */
 	bool has_kernel; /* and tell what the kernel does for them */
 	bool start_paused;	/* processes record nothing until they say so */

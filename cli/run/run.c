@@ -83,6 +83,7 @@ static int open_gather(struct run *run, struct diag_message *message)
 	struct gather_config config = {
 		.rate_hz = options->rate_hz,
 		.test_clock_hz = options->test_clock_hz,
+		.signal = sampling_signal_number(options->signal),
 		.start_paused = options->start_paused != 0,
 		.waits = !options->no_waits,
 		.wait_details = options->wait_details != 0,

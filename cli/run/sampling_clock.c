@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which clock samples a run, and why not the other.
+ * Which clock samples a run, why not the other, and by which signal.
  */
 #include "cli/run/sampling_clock.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +17,11 @@
 #define NS_PER_S 1000000000ULL
 #define PARANOID "/proc/sys/kernel/perf_event_paranoid"
 
-enum clock_word { CLOCK_WORD_AUTO, CLOCK_WORD_TICK, CLOCK_WORD_PERF };
+enum clock_word {
+	CLOCK_WORD_AUTO,
+	CLOCK_WORD_TICK,
+	CLOCK_WORD_PERF
+};
 
 const char *const *sampling_clock_names(void)
 {
@@ -38,6 +43,26 @@ static enum clock_word word_of(const char *name)
 	while (names[word] && strcmp(names[word], name))
 		word++;
 	return names[word] ? (enum clock_word)word : CLOCK_WORD_AUTO;
+}
+
+/* Signals that a program may well do without; no other is taken. */
+static const char *const signal_names[] = {
+	"VTALRM", "PROF", "ALRM", "USR1", "USR2", "URG", "IO", "PWR", "STKFLT", NULL};
+
+const char *const *sampling_signal_names(void)
+{
+	return signal_names;
+}
+
+int sampling_signal_number(const char *name)
+{
+	static const int numbers[] = {
+		SIGVTALRM, SIGPROF, SIGALRM, SIGUSR1, SIGUSR2, SIGURG, SIGIO, SIGPWR, SIGSTKFLT};
+
+	for (unsigned i = 0; name && signal_names[i]; i++)
+		if (!strcmp(name, signal_names[i]))
+			return numbers[i];
+	return WIRE_SIGNAL;
 }
 
 /* The level above which the kernel refuses events of one's own, in user mode and in its own. */

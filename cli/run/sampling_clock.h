@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --clock: by what threads are sampled from inside, timers that the kernel looks at at its tick, or
- * perf events where it is asked for more than that and they are allowed.
+ * --clock and --signal: what samples threads from inside. The clock is either a timer that the
+ * kernel looks at at its tick, or a perf event, which interrupts a thread at any instruction.
  */
 #ifndef CLI_RUN_SAMPLING_CLOCK_H
 #define CLI_RUN_SAMPLING_CLOCK_H
@@ -19,6 +19,10 @@ struct sampling_clock {
 
 /* The words of --clock, NULL at the end. */
 const char *const *sampling_clock_names(void);
+
+/* The words of --signal, NULL at the end, and what they mean: NULL is the default. */
+const char *const *sampling_signal_names(void);
+int sampling_signal_number(const char *name);
 
 /*
  * What is the run of @options sampled by? Where perf events are refused to one that left it open,

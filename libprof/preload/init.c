@@ -85,11 +85,13 @@ static void read_events(const struct wire_arena *arena, uint64_t cookie)
 static int read_settings(const struct wire_arena *arena, uint64_t cookie)
 {
 	int is_elapsed = (cookie & WIRE_COOKIE_ELAPSED) != 0;
+	uint32_t signal = __atomic_load_n(&arena->signal, __ATOMIC_RELAXED);
 	uint32_t rate_hz = __atomic_load_n(
 		is_elapsed ? &arena->clock_hz : &arena->rate_hz, __ATOMIC_RELAXED);
 
-	if (!rate_hz || rate_hz > WIRE_RATE_MAX_HZ)
+	if (!rate_hz || rate_hz > WIRE_RATE_MAX_HZ || !wire_signal_is_usable(signal))
 		return -EINVAL;
+	sampler.signal = signal;
 	sampler.period_ns = CLOCK_NS_PER_S / rate_hz;
 	sampler.is_elapsed = (uint32_t)is_elapsed;
 	read_events(arena, cookie);
@@ -286,7 +288,7 @@ static void connect_to_arena(const struct channel *channel, const char *text)
 	preload_make_key();
 	preload_resolve_masks();
 	modules_find_program();
-	/* Before sampler.arena says that SIGPROF is ours: sigaction() answers for it then. */
+	/* Before sampler.arena says that the signal is ours: sigaction() answers for it then. */
 	if (own_signal_install())
 		goto out;
 	sampler.paused = !!((struct wire_arena *)arena)->start_paused;

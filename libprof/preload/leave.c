@@ -35,7 +35,7 @@ typedef void exit_fn(int);
 /* The kernel's entry and mask as the program believes them to be: the next image inherits both. */
 static int restore_signal(int is_thread_held)
 {
-	uint64_t mask = SAMPLER_SIGNAL_BIT;
+	uint64_t mask = sampler_signal_bit();
 	struct sigaction action;
 
 	if (!__atomic_load_n(&sampler.owns_signal, __ATOMIC_ACQUIRE) || sampler.quit)
@@ -50,7 +50,7 @@ static int restore_signal(int is_thread_held)
 
 static void reinstall_signal(void)
 {
-	uint64_t mask = SAMPLER_SIGNAL_BIT;
+	uint64_t mask = sampler_signal_bit();
 
 	own_signal_reinstall();
 	arch_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, sizeof(mask));

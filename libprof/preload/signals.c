@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SIGPROF stays ours while the program believes that it is its own: what it asks for is kept and
+ * SIGVTALRM stays ours while the program believes that it is its own: what it asks for is kept and
  * given back. A program that resets every signal at start, as node and shells do, would otherwise
  * be killed by our timer.
  */
@@ -21,7 +21,7 @@
 /* ---- masks ----------------------------------------------------------------------------------- */
 /*
  * Signal masks: a sampled thread never blocks our signal for long, and never notices. What it asked
- * for is kept in struct sampler_thread and told when it asks; host.c honours it once a SIGPROF of
+ * for is kept in struct sampler_thread and told when it asks; host.c honours it once a SIGVTALRM of
  * the program's own comes.
  */
 
@@ -47,7 +47,7 @@ static int change_childs_mask(sigmask_fn *next, struct sampler_thread *thread, i
 	const sigset_t *set, sigset_t *old_set)
 {
 	int is_held = sampler_is_held(thread);
-	int is_asked = set && (*sampler_mask(set) & SAMPLER_SIGNAL_BIT) != 0;
+	int is_asked = set && (*sampler_mask(set) & sampler_signal_bit()) != 0;
 	int error = next(how, set, old_set);
 
 	if (error || !is_held)
@@ -56,7 +56,7 @@ static int change_childs_mask(sigmask_fn *next, struct sampler_thread *thread, i
 		__atomic_store_n(
 			&thread->unheld_pid, (uint32_t)arch_syscall0(SYS_getpid), __ATOMIC_RELAXED);
 	if (old_set)
-		*sampler_mask(old_set) |= SAMPLER_SIGNAL_BIT;
+		*sampler_mask(old_set) |= sampler_signal_bit();
 	return 0;
 }
 
@@ -64,7 +64,7 @@ static int change_mask(sigmask_fn *next, int how, const sigset_t *set, sigset_t 
 {
 	/* A program that samples itself has its masks as it wants them. */
 	struct sampler_thread *thread = sampler_is_hosted() ? NULL : preload_thread();
-	int is_asked = set && (*sampler_mask(set) & SAMPLER_SIGNAL_BIT) != 0;
+	int is_asked = set && (*sampler_mask(set) & sampler_signal_bit()) != 0;
 	sigset_t copy;
 	uint32_t held;
 	int error;
@@ -76,7 +76,7 @@ static int change_mask(sigmask_fn *next, int how, const sigset_t *set, sigset_t 
 	held = thread->held;
 	if (is_asked && how != SIG_UNBLOCK) {
 		copy = *set;
-		*sampler_mask(&copy) &= ~SAMPLER_SIGNAL_BIT;
+		*sampler_mask(&copy) &= ~sampler_signal_bit();
 		set = &copy;
 	}
 	/* Before the call: what is pending may be delivered in it. */
@@ -86,7 +86,7 @@ static int change_mask(sigmask_fn *next, int how, const sigset_t *set, sigset_t 
 	if (error)
 		__atomic_store_n(&thread->held, held, __ATOMIC_RELAXED);
 	else if (old_set && held)
-		*sampler_mask(old_set) |= SAMPLER_SIGNAL_BIT;
+		*sampler_mask(old_set) |= sampler_signal_bit();
 	return error;
 }
 
@@ -133,7 +133,7 @@ PRELOAD_EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restric
 	}
 	for (;;) {
 		number = next(set, &taken, timeout);
-		if (number != SAMPLER_SIGNAL || !sampler_thread_of(&taken))
+		if (number != sampler_signal() || !sampler_thread_of(&taken))
 			break;
 		if (timeout) {
 			uint64_t now_ns = clock_monotonic_ns();
@@ -180,7 +180,7 @@ int __sigaction(int, const struct sigaction *restrict, struct sigaction *restric
 
 static int is_ours(int signal)
 {
-	return signal == SAMPLER_SIGNAL && sampler_owns_signal();
+	return signal == sampler_signal() && sampler_owns_signal();
 }
 
 static int next_sigaction(int signal, const struct sigaction *new_action, struct sigaction *old)
@@ -268,7 +268,7 @@ static int change_handler_mask(int how)
 {
 	sigset_t set = {0};
 
-	*sampler_mask(&set) = SAMPLER_SIGNAL_BIT;
+	*sampler_mask(&set) = sampler_signal_bit();
 	return sigprocmask(how, &set, NULL);
 }
 
@@ -288,7 +288,7 @@ PRELOAD_EXPORT sighandler_t sigset(int number, sighandler_t handler)
 		return SIG_ERR;
 	sigprocmask(SIG_BLOCK, NULL, &blocked);
 	change_handler_mask(handler == SIG_HOLD ? SIG_BLOCK : SIG_UNBLOCK);
-	return *sampler_mask(&blocked) & SAMPLER_SIGNAL_BIT ? SIG_HOLD : before.sa_handler;
+	return *sampler_mask(&blocked) & sampler_signal_bit() ? SIG_HOLD : before.sa_handler;
 }
 
 PRELOAD_EXPORT int sigignore(int number)

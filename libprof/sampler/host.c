@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * What handlers the program has, and how ours and they get along.
+ * Which handlers the program has, and how ours gets along with them.
  *
- * The program may use SIGPROF as well. The kernel keeps one pending SIGPROF, so a raise(SIGPROF) of
- * the program's own in the microseconds between an expiry and its handler is lost; so is one that
- * is sent again, to a thread that blocks it, in the moment of an expiry. Expiries of our timers
- * are queued beside it and are never lost.
+ * The program may use our signal as well. The kernel keeps one pending signal of a number for a
+ * thread, so a signal that the program raises in the microseconds between an expiry and its handler
+ * is lost. Expiries of our timers are queued beside it and are never lost.
  *
- * A guard stands before handlers on alternate stacks. Whether our handler fits on top of the
- * program's shows when that begins, by the room left. Where it does the guard unblocks our
- * signal and jumps on, so that no frame of ours is there; else our signal stays blocked, and
- * what the clock says became due in the handler is "[signal handler]". What was due before it
- * began goes to the next sample, which comes at no chosen place.
+ * A guard stands before handlers on alternate stacks, because such a stack may have no room for a
+ * second signal's frame on top of the first. How much room there is shows when the handler begins.
+ * If it suffices, the guard unblocks our signal and jumps on, so that no frame of ours is there.
+ * Otherwise our signal stays blocked, and what the clock says became due in the handler is
+ * "[signal handler]". What was due before it began goes to the next sample.
  */
 #include "libprof/sampler/host.h"
 
@@ -44,7 +43,7 @@ typedef void handler_fn(int, siginfo_t *, void *);
 
 /* What the program asked for beside the handler, where the kernel was given something else. */
 #define ASKED_SIGINFO 1u
-#define ASKED_MASK    2u /* SAMPLER_SIGNAL stays blocked */
+#define ASKED_MASK    2u /* our signal stays blocked */
 #define ASKED_GUARD   4u /* we stand there since; 0 where another action followed */
 
 /*
@@ -58,7 +57,6 @@ struct program_action {
 
 static struct program_action program_action[SIGNALS];
 static AT_START uint32_t is_any_guarded; /* atomic: some handler of those is set, or was */
-static AT_START uint32_t is_any_masked; /* atomic: some handler asked for ASKED_MASK */
 
 /* May signals of ours come, and calls be made? Not in a process that forbade itself some. */
 static int is_sampling(void)
@@ -122,18 +120,19 @@ static __attribute__((noinline)) void call_blocked(
  */
 static void guard_handler(int signal, siginfo_t *info, void *context)
 {
-	static const uint64_t ours = SAMPLER_SIGNAL_BIT;
+	static uint64_t ours; /* not on the stack, which the jump leaves */
 	const struct program_action *of = &program_action[signal - 1];
 	handler_fn *handler = __atomic_load_n(&of->handler, __ATOMIC_ACQUIRE);
 	const ucontext_t *interrupted = context;
 
 	/* A thread that blocks it in earnest does so in its handlers, too. */
-	if (is_sampling() && !(*sampler_mask(&interrupted->uc_sigmask) & SAMPLER_SIGNAL_BIT)) {
+	if (is_sampling() && !(*sampler_mask(&interrupted->uc_sigmask) & sampler_signal_bit())) {
 		if (!may_unblock(&interrupted->uc_stack,
 			    __atomic_load_n(&of->flags, __ATOMIC_RELAXED))) {
 			call_blocked(handler, signal, info, context);
 			return;
 		}
+		ours = sampler_signal_bit();
 		arch_handler_unblock(&ours, context);
 	}
 	handler(signal, info, context);
@@ -141,25 +140,11 @@ static void guard_handler(int signal, siginfo_t *info, void *context)
 
 int guard_is_behind(struct sampler_thread *thread, const struct arch_registers *registers)
 {
-	int is_behind = thread->handled_sp &&
-			thread->handled_sp == registers->r[ARCH_DWARF_SP] &&
+	int is_behind = thread->handled_sp && thread->handled_sp == registers->r[ARCH_DWARF_SP] &&
 			thread->handled_pc == registers->r[ARCH_DWARF_PC];
 
 	thread->handled_sp = 0;
 	return is_behind;
-}
-
-/*
- * Is a SAMPLER_SIGNAL of the program's own, delivered at @ucontext, one that waits for the end of a
- * handler of its own? True on an alternate stack if any handler there asked for that.
- * Context: our handler.
- */
-static int guard_is_holding(const void *ucontext)
-{
-	const ucontext_t *interrupted = ucontext;
-
-	return __atomic_load_n(&is_any_masked, __ATOMIC_RELAXED) &&
-	       is_on_stack(&interrupted->uc_stack, register_in(ucontext, ARCH_DWARF_SP));
 }
 
 /* ---- what the program asks for and is told --------------------------------------------------- */
@@ -172,7 +157,7 @@ static int is_handler(const struct sigaction *action)
 /* Is @action's handler to have us before it? */
 static int needs_guard(int signal, const struct sigaction *action)
 {
-	int is_masked = (*sampler_mask(&action->sa_mask) & SAMPLER_SIGNAL_BIT) != 0;
+	int is_masked = (*sampler_mask(&action->sa_mask) & sampler_signal_bit()) != 0;
 
 	return signal > 0 && signal <= SIGNALS && action->sa_flags & SA_ONSTACK &&
 	       is_handler(action) &&
@@ -194,10 +179,8 @@ static struct sigaction with_guard(struct program_action *of, const struct sigac
 
 	if (action->sa_flags & SA_SIGINFO)
 		flags |= ASKED_SIGINFO;
-	if (*sampler_mask(&action->sa_mask) & SAMPLER_SIGNAL_BIT) {
+	if (*sampler_mask(&action->sa_mask) & sampler_signal_bit())
 		flags |= ASKED_MASK;
-		__atomic_store_n(&is_any_masked, 1, __ATOMIC_RELAXED);
-	}
 	/* Who read the kernel's entry past us gives back what was there. */
 	if (action->sa_sigaction != guard_handler) {
 		__atomic_store_n(&is_any_guarded, 1, __ATOMIC_RELEASE);
@@ -205,7 +188,7 @@ static struct sigaction with_guard(struct program_action *of, const struct sigac
 	}
 	copy.sa_sigaction = guard_handler;
 	copy.sa_flags |= SA_SIGINFO;
-	*sampler_mask(&copy.sa_mask) |= SAMPLER_SIGNAL_BIT;
+	*sampler_mask(&copy.sa_mask) |= sampler_signal_bit();
 	return copy;
 }
 
@@ -222,7 +205,7 @@ static void hide_guard(const struct program_action *before, struct sigaction *ol
 	if (!(before->flags & ASKED_SIGINFO))
 		old->sa_flags &= ~SA_SIGINFO;
 	if (!(before->flags & ASKED_MASK))
-		*sampler_mask(&old->sa_mask) &= ~SAMPLER_SIGNAL_BIT;
+		*sampler_mask(&old->sa_mask) &= ~sampler_signal_bit();
 }
 
 sighandler_t guard_program_handler(int signal, sighandler_t handler)
@@ -266,7 +249,7 @@ int guard_sigaction(int signal, const struct sigaction *action, struct sigaction
 	return 0;
 }
 
-/* ---- the program's own SIGPROF --------------------------------------------------------------- */
+/* ---- the program's own use of our signal ----------------------------------------------------- */
 
 /*
  * One thread may change the action while another's handler copies it, and a handler of one action
@@ -277,7 +260,6 @@ int guard_sigaction(int signal, const struct sigaction *action, struct sigaction
 static AT_START struct sigaction actions[KEPT];
 static AT_START uint32_t claimed; /* atomic: writers take places in turn */
 static AT_START uint32_t current; /* atomic: the place published last */
-static uintptr_t intermediary;	  /* atomic: see host_set_intermediary(); 0: nobody */
 
 void host_set(const struct sigaction *action)
 {
@@ -301,71 +283,19 @@ static void set_mask(uint64_t mask)
 }
 
 /*
- * While a timer's signal is pending the kernel drops any other of that number: expiries of ours are
- * let go, their credit remains. A signal of the program's own that waits already stands for both.
- */
-static void discard_expiries(int signal, siginfo_t *info)
-{
-	const uint64_t only = 1ULL << (signal - 1);
-	const struct timespec now = {0, 0};
-	siginfo_t pending;
-
-	while (arch_syscall4(SYS_rt_sigtimedwait, &only, &pending, &now, sizeof(only)) == signal) {
-		if (!sampler_thread_of(&pending))
-			*info = pending;
-	}
-}
-
-/*
- * The main thread alone may send again what kill() or the kernel sent. For others it becomes a
- * kill() of our own, and who sent it is kept; it is one signal, since the kernel keeps no second
- * one.
- */
-static struct {
-	uint32_t state; /* atomic: enum relay_state */
-	pid_t pid;	/* a fork child has no pending signals, but this memory */
-	siginfo_t info;
-} relay;
-enum relay_state { RELAY_EMPTY, RELAY_BUSY, RELAY_FULL };
-
-static void resend_by_kill(pid_t pid, int signal, const siginfo_t *info)
-{
-	if (__atomic_exchange_n(&relay.state, RELAY_BUSY, __ATOMIC_ACQUIRE) != RELAY_BUSY) {
-		relay.pid = pid;
-		relay.info = *info;
-		__atomic_store_n(&relay.state, RELAY_FULL, __ATOMIC_RELEASE);
-	}
-	arch_syscall2(SYS_kill, pid, signal);
-}
-
-/* What @info said before resend_by_kill(), if it comes from there. */
-static void restore_relayed(siginfo_t *info)
-{
-	uint32_t full = RELAY_FULL;
-
-	if (info->si_code != SI_USER || info->si_pid != (pid_t)arch_syscall0(SYS_getpid) ||
-		!__atomic_compare_exchange_n(&relay.state, &full, RELAY_BUSY, 0, __ATOMIC_ACQUIRE,
-			__ATOMIC_RELAXED))
-		return;
-	if (relay.pid == info->si_pid)
-		*info = relay.info;
-	__atomic_store_n(&relay.state, RELAY_EMPTY, __ATOMIC_RELEASE);
-}
-
-/*
- * The thread only believes that it blocks the signal. Now that there is one, block it in earnest
- * and send it again: it stays pending, or finds a thread that waits for it.
+ * The program asked for the signal to be blocked, but it is not. Now that one has come, block it in
+ * earnest and send it again: it stays pending, or a thread that waits for it gets it. Only the main
+ * thread may send it with the sender's own siginfo; from others it becomes a kill().
  */
 static void resend_blocked(int signal, siginfo_t *info, ucontext_t *context)
 {
 	pid_t pid = (pid_t)arch_syscall0(SYS_getpid);
 
-	discard_expiries(signal, info);
 	*sampler_mask(&context->uc_sigmask) |= 1ULL << (signal - 1);
 	if (info->si_code == SI_TKILL)
 		arch_syscall4(SYS_rt_tgsigqueueinfo, pid, arch_syscall0(SYS_gettid), signal, info);
 	else if (arch_syscall3(SYS_rt_sigqueueinfo, pid, signal, info))
-		resend_by_kill(pid, signal, info);
+		arch_syscall2(SYS_kill, pid, signal);
 }
 
 /* Die of it as without us: it is pending until our handler returns. */
@@ -400,42 +330,21 @@ static void call_handler(
 	set_mask(~0ULL);
 }
 
-static void deliver(int signal, siginfo_t *info, ucontext_t *context, uintptr_t first)
+void host_signal(int signal, siginfo_t *info, void *ucontext)
 {
 	const struct sampler_thread *thread =
 		__atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) ? NULL : sampler_thread_self();
 	struct sigaction action;
 
-	restore_relayed(info);
-	if ((thread && sampler_is_held(thread)) || guard_is_holding(context)) {
-		resend_blocked(signal, info, context);
+	if (thread && sampler_is_held(thread)) {
+		resend_blocked(signal, info, ucontext);
 		return;
 	}
 	host_get(&action);
 	if (action.sa_handler == SIG_IGN)
 		return;
-	if (action.sa_handler == SIG_DFL) {
+	if (action.sa_handler == SIG_DFL)
 		kill_by_default(signal);
-		return;
-	}
-	/* Where the program's sigaction() came by way of it, its handler is what was asked for. */
-	if (first && first != (uintptr_t)action.sa_sigaction)
-		((void (*)(int, siginfo_t *, void *))first)(signal, info, context);
 	else
-		call_handler(&action, signal, info, context);
-}
-
-void host_signal(int signal, siginfo_t *info, void *ucontext)
-{
-	deliver(signal, info, ucontext, __atomic_load_n(&intermediary, __ATOMIC_ACQUIRE));
-}
-
-void host_set_intermediary(uintptr_t handler)
-{
-	__atomic_store_n(&intermediary, handler, __ATOMIC_RELEASE);
-}
-
-void host_signal_delayed(int signal, siginfo_t *info, void *ucontext)
-{
-	deliver(signal, info, ucontext, 0);
+		call_handler(&action, signal, info, ucontext);
 }

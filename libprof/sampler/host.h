@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * The program's own SIGPROF: the kernel's entry for it is ours, so what the program asked for is
- * kept here, and a SIGPROF that is not one of our timers' is treated as the kernel would have.
+ * The program's own use of our signal. The kernel's entry for it is ours, so what the program asked
+ * for is kept here, and a signal that none of our timers sent is treated as the kernel would have.
  */
 #ifndef LIBPROF_SAMPLER_HOST_H
 #define LIBPROF_SAMPLER_HOST_H
@@ -17,21 +17,11 @@ void host_set(const struct sigaction *action);
 void host_get(struct sigaction *out);
 
 /*
- * Do with a SIGPROF of the program's own what the program asked for: leave it pending where the
- * thread means to block it, ignore it, run the handler under the mask it would have had, or die.
- * Context: our handler, all signals blocked.
+ * Do with a signal of the program's own what the program asked for: leave it pending if the thread
+ * means to block it, ignore it, run the handler under the mask it would have had, or die.
+ * Context: our handler, on the stack that the kernel chose, all signals blocked.
  */
 void host_signal(int signal, siginfo_t *info, void *ucontext);
-
-/*
- * Somebody's @handler, called as the kernel would, takes signals that have a handler of the
- * program's from now on: it calls host_signal_delayed() when it holds that the time has come.
- * Context: any thread, signal-safe.
- */
-void host_set_intermediary(uintptr_t handler);
-
-/* As host_signal(), to the end. Context: @handler above, all signals blocked. */
-void host_signal_delayed(int signal, siginfo_t *info, void *ucontext);
 
 /* ---- handlers on alternate stacks ------------------------------------------------------------ */
 /*
@@ -50,7 +40,7 @@ struct arch_registers;
 struct sampler_thread;
 
 /*
- * sigaction(2) for any signal but SAMPLER_SIGNAL: handlers on alternate stacks get us before them,
+ * sigaction(2) for any signal but ours: handlers on alternate stacks get us before them,
  * and the program is told what it asked for. Returns 0, or -1 with errno.
  * Context: any thread, a handler, a vfork child.
  */

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Our SIGPROF handler stays after the end, since a thread may block a pending expiry for ever.
- * Where nothing is interposed a replaced handler is seen at the worker's tick and ends the
+ * Our handler stays after the end, since a thread may block a pending expiry for ever. Where
+ * nothing is interposed, the worker sees at its tick that the handler was replaced, and ends the
  * session.
- *
- * The kernel calls our handler, whoever stands before libc. ThreadSanitizer's sigaction() keeps
- * signals until the thread calls libc. Ours goes past it; the program's own SIGPROF does not,
- * because its handler relies on being kept back.
  */
 #include "libprof/sampler/own_signal.h"
 
@@ -47,52 +43,23 @@ static struct kernel_action kernel_action(void)
 {
 	struct kernel_action action = {0, 0, NULL, 0};
 
-	arch_syscall4(SYS_rt_sigaction, SAMPLER_SIGNAL, NULL, &action, sizeof(action.mask));
+	arch_syscall4(SYS_rt_sigaction, sampler_signal(), NULL, &action, sizeof(action.mask));
 	return action;
 }
 
-/* What is called by who stands between: it has kept the signal until now. */
-static void handle_delayed(int signal, siginfo_t *info, void *context)
-{
-	if (sampler_thread_of(info))
-		sampler_handler(signal, info, context);
-	else
-		host_signal_delayed(signal, info, context);
-}
-
 /*
- * Somebody else's sigaction() may have given the kernel a handler of its own instead of @action's.
- * ThreadSanitizer's keeps every signal until the thread calls libc, seconds later where it
- * computes, and then hands it over in that place. Our handler needs no such care, the program's own
- * does: the kernel calls us, and we hand over what is the program's. Flags and restorer that libc
- * added stay.
- */
-static void bypass_interposed(struct sigaction *action)
-{
-	struct kernel_action kernel = kernel_action();
-
-	if (IS_INSTRUMENTED || kernel.handler == (uintptr_t)sampler_handler)
-		return;
-	action->sa_sigaction = handle_delayed;
-	if (libc_calls.sigaction(SAMPLER_SIGNAL, action, NULL))
-		return;
-	kernel = kernel_action();
-	if (kernel.handler != (uintptr_t)handle_delayed)
-		host_set_intermediary(kernel.handler);
-	kernel.handler = (uintptr_t)sampler_handler;
-	kernel.flags &= ~(unsigned long)(SA_RESTART | SA_ONSTACK | SA_NODEFER | SA_RESETHAND);
-	kernel.flags |= (unsigned int)action->sa_flags;
-	memcpy(&kernel.mask, &action->sa_mask, sizeof(kernel.mask));
-	arch_syscall4(SYS_rt_sigaction, SAMPLER_SIGNAL, &kernel, NULL, sizeof(kernel.mask));
-}
-
-/*
- * Our handler as the kernel knows it. A SIGPROF of the program's own cuts calls short if that is
- * what it asked for; our timers, which expire on the way back to the program, never do.
+ * Our handler as the kernel knows it. A signal of the program's own interrupts system calls if the
+ * program did not ask for SA_RESTART; our timers expire on the way back to user mode, so they never
+ * interrupt one.
+ *
+ * Somebody else's sigaction() may give the kernel a handler of its own, as ThreadSanitizer's does,
+ * which keeps every signal until the thread calls libc. Our handler needs no such care, so it is
+ * set by a system call, with the flags and the restorer that libc added.
  */
 static int install(const struct sigaction *host)
 {
 	struct sigaction action = {0};
+	struct kernel_action kernel;
 
 	action.sa_sigaction = sampler_handler;
 	action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
@@ -102,9 +69,16 @@ static int install(const struct sigaction *host)
 	/* sigfillset() leaves out two signals of libc's own, whose handlers must not run on the
 	 * walk's stack. */
 	*sampler_mask(&action.sa_mask) = ~0ULL;
-	if (libc_calls.sigaction(SAMPLER_SIGNAL, &action, NULL))
+	if (libc_calls.sigaction(sampler_signal(), &action, NULL))
 		return -1;
-	bypass_interposed(&action);
+	kernel = kernel_action();
+	if (IS_INSTRUMENTED || kernel.handler == (uintptr_t)sampler_handler)
+		return 0;
+	kernel.handler = (uintptr_t)sampler_handler;
+	kernel.flags &= ~(unsigned long)(SA_RESTART | SA_ONSTACK | SA_NODEFER | SA_RESETHAND);
+	kernel.flags |= (unsigned int)action.sa_flags;
+	kernel.mask = ~0ULL;
+	arch_syscall4(SYS_rt_sigaction, sampler_signal(), &kernel, NULL, sizeof(kernel.mask));
 	return 0;
 }
 
@@ -125,9 +99,9 @@ int own_signal_install(void)
 		return 0;
 	}
 	__atomic_store_n(&sampler.owns_signal, 0, __ATOMIC_RELEASE);
-	if (libc_calls.sigaction(SAMPLER_SIGNAL, NULL, &before))
+	if (libc_calls.sigaction(sampler_signal(), NULL, &before))
 		return -errno;
-	/* Kept before ours is in: a SIGPROF of the program's own may come at once. */
+	/* Kept before ours is in: a signal of the program's own may come at once. */
 	host_set(&before);
 	if (install(&before))
 		return -errno;
@@ -141,7 +115,7 @@ void own_signal_restore(void)
 	struct sigaction action;
 
 	host_get(&action);
-	libc_calls.sigaction(SAMPLER_SIGNAL, &action, NULL);
+	libc_calls.sigaction(sampler_signal(), &action, NULL);
 }
 
 void own_signal_reinstall(void)
@@ -175,7 +149,7 @@ static int has_posix_timer(void)
 
 	if (fd >= 0)
 		arch_syscall1(SYS_close, fd);
-	text_append_number(&end, SAMPLER_SIGNAL);
+	text_append_number(&end, sampler_signal());
 	*end++ = '/';
 	*end = '\0';
 	text[n > 0 ? n : 0] = '\0';
@@ -184,13 +158,28 @@ static int has_posix_timer(void)
 	return found;
 }
 
+/* The timer of setitimer(2) that sends our signal, -1: none does. */
+static int interval_timer(void)
+{
+	switch (sampler_signal()) {
+	case SIGVTALRM:
+		return ITIMER_VIRTUAL;
+	case SIGPROF:
+		return ITIMER_PROF;
+	case SIGALRM:
+		return ITIMER_REAL;
+	}
+	return -1;
+}
+
 int own_signal_is_used_by_program(void)
 {
 	struct itimerval interval = {{0, 0}, {0, 0}};
+	int timer = interval_timer();
 
 	if (!has_other_handler())
 		return 0;
-	return (!getitimer(ITIMER_PROF, &interval) &&
+	return (timer >= 0 && !getitimer((__itimer_which_t)timer, &interval) &&
 		       (interval.it_value.tv_sec || interval.it_value.tv_usec)) ||
 	       has_posix_timer();
 }

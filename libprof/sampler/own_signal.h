@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's entry for SAMPLER_SIGNAL: our handler goes in when sampling begins and stays, with
+ * The kernel's entry for our signal: our handler goes in when sampling begins and stays, with
  * the program's own action kept in host.c. It stays after the end, too: a signal of ours may be
  * pending for as long as a thread blocks it, and would kill a program that has no handler.
  */
@@ -21,7 +21,7 @@ void own_signal_reinstall(void);
 int own_signal_is_displaced(void);
 
 /*
- * Does another profiler work with SAMPLER_SIGNAL? It has a handler, and a timer that sends the
+ * Does another profiler work with our signal? It has a handler, and a timer that sends the
  * signal. A handler alone is the program's own business. Context: one thread, not a handler, not
  * sampling.
  */

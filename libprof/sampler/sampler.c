@@ -20,7 +20,7 @@
 #include "libprof/sampler/confined.h"
 #include "libprof/unwind/memory.h"
 
-AT_START struct sampler sampler;
+AT_START struct sampler sampler = {.signal = WIRE_SIGNAL};
 struct sampler_thread sampler_threads[WIRE_RINGS];
 
 void sampler_wake_reader(struct wire_arena *arena)

@@ -21,9 +21,6 @@
 #include "libprof/runtime/runtime.h"
 #include "libprof/wire_drain.h"
 
-#define SAMPLER_SIGNAL     SIGPROF
-#define SAMPLER_SIGNAL_BIT (1ULL << (SAMPLER_SIGNAL - 1)) /* in the kernel's masks */
-
 /*
  * A timer's cookie: the address of its struct sampler_thread below, the claim's generation above.
  */
@@ -65,11 +62,11 @@ struct sampler_thread {
 	uintptr_t seen_self; /* pthread_self() */
 	uint32_t has_vm_phase; /* its own thread's, as is the next */
 	uint64_t vm_rest_ns;   /* elapsed time told by a virtual machine and not yet recorded */
-	/* Atomic: the program asked for SAMPLER_SIGNAL to be blocked in this thread. It is not, for
+	/* Atomic: the program asked for our signal to be blocked in this thread. It is not, for
 	 * the thread is to be sampled, but the program reads it in its mask. */
 	uint32_t held;
 	uint32_t unheld_pid; /* atomic: a vfork child that shares `held` and set its own mask */
-	/* The thread's own, of handlers of the program's with SAMPLER_SIGNAL blocked: host.c. */
+	/* The thread's own, of handlers of the program's with our signal blocked: host.c. */
 	uint64_t handler_weight; /* samples that became due in them and were not recorded yet */
 	uintptr_t handled_sp;	 /* stack pointer that the last of them returned to; 0: none did */
 	uintptr_t handled_pc;	 /* the pc it returned to; a sample at both comes right behind it */
@@ -105,6 +102,7 @@ struct sampler {
 	uint32_t hosted; /* atomic: the process samples itself; never changes back */
 	uint32_t paused; /* atomic: what expires is counted and not recorded */
 	uint32_t markers; /* atomic: calls that write records, of marks and others, under way */
+	uint32_t signal; /* that timers and events send; set before the handler goes in */
 	uint32_t owns_signal; /* atomic: the kernel's handler is ours, the program's in host.c */
 	uint32_t namespaced; /* pid means nothing where /proc was mounted */
 	uint32_t has_events; /* perf events of flamerun's may signal threads */
@@ -135,6 +133,17 @@ struct sampler {
 
 extern struct sampler sampler __attribute__((visibility("hidden")));
 extern struct sampler_thread sampler_threads[WIRE_RINGS] __attribute__((visibility("hidden")));
+
+/* The signal that timers and events send, and its bit in the kernel's masks. */
+static inline int sampler_signal(void)
+{
+	return (int)sampler.signal;
+}
+
+static inline uint64_t sampler_signal_bit(void)
+{
+	return 1ULL << (sampler.signal - 1);
+}
 
 /*
  * The entry of ring @index. Under flamerun a process's first rings have the first entries, whatever
@@ -206,12 +215,12 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe);
  */
 int sampler_is_this_process(void);
 
-/* Is the kernel's entry for SAMPLER_SIGNAL ours in this process? Context: signal-safe. */
+/* Is the kernel's entry for our signal ours in this process? Context: signal-safe. */
 int sampler_owns_signal(void);
 
 /*
  * Does the caller, whose thread in the parent @thread is should it be a vfork child, only believe
- * that it blocks SAMPLER_SIGNAL? Context: signal-safe, a vfork child.
+ * that it blocks our signal? Context: signal-safe, a vfork child.
  */
 int sampler_is_held(const struct sampler_thread *thread);
 

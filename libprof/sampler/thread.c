@@ -189,7 +189,7 @@ static int arm_timer(struct sampler_thread *thread, clockid_t cpu_clock)
 
 	memset(&event, 0, sizeof(event));
 	event.sigev_notify = SIGEV_THREAD_ID;
-	event.sigev_signo = SAMPLER_SIGNAL;
+	event.sigev_signo = sampler_signal();
 	event.sigev_value.sival_ptr = cookie_of(thread);
 	event._sigev_un._tid = thread->tid;
 	error = arch_syscall3(SYS_timer_create, clock, &event, &thread->timer);
@@ -214,7 +214,7 @@ static int arm_timer(struct sampler_thread *thread, clockid_t cpu_clock)
 /* A thread is sampled whatever it blocks; what it believes is kept for when it asks. */
 static void unblock_signal(struct sampler_thread *thread)
 {
-	uint64_t mask = SAMPLER_SIGNAL_BIT, before = 0;
+	uint64_t mask = sampler_signal_bit(), before = 0;
 
 	arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &before, sizeof(before));
 	if (!(before & mask))
@@ -440,7 +440,7 @@ static void end_ring(struct sampler_thread *thread, uint64_t cpu_ns)
 
 void sampler_thread_end(struct sampler_thread *thread)
 {
-	uint64_t mask = SAMPLER_SIGNAL_BIT;
+	uint64_t mask = sampler_signal_bit();
 
 	if (!__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) ||
 		confined_by_unseen())

@@ -59,7 +59,8 @@ static uint32_t stacks_of_use(void)
 	uint32_t count = 0;
 
 	for (long word = 0; word < bytes / (long)sizeof(cpus[0]); word++)
-		count += (uint32_t)__builtin_popcountll(cpus[word]);
+		for (; cpus[word]; cpus[word] &= cpus[word] - 1)
+			count++;
 	count = (count ? count : 1) * STACKS_A_CPU;
 	return count < STACKS_MAX ? count : STACKS_MAX;
 }
@@ -70,10 +71,11 @@ static char *map_stack(void)
 	size_t bytes = UNDER_ASAN || UNDER_TSAN ? SANITIZED_BYTES : STACK_BYTES;
 	long at = arch_syscall6(SYS_mmap, 0, GUARD_BYTES + bytes, PROT_NONE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	char *low = (char *)at + GUARD_BYTES;
+	char *low;
 
 	if (at <= 0)
 		return NULL;
+	low = (char *)at + GUARD_BYTES;
 	if (arch_syscall3(SYS_mprotect, low, bytes, PROT_READ | PROT_WRITE)) {
 		arch_syscall2(SYS_munmap, at, GUARD_BYTES + bytes);
 		return NULL;

@@ -33,6 +33,7 @@
 #include "libprof/session/draw.h"
 #include "libprof/session/injected.h"
 #include "libprof/session/session.h"
+#include "libprof/wire.h"
 
 /* ---- lines on stderr ------------------------------------------------------------------------- */
 /*
@@ -167,18 +168,6 @@ static int read_seconds(const char *text, uint64_t *out_ns)
 	return 0;
 }
 
-/* Those that end the program before a handler runs, that libc keeps, or that the profiler needs. */
-static int is_usable(int signal)
-{
-	static const int unusable[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP,
-		SIGABRT, SIGSYS, SIGCHLD, SIGPROF};
-
-	for (size_t i = 0; i < sizeof(unusable) / sizeof(*unusable); i++)
-		if (signal == unusable[i])
-			return 0;
-	return signal > 0 && (signal < 32 || (signal >= SIGRTMIN && signal <= SIGRTMAX));
-}
-
 /* "USR2", "SIGUSR2", "RTMIN+3" or a number. Returns 0 for what is none. */
 static int signal_of(const char *text)
 {
@@ -229,7 +218,8 @@ static int set_value(struct snapshot_settings *out, char *output, const char *ke
 
 	if (!strcmp(key, "signal")) {
 		out->signal = signal_of(value);
-		if (!is_usable(out->signal))
+		if (!wire_signal_is_usable((unsigned)out->signal) ||
+			out->signal == WIRE_SIGNAL)
 			return set_error(error_text, -EINVAL, "signal: cannot use '%.64s'", value);
 	} else if (!strcmp(key, "duration")) {
 		if (read_seconds(value, &out->duration_ns))

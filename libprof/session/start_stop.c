@@ -202,7 +202,7 @@ static void free_profile(void)
 
 /*
  * From here on threads may be claimed, and new ones are. Where only ticks count there are no
- * signals (FLAMEPROF_CLOCK_VM): no timer is armed, SIGPROF stays the program's, and a period is a
+ * signals (FLAMEPROF_CLOCK_VM): no timer is armed, SIGVTALRM stays the program's, and a period is a
  * tick.
  */
 static int begin_sampling(const struct settings *settings)

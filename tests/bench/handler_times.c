@@ -62,14 +62,14 @@ static void stand_between(void)
 	struct kernel_action found, own;
 	Dl_info whose;
 
-	if (syscall(SYS_rt_sigaction, SIGPROF, NULL, &found, sizeof(found.mask)) ||
+	if (syscall(SYS_rt_sigaction, SIGVTALRM, NULL, &found, sizeof(found.mask)) ||
 		(uintptr_t)found.handler <= 1 || found.handler == timed ||
 		!dladdr((void *)(uintptr_t)found.handler, &whose) ||
 		!strstr(whose.dli_fname, "flameprof"))
 		return;
 	real = own = found;
 	own.handler = timed;
-	syscall(SYS_rt_sigaction, SIGPROF, &own, NULL, sizeof(own.mask));
+	syscall(SYS_rt_sigaction, SIGVTALRM, &own, NULL, sizeof(own.mask));
 }
 
 static void *look(void *unused)

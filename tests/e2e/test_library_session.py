@@ -33,7 +33,7 @@ def shared(tmp_path_factory):
 
 
 def test_without_the_library_preloaded_it_is_the_same(shared, tmp_path):
-    """Linked and preloaded is one instance: two would take SIGPROF from each other."""
+    """Linked and preloaded is one instance: two would take SIGVTALRM from each other."""
     env = library.environment(LD_PRELOAD=str(library.SHARED))
     library.run(shared, "life", cwd=tmp_path, env=env)
     library.run(shared, "threads", cwd=tmp_path, env=env)

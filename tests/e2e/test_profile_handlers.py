@@ -128,7 +128,7 @@ int main(void)
 		unsigned long mask;
 	} ignored = {SIG_IGN};
 
-	syscall(SYS_rt_sigaction, SIGPROF, &ignored, (void *)0, sizeof(ignored.mask));
+	syscall(SYS_rt_sigaction, SIGVTALRM, &ignored, (void *)0, sizeof(ignored.mask));
 	burn();
 	syscall(SYS_exit_group, 0);
 }

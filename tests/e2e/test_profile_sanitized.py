@@ -39,7 +39,7 @@ def test_every_thread_is_sampled(build, tmp_path):
         assert run.folded.below(f"worker_{number}") == pytest.approx(due, rel=.5, abs=5)
 
 
-@pytest.mark.parametrize("case", ["blocked", "caught-once", "interval-timer", "waited-for"])
+@pytest.mark.parametrize("case", ["blocked", "caught-once", "waited-for"])
 def test_the_programs_own_signal(build, tmp_path, case):
     program = build("own_signals.c")
     alone = subprocess.run([program, case], stdout=subprocess.PIPE, text=True, timeout=60,

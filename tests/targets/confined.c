@@ -211,7 +211,7 @@ static void note_signal(int number)
 
 static void with_signal(void)
 {
-	raise(SIGPROF);
+	raise(SIGVTALRM);
 	after();
 	printf("caught: %u\n", caught);
 }
@@ -245,7 +245,7 @@ int main(int count, char **words)
 	} else if (!strcmp(what, "dispatch")) {
 		dispatch();
 	} else if (!strcmp(what, "filter") && count > 3) {
-		signal(SIGPROF, note_signal);
+		signal(SIGVTALRM, note_signal);
 		if (forbid_call(how, number_of(words[3])))
 			puts("no such thing here");
 		else if (!strcmp(then, "threads"))

@@ -82,14 +82,14 @@ static uint64_t change_mask(int how, uint64_t set)
 /* Both signals wait until both are let in, by the kernel's word. */
 static void together(uint64_t limit_ns)
 {
-	uint64_t both = 1ULL << (SIGUSR1 - 1) | 1ULL << (SIGPROF - 1);
+	uint64_t both = 1ULL << (SIGUSR1 - 1) | 1ULL << (SIGVTALRM - 1);
 
 	while (cpu_ns() < limit_ns) {
 		uint64_t pending = 0;
 
 		change_mask(SIG_BLOCK, both);
 		/* Not by the clock, see spin_until(); where nobody samples for 100 ms at most. */
-		for (int i = 0; i < 1000 && !(pending & 1ULL << (SIGPROF - 1)); i++) {
+		for (int i = 0; i < 1000 && !(pending & 1ULL << (SIGVTALRM - 1)); i++) {
 			units = 4;
 			normal();
 			syscall(SYS_rt_sigpending, &pending, sizeof(pending));

@@ -202,8 +202,8 @@ static unsigned find_pending(void)
 	for (int signal = 1; signal <= SIGRTMAX; signal++) {
 		sigset_t set, before;
 
-		/* SIGPROF is shared with flamerun. */
-		if (signal == SIGKILL || signal == SIGSTOP || signal == SIGPROF ||
+		/* SIGVTALRM is shared with flamerun. */
+		if (signal == SIGKILL || signal == SIGSTOP || signal == SIGVTALRM ||
 			(signal > 31 && signal < SIGRTMIN))
 			continue;
 		sigemptyset(&set);

@@ -227,24 +227,24 @@ static void own_handler(int number)
 	own_signals++;
 }
 
-/* Another profiler has SIGPROF; one that begins meanwhile has it, too, or ends ours. */
+/* Another profiler has SIGVTALRM; one that begins meanwhile has it, too, or ends ours. */
 static void another(void)
 {
 	const struct itimerval every_ms = {{0, 1000}, {0, 1000}}, none = {{0, 0}, {0, 0}};
 	enum flameprof_status status;
 
-	signal(SIGPROF, own_handler);
-	CHECK(!setitimer(ITIMER_PROF, &every_ms, NULL));
+	signal(SIGVTALRM, own_handler);
+	CHECK(!setitimer(ITIMER_VIRTUAL, &every_ms, NULL));
 	CHECK(flameprof_start(&often) == -EPERM);
-	setitimer(ITIMER_PROF, &none, NULL);
-	signal(SIGPROF, SIG_DFL);
+	setitimer(ITIMER_VIRTUAL, &none, NULL);
+	signal(SIGVTALRM, SIG_DFL);
 	CHECK(!flameprof_start(&often));
-	signal(SIGPROF, own_handler);
+	signal(SIGVTALRM, own_handler);
 	own_signals = 0;
-	CHECK(!setitimer(ITIMER_PROF, &every_ms, NULL));
+	CHECK(!setitimer(ITIMER_VIRTUAL, &every_ms, NULL));
 	for (double until = now_s() + 30; own_signals <= 20 && now_s() < until;)
 		burn(0.3);
-	setitimer(ITIMER_PROF, &none, NULL);
+	setitimer(ITIMER_VIRTUAL, &none, NULL);
 	CHECK(own_signals > 20);
 	/* The worker looks ten times a second, or when it is given the time. */
 	for (double until = now_s() + 30;
@@ -254,7 +254,7 @@ static void another(void)
 	CHECK(status == FLAMEPROF_RUNNING || status == FLAMEPROF_SIGNAL_LOST);
 	printf("%s\n", status == FLAMEPROF_RUNNING ? "shared" : "lost");
 	stop();
-	raise(SIGPROF);
+	raise(SIGVTALRM);
 }
 
 /* At exit the profiler still runs: nobody stops it. */

@@ -82,7 +82,7 @@ static void program(int number)
 	(void)number;
 	calls++;
 	called_by = (uintptr_t)__builtin_return_address(0);
-	was_blocked = (mask(SIG_BLOCK, 0) & SAMPLER_SIGNAL_BIT) != 0;
+	was_blocked = (mask(SIG_BLOCK, 0) & sampler_signal_bit()) != 0;
 	if (works_ns)
 		worked_ns += burn(works_ns);
 	if (leaves)
@@ -106,7 +106,7 @@ static int begin(void **state)
 	calls = was_blocked = leaves = deliveries = 0;
 	works_ns = worked_ns = 0;
 	sigfillset(&action.sa_mask);
-	sigaction(SAMPLER_SIGNAL, &action, NULL);
+	sigaction(sampler_signal(), &action, NULL);
 	sampler.pid = (uint32_t)getpid();
 	sampler.on = 1;
 	sampler.quit = 0;
@@ -280,7 +280,7 @@ static void room_decides(void **state)
 		int is_blocked;
 	} cases[] = {
 		{0, 0, 0},
-		{0, SAMPLER_SIGNAL_BIT, 1},
+		{0, sampler_signal_bit(), 1},
 		{16384, 0, 1},
 		{16384, ~0ULL, 1},
 		{STACK_BYTES, 0, 0},
@@ -344,7 +344,7 @@ static void one_may_leap_out(void **state)
 	if (!sigsetjmp(outside, 1))
 		raise(SIGUSR1);
 	assert_int_equal(self->handler_weight, 0);
-	raise(SAMPLER_SIGNAL);
+	raise(sampler_signal());
 	assert_int_equal(deliveries, 1);
 }
 
@@ -353,7 +353,7 @@ static void a_thread_that_blocks_it_goes_on_to(void **state)
 	(void)state;
 	use_stack(STACK_BYTES);
 	set(SA_ONSTACK, 0);
-	mask(SIG_BLOCK, SAMPLER_SIGNAL_BIT);
+	mask(SIG_BLOCK, sampler_signal_bit());
 	raise(SIGUSR1);
 	assert_int_equal(calls, 1);
 	assert_true(was_blocked);

@@ -38,7 +38,7 @@ static void test_descriptors_have_room(void **state)
 	limit.rlim_cur = 256;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	assert_true(descriptors_room() <= WIRE_EVENT_DESCRIPTOR);
-	events = perf_events_new(arena, any, false);
+	events = perf_events_new(arena, any, WIRE_SIGNAL, false);
 	assert_non_null(events);
 	assert_true(descriptors_room() >= WIRE_EVENT_DESCRIPTOR + WIRE_RINGS);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &after), 0);

@@ -91,7 +91,7 @@ static void samples(const struct sampler_thread *thread)
 	info.si_value.sival_ptr = (void *)cookie;
 	assert_int_equal(getcontext(&context), 0);
 	for (int i = 0; i < 64; i++)
-		sampler_handler(SAMPLER_SIGNAL, &info, &context);
+		sampler_handler(sampler_signal(), &info, &context);
 }
 
 /* What ends sampling has timers to delete yet when a sample comes in between. */

@@ -178,7 +178,7 @@ static void what_is_due_at_the_end_is_credited(void **state)
 	sampler.is_elapsed = 1;
 }
 
-/* ---- SIGPROF --------------------------------------------------------------------------------- */
+/* ---- SIGVTALRM ------------------------------------------------------------------------------ */
 
 static uint32_t host_calls; /* atomic */
 
@@ -192,12 +192,12 @@ static void host_handler(int number)
  */
 static void send_expiry(const struct sampler_thread *thread, uint32_t generation)
 {
-	siginfo_t info = {.si_signo = SIGPROF, .si_code = SI_TIMER};
+	siginfo_t info = {.si_signo = SIGVTALRM, .si_code = SI_TIMER};
 
 	info.si_value.sival_ptr =
 		(void *)((uintptr_t)thread | (uintptr_t)generation << SAMPLER_COOKIE_BITS);
 	assert_int_equal(
-		arch_syscall4(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGPROF, &info), 0);
+		arch_syscall4(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGVTALRM, &info), 0);
 }
 
 /* A thread may block the signal for longer than a session lasts. */
@@ -231,40 +231,40 @@ static void the_programs_own_signal_comes_through(void **state)
 
 	(void)state;
 	skip_under_tsan();
-	assert_int_equal(sigaction(SIGPROF, &action, &before), 0);
+	assert_int_equal(sigaction(SIGVTALRM, &action, &before), 0);
 	start_often();
 	for (int i = 0; i < 20; i++) {
-		raise(SIGPROF);
+		raise(SIGVTALRM);
 		burn_ms(1);
 	}
 	stop_weight();
-	/* The kernel keeps one SIGPROF of a kind: some fall together with another. */
+	/* The kernel keeps one SIGVTALRM of a kind: some fall together with another. */
 	assert_in_range(__atomic_load_n(&host_calls, __ATOMIC_RELAXED), 10, 20);
 	host_calls = 0;
-	raise(SIGPROF);
+	raise(SIGVTALRM);
 	assert_int_equal(host_calls, 1);
-	assert_int_equal(sigaction(SIGPROF, &before, NULL), 0);
+	assert_int_equal(sigaction(SIGVTALRM, &before, NULL), 0);
 }
 
 static void another_profiler_is_left_alone(void **state)
 {
 	const struct itimerval often_enough = {{0, 1000}, {0, 1000}}, none = {{0, 0}, {0, 0}};
 	struct sigaction before, action = {.sa_handler = host_handler, .sa_flags = SA_RESTART};
-	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGVTALRM};
 	timer_t timer;
 
 	(void)state;
 	skip_under_tsan();
-	sigaction(SIGPROF, &action, &before);
-	assert_int_equal(setitimer(ITIMER_PROF, &often_enough, NULL), 0);
+	sigaction(SIGVTALRM, &action, &before);
+	assert_int_equal(setitimer(ITIMER_VIRTUAL, &often_enough, NULL), 0);
 	assert_int_equal(flameprof_start(NULL), -EPERM);
-	setitimer(ITIMER_PROF, &none, NULL);
+	setitimer(ITIMER_VIRTUAL, &none, NULL);
 	assert_int_equal(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
 	assert_int_equal(flameprof_start(NULL), -EPERM);
 	timer_delete(timer);
 	assert_int_equal(flameprof_start(NULL), 0);
 	stop_weight();
-	sigaction(SIGPROF, &before, NULL);
+	sigaction(SIGVTALRM, &before, NULL);
 }
 
 /* Past every interposer, as a program without them would. */
@@ -281,12 +281,12 @@ static void a_signal_taken_away_ends_the_session(void **state)
 	skip_under_tsan();
 	start_often();
 	burn_ms(10);
-	assert_int_equal(arch_syscall4(SYS_rt_sigaction, SIGPROF, &ignore, &ours, 8), 0);
+	assert_int_equal(arch_syscall4(SYS_rt_sigaction, SIGVTALRM, &ignore, &ours, 8), 0);
 	await_status(FLAMEPROF_SIGNAL_LOST);
 	while (flameprof_active())
 		pause_ms(1);
 	assert_true(stop_weight() > 10);
-	assert_int_equal(arch_syscall4(SYS_rt_sigaction, SIGPROF, &ours, NULL, 8), 0);
+	assert_int_equal(arch_syscall4(SYS_rt_sigaction, SIGVTALRM, &ours, NULL, 8), 0);
 	start_often();
 	burn_ms(10);
 	assert_true(stop_weight() > 10);

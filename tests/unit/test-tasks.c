@@ -248,7 +248,7 @@ static int live_as_child(void)
 		return 3;
 	if (flameprof_diagnostics(&counts) != -ESRCH || flameprof_mark("child") != -ESRCH)
 		return 4;
-	raise(SIGPROF); /* ignored by the program, as its parent asked */
+	raise(SIGVTALRM); /* ignored by the program, as its parent asked */
 	if (flameprof_start(&often))
 		return 5;
 	burn_ms(10);
@@ -259,7 +259,7 @@ static int live_as_child(void)
 
 static void fork_children_begin_anew(void **state)
 {
-	void (*before)(int) = signal(SIGPROF, SIG_IGN);
+	void (*before)(int) = signal(SIGVTALRM, SIG_IGN);
 	struct burner burner;
 
 	(void)state;
@@ -284,7 +284,7 @@ static void fork_children_begin_anew(void **state)
 	}
 	assert_true(stop_weight() > 0);
 	burner_end(&burner);
-	signal(SIGPROF, before);
+	signal(SIGVTALRM, before);
 }
 
 /* A child that no fork handler saw has the parent's session in memory, and nobody to serve it. */

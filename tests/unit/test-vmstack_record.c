@@ -30,7 +30,7 @@ static uint64_t kernel_handler(void)
 {
 	uint64_t action[4] = {0};
 
-	assert_int_equal(syscall(SYS_rt_sigaction, SIGPROF, NULL, action, 8), 0);
+	assert_int_equal(syscall(SYS_rt_sigaction, SIGVTALRM, NULL, action, 8), 0);
 	return action[0];
 }
 
