@@ -199,7 +199,8 @@ static int check_loader(const struct image *image, struct diag_message *message)
  */
 static int check_sanitizer(const struct image *image, struct diag_message *message)
 {
-	if (!image->program.sanitizer[0] || elf_program_allows_any_order(getenv("ASAN_OPTIONS")))
+	if (!image->program.sanitizer[0] || elf_program_allows_any_order(getenv("ASAN_OPTIONS")) ||
+		elf_program_preloads_sanitizer(getenv("LD_PRELOAD"), NULL))
 		return 0;
 	diag_fail(message, -ENOTSUP,
 		"'%s' is built with AddressSanitizer, which wants no library before its own %s",

@@ -54,13 +54,17 @@ static bool is_listed(const char *list, const char *library)
 	return false;
 }
 
+/*
+ * @library stands behind what is there: the runtime of AddressSanitizer ends a program in which
+ * another library was loaded before it.
+ */
 static char *preload_entry(const char *library, const char *old)
 {
 	char *entry = NULL;
 
 	if (old && is_listed(old, library))
 		return asprintf(&entry, PRELOAD "%s", old) < 0 ? NULL : entry;
-	if (asprintf(&entry, PRELOAD "%s%s%s", library, old && *old ? ":" : "", old ? old : "") < 0)
+	if (asprintf(&entry, PRELOAD "%s%s%s", old ? old : "", old && *old ? ":" : "", library) < 0)
 		return NULL;
 	return entry;
 }

@@ -176,9 +176,11 @@ static int read_segments(struct file *file, struct elf_program *out, struct dyna
 	return 0;
 }
 
+/* AddressSanitizer's runtimes, gcc's and clang's; it knows itself by these names, too. */
+static const char runtimes[][20] = {"libasan.so", "libclang_rt.asan"};
+
 int elf_program_read(int descriptor, struct elf_program *out)
 {
-	static const char runtimes[][20] = {"libasan.so", "libclang_rt.asan"};
 	struct file file;
 	struct dynamic dynamic = {0};
 	const ElfW(Ehdr) *header = &file.header, *ours = &__ehdr_start;
@@ -228,4 +230,23 @@ int elf_program_allows_any_order(const char *options)
 		takes = *at == '0' || *at == 'n' || *at == 'f';
 	}
 	return takes;
+}
+
+int elf_program_preloads_sanitizer(const char *list, const char *library)
+{
+	static const char separators[] = " :";
+	const char *entry = list ? list + strspn(list, separators) : "";
+	size_t bytes = strcspn(entry, separators), base = 0;
+
+	while (library && *entry && strlen(library) == bytes && !memcmp(entry, library, bytes)) {
+		entry += bytes + strspn(entry + bytes, separators);
+		bytes = strcspn(entry, separators);
+	}
+	for (size_t i = 0; i < bytes; i++)
+		if (entry[i] == '/')
+			base = i + 1;
+	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
+		if (!strncmp(entry + base, runtimes[i], strlen(runtimes[i])))
+			return 1;
+	return 0;
 }

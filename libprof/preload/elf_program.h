@@ -45,4 +45,10 @@ int elf_program_read(int descriptor, struct elf_program *out);
  */
 int elf_program_allows_any_order(const char *options);
 
+/*
+ * Is the first entry of @list, the value of LD_PRELOAD (NULL: none), AddressSanitizer's runtime?
+ * Entries that are @library (NULL: none) are skipped. Context: as above.
+ */
+int elf_program_preloads_sanitizer(const char *list, const char *library);
+
 #endif

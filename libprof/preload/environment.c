@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What an exec'd image inherits of us. A script that replaces LD_PRELOAD wants another library in,
- * not ours out: ours comes back, behind it. Where it would complain, kill the program, or could not
- * be loaded, it is taken out. Whoever hands over neither of our variables cleared the environment
- * on purpose: that one stays as it is. Why an image goes without us is counted.
+ * not ours out: ours comes back, behind it, and moves behind what was added. Where it would
+ * complain, kill the program, or could not be loaded, it is taken out. Whoever hands over neither
+ * of our variables cleared the environment on purpose: that one stays as it is. Why an image goes
+ * without us is counted.
  *
  * May run in a handler or a vfork child: memory comes from the caller's stack, and what is read is
  * read by system calls.
@@ -132,6 +133,17 @@ static int lists_library(const char *variable, const char *library)
 	return 0;
 }
 
+static int lists_library_last(const char *variable, const char *library)
+{
+	const char *at = variable ? variable + PRELOAD_PREFIX : "", *entry;
+	size_t bytes;
+	int is_last = 0;
+
+	while ((entry = next_entry(&at, &bytes)))
+		is_last = is_library(entry, bytes, library);
+	return is_last;
+}
+
 /* ---- what is to become of it ----------------------------------------------------------------- */
 
 /* Would the library do harm there, or have the dynamic linker say that it cannot load it? */
@@ -158,20 +170,22 @@ void preload_plan_handover(struct preload_handover *handover, char *const *envir
 	char *variable = find_variable(environment, PRELOAD_VARIABLE);
 	const char *given_channel = find_variable(environment, CHANNEL_VARIABLE);
 	int is_there = lists_library(variable, library);
+	int is_behind = lists_library_last(variable, library);
 
 	*handover = (struct preload_handover){
 		.given = environment, .variable = variable, .library = library};
-	handover->is_dropped = is_there && is_harmful(found);
+	handover->is_dropped = is_there && (is_harmful(found) || !is_behind);
+	handover->is_added = is_there && !is_harmful(found) && !is_behind;
+	if (run && given_channel && strncmp(given_channel, run, CHANNEL_BYTES))
+		run = NULL; /* another run's, whose flamerun saw to it */
 	if (found > 0)
 		handover->cause = (enum wire_unprofiled)found;
 	else if (run && !variable && !given_channel)
 		handover->cause = WIRE_UNPROFILED_CLEARED;
-	else if (run && given_channel && strncmp(given_channel, run, CHANNEL_BYTES))
-		return; /* another run's, whose flamerun saw to it */
 	else if (run && !is_there && found < 0) /* it might do harm */
 		handover->cause = WIRE_UNPROFILED_REPLACED;
 	else if (run) {
-		handover->is_added = !is_there;
+		handover->is_added |= !is_there;
 		handover->channel = given_channel ? NULL : run;
 	}
 	if (!handover->is_dropped && !handover->is_added && !handover->channel)
@@ -184,32 +198,38 @@ void preload_plan_handover(struct preload_handover *handover, char *const *envir
 		handover->cause = WIRE_UNPROFILED_REPLACED;
 }
 
-/* LD_PRELOAD without the library. Returns how many entries are left. */
-static unsigned drop_library(char *out, const struct preload_handover *handover)
+/* LD_PRELOAD without the library. Returns how many bytes it has. */
+static size_t drop_library(char *out, const struct preload_handover *handover)
 {
 	const char *at = handover->variable + PRELOAD_PREFIX, *entry;
-	unsigned kept = 0;
+	char *end = append_bytes(out, PRELOAD_VARIABLE, PRELOAD_PREFIX);
 	size_t bytes;
 
-	out = append_bytes(out, PRELOAD_VARIABLE, PRELOAD_PREFIX);
 	while ((entry = next_entry(&at, &bytes))) {
 		if (is_library(entry, bytes, handover->library))
 			continue;
-		if (kept++)
-			*out++ = ':';
-		out = append_bytes(out, entry, bytes);
+		if (end > out + PRELOAD_PREFIX)
+			*end++ = ':';
+		end = append_bytes(end, entry, bytes);
 	}
-	*out = '\0';
-	return kept;
+	*end = '\0';
+	return (size_t)(end - out);
 }
 
-/* LD_PRELOAD as it is, and the library behind it: an allocator stays the first. */
+/*
+ * LD_PRELOAD with the library behind the others: an allocator stays the first, and the runtime of
+ * AddressSanitizer ends the program when it is not the first.
+ */
 static void add_library(char *out, const struct preload_handover *handover)
 {
 	const char *old = handover->variable ? handover->variable : PRELOAD_VARIABLE;
 	size_t bytes = strlen(old);
 
-	out = append_bytes(out, old, bytes);
+	if (handover->is_dropped)
+		bytes = drop_library(out, handover);
+	else
+		append_bytes(out, old, bytes);
+	out += bytes;
 	if (bytes > PRELOAD_PREFIX)
 		*out++ = ':';
 	append_bytes(out, handover->library, strlen(handover->library) + 1);
@@ -229,7 +249,7 @@ char *const *preload_environment(const struct preload_handover *handover, void *
 		add_library(text, handover);
 	} else if (handover->is_dropped) {
 		text -= strlen(handover->variable) + 1;
-		if (!drop_library(text, handover))
+		if (drop_library(text, handover) == PRELOAD_PREFIX)
 			text = NULL;
 	} else {
 		text = handover->variable;
@@ -267,7 +287,7 @@ static int changes_ids(int descriptor, const struct stat *status)
 static int cause_in_program(const struct elf_program *program, char *const *environment)
 {
 	static const char options[] = "ASAN_OPTIONS=";
-	const char *variable;
+	const char *variable, *preload;
 
 	switch (program->kind) {
 	case ELF_PROGRAM_STATIC:
@@ -284,7 +304,11 @@ static int cause_in_program(const struct elf_program *program, char *const *envi
 	if (!program->sanitizer[0])
 		return 0;
 	variable = find_variable(environment, options);
-	return elf_program_allows_any_order(variable ? variable + strlen(options) : NULL)
+	preload = find_variable(environment, PRELOAD_VARIABLE);
+	return elf_program_allows_any_order(variable ? variable + strlen(options) : NULL) ||
+			       elf_program_preloads_sanitizer(
+				       preload ? preload + PRELOAD_PREFIX : NULL,
+				       preload_library_path())
 		       ? 0
 		       : WIRE_UNPROFILED_SANITIZED;
 }

@@ -44,7 +44,8 @@ def test_an_existing_preload_is_kept(run, tmp_path):
                                              ASAN_OPTIONS="verify_asan_link_order=0"))
     preload = [line for line in result.stdout.splitlines() if line.startswith("LD_PRELOAD=")]
     assert len(preload) == 1
-    assert preload[0].endswith("/libflameprof.so.1:libm.so.6 libdl.so.2")
+    assert preload[0].startswith("LD_PRELOAD=libm.so.6 libdl.so.2:/")
+    assert preload[0].endswith("/libflameprof.so.1")
 
 
 @pytest.mark.sanitized

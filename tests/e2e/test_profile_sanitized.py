@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Programs built for ThreadSanitizer, whose runtime keeps signals back until libc is called.
+# Programs built for ThreadSanitizer, whose runtime keeps signals back until libc is called, and
+# sanitizers' runtimes in LD_PRELOAD, as for an interpreter whose extensions need one.
 import os
 import subprocess
 
@@ -46,3 +47,46 @@ def test_the_programs_own_signal(build, tmp_path, case):
                            check=False, env={**os.environ, "BRIEF": "1"})
     run = profile(tmp_path, program, case)
     assert (run.status, run.stdout) == (alone.returncode, alone.stdout)
+
+
+RUNTIMES = [("gcc", "libasan.so"), ("gcc", "liblsan.so"), ("gcc", "libtsan.so"),
+            ("clang-14", f"libclang_rt.asan-{os.uname().machine}.so")]
+
+
+@pytest.fixture(params=RUNTIMES, ids=lambda way: way[1])
+def runtime(request):
+    """A library that ends the program when another one is loaded before it, or is broken then."""
+    compiler, name = request.param
+    try:
+        path = os.path.realpath(subprocess.check_output(
+            [compiler, f"-print-file-name={name}"], text=True).strip())
+    except (OSError, subprocess.CalledProcessError):
+        path = ""
+    if not os.path.exists(path):
+        pytest.skip("not installed")
+    return path
+
+
+# Leak checkers attach to the process, which a container may forbid.
+NO_LEAKS = {"ASAN_OPTIONS": "detect_leaks=0", "LSAN_OPTIONS": "detect_leaks=0"}
+
+
+@pytest.mark.parametrize("way", ["around flamerun", "behind the library", "before a linked one"])
+def test_a_preloaded_runtime_stays_first(runtime, tmp_path, way):
+    is_linked = way == "before a linked one"
+    if is_linked and "asan" not in runtime:
+        pytest.skip("it does not look whether it is the first")
+    clang = ("clang-14", ("-shared-libasan",)) if "clang" in runtime else (None, ())
+    program = compile_target("split.c", tmp_path, (
+        "-O2", "-g", *(("-fsanitize=address", *clang[1]) if is_linked else ())), compiler=clang[0])
+    env = {**os.environ, **NO_LEAKS}
+    if way == "behind the library":
+        run = profile(tmp_path, "sh", "-c",
+                      f'LD_PRELOAD="$LD_PRELOAD:{runtime}" {program} 500', env=env)
+    else:
+        run = profile(tmp_path, program, "500", env={**env, "LD_PRELOAD": runtime})
+    assert run.status == 0 and "runtime does not come first" not in run.stderr
+    assert "without flamerun's library" not in run.stderr
+    due = run.truth_s * run.rate_hz
+    below = run.folded.below("light") + run.folded.below("heavy")
+    assert below == pytest.approx(due, rel=.5, abs=5), run.folded.describe() + run.stderr

@@ -131,6 +131,22 @@ static void options_for_any_order(void **state)
 		"verify_asan_link_order=false verify_asan_link_order=true"));
 }
 
+static void a_runtime_that_is_preloaded_first(void **state)
+{
+	static const char *const lists[] = {"libasan.so.8", " :/l/libasan.so:b",
+		"/l/libclang_rt.asan-x86_64.so", "/l/ours.so: /l/ours.so libasan.so"};
+	static const char *const others[] = {"", ": ", "/l/ours.so", "b:libasan.so",
+		"/libasan.so.8/b", "/l/ours.so.1:libasan.so", "liblsan.so"};
+
+	(void)state;
+	assert_false(elf_program_preloads_sanitizer(NULL, "/l/ours.so"));
+	assert_true(elf_program_preloads_sanitizer(lists[0], NULL));
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+		assert_true(elf_program_preloads_sanitizer(lists[i], "/l/ours.so"));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		assert_false(elf_program_preloads_sanitizer(others[i], "/l/ours.so"));
+}
+
 static void what_is_no_program(void **state)
 {
 	ElfW(Phdr) segment;
@@ -179,6 +195,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_runtime_that_wants_to_be_first, load_self, release_self),
 		cmocka_unit_test(options_for_any_order),
+		cmocka_unit_test(a_runtime_that_is_preloaded_first),
 		cmocka_unit_test_setup_teardown(what_is_no_program, load_self, release_self),
 		cmocka_unit_test_setup_teardown(damage_is_survived, load_self, release_self),
 	};

@@ -37,12 +37,12 @@ static const char *made(char *const *base)
 
 #define MADE(...) made((char *[]){__VA_ARGS__, NULL})
 
-static void the_library_comes_first(void **state)
+static void the_library_comes_last(void **state)
 {
 	(void)state;
 	assert_string_equal(made((char *[]){NULL}), "LD_PRELOAD=" LIBRARY "\n" CHANNEL "\n");
 	assert_string_equal(MADE((char *)"A=1", (char *)"LD_PRELOAD=/x.so y.so", (char *)"B=2"),
-		"LD_PRELOAD=" LIBRARY ":/x.so y.so\n" CHANNEL "\nA=1\nB=2\n");
+		"LD_PRELOAD=/x.so y.so:" LIBRARY "\n" CHANNEL "\nA=1\nB=2\n");
 	assert_string_equal(MADE((char *)"LD_PRELOAD="), "LD_PRELOAD=" LIBRARY "\n" CHANNEL "\n");
 }
 
@@ -54,7 +54,7 @@ static void nothing_stands_twice(void **state)
 	assert_string_equal(MADE((char *)"LD_PRELOAD=/x.so " LIBRARY),
 		"LD_PRELOAD=/x.so " LIBRARY "\n" CHANNEL "\n");
 	assert_string_equal(MADE((char *)"LD_PRELOAD=" LIBRARY ".old"),
-		"LD_PRELOAD=" LIBRARY ":" LIBRARY ".old\n" CHANNEL "\n");
+		"LD_PRELOAD=" LIBRARY ".old:" LIBRARY "\n" CHANNEL "\n");
 }
 
 /* What launch() says about @path, and how the child ended if there was one. */
@@ -105,7 +105,7 @@ static void exec_errors_come_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_library_comes_first),
+		cmocka_unit_test(the_library_comes_last),
 		cmocka_unit_test(nothing_stands_twice),
 		cmocka_unit_test(the_program_runs),
 		cmocka_unit_test(exec_errors_come_back),
