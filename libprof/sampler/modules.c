@@ -31,6 +31,7 @@
 #include "libprof/sampler/language.h"
 #include "libprof/sampler/ring.h"
 #include "libprof/sampler/sampler.h"
+#include "libprof/sampler/text.h"
 #include "libprof/unwind/memory.h"
 
 /* ---- build-ids ------------------------------------------------------------------------------- */
@@ -126,6 +127,7 @@ static uint32_t buckets[MODULES_BUCKETS]; /* atomic: index + 1 of the newest ent
 static AT_START struct {
 	uintptr_t start;
 	uintptr_t end;
+	uintptr_t mapped_end; /* of the pages that its first segment is mapped from */
 } program;
 
 static char program_path[PATH_MAX_BYTES];
@@ -279,13 +281,25 @@ int modules_program_needs_any(void)
 	return entry->d_tag == DT_NEEDED;
 }
 
-/* By way of the thread: the process's own link is empty once its main thread has ended. */
+static int read_link_to_program(const char *link)
+{
+	return arch_syscall4(SYS_readlinkat, AT_FDCWD, link, program_path, PATH_MAX_BYTES - 1) > 0;
+}
+
+/*
+ * Read which file the program was mapped from. That is not the one that was executed where another
+ * program mapped it: a loader that is run as "ld.so ./program", or proot's. Where the mapping
+ * cannot be asked for, read which file was executed, by way of the thread: the process's own link
+ * is empty once its main thread has ended.
+ */
 void modules_read_program_path(void)
 {
+	char link[TEXT_MAPPING_PATH_BYTES];
+
 	if (__atomic_load_n(&have_path, __ATOMIC_ACQUIRE) || !confined_may(CONFINED_PATHS))
 		return;
-	if (arch_syscall4(SYS_readlinkat, AT_FDCWD, "/proc/thread-self/exe", program_path,
-		    PATH_MAX_BYTES - 1) > 0)
+	text_mapping_path(link, program.start, program.mapped_end);
+	if (read_link_to_program(link) || read_link_to_program("/proc/thread-self/exe"))
 		__atomic_store_n(&have_path, 1, __ATOMIC_RELEASE);
 }
 
@@ -293,7 +307,7 @@ void modules_find_program(void)
 {
 	const ElfW(Phdr) *segments = (const ElfW(Phdr) *)getauxval(AT_PHDR);
 	unsigned long count = getauxval(AT_PHNUM);
-	uintptr_t bias;
+	uintptr_t page = getauxval(AT_PAGESZ), bias;
 
 	if (!segments)
 		return;
@@ -304,8 +318,10 @@ void modules_find_program(void)
 
 		if (segments[i].p_type != PT_LOAD)
 			continue;
-		if (at < program.start)
+		if (at < program.start) {
 			program.start = at;
+			program.mapped_end = (at + segments[i].p_filesz + page - 1) & -page;
+		}
 		if (at + segments[i].p_memsz > program.end)
 			program.end = at + segments[i].p_memsz;
 	}

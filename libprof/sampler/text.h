@@ -44,6 +44,32 @@ static inline void text_descriptor_path(
 	*at = '\0';
 }
 
+/* Room for "/proc/self/map_files/START-END" with any two addresses, NUL included. */
+#define TEXT_MAPPING_PATH_BYTES 56
+
+static inline void text_append_address(char **at, uintptr_t value)
+{
+	int bits = 0;
+
+	while (bits + 4 < 64 && value >> (bits + 4))
+		bits += 4;
+	for (; bits >= 0; bits -= 4)
+		*(*at)++ = "0123456789abcdef"[value >> bits & 15];
+}
+
+/* Write the path of the link to the file that is mapped from @start, of a page, to @end. */
+static inline void text_mapping_path(
+	char path[TEXT_MAPPING_PATH_BYTES], uintptr_t start, uintptr_t end)
+{
+	char *at = path;
+
+	text_append(&at, "/proc/self/map_files/");
+	text_append_address(&at, start);
+	text_append(&at, "-");
+	text_append_address(&at, end);
+	*at = '\0';
+}
+
 /* The value of a digit in any base up to 16, or 16. */
 static inline unsigned text_digit(char c)
 {
