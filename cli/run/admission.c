@@ -174,8 +174,9 @@ static int check_loader(const struct image *image, struct diag_message *message)
 		diag_fail_hint(message, "link it without -static; or: " ANY_PROGRAM_HINT);
 		return -ENOTSUP;
 	case ELF_PROGRAM_OTHER_LIBC:
-		diag_fail(message, -ENOTSUP, "'%s' uses another C library than glibc (%s)",
-			image->name, slash ? slash + 1 : loader);
+		diag_fail(message, -ENOTSUP, "'%s' uses another C library than glibc%s%s%s",
+			image->name, loader[0] ? " (" : "", slash ? slash + 1 : loader,
+			loader[0] ? ")" : "");
 		diag_fail_hint(message, ANY_PROGRAM_HINT);
 		return -ENOTSUP;
 	case ELF_PROGRAM_NO_LIBC:

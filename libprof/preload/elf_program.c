@@ -34,8 +34,9 @@ struct file {
 
 /* What the dynamic section says. */
 struct dynamic {
-	int has_soname, is_pie, has_needed;
+	int is_whole, has_soname, is_pie, has_needed;
 	uint64_t needed;  /* the first one's offset in the strings */
+	uint64_t soname;
 	uint64_t strings; /* address of these in the unmoved image */
 };
 
@@ -88,6 +89,7 @@ static void read_dynamic(const struct file *file, const ElfW(Phdr) *segment, str
 			return;
 		switch (entry->d_tag) {
 		case DT_NULL:
+			out->is_whole = 1;
 			return;
 		case DT_NEEDED:
 			out->needed = out->has_needed ? out->needed : entry->d_un.d_val;
@@ -97,6 +99,7 @@ static void read_dynamic(const struct file *file, const ElfW(Phdr) *segment, str
 			out->strings = entry->d_un.d_ptr;
 			break;
 		case DT_SONAME:
+			out->soname = entry->d_un.d_val;
 			out->has_soname = 1;
 			break;
 		case DT_FLAGS_1:
@@ -106,11 +109,12 @@ static void read_dynamic(const struct file *file, const ElfW(Phdr) *segment, str
 	}
 }
 
-/* The name of the first library needed; its end may be cut off, and "" is one not to be read. */
-static void read_needed(struct file *file, const struct dynamic *dynamic, char *out, size_t bytes)
+/* The text at @offset of the strings; its end may be cut off, and "" is one not to be read. */
+static void read_string(
+	struct file *file, const struct dynamic *dynamic, uint64_t offset, char *out, size_t bytes)
 {
 	out[0] = '\0';
-	for (unsigned i = 0; i < file->header.e_phnum && dynamic->has_needed; i++) {
+	for (unsigned i = 0; i < file->header.e_phnum; i++) {
 		const ElfW(Phdr) *segment = segment_at(file, i);
 		uint64_t into = segment ? dynamic->strings - segment->p_vaddr : 0;
 		long have;
@@ -119,12 +123,12 @@ static void read_needed(struct file *file, const struct dynamic *dynamic, char *
 			return;
 		if (segment->p_type != PT_LOAD || into >= segment->p_filesz)
 			continue;
-		if (dynamic->needed > UINT32_MAX || segment->p_offset > INT64_MAX / 2 ||
+		if (offset > UINT32_MAX || segment->p_offset > INT64_MAX / 2 ||
 			into > INT64_MAX / 4)
 			return;
 		/* The strings may end with the file. */
 		have = arch_syscall4(SYS_pread64, file->descriptor, out, bytes - 1,
-			segment->p_offset + into + dynamic->needed);
+			segment->p_offset + into + offset);
 		out[have > 0 ? have : 0] = '\0';
 		return;
 	}
@@ -176,6 +180,24 @@ static int read_segments(struct file *file, struct elf_program *out, struct dyna
 	return 0;
 }
 
+/*
+ * Which kind is @file, which names no loader? A loader itself is a shared object that needs no
+ * other. It is not marked as a (static) position independent executable. musl's has no name in most
+ * distributions.
+ */
+static enum elf_program_kind kind_without_loader(struct file *file, const struct dynamic *dynamic)
+{
+	static const char glibc[] = "ld-linux";
+	char name[sizeof(glibc)] = "";
+
+	if (file->header.e_type != ET_DYN || !dynamic->is_whole || dynamic->is_pie ||
+		dynamic->has_needed)
+		return ELF_PROGRAM_STATIC;
+	if (dynamic->has_soname)
+		read_string(file, dynamic, dynamic->soname, name, sizeof(name));
+	return strcmp(name, glibc) ? ELF_PROGRAM_OTHER_LIBC : ELF_PROGRAM_LOADER;
+}
+
 /* AddressSanitizer's runtimes, gcc's and clang's; it knows itself by these names, too. */
 static const char runtimes[][20] = {"libasan.so", "libclang_rt.asan"};
 
@@ -203,14 +225,13 @@ int elf_program_read(int descriptor, struct elf_program *out)
 		header->e_phnum * sizeof(ElfW(Phdr)) > PROGRAM_HEADERS_BYTES_MAX ||
 		read_segments(&file, out, &dynamic))
 		return -ENOEXEC;
-	/* ld.so is a shared object, not marked as a (static) position independent executable. */
 	if (!out->loader_bytes)
-		out->kind = header->e_type == ET_DYN && dynamic.has_soname && !dynamic.is_pie
-			? ELF_PROGRAM_LOADER
-			: ELF_PROGRAM_STATIC;
+		out->kind = kind_without_loader(&file, &dynamic);
 	else if (out->kind == ELF_PROGRAM_DYNAMIC && !dynamic.has_needed)
 		out->kind = ELF_PROGRAM_NO_LIBC;
-	read_needed(&file, &dynamic, out->sanitizer, sizeof(out->sanitizer));
+	if (dynamic.has_needed)
+		read_string(
+			&file, &dynamic, dynamic.needed, out->sanitizer, sizeof(out->sanitizer));
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
 		if (!strncmp(out->sanitizer, runtimes[i], strlen(runtimes[i])))
 			return 0;

@@ -13,7 +13,7 @@ import pytest
 
 import folded
 import outside
-from profiled import LOADER
+from profiled import LOADER, compile_target, profile
 
 pytestmark = pytest.mark.confined
 
@@ -264,6 +264,37 @@ def test_set_id_programs(run, tmp_path, confined):
 @pytest.mark.sanitized
 def test_the_loader_as_a_program(run):
     assert run("-q", "--", LOADER, "/bin/sh", "-c", "exit 4").returncode == 4
+
+
+@pytest.mark.parametrize("way", [(), ("--outside",)], ids=["inside", "outside"])
+@pytest.mark.parametrize("before", [(LOADER,), ("proot",)], ids=["loader", "proot"])
+def test_a_program_that_another_mapped_has_its_names(tmp_path, before, way):
+    """The kernel executed a loader: /proc/PID/exe is that."""
+    if not shutil.which(before[0]):
+        pytest.skip("not installed")
+    program = compile_target("split.c", tmp_path)
+    run = profile(tmp_path, *before, program, "500", options=way,
+                  env={**os.environ, "PROOT_NO_SECCOMP": "1"})
+    if run.status and before[0] == "proot":
+        pytest.skip("it does not run under a tracer")
+    assert run.status == 0
+    below = run.folded.below("light") + run.folded.below("heavy")
+    due = run.truth_s * run.rate_hz * run.looks
+    assert below == pytest.approx(due, rel=.5, abs=5), run.folded.describe() + run.stderr
+
+
+def test_another_c_librarys_loader_below_a_shell(tmp_path):
+    """Ours would keep it from starting."""
+    loader = f"/lib/ld-musl-{os.uname().machine}.so.1"
+    if not os.path.exists(loader):
+        pytest.skip("no musl")
+    program = tmp_path / "program"
+    if subprocess.run(["musl-gcc", "-o", program, "-x", "c", "-"], check=False, text=True,
+                      input="int main(void) { return 3; }").returncode:
+        pytest.skip("no musl-gcc")
+    run = profile(tmp_path, "sh", "-c", f"{loader} {program}; exit $?")
+    assert run.status == 3
+    assert "of another C library than glibc" in run.stderr
 
 
 @pytest.mark.sanitized

@@ -28,6 +28,7 @@ extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 enum {
 	INTERP,
 	DYNAMIC,
+	LOAD,
 	SEGMENTS
 };
 
@@ -62,6 +63,7 @@ static struct program make_sound_program(void)
 		.p_offset = offsetof(struct program, dynamic),
 		.p_filesz = sizeof(program.dynamic),
 	};
+	program.segments[LOAD] = (ElfW(Phdr)){.p_type = PT_LOAD, .p_filesz = sizeof(program)};
 	program.dynamic[0].d_tag = DT_NEEDED;
 	return program;
 }
@@ -150,10 +152,15 @@ static void the_loader_itself_is_admitted(void **state)
 	(void)state;
 	program.segments[INTERP].p_type = PT_NOTE;
 	program.dynamic[0] = (ElfW(Dyn)){.d_tag = DT_SONAME};
+	program.dynamic[1] =
+		(ElfW(Dyn)){.d_tag = DT_STRTAB, .d_un.d_ptr = offsetof(struct program, loader)};
+	strcpy(program.loader, "ld-linux-x86-64.so.2");
 	assert_int_equal(check(&program), 0);
+	strcpy(program.loader, "libc.musl-x86_64.so.1");
+	refused(&program, "another C library");
 	program.dynamic[0].d_tag = DT_NULL;
 	program.dynamic[1].d_tag = DT_SONAME;
-	refused(&program, "statically linked");
+	refused(&program, "another C library");
 }
 
 static void other_machines(void **state)
