@@ -276,13 +276,47 @@ static int is_confined(struct wire_arena *arena)
 	return 1;
 }
 
+/* Does @slot's owner have its image's number in our memory? Then it is a copy of this library. */
+static int is_in_our_memory(const struct wire_slot *slot)
+{
+	long fd = arch_syscall4(SYS_openat, AT_FDCWD, "/proc/self/mem", O_RDONLY | O_CLOEXEC, 0);
+	uint64_t image = 0;
+
+	if (fd < 0)
+		return 0;
+	arch_syscall4(SYS_pread64, fd, &image, sizeof(image), slot->image_at);
+	arch_syscall1(SYS_close, fd);
+	return image && image == slot->image;
+}
+
+/*
+ * Is another copy of this library sampling the process? qemu's guest has a loader of its own, which
+ * loads what is preloaded once more: two copies would take each other's signals. A slot with our
+ * pid may also be left by an image whose exec nobody saw: the kernel has made our memory since, so
+ * look there.
+ */
+static int is_sampled_already(struct wire_arena *arena)
+{
+	uint64_t live = (uint64_t)arch_syscall0(SYS_getpid) << 8 | WIRE_SLOT_LIVE;
+	uint32_t high = wire_slots_high(arena);
+
+	for (uint32_t i = 0; i < high; i++) {
+		const struct wire_slot *slot = wire_slot(arena, i);
+
+		if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == live &&
+			is_in_our_memory(slot))
+			return 1;
+	}
+	return 0;
+}
+
 static void connect_to_arena(const struct channel *channel, const char *text)
 {
 	void *arena = map_arena(channel);
 
 	if (!arena)
 		return;
-	if (is_confined(arena))
+	if (is_confined(arena) || is_sampled_already(arena))
 		goto out;
 	preload_store_channel(text);
 	preload_make_key();

@@ -289,8 +289,9 @@ static int read_link_to_program(const char *link)
 /*
  * Read which file the program was mapped from. That is not the one that was executed where another
  * program mapped it: a loader that is run as "ld.so ./program", or proot's. Where the mapping
- * cannot be asked for, read which file was executed, by way of the thread: the process's own link
- * is empty once its main thread has ended.
+ * cannot be asked for, as in qemu's guest, read which file was executed. The process's own link is
+ * the one that qemu answers with its guest's; it is empty once the main thread has ended, the
+ * thread's is not.
  */
 void modules_read_program_path(void)
 {
@@ -299,7 +300,8 @@ void modules_read_program_path(void)
 	if (__atomic_load_n(&have_path, __ATOMIC_ACQUIRE) || !confined_may(CONFINED_PATHS))
 		return;
 	text_mapping_path(link, program.start, program.mapped_end);
-	if (read_link_to_program(link) || read_link_to_program("/proc/thread-self/exe"))
+	if (read_link_to_program(link) || read_link_to_program("/proc/self/exe") ||
+		read_link_to_program("/proc/thread-self/exe"))
 		__atomic_store_n(&have_path, 1, __ATOMIC_RELEASE);
 }
 

@@ -3,6 +3,8 @@
 # Ways of living that a guest could spoil: confined, forked behind libc's back, in other roots and
 # namespaces, without timers.
 import functools
+import os
+import shutil
 import subprocess
 
 import pytest
@@ -105,6 +107,20 @@ def test_programs_that_the_library_would_end(tmp_path, kind, before):
     assert run.stdout == expected.stdout
     assert run.status == 0
     assert "1 program started without flamerun's library: " in run.stderr and kind in run.stderr
+
+
+def test_an_emulator_whose_guest_loads_the_library_again(tmp_path):
+    """Two copies would take each other's signals; qemu 7.2 ends a guest that takes one."""
+    emulator = f"qemu-{os.uname().machine}"
+    if not shutil.which(emulator):
+        pytest.skip("not installed")
+    program = compile_target("split.c", tmp_path)
+    if alone(emulator, program, "1").returncode:
+        pytest.skip("it does not run here alone, either")
+    run = profile(tmp_path, emulator, program, "500")
+    assert run.status == 0 and len(run.truth) == 2, run.stderr
+    due = run.truth_s * run.rate_hz
+    assert due / 2 < run.folded.total < 2 * due + run.begin, run.folded.describe() + run.stderr
 
 
 @pytest.mark.sanitized
