@@ -285,6 +285,8 @@ static bool is_image(uint64_t state)
 /*
  * A slot of @pid's, or of who is @inner to itself in a pid namespace below ours; 0: of nobody.
  * Two such namespaces may have the same numbers: then one is taken for the other, and not traced.
+ * A slot that an image in such a namespace left by exec stays as it is, because nobody knows its
+ * process: what runs there now has another slot, or no library.
  */
 static const struct wire_slot *slot_of(const struct uninjected *s, pid_t pid, pid_t inner)
 {
@@ -292,6 +294,8 @@ static const struct wire_slot *slot_of(const struct uninjected *s, pid_t pid, pi
 		const struct wire_slot *slot = wire_slot(s->arena, i);
 		uint64_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
 
+		if (slot->namespaced && (state & 0xff) == WIRE_SLOT_EXEC)
+			continue;
 		if (is_image(state) && (pid_t)(state >> 8) == (slot->namespaced ? inner : pid))
 			return slot;
 	}

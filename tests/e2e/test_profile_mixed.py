@@ -223,6 +223,22 @@ def test_pids_of_a_namespace_of_their_own(tmp_path):
     assert run.folded.where(lambda s: s[0] == "split" and s[-1].startswith("[unsampled")) <= 5
 
 
+@needs_trace
+@pytest.mark.parametrize("way", ["forked", "by a shell"])
+def test_the_first_process_of_a_pid_namespace(tmp_path, way):
+    """With a /proc of its own, where the library finds no flamerun: the slot is who forked it's."""
+    command = ["unshare", "--pid", "--fork", "--mount-proc"]
+    if subprocess.run([*command, "true"], check=False).returncode:
+        pytest.skip("no namespaces here")
+    program = compile_target("split.c", tmp_path)
+    run = profile(tmp_path, *command, *(["sh", "-c", 'exec "$0" 1000'] if way == "by a shell" else []),
+                  program, *(["1000"] if way == "forked" else []))
+    assert run.status == 0
+    below = run.folded.below("light") + run.folded.below("heavy")
+    assert_early(run, "split")
+    assert below >= .6 * run.truth_s * run.rate_hz, run.folded.describe() + run.stderr
+
+
 def start(folder, program, *options):
     """A flamerun with a traced program: both processes' numbers, and the flamerun."""
     path = folder / "pid"
