@@ -229,6 +229,7 @@ enum wire_quit {
 	WIRE_QUIT_CALLS,  /* another call that nothing goes without, */
 	WIRE_QUIT_UNSEEN, /* or may forbid it: nobody saw it come */
 	WIRE_QUIT_DISPATCH, /* its system calls are its own handler's: syscall user dispatch */
+	WIRE_QUIT_LOCKED,   /* mlockall(): the limit does not allow the arena */
 	WIRE_QUIT_CAUSES
 };
 

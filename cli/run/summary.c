@@ -233,6 +233,8 @@ static void print_confined(const struct profile_losses *losses)
 			"a seccomp filter forbids getpid, gettid, rt_sigprocmask or clock_gettime",
 		[WIRE_QUIT_UNSEEN] = "a seccomp filter came unseen, not by way of libc",
 		[WIRE_QUIT_DISPATCH] = "its system calls are its own (syscall user dispatch)",
+		[WIRE_QUIT_LOCKED] =
+			"mlockall: flamerun's memory is beyond the limit of locked memory",
 	};
 	uint64_t all = losses->confined_threads + losses->confined_processes;
 

@@ -6,6 +6,7 @@
  */
 #include <linux/seccomp.h>
 #include <stdarg.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -117,6 +118,8 @@ PRELOAD_EXPORT long syscall(long number, ...)
 	if (number == SYS_execveat)
 		return execveat((int)a[0], (const char *)a[1], (char *const *)a[2],
 			(char *const *)a[3], (int)a[4]);
+	if (number == SYS_mlockall)
+		return mlockall((int)a[0]);
 	if (number == SYS_prctl)
 		is_filter = before_prctl(a[0], a + 1);
 	if (number == SYS_seccomp)

@@ -407,8 +407,7 @@ int preload_find_obstacle(char *const *environment, int directory, const char *f
 	return find_cause_along_path(file, environment);
 }
 
-/* May this process not do what it likes, as far as it is known? */
-static int is_confined(void)
+int preload_is_confined(void)
 {
 	return __atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) ||
 	       __atomic_load_n(&sampler.filters, __ATOMIC_RELAXED) > sampler.filters_at_start;
@@ -435,9 +434,9 @@ void preload_hand_over(struct preload_handover *handover, char *const *environme
 	/*
 	 * Where system calls are forbidden one more may be the end, and the image inherits filters.
 	 */
-	is_unseen = !is_confined() && __atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) &&
+	is_unseen = !preload_is_confined() && __atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) &&
 		    confined_before_exec();
-	if (is_unseen || is_confined())
+	if (is_unseen || preload_is_confined())
 		found = WIRE_UNPROFILED_CONFINED;
 	else
 		found = preload_find_obstacle(environment, directory, file);

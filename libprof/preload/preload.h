@@ -45,6 +45,12 @@ int preload_has_small_stack(void);
 /* Where this library is, as the dynamic linker was told. NULL: unknown. Context: signal-safe. */
 const char *preload_library_path(void);
 
+/*
+ * May a seccomp filter that came after the start forbid calls that the program did not ask for, as
+ * far as filters were seen? Context: signal-safe.
+ */
+int preload_is_confined(void);
+
 /* What an exec'd image is handed, and why it will go without the library. */
 struct preload_handover {
 	char *const *given;	    /* the environment, borrowed; may be NULL */

@@ -4,6 +4,7 @@
 # namespaces, without timers.
 import functools
 import os
+import re
 import shutil
 import subprocess
 
@@ -57,6 +58,27 @@ def test_an_image_in_another_root_is_not_told_of_the_library(tmp_path, others):
     run = profile(tmp_path, program, "other-root", root, rate_hz=997, env=env)
     assert run.folded.total > 30, "it was not sampled: nothing was tested"
     assert run.stdout == expected
+
+
+@pytest.mark.parametrize("way, limit_kib", [("function", None), ("function", 8192), ("syscall", 8192),
+                                            ("threads", None), ("threads", 24576)])
+def test_memory_is_locked_as_without_the_library(tmp_path, way, limit_kib):
+    """The arena has 32 MiB and more, the limit is mostly 8."""
+    program = compile_target("locks_memory.c", tmp_path)
+    words = [program, way, *([str(limit_kib)] if limit_kib else [])]
+    expected = alone(*words)
+    if expected.returncode:
+        pytest.skip("so much may not be locked here")
+    run = profile(tmp_path, *words)
+    assert run.status == 0, run.stderr
+    locked_kib = [int(re.search(r"mlockall: done; (\d+) KiB", text)[1])
+                  for text in (expected.stderr, run.stderr)]
+    assert locked_kib[1] - locked_kib[0] < (16384 if way == "threads" else 4096)
+    is_given_up = way == "threads" and limit_kib
+    assert ("beyond the limit of locked memory" in run.stderr) == bool(is_given_up)
+    for name in ("before", "after")[:1 if is_given_up else 2]:
+        due = run.truth[name] * run.rate_hz / 1e9
+        assert run.folded.below(name) == pytest.approx(due, rel=.5, abs=5), run.folded.describe()
 
 
 def test_a_replaced_preload_keeps_the_library(tmp_path):

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mlockall() with the library and the arena in the process. The arena has 32 to 256 MiB, the
+ * library's tables 6, of which little is ever touched. The kernel counts all of it against
+ * RLIMIT_MEMLOCK, so that the call fails, or else locks it, so that all of its pages come to exist.
+ *
+ * In a process of one thread the part of the arena that handlers alone touch, the pool, and the
+ * pages of the tables that were never touched are unmapped during the call, with all signals
+ * blocked, and what stays of the arena is unlocked afterwards. A page of the pool stays mapped
+ * elsewhere: mremap() makes the pool's mapping of that again, without a descriptor. MCL_FUTURE,
+ * which would lock what comes back, is set last, by a call of its own.
+ *
+ * Other threads may be in their handlers. There everything stays mapped during the call. Where the
+ * limit forbids that, the process is no longer sampled from inside and the pool is unmapped.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "arch/syscall.h"
+#include "libprof/preload/preload.h"
+#include "libprof/sampler/confined.h"
+#include "libprof/sampler/text.h"
+
+/* A handler takes microseconds, unless its thread has no CPU. */
+#define HANDLERS_TRIES 10000
+
+/* Of untouched pages, and so many are worth a mapping of their own. */
+#define RANGES_MAX	32
+#define RANGE_PAGES_MIN 16
+#define PAGES_AT_ONCE	128
+
+/* /proc/PID/pagemap: the page is in memory, or in the swap. */
+#define PAGEMAP_TOUCHED (3ULL << 62)
+
+typedef int mlockall_fn(int);
+
+/* On whole pages. */
+struct range {
+	uintptr_t at;
+	size_t bytes;
+};
+
+/* What is unmapped during a call. */
+struct absent {
+	struct range pool;
+	long kept; /* where a page of the pool stays mapped */
+	struct range tables[RANGES_MAX];
+	unsigned count;
+};
+
+/* The tables, as the linker knows them. */
+extern char __bss_start[] __attribute__((visibility("hidden")));
+extern char _end[] __attribute__((visibility("hidden")));
+
+/* The arena's control rings and blocks. */
+static struct range find_pool(void)
+{
+	uintptr_t arena = (uintptr_t)sampler.arena, page = getauxval(AT_PAGESZ);
+	uintptr_t at = (arena + WIRE_CONTROL_OFFSET + page - 1) & -page;
+
+	return (struct range){at, arena + wire_arena_bytes(sampler.blocks) - at};
+}
+
+static void add_range(struct absent *absent, uintptr_t from, uintptr_t to, size_t page)
+{
+	if (to - from >= RANGE_PAGES_MIN * page && absent->count < RANGES_MAX)
+		absent->tables[absent->count++] = (struct range){from, to - from};
+}
+
+/* Find the pages of the tables that were never touched. None are where the kernel does not say. */
+static void find_untouched(struct absent *absent)
+{
+	size_t page = getauxval(AT_PAGESZ);
+	uintptr_t at = ((uintptr_t)__bss_start + page - 1) & -page;
+	uintptr_t end = (uintptr_t)_end & -page, from = at;
+	uint64_t pages[PAGES_AT_ONCE];
+	long fd =
+		arch_syscall4(SYS_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
+
+	while (fd >= 0 && at < end) {
+		size_t count = (end - at) / page;
+		long bytes;
+
+		count = count < PAGES_AT_ONCE ? count : PAGES_AT_ONCE;
+		bytes = arch_syscall4(
+			SYS_pread64, fd, pages, count * sizeof(*pages), at / page * sizeof(*pages));
+		if (bytes != (long)(count * sizeof(*pages)))
+			break;
+		for (size_t i = 0; i < count; i++, at += page) {
+			if (!(pages[i] & PAGEMAP_TOUCHED))
+				continue;
+			add_range(absent, from, at, page);
+			from = at + page;
+		}
+	}
+	add_range(absent, from, at, page);
+	if (fd >= 0)
+		arch_syscall1(SYS_close, fd);
+}
+
+/* The folder of its threads has two links, and one for each of them. */
+static int has_one_thread(void)
+{
+	struct stat status;
+
+	return !arch_syscall4(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &status, 0) &&
+	       status.st_nlink == 3;
+}
+
+static void unlock_arena(size_t bytes)
+{
+	arch_syscall2(SYS_munlock, sampler.arena, bytes);
+}
+
+/* Returns 0, or -errno: everything is there. */
+static int unmap(struct absent *absent)
+{
+	*absent = (struct absent){.pool = find_pool()};
+	absent->kept = arch_syscall6(SYS_mremap, (long)absent->pool.at, 0,
+		(long)getauxval(AT_PAGESZ), MREMAP_MAYMOVE, 0, 0);
+	if (absent->kept < 0)
+		return (int)absent->kept;
+	find_untouched(absent);
+	arch_syscall2(SYS_munmap, absent->pool.at, absent->pool.bytes);
+	for (unsigned i = 0; i < absent->count; i++)
+		arch_syscall2(SYS_munmap, absent->tables[i].at, absent->tables[i].bytes);
+	return 0;
+}
+
+/* Returns 0, or -ENOMEM: handlers must not run any more. */
+static int map_again(const struct absent *absent)
+{
+	size_t page = getauxval(AT_PAGESZ);
+	long at;
+	int error = 0;
+
+	arch_syscall2(SYS_munlock, absent->kept, page);
+	at = arch_syscall6(SYS_mremap, absent->kept, 0, (long)absent->pool.bytes,
+		MREMAP_MAYMOVE | MREMAP_FIXED, (long)absent->pool.at, 0);
+	if (at != (long)absent->pool.at)
+		error = -ENOMEM;
+	arch_syscall2(SYS_munmap, absent->kept, page);
+	for (unsigned i = 0; i < absent->count; i++) {
+		at = arch_syscall6(SYS_mmap, (long)absent->tables[i].at,
+			(long)absent->tables[i].bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		if (at != (long)absent->tables[i].at)
+			error = -ENOMEM;
+	}
+	return error;
+}
+
+/*
+ * Call @next with as little of ours mapped as can be, in a process of one thread. Returns 0 with
+ * the call's result in *@result, or -errno: nothing was done.
+ */
+static int lock_others(mlockall_fn *next, int flags, int *result)
+{
+	uint64_t all = ~0ULL, before;
+	struct absent absent;
+	int error;
+
+	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
+	error = unmap(&absent);
+	if (!error) {
+		*result = next(flags & ~MCL_FUTURE);
+		if (map_again(&absent))
+			sampler_quit(WIRE_QUIT_LOCKED);
+		unlock_arena(absent.pool.at - (uintptr_t)sampler.arena);
+		if (!*result && (flags & MCL_FUTURE))
+			*result = next(flags & ~MCL_CURRENT);
+	}
+	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+	return error;
+}
+
+/* Would the limit allow as much as is mapped, but for @bytes? */
+static int fits_without(size_t bytes)
+{
+	struct rlimit limit;
+	const char *at;
+	char text[64];
+	uint64_t pages;
+	long n, fd = arch_syscall4(
+			SYS_openat, AT_FDCWD, "/proc/self/statm", O_RDONLY | O_CLOEXEC, 0);
+
+	if (fd < 0)
+		return 0;
+	n = arch_syscall3(SYS_read, fd, text, sizeof(text) - 1);
+	arch_syscall1(SYS_close, fd);
+	text[n > 0 ? n : 0] = '\0';
+	text[strcspn(text, " ")] = '\0';
+	at = text;
+	return !text_parse_number(&at, 10, '\0', UINT32_MAX, &pages) &&
+	       !arch_syscall4(SYS_prlimit64, 0, RLIMIT_MEMLOCK, NULL, &limit) &&
+	       limit.rlim_cur >= pages * getauxval(AT_PAGESZ) - bytes;
+}
+
+/* Take the process out of the run. Returns 1, or 0 where a handler does not come to its end. */
+static int give_pool_up(void)
+{
+	struct range pool = find_pool();
+
+	sampler_quit(WIRE_QUIT_LOCKED);
+	for (int tries = 0; !sampler_is_quiet(); tries++) {
+		if (tries == HANDLERS_TRIES)
+			return 0;
+		arch_syscall0(SYS_sched_yield);
+	}
+	arch_syscall2(SYS_munmap, pool.at, pool.bytes);
+	return 1;
+}
+
+PRELOAD_EXPORT int mlockall(int flags)
+{
+	static mlockall_fn *next;
+	int result = 0, error;
+
+	if (!next)
+		next = (mlockall_fn *)preload_next("mlockall");
+	if (!(flags & MCL_CURRENT) || sampler_is_hosted() || !sampler_is_this_process() ||
+		preload_is_confined() || confined_by_unseen())
+		return next(flags);
+	if (has_one_thread() && !lock_others(next, flags, &result))
+		return result;
+	result = next(flags);
+	error = errno;
+	if (!result)
+		unlock_arena(wire_arena_bytes(sampler.blocks));
+	else if (error == ENOMEM && fits_without(find_pool().bytes) && give_pool_up())
+		return next(flags);
+	errno = error;
+	return result;
+}
