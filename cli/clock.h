@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one clock that flamerun tells moments by: the library stamps its samples with it, too.
+ * The one clock that flamerun tells moments by: the library stamps its samples with it, too. It is
+ * read by a system call, because libc's clock_gettime() may be another's, libfaketime's for one,
+ * and tell other times than the kernel does. The clock on the wall is the one that such a library
+ * is to change: what it says is used for dates, and compared with the times of files, which it
+ * changes alike.
  */
 #ifndef CLI_CLOCK_H
 #define CLI_CLOCK_H
@@ -8,22 +12,26 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "arch/syscall.h"
+
+static inline uint64_t clock_read_ns(clockid_t clock)
+{
+	struct timespec now = {0, 0};
+
+	arch_syscall2(SYS_clock_gettime, clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 /* Nanoseconds of CLOCK_MONOTONIC. Context: any thread. */
 static inline uint64_t clock_now_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return clock_read_ns(CLOCK_MONOTONIC);
 }
 
 /* Nanoseconds of CPU time of the calling thread. */
 static inline uint64_t clock_cpu_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* What is to be added to get the time since the epoch, as the clock on the wall is set now. */

@@ -17,10 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "arch/stub.h"
+#include "libprof/sampler/clock.h"
 #include "libprof/trampoline/publish.h"
 #include "libprof/trampoline/publish_cfi.h"
 #include "libprof/trampoline/publish_file.h"
@@ -215,12 +215,9 @@ static uint32_t own_pid;
 /* What perf record -k 1 stamps samples with. All that is told together happened now. */
 static uint64_t now_ns(void)
 {
-	struct timespec now;
-
-	if (!batch_ns) {
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		batch_ns = now.tv_sec * 1000000000ULL + now.tv_nsec;
-	}
+	/* Not libc's, before which another library may stand and tell other times. */
+	if (!batch_ns)
+		batch_ns = clock_monotonic_by_call_ns();
 	return batch_ns;
 }
 

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arch/syscall.h"
 #include "libprof/procfs.h"
 #include "libprof/profile/lookup.h"
 
@@ -76,9 +77,9 @@ static uint64_t random_below(struct waits *waits, uint64_t limit)
 
 static uint64_t own_cpu_ns(void)
 {
-	struct timespec used;
+	struct timespec used = {0, 0};
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	arch_syscall2(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &used);
 	return (uint64_t)used.tv_sec * NS_PER_S + (uint64_t)used.tv_nsec;
 }
 

@@ -4,6 +4,7 @@
 # library cannot get into is refused before it starts.
 import os
 import pathlib
+import re
 import shutil
 import signal
 import struct
@@ -295,6 +296,27 @@ def test_another_c_librarys_loader_below_a_shell(tmp_path):
     run = profile(tmp_path, "sh", "-c", f"{loader} {program}; exit $?")
     assert run.status == 3
     assert "of another C library than glibc" in run.stderr
+
+
+@pytest.mark.parametrize("way", [(), ("--outside",)], ids=["inside", "outside"])
+@pytest.mark.parametrize("date", ["@2020-01-01 00:00:00", "+10d x5"])
+def test_flamerun_below_a_library_that_changes_the_time(flamerun, tmp_path, date, way):
+    if not shutil.which("faketime"):
+        pytest.skip("not installed")
+    program = compile_target("split.c", tmp_path)
+    out = tmp_path / "profile.folded"
+    result = subprocess.run(["faketime", "-f", date, flamerun, "-v", "-o", out, *way, "--", program, "500"],
+                            text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
+                            check=True)
+    # It makes the program's own clocks faster as well.
+    pace = 5 if "x5" in date else 1
+    truth_s = sum(int(line.split()[1]) for line in result.stdout.splitlines()) / 1e9 / pace
+    profile_of = folded.Folded(out.read_text())
+    assert profile_of.below("main") >= .9 * profile_of.total, profile_of.describe()
+    due, error = re.search(r"(\d+) due .* off by ([-+.0-9]+) %", result.stderr).groups()
+    rate_hz = int(re.search(r"CPU time x (\d+) Hz", result.stderr)[1])
+    assert int(due) / rate_hz == pytest.approx(truth_s, rel=.1, abs=.1), result.stderr
+    assert abs(float(error)) < 20, result.stderr
 
 
 @pytest.mark.sanitized
