@@ -477,13 +477,19 @@ static inline uintptr_t arch_called(const uint8_t *code, uintptr_t address)
 static inline bool arch_follows_call(const struct arch_text *source, uintptr_t pc)
 {
 	uint8_t code[ARCH_CALL_BYTES_MAX];
+	const uint8_t *end = code + sizeof(code);
+	unsigned have = sizeof(code);
 
-	for (unsigned bytes = ARCH_CALL_BYTES_MIN; bytes <= ARCH_CALL_BYTES_MAX; bytes++) {
-		struct arch_instruction instruction;
-
-		if (pc < bytes || arch_text_read(source, pc - bytes, code, bytes) < bytes)
+	if (pc < have)
+		return false;
+	if (arch_text_read(source, pc - have, code, have) < have) {
+		have = pc & (sizeof(uintptr_t) - 1); /* the word before is not there */
+		if (arch_text_read(source, pc - have, code + sizeof(code) - have, have) < have)
 			return false;
-		instruction = arch_decode(code, bytes);
+	}
+	for (unsigned bytes = ARCH_CALL_BYTES_MIN; bytes <= have; bytes++) {
+		struct arch_instruction instruction = arch_decode(end - bytes, bytes);
+
 		if (instruction.bytes == bytes &&
 			(instruction.effect == ARCH_EFFECT_CALL ||
 				instruction.effect == ARCH_EFFECT_CALL_ANYWHERE))

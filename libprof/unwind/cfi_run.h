@@ -49,6 +49,7 @@ struct cfi_rules {
 struct cfi_row {
 	struct cfi_rules rules;
 	uintptr_t base; /* expressions (length, then bytes) lie at base + value */
+	uintptr_t end;  /* of the function's code: one past its last byte */
 	uint32_t ra_slot;
 	bool signal;
 };
@@ -359,6 +360,7 @@ static __attribute__((noinline, unused)) int cfi_run_fde(const struct unwind_mod
 		return -ENOTSUP;
 	row->ra_slot = slot;
 	row->base = fde->record;
+	row->end = fde->end;
 	row->signal = fde->cie.signal;
 	return 0;
 }

@@ -260,17 +260,6 @@ static inline int unwind_find_depth(
 	return known & 1 ? 0 : -ENOENT;
 }
 
-/* Can a function return to @pc? */
-static inline bool unwind_is_return(const struct unwind_walk *walk, uintptr_t pc)
-{
-	const struct arch_text text = {0, UINTPTR_MAX, code_read_word, &walk->memory};
-	uintptr_t code;
-
-	pc = arch_strip_pointer(pc);
-	return arch_follows_call(&text, pc) ||
-	       (!unwind_load(&walk->memory, pc, &code) && code == ARCH_SIGRETURN_WORD);
-}
-
 /* As unwind_find_depth(), of code that nothing covers: its row, COMPACT_NONE when there is none. */
 static inline uint64_t unwind_row_outward(const struct unwind_walk *walk)
 {
@@ -550,6 +539,11 @@ static inline int unwind_step(struct unwind_walk *walk, uint64_t row)
 		step = unwind_step_sigreturn(walk);
 		unwind_drop_anchor(walk, walk->depth + 1);
 		return step;
+	case COMPACT_UNCALLED:
+		/* The stack begins with this function, unless the byte before it is what runs. */
+		if (!walk->exact)
+			return UNWIND_STEP_ROOT;
+		/* fall through */
 	case COMPACT_COMPLEX:
 		return unwind_step_complex(walk);
 	case COMPACT_NONE:
@@ -648,8 +642,8 @@ static __attribute__((noinline)) int unwind_step_resumed(
 /* The frame at walk->depth as the wire has it. */
 static inline uint64_t unwind_wire_frame(const struct unwind_walk *walk, uintptr_t pc, uint64_t row)
 {
-	/* The code a handler returns to has called nothing: its start is looked up. */
-	if (compact_kind(row) == COMPACT_SIGRETURN)
+	/* Neither is behind a call, so the address itself is looked up. */
+	if (compact_kind(row) == COMPACT_SIGRETURN || compact_kind(row) == COMPACT_UNCALLED)
 		pc = walk->registers.r[ARCH_DWARF_PC];
 
 	uint64_t frame = WIRE_FRAME(walk->module.number, pc);

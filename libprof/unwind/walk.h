@@ -140,16 +140,54 @@ static inline bool unwind_at_sigreturn(const struct unwind_walk *walk)
 	       code == ARCH_SIGRETURN_WORD;
 }
 
+/* Does an instruction that calls end at @pc? */
+static inline bool unwind_follows_call(const struct unwind_walk *walk, uintptr_t pc)
+{
+	const struct arch_text memory = {0, UINTPTR_MAX, code_read_word, &walk->memory};
+
+	return arch_follows_call(&memory, pc);
+}
+
+/* Can a function return to @pc? */
+static inline bool unwind_is_return(const struct unwind_walk *walk, uintptr_t pc)
+{
+	uintptr_t code;
+
+	pc = arch_strip_pointer(pc);
+	return unwind_follows_call(walk, pc) ||
+	       (!unwind_load(&walk->memory, pc, &code) && code == ARCH_SIGRETURN_WORD);
+}
+
+/*
+ * Does a function begin at @pc, without a call before it? Then @pc is no return address that a call
+ * pushed, and the byte before it belongs to another function. makecontext(), and whoever else makes
+ * a stack, writes such an address for the stack's first function to return to. @error and @row are
+ * what cfi_find_row() answers for the byte before.
+ */
+static inline bool unwind_is_uncalled(
+	const struct unwind_walk *walk, uintptr_t pc, int error, const struct cfi_row *row)
+{
+	struct cfi_fde fde;
+
+	if (error ? error != -ENOENT || cfi_find_fde(&walk->module, pc, &fde) || fde.begin != pc
+		  : row->end != pc)
+		return false;
+	return !unwind_follows_call(walk, pc);
+}
+
 static __attribute__((noinline)) uint64_t unwind_make_row(
 	const struct unwind_walk *walk, uintptr_t pc)
 {
 	uintptr_t at = walk->registers.r[ARCH_DWARF_PC];
 	struct cfi_row row;
 	int error = cfi_find_row(&walk->module, pc, &row);
+	bool is_uncalled = unwind_is_uncalled(walk, pc + 1, error, &row);
 	uint64_t by_code;
 
-	if ((error || row.signal) && unwind_at_sigreturn(walk))
+	if ((error || row.signal || is_uncalled) && unwind_at_sigreturn(walk))
 		return COMPACT_SIGRETURN;
+	if (is_uncalled)
+		return COMPACT_UNCALLED;
 	if (error == -ENOENT) {
 		by_code = code_row(&walk->memory, at, walk->exact);
 		return by_code != COMPACT_NONE ? by_code

@@ -134,6 +134,22 @@ def test_generated_code_in_a_file_in_memory(tmp_path):
     assert run.folded.self("[unknown code]") == 0
 
 
+@pytest.mark.parametrize("options", [[], ["--outside"]], ids=["inside", "outside"])
+def test_the_first_function_of_a_stack(tmp_path, options):
+    """Nothing called what it returns to, so that is where the stack ends, and under its own name."""
+    if options and outside.IS_CONFINED:
+        pytest.skip("nobody may trace here")
+    rate_hz, ms = looks(250, is_outside=bool(options))
+    run = profile(tmp_path, compile_target("coroutines.c", tmp_path), ms, rate_hz=rate_hz, options=options)
+    assert run.status == 0
+    run.assert_truth()
+    assert run.folded.below("never_called") == 0, run.folded.describe()
+    made = run.folded.where(lambda s: s[:3] == ("made_ended", "made_body", "made_work"))
+    assert made == run.folded.below("made_work"), run.folded.describe()
+    by_context = run.folded.where(lambda s: s[1:3] == ("context_body", "context_work"))
+    assert by_context == run.folded.below("context_work"), run.folded.describe()
+
+
 def test_generated_code_that_makes_room(tmp_path):
     """Two functions at one place, one after the other: the jitdump's times tell them apart."""
     rate_hz, ms = looks(400)

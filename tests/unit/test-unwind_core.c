@@ -22,12 +22,39 @@ static void test_frames_are_module_relative_and_before_the_call(void **state)
 	registers.r[PC] = text;
 	stack[0] = text + 0x40; /* returns to the end of the first function: still belongs to it */
 	stack[1] = text + 0x50;
+	put_call(stack[0]);
 	check_end(walk(), 3, WIRE_END_ROOT);
 	check_frame(0, 0);
 	check_frame(1, 0x3f);
 	check_frame(2, 0x4f);
 	assert_int_equal(reads, 0);
 	assert_int_equal(finds, 1);
+}
+
+/*
+ * The address at which a stack's first function is to return belongs to no call: it is where the
+ * next function begins, right behind another or behind what fills up between the two.
+ */
+static void test_a_function_that_nothing_called(void **state)
+{
+	(void)state;
+	ADD_FDE(0, 0x40, CFI_NOP);
+	ADD_FDE(0x40, 0x30, CFI_NOP);
+	ADD_FDE(0x80, 0x40, CFI_NOP);
+	finish();
+	for (uint32_t entry = 0x40; entry <= 0x80; entry += 0x40) {
+		registers.r[PC] = text;
+		stack[0] = text + entry;
+		stack[1] = text + 0x10; /* where it would return to, had it been called */
+		check_end(walk(), 2, WIRE_END_ROOT);
+		check_frame(1, entry);
+	}
+	registers.r[PC] = text + 0x3f; /* the byte before runs: it is not the next function's */
+	stack[0] = text + 0x90;
+	stack[1] = 0;
+	check_end(walk(), 2, WIRE_END_ROOT);
+	check_frame(0, 0x3f);
+	check_frame(1, 0x8f);
 }
 
 static void test_depth(void **state)
@@ -289,6 +316,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_frames_are_module_relative_and_before_the_call, setup),
+		cmocka_unit_test_setup(test_a_function_that_nothing_called, setup),
 		cmocka_unit_test_setup(test_depth, setup),
 		cmocka_unit_test_setup(test_ends, setup),
 		cmocka_unit_test_setup(test_frames_that_lead_down_or_nowhere, setup),

@@ -135,6 +135,20 @@ static int setup(void **state)
 	return 0;
 }
 
+/* Write an instruction that calls and ends at @pc, which is in the module or generated. */
+static inline void put_call(uintptr_t pc)
+{
+#if defined(__x86_64__)
+	static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
+#elif defined(__aarch64__)
+	static const uint8_t call[] = {0, 0, 0, 0x94};
+#endif
+	uint8_t *end = pc - NO_MODULE <= GENERATED_BYTES ? generated + (pc - NO_MODULE)
+							 : (uint8_t *)pc;
+
+	memcpy(end - sizeof(call), call, sizeof(call));
+}
+
 static struct unwind_result walk_up_to(unsigned max_frames)
 {
 	struct unwind_bounds bounds = {(uintptr_t)stack, (uintptr_t)(stack + 64)};
