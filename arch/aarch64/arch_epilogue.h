@@ -145,6 +145,18 @@ static inline bool arch_is_outermost(const struct arch_code *code)
 	return false;
 }
 
+static inline int arch_epilogue_of(
+	const struct arch_way_out *out, struct arch_epilogue *epilogue)
+{
+	if (out->sp > INT32_MAX || (out->sp & 15) || out->fp >= out->sp || out->ra >= out->sp)
+		return -ENOENT;
+	epilogue->cfa = (uint32_t)out->sp;
+	epilogue->ra = out->ra < 0 ? 0 : (uint32_t)(out->sp - out->ra);
+	epilogue->fp = out->fp < 0 ? 0 : (uint32_t)(out->sp - out->fp);
+	epilogue->others = out->others;
+	return 0;
+}
+
 static inline int arch_find_epilogue(const struct arch_code *code, struct arch_epilogue *epilogue)
 {
 	struct arch_way_out out = {.fp = -1, .ra = -1};
@@ -155,13 +167,7 @@ static inline int arch_find_epilogue(const struct arch_code *code, struct arch_e
 	if (!arch_is_return(arch_instruction(code, at)) &&
 		(!code->exact || !arch_at_entry(code, &out)))
 		return -ENOENT;
-	if (out.sp > INT32_MAX || (out.sp & 15) || out.fp >= out.sp || out.ra >= out.sp)
-		return -ENOENT;
-	epilogue->cfa = (uint32_t)out.sp;
-	epilogue->ra = out.ra < 0 ? 0 : (uint32_t)(out.sp - out.ra);
-	epilogue->fp = out.fp < 0 ? 0 : (uint32_t)(out.sp - out.fp);
-	epilogue->others = out.others;
-	return 0;
+	return arch_epilogue_of(&out, epilogue);
 }
 
 #endif

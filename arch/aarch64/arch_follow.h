@@ -2,9 +2,7 @@
 /* ASYNC-SIGNAL-SAFE: works on what it is given. */
 /*
  * aarch64 instructions, as far as that: what they do to stack pointer, frame pointer and the way
- * on. Hand-written code keeps frame pointers or leaves its return address in its register, where
- * arch_epilogue.h finds it at the end: ways out from elsewhere are left to who follows frame
- * pointers.
+ * on.
  * Source of the encodings: Arm Architecture Reference Manual, C4.1 and C6.2.
  */
 #ifndef ARCH_AARCH64_FOLLOW_H
@@ -170,10 +168,47 @@ static inline bool arch_follows_call(const struct arch_text *source, uintptr_t p
 	       instruction.effect == ARCH_EFFECT_CALL_ANYWHERE;
 }
 
+#define ARCH_FOLLOW_INSTRUCTIONS 1000u
+
+/* May @instruction, which is none that arch_follow() knows, write x29 or x30? */
+static inline bool arch_writes_frame(uint32_t instruction)
+{
+	bool is_pair = arch_is(instruction, 0x3a000000, 0x28000000);
+	unsigned first = instruction & 31, second = is_pair ? instruction >> 10 & 31 : 0;
+
+	return first == 29 || first == 30 || second == 29 || second == 30;
+}
+
+/*
+ * Straight on, but for jumps. What may write the frame pointer or the return address ends the search
+ * unless it loads them from the stack: calls do, so it is code behind the last call that is followed.
+ */
 static inline int arch_follow_code(
 	const struct arch_text *source, uintptr_t pc, struct arch_epilogue *epilogue)
 {
-	(void)source, (void)pc, (void)epilogue;
+	struct arch_way_out out = {.fp = -1, .ra = -1};
+
+	for (unsigned left = ARCH_FOLLOW_INSTRUCTIONS; left; left--) {
+		struct arch_instruction instruction;
+		struct arch_code code;
+
+		if (arch_text_read(source, pc, code.bytes, 4) < 4)
+			return -ENOENT;
+		code.end = 4;
+		pc += 4;
+		if (arch_follow(&out, arch_instruction(&code, 0)))
+			continue;
+		instruction = arch_decode(code.bytes, 4);
+		if (instruction.effect == ARCH_EFFECT_RETURN)
+			return arch_epilogue_of(&out, epilogue);
+		if (instruction.effect == ARCH_EFFECT_JUMP)
+			pc += (uintptr_t)(intptr_t)instruction.value;
+		else if (instruction.effect != ARCH_EFFECT_BRANCH &&
+			 instruction.effect != ARCH_EFFECT_NOP &&
+			 (instruction.effect != ARCH_EFFECT_NONE ||
+				 arch_writes_frame(arch_instruction(&code, 0))))
+			return -ENOENT;
+	}
 	return -ENOENT;
 }
 

@@ -500,18 +500,16 @@ static inline bool arch_follows_call(const struct arch_text *source, uintptr_t p
 
 /* The longest way that is gone: hand-written loops are unrolled to some KiB. */
 #define ARCH_FOLLOW_INSTRUCTIONS 4000u
+/* Branches that were passed and may be taken after all. */
+#define ARCH_FOLLOW_BRANCHES 8u
 /* Subroutines in subroutines, which have to be seen to return. */
 #define ARCH_FOLLOW_CALLS  2u
 #define ARCH_FOLLOW_WINDOW 64u
 
-/* A way through code: what it has done to the registers, relative to where it began. */
-struct arch_way {
-	const struct arch_text *source;
-	unsigned *left; /* instructions */
-	uintptr_t from; /* of what is in `bytes` */
-	unsigned have;
-	uint8_t bytes[ARCH_FOLLOW_WINDOW];
-	int64_t sp;
+/* Where a way through code has come to: what it has done to the registers since it began. */
+struct arch_place {
+	uintptr_t pc;
+	int64_t sp; /* relative to where the way began */
 	/* Where the register's value was when the way began; -1: in the register. */
 	int64_t fp;
 	bool is_lost; /* the way has written another value to it */
@@ -521,8 +519,21 @@ struct arch_way {
 	int64_t saved, saved_fp;
 };
 
-static inline struct arch_instruction arch_way_next(struct arch_way *way, uintptr_t pc)
+struct arch_way {
+	const struct arch_text *source;
+	unsigned *left; /* instructions */
+	uintptr_t from; /* of what is in `bytes` */
+	unsigned have;
+	uint8_t bytes[ARCH_FOLLOW_WINDOW];
+	struct arch_place at;
+	struct arch_place *branches; /* room for them; NULL: the way is a subroutine's */
+	unsigned branch_count;
+};
+
+static inline struct arch_instruction arch_way_next(struct arch_way *way)
 {
+	uintptr_t pc = way->at.pc;
+
 	if (pc < way->from || pc - way->from + 15 > way->have) {
 		way->from = pc;
 		way->have = arch_text_read(way->source, pc, way->bytes, sizeof(way->bytes));
@@ -532,79 +543,108 @@ static inline struct arch_instruction arch_way_next(struct arch_way *way, uintpt
 }
 
 static inline void arch_way_frame_pointer(
-	struct arch_way *way, const struct arch_instruction *instruction)
+	struct arch_place *at, const struct arch_instruction *instruction)
 {
-	int64_t at = way->sp + instruction->value;
+	int64_t place = at->sp + instruction->value;
 
 	switch (instruction->effect) {
 	case ARCH_EFFECT_PUSH_FP:
-		way->sp = at;
+		at->sp = place;
 		/* fall through */
 	case ARCH_EFFECT_SAVE_FP:
-		way->saved = way->is_lost ? INT64_MAX : at;
-		way->saved_fp = way->fp;
+		at->saved = at->is_lost ? INT64_MAX : place;
+		at->saved_fp = at->fp;
 		break;
 	case ARCH_EFFECT_POP_FP:
-		at = way->sp;
-		way->sp += 8;
+		place = at->sp;
+		at->sp += 8;
 		/* fall through */
 	case ARCH_EFFECT_LOAD_FP:
-		way->fp = at == way->saved ? way->saved_fp : at;
-		way->is_lost = at < 0 && at != way->saved;
+		at->fp = place == at->saved ? at->saved_fp : place;
+		at->is_lost = place < 0 && place != at->saved;
 		break;
 	case ARCH_EFFECT_FP_FROM_SP:
 	case ARCH_EFFECT_LOSE_FP:
-		way->is_lost = true;
+		at->is_lost = true;
 		break;
 	default:
 		break;
 	}
 }
 
+static int arch_way_out_of(struct arch_way *way, unsigned calls);
+
+/* Over the call of the subroutine at @pc. Returns whether it is seen to return. */
+static bool arch_way_over_call(struct arch_way *way, uintptr_t pc, unsigned calls)
+{
+	struct arch_way inner = {.source = way->source,
+		.left = way->left,
+		.at = {.pc = pc, .fp = -1, .saved = INT64_MAX}};
+	int taken = calls < ARCH_FOLLOW_CALLS ? arch_way_out_of(&inner, calls + 1) : -ENOENT;
+
+	if (taken < 0 || inner.at.sp)
+		return false;
+	way->at.sp += taken;
+	way->at.is_lost |= inner.at.is_lost || inner.at.fp >= 0;
+	return true;
+}
+
 /*
- * Follow @way from @pc to its return. Returns how many bytes of arguments that takes away, or
- * -ENOENT.
+ * Go over @instruction, which ends at way->at.pc. Returns whether the way goes on. A jump back may
+ * be that of a loop, so a branch that was passed is tried before.
  */
-static int arch_way_out_of(struct arch_way *way, uintptr_t pc, unsigned calls)
+static bool arch_way_over(
+	struct arch_way *way, const struct arch_instruction *instruction, unsigned calls)
+{
+	struct arch_place *at = &way->at;
+	uintptr_t target = at->pc + (uintptr_t)(intptr_t)instruction->value;
+
+	switch (instruction->effect) {
+	case ARCH_EFFECT_UNKNOWN:
+	case ARCH_EFFECT_ALIGN:
+	case ARCH_EFFECT_SP_FROM_FP:
+	case ARCH_EFFECT_LEAVE:
+	case ARCH_EFFECT_JUMP_ANYWHERE:
+	case ARCH_EFFECT_CALL_ANYWHERE:
+	case ARCH_EFFECT_STOP:
+		return false;
+	case ARCH_EFFECT_SP:
+		at->sp += instruction->value;
+		break;
+	case ARCH_EFFECT_BRANCH:
+		if (way->branches && way->branch_count < ARCH_FOLLOW_BRANCHES) {
+			way->branches[way->branch_count] = *at;
+			way->branches[way->branch_count++].pc = target;
+		}
+		break;
+	case ARCH_EFFECT_JUMP:
+		if (instruction->value < 0 && way->branch_count)
+			return false;
+		at->pc = target;
+		break;
+	case ARCH_EFFECT_CALL:
+		return arch_way_over_call(way, target, calls);
+	default:
+		arch_way_frame_pointer(at, instruction);
+	}
+	return true;
+}
+
+/* Follow @way to its return. Returns how many bytes of arguments that takes away, or -ENOENT. */
+static int arch_way_out_of(struct arch_way *way, unsigned calls)
 {
 	while (*way->left) {
-		struct arch_instruction instruction = arch_way_next(way, pc);
-		struct arch_way inner = {
-			.source = way->source, .left = way->left, .fp = -1, .saved = INT64_MAX};
-		int taken;
+		struct arch_instruction instruction = arch_way_next(way);
 
 		--*way->left;
-		pc += instruction.bytes;
-		switch (instruction.effect) {
-		case ARCH_EFFECT_UNKNOWN:
-		case ARCH_EFFECT_ALIGN:
-		case ARCH_EFFECT_SP_FROM_FP:
-		case ARCH_EFFECT_LEAVE:
-		case ARCH_EFFECT_JUMP_ANYWHERE:
-		case ARCH_EFFECT_CALL_ANYWHERE:
-		case ARCH_EFFECT_STOP:
-			return -ENOENT;
-		case ARCH_EFFECT_SP:
-			way->sp += instruction.value;
-			break;
-		case ARCH_EFFECT_JUMP:
-			pc += (uintptr_t)(intptr_t)instruction.value;
-			break;
-		case ARCH_EFFECT_CALL:
-			if (calls == ARCH_FOLLOW_CALLS)
-				return -ENOENT;
-			taken = arch_way_out_of(
-				&inner, pc + (uintptr_t)(intptr_t)instruction.value, calls + 1);
-			if (taken < 0 || inner.sp)
-				return -ENOENT;
-			way->sp += taken;
-			way->is_lost |= inner.is_lost || inner.fp >= 0;
-			break;
-		case ARCH_EFFECT_RETURN:
+		way->at.pc += instruction.bytes;
+		if (instruction.effect == ARCH_EFFECT_RETURN)
 			return instruction.value;
-		default:
-			arch_way_frame_pointer(way, &instruction);
-		}
+		if (arch_way_over(way, &instruction, calls))
+			continue;
+		if (!way->branch_count)
+			break;
+		way->at = way->branches[--way->branch_count];
 	}
 	return -ENOENT;
 }
@@ -613,14 +653,19 @@ static inline int arch_follow_code(
 	const struct arch_text *source, uintptr_t pc, struct arch_epilogue *epilogue)
 {
 	unsigned left = ARCH_FOLLOW_INSTRUCTIONS;
-	struct arch_way way = {.source = source, .left = &left, .fp = -1, .saved = INT64_MAX};
-	int taken = arch_way_out_of(&way, pc, 0);
+	struct arch_place branches[ARCH_FOLLOW_BRANCHES];
+	struct arch_way way = {.source = source,
+		.left = &left,
+		.at = {.pc = pc, .fp = -1, .saved = INT64_MAX},
+		.branches = branches};
+	int taken = arch_way_out_of(&way, 0);
 
-	if (taken < 0 || way.is_lost || way.sp < 0 || way.sp > INT32_MAX / 2 || (way.sp & 7))
+	if (taken < 0 || way.at.is_lost || way.at.sp < 0 || way.at.sp > INT32_MAX / 2 ||
+		(way.at.sp & 7))
 		return -ENOENT;
 	epilogue->ra = 8 + (uint32_t)taken;
-	epilogue->cfa = (uint32_t)way.sp + epilogue->ra;
-	epilogue->fp = way.fp < 0 ? 0 : epilogue->cfa - (uint32_t)way.fp;
+	epilogue->cfa = (uint32_t)way.at.sp + epilogue->ra;
+	epilogue->fp = way.at.fp < 0 ? 0 : epilogue->cfa - (uint32_t)way.at.fp;
 	epilogue->others = true;
 	return 0;
 }

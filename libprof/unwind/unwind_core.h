@@ -420,7 +420,7 @@ static __attribute__((noinline)) int unwind_steps_full(
 
 		row = unwind_row_with_fp(walk, row, pc);
 		if (compact_kind(row) == COMPACT_NONE)
-			step = unwind_step_fp(walk);
+			step = unwind_step_uncovered(walk);
 		else if (compact_kind(row) == COMPACT_BY_CODE)
 			step = unwind_step_code(walk, row);
 		else
@@ -547,7 +547,7 @@ static inline int unwind_step(struct unwind_walk *walk, uint64_t row)
 	case COMPACT_COMPLEX:
 		return unwind_step_complex(walk);
 	case COMPACT_NONE:
-		return unwind_step_fp(walk);
+		return unwind_step_uncovered(walk);
 	case COMPACT_BY_CODE:
 		return unwind_step_code(walk, row);
 	default:

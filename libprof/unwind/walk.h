@@ -351,6 +351,51 @@ static inline int unwind_step_code(struct unwind_walk *walk, uint64_t row)
 	return unwind_arrive(walk, pc, cfa, fp);
 }
 
+/*
+ * The row of code in no module that code_row() finds none for: the code is followed as that of
+ * modules is. That takes long, so rows are cached, by the code's bytes: other code may replace it.
+ */
+static __attribute__((noinline)) uint64_t unwind_follow_generated(const struct unwind_walk *walk)
+{
+	uintptr_t pc = walk->registers.r[ARCH_DWARF_PC];
+	struct rowcache *cache = UNWIND_ROWCACHE;
+	uint64_t key = pc, row = 0;
+	struct arch_code code;
+
+	code_read(&walk->memory, pc, false, &code);
+	for (unsigned i = code.at; i < code.end; i++)
+		key = (key ^ code.bytes[i]) * 0x100000001b3ULL;
+	key = rowcache_key(key >> 16, WIRE_MODULE_OVER);
+	if (cache)
+		row = rowcache_get(cache, key);
+	if (row)
+		return row;
+	row = code_row_in_module(&walk->memory, pc, 0, UINTPTR_MAX);
+	if (cache)
+		rowcache_put(cache, key, row);
+	return row;
+}
+
+/*
+ * Step from code that nothing covers and that code_row() finds no row for. Follow generated code to
+ * its return, and go through the frame pointer only where that does not lead behind a call: code
+ * that leaves the frame pointer alone has a caller's, whose record skips functions.
+ */
+static inline int unwind_step_uncovered(struct unwind_walk *walk)
+{
+	bool is_followed = !walk->module.end && !walk->by_fp;
+	uint64_t row = is_followed ? unwind_follow_generated(walk) : COMPACT_NONE;
+	uintptr_t cfa = walk->registers.r[ARCH_DWARF_SP] + (uintptr_t)compact_cfa(row);
+	uintptr_t pc = walk->registers.r[ARCH_DWARF_RA];
+
+	if (compact_kind(row) != COMPACT_BY_CODE ||
+		(compact_ra(row) &&
+			unwind_load(&walk->memory, cfa + (uintptr_t)compact_ra(row), &pc)) ||
+		!unwind_is_return(walk, pc))
+		return unwind_step_fp(walk);
+	return unwind_step_code(walk, row);
+}
+
 /* Step from a signal handler's return address to what the signal interrupted. */
 static inline int unwind_step_sigreturn(struct unwind_walk *walk)
 {

@@ -33,6 +33,9 @@ static int leave_made(void *context, struct unwind_activation *at, uint64_t *fra
 /* add $8,%rsp; ret. And pop %rbx; ret, which comes to the same but for rbx. */
 static const uint8_t way_out[] = {0x48, 0x83, 0xc4, 8, 0xc3};
 static const uint8_t popping[] = {0x5b, 0xc3};
+/* dec %rcx; jne to it; ret. And with the pop before. */
+static const uint8_t loop[] = {0x48, 0xff, 0xc9, 0x75, 0xfb, 0xc3};
+static const uint8_t popping_loop[] = {0x48, 0xff, 0xc9, 0x75, 0xfb, 0x5b, 0xc3};
 
 #elif defined(__aarch64__)
 
@@ -41,6 +44,10 @@ static const uint8_t popping[] = {0x5b, 0xc3};
 /* ldp x29, x30, [sp], #16; ret. And ldp x19, x30 instead. */
 static const uint8_t way_out[] = {I(0xa8c17bfd), I(0xd65f03c0)};
 static const uint8_t popping[] = {I(0xa8c17bf3), I(0xd65f03c0)};
+/* subs x1, x1, #1; b.ne to it; ret. And with the ldp before. */
+static const uint8_t loop[] = {I(0xf1000421), I(0x54ffffe1), I(0xd65f03c0)};
+static const uint8_t popping_loop[] = {
+	I(0xf1000421), I(0x54ffffe1), I(0xa8c17bf3), I(0xd65f03c0)};
 
 #endif
 
@@ -132,15 +139,56 @@ static void test_not_behind_a_frame_pointer(void **state)
 	stack[5] = NO_MODULE + 0x300;
 	stack[13] = text + 0x48;
 	walk_up_to(1);
-	leaf_reads = code_reads;
 	for (unsigned i = 0; i < 2; i++) {
 		/* Generated code, not even read; and a module's, remembered or not. */
-		code_reads = 0;
 		stack[3] = i ? text + 0x200 : NO_MODULE + 0x20;
+		code_reads = 0;
+		walk_up_to(1);
+		leaf_reads = code_reads;
+		code_reads = 0;
 		check_end(walk(), 3, WIRE_END_ROOT);
 		assert_int_equal(frames[2], WIRE_FRAME(9, IMAGE_CODE + 0x47) | WIRE_FRAME_BY_FP);
 		assert_int_equal(code_reads, leaf_reads);
 	}
+}
+
+/*
+ * A leaf that leaves both pointers alone. The frame pointer is that of some caller, whose own caller
+ * its record leads to.
+ */
+static void test_a_loop_is_followed_to_its_return(void **state)
+{
+	unsigned first_reads;
+
+	(void)state;
+	ADD_FDE(0, 0x40, CFI_NOP);
+	ADD_FDE(0x40, 0x40, CFI_UNDEFINED, RA);
+	finish();
+	PUT_CODE(0x20, loop);
+	registers.r[PC] = NO_MODULE + 0x20;
+	registers.r[FP] = (uintptr_t)(stack + 8);
+	registers.r[RA] = ARCH_ENTRY_CFA ? registers.r[RA] : text + 0x10;
+	stack[0] = ARCH_ENTRY_CFA ? text + 0x10 : text + 0x48;
+	stack[1] = text + 0x48;
+	stack[8] = stack[9] = text + 0x50;
+	put_call(text + 0x10);
+	put_call(text + 0x50);
+	check_end(walk(), 3, WIRE_END_ROOT);
+	check_frame(1, 0xf);
+	first_reads = code_reads;
+	code_reads = 0;
+	check_end(walk(), 3, WIRE_END_ROOT);
+	assert_true(code_reads < first_reads); /* it was not followed again */
+	/* Other code in its place. */
+	PUT_CODE(0x20, popping_loop);
+	stack[1] = text + 0x10;
+	stack[2] = text + 0x48;
+	check_end(walk(), 3, WIRE_END_ROOT);
+	check_frame(1, 0xf);
+	/* What it leads to is not behind a call: then the frame pointer is asked. */
+	stack[1] = text + 0x18;
+	check_end(walk(), 2, WIRE_END_ROOT);
+	assert_int_equal(frames[1], WIRE_FRAME(9, IMAGE_CODE + 0x4f) | WIRE_FRAME_BY_FP);
 }
 
 /* Who asks first reads no code where the caller is known, and where it is not just the same. */
@@ -239,6 +287,7 @@ int main(void)
 		cmocka_unit_test_setup(
 			test_code_that_tells_nothing_is_left_to_the_frame_pointer, setup),
 		cmocka_unit_test_setup(test_not_behind_a_frame_pointer, setup),
+		cmocka_unit_test_setup(test_a_loop_is_followed_to_its_return, setup),
 		cmocka_unit_test_setup(test_an_innermost_frame_that_somebody_knows, setup),
 		cmocka_unit_test_setup(test_not_beyond_the_stack, setup),
 		cmocka_unit_test_setup(test_in_a_module, setup),

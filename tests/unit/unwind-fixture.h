@@ -38,7 +38,7 @@ static inline int UNWIND_READ(void *context, uintptr_t address, uintptr_t *value
 		code_reads++;
 		return 0;
 	}
-	if (address >= NO_MODULE - GENERATED_BYTES && address < NO_MODULE)
+	if (address >= NO_MODULE - GENERATED_BYTES && address < NO_MODULE + 2 * GENERATED_BYTES)
 		return -EFAULT;
 	reads++;
 	if (address < (uintptr_t)other_stack || index >= 96)

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * generated MILLISECONDS: main calls two pieces of generated code by turns, which a perf map names:
+ * caller -> leaf_code, a loop that leaves stack and frame pointer alone, and caller -> data_code, which
+ * uses the frame pointer for data, as PCRE2's compiler does: a record there leads to more data.
+ * Truth: half of the time each, but for some in main and caller.
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/targets/spin.h"
+
+#define PAGE	   4096
+#define DATA_AT	   64
+#define LOOP_TURNS 1000000
+
+typedef void code_fn(unsigned long turns, const uintptr_t *data);
+
+#if defined(__x86_64__)
+
+/*
+ *	48 ff cf	1: dec  %rdi
+ *	75 fb		   jne  1b
+ *	c3		   ret
+ *
+ *	55		   push %rbp
+ *	48 89 f5	   mov  %rsi,%rbp
+ *	48 ff cf	1: dec  %rdi
+ *	75 fb		   jne  1b
+ *	5d		   pop  %rbp
+ *	c3		   ret
+ */
+static const uint8_t leaf_bytes[] = {0x48, 0xff, 0xcf, 0x75, 0xfb, 0xc3};
+static const uint8_t data_bytes[] = {
+	0x55, 0x48, 0x89, 0xf5, 0x48, 0xff, 0xcf, 0x75, 0xfb, 0x5d, 0xc3};
+
+#elif defined(__aarch64__)
+
+/*
+ *	f1000400	1: subs x0, x0, #1
+ *	54ffffe1	   b.ne 1b
+ *	d65f03c0	   ret
+ *
+ *	a9bf7bfd	   stp  x29, x30, [sp, #-16]!
+ *	aa0103fd	   mov  x29, x1
+ *	f1000400	1: subs x0, x0, #1
+ *	54ffffe1	   b.ne 1b
+ *	a8c17bfd	   ldp  x29, x30, [sp], #16
+ *	d65f03c0	   ret
+ */
+static const uint32_t leaf_bytes[] = {0xf1000400, 0x54ffffe1, 0xd65f03c0};
+static const uint32_t data_bytes[] = {
+	0xa9bf7bfd, 0xaa0103fd, 0xf1000400, 0x54ffffe1, 0xa8c17bfd, 0xd65f03c0};
+
+#endif
+
+static char not_code[PAGE];
+
+BOX static void caller(code_fn *code, const uintptr_t *data)
+{
+	code(LOOP_TURNS, data);
+	KEEP_FRAME();
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t limit_ns = argument(argc, argv, 1, 1000) * 1000000ULL;
+	char *code = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uintptr_t data[4] = {(uintptr_t)(data + 2), (uintptr_t)not_code + 64};
+	char path[64];
+	FILE *map;
+
+	if (code == MAP_FAILED)
+		return 1;
+	memcpy(code, leaf_bytes, sizeof(leaf_bytes));
+	memcpy(code + DATA_AT, data_bytes, sizeof(data_bytes));
+	mprotect(code, PAGE, PROT_READ | PROT_EXEC);
+	__builtin___clear_cache(code, code + PAGE);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	map = fopen(path, "we");
+	if (!map)
+		return 1;
+	fprintf(map, "%lx %zx leaf_code\n%lx %zx data_code\n", (unsigned long)code,
+		sizeof(leaf_bytes), (unsigned long)(code + DATA_AT), sizeof(data_bytes));
+	fclose(map);
+	fprintf(stderr, "map: %s\n", path);
+	while (cpu_ns() < limit_ns) {
+		caller((code_fn *)(void *)code, data);
+		caller((code_fn *)(void *)(code + DATA_AT), data);
+	}
+	return 0;
+}
