@@ -26,9 +26,15 @@ static AT_START int have_key;
 
 #define GUARD_AND_SLACK_BYTES    (64UL << 10)
 
+/*
+ * The library stands behind libc in the search order if only a shared library of the program links
+ * it. Then nothing follows, and the definition that the program itself calls is not ours.
+ */
 void *preload_next(const char *name)
 {
-	return dlsym(RTLD_NEXT, name);
+	void *next = dlsym(RTLD_NEXT, name);
+
+	return next ? next : dlsym(RTLD_DEFAULT, name);
 }
 
 struct sampler_thread *preload_thread(void)
@@ -97,10 +103,22 @@ static void watch_end(struct sampler_thread *thread)
 	preload_set_thread(thread);
 }
 
+extern const char __ehdr_start __attribute__((visibility("hidden")));
+
+/* Not if libc stands before the library in the search order, as it does for a plugin. */
+static int sees_births(void)
+{
+	void *found = dlsym(RTLD_DEFAULT, "pthread_create");
+	Dl_info info;
+
+	return found && dladdr(found, &info) && info.dli_fbase == (const void *)&__ehdr_start;
+}
+
 __attribute__((constructor(101))) static void set_libc_calls(void)
 {
 	libc_calls.pthread_create = next_create;
 	libc_calls.watch_end = watch_end;
+	libc_calls.sees_births = sees_births;
 }
 
 /*

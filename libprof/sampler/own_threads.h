@@ -60,6 +60,8 @@ struct libc_calls {
 	int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 	/* Make the calling thread's end known to the sampler; NULL without interposers. */
 	void (*watch_end)(struct sampler_thread *thread);
+	/* Does the program create its threads by the interposers? NULL without them. */
+	int (*sees_births)(void);
 };
 
 extern struct libc_calls libc_calls __attribute__((visibility("hidden")));

@@ -67,6 +67,7 @@ struct session {
 	struct profile_config config;
 	char title[SESSION_TITLE_BYTES];
 	uint64_t end_ns; /* CLOCK_MONOTONIC: max_span_ms is over; 0: never */
+	int sees_births; /* interposers announce new threads, so the worker need not look often */
 	pthread_t worker;
 	int32_t worker_tid; /* atomic: 0 when there is none */
 

@@ -251,6 +251,8 @@ static int begin_worker(const struct settings *settings)
 	if (error)
 		return error;
 	session.tick_ns = 0;
+	/* Not on the worker: the caller may hold the loader's lock. */
+	session.sees_births = libc_calls.sees_births && libc_calls.sees_births();
 	__atomic_store_n(&session.ending, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&session.done, 0, __ATOMIC_RELAXED);
 	diagnostics_begin();

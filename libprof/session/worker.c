@@ -11,7 +11,6 @@
 #include "arch/syscall.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/own_signal.h"
-#include "libprof/sampler/own_threads.h"
 #include "libprof/sampler/sampler.h"
 #include "libprof/sampler/tasks.h"
 #include "libprof/session/own_waits.h"
@@ -90,12 +89,6 @@ static void find_new_threads(void)
 	stack_publish_seen();
 }
 
-/* Do interposers meet threads at their birth? */
-static int sees_thread_births(void)
-{
-	return libc_calls.watch_end != NULL;
-}
-
 /* @bell: what the doorbell was before. */
 static void run_once(uint32_t bell, int is_last)
 {
@@ -110,7 +103,7 @@ static void run_once(uint32_t bell, int is_last)
 		check_session(now_ns);
 		session.tick_ns = now_ns + TICK_MS * NS_PER_MS;
 	} else {
-		if (!sees_thread_births())
+		if (!session.sees_births)
 			find_new_threads();
 		/* Woken for that alone: emptying rings this often makes many small batches. */
 		if (bell == session.bell)
@@ -125,7 +118,7 @@ static void run_once(uint32_t bell, int is_last)
 /* Until the doorbell, which was @bell, rings, a tick is over, or a look is due at @look_ns. */
 static void wait_for_work(const uint32_t *doorbell, uint32_t bell, uint64_t look_ns)
 {
-	uint64_t wait_ns = (sees_thread_births() ? TICK_MS : SCAN_MS) * NS_PER_MS;
+	uint64_t wait_ns = (session.sees_births ? TICK_MS : SCAN_MS) * NS_PER_MS;
 	uint64_t now_ns = clock_monotonic_ns();
 	struct timespec wait;
 

@@ -116,6 +116,34 @@ def test_a_program_holds_the_library(compiler, link, flags, tmp_path):
     assert stacks.below("works") >= 0.5 * in_thread, stacks.describe()
 
 
+@pytest.mark.parametrize("is_opened", [False, True])
+def test_only_a_library_of_the_program_links_it(is_opened, tmp_path):
+    """libc stands before libflameprof then: nothing follows, and the program does not meet it."""
+    source = library.write(tmp_path, "inner.c", SELF.replace("int main(", "int inner("))
+    inner = library.build(source, tmp_path, flags=("-O2", "-shared", "-fPIC"), output="inner.so")
+    if is_opened:
+        source = library.write(tmp_path, "outer.c", """
+            #include <dlfcn.h>
+            int main(int argc, char **argv)
+            {
+                void *inner = dlopen(argv[argc - 1], RTLD_NOW);
+                return inner ? ((int (*)(void))dlsym(inner, "inner"))() : 1;
+            }""")
+        program = profiled.compile_target(source, tmp_path)
+    else:
+        source = library.write(tmp_path, "outer.c", """
+            int inner(void);
+            int main(void) { return inner(); }""")
+        program = tmp_path / "outer"
+        profiled.compile_once(("gcc", source, inner, f"-Wl,-rpath-link,{profiled.BUILD}",
+                               f"-Wl,-rpath,{tmp_path}"), program, False)
+    said = library.said(library.run(program, inner, cwd=tmp_path))
+    assert [said[name] for name in ("start", "pause", "resume", "mark", "stop", "write")] == [0] * 6
+    assert (said["threads"], said["marks"]) == (2, 1)
+    stacks = library.stacks(tmp_path / "self.folded")
+    assert stacks.below("burn") >= 0.9 * stacks.total, stacks.describe()
+
+
 PLUGIN = """
     #include "flameprof_profile.h"
 
