@@ -8,6 +8,12 @@
  * flameprof_start() answers -EBUSY there, while pause, resume and marks work in both.
  *
  * Errors are negative errno values. Out-parameters are written only on success.
+ *
+ * NULL is refused where a function of any flameprof*.h does not say what it stands for: the
+ * function returns -EINVAL, or NULL if it returns a pointer, or 0 if it returns a count without
+ * errors. A function without a result does nothing. Nothing is changed. An array of 0 elements may
+ * be NULL.
+ *
  * Context, unless stated otherwise: any thread, not a signal handler, not between vfork() and exec.
  */
 #ifndef FLAMEPROF_H

@@ -108,7 +108,7 @@ FLAMEPROF_API void flameprof_arena_hide_target(struct flameprof_arena *arena);
 /* All stubs of the arena end; none may be running or be called any more. NULL is fine. */
 FLAMEPROF_API void flameprof_arena_free(struct flameprof_arena *arena);
 
-/* Context: signal-safe. */
+/* FLAMEPROF_STUBS_NO_MEMORY for NULL. Context: signal-safe. */
 FLAMEPROF_API enum flameprof_stub_status flameprof_arena_status(
 	const struct flameprof_arena *arena);
 

@@ -408,6 +408,8 @@ int flameprof_interrupt_register(unsigned char *vm_flag)
 
 int flameprof_interrupt_register_call(void (*tick)(void *context), void *context)
 {
+	if (!tick)
+		return -EINVAL;
 	return flameprof_interrupt_register_with(
 		&(struct flameprof_interrupt_options){.tick = tick, .tick_context = context});
 }

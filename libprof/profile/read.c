@@ -9,6 +9,8 @@
 void flameprof_profile_info(
 	const struct flameprof_profile *p, struct flameprof_profile_summary *out)
 {
+	if (!p || !out)
+		return;
 	*out = (struct flameprof_profile_summary){
 		.title = names_string(&p->names, p->title),
 		.start_ns = p->start_ns,
@@ -31,6 +33,8 @@ int flameprof_profile_thread(
 {
 	const struct profile_thread *thread;
 
+	if (!p || !out)
+		return -EINVAL;
 	if (index >= p->thread_count)
 		return -ERANGE;
 	thread = profile_thread_at(p, index);
@@ -47,6 +51,8 @@ int flameprof_profile_module(
 {
 	const struct names_module *module;
 
+	if (!p || !out)
+		return -EINVAL;
 	if (index >= p->names.module_count)
 		return -ERANGE;
 	module = names_module(&p->names, index);
@@ -66,6 +72,8 @@ int flameprof_profile_stack(
 {
 	const struct profile_stack *stack;
 
+	if (!p || !out)
+		return -EINVAL;
 	if (index >= p->stack_count)
 		return -ERANGE;
 	stack = profile_stack_at(p, index);
@@ -119,6 +127,8 @@ int flameprof_profile_frames(const struct flameprof_profile *p, uint32_t index,
 	const struct profile_stack *stack;
 	uint32_t number;
 
+	if (!p || (room && !frames))
+		return -EINVAL;
 	if (index >= p->stack_count)
 		return -ERANGE;
 	stack = profile_stack_at(p, index);
@@ -135,6 +145,8 @@ int flameprof_profile_frames(const struct flameprof_profile *p, uint32_t index,
 int flameprof_profile_sample(
 	const struct flameprof_profile *p, uint64_t index, struct flameprof_sample *out)
 {
+	if (!p || !out)
+		return -EINVAL;
 	if (index >= p->sample_count)
 		return -ERANGE;
 	*out = ((const struct flameprof_sample *)p->samples.at)[index];
@@ -146,6 +158,8 @@ int flameprof_profile_mark(
 {
 	const struct profile_mark *mark;
 
+	if (!p || !out)
+		return -EINVAL;
 	if (index >= p->mark_count)
 		return -ERANGE;
 	mark = profile_mark_at(p, index);

@@ -104,6 +104,8 @@ int flameprof_mark(const char *name)
 {
 	int error = -ESRCH;
 
+	if (!name)
+		return -EINVAL;
 	if (injected_is_there())
 		return injected.mark(name);
 	/* Before it is asked whether anybody samples: the end waits for those who were told so. */

@@ -373,10 +373,13 @@ static int is_drawable(const char *path)
 
 int flameprof_profile_write(const struct flameprof_profile *profile, const char *path)
 {
-	size_t bytes = strlen(path);
 	char unnamed[PATH_MAX];
+	size_t bytes;
 	int error;
 
+	if (!profile || !path)
+		return -EINVAL;
+	bytes = strlen(path);
 	if (ends_with(path, ENDING_PB))
 		return profile_write_pb(profile, path);
 	if (!is_drawable(path))

@@ -232,6 +232,8 @@ int64_t flameprof_scope_begin(
 	int saved_errno = errno;
 	int64_t state;
 
+	if (!scope || !path)
+		return -EINVAL;
 	pthread_once(&once, init_once);
 	end_left_or_replaced(scope, __builtin_frame_address(0));
 	state = begin_scope(scope, path, options);
@@ -253,6 +255,8 @@ int flameprof_scope_end(struct flameprof_scope *scope)
 {
 	int saved_errno = errno;
 
+	if (!scope)
+		return -EINVAL;
 	if (scope->state > 0) {
 		pthread_mutex_lock(&lock);
 		if (scope->state == running.ticket)
@@ -268,6 +272,8 @@ int flameprof_scope_status(const struct flameprof_scope *scope)
 {
 	int status;
 
+	if (!scope)
+		return -EINVAL;
 	end_left(__builtin_frame_address(0));
 	pthread_mutex_lock(&lock);
 	status = status_of(scope->state);
@@ -279,6 +285,8 @@ int flameprof_scope_last(struct flameprof_scope_report *out)
 {
 	int error = -ESRCH;
 
+	if (!out)
+		return -EINVAL;
 	end_left(__builtin_frame_address(0));
 	pthread_mutex_lock(&lock);
 	if (last.ticket) {

@@ -257,6 +257,8 @@ int flameprof_diagnostics(struct flameprof_counters *out)
 {
 	int error = 0;
 
+	if (!out)
+		return -EINVAL;
 	pthread_mutex_lock(&session.counts_lock);
 	if (session.is_counting) {
 		collect_sampler();

@@ -74,7 +74,7 @@ struct flameprof_signature flameprof_signature_of(
 	struct arch_type type;
 	int vague;
 
-	if (!read_type(result, &type))
+	if ((count && !arguments) || !read_type(result, &type))
 		return impossible;
 	vague = is_vague(&type, VAGUE_RESULT_MAX);
 	signature.memory_result = (unsigned)arch_call_result(&call, &type);
@@ -361,7 +361,7 @@ int flameprof_arena_new(struct flameprof_arena **out, enum flameprof_stub_kind k
 
 	if (other_copy.flameprof_arena_new)
 		return other_copy.flameprof_arena_new(out, kind, target, signature);
-	if (!target || (kind != FLAMEPROF_STUB_CALL && kind != FLAMEPROF_STUB_BIND) ||
+	if (!out || !target || (kind != FLAMEPROF_STUB_CALL && kind != FLAMEPROF_STUB_BIND) ||
 		(signature && check_signature(signature, &shape)))
 		return -EINVAL;
 	return arena_new(out, shape.bind ? FLAMEPROF_CODE_BIND_STUB : FLAMEPROF_CODE_CALL_STUB,
@@ -396,6 +396,8 @@ void flameprof_arena_hide_target(struct flameprof_arena *arena)
 		other_copy.flameprof_arena_hide_target(arena);
 		return;
 	}
+	if (!arena)
+		return;
 	pthread_mutex_lock(&arena->lock);
 	arena->hides_target = 1;
 	for (uint32_t i = 0; i < arena->chunks; i++)
@@ -407,6 +409,8 @@ enum flameprof_stub_status flameprof_arena_status(const struct flameprof_arena *
 {
 	if (other_copy.flameprof_arena_status)
 		return other_copy.flameprof_arena_status(arena);
+	if (!arena)
+		return FLAMEPROF_STUBS_NO_MEMORY;
 	return (enum flameprof_stub_status)__atomic_load_n(&arena->status, __ATOMIC_RELAXED);
 }
 
@@ -451,6 +455,8 @@ flameprof_function *flameprof_stub_new(
 
 	if (other_copy.flameprof_stub_new)
 		return other_copy.flameprof_stub_new(arena, name, payload);
+	if (!arena)
+		return NULL;
 	stub = arena_new_stub(arena, name, payload);
 	return stub ? stub : arena_plain(arena, payload);
 }
@@ -480,7 +486,7 @@ void flameprof_stub_free(struct flameprof_arena *arena, flameprof_function *stub
 		other_copy.flameprof_stub_free(arena, stub);
 		return;
 	}
-	if (!stub || stub == arena->target)
+	if (!arena || !stub || stub == arena->target)
 		return;
 	slot = find_slot(arena, (uintptr_t)stub, &chunk);
 	/* Freed twice: one of them gives the slot back. */

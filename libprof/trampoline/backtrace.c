@@ -68,7 +68,7 @@ static __attribute__((noinline)) unsigned walk_here(const void *ucontext,
 	unsigned own = 0;
 	unsigned count;
 
-	if (!room)
+	if (!room || !frames)
 		return 0;
 	if (room > WIRE_MAX_DEPTH)
 		room = WIRE_MAX_DEPTH;

@@ -262,6 +262,8 @@ int flameprof_code_remove(const void *start)
 
 	if (other_copy.flameprof_code_remove)
 		return other_copy.flameprof_code_remove(start);
+	if (!start)
+		return -EINVAL;
 	region = region_find((uintptr_t)start);
 	if (!region || region->kind != FLAMEPROF_CODE_HOST || region->start != (uintptr_t)start)
 		return -ENOENT;

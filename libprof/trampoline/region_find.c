@@ -208,6 +208,8 @@ int flameprof_lookup(uintptr_t pc, struct flameprof_code_info *out)
 
 	if (other_copy.flameprof_lookup)
 		return other_copy.flameprof_lookup(pc, out);
+	if (!out)
+		return -EINVAL;
 	error = region_find_stub(pc, &stub);
 	if (error)
 		return error;
