@@ -126,6 +126,8 @@ PRELOAD_EXPORT long syscall(long number, ...)
 		is_filter = before_seccomp(a[0], a[2]);
 	if (number == SYS_chroot || number == SYS_pivot_root)
 		read_program_path();
+	if (preload_signal_call(number, a, &result))
+		return result;
 	if (!next)
 		next = (syscall_fn *)preload_next("syscall");
 	result = next(number, a[0], a[1], a[2], a[3], a[4], a[5]);

@@ -21,14 +21,6 @@
 #include "libprof/sampler/sampler.h"
 #include "libprof/sampler/text.h"
 
-/* As the kernel has it, on every CPU of ours; libc adds flags and the restorer. */
-struct kernel_action {
-	uintptr_t handler;
-	unsigned long flags;
-	void (*restorer)(void);
-	uint64_t mask;
-};
-
 /*
  * Is this library itself built with ThreadSanitizer? Its own handler would call the runtime then,
  * which must not be interrupted.

@@ -7,6 +7,16 @@
 #ifndef LIBPROF_SAMPLER_OWN_SIGNAL_H
 #define LIBPROF_SAMPLER_OWN_SIGNAL_H
 
+#include <stdint.h>
+
+/* As the kernel has it, on every CPU of ours; libc adds flags and the restorer. */
+struct kernel_action {
+	uintptr_t handler;
+	unsigned long flags;
+	void (*restorer)(void);
+	uint64_t mask;
+};
+
 /*
  * Put our handler in, keeping what was there; nothing to do when it is in. Returns 0 or -errno.
  * Context: one thread at a time, not a handler.

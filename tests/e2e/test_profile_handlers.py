@@ -9,7 +9,7 @@ import pytest
 
 import folded
 import profiled
-from outside import IS_CONFINED, need
+from outside import need
 from profiled import compile_target, looks, profile
 
 HANDLER = "[signal handler]"
@@ -108,42 +108,3 @@ def test_go_with_c(tmp_path):
     below = run.folded.where(lambda s: "main.both" in s and any(n.endswith("in_c") for n in s))
     assert below >= 0.95 * in_c > 0.1 * total, run.folded.describe()
     assert run.folded.below("[incomplete stack]") < 0.05 * total, run.folded.describe()
-
-
-# Both the signal's action and the end are system calls of its own, as in Go without cgo.
-PAST = """
-#include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#include "tests/targets/spin.h"
-
-__attribute__((noinline)) static void burn(void) { while (cpu_ns() < 600000000) spin(1000); }
-
-int main(void)
-{
-	struct {
-		void (*handler)(int);
-		unsigned long flags;
-		void (*restorer)(void);
-		unsigned long mask;
-	} ignored = {SIG_IGN};
-
-	syscall(SYS_rt_sigaction, SIGVTALRM, &ignored, (void *)0, sizeof(ignored.mask));
-	burn();
-	syscall(SYS_exit_group, 0);
-}
-"""
-
-
-def test_a_signal_that_is_taken_past_libc(tmp_path):
-    """Nothing is sampled, which is said, and what helps."""
-    source = tmp_path / "past.c"
-    source.write_text(PAST)
-    program = compile_target(source, tmp_path)
-    run = profile(tmp_path, program, rate_hz=250)
-    assert run.status == 0 and run.folded.below("burn") == 0
-    assert "s of CPU time were used unseen" in run.stderr and "hint: --outside" in run.stderr
-    if not IS_CONFINED:
-        run = profile(tmp_path, program, rate_hz=250, options=["--outside"])
-        total = run.folded.total
-        assert total > 0.9 * 0.6 * 250 and run.folded.below("burn") >= 0.9 * total, run.stderr
