@@ -83,6 +83,10 @@ static void add_totals(struct profile_totals *sum, const struct profile_totals *
 		sum->ends[end] += run->ends[end];
 	sum->credited += run->credited;
 	sum->paused += run->paused;
+	if (run->timer_error) {
+		sum->timer_error = run->timer_error;
+		sum->signals_max = run->signals_max;
+	}
 }
 
 static void add_figures(struct run_figures *sum, const struct run_figures *run)

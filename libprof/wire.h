@@ -230,6 +230,7 @@ enum wire_quit {
 	WIRE_QUIT_UNSEEN, /* or may forbid it: nobody saw it come */
 	WIRE_QUIT_DISPATCH, /* its system calls are its own handler's: syscall user dispatch */
 	WIRE_QUIT_LOCKED,   /* mlockall(): the limit does not allow the arena */
+	WIRE_QUIT_TIMERS,   /* its first thread got no timer: timer_error says why */
 	WIRE_QUIT_CAUSES
 };
 
@@ -304,7 +305,8 @@ struct wire_slot {
 	uint32_t ppid;
 	uint32_t namespaced; /* pid means nothing to flamerun */
 	uint64_t image_at;   /* where the process has its image's number: no other has it there */
-	uint32_t error;      /* errno that made the library turn itself off, else 0 */
+	uint32_t signal;     /* by which its threads are sampled */
+	uint32_t timer_error; /* the errno of the last thread that got no timer, else 0 */
 	uint64_t start_ns;   /* CLOCK_MONOTONIC */
 	uint64_t start_cpu_ns; /* CPU time the process had used when its first thread was armed */
 	uint64_t end_ns;     /* CLOCK_MONOTONIC, when it left (EXEC, EXIT), else 0 */
@@ -336,6 +338,8 @@ struct wire_slot {
 	uint64_t dropped;    /* no block was free, or the thread too far ahead */
 	uint64_t paused;     /* delivered while the program had asked to be left out */
 	uint64_t late_threads; /* threads of this image without ring or timer */
+	uint64_t timerless_threads; /* of these, those that had a ring: the kernel gave no timer */
+	uint64_t signals_max;	    /* RLIMIT_SIGPENDING when the last of them began */
 	uint64_t throttled; /* put off to a later sample, so that the program has time for itself */
 	/* Records that found the control ring full; names of machines' functions may come later,
 	 * and are taken out again. */

@@ -576,6 +576,10 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 		c->looker->end(c->looker->context, notes->image, slot->end_ns);
 	record.threads = slot->threads;
 	record.late_threads = slot->late_threads;
+	record.timerless_threads = slot->timerless_threads;
+	record.timer_error = slot->timer_error;
+	record.signal = slot->signal;
+	record.signals_max = slot->signals_max;
 	record.throttled = slot->throttled;
 	record.confined_threads = slot->confined_threads;
 	record.delivered = slot->delivered;

@@ -305,6 +305,7 @@ static void read_image_end_record(
 	image->still_runs = record->still_runs != 0;
 	image->left_by_exec = record->left_by_exec != 0;
 	image->unsampled = record->unsampled != 0;
+	image->signal = record->signal;
 	totals->threads += record->threads;
 	totals->delivered += record->delivered;
 	totals->overruns += record->overruns;
@@ -317,6 +318,11 @@ static void read_image_end_record(
 	totals->losses.vm_dropped += record->vm_dropped;
 	totals->losses.control_dropped += record->control_dropped;
 	totals->losses.late_threads += record->late_threads;
+	totals->losses.timerless_threads += record->timerless_threads;
+	if (record->timer_error) {
+		totals->timer_error = record->timer_error;
+		totals->signals_max = record->signals_max;
+	}
 	totals->losses.confined_threads += record->confined_threads;
 	if (record->quit && record->quit < WIRE_QUIT_CAUSES)
 		totals->losses.quit[record->quit]++;
@@ -334,7 +340,7 @@ static void read_totals_record(struct pipe_reader *pipe_reader, const struct rec
 	totals->threads += record->threads;
 	totals->handler_ns += record->held_ns;
 	totals->losses.dropped += record->dropped;
-	totals->losses.late_threads += record->late_threads;
+	totals->losses.untraced_threads += record->late_threads;
 	totals->kept_native += record->kept_native;
 }
 

@@ -141,8 +141,10 @@ struct record_image_end {
 	uint32_t torn; /* records */
 	uint32_t unsampled; /* all of it is one credit: it was short, or nobody might look */
 	uint32_t live_threads; /* that were sampled and had not ended when it had */
+	uint32_t timer_error;
+	uint32_t signal; /* by which it was sampled */
 	uint32_t pad;
-	uint64_t threads, late_threads, confined_threads;
+	uint64_t threads, late_threads, timerless_threads, confined_threads, signals_max;
 	uint64_t throttled;
 	uint64_t delivered, overruns, paused, dropped, vm_dropped;
 	uint64_t control_dropped, malformed; /* records */

@@ -510,6 +510,9 @@ static void account_child(struct accounts *accounts, uint32_t number)
 	uint64_t own_ns = used_ns(accounts, process, child->max_kib);
 	uint64_t siblings_ns = 0, rest_ns = child->cpu_ns > own_ns ? child->cpu_ns - own_ns : 0;
 
+	/* Whoever dies by the signal with our handler in says before that it leaves. */
+	if (child->signal && child->signal == image->signal && !image->told_end)
+		profile_totals(accounts->profile)->killed_by = child->signal;
 	account_all_siblings(accounts, number, child, &siblings_ns);
 	accounts->charged_unexplained_ns += accounts->unexplained_ns[number];
 	/* Children that nobody waited for. */

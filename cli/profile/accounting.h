@@ -50,6 +50,7 @@ struct accounting_child {
 	uint64_t children_ns; /* of those it had waited for, and theirs */
 	uint64_t max_kib;     /* resident memory of the largest of all */
 	uint64_t pushed;      /* times that others took the CPU from them */
+	uint32_t signal;      /* that killed it, 0: none did */
 };
 
 /*

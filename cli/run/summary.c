@@ -222,6 +222,45 @@ static void print_unprofiled(const struct profile_losses *losses)
 				causes[cause]);
 }
 
+/* Why the kernel gave no timer, and what to type for one. */
+static void timer_reason(const struct profile_totals *totals, char *out, size_t size)
+{
+	if (totals->timer_error == EAGAIN)
+		snprintf(out, size,
+			"a timer takes one of the user's pending signals, limited to %" PRIu64
+			" (ulimit -i)",
+			totals->signals_max);
+	else
+		snprintf(out, size, "timer_create(2) failed: %s",
+			strerror((int)totals->timer_error));
+}
+
+/* Threads without a ring or a timer. */
+static void print_late_threads(const struct profile_totals *totals)
+{
+	const struct profile_losses *losses = &totals->losses;
+	uint64_t quit = losses->quit[WIRE_QUIT_TIMERS], timerless = losses->timerless_threads;
+	uint64_t late = losses->late_threads, ringless = late > timerless ? late - timerless : 0;
+	char reason[DIAG_TEXT_BYTES];
+
+	timer_reason(totals, reason, sizeof(reason));
+	if (quit)
+		diag_info("%" PRIu64 " %s could not be sampled from inside: %s", quit,
+			plural(quit, "process", "processes"), reason);
+	/* Of each of those processes one thread was counted. */
+	if (timerless > quit)
+		diag_info("%" PRIu64 " %s could not be sampled: %s", timerless - quit,
+			plural(timerless - quit, "thread", "threads"), reason);
+	if (timerless && totals->timer_error == EAGAIN)
+		diag_info("hint: 'ulimit -i unlimited' before the run, where that is allowed, or "
+			  "--outside, which needs no timers");
+	if (ringless)
+		diag_info("%" PRIu64 " %s could not be sampled: more than %u ran at once", ringless,
+			plural(ringless, "thread", "threads"), WIRE_RINGS);
+	print_loss(losses->untraced_threads, "thread", "threads",
+		"could not be sampled: they could not be traced");
+}
+
 /* Who forbade itself what sampling needs. */
 static void print_confined(const struct profile_losses *losses)
 {
@@ -239,6 +278,8 @@ static void print_confined(const struct profile_losses *losses)
 	uint64_t all = losses->confined_threads + losses->confined_processes;
 
 	for (int cause = 1; cause < WIRE_QUIT_CAUSES; cause++) {
+		if (!causes[cause])
+			continue;
 		all += losses->quit[cause];
 		if (losses->quit[cause])
 			diag_info("%" PRIu64 " %s on without flamerun's library: %s",
@@ -292,7 +333,7 @@ void summary_print_losses(
 	print_loss(losses->malformed, "record", "records", "not to be believed and left out");
 	print_loss(losses->control_dropped, "record", "records",
 		"of modules, code or marks lost: names may be missing");
-	print_loss(losses->late_threads, "thread", "threads", "could not be sampled");
+	print_late_threads(totals);
 	print_loss(losses->kernel_unseen, "thread", "threads",
 		"without the kernel's functions: it locks no more memory, "
 		"kernel.perf_event_mlock_kb");
@@ -514,6 +555,15 @@ static void print_unseen(const struct summary *summary, const struct accounting 
 	diag_info("hint: --outside samples such programs");
 }
 
+/* It was killed by what samples it, which would not have come without us. */
+static void print_killed(uint32_t signal)
+{
+	diag_info("signal %" PRIu32 " (%s), by which it is sampled, killed it: the program had "
+		  "reset the signal's action by a system call of its own",
+		signal, strsignal((int)signal));
+	diag_info("hint: --outside samples without signals");
+}
+
 /* Why there is nothing to see, or next to nothing. */
 static void print_scarcity(const struct summary *summary, const struct accounting *books)
 {
@@ -529,7 +579,9 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 		diag_info("hint: it was paused all the time; flameprof_resume() begins");
 	if (summary->is_test_clock || books->paused)
 		return;
-	if (has_unseen_programs(summary, books))
+	if (totals->killed_by)
+		print_killed(totals->killed_by);
+	else if (has_unseen_programs(summary, books))
 		print_unseen(summary, books);
 	else if (was_crowded_out(summary, books))
 		diag_info(

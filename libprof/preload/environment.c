@@ -409,7 +409,10 @@ int preload_find_obstacle(char *const *environment, int directory, const char *f
 
 int preload_is_confined(void)
 {
-	return __atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) ||
+	uint32_t quit = __atomic_load_n(&sampler.quit, __ATOMIC_RELAXED);
+
+	/* Without timers it is free to call the kernel, and the next image may have some. */
+	return (quit && quit != WIRE_QUIT_TIMERS) ||
 	       __atomic_load_n(&sampler.filters, __ATOMIC_RELAXED) > sampler.filters_at_start;
 }
 

@@ -165,6 +165,21 @@ static void *map_arena(const struct channel *channel)
 	return (void *)at;
 }
 
+/*
+ * Arm the first thread of an image. Without a timer for it the image has no samples of its own, so
+ * leave it to flamerun, which samples it from outside. Returns whether the thread is sampled.
+ */
+static int arm_first_thread(struct sampler_thread *thread)
+{
+	if (!sampler_thread_arm(thread))
+		return 1;
+	if (sampler.slot->timer_error) {
+		sampler_quit(WIRE_QUIT_TIMERS);
+		own_signal_restore();
+	}
+	return 0;
+}
+
 static void arm_main_thread(void)
 {
 	struct sampler_thread *thread = sampler_thread_claim();
@@ -172,7 +187,8 @@ static void arm_main_thread(void)
 	if (!thread)
 		return;
 	sampler_thread_set_main_stack(thread);
-	preload_arm(thread);
+	if (arm_first_thread(thread))
+		preload_set_thread(thread);
 }
 
 /* flamerun waits a moment for a child that was on its way when the program ended. */
@@ -240,7 +256,7 @@ static struct sampler_thread *begin_in_child(void *arena, const struct sampler_t
 	thread->stack_hi = before.stack_hi;
 	thread->held = before.held;
 	thread->self = before.self;
-	return sampler_thread_arm(thread) ? NULL : thread;
+	return arm_first_thread(thread) ? thread : NULL;
 }
 
 static void fork_child(void)

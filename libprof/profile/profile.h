@@ -61,6 +61,7 @@ struct profile_image {
 	uint64_t after_leave;  /* weight sampled after it left, beyond what was credited then */
 	uint64_t unrecorded;   /* weight delivered and not sampled: dropped, torn or paused */
 	uint32_t live_threads; /* that were sampled and had not ended when it had */
+	uint32_t signal;       /* by which it was sampled from inside; 0: not known */
 	struct pages words; /* struct names: its code, unless that is in the profile's own */
 	char exe[WIRE_EXE_BYTES];
 	char comm[WIRE_COMM_BYTES];
@@ -136,7 +137,9 @@ struct profile_losses {
 	uint64_t torn;            /* records half written when their thread was killed */
 	uint64_t malformed;       /* records that could not be believed */
 	uint64_t control_dropped; /* records of modules, code or marks, counted in records */
-	uint64_t late_threads;    /* threads that could not be sampled */
+	uint64_t late_threads;	  /* threads for which no ring was free, or no timer */
+	uint64_t timerless_threads; /* of these, threads for which the kernel had no timer */
+	uint64_t untraced_threads;  /* threads that could not be traced */
 	uint64_t lost_processes;  /* processes that found no slot */
 	uint64_t confined_threads; /* that began where a seccomp filter forbids to sample them */
 	uint64_t confined_processes; /* the same of forks */
@@ -159,6 +162,11 @@ struct profile_totals {
 	uint64_t unknown_runtimes; /* a set, see runtime_bit() */
 	uint64_t threads; /* that were to be sampled, whether or not a sample came */
 	uint32_t processes; /* images that follow each other by exec are one; 0: nobody counted */
+	/* The run's program was killed by the signal that samples it, of which it had reset the
+	 * action by a system call of its own: the signal's number, 0: it was not. */
+	uint32_t killed_by;
+	uint32_t timer_error; /* the errno that the last of losses.timerless_threads got */
+	uint64_t signals_max; /* RLIMIT_SIGPENDING then */
 	uint64_t pushed;    /* times that others took the CPU from them; 0: not known */
 	uint64_t cpu_ns;    /* CPU time of all images, from the kernel where it is known */
 	uint64_t ends[WIRE_END_COUNT]; /* weight by how the stack ended, of samples by the clock */

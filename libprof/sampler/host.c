@@ -298,7 +298,10 @@ static void resend_blocked(int signal, siginfo_t *info, ucontext_t *context)
 		arch_syscall2(SYS_kill, pid, signal);
 }
 
-/* Die of it as without us: it is pending until our handler returns. */
+/*
+ * Die of it as without us: it is pending until our handler returns. An image that is killed by it
+ * and has not left has reset its action past us, which flamerun says.
+ */
 static void kill_by_default(int signal)
 {
 	struct {
@@ -308,6 +311,7 @@ static void kill_by_default(int signal)
 		uint64_t mask;
 	} kernel_default = {SIG_DFL, 0, NULL, 0};
 
+	sampler_leave(WIRE_SLOT_EXIT);
 	arch_syscall4(SYS_rt_sigaction, signal, &kernel_default, NULL, 8);
 	arch_syscall3(SYS_tgkill, arch_syscall0(SYS_getpid), arch_syscall0(SYS_gettid), signal);
 }

@@ -103,6 +103,7 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 		clock_learn();
 	slot->start_ns = clock_monotonic_by_call_ns();
 	slot->filters = sampler.filters;
+	slot->signal = SAMPLER_SIGNAL;
 	/* Whoever pauses just now may have the slot of the session before, perhaps this one. */
 	__atomic_store_n(&slot->is_paused, __atomic_load_n(&sampler.paused, __ATOMIC_RELAXED),
 		__ATOMIC_RELAXED);
@@ -229,7 +230,7 @@ void sampler_undo_leave(void)
 
 static void quit_for(enum wire_quit cause)
 {
-	if (__atomic_exchange_n(&sampler.quit, 1, __ATOMIC_SEQ_CST))
+	if (__atomic_exchange_n(&sampler.quit, cause, __ATOMIC_SEQ_CST))
 		return;
 	sampler.slot->quit = cause;
 	account_and_leave(WIRE_SLOT_EXIT);

@@ -125,7 +125,7 @@ struct sampler {
 	uint64_t dropped_samples;
 	uint64_t dropped_bytes; /* as far as the stacks were walked */
 	uint64_t dropped_marks;
-	uint32_t quit; /* atomic: 1 once the process must not be noticed any more */
+	uint32_t quit;	    /* atomic: enum wire_quit; set once the process is no longer sampled */
 	uint32_t forbidden; /* atomic: enum confined_part, or-ed; only grows */
 	uint32_t filters;   /* atomic: seccomp filters that are known */
 	uint32_t filters_at_start; /* of them, those that flamerun is under, too */

@@ -232,6 +232,22 @@ int sampler_thread_disarm(struct sampler_thread *thread)
 	return 1;
 }
 
+/*
+ * Note why a thread has no timer. A timer takes one of the signals that may be pending for the
+ * user, so with EAGAIN the limit on those is the reason.
+ */
+static void note_timerless(int error)
+{
+	struct wire_slot *slot = sampler.slot;
+	struct rlimit limit = {0, 0};
+
+	arch_syscall4(SYS_prlimit64, 0, RLIMIT_SIGPENDING, NULL, &limit);
+	slot->signals_max = limit.rlim_cur;
+	slot->timer_error = (uint32_t)-error;
+	__atomic_fetch_add(&slot->timerless_threads, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&slot->late_threads, 1, __ATOMIC_RELAXED);
+}
+
 static int arm_thread(struct sampler_thread *thread, int32_t tid, clockid_t cpu_clock)
 {
 	struct wire_ring *ring = thread->ring;
@@ -258,7 +274,7 @@ static int arm_thread(struct sampler_thread *thread, int32_t tid, clockid_t cpu_
 		thread_mark_ring(thread_index(thread), 0);
 	/* Another thread that is no longer there is not one that came too late. */
 	if (error && error != -ECANCELED && !(thread->is_foreign && error == -EINVAL))
-		__atomic_fetch_add(&sampler.slot->late_threads, 1, __ATOMIC_RELAXED);
+		note_timerless(error);
 out:
 	if (error)
 		sampler_thread_release(thread);
