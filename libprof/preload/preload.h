@@ -44,7 +44,7 @@ int preload_has_small_stack(void);
 
 /*
  * Answer system call @number with arguments @a as sigaction() or pthread_sigmask() would, if it is
- * about SAMPLER_SIGNAL. Returns 1 with *@result and errno set as syscall(2) does, else 0: the call
+ * about our signal. Returns 1 with *@result and errno set as syscall(2) does, else 0: the call
  * is the kernel's. Context: signal-safe as far as those are.
  */
 int preload_signal_call(long number, const unsigned long a[4], long *result);

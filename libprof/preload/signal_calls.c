@@ -2,7 +2,7 @@
 /*
  * The system calls on signals, as programs make them by syscall(2): runtimes that reset all signals
  * or block them. They answer as sigaction() and pthread_sigmask() of signals.c do, because the
- * default action of SAMPLER_SIGNAL would kill the program.
+ * default action of our signal would kill the program.
  */
 #include <errno.h>
 #include <signal.h>
@@ -49,17 +49,17 @@ static long change_action(const unsigned long a[4])
 		return error;
 	if (asked)
 		new_action = action_from_kernel(asked);
-	error = old ? arch_syscall4(SYS_rt_sigaction, SAMPLER_SIGNAL, NULL, old, a[3]) : 0;
+	error = old ? arch_syscall4(SYS_rt_sigaction, sampler_signal(), NULL, old, a[3]) : 0;
 	if (error)
 		return error;
-	sigaction(SAMPLER_SIGNAL, asked ? &new_action : NULL, &before);
+	sigaction(sampler_signal(), asked ? &new_action : NULL, &before);
 	if (old)
 		*old = action_to_kernel(&before);
 	return 0;
 }
 
 /*
- * The kernel's mask but for SAMPLER_SIGNAL, which only seems to be blocked; as above. libc's call
+ * The kernel's mask but for our signal, which only seems to be blocked; as above. libc's call
  * is not made for all of the mask, because it leaves out signals that are libc's own.
  */
 static long change_mask(const unsigned long a[4])
@@ -84,9 +84,9 @@ static long change_mask(const unsigned long a[4])
 		*old = *sampler_mask(&before);
 	if (!asked)
 		return 0;
-	*sampler_mask(&ours) = SAMPLER_SIGNAL_BIT;
-	is_asked = (mask & SAMPLER_SIGNAL_BIT) != 0;
-	mask &= ~SAMPLER_SIGNAL_BIT;
+	*sampler_mask(&ours) = sampler_signal_bit();
+	is_asked = (mask & sampler_signal_bit()) != 0;
+	mask &= ~sampler_signal_bit();
 	if (how == SIG_SETMASK)
 		pthread_sigmask(is_asked ? SIG_BLOCK : SIG_UNBLOCK, &ours, NULL);
 	else if (is_asked)
@@ -100,7 +100,7 @@ int preload_signal_call(long number, const unsigned long a[4], long *result)
 
 	if (!sampler_owns_signal() || sampler_is_hosted())
 		return 0;
-	if (number == SYS_rt_sigaction && (int)a[0] == SAMPLER_SIGNAL) {
+	if (number == SYS_rt_sigaction && (int)a[0] == sampler_signal()) {
 		*result = change_action(a);
 	} else if (number == SYS_rt_sigprocmask) {
 		thread = preload_thread();

@@ -103,7 +103,7 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 		clock_learn();
 	slot->start_ns = clock_monotonic_by_call_ns();
 	slot->filters = sampler.filters;
-	slot->signal = SAMPLER_SIGNAL;
+	slot->signal = sampler.signal;
 	/* Whoever pauses just now may have the slot of the session before, perhaps this one. */
 	__atomic_store_n(&slot->is_paused, __atomic_load_n(&sampler.paused, __ATOMIC_RELAXED),
 		__ATOMIC_RELAXED);
