@@ -356,7 +356,7 @@ build/sysroot-$(ARCH).packages: FORCE
 # What there is to check, and about how many seconds it takes on two processors.
 # Those with a + run beside the others, see tests/setup/checks.sh.
 check_parts := check-tsan+:60 check-aarch64+:90 check-unit:70 lint+:100 check-san:160 check-e2e:500 \
-	check-container:45 check-browser:120
+	check-zoo:110 check-container:45 check-browser:120
 # What a change needs of all there is; ALL=1, which is check-all's, takes the rest as well.
 some = $(if $(ALL),,$(1))
 
@@ -364,8 +364,9 @@ some = $(if $(ALL),,$(1))
 check: ## install what the tests need, then run those that every change needs
 	@YES='$(YES)' tests/setup/packages.sh $(build_packages) $(test_packages) \
 		$(if $(ALL),$(job_packages) $(store_packages))
+	@YES='$(YES)' tests/setup/packages.sh $$(tests/zoo/zoo.py --packages $(zoo_rows))
 	+@$(MAKE) --no-print-directory $(jobs) WERROR=1 all examples
-	+@MAKE='$(MAKE) WERROR=1' JOBS='$(jobs)' tests/setup/checks.sh $(check_parts)
+	+@MAKE='$(MAKE) WERROR=1 ZOO=$(zoo_rows)' JOBS='$(jobs)' tests/setup/checks.sh $(check_parts)
 
 .PHONY: check-all
 check-all: ## all of them in every way: sanitized, confined, emulated, built by clang; an hour
@@ -416,6 +417,13 @@ export_build = TEST_BUILD='$(abspath $(BUILD))' $(if $(ALL),TEST_ALL=1)
 .PHONY: check-e2e
 check-e2e: all examples $(if $(ALL),spank) ## run the end-to-end tests: flamerun over tests/targets
 	$(export_build) $(if $(SAN),TEST_SANITIZED=1) tests/setup/pytest.sh tests/e2e $(if $(SAN),$(call some,sanitized))
+
+# The table of rows says which packages they are of: `make check` installs those of what it runs.
+ZOO      ?= zoo
+zoo_rows := $(if $(ALL),all,core)
+.PHONY: check-zoo
+check-zoo: all ## flamerun beside small programs of every language; ZOO=core, ZOO='rust go*' for some
+	FLAMERUN='$(or $(FLAMERUN),$(abspath $(PROGRAM)))' tests/zoo/zoo.py $(foreach row,$(ZOO),'$(row)')
 
 .PHONY: check-container
 check-container: all ## the end-to-end tests as a user in a container has it

@@ -1,0 +1,209 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+#
+# The zoo: flamerun beside programs in the languages that Debian has, each run bare and then sampled.
+# zoo.py [core|zoo|all|NAME...] builds and judges these rows of rows.py, prints a table and writes it to
+# build/zoo.md. zoo.py --packages core|zoo|all names their Debian packages. FLAMERUN: another flamerun.
+import concurrent.futures
+import fnmatch
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import rows
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+FLAMERUN = pathlib.Path(os.environ.get("FLAMERUN") or ROOT / "build" / "flamerun").resolve()
+ZOO = ROOT / "build" / "zoo"
+LIMIT_S = 300
+COLUMNS = ("row", "version", "samples / CPU time %", "own %", "named %", "incomplete %", "heavy %", "verdict")
+# Debian's programs, whatever else the user has installed, and no settings of the user.
+ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(ZOO / "home"), "LANG": "C.UTF-8",
+               "GOCACHE": str(ROOT / "build" / "go-cache"), "GO111MODULE": "off"}
+
+# Only once something is judged: --packages is asked before python3-pytest is there.
+def statistics():
+    os.environ["TEST_BUILD"] = str(FLAMERUN.parent)
+    sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+    import folded
+    import profiled
+    return folded, profiled
+
+
+class Run:
+    """One run of @words in @folder: status, stdout, stderr, CPU seconds of itself and of what it ran."""
+
+    def __init__(self, words, folder, environment):
+        self.folder = folder
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        began = time.monotonic()
+        with open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err, \
+                subprocess.Popen(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                 env=environment, start_new_session=True) as process:
+            timer = threading.Timer(LIMIT_S, os.killpg, (process.pid, signal.SIGKILL))
+            timer.start()
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+            timer.cancel()
+            # Of a process that nobody has waited for yet the kernel still knows its times.
+            stat = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+            os.killpg(process.pid, signal.SIGKILL)
+            self.status = process.wait()
+        self.elapsed_s = time.monotonic() - began
+        own, waited = (int(stat[at]) + int(stat[at + 1]) for at in (11, 13))
+        self.own_s, self.waited_s = (ticks / os.sysconf("SC_CLK_TCK") for ticks in (own, waited))
+        self.stdout = (folder / "stdout").read_text(errors="replace")
+        self.stderr = (folder / "stderr").read_text(errors="replace")
+
+
+class Judged:
+    """A sampled run of @row beside @bare: figures for the table, and what is wrong."""
+
+    def __init__(self, row, bare, run, rate_hz):
+        folded, profiled = statistics()
+        self.wrong = []
+        self.run = run
+        path = run.folder.parent / f"{run.folder.name}.folded"
+        text = path.read_text(errors="replace") if path.exists() else ""
+        self.stacks = folded.Folded(text)
+        if run.status != bare.status:
+            self.wrong.append(f"status {run.status}, bare {bare.status}")
+        if row.same_output and run.stdout != bare.stdout:
+            self.wrong.append("another stdout than bare")
+        for words in row.says:
+            if not re.search(words, run.stderr):
+                self.wrong.append(f"does not say '{words}'")
+        total = self.stacks.total - self.stacks.below("[unsampled]")
+        due = rate_hz * min(run.waited_s, bare.own_s + bare.waited_s)
+        self.covered = total / due if due else 0
+        # Sampling from outside costs flamerun's tracer time, which is among what was waited for.
+        if self.covered < .9:
+            self.wrong.append(f"{total} samples of {due:.0f}")
+        self.incomplete = self.share(lambda stack: "[incomplete stack]" in stack)
+        if self.incomplete > row.incomplete:
+            self.wrong.append(f"{self.incomplete:.1%} incomplete")
+        self.named = self.share(lambda stack: not re.fullmatch(r"\[.*(\+0x[0-9a-f]+|unknown code)\]", stack[-1]))
+        if self.named < row.named:
+            self.wrong.append(f"{self.named:.1%} named")
+        self.own = self.heavy = 0
+        if row.own:
+            if "sampled from outside" in run.stderr:
+                looks = profiled.OUTSIDE_LOOKS
+            else:
+                looks = 1 if profiled.has_events() else folded.distinct(rate_hz)
+            self.judge_truth(row, folded, looks)
+
+    def share(self, condition):
+        return self.stacks.where(condition) / self.stacks.total if self.stacks.total else 0
+
+    def judge_truth(self, row, folded, looks):
+        """Two thirds of what the program does are in heavy(), one third in light(), both below deep()."""
+        parts = folded.Folded("")
+        depths = 0
+        for stack, weight in self.stacks.stacks:
+            for name in ("heavy", "light"):
+                if any(name in frame.lower() for frame in stack):
+                    parts.stacks.append(((name,), weight))
+                    depths += weight * (sum("deep" in frame.lower() for frame in stack) == row.depth)
+        self.own = parts.total / max(1, self.stacks.total)
+        self.heavy = parts.below("heavy") / max(1, parts.total)
+        if self.own < row.own:
+            self.wrong.append(f"{self.own:.1%} below its own functions")
+        if row.depth and depths < .98 * parts.total:
+            self.wrong.append(f"{depths / max(1, parts.total):.1%} have {row.depth} frames of deep()")
+        try:
+            folded.assert_truth(parts, {"heavy": 2, "light": 1}, looks)
+        except AssertionError as error:
+            self.wrong.append(str(error).splitlines()[0])
+
+
+def installed(package):
+    """The version of a Debian package, without epoch and revision; None where it is not installed."""
+    result = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Abbrev}${Version}", package],
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    found = re.match(r"ii *(?:\d+:)?([^-+~]+)", result.stdout)
+    return found and found.group(1)
+
+
+def judge(row):
+    """The cells of @row, whose last is "ok", "skipped: ..." or what is wrong."""
+    versions = [installed(package) for package in row.packages.split()]
+    missing = [package for package, version in zip(row.packages.split(), versions) if not version]
+    if missing:
+        return (row.name, "", "", "", "", "", "", f"skipped: no {' '.join(missing)} here")
+    folder = ZOO / row.name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    fill = {"p": str(HERE / "programs"), "b": str(folder)}
+    cells = [row.name, versions[0]]
+    if row.build:
+        built = subprocess.run(["sh", "-ec", row.build.format(**fill)], cwd=folder, env=ENVIRONMENT, text=True,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if built.returncode:
+            lines = built.stdout.strip().splitlines() or ["nothing said"]
+            return (*cells, "", "", "", "", "", f"cannot be built: {lines[-1]}")
+    environment = {**ENVIRONMENT, **{name: text.format(**fill) for name, text in row.env.items()}}
+    words = [word.format(**fill) for word in shlex.split(row.run)]
+    bare = Run(words, folder / "bare", environment)
+    wrong = [f"bare: status {bare.status}"] if bare.status != row.status else []
+    # As most use it, and as exactly as the machine allows: two mechanisms that have little in common.
+    rates = [197] + ([997] if statistics()[1].has_events() else [])
+    judged = []
+    for rate_hz in rates:
+        run = Run([FLAMERUN, "--no-config", "-r", str(rate_hz), *row.options.split(), "-o",
+                   folder / f"{rate_hz}.folded", "--", *words], folder / str(rate_hz), environment)
+        one = Judged(row, bare, run, rate_hz)
+        if row.also:
+            one.wrong += row.also(bare, run) or []
+        wrong += [f"{rate_hz} Hz: {text}" for text in one.wrong]
+        judged.append(one)
+    for field in ("covered", "own", "named", "incomplete", "heavy"):
+        digits = 1 if field in ("incomplete", "heavy") else 0
+        cells.append(" ".join(f"{100 * getattr(one, field):.{digits}f}" for one in judged))
+    if not row.own:
+        cells[3] = cells[6] = row.instead
+    return (*cells, "; ".join(wrong) or "ok")
+
+
+def chosen(words):
+    tiers = {"core": ("core",), "zoo": ("core", "zoo"), "all": ("core", "zoo", "all")}
+    return [row for row in rows.ROWS
+            if any(row.tier in tiers.get(word, ()) or fnmatch.fnmatch(row.name, word) for word in words)]
+
+
+def main():
+    words = sys.argv[1:] or ["zoo"]
+    if words[0] == "--packages":
+        print(*sorted({package for row in chosen(words[1:]) for package in row.packages.split()}))
+        return
+    began = time.monotonic()
+    (ZOO / "home").mkdir(parents=True, exist_ok=True)
+    table = {}
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for future in concurrent.futures.as_completed([pool.submit(judge, row) for row in chosen(words)]):
+            cells = future.result()
+            print(f"  {cells[0]:20} {cells[-1]}", flush=True)
+            table[cells[0]] = (*cells[:-1], cells[-1].split("; ")[0])
+    ordered = [COLUMNS, *(table[row.name] for row in chosen(words))]
+    widths = [max(len(cells[at]) for cells in ordered) for at in range(len(COLUMNS) - 1)]
+    lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(cells, [*widths, 0])) + " |" for cells in ordered]
+    lines.insert(1, "|" + "---|" * len(COLUMNS))
+    (ROOT / "build" / "zoo.md").write_text("\n".join(lines) + "\n")
+    print(*lines, sep="\n")
+    verdicts = [cells[-1] for cells in table.values()]
+    passed, skipped = verdicts.count("ok"), sum(text.startswith("skipped") for text in verdicts)
+    failed = len(verdicts) - passed - skipped
+    print(f"{failed} failed, {passed} passed, {skipped} skipped in {time.monotonic() - began:.0f} s")
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
