@@ -28,77 +28,145 @@ class Row(typing.NamedTuple):
     also: typing.Callable = None  # also(bare, run) -> a list of what is wrong besides
 
 
-def same_profile(read_s):
-    """The program's own profile has as much of its CPU time, by @read_s, as when it runs bare."""
+def same_profile(share):
+    """The program's own profile has the same @share of what there was to see as when it runs bare."""
     def check(bare, run):
-        shares = read_s(bare) / bare.own_s, read_s(run) / run.waited_s
+        shares = share(bare), share(run)
         return [] if abs(shares[1] - shares[0]) < .15 else ["its own profile has {1:.0%}, bare {0:.0%}".format(*shares)]
     return check
 
 
-def gprof_s(run):
-    """Seconds in all functions by gmon.out, which programs built with -pg write."""
+def gprof(run):
+    """Of the CPU time, by gmon.out that programs built with -pg write."""
     table = subprocess.run(["gprof", "-b", "-p", run.folder.parent / "prog", run.folder / "gmon.out"],
                            stdout=subprocess.PIPE, text=True, check=True).stdout
-    return max((float(line.split()[1]) for line in table.splitlines() if re.match(r" *\d", line)), default=0)
+    seconds = [float(line.split()[1]) for line in table.splitlines() if re.match(r" *\d", line)]
+    return max(seconds, default=0) / run.program_s
 
 
-def gperftools_s(run):
-    """Records of gperftools' profile are a count of ticks of 10 ms, a depth and addresses; a count of 0 ends."""
+def gperftools(run):
+    """Of the CPU time. Records are a count of ticks of 10 ms, a depth and addresses; a count of 0 ends."""
     data = (run.folder / "cpu.prof").read_bytes()
     words, at, ticks = array.array("Q", data[:len(data) // 8 * 8]), 5, 0
     while words[at]:
         ticks, at = ticks + words[at], at + 2 + words[at + 1]
-    return ticks / 100
+    return ticks / 100 / run.program_s
 
 
-def go_s(run):
+def go(run):
+    """Of the CPU time."""
     text = subprocess.run(["go", "tool", "pprof", "-top", run.folder / "cpu.prof"], text=True, check=True,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
-    return float(re.search(r"Total samples = ([\d.]+)s", text).group(1))
+    number, unit = re.search(r"Total samples = ([\d.]+)(m?s)", text).groups()
+    return float(number) / (1000 if unit == "ms" else 1) / run.program_s
 
 
-def node_s(run):
+def node(run):
+    """Of spin() in all samples: their times are of the wall's clock."""
     profile, = (json.loads(path.read_text()) for path in run.folder.glob("*.cpuprofile"))
     spins = {node["id"] for node in profile["nodes"] if node["callFrame"]["functionName"] == "spin"}
-    return sum(delta for sample, delta in zip(profile["samples"], profile["timeDeltas"]) if sample in spins) / 1e6
+    return sum(sample in spins for sample in profile["samples"]) / len(profile["samples"])
 
 
 CORE = {"tier": "core"}
 OUTSIDE = {"says": ("it is sampled from outside",)}
-C = "gcc -O2 {p}/split.c -o prog "
-OCAML = "cp {p}/ocaml*.ml . && ocamlopt -I +threads unix.cmxa threads.cmxa ocaml.ml "
-PROFILER = "/usr/lib/x86_64-linux-gnu/libprofiler.so.0"
-# Their own functions have no symbols, as Debian strips them.
+# Debian strips what they are made of.
 STRIPPED = {"named": .3}
+# Their functions have no reader: what is seen is the interpreter, which has its share of samples.
+C_ALONE = {"own": 0, "instead": "the interpreter's C", "named": .05}
+# Their code is made while they run, and nothing tells of it.
+UNNAMED = {"own": 0, "instead": "[unknown code]", "named": 0, "says": ("a runtime that writes /tmp/perf-PID.map names",)}
+C = "gcc -O2 {p}/split.c -o prog "
+CXX = "g++ -std=c++20 -O2 -o prog "
+OCAML = "cp {p}/ocaml*.ml . && ocamlopt -I +threads unix.cmxa threads.cmxa ocaml.ml "
+PROFILER = "env CPUPROFILE=cpu.prof LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libprofiler.so.0 {b}/prog"
+SCHEME = "(cat {p}/split.scm; echo '(turns %d)') >prog.scm"
 
 ROWS = (
     # Compiled languages.
     Row("c", "gcc", C, **CORE),
-    Row("c++", "g++", "g++ -std=c++20 -O2 {p}/split.cc -o prog", **CORE),
+    Row("c-clang", "clang", "clang -O2 {p}/split.c -o prog", "{b}/prog 3000"),
+    Row("c-tcc", "tcc", "tcc {p}/split.c -o prog"),
+    Row("c++", "g++", CXX + "{p}/split.cc", **CORE),
     Row("rust", "rustc", "rustc -O {p}/rust.rs -o prog", **CORE),
     Row("rust-threads", "rustc", "rustc -O {p}/rust.rs -o prog", "{b}/prog threads", **CORE),
+    Row("rust-tasks", "rustc", "rustc --edition=2021 -O {p}/tasks.rs -o prog", depth=0),
     Row("go", "golang-go", "go build -o prog {p}/split.go", **OUTSIDE, **CORE),
+    Row("go-pie", "golang-go", "go build -buildmode=pie -o prog {p}/split.go", **OUTSIDE),
+    Row("go-cgo", "golang-go gcc", "sed 's/^import (/import \"C\"\\n&/' {p}/split.go >cgo.go && CGO_ENABLED=1 go build -o prog cgo.go"),
+    Row("go-pprof", "golang-go", "go build -o prog {p}/split.go", "{b}/prog cpu.prof", also=same_profile(go), **OUTSIDE),
+    Row("gccgo", "gccgo", "gccgo -O2 {p}/split.go -o prog"),
     Row("ocaml", "ocaml-nox", OCAML + "ocaml_main.ml -o prog", **CORE),
     Row("ocaml-threads", "ocaml-nox", OCAML + "ocaml_threads.ml -o prog", **CORE),
+    Row("haskell", "ghc", "ghc -O -outputdir . {p}/split.hs -o prog"),
+    Row("d-ldc", "ldc", "ldc2 -O2 {p}/split.d -of=prog"),
+    Row("d-gdc", "gdc", "gdc -O2 {p}/split.d -o prog"),
+    Row("ada", "gnat", "gnatmake -O2 {p}/split.adb -o prog"),
+    Row("fortran-openmp", "gfortran", "gfortran -O2 -fno-inline -fno-ipa-cp -fopenmp {p}/split.f90 -o prog", env={"OMP_WAIT_POLICY": "passive"}),
+    Row("pascal", "fpc", "fpc -O2 -FU. -oprog {p}/split.pas"),
+    Row("nim", "nim", "nim c -d:release --nimcache:. -o:prog {p}/split.nim"),
+    Row("crystal", "crystal", "crystal build --release {p}/split.cr -o prog"),
 
     # Virtual machines and interpreters.
     Row("erlang", "erlang-base", "erlc {p}/zoo.erl", "erl +JPperf true -noinput -pa {b} -s zoo main", own=.85, **CORE),
+    Row("elixir", "elixir", run="elixir --erl '+JPperf true' {p}/split.exs", own=.6),
     Row("ruby", "ruby3.1", run="ruby3.1 {p}/ruby.rb", own=.9, **STRIPPED, **CORE),
+    Row("ruby-yjit", "ruby3.1", run="ruby3.1 --yjit {p}/ruby.rb", own=.9, **STRIPPED),
+    Row("ruby-kill", "ruby3.1", run="ruby3.1 {p}/ruby_kill.rb", own=.9, **STRIPPED),
     Row("python", "python3", run="/usr/bin/python3 {p}/python.py", **STRIPPED, **CORE),
+    Row("pypy", "pypy3", run="pypy3 {p}/python.py"),
     Row("php", "php8.2-cli", run="php8.2 {p}/php.php", **STRIPPED, **CORE),
+    Row("perl", "perl", run="perl {p}/perl.pl", **STRIPPED),
+    Row("lua", "lua5.4", run="lua5.4 {p}/split.lua 50000", **STRIPPED),
+    Row("luajit", "luajit", run="luajit {p}/split.lua 500000", **STRIPPED),
+    Row("node", "nodejs", run="node {p}/node.js", own=.9),
+    Row("node-cpu-prof", "nodejs", run="node --cpu-prof {p}/node.js", own=.9, also=same_profile(node)),
     Row("java", "openjdk-17-jdk-headless", "javac -d . {p}/Zoo.java", "java -cp {b} Zoo", own=.85, **CORE),
+    Row("java-interpreted", "openjdk-17-jdk-headless", "javac -d . {p}/Zoo.java", "java -Xint -cp {b} Zoo 100", own=.9),
+    Row("mono", "mono-mcs mono-runtime", "mcs -out:prog.exe {p}/split.cs", "mono --jitmap {b}/prog.exe"),
+    Row("mono-no-jitmap", "mono-mcs mono-runtime", "mcs -out:prog.exe {p}/split.cs", "mono {b}/prog.exe",
+        **{**UNNAMED, "says": ("mono --jitmap names",)}),
+    Row("prolog", "swi-prolog-nox", run="swipl {p}/split.pl"),
+    Row("sbcl", "sbcl", run="sbcl --noinform --load {p}/split.lisp --eval '(print (turns 1000000))' --quit", **UNNAMED),
+    Row("guile", "guile-3.0", SCHEME % 100000, "guile {b}/prog.scm", incomplete=1, **UNNAMED),
+    Row("racket", "racket", "(echo '#lang racket/base'; cat {p}/split.scm; echo '(turns 300000)') >prog.rkt && raco make prog.rkt",
+        "racket {b}/prog.rkt", incomplete=1, **UNNAMED),
+    Row("r", "r-base-core", run="Rscript {p}/split.R", **C_ALONE),
+    Row("octave", "octave", run="octave-cli -q --no-init-file {p}/split.m", **C_ALONE),
+    Row("tcl", "tcl8.6", run="tclsh8.6 {p}/split.tcl", **C_ALONE),
+    Row("gawk", "gawk", run="gawk -f {p}/split.awk", **C_ALONE),
+    Row("mawk", "mawk", run="mawk -f {p}/split.awk", **C_ALONE),
+    Row("bash", "bash", run="bash {p}/split.sh 3000", **C_ALONE),
+    Row("dash", "dash", run="dash {p}/split.sh 6000", **C_ALONE),
+    Row("zsh", "zsh", run="zsh -f {p}/split.sh 3000", **C_ALONE),
 
     # Stacks and code of other shapes.
     Row("ucontext", "gcc", "gcc -O2 {p}/coroutine.c -o prog", **CORE),
-    Row("boost.context", "libboost-context-dev", "g++ -O2 {p}/boost.cc -o prog -lboost_context", **CORE),
-    Row("c++20-coroutines", "g++", "g++ -std=c++20 -O2 {p}/coroutine.cc -o prog", **CORE),
+    Row("boost.context", "libboost-context-dev", CXX + "{p}/boost.cc -lboost_context", **CORE),
+    Row("c++20-coroutines", "g++", CXX + "{p}/coroutine.cc", **CORE),
+    Row("static", "gcc", C + "-static", **OUTSIDE),
+    Row("static-pie", "gcc", C + "-static-pie", **OUTSIDE),
+    Row("musl", "musl-tools", "musl-gcc -O2 {p}/split.c -o prog", **OUTSIDE),
+    Row("longjmp", "gcc", "gcc -O2 {p}/longjmp.c -o prog"),
+    Row("no-frames", "gcc", C + "-fno-asynchronous-unwind-tables -fno-omit-frame-pointer"),
 
-    # Libraries and programs that do the same or stand in the way.
-    Row("gprof", "gcc binutils", C + "-pg", also=same_profile(gprof_s), **CORE),
+    # Libraries and tools that do the same, or stand in between.
+    Row("gprof", "gcc binutils", C + "-pg", also=same_profile(gprof), **CORE),
     Row("libprofiler", "libgoogle-perftools-dev", C + "-Wl,--no-as-needed -lprofiler", env={"CPUPROFILE": "cpu.prof"},
-        also=same_profile(gperftools_s), **CORE),
-    Row("libprofiler-preload", "libgoogle-perftools4", C,
-        "env CPUPROFILE=cpu.prof LD_PRELOAD=" + PROFILER + " {b}/prog", also=same_profile(gperftools_s), **CORE),
+        also=same_profile(gperftools), **CORE),
+    Row("libprofiler-preload", "libgoogle-perftools4", C, PROFILER, also=same_profile(gperftools), **CORE),
     Row("jemalloc", "libjemalloc2", "gcc -O2 {p}/allocate.c -o prog -l:libjemalloc.so.2", **STRIPPED, **CORE),
+    Row("tcmalloc", "libtcmalloc-minimal4", "gcc -O2 {p}/allocate.c -o prog -l:libtcmalloc_minimal.so.4", **STRIPPED),
+    Row("mimalloc", "libmimalloc2.0", "gcc -O2 {p}/allocate.c -o prog -l:libmimalloc.so.2", **STRIPPED),
+    Row("asan", "gcc", C + "-fsanitize=address", env={"ASAN_OPTIONS": "verify_asan_link_order=0"}),
+    Row("asan-clang", "clang libclang-rt-14-dev", "clang -O2 -fsanitize=address {p}/split.c -o prog", "{b}/prog 3000"),
+    Row("ubsan", "gcc", C + "-fsanitize=undefined"),
+    Row("tsan", "gcc", C + "-fsanitize=thread"),
+    Row("io_uring", "liburing-dev", "gcc -O2 {p}/iouring.c -o prog -luring", own=.85),
+    Row("gdb", "gdb", C, "sh -c 'gdb -batch -nx -ex run {b}/prog | grep -v Inferior'", own=.6, named=.7),
+    Row("strace", "strace", C, "strace -f -o trace {b}/prog", own=.8),
+    Row("valgrind", "valgrind", C, "valgrind --tool=none -q {b}/prog 100"),
+    Row("qemu", "qemu-user", C, "qemu-x86_64 {b}/prog 100"),
+    Row("bubblewrap", "bubblewrap", C, "bwrap --bind / / --dev /dev --unshare-all {b}/prog"),
+    Row("pid-namespace", "gcc util-linux", C, "unshare --pid --fork --mount-proc {b}/prog"),
 )

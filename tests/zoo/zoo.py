@@ -62,6 +62,13 @@ class Run:
         self.own_s, self.waited_s = (ticks / os.sysconf("SC_CLK_TCK") for ticks in (own, waited))
         self.stdout = (folder / "stdout").read_text(errors="replace")
         self.stderr = (folder / "stderr").read_text(errors="replace")
+        self.is_outside = "sampled from outside" in self.stderr
+        # Of the program. By flamerun's word where a tracer, which samples from outside, is among what it
+        # ran, and where the program's parent has waited for nothing.
+        stated = re.search(r"([\d.]+) s of CPU \(", self.stderr)
+        self.program_s = self.waited_s if words[0] == FLAMERUN else self.own_s + self.waited_s
+        if stated and (self.is_outside or self.program_s < .1):
+            self.program_s = float(stated.group(1))
 
 
 class Judged:
@@ -82,9 +89,8 @@ class Judged:
             if not re.search(words, run.stderr):
                 self.wrong.append(f"does not say '{words}'")
         total = self.stacks.total - self.stacks.below("[unsampled]")
-        due = rate_hz * min(run.waited_s, bare.own_s + bare.waited_s)
+        due = rate_hz * min(run.program_s, bare.program_s) if bare.program_s > .1 else rate_hz * run.program_s
         self.covered = total / due if due else 0
-        # Sampling from outside costs flamerun's tracer time, which is among what was waited for.
         if self.covered < .9:
             self.wrong.append(f"{total} samples of {due:.0f}")
         self.incomplete = self.share(lambda stack: "[incomplete stack]" in stack)
@@ -95,7 +101,7 @@ class Judged:
             self.wrong.append(f"{self.named:.1%} named")
         self.own = self.heavy = 0
         if row.own:
-            if "sampled from outside" in run.stderr:
+            if run.is_outside:
                 looks = profiled.OUTSIDE_LOOKS
             else:
                 looks = 1 if profiled.has_events() else folded.distinct(rate_hz)
@@ -135,6 +141,13 @@ def installed(package):
 
 def judge(row):
     """The cells of @row, whose last is "ok", "skipped: ..." or what is wrong."""
+    try:
+        return run_and_judge(row)
+    except Exception as error:
+        return (row.name, *[""] * (len(COLUMNS) - 2), f"cannot be judged: {error!r}")
+
+
+def run_and_judge(row):
     versions = [installed(package) for package in row.packages.split()]
     missing = [package for package, version in zip(row.packages.split(), versions) if not version]
     if missing:
@@ -162,7 +175,7 @@ def judge(row):
                    folder / f"{rate_hz}.folded", "--", *words], folder / str(rate_hz), environment)
         one = Judged(row, bare, run, rate_hz)
         if row.also:
-            one.wrong += row.also(bare, run) or []
+            one.wrong += row.also(bare, run)
         wrong += [f"{rate_hz} Hz: {text}" for text in one.wrong]
         judged.append(one)
     for field in ("covered", "own", "named", "incomplete", "heavy"):

@@ -33,7 +33,7 @@ CALLED void deep(int d, unsigned n)
 }
 int main(void)
 {
-	for (int i = 0; i < 400; i++)
+	for (int i = 0; i < 700; i++)
 		deep(50, 1200);
 	printf("%u\n", sum);
 }

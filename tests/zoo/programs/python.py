@@ -16,7 +16,7 @@ def light(n):
 
 
 def deep(d, n):
-    return deep(d - 1, n) >> 1 if d else heavy(n) ^ light(n)
+    return deep(d - 1, n) + 1 if d else heavy(n) ^ light(n)
 
 
 print(sum(deep(50, 10000 + i) for i in range(500)))

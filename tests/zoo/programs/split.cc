@@ -23,7 +23,7 @@ template <typename T> struct Zoo {
 int main()
 {
 	Zoo<uint64_t> zoo;
-	for (int i = 0; i < 300; i++)
+	for (int i = 0; i < 400; i++)
 		try { zoo.deep(50, 1200000); } catch (const std::exception &) { zoo.sum++; }
 	printf("%llu\n", (unsigned long long)zoo.sum);
 }

@@ -7,7 +7,7 @@ spin(N, X) -> spin(N - 1, (X * 1103515245 + N) band 16#3fffff).
 heavy(N) -> spin(2 * N, 1) bsr 1.
 light(N) -> spin(N, 1) bsr 2.
 deep(0, N) -> heavy(N) bxor light(N);
-deep(D, N) -> deep(D - 1, N) bsr 1.
+deep(D, N) -> deep(D - 1, N) + 1.
 turns(0, Sum) -> Sum;
 turns(I, Sum) -> turns(I - 1, Sum + deep(50, 300000 + I)).
 main() -> io:format("~w~n", [turns(500, 0)]), halt().
