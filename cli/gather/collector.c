@@ -582,6 +582,7 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 	record.signals_max = slot->signals_max;
 	record.throttled = slot->throttled;
 	record.confined_threads = slot->confined_threads;
+	record.small_stacks = slot->small_stacks;
 	record.delivered = slot->delivered;
 	record.overruns = slot->overruns;
 	record.paused = slot->paused;

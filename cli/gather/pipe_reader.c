@@ -324,6 +324,7 @@ static void read_image_end_record(
 		totals->signals_max = record->signals_max;
 	}
 	totals->losses.confined_threads += record->confined_threads;
+	totals->losses.small_stacks += record->small_stacks;
 	if (record->quit && record->quit < WIRE_QUIT_CAUSES)
 		totals->losses.quit[record->quit]++;
 	totals->losses.torn += record->torn;

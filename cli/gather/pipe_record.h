@@ -144,7 +144,7 @@ struct record_image_end {
 	uint32_t timer_error;
 	uint32_t signal; /* by which it was sampled */
 	uint32_t pad;
-	uint64_t threads, late_threads, timerless_threads, confined_threads, signals_max;
+	uint64_t threads, late_threads, timerless_threads, confined_threads, small_stacks, signals_max;
 	uint64_t throttled;
 	uint64_t delivered, overruns, paused, dropped, vm_dropped;
 	uint64_t control_dropped, malformed; /* records */

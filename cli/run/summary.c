@@ -291,7 +291,9 @@ static void print_confined(const struct profile_losses *losses)
 		"could not be sampled: a seccomp filter forbids timers");
 	print_loss(losses->confined_processes, "fork", "forks",
 		"began without flamerun's library: a seccomp filter forbids timers");
-	if (all)
+	print_loss(losses->small_stacks, "thread", "threads",
+		"could not be sampled any more: its alternate signal stack is too small for a signal");
+	if (all + losses->small_stacks)
 		diag_info("hint: --outside samples such programs from their start");
 }
 

@@ -230,17 +230,31 @@ static struct profile_thread *thread_of(
 }
 
 /*
- * A sample without frames goes where the thread was seen last; credit also to when that was. Of
- * many threads that end together each would have its rest at that moment, on more CPUs than there
- * are.
+ * The kernel looks at timers at its tick, every 10 ms or more often, so what a thread used since it
+ * was sampled last is less than two ticks. If more is due, something kept its signals from it.
  */
-static void find_last_stack(const struct flameprof_profile *p, struct found *found)
+#define LAST_STACK_NS 20000000
+
+static int fits_last_stack(const struct flameprof_profile *p, const struct wire_sample *sample)
+{
+	return sample->kind != WIRE_KIND_CREDIT || sample->weight <= 1 ||
+	       sample->weight * p->period_ns <= LAST_STACK_NS;
+}
+
+/*
+ * Put a sample without frames on the stack that its thread had in the sample before, and credit also
+ * at the time of that sample: if many threads end together, each one's credit would otherwise stand
+ * at that moment, on more CPUs than there are. Credit for more time stays without a stack, and is
+ * drawn as [unsampled].
+ */
+static void find_last_stack(
+	const struct flameprof_profile *p, const struct wire_sample *sample, struct found *found)
 {
 	const struct profile_thread *thread = thread_of(p, found);
 
 	found->node = found->image->root;
 	found->key.path_hash = found->image->root_hash;
-	if (thread && thread->last_frames) {
+	if (thread && thread->last_frames && fits_last_stack(p, sample)) {
 		found->node = thread->last_node;
 		found->key.path_hash = thread->last_hash;
 		found->key.frames = thread->last_frames;
@@ -429,7 +443,7 @@ int profile_add(struct flameprof_profile *p, uint32_t image, const struct wire_s
 	if (sample->frames)
 		find_frames(p, frames, &found);
 	else
-		find_last_stack(p, &found);
+		find_last_stack(p, sample, &found);
 	error = reserve_missing(p, sample, &found);
 	if (error) {
 		/* The path was walked for a stack that is not there now. */

@@ -141,6 +141,7 @@ struct profile_losses {
 	uint64_t timerless_threads; /* of these, threads for which the kernel had no timer */
 	uint64_t untraced_threads;  /* threads that could not be traced */
 	uint64_t lost_processes;  /* processes that found no slot */
+	uint64_t small_stacks; /* threads whose alternate signal stack is too small for a signal */
 	uint64_t confined_threads; /* that began where a seccomp filter forbids to sample them */
 	uint64_t confined_processes; /* the same of forks */
 	uint64_t quit[WIRE_QUIT_CAUSES]; /* images no longer sampled from inside, by cause */

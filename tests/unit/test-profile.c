@@ -217,6 +217,22 @@ static void credit_has_the_last_stacks_time(void **state)
 	profile_free(p);
 }
 
+/* More than was due between two ticks of the kernel's was not used on the last stack. */
+static void much_credit_has_no_stack(void **state)
+{
+	struct flameprof_profile *p = new_profile();
+	uint32_t image = profile_image(p, 1);
+	struct wire_sample credit = {.thread = 1, .weight = 5, .kind = WIRE_KIND_CREDIT};
+
+	(void)state;
+	add(p, image, (struct wire_sample){.thread = 1, .weight = 1}, FRAMES(2, 1));
+	add(p, image, credit, NULL, 0);
+	assert_int_equal(p->stack_count, 2);
+	assert_int_equal(profile_stack_at(p, 1)->frames, 0);
+	assert_int_equal(profile_stack_at(p, 1)->weight, 5);
+	profile_free(p);
+}
+
 /* Each on a stack of its own: there is nothing to make one of. */
 static void later_samples_count_without_their_times(void **state)
 {
@@ -440,6 +456,7 @@ int main(void)
 		cmocka_unit_test(a_thread_is_its_number_whatever_it_is_called),
 		cmocka_unit_test(the_last_stack_may_be_without_weight),
 		cmocka_unit_test(credit_has_the_last_stacks_time),
+		cmocka_unit_test(much_credit_has_no_stack),
 		cmocka_unit_test(later_samples_count_without_their_times),
 		cmocka_unit_test(many_times_are_known_less_exactly),
 		cmocka_unit_test(some_samples_are_not_made_one),

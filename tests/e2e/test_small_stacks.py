@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+#
+# Small stacks of the program's: its alternate signal stacks, threads and coroutines. The signal may
+# use the kernel's own frame and little more below the stack pointer, and all of them are sampled.
+import shutil
+import subprocess
+
+import pytest
+
+from profiled import compile_target, profile
+
+OWN_BYTES = 512
+# Alternate stacks as OCaml, Rust, Erlang and SWI-Prolog set them, and the size at which they are roomy.
+ALTERNATE = (6144, 8192, 9536, 12288, 65536)
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    return compile_target("small_stacks.c", tmp_path_factory.mktemp("small_stacks"))
+
+
+@pytest.fixture(scope="module")
+def frame_bytes():
+    """The largest frame that the kernel makes for a signal here, the red zone included."""
+    text = subprocess.run(["/bin/true"], env={"LD_SHOW_AUXV": "1"}, stdout=subprocess.PIPE, text=True,
+                          check=True).stdout
+    return int(next(line.split()[1] for line in text.splitlines() if "MINSIGSTKSZ" in line)) + 128
+
+
+def bytes_of(program, tmp_path, *case):
+    """What the program says that was written, alone and profiled."""
+    alone = int(subprocess.run([program, *case], stdout=subprocess.PIPE, check=True).stdout.split()[0])
+    run = profile(tmp_path, program, *case, rate_hz=997)
+    assert run.status == 0 and run.folded.total > 50, run.stderr
+    return alone, int(run.stdout.split()[0])
+
+
+@pytest.mark.parametrize("size", ALTERNATE)
+def test_an_alternate_stack_takes_no_time_away(program, tmp_path, size):
+    """Nor does time stand on the function that ran before it was set."""
+    profile(tmp_path, program, "alternate", str(size), rate_hz=997).assert_truth()
+
+
+def test_a_stack_too_small_for_a_signal_ends_sampling(program, tmp_path, frame_bytes):
+    """The kernel would kill the program. What follows is unsampled, and it is said why."""
+    if frame_bytes < 2048:
+        pytest.skip("a signal's frame fits the smallest stack here")
+    run = profile(tmp_path, program, "alternate", "2048", rate_hz=997)
+    assert run.status == 0, run.stderr
+    assert run.folded.below("behind") == 0, run.folded.describe()
+    assert 0.6 < run.folded.self("[unsampled]") / run.folded.total < 0.9, run.folded.describe()
+    assert "alternate signal stack is too small for a signal" in run.stderr
+
+
+def test_bytes_below_the_stack_pointer(program, tmp_path, frame_bytes):
+    alone, profiled = bytes_of(program, tmp_path, "below")
+    assert profiled <= max(alone, frame_bytes + OWN_BYTES)
+
+
+def test_memory_beside_a_coroutine_is_its_owners(program, tmp_path, frame_bytes):
+    assert bytes_of(program, tmp_path, "neighbour", str(frame_bytes + OWN_BYTES)) == (0, 0)
+
+
+def test_a_freed_alternate_stack_is_written_by_the_kernel_alone(program, tmp_path, frame_bytes):
+    assert bytes_of(program, tmp_path, "freed")[1] <= frame_bytes + OWN_BYTES
+
+
+def test_threads_with_small_stacks_live(program, tmp_path, frame_bytes):
+    run = profile(tmp_path, program, "thread", str(frame_bytes + OWN_BYTES), rate_hz=997)
+    assert run.status == 0 and run.folded.total > 50, run.stderr
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="no strace here")
+def test_no_signal_is_unblocked_in_a_walk(tmp_path):
+    """Its handler would run on the walk's stack, and a second walk might take that over."""
+    log = tmp_path / "log"
+    code = "import time\nwhile time.process_time() < 1: sum(range(1000))"
+    run = profile(tmp_path, "strace", "-o", log, "-e", "trace=rt_sigprocmask,rt_sigreturn",
+                  "/usr/bin/python3", "-c", code)
+    assert run.status == 0, run.stderr
+    lines = log.read_text().splitlines()
+    walks = [i for i, line in enumerate(lines) if line.startswith("--- SIGVTALRM")]
+    assert len(walks) > 50
+    assert all(lines[i + 1].startswith("rt_sigreturn") for i in walks if i + 1 < len(lines))
