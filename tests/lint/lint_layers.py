@@ -20,7 +20,7 @@ ALLOWED = {
     "render": ("render/", "libprof/profile/lookup.h", "libprof/fnv.h"),
     "libprof/pprof": ("libprof/pprof/", "libprof/profile/lookup.h", "libprof/fnv.h"),
     "libprof/waits": ("libprof/waits/", "libprof/procfs.h", "libprof/profile/lookup.h",
-                      "libprof/unwind/unwind.h", "libprof/wire.h", "libprof/fnv.h"),
+                      "libprof/unwind/unwind.h", "libprof/wire.h", "libprof/fnv.h", "arch/"),
     "libprof/profile": ("libprof/profile/", "libprof/flameprof_profile.h", "libprof/wire.h",
                         "libprof/fnv.h"),
     # The library's floors, each standing on those before it. The sampler and what is preloaded know
