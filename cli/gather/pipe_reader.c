@@ -13,7 +13,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "cli/clock.h"
 #include "cli/gather/channel.h"
+#include "cli/symbols/held_files.h"
+#include "cli/symbols/symbols.h"
 #include "libprof/wire_drain.h"
 #include "render/array.h"
 
@@ -30,6 +33,7 @@ struct stream {
 
 struct pipe_reader {
 	struct flameprof_profile *profile;
+	struct held_files *held;
 	int pipe_read, pipe_write;
 	uint32_t key;
 	struct pipe_reader_state state;
@@ -64,6 +68,7 @@ int pipe_reader_open(struct pipe_reader **out, uint32_t rate_hz)
 	pipe_reader->pipe_read = pipe_reader->pipe_write = -1;
 	pipe_reader->profile =
 		profile_new(&(struct profile_config){.period_ns = NS_PER_S / rate_hz});
+	pipe_reader->held = held_files_new();
 	if (pipe_reader->profile)
 		error = open_pipe(pipe_reader);
 	if (error)
@@ -82,6 +87,7 @@ void pipe_reader_free(struct pipe_reader *pipe_reader)
 	if (pipe_reader->pipe_write >= 0)
 		close(pipe_reader->pipe_write);
 	profile_free(pipe_reader->profile);
+	held_files_free(pipe_reader->held);
 	free(pipe_reader->state.lives);
 	free(pipe_reader);
 }
@@ -104,6 +110,11 @@ int pipe_reader_descriptor(const struct pipe_reader *pipe_reader)
 const struct pipe_reader_state *pipe_reader_state(const struct pipe_reader *pipe_reader)
 {
 	return &pipe_reader->state;
+}
+
+const struct held_files *pipe_reader_held(const struct pipe_reader *pipe_reader)
+{
+	return pipe_reader->held;
 }
 
 struct flameprof_profile *pipe_reader_profile(const struct pipe_reader *pipe_reader)
@@ -172,6 +183,27 @@ static void read_image_record(struct pipe_reader *pipe_reader, struct record_ima
 	pipe_reader->state.images_met++;
 }
 
+/* Its process lives, mostly: records are read as they come. */
+static void hold_file(
+	struct pipe_reader *pipe_reader, uint32_t image, const struct record_module *record)
+{
+	const struct profile_image *process = profile_image_at(pipe_reader->profile, image);
+	uint64_t seen_ns = record->flags & WIRE_MODULE_MAIN ? process->start_ns : record->time_ns;
+
+	if (!pipe_reader->held || record->path[0] != '/')
+		return;
+	held_files_add(pipe_reader->held, image,
+		&(struct symbols_module){
+			.path = record->path,
+			.build_id = record->build_id_bytes ? record->build_id : NULL,
+			.build_id_bytes = record->build_id_bytes,
+			.pid = process->ended ? 0 : process->pid,
+			.start = record->start,
+			.seen_ns = (int64_t)seen_ns + clock_epoch_ns(),
+			.is_vdso = (record->flags & WIRE_MODULE_VDSO) != 0,
+		});
+}
+
 static void read_module_record(struct pipe_reader *pipe_reader, const struct record_module *record)
 {
 	struct names_module module = {
@@ -191,6 +223,7 @@ static void read_module_record(struct pipe_reader *pipe_reader, const struct rec
 		return;
 	memcpy(module.build_id, record->build_id, sizeof(module.build_id));
 	profile_add_module(pipe_reader->profile, image, &module, record->path);
+	hold_file(pipe_reader, image, record);
 }
 
 /* What a program says beyond all bounds is a loss like that of a record that found no room. */

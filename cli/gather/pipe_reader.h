@@ -14,6 +14,7 @@
 #include "cli/gather/pipe_record.h"
 #include "libprof/profile/profile.h"
 
+struct held_files;
 struct pipe_reader;
 
 /* Returns 0 and an owned object, or -errno. */
@@ -55,6 +56,9 @@ struct pipe_reader_state {
 	struct pipe_reader_refusal refusals[PIPE_READER_REFUSALS];
 };
 const struct pipe_reader_state *pipe_reader_state(const struct pipe_reader *pipe_reader);
+
+/* Files of modules that records named, opened then; owned by @pipe_reader, NULL without memory. */
+const struct held_files *pipe_reader_held(const struct pipe_reader *pipe_reader);
 
 /* Owned by @pipe_reader. */
 struct flameprof_profile *pipe_reader_profile(const struct pipe_reader *pipe_reader);

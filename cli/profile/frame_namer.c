@@ -20,6 +20,7 @@
 #include "cli/profile/holders.h"
 #include "cli/profile/picture_names.h"
 #include "cli/symbols/generated.h"
+#include "cli/symbols/held_files.h"
 #include "cli/symbols/jitdump.h"
 #include "cli/symbols/kernel_symbols.h"
 #include "cli/symbols/symbols.h"
@@ -47,7 +48,7 @@ int frame_namer_init(struct frame_namer *namer, const struct naming_request *req
 	size_t calls_bytes = (profile->node_count + (size_t)1) * sizeof(*namer->calls);
 	size_t handles_bytes = (profile->names.module_count + (size_t)1) * sizeof(*namer->handles);
 
-	*namer = (struct frame_namer){.profile = profile, .tree = tree};
+	*namer = (struct frame_namer){.profile = profile, .tree = tree, .held = request->held};
 	namer->symbols = symbols_new();
 	namer->images = calloc(profile->image_count + (size_t)1, sizeof(*namer->images));
 	namer->chains = malloc(chains_bytes);
@@ -149,17 +150,20 @@ static int handle_of(struct frame_namer *namer, uint32_t index)
 	const struct names_module *module = find_identified(table, names_module(table, index));
 	const struct profile_image *image = profile_image_at(namer->profile, module->image);
 
-	if (namer->handles[index] < 0)
-		namer->handles[index] = symbols_add_module(namer->symbols,
-			&(struct symbols_module){
-				.path = names_string(table, module->path),
-				.build_id = module->build_id_bytes ? module->build_id : NULL,
-				.build_id_bytes = module->build_id_bytes,
-				.pid = image->ended ? 0 : image->pid,
-				.start = module->start,
-				.seen_ns = seen_ns(namer, module, image),
-				.is_vdso = (module->flags & WIRE_MODULE_VDSO) != 0,
-			});
+	struct symbols_module wanted = {
+		.path = names_string(table, module->path),
+		.build_id = module->build_id_bytes ? module->build_id : NULL,
+		.build_id_bytes = module->build_id_bytes,
+		.pid = image->ended ? 0 : image->pid,
+		.start = module->start,
+		.seen_ns = seen_ns(namer, module, image),
+		.is_vdso = (module->flags & WIRE_MODULE_VDSO) != 0,
+	};
+
+	if (namer->handles[index] < 0) {
+		wanted.held = held_files_find(namer->held, module->image, &wanted);
+		namer->handles[index] = symbols_add_module(namer->symbols, &wanted);
+	}
 	return namer->handles[index];
 }
 

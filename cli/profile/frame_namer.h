@@ -21,6 +21,7 @@
 #include "render/calltree.h"
 
 struct frame_namer_image;
+struct held_files;
 struct kernel_symbols;
 
 /* Zero-initialise. */
@@ -28,6 +29,7 @@ struct frame_namer {
 	struct flameprof_profile *profile; /* borrowed */
 	struct calltree *tree;		   /* borrowed; frames are added to it */
 	struct symbols *symbols;	   /* owned */
+	const struct held_files *held;	   /* borrowed; NULL: none are */
 	int64_t epoch_ns;		   /* CLOCK_REALTIME less CLOCK_MONOTONIC, now */
 	bool has_mapped;		   /* is any module WIRE_MODULE_MAPPED? */
 	bool has_failed;		   /* there was no memory for chains */

@@ -14,6 +14,8 @@
 #include "libprof/profile/profile.h"
 #include "render/calltree.h"
 
+struct held_files;
+
 struct naming_report {
 	uint32_t processes;	/* that were sampled or met */
 	struct sources sources; /* where names come from; sources_release() */
@@ -26,6 +28,7 @@ struct naming_request {
 				    are somebody else's */
 	const char *program;	 /* the path by which the program that was run can be read whatever
 				    became of its file; borrowed, NULL: there is none */
+	const struct held_files *held; /* of modules; borrowed, NULL: none are */
 	bool is_machine;	 /* what virtual machines told instead of what a clock counted */
 	bool shows_native;	 /* language frames do not take the place of what runs them */
 	enum demangle_style demangle;

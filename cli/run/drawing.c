@@ -240,6 +240,7 @@ int drawing_tree_make(const struct drawing *drawing, bool is_vm, bool is_so_far,
 		/* What runs already may have written its perf map long ago. */
 		.start_wall_s = drawing->options->pids ? 0 : drawing->started_wall_s,
 		.program = drawing->held_program,
+		.held = gather_held(drawing->gather),
 		.is_machine = is_vm,
 		.shows_native = drawing->options->native,
 		.demangle = demangle_style_of(drawing->options->demangle),

@@ -179,6 +179,11 @@ struct flameprof_profile *gather_profile(struct gather *gather)
 	return pipe_reader_profile(gather->pipe_reader);
 }
 
+const struct held_files *gather_held(const struct gather *gather)
+{
+	return pipe_reader_held(gather->pipe_reader);
+}
+
 bool gather_connected(const struct gather *gather)
 {
 	return pipe_reader_state(gather->pipe_reader)->images_met != 0;

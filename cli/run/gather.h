@@ -19,6 +19,7 @@
 
 struct accounting_child;
 struct gather;
+struct held_files;
 struct pipe_reader_refusal;
 struct pipe_reader_state;
 struct outside_cost;
@@ -87,6 +88,9 @@ int gather_finish(struct gather *gather, const struct accounting_child *child);
 
 /* What was gathered; owned by @gather. */
 struct flameprof_profile *gather_profile(struct gather *gather);
+
+/* Files of modules that were sampled, opened then; owned by @gather, NULL without memory. */
+const struct held_files *gather_held(const struct gather *gather);
 
 /*
  * What sampling from outside cost. Returns false where processes are sampled from within, but for

@@ -9,8 +9,9 @@
  *
  * What ran and has no name any more can be had from the kernel while the process lives: the program
  * by /proc/PID/exe, other files by /proc/PID/map_files, which opens to CAP_CHECKPOINT_RESTORE or
- * root alone. Other users' replaced libraries have no names: what of them is in memory, .dynsym
- * without .symtab, would be a second reader of ELF files for the few names that are exported.
+ * root alone. What was opened while it lived is in held_files.c. Other users' replaced libraries
+ * have no names: what of them is in memory, .dynsym without .symtab, would be a second reader of
+ * ELF files for the few names that are exported.
  *
  * Symbols that distributions and people strip are in build-id folders and behind debug links, as
  * gdb's manual has them ("Debugging Information in Separate Files"), and where debuginfod's clients
@@ -21,6 +22,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -345,6 +347,10 @@ static int open_held(struct elf_file *file, const struct symbols_module *module)
 	}
 	if (error && module->program && module->build_id)
 		error = try_held(file, module, module->program);
+	if (error && module->held) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", module->held);
+		error = try_held(file, module, path);
+	}
 	return error;
 }
 
@@ -370,6 +376,22 @@ static int open_module(
 	if (error)
 		error = try_deleted(file, module, verdict);
 	return error ? open_held(file, module) : 0;
+}
+
+int module_open_file(const struct symbols_module *module)
+{
+	struct elf_file file;
+	enum symbols_source verdict = SYMBOLS_NONE;
+	int error = open_module(&file, module, &verdict);
+	int fd;
+
+	if (error)
+		return error;
+	/* Not a number of the standard streams, should one of these be closed. */
+	fd = fcntl(file.fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	error = fd < 0 ? -errno : 0;
+	elf_file_close(&file);
+	return error ? error : fd;
 }
 
 bool module_is_changed(const struct symbols_module *module)

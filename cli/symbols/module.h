@@ -21,6 +21,9 @@
  */
 bool module_is_changed(const struct symbols_module *module);
 
+/* Open the file of @module (borrowed) that ran. Returns a descriptor, owned, or -errno. */
+int module_open_file(const struct symbols_module *module);
+
 /*
  * Read the names of @module (borrowed). A file that is missing, broken, or not the one that ran
  * gives an empty table.

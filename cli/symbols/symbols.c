@@ -141,6 +141,8 @@ int symbols_add_module(struct symbols *symbols, const struct symbols_module *mod
 			entry->module.pid = wanted.pid;
 			entry->module.start = wanted.start;
 		}
+		if (wanted.held && !entry->table)
+			entry->module.held = wanted.held;
 		return i;
 	}
 	if (ARRAY_GROW(symbols->entries, symbols->count, symbols->room, 64))

@@ -42,6 +42,7 @@ struct symbols_module {
 	uint64_t start;		  /* where @pid has it mapped; 0: not known */
 	int64_t seen_ns;	  /* since the epoch: the file was what ran then; 0: not known */
 	int is_vdso;
+	int held; /* a descriptor of what may be its file, borrowed; 0: none is held */
 	/* Set by symbols_*() */
 	bool is_hurried;          /* only what its own file says openly is read */
 	bool is_changed;	  /* without a build-id: what is there came after @seen_ns */

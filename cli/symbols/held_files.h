@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files of modules, opened while their process lives: a file may lie in a mount namespace that goes
+ * with its processes, be deleted when its program has ended, or have had no name at all (memfd).
+ * A descriptor keeps a mount from being unmounted, which a program of the run may be about to do.
+ * So descriptors are held on mounts that we are on ourselves; of a file elsewhere that its name
+ * does not lead us to, a copy is made in memory.
+ *
+ * Context: one thread.
+ */
+#ifndef CLI_SYMBOLS_HELD_FILES_H
+#define CLI_SYMBOLS_HELD_FILES_H
+
+#include <stdint.h>
+
+#include "cli/symbols/symbols.h"
+
+struct held_files;
+
+/* Returns an owned object, or NULL without memory. */
+struct held_files *held_files_new(void);
+void held_files_free(struct held_files *held); /* NULL is fine */
+
+/*
+ * Open the file of @module, borrowed for the call, of the program image @image, unless it is held
+ * already. At most 256 files, and a quarter of the descriptors that we may have, are held. Where
+ * there are as many, those that their names still lead to are let go. Copied are files of up to 32
+ * MiB, and 128 MiB in all.
+ */
+void held_files_add(struct held_files *held, uint64_t image, const struct symbols_module *module);
+
+/*
+ * The descriptor of @module's file, borrowed; 0 when it is not held or was written to since.
+ * @held may be NULL.
+ */
+int held_files_find(
+	const struct held_files *held, uint64_t image, const struct symbols_module *module);
+
+#endif
