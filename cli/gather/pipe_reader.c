@@ -16,6 +16,7 @@
 #include "cli/clock.h"
 #include "cli/gather/channel.h"
 #include "cli/symbols/held_files.h"
+#include "cli/symbols/jitdump.h"
 #include "cli/symbols/symbols.h"
 #include "libprof/wire_drain.h"
 #include "render/array.h"
@@ -192,6 +193,10 @@ static void hold_file(
 
 	if (!pipe_reader->held || record->path[0] != '/')
 		return;
+	if (record->flags & WIRE_MODULE_MAPPED && jitdump_is_named(record->path)) {
+		held_files_add_dump(pipe_reader->held, image, record->path);
+		return;
+	}
 	held_files_add(pipe_reader->held, image,
 		&(struct symbols_module){
 			.path = record->path,
@@ -301,11 +306,12 @@ static void read_sample_record(struct pipe_reader *pipe_reader, const struct rec
 	struct wire_sample sample = sample_of(record);
 	const uint64_t *frames = record->frame;
 	const struct profile_image *image;
-	uint32_t index;
+	uint32_t index, pid;
 
 	image = image_of(pipe_reader, record->image, &index);
 	if (!image)
 		return;
+	pid = image->pid;
 	/* What belongs to no thread is told as the main thread's, and on no stack of its. */
 	if (!record->thread) {
 		sample.thread = image->pid;
@@ -313,6 +319,12 @@ static void read_sample_record(struct pipe_reader *pipe_reader, const struct rec
 		frames = unsampled;
 	}
 	profile_add(pipe_reader->profile, index, &sample, frames);
+	for (uint32_t i = 0; pipe_reader->held && i < sample.frames; i++) {
+		if (WIRE_FRAME_MODULE(frames[i]) != WIRE_MODULE_NONE)
+			continue;
+		held_files_look(pipe_reader->held, index, pid);
+		break;
+	}
 }
 
 static void read_image_end_record(

@@ -66,6 +66,10 @@ int frame_namer_init(struct frame_namer *namer, const struct naming_request *req
 		namer->images[i].generated = (struct generated){
 			.pid = profile_image_at(profile, i)->pid,
 			.start_wall_s = request->start_wall_s,
+			.held_dump =
+				held_files_find_map(request->held, i, true, request->start_wall_s),
+			.held_map =
+				held_files_find_map(request->held, i, false, request->start_wall_s),
 		};
 	memset(namer->chains, 0xff, chains_bytes);
 	memset(namer->calls, 0xff, calls_bytes);

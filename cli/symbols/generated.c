@@ -16,20 +16,32 @@ _Static_assert(GENERATED_AT_LAST == JITDUMP_LAST, "the same moment");
 
 static void read_dump(struct generated *generated)
 {
-	int fd = regular_open_own(generated->dump_path, generated->pid, generated->start_wall_s);
+	int fd = generated->held_dump ? generated->held_dump
+				      : regular_open_own(generated->dump_path, generated->pid,
+						generated->start_wall_s);
 
 	if (fd < 0)
 		return;
 	if (jitdump_read(&generated->dump, fd))
 		generated->dump = NULL;
-	close(fd);
+	if (fd != generated->held_dump)
+		close(fd);
+}
+
+static void read_map(struct generated *generated)
+{
+	int error = generated->held_map ? perfmap_read(&generated->map, generated->held_map)
+					: perfmap_open(&generated->map, generated->pid,
+						  generated->start_wall_s);
+
+	if (error)
+		generated->map = NULL;
 }
 
 static const char *name_in_map(struct generated *generated, uint64_t address)
 {
-	if (!generated->is_map_read &&
-		perfmap_open(&generated->map, generated->pid, generated->start_wall_s))
-		generated->map = NULL;
+	if (!generated->is_map_read)
+		read_map(generated);
 	generated->is_map_read = true;
 	return generated->map ? perfmap_lookup(generated->map, address) : NULL;
 }

@@ -16,14 +16,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/clock.h"
+#include "cli/symbols/elf_file.h"
 #include "cli/symbols/module.h"
+#include "cli/symbols/perfmap.h"
 #include "libprof/fnv.h"
 
 #define FILES_MAX	 256u
+#define MAPS_MAX	 64u
 #define LIMIT_SHARE	 4u
 #define COPY_BYTES_MAX	 ((off_t)32 << 20)
 #define COPIES_BYTES_MAX ((off_t)128 << 20)
 #define MEMFD		 "/memfd:"
+
+/* While a file grows it is copied again, the less often the larger it is. */
+#define LOOK_NS	   100000000u
+#define COPY_BYTES (1 << 20)
 
 struct held_file {
 	uint64_t key;
@@ -32,12 +40,22 @@ struct held_file {
 	struct stat status; /* when it was opened */
 };
 
+/* What a process writes about its code. */
+struct held_map {
+	struct held_file file; /* key: the image; fd 0: not there yet */
+	char *dump;	       /* path of the jitdump, owned; NULL: it is the perf map */
+	uint64_t look_ns;      /* when it is looked at again */
+	time_t copied_s;       /* when the original of a copy was last written; 0: it is none */
+};
+
 /* Where we are ourselves, so that nobody can unmount it. */
 #define OWN_PLACES 3
 
 struct held_files {
 	unsigned count, max;
 	struct held_file files[FILES_MAX];
+	unsigned map_count;
+	struct held_map maps[MAPS_MAX];
 	uint64_t own_mounts[OWN_PLACES];
 	off_t copied; /* bytes */
 };
@@ -82,6 +100,11 @@ void held_files_free(struct held_files *held)
 		return;
 	for (unsigned i = 0; i < held->count; i++)
 		release_file(&held->files[i]);
+	for (unsigned i = 0; i < held->map_count; i++) {
+		free(held->maps[i].dump);
+		if (held->maps[i].file.fd)
+			release_file(&held->maps[i].file);
+	}
 	free(held);
 }
 
@@ -202,4 +225,105 @@ int held_files_find(
 		status.st_mtim.tv_nsec != file->status.st_mtim.tv_nsec)
 		return 0;
 	return file->fd;
+}
+
+/* ---- what processes write about their code --------------------------------------------------- */
+
+static struct held_map *find_map(struct held_files *held, uint64_t image, bool is_dump)
+{
+	for (unsigned i = 0; i < held->map_count; i++)
+		if (held->maps[i].file.key == image && !held->maps[i].dump != is_dump)
+			return &held->maps[i];
+	return NULL;
+}
+
+/* Give up what is held of it. */
+static void release_map(struct held_files *held, struct held_map *map)
+{
+	if (!map->file.fd)
+		return;
+	if (map->copied_s)
+		held->copied -= map->file.status.st_size;
+	release_file(&map->file);
+	map->file.fd = 0;
+	map->copied_s = 0;
+}
+
+/* Open the file anew, and copy it where it grew on a mount that we are not on. */
+static void look_at_map(struct held_files *held, struct held_map *map, uint32_t pid)
+{
+	const char *dump = map->dump;
+	char path[PERFMAP_PATH_BYTES];
+	int fd = dump ? regular_open_own(dump, pid, 0) : perfmap_open_file(pid, 0, path);
+	struct held_file file = {.key = map->file.key};
+	time_t written_s = 0;
+
+	if (fd < 0)
+		return;
+	file.fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	close(fd);
+	file.path = strdup(dump ? dump : path);
+	if (file.fd < 0 || !file.path || fstat(file.fd, &file.status))
+		goto fail;
+	if (!is_on_own_mount(held, file.fd, file.path)) {
+		written_s = file.status.st_mtim.tv_sec;
+		if (map->file.fd && file.status.st_size == map->file.status.st_size)
+			goto fail;
+		release_map(held, map);
+		if (copy_file(held, &file))
+			goto fail;
+	}
+	map->file = file;
+	map->copied_s = written_s;
+	return;
+fail:
+	if (file.fd >= 0)
+		close(file.fd);
+	free(file.path);
+}
+
+static void add_map(struct held_files *held, uint64_t image, const char *dump)
+{
+	char *path = dump ? strdup(dump) : NULL;
+
+	if (held->map_count == MAPS_MAX || find_map(held, image, dump != NULL) || (dump && !path))
+		free(path);
+	else
+		held->maps[held->map_count++] = (struct held_map){.file.key = image, .dump = path};
+}
+
+void held_files_add_dump(struct held_files *held, uint64_t image, const char *path)
+{
+	add_map(held, image, path);
+}
+
+void held_files_look(struct held_files *held, uint64_t image, uint32_t pid)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	add_map(held, image, NULL);
+	for (unsigned i = 0; i < held->map_count; i++) {
+		struct held_map *map = &held->maps[i];
+
+		if (map->file.key != image || (map->file.fd && !map->copied_s) ||
+			now_ns < map->look_ns)
+			continue;
+		look_at_map(held, map, pid);
+		map->look_ns =
+			now_ns + LOOK_NS * (1 + (uint64_t)map->file.status.st_size / COPY_BYTES);
+	}
+}
+
+int held_files_find_map(
+	const struct held_files *held, uint64_t image, bool is_dump, int64_t not_before_s)
+{
+	const struct held_map *map =
+		held ? find_map((struct held_files *)held, image, is_dump) : NULL;
+	struct stat status;
+
+	if (!map || !map->file.fd || fstat(map->file.fd, &status))
+		return 0;
+	if ((map->copied_s ? map->copied_s : status.st_mtim.tv_sec) < not_before_s)
+		return 0;
+	return map->file.fd;
 }

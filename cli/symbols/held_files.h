@@ -11,6 +11,7 @@
 #ifndef CLI_SYMBOLS_HELD_FILES_H
 #define CLI_SYMBOLS_HELD_FILES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cli/symbols/symbols.h"
@@ -35,5 +36,22 @@ void held_files_add(struct held_files *held, uint64_t image, const struct symbol
  */
 int held_files_find(
 	const struct held_files *held, uint64_t image, const struct symbols_module *module);
+
+/* The process of @image has a jitdump at @path, as it sees it; borrowed for the call. */
+void held_files_add_dump(struct held_files *held, uint64_t image, const char *path);
+
+/*
+ * Open what process @pid of @image writes about the code that it makes, its perf map and jitdump.
+ * To be called for each sample in such code: the file may come later, and a copy does not grow with
+ * it. Each is looked at every 100 ms at most, and at most 64 are held.
+ */
+void held_files_look(struct held_files *held, uint64_t image, uint32_t pid);
+
+/*
+ * The descriptor of @image's jitdump, or perf map, borrowed; 0 when it is not held, or when it was
+ * last written before @not_before_s (seconds since the epoch). @held may be NULL.
+ */
+int held_files_find_map(
+	const struct held_files *held, uint64_t image, bool is_dump, int64_t not_before_s);
 
 #endif

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/symbols/elf_file.h"
+#include "libprof/procfs.h"
 #include "render/array.h"
 
 #define PIECE_NONE UINT32_MAX
@@ -290,18 +291,38 @@ static int read_whole(int fd, off_t size, char **text, size_t *bytes)
 	return 0;
 }
 
-int perfmap_open(struct perfmap **out, uint32_t pid, int64_t not_before_s)
+int perfmap_open_file(uint32_t pid, int64_t not_before_s, char *path)
 {
-	char path[64], *text = NULL;
+	uint32_t inner = pid <= INT32_MAX ? (uint32_t)procfs_inner_pid((pid_t)pid) : pid;
+	char own[PERFMAP_PATH_BYTES];
+	int fd;
+
+	path = path ? path : own;
+	snprintf(path, PERFMAP_PATH_BYTES, "/tmp/perf-%u.map", inner);
+	fd = regular_open_own(path, pid, not_before_s);
+	if (fd != -ENOENT || inner == pid)
+		return fd;
+	snprintf(path, PERFMAP_PATH_BYTES, "/tmp/perf-%u.map", pid);
+	return regular_open_own(path, pid, not_before_s);
+}
+
+int perfmap_read(struct perfmap **out, int fd)
+{
+	char *text = NULL;
 	struct stat status;
 	size_t bytes = 0;
-	int fd, error;
+	int error = fstat(fd, &status) ? -errno : read_whole(fd, status.st_size, &text, &bytes);
 
-	snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
-	fd = regular_open_own(path, pid, not_before_s);
+	return error ? error : perfmap_parse(out, text, bytes);
+}
+
+int perfmap_open(struct perfmap **out, uint32_t pid, int64_t not_before_s)
+{
+	int fd = perfmap_open_file(pid, not_before_s, NULL), error;
+
 	if (fd < 0)
 		return fd;
-	error = fstat(fd, &status) ? -errno : read_whole(fd, status.st_size, &text, &bytes);
+	error = perfmap_read(out, fd);
 	close(fd);
-	return error ? error : perfmap_parse(out, text, bytes);
+	return error;
 }

@@ -23,15 +23,26 @@ struct perfmap;
 #define PERFMAP_MAX_LINES (20u * 1000 * 1000)
 
 /*
- * Read the map of process @pid (its own number for itself) from /tmp, through /proc/<pid>/root
- * while that works. Only a regular file that is not a link, owned by the process's or our own user,
- * and not last written before @not_before_s (seconds since the epoch, 0: any age) is read.
- * On overlap the later line wins; a torn last line and unparsable lines are skipped.
+ * Read the map of process @pid from /tmp, through /proc/<pid>/root while that works. It has the
+ * process's own number for itself in its name: what the kernel says that is, or else @pid. Only a
+ * regular file that is not a link, owned by the process's or our own user, and not last written
+ * before @not_before_s (seconds since the epoch, 0: any age) is read. On overlap the later line
+ * wins; a torn last line and unparsable lines are skipped.
  *
  * Returns 0 and an owned map in *@out; -ENOENT when there is none; -EPERM when the file is not
  * trusted; -ENOMEM; or the errno of reading.
  */
 int perfmap_open(struct perfmap **out, uint32_t pid, int64_t not_before_s);
+
+/*
+ * Open that file. @path (PERFMAP_PATH_BYTES; NULL: nobody asks) gets its path as the process sees
+ * it. Returns a descriptor, owned, or -errno as perfmap_open().
+ */
+#define PERFMAP_PATH_BYTES 64
+int perfmap_open_file(uint32_t pid, int64_t not_before_s, char *path);
+
+/* Read the map open at @fd, borrowed. Returns as perfmap_open(). */
+int perfmap_read(struct perfmap **out, int fd);
 
 /*
  * The same of the file's @bytes bytes at @text (from malloc). Takes @text, also on failure.

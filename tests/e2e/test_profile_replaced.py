@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+import outside
 from profiled import PLAIN, compile_target, profile
 
 BUILD_IDS = ["sha1", "none"]
@@ -93,6 +94,7 @@ def test_a_program_without_a_name(tmp_path):
     assert_split(run)
 
 
+@pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 @pytest.mark.skipif(not shutil.which("bwrap"), reason="no bubblewrap")
 def test_a_program_in_a_mount_namespace(tmp_path):
     """Its path, /in/split, is none of ours."""
@@ -102,6 +104,25 @@ def test_a_program_in_a_mount_namespace(tmp_path):
     if subprocess.run([*inside, "true"], check=False, stderr=subprocess.DEVNULL).returncode:
         pytest.skip("no namespaces here")
     assert_split(profile(tmp_path, *inside, "/run/in/split", "1000"))
+
+
+@pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
+@pytest.mark.parametrize("name, words, function", [
+    ("mapped.c", "900 map", "told_work"), ("jitdump.c", "/tmp 600", "early")])
+def test_code_of_a_process_in_a_container(tmp_path, name, words, function):
+    """/tmp is another one there, and the pid in the file's name another number."""
+    inside = ["unshare", "--pid", "--mount", "--fork", "--mount-proc", "sh", "-c"]
+    if subprocess.run([*inside, "mount -t tmpfs none /tmp"], check=False,
+                      stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("nothing can be mounted here")
+    program = compile_target(name, tmp_path)
+    run = profile(tmp_path, *inside,
+                  "mount -t tmpfs none /mnt && cp $0 /mnt/own && mount -t tmpfs none /tmp && "
+                  f"/mnt/own {words} && umount /tmp", program)
+    assert run.status == 0, run.stderr
+    share = run.folded.below(function) / run.folded.where(lambda stack: stack[0] == "own")
+    assert share == pytest.approx(1 / 3 if name == "mapped.c" else 1 / 2, abs=.15), (
+        run.folded.describe() + run.stderr)
 
 
 @pytest.mark.parametrize("before", [[], ["unshare", "-m"]], ids=["ours", "another"])

@@ -151,6 +151,36 @@ static void descriptors_are_bounded(void **state)
 	assert_int_not_equal(held_files_find(held, IMAGE, &module), 0);
 }
 
+static void a_perf_map_outlives_its_name(void **state)
+{
+	uint32_t pid = (uint32_t)getpid();
+	struct stat status;
+	char path[100];
+	FILE *map;
+
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
+	unlink(path);
+	/* It may come later than its code. */
+	held_files_look(held, IMAGE, pid);
+	assert_int_equal(held_files_find_map(held, IMAGE, false, 0), 0);
+	map = fopen(path, "we");
+	assert_non_null(map);
+	fputs("1000 10 first\n", map);
+	fflush(map);
+	usleep(120000);
+	held_files_look(held, IMAGE, pid);
+	assert_true(is_file(held_files_find_map(held, IMAGE, false, 0), path));
+	fputs("2000 10 second\n", map);
+	fclose(map);
+	unlink(path);
+	assert_int_equal(fstat(held_files_find_map(held, IMAGE, false, 0), &status), 0);
+	assert_int_equal(status.st_size, strlen("1000 10 first\n2000 10 second\n"));
+	assert_int_equal(held_files_find_map(held, IMAGE, false, status.st_mtim.tv_sec + 1), 0);
+	assert_int_equal(held_files_find_map(held, IMAGE + 1, false, 0), 0);
+	assert_int_equal(held_files_find_map(held, IMAGE, true, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +189,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_build_id_identifies_it_in_every_image, enter, leave),
 		cmocka_unit_test_setup_teardown(descriptors_are_bounded, enter, leave),
+		cmocka_unit_test_setup_teardown(a_perf_map_outlives_its_name, enter, leave),
 	};
 
 	if (getenv("TEST_EMULATED")) /* /proc/PID/exe is the emulator's */
