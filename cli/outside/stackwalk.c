@@ -80,6 +80,19 @@ static int stackwalk_find(struct stackwalk *walk, uintptr_t pc, struct unwind_mo
 	return target_find(walk->target, walk->shared, pc, out, object);
 }
 
+/* Whether @pc lies in a mapping that can be executed. */
+static bool is_code(struct stackwalk *walk, uintptr_t pc)
+{
+	const struct mapping *mapping;
+
+	if (is_news(walk, pc)) {
+		walk->is_remapped = true;
+		target_remap(walk->target, walk->shared);
+	}
+	mapping = maps_find(&walk->target->maps, pc);
+	return mapping && mapping->is_code;
+}
+
 static inline int UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_module *out)
 {
 	const struct object *object = NULL;
@@ -145,6 +158,7 @@ static inline int find_resumer(struct stackwalk *walk, struct unwind_activation 
 #define UNWIND_LEAVE(context, at, frames, room, told) \
 	leave_generated(context, at, frames, room, told)
 #define UNWIND_RESUMER(context, at) find_resumer(context, at)
+#define UNWIND_IS_CODE(context, pc) is_code(context, pc)
 #define UNWIND_PARTIAL 1
 #include "libprof/unwind/unwind_core.h"
 

@@ -124,6 +124,7 @@ static int leave_generated(struct runs *runs, struct unwind_activation *at, uint
 #define UNWIND_READ(context, address, value) \
 	read_unknown_stack((struct reading *)(context), address, value)
 #define UNWIND_FIND_MODULE(context, pc, out) ((void)(context), modules_find(pc, out))
+#define UNWIND_IS_CODE(context, pc) ((void)(context), modules_may_be_code(pc))
 #define UNWIND_RUN(context, module, frame, frames, room) \
 	run_language(&((struct reading *)(context))->runs, module, frame, frames, room)
 #define UNWIND_FRAME(context, pc, sp, fp, frames, room) \

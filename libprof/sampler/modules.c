@@ -70,25 +70,33 @@ static const uint8_t *find_in_notes(
 	return NULL;
 }
 
+/*
+ * Read segment @index of the module's ELF header. Returns 1, or 0: there is none, or the header is
+ * not where the module begins.
+ */
+static int load_segment(const struct unwind_module *module, modules_read_fn *read, unsigned index,
+	ElfW(Phdr) *segment)
+{
+	ElfW(Ehdr) header;
+
+	return unwind_module_covers(module, module->start, sizeof(header)) &&
+	       load(read, module->start, &header, sizeof(header)) &&
+	       !memcmp(header.e_ident, ELFMAG, SELFMAG) &&
+	       header.e_phentsize == sizeof(*segment) && header.e_phoff <= WIRE_PAGE &&
+	       header.e_phoff + (uint64_t)header.e_phnum * sizeof(*segment) <= WIRE_PAGE &&
+	       index < header.e_phnum &&
+	       load(read, module->start + header.e_phoff + index * sizeof(*segment), segment,
+		       sizeof(*segment));
+}
+
 const uint8_t *build_id_find(
 	const struct unwind_module *module, modules_read_fn *read, uint32_t *bytes)
 {
-	ElfW(Ehdr) header;
 	ElfW(Phdr) segment;
 
-	if (!unwind_module_covers(module, module->start, sizeof(header)) ||
-		!load(read, module->start, &header, sizeof(header)) ||
-		memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_phentsize != sizeof(segment) ||
-		header.e_phoff > WIRE_PAGE ||
-		header.e_phoff + (uint64_t)header.e_phnum * sizeof(segment) > WIRE_PAGE)
-		return NULL;
-	for (unsigned i = 0; i < header.e_phnum; i++) {
-		uintptr_t at;
+	for (unsigned i = 0; load_segment(module, read, i, &segment); i++) {
+		uintptr_t at = module->bias + segment.p_vaddr;
 
-		if (!load(read, module->start + header.e_phoff + i * sizeof(segment), &segment,
-			    sizeof(segment)))
-			return NULL;
-		at = module->bias + segment.p_vaddr;
 		if (segment.p_type != PT_NOTE || at % 4 ||
 			!unwind_module_covers(module, at, segment.p_memsz))
 			continue;
@@ -114,6 +122,8 @@ struct module_entry {
 	const uint8_t *build_id;   /* in memory, NULL without one */
 	uint8_t build_id_was[WIRE_BUILD_ID_MAX]; /* what it was, whole */
 	uint32_t build_id_bytes;
+	uintptr_t code_start;      /* from the first executable segment to the end of the last */
+	uintptr_t code_end;
 	uint64_t name_hash;        /* compared when there is no build-id */
 	uint32_t next;             /* index + 1 of the next entry in the chain */
 	uint64_t published;        /* atomic: the image whose control ring has the record */
@@ -207,6 +217,30 @@ static int same_module(const struct module_entry *entry, const struct unwind_mod
 	return entry->name_hash == hash_name(map ? map->l_name : NULL);
 }
 
+/* Where no segment is known to be executable all of the module may be code. */
+static void find_code_segments(struct module_entry *entry, modules_read_fn *read)
+{
+	const struct unwind_module *module = &entry->module;
+	ElfW(Phdr) segment;
+
+	entry->code_start = module->end;
+	entry->code_end = module->start;
+	for (unsigned i = 0; load_segment(module, read, i, &segment); i++) {
+		uintptr_t start = module->bias + segment.p_vaddr;
+
+		if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X))
+			continue;
+		if (start < entry->code_start)
+			entry->code_start = start;
+		if (start + segment.p_memsz > entry->code_end)
+			entry->code_end = start + segment.p_memsz;
+	}
+	if (entry->code_start < entry->code_end)
+		return;
+	entry->code_start = module->start;
+	entry->code_end = module->end;
+}
+
 static struct module_entry *add_entry(const struct unwind_module *module,
 	const struct link_map *map, modules_read_fn *read)
 {
@@ -235,6 +269,7 @@ static struct module_entry *add_entry(const struct unwind_module *module,
 	entry->module.runtime = language_find_runtime(
 		&mapped, confined_may(CONFINED_MEMORY) ? (int)sampler.pid : 0);
 	entry->dynamic = map ? map->l_ld : NULL;
+	find_code_segments(entry, read);
 	entry->build_id = build_id;
 	entry->build_id_bytes = bytes;
 	memcpy(entry->build_id_was, was, sizeof(was));
@@ -390,6 +425,21 @@ int modules_find(uintptr_t pc, struct unwind_module *out)
 		return find_code(pc, error, out);
 	number_module(pc, map, NULL, out);
 	return 0;
+}
+
+int modules_may_be_code(uintptr_t pc)
+{
+	const struct module_entry *entry;
+	const struct link_map *map;
+	struct unwind_module module;
+
+	if (unwind_find_object(pc, &module, &map))
+		return 1;
+	number_module(pc, map, NULL, &module);
+	if (module.number == WIRE_MODULE_OVER)
+		return 1;
+	entry = &entries[module.number - 1];
+	return pc >= entry->code_start && pc < entry->code_end;
 }
 
 /* The text at @address into @out (PATH_MAX_BYTES), cut where it is longer. Returns 1 or 0. */

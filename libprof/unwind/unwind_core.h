@@ -38,7 +38,7 @@
  *       the stack of a coroutine is over, in a frame with pc and sp in @at: who resumed it? Returns
  *       1, with pc, sp and fp in @at of the frame that did, on another stack, or 0.
  *
- * and UNWIND_ROWCACHE, UNWIND_PARTIAL (walk.h) and UNWIND_CFI_POINTER (cfi.h).
+ * and UNWIND_IS_CODE, UNWIND_ROWCACHE, UNWIND_PARTIAL (walk.h) and UNWIND_CFI_POINTER (cfi.h).
  */
 #ifndef LIBPROF_UNWIND_UNWIND_CORE_H
 #define LIBPROF_UNWIND_UNWIND_CORE_H

@@ -36,6 +36,11 @@
 static inline int UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_module *out);
 #endif
 
+/* Whether @pc may be code: it is not known to lie in memory that cannot be executed. */
+#ifndef UNWIND_IS_CODE
+#define UNWIND_IS_CODE(context, pc) 1
+#endif
+
 /* Pointer to the cache of rows, or NULL for none. */
 #ifndef UNWIND_ROWCACHE
 static struct rowcache unwind_rowcache;
@@ -284,6 +289,26 @@ static inline bool unwind_switches_stack(const struct unwind_walk *walk)
 }
 
 /*
+ * Can @pc, which a frame pointer led to, be a return address? Code that nothing covers may use the
+ * register for anything, so the first record of a chain is believed only if @pc follows a call. Go
+ * is exempt, because it pushes the address of interrupted code as if that had called.
+ */
+static __attribute__((noinline)) bool unwind_believes_fp(
+	const struct unwind_walk *walk, uintptr_t pc)
+{
+	bool is_same_module = pc - 1 >= walk->module.start && pc - 1 < walk->module.end;
+	struct cfi_row row;
+
+	if (walk->by_fp && is_same_module)
+		return true;
+	if (!UNWIND_IS_CODE(walk->memory.context, pc - 1))
+		return false;
+	return walk->by_fp ||
+	       (is_same_module && cfi_find_row(&walk->module, pc - 1, &row) == -ENOENT) ||
+	       unwind_is_return(walk, pc);
+}
+
+/*
  * Step through the record a frame pointer points at, for code without call-frame information:
  *
  *	fp + 0   the caller's frame pointer
@@ -314,7 +339,8 @@ static inline int unwind_step_fp(struct unwind_walk *walk)
 		error = unwind_load(&walk->memory, fp + sizeof(uintptr_t), &pc);
 	if (error)
 		return error;
-	if (!arch_strip_pointer(pc) && caller_fp)
+	pc = arch_strip_pointer(pc);
+	if (pc ? !unwind_believes_fp(walk, pc) : caller_fp != 0)
 		return -ENOENT;
 	/* Generated code keeps its own conventions about the rest. */
 	walk->known = UNWIND_KNOWN_ALWAYS;
@@ -391,6 +417,7 @@ static inline int unwind_step_uncovered(struct unwind_walk *walk)
 	if (compact_kind(row) != COMPACT_BY_CODE ||
 		(compact_ra(row) &&
 			unwind_load(&walk->memory, cfa + (uintptr_t)compact_ra(row), &pc)) ||
+		!UNWIND_IS_CODE(walk->memory.context, arch_strip_pointer(pc) - 1) ||
 		!unwind_is_return(walk, pc))
 		return unwind_step_fp(walk);
 	return unwind_step_code(walk, row);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * generated MILLISECONDS: main calls two pieces of generated code by turns, which a perf map names:
- * caller -> leaf_code, a loop that leaves stack and frame pointer alone, and caller -> data_code, which
- * uses the frame pointer for data, as PCRE2's compiler does: a record there leads to more data.
- * Truth: half of the time each, but for some in main and caller.
+ * generated MILLISECONDS: main calls pieces of generated code by turns, which a perf map names:
+ * caller -> leaf_code, a loop that leaves stack and frame pointer alone; caller -> data_code, which
+ * uses the frame pointer for data, as PCRE2's compiler does: a record there leads to more data, and
+ * behind what would be a call if it were code; caller -> jump_code, the same with a return that
+ * nothing knows for one, so that its caller cannot be found.
+ * Truth: a third of the time each, but for some in main and caller.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -12,7 +14,7 @@
 #include "tests/targets/spin.h"
 
 #define PAGE	   4096
-#define DATA_AT	   64
+#define PIECE	   64
 #define LOOP_TURNS 1000000
 
 typedef void code_fn(unsigned long turns, const uintptr_t *data);
@@ -29,11 +31,14 @@ typedef void code_fn(unsigned long turns, const uintptr_t *data);
  *	48 ff cf	1: dec  %rdi
  *	75 fb		   jne  1b
  *	5d		   pop  %rbp
- *	c3		   ret
+ *	c3		   ret			or 59 pop %rcx; ff e1 jmp *%rcx
  */
-static const uint8_t leaf_bytes[] = {0x48, 0xff, 0xcf, 0x75, 0xfb, 0xc3};
-static const uint8_t data_bytes[] = {
+static const uint8_t leaf_code[] = {0x48, 0xff, 0xcf, 0x75, 0xfb, 0xc3};
+static const uint8_t data_code[] = {
 	0x55, 0x48, 0x89, 0xf5, 0x48, 0xff, 0xcf, 0x75, 0xfb, 0x5d, 0xc3};
+static const uint8_t jump_code[] = {
+	0x55, 0x48, 0x89, 0xf5, 0x48, 0xff, 0xcf, 0x75, 0xfb, 0x5d, 0x59, 0xff, 0xe1};
+#define CALL_BYTE 0xe8
 
 #elif defined(__aarch64__)
 
@@ -47,11 +52,14 @@ static const uint8_t data_bytes[] = {
  *	f1000400	1: subs x0, x0, #1
  *	54ffffe1	   b.ne 1b
  *	a8c17bfd	   ldp  x29, x30, [sp], #16
- *	d65f03c0	   ret
+ *	d65f03c0	   ret			or d61f03c0 br x30
  */
-static const uint32_t leaf_bytes[] = {0xf1000400, 0x54ffffe1, 0xd65f03c0};
-static const uint32_t data_bytes[] = {
+static const uint32_t leaf_code[] = {0xf1000400, 0x54ffffe1, 0xd65f03c0};
+static const uint32_t data_code[] = {
 	0xa9bf7bfd, 0xaa0103fd, 0xf1000400, 0x54ffffe1, 0xa8c17bfd, 0xd65f03c0};
+static const uint32_t jump_code[] = {
+	0xa9bf7bfd, 0xaa0103fd, 0xf1000400, 0x54ffffe1, 0xa8c17bfd, 0xd61f03c0};
+#define CALL_BYTE 0x94
 
 #endif
 
@@ -68,26 +76,27 @@ int main(int argc, char **argv)
 	uint64_t limit_ns = argument(argc, argv, 1, 1000) * 1000000ULL;
 	char *code = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uintptr_t data[4] = {(uintptr_t)(data + 2), (uintptr_t)not_code + 64};
+	static const char *const names[] = {"leaf_code", "data_code", "jump_code"};
 	char path[64];
 	FILE *map;
 
 	if (code == MAP_FAILED)
 		return 1;
-	memcpy(code, leaf_bytes, sizeof(leaf_bytes));
-	memcpy(code + DATA_AT, data_bytes, sizeof(data_bytes));
+	memset(not_code, CALL_BYTE, sizeof(not_code));
+	memcpy(code, leaf_code, sizeof(leaf_code));
+	memcpy(code + PIECE, data_code, sizeof(data_code));
+	memcpy(code + 2 * PIECE, jump_code, sizeof(jump_code));
 	mprotect(code, PAGE, PROT_READ | PROT_EXEC);
 	__builtin___clear_cache(code, code + PAGE);
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
 	map = fopen(path, "we");
 	if (!map)
 		return 1;
-	fprintf(map, "%lx %zx leaf_code\n%lx %zx data_code\n", (unsigned long)code,
-		sizeof(leaf_bytes), (unsigned long)(code + DATA_AT), sizeof(data_bytes));
+	for (unsigned i = 0; i < 3; i++)
+		fprintf(map, "%lx %x %s\n", (unsigned long)(code + i * PIECE), PIECE, names[i]);
 	fclose(map);
 	fprintf(stderr, "map: %s\n", path);
-	while (cpu_ns() < limit_ns) {
-		caller((code_fn *)(void *)code, data);
-		caller((code_fn *)(void *)(code + DATA_AT), data);
-	}
+	for (unsigned i = 0; cpu_ns() < limit_ns; i++)
+		caller((code_fn *)(void *)(code + i % 3 * PIECE), data);
 	return 0;
 }

@@ -107,6 +107,7 @@ static void test_code_that_tells_nothing_is_left_to_the_frame_pointer(void **sta
 	stack[0] = NO_MODULE + 0x20;
 	stack[2] = text + 0x10; /* where the code, were it there, would return to */
 	stack[9] = text + 0x48;
+	put_call(stack[9]);
 	for (unsigned i = 0; i < 2; i++) {
 		/* Once zeroes, once code that cannot be read. */
 		stack[0] = i ? NO_MODULE - 0x20 : NO_MODULE + 0x20;
@@ -138,6 +139,8 @@ static void test_not_behind_a_frame_pointer(void **state)
 	stack[4] = stack[2];
 	stack[5] = NO_MODULE + 0x300;
 	stack[13] = text + 0x48;
+	put_call(text + 0x200);
+	put_call(NO_MODULE + 0x20);
 	walk_up_to(1);
 	for (unsigned i = 0; i < 2; i++) {
 		/* Generated code, not even read; and a module's, remembered or not. */

@@ -291,6 +291,7 @@ static void test_rows_vouch_for_their_registers(void **state)
 	registers.r[FP] = (uintptr_t)(stack + 8);
 	registers.r[0] = (uintptr_t)(stack + 12);
 	stack[9] = text + 0x48;
+	put_call(stack[9]);
 	stack[13] = text + 0x88;
 	check_end(walk(), 2, WIRE_END_LOST);
 }

@@ -25,6 +25,7 @@ static void test_frame_pointers_where_nothing_covers_the_pc(void **state)
 	stack[5] = NO_MODULE + 0x20;
 	stack[8] = 0;
 	stack[9] = text + 8;
+	put_call(stack[5]);
 	stack[10] = text + 0x48; /* sp of the function that called: fp + 16 */
 	check_end(walk(), 5, WIRE_END_ROOT);
 	check_frame(0, 0);
@@ -42,6 +43,7 @@ static void test_a_leaf_in_generated_code(void **state)
 	registers.r[PC] = NO_MODULE;
 	registers.r[FP] = (uintptr_t)(stack + 4);
 	stack[5] = text + 0x48;
+	put_call(stack[5]);
 	check_end(walk(), 2, WIRE_END_ROOT);
 	assert_int_equal(frames[0], WIRE_FRAME(0, NO_MODULE));
 	assert_int_equal(frames[1], WIRE_FRAME(9, IMAGE_CODE + 0x47) | WIRE_FRAME_BY_FP);
@@ -65,6 +67,37 @@ static void test_frame_pointers_that_are_none(void **state)
 	registers.r[FP] = (uintptr_t)(stack + 32);
 	check_end(walk(), 1, WIRE_END_LOST);
 	assert_int_equal(reads, 0);
+}
+
+/*
+ * Code that nothing covers may use the register for data: the first record is one only if it leads
+ * behind a call, and no record leads to what is not code.
+ */
+static void test_records_that_lead_behind_no_call(void **state)
+{
+	(void)state;
+	ADD_FDE(0, 0x40, CFI_NOP);
+	ADD_FDE(0x40, 0x40, CFI_UNDEFINED, RA);
+	finish();
+	registers.r[PC] = NO_MODULE;
+	registers.r[FP] = (uintptr_t)(stack + 4);
+	stack[4] = (uintptr_t)(stack + 8);
+	stack[5] = NO_MODULE + 0x20;
+	stack[9] = text + 0x48;
+	check_end(walk(), 1, WIRE_END_LOST);
+	put_call(stack[5]);
+	check_end(walk(), 3, WIRE_END_ROOT); /* of the second nothing is asked */
+	code_end = text;
+	check_end(walk(), 2, WIRE_END_LOST);
+	code_end = NO_MODULE;
+	check_end(walk(), 1, WIRE_END_LOST);
+	code_end = UINTPTR_MAX;
+	/* Go's own code, of which nothing is known, need not have called where it was interrupted. */
+	registers.r[PC] = text + 0x200;
+	stack[5] = text + 0x300;
+	check_end(walk(), 3, WIRE_END_ROOT);
+	stack[5] = text + 0x20; /* of this something is */
+	check_end(walk(), 1, WIRE_END_LOST);
 }
 
 static void test_zeroes_end_a_chain_of_frame_pointers(void **state)
@@ -206,6 +239,7 @@ int main(void)
 		cmocka_unit_test_setup(test_frame_pointers_where_nothing_covers_the_pc, setup),
 		cmocka_unit_test_setup(test_a_leaf_in_generated_code, setup),
 		cmocka_unit_test_setup(test_frame_pointers_that_are_none, setup),
+		cmocka_unit_test_setup(test_records_that_lead_behind_no_call, setup),
 		cmocka_unit_test_setup(test_zeroes_end_a_chain_of_frame_pointers, setup),
 		cmocka_unit_test_setup(test_a_zero_frame_pointer, setup),
 		cmocka_unit_test_setup(test_stacks_without_bounds_are_read_with_care, setup),

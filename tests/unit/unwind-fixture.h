@@ -18,6 +18,7 @@ static uintptr_t other_stack[96];
 static unsigned reads, finds, code_reads;
 static struct unwind_module made;
 static uintptr_t text; /* the module's code: IMAGE_CODE after its start */
+static uintptr_t code_end; /* from here on nothing is code */
 
 #define NO_MODULE       0x10000 /* generated code: in no module, read from here */
 #define GENERATED_BYTES 4096u
@@ -57,6 +58,7 @@ static inline int UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_
 	return 0;
 }
 
+#define UNWIND_IS_CODE(context, pc) ((void)(context), (pc) < code_end)
 #include "libprof/unwind/unwind_core.h"
 #include "tests/unit/cfi-image.h"
 
@@ -129,6 +131,7 @@ static int setup(void **state)
 	memset(&registers, 0, sizeof(registers));
 	memset(frames, 0, sizeof(frames));
 	reads = finds = code_reads = 0;
+	code_end = UINTPTR_MAX;
 	kept = arch_cfi_reg(3);
 	registers.r[SP] = (uintptr_t)stack;
 	image_init(&image);
