@@ -14,9 +14,11 @@
  * such a frame is not known. A frame pointer of zero is an end only where a module's code has
  * called: generated code uses the register for anything.
  *
- * C below Go is walked across two stacks. Go calls C on a stack of the thread's, and its frame
- * pointer still leads to the goroutine's. A frame pointer that leaves the stack is followed
- * where code that nothing covers called, to a record that leads to such code of the same module.
+ * C below Go, and what Go's runtime does on its system stack, are walked across two stacks. Go
+ * calls both on a stack of the thread's, and the frame pointer still leads to the goroutine's. A
+ * frame pointer that leaves the stack is followed where code that nothing covers called, to a
+ * record that leads to such code of the same module. From outside flamerun has information about
+ * Go's functions except those that switch stacks: unwind_step_switched().
  */
 #ifndef LIBPROF_UNWIND_WALK_H
 #define LIBPROF_UNWIND_WALK_H
@@ -57,6 +59,14 @@ static struct rowcache unwind_rowcache;
 
 /* A step's answer besides 0 (there is a caller) and -errno (there is none to be found). */
 #define UNWIND_STEP_ROOT 1
+
+/* Within so many bytes lies the code of a function that switches stacks, and how it is entered. */
+#define UNWIND_SWITCH_BYTES 256u
+
+#define UNWIND_INSTRUCTION_BYTES 16u /* no instruction is longer */
+
+/* So many words below a frame pointer may be in use of its frame. */
+#define UNWIND_SWITCH_WORDS 256u
 
 /* How far from the stack pointer a frame pointer may be on a stack whose bounds are unknown. */
 #define UNWIND_FP_REACH (1u << 20)
@@ -288,10 +298,65 @@ static inline bool unwind_switches_stack(const struct unwind_walk *walk)
 	       pc < module->end && cfi_find_row(module, pc - 1, &row) == -ENOENT;
 }
 
+/* The function that the call before @pc, in the walk's module, calls directly; 0: none does. */
+static uintptr_t unwind_called(const struct unwind_walk *walk, uintptr_t pc)
+{
+	const struct arch_text module = {
+		walk->module.start, walk->module.end, code_read_word, &walk->memory};
+	uint8_t code[ARCH_CALL_BYTES];
+
+	if (pc <= walk->module.start + sizeof(code) || pc >= walk->module.end ||
+		arch_text_read(&module, pc - sizeof(code), code, sizeof(code)) < sizeof(code))
+		return 0;
+	return arch_called(code, pc - sizeof(code));
+}
+
+/*
+ * Does the function that begins at @entry lead straight to the walk's pc, without a return before?
+ * Some enter another by a jump: runtime.morestack_noctxt.
+ */
+static bool unwind_leads_here(const struct unwind_walk *walk, uintptr_t entry)
+{
+	const struct arch_text module = {
+		walk->module.start, walk->module.end, code_read_word, &walk->memory};
+	uintptr_t here = walk->registers.r[ARCH_DWARF_PC];
+	uint8_t code[UNWIND_INSTRUCTION_BYTES];
+
+	if (entry - (here - UNWIND_SWITCH_BYTES) > 2 * UNWIND_SWITCH_BYTES)
+		return false;
+	for (unsigned left = UNWIND_SWITCH_BYTES; left && entry != here; left--) {
+		struct arch_instruction instruction = arch_decode(
+			code, arch_text_read(&module, entry, code, sizeof(code)));
+		uintptr_t target;
+
+		if (!instruction.bytes || instruction.effect == ARCH_EFFECT_RETURN)
+			return false;
+		entry += instruction.bytes;
+		target = entry + (uintptr_t)(intptr_t)instruction.value;
+		if (instruction.effect == ARCH_EFFECT_JUMP && here - target <= UNWIND_SWITCH_BYTES)
+			entry = target;
+	}
+	return entry == here;
+}
+
+/*
+ * Does the call that ends at @pc call another function than the walk's, one that is covered? Then
+ * the record with @pc is that function's, and the walk's code has left the frame pointer alone.
+ */
+static bool unwind_calls_another(const struct unwind_walk *walk, uintptr_t pc)
+{
+	uintptr_t called = unwind_called(walk, pc);
+	struct cfi_fde fde;
+
+	return called && !cfi_find_fde(&walk->module, called, &fde) && fde.begin == called &&
+	       !unwind_leads_here(walk, called);
+}
+
 /*
  * Can @pc, which a frame pointer led to, be a return address? Code that nothing covers may use the
- * register for anything, so the first record of a chain is believed only if @pc follows a call. Go
- * is exempt, because it pushes the address of interrupted code as if that had called.
+ * register for anything, so the first record of a chain is believed only if @pc follows a call
+ * that may be of that code. Go is exempt, because it pushes the address of interrupted code as if
+ * that had called.
  */
 static __attribute__((noinline)) bool unwind_believes_fp(
 	const struct unwind_walk *walk, uintptr_t pc)
@@ -305,7 +370,7 @@ static __attribute__((noinline)) bool unwind_believes_fp(
 		return false;
 	return walk->by_fp ||
 	       (is_same_module && cfi_find_row(&walk->module, pc - 1, &row) == -ENOENT) ||
-	       unwind_is_return(walk, pc);
+	       (unwind_is_return(walk, pc) && !unwind_calls_another(walk, pc));
 }
 
 /*
@@ -403,6 +468,73 @@ static __attribute__((noinline)) uint64_t unwind_follow_generated(const struct u
 }
 
 /*
+ * Has the function at @entry (0: any) saved its caller's frame pointer at @fp? @pc and @sp are
+ * those of its frame, or of a function that it has called and that has saved none yet: before they
+ * do, Go's functions call for more stack.
+ */
+static bool unwind_saves_fp_at(const struct unwind_walk *walk, uintptr_t pc, uintptr_t sp,
+	uintptr_t fp, uintptr_t entry)
+{
+	for (unsigned callers = 0; callers < 2; callers++) {
+		struct cfi_fde fde;
+		struct cfi_row row;
+		int32_t saved, ra;
+
+		if (cfi_find_fde(&walk->module, pc - 1, &fde) ||
+			cfi_run_fde(&walk->module, &fde, pc - 1, &row) ||
+			row.rules.cfa_expression || row.rules.cfa_reg != ARCH_DWARF_SP)
+			return false;
+		sp += (uintptr_t)(intptr_t)row.rules.cfa_value;
+		saved = row.rules.register_rule[arch_cfi_slot(ARCH_DWARF_FP)];
+		ra = row.rules.register_rule[row.ra_slot];
+		if (cfi_rule_kind(saved) == CFI_RULE_OFFSET)
+			return sp + (uintptr_t)(intptr_t)cfi_rule_value(saved) == fp &&
+			       (!entry || entry == fde.begin);
+		if (cfi_rule_kind(ra) != CFI_RULE_OFFSET ||
+			unwind_load(&walk->memory, sp + (uintptr_t)(intptr_t)cfi_rule_value(ra), &pc))
+			return false;
+	}
+	return false;
+}
+
+/*
+ * Step to the caller of a function that has gone to another stack and has saved nothing there, as
+ * Go's runtime.systemstack and runtime.mcall do. The frame pointer still leads to the stack that
+ * the function came from. Since Go 1.21 it leads to a record of the function itself. Before,
+ * register and record are its caller's, and the return address lies below, where the caller's frame
+ * ends.
+ *
+ * Returns as a step does, -ENOENT where no function that is covered calls this one there.
+ */
+static __attribute__((noinline)) int unwind_step_switched(struct unwind_walk *walk)
+{
+	uintptr_t fp = walk->registers.r[ARCH_DWARF_FP], at = fp + sizeof(uintptr_t);
+	const struct unwind_bounds *bounds = &walk->memory.bounds;
+	uintptr_t caller_fp, entry, pc;
+	struct cfi_fde fde;
+	int step;
+
+	if (!walk->module.eh_frame_hdr || walk->by_fp || !unwind_fp_known(walk) ||
+		(fp >= bounds->lo && fp < bounds->hi) || (fp & (sizeof(uintptr_t) - 1)) ||
+		unwind_load(&walk->memory, fp, &caller_fp) ||
+		unwind_load(&walk->memory, at, &pc) || cfi_find_fde(&walk->module, pc - 1, &fde))
+		return -ENOENT;
+	entry = unwind_called(walk, pc);
+	for (unsigned word = 0; word <= UNWIND_SWITCH_WORDS; word++, at -= sizeof(uintptr_t)) {
+		if (unwind_load(&walk->memory, at, &pc))
+			return -ENOENT;
+		if (!unwind_leads_here(walk, unwind_called(walk, pc)) ||
+			(at < fp && !unwind_saves_fp_at(walk, pc, at + sizeof(pc), fp, entry)))
+			continue;
+		walk->known = UNWIND_KNOWN_ALWAYS;
+		step = unwind_arrive(walk, pc, at + sizeof(pc), at < fp ? fp : caller_fp);
+		unwind_drop_anchor(walk, walk->depth + 1);
+		return step;
+	}
+	return -ENOENT;
+}
+
+/*
  * Step from code that nothing covers and that code_row() finds no row for. Follow generated code to
  * its return, and go through the frame pointer only where that does not lead behind a call: code
  * that leaves the frame pointer alone has a caller's, whose record skips functions.
@@ -414,6 +546,8 @@ static inline int unwind_step_uncovered(struct unwind_walk *walk)
 	uintptr_t cfa = walk->registers.r[ARCH_DWARF_SP] + (uintptr_t)compact_cfa(row);
 	uintptr_t pc = walk->registers.r[ARCH_DWARF_RA];
 
+	if (!unwind_step_switched(walk))
+		return 0;
 	if (compact_kind(row) != COMPACT_BY_CODE ||
 		(compact_ra(row) &&
 			unwind_load(&walk->memory, cfa + (uintptr_t)compact_ra(row), &pc)) ||

@@ -67,11 +67,30 @@ def need(tool):
         pytest.skip(f"no {tool} here")
 
 
-def build_go(folder, flags=()):
+# What Go's runtime does on another stack: it walks the stack for main.callers.
+GO_SYSTEM_STACK = """package main
+
+import "runtime"
+
+//go:noinline
+func callers(count int) {
+	pcs := make([]uintptr, 32)
+	for i := 0; i < count; i++ {
+		runtime.Callers(0, pcs)
+	}
+}
+
+func main() {
+	callers(400000)
+}
+"""
+
+
+def build_go(folder, flags=(), source=GO, with_c=False):
     need("go")
-    (folder / "split.go").write_text(GO)
+    (folder / "split.go").write_text(source.replace("import", 'import "C"\nimport', 1) if with_c else source)
     subprocess.run(["go", "build", *flags, "-o", folder / "split", folder / "split.go"], check=True,
-                   env={**profiled.GO_ENVIRONMENT, "CGO_ENABLED": "0"})
+                   env={**profiled.GO_ENVIRONMENT, "CGO_ENABLED": str(int(with_c))})
     return folder / "split"
 
 

@@ -84,6 +84,25 @@ def test_go(tmp_path, flags):
     assert whole >= 0.95 * share, said
 
 
+@pytest.mark.parametrize("flags, with_c", [([], False), (["-buildmode=pie"], False), ([], True)],
+                         ids=["plain", "pie", "cgo"])
+def test_go_on_its_system_stack(tmp_path, flags, with_c):
+    """What the runtime does there has the callers on the goroutine's stack. With C a library gets in."""
+    program = outside.build_go(tmp_path, flags, outside.GO_SYSTEM_STACK, with_c)
+    run = profile(tmp_path, program, rate_hz=997)
+    assert run.status == 0
+    assert ("it is sampled from outside" in run.stderr) != with_c
+
+    def is_whole(stack):
+        names = [name for name in stack if name in ("runtime.main", "main.main", "main.callers")]
+        return names == ["runtime.main", "main.main", "main.callers"] and stack[0] == "runtime.goexit.abi0"
+
+    there = run.folded.below("runtime.callers.func1")
+    assert there > 50, run.folded.describe()
+    assert run.folded.where(lambda s: "runtime.callers.func1" in s and is_whole(s)) >= 0.98 * there, (
+        run.folded.describe())
+
+
 @pytest.mark.sanitized
 @pytest.mark.parametrize("script, status", [("exit 3", 3), ("kill -TERM $$", -signal.SIGTERM),
                                             ("kill -KILL $$", -signal.SIGKILL)])

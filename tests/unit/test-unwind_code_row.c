@@ -156,8 +156,8 @@ static void test_not_behind_a_frame_pointer(void **state)
 }
 
 /*
- * A leaf that leaves both pointers alone. The frame pointer is that of some caller, whose own caller
- * its record leads to.
+ * A leaf that leaves both pointers alone. The frame pointer is a caller's, and its record leads to
+ * that one's caller.
  */
 static void test_a_loop_is_followed_to_its_return(void **state)
 {

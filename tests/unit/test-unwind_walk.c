@@ -216,6 +216,86 @@ static void test_c_below_go(void **state)
 	check_end(walk(), 1, WIRE_END_LOST);
 }
 
+/*
+ * As Go's runtime.systemstack: code at text + 0x300, which nothing covers, has called a function at
+ * text on another stack than that of its own caller. From the top of that one, in words:
+ *
+ *	21  return address into the outermost function, at 0x100
+ *	20  <- frame pointer: saved by the function at 0x80
+ *	15  return address into that one, which takes six words with these two
+ */
+static void call_on_another_stack(void)
+{
+	const uint8_t row[] = {CFI_DEF_CFA_OFFSET, 48, CFI_OFFSET | FP, 2};
+	const uint8_t small[] = {CFI_DEF_CFA_OFFSET, 24, CFI_OFFSET | FP, 2};
+
+	ADD_FDE(0, 0x40, CFI_NOP);
+	add_fde(0x80, 0x40, row, sizeof(row));
+	add_fde(0xc0, 0x40, small, sizeof(small));
+	ADD_FDE(0x100, 0x40, CFI_UNDEFINED, RA);
+	ADD_FDE(0x140, 0x40, CFI_NOP);
+	finish();
+	registers.r[PC] = text;
+	stack[0] = text + 0x320;
+	registers.r[FP] = (uintptr_t)(other_stack + 20);
+	other_stack[21] = text + 0x120;
+	put_call_of(text + 0x120, text + 0x80);
+	other_stack[15] = text + 0x90;
+	put_call_of(text + 0x90, text + 0x300);
+}
+
+static void check_switched(void)
+{
+	check_end(walk(), 4, WIRE_END_ROOT);
+	check_frame(1, 0x31f);
+	check_frame(2, 0x8f);
+	check_frame(3, 0x11f);
+}
+
+static void test_go_on_its_system_stack(void **state)
+{
+	(void)state;
+	call_on_another_stack();
+	check_switched();
+	/* What another function has left there, whose frame was smaller. */
+	other_stack[18] = text + 0xd0;
+	put_call_of(text + 0xd0, text + 0x300);
+	check_switched();
+	/* And the same one, where its frame was another. */
+	other_stack[17] = text + 0x90;
+	check_switched();
+	/* A call of another function is none of this one: then it is not known. */
+	put_call_of(text + 0x90, text + 0x280);
+	memcpy((void *)(text + 0x290), (const uint8_t[]){0xc3, 0x00, 0x00, 0x00}, 4);
+	memcpy((void *)(text + 0x294), (const uint8_t[]){0xc0, 0x03, 0x5f, 0xd6}, 4);
+	check_end(walk(), 2, WIRE_END_LOST);
+}
+
+/* A function that has no frame yet: it asks for more stack. */
+static void test_go_grows_a_stack(void **state)
+{
+	(void)state;
+	call_on_another_stack();
+	other_stack[15] = text + 0x90;
+	put_call_of(text + 0x90, text + 0x140);
+	other_stack[14] = text + 0x150;
+	put_call_of(text + 0x150, text + 0x300);
+	check_end(walk(), 5, WIRE_END_ROOT);
+	check_frame(2, 0x14f);
+	check_frame(3, 0x8f);
+	check_frame(4, 0x11f);
+}
+
+/* Go since 1.21: the function has a record of its own. */
+static void test_go_with_its_own_record(void **state)
+{
+	(void)state;
+	call_on_another_stack();
+	registers.r[FP] = (uintptr_t)(other_stack + 14);
+	other_stack[14] = (uintptr_t)(other_stack + 20);
+	check_switched();
+}
+
 static void test_a_hole_between_segments_is_not_touched(void **state)
 {
 	void *hole = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -245,6 +325,9 @@ int main(void)
 		cmocka_unit_test_setup(test_stacks_without_bounds_are_read_with_care, setup),
 		cmocka_unit_test_setup(test_a_signal_frame_gives_all_registers, setup),
 		cmocka_unit_test_setup(test_c_below_go, setup),
+		cmocka_unit_test_setup(test_go_on_its_system_stack, setup),
+		cmocka_unit_test_setup(test_go_grows_a_stack, setup),
+		cmocka_unit_test_setup(test_go_with_its_own_record, setup),
 		cmocka_unit_test_setup(test_a_hole_between_segments_is_not_touched, setup),
 	};
 

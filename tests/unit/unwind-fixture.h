@@ -152,6 +152,19 @@ static inline void put_call(uintptr_t pc)
 	memcpy(end - sizeof(call), call, sizeof(call));
 }
 
+/* Write a call of @function that ends at @pc; both are in the module. */
+static inline void put_call_of(uintptr_t pc, uintptr_t function)
+{
+#if defined(__x86_64__)
+	uint32_t distance = (uint32_t)(function - pc);
+#elif defined(__aarch64__)
+	uint32_t distance = 0x94000000 | ((uint32_t)((function - (pc - 4)) >> 2) & 0x3ffffff);
+#endif
+
+	put_call(pc);
+	memcpy((void *)(pc - 4), &distance, sizeof(distance));
+}
+
 static struct unwind_result walk_up_to(unsigned max_frames)
 {
 	struct unwind_bounds bounds = {(uintptr_t)stack, (uintptr_t)(stack + 64)};
