@@ -24,9 +24,12 @@
 /* Kinds of unwinders; at most one of each is told. */
 enum kind { LIBGCC, LINKED, LLVM, KINDS };
 
-/* libgcc's and what is linked into the program: a section that ends with four zero bytes. */
-static void (*register_frame[2])(const void *);
-static void (*deregister_frame[2])(const void *);
+/*
+ * libgcc's and what is linked into the program: a section that ends with four zero bytes, and
+ * memory for libgcc's object. __register_frame() would allocate the object without a check.
+ */
+static void (*register_frame[2])(const void *section, void *object);
+static void *(*deregister_frame[2])(const void *section);
 static const void *(*find_fde)(const void *pc, void *bases); /* libgcc's */
 
 /* LLVM's: a section, or one FDE; older ones have the latter only. */
@@ -40,14 +43,16 @@ static unsigned in_use; /* what add_region() registers with; under publish.c's l
 
 struct state {
 	unsigned registered;
+	/* libgcc's struct object has 7 words. Programs hold it, too, so it does not grow. */
+	uintptr_t object[2][8];
 	struct publish_bytes llvm_section; /* a copy for LLVM, see below */
 };
 
 /* A program that links libgcc statically and exports it; not one of the libraries' own names. */
 static void find_linked(void)
 {
-	void *add = dlsym(RTLD_DEFAULT, "__register_frame");
-	void *remove = dlsym(RTLD_DEFAULT, "__deregister_frame");
+	void *add = dlsym(RTLD_DEFAULT, "__register_frame_info");
+	void *remove = dlsym(RTLD_DEFAULT, "__deregister_frame_info");
 	Dl_info add_in, remove_in, llvm_in;
 	void *llvm = dlsym(RTLD_DEFAULT, "__unw_add_dynamic_fde");
 
@@ -57,8 +62,8 @@ static void find_linked(void)
 		return;
 	if (llvm && dladdr(llvm, &llvm_in) && llvm_in.dli_fbase == add_in.dli_fbase)
 		return;
-	register_frame[LINKED] = (void (*)(const void *))add;
-	deregister_frame[LINKED] = (void (*)(const void *))remove;
+	register_frame[LINKED] = (void (*)(const void *, void *))add;
+	deregister_frame[LINKED] = (void *(*)(const void *))remove;
 	__atomic_or_fetch(&seen, 1u << LINKED, __ATOMIC_RELEASE);
 }
 
@@ -74,8 +79,10 @@ static void find_libgcc(void)
 		handle = publish_load("libgcc_s.so.1", RTLD_LAZY | RTLD_LOCAL);
 	if (!handle)
 		return;
-	register_frame[LIBGCC] = (void (*)(const void *))dlsym(handle, "__register_frame");
-	deregister_frame[LIBGCC] = (void (*)(const void *))dlsym(handle, "__deregister_frame");
+	register_frame[LIBGCC] =
+		(void (*)(const void *, void *))dlsym(handle, "__register_frame_info");
+	deregister_frame[LIBGCC] =
+		(void *(*)(const void *))dlsym(handle, "__deregister_frame_info");
 	find_fde = (const void *(*)(const void *, void *))dlsym(handle, "_Unwind_Find_FDE");
 	if (register_frame[LIBGCC] && deregister_frame[LIBGCC])
 		__atomic_or_fetch(&seen, 1u << LIBGCC, __ATOMIC_RELEASE);
@@ -198,6 +205,20 @@ static const void *section_for_libgcc(const struct region *region)
 	return region->brief_frame ? region->brief_frame : region->eh_frame;
 }
 
+/*
+ * libgcc from version 13 on and LLVM's allocate nodes and tables without a check, so ask for memory
+ * first. Freed as one block, it serves smaller ones; another thread may take it meanwhile.
+ */
+#define UNWINDERS_BYTES (32u << 10)
+
+static int has_memory_for_unwinders(void)
+{
+	void *volatile block = malloc(UNWINDERS_BYTES);
+
+	free(block);
+	return block != NULL;
+}
+
 static int add_region(const struct region *region, void **state)
 {
 	struct state *known = *state;
@@ -206,6 +227,8 @@ static int add_region(const struct region *region, void **state)
 	/* Code with frame pointers only: nothing these unwinders could be told. */
 	if (!region->eh_frame)
 		return 0;
+	if (!has_memory_for_unwinders())
+		return -ENOMEM;
 	if (!known)
 		known = *state = calloc(1, sizeof(*known));
 	if (!known)
@@ -213,7 +236,7 @@ static int add_region(const struct region *region, void **state)
 	for (unsigned kind = LIBGCC; kind <= LINKED; kind++) {
 		if (!(in_use & ~known->registered & 1u << kind) || !is_valid_for_libgcc(region))
 			continue;
-		register_frame[kind](section_for_libgcc(region));
+		register_frame[kind](section_for_libgcc(region), known->object[kind]);
 		known->registered |= 1u << kind;
 		/* It sorts now, not while the first exception waits. */
 		if (kind == LIBGCC && find_fde)
