@@ -42,6 +42,11 @@ struct known_region {
 };
 
 static struct known_region *all_known;
+/*
+ * Flags of the tools that the host asked for. Others that are on are told of stubs alone: of its
+ * own code the host may have told them itself, or may be about to.
+ */
+static unsigned asked;
 static AT_START unsigned publish_notify_on; /* atomic */
 
 /* Flags of the tools that are on. Every process asks when it ends. Context: signal-safe. */
@@ -129,6 +134,8 @@ static int publish_notify_region(struct region *region, unsigned tool)
 	int first = 0;
 
 	if (!publish_notify_is_on(tool))
+		return 0;
+	if (region->kind == FLAMEPROF_CODE_HOST && !(asked & publisher->flag))
 		return 0;
 	if (!known)
 		known = add_known(region);
@@ -240,17 +247,6 @@ static void flush_all(void)
 		publish_notify_flush(tool);
 }
 
-void publish_add_region(struct region *region)
-{
-	if (!somebody_listens())
-		return;
-	pthread_mutex_lock(&lock);
-	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++)
-		publish_notify_region(region, tool);
-	flush_all();
-	pthread_mutex_unlock(&lock);
-}
-
 void publish_remove_region(struct region *region)
 {
 	if (!somebody_listens())
@@ -357,22 +353,13 @@ static int turn_on(unsigned tool)
 	return error;
 }
 
-int flameprof_publish(unsigned what)
+/* Turn on the tools @what, of which the host asked for @by_host. Returns 0, or the first error. */
+static int publish_to(unsigned what, unsigned by_host)
 {
-	unsigned possible = 0;
 	int first = 0;
 
-	if (other_copy.flameprof_publish)
-		return other_copy.flameprof_publish(what);
-	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++)
-		possible |= publish_tools[tool]->flag;
-	if (what & ~possible)
-		return -EINVAL;
-	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++) {
-		if ((what & publish_tools[tool]->flag) && publish_tools[tool]->prepare)
-			publish_tools[tool]->prepare();
-	}
 	pthread_mutex_lock(&lock);
+	asked |= by_host;
 	/* A fork that cannot be watched would leave children writing into our files. */
 	if (!fork_watched) {
 		/*
@@ -391,6 +378,39 @@ int flameprof_publish(unsigned what)
 	}
 	pthread_mutex_unlock(&lock);
 	return first;
+}
+
+int flameprof_publish(unsigned what)
+{
+	unsigned possible = 0;
+
+	if (other_copy.flameprof_publish)
+		return other_copy.flameprof_publish(what);
+	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++)
+		possible |= publish_tools[tool]->flag;
+	if (what & ~possible)
+		return -EINVAL;
+	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++) {
+		if ((what & publish_tools[tool]->flag) && publish_tools[tool]->prepare)
+			publish_tools[tool]->prepare();
+	}
+	return publish_to(what, what);
+}
+
+void publish_add_region(struct region *region)
+{
+	/* An exception that reaches a stub that its unwinder does not know ends the process. */
+	if (region->kind != FLAMEPROF_CODE_HOST &&
+		!(publish_notify_flags() & FLAMEPROF_PUBLISH_UNWINDERS) &&
+		publish_unwinders_are_loaded())
+		publish_to(FLAMEPROF_PUBLISH_UNWINDERS, 0);
+	if (!somebody_listens())
+		return;
+	pthread_mutex_lock(&lock);
+	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++)
+		publish_notify_region(region, tool);
+	flush_all();
+	pthread_mutex_unlock(&lock);
 }
 
 /*

@@ -88,6 +88,11 @@ void publish_remove_slot(struct region *region, uint32_t slot);
 extern const struct publisher publisher_perf_map, publisher_jitdump, publisher_gdb,
 	publisher_unwinders, publisher_libunwind;
 
+/*
+ * Is an unwinder loaded that throws exceptions? Loads none. Context: not under publish.c's lock.
+ */
+int publish_unwinders_are_loaded(void);
+
 /* ---- libraries that are loaded --------------------------------------------------------------- */
 /*
  * Finding what other libraries of the process offer, without linking them. Calls take the loader's

@@ -8,14 +8,16 @@
  * linked into the program.
  *
  * Unwinders that were told stay loaded. libgcc is loaded when the host asks for unwinders, as
- * glibc would at the first backtrace(). Libraries are looked up before the lock is taken: the
- * loader's lock may be held by a constructor that makes stubs.
+ * glibc would at the first backtrace(); without being asked only those that are loaded are told.
+ * Libraries are looked up before the lock is taken: the loader's lock may be held by a constructor
+ * that makes stubs.
  *
  * Source: libgcc's unwind-dw2-fde.c, LLVM's libunwind.cpp.
  */
 #include "libprof/trampoline/publish.h"
 
 #include <errno.h>
+#include <link.h>
 #include <stdlib.h>
 
 #include "libprof/trampoline/publish_cfi.h"
@@ -71,11 +73,11 @@ static void find_linked(void)
  * glibc loads libgcc itself when somebody asks it for a backtrace or cancels a thread. What is
  * registered before that would be unknown there, so it is loaded now.
  */
-static void find_libgcc(void)
+static void find_libgcc(int may_load)
 {
 	void *handle = publish_loaded("libgcc_s.so.1");
 
-	if (!handle)
+	if (!handle && may_load)
 		handle = publish_load("libgcc_s.so.1", RTLD_LAZY | RTLD_LOCAL);
 	if (!handle)
 		return;
@@ -104,16 +106,42 @@ static void find_llvm(void)
 		__atomic_or_fetch(&seen, 1u << LLVM, __ATOMIC_RELEASE);
 }
 
-static void prepare(void)
+static void find_all(int may_load)
 {
 	unsigned known = __atomic_load_n(&seen, __ATOMIC_ACQUIRE);
 
 	if (!(known & 1u << LIBGCC))
-		find_libgcc();
+		find_libgcc(may_load);
 	if (!(known & 1u << LINKED))
 		find_linked();
 	if (!(known & 1u << LLVM))
 		find_llvm();
+}
+
+static void prepare(void)
+{
+	find_all(1);
+}
+
+static int count_loads(struct dl_phdr_info *info, size_t bytes, void *count)
+{
+	(void)bytes;
+	*(unsigned long long *)count = info->dlpi_adds;
+	return 1;
+}
+
+int publish_unwinders_are_loaded(void)
+{
+	static unsigned long long looked; /* atomic: libraries that were loaded at the last look */
+	unsigned long long loads = 0;
+
+	/* A program makes many arenas and loads few libraries. */
+	dl_iterate_phdr(count_loads, &loads);
+	if (loads != __atomic_load_n(&looked, __ATOMIC_RELAXED)) {
+		find_all(0);
+		__atomic_store_n(&looked, loads, __ATOMIC_RELAXED);
+	}
+	return __atomic_load_n(&seen, __ATOMIC_ACQUIRE) != 0;
 }
 
 static int start(void)
