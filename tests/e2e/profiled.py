@@ -58,7 +58,8 @@ def compile_target(name, folder, flags=PLAIN, output=None, compiler=None):
     program = pathlib.Path(folder) / (output or source.stem)
     compiler = compiler or ("g++" if source.suffix == ".cc" else "gcc")
     standard = ["-std=gnu11"] if source.suffix == ".c" else []
-    command = (compiler, *standard, "-D_GNU_SOURCE", f"-I{ROOT}", *flags, source, "-lpthread", "-ldl")
+    command = (compiler, *standard, "-D_GNU_SOURCE", f"-I{ROOT}",
+               f"-I{ROOT}/arch/{os.uname().machine}", *flags, source, "-lpthread", "-ldl")
     # What lies in a test's folder is that test's, and so is what gets written beside a program.
     is_alike = source.parent == TARGETS and not any("/" in str(flag) or "split" in str(flag)
                                                     for flag in flags)

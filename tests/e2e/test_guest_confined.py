@@ -9,15 +9,14 @@ import subprocess
 import pytest
 
 import outside
-from profiled import ROOT, PLAIN, compile_target, profile
+from profiled import compile_target, profile
 
 RATE_HZ = 250
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    flags = (*PLAIN, f"-I{ROOT}/arch/{os.uname().machine}")
-    return compile_target("confined.c", tmp_path_factory.mktemp("confined"), flags)
+    return compile_target("confined.c", tmp_path_factory.mktemp("confined"))
 
 
 def shape(text):

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "arch/syscall.h"
 #include "tests/targets/spin.h"
 
 static volatile unsigned units;
@@ -75,7 +76,7 @@ static uint64_t change_mask(int how, uint64_t set)
 {
 	uint64_t before = 0;
 
-	syscall(SYS_rt_sigprocmask, how, &set, &before, sizeof(set));
+	arch_syscall4(SYS_rt_sigprocmask, how, &set, &before, sizeof(set));
 	return before;
 }
 

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arch/syscall.h"
 #include "tests/targets/spin.h"
 
 extern char **environ;
@@ -227,7 +228,7 @@ static void waited_for(void)
 	}
 	printf("%d came unasked\n", found);
 	/* Where our signal's expiries wait as well: a mask that libc did not see. */
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, 8);
+	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, 8);
 	for (int i = 0; i < 20; i++) {
 		spin(400);
 		found += sigtimedwait(&all, NULL, &moment) > 0;
