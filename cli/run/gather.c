@@ -292,7 +292,10 @@ int gather_finish(struct gather *gather, const struct accounting_child *child)
 	error = gather_read(gather);
 	if (gather->events)
 		totals->losses.kernel_unseen = perf_events_unseen(gather->events);
-	totals->handler_ns += (totals->delivered - totals->overruns) * gather->event_cost_ns;
+	/* Who wrote to the arena may have written anything. */
+	if (totals->delivered > totals->overruns)
+		totals->handler_ns +=
+			(totals->delivered - totals->overruns) * gather->event_cost_ns;
 	if (!error && arena)
 		error = accounting_compute(profile, start_of(arena), child);
 	if (arena)

@@ -16,6 +16,15 @@ static inline uint64_t clock_from_timespec(const struct timespec *ts)
 }
 
 /*
+ * From @then to @now, 0 where the clock has gone back: whoever fakes the time may set it, and a
+ * clock that cannot be read is 0.
+ */
+static inline uint64_t clock_since(uint64_t then, uint64_t now)
+{
+	return now > then ? now - then : 0;
+}
+
+/*
  * Somebody stands between us and libc, whose clock_gettime() may do more than a handler can bear: a
  * sanitizer's keeps books about its thread and runs signals that it kept. Another may tell of other
  * times. Or a thread may not read the time stamp counter, which the vDSO does.

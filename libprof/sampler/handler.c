@@ -367,7 +367,10 @@ static uint32_t weight_of(
  */
 static int is_throttled(const struct sampler_thread *thread, uint64_t now_ns)
 {
-	return now_ns < thread->rests_until_ns;
+	uint64_t left_ns = clock_since(now_ns, thread->rests_until_ns);
+
+	/* More is left than there was where the clock has gone back. */
+	return left_ns && left_ns <= thread->call_ns * (1 + sampler.event_rests);
 }
 
 /* The next sample stands for this one, too. */
@@ -386,7 +389,7 @@ static void put_off(struct sampler_thread *thread, const siginfo_t *info, const 
 static void note_call(struct sampler_thread *thread, uint64_t now_ns, uint64_t elapsed_ns,
 	uint64_t cpu_ns)
 {
-	uint64_t call_ns = thread->was_long ? cpu_ns : elapsed_ns;
+	uint64_t call_ns = thread->was_long && cpu_ns < elapsed_ns ? cpu_ns : elapsed_ns;
 
 	if (thread->was_long || call_ns <= INTERRUPTED_NS) {
 		thread->call_ns = call_ns;
@@ -431,9 +434,9 @@ static void take_sample(void *context)
 	if (!timed)
 		return;
 	if (thread->was_long)
-		cpu_ns = clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+		cpu_ns = clock_since(cpu_ns, clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
 	after_ns = clock_monotonic_ns();
-	note_call(thread, after_ns, after_ns - before_ns, cpu_ns);
+	note_call(thread, after_ns, clock_since(before_ns, after_ns), cpu_ns);
 	if (!told)
 		return;
 	__atomic_fetch_add(&slot->handler_ns, thread->call_ns * CALLS_PER_CHECK, __ATOMIC_RELAXED);
