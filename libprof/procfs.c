@@ -138,6 +138,16 @@ uintptr_t procfs_stack_top(pid_t pid)
 	return top ? strtoul(top, NULL, 10) : 0;
 }
 
+unsigned procfs_flags(pid_t pid, pid_t tid)
+{
+	const char *flags = NULL;
+	char text[1024];
+
+	if (read_stat(pid, tid, text, sizeof(text)) > 0)
+		flags = find_field(text, 9);
+	return flags ? (unsigned)strtoul(flags, NULL, 10) : 0;
+}
+
 int procfs_birth(pid_t pid, struct procfs_birth *out)
 {
 	const char *state, *parent, *start;
@@ -290,6 +300,18 @@ int procfs_switches_read(int file, struct procfs_switches *out)
 	out->state = *find_value(text, "\nState");
 	out->sleeps = strtol(find_value(text, "\nvoluntary_ctxt_switches"), NULL, 10);
 	out->pushes = strtol(find_value(text, "\nnonvoluntary_ctxt_switches"), NULL, 10);
+	return 0;
+}
+
+int procfs_signals(pid_t pid, pid_t tid, struct procfs_signals *out)
+{
+	char path[PROCFS_PATH_BYTES], text[4096];
+
+	procfs_path(path, pid, tid, "status");
+	if (read_whole(path, text, sizeof(text)) <= 0)
+		return -ESRCH;
+	out->blocked = strtoull(find_value(text, "\nSigBlk"), NULL, 16);
+	out->ignored = strtoull(find_value(text, "\nSigIgn"), NULL, 16);
 	return 0;
 }
 

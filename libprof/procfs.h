@@ -53,6 +53,18 @@ long procfs_newest_pid(void);
 /* Where the kernel began the stack of @pid's main thread, 0 when it does not say. */
 uintptr_t procfs_stack_top(pid_t pid);
 
+/* The kernel's flags of thread @tid of @pid, PF_...; 0 when it has gone. */
+unsigned procfs_flags(pid_t pid, pid_t tid);
+
+/* Sets of signals, number 1 in the lowest bit. */
+struct procfs_signals {
+	uint64_t blocked; /* by the thread */
+	uint64_t ignored; /* by the process */
+};
+
+/* What thread @tid of @pid does with signals. Returns 0 or -ESRCH with *@out as it was. */
+int procfs_signals(pid_t pid, pid_t tid, struct procfs_signals *out);
+
 /*
  * Up to @room threads of @pid into @tids. Returns how many there are, which may be more, or -errno.
  */

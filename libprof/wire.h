@@ -134,6 +134,8 @@ static inline int wire_signal_is_usable(unsigned signal)
 #define WIRE_FRAME_SIGNAL_HANDLER WIRE_FRAME(WIRE_MODULE_OVER, 5)
 /* Above the frame that entered the kernel, with WIRE_COOKIE_KERNEL: the thread was in there. */
 #define WIRE_FRAME_IN_KERNEL WIRE_FRAME(WIRE_MODULE_OVER, 6)
+/* A thread of the kernel's that does io_uring's work for the process: flamerun's own. */
+#define WIRE_FRAME_IO_WORKER WIRE_FRAME(WIRE_MODULE_OVER, 7)
 /*
  * The leaf of a thread that waits, flamerun's own, too: the number of the system call that it waits
  * in, or a reason beyond those, and what sort of file that is about. Bits 24 to 46 may number a
@@ -234,6 +236,20 @@ enum wire_quit {
 	WIRE_QUIT_CAUSES
 };
 
+/* What kept samples from CPU time of an image that the library is in. */
+enum wire_unsampled {
+	WIRE_UNSAMPLED_NONE = 0,    /* nothing that is known */
+	WIRE_UNSAMPLED_IO_WORKER,   /* it is the kernel's own, which does io_uring's work */
+	WIRE_UNSAMPLED_UNANNOUNCED, /* the thread was made past pthread_create() */
+	WIRE_UNSAMPLED_BLOCKED,	    /* the signal was blocked past libc */
+	WIRE_UNSAMPLED_IGNORED,	    /* it was ignored, also past libc */
+	WIRE_UNSAMPLED_HANDLED,	    /* it had another handler */
+	WIRE_UNSAMPLED_TURNS,	    /* a thread ran for less than a tick at a time, between ticks */
+	WIRE_UNSAMPLED_SHORT,	    /* threads ended before a sample of theirs was due */
+	WIRE_UNSAMPLED_BEGINNING,   /* used before the tracer came */
+	WIRE_UNSAMPLED_CAUSES
+};
+
 /* ---- arena header ---------------------------------------------------------------------------- */
 struct wire_arena {
 	uint64_t magic;
@@ -305,7 +321,8 @@ struct wire_slot {
 	uint32_t ppid;
 	uint32_t namespaced; /* pid means nothing to flamerun */
 	uint64_t image_at;   /* where the process has its image's number: no other has it there */
-	uint32_t signal;     /* by which its threads are sampled */
+	uint32_t signal; /* by which its threads are sampled; 0 when it is to die of that itself */
+	uint32_t is_displaced; /* when it left the signal had another handler than ours */
 	uint32_t timer_error; /* the errno of the last thread that got no timer, else 0 */
 	uint64_t start_ns;   /* CLOCK_MONOTONIC */
 	uint64_t start_cpu_ns; /* CPU time the process had used when its first thread was armed */
@@ -344,6 +361,9 @@ struct wire_slot {
 	/* Records that found the control ring full; names of machines' functions may come later,
 	 * and are taken out again. */
 	uint64_t control_dropped;
+	/* Threads that ended before a sample of theirs was due, and their CPU time. */
+	uint64_t short_threads;
+	uint64_t short_ns;
 	uint64_t kept_native; /* samples through a runtime whose frames did not add up */
 	uint64_t unknown_runtimes; /* a set, of runtime_bit(): not laid out as any that is known */
 	uint64_t handler_ns; /* time spent in the handler, extrapolated from every 16th call */

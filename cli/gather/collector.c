@@ -32,6 +32,7 @@
 #include "cli/gather/maps.h"
 #include "cli/gather/perf_events.h"
 #include "cli/gather/pipe_record.h"
+#include "cli/gather/unsampled.h"
 #include "cli/own_stack.h"
 #include "libprof/procfs.h"
 #include "libprof/wire_control.h"
@@ -63,6 +64,7 @@ struct slot_notes {
 	uint64_t dropped, malformed; /* by us */
 	uint32_t live_threads, torn; /* when it ends: threads that had not, and records cut short */
 	struct mappings mappings;
+	struct unsampled unsampled;
 	uint64_t claim; /* its state word when it was first seen claimed */
 	uint64_t claimed_ns;
 };
@@ -247,8 +249,10 @@ static void add_image(struct collector *c, uint32_t index)
 
 	if (!record.id || record.id >= RECORD_TRACER_IMAGES)
 		return;
-	*notes = (struct slot_notes){
-		.image = record.id, .pid = record.pid, .namespaced = slot->namespaced};
+	*notes = (struct slot_notes){.image = record.id,
+		.pid = record.pid,
+		.namespaced = slot->namespaced,
+		.unsampled = {.pid = (pid_t)record.pid, .image = record.id}};
 	copy_text(record.exe, slot->exe, sizeof(record.exe));
 	copy_text(record.comm, slot->comm, sizeof(record.comm));
 	put_record(c, RECORD_IMAGE, &record, sizeof(record));
@@ -351,8 +355,10 @@ static void check_slot(struct collector *c, uint32_t index)
 	cpu_ns = notes->namespaced || notes->superseded ? 0 : procfs_cpu_ns(notes->pid);
 	if (cpu_ns) {
 		notes->cpu_ns = cpu_ns;
-		if ((state & 0xff) == WIRE_SLOT_LIVE)
+		if ((state & 0xff) == WIRE_SLOT_LIVE) {
 			check_filters(slot, notes);
+			unsampled_check(&notes->unsampled, c->arena, slot, cpu_ns);
+		}
 	}
 	if (!notes->namespaced && !notes->superseded)
 		mappings_update(&notes->mappings, notes->pid, notes->image, clock_now_ns(),
@@ -576,10 +582,6 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 		c->looker->end(c->looker->context, notes->image, slot->end_ns);
 	record.threads = slot->threads;
 	record.late_threads = slot->late_threads;
-	record.timerless_threads = slot->timerless_threads;
-	record.timer_error = slot->timer_error;
-	record.signal = slot->signal;
-	record.signals_max = slot->signals_max;
 	record.throttled = slot->throttled;
 	record.confined_threads = slot->confined_threads;
 	record.small_stacks = slot->small_stacks;
@@ -593,6 +595,7 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 	record.unknown_runtimes = slot->unknown_runtimes;
 	record.malformed = notes->malformed;
 	record.handler_ns = slot->handler_ns;
+	unsampled_end(&notes->unsampled, slot, &record);
 	put_record(c, RECORD_IMAGE_END, &record, sizeof(record));
 	*notes = (struct slot_notes){0};
 	if (!release)
@@ -789,6 +792,8 @@ void collector_free(struct collector *c)
 	__atomic_store_n(&c->abandoned, 1, __ATOMIC_RELEASE);
 	collector_finish(c);
 	pthread_join(c->thread, NULL);
+	for (uint32_t i = 0; i < WIRE_SLOTS; i++)
+		unsampled_release(&c->slots[i].unsampled);
 	pipe_writer_release(&c->pipe_writer);
 	free(c);
 }

@@ -351,6 +351,9 @@ static void read_image_end_record(
 	image->left_by_exec = record->left_by_exec != 0;
 	image->unsampled = record->unsampled != 0;
 	image->signal = record->signal;
+	image->is_displaced = record->is_displaced != 0;
+	image->short_threads = record->short_threads;
+	memcpy(image->unsampled_ns, record->unsampled_ns, sizeof(image->unsampled_ns));
 	totals->threads += record->threads;
 	totals->delivered += record->delivered;
 	totals->overruns += record->overruns;

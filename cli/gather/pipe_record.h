@@ -143,7 +143,9 @@ struct record_image_end {
 	uint32_t live_threads; /* that were sampled and had not ended when it had */
 	uint32_t timer_error;
 	uint32_t signal; /* by which it was sampled */
-	uint32_t pad;
+	uint32_t is_displaced; /* which had another handler at the end */
+	uint64_t unsampled_ns[WIRE_UNSAMPLED_CAUSES];
+	uint64_t short_threads;
 	uint64_t threads, late_threads, timerless_threads, confined_threads, small_stacks, signals_max;
 	uint64_t throttled;
 	uint64_t delivered, overruns, paused, dropped, vm_dropped;

@@ -210,6 +210,7 @@ struct siblings {
 
 enum box {
 	BOX_UNSAMPLED,
+	BOX_IO_WORKER,
 	BOX_EXEC,
 	BOX_EXIT,
 	BOX_COUNT
@@ -226,6 +227,7 @@ struct accounts {
 	uint32_t *next_sibling;	  /* by process */
 	uint64_t *unexplained_ns; /* by process: charged to it or below for whom we do not know */
 	uint64_t *weight;	  /* by image: of its samples and credits */
+	uint64_t *sampled;	  /* by image: of its samples alone */
 	uint64_t *last_ns;	  /* by image: the last moment it was seen */
 	/* Remainders are carried to the next, so that many short lives add up. */
 	uint64_t due_ns[BOX_COUNT];
@@ -249,6 +251,8 @@ static void sum_image_weights(struct accounts *accounts)
 
 		if (stack->kind == WIRE_KIND_CPU || stack->kind == WIRE_KIND_CREDIT)
 			accounts->weight[profile_stack_image(profile, stack)] += stack->weight;
+		if (stack->kind == WIRE_KIND_CPU)
+			accounts->sampled[profile_stack_image(profile, stack)] += stack->weight;
 	}
 	for (uint32_t i = 0; i < accounts->processes.image_count; i++)
 		accounts->last_ns[i] = profile_image_at(profile, i)->start_ns;
@@ -290,6 +294,61 @@ static void add_credit(struct accounts *accounts, enum box box, uint64_t frame, 
 	totals->exit += box == BOX_EXIT ? weight : 0;
 }
 
+static uint64_t difference(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/*
+ * CPU time that image @index used, from @start_ns on its clock, and that was not sampled: none of
+ * its samples stand for it, and it is in none of the causes that are known.
+ */
+static uint64_t unexplained_of(const struct accounts *accounts, uint32_t index, uint64_t start_ns)
+{
+	const struct profile_image *image = profile_image_at(accounts->profile, index);
+	uint64_t weight = accounts->sampled[index] + image->unrecorded;
+	uint64_t ns =
+		difference(difference(image->end_cpu_ns, start_ns), weight * accounts->period_ns);
+
+	for (int cause = 1; cause < WIRE_UNSAMPLED_CAUSES; cause++)
+		ns = difference(ns, image->unsampled_ns[cause]);
+	return ns;
+}
+
+/* Chance keeps samples from an image that used less than some periods. */
+#define SHORT_PERIODS 4
+
+/*
+ * Sum up by cause what kept samples from image @index, which began with @covered_ns on its
+ * process's clock. What collector and library saw is completed by what shows at the end alone.
+ */
+static void sum_causes(struct accounts *accounts, uint32_t index, uint64_t covered_ns, bool is_exec)
+{
+	struct profile_totals *totals = profile_totals(accounts->profile);
+	struct profile_image *image = profile_image_at(accounts->profile, index);
+	uint64_t start_ns = is_exec ? image->start_cpu_ns : covered_ns, rest_ns;
+
+	if (image->from_outside)
+		image->unsampled_ns[WIRE_UNSAMPLED_BEGINNING] =
+			difference(image->start_cpu_ns, start_ns);
+	/* Nobody could tell that from outside. */
+	if (image->is_displaced)
+		image->unsampled_ns[WIRE_UNSAMPLED_TURNS] = 0;
+	rest_ns = unexplained_of(accounts, index, start_ns);
+	if (image->is_displaced) {
+		image->unsampled_ns[WIRE_UNSAMPLED_HANDLED] = rest_ns;
+	} else if (!accounts->sampled[index] && !image->from_outside && image->ended && rest_ns &&
+		   rest_ns < SHORT_PERIODS * accounts->period_ns) {
+		image->unsampled_ns[WIRE_UNSAMPLED_SHORT] += rest_ns;
+		image->short_threads++;
+	}
+	for (int cause = 1; cause < WIRE_UNSAMPLED_CAUSES; cause++)
+		totals->unsampled_ns[cause] += image->unsampled_ns[cause];
+	totals->short_lives += image->short_threads;
+	if (image->signal)
+		totals->signal = image->signal;
+}
+
 /* What image @at of @process used before it could be sampled, and its threads beside that. */
 static void credit_image(struct accounts *accounts, const struct process *process, uint32_t at)
 {
@@ -298,7 +357,8 @@ static void credit_image(struct accounts *accounts, const struct process *proces
 		at ? processes_image(&accounts->processes, process, at - 1) : NULL;
 	uint32_t index = accounts->processes.images[process->first + at];
 	uint64_t covered_ns = before ? before->end_cpu_ns : 0;
-	uint64_t seen_ns = image->start_cpu_ns + image->threads_ns;
+	uint64_t rest_ns = difference(image->end_cpu_ns, image->start_cpu_ns + image->threads_ns);
+	uint64_t io_worker_ns = image->unsampled_ns[WIRE_UNSAMPLED_IO_WORKER];
 	bool is_exec = !image->parent && !image->from_outside && (!before || before->left_by_exec);
 
 	if (image->start_cpu_ns > covered_ns)
@@ -306,9 +366,19 @@ static void credit_image(struct accounts *accounts, const struct process *proces
 			is_exec ? WIRE_FRAME_EXEC : WIRE_FRAME_UNSAMPLED, index,
 			image->start_cpu_ns - covered_ns,
 			accounts->start == ACCOUNTING_START_PAUSED && !image->parent);
-	if (image->told_end && image->end_cpu_ns > seen_ns)
+	/* Who was killed told nothing of its threads. */
+	if (!image->told_end)
+		rest_ns = difference(difference(image->end_cpu_ns, image->start_cpu_ns),
+			(accounts->weight[index] + image->unrecorded) * accounts->period_ns);
+	if (io_worker_ns > rest_ns)
+		io_worker_ns = rest_ns;
+	if (io_worker_ns)
+		add_credit(accounts, BOX_IO_WORKER, WIRE_FRAME_IO_WORKER, index, io_worker_ns,
+			image->left_paused);
+	if (image->told_end && rest_ns > io_worker_ns)
 		add_credit(accounts, BOX_UNSAMPLED, WIRE_FRAME_UNSAMPLED, index,
-			image->end_cpu_ns - seen_ns, image->left_paused);
+			rest_ns - io_worker_ns, image->left_paused);
+	sum_causes(accounts, index, covered_ns, is_exec);
 }
 
 static uint64_t exit_limit_ns(uint64_t kib)
@@ -510,7 +580,7 @@ static void account_child(struct accounts *accounts, uint32_t number)
 	uint64_t own_ns = used_ns(accounts, process, child->max_kib);
 	uint64_t siblings_ns = 0, rest_ns = child->cpu_ns > own_ns ? child->cpu_ns - own_ns : 0;
 
-	/* Whoever dies by the signal with our handler in says before that it leaves. */
+	/* Our handler had not seen that signal. */
 	if (child->signal && child->signal == image->signal && !image->told_end)
 		profile_totals(accounts->profile)->killed_by = child->signal;
 	account_all_siblings(accounts, number, child, &siblings_ns);
@@ -593,9 +663,10 @@ static int accounts_init(struct accounts *accounts)
 	accounts->next_sibling = calloc(count, sizeof(*accounts->next_sibling));
 	accounts->unexplained_ns = calloc(count, sizeof(*accounts->unexplained_ns));
 	accounts->weight = calloc(count, sizeof(*accounts->weight));
+	accounts->sampled = calloc(count, sizeof(*accounts->sampled));
 	accounts->last_ns = calloc(count, sizeof(*accounts->last_ns));
 	if (!accounts->siblings || !accounts->next_sibling || !accounts->unexplained_ns ||
-		!accounts->weight || !accounts->last_ns)
+		!accounts->weight || !accounts->sampled || !accounts->last_ns)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		accounts->siblings[i].first_child = NOBODY;
@@ -633,6 +704,7 @@ int accounting_compute(struct flameprof_profile *profile, enum accounting_start 
 	free(accounts.next_sibling);
 	free(accounts.unexplained_ns);
 	free(accounts.weight);
+	free(accounts.sampled);
 	free(accounts.last_ns);
 	return error ? error : profile_error(profile);
 }

@@ -367,6 +367,8 @@ static const char *name_of_time(uint64_t frame)
 		return "[exit of children]";
 	case WIRE_FRAME_SIGNAL_HANDLER:
 		return "[signal handler]";
+	case WIRE_FRAME_IO_WORKER:
+		return "[kernel: io_uring worker]";
 	default:
 		return NULL;
 	}
@@ -448,7 +450,8 @@ static uint32_t name_frame(struct frame_namer *namer, uint32_t image, uint32_t n
 	if (wire_frame_waits(frame))
 		return name_wait(namer, image, node, NULL);
 	if (name_of_time(frame))
-		return calltree_frame(namer->tree, name_of_time(frame), "", CALLTREE_SYNTHETIC);
+		return calltree_frame(namer->tree, name_of_time(frame), "",
+			picture_names_kind(name_of_time(frame), "", CALLTREE_SYNTHETIC));
 	if (known)
 		return name_in_module(namer, known - 1, frame);
 	if (number == WIRE_MODULE_NONE)

@@ -24,6 +24,7 @@
 #include "cli/gather/pipe_reader.h"
 #include "cli/profile/accounting.h"
 #include "cli/profile/picture_names.h"
+#include "cli/run/summary_unsampled.h"
 #include "cli/run/unnamed_code.h"
 #include "libprof/pprof/protobuf.h"
 #include "libprof/runtime/runtime.h"
@@ -84,11 +85,6 @@ static bool kernel_breaks_off_calls(void)
 #define BALANCE_SIGMA	4.0
 #define BALANCE_SAMPLES 8.0
 
-/* As large a share in [unsampled], in percent, is spoken of, and of so many samples. */
-#define UNSAMPLED_HINT 10.0
-#define UNSAMPLED_OF   100
-#define HIGHER_HZ      997u
-
 /* If more of the CPU time than this is nobody's, there are programs that were never seen. */
 #define UNSEEN_SHARE 0.1
 
@@ -98,9 +94,10 @@ static bool kernel_breaks_off_calls(void)
 /* Below so many samples shares are chance. */
 #define FEW_SAMPLES 20
 
+/* A part that was extrapolated, or that a program of the run made up, is no more than the whole. */
 static double percent(uint64_t part, uint64_t whole)
 {
-	return whole ? 100.0 * (double)part / (double)whole : 0.0;
+	return whole ? 100.0 * (double)(part < whole ? part : whole) / (double)whole : 0.0;
 }
 
 static const char *plural(uint64_t n, const char *one, const char *many)
@@ -316,18 +313,18 @@ void summary_print_losses(
 	const struct profile_totals *totals, const struct pipe_reader_refusal *refusals)
 {
 	const struct profile_losses *losses = &totals->losses;
-	uint64_t sampled = 0;
+	uint64_t sampled = 0, due;
 
 	for (int end = 0; end < WIRE_END_COUNT; end++)
 		sampled += totals->ends[end];
+	due = sampled + totals->credited + losses->dropped + losses->torn + totals->paused;
 	if (totals->paused)
-		diag_info("%.1f %% left out while paused",
-			percent(totals->paused, sampled + totals->credited + losses->dropped +
-							losses->torn + totals->paused));
-	if (percent(totals->throttled, sampled) >= 1)
-		diag_info("%.0f %% put off to later samples, so that the program had half of its "
-			  "time, and small signal stacks, to itself",
-			percent(totals->throttled, sampled));
+		diag_info("%.1f %% left out while paused", percent(totals->paused, due));
+	/* What no later sample stood for was credited. */
+	if (percent(totals->throttled, due) >= 1)
+		diag_info("%.0f %% deferred to later samples, so that the program had half of its "
+			  "time to itself",
+			percent(totals->throttled, due));
 	print_loss(losses->dropped, "sample", "samples", "lost: the program's rings were full");
 	print_loss(losses->vm_dropped, "sample", "samples",
 		"of virtual machines lost: the program's rings were full");
@@ -480,36 +477,6 @@ static void print_unnamed(const struct summary *summary, const struct accounting
 		diag_info("hint: %s", unnamed_code.remedy);
 }
 
-/* Would a higher rate bring @samples where so much of the CPU was used? */
-static bool would_show(const struct summary *summary, double cpu_ns, unsigned samples)
-{
-	return profile_rate_hz(summary->profile) < HIGHER_HZ &&
-	       cpu_ns * HIGHER_HZ >= samples * NS_PER_S;
-}
-
-/* What threads and processes used that were gone, or not to be found, when samples were due. */
-static void print_unsampled(const struct summary *summary)
-{
-	uint64_t total = calltree_total(summary->tree);
-	uint64_t threads = count_threads(summary);
-	struct special_weights special;
-	double share;
-
-	special_weights_of(summary->tree, &special);
-	share = percent(special.unsampled, total);
-	if (share < UNSAMPLED_HINT || total < UNSAMPLED_OF)
-		return;
-	diag_info("%.1f %% is [unsampled]: used by threads and processes before they were looked "
-		  "at, or "
-		  "by those that were over by then",
-		share);
-	/* What a process used before its first instruction no rate shows. */
-	if (threads > 2ULL * summary->report->processes &&
-		would_show(summary,
-			(double)profile_totals(summary->profile)->cpu_ns / (double)threads, 1))
-		diag_info("hint: a higher rate leaves less of it: -r %u", HIGHER_HZ);
-}
-
 /* Is there CPU time in no process that was seen, other than for the reasons that are given? */
 static bool has_unseen_programs(const struct summary *summary, const struct accounting *books)
 {
@@ -520,13 +487,29 @@ static bool has_unseen_programs(const struct summary *summary, const struct acco
 	       !losses->late_threads && !losses->lost_processes && !losses->malformed;
 }
 
-/* The kernel looks at timers of CPU time at its tick, and at those of who runs then. */
-static bool was_crowded_out(const struct summary *summary, const struct accounting *books)
+/*
+ * What threads and processes used that no sample shows. Returns whether it is said why there are so
+ * few.
+ */
+static bool print_unsampled(const struct summary *summary, const struct accounting *books)
 {
-	return !summary->is_outside && books->sampled < FEW_SAMPLES &&
-	       books->sampled + books->credited >= FEW_SAMPLES / 2 &&
-	       books->sampled < books->credited &&
-	       profile_totals(summary->profile)->pushed > books->due;
+	struct summary_unsampled unsampled = {
+		.totals = profile_totals(summary->profile),
+		.rate_hz = profile_rate_hz(summary->profile),
+		.drawn = calltree_total(summary->tree),
+		.credited = books->credited,
+		.threads = count_threads(summary),
+		.processes = summary->report->processes,
+		.is_outside = summary->is_outside,
+	};
+	struct special_weights special;
+
+	special_weights_of(summary->tree, &special);
+	unsampled.unsampled = special.unsampled;
+	if (has_unseen_programs(summary, books) && !summary->is_test_clock && !books->paused)
+		unsampled.unseen_s =
+			(double)(books->due - accounting_total(books)) / unsampled.rate_hz;
+	return summary_unsampled_print(&unsampled);
 }
 
 /* Did it mostly wait? */
@@ -546,15 +529,6 @@ static void print_unlooked(
 		diag_info("hint: it used the CPU for %.0f ms of %.2f s; nobody looked at what it "
 			  "waited for",
 			cpu_ns / 1e6, (double)summary->duration_ns / NS_PER_S);
-}
-
-/* Programs that nobody looked into, or whose signals somebody else took. */
-static void print_unseen(const struct summary *summary, const struct accounting *books)
-{
-	diag_info("%.2f s of CPU time were used unseen, by programs without flamerun's library or "
-		  "with signals that go past it",
-		(double)(books->due - accounting_total(books)) / profile_rate_hz(summary->profile));
-	diag_info("hint: --outside samples such programs");
 }
 
 /* It was killed by what samples it, which would not have come without us. */
@@ -581,17 +555,7 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 		diag_info("hint: it was paused all the time; flameprof_resume() begins");
 	if (summary->is_test_clock || books->paused)
 		return;
-	if (totals->killed_by)
-		print_killed(totals->killed_by);
-	else if (has_unseen_programs(summary, books))
-		print_unseen(summary, books);
-	else if (was_crowded_out(summary, books))
-		diag_info(
-			"hint: the CPU was taken from it %" PRIu64
-			" times, and few of its timers were seen: its CPU time stands on the last "
-			"stack of each thread; a machine with less to do shows more",
-			totals->pushed);
-	else if (is_few && summary->is_stopped)
+	if (is_few && summary->is_stopped)
 		diag_info("hint: it is stopped, as by Ctrl-Z: kill -CONT lets it go on");
 	else if (is_idle(summary))
 		return;
@@ -600,13 +564,10 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 			  " samples per second: %s",
 			cpu_s * 1e3, profile_rate_hz(summary->profile),
 			!summary->is_attached ? "let it do more, or the same many times over"
-			: would_show(summary, cpu_s * NS_PER_S, FEW_SAMPLES)
+			: summary_unsampled_would_show(
+				  profile_rate_hz(summary->profile), cpu_s * NS_PER_S, FEW_SAMPLES)
 				? "sample it for longer, or more often: -r 997"
 				: "sample it for longer");
-	else if (is_few && !summary->is_outside && !totals->losses.late_threads &&
-		 books->sampled < books->credited)
-		diag_info("hint: it held signals back, as under ThreadSanitizer: its CPU time "
-			  "stands on the last stack of each thread");
 }
 
 /* The decimals that show two digits of @value: 18, 1.8, 0.018. What is counted by chance has no
@@ -665,7 +626,7 @@ static void print_harm(const struct summary *summary)
 void summary_print(const struct summary *summary)
 {
 	struct accounting books;
-	bool has_waits;
+	bool has_waits, is_explained;
 
 	accounting_of(summary->profile, &books);
 	print_rate(summary, &books);
@@ -678,12 +639,15 @@ void summary_print(const struct summary *summary)
 	sources_print_fetched(&summary->report->fetched);
 	print_unnamed(summary, &books);
 	sources_print(&summary->report->sources);
-	print_unsampled(summary);
+	is_explained = print_unsampled(summary, &books);
 	print_cost(summary);
 	print_drawn(summary);
 	summary_print_hottest(summary->drawn, NULL);
 	print_unlooked(summary, &books, has_waits);
-	print_scarcity(summary, &books);
+	if (profile_totals(summary->profile)->killed_by)
+		print_killed(profile_totals(summary->profile)->killed_by);
+	else if (!is_explained)
+		print_scarcity(summary, &books);
 	print_harm(summary);
 }
 

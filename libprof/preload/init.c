@@ -375,6 +375,6 @@ __attribute__((destructor(101))) static void end_library(void)
 {
 	int saved_errno = errno;
 
-	sampler_leave(WIRE_SLOT_EXIT);
+	preload_leave(WIRE_SLOT_EXIT);
 	errno = saved_errno;
 }

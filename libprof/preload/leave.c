@@ -32,6 +32,15 @@ typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *,
 	const posix_spawnattr_t *, char *const[], char *const[]);
 typedef void exit_fn(int);
 
+void preload_leave(enum wire_slot_state state)
+{
+	sampler_leave(state);
+	/* A filter may forbid to ask; under one that nobody saw no end was noted. */
+	if (sampler_is_this_process() && sampler.slot->end_cpu_ns &&
+		__atomic_load_n(&sampler.filters, __ATOMIC_RELAXED) == sampler.filters_at_start)
+		sampler.slot->is_displaced = own_signal_is_displaced() != 0;
+}
+
 /* The kernel's entry and mask as the program believes them to be: the next image inherits both. */
 static int restore_signal(int is_thread_held)
 {
@@ -83,7 +92,7 @@ static void begin_exec(struct exec_state *exec_state)
 		sampler_leave_unaccounted(WIRE_SLOT_EXEC);
 		return;
 	}
-	sampler_leave(WIRE_SLOT_EXEC);
+	preload_leave(WIRE_SLOT_EXEC);
 	/* What is pending while it is blocked is the next image's, which may die of it. */
 	is_thread_held = is_held(thread_before_exec());
 	if (is_thread_held)
@@ -267,7 +276,7 @@ PRELOAD_EXPORT int posix_spawnp(pid_t *pid, const char *file,
 PRELOAD_EXPORT void _exit(int status)
 {
 	resolve_exit();
-	sampler_leave(WIRE_SLOT_EXIT);
+	preload_leave(WIRE_SLOT_EXIT);
 	next_exit(status);
 	__builtin_unreachable();
 }

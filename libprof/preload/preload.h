@@ -49,6 +49,12 @@ int preload_has_small_stack(void);
  */
 int preload_signal_call(long number, const unsigned long a[4], long *result);
 
+/*
+ * As sampler_leave(), and note whether the signal still has our handler. Context: any thread,
+ * signal-safe.
+ */
+void preload_leave(enum wire_slot_state state);
+
 /* Where this library is, as the dynamic linker was told. NULL: unknown. Context: signal-safe. */
 const char *preload_library_path(void);
 

@@ -62,6 +62,8 @@ struct profile_image {
 	uint64_t unrecorded;   /* weight delivered and not sampled: dropped, torn or paused */
 	uint32_t live_threads; /* that were sampled and had not ended when it had */
 	uint32_t signal;       /* by which it was sampled from inside; 0: not known */
+	uint64_t unsampled_ns[WIRE_UNSAMPLED_CAUSES]; /* CPU time, by what kept samples from it */
+	uint64_t short_threads;			      /* of WIRE_UNSAMPLED_SHORT */
 	struct pages words; /* struct names: its code, unless that is in the profile's own */
 	char exe[WIRE_EXE_BYTES];
 	char comm[WIRE_COMM_BYTES];
@@ -71,6 +73,7 @@ struct profile_image {
 	uint8_t went_on; /* unsampled, after it had told its end */
 	uint8_t left_by_exec;
 	uint8_t ended;
+	uint8_t is_displaced; /* the signal had another handler at the end */
 	uint8_t unsampled;  /* nobody could look into it: all of it is credit, on no stack */
 	uint8_t still_runs; /* end_cpu_ns is of the moment when the gathering ended */
 };
@@ -166,6 +169,9 @@ struct profile_totals {
 	/* The run's program was killed by the signal that samples it, of which it had reset the
 	 * action by a system call of its own: the signal's number, 0: it was not. */
 	uint32_t killed_by;
+	uint32_t signal; /* by which programs were sampled; 0: by none */
+	uint64_t unsampled_ns[WIRE_UNSAMPLED_CAUSES]; /* of all images */
+	uint64_t short_lives; /* threads and processes of WIRE_UNSAMPLED_SHORT */
 	uint32_t timer_error; /* the errno that the last of losses.timerless_threads got */
 	uint64_t signals_max; /* RLIMIT_SIGPENDING then */
 	uint64_t pushed;    /* times that others took the CPU from them; 0: not known */

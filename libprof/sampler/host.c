@@ -299,8 +299,8 @@ static void resend_blocked(int signal, siginfo_t *info, ucontext_t *context)
 }
 
 /*
- * Die of it as without us: it is pending until our handler returns. An image that is killed by it
- * and has not left has reset its action past us, which flamerun says.
+ * Die of it as without us: it is pending until our handler returns. Of an image that is killed by
+ * the signal which its slot names flamerun says that it reset the action past us.
  */
 static void kill_by_default(int signal)
 {
@@ -311,7 +311,8 @@ static void kill_by_default(int signal)
 		uint64_t mask;
 	} kernel_default = {SIG_DFL, 0, NULL, 0};
 
-	sampler_leave(WIRE_SLOT_EXIT);
+	if (sampler_is_this_process())
+		sampler.slot->signal = 0;
 	arch_syscall4(SYS_rt_sigaction, signal, &kernel_default, NULL, 8);
 	arch_syscall3(SYS_tgkill, arch_syscall0(SYS_getpid), arch_syscall0(SYS_gettid), signal);
 }

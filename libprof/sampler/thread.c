@@ -405,14 +405,27 @@ static void write_credit(struct sampler_thread *thread, uint64_t weight)
 	__atomic_fetch_add(&sampler.slot->credited, weight, __ATOMIC_RELAXED);
 }
 
+/* Chance keeps samples from a thread that used less than some periods. */
+#define SHORT_PERIODS 4
+
+static void note_short(const struct sampler_thread *thread, uint64_t used_ns)
+{
+	if (thread->delivered || used_ns >= SHORT_PERIODS * sampler.period_ns)
+		return;
+	__atomic_fetch_add(&sampler.slot->short_threads, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&sampler.slot->short_ns, used_ns, __ATOMIC_RELAXED);
+}
+
 /* Credit what is due of @thread, disarmed, by @cpu_ns. Nobody else writes its ring. */
 static void credit_due(struct sampler_thread *thread, uint64_t cpu_ns)
 {
 	uint64_t due = sampler_thread_due(thread, cpu_ns);
 
-	if (cpu_ns > thread->armed_ns)
+	if (cpu_ns > thread->armed_ns) {
 		__atomic_fetch_add(&sampler.slot->ended_threads_ns, cpu_ns - thread->armed_ns,
 			__ATOMIC_RELAXED);
+		note_short(thread, cpu_ns - thread->armed_ns);
+	}
 	if (!due)
 		return;
 	if (__atomic_load_n(&sampler.paused, __ATOMIC_RELAXED))

@@ -95,7 +95,9 @@ def test_short_threads_are_credited(tmp_path):
 def test_a_higher_rate_is_advised_where_it_would_help(tmp_path):
     """Threads that live for less than a millisecond have no sample at 997 a second, either."""
     run = profile(tmp_path, compile_target("short_threads.c", tmp_path), "4000", "150")
-    assert "is [unsampled]: used by threads" in run.stderr
+    found = re.search(r"is \[unsampled\]: [\d.]+ s by (\d+) threads or processes that ended before "
+                      r"a sample was due, after ([\d.]+) ms each\n", run.stderr)
+    assert found and int(found[1]) > 3000 and float(found[2]) < 1, run.stderr
     assert "higher rate" not in run.stderr
 
 

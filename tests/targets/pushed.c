@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pushed: two threads push each other off one CPU until each has used 40 ms of it, in turns that
- * are too short for a CPU timer to be seen: the signal is blocked instead, behind the back of libc,
- * as the tick of the kernel comes when it likes. Then it sleeps for 1.5 s.
+ * pushed: two threads push each other off one CPU until each has used 60 ms of it, with all signals
+ * blocked behind the back of libc. Then it sleeps for 2 s.
  */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "arch/syscall.h"
 #include "tests/targets/spin.h"
 
 static pthread_barrier_t both;
@@ -19,9 +18,9 @@ static void *push(void *unused)
 	uint64_t all = ~0ULL;
 
 	(void)unused;
-	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, sizeof(all));
+	arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, sizeof(all));
 	pthread_barrier_wait(&both);
-	while (cpu_ns() < 40000000) {
+	while (cpu_ns() < 60000000) {
 		spin(4);
 		sched_yield();
 	}
@@ -42,6 +41,6 @@ int main(void)
 			return 1;
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
-	nanosleep(&(struct timespec){1, 500000000}, NULL);
+	nanosleep(&(struct timespec){2, 0}, NULL);
 	return 0;
 }

@@ -4,6 +4,8 @@
  * 600 unless said. Where the case is about signals it is about all that can be caught: which one
  * samples is the profiler's business.
  */
+#include <fcntl.h>
+#include <linux/io_uring.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -87,6 +89,41 @@ static int keeps_word(void)
 	return bad;
 }
 
+static uint64_t now_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+BOX static void spin_to(uint64_t end_ns)
+{
+	while (now_ns(CLOCK_MONOTONIC) < end_ns)
+		spin(1);
+}
+
+/* Burn between the kernel's ticks, asleep at each. The coarse clock goes on at ticks. */
+static void dodge_ticks(void)
+{
+	uint64_t begin_ns = cpu_ns(), tick_ns;
+	struct timespec tick;
+
+	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+	tick_ns = (uint64_t)tick.tv_nsec;
+	while (cpu_ns() - begin_ns < ms * 1000000ULL) {
+		uint64_t from_ns = now_ns(CLOCK_MONOTONIC_COARSE) + tick_ns / 8;
+
+		while (from_ns < now_ns(CLOCK_MONOTONIC))
+			from_ns += tick_ns;
+		tick = (struct timespec){
+			(time_t)(from_ns / 1000000000u), (long)(from_ns % 1000000000u)};
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &tick, NULL);
+		spin_to(from_ns + tick_ns * 3 / 8);
+	}
+	tell("spin_to", cpu_ns() - begin_ns);
+}
+
 static int raw_thread(void *argument)
 {
 	(void)argument;
@@ -127,6 +164,76 @@ static void start_timer_thread(void)
 		usleep(10000);
 }
 
+/* The rings of an io_uring of a few entries, and their pointers. */
+struct uring {
+	int fd;
+	struct io_uring_params params;
+	char *submitted, *completed;
+	struct io_uring_sqe *entries;
+};
+
+static unsigned *in_ring(char *ring, unsigned offset)
+{
+	return (unsigned *)(void *)(ring + offset);
+}
+
+static char *map_ring(const struct uring *uring, size_t bytes, off_t offset)
+{
+	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, uring->fd, offset);
+}
+
+static int open_uring(struct uring *uring)
+{
+	const struct io_uring_params *params = &uring->params;
+
+	uring->fd = (int)syscall(SYS_io_uring_setup, 4, &uring->params);
+	if (uring->fd < 0)
+		return -1;
+	uring->submitted = map_ring(uring,
+		params->sq_off.array + params->sq_entries * sizeof(unsigned), IORING_OFF_SQ_RING);
+	uring->completed = map_ring(uring,
+		params->cq_off.cqes + params->cq_entries * sizeof(struct io_uring_cqe),
+		IORING_OFF_CQ_RING);
+	uring->entries = (struct io_uring_sqe *)(void *)map_ring(
+		uring, params->sq_entries * sizeof(struct io_uring_sqe), IORING_OFF_SQES);
+	return 0;
+}
+
+/* Read @bytes of zeroes by one of the kernel's workers, and wait for them. */
+static void read_by_worker(struct uring *uring, int file, char *to, unsigned bytes)
+{
+	const struct io_uring_params *params = &uring->params;
+	unsigned *tail = in_ring(uring->submitted, params->sq_off.tail);
+	unsigned *head = in_ring(uring->completed, params->cq_off.head);
+
+	uring->entries[0] = (struct io_uring_sqe){.opcode = IORING_OP_READ,
+		.flags = IOSQE_ASYNC,
+		.fd = file,
+		.addr = (uint64_t)(uintptr_t)to,
+		.len = bytes};
+	in_ring(uring->submitted, params->sq_off.array)[*tail & (params->sq_entries - 1)] = 0;
+	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
+	syscall(SYS_io_uring_enter, uring->fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0);
+	__atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
+}
+
+static void read_by_workers(void)
+{
+	static char buffer[8 << 20];
+	struct uring uring = {.fd = -1};
+	struct timespec used = {0};
+	int file = open("/dev/zero", O_RDONLY);
+
+	if (open_uring(&uring)) {
+		puts("no such thing here");
+		return;
+	}
+	while ((uint64_t)used.tv_sec * 1000 + (uint64_t)used.tv_nsec / 1000000 < ms) {
+		read_by_worker(&uring, file, buffer, sizeof(buffer));
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
@@ -134,6 +241,14 @@ int main(int argc, char **argv)
 	ms = argument(argc, argv, 2, ms);
 	if (!strcmp(name, "clone")) {
 		start_raw_thread();
+		return 0;
+	}
+	if (!strcmp(name, "ticks")) {
+		dodge_ticks();
+		return 0;
+	}
+	if (!strcmp(name, "uring")) {
+		read_by_workers();
 		return 0;
 	}
 	if (!strcmp(name, "timer")) {

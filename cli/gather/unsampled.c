@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Each look adds what a thread used since the look before to the cause that holds now. A thread
+ * that had samples since then has none. The rest is for the process itself to tell at its end: a
+ * handler that is not ours, threads that were too short.
+ */
+#include "cli/gather/unsampled.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/clock.h"
+#include "libprof/procfs.h"
+#include "render/array.h"
+
+#define NS_PER_MS 1000000ULL
+#define NS_PER_S  1000000000ULL
+
+/* Samples come at chance: less than this, or than this part of its CPU time, is no reason to look.
+ */
+#define MISSING_NS    (20 * NS_PER_MS)
+#define MISSING_SHARE 16
+/* What a thread used between two looks is not worth more of them. */
+#define USED_NS NS_PER_MS
+/* Looks take this part of a CPU at most. */
+#define LOOK_SHARE  200
+#define THREADS_MAX 4096u
+
+/* Of the thread's flags in stat, since Linux 5.12. Source: include/linux/sched.h. */
+#define PF_IO_WORKER 0x10u
+
+struct unsampled_thread {
+	pid_t tid;
+	/* At the last look: */
+	uint64_t cpu_ns;
+	uint64_t turns;	  /* times it was given a CPU, if it has a ring */
+	uint64_t sleeps;  /* times it gave it back by itself */
+	uint64_t written; /* to its ring */
+};
+
+/* Who is looked at. */
+struct subject {
+	struct wire_arena *arena;
+	const struct wire_slot *slot;
+	pid_t pid;
+	uint64_t image;
+	uint64_t cpu_ns; /* of the process, as just read */
+};
+
+/* The ring of thread @tid, NULL: it has none. */
+static const struct wire_ring *find_ring(const struct subject *subject, pid_t tid)
+{
+	for (uint32_t i = 0; i < wire_rings_high(subject->arena); i++) {
+		const struct wire_ring *ring = wire_ring(subject->arena, i);
+
+		if (__atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE) >> 2 ==
+				(subject->image & ~0ULL >> 2) &&
+			__atomic_load_n(&ring->tid, __ATOMIC_RELAXED) == (uint32_t)tid)
+			return ring;
+	}
+	return NULL;
+}
+
+static int read_clock(pid_t pid, pid_t tid, struct procfs_clock *clock)
+{
+	int file = procfs_open(pid, tid, "schedstat");
+	int error = file < 0 ? file : procfs_clock_read(file, clock);
+
+	if (file >= 0)
+		procfs_close(file);
+	return error;
+}
+
+/* NULL without memory. */
+static struct unsampled_thread *find_thread(struct unsampled *unsampled, pid_t tid)
+{
+	for (unsigned i = 0; i < unsampled->count; i++)
+		if (unsampled->threads[i].tid == tid)
+			return &unsampled->threads[i];
+	if (unsampled->count == THREADS_MAX ||
+		ARRAY_GROW(unsampled->threads, unsampled->count, unsampled->room, 16))
+		return NULL;
+	unsampled->threads[unsampled->count] = (struct unsampled_thread){.tid = tid};
+	return &unsampled->threads[unsampled->count++];
+}
+
+static enum wire_unsampled cause_without_ring(const struct subject *subject, pid_t tid)
+{
+	const struct wire_slot *slot = subject->slot;
+
+	if (procfs_flags(subject->pid, tid) & PF_IO_WORKER)
+		return WIRE_UNSAMPLED_IO_WORKER;
+	/* Which of those that have no ring were refused one nobody knows. */
+	if (slot->late_threads || slot->confined_threads)
+		return WIRE_UNSAMPLED_NONE;
+	return WIRE_UNSAMPLED_UNANNOUNCED;
+}
+
+/* How often thread @tid has gone to sleep. */
+static uint64_t read_sleeps(pid_t pid, pid_t tid)
+{
+	struct procfs_switches switches = {.sleeps = 0};
+	int file = procfs_open(pid, tid, "status");
+
+	if (file < 0)
+		return 0;
+	procfs_switches_read(file, &switches);
+	procfs_close(file);
+	return switches.sleeps > 0 ? (uint64_t)switches.sleeps : 0;
+}
+
+/*
+ * Did the thread sleep at most ticks? The kernel looks at timers at its tick, at those of whoever
+ * runs then. A turn that another thread's turn ended did not end between ticks by itself.
+ */
+static bool dodged_ticks(
+	const struct unsampled_thread *thread, const struct unsampled_thread *before)
+{
+	uint64_t turns = thread->turns - before->turns, ns = thread->cpu_ns - before->cpu_ns;
+	struct timespec tick = {0};
+
+	/* That clock goes on at ticks. */
+	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+	return turns && ns / turns < (uint64_t)tick.tv_nsec / 2 &&
+	       4 * (thread->sleeps - before->sleeps) > turns;
+}
+
+/* A thread that has a timer, and had no sample of what it used since @before. */
+static enum wire_unsampled cause_with_ring(const struct subject *subject,
+	const struct unsampled_thread *thread, const struct unsampled_thread *before)
+{
+	uint32_t number = __atomic_load_n(&subject->slot->signal, __ATOMIC_RELAXED);
+	struct procfs_signals signals;
+	uint64_t bit;
+
+	if (!number || number > 64 || procfs_signals(subject->pid, thread->tid, &signals))
+		return WIRE_UNSAMPLED_NONE;
+	bit = 1ULL << (number - 1);
+	if (signals.ignored & bit)
+		return WIRE_UNSAMPLED_IGNORED;
+	if (signals.blocked & bit)
+		return WIRE_UNSAMPLED_BLOCKED;
+	return dodged_ticks(thread, before) ? WIRE_UNSAMPLED_TURNS : WIRE_UNSAMPLED_NONE;
+}
+
+static void look_at_thread(struct unsampled *unsampled, const struct subject *subject, pid_t tid)
+{
+	const struct wire_ring *ring = find_ring(subject, tid);
+	unsigned known = unsampled->count;
+	struct unsampled_thread *thread = find_thread(unsampled, tid), before;
+	struct procfs_clock clock;
+
+	if (!thread || read_clock(subject->pid, tid, &clock))
+		return;
+	/* Another had the number. */
+	if (clock.cpu_ns < thread->cpu_ns)
+		*thread = (struct unsampled_thread){.tid = tid};
+	before = *thread;
+	thread->cpu_ns = clock.cpu_ns;
+	thread->turns = clock.turns;
+	if (ring) {
+		thread->sleeps = read_sleeps(subject->pid, tid);
+		thread->written = __atomic_load_n(&ring->written, __ATOMIC_RELAXED);
+	}
+	/* What the main thread used before is the image's beginning. */
+	if (known < unsampled->count && tid == subject->pid)
+		before.cpu_ns = subject->slot->start_cpu_ns;
+	if (thread->written != before.written || clock.cpu_ns < before.cpu_ns + USED_NS)
+		return;
+	unsampled->ns[ring ? cause_with_ring(subject, thread, &before)
+			   : cause_without_ring(subject, tid)] += clock.cpu_ns - before.cpu_ns;
+}
+
+static void look_at_threads(struct unsampled *unsampled, const struct subject *subject)
+{
+	pid_t *tids = malloc(THREADS_MAX * sizeof(*tids));
+	long count = tids ? procfs_threads(subject->pid, tids, THREADS_MAX) : 0;
+
+	for (long i = 0; i < count && i < THREADS_MAX; i++)
+		look_at_thread(unsampled, subject, tids[i]);
+	free(tids);
+}
+
+/* CPU time of @subject that its samples do not stand for. */
+static uint64_t missing_ns(const struct subject *subject)
+{
+	const struct wire_slot *slot = subject->slot;
+	uint32_t rate_hz = __atomic_load_n(&subject->arena->rate_hz, __ATOMIC_RELAXED);
+	uint64_t start_ns = __atomic_load_n(&slot->start_cpu_ns, __ATOMIC_RELAXED);
+	uint64_t delivered = __atomic_load_n(&slot->delivered, __ATOMIC_RELAXED);
+	uint64_t used_ns = subject->cpu_ns > start_ns ? subject->cpu_ns - start_ns : 0;
+	uint64_t sampled_ns;
+
+	if (!rate_hz || delivered > used_ns / (NS_PER_S / WIRE_RATE_MAX_HZ))
+		return 0;
+	sampled_ns = delivered * NS_PER_S / rate_hz;
+	return used_ns > sampled_ns && (used_ns - sampled_ns) * MISSING_SHARE > used_ns
+		       ? used_ns - sampled_ns
+		       : 0;
+}
+
+void unsampled_check(struct unsampled *unsampled, struct wire_arena *arena,
+	const struct wire_slot *slot, uint64_t cpu_ns)
+{
+	const struct subject subject = {arena, slot, unsampled->pid, unsampled->image, cpu_ns};
+	uint64_t missing = missing_ns(&subject), now_ns = clock_now_ns(), begun_ns;
+
+	if (missing < unsampled->missing_ns + MISSING_NS || now_ns < unsampled->next_ns ||
+		arena->clock_hz)
+		return;
+	unsampled->missing_ns = missing;
+	begun_ns = clock_cpu_ns();
+	look_at_threads(unsampled, &subject);
+	unsampled->next_ns = now_ns + (clock_cpu_ns() - begun_ns) * LOOK_SHARE;
+}
+
+void unsampled_end(
+	struct unsampled *unsampled, const struct wire_slot *slot, struct record_image_end *record)
+{
+	memcpy(record->unsampled_ns, unsampled->ns, sizeof(record->unsampled_ns));
+	record->unsampled_ns[WIRE_UNSAMPLED_SHORT] = slot->short_ns;
+	record->short_threads = slot->short_threads;
+	record->signal = slot->signal;
+	record->is_displaced = slot->is_displaced != 0;
+	record->timerless_threads = slot->timerless_threads;
+	record->timer_error = slot->timer_error;
+	record->signals_max = slot->signals_max;
+	unsampled_release(unsampled);
+}
+
+void unsampled_release(struct unsampled *unsampled)
+{
+	free(unsampled->threads);
+	*unsampled = (struct unsampled){0};
+}
