@@ -6,6 +6,7 @@
  */
 #include <fcntl.h>
 #include <linux/io_uring.h>
+#include <mqueue.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -150,18 +151,68 @@ static void notify(union sigval value)
 	has_ended = value.sival_int;
 }
 
+static struct sigevent by_thread(void (*function)(union sigval), int value)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = function};
+
+	event.sigev_value.sival_int = value;
+	return event;
+}
+
+static void start_timer(struct sigevent event)
+{
+	const struct itimerspec once = {.it_value = {0, 1000000}};
+	timer_t timer;
+
+	timer_create(CLOCK_MONOTONIC, &event, &timer);
+	timer_settime(timer, 0, &once, NULL);
+}
+
 /* libc makes the thread of such a timer past pthread_create(). */
 static void start_timer_thread(void)
 {
-	struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = notify};
-	struct itimerspec once = {.it_value = {0, 1000000}};
-	timer_t timer;
-
-	event.sigev_value.sival_int = 1;
-	timer_create(CLOCK_MONOTONIC, &event, &timer);
-	timer_settime(timer, 0, &once, NULL);
+	start_timer(by_thread(notify, 1));
 	while (!has_ended)
 		usleep(10000);
+}
+
+/* So it does of a message queue. */
+static void start_queue_thread(void)
+{
+	struct sigevent event = by_thread(notify, 1);
+	char name[32];
+	mqd_t queue;
+
+	snprintf(name, sizeof(name), "/unseen-%d", (int)getpid());
+	queue = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, NULL);
+	mq_unlink(name);
+	if (queue < 0 || mq_notify(queue, &event)) {
+		puts("no such thing here");
+		return;
+	}
+	mq_send(queue, "", 1, 0);
+	while (!has_ended)
+		usleep(10000);
+}
+
+#define TIMERS 400
+
+static volatile int sum, count;
+
+static void add(union sigval value)
+{
+	__atomic_fetch_add(&sum, value.sival_int, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&count, 1, __ATOMIC_RELEASE);
+}
+
+/* Many of them, each with a value of its own. */
+static void start_timers(void)
+{
+	for (int i = 1; i <= TIMERS; i++)
+		start_timer(by_thread(add, i));
+	while (__atomic_load_n(&count, __ATOMIC_ACQUIRE) < TIMERS)
+		usleep(10000);
+	printf("sum %d\n", sum == TIMERS * (TIMERS + 1) / 2);
 }
 
 /* The rings of an io_uring of a few entries, and their pointers. */
@@ -234,27 +285,28 @@ static void read_by_workers(void)
 	}
 }
 
+static const struct {
+	const char *name;
+	void (*run)(void);
+} cases[] = {
+	{"clone", start_raw_thread},
+	{"ticks", dodge_ticks},
+	{"timer", start_timer_thread},
+	{"timers", start_timers},
+	{"queue", start_queue_thread},
+	{"uring", read_by_workers},
+};
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 
 	ms = argument(argc, argv, 2, ms);
-	if (!strcmp(name, "clone")) {
-		start_raw_thread();
-		return 0;
-	}
-	if (!strcmp(name, "ticks")) {
-		dodge_ticks();
-		return 0;
-	}
-	if (!strcmp(name, "uring")) {
-		read_by_workers();
-		return 0;
-	}
-	if (!strcmp(name, "timer")) {
-		start_timer_thread();
-		return 0;
-	}
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		if (!strcmp(name, cases[i].name)) {
+			cases[i].run();
+			return 0;
+		}
 	if (!strcmp(name, "blocks"))
 		arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, sizeof(all));
 	else if (!strcmp(name, "ignores"))
