@@ -689,8 +689,6 @@ int accounting_compute(struct flameprof_profile *profile, enum accounting_start 
 	};
 	int error = accounts_init(&accounts);
 
-	if (child)
-		profile_totals(profile)->pushed = child->pushed;
 	if (!error) {
 		profile_totals(profile)->processes = accounts.processes.count;
 		sum_image_weights(&accounts);

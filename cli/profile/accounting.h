@@ -49,7 +49,6 @@ struct accounting_child {
 	uint64_t cpu_ns;      /* its own, by its clock before it was waited for; 0: not known */
 	uint64_t children_ns; /* of those it had waited for, and theirs */
 	uint64_t max_kib;     /* resident memory of the largest of all */
-	uint64_t pushed;      /* times that others took the CPU from them */
 	uint32_t signal;      /* that killed it, 0: none did */
 };
 

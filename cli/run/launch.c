@@ -435,7 +435,6 @@ static bool reap_program(struct watch *watch)
 		.cpu_ns = own_ns,
 		.children_ns = all_ns > own_ns ? all_ns - own_ns : 0,
 		.max_kib = (uint64_t)usage.ru_maxrss,
-		.pushed = (uint64_t)usage.ru_nivcsw,
 		.signal = WIFSIGNALED(watch->wait_status) ? (uint32_t)WTERMSIG(watch->wait_status)
 							  : 0,
 	};

@@ -174,7 +174,6 @@ struct profile_totals {
 	uint64_t short_lives; /* threads and processes of WIRE_UNSAMPLED_SHORT */
 	uint32_t timer_error; /* the errno that the last of losses.timerless_threads got */
 	uint64_t signals_max; /* RLIMIT_SIGPENDING then */
-	uint64_t pushed;    /* times that others took the CPU from them; 0: not known */
 	uint64_t cpu_ns;    /* CPU time of all images, from the kernel where it is known */
 	uint64_t ends[WIRE_END_COUNT]; /* weight by how the stack ended, of samples by the clock */
 	struct profile_losses losses;
