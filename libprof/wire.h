@@ -236,7 +236,7 @@ enum wire_quit {
 	WIRE_QUIT_CAUSES
 };
 
-/* What kept samples from CPU time of an image that the library is in. */
+/* What kept samples from CPU time of an image. */
 enum wire_unsampled {
 	WIRE_UNSAMPLED_NONE = 0,    /* nothing that is known */
 	WIRE_UNSAMPLED_IO_WORKER,   /* it is the kernel's own, which does io_uring's work */
@@ -246,7 +246,8 @@ enum wire_unsampled {
 	WIRE_UNSAMPLED_HANDLED,	    /* it had another handler */
 	WIRE_UNSAMPLED_TURNS,	    /* a thread ran for less than a tick at a time, between ticks */
 	WIRE_UNSAMPLED_SHORT,	    /* threads ended before a sample of theirs was due */
-	WIRE_UNSAMPLED_BEGINNING,   /* used before the tracer came */
+	WIRE_UNSAMPLED_BEGINNING,   /* no library is in it, and the tracer had not looked yet */
+	WIRE_UNSAMPLED_REFUSED,	    /* of such a program that nobody may trace */
 	WIRE_UNSAMPLED_CAUSES
 };
 

@@ -349,7 +349,8 @@ static void read_image_end_record(
 	image->ended = record->has_ended != 0;
 	image->still_runs = record->still_runs != 0;
 	image->left_by_exec = record->left_by_exec != 0;
-	image->unsampled = record->unsampled != 0;
+	image->unsampled = record->unsampled != RECORD_SAMPLED;
+	image->is_refused = record->unsampled == RECORD_REFUSED;
 	image->signal = record->signal;
 	image->is_displaced = record->is_displaced != 0;
 	image->short_threads = record->short_threads;
@@ -387,7 +388,6 @@ static void read_totals_record(struct pipe_reader *pipe_reader, const struct rec
 
 	pipe_reader->state.totals = *record;
 	totals->threads += record->threads;
-	totals->handler_ns += record->held_ns;
 	totals->losses.dropped += record->dropped;
 	totals->losses.untraced_threads += record->late_threads;
 	totals->kept_native += record->kept_native;

@@ -122,6 +122,13 @@ struct record_sample {
 	uint64_t frame[]; /* innermost first */
 };
 
+/* Of an image that has no sample all CPU time is one credit. */
+enum record_unsampled {
+	RECORD_SAMPLED,
+	RECORD_SHORT,  /* it ended before the tracer came */
+	RECORD_REFUSED /* nobody may look into it */
+};
+
 /*
  * Counts are in samples by weight, as in struct wire_slot; the tracer has none of an image's own.
  */
@@ -139,7 +146,7 @@ struct record_image_end {
 	uint32_t still_runs;
 	uint32_t left_by_exec;
 	uint32_t torn; /* records */
-	uint32_t unsampled; /* all of it is one credit: it was short, or nobody might look */
+	uint32_t unsampled;    /* enum record_unsampled */
 	uint32_t live_threads; /* that were sampled and had not ended when it had */
 	uint32_t timer_error;
 	uint32_t signal; /* by which it was sampled */

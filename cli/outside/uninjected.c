@@ -237,7 +237,7 @@ static void report_unsampled(struct tracer *tracer, const struct uninjected_proc
 		.start_cpu_ns = process->begin_cpu_ns,
 		.cpu_ns = end_cpu_ns,
 		.has_ended = 1,
-		.unsampled = 1,
+		.unsampled = process->state == STATE_REFUSED ? RECORD_REFUSED : RECORD_SHORT,
 		.left_by_exec = goes_on,
 		.still_runs = !goes_on && procfs_is_running((uint32_t)process->pid)};
 

@@ -328,9 +328,11 @@ static void sum_causes(struct accounts *accounts, uint32_t index, uint64_t cover
 	struct profile_image *image = profile_image_at(accounts->profile, index);
 	uint64_t start_ns = is_exec ? image->start_cpu_ns : covered_ns, rest_ns;
 
+	/* What the tracer credits was used before it looked. */
 	if (image->from_outside)
-		image->unsampled_ns[WIRE_UNSAMPLED_BEGINNING] =
-			difference(image->start_cpu_ns, start_ns);
+		image->unsampled_ns[image->is_refused ? WIRE_UNSAMPLED_REFUSED
+						      : WIRE_UNSAMPLED_BEGINNING] =
+			unexplained_of(accounts, index, start_ns);
 	/* Nobody could tell that from outside. */
 	if (image->is_displaced)
 		image->unsampled_ns[WIRE_UNSAMPLED_TURNS] = 0;

@@ -190,6 +190,7 @@ static unsigned draw_trees(const struct drawing *drawing, bool is_so_far,
 	picture.lost = books.dropped + books.torn + books.paused;
 	picture.knows_lost = 1;
 	summary.is_outside = gather_cost(drawing->gather, &summary.cost);
+	summary.has_events = gather_has_events(drawing->gather);
 	summary.waits = (struct summary_waits){
 		.profile = summary.profile,
 		.state = gather_state(drawing->gather),

@@ -305,6 +305,11 @@ int gather_finish(struct gather *gather, const struct accounting_child *child)
 	return error;
 }
 
+bool gather_has_events(const struct gather *gather)
+{
+	return gather->events != NULL;
+}
+
 bool gather_cost(const struct gather *gather, struct outside_cost *cost)
 {
 	const struct record_totals *totals = &pipe_reader_state(gather->pipe_reader)->totals;

@@ -91,6 +91,8 @@ struct flameprof_profile *gather_profile(struct gather *gather);
 
 /* Files of modules that were sampled, opened then; owned by @gather, NULL without memory. */
 const struct held_files *gather_held(const struct gather *gather);
+/* Did perf events sample processes from within? */
+bool gather_has_events(const struct gather *gather);
 
 /*
  * What sampling from outside cost. Returns false where processes are sampled from within, but for

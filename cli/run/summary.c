@@ -589,15 +589,16 @@ static void print_cost(const struct summary *summary)
 	const struct outside_cost *cost = &summary->cost;
 
 	if (!summary->is_outside && percent(totals->handler_ns, totals->cpu_ns) > COSTLY_PERCENT)
-		diag_info("hint: %.0f %% of the CPU time was spent taking samples: --clock=tick "
-			  "takes less, or a lower -r",
-			percent(totals->handler_ns, totals->cpu_ns));
+		diag_info("hint: %.0f %% of the CPU time was spent taking samples: %sa lower -r "
+			  "takes less",
+			percent(totals->handler_ns, totals->cpu_ns),
+			summary->has_events ? "--clock=tick or " : "");
 	/* Where no thread had samples enough nothing was measured. */
 	if (!summary->is_outside && totals->handler_ns)
 		diag_verbose("%.*f %% of the CPU time was spent taking samples",
 			decimals_for(percent(totals->handler_ns, totals->cpu_ns)),
 			percent(totals->handler_ns, totals->cpu_ns));
-	else if (cost->stops)
+	if (cost->stops)
 		diag_info("held for %.1f ms in all: %" PRIu64 " %s, %.0f us each",
 			(double)cost->held_ns / 1e6, cost->stops,
 			plural(cost->stops, "stop", "stops"),

@@ -32,6 +32,7 @@ struct summary {
 	bool is_attached;     /* to what ran already */
 	bool is_stopped;      /* it was, from beginning to end */
 	bool is_outside;      /* all of it was sampled from outside */
+	bool has_events;      /* perf events sampled it from inside */
 	struct outside_cost cost;
 	struct summary_waits waits;
 	const struct pipe_reader_refusal *refusals; /* PIPE_READER_REFUSALS; borrowed */

@@ -109,8 +109,12 @@ static void add_cause(
 		break;
 	case WIRE_UNSAMPLED_BEGINNING:
 		add_reason(reasons, s,
-			"before programs without samples of their own were sampled "
-			"from outside");
+			"by programs that could not be sampled from inside, before they were "
+			"looked at from outside");
+		break;
+	case WIRE_UNSAMPLED_REFUSED:
+		add_reason(
+			reasons, s, "by programs that could not be sampled from outside, either");
 		break;
 	default:
 		return;

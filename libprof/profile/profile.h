@@ -75,6 +75,7 @@ struct profile_image {
 	uint8_t ended;
 	uint8_t is_displaced; /* the signal had another handler at the end */
 	uint8_t unsampled;  /* nobody could look into it: all of it is credit, on no stack */
+	uint8_t is_refused; /* that is forbidden, else it was too short */
 	uint8_t still_runs; /* end_cpu_ns is of the moment when the gathering ended */
 };
 
