@@ -65,10 +65,10 @@ static double tick_ms(void)
 	return (double)tick.tv_nsec / 1e6;
 }
 
-static void add_cause(
-	struct reasons *reasons, enum wire_unsampled cause, const struct profile_totals *totals)
+/* @cause explains @s. */
+static void add_cause(struct reasons *reasons, enum wire_unsampled cause, double s,
+	const struct profile_totals *totals)
 {
-	double s = (double)totals->unsampled_ns[cause] / NS_PER_S;
 	uint64_t lives = totals->short_lives ? totals->short_lives : 1;
 
 	switch (cause) {
@@ -100,7 +100,7 @@ static void add_cause(
 			tick_ms());
 		break;
 	case WIRE_UNSAMPLED_SHORT:
-		reasons->short_ns = (double)totals->unsampled_ns[cause] / (double)lives;
+		reasons->short_ns = s * NS_PER_S / (double)lives;
 		add_reason(reasons, s,
 			"by %" PRIu64 " thread%s or process%s that ended before a sample was due, "
 			"after %.2f ms%s",
@@ -124,12 +124,27 @@ static void add_cause(
 	reasons->events_help |= cause == WIRE_UNSAMPLED_TURNS;
 }
 
-/* Those that explain a tenth of @s and more. */
-static void find_reasons(struct reasons *reasons, const struct profile_totals *totals, double s)
+/* Can @cause keep samples from threads that have had some? */
+static bool is_of_signals(int cause)
 {
-	for (int cause = 1; cause < WIRE_UNSAMPLED_CAUSES; cause++)
-		if ((double)totals->unsampled_ns[cause] >= SPOKEN_OF * s * NS_PER_S)
-			add_cause(reasons, (enum wire_unsampled)cause, totals);
+	return cause >= WIRE_UNSAMPLED_BLOCKED && cause <= WIRE_UNSAMPLED_TURNS;
+}
+
+/*
+ * Those that explain a tenth of @s and more; all of them together explain no more, whatever
+ * programs of the run have told. @is_box: it has no stacks, so that all causes may be it.
+ */
+static void find_reasons(
+	struct reasons *reasons, const struct profile_totals *totals, double s, bool is_box)
+{
+	for (int cause = 1; cause < WIRE_UNSAMPLED_CAUSES; cause++) {
+		double of_cause = (double)totals->unsampled_ns[cause] / NS_PER_S;
+
+		if (of_cause > s - reasons->s)
+			of_cause = s - reasons->s;
+		if (of_cause > 0 && of_cause >= SPOKEN_OF * s && (is_box || is_of_signals(cause)))
+			add_cause(reasons, (enum wire_unsampled)cause, of_cause, totals);
+	}
 }
 
 static void print_hints(const struct summary_unsampled *unsampled, const struct reasons *reasons)
@@ -174,9 +189,11 @@ bool summary_unsampled_print(const struct summary_unsampled *unsampled)
 	if (!is_box && drawn)
 		share = (double)on_last / (double)drawn;
 	part = share * (double)drawn / unsampled->rate_hz;
-	if (unsampled->unseen_s > part)
+	if (unsampled->unseen_s > part) {
 		part = unsampled->unseen_s;
-	find_reasons(&reasons, unsampled->totals, part);
+		is_box = true;
+	}
+	find_reasons(&reasons, unsampled->totals, part, is_box);
 	if (reasons.s < part / 2)
 		reasons.used = 0;
 	if (unsampled->unseen_s >= part && part > 0)

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 import outside
-from profiled import compile_target, has_events, profile
+from profiled import PLAIN, compile_target, has_events, profile
 
 RATE_HZ = 250
 
@@ -101,6 +101,16 @@ def test_a_thread_that_is_asleep_at_each_tick(unseen, tmp_path):
     if has_events():
         run = profile(tmp_path, unseen, "ticks", rate_hz=997, options=["--clock=perf"])
         assert run.folded.below("spin_to") > 0.8 * run.folded.total, run.folded.describe()
+
+
+def test_short_programs_that_no_library_is_in(tmp_path):
+    """They are over before the tracer comes; sampling more often would not make it come sooner."""
+    program = compile_target("unseen.c", tmp_path, (*PLAIN, "-static"))
+    run = profile(tmp_path, "sh", "-c", f"for i in $(seq 16); do {program} '' 30; done", rate_hz=RATE_HZ)
+    assert "16 programs started without flamerun's library: statically linked\n" in run.stderr
+    assert re.search(r"is \[unsampled\]: [\d.]+ s by programs that could not be sampled from inside, "
+                     "before they were looked at from outside\n", run.stderr), run.stderr
+    assert "-r 997" not in run.stderr
 
 
 @pytest.mark.parametrize("name", ["timer", "queue"])
