@@ -267,8 +267,7 @@ static void put_uncertain(const struct text_writer *w)
 		share(w, report->special.unnamed));
 	fprintf(w->out, "incomplete: %.1f %%, lacks the way from the start\n",
 		share(w, report->special.incomplete));
-	fprintf(w->out, "unsampled: %.1f %%, used between two looks\n",
-		share(w, report->special.unsampled));
+	fprintf(w->out, "unsampled: %.1f %%\n", share(w, report->special.unsampled));
 	if (picture->knows_lost)
 		fprintf(w->out,
 			"lost: %" PRIu64 " samples that were due, in none of these tables\n",

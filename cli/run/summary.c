@@ -4,8 +4,7 @@
  *
  * The books (due = sampled + credited + exec + exit + dropped + torn + paused) prove the profiler
  * and say nothing about the program: they are printed with -v, or when they are off by more than a
- * run's chance. Where a tenth of the CPU time is in no sample and no loss explains it, programs ran
- * that no library got into and that ended before they were seen; that is said with how much it was.
+ * run's chance. Where a tenth of the CPU time is in no sample summary_unsampled.c says why.
  */
 #include "cli/run/summary.h"
 

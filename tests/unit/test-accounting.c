@@ -317,6 +317,51 @@ static void test_short_lives_add_up(void **state)
 	profile_free(profile);
 }
 
+/* What the kernel's workers used is theirs, but no more of it than the image's threads leave. */
+static void test_io_workers_have_a_box(void **state)
+{
+	for (uint64_t claimed = 70; claimed <= 700; claimed *= 10) {
+		struct flameprof_profile *profile =
+			profile_new(&(struct profile_config){.period_ns = MS});
+		struct accounting_child child = child_of(100, 0);
+		struct profile_image *image =
+			live(profile, &(struct life){.id = 1, .pid = OWN, .born = 1, .end = 100});
+		uint64_t found = claimed == 70 ? 70 : 80;
+
+		(void)state;
+		image->threads_ns = 20 * MS;
+		image->unsampled_ns[WIRE_UNSAMPLED_IO_WORKER] = claimed * MS;
+		compute(profile, ACCOUNTING_START_CREDITED, &child);
+		assert_int_equal(below(profile, 1, WIRE_FRAME_IO_WORKER), found);
+		assert_int_equal(below(profile, 1, WIRE_FRAME_UNSAMPLED), 80 - found);
+		profile_free(profile);
+	}
+}
+
+/* Only who is killed by the signal that samples it, and has not said that it leaves. */
+static void test_who_is_killed_by_being_sampled(void **state)
+{
+	static const struct {
+		uint32_t of_child, of_image, told_end, killed_by;
+	} cases[] = {{27, 27, 0, 27}, {9, 27, 0, 0}, {27, 0, 0, 0}, {27, 27, 1, 0}, {0, 0, 0, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct flameprof_profile *profile =
+			profile_new(&(struct profile_config){.period_ns = MS});
+		struct accounting_child child = child_of(10, 0);
+		struct profile_image *image =
+			live(profile, &(struct life){.id = 1, .pid = OWN, .born = 1, .end = 10});
+
+		child.signal = cases[i].of_child;
+		image->signal = cases[i].of_image;
+		image->told_end = cases[i].told_end != 0;
+		compute(profile, ACCOUNTING_START_CREDITED, &child);
+		assert_int_equal(profile_totals(profile)->killed_by, cases[i].killed_by);
+		profile_free(profile);
+	}
+}
+
 /* A sum that no exits can make: somebody was not sampled, and the books are to say so. */
 static void test_a_stranger_is_no_exit(void **state)
 {
@@ -500,6 +545,8 @@ int main(void)
 		cmocka_unit_test(test_a_child_across_an_exec),
 		cmocka_unit_test(test_exits_of_several_names_are_the_parents),
 		cmocka_unit_test(test_short_lives_add_up),
+		cmocka_unit_test(test_io_workers_have_a_box),
+		cmocka_unit_test(test_who_is_killed_by_being_sampled),
 		cmocka_unit_test(test_a_stranger_is_no_exit),
 		cmocka_unit_test(test_a_known_stranger_is_no_exit),
 		cmocka_unit_test(test_who_was_killed),
