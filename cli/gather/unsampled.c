@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each look adds what a thread used since the look before to the cause that holds now. A thread
- * that had samples since then has none. The rest is for the process itself to tell at its end: a
- * handler that is not ours, threads that were too short.
+ * Each look adds the CPU time that a thread used since the look before to the cause that holds now,
+ * unless the thread had samples since then. The library reports the other causes when its process
+ * ends: a handler that is not ours, and threads that were too short.
  */
 #include "cli/gather/unsampled.h"
 
@@ -23,7 +23,7 @@
  */
 #define MISSING_NS    (20 * NS_PER_MS)
 #define MISSING_SHARE 16
-/* What a thread used between two looks is not worth more of them. */
+/* A thread that used less since the last look is left for the next. */
 #define USED_NS NS_PER_MS
 /* Looks take this part of a CPU at most. */
 #define LOOK_SHARE  200
@@ -158,6 +158,11 @@ static void look_at_thread(struct unsampled *unsampled, const struct subject *su
 	/* Another had the number. */
 	if (clock.cpu_ns < thread->cpu_ns)
 		*thread = (struct unsampled_thread){.tid = tid};
+	/* What the main thread used before is the image's beginning. */
+	if (known < unsampled->count && tid == subject->pid)
+		thread->cpu_ns = subject->slot->start_cpu_ns;
+	if (clock.cpu_ns < thread->cpu_ns + USED_NS)
+		return;
 	before = *thread;
 	thread->cpu_ns = clock.cpu_ns;
 	thread->turns = clock.turns;
@@ -165,10 +170,7 @@ static void look_at_thread(struct unsampled *unsampled, const struct subject *su
 		thread->sleeps = read_sleeps(subject->pid, tid);
 		thread->written = __atomic_load_n(&ring->written, __ATOMIC_RELAXED);
 	}
-	/* What the main thread used before is the image's beginning. */
-	if (known < unsampled->count && tid == subject->pid)
-		before.cpu_ns = subject->slot->start_cpu_ns;
-	if (thread->written != before.written || clock.cpu_ns < before.cpu_ns + USED_NS)
+	if (thread->written != before.written)
 		return;
 	unsampled->ns[ring ? cause_with_ring(subject, thread, &before)
 			   : cause_without_ring(subject, tid)] += clock.cpu_ns - before.cpu_ns;
@@ -194,9 +196,9 @@ static uint64_t missing_ns(const struct subject *subject)
 	uint64_t used_ns = subject->cpu_ns > start_ns ? subject->cpu_ns - start_ns : 0;
 	uint64_t sampled_ns;
 
-	if (!rate_hz || delivered > used_ns / (NS_PER_S / WIRE_RATE_MAX_HZ))
-		return 0;
-	sampled_ns = delivered * NS_PER_S / rate_hz;
+	/* Where a program of the run wrote nonsense there, looks find nothing, or there are none.
+	 */
+	sampled_ns = rate_hz ? delivered * (NS_PER_S / rate_hz) : used_ns;
 	return used_ns > sampled_ns && (used_ns - sampled_ns) * MISSING_SHARE > used_ns
 		       ? used_ns - sampled_ns
 		       : 0;
@@ -208,6 +210,9 @@ void unsampled_check(struct unsampled *unsampled, struct wire_arena *arena,
 	const struct subject subject = {arena, slot, unsampled->pid, unsampled->image, cpu_ns};
 	uint64_t missing = missing_ns(&subject), now_ns = clock_now_ns(), begun_ns;
 
+	/* What was held back for a while has come since. */
+	if (missing < unsampled->missing_ns)
+		unsampled->missing_ns = missing;
 	if (missing < unsampled->missing_ns + MISSING_NS || now_ns < unsampled->next_ns ||
 		arena->clock_hz)
 		return;
