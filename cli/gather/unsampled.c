@@ -23,8 +23,12 @@
  */
 #define MISSING_NS    (20 * NS_PER_MS)
 #define MISSING_SHARE 16
-/* A thread that used less since the last look is left for the next. */
-#define USED_NS NS_PER_MS
+/*
+ * A thread that used less since the last look is left for the next: of one with a timer so many
+ * periods without a sample may be chance.
+ */
+#define CHANCE_PERIODS 4
+#define USED_NS	       NS_PER_MS
 /* Looks take this part of a CPU at most. */
 #define LOOK_SHARE  200
 #define THREADS_MAX 4096u
@@ -47,7 +51,9 @@ struct subject {
 	const struct wire_slot *slot;
 	pid_t pid;
 	uint64_t image;
-	uint64_t cpu_ns; /* of the process, as just read */
+	uint64_t cpu_ns;    /* of the process, as just read */
+	uint64_t period_ns; /* of samples; 0: the arena says none */
+	uint64_t chance_ns; /* so much a thread may use without one, by chance */
 };
 
 /* The ring of thread @tid, NULL: it has none. */
@@ -152,6 +158,7 @@ static void look_at_thread(struct unsampled *unsampled, const struct subject *su
 	unsigned known = unsampled->count;
 	struct unsampled_thread *thread = find_thread(unsampled, tid), before;
 	struct procfs_clock clock;
+	uint64_t written;
 
 	if (!thread || read_clock(subject->pid, tid, &clock))
 		return;
@@ -161,14 +168,16 @@ static void look_at_thread(struct unsampled *unsampled, const struct subject *su
 	/* What the main thread used before is the image's beginning. */
 	if (known < unsampled->count && tid == subject->pid)
 		thread->cpu_ns = subject->slot->start_cpu_ns;
-	if (clock.cpu_ns < thread->cpu_ns + USED_NS)
+	written = ring ? __atomic_load_n(&ring->written, __ATOMIC_RELAXED) : 0;
+	if (written == thread->written &&
+		clock.cpu_ns < thread->cpu_ns + (ring ? subject->chance_ns : USED_NS))
 		return;
 	before = *thread;
 	thread->cpu_ns = clock.cpu_ns;
 	thread->turns = clock.turns;
 	if (ring) {
 		thread->sleeps = read_sleeps(subject->pid, tid);
-		thread->written = __atomic_load_n(&ring->written, __ATOMIC_RELAXED);
+		thread->written = written;
 	}
 	if (thread->written != before.written)
 		return;
@@ -190,15 +199,11 @@ static void look_at_threads(struct unsampled *unsampled, const struct subject *s
 static uint64_t missing_ns(const struct subject *subject)
 {
 	const struct wire_slot *slot = subject->slot;
-	uint32_t rate_hz = __atomic_load_n(&subject->arena->rate_hz, __ATOMIC_RELAXED);
 	uint64_t start_ns = __atomic_load_n(&slot->start_cpu_ns, __ATOMIC_RELAXED);
 	uint64_t delivered = __atomic_load_n(&slot->delivered, __ATOMIC_RELAXED);
 	uint64_t used_ns = subject->cpu_ns > start_ns ? subject->cpu_ns - start_ns : 0;
-	uint64_t sampled_ns;
+	uint64_t sampled_ns = subject->period_ns ? delivered * subject->period_ns : used_ns;
 
-	/* Where a program of the run wrote nonsense there, looks find nothing, or there are none.
-	 */
-	sampled_ns = rate_hz ? delivered * (NS_PER_S / rate_hz) : used_ns;
 	return used_ns > sampled_ns && (used_ns - sampled_ns) * MISSING_SHARE > used_ns
 		       ? used_ns - sampled_ns
 		       : 0;
@@ -207,7 +212,11 @@ static uint64_t missing_ns(const struct subject *subject)
 void unsampled_check(struct unsampled *unsampled, struct wire_arena *arena,
 	const struct wire_slot *slot, uint64_t cpu_ns)
 {
-	const struct subject subject = {arena, slot, unsampled->pid, unsampled->image, cpu_ns};
+	/* A program of the run may have written nonsense there: then looks find nothing. */
+	uint32_t rate_hz = __atomic_load_n(&arena->rate_hz, __ATOMIC_RELAXED);
+	uint64_t period_ns = rate_hz ? NS_PER_S / rate_hz : 0;
+	const struct subject subject = {arena, slot, unsampled->pid, unsampled->image, cpu_ns,
+		period_ns, CHANCE_PERIODS * period_ns};
 	uint64_t missing = missing_ns(&subject), now_ns = clock_now_ns(), begun_ns;
 
 	/* What was held back for a while has come since. */
