@@ -180,8 +180,9 @@ static inline bool arch_writes_frame(uint32_t instruction)
 }
 
 /*
- * Straight on, but for jumps. What may write the frame pointer or the return address ends the search
- * unless it loads them from the stack: calls do, so it is code behind the last call that is followed.
+ * Go straight on, and over jumps. An instruction that may write the frame pointer or the return
+ * address ends the search, unless it loads them from the stack. Calls write the return address, so
+ * only code behind the last call is followed.
  */
 static inline int arch_follow_code(
 	const struct arch_text *source, uintptr_t pc, struct arch_epilogue *epilogue)

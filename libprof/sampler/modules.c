@@ -122,8 +122,6 @@ struct module_entry {
 	const uint8_t *build_id;   /* in memory, NULL without one */
 	uint8_t build_id_was[WIRE_BUILD_ID_MAX]; /* what it was, whole */
 	uint32_t build_id_bytes;
-	uintptr_t code_start;      /* from the first executable segment to the end of the last */
-	uintptr_t code_end;
 	uint64_t name_hash;        /* compared when there is no build-id */
 	uint32_t next;             /* index + 1 of the next entry in the chain */
 	uint64_t published;        /* atomic: the image whose control ring has the record */
@@ -217,30 +215,6 @@ static int same_module(const struct module_entry *entry, const struct unwind_mod
 	return entry->name_hash == hash_name(map ? map->l_name : NULL);
 }
 
-/* Where no segment is known to be executable all of the module may be code. */
-static void find_code_segments(struct module_entry *entry, modules_read_fn *read)
-{
-	const struct unwind_module *module = &entry->module;
-	ElfW(Phdr) segment;
-
-	entry->code_start = module->end;
-	entry->code_end = module->start;
-	for (unsigned i = 0; load_segment(module, read, i, &segment); i++) {
-		uintptr_t start = module->bias + segment.p_vaddr;
-
-		if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X))
-			continue;
-		if (start < entry->code_start)
-			entry->code_start = start;
-		if (start + segment.p_memsz > entry->code_end)
-			entry->code_end = start + segment.p_memsz;
-	}
-	if (entry->code_start < entry->code_end)
-		return;
-	entry->code_start = module->start;
-	entry->code_end = module->end;
-}
-
 static struct module_entry *add_entry(const struct unwind_module *module,
 	const struct link_map *map, modules_read_fn *read)
 {
@@ -269,7 +243,6 @@ static struct module_entry *add_entry(const struct unwind_module *module,
 	entry->module.runtime = language_find_runtime(
 		&mapped, confined_may(CONFINED_MEMORY) ? (int)sampler.pid : 0);
 	entry->dynamic = map ? map->l_ld : NULL;
-	find_code_segments(entry, read);
 	entry->build_id = build_id;
 	entry->build_id_bytes = bytes;
 	memcpy(entry->build_id_was, was, sizeof(was));
@@ -429,17 +402,18 @@ int modules_find(uintptr_t pc, struct unwind_module *out)
 
 int modules_may_be_code(uintptr_t pc)
 {
-	const struct module_entry *entry;
-	const struct link_map *map;
 	struct unwind_module module;
+	ElfW(Phdr) segment;
+	unsigned i;
 
-	if (unwind_find_object(pc, &module, &map))
+	if (unwind_find_object(pc, &module, NULL))
 		return 1;
-	number_module(pc, map, NULL, &module);
-	if (module.number == WIRE_MODULE_OVER)
-		return 1;
-	entry = &entries[module.number - 1];
-	return pc >= entry->code_start && pc < entry->code_end;
+	widen_to_program(pc, &module);
+	for (i = 0; load_segment(&module, NULL, i, &segment); i++)
+		if (segment.p_type == PT_LOAD && segment.p_flags & PF_X &&
+			pc - module.bias - segment.p_vaddr < segment.p_memsz)
+			return 1;
+	return !i; /* its segments are not known */
 }
 
 /* The text at @address into @out (PATH_MAX_BYTES), cut where it is longer. Returns 1 or 0. */

@@ -56,13 +56,14 @@ void modules_init(void);
 int modules_find(uintptr_t pc, struct unwind_module *out);
 
 /*
- * Whether @pc may be code: no module's segments say that it lies between or beside their code.
+ * Whether @pc may be code: it is in no module, or in an executable segment of one.
  * Returns 1 or 0. Context: as modules_find().
  */
 int modules_may_be_code(uintptr_t pc);
 
 /*
- * modules_find() for another thread's @pc: the module may be unloaded meanwhile. Context: the worker.
+ * modules_find() for another thread's @pc: the module may be unloaded meanwhile. Context: the
+ * worker.
  */
 int modules_find_unheld(uintptr_t pc, modules_read_fn *read, struct unwind_module *out);
 

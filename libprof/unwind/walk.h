@@ -491,7 +491,8 @@ static bool unwind_saves_fp_at(const struct unwind_walk *walk, uintptr_t pc, uin
 			return sp + (uintptr_t)(intptr_t)cfi_rule_value(saved) == fp &&
 			       (!entry || entry == fde.begin);
 		if (cfi_rule_kind(ra) != CFI_RULE_OFFSET ||
-			unwind_load(&walk->memory, sp + (uintptr_t)(intptr_t)cfi_rule_value(ra), &pc))
+			unwind_load(&walk->memory,
+				sp + (uintptr_t)(intptr_t)cfi_rule_value(ra), &pc))
 			return false;
 	}
 	return false;

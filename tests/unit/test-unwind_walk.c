@@ -92,7 +92,7 @@ static void test_records_that_lead_behind_no_call(void **state)
 	code_end = NO_MODULE;
 	check_end(walk(), 1, WIRE_END_LOST);
 	code_end = UINTPTR_MAX;
-	/* Go's own code, of which nothing is known, need not have called where it was interrupted. */
+	/* Go's code, of which nothing is known, need not have called where it was interrupted. */
 	registers.r[PC] = text + 0x200;
 	stack[5] = text + 0x300;
 	check_end(walk(), 3, WIRE_END_ROOT);
