@@ -24,12 +24,16 @@ void arch_call_on_stack(void *top, void (*function)(void *), void *argument)
  * arch_signal_frame_bytes() -> size_t
  *     How many bytes below the stack pointer the kernel uses at most to deliver a signal to the
  *     calling process, the red zone included. Context: signal-safe.
- * arch_tell_valgrind_of_stack(const void *lo, const void *hi)
- *     Below valgrind, say that [lo, hi) is a stack: otherwise it may take a switch to it for a
- * stack that grows. Does nothing elsewhere. Context: any thread.
+ * arch_ask_valgrind(uint64_t number, uintptr_t first, uintptr_t second) -> uint64_t
+ *     Below valgrind, make the client request @number; elsewhere do nothing and return 0.
+ *     Context: any thread.
  */
 #ifndef ARCH_HAS_WALK_STACK
 #error "arch_walk_stack.h lacks a primitive"
 #endif
+
+/* Source: valgrind.h. */
+#define VALGRIND_IS_RUNNING	0x1001
+#define VALGRIND_STACK_REGISTER 0x1501 /* lowest address, highest address */
 
 #endif

@@ -23,13 +23,10 @@ static inline size_t arch_signal_frame_bytes(void)
 	return bytes > ARCH_SIGNAL_FRAME_BYTES ? bytes : ARCH_SIGNAL_FRAME_BYTES;
 }
 
-#define ARCH_VALGRIND_STACK_REGISTER 0x1501
-
 /* Valgrind takes these rotations, which come back to the same value, for a request. */
-static inline void arch_tell_valgrind_of_stack(const void *lo, const void *hi)
+static inline uint64_t arch_ask_valgrind(uint64_t number, uintptr_t first, uintptr_t second)
 {
-	volatile uint64_t request[6] = {
-		ARCH_VALGRIND_STACK_REGISTER, (uintptr_t)lo, (uintptr_t)hi - 1, 0, 0, 0};
+	volatile uint64_t request[6] = {number, first, second, 0, 0, 0};
 	register uint64_t result __asm__("x3") = 0;
 	register volatile uint64_t *arguments __asm__("x4") = request;
 
@@ -39,6 +36,7 @@ static inline void arch_tell_valgrind_of_stack(const void *lo, const void *hi)
 			 : "+r"(result)
 			 : "r"(arguments)
 			 : "cc", "memory");
+	return result;
 }
 
 #endif

@@ -56,13 +56,10 @@ static inline size_t arch_signal_frame_bytes(void)
 	       ARCH_MAGIC2_BYTES + bytes;
 }
 
-#define ARCH_VALGRIND_STACK_REGISTER 0x1501
-
 /* Valgrind takes these rotations, which come back to the same value, for a request. */
-static inline void arch_tell_valgrind_of_stack(const void *lo, const void *hi)
+static inline uint64_t arch_ask_valgrind(uint64_t number, uintptr_t first, uintptr_t second)
 {
-	volatile uint64_t request[6] = {
-		ARCH_VALGRIND_STACK_REGISTER, (uintptr_t)lo, (uintptr_t)hi - 1, 0, 0, 0};
+	volatile uint64_t request[6] = {number, first, second, 0, 0, 0};
 	uint64_t result = 0;
 
 	__asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi\n\t"
@@ -70,6 +67,7 @@ static inline void arch_tell_valgrind_of_stack(const void *lo, const void *hi)
 			 : "+d"(result)
 			 : "a"(request)
 			 : "cc", "memory");
+	return result;
 }
 
 #endif

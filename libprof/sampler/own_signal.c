@@ -14,6 +14,7 @@
 #include <sys/time.h>
 
 #include "arch/syscall.h"
+#include "arch/walk_stack.h"
 #include "libprof/at_start.h"
 #include "libprof/sanitizers.h"
 #include "libprof/sampler/host.h"
@@ -55,6 +56,12 @@ static int install(const struct sigaction *host)
 
 	action.sa_sigaction = sampler_handler;
 	action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+	/*
+	 * Valgrind does not extend the main thread's stack for the frame of a signal with
+	 * SA_ONSTACK, also if the thread has no alternate stack, and kills the program.
+	 */
+	if (arch_ask_valgrind(VALGRIND_IS_RUNNING, 0, 0))
+		action.sa_flags &= ~SA_ONSTACK;
 	if (host->sa_handler != SIG_DFL && host->sa_handler != SIG_IGN &&
 		!(host->sa_flags & SA_RESTART))
 		action.sa_flags &= ~SA_RESTART;

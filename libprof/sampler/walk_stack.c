@@ -80,7 +80,8 @@ static char *map_stack(void)
 		arch_syscall2(SYS_munmap, at, GUARD_BYTES + bytes);
 		return NULL;
 	}
-	arch_tell_valgrind_of_stack(low, low + bytes);
+	/* Valgrind may take a switch to a stack that it does not know for a stack that grows. */
+	arch_ask_valgrind(VALGRIND_STACK_REGISTER, (uintptr_t)low, (uintptr_t)low + bytes - 1);
 	return low + bytes;
 }
 
