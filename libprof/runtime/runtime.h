@@ -141,7 +141,7 @@ static inline void runtime_reader_init(struct runtime_reader *reader, int pid, i
 	reader->used = 0;
 	reader->again = NULL;
 	reader->was_read_again = 0;
-	reader->windows[0].bytes = reader->windows[1].bytes = 0;
+	memset(reader->windows, 0, sizeof(reader->windows));
 	reader->ahead_count = 0;
 	reader->room = NULL;
 }
