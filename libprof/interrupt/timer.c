@@ -340,7 +340,7 @@ static void join_timer(pthread_t id)
 
 	/* Joining can be where a thread is cancelled, and this one may hold the lock. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-	pthread_join(id, NULL);
+	libc_calls.pthread_join(id, NULL);
 	pthread_setcancelstate(before, NULL);
 }
 

@@ -94,6 +94,8 @@ static int next_create(pthread_t *id, const pthread_attr_t *attributes, void *(*
 {
 	pthread_create_fn *next = (pthread_create_fn *)preload_next("pthread_create");
 
+	libc_calls.pthread_join = (int (*)(pthread_t, void **))preload_next("pthread_join");
+	libc_calls.pthread_detach = (int (*)(pthread_t))preload_next("pthread_detach");
 	return next(id, attributes, start, argument);
 }
 

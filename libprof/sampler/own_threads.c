@@ -24,10 +24,16 @@
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/own_signal.h"
 
-struct libc_calls libc_calls = {.sigaction = sigaction, .pthread_create = pthread_create};
+struct libc_calls libc_calls = {
+	.sigaction = sigaction,
+	.pthread_create = pthread_create,
+	.pthread_join = pthread_join,
+	.pthread_detach = pthread_detach,
+};
 
 #define OWN_THREADS_MAX 16
 #define OWN_STACK_BYTES (256u << 10)
+#define OWN_STACK_MAX	(256u << 20)
 
 static uint32_t own_tids[OWN_THREADS_MAX]; /* atomic: 0: free */
 /*
@@ -102,10 +108,16 @@ static int create_thread(pthread_t *id, struct thread_start *thread_start)
 
 	if (error)
 		return -error;
-	pthread_attr_setstacksize(&attributes, OWN_STACK_BYTES);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = libc_calls.pthread_create(id, &attributes, own_thread_main, thread_start);
+	/* The static thread-local variables of all libraries lie in the stack, too. libc says EINVAL
+	 * if they do not fit, and does not say how large they are. */
+	for (size_t bytes = OWN_STACK_BYTES; bytes <= OWN_STACK_MAX; bytes *= 2) {
+		pthread_attr_setstacksize(&attributes, bytes);
+		error = libc_calls.pthread_create(id, &attributes, own_thread_main, thread_start);
+		if (error != EINVAL)
+			break;
+	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	return -error;
@@ -144,7 +156,7 @@ int own_threads_begin(pthread_t *id, int32_t *tid, void *(*start)(void *), void 
 	if (error)
 		return error;
 	if (thread_start.error)
-		pthread_join(*id, NULL);
+		libc_calls.pthread_join(*id, NULL);
 	else if (tid)
 		*tid = (int32_t)thread_start.tid;
 	return thread_start.error;

@@ -11,7 +11,8 @@
 
 /*
  * Begin a thread of the profiler's own, all signals blocked: it is never sampled. It runs @start
- * under the name "flameprof". The caller joins or detaches *@id.
+ * under the name "flameprof". The caller joins or detaches *@id by
+ * libc_calls.
  * @tid  gets its kernel id; NULL: nobody asks
  * Returns 0 or -errno. Context: any thread, not a handler.
  */
@@ -58,6 +59,10 @@ struct sampler_thread;
 struct libc_calls {
 	int (*sigaction)(int, const struct sigaction *, struct sigaction *);
 	int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+	/* Those of the same library: ThreadSanitizer ends a program that joins a thread which its
+	 * own pthread_create() did not make. Set by the first pthread_create(). */
+	int (*pthread_join)(pthread_t, void **);
+	int (*pthread_detach)(pthread_t);
 	/* Make the calling thread's end known to the sampler; NULL without interposers. */
 	void (*watch_end)(struct sampler_thread *thread);
 	/* Does the program create its threads by the interposers? NULL without them. */

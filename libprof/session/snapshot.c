@@ -439,7 +439,7 @@ static int start_thread(void)
 	is_busy = 0;
 	error = own_threads_begin(&thread, NULL, wait_for_signals, NULL);
 	if (!error)
-		pthread_detach(thread);
+		libc_calls.pthread_detach(thread);
 	return error;
 }
 

@@ -375,7 +375,7 @@ static struct flameprof_profile *end_session(void)
 {
 	struct flameprof_profile *profile = session.profile;
 
-	pthread_join(session.worker, NULL);
+	libc_calls.pthread_join(session.worker, NULL);
 	session.profile = NULL;
 	/* What has no name for want of memory is shown by its address. */
 	store_resolve(profile, session.catalogue);

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+#
+# Programs that are hard to live in link libflameprof: ones built with ThreadSanitizer, ones with much
+# thread-local storage, ones that valgrind runs.
+import shutil
+import subprocess
+
+import pytest
+
+import library
+
+HEAD = """
+    #include <stdio.h>
+    #include <time.h>
+    #include "flameprof_profile.h"
+
+    static double used_s(void)
+    {
+        struct timespec used;
+
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+        return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+    }
+
+    static int begin(void)
+    {
+        struct flameprof_options options = {.rate = 997};
+
+        return flameprof_start(&options);
+    }
+
+    static int end(void)
+    {
+        struct flameprof_profile *profile = NULL;
+        struct flameprof_profile_summary info = {0};
+        int error = flameprof_stop(&profile, -1);
+
+        flameprof_profile_info(profile, &info);
+        printf("stop %d\\nweight %d\\n", error, (int)info.weight);
+        flameprof_profile_free(profile);
+        return error;
+    }
+"""
+
+BURNS = HEAD + """
+    #ifdef THREAD_LOCAL_BYTES
+    __thread char large[THREAD_LOCAL_BYTES];
+    #else
+    char large[1];
+    #endif
+
+    int main(void)
+    {
+        double until_s = used_s() + 0.3;
+
+        large[0] = 1;
+        printf("start %d\\n", begin());
+        while (used_s() < until_s)
+            ;
+        return end() != 0;
+    }
+"""
+
+# The stack grows by steps of which each ends elsewhere in a page, and signals come at each step.
+GROWS = HEAD + """
+    __attribute__((noinline)) static int grow(int depth)
+    {
+        volatile char room[20000];
+        double until_s = used_s() + 0.004;
+
+        room[0] = 1;
+        while (used_s() < until_s)
+            ;
+        return depth ? grow(depth - 1) + room[0] : 0;
+    }
+
+    int main(void)
+    {
+        printf("start %d\\n", begin());
+        printf("depth %d\\n", grow(100));
+        return end() != 0;
+    }
+"""
+
+
+def assert_sampled(said):
+    # 0.3 s at 997 Hz, which a loaded machine merges but does not lose.
+    assert (said["start"], said["stop"]) == (0, 0)
+    assert said["weight"] >= 150
+
+
+@pytest.mark.parametrize("link", ["shared", "archive"])
+def test_much_thread_local_storage(link, tmp_path):
+    """It lies in every thread's stack, the worker's included."""
+    program = library.build(library.write(tmp_path, "burns.c", BURNS), tmp_path, link=link,
+                            flags=("-O1", f"-DTHREAD_LOCAL_BYTES={3 << 20}"))
+    assert_sampled(library.said(library.run(program, cwd=tmp_path)))
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_thread_sanitizer_and_the_shared_library(compiler, tmp_path):
+    """gcc's has a megabyte of thread-local storage. Both end the program if they do not know a thread
+    that is joined."""
+    source = library.write(tmp_path, "burns.c", BURNS)
+    probe = subprocess.run([compiler, "-fsanitize=thread", "-x", "c", "-", "-o",
+                            tmp_path / "probe"], input="int main(void) { return 0; }", text=True,
+                           check=False, stderr=subprocess.DEVNULL) \
+        if shutil.which(compiler) else None
+    if not probe or probe.returncode:
+        pytest.skip(f"no ThreadSanitizer for {compiler}")
+    program = library.build(source, tmp_path, compiler=compiler,
+                            flags=("-O1", "-g", "-fsanitize=thread"))
+    assert_sampled(library.said(library.run(program, cwd=tmp_path)))
+
+
+@pytest.mark.parametrize("link", ["shared", "archive"])
+def test_valgrind_extends_the_stack(link, tmp_path):
+    """And finds nothing to say of what the library does."""
+    if not shutil.which("valgrind"):
+        pytest.skip("no valgrind")
+    program = library.build(library.write(tmp_path, "grows.c", GROWS), tmp_path, link=link,
+                            flags=("-O1", "-g"))
+    said = library.said(library.run("valgrind", "-q", program, cwd=tmp_path))
+    assert said["depth"] == 100
+    assert_sampled(said)
