@@ -183,6 +183,7 @@ struct store_catalogue {
 	struct pages_account account;
 	struct names names;
 	uint64_t lost;
+	uint64_t lost_marks; /* of these, since they were read */
 	struct wire_control_record record; /* too large for any stack */
 };
 
@@ -206,6 +207,14 @@ void store_catalogue_free(struct store_catalogue *catalogue)
 uint64_t store_catalogue_lost(const struct store_catalogue *catalogue)
 {
 	return catalogue->lost;
+}
+
+uint64_t store_catalogue_read_lost_marks(struct store_catalogue *catalogue)
+{
+	uint64_t lost = catalogue->lost_marks;
+
+	catalogue->lost_marks = 0;
+	return lost;
 }
 
 static int add_module_record(struct store_catalogue *catalogue, const struct wire_module *record)
@@ -290,8 +299,12 @@ unsigned store_read_control(struct store_catalogue *catalogue, void *arena, uint
 		if (step == WIRE_CONTROL_EMPTY || step == WIRE_CONTROL_DAMAGED)
 			break;
 		if (step == WIRE_CONTROL_TAKEN) {
+			int is_lost = add_record(catalogue, profile) != 0;
+
 			records_read++;
-			catalogue->lost += add_record(catalogue, profile) != 0;
+			catalogue->lost += is_lost;
+			catalogue->lost_marks +=
+				is_lost && catalogue->record.type == WIRE_CONTROL_MARK;
 		}
 	}
 	return records_read;

@@ -64,6 +64,8 @@ unsigned store_read_control(struct store_catalogue *catalogue, void *arena, uint
 	struct flameprof_profile *profile);
 /* Records that were taken and did not fit, or made no sense, since the catalogue was made. */
 uint64_t store_catalogue_lost(const struct store_catalogue *catalogue);
+/* Marks among these, since the last call. */
+uint64_t store_catalogue_read_lost_marks(struct store_catalogue *catalogue);
 /*
  * Give @profile what its stacks name; called when it is handed over. A part of its memory was kept
  * back for that.

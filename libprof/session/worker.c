@@ -29,6 +29,8 @@ static void read_control(void)
 		store_read_control(
 			session.catalogue, sampler.arena, sampler.slot_index, session.profile);
 	while (function_announce_waiting());
+	__atomic_fetch_add(&sampler.dropped_marks,
+		store_catalogue_read_lost_marks(session.catalogue), __ATOMIC_RELAXED);
 }
 
 static void add_batch(struct queue_item *item)

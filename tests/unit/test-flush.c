@@ -130,6 +130,28 @@ static void marks_that_found_no_room_are_counted(void **state)
 	assert_int_equal(flameprof_stop(NULL, PATIENCE_MS), 0);
 }
 
+static void marks_beyond_the_profiles_ceiling_are_counted(void **state)
+{
+	const struct flameprof_options options = {.profile_bytes = 1};
+	struct flameprof_profile *profile = NULL;
+	uint64_t taken = 0, refused = 0;
+
+	(void)state;
+	assert_int_equal(flameprof_start(&options), 0);
+	for (int i = 0; i < 20000; i++) {
+		int error = flameprof_mark("mark");
+
+		taken += !error;
+		refused += error != 0;
+		if (i % 500 == 0)
+			pause_ms(1);
+	}
+	assert_int_equal(flameprof_stop(&profile, PATIENCE_MS), 0);
+	assert_in_range(info_of(profile).marks, 1, taken - 1);
+	assert_int_equal(info_of(profile).marks + diagnostics().dropped_marks, taken + refused);
+	flameprof_profile_free(profile);
+}
+
 struct caller {
 	pthread_t id;
 	struct flameprof_profile *profile;
@@ -272,6 +294,8 @@ int main(void)
 			totals_over_many_flushes_and_stop_are_what_was_delivered, no_session_left),
 		cmocka_unit_test_teardown(marks_fall_on_their_side, no_session_left),
 		cmocka_unit_test_teardown(marks_that_found_no_room_are_counted, no_session_left),
+		cmocka_unit_test_teardown(
+			marks_beyond_the_profiles_ceiling_are_counted, no_session_left),
 		cmocka_unit_test_teardown(
 			several_callers_share_the_time_between_them, no_session_left),
 		cmocka_unit_test_teardown(a_flush_that_times_out_takes_nothing, no_session_left),

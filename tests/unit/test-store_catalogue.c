@@ -248,6 +248,8 @@ static void marks_go_to_the_profile_of_their_time(void **state)
 	mark(f, 125, "lost");
 	assert_int_equal(store_read_control(f->catalogue, f->arena, SLOT, NULL), 1);
 	assert_int_equal(store_catalogue_lost(f->catalogue), 1);
+	assert_int_equal(store_catalogue_read_lost_marks(f->catalogue), 1);
+	assert_int_equal(store_catalogue_read_lost_marks(f->catalogue), 0);
 }
 
 static void lies_are_harmless(void **state)
