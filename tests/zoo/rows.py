@@ -19,9 +19,10 @@ class Row(typing.NamedTuple):
     options: str = ""  # of flamerun
     status: int = 0
     same_output: bool = True
+    sampled: float = .9  # least share of the CPU time that has samples
     own: float = .95  # least share of samples below heavy() and light(); 0: they are not to be told
     instead: str = ""  # what is reached where these are not
-    depth: int = 51  # frames of deep() in each of them; 0: not known
+    deep: str = "deep"  # each of them has 51 callers whose names have this
     named: float = .98  # least share of samples whose innermost function has a name
     incomplete: float = .01  # greatest share of stacks without their start
     says: tuple = ()  # expressions for what flamerun says
@@ -32,7 +33,7 @@ def same_profile(share):
     """The program's own profile has the same @share of what there was to see as when it runs bare."""
     def check(bare, run):
         shares = share(bare), share(run)
-        return [] if abs(shares[1] - shares[0]) < .15 else ["its own profile has {1:.0%}, bare {0:.0%}".format(*shares)]
+        return [] if .7 < shares[1] / shares[0] < 1.4 else ["its own profile has {1:.0%}, bare {0:.0%}".format(*shares)]
     return check
 
 
@@ -76,6 +77,7 @@ STRIPPED = {"named": .3}
 C_ALONE = {"own": 0, "instead": "the interpreter's C", "named": .05}
 # Their code is made while they run, and nothing tells of it.
 UNNAMED = {"own": 0, "instead": "[unknown code]", "named": 0, "says": ("a runtime that writes /tmp/perf-PID.map names",)}
+PROGRAM = {"tier": "all", "own": 0, "instead": "", "named": .3}
 C = "gcc -O2 {p}/split.c -o prog "
 CXX = "g++ -std=c++20 -O2 -o prog "
 OCAML = "cp {p}/ocaml*.ml . && ocamlopt -I +threads unix.cmxa threads.cmxa ocaml.ml "
@@ -86,47 +88,51 @@ ROWS = (
     # Compiled languages.
     Row("c", "gcc", C, **CORE),
     Row("c-clang", "clang", "clang -O2 {p}/split.c -o prog", "{b}/prog 3000"),
-    Row("c-tcc", "tcc", "tcc {p}/split.c -o prog"),
+    Row("c-tcc", "tcc", "tcc -g {p}/split.c -o prog"),
     Row("c++", "g++", CXX + "{p}/split.cc", **CORE),
     Row("rust", "rustc", "rustc -O {p}/rust.rs -o prog", **CORE),
     Row("rust-threads", "rustc", "rustc -O {p}/rust.rs -o prog", "{b}/prog threads", **CORE),
-    Row("rust-tasks", "rustc", "rustc --edition=2021 -O {p}/tasks.rs -o prog", depth=0),
+    Row("rust-tasks", "rustc", "rustc --edition=2021 -O {p}/tasks.rs -o prog", deep="genfuture"),
     Row("go", "golang-go", "go build -o prog {p}/split.go", **OUTSIDE, **CORE),
     Row("go-pie", "golang-go", "go build -buildmode=pie -o prog {p}/split.go", **OUTSIDE),
-    Row("go-cgo", "golang-go gcc", "sed 's/^import (/import \"C\"\\n&/' {p}/split.go >cgo.go && CGO_ENABLED=1 go build -o prog cgo.go"),
+    Row("go-cgo", "golang-go gcc", "sed 's/^import (/import \"C\"\\n&/' {p}/split.go >cgo.go && CGO_ENABLED=1 go build -o prog cgo.go",
+        incomplete=.03),  # its thread of runtime.sysmon
     Row("go-pprof", "golang-go", "go build -o prog {p}/split.go", "{b}/prog cpu.prof", also=same_profile(go), **OUTSIDE),
-    Row("gccgo", "gccgo", "gccgo -O2 {p}/split.go -o prog"),
+    Row("gccgo", "gccgo", "gccgo -O2 {p}/split.go -o prog", own=.8),
     Row("ocaml", "ocaml-nox", OCAML + "ocaml_main.ml -o prog", **CORE),
     Row("ocaml-threads", "ocaml-nox", OCAML + "ocaml_threads.ml -o prog", **CORE),
-    Row("haskell", "ghc", "ghc -O -outputdir . {p}/split.hs -o prog"),
+    Row("haskell", "ghc", "ghc -O -outputdir . {p}/split.hs -o prog",
+        own=0, instead="the innermost function", incomplete=1, says=("of stacks are incomplete",)),
     Row("d-ldc", "ldc", "ldc2 -O2 {p}/split.d -of=prog"),
     Row("d-gdc", "gdc", "gdc -O2 {p}/split.d -o prog"),
     Row("ada", "gnat", "gnatmake -O2 {p}/split.adb -o prog"),
     Row("fortran-openmp", "gfortran", "gfortran -O2 -fno-inline -fno-ipa-cp -fopenmp {p}/split.f90 -o prog", env={"OMP_WAIT_POLICY": "passive"}),
-    Row("pascal", "fpc", "fpc -O2 -FU. -oprog {p}/split.pas"),
+    Row("pascal", "fpc", "fpc -O2 -g -FE. -oprog {p}/split.pas"),
     Row("nim", "nim", "nim c -d:release --nimcache:. -o:prog {p}/split.nim"),
     Row("crystal", "crystal", "crystal build --release {p}/split.cr -o prog"),
 
     # Virtual machines and interpreters.
-    Row("erlang", "erlang-base", "erlc {p}/zoo.erl", "erl +JPperf true -noinput -pa {b} -s zoo main", own=.85, **CORE),
-    Row("elixir", "elixir", run="elixir --erl '+JPperf true' {p}/split.exs", own=.6),
+    # Nothing marks where the stack of one of its processes starts.
+    Row("erlang", "erlang-base", "erlc {p}/zoo.erl", "erl +JPperf true -noinput -pa {b} -s zoo main", own=.7,
+        named=.9, incomplete=1, **CORE),
+    Row("elixir", "elixir", run="elixir --erl '+JPperf true' {p}/split.exs", own=.6, named=.9, incomplete=1),
     Row("ruby", "ruby3.1", run="ruby3.1 {p}/ruby.rb", own=.9, **STRIPPED, **CORE),
-    Row("ruby-yjit", "ruby3.1", run="ruby3.1 --yjit {p}/ruby.rb", own=.9, **STRIPPED),
+    Row("ruby-yjit", "ruby3.1", run="ruby3.1 --yjit {p}/ruby.rb 90000", own=.7, **STRIPPED),
     Row("ruby-kill", "ruby3.1", run="ruby3.1 {p}/ruby_kill.rb", own=.9, **STRIPPED),
     Row("python", "python3", run="/usr/bin/python3 {p}/python.py", **STRIPPED, **CORE),
-    Row("pypy", "pypy3", run="pypy3 {p}/python.py"),
+    Row("pypy", "pypy3", run="pypy3 {p}/python.py 600000", incomplete=1, **UNNAMED),
     Row("php", "php8.2-cli", run="php8.2 {p}/php.php", **STRIPPED, **CORE),
     Row("perl", "perl", run="perl {p}/perl.pl", **STRIPPED),
     Row("lua", "lua5.4", run="lua5.4 {p}/split.lua 50000", **STRIPPED),
     Row("luajit", "luajit", run="luajit {p}/split.lua 500000", **STRIPPED),
     Row("node", "nodejs", run="node {p}/node.js", own=.9),
-    Row("node-cpu-prof", "nodejs", run="node --cpu-prof {p}/node.js", own=.9, also=same_profile(node)),
+    Row("node-cpu-prof", "nodejs", run="node --cpu-prof {p}/node.js", own=.8, also=same_profile(node)),
     Row("java", "openjdk-17-jdk-headless", "javac -d . {p}/Zoo.java", "java -cp {b} Zoo", own=.85, **CORE),
     Row("java-interpreted", "openjdk-17-jdk-headless", "javac -d . {p}/Zoo.java", "java -Xint -cp {b} Zoo 100", own=.9),
     Row("mono", "mono-mcs mono-runtime", "mcs -out:prog.exe {p}/split.cs", "mono --jitmap {b}/prog.exe"),
     Row("mono-no-jitmap", "mono-mcs mono-runtime", "mcs -out:prog.exe {p}/split.cs", "mono {b}/prog.exe",
         **{**UNNAMED, "says": ("mono --jitmap names",)}),
-    Row("prolog", "swi-prolog-nox", run="swipl {p}/split.pl"),
+    Row("prolog", "swi-prolog-nox", run="swipl {p}/split.pl", **C_ALONE),
     Row("sbcl", "sbcl", run="sbcl --noinform --load {p}/split.lisp --eval '(print (turns 1000000))' --quit", **UNNAMED),
     Row("guile", "guile-3.0", SCHEME % 100000, "guile {b}/prog.scm", incomplete=1, **UNNAMED),
     Row("racket", "racket", "(echo '#lang racket/base'; cat {p}/split.scm; echo '(turns 300000)') >prog.rkt && raco make prog.rkt",
@@ -165,8 +171,24 @@ ROWS = (
     Row("io_uring", "liburing-dev", "gcc -O2 {p}/iouring.c -o prog -luring", own=.85),
     Row("gdb", "gdb", C, "sh -c 'gdb -batch -nx -ex run {b}/prog | grep -v Inferior'", own=.6, named=.7),
     Row("strace", "strace", C, "strace -f -o trace {b}/prog", own=.8),
-    Row("valgrind", "valgrind", C, "valgrind --tool=none -q {b}/prog 100"),
-    Row("qemu", "qemu-user", C, "qemu-x86_64 {b}/prog 100"),
+    Row("valgrind", "valgrind", C, "valgrind --tool=none -q {b}/prog 200", own=.4, named=.6),
+    Row("qemu", "qemu-user", C, "qemu-x86_64 {b}/prog 100", **UNNAMED),
     Row("bubblewrap", "bubblewrap", C, "bwrap --bind / / --dev /dev --unshare-all {b}/prog"),
     Row("pid-namespace", "gcc util-linux", C, "unshare --pid --fork --mount-proc {b}/prog"),
+
+    # What people run. Who has which share of these is not known.
+    Row("gcc", "g++", run="g++ -std=c++20 -O3 -c {p}/boost.cc", **PROGRAM),
+    Row("rustc", "rustc", run="rustc --edition=2021 -C opt-level=3 {p}/tasks.rs", **PROGRAM),
+    Row("go-build", "golang-go", run="go build -a -o prog strings", **PROGRAM),
+    Row("javac", "openjdk-17-jdk-headless", run="javac -d . {p}/Zoo.java", **PROGRAM),
+    Row("tsc", "node-typescript", run="tsc --noEmit --lib es2020,dom --allowJs --checkJs {p}/node.js", **PROGRAM),
+    Row("pandoc", "pandoc", run="pandoc -s -o out.html {root}/README.md {root}/share/recipes.md {root}/CHANGELOG.md", incomplete=1,
+        **PROGRAM),
+    Row("ffmpeg", "ffmpeg", run="ffmpeg -v error -f lavfi -i testsrc=duration=6:size=640x360 -c:v libx264 -f null -",
+        incomplete=.05, **{**PROGRAM, "named": .05}),
+    Row("postgres", "postgresql-15", run="sh {p}/postgres.sh", sampled=.7, **PROGRAM),
+    Row("nginx", "nginx-light apache2-utils", run="sh {p}/nginx.sh {root}", **PROGRAM),
+    Row("libreoffice", "libreoffice-writer", run="soffice --headless --convert-to pdf {root}/README.md", **PROGRAM),
+    Row("blender", "blender", run="blender -b --python-expr 'import bpy; bpy.context.scene.render.engine = \"CYCLES\"; "
+        "bpy.context.scene.cycles.samples = 4; bpy.ops.render.render()'", **{**PROGRAM, "same_output": False}),
 )

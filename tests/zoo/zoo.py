@@ -91,7 +91,7 @@ class Judged:
         total = self.stacks.total - self.stacks.below("[unsampled]")
         due = rate_hz * min(run.program_s, bare.program_s) if bare.program_s > .1 else rate_hz * run.program_s
         self.covered = total / due if due else 0
-        if self.covered < .9:
+        if self.covered < row.sampled:
             self.wrong.append(f"{total} samples of {due:.0f}")
         self.incomplete = self.share(lambda stack: "[incomplete stack]" in stack)
         if self.incomplete > row.incomplete:
@@ -113,18 +113,20 @@ class Judged:
     def judge_truth(self, row, folded, looks):
         """Two thirds of what the program does are in heavy(), one third in light(), both below deep()."""
         parts = folded.Folded("")
-        depths = 0
+        spinning = whole = 0
         for stack, weight in self.stacks.stacks:
-            for name in ("heavy", "light"):
-                if any(name in frame.lower() for frame in stack):
-                    parts.stacks.append(((name,), weight))
-                    depths += weight * (sum("deep" in frame.lower() for frame in stack) == row.depth)
+            names = [frame.lower() for frame in stack]
+            depth = sum(row.deep in name for name in names)
+            found = [part for part in ("heavy", "light") if depth and any(part in name for name in names)]
+            parts.stacks += [((part,), weight) for part in found]
+            spinning += weight * bool(found or any(re.search("(?<![a-z])spin(?![a-z])", name) for name in names))
+            whole += weight * (depth == 51 and len(found) == 1)
         self.own = parts.total / max(1, self.stacks.total)
         self.heavy = parts.below("heavy") / max(1, parts.total)
         if self.own < row.own:
             self.wrong.append(f"{self.own:.1%} below its own functions")
-        if row.depth and depths < .98 * parts.total:
-            self.wrong.append(f"{depths / max(1, parts.total):.1%} have {row.depth} frames of deep()")
+        if whole < .98 * spinning:
+            self.wrong.append(f"{whole / spinning:.1%} of spin() is below heavy() or light() and 51 frames of {row.deep}")
         try:
             folded.assert_truth(parts, {"heavy": 2, "light": 1}, looks)
         except AssertionError as error:
@@ -155,7 +157,7 @@ def run_and_judge(row):
     folder = ZOO / row.name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    fill = {"p": str(HERE / "programs"), "b": str(folder)}
+    fill = {"p": str(HERE / "programs"), "b": str(folder), "root": str(ROOT)}
     cells = [row.name, versions[0]]
     if row.build:
         built = subprocess.run(["sh", "-ec", row.build.format(**fill)], cwd=folder, env=ENVIRONMENT, text=True,

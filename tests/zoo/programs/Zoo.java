@@ -7,7 +7,7 @@ public class Zoo {
 	static int deep(int d, int n) { return d > 0 ? deep(d - 1, n) + 1 : heavy(n) ^ light(n); }
 	public static void main(String[] words) {
 		int sum = 0, turns = words.length > 0 ? Integer.parseInt(words[0]) : 2000;
-		for (int i = 0; i < turns; i++) sum += deep(50, 300000 + i);
+		for (int i = 0; i < turns; i++) sum += deep(50, 200000 + i % 97 * 2000);
 		System.out.println(sum);
 	}
 }

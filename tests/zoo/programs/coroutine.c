@@ -7,7 +7,7 @@
 
 #define CALLED __attribute__((noinline, noclone))
 static ucontext_t scheduler, coroutine[2];
-static uint64_t sum;
+static uint64_t sum, size;
 
 CALLED void spin(uint64_t n)
 {
@@ -16,12 +16,12 @@ CALLED void spin(uint64_t n)
 }
 CALLED void heavy(int me)
 {
-	spin(2000000);
+	spin(2 * size);
 	swapcontext(&coroutine[me], &scheduler);
 }
 CALLED void light(int me)
 {
-	spin(1000000);
+	spin(size);
 	swapcontext(&coroutine[me], &scheduler);
 }
 CALLED void deep(int d, int me)
@@ -41,7 +41,9 @@ int main(void)
 		coroutine[i].uc_stack = (stack_t){.ss_sp = malloc(65536), .ss_size = 65536};
 		makecontext(&coroutine[i], (void (*)(void))body, 1, i);
 	}
-	for (int i = 0; i < 600; i++)
+	for (int i = 0; i < 600; i++) {
+		size = 700000 + i / 2 % 97 * 7000;
 		swapcontext(&scheduler, &coroutine[i % 2]);
+	}
 	printf("%llu\n", (unsigned long long)sum);
 }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #define CALLED [[gnu::noinline]]
-static uint64_t sum;
+static uint64_t sum, size;
 
 struct Task {
 	struct promise_type {
@@ -17,13 +17,15 @@ struct Task {
 	std::coroutine_handle<promise_type> handle;
 };
 CALLED void spin(uint64_t n) { for (uint64_t i = 0; i < n; i++) sum = sum * 6364136223846793005u + i; }
-Task heavy() { for (;;) { spin(2000000); co_await std::suspend_always(); } }
-Task light() { for (;;) { spin(1000000); co_await std::suspend_always(); } }
+Task heavy() { for (;;) { spin(2 * size); co_await std::suspend_always(); } }
+Task light() { for (;;) { spin(size); co_await std::suspend_always(); } }
 CALLED void deep(int d, Task &task) { d ? deep(d - 1, task) : task.handle.resume(); sum ^= 1; }
 int main()
 {
 	Task both[] = {light(), heavy()};
-	for (int i = 0; i < 600; i++)
+	for (int i = 0; i < 600; i++) {
+		size = 700000 + i / 2 % 97 * 7000;
 		deep(50, both[i % 2]);
+	}
 	printf("%llu\n", (unsigned long long)sum);
 }

@@ -7,7 +7,7 @@
 
 #define CALLED __attribute__((noinline, noclone))
 static char buffer[16 << 20];
-static uint64_t sum;
+static uint64_t sum, size;
 CALLED void spin(uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++)
@@ -15,11 +15,11 @@ CALLED void spin(uint64_t n)
 }
 CALLED void heavy(void)
 {
-	spin(2000000), sum++;
+	spin(2 * size), sum++;
 }
 CALLED void light(void)
 {
-	spin(1000000), sum++;
+	spin(size), sum++;
 }
 CALLED void deep(int d)
 {
@@ -31,15 +31,20 @@ int main(void)
 	int fd = open("/dev/zero", O_RDONLY), whole = 0;
 	io_uring_queue_init(8, &ring, 0);
 	for (int i = 0; i < 300; i++) {
-		struct io_uring_sqe *entry = io_uring_get_sqe(&ring);
 		struct io_uring_cqe *done;
-		io_uring_prep_read(entry, fd, buffer, i % 10 ? 4096 : sizeof(buffer), 0);
-		entry->flags |= IOSQE_ASYNC;
-		io_uring_submit(&ring);
+		if (i % 10 == 0) {
+			struct io_uring_sqe *entry = io_uring_get_sqe(&ring);
+			io_uring_prep_read(entry, fd, buffer, sizeof(buffer), 0);
+			entry->flags |= IOSQE_ASYNC;
+			io_uring_submit(&ring);
+		}
+		size = 700000 + i % 97 * 7000;
 		deep(50);
-		io_uring_wait_cqe(&ring, &done);
-		whole += done->res == (int)(i % 10 ? 4096 : sizeof(buffer));
-		io_uring_cqe_seen(&ring, done);
+		if (i % 10 == 9) {
+			io_uring_wait_cqe(&ring, &done);
+			whole += done->res == sizeof(buffer);
+			io_uring_cqe_seen(&ring, done);
+		}
 	}
 	printf("%d whole, %llu\n", whole, (unsigned long long)sum);
 }

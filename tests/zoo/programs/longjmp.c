@@ -7,7 +7,7 @@
 
 #define CALLED __attribute__((noinline, noclone))
 static sigjmp_buf out;
-static uint64_t sum;
+static uint64_t sum, size;
 CALLED void spin(uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++)
@@ -15,11 +15,11 @@ CALLED void spin(uint64_t n)
 }
 CALLED void heavy(void)
 {
-	spin(2000000), sum++;
+	spin(2 * size), sum++;
 }
 CALLED void light(void)
 {
-	spin(1000000), sum++;
+	spin(size), sum++;
 }
 CALLED void deep(int d)
 {
@@ -33,8 +33,10 @@ static void handler(int number)
 int main(void)
 {
 	signal(SIGUSR1, handler);
-	for (volatile int i = 0; i < 400; i++)
+	for (volatile int i = 0; i < 400; i++) {
+		size = 700000 + i / 2 % 97 * 7000;
 		if (!sigsetjmp(out, 1))
 			i % 2 ? deep(50) : (void)raise(SIGUSR1);
+	}
 	printf("%llu\n", (unsigned long long)sum);
 }

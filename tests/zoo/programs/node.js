@@ -5,5 +5,5 @@ function heavy(n) { return spin(2 * n) >> 1; }
 function light(n) { return spin(n) >> 2; }
 function deep(d, n) { return d > 0 ? deep(d - 1, n) + 1 : heavy(n) ^ light(n); }
 let sum = 0;
-for (let i = 0; i < 500; i++) sum += deep(50, 700000 + i);
+for (let i = 0; i < 500; i++) sum += deep(50, 500000 + i % 97 * 5000);
 console.log(sum);

@@ -5,5 +5,5 @@ function heavy($n) { return spin(2 * $n) >> 1; }
 function light($n) { return spin($n) >> 2; }
 function deep($d, $n) { return $d ? deep($d - 1, $n) >> 1 : heavy($n) ^ light($n); }
 $sum = 0;
-for ($i = 0; $i < 500; $i++) $sum += deep(50, 80000 + $i);
+for ($i = 0; $i < 500; $i++) $sum += deep(50, 55000 + $i % 97 * 550);
 echo $sum, "\n";

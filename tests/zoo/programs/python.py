@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
 # heavy() does twice light()'s work, 51 frames of deep() below.
+import sys
+
+
 def spin(n):
     x = 1
     for i in range(n):
@@ -19,4 +22,5 @@ def deep(d, n):
     return deep(d - 1, n) + 1 if d else heavy(n) ^ light(n)
 
 
-print(sum(deep(50, 10000 + i) for i in range(500)))
+n = int(sys.argv[1]) if len(sys.argv) > 1 else 7000
+print(sum(deep(50, n + i % 97 * (n // 100)) for i in range(500)))

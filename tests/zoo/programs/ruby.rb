@@ -12,4 +12,5 @@ end
 def heavy(n) = spin(2 * n) >> 1
 def light(n) = spin(n) >> 2
 def deep(d, n) = d > 0 ? deep(d - 1, n) + 1 : heavy(n) ^ light(n)
-puts 500.times.sum { |i| deep(50, 30_000 + i) }
+size = (ARGV[0] || 20_000).to_i
+puts 500.times.sum { |i| deep(50, size + i % 97 * 200) }

@@ -18,7 +18,7 @@ procedure Split is
    task body Worker is
       Sum : Unsigned_64 := 0;
    begin
-      for I in Unsigned_64 range 1 .. 400 loop Sum := Sum + Deep (50, 1_000_000 + I); end loop;
+      for I in Unsigned_64 range 1 .. 400 loop Sum := Sum + Deep (50, 700_000 + I mod 97 * 7_000); end loop;
       Put_Line (Sum'Image);
    end Worker;
 begin null; end Split;

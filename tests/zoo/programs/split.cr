@@ -17,5 +17,5 @@ def light(n : UInt64) : UInt64; spin(n) >> 2; end
 @[NoInline]
 def deep(d : Int32, n : UInt64) : UInt64; d > 0 ? deep(d - 1, n) >> 1 : heavy(n) ^ light(n); end
 sums = Channel(UInt64).new
-2.times { spawn { 200.times { |i| sums.send deep(50, 1_000_000_u64 + i) } } }
+2.times { spawn { 200.times { |i| sums.send deep(50, 700_000_u64 + i % 97 * 7000) } } }
 puts (0...400).reduce(0_u64) { |sum, _| sum &+ sums.receive }

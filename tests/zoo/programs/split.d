@@ -10,7 +10,7 @@ void main()
 {
     ulong[] sums;
     foreach (i; 0 .. 1600)
-        sums = sums ~ deep(50, 1000000 + i);
+        sums = sums ~ deep(50, 700000 + i % 97 * 7000);
     ulong sum;
     foreach (s; sums)
         sum += s;

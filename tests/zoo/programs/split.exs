@@ -8,7 +8,7 @@ defmodule Zoo do
   def light(n), do: spin(n, 1) >>> 2
   def deep(0, n), do: bxor(heavy(n), light(n))
   def deep(d, n), do: deep(d - 1, n) + 1
-  def turns(), do: Enum.sum(for i <- 1..250, do: deep(50, 300_000 + i))
+  def turns(), do: Enum.sum(for i <- 1..250, do: deep(50, 210_000 + rem(i, 97) * 2100))
 end
 tasks = for _ <- 1..2, do: Task.async(&Zoo.turns/0)
 IO.inspect(Task.await_many(tasks, :infinity))

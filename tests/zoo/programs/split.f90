@@ -26,6 +26,6 @@ program split
   use zoo
   integer(k) :: i, total = 0
   !$omp parallel do reduction(+:total)
-  do i = 1, 400; total = total + deep(50_k, 1000000_k + i); end do
+  do i = 1, 400; total = total + deep(50_k, 700000_k + mod(i, 97_k) * 7000_k); end do
   print *, total
 end program

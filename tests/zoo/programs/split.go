@@ -20,7 +20,7 @@ func main() {
 	}
 	sums := make(chan uint64)
 	for g := 0; g < 4; g++ {
-		go func() { var sum uint64; for i := uint64(0); i < 120; i++ { sum += deep(50, 1000000+i) }; sums <- sum }()
+		go func() { var sum uint64; for i := uint64(0); i < 120; i++ { sum += deep(50, 700000+i%97*7000) }; sums <- sum }()
 	}
 	fmt.Println(<-sums + <-sums + <-sums + <-sums)
 }

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- heavy does twice light's work, 51 calls of deep below.
+module Main where -- exports all: what is not exported has no symbol
 import Data.Bits
 import Data.List (foldl')
 spin, heavy, light :: Int -> Int
@@ -13,4 +14,4 @@ deep :: Int -> Int -> Int
 deep d n = if d > 0 then deep (d - 1) n + 1 else heavy n `xor` light n
 {-# NOINLINE deep #-}
 main :: IO ()
-main = print (foldl' (\sum i -> sum + deep 50 (300000 + i)) 0 [1 .. 1000])
+main = print (foldl' (\sum i -> sum + deep 50 (210000 + i `mod` 97 * 2100)) 0 [1 .. 1000])

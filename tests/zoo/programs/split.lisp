@@ -5,4 +5,4 @@
 (defun heavy (n) (ash (spin (* 2 n)) -1))
 (defun light (n) (ash (spin n) -2))
 (defun deep (d n) (if (> d 0) (1+ (deep (1- d) n)) (logxor (heavy n) (light n))))
-(defun turns (n) (let ((sum 0)) (dotimes (i 400 sum) (incf sum (deep 50 (+ n i))))))
+(defun turns (n) (let ((sum 0)) (dotimes (i 400 sum) (incf sum (deep 50 (+ n (* (mod i 97) (floor n 100))))))))

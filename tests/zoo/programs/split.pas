@@ -7,4 +7,4 @@ function light(n: qword): qword; begin light := spin(n) shr 2 end;
 function deep(d: integer; n: qword): qword;
 begin if d > 0 then deep := deep(d - 1, n) shr 1 else deep := heavy(n) xor light(n) end;
 var i: integer; sum: qword;
-begin sum := 0; for i := 1 to 400 do sum := sum + deep(50, 700000 + i); writeln(sum) end.
+begin sum := 0; for i := 1 to 400 do sum := sum + deep(50, 700000 + i mod 97 * 7000); writeln(sum) end.

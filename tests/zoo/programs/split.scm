@@ -4,4 +4,4 @@
 (define (heavy n) (quotient (spin (* 2 n)) 2))
 (define (light n) (quotient (spin n) 4))
 (define (deep d n) (if (> d 0) (+ (deep (- d 1) n) 1) (+ (heavy n) (light n))))
-(define (turns n) (do ((i 0 (+ i 1)) (sum 0 (+ sum (deep 50 (+ n i))))) ((= i 400) (display sum) (newline))))
+(define (turns n) (do ((i 0 (+ i 1)) (sum 0 (+ sum (deep 50 (+ n (* (modulo i 97) (quotient n 100))))))) ((= i 400) (display sum) (newline))))
