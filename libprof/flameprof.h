@@ -166,7 +166,8 @@ FLAMEPROF_API int flameprof_resume(void);
  * @name  borrowed for the call; at most FLAMEPROF_MARK_BYTES, cut there
  *
  * Returns 0; -ESRCH when nobody samples this process; -ENOSPC when too many marks wait to be taken:
- * counted. So are marks that were taken and found the profile at its ceiling. Context: signal-safe, any thread.
+ * counted. So are marks that were taken and found the profile at its ceiling.
+ * Context: signal-safe, any thread.
  */
 #define FLAMEPROF_MARK_BYTES 255
 FLAMEPROF_API int flameprof_mark(const char *name);

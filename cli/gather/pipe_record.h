@@ -153,7 +153,8 @@ struct record_image_end {
 	uint32_t is_displaced; /* which had another handler at the end */
 	uint64_t unsampled_ns[WIRE_UNSAMPLED_CAUSES];
 	uint64_t short_threads;
-	uint64_t threads, late_threads, timerless_threads, confined_threads, small_stacks, signals_max;
+	uint64_t threads, late_threads, timerless_threads, confined_threads, small_stacks;
+	uint64_t signals_max;
 	uint64_t throttled;
 	uint64_t delivered, overruns, paused, dropped, vm_dropped;
 	uint64_t control_dropped, malformed; /* records */

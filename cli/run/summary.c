@@ -288,7 +288,8 @@ static void print_confined(const struct profile_losses *losses)
 	print_loss(losses->confined_processes, "fork", "forks",
 		"began without flamerun's library: a seccomp filter forbids timers");
 	print_loss(losses->small_stacks, "thread", "threads",
-		"could not be sampled any more: its alternate signal stack is too small for a signal");
+		"could not be sampled any more: the alternate signal stack is too small for a "
+		"signal");
 	if (all + losses->small_stacks)
 		diag_info("hint: --outside samples such programs from their start");
 }

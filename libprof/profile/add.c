@@ -242,10 +242,10 @@ static int fits_last_stack(const struct flameprof_profile *p, const struct wire_
 }
 
 /*
- * Put a sample without frames on the stack that its thread had in the sample before, and credit also
- * at the time of that sample: if many threads end together, each one's credit would otherwise stand
- * at that moment, on more CPUs than there are. Credit for more time stays without a stack, and is
- * drawn as [unsampled].
+ * Put a sample without frames on the stack that its thread had in the sample before. Put credit at
+ * the time of that sample, too: if many threads end together, each one's credit would otherwise
+ * stand at that moment, on more CPUs than there are. Credit for more time stays without a stack,
+ * and is drawn as [unsampled].
  */
 static void find_last_stack(
 	const struct flameprof_profile *p, const struct wire_sample *sample, struct found *found)

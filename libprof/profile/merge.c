@@ -330,8 +330,8 @@ int flameprof_profile_merge(struct flameprof_profile *into, const struct flamepr
 	size_t undo_bytes;
 	int error;
 
-	if (!into || !from || into == from || into->period_ns != from->period_ns || into->clock != from->clock ||
-		into->image_count > 1 || from->image_count > 1)
+	if (!into || !from || into == from || into->period_ns != from->period_ns ||
+		into->clock != from->clock || into->image_count > 1 || from->image_count > 1)
 		return -EINVAL;
 	before = profile_counts(into);
 	undo_bytes = ((size_t)before.nodes + 1) * sizeof(*undo);

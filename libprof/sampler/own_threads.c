@@ -110,8 +110,8 @@ static int create_thread(pthread_t *id, struct thread_start *thread_start)
 		return -error;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	/* The static thread-local variables of all libraries lie in the stack, too. libc says EINVAL
-	 * if they do not fit, and does not say how large they are. */
+	/* The static thread-local variables of all libraries lie in the stack, too. libc says
+	 * EINVAL if they do not fit, and does not say how large they are. */
 	for (size_t bytes = OWN_STACK_BYTES; bytes <= OWN_STACK_MAX; bytes *= 2) {
 		pthread_attr_setstacksize(&attributes, bytes);
 		error = libc_calls.pthread_create(id, &attributes, own_thread_main, thread_start);

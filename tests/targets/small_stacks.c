@@ -2,11 +2,11 @@
 /*
  * small_stacks CASE [BYTES]: what a profiler's signal may use of the program's stacks.
  *
- *   alternate   before() burns, then an alternate signal stack of BYTES is set, then behind() burns;
- *               the true distribution is printed
+ *   alternate   before() burns, then an alternate signal stack of BYTES is set, then behind()
+ *               burns; the true distribution is printed
  *   below       how many bytes below the stack pointer of a computing thread are written
- *   neighbour   a coroutine uses its heap block to the last BYTES: how many bytes of the block before
- *               it are overwritten
+ *   neighbour   a coroutine uses its heap block to the last BYTES: how many bytes of the block
+ *               before it are overwritten
  *   freed       an alternate stack of 64 KiB is freed and allocated again: how many bytes change
  *   thread      64 threads with 16 KiB of stack use it to the last BYTES
  */
@@ -26,7 +26,8 @@
 
 static unsigned char *painted(size_t bytes)
 {
-	unsigned char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *at = mmap(
+		NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	return at == MAP_FAILED ? NULL : memset(at, PAINT, bytes);
 }
