@@ -209,7 +209,7 @@ enum flameprof_publish {
  * made, as in every program of C++, FLAMEPROF_PUBLISH_UNWINDERS is turned on for stubs. Otherwise
  * an exception through a stub would end in terminate(). Ask for it after such a library was loaded
  * later, and for exceptions through announced code. Children made by fork() go on under their own
- * pid. Ask again after an unwinder was loaded: those that are there are told, and stay loaded.
+ * pid. Unwinders that were told stay loaded.
  *
  * @what  enum flameprof_publish, or-ed; adds to what was asked for before
  *

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Programs that are hard to live in link libflameprof: ones built with ThreadSanitizer, ones with much
-# thread-local storage, ones that valgrind runs.
+# Programs that are hard to live in link libflameprof: ones built with ThreadSanitizer, ones with
+# much thread-local storage, ones that valgrind runs.
 import shutil
 import subprocess
 
@@ -99,8 +99,10 @@ def test_much_thread_local_storage(link, tmp_path):
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_thread_sanitizer_and_the_shared_library(compiler, tmp_path):
-    """gcc's has a megabyte of thread-local storage. Both end the program if they do not know a thread
-    that is joined."""
+    """
+    gcc's has a megabyte of thread-local storage. Both end the program if they do not know a thread
+    that is joined.
+    """
     source = library.write(tmp_path, "burns.c", BURNS)
     probe = subprocess.run([compiler, "-fsanitize=thread", "-x", "c", "-", "-o",
                             tmp_path / "probe"], input="int main(void) { return 0; }", text=True,
