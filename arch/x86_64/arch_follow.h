@@ -630,7 +630,22 @@ static bool arch_way_over(
 	return true;
 }
 
-/* Follow @way to its return. Returns how many bytes of arguments that takes away, or -ENOENT. */
+/*
+ * Has the way just pushed the frame pointer that it began with? If the stack pointer becomes the
+ * frame pointer now, a function begins there: the way jumped to it, as tail calls do, and the return
+ * address lies above what was pushed.
+ */
+static bool arch_way_enters_function(
+	const struct arch_place *at, const struct arch_instruction *instruction)
+{
+	return instruction->effect == ARCH_EFFECT_FP_FROM_SP && !at->is_lost &&
+	       at->saved == at->sp && at->saved_fp == at->fp;
+}
+
+/*
+ * Follow @way to its return, or to the function that it jumps to. Returns how many bytes of
+ * arguments a return takes away, or -ENOENT.
+ */
 static int arch_way_out_of(struct arch_way *way, unsigned calls)
 {
 	while (*way->left) {
@@ -640,6 +655,10 @@ static int arch_way_out_of(struct arch_way *way, unsigned calls)
 		way->at.pc += instruction.bytes;
 		if (instruction.effect == ARCH_EFFECT_RETURN)
 			return instruction.value;
+		if (!calls && arch_way_enters_function(&way->at, &instruction)) {
+			way->at.sp += 8;
+			return 0;
+		}
 		if (arch_way_over(way, &instruction, calls))
 			continue;
 		if (!way->branch_count)
