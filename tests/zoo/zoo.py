@@ -125,7 +125,7 @@ class Judged:
         self.heavy = parts.below("heavy") / max(1, parts.total)
         if self.own < row.own:
             self.wrong.append(f"{self.own:.1%} below its own functions")
-        if whole < .98 * spinning:
+        if whole < row.whole * spinning:
             self.wrong.append(f"{whole / spinning:.1%} of spin() is below heavy() or light() and 51 frames of {row.deep}")
         try:
             folded.assert_truth(parts, {"heavy": 2, "light": 1}, looks)
