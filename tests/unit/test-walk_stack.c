@@ -71,28 +71,50 @@ static void one_stack_is_for_one_call(void **state)
 	assert_int_equal(calls, 1);
 }
 
-static void fork_inside(void *argument)
-{
-	int *status = argument;
-	pid_t child = fork();
+static int pipe_in[2], pipe_out[2];
 
-	if (!child) {
-		walk_stack_reset();
-		_exit(walk_stack_call(note, &calls) ? 1 : 0);
-	}
-	waitpid(child, status, 0);
+static void stay_inside(void *argument)
+{
+	char byte = 0;
+
+	(void)argument;
+	if (write(pipe_in[1], &byte, 1) == 1 && read(pipe_out[0], &byte, 1) == 1)
+		calls++;
+}
+
+static void *hold_a_stack(void *argument)
+{
+	walk_stack_call(stay_inside, argument);
+	return argument;
 }
 
 /* Threads that held stacks in the parent are not in the child. */
 static void a_fork_child_has_all(void **state)
 {
-	int status = -1, inner = 0;
+	int status = -1, inner = -1;
+	pthread_t threads[2];
+	char byte = 0;
+	pid_t child;
 
 	(void)state;
-	assert_int_equal(walk_stack_call(fork_inside, &status), 0);
+	calls = 0;
+	assert_int_equal(pipe(pipe_in) | pipe(pipe_out), 0);
+	for (int i = 0; i < 2; i++) {
+		pthread_create(&threads[i], NULL, hold_a_stack, NULL);
+		assert_int_equal(read(pipe_in[0], &byte, 1), 1);
+	}
+	assert_int_equal(walk_stack_call(note, &calls), -EAGAIN);
+	child = fork();
+	if (!child) {
+		walk_stack_reset();
+		_exit(walk_stack_call(call_again, &inner) || inner ? 1 : 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-	assert_int_equal(walk_stack_call(call_again, &inner), 0);
-	assert_int_equal(inner, 0);
+	assert_int_equal(write(pipe_out[1], "..", 2), 2);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(calls, 2);
 }
 
 #define THREADS 8
