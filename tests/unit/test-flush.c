@@ -147,7 +147,7 @@ static void marks_beyond_the_profiles_ceiling_are_counted(void **state)
 			pause_ms(1);
 	}
 	assert_int_equal(flameprof_stop(&profile, PATIENCE_MS), 0);
-	assert_in_range(info_of(profile).marks, 1, taken - 1);
+	assert_true(info_of(profile).marks < taken);
 	assert_int_equal(info_of(profile).marks + diagnostics().dropped_marks, taken + refused);
 	flameprof_profile_free(profile);
 }

@@ -178,13 +178,13 @@ static void credit_goes_on_the_last_stack_of_its_thread(void **state)
 	pipe_writer_flush(&f->boxes[0]);
 	pipe_reader_read(f->pipe_reader);
 	assert_int_equal(profile->stack_count, 0);
-	put_sample(&f->boxes[0], 1, 7, 5, 0);
+	put_sample(&f->boxes[0], 1, 7, 2, 0);
 	put_sample(&f->boxes[0], 1, 8, 2, 0);
 	pipe_writer_flush(&f->boxes[0]);
 	pipe_reader_read(f->pipe_reader);
 	assert_int_equal(profile->stack_count, 2);
 	stack = profile_stack_at(profile, 0);
-	assert_int_equal(stack->weight, 5);
+	assert_int_equal(stack->weight, 2);
 	assert_int_equal(profile_node_frame(profile_node_at(profile, stack->node)),
 		WIRE_FRAME(1, 0x30));
 	stack = profile_stack_at(profile, 1);
