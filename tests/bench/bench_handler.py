@@ -75,7 +75,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="flamerun-bench-") as place:
         folder = pathlib.Path(place)
         rows = [row for row in [*bench_languages.compile_programs(folder), SERVER] if wanted in row.title]
-        subprocess.run(["gcc", "-O2", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", folder / "handler_times.so",
+        subprocess.run(["gcc", "-O2", "-D_GNU_SOURCE", "-I", bench.ROOT,
+                        "-I", bench.ROOT / "arch" / os.uname().machine, "-shared", "-fPIC",
+                        "-o", folder / "handler_times.so",
                         SOURCE, "-ldl", "-lpthread"], check=True)
         print(f"The handler's time for a sample, {RATE} Hz, stacks of {bench_languages.SHALLOW}, {rounds} runs of "
               f"{SECONDS} s (median, middle half):")
