@@ -632,8 +632,8 @@ static bool arch_way_over(
 
 /*
  * Has the way just pushed the frame pointer that it began with? If the stack pointer becomes the
- * frame pointer now, a function begins there: the way jumped to it, as tail calls do, and the return
- * address lies above what was pushed.
+ * frame pointer now, a function begins there: the way jumped to it, as tail calls do, and the
+ * return address lies above what was pushed.
  */
 static bool arch_way_enters_function(
 	const struct arch_place *at, const struct arch_instruction *instruction)
