@@ -11,7 +11,6 @@
  *   thread      64 threads with 16 KiB of stack use it to the last BYTES
  */
 #define _GNU_SOURCE
-#include <alloca.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -106,7 +105,7 @@ static void use_stack(void)
 {
 	unsigned char *here = __builtin_frame_address(0);
 	size_t used = (size_t)(here - (unsigned char *)coroutine.uc_stack.ss_sp) - room_bytes;
-	volatile char *room = alloca(used);
+	volatile char *room = __builtin_alloca(used);
 
 	room[0] = 1;
 	spin_until(BURN_NS);
@@ -149,7 +148,7 @@ static void *use_small_stack(void *argument)
 	pthread_attr_getstack(&attributes, &at, &bytes);
 	pthread_attr_destroy(&attributes);
 	low = at;
-	room = alloca((size_t)(here - low) - room_bytes);
+	room = __builtin_alloca((size_t)(here - low) - room_bytes);
 	room[0] = 1;
 	spin_until(BURN_NS / 64);
 	room[1] = room[0];
