@@ -15,7 +15,7 @@
 
 #define ARCH_SIGNAL_FRAME_BYTES 4720 /* without SVE: siginfo, ucontext, frame record */
 
-/* The kernel tells how large a frame is with all vector registers that there are. */
+/* AT_MINSIGSTKSZ is the size of a frame with all vector registers of this processor. */
 static inline size_t arch_signal_frame_bytes(void)
 {
 	size_t bytes = getauxval(AT_MINSIGSTKSZ);

@@ -506,7 +506,7 @@ static inline bool arch_follows_call(const struct arch_text *source, uintptr_t p
 #define ARCH_FOLLOW_CALLS  2u
 #define ARCH_FOLLOW_WINDOW 64u
 
-/* Where a way through code has come to: what it has done to the registers since it began. */
+/* A place on a path through code, and what the path has done to the registers so far. */
 struct arch_place {
 	uintptr_t pc;
 	int64_t sp; /* relative to where the way began */

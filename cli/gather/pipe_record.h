@@ -122,7 +122,7 @@ struct record_sample {
 	uint64_t frame[]; /* innermost first */
 };
 
-/* Of an image that has no sample all CPU time is one credit. */
+/* Why an image has no sample: all of its CPU time is then recorded as one credit. */
 enum record_unsampled {
 	RECORD_SAMPLED,
 	RECORD_SHORT,  /* it ended before the tracer came */

@@ -119,8 +119,9 @@ static uint64_t read_sleeps(pid_t pid, pid_t tid)
 }
 
 /*
- * Did the thread sleep at most ticks? The kernel looks at timers at its tick, at those of whoever
- * runs then. A turn that another thread's turn ended did not end between ticks by itself.
+ * Was the thread asleep at most of the kernel's ticks? At each tick the kernel checks the timers of
+ * the thread that runs then, so a thread that always sleeps before the tick is never sampled. If it
+ * mostly lost its CPU to another thread instead, this is not the reason.
  */
 static bool dodged_ticks(
 	const struct unsampled_thread *thread, const struct unsampled_thread *before)

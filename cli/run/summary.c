@@ -320,7 +320,7 @@ void summary_print_losses(
 	due = sampled + totals->credited + losses->dropped + losses->torn + totals->paused;
 	if (totals->paused)
 		diag_info("%.1f %% left out while paused", percent(totals->paused, due));
-	/* What no later sample stood for was credited. */
+	/* Deferred weight that no later sample took on is part of the credit. */
 	if (percent(totals->throttled, due) >= 1)
 		diag_info("%.0f %% deferred to later samples, so that the program had half of its "
 			  "time to itself",

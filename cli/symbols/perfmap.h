@@ -35,8 +35,8 @@ struct perfmap;
 int perfmap_open(struct perfmap **out, uint32_t pid, int64_t not_before_s);
 
 /*
- * Open that file. @path (PERFMAP_PATH_BYTES; NULL: nobody asks) gets its path as the process sees
- * it. Returns a descriptor, owned, or -errno as perfmap_open().
+ * Open the perf map of process @pid. Write its path, as the process sees it, to @path, which has
+ * room for PERFMAP_PATH_BYTES or is NULL. Returns a descriptor, owned, or -errno as perfmap_open().
  */
 #define PERFMAP_PATH_BYTES 64
 int perfmap_open_file(uint32_t pid, int64_t not_before_s, char *path);

@@ -411,7 +411,8 @@ int preload_is_confined(void)
 {
 	uint32_t quit = __atomic_load_n(&sampler.quit, __ATOMIC_RELAXED);
 
-	/* Without timers it is free to call the kernel, and the next image may have some. */
+	/* An image that quit because it got no timer may still make system calls, and the image
+	 * that it executes may get a timer. */
 	return (quit && quit != WIRE_QUIT_TIMERS) ||
 	       __atomic_load_n(&sampler.filters, __ATOMIC_RELAXED) > sampler.filters_at_start;
 }

@@ -60,7 +60,7 @@ struct absent {
 extern char __bss_start[] __attribute__((visibility("hidden")));
 extern char _end[] __attribute__((visibility("hidden")));
 
-/* The arena's control rings and blocks. */
+/* Find the part of the arena that only handlers and the reader use: control rings and blocks. */
 static struct range find_pool(void)
 {
 	uintptr_t arena = (uintptr_t)sampler.arena, page = getauxval(AT_PAGESZ);

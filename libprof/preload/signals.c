@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/auxv.h>
 #include <time.h>
 
 #include "arch/syscall.h"
@@ -329,10 +330,18 @@ PRELOAD_EXPORT int siginterrupt(int number, int interrupt)
 
 static uint32_t is_any_small; /* atomic: some thread has set a stack that is too small */
 
+/*
+ * AT_MINSIGSTKSZ is never less than a frame. Compare with that first, because asking for the frame
+ * itself takes instructions that are slow in a virtual machine.
+ */
 static int is_small(const stack_t *stack)
 {
-	return !(stack->ss_flags & SS_DISABLE) &&
-	       stack->ss_size < arch_signal_frame_bytes() + HANDLER_BYTES;
+	size_t most_bytes = getauxval(AT_MINSIGSTKSZ);
+
+	if (stack->ss_flags & SS_DISABLE ||
+		(most_bytes && stack->ss_size >= most_bytes + HANDLER_BYTES))
+		return 0;
+	return stack->ss_size < arch_signal_frame_bytes() + HANDLER_BYTES;
 }
 
 int preload_has_small_stack(void)

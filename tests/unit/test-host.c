@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The program's own SIGVTALRM, where the thread believes that it blocks it. */
+/* A signal of the program's own arrives in a thread that asked for it to be blocked. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
