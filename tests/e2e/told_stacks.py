@@ -21,21 +21,21 @@ def without_lines(told):
 
 def sort_stacks(path, told, shown_in):
     """
-    How often each stack of @told was seen in the Firefox profile at @path, and what was seen that is
-    none of them. @shown_in: of [(name, line)] what is shown, as it is told; None: not in question.
+    The weight in ms of each stack of @told in the Firefox profile at @path, and of what was seen
+    that is none of them. @shown_in: of [(name, line)] what is shown, as it is told; None: not in question.
     """
     true, false = collections.Counter(), collections.Counter()
-    for _, stack, _ in firefox.stacks_of(path):
+    for _, stack, weight in firefox.stacks_of(path):
         shown = shown_in(stack)
         if shown:
-            (true if shown in told else false)[shown] += 1
+            (true if shown in told else false)[shown] += weight
     return true, false
 
 
 def run_truth(folder, way, rate_hz, command, shown_of):
     """
-    Run @command, which tells its stacks, "inside" or "outside". Returns the run, what it told, and how
-    often each was seen: nothing else was. @shown_of: of what it told, what sort_stacks() is given.
+    Run @command, which tells its stacks, "inside" or "outside". Returns the run, what it told, and the
+    weight in samples of each: nothing else was seen. @shown_of: of what it told, what sort_stacks() is given.
     """
     picture = folder / "p.firefox.json"
     run = profiled.profile(folder, *command, rate_hz=rate_hz, options=[
@@ -44,7 +44,7 @@ def run_truth(folder, way, rate_hz, command, shown_of):
     told = told_by(run.stdout)
     true, false = sort_stacks(picture, told, shown_of(told))
     assert not false, (false, told)
-    return run, told, true
+    return run, told, {stack: ms * rate_hz / 1000 for stack, ms in true.items()}
 
 
 def assert_few_native(run):
