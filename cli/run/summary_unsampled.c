@@ -109,12 +109,12 @@ static void add_cause(struct reasons *reasons, enum wire_unsampled cause, double
 		break;
 	case WIRE_UNSAMPLED_BEGINNING:
 		add_reason(reasons, s,
-			"by programs that could not be sampled from inside, before they were "
-			"looked at from outside");
+			"by programs that flamerun's library is not in, before they were sampled "
+			"from outside");
 		break;
 	case WIRE_UNSAMPLED_REFUSED:
 		add_reason(
-			reasons, s, "by programs that could not be sampled from outside, either");
+			reasons, s, "by programs that flamerun's library is not in, and that may not be traced");
 		break;
 	default:
 		return;

@@ -24,7 +24,8 @@
 
 #define FILES_MAX	 256u
 #define MAPS_MAX	 64u
-#define LIMIT_SHARE	 4u
+#define LIMIT_SHARE	 4u  /* of the open files that this process may have */
+#define LIMIT_MIN	 64u /* fewer are all needed for something else */
 #define COPY_BYTES_MAX	 ((off_t)32 << 20)
 #define COPIES_BYTES_MAX ((off_t)128 << 20)
 #define MEMFD		 "/memfd:"
@@ -52,7 +53,7 @@ struct held_map {
 #define OWN_PLACES 3
 
 struct held_files {
-	unsigned count, max;
+	unsigned count, max; /* max: of files and maps */
 	struct held_file files[FILES_MAX];
 	unsigned map_count;
 	struct held_map maps[MAPS_MAX];
@@ -81,7 +82,7 @@ struct held_files *held_files_new(void)
 		return NULL;
 	held->max = FILES_MAX;
 	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur / LIMIT_SHARE < held->max)
-		held->max = (unsigned)limit.rlim_cur / LIMIT_SHARE;
+		held->max = limit.rlim_cur < LIMIT_MIN ? 0 : (unsigned)limit.rlim_cur / LIMIT_SHARE;
 	held->own_mounts[0] = mount_of(AT_FDCWD, "/");
 	held->own_mounts[1] = mount_of(AT_FDCWD, ".");
 	held->own_mounts[2] = mount_of(AT_FDCWD, temporary ? temporary : "/tmp");
@@ -173,7 +174,7 @@ static bool make_room(struct held_files *held)
 {
 	unsigned kept = 0;
 
-	if (held->count < held->max)
+	if (held->count + held->map_count < held->max)
 		return true;
 	for (unsigned i = 0; i < held->count; i++) {
 		struct held_file *file = &held->files[i];
@@ -184,7 +185,7 @@ static bool make_room(struct held_files *held)
 			held->files[kept++] = *file;
 	}
 	held->count = kept;
-	return held->count < held->max;
+	return held->count + held->map_count < held->max;
 }
 
 /* Returns 0, or -errno: @file is to be released. */
@@ -286,7 +287,8 @@ static void add_map(struct held_files *held, uint64_t image, const char *dump)
 {
 	char *path = dump ? strdup(dump) : NULL;
 
-	if (held->map_count == MAPS_MAX || find_map(held, image, dump != NULL) || (dump && !path))
+	if (held->map_count == MAPS_MAX || find_map(held, image, dump != NULL) ||
+		(dump && !path) || !make_room(held))
 		free(path);
 	else
 		held->maps[held->map_count++] = (struct held_map){.file.key = image, .dump = path};

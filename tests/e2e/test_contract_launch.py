@@ -18,6 +18,9 @@ from profiled import LOADER, compile_target, profile
 
 pytestmark = pytest.mark.confined
 
+IN_BOTH_WAYS = pytest.mark.parametrize("way", [(), pytest.param(("--outside",), marks=pytest.mark.skipif(
+    outside.IS_CONFINED, reason="nobody may trace here"))], ids=["inside", "outside"])
+
 
 def alone_and_profiled(flamerun, folder, *command, **options):
     """Standard output of @command without and with flamerun."""
@@ -267,7 +270,7 @@ def test_the_loader_as_a_program(run):
     assert run("-q", "--", LOADER, "/bin/sh", "-c", "exit 4").returncode == 4
 
 
-@pytest.mark.parametrize("way", [(), ("--outside",)], ids=["inside", "outside"])
+@IN_BOTH_WAYS
 @pytest.mark.parametrize("before", [(LOADER,), ("proot",)], ids=["loader", "proot"])
 def test_a_program_that_another_mapped_has_its_names(tmp_path, before, way):
     """The kernel executed a loader: /proc/PID/exe is that."""
@@ -298,7 +301,7 @@ def test_another_c_librarys_loader_below_a_shell(tmp_path):
     assert "of another C library than glibc" in run.stderr
 
 
-@pytest.mark.parametrize("way", [(), ("--outside",)], ids=["inside", "outside"])
+@IN_BOTH_WAYS
 @pytest.mark.parametrize("date", ["@2020-01-01 00:00:00", "+10d x5"])
 def test_flamerun_below_a_library_that_changes_the_time(flamerun, tmp_path, date, way):
     if not shutil.which("faketime"):

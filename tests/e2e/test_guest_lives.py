@@ -5,17 +5,20 @@
 import functools
 import os
 import re
+import resource
 import shutil
 import subprocess
 
 import pytest
 
+import outside
 from profiled import LOADER, compile_target, profile
 
 pytestmark = pytest.mark.confined
 
 CASES = ["confined-by-prctl", "confined-by-syscall", "new-pid-namespace", "raw-fork", "no-timers",
          "fork-refused", "dumped"]
+TABLES_BYTES = 6 << 20
 CLOCKS = {"cpu": {"rate_hz": 997}, "monotonic": {"clock_hz": 5000}}
 
 
@@ -67,7 +70,10 @@ def test_memory_is_locked_as_without_the_library(tmp_path, way, limit_kib):
     program = compile_target("locks_memory.c", tmp_path)
     words = [program, way, *([str(limit_kib)] if limit_kib else [])]
     expected = alone(*words)
-    if expected.returncode:
+    # In a process of threads the library's tables stay mapped, and count.
+    is_too_little = way == "threads" and outside.IS_CONFINED and \
+        0 <= resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] < TABLES_BYTES + (8 << 20)
+    if expected.returncode or is_too_little:
         pytest.skip("so much may not be locked here")
     run = profile(tmp_path, *words)
     assert run.status == 0, run.stderr
