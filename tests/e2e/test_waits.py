@@ -146,7 +146,10 @@ def test_a_long_sleep_is_exact_behind_a_short_one(tmp_path):
 
 @pytest.mark.parametrize("way,flags", [("inside", "O2"), pytest.param("outside", "O0", marks=TRACED)])
 def test_atomics_disks_and_shared_cpus(tmp_path, way, flags):
-    """And who is ready without a CPU: as the kernel counts it. They compute all the time."""
+    """
+    And who is ready without a CPU: as the kernel counts it. They compute all the time. By themselves
+    they are ready for 0.37 of it; what they wait for is not known where others keep them from the CPU.
+    """
     seconds = 3
     program = compile_target("waits_more.cc", tmp_path, ("-std=gnu++20", *FLAGS[flags]))
     blocks = tmp_path / "blocks"
@@ -157,9 +160,10 @@ def test_atomics_disks_and_shared_cpus(tmp_path, way, flags):
     assert run.status == 0, run.stderr
     truth = {name: ns / 1e9 for name, ns in run.truth.items()}
     assert_books(run.stderr, 197)
-    assert seen_s(run, "[no CPU]") == pytest.approx(truth["ready"], rel=0.05 * crowd()), run.stderr
+    by_others = max(0, truth["ready"] - 0.37 * seconds)
+    assert seen_s(run, "[no CPU]") == pytest.approx(truth["ready"], rel=0.05), run.stderr
     for name, leaf in {"awaits": "[futex]", "rests": "[clock_nanosleep]"}.items():
-        assert seen_s(run, leaf, name) == pytest.approx(truth[name], rel=0.05 * crowd(), abs=LOOK_S * crowd()), \
+        assert seen_s(run, leaf, name) == pytest.approx(truth[name], rel=0.05, abs=LOOK_S * (1 + by_others)), \
             run.folded.describe(30)
     if "fetches" not in truth:
         pytest.skip("the rest is right; this file system reads nothing past the page cache")
@@ -167,7 +171,7 @@ def test_atomics_disks_and_shared_cpus(tmp_path, way, flags):
     share = truth["fetches"] / seconds
     doubt = DEVIATIONS * LOOK_S * (seconds / LOOK_S * share * (1 - share)) ** 0.5 + 0.05 * truth["fetches"]
     unseen = seen_s(run, "[waiting]")
-    assert unseen <= 0.1 * crowd(), run.folded.describe(30)
+    assert unseen <= 0.1 + 0.3 * by_others, run.folded.describe(30)
     assert -doubt - unseen <= seen_s(run, "[pread: file]", "fetches") - truth["fetches"] <= doubt, \
         run.folded.describe(30)
 
