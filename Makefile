@@ -440,7 +440,7 @@ check-lua: $(FLAMELUA)
 		-k 'scripts_mean_the_same and all or native_stack'
 
 # What is written for each CPU, and what orders memory: the rest is the same code.
-emulated_units := arena chain% drain epilogue filter guard handler host intercept% queue ring% \
+emulated_units := arena chain% drain epilogue filter guard handler host intercept% interrupted queue ring% \
 	segments stackwalk stub% unwind% vmstack%
 .PHONY: check-aarch64
 check-aarch64: ## build everything for aarch64, run its unit tests in qemu: stacks, rings, stubs

@@ -44,4 +44,15 @@
 #error "arch_registers.h lacks a primitive"
 #endif
 
+/* Register @reg in the kernel's @ucontext. Context: signal-safe. */
+static inline uint64_t arch_ucontext_get(const void *ucontext, unsigned reg)
+{
+	return *(const uint64_t *)((const char *)ucontext + arch_ucontext_offset(reg));
+}
+
+static inline void arch_ucontext_set(void *ucontext, unsigned reg, uint64_t value)
+{
+	*(uint64_t *)((char *)ucontext + arch_ucontext_offset(reg)) = value;
+}
+
 #endif

@@ -34,6 +34,28 @@ static inline uintptr_t arch_handler_ucontext(const struct arch_registers *regis
 		       : 0;
 }
 
+/* svc #0 */
+#define ARCH_SYSCALL       0xd4000001u
+#define ARCH_SYSCALL_BYTES 4
+
+static inline long arch_handler_repeats(const void *ucontext, uint64_t *second)
+{
+	uint64_t pc = arch_ucontext_get(ucontext, ARCH_DWARF_PC);
+
+	*second = arch_ucontext_get(ucontext, 1);
+	return *(const uint32_t *)(uintptr_t)pc == ARCH_SYSCALL
+		       ? (long)arch_ucontext_get(ucontext, 8)
+		       : -1;
+}
+
+static inline void arch_handler_fail(void *ucontext, long error)
+{
+	uint64_t pc = arch_ucontext_get(ucontext, ARCH_DWARF_PC);
+
+	arch_ucontext_set(ucontext, ARCH_DWARF_PC, pc + ARCH_SYSCALL_BYTES);
+	arch_ucontext_set(ucontext, 0, (uint64_t)error);
+}
+
 #define ARCH_UNBLOCK_UCONTEXT 19
 
 static inline __attribute__((always_inline)) void arch_handler_unblock(

@@ -29,6 +29,27 @@ static inline uintptr_t arch_handler_ucontext(const struct arch_registers *regis
 		       : 0;
 }
 
+/* SYSCALL has two bytes and leaves the address behind itself in rcx. */
+#define ARCH_SYSCALL_BYTES 2
+
+static inline long arch_handler_repeats(const void *ucontext, uint64_t *second)
+{
+	uint64_t pc = arch_ucontext_get(ucontext, ARCH_DWARF_PC);
+
+	*second = arch_ucontext_get(ucontext, 4);
+	return arch_ucontext_get(ucontext, 2) == pc + ARCH_SYSCALL_BYTES
+		       ? (long)arch_ucontext_get(ucontext, 0)
+		       : -1;
+}
+
+static inline void arch_handler_fail(void *ucontext, long error)
+{
+	uint64_t pc = arch_ucontext_get(ucontext, ARCH_DWARF_PC);
+
+	arch_ucontext_set(ucontext, ARCH_DWARF_PC, pc + ARCH_SYSCALL_BYTES);
+	arch_ucontext_set(ucontext, 0, (uint64_t)error);
+}
+
 #define ARCH_UNBLOCK_UCONTEXT 3 /* rbx */
 
 static inline __attribute__((always_inline)) void arch_handler_unblock(

@@ -113,8 +113,9 @@ static void add_cause(struct reasons *reasons, enum wire_unsampled cause, double
 			"from outside");
 		break;
 	case WIRE_UNSAMPLED_REFUSED:
-		add_reason(
-			reasons, s, "by programs that flamerun's library is not in, and that may not be traced");
+		add_reason(reasons, s,
+			"by programs that flamerun's library is not in, and that may not be "
+			"traced");
 		break;
 	default:
 		return;

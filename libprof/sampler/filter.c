@@ -331,6 +331,8 @@ static const struct {
 	{CONFINED_ENDS, {SYS_clock_gettime, ANY, {0}}}, /* of other threads */
 	{CONFINED_ENDS, {SYS_getrusage, FIRST((uint64_t)RUSAGE_CHILDREN)}},
 	{CONFINED_LOOKS, {SYS_prctl, FIRST(PR_GET_SECCOMP)}},
+	{CONFINED_RESTARTS, {SYS_rt_sigpending, ANY, {0}}},
+	{CONFINED_RESTARTS, {SYS_rt_sigaction, ANY, {0}}},
 };
 
 /* Returns why sampling has to end, and else what is forbidden of parts in *@forbidden. */

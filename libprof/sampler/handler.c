@@ -30,6 +30,7 @@
 #include "libprof/sampler/confined.h"
 #include "libprof/sampler/events.h"
 #include "libprof/sampler/host.h"
+#include "libprof/sampler/interrupted.h"
 #include "libprof/sampler/language.h"
 #include "libprof/sampler/modules.h"
 #include "libprof/sampler/ring.h"
@@ -474,4 +475,5 @@ void sampler_handler(int signal, siginfo_t *info, void *context)
 	thread_unref(thread);
 	if (__atomic_load_n(&sampler.quit, __ATOMIC_SEQ_CST))
 		sampler_leave_slot();
+	interrupted_fail(context);
 }

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: the handler's last act. */
+/*
+ * A program may end a blocking call by a signal whose handler has no SA_RESTART, as alarm() before
+ * read() does: the call is to fail with EINTR. When a timer of ours expires while the kernel still
+ * works on that call, both signals are pending once it is broken off, and the kernel delivers ours
+ * first, because it was sent to the thread and not to the process. Our handler has SA_RESTART, so
+ * the kernel has set the thread back to the call's instruction, and after both handlers the call
+ * would begin anew and perhaps never end. So we do here what the kernel would have done without us.
+ *
+ * Only calls that SA_RESTART is about are looked at: others fail with EINTR in any case, or, like
+ * fork(2), never do.
+ */
+#include "libprof/sampler/interrupted.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#include "arch/handler.h"
+#include "arch/syscall.h"
+#include "libprof/sampler/confined.h"
+#include "libprof/sampler/own_signal.h"
+#include "libprof/sampler/sampler.h"
+
+/*
+ * Source: signal(7), "Interruption of system calls and library functions by signal handlers".
+ * @second: argument
+ */
+static int is_restartable(long nr, uint64_t second)
+{
+	switch (nr) {
+#ifdef SYS_open
+	case SYS_open:
+	case SYS_creat:
+#endif
+	case SYS_openat:
+	case SYS_openat2:
+	case SYS_read:
+	case SYS_readv:
+	case SYS_write:
+	case SYS_writev:
+	case SYS_ioctl:
+	case SYS_wait4:
+	case SYS_waitid:
+	case SYS_accept:
+	case SYS_accept4:
+	case SYS_connect:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_recvmmsg:
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_sendmmsg:
+	case SYS_sendfile:
+	case SYS_splice:
+	case SYS_tee:
+	case SYS_vmsplice:
+	case SYS_flock:
+	case SYS_fcntl:
+	case SYS_mq_timedreceive:
+	case SYS_mq_timedsend:
+	case SYS_getrandom:
+		return 1;
+	case SYS_futex: /* those of locks that inherit priorities are always made again */
+		return (second & FUTEX_CMD_MASK) == FUTEX_WAIT ||
+		       (second & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
+	default:
+		return 0;
+	}
+}
+
+/* Is one of @signals pending, with a handler that has no SA_RESTART? */
+static int breaks_off(uint64_t signals)
+{
+	struct kernel_action action;
+	uint64_t pending = 0;
+
+	arch_syscall2(SYS_rt_sigpending, &pending, sizeof(pending));
+	for (pending &= signals; pending; pending &= pending - 1) {
+		action.handler = 0;
+		arch_syscall4(SYS_rt_sigaction, __builtin_ctzll(pending) + 1, NULL, &action,
+			sizeof(action.mask));
+		if (action.handler > (uintptr_t)SIG_IGN && !(action.flags & SA_RESTART))
+			return 1;
+	}
+	return 0;
+}
+
+void interrupted_fail(void *ucontext)
+{
+	uint64_t blocked = *sampler_mask(&((ucontext_t *)ucontext)->uc_sigmask), second = 0;
+	long nr = arch_handler_repeats(ucontext, &second);
+
+	if (nr >= 0 && is_restartable(nr, second) && confined_may(CONFINED_RESTARTS) &&
+		!confined_is_reported() && breaks_off(~blocked & ~sampler_signal_bit()))
+		arch_handler_fail(ucontext, -EINTR);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * broken_off CALLS [restart]: open a FIFO that nobody writes to, so often, each time with an alarm
+ * after 0.4 ms. The path is long, so that the kernel works on it for a while: ticks come meanwhile.
+ * The alarm's handler has no SA_RESTART, so that each call fails with EINTR; with "restart" it has,
+ * and each ends when a writer comes, 5 ms after the alarm. Prints how many calls failed with EINTR,
+ * and how many opened the FIFO: a call that goes on for 1 s after its alarm gets a writer, too.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "tests/targets/spin.h"
+
+#define ALARM_US   400
+#define RESTART_US 5000
+#define STUCK_US   1000000
+
+static char fifo[] = "/tmp/broken_off.XXXXXX/fifo";
+static unsigned calls, alarmed; /* atomic; alarmed: the last call that an alarm came in */
+static unsigned patience_us = STUCK_US;
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+	__atomic_store_n(&alarmed, calls, __ATOMIC_SEQ_CST);
+}
+
+/* A call that goes on after its alarm gets a writer. */
+static void *write_when_stuck(void *unused)
+{
+	for (;;) {
+		unsigned call = __atomic_load_n(&alarmed, __ATOMIC_SEQ_CST);
+		int file;
+
+		usleep(patience_us);
+		if (!call || call != __atomic_load_n(&calls, __ATOMIC_SEQ_CST))
+			continue;
+		file = open(fifo, O_WRONLY | O_NONBLOCK);
+		if (file >= 0)
+			close(file);
+	}
+	return unused;
+}
+
+static void begin_writer(void)
+{
+	sigset_t all, before;
+	pthread_t thread;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_create(&thread, NULL, write_when_stuck, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* FOLDER/../NAME/../NAME/… /fifo, as long as a path may be */
+static void make_path(char *path, size_t room)
+{
+	char *folder_end = strrchr(fifo, '/'), *name;
+	size_t bytes;
+
+	*folder_end = '\0';
+	if (!mkdtemp(fifo))
+		exit(1);
+	name = strrchr(fifo, '/');
+	strcpy(path, fifo);
+	for (bytes = strlen(path); bytes + 64 < room; bytes = strlen(path))
+		snprintf(path + bytes, room - bytes, "/..%s", name);
+	*folder_end = '/';
+	strcat(path, folder_end);
+	if (mkfifo(fifo, 0600))
+		exit(1);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned count = argument(argc, argv, 1, 1000), failed = 0, opened = 0;
+	struct sigaction action = {.sa_handler = on_alarm};
+	const struct itimerval alarm = {{0, 0}, {0, ALARM_US}};
+	char path[4096];
+
+	if (argc > 2) {
+		action.sa_flags = SA_RESTART;
+		patience_us = RESTART_US;
+	}
+	make_path(path, sizeof(path));
+	sigaction(SIGALRM, &action, NULL);
+	begin_writer();
+	for (unsigned i = 0; i < count; i++) {
+		int file;
+
+		__atomic_fetch_add(&calls, 1, __ATOMIC_SEQ_CST);
+		setitimer(ITIMER_REAL, &alarm, NULL);
+		file = open(path, O_RDONLY | O_CLOEXEC);
+		if (file >= 0) {
+			opened++;
+			close(file);
+		} else if (errno == EINTR) {
+			failed++;
+		}
+	}
+	unlink(fifo);
+	*strrchr(fifo, '/') = '\0';
+	rmdir(fifo);
+	printf("%u broken off, %u opened\n", failed, opened);
+	return 0;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* Blocking calls that are broken off by two signals, of which ours is delivered first. */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "libprof/sampler/interrupted.h"
+#include "libprof/sampler/sampler.h"
+
+#define OURS   SIGVTALRM
+#define THEIRS SIGALRM
+
+static int ends[2];
+static volatile sig_atomic_t alarms, sends_alarm, calls;
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+	alarms++;
+}
+
+/* Our handler, with the program's signal pending since before. */
+static void on_ours(int signal, siginfo_t *info, void *context)
+{
+	(void)signal;
+	(void)info;
+	calls++;
+	if (sends_alarm)
+		kill(getpid(), THEIRS);
+	interrupted_fail(context);
+}
+
+static void nap(void)
+{
+	usleep(30000);
+}
+
+/* Send the reading thread our signal while it waits, and some time later what it waits for. */
+static void *disturb(void *reader)
+{
+	nap();
+	pthread_kill(*(pthread_t *)reader, OURS);
+	nap();
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	return NULL;
+}
+
+static void handle(int flags)
+{
+	struct sigaction ours = {.sa_sigaction = on_ours, .sa_flags = SA_SIGINFO | SA_RESTART};
+	struct sigaction theirs = {.sa_handler = on_alarm, .sa_flags = flags};
+
+	sampler.signal = OURS;
+	sigfillset(&ours.sa_mask);
+	sigaction(OURS, &ours, NULL);
+	sigaction(THEIRS, &theirs, NULL);
+	alarms = calls = 0;
+}
+
+/* It takes no signal of the program's. */
+static pthread_t begin_other(pthread_t *reader)
+{
+	sigset_t all, before;
+	pthread_t other;
+
+	assert_int_equal(pipe(ends), 0);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	assert_int_equal(pthread_create(&other, NULL, disturb, reader), 0);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return other;
+}
+
+static void end_other(pthread_t other)
+{
+	pthread_join(other, NULL);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* Read the byte that comes late, with both signals before it. Returns what read() did. */
+static int read_disturbed(void)
+{
+	pthread_t self = pthread_self(), other = begin_other(&self);
+	char byte;
+	int result = read(ends[0], &byte, 1) < 0 ? -errno : 0;
+
+	end_other(other);
+	assert_int_equal(calls, 1);
+	return result;
+}
+
+static void a_signal_without_restart_breaks_the_call_off(void **state)
+{
+	(void)state;
+	sends_alarm = 1;
+	handle(0);
+	assert_int_equal(read_disturbed(), -EINTR);
+	assert_int_equal(alarms, 1);
+}
+
+static void a_signal_with_restart_does_not(void **state)
+{
+	(void)state;
+	sends_alarm = 1;
+	handle(SA_RESTART);
+	assert_int_equal(read_disturbed(), 0);
+	assert_int_equal(alarms, 1);
+}
+
+static void nor_does_ours_alone(void **state)
+{
+	(void)state;
+	sends_alarm = 0;
+	handle(0);
+	assert_int_equal(read_disturbed(), 0);
+	assert_int_equal(alarms, 0);
+}
+
+static void nor_does_one_that_the_thread_blocks(void **state)
+{
+	sigset_t set, before;
+
+	(void)state;
+	sends_alarm = 1;
+	handle(0);
+	sigemptyset(&set);
+	sigaddset(&set, THEIRS);
+	pthread_sigmask(SIG_BLOCK, &set, &before);
+	assert_int_equal(read_disturbed(), 0);
+	assert_int_equal(alarms, 0);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	assert_int_equal(alarms, 1);
+}
+
+/* SA_RESTART says nothing of it: it fails in any case, once. */
+static void a_call_that_always_fails_is_left_alone(void **state)
+{
+	pthread_t self = pthread_self(), other;
+
+	(void)state;
+	sends_alarm = 1;
+	handle(0);
+	other = begin_other(&self);
+	assert_int_equal(pause(), -1);
+	assert_int_equal(errno, EINTR);
+	end_other(other);
+	assert_int_equal(alarms, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_signal_without_restart_breaks_the_call_off),
+		cmocka_unit_test(a_signal_with_restart_does_not),
+		cmocka_unit_test(nor_does_ours_alone),
+		cmocka_unit_test(nor_does_one_that_the_thread_blocks),
+		cmocka_unit_test(a_call_that_always_fails_is_left_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
