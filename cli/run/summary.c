@@ -570,11 +570,14 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 				: "sample it for longer");
 }
 
+/* What is rounded up to a digit more, with two digits: 0.995 is 1.0. */
+#define ROUNDED_UP 0.995
+
 /* The decimals that show two digits of @value: 18, 1.8, 0.018. What is counted by chance has no
  * more. */
 static int decimals_for(double value)
 {
-	double place = value > 0 ? floor(log10(value)) : 0;
+	double place = value > 0 ? floor(log10(value / ROUNDED_UP)) : 0;
 
 	return place >= 1 ? 0 : 1 - (int)place;
 }

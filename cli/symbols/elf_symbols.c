@@ -162,6 +162,13 @@ static const struct code *find_code(
 	return NULL;
 }
 
+/*
+ * The last function of gcc's crtbegin.o, which stands before the program's own code, has no size.
+ * Where that code has no symbols, as GHC's, all of it would have this name.
+ */
+#define FRAME_DUMMY	  "frame_dummy"
+#define FRAME_DUMMY_BYTES 16u
+
 /* Fill @out from symbol number @index. Returns 0 when it is no function. */
 static int read_symbol(const struct reader *reader, int index, struct symtab_symbol *out)
 {
@@ -191,6 +198,9 @@ static int read_symbol(const struct reader *reader, int index, struct symtab_sym
 		.name = name,
 		.rank = (uint8_t)(type == STT_NOTYPE ? 0 : SYMTAB_RANK_FUNCTION),
 	};
+	if (!symbol.st_size && !strcmp(name, FRAME_DUMMY) &&
+		out->limit > out->start + FRAME_DUMMY_BYTES)
+		out->limit = out->start + FRAME_DUMMY_BYTES;
 	if (type == STT_GNU_IFUNC)
 		out->rank |= SYMTAB_RANK_IFUNC;
 	if (binding == STB_GLOBAL || binding == STB_GNU_UNIQUE)

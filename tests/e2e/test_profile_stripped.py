@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import folded
-from profiled import PLAIN, compile_target, looks, profile
+from profiled import PLAIN, ROOT, compile_target, looks, profile
 
 
 def functions(program):
@@ -74,3 +74,19 @@ def test_a_symbol_without_a_size_ends_somewhere(tmp_path):
     # The assembly says nothing of its callers, but where it returns.
     if os.uname().machine == "x86_64":
         assert run.folded.below("[incomplete stack]") <= 0.01 * run.folded.total
+
+
+def test_code_behind_that_of_the_start(tmp_path):
+    """frame_dummy() of crtbegin.o has no size, and is not what follows it."""
+    source = tmp_path / "first.c"
+    source.write_text('#include "tests/targets/spin.h"\n'
+                      "BOX void first(unsigned units) { spin(units); }\n"
+                      "int main(void) { first(8000); return 0; }\n")
+    program = tmp_path / "first"
+    subprocess.run(["gcc", "-O0", f"-I{ROOT}", "-o", program, source], check=True)
+    frame_dummy = re.search(r"^(\w+) t frame_dummy$", subprocess.run(
+        ["nm", program], text=True, check=True, stdout=subprocess.PIPE).stdout, re.M)
+    assert 0 < next(start for start, _, name in functions(program) if name == "first") - int(frame_dummy[1], 16) < 64
+    subprocess.run(["objcopy", "--strip-symbol=first", program], check=True)
+    run = profile(tmp_path, program, rate_hz=997)
+    assert run.folded.where(lambda stack: re.fullmatch(r"\[first\+0x[0-9a-f]+\]", stack[-1])) > 0.9 * run.folded.total
