@@ -24,9 +24,9 @@ void held_files_free(struct held_files *held); /* NULL is fine */
 
 /*
  * Open the file of @module, borrowed for the call, of the program image @image, unless it is held
- * already. At most 256 files, and a quarter of the descriptors that we may have, are held. Where
- * there are as many, those that their names still lead to are let go. Copied are files of up to 32
- * MiB, and 128 MiB in all.
+ * already. At most 256 files, and a quarter of the descriptors that we may have, are held; none where
+ * those are fewer than 64. When there is no more room, files that their names still lead to are
+ * closed. Files of up to 32 MiB are copied, 128 MiB in all.
  */
 void held_files_add(struct held_files *held, uint64_t image, const struct symbols_module *module);
 
