@@ -24,7 +24,7 @@ void held_files_free(struct held_files *held); /* NULL is fine */
 
 /*
  * Open the file of @module, borrowed for the call, of the program image @image, unless it is held
- * already. At most 256 files, and a quarter of the descriptors that we may have, are held; none where
+ * already. At most 256 files, and a quarter of the descriptors that we may have, are held; none if
  * those are fewer than 64. When there is no more room, files that their names still lead to are
  * closed. Files of up to 32 MiB are copied, 128 MiB in all.
  */
