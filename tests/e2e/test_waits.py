@@ -163,7 +163,7 @@ def test_atomics_disks_and_shared_cpus(tmp_path, way, flags):
     by_others = max(0, truth["ready"] - 0.37 * seconds)
     assert seen_s(run, "[no CPU]") == pytest.approx(truth["ready"], rel=0.05), run.stderr
     for name, leaf in {"awaits": "[futex]", "rests": "[clock_nanosleep]"}.items():
-        assert seen_s(run, leaf, name) == pytest.approx(truth[name], rel=0.05, abs=LOOK_S * (1 + by_others)), \
+        assert seen_s(run, leaf, name) == pytest.approx(truth[name], rel=0.05, abs=LOOK_S * (1 + 3 * by_others)), \
             run.folded.describe(30)
     if "fetches" not in truth:
         pytest.skip("the rest is right; this file system reads nothing past the page cache")
@@ -259,7 +259,7 @@ def test_waits_in_a_pid_namespace(tmp_path):
     lived_s = sum(int(ns) for ns in re.findall(r"^life \d+ (\d+)", run.stdout, re.M)) / 1e9
     # Half a second passes before a process is looked for that came right after another, longer where
     # others have the CPUs; and one life in twenty falls between two looks. main() lives as long as the run.
-    whole_s = float(re.search(r" samples in ([\d.]+) s", run.stderr)[1])
+    whole_s = float(re.search(r" samples? in ([\d.]+) s", run.stderr)[1])
     for function, most_s in ("live", 1.1 * lived_s + .1), ("main", whole_s):
         seen = run.folded.where(lambda stack: "lives" in stack[0] and function in stack) / 197
         assert 0.3 * lived_s <= seen <= most_s, run.folded.describe() + run.stderr
