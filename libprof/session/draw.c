@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "arch/syscall.h"
+#include "arch/walk_stack.h"
 #include "libprof/aggregator/pprof.h"
 #include "libprof/flameprof_profile.h"
 #include "libprof/profile/profile.h"
@@ -136,6 +137,28 @@ static long start_stand_in(struct detached *detached)
 	return pid;
 }
 
+/*
+ * Valgrind ends a program that makes a process on its memory. Below it the program is an ordinary
+ * child of the host's: with an exit signal, and with a copy of the memory.
+ */
+static int run_as_child(struct detached *detached)
+{
+	long ended, pid = arch_syscall6(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
+	int status;
+
+	if (!pid) {
+		drop_descriptors();
+		reset_signals();
+		program_main(detached);
+	}
+	if (pid < 0)
+		return (int)pid;
+	do
+		ended = arch_syscall4(SYS_wait4, pid, &status, 0, NULL);
+	while (ended == -EINTR);
+	return ended == pid && status ? -EIO : 0;
+}
+
 /* NULL without memory. */
 static struct detached *map_detached(void)
 {
@@ -157,6 +180,10 @@ int detached_run(const char *program, const char *const *arguments, char *const 
 	detached->arguments = arguments;
 	detached->environment = environment;
 	detached->status = -1;
+	if (arch_ask_valgrind(VALGRIND_IS_RUNNING, 0, 0)) {
+		status = run_as_child(detached);
+		goto out;
+	}
 	pid = start_stand_in(detached);
 	status = (int)pid;
 	if (pid < 0)

@@ -125,3 +125,26 @@ def test_valgrind_extends_the_stack(link, tmp_path):
     said = library.said(library.run("valgrind", "-q", program, cwd=tmp_path))
     assert said["depth"] == 100
     assert_sampled(said)
+
+
+def test_a_scope_below_valgrind_is_drawn(tmp_path):
+    """Valgrind runs no process on another one's memory, as the one that draws is otherwise."""
+    if not shutil.which("valgrind"):
+        pytest.skip("no valgrind")
+    source = library.write(tmp_path, "scope.c", HEAD + """
+    #include "flameprof_scope.h"
+
+    int main(void)
+    {
+        double until_s = used_s() + 0.3;
+
+        FLAMEPROF_SCOPE_AS(scope, "scope.svg", .rate = 997);
+        while (used_s() < until_s)
+            ;
+        printf("stop %d\\n", flameprof_scope_end(&scope));
+        return begin != NULL && end != NULL ? 0 : 1;
+    }
+""")
+    program = library.build(source, tmp_path, flags=("-O1", "-g"))
+    assert library.said(library.run("valgrind", "-q", program, cwd=tmp_path))["stop"] == 0
+    assert "</svg>" in (tmp_path / "scope.svg").read_text()
