@@ -192,7 +192,9 @@ ROWS = (
         incomplete=.05, **{**PROGRAM, "named": .05}),
     Row("postgres", "postgresql-15", run="sh {p}/postgres.sh", sampled=.7, **PROGRAM),
     Row("nginx", "nginx-light apache2-utils", run="sh {p}/nginx.sh {root}", **PROGRAM),
-    Row("libreoffice", "libreoffice-writer", run="soffice --headless --convert-to pdf {root}/README.md", **PROGRAM),
+    # It says where it writes to.
+    Row("libreoffice", "libreoffice-writer", run="soffice --headless --convert-to pdf {root}/README.md",
+        **{**PROGRAM, "same_output": False}),
     Row("blender", "blender", run="blender -b --python-expr 'import bpy; bpy.context.scene.render.engine = \"CYCLES\"; "
-        "bpy.context.scene.cycles.samples = 4; bpy.ops.render.render()'", **{**PROGRAM, "same_output": False}),
+        "bpy.context.scene.cycles.samples = 16; bpy.context.scene.cycles.use_denoising = False; bpy.ops.render.render()'", **{**PROGRAM, "same_output": False, "named": .05}),
 )
