@@ -255,26 +255,28 @@ static uint64_t hash_text(struct runtime_reader *reader, uint64_t hash, uintptr_
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-#define BLOCK	       4096u /* characters whose ends of lines are counted once */
+#define BLOCK	       4096u /* characters */
 #define BLOCKS_AT_ONCE 32u
+#define MARK_BLOCKS    16u
+#define POSITION_KEYS  (1ULL << 32) /* apart from those of blocks */
 #define CHUNK	       RUNTIME_WINDOW_BYTES
 
-/* Does a line end with the character before @next? */
-static int ends_line(uint32_t character, uint32_t next)
+/* Ends of lines among @count characters of @width bytes at @text, before the character @next. */
+static inline __attribute__((always_inline)) uint32_t count_in(
+	const uint8_t *text, uint32_t width, uint32_t count, uint32_t next)
 {
-	return character == '\n' || (character == '\r' && next != '\n') || character == 0x2028 ||
-	       character == 0x2029;
-}
+	uint32_t ends = 0, returns = 0;
+	uint16_t character = 0;
 
-/* Carriage returns in @count characters of one byte at @from that end a line by themselves. */
-static uint32_t count_returns(
-	struct runtime_reader *reader, const struct piece *piece, uint32_t from, uint32_t count)
-{
-	uint32_t ends = 0;
-
-	for (uint32_t i = from; i < from + count; i++)
-		ends += load_character(reader, piece, i) == '\r' &&
-			load_character(reader, piece, i + 1) != '\n';
+	for (uint32_t i = 0; i < count; i++) {
+		memcpy(&character, text + (size_t)i * width, width);
+		ends += character == '\n' || character == 0x2028 || character == 0x2029;
+		returns |= character == '\r';
+	}
+	for (uint32_t i = count; returns && i--; next = character) {
+		memcpy(&character, text + (size_t)i * width, width);
+		ends += character == '\r' && next != '\n';
+	}
 	return ends;
 }
 
@@ -286,62 +288,72 @@ static int64_t count_ends(
 
 	while (from < to) {
 		uintptr_t at = piece->at + (uintptr_t)from * piece->bytes;
-		uint32_t count = (uint32_t)(CHUNK - at % CHUNK) / piece->bytes, returns = 0;
-		const uint8_t *bytes;
+		uint32_t count = (uint32_t)(CHUNK - at % CHUNK) / piece->bytes, next;
+		const uint8_t *text;
 
 		if (count > to - from)
 			count = to - from;
 		runtime_expect_run(reader, at, (size_t)(to - from) * piece->bytes);
-		bytes = runtime_view(reader, at, (size_t)count * piece->bytes);
-		if (!bytes)
+		next = load_character(reader, piece, from + count);
+		text = runtime_view(reader, at, (size_t)count * piece->bytes);
+		if (!text)
 			return -EFAULT;
-		for (uint32_t i = 0; piece->bytes == 1 && i < count; i++) {
-			ends += bytes[i] == '\n';
-			returns |= bytes[i] == '\r';
-		}
-		if (returns)
-			ends += count_returns(reader, piece, from, count);
-		for (uint32_t i = from; piece->bytes == 2 && i < from + count; i++) {
-			uint32_t character = load_character(reader, piece, i);
-
-			ends += ends_line(character,
-				character == '\r' ? load_character(reader, piece, i + 1) : 0);
-		}
+		ends += piece->bytes == 1 ? count_in(text, 1, count, next)
+					  : count_in(text, 2, count, next);
 		from += count;
 	}
 	return ends;
 }
 
+static uint64_t key_of_block(uint64_t source, uint32_t block)
+{
+	return runtime_mix(source, block);
+}
+
+/* The last block at or before @block whose ends before it are known, and *@ends. */
+static uint32_t find_counted(
+	const struct runtime_reader *reader, uint64_t source, uint32_t block, uint32_t *ends)
+{
+	if (runtime_kept(reader, key_of_block(source, block), ends))
+		return block;
+	for (block -= block % MARK_BLOCKS; block; block -= MARK_BLOCKS)
+		if (runtime_kept(reader, key_of_block(source, block), ends))
+			return block;
+	*ends = 0;
+	return 0;
+}
+
 /*
- * Ends of lines before @position of the source with hash @source. What is counted is kept; where
- * that was much the answer is left to the next time.
+ * Ends of lines before @position of the source with hash @source. How many there are before the
+ * position and its block is kept, and before every MARK_BLOCKS-th block: bundled programs have
+ * megabytes in one source. If much has to be counted, the answer is left to the next time.
  */
 static int64_t count_before(struct runtime_reader *reader, const struct piece *piece,
 	uint64_t source, uint32_t position)
 {
-	int64_t ends = 0, more;
-	unsigned counted = 0;
-	uint32_t known;
+	uint64_t own_key = runtime_mix(source, POSITION_KEYS | position);
+	uint32_t last = position / BLOCK, begin, block, known;
+	int64_t ends, more;
 
-	for (uint32_t at = 0; at < position; at += BLOCK) {
-		uint64_t key = runtime_mix(source, at / BLOCK);
-
-		if (position - at < BLOCK) {
-			more = count_ends(reader, piece, at, position);
-		} else if (runtime_kept(reader, key, &known)) {
-			more = known;
-		} else if (counted++ == BLOCKS_AT_ONCE) {
+	if (runtime_kept(reader, own_key, &known))
+		return known;
+	begin = block = find_counted(reader, source, last, &known);
+	ends = known;
+	while (block < last) {
+		if (block - begin >= BLOCKS_AT_ONCE && block % MARK_BLOCKS == 0)
 			return -EAGAIN;
-		} else {
-			more = count_ends(reader, piece, at, at + BLOCK);
-			if (more >= 0)
-				runtime_keep(reader, key, (uint32_t)more);
-		}
+		more = count_ends(reader, piece, block * BLOCK, (block + 1) * BLOCK);
 		if (more < 0)
 			return more;
 		ends += more;
+		if (++block % MARK_BLOCKS == 0 || block == last)
+			runtime_keep(reader, key_of_block(source, block), (uint32_t)ends);
 	}
-	return ends;
+	more = count_ends(reader, piece, last * BLOCK, position);
+	if (more < 0)
+		return more;
+	runtime_keep(reader, own_key, (uint32_t)(ends + more));
+	return ends + more;
 }
 
 /* As count_before(), where V8 has noted the ends. */
