@@ -24,11 +24,11 @@
  *                      arch_handler_unblocked, with @ucontext in register ARCH_UNBLOCK_UCONTEXT.
  *                      To be called in one place of the program. Context: signal-safe.
  * arch_handler_repeats(const void *ucontext, uint64_t *second) -> long
- *                      The number of the system call whose instruction the thread goes on with,
- *                      and its second argument; -1: it is at none. Context: the handler.
+ *                      The number of the system call that the interrupted thread makes next, with
+ *                      its second argument in *@second; -1: it is at none. Context: the handler.
  * arch_handler_fail(void *ucontext, long error)
- *                      Let the thread go on behind that instruction, with @error, -errno, as the
- *                      call's result. Context: the handler.
+ *                      Skip that instruction, with @error (-errno) as the call's result. Context:
+ *                      the handler.
  */
 extern const char arch_handler_unblocked[] __attribute__((visibility("hidden")));
 

@@ -25,7 +25,7 @@ void arch_call_on_stack(void *top, void (*function)(void *), void *argument)
  *     How many bytes below the stack pointer the kernel uses at most to deliver a signal to the
  *     calling process, the red zone included. Context: signal-safe.
  * arch_ask_valgrind(uint64_t number, uintptr_t first, uintptr_t second) -> uint64_t
- *     Below valgrind, make the client request @number; elsewhere do nothing and return 0.
+ *     Under valgrind, make the client request @number; elsewhere do nothing and return 0.
  *     Context: any thread.
  */
 #ifndef ARCH_HAS_WALK_STACK

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one clock that flamerun tells moments by: the library stamps its samples with it, too. It is
- * read by a system call, because libc's clock_gettime() may be another's, libfaketime's for one,
- * and tell other times than the kernel does. The clock on the wall is the one that such a library
- * is to change: what it says is used for dates, and compared with the times of files, which it
- * changes alike.
+ * The one clock that flamerun uses for points in time: the library stamps its samples with it, too.
+ * It is read by a system call, because another library, such as libfaketime, may interpose
+ * clock_gettime() and return other times than the kernel. The wall clock is what such a library is
+ * meant to change: it is used for dates, and compared with file times, which the library changes
+ * alike.
  */
 #ifndef CLI_CLOCK_H
 #define CLI_CLOCK_H

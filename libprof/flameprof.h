@@ -9,10 +9,9 @@
  *
  * Errors are negative errno values. Out-parameters are written only on success.
  *
- * NULL is refused where a function of any flameprof*.h does not say what it stands for: the
- * function returns -EINVAL, or NULL if it returns a pointer, or 0 if it returns a count without
- * errors. A function without a result does nothing. Nothing is changed. An array of 0 elements may
- * be NULL.
+ * Unless a function of any flameprof*.h documents what NULL means, it refuses NULL and changes
+ * nothing: it returns -EINVAL, or NULL if it returns a pointer, or 0 if it returns a count without
+ * errors. A function without a result does nothing. An array of 0 elements may be NULL.
  *
  * Context, unless stated otherwise: any thread, not a signal handler, not between vfork() and exec.
  */
@@ -166,7 +165,7 @@ FLAMEPROF_API int flameprof_resume(void);
  * @name  borrowed for the call; at most FLAMEPROF_MARK_BYTES, cut there
  *
  * Returns 0; -ESRCH when nobody samples this process; -ENOSPC when too many marks wait to be taken:
- * counted. So are marks that were taken and found the profile at its ceiling.
+ * counted. Marks that do not fit into the profile any more are counted, too.
  * Context: signal-safe, any thread.
  */
 #define FLAMEPROF_MARK_BYTES 255

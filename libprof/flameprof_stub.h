@@ -204,12 +204,12 @@ enum flameprof_publish {
 };
 
 /*
- * Tell other tools of all stubs and announced code, those that exist and those to come. Off unless
- * asked for, with one exception: if libgcc_s or LLVM libunwind is loaded when memory for stubs is
- * made, as in every program of C++, FLAMEPROF_PUBLISH_UNWINDERS is turned on for stubs. Otherwise
- * an exception through a stub would end in terminate(). Ask for it after such a library was loaded
- * later, and for exceptions through announced code. Children made by fork() go on under their own
- * pid. Unwinders that were told stay loaded.
+ * Publish all stubs and announced code, existing and future, to other tools. Off unless asked for,
+ * with one exception: if libgcc_s or LLVM libunwind is loaded when memory for stubs is made, as in
+ * every C++ program, FLAMEPROF_PUBLISH_UNWINDERS is turned on for stubs. Otherwise an exception
+ * through a stub would end in terminate(). Ask for it after such a library was loaded later, and
+ * for exceptions through announced code. Children made by fork() go on under their own pid.
+ * Unwinders that were given any code stay loaded.
  *
  * @what  enum flameprof_publish, or-ed; adds to what was asked for before
  *

@@ -367,7 +367,7 @@ uint64_t procfs_cpu_ns(uint32_t pid)
 	struct timespec ts;
 	clockid_t clock;
 
-	/* By a system call: what libfaketime's clock_gettime() says of it is made up. */
+	/* By a system call, because libfaketime's clock_gettime() returns a false time. */
 	if (clock_getcpuclockid((pid_t)pid, &clock) || arch_syscall2(SYS_clock_gettime, clock, &ts))
 		return 0;
 	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;

@@ -134,7 +134,7 @@ static inline int wire_signal_is_usable(unsigned signal)
 #define WIRE_FRAME_SIGNAL_HANDLER WIRE_FRAME(WIRE_MODULE_OVER, 5)
 /* Above the frame that entered the kernel, with WIRE_COOKIE_KERNEL: the thread was in there. */
 #define WIRE_FRAME_IN_KERNEL WIRE_FRAME(WIRE_MODULE_OVER, 6)
-/* A thread of the kernel's that does io_uring's work for the process: flamerun's own. */
+/* A kernel thread that does io_uring's work for the process. Only flamerun makes this frame. */
 #define WIRE_FRAME_IO_WORKER WIRE_FRAME(WIRE_MODULE_OVER, 7)
 /*
  * The leaf of a thread that waits, flamerun's own, too: the number of the system call that it waits
@@ -236,18 +236,18 @@ enum wire_quit {
 	WIRE_QUIT_CAUSES
 };
 
-/* What kept samples from CPU time of an image. */
+/* Why CPU time of an image has no samples. */
 enum wire_unsampled {
-	WIRE_UNSAMPLED_NONE = 0,    /* nothing that is known */
-	WIRE_UNSAMPLED_IO_WORKER,   /* it is the kernel's own, which does io_uring's work */
-	WIRE_UNSAMPLED_UNANNOUNCED, /* the thread was made past pthread_create() */
-	WIRE_UNSAMPLED_BLOCKED,	    /* the signal was blocked past libc */
-	WIRE_UNSAMPLED_IGNORED,	    /* it was ignored, also past libc */
+	WIRE_UNSAMPLED_NONE = 0,    /* not known */
+	WIRE_UNSAMPLED_IO_WORKER,   /* used by a kernel thread that does io_uring's work */
+	WIRE_UNSAMPLED_UNANNOUNCED, /* the thread was not made by pthread_create() */
+	WIRE_UNSAMPLED_BLOCKED,	    /* the signal was blocked by a raw system call */
+	WIRE_UNSAMPLED_IGNORED,	    /* it was ignored, by a raw system call */
 	WIRE_UNSAMPLED_HANDLED,	    /* it had another handler */
 	WIRE_UNSAMPLED_TURNS,	    /* a thread ran for less than a tick at a time, between ticks */
 	WIRE_UNSAMPLED_SHORT,	    /* threads ended before a sample of theirs was due */
-	WIRE_UNSAMPLED_BEGINNING,   /* no library is in it, and the tracer had not looked yet */
-	WIRE_UNSAMPLED_REFUSED,	    /* of such a program that nobody may trace */
+	WIRE_UNSAMPLED_BEGINNING,   /* without the library, and before the tracer looked */
+	WIRE_UNSAMPLED_REFUSED,	    /* without the library, and tracing is forbidden */
 	WIRE_UNSAMPLED_CAUSES
 };
 
@@ -322,8 +322,8 @@ struct wire_slot {
 	uint32_t ppid;
 	uint32_t namespaced; /* pid means nothing to flamerun */
 	uint64_t image_at;   /* where the process has its image's number: no other has it there */
-	uint32_t signal; /* by which its threads are sampled; 0 when it is to die of that itself */
-	uint32_t is_displaced; /* when it left the signal had another handler than ours */
+	uint32_t signal; /* that samples its threads; 0: its default action happens now */
+	uint32_t is_displaced; /* at its end the signal had another handler than ours */
 	uint32_t timer_error; /* the errno of the last thread that got no timer, else 0 */
 	uint64_t start_ns;   /* CLOCK_MONOTONIC */
 	uint64_t start_cpu_ns; /* CPU time the process had used when its first thread was armed */

@@ -170,7 +170,7 @@ static inline bool arch_follows_call(const struct arch_text *source, uintptr_t p
 
 #define ARCH_FOLLOW_INSTRUCTIONS 1000u
 
-/* May @instruction, which is none that arch_follow() knows, write x29 or x30? */
+/* May @instruction, which arch_follow() does not know, write x29 or x30? */
 static inline bool arch_writes_frame(uint32_t instruction)
 {
 	bool is_pair = arch_is(instruction, 0x3a000000, 0x28000000);
@@ -180,9 +180,9 @@ static inline bool arch_writes_frame(uint32_t instruction)
 }
 
 /*
- * Go straight on, and over jumps. An instruction that may write the frame pointer or the return
- * address ends the search, unless it loads them from the stack. Calls write the return address, so
- * only code behind the last call is followed.
+ * Follow the code straight ahead, and through unconditional jumps. An instruction that may write
+ * the frame pointer or the return address ends the search, unless it loads them from the stack. A
+ * call writes the return address, so only code after the last call can be followed.
  */
 static inline int arch_follow_code(
 	const struct arch_text *source, uintptr_t pc, struct arch_epilogue *epilogue)

@@ -7,7 +7,7 @@
  *	x29 + 8   return address        top   where function() begins
  *	x29       caller's frame record
  *
- * The call-frame information goes by x29, so that unwinders leave the new stack as well.
+ * The CFA is computed from x29, so that unwinders step from the new stack to the old one.
  */
 	.text
 	.globl	arch_call_on_stack

@@ -23,7 +23,7 @@ static inline size_t arch_signal_frame_bytes(void)
 	return bytes > ARCH_SIGNAL_FRAME_BYTES ? bytes : ARCH_SIGNAL_FRAME_BYTES;
 }
 
-/* Valgrind takes these rotations, which come back to the same value, for a request. */
+/* Valgrind recognizes these rotations, which leave the register unchanged, as a request. */
 static inline uint64_t arch_ask_valgrind(uint64_t number, uintptr_t first, uintptr_t second)
 {
 	volatile uint64_t request[6] = {number, first, second, 0, 0, 0};

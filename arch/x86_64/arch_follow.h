@@ -483,7 +483,7 @@ static inline bool arch_follows_call(const struct arch_text *source, uintptr_t p
 	if (pc < have)
 		return false;
 	if (arch_text_read(source, pc - have, code, have) < have) {
-		have = pc & (sizeof(uintptr_t) - 1); /* the word before is not there */
+		have = pc & (sizeof(uintptr_t) - 1); /* the word before cannot be read */
 		if (arch_text_read(source, pc - have, code + sizeof(code) - have, have) < have)
 			return false;
 	}
@@ -500,7 +500,7 @@ static inline bool arch_follows_call(const struct arch_text *source, uintptr_t p
 
 /* The longest way that is gone: hand-written loops are unrolled to some KiB. */
 #define ARCH_FOLLOW_INSTRUCTIONS 4000u
-/* Branches that were passed and may be taken after all. */
+/* Conditional branches whose targets are kept, to be tried if the path fails. */
 #define ARCH_FOLLOW_BRANCHES 8u
 /* Subroutines in subroutines, which have to be seen to return. */
 #define ARCH_FOLLOW_CALLS  2u
@@ -521,12 +521,12 @@ struct arch_place {
 
 struct arch_way {
 	const struct arch_text *source;
-	unsigned *left; /* instructions */
-	uintptr_t from; /* of what is in `bytes` */
+	unsigned *left; /* instructions; shared with subroutines */
+	uintptr_t from; /* address of `bytes` */
 	unsigned have;
 	uint8_t bytes[ARCH_FOLLOW_WINDOW];
 	struct arch_place at;
-	struct arch_place *branches; /* room for them; NULL: the way is a subroutine's */
+	struct arch_place *branches; /* ARCH_FOLLOW_BRANCHES entries; NULL in a subroutine */
 	unsigned branch_count;
 };
 
@@ -574,7 +574,7 @@ static inline void arch_way_frame_pointer(
 
 static int arch_way_out_of(struct arch_way *way, unsigned calls);
 
-/* Over the call of the subroutine at @pc. Returns whether it is seen to return. */
+/* Step over the call of the subroutine at @pc. Returns whether its return was found. */
 static bool arch_way_over_call(struct arch_way *way, uintptr_t pc, unsigned calls)
 {
 	struct arch_way inner = {.source = way->source,
@@ -590,8 +590,8 @@ static bool arch_way_over_call(struct arch_way *way, uintptr_t pc, unsigned call
 }
 
 /*
- * Go over @instruction, which ends at way->at.pc. Returns whether the way goes on. A jump back may
- * be that of a loop, so a branch that was passed is tried before.
+ * Apply @instruction, which ends at way->at.pc. Returns whether the path goes on. A backward jump
+ * may close a loop, so it ends the path if a branch is left to be tried.
  */
 static bool arch_way_over(
 	struct arch_way *way, const struct arch_instruction *instruction, unsigned calls)
@@ -631,9 +631,9 @@ static bool arch_way_over(
 }
 
 /*
- * Has the way just pushed the frame pointer that it began with? If the stack pointer becomes the
- * frame pointer now, a function begins there: the way jumped to it, as tail calls do, and the
- * return address lies above what was pushed.
+ * Is @instruction the second of a function's prologue, after a push of the frame pointer that the
+ * path began with? Then the path has jumped to that function, as tail calls do, and the return
+ * address lies right above the pushed frame pointer.
  */
 static bool arch_way_enters_function(
 	const struct arch_place *at, const struct arch_instruction *instruction)
@@ -644,7 +644,7 @@ static bool arch_way_enters_function(
 
 /*
  * Follow @way to its return, or to the function that it jumps to. Returns how many bytes of
- * arguments a return takes away, or -ENOENT.
+ * arguments the return pops, or -ENOENT.
  */
 static int arch_way_out_of(struct arch_way *way, unsigned calls)
 {

@@ -29,7 +29,7 @@ static inline uintptr_t arch_handler_ucontext(const struct arch_registers *regis
 		       : 0;
 }
 
-/* SYSCALL has two bytes and leaves the address behind itself in rcx. */
+/* SYSCALL has two bytes and saves the address of the next instruction in rcx. */
 #define ARCH_SYSCALL_BYTES 2
 
 static inline long arch_handler_repeats(const void *ucontext, uint64_t *second)

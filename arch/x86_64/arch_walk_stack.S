@@ -7,7 +7,7 @@
  *	rbp + 8   return address  top - 8   return address into here, while function() runs
  *	rbp       caller's rbp
  *
- * The call-frame information goes by rbp, so that unwinders leave the new stack as well.
+ * The CFA is computed from rbp, so that unwinders step from the new stack to the old one.
  */
 #ifdef __CET__
 #include <cet.h>

@@ -28,8 +28,8 @@
 #define ARCH_GET_STATES_PERMITTED 0x1022 /* arch_prctl(): ARCH_GET_XCOMP_PERM */
 
 /*
- * The kernel saves the vector states that the process may use. AT_MINSIGSTKSZ counts those, too,
- * that a process has to ask for first (AMX: 8 KiB more), so ask the processor for each size.
+ * The kernel saves the vector states that the process may use. AT_MINSIGSTKSZ also counts states
+ * that a process must request first (AMX: 8 KiB more), so ask the processor for each size.
  */
 static inline size_t arch_signal_frame_bytes(void)
 {
@@ -39,8 +39,7 @@ static inline size_t arch_signal_frame_bytes(void)
 	if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) && ecx & bit_OSXSAVE) {
 		uint64_t enabled;
 
-		/* XCR0 tells what the system enabled. Before Linux 5.16 all of that is permitted.
-		 */
+		/* XCR0: states that the system enabled. Before Linux 5.16 all are permitted. */
 		__asm__("xgetbv" : "=a"(eax), "=d"(edx) : "c"(0));
 		enabled = (uint64_t)edx << 32 | eax;
 		arch_syscall2(SYS_arch_prctl, ARCH_GET_STATES_PERMITTED, &permitted);
@@ -56,7 +55,7 @@ static inline size_t arch_signal_frame_bytes(void)
 	       ARCH_MAGIC2_BYTES + bytes;
 }
 
-/* Valgrind takes these rotations, which come back to the same value, for a request. */
+/* Valgrind recognizes these rotations, which leave the register unchanged, as a request. */
 static inline uint64_t arch_ask_valgrind(uint64_t number, uintptr_t first, uintptr_t second)
 {
 	volatile uint64_t request[6] = {number, first, second, 0, 0, 0};

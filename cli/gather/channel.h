@@ -27,7 +27,7 @@ uint32_t channel_blocks(uint32_t rate_hz);
 struct channel_config {
 	uint32_t rate_hz;
 	uint32_t test_clock_hz; /* 0: threads are sampled by their CPU clocks */
-	int signal;		/* that samples come by */
+	int signal;		/* that samples threads */
 	bool has_events;	/* perf events may signal threads */
 	bool has_kernel;	/* with those: samples of time in the kernel say so */
 };

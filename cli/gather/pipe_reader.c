@@ -184,7 +184,7 @@ static void read_image_record(struct pipe_reader *pipe_reader, struct record_ima
 	pipe_reader->state.images_met++;
 }
 
-/* Its process lives, mostly: records are read as they come. */
+/* Keep the module's file open. Its process mostly still runs: records are read as they come. */
 static void hold_file(
 	struct pipe_reader *pipe_reader, uint32_t image, const struct record_module *record)
 {

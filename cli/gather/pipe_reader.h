@@ -57,7 +57,7 @@ struct pipe_reader_state {
 };
 const struct pipe_reader_state *pipe_reader_state(const struct pipe_reader *pipe_reader);
 
-/* Files of modules that records named, opened then; owned by @pipe_reader, NULL without memory. */
+/* Files of modules, opened when records named them; owned by @pipe_reader, NULL without memory. */
 const struct held_files *pipe_reader_held(const struct pipe_reader *pipe_reader);
 
 /* Owned by @pipe_reader. */

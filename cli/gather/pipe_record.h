@@ -126,7 +126,7 @@ struct record_sample {
 enum record_unsampled {
 	RECORD_SAMPLED,
 	RECORD_SHORT,  /* it ended before the tracer came */
-	RECORD_REFUSED /* nobody may look into it */
+	RECORD_REFUSED /* tracing it is forbidden */
 };
 
 /*
@@ -149,8 +149,8 @@ struct record_image_end {
 	uint32_t unsampled;    /* enum record_unsampled */
 	uint32_t live_threads; /* that were sampled and had not ended when it had */
 	uint32_t timer_error;
-	uint32_t signal; /* by which it was sampled */
-	uint32_t is_displaced; /* which had another handler at the end */
+	uint32_t signal; /* that sampled it */
+	uint32_t is_displaced; /* the signal had another handler at the end */
 	uint64_t unsampled_ns[WIRE_UNSAMPLED_CAUSES];
 	uint64_t short_threads;
 	uint64_t threads, late_threads, timerless_threads, confined_threads, small_stacks;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each look adds the CPU time that a thread used since the look before to the cause that holds now,
- * unless the thread had samples since then. The library reports the other causes when its process
- * ends: a handler that is not ours, and threads that were too short.
+ * Each check adds the CPU time that a thread used since the previous check to the cause that holds
+ * now, unless the thread had samples since then. Other causes are reported by the library when its
+ * process ends: a handler that is not ours, and threads that were too short.
  */
 #include "cli/gather/unsampled.h"
 
@@ -19,41 +19,40 @@
 #define NS_PER_MS 1000000ULL
 #define NS_PER_S  1000000000ULL
 
-/* Samples come at chance: less than this, or than this part of its CPU time, is no reason to look.
- */
+/* Samples come by chance: if less is missing than this, or than this part, nothing is checked. */
 #define MISSING_NS    (20 * NS_PER_MS)
 #define MISSING_SHARE 16
 /*
- * A thread that used less since the last look is left for the next: of one with a timer so many
- * periods without a sample may be chance.
+ * A thread that used less than this since the last check is left for the next one. If the thread
+ * has a timer, this number of periods without a sample may be chance.
  */
 #define CHANCE_PERIODS 4
 #define USED_NS	       NS_PER_MS
-/* Looks take this part of a CPU at most. */
+/* Checks use at most one part in this many of a CPU. */
 #define LOOK_SHARE  200
 #define THREADS_MAX 4096u
 
-/* Of the thread's flags in stat, since Linux 5.12. Source: include/linux/sched.h. */
+/* A flag in /proc/PID/task/TID/stat, since Linux 5.12. Source: include/linux/sched.h. */
 #define PF_IO_WORKER 0x10u
 
 struct unsampled_thread {
 	pid_t tid;
-	/* At the last look: */
+	/* At the last check: */
 	uint64_t cpu_ns;
-	uint64_t turns;	  /* times it was given a CPU, if it has a ring */
-	uint64_t sleeps;  /* times it gave it back by itself */
+	uint64_t turns;	  /* times it was scheduled */
+	uint64_t sleeps;  /* times it went to sleep, if it has a ring */
 	uint64_t written; /* to its ring */
 };
 
-/* Who is looked at. */
+/* The image that is checked. */
 struct subject {
 	struct wire_arena *arena;
 	const struct wire_slot *slot;
 	pid_t pid;
 	uint64_t image;
 	uint64_t cpu_ns;    /* of the process, as just read */
-	uint64_t period_ns; /* of samples; 0: the arena says none */
-	uint64_t chance_ns; /* so much a thread may use without one, by chance */
+	uint64_t period_ns; /* of samples; 0: the arena has no rate */
+	uint64_t chance_ns; /* a thread may use this without a sample, by chance */
 };
 
 /* The ring of thread @tid, NULL: it has none. */
@@ -99,7 +98,7 @@ static enum wire_unsampled cause_without_ring(const struct subject *subject, pid
 
 	if (procfs_flags(subject->pid, tid) & PF_IO_WORKER)
 		return WIRE_UNSAMPLED_IO_WORKER;
-	/* Which of those that have no ring were refused one nobody knows. */
+	/* Some threads were refused a ring; it is not known which. */
 	if (slot->late_threads || slot->confined_threads)
 		return WIRE_UNSAMPLED_NONE;
 	return WIRE_UNSAMPLED_UNANNOUNCED;
@@ -129,13 +128,13 @@ static bool dodged_ticks(
 	uint64_t turns = thread->turns - before->turns, ns = thread->cpu_ns - before->cpu_ns;
 	struct timespec tick = {0};
 
-	/* That clock goes on at ticks. */
+	/* That clock advances at each tick. */
 	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
 	return turns && ns / turns < (uint64_t)tick.tv_nsec / 2 &&
 	       4 * (thread->sleeps - before->sleeps) > turns;
 }
 
-/* A thread that has a timer, and had no sample of what it used since @before. */
+/* Why a thread with a timer had no sample since @before. */
 static enum wire_unsampled cause_with_ring(const struct subject *subject,
 	const struct unsampled_thread *thread, const struct unsampled_thread *before)
 {
@@ -163,10 +162,10 @@ static void look_at_thread(struct unsampled *unsampled, const struct subject *su
 
 	if (!thread || read_clock(subject->pid, tid, &clock))
 		return;
-	/* Another had the number. */
+	/* The thread id was reused. */
 	if (clock.cpu_ns < thread->cpu_ns)
 		*thread = (struct unsampled_thread){.tid = tid};
-	/* What the main thread used before is the image's beginning. */
+	/* CPU time that the main thread used before it was armed does not count here. */
 	if (known < unsampled->count && tid == subject->pid)
 		thread->cpu_ns = subject->slot->start_cpu_ns;
 	written = ring ? __atomic_load_n(&ring->written, __ATOMIC_RELAXED) : 0;
@@ -213,14 +212,14 @@ static uint64_t missing_ns(const struct subject *subject)
 void unsampled_check(struct unsampled *unsampled, struct wire_arena *arena,
 	const struct wire_slot *slot, uint64_t cpu_ns)
 {
-	/* A program of the run may have written nonsense there: then looks find nothing. */
+	/* A program of the run may have written a 0 there: then no time counts as missing. */
 	uint32_t rate_hz = __atomic_load_n(&arena->rate_hz, __ATOMIC_RELAXED);
 	uint64_t period_ns = rate_hz ? NS_PER_S / rate_hz : 0;
 	const struct subject subject = {arena, slot, unsampled->pid, unsampled->image, cpu_ns,
 		period_ns, CHANCE_PERIODS * period_ns};
 	uint64_t missing = missing_ns(&subject), now_ns = clock_now_ns(), begun_ns;
 
-	/* What was held back for a while has come since. */
+	/* Deferred samples have come since. */
 	if (missing < unsampled->missing_ns)
 		unsampled->missing_ns = missing;
 	if (missing < unsampled->missing_ns + MISSING_NS || now_ns < unsampled->next_ns ||

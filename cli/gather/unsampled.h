@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What keeps samples from a process with the library: which of its threads used CPU time that no
- * sample shows, and what the kernel says of them meanwhile. Afterwards nobody can be asked.
+ * Find out why a process with the library has too few samples: which of its threads used CPU time
+ * that no sample shows, and what /proc says about them. This is done while they run, because /proc
+ * has nothing about them afterwards.
  */
 #ifndef CLI_GATHER_UNSAMPLED_H
 #define CLI_GATHER_UNSAMPLED_H
@@ -14,26 +15,26 @@
 
 struct unsampled_thread;
 
-/* Of one image; zero but for the first two. */
+/* State for one image. Set the first two, and the rest to zero. */
 struct unsampled {
 	pid_t pid;
 	uint64_t image;
 	uint64_t ns[WIRE_UNSAMPLED_CAUSES]; /* CPU time, by cause */
-	uint64_t missing_ns;		    /* that samples lacked at the last look */
-	uint64_t next_ns;		    /* no look before */
+	uint64_t missing_ns;		    /* CPU time without samples, at the last check */
+	uint64_t next_ns;		    /* no check before */
 	struct unsampled_thread *threads;   /* owned */
 	unsigned count, room;
 };
 
 /*
- * Look at the threads of the image, which has @slot and whose process has used @cpu_ns, if its
- * samples stand for clearly less than that, and if that has grown since the last look. Costs some
- * 20 us a thread, and 1/200 of a CPU at most.
+ * Check the threads of the image with @slot, whose process has used @cpu_ns, if its samples stand
+ * for clearly less than that and the difference has grown since the last check. Costs some 20 us a
+ * thread, and 1/200 of a CPU at most.
  */
 void unsampled_check(struct unsampled *unsampled, struct wire_arena *arena,
 	const struct wire_slot *slot, uint64_t cpu_ns);
 
-/* The image ends: fill in @record what is known of samples that did not come, and let go. */
+/* At the image's end, write to @record what is known of missing samples. Release @unsampled. */
 void unsampled_end(
 	struct unsampled *unsampled, const struct wire_slot *slot, struct record_image_end *record);
 

@@ -283,10 +283,10 @@ static bool is_image(uint64_t state)
 }
 
 /*
- * A slot of @pid's, or of who is @inner to itself in a pid namespace below ours; 0: of nobody.
- * Two such namespaces may have the same numbers: then one is taken for the other, and not traced.
- * A slot that an image in such a namespace left by exec stays as it is, because nobody knows its
- * process: what runs there now has another slot, or no library.
+ * The slot of @pid, or of the process that is @inner in a pid namespace below ours; NULL: there is
+ * none. Two such namespaces may have the same numbers: then one process is mistaken for the other,
+ * and not traced. A slot that an image in such a namespace left by exec is skipped. It is never
+ * updated, because its process is not known: the new image has another slot, or no library.
  */
 static const struct wire_slot *slot_of(const struct uninjected *s, pid_t pid, pid_t inner)
 {

@@ -300,8 +300,8 @@ static uint64_t difference(uint64_t a, uint64_t b)
 }
 
 /*
- * CPU time that image @index used, from @start_ns on its clock, and that was not sampled: none of
- * its samples stand for it, and it is in none of the causes that are known.
+ * CPU time that image @index used from @start_ns on its clock, without the time that its samples
+ * stand for and the time with a known cause.
  */
 static uint64_t unexplained_of(const struct accounts *accounts, uint32_t index, uint64_t start_ns)
 {
@@ -315,12 +315,12 @@ static uint64_t unexplained_of(const struct accounts *accounts, uint32_t index, 
 	return ns;
 }
 
-/* Chance keeps samples from an image that used less than some periods. */
+/* An image that used fewer periods than this may have no sample by chance. */
 #define SHORT_PERIODS 4
 
 /*
- * Sum up by cause what kept samples from image @index, which began with @covered_ns on its
- * process's clock. What collector and library saw is completed by what shows at the end alone.
+ * Sum up by cause why CPU time of image @index, which began at @covered_ns on its process's clock,
+ * has no samples. Add the causes that only the end shows to those that collector and library saw.
  */
 static void sum_causes(struct accounts *accounts, uint32_t index, uint64_t covered_ns, bool is_exec)
 {
@@ -328,12 +328,12 @@ static void sum_causes(struct accounts *accounts, uint32_t index, uint64_t cover
 	struct profile_image *image = profile_image_at(accounts->profile, index);
 	uint64_t start_ns = is_exec ? image->start_cpu_ns : covered_ns, rest_ns;
 
-	/* What the tracer credits was used before it looked. */
+	/* Without samples: used before the tracer looked, unless tracing was refused. */
 	if (image->from_outside)
 		image->unsampled_ns[image->is_refused ? WIRE_UNSAMPLED_REFUSED
 						      : WIRE_UNSAMPLED_BEGINNING] =
 			unexplained_of(accounts, index, start_ns);
-	/* Nobody could tell that from outside. */
+	/* The collector cannot see who handles a signal, so it may have recorded this cause. */
 	if (image->is_displaced)
 		image->unsampled_ns[WIRE_UNSAMPLED_TURNS] = 0;
 	rest_ns = unexplained_of(accounts, index, start_ns);
@@ -368,7 +368,7 @@ static void credit_image(struct accounts *accounts, const struct process *proces
 			is_exec ? WIRE_FRAME_EXEC : WIRE_FRAME_UNSAMPLED, index,
 			image->start_cpu_ns - covered_ns,
 			accounts->start == ACCOUNTING_START_PAUSED && !image->parent);
-	/* Who was killed told nothing of its threads. */
+	/* An image that was killed did not report its threads' CPU time. */
 	if (!image->told_end)
 		rest_ns = difference(difference(image->end_cpu_ns, image->start_cpu_ns),
 			(accounts->weight[index] + image->unrecorded) * accounts->period_ns);
@@ -582,7 +582,7 @@ static void account_child(struct accounts *accounts, uint32_t number)
 	uint64_t own_ns = used_ns(accounts, process, child->max_kib);
 	uint64_t siblings_ns = 0, rest_ns = child->cpu_ns > own_ns ? child->cpu_ns - own_ns : 0;
 
-	/* Our handler had not seen that signal. */
+	/* It died of the sampling signal, so our handler was not installed. */
 	if (child->signal && child->signal == image->signal && !image->told_end)
 		profile_totals(accounts->profile)->killed_by = child->signal;
 	account_all_siblings(accounts, number, child, &siblings_ns);

@@ -30,7 +30,7 @@ struct gather_config {
 	bool outside; /* sampled by a tracer, not by a library inside */
 	/* Inside. */
 	uint32_t test_clock_hz; /* 0: CPU clock */
-	int signal; /* that samples come by */
+	int signal; /* that samples threads */
 	bool has_events; /* perf events signal threads, where they are allowed, */
 	bool has_kernel; /* and tell what the kernel does for them */
 	bool start_paused;	/* processes record nothing until they say so */
@@ -89,7 +89,7 @@ int gather_finish(struct gather *gather, const struct accounting_child *child);
 /* What was gathered; owned by @gather. */
 struct flameprof_profile *gather_profile(struct gather *gather);
 
-/* Files of modules that were sampled, opened then; owned by @gather, NULL without memory. */
+/* Files of modules, opened when records named them; owned by @gather, NULL without memory. */
 const struct held_files *gather_held(const struct gather *gather);
 /* Did perf events sample processes from within? */
 bool gather_has_events(const struct gather *gather);

@@ -55,8 +55,8 @@ static bool is_listed(const char *list, const char *library)
 }
 
 /*
- * @library stands behind what is there: the runtime of AddressSanitizer ends a program in which
- * another library was loaded before it.
+ * Put @library behind the libraries in @old, because AddressSanitizer's runtime ends a program in
+ * which another library was loaded before it.
  */
 static char *preload_entry(const char *library, const char *old)
 {

@@ -45,7 +45,7 @@ static enum clock_word word_of(const char *name)
 	return names[word] ? (enum clock_word)word : CLOCK_WORD_AUTO;
 }
 
-/* Signals that a program may well do without; no other is taken. */
+/* Signals that most programs do not need; no other is accepted. */
 static const char *const signal_names[] = {
 	"VTALRM", "PROF", "ALRM", "USR1", "USR2", "URG", "IO", "PWR", "STKFLT", NULL};
 

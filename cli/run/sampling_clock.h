@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --clock and --signal: what samples threads from inside. The clock is either a timer that the
- * kernel looks at at its tick, or a perf event, which interrupts a thread at any instruction.
+ * --clock and --signal: what samples threads from inside. The clock is either a timer, which the
+ * kernel checks at its tick, or a perf event, which interrupts a thread at any instruction.
  */
 #ifndef CLI_RUN_SAMPLING_CLOCK_H
 #define CLI_RUN_SAMPLING_CLOCK_H

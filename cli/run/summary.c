@@ -93,7 +93,7 @@ static bool kernel_breaks_off_calls(void)
 /* Below so many samples shares are chance. */
 #define FEW_SAMPLES 20
 
-/* A part that was extrapolated, or that a program of the run made up, is no more than the whole. */
+/* Limit @part to @whole: it may be extrapolated, or a false value from a program of the run. */
 static double percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)(part < whole ? part : whole) / (double)whole : 0.0;
@@ -243,7 +243,7 @@ static void print_late_threads(const struct profile_totals *totals)
 	if (quit)
 		diag_info("%" PRIu64 " %s could not be sampled from inside: %s", quit,
 			plural(quit, "process", "processes"), reason);
-	/* Of each of those processes one thread was counted. */
+	/* Each of those processes counted one thread, too. */
 	if (timerless > quit)
 		diag_info("%" PRIu64 " %s could not be sampled: %s", timerless - quit,
 			plural(timerless - quit, "thread", "threads"), reason);
@@ -487,10 +487,7 @@ static bool has_unseen_programs(const struct summary *summary, const struct acco
 	       !losses->late_threads && !losses->lost_processes && !losses->malformed;
 }
 
-/*
- * What threads and processes used that no sample shows. Returns whether it is said why there are so
- * few.
- */
+/* Print how much CPU time no sample shows. Returns whether a reason for that was printed. */
 static bool print_unsampled(const struct summary *summary, const struct accounting *books)
 {
 	struct summary_unsampled unsampled = {
@@ -531,7 +528,7 @@ static void print_unlooked(
 			cpu_ns / 1e6, (double)summary->duration_ns / NS_PER_S);
 }
 
-/* It was killed by what samples it, which would not have come without us. */
+/* The program was killed by the sampling signal, which it would not get without us. */
 static void print_killed(uint32_t signal)
 {
 	diag_info("signal %" PRIu32 " (%s), by which it is sampled, killed it: the program had "
@@ -570,7 +567,7 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 				: "sample it for longer");
 }
 
-/* What is rounded up to a digit more, with two digits: 0.995 is 1.0. */
+/* From here on, two digits round up to the next power of ten: 0.995 is printed as 1.0. */
 #define ROUNDED_UP 0.995
 
 /* The decimals that show two digits of @value: 18, 1.8, 0.018. What is counted by chance has no

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reason is given only if somebody saw it: the collector in /proc, the library in its process, or
- * the books at the end. Shares that nobody saw a reason for are printed alone.
+ * A reason is given only if it was seen: by the collector in /proc, by the library in its process,
+ * or in the accounting at the end. Shares without a known reason are printed alone.
  */
 #include "cli/run/summary_unsampled.h"
 
@@ -14,9 +14,9 @@
 
 #define NS_PER_S 1e9
 
-/* As large a part is spoken of: of all CPU time, or of what was not sampled. */
+/* Smaller parts are not reported: of all CPU time, or of what was not sampled. */
 #define SPOKEN_OF 0.1
-/* What nobody knows a reason for may be chance below so many samples. */
+/* With fewer samples a share may be chance: one without a known reason, and one with it. */
 #define UNEXPLAINED_OF 100
 #define EXPLAINED_OF   20
 
@@ -24,9 +24,9 @@ struct reasons {
 	char text[DIAG_TEXT_BYTES];
 	size_t used;
 	double s;	    /* CPU time that they explain */
-	bool outside_helps; /* who stops threads by ptrace depends on none of it */
-	bool events_help;   /* they do not wait for the kernel's tick */
-	double short_ns;    /* what lives that were too short used each; 0: no reason */
+	bool outside_helps; /* sampling by ptrace has none of these problems */
+	bool events_help;   /* perf events do not wait for the kernel's tick */
+	double short_ns;    /* mean CPU time of lives that were too short; 0: none */
 };
 
 bool summary_unsampled_would_show(uint32_t rate_hz, double cpu_ns, unsigned samples)
@@ -65,7 +65,7 @@ static double tick_ms(void)
 	return (double)tick.tv_nsec / 1e6;
 }
 
-/* @cause explains @s. */
+/* Add @cause as the reason for @s seconds. */
 static void add_cause(struct reasons *reasons, enum wire_unsampled cause, double s,
 	const struct profile_totals *totals)
 {
@@ -132,8 +132,9 @@ static bool is_of_signals(int cause)
 }
 
 /*
- * Those that explain a tenth of @s and more; all of them together explain no more, whatever
- * programs of the run have told. @is_box: it has no stacks, so that all causes may be it.
+ * Find the causes that explain at least a tenth of @s. Together they explain at most @s, because
+ * programs of the run may have reported more. @is_box: the time is in no stack, so any cause is
+ * possible.
  */
 static void find_reasons(
 	struct reasons *reasons, const struct profile_totals *totals, double s, bool is_box)
@@ -160,7 +161,7 @@ static void print_hints(const struct summary_unsampled *unsampled, const struct 
 		diag_info("hint: a higher rate leaves less of it: -r %u", SUMMARY_HIGHER_HZ);
 }
 
-/* From outside there is one reason: what ends before a look at it. */
+/* From outside there is one reason: time that a thread or process used before the first look. */
 static bool print_outside(const struct summary_unsampled *unsampled, double percent)
 {
 	double cpu_ns = (double)unsampled->totals->cpu_ns;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Why CPU time is in no sample, as the kernel or the program itself said it: a part of the last
- * lines.
- */
+/* The part of the summary that explains why CPU time is in no sample. */
 #ifndef CLI_RUN_SUMMARY_UNSAMPLED_H
 #define CLI_RUN_SUMMARY_UNSAMPLED_H
 
@@ -24,15 +21,15 @@ struct summary_unsampled {
 };
 
 /*
- * Print which share is [unsampled], stands on last stacks or is nowhere, from a tenth on, and the
- * reasons if they are known to explain half of it. Returns whether reasons were given.
+ * Print which share is [unsampled], is on threads' last stacks or is in no record, if it is at
+ * least a tenth, and the reasons if they explain half of it. Returns whether reasons were given.
  */
 bool summary_unsampled_print(const struct summary_unsampled *unsampled);
 
 /* A rate that is worth advising: higher, and not yet costly. */
 #define SUMMARY_HIGHER_HZ 997u
 
-/* Would that rate bring @samples where so much of the CPU was used? */
+/* Is that rate higher than @rate_hz, and does it give @samples samples in @cpu_ns? */
 bool summary_unsampled_would_show(uint32_t rate_hz, double cpu_ns, unsigned samples);
 
 #endif

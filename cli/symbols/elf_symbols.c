@@ -163,8 +163,8 @@ static const struct code *find_code(
 }
 
 /*
- * The last function of gcc's crtbegin.o, which stands before the program's own code, has no size.
- * Where that code has no symbols, as GHC's, all of it would have this name.
+ * The last function of gcc's crtbegin.o, which is linked before the program's own code, has no
+ * size. If that code has no symbols, as with GHC, all of it would get this name.
  */
 #define FRAME_DUMMY	  "frame_dummy"
 #define FRAME_DUMMY_BYTES 16u

@@ -20,7 +20,7 @@ struct generated {
 	const char *dump_path; /* of the jitdump; borrowed, NULL: there is none */
 	uint32_t pid;	       /* the process's own number for itself */
 	int64_t start_wall_s;  /* files last written before are somebody else's; 0: none is */
-	int held_dump, held_map; /* descriptors of what was held of them, borrowed; 0: nothing */
+	int held_dump, held_map; /* descriptors of the two if held, borrowed; 0: not held */
 	struct jitdump *dump;
 	struct perfmap *map;
 	bool is_dump_read, is_map_read;

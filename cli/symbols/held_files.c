@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table of open files. Modules are the same when path and build-id are; without a build-id only
- * in one program image.
+ * A table of open files. Two modules are the same if their paths and build-ids are. Without a
+ * build-id, they must also be of the same program image.
  */
 #include "cli/symbols/held_files.h"
 
@@ -24,8 +24,8 @@
 
 #define FILES_MAX	 256u
 #define MAPS_MAX	 64u
-#define LIMIT_SHARE	 4u  /* of the open files that this process may have */
-#define LIMIT_MIN	 64u /* fewer are all needed for something else */
+#define LIMIT_SHARE	 4u  /* 1/4 of RLIMIT_NOFILE */
+#define LIMIT_MIN	 64u /* a smaller limit is needed for other files */
 #define COPY_BYTES_MAX	 ((off_t)32 << 20)
 #define COPIES_BYTES_MAX ((off_t)128 << 20)
 #define MEMFD		 "/memfd:"
@@ -41,15 +41,15 @@ struct held_file {
 	struct stat status; /* when it was opened */
 };
 
-/* What a process writes about its code. */
+/* A file in which a process describes its generated code. */
 struct held_map {
 	struct held_file file; /* key: the image; fd 0: not there yet */
 	char *dump;	       /* path of the jitdump, owned; NULL: it is the perf map */
-	uint64_t look_ns;      /* when it is looked at again */
-	time_t copied_s;       /* when the original of a copy was last written; 0: it is none */
+	uint64_t look_ns;      /* when it is checked again */
+	time_t copied_s;       /* when the original of a copy was last written; 0: no copy */
 };
 
-/* Where we are ourselves, so that nobody can unmount it. */
+/* Mounts that we use ourselves, so that they cannot be unmounted anyway. */
 #define OWN_PLACES 3
 
 struct held_files {
@@ -61,7 +61,7 @@ struct held_files {
 	off_t copied; /* bytes */
 };
 
-/* The mount that @path, or what is open at @fd if @path is "", lies on; 0: not known. */
+/* The id of the mount of @path, or of the file open at @fd if @path is ""; 0: not known. */
 static uint64_t mount_of(int fd, const char *path)
 {
 	struct statx status;
@@ -126,7 +126,7 @@ static const struct held_file *find_file(const struct held_files *held, uint64_t
 	return NULL;
 }
 
-/* Does the name of @path lead us to the file of @status? */
+/* Does @path lead to the file of @status, in our own mount namespace? */
 static bool has_name(const char *path, const struct stat *status)
 {
 	struct stat now;
@@ -134,7 +134,7 @@ static bool has_name(const char *path, const struct stat *status)
 	return !stat(path, &now) && now.st_dev == status->st_dev && now.st_ino == status->st_ino;
 }
 
-/* Is the file at @fd, of @path, where nobody can be kept from unmounting? */
+/* Can the file at @fd, with @path, stay open without keeping a program from unmounting? */
 static bool is_on_own_mount(const struct held_files *held, int fd, const char *path)
 {
 	uint64_t mount = mount_of(fd, "");
@@ -145,7 +145,7 @@ static bool is_on_own_mount(const struct held_files *held, int fd, const char *p
 	return !strncmp(path, MEMFD, strlen(MEMFD));
 }
 
-/* Put a copy in memory in @file's place. Returns 0 or -errno with @file as it was. */
+/* Replace @file with a copy in memory. Returns 0, or -errno with @file unchanged. */
 static int copy_file(struct held_files *held, struct held_file *file)
 {
 	off_t at = 0, size = file->status.st_size;
@@ -169,7 +169,7 @@ static int copy_file(struct held_files *held, struct held_file *file)
 	return 0;
 }
 
-/* Let go of files that can be had by their names. Returns whether there is room then. */
+/* Close files that can be opened again by name. Returns whether there is room then. */
 static bool make_room(struct held_files *held)
 {
 	unsigned kept = 0;
@@ -188,7 +188,7 @@ static bool make_room(struct held_files *held)
 	return held->count + held->map_count < held->max;
 }
 
-/* Returns 0, or -errno: @file is to be released. */
+/* Fill in @file, and copy it if need be. Returns 0, or -errno: the caller releases @file. */
 static int hold(struct held_files *held, struct held_file *file, const char *path)
 {
 	file->path = strdup(path);
@@ -220,7 +220,7 @@ int held_files_find(
 	const struct held_file *file = held ? find_file(held, key_of(image, module)) : NULL;
 	struct stat status;
 
-	/* When it lost its name its inode changed, too: that says nothing. */
+	/* The ctime is not compared, because unlinking a file changes it. */
 	if (!file || fstat(file->fd, &status) || status.st_size != file->status.st_size ||
 		status.st_mtim.tv_sec != file->status.st_mtim.tv_sec ||
 		status.st_mtim.tv_nsec != file->status.st_mtim.tv_nsec)
@@ -238,7 +238,7 @@ static struct held_map *find_map(struct held_files *held, uint64_t image, bool i
 	return NULL;
 }
 
-/* Give up what is held of it. */
+/* Close the file of @map. */
 static void release_map(struct held_files *held, struct held_map *map)
 {
 	if (!map->file.fd)
@@ -250,7 +250,7 @@ static void release_map(struct held_files *held, struct held_map *map)
 	map->copied_s = 0;
 }
 
-/* Open the file anew, and copy it where it grew on a mount that we are not on. */
+/* Open the file again. If it is on a mount that we do not use, copy it if its size changed. */
 static void look_at_map(struct held_files *held, struct held_map *map, uint32_t pid)
 {
 	const char *dump = map->dump;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files of modules, opened while their process lives: a file may lie in a mount namespace that goes
- * with its processes, be deleted when its program has ended, or have had no name at all (memfd).
- * A descriptor keeps a mount from being unmounted, which a program of the run may be about to do.
- * So descriptors are held on mounts that we are on ourselves; of a file elsewhere that its name
- * does not lead us to, a copy is made in memory.
+ * Files of modules, opened while their process runs. Later the file may be gone: it may lie in a
+ * mount namespace that ends with its processes, be deleted when its program ends, or have no name
+ * at all (memfd). An open descriptor prevents unmounting, which a program of the run may be about
+ * to do. So descriptors are kept only on mounts that we use ourselves. A file elsewhere is copied
+ * into memory if its path does not lead us to it.
  *
  * Context: one thread.
  */
@@ -24,9 +24,9 @@ void held_files_free(struct held_files *held); /* NULL is fine */
 
 /*
  * Open the file of @module, borrowed for the call, of the program image @image, unless it is held
- * already. At most 256 files, and a quarter of the descriptors that we may have, are held; none if
- * those are fewer than 64. When there is no more room, files that their names still lead to are
- * closed. Files of up to 32 MiB are copied, 128 MiB in all.
+ * already. At most 256 files are held, and at most a quarter of RLIMIT_NOFILE, or none if that
+ * limit is below 64. When there is no more room, files that can be opened again by name are closed.
+ * Files of up to 32 MiB are copied, 128 MiB in all.
  */
 void held_files_add(struct held_files *held, uint64_t image, const struct symbols_module *module);
 
@@ -37,13 +37,16 @@ void held_files_add(struct held_files *held, uint64_t image, const struct symbol
 int held_files_find(
 	const struct held_files *held, uint64_t image, const struct symbols_module *module);
 
-/* The process of @image has a jitdump at @path, as it sees it; borrowed for the call. */
+/*
+ * Note that the process of @image has a jitdump at @path, as that process sees it; borrowed for the
+ * call.
+ */
 void held_files_add_dump(struct held_files *held, uint64_t image, const char *path);
 
 /*
- * Open what process @pid of @image writes about the code that it makes, its perf map and jitdump.
- * To be called for each sample in such code: the file may come later, and a copy does not grow with
- * it. Each is looked at every 100 ms at most, and at most 64 are held.
+ * Open the perf map and the jitdump in which process @pid of @image describes its generated code.
+ * To be called for each sample in such code, because the file may appear later, and a copy does not
+ * grow with its original. Each file is checked every 100 ms at most, and at most 64 are held.
  */
 void held_files_look(struct held_files *held, uint64_t image, uint32_t pid);
 

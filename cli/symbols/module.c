@@ -387,7 +387,7 @@ int module_open_file(const struct symbols_module *module)
 
 	if (error)
 		return error;
-	/* Not a number of the standard streams, should one of these be closed. */
+	/* Not 0 to 2, even if one of the standard streams is closed. */
 	fd = fcntl(file.fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	error = fd < 0 ? -errno : 0;
 	elf_file_close(&file);

@@ -23,8 +23,8 @@ struct perfmap;
 #define PERFMAP_MAX_LINES (20u * 1000 * 1000)
 
 /*
- * Read the map of process @pid from /tmp, through /proc/<pid>/root while that works. It has the
- * process's own number for itself in its name: what the kernel says that is, or else @pid. Only a
+ * Read the map of process @pid from /tmp, through /proc/<pid>/root while that works. Its name
+ * has the process's pid in its own pid namespace, as the kernel reports it, or else @pid. Only a
  * regular file that is not a link, owned by the process's or our own user, and not last written
  * before @not_before_s (seconds since the epoch, 0: any age) is read. On overlap the later line
  * wins; a torn last line and unparsable lines are skipped.

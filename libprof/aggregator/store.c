@@ -183,7 +183,7 @@ struct store_catalogue {
 	struct pages_account account;
 	struct names names;
 	uint64_t lost;
-	uint64_t lost_marks; /* of these, since they were read */
+	uint64_t lost_marks; /* marks among these, since they were last read */
 	struct wire_control_record record; /* too large for any stack */
 };
 

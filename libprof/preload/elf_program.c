@@ -109,7 +109,7 @@ static void read_dynamic(const struct file *file, const ElfW(Phdr) *segment, str
 	}
 }
 
-/* The text at @offset of the strings; its end may be cut off, and "" is one not to be read. */
+/* Read the string at @offset of the string table. It may be cut off; "" if it cannot be read. */
 static void read_string(
 	struct file *file, const struct dynamic *dynamic, uint64_t offset, char *out, size_t bytes)
 {
@@ -182,8 +182,8 @@ static int read_segments(struct file *file, struct elf_program *out, struct dyna
 
 /*
  * Which kind is @file, which names no loader? A loader itself is a shared object that needs no
- * other. It is not marked as a (static) position independent executable. musl's has no name in most
- * distributions.
+ * other library and is not marked as a (static) position-independent executable. musl's has no
+ * DT_SONAME in most distributions.
  */
 static enum elf_program_kind kind_without_loader(struct file *file, const struct dynamic *dynamic)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an exec'd image inherits of us. A script that replaces LD_PRELOAD wants another library in,
- * not ours out: ours comes back, behind it, and moves behind what was added. Where it would
- * complain, kill the program, or could not be loaded, it is taken out. Whoever hands over neither
- * of our variables cleared the environment on purpose: that one stays as it is. Why an image goes
- * without us is counted.
+ * What an exec'd image inherits from us. A script that replaces LD_PRELOAD wants to add another
+ * library, not to remove ours. So ours is added again, and always moved behind the others. It is
+ * removed if the loader would complain about it or could not load it, or if it would kill the
+ * program. An environment with neither of our variables was cleared on purpose and stays as it is.
+ * Images that run without the library are counted by cause.
  *
  * May run in a handler or a vfork child: memory comes from the caller's stack, and what is read is
  * read by system calls.
@@ -177,7 +177,7 @@ void preload_plan_handover(struct preload_handover *handover, char *const *envir
 	handover->is_dropped = is_there && (is_harmful(found) || !is_behind);
 	handover->is_added = is_there && !is_harmful(found) && !is_behind;
 	if (run && given_channel && strncmp(given_channel, run, CHANNEL_BYTES))
-		run = NULL; /* another run's, whose flamerun saw to it */
+		run = NULL; /* the image is another run's */
 	if (found > 0)
 		handover->cause = (enum wire_unprofiled)found;
 	else if (run && !variable && !given_channel)
@@ -198,7 +198,7 @@ void preload_plan_handover(struct preload_handover *handover, char *const *envir
 		handover->cause = WIRE_UNPROFILED_REPLACED;
 }
 
-/* LD_PRELOAD without the library. Returns how many bytes it has. */
+/* Write LD_PRELOAD without the library. Returns its length in bytes, NUL not counted. */
 static size_t drop_library(char *out, const struct preload_handover *handover)
 {
 	const char *at = handover->variable + PRELOAD_PREFIX, *entry;
@@ -217,8 +217,8 @@ static size_t drop_library(char *out, const struct preload_handover *handover)
 }
 
 /*
- * LD_PRELOAD with the library behind the others: an allocator stays the first, and the runtime of
- * AddressSanitizer ends the program when it is not the first.
+ * Write LD_PRELOAD with the library last. An allocator has to stay first, and so has
+ * AddressSanitizer's runtime, which otherwise ends the program.
  */
 static void add_library(char *out, const struct preload_handover *handover)
 {

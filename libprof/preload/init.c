@@ -166,8 +166,8 @@ static void *map_arena(const struct channel *channel)
 }
 
 /*
- * Arm the first thread of an image. Without a timer for it the image has no samples of its own, so
- * leave it to flamerun, which samples it from outside. Returns whether the thread is sampled.
+ * Arm the first thread of an image. If it gets no timer, leave the image to flamerun, which samples
+ * it from outside. Returns whether the thread is sampled.
  */
 static int arm_first_thread(struct sampler_thread *thread)
 {
@@ -292,7 +292,10 @@ static int is_confined(struct wire_arena *arena)
 	return 1;
 }
 
-/* Does @slot's owner have its image's number in our memory? Then it is a copy of this library. */
+/*
+ * Is the image number of @slot in our own memory, at the address that the slot names? Then the slot
+ * belongs to another copy of this library in this process.
+ */
 static int is_in_our_memory(const struct wire_slot *slot)
 {
 	long fd = arch_syscall4(SYS_openat, AT_FDCWD, "/proc/self/mem", O_RDONLY | O_CLOEXEC, 0);
@@ -306,10 +309,10 @@ static int is_in_our_memory(const struct wire_slot *slot)
 }
 
 /*
- * Is another copy of this library sampling the process? qemu's guest has a loader of its own, which
- * loads what is preloaded once more: two copies would take each other's signals. A slot with our
- * pid may also be left by an image whose exec nobody saw: the kernel has made our memory since, so
- * look there.
+ * Is another copy of this library sampling the process? Under qemu the guest's loader loads the
+ * LD_PRELOAD libraries a second time, and two copies would take each other's signals. A slot with
+ * our pid may also be left over from an image whose exec was not seen. An exec replaces the memory,
+ * so check whether the slot's image number is in ours.
  */
 static int is_sampled_already(struct wire_arena *arena)
 {

@@ -35,7 +35,10 @@ typedef void exit_fn(int);
 void preload_leave(enum wire_slot_state state)
 {
 	sampler_leave(state);
-	/* A filter may forbid to ask; under one that nobody saw no end was noted. */
+	/*
+	 * Not if there is a new seccomp filter, which may forbid the call. If a filter was not
+	 * seen, no end was recorded.
+	 */
 	if (sampler_is_this_process() && sampler.slot->end_cpu_ns &&
 		__atomic_load_n(&sampler.filters, __ATOMIC_RELAXED) == sampler.filters_at_start)
 		sampler.slot->is_displaced = own_signal_is_displaced() != 0;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mlockall() with the library and the arena in the process. The arena has 32 to 256 MiB, the
- * library's tables 6, of which little is ever touched. The kernel counts all of it against
- * RLIMIT_MEMLOCK, so that the call fails, or else locks it, so that all of its pages come to exist.
+ * mlockall() while the library and the arena are mapped. The arena has 32 to 256 MiB, the library's
+ * tables have 6, and most of it is never touched. The kernel counts all of it against
+ * RLIMIT_MEMLOCK, so the call fails, or it locks all of it, which allocates every page.
  *
- * In a process of one thread the part of the arena that handlers alone touch, the pool, and the
- * pages of the tables that were never touched are unmapped during the call, with all signals
- * blocked, and what stays of the arena is unlocked afterwards. A page of the pool stays mapped
- * elsewhere: mremap() makes the pool's mapping of that again, without a descriptor. MCL_FUTURE,
- * which would lock what comes back, is set last, by a call of its own.
+ * In a process with one thread, two things are unmapped during the call, with all signals blocked:
+ * the pool, which is the part of the arena that only handlers touch, and the pages of the tables
+ * that were never touched. The rest of the arena is unlocked afterwards. One page of the pool stays
+ * mapped at another address, because mremap() can restore the pool's mapping from it without a
+ * descriptor. MCL_FUTURE would lock the restored mappings, so it is set last, by a second call.
  *
- * Other threads may be in their handlers. There everything stays mapped during the call. Where the
- * limit forbids that, the process is no longer sampled from inside and the pool is unmapped.
+ * In a process with more threads, others may be in their handlers, so everything stays mapped
+ * during the call. If the limit forbids that, the process is no longer sampled from inside, and the
+ * pool is unmapped.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,10 +30,10 @@
 #include "libprof/sampler/confined.h"
 #include "libprof/sampler/text.h"
 
-/* A handler takes microseconds, unless its thread has no CPU. */
+/* A handler takes microseconds, unless its thread is preempted. */
 #define HANDLERS_TRIES 10000
 
-/* Of untouched pages, and so many are worth a mapping of their own. */
+/* Ranges of untouched pages that are unmapped: how many at most, and how large at least. */
 #define RANGES_MAX	32
 #define RANGE_PAGES_MIN 16
 #define PAGES_AT_ONCE	128
@@ -42,7 +43,7 @@
 
 typedef int mlockall_fn(int);
 
-/* On whole pages. */
+/* Page-aligned. */
 struct range {
 	uintptr_t at;
 	size_t bytes;
@@ -56,7 +57,7 @@ struct absent {
 	unsigned count;
 };
 
-/* The tables, as the linker knows them. */
+/* The library's tables lie between these two symbols of the linker. */
 extern char __bss_start[] __attribute__((visibility("hidden")));
 extern char _end[] __attribute__((visibility("hidden")));
 
@@ -75,7 +76,7 @@ static void add_range(struct absent *absent, uintptr_t from, uintptr_t to, size_
 		absent->tables[absent->count++] = (struct range){from, to - from};
 }
 
-/* Find the pages of the tables that were never touched. None are where the kernel does not say. */
+/* Find the pages of the tables that were never touched; none if the kernel does not report them. */
 static void find_untouched(struct absent *absent)
 {
 	size_t page = getauxval(AT_PAGESZ);
@@ -106,7 +107,7 @@ static void find_untouched(struct absent *absent)
 		arch_syscall1(SYS_close, fd);
 }
 
-/* The folder of its threads has two links, and one for each of them. */
+/* /proc/self/task has two links, and one more for each thread. */
 static int has_one_thread(void)
 {
 	struct stat status;
@@ -120,7 +121,7 @@ static void unlock_arena(size_t bytes)
 	arch_syscall2(SYS_munlock, sampler.arena, bytes);
 }
 
-/* Returns 0, or -errno: everything is there. */
+/* Unmap what is not needed during the call. Returns 0, or -errno with nothing unmapped. */
 static int unmap(struct absent *absent)
 {
 	*absent = (struct absent){.pool = find_pool()};
@@ -135,7 +136,7 @@ static int unmap(struct absent *absent)
 	return 0;
 }
 
-/* Returns 0, or -ENOMEM: handlers must not run any more. */
+/* Undo unmap(). Returns 0, or -ENOMEM: then handlers must not run any more. */
 static int map_again(const struct absent *absent)
 {
 	size_t page = getauxval(AT_PAGESZ);
@@ -159,8 +160,8 @@ static int map_again(const struct absent *absent)
 }
 
 /*
- * Call @next with as little of ours mapped as can be, in a process of one thread. Returns 0 with
- * the call's result in *@result, or -errno: nothing was done.
+ * Call @next with as little of our memory mapped as possible, in a process with one thread. Returns
+ * 0 with the call's result in *@result, or -errno: @next was not called.
  */
 static int lock_others(mlockall_fn *next, int flags, int *result)
 {
@@ -182,7 +183,7 @@ static int lock_others(mlockall_fn *next, int flags, int *result)
 	return error;
 }
 
-/* Would the limit allow as much as is mapped, but for @bytes? */
+/* Does RLIMIT_MEMLOCK allow all mapped memory except @bytes? */
 static int fits_without(size_t bytes)
 {
 	struct rlimit limit;
@@ -204,7 +205,10 @@ static int fits_without(size_t bytes)
 	       limit.rlim_cur >= pages * getauxval(AT_PAGESZ) - bytes;
 }
 
-/* Take the process out of the run. Returns 1, or 0 where a handler does not come to its end. */
+/*
+ * Stop sampling the process and unmap the pool. Returns 1, or 0 if a handler does not return in
+ * time.
+ */
 static int give_pool_up(void)
 {
 	struct range pool = find_pool();

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that libc makes for SIGEV_THREAD, past pthread_create(): the function that is to be
- * notified is called by one of ours, which has the thread sampled. Such a thread ends as others do.
+ * Threads that libc makes for SIGEV_THREAD, without calling pthread_create(). libc is given a
+ * function of ours, which starts sampling the thread and then calls the program's function. Such a
+ * thread ends as others do.
  *
- * libc keeps what it was given for as long as the timer lives, and does not say when that ends. So
- * what was asked for stands in a table, each pair of function and value once, for good. Where that
- * is full libc gets what was asked for, and the thread is not sampled.
+ * libc keeps function and value as long as the timer exists, and does not report when it is
+ * deleted. So each pair of the program's function and value has one permanent entry in a table. If
+ * the table is full, libc gets the program's own function, and the thread is not sampled.
  */
 #include <mqueue.h>
 #include <signal.h>
@@ -17,7 +18,7 @@
 #define NOTIFIED_MAX 256u
 
 struct notified {
-	uint32_t state; /* atomic: enum notified_state; what is below is not written when READY */
+	uint32_t state; /* atomic: enum notified_state; the rest is not written once READY */
 	void (*function)(union sigval);
 	union sigval value;
 };
@@ -41,7 +42,7 @@ static void notify(union sigval value)
 	notified->function(notified->value);
 }
 
-/* The entry of what @event asks for, NULL: there is no room. */
+/* Find or make the entry for @event's function and value. Returns NULL if the table is full. */
 static struct notified *find_notified(const struct sigevent *event)
 {
 	for (unsigned i = 0; i < NOTIFIED_MAX; i++) {
@@ -62,7 +63,7 @@ static struct notified *find_notified(const struct sigevent *event)
 	return NULL;
 }
 
-/* What libc is to be given for @event: a copy in @room where we stand in between. */
+/* Returns what to pass to libc: @event, or a copy in @room that calls notify(). */
 static struct sigevent *wrap(struct sigevent *event, struct sigevent *room)
 {
 	struct notified *notified;

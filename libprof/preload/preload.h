@@ -43,9 +43,9 @@ void preload_arm(struct sampler_thread *thread);
 int preload_has_small_stack(void);
 
 /*
- * Answer system call @number with arguments @a as sigaction() or pthread_sigmask() would, if it is
- * about our signal. Returns 1 with *@result and errno set as syscall(2) does, else 0: the call
- * is the kernel's. Context: signal-safe as far as those are.
+ * If system call @number with arguments @a is about our signal, do what sigaction() or
+ * pthread_sigmask() would. Returns 1 with *@result and errno set as syscall(2) does, or 0: the
+ * kernel has to be called. Context: signal-safe as far as those are.
  */
 int preload_signal_call(long number, const unsigned long a[4], long *result);
 
@@ -59,8 +59,8 @@ void preload_leave(enum wire_slot_state state);
 const char *preload_library_path(void);
 
 /*
- * May a seccomp filter that came after the start forbid calls that the program did not ask for, as
- * far as filters were seen? Context: signal-safe.
+ * Does a known seccomp filter that came after the start perhaps forbid system calls that only the
+ * library makes? Context: signal-safe.
  */
 int preload_is_confined(void);
 

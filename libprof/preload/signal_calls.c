@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The system calls on signals, as programs make them by syscall(2): runtimes that reset all signals
- * or block them. They answer as sigaction() and pthread_sigmask() of signals.c do, because the
- * default action of our signal would kill the program.
+ * rt_sigaction and rt_sigprocmask, if programs call them by syscall(2), as runtimes do that reset
+ * or block all signals. For our signal they do what sigaction() and pthread_sigmask() of signals.c
+ * do, because the default action of our signal would kill the program.
  */
 #include <errno.h>
 #include <signal.h>
@@ -12,8 +12,8 @@
 #include "libprof/preload/preload.h"
 #include "libprof/sampler/own_signal.h"
 
-#define NO_SIGNAL 65 /* above all that the kernel has */
-#define NO_HOW	  3  /* nor is this one of SIG_BLOCK, SIG_UNBLOCK, SIG_SETMASK */
+#define NO_SIGNAL 65 /* above the kernel's highest */
+#define NO_HOW	  3  /* none of SIG_BLOCK, SIG_UNBLOCK, SIG_SETMASK */
 
 static struct sigaction action_from_kernel(const struct kernel_action *kernel)
 {
@@ -35,8 +35,8 @@ static struct kernel_action action_to_kernel(const struct sigaction *action)
 }
 
 /*
- * The kernel is asked first for what changes nothing, so that it finds a pointer or a size that it
- * would refuse. Returns 0 or -errno.
+ * First make the call with an invalid signal number, which changes nothing: if a pointer or the
+ * size is bad, the kernel returns its own error. Returns 0 or -errno.
  */
 static long change_action(const unsigned long a[4])
 {
@@ -59,8 +59,9 @@ static long change_action(const unsigned long a[4])
 }
 
 /*
- * The kernel's mask but for our signal, which only seems to be blocked; as above. libc's call
- * is not made for all of the mask, because it leaves out signals that are libc's own.
+ * Change the kernel's mask except for our signal, which only seems to be blocked. Check the
+ * arguments first, as above. libc's function is used for our signal alone, because it leaves out
+ * libc's internal signals. Returns 0 or -errno.
  */
 static long change_mask(const unsigned long a[4])
 {

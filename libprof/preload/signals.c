@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SIGVTALRM stays ours while the program believes that it is its own: what it asks for is kept and
- * given back. A program that resets every signal at start, as node and shells do, would otherwise
- * be killed by our timer.
+ * The program may set an action for SIGVTALRM, but our handler stays installed: the program's
+ * action is only stored, and returned when it asks. A program that resets every signal at start, as
+ * node and shells do, would otherwise be killed by our timer.
  */
 #include <errno.h>
 #include <signal.h>
@@ -21,9 +21,9 @@
 
 /* ---- masks ----------------------------------------------------------------------------------- */
 /*
- * Signal masks: a sampled thread never blocks our signal for long, and never notices. What it asked
- * for is kept in struct sampler_thread and told when it asks; host.c honours it once a SIGVTALRM of
- * the program's own comes.
+ * Signal masks: a sampled thread never really blocks our signal for long, but the program does not
+ * notice. What it asked for is kept in struct sampler_thread and returned when it asks; host.c
+ * applies it once a SIGVTALRM of the program's own comes.
  */
 
 typedef int sigmask_fn(int, const sigset_t *, sigset_t *);
@@ -324,15 +324,15 @@ PRELOAD_EXPORT int siginterrupt(int number, int interrupt)
 	return 0;
 }
 
-/* What the handler itself uses below the kernel's frame; tests/lint/lint_stack.py adds it up. */
+/* Stack that the handler uses below the kernel's frame; tests/lint/lint_stack.py checks it. */
 #define HANDLER_BYTES	   640
 #define KERNEL_MINSIGSTKSZ 2048 /* the kernel refuses a smaller alternate stack */
 
 static uint32_t is_any_small; /* atomic: some thread has set a stack that is too small */
 
 /*
- * AT_MINSIGSTKSZ is never less than a frame. Compare with that first, because asking for the frame
- * itself takes instructions that are slow in a virtual machine.
+ * AT_MINSIGSTKSZ is never less than a signal frame. Compare with it first, because computing the
+ * exact size takes instructions that are slow in a virtual machine.
  */
 static int is_small(const stack_t *stack)
 {
@@ -353,8 +353,8 @@ int preload_has_small_stack(void)
 }
 
 /*
- * The kernel kills a process if a signal's frame does not fit the alternate stack. So the sampling
- * of a thread ends before it sets such a small one.
+ * The kernel kills a process if a signal's frame does not fit on the alternate stack. So end the
+ * sampling of a thread before it sets such a small stack.
  */
 static void end_before_small_stack(void)
 {

@@ -27,8 +27,8 @@ static AT_START int have_key;
 #define GUARD_AND_SLACK_BYTES    (64UL << 10)
 
 /*
- * The library stands behind libc in the search order if only a shared library of the program links
- * it. Then nothing follows, and the definition that the program itself calls is not ours.
+ * If only a shared library of the program links this library, it comes after libc in the search
+ * order. Then RTLD_NEXT finds nothing, and the definition that the program calls is not ours.
  */
 void *preload_next(const char *name)
 {
@@ -107,7 +107,10 @@ static void watch_end(struct sampler_thread *thread)
 
 extern const char __ehdr_start __attribute__((visibility("hidden")));
 
-/* Not if libc stands before the library in the search order, as it does for a plugin. */
+/*
+ * Does the program call our pthread_create()? Not if libc comes before this library in the search
+ * order, as it does for a plugin.
+ */
 static int sees_births(void)
 {
 	void *found = dlsym(RTLD_DEFAULT, "pthread_create");

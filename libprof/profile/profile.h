@@ -75,7 +75,7 @@ struct profile_image {
 	uint8_t ended;
 	uint8_t is_displaced; /* the signal had another handler at the end */
 	uint8_t unsampled;  /* nobody could look into it: all of it is credit, on no stack */
-	uint8_t is_refused; /* that is forbidden, else it was too short */
+	uint8_t is_refused; /* `unsampled` because tracing is forbidden, else it was too short */
 	uint8_t still_runs; /* end_cpu_ns is of the moment when the gathering ended */
 };
 
@@ -167,8 +167,10 @@ struct profile_totals {
 	uint64_t unknown_runtimes; /* a set, see runtime_bit() */
 	uint64_t threads; /* that were to be sampled, whether or not a sample came */
 	uint32_t processes; /* images that follow each other by exec are one; 0: nobody counted */
-	/* The run's program was killed by the signal that samples it, of which it had reset the
-	 * action by a system call of its own: the signal's number, 0: it was not. */
+	/*
+	 * The number of the sampling signal if that killed the run's program, which had reset the
+	 * signal's action by a system call of its own; else 0.
+	 */
 	uint32_t killed_by;
 	uint32_t signal; /* by which programs were sampled; 0: by none */
 	uint64_t unsampled_ns[WIRE_UNSAMPLED_CAUSES]; /* of all images */

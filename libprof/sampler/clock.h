@@ -16,8 +16,8 @@ static inline uint64_t clock_from_timespec(const struct timespec *ts)
 }
 
 /*
- * From @then to @now, 0 where the clock has gone back: whoever fakes the time may set it, and a
- * clock that cannot be read is 0.
+ * Time from @then to @now, 0 if the clock went back: a library that fakes the time may set it back,
+ * and a clock that cannot be read is 0.
  */
 static inline uint64_t clock_since(uint64_t then, uint64_t now)
 {

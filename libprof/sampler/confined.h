@@ -22,7 +22,7 @@ enum confined_part {
 	CONFINED_TIMERS = 1 << 5,  /* given back: they go with their thread */
 	CONFINED_ENDS = 1 << 6,	   /* told: the process leaves as if it were killed */
 	CONFINED_LOOKS = 1 << 7,   /* of ours for filters that nobody saw */
-	CONFINED_RESTARTS = 1 << 8, /* of calls that another signal was to break off */
+	CONFINED_RESTARTS = 1 << 8, /* checks for calls that must fail: interrupted.c */
 	CONFINED_ALL = (1 << 9) - 1
 };
 

@@ -370,7 +370,7 @@ static int is_throttled(const struct sampler_thread *thread, uint64_t now_ns)
 {
 	uint64_t left_ns = clock_since(now_ns, thread->rests_until_ns);
 
-	/* More is left than there was where the clock has gone back. */
+	/* If more is left than was set, the clock has been set back. */
 	return left_ns && left_ns <= thread->call_ns * (1 + sampler.event_rests);
 }
 
@@ -399,7 +399,7 @@ static void note_call(struct sampler_thread *thread, uint64_t now_ns, uint64_t e
 	thread->was_long = call_ns > INTERRUPTED_NS;
 }
 
-/* What the kernel called the handler with, and whose timer sent it. */
+/* What the kernel passed to the handler, and the thread whose timer sent the signal. */
 struct delivery {
 	struct sampler_thread *thread;
 	const siginfo_t *info;
@@ -455,9 +455,9 @@ static int is_of_this_claim(const struct sampler_thread *thread, const siginfo_t
 }
 
 /*
- * Runs on the interrupted stack, or on the thread's alternate stack, of which it may use little:
- * everything that takes room is called on another stack. If none is free, the sample remains due,
- * and thread.c credits it to [unsampled] at the thread's end.
+ * Runs on the interrupted stack, or on the thread's alternate stack, and may use little of it. So
+ * everything that needs much stack is called on another one. If none is free, the sample remains
+ * due, and thread.c credits it at the thread's end.
  */
 void sampler_handler(int signal, siginfo_t *info, void *context)
 {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Which handlers the program has, and how ours gets along with them.
+ * The program's signal handlers, and how ours coexists with them.
  *
- * The program may use our signal as well. The kernel keeps one pending signal of a number for a
- * thread, so a signal that the program raises in the microseconds between an expiry and its handler
- * is lost. Expiries of our timers are queued beside it and are never lost.
+ * The program may use our signal as well. The kernel keeps only one pending signal of a number for
+ * a thread, so a signal that the program raises in the microseconds between a timer's expiry and
+ * our handler is lost. Expiries of our timers are queued separately and are never lost.
  *
- * A guard stands before handlers on alternate stacks, because such a stack may have no room for a
- * second signal's frame on top of the first. How much room there is shows when the handler begins.
- * If it suffices, the guard unblocks our signal and jumps on, so that no frame of ours is there.
- * Otherwise our signal stays blocked, and what the clock says became due in the handler is
- * "[signal handler]". What was due before it began goes to the next sample.
+ * A guard function runs before handlers on alternate stacks, because such a stack may have no room
+ * for a second signal's frame on top of the first. How much room there is shows only when the
+ * handler begins. If there is enough, the guard unblocks our signal and jumps to the handler, so
+ * that no frame of ours is on the stack. Otherwise our signal stays blocked, and samples that
+ * become due in the handler, by the thread's CPU clock, are recorded as "[signal handler]". Samples
+ * that were due before it began are added to the next sample.
  */
 #include "libprof/sampler/host.h"
 
@@ -120,7 +121,7 @@ static __attribute__((noinline)) void call_blocked(
  */
 static void guard_handler(int signal, siginfo_t *info, void *context)
 {
-	static uint64_t ours; /* not on the stack, which the jump leaves */
+	static uint64_t ours; /* static: the jump leaves this stack frame */
 	const struct program_action *of = &program_action[signal - 1];
 	handler_fn *handler = __atomic_load_n(&of->handler, __ATOMIC_ACQUIRE);
 	const ucontext_t *interrupted = context;
@@ -283,9 +284,9 @@ static void set_mask(uint64_t mask)
 }
 
 /*
- * The program asked for the signal to be blocked, but it is not. Now that one has come, block it in
- * earnest and send it again: it stays pending, or a thread that waits for it gets it. Only the main
- * thread may send it with the sender's own siginfo; from others it becomes a kill().
+ * The program asked to block the signal, but it is unblocked for sampling. Now that the program's
+ * own has come, really block it and send it again: it stays pending, or a thread that waits for it
+ * gets it. Only the main thread may send it with the original siginfo; other threads use kill().
  */
 static void resend_blocked(int signal, siginfo_t *info, ucontext_t *context)
 {
@@ -299,8 +300,9 @@ static void resend_blocked(int signal, siginfo_t *info, ucontext_t *context)
 }
 
 /*
- * Die of it as without us: it is pending until our handler returns. Of an image that is killed by
- * the signal which its slot names flamerun says that it reset the action past us.
+ * Let the default action of @signal happen, as without us: it is pending until our handler returns.
+ * Clear the slot's signal, because if an image is killed by that signal, flamerun reports that the
+ * program reset its action by a system call of its own.
  */
 static void kill_by_default(int signal)
 {

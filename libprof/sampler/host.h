@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * The program's own use of our signal. The kernel's entry for it is ours, so what the program asked
- * for is kept here, and a signal that none of our timers sent is treated as the kernel would have.
+ * The program's own use of our signal. The kernel has our action for it, so the program's action is
+ * kept here. A signal that none of our timers sent is handled as the kernel would have done.
  */
 #ifndef LIBPROF_SAMPLER_HOST_H
 #define LIBPROF_SAMPLER_HOST_H
@@ -17,8 +17,8 @@ void host_set(const struct sigaction *action);
 void host_get(struct sigaction *out);
 
 /*
- * Do with a signal of the program's own what the program asked for: leave it pending if the thread
- * means to block it, ignore it, run the handler under the mask it would have had, or die.
+ * Do what the program asked for with its own signal: leave it pending if the thread asked to block
+ * it, ignore it, run the program's handler under the mask it would have had, or die.
  * Context: our handler, on the stack that the kernel chose, all signals blocked.
  */
 void host_signal(int signal, siginfo_t *info, void *ucontext);
@@ -40,8 +40,8 @@ struct arch_registers;
 struct sampler_thread;
 
 /*
- * sigaction(2) for any signal but ours: handlers on alternate stacks get us before them,
- * and the program is told what it asked for. Returns 0, or -1 with errno.
+ * sigaction(2) for any signal but ours: put the guard before handlers on alternate stacks, and
+ * return the action that the program asked for. Returns 0, or -1 with errno.
  * Context: any thread, a handler, a vfork child.
  */
 int guard_sigaction(int signal, const struct sigaction *action, struct sigaction *old);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: the handler's last act. */
 /*
- * A program may end a blocking call by a signal whose handler has no SA_RESTART, as alarm() before
- * read() does: the call is to fail with EINTR. When a timer of ours expires while the kernel still
- * works on that call, both signals are pending once it is broken off, and the kernel delivers ours
- * first, because it was sent to the thread and not to the process. Our handler has SA_RESTART, so
- * the kernel has set the thread back to the call's instruction, and after both handlers the call
- * would begin anew and perhaps never end. So we do here what the kernel would have done without us.
+ * A program may interrupt a blocking system call by a signal whose handler has no SA_RESTART, for
+ * example by alarm() before read(), and expects EINTR. If a timer of ours expires during that call,
+ * both signals are pending when the call is interrupted. The kernel delivers ours first, because it
+ * was sent to the thread and not to the process. Our handler has SA_RESTART, so the kernel has set
+ * the thread back to the system call instruction. After both handlers the call would be restarted,
+ * and perhaps never end. So make it fail here, as the kernel would have done without us.
  *
- * Only calls that SA_RESTART is about are looked at: others fail with EINTR in any case, or, like
+ * Only calls that SA_RESTART restarts are considered. Others fail with EINTR in any case or, like
  * fork(2), never do.
  */
 #include "libprof/sampler/interrupted.h"
@@ -29,7 +29,7 @@
 
 /*
  * Source: signal(7), "Interruption of system calls and library functions by signal handlers".
- * @second: argument
+ * @second: the call's second argument
  */
 static int is_restartable(long nr, uint64_t second)
 {
@@ -66,7 +66,7 @@ static int is_restartable(long nr, uint64_t second)
 	case SYS_mq_timedsend:
 	case SYS_getrandom:
 		return 1;
-	case SYS_futex: /* those of locks that inherit priorities are always made again */
+	case SYS_futex: /* waits for priority-inheriting locks are always restarted */
 		return (second & FUTEX_CMD_MASK) == FUTEX_WAIT ||
 		       (second & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
 	default:

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: the handler's last act. */
-/*
- * Blocking system calls that a signal of the program's was to break off.
- */
+/* Blocking system calls that a signal of the program's own is meant to interrupt. */
 #ifndef LIBPROF_SAMPLER_INTERRUPTED_H
 #define LIBPROF_SAMPLER_INTERRUPTED_H
 
 /*
- * Let a system call that would be made again after our handler fail with EINTR, if a signal is
- * pending whose handler the program installed without SA_RESTART.
- * @ucontext: what the kernel passed to our handler; changed then.
+ * If a system call would be restarted after our handler, and a signal is pending whose handler the
+ * program installed without SA_RESTART, make the call fail with EINTR.
+ * @ucontext: what the kernel passed to our handler; changed in that case.
  * Context: the handler, all signals blocked.
  */
 void interrupted_fail(void *ucontext);

@@ -135,7 +135,7 @@ static uint32_t buckets[MODULES_BUCKETS]; /* atomic: index + 1 of the newest ent
 static AT_START struct {
 	uintptr_t start;
 	uintptr_t end;
-	uintptr_t mapped_end; /* of the pages that its first segment is mapped from */
+	uintptr_t mapped_end; /* of the pages of its first segment */
 } program;
 
 static char program_path[PATH_MAX_BYTES];
@@ -295,11 +295,11 @@ static int read_link_to_program(const char *link)
 }
 
 /*
- * Read which file the program was mapped from. That is not the one that was executed where another
- * program mapped it: a loader that is run as "ld.so ./program", or proot's. Where the mapping
- * cannot be asked for, as in qemu's guest, read which file was executed. The process's own link is
- * the one that qemu answers with its guest's; it is empty once the main thread has ended, the
- * thread's is not.
+ * Find the file that the program was mapped from. It is not the executed file if another program
+ * mapped it: a loader that is run as "ld.so ./program", or proot's. If the mapping's link cannot be
+ * read, as under qemu, find the executed file: by the process's link, for which qemu returns the
+ * guest's file, or else by the thread's, because the process's is empty once the main thread has
+ * ended.
  */
 void modules_read_program_path(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Our handler stays after the end, since a thread may block a pending expiry for ever. Where
- * nothing is interposed, the worker sees at its tick that the handler was replaced, and ends the
- * session.
+ * Our handler stays installed after sampling ends, because a thread may keep an expiry pending for
+ * ever. Without interposers, the worker checks at its tick whether the handler was replaced, and
+ * then ends the session.
  */
 #include "libprof/sampler/own_signal.h"
 
@@ -41,13 +41,12 @@ static struct kernel_action kernel_action(void)
 }
 
 /*
- * Our handler as the kernel knows it. A signal of the program's own interrupts system calls if the
- * program did not ask for SA_RESTART; our timers expire on the way back to user mode, so they never
- * interrupt one.
+ * Install our handler. A signal of the program's own interrupts system calls if the program did not
+ * ask for SA_RESTART. Our timers expire on the way back to user mode, so they never interrupt one.
  *
- * Somebody else's sigaction() may give the kernel a handler of its own, as ThreadSanitizer's does,
- * which keeps every signal until the thread calls libc. Our handler needs no such care, so it is
- * set by a system call, with the flags and the restorer that libc added.
+ * An interposed sigaction() may install a handler of its own, as ThreadSanitizer's does, which
+ * defers every signal until the thread calls libc. Our handler need not be deferred, so it is set
+ * by a system call, with the flags and the restorer that libc added.
  */
 static int install(const struct sigaction *host)
 {
@@ -57,8 +56,8 @@ static int install(const struct sigaction *host)
 	action.sa_sigaction = sampler_handler;
 	action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
 	/*
-	 * Valgrind does not extend the main thread's stack for the frame of a signal with
-	 * SA_ONSTACK, also if the thread has no alternate stack, and kills the program.
+	 * For a signal with SA_ONSTACK, valgrind does not extend the main thread's stack for the
+	 * frame, even if the thread has no alternate stack, and kills the program.
 	 */
 	if (arch_ask_valgrind(VALGRIND_IS_RUNNING, 0, 0))
 		action.sa_flags &= ~SA_ONSTACK;

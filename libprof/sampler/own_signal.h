@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's entry for our signal: our handler goes in when sampling begins and stays, with
- * the program's own action kept in host.c. It stays after the end, too: a signal of ours may be
- * pending for as long as a thread blocks it, and would kill a program that has no handler.
+ * The kernel's action for our signal: our handler is installed when sampling begins, and the
+ * program's own action is kept in host.c. Ours stays after the end, too, because a signal of ours
+ * may be pending for as long as a thread blocks it, and would kill a program that has no handler.
  */
 #ifndef LIBPROF_SAMPLER_OWN_SIGNAL_H
 #define LIBPROF_SAMPLER_OWN_SIGNAL_H
 
 #include <stdint.h>
 
-/* As the kernel has it, on every CPU of ours; libc adds flags and the restorer. */
+/*
+ * The kernel's struct, on every architecture that is supported; libc adds flags and the restorer.
+ */
 struct kernel_action {
 	uintptr_t handler;
 	unsigned long flags;
@@ -31,9 +33,8 @@ void own_signal_reinstall(void);
 int own_signal_is_displaced(void);
 
 /*
- * Does another profiler work with our signal? It has a handler, and a timer that sends the
- * signal. A handler alone is the program's own business. Context: one thread, not a handler, not
- * sampling.
+ * Does another profiler use our signal? It has a handler, and a timer that sends the signal. A
+ * handler alone does not count. Context: one thread, not a handler, not sampling.
  */
 int own_signal_is_used_by_program(void);
 

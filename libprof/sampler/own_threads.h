@@ -11,9 +11,8 @@
 
 /*
  * Begin a thread of the profiler's own, all signals blocked: it is never sampled. It runs @start
- * under the name "flameprof". The caller joins or detaches *@id by
- * libc_calls.
- * @tid  gets its kernel id; NULL: nobody asks
+ * under the name "flameprof". The caller joins or detaches *@id by libc_calls.
+ * @tid  gets its kernel id, unless NULL
  * Returns 0 or -errno. Context: any thread, not a handler.
  */
 int own_threads_begin(pthread_t *id, int32_t *tid, void *(*start)(void *), void *argument);

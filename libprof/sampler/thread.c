@@ -233,8 +233,8 @@ int sampler_thread_disarm(struct sampler_thread *thread)
 }
 
 /*
- * Note why a thread has no timer. A timer takes one of the signals that may be pending for the
- * user, so with EAGAIN the limit on those is the reason.
+ * Note why a thread has no timer. Each timer counts as a pending signal of the user, so EAGAIN
+ * means that the limit on those is reached.
  */
 static void note_timerless(int error)
 {
@@ -405,7 +405,7 @@ static void write_credit(struct sampler_thread *thread, uint64_t weight)
 	__atomic_fetch_add(&sampler.slot->credited, weight, __ATOMIC_RELAXED);
 }
 
-/* Chance keeps samples from a thread that used less than some periods. */
+/* A thread that used fewer periods than this may have no sample by chance. */
 #define SHORT_PERIODS 4
 
 static void note_short(const struct sampler_thread *thread, uint64_t used_ns)

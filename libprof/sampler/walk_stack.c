@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: the handler takes a stack. */
 /*
- * A pool of stacks, as large as there are threads, up to a few for each CPU. One for each thread
- * would cost 12 KiB and two mappings for each of thousands of threads, and tasks of a raw
- * clone(CLONE_VM) that share thread-local storage would share it.
+ * A pool of stacks: one for each thread, but at most a few for each CPU. A stack for every thread
+ * would cost 12 KiB and two mappings each, with thousands of threads, and tasks of a raw
+ * clone(CLONE_VM) that share thread-local storage would share a stack.
  *
  *	| guard | stack 0      | guard | stack 1      | ...     each pair mapped by itself
  *	  4 KiB   STACK_BYTES
@@ -43,15 +43,14 @@ struct walk_stack {
 static AT_START struct walk_stack first; /* most processes have one thread */
 static struct walk_stack others[STACKS_MAX - 1];
 static AT_START uint32_t stacks; /* atomic: how many there are, some without memory yet */
-static uint32_t most;		 /* how many there may be; 0: nobody asked the kernel yet */
+static uint32_t most;		 /* how many there may be; 0: not computed yet */
 
 static struct walk_stack *stack_at(uint32_t index)
 {
 	return index ? &others[index - 1] : &first;
 }
 
-/* How many stacks are of use: handlers run on each CPU, and more may have been interrupted there.
- */
+/* How many stacks are useful: one for each CPU, and more for handlers that were preempted. */
 static uint32_t stacks_of_use(void)
 {
 	uint64_t cpus[CPUS_MAX / 64];
@@ -80,7 +79,7 @@ static char *map_stack(void)
 		arch_syscall2(SYS_munmap, at, GUARD_BYTES + bytes);
 		return NULL;
 	}
-	/* Valgrind may take a switch to a stack that it does not know for a stack that grows. */
+	/* Valgrind may mistake a switch to an unknown stack for growth of the old one. */
 	arch_ask_valgrind(VALGRIND_STACK_REGISTER, (uintptr_t)low, (uintptr_t)low + bytes - 1);
 	return low + bytes;
 }

@@ -8,8 +8,8 @@
 #define LIBPROF_SAMPLER_WALK_STACK_H
 
 /*
- * Make sure that there are @count stacks, or as many as are ever needed: several for each CPU,
- * because a thread may lose its CPU in the handler. If memory is refused, there are fewer.
+ * Add a stack if there are fewer than @count, up to several for each CPU, because a thread may be
+ * preempted in the handler. If memory is refused, there are fewer.
  * Context: any thread, not a handler.
  */
 void walk_stack_provide(unsigned count);
@@ -21,7 +21,7 @@ void walk_stack_provide(unsigned count);
  */
 int walk_stack_call(void (*function)(void *), void *argument);
 
-/* In a fork child: no thread is in a handler. Context: as fork(2)'s child. */
+/* Mark all stacks as free: in a fork child no thread is in a handler. Context: a fork(2) child. */
 void walk_stack_reset(void);
 
 #endif

@@ -138,8 +138,8 @@ static long start_stand_in(struct detached *detached)
 }
 
 /*
- * Valgrind ends a program that makes a process on its memory. Below it the program is an ordinary
- * child of the host's: with an exit signal, and with a copy of the memory.
+ * Valgrind ends a program that creates a process which shares its memory. Under valgrind, run the
+ * program as an ordinary child of the host, with an exit signal and a copy of the memory.
  */
 static int run_as_child(struct detached *detached)
 {

@@ -43,8 +43,8 @@ struct known_region {
 
 static struct known_region *all_known;
 /*
- * Flags of the tools that the host asked for. Others that are on are told of stubs alone: of its
- * own code the host may have told them itself, or may be about to.
+ * Flags of the tools that the host asked for. Other tools that are on get stubs alone, because the
+ * host may publish its own code to them itself.
  */
 static unsigned asked;
 static AT_START unsigned publish_notify_on; /* atomic */

@@ -215,7 +215,7 @@ static uint32_t own_pid;
 /* What perf record -k 1 stamps samples with. All that is told together happened now. */
 static uint64_t now_ns(void)
 {
-	/* Not libc's, before which another library may stand and tell other times. */
+	/* Not libc's clock: another library may interpose it and return other times. */
 	if (!batch_ns)
 		batch_ns = clock_monotonic_by_call_ns();
 	return batch_ns;

@@ -27,8 +27,9 @@
 enum kind { LIBGCC, LINKED, LLVM, KINDS };
 
 /*
- * libgcc's and what is linked into the program: a section that ends with four zero bytes, and
- * memory for libgcc's object. __register_frame() would allocate the object without a check.
+ * Functions of libgcc and of an unwinder linked into the program. They take a section that ends
+ * with four zero bytes, and memory for libgcc's object, which __register_frame() would allocate
+ * without checking.
  */
 static void (*register_frame[2])(const void *section, void *object);
 static void *(*deregister_frame[2])(const void *section);
@@ -45,7 +46,9 @@ static unsigned in_use; /* what add_region() registers with; under publish.c's l
 
 struct state {
 	unsigned registered;
-	/* libgcc's struct object has 7 words. Programs hold it, too, so it does not grow. */
+	/*
+	 * libgcc's struct object has 7 words. Programs contain it, too, so its size does not grow.
+	 */
 	uintptr_t object[2][8];
 	struct publish_bytes llvm_section; /* a copy for LLVM, see below */
 };
@@ -234,8 +237,9 @@ static const void *section_for_libgcc(const struct region *region)
 }
 
 /*
- * libgcc from version 13 on and LLVM's allocate nodes and tables without a check, so ask for memory
- * first. Freed as one block, it serves smaller ones; another thread may take it meanwhile.
+ * libgcc since version 13 and LLVM's unwinder allocate nodes and tables without checking for
+ * failure. So allocate one block first, and free it for their smaller ones. Another thread may take
+ * that memory meanwhile.
  */
 #define UNWINDERS_BYTES (32u << 10)
 

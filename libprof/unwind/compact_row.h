@@ -39,7 +39,7 @@ enum compact_kind {
 	COMPACT_NONE,      /* nothing covers this pc */
 	COMPACT_BROKEN,    /* what covers this pc cannot be used */
 	COMPACT_BY_CODE,   /* nothing covers it, but the code tells: CFA = sp + cfa */
-	COMPACT_UNCALLED,  /* the next byte is no return address, but a function's first */
+	COMPACT_UNCALLED,  /* pc + 1 is a function's first byte, not behind a call */
 };
 
 #define COMPACT_SIGNAL   0x10u

@@ -540,7 +540,10 @@ static inline int unwind_step(struct unwind_walk *walk, uint64_t row)
 		unwind_drop_anchor(walk, walk->depth + 1);
 		return step;
 	case COMPACT_UNCALLED:
-		/* The stack begins with this function, unless the byte before it is what runs. */
+		/*
+		 * If pc is exact, it is what runs. Otherwise the stack begins with the function
+		 * behind it.
+		 */
 		if (!walk->exact)
 			return UNWIND_STEP_ROOT;
 		/* fall through */
@@ -642,7 +645,7 @@ static __attribute__((noinline)) int unwind_step_resumed(
 /* The frame at walk->depth as the wire has it. */
 static inline uint64_t unwind_wire_frame(const struct unwind_walk *walk, uintptr_t pc, uint64_t row)
 {
-	/* Neither is behind a call, so the address itself is looked up. */
+	/* Neither follows a call, so the address itself is looked up. */
 	if (compact_kind(row) == COMPACT_SIGRETURN || compact_kind(row) == COMPACT_UNCALLED)
 		pc = walk->registers.r[ARCH_DWARF_PC];
 

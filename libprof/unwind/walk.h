@@ -14,11 +14,12 @@
  * such a frame is not known. A frame pointer of zero is an end only where a module's code has
  * called: generated code uses the register for anything.
  *
- * C below Go, and what Go's runtime does on its system stack, are walked across two stacks. Go
- * calls both on a stack of the thread's, and the frame pointer still leads to the goroutine's. A
- * frame pointer that leaves the stack is followed where code that nothing covers called, to a
- * record that leads to such code of the same module. From outside flamerun has information about
- * Go's functions except those that switch stacks: unwind_step_switched().
+ * C that Go calls, and what Go's runtime runs on its system stack, are walked across two stacks.
+ * Both run on a stack of the thread, and the frame pointer still points to the goroutine's stack. A
+ * frame pointer that points outside the current stack is used if the calling code has no call-frame
+ * information, and only to reach a record that leads to such code of the same module. From outside,
+ * flamerun has information about Go's functions except those that switch stacks: see
+ * unwind_step_switched().
  */
 #ifndef LIBPROF_UNWIND_WALK_H
 #define LIBPROF_UNWIND_WALK_H
@@ -60,12 +61,12 @@ static struct rowcache unwind_rowcache;
 /* A step's answer besides 0 (there is a caller) and -errno (there is none to be found). */
 #define UNWIND_STEP_ROOT 1
 
-/* Within so many bytes lies the code of a function that switches stacks, and how it is entered. */
+/* How far from the pc, in bytes, a function that switches stacks and its entry are searched. */
 #define UNWIND_SWITCH_BYTES 256u
 
 #define UNWIND_INSTRUCTION_BYTES 16u /* no instruction is longer */
 
-/* So many words below a frame pointer may be in use of its frame. */
+/* How many words below a frame pointer are searched for a return address. */
 #define UNWIND_SWITCH_WORDS 256u
 
 /* How far from the stack pointer a frame pointer may be on a stack whose bounds are unknown. */
@@ -155,7 +156,7 @@ static inline bool unwind_at_sigreturn(const struct unwind_walk *walk)
 	       code == ARCH_SIGRETURN_WORD;
 }
 
-/* Does an instruction that calls end at @pc? */
+/* Does a call instruction end at @pc? */
 static inline bool unwind_follows_call(const struct unwind_walk *walk, uintptr_t pc)
 {
 	const struct arch_text memory = {0, UINTPTR_MAX, code_read_word, &walk->memory};
@@ -174,10 +175,10 @@ static inline bool unwind_is_return(const struct unwind_walk *walk, uintptr_t pc
 }
 
 /*
- * Does a function begin at @pc, without a call before it? Then @pc is no return address that a call
- * pushed, and the byte before it belongs to another function. makecontext(), and whoever else makes
- * a stack, writes such an address for the stack's first function to return to. @error and @row are
- * what cfi_find_row() answers for the byte before.
+ * Does a function begin at @pc, with no call instruction before it? Then @pc is no return address
+ * that a call pushed, and the byte before it belongs to another function. makecontext(), and other
+ * code that sets up a stack, writes such an address as the return address of the stack's first
+ * function. @error and @row are what cfi_find_row() returned for the byte before.
  */
 static inline bool unwind_is_uncalled(
 	const struct unwind_walk *walk, uintptr_t pc, int error, const struct cfi_row *row)
@@ -298,7 +299,7 @@ static inline bool unwind_switches_stack(const struct unwind_walk *walk)
 	       pc < module->end && cfi_find_row(module, pc - 1, &row) == -ENOENT;
 }
 
-/* The function that the call before @pc, in the walk's module, calls directly; 0: none does. */
+/* The target of the direct call that ends at @pc, in the walk's module; 0: there is none. */
 static uintptr_t unwind_called(const struct unwind_walk *walk, uintptr_t pc)
 {
 	const struct arch_text module = {
@@ -312,8 +313,9 @@ static uintptr_t unwind_called(const struct unwind_walk *walk, uintptr_t pc)
 }
 
 /*
- * Does the function that begins at @entry lead straight to the walk's pc, without a return before?
- * Some enter another by a jump: runtime.morestack_noctxt.
+ * Does the code from @entry lead to the walk's pc, straight ahead and without a return? Jumps to
+ * shortly before the pc are followed, because some functions enter another by a jump:
+ * runtime.morestack_noctxt.
  */
 static bool unwind_leads_here(const struct unwind_walk *walk, uintptr_t entry)
 {
@@ -340,8 +342,9 @@ static bool unwind_leads_here(const struct unwind_walk *walk, uintptr_t entry)
 }
 
 /*
- * Does the call that ends at @pc call another function than the walk's, one that is covered? Then
- * the record with @pc is that function's, and the walk's code has left the frame pointer alone.
+ * Does the call that ends at @pc call a function with call-frame information other than the walk's?
+ * Then the record with @pc is that function's, and the walk's code has not changed the frame
+ * pointer.
  */
 static bool unwind_calls_another(const struct unwind_walk *walk, uintptr_t pc)
 {
@@ -353,10 +356,10 @@ static bool unwind_calls_another(const struct unwind_walk *walk, uintptr_t pc)
 }
 
 /*
- * Can @pc, which a frame pointer led to, be a return address? Code that nothing covers may use the
- * register for anything, so the first record of a chain is believed only if @pc follows a call
- * that may be of that code. Go is exempt, because it pushes the address of interrupted code as if
- * that had called.
+ * Can @pc, which was read through a frame pointer, be a return address? Code without call-frame
+ * information may use the register for anything, so the first record of a chain is believed only if
+ * @pc follows a call that may have called that code. Go is exempt, because it pushes the address of
+ * interrupted code as if that code had made a call.
  */
 static __attribute__((noinline)) bool unwind_believes_fp(
 	const struct unwind_walk *walk, uintptr_t pc)
@@ -443,8 +446,9 @@ static inline int unwind_step_code(struct unwind_walk *walk, uint64_t row)
 }
 
 /*
- * The row of code in no module that code_row() finds none for: the code is followed as that of
- * modules is. That takes long, so rows are cached, by the code's bytes: other code may replace it.
+ * Find the row of code in no module if code_row() finds none, by following the code as it is done
+ * in modules. That is slow, so rows are cached. The key contains the code's bytes, because other
+ * code may replace it.
  */
 static __attribute__((noinline)) uint64_t unwind_follow_generated(const struct unwind_walk *walk)
 {
@@ -469,8 +473,8 @@ static __attribute__((noinline)) uint64_t unwind_follow_generated(const struct u
 
 /*
  * Has the function at @entry (0: any) saved its caller's frame pointer at @fp? @pc and @sp are
- * those of its frame, or of a function that it has called and that has saved none yet: before they
- * do, Go's functions call for more stack.
+ * those of its frame, or of the frame of a function that it has called and that has not saved the
+ * frame pointer yet: Go's functions first call for more stack.
  */
 static bool unwind_saves_fp_at(const struct unwind_walk *walk, uintptr_t pc, uintptr_t sp,
 	uintptr_t fp, uintptr_t entry)
@@ -499,13 +503,14 @@ static bool unwind_saves_fp_at(const struct unwind_walk *walk, uintptr_t pc, uin
 }
 
 /*
- * Step to the caller of a function that has gone to another stack and has saved nothing there, as
- * Go's runtime.systemstack and runtime.mcall do. The frame pointer still leads to the stack that
- * the function came from. Since Go 1.21 it leads to a record of the function itself. Before,
- * register and record are its caller's, and the return address lies below, where the caller's frame
- * ends.
+ * Step to the caller of a function that has switched to another stack and has saved nothing there,
+ * as Go's runtime.systemstack and runtime.mcall do. The frame pointer still points to the stack
+ * that the function came from. Since Go 1.21 it points to a record of the function itself. Before,
+ * frame pointer and record are the caller's, and the return address lies below, where the caller's
+ * frame ends.
  *
- * Returns as a step does, -ENOENT where no function that is covered calls this one there.
+ * Returns as a step does, -ENOENT if no call from code with call-frame information to this function
+ * is found there.
  */
 static __attribute__((noinline)) int unwind_step_switched(struct unwind_walk *walk)
 {
@@ -536,9 +541,10 @@ static __attribute__((noinline)) int unwind_step_switched(struct unwind_walk *wa
 }
 
 /*
- * Step from code that nothing covers and that code_row() finds no row for. Follow generated code to
- * its return, and go through the frame pointer only where that does not lead behind a call: code
- * that leaves the frame pointer alone has a caller's, whose record skips functions.
+ * Step from code without call-frame information for which code_row() finds no row. Follow generated
+ * code to its return. Use the frame pointer only if the return address found so does not follow a
+ * call: if code does not set the frame pointer, it is that of a caller, and its record skips
+ * functions.
  */
 static inline int unwind_step_uncovered(struct unwind_walk *walk)
 {
