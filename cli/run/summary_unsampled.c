@@ -95,8 +95,8 @@ static void add_cause(struct reasons *reasons, enum wire_unsampled cause, double
 		break;
 	case WIRE_UNSAMPLED_TURNS:
 		add_reason(reasons, s,
-			"by threads that ran for less than half of the kernel's tick, %.0f ms, at "
-			"a time: it looks at timers then",
+			"by threads that ran for less than half of the kernel's tick of %.0f ms "
+			"at a time: the kernel checks timers at its ticks",
 			tick_ms());
 		break;
 	case WIRE_UNSAMPLED_SHORT:
@@ -109,13 +109,12 @@ static void add_cause(struct reasons *reasons, enum wire_unsampled cause, double
 		break;
 	case WIRE_UNSAMPLED_BEGINNING:
 		add_reason(reasons, s,
-			"by programs that flamerun's library is not in, before they were sampled "
+			"by programs without flamerun's library, before they were sampled "
 			"from outside");
 		break;
 	case WIRE_UNSAMPLED_REFUSED:
 		add_reason(reasons, s,
-			"by programs that flamerun's library is not in, and that may not be "
-			"traced");
+			"by programs without flamerun's library that may not be traced");
 		break;
 	default:
 		return;
@@ -199,7 +198,7 @@ bool summary_unsampled_print(const struct summary_unsampled *unsampled)
 	if (reasons.s < part / 2)
 		reasons.used = 0;
 	if (unsampled->unseen_s >= part && part > 0)
-		diag_info("%.2f s of CPU time were used unseen%s%s", part, reasons.used ? ": " : "",
+		diag_info("%.2f s of CPU time are in no sample%s%s", part, reasons.used ? ": " : "",
 			reasons.used ? reasons.text : "");
 	else if (share < SPOKEN_OF || drawn < (reasons.used ? EXPLAINED_OF : UNEXPLAINED_OF))
 		return false;

@@ -72,7 +72,7 @@ SIGNAL = r"while signal \d+ {}, by a system call of the program's own"
 REASONS = {
     "blocks": (r"is \[unsampled\]", SIGNAL.format("was blocked")),
     # It ends by a system call of its own, too, so nobody told what it used.
-    "ignores": (r"s of CPU time were used unseen", SIGNAL.format("was ignored")),
+    "ignores": (r"s of CPU time are in no sample", SIGNAL.format("was ignored")),
     "handles": (r"is \[unsampled\]", SIGNAL.format("had another handler")),
     "clone": (r"is \[unsampled\]", r"by threads that pthread_create\(\) did not make"),
 }
@@ -95,8 +95,8 @@ def test_a_thread_that_is_asleep_at_each_tick(unseen, tmp_path):
     run = profile(tmp_path, unseen, "ticks", rate_hz=RATE_HZ)
     assert not [guess for guess in GUESSES if guess in run.stderr], run.stderr
     if run.folded.self("[unsampled]") > 0.8 * run.folded.total:
-        assert 0.3 < seconds(run, "by threads that ran for less than half of the kernel's tick, "
-                                  r"\d+ ms, at a time: it looks at timers then") < 0.7
+        assert 0.3 < seconds(run, "by threads that ran for less than half of the kernel's tick of "
+                                  r"\d+ ms at a time: the kernel checks timers at its ticks") < 0.7
         assert "hint: perf events do not wait for the tick: --clock=perf -r 997\n" in run.stderr
     if has_events():
         run = profile(tmp_path, unseen, "ticks", rate_hz=997, options=["--clock=perf"])
@@ -108,7 +108,7 @@ def test_short_programs_that_no_library_is_in(tmp_path):
     program = compile_target("unseen.c", tmp_path, (*PLAIN, "-static"))
     run = profile(tmp_path, "sh", "-c", f"for i in $(seq 16); do {program} '' 30; done", rate_hz=RATE_HZ)
     assert "16 programs started without flamerun's library: statically linked\n" in run.stderr
-    assert re.search(r"is \[unsampled\]: [\d.]+ s by programs that flamerun's library is not in, "
+    assert re.search(r"is \[unsampled\]: [\d.]+ s by programs without flamerun's library, "
                      "before they were sampled from outside\n", run.stderr), run.stderr
     assert "-r 997" not in run.stderr
 
