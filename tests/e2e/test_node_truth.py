@@ -157,6 +157,21 @@ CALLERS = {
 
 
 @nodes.each_known()
+@pytest.mark.parametrize("padding", ["// x\n", "// x\r\n", "// \u20ac\n", "/* \u20ac\u2028 */\r\n", "\r"],
+                         ids=["narrow", "returns", "wide", "separators", "returns-alone"])
+def test_lines_of_a_large_source(tmp_path, node, padding):
+    """A bundle has megabytes in one source: lines are counted a part at a time, and then known."""
+    script = tmp_path / "big.js"
+    lines = 200_000
+    script.write_text(padding * lines + "function spins(ms) { const end = Date.now() + ms; while (Date.now() < end); }\n"
+                      "spins(1500);\n", encoding="utf-8", newline="")
+    run = profiled.profile(tmp_path, node, script, rate_hz=997)
+    line = 1 + lines * (2 if "\u2028" in padding else 1)
+    assert run.folded.where(lambda stack: f"spins (big.js:{line})" in stack) > 0.7 * run.folded.total, \
+        run.folded.describe()
+
+
+@nodes.each_known()
 @pytest.mark.parametrize("flags", [[], ["--no-opt", "--always-sparkplug"]], ids=["optimised", "compiled"])
 def test_callers_are_told_while_code_moves(tmp_path, node, flags):
     """What is inlined as well: one that is missing has another one's caller."""
