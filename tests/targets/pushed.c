@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pushed: two threads push each other off one CPU until each has used 150 ms of it, with all signals
- * blocked behind the back of libc. Then it sleeps for 2 s.
+ * pushed: two threads push each other off one CPU until each has used 120 ms of it, with all
+ * signals blocked behind the back of libc. Then it sleeps for 3 s.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -20,7 +20,7 @@ static void *push(void *unused)
 	(void)unused;
 	arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, sizeof(all));
 	pthread_barrier_wait(&both);
-	while (cpu_ns() < 150000000) {
+	while (cpu_ns() < 120000000) {
 		spin(4);
 		sched_yield();
 	}
