@@ -41,6 +41,6 @@ int main(void)
 			return 1;
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
-	nanosleep(&(struct timespec){2, 0}, NULL);
+	nanosleep(&(struct timespec){3, 0}, NULL);
 	return 0;
 }
