@@ -256,7 +256,7 @@ static uint64_t hash_text(struct runtime_reader *reader, uint64_t hash, uintptr_
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 #define BLOCK	       4096u /* characters */
-#define BLOCKS_AT_ONCE 32u
+#define BLOCKS_AT_ONCE 128u
 #define MARK_BLOCKS    16u
 #define POSITION_KEYS  (1ULL << 32) /* apart from those of blocks */
 #define CHUNK	       RUNTIME_WINDOW_BYTES
