@@ -26,14 +26,24 @@
  * arch_handler_repeats(const void *ucontext, uint64_t *second) -> long
  *                      The number of the system call that the interrupted thread makes next, with
  *                      its second argument in *@second; -1: it is at none. Context: the handler.
- * arch_handler_fail(void *ucontext, long error)
- *                      Skip that instruction, with @error (-errno) as the call's result. Context:
- *                      the handler.
+ * ARCH_SYSCALL_BYTES   the size of a system call instruction, which leaves the result in register 0
  */
 extern const char arch_handler_unblocked[] __attribute__((visibility("hidden")));
 
-#if !defined(ARCH_HANDLER_SETS) || !defined(ARCH_UNBLOCK_UCONTEXT)
+#if !defined(ARCH_HANDLER_SETS) || !defined(ARCH_UNBLOCK_UCONTEXT) || !defined(ARCH_SYSCALL_BYTES)
 #error "arch_handler.h lacks a primitive"
 #endif
+
+/*
+ * Skip the system call instruction that the thread would go on with. @error: the call's result,
+ * -errno. Context: the handler.
+ */
+static inline void arch_handler_fail(void *ucontext, long error)
+{
+	uint64_t pc = arch_ucontext_get(ucontext, ARCH_DWARF_PC);
+
+	arch_ucontext_set(ucontext, ARCH_DWARF_PC, pc + ARCH_SYSCALL_BYTES);
+	arch_ucontext_set(ucontext, 0, (uint64_t)error);
+}
 
 #endif

@@ -30,8 +30,6 @@
  * ARCH_SIGRETURN_WORD  the eight bytes of code at a signal handler's return address
  * ARCH_SIGRETURN_UCONTEXT
  *                      bytes from the stack pointer at that address up to the ucontext
- * arch_registers_from_ucontext(struct arch_registers *, const void *ucontext)
- *                      Context: signal-safe.
  * ARCH_PERF_REGS, arch_registers_from_perf(struct arch_registers *, const uint64_t *)
  *                      which registers a perf event is to tell (sample_regs_user), and those
  * arch_strip_pointer(uintptr_t) -> uintptr_t
@@ -53,6 +51,14 @@ static inline uint64_t arch_ucontext_get(const void *ucontext, unsigned reg)
 static inline void arch_ucontext_set(void *ucontext, unsigned reg, uint64_t value)
 {
 	*(uint64_t *)((char *)ucontext + arch_ucontext_offset(reg)) = value;
+}
+
+/* All of them. Context: signal-safe. */
+static inline void arch_registers_from_ucontext(
+	struct arch_registers *registers, const void *ucontext)
+{
+	for (unsigned reg = 0; reg < ARCH_DWARF_REGS; reg++)
+		registers->r[reg] = arch_ucontext_get(ucontext, reg);
 }
 
 #endif

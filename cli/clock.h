@@ -34,6 +34,16 @@ static inline uint64_t clock_cpu_ns(void)
 	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
+/* Nanoseconds between the kernel's ticks, at which its coarse clocks advance; 0: not known. */
+static inline uint64_t clock_tick_ns(void)
+{
+	struct timespec tick;
+
+	if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) || tick.tv_sec || tick.tv_nsec <= 0)
+		return 0;
+	return (uint64_t)tick.tv_nsec;
+}
+
 /* What is to be added to get the time since the epoch, as the clock on the wall is set now. */
 static inline int64_t clock_epoch_ns(void)
 {

@@ -48,14 +48,6 @@ static inline long arch_handler_repeats(const void *ucontext, uint64_t *second)
 		       : -1;
 }
 
-static inline void arch_handler_fail(void *ucontext, long error)
-{
-	uint64_t pc = arch_ucontext_get(ucontext, ARCH_DWARF_PC);
-
-	arch_ucontext_set(ucontext, ARCH_DWARF_PC, pc + ARCH_SYSCALL_BYTES);
-	arch_ucontext_set(ucontext, 0, (uint64_t)error);
-}
-
 #define ARCH_UNBLOCK_UCONTEXT 19
 
 static inline __attribute__((always_inline)) void arch_handler_unblock(

@@ -59,14 +59,6 @@ static inline unsigned arch_ucontext_offset(unsigned reg)
 	return 184 + 8 * reg;
 }
 
-static inline void arch_registers_from_ucontext(
-	struct arch_registers *registers, const void *ucontext)
-{
-	for (unsigned reg = 0; reg < ARCH_DWARF_REGS; reg++)
-		registers->r[reg] = *(const uintptr_t *)((const char *)ucontext +
-							 arch_ucontext_offset(reg));
-}
-
 /* x0-x30, sp, pc. Source: asm/perf_regs.h */
 #define ARCH_PERF_REGS 0x1ffffffffULL
 

@@ -69,14 +69,6 @@ static inline unsigned arch_ucontext_offset(unsigned reg)
 	return 40 + 8u * position[reg];
 }
 
-static inline void arch_registers_from_ucontext(
-	struct arch_registers *registers, const void *ucontext)
-{
-	for (unsigned reg = 0; reg < ARCH_DWARF_REGS; reg++)
-		registers->r[reg] = *(const uintptr_t *)((const char *)ucontext +
-							 arch_ucontext_offset(reg));
-}
-
 /* rax rbx rcx rdx rsi rdi rbp rsp rip, r8-r15. Source: asm/perf_regs.h */
 #define ARCH_PERF_REGS 0xff01ffULL
 

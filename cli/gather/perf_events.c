@@ -59,11 +59,9 @@ struct perf_events {
 
 uint32_t perf_events_tick_hz(void)
 {
-	struct timespec tick;
+	uint64_t tick_ns = clock_tick_ns();
 
-	if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) || tick.tv_sec || tick.tv_nsec <= 0)
-		return 250;
-	return (uint32_t)((NS_PER_S + (uint64_t)tick.tv_nsec / 2) / (uint64_t)tick.tv_nsec);
+	return tick_ns ? (uint32_t)((NS_PER_S + tick_ns / 2) / tick_ns) : 250;
 }
 
 /* On thread @tid, 0 for the caller, not begun. Returns a descriptor or -errno. */

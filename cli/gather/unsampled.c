@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/clock.h"
 #include "libprof/procfs.h"
@@ -126,11 +125,8 @@ static bool dodged_ticks(
 	const struct unsampled_thread *thread, const struct unsampled_thread *before)
 {
 	uint64_t turns = thread->turns - before->turns, ns = thread->cpu_ns - before->cpu_ns;
-	struct timespec tick = {0};
 
-	/* That clock advances at each tick. */
-	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
-	return turns && ns / turns < (uint64_t)tick.tv_nsec / 2 &&
+	return turns && ns / turns < clock_tick_ns() / 2 &&
 	       4 * (thread->sleeps - before->sleeps) > turns;
 }
 

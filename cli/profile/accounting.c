@@ -17,7 +17,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "cli/clock.h"
 
 #define PROCESSES_NOBODY UINT32_MAX
 
@@ -655,7 +656,6 @@ static void account_all(struct accounts *accounts)
 
 static int accounts_init(struct accounts *accounts)
 {
-	struct timespec tick = {0};
 	size_t count;
 
 	if (processes_find(&accounts->processes, accounts->profile))
@@ -674,9 +674,7 @@ static int accounts_init(struct accounts *accounts)
 		accounts->siblings[i].first_child = NOBODY;
 	for (int box = 0; box < BOX_COUNT; box++)
 		accounts->due_ns[box] = accounts->period_ns / 2;
-	/* That clock goes on at ticks. */
-	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
-	accounts->tick_ns = (uint64_t)tick.tv_nsec;
+	accounts->tick_ns = clock_tick_ns();
 	return 0;
 }
 

@@ -243,7 +243,7 @@ static void print_late_threads(const struct profile_totals *totals)
 	if (quit)
 		diag_info("%" PRIu64 " %s could not be sampled from inside: %s", quit,
 			plural(quit, "process", "processes"), reason);
-	/* Each of those processes counted one thread, too. */
+	/* Each of those processes is also counted as one such thread. */
 	if (timerless > quit)
 		diag_info("%" PRIu64 " %s could not be sampled: %s", timerless - quit,
 			plural(timerless - quit, "thread", "threads"), reason);

@@ -8,8 +8,8 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "cli/clock.h"
 #include "cli/diag.h"
 
 #define NS_PER_S 1e9
@@ -57,14 +57,6 @@ __attribute__((format(printf, 3, 4))) static void add_reason(
 	reasons->s += s;
 }
 
-static double tick_ms(void)
-{
-	struct timespec tick = {0};
-
-	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
-	return (double)tick.tv_nsec / 1e6;
-}
-
 /* Add @cause as the reason for @s seconds. */
 static void add_cause(struct reasons *reasons, enum wire_unsampled cause, double s,
 	const struct profile_totals *totals)
@@ -97,7 +89,7 @@ static void add_cause(struct reasons *reasons, enum wire_unsampled cause, double
 		add_reason(reasons, s,
 			"by threads that ran for less than half of the kernel's tick of %.0f ms "
 			"at a time: the kernel checks timers at its ticks",
-			tick_ms());
+			(double)clock_tick_ns() / 1e6);
 		break;
 	case WIRE_UNSAMPLED_SHORT:
 		reasons->short_ns = s * NS_PER_S / (double)lives;

@@ -256,9 +256,9 @@ static uint64_t hash_text(struct runtime_reader *reader, uint64_t hash, uintptr_
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 #define BLOCK	       4096u /* characters */
-#define BLOCKS_AT_ONCE 128u
-#define MARK_BLOCKS    16u
-#define POSITION_KEYS  (1ULL << 32) /* apart from those of blocks */
+#define BLOCKS_AT_ONCE 128u  /* counted in one sample, about */
+#define MARK_BLOCKS    16u   /* from one kept count to the next */
+#define POSITION_KEYS  (1ULL << 32) /* differ from the keys of blocks */
 #define CHUNK	       RUNTIME_WINDOW_BYTES
 
 /* Ends of lines among @count characters of @width bytes at @text, before the character @next. */
@@ -294,7 +294,10 @@ static int64_t count_ends(
 		if (count > to - from)
 			count = to - from;
 		runtime_expect_run(reader, at, (size_t)(to - from) * piece->bytes);
-		next = load_character(reader, piece, from + count);
+		next = 0;
+		/* Before the view, which another load may replace. */
+		if (load_character(reader, piece, from + count - 1) == '\r')
+			next = load_character(reader, piece, from + count);
 		text = runtime_view(reader, at, (size_t)count * piece->bytes);
 		if (!text)
 			return -EFAULT;
@@ -332,7 +335,7 @@ static int64_t count_before(struct runtime_reader *reader, const struct piece *p
 	uint64_t source, uint32_t position)
 {
 	uint64_t own_key = runtime_mix(source, POSITION_KEYS | position);
-	uint32_t last = position / BLOCK, begin, block, known;
+	uint32_t last = position / BLOCK, begin, block, next, known;
 	int64_t ends, more;
 
 	if (runtime_kept(reader, own_key, &known))
@@ -340,14 +343,17 @@ static int64_t count_before(struct runtime_reader *reader, const struct piece *p
 	begin = block = find_counted(reader, source, last, &known);
 	ends = known;
 	while (block < last) {
-		if (block - begin >= BLOCKS_AT_ONCE && block % MARK_BLOCKS == 0)
+		if (block - begin >= BLOCKS_AT_ONCE)
 			return -EAGAIN;
-		more = count_ends(reader, piece, block * BLOCK, (block + 1) * BLOCK);
+		next = block - block % MARK_BLOCKS + MARK_BLOCKS;
+		if (next > last)
+			next = last;
+		more = count_ends(reader, piece, block * BLOCK, next * BLOCK);
 		if (more < 0)
 			return more;
 		ends += more;
-		if (++block % MARK_BLOCKS == 0 || block == last)
-			runtime_keep(reader, key_of_block(source, block), (uint32_t)ends);
+		block = next;
+		runtime_keep(reader, key_of_block(source, block), (uint32_t)ends);
 	}
 	more = count_ends(reader, piece, last * BLOCK, position);
 	if (more < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE: the handler's last act. */
+/* ASYNC-SIGNAL-SAFE: called at the end of the handler. */
 /*
  * A program may interrupt a blocking system call by a signal whose handler has no SA_RESTART, for
  * example by alarm() before read(), and expects EINTR. If a timer of ours expires during that call,
@@ -29,7 +29,7 @@
 
 /*
  * Source: signal(7), "Interruption of system calls and library functions by signal handlers".
- * @second: the call's second argument
+ * @nr: -1 for no call. @second: its second argument.
  */
 static int is_restartable(long nr, uint64_t second)
 {
@@ -93,10 +93,10 @@ static int breaks_off(uint64_t signals)
 
 void interrupted_fail(void *ucontext)
 {
-	uint64_t blocked = *sampler_mask(&((ucontext_t *)ucontext)->uc_sigmask), second = 0;
+	uint64_t blocked = *sampler_mask(&((ucontext_t *)ucontext)->uc_sigmask), second;
 	long nr = arch_handler_repeats(ucontext, &second);
 
-	if (nr >= 0 && is_restartable(nr, second) && confined_may(CONFINED_RESTARTS) &&
+	if (is_restartable(nr, second) && confined_may(CONFINED_RESTARTS) &&
 		!confined_is_reported() && breaks_off(~blocked & ~sampler_signal_bit()))
 		arch_handler_fail(ucontext, -EINTR);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE: the handler's last act. */
+/* ASYNC-SIGNAL-SAFE: called at the end of the handler. */
 /* Blocking system calls that a signal of the program's own is meant to interrupt. */
 #ifndef LIBPROF_SAMPLER_INTERRUPTED_H
 #define LIBPROF_SAMPLER_INTERRUPTED_H

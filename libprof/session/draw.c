@@ -101,6 +101,17 @@ static void program_main(void *argument)
 	exit_process(127);
 }
 
+/* As wait4(), until @pid has ended. */
+static long wait_for(long pid, int *status, int options)
+{
+	long ended;
+
+	do
+		ended = arch_syscall4(SYS_wait4, pid, status, options, NULL);
+	while (ended == -EINTR);
+	return ended;
+}
+
 static void stand_in_main(void *argument)
 {
 	struct detached *detached = argument;
@@ -115,15 +126,18 @@ static void stand_in_main(void *argument)
 		detached->program_stack + STACK_BYTES, program_main, detached);
 	if (pid < 0)
 		exit_process(1);
-	do
-		ended = arch_syscall4(SYS_wait4, pid, &status, 0, NULL);
-	while (ended == -EINTR);
+	ended = wait_for(pid, &status, 0);
 	if (ended == pid)
 		__atomic_store_n(&detached->status, status, __ATOMIC_RELEASE);
 	exit_process(0);
 }
 
-static long start_stand_in(struct detached *detached)
+/*
+ * Start @detached's program, by the stand-in. Valgrind ends a program that creates a process which
+ * shares its memory: under valgrind the program itself is a child of the host, with an exit signal
+ * and a copy of the memory.
+ */
+static long start_detached(struct detached *detached, int under_valgrind)
 {
 	const uint64_t all = ~0ULL;
 	uint64_t before;
@@ -131,32 +145,18 @@ static long start_stand_in(struct detached *detached)
 
 	/* Born with all signals blocked: the host's handlers must not run in it. */
 	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
-	pid = arch_spawn_vm(CLONE_VM | CLONE_FILES | CLONE_UNTRACED,
-		detached->stand_in_stack + STACK_BYTES, stand_in_main, detached);
-	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
-	return pid;
-}
-
-/*
- * Valgrind ends a program that creates a process which shares its memory. Under valgrind, run the
- * program as an ordinary child of the host, with an exit signal and a copy of the memory.
- */
-static int run_as_child(struct detached *detached)
-{
-	long ended, pid = arch_syscall6(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
-	int status;
-
+	if (under_valgrind)
+		pid = arch_syscall6(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
+	else
+		pid = arch_spawn_vm(CLONE_VM | CLONE_FILES | CLONE_UNTRACED,
+			detached->stand_in_stack + STACK_BYTES, stand_in_main, detached);
 	if (!pid) {
 		drop_descriptors();
 		reset_signals();
 		program_main(detached);
 	}
-	if (pid < 0)
-		return (int)pid;
-	do
-		ended = arch_syscall4(SYS_wait4, pid, &status, 0, NULL);
-	while (ended == -EINTR);
-	return ended == pid && status ? -EIO : 0;
+	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+	return pid;
 }
 
 /* NULL without memory. */
@@ -170,9 +170,9 @@ static struct detached *map_detached(void)
 
 int detached_run(const char *program, const char *const *arguments, char *const *environment)
 {
+	int under_valgrind = arch_ask_valgrind(VALGRIND_IS_RUNNING, 0, 0) != 0, status;
 	struct detached *detached = map_detached();
 	long pid, ended;
-	int status;
 
 	if (!detached)
 		return -ENOMEM;
@@ -180,17 +180,13 @@ int detached_run(const char *program, const char *const *arguments, char *const 
 	detached->arguments = arguments;
 	detached->environment = environment;
 	detached->status = -1;
-	if (arch_ask_valgrind(VALGRIND_IS_RUNNING, 0, 0)) {
-		status = run_as_child(detached);
-		goto out;
-	}
-	pid = start_stand_in(detached);
+	pid = start_detached(detached, under_valgrind);
 	status = (int)pid;
 	if (pid < 0)
 		goto out;
-	do
-		ended = arch_syscall4(SYS_wait4, pid, NULL, __WALL, NULL);
-	while (ended == -EINTR);
+	ended = wait_for(pid, &status, __WALL);
+	if (under_valgrind && ended == pid)
+		detached->status = status;
 	/* When somebody else's wait found it, it has ended as well. */
 	status = __atomic_load_n(&detached->status, __ATOMIC_ACQUIRE) ? -EIO : 0;
 out:

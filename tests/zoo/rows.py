@@ -196,5 +196,6 @@ ROWS = (
     Row("libreoffice", "libreoffice-writer", run="soffice --headless --convert-to pdf {root}/README.md",
         **{**PROGRAM, "same_output": False}),
     Row("blender", "blender", run="blender -b --python-expr 'import bpy; bpy.context.scene.render.engine = \"CYCLES\"; "
-        "bpy.context.scene.cycles.samples = 16; bpy.context.scene.cycles.use_denoising = False; bpy.ops.render.render()'", **{**PROGRAM, "same_output": False, "named": .05}),
+        "bpy.context.scene.cycles.samples = 16; bpy.context.scene.cycles.use_denoising = False; "
+        "bpy.ops.render.render()'", **{**PROGRAM, "same_output": False, "named": .05}),
 )
