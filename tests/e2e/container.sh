@@ -14,7 +14,7 @@ trap 'rm -rf "$place"' EXIT INT TERM
 mkdir "$place/build" "$place/home" "$place/tests" "$place/tests/setup"
 cp -P "$TEST_BUILD/flamerun" "$TEST_BUILD"/libflameprof.* "$place/build/"
 cp -R "$root/tests/e2e" "$root/tests/targets" "$place/tests/"
-cp "$root/tests/setup/pytest.sh" "$place/tests/setup/"
+cp "$root/tests/setup/pytest.sh" "$root/tests/setup/first_failures.py" "$place/tests/setup/"
 cp -R "$root/share" "$root/arch" "$root/cli" "$root/libprof" "$root/completions" "$root/man" "$root/Makefile" \
 	"$root/LICENSE" "$root"/*.md "$place/"
 ${CC:-gcc} -O2 -D_GNU_SOURCE -o "$place/confine" "$root/tests/e2e/confine.c"

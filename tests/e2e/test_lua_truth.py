@@ -89,7 +89,11 @@ def test_every_stack_is_luas_own(tmp_path, lua, way, rate_hz, ms):
     told_stacks.assert_few_native(run)
     is_lua = run.folded.where(lambda stack: any("main chunk (lua_truth" in name for name in stack))
     assert is_lua > 0.9 * run.folded.total
-    assert sum(true.values()) > 0.4 * is_lua > 0, run.folded.describe()
+    # What else it does is mostly telling, which takes more than half of the time on some machines.
+    in_work = run.folded.where(lambda stack: [name for name in stack if FUNCTION.match(name)][-1:] ==
+                               [f"work (lua_truth.lua:{WORK})"])
+    assert in_work > 0.2 * is_lua > 0, run.folded.describe()
+    assert sum(true.values()) > 0.95 * in_work, run.folded.describe()
     assert len(true) > 25, true
 
 

@@ -34,10 +34,11 @@ add_up() {
 	[ "$(cat "$logs/$1.status")" -eq 0 ] || verdict=FAILED
 	# pytest: "== 3 failed, 12 passed in 4.2s =="; verdict.sh: "12 passed, ... in 3 programs", which may
 	# stand behind dots of a pytest that runs beside it
-	counts=$(sed -n '/^[= .sxFE]*[0-9][^:]* in [0-9]/{s/^[= .sxFE]*//;s/ in [0-9].*//;s/[^0-9a-z ]//g;p;}' "$logs/$1.log" |
+	counts=$(sed -n '/^[= .sxFER]*[0-9][^:]* in [0-9]/{s/^[= .sxFER]*//;s/ in [0-9].*//;s/[^0-9a-z ]//g;p;}' "$logs/$1.log" |
 		awk '{ for (i = 1; i < NF; i++) if ($i ~ /^[0-9]+$/) sum[$(i + 1)] += $i }
 			END { if (NR) printf "%d tests passed, %d failed, %d skipped", sum["passed"],
-				sum["failed"] + sum["errors"] + sum["error"], sum["skipped"] }')
+				sum["failed"] + sum["errors"] + sum["error"], sum["skipped"]
+				if (sum["rerun"]) printf ", %d run twice", sum["rerun"] }')
 	printf '  %-16s %-7s %5d s   %s\n' "$1" $verdict "$(cat "$logs/$1.seconds")" "$counts" >>"$logs/totals"
 }
 
