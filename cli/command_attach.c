@@ -168,7 +168,7 @@ static int start_sampling(struct attach_run *run, struct diag_message *message)
 	const struct options *options = run->options;
 	const struct gather_config config = {
 		.outside = true,
-		.rate_hz = outside_rate_hz(options),
+		.rate_hz = options->rate_hz,
 		.waits = !options->no_waits,
 		.wait_details = options->wait_details != 0,
 		.follow = options->follow != 0,

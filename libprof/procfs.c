@@ -167,19 +167,25 @@ int procfs_birth(pid_t pid, struct procfs_birth *out)
 	return 0;
 }
 
-pid_t procfs_inner_pid(pid_t pid)
+/* The last number behind NSpid in the @text of status: from the outermost that we know inwards. */
+static pid_t inner_pid_in(const char *text, pid_t otherwise)
 {
-	char path[64], text[4096], *at;
-	long inner = pid;
+	const char *at = strstr(text, "\nNSpid:");
+	long inner = otherwise;
+	char *end;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	if (read_whole(path, text, sizeof(text)) <= 0 || !(at = strstr(text, "\nNSpid:")))
-		return pid;
-	/* From the outermost that we know to the innermost. */
-	at += strlen("\nNSpid:");
-	for (char *end; *at == '\t' || *at == ' '; at = end)
+	at = at ? at + strlen("\nNSpid:") : "";
+	for (; *at == '\t' || *at == ' '; at = end)
 		inner = strtol(at, &end, 10);
 	return (pid_t)inner;
+}
+
+pid_t procfs_inner_pid(pid_t pid)
+{
+	char path[64], text[4096];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	return read_whole(path, text, sizeof(text)) > 0 ? inner_pid_in(text, pid) : pid;
 }
 
 long procfs_newest_pid(void)
@@ -303,23 +309,46 @@ int procfs_switches_read(int file, struct procfs_switches *out)
 	return 0;
 }
 
-int procfs_signals(pid_t pid, pid_t tid, struct procfs_signals *out)
+int procfs_status(pid_t pid, pid_t tid, struct procfs_status *out)
 {
 	char path[PROCFS_PATH_BYTES], text[4096];
+	const char *filters;
+	unsigned long mode;
 
 	procfs_path(path, pid, tid, "status");
 	if (read_whole(path, text, sizeof(text)) <= 0)
 		return -ESRCH;
-	out->blocked = strtoull(find_value(text, "\nSigBlk"), NULL, 16);
-	out->ignored = strtoull(find_value(text, "\nSigIgn"), NULL, 16);
+	filters = find_value(text, "\nSeccomp_filters");
+	mode = strtoul(find_value(text, "\nSeccomp"), NULL, 10);
+	*out = (struct procfs_status){
+		.inner_tid = inner_pid_in(text, tid ? tid : pid),
+		.blocked = strtoull(find_value(text, "\nSigBlk"), NULL, 16),
+		.ignored = strtoull(find_value(text, "\nSigIgn"), NULL, 16),
+		.caught = strtoull(find_value(text, "\nSigCgt"), NULL, 16),
+		.filters = *filters ? (uint32_t)strtoul(filters, NULL, 10) : mode > 0,
+		.is_strict = mode == 1,
+	};
 	return 0;
 }
 
-char procfs_state_read(int file, int *cpu)
+int procfs_stat_read(int file, struct procfs_stat *out)
 {
-	char text[1024];
+	const char *state, *flags, *user;
+	char text[1024], *kernel;
+	int error = read_again(file, text, sizeof(text));
 
-	return read_again(file, text, sizeof(text)) ? 0 : parse_state(text, cpu);
+	if (error)
+		return error;
+	state = find_field(text, 3);
+	flags = find_field(text, 9);
+	user = find_field(text, 14);
+	if (!state || !flags || !user)
+		return -ESRCH;
+	out->state = *state;
+	out->flags = (unsigned)strtoul(flags, NULL, 10);
+	out->user_ticks = strtoull(user, &kernel, 10);
+	out->kernel_ticks = strtoull(kernel, NULL, 10);
+	return 0;
 }
 
 #define NS_PER_S 1000000000ULL
@@ -375,9 +404,8 @@ uint64_t procfs_cpu_ns(uint32_t pid)
 
 uint32_t procfs_filters(uint32_t pid)
 {
-	long filters = procfs_number((pid_t)pid, "Seccomp_filters");
+	struct procfs_status status = {.filters = 0};
 
-	if (filters < 0)
-		filters = procfs_number((pid_t)pid, "Seccomp") > 0;
-	return (uint32_t)filters;
+	procfs_status((pid_t)pid, 0, &status);
+	return status.filters;
 }

@@ -9,6 +9,7 @@
 #define LIBPROF_PROCFS_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -56,14 +57,17 @@ uintptr_t procfs_stack_top(pid_t pid);
 /* The kernel's flags of thread @tid of @pid, PF_...; 0 when it has gone. */
 unsigned procfs_flags(pid_t pid, pid_t tid);
 
-/* Sets of signals, number 1 in the lowest bit. */
-struct procfs_signals {
-	uint64_t blocked; /* by the thread */
-	uint64_t ignored; /* by the process */
+/* What "status" says of a thread and of its process. Sets of signals: number 1 in the lowest bit. */
+struct procfs_status {
+	pid_t inner_tid;  /* what the thread is to itself, in the innermost of its pid namespaces */
+	uint64_t blocked; /* signals, by the thread */
+	uint64_t ignored, caught; /* by the process */
+	uint32_t filters; /* of seccomp; Linux before 5.9 says only whether there are some */
+	bool is_strict;	  /* SECCOMP_MODE_STRICT */
 };
 
-/* What thread @tid of @pid does with signals. Returns 0 or -ESRCH with *@out as it was. */
-int procfs_signals(pid_t pid, pid_t tid, struct procfs_signals *out);
+/* Of thread @tid of @pid. Returns 0 or -ESRCH with *@out as it was. */
+int procfs_status(pid_t pid, pid_t tid, struct procfs_status *out);
 
 /*
  * Up to @room threads of @pid into @tids. Returns how many there are, which may be more, or -errno.
@@ -113,8 +117,15 @@ int procfs_syscall_read(int file, struct procfs_syscall *out);
 /* How many threads process @pid has, 0 when it has gone. */
 unsigned procfs_thread_count(pid_t pid);
 
-/* Read "stat": procfs_state(). */
-char procfs_state_read(int file, int *cpu);
+/* What "stat" says of a thread. Times in the kernel's units for programs, 10 ms. */
+struct procfs_stat {
+	char state;	/* as procfs_state() */
+	unsigned flags; /* as procfs_flags() */
+	uint64_t user_ticks, kernel_ticks;
+};
+
+/* Read "stat". Returns 0 or -errno with *@out as it was. */
+int procfs_stat_read(int file, struct procfs_stat *out);
 
 /* Does @pid still run? A zombie does not, unless only its main thread is one. */
 int procfs_is_running(uint32_t pid);

@@ -22,6 +22,36 @@ static inline void arch_registers_from_regset(struct arch_registers *registers, 
 		registers->r[reg] = word[reg];
 }
 
+/* svc #0 */
+#define ARCH_SYSCALL_BYTES "\x01\x00\x00\xd4"
+
+static inline uintptr_t arch_regset_pc(const void *regset)
+{
+	return ((const uint64_t *)regset)[32];
+}
+
+static inline uintptr_t arch_regset_sp(const void *regset)
+{
+	return ((const uint64_t *)regset)[31];
+}
+
+/* What call a thread is on its way out of is no part of the set, and is over at any stop. */
+static inline void arch_regset_call(
+	void *regset, uintptr_t at, long number, const uintptr_t arguments[6])
+{
+	uint64_t *word = regset;
+
+	for (unsigned i = 0; i < 6; i++)
+		word[i] = arguments[i];
+	word[8] = (uint64_t)number;
+	word[32] = at;
+}
+
+static inline long arch_regset_result(const void *regset)
+{
+	return *(const int64_t *)regset;
+}
+
 /* The thread pointer is in a set of its own, and behind what it is of. */
 #define ARCH_THREAD_ROBUST 0u
 #define ARCH_THREAD_WORDS  1u

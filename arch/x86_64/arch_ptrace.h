@@ -34,6 +34,38 @@ static inline bool arch_is_thread_self(uintptr_t self, const uintptr_t words[ARC
 	return words[0] == self && words[2] == self;
 }
 
+/* syscall */
+#define ARCH_SYSCALL_BYTES "\x0f\x05"
+
+static inline uintptr_t arch_regset_pc(const void *regset)
+{
+	return ((const uint64_t *)regset)[16];
+}
+
+static inline uintptr_t arch_regset_sp(const void *regset)
+{
+	return ((const uint64_t *)regset)[19];
+}
+
+/* With orig_rax -1 the kernel has no call to restart. */
+static inline void arch_regset_call(
+	void *regset, uintptr_t at, long number, const uintptr_t arguments[6])
+{
+	static const uint8_t position[6] = {14, 13, 12, 7, 9, 8};
+	uint64_t *word = regset;
+
+	for (unsigned i = 0; i < 6; i++)
+		word[position[i]] = arguments[i];
+	word[10] = (uint64_t)number;
+	word[15] = ~0ULL;
+	word[16] = at;
+}
+
+static inline long arch_regset_result(const void *regset)
+{
+	return ((const int64_t *)regset)[10];
+}
+
 /* fs_base */
 static inline uintptr_t arch_thread_self(const void *regset)
 {

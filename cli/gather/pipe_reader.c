@@ -402,6 +402,7 @@ static void read_refusal_record(
 		if (refusal->programs)
 			continue;
 		refusal->programs = record->programs;
+		refusal->by_stops = record->by_stops;
 		snprintf(refusal->text, sizeof(refusal->text), "%s", record->text);
 		return;
 	}

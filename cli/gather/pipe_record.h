@@ -174,10 +174,11 @@ struct record_totals {
 	uint64_t kept_native; /* samples whose language frames did not add up */
 };
 
-/* Of the tracer, at its end: programs that it may not look into, for one reason. */
+/* Of the tracer, at its end: programs that it may not look into, or not well, for one reason. */
 struct record_refusal {
 	struct record record;
 	uint64_t programs;
+	uint64_t by_stops; /* they were sampled, by stops, which may break off system calls */
 	char text[]; /* of the first */
 };
 

@@ -135,10 +135,10 @@ static enum wire_unsampled cause_with_ring(const struct subject *subject,
 	const struct unsampled_thread *thread, const struct unsampled_thread *before)
 {
 	uint32_t number = __atomic_load_n(&subject->slot->signal, __ATOMIC_RELAXED);
-	struct procfs_signals signals;
+	struct procfs_status signals;
 	uint64_t bit;
 
-	if (!number || number > 64 || procfs_signals(subject->pid, thread->tid, &signals))
+	if (!number || number > 64 || procfs_status(subject->pid, thread->tid, &signals))
 		return WIRE_UNSAMPLED_NONE;
 	bit = 1ULL << (number - 1);
 	if (signals.ignored & bit)

@@ -6,15 +6,18 @@
 #include "cli/outside/attach.h"
 
 #include <errno.h>
+#include <linux/kcmp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include "cli/diag.h"
+#include "cli/outside/cpu_timer.h"
 #include "cli/outside/refusal.h"
 #include "cli/outside/sample.h"
 #include "cli/outside/target_waits.h"
@@ -24,10 +27,11 @@
 
 static int seize(const struct tracer *tracer, pid_t tid)
 {
-	unsigned long options = PTRACE_O_TRACEEXEC;
+	unsigned long options = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD;
 
+	/* Threads are looked for: to stop at each birth would cost programs that have many. */
 	if (tracer->config.follow)
-		options |= PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE;
+		options |= PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
 	return ptrace(PTRACE_SEIZE, tid, NULL, (void *)options) ? -errno : 0;
 }
 
@@ -69,8 +73,9 @@ static struct tracee *add_tracee(
 
 	if (!tracee)
 		return NULL;
+	tracees_update(tracee);
 	if (was_there)
-		tracee->counted_ns = tracees_update(tracee);
+		tracee->counted_ns = tracee->used.cpu_ns;
 	sample_begin(tracer, tracee);
 	tracer->totals.threads++;
 	return tracee;
@@ -166,6 +171,12 @@ static struct target *add_child_target(struct tracer *tracer, pid_t pid)
 	return target;
 }
 
+/* A child by vfork is about to run another program. */
+static bool has_parents_memory(pid_t pid)
+{
+	return !syscall(SYS_kcmp, pid, procfs_number(pid, "PPid"), KCMP_VM, 0, 0);
+}
+
 struct tracee *attach_born(struct tracer *tracer, pid_t tid)
 {
 	pid_t pid = (pid_t)procfs_number(tid, "Tgid");
@@ -176,7 +187,9 @@ struct tracee *attach_born(struct tracer *tracer, pid_t tid)
 		target = add_child_target(tracer, pid);
 	if (target)
 		tracee = add_tracee(tracer, target, tid, false);
-	if (!tracee)
+	if (tracee)
+		tracee->is_born = pid == tid && !has_parents_memory(pid);
+	else
 		ptrace(PTRACE_DETACH, tid, NULL, NULL);
 	return tracee;
 }
@@ -198,6 +211,7 @@ void attach_end_target(struct tracer *tracer, struct target *target)
 void attach_detach_thread(struct tracer *tracer, struct tracee *tracee, int signal)
 {
 	sample_cancel(tracer, tracee);
+	cpu_timer_forget(tracer, tracee);
 	ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(intptr_t)signal);
 	tracees_remove(&tracer->tracees, tracee);
 }
@@ -212,6 +226,7 @@ static void remove_other_threads(struct tracer *tracer, const struct target *tar
 
 		if (tracee->target == target && tracee->tid != tid) {
 			sample_cancel(tracer, tracee);
+			cpu_timer_forget(tracer, tracee);
 			tracees_remove(&tracer->tracees, tracee);
 		}
 		tracee = next;
@@ -240,7 +255,9 @@ void attach_next_image(struct tracer *tracer, struct target *target, pid_t tid)
 	if (!tracee)
 		return;
 	tracee->counted_ns = tracees_update(tracee);
-	tracee->is_announced = tracee->has_stack = false;
+	tracee->is_announced = false;
 	sample_cancel(tracer, tracee);
+	cpu_timer_forget(tracer, tracee);
+	target->dead_count = 0; /* an exec leaves no timers */
 	sample_begin(tracer, tracee);
 }

@@ -13,18 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/options.h"
 #include "cli/outside/tracer.h"
 
 struct outside {
 	pid_t tracer;
 	int commands;
 };
-
-uint32_t outside_rate_hz(const struct options *options)
-{
-	return options_is_said(options, "rate") ? options->rate_hz : OUTSIDE_RATE_HZ;
-}
 
 /* In the child: only the descriptors it needs, no signal that was meant for flamerun. */
 static void become_tracer(const struct outside_config *config, int commands)

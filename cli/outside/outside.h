@@ -15,11 +15,8 @@
 
 #include "cli/diag.h"
 
-struct options;
 struct outside;
 struct wire_arena;
-
-#define OUTSIDE_RATE_HZ 49 /* when nobody asked for another one */
 
 struct outside_config {
 	uint32_t rate_hz;
@@ -33,9 +30,6 @@ struct outside_config {
 	int pipe;    /* its writing end, non-blocking; borrowed for the call */
 	uint32_t key;
 };
-
-/* The rate that @options ask for; from outside a lower one is the rule. */
-uint32_t outside_rate_hz(const struct options *options);
 
 /* What it cost the targets. */
 struct outside_cost {

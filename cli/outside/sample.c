@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rounds of looks, counting, and taking stacks.
+ * Counting, taking stacks, and rounds of looks.
  */
 #include "cli/outside/sample.h"
 
@@ -11,17 +11,12 @@
 
 #include "arch/ptrace.h"
 #include "cli/clock.h"
+#include "cli/outside/cpu_timer.h"
+#include "cli/outside/remote_call.h"
 #include "cli/outside/stackwalk.h"
 #include "libprof/procfs.h"
-#include "libprof/waits/wait_leaf.h"
 
-#define SAME_NS	    500ULL  /* on the scheduler's clock */
-#define BEFORE_NS   8000ULL /* how well moments are known on ours: measured */
-#define AFTER_NS    4000ULL
-#define PUSHED_MAX  4u	/* asked in one round: one of them was on the CPU when we came */
-#define TRIES_MAX   3u	/* to get a first stack of a thread that is not due */
-#define PERIODS_MAX 8u	/* of CPU time, without a look that found it running */
-#define RESTS_MAX   16u /* looks at which it had not run since the one before */
+#define NS_PER_MS 1000000ULL
 
 /* ---- what is due ----------------------------------------------------------------------------- */
 
@@ -38,6 +33,11 @@ void sample_begin(struct tracer *tracer, struct tracee *tracee)
 	else if (target->ended_due_ns > 0)
 		tracee->due_ns = (uint64_t)target->ended_due_ns % tracer->period_ns;
 	target->ended_due_ns -= (int64_t)tracee->due_ns;
+	tracee->user_since_ns = tracee->counted_ns;
+	tracee->way = target->stops_why ? WAY_STOPS : WAY_WAITING;
+	target->waiting += tracee->way == WAY_WAITING;
+	tracer->waiting += tracee->way == WAY_WAITING;
+	tracer->by_stops += tracee->way == WAY_STOPS;
 }
 
 /* Tell of @tracee before the first record that names it. */
@@ -61,7 +61,7 @@ static uint32_t count_due(struct tracer *tracer, struct tracee *tracee, uint64_t
 	uint64_t spent_ns = now_ns > tracee->counted_ns ? now_ns - tracee->counted_ns : 0;
 	uint64_t weight;
 
-	tracee->counted_ns = now_ns;
+	tracee->counted_ns += spent_ns;
 	tracee->target->counted_ns += spent_ns;
 	tracee->due_ns += spent_ns;
 	weight = tracee->due_ns / tracer->period_ns;
@@ -80,92 +80,120 @@ static void put_sample(struct tracer *tracer, struct tracee *tracee, struct reco
 	if (pipe_writer_put(tracer->shared.pipe_writer, RECORD_SAMPLE, record, sizeof(*record),
 		    tracer->frames, record->frames * sizeof(tracer->frames[0])))
 		tracer->totals.dropped += record->weight;
-	else if (record->frames)
-		tracee->has_stack = true;
 }
 
-/* ---- was it running? ------------------------------------------------------------------------- */
-
-/* Is @at_ns @expected_ns, as exactly as our clock knows? */
-static bool is_near(uint64_t at_ns, uint64_t expected_ns)
+/* What @tracee used until @now_ns of its clock is credited, as far as it makes whole samples. */
+static void credit(struct tracer *tracer, struct tracee *tracee, uint64_t now_ns)
 {
-	return at_ns + BEFORE_NS >= expected_ns && at_ns <= expected_ns + AFTER_NS;
+	struct record_sample record = {
+		.kind = WIRE_KIND_CREDIT, .weight = count_due(tracer, tracee, now_ns)};
+
+	put_sample(tracer, tracee, &record);
 }
 
-/*
- * Who waited for exactly as long as we had the CPU was pushed off by us, and came back when we
- * went: the kernel counts both at the same two switches. When others had the CPU before it came
- * back, or it went on at once on another that was idle, our own clock must tell: who waited and ran
- * for all the time since we came has not begun to wait before. But one that sleeps now and then may
- * have been woken up just as we came, and in a call that waits it looks as if it was pushed on its
- * way out: that is too uncertain.
- *
- *	it runs | waits                                  | runs | stops
- *	        |<-- ran_ns: we -->|<-- perhaps others ->|
- *	        requested_since_ns      requested_ns               now
- */
-static bool was_pushed_by_us(
-	const struct tracer *tracer, const struct tracee *tracee, const void *regset)
+uint64_t sample_first_ns(struct tracer *tracer, struct tracee *tracee)
 {
-	uint64_t waited_ns = tracee->used.waited_ns - tracee->at_request.waited_ns;
-	uint64_t ran_ns = tracee->used.cpu_ns - tracee->at_request.cpu_ns, began_ns;
-
-	if (waited_ns + SAME_NS >= tracer->ran_ns && waited_ns <= tracer->ran_ns + SAME_NS)
-		return true;
-	if (tracee->has_slept)
-		return !wait_leaf_is_rest(arch_syscall_number(tracee->tid, regset)) &&
-		       is_near(tracer->on_ns - waited_ns - ran_ns, tracee->requested_since_ns);
-	began_ns = tracee->requested_since_ns + waited_ns + ran_ns;
-	return began_ns + BEFORE_NS >= tracee->requested_ns &&
-	       began_ns <= clock_now_ns() + AFTER_NS;
-}
-
-/*
- * One that was not pushed was running when it was given no CPU since the look, having one; and not
- * when it has gone to sleep before it could be stopped.
- */
-static bool was_running(
-	const struct tracer *tracer, const struct tracee *tracee, const void *regset)
-{
-	if (tracee->is_pushed)
-		return was_pushed_by_us(tracer, tracee, regset);
-	if (arch_in_syscall(tracee->tid, regset) && arch_regset_slept(regset))
-		return false;
-	return tracee->used.turns == tracee->at_request.turns ||
-	       is_near(tracer->woken_ns - (tracee->used.waited_ns - tracee->at_request.waited_ns),
-		       tracee->requested_since_ns);
+	credit(tracer, tracee, tracees_update(tracee));
+	return tracer->period_ns - tracee->due_ns;
 }
 
 /* ---- a stop and its stack -------------------------------------------------------------------- */
 
-void sample_cancel(struct tracer *tracer, struct tracee *tracee)
+/* What the stack of a thread takes that nothing is known of yet, and at least. */
+#define STACK_BYTES	(64u << 10)
+#define STACK_BYTES_MIN (16u << 10)
+/* Above what was read for the last sample. */
+#define STACK_BYTES_MORE (8u << 10)
+
+struct stop {
+	uint64_t regset[ARCH_REGSET_BYTES / 8];
+	struct arch_registers registers;
+	size_t stack_bytes; /* in tracer->stack */
+	uint64_t since_ns;  /* when we saw it */
+};
+
+static int read_registers(const struct tracee *tracee, struct stop *stop)
 {
-	if (tracee->requested_ns)
-		tracer->requested--;
-	tracee->requested_ns = 0;
+	struct iovec iov = {.iov_base = stop->regset, .iov_len = sizeof(stop->regset)};
+
+	if (ptrace(PTRACE_GETREGSET, tracee->tid, (void *)NT_PRSTATUS, &iov) ||
+		iov.iov_len != sizeof(stop->regset))
+		return -1;
+	arch_registers_from_regset(&stop->registers, stop->regset);
+	return 0;
 }
 
-/* Stack of a stopped thread into tracer->frames. */
-static struct unwind_result walk_stack(
-	struct tracer *tracer, struct tracee *tracee, const void *regset)
+/*
+ * Copy the stack: all of it where it is one that ends with its mapping, as those of threads do, else
+ * as much as samples of this thread needed lately.
+ */
+static void copy_stack(struct tracer *tracer, struct tracee *tracee, struct stop *stop)
 {
-	struct stackwalk walk = {
-		.target = tracee->target, .shared = &tracer->shared, .memory = &tracer->memory};
-	struct arch_registers registers;
+	uintptr_t sp = stop->registers.r[ARCH_DWARF_SP];
+	const struct mapping *mapping = maps_find(&tracee->target->maps, sp);
+	size_t bytes = tracee->stack_bytes ? tracee->stack_bytes : STACK_BYTES;
+	struct iovec local = {.iov_base = tracer->stack};
+	struct iovec remote = {.iov_base = (void *)sp};
+	ssize_t got;
+
+	if (mapping && mapping->end - sp < bytes)
+		bytes = mapping->end - sp;
+	local.iov_len = remote.iov_len = bytes;
+	got = process_vm_readv(tracee->target->pid, &local, 1, &remote, 1, 0);
+	stop->stack_bytes = got > 0 ? (size_t)got : 0;
+}
+
+static void let_go(
+	struct tracer *tracer, struct tracee *tracee, const struct stop *stop, int request, int signal)
+{
+	ptrace(request, tracee->tid, NULL, (void *)(intptr_t)signal);
+	tracer->totals.stops++;
+	tracer->totals.held_ns += clock_now_ns() - stop->since_ns;
+}
+
+/* How much of its stack the next sample of @tracee needs, by what the last walk read. */
+static void learn_stack(struct tracee *tracee, const struct stop *stop, uintptr_t last_read)
+{
+	uintptr_t used = last_read - stop->registers.r[ARCH_DWARF_SP];
+
+	if (used >= TRACER_STACK_BYTES)
+		return; /* another stack's */
+	tracee->stack_bytes = used + STACK_BYTES_MORE;
+	if (tracee->stack_bytes < STACK_BYTES_MIN)
+		tracee->stack_bytes = STACK_BYTES_MIN;
+	if (tracee->stack_bytes > TRACER_STACK_BYTES)
+		tracee->stack_bytes = TRACER_STACK_BYTES;
+}
+
+/* The stack of @tracee into tracer->frames, of the copy or, @is_held, of its memory. */
+static struct unwind_result walk_stack(
+	struct tracer *tracer, struct tracee *tracee, const struct stop *stop, bool is_held)
+{
+	struct stackwalk walk = {.target = tracee->target,
+		.shared = &tracer->shared,
+		.memory = &tracer->memory,
+		.is_native = !is_held};
 	struct unwind_result result, other;
 
-	arch_registers_from_regset(&registers, regset);
-	memory_begin(&tracer->memory, tracee->target->pid);
+	if (is_held)
+		memory_begin(&tracer->memory, tracee->target->pid);
+	else
+		memory_begin_copied(&tracer->memory, tracee->target->pid, tracer->stack,
+			stop->registers.r[ARCH_DWARF_SP], stop->stack_bytes);
 	walk.runs.thread = (struct runtime_thread){
-		.self = arch_thread_self(regset), .tid = (uint32_t)tracee->tid};
+		.self = arch_thread_self(stop->regset), .tid = (uint32_t)tracee->tid};
 	walk.runs.known = tracee->runtime_state;
-	result = stackwalk_run(&walk, &registers, tracer->frames);
-	tracee->runtime_state = walk.runs.known;
-	tracer->totals.kept_native += !walk.runs.is_whole;
+	result = stackwalk_run(&walk, &stop->registers, tracer->frames);
+	if (is_held) {
+		tracee->runtime_state = walk.runs.known;
+		tracer->totals.kept_native += !walk.runs.is_whole;
+	} else {
+		learn_stack(tracee, stop, walk.last_read);
+	}
 	/* Where a register was taken for something else, memory may not be there. */
 	if (result.end != WIRE_END_LOST && result.end != WIRE_END_MEMORY)
 		return result;
-	other = fallback_run(&walk, &registers, tracer->other_frames);
+	other = fallback_run(&walk, &stop->registers, tracer->other_frames);
 	if (other.frames <= result.frames)
 		return result;
 	tracer->totals.fallbacks++;
@@ -173,125 +201,158 @@ static struct unwind_result walk_stack(
 	return other;
 }
 
+/*
+ * The stack of @tracee goes into a sample of @weight, and it goes on.
+ */
+static void take_sample(struct tracer *tracer, struct tracee *tracee, const struct stop *stop,
+	uint32_t weight, int request, int signal)
+{
+	struct record_sample record = {.kind = WIRE_KIND_CPU, .end = WIRE_END_LOST, .weight = weight};
+	bool is_held = tracee->target->language != NULL;
+	struct unwind_result result;
+
+	if (!is_held)
+		let_go(tracer, tracee, stop, request, signal);
+	result = walk_stack(tracer, tracee, stop, is_held);
+	if (is_held)
+		let_go(tracer, tracee, stop, request, signal);
+	record.frames = result.frames;
+	record.end = (uint8_t)result.end;
+	put_sample(tracer, tracee, &record);
+}
+
+/* Make the timers that are wanting, while @tracee is stopped. Returns the signal to go on with. */
+static int make_timers(struct tracer *tracer, struct tracee *tracee, int signal)
+{
+	struct remote_call call = {.signal = 0};
+
+	cpu_timers_make(tracer, tracee, &call);
+	if (call.has_stopped)
+		tracer_request_stop(tracer, tracee);
+	return call.signal ? call.signal : signal;
+}
+
+void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t weight)
+{
+	struct target *target = tracee->target;
+	struct stop stop = {.since_ns = clock_now_ns()};
+	/* The first was due after what was not due yet when the timer was made. */
+	uint64_t spent_ns = weight * tracer->period_ns - tracee->due_ns;
+	int signal;
+
+	target->sampled_ns = stop.since_ns;
+	tracee->counted_ns += spent_ns;
+	target->counted_ns += spent_ns;
+	tracee->due_ns = 0;
+	if (read_registers(tracee, &stop)) {
+		ptrace(PTRACE_CONT, tracee->tid, NULL, NULL);
+		return;
+	}
+	if (!target->language)
+		copy_stack(tracer, tracee, &stop);
+	signal = make_timers(tracer, tracee, 0);
+	take_sample(tracer, tracee, &stop, weight, PTRACE_CONT, signal);
+}
+
 void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, int signal)
 {
-	uint64_t regset[ARCH_REGSET_BYTES / 8];
-	struct iovec iov = {.iov_base = regset, .iov_len = sizeof(regset)};
-	bool is_known = !ptrace(PTRACE_GETREGSET, tracee->tid, (void *)NT_PRSTATUS, &iov) &&
-			iov.iov_len == sizeof(regset);
-	uint64_t now_ns = tracees_update(tracee);
-	uint64_t begun_ns;
-	bool ran = !is_known || was_running(tracer, tracee, regset);
-	struct record_sample record = {.kind = WIRE_KIND_CPU, .end = WIRE_END_LOST};
+	struct stop stop = {.since_ns = clock_now_ns()};
+	struct iovec iov = {.iov_base = stop.regset, .iov_len = sizeof(stop.regset)};
+	uint32_t weight = 0;
 
-	if (ran)
-		record.weight = count_due(tracer, tracee, now_ns);
-	/* Code that waits for a CPU, outside of any call, is good enough to go back to. */
-	if (is_known &&
-		(record.weight ||
-			(!tracee->has_stack && (ran || !arch_in_syscall(tracee->tid, regset))))) {
-		struct unwind_result result = walk_stack(tracer, tracee, regset);
-
-		record.frames = result.frames;
-		record.end = (uint8_t)result.end;
+	sample_cancel(tracer, tracee);
+	if (request == PTRACE_CONT)
+		signal = make_timers(tracer, tracee, signal);
+	if (read_registers(tracee, &stop)) {
+		ptrace(request, tracee->tid, NULL, (void *)(intptr_t)signal);
+		return;
 	}
 	/*
 	 * A call that we broke off is begun again where that is safe: EINTR becomes the kernel's
 	 * own "restart unless a handler runs", for calls that have done nothing yet.
 	 */
-	if (is_known && arch_in_syscall(tracee->tid, regset) && arch_regset_restart(regset))
+	if (arch_in_syscall(tracee->tid, stop.regset) && arch_regset_restart(stop.regset))
 		ptrace(PTRACE_SETREGSET, tracee->tid, (void *)NT_PRSTATUS, &iov);
-	ptrace(request, tracee->tid, NULL, (void *)(intptr_t)signal);
-	tracer->totals.stops++;
-	/* Whom we pushed off did not run in our turn before this one, either. */
-	begun_ns =
-		tracee->requested_ns > tracer->woken_ns ? tracee->requested_ns : tracer->woken_ns;
-	tracer->totals.held_ns +=
-		clock_now_ns() - begun_ns + (tracee->is_pushed && ran ? tracer->ran_ns : 0);
-	sample_cancel(tracer, tracee);
-	put_sample(tracer, tracee, &record);
+	if (tracee->way == WAY_STOPS)
+		weight = count_due(tracer, tracee, tracees_update(tracee));
+	if (!weight) {
+		let_go(tracer, tracee, &stop, request, signal);
+		return;
+	}
+	if (!tracee->target->language)
+		copy_stack(tracer, tracee, &stop);
+	take_sample(tracer, tracee, &stop, weight, request, signal);
 }
 
 /* ---- whom to stop ---------------------------------------------------------------------------- */
 
-static void request_stop(struct tracer *tracer, struct tracee *tracee)
+/* A call that takes longer than this has been seen by the kernel's ticks, which are counted in 10 ms. */
+#define USER_NS	    (12 * NS_PER_MS)
+/* Who is never found in user mode for so long is stopped anyway, once it used so much. */
+#define PATIENCE_NS (1000 * NS_PER_MS)
+/* A thread of the process is going to stop by itself. */
+#define SOON_NS	    (100 * NS_PER_MS)
+
+/* See procfs_stat.flags; in the kernel's sched.h PF_IO_WORKER and PF_USER_WORKER. */
+#define WORKER_FLAGS 0x4010u
+
+bool sample_is_worker(struct tracee *tracee)
 {
-	tracer->requested++;
-	tracee->requested_ns = clock_now_ns();
-	tracee->at_request = tracee->used;
-	tracee->requested_since_ns = tracee->is_pushed ? tracer->on_ns : tracer->woken_ns;
-	if (ptrace(PTRACE_INTERRUPT, tracee->tid, NULL, NULL))
-		sample_cancel(tracer, tracee); /* it is on its way out */
+	return !tracees_look(tracee) && tracee->seen.flags & WORKER_FLAGS;
 }
 
-/*
- * Bring @tracee's count up to now. Was it on our CPU until we woke up there? At the first look
- * since it became due that is not known, and is no. It may have been woken up on another CPU than
- * it was on before, and have gone on on another when we came: one of the two has to be ours.
- */
-static bool was_pushed(const struct tracer *tracer, struct tracee *tracee)
+void sample_cancel(struct tracer *tracer, struct tracee *tracee)
 {
-	long before = tracee->seen.pushes;
-	int cpu = tracee->cpu;
+	tracer->requested -= tracee->is_asked;
+	tracee->is_asked = false;
+}
 
-	if (tracees_read_switches(tracee) != 'R' || before < 0 || tracee->seen.pushes <= before)
+/* Has @tracee used its last CPU time in user mode? */
+static bool is_in_user_mode(struct tracee *tracee)
+{
+	uint64_t kernel_ticks = tracee->seen.kernel_ticks;
+
+	if (tracees_look(tracee))
 		return false;
-	tracees_read_cpu(tracee);
-	return cpu == tracer->affinity.cpu || tracee->cpu == tracer->affinity.cpu;
+	if (tracee->seen.kernel_ticks != kernel_ticks)
+		tracee->user_since_ns = tracee->used.cpu_ns;
+	return tracee->used.cpu_ns - tracee->user_since_ns >= USER_NS;
 }
 
-/* The next look may be where @tracee was last. */
-static void request_cpu(struct tracer *tracer, const struct tracee *tracee)
+/* A thread of a process that has not stopped yet, or none that has a timer runs. */
+static bool wants_first_stop(const struct tracer *tracer, struct tracee *tracee, uint64_t now_ns)
 {
-	affinity_request(&tracer->affinity, tracee->cpu, (unsigned)tracer_random(tracer, 1u << 16));
+	(void)tracer;
+	if (now_ns - tracee->target->sampled_ns < SOON_NS)
+		return false;
+	return is_in_user_mode(tracee) || tracee->used.cpu_ns - tracee->counted_ns >= PATIENCE_NS;
 }
 
-/*
- * A thread is stopped when it makes a whole sample; that it is about to is known a little before.
- * And once earlier: threads that live for less than a period are credited with what they used at
- * their end, and that is to go on a stack of theirs. One that can't be pushed off, because we may
- * not go where it runs or never get a CPU before it sleeps, is stopped wherever it runs.
- *
- * One that sleeps is waited for on its CPU, too, for some time: were we to go there only when it
- * was seen running, of threads that work by turns we would hardly see how their turns begin.
- */
-static void schedule_by_cpu(struct tracer *tracer, struct tracee *tracee)
+/* One that has no timer stops when a sample is due and it has been in user mode since the last. */
+static bool wants_sample(const struct tracer *tracer, struct tracee *tracee)
+{
+	uint64_t user_ticks = tracee->seen.user_ticks;
+
+	if (tracee->due_ns + tracee->used.cpu_ns - tracee->counted_ns < tracer->period_ns)
+		return false;
+	return !tracees_look(tracee) && tracee->seen.user_ticks != user_ticks;
+}
+
+static void look_at_thread(struct tracer *tracer, struct tracee *tracee, uint64_t now_ns)
 {
 	uint64_t before_ns = tracee->used.cpu_ns;
-	uint64_t now_ns = tracees_update(tracee);
-	uint64_t due_ns =
-		tracee->due_ns + (now_ns > tracee->counted_ns ? now_ns - tracee->counted_ns : 0);
-	bool is_due = due_ns >= tracer->period_ns;
-	bool is_new = !is_due && !tracee->has_stack && tracee->tries < TRIES_MAX &&
-		      (due_ns > tracee->due_ns || !now_ns);
+	bool is_wanted;
 
-	if (due_ns < tracer->period_ns / 2 && !is_new) {
-		tracee->seen.pushes = -1;
+	if (tracee->target->is_idle || tracee->target->is_waiting || tracee->is_asked ||
+		tracees_update(tracee) == before_ns)
 		return;
-	}
-	if (tracee->seen.pushes >= 0 && now_ns == before_ns && !is_new) {
-		if (tracee->rests++ < RESTS_MAX)
-			request_cpu(tracer, tracee);
-		return;
-	}
-	tracee->rests = 0;
-	tracee->is_pushed = was_pushed(tracer, tracee) && is_due;
-	if (tracee->is_pushed) {
-		if (tracer->pushed++ < PUSHED_MAX)
-			request_stop(tracer, tracee);
-		return;
-	}
-	if (tracees_read_cpu(tracee) == 'R' &&
-		(is_new || due_ns > PERIODS_MAX * tracer->period_ns ||
-			(is_due && !affinity_allows(&tracer->affinity, tracee->cpu)))) {
-		tracee->tries++;
-		request_stop(tracer, tracee);
-	} else {
-		request_cpu(tracer, tracee);
-	}
+	is_wanted = tracee->way == WAY_WAITING ? wants_first_stop(tracer, tracee, now_ns)
+					       : wants_sample(tracer, tracee);
+	if (is_wanted && tracee->seen.state == 'R' && !(tracee->seen.flags & WORKER_FLAGS))
+		tracer_request_stop(tracer, tracee);
 }
 
-static void schedule_target(struct target *target)
+static void look_at_target(struct target *target)
 {
 	uint64_t cpu_ns = procfs_cpu_ns((uint32_t)target->pid);
 
@@ -302,39 +363,17 @@ static void schedule_target(struct target *target)
 		target->cpu_ns = cpu_ns;
 }
 
-static void schedule_thread(struct tracer *tracer, struct tracee *tracee)
-{
-	tracee->round = tracer->round;
-	if (tracee->target->is_idle || tracee->target->is_waiting || tracee->requested_ns)
-		return;
-	schedule_by_cpu(tracer, tracee);
-}
-
-/* All threads in an order that begins anywhere; @first: only those we may have pushed off. */
-static void schedule_threads(struct tracer *tracer, unsigned begin, bool first)
-{
-	for (unsigned i = 0; i < TRACEES_BUCKETS; i++) {
-		struct tracee *tracee = tracer->tracees.bucket[(begin + i) % TRACEES_BUCKETS];
-
-		for (; tracee; tracee = tracee->next)
-			if (first ? tracee->seen.pushes >= 0 && tracee->cpu == tracer->affinity.cpu
-				  : tracee->round != tracer->round)
-				schedule_thread(tracer, tracee);
-	}
-}
-
 void sample_round(struct tracer *tracer)
 {
-	unsigned begin = (unsigned)tracer_random(tracer, TRACEES_BUCKETS);
+	uint64_t now_ns = clock_now_ns();
+	struct tracee *tracee = NULL;
 
-	tracer->round++;
-	tracer->pushed = 0;
-	affinity_begin(&tracer->affinity);
 	for (struct target *target = tracer->targets; target; target = target->next)
-		schedule_target(target);
-	/* They wait for us. */
-	schedule_threads(tracer, begin, true);
-	schedule_threads(tracer, begin, false);
+		look_at_target(target);
+	while ((tracer->waiting || tracer->by_stops) &&
+		(tracee = tracees_next(&tracer->tracees, tracee)))
+		if (tracee->way == WAY_WAITING || tracee->way == WAY_STOPS)
+			look_at_thread(tracer, tracee, now_ns);
 }
 
 /* ---- what is left over ----------------------------------------------------------------------- */
@@ -348,6 +387,7 @@ void sample_credit_thread(struct tracer *tracer, struct tracee *tracee)
 		return;
 	record.weight = count_due(tracer, tracee, tracees_update(tracee));
 	target->ended_due_ns += (int64_t)tracee->due_ns;
+	tracee->due_ns = 0;
 	if (target->ended_due_ns >= (int64_t)tracer->period_ns) {
 		target->ended_due_ns -= (int64_t)tracer->period_ns;
 		record.weight++;

@@ -1,40 +1,50 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whom to stop for a sample, and whether it was running when we came.
+ * Samples of threads that have stopped, and whom to stop where nothing else does.
  *
- * By the CPU clock a sample is due when a thread has used a period of CPU time, and is taken at the
- * first look that finds it running. Looks come at random, and the next one is on the CPU of a
- * thread that is due (affinity.h), whether it runs just now or not: when we wake up there it is
- * pushed off, and its stack is that of this very moment. So each moment it runs is as likely as any
- * other; and a sample weighs what the thread used since the one before.
+ * A thread with a CPU timer (cpu_timer.h) stops when a period of its CPU time is over, on its way
+ * back to user mode; the sample weighs as many periods as the timer says. Its registers and its
+ * stack are copied and it goes on; the copy is walked after that. Only where a language's frames
+ * have to be read does it wait for the walk, because they change once it runs.
  *
- * Candidates are those that lost their CPU against their will since the look before; which of them
- * was on our CPU is known when it stops. A thread that had been woken up and waited for its turn is
- * none. Kernels that let a call finish before they let us run move what we see to its end; and what
- * goes to sleep then is not seen. It is the same for timers in the thread itself.
+ * A thread that can have no timer is stopped (PTRACE_INTERRUPT) when it has used a period of CPU
+ * time, part of it in user mode, and is running. The same stop is the first one of a process that
+ * ran already when we came, in which the timers of all its threads are made. Such a stop breaks off
+ * a system call that looks for signals while it works; so it waits until the thread has been in user
+ * mode for some time, as far as the kernel's ticks tell.
  *
- * Who may not go before others (priorities are for root) still gets the CPU at once, because it
- * mostly sleeps and asks for little. Where many threads want one, looking takes more than its fair
- * share: it waits now and then, and the first 50 us after a sleep are seen somewhat too rarely.
- *
- * Threads that sleep are left alone, whatever they used before: stopping one breaks off its system
- * call, and not every call can be restarted.
+ * Threads that sleep are left alone.
  *
  * Context: the tracing thread.
  */
 #ifndef CLI_OUTSIDE_SAMPLE_H
 #define CLI_OUTSIDE_SAMPLE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "cli/outside/tracer.h"
 
-/* @tracee, whose counted_ns is set, is to be sampled from now on. */
+/* @tracee, whose counted_ns is set, is to be sampled from now on: it waits for a timer. */
 void sample_begin(struct tracer *tracer, struct tracee *tracee);
 
-/* Look at every thread, ask those to stop whose stacks are wanted, choose where to look next. */
-void sample_round(struct tracer *tracer);
+/* A worker of io_uring or vhost: it only ever runs in the kernel. */
+bool sample_is_worker(struct tracee *tracee);
 
-/* @tracee, which was asked, has stopped: take its stack, let it go with @request and @signal. */
+/*
+ * @tracee gets a timer now: what it used until now is credited. Returns how much CPU time it is to
+ * use before its first sample.
+ */
+uint64_t sample_first_ns(struct tracer *tracer, struct tracee *tracee);
+
+/* The timer of @tracee, which has stopped, has expired, @weight times: take its stack, let it go. */
+void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t weight);
+
+/* @tracee, which was asked, has stopped: the same, with @request and @signal to let it go. */
 void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, int signal);
+
+/* Look at every thread that has no timer, and ask those to stop whose stacks are wanted. */
+void sample_round(struct tracer *tracer);
 
 /* @tracee is not going to stop any more, or has been forgotten about. */
 void sample_cancel(struct tracer *tracer, struct tracee *tracee);

@@ -41,13 +41,7 @@ struct tracee *tracees_add(struct tracees *tracees, pid_t tid, struct target *ta
 
 	if (!tracee)
 		return NULL;
-	*tracee = (struct tracee){.next = *bucket,
-		.tid = tid,
-		.target = target,
-		.stat = -1,
-		.status = -1,
-		.seen.pushes = -1,
-		.cpu = -1};
+	*tracee = (struct tracee){.next = *bucket, .tid = tid, .target = target, .stat = -1};
 	tracee->clock = procfs_open(target->pid, tid, "schedstat");
 	*bucket = tracee;
 	tracees->count++;
@@ -62,55 +56,34 @@ uint64_t tracees_update(struct tracee *tracee)
 	return tracee->used.cpu_ns;
 }
 
-/* Opened at the first need, and kept while there are few. */
-static int open_file(const struct tracee *tracee, int *file, const char *name)
+/* The file is opened at the first need, and kept while there are few. */
+int tracees_look(struct tracee *tracee)
 {
-	if (*file < 0)
-		*file = procfs_open(tracee->target->pid, tracee->tid, name);
-	return *file;
-}
+	int error;
 
-static void close_if_many(int *file)
-{
-	if (*file < KEPT_MAX)
-		return;
-	close(*file);
-	*file = -1;
-}
-
-char tracees_read_switches(struct tracee *tracee)
-{
-	struct procfs_switches seen = {.pushes = -1};
-
-	if (open_file(tracee, &tracee->status, "status") >= 0)
-		procfs_switches_read(tracee->status, &seen);
-	close_if_many(&tracee->status);
-	tracee->has_slept = tracee->seen.sleeps != seen.sleeps;
-	tracee->seen = seen;
-	return seen.state;
-}
-
-char tracees_read_cpu(struct tracee *tracee)
-{
-	char state = 0;
-
-	if (open_file(tracee, &tracee->stat, "stat") >= 0)
-		state = procfs_state_read(tracee->stat, &tracee->cpu);
-	close_if_many(&tracee->stat);
-	return state;
+	if (tracee->stat < 0)
+		tracee->stat = procfs_open(tracee->target->pid, tracee->tid, "stat");
+	if (tracee->stat < 0)
+		return tracee->stat;
+	error = procfs_stat_read(tracee->stat, &tracee->seen);
+	if (tracee->stat >= KEPT_MAX) {
+		close(tracee->stat);
+		tracee->stat = -1;
+	}
+	return error;
 }
 
 void tracees_remove(struct tracees *tracees, struct tracee *tracee)
 {
 	struct tracee **at = &tracees->bucket[bucket_of(tracee->tid)];
-	const int files[] = {tracee->clock, tracee->stat, tracee->status};
+	const int files[] = {tracee->clock, tracee->stat};
 
 	while (*at != tracee)
 		at = &(*at)->next;
 	*at = tracee->next;
 	tracees->count--;
 	tracee->target->threads--;
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < 2; i++)
 		if (files[i] >= 0)
 			close(files[i]);
 	free(tracee);
@@ -156,6 +129,7 @@ void target_free(struct target *target)
 	maps_release(&target->maps);
 	target_language_free(target->language);
 	free(target->ranges);
+	free(target->dead);
 	free(target);
 }
 
@@ -187,6 +161,9 @@ void target_announce(
 	target->start_cpu_ns = target->cpu_ns = start_cpu_ns;
 	target->counted_ns = 0;
 	target->stack_top = procfs_stack_top(target->pid);
+	target->has_other_tids = procfs_inner_pid(target->pid) != target->pid;
+	target->stops_why = NULL;
+	target->dead_count = 0;
 	target_language_free(target->language);
 	target->language = NULL;
 	memset(target->announced, 0, sizeof(target->announced));
@@ -293,8 +270,12 @@ void target_remap(struct target *target, struct target_shared *shared)
 	free(target->ranges);
 	target->ranges = ranges;
 	target->range_count = 0;
-	for (unsigned i = 0; i < target->maps.count; i++)
+	target->vdso = 0;
+	for (unsigned i = 0; i < target->maps.count; i++) {
 		add_range(target, shared, i);
+		if (!strcmp(target->maps.list[i].path, VDSO_NAME))
+			target->vdso = target->maps.list[i].start;
+	}
 	announce_dump(target, shared);
 }
 

@@ -49,13 +49,20 @@ struct target {
 	uint64_t counted_ns; /* CPU time that is in samples */
 	int64_t ended_due_ns; /* what was due of threads that ended, less what others began with */
 	uint64_t mapped_ns;  /* when the mappings were last read */
-	uint64_t scanned_ns; /* when new threads were last looked for */
+	uint64_t scan_ns;    /* when new threads are looked for next */
 	uintptr_t stack_top; /* where the main thread's stack began, 0: unknown */
+	uintptr_t vdso;	     /* where it begins, 0: it has none */
 	/* Nothing of it is counted: until its exec it is flamerun's own, or a library of ours is in
 	 * it by now and it is to be let go. */
 	bool is_waiting;
 	bool is_idle;	       /* it used nothing since the last look */
 	unsigned threads;      /* of it that are traced */
+	unsigned waiting;      /* and wait for a timer */
+	const char *stops_why; /* why none can have one; NULL: not known */
+	int *dead;	       /* timers of threads that have ended; owned */
+	unsigned dead_count, dead_room;
+	uint64_t sampled_ns; /* when a thread last stopped by itself, or was asked to */
+	bool is_left;	     /* its timers have been deleted, sampling is over */
 	uint64_t arena_images; /* wire_arena.next_image when it was last looked for there */
 	struct maps maps;
 	struct target_range *ranges; /* by address */
@@ -99,29 +106,35 @@ int target_find(struct target *target, struct target_shared *shared, uintptr_t p
 void target_end(
 	struct target *target, struct target_shared *shared, bool has_ended, bool left_by_exec);
 
-struct target;
+/* Timers of ended threads that are kept until there is another reason to delete them. */
+#define TARGET_DEAD_MAX 16u
+
+/* What stops a thread for its samples. */
+enum way {
+	WAY_WAITING, /* nothing yet: it is to have a timer as soon as a thread of its process stops */
+	WAY_TIMER,   /* a CPU timer of its own (cpu_timer.h) */
+	WAY_STOPS,   /* we do, now and then: it can't have a timer */
+	WAY_NONE     /* nothing: what it uses is credited */
+};
 
 struct tracee {
 	struct tracee *next; /* in the same bucket */
 	pid_t tid;
-	struct target *target;	     /* borrowed */
-	int clock, stat, status;     /* descriptors of files of /proc, -1: not open */
-	struct procfs_clock used;    /* when it was last looked at */
-	struct procfs_switches seen; /* and looked at closely; .pushes -1: it was not */
-	bool has_slept;		     /* between the last two close looks */
-	int cpu;		     /* where it was then, -1: not known */
-	uint32_t round;		     /* of looks that it was in last */
-	struct procfs_clock at_request; /* when it was asked to stop */
-	uint64_t requested_ns;		/* when that was, 0: it was not */
-	uint64_t requested_since_ns;	/* and when we were woken, or got the CPU, for it */
-	bool is_pushed;		     /* it seemed to be on our CPU then */
-	unsigned rests;		     /* looks since it was last found to have run */
-	unsigned tries;		     /* times it was asked though it was not */
-	uint64_t counted_ns;	     /* CPU time when it was last counted */
-	uint64_t due_ns;	     /* what did not make a whole sample then */
-	bool has_stack;		     /* a sample with frames was sent */
-	uintptr_t runtime_state;     /* as struct runs has it, 0 at first */
-	bool is_announced;	     /* its records were sent */
+	struct target *target;	  /* borrowed */
+	int clock, stat;	  /* descriptors of files of /proc, -1: not open */
+	struct procfs_clock used; /* when it was last looked at */
+	enum way way;
+	int timer;		    /* the kernel's number of its timer */
+	struct procfs_stat seen;    /* when it was last looked at closely */
+	uint64_t user_since_ns;	    /* of its CPU time: since then the kernel has counted none */
+	bool is_asked;		    /* to stop */
+	bool is_executing;	    /* its exec ends at its next stop */
+	bool is_born;		    /* it has not run yet */
+	uint64_t counted_ns;	    /* CPU time when it was last counted */
+	uint64_t due_ns;	    /* what did not make a whole sample then */
+	size_t stack_bytes;	    /* of its stack that a sample needs, 0: not known */
+	uintptr_t runtime_state;    /* as struct runs has it, 0 at first */
+	bool is_announced;	    /* its records were sent */
 };
 
 #define TRACEES_BUCKETS 1024u
@@ -140,13 +153,8 @@ struct tracee *tracees_add(struct tracees *tracees, pid_t tid, struct target *ta
 /* Bring what @tracee says of its use of the CPU up to now. Returns its CPU time. */
 uint64_t tracees_update(struct tracee *tracee);
 
-/*
- * Its state now: 'R', 'S', ...; 0 when it has gone. tracees_read_switches() brings tracee->seen up
- * to now, tracees_read_cpu() tracee->cpu.
- */
-char tracees_read_switches(struct tracee *tracee);
-
-char tracees_read_cpu(struct tracee *tracee);
+/* Bring tracee->seen up to now. Returns 0, or -errno when it has gone. */
+int tracees_look(struct tracee *tracee);
 
 /* Forget @tracee, which is freed. */
 void tracees_remove(struct tracees *tracees, struct tracee *tracee);

@@ -13,8 +13,10 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -24,7 +26,10 @@
 #include <unistd.h>
 
 #include "cli/clock.h"
+#include "cli/kernel_config.h"
 #include "cli/outside/attach.h"
+#include "cli/outside/cpu_timer.h"
+#include "cli/outside/remote_call.h"
 #include "cli/outside/sample.h"
 #include "cli/outside/target_waits.h"
 #include "cli/outside/uninjected.h"
@@ -33,11 +38,15 @@
 
 #define NS_PER_S 1000000000ULL
 
-#define LOOKS_PER_PERIOD 4
-#define LOOK_NS_MIN	 100000ULL
+#define NS_PER_MS 1000000ULL
 
-#define REMAP_NS     1000000000ULL
-#define MANY_THREADS 32 /* looking for new ones takes long */
+/* Between looks at who has no timer and who has come. */
+#define ROUND_NS (10 * NS_PER_MS)
+#define REMAP_NS (1000 * NS_PER_MS)
+/* Looking for new threads takes this part of a core at most. */
+#define SCAN_SHARE 50
+/* At the end timers are deleted when a thread stops for a sample; of those that sleep they stay. */
+#define LEAVE_NS (50 * NS_PER_MS)
 
 /* ---- what the kernel tells ------------------------------------------------------------------- */
 
@@ -65,6 +74,26 @@ static void resume(pid_t tid, int request, int signal)
 	ptrace(request, tid, NULL, (void *)(intptr_t)signal);
 }
 
+void tracer_request_stop(struct tracer *tracer, struct tracee *tracee)
+{
+	/* If it fails it is on its way out. */
+	if (tracee->is_asked || ptrace(PTRACE_INTERRUPT, tracee->tid, NULL, NULL))
+		return;
+	tracee->is_asked = true;
+	tracer->requested++;
+	tracee->target->sampled_ns = clock_now_ns();
+}
+
+void tracer_count_stops(struct tracer *tracer, const char *why)
+{
+	unsigned i = 0;
+
+	while (i < TRACER_REASONS - 1 && tracer->reasons[i].why && tracer->reasons[i].why != why)
+		i++;
+	tracer->reasons[i].why = why;
+	tracer->reasons[i].programs++;
+}
+
 /* @tid is a zombie, not yet reaped: its clocks can still be read. */
 static void on_zombie(struct tracer *tracer, pid_t tid)
 {
@@ -88,6 +117,7 @@ static void on_reaped(struct tracer *tracer, pid_t tid)
 		return;
 	target = tracee->target;
 	sample_cancel(tracer, tracee);
+	cpu_timer_forget(tracer, tracee);
 	tracees_remove(&tracer->tracees, tracee);
 	if (target->threads)
 		return;
@@ -107,7 +137,11 @@ static void on_stop(struct tracer *tracer, struct tracee *tracee, int signal)
 {
 	int request = is_job_control(signal) ? PTRACE_LISTEN : PTRACE_CONT;
 
-	if (tracee->requested_ns)
+	bool is_born = tracee->is_born;
+
+	/* A child that has just begun can have its timer, too. */
+	tracee->is_born = false;
+	if (tracee->is_asked || is_born)
 		sample_stopped(tracer, tracee, request, 0);
 	else
 		resume(tracee->tid, request, 0);
@@ -136,14 +170,54 @@ static void on_exec(struct tracer *tracer, pid_t tid)
 	} else if (target) {
 		attach_next_image(tracer, target, tid);
 	}
-	/* Of one that was let go this says that there is nobody. */
-	resume(tid, PTRACE_CONT, 0);
+	/*
+	 * Here the kernel would write the call's result over a register: timers are made at its
+	 * end. Of one that was let go this says that there is nobody.
+	 */
+	tracee = tracees_find(&tracer->tracees, tid);
+	if (tracee)
+		tracee->is_executing = true;
+	resume(tid, tracee ? PTRACE_SYSCALL : PTRACE_CONT, 0);
+}
+
+/* The end of an exec. */
+static void on_executed(struct tracer *tracer, struct tracee *tracee)
+{
+	struct remote_call call = {.signal = 0};
+
+	tracee->is_executing = false;
+	cpu_timers_make(tracer, tracee, &call);
+	resume(tracee->tid, PTRACE_CONT, call.signal);
+	if (call.has_stopped)
+		tracer_request_stop(tracer, tracee);
+}
+
+/* Sampling is over, and @tracee's timer has stopped it. */
+static void on_leaving(struct tracer *tracer, struct tracee *tracee)
+{
+	struct remote_call call = {.signal = 0};
+
+	if (!tracee->target->is_left)
+		cpu_timers_delete(tracer, tracee, &call);
+	tracee->target->is_left = true;
+	resume(tracee->tid, PTRACE_CONT, call.signal);
+}
+
+/* The library samples it from now on. */
+static void let_library(struct tracer *tracer, struct tracee *tracee)
+{
+	struct remote_call call;
+
+	if (!tracee->target->is_left)
+		cpu_timers_delete(tracer, tracee, &call);
+	tracee->target->is_left = true;
 }
 
 static void on_status(struct tracer *tracer, pid_t tid, int status)
 {
 	struct tracee *tracee = tracees_find(&tracer->tracees, tid);
 	int event = status >> 16;
+	uint32_t weight;
 
 	if (event == PTRACE_EVENT_EXEC) {
 		on_exec(tracer, tid);
@@ -154,6 +228,7 @@ static void on_status(struct tracer *tracer, pid_t tid, int status)
 	if (!tracee)
 		return;
 	if (tracer->uninjected && uninjected_has_library(tracer, tracee->target)) {
+		let_library(tracer, tracee);
 		detach_thread(tracer, tracee, event ? 0 : WSTOPSIG(status));
 		return;
 	}
@@ -163,7 +238,16 @@ static void on_status(struct tracer *tracer, pid_t tid, int status)
 	}
 	/* Any stop takes the place of the one that was asked for. Source: Linux kernel/signal.c. */
 	sample_cancel(tracer, tracee);
-	resume(tid, PTRACE_CONT, event ? 0 : WSTOPSIG(status));
+	if (!event && WSTOPSIG(status) == (SIGTRAP | 0x80)) {
+		on_executed(tracer, tracee);
+	} else if (!event && cpu_timer_has_expired(tid, WSTOPSIG(status), &weight)) {
+		if (tracer->leaving_ns)
+			on_leaving(tracer, tracee);
+		else
+			sample_expired(tracer, tracee, weight);
+	} else {
+		resume(tid, PTRACE_CONT, event ? 0 : WSTOPSIG(status));
+	}
 }
 
 void tracer_handle_stops(struct tracer *tracer)
@@ -203,7 +287,7 @@ static bool run_command(struct tracer *tracer)
 	if (got != sizeof(command))
 		return false;
 	if (command.kind == COMMAND_FINISH) {
-		tracer->is_finished = true;
+		tracer->leaving_ns = clock_now_ns();
 		return true;
 	}
 	answer.error = attach_process(tracer, command.pid,
@@ -211,6 +295,18 @@ static bool run_command(struct tracer *tracer)
 		procfs_cpu_ns((uint32_t)command.pid), &answer.message);
 	send(tracer->config.commands, &answer, sizeof(answer), MSG_NOSIGNAL);
 	return true;
+}
+
+static void put_reasons(struct tracer *tracer)
+{
+	for (unsigned i = 0; i < TRACER_REASONS && tracer->reasons[i].why; i++) {
+		struct record_refusal record = {
+			.programs = tracer->reasons[i].programs, .by_stops = 1};
+
+		pipe_writer_put(tracer->shared.pipe_writer, RECORD_REFUSAL, &record,
+			offsetof(struct record_refusal, text), tracer->reasons[i].why,
+			strlen(tracer->reasons[i].why) + 1);
+	}
 }
 
 /* What is left to say when the sampling is over. */
@@ -231,45 +327,22 @@ static void put_final_records(struct tracer *tracer)
 	}
 	if (tracer->uninjected)
 		uninjected_finish(tracer);
+	put_reasons(tracer);
 	pipe_writer_put(tracer->shared.pipe_writer, RECORD_TOTALS, &tracer->totals,
 		sizeof(tracer->totals), NULL, 0);
 	pipe_writer_put(tracer->shared.pipe_writer, RECORD_END, &end, sizeof(end), NULL, 0);
 }
 
-/*
- * Looks are more frequent than samples: a thread that runs now and then is to be found running.
- * They come at random, half to one and a half times as far apart as on average.
- */
-static uint64_t next_tick(struct tracer *tracer, uint64_t now_ns)
-{
-	unsigned cpus = tracer->affinity.wanted ? tracer->affinity.wanted : 1;
-	uint64_t mean_ns = tracer->period_ns / LOOKS_PER_PERIOD / cpus;
-
-	if (mean_ns < LOOK_NS_MIN)
-		mean_ns = LOOK_NS_MIN;
-
-	return now_ns + mean_ns / 2 + tracer_random(tracer, mean_ns);
-}
-
 /* Sleep until @tick_ns, a stop or a command. */
-static void sleep_until(struct tracer *tracer, struct pollfd files[2], uint64_t tick_ns)
+static void sleep_until(struct pollfd files[2], uint64_t tick_ns)
 {
-	struct procfs_clock clock;
 	uint64_t now_ns = clock_now_ns();
 	uint64_t left_ns = tick_ns > now_ns ? tick_ns - now_ns : 0;
 	struct timespec patience = {
 		.tv_sec = (time_t)(left_ns / NS_PER_S), .tv_nsec = (long)(left_ns % NS_PER_S)};
 	struct signalfd_siginfo info;
 
-	affinity_move(&tracer->affinity);
 	ppoll(files, 2, &patience, NULL);
-	tracer->on_ns = tracer->woken_ns = clock_now_ns();
-	if (!procfs_clock_read(tracer->own_clock, &clock)) {
-		/* What the kernel says now is how it was when we went off the CPU. */
-		tracer->ran_ns = clock.cpu_ns - tracer->own.cpu_ns;
-		tracer->woken_ns -= clock.waited_ns - tracer->own.waited_ns;
-		tracer->own = clock;
-	}
 	while (read(files[0].fd, &info, sizeof(info)) > 0)
 		;
 }
@@ -281,16 +354,11 @@ static uint64_t sample_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *u
 
 	if (tracer->uninjected && now_ns >= *uninjected_ns)
 		*uninjected_ns = uninjected_scan(tracer, now_ns);
-	/* Nobody makes way for us while there is nobody to sample. */
-	if (tracer->targets && !tracer->has_affinity) {
-		affinity_init(&tracer->affinity);
-		tracer->has_affinity = true;
-	}
 	if (now_ns >= *tick_ns) {
 		for (struct target *target = tracer->targets; target; target = target->next)
 			uninjected_has_library(tracer, target);
 		sample_round(tracer);
-		*tick_ns = next_tick(tracer, now_ns);
+		*tick_ns = now_ns + ROUND_NS;
 	}
 	if (tracer->uninjected && (!tracer->targets || *uninjected_ns < *tick_ns))
 		return *uninjected_ns;
@@ -310,36 +378,48 @@ static uint64_t run_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *unin
 	return look_ns < next_ns ? look_ns : next_ns;
 }
 
-/* Look for new threads and new mappings, now and then: while nobody is held or about to be. */
+/* Look for new threads: where their number says that there are some. */
+static void scan_threads(struct tracer *tracer, struct target *target, uint64_t now_ns)
+{
+	if (now_ns < target->scan_ns)
+		return;
+	if (procfs_thread_count(target->pid) != target->threads)
+		attach_new_threads(tracer, target);
+	target->scan_ns = now_ns + ROUND_NS + SCAN_SHARE * (clock_now_ns() - now_ns);
+}
+
+/* The same and new mappings, now and then: while nobody is held or about to be. */
 static void scan_targets(struct tracer *tracer)
 {
-	uint64_t now_ns = clock_now_ns();
-
 	for (struct target *target = tracer->targets; target; target = target->next) {
+		uint64_t now_ns = clock_now_ns();
+
 		if (target->is_idle || target->is_waiting)
 			continue;
-		if (now_ns - target->scanned_ns >= tracer->period_ns) {
-			target->scanned_ns = now_ns;
-			if (target->threads > MANY_THREADS)
-				affinity_avoid(&tracer->affinity);
-			attach_new_threads(tracer, target);
-		}
-		if (now_ns - target->mapped_ns > REMAP_NS) {
-			affinity_avoid(&tracer->affinity);
+		scan_threads(tracer, target, now_ns);
+		if (now_ns - target->mapped_ns > REMAP_NS)
 			target_remap(target, &tracer->shared);
-		}
 	}
+}
+
+/* Is there anything to be done in a process before we leave? */
+static bool has_left_all(const struct tracer *tracer)
+{
+	const struct target *target = tracer->targets;
+
+	while (target && (target->is_left || target->is_idle || target->is_waiting))
+		target = target->next;
+	return !target || clock_now_ns() - tracer->leaving_ns > LEAVE_NS + 2 * tracer->period_ns;
 }
 
 static void *run_tracer(void *argument)
 {
 	struct tracer *tracer = argument;
-	uint64_t tick_ns = next_tick(tracer, clock_now_ns()), uninjected_ns = 0, next_ns = 0;
+	uint64_t tick_ns = 0, uninjected_ns = 0, next_ns = 0;
 	bool had_targets = false;
 	sigset_t children;
 	struct pollfd files[2];
 
-	tracer->own_clock = procfs_open(getpid(), gettid(), "schedstat");
 	sigemptyset(&children);
 	sigaddset(&children, SIGCHLD);
 	files[0] = (struct pollfd){
@@ -347,11 +427,16 @@ static void *run_tracer(void *argument)
 	files[1] = (struct pollfd){.fd = tracer->config.commands, .events = POLLIN};
 	/* Ends when it is told to, when nobody listens any more, and when nothing is left. */
 	while (!tracer->is_finished && !(had_targets && !tracer->targets && !tracer->uninjected)) {
-		sleep_until(tracer, files, next_ns);
+		sleep_until(files, next_ns);
 		tracer_handle_stops(tracer);
 		if (files[1].revents && !run_command(tracer))
 			break;
 		had_targets |= tracer->targets != NULL;
+		if (tracer->leaving_ns) {
+			tracer->is_finished = has_left_all(tracer);
+			next_ns = clock_now_ns() + NS_PER_MS;
+			continue;
+		}
 		next_ns = run_due(tracer, &tick_ns, &uninjected_ns);
 		if (!tracer->requested) {
 			scan_targets(tracer);
@@ -390,7 +475,9 @@ int tracer_main(const struct tracer_config *config)
 	tracer->pipe_writer.source = RECORD_TRACER;
 	tracer->pipe_writer.key = config->key;
 	tracer->shared.images = RECORD_TRACER_IMAGES;
-	affinity_any(&tracer->affinity);
+	tracer->stack = malloc(TRACER_STACK_BYTES);
+	tracer->own_filters = procfs_filters((uint32_t)getpid());
+	tracer->breaks_off_calls = kernel_config_breaks_off_calls();
 	if (config->waits)
 		tracer->waits = target_waits_new(&(struct target_waits_config){
 			.shared = &tracer->shared,
@@ -399,7 +486,7 @@ int tracer_main(const struct tracer_config *config)
 		});
 	if (config->arena)
 		tracer->uninjected = uninjected_new(config->arena, config->arena_descriptor);
-	if (own_stack_thread(&thread, run_tracer, tracer))
+	if (!tracer->stack || own_stack_thread(&thread, run_tracer, tracer))
 		return EXIT_FAILURE;
 	pthread_join(thread, NULL);
 	pipe_writer_finish(tracer->shared.pipe_writer);
@@ -414,6 +501,7 @@ int tracer_main(const struct tracer_config *config)
 	uninjected_free(tracer->uninjected);
 	objects_release(&tracer->shared.objects);
 	pipe_writer_release(tracer->shared.pipe_writer);
+	free(tracer->stack);
 	free(tracer);
 	return EXIT_SUCCESS;
 }

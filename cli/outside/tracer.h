@@ -17,7 +17,6 @@
 
 #include "cli/diag.h"
 #include "cli/gather/pipe_record.h"
-#include "cli/outside/affinity.h"
 #include "cli/outside/object.h"
 #include "cli/outside/target.h"
 #include "libprof/procfs.h"
@@ -51,6 +50,10 @@ struct command_answer {
 	struct diag_message message;
 };
 
+/* A stack is copied up to here. */
+#define TRACER_STACK_BYTES (512u << 10)
+#define TRACER_REASONS	   8u
+
 struct tracer {
 	struct tracer_config config;
 	uint64_t period_ns;
@@ -63,16 +66,17 @@ struct tracer {
 	struct target_shared shared;
 	struct pipe_writer pipe_writer;
 	struct record_totals totals;
-	int own_clock;	 /* the tracing thread's "schedstat", or -1 */
 	unsigned requested; /* threads that were asked to stop and have not yet */
-	uint32_t round;	 /* of looks */
-	unsigned pushed; /* threads in it that may have been on our CPU */
-	struct affinity affinity;
-	bool has_affinity;	 /* affinity_init() has been called */
-	uint64_t on_ns;		 /* when we last got a CPU */
-	uint64_t ran_ns;	 /* for how long we had it the time before */
-	struct procfs_clock own; /* of the tracing thread, when it got the CPU */
-	uint64_t woken_ns;	 /* when the stops at hand began, at the latest */
+	unsigned waiting;   /* threads that are to have a timer, */
+	unsigned by_stops;  /* and that can't have one */
+	bool breaks_off_calls; /* this kernel's CPU timers do */
+	uint32_t own_filters;  /* of seccomp, which whoever we started has, too */
+	struct tracer_reason {
+		const char *why;
+		uint64_t programs;
+	} reasons[TRACER_REASONS]; /* why some are sampled by stops */
+	uint64_t leaving_ns;   /* when sampling is over, whatever is left to do; 0: it goes on */
+	char *stack;	       /* a copy of one, owned */
 	struct memory memory;
 	uint64_t frames[WIRE_MAX_DEPTH];
 	uint64_t other_frames[WIRE_MAX_DEPTH]; /* of a second way of walking */
@@ -83,6 +87,12 @@ int tracer_main(const struct tracer_config *config);
 
 /* Take all stops that there are. Never waits. Context: the tracing thread. */
 void tracer_handle_stops(struct tracer *tracer);
+
+/* Ask @tracee to stop, whatever it does: a system call of its may be cut short. */
+void tracer_request_stop(struct tracer *tracer, struct tracee *tracee);
+
+/* One more process is sampled by stops, for the reason @why, a literal. */
+void tracer_count_stops(struct tracer *tracer, const char *why);
 
 /* A number that nobody can be in step with, below @limit (not 0). */
 static inline uint64_t tracer_random(struct tracer *tracer, uint64_t limit)

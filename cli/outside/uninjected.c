@@ -504,7 +504,6 @@ static void scan_processes(struct tracer *tracer)
 		is_list_current(s))
 		return;
 	s->listed_ns = s->now_ns;
-	affinity_avoid(&tracer->affinity);
 	s->scan++;
 	list = list_new(s, &count);
 	add_new(s, list, count);
@@ -756,6 +755,6 @@ void uninjected_finish(struct tracer *tracer)
 
 		if (record.programs)
 			pipe_writer_put(tracer->shared.pipe_writer, RECORD_REFUSAL, &record,
-				sizeof(record), s->reasons[i].text, strlen(s->reasons[i].text) + 1);
+				offsetof(struct record_refusal, text), s->reasons[i].text, strlen(s->reasons[i].text) + 1);
 	}
 }

@@ -93,7 +93,7 @@ static int open_gather(struct run *run, struct diag_message *message)
 
 	if (run->is_outside)
 		config = (struct gather_config){
-			.rate_hz = outside_rate_hz(options),
+			.rate_hz = options->rate_hz,
 			.outside = true,
 			.waits = !options->no_waits,
 			.wait_details = options->wait_details != 0,

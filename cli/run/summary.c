@@ -16,12 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <zlib.h>
 
 #include "cli/diag.h"
 #include "cli/gather/pipe_reader.h"
 #include "cli/profile/accounting.h"
+#include "cli/kernel_config.h"
 #include "cli/profile/picture_names.h"
 #include "cli/run/summary_unsampled.h"
 #include "cli/run/unnamed_code.h"
@@ -29,51 +28,6 @@
 #include "libprof/runtime/runtime.h"
 #include "render/label.h"
 #include "render/ranking.h"
-
-/* ---- what the kernel was built with ---------------------------------------------------------- */
-
-#define IN_TASK_WORK "CONFIG_POSIX_CPU_TIMERS_TASK_WORK"
-/* All kernels have it: a file without it is another, or cut short. */
-#define IN_ALL	   "CONFIG_HZ="
-#define LINE_BYTES 1024
-
-/* The kernel's own copy of its configuration, or the one that its package has in /boot. */
-int kernel_config_has(const char *path, const char *option)
-{
-	size_t bytes = strlen(option);
-	bool has_option = false, is_whole = false;
-	char line[LINE_BYTES];
-	gzFile in = gzopen(path, "rbe"); /* reads what is not compressed, too */
-
-	if (!in)
-		return -ENOENT;
-	while (gzgets(in, line, sizeof(line))) {
-		is_whole |= !strncmp(line, IN_ALL, strlen(IN_ALL));
-		has_option |= !strncmp(line, option, bytes) && !strcmp(line + bytes, "=y\n");
-	}
-	/* A checksum that fails says so here. */
-	if (gzclose(in) != Z_OK || !is_whole)
-		return -ENOENT;
-	return has_option;
-}
-
-/*
- * Is it certain that a CPU timer may break off a call that is about to sleep? Without
- * CONFIG_POSIX_CPU_TIMERS_TASK_WORK (Linux 5.9) its signal is sent from the tick, in the midst of
- * the thread's system call; with it on the way out of that. Where nobody tells, nothing is certain.
- */
-static bool kernel_breaks_off_calls(void)
-{
-	int answer = kernel_config_has("/proc/config.gz", IN_TASK_WORK);
-	char path[PATH_MAX];
-	struct utsname names;
-
-	if (answer < 0 && !uname(&names)) {
-		snprintf(path, sizeof(path), "/boot/config-%s", names.release);
-		answer = kernel_config_has(path, IN_TASK_WORK);
-	}
-	return !answer;
-}
 
 /* ---- the last lines -------------------------------------------------------------------------- */
 
@@ -342,8 +296,11 @@ void summary_print_losses(
 	print_unprofiled(losses);
 	print_confined(losses);
 	for (int i = 0; i < PIPE_READER_REFUSALS && refusals[i].programs; i++)
-		diag_info("%" PRIu64 " %s could not be sampled from outside, either: %s",
-			refusals[i].programs, plural(refusals[i].programs, "program", "programs"),
+		diag_info("%" PRIu64 " %s %s: %s", refusals[i].programs,
+			plural(refusals[i].programs, "program", "programs"),
+			refusals[i].by_stops ? "had no timers and was stopped for samples, which may "
+					       "cut system calls short"
+					     : "could not be sampled from outside, either",
 			refusals[i].text);
 	if (sampled && totals->ends[WIRE_END_ROOT] < sampled)
 		diag_info("%.1f %% of stacks are incomplete (%" PRIu64
@@ -619,7 +576,7 @@ static void print_cost(const struct summary *summary)
 /* What it may have changed for the program, where that is certain. */
 static void print_harm(const struct summary *summary)
 {
-	if (!summary->is_outside && !summary->is_test_clock && kernel_breaks_off_calls())
+	if (!summary->is_outside && !summary->is_test_clock && kernel_config_breaks_off_calls())
 		diag_info("calls that sleep may have said EINTR: this kernel was built without "
 			  "CONFIG_POSIX_CPU_TIMERS_TASK_WORK");
 }

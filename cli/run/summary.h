@@ -67,11 +67,4 @@ void summary_subtitle(const struct summary *summary, char *out, size_t size);
  */
 void summary_times(const struct flameprof_profile *profile, char *out, size_t size);
 
-/*
- * What the running kernel was built with.
- * Has the configuration in @path, compressed or not, @option ("CONFIG_HZ") as "=y"?
- * Returns 1 or 0, or -ENOENT: the file is not there or is no kernel's configuration.
- */
-int kernel_config_has(const char *path, const char *option);
-
 #endif

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <zlib.h>
 
-#include "cli/run/summary.h"
+#include "cli/kernel_config.h"
 #include "tests/unit/own-folder.h"
 
 #define OPTION "CONFIG_POSIX_CPU_TIMERS_TASK_WORK"

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel's configuration, where it can be read.
+ */
+#include "cli/kernel_config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <zlib.h>
+
+#define IN_TASK_WORK "CONFIG_POSIX_CPU_TIMERS_TASK_WORK"
+/* All kernels have it: a file without it is another, or cut short. */
+#define IN_ALL	   "CONFIG_HZ="
+#define LINE_BYTES 1024
+
+/* The kernel's own copy of its configuration, or the one that its package has in /boot. */
+int kernel_config_has(const char *path, const char *option)
+{
+	size_t bytes = strlen(option);
+	bool has_option = false, is_whole = false;
+	char line[LINE_BYTES];
+	gzFile in = gzopen(path, "rbe"); /* reads what is not compressed, too */
+
+	if (!in)
+		return -ENOENT;
+	while (gzgets(in, line, sizeof(line))) {
+		is_whole |= !strncmp(line, IN_ALL, strlen(IN_ALL));
+		has_option |= !strncmp(line, option, bytes) && !strcmp(line + bytes, "=y\n");
+	}
+	/* A checksum that fails says so here. */
+	if (gzclose(in) != Z_OK || !is_whole)
+		return -ENOENT;
+	return has_option;
+}
+
+bool kernel_config_breaks_off_calls(void)
+{
+	int answer = kernel_config_has("/proc/config.gz", IN_TASK_WORK);
+	char path[PATH_MAX];
+	struct utsname names;
+
+	if (answer < 0 && !uname(&names)) {
+		snprintf(path, sizeof(path), "/boot/config-%s", names.release);
+		answer = kernel_config_has(path, IN_TASK_WORK);
+	}
+	return !answer;
+}

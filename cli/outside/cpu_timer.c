@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One stopped thread makes the timers of all: the kernel takes the clock of any thread of the
+ * caller's process. Source of the clocks' numbers: Linux include/linux/posix-timers_types.h.
+ */
+#include "cli/outside/cpu_timer.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/kernel_config.h"
+#include "cli/outside/remote_call.h"
+#include "cli/outside/sample.h"
+#include "cli/outside/tracer.h"
+#include "libprof/procfs.h"
+#include "render/array.h"
+
+#define NS_PER_S 1000000000ULL
+
+/* In the upper half of what the signal carries. Nobody else has timers with it. */
+#define COOKIE 0x666c616dULL /* "flam" */
+
+/* The kernel's struct sigaction, in words: the handler is first. */
+#define ACTION_WORDS 4u
+/* Of struct sigevent as SIGEV_THREAD_ID has it: value, number and kind, thread. */
+#define EVENT_WORDS  3u
+#define TIMER_WORD   4u /* where the kernel writes a new timer's number */
+#define SPEC_WORDS   4u /* of struct itimerspec */
+
+#define BIT (1ULL << (CPU_TIMER_SIGNAL - 1))
+
+bool cpu_timer_has_expired(pid_t tid, int signal, uint32_t *weight)
+{
+	siginfo_t info = {0};
+
+	if (signal != CPU_TIMER_SIGNAL || ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) ||
+		info.si_code != SI_TIMER || (uintptr_t)info.si_value.sival_ptr >> 32 != COOKIE)
+		return false;
+	*weight = 1 + (info.si_overrun > 0 ? (uint32_t)info.si_overrun : 0);
+	return true;
+}
+
+/* ---- whether ------------------------------------------------------------------------------------ */
+
+/* Why @target can't have timers; NULL: nothing is known against it. */
+static const char *find_obstacle(
+	const struct tracer *tracer, const struct target *target, const struct procfs_status *status)
+{
+	if (tracer->breaks_off_calls)
+		return "this kernel's CPU timers break off system calls";
+	if (!target->vdso)
+		return "it has no vDSO";
+	if (status->is_strict || status->filters > tracer->own_filters)
+		return "it has a seccomp filter of its own";
+	if (status->ignored & 1ULL << (SIGTRAP - 1))
+		return "it ignores SIGTRAP";
+	return NULL;
+}
+
+static void refuse(struct tracer *tracer, struct target *target, const char *why)
+{
+	target->stops_why = why;
+	tracer_count_stops(tracer, why);
+}
+
+/* ---- made and deleted ------------------------------------------------------------------------ */
+
+/* The number of @tracee for its own process. */
+static pid_t inner_tid(const struct tracee *tracee)
+{
+	return tracee->target->has_other_tids ? procfs_inner_pid(tracee->tid) : tracee->tid;
+}
+
+/* Nobody handles the signal: let it be ignored. */
+static long ignore_signal(struct remote_call *call)
+{
+	static const uintptr_t action[ACTION_WORDS] = {(uintptr_t)SIG_IGN};
+	const uintptr_t arguments[6] = {CPU_TIMER_SIGNAL, call->scratch, 0, sizeof(uint64_t)};
+	int error = remote_put(call, 0, action, ACTION_WORDS);
+
+	return error ? error : remote_run(call, SYS_rt_sigaction, arguments);
+}
+
+static long make_timer(struct remote_call *call, struct tracee *tracee, uint64_t first_ns,
+	uint64_t period_ns)
+{
+	pid_t tid = inner_tid(tracee);
+	const uintptr_t event[EVENT_WORDS] = {COOKIE << 32 | (uint32_t)tid,
+		CPU_TIMER_SIGNAL | (uintptr_t)SIGEV_THREAD_ID << 32, (uintptr_t)tid};
+	const uintptr_t spec[SPEC_WORDS] = {period_ns / NS_PER_S, period_ns % NS_PER_S,
+		first_ns / NS_PER_S, first_ns % NS_PER_S};
+	/* CPUCLOCK_PERTHREAD and CPUCLOCK_SCHED */
+	const uintptr_t create[6] = {(uintptr_t)(clockid_t)((~(unsigned)tid << 3) | 6), call->scratch,
+		call->scratch + TIMER_WORD * sizeof(uintptr_t)};
+	uintptr_t settime[6] = {0, 0, call->scratch, 0};
+	uintptr_t timer;
+	long result = remote_put(call, 0, event, EVENT_WORDS);
+
+	if (!result)
+		result = remote_run(call, SYS_timer_create, create);
+	if (!result)
+		result = remote_get(call, TIMER_WORD, &timer);
+	if (result)
+		return result;
+	tracee->timer = (int)timer;
+	settime[0] = (uintptr_t)tracee->timer;
+	result = remote_put(call, 0, spec, SPEC_WORDS);
+	return result ? result : remote_run(call, SYS_timer_settime, settime);
+}
+
+static long delete_timer(struct remote_call *call, int timer)
+{
+	const uintptr_t arguments[6] = {(uintptr_t)timer};
+
+	return remote_run(call, SYS_timer_delete, arguments);
+}
+
+/* Those of threads that have ended: the kernel keeps them as long as the process lives. */
+static void delete_dead(struct target *target, struct remote_call *call)
+{
+	while (target->dead_count && delete_timer(call, target->dead[target->dead_count - 1]) != -ESRCH)
+		target->dead_count--;
+}
+
+void cpu_timer_forget(struct tracer *tracer, struct tracee *tracee)
+{
+	struct target *target = tracee->target;
+
+	if (tracee->way == WAY_WAITING)
+		tracer->waiting--, target->waiting--;
+	if (tracee->way == WAY_STOPS)
+		tracer->by_stops--;
+	if (tracee->way == WAY_TIMER && !ARRAY_GROW(target->dead, target->dead_count, target->dead_room, 16))
+		target->dead[target->dead_count++] = tracee->timer;
+	tracee->way = WAY_NONE;
+}
+
+static void set_way(struct tracer *tracer, struct tracee *tracee, enum way way)
+{
+	tracer->waiting--, tracee->target->waiting--;
+	tracer->by_stops += way == WAY_STOPS;
+	tracee->way = way;
+}
+
+/* A timer for @tracee, which waits for one. Returns 0, or -errno: it, or anybody, has none. */
+static long arm(struct tracer *tracer, struct tracee *tracee, struct remote_call *call)
+{
+	uint64_t first_ns;
+	long result;
+
+	/* It never comes back to user mode, where the signal would be sent. */
+	if (sample_is_worker(tracee)) {
+		set_way(tracer, tracee, WAY_NONE);
+		return 0;
+	}
+	first_ns = sample_first_ns(tracer, tracee);
+	result = make_timer(call, tracee, first_ns, tracer->period_ns);
+	if (!result)
+		set_way(tracer, tracee, WAY_TIMER);
+	/* Its clock has gone: so has the thread. */
+	return result == -EINVAL && tracee->tid != call->tid ? 0 : result;
+}
+
+static long arm_all(struct tracer *tracer, struct target *target, struct remote_call *call)
+{
+	struct tracee *tracee = tracees_find(&tracer->tracees, call->tid);
+	long result = 0;
+
+	/* One is the common case, and needs no search. */
+	if (tracee && tracee->way == WAY_WAITING)
+		result = arm(tracer, tracee, call);
+	tracee = NULL;
+	while (!result && target->waiting && (tracee = tracees_next(&tracer->tracees, tracee)))
+		if (tracee->target == target && tracee->way == WAY_WAITING)
+			result = arm(tracer, tracee, call);
+	return result;
+}
+
+/* Begin a call in @tracee. Returns 0 or -errno. */
+static int begin(const struct tracee *tracee, struct remote_call *call)
+{
+	return remote_begin(call, tracee->tid, tracee->target->vdso);
+}
+
+void cpu_timers_make(struct tracer *tracer, struct tracee *tracee, struct remote_call *call)
+{
+	struct target *target = tracee->target;
+	struct procfs_status status;
+	const char *why;
+	long result;
+
+	if ((!target->waiting && target->dead_count < TARGET_DEAD_MAX) || target->stops_why ||
+		procfs_status(target->pid, tracee->tid, &status))
+		return;
+	why = find_obstacle(tracer, target, &status);
+	if (why) {
+		refuse(tracer, target, why);
+		return;
+	}
+	result = begin(tracee, call);
+	if (result == -ENOSYS)
+		refuse(tracer, target, "its vDSO makes no system calls");
+	if (result)
+		return;
+	delete_dead(target, call);
+	if (!((status.ignored | status.caught) & BIT))
+		result = ignore_signal(call);
+	if (!result)
+		result = arm_all(tracer, target, call);
+	if (result == -EAGAIN)
+		refuse(tracer, target, "it may have no more timers (ulimit -i)");
+	else if (result && result != -ESRCH)
+		refuse(tracer, target, "it may not make timers");
+	remote_end(call);
+}
+
+void cpu_timers_delete(struct tracer *tracer, struct tracee *tracee, struct remote_call *call)
+{
+	struct target *target = tracee->target;
+	struct tracee *each = NULL;
+
+	if (begin(tracee, call))
+		return;
+	delete_dead(target, call);
+	while ((each = tracees_next(&tracer->tracees, each)))
+		if (each->target == target && each->way == WAY_TIMER) {
+			delete_timer(call, each->timer);
+			each->way = WAY_NONE;
+		}
+	remote_end(call);
+}

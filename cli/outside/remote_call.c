@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * By single steps. A step ends in SIGTRAP, which the kernel forces on a thread that blocks or
+ * ignores it by taking its disposition away: it is unblocked for the time, all other signals are
+ * blocked, so that none is in the way; and the caller leaves a process alone that ignores it.
+ */
+#include "cli/outside/remote_call.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define RED_ZONE    128u /* below the stack pointer, in which functions may have data */
+#define SIGSET_BYTES 8u	 /* the kernel's */
+#define VDSO_BYTES  4096u
+#define STEPS_MAX   16u	 /* stops for other reasons that may come before that of a step */
+
+/* Where the instruction is in the vDSO, which is the same in all processes; 0: there is none. */
+static uintptr_t find_instruction(void)
+{
+	static const char bytes[] = ARCH_SYSCALL_BYTES;
+	static uintptr_t offset = 1;
+	uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
+	const char *code = (const char *)vdso, *found;
+
+	if (offset != 1)
+		return offset;
+	found = vdso ? memmem(code, VDSO_BYTES, bytes, sizeof(bytes) - 1) : NULL;
+	offset = found ? (uintptr_t)(found - code) : 0;
+	return offset;
+}
+
+static int get_registers(pid_t tid, uint64_t regset[ARCH_REGSET_BYTES / 8])
+{
+	struct iovec iov = {.iov_base = regset, .iov_len = ARCH_REGSET_BYTES};
+
+	return ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &iov) ? -errno : 0;
+}
+
+static int set_registers(pid_t tid, uint64_t regset[ARCH_REGSET_BYTES / 8])
+{
+	struct iovec iov = {.iov_base = regset, .iov_len = ARCH_REGSET_BYTES};
+
+	return ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &iov) ? -errno : 0;
+}
+
+static int set_blocked(pid_t tid, uint64_t blocked)
+{
+	return ptrace(PTRACE_SETSIGMASK, tid, (void *)(uintptr_t)SIGSET_BYTES, &blocked) ? -errno
+											 : 0;
+}
+
+/* A word of a stopped thread's memory, which may be one that nobody else may read. */
+static int peek(pid_t tid, uintptr_t address, uintptr_t *word)
+{
+	long value;
+
+	errno = 0;
+	value = ptrace(PTRACE_PEEKDATA, tid, (void *)address, NULL);
+	*word = (uintptr_t)value;
+	return -errno;
+}
+
+int remote_put(const struct remote_call *call, unsigned index, const uintptr_t *words, unsigned count)
+{
+	uintptr_t at = call->scratch + index * sizeof(*words);
+
+	for (unsigned i = 0; i < count; i++)
+		if (ptrace(PTRACE_POKEDATA, call->tid, (void *)(at + i * sizeof(*words)),
+			    (void *)words[i]))
+			return -errno;
+	return 0;
+}
+
+int remote_get(const struct remote_call *call, unsigned index, uintptr_t *word)
+{
+	return peek(call->tid, call->scratch + index * sizeof(*word), word);
+}
+
+/*
+ * In a restartable sequence (rseq(2)) the thread would go on in its midst, though another one may
+ * have run on its CPU since: what tells the kernel to begin it anew goes when it runs elsewhere.
+ */
+static bool is_in_sequence(pid_t tid)
+{
+	/* The kernel's struct ptrace_rseq_configuration; the pointer is at 8 in struct rseq. */
+	struct {
+		uint64_t pointer;
+		uint32_t bytes, signature, flags, pad;
+	} rseq = {.pointer = 0};
+	uintptr_t sequence = 0;
+
+	if (ptrace((enum __ptrace_request)0x420f, tid, (void *)sizeof(rseq), &rseq) < 0 ||
+		!rseq.pointer)
+		return false;
+	return !peek(tid, rseq.pointer + 8, &sequence) && sequence;
+}
+
+int remote_begin(struct remote_call *call, pid_t tid, uintptr_t vdso)
+{
+	uintptr_t offset = find_instruction();
+	int error = get_registers(tid, call->regset);
+
+	if (error)
+		return error;
+	if (!vdso || !offset)
+		return -ENOSYS;
+	call->tid = tid;
+	call->instruction = vdso + offset;
+	call->signal = 0;
+	call->has_stopped = false;
+	call->scratch = ((arch_regset_sp(call->regset) - RED_ZONE) & ~(uintptr_t)15) -
+			sizeof(call->kept);
+	if (is_in_sequence(tid))
+		return -EAGAIN;
+	for (unsigned i = 0; i < REMOTE_WORDS; i++)
+		if (remote_get(call, i, &call->kept[i]))
+			return -EAGAIN;
+	if (ptrace(PTRACE_GETSIGMASK, tid, (void *)(uintptr_t)SIGSET_BYTES, &call->blocked))
+		return -errno;
+	return set_blocked(tid, ~(1ULL << (SIGTRAP - 1)));
+}
+
+/* The stop that @status tells of is the one behind the step. What else it is is remembered. */
+static bool is_step(struct remote_call *call, int status)
+{
+	int signal = WSTOPSIG(status), event = status >> 16;
+	siginfo_t info = {0};
+
+	if (event == PTRACE_EVENT_STOP) {
+		call->has_stopped |= signal != SIGTRAP;
+		return false;
+	}
+	if (event)
+		return false;
+	if (signal == SIGTRAP && !ptrace(PTRACE_GETSIGINFO, call->tid, NULL, &info) &&
+		info.si_code > 0)
+		return true;
+	call->signal = signal;
+	return false;
+}
+
+/* Let it run one instruction. Returns 0; -ESRCH: it has gone, which whoever waits next is told. */
+static int step(struct remote_call *call)
+{
+	for (unsigned i = 0; i < STEPS_MAX; i++) {
+		siginfo_t info = {0};
+		int status;
+
+		if (ptrace(PTRACE_SINGLESTEP, call->tid, NULL, NULL))
+			return -ESRCH;
+		while (waitid(P_PID, (id_t)call->tid, &info, WEXITED | WSTOPPED | __WALL | WNOWAIT))
+			if (errno != EINTR)
+				return -ESRCH;
+		if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED)
+			return -ESRCH;
+		if (waitpid(call->tid, &status, __WALL) != call->tid || !WIFSTOPPED(status))
+			return -ESRCH;
+		if (is_step(call, status))
+			return 0;
+	}
+	return -ESRCH;
+}
+
+long remote_run(struct remote_call *call, long number, const uintptr_t arguments[6])
+{
+	uint64_t regset[ARCH_REGSET_BYTES / 8];
+	int error;
+
+	memcpy(regset, call->regset, sizeof(regset));
+	arch_regset_call(regset, call->instruction, number, arguments);
+	error = set_registers(call->tid, regset);
+	if (!error)
+		error = step(call);
+	if (!error)
+		error = get_registers(call->tid, regset);
+	return error ? -ESRCH : arch_regset_result(regset);
+}
+
+int remote_end(struct remote_call *call)
+{
+	remote_put(call, 0, call->kept, REMOTE_WORDS);
+	set_registers(call->tid, call->regset);
+	set_blocked(call->tid, call->blocked);
+	return call->signal;
+}
