@@ -27,9 +27,9 @@
 
 static int seize(const struct tracer *tracer, pid_t tid)
 {
-	unsigned long options = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD;
+	unsigned long options =
+		PTRACE_O_TRACEEXEC | PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD;
 
-	/* Threads are looked for: to stop at each birth would cost programs that have many. */
 	if (tracer->config.follow)
 		options |= PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
 	return ptrace(PTRACE_SEIZE, tid, NULL, (void *)options) ? -errno : 0;
@@ -151,13 +151,6 @@ int attach_process(struct tracer *tracer, pid_t pid, enum attach_since since, ui
 	return 0;
 }
 
-void attach_new_threads(struct tracer *tracer, struct target *target)
-{
-	int error = 0;
-
-	seize_listed(tracer, target, false, &error);
-}
-
 static struct target *add_child_target(struct tracer *tracer, pid_t pid)
 {
 	const struct target *parent = attach_find(tracer, (pid_t)procfs_number(pid, "PPid"));
@@ -188,7 +181,7 @@ struct tracee *attach_born(struct tracer *tracer, pid_t tid)
 	if (target)
 		tracee = add_tracee(tracer, target, tid, false);
 	if (tracee)
-		tracee->is_born = pid == tid && !has_parents_memory(pid);
+		tracee->is_born = pid != tid || !has_parents_memory(pid);
 	else
 		ptrace(PTRACE_DETACH, tid, NULL, NULL);
 	return tracee;

@@ -25,9 +25,6 @@ enum attach_since {
 int attach_process(struct tracer *tracer, pid_t pid, enum attach_since since,
 	uint64_t start_cpu_ns, struct diag_message *message);
 
-/* Attach to the threads of @target that have appeared since. */
-void attach_new_threads(struct tracer *tracer, struct target *target);
-
 /*
  * @tid, which the kernel attached for us because its creator was, has stopped for the first time.
  * Returns it, or NULL: it is none of ours, and free again.

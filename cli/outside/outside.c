@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,7 +38,6 @@ static void become_tracer(const struct outside_config *config, int commands)
 static int start_tracer(struct outside *outside, const struct outside_config *config)
 {
 	int commands[2], error = 0;
-	pid_t parent = getpid();
 	sigset_t all, mask;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, commands))
@@ -48,13 +46,14 @@ static int start_tracer(struct outside *outside, const struct outside_config *co
 	sigprocmask(SIG_BLOCK, &all, &mask);
 	outside->tracer = fork();
 	if (!outside->tracer) {
-		/* SIGKILL, which lets the targets go, also when flamerun is killed. */
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		/* With its own copy of our end it would never see that we have gone. */
+		/*
+		 * It ends when our end of the socket is closed, also because we were killed; never
+		 * in the midst of a system call that a target makes for it, as it would if it were
+		 * killed with us.
+		 */
 		close(commands[0]);
-		if (getppid() == parent)
-			become_tracer(config, commands[1]);
-		_exit(EXIT_FAILURE);
+		setpgid(0, 0);
+		become_tracer(config, commands[1]);
 	}
 	if (outside->tracer < 0)
 		error = -errno;
@@ -83,14 +82,13 @@ int outside_open(
 	return 0;
 }
 
+/* It ends with its socket. */
 static void end_tracer(struct outside *outside)
 {
-	if (outside->tracer <= 0)
-		return;
-	kill(outside->tracer, SIGKILL);
-	while (waitpid(outside->tracer, NULL, 0) < 0 && errno == EINTR)
+	if (outside->commands >= 0)
+		close(outside->commands);
+	while (outside->tracer > 0 && waitpid(outside->tracer, NULL, 0) < 0 && errno == EINTR)
 		;
-	outside->tracer = -1;
 }
 
 void outside_free(struct outside *outside)
@@ -98,8 +96,6 @@ void outside_free(struct outside *outside)
 	if (!outside)
 		return;
 	end_tracer(outside);
-	if (outside->commands >= 0)
-		close(outside->commands);
 	free(outside);
 }
 

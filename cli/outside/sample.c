@@ -97,6 +97,8 @@ uint64_t sample_first_ns(struct tracer *tracer, struct tracee *tracee)
 	return tracer->period_ns - tracee->due_ns;
 }
 
+#define LATELY_NS (50 * NS_PER_MS)
+
 /* ---- a stop and its stack -------------------------------------------------------------------- */
 
 /* What the stack of a thread takes that nothing is known of yet, and at least. */
@@ -254,6 +256,19 @@ void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t weigh
 	take_sample(tracer, tracee, &stop, weight, PTRACE_CONT, signal);
 }
 
+/*
+ * What is due of @tracee, which was asked to stop, and did in a function that it has been in lately;
+ * but not what it used for longer before that.
+ */
+static uint32_t count_asked(struct tracer *tracer, struct tracee *tracee)
+{
+	uint64_t now_ns = tracees_update(tracee);
+
+	if (tracee->way == WAY_WAITING && now_ns - tracee->counted_ns > LATELY_NS)
+		return 0;
+	return count_due(tracer, tracee, now_ns);
+}
+
 void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, int signal)
 {
 	struct stop stop = {.since_ns = clock_now_ns()};
@@ -261,6 +276,7 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 	uint32_t weight = 0;
 
 	sample_cancel(tracer, tracee);
+	weight = count_asked(tracer, tracee);
 	if (request == PTRACE_CONT)
 		signal = make_timers(tracer, tracee, signal);
 	if (read_registers(tracee, &stop)) {
@@ -273,8 +289,6 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 	 */
 	if (arch_in_syscall(tracee->tid, stop.regset) && arch_regset_restart(stop.regset))
 		ptrace(PTRACE_SETREGSET, tracee->tid, (void *)NT_PRSTATUS, &iov);
-	if (tracee->way == WAY_STOPS)
-		weight = count_due(tracer, tracee, tracees_update(tracee));
 	if (!weight) {
 		let_go(tracer, tracee, &stop, request, signal);
 		return;

@@ -49,7 +49,6 @@ struct target {
 	uint64_t counted_ns; /* CPU time that is in samples */
 	int64_t ended_due_ns; /* what was due of threads that ended, less what others began with */
 	uint64_t mapped_ns;  /* when the mappings were last read */
-	uint64_t scan_ns;    /* when new threads are looked for next */
 	uintptr_t stack_top; /* where the main thread's stack began, 0: unknown */
 	uintptr_t vdso;	     /* where it begins, 0: it has none */
 	/* Nothing of it is counted: until its exec it is flamerun's own, or a library of ours is in

@@ -43,8 +43,6 @@
 /* Between looks at who has no timer and who has come. */
 #define ROUND_NS (10 * NS_PER_MS)
 #define REMAP_NS (1000 * NS_PER_MS)
-/* Looking for new threads takes this part of a core at most. */
-#define SCAN_SHARE 50
 /* At the end timers are deleted when a thread stops for a sample; of those that sleep they stay. */
 #define LEAVE_NS (50 * NS_PER_MS)
 
@@ -275,26 +273,25 @@ void tracer_handle_stops(struct tracer *tracer)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-/* Returns false when flamerun has closed its end. */
-static bool run_command(struct tracer *tracer)
+static void run_command(struct tracer *tracer)
 {
 	struct command command;
 	struct command_answer answer = {0};
 	ssize_t got = recv(tracer->config.commands, &command, sizeof(command), MSG_DONTWAIT);
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
-		return true;
+		return;
+	/* flamerun has gone, or is about to. */
 	if (got != sizeof(command))
-		return false;
+		command.kind = COMMAND_FINISH;
 	if (command.kind == COMMAND_FINISH) {
 		tracer->leaving_ns = clock_now_ns();
-		return true;
+		return;
 	}
 	answer.error = attach_process(tracer, command.pid,
 		command.kind == COMMAND_AWAIT ? ATTACH_EXEC : ATTACH_NOW,
 		procfs_cpu_ns((uint32_t)command.pid), &answer.message);
 	send(tracer->config.commands, &answer, sizeof(answer), MSG_NOSIGNAL);
-	return true;
 }
 
 static void put_reasons(struct tracer *tracer)
@@ -320,8 +317,12 @@ static void put_final_records(struct tracer *tracer)
 	while ((tracee = tracees_next(&tracer->tracees, tracee)))
 		sample_credit_thread(tracer, tracee);
 	for (struct target *target = tracer->targets; target; target = target->next) {
+		uint64_t cpu_ns = procfs_cpu_ns((uint32_t)target->pid);
+
 		if (target->is_waiting)
 			continue;
+		if (cpu_ns)
+			target->cpu_ns = cpu_ns;
 		sample_credit_target(tracer, target);
 		target_end(target, &tracer->shared, false, false);
 	}
@@ -378,28 +379,14 @@ static uint64_t run_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *unin
 	return look_ns < next_ns ? look_ns : next_ns;
 }
 
-/* Look for new threads: where their number says that there are some. */
-static void scan_threads(struct tracer *tracer, struct target *target, uint64_t now_ns)
-{
-	if (now_ns < target->scan_ns)
-		return;
-	if (procfs_thread_count(target->pid) != target->threads)
-		attach_new_threads(tracer, target);
-	target->scan_ns = now_ns + ROUND_NS + SCAN_SHARE * (clock_now_ns() - now_ns);
-}
-
-/* The same and new mappings, now and then: while nobody is held or about to be. */
+/* Look for new mappings, now and then. */
 static void scan_targets(struct tracer *tracer)
 {
-	for (struct target *target = tracer->targets; target; target = target->next) {
-		uint64_t now_ns = clock_now_ns();
+	uint64_t now_ns = clock_now_ns();
 
-		if (target->is_idle || target->is_waiting)
-			continue;
-		scan_threads(tracer, target, now_ns);
-		if (now_ns - target->mapped_ns > REMAP_NS)
+	for (struct target *target = tracer->targets; target; target = target->next)
+		if (!target->is_idle && !target->is_waiting && now_ns - target->mapped_ns > REMAP_NS)
 			target_remap(target, &tracer->shared);
-	}
 }
 
 /* Is there anything to be done in a process before we leave? */
@@ -429,8 +416,8 @@ static void *run_tracer(void *argument)
 	while (!tracer->is_finished && !(had_targets && !tracer->targets && !tracer->uninjected)) {
 		sleep_until(files, next_ns);
 		tracer_handle_stops(tracer);
-		if (files[1].revents && !run_command(tracer))
-			break;
+		if (files[1].revents && !tracer->leaving_ns)
+			run_command(tracer);
 		had_targets |= tracer->targets != NULL;
 		if (tracer->leaving_ns) {
 			tracer->is_finished = has_left_all(tracer);
