@@ -151,6 +151,13 @@ int attach_process(struct tracer *tracer, pid_t pid, enum attach_since since, ui
 	return 0;
 }
 
+void attach_new_threads(struct tracer *tracer, struct target *target)
+{
+	int error = 0;
+
+	seize_listed(tracer, target, false, &error);
+}
+
 static struct target *add_child_target(struct tracer *tracer, pid_t pid)
 {
 	const struct target *parent = attach_find(tracer, (pid_t)procfs_number(pid, "PPid"));

@@ -26,6 +26,12 @@ int attach_process(struct tracer *tracer, pid_t pid, enum attach_since since,
 	uint64_t start_cpu_ns, struct diag_message *message);
 
 /*
+ * Attach to the threads of @target that have come since and that the kernel did not attach for us:
+ * its own workers.
+ */
+void attach_new_threads(struct tracer *tracer, struct target *target);
+
+/*
  * @tid, which the kernel attached for us because its creator was, has stopped for the first time.
  * Returns it, or NULL: it is none of ours, and free again.
  */

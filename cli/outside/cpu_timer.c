@@ -127,24 +127,21 @@ static void delete_dead(struct target *target, struct remote_call *call)
 		target->dead_count--;
 }
 
+void cpu_timer_set_way(struct tracer *tracer, struct tracee *tracee, enum way way)
+{
+	tracer->waiting += (way == WAY_WAITING) - (tracee->way == WAY_WAITING);
+	tracee->target->waiting += (way == WAY_WAITING) - (tracee->way == WAY_WAITING);
+	tracer->by_stops += (way == WAY_STOPS) - (tracee->way == WAY_STOPS);
+	tracee->way = way;
+}
+
 void cpu_timer_forget(struct tracer *tracer, struct tracee *tracee)
 {
 	struct target *target = tracee->target;
 
-	if (tracee->way == WAY_WAITING)
-		tracer->waiting--, target->waiting--;
-	if (tracee->way == WAY_STOPS)
-		tracer->by_stops--;
 	if (tracee->way == WAY_TIMER && !ARRAY_GROW(target->dead, target->dead_count, target->dead_room, 16))
 		target->dead[target->dead_count++] = tracee->timer;
-	tracee->way = WAY_NONE;
-}
-
-static void set_way(struct tracer *tracer, struct tracee *tracee, enum way way)
-{
-	tracer->waiting--, tracee->target->waiting--;
-	tracer->by_stops += way == WAY_STOPS;
-	tracee->way = way;
+	cpu_timer_set_way(tracer, tracee, WAY_OVER);
 }
 
 /* A timer for @tracee, which waits for one. Returns 0, or -errno: it, or anybody, has none. */
@@ -154,14 +151,14 @@ static long arm(struct tracer *tracer, struct tracee *tracee, struct remote_call
 	long result;
 
 	/* It never comes back to user mode, where the signal would be sent. */
-	if (sample_is_worker(tracee)) {
-		set_way(tracer, tracee, WAY_NONE);
+	if (tracees_is_worker(tracee)) {
+		cpu_timer_set_way(tracer, tracee, WAY_WORKER);
 		return 0;
 	}
 	first_ns = sample_first_ns(tracer, tracee);
 	result = make_timer(call, tracee, first_ns, tracer->period_ns);
 	if (!result)
-		set_way(tracer, tracee, WAY_TIMER);
+		cpu_timer_set_way(tracer, tracee, WAY_TIMER);
 	/* Its clock has gone: so has the thread. */
 	return result == -EINVAL && tracee->tid != call->tid ? 0 : result;
 }
@@ -230,7 +227,7 @@ void cpu_timers_delete(struct tracer *tracer, struct tracee *tracee, struct remo
 	while ((each = tracees_next(&tracer->tracees, each)))
 		if (each->target == target && each->way == WAY_TIMER) {
 			delete_timer(call, each->timer);
-			each->way = WAY_NONE;
+			each->way = WAY_OVER;
 		}
 	remote_end(call);
 }

@@ -15,9 +15,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "cli/outside/target.h"
+
 struct remote_call;
-struct target;
-struct tracee;
 struct tracer;
 
 /*
@@ -43,7 +43,10 @@ void cpu_timers_make(struct tracer *tracer, struct tracee *tracee, struct remote
 /* The same stop, but its process is to be left: delete all. */
 void cpu_timers_delete(struct tracer *tracer, struct tracee *tracee, struct remote_call *call);
 
-/* @tracee, which has a timer, is over, its process may go on. */
+/* What stops @tracee from now on; keeps count of those that wait. */
+void cpu_timer_set_way(struct tracer *tracer, struct tracee *tracee, enum way way);
+
+/* @tracee is over, its process may go on. */
 void cpu_timer_forget(struct tracer *tracer, struct tracee *tracee);
 
 #endif

@@ -34,10 +34,7 @@ void sample_begin(struct tracer *tracer, struct tracee *tracee)
 		tracee->due_ns = (uint64_t)target->ended_due_ns % tracer->period_ns;
 	target->ended_due_ns -= (int64_t)tracee->due_ns;
 	tracee->user_since_ns = tracee->counted_ns;
-	tracee->way = target->stops_why ? WAY_STOPS : WAY_WAITING;
-	target->waiting += tracee->way == WAY_WAITING;
-	tracer->waiting += tracee->way == WAY_WAITING;
-	tracer->by_stops += tracee->way == WAY_STOPS;
+	cpu_timer_set_way(tracer, tracee, target->stops_why ? WAY_STOPS : WAY_WAITING);
 }
 
 /* Tell of @tracee before the first record that names it. */
@@ -307,14 +304,6 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 /* A thread of the process is going to stop by itself. */
 #define SOON_NS	    (100 * NS_PER_MS)
 
-/* See procfs_stat.flags; in the kernel's sched.h PF_IO_WORKER and PF_USER_WORKER. */
-#define WORKER_FLAGS 0x4010u
-
-bool sample_is_worker(struct tracee *tracee)
-{
-	return !tracees_look(tracee) && tracee->seen.flags & WORKER_FLAGS;
-}
-
 void sample_cancel(struct tracer *tracer, struct tracee *tracee)
 {
 	tracer->requested -= tracee->is_asked;
@@ -362,7 +351,9 @@ static void look_at_thread(struct tracer *tracer, struct tracee *tracee, uint64_
 		return;
 	is_wanted = tracee->way == WAY_WAITING ? wants_first_stop(tracer, tracee, now_ns)
 					       : wants_sample(tracer, tracee);
-	if (is_wanted && tracee->seen.state == 'R' && !(tracee->seen.flags & WORKER_FLAGS))
+	if (is_wanted && tracees_is_worker(tracee))
+		cpu_timer_set_way(tracer, tracee, WAY_WORKER);
+	else if (is_wanted && tracee->seen.state == 'R')
 		tracer_request_stop(tracer, tracee);
 }
 
@@ -399,6 +390,8 @@ void sample_credit_thread(struct tracer *tracer, struct tracee *tracee)
 
 	if (target->is_waiting)
 		return;
+	if (tracee->way == WAY_WORKER || (tracee->way == WAY_WAITING && tracees_is_worker(tracee)))
+		record.kind = WIRE_KIND_CPU, tracer->frames[record.frames++] = WIRE_FRAME_IO_WORKER;
 	record.weight = count_due(tracer, tracee, tracees_update(tracee));
 	target->ended_due_ns += (int64_t)tracee->due_ns;
 	tracee->due_ns = 0;

@@ -28,9 +28,6 @@
 /* @tracee, whose counted_ns is set, is to be sampled from now on: it waits for a timer. */
 void sample_begin(struct tracer *tracer, struct tracee *tracee);
 
-/* A worker of io_uring or vhost: it only ever runs in the kernel. */
-bool sample_is_worker(struct tracee *tracee);
-
 /*
  * @tracee gets a timer now: what it used until now is credited. Returns how much CPU time it is to
  * use before its first sample.

@@ -73,6 +73,14 @@ int tracees_look(struct tracee *tracee)
 	return error;
 }
 
+/* In the kernel's sched.h PF_IO_WORKER and PF_USER_WORKER. */
+#define WORKER_FLAGS 0x4010u
+
+bool tracees_is_worker(struct tracee *tracee)
+{
+	return !tracees_look(tracee) && tracee->seen.flags & WORKER_FLAGS;
+}
+
 void tracees_remove(struct tracees *tracees, struct tracee *tracee)
 {
 	struct tracee **at = &tracees->bucket[bucket_of(tracee->tid)];
@@ -346,13 +354,14 @@ int target_find(struct target *target, struct target_shared *shared, uintptr_t p
 void target_end(
 	struct target *target, struct target_shared *shared, bool has_ended, bool left_by_exec)
 {
+	uint64_t used_ns = target->cpu_ns > target->start_cpu_ns
+				   ? target->cpu_ns - target->start_cpu_ns
+				   : 0;
 	struct record_image_end record = {
 		.image = target->image,
 		.start_cpu_ns = target->start_cpu_ns,
 		.cpu_ns = target->cpu_ns,
-		.threads_ns = target->cpu_ns > target->start_cpu_ns
-				      ? target->cpu_ns - target->start_cpu_ns
-				      : 0,
+		.threads_ns = used_ns,
 		.told_end = has_ended,
 		.has_ended = has_ended,
 		.left_by_exec = left_by_exec,

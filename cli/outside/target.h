@@ -48,6 +48,7 @@ struct target {
 	uint64_t cpu_ns;     /* when it was last looked at */
 	uint64_t counted_ns; /* CPU time that is in samples */
 	int64_t ended_due_ns; /* what was due of threads that ended, less what others began with */
+	uint64_t scan_ns;    /* when the kernel's workers in it are looked for next */
 	uint64_t mapped_ns;  /* when the mappings were last read */
 	uintptr_t stack_top; /* where the main thread's stack began, 0: unknown */
 	uintptr_t vdso;	     /* where it begins, 0: it has none */
@@ -113,7 +114,8 @@ enum way {
 	WAY_WAITING, /* nothing yet: it is to have a timer as soon as a thread of its process stops */
 	WAY_TIMER,   /* a CPU timer of its own (cpu_timer.h) */
 	WAY_STOPS,   /* we do, now and then: it can't have a timer */
-	WAY_NONE     /* nothing: what it uses is credited */
+	WAY_WORKER,  /* nothing: it only ever runs in the kernel, for io_uring or vhost */
+	WAY_OVER     /* nothing any more */
 };
 
 struct tracee {
@@ -154,6 +156,9 @@ uint64_t tracees_update(struct tracee *tracee);
 
 /* Bring tracee->seen up to now. Returns 0, or -errno when it has gone. */
 int tracees_look(struct tracee *tracee);
+
+/* As tracees_look(). Is it a worker of io_uring or vhost, which only ever runs in the kernel? */
+bool tracees_is_worker(struct tracee *tracee);
 
 /* Forget @tracee, which is freed. */
 void tracees_remove(struct tracees *tracees, struct tracee *tracee);

@@ -43,6 +43,7 @@
 /* Between looks at who has no timer and who has come. */
 #define ROUND_NS (10 * NS_PER_MS)
 #define REMAP_NS (1000 * NS_PER_MS)
+#define SCAN_NS	 (50 * NS_PER_MS)
 /* At the end timers are deleted when a thread stops for a sample; of those that sleep they stay. */
 #define LEAVE_NS (50 * NS_PER_MS)
 
@@ -379,14 +380,22 @@ static uint64_t run_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *unin
 	return look_ns < next_ns ? look_ns : next_ns;
 }
 
-/* Look for new mappings, now and then. */
+/* Look for new mappings, now and then, and for new threads where their number says that there are. */
 static void scan_targets(struct tracer *tracer)
 {
 	uint64_t now_ns = clock_now_ns();
 
-	for (struct target *target = tracer->targets; target; target = target->next)
-		if (!target->is_idle && !target->is_waiting && now_ns - target->mapped_ns > REMAP_NS)
+	for (struct target *target = tracer->targets; target; target = target->next) {
+		if (target->is_idle || target->is_waiting)
+			continue;
+		if (now_ns - target->mapped_ns > REMAP_NS)
 			target_remap(target, &tracer->shared);
+		if (now_ns < target->scan_ns)
+			continue;
+		target->scan_ns = now_ns + SCAN_NS;
+		if (procfs_thread_count(target->pid) > target->threads)
+			attach_new_threads(tracer, target);
+	}
 }
 
 /* Is there anything to be done in a process before we leave? */

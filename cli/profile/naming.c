@@ -383,7 +383,7 @@ static uint32_t add_weight(
 	if (calltree_error(naming->tree))
 		return node;
 	frame = calltree_frame_at(naming->tree, calltree_node_at(naming->tree, node)->frame);
-	for (uint32_t at = node; frame->kind == CALLTREE_KERNEL;) {
+	for (uint32_t at = node; at != CALLTREE_ROOT && frame->kind == CALLTREE_KERNEL;) {
 		at = calltree_node_at(naming->tree, at)->parent;
 		frame = calltree_frame_at(naming->tree, calltree_node_at(naming->tree, at)->frame);
 	}
