@@ -141,7 +141,7 @@ void cpu_timer_forget(struct tracer *tracer, struct tracee *tracee)
 
 	if (tracee->way == WAY_TIMER && !ARRAY_GROW(target->dead, target->dead_count, target->dead_room, 16))
 		target->dead[target->dead_count++] = tracee->timer;
-	cpu_timer_set_way(tracer, tracee, WAY_OVER);
+	cpu_timer_set_way(tracer, tracee, WAY_NONE);
 }
 
 /* A timer for @tracee, which waits for one. Returns 0, or -errno: it, or anybody, has none. */
@@ -227,7 +227,7 @@ void cpu_timers_delete(struct tracer *tracer, struct tracee *tracee, struct remo
 	while ((each = tracees_next(&tracer->tracees, each)))
 		if (each->target == target && each->way == WAY_TIMER) {
 			delete_timer(call, each->timer);
-			each->way = WAY_OVER;
+			each->way = WAY_NONE;
 		}
 	remote_end(call);
 }

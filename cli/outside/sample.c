@@ -5,9 +5,11 @@
 #include "cli/outside/sample.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "arch/ptrace.h"
 #include "cli/clock.h"
@@ -139,6 +141,8 @@ static void copy_stack(struct tracer *tracer, struct tracee *tracee, struct stop
 		bytes = mapping->end - sp;
 	local.iov_len = remote.iov_len = bytes;
 	got = process_vm_readv(tracee->target->pid, &local, 1, &remote, 1, 0);
+	if (got < 0 && errno == EPERM)
+		got = pread(tracee->target->memory, tracer->stack, bytes, (off_t)sp);
 	stop->stack_bytes = got > 0 ? (size_t)got : 0;
 }
 
@@ -357,6 +361,35 @@ static void look_at_thread(struct tracer *tracer, struct tracee *tracee, uint64_
 		tracer_request_stop(tracer, tracee);
 }
 
+/* So much CPU time of a process is in no sample, beside what its threads' timers have not had. */
+#define UNSEEN_NS (100 * NS_PER_MS)
+
+/*
+ * Threads whose timers have expired, and whose signals do not come: they block them, by a system
+ * call of their own.
+ */
+static void check_timers(struct tracer *tracer, struct target *target)
+{
+	uint64_t limit_ns = UNSEEN_NS + 2 * tracer->period_ns;
+	uint64_t used_ns = target->cpu_ns - target->start_cpu_ns;
+	struct tracee *tracee = NULL;
+	struct procfs_status status;
+
+	if (target->waiting || target->is_idle || target->is_waiting ||
+		used_ns < target->counted_ns + limit_ns + target->threads * tracer->period_ns)
+		return;
+	while ((tracee = tracees_next(&tracer->tracees, tracee))) {
+		if (tracee->target != target || tracee->way != WAY_TIMER ||
+			tracees_update(tracee) < tracee->counted_ns + limit_ns ||
+			procfs_status(target->pid, tracee->tid, &status) ||
+			!(status.blocked & 1ULL << (CPU_TIMER_SIGNAL - 1)))
+			continue;
+		credit(tracer, tracee, tracee->used.cpu_ns);
+		cpu_timer_set_way(tracer, tracee, WAY_STOPS);
+		tracer_count_stops(tracer, "it blocks signal 33");
+	}
+}
+
 static void look_at_target(struct target *target)
 {
 	uint64_t cpu_ns = procfs_cpu_ns((uint32_t)target->pid);
@@ -373,8 +406,10 @@ void sample_round(struct tracer *tracer)
 	uint64_t now_ns = clock_now_ns();
 	struct tracee *tracee = NULL;
 
-	for (struct target *target = tracer->targets; target; target = target->next)
+	for (struct target *target = tracer->targets; target; target = target->next) {
 		look_at_target(target);
+		check_timers(tracer, target);
+	}
 	while ((tracer->waiting || tracer->by_stops) &&
 		(tracee = tracees_next(&tracer->tracees, tracee)))
 		if (tracee->way == WAY_WAITING || tracee->way == WAY_STOPS)

@@ -6,6 +6,7 @@
 #include "cli/outside/target.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,8 +126,10 @@ struct target *target_new(pid_t pid)
 {
 	struct target *target = calloc(1, sizeof(*target));
 
-	if (target)
-		target->pid = pid;
+	if (!target)
+		return NULL;
+	target->pid = pid;
+	target->memory = -1;
 	return target;
 }
 
@@ -138,6 +141,7 @@ void target_free(struct target *target)
 	target_language_free(target->language);
 	free(target->ranges);
 	free(target->dead);
+	procfs_close(target->memory);
 	free(target);
 }
 
@@ -162,7 +166,7 @@ void target_announce(
 		.pid = (uint32_t)target->pid,
 		.ppid = (uint32_t)procfs_number(target->pid, "PPid"),
 	};
-	char exe[PATH_MAX];
+	char exe[PATH_MAX], path[PROCFS_PATH_BYTES];
 
 	target->image = record.id;
 	target->start_ns = clock_now_ns();
@@ -171,6 +175,9 @@ void target_announce(
 	target->stack_top = procfs_stack_top(target->pid);
 	target->has_other_tids = procfs_inner_pid(target->pid) != target->pid;
 	target->stops_why = NULL;
+	procfs_close(target->memory);
+	procfs_path(path, target->pid, 0, "mem");
+	target->memory = open(path, O_RDONLY | O_CLOEXEC);
 	target->dead_count = 0;
 	target_language_free(target->language);
 	target->language = NULL;

@@ -51,6 +51,7 @@ struct target {
 	uint64_t scan_ns;    /* when the kernel's workers in it are looked for next */
 	uint64_t mapped_ns;  /* when the mappings were last read */
 	uintptr_t stack_top; /* where the main thread's stack began, 0: unknown */
+	int memory; /* its /proc/PID/mem, opened before it may forbid that; -1: not open */
 	uintptr_t vdso;	     /* where it begins, 0: it has none */
 	/* Nothing of it is counted: until its exec it is flamerun's own, or a library of ours is in
 	 * it by now and it is to be let go. */
@@ -111,11 +112,11 @@ void target_end(
 
 /* What stops a thread for its samples. */
 enum way {
+	WAY_NONE,    /* nothing: it has just come, or is over */
 	WAY_WAITING, /* nothing yet: it is to have a timer as soon as a thread of its process stops */
 	WAY_TIMER,   /* a CPU timer of its own (cpu_timer.h) */
 	WAY_STOPS,   /* we do, now and then: it can't have a timer */
-	WAY_WORKER,  /* nothing: it only ever runs in the kernel, for io_uring or vhost */
-	WAY_OVER     /* nothing any more */
+	WAY_WORKER   /* nothing: it only ever runs in the kernel, for io_uring or vhost */
 };
 
 struct tracee {

@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include "cli/kernel_config.h"
+#include "cli/run/summary.h"
 #include "tests/unit/own-folder.h"
 
 #define OPTION "CONFIG_POSIX_CPU_TIMERS_TASK_WORK"

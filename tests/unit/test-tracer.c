@@ -58,11 +58,11 @@ static void a_stop_for_a_signal_answers(void **state)
 	tracer->targets->is_waiting = true;
 	tracee = tracees_add(&tracer->tracees, child, tracer->targets);
 	assert_non_null(tracee);
-	tracee->requested_ns = 1;
+	tracee->is_asked = true;
 	tracer->requested = 1;
 	kill(child, SIGURG);
 	handle_stops_until(tracer, 0);
-	assert_int_equal(tracee->requested_ns, 0);
+	assert_false(tracee->is_asked);
 	kill(child, SIGKILL);
 	for (unsigned i = 0; i < PATIENCE && tracer->targets; i++) {
 		tracer_handle_stops(tracer);

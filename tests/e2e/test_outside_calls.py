@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+#
+# What sampling from outside does to the system calls of a program: nothing, where it has timers; and
+# where it can't have any it is said.
+import pathlib
+import re
+import subprocess
+import time
+
+import pytest
+
+import folded
+import outside
+from profiled import BUILD, compile_target, profile
+
+pytestmark = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
+
+STATIC = ("-O2", "-static")
+STOPPED = r"had no timers and was stopped for samples, which may cut system calls short: (.*)"
+# Times of calls in the kernel, shares of which are told by samples at the kernel's ticks.
+KERNEL_SHARE = 0.5
+
+
+def short_of(said):
+    return tuple(map(int, re.search(r"short (\d+) of (\d+)", said).groups()))
+
+
+def assert_whole(run):
+    assert run.status == 0, run.stderr
+    short, calls = short_of(run.stdout)
+    assert short == 0 and calls > 10, run.stdout
+    assert "had no timers" not in run.stderr
+
+
+@pytest.mark.parametrize("rate_hz", [197, 4000])
+@pytest.mark.parametrize("flags", [STATIC, ("-O2",)])
+def test_no_call_is_cut_short(tmp_path, flags, rate_hz):
+    program = compile_target("whole_calls.c", tmp_path, flags)
+    run = profile(tmp_path, program, "1000", rate_hz=rate_hz, options=["-v", "--outside"])
+    assert_whole(run)
+    # The time in the kernel is told, as long as it was.
+    due = float(re.search(r"(\d+) due ", run.stderr).group(1))
+    assert run.folded.total == pytest.approx(due, rel=0.05, abs=3), run.stderr
+    assert run.folded.below("reads") > KERNEL_SHARE * run.folded.total, run.folded.describe()
+    assert run.folded.below("[unsampled]") < 0.1 * run.folded.total, run.folded.describe()
+
+
+def test_nor_of_a_static_child(tmp_path):
+    """Which is found while it works, and asked to stop once it is in user mode."""
+    program = compile_target("whole_calls.c", tmp_path, STATIC)
+    run = profile(tmp_path, "/bin/sh", "-c", f"{program} 1500; :", options=["-v"])
+    assert run.status == 0, run.stderr
+    short, calls = short_of(run.stdout)
+    assert short <= 1 and calls > 10
+    assert run.folded.below("reads") > KERNEL_SHARE * run.folded.total, run.folded.describe()
+
+
+def test_coming_cuts_one_at_most_and_leaving_none(tmp_path):
+    program = compile_target("whole_calls.c", tmp_path, STATIC)
+    for _ in range(3):
+        with outside.running(program, "2500") as process:
+            outside.work(process.pid, 0.05)
+            flamerun = outside.background(tmp_path, process.pid, "-r", "997")
+            outside.work(process.pid, 1)
+            status, stderr = outside.end(flamerun)
+            left = pathlib.Path(f"/proc/{process.pid}/timers")
+            timers = left.read_text() if left.exists() else ""
+            said = process.stdout.read()
+        assert status == 0 and "had no timers" not in stderr, stderr
+        assert timers == ""
+        assert short_of(said)[0] <= 1
+        stacks = folded.Folded((tmp_path / "b.folded").read_text())
+        assert stacks.below("reads") > KERNEL_SHARE * stacks.total, stacks.describe()
+
+
+@pytest.mark.parametrize("how,why", [
+    ("trap", "it ignores SIGTRAP"), ("filter", "it has a seccomp filter of its own"),
+    ("pending", "it may have no more timers (ulimit -i)"), ("blocked", "it blocks signal 33")])
+def test_without_timers_it_is_stopped_and_that_is_said(tmp_path, how, why):
+    """As nobody, whose limits count."""
+    program = compile_target("whole_calls.c", tmp_path, STATIC)
+    command = [program, "1500", how]
+    if how == "pending" and outside.IS_ROOT:
+        tmp_path.chmod(0o777)
+        command = outside.as_nobody(*command)
+    with outside.running(*command) as process:
+        outside.work(process.pid, 0.05)
+        flamerun = outside.background(tmp_path, process.pid, "-r", "197")
+        status, stderr = outside.end_of(flamerun)
+        said = process.stdout.read()
+    assert status == 0, stderr
+    assert re.search(STOPPED, stderr)[1] == why
+    assert short_of(said)[1] > 10
+    stacks = folded.Folded((tmp_path / "b.folded").read_text())
+    assert stacks.below("main") > 0.5 * stacks.total, stacks.describe()
+
+
+@pytest.mark.skipif(not outside.IS_ROOT, reason="needs another user")
+def test_one_that_hides_its_memory_has_stacks(tmp_path):
+    """What is no longer to be read was opened before."""
+    program = compile_target("whole_calls.c", tmp_path, STATIC)
+    tmp_path.chmod(0o777)
+    run = subprocess.run(outside.as_nobody(BUILD / "flamerun", "--outside", "-o", "n.folded", "--",
+                                           program, "1000", "dump"),
+                         cwd=tmp_path, text=True, capture_output=True, timeout=60, check=True)
+    assert short_of(run.stdout)[0] == 0
+    stacks = folded.Folded((tmp_path / "n.folded").read_text())
+    assert stacks.where(lambda stack: "main" in stack and "reads" in stack) > \
+        KERNEL_SHARE * stacks.total, stacks.describe()
+
+
+def test_one_that_is_killed_leaves_nobody_behind(tmp_path):
+    """Its second process deletes the timers, and goes."""
+    program = compile_target("split.c", tmp_path, STATIC)
+    with outside.running(program, "600000") as process:
+        outside.work(process.pid, 0.05)
+        for delay in range(8):
+            flamerun = outside.background(tmp_path, process.pid, "-r", "997")
+            time.sleep(0.01 * delay)
+            flamerun.kill()
+            flamerun.wait()
+            outside.wait_until(lambda: outside.tracer_of(process.pid) == 0)
+            outside.work(process.pid, 0.02)
