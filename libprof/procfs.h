@@ -57,7 +57,7 @@ uintptr_t procfs_stack_top(pid_t pid);
 /* The kernel's flags of thread @tid of @pid, PF_...; 0 when it has gone. */
 unsigned procfs_flags(pid_t pid, pid_t tid);
 
-/* What "status" says of a thread and of its process. Sets of signals: number 1 in the lowest bit. */
+/* What "status" says of a thread and its process. In sets of signals number 1 is the lowest bit. */
 struct procfs_status {
 	pid_t inner_tid;  /* what the thread is to itself, in the innermost of its pid namespaces */
 	uint64_t blocked; /* signals, by the thread */

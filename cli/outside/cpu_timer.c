@@ -13,9 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/kernel_config.h"
 #include "cli/outside/remote_call.h"
-#include "cli/outside/sample.h"
 #include "cli/outside/tracer.h"
 #include "libprof/procfs.h"
 #include "render/array.h"
@@ -45,11 +43,11 @@ bool cpu_timer_has_expired(pid_t tid, int signal, uint32_t *weight)
 	return true;
 }
 
-/* ---- whether ------------------------------------------------------------------------------------ */
+/* ---- whether --------------------------------------------------------------------------------- */
 
 /* Why @target can't have timers; NULL: nothing is known against it. */
-static const char *find_obstacle(
-	const struct tracer *tracer, const struct target *target, const struct procfs_status *status)
+static const char *find_obstacle(const struct tracer *tracer, const struct target *target,
+	const struct procfs_status *status)
 {
 	if (tracer->breaks_off_calls)
 		return "this kernel's CPU timers break off system calls";
@@ -62,10 +60,26 @@ static const char *find_obstacle(
 	return NULL;
 }
 
+void cpu_timer_refuse(struct tracer *tracer, const char *why)
+{
+	unsigned i = 0;
+
+	while (i < TRACER_REASONS - 1 && tracer->reasons[i].why && tracer->reasons[i].why != why)
+		i++;
+	tracer->reasons[i].why = why;
+	tracer->reasons[i].programs++;
+}
+
+/* None of @target's threads gets a timer any more. */
 static void refuse(struct tracer *tracer, struct target *target, const char *why)
 {
+	struct tracee *tracee = NULL;
+
 	target->stops_why = why;
-	tracer_count_stops(tracer, why);
+	cpu_timer_refuse(tracer, why);
+	while ((tracee = tracees_next(&tracer->tracees, tracee)))
+		if (tracee->target == target && tracee->way == WAY_WAITING)
+			cpu_timer_set_way(tracer, tracee, WAY_STOPS);
 }
 
 /* ---- made and deleted ------------------------------------------------------------------------ */
@@ -95,8 +109,8 @@ static long make_timer(struct remote_call *call, struct tracee *tracee, uint64_t
 	const uintptr_t spec[SPEC_WORDS] = {period_ns / NS_PER_S, period_ns % NS_PER_S,
 		first_ns / NS_PER_S, first_ns % NS_PER_S};
 	/* CPUCLOCK_PERTHREAD and CPUCLOCK_SCHED */
-	const uintptr_t create[6] = {(uintptr_t)(clockid_t)((~(unsigned)tid << 3) | 6), call->scratch,
-		call->scratch + TIMER_WORD * sizeof(uintptr_t)};
+	const uintptr_t create[6] = {(uintptr_t)(clockid_t)((~(unsigned)tid << 3) | 6),
+		call->scratch, call->scratch + TIMER_WORD * sizeof(uintptr_t)};
 	uintptr_t settime[6] = {0, 0, call->scratch, 0};
 	uintptr_t timer;
 	long result = remote_put(call, 0, event, EVENT_WORDS);
@@ -123,8 +137,10 @@ static long delete_timer(struct remote_call *call, int timer)
 /* Those of threads that have ended: the kernel keeps them as long as the process lives. */
 static void delete_dead(struct target *target, struct remote_call *call)
 {
-	while (target->dead_count && delete_timer(call, target->dead[target->dead_count - 1]) != -ESRCH)
-		target->dead_count--;
+	unsigned *count = &target->dead_count;
+
+	while (*count && delete_timer(call, target->dead[*count - 1]) != -ESRCH)
+		(*count)--;
 }
 
 void cpu_timer_set_way(struct tracer *tracer, struct tracee *tracee, enum way way)
@@ -139,7 +155,8 @@ void cpu_timer_forget(struct tracer *tracer, struct tracee *tracee)
 {
 	struct target *target = tracee->target;
 
-	if (tracee->way == WAY_TIMER && !ARRAY_GROW(target->dead, target->dead_count, target->dead_room, 16))
+	if (tracee->way == WAY_TIMER &&
+		!ARRAY_GROW(target->dead, target->dead_count, target->dead_room, 16))
 		target->dead[target->dead_count++] = tracee->timer;
 	cpu_timer_set_way(tracer, tracee, WAY_NONE);
 }
@@ -147,7 +164,6 @@ void cpu_timer_forget(struct tracer *tracer, struct tracee *tracee)
 /* A timer for @tracee, which waits for one. Returns 0, or -errno: it, or anybody, has none. */
 static long arm(struct tracer *tracer, struct tracee *tracee, struct remote_call *call)
 {
-	uint64_t first_ns;
 	long result;
 
 	/* It never comes back to user mode, where the signal would be sent. */
@@ -155,8 +171,8 @@ static long arm(struct tracer *tracer, struct tracee *tracee, struct remote_call
 		cpu_timer_set_way(tracer, tracee, WAY_WORKER);
 		return 0;
 	}
-	first_ns = sample_first_ns(tracer, tracee);
-	result = make_timer(call, tracee, first_ns, tracer->period_ns);
+	tracee->credit += tracees_count(tracee, tracer->period_ns);
+	result = make_timer(call, tracee, tracer->period_ns - tracee->due_ns, tracer->period_ns);
 	if (!result)
 		cpu_timer_set_way(tracer, tracee, WAY_TIMER);
 	/* Its clock has gone: so has the thread. */

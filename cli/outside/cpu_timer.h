@@ -43,6 +43,9 @@ void cpu_timers_make(struct tracer *tracer, struct tracee *tracee, struct remote
 /* The same stop, but its process is to be left: delete all. */
 void cpu_timers_delete(struct tracer *tracer, struct tracee *tracee, struct remote_call *call);
 
+/* One more process is sampled by stops, for the reason @why, a literal. */
+void cpu_timer_refuse(struct tracer *tracer, const char *why);
+
 /* What stops @tracee from now on; keeps count of those that wait. */
 void cpu_timer_set_way(struct tracer *tracer, struct tracee *tracee, enum way way);
 

@@ -67,7 +67,8 @@ static int peek(pid_t tid, uintptr_t address, uintptr_t *word)
 	return -errno;
 }
 
-int remote_put(const struct remote_call *call, unsigned index, const uintptr_t *words, unsigned count)
+int remote_put(
+	const struct remote_call *call, unsigned index, const uintptr_t *words, unsigned count)
 {
 	uintptr_t at = call->scratch + index * sizeof(*words);
 

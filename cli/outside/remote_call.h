@@ -39,7 +39,8 @@ struct remote_call {
 int remote_begin(struct remote_call *call, pid_t tid, uintptr_t vdso);
 
 /* Write and read the words at call->scratch. Returns 0 or -errno. */
-int remote_put(const struct remote_call *call, unsigned index, const uintptr_t *words, unsigned count);
+int remote_put(
+	const struct remote_call *call, unsigned index, const uintptr_t *words, unsigned count);
 int remote_get(const struct remote_call *call, unsigned index, uintptr_t *word);
 
 /* Make system call @number. Returns its result, or -ESRCH: the thread is ending. */

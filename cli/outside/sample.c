@@ -54,20 +54,6 @@ static void announce_thread(struct tracer *tracer, struct tracee *tracee)
 	tracee->is_announced = true;
 }
 
-/* Whole samples that are due for @tracee by @now_ns of its clock; the rest stays due. */
-static uint32_t count_due(struct tracer *tracer, struct tracee *tracee, uint64_t now_ns)
-{
-	uint64_t spent_ns = now_ns > tracee->counted_ns ? now_ns - tracee->counted_ns : 0;
-	uint64_t weight;
-
-	tracee->counted_ns += spent_ns;
-	tracee->target->counted_ns += spent_ns;
-	tracee->due_ns += spent_ns;
-	weight = tracee->due_ns / tracer->period_ns;
-	tracee->due_ns %= tracer->period_ns;
-	return weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
-}
-
 static void put_sample(struct tracer *tracer, struct tracee *tracee, struct record_sample *record)
 {
 	if (!record->weight && !record->frames)
@@ -81,19 +67,14 @@ static void put_sample(struct tracer *tracer, struct tracee *tracee, struct reco
 		tracer->totals.dropped += record->weight;
 }
 
-/* What @tracee used until @now_ns of its clock is credited, as far as it makes whole samples. */
-static void credit(struct tracer *tracer, struct tracee *tracee, uint64_t now_ns)
+/* Put @weight samples of @tracee without a stack, and those that it used before it had a timer. */
+static void put_credit(struct tracer *tracer, struct tracee *tracee, uint32_t weight)
 {
 	struct record_sample record = {
-		.kind = WIRE_KIND_CREDIT, .weight = count_due(tracer, tracee, now_ns)};
+		.kind = WIRE_KIND_CREDIT, .weight = weight + tracee->credit};
 
+	tracee->credit = 0;
 	put_sample(tracer, tracee, &record);
-}
-
-uint64_t sample_first_ns(struct tracer *tracer, struct tracee *tracee)
-{
-	credit(tracer, tracee, tracees_update(tracee));
-	return tracer->period_ns - tracee->due_ns;
 }
 
 #define LATELY_NS (50 * NS_PER_MS)
@@ -125,7 +106,7 @@ static int read_registers(const struct tracee *tracee, struct stop *stop)
 }
 
 /*
- * Copy the stack: all of it where it is one that ends with its mapping, as those of threads do, else
+ * Copy the stack: all of it where it ends with its mapping, as those of threads do, else
  * as much as samples of this thread needed lately.
  */
 static void copy_stack(struct tracer *tracer, struct tracee *tracee, struct stop *stop)
@@ -146,8 +127,8 @@ static void copy_stack(struct tracer *tracer, struct tracee *tracee, struct stop
 	stop->stack_bytes = got > 0 ? (size_t)got : 0;
 }
 
-static void let_go(
-	struct tracer *tracer, struct tracee *tracee, const struct stop *stop, int request, int signal)
+static void let_go(struct tracer *tracer, struct tracee *tracee, const struct stop *stop,
+	int request, int signal)
 {
 	ptrace(request, tracee->tid, NULL, (void *)(intptr_t)signal);
 	tracer->totals.stops++;
@@ -204,13 +185,12 @@ static struct unwind_result walk_stack(
 	return other;
 }
 
-/*
- * The stack of @tracee goes into a sample of @weight, and it goes on.
- */
+/* The stack of @tracee goes into a sample of @weight, and it goes on. */
 static void take_sample(struct tracer *tracer, struct tracee *tracee, const struct stop *stop,
 	uint32_t weight, int request, int signal)
 {
-	struct record_sample record = {.kind = WIRE_KIND_CPU, .end = WIRE_END_LOST, .weight = weight};
+	struct record_sample record = {
+		.kind = WIRE_KIND_CPU, .end = WIRE_END_LOST, .weight = weight};
 	bool is_held = tracee->target->language != NULL;
 	struct unwind_result result;
 
@@ -231,7 +211,7 @@ static int make_timers(struct tracer *tracer, struct tracee *tracee, int signal)
 
 	cpu_timers_make(tracer, tracee, &call);
 	if (call.has_stopped)
-		tracer_request_stop(tracer, tracee);
+		sample_request_stop(tracer, tracee);
 	return call.signal ? call.signal : signal;
 }
 
@@ -247,6 +227,8 @@ void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t weigh
 	tracee->counted_ns += spent_ns;
 	target->counted_ns += spent_ns;
 	tracee->due_ns = 0;
+	if (tracee->credit)
+		put_credit(tracer, tracee, 0);
 	if (read_registers(tracee, &stop)) {
 		ptrace(PTRACE_CONT, tracee->tid, NULL, NULL);
 		return;
@@ -258,16 +240,15 @@ void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t weigh
 }
 
 /*
- * What is due of @tracee, which was asked to stop, and did in a function that it has been in lately;
+ * What is due of @tracee, which was asked to stop and did, in a function that it was in lately;
  * but not what it used for longer before that.
  */
 static uint32_t count_asked(struct tracer *tracer, struct tracee *tracee)
 {
-	uint64_t now_ns = tracees_update(tracee);
-
-	if (tracee->way == WAY_WAITING && now_ns - tracee->counted_ns > LATELY_NS)
+	if (tracee->way == WAY_WAITING &&
+		tracees_update(tracee) - tracee->counted_ns > LATELY_NS)
 		return 0;
-	return count_due(tracer, tracee, now_ns);
+	return tracees_count(tracee, tracer->period_ns);
 }
 
 void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, int signal)
@@ -301,12 +282,22 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 
 /* ---- whom to stop ---------------------------------------------------------------------------- */
 
-/* A call that takes longer than this has been seen by the kernel's ticks, which are counted in 10 ms. */
+/* A call that takes longer than this is seen by the kernel's ticks, which are told in 10 ms. */
 #define USER_NS	    (12 * NS_PER_MS)
 /* Who is never found in user mode for so long is stopped anyway, once it used so much. */
-#define PATIENCE_NS (1000 * NS_PER_MS)
+#define PATIENCE_NS (250 * NS_PER_MS)
 /* A thread of the process is going to stop by itself. */
 #define SOON_NS	    (100 * NS_PER_MS)
+
+void sample_request_stop(struct tracer *tracer, struct tracee *tracee)
+{
+	/* If it fails it is on its way out. */
+	if (tracee->is_asked || ptrace(PTRACE_INTERRUPT, tracee->tid, NULL, NULL))
+		return;
+	tracee->is_asked = true;
+	tracer->requested++;
+	tracee->target->sampled_ns = clock_now_ns();
+}
 
 void sample_cancel(struct tracer *tracer, struct tracee *tracee)
 {
@@ -358,7 +349,7 @@ static void look_at_thread(struct tracer *tracer, struct tracee *tracee, uint64_
 	if (is_wanted && tracees_is_worker(tracee))
 		cpu_timer_set_way(tracer, tracee, WAY_WORKER);
 	else if (is_wanted && tracee->seen.state == 'R')
-		tracer_request_stop(tracer, tracee);
+		sample_request_stop(tracer, tracee);
 }
 
 /* So much CPU time of a process is in no sample, beside what its threads' timers have not had. */
@@ -384,9 +375,9 @@ static void check_timers(struct tracer *tracer, struct target *target)
 			procfs_status(target->pid, tracee->tid, &status) ||
 			!(status.blocked & 1ULL << (CPU_TIMER_SIGNAL - 1)))
 			continue;
-		credit(tracer, tracee, tracee->used.cpu_ns);
+		put_credit(tracer, tracee, tracees_count(tracee, tracer->period_ns));
 		cpu_timer_set_way(tracer, tracee, WAY_STOPS);
-		tracer_count_stops(tracer, "it blocks signal 33");
+		cpu_timer_refuse(tracer, "it blocks signal 33");
 	}
 }
 
@@ -420,21 +411,30 @@ void sample_round(struct tracer *tracer)
 
 void sample_credit_thread(struct tracer *tracer, struct tracee *tracee)
 {
-	struct record_sample record = {.kind = WIRE_KIND_CREDIT};
+	struct record_sample worker = {
+		.kind = WIRE_KIND_CPU, .end = WIRE_END_ROOT, .frames = 1};
 	struct target *target = tracee->target;
+	uint32_t weight;
 
 	if (target->is_waiting)
 		return;
-	if (tracee->way == WAY_WORKER || (tracee->way == WAY_WAITING && tracees_is_worker(tracee)))
-		record.kind = WIRE_KIND_CPU, tracer->frames[record.frames++] = WIRE_FRAME_IO_WORKER;
-	record.weight = count_due(tracer, tracee, tracees_update(tracee));
+	weight = tracees_count(tracee, tracer->period_ns);
 	target->ended_due_ns += (int64_t)tracee->due_ns;
 	tracee->due_ns = 0;
 	if (target->ended_due_ns >= (int64_t)tracer->period_ns) {
 		target->ended_due_ns -= (int64_t)tracer->period_ns;
-		record.weight++;
+		weight++;
 	}
-	put_sample(tracer, tracee, &record);
+	if (tracee->way != WAY_WORKER &&
+		(tracee->way != WAY_WAITING || !tracees_is_worker(tracee))) {
+		put_credit(tracer, tracee, weight);
+		return;
+	}
+	/* What it did is known all the same. */
+	worker.weight = weight;
+	tracer->frames[0] = WIRE_FRAME_IO_WORKER;
+	if (weight)
+		put_sample(tracer, tracee, &worker);
 }
 
 void sample_credit_target(struct tracer *tracer, struct target *target)

@@ -9,9 +9,9 @@
  *
  * A thread that can have no timer is stopped (PTRACE_INTERRUPT) when it has used a period of CPU
  * time, part of it in user mode, and is running. The same stop is the first one of a process that
- * ran already when we came, in which the timers of all its threads are made. Such a stop breaks off
- * a system call that looks for signals while it works; so it waits until the thread has been in user
- * mode for some time, as far as the kernel's ticks tell.
+ * ran already when we came, in which the timers of all its threads are made. Such a stop cuts a
+ * system call short that looks for signals while it works; so it waits until the thread has been
+ * in user mode for some time, as far as the kernel's ticks tell, but not for ever.
  *
  * Threads that sleep are left alone.
  *
@@ -28,13 +28,7 @@
 /* @tracee, whose counted_ns is set, is to be sampled from now on: it waits for a timer. */
 void sample_begin(struct tracer *tracer, struct tracee *tracee);
 
-/*
- * @tracee gets a timer now: what it used until now is credited. Returns how much CPU time it is to
- * use before its first sample.
- */
-uint64_t sample_first_ns(struct tracer *tracer, struct tracee *tracee);
-
-/* The timer of @tracee, which has stopped, has expired, @weight times: take its stack, let it go. */
+/* @tracee has stopped for its timer, which expired @weight times: take its stack, let it go. */
 void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t weight);
 
 /* @tracee, which was asked, has stopped: the same, with @request and @signal to let it go. */
@@ -42,6 +36,9 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 
 /* Look at every thread that has no timer, and ask those to stop whose stacks are wanted. */
 void sample_round(struct tracer *tracer);
+
+/* Ask @tracee to stop, whatever it does: a system call of its may be cut short. */
+void sample_request_stop(struct tracer *tracer, struct tracee *tracee);
 
 /* @tracee is not going to stop any more, or has been forgotten about. */
 void sample_cancel(struct tracer *tracer, struct tracee *tracee);

@@ -139,7 +139,8 @@ static void find_modules_nearby(struct stackwalk *walk, uintptr_t sp)
 static inline int leave_generated(struct stackwalk *walk, struct unwind_activation *at,
 	uint64_t *frames, unsigned room, unsigned *told)
 {
-	if (!walk->is_native && !walk->runs.framed && !at->is_inside)
+	/* A walk over a copy tells no language's frames, but which language there is. */
+	if (!walk->target->language && !at->is_inside)
 		find_modules_nearby(walk, at->sp);
 	if (walk->is_native || !walk->runs.framed)
 		return 0;

@@ -57,6 +57,19 @@ uint64_t tracees_update(struct tracee *tracee)
 	return tracee->used.cpu_ns;
 }
 
+uint32_t tracees_count(struct tracee *tracee, uint64_t period_ns)
+{
+	uint64_t now_ns = tracees_update(tracee), weight;
+	uint64_t spent_ns = now_ns > tracee->counted_ns ? now_ns - tracee->counted_ns : 0;
+
+	tracee->counted_ns += spent_ns;
+	tracee->target->counted_ns += spent_ns;
+	tracee->due_ns += spent_ns;
+	weight = tracee->due_ns / period_ns;
+	tracee->due_ns %= period_ns;
+	return weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
+}
+
 /* The file is opened at the first need, and kept while there are few. */
 int tracees_look(struct tracee *tracee)
 {

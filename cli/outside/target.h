@@ -113,7 +113,7 @@ void target_end(
 /* What stops a thread for its samples. */
 enum way {
 	WAY_NONE,    /* nothing: it has just come, or is over */
-	WAY_WAITING, /* nothing yet: it is to have a timer as soon as a thread of its process stops */
+	WAY_WAITING, /* nothing yet: it gets a timer when a thread of its process stops */
 	WAY_TIMER,   /* a CPU timer of its own (cpu_timer.h) */
 	WAY_STOPS,   /* we do, now and then: it can't have a timer */
 	WAY_WORKER   /* nothing: it only ever runs in the kernel, for io_uring or vhost */
@@ -134,6 +134,7 @@ struct tracee {
 	bool is_born;		    /* it has not run yet */
 	uint64_t counted_ns;	    /* CPU time when it was last counted */
 	uint64_t due_ns;	    /* what did not make a whole sample then */
+	uint32_t credit;	    /* samples without a stack that are still to be told */
 	size_t stack_bytes;	    /* of its stack that a sample needs, 0: not known */
 	uintptr_t runtime_state;    /* as struct runs has it, 0 at first */
 	bool is_announced;	    /* its records were sent */
@@ -154,6 +155,12 @@ struct tracee *tracees_add(struct tracees *tracees, pid_t tid, struct target *ta
 
 /* Bring what @tracee says of its use of the CPU up to now. Returns its CPU time. */
 uint64_t tracees_update(struct tracee *tracee);
+
+/*
+ * Count what it used since it was counted last. Returns whole samples of @period_ns, the rest stays
+ * due.
+ */
+uint32_t tracees_count(struct tracee *tracee, uint64_t period_ns);
 
 /* Bring tracee->seen up to now. Returns 0, or -errno when it has gone. */
 int tracees_look(struct tracee *tracee);

@@ -45,7 +45,7 @@
 #define REMAP_NS (1000 * NS_PER_MS)
 #define SCAN_NS	 (50 * NS_PER_MS)
 /* At the end timers are deleted when a thread stops for a sample; of those that sleep they stay. */
-#define LEAVE_NS (50 * NS_PER_MS)
+#define LEAVE_NS (250 * NS_PER_MS)
 
 /* ---- what the kernel tells ------------------------------------------------------------------- */
 
@@ -71,26 +71,6 @@ static void resume(pid_t tid, int request, int signal)
 {
 	/* It fails when the thread was killed meanwhile, which a later status tells. */
 	ptrace(request, tid, NULL, (void *)(intptr_t)signal);
-}
-
-void tracer_request_stop(struct tracer *tracer, struct tracee *tracee)
-{
-	/* If it fails it is on its way out. */
-	if (tracee->is_asked || ptrace(PTRACE_INTERRUPT, tracee->tid, NULL, NULL))
-		return;
-	tracee->is_asked = true;
-	tracer->requested++;
-	tracee->target->sampled_ns = clock_now_ns();
-}
-
-void tracer_count_stops(struct tracer *tracer, const char *why)
-{
-	unsigned i = 0;
-
-	while (i < TRACER_REASONS - 1 && tracer->reasons[i].why && tracer->reasons[i].why != why)
-		i++;
-	tracer->reasons[i].why = why;
-	tracer->reasons[i].programs++;
 }
 
 /* @tid is a zombie, not yet reaped: its clocks can still be read. */
@@ -188,7 +168,7 @@ static void on_executed(struct tracer *tracer, struct tracee *tracee)
 	cpu_timers_make(tracer, tracee, &call);
 	resume(tracee->tid, PTRACE_CONT, call.signal);
 	if (call.has_stopped)
-		tracer_request_stop(tracer, tracee);
+		sample_request_stop(tracer, tracee);
 }
 
 /* Sampling is over, and @tracee's timer has stopped it. */
@@ -380,7 +360,7 @@ static uint64_t run_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *unin
 	return look_ns < next_ns ? look_ns : next_ns;
 }
 
-/* Look for new mappings, now and then, and for new threads where their number says that there are. */
+/* Look for new mappings, now and then, and for new threads where there are more of them. */
 static void scan_targets(struct tracer *tracer)
 {
 	uint64_t now_ns = clock_now_ns();

@@ -88,12 +88,6 @@ int tracer_main(const struct tracer_config *config);
 /* Take all stops that there are. Never waits. Context: the tracing thread. */
 void tracer_handle_stops(struct tracer *tracer);
 
-/* Ask @tracee to stop, whatever it does: a system call of its may be cut short. */
-void tracer_request_stop(struct tracer *tracer, struct tracee *tracee);
-
-/* One more process is sampled by stops, for the reason @why, a literal. */
-void tracer_count_stops(struct tracer *tracer, const char *why);
-
 /* A number that nobody can be in step with, below @limit (not 0). */
 static inline uint64_t tracer_random(struct tracer *tracer, uint64_t limit)
 {

@@ -755,6 +755,7 @@ void uninjected_finish(struct tracer *tracer)
 
 		if (record.programs)
 			pipe_writer_put(tracer->shared.pipe_writer, RECORD_REFUSAL, &record,
-				offsetof(struct record_refusal, text), s->reasons[i].text, strlen(s->reasons[i].text) + 1);
+				offsetof(struct record_refusal, text), s->reasons[i].text,
+				strlen(s->reasons[i].text) + 1);
 	}
 }

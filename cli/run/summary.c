@@ -266,6 +266,8 @@ void summary_times(const struct flameprof_profile *profile, char *out, size_t si
 void summary_print_losses(
 	const struct profile_totals *totals, const struct pipe_reader_refusal *refusals)
 {
+	static const char by_stops[] = "had no timers and was stopped for samples, which may cut "
+				       "system calls short";
 	const struct profile_losses *losses = &totals->losses;
 	uint64_t sampled = 0, due;
 
@@ -298,8 +300,7 @@ void summary_print_losses(
 	for (int i = 0; i < PIPE_READER_REFUSALS && refusals[i].programs; i++)
 		diag_info("%" PRIu64 " %s %s: %s", refusals[i].programs,
 			plural(refusals[i].programs, "program", "programs"),
-			refusals[i].by_stops ? "had no timers and was stopped for samples, which may "
-					       "cut system calls short"
+			refusals[i].by_stops ? by_stops
 					     : "could not be sampled from outside, either",
 			refusals[i].text);
 	if (sampled && totals->ends[WIRE_END_ROOT] < sampled)

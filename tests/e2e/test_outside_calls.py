@@ -61,7 +61,7 @@ def test_coming_cuts_one_at_most_and_leaving_none(tmp_path):
         with outside.running(program, "2500") as process:
             outside.work(process.pid, 0.05)
             flamerun = outside.background(tmp_path, process.pid, "-r", "997")
-            outside.work(process.pid, 1)
+            outside.work(process.pid, 1.5)
             status, stderr = outside.end(flamerun)
             left = pathlib.Path(f"/proc/{process.pid}/timers")
             timers = left.read_text() if left.exists() else ""

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * whole_calls [MILLISECONDS [HOW]]: for so long, reads of 8 MB from /dev/urandom, each of which takes
- * some 20 ms in the kernel, writes of 256 KB into a pipe that another thread empties, and a bit of work
- * between them. It says "short N of N": how many of them did less than they were asked.
+ * whole_calls [MILLISECONDS [HOW]]: for so long, reads of 8 MB from /dev/urandom, each of which
+ * takes some 20 ms in the kernel, writes of 256 KB into a pipe that another thread empties, and a
+ * bit of work between them. "short N of N": how many of them did less than they were asked.
  * HOW is what makes timers impossible: "trap" ignores SIGTRAP, "filter" installs a seccomp filter,
- * "pending" may have no timers, "blocked" blocks signal 33 by a system call, "dump" is not dumpable.
+ * "pending" may have no timers, "blocked" blocks signal 33 by a system call; "dump" is not
+ * dumpable.
  */
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -73,8 +74,9 @@ int main(int argc, char **argv)
 	unsigned cut = 0, calls = 0;
 	pthread_t reader;
 
-	if (prepare(argc > 2 ? argv[2] : "") || pipe(ends) ||
-		pthread_create(&reader, NULL, empty, NULL))
+	/* glibc unblocks signal 33 with the first thread. */
+	if (pipe(ends) || pthread_create(&reader, NULL, empty, NULL) ||
+		prepare(argc > 2 ? argv[2] : ""))
 		return 2;
 	while (cpu_ns() < limit_ns) {
 		reads(urandom, &cut);
