@@ -155,7 +155,7 @@ static void tell_of_children(struct attach_run *run)
 static bool are_stopped(const struct attach_run *run)
 {
 	for (unsigned i = 0; i < run->count; i++) {
-		char state = procfs_state(run->pids[i], run->pids[i], NULL);
+		char state = procfs_state(run->pids[i], run->pids[i]);
 
 		if (state != 'T' && state != 't')
 			return false;

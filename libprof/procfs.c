@@ -112,20 +112,12 @@ static ssize_t read_stat(pid_t pid, pid_t tid, char *text, size_t room)
 	return read_whole(path, text, room);
 }
 
-static char parse_state(const char *text, int *cpu)
-{
-	const char *state = find_field(text, 3), *number = find_field(text, 39);
-
-	if (cpu)
-		*cpu = number ? atoi(number) : -1;
-	return state ? *state : 0;
-}
-
-char procfs_state(pid_t pid, pid_t tid, int *cpu)
+char procfs_state(pid_t pid, pid_t tid)
 {
 	char text[1024];
+	const char *state = read_stat(pid, tid, text, sizeof(text)) > 0 ? find_field(text, 3) : NULL;
 
-	return read_stat(pid, tid, text, sizeof(text)) > 0 ? parse_state(text, cpu) : 0;
+	return state ? *state : 0;
 }
 
 uintptr_t procfs_stack_top(pid_t pid)

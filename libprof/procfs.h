@@ -29,11 +29,8 @@ int procfs_link(pid_t pid, const char *name, char out[PATH_MAX]);
 /* The name of thread @tid of @pid, "" when it has gone. */
 void procfs_comm(pid_t pid, pid_t tid, char out[WIRE_COMM_BYTES]);
 
-/*
- * The state of thread @tid of @pid: 'R', 'S', ...; 0 when it has gone. @cpu, when not NULL, gets
- * the CPU it is on, waits for or was last on.
- */
-char procfs_state(pid_t pid, pid_t tid, int *cpu);
+/* The state of thread @tid of @pid: 'R', 'S', ...; 0 when it has gone. */
+char procfs_state(pid_t pid, pid_t tid);
 
 /* Whose child a process is, and when it began. */
 struct procfs_birth {

@@ -310,7 +310,7 @@ static void begin_event(
 	error = signal_thread(fd, tid, events->signal);
 	__atomic_store_n(&ring->has_event, 1, __ATOMIC_SEQ_CST);
 	if (!error &&
-		!(is_wanted(events, slot) && procfs_state(pid, tid, NULL) &&
+		!(is_wanted(events, slot) && procfs_state(pid, tid) &&
 			is_of_run(events, pid, __atomic_load_n(&slot->image, __ATOMIC_RELAXED))))
 		error = -ESRCH;
 	if (!error && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))

@@ -114,8 +114,8 @@ static long seize_listed(struct tracer *tracer, struct target *target, bool were
 		if (!failed && !add_tracee(tracer, target, tids[i], were_there))
 			failed = -ENOMEM;
 		/* One that has gone meanwhile, or is about to, is no failure. */
-		if (failed && !*error && procfs_state(target->pid, tids[i], NULL) &&
-			procfs_state(target->pid, tids[i], NULL) != 'Z')
+		if (failed && !*error && procfs_state(target->pid, tids[i]) &&
+			procfs_state(target->pid, tids[i]) != 'Z')
 			*error = failed;
 		added += !failed;
 	}

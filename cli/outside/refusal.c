@@ -113,7 +113,7 @@ int refusal_predict(pid_t pid, struct diag_message *message)
 	}
 	if (pid == getpid() || pid == getppid())
 		return diag_fail(message, -EINVAL, "flamerun cannot sample itself");
-	if (procfs_state(pid, pid, NULL) == 'Z' && procfs_number(pid, "Threads") <= 1) {
+	if (procfs_state(pid, pid) == 'Z' && procfs_number(pid, "Threads") <= 1) {
 		diag_fail(message, -ESRCH, "process %s has ended", who);
 		diag_fail_hint(message,
 			"it is a zombie: its parent, process %ld, has not asked for its status yet",

@@ -203,7 +203,7 @@ static enum sort sort_of_file(pid_t pid, uint64_t number, char *link)
 /* In no call: a page is on its way from a file, or nobody lets it go on. */
 static uint64_t leaf_of_none(pid_t pid, pid_t tid)
 {
-	char state = procfs_state(pid, tid, NULL);
+	char state = procfs_state(pid, tid);
 
 	if (state == 'T' || state == 't')
 		return WIRE_FRAME_WAIT(WIRE_WAIT_STOPPED, SORT_NONE);

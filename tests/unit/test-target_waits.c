@@ -168,7 +168,7 @@ static void a_sleeper_sleeps_on(void **state)
 	struct told *told;
 
 	(void)state;
-	while (procfs_state(fixture->child, fixture->child, NULL) != 'S')
+	while (procfs_state(fixture->child, fixture->child) != 'S')
 		usleep(1000);
 	switches = procfs_number(fixture->child, "voluntary_ctxt_switches");
 	look_for(fixture, LOOKED_MS);

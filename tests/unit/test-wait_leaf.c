@@ -54,7 +54,7 @@ static void calls_have_names_and_kinds(void **state)
 /* Until the kernel says that @child is in @state. */
 static void await_state(pid_t child, char state)
 {
-	while (procfs_state(child, child, NULL) != state)
+	while (procfs_state(child, child) != state)
 		usleep(1000);
 }
 

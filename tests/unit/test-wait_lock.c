@@ -99,7 +99,7 @@ static pid_t owner_of(void (*way)(void), pthread_t *thread)
 	assert_int_equal(pthread_create(thread, NULL, wait_so, (void *)(uintptr_t)way), 0);
 	while (!(tid = __atomic_load_n(&waiter, __ATOMIC_ACQUIRE)))
 		usleep(1000);
-	while (call.number != SYS_futex || procfs_state(getpid(), tid, NULL) != 'S') {
+	while (call.number != SYS_futex || procfs_state(getpid(), tid) != 'S') {
 		int file = procfs_open(getpid(), tid, "syscall");
 
 		assert_true(file >= 0);

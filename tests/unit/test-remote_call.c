@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* A stopped thread makes system calls, and notices nothing. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/outside/remote_call.h"
+
+static const uintptr_t none[6];
+
+/* What the child counts while it runs: its registers, and words below its stack pointer. */
+static void count_for_ever(volatile uint64_t *turns)
+{
+	for (uint64_t a = 1, b = 1;; (*turns)++) {
+		a = a * 3 + b;
+		b ^= a;
+		if (b != (a ^ (b ^ a)))
+			_exit(1);
+	}
+}
+
+/* Returns a child that is stopped by ptrace(2), or skips. */
+static pid_t stopped_child(void (*run)(void))
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		run();
+		_exit(0);
+	}
+	if (ptrace(PTRACE_SEIZE, child, NULL, (void *)PTRACE_O_TRACESYSGOOD)) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+		skip();
+	}
+	usleep(20000);
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, child, NULL, NULL), 0);
+	assert_int_equal(waitpid(child, &status, __WALL), child);
+	assert_int_equal(status >> 16, PTRACE_EVENT_STOP);
+	return child;
+}
+
+static void end_child(pid_t child)
+{
+	kill(child, SIGKILL);
+	while (waitpid(child, NULL, __WALL) < 0 && errno == EINTR)
+		;
+}
+
+static void run_on(void)
+{
+	static volatile uint64_t turns;
+
+	count_for_ever(&turns);
+}
+
+static uint64_t cpu_ns_of(pid_t pid)
+{
+	struct timespec used;
+	clockid_t clock;
+
+	assert_int_equal(clock_getcpuclockid(pid, &clock), 0);
+	assert_int_equal(clock_gettime(clock, &used), 0);
+	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+/* Let it go, and see that it works. */
+static void assert_runs(pid_t child, int signal)
+{
+	uint64_t before_ns = cpu_ns_of(child);
+
+	assert_int_equal(ptrace(PTRACE_CONT, child, NULL, (void *)(intptr_t)signal), 0);
+	for (unsigned i = 0; i < 10000 && cpu_ns_of(child) < before_ns + 5000000; i++)
+		usleep(1000);
+	assert_true(cpu_ns_of(child) >= before_ns + 5000000);
+	assert_int_equal(waitpid(child, NULL, WNOHANG | __WALL), 0);
+}
+
+static void it_makes_calls_and_goes_on(void **state)
+{
+	pid_t child = stopped_child(run_on);
+	const uintptr_t word = 0x1234567, size = 8;
+	struct remote_call call;
+	uintptr_t got;
+
+	(void)state;
+	assert_int_equal(remote_begin(&call, child, getauxval(AT_SYSINFO_EHDR)), 0);
+	assert_int_equal(remote_run(&call, SYS_getpid, none), child);
+	assert_int_equal(remote_run(&call, SYS_getppid, none), getpid());
+	assert_int_equal(remote_run(&call, -1, none), -ENOSYS);
+	/* Memory for arguments: a pipe's two ends have the lowest numbers that are free. */
+	assert_int_equal(remote_put(&call, 1, &word, 1), 0);
+	assert_int_equal(remote_get(&call, 1, &got), 0);
+	assert_int_equal(got, word);
+	assert_int_equal(
+		remote_run(&call, SYS_pipe2, (const uintptr_t[6]){call.scratch + size, 0}), 0);
+	assert_int_equal(remote_get(&call, 1, &got), 0);
+	assert_int_equal((got >> 32) - (got & 0xffffffff), 1);
+	assert_int_equal(remote_end(&call), 0);
+	assert_int_equal(remote_get(&call, 1, &got), 0);
+	assert_int_equal(got, call.kept[1]);
+	assert_runs(child, 0);
+	end_child(child);
+}
+
+/* A signal that nobody can block comes in between: it is delivered behind the call. */
+static void a_signal_in_between_is_kept(void **state)
+{
+	pid_t child = stopped_child(run_on);
+	struct remote_call call;
+	int status;
+
+	(void)state;
+	assert_int_equal(remote_begin(&call, child, getauxval(AT_SYSINFO_EHDR)), 0);
+	kill(child, SIGSTOP);
+	kill(child, SIGUSR1); /* is blocked for the time */
+	assert_int_equal(remote_run(&call, SYS_getpid, none), child);
+	assert_int_equal(remote_end(&call), SIGSTOP);
+	assert_int_equal(ptrace(PTRACE_CONT, child, NULL, (void *)(intptr_t)SIGSTOP), 0);
+	assert_int_equal(waitpid(child, &status, __WALL), child);
+	assert_true(WIFSTOPPED(status));
+	end_child(child);
+}
+
+static void sleeps(void)
+{
+	struct timespec left = {0, 300000000};
+
+	/* Not begun anew by the one who sleeps: it is to notice nothing. */
+	_exit(nanosleep(&left, NULL) ? 2 : 0);
+}
+
+static void a_sleep_goes_on(void **state)
+{
+	pid_t child = stopped_child(sleeps);
+	struct remote_call call;
+	int status;
+
+	(void)state;
+	assert_int_equal(remote_begin(&call, child, getauxval(AT_SYSINFO_EHDR)), 0);
+	assert_int_equal(remote_run(&call, SYS_getpid, none), child);
+	assert_int_equal(remote_end(&call), 0);
+	assert_int_equal(ptrace(PTRACE_CONT, child, NULL, NULL), 0);
+	assert_int_equal(waitpid(child, &status, __WALL), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* Its status is left for whoever waits for it. */
+static void one_that_is_killed_says_so(void **state)
+{
+	pid_t child = stopped_child(run_on);
+	struct remote_call call;
+	int status;
+
+	(void)state;
+	assert_int_equal(remote_begin(&call, child, getauxval(AT_SYSINFO_EHDR)), 0);
+	kill(child, SIGKILL);
+	assert_int_equal(remote_run(&call, SYS_getpid, none), -ESRCH);
+	remote_end(&call);
+	assert_int_equal(waitpid(child, &status, __WALL), child);
+	assert_true(WIFSIGNALED(status));
+}
+
+static void without_a_vdso_there_is_no_way(void **state)
+{
+	pid_t child = stopped_child(run_on);
+	struct remote_call call;
+
+	(void)state;
+	assert_int_equal(remote_begin(&call, child, 0), -ENOSYS);
+	assert_runs(child, 0);
+	end_child(child);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(it_makes_calls_and_goes_on),
+		cmocka_unit_test(a_signal_in_between_is_kept),
+		cmocka_unit_test(a_sleep_goes_on),
+		cmocka_unit_test(one_that_is_killed_says_so),
+		cmocka_unit_test(without_a_vdso_there_is_no_way),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
