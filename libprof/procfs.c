@@ -115,7 +115,8 @@ static ssize_t read_stat(pid_t pid, pid_t tid, char *text, size_t room)
 char procfs_state(pid_t pid, pid_t tid)
 {
 	char text[1024];
-	const char *state = read_stat(pid, tid, text, sizeof(text)) > 0 ? find_field(text, 3) : NULL;
+	ssize_t bytes = read_stat(pid, tid, text, sizeof(text));
+	const char *state = bytes > 0 ? find_field(text, 3) : NULL;
 
 	return state ? *state : 0;
 }

@@ -102,6 +102,7 @@ def test_a_running_one_has_names(tmp_path):
     script = tmp_path / "spins.rb"
     script.write_text("def spins(n) = n.times { |i| i * i }\nloop { spins(100_000) }\n")
     with outside.running(RUBY, script) as process:
+        outside.work(process.pid, 0.2)  # its beginning is over
         run = outside.attach(tmp_path, process.pid, "-r", "199", "--no-waits")
     spins = run.folded.where(lambda stack: "Object#spins (spins.rb:1)" in stack)
     assert spins > 0.8 * run.folded.total > 0, run.folded.describe()

@@ -1,4 +1,4 @@
-# perl_truth.pl MS [threads|deep N]: for so long work() is called below functions, closures, and all that
+# perl_truth.pl MS [threads|deep N]: for so long (deep: of CPU time) work() is called below functions, closures, and all that
 # calls Perl back: sort, tie, overloading, destructors, signals, patterns, XS; in evals, files and blocks of
 # all kinds, and after exceptions. "stack F:LINE;F;..." for each stack in which it was, from the outermost
 # function on, as caller() tells it: strings that are evaluated have no line, nor has work(); eval {} is a
@@ -8,7 +8,7 @@ use warnings;
 use feature qw(try defer say);
 no warnings qw(experimental recursion);
 use List::Util qw(first reduce sum);
-use Time::HiRes qw(time ualarm);
+use Time::HiRes qw(clock time ualarm);
 
 my (%stacks, $end);
 my $calls = 0;
@@ -144,8 +144,8 @@ if (!$how) {
 	print map { "stack $_\n" } keys %all;
 	%stacks = ();
 } else {
-	$end = time + $ms / 1000;
-	while (time < $end) {
+	$end = clock() + $ms / 1000;
+	while (clock() < $end) {
 		deep($depth);
 		eval { deep($depth / 2) };
 	}
