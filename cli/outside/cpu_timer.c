@@ -172,7 +172,9 @@ static long arm(struct tracer *tracer, struct tracee *tracee, struct remote_call
 		return 0;
 	}
 	tracee->credit += tracees_count(tracee, tracer->period_ns);
-	result = make_timer(call, tracee, tracer->period_ns - tracee->due_ns, tracer->period_ns);
+	/* At a random phase: of those that live for less than a period some are met, too. */
+	result = make_timer(call, tracee, 1 + tracer_random(tracer, tracer->period_ns),
+		tracer->period_ns);
 	if (!result)
 		cpu_timer_set_way(tracer, tracee, WAY_TIMER);
 	/* Its clock has gone: so has the thread. */

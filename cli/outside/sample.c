@@ -24,19 +24,9 @@
 
 void sample_begin(struct tracer *tracer, struct tracee *tracee)
 {
-	struct target *target = tracee->target;
-
-	/*
-	 * What threads that ended have left, or a random part of a period, on loan: of many threads
-	 * that end early as many are counted as are due, and chances do not add up.
-	 */
-	if (!target->ended_due_ns)
-		tracee->due_ns = tracer_random(tracer, tracer->period_ns);
-	else if (target->ended_due_ns > 0)
-		tracee->due_ns = (uint64_t)target->ended_due_ns % tracer->period_ns;
-	target->ended_due_ns -= (int64_t)tracee->due_ns;
+	tracee->due_ns = 0;
 	tracee->user_since_ns = tracee->counted_ns;
-	cpu_timer_set_way(tracer, tracee, target->stops_why ? WAY_STOPS : WAY_WAITING);
+	cpu_timer_set_way(tracer, tracee, tracee->target->stops_why ? WAY_STOPS : WAY_WAITING);
 }
 
 /* Tell of @tracee before the first record that names it. */
@@ -219,14 +209,11 @@ void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t weigh
 {
 	struct target *target = tracee->target;
 	struct stop stop = {.since_ns = clock_now_ns()};
-	/* The first was due after what was not due yet when the timer was made. */
-	uint64_t spent_ns = weight * tracer->period_ns - tracee->due_ns;
 	int signal;
 
 	target->sampled_ns = stop.since_ns;
-	tracee->counted_ns += spent_ns;
-	target->counted_ns += spent_ns;
-	tracee->due_ns = 0;
+	tracee->counted_ns += weight * tracer->period_ns;
+	target->counted_ns += weight * tracer->period_ns;
 	if (tracee->credit)
 		put_credit(tracer, tracee, 0);
 	if (read_registers(tracee, &stop)) {
@@ -414,16 +401,23 @@ void sample_credit_thread(struct tracer *tracer, struct tracee *tracee)
 	struct record_sample worker = {
 		.kind = WIRE_KIND_CPU, .end = WIRE_END_ROOT, .frames = 1};
 	struct target *target = tracee->target;
-	uint32_t weight;
+	int64_t period_ns = (int64_t)tracer->period_ns, rest_ns;
+	uint32_t weight = 0;
 
 	if (target->is_waiting)
 		return;
-	weight = tracees_count(tracee, tracer->period_ns);
-	target->ended_due_ns += (int64_t)tracee->due_ns;
+	/*
+	 * A sample may stand for more than was used before it. What is left over, or was too much, is
+	 * added up: of many threads that end early as many are counted as are due.
+	 */
+	rest_ns = (int64_t)(tracees_update(tracee) - tracee->counted_ns);
+	tracee->counted_ns += (uint64_t)rest_ns;
+	target->counted_ns += (uint64_t)rest_ns;
+	target->ended_due_ns += rest_ns + (int64_t)tracee->due_ns;
 	tracee->due_ns = 0;
-	if (target->ended_due_ns >= (int64_t)tracer->period_ns) {
-		target->ended_due_ns -= (int64_t)tracer->period_ns;
-		weight++;
+	if (target->ended_due_ns >= period_ns) {
+		weight = (uint32_t)(target->ended_due_ns / period_ns);
+		target->ended_due_ns %= period_ns;
 	}
 	if (tracee->way != WAY_WORKER &&
 		(tracee->way != WAY_WAITING || !tracees_is_worker(tracee))) {
