@@ -14,11 +14,15 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "libprof/procfs.h"
 
 #define RED_ZONE    128u /* below the stack pointer, in which functions may have data */
 #define SIGSET_BYTES 8u	 /* the kernel's */
 #define VDSO_BYTES  4096u
+#define LOOK_NS	    2000000 /* is it still there? */
 #define STEPS_MAX   16u	 /* stops for other reasons that may come before that of a step */
 
 /* Where the instruction is in the vDSO, which is the same in all processes; 0: there is none. */
@@ -147,19 +151,38 @@ static bool is_step(struct remote_call *call, int status)
 	return false;
 }
 
+/*
+ * Wait until @tid has stopped. Returns 0; -ESRCH: it is over. Its status is not taken then, and that
+ * of a main thread does not come before all others of its process have been waited for.
+ */
+static int wait_for_stop(pid_t tid)
+{
+	const struct timespec patience = {.tv_nsec = LOOK_NS};
+	sigset_t children;
+
+	sigemptyset(&children);
+	sigaddset(&children, SIGCHLD);
+	for (;;) {
+		siginfo_t info = {0};
+
+		if (waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | __WALL | WNOWAIT | WNOHANG))
+			return -ESRCH;
+		if (info.si_pid)
+			return info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED ? 0
+											  : -ESRCH;
+		if (sigtimedwait(&children, NULL, &patience) < 0 &&
+			(procfs_state(tid, tid) == 'Z' || !procfs_state(tid, tid)))
+			return -ESRCH;
+	}
+}
+
 /* Let it run one instruction. Returns 0; -ESRCH: it has gone, which whoever waits next is told. */
 static int step(struct remote_call *call)
 {
 	for (unsigned i = 0; i < STEPS_MAX; i++) {
-		siginfo_t info = {0};
 		int status;
 
-		if (ptrace(PTRACE_SINGLESTEP, call->tid, NULL, NULL))
-			return -ESRCH;
-		while (waitid(P_PID, (id_t)call->tid, &info, WEXITED | WSTOPPED | __WALL | WNOWAIT))
-			if (errno != EINTR)
-				return -ESRCH;
-		if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED)
+		if (ptrace(PTRACE_SINGLESTEP, call->tid, NULL, NULL) || wait_for_stop(call->tid))
 			return -ESRCH;
 		if (waitpid(call->tid, &status, __WALL) != call->tid || !WIFSTOPPED(status))
 			return -ESRCH;

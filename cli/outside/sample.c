@@ -25,7 +25,6 @@
 void sample_begin(struct tracer *tracer, struct tracee *tracee)
 {
 	tracee->due_ns = 0;
-	tracee->user_since_ns = tracee->counted_ns;
 	cpu_timer_set_way(tracer, tracee, tracee->target->stops_why ? WAY_STOPS : WAY_WAITING);
 }
 
@@ -71,11 +70,11 @@ static void put_credit(struct tracer *tracer, struct tracee *tracee, uint32_t we
 
 /* ---- a stop and its stack -------------------------------------------------------------------- */
 
-/* What the stack of a thread takes that nothing is known of yet, and at least. */
-#define STACK_BYTES	(64u << 10)
 #define STACK_BYTES_MIN (16u << 10)
 /* Above what was read for the last sample. */
 #define STACK_BYTES_MORE (8u << 10)
+/* Such a part of what is not needed any more is forgotten at each sample. */
+#define STACK_FORGET	 64u
 
 struct stop {
 	uint64_t regset[ARCH_REGSET_BYTES / 8];
@@ -96,14 +95,14 @@ static int read_registers(const struct tracee *tracee, struct stop *stop)
 }
 
 /*
- * Copy the stack: all of it where it ends with its mapping, as those of threads do, else
- * as much as samples of this thread needed lately.
+ * Copy the stack: all of it where it ends with its mapping, as those of threads do, else as much as
+ * samples of the process needed lately.
  */
 static void copy_stack(struct tracer *tracer, struct tracee *tracee, struct stop *stop)
 {
 	uintptr_t sp = stop->registers.r[ARCH_DWARF_SP];
 	const struct mapping *mapping = maps_find(&tracee->target->maps, sp);
-	size_t bytes = tracee->stack_bytes ? tracee->stack_bytes : STACK_BYTES;
+	size_t bytes = tracee->target->stack_bytes;
 	struct iovec local = {.iov_base = tracer->stack};
 	struct iovec remote = {.iov_base = (void *)sp};
 	ssize_t got;
@@ -125,18 +124,24 @@ static void let_go(struct tracer *tracer, struct tracee *tracee, const struct st
 	tracer->totals.held_ns += clock_now_ns() - stop->since_ns;
 }
 
-/* How much of its stack the next sample of @tracee needs, by what the last walk read. */
-static void learn_stack(struct tracee *tracee, const struct stop *stop, uintptr_t last_read)
+/*
+ * How much of its stack samples of @target need, by what the last walk read: at once more, slowly
+ * less. Threads share it, because coroutines go from one to another.
+ */
+static void learn_stack(struct target *target, const struct stop *stop, uintptr_t last_read)
 {
 	uintptr_t used = last_read - stop->registers.r[ARCH_DWARF_SP];
+	size_t kept = target->stack_bytes - target->stack_bytes / STACK_FORGET;
 
 	if (used >= TRACER_STACK_BYTES)
 		return; /* another stack's */
-	tracee->stack_bytes = used + STACK_BYTES_MORE;
-	if (tracee->stack_bytes < STACK_BYTES_MIN)
-		tracee->stack_bytes = STACK_BYTES_MIN;
-	if (tracee->stack_bytes > TRACER_STACK_BYTES)
-		tracee->stack_bytes = TRACER_STACK_BYTES;
+	if (used + sizeof(uintptr_t) > stop->stack_bytes)
+		used *= 2; /* there is more above, nobody knows how much */
+	target->stack_bytes = used + STACK_BYTES_MORE > kept ? used + STACK_BYTES_MORE : kept;
+	if (target->stack_bytes < STACK_BYTES_MIN)
+		target->stack_bytes = STACK_BYTES_MIN;
+	if (target->stack_bytes > TRACER_STACK_BYTES)
+		target->stack_bytes = TRACER_STACK_BYTES;
 }
 
 /* The stack of @tracee into tracer->frames, of the copy or, @is_held, of its memory. */
@@ -162,7 +167,7 @@ static struct unwind_result walk_stack(
 		tracee->runtime_state = walk.runs.known;
 		tracer->totals.kept_native += !walk.runs.is_whole;
 	} else {
-		learn_stack(tracee, stop, walk.last_read);
+		learn_stack(tracee->target, stop, walk.last_read);
 	}
 	/* Where a register was taken for something else, memory may not be there. */
 	if (result.end != WIRE_END_LOST && result.end != WIRE_END_MEMORY)

@@ -143,6 +143,7 @@ struct target *target_new(pid_t pid)
 		return NULL;
 	target->pid = pid;
 	target->memory = -1;
+	target->stack_bytes = TARGET_STACK_BYTES;
 	return target;
 }
 

@@ -51,6 +51,7 @@ struct target {
 	uint64_t scan_ns;    /* when the kernel's workers in it are looked for next */
 	uint64_t mapped_ns;  /* when the mappings were last read */
 	uintptr_t stack_top; /* where the main thread's stack began, 0: unknown */
+	size_t stack_bytes; /* of a stack that a sample needs */
 	int memory; /* its /proc/PID/mem, opened before it may forbid that; -1: not open */
 	uintptr_t vdso;	     /* where it begins, 0: it has none */
 	/* Nothing of it is counted: until its exec it is flamerun's own, or a library of ours is in
@@ -107,6 +108,9 @@ int target_find(struct target *target, struct target_shared *shared, uintptr_t p
 void target_end(
 	struct target *target, struct target_shared *shared, bool has_ended, bool left_by_exec);
 
+/* What a sample may need of a stack, before anything is known. */
+#define TARGET_STACK_BYTES (64u << 10)
+
 /* Timers of ended threads that are kept until there is another reason to delete them. */
 #define TARGET_DEAD_MAX 16u
 
@@ -135,7 +139,6 @@ struct tracee {
 	uint64_t counted_ns;	    /* CPU time when it was last counted */
 	uint64_t due_ns;	    /* what did not make a whole sample then */
 	uint32_t credit;	    /* samples without a stack that are still to be told */
-	size_t stack_bytes;	    /* of its stack that a sample needs, 0: not known */
 	uintptr_t runtime_state;    /* as struct runs has it, 0 at first */
 	bool is_announced;	    /* its records were sent */
 };

@@ -24,6 +24,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/kcmp.h>
 #include <stddef.h>
@@ -41,6 +42,7 @@
 #include "cli/outside/attach.h"
 #include "cli/outside/tracer.h"
 #include "cli/profile/picture_names.h"
+#include "libprof/preload/elf_program.h"
 #include "libprof/procfs.h"
 #include "render/array.h"
 
@@ -632,6 +634,23 @@ static bool is_vforked(const struct uninjected_process *process)
 	       !syscall(SYS_kcmp, process->pid, process->ppid, KCMP_VM, 0, 0);
 }
 
+/* By its file: it is static, or of another C library. */
+static bool takes_no_library(pid_t pid)
+{
+	struct elf_program program = {.kind = ELF_PROGRAM_DYNAMIC};
+	char path[PROCFS_PATH_BYTES];
+	int file;
+
+	procfs_path(path, pid, 0, "exe");
+	file = open(path, O_RDONLY | O_CLOEXEC);
+	if (file < 0)
+		return false;
+	elf_program_read(file, &program);
+	close(file);
+	return program.kind == ELF_PROGRAM_STATIC || program.kind == ELF_PROGRAM_OTHER_LIBC ||
+	       program.kind == ELF_PROGRAM_NO_LIBC;
+}
+
 static void check_young(struct tracer *tracer, struct uninjected_process *process)
 {
 	uint64_t cpu_ns = procfs_cpu_ns((uint32_t)process->pid);
@@ -652,7 +671,8 @@ static void check_young(struct tracer *tracer, struct uninjected_process *proces
 	read_name(process->pid, process->name);
 	process->is_vforked = used_ns >= TOLD_NS && is_vforked(process);
 	if (!process->is_vforked && used_ns < YOUTH_NS &&
-		tracer->uninjected->now_ns - process->since_ns < PATIENCE_NS)
+		tracer->uninjected->now_ns - process->since_ns < PATIENCE_NS &&
+		(used_ns < TOLD_NS || !takes_no_library(process->pid)))
 		tracer->uninjected->busy_ns = tracer->uninjected->now_ns;
 	else
 		classify_process(tracer, process);

@@ -2,8 +2,8 @@
 /*
  * Programs of a run that no library of ours is in: static ones, those of other C libraries, those
  * whose preload was taken away. The tracing process finds them among the descendants of flamerun,
- * attaches to each that has used 50 ms of CPU time without appearing in the arena, and lets go of
- * it when it appears there after all, or execs.
+ * attaches to each that has used 50 ms of CPU time without appearing in the arena, or 10 ms if its
+ * file says that no library can come, and lets go of it when it appears there after all, or execs.
  *
  * CPU time that an uninjected program used before, or for all its life because it was short or
  * nobody may look into it, is credit. No CPU time is counted by both samplers: an image in the

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A stopped thread makes system calls, and notices nothing. */
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -161,6 +162,45 @@ static void a_sleep_goes_on(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+static void *ends_all(void *unused)
+{
+	struct timespec left = {0, 100000000};
+
+	(void)unused;
+	nanosleep(&left, NULL);
+	_exit(3);
+}
+
+static void ends_by_another(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, ends_all, NULL);
+	run_on();
+}
+
+/*
+ * Another thread of its process ends them all: the main thread's status does not come before that
+ * thread's was asked for.
+ */
+static void one_that_another_thread_ends_is_not_waited_for(void **state)
+{
+	pid_t child = stopped_child(ends_by_another);
+	struct remote_call call;
+	long result = child;
+	int status;
+
+	(void)state;
+	ptrace(PTRACE_SETOPTIONS, child, NULL, NULL);
+	assert_int_equal(remote_begin(&call, child, getauxval(AT_SYSINFO_EHDR)), 0);
+	for (unsigned i = 0; i < 100000 && result == child; i++)
+		result = remote_run(&call, SYS_getpid, none);
+	assert_int_equal(result, -ESRCH);
+	assert_int_equal(waitpid(child, &status, __WALL), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 3);
+}
+
 /* Its status is left for whoever waits for it. */
 static void one_that_is_killed_says_so(void **state)
 {
@@ -194,9 +234,15 @@ int main(void)
 		cmocka_unit_test(it_makes_calls_and_goes_on),
 		cmocka_unit_test(a_signal_in_between_is_kept),
 		cmocka_unit_test(a_sleep_goes_on),
+		cmocka_unit_test(one_that_another_thread_ends_is_not_waited_for),
 		cmocka_unit_test(one_that_is_killed_says_so),
 		cmocka_unit_test(without_a_vdso_there_is_no_way),
 	};
 
+	sigset_t children;
+
+	sigemptyset(&children);
+	sigaddset(&children, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &children, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
