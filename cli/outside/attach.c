@@ -210,7 +210,7 @@ void attach_end_target(struct tracer *tracer, struct target *target)
 
 void attach_detach_thread(struct tracer *tracer, struct tracee *tracee, int signal)
 {
-	sample_cancel(tracer, tracee);
+	sample_cancel(tracee);
 	cpu_timer_forget(tracer, tracee);
 	ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(intptr_t)signal);
 	tracees_remove(&tracer->tracees, tracee);
@@ -225,7 +225,7 @@ static void remove_other_threads(struct tracer *tracer, const struct target *tar
 		struct tracee *next = tracees_next(&tracer->tracees, tracee);
 
 		if (tracee->target == target && tracee->tid != tid) {
-			sample_cancel(tracer, tracee);
+			sample_cancel(tracee);
 			cpu_timer_forget(tracer, tracee);
 			tracees_remove(&tracer->tracees, tracee);
 		}
@@ -256,7 +256,7 @@ void attach_next_image(struct tracer *tracer, struct target *target, pid_t tid)
 		return;
 	tracee->counted_ns = tracees_update(tracee);
 	tracee->is_announced = false;
-	sample_cancel(tracer, tracee);
+	sample_cancel(tracee);
 	cpu_timer_forget(tracer, tracee);
 	target->dead_count = 0; /* an exec leaves no timers */
 	sample_begin(tracer, tracee);

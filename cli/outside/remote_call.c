@@ -152,8 +152,8 @@ static bool is_step(struct remote_call *call, int status)
 }
 
 /*
- * Wait until @tid has stopped. Returns 0; -ESRCH: it is over. Its status is not taken then, and that
- * of a main thread does not come before all others of its process have been waited for.
+ * Wait until @tid has stopped. Returns 0; -ESRCH: it is over. Its status is not taken then, and
+ * that of a main thread does not come before all others of its process have been waited for.
  */
 static int wait_for_stop(pid_t tid)
 {
@@ -165,7 +165,8 @@ static int wait_for_stop(pid_t tid)
 	for (;;) {
 		siginfo_t info = {0};
 
-		if (waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | __WALL | WNOWAIT | WNOHANG))
+		if (waitid(P_PID, (id_t)tid, &info,
+			    WEXITED | WSTOPPED | __WALL | WNOWAIT | WNOHANG))
 			return -ESRCH;
 		if (info.si_pid)
 			return info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED ? 0

@@ -4,8 +4,8 @@
  * to run the instruction of the vDSO that makes a system call, it runs that one instruction, and
  * gets its own registers back. Nothing is written to code.
  *
- * Context: the tracing thread, in which SIGCHLD is blocked; the thread is in a stop in which a signal is, or would have been,
- * delivered, or in one at the end of a system call (ptrace(2)).
+ * Context: the tracing thread, in which SIGCHLD is blocked; the other one is in a stop in which a
+ * signal is, or would have been, delivered, or in one at the end of a system call (ptrace(2)).
  */
 #ifndef CLI_OUTSIDE_REMOTE_CALL_H
 #define CLI_OUTSIDE_REMOTE_CALL_H

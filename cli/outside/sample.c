@@ -206,7 +206,7 @@ static int make_timers(struct tracer *tracer, struct tracee *tracee, int signal)
 
 	cpu_timers_make(tracer, tracee, &call);
 	if (call.has_stopped)
-		sample_request_stop(tracer, tracee);
+		sample_request_stop(tracee);
 	return call.signal ? call.signal : signal;
 }
 
@@ -249,7 +249,7 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 	struct iovec iov = {.iov_base = stop.regset, .iov_len = sizeof(stop.regset)};
 	uint32_t weight = 0;
 
-	sample_cancel(tracer, tracee);
+	sample_cancel(tracee);
 	weight = count_asked(tracer, tracee);
 	if (request == PTRACE_CONT)
 		signal = make_timers(tracer, tracee, signal);
@@ -281,19 +281,17 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 /* A thread of the process is going to stop by itself. */
 #define SOON_NS	    (100 * NS_PER_MS)
 
-void sample_request_stop(struct tracer *tracer, struct tracee *tracee)
+void sample_request_stop(struct tracee *tracee)
 {
 	/* If it fails it is on its way out. */
 	if (tracee->is_asked || ptrace(PTRACE_INTERRUPT, tracee->tid, NULL, NULL))
 		return;
 	tracee->is_asked = true;
-	tracer->requested++;
 	tracee->target->sampled_ns = clock_now_ns();
 }
 
-void sample_cancel(struct tracer *tracer, struct tracee *tracee)
+void sample_cancel(struct tracee *tracee)
 {
-	tracer->requested -= tracee->is_asked;
 	tracee->is_asked = false;
 }
 
@@ -310,9 +308,8 @@ static bool is_in_user_mode(struct tracee *tracee)
 }
 
 /* A thread of a process that has not stopped yet, or none that has a timer runs. */
-static bool wants_first_stop(const struct tracer *tracer, struct tracee *tracee, uint64_t now_ns)
+static bool wants_first_stop(struct tracee *tracee, uint64_t now_ns)
 {
-	(void)tracer;
 	if (now_ns - tracee->target->sampled_ns < SOON_NS)
 		return false;
 	return is_in_user_mode(tracee) || tracee->used.cpu_ns - tracee->counted_ns >= PATIENCE_NS;
@@ -336,12 +333,12 @@ static void look_at_thread(struct tracer *tracer, struct tracee *tracee, uint64_
 	if (tracee->target->is_idle || tracee->target->is_waiting || tracee->is_asked ||
 		tracees_update(tracee) == before_ns)
 		return;
-	is_wanted = tracee->way == WAY_WAITING ? wants_first_stop(tracer, tracee, now_ns)
+	is_wanted = tracee->way == WAY_WAITING ? wants_first_stop(tracee, now_ns)
 					       : wants_sample(tracer, tracee);
 	if (is_wanted && tracees_is_worker(tracee))
 		cpu_timer_set_way(tracer, tracee, WAY_WORKER);
 	else if (is_wanted && tracee->seen.state == 'R')
-		sample_request_stop(tracer, tracee);
+		sample_request_stop(tracee);
 }
 
 /* So much CPU time of a process is in no sample, beside what its threads' timers have not had. */
@@ -412,8 +409,8 @@ void sample_credit_thread(struct tracer *tracer, struct tracee *tracee)
 	if (target->is_waiting)
 		return;
 	/*
-	 * A sample may stand for more than was used before it. What is left over, or was too much, is
-	 * added up: of many threads that end early as many are counted as are due.
+	 * A sample may stand for more than was used before it. What is left over, or was too much,
+	 * is added up: of many threads that end early as many are counted as are due.
 	 */
 	rest_ns = (int64_t)(tracees_update(tracee) - tracee->counted_ns);
 	tracee->counted_ns += (uint64_t)rest_ns;

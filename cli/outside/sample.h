@@ -38,10 +38,10 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 void sample_round(struct tracer *tracer);
 
 /* Ask @tracee to stop, whatever it does: a system call of its may be cut short. */
-void sample_request_stop(struct tracer *tracer, struct tracee *tracee);
+void sample_request_stop(struct tracee *tracee);
 
 /* @tracee is not going to stop any more, or has been forgotten about. */
-void sample_cancel(struct tracer *tracer, struct tracee *tracee);
+void sample_cancel(struct tracee *tracee);
 
 /* @tracee is about to be forgotten: what it used since its last sample is credited. */
 void sample_credit_thread(struct tracer *tracer, struct tracee *tracee);

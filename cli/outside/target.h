@@ -134,7 +134,6 @@ struct tracee {
 	struct procfs_stat seen;    /* when it was last looked at closely */
 	uint64_t user_since_ns;	    /* of its CPU time: since then the kernel has counted none */
 	bool is_asked;		    /* to stop */
-	bool is_executing;	    /* its exec ends at its next stop */
 	bool is_born;		    /* it has not run yet */
 	uint64_t counted_ns;	    /* CPU time when it was last counted */
 	uint64_t due_ns;	    /* what did not make a whole sample then */

@@ -36,8 +36,7 @@
 #include "cli/own_stack.h"
 #include "libprof/procfs.h"
 
-#define NS_PER_S 1000000000ULL
-
+#define NS_PER_S  1000000000ULL
 #define NS_PER_MS 1000000ULL
 
 /* Between looks at who has no timer and who has come. */
@@ -95,7 +94,7 @@ static void on_reaped(struct tracer *tracer, pid_t tid)
 	if (!tracee)
 		return;
 	target = tracee->target;
-	sample_cancel(tracer, tracee);
+	sample_cancel(tracee);
 	cpu_timer_forget(tracer, tracee);
 	tracees_remove(&tracer->tracees, tracee);
 	if (target->threads)
@@ -115,7 +114,6 @@ static bool is_job_control(int signal)
 static void on_stop(struct tracer *tracer, struct tracee *tracee, int signal)
 {
 	int request = is_job_control(signal) ? PTRACE_LISTEN : PTRACE_CONT;
-
 	bool is_born = tracee->is_born;
 
 	/* A child that has just begun can have its timer, too. */
@@ -153,10 +151,7 @@ static void on_exec(struct tracer *tracer, pid_t tid)
 	 * Here the kernel would write the call's result over a register: timers are made at its
 	 * end. Of one that was let go this says that there is nobody.
 	 */
-	tracee = tracees_find(&tracer->tracees, tid);
-	if (tracee)
-		tracee->is_executing = true;
-	resume(tid, tracee ? PTRACE_SYSCALL : PTRACE_CONT, 0);
+	resume(tid, tracees_find(&tracer->tracees, tid) ? PTRACE_SYSCALL : PTRACE_CONT, 0);
 }
 
 /* The end of an exec. */
@@ -164,32 +159,32 @@ static void on_executed(struct tracer *tracer, struct tracee *tracee)
 {
 	struct remote_call call = {.signal = 0};
 
-	tracee->is_executing = false;
 	cpu_timers_make(tracer, tracee, &call);
 	resume(tracee->tid, PTRACE_CONT, call.signal);
 	if (call.has_stopped)
-		sample_request_stop(tracer, tracee);
+		sample_request_stop(tracee);
 }
 
-/* Sampling is over, and @tracee's timer has stopped it. */
-static void on_leaving(struct tracer *tracer, struct tracee *tracee)
+/* @tracee has stopped where it can make calls, and its process is left. Returns a signal for it. */
+static int delete_timers(struct tracer *tracer, struct tracee *tracee)
 {
 	struct remote_call call = {.signal = 0};
 
 	if (!tracee->target->is_left)
 		cpu_timers_delete(tracer, tracee, &call);
 	tracee->target->is_left = true;
-	resume(tracee->tid, PTRACE_CONT, call.signal);
+	return call.signal;
 }
 
-/* The library samples it from now on. */
-static void let_library(struct tracer *tracer, struct tracee *tracee)
+/* The library samples it from now on. In the midst of a fork no calls can be made. */
+static void leave_to_library(struct tracer *tracer, struct tracee *tracee, int status)
 {
-	struct remote_call call;
+	int signal = status >> 16 ? 0 : WSTOPSIG(status);
+	uint32_t weight;
 
-	if (!tracee->target->is_left)
-		cpu_timers_delete(tracer, tracee, &call);
-	tracee->target->is_left = true;
+	if (cpu_timer_has_expired(tracee->tid, signal, &weight))
+		signal = delete_timers(tracer, tracee);
+	detach_thread(tracer, tracee, signal);
 }
 
 static void on_status(struct tracer *tracer, pid_t tid, int status)
@@ -207,8 +202,7 @@ static void on_status(struct tracer *tracer, pid_t tid, int status)
 	if (!tracee)
 		return;
 	if (tracer->uninjected && uninjected_has_library(tracer, tracee->target)) {
-		let_library(tracer, tracee);
-		detach_thread(tracer, tracee, event ? 0 : WSTOPSIG(status));
+		leave_to_library(tracer, tracee, status);
 		return;
 	}
 	if (event == PTRACE_EVENT_STOP) {
@@ -216,12 +210,12 @@ static void on_status(struct tracer *tracer, pid_t tid, int status)
 		return;
 	}
 	/* Any stop takes the place of the one that was asked for. Source: Linux kernel/signal.c. */
-	sample_cancel(tracer, tracee);
+	sample_cancel(tracee);
 	if (!event && WSTOPSIG(status) == (SIGTRAP | 0x80)) {
 		on_executed(tracer, tracee);
 	} else if (!event && cpu_timer_has_expired(tid, WSTOPSIG(status), &weight)) {
 		if (tracer->leaving_ns)
-			on_leaving(tracer, tracee);
+			resume(tid, PTRACE_CONT, delete_timers(tracer, tracee));
 		else
 			sample_expired(tracer, tracee, weight);
 	} else {
@@ -354,7 +348,7 @@ static uint64_t run_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *unin
 {
 	uint64_t next_ns = sample_due(tracer, tick_ns, uninjected_ns), look_ns;
 
-	if (!tracer->waits || !tracer->targets || tracer->requested)
+	if (!tracer->waits || !tracer->targets)
 		return next_ns;
 	look_ns = target_waits_round(tracer->waits);
 	return look_ns < next_ns ? look_ns : next_ns;
@@ -414,11 +408,9 @@ static void *run_tracer(void *argument)
 			continue;
 		}
 		next_ns = run_due(tracer, &tick_ns, &uninjected_ns);
-		if (!tracer->requested) {
-			scan_targets(tracer);
-			if (pipe_writer_flush(tracer->shared.pipe_writer) < 0)
-				break;
-		}
+		scan_targets(tracer);
+		if (pipe_writer_flush(tracer->shared.pipe_writer) < 0)
+			break;
 	}
 	put_final_records(tracer);
 	return NULL;

@@ -66,7 +66,6 @@ struct tracer {
 	struct target_shared shared;
 	struct pipe_writer pipe_writer;
 	struct record_totals totals;
-	unsigned requested; /* threads that were asked to stop and have not yet */
 	unsigned waiting;   /* threads that are to have a timer, */
 	unsigned by_stops;  /* and that can't have one */
 	bool breaks_off_calls; /* this kernel's CPU timers do */
