@@ -227,7 +227,9 @@ void cpu_timers_make(struct tracer *tracer, struct tracee *tracee, struct remote
 		result = ignore_signal(call);
 	if (!result)
 		result = arm_all(tracer, target, call);
-	if (result == -EAGAIN)
+	if (call->is_forbidden)
+		refuse(tracer, target, "its system calls are its own");
+	else if (result == -EAGAIN)
 		refuse(tracer, target, "it may have no more timers (ulimit -i)");
 	else if (result && result != -ESRCH)
 		refuse(tracer, target, "it may not make timers");

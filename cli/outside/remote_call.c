@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * By single steps. A step ends in SIGTRAP, which the kernel forces on a thread that blocks or
- * ignores it by taking its disposition away: it is unblocked for the time, all other signals are
- * blocked, so that none is in the way; and the caller leaves a process alone that ignores it.
+ * By single steps. A step ends in SIGTRAP, or in SIGSYS where the call is not made, which the kernel
+ * forces on a thread that blocks or ignores them by taking their dispositions away: they are
+ * unblocked for the time, all other signals are blocked, so that none is in the way; and the caller
+ * leaves a process alone that ignores SIGTRAP.
  */
 #include "cli/outside/remote_call.h"
 
@@ -119,7 +120,7 @@ int remote_begin(struct remote_call *call, pid_t tid, uintptr_t vdso)
 	call->tid = tid;
 	call->instruction = vdso + offset;
 	call->signal = 0;
-	call->has_stopped = false;
+	call->has_stopped = call->is_forbidden = false;
 	call->scratch = ((arch_regset_sp(call->regset) - RED_ZONE) & ~(uintptr_t)15) -
 			sizeof(call->kept);
 	if (is_in_sequence(tid))
@@ -129,7 +130,7 @@ int remote_begin(struct remote_call *call, pid_t tid, uintptr_t vdso)
 			return -EAGAIN;
 	if (ptrace(PTRACE_GETSIGMASK, tid, (void *)(uintptr_t)SIGSET_BYTES, &call->blocked))
 		return -errno;
-	return set_blocked(tid, ~(1ULL << (SIGTRAP - 1)));
+	return set_blocked(tid, ~(1ULL << (SIGTRAP - 1) | 1ULL << (SIGSYS - 1)));
 }
 
 /* The stop that @status tells of is the one behind the step. What else it is is remembered. */
@@ -144,8 +145,10 @@ static bool is_step(struct remote_call *call, int status)
 	}
 	if (event)
 		return false;
-	if (signal == SIGTRAP && !ptrace(PTRACE_GETSIGINFO, call->tid, NULL, &info) &&
-		info.si_code > 0)
+	ptrace(PTRACE_GETSIGINFO, call->tid, NULL, &info);
+	/* The kernel says by SIGSYS that it did not make the call, and the program is not to know. */
+	call->is_forbidden |= signal == SIGSYS && info.si_code > 0;
+	if ((signal == SIGTRAP || signal == SIGSYS) && info.si_code > 0)
 		return true;
 	call->signal = signal;
 	return false;
@@ -177,7 +180,10 @@ static int wait_for_stop(pid_t tid)
 	}
 }
 
-/* Let it run one instruction. Returns 0; -ESRCH: it has gone, which whoever waits next is told. */
+/*
+ * Let it run one instruction. Returns 0; -ENOSYS: it may not make the call; or -ESRCH: it has gone,
+ * which whoever waits next is told.
+ */
 static int step(struct remote_call *call)
 {
 	for (unsigned i = 0; i < STEPS_MAX; i++) {
@@ -188,7 +194,7 @@ static int step(struct remote_call *call)
 		if (waitpid(call->tid, &status, __WALL) != call->tid || !WIFSTOPPED(status))
 			return -ESRCH;
 		if (is_step(call, status))
-			return 0;
+			return call->is_forbidden ? -ENOSYS : 0;
 	}
 	return -ESRCH;
 }
@@ -205,7 +211,7 @@ long remote_run(struct remote_call *call, long number, const uintptr_t arguments
 		error = step(call);
 	if (!error)
 		error = get_registers(call->tid, regset);
-	return error ? -ESRCH : arch_regset_result(regset);
+	return error ? error : arch_regset_result(regset);
 }
 
 int remote_end(struct remote_call *call)

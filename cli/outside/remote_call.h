@@ -28,6 +28,7 @@ struct remote_call {
 	uintptr_t kept[REMOTE_WORDS]; /* what they were */
 	int signal;	   /* that came meanwhile and is to be delivered, 0: none */
 	bool has_stopped;  /* all of its process was stopped meanwhile */
+	bool is_forbidden; /* a filter, or the program itself, takes its system calls */
 };
 
 /*
@@ -43,7 +44,10 @@ int remote_put(
 	const struct remote_call *call, unsigned index, const uintptr_t *words, unsigned count);
 int remote_get(const struct remote_call *call, unsigned index, uintptr_t *word);
 
-/* Make system call @number. Returns its result, or -ESRCH: the thread is ending. */
+/*
+ * Make system call @number. Returns its result; -ESRCH: the thread is ending; or -ENOSYS with
+ * call->is_forbidden: the call was not made.
+ */
 long remote_run(struct remote_call *call, long number, const uintptr_t arguments[6]);
 
 /*

@@ -415,11 +415,11 @@ void sample_credit_thread(struct tracer *tracer, struct tracee *tracee)
 	rest_ns = (int64_t)(tracees_update(tracee) - tracee->counted_ns);
 	tracee->counted_ns += (uint64_t)rest_ns;
 	target->counted_ns += (uint64_t)rest_ns;
-	target->ended_due_ns += rest_ns + (int64_t)tracee->due_ns;
+	tracer->ended_due_ns += rest_ns + (int64_t)tracee->due_ns;
 	tracee->due_ns = 0;
-	if (target->ended_due_ns >= period_ns) {
-		weight = (uint32_t)(target->ended_due_ns / period_ns);
-		target->ended_due_ns %= period_ns;
+	if (tracer->ended_due_ns >= period_ns) {
+		weight = (uint32_t)(tracer->ended_due_ns / period_ns);
+		tracer->ended_due_ns %= period_ns;
 	}
 	if (tracee->way != WAY_WORKER &&
 		(tracee->way != WAY_WAITING || !tracees_is_worker(tracee))) {

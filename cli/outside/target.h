@@ -47,7 +47,6 @@ struct target {
 	uint64_t start_cpu_ns;
 	uint64_t cpu_ns;     /* when it was last looked at */
 	uint64_t counted_ns; /* CPU time that is in samples */
-	int64_t ended_due_ns; /* what threads that ended used beside what their samples weigh */
 	uint64_t scan_ns;    /* when the kernel's workers in it are looked for next */
 	uint64_t mapped_ns;  /* when the mappings were last read */
 	uintptr_t stack_top; /* where the main thread's stack began, 0: unknown */

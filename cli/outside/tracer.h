@@ -68,6 +68,7 @@ struct tracer {
 	struct record_totals totals;
 	unsigned waiting;   /* threads that are to have a timer, */
 	unsigned by_stops;  /* and that can't have one */
+	int64_t ended_due_ns; /* what threads that ended used beside what their samples weigh */
 	bool breaks_off_calls; /* this kernel's CPU timers do */
 	uint32_t own_filters;  /* of seccomp, which whoever we started has, too */
 	struct tracer_reason {
