@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * By single steps. A step ends in SIGTRAP, or in SIGSYS where the call is not made, which the kernel
- * forces on a thread that blocks or ignores them by taking their dispositions away: they are
- * unblocked for the time, all other signals are blocked, so that none is in the way; and the caller
- * leaves a process alone that ignores SIGTRAP.
+ * By single steps. A step ends in SIGTRAP, or in SIGSYS where the call is not made. The kernel
+ * forces these on a thread that blocks or ignores them, and takes their handlers away for that. So
+ * they are unblocked for the time, and all other signals are blocked, so that none is in the way;
+ * the caller leaves a process alone that ignores SIGTRAP.
  */
 #include "cli/outside/remote_call.h"
 
@@ -146,7 +146,7 @@ static bool is_step(struct remote_call *call, int status)
 	if (event)
 		return false;
 	ptrace(PTRACE_GETSIGINFO, call->tid, NULL, &info);
-	/* The kernel says by SIGSYS that it did not make the call, and the program is not to know. */
+	/* The kernel says by SIGSYS that it did not make the call. The program is not to know. */
 	call->is_forbidden |= signal == SIGSYS && info.si_code > 0;
 	if ((signal == SIGTRAP || signal == SIGSYS) && info.si_code > 0)
 		return true;
