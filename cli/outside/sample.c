@@ -342,7 +342,7 @@ static void look_at_thread(struct tracer *tracer, struct tracee *tracee, uint64_
 }
 
 /* So much CPU time of a process is in no sample, beside what its threads' timers have not had. */
-#define UNSEEN_NS (100 * NS_PER_MS)
+#define UNSEEN_NS (30 * NS_PER_MS)
 
 /*
  * Threads whose timers have expired, and whose signals do not come: they block them, by a system
