@@ -66,7 +66,7 @@ static void put_credit(struct tracer *tracer, struct tracee *tracee, uint32_t we
 	put_sample(tracer, tracee, &record);
 }
 
-#define LATELY_NS (50 * NS_PER_MS)
+#define LATELY_NS (150 * NS_PER_MS)
 
 /* ---- a stop and its stack -------------------------------------------------------------------- */
 
