@@ -23,13 +23,13 @@
  *                      stop: change the set so that the kernel restarts the call unless a signal's
  *                      handler is to run, as it does by itself with most calls. The call has only
  *                      begun to wait, so that its timeout may begin anew.
- * ARCH_SYSCALL_BYTES   the instruction that makes a system call
+ * ARCH_SYSCALL_INSTRUCTION
+ *                      the bytes of the instruction that makes a system call, as a string
  * arch_regset_call(void *regset, uintptr_t at, long number, const uintptr_t arguments[6])
- *                      make the set that of a thread which is about to run such an instruction,
- *                      at @at, and to make no call but that one
+ *                      change the set so that the thread makes system call @number next, by the
+ *                      instruction at @at, and the kernel restarts no other call before it
  * arch_regset_result(const void *regset) -> long
- *                      what that call returned, behind it
- * arch_regset_pc(const void *regset), arch_regset_sp(const void *regset) -> uintptr_t
+ *                      what that call returned, once the instruction has run
  */
 #ifndef ARCH_PTRACE_H
 #define ARCH_PTRACE_H
@@ -40,7 +40,8 @@
 
 #include <arch_ptrace.h>
 
-#if !defined(ARCH_REGSET_BYTES) || !defined(ARCH_THREAD_ROBUST) || !defined(ARCH_SYSCALL_BYTES)
+#if !defined(ARCH_REGSET_BYTES) || !defined(ARCH_THREAD_ROBUST) || \
+	!defined(ARCH_SYSCALL_INSTRUCTION)
 #error "arch_ptrace.h lacks a primitive"
 #endif
 

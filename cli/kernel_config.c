@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's configuration, where it can be read.
+ * Reads the running kernel's configuration: its own copy, or the one that its package has in /boot.
  */
 #include "cli/kernel_config.h"
 
@@ -12,11 +12,10 @@
 #include <zlib.h>
 
 #define IN_TASK_WORK "CONFIG_POSIX_CPU_TIMERS_TASK_WORK"
-/* All kernels have it: a file without it is another, or cut short. */
+/* Every kernel configuration has this: a file without it is something else, or truncated. */
 #define IN_ALL	   "CONFIG_HZ="
 #define LINE_BYTES 1024
 
-/* The kernel's own copy of its configuration, or the one that its package has in /boot. */
 int kernel_config_has(const char *path, const char *option)
 {
 	size_t bytes = strlen(option);
@@ -30,7 +29,7 @@ int kernel_config_has(const char *path, const char *option)
 		is_whole |= !strncmp(line, IN_ALL, strlen(IN_ALL));
 		has_option |= !strncmp(line, option, bytes) && !strcmp(line + bytes, "=y\n");
 	}
-	/* A checksum that fails says so here. */
+	/* zlib reports a wrong checksum here. */
 	if (gzclose(in) != Z_OK || !is_whole)
 		return -ENOENT;
 	return has_option;

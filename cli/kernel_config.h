@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the running kernel was built with. Context: any thread.
+ * What the running kernel was built with. Context: any thread. These functions read a file of some
+ * hundred KB.
  */
 #ifndef CLI_KERNEL_CONFIG_H
 #define CLI_KERNEL_CONFIG_H
@@ -14,9 +15,9 @@
 int kernel_config_has(const char *path, const char *option);
 
 /*
- * Is it certain that a CPU timer may break off a system call? Without
- * CONFIG_POSIX_CPU_TIMERS_TASK_WORK (Linux 5.9) its signal is sent from the tick, in the midst of
- * the thread's call; with it on the way out of that. Where nobody tells, nothing is certain.
+ * Can CPU timers of this kernel interrupt a system call? With CONFIG_POSIX_CPU_TIMERS_TASK_WORK
+ * (since Linux 5.9) the kernel sends their signals when the call is over, without it from the tick,
+ * during the call. Returns false where the configuration cannot be read.
  */
 bool kernel_config_breaks_off_calls(void);
 

@@ -160,27 +160,6 @@ int procfs_birth(pid_t pid, struct procfs_birth *out)
 	return 0;
 }
 
-/* The last number behind NSpid in the @text of status: from the outermost that we know inwards. */
-static pid_t inner_pid_in(const char *text, pid_t otherwise)
-{
-	const char *at = strstr(text, "\nNSpid:");
-	long inner = otherwise;
-	char *end;
-
-	at = at ? at + strlen("\nNSpid:") : "";
-	for (; *at == '\t' || *at == ' '; at = end)
-		inner = strtol(at, &end, 10);
-	return (pid_t)inner;
-}
-
-pid_t procfs_inner_pid(pid_t pid)
-{
-	char path[64], text[4096];
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	return read_whole(path, text, sizeof(text)) > 0 ? inner_pid_in(text, pid) : pid;
-}
-
 long procfs_newest_pid(void)
 {
 	char text[128], *at;
@@ -302,6 +281,22 @@ int procfs_switches_read(int file, struct procfs_switches *out)
 	return 0;
 }
 
+/*
+ * NSpid in the @text of status lists a thread's numbers from our pid namespace to its innermost
+ * one. The last of them, or @otherwise where there is no such line.
+ */
+static pid_t inner_pid_in(const char *text, pid_t otherwise)
+{
+	const char *at = strstr(text, "\nNSpid:");
+	long inner = otherwise;
+	char *end;
+
+	at = at ? at + strlen("\nNSpid:") : "";
+	for (; *at == '\t' || *at == ' '; at = end)
+		inner = strtol(at, &end, 10);
+	return (pid_t)inner;
+}
+
 int procfs_status(pid_t pid, pid_t tid, struct procfs_status *out)
 {
 	char path[PROCFS_PATH_BYTES], text[4096];
@@ -393,6 +388,14 @@ uint64_t procfs_cpu_ns(uint32_t pid)
 	if (clock_getcpuclockid((pid_t)pid, &clock) || arch_syscall2(SYS_clock_gettime, clock, &ts))
 		return 0;
 	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+pid_t procfs_inner_pid(pid_t pid)
+{
+	struct procfs_status status = {.inner_tid = pid};
+
+	procfs_status(pid, 0, &status);
+	return status.inner_tid;
 }
 
 uint32_t procfs_filters(uint32_t pid)

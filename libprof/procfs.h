@@ -51,19 +51,30 @@ long procfs_newest_pid(void);
 /* Where the kernel began the stack of @pid's main thread, 0 when it does not say. */
 uintptr_t procfs_stack_top(pid_t pid);
 
+/*
+ * Flags of threads that the kernel runs for a process and that never return to user mode:
+ * io_uring's workers (since Linux 5.12), and vhost's too (6.4). Source: the kernel's
+ * include/linux/sched.h.
+ */
+#define PROCFS_IO_WORKER   0x10u
+#define PROCFS_USER_WORKER 0x4000u
+
 /* The kernel's flags of thread @tid of @pid, PF_...; 0 when it has gone. */
 unsigned procfs_flags(pid_t pid, pid_t tid);
 
 /* What "status" says of a thread and its process. In sets of signals number 1 is the lowest bit. */
 struct procfs_status {
-	pid_t inner_tid;  /* what the thread is to itself, in the innermost of its pid namespaces */
-	uint64_t blocked; /* signals, by the thread */
-	uint64_t ignored, caught; /* by the process */
-	uint32_t filters; /* of seccomp; Linux before 5.9 says only whether there are some */
+	pid_t inner_tid;  /* the thread's number in the innermost of its pid namespaces */
+	uint64_t blocked; /* signals that the thread blocks */
+	uint64_t ignored, caught; /* signals that the process ignores, or has handlers for */
+	uint32_t filters; /* of seccomp; Linux before 5.9 says only whether there are any: 0 or 1 */
 	bool is_strict;	  /* SECCOMP_MODE_STRICT */
 };
 
-/* Of thread @tid of @pid. Returns 0 or -ESRCH with *@out as it was. */
+/*
+ * Read "status" of thread @tid of @pid, or of @pid itself where @tid is 0. Returns 0 or -ESRCH with
+ * *@out as it was.
+ */
 int procfs_status(pid_t pid, pid_t tid, struct procfs_status *out);
 
 /*
@@ -114,11 +125,13 @@ int procfs_syscall_read(int file, struct procfs_syscall *out);
 /* How many threads process @pid has, 0 when it has gone. */
 unsigned procfs_thread_count(pid_t pid);
 
-/* What "stat" says of a thread. Times in the kernel's units for programs, 10 ms. */
+/*
+ * What "stat" says of a thread. CPU times are in ticks of 10 ms, whatever the kernel's own tick is.
+ */
 struct procfs_stat {
 	char state;	/* as procfs_state() */
 	unsigned flags; /* as procfs_flags() */
-	uint64_t user_ticks, kernel_ticks;
+	uint64_t user_ticks, kernel_ticks; /* CPU time in user mode and in the kernel */
 };
 
 /* Read "stat". Returns 0 or -errno with *@out as it was. */

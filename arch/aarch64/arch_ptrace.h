@@ -23,19 +23,9 @@ static inline void arch_registers_from_regset(struct arch_registers *registers, 
 }
 
 /* svc #0 */
-#define ARCH_SYSCALL_BYTES "\x01\x00\x00\xd4"
+#define ARCH_SYSCALL_INSTRUCTION "\x01\x00\x00\xd4"
 
-static inline uintptr_t arch_regset_pc(const void *regset)
-{
-	return ((const uint64_t *)regset)[32];
-}
-
-static inline uintptr_t arch_regset_sp(const void *regset)
-{
-	return ((const uint64_t *)regset)[31];
-}
-
-/* What call a thread is on its way out of is no part of the set, and is over at any stop. */
+/* Which call is to be restarted is not part of the set: the kernel has forgotten it by the stop. */
 static inline void arch_regset_call(
 	void *regset, uintptr_t at, long number, const uintptr_t arguments[6])
 {

@@ -35,19 +35,9 @@ static inline bool arch_is_thread_self(uintptr_t self, const uintptr_t words[ARC
 }
 
 /* syscall */
-#define ARCH_SYSCALL_BYTES "\x0f\x05"
+#define ARCH_SYSCALL_INSTRUCTION "\x0f\x05"
 
-static inline uintptr_t arch_regset_pc(const void *regset)
-{
-	return ((const uint64_t *)regset)[16];
-}
-
-static inline uintptr_t arch_regset_sp(const void *regset)
-{
-	return ((const uint64_t *)regset)[19];
-}
-
-/* With orig_rax -1 the kernel has no call to restart. */
+/* orig_rax -1 tells the kernel that there is no interrupted call to restart. */
 static inline void arch_regset_call(
 	void *regset, uintptr_t at, long number, const uintptr_t arguments[6])
 {

@@ -38,7 +38,7 @@ void pipe_reader_wait(const struct pipe_reader *pipe_reader, int timeout_ms);
 #define PIPE_READER_REFUSALS 8
 struct pipe_reader_refusal {
 	uint64_t programs; /* 0: no such reason */
-	bool by_stops;	   /* they were, see struct record_refusal */
+	bool by_stops;	   /* they were sampled all the same, see struct record_refusal */
 	char text[256];	   /* of the first */
 };
 

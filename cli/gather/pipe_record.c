@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -70,6 +71,15 @@ int pipe_writer_put_sample(struct pipe_writer *pipe_writer, uint64_t image,
 
 	return pipe_writer_put(pipe_writer, RECORD_SAMPLE, &record, sizeof(record), frames,
 		sample->frames * sizeof(uint64_t));
+}
+
+int pipe_writer_put_refusal(
+	struct pipe_writer *pipe_writer, uint64_t programs, bool by_stops, const char *why)
+{
+	struct record_refusal record = {.programs = programs, .by_stops = by_stops};
+
+	return pipe_writer_put(pipe_writer, RECORD_REFUSAL, &record,
+		offsetof(struct record_refusal, text), why, strlen(why) + 1);
 }
 
 /* One piece. The kernel takes all of it or nothing. Returns bytes of records, or -errno. */

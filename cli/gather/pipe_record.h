@@ -11,6 +11,7 @@
 #define CLI_GATHER_PIPE_RECORD_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "libprof/wire.h"
@@ -174,11 +175,13 @@ struct record_totals {
 	uint64_t kept_native; /* samples whose language frames did not add up */
 };
 
-/* Of the tracer, at its end: programs that it may not look into, or not well, for one reason. */
+/*
+ * Of the tracer, at its end: programs that could not be sampled, or only by stops, for one reason.
+ */
 struct record_refusal {
 	struct record record;
 	uint64_t programs;
-	uint64_t by_stops; /* they were sampled, by stops, which may break off system calls */
+	uint64_t by_stops; /* not 0: they were sampled by stops, which may cut system calls short */
 	char text[]; /* of the first */
 };
 
@@ -239,6 +242,10 @@ int pipe_writer_put(struct pipe_writer *pipe_writer, enum record_type type, void
 /* The same of @sample, of @image and with its @frames. */
 int pipe_writer_put_sample(struct pipe_writer *pipe_writer, uint64_t image,
 	const struct wire_sample *sample, const void *frames);
+
+/* The same of struct record_refusal, with the reason @why as its text. */
+int pipe_writer_put_refusal(
+	struct pipe_writer *pipe_writer, uint64_t programs, bool by_stops, const char *why);
 
 /* Write what the pipe takes now. Returns bytes left, or -errno: nobody reads any more. */
 long pipe_writer_flush(struct pipe_writer *pipe_writer);

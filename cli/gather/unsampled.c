@@ -31,9 +31,6 @@
 #define LOOK_SHARE  200
 #define THREADS_MAX 4096u
 
-/* A flag in /proc/PID/task/TID/stat, since Linux 5.12. Source: include/linux/sched.h. */
-#define PF_IO_WORKER 0x10u
-
 struct unsampled_thread {
 	pid_t tid;
 	/* At the last check: */
@@ -95,7 +92,7 @@ static enum wire_unsampled cause_without_ring(const struct subject *subject, pid
 {
 	const struct wire_slot *slot = subject->slot;
 
-	if (procfs_flags(subject->pid, tid) & PF_IO_WORKER)
+	if (procfs_flags(subject->pid, tid) & PROCFS_IO_WORKER)
 		return WIRE_UNSAMPLED_IO_WORKER;
 	/* Some threads were refused a ring; it is not known which. */
 	if (slot->late_threads || slot->confined_threads)
@@ -135,15 +132,15 @@ static enum wire_unsampled cause_with_ring(const struct subject *subject,
 	const struct unsampled_thread *thread, const struct unsampled_thread *before)
 {
 	uint32_t number = __atomic_load_n(&subject->slot->signal, __ATOMIC_RELAXED);
-	struct procfs_status signals;
+	struct procfs_status status;
 	uint64_t bit;
 
-	if (!number || number > 64 || procfs_status(subject->pid, thread->tid, &signals))
+	if (!number || number > 64 || procfs_status(subject->pid, thread->tid, &status))
 		return WIRE_UNSAMPLED_NONE;
 	bit = 1ULL << (number - 1);
-	if (signals.ignored & bit)
+	if (status.ignored & bit)
 		return WIRE_UNSAMPLED_IGNORED;
-	if (signals.blocked & bit)
+	if (status.blocked & bit)
 		return WIRE_UNSAMPLED_BLOCKED;
 	return dodged_ticks(thread, before) ? WIRE_UNSAMPLED_TURNS : WIRE_UNSAMPLED_NONE;
 }

@@ -132,6 +132,7 @@ int attach_process(struct tracer *tracer, pid_t pid, enum attach_since since, ui
 
 	if (error)
 		return error;
+	cpu_timers_prepare(tracer);
 	target = target_new(pid);
 	if (!target)
 		return diag_fail(message, -ENOMEM, "out of memory");
@@ -171,10 +172,15 @@ static struct target *add_child_target(struct tracer *tracer, pid_t pid)
 	return target;
 }
 
-/* A child by vfork is about to run another program. */
-static bool has_parents_memory(pid_t pid)
+bool attach_shares_memory(pid_t pid, pid_t other)
 {
-	return !syscall(SYS_kcmp, pid, procfs_number(pid, "PPid"), KCMP_VM, 0, 0);
+	return !syscall(SYS_kcmp, pid, other, KCMP_VM, 0, 0);
+}
+
+/* A child by vfork is about to run another program, in which it needs another timer. */
+static bool is_about_to_exec(pid_t pid)
+{
+	return attach_shares_memory(pid, (pid_t)procfs_number(pid, "PPid"));
 }
 
 struct tracee *attach_born(struct tracer *tracer, pid_t tid)
@@ -188,7 +194,7 @@ struct tracee *attach_born(struct tracer *tracer, pid_t tid)
 	if (target)
 		tracee = add_tracee(tracer, target, tid, false);
 	if (tracee)
-		tracee->is_born = pid != tid || !has_parents_memory(pid);
+		tracee->is_born = pid != tid || !is_about_to_exec(pid);
 	else
 		ptrace(PTRACE_DETACH, tid, NULL, NULL);
 	return tracee;
@@ -210,7 +216,6 @@ void attach_end_target(struct tracer *tracer, struct target *target)
 
 void attach_detach_thread(struct tracer *tracer, struct tracee *tracee, int signal)
 {
-	sample_cancel(tracee);
 	cpu_timer_forget(tracer, tracee);
 	ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(intptr_t)signal);
 	tracees_remove(&tracer->tracees, tracee);
@@ -225,7 +230,6 @@ static void remove_other_threads(struct tracer *tracer, const struct target *tar
 		struct tracee *next = tracees_next(&tracer->tracees, tracee);
 
 		if (tracee->target == target && tracee->tid != tid) {
-			sample_cancel(tracee);
 			cpu_timer_forget(tracer, tracee);
 			tracees_remove(&tracer->tracees, tracee);
 		}
@@ -235,7 +239,12 @@ static void remove_other_threads(struct tracer *tracer, const struct target *tar
 
 void attach_exec(struct tracer *tracer, struct target *target, pid_t tid)
 {
+	struct tracee *tracee = tracees_find(&tracer->tracees, tid);
+
 	remove_other_threads(tracer, target, tid);
+	/* An exec leaves no timers: the next image begins without any. */
+	if (tracee)
+		cpu_timer_forget(tracer, tracee);
 	target->cpu_ns = procfs_cpu_ns((uint32_t)target->pid);
 	if (!target->is_waiting)
 		attach_end_target(tracer, target);
@@ -255,9 +264,6 @@ void attach_next_image(struct tracer *tracer, struct target *target, pid_t tid)
 	if (!tracee)
 		return;
 	tracee->counted_ns = tracees_update(tracee);
-	tracee->is_announced = false;
-	sample_cancel(tracee);
-	cpu_timer_forget(tracer, tracee);
-	target->dead_count = 0; /* an exec leaves no timers */
+	tracee->is_announced = tracee->is_asked = false;
 	sample_begin(tracer, tracee);
 }

@@ -26,8 +26,8 @@ int attach_process(struct tracer *tracer, pid_t pid, enum attach_since since,
 	uint64_t start_cpu_ns, struct diag_message *message);
 
 /*
- * Attach to the threads of @target that have come since and that the kernel did not attach for us:
- * its own workers.
+ * Attach to threads of @target that are not attached yet. The kernel attaches us to those that a
+ * traced thread creates, but not to its own workers, as io_uring's.
  */
 void attach_new_threads(struct tracer *tracer, struct target *target);
 
@@ -53,6 +53,11 @@ void attach_end_target(struct tracer *tracer, struct target *target);
 
 /* Let go of @tracee, which is stopped, with @signal for it, or 0, and free it. */
 void attach_detach_thread(struct tracer *tracer, struct tracee *tracee, int signal);
+
+/*
+ * Do two processes run on the same memory, as a child by vfork(2) does? False where nobody tells.
+ */
+bool attach_shares_memory(pid_t pid, pid_t other);
 
 /* The target of that pid, or NULL. */
 struct target *attach_find(const struct tracer *tracer, pid_t pid);

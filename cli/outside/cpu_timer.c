@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One stopped thread makes the timers of all: the kernel takes the clock of any thread of the
- * caller's process. Source of the clocks' numbers: Linux include/linux/posix-timers_types.h.
+ * One stopped thread can make the timers of all threads of its process: timer_create(2) accepts the
+ * CPU clock of any of them. Source of clock numbers: Linux include/linux/posix-timers_types.h.
  */
 #include "cli/outside/cpu_timer.h"
 
@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/kernel_config.h"
 #include "cli/outside/remote_call.h"
 #include "cli/outside/tracer.h"
 #include "libprof/procfs.h"
@@ -20,7 +21,7 @@
 
 #define NS_PER_S 1000000000ULL
 
-/* In the upper half of what the signal carries. Nobody else has timers with it. */
+/* Marks our timers: the upper half of the value that their signals carry (sigev_value). */
 #define COOKIE 0x666c616dULL /* "flam" */
 
 /* The kernel's struct sigaction, in words: the handler is first. */
@@ -45,7 +46,7 @@ bool cpu_timer_has_expired(pid_t tid, int signal, uint32_t *weight)
 
 /* ---- whether --------------------------------------------------------------------------------- */
 
-/* Why @target can't have timers; NULL: nothing is known against it. */
+/* Why @target can't have timers, a string literal; NULL: it may try. */
 static const char *find_obstacle(const struct tracer *tracer, const struct target *target,
 	const struct procfs_status *status)
 {
@@ -58,6 +59,15 @@ static const char *find_obstacle(const struct tracer *tracer, const struct targe
 	if (status->ignored & 1ULL << (SIGTRAP - 1))
 		return "it ignores SIGTRAP";
 	return NULL;
+}
+
+void cpu_timers_prepare(struct tracer *tracer)
+{
+	if (tracer->is_prepared)
+		return;
+	tracer->own_filters = procfs_filters((uint32_t)getpid());
+	tracer->breaks_off_calls = kernel_config_breaks_off_calls();
+	tracer->is_prepared = true;
 }
 
 void cpu_timer_refuse(struct tracer *tracer, const char *why)
@@ -84,13 +94,13 @@ static void refuse(struct tracer *tracer, struct target *target, const char *why
 
 /* ---- made and deleted ------------------------------------------------------------------------ */
 
-/* The number of @tracee for its own process. */
+/* The number that @tracee has for its own process, which may be in another pid namespace. */
 static pid_t inner_tid(const struct tracee *tracee)
 {
 	return tracee->target->has_other_tids ? procfs_inner_pid(tracee->tid) : tracee->tid;
 }
 
-/* Nobody handles the signal: let it be ignored. */
+/* Have the process ignore the timers' signal. */
 static long ignore_signal(struct remote_call *call)
 {
 	static const uintptr_t action[ACTION_WORDS] = {(uintptr_t)SIG_IGN};
@@ -134,7 +144,7 @@ static long delete_timer(struct remote_call *call, int timer)
 	return remote_run(call, SYS_timer_delete, arguments);
 }
 
-/* Those of threads that have ended: the kernel keeps them as long as the process lives. */
+/* Delete timers of threads that have ended, which the kernel keeps until the process ends. */
 static void delete_dead(struct target *target, struct remote_call *call)
 {
 	unsigned *count = &target->dead_count;
@@ -161,23 +171,25 @@ void cpu_timer_forget(struct tracer *tracer, struct tracee *tracee)
 	cpu_timer_set_way(tracer, tracee, WAY_NONE);
 }
 
-/* A timer for @tracee, which waits for one. Returns 0, or -errno: it, or anybody, has none. */
+/* Make a timer for @tracee, which waits for one. Returns 0, or -errno: no more are to be tried. */
 static long arm(struct tracer *tracer, struct tracee *tracee, struct remote_call *call)
 {
 	long result;
 
-	/* It never comes back to user mode, where the signal would be sent. */
+	/* A timer sends its signal on the way back to user mode, where a worker never goes. */
 	if (tracees_is_worker(tracee)) {
 		cpu_timer_set_way(tracer, tracee, WAY_WORKER);
 		return 0;
 	}
 	tracee->credit += tracees_count(tracee, tracer->period_ns);
-	/* At a random phase: of those that live for less than a period some are met, too. */
+	/*
+	 * The first period is a random part of one, so that threads that end earlier are met, too.
+	 */
 	result = make_timer(call, tracee, 1 + tracer_random(tracer, tracer->period_ns),
 		tracer->period_ns);
 	if (!result)
 		cpu_timer_set_way(tracer, tracee, WAY_TIMER);
-	/* Its clock has gone: so has the thread. */
+	/* It has ended: its clock is not known any more. */
 	return result == -EINVAL && tracee->tid != call->tid ? 0 : result;
 }
 
@@ -186,7 +198,7 @@ static long arm_all(struct tracer *tracer, struct target *target, struct remote_
 	struct tracee *tracee = tracees_find(&tracer->tracees, call->tid);
 	long result = 0;
 
-	/* One is the common case, and needs no search. */
+	/* Mostly that is the only one. */
 	if (tracee && tracee->way == WAY_WAITING)
 		result = arm(tracer, tracee, call);
 	tracee = NULL;
@@ -196,58 +208,54 @@ static long arm_all(struct tracer *tracer, struct target *target, struct remote_
 	return result;
 }
 
-/* Begin a call in @tracee. Returns 0 or -errno. */
-static int begin(const struct tracee *tracee, struct remote_call *call)
-{
-	return remote_begin(call, tracee->tid, tracee->target->vdso);
-}
-
-void cpu_timers_make(struct tracer *tracer, struct tracee *tracee, struct remote_call *call)
+int cpu_timers_make(struct tracer *tracer, struct tracee *tracee)
 {
 	struct target *target = tracee->target;
+	struct remote_call call;
 	struct procfs_status status;
 	const char *why;
 	long result;
 
 	if ((!target->waiting && target->dead_count < TARGET_DEAD_MAX) || target->stops_why ||
 		procfs_status(target->pid, tracee->tid, &status))
-		return;
+		return 0;
 	why = find_obstacle(tracer, target, &status);
 	if (why) {
 		refuse(tracer, target, why);
-		return;
+		return 0;
 	}
-	result = begin(tracee, call);
+	result = remote_begin(&call, tracee->tid, target->vdso);
 	if (result == -ENOSYS)
 		refuse(tracer, target, "its vDSO makes no system calls");
 	if (result)
-		return;
-	delete_dead(target, call);
+		return 0;
+	delete_dead(target, &call);
 	if (!((status.ignored | status.caught) & BIT))
-		result = ignore_signal(call);
+		result = ignore_signal(&call);
 	if (!result)
-		result = arm_all(tracer, target, call);
-	if (call->is_forbidden)
+		result = arm_all(tracer, target, &call);
+	if (call.is_forbidden)
 		refuse(tracer, target, "its system calls are its own");
 	else if (result == -EAGAIN)
 		refuse(tracer, target, "it may have no more timers (ulimit -i)");
 	else if (result && result != -ESRCH)
 		refuse(tracer, target, "it may not make timers");
-	remote_end(call);
+	return remote_end(&call);
 }
 
-void cpu_timers_delete(struct tracer *tracer, struct tracee *tracee, struct remote_call *call)
+int cpu_timers_delete(struct tracer *tracer, struct tracee *tracee)
 {
 	struct target *target = tracee->target;
 	struct tracee *each = NULL;
+	struct remote_call call;
 
-	if (begin(tracee, call))
-		return;
-	delete_dead(target, call);
+	if (remote_begin(&call, tracee->tid, target->vdso))
+		return 0;
+	delete_dead(target, &call);
 	while ((each = tracees_next(&tracer->tracees, each)))
 		if (each->target == target && each->way == WAY_TIMER) {
-			delete_timer(call, each->timer);
+			delete_timer(&call, each->timer);
 			each->way = WAY_NONE;
 		}
-	remote_end(call);
+	return remote_end(&call);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A CPU timer in the target for each of its threads, which it is made to create while one of them
- * is stopped (remote_call.h). When a thread has used a period of CPU time the kernel sends it a
- * signal on its way back to user mode, and a traced thread stops before a signal reaches it: the
- * tracer takes the sample there and lets the thread go on without the signal. No system call is
- * broken off, because nothing interrupts one.
+ * POSIX CPU timers in a traced process, one for each of its threads. The process creates them
+ * itself, by system calls that the tracer has one of its stopped threads execute (remote_call.h).
  *
- * Context: the tracing thread.
+ * When a thread has used a period of CPU time its timer sends it a signal, on the thread's way back
+ * to user mode. A traced thread stops before a signal is delivered: the tracer takes the sample in
+ * that stop and resumes the thread without the signal. So no system call is interrupted.
+ *
+ * Context: the thread that traces.
  */
 #ifndef CLI_OUTSIDE_CPU_TIMER_H
 #define CLI_OUTSIDE_CPU_TIMER_H
@@ -17,39 +18,43 @@
 
 #include "cli/outside/target.h"
 
-struct remote_call;
 struct tracer;
 
 /*
- * The signal. Programs can't block it through glibc or musl, which use it themselves and tell their
- * own uses by how it was sent; so do we. It is ignored where nobody handles it: when the tracer is
- * killed the timers go on, and must not kill the program.
+ * The timers' signal. glibc and musl use it internally, so they do not let programs block it, and
+ * their handlers do nothing if it comes from elsewhere. What they send is told from our timers'
+ * signals by si_code and passed on. Where the process has no handler it is set to be ignored: its
+ * default action would end the process if the tracer were killed and the timers went on.
  */
 #define CPU_TIMER_SIGNAL 33
 
 /*
- * @tid has stopped for @signal: is it one of a timer of ours? Then *@weight is how many periods it
- * is for.
+ * The thread @tid has stopped because of @signal. Was that sent by a timer of ours? Then *@weight
+ * is the number of periods since the last one.
  */
 bool cpu_timer_has_expired(pid_t tid, int signal, uint32_t *weight);
 
+/* Find out what is the same for all processes. To be called before anybody is stopped. */
+void cpu_timers_prepare(struct tracer *tracer);
+
 /*
- * @tracee has stopped: make timers for all threads of its process that wait for one. Where that
- * can't be they are sampled by stops from now on, and the reason is told; where it can't be at this
- * stop they go on waiting.
+ * @tracee is in a stop that remote_call.h allows. Make timers for all threads of its process that
+ * have way WAY_WAITING. If the process can have none, they get WAY_STOPS and the reason is counted;
+ * if only this stop does not allow it, they go on waiting. Returns the signal to resume @tracee
+ * with, or 0.
  */
-void cpu_timers_make(struct tracer *tracer, struct tracee *tracee, struct remote_call *call);
+int cpu_timers_make(struct tracer *tracer, struct tracee *tracee);
 
-/* The same stop, but its process is to be left: delete all. */
-void cpu_timers_delete(struct tracer *tracer, struct tracee *tracee, struct remote_call *call);
+/* The same stop: delete all timers of its process. Returns as cpu_timers_make(). */
+int cpu_timers_delete(struct tracer *tracer, struct tracee *tracee);
 
-/* One more process is sampled by stops, for the reason @why, a literal. */
+/* Count one more process that has no timers. @why: the reason, a string literal. */
 void cpu_timer_refuse(struct tracer *tracer, const char *why);
 
-/* What stops @tracee from now on; keeps count of those that wait. */
+/* Set tracee->way, and keep the counts of threads by way. */
 void cpu_timer_set_way(struct tracer *tracer, struct tracee *tracee, enum way way);
 
-/* @tracee is over, its process may go on. */
+/* @tracee has ended, or has another image now. Its timer is deleted when its process next stops. */
 void cpu_timer_forget(struct tracer *tracer, struct tracee *tracee);
 
 #endif

@@ -47,9 +47,9 @@ static int start_tracer(struct outside *outside, const struct outside_config *co
 	outside->tracer = fork();
 	if (!outside->tracer) {
 		/*
-		 * It ends when our end of the socket is closed, also because we were killed; never
-		 * in the midst of a system call that a target makes for it, as it would if it were
-		 * killed with us.
+		 * The tracer ends when our end of the socket is closed, which also happens when we
+		 * are killed. It must not be killed with us: it could be in the middle of a system
+		 * call that it has a target execute. So it is in a process group of its own, too.
 		 */
 		close(commands[0]);
 		setpgid(0, 0);
@@ -82,7 +82,7 @@ int outside_open(
 	return 0;
 }
 
-/* It ends with its socket. */
+/* Closing its socket ends it. */
 static void end_tracer(struct outside *outside)
 {
 	if (outside->commands >= 0)

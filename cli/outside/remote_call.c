@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * By single steps. A step ends in SIGTRAP, or in SIGSYS where the call is not made. The kernel
- * forces these on a thread that blocks or ignores them, and takes their handlers away for that. So
- * they are unblocked for the time, and all other signals are blocked, so that none is in the way;
- * the caller leaves a process alone that ignores SIGTRAP.
+ * A call is one single step. It ends with SIGTRAP, or with SIGSYS if the call was intercepted. When
+ * a thread blocks or ignores these two, the kernel resets their handlers in order to deliver them.
+ * So they are unblocked during calls, and a process that ignores SIGTRAP must not be asked for any.
+ * All other signals are blocked, so that none comes before the step.
  */
 #include "cli/outside/remote_call.h"
 
@@ -20,16 +20,16 @@
 
 #include "libprof/procfs.h"
 
-#define RED_ZONE    128u /* below the stack pointer, in which functions may have data */
-#define SIGSET_BYTES 8u	 /* the kernel's */
+#define RED_ZONE    128u /* bytes below the stack pointer that functions may use */
+#define SIGSET_BYTES 8u	 /* of the kernel's sigset_t */
 #define VDSO_BYTES  4096u
-#define LOOK_NS	    2000000 /* is it still there? */
-#define STEPS_MAX   16u	 /* stops for other reasons that may come before that of a step */
+#define LOOK_NS	    2000000 /* how often to check that a thread that is waited for is alive */
+#define STEPS_MAX   16u	 /* other stops that may come before that of a step */
 
-/* Where the instruction is in the vDSO, which is the same in all processes; 0: there is none. */
+/* Offset of a system call instruction in the vDSO, the same in all processes; 0: there is none. */
 static uintptr_t find_instruction(void)
 {
-	static const char bytes[] = ARCH_SYSCALL_BYTES;
+	static const char bytes[] = ARCH_SYSCALL_INSTRUCTION;
 	static uintptr_t offset = 1;
 	uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
 	const char *code = (const char *)vdso, *found;
@@ -41,16 +41,18 @@ static uintptr_t find_instruction(void)
 	return offset;
 }
 
-static int get_registers(pid_t tid, uint64_t regset[ARCH_REGSET_BYTES / 8])
+int remote_get_registers(pid_t tid, uint64_t regset[REMOTE_REGSET_WORDS])
 {
 	struct iovec iov = {.iov_base = regset, .iov_len = ARCH_REGSET_BYTES};
 
-	return ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &iov) ? -errno : 0;
+	if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &iov))
+		return -errno;
+	return iov.iov_len == ARCH_REGSET_BYTES ? 0 : -EINVAL;
 }
 
-static int set_registers(pid_t tid, uint64_t regset[ARCH_REGSET_BYTES / 8])
+int remote_set_registers(pid_t tid, const uint64_t regset[REMOTE_REGSET_WORDS])
 {
-	struct iovec iov = {.iov_base = regset, .iov_len = ARCH_REGSET_BYTES};
+	struct iovec iov = {.iov_base = (void *)regset, .iov_len = ARCH_REGSET_BYTES};
 
 	return ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &iov) ? -errno : 0;
 }
@@ -61,7 +63,7 @@ static int set_blocked(pid_t tid, uint64_t blocked)
 											 : 0;
 }
 
-/* A word of a stopped thread's memory, which may be one that nobody else may read. */
+/* Read a word of a stopped thread's memory: its tracer may, whatever the process forbids others. */
 static int peek(pid_t tid, uintptr_t address, uintptr_t *word)
 {
 	long value;
@@ -90,8 +92,9 @@ int remote_get(const struct remote_call *call, unsigned index, uintptr_t *word)
 }
 
 /*
- * In a restartable sequence (rseq(2)) the thread would go on in its midst, though another one may
- * have run on its CPU since: what tells the kernel to begin it anew goes when it runs elsewhere.
+ * Is the thread in a restartable sequence (rseq(2))? The kernel restarts such a sequence when the
+ * thread was interrupted in it. It forgets that the thread was in one as soon as it sees the pc
+ * elsewhere, as during a call of ours; the thread would then go on in the middle of the sequence.
  */
 static bool is_in_sequence(pid_t tid)
 {
@@ -111,17 +114,19 @@ static bool is_in_sequence(pid_t tid)
 int remote_begin(struct remote_call *call, pid_t tid, uintptr_t vdso)
 {
 	uintptr_t offset = find_instruction();
-	int error = get_registers(tid, call->regset);
+	struct arch_registers registers;
+	int error = remote_get_registers(tid, call->regset);
 
 	if (error)
 		return error;
 	if (!vdso || !offset)
 		return -ENOSYS;
+	arch_registers_from_regset(&registers, call->regset);
 	call->tid = tid;
 	call->instruction = vdso + offset;
 	call->signal = 0;
 	call->has_stopped = call->is_forbidden = false;
-	call->scratch = ((arch_regset_sp(call->regset) - RED_ZONE) & ~(uintptr_t)15) -
+	call->scratch = ((registers.r[ARCH_DWARF_SP] - RED_ZONE) & ~(uintptr_t)15) -
 			sizeof(call->kept);
 	if (is_in_sequence(tid))
 		return -EAGAIN;
@@ -133,7 +138,9 @@ int remote_begin(struct remote_call *call, pid_t tid, uintptr_t vdso)
 	return set_blocked(tid, ~(1ULL << (SIGTRAP - 1) | 1ULL << (SIGSYS - 1)));
 }
 
-/* The stop that @status tells of is the one behind the step. What else it is is remembered. */
+/*
+ * Is the stop with wait status @status the end of the step? What else it may be is noted in @call.
+ */
 static bool is_step(struct remote_call *call, int status)
 {
 	int signal = WSTOPSIG(status), event = status >> 16;
@@ -146,7 +153,7 @@ static bool is_step(struct remote_call *call, int status)
 	if (event)
 		return false;
 	ptrace(PTRACE_GETSIGINFO, call->tid, NULL, &info);
-	/* The kernel says by SIGSYS that it did not make the call. The program is not to know. */
+	/* Sent because the call was intercepted. The program must not see it. */
 	call->is_forbidden |= signal == SIGSYS && info.si_code > 0;
 	if ((signal == SIGTRAP || signal == SIGSYS) && info.si_code > 0)
 		return true;
@@ -155,8 +162,9 @@ static bool is_step(struct remote_call *call, int status)
 }
 
 /*
- * Wait until @tid has stopped. Returns 0; -ESRCH: it is over. Its status is not taken then, and
- * that of a main thread does not come before all others of its process have been waited for.
+ * Wait until @tid has stopped. Returns 0, or -ESRCH if it has ended; its status is left for the
+ * caller's own wait then. To wait for @tid alone could take forever: a main thread that has ended
+ * reports no status until the tracer has waited for all other threads of the process.
  */
 static int wait_for_stop(pid_t tid)
 {
@@ -167,6 +175,7 @@ static int wait_for_stop(pid_t tid)
 	sigaddset(&children, SIGCHLD);
 	for (;;) {
 		siginfo_t info = {0};
+		char state;
 
 		if (waitid(P_PID, (id_t)tid, &info,
 			    WEXITED | WSTOPPED | __WALL | WNOWAIT | WNOHANG))
@@ -174,16 +183,15 @@ static int wait_for_stop(pid_t tid)
 		if (info.si_pid)
 			return info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED ? 0
 											  : -ESRCH;
-		if (sigtimedwait(&children, NULL, &patience) < 0 &&
-			(procfs_state(tid, tid) == 'Z' || !procfs_state(tid, tid)))
+		if (sigtimedwait(&children, NULL, &patience) >= 0)
+			continue;
+		state = procfs_state(tid, tid);
+		if (!state || state == 'Z')
 			return -ESRCH;
 	}
 }
 
-/*
- * Let it run one instruction. Returns 0; -ENOSYS: it may not make the call; or -ESRCH: it has gone,
- * which whoever waits next is told.
- */
+/* Let it run one instruction. Returns as remote_run(), 0 instead of a result. */
 static int step(struct remote_call *call)
 {
 	for (unsigned i = 0; i < STEPS_MAX; i++) {
@@ -201,23 +209,26 @@ static int step(struct remote_call *call)
 
 long remote_run(struct remote_call *call, long number, const uintptr_t arguments[6])
 {
-	uint64_t regset[ARCH_REGSET_BYTES / 8];
+	uint64_t regset[REMOTE_REGSET_WORDS];
 	int error;
 
 	memcpy(regset, call->regset, sizeof(regset));
 	arch_regset_call(regset, call->instruction, number, arguments);
-	error = set_registers(call->tid, regset);
+	error = remote_set_registers(call->tid, regset);
 	if (!error)
 		error = step(call);
 	if (!error)
-		error = get_registers(call->tid, regset);
+		error = remote_get_registers(call->tid, regset);
 	return error ? error : arch_regset_result(regset);
 }
 
 int remote_end(struct remote_call *call)
 {
 	remote_put(call, 0, call->kept, REMOTE_WORDS);
-	set_registers(call->tid, call->regset);
+	remote_set_registers(call->tid, call->regset);
 	set_blocked(call->tid, call->blocked);
+	/* The step has taken it out of the stop of its process: this lets it stop again. */
+	if (call->has_stopped)
+		ptrace(PTRACE_INTERRUPT, call->tid, NULL, NULL);
 	return call->signal;
 }

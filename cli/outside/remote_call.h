@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System calls that a traced thread makes for its tracer: its registers are set so that it is about
- * to run the instruction of the vDSO that makes a system call, it runs that one instruction, and
- * gets its own registers back. Nothing is written to code.
+ * Makes a stopped thread of another process execute system calls for its tracer. The tracer sets
+ * the thread's registers for the call and its pc to a system call instruction in the vDSO, lets it
+ * run that one instruction, and restores the registers afterwards. The program's code is not
+ * changed.
  *
- * Context: the tracing thread, in which SIGCHLD is blocked; the other one is in a stop in which a
- * signal is, or would have been, delivered, or in one at the end of a system call (ptrace(2)).
+ * Context: the thread that traces, with SIGCHLD blocked. The traced thread has to be in a
+ * signal-delivery-stop, in a PTRACE_EVENT_STOP or at the end of a system call (ptrace(2)): in other
+ * stops the kernel overwrites registers on its way out.
  */
 #ifndef CLI_OUTSIDE_REMOTE_CALL_H
 #define CLI_OUTSIDE_REMOTE_CALL_H
@@ -16,26 +18,33 @@
 
 #include "arch/ptrace.h"
 
-/* Memory of the thread that arguments may lie in. */
+/* Words of the thread's memory that arguments can be put into. */
 #define REMOTE_WORDS 8u
+
+/* Registers as arch/ptrace.h has them. */
+#define REMOTE_REGSET_WORDS (ARCH_REGSET_BYTES / 8)
+
+/* Those of the stopped thread @tid. Returns 0 or -errno; -EINVAL: of another word size. */
+int remote_get_registers(pid_t tid, uint64_t regset[REMOTE_REGSET_WORDS]);
+int remote_set_registers(pid_t tid, const uint64_t regset[REMOTE_REGSET_WORDS]);
 
 struct remote_call {
 	pid_t tid;
-	uint64_t regset[ARCH_REGSET_BYTES / 8]; /* its own */
-	uint64_t blocked;			/* signals, too */
-	uintptr_t instruction;
-	uintptr_t scratch; /* address of REMOTE_WORDS words in the thread's memory */
-	uintptr_t kept[REMOTE_WORDS]; /* what they were */
-	int signal;	   /* that came meanwhile and is to be delivered, 0: none */
-	bool has_stopped;  /* all of its process was stopped meanwhile */
-	bool is_forbidden; /* a filter, or the program itself, takes its system calls */
+	uint64_t regset[REMOTE_REGSET_WORDS]; /* the thread's own registers */
+	uint64_t blocked;	      /* and the signals that it blocks */
+	uintptr_t instruction;	      /* address of a system call instruction */
+	uintptr_t scratch;	      /* address of REMOTE_WORDS words in the thread's memory */
+	uintptr_t kept[REMOTE_WORDS]; /* what was in them before */
+	int signal;	   /* a signal that came meanwhile and has to be delivered, 0: none */
+	bool has_stopped;  /* its process was stopped meanwhile, by SIGSTOP or the like */
+	bool is_forbidden; /* a seccomp filter, or the program, intercepts its system calls */
 };
 
 /*
- * Prepare the stopped thread @tid, in whose memory the vDSO begins at @vdso. Words just below its
- * stack pointer are used for arguments, and get back what they were.
- * Returns 0; -ENOSYS: there is no such instruction; -EAGAIN: not at this stop, its registers may
- * not be changed now, or it has no room on its stack; or -ESRCH when it has gone.
+ * Prepare the stopped thread @tid, in whose memory the vDSO begins at @vdso (0: it has none). Words
+ * below its stack pointer are used for arguments; remote_end() restores them. Returns 0; -ENOSYS:
+ * there is no system call instruction; -EAGAIN: it is not possible at this stop, because of where
+ * the thread is; or another -errno, mostly -ESRCH, when it has gone.
  */
 int remote_begin(struct remote_call *call, pid_t tid, uintptr_t vdso);
 
@@ -45,14 +54,14 @@ int remote_put(
 int remote_get(const struct remote_call *call, unsigned index, uintptr_t *word);
 
 /*
- * Make system call @number. Returns its result; -ESRCH: the thread is ending; or -ENOSYS with
- * call->is_forbidden: the call was not made.
+ * Execute system call @number. Returns its result; -ESRCH: the thread is ending; or -ENOSYS with
+ * call->is_forbidden set: the call was intercepted.
  */
 long remote_run(struct remote_call *call, long number, const uintptr_t arguments[6]);
 
 /*
- * Give the thread its registers back; it is still stopped. Returns the signal to let it go on with,
- * or 0. When call->has_stopped, it is to be asked to stop again after that (PTRACE_INTERRUPT).
+ * Restore the thread, which stays in its stop. Returns the signal to resume it with, or 0. If its
+ * process was stopped meanwhile the thread will stop with it once it is resumed.
  */
 int remote_end(struct remote_call *call);
 

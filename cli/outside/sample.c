@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counting, taking stacks, and rounds of looks.
+ * The parts: counting CPU time, taking samples in a stop, looking for threads to stop, and
+ * crediting CPU time that is in no sample.
  */
 #include "cli/outside/sample.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -66,18 +66,17 @@ static void put_credit(struct tracer *tracer, struct tracee *tracee, uint32_t we
 	put_sample(tracer, tracee, &record);
 }
 
-#define LATELY_NS (150 * NS_PER_MS)
-
 /* ---- a stop and its stack -------------------------------------------------------------------- */
 
+/* At least so much of a stack is copied, */
 #define STACK_BYTES_MIN (16u << 10)
-/* Above what was read for the last sample. */
+/* and so much more than the last sample needed. */
 #define STACK_BYTES_MORE (8u << 10)
-/* Such a part of what is not needed any more is forgotten at each sample. */
-#define STACK_FORGET	 64u
+/* Where less is needed, the copied size shrinks by 1 in this many at each sample. */
+#define STACK_SHRINK	 64u
 
 struct stop {
-	uint64_t regset[ARCH_REGSET_BYTES / 8];
+	uint64_t regset[REMOTE_REGSET_WORDS];
 	struct arch_registers registers;
 	size_t stack_bytes; /* in tracer->stack */
 	uint64_t since_ns;  /* when we saw it */
@@ -85,18 +84,16 @@ struct stop {
 
 static int read_registers(const struct tracee *tracee, struct stop *stop)
 {
-	struct iovec iov = {.iov_base = stop->regset, .iov_len = sizeof(stop->regset)};
+	int error = remote_get_registers(tracee->tid, stop->regset);
 
-	if (ptrace(PTRACE_GETREGSET, tracee->tid, (void *)NT_PRSTATUS, &iov) ||
-		iov.iov_len != sizeof(stop->regset))
-		return -1;
-	arch_registers_from_regset(&stop->registers, stop->regset);
-	return 0;
+	if (!error)
+		arch_registers_from_regset(&stop->registers, stop->regset);
+	return error;
 }
 
 /*
- * Copy the stack: all of it where it ends with its mapping, as those of threads do, else as much as
- * samples of the process needed lately.
+ * Copy as much of the stack as recent samples of the process needed, or less if its mapping ends
+ * before that, as threads' stacks do.
  */
 static void copy_stack(struct tracer *tracer, struct tracee *tracee, struct stop *stop)
 {
@@ -125,18 +122,18 @@ static void let_go(struct tracer *tracer, struct tracee *tracee, const struct st
 }
 
 /*
- * How much of its stack samples of @target need, by what the last walk read: at once more, slowly
- * less. Threads share it, because coroutines go from one to another.
+ * Adapt how much of a stack is copied to what the last walk read: more at once, less by and by. It
+ * is one size for all threads of @target, because coroutines move between threads.
  */
 static void learn_stack(struct target *target, const struct stop *stop, uintptr_t last_read)
 {
 	uintptr_t used = last_read - stop->registers.r[ARCH_DWARF_SP];
-	size_t kept = target->stack_bytes - target->stack_bytes / STACK_FORGET;
+	size_t kept = target->stack_bytes - target->stack_bytes / STACK_SHRINK;
 
 	if (used >= TRACER_STACK_BYTES)
 		return; /* another stack's */
 	if (used + sizeof(uintptr_t) > stop->stack_bytes)
-		used *= 2; /* there is more above, nobody knows how much */
+		used *= 2; /* the walk wanted more, and it is not known how much */
 	target->stack_bytes = used + STACK_BYTES_MORE > kept ? used + STACK_BYTES_MORE : kept;
 	if (target->stack_bytes < STACK_BYTES_MIN)
 		target->stack_bytes = STACK_BYTES_MIN;
@@ -144,7 +141,7 @@ static void learn_stack(struct target *target, const struct stop *stop, uintptr_
 		target->stack_bytes = TRACER_STACK_BYTES;
 }
 
-/* The stack of @tracee into tracer->frames, of the copy or, @is_held, of its memory. */
+/* Walk the stack of @tracee into tracer->frames: in its memory if it @is_held, else in the copy. */
 static struct unwind_result walk_stack(
 	struct tracer *tracer, struct tracee *tracee, const struct stop *stop, bool is_held)
 {
@@ -180,7 +177,7 @@ static struct unwind_result walk_stack(
 	return other;
 }
 
-/* The stack of @tracee goes into a sample of @weight, and it goes on. */
+/* Record a sample of @weight with the stack of @tracee, and resume it. */
 static void take_sample(struct tracer *tracer, struct tracee *tracee, const struct stop *stop,
 	uint32_t weight, int request, int signal)
 {
@@ -197,17 +194,6 @@ static void take_sample(struct tracer *tracer, struct tracee *tracee, const stru
 	record.frames = result.frames;
 	record.end = (uint8_t)result.end;
 	put_sample(tracer, tracee, &record);
-}
-
-/* Make the timers that are wanting, while @tracee is stopped. Returns the signal to go on with. */
-static int make_timers(struct tracer *tracer, struct tracee *tracee, int signal)
-{
-	struct remote_call call = {.signal = 0};
-
-	cpu_timers_make(tracer, tracee, &call);
-	if (call.has_stopped)
-		sample_request_stop(tracee);
-	return call.signal ? call.signal : signal;
 }
 
 void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t weight)
@@ -227,14 +213,17 @@ void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t weigh
 	}
 	if (!target->language)
 		copy_stack(tracer, tracee, &stop);
-	signal = make_timers(tracer, tracee, 0);
+	signal = cpu_timers_make(tracer, tracee);
 	take_sample(tracer, tracee, &stop, weight, PTRACE_CONT, signal);
 }
 
 /*
- * What is due of @tracee, which was asked to stop and did, in a function that it was in lately;
- * but not what it used for longer before that.
+ * A stack stands for CPU time from before its stop up to this: the thread was probably in it
+ * already.
  */
+#define LATELY_NS (150 * NS_PER_MS)
+
+/* The weight of a sample of @tracee, which was asked to stop; 0: what it used is to be credited. */
 static uint32_t count_asked(struct tracer *tracer, struct tracee *tracee)
 {
 	if (tracee->way == WAY_WAITING &&
@@ -243,16 +232,15 @@ static uint32_t count_asked(struct tracer *tracer, struct tracee *tracee)
 	return tracees_count(tracee, tracer->period_ns);
 }
 
-void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, int signal)
+void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request)
 {
 	struct stop stop = {.since_ns = clock_now_ns()};
-	struct iovec iov = {.iov_base = stop.regset, .iov_len = sizeof(stop.regset)};
-	uint32_t weight = 0;
+	uint32_t weight = count_asked(tracer, tracee);
+	int signal = 0;
 
-	sample_cancel(tracee);
-	weight = count_asked(tracer, tracee);
+	tracee->is_asked = false;
 	if (request == PTRACE_CONT)
-		signal = make_timers(tracer, tracee, signal);
+		signal = cpu_timers_make(tracer, tracee);
 	if (read_registers(tracee, &stop)) {
 		ptrace(request, tracee->tid, NULL, (void *)(intptr_t)signal);
 		return;
@@ -262,7 +250,7 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 	 * own "restart unless a handler runs", for calls that have done nothing yet.
 	 */
 	if (arch_in_syscall(tracee->tid, stop.regset) && arch_regset_restart(stop.regset))
-		ptrace(PTRACE_SETREGSET, tracee->tid, (void *)NT_PRSTATUS, &iov);
+		remote_set_registers(tracee->tid, stop.regset);
 	if (!weight) {
 		let_go(tracer, tracee, &stop, request, signal);
 		return;
@@ -274,28 +262,27 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 
 /* ---- whom to stop ---------------------------------------------------------------------------- */
 
-/* A call that takes longer than this is seen by the kernel's ticks, which are told in 10 ms. */
+/*
+ * /proc tells CPU time in the kernel in units of 10 ms. A thread that used this much without
+ * another such unit is not in a long system call.
+ */
 #define USER_NS	    (12 * NS_PER_MS)
-/* Who is never found in user mode for so long is stopped anyway, once it used so much. */
+/* A thread that used this much, and was never found in user mode, is stopped anyway. */
 #define PATIENCE_NS (250 * NS_PER_MS)
-/* A thread of the process is going to stop by itself. */
+/* If a thread stopped this recently, one of its process is expected to stop by itself again. */
 #define SOON_NS	    (100 * NS_PER_MS)
 
-void sample_request_stop(struct tracee *tracee)
+/* Stop @tracee wherever it is: a system call of its may be cut short. */
+static void request_stop(struct tracee *tracee)
 {
-	/* If it fails it is on its way out. */
+	/* It fails for a thread that is about to end. */
 	if (tracee->is_asked || ptrace(PTRACE_INTERRUPT, tracee->tid, NULL, NULL))
 		return;
 	tracee->is_asked = true;
 	tracee->target->sampled_ns = clock_now_ns();
 }
 
-void sample_cancel(struct tracee *tracee)
-{
-	tracee->is_asked = false;
-}
-
-/* Has @tracee used its last CPU time in user mode? */
+/* Did @tracee use its last USER_NS of CPU time in user mode, by the kernel's ticks? */
 static bool is_in_user_mode(struct tracee *tracee)
 {
 	uint64_t kernel_ticks = tracee->seen.kernel_ticks;
@@ -307,7 +294,7 @@ static bool is_in_user_mode(struct tracee *tracee)
 	return tracee->used.cpu_ns - tracee->user_since_ns >= USER_NS;
 }
 
-/* A thread of a process that has not stopped yet, or none that has a timer runs. */
+/* Is @tracee, which waits for a timer, to be stopped so that its process makes some? */
 static bool wants_first_stop(struct tracee *tracee, uint64_t now_ns)
 {
 	if (now_ns - tracee->target->sampled_ns < SOON_NS)
@@ -315,7 +302,7 @@ static bool wants_first_stop(struct tracee *tracee, uint64_t now_ns)
 	return is_in_user_mode(tracee) || tracee->used.cpu_ns - tracee->counted_ns >= PATIENCE_NS;
 }
 
-/* One that has no timer stops when a sample is due and it has been in user mode since the last. */
+/* Is a sample due of @tracee, which can have no timer, and was it in user mode since the last? */
 static bool wants_sample(const struct tracer *tracer, struct tracee *tracee)
 {
 	uint64_t user_ticks = tracee->seen.user_ticks;
@@ -338,15 +325,15 @@ static void look_at_thread(struct tracer *tracer, struct tracee *tracee, uint64_
 	if (is_wanted && tracees_is_worker(tracee))
 		cpu_timer_set_way(tracer, tracee, WAY_WORKER);
 	else if (is_wanted && tracee->seen.state == 'R')
-		sample_request_stop(tracee);
+		request_stop(tracee);
 }
 
-/* So much CPU time of a process is in no sample, beside what its threads' timers have not had. */
+/* CPU time of a process beyond what is in samples, and what its timers may not have told yet. */
 #define UNSEEN_NS (30 * NS_PER_MS)
 
 /*
- * Threads whose timers have expired, and whose signals do not come: they block them, by a system
- * call of their own.
+ * If CPU time of @target is missing from samples, find threads that block the timers' signal, by a
+ * system call of their own. They are sampled by stops from now on.
  */
 static void check_timers(struct tracer *tracer, struct target *target)
 {
@@ -409,8 +396,9 @@ void sample_credit_thread(struct tracer *tracer, struct tracee *tracee)
 	if (target->is_waiting)
 		return;
 	/*
-	 * A sample may stand for more than was used before it. What is left over, or was too much,
-	 * is added up: of many threads that end early as many are counted as are due.
+	 * Samples of a thread may weigh less than the CPU time that it used, or more, because the
+	 * first period is shorter. The differences of all threads are added up, so that the sum of
+	 * weights is right also where threads end early.
 	 */
 	rest_ns = (int64_t)(tracees_update(tracee) - tracee->counted_ns);
 	tracee->counted_ns += (uint64_t)rest_ns;
@@ -426,7 +414,7 @@ void sample_credit_thread(struct tracer *tracer, struct tracee *tracee)
 		put_credit(tracer, tracee, weight);
 		return;
 	}
-	/* What it did is known all the same. */
+	/* What it did is known without a stack. */
 	worker.weight = weight;
 	tracer->frames[0] = WIRE_FRAME_IO_WORKER;
 	if (weight)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples of threads that have stopped, and whom to stop where nothing else does.
+ * Takes samples of threads that have stopped, and asks threads to stop that have no timer.
  *
  * A thread with a CPU timer (cpu_timer.h) stops when a period of its CPU time is over, on its way
  * back to user mode; the sample weighs as many periods as the timer says. Its registers and its
@@ -31,17 +31,11 @@ void sample_begin(struct tracer *tracer, struct tracee *tracee);
 /* @tracee has stopped for its timer, which expired @weight times: take its stack, let it go. */
 void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t weight);
 
-/* @tracee, which was asked, has stopped: the same, with @request and @signal to let it go. */
-void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, int signal);
+/* @tracee, which was asked, or is new, has stopped: the same, resuming it with @request. */
+void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request);
 
 /* Look at every thread that has no timer, and ask those to stop whose stacks are wanted. */
 void sample_round(struct tracer *tracer);
-
-/* Ask @tracee to stop, whatever it does: a system call of its may be cut short. */
-void sample_request_stop(struct tracee *tracee);
-
-/* @tracee is not going to stop any more, or has been forgotten about. */
-void sample_cancel(struct tracee *tracee);
 
 /* @tracee is about to be forgotten: what it used since its last sample is credited. */
 void sample_credit_thread(struct tracer *tracer, struct tracee *tracee);

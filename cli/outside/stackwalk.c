@@ -139,7 +139,10 @@ static void find_modules_nearby(struct stackwalk *walk, uintptr_t sp)
 static inline int leave_generated(struct stackwalk *walk, struct unwind_activation *at,
 	uint64_t *frames, unsigned room, unsigned *told)
 {
-	/* A walk over a copy tells no language's frames, but which language there is. */
+	/*
+	 * A walk over a copied stack reads no language frames. But it finds out whether there is a
+	 * language, so that later walks are done while the thread is stopped.
+	 */
 	if (!walk->target->language && !at->is_inside)
 		find_modules_nearby(walk, at->sp);
 	if (walk->is_native || !walk->runs.framed)

@@ -70,7 +70,7 @@ uint32_t tracees_count(struct tracee *tracee, uint64_t period_ns)
 	return weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
 }
 
-/* The file is opened at the first need, and kept while there are few. */
+/* The file is opened when it is first read, and stays open unless many files are. */
 int tracees_look(struct tracee *tracee)
 {
 	int error;
@@ -87,12 +87,10 @@ int tracees_look(struct tracee *tracee)
 	return error;
 }
 
-/* In the kernel's sched.h PF_IO_WORKER and PF_USER_WORKER. */
-#define WORKER_FLAGS 0x4010u
-
 bool tracees_is_worker(struct tracee *tracee)
 {
-	return !tracees_look(tracee) && tracee->seen.flags & WORKER_FLAGS;
+	return !tracees_look(tracee) &&
+	       tracee->seen.flags & (PROCFS_IO_WORKER | PROCFS_USER_WORKER);
 }
 
 void tracees_remove(struct tracees *tracees, struct tracee *tracee)

@@ -47,19 +47,19 @@ struct target {
 	uint64_t start_cpu_ns;
 	uint64_t cpu_ns;     /* when it was last looked at */
 	uint64_t counted_ns; /* CPU time that is in samples */
-	uint64_t scan_ns;    /* when the kernel's workers in it are looked for next */
+	uint64_t scan_ns;    /* when to look for threads that are not attached next */
 	uint64_t mapped_ns;  /* when the mappings were last read */
 	uintptr_t stack_top; /* where the main thread's stack began, 0: unknown */
-	size_t stack_bytes; /* of a stack that a sample needs */
-	int memory; /* its /proc/PID/mem, opened before it may forbid that; -1: not open */
+	size_t stack_bytes;  /* how much of a stack is copied for a sample */
+	int memory;	     /* /proc/PID/mem, which the process may forbid to open later; or -1 */
 	uintptr_t vdso;	     /* where it begins, 0: it has none */
 	/* Nothing of it is counted: until its exec it is flamerun's own, or a library of ours is in
 	 * it by now and it is to be let go. */
 	bool is_waiting;
 	bool is_idle;	       /* it used nothing since the last look */
 	unsigned threads;      /* of it that are traced */
-	unsigned waiting;      /* and wait for a timer */
-	const char *stops_why; /* why none can have one; NULL: not known */
+	unsigned waiting;      /* threads with WAY_WAITING */
+	const char *stops_why; /* why it can have no timers; NULL: nothing is known against it */
 	int *dead;	       /* timers of threads that have ended; owned */
 	unsigned dead_count, dead_room;
 	uint64_t sampled_ns; /* when a thread last stopped by itself, or was asked to */
@@ -107,19 +107,22 @@ int target_find(struct target *target, struct target_shared *shared, uintptr_t p
 void target_end(
 	struct target *target, struct target_shared *shared, bool has_ended, bool left_by_exec);
 
-/* What a sample may need of a stack, before anything is known. */
+/* So much of a stack is copied for the first sample of a process. */
 #define TARGET_STACK_BYTES (64u << 10)
 
-/* Timers of ended threads that are kept until there is another reason to delete them. */
+/*
+ * Timers of ended threads are deleted when timers are made for others; where none are, once there
+ * are this many.
+ */
 #define TARGET_DEAD_MAX 16u
 
-/* What stops a thread for its samples. */
+/* How a thread is sampled. */
 enum way {
-	WAY_NONE,    /* nothing: it has just come, or is over */
-	WAY_WAITING, /* nothing yet: it gets a timer when a thread of its process stops */
-	WAY_TIMER,   /* a CPU timer of its own (cpu_timer.h) */
-	WAY_STOPS,   /* we do, now and then: it can't have a timer */
-	WAY_WORKER   /* nothing: it only ever runs in the kernel, for io_uring or vhost */
+	WAY_NONE,    /* not at all: it has just come, or is over */
+	WAY_WAITING, /* not yet: it gets a timer at the next stop of a thread of its process */
+	WAY_TIMER,   /* at stops by a CPU timer of its own (cpu_timer.h) */
+	WAY_STOPS,   /* at stops that we ask for at times: it can't have a timer */
+	WAY_WORKER   /* not at all: it only runs in the kernel, for io_uring or vhost */
 };
 
 struct tracee {
@@ -131,12 +134,12 @@ struct tracee {
 	enum way way;
 	int timer;		    /* the kernel's number of its timer */
 	struct procfs_stat seen;    /* when it was last looked at closely */
-	uint64_t user_since_ns;	    /* of its CPU time: since then the kernel has counted none */
-	bool is_asked;		    /* to stop */
-	bool is_born;		    /* it has not run yet */
+	uint64_t user_since_ns;	    /* its CPU time when kernel ticks were last seen to grow */
+	bool is_asked;		    /* it was asked to stop, and has not yet */
+	bool is_born;		    /* it is new, and can make its timer at its first stop */
 	uint64_t counted_ns;	    /* CPU time when it was last counted */
 	uint64_t due_ns;	    /* what did not make a whole sample then */
-	uint32_t credit;	    /* samples without a stack that are still to be told */
+	uint32_t credit;	    /* weight of samples without a stack, not recorded yet */
 	uintptr_t runtime_state;    /* as struct runs has it, 0 at first */
 	bool is_announced;	    /* its records were sent */
 };
@@ -158,15 +161,15 @@ struct tracee *tracees_add(struct tracees *tracees, pid_t tid, struct target *ta
 uint64_t tracees_update(struct tracee *tracee);
 
 /*
- * Count what it used since it was counted last. Returns whole samples of @period_ns, the rest stays
- * due.
+ * Count the CPU time that @tracee used since it was last counted. Returns whole periods of
+ * @period_ns; the rest stays in tracee->due_ns.
  */
 uint32_t tracees_count(struct tracee *tracee, uint64_t period_ns);
 
 /* Bring tracee->seen up to now. Returns 0, or -errno when it has gone. */
 int tracees_look(struct tracee *tracee);
 
-/* As tracees_look(). Is it a worker of io_uring or vhost, which only ever runs in the kernel? */
+/* Is it a worker of io_uring or vhost, which only runs in the kernel? Does tracees_look(). */
 bool tracees_is_worker(struct tracee *tracee);
 
 /* Forget @tracee, which is freed. */

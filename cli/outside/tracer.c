@@ -13,10 +13,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -26,10 +24,8 @@
 #include <unistd.h>
 
 #include "cli/clock.h"
-#include "cli/kernel_config.h"
 #include "cli/outside/attach.h"
 #include "cli/outside/cpu_timer.h"
-#include "cli/outside/remote_call.h"
 #include "cli/outside/sample.h"
 #include "cli/outside/target_waits.h"
 #include "cli/outside/uninjected.h"
@@ -39,11 +35,14 @@
 #define NS_PER_S  1000000000ULL
 #define NS_PER_MS 1000000ULL
 
-/* Between looks at who has no timer and who has come. */
+/* How often threads without a timer, mappings, and the number of threads are looked at. */
 #define ROUND_NS (10 * NS_PER_MS)
 #define REMAP_NS (1000 * NS_PER_MS)
 #define SCAN_NS	 (50 * NS_PER_MS)
-/* At the end timers are deleted when a thread stops for a sample; of those that sleep they stay. */
+/*
+ * At the end a process deletes its timers when one of its threads stops for a sample. Timers of
+ * processes in which none does so for this long stay.
+ */
 #define LEAVE_NS (250 * NS_PER_MS)
 
 /* ---- what the kernel tells ------------------------------------------------------------------- */
@@ -94,7 +93,6 @@ static void on_reaped(struct tracer *tracer, pid_t tid)
 	if (!tracee)
 		return;
 	target = tracee->target;
-	sample_cancel(tracee);
 	cpu_timer_forget(tracer, tracee);
 	tracees_remove(&tracer->tracees, tracee);
 	if (target->threads)
@@ -116,10 +114,9 @@ static void on_stop(struct tracer *tracer, struct tracee *tracee, int signal)
 	int request = is_job_control(signal) ? PTRACE_LISTEN : PTRACE_CONT;
 	bool is_born = tracee->is_born;
 
-	/* A child that has just begun can have its timer, too. */
 	tracee->is_born = false;
 	if (tracee->is_asked || is_born)
-		sample_stopped(tracer, tracee, request, 0);
+		sample_stopped(tracer, tracee, request);
 	else
 		resume(tracee->tid, request, 0);
 }
@@ -148,8 +145,8 @@ static void on_exec(struct tracer *tracer, pid_t tid)
 		attach_next_image(tracer, target, tid);
 	}
 	/*
-	 * Here the kernel would write the call's result over a register: timers are made at its
-	 * end. Of one that was let go this says that there is nobody.
+	 * Timers are made when the call ends: here the kernel would still write the call's result
+	 * over a register. For a thread that was let go this fails, which is fine.
 	 */
 	resume(tid, tracees_find(&tracer->tracees, tid) ? PTRACE_SYSCALL : PTRACE_CONT, 0);
 }
@@ -157,26 +154,22 @@ static void on_exec(struct tracer *tracer, pid_t tid)
 /* The end of an exec. */
 static void on_executed(struct tracer *tracer, struct tracee *tracee)
 {
-	struct remote_call call = {.signal = 0};
-
-	cpu_timers_make(tracer, tracee, &call);
-	resume(tracee->tid, PTRACE_CONT, call.signal);
-	if (call.has_stopped)
-		sample_request_stop(tracee);
+	resume(tracee->tid, PTRACE_CONT, cpu_timers_make(tracer, tracee));
 }
 
-/* @tracee has stopped where it can make calls, and its process is left. Returns a signal for it. */
+/* The timer of @tracee has stopped it, and its process is left. Returns a signal for it, or 0. */
 static int delete_timers(struct tracer *tracer, struct tracee *tracee)
 {
-	struct remote_call call = {.signal = 0};
+	bool is_first = !tracee->target->is_left;
 
-	if (!tracee->target->is_left)
-		cpu_timers_delete(tracer, tracee, &call);
 	tracee->target->is_left = true;
-	return call.signal;
+	return is_first ? cpu_timers_delete(tracer, tracee) : 0;
 }
 
-/* The library samples it from now on. In the midst of a fork no calls can be made. */
+/*
+ * The library samples its process from now on. Timers are deleted at a stop for one: at others, as
+ * in a fork, the thread may not be able to make calls.
+ */
 static void leave_to_library(struct tracer *tracer, struct tracee *tracee, int status)
 {
 	int signal = status >> 16 ? 0 : WSTOPSIG(status);
@@ -210,7 +203,7 @@ static void on_status(struct tracer *tracer, pid_t tid, int status)
 		return;
 	}
 	/* Any stop takes the place of the one that was asked for. Source: Linux kernel/signal.c. */
-	sample_cancel(tracee);
+	tracee->is_asked = false;
 	if (!event && WSTOPSIG(status) == (SIGTRAP | 0x80)) {
 		on_executed(tracer, tracee);
 	} else if (!event && cpu_timer_has_expired(tid, WSTOPSIG(status), &weight)) {
@@ -269,18 +262,6 @@ static void run_command(struct tracer *tracer)
 	send(tracer->config.commands, &answer, sizeof(answer), MSG_NOSIGNAL);
 }
 
-static void put_reasons(struct tracer *tracer)
-{
-	for (unsigned i = 0; i < TRACER_REASONS && tracer->reasons[i].why; i++) {
-		struct record_refusal record = {
-			.programs = tracer->reasons[i].programs, .by_stops = 1};
-
-		pipe_writer_put(tracer->shared.pipe_writer, RECORD_REFUSAL, &record,
-			offsetof(struct record_refusal, text), tracer->reasons[i].why,
-			strlen(tracer->reasons[i].why) + 1);
-	}
-}
-
 /* What is left to say when the sampling is over. */
 static void put_final_records(struct tracer *tracer)
 {
@@ -303,7 +284,9 @@ static void put_final_records(struct tracer *tracer)
 	}
 	if (tracer->uninjected)
 		uninjected_finish(tracer);
-	put_reasons(tracer);
+	for (unsigned i = 0; i < TRACER_REASONS && tracer->reasons[i].why; i++)
+		pipe_writer_put_refusal(tracer->shared.pipe_writer, tracer->reasons[i].programs,
+			true, tracer->reasons[i].why);
 	pipe_writer_put(tracer->shared.pipe_writer, RECORD_TOTALS, &tracer->totals,
 		sizeof(tracer->totals), NULL, 0);
 	pipe_writer_put(tracer->shared.pipe_writer, RECORD_END, &end, sizeof(end), NULL, 0);
@@ -341,9 +324,7 @@ static uint64_t sample_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *u
 	return *tick_ns;
 }
 
-/*
- * The same of waits, which nobody has to be traced for; never while somebody is held.
- */
+/* The same of waits, which nobody has to be traced for. */
 static uint64_t run_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *uninjected_ns)
 {
 	uint64_t next_ns = sample_due(tracer, tick_ns, uninjected_ns), look_ns;
@@ -354,7 +335,7 @@ static uint64_t run_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *unin
 	return look_ns < next_ns ? look_ns : next_ns;
 }
 
-/* Look for new mappings, now and then, and for new threads where there are more of them. */
+/* Now and then, look for new mappings, and for new threads where their number has grown. */
 static void scan_targets(struct tracer *tracer)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -372,7 +353,7 @@ static void scan_targets(struct tracer *tracer)
 	}
 }
 
-/* Is there anything to be done in a process before we leave? */
+/* Have all processes that run deleted their timers, or has it taken too long? */
 static bool has_left_all(const struct tracer *tracer)
 {
 	const struct target *target = tracer->targets;
@@ -443,9 +424,6 @@ int tracer_main(const struct tracer_config *config)
 	tracer->pipe_writer.source = RECORD_TRACER;
 	tracer->pipe_writer.key = config->key;
 	tracer->shared.images = RECORD_TRACER_IMAGES;
-	tracer->stack = malloc(TRACER_STACK_BYTES);
-	tracer->own_filters = procfs_filters((uint32_t)getpid());
-	tracer->breaks_off_calls = kernel_config_breaks_off_calls();
 	if (config->waits)
 		tracer->waits = target_waits_new(&(struct target_waits_config){
 			.shared = &tracer->shared,
@@ -454,7 +432,7 @@ int tracer_main(const struct tracer_config *config)
 		});
 	if (config->arena)
 		tracer->uninjected = uninjected_new(config->arena, config->arena_descriptor);
-	if (!tracer->stack || own_stack_thread(&thread, run_tracer, tracer))
+	if (own_stack_thread(&thread, run_tracer, tracer))
 		return EXIT_FAILURE;
 	pthread_join(thread, NULL);
 	pipe_writer_finish(tracer->shared.pipe_writer);
@@ -469,7 +447,6 @@ int tracer_main(const struct tracer_config *config)
 	uninjected_free(tracer->uninjected);
 	objects_release(&tracer->shared.objects);
 	pipe_writer_release(tracer->shared.pipe_writer);
-	free(tracer->stack);
 	free(tracer);
 	return EXIT_SUCCESS;
 }

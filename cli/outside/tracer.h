@@ -50,7 +50,7 @@ struct command_answer {
 	struct diag_message message;
 };
 
-/* A stack is copied up to here. */
+/* At most so much of a stack is copied. */
 #define TRACER_STACK_BYTES (512u << 10)
 #define TRACER_REASONS	   8u
 
@@ -69,15 +69,16 @@ struct tracer {
 	unsigned waiting;   /* threads that are to have a timer, */
 	unsigned by_stops;  /* and that can't have one */
 	int64_t ended_due_ns; /* what threads that ended used beside what their samples weigh */
+	bool is_prepared;      /* the next two are known */
 	bool breaks_off_calls; /* this kernel's CPU timers do */
-	uint32_t own_filters;  /* of seccomp, which whoever we started has, too */
+	uint32_t own_filters;  /* seccomp filters, which programs that we started have, too */
 	struct tracer_reason {
 		const char *why;
 		uint64_t programs;
 	} reasons[TRACER_REASONS]; /* why some are sampled by stops */
 	uint64_t leaving_ns;   /* when sampling is over, whatever is left to do; 0: it goes on */
-	char *stack;	       /* a copy of one, owned */
 	struct memory memory;
+	char stack[TRACER_STACK_BYTES]; /* a copy of one */
 	uint64_t frames[WIRE_MAX_DEPTH];
 	uint64_t other_frames[WIRE_MAX_DEPTH]; /* of a second way of walking */
 };

@@ -26,13 +26,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/kcmp.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
@@ -630,11 +627,12 @@ static void classify_process(struct tracer *tracer, struct uninjected_process *p
  */
 static bool is_vforked(const struct uninjected_process *process)
 {
-	return !process->begin_cpu_ns &&
-	       !syscall(SYS_kcmp, process->pid, process->ppid, KCMP_VM, 0, 0);
+	return !process->begin_cpu_ns && attach_shares_memory(process->pid, process->ppid);
 }
 
-/* By its file: it is static, or of another C library. */
+/*
+ * Can no library be loaded into the program that @pid runs: is it static, or of another C library?
+ */
 static bool takes_no_library(pid_t pid)
 {
 	struct elf_program program = {.kind = ELF_PROGRAM_DYNAMIC};
@@ -770,12 +768,8 @@ void uninjected_finish(struct tracer *tracer)
 
 			report_end(tracer, each, cpu_ns > each->cpu_ns ? cpu_ns : each->cpu_ns);
 		}
-	for (int i = 0; i < REASONS; i++) {
-		struct record_refusal record = {.programs = s->reasons[i].programs};
-
-		if (record.programs)
-			pipe_writer_put(tracer->shared.pipe_writer, RECORD_REFUSAL, &record,
-				offsetof(struct record_refusal, text), s->reasons[i].text,
-				strlen(s->reasons[i].text) + 1);
-	}
+	for (int i = 0; i < REASONS; i++)
+		if (s->reasons[i].programs)
+			pipe_writer_put_refusal(tracer->shared.pipe_writer, s->reasons[i].programs,
+				false, s->reasons[i].text);
 }

@@ -19,8 +19,8 @@
 
 #include "cli/diag.h"
 #include "cli/gather/pipe_reader.h"
-#include "cli/profile/accounting.h"
 #include "cli/kernel_config.h"
+#include "cli/profile/accounting.h"
 #include "cli/profile/picture_names.h"
 #include "cli/run/summary_unsampled.h"
 #include "cli/run/unnamed_code.h"

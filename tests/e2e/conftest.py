@@ -34,8 +34,8 @@ def pytest_configure(config):
     for name in [name for name in os.environ if name.startswith("FLAMERUN_")]:
         del os.environ[name]
     for name in ("PYTHONPATH", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_CACHE_HOME",
-                 "SOURCE_DATE_EPOCH", "BROWSER", "DISPLAY", "WAYLAND_DISPLAY", "DEBUGINFOD_URLS", "DEBUGINFOD_CACHE_PATH",
-                 "DEBUGINFOD_MAXTIME"):
+                 "SOURCE_DATE_EPOCH", "BROWSER", "DISPLAY", "WAYLAND_DISPLAY", "DEBUGINFOD_URLS",
+                 "DEBUGINFOD_CACHE_PATH", "DEBUGINFOD_MAXTIME"):
         os.environ.pop(name, None)
     # In the background of a shell, or under nohup(1), these are ignored, and by all children.
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):

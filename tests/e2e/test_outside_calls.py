@@ -2,8 +2,10 @@
 #
 # What sampling from outside does to the system calls of a program: nothing, where it has timers; and
 # where it can't have any it is said.
+import os
 import pathlib
 import re
+import signal
 import subprocess
 import time
 
@@ -17,7 +19,7 @@ pytestmark = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace he
 
 STATIC = ("-O2", "-static")
 STOPPED = r"had no timers and was stopped for samples, which may cut system calls short: (.*)"
-# Times of calls in the kernel, shares of which are told by samples at the kernel's ticks.
+# Nearly all time is in these calls; on a busy machine their ends are further apart than ticks.
 KERNEL_SHARE = 0.5
 
 
@@ -121,3 +123,17 @@ def test_one_that_is_killed_leaves_nobody_behind(tmp_path):
             flamerun.wait()
             outside.wait_until(lambda: outside.tracer_of(process.pid) == 0)
             outside.work(process.pid, 0.02)
+
+
+def test_timers_without_a_tracer_harm_nobody(tmp_path):
+    """The second process is killed while it samples: the timers go on, and their signals are ignored."""
+    program = compile_target("split.c", tmp_path, STATIC)
+    with outside.running(program, "600000") as process:
+        outside.work(process.pid, 0.05)
+        flamerun = outside.background(tmp_path, process.pid, "-r", "997")
+        outside.work(process.pid, 0.3)
+        os.kill(outside.tracer_of(process.pid), signal.SIGKILL)
+        outside.end_of(flamerun)
+        assert outside.tracer_of(process.pid) == 0
+        outside.work(process.pid, 0.3)
+        assert process.poll() is None

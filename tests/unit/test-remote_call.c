@@ -19,10 +19,11 @@
 #include <cmocka.h>
 
 #include "cli/outside/remote_call.h"
+#include "libprof/procfs.h"
 
 static const uintptr_t none[6];
 
-/* What the child counts while it runs: its registers, and words below its stack pointer. */
+/* Ends the program if a register changes in an unexpected way. */
 static void count_for_ever(volatile uint64_t *turns)
 {
 	for (uint64_t a = 1, b = 1;; (*turns)++) {
@@ -33,7 +34,9 @@ static void count_for_ever(volatile uint64_t *turns)
 	}
 }
 
-/* Returns a child that is stopped by ptrace(2), or skips. */
+/*
+ * Start a child that does @run, and stop it by ptrace(2). Skips the test where that is forbidden.
+ */
 static pid_t stopped_child(void (*run)(void))
 {
 	pid_t child = fork();
@@ -80,7 +83,7 @@ static uint64_t cpu_ns_of(pid_t pid)
 	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
-/* Let it go, and see that it works. */
+/* Resume the child with @signal, and see that it uses the CPU. */
 static void assert_runs(pid_t child, int signal)
 {
 	uint64_t before_ns = cpu_ns_of(child);
@@ -119,7 +122,7 @@ static void it_makes_calls_and_goes_on(void **state)
 	end_child(child);
 }
 
-/* A signal that nobody can block comes in between: it is delivered behind the call. */
+/* SIGSTOP, which cannot be blocked, comes during a call: it is delivered afterwards. */
 static void a_signal_in_between_is_kept(void **state)
 {
 	pid_t child = stopped_child(run_on);
@@ -142,7 +145,7 @@ static void sleeps(void)
 {
 	struct timespec left = {0, 300000000};
 
-	/* Not begun anew by the one who sleeps: it is to notice nothing. */
+	/* It must not return early: the kernel goes on with it after the stop. */
 	_exit(nanosleep(&left, NULL) ? 2 : 0);
 }
 
@@ -180,28 +183,31 @@ static void ends_by_another(void)
 }
 
 /*
- * Another thread of its process ends them all: the main thread's status does not come before that
- * thread's was asked for.
+ * Another thread ends the process while the main thread makes calls. Both are traced: the main
+ * thread's status does not come before the other one's has been asked for.
  */
 static void one_that_another_thread_ends_is_not_waited_for(void **state)
 {
-	pid_t child = stopped_child(ends_by_another);
+	pid_t child = stopped_child(ends_by_another), threads[2] = {0}, other;
 	struct remote_call call;
 	long result = child;
 	int status;
 
 	(void)state;
-	ptrace(PTRACE_SETOPTIONS, child, NULL, NULL);
+	assert_int_equal(procfs_threads(child, threads, 2), 2);
+	other = threads[0] == child ? threads[1] : threads[0];
+	assert_int_equal(ptrace(PTRACE_SEIZE, other, NULL, NULL), 0);
 	assert_int_equal(remote_begin(&call, child, getauxval(AT_SYSINFO_EHDR)), 0);
 	for (unsigned i = 0; i < 100000 && result == child; i++)
 		result = remote_run(&call, SYS_getpid, none);
 	assert_int_equal(result, -ESRCH);
+	assert_int_equal(waitpid(other, &status, __WALL), other);
 	assert_int_equal(waitpid(child, &status, __WALL), child);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 3);
 }
 
-/* Its status is left for whoever waits for it. */
+/* Its status is left for the test's own wait. */
 static void one_that_is_killed_says_so(void **state)
 {
 	pid_t child = stopped_child(run_on);
