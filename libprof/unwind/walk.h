@@ -277,11 +277,11 @@ static inline int unwind_arrive(
 }
 
 /*
- * Does code that nothing covers have a frame pointer into another stack? Go runs C and parts of
- * itself on a stack of the thread's: runtime.asmcgocall and runtime.systemstack, whose frame
- * pointer is still their caller's. That register may be anything else in code of other kinds, so
- * there the record has to lead further out, and to code of the same module that nothing covers
- * either.
+ * Does code without call-frame information have a frame pointer into another stack? Go runs C and
+ * parts of itself on a stack of the thread's: runtime.asmcgocall and runtime.systemstack, whose
+ * frame pointer is still their caller's. Erlang's generated code calls the virtual machine in the
+ * same way. Other code uses the register for anything, so believe it only if the record leads
+ * further out, and a module's code only if the record leads to code of the same kind.
  */
 static inline bool unwind_switches_stack(const struct unwind_walk *walk)
 {
@@ -290,13 +290,17 @@ static inline bool unwind_switches_stack(const struct unwind_walk *walk)
 	uintptr_t caller_fp, pc;
 	struct cfi_row row;
 
-	if (!module->end || walk->exact || (fp & (sizeof(uintptr_t) - 1)) ||
+	if (walk->exact || (fp & (sizeof(uintptr_t) - 1)) ||
 		unwind_load(&walk->memory, fp, &caller_fp) ||
 		unwind_load(&walk->memory, fp + sizeof(uintptr_t), &pc))
 		return false;
 	pc = arch_strip_pointer(pc);
-	return caller_fp > fp && caller_fp - fp <= UNWIND_FP_REACH && pc > module->start &&
-	       pc < module->end && cfi_find_row(module, pc - 1, &row) == -ENOENT;
+	if (caller_fp <= fp || caller_fp - fp > UNWIND_FP_REACH)
+		return false;
+	if (!module->end)
+		return unwind_follows_call(walk, pc);
+	return pc > module->start && pc < module->end &&
+	       cfi_find_row(module, pc - 1, &row) == -ENOENT;
 }
 
 /* The target of the direct call that ends at @pc, in the walk's module; 0: there is none. */
@@ -393,11 +397,13 @@ static inline int unwind_step_fp(struct unwind_walk *walk)
 	if (!unwind_fp_known(walk))
 		return -ENOENT;
 	/*
-	 * Start code has a zero there when it calls. Elsewhere the register may have any value: JIT
-	 * compilers and hand-written loops use it as they use others.
+	 * Start code has a zero there when it calls, and the frame pointers of an Erlang process
+	 * end with a zero. Elsewhere the register may have any value: JIT compilers and
+	 * hand-written loops use it as they use others.
 	 */
 	if (fp == 0)
-		return walk->module.end && !walk->exact ? UNWIND_STEP_ROOT : -ENOENT;
+		return (walk->module.end && !walk->exact) || walk->by_fp ? UNWIND_STEP_ROOT
+									 : -ENOENT;
 	if (!unwind_plausible(walk, fp, 2 * sizeof(uintptr_t)) && !unwind_switches_stack(walk))
 		return -ENOENT;
 

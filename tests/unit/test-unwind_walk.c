@@ -217,6 +217,50 @@ static void test_c_below_go(void **state)
 }
 
 /*
+ * A C function at text, called on the thread's stack by generated code whose frame pointers are on
+ * another stack, as Erlang's are. The outermost of its frames has 0 as its frame pointer.
+ */
+static void call_from_generated_code(void)
+{
+	registers.r[PC] = text;
+	stack[0] = NO_MODULE + 0x20;
+	put_call(NO_MODULE + 0x20);
+	registers.r[FP] = (uintptr_t)(other_stack + 4);
+	other_stack[4] = (uintptr_t)(other_stack + 8);
+	other_stack[5] = NO_MODULE + 0x40;
+	put_call(NO_MODULE + 0x40);
+	other_stack[8] = 0;
+	other_stack[9] = NO_MODULE + 0x60;
+	put_call(NO_MODULE + 0x60);
+}
+
+static void test_c_below_erlang(void **state)
+{
+	(void)state;
+	ADD_FDE(0, 0x40, CFI_NOP);
+	finish();
+	call_from_generated_code();
+	check_end(walk(), 4, WIRE_END_ROOT);
+	check_frame(0, 0);
+	assert_int_equal(frames[1], WIRE_FRAME(0, NO_MODULE + 0x1f));
+	assert_int_equal(frames[2], WIRE_FRAME(0, NO_MODULE + 0x3f) | WIRE_FRAME_BY_FP);
+	assert_int_equal(frames[3], WIRE_FRAME(0, NO_MODULE + 0x5f) | WIRE_FRAME_BY_FP);
+	/* A value that is no frame pointer: what is there follows no call. */
+	other_stack[5] = NO_MODULE + 0x50;
+	check_end(walk(), 2, WIRE_END_LOST);
+	/* Its record does not lead further out. */
+	call_from_generated_code();
+	other_stack[4] = (uintptr_t)(other_stack + 2);
+	check_end(walk(), 2, WIRE_END_LOST);
+	/* The innermost function may use the register for anything. */
+	call_from_generated_code();
+	registers.r[PC] = NO_MODULE + 0x20;
+	check_end(walk(), 1, WIRE_END_LOST);
+	registers.r[FP] = 0;
+	check_end(walk(), 1, WIRE_END_LOST);
+}
+
+/*
  * As Go's runtime.systemstack: code at text + 0x300, which nothing covers, has called a function at
  * text on another stack than that of its own caller. From the top of that one, in words:
  *
@@ -325,6 +369,7 @@ int main(void)
 		cmocka_unit_test_setup(test_stacks_without_bounds_are_read_with_care, setup),
 		cmocka_unit_test_setup(test_a_signal_frame_gives_all_registers, setup),
 		cmocka_unit_test_setup(test_c_below_go, setup),
+		cmocka_unit_test_setup(test_c_below_erlang, setup),
 		cmocka_unit_test_setup(test_go_on_its_system_stack, setup),
 		cmocka_unit_test_setup(test_go_grows_a_stack, setup),
 		cmocka_unit_test_setup(test_go_with_its_own_record, setup),

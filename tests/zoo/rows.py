@@ -113,10 +113,10 @@ ROWS = (
     Row("crystal", "crystal", "crystal build --release {p}/split.cr -o prog"),
 
     # Virtual machines and interpreters.
-    # Nothing marks where the stack of one of its processes starts.
+    # The scheduler's loop keeps no frame pointer.
     Row("erlang", "erlang-base", "erlc {p}/zoo.erl", "erl +JPperf true -noinput -pa {b} -s zoo main", own=.7,
-        named=.9, incomplete=1, **CORE),
-    Row("elixir", "elixir", run="elixir --erl '+JPperf true' {p}/split.exs", own=.6, named=.9, incomplete=1),
+        named=.9, incomplete=.1, **CORE),
+    Row("elixir", "elixir", run="elixir --erl '+JPperf true' {p}/split.exs", own=.6, named=.9, incomplete=.1),
     Row("ruby", "ruby3.1", run="ruby3.1 {p}/ruby.rb", own=.9, **STRIPPED, **CORE),
     Row("ruby-yjit", "ruby3.1", run="ruby3.1 --yjit {p}/ruby.rb 90000", own=.7, **STRIPPED),
     Row("ruby-kill", "ruby3.1", run="ruby3.1 {p}/ruby_kill.rb", own=.9, **STRIPPED),
