@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Demangling by libiberty, behind a gate: which names are tried at all, how long a result may get,
- * and what is cut off the name before. Fortran's are no more than two names in one.
+ * and what is cut off the name before. The names of Fortran, OCaml, Haskell and Crystal, which
+ * libiberty does not know, are taken apart here.
  */
 #include "cli/symbols/demangle.h"
 
@@ -130,10 +131,10 @@ static size_t cut_suffixes(const char *name, size_t bytes)
 	return bytes;
 }
 
-/* Length of the part of @name that names the function in the source. */
+/* Length of the part of @name that names the function in the source. Crystal's have an "@". */
 static size_t plain_length(const char *name)
 {
-	const char *version = name[0] ? strchr(name + 1, '@') : NULL;
+	const char *version = name[0] && name[0] != '*' ? strchr(name + 1, '@') : NULL;
 
 	return cut_suffixes(name, version ? (size_t)(version - name) : strlen(name));
 }
@@ -171,6 +172,202 @@ static int demangle_fortran(const char *name, char **shown)
 	return 0;
 }
 
+/* ---- names that libiberty does not know ------------------------------------------------------ */
+
+/* A name under construction. */
+struct parts {
+	char text[DEMANGLE_MAX_BYTES + 1];
+	size_t bytes;
+	bool is_cut; /* there was no room for all of it */
+};
+
+static void add_part(struct parts *parts, const char *text, size_t bytes)
+{
+	if (bytes > DEMANGLE_MAX_BYTES - parts->bytes) {
+		parts->is_cut = true;
+		return;
+	}
+	memcpy(parts->text + parts->bytes, text, bytes);
+	parts->bytes += bytes;
+}
+
+/* Returns 0 with the owned text in *@shown, -ENOENT if it is empty or cut, or -ENOMEM. */
+static int finish_parts(const struct parts *parts, char **shown)
+{
+	if (!parts->bytes || parts->is_cut)
+		return -ENOENT;
+	*shown = strndup(parts->text, parts->bytes);
+	return *shown ? 0 : -ENOMEM;
+}
+
+/* Append a piece of an OCaml name, in which "$2b" stands for "+". */
+static void add_ocaml(struct parts *parts, const char *piece, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++) {
+		char digits[3] = {0}, *end = digits, c = piece[i];
+
+		if (c == '$' && bytes - i > 2) {
+			memcpy(digits, piece + i + 1, 2);
+			c = (char)strtoul(digits, &end, 16);
+		}
+		if (end == digits + 2 && isprint((unsigned char)c))
+			i += 2;
+		else
+			c = piece[i];
+		add_part(parts, &c, 1);
+	}
+}
+
+/* The length of OCaml's @name without the number behind its last "_". */
+static size_t cut_ocaml_number(const char *name)
+{
+	size_t bytes = strlen(name), end = bytes;
+
+	while (end && isdigit((unsigned char)name[end - 1]))
+		end--;
+	return end > 1 && end < bytes && name[end - 1] == '_' ? end - 1 : bytes;
+}
+
+/*
+ * OCaml's "camlStdlib__List.map_281" is Stdlib.List.map: the compilation unit, the function, and a
+ * number that tells functions of the same name apart. Before OCaml 5.2 "__" stands in the place of
+ * the ".". Anonymous functions are all called "fun" and keep their number.
+ * Returns 0, -ENOENT if @name is not such a name, or -ENOMEM.
+ */
+static int demangle_ocaml(const char *name, bool is_full, char **shown)
+{
+	struct parts parts;
+	const char *end;
+
+	if (strncmp(name, "caml", 4) || !isupper((unsigned char)name[4]))
+		return -ENOENT;
+	parts.bytes = parts.is_cut = 0;
+	name += 4;
+	while (isupper((unsigned char)*name)) {
+		for (end = name; *end && *end != '.' && strncmp(end, "__", 2);)
+			end++;
+		if (!*end)
+			return -ENOENT;
+		add_part(&parts, name, (size_t)(end - name));
+		add_part(&parts, ".", 1);
+		name = end + (*end == '.' ? 1 : 2);
+	}
+	if (!*name)
+		return -ENOENT;
+	add_ocaml(&parts, name,
+		is_full || !strncmp(name, "fun_", 4) ? strlen(name) : cut_ocaml_number(name));
+	return finish_parts(&parts, shown);
+}
+
+/* What GHC writes behind a "z" and behind a "Z", each followed by the character it stands for. */
+static const char haskell_small[] = "a&b|c^d$e=g>h#i.l<m-n!p+q'r\\s/t*u_v%zz";
+static const char haskell_large[] = "L(R)M[N]C:ZZ";
+
+/* Append a z-encoded piece of a name. Returns 0 or -ENOENT. */
+static int add_haskell(struct parts *parts, const char *piece, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++) {
+		const char *code = piece[i] == 'z' ? haskell_small : haskell_large;
+
+		if (piece[i] != 'z' && piece[i] != 'Z') {
+			add_part(parts, &piece[i], 1);
+			continue;
+		}
+		if (++i == bytes)
+			return -ENOENT;
+		while (*code && *code != piece[i])
+			code += 2;
+		if (!*code)
+			return -ENOENT;
+		add_part(parts, code + 1, 1);
+	}
+	return 0;
+}
+
+/* The length of GHC's @name without what says which part of a closure it is; 0: it is none. */
+static size_t cut_haskell_ending(const char *name)
+{
+	static const char *const endings[] = {"_con_info", "_info", "_slow"};
+	size_t bytes = strlen(name), length;
+
+	for (unsigned i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
+		length = strlen(endings[i]);
+		if (bytes > length && !strcmp(name + bytes - length, endings[i]))
+			return bytes - length;
+	}
+	return 0;
+}
+
+/* Does a "." of a module's name stand in @piece, or the "-" of a package's with its version? */
+static bool has_haskell_mark(const char *piece, const char *end)
+{
+	for (; end - piece > 2; piece++)
+		if ((!memcmp(piece, "zi", 2) && isupper((unsigned char)piece[2])) ||
+			(!memcmp(piece, "zm", 2) && isdigit((unsigned char)piece[2])))
+			return true;
+	return false;
+}
+
+/*
+ * GHC's "base_GHCziBase_map_info" is GHC.Base.map of the package base: package, module and
+ * function, all z-encoded. Modules of the program itself have no package. C functions may be called
+ * like that, so take apart only a name that has a mark of a module or package, the "$" of a function
+ * that GHC made, or Main as its module.
+ * Returns 0, -ENOENT if @name is not such a name, or -ENOMEM.
+ */
+static int demangle_haskell(const char *name, bool is_full, char **shown)
+{
+	const char *module = name, *end = name + cut_haskell_ending(name), *function;
+	struct parts parts;
+	int error = 0;
+
+	parts.bytes = parts.is_cut = 0;
+	if (islower((unsigned char)*module)) {
+		module = memchr(name, '_', (size_t)(end - name));
+		if (!module)
+			return -ENOENT;
+		if (is_full) {
+			error = add_haskell(&parts, name, (size_t)(module - name));
+			add_part(&parts, ":", 1);
+		}
+		module++;
+	}
+	if (module >= end || !isupper((unsigned char)*module))
+		return -ENOENT;
+	function = memchr(module, '_', (size_t)(end - module));
+	if (!function || ++function == end || memchr(function, '_', (size_t)(end - function)))
+		return -ENOENT;
+	if (!has_haskell_mark(name, function) && strncmp(function, "zd", 2) &&
+		strncmp(name, "Main_", 5))
+		return -ENOENT;
+	if (!error)
+		error = add_haskell(&parts, module, (size_t)(function - 1 - module));
+	add_part(&parts, ".", 1);
+	if (!error)
+		error = add_haskell(&parts, function, (size_t)(end - function));
+	return error ? error : finish_parts(&parts, shown);
+}
+
+/*
+ * Crystal's "*Array(Int32)@Array(T)#push<Int32>:Array(Int32)" is a method with the type that
+ * declares it and the types of its arguments; behind the ":" stands that of its result.
+ * Returns 0, -ENOENT if @name is not such a name, or -ENOMEM.
+ */
+static int demangle_crystal(const char *name, bool is_full, char **shown)
+{
+	const char *end = name + 1;
+	int depth = 0;
+
+	if (*name != '*' || (!isalpha((unsigned char)*end) && *end != '_'))
+		return -ENOENT;
+	while (*end && (depth || *end != ':' || end[1] == ':')) {
+		depth += (*end == '(') - (*end == ')');
+		end += 1 + !strncmp(end, "::", 2);
+	}
+	*shown = strndup(name + 1, is_full ? strlen(name + 1) : (size_t)(end - name - 1));
+	return *shown ? 0 : -ENOMEM;
+}
+
 /* Demangle @plain, which has no suffix. Returns 0, -ENOENT when it is none to demangle, -ENOMEM. */
 static int demangle_plain(const char *plain, bool is_full, char **shown)
 {
@@ -178,13 +375,22 @@ static int demangle_plain(const char *plain, bool is_full, char **shown)
 	const char *name =
 		plain[0] == '_' && plain[1] == '_' && plain[2] == 'Z' ? plain + 1 : plain;
 	struct output output;
+	int error;
 
 	if (is_d(name)) {
 		*shown = demangle_d(name);
 		return *shown ? 0 : -ENOENT;
 	}
-	if (!is_cxx_or_rust(name))
-		return demangle_fortran(plain, shown);
+	if (!is_cxx_or_rust(name)) {
+		error = demangle_fortran(plain, shown);
+		if (error == -ENOENT)
+			error = demangle_ocaml(plain, is_full, shown);
+		if (error == -ENOENT)
+			error = demangle_haskell(plain, is_full, shown);
+		if (error == -ENOENT)
+			error = demangle_crystal(plain, is_full, shown);
+		return error;
+	}
 	if (!run_demangler(name, is_full, &output))
 		return -ENOENT;
 	*shown = strndup(output.text, output.bytes);

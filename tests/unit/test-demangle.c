@@ -47,6 +47,27 @@ static void test_languages(void **state)
 	expect("__my_grid2_MOD___copy_field", "my_grid2::__copy_field");
 	expect("__grid_MOD_apply.part.0", "grid::apply");
 	expect_style("__grid_MOD_apply", DEMANGLE_NONE, "__grid_MOD_apply");
+	expect("camlW__heavy_270", "W.heavy");
+	expect("camlW.heavy_270", "W.heavy");
+	expect("camlStdlib__List.map_281", "Stdlib.List.map");
+	expect("camlStdlib__List__rev_map_281", "Stdlib.List.rev_map");
+	expect("camlMy_unit__$2b$7c_80", "My_unit.+|");
+	expect("camlEff.fun_350", "Eff.fun_350");
+	expect("camlEff.entry", "Eff.entry");
+	expect_style("camlW.heavy_270", DEMANGLE_FULL, "W.heavy_270");
+	expect("Main_zdwheavy_info", "Main.$wheavy");
+	expect("Main_spin_info", "Main.spin");
+	expect("base_GHCziBase_map_info", "GHC.Base.map");
+	expect("containerszm0zi6zi7_DataziMapziInternal_insertzq_info", "Data.Map.Internal.insert'");
+	expect("base_GHCziEventziPSQ_zdwunsafeInsertNew_slow", "GHC.Event.PSQ.$wunsafeInsertNew");
+	expect("ghczmprim_GHCziTuple_ZLZR_con_info", "GHC.Tuple.()");
+	expect("base_GHCziBase_zpzp_info", "GHC.Base.++");
+	expect_style("base_GHCziBase_map_info", DEMANGLE_FULL, "base:GHC.Base.map");
+	expect("*heavy<UInt64>:UInt64", "heavy<UInt64>");
+	expect("*Array(Int32)@Array(T)#push<Int32>:Array(Int32)", "Array(Int32)@Array(T)#push<Int32>");
+	expect("*Char::Reader#next_char:Char", "Char::Reader#next_char");
+	expect("*IO#copy:(Int32 | Nil)", "IO#copy");
+	expect_style("*Char::Reader#next_char:Char", DEMANGLE_FULL, "Char::Reader#next_char:Char");
 	expect("_RINvCs7cTL2Rz5gGG_0r4workmE_", "_RINvCs7cTL2Rz5gGG_0r4workmE_"); /* no letters */
 }
 
@@ -73,6 +94,21 @@ static void test_c_names_stay(void **state)
 	expect(".cold", ".cold");
 	expect("@x", "@x");
 	expect("a b", "a b");
+	expect("caml_alloc", "caml_alloc");
+	expect("camlW", "camlW");
+	expect("camlW__", "camlW__");
+	expect("camlW.", "camlW.");
+	expect("SSL_get_info", "SSL_get_info");
+	expect("Screen_resize_info", "Screen_resize_info");
+	expect("Foo_initialize_info", "Foo_initialize_info");
+	expect("gz_Open_f_info", "gz_Open_f_info");
+	expect("base_GHCziBase_mapz_info", "base_GHCziBase_mapz_info");
+	expect("base_GHCziBase_map_a_info", "base_GHCziBase_map_a_info");
+	expect("base_GHCziBase__info", "base_GHCziBase__info");
+	expect("_info", "_info");
+	expect("stg_upd_frame_info", "stg_upd_frame_info");
+	expect("*", "*");
+	expect("*&x", "*&x");
 }
 
 static void test_versions_and_copies(void **state)
