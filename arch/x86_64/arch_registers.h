@@ -16,6 +16,9 @@
 #define ARCH_DWARF_PC   16
 #define ARCH_DWARF_RA   16
 
+/* Where code of GHC has the stack pointer of the Haskell thread. */
+#define ARCH_DWARF_HASKELL_SP 6
+
 /* Where PHP's interpreter has the frame that runs and its instruction, all the time. */
 #define ARCH_DWARF_PHP_FRAME	   14
 #define ARCH_DWARF_PHP_INSTRUCTION 15

@@ -187,7 +187,10 @@ static int read_symbol(const struct reader *reader, int index, struct symtab_sym
 	const char *name = reader->strings + symbol.st_name;
 	const struct code *code = find_code(reader, &symbol, section);
 
-	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
+	/* GHC marks the functions of its runtime as objects, with the tables in front of them. */
+	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE &&
+		(type != STT_OBJECT || !symbol.st_size || section >= reader->sections ||
+			code != &reader->code[section]))
 		return 0;
 	if (!code || !name[0] || (type == STT_NOTYPE && is_mark(name)))
 		return 0;
@@ -196,7 +199,8 @@ static int read_symbol(const struct reader *reader, int index, struct symtab_sym
 		.end = symbol.st_value + symbol.st_size,
 		.limit = code->end,
 		.name = name,
-		.rank = (uint8_t)(type == STT_NOTYPE ? 0 : SYMTAB_RANK_FUNCTION),
+		.rank = (uint8_t)(type == STT_NOTYPE || type == STT_OBJECT ? 0
+									  : SYMTAB_RANK_FUNCTION),
 	};
 	if (!symbol.st_size && !strcmp(name, FRAME_DUMMY) &&
 		out->limit > out->start + FRAME_DUMMY_BYTES)

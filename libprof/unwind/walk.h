@@ -31,6 +31,7 @@
 #include "arch/registers.h"
 #include "libprof/unwind/cfi_run.h"
 #include "libprof/unwind/compact_row.h"
+#include "libprof/unwind/haskell.h"
 #include "libprof/unwind/load.h"
 #include "libprof/unwind/rowcache.h"
 #include "libprof/unwind/unwind.h"
@@ -381,6 +382,34 @@ static __attribute__((noinline)) bool unwind_believes_fp(
 }
 
 /*
+ * Step from GHC's code, which has no call-frame information, along the stack of a Haskell thread.
+ * Other code has anything in the register, so believe it only if the frame behind is one, too. The
+ * return address is the entry of code: no call is before it.
+ */
+static __attribute__((noinline)) int unwind_step_haskell(struct unwind_walk *walk)
+{
+	uintptr_t sp = walk->registers.r[ARCH_DWARF_HASKELL_SP], pc, caller_sp, next_pc, next_sp;
+	int error;
+
+	if (!walk->module.end ||
+		!(walk->known & unwind_register_bit(ARCH_DWARF_HASKELL_SP)))
+		return -ENOENT;
+	error = haskell_read_frame(&walk->memory, sp, &pc, &caller_sp);
+	if (error == HASKELL_OUTERMOST)
+		return UNWIND_STEP_ROOT;
+	if (error || haskell_read_frame(&walk->memory, caller_sp, &next_pc, &next_sp) < 0 ||
+		!UNWIND_IS_CODE(walk->memory.context, pc))
+		return -ENOENT;
+	walk->registers.r[ARCH_DWARF_PC] = pc;
+	walk->registers.r[ARCH_DWARF_HASKELL_SP] = caller_sp;
+	walk->known = UNWIND_KNOWN_ALWAYS | unwind_register_bit(ARCH_DWARF_HASKELL_SP);
+	walk->exact = true;
+	walk->by_fp = false;
+	unwind_drop_anchor(walk, walk->depth + 1);
+	return 0;
+}
+
+/*
  * Step through the record a frame pointer points at, for code without call-frame information:
  *
  *	fp + 0   the caller's frame pointer
@@ -405,7 +434,7 @@ static inline int unwind_step_fp(struct unwind_walk *walk)
 		return (walk->module.end && !walk->exact) || walk->by_fp ? UNWIND_STEP_ROOT
 									 : -ENOENT;
 	if (!unwind_plausible(walk, fp, 2 * sizeof(uintptr_t)) && !unwind_switches_stack(walk))
-		return -ENOENT;
+		return unwind_step_haskell(walk);
 
 	int error = unwind_load(&walk->memory, fp, &caller_fp);
 

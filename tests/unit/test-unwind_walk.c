@@ -260,6 +260,94 @@ static void test_c_below_erlang(void **state)
 	check_end(walk(), 1, WIRE_END_LOST);
 }
 
+/* As GHC, write what stands in front of the code at @code: the layout and the type of its frame. */
+static void put_frame_table(uintptr_t code, uint32_t type, uintptr_t layout)
+{
+	memcpy((void *)(code - 16), &layout, sizeof(layout));
+	memcpy((void *)(code - 8), &type, sizeof(type));
+}
+
+/*
+ * Code at text + 0x200 that nothing covers, on the stack of a Haskell thread: a frame of two words
+ * whose code is at 0x240, one of three words at 0x280, and the outermost at 0x2c0.
+ */
+static void run_haskell(void)
+{
+	registers.r[PC] = text + 0x200;
+	registers.r[FP] = (uintptr_t)(other_stack + 40);
+	registers.r[ARCH_DWARF_HASKELL_SP] = (uintptr_t)other_stack;
+	memset(other_stack, 0, sizeof(other_stack));
+	other_stack[0] = text + 0x240;
+	put_frame_table(text + 0x240, HASKELL_RET_SMALL, 1);
+	other_stack[2] = text + 0x280;
+	put_frame_table(text + 0x280, HASKELL_UPDATE, 2);
+	other_stack[5] = text + 0x2c0;
+	put_frame_table(text + 0x2c0, HASKELL_STOP, 0);
+}
+
+static void test_haskell(void **state)
+{
+	uintptr_t size = 2;
+
+	(void)state;
+	ADD_FDE(0, 0x40, CFI_NOP);
+	finish();
+	run_haskell();
+	check_end(walk(), 3, WIRE_END_ROOT);
+	check_frame(0, 0x200);
+	check_frame(1, 0x240);
+	check_frame(2, 0x280);
+	/* A function of C that was called on the thread's own stack. */
+	registers.r[PC] = text;
+	stack[0] = text + 0x208;
+	check_end(walk(), 4, WIRE_END_ROOT);
+	check_frame(0, 0);
+	check_frame(1, 0x207);
+	check_frame(2, 0x240);
+	/* The sizes of other frames: in a bitmap behind the code, in the frame, in another piece. */
+	run_haskell();
+	put_frame_table(text + 0x280, HASKELL_RET_BIG, 0x20);
+	memcpy((void *)(text + 0x2a0), &size, sizeof(size));
+	check_end(walk(), 3, WIRE_END_ROOT);
+	put_frame_table(text + 0x280, HASKELL_RET_FUN, 0);
+	other_stack[3] = 0;
+	check_end(walk(), 3, WIRE_END_ROOT);
+	put_frame_table(text + 0x280, HASKELL_UNDERFLOW, 0);
+	other_stack[3] = (uintptr_t)(other_stack + 10);
+	other_stack[12] = (uintptr_t)(other_stack + 20);
+	other_stack[20] = text + 0x2c0;
+	check_end(walk(), 3, WIRE_END_ROOT);
+	check_frame(2, 0x280);
+}
+
+static void test_what_is_no_stack_of_haskell(void **state)
+{
+	(void)state;
+	finish();
+	run_haskell();
+	put_frame_table(text + 0x240, HASKELL_RET_BCO, 1);
+	check_end(walk(), 1, WIRE_END_LOST);
+	run_haskell();
+	put_frame_table(text + 0x280, 0x90909090, 2); /* one frame is not believed alone */
+	check_end(walk(), 1, WIRE_END_LOST);
+	run_haskell();
+	put_frame_table(text + 0x2c0, HASKELL_STOP, 1);
+	check_end(walk(), 2, WIRE_END_LOST);
+	run_haskell();
+	put_frame_table(text + 0x280, HASKELL_RET_FUN, 0);
+	other_stack[3] = UINTPTR_MAX - 2;
+	check_end(walk(), 1, WIRE_END_LOST);
+	run_haskell();
+	other_stack[0]++;
+	check_end(walk(), 1, WIRE_END_LOST);
+	/* A stack that leads in circles ends where there is no room. */
+	run_haskell();
+	put_frame_table(text + 0x280, HASKELL_UNDERFLOW, 0);
+	other_stack[3] = (uintptr_t)(other_stack + 10);
+	other_stack[12] = (uintptr_t)other_stack;
+	assert_int_equal(walk().end, WIRE_END_DEPTH);
+}
+
 /*
  * As Go's runtime.systemstack: code at text + 0x300, which nothing covers, has called a function at
  * text on another stack than that of its own caller. From the top of that one, in words:
@@ -370,6 +458,8 @@ int main(void)
 		cmocka_unit_test_setup(test_a_signal_frame_gives_all_registers, setup),
 		cmocka_unit_test_setup(test_c_below_go, setup),
 		cmocka_unit_test_setup(test_c_below_erlang, setup),
+		cmocka_unit_test_setup(test_haskell, setup),
+		cmocka_unit_test_setup(test_what_is_no_stack_of_haskell, setup),
 		cmocka_unit_test_setup(test_go_on_its_system_stack, setup),
 		cmocka_unit_test_setup(test_go_grows_a_stack, setup),
 		cmocka_unit_test_setup(test_go_with_its_own_record, setup),

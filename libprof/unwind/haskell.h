@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: as walk.h. */
+/*
+ * Frames on the stacks of GHC, the Haskell compiler. Its code has no call-frame information and
+ * leaves the machine's stack to C: a Haskell thread has a stack in the heap, whose pointer stays in
+ * one register (rbp on x86_64). Each frame begins with a return address, and in front of the code
+ * there stands a table that says how large the frame is:
+ *
+ *	sp + 0    return address ─▶ code    -16  bitmap: size in 6 bits, or where a large one is
+ *	sp + 8    payload                    -8  type, 4 bytes
+ *	sp + 8n   the caller's frame         -4  (of no use here)
+ *
+ * Source: rts/include/rts/storage/InfoTables.h, ClosureTypes.h and Closures.h of GHC 9.0 to 9.6.
+ */
+#ifndef LIBPROF_UNWIND_HASKELL_H
+#define LIBPROF_UNWIND_HASKELL_H
+
+#include <errno.h>
+#include <stdint.h>
+
+#include "libprof/unwind/load.h"
+
+enum haskell_type {
+	HASKELL_RET_BCO = 29, /* of GHC's byte code: the size is in the code */
+	HASKELL_RET_SMALL,
+	HASKELL_RET_BIG,
+	HASKELL_RET_FUN,
+	HASKELL_UPDATE,
+	HASKELL_CATCH,
+	HASKELL_UNDERFLOW, /* the stack goes on in another piece */
+	HASKELL_STOP,	   /* the outermost */
+};
+
+#define HASKELL_SIZE_MAX  (1u << 16) /* words of one frame */
+#define HASKELL_CHUNK_SP  16u	     /* of StgStack, a piece of a stack: its stack pointer */
+#define HASKELL_OUTERMOST 1
+
+/*
+ * Read the frame at @sp.
+ *
+ * @pc, @caller_sp  get the return address and where the caller's frame begins
+ *
+ * Returns 0; HASKELL_OUTERMOST, without either, if there is no caller; -ENOENT if that is no frame.
+ * Context: signal-safe.
+ */
+static inline int haskell_read_frame(
+	const struct unwind_memory *memory, uintptr_t sp, uintptr_t *pc, uintptr_t *caller_sp)
+{
+	uintptr_t code, layout, word, size;
+
+	if (sp % sizeof(word) || unwind_load(memory, sp, &code) || code % sizeof(word) ||
+		unwind_load(memory, code - 2 * sizeof(word), &layout) ||
+		unwind_load(memory, code - sizeof(word), &word))
+		return -ENOENT;
+	switch ((uint32_t)word) {
+	case HASKELL_STOP:
+		return layout ? -ENOENT : HASKELL_OUTERMOST;
+	case HASKELL_RET_SMALL:
+	case HASKELL_UPDATE:
+	case HASKELL_CATCH:
+		size = 1 + layout % 64;
+		break;
+	case HASKELL_RET_BIG:
+		if (unwind_load(memory, code + (uintptr_t)(intptr_t)(int32_t)layout, &size))
+			return -ENOENT;
+		size++;
+		break;
+	case HASKELL_RET_FUN:
+		if (unwind_load(memory, sp + sizeof(word), &size))
+			return -ENOENT;
+		size += 3;
+		break;
+	case HASKELL_UNDERFLOW:
+		*pc = code;
+		return unwind_load(memory, sp + sizeof(word), &word) ||
+				       unwind_load(memory, word + HASKELL_CHUNK_SP, caller_sp)
+			       ? -ENOENT
+			       : 0;
+	default:
+		return -ENOENT;
+	}
+	if (size - 1 >= HASKELL_SIZE_MAX)
+		return -ENOENT;
+	*pc = code;
+	*caller_sp = sp + size * sizeof(word);
+	return 0;
+}
+
+#endif
