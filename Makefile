@@ -48,12 +48,12 @@ viewer_tool   := $(if $(viewer_packed),,esbuild)
 faster_needs   := libdeflate-dev
 # Where it is missing gzip packs the viewer, into 3 % more.
 smaller_tool   := zopfli
-build_packages := gcc pkg-config $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
+build_packages := gcc pkgconf $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
 	$(viewer_tool) $(if $(viewer_packed),,$(smaller_tool)) $(faster_needs)
 test_packages  := libcmocka-dev python3 python3-pytest python3-pytest-xdist python3-pytest-rerunfailures g++ binutils clang dwz \
-	libclang-rt-14-dev clang-tidy cppcheck gcc-aarch64-linux-gnu qemu-user procps libxml2-utils \
-	librsvg2-bin poppler-utils chromium chromium-headless-shell chromium-driver nodejs perl php8.2-cli ruby3.1 xz-utils bash-completion zsh fish mandoc man-db golang-go musl-tools \
-	gdb valgrind linux-perf libc++abi1-14 liblua5.4-dev lua5.1 lua5.2 lua5.3 lua5.4 redis-tools tmux proot faketime bubblewrap
+	libclang-rt-dev clang-tidy cppcheck gcc-aarch64-linux-gnu qemu-user procps libxml2-utils \
+	librsvg2-bin poppler-utils chromium chromium-headless-shell chromium-driver nodejs perl php-cli ruby xz-utils bash-completion zsh fish mandoc man-db golang-go musl-tools \
+	gdb valgrind linux-perf libc++abi1 liblua5.4-dev lua5.1 lua5.2 lua5.3 lua5.4 lua5.5 redis-tools tmux proot faketime bubblewrap
 # A cluster on one machine, and what runs on it.
 job_packages := slurmctld slurmd slurm-client libslurm-dev iproute2 openmpi-bin libopenmpi-dev mpich libmpich-dev
 # Servers of a fleet's store.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Set-up asks before it installs, says exactly what, and a build only names what is missing.
-# dpkg-query, apt-get, sudo and id are stand-ins that write down how they were called.
+# dpkg-query, apt-get, apt-cache, sudo and id are stand-ins that write down how they were called.
 import os
 import pty
 import subprocess
@@ -24,11 +24,20 @@ def stand_in(folder, name, body):
 
 @pytest.fixture
 def machine(tmp_path):
-    """A PATH where only "here" is installed, for root; what apt-get was asked is in "asked"."""
+    """A PATH where only "here" is installed, for root, and no release has "unheard-of"; what apt-get was
+    asked is in "asked"."""
     tools = tmp_path / "tools"
     tools.mkdir()
     stand_in(tools, "dpkg-query", 'for last; do :; done; [ "$last" = here ] && echo "ii "')
     stand_in(tools, "apt-get", f'echo "$@" >> {tmp_path}/asked')
+    stand_in(tools, "apt-cache", """shift
+for package; do
+    case $package in
+    unheard-of) ;;
+    virtual) printf '%s:\\n  Candidate: (none)\\n' "$package" ;;
+    *) printf '%s:\\n  Candidate: 1\\n' "$package" ;;
+    esac
+done""")
     stand_in(tools, "id", "echo 0")
     return tools
 
@@ -81,6 +90,15 @@ def test_goes_ahead_without_a_terminal(setup, machine):
     assert result.returncode == 0
     assert "apt-get install --no-install-recommends gone lost\n" in result.stderr
     assert installs(machine) == ["install -y --no-install-recommends gone lost"]
+
+
+def test_leaves_out_what_the_release_does_not_have(setup, machine):
+    result = setup("here", "gone", "unheard-of", "lost", "virtual")
+    assert result.returncode == 0
+    assert result.stderr.count("this release of Debian does not have: unheard-of virtual\n") == 1
+    assert installs(machine) == ["install -y --no-install-recommends gone lost"]
+    assert setup("here", "unheard-of").returncode == 0
+    assert len(installs(machine)) == 1
 
 
 @pytest.mark.parametrize("answer, status", [(b"\n", 0), (b"y\n", 0), (b"n\n", 1), (b"what\n", 1)])
