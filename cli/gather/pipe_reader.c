@@ -391,6 +391,7 @@ static void read_totals_record(struct pipe_reader *pipe_reader, const struct rec
 	totals->losses.dropped += record->dropped;
 	totals->losses.untraced_threads += record->late_threads;
 	totals->kept_native += record->kept_native;
+	totals->unknown_runtimes |= record->unknown_runtimes;
 }
 
 static void read_refusal_record(

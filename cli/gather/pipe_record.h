@@ -173,6 +173,7 @@ struct record_totals {
 	uint64_t late_threads; /* threads that could not be traced */
 	uint64_t fallbacks;	   /* walks that libunwind brought further */
 	uint64_t kept_native; /* samples whose language frames did not add up */
+	uint64_t unknown_runtimes; /* as in struct wire_slot, of all processes */
 };
 
 /*

@@ -160,6 +160,7 @@ static struct unwind_result walk_stack(
 		.self = arch_thread_self(stop->regset), .tid = (uint32_t)tracee->tid};
 	walk.runs.known = tracee->runtime_state;
 	result = stackwalk_run(&walk, &stop->registers, tracer->frames);
+	tracer->totals.unknown_runtimes |= tracee->target->unknown_runtimes;
 	if (is_held) {
 		tracee->runtime_state = walk.runs.known;
 		tracer->totals.kept_native += !walk.runs.is_whole;

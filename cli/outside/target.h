@@ -53,6 +53,8 @@ struct target {
 	size_t stack_bytes;  /* how much of a stack is copied for a sample */
 	int memory;	     /* /proc/PID/mem, which the process may forbid to open later; or -1 */
 	uintptr_t vdso;	     /* where it begins, 0: it has none */
+	/* Runtimes in it of versions that are not read: a set, of runtime_bit(). */
+	uint32_t unknown_runtimes;
 	/* Nothing of it is counted: until its exec it is flamerun's own, or a library of ours is in
 	 * it by now and it is to be let go. */
 	bool is_waiting;

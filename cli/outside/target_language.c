@@ -56,6 +56,8 @@ int target_language_find(struct target *target, const struct runtime_module *mod
 
 	runtime_reader_init(&reader, target->pid, 0);
 	error = runtime_find(&found, &reader, module);
+	if (error == -ENOTSUP)
+		target->unknown_runtimes |= runtime_bit(found.kind);
 	if (error <= 0)
 		return error;
 	if (!language)

@@ -540,6 +540,19 @@ static int decimals_for(double value)
 /* What is more than anybody expects of a profiler. */
 #define COSTLY_PERCENT 5
 
+/* Write a line about each runtime of the set @kinds (runtime_bit()). */
+static void print_unknown(uint64_t kinds, const struct names *names)
+{
+	char line[512];
+
+	for (unsigned i = 0; runtime_kind_at(i); i++) {
+		if (!(kinds >> i & 1))
+			continue;
+		unnamed_code_runtime(line, sizeof(line), runtime_kind_at(i), names);
+		diag_info("%s", line);
+	}
+}
+
 /* What the sampling cost the program. */
 static void print_cost(const struct summary *summary)
 {
@@ -565,10 +578,7 @@ static void print_cost(const struct summary *summary)
 		diag_verbose("%" PRIu64 " %s kept native: what the language runs there did not add "
 			     "up",
 			totals->kept_native, plural(totals->kept_native, "sample", "samples"));
-	for (unsigned i = 0; runtime_name(i); i++)
-		if (totals->unknown_runtimes >> i & 1)
-			diag_info("functions of %s stay native: its version is none that is known",
-				runtime_name(i));
+	print_unknown(totals->unknown_runtimes, &summary->profile->names);
 	if (cost->fallbacks)
 		diag_verbose("%" PRIu64 " %s walked by libunwind", cost->fallbacks,
 			plural(cost->fallbacks, "stack", "stacks"));

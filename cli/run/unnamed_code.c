@@ -9,6 +9,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -179,18 +180,28 @@ struct module_weight {
 
 #define NODE_OPTIONS "NODE_OPTIONS"
 #define NODE_WRITES  "--perf-basic-prof"
+#define NODE_REMEDY  "--jit=node, or node " NODE_WRITES " names what it compiles"
+#define JAVA_REMEDY                                                                             \
+	"java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer " \
+	"names what it compiles"
 
-/* How a runtime is told to write perf maps, by the beginning of the name of its module. */
+/* How a runtime is asked to write perf maps, by the beginning of the name of its module. */
 static const struct {
 	const char *module, *remedy;
 } runtimes[] = {
-	{"node", "--jit=node, or node " NODE_WRITES " names what it compiles"},
-	{"libnode.so", "--jit=node, or node " NODE_WRITES " names what it compiles"},
-	{"libjvm.so", "java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit "
-		      "-XX:+PreserveFramePointer names what it compiles"},
+	{"node", NODE_REMEDY},
+	{"libnode.so", NODE_REMEDY},
+	{"libjvm.so", JAVA_REMEDY},
 	{"libcoreclr.so", "DOTNET_PerfMapEnabled=1 in the environment names what it compiles"},
 	{"beam.smp", "erl +JPperf true names what it compiles"},
 	{"mono-sgen", "mono --jitmap names what it compiles"},
+	{"deno", "deno run --v8-flags=" NODE_WRITES " names what it compiles"},
+	{"bun", "Bun has no switch that names what it compiles"},
+	{"pypy3", "PyPy has no switch that names what it compiles"},
+	{"libpypy3", "PyPy has no switch that names what it compiles"},
+	{"sbcl", "SBCL has no switch that names what it compiles"},
+	{"libguile", "Guile has no switch that names what it compiles"},
+	{"racket", "Racket has no switch that names what it compiles"},
 };
 
 int unnamed_code_ask(const struct options *options)
@@ -248,9 +259,10 @@ static const char *runtime_remedy(const struct calltree *tree)
 		for (size_t k = 0; k < sizeof(runtimes) / sizeof(runtimes[0]); k++) {
 			size_t bytes = strlen(runtimes[k].module);
 
-			/* "libjvm.so", "libnode.so.108", but not "nodejs-helper" */
+			/* "libjvm.so", "libnode.so.108", "libguile-3.0.so.1", not "nodejs-helper"
+			 */
 			if (!strncmp(module, runtimes[k].module, bytes) &&
-				(!module[bytes] || module[bytes] == '.'))
+				(!module[bytes] || strchr(".-", module[bytes])))
 				return runtimes[k].remedy;
 		}
 	}
@@ -311,4 +323,126 @@ void unnamed_code_find(
 		snprintf(out->remedy, sizeof(out->remedy), "%s", runtime_remedy(tree));
 	}
 	free(of);
+}
+
+/* ---- runtimes of versions that are not read -------------------------------------------------- */
+
+#define FILES_MAX    3
+#define VERSION_TEXT 16
+#define MARK_BYTES   64 /* a mark and the version behind it */
+#define SEARCH_BYTES 65536
+
+/*
+ * Where the version of a runtime is: behind the text `mark` in a file, otherwise in the name of its
+ * module behind one of `files`.
+ */
+static const struct reader {
+	const char *kind, *label;
+	const char *files[FILES_MAX]; /* how names of its modules begin */
+	const char *mark;	      /* NULL: only the name has it */
+	const char *beside; /* the file with the mark, from the module's folder; NULL: the module */
+	const char *remedy; /* NULL: nothing names its functions */
+} readers[] = {
+	{"python", "Python", {"python", "libpython"}, NULL, NULL,
+		"python3 -X perf names them from 3.12 on"},
+	{"php", "PHP", {"php", "libphp"}, "PHP/", NULL,
+		"php -d opcache.jit_debug=16 names what its JIT compiles"},
+	{"ruby", "Ruby", {"ruby", "libruby-", "libruby.so."}, "/ruby/", NULL,
+		"from 3.3 on, ruby --yjit --yjit-perf names what YJIT compiles"},
+	{"perl", "Perl", {"perl", "libperl.so."}, "/perl/", NULL, NULL},
+	{"lua", "Lua", {"lua", "liblua"}, NULL, NULL, NULL},
+	{"luajit", "LuaJIT", {"luajit-", "libluajit-5.1.so.", "luajit"}, NULL, NULL, NULL},
+	{"node", "node", {"node", "libnode.so"}, "/node-v", NULL, NODE_REMEDY},
+	{"java", "Java", {"libjvm.so"}, "JAVA_VERSION=\"", "../../release", JAVA_REMEDY},
+};
+
+/* Copy the first two numbers of the version that @text begins with; "" if it begins otherwise. */
+static void copy_version(char out[VERSION_TEXT], const char *text, size_t bytes)
+{
+	size_t length = 0, dots = 0;
+
+	while (length < bytes && length < VERSION_TEXT - 1 &&
+		(isdigit((unsigned char)text[length]) ||
+			(length && text[length] == '.' && !dots++)))
+		length++;
+	length -= length && text[length - 1] == '.';
+	snprintf(out, VERSION_TEXT, "%.*s", (int)length, text);
+}
+
+/* Does @name continue the name @file as a runtime's does: "php", "php8.4", "php-fpm8.4"? */
+static bool has_name(const char *name, const char *file)
+{
+	size_t bytes = strlen(file);
+
+	return !strncmp(name, file, bytes) &&
+	       (!name[bytes] || strchr(".-_", name[bytes]) || isdigit((unsigned char)name[bytes]));
+}
+
+/* Read the version behind a @mark in the file at @path; "" without one. */
+static void search_version(char out[VERSION_TEXT], const char *path, const char *mark)
+{
+	char block[SEARCH_BYTES + MARK_BYTES];
+	size_t kept = 0, bytes;
+	FILE *in = fopen(path, "re");
+
+	while (in && !out[0] && (bytes = fread(block + kept, 1, SEARCH_BYTES, in))) {
+		const char *end = block + kept + bytes, *at = block;
+
+		while (!out[0] &&
+			(at = memmem(at, (size_t)(end - at), mark, strlen(mark))) != NULL) {
+			at += strlen(mark);
+			copy_version(out, at, (size_t)(end - at));
+		}
+		/* The next block begins with what may be a part of mark and version. */
+		kept = kept + bytes < MARK_BYTES ? kept + bytes : MARK_BYTES;
+		memmove(block, end - kept, kept);
+	}
+	if (in)
+		fclose(in);
+}
+
+/* Find the version of the module at @path, if it is one of @reader's; else, or without one, "". */
+static void module_version(char out[VERSION_TEXT], const struct reader *reader, const char *path)
+{
+	const char *name = base_name(path);
+	char beside[PATH_MAX];
+	int i = 0;
+
+	out[0] = '\0';
+	while (i < FILES_MAX && reader->files[i] && !has_name(name, reader->files[i]))
+		i++;
+	if (i == FILES_MAX || !reader->files[i])
+		return;
+	if (reader->mark && reader->beside) {
+		snprintf(
+			beside, sizeof(beside), "%.*s%s", (int)(name - path), path, reader->beside);
+		search_version(out, beside, reader->mark);
+	} else if (reader->mark) {
+		search_version(out, path, reader->mark);
+	}
+	if (!out[0])
+		copy_version(out, name + strlen(reader->files[i]), VERSION_TEXT);
+}
+
+void unnamed_code_runtime(
+	char *out, size_t size, const struct runtime_kind *kind, const struct names *names)
+{
+	const struct reader *reader = readers;
+	char version[VERSION_TEXT] = "", other[VERSION_TEXT];
+
+	while (strcmp(reader->kind, kind->name))
+		reader++;
+	for (uint32_t i = 0; i < names->module_count; i++) {
+		module_version(other, reader, names_string(names, names_module(names, i)->path));
+		if (version[0] && other[0] && strcmp(version, other)) {
+			/* Which of them is meant is not known. */
+			version[0] = '\0';
+			break;
+		}
+		if (other[0])
+			strcpy(version, other);
+	}
+	snprintf(out, size, "%s%s%s is not a version whose functions can be named (known: %s)%s%s",
+		reader->label, version[0] ? " " : ", as it runs here,", version, kind->known,
+		reader->remedy ? ": " : "", reader->remedy ? reader->remedy : "");
 }

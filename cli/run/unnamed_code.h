@@ -11,6 +11,7 @@
 
 #include "cli/options.h"
 #include "libprof/profile/names.h"
+#include "libprof/runtime/runtime.h"
 #include "render/calltree.h"
 
 struct unnamed_code {
@@ -21,6 +22,14 @@ struct unnamed_code {
 /* Fill @out from @tree (borrowed, finished), whose modules are those of @names (borrowed). */
 void unnamed_code_find(
 	struct unnamed_code *out, const struct calltree *tree, const struct names *names);
+
+/*
+ * Write a line into @out about a runtime of a version that is not read: its kind, its version as
+ * the files of @names (borrowed) say, the versions that are read, and what names its functions
+ * meanwhile.
+ */
+void unnamed_code_runtime(
+	char *out, size_t size, const struct runtime_kind *kind, const struct names *names);
 
 /*
  * Put into the environment, which programs that are started from now on have, what makes the

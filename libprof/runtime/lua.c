@@ -410,6 +410,7 @@ static int next_lua(const struct runtime *runtime, struct runtime_reader *reader
 
 const struct runtime_kind runtime_lua = {
 	.name = "lua",
+	.known = "5.1 to 5.4",
 	.find = lua_find,
 	.begin = begin_lua,
 	.enter = enter_lua,

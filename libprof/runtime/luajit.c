@@ -605,6 +605,7 @@ static int next_luajit(const struct runtime *runtime, struct runtime_reader *rea
 
 const struct runtime_kind runtime_luajit = {
 	.name = "luajit",
+	.known = "2.1",
 	.leaves_own = 1,
 	.find = luajit_find,
 	.begin = begin_luajit,

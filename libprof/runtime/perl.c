@@ -567,6 +567,7 @@ static int next_perl(const struct runtime *runtime, struct runtime_reader *reade
 
 const struct runtime_kind runtime_perl = {
 	.name = "perl",
+	.known = "5.36",
 	.needs_self = 1,
 	.find = find_perl,
 	.begin = begin_perl,

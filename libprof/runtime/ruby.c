@@ -460,6 +460,7 @@ static int leave_ruby(const struct runtime *runtime, struct runtime_reader *read
 
 const struct runtime_kind runtime_ruby = {
 	.name = "ruby",
+	.known = "3.1",
 	.find = find_ruby,
 	.begin = begin_ruby,
 	.states = threads_of_ruby,

@@ -44,7 +44,7 @@ uint32_t runtime_bit(const struct runtime_kind *kind)
 	return 1u << number;
 }
 
-const char *runtime_name(unsigned number)
+const struct runtime_kind *runtime_kind_at(unsigned number)
 {
-	return number < KINDS ? kinds[number]->name : NULL;
+	return number < KINDS ? kinds[number] : NULL;
 }

@@ -416,6 +416,7 @@ struct runtime_symbols;
 /* One for each language. All return 0 or -errno; none writes but to what it is given. */
 struct runtime_kind {
 	const char *name;
+	const char *known; /* versions that are read, in words for a person: "3.8 to 3.13" */
 	int needs_self;	  /* begin() has no use for a thread's number alone */
 	int leaves_own;	  /* leave() is asked of the runtime's own functions, too */
 	int asks_way_out; /* leave() has a use for at->is_way_out of an innermost frame */
@@ -551,8 +552,10 @@ struct runtime_module {
 int runtime_find(
 	struct runtime *out, struct runtime_reader *reader, const struct runtime_module *module);
 
-/* @kind in a set of them; its name by its number there, NULL: there are no more. */
+/* @kind in a set of kinds. */
 uint32_t runtime_bit(const struct runtime_kind *kind);
-const char *runtime_name(unsigned number);
+
+/* The kind that has bit @number in such a set; NULL: no kind has that or a higher one. */
+const struct runtime_kind *runtime_kind_at(unsigned number);
 
 #endif

@@ -503,6 +503,7 @@ static int frames_of_v8(const struct runtime *runtime, struct runtime_reader *re
 
 const struct runtime_kind runtime_v8 = {
 	.name = "node",
+	.known = "18 to 24",
 	.find = find_v8,
 	.frame = frame_of_v8,
 	.quick = quick_of_v8,

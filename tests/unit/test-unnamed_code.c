@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * * Trees with unnamed frames of several modules.
- * Which command is named where, by os-release files as distributions have them.
+ * * Which command is named where, by os-release files as distributions have them.
+ * * Which version a runtime has, by the names of its files and what is in them.
  */
 #include "cli/run/unnamed_code.h"
 #include "tests/unit/own-folder.h"
@@ -84,7 +85,9 @@ static void code_of_no_file(void **state)
 		const char *module, *word;
 	} cases[] = {{"node", "--perf-basic-prof"}, {"libnode.so.108", "--perf-basic-prof"},
 		{"libjvm.so", "DumpPerfMapAtExit"}, {"nodejs-helper", "perf-PID.map"},
-		{"libjvm.sow", "perf-PID.map"}};
+		{"libjvm.sow", "perf-PID.map"}, {"deno", "--v8-flags=--perf-basic-prof"},
+		{"libpypy3.11-c.so", "PyPy has no switch"},
+		{"libguile-3.0.so.1", "Guile has no switch"}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -111,15 +114,15 @@ static void none(void **state)
 
 /* ---- distribution ---------------------------------------------------------------------------- */
 
-#define DEBIAN	"NAME=\"Debian GNU/Linux\"\nVERSION_ID=\"12\"\nID=debian\n"
-#define MINT	"ID_LIKE=\"ubuntu debian\"\nNAME=\"Linux Mint\"\nID=linuxmint\n"
-#define ROCKY	"ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"\n"
-#define ARCH	"NAME=\"Arch Linux\"\nID=arch\nBUILD_ID=rolling\n"
-#define LEAP	"ID=\"opensuse-leap\"\nID_LIKE=\"suse opensuse\"\n"
-#define OTHER	"ID=debianlike\nHOME_URL=debian\n"
-#define LIBC	"/usr/lib/x86_64-linux-gnu/libc.so.6"
-#define PYTHON	"/usr/bin/python3.11"
-#define LIBZ	"/usr/lib64/libz.so.1.2.13"
+#define DEBIAN "NAME=\"Debian GNU/Linux\"\nVERSION_ID=\"12\"\nID=debian\n"
+#define MINT   "ID_LIKE=\"ubuntu debian\"\nNAME=\"Linux Mint\"\nID=linuxmint\n"
+#define ROCKY  "ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"\n"
+#define ARCH   "NAME=\"Arch Linux\"\nID=arch\nBUILD_ID=rolling\n"
+#define LEAP   "ID=\"opensuse-leap\"\nID_LIKE=\"suse opensuse\"\n"
+#define OTHER  "ID=debianlike\nHOME_URL=debian\n"
+#define LIBC   "/usr/lib/x86_64-linux-gnu/libc.so.6"
+#define PYTHON "/usr/bin/python3.11"
+#define LIBZ   "/usr/lib64/libz.so.1.2.13"
 
 static void commands(void **state)
 {
@@ -178,6 +181,82 @@ static void folders(void **state)
 	assert_false(distribution_has("/opt/lib/x"));
 }
 
+/* ---- runtimes of versions that are not read -------------------------------------------------- */
+
+/* A file of the current folder, with @before bytes ahead of @text. */
+static void write_file(const char *path, long before, const char *text)
+{
+	FILE *out = fopen(path, "w");
+
+	assert_non_null(out);
+	assert_int_equal(fseek(out, before, SEEK_SET), 0);
+	fputs(text, out);
+	fclose(out);
+}
+
+static void the_version_of_a_runtime(void **state)
+{
+	static const struct {
+		const char *kind, *paths[2], *line;
+	} cases[] = {
+		{"python", {"/usr/bin/env", "/opt/bin/python3.99"}, "Python 3.99 is not "},
+		{"python", {"/opt/lib/libpython3.99t.so.1.0"}, "Python 3.99 is not "},
+		{"python", {"/opt/bin/python3.99", "/opt/lib/libpython3.99.so.1.0"},
+			"Python 3.99 is not "},
+		{"python", {"/opt/bin/python3.99", "/opt/bin/python3.98"}, "Python, as it runs "},
+		{"python", {"/opt/bin/pythonista3.99"}, "Python, as it runs "},
+		{"php", {"php-fpm"}, "PHP 9.7 is not "},
+		{"php", {"/opt/lib/libphp9.6.so"}, "PHP 9.6 is not "},
+		{"ruby", {"/opt/bin/ruby", "/opt/lib/libruby-9.5.so.9.5.1"}, "Ruby 9.5 is not "},
+		{"perl", {"/opt/lib/libperl.so.5.98.1"}, "Perl 5.98 is not "},
+		{"lua", {"/opt/lib/liblua5.9.so.0.0.0"}, "Lua 5.9 is not "},
+		{"lua", {"/opt/lib/libluajit-5.1.so.2.2.0"}, "Lua, as it runs "},
+		{"luajit", {"/opt/lib/libluajit-5.1.so.2.2.0"}, "LuaJIT 2.2 is not "},
+		{"node", {"/opt/lib/libnode.so.115"}, "node, as it runs "},
+		{"node", {"node"}, "node 98.7 is not "},
+		{"java", {"jdk/lib/server/libjvm.so"}, "Java 97.0 is not "},
+	};
+	struct pages_account account = {.limit_bytes = SIZE_MAX};
+
+	(void)state;
+	/* Behind what resembles it, and across the blocks that the file is read in. */
+	write_file("php-fpm", 100, "PHP/%s PHP/9.7.3");
+	write_file("node", 65536 - 9, "release/node-v98.7.6/node-v98.7.6.tar.gz");
+	assert_int_equal(system("mkdir -p jdk/lib/server"), 0);
+	write_file("jdk/release", 0, "IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"97.0.1\"\n");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct runtime_kind kind = {.name = cases[i].kind, .known = "1 to 2"};
+		struct names names = {0};
+		char line[512];
+
+		for (uint32_t k = 0; k < 2 && cases[i].paths[k]; k++) {
+			const struct names_module module = {
+				.number = k + 1, .start = k + 1, .end = k + 2};
+
+			assert_int_equal(
+				names_add_module(&names, &account, &module, cases[i].paths[k]), 0);
+		}
+		unnamed_code_runtime(line, sizeof(line), &kind, &names);
+		assert_memory_equal(line, cases[i].line, strlen(cases[i].line));
+		assert_non_null(strstr(line, "(known: 1 to 2)"));
+		names_release(&names, &account);
+	}
+}
+
+static void every_runtime_has_a_line(void **state)
+{
+	unsigned count = 0;
+	char line[512];
+
+	(void)state;
+	for (; runtime_kind_at(count); count++) {
+		assert_int_equal(runtime_bit(runtime_kind_at(count)), 1u << count);
+		unnamed_code_runtime(line, sizeof(line), runtime_kind_at(count), &empty);
+		assert_non_null(strstr(line, runtime_kind_at(count)->known));
+	}
+	assert_true(count > 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,6 +266,8 @@ int main(void)
 		cmocka_unit_test(none),
 		cmocka_unit_test(commands),
 		cmocka_unit_test(folders),
+		cmocka_unit_test(the_version_of_a_runtime),
+		cmocka_unit_test(every_runtime_has_a_line),
 	};
 
 	return cmocka_run_group_tests(tests, own_folder_enter, own_folder_leave);

@@ -78,6 +78,13 @@ STRIPPED = {"named": .3}
 C_ALONE = {"own": 0, "instead": "the interpreter's C", "named": .05}
 # Their code is made while they run, and nothing tells of it.
 UNNAMED = {"own": 0, "instead": "[unknown code]", "named": 0, "says": ("a runtime that writes /tmp/perf-PID.map names",)}
+
+
+def no_switch(name):
+    """As UNNAMED, of a runtime that nothing makes tell of its code."""
+    return {**UNNAMED, "says": (f"{name} has no switch that names",)}
+
+
 PROGRAM = {"tier": "all", "own": 0, "instead": "", "named": .3}
 C = "gcc -O2 {p}/split.c -o prog "
 CXX = "g++ -std=c++20 -O2 -o prog "
@@ -120,7 +127,7 @@ ROWS = (
     Row("ruby-yjit", "ruby", run="ruby --yjit {p}/ruby.rb 90000", own=.7, **STRIPPED),
     Row("ruby-kill", "ruby", run="ruby {p}/ruby_kill.rb", own=.9, **STRIPPED),
     Row("python", "python3", run="/usr/bin/python3 {p}/python.py", **STRIPPED, **CORE),
-    Row("pypy", "pypy3", run="pypy3 {p}/python.py 600000", incomplete=1, **UNNAMED),
+    Row("pypy", "pypy3", run="pypy3 {p}/python.py 600000", incomplete=1, **no_switch("PyPy")),
     Row("php", "php-cli", run="php {p}/php.php", **STRIPPED, **CORE),
     Row("perl", "perl", run="perl {p}/perl.pl", **STRIPPED),
     Row("lua", "lua5.4", run="lua5.4 {p}/split.lua 50000", **STRIPPED),
@@ -135,10 +142,10 @@ ROWS = (
     Row("mono-no-jitmap", "mono-mcs mono-runtime", "mcs -out:prog.exe {p}/split.cs", "mono {b}/prog.exe",
         **{**UNNAMED, "says": ("mono --jitmap names",)}),
     Row("prolog", "swi-prolog-nox", run="swipl {p}/split.pl", **C_ALONE),
-    Row("sbcl", "sbcl", run="sbcl --noinform --load {p}/split.lisp --eval '(print (turns 1000000))' --quit", **UNNAMED),
-    Row("guile", "guile-3.0", SCHEME % 100000, "guile {b}/prog.scm", incomplete=1, **UNNAMED),
+    Row("sbcl", "sbcl", run="sbcl --noinform --load {p}/split.lisp --eval '(print (turns 1000000))' --quit", **no_switch("SBCL")),
+    Row("guile", "guile-3.0", SCHEME % 100000, "guile {b}/prog.scm", incomplete=1, **no_switch("Guile")),
     Row("racket", "racket", "(echo '#lang racket/base'; cat {p}/split.scm; echo '(turns 300000)') >prog.rkt && raco make prog.rkt",
-        "racket {b}/prog.rkt", incomplete=1, **UNNAMED),
+        "racket {b}/prog.rkt", incomplete=1, **no_switch("Racket")),
     Row("r", "r-base-core", run="Rscript {p}/split.R", **C_ALONE),
     Row("octave", "octave", run="octave-cli -q --no-init-file {p}/split.m", **C_ALONE),
     Row("tcl", "tcl8.6", run="tclsh8.6 {p}/split.tcl", **C_ALONE),
