@@ -9,6 +9,7 @@ set -eu
 # What is mounted goes with the namespace, however this ends.
 [ "${2-}" = mounts ] || exec unshare --mount --propagation private "$0" "$1" mounts
 
+setup=$(cd "$(dirname "$0")" && pwd)
 debs=$(cd "$1" && pwd)
 root=$debs/root
 # shellcheck source=/dev/null
@@ -33,14 +34,14 @@ list_files()
 		-prune -o -printf '%p %y %s %l\n' | grep -v ' d ' | sort)
 }
 
-[ -e "$root/etc/debian_version" ] || debootstrap --variant=minbase "$release" "$root" >"$debs/debootstrap.log"
+"$setup/root.sh" "$release" "$root"
 mount -t proc proc "$root/proc"
 mkdir -p "$root/srv/debs"
 cp "$debs"/flamerun_*.deb "$debs"/flamerun-spank_*.deb "$debs"/libflameprof1_*.deb \
 	"$debs"/libflameprof-dev_*.deb "$root/srv/debs"
 
 say "what the packages depend on, and what is compiled with"
-in_root 'apt-get -qq update && apt-get -qq install --no-install-recommends gcc libc6-dev pkg-config \
+in_root 'apt-get -qq update && apt-get -qq install --no-install-recommends gcc libc6-dev pkgconf \
 	python3 man-db $(for deb in /srv/debs/*.deb; do dpkg-deb -f "$deb" Depends; done |
 	tr "," "\n" | sed "s/^ *//; s/ .*//" | grep -v "flameprof\|flamerun" | sort -u) >/dev/null'
 list_files >"$debs/before"
@@ -50,7 +51,7 @@ in_root 'apt-get -qq install --no-install-recommends /srv/debs/*.deb >/dev/null'
 
 say "profile a program"
 in_root 'cd /srv && flamerun --version && flamerun -o run.svg -o run.folded -- \
-	gzip -9 -c /usr/bin/gcc-12 /usr/bin/python3.11 >/dev/null && grep -q "gzip" run.svg && [ -s run.folded ]'
+	gzip -9 -c $(readlink -f /usr/bin/gcc /usr/bin/python3) >/dev/null && grep -q "gzip" run.svg && [ -s run.folded ]'
 
 say "compile what profiles itself"
 cat >"$root/srv/own.c" <<'C'
