@@ -360,17 +360,21 @@ check_parts := check-tsan+:60 check-aarch64+:90 check-unit:70 lint+:100 check-sa
 # What a change needs of all there is; ALL=1, which is check-all's, takes the rest as well.
 some = $(if $(ALL),,$(1))
 
-.PHONY: check
-check: ## install what the tests need, then run those that every change needs
+.PHONY: packages
+packages: ## install what the tests need
 	@YES='$(YES)' tests/setup/packages.sh $(build_packages) $(test_packages) \
 		$(if $(ALL),$(job_packages) $(store_packages))
 	@YES='$(YES)' tests/setup/packages.sh $$(tests/zoo/zoo.py --packages $(zoo_rows))
+
+.PHONY: check
+check: packages ## install what the tests need, then run those that every change needs
 	+@$(MAKE) --no-print-directory $(jobs) WERROR=1 all examples
 	+@MAKE='$(MAKE) WERROR=1 ZOO=$(zoo_rows)' JOBS='$(jobs)' tests/setup/checks.sh $(check_parts)
 
 .PHONY: check-all
-check-all: ## all of them in every way: sanitized, confined, emulated, built by clang; an hour
+check-all: ## all of them in every way: sanitized, confined, emulated, on all releases; hours
 	+@$(MAKE) --no-print-directory check ALL=1
+	+@$(MAKE) --no-print-directory check-releases
 
 # Each program is run by a target of its own, so that -j runs some side by side; what it said is in a log
 # beside it. None stops the others: make's last line counts what failed.
@@ -417,6 +421,19 @@ export_build = TEST_BUILD='$(abspath $(BUILD))' $(if $(ALL),TEST_ALL=1)
 .PHONY: check-e2e
 check-e2e: all examples $(if $(ALL),spank) ## run the end-to-end tests: flamerun over tests/targets
 	$(export_build) $(if $(SAN),TEST_SANITIZED=1) tests/setup/pytest.sh tests/e2e $(if $(SAN),$(call some,sanitized))
+
+# The runtimes' own tracebacks are the truth of these.
+truths = $(sort $(wildcard tests/e2e/test_*_truth.py) $(shell grep -l '^import told_stacks' tests/e2e/test_*.py))
+.PHONY: check-truth
+check-truth: all examples ## the end-to-end tests of Python, node, Java, PHP, Ruby, Perl and Lua alone
+	$(export_build) tests/setup/pytest.sh tests/e2e '' $(truths)
+
+# Each release in a root of its own, kept there for the next time.
+ROOTS ?= $(or $(XDG_CACHE_HOME),/var/tmp)/flamerun-roots
+.PHONY: check-releases
+check-releases: ## packages, units, zoo and runtimes on each release of Debian; as root: ROOTS= RELEASES= PARTS=
+	@YES='$(YES)' tests/setup/packages.sh debootstrap git bsdextrautils
+	PARTS='$(PARTS)' tests/setup/releases.sh '$(ROOTS)' $(RELEASES)
 
 # The table of rows says which packages they are of: `make check` installs those of what it runs.
 ZOO      ?= zoo

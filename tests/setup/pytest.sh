@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The tests of a folder, side by side where Debian's python3-pytest-xdist is. pytest.sh FOLDER [MARKS]:
-# only the tests that MARKS, an expression of pytest's, takes. Of all of them those that are marked
+# The tests of a folder, side by side where Debian's python3-pytest-xdist is. pytest.sh FOLDER [MARKS [FILE...]]:
+# only the tests that MARKS, an expression of pytest's, takes, or only those of the files. Of all of them those that are marked
 # `sleeps` come first, many at once: amidst the others each leaves a processor without work. Else two
 # processors have PER_TWO_CPUS of them, 2 where that is not set: many tests are of times.
 #
@@ -36,11 +36,15 @@ run() {
 	pytest-3 -p no:cacheprovider ${has_xdist:+-n $at_once} $reruns -m "$marks" "$@" || status=$?
 }
 
+folder=$1
+marks=${2:-}
+shift $(($# < 2 ? $# : 2))
 # Of a few there are hardly any that sleep.
 sleepers=
-[ -n "${2:-}" ] || sleepers=$(grep -l 'mark\.sleeps$' "$1"/test_*.py)
+[ -n "$marks$*" ] || sleepers=$(grep -l 'mark\.sleeps$' "$folder"/test_*.py)
+[ $# -gt 0 ] || set -- "$folder"
 # shellcheck disable=SC2086 # names of files without blanks
 [ -z "$sleepers" ] || run 8 sleeps $sleepers
-run "${PER_TWO_CPUS:-2}" "${2:-${sleepers:+not sleeps}}" "$1"
+run "${PER_TWO_CPUS:-2}" "${marks:-${sleepers:+not sleeps}}" "$@"
 [ $status -ne 0 ] || rm -rf "$PYTEST_DEBUG_TEMPROOT"
 exit $status
