@@ -196,7 +196,7 @@ static const struct {
 	{"beam.smp", "erl +JPperf true names what it compiles"},
 	{"mono-sgen", "mono --jitmap names what it compiles"},
 	{"deno", "deno run --v8-flags=" NODE_WRITES " names what it compiles"},
-	{"bun", "Bun has no switch that names what it compiles"},
+	{"bun", "flamerun cannot read what Bun writes about the code that it compiles"},
 	{"pypy3", "PyPy has no switch that names what it compiles"},
 	{"libpypy3", "PyPy has no switch that names what it compiles"},
 	{"sbcl", "SBCL has no switch that names what it compiles"},
