@@ -517,6 +517,8 @@ struct arch_place {
 	 * The way has put the register's value there, and this is where that was; else INT64_MAX.
 	 */
 	int64_t saved, saved_fp;
+	/* The way may have written to places below, which is why their contents are not known. */
+	int64_t written;
 };
 
 struct arch_way {
@@ -552,8 +554,14 @@ static inline void arch_way_frame_pointer(
 		at->sp = place;
 		/* fall through */
 	case ARCH_EFFECT_SAVE_FP:
-		at->saved = at->is_lost ? INT64_MAX : place;
-		at->saved_fp = at->fp;
+		if (!at->is_lost) {
+			at->saved = place;
+			at->saved_fp = at->fp;
+		} else if (place == at->saved) {
+			at->saved = INT64_MAX;
+		}
+		if (at->written < place + 8)
+			at->written = place + 8;
 		break;
 	case ARCH_EFFECT_POP_FP:
 		place = at->sp;
@@ -561,7 +569,7 @@ static inline void arch_way_frame_pointer(
 		/* fall through */
 	case ARCH_EFFECT_LOAD_FP:
 		at->fp = place == at->saved ? at->saved_fp : place;
-		at->is_lost = place < 0 && place != at->saved;
+		at->is_lost = place < at->written && place != at->saved;
 		break;
 	case ARCH_EFFECT_FP_FROM_SP:
 	case ARCH_EFFECT_LOSE_FP:

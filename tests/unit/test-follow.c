@@ -56,8 +56,8 @@ static void compare(const struct unwind_module *module, uintptr_t pc, struct sum
 		return;
 	sum->found++;
 	if ((int32_t)found.cfa != row.rules.cfa_value)
-		print_error("%#lx: CFA %u, by information %d\n",
-			(unsigned long)(pc - module->bias), found.cfa, row.rules.cfa_value);
+		print_error("%#lx: CFA %u, by information %d\n", (unsigned long)(pc - module->bias),
+			found.cfa, row.rules.cfa_value);
 	assert_int_equal(found.cfa, row.rules.cfa_value);
 	assert_int_equal(found.ra, 8);
 	if (!found.fp)
@@ -71,8 +71,8 @@ static void compare(const struct unwind_module *module, uintptr_t pc, struct sum
 
 static bool is_padding(const uint8_t *code)
 {
-	static const uint8_t forms[][2] = {{0x0f, 0x1f}, {0x66, 0x90}, {0x66, 0x0f}, {0x66, 0x66},
-		{0x66, 0x2e}};
+	static const uint8_t forms[][2] = {
+		{0x0f, 0x1f}, {0x66, 0x90}, {0x66, 0x0f}, {0x66, 0x66}, {0x66, 0x2e}};
 
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
 		if (!memcmp(code, forms[i], 2))
@@ -191,6 +191,10 @@ static void a_frame_pointer_is_where_it_was(void **state)
 			CODE(0x48, 0x89, 0x6c, 0x24, 0xf8, 0x48, 0x89, 0xdd, 0x48, 0x8b, 0x6c, 0x24,
 				0xf8, 0xc3),
 			{8, 8, 0, true}},
+		{"push %rbp; xor %ebp,%ebp; mov %rbp,-16(%rsp); pop %rbp; ret: another value is "
+		 "saved, too",
+			CODE(0x55, 0x31, 0xed, 0x48, 0x89, 0x6c, 0x24, 0xf0, 0x5d, 0xc3),
+			{8, 8, 0, true}},
 		{"call to a ret; pop %rbp; ret", CODE(0xe8, 2, 0, 0, 0, 0x5d, 0xc3, 0xc3),
 			{16, 8, 16, true}},
 	};
@@ -223,6 +227,11 @@ static void what_is_not_sure_is_not_said(void **state)
 		{"jmp out of all code", CODE(0xe9, 0, 0, 0, 0x40), {0}},
 		{"a return below its address", CODE(0x50, 0xc3), {0}},
 		{"pop %rbp of the way's own push of something else", CODE(0x50, 0x5d, 0xc3), {0}},
+		{"xor %ebp,%ebp; mov %rbp,(%rsp); pop %rbp; ret",
+			CODE(0x31, 0xed, 0x48, 0x89, 0x2c, 0x24, 0x5d, 0xc3), {0}},
+		{"mov %rbp,(%rsp); mov %rbp,-8(%rsp); pop %rbp; ret",
+			CODE(0x48, 0x89, 0x2c, 0x24, 0x48, 0x89, 0x6c, 0x24, 0xf8, 0x5d, 0xc3),
+			{0}},
 		{"push %rax; mov %rsp,%rbp", CODE(0x50, 0x48, 0x89, 0xe5, 0xff, 0xd0), {0}},
 		{"ud2; int3; hlt", CODE(0x0f, 0x0b, 0xc3), {0}},
 		{"int3", CODE(0xcc, 0xc3), {0}},
