@@ -11,6 +11,8 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
+#include <zlib.h>
 
 #include "render/palette.h"
 #include "render/picture.h"
@@ -75,6 +77,28 @@ static void test_equal_trees_give_equal_bytes(void **state)
 	check_same(picture_write_pdf);
 }
 
+/* Is @text in @pdf, or in one of its streams, where cairo from 1.18 on packs what it says of it? */
+static bool pdf_has(const struct picture *pdf, const char *text)
+{
+	static const char begin[] = "stream\n";
+	const char *at = pdf->bytes, *end = pdf->bytes + pdf->length;
+	bool found = memmem(at, pdf->length, text, strlen(text));
+	char unpacked[65536];
+
+	while (!found && (at = memmem(at, (size_t)(end - at), begin, strlen(begin))) != NULL) {
+		z_stream stream = {.next_out = (Bytef *)unpacked, .avail_out = sizeof(unpacked)};
+
+		at += strlen(begin);
+		stream.next_in = (Bytef *)(uintptr_t)at;
+		stream.avail_in = (uInt)(end - at);
+		assert_int_equal(inflateInit(&stream), Z_OK);
+		inflate(&stream, Z_FINISH);
+		inflateEnd(&stream);
+		found = memmem(unpacked, sizeof(unpacked) - stream.avail_out, text, strlen(text));
+	}
+	return found;
+}
+
 /* cairo would date a PDF by the clock, which two drawings in one second would not show. */
 static void test_a_pdf_has_the_date_it_was_given(void **state)
 {
@@ -86,9 +110,10 @@ static void test_a_pdf_has_the_date_it_was_given(void **state)
 
 	(void)state;
 	assert_memory_equal(none.bytes, "%PDF", 4);
-	assert_null(memmem(none.bytes, none.length, "CreationDate", 12));
-	assert_non_null(memmem(dated.bytes, dated.length, "/CreationDate (20010909014640", 29));
-	assert_null(memmem(dated.bytes, dated.length, "ModDate", 7));
+	assert_true(pdf_has(&none, "/Producer"));
+	assert_false(pdf_has(&none, "CreationDate"));
+	assert_true(pdf_has(&dated, "/CreationDate (20010909014640"));
+	assert_false(pdf_has(&dated, "ModDate"));
 	free(none.bytes);
 	free(dated.bytes);
 	calltree_free(tree);
@@ -157,14 +182,14 @@ static void test_the_static_layer_is_bounded(void **state)
 
 		for (unsigned row = 0; row < 149; row++) {
 			snprintf(name, sizeof(name), "f%u_%u_&&&&&&&&&&&&&&&&&&&&", i, row);
-			node = calltree_child(tree, node,
-				calltree_frame(tree, name, "", CALLTREE_NATIVE));
+			node = calltree_child(
+				tree, node, calltree_frame(tree, name, "", CALLTREE_NATIVE));
 		}
 		calltree_add(tree, node, 1);
 	}
 	assert_int_equal(calltree_finish(tree), 0);
-	struct picture picture = write_to_memory(
-		tree, &(struct picture_options){.width = 16000}, picture_write_svg);
+	struct picture picture =
+		write_to_memory(tree, &(struct picture_options){.width = 16000}, picture_write_svg);
 	const char *layer = strstr(picture.bytes, "<g id=\"flamerun-static\">");
 
 	assert_non_null(layer);
@@ -178,14 +203,17 @@ static void test_the_static_layer_is_bounded(void **state)
 /* How often @svg has strokes of the colour of the root's box, which cairo spells in percent. */
 static unsigned count_root_strokes(const struct calltree *tree, const char *svg, int dark)
 {
+	char style[32], attribute[32];
 	struct palette palette;
-	char text[32];
+	double percent;
 
 	assert_int_equal(palette_init(&palette, NULL, tree), 0);
-	snprintf(text, sizeof(text), "stroke:rgb(%.2f",
-		floor(palette_at(&palette, palette_root(&palette), dark).red / 0.0255) / 100);
+	percent = floor(palette_at(&palette, palette_root(&palette), dark).red / 0.0255) / 100;
 	palette_release(&palette);
-	return count(svg, text);
+	/* An attribute from cairo 1.18 on, a style before. */
+	snprintf(style, sizeof(style), "stroke:rgb(%.2f", percent);
+	snprintf(attribute, sizeof(attribute), "stroke=\"rgb(%.2f", percent);
+	return count(svg, style) + count(svg, attribute);
 }
 
 static void test_the_ground_is_drawn(void **state)
@@ -201,9 +229,10 @@ static void test_the_ground_is_drawn(void **state)
 	assert_int_equal(count_root_strokes(tree, dark.bytes, 1), 1);
 	assert_int_equal(count_root_strokes(tree, dark.bytes, 0), 0);
 	/* 20/255, 23/255, 28/255. */
-	assert_int_equal(count(light.bytes, "rgb(7.843137%,9.019608%,10.980392%)"), 0);
+	assert_int_equal(count(light.bytes, "rgb(7.843137%"), 0);
 	assert_true(count(dark.bytes, "rgb(7.843137%") > 0);
 	assert_int_equal(count(dark.bytes, "rgb(100%,100%,100%)"), 0);
+	assert_int_equal(count(dark.bytes, "rgb(100%, 100%, 100%)"), 0);
 	free(light.bytes);
 	free(dark.bytes);
 	calltree_free(tree);
