@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Make a Debian root by debootstrap, as root: root.sh RELEASE FOLDER. A finished one is left as it is.
-# The mirror is the one that apt has on this machine.
+# The mirror is the one that apt has on this machine, and apt asks it in the same way: by which proxy,
+# and whether lists may be old.
 set -eu
 
 release=$1 root=$2
@@ -30,4 +31,5 @@ debootstrap --variant=minbase "$release" "$root" "$mirror" $script >"$root.log" 
 	tail -n 20 "$root.log" >&2
 	exit 1
 }
+apt-config dump | grep -E '^Acquire::(Check-Valid-Until|https?::)' >"$root/etc/apt/apt.conf.d/90machine" || :
 date >"$root.made"

@@ -7,6 +7,8 @@ set -u
 
 awk '
 	FNR == 1 { programs++; stopped = 0 }
+	# cmocka from 1.1.7 on has "tests: 3 test(s)" in some of these lines
+	{ sub(/\] tests: /, "] ") }
 	/^\[  PASSED  \] [0-9]+ test/ { passed += $4 }
 	/^\[  SKIPPED \] [0-9]+ test.*listed/ { skipped += $4 }
 	/^\[  FAILED  \] [0-9]+ test.*listed/ { failed += $4 }

@@ -108,7 +108,8 @@ static void test_number_formatting_and_parsing(void **state)
 	value = strtod(text + 3, NULL);
 	trap_flag_clear();
 	assert_true(value > 3.14 && value < 3.15);
-	check_steps(2000);
+	/* glibc 2.41 runs from memcpy's check into its code through padding, where no FDE is. */
+	check_steps_but(2000, 20);
 }
 
 static void test_copying_and_allocating(void **state)
