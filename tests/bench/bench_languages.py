@@ -214,8 +214,8 @@ def compile_programs(folder):
         Row("PHP (php)", ["php", folder / "deep.php"], 25_000_000),
         Row("PHP, compiled", ["php", *PHP_JIT, folder / "deep.php"], 100_000_000),
         Row("Perl (perl)", ["perl", folder / "deep.pl"], 12_000_000),
-        Row("Ruby (ruby)", ["ruby3.1", folder / "deep.rb"], 25_000_000),
-        Row("Ruby, YJIT", ["ruby3.1", "--yjit", folder / "deep.rb"], 50_000_000),
+        Row("Ruby (ruby)", ["ruby", folder / "deep.rb"], 25_000_000),
+        Row("Ruby, YJIT", ["ruby", "--yjit", folder / "deep.rb"], 50_000_000),
         *(Row(f"Lua ({lua})", [lua, folder / "deep.lua"], 25_000_000)
           for lua in ("lua5.1", "lua5.2", "lua5.3", "lua5.4")),
         Row("LuaJIT (luajit), compiled", ["luajit", folder / "deep.lua"], 20_000_000),

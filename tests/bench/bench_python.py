@@ -15,7 +15,7 @@ import tempfile
 
 import bench
 
-PYTHON = "/usr/bin/python3.11"
+PYTHON = os.path.realpath("/usr/bin/python3")
 LATER = os.environ.get("PYTHON312", shutil.which("python3.12"))
 
 SCRIPTS = {
