@@ -53,10 +53,11 @@ int frame_namer_init(struct frame_namer *namer, const struct naming_request *req
 	namer->images = calloc(profile->image_count + (size_t)1, sizeof(*namer->images));
 	namer->chains = malloc(chains_bytes);
 	namer->calls = malloc(calls_bytes);
+	namer->passes = calloc(profile->node_count + (size_t)1, sizeof(*namer->passes));
 	namer->handles = malloc(handles_bytes);
 	namer->shares = calloc(profile->names.module_count + (size_t)1, sizeof(*namer->shares));
 	if (!namer->symbols || !namer->images || !namer->chains || !namer->calls ||
-		!namer->handles || !namer->shares)
+		!namer->passes || !namer->handles || !namer->shares)
 		return -ENOMEM;
 	namer->epoch_ns = clock_epoch_ns();
 	symbols_keep_program(namer->symbols, request->program);
@@ -95,6 +96,7 @@ void frame_namer_release(struct frame_namer *namer)
 	free(namer->handles);
 	free(namer->chains);
 	free(namer->calls);
+	free(namer->passes);
 	free(namer->shares);
 	free(namer->frames);
 	kernel_symbols_free(namer->kernel);
@@ -648,12 +650,14 @@ static uint32_t collect_addresses(struct frame_namer *namer, const struct profil
 	return count;
 }
 
-/* Of a thread that was in the kernel the frame that went there. */
+/* Return the innermost frame of @stack that is not the kernel's and not a wait. */
 static uint32_t leaf_of(const struct flameprof_profile *profile, const struct profile_stack *stack)
 {
 	const struct profile_node *node = profile_node_at(profile, stack->node);
+	uint64_t frame = profile_node_frame(node);
 
-	return profile_node_frame(node) == WIRE_FRAME_IN_KERNEL ? node->parent : stack->node;
+	return frame == WIRE_FRAME_IN_KERNEL || wire_frame_waits(frame) ? node->parent
+									: stack->node;
 }
 
 /* All of the stacks that are named. Returns how many. */
@@ -689,22 +693,47 @@ static void fetch(struct frame_namer *namer, const struct naming_request *reques
 	free(handles);
 }
 
-/* Which of the @count at @found, all of one file, are leaves in system calls. */
-static void resolve_calls(struct frame_namer *namer, const struct located *found, uint32_t count,
-	const uint8_t *marks, uint64_t *addresses, int32_t *calls)
+/* Set the addresses of @call to those of @node and of its callers in the same module. */
+static void set_addresses(
+	const struct flameprof_profile *profile, uint32_t node, struct call_number *call)
 {
+	uint64_t leaf = profile_node_frame(profile_node_at(profile, node));
+
+	for (uint32_t n = 0; n < CALL_NUMBER_FRAMES && node; n++) {
+		uint64_t frame = profile_node_frame(profile_node_at(profile, node));
+
+		if (WIRE_FRAME_MODULE(frame) != WIRE_FRAME_MODULE(leaf))
+			break;
+		call->addresses[n] = WIRE_FRAME_ADDRESS(frame);
+		node = profile_node_at(profile, node)->parent;
+	}
+}
+
+/* Find out which of the @count at @found, all of one file, are leaves in system calls. */
+static void resolve_calls(struct frame_namer *namer, const struct located *found, uint32_t count,
+	const uint8_t *marks)
+{
+	struct call_number *calls = calloc((size_t)count + 1, sizeof(*calls));
 	uint32_t leaves = 0;
 
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; calls && i < count; i++)
 		if (marks[found[i].node] & IS_LEAF)
-			addresses[leaves++] = found[i].address;
-	if (!leaves)
-		return;
-	symbols_system_calls(namer->symbols, found->handle, addresses, leaves, calls);
+			set_addresses(namer->profile, found[i].node, &calls[leaves++]);
+	if (leaves)
+		symbols_system_calls(namer->symbols, found->handle, calls, leaves);
 	leaves = 0;
-	for (uint32_t i = 0; i < count; i++)
-		if (marks[found[i].node] & IS_LEAF)
-			namer->calls[found[i].node] = calls[leaves++];
+	for (uint32_t i = 0; calls && i < count; i++) {
+		uint32_t node = found[i].node;
+
+		if (!(marks[node] & IS_LEAF))
+			continue;
+		namer->calls[node] = calls[leaves].number;
+		for (uint32_t n = calls[leaves++].passing; n; n--) {
+			namer->passes[node] = 1;
+			node = profile_node_at(namer->profile, node)->parent;
+		}
+	}
+	free(calls);
 }
 
 void frame_namer_resolve(struct frame_namer *namer, const struct naming_request *request,
@@ -714,10 +743,9 @@ void frame_namer_resolve(struct frame_namer *namer, const struct naming_request 
 	uint8_t *marks = calloc(room, sizeof(*marks));
 	struct located *found = calloc(room, sizeof(*found));
 	uint64_t *addresses = calloc(room, sizeof(*addresses));
-	int32_t *calls = calloc(room, sizeof(*calls));
 	uint32_t count = 0, end;
 
-	if (marks && found && addresses && calls)
+	if (marks && found && addresses)
 		count = collect_all(namer, request, marks, found);
 	if (count)
 		qsort(found, count, sizeof(*found), by_handle);
@@ -727,10 +755,9 @@ void frame_namer_resolve(struct frame_namer *namer, const struct naming_request 
 		for (end = from; end < count && found[end].handle == found[from].handle; end++)
 			addresses[end - from] = found[end].address;
 		symbols_resolve(namer->symbols, found[from].handle, addresses, end - from);
-		resolve_calls(namer, found + from, end - from, marks, addresses, calls);
+		resolve_calls(namer, found + from, end - from, marks);
 	}
 	free(marks);
 	free(found);
 	free(addresses);
-	free(calls);
 }

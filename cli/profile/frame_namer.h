@@ -37,6 +37,7 @@ struct frame_namer {
 	struct frame_namer_image *images;  /* owned; by profile image */
 	uint32_t *chains;		   /* owned; profile node -> where its chain begins */
 	int32_t *calls; /* owned; profile node -> system call just before its address, or -1 */
+	uint8_t *passes; /* owned; profile node -> see frame_namer_passes() */
 	/* Chains, each its length and so many tree frames, the one in memory first. */
 	uint32_t *frames; /* owned */
 	uint32_t frame_count, frame_room;
@@ -92,6 +93,12 @@ uint32_t frame_namer_wait(struct frame_namer *namer, uint32_t image, uint32_t no
  * in a system call; else @parent.
  */
 uint32_t frame_namer_in_kernel(struct frame_namer *namer, uint32_t node, uint32_t parent);
+
+/* Does the frame of profile node @node only make a system call for the function that called it? */
+static inline bool frame_namer_passes(const struct frame_namer *namer, uint32_t node)
+{
+	return namer->passes[node];
+}
 
 /* Count @weight of samples in profile node @node, which has been named. */
 void frame_namer_count(struct frame_namer *namer, uint32_t image, uint32_t node, uint64_t weight,

@@ -134,9 +134,10 @@ static bool is_replaced(
 }
 
 /*
- * The tree node of a stack's leaf, our own wrappers left out: climb to the first one known, then
- * build downwards. With a time nothing is known of other samples, nor remembered for them; nor is
- * anything of what language frames are shown instead of, which may stand for itself elsewhere.
+ * Return the tree node of a stack's leaf. Leave out our own wrappers, and libc's functions that
+ * only make system calls for others. Climb to the first node known, then build downwards. With a
+ * time nothing is known of other samples, nor remembered for them; nor is anything of what language
+ * frames are shown instead of, which may stand for itself elsewhere.
  */
 static uint32_t tree_node(struct naming *naming, uint32_t image, const struct profile_stack *stack,
 	enum prefix prefix)
@@ -160,6 +161,7 @@ static uint32_t tree_node(struct naming *naming, uint32_t image, const struct pr
 		if (at == root && is_machine_root(naming, image, path[n]))
 			node = prefix_below(naming, image, path[n], prefix);
 		else if (!is_ours(naming, image, path[n]) &&
+			 !frame_namer_passes(&naming->namer, path[n]) &&
 			 !profile_is_hidden(naming->profile, image, path[n]))
 			node = frame_namer_child(&naming->namer, image, path[n], node);
 		if (!naming->namer.time_ns)

@@ -31,8 +31,6 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "arch/code.h"
-#include "arch/syscall.h"
 #include "cli/symbols/debuginfod.h"
 #include "cli/symbols/elf_file.h"
 #include "cli/symbols/elf_symbols.h"
@@ -577,46 +575,19 @@ int module_open_dwarf(const struct symbols_module *module, struct elf_file *file
 /* Segments are mapped by whole pages of this size at least. */
 #define PAGE_BYTES 4096u
 
-/* The loaded segment of @file whose bytes of the file hold @address. */
-static int find_segment(const struct elf_file *file, uint64_t address, GElf_Phdr *segment)
-{
-	size_t headers = elf_file_headers(file);
-
-	for (size_t i = 0; i < headers; i++)
-		if (gelf_getphdr(file->elf, (int)i, segment) && segment->p_type == PT_LOAD &&
-			address >= segment->p_vaddr &&
-			address - segment->p_vaddr < segment->p_filesz)
-			return 0;
-	return -ENOENT;
-}
-
-/* The system call that is made before @address of @file. */
-static int32_t call_before(const struct elf_file *file, uint64_t address)
-{
-	GElf_Phdr segment;
-	Elf_Data *data;
-	uint64_t bytes;
-
-	if (!address || find_segment(file, address - 1, &segment))
-		return -1;
-	bytes = address - segment.p_vaddr;
-	if (bytes > ARCH_SYSCALL_CODE)
-		bytes = ARCH_SYSCALL_CODE;
-	data = elf_getdata_rawchunk(file->elf,
-		(int64_t)(segment.p_offset + (address - segment.p_vaddr) - bytes), bytes,
-		ELF_T_BYTE);
-	return data ? (int32_t)arch_syscall_before(data->d_buf, (unsigned)bytes) : -1;
-}
-
-void module_system_calls(const struct symbols_module *module, const uint64_t *addresses,
-	size_t count, int32_t *calls)
+void module_system_calls(
+	const struct symbols_module *module, struct call_number *calls, size_t count)
 {
 	struct elf_file file;
 	enum symbols_source verdict = SYMBOLS_NONE;
 	int error = open_module(&file, module, &verdict);
 
-	for (size_t i = 0; i < count; i++)
-		calls[i] = error ? -1 : call_before(&file, addresses[i]);
+	for (size_t i = 0; i < count; i++) {
+		calls[i].number = -1;
+		calls[i].passing = 0;
+		if (!error)
+			call_number_find(&file, &calls[i]);
+	}
 	if (!error)
 		elf_file_close(&file);
 }

@@ -39,11 +39,11 @@ int module_read(const struct symbols_module *module, struct symtab **table,
 int module_read_functions(const struct symbols_module *module, struct functions **functions);
 
 /*
- * Which system call the instruction before each of the @count @addresses (borrowed) of @module
- * (borrowed) makes, into @calls: as arch_syscall_before(), -1 also where there is no code.
+ * Find out which system calls the @count @calls (borrowed) make, by the file of @module (borrowed).
+ * Their number is -1 when the file can't be had.
  */
-void module_system_calls(const struct symbols_module *module, const uint64_t *addresses,
-	size_t count, int32_t *calls);
+void module_system_calls(
+	const struct symbols_module *module, struct call_number *calls, size_t count);
 
 /*
  * Open the file that has the DWARF of @module (borrowed): its own, or its debug file.

@@ -381,13 +381,17 @@ int symbols_offset_address(struct symbols *symbols, int handle, uint64_t offset,
 	return module_offset_address(&symbols->entries[handle].module, offset, address);
 }
 
-void symbols_system_calls(struct symbols *symbols, int handle, const uint64_t *addresses,
-	size_t count, int32_t *calls)
+void symbols_system_calls(
+	struct symbols *symbols, int handle, struct call_number *calls, size_t count)
 {
-	if (handle >= 0 && handle < symbols->count)
-		module_system_calls(&symbols->entries[handle].module, addresses, count, calls);
-	else
-		memset(calls, -1, count * sizeof(*calls));
+	if (handle >= 0 && handle < symbols->count) {
+		module_system_calls(&symbols->entries[handle].module, calls, count);
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		calls[i].number = -1;
+		calls[i].passing = 0;
+	}
 }
 
 struct symbols_origin symbols_module_origin(const struct symbols *symbols, int handle)

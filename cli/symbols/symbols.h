@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/symbols/call_number.h"
 #include "cli/symbols/demangle.h"
 
 struct debuginfod_report;
@@ -155,13 +156,9 @@ int symbols_function(struct symbols *symbols, int handle, uint64_t address, uint
 int symbols_offset_address(
 	struct symbols *symbols, int handle, uint64_t offset, uint64_t *address);
 
-/*
- * Which system call the instruction before each of the @count @addresses of module @handle makes,
- * into @calls: its number, ARCH_SYSCALL_NUMBERLESS (arch/code.h), or -1: none, as far as its file
- * tells.
- */
-void symbols_system_calls(struct symbols *symbols, int handle, const uint64_t *addresses,
-	size_t count, int32_t *calls);
+/* Find out which system calls the @count @calls (borrowed) of module @handle make. */
+void symbols_system_calls(
+	struct symbols *symbols, int handle, struct call_number *calls, size_t count);
 
 /*
  * Where the names of @handle come from; known after its first look-up. Valid as long as @symbols.

@@ -200,3 +200,32 @@ def test_time_in_system_calls(tmp_path, options):
     assert all("main" in s for s, _ in run.folded.stacks if s[-1] == "[kernel: read]")
     told = float(re.search(r"([0-9.]+) s of it in system calls", run.stderr)[1])
     assert told >= 0.9 * share * run.truth_s
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("options", [[], ["--outside"]], ids=["inside", "outside"])
+def test_cancellable_calls_have_names(tmp_path, options, threads):
+    """From glibc 2.41 on all are made by one instruction; libc's functions around it are not shown."""
+    if options and outside.IS_CONFINED:
+        pytest.skip("nobody may trace here")
+    run = profile(tmp_path, compile_target("cancellable.c", tmp_path, (*PLAIN, "-pthread")), "1500", str(threads),
+                  rate_hz=250, options=[*options, "--wall"])
+    assert run.status == 0
+    seen = {}
+    for stack, weight in run.folded.stacks:
+        at = next((i for i, name in enumerate(stack) if name.startswith("does_")), None)
+        if at is None or not stack[-1].startswith("[kernel"):
+            continue
+        call = stack[at].removeprefix("does_")
+        # libc's own function, whatever it is called, and that alone.
+        assert (len(stack), stack[-1]) == (at + 3, f"[kernel: {call}]"), run.folded.describe()
+        seen[call] = seen.get(call, 0) + weight
+    assert len(seen) > 3, run.folded.describe()
+    on_cpu = run.folded.where(lambda s: "main" in s and s[-1] != "[no CPU]")
+    assert sum(seen.values()) > 0.5 * on_cpu, run.folded.describe()
+    # Nor are they in user mode. What is left are the library's functions that the calls end in.
+    in_libc = run.folded.where(lambda s: any(name.startswith("does_") for name in s) and "[libc.so" in s[-1])
+    assert in_libc <= 0.02 * on_cpu, run.folded.describe()
+    waits = {stack[stack.index("waits_in_poll"):] for stack, _ in run.folded.stacks if stack[-1] == "[poll]"}
+    waits = {(len(stack), stack[0]) for stack in waits}
+    assert waits == ({(3, "waits_in_poll")} if threads > 1 else set()), run.folded.describe()

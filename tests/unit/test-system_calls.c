@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "arch/cancellable.h"
 #include "arch/syscall.h"
 #include "cli/symbols/system_calls.h"
 
@@ -46,14 +47,15 @@ static const struct {
 	{"sched_yield", SYS_sched_yield},
 	{"setitimer", SYS_setitimer},
 	{"flock", SYS_flock},
-	/* Cancellation points, which make it twice. */
+	/* Cancellation points, which make it twice, or from glibc 2.41 on pass the number. */
 	{"read", SYS_read},
 	{"write", SYS_write},
 	{"fsync", SYS_fsync},
 	{"accept4", SYS_accept4},
 };
 
-/* What is said of the first instruction in @function that makes a call; -1: there is none. */
+/* What is said of the first instruction in @function that makes a call or passes its number; -1:
+ * there is none. */
 static long first_call(const char *function)
 {
 	/* Not a sanitizer's own. */
@@ -65,6 +67,8 @@ static long first_call(const char *function)
 		long number = arch_syscall_before(
 			code + end - ARCH_SYSCALL_CODE, ARCH_SYSCALL_CODE);
 
+		if (number == -1)
+			number = arch_cancellable_number(code, end);
 		if (number != -1)
 			return number;
 	}

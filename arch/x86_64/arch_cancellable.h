@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* x86_64: the seventh parameter is the word that the caller pushed last. */
+#ifndef ARCH_X86_64_CANCELLABLE_H
+#define ARCH_X86_64_CANCELLABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <arch_follow.h>
+
+#include "arch/code.h"
+
+/*
+ * mov %rdi, %r11		49 89 fb
+ * mov %rsi, %rax		48 89 f0
+ * mov %rdx, %rdi		48 89 d7
+ * mov %rcx, %rsi		48 89 ce
+ * mov %r8, %rdx		4c 89 c2
+ * mov %r9, %r10		4d 89 ca
+ * mov 8(%rsp), %r8		4c 8b 44 24 08
+ * mov 16(%rsp), %r9		4c 8b 4c 24 10
+ * mov %r11, 8(%rsp)		4c 89 5c 24 08
+ * syscall			0f 05
+ */
+#define ARCH_CANCELLABLE                                                           \
+	"\x49\x89\xfb\x48\x89\xf0\x48\x89\xd7\x48\x89\xce\x4c\x89\xc2\x4d\x89\xca" \
+	"\x4c\x8b\x44\x24\x08\x4c\x8b\x4c\x24\x10\x4c\x89\x5c\x24\x08\x0f\x05"
+
+/* The compilers of Debian's libraries put at most 15 bytes between the push and the call. */
+#define ARCH_CANCELLABLE_BYTES 40u
+#define ARCH_CALL_NUMBERS      1024 /* numbers of system calls are lower */
+
+/* Do the @bytes of @code consist of instructions that leave the stack pointer alone? */
+static inline bool arch_keeps_stack(const uint8_t *code, unsigned bytes)
+{
+	while (bytes) {
+		struct arch_instruction next = arch_decode(code, bytes);
+
+		if (!next.bytes ||
+			(next.effect != ARCH_EFFECT_NONE && next.effect != ARCH_EFFECT_NOP &&
+				next.effect != ARCH_EFFECT_LOSE_FP))
+			return false;
+		code += next.bytes;
+		bytes -= next.bytes;
+	}
+	return true;
+}
+
+/*
+ * `push $n` is 6a n or 68 n n n n. Code is read backwards, so these bytes may belong to another
+ * instruction. A push counts only if the instructions behind it end where the call begins. If there
+ * are two such pushes, which one is real is not known: return ARCH_SYSCALL_NUMBERLESS.
+ */
+static inline long arch_cancellable_number(const uint8_t *code, unsigned bytes)
+{
+	long found = ARCH_SYSCALL_NUMBERLESS;
+	unsigned end = bytes - ARCH_CALL_BYTES;
+
+	if (bytes < ARCH_CALL_BYTES || code[end] != 0xe8)
+		return -1;
+	for (unsigned length = 2; length <= end && length <= ARCH_CANCELLABLE_BYTES; length++) {
+		const uint8_t *push = code + end - length;
+		unsigned push_bytes = push[0] == 0x6a ? 2 : 5;
+		int32_t number = 0;
+
+		if ((push[0] != 0x6a && push[0] != 0x68) || push_bytes > length)
+			continue;
+		memcpy(&number, push + 1, push_bytes - 1);
+		if (number >= (push_bytes == 2 ? 0x80 : ARCH_CALL_NUMBERS) || number < 0 ||
+			!arch_keeps_stack(push + push_bytes, length - push_bytes))
+			continue;
+		if (found >= 0)
+			return ARCH_SYSCALL_NUMBERLESS;
+		found = number;
+	}
+	return found;
+}
+
+#endif
