@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Lua 5.1 to 5.4. luaV_execute() runs a function and all that it calls, but for what comes through
+ * Lua 5.1 to 5.5. luaV_execute() runs a function and all that it calls, but for what comes through
  * C: lua_call() and lua_pcall(), metamethods, coroutines. Each lua_State, a coroutine's too, has
  * its own list of calls:
  *
@@ -110,6 +110,14 @@ static uintptr_t find_jump(struct runtime_reader *reader, uintptr_t first, uintp
 	return first < sp ? 0 : first;
 }
 
+/* The first state of @global. Returns 0 or -EFAULT. */
+static int load_main(const struct lua_layout *layout, struct runtime_reader *reader,
+	uintptr_t global, uintptr_t *out)
+{
+	*out = global + layout->global_main;
+	return layout->main_is_inside ? 0 : runtime_load_word(reader, *out, out);
+}
+
 /* Is it one that may run in a frame that ends at @sp? */
 static void try_state(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t state, uintptr_t sp, struct candidate *out)
@@ -127,9 +135,8 @@ static void try_state(const struct lua_layout *layout, struct runtime_reader *re
 	stack = runtime_word_in(content, layout->state_stack);
 	end = runtime_word_in(content, layout->state_stack_end);
 	jump = runtime_word_in(content, layout->state_errors);
-	if (global % 8 || call % 8 || stack >= end ||
-		runtime_load_word(reader, global + layout->global_main, &main) || main % 8 ||
-		runtime_load(reader, main + KIND, &kind, 1) || kind != STATE_KIND ||
+	if (global % 8 || call % 8 || stack >= end || load_main(layout, reader, global, &main) ||
+		main % 8 || runtime_load(reader, main + KIND, &kind, 1) || kind != STATE_KIND ||
 		runtime_load_word(reader, main + layout->state_global, &main_global) ||
 		main_global != global ||
 		runtime_load_word(reader, call + layout->call_function, &function) ||
@@ -243,7 +250,8 @@ static int is_replacing(const struct runtime *runtime, struct runtime_reader *re
 		return 0;
 	opcode &= (1u << layout->opcode_bits) - 1;
 	/* It comes next behind other calls. */
-	return opcode && layout->opcodes[opcode] == 'C' && layout->opcodes[opcode - 1] == 'C';
+	return opcode && lua_dialect(layout)->opcodes[opcode] == 'C' &&
+	       lua_dialect(layout)->opcodes[opcode - 1] == 'C';
 }
 
 /* Stand at the innermost call of @state. */
@@ -410,7 +418,7 @@ static int next_lua(const struct runtime *runtime, struct runtime_reader *reader
 
 const struct runtime_kind runtime_lua = {
 	.name = "lua",
-	.known = "5.1 to 5.4",
+	.known = "5.1 to 5.5",
 	.find = lua_find,
 	.begin = begin_lua,
 	.enter = enter_lua,

@@ -11,21 +11,20 @@
 
 #include "libprof/runtime/runtime.h"
 
-/* Offsets are in bytes. */
-#define LUA_OPCODES_MAX 128u /* in the bits that any version has for them */
+/* Offsets are in bytes. lua_layouts.inc has them. */
 struct lua_layout {
-	char ident[22];	  /* lua_ident begins with it, then the release's digit */
-	char first, last; /* of the releases */
+	uint16_t version; /* 504 is 5.4 */
 	uint16_t state_global, state_call, state_stack, state_stack_end, state_errors, state_base;
-	uint16_t state_saved; /* of the innermost call; 0: calls have it */
-	uint16_t global_main; /* its first state */
-	uint16_t call_bytes;  /* calls lie in an array; 0: each has call_previous */
+	uint16_t state_saved;	 /* of the innermost call; 0: calls have it */
+	uint16_t global_main;	 /* its first state, or the address of that: */
+	uint16_t main_is_inside; /* the state itself */
+	uint16_t call_bytes;	 /* calls lie in an array; 0: each has call_previous */
 	uint16_t call_function, call_previous, call_saved;
 	uint16_t notes_all;		   /* the interpreter notes each instruction in its call */
-	uint16_t call_status;		   /* two bytes; 5.1: how many tail calls were lost */
-	uint16_t lua_mask, lua_status;	   /* of Lua functions' calls */
-	uint16_t fresh_mask, fresh_status; /* of an activation's outermost; both 0: by its caller */
-	uint16_t tail_mask, finalizer_mask;	   /* it was; it calls one: 0: not told */
+	uint16_t call_status;		   /* four bytes; 5.1: how many tail calls were lost */
+	uint32_t lua_mask, lua_status;	   /* of Lua functions' calls */
+	uint32_t fresh_mask, fresh_status; /* of an activation's outermost; both 0: by its caller */
+	uint32_t tail_mask, finalizer_mask;	   /* it was; it calls one: 0: not told */
 	uint16_t closure_proto, closure_is_native; /* 5.1; else 0 */
 	uint16_t proto_bytes;
 	uint16_t constants, constants_count, code, code_count, lines, lines_count;
@@ -33,10 +32,17 @@ struct lua_layout {
 	uint16_t marks, marks_count; /* of lines that are not told by difference; 0: all are told */
 	uint16_t locals, locals_count, upvalues, upvalues_count, upvalue_bytes;
 	uint16_t first_line, last_line, source;
-	uint16_t text_bytes; /* where a long string has its length */
-	uint8_t short_text;  /* where a short one has it; 0: as long ones */
+	uint16_t text_bytes;  /* where a long string has its length */
+	uint8_t short_text;   /* where a short one has it; 0: as long ones */
+	uint8_t text_pointer; /* where a long one has the address of its bytes; 0: as short ones */
 	uint8_t opcode_bits, b_shift, b_bits, c_shift;
 	int32_t jump_shift, jump_bias;
+};
+
+#define LUA_OPCODES_MAX 128u /* in the bits that any version has for them */
+struct lua_dialect {
+	char ident[22];	  /* lua_ident begins with it, then the release's digit */
+	char first, last; /* of the releases */
 	/*
 	 * By opcode: . writes no register, w it does, M N U T G F S B as OP_MOVE LOADNIL GETUPVAL
 	 * GETTABUP GETTABLE GETFIELD SELF GETGLOBAL, u t g f b as those that set, J jumps, C calls,
@@ -65,6 +71,12 @@ extern const struct lua_layout lua_layouts[];
 static inline const struct lua_layout *lua_layout(const struct runtime *runtime)
 {
 	return &lua_layouts[runtime->offsets[0]];
+}
+
+extern const struct lua_dialect lua_dialects[]; /* of each layout */
+static inline const struct lua_dialect *lua_dialect(const struct lua_layout *layout)
+{
+	return &lua_dialects[layout - lua_layouts];
 }
 
 /* As runtime_kind.find: `objects` are the functions, each to its end, by which lua_call() calls it.

@@ -77,16 +77,16 @@ static int has_called(
 			reader, call.saved - LUA_INSTRUCTION, &instruction, sizeof(instruction)))
 		return 0;
 	instruction &= (1u << layout->opcode_bits) - 1;
-	return layout->opcodes[instruction] == 'C';
+	return lua_dialect(layout)->opcodes[instruction] == 'C';
 }
 
 int lua_read_link(const struct lua_layout *layout, struct runtime_reader *reader, uintptr_t state,
 	uintptr_t at, struct lua_call *out)
 {
-	size_t bytes = layout->call_status + sizeof(uint16_t);
+	size_t bytes = layout->call_status + sizeof(uint32_t);
 	int is_trusted = reader->is_trusted;
 	const char *content;
-	uint16_t status;
+	uint32_t status;
 
 	if (bytes < layout->call_saved + sizeof(uintptr_t))
 		bytes = layout->call_saved + sizeof(uintptr_t);
@@ -96,7 +96,7 @@ int lua_read_link(const struct lua_layout *layout, struct runtime_reader *reader
 	reader->is_trusted = is_trusted;
 	if (!content)
 		return -EFAULT;
-	status = runtime_short_in(content, layout->call_status);
+	status = runtime_int_in(content, layout->call_status);
 	out->at = at;
 	out->previous = layout->call_bytes ? at - layout->call_bytes
 					   : runtime_word_in(content, layout->call_previous);

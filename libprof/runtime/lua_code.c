@@ -96,31 +96,45 @@ uint32_t lua_line(const struct runtime *runtime, struct runtime_reader *reader,
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* The string at @address, up to a NUL; of one that is too long its beginning or its end. */
-static uint32_t copy_string(const struct lua_layout *layout, struct runtime_reader *reader,
-	uintptr_t address, char *out, uint32_t room, int keep_end)
+/* Where the string at @address has its bytes, and how many; 0: it can't be told. */
+static uintptr_t find_text(const struct lua_layout *layout, struct runtime_reader *reader,
+	uintptr_t address, uintptr_t *bytes)
 {
-	uintptr_t bytes = 0;
+	uintptr_t text = address + LUA_TEXT;
 	uint8_t is_short = 0;
 
+	*bytes = 0;
 	if (!address || address % 8)
 		return 0;
 	if (layout->short_text && !runtime_load(reader, address + 8, &is_short, 1))
 		is_short = !(is_short & 0x10);
-	if (is_short ? runtime_load(reader, address + layout->short_text, &bytes, 1)
-		     : runtime_load_word(reader, address + layout->text_bytes, &bytes))
+	if (is_short ? runtime_load(reader, address + layout->short_text, bytes, 1)
+		     : runtime_load_word(reader, address + layout->text_bytes, bytes))
 		return 0;
-	return runtime_load_text(reader, address + LUA_TEXT, bytes, out, room, keep_end);
+	if (layout->text_pointer && !is_short &&
+		runtime_load_word(reader, address + layout->text_pointer, &text))
+		return 0;
+	return text;
+}
+
+/* The string at @address, up to a NUL; of one that is too long its beginning or its end. */
+static uint32_t copy_string(const struct lua_layout *layout, struct runtime_reader *reader,
+	uintptr_t address, char *out, uint32_t room, int keep_end)
+{
+	uintptr_t bytes, text = find_text(layout, reader, address, &bytes);
+
+	return text ? runtime_load_text(reader, text, bytes, out, room, keep_end) : 0;
 }
 
 /* What a chunk is from: a file, what its host calls it, or the first line of its text. */
 static uint32_t copy_source(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t address, char *out, uint32_t room)
 {
+	uintptr_t bytes, text = find_text(layout, reader, address, &bytes);
 	uint32_t used, start;
 	char kind = 0;
 
-	if (!address || runtime_load(reader, address + LUA_TEXT, &kind, 1))
+	if (!text || runtime_load(reader, text, &kind, 1))
 		return 0;
 	if (kind == '@' || kind == '=') {
 		used = copy_string(layout, reader, address, out, room, 1);
@@ -173,7 +187,7 @@ static int writes(const struct lua_layout *layout, uint32_t instruction, uint32_
 {
 	uint32_t a = a_of(layout, instruction);
 
-	switch (kind_of(layout, layout->opcodes, instruction)) {
+	switch (kind_of(layout, lua_dialect(layout)->opcodes, instruction)) {
 	case '.':
 	case 'J':
 	case 'u':
@@ -221,7 +235,7 @@ static int find_setter(struct place *place, uint32_t reg)
 		place->position = at;
 		if (load_instruction(place, end))
 			return -ENOENT;
-		if (kind_of(layout, layout->opcodes, place->instruction) == 'J') {
+		if (kind_of(layout, lua_dialect(layout)->opcodes, place->instruction) == 'J') {
 			int64_t to = (int64_t)at + 1 + (place->instruction >> layout->jump_shift) -
 				     layout->jump_bias;
 
@@ -305,7 +319,7 @@ static uintptr_t object_name(struct place *place, uint32_t reg)
 		/* A bit of its own says that it is one: of the number, or 5.4 beside it. */
 		has_constant = layout->b_bits == 9 ? c >> 8 : place->instruction >> 15 & 1;
 		c &= 0xff;
-		switch (kind_of(layout, layout->opcodes, place->instruction)) {
+		switch (kind_of(layout, lua_dialect(layout)->opcodes, place->instruction)) {
 		case 'M':
 			if (b_of(layout, place->instruction) >= a_of(layout, place->instruction))
 				return 0;
@@ -372,7 +386,7 @@ static uintptr_t given_name(struct place *place, uintptr_t inner)
 	b = b_of(layout, next);
 	is_value = bits(next, layout->c_shift, layout->b_bits) == a;
 	has_constant = layout->b_bits == 8 || b >> 8;
-	switch (kind_of(layout, layout->opcodes, next)) {
+	switch (kind_of(layout, lua_dialect(layout)->opcodes, next)) {
 	case 't':
 	case 'f':
 	case 'g':
@@ -414,7 +428,7 @@ static int find_closure(struct place *place, uint32_t number)
 		place->position = at;
 		if (load_instruction(place, count))
 			return -ENOENT;
-		if (kind_of(layout, layout->opcodes, place->instruction) == 'K' &&
+		if (kind_of(layout, lua_dialect(layout)->opcodes, place->instruction) == 'K' &&
 			place->instruction >> shift == number)
 			return 0;
 	}
@@ -456,7 +470,7 @@ static uintptr_t defined_name(
 static const char *event_name(const struct place *place)
 {
 	const struct lua_layout *layout = place->layout;
-	char event = kind_of(layout, layout->events, place->instruction);
+	char event = kind_of(layout, lua_dialect(layout)->events, place->instruction);
 	uint32_t number =
 		event == '*' ? place->instruction >> layout->c_shift : (uint32_t)event - 'a';
 
@@ -472,7 +486,7 @@ static uint32_t copy_name(const struct runtime *runtime, struct runtime_reader *
 	uint32_t used = 0;
 
 	if (!find_caller(runtime, reader, call, &place)) {
-		char kind = kind_of(layout, layout->opcodes, place.instruction);
+		char kind = kind_of(layout, lua_dialect(layout)->opcodes, place.instruction);
 
 		if (place.has_finalizer)
 			name = "__gc";

@@ -17,205 +17,52 @@
 
 /* ---- layouts --------------------------------------------------------------------------------- */
 
-/* Each version's last releases: earlier ones have other structures. */
 const struct lua_layout lua_layouts[] = {
+#include "lua_layouts.inc"
+};
+#define VERSIONS (sizeof(lua_layouts) / sizeof(lua_layouts[0]))
+
+/* In the order of their layouts. First releases of a version have other structures. */
+const struct lua_dialect lua_dialects[VERSIONS] = {
 	{
-		.ident = "$LuaVersion: Lua 5.4.",
-		.first = '3',
-		.last = '8',
-		.state_global = 24,
-		.state_call = 32,
-		.state_stack_end = 40,
-		.state_stack = 48,
-		.state_errors = 88,
-		.state_base = 96,
-		.global_main = 264,
-		.call_previous = 16,
-		.call_saved = 32,
-		.call_status = 62,
-		.lua_mask = 2,
-		.fresh_mask = 4,
-		.fresh_status = 4,
-		.tail_mask = 32,
-		.finalizer_mask = 128,
-		.closure_proto = 24,
-		.proto_bytes = 120,
-		.constants = 56,
-		.constants_count = 20,
-		.code = 64,
-		.code_count = 24,
-		.inner = 72,
-		.inner_count = 32,
-		.lines = 88,
-		.lines_count = 28,
-		.marks = 96,
-		.marks_count = 40,
-		.locals = 104,
-		.locals_count = 36,
-		.upvalues = 80,
-		.upvalues_count = 16,
-		.upvalue_bytes = 16,
-		.first_line = 44,
-		.last_line = 48,
-		.source = 112,
-		.text_bytes = 16,
-		.short_text = 11,
-		.opcode_bits = 7,
-		.b_shift = 16,
-		.b_bits = 8,
-		.c_shift = 24,
-		.jump_shift = 7,
-		.jump_bias = 16777215,
-		.opcodes = "MwwwwwwwNUuTGwFt..fwSwwwwwwwwwwwwwwwwwwwwwwwww...wwwww..J..........wCC."
-			   "..ww.Rw.Kww.",
-		.events = "...........aaaabbbb.a.........................***st.ewy..fuv..uvuv....y."
-			  "...."
-			  ".......",
-	},
-	{
-		.ident = "$LuaVersion: Lua 5.3.",
-		.first = '3',
-		.last = '6',
-		.state_global = 24,
-		.state_call = 32,
-		.state_stack_end = 48,
-		.state_stack = 56,
-		.state_errors = 88,
-		.state_base = 96,
-		.global_main = 200,
-		.call_previous = 16,
-		.call_saved = 40,
-		.notes_all = 1,
-		.call_status = 66,
-		.lua_mask = 2,
-		.lua_status = 2,
-		.fresh_mask = 8,
-		.fresh_status = 8,
-		.tail_mask = 32,
-		.finalizer_mask = 256,
-		.closure_proto = 24,
-		.proto_bytes = 112,
-		.constants = 48,
-		.constants_count = 20,
-		.code = 56,
-		.code_count = 24,
-		.inner = 64,
-		.inner_count = 32,
-		.lines = 72,
-		.lines_count = 28,
-		.locals = 80,
-		.locals_count = 36,
-		.upvalues = 88,
-		.upvalues_count = 16,
-		.upvalue_bytes = 16,
-		.first_line = 40,
-		.last_line = 44,
-		.source = 104,
-		.text_bytes = 16,
-		.short_text = 11,
-		.opcode_bits = 6,
-		.b_shift = 23,
-		.b_bits = 9,
-		.c_shift = 14,
-		.jump_shift = 14,
-		.jump_bias = 131071,
-		.opcodes = "MwwwNUTGtugwSwwwwwwwwwwwwwwwwwJ....wCC.wwRw.Kw.",
-		.events = "......aab.b.aghijklmnopqrst.ew.fuv.............",
+		.ident = "$Lua: Lua 5.1.",
+		.first = '4',
+		.last = '5',
+		.opcodes = "MwwNUBGbugwSwwwwwwwwwwJ...wwCC.wwR..Kw",
+		.events = "......................................",
 	},
 	{
 		.ident = "$LuaVersion: Lua 5.2.",
 		.first = '3',
 		.last = '4',
-		.state_global = 24,
-		.state_call = 32,
-		.state_stack_end = 48,
-		.state_stack = 56,
-		.state_errors = 112,
-		.state_base = 128,
-		.global_main = 264,
-		.call_previous = 16,
-		.call_saved = 56,
-		.notes_all = 1,
-		.call_status = 34,
-		.lua_mask = 1,
-		.lua_status = 1,
-		.fresh_mask = 4,
-		.tail_mask = 64,
-		.closure_proto = 24,
-		.proto_bytes = 112,
-		.constants = 16,
-		.constants_count = 84,
-		.code = 24,
-		.code_count = 88,
-		.inner = 32,
-		.inner_count = 96,
-		.lines = 40,
-		.lines_count = 92,
-		.locals = 48,
-		.locals_count = 100,
-		.upvalues = 56,
-		.upvalues_count = 80,
-		.upvalue_bytes = 16,
-		.first_line = 104,
-		.last_line = 108,
-		.source = 72,
-		.text_bytes = 16,
-		.opcode_bits = 6,
-		.b_shift = 23,
-		.b_bits = 9,
-		.c_shift = 14,
-		.jump_shift = 14,
-		.jump_bias = 131071,
 		.opcodes = "MwwwNUTGtugwSwwwwwwwwwwJ....wCC.wwRw.Kw.",
 		.events = "......aab.b.aghiljks.ew.fuv.............",
 	},
 	{
-		.ident = "$Lua: Lua 5.1.",
-		.first = '4',
-		.last = '5',
-		.state_global = 32,
-		.state_call = 40,
-		.state_stack_end = 56,
-		.state_stack = 64,
-		.state_errors = 168,
-		.state_base = 80,
-		.state_saved = 48,
-		.global_main = 176,
-		.call_bytes = 40,
-		.call_function = 8,
-		.call_saved = 24,
-		.call_status = 36,
-		.tail_mask = 0xffff,
-		.closure_proto = 32,
-		.closure_is_native = 10,
-		.proto_bytes = 104,
-		.constants = 16,
-		.constants_count = 76,
-		.code = 24,
-		.code_count = 80,
-		.inner = 32,
-		.inner_count = 88,
-		.lines = 40,
-		.lines_count = 84,
-		.locals = 48,
-		.locals_count = 92,
-		.upvalues = 56,
-		.upvalues_count = 72,
-		.upvalue_bytes = 8,
-		.first_line = 96,
-		.last_line = 100,
-		.source = 64,
-		.text_bytes = 16,
-		.opcode_bits = 6,
-		.b_shift = 23,
-		.b_bits = 9,
-		.c_shift = 14,
-		.jump_shift = 14,
-		.jump_bias = 131071,
-		.opcodes = "MwwNUBGbugwSwwwwwwwwwwJ...wwCC.wwR..Kw",
-		.events = "......................................",
+		.ident = "$LuaVersion: Lua 5.3.",
+		.first = '3',
+		.last = '6',
+		.opcodes = "MwwwNUTGtugwSwwwwwwwwwwwwwwwwwJ....wCC.wwRw.Kw.",
+		.events = "......aab.b.aghijklmnopqrst.ew.fuv.............",
 	},
-	{.ident = ""},
+	{
+		.ident = "$LuaVersion: Lua 5.4.",
+		.first = '3',
+		.last = '9',
+		.opcodes = "MwwwwwwwNUuTGwFt..fwSwwwwwwwwwwwwwwwwwwwwwwwww...wwwww..J..........wCC."
+			   "..ww.Rw.Kww.",
+		.events = "...........aaaabbbb.a.........................***st.ewy..fuv..uvuv....y."
+			  "...........",
+	},
+	{
+		.ident = "$LuaVersion: Lua 5.5.",
+		.first = '1',
+		.last = '1',
+		.opcodes = "MwwwwwwwNUuTGwFt..fwFwwwwwwwwwwwwwwwwwwwwwwwww...wwwww..J..........wCC."
+			   "..ww.Rw.KwG..",
+		.events = "...........aaaabbbb.a.........................***st.ewy..fuv..uvuv....y."
+			  ".............",
+	},
 };
 
 /* ---- luaV_execute() -------------------------------------------------------------------------- */
@@ -327,12 +174,12 @@ static int find_evaluator(struct runtime *out, struct runtime_reader *reader,
 	return callers ? 0 : -ENOTSUP;
 }
 
-static int has_release(const struct lua_layout *layout, const char *ident)
+static int has_release(const struct lua_dialect *dialect, const char *ident)
 {
-	size_t bytes = strlen(layout->ident);
+	size_t bytes = strlen(dialect->ident);
 
-	return !memcmp(ident, layout->ident, bytes) && ident[bytes] >= layout->first &&
-	       ident[bytes] <= layout->last;
+	return !memcmp(ident, dialect->ident, bytes) && ident[bytes] >= dialect->first &&
+	       ident[bytes] <= dialect->last;
 }
 
 int lua_find(struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
@@ -351,8 +198,8 @@ int lua_find(struct runtime *out, struct runtime_reader *reader, struct runtime_
 		start = runtime_symbol(symbols, reader, "lua_call", NULL);
 	if (!start)
 		return -ENOENT;
-	for (unsigned i = 0; lua_layouts[i].ident[0]; i++)
-		if (has_release(&lua_layouts[i], ident)) {
+	for (unsigned i = 0; i < VERSIONS; i++)
+		if (has_release(&lua_dialects[i], ident)) {
 			out->offsets[0] = i;
 			out->is_counted = 1;
 			return find_evaluator(out, reader, symbols, start);

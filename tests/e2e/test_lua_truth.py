@@ -16,7 +16,7 @@ import outside
 import told_stacks
 from profiled import TARGETS, of_all, profile
 
-VERSIONS = ["lua5.1", "lua5.2", "lua5.3", "lua5.4", "luajit -joff", "luajit"]
+VERSIONS = ["lua5.1", "lua5.2", "lua5.3", "lua5.4", "lua5.5", "luajit -joff", "luajit"]
 SCRIPT = TARGETS / "lua_truth.lua"
 FUNCTION = re.compile(r"^(.+) \((lua_truth\.lua|text|chunk):(\d+)\)$")
 OUTSIDE = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")

@@ -2,7 +2,7 @@
 -- back: metamethods, string.gsub, table.sort, iterators, load, finalizers; in coroutines, protected calls and
 -- after errors. "stack FILE:FIRST:LINE;FILE:FIRST" for each stack in which it was, from the outermost
 -- function on, as debug.getinfo() tells it: by the lines that functions begin and are at; work() has none.
--- "name FILE:FIRST NAME" for each name that a function is called by. For Lua 5.1 to 5.4 and LuaJIT.
+-- "name FILE:FIRST NAME" for each name that a function is called by. For Lua 5.1 to 5.5 and LuaJIT.
 local ms, how, depth = tonumber(arg[1]), arg[2], tonumber(arg[3])
 local stacks, names, outer = {}, {}, setmetatable({}, {__mode = "k"})
 local unpack, loadtext, main = table.unpack or unpack, loadstring or load, {}

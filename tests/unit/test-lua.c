@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lua's stacks in made-up memory, as 5.4 lays it out, and walks over made-up native frames: which
- * of luaV_execute()'s has which functions.
+ * Lua's stacks in made-up memory, as 5.4 and 5.5 lay it out, and walks over made-up native frames:
+ * which of luaV_execute()'s has which functions.
  *
  *	main       inner ─▶ outer, FRESH ─▶ script, FRESH ─▶ base
  *	coroutine  body ─▶ C ─▶ left by a yield, FRESH ─▶ base
@@ -29,9 +29,16 @@
 #define NATIVE_MAX    32u
 #define NATIVE_WORDS  8u
 #define OPCODE_CALL   68u
-#define NATIVE_CALL   2u
 #define FUNCTION_KIND 70u
-#define FRESH	      4u
+#define CALL_BYTES    64u
+
+/* What a call is: a Lua function's that an activation begins with, another one's, a C function's.
+ */
+enum call_kind {
+	FRESH,
+	PLAIN,
+	NATIVE_CALL
+};
 
 /* Addresses in code. */
 #define EVALUATOR 0x1000u
@@ -44,26 +51,18 @@ enum {
 	STATES
 };
 
-struct call {
-	uintptr_t function, top, previous, next, saved;
-	uint64_t more[2];
-	uint32_t unused;
-	uint16_t results, status;
-};
-_Static_assert(offsetof(struct call, status) == 60 + 2 && sizeof(struct call) == 64, "CallInfo");
-
 struct value {
 	uintptr_t object, kind;
 };
 
 struct image {
-	char state[STATES][256], global[512];
+	char states[STATES][256], global[2048];
 	struct value values[STATES][8];
-	struct call calls[STATES][8];
+	uint64_t calls[STATES][8][CALL_BYTES / sizeof(uint64_t)];
 	char closure[FUNCTIONS][48], proto[FUNCTIONS][128];
 	uint32_t code[FUNCTIONS][CODES];
 	int8_t lines[FUNCTIONS][CODES];
-	char text[FUNCTIONS][48], source[48];
+	char text[FUNCTIONS][48], source[48], path[16];
 	struct {
 		uintptr_t name;
 		uint32_t first, end;
@@ -75,6 +74,8 @@ _Static_assert(sizeof(struct image) < PAGES * PAGE_BYTES, "all of it");
 struct fixture {
 	char *pages;	     /* behind them nothing is mapped */
 	struct image *image; /* at their end */
+	const struct lua_layout *layout;
+	char *state[STATES];
 	struct runtime runtime;
 	struct runs runs;
 	struct arch_registers registers;
@@ -103,10 +104,23 @@ static void put_text(char *text, const char *from)
 	strcpy(text + LUA_TEXT, from);
 }
 
-/* Begins at line 10, 20, …, and each of its instructions at a line more. */
-static void put_function(struct image *image, int number, const char *name)
+/* A long string, which from 5.5 on has its bytes elsewhere. */
+static void put_long_text(
+	const struct lua_layout *layout, char *text, char *apart, const char *from)
 {
-	const struct lua_layout *layout = &lua_layouts[0];
+	text[8] = 4 | 0x10;
+	text[11] = -1;
+	put(text, layout->text_bytes, (void *)strlen(from));
+	if (layout->text_pointer)
+		put(text, layout->text_pointer, apart);
+	strcpy(layout->text_pointer ? apart : text + LUA_TEXT, from);
+}
+
+/* Begins at line 10, 20, …, and each of its instructions at a line more. */
+static void put_function(struct fixture *fixture, int number, const char *name)
+{
+	const struct lua_layout *layout = fixture->layout;
+	struct image *image = fixture->image;
 	char *proto = image->proto[number];
 
 	put(image->closure[number], layout->closure_proto, proto);
@@ -129,41 +143,47 @@ static void put_function(struct image *image, int number, const char *name)
 }
 
 /* The call @at of @state is of @function, at its instruction @instruction; < 0: a C function. */
-static struct call *put_call(struct fixture *fixture, int state, int at, int function,
-	unsigned instruction, uint16_t status)
+static void *put_call(struct fixture *fixture, int state, int at, int function,
+	unsigned instruction, enum call_kind kind)
 {
+	const struct lua_layout *layout = fixture->layout;
 	struct image *image = fixture->image;
-	struct call *call = &image->calls[state][at];
+	void *call = image->calls[state][at];
 
-	*call = (struct call){.function = (uintptr_t)&image->values[state][at],
-		.previous = at ? (uintptr_t)&image->calls[state][at - 1]
-			       : (uintptr_t)image->state[state] + lua_layouts[0].state_base,
-		.status = status};
+	memset(call, 0, CALL_BYTES);
+	put(call, layout->call_function, &image->values[state][at]);
+	put(call, layout->call_previous,
+		at ? (void *)image->calls[state][at - 1]
+		   : fixture->state[state] + layout->state_base);
+	put_int(call, layout->call_status,
+		kind == FRESH	      ? layout->fresh_status | 7
+		: kind == NATIVE_CALL ? layout->lua_mask | 7
+				      : 7);
 	image->values[state][at] = (struct value){8, 2};
 	if (function >= 0) {
 		image->values[state][at] =
 			(struct value){(uintptr_t)image->closure[function], FUNCTION_KIND};
-		call->saved = (uintptr_t)&image->code[function][instruction];
+		put(call, layout->call_saved, &image->code[function][instruction]);
 	}
-	put(image->state[state], lua_layouts[0].state_call, call);
+	put(fixture->state[state], layout->state_call, call);
 	return call;
 }
 
-static void put_state(struct image *image, int number)
+static void put_state(struct fixture *fixture, int number)
 {
-	const struct lua_layout *layout = &lua_layouts[0];
-	char *state = image->state[number];
+	const struct lua_layout *layout = fixture->layout;
+	char *state = fixture->state[number];
 
 	state[KIND] = STATE_KIND;
-	put(state, layout->state_global, image->global);
-	put(state, layout->state_stack, image->values[number]);
-	put(state, layout->state_stack_end, image->values[number] + 8);
-	((struct call *)(state + layout->state_base))->status = NATIVE_CALL;
-	put(image->global, layout->global_main, image->state[MAIN]);
+	put(state, layout->state_global, fixture->image->global);
+	put(state, layout->state_stack, fixture->image->values[number]);
+	put(state, layout->state_stack_end, fixture->image->values[number] + 8);
+	put_int(state + layout->state_base, layout->call_status, layout->lua_mask);
 }
 
 static int set_up(void **state)
 {
+	const unsigned *version = *state;
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 	char *pages = mmap(NULL, (PAGES + 1) * PAGE_BYTES, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -173,19 +193,30 @@ static int set_up(void **state)
 	*state = current = fixture;
 	fixture->pages = pages;
 	fixture->image = (struct image *)(pages + PAGES * PAGE_BYTES - sizeof(struct image));
+	fixture->layout = lua_layouts;
+	while (fixture->layout->version != *version)
+		fixture->layout++;
+	/* From 5.5 on the first state is a part of the global one. */
+	fixture->state[MAIN] = fixture->layout->main_is_inside
+				       ? fixture->image->global + fixture->layout->global_main
+				       : fixture->image->states[MAIN];
+	fixture->state[COROUTINE] = fixture->image->states[COROUTINE];
 	fixture->runtime = (struct runtime){.kind = &runtime_lua,
 		.is_counted = 1,
+		.offsets = {(uint32_t)(fixture->layout - lua_layouts)},
 		.entry = EVALUATOR,
 		.entry_end = EVALUATOR + 64,
 		.objects = {LUA_CALL, LUA_CALL + 64}};
-	put_text(fixture->image->source, "@dir/x.lua");
+	put_long_text(fixture->layout, fixture->image->source, fixture->image->path, "@dir/x.lua");
 	for (int i = 0; i < FUNCTIONS; i++)
-		put_function(fixture->image, i, names[i]);
-	put_state(fixture->image, MAIN);
-	put_state(fixture->image, COROUTINE);
+		put_function(fixture, i, names[i]);
+	if (!fixture->layout->main_is_inside)
+		put(fixture->image->global, fixture->layout->global_main, fixture->state[MAIN]);
+	put_state(fixture, MAIN);
+	put_state(fixture, COROUTINE);
 	put_call(fixture, MAIN, 0, 0, 2, FRESH);
 	put_call(fixture, MAIN, 1, 1, 3, FRESH);
-	put_call(fixture, MAIN, 2, 2, 4, 0);
+	put_call(fixture, MAIN, 2, 2, 4, PLAIN);
 	return 0;
 }
 
@@ -241,7 +272,7 @@ static const char *walk(struct fixture *fixture, const char *native)
 			.registers = registers_of};
 
 		words[0] = (uintptr_t)fixture->image; /* is none */
-		words[3] = (uintptr_t)fixture->image->state[strchr("ER", kind) ? COROUTINE : MAIN];
+		words[3] = (uintptr_t)fixture->state[strchr("ER", kind) ? COROUTINE : MAIN];
 		words[4] = (uintptr_t)fixture->image->proto;
 		n += runs_tell(
 			&fixture->runs, &fixture->runtime, &frame, fixture->frames + n, 256 - n);
@@ -263,7 +294,7 @@ static void test_what_is_whole(void **state)
 
 	put_call(fixture, MAIN, 1, -1, 0, NATIVE_CALL);
 	put_call(fixture, MAIN, 2, 1, 3, FRESH);
-	put_call(fixture, MAIN, 3, 2, 4, 0);
+	put_call(fixture, MAIN, 3, 2, 4, PLAIN);
 	assert_string_equal(walk(fixture, "fefef"), "f " FIRST " " OUTER " e f " SCRIPT " e f");
 	assert_true(fixture->runs.is_whole);
 }
@@ -322,7 +353,7 @@ static void enter_coroutine(struct fixture *fixture)
 	uint64_t *jump = &fixture->image->native[4][1];
 
 	*jump = 0;
-	put(fixture->image->state[COROUTINE], lua_layouts[0].state_errors, jump);
+	put(fixture->state[COROUTINE], fixture->layout->state_errors, jump);
 	put_call(fixture, COROUTINE, 0, 3, 2, FRESH);
 	put_call(fixture, COROUTINE, 1, -1, 0, NATIVE_CALL);
 	put_call(fixture, COROUTINE, 2, 4, 2, FRESH);
@@ -338,7 +369,7 @@ static void test_a_coroutine(void **state)
 		"f function:40:0 function:30:32 R f f s " INNER " outer:10:13 e f " SCRIPT " e");
 	assert_true(fixture->runs.is_whole);
 	/* It is not running. */
-	put(fixture->image->state[COROUTINE], lua_layouts[0].state_errors, NULL);
+	put(fixture->state[COROUTINE], fixture->layout->state_errors, NULL);
 	assert_string_equal(walk(fixture, "fRffsefe"), "f R f f s e f e");
 	assert_false(fixture->runs.is_whole);
 }
@@ -358,24 +389,50 @@ static void test_one_state_in_another(void **state)
 static void test_what_is_torn(void **state)
 {
 	struct fixture *fixture = *state;
-	struct call *call = &fixture->image->calls[MAIN][2];
-	struct call good = *call;
+	const struct lua_layout *layout = fixture->layout;
+	void *call = fixture->image->calls[MAIN][2];
+	uint64_t good[CALL_BYTES / sizeof(uint64_t)];
 
-	call->saved += 1;
+	memcpy(good, call, sizeof(good));
+	put(call, layout->call_saved, (char *)&fixture->image->code[2][4] + 1);
 	assert_string_equal(walk(fixture, "fefe"), "f e f e");
-	*call = good;
-	call->previous = 8;
+	memcpy(call, good, sizeof(good));
+	put(call, layout->call_previous, (void *)8);
 	assert_string_equal(walk(fixture, "fefe"), "f e f e");
-	*call = good;
+	memcpy(call, good, sizeof(good));
 	fixture->image->values[MAIN][2].kind = 3;
 	assert_string_equal(walk(fixture, "fefe"), "f e f e");
 	fixture->image->values[MAIN][2].kind = FUNCTION_KIND;
-	put(fixture->image->global, lua_layouts[0].global_main, fixture->image->proto);
+	assert_string_equal(walk(fixture, "fefe"), "f " FIRST " outer:10:13 e f " SCRIPT " e");
+	/* The global state does not know it as one of its own. */
+	if (layout->main_is_inside)
+		put(fixture->state[MAIN], layout->state_global, fixture->image->proto);
+	else
+		put(fixture->image->global, layout->global_main, fixture->image->proto);
 	assert_string_equal(walk(fixture, "fefe"), "f e f e");
 	assert_false(fixture->runs.is_whole);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+/* A runtime's layout and its dialect are found by the same number. */
+static void test_dialects_are_in_order(void **state)
+{
+	struct fixture *fixture = *state;
+	const char *ident = lua_dialect(fixture->layout)->ident;
+	char version[16];
+
+	snprintf(version, sizeof(version), " %u.%u.", fixture->layout->version / 100u,
+		fixture->layout->version % 100u);
+	assert_non_null(strstr(ident, version));
+	assert_string_equal(strstr(ident, version), version);
+}
+
+static unsigned versions[] = {504, 505};
+
+#define TEST_OF(name, version)                                                                  \
+	{                                                                                       \
+		"test_" #name ", " #version, test_##name, set_up, tear_down, &versions[version] \
+	}
+#define TEST(name) TEST_OF(name, 0), TEST_OF(name, 1)
 
 int main(void)
 {
@@ -388,6 +445,7 @@ int main(void)
 		TEST(a_coroutine),
 		TEST(one_state_in_another),
 		TEST(what_is_torn),
+		TEST(dialects_are_in_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
