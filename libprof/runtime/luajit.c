@@ -40,22 +40,9 @@
 #include "arch/epilogue.h"
 #include "arch/luajit.h"
 
-/* lua_State */
-#define STATE_GLOBAL 16u
-#define STATE_BASE   32u
-#define STATE_END    48u
-#define STATE_STACK  56u
-#define STATE_FRAME  80u
-#define STATE_BYTES  88u
-#define STATE_FIRST  16u /* of its stack: the base of what is no function's frame */
-#define FRAME_FLAGS  3u	 /* in addresses of the interpreter's frames */
-
-/* global_State */
-#define GLOBAL_MAIN	  192u
-#define GLOBAL_CURRENT	  368u
-#define GLOBAL_TRACED	  376u /* base of the function that runs a trace */
-#define GLOBAL_AREA	  3776u
-#define GLOBAL_AREA_BYTES 3800u
+#define STATE_BYTES 88u
+#define STATE_FIRST 16u /* of its stack: the base of what is no function's frame */
+#define FRAME_FLAGS 3u	/* in addresses of the interpreter's frames */
 
 #define CODE_AT_ONCE	 16u
 #define SUBROUTINE_WORDS 2u   /* the interpreter's own subroutines have a return address */
@@ -144,11 +131,12 @@ static int is_evaluator(const struct runtime *runtime, uintptr_t pc)
 }
 
 /* Has one of @state's traces code at @pc? */
-static int is_compiled(struct runtime_reader *reader, const struct state *state, uintptr_t pc)
+static int is_compiled(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct state *state, uintptr_t pc)
 {
 	uintptr_t area[2]; /* the next, bytes */
 
-	if (runtime_load_word(reader, state->global + GLOBAL_AREA, &area[0]))
+	if (runtime_load_word(reader, state->global + luajit_layout(runtime)->area, &area[0]))
 		return 0;
 	for (unsigned n = 0; area[0] && n < AREAS_MAX; n++) {
 		uintptr_t start = area[0];
@@ -162,14 +150,15 @@ static int is_compiled(struct runtime_reader *reader, const struct state *state,
 }
 
 /* The state that the register tells of, where the thread was interrupted in a trace. */
-static int find_traced(
-	struct runtime_reader *reader, const struct unwind_activation *at, struct state *out)
+static int find_traced(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct unwind_activation *at, struct state *out)
 {
 	uintptr_t current;
 
 	return at->innermost &&
 	       !runtime_load_word(reader,
-		       at->innermost->r[ARCH_LUAJIT_DISPATCH] - GLOBAL_DISPATCH + GLOBAL_CURRENT,
+		       at->innermost->r[ARCH_LUAJIT_DISPATCH] - luajit_layout(runtime)->dispatch +
+			       GLOBAL_CURRENT,
 		       &current) &&
 	       !read_state(reader, current, out) && out->frame >= at->sp &&
 	       out->frame - at->sp <= SPILLED_WORDS * sizeof(uintptr_t);
@@ -317,11 +306,11 @@ static int leave_luajit(const struct runtime *runtime, struct runtime_reader *re
 		return 0;
 	if (is_own && at->innermost && leave_edge(runtime, reader, at))
 		return 1;
-	if (!is_own && find_traced(reader, at, &state))
+	if (!is_own && find_traced(runtime, reader, at, &state))
 		frame = state.frame;
 	else if (!find_frame(runtime, reader, at, &state, &frame))
 		return 0;
-	if (is_own ? frame == at->sp : !is_compiled(reader, &state, at->pc))
+	if (is_own ? frame == at->sp : !is_compiled(runtime, reader, &state, at->pc))
 		return 0;
 	if (!is_own && at->innermost)
 		*luajit_is_in_trace(reader) = 1;
@@ -350,7 +339,8 @@ static int find_running(const struct runtime *runtime, struct runtime_reader *re
 
 	if (state->runs != RUNS_LUA || !frame->registers ||
 		~frame->registers(frame, &registers) & RUNNING_REGISTERS ||
-		registers.r[ARCH_LUAJIT_DISPATCH] != state->global + GLOBAL_DISPATCH ||
+		registers.r[ARCH_LUAJIT_DISPATCH] !=
+			state->global + luajit_layout(runtime)->dispatch ||
 		frame->pc - runtime->entry < ARCH_LUAJIT_BEFORE ||
 		runtime_load(reader, frame->pc - ARCH_LUAJIT_BEFORE, code, sizeof(code)) ||
 		!arch_luajit_has_base(code, (int32_t)(runtime->entry - frame->pc),
@@ -605,7 +595,7 @@ static int next_luajit(const struct runtime *runtime, struct runtime_reader *rea
 
 const struct runtime_kind runtime_luajit = {
 	.name = "luajit",
-	.known = "2.1",
+	.known = "2.1 of Debian 12 to 14",
 	.leaves_own = 1,
 	.find = luajit_find,
 	.begin = begin_luajit,

@@ -2,8 +2,9 @@
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
  * What LuaJIT's stacks (luajit.c), calls (luajit_calls.c) and names (luajit_names.c) share: where
- * LuaJIT 2.1 with 64-bit references has what (lj_obj.h, lj_jit.h, lj_frame.h, lj_bc.h of 2022), in
- * bytes.
+ * LuaJIT 2.1 with 64-bit references has what (lj_obj.h, lj_jit.h, lj_frame.h, lj_bc.h), in bytes.
+ * What is defined here is alike in all releases that are known, as luajit.layout asserts. Where
+ * they differ, struct luajit_layout has it.
  */
 #ifndef LIBPROF_RUNTIME_LUAJIT_H
 #define LIBPROF_RUNTIME_LUAJIT_H
@@ -66,12 +67,33 @@ static inline uint32_t luajit_a(uint32_t instruction)
 #define LINK_CONTINUED	   2u /* of LINK_KINDS; as protected ones of LINK_KIND */
 #define LINK_VARIADIC	   3u /* a copy of the frame below it, behind the arguments */
 
-/* global_State, and lua_State's dispatch table behind it. */
-#define GLOBAL_RUNS	184u /* a trace, or what < 0 */
-#define GLOBAL_DISPATCH 3968u
-#define RUNS_LUA	(-1)
-#define RUNS_C		(-2)
-#define RUNS_EXIT	(-4) /* a trace is left */
+/* lua_State */
+#define STATE_GLOBAL 16u
+#define STATE_BASE   32u
+#define STATE_END    48u
+#define STATE_STACK  56u
+#define STATE_FRAME  80u
+
+/* global_State */
+#define GLOBAL_RUNS    184u /* a trace, or what < 0 */
+#define GLOBAL_MAIN    192u
+#define GLOBAL_CURRENT 368u
+#define GLOBAL_TRACED  376u /* base of the function that runs a trace */
+#define RUNS_LUA       (-1)
+#define RUNS_C	       (-2)
+#define RUNS_EXIT      (-4) /* a trace is left */
+
+/* One for all releases with the same offsets. luajit_layouts.inc has them, by their first one. */
+struct luajit_layout {
+	uint16_t version;
+	/* From the global_State: the dispatch table, and the newest area of compiled code. */
+	uint16_t dispatch, area;
+};
+extern const struct luajit_layout luajit_layouts[];
+static inline const struct luajit_layout *luajit_layout(const struct runtime *runtime)
+{
+	return &luajit_layouts[runtime->offsets[0]];
+}
 
 /* Addresses in runtime.objects: of the interpreter's code from where to where. */
 #define LUAJIT_BEGUN 0 /* it is entered: there is no function yet */

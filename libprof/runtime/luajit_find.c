@@ -17,6 +17,11 @@
 #define EDGE_BYTES_MAX	    256u
 #define EDGES_APART	    1024u
 
+const struct luajit_layout luajit_layouts[] = {
+#include "luajit_layouts.inc"
+};
+#define LAYOUTS (sizeof(luajit_layouts) / sizeof(luajit_layouts[0]))
+
 static int load_code(struct runtime_reader *reader, uintptr_t at, uint8_t code[CODE_AT_ONCE])
 {
 	return runtime_load(reader, at, code, CODE_AT_ONCE);
@@ -37,17 +42,40 @@ static void find_begun(struct runtime *out, struct runtime_reader *reader, uintp
 	}
 }
 
-/* From where it is noted that C runs, the last time before the entry, up to the return. */
-static void find_left(struct runtime *out, struct runtime_reader *reader, uintptr_t entry)
+/* Behind the last instruction before @entry which notes that C runs; 0: there is none. */
+static uintptr_t find_noted(
+	const struct luajit_layout *layout, struct runtime_reader *reader, uintptr_t entry)
 {
-	uintptr_t at = entry - EDGES_APART, start = 0;
-	struct arch_instruction next;
+	uintptr_t at = entry - EDGES_APART, noted = 0;
 	uint8_t code[CODE_AT_ONCE];
 
 	for (; at < entry && !load_code(reader, at, code); at++)
-		if (arch_luajit_sets(code, (int32_t)GLOBAL_RUNS - (int32_t)GLOBAL_DISPATCH, RUNS_C))
-			start = at + ARCH_LUAJIT_SET_BYTES;
-	at = start;
+		if (arch_luajit_sets(code, (int32_t)GLOBAL_RUNS - layout->dispatch, RUNS_C))
+			noted = at + ARCH_LUAJIT_SET_BYTES;
+	return noted;
+}
+
+/*
+ * LuaJIT does not say which release it is, but each instruction that notes what runs has the
+ * distance from the dispatch table in it. Returns 0 or -ENOTSUP.
+ */
+static int find_layout(struct runtime *out, struct runtime_reader *reader, uintptr_t entry)
+{
+	for (uint32_t i = 0; i < LAYOUTS; i++)
+		if (find_noted(&luajit_layouts[i], reader, entry)) {
+			out->offsets[0] = i;
+			return 0;
+		}
+	return -ENOTSUP;
+}
+
+/* From where it is noted that C runs, the last time before the entry, up to the return. */
+static void find_left(struct runtime *out, struct runtime_reader *reader, uintptr_t entry)
+{
+	uintptr_t start = find_noted(luajit_layout(out), reader, entry), at = start;
+	struct arch_instruction next;
+	uint8_t code[CODE_AT_ONCE];
+
 	do {
 		if (at - start > EDGE_BYTES_MAX || load_code(reader, at, code))
 			return;
@@ -78,6 +106,8 @@ static int find_evaluator(struct runtime *out, struct runtime_reader *reader,
 		out->entry = out->base = from;
 		out->entry_end = to;
 		out->base_bytes = to - from;
+		if (find_layout(out, reader, found))
+			return -ENOTSUP;
 		find_begun(out, reader, found);
 		find_left(out, reader, found);
 		return 0;

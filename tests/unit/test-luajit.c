@@ -36,6 +36,7 @@
 #define KIND_STRING  4u
 #define CALLED_SLOT  3u /* of the callers' */
 #define AREA_BYTES   64u
+#define GLOBAL_BYTES 4096u /* of any layout, up to the dispatch table */
 
 enum {
 	MAIN,
@@ -52,7 +53,7 @@ enum {
 
 struct image {
 	char state[STATES][96];
-	char global[GLOBAL_DISPATCH + 8];
+	char global[GLOBAL_BYTES];
 	uint64_t stack[STATES][STACK_WORDS];
 	char function[FUNCTIONS][FUNCTION_BYTES], native_function[FUNCTION_BYTES];
 	struct {
@@ -177,6 +178,7 @@ static void put_runs(struct fixture *fixture, int32_t runs)
 
 static int set_up(void **state)
 {
+	const uint32_t *layout = *state;
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 	char *pages = mmap(NULL, (PAGES + 1) * PAGE_BYTES, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -189,6 +191,7 @@ static int set_up(void **state)
 	fixture->image = image;
 	fixture->runtime = (struct runtime){.kind = &runtime_luajit,
 		.is_counted = 1,
+		.offsets = {*layout},
 		.entry = (uintptr_t)image->interpreter,
 		.entry_end = (uintptr_t)image->interpreter + sizeof(image->interpreter)};
 	if (!ARCH_LUAJIT_IS_KNOWN)
@@ -341,10 +344,14 @@ static void test_the_interpreter_runs(void **state)
 	put_runs(fixture, RUNS_LUA);
 	put(fixture->image->state[MAIN], STATE_BASE, fixture->image->stack[MAIN] + 2);
 	fixture->registers.r[ARCH_LUAJIT_DISPATCH] =
-		(uintptr_t)fixture->image->global + GLOBAL_DISPATCH;
+		(uintptr_t)fixture->image->global + luajit_layout(&fixture->runtime)->dispatch;
 	fixture->registers.r[ARCH_LUAJIT_BASE] = (uintptr_t)fixture->top[MAIN];
 	fixture->registers.r[ARCH_LUAJIT_PC] = pc_of(fixture, INNER_, 5);
 	assert_string_equal(walk(fixture, "efef"), "inner:20:25 " CALLER " " REST);
+	/* By another release's layout the register has no dispatch table. */
+	fixture->runtime.offsets[0] ^= 1;
+	assert_string_equal(walk(fixture, "efef"), "e f e f");
+	fixture->runtime.offsets[0] ^= 1;
 	/* It is about to be called. */
 	memcpy(code, links, sizeof(links));
 	assert_string_equal(walk(fixture, "efef"), "function:20:25 " REST);
@@ -416,7 +423,7 @@ static void test_whose_frame_it_is(void **state)
 	at.sp = (uintptr_t)image->native[1];
 	assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 0);
 	image->area[1] = AREA_BYTES;
-	put(image->global, GLOBAL_AREA, image->area);
+	put(image->global, luajit_layout(&fixture->runtime)->area, image->area);
 	assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 1);
 	assert_int_equal(at.sp, image->native[4]);
 	assert_true(is_evaluator(&fixture->runtime, at.pc) && at.is_inside);
@@ -458,7 +465,7 @@ static void test_what_is_spilled(void **state)
 
 	memset(&kept, 0, sizeof(kept));
 	image->area[1] = AREA_BYTES;
-	put(image->global, GLOBAL_AREA, image->area);
+	put(image->global, luajit_layout(&fixture->runtime)->area, image->area);
 	put_native(fixture, "ffEfef");
 	put_runs(fixture, 1);
 	put(image->native[1], ARCH_LUAJIT_STATE, spilled);
@@ -604,7 +611,12 @@ static void test_what_is_torn(void **state)
 	assert_false(fixture->runs.is_whole);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+/* Debian 12's, and that of Debian 13 and 14. */
+static uint32_t layouts[] = {0, 1};
+
+#define TEST_OF(name, layout) \
+	{"test_" #name ", " #layout, test_##name, set_up, tear_down, &layouts[layout]}
+#define TEST(name) TEST_OF(name, 0), TEST_OF(name, 1)
 
 int main(void)
 {
