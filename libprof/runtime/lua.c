@@ -320,6 +320,9 @@ static int enter_lua(const struct runtime *runtime, struct runtime_reader *reade
 	error = find_state(runtime, reader, frame, is_innermost, stack->state, &state);
 	if (!error && state != stack->state)
 		error = change_state(runtime, reader, stack, state, is_innermost);
+	/* Calls of the other state would be left out: this activation must be one of its own. */
+	if (!error && !stack->frame && stack->own[OWN_OTHER])
+		error = -EBADMSG;
 	reader->is_trusted = is_trusted;
 	stack->own[OWN_FLAGS] = is_called_by_lua_call(runtime, frame->caller_pc) ? 0 : ALL_ARE_TOLD;
 	stack->place = stack->frame ? RUNTIME_PLACE_COUNTED : UINTPTR_MAX;

@@ -385,6 +385,17 @@ static void test_one_state_in_another(void **state)
 	assert_true(fixture->runs.is_whole);
 }
 
+/* The frame of the coroutine's outermost activation has the main state's address only. */
+static void test_a_state_that_is_another_one(void **state)
+{
+	struct fixture *fixture = *state;
+
+	put_call(fixture, MAIN, 0, 0, 2, FRESH);
+	enter_coroutine(fixture);
+	assert_string_equal(walk(fixture, "fEfefe"), "f E f e f e");
+	assert_false(fixture->runs.is_whole);
+}
+
 /* Neither calls nor what they run are where they should be. */
 static void test_what_is_torn(void **state)
 {
@@ -444,6 +455,7 @@ int main(void)
 		TEST(a_tail_call),
 		TEST(a_coroutine),
 		TEST(one_state_in_another),
+		TEST(a_state_that_is_another_one),
 		TEST(what_is_torn),
 		TEST(dialects_are_in_order),
 	};
