@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * CPython 3.8 to 3.13. One C activation of the evaluator runs one frame (to 3.10) or a run of
- * frames that call each other (3.11 and later). What lies in the activation's stack frame, its
+ * CPython 3.8 to 3.15, each of which was read in a running process; not the builds without a
+ * global lock (free-threaded). One C activation of the evaluator runs one frame (to 3.10) or a run
+ * of frames that call each other (3.11 and later). What lies in the activation's stack frame, its
  * place, is the structure that the evaluator keeps as a local variable: struct CFrame (3.10 to
- * 3.12), or from 3.13 on a frame of its own, owned by the C stack, at which the run ends.
+ * 3.12), or from 3.13 on a frame of its own, owned by the evaluator, at which the run ends.
  *
  *	3.8    tstate ─▶ frame ─f_back─▶ frame …        one each, no place: they are counted
  *	3.10   tstate ─▶ cframe ─previous─▶ cframe …     one each
@@ -12,10 +13,11 @@
  *	3.11   tstate ─▶ cframe ─▶ current_frame ─previous─▶ … frame with is_entry; cframe->previous
  *	3.12   the same, up to a frame with owner FRAME_OWNED_BY_CSTACK
  *	3.13   tstate ─▶ current_frame ─previous─▶ … frame with that owner, then the next run's
+ *	3.15   the same; the last run is followed by a frame in the tstate with that owner
  *
- * Offsets are what 3.13 publishes (struct _Py_DebugOffsets, in pycore_runtime.h), before that by
- * version. All of it is read while anything may change, so every step is held against something
- * else: a code object against its type, a run's end against the next activation.
+ * Offsets are what 3.13 and later publish (struct _Py_DebugOffsets), before that by version. All of
+ * it is read while anything may change, so every step is held against something else: a code object
+ * against its type, a run's end against the next activation.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,18 +25,18 @@
 #include "arch/epilogue.h"
 #include "libprof/runtime/cpython.h"
 
-#define MINOR_MIN 8u
-#define MINOR_MAX 13u
-
-static const struct cpython_offsets offsets_by_minor[MINOR_MAX] = {
-#include "libprof/runtime/cpython_offsets.inc"
+static const struct cpython_offsets layouts[] = {
+#include "libprof/runtime/cpython_layouts.inc"
 };
+#define LAYOUTS	       (sizeof(layouts) / sizeof(layouts[0]))
+#define PUBLISHED_FROM 313u /* the first release that has _Py_DebugOffsets */
 
 #define INTERPRETERS_MAX 64u
 #define THREADS_MAX	 1024u
 #define RUN_MAX		 20000u /* frames of one, looked through for its end */
 #define RUNS_MAX	 4096u
-#define OWNED_BY_CSTACK	 3u
+#define OWNED_BY_CSTACK	 3u	   /* called FRAME_OWNED_BY_INTERPRETER from 3.14 on */
+#define REFERENCE_TAGS	 3u	   /* low bits of _PyStackRef, which frames have from 3.14 on */
 #define STATUS_ACTIVE	 (1u << 4) /* of PyThreadState._status, from 3.12 on */
 #define NEAR_BYTES	 8192u	   /* what an activation's own variables lie apart */
 
@@ -48,54 +50,15 @@ static const struct cpython_offsets offsets_by_minor[MINOR_MAX] = {
 
 /* ---- finding it ------------------------------------------------------------------------------ */
 
-/* As far as they are of use, from the beginning of _PyRuntime of 3.13. */
-struct debug_offsets {
+/* The head of struct _Py_DebugOffsets, which _PyRuntime begins with from 3.13 on. */
+struct published {
 	char cookie[8];
-	uint64_t version, free_threaded;
-	struct {
-		uint64_t size, finalizing, interpreters_head;
-	} runtime;
-	struct {
-		uint64_t size, id, next, threads_head, gc, imports, sysdict, builtins, ceval_gil,
-			gil_state, gil_enabled, gil_locked, gil_holder;
-	} interpreter;
-	struct {
-		uint64_t size, prev, next, interp, current_frame, thread_id, native_thread_id,
-			datastack_chunk, status;
-	} thread;
-	struct {
-		uint64_t size, previous, executable, instr_ptr, localsplus, owner;
-	} frame;
-	struct {
-		uint64_t size, filename, name, qualname, linetable, firstlineno, argcount,
-			localsplusnames, localspluskinds, co_code_adaptive;
-	} code;
-	struct {
-		uint64_t size, ob_type;
-	} object;
-	struct {
-		uint64_t size, tp_name, tp_repr, tp_flags;
-	} type;
-	struct {
-		uint64_t size, ob_item, ob_size;
-	} tuple, list;
-	struct {
-		uint64_t size, ma_keys, ma_values;
-	} dict;
-	struct {
-		uint64_t size, ob_fval;
-	} floating;
-	struct {
-		uint64_t size, lv_tag, ob_digit;
-	} integer;
-	struct {
-		uint64_t size, ob_size, ob_sval;
-	} bytes;
-	struct {
-		uint64_t size, state, length, asciiobject_size;
-	} unicode;
+	uint64_t version; /* as Py_Version */
+	uint64_t is_free_threaded;
 };
-_Static_assert(sizeof(struct debug_offsets) <= 2 * RUNTIME_WINDOW_BYTES, "two loads");
+#define OFFSET_MAX	(1u << 20)
+#define THREAD_BYTES	4096u
+#define IS_CANDIDATE(v) (((v) >> 4 & 0xf) >= 0xc) /* or final: layouts of betas still changed */
 
 /* Do all fields lie in what is read of a frame and of a code object? */
 static int is_within(const struct cpython_offsets *at)
@@ -110,68 +73,78 @@ static int is_within(const struct cpython_offsets *at)
 	return is_so;
 }
 
-/* What it says has to be what a structure of that size can be. */
-static int take_published(const struct debug_offsets *said, struct cpython_offsets *out)
+/* 313 for 3.13, from PY_VERSION_HEX. */
+static uint32_t version_of(uint64_t hex)
 {
-	if (memcmp(said->cookie, "xdebugpy", sizeof(said->cookie)) || said->free_threaded ||
-		said->object.ob_type != TYPE_OFFSET || said->bytes.ob_size != SIZE_OFFSET ||
-		said->bytes.ob_sval != BYTES_OFFSET || said->thread.size > 4096 ||
-		said->frame.size > 256 || said->code.size > 512)
-		return -ENOTSUP;
-	*out = (struct cpython_offsets){
-		.finalizing = (uint32_t)said->runtime.finalizing,
-		.interpreters = (uint32_t)said->runtime.interpreters_head,
-		.interpreter_next = (uint32_t)said->interpreter.next,
-		.threads = (uint32_t)said->interpreter.threads_head,
-		.locked = (uint32_t)said->interpreter.gil_locked,
-		.holder = (uint32_t)said->interpreter.gil_holder,
-		.thread_next = (uint32_t)said->thread.next,
-		.thread_id = (uint32_t)said->thread.thread_id,
-		.native_id = (uint32_t)said->thread.native_thread_id,
-		.status = (uint32_t)said->thread.status,
-		.innermost = (uint32_t)said->thread.current_frame,
-		.previous = (uint32_t)said->frame.previous,
-		.code = (uint32_t)said->frame.executable,
-		.instruction = (uint32_t)said->frame.instr_ptr,
-		.owner = (uint32_t)said->frame.owner,
-		.first_line = (uint32_t)said->code.firstlineno,
-		.file = (uint32_t)said->code.filename,
-		.name = (uint32_t)said->code.qualname,
-		.lines = (uint32_t)said->code.linetable,
-		.bytecode = (uint32_t)said->code.co_code_adaptive,
-		.text_state = (uint32_t)said->unicode.state,
-		.ascii = (uint32_t)said->unicode.asciiobject_size,
-		/* It adds the length and place of a text in UTF-8. */
-		.wide = (uint32_t)said->unicode.asciiobject_size + 16,
-	};
-	return is_within(out) ? 0 : -ENOTSUP;
+	return hex >> 32 ? 0 : (uint32_t)(hex >> 24) * 100 + ((uint32_t)(hex >> 16) & 0xff);
 }
 
-static int read_published(struct runtime *out, struct runtime_reader *reader)
+/*
+ * The release: Py_Version has it from 3.11 on. Before, tell it by the newest function that the
+ * module has. Returns 0 if it is none of those.
+ */
+static uint32_t find_version(struct runtime_reader *reader, struct runtime_symbols *symbols)
 {
-	struct debug_offsets said;
-	const size_t half = sizeof(said) / 2;
-
-	if (runtime_load(reader, out->base, &said, half) ||
-		runtime_load(reader, out->base + half, (char *)&said + half, sizeof(said) - half))
-		return -EFAULT;
-	return take_published(&said, (struct cpython_offsets *)out->offsets);
-}
-
-/* From 3.11 on it says so; before, by what came when. */
-static uint32_t minor_of(struct runtime_reader *reader, struct runtime_symbols *symbols)
-{
-	uintptr_t at = runtime_symbol(symbols, reader, "Py_Version", NULL), version;
+	uintptr_t at = runtime_symbol(symbols, reader, "Py_Version", NULL), hex;
 
 	if (at)
-		return !runtime_load_word(reader, at, &version) && version >> 24 == 3
-			       ? (uint32_t)(version >> 16) & 0xff
-			       : 0;
+		return runtime_load_word(reader, at, &hex) ? 0 : version_of(hex);
 	if (runtime_symbol(symbols, reader, "PyIter_Send", NULL))
-		return 10;
+		return 310;
 	if (runtime_symbol(symbols, reader, "PyObject_CallNoArgs", NULL))
-		return 9;
-	return runtime_symbol(symbols, reader, "PyCode_NewWithPosOnlyArgs", NULL) ? 8 : 0;
+		return 309;
+	return runtime_symbol(symbols, reader, "PyCode_NewWithPosOnlyArgs", NULL) ? 308 : 0;
+}
+
+/* The row of @version in the table; NULL: there is none. */
+static const struct cpython_offsets *find_layout(uint32_t version)
+{
+	for (unsigned i = 0; i < LAYOUTS; i++)
+		if (layouts[i].version == version)
+			return &layouts[i];
+	return NULL;
+}
+
+/* Check the published offsets against each other and against what is the same in all releases. */
+static int is_plausible(const struct cpython_offsets *at)
+{
+	const uint32_t of_thread[] = {
+		at->thread_next, at->thread_id, at->native_id, at->status, at->innermost};
+	int is_so = is_within(at) && at->type == TYPE_OFFSET && at->bytes_size == SIZE_OFFSET &&
+		    at->bytes_start == BYTES_OFFSET;
+
+	for (unsigned i = 0; i < sizeof(of_thread) / sizeof(of_thread[0]); i++)
+		is_so &= of_thread[i] <= THREAD_BYTES;
+	return is_so;
+}
+
+/* Read the offsets that @row says where to find. */
+static int read_published(
+	struct runtime *out, struct runtime_reader *reader, const struct cpython_offsets *row)
+{
+	struct cpython_offsets *at = (struct cpython_offsets *)out->offsets;
+	uint32_t positions[sizeof(*row) / sizeof(uint32_t)];
+	struct published head;
+	uintptr_t offset;
+
+	if (runtime_load(reader, out->base, &head, sizeof(head)))
+		return -EFAULT;
+	if (memcmp(head.cookie, "xdebugpy", sizeof(head.cookie)) || head.is_free_threaded ||
+		!IS_CANDIDATE(head.version) || version_of(head.version) != row->version)
+		return -ENOTSUP;
+	memcpy(positions, row, sizeof(*row));
+	for (unsigned i = 1; i < sizeof(positions) / sizeof(positions[0]); i++) {
+		if (!positions[i])
+			continue;
+		if (runtime_load_word(reader, out->base + positions[i], &offset))
+			return -EFAULT;
+		if (offset > OFFSET_MAX)
+			return -ENOTSUP;
+		out->offsets[i] = (uint32_t)offset;
+	}
+	/* PyCompactUnicodeObject adds the length and address of the text in UTF-8. */
+	at->wide = at->ascii + 2 * (uint32_t)sizeof(uintptr_t);
+	return is_plausible(at) ? 0 : -ENOTSUP;
 }
 
 /*
@@ -204,6 +177,7 @@ static uintptr_t find_setup_end(struct runtime_reader *reader, uintptr_t entry)
 static int find_cpython(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
 {
+	const struct cpython_offsets *row;
 	uint64_t bytes = 0;
 
 	out->base = runtime_symbol(symbols, reader, "_PyRuntime", &bytes);
@@ -214,13 +188,14 @@ static int find_cpython(
 	out->entry = runtime_symbol(symbols, reader, "_PyEval_EvalFrameDefault", &bytes);
 	out->entry_end = out->entry + bytes;
 	out->setup_end = out->entry ? find_setup_end(reader, out->entry) : 0;
-	out->version = minor_of(reader, symbols);
-	if (!out->code_type || !out->entry || out->version < MINOR_MIN || out->version > MINOR_MAX)
+	out->version = find_version(reader, symbols);
+	row = find_layout(out->version);
+	if (!out->code_type || !out->entry || !row)
 		return -ENOTSUP;
-	if (out->version == MINOR_MAX)
-		return read_published(out, reader);
-	memcpy(out->offsets, &offsets_by_minor[out->version], sizeof(struct cpython_offsets));
-	out->is_counted = out->version < 10;
+	if (out->version >= PUBLISHED_FROM)
+		return read_published(out, reader, row);
+	memcpy(out->offsets, row, sizeof(*row));
+	out->is_counted = out->version < 310;
 	return 0;
 }
 
@@ -234,24 +209,31 @@ static void end_runs(struct runtime_stack *stack)
 }
 
 /*
- * 3.13: the place of the run that begins at stack->frame is the frame at its end. The innermost one
- * may be just begun.
+ * From 3.13 on: the place of the run that begins at stack->frame is the frame at its end. The
+ * innermost one may be just begun. From 3.15 on the outermost activation's frame has a caller, a
+ * frame in the thread's state that looks like an activation's but has no caller itself.
  */
 static int find_place(const struct cpython_offsets *at, struct runtime_reader *reader,
 	struct runtime_stack *stack)
 {
-	uintptr_t frame = stack->frame;
+	uintptr_t frame = stack->frame, previous;
 	int was_trusted = reader->is_trusted, error = 0;
 	char bytes[FRAME_BYTES];
 
 	stack->place = 0;
-	for (unsigned n = 0; n < RUN_MAX && frame && !error; n++) {
+	for (unsigned n = 0; n < RUN_MAX && frame; n++) {
 		error = runtime_load(reader, frame, bytes, at->owner + 1);
-		if (!error && bytes[at->owner] == OWNED_BY_CSTACK) {
-			stack->place = frame;
+		if (error)
+			break;
+		previous = runtime_word_in(bytes, at->previous);
+		if (bytes[at->owner] == OWNED_BY_CSTACK) {
+			if (n || previous)
+				stack->place = frame;
+			else
+				stack->frame = 0;
 			break;
 		}
-		frame = runtime_word_in(bytes, at->previous);
+		frame = previous;
 		reader->is_trusted = reader->may_trust;
 	}
 	reader->is_trusted = was_trusted;
@@ -614,18 +596,18 @@ static int next_cpython(const struct runtime *runtime, struct runtime_reader *re
 	if (runtime_load(reader, stack->frame, frame,
 		    at->owner ? at->owner + 1 : at->instruction + sizeof(int32_t)))
 		return -EFAULT;
-	if (runtime->version >= 12 && frame[at->owner] == OWNED_BY_CSTACK) {
+	if (runtime->version >= 312 && frame[at->owner] == OWNED_BY_CSTACK) {
 		if (stack->frame - stack->place + NEAR_BYTES > 2 * NEAR_BYTES)
 			return -EBADMSG;
 		return leave_run(runtime, reader, stack, runtime_word_in(frame, at->previous));
 	}
-	out->function = runtime_word_in(frame, at->code);
+	out->function = runtime_word_in(frame, at->code) & ~(uintptr_t)REFERENCE_TAGS;
 	error = read_code(runtime, reader, out);
 	if (error)
 		return error;
 	out->position = position_of(at, frame, out->function);
 	stack->frame = runtime_word_in(frame, at->previous);
-	stack->is_over = !at->owner || (runtime->version == 11 && frame[at->owner]);
+	stack->is_over = !at->owner || (runtime->version == 311 && frame[at->owner]);
 	return 1;
 }
 

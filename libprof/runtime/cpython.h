@@ -8,8 +8,12 @@
 
 #include "libprof/runtime/runtime.h"
 
-/* Fields of struct offsets, all of them uint32_t. */
+/*
+ * Where the fields are in CPython's structures, in bytes. In the table by releases, rows from 3.13
+ * on have instead where in _Py_DebugOffsets the process publishes that (cpython.layout).
+ */
 struct cpython_offsets {
+	uint32_t version;			    /* 313 for 3.13 */
 	uint32_t finalizing, interpreters, current; /* of _PyRuntime */
 	uint32_t interpreter_next, threads;	    /* of PyInterpreterState */
 	uint32_t locked, holder;		    /* of its own lock, in it, from 3.12 on */
@@ -19,6 +23,7 @@ struct cpython_offsets {
 	uint32_t previous, code, instruction, owner;	  /* of frames */
 	uint32_t first_line, file, name, lines, bytecode; /* of PyCodeObject */
 	uint32_t text_state, ascii, wide; /* of PyASCIIObject; sizes of it and the compact one */
+	uint32_t type, bytes_size, bytes_start; /* from 3.13 on, to compare with those below */
 };
 _Static_assert(sizeof(struct cpython_offsets) <= sizeof(((struct runtime *)0)->offsets), "fits");
 

@@ -85,8 +85,8 @@ uint32_t cpython_line(const struct runtime *runtime, struct runtime_reader *read
 	if (runtime_load_word(reader, frame->lines + SIZE_OFFSET, &size) || size > TABLE_MAX)
 		return 0;
 	table.end = table.at + size;
-	return runtime->version >= 11 ? line_by_entries(&table, frame)
-				      : line_by_pairs(&table, frame, runtime->version == 10);
+	return runtime->version >= 311 ? line_by_entries(&table, frame)
+				      : line_by_pairs(&table, frame, runtime->version == 310);
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */

@@ -232,6 +232,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct runtime_reader reader;
 	struct runtime_symbols symbols;
 	struct runtime_state states[16];
+	const struct cpython_offsets *row;
 
 	if (!page)
 		page = mmap((void *)PAGE_AT, PAGES, PROT_READ | PROT_WRITE,
@@ -251,17 +252,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	runtime_reader_init(&reader, getpid(), 0);
-	runtime.version = MINOR_MIN + data[0] % (MINOR_MAX + 1 - MINOR_MIN);
-	if (data[0] >= 128)
+	row = &layouts[data[0] % LAYOUTS];
+	runtime.version = row->version;
+	if (data[0] >= 128) {
+		const uint64_t version = 3ull << 24 | (row->version % 100) << 16 | 0xf0;
+
 		memcpy(page, "xdebugpy", 8);
-	runtime.is_counted = runtime.version < 10;
+		memcpy(page + 8, &version, sizeof(version));
+	}
+	runtime.is_counted = runtime.version < 310;
 	runtime.entry = PAGE_AT;
 	runtime.entry_end = PAGE_AT + PAGES;
 	runtime.code_type = PAGE_AT + data[1];
-	/* Offsets are those of the version, or what 3.13 publishes: anything. */
-	memcpy(runtime.offsets, &offsets_by_minor[runtime.version % MINOR_MAX],
-		sizeof(offsets_by_minor[0]));
-	if (runtime.version < MINOR_MAX || !read_published(&runtime, &reader)) {
+	/* Offsets are those of the version, or what the process publishes: anything. */
+	memcpy(runtime.offsets, row, sizeof(*row));
+	if (runtime.version < PUBLISHED_FROM || !read_published(&runtime, &reader, row)) {
 		tell(&runtime, data[2] ? PAGE_AT + data[2] * 8u : 0);
 		runtime_cpython.states(&runtime, &reader, states, 16);
 	}
