@@ -44,6 +44,9 @@ static const struct cpython_offsets layouts[] = {
 #define SETUP_PIECE	  256u
 #define INSTRUCTION_BYTES 16u
 
+/* In runtime_stack.own: the number of the stack's interpreter; the main one has 0. */
+#define OWN_INTERPRETER 0
+
 /* As much of a frame and of a code object as is looked at. */
 #define FRAME_BYTES 112u
 #define CODE_BYTES  144u
@@ -330,9 +333,9 @@ static int enter_above(const struct runtime *runtime, struct runtime_reader *rea
 	return error;
 }
 
-typedef void state_fn(void *context, uintptr_t state);
+typedef void state_fn(void *context, uintptr_t interpreter, uintptr_t state);
 
-/* @fn for the states of all interpreters. Returns 0 or -EFAULT, after some. */
+/* Call @fn for the thread states of all interpreters. Returns 0 or -EFAULT, after some. */
 static int for_each_state(
 	const struct runtime *runtime, struct runtime_reader *reader, state_fn *fn, void *context)
 {
@@ -346,7 +349,7 @@ static int for_each_state(
 		if (runtime_load_word(reader, interpreter + at->threads, &state))
 			return -EFAULT;
 		while (state && states++ < THREADS_MAX) {
-			fn(context, state);
+			fn(context, interpreter, state);
 			if (runtime_load_word(reader, state + at->thread_next, &state))
 				return -EFAULT;
 		}
@@ -364,14 +367,17 @@ struct nearest {
 	struct runtime_stack *out;
 };
 
-static void take_nearer(void *context, uintptr_t state)
+static void take_nearer(void *context, uintptr_t interpreter, uintptr_t state)
 {
 	const struct nearest *nearest = context;
+	const struct cpython_offsets *at = cpython_offsets_of(nearest->runtime);
 	struct runtime_stack stack;
 
-	if (is_of(cpython_offsets_of(nearest->runtime), nearest->reader, state, nearest->thread) &&
+	if (is_of(at, nearest->reader, state, nearest->thread) &&
 		!enter_above(nearest->runtime, nearest->reader, state, nearest->sp, &stack) &&
-		stack.place >= nearest->sp && stack.place < nearest->out->place)
+		stack.place >= nearest->sp && stack.place < nearest->out->place &&
+		!runtime_load_word(nearest->reader, interpreter + at->interpreter_id,
+			&stack.own[OWN_INTERPRETER]))
 		*nearest->out = stack;
 }
 
@@ -394,11 +400,12 @@ struct state_list {
 	unsigned count, room;
 };
 
-static void add_state(void *context, uintptr_t state)
+static void add_state(void *context, uintptr_t interpreter, uintptr_t state)
 {
 	struct state_list *list = context;
 	uintptr_t tid;
 
+	(void)interpreter;
 	runtime_expect(list->reader, state, list->at->native_id + sizeof(tid));
 	if (list->count < list->room &&
 		!runtime_load_word(list->reader, state + list->at->native_id, &tid))
@@ -529,8 +536,8 @@ static int begin_cpython(const struct runtime *runtime, struct runtime_reader *r
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-static int read_code(
-	const struct runtime *runtime, struct runtime_reader *reader, struct runtime_frame *out)
+static int read_code(const struct runtime *runtime, struct runtime_reader *reader,
+	uintptr_t interpreter, struct runtime_frame *out)
 {
 	const struct cpython_offsets *at = cpython_offsets_of(runtime);
 	char code[CODE_BYTES];
@@ -545,6 +552,14 @@ static int read_code(
 	out->first_line = runtime_int_in(code, at->first_line);
 	out->identity = runtime_mix(runtime_mix(out->function, out->first_line), out->name);
 	out->identity = runtime_mix(out->identity, out->file);
+	/*
+	 * An interpreter that ends frees all of its objects, and the next one allocates others of
+	 * the same sizes at the same addresses. So the addresses of a code object, its name and its
+	 * file do not tell what it is, but with the interpreter's number they do: no two have the
+	 * same one.
+	 */
+	if (interpreter)
+		out->identity = runtime_mix(out->identity, interpreter);
 	return 0;
 }
 
@@ -602,7 +617,7 @@ static int next_cpython(const struct runtime *runtime, struct runtime_reader *re
 		return leave_run(runtime, reader, stack, runtime_word_in(frame, at->previous));
 	}
 	out->function = runtime_word_in(frame, at->code) & ~(uintptr_t)REFERENCE_TAGS;
-	error = read_code(runtime, reader, out);
+	error = read_code(runtime, reader, stack->own[OWN_INTERPRETER], out);
 	if (error)
 		return error;
 	out->position = position_of(at, frame, out->function);

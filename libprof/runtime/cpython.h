@@ -13,10 +13,10 @@
  * on have instead where in _Py_DebugOffsets the process publishes that (cpython.layout).
  */
 struct cpython_offsets {
-	uint32_t version;			    /* 313 for 3.13 */
-	uint32_t finalizing, interpreters, current; /* of _PyRuntime */
-	uint32_t interpreter_next, threads;	    /* of PyInterpreterState */
-	uint32_t locked, holder;		    /* of its own lock, in it, from 3.12 on */
+	uint32_t version;				    /* 313 for 3.13 */
+	uint32_t finalizing, interpreters, current;	    /* of _PyRuntime */
+	uint32_t interpreter_next, interpreter_id, threads; /* of PyInterpreterState */
+	uint32_t locked, holder; /* of its own lock, in it, from 3.12 on */
 	uint32_t thread_next, thread_id, native_id, status; /* of PyThreadState */
 	uint32_t innermost, cframe;
 	uint32_t cframe_frame, cframe_previous;

@@ -21,7 +21,7 @@ RATE = 997
 DEEPEST = 4096
 # Where CPython keeps nothing on the C stack, frames are counted, which a cut stack does not allow;
 # nor is it known which of several interpreters a thread is in.
-UNCOUNTED = ("spin_deep", "spin_inside_a", "spin_inside_b")
+UNCOUNTED = ("spin_deep", "spin_inside_a", "spin_inside_b", "spin_inside_c", "spin_inside_d")
 LOOP = range(1, 8)  # the lines of a function that spins, all of which its samples may be at
 
 

@@ -259,7 +259,8 @@ def interpreters():
             import _interpreters as module
         except ImportError:
             return
-    for name in ("inside_a", "inside_b"):
+    # One after another, so that the next one's objects are where those of the last one were.
+    for name in ("inside_a", "inside_b", "inside_c", "inside_d"):
         def run(name=name):
             one = module.create()
             frames, here = [], sys._getframe()
@@ -275,7 +276,7 @@ def interpreters():
             module.run_string(one, text.replace("FILE", sys.argv[1] + name))
             module.destroy(one)
             with open(sys.argv[1] + name) as file: expected[f"spin_{name}"] = json.load(file)
-        if name == "inside_a":
+        if name in ("inside_a", "inside_c"):
             run()
         else:
             thread = threading.Thread(target=run)

@@ -64,7 +64,7 @@ static const struct release {
 #define RELEASES (sizeof(releases) / sizeof(releases[0]))
 
 struct image {
-	char runtime[2048], interpreter[8192], state[512];
+	char runtime[2048], interpreter[2][8192], state[512];
 	char frame[FUNCTIONS][128], code[FUNCTIONS][256], text[FUNCTIONS][TEXT_BYTES], file[128];
 	char lines[64], base[128];
 	struct {
@@ -83,6 +83,7 @@ struct fixture {
 	uint64_t frames[16];
 	unsigned told;
 	char names[8][RUNTIME_NAME_BYTES];
+	uint64_t identity[8];
 	uint32_t lines[8];
 };
 
@@ -106,6 +107,7 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 
 	runtime_cpython.text(runs->runtime, &runs->reader, frame->name,
 		fixture->names[fixture->told], RUNTIME_NAME_BYTES, 0);
+	fixture->identity[fixture->told] = frame->identity;
 	fixture->lines[fixture->told++] = runs_line(runs, frame, lines_known);
 	return wire_language_frame(WIRE_LANGUAGE_BIT, frame->first_line, 0);
 }
@@ -215,8 +217,8 @@ static void lay_out(struct fixture *fixture, const struct release *release)
 		assert_int_equal(publish(fixture), 0);
 	else
 		memcpy(at, find_layout(release->version), sizeof(*at));
-	put(image->runtime, at->interpreters, image->interpreter);
-	put(image->interpreter, at->threads, image->state);
+	put(image->runtime, at->interpreters, image->interpreter[0]);
+	put(image->interpreter[0], at->threads, image->state);
 	put(image->state, at->thread_id, (void *)(uintptr_t)SELF);
 	put_text(at, image->file, "file.py");
 	put_lines(fixture);
@@ -268,6 +270,36 @@ static void test_each_release(void **state)
 		assert_told(fixture, 0, "work", 11);
 		assert_told(fixture, 1, "call", 21);
 		assert_told(fixture, 2, "main", 31);
+	}
+}
+
+/* The objects of one that ended lay where those of the next one lie. */
+static void test_each_interpreter_has_functions_of_its_own(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (unsigned i = 2; i < RELEASES; i++) {
+		struct image *image = &fixture->image;
+		const struct cpython_offsets *at;
+		uint64_t identity[3];
+
+		lay_out(fixture, &releases[i]);
+		at = cpython_offsets_of(&fixture->runtime);
+		tell(fixture);
+		identity[0] = fixture->identity[0];
+		put(image->interpreter[0], at->threads, NULL);
+		put(image->interpreter[0], at->interpreter_next, image->interpreter[1]);
+		put(image->interpreter[1], at->threads, image->state);
+		for (uint32_t id = 1; id < 3; id++) {
+			put_int(image->interpreter[1], at->interpreter_id, id);
+			tell(fixture);
+			assert_true(fixture->runs.is_whole);
+			assert_int_equal(fixture->told, 3);
+			identity[id] = fixture->identity[0];
+		}
+		assert_int_not_equal(identity[0], identity[1]);
+		assert_int_not_equal(identity[0], identity[2]);
+		assert_int_not_equal(identity[1], identity[2]);
 	}
 }
 
@@ -348,6 +380,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_release),
+		cmocka_unit_test(test_each_interpreter_has_functions_of_its_own),
 		cmocka_unit_test(test_what_is_published_is_checked),
 		cmocka_unit_test(test_unknown_releases),
 	};
