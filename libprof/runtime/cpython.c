@@ -597,6 +597,15 @@ static int32_t position_of(const struct cpython_offsets *at, const char *frame, 
 	return offset < 1u << 30 ? (int32_t)(offset / 2) : -1;
 }
 
+/*
+ * Is it the frame that the interpreter puts between a constructor's call and __init__()? Its code
+ * is in no file (its file is called as itself), and no traceback has it. From 3.12 on.
+ */
+static int is_shim(const struct runtime_frame *frame)
+{
+	return frame->name == frame->file && !frame->first_line;
+}
+
 static int next_cpython(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, struct runtime_frame *out)
 {
@@ -608,21 +617,27 @@ static int next_cpython(const struct runtime *runtime, struct runtime_reader *re
 		stack->is_over = 0;
 		return leave_run(runtime, reader, stack, stack->frame);
 	}
-	if (runtime_load(reader, stack->frame, frame,
-		    at->owner ? at->owner + 1 : at->instruction + sizeof(int32_t)))
-		return -EFAULT;
-	if (runtime->version >= 312 && frame[at->owner] == OWNED_BY_CSTACK) {
-		if (stack->frame - stack->place + NEAR_BYTES > 2 * NEAR_BYTES)
-			return -EBADMSG;
-		return leave_run(runtime, reader, stack, runtime_word_in(frame, at->previous));
+	/* No shim calls another one. */
+	for (unsigned n = 0; n < 2; n++) {
+		if (runtime_load(reader, stack->frame, frame,
+			    at->owner ? at->owner + 1 : at->instruction + sizeof(int32_t)))
+			return -EFAULT;
+		if (runtime->version >= 312 && frame[at->owner] == OWNED_BY_CSTACK) {
+			if (stack->frame - stack->place + NEAR_BYTES > 2 * NEAR_BYTES)
+				return -EBADMSG;
+			return leave_run(
+				runtime, reader, stack, runtime_word_in(frame, at->previous));
+		}
+		out->function = runtime_word_in(frame, at->code) & ~(uintptr_t)REFERENCE_TAGS;
+		error = read_code(runtime, reader, stack->own[OWN_INTERPRETER], out);
+		if (error)
+			return error;
+		out->position = position_of(at, frame, out->function);
+		stack->frame = runtime_word_in(frame, at->previous);
+		stack->is_over = !at->owner || (runtime->version == 311 && frame[at->owner]);
+		if (!is_shim(out))
+			break;
 	}
-	out->function = runtime_word_in(frame, at->code) & ~(uintptr_t)REFERENCE_TAGS;
-	error = read_code(runtime, reader, stack->own[OWN_INTERPRETER], out);
-	if (error)
-		return error;
-	out->position = position_of(at, frame, out->function);
-	stack->frame = runtime_word_in(frame, at->previous);
-	stack->is_over = !at->owner || (runtime->version == 311 && frame[at->owner]);
 	return 1;
 }
 

@@ -213,6 +213,23 @@ def methods():
     del one
 
 
+class Constructed:
+    def __init__(self, called):
+        called()
+
+
+def construct(called):
+    Constructed(called)
+
+
+@way
+def constructors():
+    """Once warm, the call is one of its own, with a frame between that no traceback has."""
+    for _ in range(200):
+        construct(plain_call)
+    construct(spinner("constructed"))
+
+
 @way
 def exceptions():
     def raises(n):

@@ -273,6 +273,30 @@ static void test_each_release(void **state)
 	}
 }
 
+/* What lies between a constructor's call and __init__() is no function of the program's. */
+static void test_no_shim_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (unsigned i = 0; i < RELEASES; i++) {
+		lay_out(fixture, &releases[i]);
+		put(fixture->image.code[CALL], cpython_offsets_of(&fixture->runtime)->file,
+			fixture->image.text[CALL]);
+		/* A function that is called as its file is in a line. */
+		tell(fixture);
+		assert_int_equal(fixture->told, 3);
+		put_int(fixture->image.code[CALL],
+			cpython_offsets_of(&fixture->runtime)->first_line, 0);
+		if (releases[i].version < 312)
+			continue;
+		tell(fixture);
+		assert_true(fixture->runs.is_whole);
+		assert_int_equal(fixture->told, 2);
+		assert_told(fixture, 0, "work", 11);
+		assert_told(fixture, 1, "main", 31);
+	}
+}
+
 /* The objects of one that ended lay where those of the next one lie. */
 static void test_each_interpreter_has_functions_of_its_own(void **state)
 {
@@ -380,6 +404,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_release),
+		cmocka_unit_test(test_no_shim_is_told),
 		cmocka_unit_test(test_each_interpreter_has_functions_of_its_own),
 		cmocka_unit_test(test_what_is_published_is_checked),
 		cmocka_unit_test(test_unknown_releases),
