@@ -11,13 +11,8 @@ import pytest
 
 import profiled
 
-PYTHON = "/usr/bin/python3.11"
-
-needs_names = pytest.mark.skipif(not os.path.exists(PYTHON), reason="no CPython 3.11")
-
-# Every CPython that is to be had: this one, and those of pyenv. $HOME is the tests' own.
-ALL = [path for path in (PYTHON, *sorted(map(str, pathlib.Path(pwd.getpwuid(os.getuid()).pw_dir).glob(
-    ".pyenv/versions/3.*/bin/python3")))) if os.path.exists(path)]
+# The distribution's own, by its number.
+PYTHON = os.path.realpath("/usr/bin/python3")
 
 
 def version_of(python):
@@ -27,9 +22,19 @@ def version_of(python):
     return tuple(map(int, said.split()))
 
 
+# Every CPython that is to be had, by age: the distribution's, and those of pyenv. $HOME is the tests' own.
+HOME = pathlib.Path(pwd.getpwuid(os.getuid()).pw_dir)
+ALL = sorted((str(path) for path in (*pathlib.Path("/usr/bin").glob("python3.*"),
+                                     *HOME.glob(".pyenv/versions/3.*/bin/python3"))
+              if re.search(r"/python3(\.\d+)?$", str(path))), key=version_of)
+
+
 def known():
     """Those whose functions have names, by version and path."""
-    return [path for path in ALL if (3, 8) <= version_of(path) <= (3, 13)]
+    return [path for path in ALL if (3, 8) <= version_of(path) <= (3, 15)]
+
+
+needs_names = pytest.mark.skipif(PYTHON not in known(), reason="no CPython whose functions have names")
 
 # "qualified name (file:line)"
 FUNCTION = re.compile(r"^(.+) \(([^()]*):(\d+)\)$")
