@@ -643,7 +643,7 @@ static int next_cpython(const struct runtime *runtime, struct runtime_reader *re
 
 const struct runtime_kind runtime_cpython = {
 	.name = "python",
-	.known = "3.8 to 3.13",
+	.known = "3.8 to 3.15",
 	.find = find_cpython,
 	.begin = begin_cpython,
 	.states = states_of_cpython,

@@ -416,7 +416,7 @@ struct runtime_symbols;
 /* One for each language. All return 0 or -errno; none writes but to what it is given. */
 struct runtime_kind {
 	const char *name;
-	const char *known; /* versions that are read, in words for a person: "3.8 to 3.13" */
+	const char *known; /* versions that are read, in words for a person: "3.8 to 3.15" */
 	int needs_self;	  /* begin() has no use for a thread's number alone */
 	int leaves_own;	  /* leave() is asked of the runtime's own functions, too */
 	int asks_way_out; /* leave() has a use for at->is_way_out of an innermost frame */
