@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What Ruby's machine code tells: where it has its table of symbols, and how YJIT lays out the one
- * stack frame that its code has. Chosen by include path: arch/<cpu>/arch_ruby.h supplies everything
- * named below.
+ * What Ruby's machine code says: where it has its vm, its table of symbols and its evaluator, and
+ * how YJIT lays out the one stack frame that its code has. Chosen by include path:
+ * arch/<cpu>/arch_ruby.h supplies everything named below.
  *
- * ARCH_RUBY_HAS_YJIT    0: it is not built for this CPU, and none of what follows is asked for
+ * ARCH_RUBY_IS_KNOWN    0: Ruby's structures have other offsets on this CPU, which nothing has
+ *                       checked, and none of what follows is asked for
+ * ARCH_RUBY_LOAD_BYTES  of a function that arch_ruby_loaded() looks at
+ * ARCH_RUBY_CALL_BYTES  of a call of a function whose address is in the code
+ * ARCH_RUBY_CALL_STEP   how far apart instructions may begin
+ * ARCH_RUBY_HAS_YJIT    0: YJIT is not built for this CPU
  * ARCH_RUBY_CODE_BYTES  of code from the pc on that arch_ruby_is_pushing() looks at
  * ARCH_RUBY_SLOTS       where the return address may be, in bytes from the stack pointer, the
  *                       likeliest first
  * arch_ruby_loaded(const uint8_t *code, uintptr_t address) -> uintptr_t
- *                 what the function at @address, whose first 12 bytes are in @code, loads first,
- *                 if from an address that its code tells; else 0. Context: signal-safe.
+ *                 the address that the function at @address, whose first bytes are @code, has in
+ *                 its first instruction, to load from it; 0: it has none there. Context:
+ * signal-safe. arch_ruby_target(const uint8_t *code, uintptr_t address) -> uintptr_t the address
+ * that the ARCH_RUBY_CALL_BYTES of @code, which are at @address, call or jump to; 0: they do not.
+ * Where instructions have any length, @code may be the middle of one. Context: signal-safe.
  * arch_ruby_is_pushing(const uint8_t *code, unsigned bytes) -> bool
  *                 has YJIT's code made a control frame the innermost that it goes on to fill in?
  *                 Context: signal-safe.
@@ -20,7 +28,7 @@
 
 #include <arch_ruby.h>
 
-#if !defined(ARCH_RUBY_HAS_YJIT) || !defined(ARCH_RUBY_SLOTS)
+#if !defined(ARCH_RUBY_IS_KNOWN) || !defined(ARCH_RUBY_HAS_YJIT) || !defined(ARCH_RUBY_SLOTS)
 #error "arch_ruby.h lacks a primitive"
 #endif
 

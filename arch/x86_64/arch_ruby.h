@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ASYNC-SIGNAL-SAFE: works on the bytes it is given. YJIT's code of Ruby 3.1 on x86_64:
+ * ASYNC-SIGNAL-SAFE: works on the bytes it is given. Ruby on x86_64, and the code that YJIT of Ruby
+ * 3.1 makes there:
  *
  *	sp + 24  return address: where the interpreter called it
  *	sp + 16  r13, in which it has the control frame
@@ -26,6 +27,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#define ARCH_RUBY_IS_KNOWN   1
+#define ARCH_RUBY_LOAD_BYTES 11u
+#define ARCH_RUBY_CALL_BYTES 5u
+#define ARCH_RUBY_CALL_STEP  1u
 #define ARCH_RUBY_HAS_YJIT   1
 #define ARCH_RUBY_CODE_BYTES 72u
 #define ARCH_RUBY_SLOTS	     24, 40, 16, 8, 0
@@ -38,11 +43,26 @@ static inline uintptr_t arch_ruby_loaded(const uint8_t *code, uintptr_t address)
 		code += 4;
 		address += 4;
 	}
-	/* mov distance(%rip),%eax */
-	if (code[0] != 0x8b || code[1] != 0x05)
+	if (code[0] == 0x48) { /* of 64 bits */
+		code++;
+		address++;
+	}
+	/* mov, or lea: distance(%rip), any of the first eight registers */
+	if ((code[0] != 0x8b && code[0] != 0x8d) || (code[1] & 0xc7) != 0x05)
 		return 0;
 	memcpy(&distance, code + 2, sizeof(distance));
 	return address + 6 + (uintptr_t)(intptr_t)distance;
+}
+
+/* call or jmp distance		e8 .. .. .. .., e9 .. .. .. .. */
+static inline uintptr_t arch_ruby_target(const uint8_t *code, uintptr_t address)
+{
+	int32_t distance;
+
+	if (code[0] != 0xe8 && code[0] != 0xe9)
+		return 0;
+	memcpy(&distance, code + 1, sizeof(distance));
+	return address + ARCH_RUBY_CALL_BYTES + (uintptr_t)(intptr_t)distance;
 }
 
 /* Only what comes before the next frame is made the innermost is of this one. */

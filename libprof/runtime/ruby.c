@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Ruby 3.1, interpreted and by YJIT. Each fiber has control frames, one behind another from the
- * innermost on, of Ruby code and of functions written in C. vm_exec() runs those up to one that is
- * marked as its last:
+ * Ruby 3.1, interpreted and by YJIT, and Ruby 3.3, interpreted. Each fiber has control frames, one
+ * behind another from the innermost on, of Ruby code and of functions written in C. vm_exec() runs
+ * those up to one that is marked as its last:
  *
  *	thread ─▶ context ─▶ work  block, LAST  each (C)  sort_all  <main>, LAST  dummy
  *	                     one activation's   the run of the one that called each
@@ -12,10 +12,10 @@
  * that is walked has to be the context's, for a thread has that of the fiber it switches to a
  * moment before. What vm_exec() calls to run them, or YJIT's code, is part of the activation.
  *
- * Offsets are those of 3.1, from its sources (vm_core.h, ractor_core.h, method.h, iseq.h, gc.c).
- * Control frames and what they lead to stay where they are but while the heap is being compacted,
- * and then pages of it may not be touched: stacks are native. Whether a frame's code is code is
- * told by its kind.
+ * Offsets are those of struct ruby_layout, or constants that all of its releases share: ruby.layout
+ * checks these, except SPACE_FLAGS. Control frames and what they lead to move only while the heap
+ * is being compacted. Pages of the heap may not be touched then, so stacks are native. The kind of
+ * an object says whether a frame's code is code.
  */
 #include <errno.h>
 
@@ -24,71 +24,40 @@
 
 #define WORD RUBY_WORD
 
-/* rb_vm_t and its objspace, rb_ractor_t. */
-#define VM_RACTORS     8u
-#define VM_THREAD      40u /* the first */
-#define VM_OBJSPACE    1104u
-#define SPACE_FLAGS    16u
-#define IS_COMPACTING  (1u << 6)
-#define RACTOR_THREADS 304u
-#define RACTOR_OWNER   336u /* the thread that has its lock */
-#define RACTOR_NODE    568u
-#define RACTORS_MAX    256u
-#define THREADS_MAX    1024u
+/* rb_vm_t, its objspace, and the list of ractors that it has. */
+#define VM_RACTORS    8u
+#define VM_THREAD     40u /* the first */
+#define SPACE_FLAGS   16u /* from gc.c */
+#define IS_COMPACTING (1u << 6)
+#define RACTORS_MAX   256u
+#define THREADS_MAX   1024u
 
-/* rb_thread_t, to `tid`. */
+/* The beginning of rb_thread_t. */
 struct ruby_thread {
-	uintptr_t next, before, object, ractor, vm, context, unused[4];
-	uintptr_t self;
-	uint32_t tid, flags;
+	uintptr_t next, before, object, ractor, vm;
 };
 
-/* rb_execution_context_t, to `machine.stack_maxsize`. */
+/* The beginning of rb_execution_context_t, and its `machine`. */
 struct ruby_context {
-	uintptr_t values, values_count, frame, tag, interrupts, fiber, thread, unused[11];
+	uintptr_t values, values_count, frame, tag, interrupts, fiber, thread;
+};
+struct ruby_machine {
 	uintptr_t stack_start, stack_end, stack_bytes; /* it grows down from the first */
 };
-_Static_assert(offsetof(struct ruby_thread, self) == 80 &&
-		       offsetof(struct ruby_context, thread) == 48 &&
-		       offsetof(struct ruby_context, stack_start) == 144,
-	"as Ruby 3.1 has them");
+_Static_assert(
+	offsetof(struct ruby_thread, vm) == 32 && offsetof(struct ruby_context, thread) == 48,
+	"as Ruby has them");
 #define IS_LAST	     0x20u
 #define KIND_BLOCK_C 0x66660001u
 #define KIND_DUMMY   0x79990001u
 
-#define BOTTOM_MAX 16u	  /* frames of C below the outermost run */
-#define HIDDEN_MAX 64u	  /* frames that have no name, one after another */
-#define EXEC_NEAR  65536u /* before vm_exec(): where the compiler puts what only it calls */
+#define YJIT_VERSION 301u   /* whose frames are known */
+#define BOTTOM_MAX   16u    /* frames of C below the outermost run */
+#define HIDDEN_MAX   64u    /* frames that have no name, one after another */
+#define EXEC_NEAR    65536u /* before vm_exec(): where the compiler puts what only it calls */
 
 /* In a stack's `activation`, beside the address where its frames end: none was told. */
 #define NOT_BEGUN 1u
-
-static int find_ruby(
-	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
-{
-	uint32_t version[3];
-	uint64_t bytes = 0;
-	uint8_t code[12];
-	uintptr_t at;
-
-	out->base = runtime_symbol(symbols, reader, "ruby_current_vm_ptr", &bytes);
-	if (!out->base || bytes != WORD)
-		return -ENOENT;
-	out->base_bytes = bytes;
-	at = runtime_symbol(symbols, reader, "ruby_api_version", &bytes);
-	if (!at || bytes != sizeof(version) || runtime_load(reader, at, version, sizeof(version)) ||
-		version[0] != 3 || version[1] != 1)
-		return -ENOENT;
-	out->version = 301;
-	out->entry = runtime_symbol(symbols, reader, "rb_vm_exec", &bytes);
-	out->entry_end = out->entry + bytes;
-	/* It returns how many symbols there are, the first word of their table. */
-	at = runtime_symbol(symbols, reader, "rb_sym_immortal_count", NULL);
-	if (at && !runtime_load(reader, at, code, sizeof(code)))
-		out->code_type = arch_ruby_loaded(code, at);
-	out->is_counted = out->has_inner = 1;
-	return out->entry ? 0 : -ENOENT;
-}
 
 /* ---- a thread's innermost run ---------------------------------------------------------------- */
 
@@ -108,7 +77,8 @@ static uintptr_t end_of(const struct runtime_stack *stack)
  * has frames of C below it, and those are told with it: no activation runs them, as what an
  * Enumerator begins its fiber with.
  */
-static int enter_run(struct runtime_reader *reader, struct runtime_stack *stack)
+static int enter_run(
+	const struct runtime *runtime, struct runtime_reader *reader, struct runtime_stack *stack)
 {
 	struct ruby_environment environment;
 	struct ruby_frame frame;
@@ -116,8 +86,8 @@ static int enter_run(struct runtime_reader *reader, struct runtime_stack *stack)
 
 	stack->place = UINTPTR_MAX;
 	for (unsigned n = 0; n < BOTTOM_MAX && at > stack->frame; n++) {
-		at -= sizeof(frame);
-		if (ruby_load_frame(reader, at, &frame, &environment))
+		at -= ruby_layout(runtime)->frame_bytes;
+		if (ruby_load_frame(runtime, reader, at, &frame, &environment))
 			return -EFAULT;
 		if (is_last(&environment)) {
 			stack->place = RUNTIME_PLACE_COUNTED;
@@ -127,17 +97,18 @@ static int enter_run(struct runtime_reader *reader, struct runtime_stack *stack)
 	return 0;
 }
 
-static int enter_context(struct runtime_reader *reader, const struct ruby_context *context,
-	struct runtime_stack *out)
+static int enter_context(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct ruby_context *context, struct runtime_stack *out)
 {
+	const uint32_t frame_bytes = ruby_layout(runtime)->frame_bytes;
 	uintptr_t end = context->values + context->values_count * WORD;
 
 	out->frame = context->frame;
 	/* YJIT makes a frame the innermost before it fills it in. */
 	if (reader->noted_at)
-		out->frame += sizeof(struct ruby_frame);
+		out->frame += frame_bytes;
 	if (context->values_count > UINT32_MAX || end % WORD || out->frame < context->values ||
-		out->frame > end || (end - out->frame) % sizeof(struct ruby_frame))
+		out->frame > end || (end - out->frame) % frame_bytes)
 		return -EBADMSG;
 	out->activation = end | NOT_BEGUN;
 	/* Whatever the innermost frames hold, where they lie belongs to a thread that is alive. */
@@ -145,56 +116,113 @@ static int enter_context(struct runtime_reader *reader, const struct ruby_contex
 		reader->fixed_start = context->values;
 		reader->fixed_bytes = context->values_count * WORD;
 	}
-	return enter_run(reader, out);
+	return enter_run(runtime, reader, out);
 }
 
-static int is_of(const struct ruby_thread *content, const struct runtime_thread *thread)
+/* Which of the system's threads a Ruby thread is. */
+struct identity {
+	uintptr_t self;
+	uint32_t tid;
+};
+
+/*
+ * Read the identity of the Ruby thread at @address. Threads of Ruby 3.3 that wait may have none at
+ * the moment, because a few native threads run all threads of a ractor that is not the main one.
+ * Returns 0, -ENOENT or -EFAULT.
+ */
+static int load_identity(const struct ruby_layout *layout, struct runtime_reader *reader,
+	uintptr_t address, struct identity *out)
+{
+	if (layout->thread_native &&
+		runtime_load_word(reader, address + layout->thread_native, &address))
+		return -EFAULT;
+	if (!address)
+		return -ENOENT;
+	return runtime_load_word(reader, address + layout->thread_self, &out->self) ||
+			       runtime_load(reader, address + layout->thread_tid, &out->tid,
+				       sizeof(out->tid))
+		       ? -EFAULT
+		       : 0;
+}
+
+static int is_of(const struct identity *identity, const struct runtime_thread *thread)
 {
 	if (thread->self)
-		return content->self == thread->self;
-	return !thread->tid || content->tid == thread->tid;
+		return identity->self == thread->self;
+	return !thread->tid || identity->tid == thread->tid;
 }
 
 /* A page of a heap that is being compacted must not be touched, nor is it where it was. */
-static int is_compacting(struct runtime_reader *reader, uintptr_t vm)
+static int is_compacting(
+	const struct ruby_layout *layout, struct runtime_reader *reader, uintptr_t vm)
 {
 	uintptr_t space;
 	uint32_t flags;
 
-	return runtime_load_word(reader, vm + VM_OBJSPACE, &space) ||
+	return runtime_load_word(reader, vm + layout->vm_objspace, &space) ||
 	       runtime_load(reader, space + SPACE_FLAGS, &flags, sizeof(flags)) ||
 	       flags & IS_COMPACTING;
 }
 
 /*
- * Stand at the innermost run of the thread at @address, where it is @thread and has its stack
- * around @sp. While it holds its ractor's lock nobody ends it, nor moves what it runs.
+ * Read the execution context at @address, which has to be of the Ruby thread at @thread. Returns 0;
+ * -EBUSY: it is not, or its stack is not around @sp; or -EFAULT.
  */
-static int enter_thread(struct runtime_reader *reader, uintptr_t vm, uintptr_t address,
-	const struct runtime_thread *thread, uintptr_t sp, int may_trust, struct runtime_stack *out)
+static int load_context(const struct ruby_layout *layout, struct runtime_reader *reader,
+	uintptr_t address, uintptr_t thread, uintptr_t sp, struct ruby_context *out)
 {
+	struct ruby_machine machine;
+
+	if (runtime_load(reader, address, out, sizeof(*out)) ||
+		runtime_load(reader, address + layout->context_stack, &machine, sizeof(machine)))
+		return -EFAULT;
+	return out->thread == thread && machine.stack_start - sp - 1 < machine.stack_bytes ? 0
+											   : -EBUSY;
+}
+
+struct search {
+	const struct runtime *runtime;
+	struct runtime_reader *reader;
+	uintptr_t vm;
+	const struct runtime_thread *thread;
+	uintptr_t sp;
+	int may_trust;
+	int is_busy; /* the thread was found, but not its stack */
+	struct runtime_stack *out;
+};
+
+/*
+ * Stand at the innermost run of the thread at @address, if it is search->thread and has its stack
+ * around search->sp. While it holds its ractor's lock, nothing ends it or moves what it runs.
+ */
+static int enter_thread(const struct search *search, uintptr_t address)
+{
+	const struct ruby_layout *layout = ruby_layout(search->runtime);
+	struct runtime_reader *reader = search->reader;
+	struct identity identity;
 	struct ruby_context context;
 	struct ruby_thread content;
-	uintptr_t owner;
-	int error;
+	uintptr_t owner, at;
+	int may_trust, error;
 
-	*out = (struct runtime_stack){.state = address, .place = UINTPTR_MAX};
+	*search->out = (struct runtime_stack){.state = address, .place = UINTPTR_MAX};
 	if (runtime_load(reader, address, &content, sizeof(content)))
 		return -EFAULT;
-	if (content.vm != vm || !is_of(&content, thread))
+	if (content.vm != search->vm)
 		return -ENOENT;
-	if (runtime_load_word(reader, content.ractor + RACTOR_OWNER, &owner))
+	error = load_identity(layout, reader, address, &identity);
+	if (error || !is_of(&identity, search->thread))
+		return error ? error : -ENOENT;
+	if (runtime_load_word(reader, content.ractor + layout->ractor_owner, &owner) ||
+		runtime_load_word(reader, address + layout->thread_context, &at))
 		return -EFAULT;
-	may_trust = may_trust && owner == address;
+	may_trust = search->may_trust && owner == address;
 	reader->is_trusted = may_trust && reader->is_own;
-	error = is_compacting(reader, vm) ? -EBUSY : 0;
+	error = is_compacting(layout, reader, search->vm)
+			? -EBUSY
+			: load_context(layout, reader, at, address, search->sp, &context);
 	if (!error)
-		error = runtime_load(reader, content.context, &context, sizeof(context));
-	if (!error &&
-		(context.thread != address || context.stack_start - sp - 1 >= context.stack_bytes))
-		error = -EBUSY;
-	if (!error)
-		error = enter_context(reader, &context, out);
+		error = enter_context(search->runtime, reader, &context, search->out);
 	reader->is_trusted = 0;
 	reader->may_trust = may_trust && !error;
 	return error;
@@ -202,9 +230,12 @@ static int enter_thread(struct runtime_reader *reader, uintptr_t vm, uintptr_t a
 
 typedef int thread_fn(void *context, uintptr_t thread);
 
-/* @fn for the threads of all ractors, until it returns something. Returns that, 0 or -EFAULT. */
-static int for_each_thread(
-	struct runtime_reader *reader, uintptr_t vm, thread_fn *fn, void *context)
+/*
+ * Call @fn for the threads of all ractors, until it returns something else than 0. Returns that, 0
+ * or -EFAULT.
+ */
+static int for_each_thread(const struct ruby_layout *layout, struct runtime_reader *reader,
+	uintptr_t vm, thread_fn *fn, void *context)
 {
 	uintptr_t ractor, thread, node;
 	unsigned ractors = 0, threads = 0;
@@ -213,10 +244,10 @@ static int for_each_thread(
 	if (runtime_load_word(reader, vm + VM_RACTORS, &node))
 		return -EFAULT;
 	for (; node != vm + VM_RACTORS && ractors < RACTORS_MAX; ractors++) {
-		ractor = node - RACTOR_NODE;
-		if (runtime_load_word(reader, ractor + RACTOR_THREADS, &thread))
+		ractor = node - layout->ractor_node;
+		if (runtime_load_word(reader, ractor + layout->ractor_threads, &thread))
 			return -EFAULT;
-		while (thread != ractor + RACTOR_THREADS && threads++ < THREADS_MAX) {
+		while (thread != ractor + layout->ractor_threads && threads++ < THREADS_MAX) {
 			got = fn(context, thread);
 			if (got)
 				return got;
@@ -229,25 +260,27 @@ static int for_each_thread(
 	return 0;
 }
 
-struct search {
-	struct runtime_reader *reader;
-	uintptr_t vm;
-	const struct runtime_thread *thread;
-	uintptr_t sp;
-	int may_trust;
-	struct runtime_stack *out;
-};
-
+/* One native thread may run several Ruby threads by turns, each on a stack of its own. */
 static int enter_found(void *context, uintptr_t thread)
 {
-	const struct search *search = context;
-	int error = enter_thread(search->reader, search->vm, thread, search->thread, search->sp,
-		search->may_trust, search->out);
+	struct search *search = context;
+	int error = enter_thread(search, thread);
 
-	/* Of one that is known only by its stack the others are not. */
-	if (error == -ENOENT || (error == -EBUSY && !search->thread->self))
+	search->is_busy |= error == -EBUSY && search->thread->self;
+	if (error == -ENOENT || error == -EBUSY)
 		return 0;
 	return error ? error : 1;
+}
+
+/* Is a compiler on whose code's frames are not known? */
+static int is_compiled(const struct runtime *runtime, struct runtime_reader *reader)
+{
+	uint8_t is_on;
+
+	for (unsigned i = RUBY_JIT; i < RUBY_JIT + RUBY_JITS && runtime->objects[i]; i++)
+		if (runtime_load(reader, runtime->objects[i], &is_on, 1) || is_on)
+			return 1;
+	return 0;
 }
 
 static int begin_ruby(const struct runtime *runtime, struct runtime_reader *reader,
@@ -256,30 +289,41 @@ static int begin_ruby(const struct runtime *runtime, struct runtime_reader *read
 {
 	/* In a child of fork() they have the tids of its parent's. */
 	const struct runtime_thread nobody = {0, 0};
-	struct search search = {reader, 0, thread, sp, reader->may_trust, out};
+	struct search search = {.runtime = runtime,
+		.reader = reader,
+		.thread = thread,
+		.sp = sp,
+		.may_trust = reader->may_trust,
+		.out = out};
 	uintptr_t first;
 	int error;
 
 	*out = (struct runtime_stack){.place = UINTPTR_MAX};
 	reader->may_trust = 0;
-	if (runtime_load_word(reader, runtime->base, &search.vm))
+	if (runtime_load_word(reader, runtime->objects[RUBY_VM], &search.vm))
 		return -EFAULT;
 	/* It is taken down after its first thread has gone. */
 	if (!search.vm || runtime_load_word(reader, search.vm + VM_THREAD, &first) || !first)
 		return -ENOENT;
-	if (known && !enter_thread(reader, search.vm, known, thread, sp, search.may_trust, out))
+	if (is_compiled(runtime, reader))
+		return -EBUSY;
+	if (known && !enter_thread(&search, known))
 		return 0;
-	error = for_each_thread(reader, search.vm, enter_found, &search);
+	error = for_each_thread(ruby_layout(runtime), reader, search.vm, enter_found, &search);
 	search.thread = &nobody;
 	if (!error && !thread->self && thread->tid)
-		error = for_each_thread(reader, search.vm, enter_found, &search);
+		error = for_each_thread(
+			ruby_layout(runtime), reader, search.vm, enter_found, &search);
 	if (error > 0)
 		return 0;
 	out->place = UINTPTR_MAX;
-	return error ? error : -ENOENT;
+	if (!error)
+		error = search.is_busy ? -EBUSY : -ENOENT;
+	return error;
 }
 
 struct thread_list {
+	const struct ruby_layout *layout;
 	struct runtime_reader *reader;
 	struct runtime_state *out;
 	unsigned count, room;
@@ -288,22 +332,23 @@ struct thread_list {
 static int add_thread(void *context, uintptr_t thread)
 {
 	struct thread_list *list = context;
-	struct ruby_thread content;
+	struct identity identity;
 
 	if (list->count < list->room &&
-		!runtime_load(list->reader, thread, &content, sizeof(content)))
-		list->out[list->count++] = (struct runtime_state){content.tid, thread};
+		!load_identity(list->layout, list->reader, thread, &identity))
+		list->out[list->count++] = (struct runtime_state){identity.tid, thread};
 	return 0;
 }
 
 static unsigned threads_of_ruby(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_state *out, unsigned room)
 {
-	struct thread_list list = {reader, out, 0, room};
+	const struct ruby_layout *layout = ruby_layout(runtime);
+	struct thread_list list = {layout, reader, out, 0, room};
 	uintptr_t vm;
 
-	if (!runtime_load_word(reader, runtime->base, &vm) && vm)
-		for_each_thread(reader, vm, add_thread, &list);
+	if (!runtime_load_word(reader, runtime->objects[RUBY_VM], &vm) && vm)
+		for_each_thread(layout, reader, vm, add_thread, &list);
 	return list.count;
 }
 
@@ -342,23 +387,25 @@ static void keep_lead(struct runtime_reader *reader, uintptr_t from, uintptr_t t
 		runtime_keep_fact(reader, from, words);
 }
 
-/* Where the frame's instruction is noted it is the one behind that which it is at. */
-static int read_ruby_code(struct runtime_reader *reader, const struct ruby_frame *frame,
-	int is_innermost, struct runtime_frame *out)
+/* The instruction that a frame has noted is the one behind that which it is at. */
+static int read_ruby_code(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct ruby_frame *frame, int is_innermost, struct runtime_frame *out)
 {
 	struct ruby_body body;
 	uintptr_t code[3], offset; /* flags, wrapper, body */
 
 	if (!ruby_is_object(frame->code) || runtime_load(reader, frame->code, code, sizeof(code)) ||
 		(code[0] & RUBY_INTERNAL) != RUBY_INTERNAL_CODE || code[2] % WORD ||
-		runtime_load(reader, code[2], &body, offsetof(struct ruby_body, unused2)))
+		runtime_load(reader, code[2], &body, sizeof(body)))
 		return -EBADMSG;
 	keep_lead(reader, frame->code, code[2]);
 	offset = frame->instruction - body.instructions;
 	out->function = frame->code;
 	out->identity = runtime_mix(runtime_mix(out->identity, body.label), body.path);
 	out->identity = runtime_mix(out->identity, body.first_line);
-	out->first_line = (uint32_t)(body.first_line >> 1);
+	out->first_line =
+		(uint32_t)(ruby_layout(runtime)->first_line_bytes == 8 ? body.first_line >> 1
+								       : body.first_line);
 	out->file = body.path;
 	/* YJIT notes it before calls, not at others. */
 	if ((is_innermost && frame->jit_return) || !frame->instruction)
@@ -366,13 +413,14 @@ static int read_ruby_code(struct runtime_reader *reader, const struct ruby_frame
 	if (offset % WORD || offset / WORD > body.instructions_count)
 		return is_innermost ? 0 : -EBADMSG;
 	out->position = offset ? (int32_t)(offset / WORD) - 1 : 0;
-	out->lines = code[2];
+	out->lines = code[2] + ruby_layout(runtime)->body_lines;
 	return 0;
 }
 
 /* Returns 1; 0: it has no name; or -errno. */
-static int read_frame(struct runtime_reader *reader, uintptr_t at, const struct ruby_frame *frame,
-	const struct ruby_environment *environment, int is_innermost, struct runtime_frame *out)
+static int read_frame(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t at,
+	const struct ruby_frame *frame, const struct ruby_environment *environment,
+	int is_innermost, struct runtime_frame *out)
 {
 	const uint32_t kind = (uint32_t)environment->flags & RUBY_KIND;
 	struct ruby_method method = {0};
@@ -386,7 +434,7 @@ static int read_frame(struct runtime_reader *reader, uintptr_t at, const struct 
 	*out = (struct runtime_frame){.position = -1, .name = at | RUBY_OF_FRAME};
 	if (kind != RUBY_KIND_C) {
 		out->identity = runtime_mix(frame->code, has_method ? method.owner : 0);
-		return read_ruby_code(reader, frame, is_innermost, out) ? -EBADMSG : 1;
+		return read_ruby_code(runtime, reader, frame, is_innermost, out) ? -EBADMSG : 1;
 	}
 	if (!has_method ||
 		runtime_load_word(reader, method.definition + RUBY_DEFINITION_NAME, &name))
@@ -405,19 +453,18 @@ static int next_ruby(const struct runtime *runtime, struct runtime_reader *reade
 	uintptr_t at;
 	int told, error;
 
-	(void)runtime;
 	for (unsigned n = 0; !stack->is_over && stack->frame < end_of(stack); n++) {
 		at = stack->frame;
-		if (n == HIDDEN_MAX || ruby_load_frame(reader, at, &frame, &environment))
+		if (n == HIDDEN_MAX || ruby_load_frame(runtime, reader, at, &frame, &environment))
 			return -EFAULT;
-		told = read_frame(
-			reader, at, &frame, &environment, stack->activation & NOT_BEGUN, out);
+		told = read_frame(runtime, reader, at, &frame, &environment,
+			stack->activation & NOT_BEGUN, out);
 		if (told < 0)
 			return told;
 		stack->activation &= ~(uintptr_t)NOT_BEGUN;
-		stack->frame = at + sizeof(frame);
+		stack->frame = at + ruby_layout(runtime)->frame_bytes;
 		if (is_last(&environment)) {
-			error = enter_run(reader, stack);
+			error = enter_run(runtime, reader, stack);
 			if (error)
 				return error;
 			stack->is_over = stack->place != UINTPTR_MAX;
@@ -426,7 +473,7 @@ static int next_ruby(const struct runtime *runtime, struct runtime_reader *reade
 			return 1;
 	}
 	stack->is_over = 0;
-	return enter_run(reader, stack);
+	return enter_run(runtime, reader, stack);
 }
 
 /*
@@ -442,6 +489,8 @@ static int leave_ruby(const struct runtime *runtime, struct runtime_reader *read
 	unsigned i;
 
 	*out = (struct runtime_frame){0};
+	if (ruby_layout(runtime)->version != YJIT_VERSION)
+		return 0;
 	for (i = 0; ARCH_RUBY_HAS_YJIT && i < sizeof(slots); i++)
 		if (!runtime_load_word(reader, at->sp + slots[i], &caller) &&
 			caller - (runtime->entry - EXEC_NEAR) <
@@ -460,8 +509,8 @@ static int leave_ruby(const struct runtime *runtime, struct runtime_reader *read
 
 const struct runtime_kind runtime_ruby = {
 	.name = "ruby",
-	.known = "3.1",
-	.find = find_ruby,
+	.known = "3.1 and 3.3",
+	.find = ruby_find,
 	.begin = begin_ruby,
 	.states = threads_of_ruby,
 	.next = next_ruby,

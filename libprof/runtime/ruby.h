@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * What the reader of Ruby's stacks and that of its code share: structures of 3.1, from its sources
- * (vm_core.h, method.h).
+ * What the reader of Ruby's stacks (ruby.c), that of its code (ruby_code.c) and the search for its
+ * releases (ruby_find.c) share. Structures are the beginnings that all releases of struct
+ * ruby_layout have in common, from Ruby's sources (vm_core.h, method.h); ruby.layout checks them.
  */
 #ifndef LIBPROF_RUNTIME_RUBY_H
 #define LIBPROF_RUNTIME_RUBY_H
@@ -11,29 +12,61 @@
 
 #define RUBY_WORD sizeof(uintptr_t)
 
+/* Where a release has what others have elsewhere: offsets in bytes, from ruby_layouts.inc. */
+struct ruby_layout {
+	uint32_t version; /* 100 times the major number, and the minor one */
+	uint32_t vm_objspace;
+	uint32_t ractor_threads;
+	uint32_t ractor_owner; /* the thread that has the ractor's lock */
+	uint32_t ractor_node;
+	uint32_t thread_native; /* of the struct with self and tid; 0: rb_thread_t has them */
+	uint32_t thread_self, thread_tid;
+	uint32_t thread_context;
+	uint32_t context_stack;
+	uint32_t frame_bytes;
+	uint32_t first_line_bytes; /* 8: a Fixnum, 4: an int */
+	uint32_t body_lines;
+	uint32_t string_bytes; /* of a short string, whose length is before them or in its flags */
+	uint32_t class_name, class_attached; /* 0: they are among the hidden variables */
+};
+
+/* runtime.offsets[0] is the index of the process's release. */
+extern const struct ruby_layout ruby_layouts[];
+
+static inline const struct ruby_layout *ruby_layout(const struct runtime *runtime)
+{
+	return &ruby_layouts[runtime->offsets[0]];
+}
+
+/* In runtime.objects. */
+#define RUBY_VM	  0 /* address of the pointer to the vm */
+#define RUBY_JIT  1 /* addresses of flags: a compiler is on whose code is not known; 0: none */
+#define RUBY_JITS 2u
+
 /* rb_control_frame_t. */
 struct ruby_frame {
-	uintptr_t instruction, top, code, object, environment, block, base, jit_return;
+	uintptr_t instruction, top, code, object, environment, block;
+	uintptr_t base, jit_return; /* of 3.1 only; 0 of others */
 };
 
 /* From its environment: two words before the address, and that one. */
 struct ruby_environment {
 	uintptr_t method, outer, flags;
 };
-_Static_assert(sizeof(struct ruby_frame) == 64, "as Ruby 3.1 has it");
 #define RUBY_KIND   0x7fff0001u /* of environment.flags */
 #define RUBY_KIND_C 0x55550001u
 
-/* rb_iseq_t's body, of which these are looked at. */
+/* rb_iseq_t's body: the fields that are read, and struct iseq_insn_info at layout.body_lines. */
 #define RUBY_CODE_BODY 16u
 struct ruby_body {
 	uint32_t kind, instructions_count;
 	uintptr_t instructions, unused[6];
-	uintptr_t path, base_label, label, first_line, unused2[3];
-	uintptr_t lines, positions, lines_count, index;
+	uintptr_t path, base_label, label, first_line;
 };
-_Static_assert(offsetof(struct ruby_body, path) == 64 && offsetof(struct ruby_body, lines) == 120,
-	"as Ruby 3.1 has it");
+struct ruby_lines {
+	uintptr_t lines, positions, count, index;
+};
+_Static_assert(offsetof(struct ruby_body, path) == 64, "as Ruby has it");
 
 /* rb_method_entry_t and its definition. */
 struct ruby_method {
@@ -56,9 +89,12 @@ static inline int ruby_is_object(uintptr_t address)
 	return address >= 4096 && address % RUBY_WORD == 0;
 }
 
-/* The control frame at @at and its environment. Returns 0 or -EFAULT. */
-int ruby_load_frame(struct runtime_reader *reader, uintptr_t at, struct ruby_frame *frame,
-	struct ruby_environment *environment);
+/* As runtime_kind.find. */
+int ruby_find(struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols);
+
+/* Read the control frame at @at and its environment. Returns 0 or -EFAULT. */
+int ruby_load_frame(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t at,
+	struct ruby_frame *frame, struct ruby_environment *environment);
 
 /* The method that the frame belongs to. Returns 1 and it, or 0: it is none's. */
 int ruby_find_method(struct runtime_reader *reader, const struct ruby_environment *environment,

@@ -2,8 +2,8 @@
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
  * What Ruby's control frames and their functions say: methods, lines, names with their classes,
- * files. Names of classes are among the hidden variables that these have; names of functions
- * written in C, in the table of all symbols.
+ * files. Classes have their names in a field, in Ruby 3.1 among their hidden variables;
+ * names of functions written in C are in the table of all symbols.
  */
 #include "libprof/runtime/ruby.h"
 
@@ -26,10 +26,14 @@
 
 /* ---- control frames -------------------------------------------------------------------------- */
 
-int ruby_load_frame(struct runtime_reader *reader, uintptr_t at, struct ruby_frame *frame,
-	struct ruby_environment *environment)
+int ruby_load_frame(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t at,
+	struct ruby_frame *frame, struct ruby_environment *environment)
 {
-	return at % RUBY_WORD || runtime_load(reader, at, frame, sizeof(*frame)) ||
+	const uint32_t bytes = ruby_layout(runtime)->frame_bytes;
+
+	/* A shorter one ends with what is not asked for. */
+	frame->jit_return = 0;
+	return at % RUBY_WORD || runtime_load(reader, at, frame, bytes) ||
 			       !ruby_is_object(frame->environment) ||
 			       runtime_load(reader, frame->environment - 2 * RUBY_WORD, environment,
 				       sizeof(*environment))
@@ -106,17 +110,17 @@ static uint32_t count_lines(struct runtime_reader *reader, uintptr_t index, uint
 uint32_t ruby_line(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_frame *frame)
 {
-	struct ruby_body body;
+	struct ruby_lines lines;
 	uint32_t count = 1, line;
 
 	(void)runtime;
-	if (frame->position < 0 || runtime_load(reader, frame->lines, &body, sizeof(body)))
+	if (frame->position < 0 || runtime_load(reader, frame->lines, &lines, sizeof(lines)))
 		return 0;
-	body.lines_count &= UINT32_MAX;
-	if (body.lines_count > 1)
-		count = count_lines(reader, body.index, (uint32_t)frame->position);
-	if (!count || count > body.lines_count || count > LINES_MAX ||
-		runtime_load(reader, body.lines + (count - 1) * (uintptr_t)LINE_BYTES, &line, 4))
+	lines.count &= UINT32_MAX;
+	if (lines.count > 1)
+		count = count_lines(reader, lines.index, (uint32_t)frame->position);
+	if (!count || count > lines.count || count > LINES_MAX ||
+		runtime_load(reader, lines.lines + (count - 1) * (uintptr_t)LINE_BYTES, &line, 4))
 		return 0;
 	return line;
 }
@@ -125,6 +129,7 @@ uint32_t ruby_line(const struct runtime *runtime, struct runtime_reader *reader,
 
 /* Where text is put, @used bytes of @room. */
 struct ruby_text {
+	const struct runtime *runtime;
 	struct runtime_reader *reader;
 	char *out;
 	uint32_t used, room;
@@ -135,9 +140,11 @@ static void put_text(struct ruby_text *text, const char *from)
 	text->used += runtime_put_text(text->out + text->used, text->room - text->used, from);
 }
 
-/* The bytes of the string at @address. Returns how many, 0: it is none. */
-static uintptr_t find_bytes(struct runtime_reader *reader, uintptr_t address, uintptr_t *bytes)
+/* Find the bytes of the string at @address. Returns how many, 0: it is no string. */
+static uintptr_t find_bytes(const struct ruby_text *text, uintptr_t address, uintptr_t *bytes)
 {
+	const uint32_t embedded = ruby_layout(text->runtime)->string_bytes;
+	struct runtime_reader *reader = text->reader;
 	uintptr_t content[4]; /* flags, class, length, bytes */
 
 	if (!ruby_is_object(address) || runtime_load(reader, address, content, sizeof(content)) ||
@@ -147,14 +154,14 @@ static uintptr_t find_bytes(struct runtime_reader *reader, uintptr_t address, ui
 		*bytes = content[3];
 		return content[2];
 	}
-	*bytes = address + 2 * RUBY_WORD;
-	return content[0] >> 14 & 0x1f;
+	*bytes = address + embedded;
+	return embedded > 2 * RUBY_WORD ? content[2] : content[0] >> 14 & 0x1f;
 }
 
 /* Add those from @first on. */
 static void put_string(struct ruby_text *text, uintptr_t string, uintptr_t first)
 {
-	uintptr_t bytes, length = find_bytes(text->reader, string, &bytes);
+	uintptr_t bytes, length = find_bytes(text, string, &bytes);
 	struct runtime_bytes from = {.reader = text->reader};
 	int byte;
 
@@ -228,6 +235,32 @@ static uintptr_t find_hidden(
 	return 0;
 }
 
+/* The name of the class at @class; 0: it has none. */
+static uintptr_t find_name(const struct ruby_text *text, uintptr_t class)
+{
+	const uint32_t offset = ruby_layout(text->runtime)->class_name;
+	uintptr_t name;
+
+	if (!offset)
+		return find_hidden(text->reader, class, TYPE_STRING, TYPE_STRING);
+	return runtime_load_word(text->reader, class + offset, &name) ? 0 : name;
+}
+
+/* What the class at @class is the singleton class of, if that is a class or module; else 0. */
+static uintptr_t find_attached(const struct ruby_text *text, uintptr_t class)
+{
+	const uint32_t offset = ruby_layout(text->runtime)->class_attached;
+	uintptr_t attached, flags;
+
+	if (!offset)
+		return find_hidden(text->reader, class, TYPE_CLASS, TYPE_MODULE);
+	if (runtime_load_word(text->reader, class + offset, &attached) ||
+		!ruby_is_object(attached) || runtime_load_word(text->reader, attached, &flags))
+		return 0;
+	flags &= TYPE;
+	return flags == TYPE_CLASS || flags == TYPE_MODULE ? attached : 0;
+}
+
 /* "Class#" of methods of its objects, "Class." of its own; of what has no name nothing. */
 static void put_class(struct ruby_text *text, uintptr_t class)
 {
@@ -237,10 +270,10 @@ static void put_class(struct ruby_text *text, uintptr_t class)
 	if (!ruby_is_object(class) || runtime_load_word(text->reader, class, &flags))
 		return;
 	if ((flags & TYPE) == TYPE_CLASS && flags & IS_SINGLETON) {
-		class = find_hidden(text->reader, class, TYPE_CLASS, TYPE_MODULE);
+		class = find_attached(text, class);
 		joint = ".";
 	}
-	name = class ? find_hidden(text->reader, class, TYPE_STRING, TYPE_STRING) : 0;
+	name = class ? find_name(text, class) : 0;
 	if (!name)
 		return;
 	put_string(text, name, 0);
@@ -250,8 +283,8 @@ static void put_class(struct ruby_text *text, uintptr_t class)
 /* "block in Class#method": the label that Ruby has without the class. */
 static void put_label(struct ruby_text *text, uintptr_t label, uintptr_t base, uintptr_t owner)
 {
-	uintptr_t bytes, all = find_bytes(text->reader, label, &bytes);
-	uintptr_t length = find_bytes(text->reader, base, &bytes);
+	uintptr_t bytes, all = find_bytes(text, label, &bytes);
+	uintptr_t length = find_bytes(text, base, &bytes);
 	uint32_t room = text->room;
 
 	if (!owner || all < length) {
@@ -266,7 +299,7 @@ static void put_label(struct ruby_text *text, uintptr_t label, uintptr_t base, u
 	put_string(text, label, all - length);
 }
 
-static void put_name(const struct runtime *runtime, struct ruby_text *text, uintptr_t at)
+static void put_name(struct ruby_text *text, uintptr_t at)
 {
 	struct runtime_reader *reader = text->reader;
 	struct ruby_environment environment;
@@ -274,7 +307,7 @@ static void put_name(const struct runtime *runtime, struct ruby_text *text, uint
 	struct ruby_frame frame;
 	uintptr_t body, kind, name, labels[2], owner = 0;
 
-	if (ruby_load_frame(reader, at, &frame, &environment))
+	if (ruby_load_frame(text->runtime, reader, at, &frame, &environment))
 		return;
 	if (ruby_find_method(reader, &environment, &method) &&
 		!runtime_load_word(reader, method.definition, &kind)) {
@@ -284,7 +317,7 @@ static void put_name(const struct runtime *runtime, struct ruby_text *text, uint
 	if ((environment.flags & RUBY_KIND) == RUBY_KIND_C && owner &&
 		!runtime_load_word(reader, method.definition + RUBY_DEFINITION_NAME, &name)) {
 		put_class(text, owner);
-		put_string(text, name_of(runtime, reader, name), 0);
+		put_string(text, name_of(text->runtime, reader, name), 0);
 	} else if (!runtime_load_word(reader, frame.code + RUBY_CODE_BODY, &body) &&
 		   !runtime_load(reader, body + offsetof(struct ruby_body, base_label), labels,
 			   sizeof(labels))) {
@@ -292,25 +325,51 @@ static void put_name(const struct runtime *runtime, struct ruby_text *text, uint
 	}
 }
 
-/* A file has one path, or an array of that and the real one. */
+/* Where the file name begins in @length bytes of a path, of which the last @room are looked at. */
+static uintptr_t find_base(
+	struct runtime_reader *reader, uintptr_t path, uintptr_t length, uintptr_t room)
+{
+	uintptr_t skipped = length > room ? length - room : 0, base = skipped;
+	struct runtime_bytes bytes = {.reader = reader, .at = path + skipped, .end = path + length};
+	int byte;
+
+	for (uintptr_t at = skipped + 1; (byte = runtime_byte(&bytes)) > 0; at++)
+		if (byte == '/')
+			base = at;
+	return base;
+}
+
+/*
+ * A file has one path, or an array of that and the real one. What Ruby 3.3 evaluates from a string
+ * has "(eval at PATH:LINE)": leave the folders out, so that the rest is not cut off.
+ */
 static void put_path(struct ruby_text *text, uintptr_t address)
 {
-	uintptr_t path = element(text->reader, address, 0), bytes, length;
+	static const char eval[] = "(eval at ";
+	uintptr_t path = element(text->reader, address, 0), bytes = 0, length, first;
+	char start[sizeof(eval) - 1];
 
 	if (!path)
 		path = address;
-	length = find_bytes(text->reader, path, &bytes);
-	put_string(text, path, length > text->room ? length - text->room : 0);
+	length = find_bytes(text, path, &bytes);
+	first = length > text->room ? length - text->room : 0;
+	if (length > sizeof(start) && !runtime_load(text->reader, bytes, start, sizeof(start)) &&
+		!memcmp(start, eval, sizeof(start))) {
+		first = find_base(text->reader, bytes, length, text->room - sizeof(start));
+		first = first > sizeof(start) ? first : sizeof(start);
+		put_text(text, eval);
+	}
+	put_string(text, path, first);
 }
 
 uint32_t ruby_text(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t address,
 	char *out, uint32_t room, int keep_end)
 {
-	struct ruby_text text = {reader, out, 0, room - 1};
+	struct ruby_text text = {runtime, reader, out, 0, room - 1};
 
 	(void)keep_end;
 	if (address & RUBY_OF_FRAME)
-		put_name(runtime, &text, address - RUBY_OF_FRAME);
+		put_name(&text, address - RUBY_OF_FRAME);
 	else
 		put_path(&text, address);
 	out[text.used] = '\0';

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ruby's stacks in made-up memory, as 3.1 lays it out: what is whole is told, and what is cut
- * short, claims to be endless or is another thread's is refused.
+ * Ruby's stacks in made-up memory, as each release in ruby_layouts lays it out: what is whole is
+ * shown, and what is cut short, claims to be endless or is another thread's is refused.
  *
  *	vm ─▶ ractor ─▶ thread ─▶ context ─▶ work  block, LAST  each (C)  <main>, LAST  dummy
  */
@@ -26,6 +26,9 @@
 #define IS_LOCAL    2u
 #define FRAMES	    5u
 #define INDEX_WORDS 32u
+#define FRAME_WORDS 8u /* of the largest control frame */
+#define BODY_WORDS  24u
+#define CLASS_WORDS 24u
 #define MODULE	    3u	/* the runtime's */
 #define COUNTED	    54u /* instructions that are not kept as bits */
 #define ENTRY	    0x50000000u
@@ -38,28 +41,28 @@ enum {
 	DUMMY
 };
 
+/* Of a short one the length is in the flags, or before the bytes. */
 struct string {
 	uintptr_t flags, class;
-	char bytes[24];
+	char rest[48];
 };
 
 struct image {
-	uintptr_t vm_pointer, vm[150], space[4], ractor[80];
-	struct ruby_thread thread;
-	struct ruby_context context;
-	struct ruby_frame frame[FRAMES];
+	uintptr_t vm_pointer, vm[200], space[4], ractor[80], thread[20], native[8], context[30];
+	uint8_t is_jit_on;
+	uintptr_t frame_words[FRAMES * FRAME_WORDS];
 	struct ruby_environment environment[FRAMES];
 	struct {
 		uintptr_t flags, wrapper, body;
 	} code[FRAMES];
-	struct ruby_body body[FRAMES];
+	uintptr_t body_words[FRAMES][BODY_WORDS];
 	struct ruby_method method[2]; /* of work, of each */
 	uintptr_t definition[2][6];
 	uint32_t lines[3][3];
 	uint64_t index[INDEX_WORDS];
-	/* Classes with one hidden variable each, which says how they are called. */
+	/* Classes: with one hidden variable that says how they are called, or with a name. */
 	struct {
-		uintptr_t object[4], extension[2], table[7], entry[3];
+		uintptr_t object[CLASS_WORDS], extension[2], table[7], entry[3];
 		struct string name;
 	} class[2];
 	struct string label[FRAMES], base[FRAMES], path, symbol;
@@ -67,6 +70,10 @@ struct image {
 	uintptr_t symbols[3], all[3], some[2 + 2 * 70];
 	char end[]; /* nothing is mapped behind it */
 };
+
+/* The release that the tests have. */
+static unsigned row;
+#define LAYOUT (&ruby_layouts[row])
 
 struct fixture {
 	struct image *image;
@@ -93,22 +100,75 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 	return wire_language_frame(WIRE_LANGUAGE_BIT, frame->first_line, 0);
 }
 
+static struct ruby_frame *frame_of(struct image *image, unsigned i)
+{
+	return (struct ruby_frame *)((char *)image->frame_words + i * LAYOUT->frame_bytes);
+}
+
+static struct ruby_body *body_of(struct image *image, unsigned i)
+{
+	return (struct ruby_body *)image->body_words[i];
+}
+
+static struct ruby_lines *lines_of(struct image *image, unsigned i)
+{
+	return (struct ruby_lines *)((char *)image->body_words[i] + LAYOUT->body_lines);
+}
+
+static struct ruby_context *context_of(struct image *image)
+{
+	return (struct ruby_context *)image->context;
+}
+
+static char *bytes_of(struct string *string)
+{
+	return (char *)string + LAYOUT->string_bytes;
+}
+
+/* A string that claims to have @length bytes. */
+static uintptr_t put_length(struct string *string, uintptr_t length)
+{
+	string->flags = 5u;
+	if (LAYOUT->string_bytes == 2 * WORD)
+		string->flags |= length << 14;
+	else
+		memcpy(string->rest, &length, sizeof(length));
+	return (uintptr_t)string;
+}
+
 static uintptr_t put_string(struct string *string, const char *text)
 {
-	string->flags = 5u | strlen(text) << 14;
-	strcpy(string->bytes, text);
-	return (uintptr_t)string;
+	assert_in_range(strlen(text), 0, LAYOUT->string_bytes == 2 * WORD ? 23 : 39);
+	strcpy(bytes_of(string), text);
+	return put_length(string, strlen(text));
 }
 
 static void put_class(struct image *image, unsigned i, const char *name)
 {
+	uintptr_t string = put_string(&image->class[i].name, name);
+
 	image->class[i].object[0] = 2u;
+	if (LAYOUT->class_name) {
+		image->class[i].object[LAYOUT->class_name / WORD] = string;
+		return;
+	}
 	image->class[i].object[3] = (uintptr_t)image->class[i].extension;
 	image->class[i].extension[1] = (uintptr_t)image->class[i].table;
 	image->class[i].table[5] = 1;
 	image->class[i].table[6] = (uintptr_t)image->class[i].entry;
 	image->class[i].entry[1] = 0xabc1;
-	image->class[i].entry[2] = put_string(&image->class[i].name, name);
+	image->class[i].entry[2] = string;
+}
+
+/* Class @i is the singleton class of class @of. */
+static void put_singleton(struct image *image, unsigned i, unsigned of)
+{
+	image->class[i].object[0] = 2u | 1u << 12;
+	if (LAYOUT->class_attached)
+		image->class[i].object[LAYOUT->class_attached / WORD] =
+			(uintptr_t)image->class[of].object;
+	else
+		image->class[i].entry[2] = (uintptr_t)image->class[of].object;
 }
 
 static void put_method(struct image *image, unsigned i, uintptr_t kind)
@@ -125,19 +185,19 @@ static void put_method(struct image *image, unsigned i, uintptr_t kind)
 static void put_code(struct image *image, unsigned i, const char *label, const char *base)
 {
 	image->code[i].flags = RUBY_INTERNAL_CODE;
-	image->code[i].body = (uintptr_t)&image->body[i];
-	image->body[i] = (struct ruby_body){
+	image->code[i].body = (uintptr_t)body_of(image, i);
+	*body_of(image, i) = (struct ruby_body){
 		.instructions_count = 8,
 		.instructions = (uintptr_t)image->index,
 		.path = (uintptr_t)&image->path,
 		.label = put_string(&image->label[i], label),
 		.base_label = put_string(&image->base[i], base),
-		.first_line = (10u + i) << 1 | 1,
-		.lines = (uintptr_t)image->lines,
-		.lines_count = 1,
+		.first_line =
+			LAYOUT->first_line_bytes == 8 ? (10u + i) << 1 | 1 : (10u + i) | 7ULL << 32,
 	};
-	image->frame[i].code = (uintptr_t)&image->code[i];
-	image->frame[i].instruction = (uintptr_t)(image->index + 2);
+	*lines_of(image, i) = (struct ruby_lines){.lines = (uintptr_t)image->lines, .count = 1};
+	frame_of(image, i)->code = (uintptr_t)&image->code[i];
+	frame_of(image, i)->instruction = (uintptr_t)(image->index + 2);
 }
 
 static void put_frames(struct image *image)
@@ -147,7 +207,7 @@ static void put_frames(struct image *image)
 		KIND_DUMMY | IS_LAST | IS_LOCAL};
 
 	for (unsigned i = 0; i < FRAMES; i++) {
-		image->frame[i].environment = (uintptr_t)&image->environment[i].flags;
+		frame_of(image, i)->environment = (uintptr_t)&image->environment[i].flags;
 		image->environment[i].flags = flags[i];
 	}
 	image->environment[WORK].method = (uintptr_t)&image->method[0];
@@ -174,6 +234,34 @@ static void put_symbols(struct image *image)
 	image->some[2 + 2 * '+'] = put_string(&image->symbol, "each");
 }
 
+static void put_thread(struct image *image)
+{
+	char *identity = (char *)(LAYOUT->thread_native ? image->native : image->thread);
+	const uint32_t tid = TID;
+
+	image->vm_pointer = (uintptr_t)image->vm;
+	image->vm[VM_RACTORS / WORD] = (uintptr_t)image->ractor + LAYOUT->ractor_node;
+	image->vm[VM_THREAD / WORD] = (uintptr_t)image->thread;
+	image->vm[LAYOUT->vm_objspace / WORD] = (uintptr_t)image->space;
+	image->ractor[LAYOUT->ractor_node / WORD] = (uintptr_t)image->vm + VM_RACTORS;
+	image->ractor[LAYOUT->ractor_threads / WORD] = (uintptr_t)image->thread;
+	*(struct ruby_thread *)image->thread =
+		(struct ruby_thread){.next = (uintptr_t)image->ractor + LAYOUT->ractor_threads,
+			.ractor = (uintptr_t)image->ractor,
+			.vm = (uintptr_t)image->vm};
+	if (LAYOUT->thread_native)
+		image->thread[LAYOUT->thread_native / WORD] = (uintptr_t)image->native;
+	image->thread[LAYOUT->thread_context / WORD] = (uintptr_t)image->context;
+	*(uintptr_t *)(identity + LAYOUT->thread_self) = SELF;
+	memcpy(identity + LAYOUT->thread_tid, &tid, sizeof(tid));
+	*context_of(image) = (struct ruby_context){.values = (uintptr_t)image->frame_words,
+		.values_count = FRAMES * LAYOUT->frame_bytes / WORD,
+		.frame = (uintptr_t)image->frame_words,
+		.thread = (uintptr_t)image->thread};
+	*(struct ruby_machine *)((char *)image->context + LAYOUT->context_stack) =
+		(struct ruby_machine){.stack_start = 4096, .stack_bytes = 4096};
+}
+
 static int set_up(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
@@ -189,28 +277,13 @@ static int set_up(void **state)
 	fixture->runtime = (struct runtime){.kind = &runtime_ruby,
 		.is_counted = 1,
 		.has_inner = 1,
-		.base = (uintptr_t)&image->vm_pointer,
+		.version = LAYOUT->version,
+		.offsets = {row},
+		.objects = {(uintptr_t)&image->vm_pointer, (uintptr_t)&image->is_jit_on},
 		.code_type = (uintptr_t)image->symbols,
 		.entry = ENTRY,
 		.entry_end = ENTRY + 16};
-	image->vm_pointer = (uintptr_t)image->vm;
-	image->vm[VM_RACTORS / WORD] = (uintptr_t)image->ractor + RACTOR_NODE;
-	image->vm[VM_THREAD / WORD] = (uintptr_t)&image->thread;
-	image->vm[VM_OBJSPACE / WORD] = (uintptr_t)image->space;
-	image->ractor[RACTOR_NODE / WORD] = (uintptr_t)image->vm + VM_RACTORS;
-	image->ractor[RACTOR_THREADS / WORD] = (uintptr_t)&image->thread;
-	image->thread = (struct ruby_thread){.next = (uintptr_t)image->ractor + RACTOR_THREADS,
-		.ractor = (uintptr_t)image->ractor,
-		.vm = (uintptr_t)image->vm,
-		.context = (uintptr_t)&image->context,
-		.self = SELF,
-		.tid = TID};
-	image->context = (struct ruby_context){.values = (uintptr_t)image->frame,
-		.values_count = sizeof(image->frame) / (WORD),
-		.frame = (uintptr_t)image->frame,
-		.thread = (uintptr_t)&image->thread,
-		.stack_start = 4096,
-		.stack_bytes = 4096};
+	put_thread(image);
 	put_frames(image);
 	put_symbols(image);
 	memset(lines_known, 0, sizeof(lines_known));
@@ -268,7 +341,7 @@ static void assert_whole(struct fixture *fixture, unsigned n)
 	assert_int_equal(fixture->lines[0], 21);
 	assert_string_equal(fixture->files[0], "./made.rb");
 	assert_int_equal(fixture->lines[2], 0);
-	assert_int_equal(fixture->runs.known, (uintptr_t)&fixture->image->thread);
+	assert_int_equal(fixture->runs.known, (uintptr_t)fixture->image->thread);
 }
 
 static void assert_refused(struct fixture *fixture)
@@ -337,7 +410,7 @@ static void test_from_outside(void **state)
 	runtime_reader_init(&reader, getpid(), 0);
 	assert_int_equal(runtime_ruby.states(&fixture->runtime, &reader, states, 2), 1);
 	assert_int_equal(states[0].tid, TID);
-	assert_int_equal(states[0].state, (uintptr_t)&fixture->image->thread);
+	assert_int_equal(states[0].state, (uintptr_t)fixture->image->thread);
 	assert_whole(fixture, tell_at(fixture, (struct runtime_thread){.tid = TID}, 2048, 2));
 	fixture->runs.known = 0;
 	assert_whole(fixture, tell_at(fixture, (struct runtime_thread){.tid = TID + 1}, 2048, 2));
@@ -366,11 +439,12 @@ static void test_what_a_frame_leads_to(void **state)
 	char *pages =
 		mmap(NULL, PAGES_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct ruby_body *body = (struct ruby_body *)pages, *next = body + 16;
+	const struct runtime *runtime = &fixture->runtime;
 	uintptr_t *definition = (uintptr_t *)(pages + PAGES_BYTES / 2);
 
 	memset(&kept, 0, sizeof(kept));
-	*body = *next = image->body[WORK];
-	next->first_line = 33 << 1 | 1;
+	*body = *next = *body_of(image, WORK);
+	next->first_line = LAYOUT->first_line_bytes == 8 ? 33 << 1 | 1 : 33;
 	memcpy(definition, image->definition[1], sizeof(image->definition[1]));
 	image->method[1].definition = (uintptr_t)definition;
 	for (unsigned walks = 0; walks < 3; walks++) {
@@ -382,15 +456,17 @@ static void test_what_a_frame_leads_to(void **state)
 
 		image->code[WORK].body = (uintptr_t)(walks < 2 ? body : next);
 		for (unsigned at = WORK; at <= EACH; at += EACH - WORK) {
-			uintptr_t address = (uintptr_t)&image->frame[at];
+			uintptr_t address = (uintptr_t)frame_of(image, at);
 
 			runtime_reader_init(&reader, getpid(), 0);
 			runtime_lend(&reader, &room);
 			reader.kept = &kept;
 			assert_int_equal(
-				ruby_load_frame(&reader, address, &frame, &environment), 0);
-			assert_int_equal(
-				read_frame(&reader, address, &frame, &environment, 1, &out), 1);
+				ruby_load_frame(runtime, &reader, address, &frame, &environment),
+				0);
+			assert_int_equal(read_frame(runtime, &reader, address, &frame, &environment,
+						 1, &out),
+				1);
 			assert_int_equal(was_expected(&reader,
 						 at == WORK ? (void *)body : (void *)definition),
 				is_known);
@@ -459,7 +535,7 @@ static void test_frames_of_generated_code(void **state)
 		.pc = (uintptr_t)filler, .sp = (uintptr_t)stack, .innermost = &registers};
 	struct runtime_frame frame;
 
-	if (!ARCH_RUBY_HAS_YJIT)
+	if (!ARCH_RUBY_HAS_YJIT || LAYOUT->version != YJIT_VERSION)
 		skip();
 	runtime_reader_init(&reader, getpid(), 0);
 	memcpy(filler + 8, code, sizeof(code));
@@ -477,8 +553,8 @@ static void test_frames_of_generated_code(void **state)
 	stack[3] = ENTRY + 16;
 	runtime_reader_init(&reader, getpid(), 0);
 	assert_int_equal(runtime_ruby.leave(&fixture->runtime, &reader, &at, &frame), 0);
-	image->frame[WORK].jit_return = 1;
-	image->frame[WORK].instruction = 1;
+	frame_of(image, WORK)->jit_return = 1;
+	frame_of(image, WORK)->instruction = 1;
 	assert_int_equal(tell(fixture), 10);
 	assert_int_equal(fixture->lines[0], 0);
 }
@@ -490,10 +566,10 @@ static void test_no_code(void **state)
 
 	image->code[WORK].flags = 0x1e; /* moved */
 	assert_refused(fixture);
-	image->frame[WORK].code = 8;
+	frame_of(image, WORK)->code = 8;
 	assert_refused(fixture);
 	put_frames(image);
-	image->frame[BLOCK].instruction = 1;
+	frame_of(image, BLOCK)->instruction = 1;
 	assert_refused(fixture);
 	put_frames(image);
 	image->environment[EACH].method = 8;
@@ -505,17 +581,17 @@ static void test_cut_short(void **state)
 {
 	struct fixture *fixture = *state;
 	struct image *image = fixture->image;
-	uintptr_t frame = image->context.frame;
+	uintptr_t frame = context_of(image)->frame;
 
-	image->context.frame = (uintptr_t)image->end - 32;
+	context_of(image)->frame = (uintptr_t)image->end - 32;
 	assert_refused(fixture);
-	image->context.values_count = 1ULL << 40;
+	context_of(image)->values_count = 1ULL << 40;
 	assert_refused(fixture);
-	image->context.values_count = 64;
-	image->context.frame = frame;
+	context_of(image)->values_count = 64;
+	context_of(image)->frame = frame;
 	assert_refused(fixture);
-	image->context.values_count = sizeof(image->frame) / (WORD);
-	image->frame[BLOCK].environment = (uintptr_t)image->end;
+	context_of(image)->values_count = FRAMES * LAYOUT->frame_bytes / WORD;
+	frame_of(image, BLOCK)->environment = (uintptr_t)image->end;
 	assert_refused(fixture);
 }
 
@@ -526,9 +602,9 @@ static void test_circles(void **state)
 	struct image *image = fixture->image;
 	const struct runtime_thread other = {.self = SELF + 1};
 
-	image->thread.next = (uintptr_t)&image->thread;
+	image->thread[0] = (uintptr_t)image->thread;
 	assert_int_equal(tell_at(fixture, other, 2048, 2), 6);
-	image->ractor[RACTOR_NODE / WORD] = (uintptr_t)image->ractor + RACTOR_NODE;
+	image->ractor[LAYOUT->ractor_node / WORD] = (uintptr_t)image->ractor + LAYOUT->ractor_node;
 	assert_int_equal(tell_at(fixture, other, 2048, 2), 6);
 	image->environment[BLOCK].outer = (uintptr_t)&image->environment[BLOCK].flags;
 	assert_int_equal(tell(fixture), 10);
@@ -537,7 +613,7 @@ static void test_circles(void **state)
 static uint32_t line_of(struct fixture *fixture, unsigned position)
 {
 	const struct runtime_frame frame = {
-		.position = (int32_t)position, .lines = (uintptr_t)&fixture->image->body[WORK]};
+		.position = (int32_t)position, .lines = (uintptr_t)lines_of(fixture->image, WORK)};
 
 	runtime_forget(&fixture->runs.reader);
 	return runtime_ruby.line(&fixture->runtime, &fixture->runs.reader, &frame);
@@ -548,12 +624,12 @@ static void test_lines(void **state)
 {
 	struct fixture *fixture = *state;
 	struct image *image = fixture->image;
-	struct ruby_body *body = &image->body[WORK];
+	struct ruby_lines *lines = lines_of(image, WORK);
 
 	for (unsigned i = 0; i < 3; i++)
 		image->lines[i][0] = 21 + i;
-	body->lines_count = 3;
-	body->index = (uintptr_t)image->index;
+	lines->count = 3;
+	lines->index = (uintptr_t)image->index;
 	for (unsigned i = 0; i < 6; i++)
 		for (unsigned k = 0; k < 9; k++)
 			image->index[i] |= 1ULL << 7 * k;
@@ -573,7 +649,7 @@ static void test_lines(void **state)
 	assert_int_equal(line_of(fixture, 199), 22);
 	assert_int_equal(line_of(fixture, 200), 23);
 	assert_int_equal(line_of(fixture, 500), 23);
-	body->lines_count = 2;
+	lines->count = 2;
 	assert_int_equal(line_of(fixture, 200), 0);
 }
 
@@ -585,12 +661,14 @@ static void test_lengths_that_lie(void **state)
 
 	words[0] = 5u | IS_LAST | 1u << 13;
 	words[2] = ~0UL;
-	words[3] = (uintptr_t)image->path.bytes;
-	image->path.flags = 5u | 31u << 14;
+	words[3] = (uintptr_t)bytes_of(&image->path);
+	put_length(&image->path, LAYOUT->string_bytes == 2 * WORD ? 31 : ~0UL);
 	assert_int_equal(tell(fixture), 10);
 	assert_true(strlen(fixture->names[0]) < RUNTIME_NAME_BYTES);
 	image->class[0].table[5] = ~0UL;
 	image->class[0].entry[1] = 0xabc3;
+	if (LAYOUT->class_name)
+		image->class[0].object[LAYOUT->class_name / WORD] = (uintptr_t)image->end - WORD;
 	assert_int_equal(tell(fixture), 10);
 }
 
@@ -600,8 +678,7 @@ static void test_names(void **state)
 	struct fixture *fixture = *state;
 	struct image *image = fixture->image;
 
-	image->class[1].object[0] = 2u | 1u << 12;
-	image->class[1].entry[2] = (uintptr_t)image->class[0].object;
+	put_singleton(image, 1, 0);
 	assert_int_equal(tell(fixture), 10);
 	assert_string_equal(fixture->names[2], "Shape.each");
 	image->definition[0][0] = RUBY_DEFINITION_BLOCK;
@@ -613,10 +690,82 @@ static void test_names(void **state)
 	assert_string_equal(fixture->names[0], "rescue in Shape#work");
 }
 
+/* What Ruby 3.3 has as the file of code from a string. */
+static void test_files(void **state)
+{
+	struct fixture *fixture = *state;
+	char text[1000];
+
+	memset(text, 'x', sizeof(text));
+	memcpy(text, "(eval at /", 10);
+	memcpy(text + sizeof(text) - 9, "/a.rb:12)", 9);
+	fixture->image->path.flags = 5u | 1u << 13;
+	((uintptr_t *)&fixture->image->path)[2] = sizeof(text);
+	((uintptr_t *)&fixture->image->path)[3] = (uintptr_t)text;
+	assert_int_equal(tell(fixture), 10);
+	assert_string_equal(fixture->files[0], "(eval at a.rb:12)");
+	/* The end of another long one. */
+	text[0] = '/';
+	assert_int_equal(tell(fixture), 10);
+	assert_int_equal(strlen(fixture->files[0]), RUNTIME_FILE_BYTES - 1);
+	assert_string_equal(fixture->files[0] + RUNTIME_FILE_BYTES - 10, "/a.rb:12)");
+	/* One without a folder; a text that is only the beginning. */
+	((uintptr_t *)&fixture->image->path)[3] = (uintptr_t) "(eval at b:1)";
+	((uintptr_t *)&fixture->image->path)[2] = strlen("(eval at b:1)");
+	assert_int_equal(tell(fixture), 10);
+	assert_string_equal(fixture->files[0], "(eval at b:1)");
+	((uintptr_t *)&fixture->image->path)[2] = strlen("(eval at ");
+	assert_int_equal(tell(fixture), 10);
+	assert_string_equal(fixture->files[0], "(eval at ");
+}
+
+/* A thread that waits has no native thread; one native thread may run two threads by turns. */
+static void test_native_threads(void **state)
+{
+	struct fixture *fixture = *state;
+	struct image *image = fixture->image;
+	uintptr_t other[sizeof(image->thread) / WORD], context[sizeof(image->context) / WORD];
+	struct ruby_machine *machine;
+	struct runtime_state states[2];
+	struct runtime_reader reader;
+
+	if (!LAYOUT->thread_native)
+		skip();
+	memcpy(other, image->thread, sizeof(other));
+	memcpy(context, image->context, sizeof(context));
+	((struct ruby_context *)context)->thread = (uintptr_t)other;
+	machine = (struct ruby_machine *)((char *)context + LAYOUT->context_stack);
+	machine->stack_start = 3 * 4096;
+	other[LAYOUT->thread_context / WORD] = (uintptr_t)context;
+	other[0] = (uintptr_t)image->thread;
+	image->ractor[LAYOUT->ractor_threads / WORD] = (uintptr_t)other;
+	assert_whole(fixture, tell(fixture));
+	machine->stack_start = 4096;
+	assert_int_equal(tell_at(fixture, (struct runtime_thread){.self = SELF}, 8192, 2), 6);
+	assert_false(fixture->runs.is_whole);
+	image->ractor[LAYOUT->ractor_threads / WORD] = (uintptr_t)image->thread;
+	image->thread[LAYOUT->thread_native / WORD] = 0;
+	assert_int_equal(tell(fixture), 6);
+	assert_int_equal(fixture->told, 0);
+	runtime_reader_init(&reader, getpid(), 0);
+	assert_int_equal(runtime_ruby.states(&fixture->runtime, &reader, states, 2), 0);
+}
+
+static void test_a_compiler_that_is_not_known(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->image->is_jit_on = 1;
+	assert_refused(fixture);
+	fixture->runtime.objects[RUBY_JIT] = 0;
+	assert_whole(fixture, tell(fixture));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
+	static const char *const releases[] = {"Ruby 3.1", "Ruby 3.3"};
 	const struct CMUnitTest tests[] = {
 		TEST(test_what_is_whole),
 		TEST(test_places_of_what_runs_them),
@@ -633,7 +782,14 @@ int main(void)
 		TEST(test_lines),
 		TEST(test_lengths_that_lie),
 		TEST(test_names),
+		TEST(test_files),
+		TEST(test_native_threads),
+		TEST(test_a_compiler_that_is_not_known),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	int failed = 0;
+
+	for (row = 0; row < sizeof(releases) / sizeof(releases[0]); row++)
+		failed += cmocka_run_group_tests_name(releases[row], tests, NULL, NULL);
+	return failed;
 }
