@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Perl 5.36 with threads (ithreads). Perl_runops_standard() runs a function and all that it calls,
- * but for what comes through C: magic, overloading, sort, DESTROY, call_sv(). What runs stands in
- * stacks of contexts, one for each stackinfo, beside loops and blocks:
+ * Perl 5.36, 5.40 and 5.42 with threads (ithreads). Perl_runops_standard() runs a function and all
+ * that it calls, except what comes through C: magic, overloading, sort, DESTROY, call_sv(). What
+ * runs stands in stacks of contexts, one for each stackinfo, beside loops and blocks:
  *
  *	PL_curstackinfo ─▶ SORT    [by_name]
  *	     si_prev    ─▶ MAIN    [block] [sorted] [loop] [FETCH, returns nowhere] [eval]
@@ -13,25 +13,48 @@
  * context is the outermost of one where it is the first of a stackinfo but the main one, or where
  * it returns to no instruction and what was saved last before it is the instruction under way: so
  * call_sv() begins. `eval {}` in what call_sv() runs goes on in an activation that the one before
- * waits for, through one C function: both have one run. What is below all is the program, whose
+ * waits for: both have one run. Between them is docatch(), and the instruction's function if that
+ * does not end with a jump to docatch(). What is below all is the program, whose
  * activation perl_run() has called; in a thread, and in a host that calls functions, it has none.
  *
  * The interpreter is the thread-specific value of PL_thr_key, which is looked for among those of
  * the thread and known by what it holds; else that of the main thread is PL_curinterp's. That it
  * is the thread's is told by PL_top_env, which lies on the stack of who runs it.
  *
- * Offsets are those of 5.36, from its headers (intrpvar.h, cop.h, cv.h, hv.h, op.h); that it is
- * what they are for is told by the size of the interpreter's structure. A context that is pushed or
- * popped at the moment is the topmost: it is read with care, and is none unless its function's
- * depth says so.
+ * Offsets are from Perl's headers (intrpvar.h, cop.h, cv.h, hv.h, op.h): those of struct
+ * perl_layout, and constants that all of its releases share. They are for builds whose interpreter
+ * has the size that the process says (PL_interp_size). A context that is pushed or popped at the
+ * moment is the topmost: it is read with care, and is none unless its function's depth says so.
  */
 #include <errno.h>
 
+#include "arch/epilogue.h"
 #include "libprof/runtime/perl.h"
 
-#define REVISION	  5u
-#define VERSION		  36u
-#define INTERPRETER_BYTES 3768u
+#define REVISION 5u
+
+/* What differs by release: offsets in bytes, and the numbers of instructions. */
+struct perl_layout {
+	uint32_t version; /* 100 times the revision, and the version */
+	uint32_t interpreter_bytes;
+	uint32_t top_env, start_env, script, phase; /* of the interpreter */
+	uint32_t saved_op;			    /* the kind of what SAVEOP() saves */
+	uint32_t next_state;			    /* the debugger's is the next number */
+	uint32_t enter_try, enter_try_catch, require, do_file;
+};
+
+/* Printed by layout.py, from perl.layout. */
+static const struct perl_layout layouts[] = {
+#include "libprof/runtime/perl_layouts.inc"
+};
+
+#define LAYOUTS (sizeof(layouts) / sizeof(layouts[0]))
+
+/* runtime.offsets[0] is the index of the process's release. */
+static const struct perl_layout *layout_of(const struct runtime *runtime)
+{
+	return &layouts[runtime->offsets[0]];
+}
 
 /* struct interpreter, as much of its beginning as is looked at. */
 struct perl_interpreter {
@@ -44,12 +67,8 @@ struct perl_interpreter {
 };
 _Static_assert(offsetof(struct perl_interpreter, saved) == 40 &&
 		       offsetof(struct perl_interpreter, line) == 208,
-	"as Perl 5.36 has them");
-#define INTERPRETER_TOP_ENV   760u
-#define INTERPRETER_START_ENV 768u
-#define INTERPRETER_SCRIPT    1472u
-#define INTERPRETER_PHASE     2512u
-#define PHASE_DESTRUCT	      6u
+	"as Perl has them");
+#define PHASE_DESTRUCT 6u
 
 struct perl_stackinfo {
 	uintptr_t stack, contexts, previous, next;
@@ -74,7 +93,7 @@ struct perl_context {
 };
 _Static_assert(
 	offsetof(struct perl_context, next) == 48 && offsetof(struct perl_context, function) == 72,
-	"as Perl 5.36 has them");
+	"as Perl has them");
 #define CONTEXT_BYTES	104u
 #define CONTEXT_FORMAT	80u /* its name */
 #define CONTEXTS_MAX	(1 << 24)
@@ -88,7 +107,7 @@ _Static_assert(
 #define EVAL_BLOCKS	0xc0u /* eval {}, try {} */
 #define MORE_TYPE_SHIFT 7u    /* the instruction's */
 #define SAVED_MASK	0x3fu
-#define SAVED_OP	18u
+#define DEFER_SAVED	4 /* words: the temporaries' floor and the instruction */
 #define SAVED_AT_ONCE	64
 
 #define VALUE_TYPE   0xffu
@@ -102,9 +121,6 @@ struct perl_instruction {
 	uint32_t line; /* where a line begins, and so `file` */
 };
 #define TYPE_MASK	 0x1ffu
-#define TYPE_NEXT_STATE	 195u /* and 196, of the debugger */
-#define TYPE_REQUIRE	 342u
-#define TYPE_DO_FILE	 343u
 #define INSTRUCTION_LINE 36u
 #define INSTRUCTION_FILE 48u
 #define START_MAX	 4u /* instructions until the first line */
@@ -117,42 +133,105 @@ struct perl_instruction {
 #define IS_CURRENT	1u /* beside it: it is PL_curcop */
 
 /* In struct pthread of glibc: numbers of keys that are in use are odd. */
-#define KEYS_FIRST   0x80u
-#define KEYS_END     0x800u
-#define KEYS_AT_ONCE 0x180u
-#define NUMBER_MAX   (1u << 30)
-#define STACK_MAX    ((uintptr_t)64 << 20) /* of a thread that is known by PL_top_env alone */
-#define NAME_HASHED  128u
-#define SKIPPED_MAX  (1u << 20) /* contexts of loops and blocks, in one go */
+#define KEYS_FIRST	   0x80u
+#define KEYS_END	   0x800u
+#define KEYS_AT_ONCE	   0x180u
+#define NUMBER_MAX	   (1u << 30)
+#define STACK_MAX	   ((uintptr_t)64 << 20) /* of a thread that is known by PL_top_env alone */
+#define NAME_HASHED	   128u
+#define FUNCTION_BYTES_MAX 8192u      /* of the instructions whose code is looked at */
+#define SKIPPED_MAX	   (1u << 20) /* contexts of loops and blocks, in one go */
 
-static int has_number(struct runtime_reader *reader, struct runtime_symbols *symbols,
-	const char *name, unsigned bytes, uint32_t number)
+/* The number in the symbol @name, which has @bytes; 0: there is none. */
+static uint32_t number_of(struct runtime_reader *reader, struct runtime_symbols *symbols,
+	const char *name, unsigned bytes)
 {
 	uintptr_t at = runtime_symbol(symbols, reader, name, NULL);
 	uint32_t found = 0;
 
-	return at && !runtime_load(reader, at, &found, bytes) && found == number;
+	return at && !runtime_load(reader, at, &found, bytes) ? found : 0;
+}
+
+/* Stand behind the next function that the code from @at to @end calls. Returns its start, or 0. */
+static uintptr_t next_called(struct runtime_reader *reader, uintptr_t *at, uintptr_t end)
+{
+	uint8_t code[ARCH_CALL_BYTES];
+	uintptr_t called = 0;
+
+	for (; !called && *at + sizeof(code) <= end &&
+		!runtime_load(reader, *at, code, sizeof(code));
+		*at += ARCH_CALL_STEP)
+		called = arch_called(code, *at);
+	return called;
+}
+
+static int calls(struct runtime_reader *reader, uintptr_t at, uintptr_t end, uintptr_t wanted)
+{
+	uintptr_t called;
+
+	do
+		called = next_called(reader, &at, end);
+	while (called && called != wanted);
+	return called != 0;
+}
+
+/* Find the function of instruction @number. Returns 0, or -ENOENT: it is none of the module's. */
+static int find_instruction(struct runtime_reader *reader, struct runtime_symbols *symbols,
+	unsigned number, uintptr_t *begin, uintptr_t *end)
+{
+	uintptr_t table = runtime_symbol(symbols, reader, "PL_ppaddr", NULL), at;
+
+	if (!table || runtime_load_word(reader, table + number * sizeof(at), &at) ||
+		runtime_function(symbols, reader, at, begin, end) || *begin != at ||
+		*end - *begin > FUNCTION_BYTES_MAX)
+		return -ENOENT;
+	return 0;
+}
+
+/* Find docatch(), which is not exported: the one function that `eval {}` and `try {}` both call. */
+static void find_joiner(struct runtime *out, struct runtime_reader *reader,
+	struct runtime_symbols *symbols, const struct perl_layout *layout)
+{
+	uintptr_t at, end, other, other_end, called, begin, behind;
+
+	if (find_instruction(reader, symbols, layout->enter_try, &at, &end) ||
+		find_instruction(reader, symbols, layout->enter_try_catch, &other, &other_end))
+		return;
+	while ((called = next_called(reader, &at, end))) {
+		if (!calls(reader, other, other_end, called) ||
+			runtime_function(symbols, reader, called, &begin, &behind) ||
+			begin != called)
+			continue;
+		out->joiner = begin;
+		out->joiner_end = behind;
+		return;
+	}
 }
 
 static int find_perl(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
 {
 	uint64_t bytes = 0;
+	unsigned i = 0;
 
 	out->base = runtime_symbol(symbols, reader, "PL_curinterp", &bytes);
-	if (!out->base || !runtime_symbol(symbols, reader, "PL_thr_key", NULL) ||
-		!has_number(reader, symbols, "PL_revision", 1, REVISION) ||
-		!has_number(reader, symbols, "PL_version", 1, VERSION) ||
-		!has_number(reader, symbols, "PL_interp_size", 2, INTERPRETER_BYTES))
+	if (!out->base || number_of(reader, symbols, "PL_revision", 1) != REVISION)
 		return -ENOENT;
 	out->base_bytes = bytes;
-	out->version = VERSION;
+	out->version = 100 * REVISION + number_of(reader, symbols, "PL_version", 1);
+	while (i < LAYOUTS && layouts[i].version != out->version)
+		i++;
+	if (i == LAYOUTS || !runtime_symbol(symbols, reader, "PL_thr_key", NULL) ||
+		number_of(reader, symbols, "PL_interp_size", 2) != layouts[i].interpreter_bytes)
+		return -ENOTSUP;
+	out->offsets[0] = i;
 	out->entry = runtime_symbol(symbols, reader, "Perl_runops_standard", &bytes);
 	out->entry_end = out->entry + bytes;
 	out->start = runtime_symbol(symbols, reader, "perl_run", &bytes);
 	out->start_end = out->start + bytes;
 	out->is_counted = out->is_joined = 1;
-	return out->entry && out->start ? 0 : -ENOENT;
+	find_joiner(out, reader, symbols, &layouts[i]);
+	return out->entry && out->start ? 0 : -ENOTSUP;
 }
 
 /* ---- contexts -------------------------------------------------------------------------------- */
@@ -220,8 +299,8 @@ static int find_context(
 }
 
 /* Was the instruction under way saved before the context began, and nothing else since? */
-static int begins_call(struct runtime_reader *reader, const struct runtime_stack *stack,
-	const struct perl_context *context)
+static int begins_call(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_stack *stack, const struct perl_context *context)
 {
 	int is_trusted = reader->is_trusted, is_so;
 	struct perl_interpreter interpreter;
@@ -237,14 +316,29 @@ static int begins_call(struct runtime_reader *reader, const struct runtime_stack
 	is_so = !runtime_load_word(reader,
 			interpreter.saved + ((uintptr_t)context->saved - 1) * sizeof(last),
 			&last) &&
-		(last & SAVED_MASK) == SAVED_OP;
+		(last & SAVED_MASK) == layout_of(runtime)->saved_op;
 	reader->is_trusted = is_trusted;
 	return is_so;
 }
 
-/* Is it the outermost context of an activation? */
-static int begins_run(struct runtime_reader *reader, const struct runtime_stack *stack,
+/*
+ * Does the context return to the end of a defer block, which is the next context outward? That
+ * block has its own activation, for which the instruction under way was saved, too.
+ */
+static int ends_defer(struct runtime_reader *reader, const struct runtime_stack *stack,
 	const struct perl_context *context)
+{
+	struct perl_context outer;
+
+	return stack->frame - stack->own[OWN_CONTEXTS] > CONTEXT_BYTES &&
+	       !runtime_load(reader, stack->frame - 2 * CONTEXT_BYTES, &outer, sizeof(outer)) &&
+	       (outer.type & TYPE) == TYPE_DEFER &&
+	       (int64_t)context->saved - outer.saved <= DEFER_SAVED;
+}
+
+/* Is it the outermost context of an activation? */
+static int begins_run(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_stack *stack, const struct perl_context *context)
 {
 	unsigned type = context->type & TYPE;
 	uintptr_t previous;
@@ -257,7 +351,7 @@ static int begins_run(struct runtime_reader *reader, const struct runtime_stack 
 		previous)
 		return 1;
 	return (type == TYPE_SUB || type == TYPE_EVAL) && !context->next &&
-	       begins_call(reader, stack, context);
+	       begins_call(runtime, reader, stack, context) && !ends_defer(reader, stack, context);
 }
 
 /* Stand at the next run. */
@@ -277,14 +371,14 @@ static int enter_run(struct runtime_reader *reader, struct runtime_stack *stack)
 /* ---- a thread's interpreter ------------------------------------------------------------------ */
 
 /* Does it run on the stack that has @sp? One that nobody has entered has none. */
-static int is_on_stack(
-	struct runtime_reader *reader, uintptr_t interpreter, uintptr_t sp, int is_threads)
+static int is_on_stack(const struct perl_layout *layout, struct runtime_reader *reader,
+	uintptr_t interpreter, uintptr_t sp, int is_threads)
 {
 	uintptr_t top;
 
-	if (runtime_load_word(reader, interpreter + INTERPRETER_TOP_ENV, &top))
+	if (runtime_load_word(reader, interpreter + layout->top_env, &top))
 		return 0;
-	if (is_threads && top == interpreter + INTERPRETER_START_ENV)
+	if (is_threads && top == interpreter + layout->start_env)
 		return 1;
 	return reader->stack_bytes ? top - reader->stack_start < reader->stack_bytes
 				   : top - sp < STACK_MAX;
@@ -308,9 +402,10 @@ static int skip_idle(struct runtime_reader *reader, struct runtime_stack *stack,
 }
 
 /* Stand at the innermost run of the interpreter that @slot has, if that runs on the stack. */
-static int enter_slot(struct runtime_reader *reader, uintptr_t slot, uintptr_t sp, int is_threads,
-	struct runtime_stack *out)
+static int enter_slot(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t slot,
+	uintptr_t sp, int is_threads, struct runtime_stack *out)
 {
+	const struct perl_layout *layout = layout_of(runtime);
 	struct perl_interpreter interpreter;
 	struct perl_stackinfo info;
 	uintptr_t address;
@@ -328,8 +423,8 @@ static int enter_slot(struct runtime_reader *reader, uintptr_t slot, uintptr_t s
 		return -ENOENT;
 	/* One that is no more has no stackinfo. */
 	reader->is_trusted = reader->is_own;
-	error = runtime_load(reader, address + INTERPRETER_PHASE, &phase, sizeof(phase)) ||
-		!is_on_stack(reader, address, sp, is_threads);
+	error = runtime_load(reader, address + layout->phase, &phase, sizeof(phase)) ||
+		!is_on_stack(layout, reader, address, sp, is_threads);
 	reader->is_trusted = 0;
 	if (error)
 		return -ENOENT;
@@ -345,8 +440,8 @@ static int enter_slot(struct runtime_reader *reader, uintptr_t slot, uintptr_t s
 }
 
 /* Among the values that @thread has for keys. */
-static int find_slot(struct runtime_reader *reader, const struct runtime_thread *thread,
-	uintptr_t sp, struct runtime_stack *out)
+static int find_slot(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_thread *thread, uintptr_t sp, struct runtime_stack *out)
 {
 	int error = -ENOENT;
 
@@ -359,7 +454,7 @@ static int find_slot(struct runtime_reader *reader, const struct runtime_thread 
 		if (runtime_load(reader, at, entry, sizeof(entry)))
 			return -ENOENT;
 		if (entry[0] % 2 && entry[0] < NUMBER_MAX && entry[1] > NUMBER_MAX)
-			error = enter_slot(reader, at + sizeof(uintptr_t), sp, 1, out);
+			error = enter_slot(runtime, reader, at + sizeof(uintptr_t), sp, 1, out);
 	}
 	return error;
 }
@@ -372,13 +467,13 @@ static int begin_perl(const struct runtime *runtime, struct runtime_reader *read
 
 	reader->may_trust = 0;
 	if (thread->self && known - thread->self < KEYS_END)
-		error = enter_slot(reader, known, sp, 1, out);
+		error = enter_slot(runtime, reader, known, sp, 1, out);
 	else if (known == runtime->base)
-		error = enter_slot(reader, known, sp, 0, out);
+		error = enter_slot(runtime, reader, known, sp, 0, out);
 	if (error == -ENOENT && thread->self)
-		error = find_slot(reader, thread, sp, out);
+		error = find_slot(runtime, reader, thread, sp, out);
 	if (error == -ENOENT)
-		error = enter_slot(reader, runtime->base, sp, 0, out);
+		error = enter_slot(runtime, reader, runtime->base, sp, 0, out);
 	return error == -ENOENT ? -ESRCH : error;
 }
 
@@ -405,8 +500,10 @@ static uint32_t line_of(
 }
 
 /* The line that a function begins with: that of its first statement. */
-static int find_start(struct runtime_reader *reader, uintptr_t start, struct runtime_frame *out)
+static int find_start(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t start,
+	struct runtime_frame *out)
 {
+	const uint32_t next_state = layout_of(runtime)->next_state;
 	struct perl_instruction instruction;
 
 	for (unsigned n = 0; n < START_MAX && start; n++, start = instruction.next) {
@@ -415,7 +512,7 @@ static int find_start(struct runtime_reader *reader, uintptr_t start, struct run
 		if (runtime_load(reader, start, &instruction, sizeof(instruction)))
 			return -EFAULT;
 		type = instruction.type & TYPE_MASK;
-		if (type == TYPE_NEXT_STATE || type == TYPE_NEXT_STATE + 1) {
+		if (type == next_state || type == next_state + 1) {
 			out->first_line = instruction.line;
 			return runtime_load_word(reader, start + INSTRUCTION_FILE, &out->file)
 				       ? -EFAULT
@@ -429,8 +526,8 @@ static int find_start(struct runtime_reader *reader, uintptr_t start, struct run
  * The function of @context, which is at @at. Returns 1; 0: it has left it; -EAGAIN: it has not
  * entered it yet; or another -errno.
  */
-static int read_function(struct runtime_reader *reader, const struct perl_context *context,
-	uintptr_t at, int is_topmost, struct runtime_frame *out)
+static int read_function(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct perl_context *context, uintptr_t at, int is_topmost, struct runtime_frame *out)
 {
 	int is_format = (context->type & TYPE) == TYPE_FORMAT;
 	struct perl_value value;
@@ -454,7 +551,7 @@ static int read_function(struct runtime_reader *reader, const struct perl_contex
 		return -EFAULT;
 	if (is_format)
 		out->name = glob | OF_GLOB;
-	if (find_start(reader, code.start, out))
+	if (find_start(runtime, reader, code.start, out))
 		return -EFAULT;
 	/* Closures are copies of one function. */
 	out->identity = runtime_mix(runtime_mix(code.start, out->first_line), out->file);
@@ -495,39 +592,38 @@ static int read_eval(struct runtime_reader *reader, const struct perl_context *c
 }
 
 /* As read_function(); 0: it stands for no frame, too. */
-static int read_frame(struct runtime_reader *reader, const struct runtime_stack *stack,
-	const struct perl_context *context, struct runtime_frame *out)
+static int read_frame(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_stack *stack, const struct perl_context *context,
+	struct runtime_frame *out)
 {
+	const struct perl_layout *layout = layout_of(runtime);
+	unsigned instruction = context->more >> MORE_TYPE_SHIFT;
 	unsigned type = context->type & TYPE;
 
 	*out = (struct runtime_frame){
 		.position = -1, .line = line_of(reader, stack, context->caller)};
 	if (type == TYPE_FORMAT || (type == TYPE_SUB && !(context->type & SUB_IN_REGEX)))
-		return read_function(reader, context, stack->frame - CONTEXT_BYTES,
+		return read_function(runtime, reader, context, stack->frame - CONTEXT_BYTES,
 			stack->frame == stack->own[OWN_TOP], out);
 	if (type != TYPE_EVAL)
 		return 0;
-	switch (context->more >> MORE_TYPE_SHIFT) {
-	case TYPE_REQUIRE:
-		out->name = OF_REQUIRE;
+	if (instruction == layout->require || instruction == layout->do_file) {
+		out->name = instruction == layout->require ? OF_REQUIRE : OF_DO;
 		return read_file(reader, context, out);
-	case TYPE_DO_FILE:
-		out->name = OF_DO;
-		return read_file(reader, context, out);
-	default:
-		out->name = OF_EVAL;
-		return read_eval(reader, context, out);
 	}
+	out->name = OF_EVAL;
+	return read_eval(reader, context, out);
 }
 
-static int tell_main(
-	struct runtime_reader *reader, struct runtime_stack *stack, struct runtime_frame *out)
+static int tell_main(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_stack *stack, struct runtime_frame *out)
 {
 	*out = (struct runtime_frame){.position = -1,
 		.name = OF_MAIN,
 		.first_line = 1,
 		.line = line_of(reader, stack, 0)};
-	if (runtime_load_word(reader, stack->own[OWN_INTERPRETER] + INTERPRETER_SCRIPT, &out->file))
+	if (runtime_load_word(
+		    reader, stack->own[OWN_INTERPRETER] + layout_of(runtime)->script, &out->file))
 		return -EFAULT;
 	out->identity = runtime_mix(OF_MAIN, out->file);
 	stack->frame = 0;
@@ -538,7 +634,6 @@ static int tell_main(
 static int next_perl(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, struct runtime_frame *out)
 {
-	(void)runtime;
 	if (stack->is_over) {
 		stack->is_over = 0;
 		return enter_run(reader, stack);
@@ -548,9 +643,9 @@ static int next_perl(const struct runtime *runtime, struct runtime_reader *reade
 		int found = find_context(reader, stack, &context), begins, told;
 
 		if (found <= 0)
-			return found ? found : tell_main(reader, stack, out);
-		begins = begins_run(reader, stack, &context);
-		told = read_frame(reader, stack, &context, out);
+			return found ? found : tell_main(runtime, reader, stack, out);
+		begins = begins_run(runtime, reader, stack, &context);
+		told = read_frame(runtime, reader, stack, &context, out);
 		stack->frame -= CONTEXT_BYTES;
 		if (told == -EAGAIN)
 			continue;
@@ -567,7 +662,7 @@ static int next_perl(const struct runtime *runtime, struct runtime_reader *reade
 
 const struct runtime_kind runtime_perl = {
 	.name = "perl",
-	.known = "5.36",
+	.known = "5.36, 5.40 and 5.42",
 	.needs_self = 1,
 	.find = find_perl,
 	.begin = begin_perl,

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
-/* What Perl's stacks (perl.c) and names (perl_names.c) share: structures of 5.36. */
+/*
+ * What Perl's stacks (perl.c) and names (perl_names.c) share: structures that Perl 5.36, 5.40 and
+ * 5.42 have in common. perl.layout checks them.
+ */
 #ifndef LIBPROF_RUNTIME_PERL_H
 #define LIBPROF_RUNTIME_PERL_H
 
@@ -22,7 +25,7 @@ struct perl_code {
 	int32_t depth;
 };
 _Static_assert(offsetof(struct perl_code, name) == 56 && offsetof(struct perl_code, depth) == 96,
-	"as Perl 5.36 has them");
+	"as Perl has them");
 #define CODE_NATIVE  8u
 #define CODE_NAMED   0x8000u /* `name` is a text, else a glob */
 #define CODE_LEXICAL 0x10000u

@@ -142,6 +142,14 @@ static int is_behind(const struct runs *runs, const uint64_t *frames, unsigned b
 	return runs->activation && frames == runs->activation + 1 + between;
 }
 
+/* Does the activation at @frames have the run of the last one, see runtime->is_joined? */
+static int is_joined(const struct runs *runs, const uint64_t *frames)
+{
+	return runs->runtime->is_joined &&
+	       (is_behind(runs, frames, 1) ||
+		       (is_behind(runs, frames, 2) && runs->joiner == runs->activation + 1));
+}
+
 unsigned runs_tell(struct runs *runs, const struct runtime *runtime,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
@@ -151,6 +159,9 @@ unsigned runs_tell(struct runs *runs, const struct runtime *runtime,
 		runs->error = begin(runs, runtime, frame->sp);
 	runs->has_start |= frame->pc - runtime->start < runtime->start_end - runtime->start &&
 			   is_behind(runs, frames, 0);
+	if (frame->pc - runtime->joiner < runtime->joiner_end - runtime->joiner &&
+		is_behind(runs, frames, 0))
+		runs->joiner = frames;
 	if (runs->error || runs->runtime != runtime || !is_place(runs, frame))
 		return 0;
 	if (runtime->kind->enter)
@@ -158,7 +169,7 @@ unsigned runs_tell(struct runs *runs, const struct runtime *runtime,
 			!runs->activation && frame->pc == runs->pc);
 	if (runs->error)
 		return 0;
-	if (runtime->is_joined && is_behind(runs, frames, 1)) {
+	if (is_joined(runs, frames)) {
 		runs->activation = frames;
 		return 0;
 	}

@@ -33,6 +33,7 @@ struct runs {
 	int is_whole;			/* runs_finish(): all that there are were told */
 	const uint64_t *unfilled;	/* the counted activation that no frame was left for */
 	const uint64_t *activation;	/* the counted one that the walk came to last */
+	const uint64_t *joiner;		/* the last frame of runtime->joiner that called one */
 	const uint64_t *cut;		/* here counted runs were too long; NULL: all were told */
 	uintptr_t resumed;		/* kind->resumer()'s note */
 	int has_start;			/* the outermost of them was called by runtime->start */
@@ -68,7 +69,7 @@ static inline void runs_init(struct runs *runs, uintptr_t pc, runs_word_fn *word
 	runs->callee = 0;
 	runs->error = runs->frame_error = runs->is_asked = 0;
 	runs->is_whole = 1;
-	runs->unfilled = runs->activation = runs->cut = NULL;
+	runs->unfilled = runs->activation = runs->joiner = runs->cut = NULL;
 	runs->has_start = 0;
 	runs->resumed = 0;
 }

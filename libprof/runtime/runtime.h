@@ -337,8 +337,13 @@ struct runtime {
 	uint32_t is_counted;
 	/* What entry's function calls to run frames is part of the activation, too. */
 	uint32_t has_inner;
-	/* Of counted ones: one that called another through one function alone has its run. */
+	/*
+	 * An activation that called another one through a single function has the run of that one.
+	 * So it has through two functions, if the inner one is the function from joiner to
+	 * joiner_end. For counted ones only.
+	 */
 	uint32_t is_joined;
+	uintptr_t joiner, joiner_end;
 	uint32_t offsets[RUNTIME_WORDS_MAX];
 	uintptr_t base; /* of its global state, which lies in its module */
 	uintptr_t base_bytes;

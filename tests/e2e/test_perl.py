@@ -20,12 +20,12 @@ PERL = shutil.which("perl")
 
 
 def is_reached():
-    """Perl 5.36 with threads, and the modules that the script wants."""
-    script = "use threads; use List::Util; use Time::HiRes; exit($] < 5.036 || $] >= 5.037)"
+    """A perl with threads, and the modules that the script wants."""
+    script = "use threads; use List::Util; use Time::HiRes"
     return PERL and subprocess.run([PERL, "-e", script], stderr=subprocess.DEVNULL).returncode == 0
 
 
-pytestmark = pytest.mark.skipif(not is_reached(), reason="no perl 5.36 with threads here")
+pytestmark = pytest.mark.skipif(not is_reached(), reason="no perl with threads here")
 
 FUNCTION = re.compile(r"^(.+) \((?:[^()]|\([^()]*\))*:\d+\)$")
 OUTSIDE = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")

@@ -78,7 +78,8 @@ sub maps { sum(map { work(1000) } 1 .. 3) + grep { work(1000) } 1 .. 3 }
 sub evaluated { my $n = eval 'work(5000); 1 + eval q(work(5000))'; $n + evaluated_sub() }
 sub evaluated_sub { my $sub = eval 'sub { work(3000) }'; $sub->() }
 sub blocks { my $n = eval { eval { work(3000) }; work(3000) }; try { work(3000); die 1 } catch ($e) { work(3000) } $n }
-sub deferred { defer { work(3000) } work(3000) }
+sub deferred { defer { late() } work(3000) }
+sub late { work(3000) }
 sub fails { work(3000); die { why => 'x' } }
 sub caught { eval { fails(); 1 } or work(3000); local $@; eval { eval { fails() }; die }; work(3000) }
 sub warned { local $SIG{__WARN__} = sub { work(3000) }; warn 'x'; local $SIG{__DIE__} = sub { work(3000) }; eval { die 'x' } }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Perl's stacks in made-up memory, as 5.36 lays it out, and walks over made-up native frames: which
- * of Perl_runops_standard()'s has which functions.
+ * Perl's stacks in made-up memory, as each release of perl_layouts.inc lays it out, and walks over
+ * made-up native frames: which of Perl_runops_standard()'s has which functions.
  *
  *	MAIN  [block] [main::outer] [loop] [main::inner]      SORT  [main::by]
  */
@@ -30,9 +30,14 @@
 #define RUNOPS	 0x1000u
 #define PERL_RUN 0x2000u
 #define OTHER	 0x3000u
+#define DOCATCH	 0x4000u
 
 #define BLOCK 2u
 #define LOOP  7u
+
+/* The release that the tests have. */
+static unsigned row;
+#define LAYOUT (&layouts[row])
 
 struct line {
 	struct perl_instruction instruction;
@@ -42,7 +47,7 @@ struct line {
 
 struct image {
 	uintptr_t curinterp;
-	char interpreter[INTERPRETER_BYTES];
+	char interpreter[4096];
 	struct perl_stackinfo main, sort;
 	char contexts[2][CONTEXTS][CONTEXT_BYTES];
 	uint64_t saved[8];
@@ -116,7 +121,7 @@ static void put_sub(struct fixture *fixture, int number)
 		.content = (uintptr_t)image->glob_content};
 	put(image->glob_body[number], GLOB_NAME, image->name[number]);
 	put(image->glob_body[number], GLOB_PACKAGE, &image->package);
-	image->start[number].instruction.type = TYPE_NEXT_STATE;
+	image->start[number].instruction.type = (uint16_t)LAYOUT->next_state;
 	image->start[number].instruction.line = 10 + (uint32_t)number;
 	image->start[number].file = (uintptr_t)image->script;
 }
@@ -133,11 +138,11 @@ static void put_interpreter(struct image *image)
 	interpreter->line = (uintptr_t)&image->current;
 	interpreter->current_stack = 77;
 	interpreter->stackinfo = (uintptr_t)&image->main;
-	put(interpreter, INTERPRETER_TOP_ENV, &image->top_env);
-	put(interpreter, INTERPRETER_SCRIPT, image->script);
+	put(interpreter, LAYOUT->top_env, &image->top_env);
+	put(interpreter, LAYOUT->script, image->script);
 	strcpy(image->script, "x.pl");
 	image->current.instruction.line = 40;
-	image->saved[0] = SAVED_OP;
+	image->saved[0] = LAYOUT->saved_op;
 }
 
 static int set_up(void **state)
@@ -154,10 +159,14 @@ static int set_up(void **state)
 	fixture->runtime = (struct runtime){.kind = &runtime_perl,
 		.is_counted = 1,
 		.is_joined = 1,
+		.version = LAYOUT->version,
+		.offsets = {row},
 		.base = (uintptr_t)&image->curinterp,
 		.base_bytes = sizeof(uintptr_t),
 		.entry = RUNOPS,
 		.entry_end = RUNOPS + 64,
+		.joiner = DOCATCH,
+		.joiner_end = DOCATCH + 64,
 		.start = PERL_RUN,
 		.start_end = PERL_RUN + 64};
 	put_interpreter(image);
@@ -208,7 +217,8 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 }
 
 /*
- * Walk over @native: r is Perl_runops_standard(), s perl_run(), all else is other code of Perl's.
+ * Walk over @native: r is Perl_runops_standard(), s perl_run(), d docatch(), all else is other code
+ * of Perl's.
  * Returns the frames, innermost first, language ones by name.
  */
 static const char *walk(struct fixture *fixture, const char *native)
@@ -222,6 +232,7 @@ static const char *walk(struct fixture *fixture, const char *native)
 	for (const char *at = native; *at; at++, sp += 16) {
 		const struct unwind_frame frame = {.pc = *at == 'r'   ? RUNOPS
 							 : *at == 's' ? PERL_RUN
+							 : *at == 'd' ? DOCATCH
 								      : OTHER,
 			.sp = sp,
 			.caller_sp = sp + 16};
@@ -268,6 +279,18 @@ static void test_one_that_goes_on(void **state)
 	put_call(fixture, 0, 3, 1, 0);
 	assert_string_equal(walk(fixture, "rdrcfrs"), INNER " r d r c f " OUTER " " SCRIPT " r s");
 	assert_true(fixture->runs.is_whole);
+	/* With the instruction's function, and in a thread. */
+	assert_string_equal(
+		walk(fixture, "rdercfrs"), INNER " r d e r c f " OUTER " " SCRIPT " r s");
+	assert_true(fixture->runs.is_whole);
+	put_call(fixture, 0, 1, 0, 0);
+	assert_string_equal(walk(fixture, "rdercfrcf"), INNER " r d e r c f " OUTER " r c f");
+	assert_true(fixture->runs.is_whole);
+	/* Through two other functions, or where docatch() is the outer one, it does not go on. */
+	walk(fixture, "rfercfrcf");
+	assert_false(fixture->runs.is_whole);
+	walk(fixture, "redrcfrcf");
+	assert_false(fixture->runs.is_whole);
 }
 
 static void enter_sort(struct fixture *fixture)
@@ -324,6 +347,53 @@ static void test_the_topmost(void **state)
 		walk(fixture, "frs"), "f main::inner(x.pl:11):0 " OUTER " " SCRIPT " r s");
 }
 
+/* A defer block has its own activation: what it calls last returns nowhere. */
+static void test_defer(void **state)
+{
+	struct fixture *fixture = *state;
+	struct perl_context *inner = put_call(fixture, 0, 3, 1, 0);
+
+	context_of(fixture, 0, 2)->type = TYPE_DEFER;
+	fixture->image->saved[3] = LAYOUT->saved_op;
+	inner->saved = 4;
+	((struct perl_interpreter *)fixture->image->interpreter)->saved_last = 8;
+	assert_string_equal(walk(fixture, "rdefrs"), INNER " r d e f " OUTER " " SCRIPT " r s");
+	assert_true(fixture->runs.is_whole);
+	assert_string_equal(walk(fixture, "refrs"), INNER " r e f " OUTER " " SCRIPT " r s");
+	/* Something that it does has called back. */
+	fixture->image->saved[5] = LAYOUT->saved_op;
+	inner->saved = 6;
+	assert_string_equal(
+		walk(fixture, "refrefrs"), INNER " r e f r e f " OUTER " " SCRIPT " r s");
+	assert_true(fixture->runs.is_whole);
+}
+
+/* Files and strings that are run, by the instruction that runs them. */
+static void test_files_and_strings(void **state)
+{
+	static const char *const names[] = {
+		"(eval)(:22):0 ", "(require)(y.pl:1):40 ", "(do)(y.pl:1):40 ", "(eval)(:22):0 "};
+	const uint32_t kinds[] = {
+		LAYOUT->require - 1, LAYOUT->require, LAYOUT->do_file, LAYOUT->do_file + 1};
+	struct fixture *fixture = *state;
+	struct perl_value name = {.content = (uintptr_t) "y.pl"};
+	struct perl_context *context = context_of(fixture, 0, 2);
+	char shown[256];
+
+	for (unsigned i = 0; i < 4; i++) {
+		*context = (struct perl_context){.type = TYPE_EVAL,
+			.more = (uint16_t)(kinds[i] << MORE_TYPE_SHIFT),
+			.caller = (uintptr_t)&fixture->image->at[2],
+			.name = (uintptr_t)&name,
+			.next = 88};
+		fixture->image->main.last = 2;
+		fixture->image->at[2].instruction.line = 22;
+		snprintf(shown, sizeof(shown), "f %smain::outer(x.pl:10):22 " SCRIPT " r s",
+			names[i]);
+		assert_string_equal(walk(fixture, "frs"), shown);
+	}
+}
+
 /* A host that calls functions, a thread, a BEGIN block. */
 static void test_without_a_program(void **state)
 {
@@ -359,7 +429,7 @@ static void test_while_it_ends(void **state)
 {
 	struct fixture *fixture = *state;
 
-	fixture->image->interpreter[INTERPRETER_PHASE] = PHASE_DESTRUCT;
+	fixture->image->interpreter[LAYOUT->phase] = PHASE_DESTRUCT;
 	assert_refused(fixture);
 }
 
@@ -367,10 +437,10 @@ static void test_another_stack(void **state)
 {
 	struct fixture *fixture = *state;
 
-	put(fixture->image->interpreter, INTERPRETER_TOP_ENV, fixture->image);
+	put(fixture->image->interpreter, LAYOUT->top_env, fixture->image);
 	assert_refused(fixture);
-	put(fixture->image->interpreter, INTERPRETER_TOP_ENV,
-		fixture->image->interpreter + INTERPRETER_START_ENV);
+	put(fixture->image->interpreter, LAYOUT->top_env,
+		fixture->image->interpreter + LAYOUT->start_env);
 	assert_refused(fixture);
 }
 
@@ -380,8 +450,8 @@ static void test_a_key(void **state)
 	uintptr_t keys[KEYS_END / 8 + 1] = {0};
 
 	fixture->runs.thread.self = (uintptr_t)keys;
-	put(fixture->image->interpreter, INTERPRETER_TOP_ENV,
-		fixture->image->interpreter + INTERPRETER_START_ENV);
+	put(fixture->image->interpreter, LAYOUT->top_env,
+		fixture->image->interpreter + LAYOUT->start_env);
 	keys[58] = 2;
 	keys[59] = fixture->image->curinterp;
 	keys[60] = 3;
@@ -469,6 +539,8 @@ int main(void)
 		TEST(test_one_that_goes_on),
 		TEST(test_sort),
 		TEST(test_the_topmost),
+		TEST(test_defer),
+		TEST(test_files_and_strings),
 		TEST(test_without_a_program),
 		TEST(test_more_or_fewer_than_there_are),
 		TEST(test_while_it_ends),
@@ -478,5 +550,10 @@ int main(void)
 		TEST(test_too_deep),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	static const char *const releases[LAYOUTS] = {"Perl 5.36", "Perl 5.40", "Perl 5.42"};
+	int failed = 0;
+
+	for (row = 0; row < LAYOUTS; row++)
+		failed += cmocka_run_group_tests_name(releases[row], tests, NULL, NULL);
+	return failed;
 }
