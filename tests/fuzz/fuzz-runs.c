@@ -14,9 +14,11 @@
 #include "libprof/runtime/runs.h"
 #include "libprof/wire.h"
 
-#define PAGE_AT ((uintptr_t)0x10000000)
-#define PAGES	4096u
-#define FRAMES	256u
+#define PAGE_AT	      ((uintptr_t)0x10000000)
+#define PAGES	      4096u
+#define FRAMES	      256u
+#define RUBY_RELEASES 2u /* rows of ruby_layouts.inc */
+#define PERL_RELEASES 3u /* and of perl_layouts.inc */
 
 static uint64_t frames[FRAMES], lines[RUNS_LINES];
 
@@ -93,6 +95,8 @@ static void tell_ruby(const uint8_t *data)
 		.kind = &runtime_ruby,
 		.is_counted = 1,
 		.has_inner = 1,
+		.offsets = {data[4] / 6 % RUBY_RELEASES},
+		.objects = {PAGE_AT, data[4] & 128 ? PAGE_AT + data[5] : 0},
 		.base = PAGE_AT,
 		.base_bytes = sizeof(uintptr_t),
 		.code_type = PAGE_AT + data[1] * 8u,
@@ -129,6 +133,7 @@ static void tell_perl(const uint8_t *data, char *page)
 	}
 	put_word(page, data[1] * 8u, PAGE_AT);
 	put_word(page, 760, PAGE_AT + PAGES);
+	put_word(page, 776, PAGE_AT + PAGES);
 	put_word(page, 224, PAGE_AT + info);
 	put_word(page, 216, 0);
 	put_word(page, info, 0);
@@ -137,6 +142,9 @@ static void tell_perl(const uint8_t *data, char *page)
 		.kind = &runtime_perl,
 		.is_counted = 1,
 		.is_joined = 1,
+		.offsets = {data[4] / 6 % PERL_RELEASES},
+		.joiner = PAGE_AT + data[2] * 8u,
+		.joiner_end = PAGE_AT + data[2] * 16u,
 		.base = PAGE_AT + data[1] * 8u,
 		.base_bytes = sizeof(uintptr_t),
 		.entry = PAGE_AT,
