@@ -261,11 +261,29 @@ static inline bool arch_writes_rm(const struct arch_decoder *d)
 	}
 }
 
-/* May it write @wanted, which is one of the first eight registers? */
+/*
+ * Does the instruction write registers of one byte, without a REX prefix? Then the numbers 4 to 7
+ * stand for ah, ch, dh and bh instead of spl, bpl, sil and dil.
+ */
+static inline bool arch_has_high_bytes(const struct arch_decoder *d)
+{
+	if (d->has_rex || d->is_vector || d->map > 1)
+		return false;
+	if (d->map)
+		return ARCH_IN(d->opcode, {0x90, 0x9f}, {0xb0, 0xb0}, {0xc0, 0xc0});
+	return d->opcode < 0x40 ? !(d->opcode & 1)
+				: ARCH_IN(d->opcode, {0x80, 0x80}, {0x86, 0x86}, {0x88, 0x88},
+					  {0x8a, 0x8a}, {0xb0, 0xb7}, {0xc0, 0xc0}, {0xc6, 0xc6},
+					  {0xd0, 0xd0}, {0xd2, 0xd2}, {0xf6, 0xf6}, {0xfe, 0xfe});
+}
+
+/* May it write @wanted, which is one of the registers 4 to 7? */
 static inline bool arch_writes(const struct arch_decoder *d, unsigned wanted)
 {
 	bool is_swap = !d->is_vector && d->map == 1 && ARCH_IN(d->opcode, {0xc8, 0xcf});
 
+	if (arch_has_high_bytes(d))
+		return false;
 	if (is_swap || (!d->map && ARCH_IN(d->opcode, {0x90, 0x97}, {0xb0, 0xbf})))
 		return (d->opcode & 7) == wanted && !d->b;
 	if (d->is_vector && d->map == 2 && d->opcode >= 0xf0 && d->second == wanted)
