@@ -185,6 +185,7 @@ static inline bool arch_at_entry(struct arch_way_out *out)
 /*
  * What boost's make_fcontext() has coroutines return to, so does PHP's copy of it:
  *
+ *	f3 0f 1e fa		endbr64			since PHP 8.4
  *	48 31 ff		xor    %rdi,%rdi	or 31 ff
  *	e8 xx xx xx xx		call   _exit
  *	f4			hlt			not for programs: nothing comes here
@@ -195,6 +196,8 @@ static inline bool arch_is_outermost(const struct arch_code *code)
 
 	if (code->exact)
 		return false;
+	if (arch_next_is(&out, 0xfa1e0ff3, 4))
+		out.at += 4;
 	out.at += arch_next_is(&out, 0x48, 1);
 	if (!arch_next_is(&out, 0xff31, 2))
 		return false;

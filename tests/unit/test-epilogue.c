@@ -213,10 +213,14 @@ static bool is_outermost(const uint8_t *bytes, unsigned count, bool exact)
 /* make_fcontext()'s end: what a coroutine returns to. */
 static void test_who_returns_to_an_exit(void **state)
 {
+	static const uint8_t checked[] = {
+		0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x31, 0xff, 0xe8, 1, 2, 3, 4, 0xf4, 0x90};
 	static const uint8_t end[] = {0x48, 0x31, 0xff, 0xe8, 1, 2, 3, 4, 0xf4, 0x90};
 	uint8_t other[sizeof(end)];
 
 	(void)state;
+	assert_true(is_outermost(checked, sizeof(checked), false));
+	assert_false(is_outermost(checked + 1, sizeof(checked) - 1, false));
 	assert_true(is_outermost(end, sizeof(end), false));
 	assert_true(is_outermost(end + 1, sizeof(end) - 1, false));
 	assert_false(is_outermost(end, sizeof(end), true));
