@@ -4,8 +4,10 @@
  * Code of opcache's JIT compiler. The interpreter's function jumps to it and it jumps back, so that
  * it stands in that function's stack frame. It calls subroutines of its own, which return.
  *
- * Where its buffer is opcache alone knows. PHP has a function of its in the list of extensions,
- * which leads to its module, and one that it exports, zend_jit_unprotect(), loads both variables.
+ * Only opcache knows where its buffer is. PHP has a function of opcache's in the list of
+ * extensions, which leads to opcache's module. There zend_jit_unprotect() loads the variables that
+ * say where the buffer is and how large. 8.2 exports that function; 8.4 does not, but exports
+ * zend_jit_blacklist_function(), which calls it.
  */
 #include "libprof/runtime/php.h"
 
@@ -23,6 +25,7 @@
 #define PAGE_BYTES	  4096u
 #define PAGES_MAX	  512u /* of a module's code */
 #define SEGMENTS_MAX	  16u
+#define CALLER_BYTES	  160u /* of zend_jit_blacklist_function(), to behind the call */
 #define SUBROUTINE_BYTES  2048u
 #define CODE_AHEAD	  256u
 #define PAGE_BITS	  12
@@ -63,22 +66,49 @@ static int find_module(
 	return runtime_symbols_read(out, reader, dynamic, at);
 }
 
-/* Of the module that has @function. Returns 0 or -ENOENT: it is not opcache. */
-static int ask_module(struct runtime_reader *reader, uintptr_t function, struct php_buffer *out)
+/* Find the buffer by the code of zend_jit_unprotect(), if @function is that. Returns 0 or -ENOENT.
+ */
+static int ask_function(struct runtime_reader *reader, uintptr_t function, struct php_buffer *out)
 {
-	struct runtime_symbols symbols;
 	uint8_t code[ARCH_PHP_CODE_BYTES];
 	uintptr_t start, bytes;
 
-	if (!function || find_module(reader, function, &symbols))
-		return -ENOENT;
-	function = runtime_symbol(&symbols, reader, "zend_jit_unprotect", NULL);
 	if (!function || runtime_load(reader, function, code, sizeof(code)) ||
 		arch_php_find_buffer(code, function, &start, &bytes) ||
 		runtime_load_word(reader, start, &out->start) ||
 		runtime_load_word(reader, bytes, &out->bytes))
 		return -ENOENT;
 	return 0;
+}
+
+/* The same for the functions that @caller calls. */
+static int ask_called(struct runtime_reader *reader, uintptr_t caller, struct php_buffer *out)
+{
+	uint8_t code[CALLER_BYTES];
+	uintptr_t called;
+
+	if (!caller || runtime_load(reader, caller, code, sizeof(code)))
+		return -ENOENT;
+	for (unsigned i = 0; i + ARCH_CALL_BYTES <= sizeof(code); i++) {
+		called = arch_called(code + i, caller + i);
+		if (called && !ask_function(reader, called, out))
+			return 0;
+	}
+	return -ENOENT;
+}
+
+/* The same for the module that has @function in its code. -ENOENT: it is not opcache. */
+static int ask_module(struct runtime_reader *reader, uintptr_t function, struct php_buffer *out)
+{
+	struct runtime_symbols symbols;
+
+	if (!function || find_module(reader, function, &symbols))
+		return -ENOENT;
+	function = runtime_symbol(&symbols, reader, "zend_jit_unprotect", NULL);
+	if (function)
+		return ask_function(reader, function, out);
+	function = runtime_symbol(&symbols, reader, "zend_jit_blacklist_function", NULL);
+	return ask_called(reader, function, out);
 }
 
 /* Of no bytes where there is none. Returns 0, or -ENOENT: there are no extensions so far. */

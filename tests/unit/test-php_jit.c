@@ -6,10 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "arch/php.h"
+#include "libprof/runtime/php_jit.c"
 
 #define SPACE 512u
 
@@ -113,6 +114,43 @@ static void the_buffer_is_what_mprotect_is_given(void **state)
 	assert_int_equal(start, 0x1000 + 24 - 0x10);
 }
 
+/* As zend_jit_blacklist_function() calls zend_jit_unprotect(), after a function of another kind. */
+static void the_buffer_is_found_by_who_asks_for_it(void **state)
+{
+	static uintptr_t variables[2] = {0x300000, 0x40000000};
+	const uint32_t calls[] = {20, 100}, functions[] = {200, 300};
+	struct php_buffer found = {0, 0};
+	struct runtime_reader reader;
+	int32_t distance;
+
+	(void)state;
+	runtime_reader_init(&reader, getpid(), 0);
+	memset(words, 0x90, sizeof(words));
+	for (unsigned i = 0; i < 2; i++) {
+		code[calls[i]] = 0xe8;
+		distance = (int32_t)(functions[i] - calls[i] - 5);
+		memcpy(code + calls[i] + 1, &distance, sizeof(distance));
+	}
+	PUT(200, 0x48, 0x8b, 0x3d, 0, 0, 0, 0); /* mov 0(%rip),%rdi */
+	assert_int_equal(ask_called(&reader, (uintptr_t)code, &found), -ENOENT);
+	PUT(320, 0x48, 0x8b, 0x35, 0, 0, 0, 0, 0x48, 0x8b, 0x3d, 0, 0, 0, 0);
+	for (unsigned i = 0; i < 2; i++) {
+		distance = (int32_t)((uintptr_t)&variables[i] - (uintptr_t)code - 327 - 7 * i);
+		memcpy(code + 323 + 7 * i, &distance, sizeof(distance));
+	}
+	runtime_forget(&reader);
+	assert_int_equal(ask_called(&reader, (uintptr_t)code, &found), 0);
+	assert_int_equal(found.start, 0x40000000);
+	assert_int_equal(found.bytes, 0x300000);
+	/* It is called too late. */
+	code[100] = 0x90;
+	code[CALLER_BYTES - 4] = 0xe8;
+	distance = (int32_t)(300 - (CALLER_BYTES + 1));
+	memcpy(code + CALLER_BYTES - 3, &distance, sizeof(distance));
+	runtime_forget(&reader);
+	assert_int_equal(ask_called(&reader, (uintptr_t)code, &found), -ENOENT);
+}
+
 #else
 
 static void nothing_is_known_of_it(void **state)
@@ -135,6 +173,7 @@ int main(void)
 		cmocka_unit_test(other_code_has_nothing_on_the_stack),
 		cmocka_unit_test(only_one_kind_of_interpreter_is_known),
 		cmocka_unit_test(the_buffer_is_what_mprotect_is_given),
+		cmocka_unit_test(the_buffer_is_found_by_who_asks_for_it),
 #else
 		cmocka_unit_test(nothing_is_known_of_it),
 #endif
