@@ -4,12 +4,14 @@
  * the interpreter's function, and of fibers. Chosen by include path: arch/<cpu>/arch_php.h supplies
  * everything named below.
  *
+ * ARCH_PHP_RETURNS_BYTES
+ *                      how many bytes of a function arch_php_returned() reads
+ * arch_php_returned(const uint8_t *code) -> uint32_t
+ *                      the number that the function with this code returns; 0: the function does
+ *                      something else
+ *
  * ARCH_PHP_HAS_JIT     0: it is not known on this CPU, and none of what follows is asked for
  * ARCH_PHP_CODE_BYTES  of a function that arch_php_find_buffer() looks at
- * arch_php_is_hybrid(const uint8_t *code) -> bool
- *                      zend_vm_kind() begins with these 16 bytes: does it return
- *                      ZEND_VM_KIND_HYBRID? Other interpreters call compiled code instead of
- *                      jumping to it.
  * arch_php_find_buffer(const uint8_t *code, uintptr_t address, uintptr_t *start, uintptr_t *bytes)
  *                      -> int
  *                      opcache's zend_jit_unprotect() is at @address: where the variables lie that
@@ -31,7 +33,7 @@
 
 #include <arch_php.h>
 
-#if !defined(ARCH_PHP_HAS_JIT) || !defined(ARCH_PHP_HAS_FIBERS)
+#if !defined(ARCH_PHP_RETURNS_BYTES) || !defined(ARCH_PHP_HAS_JIT) || !defined(ARCH_PHP_HAS_FIBERS)
 #error "arch_php.h lacks a primitive"
 #endif
 

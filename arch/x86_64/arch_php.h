@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ASYNC-SIGNAL-SAFE: works on the code it is given. PHP 8.2 on x86_64. The compiler's code leaves
- * the stack pointer where the interpreter has it, but for subroutines that assign variables, which
- * return, and for what a trace is left by: each exit pushes its number, all registers follow, and
- * behind the call they are dropped.
+ * ASYNC-SIGNAL-SAFE: works on the code it is given. PHP 8.2 and 8.4 on x86_64. The compiler's code
+ * leaves the stack pointer where the interpreter has it, except in subroutines that assign
+ * variables, which return, and where a trace is left: each exit pushes its number and all
+ * registers, and drops them after the call.
  *
  *	6a xx				push   $x
  *	eb xx				jmp		to the last one of 32
@@ -18,14 +18,14 @@
 #define ARCH_X86_64_PHP_H
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "arch/epilogue.h"
 
-#define ARCH_PHP_HAS_JIT    1
-#define ARCH_PHP_CODE_BYTES 48u
+#define ARCH_PHP_HAS_JIT       1
+#define ARCH_PHP_CODE_BYTES    48u
+#define ARCH_PHP_RETURNS_BYTES 10u
 /*
  * jump_fcontext() leaves there
  *
@@ -37,7 +37,6 @@
 #define ARCH_PHP_LEFT_BYTES 0x48u
 
 #define ARCH_PHP_INSTRUCTIONS 56u /* of an exit, at most */
-#define ARCH_PHP_HYBRID	      4
 #define ARCH_PHP_LONGEST      15u
 
 /*
@@ -68,15 +67,15 @@ static inline int arch_php_find_buffer(
 	return 0;
 }
 
-/* mov $4,%eax */
-static inline bool arch_php_is_hybrid(const uint8_t *code)
+/* [endbr64;] mov $x,%eax; ret */
+static inline uint32_t arch_php_returned(const uint8_t *code)
 {
-	int32_t number;
+	uint32_t number;
 
-	if (!memcmp(code, "\xf3\x0f\x1e\xfa", 4)) /* endbr64 */
+	if (!memcmp(code, "\xf3\x0f\x1e\xfa", 4))
 		code += 4;
 	memcpy(&number, code + 1, sizeof(number));
-	return code[0] == 0xb8 && number == ARCH_PHP_HYBRID;
+	return code[0] == 0xb8 && code[5] == 0xc3 ? number : 0;
 }
 
 /* Straight ahead, until the code branches. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * PHP 8.2 without threads of its own (NTS). execute_ex() runs a function and all that it calls,
- * but for what a builtin calls back, which another activation of execute_ex() runs:
+ * PHP 8.2 and 8.4 without threads of its own (NTS). execute_ex() runs a function and everything
+ * that the function calls. What a builtin calls back is run by another activation of execute_ex():
  *
  *	executor_globals ─▶ usort's callback, TOP ─prev─▶ usort ─▶ sort_all ─▶ main script, TOP
  *	                    one activation's run          the run of the one that called it
@@ -14,10 +14,13 @@
  * from`), in the place of all of those. They are found from the outermost on, by what each
  * delegates to.
  *
- * Offsets are those of 8.2, from its headers (Zend/zend_compile.h, zend_globals.h, zend.h); that
- * it is 8.2 is told by the size of executor_globals, to whose end releases of 8.2 add, and by what
- * came with it. Whether a function is one is told by its kind, and of PHP code by the instruction
- * that it is at, which has to be among its own.
+ * The offsets come from PHP's headers. php_layouts.inc has those that differ between releases.
+ * Debian's 8.2.36 (Debian 12) and 8.4.27 (Debian 13 and 14) were read with them.
+ *
+ * Since 8.3 php_version_id() returns the release. PHP 8.2 is recognised by its symbols. The size of
+ * executor_globals has to match, too, because options of PHP's configure script change its layout.
+ * Each frame is checked before it is believed: its function must be of a known kind, and PHP code
+ * must be at an instruction of the same function.
  */
 #include <errno.h>
 
@@ -25,12 +28,23 @@
 
 #include "arch/php.h"
 
-#define GLOBALS_BYTES	1776u /* sizeof(zend_executor_globals) of 8.2.0; and what 8.2 may add */
-#define GLOBALS_MORE	64u
+/* What differs between releases. */
+struct php_layout {
+	uint32_t version;
+	uint32_t globals_bytes;	 /* size of executor_globals in the first patch release */
+	uint32_t flags, context; /* in executor_globals */
+	uint32_t code;		 /* struct php_code in zend_op_array */
+};
+
+static const struct php_layout layouts[] = {
+#include "libprof/runtime/php_layouts.inc"
+};
+#define LAYOUT 0u /* of runtime.offsets: index in layouts */
+
+#define GLOBALS_MORE	64u /* patch releases add up to so much at the end */
 #define GLOBALS_CURRENT 488u
-#define GLOBALS_FLAGS	993u
-#define GLOBALS_CONTEXT 1664u /* of main's stack, of the current one, and the active fiber */
 #define IN_SHUTDOWN	1u
+#define VM_HYBRID	4u /* ZEND_VM_KIND_HYBRID */
 
 /* zend_execute_data, as much of it as is looked at. */
 struct php_frame {
@@ -44,23 +58,21 @@ struct php_frame {
 #define INFO_TOP       (1u << 17)
 #define INFO_GENERATOR (1u << 24)
 
-/* zend_op_array; of a builtin's zend_internal_function the beginning, to `scope`. */
+/* The part of zend_function that builtins and PHP code have in common. */
 struct php_function {
 	uint8_t kind, arguments[3];
 	uint32_t flags;
 	uintptr_t name, scope;
-	uint64_t between[7];
+};
+
+/* The part of zend_op_array that begins with `last`. */
+struct php_code {
 	uint32_t instructions_count, unused;
 	uintptr_t instructions;
 	uint64_t behind[7];
 	uintptr_t file;
 	uint32_t first_line, last_line;
 };
-_Static_assert(offsetof(struct php_function, instructions_count) == 80 &&
-		       offsetof(struct php_function, instructions) == 88 &&
-		       offsetof(struct php_function, file) == 152 &&
-		       offsetof(struct php_function, first_line) == 160,
-	"as PHP 8.2 has them");
 #define KIND_BUILTIN 1u
 #define KIND_CODE    2u
 #define KIND_EVAL    4u /* code, too */
@@ -90,27 +102,62 @@ _Static_assert(offsetof(struct php_function, instructions_count) == 80 &&
 #define FIBER_ROOT     1u /* and its end: what fibers' stacks begin with */
 #define FIBER_SWITCHER 3u /* and its end: what calls the switch to another stack */
 
+static const struct php_layout *layout_of(const struct runtime *runtime)
+{
+	return &layouts[runtime->offsets[LAYOUT]];
+}
+
+/* The number that @function returns, if that is all that it does; else 0. */
+static uint32_t returned_by(
+	struct runtime_symbols *symbols, struct runtime_reader *reader, const char *function)
+{
+	uintptr_t at = runtime_symbol(symbols, reader, function, NULL);
+	uint8_t code[ARCH_PHP_RETURNS_BYTES];
+
+	return at && !runtime_load(reader, at, code, sizeof(code)) ? arch_php_returned(code) : 0;
+}
+
+/* The release, as 802; 0: it is older than that, or not known. */
+static uint32_t find_version(struct runtime_symbols *symbols, struct runtime_reader *reader)
+{
+	if (runtime_symbol(symbols, reader, "php_version_id", NULL))
+		return returned_by(symbols, reader, "php_version_id") / 100;
+	return runtime_symbol(symbols, reader, "php_random_algo_mt19937", NULL) &&
+			       !runtime_symbol(symbols, reader, "zend_call_stack_init", NULL)
+		       ? 802
+		       : 0;
+}
+
+/* Find the layout of PHP @version. Returns its index, or -ENOTSUP. */
+static int find_layout(uint32_t version, uint64_t globals_bytes)
+{
+	for (unsigned i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
+		if (layouts[i].version == version && globals_bytes >= layouts[i].globals_bytes &&
+			globals_bytes <= layouts[i].globals_bytes + GLOBALS_MORE)
+			return (int)i;
+	return -ENOTSUP;
+}
+
 static int find_php(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
 {
 	uint64_t bytes = 0;
-	uint8_t code[16];
-	uintptr_t at;
+	int layout;
 
 	out->base = runtime_symbol(symbols, reader, "executor_globals", &bytes);
 	if (!out->base)
 		return -ENOENT;
-	if (bytes < GLOBALS_BYTES || bytes > GLOBALS_BYTES + GLOBALS_MORE ||
-		!runtime_symbol(symbols, reader, "php_random_algo_mt19937", NULL) ||
-		runtime_symbol(symbols, reader, "zend_call_stack_init", NULL))
-		return -ENOTSUP;
+	out->version = find_version(symbols, reader);
+	layout = find_layout(out->version, bytes);
+	if (layout < 0)
+		return layout;
+	out->offsets[LAYOUT] = (uint32_t)layout;
 	out->base_bytes = bytes;
 	out->entry = runtime_symbol(symbols, reader, "execute_ex", &bytes);
 	out->entry_end = out->entry + bytes;
-	out->version = 802;
 	out->code_type = runtime_symbol(symbols, reader, "zend_ce_generator", NULL);
-	at = runtime_symbol(symbols, reader, "zend_vm_kind", NULL);
-	if (at && !runtime_load(reader, at, code, sizeof(code)) && arch_php_is_hybrid(code))
+	/* Other interpreters call compiled code instead of jumping to it. */
+	if (returned_by(symbols, reader, "zend_vm_kind") == VM_HYBRID)
 		out->objects[PHP_EXTENSIONS] =
 			runtime_symbol(symbols, reader, "zend_extensions", NULL);
 	out->objects[FIBER_ROOT] = runtime_symbol(symbols, reader, "make_fcontext", &bytes);
@@ -159,7 +206,7 @@ static int begin_php(const struct runtime *runtime, struct runtime_reader *reade
 	(void)known;
 	/* `activation` counts frames that were told, `state` generators that one stands for. */
 	*out = (struct runtime_stack){0};
-	if (runtime_load(reader, runtime->base + GLOBALS_FLAGS, &flags, 1) ||
+	if (runtime_load(reader, runtime->base + layout_of(runtime)->flags, &flags, 1) ||
 		runtime_load_word(reader, runtime->base + GLOBALS_CURRENT, &current))
 		return -EFAULT;
 	if (current && flags & IN_SHUTDOWN)
@@ -167,13 +214,12 @@ static int begin_php(const struct runtime *runtime, struct runtime_reader *reade
 	return enter_run(reader, out, current);
 }
 
-/* Which of @function's instructions is @at? -1: none. */
-static int32_t position_in(const struct php_function *function, uintptr_t at)
+/* The index of the instruction @at in @code; -1: it is none of its instructions. */
+static int32_t position_in(const struct php_code *code, uintptr_t at)
 {
-	uintptr_t offset = at - function->instructions;
+	uintptr_t offset = at - code->instructions;
 
-	if (offset % INSTRUCTION_BYTES ||
-		offset / INSTRUCTION_BYTES >= function->instructions_count)
+	if (offset % INSTRUCTION_BYTES || offset / INSTRUCTION_BYTES >= code->instructions_count)
 		return -1;
 	return (int32_t)(offset / INSTRUCTION_BYTES);
 }
@@ -211,13 +257,9 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 {
 	const uintptr_t at = frame->function;
 	struct php_function function;
-	size_t bytes;
+	struct php_code code;
 
-	if (at % 8 || runtime_load(reader, at, &function.kind, 1))
-		return -EFAULT;
-	bytes = function.kind == KIND_BUILTIN ? offsetof(struct php_function, between)
-					      : sizeof(function);
-	if (runtime_load(reader, at, &function, bytes))
+	if (at % 8 || runtime_load(reader, at, &function, sizeof(function)))
 		return -EFAULT;
 	*out = (struct runtime_frame){
 		.function = at,
@@ -231,14 +273,16 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 		return function.name ? 0 : -ENOENT;
 	if (function.kind != KIND_CODE && function.kind != KIND_EVAL)
 		return -EBADMSG;
+	if (runtime_load(reader, at + layout_of(runtime)->code, &code, sizeof(code)))
+		return -EFAULT;
 	/* An exception is handled by an instruction of executor_globals. */
-	if (!has_none && position_in(&function, frame->instruction) < 0 &&
+	if (!has_none && position_in(&code, frame->instruction) < 0 &&
 		frame->instruction - runtime->base >= runtime->base_bytes)
 		return -EBADMSG;
-	out->identity = runtime_mix(runtime_mix(out->identity, function.file), function.first_line);
-	out->first_line = function.first_line;
-	out->file = function.file;
-	out->position = position_in(&function, instruction);
+	out->identity = runtime_mix(runtime_mix(out->identity, code.file), code.first_line);
+	out->first_line = code.first_line;
+	out->file = code.file;
+	out->position = position_in(&code, instruction);
 	out->lines = instruction;
 	return 0;
 }
@@ -369,7 +413,8 @@ static int find_fiber(const struct runtime *runtime, struct runtime_reader *read
 	} globals;
 	uintptr_t kind, wanted;
 
-	if (runtime_load(reader, runtime->base + GLOBALS_CONTEXT, &globals, sizeof(globals)) ||
+	if (runtime_load(reader, runtime->base + layout_of(runtime)->context, &globals,
+		    sizeof(globals)) ||
 		!globals.active || globals.current != globals.active + FIBER_CONTEXT ||
 		note == globals.main)
 		return 0;
@@ -431,7 +476,7 @@ static uint32_t copy_name(
 	struct php_function function;
 	uint32_t used = 0;
 
-	if (runtime_load(reader, address, &function, offsetof(struct php_function, between)))
+	if (runtime_load(reader, address, &function, sizeof(function)))
 		return 0;
 	name = function.name;
 	scope = function.scope;
