@@ -19,9 +19,14 @@ import outside
 import told_stacks
 from profiled import TARGETS, profile
 
-PHP = shutil.which("php8.2")
+# The bytes of executor_globals in the first release of each version that flamerun knows.
+KNOWN = {"8.2": 1776, "8.4": 1960}
 
-pytestmark = pytest.mark.skipif(not PHP, reason="no php8.2 here")
+PHP = shutil.which("php")
+VERSION = PHP and subprocess.run([PHP, "-r", "echo PHP_MAJOR_VERSION, '.', PHP_MINOR_VERSION;"],
+                                 capture_output=True, text=True, check=True).stdout
+
+pytestmark = pytest.mark.skipif(VERSION not in KNOWN, reason=f"PHP {VERSION} is not known")
 
 FUNCTION = re.compile(r"^(.+) \([^()]*(?:\([^()]*\)[^()]*)*:\d+\)$")
 
@@ -71,30 +76,46 @@ def test_every_stack_is_phps_own(tmp_path, way, rate_hz, compiler):
         return
     told_stacks.assert_few_native(run)
     is_php = run.folded.where(lambda stack: any(name.startswith("{main} (") for name in stack))
-    assert sum(true.values()) > 0.7 * is_php > 0, run.folded.describe()
+    # Starting a fiber maps a stack, which takes the longer the faster work() is.
+    assert sum(true.values()) > 0.5 * is_php > 0, run.folded.describe()
     assert len(true) > 10, true
 
 
-def with_globals_of(tmp_path, size):
-    """PHP whose executor_globals are said to have @size bytes."""
-    symbols = subprocess.run(["readelf", "--wide", "--dyn-syms", PHP], capture_output=True, text=True,
-                             check=True).stdout
-    address, now = re.search(r": ([0-9a-f]{16}) +(\d+) .* executor_globals$", symbols, re.M).groups()
-    entry = struct.pack("<QQ", int(address, 16), int(now))
+def with_bytes(tmp_path, old, new):
+    """PHP with the bytes @new for @old."""
     program = pathlib.Path(PHP).read_bytes()
-    assert program.count(entry) == 1
-    (tmp_path / "php").write_bytes(program.replace(entry, struct.pack("<QQ", int(address, 16), size)))
+    assert program.count(old) == 1
+    (tmp_path / "php").write_bytes(program.replace(old, new))
     (tmp_path / "php").chmod(0o755)
     return tmp_path / "php"
 
 
-@pytest.mark.parametrize("size, is_known", [(1768, False), (1776, True), (1800, True), (1848, False)])
-def test_releases_of_8_2(tmp_path, size, is_known):
-    """8.2.0 has executor_globals of 1,776 bytes, 8.2.36 of 1,800, the last ones for what is new."""
-    run = profile(tmp_path, with_globals_of(tmp_path, size), TARGETS / "php_truth.php", "100",
-                  rate_hz=997)
-    assert bool(run.folded.below("work (php_truth.php:10)")) == is_known, run.folded.describe()
+def assert_known(tmp_path, php, is_known):
+    run = profile(tmp_path, php, TARGETS / "php_truth.php", "100", rate_hz=997)
+    in_work = run.folded.where(lambda stack: any(name.startswith("work (") for name in stack))
+    assert bool(in_work) == is_known, run.folded.describe()
     assert ("is not a version whose functions can be named" in run.stderr) != is_known
+
+
+@pytest.mark.parametrize("more, is_known", [(-8, False), (0, True), (24, True), (72, False)])
+def test_releases_of_one_version(tmp_path, more, is_known):
+    """The first one has executor_globals of so many bytes, later ones add to their end."""
+    symbols = subprocess.run(["readelf", "--wide", "--dyn-syms", PHP], capture_output=True, text=True,
+                             check=True).stdout
+    address, now = re.search(r": ([0-9a-f]{16}) +(\d+) .* executor_globals$", symbols, re.M).groups()
+    said = [struct.pack("<QQ", int(address, 16), size) for size in (int(now), KNOWN[VERSION] + more)]
+    assert_known(tmp_path, with_bytes(tmp_path, *said), is_known)
+
+
+@pytest.mark.skipif(VERSION == "8.2" or platform.machine() != "x86_64",
+                    reason="its version is told in another way, or the code is not known here")
+@pytest.mark.parametrize("version, is_known", [(80300, False), (80499, True), (80500, False)])
+def test_other_versions(tmp_path, version, is_known):
+    """What php_version_id() returns is believed, whatever else is as in a version that is known."""
+    now = subprocess.run([PHP, "-r", "echo PHP_VERSION_ID;"], capture_output=True, text=True,
+                         check=True).stdout
+    code = [b"\xb8" + struct.pack("<I", number) + b"\xc3" for number in (int(now), version)]
+    assert_known(tmp_path, with_bytes(tmp_path, *code), is_known)
 
 
 @pytest.mark.parametrize("way,rate_hz,ms", [

@@ -68,6 +68,7 @@ static void tell_php(const uint8_t *data)
 {
 	const struct runtime runtime = {
 		.kind = &runtime_php,
+		.offsets = {data[7] % 2}, /* which release's layout */
 		.is_counted = 1,
 		.base = PAGE_AT,
 		.base_bytes = PAGES,

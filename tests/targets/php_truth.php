@@ -1,11 +1,18 @@
 <?php
-// php_truth MS: for so long work() is called below functions, methods, closures, generators, builtins
+// php_truth MS: for so much CPU time work() is called below functions, methods, closures, generators, builtins
 // that call back, files that are included, exceptions, and fibers, which others resume. "stack F:LINE;F;..." for each stack in
 // which it was, from the outermost function on, as PHP itself tells it: builtins have no line, nor has
 // work().
 $stacks = [];
 $three = [2, 1, 3];
-$end = microtime(true) + $argv[1] / 1000;
+
+function used_ms()
+{
+    $used = getrusage();
+    return ($used['ru_utime.tv_sec'] + $used['ru_stime.tv_sec']) * 1000
+        + ($used['ru_utime.tv_usec'] + $used['ru_stime.tv_usec']) / 1000;
+}
+$end = used_ms() + $argv[1];
 
 function work(int $n)
 {
@@ -62,7 +69,7 @@ function evaluated() { return eval('return work(20000);'); }
 
 $file = tempnam(sys_get_temp_dir(), 'php');
 file_put_contents($file, '<?php return work(20000);');
-while (microtime(true) < $end) {
+while (used_ms() < $end) {
     $shape = new Shape;
     $shape->area();
     Shape::scale();
