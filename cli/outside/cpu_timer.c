@@ -33,14 +33,15 @@
 
 #define BIT (1ULL << (CPU_TIMER_SIGNAL - 1))
 
-bool cpu_timer_has_expired(pid_t tid, int signal, uint32_t *weight)
+bool cpu_timer_has_expired(pid_t tid, int signal, struct cpu_timer_expiry *expiry)
 {
 	siginfo_t info = {0};
 
 	if (signal != CPU_TIMER_SIGNAL || ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) ||
 		info.si_code != SI_TIMER || (uintptr_t)info.si_value.sival_ptr >> 32 != COOKIE)
 		return false;
-	*weight = 1 + (info.si_overrun > 0 ? (uint32_t)info.si_overrun : 0);
+	expiry->timer = info.si_timerid;
+	expiry->weight = 1 + (info.si_overrun > 0 ? (uint32_t)info.si_overrun : 0);
 	return true;
 }
 
@@ -144,6 +145,12 @@ static long delete_timer(struct remote_call *call, int timer)
 	return remote_run(call, SYS_timer_delete, arguments);
 }
 
+static void add_dead(struct target *target, int timer)
+{
+	if (!ARRAY_GROW(target->dead, target->dead_count, target->dead_room, 16))
+		target->dead[target->dead_count++] = timer;
+}
+
 /* Delete timers of threads that have ended, which the kernel keeps until the process ends. */
 static void delete_dead(struct target *target, struct remote_call *call)
 {
@@ -165,9 +172,9 @@ void cpu_timer_forget(struct tracer *tracer, struct tracee *tracee)
 {
 	struct target *target = tracee->target;
 
-	if (tracee->way == WAY_TIMER &&
-		!ARRAY_GROW(target->dead, target->dead_count, target->dead_room, 16))
-		target->dead[target->dead_count++] = tracee->timer;
+	if (tracee->timer >= 0)
+		add_dead(target, tracee->timer);
+	tracee->timer = -1;
 	cpu_timer_set_way(tracer, tracee, WAY_NONE);
 }
 
@@ -208,7 +215,8 @@ static long arm_all(struct tracer *tracer, struct target *target, struct remote_
 	return result;
 }
 
-int cpu_timers_make(struct tracer *tracer, struct tracee *tracee)
+/* As cpu_timers_make(), also if there is nothing to make. */
+static int make_and_delete(struct tracer *tracer, struct tracee *tracee)
 {
 	struct target *target = tracee->target;
 	struct remote_call call;
@@ -216,8 +224,7 @@ int cpu_timers_make(struct tracer *tracer, struct tracee *tracee)
 	const char *why;
 	long result;
 
-	if ((!target->waiting && target->dead_count < TARGET_DEAD_MAX) || target->stops_why ||
-		procfs_status(target->pid, tracee->tid, &status))
+	if (target->stops_why || procfs_status(target->pid, tracee->tid, &status))
 		return 0;
 	why = find_obstacle(tracer, target, &status);
 	if (why) {
@@ -243,6 +250,24 @@ int cpu_timers_make(struct tracer *tracer, struct tracee *tracee)
 	return remote_end(&call);
 }
 
+int cpu_timers_make(struct tracer *tracer, struct tracee *tracee)
+{
+	const struct target *target = tracee->target;
+
+	return target->waiting || target->dead_count >= TARGET_DEAD_MAX
+		       ? make_and_delete(tracer, tracee)
+		       : 0;
+}
+
+int cpu_timers_delete_left(struct tracer *tracer, struct tracee *tracee, int timer)
+{
+	/* Where the process can make no calls the timer stays, and its signals are dropped. */
+	if (tracee->target->stops_why)
+		return 0;
+	add_dead(tracee->target, timer);
+	return make_and_delete(tracer, tracee);
+}
+
 int cpu_timers_delete(struct tracer *tracer, struct tracee *tracee)
 {
 	struct target *target = tracee->target;
@@ -253,9 +278,10 @@ int cpu_timers_delete(struct tracer *tracer, struct tracee *tracee)
 		return 0;
 	delete_dead(target, &call);
 	while ((each = tracees_next(&tracer->tracees, each)))
-		if (each->target == target && each->way == WAY_TIMER) {
+		if (each->target == target && each->timer >= 0) {
 			delete_timer(&call, each->timer);
-			each->way = WAY_NONE;
+			each->timer = -1;
+			cpu_timer_set_way(tracer, each, WAY_NONE);
 		}
 	return remote_end(&call);
 }

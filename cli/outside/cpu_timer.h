@@ -28,11 +28,17 @@ struct tracer;
  */
 #define CPU_TIMER_SIGNAL 33
 
+struct cpu_timer_expiry {
+	int timer;	 /* the kernel's number of the timer */
+	uint32_t weight; /* periods since its last signal */
+};
+
 /*
- * The thread @tid has stopped because of @signal. Was that sent by a timer of ours? Then *@weight
- * is the number of periods since the last one.
+ * The thread @tid has stopped because of @signal. Returns true if a timer of some flamerun sent it.
+ * The timer may be from an earlier flamerun that was killed: compare its number with the one that
+ * the thread's struct tracee has.
  */
-bool cpu_timer_has_expired(pid_t tid, int signal, uint32_t *weight);
+bool cpu_timer_has_expired(pid_t tid, int signal, struct cpu_timer_expiry *expiry);
 
 /* Find out what is the same for all processes. To be called before anybody is stopped. */
 void cpu_timers_prepare(struct tracer *tracer);
@@ -47,6 +53,12 @@ int cpu_timers_make(struct tracer *tracer, struct tracee *tracee);
 
 /* The same stop: delete all timers of its process. Returns as cpu_timers_make(). */
 int cpu_timers_delete(struct tracer *tracer, struct tracee *tracee);
+
+/*
+ * @tracee has stopped for @timer, which an earlier flamerun left in its process. Delete it, and
+ * make timers as cpu_timers_make() does. Returns the signal to resume @tracee with, or 0.
+ */
+int cpu_timers_delete_left(struct tracer *tracer, struct tracee *tracee, int timer);
 
 /* Count one more process that has no timers. @why: the reason, a string literal. */
 void cpu_timer_refuse(struct tracer *tracer, const char *why);

@@ -42,7 +42,8 @@ struct tracee *tracees_add(struct tracees *tracees, pid_t tid, struct target *ta
 
 	if (!tracee)
 		return NULL;
-	*tracee = (struct tracee){.next = *bucket, .tid = tid, .target = target, .stat = -1};
+	*tracee = (struct tracee){
+		.next = *bucket, .tid = tid, .target = target, .stat = -1, .timer = -1};
 	tracee->clock = procfs_open(target->pid, tid, "schedstat");
 	*bucket = tracee;
 	tracees->count++;

@@ -134,7 +134,7 @@ struct tracee {
 	int clock, stat;	  /* descriptors of files of /proc, -1: not open */
 	struct procfs_clock used; /* when it was last looked at */
 	enum way way;
-	int timer;		    /* the kernel's number of its timer */
+	int timer;		    /* the kernel's number of its timer, -1: it has none */
 	struct procfs_stat seen;    /* when it was last looked at closely */
 	uint64_t user_since_ns;	    /* its CPU time when kernel ticks were last seen to grow */
 	bool is_asked;		    /* it was asked to stop, and has not yet */

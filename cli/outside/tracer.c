@@ -173,18 +173,31 @@ static int delete_timers(struct tracer *tracer, struct tracee *tracee)
 static void leave_to_library(struct tracer *tracer, struct tracee *tracee, int status)
 {
 	int signal = status >> 16 ? 0 : WSTOPSIG(status);
-	uint32_t weight;
+	struct cpu_timer_expiry expiry;
 
-	if (cpu_timer_has_expired(tracee->tid, signal, &weight))
+	if (cpu_timer_has_expired(tracee->tid, signal, &expiry))
 		signal = delete_timers(tracer, tracee);
 	detach_thread(tracer, tracee, signal);
+}
+
+/* A CPU timer has stopped @tracee. */
+static void on_expired(
+	struct tracer *tracer, struct tracee *tracee, const struct cpu_timer_expiry *expiry)
+{
+	if (tracer->leaving_ns)
+		resume(tracee->tid, PTRACE_CONT, delete_timers(tracer, tracee));
+	else if (expiry->timer == tracee->timer)
+		sample_expired(tracer, tracee, expiry->weight);
+	else
+		resume(tracee->tid, PTRACE_CONT,
+			cpu_timers_delete_left(tracer, tracee, expiry->timer));
 }
 
 static void on_status(struct tracer *tracer, pid_t tid, int status)
 {
 	struct tracee *tracee = tracees_find(&tracer->tracees, tid);
 	int event = status >> 16;
-	uint32_t weight;
+	struct cpu_timer_expiry expiry;
 
 	if (event == PTRACE_EVENT_EXEC) {
 		on_exec(tracer, tid);
@@ -206,11 +219,8 @@ static void on_status(struct tracer *tracer, pid_t tid, int status)
 	tracee->is_asked = false;
 	if (!event && WSTOPSIG(status) == (SIGTRAP | 0x80)) {
 		on_executed(tracer, tracee);
-	} else if (!event && cpu_timer_has_expired(tid, WSTOPSIG(status), &weight)) {
-		if (tracer->leaving_ns)
-			resume(tid, PTRACE_CONT, delete_timers(tracer, tracee));
-		else
-			sample_expired(tracer, tracee, weight);
+	} else if (!event && cpu_timer_has_expired(tid, WSTOPSIG(status), &expiry)) {
+		on_expired(tracer, tracee, &expiry);
 	} else {
 		resume(tid, PTRACE_CONT, event ? 0 : WSTOPSIG(status));
 	}

@@ -137,3 +137,38 @@ def test_timers_without_a_tracer_harm_nobody(tmp_path):
         assert outside.tracer_of(process.pid) == 0
         outside.work(process.pid, 0.3)
         assert process.poll() is None
+
+
+def timers_of(pid):
+    """How many a process has; none where the kernel does not say."""
+    path = pathlib.Path(f"/proc/{pid}/timers")
+    lines = path.read_text().splitlines() if path.exists() else []
+    return sum(line.startswith("ID:") for line in lines)
+
+
+def test_timers_that_were_left_are_not_counted(tmp_path):
+    """
+    When flamerun's second process is killed its timers go on, because glibc has a handler for their
+    signal in programs with threads. The next flamerun deletes them.
+    """
+    program = compile_target("threads.c", tmp_path, STATIC)
+    with outside.running(program, "600000") as process:
+        outside.work(process.pid, 0.05)
+        for _ in range(4):
+            flamerun = outside.background(tmp_path, process.pid, "-r", "997")
+            outside.work(process.pid, 0.8)
+            os.kill(outside.tracer_of(process.pid), signal.SIGKILL)
+            outside.end_of(flamerun)
+        left = timers_of(process.pid)
+        before = outside.cpu_s(process.pid)
+        flamerun = outside.background(tmp_path, process.pid, "-r", "997")
+        attached = outside.cpu_s(process.pid)
+        outside.work(process.pid, 1.6)
+        ending = outside.cpu_s(process.pid)
+        status, stderr = outside.end(flamerun)
+        after = outside.cpu_s(process.pid)
+        assert status == 0, stderr
+        assert timers_of(process.pid) < max(left, 1), left
+    total = folded.Folded((tmp_path / "b.folded").read_text()).total
+    # A period more or less of each thread.
+    assert 997 * (ending - attached) - 10 <= total <= 997 * (after - before) + 10
