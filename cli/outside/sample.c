@@ -25,6 +25,7 @@
 void sample_begin(struct tracer *tracer, struct tracee *tracee)
 {
 	tracee->due_ns = 0;
+	tracee->is_blocking = false;
 	cpu_timer_set_way(tracer, tracee, tracee->target->stops_why ? WAY_STOPS : WAY_WAITING);
 }
 
@@ -197,24 +198,39 @@ static void take_sample(struct tracer *tracer, struct tracee *tracee, const stru
 	put_sample(tracer, tracee, &record);
 }
 
-void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t weight)
+/* The weight of a sample of @tracee, whose timer expired @expired times. */
+static uint32_t count_expired(struct tracer *tracer, struct tracee *tracee, uint32_t expired)
+{
+	uint64_t counted_ns = expired * tracer->period_ns;
+
+	if (tracee->way == WAY_STOPS) {
+		/* The thread blocked the signal: stops have counted a part of this time already. */
+		tracee->is_blocking = false;
+		cpu_timer_set_way(tracer, tracee, WAY_TIMER);
+		return tracees_count(tracee, tracer->period_ns);
+	}
+	tracee->counted_ns += counted_ns;
+	tracee->target->counted_ns += counted_ns;
+	return expired;
+}
+
+void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t expired)
 {
 	struct target *target = tracee->target;
 	struct stop stop = {.since_ns = clock_now_ns()};
+	uint32_t weight = count_expired(tracer, tracee, expired);
 	int signal;
 
 	target->sampled_ns = stop.since_ns;
-	tracee->counted_ns += weight * tracer->period_ns;
-	target->counted_ns += weight * tracer->period_ns;
 	if (tracee->credit)
 		put_credit(tracer, tracee, 0);
-	if (read_registers(tracee, &stop)) {
-		ptrace(PTRACE_CONT, tracee->tid, NULL, NULL);
+	signal = cpu_timers_make(tracer, tracee);
+	if (!weight || read_registers(tracee, &stop)) {
+		ptrace(PTRACE_CONT, tracee->tid, NULL, (void *)(intptr_t)signal);
 		return;
 	}
 	if (!target->language)
 		copy_stack(tracer, tracee, &stop);
-	signal = cpu_timers_make(tracer, tracee);
 	take_sample(tracer, tracee, &stop, weight, PTRACE_CONT, signal);
 }
 
@@ -332,29 +348,42 @@ static void look_at_thread(struct tracer *tracer, struct tracee *tracee, uint64_
 /* CPU time of a process beyond what is in samples, and what its timers may not have told yet. */
 #define UNSEEN_NS (30 * NS_PER_MS)
 
+/* Is CPU time of @tracee missing from samples while it blocks the timers' signal? */
+static bool is_blocking(struct tracee *tracee, uint64_t limit_ns)
+{
+	struct procfs_status status;
+
+	return tracees_update(tracee) >= tracee->counted_ns + limit_ns &&
+	       !procfs_status(tracee->target->pid, tracee->tid, &status) &&
+	       status.blocked & 1ULL << (CPU_TIMER_SIGNAL - 1);
+}
+
 /*
  * If CPU time of @target is missing from samples, find threads that block the timers' signal, by a
- * system call of their own. They are sampled by stops from now on.
+ * system call of their own. They are sampled by stops until they unblock it. glibc blocks all
+ * signals for a moment when it creates threads and processes, so one look is not enough.
  */
 static void check_timers(struct tracer *tracer, struct target *target)
 {
 	uint64_t limit_ns = UNSEEN_NS + 2 * tracer->period_ns;
 	uint64_t used_ns = target->cpu_ns - target->start_cpu_ns;
 	struct tracee *tracee = NULL;
-	struct procfs_status status;
 
 	if (target->waiting || target->is_idle || target->is_waiting ||
 		used_ns < target->counted_ns + limit_ns + target->threads * tracer->period_ns)
 		return;
 	while ((tracee = tracees_next(&tracer->tracees, tracee))) {
-		if (tracee->target != target || tracee->way != WAY_TIMER ||
-			tracees_update(tracee) < tracee->counted_ns + limit_ns ||
-			procfs_status(target->pid, tracee->tid, &status) ||
-			!(status.blocked & 1ULL << (CPU_TIMER_SIGNAL - 1)))
+		bool was_blocking = tracee->is_blocking;
+
+		if (tracee->target != target || tracee->way != WAY_TIMER)
 			continue;
-		put_credit(tracer, tracee, tracees_count(tracee, tracer->period_ns));
+		tracee->is_blocking = is_blocking(tracee, limit_ns);
+		if (!tracee->is_blocking || tracees_look(tracee) || !was_blocking)
+			continue;
 		cpu_timer_set_way(tracer, tracee, WAY_STOPS);
-		cpu_timer_refuse(tracer, "it blocks signal 33");
+		if (!target->is_blocking)
+			cpu_timer_refuse(tracer, "it blocks signal 33");
+		target->is_blocking = true;
 	}
 }
 

@@ -28,8 +28,12 @@
 /* @tracee, whose counted_ns is set, is to be sampled from now on: it waits for a timer. */
 void sample_begin(struct tracer *tracer, struct tracee *tracee);
 
-/* @tracee has stopped for its timer, which expired @weight times: take its stack, let it go. */
-void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t weight);
+/*
+ * @tracee has stopped for its timer, which expired @expired times since the last stop for it: take
+ * its stack and resume it. If it was sampled by stops, because it blocked the timer's signal, it is
+ * sampled by its timer again.
+ */
+void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t expired);
 
 /* @tracee, which was asked, or is new, has stopped: the same, resuming it with @request. */
 void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request);

@@ -62,6 +62,7 @@ struct target {
 	unsigned threads;      /* of it that are traced */
 	unsigned waiting;      /* threads with WAY_WAITING */
 	const char *stops_why; /* why it can have no timers; NULL: nothing is known against it */
+	bool is_blocking;      /* it was reported that threads of it block the timers' signal */
 	int *dead;	       /* timers of threads that have ended; owned */
 	unsigned dead_count, dead_room;
 	uint64_t sampled_ns; /* when a thread last stopped by itself, or was asked to */
@@ -139,6 +140,7 @@ struct tracee {
 	uint64_t user_since_ns;	    /* its CPU time when kernel ticks were last seen to grow */
 	bool is_asked;		    /* it was asked to stop, and has not yet */
 	bool is_born;		    /* it is new, and can make its timer at its first stop */
+	bool is_blocking;	    /* the last check found that it blocks its timer's signal */
 	uint64_t counted_ns;	    /* CPU time when it was last counted */
 	uint64_t due_ns;	    /* what did not make a whole sample then */
 	uint32_t credit;	    /* weight of samples without a stack, not recorded yet */

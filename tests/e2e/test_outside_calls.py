@@ -97,6 +97,21 @@ def test_without_timers_it_is_stopped_and_that_is_said(tmp_path, how, why):
     assert stacks.below("main") > 0.5 * stacks.total, stacks.describe()
 
 
+def test_a_signal_that_is_blocked_for_a_while(tmp_path):
+    """Samples are taken by stops until it is unblocked, then by timers again: no call is cut short."""
+    program = compile_target("whole_calls.c", tmp_path, STATIC)
+    run = profile(tmp_path, program, "1300", "moment", rate_hz=197, options=["-v", "--outside"])
+    assert run.status == 0, run.stderr
+    assert re.search(STOPPED, run.stderr)[1] == "it blocks signal 33"
+    short, calls = short_of(run.stdout)
+    assert short == 0 and calls > 10, run.stdout
+    # No time is counted by a stop and by the timer, too.
+    due = float(re.search(r"(\d+) due ", run.stderr).group(1))
+    assert run.folded.total == pytest.approx(due, rel=0.02, abs=3), run.stderr
+    assert run.folded.below("block_for_a_moment") > 0.1 * run.folded.total, run.folded.describe()
+    assert run.folded.below("reads") > 0.3 * run.folded.total, run.folded.describe()
+
+
 @pytest.mark.skipif(not outside.IS_ROOT, reason="needs another user")
 def test_one_that_hides_its_memory_has_stacks(tmp_path):
     """What is no longer to be read was opened before."""

@@ -4,8 +4,8 @@
  * takes some 20 ms in the kernel, writes of 256 KB into a pipe that another thread empties, and a
  * bit of work between them. "short N of N": how many of them did less than they were asked.
  * HOW is what makes timers impossible: "trap" ignores SIGTRAP, "filter" installs a seccomp filter,
- * "pending" may have no timers, "blocked" blocks signal 33 by a system call; "dump" is not
- * dumpable.
+ * "pending" may have no timers, "blocked" blocks signal 33 by a system call. "moment" blocks it for
+ * MOMENT_NS in which it computes, and unblocks it again; "dump" is not dumpable.
  */
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -22,6 +22,7 @@
 
 #define READ_BYTES  (8u << 20)
 #define WRITE_BYTES (256u << 10)
+#define MOMENT_NS   300000000ULL
 
 static char buffer[READ_BYTES], emptied[4096];
 static int ends[2];
@@ -34,12 +35,26 @@ static void *empty(void *unused)
 	return NULL;
 }
 
+static int set_mask(int how)
+{
+	uint64_t bit = 1ULL << 32;
+
+	return (int)syscall(SYS_rt_sigprocmask, how, &bit, NULL, sizeof(bit));
+}
+
+BOX static int block_for_a_moment(void)
+{
+	int error = set_mask(SIG_BLOCK);
+
+	spin_until(cpu_ns() + MOMENT_NS);
+	return error | set_mask(SIG_UNBLOCK);
+}
+
 static int prepare(const char *how)
 {
 	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	struct sock_fprog filter = {.len = 1, .filter = &allow};
 	const struct rlimit none = {0, 0};
-	uint64_t bit = 1ULL << 32;
 
 	if (!strcmp(how, "trap"))
 		return signal(SIGTRAP, SIG_IGN) == SIG_ERR;
@@ -49,7 +64,9 @@ static int prepare(const char *how)
 	if (!strcmp(how, "pending"))
 		return setrlimit(RLIMIT_SIGPENDING, &none);
 	if (!strcmp(how, "blocked"))
-		return (int)syscall(SYS_rt_sigprocmask, SIG_BLOCK, &bit, NULL, sizeof(bit));
+		return set_mask(SIG_BLOCK);
+	if (!strcmp(how, "moment"))
+		return block_for_a_moment();
 	if (!strcmp(how, "dump"))
 		return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	return 0;
