@@ -114,6 +114,15 @@ static void copy_stack(struct tracer *tracer, struct tracee *tracee, struct stop
 	stop->stack_bytes = got > 0 ? (size_t)got : 0;
 }
 
+/*
+ * Are threads of @target stopped until their stacks are walked, instead of until they are copied?
+ * See sample.h.
+ */
+static bool is_held(const struct target *target)
+{
+	return target->language || target->has_other_stacks;
+}
+
 static void let_go(struct tracer *tracer, struct tracee *tracee, const struct stop *stop,
 	int request, int signal)
 {
@@ -142,17 +151,17 @@ static void learn_stack(struct target *target, const struct stop *stop, uintptr_
 		target->stack_bytes = TRACER_STACK_BYTES;
 }
 
-/* Walk the stack of @tracee into tracer->frames: in its memory if it @is_held, else in the copy. */
+/* Walk the stack of @tracee into tracer->frames, in the copy of it unless it @is_stopped. */
 static struct unwind_result walk_stack(
-	struct tracer *tracer, struct tracee *tracee, const struct stop *stop, bool is_held)
+	struct tracer *tracer, struct tracee *tracee, const struct stop *stop, bool is_stopped)
 {
 	struct stackwalk walk = {.target = tracee->target,
 		.shared = &tracer->shared,
 		.memory = &tracer->memory,
-		.is_native = !is_held};
+		.is_native = !is_stopped};
 	struct unwind_result result, other;
 
-	if (is_held)
+	if (is_stopped)
 		memory_begin(&tracer->memory, tracee->target->pid);
 	else
 		memory_begin_copied(&tracer->memory, tracee->target->pid, tracer->stack,
@@ -162,7 +171,7 @@ static struct unwind_result walk_stack(
 	walk.runs.known = tracee->runtime_state;
 	result = stackwalk_run(&walk, &stop->registers, tracer->frames);
 	tracer->totals.unknown_runtimes |= tracee->target->unknown_runtimes;
-	if (is_held) {
+	if (is_stopped) {
 		tracee->runtime_state = walk.runs.known;
 		tracer->totals.kept_native += !walk.runs.is_whole;
 	} else {
@@ -185,13 +194,13 @@ static void take_sample(struct tracer *tracer, struct tracee *tracee, const stru
 {
 	struct record_sample record = {
 		.kind = WIRE_KIND_CPU, .end = WIRE_END_LOST, .weight = weight};
-	bool is_held = tracee->target->language != NULL;
+	bool is_stopped = is_held(tracee->target);
 	struct unwind_result result;
 
-	if (!is_held)
+	if (!is_stopped)
 		let_go(tracer, tracee, stop, request, signal);
-	result = walk_stack(tracer, tracee, stop, is_held);
-	if (is_held)
+	result = walk_stack(tracer, tracee, stop, is_stopped);
+	if (is_stopped)
 		let_go(tracer, tracee, stop, request, signal);
 	record.frames = result.frames;
 	record.end = (uint8_t)result.end;
@@ -229,7 +238,7 @@ void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t expir
 		ptrace(PTRACE_CONT, tracee->tid, NULL, (void *)(intptr_t)signal);
 		return;
 	}
-	if (!target->language)
+	if (!is_held(target))
 		copy_stack(tracer, tracee, &stop);
 	take_sample(tracer, tracee, &stop, weight, PTRACE_CONT, signal);
 }
@@ -272,7 +281,7 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request)
 		let_go(tracer, tracee, &stop, request, signal);
 		return;
 	}
-	if (!tracee->target->language)
+	if (!is_held(tracee->target))
 		copy_stack(tracer, tracee, &stop);
 	take_sample(tracer, tracee, &stop, weight, request, signal);
 }

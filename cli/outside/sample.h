@@ -4,8 +4,9 @@
  *
  * A thread with a CPU timer (cpu_timer.h) stops when a period of its CPU time is over, on its way
  * back to user mode; the sample weighs as many periods as the timer says. Its registers and its
- * stack are copied and it goes on; the copy is walked after that. Only where a language's frames
- * have to be read does it wait for the walk, because they change once it runs.
+ * stack are copied and it goes on; the copy is walked after that. It stays stopped during the walk
+ * only if that reads more than one stack: a language's frames, or those of a goroutine whose
+ * runtime works on a stack of its own. They change once the thread runs.
  *
  * A thread that can have no timer is stopped (PTRACE_INTERRUPT) when it has used a period of CPU
  * time, part of it in user mode, and is running. The same stop is the first one of a process that

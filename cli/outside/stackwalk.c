@@ -48,10 +48,31 @@ static inline const void *walk_pointer(uintptr_t address)
 
 #define UNWIND_CFI_POINTER(address) walk_pointer(address)
 
+/* A walk that goes on farther than this is on another stack. */
+#define FRAME_BYTES 4096u
+
+/*
+ * Find out if a walk over a copied stack goes on to another stack, as where Go's runtime has
+ * switched from a goroutine's stack to one of its own. The thread may have changed the other stack
+ * since then, so all further walks in this process are done while the thread is stopped.
+ */
+static void note_other_stack(const struct stackwalk *walk, uintptr_t address)
+{
+	const struct memory *memory = walk->memory;
+	const struct mapping *mapping;
+
+	if (!memory->stack || address - memory->stack_start < memory->stack_bytes ||
+		address - walk->last_read < FRAME_BYTES || walk->target->has_other_stacks)
+		return;
+	mapping = maps_find(&walk->target->maps, address);
+	walk->target->has_other_stacks = !mapping || !mapping->is_code;
+}
+
 static inline int UNWIND_READ(void *context, uintptr_t address, uintptr_t *value)
 {
 	struct stackwalk *walk = context;
 
+	note_other_stack(walk, address);
 	walk->last_read = address;
 	return memory_word(walk->memory, address, value);
 }

@@ -188,7 +188,7 @@ void target_announce(
 	target->stack_top = procfs_stack_top(target->pid);
 	target->has_other_tids = procfs_inner_pid(target->pid) != target->pid;
 	target->stops_why = NULL;
-	target->is_blocking = false;
+	target->is_blocking = target->has_other_stacks = false;
 	procfs_close(target->memory);
 	procfs_path(path, target->pid, 0, "mem");
 	target->memory = open(path, O_RDONLY | O_CLOEXEC);

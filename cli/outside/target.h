@@ -51,6 +51,7 @@ struct target {
 	uint64_t mapped_ns;  /* when the mappings were last read */
 	uintptr_t stack_top; /* where the main thread's stack began, 0: unknown */
 	size_t stack_bytes;  /* how much of a stack is copied for a sample */
+	bool has_other_stacks; /* walks go on from one stack to another: no copy has both */
 	int memory;	     /* /proc/PID/mem, which the process may forbid to open later; or -1 */
 	uintptr_t vdso;	     /* where it begins, 0: it has none */
 	/* Runtimes in it of versions that are not read: a set, of runtime_bit(). */

@@ -506,7 +506,7 @@ static uint32_t php_text(const struct runtime *runtime, struct runtime_reader *r
 
 const struct runtime_kind runtime_php = {
 	.name = "php",
-	.known = "8.2",
+	.known = "8.2 and 8.4",
 	.find = find_php,
 	.begin = begin_php,
 	.next = next_php,

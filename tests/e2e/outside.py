@@ -86,6 +86,42 @@ func main() {
 """
 
 
+# The same from goroutines whose stacks the heap has far above those of threads.
+GO_STACKS = """package main
+
+import "runtime"
+
+var kept [][]byte
+
+//go:noinline
+func deep(n int, pcs []uintptr) int {
+	var room [1024]byte
+	room[n] = byte(n)
+	if n == 0 {
+		return runtime.Callers(0, pcs)
+	}
+	return deep(n-1, pcs) + int(room[n])
+}
+
+func work() {
+	pcs := make([]uintptr, 32)
+	for i := 0; ; i++ {
+		deep(i%20, pcs)
+	}
+}
+
+func main() {
+	for i := 0; i < 2048; i++ {
+		kept = append(kept, make([]byte, 1024))
+	}
+	for i := 0; i < 3; i++ {
+		go work()
+	}
+	work()
+}
+"""
+
+
 def build_go(folder, flags=(), source=GO, with_c=False):
     need("go")
     (folder / "split.go").write_text(source.replace("import", 'import "C"\nimport', 1) if with_c else source)

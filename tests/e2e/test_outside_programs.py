@@ -103,6 +103,20 @@ def test_go_on_its_system_stack(tmp_path, flags, with_c):
         run.folded.describe())
 
 
+def test_go_that_goes_on_while_it_is_walked(tmp_path):
+    """When a copied stack is walked, the goroutine may already have returned, and called something else."""
+    program = outside.build_go(tmp_path, (), outside.GO_STACKS)
+    with outside.running(program, "600000") as process:
+        outside.work(process.pid, 0.1)
+        flamerun = outside.background(tmp_path, process.pid, "-r", "997")
+        outside.work(process.pid, 1)
+        status, stderr = outside.end(flamerun)
+    assert status == 0, stderr
+    stacks = folded.Folded((tmp_path / "b.folded").read_text())
+    assert stacks.below("runtime.callers.func1") > 0.5 * stacks.total, stacks.describe()
+    assert stacks.below("[incomplete stack]") <= 0.05 * stacks.total, stacks.describe()
+
+
 @pytest.mark.sanitized
 @pytest.mark.parametrize("script, status", [("exit 3", 3), ("kill -TERM $$", -signal.SIGTERM),
                                             ("kill -KILL $$", -signal.SIGKILL)])
