@@ -31,18 +31,40 @@
 #define TIMER_WORD   4u /* where the kernel writes a new timer's number */
 #define SPEC_WORDS   4u /* of struct itimerspec */
 
+/* How many of a thread's pending signals are looked at. */
+#define PENDING_MAX 8
+
 #define BIT (1ULL << (CPU_TIMER_SIGNAL - 1))
+
+/* Was the signal of @info sent by a timer of some flamerun? */
+static bool is_from_timer(const siginfo_t *info)
+{
+	return info->si_signo == CPU_TIMER_SIGNAL && info->si_code == SI_TIMER &&
+	       (uintptr_t)info->si_value.sival_ptr >> 32 == COOKIE;
+}
 
 bool cpu_timer_has_expired(pid_t tid, int signal, struct cpu_timer_expiry *expiry)
 {
 	siginfo_t info = {0};
 
 	if (signal != CPU_TIMER_SIGNAL || ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) ||
-		info.si_code != SI_TIMER || (uintptr_t)info.si_value.sival_ptr >> 32 != COOKIE)
+		!is_from_timer(&info))
 		return false;
 	expiry->timer = info.si_timerid;
 	expiry->weight = 1 + (info.si_overrun > 0 ? (uint32_t)info.si_overrun : 0);
 	return true;
+}
+
+bool cpu_timer_is_pending(const struct tracee *tracee)
+{
+	siginfo_t pending[PENDING_MAX] = {0};
+	const struct __ptrace_peeksiginfo_args arguments = {.nr = PENDING_MAX};
+	long count = ptrace(PTRACE_PEEKSIGINFO, tracee->tid, &arguments, pending);
+
+	for (long i = 0; i < count; i++)
+		if (is_from_timer(&pending[i]) && pending[i].si_timerid == tracee->timer)
+			return true;
+	return false;
 }
 
 /* ---- whether --------------------------------------------------------------------------------- */
@@ -175,6 +197,8 @@ void cpu_timer_forget(struct tracer *tracer, struct tracee *tracee)
 	if (tracee->timer >= 0)
 		add_dead(target, tracee->timer);
 	tracee->timer = -1;
+	free(tracee->early);
+	tracee->early = NULL;
 	cpu_timer_set_way(tracer, tracee, WAY_NONE);
 }
 

@@ -40,6 +40,9 @@ struct cpu_timer_expiry {
  */
 bool cpu_timer_has_expired(pid_t tid, int signal, struct cpu_timer_expiry *expiry);
 
+/* @tracee has stopped for another signal. Is its timer's signal pending, to be delivered later? */
+bool cpu_timer_is_pending(const struct tracee *tracee);
+
 /* Find out what is the same for all processes. To be called before anybody is stopped. */
 void cpu_timers_prepare(struct tracer *tracer);
 

@@ -6,6 +6,7 @@
 #include "cli/outside/sample.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
@@ -188,12 +189,10 @@ static struct unwind_result walk_stack(
 	return other;
 }
 
-/* Record a sample of @weight with the stack of @tracee, and resume it. */
-static void take_sample(struct tracer *tracer, struct tracee *tracee, const struct stop *stop,
-	uint32_t weight, int request, int signal)
+/* Walk the stack of @tracee into tracer->frames and resume it, in the order that is possible. */
+static struct unwind_result take_stack(struct tracer *tracer, struct tracee *tracee,
+	const struct stop *stop, int request, int signal)
 {
-	struct record_sample record = {
-		.kind = WIRE_KIND_CPU, .end = WIRE_END_LOST, .weight = weight};
 	bool is_stopped = is_held(tracee->target);
 	struct unwind_result result;
 
@@ -202,9 +201,62 @@ static void take_sample(struct tracer *tracer, struct tracee *tracee, const stru
 	result = walk_stack(tracer, tracee, stop, is_stopped);
 	if (is_stopped)
 		let_go(tracer, tracee, stop, request, signal);
-	record.frames = result.frames;
-	record.end = (uint8_t)result.end;
+	return result;
+}
+
+/* Record a sample of @weight with the stack in tracer->frames. */
+static void put_stack(
+	struct tracer *tracer, struct tracee *tracee, struct unwind_result stack, uint32_t weight)
+{
+	struct record_sample record = {.kind = WIRE_KIND_CPU,
+		.end = (uint8_t)stack.end,
+		.frames = stack.frames,
+		.weight = weight};
+
 	put_sample(tracer, tracee, &record);
+}
+
+void sample_early(struct tracer *tracer, struct tracee *tracee, int signal)
+{
+	struct stop stop = {.since_ns = clock_now_ns()};
+	struct unwind_result result;
+
+	if (tracee->early || read_registers(tracee, &stop)) {
+		ptrace(PTRACE_CONT, tracee->tid, NULL, (void *)(intptr_t)signal);
+		return;
+	}
+	tracees_update(tracee);
+	if (!is_held(tracee->target))
+		copy_stack(tracer, tracee, &stop);
+	result = take_stack(tracer, tracee, &stop, PTRACE_CONT, signal);
+	tracee->early =
+		malloc(sizeof(*tracee->early) + result.frames * sizeof(tracee->early->frames[0]));
+	if (!tracee->early)
+		return;
+	tracee->early->cpu_ns = tracee->used.cpu_ns;
+	tracee->early->end = result.end;
+	tracee->early->count = result.frames;
+	memcpy(tracee->early->frames, tracer->frames, result.frames * sizeof(tracer->frames[0]));
+}
+
+/*
+ * Record a sample with the stack that sample_early() took of @tracee. It stands for the part of
+ * @weight from before that; what the thread used since, in a signal handler that blocks the timer's
+ * signal, is none of it. Returns the weight of the sample.
+ */
+static uint32_t put_early(struct tracer *tracer, struct tracee *tracee, uint32_t weight)
+{
+	struct target_stack *early = tracee->early;
+	uint64_t later = (tracees_update(tracee) - early->cpu_ns) / tracer->period_ns;
+
+	tracee->early = NULL;
+	weight = weight > later ? weight - (uint32_t)later : 0;
+	memcpy(tracer->frames, early->frames, early->count * sizeof(tracer->frames[0]));
+	if (weight)
+		put_stack(tracer, tracee,
+			(struct unwind_result){.frames = early->count, .end = early->end}, weight);
+	free(early);
+	return weight;
 }
 
 /* The weight of a sample of @tracee, whose timer expired @expired times. */
@@ -233,6 +285,8 @@ void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t expir
 	target->sampled_ns = stop.since_ns;
 	if (tracee->credit)
 		put_credit(tracer, tracee, 0);
+	if (tracee->early)
+		weight -= put_early(tracer, tracee, weight);
 	signal = cpu_timers_make(tracer, tracee);
 	if (!weight || read_registers(tracee, &stop)) {
 		ptrace(PTRACE_CONT, tracee->tid, NULL, (void *)(intptr_t)signal);
@@ -240,7 +294,7 @@ void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t expir
 	}
 	if (!is_held(target))
 		copy_stack(tracer, tracee, &stop);
-	take_sample(tracer, tracee, &stop, weight, PTRACE_CONT, signal);
+	put_stack(tracer, tracee, take_stack(tracer, tracee, &stop, PTRACE_CONT, signal), weight);
 }
 
 /*
@@ -283,7 +337,7 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request)
 	}
 	if (!is_held(tracee->target))
 		copy_stack(tracer, tracee, &stop);
-	take_sample(tracer, tracee, &stop, weight, request, signal);
+	put_stack(tracer, tracee, take_stack(tracer, tracee, &stop, request, signal), weight);
 }
 
 /* ---- whom to stop ---------------------------------------------------------------------------- */

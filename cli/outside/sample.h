@@ -36,6 +36,14 @@ void sample_begin(struct tracer *tracer, struct tracee *tracee);
  */
 void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t expired);
 
+/*
+ * @tracee has stopped for @signal, and its timer's signal is pending: take its stack already, and
+ * resume it with @signal. Signals are delivered by number, so @signal's handler would be set up
+ * first, and the stop for the timer would be in that handler, or in what it returns to: Go's
+ * handler of SIGURG changes that.
+ */
+void sample_early(struct tracer *tracer, struct tracee *tracee, int signal);
+
 /* @tracee, which was asked, or is new, has stopped: the same, resuming it with @request. */
 void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request);
 

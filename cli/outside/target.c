@@ -107,6 +107,7 @@ void tracees_remove(struct tracees *tracees, struct tracee *tracee)
 	for (unsigned i = 0; i < 2; i++)
 		if (files[i] >= 0)
 			close(files[i]);
+	free(tracee->early);
 	free(tracee);
 }
 

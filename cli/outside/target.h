@@ -129,6 +129,14 @@ enum way {
 	WAY_WORKER   /* not at all: it only runs in the kernel, for io_uring or vhost */
 };
 
+/* A stack as the records have it. */
+struct target_stack {
+	uint64_t cpu_ns; /* CPU time of the thread when it was taken */
+	enum wire_end end;
+	unsigned count;
+	uint64_t frames[];
+};
+
 struct tracee {
 	struct tracee *next; /* in the same bucket */
 	pid_t tid;
@@ -146,6 +154,7 @@ struct tracee {
 	uint64_t due_ns;	    /* what did not make a whole sample then */
 	uint32_t credit;	    /* weight of samples without a stack, not recorded yet */
 	uintptr_t runtime_state;    /* as struct runs has it, 0 at first */
+	struct target_stack *early; /* owned; of the next sample, NULL: not taken yet */
 	bool is_announced;	    /* its records were sent */
 };
 

@@ -221,6 +221,8 @@ static void on_status(struct tracer *tracer, pid_t tid, int status)
 		on_executed(tracer, tracee);
 	} else if (!event && cpu_timer_has_expired(tid, WSTOPSIG(status), &expiry)) {
 		on_expired(tracer, tracee, &expiry);
+	} else if (!event && !tracer->leaving_ns && cpu_timer_is_pending(tracee)) {
+		sample_early(tracer, tracee, WSTOPSIG(status));
 	} else {
 		resume(tid, PTRACE_CONT, event ? 0 : WSTOPSIG(status));
 	}
