@@ -312,6 +312,26 @@ static uint32_t count_asked(struct tracer *tracer, struct tracee *tracee)
 	return tracees_count(tracee, tracer->period_ns);
 }
 
+/*
+ * If a stop broke off the system call that @tracee is in, have it begun again where that is safe:
+ * EINTR becomes the kernel's own "restart unless a handler runs", for calls that have done nothing
+ * yet.
+ */
+static void restart_call(const struct tracee *tracee, struct stop *stop)
+{
+	if (arch_in_syscall(tracee->tid, stop->regset) && arch_regset_restart(stop->regset))
+		remote_set_registers(tracee->tid, stop->regset);
+}
+
+void sample_continued(struct tracee *tracee)
+{
+	struct stop stop;
+
+	if (!tracee->was_stopped && !read_registers(tracee, &stop))
+		restart_call(tracee, &stop);
+	ptrace(PTRACE_CONT, tracee->tid, NULL, NULL);
+}
+
 void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request)
 {
 	struct stop stop = {.since_ns = clock_now_ns()};
@@ -325,12 +345,7 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request)
 		ptrace(request, tracee->tid, NULL, (void *)(intptr_t)signal);
 		return;
 	}
-	/*
-	 * A call that we broke off is begun again where that is safe: EINTR becomes the kernel's
-	 * own "restart unless a handler runs", for calls that have done nothing yet.
-	 */
-	if (arch_in_syscall(tracee->tid, stop.regset) && arch_regset_restart(stop.regset))
-		remote_set_registers(tracee->tid, stop.regset);
+	restart_call(tracee, &stop);
 	if (!weight) {
 		let_go(tracer, tracee, &stop, request, signal);
 		return;

@@ -47,6 +47,13 @@ void sample_early(struct tracer *tracer, struct tracee *tracee, int signal);
 /* @tracee, which was asked, or is new, has stopped: the same, resuming it with @request. */
 void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request);
 
+/*
+ * SIGCONT was sent to the process of @tracee, at which the kernel stops all traced threads. Resume
+ * @tracee. A system call that this broke off is begun again, unless the process had been stopped:
+ * then the call fails without a tracer, too.
+ */
+void sample_continued(struct tracee *tracee);
+
 /* Look at every thread that has no timer, and ask those to stop whose stacks are wanted. */
 void sample_round(struct tracer *tracer);
 

@@ -149,6 +149,7 @@ struct tracee {
 	uint64_t user_since_ns;	    /* its CPU time when kernel ticks were last seen to grow */
 	bool is_asked;		    /* it was asked to stop, and has not yet */
 	bool is_born;		    /* it is new, and can make its timer at its first stop */
+	bool was_stopped;	    /* its process was stopped, as by SIGSTOP */
 	bool is_blocking;	    /* the last check found that it blocks its timer's signal */
 	uint64_t counted_ns;	    /* CPU time when it was last counted */
 	uint64_t due_ns;	    /* what did not make a whole sample then */

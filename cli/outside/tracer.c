@@ -117,8 +117,11 @@ static void on_stop(struct tracer *tracer, struct tracee *tracee, int signal)
 	tracee->is_born = false;
 	if (tracee->is_asked || is_born)
 		sample_stopped(tracer, tracee, request);
-	else
+	else if (request == PTRACE_LISTEN)
 		resume(tracee->tid, request, 0);
+	else
+		sample_continued(tracee);
+	tracee->was_stopped = request == PTRACE_LISTEN;
 }
 
 /*

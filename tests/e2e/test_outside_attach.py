@@ -226,6 +226,20 @@ def test_stopped_and_continued_while_sampled(tmp_path, programs):
     assert status == 0, stderr
 
 
+def test_a_continue_signal_breaks_nothing_off(tmp_path, programs):
+    """timeout(1) sends it to programs that are not stopped; the kernel stops traced threads for it."""
+    with outside.running(programs.outside) as process:
+        flamerun = outside.background(tmp_path, process.pid, "-r", "997")
+        for _ in range(5):
+            outside.work(process.pid, 0.02)
+            process.send_signal(signal.SIGCONT)
+        outside.work(process.pid, 0.05)
+        status, stderr = outside.end(flamerun)
+        said = ended(process)
+    assert status == 0, stderr
+    assert said["eintr"] == "0"
+
+
 def test_children_with_follow(tmp_path):
     forks = compile_target("forkexec.c", tmp_path)
     with outside.running("sh", "-c", f"read x; {forks} 1000", stdin=outside.subprocess.PIPE) as process:
