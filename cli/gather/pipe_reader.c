@@ -389,7 +389,6 @@ static void read_totals_record(struct pipe_reader *pipe_reader, const struct rec
 	pipe_reader->state.totals = *record;
 	totals->threads += record->threads;
 	totals->losses.dropped += record->dropped;
-	totals->losses.untraced_threads += record->late_threads;
 	totals->kept_native += record->kept_native;
 	totals->unknown_runtimes |= record->unknown_runtimes;
 }

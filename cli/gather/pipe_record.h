@@ -170,7 +170,6 @@ struct record_totals {
 	uint64_t held_ns; /* from its stop, or what woke us for it, until it was let go */
 	uint64_t dropped; /* samples that found no memory, by weight */
 	uint64_t threads;
-	uint64_t late_threads; /* threads that could not be traced */
 	uint64_t fallbacks;	   /* walks that libunwind brought further */
 	uint64_t kept_native; /* samples whose language frames did not add up */
 	uint64_t unknown_runtimes; /* as in struct wire_slot, of all processes */

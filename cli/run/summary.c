@@ -207,8 +207,6 @@ static void print_late_threads(const struct profile_totals *totals)
 	if (ringless)
 		diag_info("%" PRIu64 " %s could not be sampled: more than %u ran at once", ringless,
 			plural(ringless, "thread", "threads"), WIRE_RINGS);
-	print_loss(losses->untraced_threads, "thread", "threads",
-		"could not be sampled: they could not be traced");
 }
 
 /* Who forbade itself what sampling needs. */

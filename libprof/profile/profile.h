@@ -143,7 +143,6 @@ struct profile_losses {
 	uint64_t control_dropped; /* records of modules, code or marks, counted in records */
 	uint64_t late_threads;	  /* threads for which no ring was free, or no timer */
 	uint64_t timerless_threads; /* of these, threads for which the kernel had no timer */
-	uint64_t untraced_threads;  /* threads that could not be traced */
 	uint64_t lost_processes;  /* processes that found no slot */
 	uint64_t small_stacks; /* threads whose alternate signal stack is too small for a signal */
 	uint64_t confined_threads; /* that began where a seccomp filter forbids to sample them */
