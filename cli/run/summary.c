@@ -203,7 +203,7 @@ static void print_late_threads(const struct profile_totals *totals)
 			plural(timerless - quit, "thread", "threads"), reason);
 	if (timerless && totals->timer_error == EAGAIN)
 		diag_info("hint: 'ulimit -i unlimited' before the run, where that is allowed, or "
-			  "--outside, which needs no timers");
+			  "--outside, which can do without timers");
 	if (ringless)
 		diag_info("%" PRIu64 " %s could not be sampled: more than %u ran at once", ringless,
 			plural(ringless, "thread", "threads"), WIRE_RINGS);
