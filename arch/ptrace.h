@@ -18,6 +18,10 @@
  * arch_regset_slept(const void *regset) -> bool
  *                      and of one in which it was asleep, which stopping it broke off: the kernel
  *                      is going to restart it, or it says that it was interrupted
+ * arch_is_restarted(long number) -> bool
+ *                      does the kernel, together with arch_regset_restart(), begin system call
+ *                      @number again if a stop breaks it off while the thread sleeps in it, and is
+ *                      nothing lost then?
  * arch_regset_restart(void *regset) -> bool
  *                      of a thread on its way out of a call that says EINTR only because of the
  *                      stop: change the set so that the kernel restarts the call unless a signal's

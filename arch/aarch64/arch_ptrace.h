@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -81,6 +82,23 @@ static inline bool arch_regset_restart(void *regset)
 {
 	(void)regset;
 	return false;
+}
+
+/* Calls of signal(7) that go on after a stop. */
+static inline bool arch_is_restarted(long number)
+{
+	switch (number) {
+	case SYS_ppoll:
+	case SYS_pselect6:
+	case SYS_futex:
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+	case SYS_wait4:
+	case SYS_waitid:
+		return true;
+	default:
+		return false;
+	}
 }
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 
 #include "arch/registers.h"
@@ -96,6 +97,28 @@ static inline bool arch_regset_restart(void *regset)
 	case 128: /* rt_sigtimedwait */
 	case 65:  /* semop */
 		word[10] = (uint64_t)-514;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Calls of signal(7) that go on after a stop; epoll_wait(2) begins its timeout anew. */
+static inline bool arch_is_restarted(long number)
+{
+	switch (number) {
+	case SYS_poll:
+	case SYS_select:
+	case SYS_pause:
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+	case SYS_ppoll:
+	case SYS_pselect6:
+	case SYS_futex:
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+	case SYS_wait4:
+	case SYS_waitid:
 		return true;
 	default:
 		return false;

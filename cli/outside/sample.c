@@ -307,7 +307,8 @@ void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t expir
 static uint32_t count_asked(struct tracer *tracer, struct tracee *tracee)
 {
 	if (tracee->way == WAY_WAITING &&
-		tracees_update(tracee) - tracee->counted_ns > LATELY_NS)
+		(tracee->seen.state == 'S' ||
+			tracees_update(tracee) - tracee->counted_ns > LATELY_NS))
 		return 0;
 	return tracees_count(tracee, tracer->period_ns);
 }
@@ -389,22 +390,41 @@ static bool is_in_user_mode(struct tracee *tracee)
 	return tracee->used.cpu_ns - tracee->user_since_ns >= USER_NS;
 }
 
+/* Is @tracee asleep in a system call that goes on after a stop as if nothing had happened? */
+static bool sleeps_restartably(const struct tracee *tracee)
+{
+	int file = procfs_open(tracee->target->pid, tracee->tid, "syscall");
+	struct procfs_syscall call;
+	int error = file < 0 ? file : procfs_syscall_read(file, &call);
+
+	procfs_close(file);
+	return !error && arch_is_restarted(call.number);
+}
+
 /* Is @tracee, which waits for a timer, to be stopped so that its process makes some? */
 static bool wants_first_stop(struct tracee *tracee, uint64_t now_ns)
 {
+	bool is_due = tracee->used.cpu_ns - tracee->counted_ns >= PATIENCE_NS;
+
 	if (now_ns - tracee->target->sampled_ns < SOON_NS)
 		return false;
-	return is_in_user_mode(tracee) || tracee->used.cpu_ns - tracee->counted_ns >= PATIENCE_NS;
+	is_due |= is_in_user_mode(tracee);
+	return tracee->seen.state == 'S' ? sleeps_restartably(tracee)
+					 : is_due && tracee->seen.state == 'R';
 }
 
-/* Is a sample due of @tracee, which can have no timer, and was it in user mode since the last? */
+/*
+ * Does @tracee, which can have no timer, run, is a sample of it due, and was it in user mode since
+ * the last one?
+ */
 static bool wants_sample(const struct tracer *tracer, struct tracee *tracee)
 {
 	uint64_t user_ticks = tracee->seen.user_ticks;
 
 	if (tracee->due_ns + tracee->used.cpu_ns - tracee->counted_ns < tracer->period_ns)
 		return false;
-	return !tracees_look(tracee) && tracee->seen.user_ticks != user_ticks;
+	return !tracees_look(tracee) && tracee->seen.user_ticks != user_ticks &&
+	       tracee->seen.state == 'R';
 }
 
 static void look_at_thread(struct tracer *tracer, struct tracee *tracee, uint64_t now_ns)
@@ -419,7 +439,7 @@ static void look_at_thread(struct tracer *tracer, struct tracee *tracee, uint64_
 					       : wants_sample(tracer, tracee);
 	if (is_wanted && tracees_is_worker(tracee))
 		cpu_timer_set_way(tracer, tracee, WAY_WORKER);
-	else if (is_wanted && tracee->seen.state == 'R')
+	else if (is_wanted)
 		request_stop(tracee);
 }
 

@@ -12,9 +12,10 @@
  * time, part of it in user mode, and is running. The same stop is the first one of a process that
  * ran already when we came, in which the timers of all its threads are made. Such a stop cuts a
  * system call short that looks for signals while it works; so it waits until the thread has been
- * in user mode for some time, as far as the kernel's ticks tell, but not for ever.
+ * in user mode for some time, as far as the kernel's ticks tell, but not for ever. A thread that
+ * has worked and sleeps again is stopped at once if it sleeps in a call that goes on after that.
  *
- * Threads that sleep are left alone.
+ * Other threads that sleep are left alone.
  *
  * Context: the tracing thread.
  */

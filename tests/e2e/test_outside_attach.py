@@ -25,6 +25,32 @@ int main(void) { rest(); return 0; }
 """
 
 
+# Uses the CPU for some 2 ms between sleeps of 50 ms, mostly in the kernel.
+SELDOM = """
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+static volatile int is_over;
+static char buffer[1 << 20];
+static void on_signal(int number) { (void)number; is_over = 1; }
+__attribute__((noinline)) static void work(int file) { read(file, buffer, sizeof(buffer)); __asm__ volatile("" ::: "memory"); }
+int main(void)
+{
+	int file = open("/dev/urandom", O_RDONLY), eintr = 0;
+	signal(SIGTERM, on_signal);
+	while (!is_over) {
+		eintr += poll(NULL, 0, 50) < 0 && errno == EINTR && !is_over;
+		work(file);
+	}
+	printf("eintr %d\\n", eintr);
+	return 7;
+}
+"""
+
+
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("programs")
@@ -35,6 +61,8 @@ def programs(tmp_path_factory):
         outside = compile_target("outside.c", folder)
         (folder / "idle.c").write_text(IDLE)
         idle = compile_target(folder / "idle.c", folder)
+        (folder / "seldom.c").write_text(SELDOM)
+        seldom = compile_target(folder / "seldom.c", folder)
 
     return Programs
 
@@ -119,6 +147,20 @@ def test_a_sleeper_is_left_alone(tmp_path, programs):
         assert process.poll() is None
     assert run.status == 0 and run.folded.total == 0
     assert "held for" not in run.stderr
+
+
+def test_one_that_works_seldom_is_stopped_while_it_sleeps(tmp_path, programs):
+    """There timers are made at once. To meet it at work, and in user mode, would take long."""
+    with outside.running(programs.seldom) as process:
+        outside.work(process.pid, 0.01)
+        flamerun = outside.background(tmp_path, process.pid, "-r", "997")
+        outside.work(process.pid, 0.08)
+        status, stderr = outside.end(flamerun)
+        said = ended(process)
+    assert status == 0 and said["eintr"] == "0", stderr
+    stacks = folded.Folded((tmp_path / "b.folded").read_text())
+    assert stacks.total > 50
+    assert stacks.below("work") > 0.6 * stacks.total, stacks.describe()
 
 
 def ended(process):
