@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <threads.h>
 
 #include "arch/syscall.h"
@@ -157,11 +158,25 @@ static void *thread_main(void *argument)
 	return start(start_argument);
 }
 
+/*
+ * Does the thread to be inherit that our signal seems to be blocked? Not if @attributes have a mask
+ * of their own, because then the kernel's is that one when the thread begins.
+ */
+static uint32_t inherits_held(const pthread_attr_t *attributes)
+{
+	const struct sampler_thread *creator = preload_thread();
+	sigset_t mask;
+
+	if (!creator || sampler_is_hosted() ||
+		(attributes && !pthread_attr_getsigmask_np(attributes, &mask)))
+		return 0;
+	return creator->held;
+}
+
 /* What the creator knows of the thread to be: its mask and the size of its stack. */
 static void set_start(struct sampler_thread *thread, const pthread_attr_t *attributes,
 	void *(*start)(void *), void *argument)
 {
-	const struct sampler_thread *creator = preload_thread();
 	pthread_attr_t defaults;
 	size_t bytes = 0;
 
@@ -174,7 +189,7 @@ static void set_start(struct sampler_thread *thread, const pthread_attr_t *attri
 	thread->start = start;
 	thread->argument = argument;
 	thread->stack_hi = bytes;
-	thread->held = creator && !sampler_is_hosted() ? creator->held : 0;
+	thread->held = inherits_held(attributes);
 }
 
 PRELOAD_EXPORT int pthread_create(pthread_t *restrict id, const pthread_attr_t *restrict attributes,
