@@ -3,8 +3,8 @@
  * The ways out of an image that libc lets us see: the exec family and _exit. Each notes what the
  * threads' due is before the kernel takes it away. posix_spawn() leaves the image alone, and only
  * what its child inherits is looked at; programs linked before glibc 2.15 lose the older version,
- * which ran text without "#!" by the shell. libc's own system() and popen() never come through
- * here: the shell they start gets the environment as it is.
+ * which ran text without "#!" by the shell. system() and popen() do not call these functions inside
+ * libc: what their shell inherits from the kernel is set, but it gets the environment as it is.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -30,6 +31,8 @@ typedef int fexecve_fn(int, char *const[], char *const[]);
 typedef int execveat_fn(int, const char *, char *const[], char *const[], int);
 typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *,
 	const posix_spawnattr_t *, char *const[], char *const[]);
+typedef int system_fn(const char *);
+typedef FILE *popen_fn(const char *, const char *);
 typedef void exit_fn(int);
 
 void preload_leave(enum wire_slot_state state)
@@ -274,6 +277,39 @@ PRELOAD_EXPORT int posix_spawnp(pid_t *pid, const char *file,
 	char *const *argv, char *const *envp)
 {
 	SPAWN("posix_spawnp", PRELOAD_ALONG_PATH);
+}
+
+/*
+ * If the program ignores our signal, no thread is sampled until system() returns; its time is
+ * credited.
+ */
+PRELOAD_EXPORT int system(const char *command)
+{
+	static system_fn *next;
+	int was_restored, status;
+
+	if (!next)
+		next = (system_fn *)preload_next("system");
+	was_restored = restore_signal(is_held(preload_thread()));
+	status = next(command);
+	if (was_restored)
+		reinstall_signal();
+	return status;
+}
+
+PRELOAD_EXPORT FILE *popen(const char *command, const char *mode)
+{
+	static popen_fn *next;
+	int was_restored;
+	FILE *stream;
+
+	if (!next)
+		next = (popen_fn *)preload_next("popen");
+	was_restored = restore_signal(is_held(preload_thread()));
+	stream = next(command, mode);
+	if (was_restored)
+		reinstall_signal();
+	return stream;
 }
 
 PRELOAD_EXPORT void _exit(int status)
