@@ -15,6 +15,7 @@
 #include "libprof/at_start.h"
 #include "libprof/preload/preload.h"
 #include "libprof/sampler/clock.h"
+#include "libprof/sampler/events.h"
 #include "libprof/sampler/host.h"
 #include "libprof/sampler/own_signal.h"
 #include "libprof/sampler/own_threads.h"
@@ -359,6 +360,7 @@ int preload_has_small_stack(void)
 static void end_before_small_stack(void)
 {
 	struct sampler_thread *thread = preload_thread();
+	int may_unblock;
 
 	if (!sampler_is_this_process())
 		return;
@@ -366,8 +368,13 @@ static void end_before_small_stack(void)
 	if (!thread || !thread->active)
 		return;
 	__atomic_fetch_add(&sampler.slot->small_stacks, 1, __ATOMIC_RELAXED);
+	events_end();
+	may_unblock = !thread->held && !__atomic_load_n(&thread->ring->has_event, __ATOMIC_SEQ_CST);
 	sampler_thread_end(thread);
 	preload_set_thread(NULL);
+	/* That blocked our signal for good, but this thread goes on. */
+	if (may_unblock)
+		change_handler_mask(SIG_UNBLOCK);
 }
 
 PRELOAD_EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old_stack)

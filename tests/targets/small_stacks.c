@@ -3,7 +3,7 @@
  * small_stacks CASE [BYTES]: what a profiler's signal may use of the program's stacks.
  *
  *   alternate   before() burns, then an alternate signal stack of BYTES is set, then behind()
- *               burns; the true distribution is printed
+ *               burns; the true distribution is printed; the status is 3 if a signal is blocked
  *   below       how many bytes below the stack pointer of a computing thread are written
  *   neighbour   a coroutine uses its heap block to the last BYTES: how many bytes of the block
  *               before it are overwritten
@@ -55,6 +55,7 @@ BOX static void behind(void)
 static void alternate(size_t bytes)
 {
 	stack_t stack = {.ss_size = bytes};
+	sigset_t mask;
 	uint64_t middle_ns;
 
 	before();
@@ -62,6 +63,9 @@ static void alternate(size_t bytes)
 	stack.ss_sp = malloc(bytes);
 	if (sigaltstack(&stack, NULL))
 		exit(2);
+	sigprocmask(SIG_BLOCK, NULL, &mask);
+	if (!sigisemptyset(&mask))
+		exit(3);
 	behind();
 	tell("before", middle_ns);
 	tell("behind", cpu_ns() - middle_ns);
