@@ -120,8 +120,8 @@ cli_libs    = $(package_libs) -lunwind-generic -liberty -lz -lm -lpthread
 # fault, and the first sixteen of the library are mapped for the dynamic linker. Threads' entries come
 # first: then those of the first threads share the page of initialised data.
 at_start       := libprof/sampler/sampler.c
-later          := $(addprefix libprof/preload/,confine.c lock_memory.c) \
-	$(addprefix libprof/sampler/,handler.c filter.c language.c tasks.c own_threads.c)
+later          := $(addprefix libprof/preload/,confine.c lock_memory.c mask_waits.c) \
+	$(addprefix libprof/sampler/,handler.c interrupted.c filter.c language.c tasks.c own_threads.c)
 at_start       += $(filter-out $(at_start) $(later),$(wildcard libprof/preload/*.c libprof/sampler/*.c)) $(later)
 prof_sources   := $(at_start) $(filter-out $(at_start),$(wildcard libprof/*.c libprof/*/*.c \
 	arch/$(ARCH)/*.c arch/$(ARCH)/*.S))

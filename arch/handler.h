@@ -26,6 +26,8 @@
  * arch_handler_repeats(const void *ucontext, uint64_t *second) -> long
  *                      The number of the system call that the interrupted thread makes next, with
  *                      its second argument in *@second; -1: it is at none. Context: the handler.
+ * arch_syscall_register0(long number, uint64_t first) -> uint64_t
+ *                      What register 0 has to be for system call @number with @first argument
  * ARCH_SYSCALL_BYTES   the size of a system call instruction, which leaves the result in register 0
  */
 extern const char arch_handler_unblocked[] __attribute__((visibility("hidden")));
@@ -44,6 +46,18 @@ static inline void arch_handler_fail(void *ucontext, long error)
 
 	arch_ucontext_set(ucontext, ARCH_DWARF_PC, pc + ARCH_SYSCALL_BYTES);
 	arch_ucontext_set(ucontext, 0, (uint64_t)error);
+}
+
+/*
+ * Go back to the system call instruction that the thread was interrupted at, whose result is in
+ * register 0. @number, @first: what was called, and its first argument. Context: the handler.
+ */
+static inline void arch_handler_repeat(void *ucontext, long number, uint64_t first)
+{
+	uint64_t pc = arch_ucontext_get(ucontext, ARCH_DWARF_PC);
+
+	arch_ucontext_set(ucontext, ARCH_DWARF_PC, pc - ARCH_SYSCALL_BYTES);
+	arch_ucontext_set(ucontext, 0, arch_syscall_register0(number, first));
 }
 
 #endif

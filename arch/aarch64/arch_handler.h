@@ -48,6 +48,12 @@ static inline long arch_handler_repeats(const void *ucontext, uint64_t *second)
 		       : -1;
 }
 
+static inline uint64_t arch_syscall_register0(long number, uint64_t first)
+{
+	(void)number; /* in x8, which the call left alone */
+	return first;
+}
+
 #define ARCH_UNBLOCK_UCONTEXT 19
 
 static inline __attribute__((always_inline)) void arch_handler_unblock(

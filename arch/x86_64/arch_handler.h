@@ -42,6 +42,12 @@ static inline long arch_handler_repeats(const void *ucontext, uint64_t *second)
 		       : -1;
 }
 
+static inline uint64_t arch_syscall_register0(long number, uint64_t first)
+{
+	(void)first;
+	return (uint64_t)number;
+}
+
 #define ARCH_UNBLOCK_UCONTEXT 3 /* rbx */
 
 static inline __attribute__((always_inline)) void arch_handler_unblock(

@@ -23,6 +23,9 @@ void preload_make_key(void);
  */
 void preload_resolve_masks(void);
 
+/* The part of that for sigsuspend(), by which garbage collectors stop threads in a handler. */
+void preload_resolve_sigsuspend(void);
+
 /* Look up what a fork child mostly calls: _exit() and execve(). Context: not a handler. */
 void preload_resolve_leave(void);
 

@@ -476,4 +476,5 @@ void sampler_handler(int signal, siginfo_t *info, void *context)
 	if (__atomic_load_n(&sampler.quit, __ATOMIC_SEQ_CST))
 		sampler_leave_slot();
 	interrupted_fail(context);
+	interrupted_repeat(thread, context);
 }

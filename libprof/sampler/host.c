@@ -27,6 +27,7 @@
 #include "libprof/at_start.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/confined.h"
+#include "libprof/sampler/interrupted.h"
 #include "libprof/sampler/own_threads.h"
 #include "libprof/sampler/sampler.h"
 
@@ -319,12 +320,22 @@ static void kill_by_default(int signal)
 	arch_syscall3(SYS_tgkill, arch_syscall0(SYS_getpid), arch_syscall0(SYS_gettid), signal);
 }
 
-/* The program's handler under the mask it would have had. */
-static void call_handler(
-	const struct sigaction *action, int signal, siginfo_t *info, ucontext_t *context)
+/*
+ * The mask under which the thread was interrupted. In a call that waits with a mask of its own,
+ * @context has the mask from before and after the call.
+ */
+static uint64_t interrupted_mask(const struct sampler_thread *thread, const ucontext_t *context)
 {
-	uint64_t mask = *sampler_mask(&context->uc_sigmask) | *sampler_mask(&action->sa_mask);
+	if (thread && interrupted_wait(thread, context))
+		return thread->wait.mask;
+	return *sampler_mask(&context->uc_sigmask);
+}
 
+/* The program's handler, with @mask beside what @action blocks. */
+static void call_handler(const struct sigaction *action, uint64_t mask, int signal, siginfo_t *info,
+	ucontext_t *context)
+{
+	mask |= *sampler_mask(&action->sa_mask);
 	if (!(action->sa_flags & SA_NODEFER))
 		mask |= 1ULL << (signal - 1);
 	if (action->sa_flags & (int)SA_RESETHAND)
@@ -353,5 +364,5 @@ void host_signal(int signal, siginfo_t *info, void *ucontext)
 	if (action.sa_handler == SIG_DFL)
 		kill_by_default(signal);
 	else
-		call_handler(&action, signal, info, ucontext);
+		call_handler(&action, interrupted_mask(thread, ucontext), signal, info, ucontext);
 }

@@ -10,6 +10,11 @@
  *
  * Only calls that SA_RESTART restarts are considered. Others fail with EINTR in any case or, like
  * fork(2), never do.
+ *
+ * The opposite happens to calls that wait with a signal mask of their own, such as sigsuspend(), if
+ * the mask lets in our signal, which the program otherwise blocks: while it really was blocked, for
+ * a SIGVTALRM of the program's own, a timer of ours may have expired. Then the call fails at once
+ * with EINTR, although none of the program's handlers ran. So make the thread repeat it.
  */
 #include "libprof/sampler/interrupted.h"
 
@@ -99,4 +104,21 @@ void interrupted_fail(void *ucontext)
 	if (is_restartable(nr, second) && confined_may(CONFINED_RESTARTS) &&
 		!confined_is_reported() && breaks_off(~blocked & ~sampler_signal_bit()))
 		arch_handler_fail(ucontext, -EINTR);
+}
+
+int interrupted_wait(const struct sampler_thread *thread, const void *ucontext)
+{
+	const ucontext_t *context = ucontext;
+
+	/* Our signal cannot come while it is blocked, except into a call that sets another mask. */
+	return thread->wait.is_begun &&
+	       *sampler_mask(&context->uc_sigmask) & sampler_signal_bit() &&
+	       (long)arch_ucontext_get(ucontext, 0) == -EINTR;
+}
+
+void interrupted_repeat(const struct sampler_thread *thread, void *ucontext)
+{
+	/* Timers of CLOCK_MONOTONIC expire while the thread sleeps: the call might never end. */
+	if (!sampler.is_elapsed && interrupted_wait(thread, ucontext))
+		arch_handler_repeat(ucontext, thread->wait.call, thread->wait.first);
 }

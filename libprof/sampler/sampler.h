@@ -31,6 +31,17 @@ struct sampler_usage {
 	uint64_t cpu_ns, kernel_ns;
 };
 
+/*
+ * A call that waits with a signal mask of its own, such as sigsuspend(). That mask lets in our
+ * signal, which the program otherwise blocks.
+ */
+struct sampler_wait {
+	uint32_t is_begun; /* 0: the thread is in no such call */
+	long call;	   /* number of the system call */
+	uint64_t first;	   /* its first argument */
+	uint64_t mask;
+};
+
 struct sampler_thread {
 	/* These outlive a claim: a signal of an earlier one may still be on its way. */
 	uint32_t
@@ -66,6 +77,7 @@ struct sampler_thread {
 	 * the thread is to be sampled, but the program reads it in its mask. */
 	uint32_t held;
 	uint32_t unheld_pid; /* atomic: a vfork child that shares `held` and set its own mask */
+	struct sampler_wait wait; /* the thread's own */
 	/* The thread's own, of handlers of the program's with our signal blocked: host.c. */
 	uint64_t handler_weight; /* samples that became due in them and were not recorded yet */
 	uintptr_t handled_sp;	 /* stack pointer that the last of them returned to; 0: none did */

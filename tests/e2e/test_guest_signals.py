@@ -3,17 +3,20 @@
 # SIGVTALRM, masks and alternate stacks of a program stay its own, sampled by either clock, and calls
 # that sleep are broken off on no kernel that is not named for it.
 import functools
+import math
 import os
 import subprocess
 
 import pytest
 
+import folded
 from profiled import compile_target, of_all, profile
 
 CASES = ["reset-signal", "reset-bsd_signal", "reset-ssignal", "reset-sysv_signal", "reset-sigset",
          "reset-sigaction", "small-stack", "on-small-stack", "blocked", "waited-for", "leaps-out",
          "interval-timer", "caught-once", "ignored-by-child", "blocked-in-child",
-         "blocked-in-all", "masks-of-children", "faults",
+         "blocked-in-all", "masks-of-children", "masks-of-shells", "masks-of-threads", "old-masks",
+         "let-in", "faults",
          "told", *(f"room-{kib * 1024}" for kib in (4, 6, 8, 12, 32))]
 # What burns nothing under its own signals need not be sampled often.
 CLOCKS = {"cpu": {"rate_hz": 997}, "monotonic": {"clock_hz": 5000}}
@@ -26,7 +29,7 @@ def program(tmp_path_factory):
 
 # The kernel keeps one SIGVTALRM at most: one the program sends itself while one of ours waits is lost.
 # At the CPU clock's rate that is one in thousands, at 5 kHz on a busy machine one in ten.
-SEND_THEMSELVES = {"blocked", "blocked-in-all", "waited-for", "leaps-out", "caught-once"}
+SEND_THEMSELVES = {"blocked", "let-in", "blocked-in-all", "waited-for", "leaps-out", "caught-once"}
 # Whether a stack has room is asked of either clock's signal by the same lines.
 RUNS = [pytest.param(case, clock, marks=of_all if clock != "cpu" and case.startswith("room") else ())
         for case in CASES for clock in CLOCKS if clock == "cpu" or case not in SEND_THEMSELVES]
@@ -45,6 +48,28 @@ def test_signals_are_the_programs_own(program, tmp_path, case, clock):
     assert run.folded.total > 50, "it was not sampled: nothing was tested"
     assert run.stdout == alone.stdout
     assert run.status == alone.returncode
+
+
+def test_a_thread_that_blocks_the_signal_is_sampled(program, tmp_path):
+    """By whichever function it blocks it: no sample waits for the end of that."""
+    run = profile(tmp_path, program, "old-masks", rate_hz=folded.TICK_HZ)
+    worked = run.folded.below("work_blocked") + run.folded.below("work_unblocked")
+    sigma = math.sqrt(4 / 9 * 5 / 9 / worked)
+    assert 4 / 9 - 1 / 9 > 10 * sigma, "too few to tell that three of four times are missing"
+    assert abs(run.folded.below("work_blocked") / worked - 4 / 9) < 5 * sigma, run.folded.describe()
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+def test_a_shells_commands_inherit_its_mask(program, tmp_path, blocked):
+    """dash blocks all signals around vfork(), and unblocks them in the child by sigsetmask()."""
+    words = ["sh", "-c", f"{program} masked first; {program} masked second; exit 3"]
+    if blocked:
+        words = [program, "blocked-in-child", *words]
+    alone = subprocess.run(words, text=True, stdout=subprocess.PIPE)
+    run = profile(tmp_path, *words, rate_hz=997)
+    assert "first: 0" in alone.stdout, "its commands begin with an empty mask"
+    assert run.stdout == alone.stdout
+    assert run.status == alone.returncode == 3
 
 
 @pytest.mark.sanitized

@@ -5,12 +5,15 @@
  * are those of a run alone.
  */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -23,6 +26,7 @@
 
 extern char **environ;
 
+int sigpause_mask(int mask) __asm__("sigpause");
 sighandler_t bsd_signal(int number, sighandler_t handler);
 sighandler_t __sysv_signal(int number, sighandler_t handler);
 
@@ -317,7 +321,8 @@ static void ignored_by_child(void)
 	execlp("sh", "sh", "-c", "kill -VTALRM $$; echo alive", NULL);
 }
 
-static void blocked_in_child(void)
+/* Run @words, or a shell that sends itself the signal. */
+static void blocked_in_child(char **words)
 {
 	sigset_t prof;
 
@@ -325,6 +330,8 @@ static void blocked_in_child(void)
 	sigaddset(&prof, SIGVTALRM);
 	sigprocmask(SIG_BLOCK, &prof, NULL);
 	spin(units);
+	if (*words)
+		execvp(*words, words);
 	execlp("sh", "sh", "-c", "kill -VTALRM $$; echo alive", NULL);
 }
 
@@ -460,6 +467,220 @@ static void masks_of_children(void)
 	show("in the parent", signal(SIGVTALRM, SIG_DFL));
 }
 
+__attribute__((noinline)) static void work_blocked(void)
+{
+	spin(units);
+	printf("blocked %d\n", is_blocked());
+}
+
+__attribute__((noinline)) static void work_unblocked(void)
+{
+	spin(units);
+	printf("unblocked %d\n", !is_blocked());
+}
+
+static void show_old(const char *what, int mask)
+{
+	printf("%s had SIGVTALRM %d\n", what, !!(mask & sigmask(SIGVTALRM)));
+}
+
+/* Functions that are older than sigprocmask(), each of which changes the mask. */
+static void old_masks(void)
+{
+	printf("sighold %d\n", sighold(SIGVTALRM));
+	work_blocked();
+	show_old("siggetmask", siggetmask());
+	printf("sigrelse %d\n", sigrelse(SIGVTALRM));
+	work_unblocked();
+	show_old("sigblock", sigblock(sigmask(SIGVTALRM) | sigmask(SIGUSR1)));
+	work_blocked();
+	show_old("sigsetmask", sigsetmask(0));
+	work_unblocked();
+	show_old("sigsetmask", sigsetmask(-1));
+	work_blocked();
+	show_old("sigsetmask", sigsetmask(sigmask(SIGUSR1)));
+	work_unblocked();
+	show("sigset", sigset(SIGVTALRM, SIG_HOLD));
+	work_blocked();
+	show("sigset", sigset(SIGVTALRM, count));
+	work_unblocked();
+	printf("sigignore %d\n", sigignore(SIGVTALRM));
+	work_unblocked();
+	printf("no signal %d %d\n", sighold(0), sigrelse(65));
+	sigblock(sigmask(SIGVTALRM));
+	if (!vfork()) {
+		sigsetmask(0);
+		show_mask("after vfork and sigsetmask");
+	}
+	wait(NULL);
+	if (!vfork()) {
+		sigrelse(SIGVTALRM);
+		show_mask("after vfork and sigrelse");
+	}
+	wait(NULL);
+	sigsetmask(0);
+	if (!vfork()) {
+		sighold(SIGVTALRM);
+		show_mask("after vfork and sighold");
+	}
+	wait(NULL);
+	printf("still not blocked in the parent: %d\n", is_blocked());
+}
+
+static void run_shell(const char *how)
+{
+	char command[4096];
+	FILE *stream;
+
+	fflush(stdout);
+	snprintf(command, sizeof(command), "exec %s masked 'system, %s'", self, how);
+	printf("status %d\n", system(command));
+	fflush(stdout);
+	snprintf(command, sizeof(command), "exec %s masked 'popen, %s'", self, how);
+	stream = popen(command, "w");
+	pclose(stream);
+	fflush(stdout);
+}
+
+/* The shells that libc starts inherit what the program set. */
+static void masks_of_shells(void)
+{
+	sigset_t all;
+
+	spin(units);
+	run_shell("as it was");
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	run_shell("blocked");
+	spin(units);
+	sigprocmask(SIG_UNBLOCK, &all, NULL);
+	signal(SIGVTALRM, SIG_IGN);
+	run_shell("ignored");
+	spin(units);
+	printf("still not blocked in the parent: %d\n", is_blocked());
+	show("in the parent", signal(SIGVTALRM, SIG_DFL));
+}
+
+static void *show_thread_mask(void *how)
+{
+	spin(units);
+	printf("%s: %d\n", (const char *)how, is_blocked());
+	return NULL;
+}
+
+/* A thread that its creator gives a mask. */
+static void masks_of_threads(void)
+{
+	pthread_attr_t attributes;
+	sigset_t all, none;
+	pthread_t thread;
+
+	sigfillset(&all);
+	sigemptyset(&none);
+	pthread_attr_init(&attributes);
+	for (int is_held = 0; is_held < 2; is_held++) {
+		sigprocmask(SIG_SETMASK, is_held ? &all : &none, NULL);
+		pthread_create(&thread, NULL, show_thread_mask, (char *)"inherited");
+		pthread_join(thread, NULL);
+		pthread_attr_setsigmask_np(&attributes, is_held ? &none : &all);
+		pthread_create(&thread, &attributes, show_thread_mask, (char *)"given");
+		pthread_join(thread, NULL);
+	}
+}
+
+static int seen_mask; /* in the handler: of SIGUSR1, SIGUSR2 and SIGVTALRM */
+
+static void note_mask(int number)
+{
+	sigset_t mask;
+
+	sigprocmask(SIG_BLOCK, NULL, &mask);
+	seen_mask = sigismember(&mask, SIGUSR1) << 2 | sigismember(&mask, SIGUSR2) << 1 |
+		    sigismember(&mask, SIGVTALRM);
+	count(number);
+}
+
+/* Call the @way-th function that waits with @mask set, for 10 s at most where it has a limit. */
+static int wait_with(int way, int epoll, const sigset_t *mask)
+{
+	const struct timespec limit = {10, 0};
+
+	switch (way) {
+	case 0:
+		return sigsuspend(mask);
+	case 1:
+		return pselect(0, NULL, NULL, NULL, &limit, mask);
+	case 2:
+		return ppoll(NULL, 0, &limit, mask);
+	case 3:
+		return epoll_pwait(epoll, &(struct epoll_event){0}, 1, 10000, mask);
+	case 4:
+		return epoll_pwait2(epoll, &(struct epoll_event){0}, 1, &limit, mask);
+	case 5:
+		return sigpause(SIGVTALRM);
+	default:
+		return sigpause_mask(sigmask(SIGUSR2));
+	}
+}
+
+#define WAYS 7
+
+static pid_t send_later(void)
+{
+	const struct timespec while_ = {0, 20000000};
+	pid_t sender = fork();
+
+	if (!sender) {
+		nanosleep(&while_, NULL);
+		kill(getppid(), SIGVTALRM);
+		_exit(0);
+	}
+	return sender;
+}
+
+/* SIGVTALRM is blocked but for the time of a wait, into which it comes before or while it lasts. */
+static void let_in(void)
+{
+	struct sigaction action = {.sa_handler = note_mask};
+	sigset_t set, let_in;
+	int epoll = epoll_create1(0);
+
+	sigaddset(&action.sa_mask, SIGUSR1);
+	sigaction(SIGVTALRM, &action, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGVTALRM);
+	sigaddset(&set, SIGUSR2);
+	sigprocmask(SIG_SETMASK, &set, NULL);
+	sigemptyset(&let_in);
+	for (int way = 0; way < WAYS; way++) {
+		for (int is_pending = 0; is_pending < 2; is_pending++) {
+			pid_t sender = 0;
+			int result;
+
+			caught = seen_mask = 0;
+			spin(units / 14);
+			if (is_pending)
+				kill(getpid(), SIGVTALRM);
+			else
+				sender = send_later();
+			spin(units / 140);
+			printf("caught before %d, ", caught);
+			result = wait_with(way, epoll, &let_in);
+			printf("way %d returned %d, EINTR %d, caught %d, mask %d, blocked %d\n",
+				way, result, errno == EINTR, caught, seen_mask, is_blocked());
+			if (sender)
+				waitpid(sender, NULL, 0);
+		}
+	}
+	/* Nothing comes of a wait that ends before. */
+	caught = 0;
+	kill(getpid(), SIGVTALRM);
+	printf("refused %d", epoll_pwait(-1, &(struct epoll_event){0}, 1, 0, &let_in));
+	printf(", caught %d, blocked %d\n", caught, is_blocked());
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	printf("caught %d\n", caught);
+}
+
 int main(int count_of_words, char **words)
 {
 	const char *what = count_of_words > 1 ? words[1] : "";
@@ -472,6 +693,7 @@ int main(int count_of_words, char **words)
 		reset(what + 6);
 	else if (!strcmp(what, "small-stack")) {
 		alternate_stack(4096);
+		printf("blocked %d\n", is_blocked());
 		spin(units);
 	} else if (!strcmp(what, "on-small-stack"))
 		handler_on_small_stack();
@@ -494,11 +716,19 @@ int main(int count_of_words, char **words)
 	else if (!strcmp(what, "ignored-by-child"))
 		ignored_by_child();
 	else if (!strcmp(what, "blocked-in-child"))
-		blocked_in_child();
+		blocked_in_child(words + 2);
 	else if (!strcmp(what, "blocked-in-all"))
 		blocked_in_all();
 	else if (!strcmp(what, "masks-of-children"))
 		masks_of_children();
+	else if (!strcmp(what, "old-masks"))
+		old_masks();
+	else if (!strcmp(what, "masks-of-shells"))
+		masks_of_shells();
+	else if (!strcmp(what, "masks-of-threads"))
+		masks_of_threads();
+	else if (!strcmp(what, "let-in"))
+		let_in();
 	else if (!strcmp(what, "masked")) {
 		printf("%s: %d\n", words[2], is_blocked());
 		show("handler", signal(SIGVTALRM, SIG_DFL));

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Blocking calls that are broken off by two signals, of which ours is delivered first. */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -156,6 +159,90 @@ static void a_call_that_always_fails_is_left_alone(void **state)
 	assert_int_equal(alarms, 1);
 }
 
+static struct sampler_thread waiter;
+
+static void on_ours_in_wait(int signal, siginfo_t *info, void *context)
+{
+	(void)signal;
+	(void)info;
+	calls++;
+	interrupted_repeat(&waiter, context);
+}
+
+static sigset_t let_in;
+
+/* Our signal is pending for a wait that lets all in, and an alarm comes later. */
+static void prepare_wait(long call, const void *first)
+{
+	struct itimerval later = {.it_value = {0, 50000}};
+	struct sigaction ours = {.sa_sigaction = on_ours_in_wait, .sa_flags = SA_SIGINFO};
+	sigset_t blocked;
+
+	handle(0);
+	sigfillset(&ours.sa_mask);
+	sigaction(OURS, &ours, NULL);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, OURS);
+	sigaddset(&blocked, THEIRS);
+	pthread_sigmask(SIG_BLOCK, &blocked, NULL);
+	sigemptyset(&let_in);
+	waiter.wait = (struct sampler_wait){1, call, (uintptr_t)first, 0};
+	raise(OURS);
+	setitimer(ITIMER_REAL, &later, NULL);
+}
+
+static void finish_wait(void)
+{
+	sigset_t blocked;
+
+	sigemptyset(&blocked);
+	sigaddset(&blocked, OURS);
+	sigaddset(&blocked, THEIRS);
+	pthread_sigmask(SIG_UNBLOCK, &blocked, NULL);
+	waiter.wait.is_begun = 0;
+}
+
+static void a_wait_that_ours_interrupts_goes_on(void **state)
+{
+	(void)state;
+	prepare_wait(SYS_rt_sigsuspend, &let_in);
+	assert_int_equal(sigsuspend(&let_in), -1);
+	assert_int_equal(errno, EINTR);
+	assert_int_equal(calls, 1);
+	assert_int_equal(alarms, 1);
+	finish_wait();
+}
+
+/* Its arguments are the same as before. */
+static void so_does_one_with_descriptors(void **state)
+{
+	struct pollfd fds[1];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	fds[0] = (struct pollfd){.fd = ends[0], .events = POLLIN};
+	prepare_wait(SYS_ppoll, fds);
+	assert_int_equal(ppoll(fds, 1, NULL, &let_in), -1);
+	assert_int_equal(errno, EINTR);
+	assert_int_equal(alarms, 1);
+	finish_wait();
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* Without us it would have failed, too. */
+static void another_call_does_not(void **state)
+{
+	(void)state;
+	prepare_wait(SYS_rt_sigsuspend, &let_in);
+	waiter.wait.is_begun = 0;
+	assert_int_equal(sigsuspend(&let_in), -1);
+	assert_int_equal(calls, 1);
+	assert_int_equal(alarms, 0);
+	setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+	finish_wait();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +251,9 @@ int main(void)
 		cmocka_unit_test(nor_does_ours_alone),
 		cmocka_unit_test(nor_does_one_that_the_thread_blocks),
 		cmocka_unit_test(a_call_that_always_fails_is_left_alone),
+		cmocka_unit_test(a_wait_that_ours_interrupts_goes_on),
+		cmocka_unit_test(so_does_one_with_descriptors),
+		cmocka_unit_test(another_call_does_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

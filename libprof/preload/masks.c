@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Signal masks: a sampled thread never really blocks our signal for long, but the program does not
+ * notice. What it asked for is kept in struct sampler_thread and returned when it asks; host.c
+ * applies it once a SIGVTALRM of the program's own comes.
+ *
+ * Limit: the kernel and libc save and restore masks that do not contain this. If a thread blocks
+ * SIGVTALRM, and the mask from before comes back by siglongjmp(), setcontext() or the return from a
+ * signal handler, SIGVTALRM still seems to be blocked; and the other way round.
+ */
+#include <signal.h>
+#include <stddef.h>
+
+#include "arch/syscall.h"
+#include "libprof/at_start.h"
+#include "libprof/preload/preload.h"
+#include "libprof/sampler/own_signal.h"
+
+typedef int sigmask_fn(int, const sigset_t *, sigset_t *);
+
+static uint32_t held_after(int how, int is_asked, uint32_t held)
+{
+	if (how == SIG_BLOCK)
+		return held || is_asked;
+	if (how == SIG_UNBLOCK)
+		return held && !is_asked;
+	return how == SIG_SETMASK ? (uint32_t)is_asked : held;
+}
+
+/*
+ * A vfork child's own mask is the kernel's business, since nothing samples it; only what it got
+ * from its parent's is believed, until it says what it wants.
+ */
+static int change_childs_mask(sigmask_fn *next, struct sampler_thread *thread, int how,
+	const sigset_t *set, sigset_t *old_set)
+{
+	int is_held = sampler_is_held(thread);
+	int is_asked = set && (*sampler_mask(set) & sampler_signal_bit()) != 0;
+	int error = next(how, set, old_set);
+
+	if (error || !is_held)
+		return error;
+	if (set && (is_asked || how == SIG_SETMASK))
+		__atomic_store_n(
+			&thread->unheld_pid, (uint32_t)arch_syscall0(SYS_getpid), __ATOMIC_RELAXED);
+	if (old_set)
+		*sampler_mask(old_set) |= sampler_signal_bit();
+	return 0;
+}
+
+static int change_mask(sigmask_fn *next, int how, const sigset_t *set, sigset_t *old_set)
+{
+	/* A program that samples itself has its masks as it wants them. */
+	struct sampler_thread *thread = sampler_is_hosted() ? NULL : preload_thread();
+	int is_asked = set && (*sampler_mask(set) & sampler_signal_bit()) != 0;
+	sigset_t copy;
+	uint32_t held;
+	int error;
+
+	if (!thread || (!is_asked && !thread->held) || !thread->active)
+		return next(how, set, old_set);
+	if (!sampler_is_this_process())
+		return change_childs_mask(next, thread, how, set, old_set);
+	held = thread->held;
+	if (is_asked && how != SIG_UNBLOCK) {
+		copy = *set;
+		*sampler_mask(&copy) &= ~sampler_signal_bit();
+		set = &copy;
+	}
+	/* Before the call: what is pending may be delivered in it. */
+	if (set)
+		__atomic_store_n(&thread->held, held_after(how, is_asked, held), __ATOMIC_RELAXED);
+	error = next(how, set, old_set);
+	if (error)
+		__atomic_store_n(&thread->held, held, __ATOMIC_RELAXED);
+	else if (old_set && held)
+		*sampler_mask(old_set) |= sampler_signal_bit();
+	return error;
+}
+
+static AT_START sigmask_fn *next_sigprocmask;
+static AT_START sigmask_fn *next_pthread_sigmask;
+
+void preload_resolve_masks(void)
+{
+	if (!next_sigprocmask)
+		next_sigprocmask = (sigmask_fn *)preload_next("sigprocmask");
+	if (!next_pthread_sigmask)
+		next_pthread_sigmask = (sigmask_fn *)preload_next("pthread_sigmask");
+	preload_resolve_sigsuspend();
+}
+
+PRELOAD_EXPORT int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old_set)
+{
+	preload_resolve_masks();
+	return change_mask(next_sigprocmask, how, set, old_set);
+}
+
+PRELOAD_EXPORT int pthread_sigmask(
+	int how, const sigset_t *restrict set, sigset_t *restrict old_set)
+{
+	preload_resolve_masks();
+	return change_mask(next_pthread_sigmask, how, set, old_set);
+}
+
+/* ---- older functions ------------------------------------------------------------------------- */
+/* libc's own would change the kernel's mask directly. */
+
+/* @mask has a bit for each of the signals 1 to 32. */
+static int change_old_mask(int how, int mask)
+{
+	sigset_t set, before;
+
+	sigemptyset(&set);
+	*sampler_mask(&set) = (unsigned int)mask;
+	return sigprocmask(how, &set, &before) ? -1 : (int)*sampler_mask(&before);
+}
+
+PRELOAD_EXPORT int sigblock(int mask)
+{
+	return change_old_mask(SIG_BLOCK, mask);
+}
+
+PRELOAD_EXPORT int sigsetmask(int mask)
+{
+	return change_old_mask(SIG_SETMASK, mask);
+}
+
+PRELOAD_EXPORT int siggetmask(void)
+{
+	return change_old_mask(SIG_BLOCK, 0);
+}
+
+static int change_one(int how, int number)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	return sigaddset(&set, number) ? -1 : sigprocmask(how, &set, NULL);
+}
+
+PRELOAD_EXPORT int sighold(int number)
+{
+	return change_one(SIG_BLOCK, number);
+}
+
+PRELOAD_EXPORT int sigrelse(int number)
+{
+	return change_one(SIG_UNBLOCK, number);
+}
