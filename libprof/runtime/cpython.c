@@ -202,6 +202,36 @@ static int find_cpython(
 	return 0;
 }
 
+/* ---- the instruction of a frame -------------------------------------------------------------- */
+
+/* The code object of @frame. */
+static uintptr_t code_of(const struct cpython_offsets *at, const char *frame)
+{
+	return runtime_word_in(frame, at->code) & ~(uintptr_t)REFERENCE_TAGS;
+}
+
+/* What @frame holds of the instruction that it is at. */
+static int32_t position_of(const struct cpython_offsets *at, const char *frame, uintptr_t code)
+{
+	uintptr_t offset;
+
+	if (!at->bytecode)
+		return (int32_t)runtime_int_in(frame, at->instruction);
+	offset = runtime_word_in(frame, at->instruction) - (code + at->bytecode);
+	return offset < 1u << 30 ? (int32_t)(offset / 2) : -1;
+}
+
+/*
+ * A call may make its frame the innermost one some instructions before it links the frame to its
+ * caller: compilers reorder the two. Until then the link is what an ended frame left there. So
+ * read the callers of a frame that has not got beyond its first instruction with checks.
+ */
+static void distrust_new_frame(struct runtime_reader *reader, int32_t position)
+{
+	if (position <= 0)
+		reader->may_trust = 0;
+}
+
 /* ---- a thread's innermost run ---------------------------------------------------------------- */
 
 /* No run is left. */
@@ -236,6 +266,7 @@ static int find_place(const struct cpython_offsets *at, struct runtime_reader *r
 				stack->frame = 0;
 			break;
 		}
+		distrust_new_frame(reader, position_of(at, bytes, code_of(at, bytes)));
 		frame = previous;
 		reader->is_trusted = reader->may_trust;
 	}
@@ -586,17 +617,6 @@ static int leave_run(const struct runtime *runtime, struct runtime_reader *reade
 	return error || stack->frame == frame || stack->place == UINTPTR_MAX ? error : -EBADMSG;
 }
 
-/* What @frame holds of the instruction that it is at. */
-static int32_t position_of(const struct cpython_offsets *at, const char *frame, uintptr_t code)
-{
-	uintptr_t offset;
-
-	if (!at->bytecode)
-		return (int32_t)runtime_int_in(frame, at->instruction);
-	offset = runtime_word_in(frame, at->instruction) - (code + at->bytecode);
-	return offset < 1u << 30 ? (int32_t)(offset / 2) : -1;
-}
-
 /*
  * Is it the frame that the interpreter puts between a constructor's call and __init__()? Its code
  * is in no file (its file is called as itself), and no traceback has it. From 3.12 on.
@@ -628,11 +648,12 @@ static int next_cpython(const struct runtime *runtime, struct runtime_reader *re
 			return leave_run(
 				runtime, reader, stack, runtime_word_in(frame, at->previous));
 		}
-		out->function = runtime_word_in(frame, at->code) & ~(uintptr_t)REFERENCE_TAGS;
+		out->function = code_of(at, frame);
 		error = read_code(runtime, reader, stack->own[OWN_INTERPRETER], out);
 		if (error)
 			return error;
 		out->position = position_of(at, frame, out->function);
+		distrust_new_frame(reader, out->position);
 		stack->frame = runtime_word_in(frame, at->previous);
 		stack->is_over = !at->owner || (runtime->version == 311 && frame[at->owner]);
 		if (!is_shim(out))

@@ -233,3 +233,35 @@ def test_of_the_interpreter(tmp_path, name):
     assert ran and int(ran[1]) > 0
     assert named.returncode == plain.returncode, named.stderr[-4000:].decode(errors="replace")
     assert re.search(rb"^Ran (\d+) test", named.stderr, re.M)[1] == ran[1]
+
+
+# leave() fills the interpreter's stack with pointers that its end leaves there. The frames of a, b
+# and c begin among them; keywords take the general way of calling.
+CALLS = """
+import time
+exec("def leave(o):\\n    %s = o\\n" % " = ".join("v%d" % i for i in range(80)))
+def c(x): return x
+def b(x): return c(x=x)
+def a(x): return b(x=x)
+def work():
+    end = time.process_time() + 1
+    while time.process_time() < end:
+        for n in range(1000): leave(n); a(x=n)
+work()
+print("end")
+"""
+
+
+# Earlier versions link a frame when they make it.
+@pytest.mark.parametrize("python", [python for python in pythons.known()
+                                    if pythons.version_of(python) >= (3, 11)])
+def test_a_frame_that_is_not_yet_linked(tmp_path, python):
+    """A call may make its frame the innermost one before it says which one called."""
+    path = pythons.script(tmp_path, CALLS)
+    run = profiled.profile(tmp_path, python, path, rate_hz=4000)
+    assert (run.status, run.stdout) == (0, "end\n"), run.stderr
+    calls = ("<module>", "work", "a", "b", "c")
+    for stack, _ in run.folded.stacks:
+        names = tuple(name for name, file in pythons.functions(stack) if file == "script.py")
+        assert names == calls[:len(names)] or names[2:] == ("leave",) or "work" not in names, stack
+    assert run.folded.below("[unsampled]") < run.folded.total / 2
