@@ -344,7 +344,7 @@ static void tell_compiled(const struct runtime *runtime, struct runtime_reader *
 	if (!pc)
 		out->start = HOTSPOT_NO_SCOPE;
 	else if (is_innermost)
-		out->start = hotspot_find_scope(at, reader, blob, compiled, pc);
+		out->start = hotspot_find_scope(at, reader, compiled, pc);
 	else
 		out->position = (int32_t)(pc - blob->code);
 	out->key = runtime_mix(runtime_mix(key, compiled->method),
@@ -528,7 +528,8 @@ static int read_scope(const struct runtime *runtime, struct runtime_reader *read
 	uint32_t values[3]; /* caller, method, place */
 
 	for (unsigned i = 0; i < 3; i++)
-		if (hotspot_read_number(reader, &next, &values[i]))
+		if (hotspot_read_number(
+			    hotspot_offsets_of(runtime), reader, &next, &values[i]))
 			return -EFAULT;
 	/* Callers are described before. */
 	if (values[0] >= *scope || !values[1] || values[1] > HOTSPOT_PCS_MAX)
@@ -556,10 +557,9 @@ static int frames_of_compiled(const struct runtime *runtime, struct runtime_read
 	blob = (struct hotspot_blob){.at = frame->code, .header_bytes = at->nmethod_size};
 	if (hotspot_read_compiled(at, reader, &blob, &compiled))
 		return -EBADMSG;
-	blob.code = hotspot_load_pointer(reader, blob.at + at->code_begin);
 	if (frame->position >= 0)
 		scope = hotspot_find_scope(
-			at, reader, &blob, &compiled, blob.code + (uint32_t)frame->position);
+			at, reader, &compiled, compiled.code + (uint32_t)frame->position);
 	for (; scope != HOTSPOT_NO_SCOPE && told < room; told++)
 		if (read_scope(runtime, reader, &blob, &compiled, &scope, &out[told]))
 			return -EBADMSG;

@@ -9,11 +9,13 @@
 
 #include "libprof/runtime/runtime.h"
 
-/* All of them uint32_t: fields' offsets; what a variable's is, counts from runtime->base. */
+/*
+ * Where the reader finds what HotSpot keeps. Every member is a uint32_t: the offset of a field, of
+ * a static variable the distance from runtime->base. Members that say *field* hold the width, too:
+ * read them with hotspot_field_in() and hotspot_address_in().
+ */
 struct hotspot_offsets {
-	uint32_t release; /* variables */
-	uint32_t heaps;	  /* of CodeCache */
-	uint32_t interpreter, call_stub_return, perf_data;
+	uint32_t heaps, interpreter, call_stub_return, perf_data; /* variables */
 	uint32_t array_length, array_data; /* of GrowableArray */
 	uint32_t heap_memory, heap_segments, heap_segment_log;
 	uint32_t space_low, space_high; /* of VirtualSpace */
@@ -21,20 +23,25 @@ struct hotspot_offsets {
 	uint32_t queue_buffer, queue_bytes;	    /* of StubQueue */
 	uint32_t perf_first, perf_count;	    /* of PerfDataPrologue */
 	uint32_t perf_bytes, perf_name, perf_value; /* of PerfDataEntry */
-	uint32_t blob_name, header_bytes, frame_complete, frame_words, code_begin, code_end;
-	uint32_t nmethod_method, scopes_begin, deopt_begin, deopt_handle_begin, original_pc;
-	uint32_t compile_id, entry, loop_entry; /* of nmethod; the latter are addresses */
-	uint32_t metadata, pcs, pcs_end,
-		stubs;		      /* of nmethod; what is there counts from its address */
+	uint32_t blob_name;			    /* of CodeBlob */
+	/* Fields of CodeBlob. */
+	uint32_t header_bytes, frame_complete, frame_words, code_begin, code_end;
+	/* Fields of nmethod and of its bases. */
+	uint32_t nmethod_method, original_pc, compile_id, entry, loop_entry, deopt, deopt_handle;
+	uint32_t stubs, metadata, scopes, pcs, pcs_end;
+	/* Fields, too: pointers to its data, or numbers if all of that lies in the nmethod. */
+	uint32_t mutable_data, immutable_data;
 	uint32_t pc_offset, pc_scope; /* of PcDesc */
 	uint32_t method_const;
-	uint32_t constants, const_bytes, const_flags, code_bytes, name_index; /* of ConstMethod */
-	uint32_t holder, constants_length, source_index;		      /* of ConstantPool */
+	uint32_t constants, code_bytes, name_index;	      /* of ConstMethod */
+	uint32_t const_flags;				      /* a field of it */
+	uint32_t holder, constants_length, source_index;      /* of ConstantPool */
 	uint32_t klass_name;
 	uint32_t symbol_length, symbol_text;
-	uint32_t block_size, nmethod_size, const_size, constants_size, pc_size; /* of types */
+	uint32_t block_size, blob_size, nmethod_size, const_size, constants_size, pc_size; /* of types */
 	uint32_t has_lines; /* a bit of ConstMethod's flags */
 	uint32_t sender_sp; /* constant, as int32_t */
+	uint32_t sweeper;   /* a field of nmethod, 0 since the code cache has no sweeper (JDK 20) */
 };
 _Static_assert(sizeof(struct hotspot_offsets) <= sizeof(((struct runtime *)0)->offsets), "fits");
 
@@ -67,6 +74,46 @@ static inline uintptr_t hotspot_load_pointer(struct runtime_reader *reader, uint
 	uintptr_t value;
 
 	return runtime_load_word(reader, address, &value) ? 0 : value;
+}
+
+/*
+ * Releases differ in the width of a field, and in whether it holds an address or an offset from
+ * another one: both follow from the type that HotSpot's table gives it.
+ */
+enum hotspot_width {
+	HOTSPOT_U2 = 1,
+	HOTSPOT_S2,
+	HOTSPOT_INT,
+	HOTSPOT_POINTER
+};
+#define HOTSPOT_FIELD(offset, width)  ((uint32_t)(offset) | (uint32_t)(width) << 16)
+#define HOTSPOT_FIELD_OFFSET(field)   ((field)&0xffffu)
+#define HOTSPOT_FIELD_WIDTH(field)    ((field) >> 16)
+#define HOTSPOT_FIELD_POINTER(offset) HOTSPOT_FIELD(offset, HOTSPOT_POINTER)
+
+/* The value of @field of the object whose bytes are at @bytes. */
+static inline int64_t hotspot_field_in(const char *bytes, uint32_t field)
+{
+	uint32_t offset = HOTSPOT_FIELD_OFFSET(field);
+
+	switch (HOTSPOT_FIELD_WIDTH(field)) {
+	case HOTSPOT_U2:
+		return runtime_short_in(bytes, offset);
+	case HOTSPOT_S2:
+		return (int16_t)runtime_short_in(bytes, offset);
+	case HOTSPOT_INT:
+		return (int32_t)runtime_int_in(bytes, offset);
+	default:
+		return (int64_t)runtime_word_in(bytes, offset);
+	}
+}
+
+/* The address in @field: the field holds it, or its distance from @base. */
+static inline uintptr_t hotspot_address_in(const char *bytes, uint32_t field, uintptr_t base)
+{
+	uintptr_t value = (uintptr_t)hotspot_field_in(bytes, field);
+
+	return HOTSPOT_FIELD_WIDTH(field) == HOTSPOT_POINTER ? value : base + value;
 }
 
 /* ---- its own description --------------------------------------------------------------------- */
@@ -134,10 +181,10 @@ int hotspot_has_code(const struct runtime *runtime, struct runtime_reader *reade
 int hotspot_find_blob(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t pc,
 	struct hotspot_blob *out);
 
-/* What is looked at of a compiled method: addresses, but for the last two. */
+/* The header of a compiled method: addresses, except the last two. */
 struct hotspot_compiled {
-	uintptr_t method, scopes, entry, loop_entry, deopt, deopt_handle;
-	uintptr_t metadata, pcs, pcs_end, stubs;
+	uintptr_t method, code, entry, loop_entry, deopt, deopt_handle;
+	uintptr_t metadata, scopes, pcs, pcs_end, stubs;
 	uint32_t original_pc; /* where in its frame that is, once it is given up */
 	uint32_t number;      /* no other has it, but one that goes on within a loop */
 };
@@ -151,7 +198,7 @@ int hotspot_read_compiled(const struct hotspot_offsets *at, struct runtime_reade
  * HOTSPOT_NO_SCOPE.
  */
 uint32_t hotspot_find_scope(const struct hotspot_offsets *at, struct runtime_reader *reader,
-	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled, uintptr_t pc);
+	const struct hotspot_compiled *compiled, uintptr_t pc);
 
 /* ---- methods --------------------------------------------------------------------------------- */
 
@@ -188,7 +235,8 @@ uint32_t hotspot_line(const struct runtime *runtime, struct runtime_reader *read
 uint32_t hotspot_text(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t address, char *out, uint32_t room, int keep_end);
 
-/* A variable-length number at *at, of at most 5 bytes; *at goes behind it. 0 or -errno. */
-int hotspot_read_number(struct runtime_reader *reader, uintptr_t *at, uint32_t *value);
+/* Read a variable-length number of at most 5 bytes at *at, and move *at behind it. 0 or -errno. */
+int hotspot_read_number(const struct hotspot_offsets *offsets, struct runtime_reader *reader,
+	uintptr_t *at, uint32_t *value);
 
 #endif

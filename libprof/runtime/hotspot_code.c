@@ -136,25 +136,26 @@ static int read_blob(const struct hotspot_offsets *at, struct runtime_reader *re
 	const struct hotspot_heap *heap, uintptr_t block, struct hotspot_blob *out)
 {
 	uintptr_t left = heap->high - block;
+	uintptr_t blob = block + at->block_size;
 	const char *bytes;
-	int32_t words;
+	int64_t words;
 
 	/* A method's header is read, too. */
 	runtime_expect(reader, block, left < RUNTIME_WINDOW_BYTES ? left : RUNTIME_WINDOW_BYTES);
-	bytes = runtime_view(reader, block, at->block_size + at->code_end + WORD);
+	bytes = runtime_view(reader, block, at->block_size + at->blob_size);
 	if (!bytes || !bytes[at->block_is_used])
 		return -ENOENT;
 	bytes += at->block_size;
-	words = (int32_t)runtime_int_in(bytes, at->frame_words);
-	if (words > (int32_t)(HOTSPOT_FRAME_MAX / WORD))
+	words = hotspot_field_in(bytes, at->frame_words);
+	if (words > (int64_t)(HOTSPOT_FRAME_MAX / WORD))
 		return -ENOENT;
 	*out = (struct hotspot_blob){
-		.at = block + at->block_size,
-		.code = runtime_word_in(bytes, at->code_begin),
-		.code_end = runtime_word_in(bytes, at->code_end),
-		.header_bytes = runtime_int_in(bytes, at->header_bytes),
+		.at = blob,
+		.code = hotspot_address_in(bytes, at->code_begin, blob),
+		.code_end = hotspot_address_in(bytes, at->code_end, blob),
+		.header_bytes = (uint32_t)hotspot_field_in(bytes, at->header_bytes),
 		.frame_bytes = words > 0 ? (uint32_t)words * WORD : 0,
-		.complete = (int32_t)runtime_int_in(bytes, at->frame_complete),
+		.complete = (int32_t)hotspot_field_in(bytes, at->frame_complete),
 	};
 	return 0;
 }
@@ -178,29 +179,43 @@ int hotspot_find_blob(const struct runtime *runtime, struct runtime_reader *read
 	return pc < out->code || pc >= out->code_end ? -ENOENT : 0;
 }
 
+/* Where the data of an nmethod begins: @field points to it, or it lies in the nmethod itself. */
+static uintptr_t find_data(const char *bytes, uint32_t field, uintptr_t nmethod)
+{
+	return HOTSPOT_FIELD_WIDTH(field) == HOTSPOT_POINTER
+		       ? (uintptr_t)hotspot_field_in(bytes, field)
+		       : nmethod;
+}
+
 int hotspot_read_compiled(const struct hotspot_offsets *at, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, struct hotspot_compiled *out)
 {
 	const char *bytes = blob->header_bytes == at->nmethod_size
 				    ? runtime_view(reader, blob->at, at->nmethod_size)
 				    : NULL;
+	uintptr_t code, metadata, tables;
 
 	if (!bytes)
 		return -ENOENT;
+	code = hotspot_address_in(bytes, at->code_begin, blob->at);
+	metadata = find_data(bytes, at->mutable_data, blob->at);
+	tables = find_data(bytes, at->immutable_data, blob->at);
 	*out = (struct hotspot_compiled){
-		.method = runtime_word_in(bytes, at->nmethod_method),
-		.scopes = runtime_word_in(bytes, at->scopes_begin),
-		.entry = runtime_word_in(bytes, at->entry),
-		.loop_entry = runtime_word_in(bytes, at->loop_entry),
-		.deopt = runtime_word_in(bytes, at->deopt_begin),
-		.deopt_handle = runtime_word_in(bytes, at->deopt_handle_begin),
-		.metadata = blob->at + runtime_int_in(bytes, at->metadata),
-		.pcs = blob->at + runtime_int_in(bytes, at->pcs),
-		.pcs_end = blob->at + runtime_int_in(bytes, at->pcs_end),
-		.stubs = blob->at + runtime_int_in(bytes, at->stubs),
-		.original_pc = runtime_int_in(bytes, at->original_pc),
-		.number = runtime_int_in(bytes, at->compile_id),
+		.method = (uintptr_t)hotspot_field_in(bytes, at->nmethod_method),
+		.code = code,
+		.entry = hotspot_address_in(bytes, at->entry, code),
+		.loop_entry = (uintptr_t)hotspot_field_in(bytes, at->loop_entry),
+		.deopt = hotspot_address_in(bytes, at->deopt, blob->at),
+		.metadata = hotspot_address_in(bytes, at->metadata, metadata),
+		.scopes = hotspot_address_in(bytes, at->scopes, tables),
+		.pcs = hotspot_address_in(bytes, at->pcs, tables),
+		.pcs_end = hotspot_address_in(bytes, at->pcs_end, tables),
+		.stubs = hotspot_address_in(bytes, at->stubs, blob->at),
+		.original_pc = (uint32_t)hotspot_field_in(bytes, at->original_pc),
+		.number = (uint32_t)hotspot_field_in(bytes, at->compile_id),
 	};
+	if (at->deopt_handle)
+		out->deopt_handle = hotspot_address_in(bytes, at->deopt_handle, blob->at);
 	return 0;
 }
 
@@ -212,11 +227,11 @@ static int32_t load_pc(const struct hotspot_offsets *at, struct runtime_reader *
 }
 
 uint32_t hotspot_find_scope(const struct hotspot_offsets *at, struct runtime_reader *reader,
-	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled, uintptr_t pc)
+	const struct hotspot_compiled *compiled, uintptr_t pc)
 {
 	uintptr_t count = (compiled->pcs_end - compiled->pcs) / at->pc_size;
 	uint32_t low = 0, high = (uint32_t)count;
-	int32_t wanted = (int32_t)(pc - blob->code);
+	int32_t wanted = (int32_t)(pc - compiled->code);
 
 	if (compiled->pcs_end < compiled->pcs || count > HOTSPOT_PCS_MAX)
 		return HOTSPOT_NO_SCOPE;

@@ -22,7 +22,8 @@
 /* Addresses of what a method consists of. */
 struct parts {
 	uintptr_t fixed, constants, klass, name; /* ConstMethod; Symbols */
-	uint16_t flags, code_bytes, name_index;
+	uint32_t flags;
+	uint16_t code_bytes, name_index;
 	uint64_t hash; /* of the ConstMethod */
 };
 
@@ -52,7 +53,7 @@ static int read_fixed(const struct hotspot_offsets *at, struct runtime_reader *r
 		runtime_load(reader, out->fixed, fixed, at->const_size))
 		return -EBADMSG;
 	out->constants = runtime_word_in(fixed, at->constants);
-	out->flags = runtime_short_in(fixed, at->const_flags);
+	out->flags = (uint32_t)hotspot_field_in(fixed, at->const_flags);
 	out->code_bytes = runtime_short_in(fixed, at->code_bytes);
 	out->name_index = runtime_short_in(fixed, at->name_index);
 	out->hash = method;
@@ -189,15 +190,23 @@ int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *re
 #define LEAST_OF_TWO 192u /* a byte from which on another one follows */
 #define NUMBER_BYTES 5u
 
-int hotspot_read_number(struct runtime_reader *reader, uintptr_t *at, uint32_t *value)
+/*
+ * Numbers are in base 64, lowest digit first (UNSIGNED5). Since JDK 20 digits count from 1, so that
+ * no byte of a number is 0. HotSpot does not describe this; the same release removed the sweeper.
+ */
+int hotspot_read_number(const struct hotspot_offsets *offsets, struct runtime_reader *reader,
+	uintptr_t *at, uint32_t *value)
 {
+	uint32_t zero = offsets->sweeper ? 0 : 1;
 	uint8_t byte;
 
 	*value = 0;
 	for (unsigned i = 0; i < NUMBER_BYTES; i++) {
 		if (runtime_load(reader, (*at)++, &byte, 1))
 			return -EFAULT;
-		*value += (uint32_t)byte << 6 * i;
+		if (byte < zero)
+			return -EBADMSG;
+		*value += (byte - zero) << 6 * i;
 		if (byte < LEAST_OF_TWO)
 			break;
 	}
@@ -210,7 +219,8 @@ static int32_t with_sign(uint32_t value)
 }
 
 /* Step to the next pair. Returns 1, or 0: that was the last. */
-static int next_line(struct runtime_reader *reader, uintptr_t *at, int32_t *bci, int32_t *line)
+static int next_line(const struct hotspot_offsets *offsets, struct runtime_reader *reader,
+	uintptr_t *at, int32_t *bci, int32_t *line)
 {
 	uint32_t more[2];
 	uint8_t byte;
@@ -222,8 +232,9 @@ static int next_line(struct runtime_reader *reader, uintptr_t *at, int32_t *bci,
 		*line += byte & 7;
 		return 1;
 	}
-	if (hotspot_read_number(reader, at, &more[0]) || hotspot_read_number(reader, at, &more[1]))
-		return 0;
+	for (unsigned i = 0; i < 2; i++)
+		if (hotspot_read_number(offsets, reader, at, &more[i]))
+			return 0;
 	*bci += with_sign(more[0]);
 	*line += with_sign(more[1]);
 	return 1;
@@ -241,7 +252,7 @@ static uint32_t find_line(
 	if (!fixed || runtime_load(reader, fixed + at->code_bytes, &bytes, sizeof(bytes)))
 		return 0;
 	next = fixed + at->const_size + bytes;
-	for (unsigned n = 0; n < LINES_MAX && next_line(reader, &next, &place, &line); n++) {
+	for (unsigned n = 0; n < LINES_MAX && next_line(at, reader, &next, &place, &line); n++) {
 		if (bci < 0 ? !found || line < found : place <= bci && place >= best) {
 			found = line;
 			best = place;

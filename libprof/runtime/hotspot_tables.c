@@ -3,94 +3,125 @@
 /*
  * HotSpot's description of itself for debuggers (runtime/vmStructs.cpp): tables of fields, of
  * types' sizes and of constants, which its library exports. What is needed of them is looked up
- * once, in one pass through each; a table that lacks any of it is not one that is known.
+ * once, in one pass through each table. Releases moved and renamed fields, so some entries have
+ * alternatives. A release is read if each needed entry has exactly one of its alternatives there.
  */
 #include <errno.h>
 
 #include "arch/hotspot.h"
 #include "libprof/runtime/hotspot.h"
 
-#define VERSION	    17u
 #define ENTRIES_MAX 8192u
 #define NAME_BYTES  64u
 #define OFFSET_MAX  4096u
 #define PAGE_BYTES  4096u
 
-/* What is wanted of a table: an entry's names, and where it goes in hotspot_offsets. */
+/* How a field is wanted. */
+enum how {
+	PLAIN,	  /* its offset, whatever its type */
+	POINTER,  /* its offset, if it is a pointer */
+	INT,	  /* its offset, if it has four bytes */
+	SHORT,	  /* its offset, if it has two bytes, without sign */
+	FIELD,	  /* its offset and width, if it is an integer or a pointer */
+	VARIABLE, /* its distance from runtime->base: it is static */
+};
+
+/*
+ * An entry that is wanted: its names, and where its value goes in hotspot_offsets. Entries with the
+ * same place are alternatives.
+ */
 struct wanted {
-	char type[44], field[26]; /* of a type's size or a constant no field */
-	uint8_t place, is_static;
+	char type[48], field[28]; /* empty for a type's size and for a constant */
+	uint8_t place, how, is_optional;
 };
 
 #define AT(field) (uint8_t)(offsetof(struct hotspot_offsets, field) / sizeof(uint32_t))
 
 static const struct wanted fields[] = {
-	{"Abstract_VM_Version", "_s_vm_release", AT(release), 1},
-	{"CodeCache", "_heaps", AT(heaps), 1},
-	{"AbstractInterpreter", "_code", AT(interpreter), 1},
-	{"StubRoutines", "_call_stub_return_address", AT(call_stub_return), 1},
-	{"PerfMemory", "_prologue", AT(perf_data), 1},
-	{"PerfDataPrologue", "entry_offset", AT(perf_first), 0},
-	{"PerfDataPrologue", "num_entries", AT(perf_count), 0},
-	{"PerfDataEntry", "entry_length", AT(perf_bytes), 0},
-	{"PerfDataEntry", "name_offset", AT(perf_name), 0},
-	{"PerfDataEntry", "data_offset", AT(perf_value), 0},
-	{"GrowableArrayBase", "_len", AT(array_length), 0},
-	{"GrowableArray<int>", "_data", AT(array_data), 0},
-	{"CodeHeap", "_memory", AT(heap_memory), 0},
-	{"CodeHeap", "_segmap", AT(heap_segments), 0},
-	{"CodeHeap", "_log2_segment_size", AT(heap_segment_log), 0},
-	{"VirtualSpace", "_low", AT(space_low), 0},
-	{"VirtualSpace", "_high", AT(space_high), 0},
-	{"HeapBlock::Header", "_used", AT(block_is_used), 0},
-	{"StubQueue", "_stub_buffer", AT(queue_buffer), 0},
-	{"StubQueue", "_buffer_limit", AT(queue_bytes), 0},
-	{"CodeBlob", "_name", AT(blob_name), 0},
-	{"CodeBlob", "_header_size", AT(header_bytes), 0},
-	{"CodeBlob", "_frame_complete_offset", AT(frame_complete), 0},
-	{"CodeBlob", "_frame_size", AT(frame_words), 0},
-	{"CodeBlob", "_code_begin", AT(code_begin), 0},
-	{"CodeBlob", "_code_end", AT(code_end), 0},
-	{"CompiledMethod", "_method", AT(nmethod_method), 0},
-	{"CompiledMethod", "_scopes_data_begin", AT(scopes_begin), 0},
-	{"CompiledMethod", "_deopt_handler_begin", AT(deopt_begin), 0},
-	{"CompiledMethod", "_deopt_mh_handler_begin", AT(deopt_handle_begin), 0},
-	{"nmethod", "_orig_pc_offset", AT(original_pc), 0},
-	{"nmethod", "_compile_id", AT(compile_id), 0},
-	{"nmethod", "_verified_entry_point", AT(entry), 0},
-	{"nmethod", "_osr_entry_point", AT(loop_entry), 0},
-	{"nmethod", "_stub_offset", AT(stubs), 0},
-	{"nmethod", "_metadata_offset", AT(metadata), 0},
-	{"nmethod", "_scopes_pcs_offset", AT(pcs), 0},
-	{"nmethod", "_dependencies_offset", AT(pcs_end), 0},
-	{"PcDesc", "_pc_offset", AT(pc_offset), 0},
-	{"PcDesc", "_scope_decode_offset", AT(pc_scope), 0},
-	{"Method", "_constMethod", AT(method_const), 0},
-	{"ConstMethod", "_constants", AT(constants), 0},
-	{"ConstMethod", "_constMethod_size", AT(const_bytes), 0},
-	{"ConstMethod", "_flags", AT(const_flags), 0},
-	{"ConstMethod", "_code_size", AT(code_bytes), 0},
-	{"ConstMethod", "_name_index", AT(name_index), 0},
-	{"ConstantPool", "_pool_holder", AT(holder), 0},
-	{"ConstantPool", "_length", AT(constants_length), 0},
-	{"ConstantPool", "_source_file_name_index", AT(source_index), 0},
-	{"Klass", "_name", AT(klass_name), 0},
-	{"Symbol", "_length", AT(symbol_length), 0},
-	{"Symbol", "_body[0]", AT(symbol_text), 0},
+	{"CodeCache", "_heaps", AT(heaps), VARIABLE, 0},
+	{"AbstractInterpreter", "_code", AT(interpreter), VARIABLE, 0},
+	{"StubRoutines", "_call_stub_return_address", AT(call_stub_return), VARIABLE, 0},
+	{"PerfMemory", "_prologue", AT(perf_data), VARIABLE, 0},
+	{"PerfDataPrologue", "entry_offset", AT(perf_first), INT, 0},
+	{"PerfDataPrologue", "num_entries", AT(perf_count), INT, 0},
+	{"PerfDataEntry", "entry_length", AT(perf_bytes), INT, 0},
+	{"PerfDataEntry", "name_offset", AT(perf_name), INT, 0},
+	{"PerfDataEntry", "data_offset", AT(perf_value), INT, 0},
+	{"GrowableArrayBase", "_len", AT(array_length), INT, 0},
+	{"GrowableArray<int>", "_data", AT(array_data), POINTER, 0},
+	{"CodeHeap", "_memory", AT(heap_memory), PLAIN, 0},
+	{"CodeHeap", "_segmap", AT(heap_segments), PLAIN, 0},
+	{"CodeHeap", "_log2_segment_size", AT(heap_segment_log), INT, 0},
+	{"VirtualSpace", "_low", AT(space_low), POINTER, 0},
+	{"VirtualSpace", "_high", AT(space_high), POINTER, 0},
+	{"HeapBlock::Header", "_used", AT(block_is_used), PLAIN, 0},
+	{"StubQueue", "_stub_buffer", AT(queue_buffer), POINTER, 0},
+	{"StubQueue", "_buffer_limit", AT(queue_bytes), INT, 0},
+	{"CodeBlob", "_name", AT(blob_name), POINTER, 0},
+	{"CodeBlob", "_header_size", AT(header_bytes), FIELD, 0},
+	{"CodeBlob", "_frame_complete_offset", AT(frame_complete), FIELD, 0},
+	{"CodeBlob", "_frame_size", AT(frame_words), FIELD, 0},
+	{"CodeBlob", "_code_begin", AT(code_begin), FIELD, 0},
+	{"CodeBlob", "_code_offset", AT(code_begin), FIELD, 0},
+	{"CodeBlob", "_data_offset", AT(code_end), FIELD, 0},
+	{"CompiledMethod", "_method", AT(nmethod_method), FIELD, 0},
+	{"nmethod", "_method", AT(nmethod_method), FIELD, 0},
+	{"nmethod", "_orig_pc_offset", AT(original_pc), FIELD, 0},
+	{"nmethod", "_compile_id", AT(compile_id), FIELD, 0},
+	{"nmethod", "_verified_entry_point", AT(entry), FIELD, 0},
+	{"nmethod", "_verified_entry_offset", AT(entry), FIELD, 0},
+	{"nmethod", "_osr_entry_point", AT(loop_entry), FIELD, 0},
+	{"CompiledMethod", "_deopt_handler_begin", AT(deopt), FIELD, 0},
+	{"nmethod", "_deopt_handler_offset", AT(deopt), FIELD, 0},
+	{"nmethod", "_deopt_handler_entry_offset", AT(deopt), FIELD, 0},
+	{"CompiledMethod", "_deopt_mh_handler_begin", AT(deopt_handle), FIELD, 1},
+	{"nmethod", "_deopt_mh_handler_offset", AT(deopt_handle), FIELD, 1},
+	{"nmethod", "_stub_offset", AT(stubs), FIELD, 0},
+	/* Data that lies in the nmethod, up to its end, or elsewhere. */
+	{"nmethod", "_nmethod_end_offset", AT(mutable_data), FIELD, 0},
+	{"CodeBlob", "_mutable_data", AT(mutable_data), FIELD, 0},
+	{"nmethod", "_nmethod_end_offset", AT(immutable_data), FIELD, 0},
+	{"nmethod", "_immutable_data", AT(immutable_data), FIELD, 0},
+	{"nmethod", "_metadata_offset", AT(metadata), FIELD, 0},
+	{"CodeBlob", "_relocation_size", AT(metadata), FIELD, 0},
+	{"CompiledMethod", "_scopes_data_begin", AT(scopes), FIELD, 0},
+	{"nmethod", "_scopes_data_offset", AT(scopes), FIELD, 0},
+	{"nmethod", "_scopes_pcs_offset", AT(pcs), FIELD, 0},
+	{"nmethod", "_dependencies_offset", AT(pcs_end), FIELD, 0},
+	{"nmethod", "_scopes_data_offset", AT(pcs_end), FIELD, 0},
+	{"nmethod", "_stack_traversal_mark", AT(sweeper), PLAIN, 1},
+	{"PcDesc", "_pc_offset", AT(pc_offset), INT, 0},
+	{"PcDesc", "_scope_decode_offset", AT(pc_scope), INT, 0},
+	{"Method", "_constMethod", AT(method_const), POINTER, 0},
+	{"ConstMethod", "_constants", AT(constants), POINTER, 0},
+	{"ConstMethod", "_flags", AT(const_flags), FIELD, 0},
+	{"ConstMethod", "_flags._flags", AT(const_flags), FIELD, 0},
+	{"ConstMethod", "_code_size", AT(code_bytes), SHORT, 0},
+	{"ConstMethod", "_name_index", AT(name_index), SHORT, 0},
+	{"ConstantPool", "_pool_holder", AT(holder), POINTER, 0},
+	{"ConstantPool", "_length", AT(constants_length), INT, 0},
+	{"ConstantPool", "_source_file_name_index", AT(source_index), SHORT, 0},
+	{"Klass", "_name", AT(klass_name), POINTER, 0},
+	{"Symbol", "_length", AT(symbol_length), SHORT, 0},
+	{"Symbol", "_body[0]", AT(symbol_text), PLAIN, 0},
 };
 
 static const struct wanted sizes[] = {
-	{"HeapBlock", "", AT(block_size), 0},
-	{"nmethod", "", AT(nmethod_size), 0},
-	{"ConstMethod", "", AT(const_size), 0},
-	{"ConstantPool", "", AT(constants_size), 0},
-	{"PcDesc", "", AT(pc_size), 0},
+	{"HeapBlock", "", AT(block_size), PLAIN, 0},
+	{"CodeBlob", "", AT(blob_size), PLAIN, 0},
+	{"nmethod", "", AT(nmethod_size), PLAIN, 0},
+	{"ConstMethod", "", AT(const_size), PLAIN, 0},
+	{"ConstantPool", "", AT(constants_size), PLAIN, 0},
+	{"PcDesc", "", AT(pc_size), PLAIN, 0},
 };
 
 static const struct wanted constants[] = {
-	{"ConstMethod::_has_linenumber_table", "", AT(has_lines), 0},
-	{"frame::interpreter_frame_sender_sp_offset", "", AT(sender_sp), 0},
+	{"ConstMethod::_has_linenumber_table", "", AT(has_lines), PLAIN, 0},
+	{"ConstMethodFlags::_misc_has_linenumber_table", "", AT(has_lines), PLAIN, 0},
+	{"frame::interpreter_frame_sender_sp_offset", "", AT(sender_sp), PLAIN, 0},
 };
+
+#define COUNT(array) (unsigned)(sizeof(array) / sizeof((array)[0]))
 
 /* Entries as they lie in the tables. */
 struct field_entry {
@@ -159,121 +190,198 @@ static uintptr_t load_table(struct runtime_reader *reader, struct runtime_symbol
 		       : 0;
 }
 
-/* Put what @field says where it belongs, if @wanted is what it is about. */
-static unsigned take_field(struct runtime *out, const struct wanted *wanted,
-	const struct field_entry *field, const char *name)
+/* How a field of the type @name is read; 0 if that is not known. */
+static unsigned width_of(const char *name)
 {
-	uint64_t value = wanted->is_static ? field->address - out->base : field->offset;
+	static const struct {
+		char name[9];
+		uint8_t width;
+	} types[] = {{"int", HOTSPOT_INT}, {"jint", HOTSPOT_INT}, {"u4", HOTSPOT_INT},
+		{"u2", HOTSPOT_U2}, {"uint16_t", HOTSPOT_U2}, {"int16_t", HOTSPOT_S2},
+		{"address", HOTSPOT_POINTER}};
+	unsigned length = 0;
 
-	if (!is_equal(name, wanted->field) || field->is_static != wanted->is_static ||
-		value > (wanted->is_static ? UINT32_MAX : OFFSET_MAX))
-		return 0;
-	out->offsets[wanted->place] = (uint32_t)value;
-	return 1;
+	for (unsigned i = 0; i < COUNT(types); i++)
+		if (is_equal(name, types[i].name))
+			return types[i].width;
+	while (name[length])
+		length++;
+	return length && name[length - 1] == '*' ? HOTSPOT_POINTER : 0;
 }
 
-/* Entries of a type follow each other. */
-static int find_fields(struct runtime *out, struct runtime_reader *reader, uintptr_t at)
+/* Places in hotspot_offsets, by bit, for which an entry was found, or more than one. */
+struct found {
+	uint64_t once, twice;
+};
+
+static void keep_value(
+	struct runtime *out, struct found *found, const struct wanted *wanted, uint32_t value)
 {
-	const unsigned count = sizeof(fields) / sizeof(fields[0]);
-	unsigned found = 0, is_wanted = 0;
+	uint64_t bit = 1ULL << wanted->place;
+
+	found->twice |= found->once & bit;
+	found->once |= bit;
+	out->offsets[wanted->place] = value;
+}
+
+/* Keep what the table says of @field, if it is as @wanted. */
+static void keep_field(struct runtime *out, struct runtime_reader *reader, struct found *found,
+	const struct wanted *wanted, const struct field_entry *field)
+{
+	static const uint8_t widths[] = {
+		[POINTER] = HOTSPOT_POINTER, [INT] = HOTSPOT_INT, [SHORT] = HOTSPOT_U2};
+	uintptr_t distance = field->address - out->base;
+	char type[NAME_BYTES];
+	unsigned width;
+
+	if (field->is_static != (wanted->how == VARIABLE))
+		return;
+	if (wanted->how == VARIABLE) {
+		if (distance <= UINT32_MAX)
+			keep_value(out, found, wanted, (uint32_t)distance);
+		return;
+	}
+	if (field->offset > OFFSET_MAX)
+		return;
+	if (wanted->how == PLAIN) {
+		keep_value(out, found, wanted, (uint32_t)field->offset);
+		return;
+	}
+	width = field->declared && !load_name(reader, field->declared, type) ? width_of(type) : 0;
+	if (wanted->how == FIELD && width)
+		keep_value(out, found, wanted, HOTSPOT_FIELD(field->offset, width));
+	else if (wanted->how != FIELD && width == widths[wanted->how])
+		keep_value(out, found, wanted, (uint32_t)field->offset);
+}
+
+/* Entries of a type follow each other. Returns 0, or -EFAULT: the table can't be read. */
+static int find_fields(
+	struct runtime *out, struct runtime_reader *reader, struct found *found, uintptr_t at)
+{
 	char type[NAME_BYTES] = "", name[NAME_BYTES];
-	struct field_entry entry = {0};
+	struct field_entry entry;
+	unsigned is_wanted = 0;
 	uintptr_t last = 0;
 
-	for (unsigned n = 0; n < ENTRIES_MAX && found < count; n++, at += sizeof(entry)) {
+	for (unsigned n = 0; n < ENTRIES_MAX; n++, at += sizeof(entry)) {
 		expect_entries(reader, at, n, sizeof(entry));
-		if (runtime_load(reader, at, &entry, sizeof(entry)) || !entry.type)
-			return -ENOENT;
+		if (runtime_load(reader, at, &entry, sizeof(entry)))
+			return -EFAULT;
+		if (!entry.type)
+			return 0;
 		if (entry.type != last) {
 			if (load_name(reader, entry.type, type))
 				return -EFAULT;
 			last = entry.type;
 			is_wanted = 0;
-			for (unsigned i = 0; i < count; i++)
+			for (unsigned i = 0; i < COUNT(fields); i++)
 				is_wanted |= is_equal(type, fields[i].type);
 		}
 		if (!is_wanted)
 			continue;
 		if (load_name(reader, entry.field, name))
 			return -EFAULT;
-		for (unsigned i = 0; i < count; i++)
-			found += is_equal(type, fields[i].type) &&
-				 take_field(out, &fields[i], &entry, name);
+		for (unsigned i = 0; i < COUNT(fields); i++)
+			if (is_equal(type, fields[i].type) && is_equal(name, fields[i].field))
+				keep_field(out, reader, found, &fields[i], &entry);
 	}
-	return found == count ? 0 : -ENOENT;
+	return 0;
 }
 
-/* @count of @wanted in the table at @at, whose entries have a name first and a value at @offset. */
-static int find_values(struct runtime *out, struct runtime_reader *reader, uintptr_t at,
-	unsigned stride, unsigned offset, const struct wanted *wanted, unsigned count)
+/*
+ * Find @count @wanted in the table at @at, whose entries have a name first and a value at @offset.
+ * Returns as find_fields().
+ */
+static int find_values(struct runtime *out, struct runtime_reader *reader, struct found *found,
+	uintptr_t at, unsigned stride, unsigned offset, const struct wanted *wanted, unsigned count)
 {
 	char name[NAME_BYTES];
-	unsigned found = 0;
 	uintptr_t text;
 
-	for (unsigned n = 0; n < ENTRIES_MAX && found < count; n++, at += stride) {
+	for (unsigned n = 0; n < ENTRIES_MAX; n++, at += stride) {
 		expect_entries(reader, at, n, stride);
-		text = hotspot_load_pointer(reader, at);
-		if (!text || load_name(reader, text, name))
-			return -ENOENT;
-		for (unsigned i = 0; i < count; i++) {
-			if (!is_equal(name, wanted[i].type))
-				continue;
-			out->offsets[wanted[i].place] = hotspot_load_int(reader, at + offset);
-			found++;
-		}
+		if (runtime_load_word(reader, at, &text))
+			return -EFAULT;
+		if (!text)
+			return 0;
+		if (load_name(reader, text, name))
+			return -EFAULT;
+		for (unsigned i = 0; i < count; i++)
+			if (is_equal(name, wanted[i].type))
+				keep_value(out, found, &wanted[i],
+					hotspot_load_int(reader, at + offset));
 	}
-	return found == count ? 0 : -ENOENT;
+	return 0;
 }
 
-/* As its name begins; 0: its constructors have not run yet. */
-static uint32_t version_of(const struct runtime *runtime, struct runtime_reader *reader)
+static uint64_t needed_of(const struct wanted *wanted, unsigned count)
 {
-	char name[NAME_BYTES];
-	uint32_t version = 0;
-	uintptr_t text =
-		hotspot_load_pointer(reader, runtime->base + hotspot_offsets_of(runtime)->release);
+	uint64_t bits = 0;
 
-	if (!text || load_name(reader, text, name))
-		return 0;
-	for (const char *c = name; *c >= '0' && *c <= '9'; c++)
-		version = version * 10 + (uint32_t)(*c - '0');
-	return version;
+	for (unsigned i = 0; i < count; i++)
+		if (!wanted[i].is_optional)
+			bits |= 1ULL << wanted[i].place;
+	return bits;
 }
 
-static int is_usable(const struct hotspot_offsets *at)
+static unsigned bytes_of(uint32_t field)
 {
-	return at->block_size <= OFFSET_MAX && at->nmethod_size <= OFFSET_MAX &&
+	unsigned width = HOTSPOT_FIELD_WIDTH(field);
+
+	return width == HOTSPOT_POINTER ? 8 : width == HOTSPOT_INT ? 4 : 2;
+}
+
+/* Does each field lie in the object that it is read from? */
+static int is_within(const uint32_t *offsets, const struct hotspot_offsets *at)
+{
+	for (unsigned i = AT(header_bytes); i <= AT(immutable_data); i++)
+		if (HOTSPOT_FIELD_OFFSET(offsets[i]) + bytes_of(offsets[i]) >
+			(i <= AT(code_end) ? at->blob_size : at->nmethod_size))
+			return 0;
+	return at->block_is_used < at->block_size && at->blob_name + 8 <= at->blob_size &&
+	       at->constants + 8 <= at->const_size && at->code_bytes + 2 <= at->const_size &&
+	       at->name_index + 2 <= at->const_size &&
+	       HOTSPOT_FIELD_OFFSET(at->const_flags) + bytes_of(at->const_flags) <= at->const_size;
+}
+
+static int is_usable(const struct runtime *runtime)
+{
+	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
+
+	return at->block_size <= OFFSET_MAX && at->blob_size <= at->nmethod_size &&
+	       at->block_size + at->nmethod_size <= RUNTIME_WINDOW_BYTES &&
 	       at->const_size <= OFFSET_MAX && at->constants_size <= OFFSET_MAX &&
-	       at->pc_size >= 8 && at->pc_size <= 64 &&
-	       /* What is looked at of a blob and of a heap ends with these. */
-	       at->code_end > at->code_begin && at->code_end > at->frame_words &&
-	       at->code_end > at->frame_complete && at->code_end > at->header_bytes &&
+	       at->pc_size >= 8 && at->pc_size <= 64 && is_within(runtime->offsets, at) &&
+	       /* What is looked at of a heap ends with this. */
 	       at->heap_segment_log > at->heap_memory && at->heap_segment_log > at->heap_segments &&
 	       (int32_t)at->sender_sp == ARCH_HOTSPOT_SENDER_SP;
 }
 
-/* Returns 0 or -ENOENT, also where the loader has not put addresses into the tables yet. */
+/*
+ * Returns 0; -ENOTSUP: entries are missing, or the loader has not put their addresses there yet;
+ * -EAGAIN: the latter.
+ */
 static int read_tables(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
 {
+	const uint64_t needed = needed_of(fields, COUNT(fields)) |
+				needed_of(sizes, COUNT(sizes)) |
+				needed_of(constants, COUNT(constants));
 	uintptr_t structs = load_table(reader, symbols, "gHotSpotVMStructs",
 		"gHotSpotVMStructEntryArrayStride", sizeof(struct field_entry));
 	uintptr_t types = load_table(reader, symbols, "gHotSpotVMTypes",
 		"gHotSpotVMTypeEntryArrayStride", sizeof(struct type_entry));
 	uintptr_t ints = load_table(reader, symbols, "gHotSpotVMIntConstants",
 		"gHotSpotVMIntConstantEntryArrayStride", sizeof(struct constant_entry));
+	struct found found = {0};
 
-	return structs && types && ints && !find_fields(out, reader, structs) &&
-			       !find_values(out, reader, types, sizeof(struct type_entry),
-				       offsetof(struct type_entry, size), sizes,
-				       sizeof(sizes) / sizeof(sizes[0])) &&
-			       !find_values(out, reader, ints, sizeof(struct constant_entry),
-				       offsetof(struct constant_entry, value), constants,
-				       sizeof(constants) / sizeof(constants[0]))
-		       ? 0
-		       : -ENOENT;
+	if (!structs || !types || !ints || find_fields(out, reader, &found, structs) ||
+		find_values(out, reader, &found, types, sizeof(struct type_entry),
+			offsetof(struct type_entry, size), sizes, COUNT(sizes)) ||
+		find_values(out, reader, &found, ints, sizeof(struct constant_entry),
+			offsetof(struct constant_entry, value), constants, COUNT(constants)))
+		return -EAGAIN;
+	return (found.once & needed) == needed && !found.twice ? 0 : -ENOTSUP;
 }
 
 /* ---- what it made ---------------------------------------------------------------------------- */
@@ -339,15 +447,19 @@ static int find_objects(struct runtime *out, struct runtime_reader *reader)
 int hotspot_find(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
 {
+	const struct hotspot_offsets *at = hotspot_offsets_of(out);
+	int error;
+
 	if (!ARCH_HOTSPOT_IS_KNOWN || !runtime_symbol(symbols, reader, "gHotSpotVMStructs", NULL))
 		return -ENOENT;
 	out->base = symbols->bias;
-	if (read_tables(out, reader, symbols))
+	error = read_tables(out, reader, symbols);
+	if (error == -EAGAIN)
+		return error;
+	/* Until the interpreter is there, the loader may not have filled the tables in. */
+	if (!at->interpreter || !hotspot_load_pointer(reader, out->base + at->interpreter))
 		return -EAGAIN;
-	out->version = version_of(out, reader);
-	if (!out->version)
-		return -EAGAIN;
-	if (out->version != VERSION || !is_usable(hotspot_offsets_of(out)))
+	if (error || !is_usable(out))
 		return -ENOTSUP;
 	return find_objects(out, reader);
 }

@@ -41,28 +41,31 @@ static const struct hotspot_offsets offsets = {.heap_memory = 0,
 	.queue_buffer = 0,
 	.queue_bytes = 8,
 	.blob_name = 0,
-	.header_bytes = 8,
-	.frame_complete = 12,
-	.frame_words = 16,
-	.code_begin = 24,
-	.code_end = 32,
-	.nmethod_method = 40,
-	.scopes_begin = 48,
-	.deopt_begin = 56,
-	.deopt_handle_begin = 64,
-	.original_pc = 72,
-	.entry = 80,
-	.loop_entry = 88,
-	.metadata = 96,
-	.pcs = 100,
-	.pcs_end = 104,
-	.stubs = 108,
-	.compile_id = 112,
+	.header_bytes = HOTSPOT_FIELD(8, HOTSPOT_INT),
+	.frame_complete = HOTSPOT_FIELD(12, HOTSPOT_INT),
+	.frame_words = HOTSPOT_FIELD(16, HOTSPOT_INT),
+	.code_begin = HOTSPOT_FIELD_POINTER(24),
+	.code_end = HOTSPOT_FIELD_POINTER(32),
+	.blob_size = 40,
+	.nmethod_method = HOTSPOT_FIELD_POINTER(40),
+	.scopes = HOTSPOT_FIELD_POINTER(48),
+	.deopt = HOTSPOT_FIELD_POINTER(56),
+	.deopt_handle = HOTSPOT_FIELD_POINTER(64),
+	.original_pc = HOTSPOT_FIELD(72, HOTSPOT_INT),
+	.entry = HOTSPOT_FIELD_POINTER(80),
+	.loop_entry = HOTSPOT_FIELD_POINTER(88),
+	.metadata = HOTSPOT_FIELD(96, HOTSPOT_INT),
+	.pcs = HOTSPOT_FIELD(100, HOTSPOT_INT),
+	.pcs_end = HOTSPOT_FIELD(104, HOTSPOT_INT),
+	.stubs = HOTSPOT_FIELD(108, HOTSPOT_INT),
+	.compile_id = HOTSPOT_FIELD(112, HOTSPOT_INT),
+	.mutable_data = HOTSPOT_FIELD(0, HOTSPOT_INT), /* it lies in the nmethod */
+	.immutable_data = HOTSPOT_FIELD(0, HOTSPOT_INT),
 	.pc_offset = 0,
 	.pc_scope = 4,
 	.method_const = 8,
 	.constants = 8,
-	.const_flags = 28,
+	.const_flags = HOTSPOT_FIELD(28, HOTSPOT_U2),
 	.code_bytes = 32,
 	.name_index = 34,
 	.holder = 24,
@@ -76,7 +79,8 @@ static const struct hotspot_offsets offsets = {.heap_memory = 0,
 	.const_size = 48,
 	.constants_size = 72,
 	.pc_size = 16,
-	.has_lines = 1};
+	.has_lines = 1,
+	.sweeper = 8};
 
 static uint64_t lines[RUNS_LINES];
 static struct runtime_kept kept;
@@ -115,9 +119,9 @@ static uint64_t put_blob(struct page *page, uint64_t at, uint32_t header, uint32
 
 	page->code[at - AT(code) + offsets.block_is_used] = 1;
 	put_word(page, blob + offsets.blob_name, AT(symbols));
-	put(page, blob + offsets.header_bytes, ints, sizeof(ints));
-	put_word(page, blob + offsets.code_begin, blob + header);
-	put_word(page, blob + offsets.code_end, at + bytes);
+	put(page, blob + HOTSPOT_FIELD_OFFSET(offsets.header_bytes), ints, sizeof(ints));
+	put_word(page, blob + HOTSPOT_FIELD_OFFSET(offsets.code_begin), blob + header);
+	put_word(page, blob + HOTSPOT_FIELD_OFFSET(offsets.code_end), at + bytes);
 	return blob;
 }
 
@@ -128,11 +132,12 @@ static void put_method(struct page *page, uint64_t nmethod)
 	static const int32_t pcs[] = {-1, 0, 0, 0, 8, 4, 0, 0};
 	static const uint8_t scopes[] = {0, 0, 1, 8, 1, 1, 4};
 
-	put_word(page, nmethod + offsets.nmethod_method, AT(method));
-	put_word(page, nmethod + offsets.scopes_begin, nmethod + 320);
-	put_word(page, nmethod + offsets.entry, nmethod + offsets.nmethod_size);
-	put_word(page, nmethod + offsets.original_pc, 8);
-	put(page, nmethod + offsets.metadata, places, sizeof(places));
+	put_word(page, nmethod + HOTSPOT_FIELD_OFFSET(offsets.nmethod_method), AT(method));
+	put_word(page, nmethod + HOTSPOT_FIELD_OFFSET(offsets.scopes), nmethod + 320);
+	put_word(page, nmethod + HOTSPOT_FIELD_OFFSET(offsets.entry),
+		nmethod + offsets.nmethod_size);
+	put_word(page, nmethod + HOTSPOT_FIELD_OFFSET(offsets.original_pc), 8);
+	put(page, nmethod + HOTSPOT_FIELD_OFFSET(offsets.metadata), places, sizeof(places));
 	put_word(page, nmethod + 240, AT(method));
 	put(page, nmethod + 272, pcs, sizeof(pcs));
 	put(page, nmethod + 320, scopes, sizeof(scopes));

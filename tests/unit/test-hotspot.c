@@ -39,7 +39,8 @@ static struct heap *heap;
 enum {
 	NAME = 1,
 	SOURCE = 2,
-	CODE_BYTES = 20
+	CODE_BYTES = 20,
+	CONST_FLAGS = 28
 };
 
 static void set_symbol(unsigned number, const char *text)
@@ -55,7 +56,7 @@ static void put_half(void *object, uint32_t offset, uint16_t value)
 
 static const struct hotspot_offsets offsets = {.method_const = 8,
 	.constants = 8,
-	.const_flags = 28,
+	.const_flags = HOTSPOT_FIELD(CONST_FLAGS, HOTSPOT_U2),
 	.code_bytes = 32,
 	.name_index = 34,
 	.holder = 24,
@@ -67,8 +68,9 @@ static const struct hotspot_offsets offsets = {.method_const = 8,
 	.const_size = 48,
 	.constants_size = 72,
 	.has_lines = 1,
-	.scopes_begin = 16,
-	.metadata = 24,
+	.sweeper = 8, /* digits of numbers count from 0 */
+	.scopes = HOTSPOT_FIELD_POINTER(16),
+	.metadata = HOTSPOT_FIELD(24, HOTSPOT_INT),
 	.nmethod_size = 256,
 	.heap_memory = 0,
 	.heap_segments = 16,
@@ -90,7 +92,7 @@ static int set_up(void **state)
 	memcpy(heap->runtime.offsets, &offsets, sizeof(offsets));
 	heap->method[1] = (uintptr_t)heap->fixed;
 	heap->fixed[1] = (uintptr_t)heap->constants;
-	put_half(heap->fixed, offsets.const_flags, 1);
+	put_half(heap->fixed, CONST_FLAGS, 1);
 	put_half(heap->fixed, offsets.code_bytes, CODE_BYTES);
 	put_half(heap->fixed, offsets.name_index, NAME);
 	memcpy((char *)heap->fixed + offsets.const_size + CODE_BYTES, lines, sizeof(lines));
@@ -340,7 +342,8 @@ static void test_a_method_is_read_once(void **state)
 	memset(&kept, 0, sizeof(kept));
 	heap->kept = &kept;
 	heap->runtime.objects[HOTSPOT_UNLOADED] = (uintptr_t)&heap->unloaded;
-	((struct hotspot_offsets *)heap->runtime.offsets)->compile_id = NUMBER * sizeof(uint64_t);
+	((struct hotspot_offsets *)heap->runtime.offsets)->compile_id =
+		HOTSPOT_FIELD_POINTER(NUMBER * sizeof(uint64_t));
 	memcpy(heap->scopes, scopes, sizeof(scopes));
 	heap->nmethod[SCOPES] = (uintptr_t)heap->scopes;
 	heap->nmethod[METADATA] = (uintptr_t)heap->metadata - (uintptr_t)heap->nmethod;
