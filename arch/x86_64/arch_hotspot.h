@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ASYNC-SIGNAL-SAFE: works on the bytes it is given. HotSpot 17's interpreter on x86_64, its
- *frames:
+ * ASYNC-SIGNAL-SAFE: works on the bytes it is given. HotSpot's interpreter on x86_64, its frames:
  *
  *	fp + 8	return address			fp - 24	Method
  *	fp	the caller's frame pointer	…	mirror, profile, cache, locals

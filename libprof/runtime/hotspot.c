@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * HotSpot 17: the activations of its interpreter, of compiled methods and of its own pieces of
- * code, which all lie in its code cache, as blobs. Only the interpreter keeps frame pointers; of
- * other code the blob says how large its frames are.
+ * The activations of HotSpot's interpreter, of compiled methods and of its own pieces of code. All
+ * of these lie in its code cache, as blobs. Only the interpreter keeps frame pointers. For other
+ * code the blob says how large its frames are. What was read here was compared with the traceback
+ * of JDK 17, 21, 25 and 26, and of early access builds of 27 and 28.
  *
  *	interpreter	method, bytecode, caller in slots below the frame pointer (arch/hotspot.h)
  *	nmethod		return address above the frame, the caller's frame pointer below that;
@@ -23,9 +24,10 @@
 #include "arch/hotspot.h"
 #include "libprof/runtime/hotspot.h"
 
-#define WORD	     sizeof(uintptr_t)
-#define METHOD_WORDS 4u	  /* of a Method that tell it from others in its place */
-#define ENTRY_MAX    256u /* bytes of code before a compiled method has its frame */
+#define WORD		sizeof(uintptr_t)
+#define METHOD_WORDS	4u   /* of a Method that tell it from others in its place */
+#define ENTRY_MAX	256u /* bytes of code before a compiled method has its frame */
+#define BLOB_NAME_BYTES 40u  /* of a blob's name are compared, at most */
 
 /* ---- callers ------------------------------------------------------------------------------- */
 
@@ -35,23 +37,62 @@ static int is_given_up(const struct hotspot_compiled *compiled, uintptr_t ra)
 	return ra == compiled->deopt || ra == compiled->deopt_handle;
 }
 
+static uintptr_t load_blob_name(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct hotspot_blob *blob)
+{
+	return hotspot_load_pointer(reader, blob->at + hotspot_offsets_of(runtime)->blob_name);
+}
+
+/* Does the C string at @name begin with the @length bytes at @wanted? */
+static int begins_with(
+	struct runtime_reader *reader, uintptr_t name, const char *wanted, size_t length)
+{
+	char text[BLOB_NAME_BYTES];
+
+	return !runtime_load(reader, name, text, length) && !memcmp(text, wanted, length);
+}
+
+/* Does an instruction that calls end at @ra in @blob? */
+static int follows_call(
+	struct runtime_reader *reader, const struct hotspot_blob *blob, uintptr_t ra)
+{
+	const uint8_t *before;
+	uintptr_t target;
+
+	if (ra - blob->code < ARCH_HOTSPOT_CALL_BYTES)
+		return 0;
+	before = runtime_view(reader, ra - ARCH_HOTSPOT_CALL_BYTES, ARCH_HOTSPOT_CALL_BYTES);
+	return before && arch_hotspot_call(before, ra, &target);
+}
+
+/*
+ * Does a virtual thread's outermost frame on the stack return to @ra in @blob? Then the stub at @ra
+ * has to bring its callers to the stack first: see leave_barrier().
+ */
+static int is_barrier(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct hotspot_blob *blob, uintptr_t ra)
+{
+	static const char name[] = "StubRoutines (continuation";
+
+	return !blob->frame_bytes && !follows_call(reader, blob, ra) &&
+	       begins_with(reader, load_blob_name(runtime, reader, blob), name, sizeof(name) - 1);
+}
+
 /* Can Java's code return to @ra? */
 static int is_return(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t ra)
 {
 	struct hotspot_compiled compiled;
-	const uint8_t *before;
-	uintptr_t target;
 	struct hotspot_blob blob;
 
 	if (hotspot_is_interpreter(hotspot_cache(runtime, reader), ra))
 		return 1;
-	if (hotspot_find_blob(runtime, reader, ra, &blob) ||
-		ra - blob.code < ARCH_HOTSPOT_CALL_BYTES)
+	if (hotspot_find_blob(runtime, reader, ra, &blob))
 		return 0;
-	before = runtime_view(reader, ra - ARCH_HOTSPOT_CALL_BYTES, ARCH_HOTSPOT_CALL_BYTES);
-	return (before && arch_hotspot_call(before, ra, &target)) ||
-	       (!hotspot_read_compiled(hotspot_offsets_of(runtime), reader, &blob, &compiled) &&
-		       is_given_up(&compiled, ra));
+	if (follows_call(reader, &blob, ra))
+		return 1;
+	return hotspot_read_compiled(hotspot_offsets_of(runtime), reader, &blob, &compiled)
+		       ? is_barrier(runtime, reader, &blob, ra)
+		       : is_given_up(&compiled, ra);
 }
 
 /*
@@ -389,10 +430,8 @@ static void tell_text(const struct runtime *runtime, uintptr_t name, struct runt
 static int is_adapter(struct runtime_reader *reader, uintptr_t name)
 {
 	static const char adapter[] = "I2C/C2I";
-	char text[sizeof(adapter) - 1];
 
-	return !runtime_load(reader, name, text, sizeof(text)) &&
-	       !memcmp(text, adapter, sizeof(text));
+	return begins_with(reader, name, adapter, sizeof(adapter) - 1);
 }
 
 /* The record that @at->fp leads to, if the call that it returns to has led here. */
@@ -443,16 +482,49 @@ static int leave_call_stub(struct runtime_reader *reader, struct unwind_activati
 	return 1;
 }
 
+/*
+ * A virtual thread runs on the stack of a carrier thread, above a frame of
+ * Continuation.enterSpecial. While it waits, its frames lie in the JVM's heap. When it goes on,
+ * the JVM may bring only the innermost ones back to the stack:
+ *
+ *	Continuation.run		of the carrier
+ *	Continuation.enterSpecial
+ *	[frozen frames]			all of them in the heap
+ *	outermost frame on the stack	returns to a stub that brings more of them (the barrier)
+ *	…
+ *
+ * HotSpot does not describe how to find the frames in the heap, so their names are not known.
+ * "[frozen frames]" stands for them. If HotSpot says where enterSpecial is returned to, the walk
+ * goes on there. Otherwise the stack ends here as incomplete.
+ */
+static int leave_barrier(const struct runtime *runtime, struct runtime_reader *reader,
+	struct unwind_activation *at, struct runtime_frame *out)
+{
+	uint32_t entered = hotspot_offsets_of(runtime)->entered;
+	struct hotspot_compiled compiled;
+	struct hotspot_blob blob;
+	uintptr_t ra;
+
+	tell_text(runtime, HOTSPOT_FROZEN, out);
+	ra = entered ? hotspot_load_pointer(reader, runtime->base + entered) : 0;
+	if (!ra || hotspot_find_blob(runtime, reader, ra, &blob) ||
+		hotspot_read_compiled(hotspot_offsets_of(runtime), reader, &blob, &compiled))
+		return -EBADMSG;
+	at->pc = ra;
+	return 1;
+}
+
 static int leave_stub(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, struct unwind_activation *at, struct runtime_frame *out)
 {
-	const struct hotspot_offsets *offsets = hotspot_offsets_of(runtime);
-	uintptr_t name = hotspot_load_pointer(reader, blob->at + offsets->blob_name);
+	uintptr_t name = load_blob_name(runtime, reader, blob);
 	uint8_t bytes[2 * ARCH_HOTSPOT_NEAR];
 	struct arch_hotspot_code code;
 	struct arch_hotspot_edge edge;
 	int left = -EBADMSG;
 
+	if (!at->innermost && is_barrier(runtime, reader, blob, at->pc))
+		return leave_barrier(runtime, reader, at, out);
 	tell_text(runtime, name | HOTSPOT_TEXT, out);
 	if (at->pc == runtime->objects[HOTSPOT_CALL_STUB]) {
 		tell_text(runtime, HOTSPOT_TEXT, out);
@@ -528,8 +600,7 @@ static int read_scope(const struct runtime *runtime, struct runtime_reader *read
 	uint32_t values[3]; /* caller, method, place */
 
 	for (unsigned i = 0; i < 3; i++)
-		if (hotspot_read_number(
-			    hotspot_offsets_of(runtime), reader, &next, &values[i]))
+		if (hotspot_read_number(hotspot_offsets_of(runtime), reader, &next, &values[i]))
 			return -EFAULT;
 	/* Callers are described before. */
 	if (values[0] >= *scope || !values[1] || values[1] > HOTSPOT_PCS_MAX)

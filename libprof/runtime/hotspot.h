@@ -16,6 +16,8 @@
  */
 struct hotspot_offsets {
 	uint32_t heaps, interpreter, call_stub_return, perf_data; /* variables */
+	uint32_t
+		entered; /* the same: where enterSpecial is returned to; 0 if it is not described */
 	uint32_t array_length, array_data; /* of GrowableArray */
 	uint32_t heap_memory, heap_segments, heap_segment_log;
 	uint32_t space_low, space_high; /* of VirtualSpace */
@@ -33,12 +35,13 @@ struct hotspot_offsets {
 	uint32_t mutable_data, immutable_data;
 	uint32_t pc_offset, pc_scope; /* of PcDesc */
 	uint32_t method_const;
-	uint32_t constants, code_bytes, name_index;	      /* of ConstMethod */
-	uint32_t const_flags;				      /* a field of it */
-	uint32_t holder, constants_length, source_index;      /* of ConstantPool */
+	uint32_t constants, code_bytes, name_index;	 /* of ConstMethod */
+	uint32_t const_flags;				 /* a field of it */
+	uint32_t holder, constants_length, source_index; /* of ConstantPool */
 	uint32_t klass_name;
 	uint32_t symbol_length, symbol_text;
-	uint32_t block_size, blob_size, nmethod_size, const_size, constants_size, pc_size; /* of types */
+	uint32_t block_size, blob_size, nmethod_size, const_size, constants_size,
+		pc_size;    /* of types */
 	uint32_t has_lines; /* a bit of ConstMethod's flags */
 	uint32_t sender_sp; /* constant, as int32_t */
 	uint32_t sweeper;   /* a field of nmethod, 0 since the code cache has no sweeper (JDK 20) */
@@ -46,7 +49,7 @@ struct hotspot_offsets {
 _Static_assert(sizeof(struct hotspot_offsets) <= sizeof(((struct runtime *)0)->offsets), "fits");
 
 /* What runtime.objects has of a process. */
-#define HOTSPOT_HEAPS_MAX 3u
+#define HOTSPOT_HEAPS_MAX 4u
 enum hotspot_object {
 	HOTSPOT_INTERPRETER, /* its StubQueue */
 	HOTSPOT_CALL_STUB,   /* where Java's outermost frames return to */
@@ -204,6 +207,8 @@ uint32_t hotspot_find_scope(const struct hotspot_offsets *at, struct runtime_rea
 
 /* In runtime_frame.name: it is a C string, of one that is no method. */
 #define HOTSPOT_TEXT (1ULL << 63)
+/* In place of such a C string: frames of a virtual thread that lie in the heap. */
+#define HOTSPOT_FROZEN (HOTSPOT_TEXT | 1)
 
 /*
  * The frame of @method, at no place of its code. Returns 0 or -errno: it is no method. Its code is

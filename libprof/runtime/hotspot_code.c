@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * HotSpot's code cache: which piece of code an address lies in. The cache is one to three heaps of
+ * HotSpot's code cache: which piece of code an address lies in. The cache is one to four heaps of
  * blocks, each with a blob in it, whose header says what it is. Heaps grow and never shrink, so
  * from inside all of this is read by plain loads.
  *

@@ -278,6 +278,15 @@ uint32_t hotspot_line(const struct runtime *runtime, struct runtime_reader *read
 /* ---- texts ----------------------------------------------------------------------------------- */
 
 #define CALL_STUB "call_stub"
+#define FROZEN	  "[frozen frames]"
+
+static uint32_t put_constant(char *out, uint32_t room, const char *text)
+{
+	uint32_t used = runtime_put_text(out, room - 1, text);
+
+	out[used] = '\0';
+	return used + 1;
+}
 
 /* Of a C string. */
 static uint32_t copy_text(struct runtime_reader *reader, uintptr_t at, char *out, uint32_t room)
@@ -351,10 +360,10 @@ uint32_t hotspot_text(const struct runtime *runtime, struct runtime_reader *read
 	uint32_t used;
 
 	out[0] = '\0';
-	if (address == HOTSPOT_TEXT && room > sizeof(CALL_STUB)) {
-		memcpy(out, CALL_STUB, sizeof(CALL_STUB));
-		return sizeof(CALL_STUB);
-	}
+	if (address == HOTSPOT_TEXT)
+		return put_constant(out, room, CALL_STUB);
+	if (address == HOTSPOT_FROZEN)
+		return put_constant(out, room, FROZEN);
 	if (address & HOTSPOT_TEXT)
 		return copy_text(reader, address & ~HOTSPOT_TEXT, out, room);
 	if (!address || read_fixed(at, reader, address, &parts) || find_names(at, reader, &parts))

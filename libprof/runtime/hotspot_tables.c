@@ -42,6 +42,7 @@ static const struct wanted fields[] = {
 	{"AbstractInterpreter", "_code", AT(interpreter), VARIABLE, 0},
 	{"StubRoutines", "_call_stub_return_address", AT(call_stub_return), VARIABLE, 0},
 	{"PerfMemory", "_prologue", AT(perf_data), VARIABLE, 0},
+	{"ContinuationEntry", "_return_pc", AT(entered), VARIABLE, 1},
 	{"PerfDataPrologue", "entry_offset", AT(perf_first), INT, 0},
 	{"PerfDataPrologue", "num_entries", AT(perf_count), INT, 0},
 	{"PerfDataEntry", "entry_length", AT(perf_bytes), INT, 0},
@@ -364,8 +365,7 @@ static int is_usable(const struct runtime *runtime)
 static int read_tables(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
 {
-	const uint64_t needed = needed_of(fields, COUNT(fields)) |
-				needed_of(sizes, COUNT(sizes)) |
+	const uint64_t needed = needed_of(fields, COUNT(fields)) | needed_of(sizes, COUNT(sizes)) |
 				needed_of(constants, COUNT(constants));
 	uintptr_t structs = load_table(reader, symbols, "gHotSpotVMStructs",
 		"gHotSpotVMStructEntryArrayStride", sizeof(struct field_entry));

@@ -1,36 +1,43 @@
 # SPDX-License-Identifier: MIT
 #
-# The HotSpot under test: the java in the PATH, or of TEST_JAVA, if it is 17, with its javac.
+# The JVMs under test: every JDK in /usr/lib/jvm, by version, or the one whose java TEST_JAVA names.
+import glob
 import os
+import pathlib
 import re
-import shutil
 import subprocess
 
 import pytest
 
-JAVA = os.environ.get("TEST_JAVA") or next((path for path in (
-    "/usr/lib/jvm/java-17-openjdk-amd64/bin/java", shutil.which("java")) if path and
-    os.path.exists(path)), None)
-KNOWN = 17
+KNOWN_MIN = 17
 
 # "class.method (file:line)"; without lines "class.method (file)"
 FUNCTION = re.compile(r"^(\S+) \(([^():]*)(?::(\d+))?\)$")
 
 
-def version():
-    if not JAVA:
-        return 0
-    said = subprocess.run([JAVA, "-version"], stderr=subprocess.PIPE, text=True, check=True).stderr
-    found = re.search(r'version "(\d+)', said)
-    return int(found[1]) if found else 0
+def find_jdks():
+    """{version: java} of JDKs that have a javac, too."""
+    found = {}
+    for java in [os.environ["TEST_JAVA"]] if "TEST_JAVA" in os.environ else sorted(
+            glob.glob("/usr/lib/jvm/*/bin/java")):
+        java = pathlib.Path(java).resolve()
+        release = java.parents[1] / "release"
+        if release.exists() and java.with_name("javac").exists():
+            version = int(re.search(r'JAVA_VERSION="(\d+)', release.read_text())[1])
+            if version >= KNOWN_MIN:
+                found.setdefault(version, java)
+    return found
 
 
-def compile_into(folder, source):
-    """Returns the folder, or skips and says why there is nothing to be compiled."""
-    if version() != KNOWN:
-        pytest.skip(f"no java {KNOWN}")
-    javac = os.path.join(os.path.dirname(os.path.realpath(JAVA)), "javac")
-    if not os.path.exists(javac):
-        pytest.skip("no javac beside java")
-    subprocess.run([javac, "-d", folder, source], check=True)
+JDKS = find_jdks()
+
+
+def each(first=KNOWN_MIN):
+    """Parameters of a test for the version of each JDK from @first on."""
+    return [version for version in sorted(JDKS) if version >= first] or [
+        pytest.param(0, marks=pytest.mark.skip(f"no JDK {first} or later"))]
+
+
+def compile_into(version, folder, *sources):
+    subprocess.run([JDKS[version].with_name("javac"), "-nowarn", "-d", folder, *sources], check=True)
     return folder

@@ -19,6 +19,7 @@ import profiled
 
 MS = 10
 ROUNDS = 2
+VIRTUAL = 21  # the first JDK that has virtual threads
 RATE = 4000
 WHOLE = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames", "-XX:MaxJavaStackTraceDepth=10000",
          "-Dsun.reflect.inflationThreshold=1000000"]
@@ -27,17 +28,43 @@ TIERS = {
     "interpreted": ["-Xint"],
     "C1": ["-XX:TieredStopAtLevel=1"],
     "C2": ["-XX:-TieredCompilation"],
-    "compiled first": ["-Xcomp"],
     "serial": ["-XX:+UseSerialGC", "-XX:-UseCompressedOops", "-XX:-SegmentedCodeCache"],
     "parallel": ["-XX:+UseParallelGC", "-XX:-UseCompressedClassPointers"],
     "Z": ["-XX:+UseZGC"],
 }
 
 
-@pytest.fixture(scope="module", name="classes")
+# What all JDKs are run with; the newest one is run with all of TIERS, as all are by `make check-all`.
+FEW = ("tiered", "interpreted")
+
+# A virtual thread's frames stand on those of its carrier from here on; and in place of those that
+# the JVM keeps in its heap, there is this one.
+ENTERED = ("jdk.internal.vm.Continuation.enterSpecial", "Continuation.java", 0)
+FROZEN = ("[frozen frames]", "", 0)
+
+
+def tiers(first, names):
+    """Parameters of a test: the version of a JDK, a tier."""
+    found = javas.each(first)
+    return [pytest.param(version, tier, marks=() if version == found[-1] or tier in FEW
+                         else profiled.of_all) if isinstance(version, int)
+            else pytest.param(0, tier, marks=version.marks)
+            for version in found for tier in names]
+
+
+@pytest.fixture(scope="module", name="compiled")
 def compile_truth(tmp_path_factory):
-    return javas.compile_into(
-        tmp_path_factory.mktemp("classes"), profiled.TARGETS / "JavaTruth.java")
+    """A folder with the classes of @version."""
+    folders = {}
+
+    def compiled(version):
+        if version not in folders:
+            sources = ["JavaTruth.java"] + ["JavaVirtual.java"] * (version >= VIRTUAL)
+            folders[version] = javas.compile_into(
+                version, tmp_path_factory.mktemp(f"classes{version}"),
+                *(profiled.TARGETS / source for source in sources))
+        return folders[version]
+    return compiled
 
 
 def methods(stack, known):
@@ -61,69 +88,112 @@ def spinning(shown):
     return 0, ""
 
 
+def is_true(shown, expected, carriers):
+    """
+    Is it what the JVM said? It says nothing of a virtual thread's carrier with its stack, but what
+    that ran is one of @carriers.
+    """
+    bottom = []
+    if FROZEN in shown:
+        at = shown.index(FROZEN)
+        bottom, shown = shown[:at], shown[at + 1:]
+        if not 0 < len(shown) < len(expected):
+            return False
+        expected = expected[-len(shown):]
+        if bottom == []:
+            bottom = None  # JDK 21 does not describe the way on
+    elif ENTERED in shown:
+        at = shown.index(ENTERED) + 1
+        bottom, shown = shown[:at], shown[at:]
+    on_carrier = [carrier + [ENTERED] for carrier in carriers]
+    return (bottom is None or (bottom in on_carrier if carriers else bottom == [])) and (
+        shown[:-1], shown[-1][:2]) == (expected[:-1], expected[-1][:2])
+
+
 def sort_stacks(picture, told):
     """
-    Returns what was expected, and by method that spins the weight of stacks: none is false, and few
-    are cut, as those of threads whose frames are being remade.
+    Returns what was expected, and by method that spins the weight of stacks, and of those with
+    frames in the JVM's heap. None is false, and few are cut, as those of threads whose frames are
+    being remade: of virtual threads that is each time that they go on.
     """
     # Names of hidden classes are told without their address.
     said = re.sub(r"/0x[0-9a-f]+", "", told.read_text(encoding="utf-8"))
     expected = {name: [tuple(method) for method in stack]
                 for name, stack in json.loads(said).items()}
-    known = {name for stack in expected.values() for name, file, _ in stack if not file}
-    true, false, cut = collections.Counter(), {}, 0
+    known = {FROZEN[0]} | {
+        name for stack in expected.values() for name, file, _ in stack if not file}
+    carriers = [expected.pop(name) for name in list(expected) if name.startswith("carrier ")]
+    true, frozen, false, cut, total = collections.Counter(), collections.Counter(), {}, 0, 0
     for _, stack, weight in firefox.stacks_of(picture):
-        if stack[0][0] == "[incomplete stack]":
+        shown = methods(stack, known)
+        total += weight
+        if stack[0][0] == "[incomplete stack]" and FROZEN not in shown[:1]:
             cut += weight
             continue
-        shown = methods(stack, known)
         count, name = spinning(shown)
         if not count:
             continue
-        callers, last = shown[:count - 1], shown[count - 1]
-        if (callers, last[:2]) == (expected[name][:-1], expected[name][-1][:2]):
+        if is_true(shown[:count], expected[name], carriers):
             true[name] += weight
+            frozen[name] += weight * (FROZEN in shown)
         else:
             false[name] = shown[:count]
     assert not false, {name: (shown, expected[name]) for name, shown in false.items()}
-    assert cut < 0.01 * sum(true.values()) + 2, cut
-    return expected, true
+    assert cut < (0.02 if carriers else 0.01) * total, (cut, total)
+    return expected, true, frozen
 
 
-def run_truth(folder, classes, flags, ms=MS, rounds=ROUNDS):
+def run_truth(folder, version, classes, *flags, program="JavaTruth"):
     picture, told = folder / "p.firefox.json", folder / "told.json"
     subprocess.run([profiled.BUILD / "flamerun", "-q", "-r", str(RATE), "-o", picture, "--",
-                    javas.JAVA, *WHOLE, *flags, "-cp", classes, "JavaTruth", told, str(ms),
-                    str(rounds)], check=True, timeout=300)
+                    javas.JDKS[version], *WHOLE, *flags, "-cp", classes, program, told, str(MS),
+                    str(ROUNDS)], check=True, timeout=300)
     return sort_stacks(picture, told)
 
 
-def assert_all_seen(expected, true, ms, rounds):
+def assert_all_seen(expected, true):
     """Each uses the CPU for so long, of which flamerun may have half."""
     few = {name: true[name] for name in expected
-           if true[name] < ms / 4 * (1 if name == "spin_clinit" or "spin_gone" in name else rounds)}
+           if true[name] < MS / 4 * (1 if name in ("spin_clinit", "spin_pinned")
+                                     or "spin_gone" in name else ROUNDS)}
     assert not few, few
 
 
 # The compiler alone works for half a minute where each method is compiled at once.
-@pytest.mark.parametrize("tier", [
-    pytest.param(tier, marks=profiled.of_all if tier == "compiled first" else ()) for tier in TIERS])
-def test_every_stack_is_the_programs_own(tmp_path, classes, tier):
-    expected, true = run_truth(tmp_path, classes, TIERS[tier])
-    assert_all_seen(expected, true, MS, ROUNDS)
+@pytest.mark.parametrize("version, tier", [
+    *tiers(javas.KNOWN_MIN, TIERS),
+    *(pytest.param(version, "compiled first", marks=profiled.of_all)
+      for version in javas.each() if isinstance(version, int))])
+def test_every_stack_is_the_programs_own(tmp_path, compiled, version, tier):
+    flags = ["-Xcomp"] if tier == "compiled first" else TIERS[tier]
+    expected, true, _ = run_truth(tmp_path, version, compiled(version), *flags)
+    assert_all_seen(expected, true)
 
 
-def test_every_stack_from_outside_is_the_programs_own(tmp_path, classes):
+@pytest.mark.parametrize("version, tier", tiers(VIRTUAL, ("tiered", "interpreted", "C1", "C2", "Z")))
+def test_every_stack_of_virtual_threads_is_their_own(tmp_path, compiled, version, tier):
+    expected, true, frozen = run_truth(
+        tmp_path, version, compiled(version), "-Djdk.virtualThreadScheduler.parallelism=1",
+        "-Djdk.virtualThreadScheduler.maxPoolSize=1", *TIERS[tier], program="JavaVirtual")
+    assert_all_seen(expected, true)
+    # What has not waited is all on the stack.
+    assert not sum(frozen[name] for name in ("spin_started", "spin_deep", "spin_pool", "spin_pinned"))
+    if tier == "interpreted":
+        assert frozen["spin_waited"] == true["spin_waited"]
+
+
+@pytest.mark.parametrize("version", javas.each())
+def test_every_stack_from_outside_is_the_programs_own(tmp_path, compiled, version):
     picture, told = tmp_path / "p.firefox.json", tmp_path / "told.json"
-    with outside.running(javas.JAVA, *WHOLE, "-cp", classes, "JavaTruth", told, "15", "2", "+",
-                         stdin=subprocess.PIPE) as process:
+    with outside.running(javas.JDKS[version], *WHOLE, "-cp", compiled(version), "JavaTruth", told,
+                         "15", "2", "+", stdin=subprocess.PIPE) as process:
         flamerun = outside.background(
             tmp_path, process.pid, "-r", "499", "--no-waits", "-o", picture)
         process.stdin.write("\n")
         process.stdin.flush()
         status, stderr = outside.end_of(flamerun)
         assert status == 0 and process.wait() == 0, stderr
-    expected, true = sort_stacks(picture, told)
+    expected, true, _ = sort_stacks(picture, told)
     assert sum(true.values()) > 2 * 15 * len(expected) / 4, true
 
 
@@ -142,13 +212,14 @@ public class Sleeps {
 """
 
 
-def test_threads_that_wait_have_their_methods(tmp_path):
+@pytest.mark.parametrize("version", javas.each())
+def test_threads_that_wait_have_their_methods(tmp_path, version):
     source = tmp_path / "Sleeps.java"
     source.write_text(SLEEPS, encoding="utf-8")
-    javas.compile_into(tmp_path, source)
+    javas.compile_into(version, tmp_path, source)
     out = tmp_path / "p.folded"
-    subprocess.run([profiled.BUILD / "flamerun", "-q", "--wall", "-o", out, "--", javas.JAVA, "-cp",
-                    tmp_path, "Sleeps"], check=True, timeout=60)
+    subprocess.run([profiled.BUILD / "flamerun", "-q", "--wall", "-o", out, "--",
+                    javas.JDKS[version], "-cp", tmp_path, "Sleeps"], check=True, timeout=60)
     stacks = folded.Folded(out.read_text())
     for wanted in (["Sleeps.main", "Sleeps.rest", "Sleeps.nap", "java.lang.Thread.sleep"],
                    ["java.lang.Thread.run", "Sleeps.parks",

@@ -37,14 +37,20 @@ public class JavaTruth {
     static volatile boolean is_over;
     static volatile Object kept;
 
-    // Note the stack of the method that calls this. Returns when it is to end.
-    public static long begin() {
-        StackTraceElement[] trace = new Throwable().getStackTrace();
+    // The frames of a trace down to that of number @last, outermost first.
+    public static List<String> list(StackTraceElement[] trace, int last) {
         List<String> stack = new ArrayList<>();
-        for (int i = trace.length - 1; i > 0; i--)
+        for (int i = trace.length - 1; i >= last; i--)
             stack.add("[\"" + trace[i].getClassName() + "." + trace[i].getMethodName() + "\", \""
                 + (trace[i].getFileName() == null ? "" : trace[i].getFileName()) + "\", "
                 + Math.max(trace[i].getLineNumber(), 0) + "]");
+        return stack;
+    }
+
+    // Note the stack of the method that calls this. Returns when it is to end.
+    public static long begin() {
+        StackTraceElement[] trace = new Throwable().getStackTrace();
+        List<String> stack = list(trace, 1);
         String class_name = trace[1].getClassName();
         String name = trace[1].getMethodName();
         if (name.equals("spin_gone"))
@@ -52,7 +58,14 @@ public class JavaTruth {
         List<String> last = expected.put(name, stack);
         if (last != null && !last.subList(0, last.size() - 1).equals(stack.subList(0, stack.size() - 1)))
             throw new IllegalStateException(last + "\n" + stack);
-        return clock.getCurrentThreadCpuTime() + ns;
+        return cpu_time() + ns;
+    }
+
+    // The platform thread that runs the virtual thread that spins; 0: the current one spins.
+    public static volatile long carrier;
+
+    static long cpu_time() {
+        return carrier == 0 ? clock.getCurrentThreadCpuTime() : clock.getThreadCpuTime(carrier);
     }
 
     private static long asked;
@@ -61,7 +74,7 @@ public class JavaTruth {
     public static boolean goes(long end) {
         if (System.nanoTime() - asked < 5000000)
             return true;
-        boolean goes = clock.getCurrentThreadCpuTime() < end;
+        boolean goes = cpu_time() < end;
         asked = System.nanoTime();
         return goes;
     }
@@ -196,10 +209,14 @@ public class JavaTruth {
         }
         is_over = true;
         churning.join();
+        tell(words[0]);
+    }
+
+    public static void tell(String file) throws Exception {
         StringBuilder out = new StringBuilder("{");
         for (Map.Entry<String, List<String>> entry : expected.entrySet())
             out.append(out.length() > 1 ? ",\n" : "\n").append('"').append(entry.getKey())
                 .append("\": ").append(entry.getValue());
-        Files.writeString(Path.of(words[0]), out.append("\n}\n").toString());
+        Files.writeString(Path.of(file), out.append("\n}\n").toString());
     }
 }

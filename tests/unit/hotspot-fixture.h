@@ -125,6 +125,7 @@ static const struct hotspot_entry jdk_21[] = {
 };
 
 static const struct hotspot_entry jdk_25[] = {
+	{"ContinuationEntry", "_return_pc", "address", STATIC},
 	{"ConstantPool", "_length", "int", 68},
 	{"ConstantPool", "_source_file_name_index", "u2", 62},
 	{"ConstMethod", "_flags._flags", "u4", 28},
@@ -163,6 +164,7 @@ static const struct hotspot_entry jdk_25[] = {
 };
 
 static const struct hotspot_entry jdk_26[] = {
+	{"ContinuationEntry", "_return_pc", "address", STATIC},
 	{"ConstantPool", "_length", "int", 68},
 	{"ConstantPool", "_source_file_name_index", "u2", 62},
 	{"ConstMethod", "_flags._flags", "u4", 28},
@@ -200,6 +202,7 @@ static const struct hotspot_entry jdk_26[] = {
 };
 
 static const struct hotspot_entry jdk_28[] = {
+	{"ContinuationEntry", "_return_pc", "address", STATIC},
 	{"ConstantPool", "_length", "int", 68},
 	{"ConstantPool", "_source_file_name_index", "u2", 62},
 	{"ConstMethod", "_flags._flags", "u4", 28},

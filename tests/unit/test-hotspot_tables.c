@@ -41,6 +41,13 @@ enum in_code { /* from the nmethod's header on, which is the longest of 17 */
 	SCOPES = 1200,
 };
 
+enum in_stubs { /* from its block on */
+	STUBS_AT = 3072,
+	STUB = 256, /* behind the block: what is returned to, not after a call */
+	STUB_CALL_END = 288,
+	STUBS_END = 512
+};
+
 enum {
 	FRAME_WORDS = 4,
 	ORIGINAL_PC = 8,
@@ -55,7 +62,7 @@ struct jvm {
 	struct type_entry types[ENTRIES];
 	struct constant_entry constants[ENTRIES];
 	uintptr_t tables[3], strides[3];
-	uintptr_t heaps, interpreter, call_stub, perf_data; /* variables */
+	uintptr_t heaps, interpreter, call_stub, perf_data, entered; /* variables */
 	uint64_t array[4], heap_pointers[1], heap[64], queue[8];
 	uint8_t segments[64]; /* of 64 bytes */
 	uint64_t code[512];
@@ -128,12 +135,34 @@ static void put_pointer(void *object, const char *type, const char *field, const
 	assert_true(put(object, type, field, (uintptr_t)target));
 }
 
+/* Stubs of virtual threads, in a block of their own. */
+static void put_stubs(const char *name)
+{
+	uint8_t *block = (uint8_t *)jvm->code + STUBS_AT, *blob = block + size_of("HeapBlock");
+	const uint8_t call[] = {0xe8, 0, 0, 0, 0};
+
+	put(block, "HeapBlock::Header", "_used", 1);
+	put_pointer(blob, "CodeBlob", "_name", name);
+	put(blob, "CodeBlob", "_header_size", (uint64_t)size_of("CodeBlob"));
+	put(blob, "CodeBlob", "_code_begin", (uintptr_t)blob + 128);
+	put(blob, "CodeBlob", "_code_offset", 128);
+	put(blob, "CodeBlob", "_data_offset", STUBS_END);
+	memcpy(block + STUB_CALL_END - sizeof(call), call, sizeof(call));
+	for (unsigned i = STUBS_AT / 64; i < sizeof(jvm->segments); i++)
+		jvm->segments[i] = (uint8_t)(i - STUBS_AT / 64);
+}
+
 static void *variable_of(const char *type)
 {
-	return !strcmp(type, "CodeCache")	      ? (void *)&jvm->heaps
-	       : !strcmp(type, "AbstractInterpreter") ? (void *)&jvm->interpreter
-	       : !strcmp(type, "StubRoutines")	      ? (void *)&jvm->call_stub
-						      : (void *)&jvm->perf_data;
+	static const char *const types[] = {"CodeCache", "AbstractInterpreter", "StubRoutines",
+		"PerfMemory", "ContinuationEntry"};
+	uintptr_t *const variables[] = {
+		&jvm->heaps, &jvm->interpreter, &jvm->call_stub, &jvm->perf_data, &jvm->entered};
+	unsigned i = 0;
+
+	while (strcmp(type, types[i]))
+		i++;
+	return variables[i];
 }
 
 /* Describe the release, without the entry @missing unless NULL. */
@@ -395,10 +424,77 @@ static void test_a_frame_that_is_never_complete(void **state)
 	}
 }
 
+/*
+ * A virtual thread's outermost frame on the stack returns to a stub; then enterSpecial, which the
+ * nmethod stands for, returns to its caller.
+ */
+static void test_frozen_frames_are_passed_by(void **state)
+{
+	const struct hotspot_entry *entries;
+	struct unwind_activation at;
+	struct runtime_frame frame;
+	char text[RUNTIME_NAME_BYTES];
+
+	(void)state;
+	EACH(entries)
+	{
+		lay_out(entries);
+		put_stubs("StubRoutines (continuation stubs)");
+		jvm->entered = nmethod() + CODE + CALL_END;
+		jvm->stack[FRAME_WORDS - 1] = (uintptr_t)jvm->code + STUBS_AT + STUB;
+		jvm->stack[2 * FRAME_WORDS - 1] = nmethod() + CODE + CALL_END;
+		assert_int_equal(find(), 0);
+		at = (struct unwind_activation){
+			.pc = nmethod() + CODE + CALL_END, .sp = (uintptr_t)jvm->stack};
+		assert_int_equal(leave_hotspot(&runtime, &reader, &at, &frame), 1);
+		assert_int_equal(at.pc, (uintptr_t)jvm->code + STUBS_AT + STUB);
+		/* Without a description of enterSpecial the stack ends there. */
+		assert_int_equal(leave_hotspot(&runtime, &reader, &at, &frame),
+			find_entry("ContinuationEntry", "_return_pc") ? 1 : -EBADMSG);
+		hotspot_text(&runtime, &reader, frame.name, text, sizeof(text), 0);
+		assert_string_equal(text, "[frozen frames]");
+		if (!find_entry("ContinuationEntry", "_return_pc"))
+			continue;
+		assert_int_equal(at.pc, nmethod() + CODE + CALL_END);
+		assert_int_equal(at.sp, (uintptr_t)(jvm->stack + FRAME_WORDS));
+		assert_int_equal(leave_hotspot(&runtime, &reader, &at, &frame), 1);
+		assert_int_equal(at.sp, (uintptr_t)(jvm->stack + 2 * FRAME_WORDS));
+	}
+}
+
+/* Code of other stubs that no call precedes is not returned to, nor is enterSpecial before it is.
+ */
+static void test_what_are_no_frozen_frames(void **state)
+{
+	struct unwind_activation at;
+	struct runtime_frame frame;
+
+	(void)state;
+	lay_out(jdk_25);
+	put_stubs("StubRoutines (final stubs)");
+	assert_int_equal(find(), 0);
+	jvm->stack[FRAME_WORDS - 1] = (uintptr_t)jvm->code + STUBS_AT + STUB;
+	at = (struct unwind_activation){
+		.pc = nmethod() + CODE + CALL_END, .sp = (uintptr_t)jvm->stack};
+	assert_int_equal(leave_hotspot(&runtime, &reader, &at, &frame), -EBADMSG);
+	lay_out(jdk_25);
+	put_stubs("StubRoutines (continuationstubs)");
+	assert_int_equal(find(), 0);
+	at = (struct unwind_activation){
+		.pc = (uintptr_t)jvm->code + STUBS_AT + STUB, .sp = (uintptr_t)jvm->stack};
+	assert_int_equal(leave_hotspot(&runtime, &reader, &at, &frame), -EBADMSG);
+	/* The stub calls the JVM itself. */
+	jvm->entered = nmethod() + CODE + CALL_END;
+	at.pc = (uintptr_t)jvm->code + STUBS_AT + STUB_CALL_END;
+	assert_int_equal(leave_hotspot(&runtime, &reader, &at, &frame), -EBADMSG);
+	assert_true(frame.name != HOTSPOT_FROZEN);
+}
+
 static int is_optional(const struct hotspot_entry *entry)
 {
 	return strstr(entry->field, "_deopt_mh_handler") != NULL ||
-	       !strcmp(entry->field, "_stack_traversal_mark");
+	       !strcmp(entry->field, "_stack_traversal_mark") ||
+	       !strcmp(entry->field, "_return_pc");
 }
 
 static void test_what_lacks_an_entry_is_refused(void **state)
@@ -484,6 +580,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_each_release_is_read, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_a_frame_that_is_never_complete, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_frozen_frames_are_passed_by, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_what_are_no_frozen_frames, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_what_lacks_an_entry_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
