@@ -365,7 +365,8 @@ static int leave_sized(const struct runtime *runtime, struct runtime_reader *rea
 static uint64_t key_of_compiled(
 	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled)
 {
-	return runtime_mix(runtime_mix(blob->at, compiled->number), compiled->loop_entry);
+	return runtime_mix(
+		runtime_mix(runtime_mix(0, blob->at), compiled->number), compiled->loop_entry);
 }
 
 /*

@@ -147,9 +147,11 @@ static int read_identity(const struct hotspot_offsets *at, struct runtime_reader
 		return error;
 	if (!length_of(at, reader, parts->klass) || !length_of(at, reader, parts->name))
 		return -EBADMSG;
-	*identity = mix_symbol(at, reader,
-		mix_symbol(at, reader, runtime_mix(method, parts->fixed), parts->klass),
-		parts->name);
+	/* One word at a time: of two methods with a name, the exclusive or of both may be the same.
+	 */
+	*identity = runtime_mix(runtime_mix(0, method), parts->fixed);
+	*identity = mix_symbol(at, reader, *identity, parts->klass);
+	*identity = mix_symbol(at, reader, *identity, parts->name);
 	return 0;
 }
 

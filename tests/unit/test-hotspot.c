@@ -194,6 +194,33 @@ static void test_who_it_is(void **state)
 	assert_true(before.identity != after.identity);
 }
 
+/*
+ * Two methods of a class have the same name, as overloaded ones do, and the exclusive or of each
+ * one's address with that of its ConstMethod is the same, too.
+ */
+static void test_methods_of_one_name_differ(void **state)
+{
+	enum {
+		METHODS = 0x2000,
+		FIXED = 0x2800,
+		APART = 0x80
+	};
+	struct runtime_frame frames[2];
+
+	(void)state;
+	for (uintptr_t i = 0; i < 2; i++) {
+		char *method = (char *)heap + METHODS + i * APART;
+		char *fixed = (char *)heap + FIXED + i * APART;
+
+		memcpy(fixed, heap->fixed, sizeof(heap->fixed));
+		memcpy(method + offsets.method_const, &fixed, sizeof(fixed));
+		assert_int_equal(hotspot_read_method(&heap->runtime, &heap->reader,
+					 (uintptr_t)method, &frames[i]),
+			0);
+	}
+	assert_true(frames[0].identity != frames[1].identity);
+}
+
 static void test_what_is_no_method(void **state)
 {
 	uint64_t *const fields[] = {&heap->method[1], &heap->fixed[1], &heap->constants[3],
@@ -476,6 +503,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_method_is_told, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_lines, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_who_it_is, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_methods_of_one_name_differ, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_what_is_no_method, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_scopes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_methods_are_known_again, set_up, tear_down),
