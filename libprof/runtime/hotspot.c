@@ -27,6 +27,7 @@
 #define WORD		sizeof(uintptr_t)
 #define METHOD_WORDS	4u   /* of a Method that tell it from others in its place */
 #define ENTRY_MAX	256u /* bytes of code before a compiled method has its frame */
+#define PUSHED_MAX	16u  /* bytes that a compiled method pushes below its frame */
 #define BLOB_NAME_BYTES 40u  /* of a blob's name are compared, at most */
 
 /* ---- callers ------------------------------------------------------------------------------- */
@@ -361,6 +362,22 @@ static int leave_sized(const struct runtime *runtime, struct runtime_reader *rea
 	return arrive_at(runtime, reader, at, at->sp + blob->frame_bytes - remaining, is_saved);
 }
 
+/*
+ * C2's comparison of strings pushes a register around its loop. The frame ends higher up then than
+ * its size says: by as much as the code takes away again on its way to the return.
+ */
+static int leave_pushed(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct hotspot_blob *blob, struct unwind_activation *at)
+{
+	const struct arch_text text = {blob->code, blob->code_end, load_code, reader};
+	struct arch_epilogue out;
+
+	if (arch_follow_code(&text, at->pc, &out) || out.cfa <= blob->frame_bytes ||
+		out.cfa - blob->frame_bytes > PUSHED_MAX)
+		return -EBADMSG;
+	return arrive_at(runtime, reader, at, at->sp + out.cfa, 1);
+}
+
 /* No other has its number, but one that was compiled to go on within a loop may. */
 static uint64_t key_of_compiled(
 	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled)
@@ -398,6 +415,7 @@ static int leave_compiled(const struct runtime *runtime, struct runtime_reader *
 	struct unwind_activation *at, struct runtime_frame *out)
 {
 	uintptr_t begun = at->innermost ? find_begun(blob, compiled, at->pc) : 0, pc = at->pc;
+	int left;
 
 	/* Behind its own code lie pieces that are jumped to; calls of others go by some of them. */
 	if (at->innermost && pc >= compiled->stubs && !at->is_way_out)
@@ -411,7 +429,8 @@ static int leave_compiled(const struct runtime *runtime, struct runtime_reader *
 		return 1;
 	if (!blob->frame_bytes)
 		return arrive_at(runtime, reader, at, at->sp + WORD, 0);
-	return leave_sized(runtime, reader, blob, begun, at);
+	left = leave_sized(runtime, reader, blob, begun, at);
+	return left < 0 && at->innermost && !begun ? leave_pushed(runtime, reader, blob, at) : left;
 }
 
 /* ---- stubs ----------------------------------------------------------------------------------- */

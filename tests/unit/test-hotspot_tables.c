@@ -406,6 +406,35 @@ static void test_each_release_is_read(void **state)
 	}
 }
 
+/* A register that was pushed below the frame is popped before the return. */
+static void test_a_word_below_the_frame(void **state)
+{
+	/* pop %rax; add $16,%rsp; pop %rbp; ret */
+	static const uint8_t way_out[] = {0x58, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3};
+	struct arch_registers registers = {0};
+	struct unwind_activation at = {.sp = (uintptr_t)jvm->stack, .innermost = &registers};
+	struct runtime_frame frame;
+
+	(void)state;
+	lay_out(jdk_25);
+	assert_int_equal(find(), 0);
+	at.pc = nmethod() + CODE + CALL_END + 8;
+	memcpy((void *)at.pc, way_out, sizeof(way_out));
+	jvm->stack[FRAME_WORDS - 1] = 0x5555;
+	jvm->stack[FRAME_WORDS] = nmethod() + CODE + CALL_END;
+	assert_int_equal(leave_hotspot(&runtime, &reader, &at, &frame), 1);
+	assert_int_equal(at.pc, nmethod() + CODE + CALL_END);
+	assert_int_equal(at.sp, (uintptr_t)(jvm->stack + FRAME_WORDS + 1));
+	assert_int_equal(at.fp, 0x5555);
+	/* Not where the code takes away as much as the frame has. */
+	at = (struct unwind_activation){.pc = nmethod() + CODE + CALL_END + 9,
+		.sp = (uintptr_t)(jvm->stack + 1),
+		.innermost = &registers};
+	jvm->stack[FRAME_WORDS] = 0;
+	runtime_reader_init(&reader, getpid(), 1);
+	assert_int_equal(leave_hotspot(&runtime, &reader, &at, &frame), -EBADMSG);
+}
+
 static void test_a_frame_that_is_never_complete(void **state)
 {
 	const struct hotspot_entry *entries;
@@ -578,6 +607,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #if ARCH_HOTSPOT_IS_KNOWN
 		cmocka_unit_test_setup_teardown(test_each_release_is_read, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_word_below_the_frame, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_a_frame_that_is_never_complete, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
