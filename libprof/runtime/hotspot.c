@@ -680,7 +680,7 @@ static int frames_of_hotspot(const struct runtime *runtime, struct runtime_reade
 
 const struct runtime_kind runtime_hotspot = {
 	.name = "java",
-	.known = "17",
+	.known = "17, 21, 25 and 26",
 	.asks_way_out = 1,
 	.find = hotspot_find,
 	.leave = leave_hotspot,
