@@ -14,11 +14,13 @@
  * ARCH_RUBY_SLOTS       where the return address may be, in bytes from the stack pointer, the
  *                       likeliest first
  * arch_ruby_loaded(const uint8_t *code, uintptr_t address) -> uintptr_t
- *                 the address that the function at @address, whose first bytes are @code, has in
- *                 its first instruction, to load from it; 0: it has none there. Context:
- * signal-safe. arch_ruby_target(const uint8_t *code, uintptr_t address) -> uintptr_t the address
- * that the ARCH_RUBY_CALL_BYTES of @code, which are at @address, call or jump to; 0: they do not.
- * Where instructions have any length, @code may be the middle of one. Context: signal-safe.
+ *                 the address that the function at @address, whose first bytes are @code, loads
+ *                 from in its first instruction; 0: that is another instruction.
+ *                 Context: signal-safe.
+ * arch_ruby_target(const uint8_t *code, uintptr_t address) -> uintptr_t
+ *                 the address that the ARCH_RUBY_CALL_BYTES of @code, which are at @address, call
+ *                 or jump to; 0: they do not. Where instructions have any length, @code may be the
+ *                 middle of one. Context: signal-safe.
  * arch_ruby_is_pushing(const uint8_t *code, unsigned bytes) -> bool
  *                 has YJIT's code made a control frame the innermost that it goes on to fill in?
  *                 Context: signal-safe.

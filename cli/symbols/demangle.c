@@ -310,8 +310,8 @@ static bool has_haskell_mark(const char *piece, const char *end)
 
 /*
  * GHC's "base_GHCziBase_map_info" is GHC.Base.map of the package base: package, module and
- * function, all z-encoded. Modules of the program itself have no package. C functions may be called
- * like that, so take apart only a name that has a mark of a module or package, the "$" of a function
+ * function, all z-encoded. Modules of the program itself have no package. C functions may have such
+ * names, so take apart only a name that has a mark of a module or package, the "$" of a function
  * that GHC made, or Main as its module.
  * Returns 0, -ENOENT if @name is not such a name, or -ENOMEM.
  */

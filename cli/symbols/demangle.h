@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Turn the mangled names of C++, Rust, D, Fortran, OCaml, Haskell and Crystal into what their authors
- * wrote.
+ * Turn the mangled names of C++, Rust, D, Fortran, OCaml, Haskell and Crystal into what their
+ * authors wrote.
  */
 #ifndef CLI_SYMBOLS_DEMANGLE_H
 #define CLI_SYMBOLS_DEMANGLE_H

@@ -58,16 +58,19 @@ static void test_languages(void **state)
 	expect("Main_zdwheavy_info", "Main.$wheavy");
 	expect("Main_spin_info", "Main.spin");
 	expect("base_GHCziBase_map_info", "GHC.Base.map");
-	expect("containerszm0zi6zi7_DataziMapziInternal_insertzq_info", "Data.Map.Internal.insert'");
+	expect("containerszm0zi6zi7_DataziMapziInternal_insertzq_info",
+		"Data.Map.Internal.insert'");
 	expect("base_GHCziEventziPSQ_zdwunsafeInsertNew_slow", "GHC.Event.PSQ.$wunsafeInsertNew");
 	expect("ghczmprim_GHCziTuple_ZLZR_con_info", "GHC.Tuple.()");
 	expect("base_GHCziBase_zpzp_info", "GHC.Base.++");
 	expect_style("base_GHCziBase_map_info", DEMANGLE_FULL, "base:GHC.Base.map");
 	expect("*heavy<UInt64>:UInt64", "heavy<UInt64>");
-	expect("*Array(Int32)@Array(T)#push<Int32>:Array(Int32)", "Array(Int32)@Array(T)#push<Int32>");
+	expect("*Array(Int32)@Array(T)#push<Int32>:Array(Int32)",
+		"Array(Int32)@Array(T)#push<Int32>");
 	expect("*Char::Reader#next_char:Char", "Char::Reader#next_char");
 	expect("*IO#copy:(Int32 | Nil)", "IO#copy");
-	expect_style("*Char::Reader#next_char:Char", DEMANGLE_FULL, "Char::Reader#next_char:Char");
+	expect_style(
+		"*Char::Reader#next_char:Char", DEMANGLE_FULL, "Char::Reader#next_char:Char");
 	expect("_RINvCs7cTL2Rz5gGG_0r4workmE_", "_RINvCs7cTL2Rz5gGG_0r4workmE_"); /* no letters */
 }
 
