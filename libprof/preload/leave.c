@@ -47,7 +47,14 @@ void preload_leave(enum wire_slot_state state)
 		sampler.slot->is_displaced = own_signal_is_displaced() != 0;
 }
 
-/* The kernel's entry and mask as the program believes them to be: the next image inherits both. */
+/* What restore_signal() changed. */
+#define RESTORED_ACTION 1
+#define RESTORED_MASK	2
+
+/*
+ * Make the kernel's action and mask what the program believes them to be, because the next image
+ * inherits both. Returns RESTORED_*.
+ */
 static int restore_signal(int is_thread_held)
 {
 	uint64_t mask = sampler_signal_bit();
@@ -60,15 +67,18 @@ static int restore_signal(int is_thread_held)
 		own_signal_restore();
 	if (is_thread_held)
 		arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof(mask));
-	return is_thread_held || action.sa_handler == SIG_IGN;
+	return (action.sa_handler == SIG_IGN ? RESTORED_ACTION : 0) |
+	       (is_thread_held ? RESTORED_MASK : 0);
 }
 
-static void reinstall_signal(void)
+/* Undo that. A mask that was left alone may block the signal, if the thread is not sampled. */
+static void reinstall_signal(int restored)
 {
 	uint64_t mask = sampler_signal_bit();
 
 	own_signal_reinstall();
-	arch_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, sizeof(mask));
+	if (restored & RESTORED_MASK)
+		arch_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, sizeof(mask));
 }
 
 /* Does it only believe that it blocks our signal? */
@@ -86,14 +96,14 @@ static const struct sampler_thread *thread_before_exec(void)
 /* What each way of exec has to undo when it fails. */
 struct exec_state {
 	struct preload_handover handover;
-	int was_restored;
+	int restored; /* RESTORED_* */
 };
 
 static void begin_exec(struct exec_state *exec_state)
 {
 	int is_thread_held;
 
-	exec_state->was_restored = 0;
+	exec_state->restored = 0;
 	if (exec_state->handover.is_unseen) {
 		sampler_leave_unaccounted(WIRE_SLOT_EXEC);
 		return;
@@ -103,7 +113,7 @@ static void begin_exec(struct exec_state *exec_state)
 	is_thread_held = is_held(thread_before_exec());
 	if (is_thread_held)
 		events_end();
-	exec_state->was_restored = restore_signal(is_thread_held);
+	exec_state->restored = restore_signal(is_thread_held);
 }
 
 /* What an exec that failed returns to: the same result and errno. */
@@ -111,8 +121,8 @@ static int undo_exec(const struct exec_state *exec_state, int result)
 {
 	int saved_errno = errno;
 
-	if (exec_state->was_restored)
-		reinstall_signal();
+	if (exec_state->restored)
+		reinstall_signal(exec_state->restored);
 	sampler_undo_leave();
 	events_undo_end();
 	preload_restore(&exec_state->handover);
@@ -121,9 +131,9 @@ static int undo_exec(const struct exec_state *exec_state, int result)
 }
 
 /* In the caller's frame: a vfork child must not allocate. */
-#define HAND_OVER(handover, directory, file, envp)                           \
-	preload_hand_over(handover, envp, directory, file);                  \
-	envp = preload_environment(                                          \
+#define HAND_OVER(handover, directory, file, envp)          \
+	preload_hand_over(handover, envp, directory, file); \
+	envp = preload_environment(                         \
 		handover, (handover)->bytes ? __builtin_alloca((handover)->bytes) : NULL)
 
 #define BEGIN_EXEC(directory, file, envp)                       \
@@ -213,16 +223,16 @@ static size_t count_arguments(va_list list)
 	return n;
 }
 
-#define GATHER_ARGUMENTS(first, argv)                                        \
-	va_list list;                                                        \
-	va_start(list, first);                                               \
-	size_t count = count_arguments(list);                                \
-	va_end(list);                                                        \
-	char **argv = __builtin_alloca((count + 1) * sizeof(*argv));         \
-	va_start(list, first);                                               \
-	argv[0] = (char *)(uintptr_t)first;                                  \
-	for (size_t i = 1; i <= count; i++)                                  \
-		argv[i] = va_arg(list, char *)
+#define GATHER_ARGUMENTS(first, argv)                                \
+	va_list list;                                                \
+	va_start(list, first);                                       \
+	size_t count = count_arguments(list);                        \
+	va_end(list);                                                \
+	char **argv = __builtin_alloca((count + 1) * sizeof(*argv)); \
+	va_start(list, first);                                       \
+	argv[0] = (char *)(uintptr_t)first;                          \
+	for (size_t i = 1; i <= count; i++)                          \
+	argv[i] = va_arg(list, char *)
 
 PRELOAD_EXPORT int execl(const char *path, const char *first, ...)
 {
@@ -253,14 +263,14 @@ PRELOAD_EXPORT int execle(const char *path, const char *first, ...)
 #define SPAWN(name, directory)                                    \
 	static spawn_fn *next;                                    \
 	struct preload_handover handover;                         \
-	int was_restored, error;                                  \
+	int restored, error;                                      \
 	if (!next)                                                \
 		next = (spawn_fn *)preload_next(name);            \
 	HAND_OVER(&handover, directory, file, envp);              \
-	was_restored = restore_signal(is_held(preload_thread())); \
+	restored = restore_signal(is_held(preload_thread()));     \
 	error = next(pid, file, actions, attributes, argv, envp); \
-	if (was_restored)                                         \
-		reinstall_signal();                               \
+	if (restored)                                             \
+		reinstall_signal(restored);                       \
 	if (error)                                                \
 		preload_restore(&handover);                       \
 	return error
@@ -286,29 +296,29 @@ PRELOAD_EXPORT int posix_spawnp(pid_t *pid, const char *file,
 PRELOAD_EXPORT int system(const char *command)
 {
 	static system_fn *next;
-	int was_restored, status;
+	int restored, status;
 
 	if (!next)
 		next = (system_fn *)preload_next("system");
-	was_restored = restore_signal(is_held(preload_thread()));
+	restored = restore_signal(is_held(preload_thread()));
 	status = next(command);
-	if (was_restored)
-		reinstall_signal();
+	if (restored)
+		reinstall_signal(restored);
 	return status;
 }
 
 PRELOAD_EXPORT FILE *popen(const char *command, const char *mode)
 {
 	static popen_fn *next;
-	int was_restored;
+	int restored;
 	FILE *stream;
 
 	if (!next)
 		next = (popen_fn *)preload_next("popen");
-	was_restored = restore_signal(is_held(preload_thread()));
+	restored = restore_signal(is_held(preload_thread()));
 	stream = next(command, mode);
-	if (was_restored)
-		reinstall_signal();
+	if (restored)
+		reinstall_signal(restored);
 	return stream;
 }
 

@@ -558,7 +558,12 @@ static void masks_of_shells(void)
 	run_shell("ignored");
 	spin(units);
 	printf("still not blocked in the parent: %d\n", is_blocked());
-	show("in the parent", signal(SIGVTALRM, SIG_DFL));
+	show("in the parent", signal(SIGVTALRM, SIG_IGN));
+	/* A thread that is no longer sampled really blocks it. */
+	alternate_stack(2048);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	run_shell("ignored and blocked");
+	printf("still blocked in the parent: %d\n", is_blocked());
 }
 
 static void *show_thread_mask(void *how)
