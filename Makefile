@@ -663,9 +663,10 @@ deb: ## make Debian packages of the committed tree in build/deb; wants debhelper
 	cd $(deb) && dpkg-buildpackage -us -uc
 	lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs $(BUILD)/deb/*.changes
 
+deb_needs = build-essential lintian $(shell sed -n '/^Build-Depends:/,/^Standards/s/^ \([a-z][a-z0-9.+-]*\),*$$/\1/p' share/debian/control)
 .PHONY: check-deb
 check-deb: ## build the packages, install, use and purge them in a Debian root of their own; as root
-	@YES='$(YES)' tests/setup/packages.sh $(build_packages) debhelper lintian debootstrap
+	@YES='$(YES)' tests/setup/packages.sh $(deb_needs) debhelper debootstrap
 	+@$(MAKE) --no-print-directory deb
 	tests/setup/deb.sh $(BUILD)/deb
 
