@@ -537,6 +537,7 @@ struct arch_place {
 	int64_t saved, saved_fp;
 	/* The way may have written to places below, which is why their contents are not known. */
 	int64_t written;
+	uintptr_t moved; /* end of the last instruction that moved the stack pointer */
 };
 
 struct arch_way {
@@ -624,6 +625,7 @@ static bool arch_way_over(
 {
 	struct arch_place *at = &way->at;
 	uintptr_t target = at->pc + (uintptr_t)(intptr_t)instruction->value;
+	int64_t sp = at->sp;
 
 	switch (instruction->effect) {
 	case ARCH_EFFECT_UNKNOWN:
@@ -638,6 +640,9 @@ static bool arch_way_over(
 		at->sp += instruction->value;
 		break;
 	case ARCH_EFFECT_BRANCH:
+		/* Nothing says how many times a loop moves the stack pointer, as probes do. */
+		if (target < at->moved && at->moved <= at->pc)
+			return false;
 		if (way->branches && way->branch_count < ARCH_FOLLOW_BRANCHES) {
 			way->branches[way->branch_count] = *at;
 			way->branches[way->branch_count++].pc = target;
@@ -653,6 +658,8 @@ static bool arch_way_over(
 	default:
 		arch_way_frame_pointer(at, instruction);
 	}
+	if (at->sp != sp)
+		at->moved = at->pc;
 	return true;
 }
 
