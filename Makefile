@@ -152,7 +152,10 @@ public_headers := $(wildcard libprof/flameprof*.h)
 # A host for Debian's Lua where that is: its archive, so that the linker can divert calls inside of it.
 lua_archive := $(filter /%,$(shell $(CC) $(sysroot_flags) -print-file-name=liblua5.4.a 2>/dev/null))
 lua_headers := $(wildcard $(SYSROOT)/usr/include/lua5.4)
-FLAMELUA    := $(if $(and $(lua_archive),$(lua_headers)),$(BUILD)/flamelua)
+# It knows the inside of some releases; its header refuses the others.
+lua_is_known = $(shell $(CC) $(sysroot_flags) -E -isystem $(lua_headers) -include share/examples/lua/internals.h \
+	-x c /dev/null >/dev/null 2>&1 && echo yes)
+FLAMELUA    := $(if $(and $(lua_archive),$(lua_headers)),$(if $(lua_is_known),$(BUILD)/flamelua))
 example_names  := $(filter-out demo%,$(notdir $(basename $(wildcard share/examples/*.c))))
 examples       := $(addprefix $(BUILD)/examples/,$(example_names))
 

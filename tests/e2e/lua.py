@@ -20,7 +20,7 @@ EMULATOR = os.environ.get("TEST_EMULATOR", "").split()
 ADDRESS = re.compile(r"0x[0-9a-f]+|builtin: [0-9a-f]+")
 
 needs_flamelua = pytest.mark.skipif(
-    not FLAMELUA.exists(), reason="flamelua is built where liblua5.4-dev is installed")
+    not FLAMELUA.exists(), reason="flamelua is built where liblua5.4-dev is, of a release that it knows")
 needs_plain = pytest.mark.skipif(
     not shutil.which("lua5.4"), reason="compares with lua5.4, which is not installed")
 
