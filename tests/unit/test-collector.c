@@ -138,7 +138,7 @@ static pid_t filtered_process(void)
 		is_filtered = !deny_by(&allow, 1);
 		if (write(ready[1], &is_filtered, 1) != 1)
 			_exit(1);
-		for (volatile int i = 0;; i++)
+		for (volatile int i = 0;; i = i + 1)
 			;
 	}
 	assert_int_equal(read(ready[0], &is_filtered, 1), 1);

@@ -24,7 +24,8 @@ static void add(struct calltree *tree, uint32_t thread, const char *stack, uint6
 
 	snprintf(copy, sizeof(copy), "%s", stack);
 	while ((name = strsep(&rest, ";"))) {
-		char *end = strchr(name, ']'), leaf[64];
+		const char *end = strchr(name, ']');
+		char leaf[64];
 		enum calltree_frame_kind kind = end	       ? CALLTREE_WAIT
 						: *name == '/' ? CALLTREE_PROCESS
 							       : CALLTREE_NATIVE;
