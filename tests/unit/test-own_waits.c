@@ -63,7 +63,7 @@ static void close_pipe(void)
 	close(to_reader[1]);
 }
 
-static struct flameprof_profile *stop(void)
+static struct flameprof_profile *stop_session(void)
 {
 	struct flameprof_profile *profile = NULL;
 
@@ -174,7 +174,7 @@ static void a_flush_takes_what_is_known(void **state)
 	nap_ms(SPAN_MS);
 	assert_int_equal(write(to_reader[1], "", 1), 1);
 	pthread_join(reader, NULL);
-	second = stop();
+	second = stop_session();
 	/* What is not known yet at the flush is in the second. */
 	assert_true(waits_for(first, "[read: pipe]", 4) > SPAN_MS / 2);
 	assert_true(waits_for(second, "[read: pipe]", 4) > SPAN_MS / 2);
@@ -197,7 +197,7 @@ static void what_is_paused_is_left_out(void **state)
 	assert_int_equal(flameprof_pause(), 0);
 	nap_ms(SPAN_MS);
 	assert_int_equal(flameprof_resume(), 0);
-	profile = stop();
+	profile = stop_session();
 	assert_int_equal(flameprof_diagnostics(&counts), 0);
 	/* A look's distance at either end, and more on a busy computer. */
 	assert_true(waits_for(profile, NULL, 0) < SPAN_MS / 2);
@@ -221,7 +221,7 @@ static void who_may_not_look_waits_for_nobody_knows_what(void **state)
 	nap_ms(SPAN_MS);
 	error = setrlimit(RLIMIT_NOFILE, &files);
 	assert_int_equal(error, 0);
-	profile = stop();
+	profile = stop_session();
 	assert_int_equal(flameprof_diagnostics(&counts), 0);
 	assert_true(waits_for(profile, NULL, 0) > SPAN_MS / 2);
 	assert_int_equal(counts.unseen_weight, waits_for(profile, "[waiting]", 0));
@@ -237,7 +237,7 @@ static void a_stack_that_cannot_be_read_has_its_leaf(void **state)
 	__atomic_store_n(&sampler.forbidden, CONFINED_MEMORY, __ATOMIC_RELAXED);
 	start();
 	nap_ms(SPAN_MS);
-	profile = stop();
+	profile = stop_session();
 	__atomic_store_n(&sampler.forbidden, 0, __ATOMIC_RELAXED);
 	/* Read by way of a file. */
 	assert_true(waits_for(profile, "[clock_nanosleep]", 4) > SPAN_MS / 2);

@@ -149,10 +149,12 @@ static void many_images_are_found_again(void **state)
 static void a_thread_is_its_number_whatever_it_is_called(void **state)
 {
 	struct flameprof_profile *p = new_profile();
-	const char first[WIRE_COMM_BYTES] = "first", unended[WIRE_COMM_BYTES] = "sixteen letters.";
+	const char first[WIRE_COMM_BYTES] = "first";
+	char unended[WIRE_COMM_BYTES];
 	uint32_t image = profile_image(p, 1);
 
 	(void)state;
+	memcpy(unended, "sixteen letters.", sizeof(unended));
 	add(p, image, (struct wire_sample){.thread = 9, .weight = 1}, FRAMES(1));
 	profile_name_thread(p, image, 9, 77, first);
 	profile_name_thread(p, image, 9, 0, NULL);

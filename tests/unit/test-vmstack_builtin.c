@@ -79,7 +79,7 @@ static void check_builtin(builtin *original, uint64_t added)
 	assert_int_equal(stub(40), 40 + added);
 	running = "after";
 	flameprof_interrupt_check();
-	profile = stop();
+	profile = stop_session();
 	slow = weight_on(profile, "slow", 1);
 	after = weight_on(profile, "after", 1);
 	assert_true(slow >= ticks_inside);

@@ -51,7 +51,7 @@ static void without_a_clock_there_are_no_signals(void **state)
 	burn_ms(150);
 	assert_int_equal(flameprof_status(), FLAMEPROF_RUNNING);
 	assert_int_equal(flameprof_record_vm_stack(three, 3, 2), 0);
-	profile = stop();
+	profile = stop_session();
 	assert_int_equal(kernel_handler(), 0);
 	assert_int_equal(syscall(SYS_timer_gettime, timer, &left), 0);
 	assert_int_equal(syscall(SYS_timer_delete, timer), 0);
@@ -70,7 +70,7 @@ static void a_stack_comes_back_as_it_was(void **state)
 	assert_int_equal(flameprof_record_vm_stack(three, 3, 5), 0);
 	assert_int_equal(flameprof_record_vm_stack(three, 3, 0), 0);
 	assert_int_equal(flameprof_record_vm_stack(three, 3, 1), 0);
-	profile = stop();
+	profile = stop_session();
 	assert_int_equal(info_of(profile).period_ns, TICK_NS);
 	assert_int_equal(info_of(profile).stacks, 1);
 	assert_int_equal(info_of(profile).weight, 6);
@@ -109,7 +109,7 @@ static void functions_are_what_they_are_called(void **state)
 	/* Copied: what becomes of it is the host's business. */
 	memset(name, 'x', sizeof(name) - 1);
 	memset(file, 'x', sizeof(file) - 1);
-	profile = stop();
+	profile = stop_session();
 	assert_int_equal(info_of(profile).stacks, 5);
 	assert_int_equal(stack_at(profile, 0).weight, 2);
 	assert_frame(profile, 0, 0, &variants[0]);
@@ -131,7 +131,7 @@ static void any_bytes_are_a_name(void **state)
 	long_name[100000] = '\0';
 	assert_int_equal(flameprof_start(&only_vm), 0);
 	assert_int_equal(flameprof_record_vm_stack(frames, 4, 1), 0);
-	profile = stop();
+	profile = stop_session();
 	assert_frame(profile, 0, 0, &anonymous);
 	assert_frame(profile, 0, 1, &anonymous);
 	assert_frame(profile, 0, 2, &frames[2]);
@@ -157,7 +157,7 @@ static void too_deep_a_stack_keeps_its_inner_frames(void **state)
 
 		assert_int_equal(flameprof_start(&only_vm), 0);
 		assert_int_equal(flameprof_record_vm_stack(frames, depths[i], 3), 0);
-		profile = stop();
+		profile = stop_session();
 		assert_int_equal(stack_at(profile, 0).frames, kept + 1);
 		assert_int_equal(stack_at(profile, 0).end,
 			is_disarmed ? FLAMEPROF_END_DEPTH : FLAMEPROF_END_ROOT);
@@ -183,7 +183,7 @@ static void the_depth_asked_for_holds(void **state)
 		options.depth = depth;
 		assert_int_equal(flameprof_start(&options), 0);
 		assert_int_equal(flameprof_record_vm_stack(three, 3, 1), 0);
-		profile = stop();
+		profile = stop_session();
 		assert_int_equal(stack_at(profile, 0).frames, kept + 1);
 		assert_frame(profile, 0, 0, &three[0]);
 		assert_frame(profile, 0, kept, &root);
@@ -199,7 +199,7 @@ static void a_stack_without_frames_is_the_machines(void **state)
 	assert_int_equal(flameprof_start(&only_vm), 0);
 	assert_int_equal(flameprof_record_vm_stack(NULL, 0, 1), 0);
 	assert_int_equal(flameprof_record_vm_stack(NULL, 1, 1), -EINVAL);
-	profile = stop();
+	profile = stop_session();
 	assert_int_equal(info_of(profile).weight, 1);
 	assert_int_equal(stack_at(profile, 0).frames, 1);
 	assert_frame(profile, 0, 0, &root);
@@ -240,7 +240,7 @@ static void the_most_ticks_there_are(void **state)
 	flameprof_resume();
 	assert_int_equal(flameprof_record_vm_stack(three, 3, UINT32_MAX), 0);
 	flameprof_pause();
-	profile = stop();
+	profile = stop_session();
 	assert_int_equal(info_of(profile).vm_weight, UINT32_MAX);
 	flameprof_profile_free(profile);
 	counts = diagnostics();
@@ -258,7 +258,7 @@ static void parts_of_periods_add_up(void **state)
 	assert_int_equal(flameprof_start(&slow), 0);
 	for (int i = 0; i < 2000; i++)
 		assert_int_equal(flameprof_record_vm_stack(three, 3, 1), 0);
-	profile = stop();
+	profile = stop_session();
 	weight = info_of(profile).vm_weight;
 	assert_in_range(weight, 139, 141);
 	assert_int_equal(stack_at(profile, only_vm_stack(profile)).weight, weight);
@@ -285,7 +285,7 @@ static void short_threads_are_counted_in_expectation(void **state)
 		assert_int_equal(pthread_create(&id, NULL, record_one, NULL), 0);
 		pthread_join(id, NULL);
 	}
-	profile = stop();
+	profile = stop_session();
 	weight = info_of(profile).vm_weight;
 	/* 200, sigma is 12.6; five of them. */
 	assert_in_range(weight, 137, 263);

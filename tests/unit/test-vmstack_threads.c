@@ -118,7 +118,7 @@ static void handlers_and_records_do_not_mix(void **state)
 	__atomic_store_n(&stopping, 1, __ATOMIC_RELEASE);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(ids[i], NULL);
-	profile = stop();
+	profile = stop_session();
 	check_all(profile, &vm, &native);
 	flameprof_profile_free(profile);
 	counts = diagnostics();
@@ -146,7 +146,7 @@ static void sessions_begin_and_end_meanwhile(void **state)
 	for (int i = 0; i < 50; i++) {
 		assert_int_equal(flameprof_start(&only_vm), 0);
 		pause_ms(2);
-		profile = stop();
+		profile = stop_session();
 		check_all(profile, &vm, &native);
 		flameprof_profile_free(profile);
 	}
@@ -241,7 +241,7 @@ static void native_frames_stand_below(void **state)
 	flameprof_vm_stacks(FLAMEPROF_VM_ABOVE);
 	assert_int_equal(flameprof_start(&only_vm), 0);
 	assert_int_equal(record_from_here(3, 1), 0);
-	profile = stop();
+	profile = stop_session();
 	at = only_vm_stack(profile);
 	frames = stack_at(profile, at).frames;
 	assert_true(frames > 6);
@@ -266,7 +266,7 @@ static void the_depth_is_that_of_both(void **state)
 		options.depth = depth;
 		assert_int_equal(flameprof_start(&options), 0);
 		assert_int_equal(record_from_here(3, 1), 0);
-		profile = stop();
+		profile = stop_session();
 		assert_int_equal(stack_at(profile, 0).frames, depth);
 		assert_int_equal(stack_at(profile, 0).end, FLAMEPROF_END_DEPTH);
 		assert_frame(profile, 0, 0, &three[0]);
@@ -285,7 +285,7 @@ static void no_frames_above_native_ones(void **state)
 	flameprof_vm_stacks(FLAMEPROF_VM_ABOVE);
 	assert_int_equal(flameprof_start(&only_vm), 0);
 	assert_int_equal(record_from_here(0, 1), 0);
-	profile = stop();
+	profile = stop_session();
 	assert_string_equal(frame_at(profile, 0, 0).name, "[vm]");
 	assert_true(is_in_record_from_here(frame_at(profile, 0, 1).address));
 	flameprof_profile_free(profile);

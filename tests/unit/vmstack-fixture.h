@@ -30,7 +30,7 @@ static inline int enable_ticks(void **state)
 	return flameprof_interrupt_enable(TICK_NS, no_ticks, NULL);
 }
 
-static inline struct flameprof_profile *stop(void)
+static inline struct flameprof_profile *stop_session(void)
 {
 	struct flameprof_profile *profile = NULL;
 
