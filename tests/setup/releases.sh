@@ -43,7 +43,9 @@ in_root()
 prepare()
 {
 	root=$folder/$1
+	# deb.sh makes a mount namespace in it, which takes a root that is a mount point.
 	"$tree/tests/setup/root.sh" "$1" "$root" &&
+		mount --rbind "$root" "$root" &&
 		mount -t proc proc "$root/proc" &&
 		mount --rbind /sys "$root/sys" &&
 		mount --rbind /dev "$root/dev" &&
