@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The tests of a folder, side by side where Debian's python3-pytest-xdist is. pytest.sh FOLDER [MARKS [FILE...]]:
-# only the tests that MARKS, an expression of pytest's, takes, or only those of the files. Of all of them those that are marked
-# `sleeps` come first, many at once: amidst the others each leaves a processor without work. Else two
-# processors have PER_TWO_CPUS of them, 2 where that is not set: many tests are of times.
+# The tests of a folder, side by side where Debian's python3-pytest-xdist is. pytest.sh FOLDER [MARKS
+# [FILE...]]: only the tests that MARKS, an expression of pytest's, takes, or only those of the files. Of
+# all of them those that are marked `sleeps` come first, many at once: amidst the others each leaves a
+# processor without work. Else two processors have PER_TWO_CPUS of them, 2 where that is not set: many
+# tests are of times.
 #
 # What fails is run once more where Debian's python3-pytest-rerunfailures is: a share of time is beyond its bound
 # once in some thousand tests on a machine that others use, too. The first failure is told at the end, and
@@ -30,10 +31,10 @@ status=0
 # run PER_TWO_CPUS MARKS FILE...: the tests of these files that MARKS takes.
 run() {
 	at_once=$((($(nproc) * $1 + 1) / 2))
-	marks=$2
+	taken=$2
 	shift 2
 	# shellcheck disable=SC2086 # words
-	pytest-3 -p no:cacheprovider ${has_xdist:+-n $at_once} $reruns -m "$marks" "$@" || status=$?
+	pytest-3 -p no:cacheprovider ${has_xdist:+-n $at_once} $reruns -m "$taken" "$@" || status=$?
 }
 
 folder=$1
