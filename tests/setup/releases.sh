@@ -74,7 +74,7 @@ print_column()
 status=0
 for release in "$@"; do
 	printf '\n==== Debian %s\n' "$release"
-	prepare "$release" && in_root "$release" "cd flamerun && MAKE='make YES=1 WERROR=1 ZOO=core' JOBS=-j$(nproc) \
+	prepare "$release" && in_root "$release" "cd flamerun && MAKE=make YES=1 WERROR=1 ZOO=core JOBS=-j$(nproc) \
 		tests/setup/checks.sh $parts" && continue
 	printf '==== Debian %s: failed\n' "$release"
 	[ "$release" = $testing ] || status=1
