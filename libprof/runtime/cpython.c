@@ -199,7 +199,6 @@ static int find_cpython(
 		return read_published(out, reader, row);
 	memcpy(out->offsets, row, sizeof(*row));
 	out->is_counted = out->version < 310;
-	out->is_paired = out->version == 310;
 	return 0;
 }
 
@@ -281,11 +280,7 @@ static int find_place(const struct cpython_offsets *at, struct runtime_reader *r
 	return stack->frame ? -EBADMSG : 0;
 }
 
-/*
- * Stand at the run of @activation, a cframe. The last one is part of the thread state, and none. In
- * 3.10 frames are linked apart from cframes, one frame to each cframe; a function that begins or
- * ends changes one of the two before the other. So no frame may be left at the last cframe.
- */
+/* Stand at the run of @activation, a cframe. The last one is part of the thread state, and none. */
 static int enter_cframe(const struct cpython_offsets *at, struct runtime_reader *reader,
 	uintptr_t activation, struct runtime_stack *stack)
 {
@@ -293,8 +288,6 @@ static int enter_cframe(const struct cpython_offsets *at, struct runtime_reader 
 
 	if (runtime_load_word(reader, activation + at->cframe_previous, &previous))
 		return -EFAULT;
-	if (!previous && !at->bytecode && stack->frame)
-		return -EBADMSG;
 	if (!previous) {
 		end_runs(stack);
 		return 0;

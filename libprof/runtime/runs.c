@@ -509,7 +509,7 @@ unsigned runs_finish(struct runs *runs, uint64_t *frames, unsigned n, int is_roo
 	/* What was known of the thread may be what has misled. */
 	if (!runs->is_whole)
 		runs->known = 0;
-	if (!runs->runtime->is_counted && (runs->is_whole || !runs->runtime->is_paired))
+	if (!runs->runtime->is_counted)
 		return n;
 	if (!runs->is_whole) {
 		runs->cut = NULL;

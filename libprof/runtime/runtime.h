@@ -335,11 +335,6 @@ struct runtime {
 	 * none, for it is just begun or left.
 	 */
 	uint32_t is_counted;
-	/*
-	 * Runs are linked apart from the activations that run them. So if they do not add up, none
-	 * of the thread's language frames is believed.
-	 */
-	uint32_t is_paired;
 	/* What entry's function calls to run frames is part of the activation, too. */
 	uint32_t has_inner;
 	/*

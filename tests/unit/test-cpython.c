@@ -81,7 +81,7 @@ struct fixture {
 	const struct release *release;
 	unsigned activations;
 	uint64_t frames[16];
-	unsigned told, n; /* language frames; all that are left */
+	unsigned told;
 	char names[8][RUNTIME_NAME_BYTES];
 	uint64_t identity[8];
 	uint32_t lines[8];
@@ -208,7 +208,6 @@ static void lay_out(struct fixture *fixture, const struct release *release)
 	fixture->runtime = (struct runtime){.kind = &runtime_cpython,
 		.version = release->version,
 		.is_counted = release->version < 310,
-		.is_paired = release->version == 310,
 		.base = (uintptr_t)image->runtime,
 		.entry = ENTRY,
 		.entry_end = ENTRY + 1000,
@@ -249,7 +248,7 @@ static void tell(struct fixture *fixture)
 			&fixture->runs, &fixture->runtime, &frame, fixture->frames + n, 16 - n);
 		fixture->frames[n++] = NATIVE;
 	}
-	fixture->n = runs_finish(&fixture->runs, fixture->frames, n, 1);
+	runs_finish(&fixture->runs, fixture->frames, n, 1);
 }
 
 static void assert_told(const struct fixture *fixture, unsigned i, const char *name, uint32_t line)
@@ -389,29 +388,6 @@ static void test_unknown_releases(void **state)
 	assert_int_equal(version_of(0x30d05f0), 313);
 }
 
-/* A function of 3.10 begins: its frame is the innermost one, but its cframe is not yet. */
-static void test_frames_and_cframes_that_do_not_add_up(void **state)
-{
-	struct fixture *fixture = *state;
-	const struct release *release = releases;
-	const struct cpython_offsets *at;
-
-	while (release->version != 310)
-		release++;
-	lay_out(fixture, release);
-	at = cpython_offsets_of(&fixture->runtime);
-	put(fixture->image.state, at->cframe, fixture->image.activation[1].cframe);
-	tell(fixture);
-	assert_int_equal(fixture->runs.is_whole, 0);
-	assert_int_equal(fixture->n, fixture->activations);
-	/* Only its cframe is the innermost one. */
-	lay_out(fixture, release);
-	put(fixture->image.state, at->innermost, fixture->image.frame[1]);
-	tell(fixture);
-	assert_int_equal(fixture->runs.is_whole, 0);
-	assert_int_equal(fixture->n, fixture->activations);
-}
-
 static int set_up(void **state)
 {
 	*state = calloc(1, sizeof(struct fixture));
@@ -432,7 +408,6 @@ int main(void)
 		cmocka_unit_test(test_each_interpreter_has_functions_of_its_own),
 		cmocka_unit_test(test_what_is_published_is_checked),
 		cmocka_unit_test(test_unknown_releases),
-		cmocka_unit_test(test_frames_and_cframes_that_do_not_add_up),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
