@@ -284,7 +284,7 @@ static int add_haskell(struct parts *parts, const char *piece, size_t bytes)
 	return 0;
 }
 
-/* The length of GHC's @name without what says which part of a closure it is; 0: it is none. */
+/* Return the length of GHC's @name without its ending ("_info"); 0 if it has none. */
 static size_t cut_haskell_ending(const char *name)
 {
 	static const char *const endings[] = {"_con_info", "_info", "_slow"};

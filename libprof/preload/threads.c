@@ -159,8 +159,8 @@ static void *thread_main(void *argument)
 }
 
 /*
- * Does the thread to be inherit that our signal seems to be blocked? Not if @attributes have a mask
- * of their own, because then the kernel's is that one when the thread begins.
+ * Does a new thread inherit from its creator that our signal only seems to be blocked? It does not
+ * if @attributes have a signal mask, because the kernel then gives the thread that mask.
  */
 static uint32_t inherits_held(const pthread_attr_t *attributes)
 {

@@ -119,7 +119,7 @@ static int enter_context(const struct runtime *runtime, struct runtime_reader *r
 	return enter_run(runtime, reader, out);
 }
 
-/* Which of the system's threads a Ruby thread is. */
+/* How the system knows a Ruby thread. */
 struct identity {
 	uintptr_t self;
 	uint32_t tid;

@@ -383,8 +383,8 @@ static __attribute__((noinline)) bool unwind_believes_fp(
 
 /*
  * Step from GHC's code, which has no call-frame information, along the stack of a Haskell thread.
- * Other code has anything in the register, so believe it only if the frame behind is one, too. The
- * return address is the entry of code: no call is before it.
+ * Other code uses the register for anything, so believe it only if the caller's frame is one, too.
+ * The return address is where that code begins, so no call instruction is before it.
  */
 static __attribute__((noinline)) int unwind_step_haskell(struct unwind_walk *walk)
 {

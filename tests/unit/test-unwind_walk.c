@@ -304,7 +304,7 @@ static void test_haskell(void **state)
 	check_frame(0, 0);
 	check_frame(1, 0x207);
 	check_frame(2, 0x240);
-	/* The other sizes: in a bitmap behind the code, in the frame, in another piece. */
+	/* A frame's size may also be in a bitmap behind the code, or in the frame itself. */
 	run_haskell();
 	put_frame_table(text + 0x280, HASKELL_RET_BIG, 0x20);
 	memcpy((void *)(text + 0x2a0), &size, sizeof(size));
