@@ -189,18 +189,38 @@ bool gather_connected(const struct gather *gather)
 	return pipe_reader_state(gather->pipe_reader)->images_met != 0;
 }
 
+/*
+ * Count the images in pid namespaces below ours. Their processes are not known by a number of ours,
+ * so the collector cannot see them end.
+ */
+static unsigned count_namespaced(struct wire_arena *arena)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < wire_slots_high(arena); i++) {
+		const struct wire_slot *slot = wire_slot(arena, i);
+		uint64_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff;
+
+		count += slot->namespaced && state >= WIRE_SLOT_LIVE;
+	}
+	return count;
+}
+
 unsigned gather_count_live(const struct gather *gather)
 {
-	const struct wire_arena *arena = gather->channel.arena;
+	struct wire_arena *arena = gather->channel.arena;
+	unsigned live = pipe_reader_state(gather->pipe_reader)->live;
 	uint32_t arrived, begun;
+	unsigned namespaced;
 
 	if (gather_has_ended(gather))
 		return 0;
 	if (!arena)
-		return pipe_reader_state(gather->pipe_reader)->live;
+		return live;
 	arrived = __atomic_load_n(&arena->forks_arrived, __ATOMIC_ACQUIRE);
 	begun = __atomic_load_n(&arena->forks_begun, __ATOMIC_ACQUIRE);
-	return pipe_reader_state(gather->pipe_reader)->live +
+	namespaced = count_namespaced(arena);
+	return (live > namespaced ? live - namespaced : 0) +
 	       (begun > arrived ? begun - arrived : 0);
 }
 

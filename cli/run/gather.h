@@ -72,7 +72,11 @@ int gather_sync(struct gather *gather);
 /* Has any process been sampled or connected yet? */
 bool gather_connected(const struct gather *gather);
 
-/* Process images that are here or on their way: forks that have begun and not arrived. */
+/*
+ * Count the process images that still run, and the forks whose children have not arrived yet.
+ * Images in pid namespaces below ours are left out, because nothing tells when they end. What
+ * started them is outside of the namespace and counts.
+ */
 unsigned gather_count_live(const struct gather *gather);
 
 /* Will nothing come any more? Only the tracer can tell, when all its targets have ended. */

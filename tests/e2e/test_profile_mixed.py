@@ -221,6 +221,7 @@ def test_pids_of_a_namespace_of_their_own(tmp_path):
     assert_books(run, run.truth_s)
     assert run.folded.below("before_work") >= 0.85 * 1.0 * 197
     assert run.folded.where(lambda s: s[0] == "split" and s[-1].startswith("[unsampled")) <= 5
+    assert "still run" not in run.stderr
 
 
 @needs_trace
@@ -237,6 +238,7 @@ def test_the_first_process_of_a_pid_namespace(tmp_path, way):
     below = run.folded.below("light") + run.folded.below("heavy")
     assert_early(run, "split")
     assert below >= .6 * run.truth_s * run.rate_hz, run.folded.describe() + run.stderr
+    assert "still run" not in run.stderr
 
 
 def start(folder, program, *options):
