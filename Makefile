@@ -389,25 +389,24 @@ check-unit: $(unit_runs) ## run the unit tests; UNIT='stub% elf_file' for some o
 $(unit_runs): %.log: %
 	@$(emulator) $< >$@ 2>&1 || echo "flamerun: $< ended with status $$?" >>$@
 
-# SAN= sanitizes flamerun, and of the library what is flamerun's, too.
-san_units := $(filter-out $(notdir $(basename $(filter-out $(shared_sources) $(render_sources),$(prof_sources)))) \
-	cfi% epilogue follow handler_cost intercept_% interrupt_% ring_hostile store_limits stub_% unwind_% vmstack%, \
-	$(unit_sources:tests/unit/test-%.c=%))
+# A unit test says in its second line which checks besides check-unit run it: "sanitized" is check-san,
+# "threads" check-tsan, "emulated" check-aarch64. With ALL=1 the first and the last run all of them.
+marked = $(patsubst tests/unit/test-%.c,%,$(shell grep -l '^/\* Checked also:.* $(1)[,.]' $(unit_sources)))
+
+# SAN= sanitizes flamerun, and those parts of the library that flamerun is made of.
 .PHONY: check-san
 check-san: $(prof_objects) ## run the unit tests, and flamerun in the end-to-end tests, under ASan and UBSan
 	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/san PROF_BUILD=$(PROF_BUILD) SAN=address,undefined \
-		UNIT='$(or $(call some,$(san_units)),%)' check-unit check-e2e
+		UNIT='$(if $(ALL),%,$(call marked,sanitized))' check-unit check-e2e
 
 # Threads against each other: what a program links, without the interposers, and the tests of sessions.
 # A handler runs where ThreadSanitizer lets it, at the next call it knows: what a handler does is
 # checked against other threads, not what it interrupts.
-tsan_tests := flush stop start tasks session own_waits scope interrupt interrupt_timer interrupt_machines \
-	vmstack_threads vmstack_function intercept intercept_table
 tsan_flags  = -fsanitize=thread $(if $(findstring clang,$(CC)),,-Wno-tsan) $(CFLAGS)
 .PHONY: check-tsan
 check-tsan: ## run the tests of sessions under ThreadSanitizer
 	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan CFLAGS='$(tsan_flags)' check-linked
-linked_runs := $(tsan_tests:%=$(BUILD)/tests/linked/test-%.log)
+linked_runs := $(patsubst %,$(BUILD)/tests/linked/test-%.log,$(call marked,threads))
 .PHONY: check-linked $(linked_runs)
 check-linked: $(linked_runs)
 	@tests/setup/verdict.sh $^
@@ -460,13 +459,10 @@ check-lua: $(FLAMELUA)
 	$(export_build) TEST_EMULATOR='env $(emulator)' $(PYTEST) -q -p no:cacheprovider tests/e2e/test_lua.py \
 		-k 'scripts_mean_the_same and all or native_stack'
 
-# What is written for each CPU, and what orders memory: the rest is the same code.
-emulated_units := arena chain% drain epilogue filter guard handler host intercept% interrupted queue ring% \
-	segments stackwalk stub% unwind% vmstack%
 .PHONY: check-aarch64
 check-aarch64: ## build everything for aarch64, run its unit tests in qemu: stacks, rings, stubs
 	+@$(MAKE) --no-print-directory sysroot ARCH=aarch64
-	+@$(MAKE) --no-print-directory ARCH=aarch64 WERROR=1 UNIT='$(or $(call some,$(emulated_units)),%)' \
+	+@$(MAKE) --no-print-directory ARCH=aarch64 WERROR=1 UNIT='$(if $(ALL),%,$(call marked,emulated))' \
 		all check-unit $(if $(ALL),check-lua)
 
 # Which lines of all this are run: of the library's what its unit programs run, as what is put into other

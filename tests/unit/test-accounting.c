@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* The books: what the kernel used before and after what could be sampled, and whose box that is. */
 #include <setjmp.h>
 #include <stdarg.h>

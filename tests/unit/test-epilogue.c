@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /* Every form of a way out of a function, what is none, and hostile bytes. */
 #include <errno.h>
 #include <setjmp.h>

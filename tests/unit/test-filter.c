@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /*
  * What a seccomp filter would say: held against the kernel for calls of which all is known, and for
  * those of which it is not.

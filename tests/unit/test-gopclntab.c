@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * A table of two functions, written by hand: names, extents, rows; then the same with every byte
  * changed in turn.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /* What the kernel leaves in the registers before a handler's first instruction: arch/handler.h. */
 #include <setjmp.h>
 #include <signal.h>

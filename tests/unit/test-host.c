@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /* A signal of the program's own arrives in a thread that asked for it to be blocked. */
 #include <errno.h>
 #include <setjmp.h>

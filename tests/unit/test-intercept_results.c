@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /*
  * Results of every class come out of an intercept stub as the original gave them, while no tick
  * waits and while one does and the host's function writes over every register it may.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /*
  * Stacks through a chain of intercept stubs, taken in what they intercept and in the check of the
  * innermost one: by frame pointers, by flameprof_backtrace() here and of an interrupted place, and

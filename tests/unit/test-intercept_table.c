@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: threads, emulated. */
 /*
  * Tables of functions with stubs put in and taken out: in place, in copies of what can't be
  * written, again and again, with frames inside, and not at all where something is refused.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /* A builtin that takes 55 ms of a clock that ticks every 10 ms: one check, of all its ticks. */
 #include <setjmp.h>
 #include <stdarg.h>

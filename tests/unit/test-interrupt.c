@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: threads. */
 /*
  * Ticks as a host has them: how many, to whom, and when the host's function is called. In order of
  * the process's life, since enabling is for good.

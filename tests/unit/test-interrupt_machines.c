@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: threads. */
 /*
  * Machines that stop, start again, and stand beside others: the end of ticks and what it promises,
  * other periods and functions afterwards, and threads with a function of their own.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: threads. */
 /*
  * The timer's life, and threads that come and go under it: it rests when nobody is registered,
  * leaves when nobody comes back, is never the last thread of a process, and writes to no thread

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /* Blocking calls that are broken off by two signals, of which ours is delivered first. */
 #include <errno.h>
 #include <poll.h>

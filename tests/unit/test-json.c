@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Values of JSON where they lie, and every way in which a text is none. */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * What looks saw on a stack: each its part of that stack's samples, and of no other's.
  */

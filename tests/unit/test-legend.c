@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Every colour that a frame can have is explained, and nothing that is not there. */
 #include <setjmp.h>
 #include <stdarg.h>

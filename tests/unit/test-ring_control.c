@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized, emulated. */
 /* Control records from several writers to one reader, across many turns of the ring. */
 #include <setjmp.h>
 #include <stdarg.h>

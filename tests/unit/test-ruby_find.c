@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Ruby found in a made-up module: what it exports, functions of x86_64's code, and where these
  * begin.

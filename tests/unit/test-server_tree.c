@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * What servers answer, as a call tree: sums by attempt and by run, over several servers, and
  * answers that are damaged.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: threads. */
 /*
  * Sixteen threads that call everything at random: nobody waits for ever, nothing is counted twice,
  * and afterwards the profiler is as good as new. SESSION_STRESS_S: for how long, 3 seconds if not

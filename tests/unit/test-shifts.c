@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Counts of runs to what changed, against what R's limma 3.54 says of the same counts. */
 #include <math.h>
 #include <setjmp.h>

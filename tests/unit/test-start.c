@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized, threads. */
 /* What a session begins with: settings and their ranges, ceilings, memory that is refused. */
 #include "session-fixture.h"
 

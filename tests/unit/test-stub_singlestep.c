@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /*
  * Stacks at every instruction of stubs and of what they call: our core by their information, by
  * frame pointers where the chain is whole, flameprof_backtrace(), and the C library's own unwinder

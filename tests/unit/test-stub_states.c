@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /*
  * Unwinding at every instruction of stubs where the CPU cannot be stopped after each: the
  * instructions are run by a small interpreter, which also holds their encodings to what their

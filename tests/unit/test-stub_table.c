@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /*
  * The table of share/examples/lua that finds functions' stubs, against one that is a list.
  */

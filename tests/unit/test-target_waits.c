@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Looks at a child of ours: what is told of it adds up to its life, and it notices nothing. */
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: threads. */
 /*
  * Which threads a session samples: all of the program's, however and whenever they were made, and
  * none of its own. Stacks of threads that nobody met at their birth, forks.

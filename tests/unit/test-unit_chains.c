@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * The chains of every address of whole programs, against what addr2line and llvm-symbolizer say of
  * them. Where they say something else, the DWARF decides:

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * * Trees with unnamed frames of several modules.
  * * Which command is named where, by os-release files as distributions have them.

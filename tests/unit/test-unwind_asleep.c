@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /*
  * Walks from pc and sp alone against walks from all registers, at every single instruction of
  * functions with frame pointers and of the C library: what is found is the same, or the stack says

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /* Walks through code that nothing is known of but its bytes: trampolines, and what is none. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /*
  * Generated code that only its bytes tell of, at every single instruction of it and of the function
  * it calls: whole stacks, and no frame pointer was asked.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /*
  * Walks over made-up stacks: what a frame says, how stacks end, the expression of a PLT, rows that
  * need other registers, and what must not be followed. Frame pointers and signal frames are

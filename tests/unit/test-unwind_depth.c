@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /*
  * Where code has stack pointer and frame pointer, told from its instructions, against the
  * call-frame information of all functions of some libraries, which says the same in another way.

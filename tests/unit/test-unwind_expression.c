@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /* DWARF expressions of call-frame information, operation by operation. */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /* Reading words of this process that may not be there, through the kernel. */
 #include <errno.h>
 #include <setjmp.h>

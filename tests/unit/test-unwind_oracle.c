@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /*
  * Whole walks in this process, through shapes of code that unwinders get wrong, against libunwind
  * from the same ucontext. Each shape ends in here(), which raises a signal.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /* The cache of rows: what is found, what is never found, and that torn entries are misses. */
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /*
  * The core against libunwind at every single instruction of calls into the C library: prologues,
  * epilogues, PLT stubs, the lazy binder and the vDSO included. The trap flag makes the CPU raise

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /* nongnu libunwind at every instruction of stubs and of their target, once it is told of them. */
 #include <setjmp.h>
 #include <stdarg.h>

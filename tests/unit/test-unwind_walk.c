@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /* The steps that need no call-frame information: frame pointers and signal frames. */
 #include <setjmp.h>
 #include <stdarg.h>

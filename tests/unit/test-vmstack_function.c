@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: threads, emulated. */
 /*
  * The table of functions: one for each three values whoever asks, a ceiling, and control records
  * that say more than they hold.

