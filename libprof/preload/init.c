@@ -191,6 +191,9 @@ static void arm_main_thread(void)
 		preload_set_thread(thread);
 }
 
+/* The process that forks, written under libc's lock on forks. */
+static uint32_t forking_pid;
+
 /* flamerun waits a moment for a child that was on its way when the program ended. */
 static void fork_prepare(void)
 {
@@ -201,6 +204,7 @@ static void fork_prepare(void)
 	/* Found once here, instead of once by each child. */
 	preload_resolve_leave();
 	preload_library_path();
+	forking_pid = (uint32_t)arch_syscall0(SYS_getpid);
 	__atomic_fetch_add(&arena->forks_begun, 1, __ATOMIC_RELEASE);
 }
 
@@ -239,6 +243,11 @@ static struct sampler_thread *begin_in_child(void *arena, const struct sampler_t
 
 	if (forked)
 		before = *forked;
+	/*
+	 * The parent is not the image's process, so a raw clone(2) made it, as bubblewrap does to
+	 * enter a new PID namespace. Nothing tells whether flamerun sees the pids there.
+	 */
+	sampler.namespaced |= forking_pid != sampler.pid;
 	sampler_reset_in_child();
 	sampler.arena = NULL;
 	if (!may_begin(arena) || sampler_start(arena, parent, NULL)) {
