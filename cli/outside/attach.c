@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * PTRACE_SEIZE: it stops nobody and changes nothing about how signals and stops look to others.
- * PTRACE_O_EXITKILL is not set: when we end, they live.
+ * Uses PTRACE_SEIZE, which does not stop the thread and does not change how signals and stops look
+ * to other processes. PTRACE_O_EXITKILL is not set, so targets survive the tracer.
  */
 #include "cli/outside/attach.h"
 
@@ -35,7 +35,7 @@ static int seize(const struct tracer *tracer, pid_t tid)
 	return ptrace(PTRACE_SEIZE, tid, NULL, (void *)options) ? -errno : 0;
 }
 
-/* An image of @target, which runs it since @begun_ns (0: for longer), is sampled from now on. */
+/* Begin to sample an image of @target. @is_young: it has begun just now. */
 static void begin_image(struct tracer *tracer, struct target *target, uint64_t parent,
 	uint64_t start_cpu_ns, bool is_young)
 {
@@ -65,7 +65,10 @@ void attach_remove_target(struct tracer *tracer, struct target *target)
 	target_free(target);
 }
 
-/* Attached: keep books on it. Those born later owe us all that they used. */
+/*
+ * Add the attached thread @tid. @was_there: it ran before, so its CPU time until now is not
+ * counted.
+ */
 static struct tracee *add_tracee(
 	struct tracer *tracer, struct target *target, pid_t tid, bool was_there)
 {
@@ -81,7 +84,7 @@ static struct tracee *add_tracee(
 	return tracee;
 }
 
-/* The threads of @pid, their number in *@count; owned. NULL when it has gone or without memory. */
+/* List the threads of @pid. Returns an owned list, or NULL if it has ended or without memory. */
 static pid_t *list_threads(pid_t pid, long *count)
 {
 	size_t room = THREADS_FIRST;
@@ -99,7 +102,7 @@ static pid_t *list_threads(pid_t pid, long *count)
 	}
 }
 
-/* One look through the list. Returns how many were new; *@error of the first that refused. */
+/* Attach to new threads of @target, once. Returns their number; *@error: the first that failed. */
 static long seize_listed(struct tracer *tracer, struct target *target, bool were_there, int *error)
 {
 	long count, added = 0;
@@ -113,7 +116,7 @@ static long seize_listed(struct tracer *tracer, struct target *target, bool were
 		failed = seize(tracer, tids[i]);
 		if (!failed && !add_tracee(tracer, target, tids[i], were_there))
 			failed = -ENOMEM;
-		/* One that has gone meanwhile, or is about to, is no failure. */
+		/* A thread that has ended meanwhile is not a failure. */
 		if (failed && !*error && procfs_state(target->pid, tids[i]) &&
 			procfs_state(target->pid, tids[i]) != 'Z')
 			*error = failed;
@@ -139,7 +142,7 @@ int attach_process(struct tracer *tracer, pid_t pid, enum attach_since since, ui
 	target->is_waiting = is_waiting;
 	target->next = tracer->targets;
 	tracer->targets = target;
-	/* Threads make threads while we look: until a look finds none. */
+	/* Threads create threads meanwhile, so repeat until no new one is found. */
 	while (seize_listed(tracer, target, since != ATTACH_BIRTH, &error) > 0)
 		;
 	if (!target->threads) {
@@ -177,7 +180,7 @@ bool attach_shares_memory(pid_t pid, pid_t other)
 	return !syscall(SYS_kcmp, pid, other, KCMP_VM, 0, 0);
 }
 
-/* A child by vfork is about to run another program, in which it needs another timer. */
+/* A vfork child is about to exec another program, and timers do not survive that. */
 static bool is_about_to_exec(pid_t pid)
 {
 	return attach_shares_memory(pid, (pid_t)procfs_number(pid, "PPid"));
@@ -221,7 +224,7 @@ void attach_detach_thread(struct tracer *tracer, struct tracee *tracee, int sign
 	tracees_remove(&tracer->tracees, tracee);
 }
 
-/* All threads of @target but @tid have ended, some of them without a word. */
+/* Remove all threads of @target but @tid: an exec ends them, some without a wait status. */
 static void remove_other_threads(struct tracer *tracer, const struct target *target, pid_t tid)
 {
 	struct tracee *tracee = tracees_next(&tracer->tracees, NULL);
@@ -242,7 +245,7 @@ void attach_exec(struct tracer *tracer, struct target *target, pid_t tid)
 	struct tracee *tracee = tracees_find(&tracer->tracees, tid);
 
 	remove_other_threads(tracer, target, tid);
-	/* An exec leaves no timers: the next image begins without any. */
+	/* The kernel deletes timers in an exec. */
 	if (tracee)
 		cpu_timer_forget(tracer, tracee);
 	target->cpu_ns = procfs_cpu_ns((uint32_t)target->pid);

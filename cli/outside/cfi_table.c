@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables: for static programs, which are linked without .eh_frame_hdr. Source of the layout: LSB
- * Core, "The .eh_frame_hdr section".
+ * Search tables are needed for static programs, which are linked without .eh_frame_hdr. Source of
+ * the layout: LSB Core, "The .eh_frame_hdr section".
  *
- * Go programs: one CIE, then an FDE for each function, a row for each stretch of code that has
- * equally much stack in use. Frame pointers alone lose the caller of every function that takes no
- * stack, and those are the small ones that inner loops are made of. Source of the layout: LSB Core,
+ * Go programs get one CIE, one FDE for each function, and a row for each range of code that uses
+ * the same amount of stack. Frame pointers alone would lose the caller of every function that uses
+ * no stack, and inner loops are made of such small functions. Source of the layout: LSB Core,
  * "Exception Frames".
  */
 #include "cli/outside/cfi_table.h"
@@ -22,7 +22,7 @@
 
 /* ---- what Go knows --------------------------------------------------------------------------- */
 
-#define BYTES_MAX     (1u << 28) /* functions may share rows, so that little says much */
+#define BYTES_MAX     (1u << 28) /* of output: many functions may share the same rows */
 #define STACK_MAX     (1 << 30)	 /* no frame of Go's is larger */
 #define FDE_HEAD      17u	 /* length, CIE pointer, start, length, augmentation */
 #define ROW_BYTES_MAX (ARCH_GO_RULES_MAX + 5u)
@@ -58,7 +58,7 @@ static void put_u32(struct buffer *buffer, uint64_t value)
 	buffer->count += sizeof(word);
 }
 
-/* Close the record that began at @start: pad it with DW_CFA_nop, say its length. */
+/* Close the record that began at @start: pad it with DW_CFA_nop and write its length. */
 static void close_record(struct buffer *buffer, uint64_t start)
 {
 	uint32_t length;
@@ -145,7 +145,7 @@ int go_cfi_make(const struct elf_file *file, uint64_t vaddr, char **frames, uint
 	for (uint64_t i = 0; i < table.count && !error; i++) {
 		struct gopclntab_function function;
 
-		/* Who changes stacks is stepped over by frame pointers. */
+		/* Functions that switch stacks are unwound by frame pointer instead. */
 		if (!gopclntab_function(&table, i, &function) &&
 			(function.is_outermost || !function.switches_stack))
 			error = put_fde(&buffer, &table, &function);
@@ -171,7 +171,7 @@ static void put_word(char *to, uint64_t value)
 	memcpy(to, &word, sizeof(word));
 }
 
-/* Offsets are of 32 bits: what is further away than that is left out by whoever made the entry. */
+/* Offsets have 32 bits: code is never further than 2 GiB from its .eh_frame. */
 static void write_table(
 	char *to, uint64_t frames, uint64_t header, const struct functions *functions)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One stopped thread can make the timers of all threads of its process: timer_create(2) accepts the
- * CPU clock of any of them. Source of clock numbers: Linux include/linux/posix-timers_types.h.
+ * One stopped thread can make the timers of all threads of its process, because timer_create(2)
+ * accepts the CPU clock of any of them. Source of clock numbers: Linux
+ * include/linux/posix-timers_types.h.
  */
 #include "cli/outside/cpu_timer.h"
 
@@ -26,12 +27,12 @@
 
 /* The kernel's struct sigaction, in words: the handler is first. */
 #define ACTION_WORDS 4u
-/* Of struct sigevent as SIGEV_THREAD_ID has it: value, number and kind, thread. */
+/* Words of struct sigevent for SIGEV_THREAD_ID: value; signal and kind; thread. */
 #define EVENT_WORDS  3u
 #define TIMER_WORD   4u /* where the kernel writes a new timer's number */
-#define SPEC_WORDS   4u /* of struct itimerspec */
+#define SPEC_WORDS   4u /* words of struct itimerspec */
 
-/* How many of a thread's pending signals are looked at. */
+/* Number of a thread's pending signals that are read. */
 #define PENDING_MAX 8
 
 #define BIT (1ULL << (CPU_TIMER_SIGNAL - 1))
@@ -67,9 +68,9 @@ bool cpu_timer_is_pending(const struct tracee *tracee)
 	return false;
 }
 
-/* ---- whether --------------------------------------------------------------------------------- */
+/* ---- processes that can have no timers ------------------------------------------------------- */
 
-/* Why @target can't have timers, a string literal; NULL: it may try. */
+/* Returns why @target can't have timers, a string literal; NULL: nothing is known against it. */
 static const char *find_obstacle(const struct tracer *tracer, const struct target *target,
 	const struct procfs_status *status)
 {
@@ -103,7 +104,7 @@ void cpu_timer_refuse(struct tracer *tracer, const char *why)
 	tracer->reasons[i].programs++;
 }
 
-/* None of @target's threads gets a timer any more. */
+/* Sample all threads of @target by stops from now on, because of @why. */
 static void refuse(struct tracer *tracer, struct target *target, const char *why)
 {
 	struct tracee *tracee = NULL;
@@ -117,7 +118,7 @@ static void refuse(struct tracer *tracer, struct target *target, const char *why
 
 /* ---- made and deleted ------------------------------------------------------------------------ */
 
-/* The number that @tracee has for its own process, which may be in another pid namespace. */
+/* The thread id of @tracee in the PID namespace of its own process. */
 static pid_t inner_tid(const struct tracee *tracee)
 {
 	return tracee->target->has_other_tids ? procfs_inner_pid(tracee->tid) : tracee->tid;
@@ -173,7 +174,7 @@ static void add_dead(struct target *target, int timer)
 		target->dead[target->dead_count++] = timer;
 }
 
-/* Delete timers of threads that have ended, which the kernel keeps until the process ends. */
+/* Delete timers of ended threads, which the kernel would keep until the process ends. */
 static void delete_dead(struct target *target, struct remote_call *call)
 {
 	unsigned *count = &target->dead_count;
@@ -202,7 +203,7 @@ void cpu_timer_forget(struct tracer *tracer, struct tracee *tracee)
 	cpu_timer_set_way(tracer, tracee, WAY_NONE);
 }
 
-/* Make a timer for @tracee, which waits for one. Returns 0, or -errno: no more are to be tried. */
+/* Make a timer for @tracee. Returns 0, or -errno: no further timer can be made at this stop. */
 static long arm(struct tracer *tracer, struct tracee *tracee, struct remote_call *call)
 {
 	long result;
@@ -213,14 +214,12 @@ static long arm(struct tracer *tracer, struct tracee *tracee, struct remote_call
 		return 0;
 	}
 	tracee->credit += tracees_count(tracee, tracer->period_ns);
-	/*
-	 * The first period is a random part of one, so that threads that end earlier are met, too.
-	 */
+	/* The first period is a random part of one, so that short threads are sampled as well. */
 	result = make_timer(call, tracee, 1 + tracer_random(tracer, tracer->period_ns),
 		tracer->period_ns);
 	if (!result)
 		cpu_timer_set_way(tracer, tracee, WAY_TIMER);
-	/* It has ended: its clock is not known any more. */
+	/* -EINVAL: the thread has ended, so the kernel does not know its clock any more. */
 	return result == -EINVAL && tracee->tid != call->tid ? 0 : result;
 }
 
@@ -229,7 +228,7 @@ static long arm_all(struct tracer *tracer, struct target *target, struct remote_
 	struct tracee *tracee = tracees_find(&tracer->tracees, call->tid);
 	long result = 0;
 
-	/* Mostly that is the only one. */
+	/* Mostly the stopped thread is the only one that waits. */
 	if (tracee && tracee->way == WAY_WAITING)
 		result = arm(tracer, tracee, call);
 	tracee = NULL;
@@ -239,7 +238,7 @@ static long arm_all(struct tracer *tracer, struct target *target, struct remote_
 	return result;
 }
 
-/* As cpu_timers_make(), also if there is nothing to make. */
+/* As cpu_timers_make(), but also if no thread waits for a timer. */
 static int make_and_delete(struct tracer *tracer, struct tracee *tracee)
 {
 	struct target *target = tracee->target;
@@ -285,7 +284,7 @@ int cpu_timers_make(struct tracer *tracer, struct tracee *tracee)
 
 int cpu_timers_delete_left(struct tracer *tracer, struct tracee *tracee, int timer)
 {
-	/* Where the process can make no calls the timer stays, and its signals are dropped. */
+	/* If the process can make no calls, the timer stays and its signals are dropped. */
 	if (tracee->target->stops_why)
 		return 0;
 	add_dead(tracee->target, timer);

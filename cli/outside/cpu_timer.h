@@ -34,27 +34,27 @@ struct cpu_timer_expiry {
 };
 
 /*
- * The thread @tid has stopped because of @signal. Returns true if a timer of some flamerun sent it.
- * The timer may be from an earlier flamerun that was killed: compare its number with the one that
- * the thread's struct tracee has.
+ * The thread @tid has stopped for @signal. Returns true if a flamerun's timer sent the signal. An
+ * earlier flamerun that was killed may have left the timer: compare expiry->timer with the number
+ * in the thread's struct tracee.
  */
 bool cpu_timer_has_expired(pid_t tid, int signal, struct cpu_timer_expiry *expiry);
 
 /* @tracee has stopped for another signal. Is its timer's signal pending, to be delivered later? */
 bool cpu_timer_is_pending(const struct tracee *tracee);
 
-/* Find out what is the same for all processes. To be called before anybody is stopped. */
+/* Read what is the same for all processes. Call it once, before any thread is stopped. */
 void cpu_timers_prepare(struct tracer *tracer);
 
 /*
  * @tracee is in a stop that remote_call.h allows. Make timers for all threads of its process that
- * have way WAY_WAITING. If the process can have none, they get WAY_STOPS and the reason is counted;
- * if only this stop does not allow it, they go on waiting. Returns the signal to resume @tracee
+ * have WAY_WAITING. If the process can have none, they get WAY_STOPS and the reason is counted. If
+ * only this stop does not allow it, they keep WAY_WAITING. Returns the signal to resume @tracee
  * with, or 0.
  */
 int cpu_timers_make(struct tracer *tracer, struct tracee *tracee);
 
-/* The same stop: delete all timers of its process. Returns as cpu_timers_make(). */
+/* Delete all timers of @tracee's process, in such a stop. Returns as cpu_timers_make(). */
 int cpu_timers_delete(struct tracer *tracer, struct tracee *tracee);
 
 /*
@@ -69,7 +69,7 @@ void cpu_timer_refuse(struct tracer *tracer, const char *why);
 /* Set tracee->way, and keep the counts of threads by way. */
 void cpu_timer_set_way(struct tracer *tracer, struct tracee *tracee, enum way way);
 
-/* @tracee has ended, or has another image now. Its timer is deleted when its process next stops. */
+/* @tracee has ended or exec'd. Its timer is deleted when a thread of its process next stops. */
 void cpu_timer_forget(struct tracer *tracer, struct tracee *tracee);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A target for each image, and the numbers of threads out of the arena.
+ * Keeps one struct target for each image and finds the numbers of its threads in the arena.
  */
 #include "cli/outside/injected.h"
 
@@ -18,11 +18,11 @@
 
 #define NS_PER_S 1000000000ULL
 
-/* A search takes some milliseconds. Who was not found so often is not to be found. */
+/* A search takes some milliseconds. It is repeated SEARCHES_MAX times for a process at most. */
 #define SEARCH_NS    (NS_PER_S / 2)
 #define SEARCHES_MAX 4
 
-/* An image in another pid namespace, until it is known who that is here. */
+/* An image in another PID namespace whose pid in flamerun's namespace is not known yet. */
 struct unplaced {
 	struct collector_image image;
 	unsigned searches;
@@ -30,10 +30,10 @@ struct unplaced {
 
 struct injected {
 	struct injected_config config;
-	uint64_t start_ns; /* nobody began before, whatever the arena says */
+	uint64_t start_ns; /* of the run, CLOCK_MONOTONIC; earlier times in the arena are wrong */
 	struct collector_looker looker;
 	struct target_shared shared;
-	struct target *targets, **targets_end; /* who begins first mostly ends first */
+	struct target *targets, **targets_end; /* oldest first: those mostly end first */
 	struct target_waits *waits;
 	struct unplaced *unplaced; /* owned */
 	unsigned unplaced_count, unplaced_room;
@@ -51,7 +51,7 @@ static struct target **find_target(struct injected *injected, uint64_t image)
 	return at;
 }
 
-/* The thread's ring has its number; one without a ring has none there. */
+/* Find the number of thread @tid in its ring. Returns 0 if the thread has no ring. */
 static uint32_t find_thread(void *context, uint64_t image, pid_t tid, uint64_t *begun_ns)
 {
 	struct injected *injected = context;
@@ -74,7 +74,10 @@ static uint32_t find_thread(void *context, uint64_t image, pid_t tid, uint64_t *
 	return 0;
 }
 
-/* From its exit or exec on a process is none of the image's, and what it does is not told of it. */
+/*
+ * Has the process of @target begun to exit or exec? What it does from then on does not belong to
+ * the image any more.
+ */
 static bool has_left(void *context, const struct target *target)
 {
 	const struct injected *injected = context;
@@ -83,7 +86,7 @@ static bool has_left(void *context, const struct target *target)
 	return (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff) != WIRE_SLOT_LIVE;
 }
 
-/* A program may ask flamerun to leave it out. */
+/* Has the program paused its sampling? *@since_ns: when that last changed. */
 static bool is_paused(void *context, const struct target *target, uint64_t *since_ns)
 {
 	const struct injected *injected = context;
@@ -139,7 +142,7 @@ static void add(void *context, const struct collector_image *image)
 		injected->unplaced[injected->unplaced_count++] = (struct unplaced){.image = *image};
 }
 
-/* One whose pid nobody knows is not looked at any more. Returns whether it was one. */
+/* Stop searching for the pid of @image. Returns false if it was not searched for. */
 static bool remove_unplaced(struct injected *injected, uint64_t image)
 {
 	for (unsigned i = 0; i < injected->unplaced_count; i++) {
@@ -151,7 +154,7 @@ static bool remove_unplaced(struct injected *injected, uint64_t image)
 	return false;
 }
 
-/* Look for the pids of those that have none here. */
+/* Search for the pids of all unplaced images, and make targets of those that were found. */
 static void find_unplaced(struct injected *injected)
 {
 	unsigned count = injected->unplaced_count;
@@ -215,7 +218,11 @@ static void end(void *context, uint64_t image, uint64_t end_ns)
 	target_free(target);
 }
 
-/* Its own innermost frame is where it went there: behind a call's instruction, or at a fault's. */
+/*
+ * Record a sample that a perf event took while the kernel worked for @thread. The thread's own
+ * innermost frame is the one that entered the kernel: behind a system call instruction, or at the
+ * instruction that faulted.
+ */
 static void add_look(
 	void *context, uint64_t image, uint32_t thread, const struct kernel_stack *look)
 {
@@ -225,7 +232,7 @@ static void add_look(
 		.target = target,
 		.shared = &injected->shared,
 		.memory = &injected->memory,
-		/* It runs on: its frames are others by now. */
+		/* The thread has run on, so a language's frames have changed since. */
 		.is_native = true};
 	struct wire_sample sample = {
 		.thread = thread, .time_ns = look->time_ns, .weight = 1, .kind = WIRE_KIND_LOOK};
@@ -307,7 +314,7 @@ void injected_free(struct injected *injected)
 {
 	if (!injected)
 		return;
-	/* Without a pipe nobody is told. */
+	/* No records are written: the pipe may be closed. */
 	target_waits_free(injected->waits);
 	while (injected->targets) {
 		struct target *target = injected->targets;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits of processes that the library is in: the collector knows who they are, waits.h looks. And
- * stacks that the kernel was seen to do something for. The collector stands below it and calls it
- * by what it is given here.
+ * Processes that the library is in, as seen from outside: what their threads wait for, and the
+ * user stacks of samples that perf events took in the kernel. The collector knows which processes
+ * there are. It lies in a lower layer, so it calls this through struct collector_looker.
  *
- * Context: the collector's thread, but for injected_new() and injected_free().
+ * Context: the collector's thread, except injected_new() and injected_free().
  */
 #ifndef CLI_OUTSIDE_INJECTED_H
 #define CLI_OUTSIDE_INJECTED_H
@@ -20,15 +20,15 @@ struct injected;
 struct injected_config {
 	struct wire_arena *arena; /* borrowed */
 	uint32_t rate_hz;
-	bool has_waits; /* else nobody is looked at */
-	bool has_details;
+	bool has_waits; /* read what threads wait for */
+	bool has_details; /* with names of files and addresses of locks */
 };
 
 /* Returns an owned object, or NULL without memory. */
 struct injected *injected_new(const struct injected_config *config);
 void injected_free(struct injected *injected); /* NULL is fine; the collector has ended */
 
-/* For the collector; valid as long as @injected. */
+/* The functions for the collector to call; valid as long as @injected. */
 const struct collector_looker *injected_looker(const struct injected *injected);
 
 #endif

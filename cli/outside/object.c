@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The objects met so far, and which mapping shows which of them.
+ * Reads ELF files and finds them again by inode, path and ctime.
  */
 #include "cli/outside/object.h"
 
@@ -26,11 +26,11 @@
 /* ---- a target's memory ----------------------------------------------------------------------- */
 
 /*
- * Slots are filled page by page but asked for together: the kernel stops at the first page that is
- * missing and says how far it came.
+ * Several pages are read by one call. The kernel stops at the first page that is not mapped and
+ * returns how many bytes it has read.
  */
 
-#define NO_PAGE 1u /* no page begins there */
+#define NO_PAGE 1u /* not the address of any page */
 
 void memory_begin(struct memory *memory, pid_t pid)
 {
@@ -49,7 +49,7 @@ void memory_begin_copied(struct memory *memory, pid_t pid, const char *stack, ui
 	memory->stack_bytes = bytes;
 }
 
-/* No stack is larger, but for those of programs that ask for it. */
+/* Addresses up to this far above a copied stack count as that stack; 8 MiB is the usual limit. */
 #define STACK_REACH ((uintptr_t)8 << 20)
 
 static unsigned slot_of(uintptr_t page)
@@ -69,7 +69,7 @@ static void read_pages(struct memory *memory, uintptr_t page)
 		memory->held[slot] = NO_PAGE;
 		local[i] = (struct iovec){.iov_base = memory->page[slot], .iov_len = MEMORY_PAGE};
 	}
-	/* The last pages of the address space have no others behind them. */
+	/* At the end of the address space, read one page only. */
 	remote.iov_len = page > UINTPTR_MAX - MEMORY_STRETCH * MEMORY_PAGE
 				 ? MEMORY_PAGE
 				 : MEMORY_STRETCH * MEMORY_PAGE;
@@ -136,10 +136,10 @@ int memory_copy(pid_t pid, uintptr_t address, void *out, size_t bytes)
 }
 
 struct object_source {
-	int descriptor; /* of the file, borrowed; or -1: */
+	int descriptor; /* of the file, borrowed; -1: read the memory of @pid */
 	pid_t pid;
-	uintptr_t base; /* where the file's first byte is mapped */
-	uintptr_t bias; /* filled in once the headers are known */
+	uintptr_t base; /* address of the file's first byte */
+	uintptr_t bias; /* set once the headers have been read */
 };
 
 #define HEADERS_MAX	512u
@@ -147,7 +147,7 @@ struct object_source {
 #define CFI_BYTES_MAX	(256u << 20)
 #define NOTE_BUILD_ID	3u /* NT_GNU_BUILD_ID */
 
-/* ---- from where the bytes are ---------------------------------------------------------------- */
+/* ---- file or memory -------------------------------------------------------------------------- */
 
 static int read_file(int descriptor, void *out, uint64_t bytes, uint64_t offset)
 {
@@ -176,7 +176,7 @@ static int read_headers(
 	return memory_copy(source->pid, source->base + offset, out, bytes);
 }
 
-/* @bytes at @vaddr, all in one segment of @object. */
+/* Read @bytes at ELF virtual address @vaddr, which have to lie in one segment of @object. */
 static int read_vaddr(const struct object *object, const struct object_source *source, void *out,
 	uint64_t bytes, uint64_t vaddr)
 {
@@ -233,8 +233,8 @@ static void read_notes(
 }
 
 /*
- * Copy from the header or the information, whichever comes first, to the end of the segment that
- * holds both: nothing but the section headers, which nobody maps, would say where it ends.
+ * Copy .eh_frame_hdr and .eh_frame: from the first of them to the end of their segment, because
+ * only the section headers, which are not mapped, would tell where .eh_frame ends.
  */
 static void read_cfi(
 	struct object *object, const struct object_source *source, const ElfW(Phdr) * segment)
@@ -352,13 +352,13 @@ static void read_sections(struct object *object, int descriptor)
 	elf_file_close(&file);
 }
 
-/* Our own ELF header: what an object must look like to be unwound by us. */
+/* flamerun's own ELF header: objects have to be of the same class, byte order and machine. */
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 /*
- * Fill the segments, the build-id and the call-frame information of @object (zeroed) from @source.
- * Returns 0; -ENOEXEC when it is no ELF file of ours; -EBADMSG when it is broken; -EFAULT; or
- * -ENOMEM. What is filled in then is to be freed all the same.
+ * Fill in segments, build-id and call-frame information of @object (zeroed) from @source.
+ * Returns 0; -ENOEXEC: no ELF file for this CPU; -EBADMSG: it is broken; -EFAULT; or -ENOMEM. Free
+ * @object in each case.
  */
 static int read_object(struct object *object, struct object_source *source)
 {
@@ -384,7 +384,7 @@ static int read_object(struct object *object, struct object_source *source)
 	return error;
 }
 
-/* ---- the objects that are known -------------------------------------------------------------- */
+/* ---- finding objects ------------------------------------------------------------------------- */
 
 static void object_free(struct object *object)
 {
@@ -395,7 +395,7 @@ static void object_free(struct object *object)
 	free(object);
 }
 
-/* The mapped file as the target names it, if it is still the one. Returns a descriptor or -1. */
+/* Open the file of @mapping if it is still the mapped one. Returns a descriptor or -1. */
 static int open_mapped(pid_t pid, const struct mapping *mapping, struct stat *status)
 {
 	int fd = mapping->path[0] == '/' ? regular_open(mapping->path, (uint32_t)pid, 0) : -1;
@@ -493,7 +493,9 @@ int object_bias(const struct object *object, const struct mapping *mapping, uint
 
 		if (mapping->offset < floor || mapping->offset >= load->offset + load->bytes)
 			continue;
-		/* Of two segments in one page the later one is meant when it begins there. */
+		/*
+		 * If two segments share a page, the mapping that begins with it is the later one.
+		 */
 		if (i + 1 < object->load_count &&
 			(object->loads[i + 1].offset & ~(uint64_t)(MEMORY_PAGE - 1)) ==
 				mapping->offset)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What unwinding needs to know of a mapped ELF file: where its segments go, its build-id, and a
- * copy of its call-frame information. Taken from the file when that is surely the mapped one, so
- * that nothing is paged into the target for our sake; else (deleted, replaced, the vDSO) from the
- * target's memory. A copy, because a file that is cut short under a mapping of ours would end us.
+ * ELF files that are mapped in targets: their segments, build-id, and a copy of their call-frame
+ * information. They are read from the file if it is certainly the mapped one, so that no page is
+ * loaded into the target by flamerun; otherwise (deleted, replaced, the vDSO) from the target's
+ * memory. The information is copied, not mapped, because reading a mapped file that somebody
+ * truncates would end flamerun.
  *
  * Context: one thread.
  */
@@ -25,10 +26,10 @@ struct object_load {
 };
 
 struct object {
-	uint32_t number; /* WIRE_FRAME module number, from 1, for as long as we run */
+	uint32_t number; /* module number in frames, from 1; the same for the whole run */
 	uint64_t inode;
 	unsigned major, minor;
-	struct timespec changed; /* of the file; an inode's number can be used again */
+	struct timespec changed; /* ctime of the file, because inode numbers are reused */
 	char *path;
 	uint8_t build_id[WIRE_BUILD_ID_MAX];
 	uint32_t build_id_bytes;
@@ -47,51 +48,56 @@ struct objects {
 };
 
 /*
- * The object that @mapping (of code, of @pid) shows a part of; @first is the mapping of the same
- * file with its first byte, NULL when there is none.
- * Returns a pointer that is valid until objects_release(), or NULL when it is no ELF file of ours,
- * can't be read, or there are too many.
+ * Find or read the object of which @mapping, code of @pid, maps a part. @first: the mapping of the
+ * file's first byte, or NULL.
+ * Returns a pointer that is valid until objects_release(); or NULL if it is no ELF file for this
+ * CPU, can't be read, or there are too many objects.
  */
 const struct object *objects_find(struct objects *objects, pid_t pid,
 	const struct mapping *mapping, const struct mapping *first);
 void objects_release(struct objects *objects);
 
-/* What to subtract from addresses in @mapping to have ELF virtual ones. Returns 0 or -ENOENT. */
+/*
+ * Compute *@bias, which is subtracted from an address in @mapping to get its ELF virtual address.
+ * Returns 0 or -ENOENT.
+ */
 int object_bias(const struct object *object, const struct mapping *mapping, uintptr_t *bias);
 
 /* ---- a target's memory ----------------------------------------------------------------------- */
 
 /*
- * Read by process_vm_readv(2) in stretches of a few pages, which are kept while its owner is
- * stopped. A walk asks for some hundred words that lie in two or three stretches; a system call for
- * each word is what makes stock accessors slow.
+ * Memory is read by process_vm_readv(2), a few pages at once, and cached during one walk. A walk
+ * reads some hundred words out of two or three such groups of pages. One system call for each word
+ * is what makes the usual accessors slow.
  */
 #define MEMORY_PAGE    4096u
-#define MEMORY_SLOTS   64u /* pages kept, at the place their number says */
-#define MEMORY_STRETCH 4u  /* pages read at once */
+#define MEMORY_SLOTS   64u /* cached pages; page number modulo this is the slot */
+#define MEMORY_STRETCH 4u  /* pages that are read at once */
 
 struct memory {
 	pid_t pid;
-	/* A stack that was copied while its thread ran on, from @stack_start on; what lies above
-	 * the copy is not read, for it may be another one's by now. NULL: none. */
+	/*
+	 * Copy of a thread's stack from @stack_start on, or NULL. Since the thread runs again,
+	 * stack memory above the copy is not read.
+	 */
 	const char *stack;
 	uintptr_t stack_start;
 	size_t stack_bytes;
-	uintptr_t held[MEMORY_SLOTS]; /* address of the page in each slot; 1: none */
+	uintptr_t held[MEMORY_SLOTS]; /* address of the page in each slot; 1: no page */
 	char page[MEMORY_SLOTS][MEMORY_PAGE];
 };
 
-/* Forget what was kept and read from @pid from now on: before each walk. */
+/* Empty the cache and read from @pid from now on. Call it before each walk. */
 void memory_begin(struct memory *memory, pid_t pid);
 
-/* The same, with the @bytes bytes at @stack (borrowed) for what was at @start. */
+/* As memory_begin(), with @bytes bytes at @stack (borrowed) as the contents of address @start. */
 void memory_begin_copied(struct memory *memory, pid_t pid, const char *stack, uintptr_t start,
 	size_t bytes);
 
-/* One word at any alignment. Returns 0, or -EFAULT when it cannot be read. */
+/* Read one word at any alignment. Returns 0, or -EFAULT if it cannot be read. */
 int memory_word(struct memory *memory, uintptr_t address, uintptr_t *value);
 
-/* @bytes bytes, past the cache. Returns 0, or -EFAULT when they are not all there. */
+/* Read @bytes bytes without the cache. Returns 0, or -EFAULT if a part cannot be read. */
 int memory_copy(pid_t pid, uintptr_t address, void *out, size_t bytes);
 
 #endif

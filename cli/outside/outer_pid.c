@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One walk through /proc for all that are wanted. Reading memory takes the right to trace, as all
- * that is done with the pid does.
+ * Reads /proc once for all processes that are searched for. Reading their memory needs the right to
+ * trace them, which everything that uses the pid afterwards needs as well.
  */
 #include "cli/outside/outer_pid.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pid by which we know a process of a pid namespace below ours: it knows its own alone, and
- * several may have the same. So its number there finds candidates, and a word of its memory that
- * only the library in it writes tells who it is.
+ * Finds the pid that flamerun sees for a process in another PID namespace. The process reports only
+ * its inner pid, which processes of several namespaces may share. So candidates are found by their
+ * inner pid, and told apart by a word of their memory that only the library in them writes.
  *
  * Context: one thread.
  */
@@ -14,13 +14,13 @@
 #include <sys/types.h>
 
 struct outer_pid {
-	pid_t inner;	   /* what it is to itself */
-	uint64_t image;	   /* which it is by now */
-	uint64_t image_at; /* where it has that number in memory */
-	pid_t outer;	   /* 0: not found, yet */
+	pid_t inner;	   /* its pid in its own namespace */
+	uint64_t image;	   /* number of the image that it runs */
+	uint64_t image_at; /* address of that number in its memory */
+	pid_t outer;	   /* its pid in flamerun's namespace; 0: not found */
 };
 
-/* Look through /proc for those of the @count at @pids that have no number here yet. */
+/* Search /proc for those of the @count entries at @pids whose `outer` is 0, and fill it in. */
 void outer_pids_find(struct outer_pid *pids, size_t count);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flamerun's end of the tracing process: starting it, and commands.
+ * Starts and ends the tracing process and sends it commands.
  */
 #include "cli/outside/outside.h"
 
@@ -19,7 +19,7 @@ struct outside {
 	int commands;
 };
 
-/* In the child: only the descriptors it needs, no signal that was meant for flamerun. */
+/* Run the tracer in the forked child. */
 static void become_tracer(const struct outside_config *config, int commands)
 {
 	const struct tracer_config tracer = {.rate_hz = config->rate_hz,
@@ -47,9 +47,10 @@ static int start_tracer(struct outside *outside, const struct outside_config *co
 	outside->tracer = fork();
 	if (!outside->tracer) {
 		/*
-		 * The tracer ends when our end of the socket is closed, which also happens when we
-		 * are killed. It must not be killed with us: it could be in the middle of a system
-		 * call that it has a target execute. So it is in a process group of its own, too.
+		 * The tracer ends when flamerun's end of the socket is closed, which also happens
+		 * when flamerun is killed. It must not be killed together with flamerun, because it
+		 * could be in the middle of a system call that a target executes for it. So it has
+		 * a process group of its own.
 		 */
 		close(commands[0]);
 		setpgid(0, 0);
@@ -82,7 +83,7 @@ int outside_open(
 	return 0;
 }
 
-/* Closing its socket ends it. */
+/* End the tracer by closing its socket, and wait for it. */
 static void end_tracer(struct outside *outside)
 {
 	if (outside->commands >= 0)

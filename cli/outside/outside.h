@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sampling from outside, as flamerun sees it: a tracing process (tracer.h) that is told whom to
- * attach to, and writes records to the run's pipe. For what cannot be injected: running processes,
- * static programs, those of other C libraries.
+ * flamerun's side of sampling from outside. Starts the tracing process (tracer.h), tells it which
+ * processes to attach to, and ends it. The tracer writes its records to the run's pipe. It is used
+ * for programs that the library cannot be in: running processes, static programs, those of other
+ * C libraries.
  *
  * Context: one thread.
  */
@@ -20,22 +21,21 @@ struct wire_arena;
 
 struct outside_config {
 	uint32_t rate_hz;
-	bool waits; /* is it looked at what threads wait for */
-	bool wait_details;
-	bool follow; /* children too */
-	/* Of a run whose uninjected programs are to be found, borrowed; NULL: whom to trace is
-	 * said. */
+	bool waits; /* record what threads wait for */
+	bool wait_details; /* with names of files and addresses of locks */
+	bool follow; /* trace children as well */
+	/* The run whose uninjected programs are to be found, borrowed; NULL: only by command. */
 	struct wire_arena *arena;
 	int arena_descriptor;
-	int pipe;    /* its writing end, non-blocking; borrowed for the call */
-	uint32_t key;
+	int pipe;    /* the run's pipe, writing end, non-blocking; borrowed for the call */
+	uint32_t key; /* of the records in it */
 };
 
-/* What it cost the targets. */
+/* What sampling from outside cost the targets. */
 struct outside_cost {
 	uint64_t stops;
-	uint64_t held_ns;   /* all of them together */
-	uint64_t fallbacks; /* walks that libunwind brought further */
+	uint64_t held_ns;   /* sum of the times that threads were stopped */
+	uint64_t fallbacks; /* walks that libunwind completed */
 };
 
 /*
@@ -45,23 +45,23 @@ struct outside_cost {
 int outside_open(struct outside **out, const struct outside_config *config,
 	struct diag_message *message);
 
-/* Ends the tracing process, if it still runs; its targets go on. NULL is fine. */
+/* End the tracing process; its targets are detached and run on. NULL is fine. */
 void outside_free(struct outside *outside);
 
-/* The tracing process: who it traces may have to allow it, prctl(2), PR_SET_PTRACER. */
+/* Pid of the tracing process, for prctl(2), PR_SET_PTRACER. */
 pid_t outside_tracer(const struct outside *outside);
 
 /*
- * Sample @pid from now on; @from_exec: once it has exec'd, nothing before.
- * Returns 0, or -errno with @message filled: which rule said no.
+ * Sample @pid from now on; with @from_exec, from its next exec on.
+ * Returns 0, or -errno with @message filled: the rule that forbids it.
  */
 int outside_attach(
 	struct outside *outside, pid_t pid, bool from_exec, struct diag_message *message);
 
-/* Does the tracing process still run? */
+/* Is the tracing process alive? */
 bool outside_is_alive(const struct outside *outside);
 
-/* End of sampling: it lets go of all targets, and its stream of records ends. Does not wait. */
+/* Ask the tracer to detach all targets and to end its stream of records. Does not wait. */
 void outside_finish(struct outside *outside);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A call is one single step. It ends with SIGTRAP, or with SIGSYS if the call was intercepted. When
- * a thread blocks or ignores these two, the kernel resets their handlers in order to deliver them.
- * So they are unblocked during calls, and a process that ignores SIGTRAP must not be asked for any.
- * All other signals are blocked, so that none comes before the step.
+ * A call is one single step. It ends with SIGTRAP, or with SIGSYS if the call was intercepted. If a
+ * thread blocks or ignores one of these signals, the kernel resets its handler to deliver it. So
+ * both are unblocked during calls, and no call is made in a process that ignores SIGTRAP. All other
+ * signals are blocked, so that none is delivered before the step.
  */
 #include "cli/outside/remote_call.h"
 
@@ -23,8 +23,8 @@
 #define RED_ZONE    128u /* bytes below the stack pointer that functions may use */
 #define SIGSET_BYTES 8u	 /* of the kernel's sigset_t */
 #define VDSO_BYTES  4096u
-#define LOOK_NS	    2000000 /* how often to check that a thread that is waited for is alive */
-#define STEPS_MAX   16u	 /* other stops that may come before that of a step */
+#define CHECK_NS    2000000 /* how often to check that a thread that is waited for is alive */
+#define STEPS_MAX   16u	 /* other stops that may come before the step's own */
 
 /* Offset of a system call instruction in the vDSO, the same in all processes; 0: there is none. */
 static uintptr_t find_instruction(void)
@@ -63,7 +63,9 @@ static int set_blocked(pid_t tid, uint64_t blocked)
 											 : 0;
 }
 
-/* Read a word of a stopped thread's memory: its tracer may, whatever the process forbids others. */
+/*
+ * Read a word of a stopped thread's memory. ptrace may do so even if the process is not dumpable.
+ */
 static int peek(pid_t tid, uintptr_t address, uintptr_t *word)
 {
 	long value;
@@ -92,9 +94,9 @@ int remote_get(const struct remote_call *call, unsigned index, uintptr_t *word)
 }
 
 /*
- * Is the thread in a restartable sequence (rseq(2))? The kernel restarts such a sequence when the
- * thread was interrupted in it. It forgets that the thread was in one as soon as it sees the pc
- * elsewhere, as during a call of ours; the thread would then go on in the middle of the sequence.
+ * Is the thread in a restartable sequence (rseq(2))? The kernel restarts such a sequence if the
+ * thread is interrupted in it. But it forgets about the sequence as soon as it sees the pc
+ * elsewhere, as during a remote call; the thread would then continue in the middle of the sequence.
  */
 static bool is_in_sequence(pid_t tid)
 {
@@ -139,7 +141,7 @@ int remote_begin(struct remote_call *call, pid_t tid, uintptr_t vdso)
 }
 
 /*
- * Is the stop with wait status @status the end of the step? What else it may be is noted in @call.
+ * Is the stop with wait status @status the end of the step? If not, note in @call what it was.
  */
 static bool is_step(struct remote_call *call, int status)
 {
@@ -153,7 +155,7 @@ static bool is_step(struct remote_call *call, int status)
 	if (event)
 		return false;
 	ptrace(PTRACE_GETSIGINFO, call->tid, NULL, &info);
-	/* Sent because the call was intercepted. The program must not see it. */
+	/* This SIGSYS was sent because the call was intercepted. The program must not see it. */
 	call->is_forbidden |= signal == SIGSYS && info.si_code > 0;
 	if ((signal == SIGTRAP || signal == SIGSYS) && info.si_code > 0)
 		return true;
@@ -168,7 +170,7 @@ static bool is_step(struct remote_call *call, int status)
  */
 static int wait_for_stop(pid_t tid)
 {
-	const struct timespec patience = {.tv_nsec = LOOK_NS};
+	const struct timespec patience = {.tv_nsec = CHECK_NS};
 	sigset_t children;
 
 	sigemptyset(&children);
@@ -191,7 +193,7 @@ static int wait_for_stop(pid_t tid)
 	}
 }
 
-/* Let it run one instruction. Returns as remote_run(), 0 instead of a result. */
+/* Let the thread run one instruction. Returns 0 or as remote_run(). */
 static int step(struct remote_call *call)
 {
 	for (unsigned i = 0; i < STEPS_MAX; i++) {
@@ -227,7 +229,7 @@ int remote_end(struct remote_call *call)
 	remote_put(call, 0, call->kept, REMOTE_WORDS);
 	remote_set_registers(call->tid, call->regset);
 	set_blocked(call->tid, call->blocked);
-	/* The step has taken it out of the stop of its process: this lets it stop again. */
+	/* The step has resumed the thread although its process was stopped: stop it again. */
 	if (call->has_stopped)
 		ptrace(PTRACE_INTERRUPT, call->tid, NULL, NULL);
 	return call->signal;

@@ -18,33 +18,36 @@
 
 #include "arch/ptrace.h"
 
-/* Words of the thread's memory that arguments can be put into. */
+/* Number of words in the thread's memory for arguments. */
 #define REMOTE_WORDS 8u
 
-/* Registers as arch/ptrace.h has them. */
+/* Registers in the layout of arch/ptrace.h. */
 #define REMOTE_REGSET_WORDS (ARCH_REGSET_BYTES / 8)
 
-/* Those of the stopped thread @tid. Returns 0 or -errno; -EINVAL: of another word size. */
+/*
+ * Read or write the registers of the stopped thread @tid. Returns 0 or -errno; -EINVAL: the program
+ * has another word size.
+ */
 int remote_get_registers(pid_t tid, uint64_t regset[REMOTE_REGSET_WORDS]);
 int remote_set_registers(pid_t tid, const uint64_t regset[REMOTE_REGSET_WORDS]);
 
 struct remote_call {
 	pid_t tid;
 	uint64_t regset[REMOTE_REGSET_WORDS]; /* the thread's own registers */
-	uint64_t blocked;	      /* and the signals that it blocks */
+	uint64_t blocked;	      /* the signals that it blocks */
 	uintptr_t instruction;	      /* address of a system call instruction */
 	uintptr_t scratch;	      /* address of REMOTE_WORDS words in the thread's memory */
-	uintptr_t kept[REMOTE_WORDS]; /* what was in them before */
-	int signal;	   /* a signal that came meanwhile and has to be delivered, 0: none */
-	bool has_stopped;  /* its process was stopped meanwhile, by SIGSTOP or the like */
+	uintptr_t kept[REMOTE_WORDS]; /* the words before the call */
+	int signal;	   /* a signal that arrived during the call and is to be delivered, or 0 */
+	bool has_stopped;  /* the process was stopped during the call, by SIGSTOP or the like */
 	bool is_forbidden; /* a seccomp filter, or the program, intercepts its system calls */
 };
 
 /*
- * Prepare the stopped thread @tid, in whose memory the vDSO begins at @vdso (0: it has none). Words
- * below its stack pointer are used for arguments; remote_end() restores them. Returns 0; -ENOSYS:
- * there is no system call instruction; -EAGAIN: it is not possible at this stop, because of where
- * the thread is; or another -errno, mostly -ESRCH, when it has gone.
+ * Prepare calls in the stopped thread @tid. @vdso: start of the vDSO in its memory, 0: it has none.
+ * Words below its stack pointer are used for arguments; remote_end() restores them. Returns 0;
+ * -ENOSYS: there is no system call instruction; -EAGAIN: the thread cannot make calls at this stop;
+ * or another -errno, mostly -ESRCH: the thread has ended.
  */
 int remote_begin(struct remote_call *call, pid_t tid, uintptr_t vdso);
 
@@ -60,8 +63,8 @@ int remote_get(const struct remote_call *call, unsigned index, uintptr_t *word);
 long remote_run(struct remote_call *call, long number, const uintptr_t arguments[6]);
 
 /*
- * Restore the thread, which stays in its stop. Returns the signal to resume it with, or 0. If its
- * process was stopped meanwhile the thread will stop with it once it is resumed.
+ * Restore the thread, which stays stopped. Returns the signal to resume it with, or 0. If its
+ * process was stopped during the calls, the thread stops as well once it is resumed.
  */
 int remote_end(struct remote_call *call);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parts: counting CPU time, taking samples in a stop, looking for threads to stop, and
- * crediting CPU time that is in no sample.
+ * In four parts: weights, samples in a stop, which threads to stop, and credit for CPU time that
+ * is in no sample.
  */
 #include "cli/outside/sample.h"
 
@@ -21,7 +21,7 @@
 
 #define NS_PER_MS 1000000ULL
 
-/* ---- what is due ----------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 void sample_begin(struct tracer *tracer, struct tracee *tracee)
 {
@@ -30,7 +30,7 @@ void sample_begin(struct tracer *tracer, struct tracee *tracee)
 	cpu_timer_set_way(tracer, tracee, tracee->target->stops_why ? WAY_STOPS : WAY_WAITING);
 }
 
-/* Tell of @tracee before the first record that names it. */
+/* Record @tracee's name before the first record with its number. */
 static void announce_thread(struct tracer *tracer, struct tracee *tracee)
 {
 	struct record_thread record = {.image = tracee->target->image,
@@ -58,7 +58,7 @@ static void put_sample(struct tracer *tracer, struct tracee *tracee, struct reco
 		tracer->totals.dropped += record->weight;
 }
 
-/* Put @weight samples of @tracee without a stack, and those that it used before it had a timer. */
+/* Record @weight without a stack, and the credit from before @tracee had a timer. */
 static void put_credit(struct tracer *tracer, struct tracee *tracee, uint32_t weight)
 {
 	struct record_sample record = {
@@ -70,18 +70,18 @@ static void put_credit(struct tracer *tracer, struct tracee *tracee, uint32_t we
 
 /* ---- a stop and its stack -------------------------------------------------------------------- */
 
-/* At least so much of a stack is copied, */
+/* At least this many bytes of a stack are copied, */
 #define STACK_BYTES_MIN (16u << 10)
-/* and so much more than the last sample needed. */
+/* and this many more than the last walk read. */
 #define STACK_BYTES_MORE (8u << 10)
-/* Where less is needed, the copied size shrinks by 1 in this many at each sample. */
+/* If walks read less, the copied size shrinks by 1/STACK_SHRINK at each sample. */
 #define STACK_SHRINK	 64u
 
 struct stop {
 	uint64_t regset[REMOTE_REGSET_WORDS];
 	struct arch_registers registers;
 	size_t stack_bytes; /* in tracer->stack */
-	uint64_t since_ns;  /* when we saw it */
+	uint64_t since_ns;  /* when the tracer saw it, CLOCK_MONOTONIC */
 };
 
 static int read_registers(const struct tracee *tracee, struct stop *stop)
@@ -115,16 +115,13 @@ static void copy_stack(struct tracer *tracer, struct tracee *tracee, struct stop
 	stop->stack_bytes = got > 0 ? (size_t)got : 0;
 }
 
-/*
- * Are threads of @target stopped until their stacks are walked, instead of until they are copied?
- * See sample.h.
- */
+/* Do threads of @target stay stopped during the walk, see sample.h? */
 static bool is_held(const struct target *target)
 {
 	return target->language || target->has_other_stacks;
 }
 
-static void let_go(struct tracer *tracer, struct tracee *tracee, const struct stop *stop,
+static void resume_tracee(struct tracer *tracer, struct tracee *tracee, const struct stop *stop,
 	int request, int signal)
 {
 	ptrace(request, tracee->tid, NULL, (void *)(intptr_t)signal);
@@ -133,8 +130,8 @@ static void let_go(struct tracer *tracer, struct tracee *tracee, const struct st
 }
 
 /*
- * Adapt how much of a stack is copied to what the last walk read: more at once, less by and by. It
- * is one size for all threads of @target, because coroutines move between threads.
+ * Adapt the number of bytes that are copied to what the last walk read: grow at once, shrink
+ * slowly. All threads of @target share one size, because coroutines move between threads.
  */
 static void learn_stack(struct target *target, const struct stop *stop, uintptr_t last_read)
 {
@@ -142,9 +139,9 @@ static void learn_stack(struct target *target, const struct stop *stop, uintptr_
 	size_t kept = target->stack_bytes - target->stack_bytes / STACK_SHRINK;
 
 	if (used >= TRACER_STACK_BYTES)
-		return; /* another stack's */
+		return; /* an address on another stack */
 	if (used + sizeof(uintptr_t) > stop->stack_bytes)
-		used *= 2; /* the walk wanted more, and it is not known how much */
+		used *= 2; /* the walk needed more; how much is not known */
 	target->stack_bytes = used + STACK_BYTES_MORE > kept ? used + STACK_BYTES_MORE : kept;
 	if (target->stack_bytes < STACK_BYTES_MIN)
 		target->stack_bytes = STACK_BYTES_MIN;
@@ -178,7 +175,7 @@ static struct unwind_result walk_stack(
 	} else {
 		learn_stack(tracee->target, stop, walk.last_read);
 	}
-	/* Where a register was taken for something else, memory may not be there. */
+	/* libunwind may do better: with a wrong register rule our walk ends at unmapped memory. */
 	if (result.end != WIRE_END_LOST && result.end != WIRE_END_MEMORY)
 		return result;
 	other = fallback_run(&walk, &stop->registers, tracer->other_frames);
@@ -189,18 +186,18 @@ static struct unwind_result walk_stack(
 	return other;
 }
 
-/* Walk the stack of @tracee into tracer->frames and resume it, in the order that is possible. */
-static struct unwind_result take_stack(struct tracer *tracer, struct tracee *tracee,
+/* Walk the stack of @tracee into tracer->frames. Resume it before the walk if that is possible. */
+static struct unwind_result walk_and_resume(struct tracer *tracer, struct tracee *tracee,
 	const struct stop *stop, int request, int signal)
 {
 	bool is_stopped = is_held(tracee->target);
 	struct unwind_result result;
 
 	if (!is_stopped)
-		let_go(tracer, tracee, stop, request, signal);
+		resume_tracee(tracer, tracee, stop, request, signal);
 	result = walk_stack(tracer, tracee, stop, is_stopped);
 	if (is_stopped)
-		let_go(tracer, tracee, stop, request, signal);
+		resume_tracee(tracer, tracee, stop, request, signal);
 	return result;
 }
 
@@ -228,7 +225,7 @@ void sample_early(struct tracer *tracer, struct tracee *tracee, int signal)
 	tracees_update(tracee);
 	if (!is_held(tracee->target))
 		copy_stack(tracer, tracee, &stop);
-	result = take_stack(tracer, tracee, &stop, PTRACE_CONT, signal);
+	result = walk_and_resume(tracer, tracee, &stop, PTRACE_CONT, signal);
 	tracee->early =
 		malloc(sizeof(*tracee->early) + result.frames * sizeof(tracee->early->frames[0]));
 	if (!tracee->early)
@@ -240,9 +237,9 @@ void sample_early(struct tracer *tracer, struct tracee *tracee, int signal)
 }
 
 /*
- * Record a sample with the stack that sample_early() took of @tracee. It stands for the part of
- * @weight from before that; what the thread used since, in a signal handler that blocks the timer's
- * signal, is none of it. Returns the weight of the sample.
+ * Record a sample with the stack that sample_early() kept. It gets the part of @weight that is due
+ * to CPU time before that moment, and not the time in a signal handler that blocks the timer's
+ * signal. Returns the weight of the sample.
  */
 static uint32_t put_early(struct tracer *tracer, struct tracee *tracee, uint32_t weight)
 {
@@ -259,13 +256,13 @@ static uint32_t put_early(struct tracer *tracer, struct tracee *tracee, uint32_t
 	return weight;
 }
 
-/* The weight of a sample of @tracee, whose timer expired @expired times. */
+/* Count @expired periods of @tracee. Returns the weight of its sample. */
 static uint32_t count_expired(struct tracer *tracer, struct tracee *tracee, uint32_t expired)
 {
 	uint64_t counted_ns = expired * tracer->period_ns;
 
 	if (tracee->way == WAY_STOPS) {
-		/* The thread blocked the signal: stops have counted a part of this time already. */
+		/* While the thread blocked the signal, stops counted a part of this time. */
 		tracee->is_blocking = false;
 		cpu_timer_set_way(tracer, tracee, WAY_TIMER);
 		return tracees_count(tracee, tracer->period_ns);
@@ -294,16 +291,17 @@ void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t expir
 	}
 	if (!is_held(target))
 		copy_stack(tracer, tracee, &stop);
-	put_stack(tracer, tracee, take_stack(tracer, tracee, &stop, PTRACE_CONT, signal), weight);
+	put_stack(tracer, tracee, walk_and_resume(tracer, tracee, &stop, PTRACE_CONT, signal),
+		weight);
 }
 
 /*
- * A stack stands for CPU time from before its stop up to this: the thread was probably in it
- * already.
+ * The stack of a process's first stop stands for at most this much CPU time before the stop. For
+ * longer times the thread was probably elsewhere.
  */
 #define LATELY_NS (150 * NS_PER_MS)
 
-/* The weight of a sample of @tracee, which was asked to stop; 0: what it used is to be credited. */
+/* Returns the weight of a sample of @tracee, which was asked to stop; 0: credit its CPU time. */
 static uint32_t count_asked(struct tracer *tracer, struct tracee *tracee)
 {
 	if (tracee->way == WAY_WAITING &&
@@ -314,9 +312,9 @@ static uint32_t count_asked(struct tracer *tracer, struct tracee *tracee)
 }
 
 /*
- * If a stop broke off the system call that @tracee is in, have it begun again where that is safe:
- * EINTR becomes the kernel's own "restart unless a handler runs", for calls that have done nothing
- * yet.
+ * If a stop interrupted the system call that @tracee is in, have the kernel restart it if that is
+ * safe: replace EINTR by the kernel's own "restart unless a handler runs", for calls that have done
+ * nothing yet.
  */
 static void restart_call(const struct tracee *tracee, struct stop *stop)
 {
@@ -348,49 +346,49 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request)
 	}
 	restart_call(tracee, &stop);
 	if (!weight) {
-		let_go(tracer, tracee, &stop, request, signal);
+		resume_tracee(tracer, tracee, &stop, request, signal);
 		return;
 	}
 	if (!is_held(tracee->target))
 		copy_stack(tracer, tracee, &stop);
-	put_stack(tracer, tracee, take_stack(tracer, tracee, &stop, request, signal), weight);
+	put_stack(tracer, tracee, walk_and_resume(tracer, tracee, &stop, request, signal), weight);
 }
 
-/* ---- whom to stop ---------------------------------------------------------------------------- */
+/* ---- which threads to stop ------------------------------------------------------------------- */
 
 /*
- * /proc tells CPU time in the kernel in units of 10 ms. A thread that used this much without
- * another such unit is not in a long system call.
+ * /proc gives CPU time in the kernel in ticks of 10 ms. A thread that used this much CPU time
+ * without a kernel tick is not in a long system call.
  */
 #define USER_NS	    (12 * NS_PER_MS)
-/* A thread that used this much, and was never found in user mode, is stopped anyway. */
+/* A thread that used this much CPU time is stopped even if it was never found in user mode. */
 #define PATIENCE_NS (250 * NS_PER_MS)
-/* If a thread stopped this recently, one of its process is expected to stop by itself again. */
+/* If a thread of the process has stopped this recently, another stop by itself is expected. */
 #define SOON_NS	    (100 * NS_PER_MS)
 
-/* Stop @tracee wherever it is: a system call of its may be cut short. */
+/* Stop @tracee wherever it is, which may cut its system call short. */
 static void request_stop(struct tracee *tracee)
 {
-	/* It fails for a thread that is about to end. */
+	/* PTRACE_INTERRUPT fails for a thread that is about to end. */
 	if (tracee->is_asked || ptrace(PTRACE_INTERRUPT, tracee->tid, NULL, NULL))
 		return;
 	tracee->is_asked = true;
 	tracee->target->sampled_ns = clock_now_ns();
 }
 
-/* Did @tracee use its last USER_NS of CPU time in user mode, by the kernel's ticks? */
+/* Did @tracee use its last USER_NS of CPU time in user mode, according to the kernel's ticks? */
 static bool is_in_user_mode(struct tracee *tracee)
 {
 	uint64_t kernel_ticks = tracee->seen.kernel_ticks;
 
-	if (tracees_look(tracee))
+	if (tracees_read_stat(tracee))
 		return false;
 	if (tracee->seen.kernel_ticks != kernel_ticks)
 		tracee->user_since_ns = tracee->used.cpu_ns;
 	return tracee->used.cpu_ns - tracee->user_since_ns >= USER_NS;
 }
 
-/* Is @tracee asleep in a system call that goes on after a stop as if nothing had happened? */
+/* Is @tracee asleep in a system call that the kernel restarts after a stop? */
 static bool sleeps_restartably(const struct tracee *tracee)
 {
 	int file = procfs_open(tracee->target->pid, tracee->tid, "syscall");
@@ -401,7 +399,7 @@ static bool sleeps_restartably(const struct tracee *tracee)
 	return !error && arch_is_restarted(call.number);
 }
 
-/* Is @tracee, which waits for a timer, to be stopped so that its process makes some? */
+/* Stop @tracee so that timers can be made for its process? */
 static bool wants_first_stop(struct tracee *tracee, uint64_t now_ns)
 {
 	bool is_due = tracee->used.cpu_ns - tracee->counted_ns >= PATIENCE_NS;
@@ -414,8 +412,8 @@ static bool wants_first_stop(struct tracee *tracee, uint64_t now_ns)
 }
 
 /*
- * Does @tracee, which can have no timer, run, is a sample of it due, and was it in user mode since
- * the last one?
+ * Stop @tracee, which can have no timer, for a sample? Yes if it is running, has used a period of
+ * CPU time, and was in user mode since the last sample.
  */
 static bool wants_sample(const struct tracer *tracer, struct tracee *tracee)
 {
@@ -423,11 +421,11 @@ static bool wants_sample(const struct tracer *tracer, struct tracee *tracee)
 
 	if (tracee->due_ns + tracee->used.cpu_ns - tracee->counted_ns < tracer->period_ns)
 		return false;
-	return !tracees_look(tracee) && tracee->seen.user_ticks != user_ticks &&
+	return !tracees_read_stat(tracee) && tracee->seen.user_ticks != user_ticks &&
 	       tracee->seen.state == 'R';
 }
 
-static void look_at_thread(struct tracer *tracer, struct tracee *tracee, uint64_t now_ns)
+static void check_thread(struct tracer *tracer, struct tracee *tracee, uint64_t now_ns)
 {
 	uint64_t before_ns = tracee->used.cpu_ns;
 	bool is_wanted;
@@ -443,7 +441,7 @@ static void look_at_thread(struct tracer *tracer, struct tracee *tracee, uint64_
 		request_stop(tracee);
 }
 
-/* CPU time of a process beyond what is in samples, and what its timers may not have told yet. */
+/* CPU time that may be missing from samples for a while, because timers have not expired yet. */
 #define UNSEEN_NS (30 * NS_PER_MS)
 
 /* Is CPU time of @tracee missing from samples while it blocks the timers' signal? */
@@ -457,9 +455,9 @@ static bool is_blocking(struct tracee *tracee, uint64_t limit_ns)
 }
 
 /*
- * If CPU time of @target is missing from samples, find threads that block the timers' signal, by a
- * system call of their own. They are sampled by stops until they unblock it. glibc blocks all
- * signals for a moment when it creates threads and processes, so one look is not enough.
+ * If CPU time of @target is missing from samples, find threads that block the timers' signal by a
+ * raw system call. They are sampled by stops until they unblock it. glibc blocks all signals for a
+ * moment when it creates threads and processes, so two checks have to agree.
  */
 static void check_timers(struct tracer *tracer, struct target *target)
 {
@@ -476,7 +474,7 @@ static void check_timers(struct tracer *tracer, struct target *target)
 		if (tracee->target != target || tracee->way != WAY_TIMER)
 			continue;
 		tracee->is_blocking = is_blocking(tracee, limit_ns);
-		if (!tracee->is_blocking || tracees_look(tracee) || !was_blocking)
+		if (!tracee->is_blocking || tracees_read_stat(tracee) || !was_blocking)
 			continue;
 		cpu_timer_set_way(tracer, tracee, WAY_STOPS);
 		if (!target->is_blocking)
@@ -485,7 +483,7 @@ static void check_timers(struct tracer *tracer, struct target *target)
 	}
 }
 
-static void look_at_target(struct target *target)
+static void check_target(struct target *target)
 {
 	uint64_t cpu_ns = procfs_cpu_ns((uint32_t)target->pid);
 
@@ -502,16 +500,16 @@ void sample_round(struct tracer *tracer)
 	struct tracee *tracee = NULL;
 
 	for (struct target *target = tracer->targets; target; target = target->next) {
-		look_at_target(target);
+		check_target(target);
 		check_timers(tracer, target);
 	}
 	while ((tracer->waiting || tracer->by_stops) &&
 		(tracee = tracees_next(&tracer->tracees, tracee)))
 		if (tracee->way == WAY_WAITING || tracee->way == WAY_STOPS)
-			look_at_thread(tracer, tracee, now_ns);
+			check_thread(tracer, tracee, now_ns);
 }
 
-/* ---- what is left over ----------------------------------------------------------------------- */
+/* ---- credit ---------------------------------------------------------------------------------- */
 
 void sample_credit_thread(struct tracer *tracer, struct tracee *tracee)
 {
@@ -524,9 +522,9 @@ void sample_credit_thread(struct tracer *tracer, struct tracee *tracee)
 	if (target->is_waiting)
 		return;
 	/*
-	 * Samples of a thread may weigh less than the CPU time that it used, or more, because the
-	 * first period is shorter. The differences of all threads are added up, so that the sum of
-	 * weights is right also where threads end early.
+	 * The samples of a thread may weigh less than its CPU time, or more, because its first
+	 * period is shorter. The differences of all threads are added up, so that the sum of
+	 * weights is right even if many threads end early.
 	 */
 	rest_ns = (int64_t)(tracees_update(tracee) - tracee->counted_ns);
 	tracee->counted_ns += (uint64_t)rest_ns;
@@ -542,7 +540,7 @@ void sample_credit_thread(struct tracer *tracer, struct tracee *tracee)
 		put_credit(tracer, tracee, weight);
 		return;
 	}
-	/* What it did is known without a stack. */
+	/* A kernel worker needs no stack: what it did is known. */
 	worker.weight = weight;
 	tracer->frames[0] = WIRE_FRAME_IO_WORKER;
 	if (weight)

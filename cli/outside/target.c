@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Targets: ranges made of mappings, records made of ranges. Threads are in a hash table with
- * chains.
+ * Makes ranges of a target's mappings, and records of ranges when an address in them is first
+ * looked up. Tracees are in a chained hash table.
  */
 #include "cli/outside/target.h"
 
@@ -71,8 +71,8 @@ uint32_t tracees_count(struct tracee *tracee, uint64_t period_ns)
 	return weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
 }
 
-/* The file is opened when it is first read, and stays open unless many files are. */
-int tracees_look(struct tracee *tracee)
+/* The file is opened when it is first read, and stays open unless many files are open. */
+int tracees_read_stat(struct tracee *tracee)
 {
 	int error;
 
@@ -90,7 +90,7 @@ int tracees_look(struct tracee *tracee)
 
 bool tracees_is_worker(struct tracee *tracee)
 {
-	return !tracees_look(tracee) &&
+	return !tracees_read_stat(tracee) &&
 	       tracee->seen.flags & (PROCFS_IO_WORKER | PROCFS_USER_WORKER);
 }
 
@@ -159,7 +159,7 @@ void target_free(struct target *target)
 	free(target);
 }
 
-/* The end of a name says more than its beginning. */
+/* Copy the end of @name if it is too long, because the end of a path says more than its start. */
 static void copy_name(char *out, size_t room, const char *name)
 {
 	size_t bytes = strlen(name);
@@ -204,7 +204,7 @@ void target_announce(
 	pipe_writer_put(shared->pipe_writer, RECORD_IMAGE, &record, sizeof(record), NULL, 0);
 }
 
-/* The mapping of the file's first byte that belongs to list[index]: the last one before it. */
+/* Find the mapping of the first byte of the file of list[index]: the last one before it. */
 static const struct mapping *first_mapping_of(const struct maps *maps, unsigned index)
 {
 	const struct mapping *mapping = &maps->list[index];
@@ -239,8 +239,8 @@ static void add_range(struct target *target, struct target_shared *shared, unsig
 }
 
 /*
- * The runtime in the module of @range: in a process that loads it it may not be there yet. Then it
- * is asked for ever more seldom.
+ * Find the language runtime in the module of @range. While the process loads it, it may not be
+ * initialised yet; then the search is repeated at calls 1, 2, 4, 8, and so on.
  */
 static uint32_t find_runtime(struct target *target, struct target_range *range)
 {
@@ -260,13 +260,13 @@ static uint32_t find_runtime(struct target *target, struct target_range *range)
 	return range->runtime;
 }
 
-/* The jitdump that it has mapped, once; see mappings_update(). */
+/* Record the jitdump file that @target has mapped, once; see mappings_update(). */
 static void announce_dump(struct target *target, struct target_shared *shared)
 {
 	struct record_module record = {
 		.image = target->image,
 		.time_ns = clock_now_ns(),
-		/* Beside the library's own modules the collector gives out the highest. */
+		/* In a process with the library, the collector gives out the highest numbers. */
 		.number = target->first_module ? target->first_module : WIRE_MODULE_MAX,
 		.flags = WIRE_MODULE_MAPPED,
 	};
@@ -309,7 +309,7 @@ void target_remap(struct target *target, struct target_shared *shared)
 	announce_dump(target, shared);
 }
 
-/* The library in a program that it was preloaded into: its wrappers are none of its functions. */
+/* Is @object libflameprof? Its wrappers are left out of the stacks. */
 static bool is_ours(const struct object *object)
 {
 	const char *slash = strrchr(object->path, '/');

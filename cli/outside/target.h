@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is sampled from outside: processes, where their code lies and what has been said about it;
- * and their threads that we are attached to, by thread id.
+ * Processes that are sampled from outside (targets), with the modules that are mapped in them, and
+ * their traced threads (tracees), by thread id.
  *
  * Context: one thread.
  */
@@ -24,12 +24,12 @@ struct target_language;
 struct target_range {
 	uintptr_t start, end, bias;
 	const struct object *object;
-	bool is_searched; /* for a runtime */
-	uint32_t asked;	  /* how often it was asked for before */
+	bool is_searched; /* a runtime was searched for, and found or not */
+	uint32_t asked;	  /* how often find_runtime() was called */
 	uint32_t runtime; /* as in struct unwind_module */
 };
 
-/* Above those that a library gives out, and far below those of cli/gather/maps.c. */
+/* Above the module numbers that the library gives out, and far below those of cli/gather/maps.c. */
 #define TARGET_FIRST_MODULE 4096u
 
 struct target {
@@ -37,101 +37,103 @@ struct target {
 	pid_t pid;
 	uint64_t image;	   /* as in the records */
 	uint32_t slot;	   /* of the arena, where a library in it has one */
-	bool has_other_tids; /* than we have for them, in a pid namespace of its own */
-	/*
-	 * 0, or what numbers of modules begin behind where a library in it gives out some, too:
-	 * TARGET_FIRST_MODULE.
-	 */
+	bool has_other_tids; /* it is in another PID namespace */
+	/* Added to module numbers: TARGET_FIRST_MODULE if a library in it gives out some, or 0. */
 	uint32_t first_module;
-	uint64_t start_ns; /* CLOCK_MONOTONIC, when we began to look */
-	uint64_t start_cpu_ns;
-	uint64_t cpu_ns;     /* when it was last looked at */
+	uint64_t start_ns; /* of sampling, CLOCK_MONOTONIC */
+	uint64_t start_cpu_ns; /* CPU time of the process that belongs to earlier images */
+	uint64_t cpu_ns;     /* CPU time at the last check */
 	uint64_t counted_ns; /* CPU time that is in samples */
-	uint64_t scan_ns;    /* when to look for threads that are not attached next */
+	uint64_t scan_ns;    /* when to search for threads that are not attached */
 	uint64_t mapped_ns;  /* when the mappings were last read */
-	uintptr_t stack_top; /* where the main thread's stack began, 0: unknown */
-	size_t stack_bytes;  /* how much of a stack is copied for a sample */
-	bool has_other_stacks; /* walks go on from one stack to another: no copy has both */
-	int memory;	     /* /proc/PID/mem, which the process may forbid to open later; or -1 */
-	uintptr_t vdso;	     /* where it begins, 0: it has none */
-	/* Runtimes in it of versions that are not read: a set, of runtime_bit(). */
+	uintptr_t stack_top; /* highest address of the main thread's stack, 0: unknown */
+	size_t stack_bytes;  /* bytes of a stack that are copied for a sample */
+	bool has_other_stacks; /* walks continue on another stack, which a copy does not hold */
+	int memory;	     /* /proc/PID/mem, opened before the process may forbid it; or -1 */
+	uintptr_t vdso;	     /* its start address, 0: it has none */
+	/* Runtimes in it of unknown versions: bits of runtime_bit(). */
 	uint32_t unknown_runtimes;
-	/* Nothing of it is counted: until its exec it is flamerun's own, or a library of ours is in
-	 * it by now and it is to be let go. */
+	/* It is not counted: it has not exec'd yet, or the library has appeared in it. */
 	bool is_waiting;
-	bool is_idle;	       /* it used nothing since the last look */
-	unsigned threads;      /* of it that are traced */
-	unsigned waiting;      /* threads with WAY_WAITING */
-	const char *stops_why; /* why it can have no timers; NULL: nothing is known against it */
-	bool is_blocking;      /* it was reported that threads of it block the timers' signal */
+	bool is_idle;	       /* it used no CPU time since the last check */
+	unsigned threads;      /* number of traced threads */
+	unsigned waiting;      /* number of threads with WAY_WAITING */
+	const char *stops_why; /* why it can have no timers; NULL: no reason is known */
+	bool is_blocking;      /* it was reported that its threads block the timers' signal */
 	int *dead;	       /* timers of threads that have ended; owned */
 	unsigned dead_count, dead_room;
 	uint64_t sampled_ns; /* when a thread last stopped by itself, or was asked to */
-	bool is_left;	     /* its timers have been deleted, sampling is over */
-	uint64_t arena_images; /* wire_arena.next_image when it was last looked for there */
+	bool is_left;	     /* sampling is over and its timers have been deleted */
+	uint64_t arena_images; /* wire_arena.next_image when the arena was last searched for it */
 	struct maps maps;
 	struct target_range *ranges; /* by address */
 	unsigned range_count;
 	struct target_language *language; /* owned; NULL: no runtime was found in it */
-	uint32_t sought; /* walks that nothing led on from, in code of no module */
-	uint8_t announced[(WIRE_MODULE_MAX + 8) / 8]; /* bit n: module number n was told */
+	uint32_t sought; /* number of walks that ended in code of no module */
+	uint8_t announced[(WIRE_MODULE_MAX + 8) / 8]; /* bit n: module number n was recorded */
 };
 
-/* What outlives a single target. */
+/* What all targets share. */
 struct target_shared {
 	struct objects objects;
 	struct pipe_writer *pipe_writer; /* borrowed */
-	uint64_t images; /* numbers given out */
-	/* What finding threads in languages' runtimes took so far, and may take; 0: any. */
+	uint64_t images; /* the last image number that was given out */
+	/* CPU time that searching for threads in runtimes took, and may take; 0: no limit. */
 	uint64_t search_ns, search_max_ns;
 };
 
-/* Returns an owned target for @pid, or NULL without memory. Nothing is read yet. */
+/* Returns an owned target for @pid, or NULL without memory. Reads nothing of the process. */
 struct target *target_new(pid_t pid);
 void target_free(struct target *target); /* NULL is fine */
 
 /*
- * Announce an image of @target: at the start, and after an exec. @parent: the image it was forked
- * from, or 0. @start_cpu_ns: CPU time of the process that is not this image's.
+ * Record a new image of @target, at the start and after an exec.
+ *
+ * @parent	  number of the image that it was forked from, or 0
+ * @start_cpu_ns  CPU time of the process that belongs to earlier images
  */
 void target_announce(struct target *target, struct target_shared *shared, uint64_t parent,
 	uint64_t start_cpu_ns);
 
-/* Read the mappings again. Costs what opening new files costs: best while nobody is held. */
+/* Read the mappings again. Opens new files, so call it while no thread is stopped. */
 void target_remap(struct target *target, struct target_shared *shared);
 
 /*
- * The module that @pc lies in, announced. @object, when not NULL, gets what is known of it.
+ * Find the module that contains @pc, and record it if that has not been done.
+ *
+ * @out	   gets the module
+ * @object  if not NULL, gets its file
+ *
  * Returns 0, or -ENOENT.
  */
 int target_find(struct target *target, struct target_shared *shared, uintptr_t pc,
 	struct unwind_module *out, const struct object **object);
 
-/* The image is over, or our interest in it: say what it used. */
+/* Record the end of @target's image or of its sampling, with its CPU time. */
 void target_end(
 	struct target *target, struct target_shared *shared, bool has_ended, bool left_by_exec);
 
-/* So much of a stack is copied for the first sample of a process. */
+/* Bytes of a stack that are copied for the first sample of a process. */
 #define TARGET_STACK_BYTES (64u << 10)
 
 /*
- * Timers of ended threads are deleted when timers are made for others; where none are, once there
- * are this many.
+ * Timers of ended threads are deleted when timers are made for other threads, or when there are
+ * this many.
  */
 #define TARGET_DEAD_MAX 16u
 
 /* How a thread is sampled. */
 enum way {
-	WAY_NONE,    /* not at all: it has just come, or is over */
+	WAY_NONE,    /* not at all: it is new, or has ended */
 	WAY_WAITING, /* not yet: it gets a timer at the next stop of a thread of its process */
-	WAY_TIMER,   /* at stops by a CPU timer of its own (cpu_timer.h) */
-	WAY_STOPS,   /* at stops that we ask for at times: it can't have a timer */
+	WAY_TIMER,   /* at stops by its CPU timer (cpu_timer.h) */
+	WAY_STOPS,   /* at stops that the tracer asks for, because it can have no timer */
 	WAY_WORKER   /* not at all: it only runs in the kernel, for io_uring or vhost */
 };
 
-/* A stack as the records have it. */
+/* A stack that was walked before its sample was due. */
 struct target_stack {
-	uint64_t cpu_ns; /* CPU time of the thread when it was taken */
+	uint64_t cpu_ns; /* CPU time of the thread at the walk */
 	enum wire_end end;
 	unsigned count;
 	uint64_t frames[];
@@ -141,22 +143,22 @@ struct tracee {
 	struct tracee *next; /* in the same bucket */
 	pid_t tid;
 	struct target *target;	  /* borrowed */
-	int clock, stat;	  /* descriptors of files of /proc, -1: not open */
-	struct procfs_clock used; /* when it was last looked at */
+	int clock, stat;	  /* descriptors of /proc/PID/task/TID/schedstat and stat, or -1 */
+	struct procfs_clock used; /* CPU time at the last update */
 	enum way way;
 	int timer;		    /* the kernel's number of its timer, -1: it has none */
-	struct procfs_stat seen;    /* when it was last looked at closely */
-	uint64_t user_since_ns;	    /* its CPU time when kernel ticks were last seen to grow */
-	bool is_asked;		    /* it was asked to stop, and has not yet */
+	struct procfs_stat seen;    /* state and ticks at the last check */
+	uint64_t user_since_ns;	    /* its CPU time when its kernel ticks last grew */
+	bool is_asked;		    /* it was asked to stop and has not stopped yet */
 	bool is_born;		    /* it is new, and can make its timer at its first stop */
-	bool was_stopped;	    /* its process was stopped, as by SIGSTOP */
+	bool was_stopped;	    /* its process was stopped, for example by SIGSTOP */
 	bool is_blocking;	    /* the last check found that it blocks its timer's signal */
 	uint64_t counted_ns;	    /* CPU time when it was last counted */
-	uint64_t due_ns;	    /* what did not make a whole sample then */
+	uint64_t due_ns;	    /* CPU time that did not make a whole sample then */
 	uint32_t credit;	    /* weight of samples without a stack, not recorded yet */
-	uintptr_t runtime_state;    /* as struct runs has it, 0 at first */
-	struct target_stack *early; /* owned; of the next sample, NULL: not taken yet */
-	bool is_announced;	    /* its records were sent */
+	uintptr_t runtime_state;    /* for struct runs; 0 at first */
+	struct target_stack *early; /* owned; stack of the next sample, or NULL */
+	bool is_announced;	    /* its name has been recorded */
 };
 
 #define TRACEES_BUCKETS 1024u
@@ -166,33 +168,36 @@ struct tracees {
 	unsigned count;
 };
 
-/* The thread @tid, or NULL. */
+/* Returns the tracee with thread id @tid, or NULL. */
 struct tracee *tracees_find(const struct tracees *tracees, pid_t tid);
 
-/* Add @tid, a thread of @target. Returns it, or NULL without memory. */
+/* Add thread @tid of @target. Returns its tracee, or NULL without memory. */
 struct tracee *tracees_add(struct tracees *tracees, pid_t tid, struct target *target);
 
-/* Bring what @tracee says of its use of the CPU up to now. Returns its CPU time. */
+/* Update tracee->used. Returns the thread's CPU time. */
 uint64_t tracees_update(struct tracee *tracee);
 
 /*
- * Count the CPU time that @tracee used since it was last counted. Returns whole periods of
- * @period_ns; the rest stays in tracee->due_ns.
+ * Count the CPU time that @tracee used since it was last counted. Returns the number of whole
+ * periods of @period_ns; the remainder stays in tracee->due_ns.
  */
 uint32_t tracees_count(struct tracee *tracee, uint64_t period_ns);
 
-/* Bring tracee->seen up to now. Returns 0, or -errno when it has gone. */
-int tracees_look(struct tracee *tracee);
+/* Update tracee->seen. Returns 0, or -errno if the thread has ended. */
+int tracees_read_stat(struct tracee *tracee);
 
-/* Is it a worker of io_uring or vhost, which only runs in the kernel? Does tracees_look(). */
+/* Is it a worker of io_uring or vhost, which only runs in the kernel? Updates tracee->seen. */
 bool tracees_is_worker(struct tracee *tracee);
 
-/* Forget @tracee, which is freed. */
+/* Remove and free @tracee. */
 void tracees_remove(struct tracees *tracees, struct tracee *tracee);
 
 void tracees_release(struct tracees *tracees);
 
-/* The one after @tracee in an order that removing keeps; the first after NULL; NULL at the end. */
+/*
+ * Returns the tracee after @tracee, the first one after NULL, or NULL at the end. Removing a tracee
+ * does not change the order of the others.
+ */
 struct tracee *tracees_next(const struct tracees *tracees, const struct tracee *tracee);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From looks to records.
+ * The functions that waits.h calls, by ptrace-free reading of another process's memory.
  */
 #include "cli/outside/target_waits.h"
 
@@ -18,7 +18,10 @@
 #include "libprof/waits/waits.h"
 
 #define FILES_MAX 512u
-/* So much of a round goes into finding threads in languages' runtimes; who is left stays native. */
+/*
+ * CPU time of a round for finding threads in languages' runtimes. The stacks of threads that were
+ * not found within it stay native.
+ */
 #define SEARCH_NS 2000000u
 
 struct target_waits {
@@ -27,8 +30,8 @@ struct target_waits {
 	uint64_t unreachable;
 	char refusal[sizeof(((struct record_waits *)NULL)->refusal)];
 	struct memory memory;
-	uint64_t kept_native; /* looks at stacks whose language frames did not add up */
-	bool is_kept_native;  /* so was the last one */
+	uint64_t kept_native; /* walks whose language frames were left out as inconsistent */
+	bool is_kept_native;  /* the last walk was one of these */
 };
 
 static int put(struct target_waits *waits, enum record_type type, void *head, size_t head_bytes,
@@ -38,7 +41,7 @@ static int put(struct target_waits *waits, enum record_type type, void *head, si
 		waits->config.shared->pipe_writer, type, head, head_bytes, tail, tail_bytes);
 }
 
-/* CPU time by the kernel, to the nanosecond: nobody ran who used none. */
+/* CPU time of @process in ns: if it has not changed, no thread of it has run. */
 static uint64_t activity(void *context, const struct wait_process *process)
 {
 	(void)context;
@@ -118,7 +121,7 @@ static pid_t lock_owner(
 	return wait_lock_read(lock, process->pid);
 }
 
-/* The first reason is told. It is found out at once: later it may be another. */
+/* Keep the first reason. It is determined at once, because it may be another one later. */
 static void refused(void *context, const struct wait_process *process, int error)
 {
 	struct target_waits *waits = context;
@@ -130,8 +133,8 @@ static void refused(void *context, const struct wait_process *process, int error
 	snprintf(waits->refusal, sizeof(waits->refusal), "%.190s", message.text);
 }
 
-/* As its process calls it. One that has gone tells no more what that is: then by none. */
-static uint32_t told_tid(const struct wait_process *process, pid_t tid)
+/* The id of thread @tid in its process's own PID namespace; 0: unknown, as for an ended thread. */
+static uint32_t inner_tid(const struct wait_process *process, pid_t tid)
 {
 	const struct target *target = process->target;
 	pid_t inner = target->has_other_tids ? procfs_inner_pid(tid) : 0;
@@ -145,7 +148,7 @@ static int put_thread(void *context, const struct wait_process *process, uint32_
 	const char comm[WIRE_COMM_BYTES])
 {
 	struct record_thread record = {
-		.image = process->image, .number = number, .tid = told_tid(process, tid)};
+		.image = process->image, .number = number, .tid = inner_tid(process, tid)};
 
 	memcpy(record.comm, comm, sizeof(record.comm));
 	return put(context, RECORD_THREAD, &record, sizeof(record), NULL, 0);
@@ -174,7 +177,7 @@ static void put_life(
 	struct record_life record = {
 		.image = process->image,
 		.thread = life->number,
-		.tid = told_tid(process, life->tid),
+		.tid = inner_tid(process, life->tid),
 		.span_ns = life->span_ns,
 		.cpu_ns = life->cpu_ns,
 		.paused_ns = life->paused_ns,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tracing process: its loop of commands, ticks and stops, and what the kernel tells it: signals
- * on their way, execs, births and deaths. Everything but our own stops goes on as if nobody had
- * looked. Source of the wait statuses: ptrace(2).
+ * The tracing process: its loop of commands, ticks and stops, and the events that the kernel
+ * reports: signals, execs, new threads and processes, and ends. Everything but the tracer's own
+ * stops proceeds as without a tracer. Source of the wait statuses: ptrace(2).
  *
- * The loop runs in a thread, whose end lets go of all tracees at once; what was recorded is written
- * after that, when waiting harms nobody.
+ * The loop runs in a thread, whose end detaches all tracees at once. The remaining records are
+ * written after that, when a full pipe does not hold up any target.
  */
 #include "cli/outside/tracer.h"
 
@@ -35,19 +35,19 @@
 #define NS_PER_S  1000000000ULL
 #define NS_PER_MS 1000000ULL
 
-/* How often threads without a timer, mappings, and the number of threads are looked at. */
+/* How often threads without a timer, mappings, and the number of threads are checked. */
 #define ROUND_NS (10 * NS_PER_MS)
 #define REMAP_NS (1000 * NS_PER_MS)
 #define SCAN_NS	 (50 * NS_PER_MS)
 /*
- * At the end a process deletes its timers when one of its threads stops for a sample. Timers of
- * processes in which none does so for this long stay.
+ * At the end, the timers of a process are deleted when one of its threads stops for a sample. If no
+ * thread does so for this long, the timers stay.
  */
 #define LEAVE_NS (250 * NS_PER_MS)
 
-/* ---- what the kernel tells ------------------------------------------------------------------- */
+/* ---- events of tracees ----------------------------------------------------------------------- */
 
-/* None of its threads is traced any more. */
+/* Remove @target, of which no thread is traced any more. */
 static void remove_target(struct tracer *tracer, struct target *target)
 {
 	if (tracer->uninjected)
@@ -55,7 +55,7 @@ static void remove_target(struct tracer *tracer, struct target *target)
 	attach_remove_target(tracer, target);
 }
 
-/* Let go of @tracee, which is stopped, with @signal for it, or 0. Its target goes with the last. */
+/* Detach @tracee, which is stopped, delivering @signal or 0. Remove its target with the last. */
 static void detach_thread(struct tracer *tracer, struct tracee *tracee, int signal)
 {
 	struct target *target = tracee->target;
@@ -67,7 +67,7 @@ static void detach_thread(struct tracer *tracer, struct tracee *tracee, int sign
 
 static void resume(pid_t tid, int request, int signal)
 {
-	/* It fails when the thread was killed meanwhile, which a later status tells. */
+	/* This fails if the thread was killed meanwhile, which a later wait status reports. */
 	ptrace(request, tid, NULL, (void *)(intptr_t)signal);
 }
 
@@ -108,7 +108,10 @@ static bool is_job_control(int signal)
 	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
 
-/* A stop of ours, a birth, or a stop of the whole process, which has to go on being one. */
+/*
+ * @tracee has stopped because the tracer asked for it, because it is new, or because its process
+ * was stopped; then it stays stopped.
+ */
 static void on_stop(struct tracer *tracer, struct tracee *tracee, int signal)
 {
 	int request = is_job_control(signal) ? PTRACE_LISTEN : PTRACE_CONT;
@@ -125,8 +128,8 @@ static void on_stop(struct tracer *tracer, struct tracee *tracee, int signal)
 }
 
 /*
- * It is sampled further, or, if it was found as an uninjected program, let go: what it runs now may
- * have the library, and is to be found again if it has not.
+ * A process has exec'd. If it was found as an uninjected program it is detached, because the new
+ * program may have the library; if not, it is found again. Otherwise its new image is sampled.
  */
 static void on_exec(struct tracer *tracer, pid_t tid)
 {
@@ -148,8 +151,8 @@ static void on_exec(struct tracer *tracer, pid_t tid)
 		attach_next_image(tracer, target, tid);
 	}
 	/*
-	 * Timers are made when the call ends: here the kernel would still write the call's result
-	 * over a register. For a thread that was let go this fails, which is fine.
+	 * Timers are made when the exec call ends: at this stop the kernel would still overwrite a
+	 * register with the call's result. For a detached thread this fails, which is fine.
 	 */
 	resume(tid, tracees_find(&tracer->tracees, tid) ? PTRACE_SYSCALL : PTRACE_CONT, 0);
 }
@@ -160,7 +163,7 @@ static void on_executed(struct tracer *tracer, struct tracee *tracee)
 	resume(tracee->tid, PTRACE_CONT, cpu_timers_make(tracer, tracee));
 }
 
-/* The timer of @tracee has stopped it, and its process is left. Returns a signal for it, or 0. */
+/* Delete the timers of @tracee's process, once. Returns a signal to resume @tracee with, or 0. */
 static int delete_timers(struct tracer *tracer, struct tracee *tracee)
 {
 	bool is_first = !tracee->target->is_left;
@@ -170,8 +173,9 @@ static int delete_timers(struct tracer *tracer, struct tracee *tracee)
 }
 
 /*
- * The library samples its process from now on. Timers are deleted at a stop for one: at others, as
- * in a fork, the thread may not be able to make calls.
+ * Detach @tracee, because the library samples its process from now on. Timers are deleted only at a
+ * stop for a timer: at other stops, for example in a fork, the thread may not be able to make
+ * calls.
  */
 static void leave_to_library(struct tracer *tracer, struct tracee *tracee, int status)
 {
@@ -218,7 +222,7 @@ static void on_status(struct tracer *tracer, pid_t tid, int status)
 		on_stop(tracer, tracee, WSTOPSIG(status));
 		return;
 	}
-	/* Any stop takes the place of the one that was asked for. Source: Linux kernel/signal.c. */
+	/* Any stop replaces the one that was asked for. Source: Linux kernel/signal.c. */
 	tracee->is_asked = false;
 	if (!event && WSTOPSIG(status) == (SIGTRAP | 0x80)) {
 		on_executed(tracer, tracee);
@@ -264,7 +268,7 @@ static void run_command(struct tracer *tracer)
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	/* flamerun has gone, or is about to. */
+	/* flamerun has ended or closed its socket. */
 	if (got != sizeof(command))
 		command.kind = COMMAND_FINISH;
 	if (command.kind == COMMAND_FINISH) {
@@ -277,7 +281,7 @@ static void run_command(struct tracer *tracer)
 	send(tracer->config.commands, &answer, sizeof(answer), MSG_NOSIGNAL);
 }
 
-/* What is left to say when the sampling is over. */
+/* Write the last records, after sampling. */
 static void put_final_records(struct tracer *tracer)
 {
 	struct tracee *tracee = NULL;
@@ -321,7 +325,7 @@ static void sleep_until(struct pollfd files[2], uint64_t tick_ns)
 		;
 }
 
-/* Whatever is to be done now. Returns when there will be more. */
+/* Run the periodic checks that are due. Returns when to call again (CLOCK_MONOTONIC). */
 static uint64_t sample_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *uninjected_ns)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -339,7 +343,7 @@ static uint64_t sample_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *u
 	return *tick_ns;
 }
 
-/* The same of waits, which nobody has to be traced for. */
+/* As sample_due(), with the rounds of waits. */
 static uint64_t run_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *uninjected_ns)
 {
 	uint64_t next_ns = sample_due(tracer, tick_ns, uninjected_ns), look_ns;
@@ -350,7 +354,7 @@ static uint64_t run_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *unin
 	return look_ns < next_ns ? look_ns : next_ns;
 }
 
-/* Now and then, look for new mappings, and for new threads where their number has grown. */
+/* Read new mappings, and attach to new threads if their number has grown. */
 static void scan_targets(struct tracer *tracer)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -391,7 +395,7 @@ static void *run_tracer(void *argument)
 	files[0] = (struct pollfd){
 		.fd = signalfd(-1, &children, SFD_NONBLOCK | SFD_CLOEXEC), .events = POLLIN};
 	files[1] = (struct pollfd){.fd = tracer->config.commands, .events = POLLIN};
-	/* Ends when it is told to, when nobody listens any more, and when nothing is left. */
+	/* The loop ends by command, when the pipe has no reader, or when no target is left. */
 	while (!tracer->is_finished && !(had_targets && !tracer->targets && !tracer->uninjected)) {
 		sleep_until(files, next_ns);
 		tracer_handle_stops(tracer);
@@ -412,7 +416,7 @@ static void *run_tracer(void *argument)
 	return NULL;
 }
 
-/* Every thread costs a descriptor. */
+/* Raise the limit of descriptors: each traced thread needs one. */
 static void raise_file_limit(void)
 {
 	struct rlimit limit;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tracing process: a child of flamerun that attaches to targets with ptrace(2), stops their
- * threads for samples and tells what it saw (pipe_record.h). A process of its own, because the
- * kernel mixes a tracer's stops with a parent's: flamerun goes on waiting for a program it started
- * as it always does.
+ * The tracing process: a child of flamerun that attaches to targets by ptrace(2), takes samples
+ * when their threads stop, and writes records (pipe_record.h). It is a process of its own, because
+ * a tracer's wait(2) returns stops as well: so flamerun can wait for the program as usual.
  *
- * Nobody is stopped only to be let go: the kernel detaches all when the tracing thread ends, of
- * whatever cause, and those that sleep sleep on.
+ * Threads are not stopped to be detached. The kernel detaches all of them when the tracing thread
+ * ends for any reason, and sleeping threads stay asleep.
  */
 #ifndef CLI_OUTSIDE_TRACER_H
 #define CLI_OUTSIDE_TRACER_H
@@ -23,11 +22,11 @@
 
 struct tracer_config {
 	uint32_t rate_hz;
-	bool waits;   /* look at what threads wait for */
-	bool wait_details;
-	bool follow;  /* and children */
+	bool waits;   /* record what threads wait for */
+	bool wait_details; /* with names of files and addresses of locks */
+	bool follow;  /* trace children as well */
 	struct wire_arena
-		*arena; /* of a run whose uninjected programs are to be found; NULL: of none */
+		*arena; /* of the run whose uninjected programs are to be found, or NULL */
 	int arena_descriptor;
 	int commands; /* socket of datagrams: struct command in, struct command_answer out */
 	int pipe;     /* non-blocking */
@@ -36,8 +35,8 @@ struct tracer_config {
 
 enum command_kind {
 	COMMAND_ATTACH = 1, /* to a running process */
-	COMMAND_AWAIT,	    /* to one of ours, which is sampled once it has exec'd */
-	COMMAND_FINISH	    /* no answer: records until the end of the file */
+	COMMAND_AWAIT,	    /* to a child of flamerun, which is sampled from its exec on */
+	COMMAND_FINISH	    /* has no answer: the tracer writes its last records and ends */
 };
 
 struct command {
@@ -50,7 +49,7 @@ struct command_answer {
 	struct diag_message message;
 };
 
-/* At most so much of a stack is copied. */
+/* At most this many bytes of a stack are copied. */
 #define TRACER_STACK_BYTES (512u << 10)
 #define TRACER_REASONS	   8u
 
@@ -61,35 +60,35 @@ struct tracer {
 	bool is_finished;
 	struct tracees tracees;
 	struct target *targets;
-	struct target_waits *waits;	       /* NULL: nobody looks at them */
-	struct uninjected *uninjected; /* NULL: whom to trace is said by commands */
+	struct target_waits *waits;	       /* NULL: waits are not recorded */
+	struct uninjected *uninjected; /* NULL: processes are traced by command only */
 	struct target_shared shared;
 	struct pipe_writer pipe_writer;
 	struct record_totals totals;
-	unsigned waiting;   /* threads that are to have a timer, */
-	unsigned by_stops;  /* and that can't have one */
-	int64_t ended_due_ns; /* what threads that ended used beside what their samples weigh */
-	bool is_prepared;      /* the next two are known */
-	bool breaks_off_calls; /* this kernel's CPU timers do */
-	uint32_t own_filters;  /* seccomp filters, which programs that we started have, too */
+	unsigned waiting;   /* number of threads with WAY_WAITING, */
+	unsigned by_stops;  /* and with WAY_STOPS */
+	int64_t ended_due_ns; /* CPU time of ended threads minus the weight of their samples */
+	bool is_prepared;      /* the next two fields are set */
+	bool breaks_off_calls; /* this kernel's CPU timers interrupt system calls */
+	uint32_t own_filters;  /* seccomp filters of flamerun, inherited by its children */
 	struct tracer_reason {
 		const char *why;
 		uint64_t programs;
-	} reasons[TRACER_REASONS]; /* why some are sampled by stops */
-	uint64_t leaving_ns;   /* when sampling is over, whatever is left to do; 0: it goes on */
+	} reasons[TRACER_REASONS]; /* why programs are sampled by stops */
+	uint64_t leaving_ns;   /* when sampling ended, CLOCK_MONOTONIC; 0: it has not */
 	struct memory memory;
-	char stack[TRACER_STACK_BYTES]; /* a copy of one */
+	char stack[TRACER_STACK_BYTES]; /* copy of a thread's stack */
 	uint64_t frames[WIRE_MAX_DEPTH];
-	uint64_t other_frames[WIRE_MAX_DEPTH]; /* of a second way of walking */
+	uint64_t other_frames[WIRE_MAX_DEPTH]; /* of libunwind's walk */
 };
 
-/* The process's life; returns its exit status. Signals are blocked, all of them. */
+/* Run the tracing process. All signals are blocked. Returns its exit status. */
 int tracer_main(const struct tracer_config *config);
 
-/* Take all stops that there are. Never waits. Context: the tracing thread. */
+/* Handle all stops that are reported now. Never waits. Context: the tracing thread. */
 void tracer_handle_stops(struct tracer *tracer);
 
-/* A number that nobody can be in step with, below @limit (not 0). */
+/* Returns a random number below @limit, which is not 0. */
 static inline uint64_t tracer_random(struct tracer *tracer, uint64_t limit)
 {
 	/* xorshift64 */

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table of all processes that were seen, of the run or not, by pid. New ones come from the slots
- * of the arena and from the list of /proc; there is no cheaper way that all kernels have, so the
- * time for it is rationed: where the newest pid has changed the list is read, which takes 2 us a
- * process, at most every 50 ms and for no more than 1/200 of a core.
+ * Keeps a table of all processes that were seen, by pid, whether they belong to the run or not. New
+ * ones are found in the arena's slots and in /proc. Reading /proc takes 2 us a process, and no
+ * cheaper way works on all kernels. So it is read only if the newest pid has changed, at most every
+ * 50 ms and for at most 1/200 of a CPU.
  *
- * This process sees the arena as well as /proc. It looks at the slots before each sample counts,
- * with the thread stopped, so that no moment is counted both here and by a library that comes late,
- * whose start_cpu_ns is the border: nobody has to be asked and nothing taken back. It lets go at
- * the next stop that comes anyway, because to stop a thread that sleeps would break off its call.
+ * The library may appear in a process late. The tracer checks the slots before it counts a sample,
+ * while the thread is stopped, and the slot's start_cpu_ns is the border: CPU time before it is
+ * counted here, CPU time after it by the library. The tracer detaches at the next stop that comes
+ * anyway, because stopping a sleeping thread would interrupt its system call.
  *
- * A vfork child is known at once: kcmp(2) says that it runs on its parent's memory, where no
- * library comes late. It is attached to from 10 ms of CPU time on, and its first stack stands for
- * all until then: it has done nothing but what it is in the midst of.
+ * A vfork child is recognised at once, because kcmp(2) says that it shares its parent's memory: no
+ * library will appear in it. It is attached to after 10 ms of CPU time, and its first stack stands
+ * for all of that time, because it has only executed what it was forked for.
  *
- * An uninjected program is not followed. What it runs after an exec may have the library, and its
- * children are uninjected programs of their own. Processes in pid namespaces have other numbers in
- * their slots: whose memory has the arena in it, and whose inner number has a slot, is none. Below
- * 10 ms of CPU time a process that has vanished may have had the library between two looks: nothing
- * is said of it.
+ * An uninjected program is not followed: what it execs may have the library, and its children are
+ * found as processes of their own. A process in another PID namespace has its inner pid in its
+ * slot; it has the library if the arena is mapped in its memory and a slot has its inner pid. A
+ * process that ended with less than 10 ms of CPU time may have had the library between two checks,
+ * so nothing is recorded for it.
  */
 #include "cli/outside/uninjected.h"
 
@@ -45,31 +45,30 @@
 
 #define NS_PER_MS 1000000ULL
 
-/* A library of ours is there after some milliseconds of CPU time. */
+/* The library is initialised after some milliseconds of CPU time. */
 #define YOUTH_NS (50 * NS_PER_MS)
-/* By then one that sleeps most of the time is no longer on its way, either. */
+/* After this time, a process that mostly sleeps has finished starting as well. */
 #define PATIENCE_NS (1000 * NS_PER_MS)
-/* Who used less may have had the library after all, between two looks. */
-#define TOLD_NS	    (10 * NS_PER_MS)
-#define LOOK_NS	    (50 * NS_PER_MS)
-/*
- * While there are some that may end without a word: what they used since the last look is not
- * known.
- */
-#define LOOK_NS_MIN (10 * NS_PER_MS)
+/* A process that used less CPU time may have had the library between two checks. */
+#define REPORTED_NS (10 * NS_PER_MS)
+/* Time between two checks; */
+#define CHECK_NS    (50 * NS_PER_MS)
+/* and while there are young processes, whose CPU time since the last check is lost if they end. */
+#define CHECK_NS_MIN (10 * NS_PER_MS)
+/* How long the shorter time is used after a young process was seen. */
 #define BUSY_NS	    (1000 * NS_PER_MS)
 
-/* Where the newest pid is not told, the list is read this often. */
+/* If the kernel does not tell the newest pid, the list is read this often. */
 #define LIST_NS (500 * NS_PER_MS)
 
-/* Reading /proc may take this part of a core, and at once what was not used for so long. */
+/* Reading /proc may take 1/SCAN_SHARE of a CPU; this much unused time may be saved up. */
 #define SCAN_SHARE    200
 #define SCAN_SAVED_NS (25 * (int64_t)NS_PER_MS)
 
-/* Address spaces of sanitizers: the shadow takes an eighth of all there is. */
+/* A larger address space is a sanitizer's: its shadow takes an eighth of all addresses. */
 #define SANITIZED_KIB (12L << 30)
 
-/* As the kernel shows what channel.c makes. */
+/* Path of the arena in /proc/PID/maps; channel.c makes it. */
 #define ARENA_PATH    "/memfd:flamerun"
 #define ANCESTORS_MAX 64
 
@@ -78,31 +77,31 @@
 #define COMM_OR_EXE 64
 
 enum state {
-	STATE_UNRELATED,      /* no descendant of flamerun's */
-	STATE_YOUNG,	      /* one that may still turn out to have the library */
-	STATE_INJECTED,	      /* it has: there is a slot of its own */
-	STATE_INJECTED_INNER, /* it has, and a pid of its own that its slot knows */
+	STATE_UNRELATED,      /* no descendant of flamerun */
+	STATE_YOUNG,	      /* the library may still appear in it */
+	STATE_INJECTED,	      /* has a slot under its pid */
+	STATE_INJECTED_INNER, /* has a slot under its inner pid */
 	STATE_TRACED,
-	STATE_REFUSED, /* nobody may look into it */
-	STATE_ENDED    /* there until somebody asks for its status; what it used has been told */
+	STATE_REFUSED, /* may not be traced */
+	STATE_ENDED    /* a zombie; its CPU time has been recorded */
 };
 
 struct uninjected_process {
 	struct uninjected_process *next; /* in the same bucket */
 	pid_t pid, ppid;
 	enum state state;
-	bool is_vforked; /* runs on its parent's memory, with nobody else */
-	uint64_t start_ticks; /* tells it from others that had, or will have, the pid */
-	uint32_t scan;	      /* that it was listed in last */
-	uint32_t round;	      /* in which there was a slot of its own */
-	uint32_t slot;
-	bool is_leaving; /* that slot's image is about to exec, or has */
-	bool is_inner;	 /* in a pid namespace below ours */
-	/* The program that it runs now, as far as it is an uninjected program. */
-	uint64_t since_ns;
-	uint64_t begin_cpu_ns; /* of the process when that began */
-	uint64_t cpu_ns;       /* when it was last looked at */
-	uint8_t claims;	       /* of slots by its pid, then */
+	bool is_vforked; /* shares its parent's memory */
+	uint64_t start_ticks; /* start time, which tells it from other processes of the same pid */
+	uint32_t scan;	      /* the last scan of /proc that listed it */
+	uint32_t round;	      /* the last round in which it had a slot */
+	uint32_t slot;	      /* index of that slot */
+	bool is_leaving; /* the slot's image is about to exec, or has */
+	bool is_inner;	 /* in another PID namespace */
+	/* The program that it runs now: */
+	uint64_t since_ns;     /* when it was first seen, CLOCK_MONOTONIC */
+	uint64_t begin_cpu_ns; /* CPU time of the process then */
+	uint64_t cpu_ns;       /* CPU time at the last check */
+	uint8_t claims;	       /* how often slots had been claimed by its pid when it began */
 	char name[COMM_OR_EXE];
 };
 
@@ -111,16 +110,16 @@ struct uninjected {
 	dev_t arena_device;
 	ino_t arena_inode;
 	pid_t root, self;
-	uint64_t start_ticks; /* ours: who was there before is not of this run */
+	uint64_t start_ticks; /* of the tracer: processes that are older are not of this run */
 	struct uninjected_process *bucket[BUCKETS];
 	uint32_t scan, round;
-	uint64_t now_ns;  /* when that round began */
-	uint64_t busy_ns; /* when there was last somebody to look at soon again */
-	long newest_pid;     /* when the list was last read */
-	uint64_t listed_ns;  /* and when that was */
-	int64_t saved_ns;    /* of CPU time for scanning */
-	uint64_t saved_at_ns;
-	uint64_t due_ns; /* credit that made no whole sample yet */
+	uint64_t now_ns;  /* when the round began */
+	uint64_t busy_ns; /* when a process was last seen that needs another check soon */
+	long newest_pid;     /* the kernel's newest pid when /proc was last read */
+	uint64_t listed_ns;  /* when /proc was last read */
+	int64_t saved_ns;    /* CPU time that reading /proc may take now */
+	uint64_t saved_at_ns; /* when saved_ns was last increased */
+	uint64_t due_ns; /* credit that did not make a whole sample yet */
 	struct {
 		int error;
 		uint64_t programs;
@@ -174,13 +173,15 @@ static uint8_t claims_of(const struct uninjected *s, pid_t pid)
 	return __atomic_load_n(&s->arena->claims[pid % WIRE_CLAIMS], __ATOMIC_ACQUIRE);
 }
 
-/* Has an image with the library come, and perhaps gone, since @process' program began? */
+/*
+ * Has an image with the library appeared, and perhaps ended, since the program of @process began?
+ */
 static bool has_claimed(const struct uninjected *s, const struct uninjected_process *process)
 {
 	return claims_of(s, process->pid) != process->claims;
 }
 
-/* Returns NULL without memory: it is looked for again. */
+/* Returns NULL without memory; the process is found again in the next round. */
 static struct uninjected_process *add_process(
 	struct uninjected *s, pid_t pid, enum state state, uint64_t start_ticks)
 {
@@ -200,9 +201,9 @@ static struct uninjected_process *add_process(
 	return process;
 }
 
-/* ---- what is told ---------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
-/* The file that it runs, or, where that may not be asked, what the kernel calls it. */
+/* Read the name of the file that @pid runs, or its comm if the file may not be read. */
 static void read_name(pid_t pid, char name[COMM_OR_EXE])
 {
 	char exe[PATH_MAX], comm[WIRE_COMM_BYTES];
@@ -216,7 +217,10 @@ static void read_name(pid_t pid, char name[COMM_OR_EXE])
 		strcpy(name, comm);
 }
 
-/* Nobody sampled what @process used until @end_cpu_ns. Many that use little make one sample. */
+/*
+ * Credit the CPU time of @process up to @end_cpu_ns, which was not sampled. Remainders below one
+ * sample are added up over all processes.
+ */
 static void report_unsampled(struct tracer *tracer, const struct uninjected_process *process,
 	uint64_t end_cpu_ns, bool goes_on)
 {
@@ -251,12 +255,12 @@ static void report_unsampled(struct tracer *tracer, const struct uninjected_proc
 	pipe_writer_put(pipe_writer, RECORD_IMAGE_END, &end, sizeof(end), NULL, 0);
 }
 
-/* @process has gone, or we have. */
+/* Record the end of @process, or of the run while it is there. */
 static void report_end(
 	struct tracer *tracer, const struct uninjected_process *process, uint64_t end_cpu_ns)
 {
-	/* What has a slot tells itself what it used, and may have been too short for us to meet. */
-	bool is_certain = !process->is_inner && end_cpu_ns >= process->begin_cpu_ns + TOLD_NS &&
+	/* An image with a slot reports its own CPU time, and may have ended between two checks. */
+	bool is_certain = !process->is_inner && end_cpu_ns >= process->begin_cpu_ns + REPORTED_NS &&
 			  !has_claimed(tracer->uninjected, process);
 
 	if (process->state == STATE_REFUSED || (process->state == STATE_YOUNG && is_certain))
@@ -274,7 +278,7 @@ static void count_reason(struct uninjected *s, int error, const char *text)
 		snprintf(s->reasons[i].text, sizeof(s->reasons[i].text), "%s", text);
 }
 
-/* ---- whom a library is in -------------------------------------------------------------------- */
+/* ---- processes that have the library --------------------------------------------------------- */
 
 static bool is_image(uint64_t state)
 {
@@ -282,10 +286,10 @@ static bool is_image(uint64_t state)
 }
 
 /*
- * The slot of @pid, or of the process that is @inner in a pid namespace below ours; NULL: there is
- * none. Two such namespaces may have the same numbers: then one process is mistaken for the other,
- * and not traced. A slot that an image in such a namespace left by exec is skipped. It is never
- * updated, because its process is not known: the new image has another slot, or no library.
+ * Find the slot of @pid, or of the process that has pid @inner in another PID namespace. Returns
+ * NULL if there is none. Two namespaces may have the same inner pid; then one process is mistaken
+ * for the other and not traced. A slot that an image in another namespace left by exec is skipped:
+ * nothing updates it, and the new image has a slot of its own or no library.
  */
 static const struct wire_slot *slot_of(const struct uninjected *s, pid_t pid, pid_t inner)
 {
@@ -301,7 +305,7 @@ static const struct wire_slot *slot_of(const struct uninjected *s, pid_t pid, pi
 	return NULL;
 }
 
-/* What @pid is to itself, when that is another number, else 0. */
+/* The pid of @pid in its own namespace if that is another number, otherwise 0. */
 static pid_t inner_pid(pid_t pid)
 {
 	pid_t inner = procfs_inner_pid(pid);
@@ -317,8 +321,10 @@ bool uninjected_has_library(struct tracer *tracer, struct target *target)
 
 	if (!s || target->is_waiting)
 		return target->is_waiting;
-	/* A slot is claimed before its image has a number, and has one before it says how much CPU
-	 * time was used: what was counted until now is not counted there. */
+	/*
+	 * The library claims a slot, then takes an image number, then reads its CPU time. So CPU
+	 * time that was counted before the image number changed is not counted by the library.
+	 */
 	images = __atomic_load_n(&s->arena->next_image, __ATOMIC_ACQUIRE);
 	if (images == target->arena_images)
 		return false;
@@ -337,7 +343,7 @@ bool uninjected_has_library(struct tracer *tracer, struct target *target)
 	return true;
 }
 
-/* Is @slot that of an image before the one that @process is known to leave, or to have? */
+/* Does @slot belong to an earlier image than the slot that @process was matched with? */
 static bool is_earlier(const struct uninjected *s, const struct uninjected_process *process,
 	const struct wire_slot *slot, bool is_leaving)
 {
@@ -346,7 +352,7 @@ static bool is_earlier(const struct uninjected *s, const struct uninjected_proce
 		       slot->end_cpu_ns <= wire_slot(s->arena, process->slot)->end_cpu_ns);
 }
 
-/* Note which processes have slots now. Those that were left by exec may be there for a while. */
+/* Note which processes have slots. Slots that were left by exec may stay for a while. */
 static void match_slots(struct uninjected *s)
 {
 	for (uint32_t i = 0; i < wire_slots_high(s->arena); i++) {
@@ -360,7 +366,7 @@ static void match_slots(struct uninjected *s)
 		process = find_process(s, (pid_t)(state >> 8));
 		if (!process)
 			process = add_process(s, (pid_t)(state >> 8), STATE_INJECTED, 0);
-		/* What it became counts, not what it was. */
+		/* The newest image of a process counts. */
 		if (!process || is_earlier(s, process, slot, is_leaving))
 			continue;
 		process->round = s->round;
@@ -369,14 +375,14 @@ static void match_slots(struct uninjected *s)
 	}
 }
 
-/* ---- who is there ---------------------------------------------------------------------------- */
+/* ---- processes in /proc ---------------------------------------------------------------------- */
 
 struct new_process {
 	pid_t pid;
 	struct procfs_birth birth;
 };
 
-/* Processes that are in /proc and were not before, their number in *@count; owned, or NULL. */
+/* List processes in /proc that are not in the table. Returns an owned list, or NULL. */
 static struct new_process *list_new(struct uninjected *s, size_t *count)
 {
 	struct new_process *list = NULL;
@@ -415,7 +421,7 @@ static bool is_descendant(const struct uninjected *s, const struct new_process *
 
 static void add_descendant(struct uninjected *s, const struct new_process *new_process)
 {
-	/* One that has ended before it was seen may have had the library. */
+	/* A process that ended before it was seen may have had the library. */
 	enum state state = new_process->birth.state == 'Z' ? STATE_ENDED : STATE_YOUNG;
 	struct uninjected_process *process =
 		add_process(s, new_process->pid, state, new_process->birth.start_ticks);
@@ -424,7 +430,7 @@ static void add_descendant(struct uninjected *s, const struct new_process *new_p
 		process->is_inner = inner_pid(new_process->pid) != 0;
 }
 
-/* Children may come before their parents, where numbers began anew between them. */
+/* Pids may have wrapped around, so children can come before their parents in the list. */
 static void add_new(struct uninjected *s, struct new_process *list, size_t count)
 {
 	bool is_any = true;
@@ -450,7 +456,7 @@ static bool is_over(struct uninjected *s, struct uninjected_process *process)
 
 	if (process->scan != s->scan)
 		return true;
-	/* Another one may have the pid of one that is remembered. */
+	/* Another process may have the pid by now. */
 	return process->state == STATE_ENDED && !procfs_birth(process->pid, &birth) &&
 	       birth.start_ticks != process->start_ticks;
 }
@@ -476,7 +482,7 @@ static void remove_gone(struct tracer *tracer)
 	}
 }
 
-/* Has nobody come since the list was read? */
+/* Has no process begun since /proc was last read? */
 static bool is_list_current(struct uninjected *s)
 {
 	long newest = procfs_newest_pid();
@@ -486,7 +492,7 @@ static bool is_list_current(struct uninjected *s)
 	return is_same;
 }
 
-/* Read the list of processes, if there is time left for it. */
+/* Read the list of processes if the budget of CPU time allows it. */
 static void scan_processes(struct tracer *tracer)
 {
 	struct uninjected *s = tracer->uninjected;
@@ -499,7 +505,7 @@ static void scan_processes(struct tracer *tracer)
 	s->saved_at_ns = s->now_ns;
 	if (s->saved_ns > SCAN_SAVED_NS)
 		s->saved_ns = SCAN_SAVED_NS;
-	if (s->saved_ns <= 0 || (s->listed_ns && s->now_ns - s->listed_ns < LOOK_NS) ||
+	if (s->saved_ns <= 0 || (s->listed_ns && s->now_ns - s->listed_ns < CHECK_NS) ||
 		is_list_current(s))
 		return;
 	s->listed_ns = s->now_ns;
@@ -511,7 +517,7 @@ static void scan_processes(struct tracer *tracer)
 	s->saved_ns -= (int64_t)(clock_cpu_ns() - before_ns);
 }
 
-/* ---- what becomes of them -------------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 static void begin_program(
 	const struct uninjected *s, struct uninjected_process *process, uint64_t cpu_ns)
@@ -525,7 +531,9 @@ static void begin_program(
 
 enum arena { ARENA_OURS = 1, ARENA_OTHER = 2 };
 
-/* Whose arenas are in its memory? Of enum arena, or-ed, or -errno: nobody may look. */
+/*
+ * Which arenas are mapped in @pid? Returns bits of enum arena, or -errno if that may not be read.
+ */
 static int find_arena(const struct uninjected *s, pid_t pid)
 {
 	struct maps maps = {0};
@@ -545,7 +553,7 @@ static int find_arena(const struct uninjected *s, pid_t pid)
 	return error < 0 ? error : found;
 }
 
-/* What looks for leaks at its end stops itself for that, and fails if it is traced. */
+/* LeakSanitizer traces its own process at the end, and fails if it is traced already. */
 static int check_sanitizer(pid_t pid, struct diag_message *message)
 {
 	if (procfs_number(pid, "VmSize") < SANITIZED_KIB)
@@ -554,8 +562,7 @@ static int check_sanitizer(pid_t pid, struct diag_message *message)
 		"a program built with a sanitizer may fail under a tracer");
 }
 
-/* Is @pid, or who started it, of another flamerun's run, which looks for uninjected programs like
- * us? */
+/* Does @pid or one of its ancestors belong to another flamerun's run, which samples it already? */
 static bool is_of_another(const struct uninjected *s, pid_t pid)
 {
 	struct procfs_birth birth;
@@ -585,13 +592,13 @@ static void try_to_trace(struct tracer *tracer, struct uninjected_process *proce
 			process->is_vforked ? ATTACH_BIRTH : ATTACH_NOW, process->begin_cpu_ns,
 			&message);
 	if (error == -ESRCH)
-		return; /* its last look told what it used */
+		return; /* it has ended; its CPU time was read at the last check */
 	process->state = error ? STATE_REFUSED : STATE_TRACED;
 	if (error)
 		count_reason(s, error, message.text);
 }
 
-/* It has used enough: is it an uninjected program? */
+/* @process has used enough CPU time: decide whether the library is in it, and trace it if not. */
 static void classify_process(struct tracer *tracer, struct uninjected_process *process)
 {
 	struct uninjected *s = tracer->uninjected;
@@ -600,13 +607,13 @@ static void classify_process(struct tracer *tracer, struct uninjected_process *p
 	int arena = find_arena(s, pid);
 	bool has_ours = arena > 0 && arena & ARENA_OURS;
 
-	/* It has come since this round looked at the slots, which takes long where others run. */
+	/* The slot may have been claimed since this round read the slots. */
 	if (!is_leaving && slot_of(s, pid, 0)) {
 		process->state = STATE_INJECTED;
 		return;
 	}
 	if (is_leaving && has_ours)
-		return; /* its exec takes long */
+		return; /* it is still in its exec */
 	if (process->is_inner && has_ours && slot_of(s, 0, inner_pid(pid))) {
 		process->state = STATE_INJECTED_INNER;
 		return;
@@ -614,7 +621,10 @@ static void classify_process(struct tracer *tracer, struct uninjected_process *p
 	if (is_leaving && arena >= 0) {
 		uint64_t state = (uint64_t)pid << 8 | WIRE_SLOT_EXEC;
 
-		/* The collector may free it: nobody is left who could come back to it. */
+		/*
+		 * The image cannot return from its exec any more, so the collector may free the
+		 * slot.
+		 */
 		__atomic_compare_exchange_n(&wire_slot(s->arena, process->slot)->state, &state,
 			(uint64_t)pid << 8 | WIRE_SLOT_GONE, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 	}
@@ -622,17 +632,15 @@ static void classify_process(struct tracer *tracer, struct uninjected_process *p
 }
 
 /*
- * No library will come to a vfork child, which has its parent's; what it is in the midst of is all
- * that it has done. Where the kernel does not say, it is old enough in a while.
+ * Is @process a vfork child, in which the library cannot appear? If the kernel does not say, false:
+ * it is then classified when it has used YOUTH_NS.
  */
 static bool is_vforked(const struct uninjected_process *process)
 {
 	return !process->begin_cpu_ns && attach_shares_memory(process->pid, process->ppid);
 }
 
-/*
- * Can no library be loaded into the program that @pid runs: is it static, or of another C library?
- */
+/* Can the library not be loaded into the program of @pid, because it is static or not of glibc? */
 static bool takes_no_library(pid_t pid)
 {
 	struct elf_program program = {.kind = ELF_PROGRAM_DYNAMIC};
@@ -656,27 +664,27 @@ static void check_young(struct tracer *tracer, struct uninjected_process *proces
 	uint64_t used_ns;
 
 	if (cpu_ns <= process->cpu_ns || procfs_birth(process->pid, &birth))
-		return; /* it sleeps, or has gone */
+		return; /* it used no CPU time, or has ended */
 	if (process->start_ticks && birth.start_ticks != process->start_ticks)
 		process->state = STATE_ENDED;
 	process->start_ticks = birth.start_ticks;
 	process->ppid = birth.ppid;
-	/* What ended since the last look may have had the library meanwhile. */
+	/* If it ended since the last check, it may have had the library meanwhile. */
 	if (process->state == STATE_ENDED || birth.state == 'Z')
 		return;
 	process->cpu_ns = cpu_ns;
 	used_ns = cpu_ns > process->begin_cpu_ns ? cpu_ns - process->begin_cpu_ns : 0;
 	read_name(process->pid, process->name);
-	process->is_vforked = used_ns >= TOLD_NS && is_vforked(process);
+	process->is_vforked = used_ns >= REPORTED_NS && is_vforked(process);
 	if (!process->is_vforked && used_ns < YOUTH_NS &&
 		tracer->uninjected->now_ns - process->since_ns < PATIENCE_NS &&
-		(used_ns < TOLD_NS || !takes_no_library(process->pid)))
+		(used_ns < REPORTED_NS || !takes_no_library(process->pid)))
 		tracer->uninjected->busy_ns = tracer->uninjected->now_ns;
 	else
 		classify_process(tracer, process);
 }
 
-/* One that nobody may look into, or that has the library, is another one after an exec. */
+/* Has @process, which is not traced, exec'd? Then it runs another program, which is young. */
 static void check_untraced(struct tracer *tracer, struct uninjected_process *process)
 {
 	uint64_t cpu_ns = procfs_cpu_ns((uint32_t)process->pid);
@@ -685,7 +693,7 @@ static void check_untraced(struct tracer *tracer, struct uninjected_process *pro
 	if (cpu_ns <= process->cpu_ns)
 		return;
 	read_name(process->pid, name);
-	/* The library quit. */
+	/* The library has quit sampling. */
 	if (process->state == STATE_INJECTED_INNER &&
 		!slot_of(tracer->uninjected, 0, inner_pid(process->pid))) {
 		begin_program(tracer->uninjected, process, process->cpu_ns);
@@ -701,15 +709,17 @@ static void check_untraced(struct tracer *tracer, struct uninjected_process *pro
 		tracer->uninjected->busy_ns = tracer->uninjected->now_ns;
 }
 
-/* There is a slot of its own. */
+/* @process has a slot: it has the library, or is leaving an image that has it. */
 static void check_injected(struct tracer *tracer, struct uninjected_process *process)
 {
 	struct uninjected *s = tracer->uninjected;
 	const struct wire_slot *slot = wire_slot(s->arena, process->slot);
 
 	if (!process->is_leaving) {
-		/* What it used before belongs to the image that it has now, unless it was another
-		 * program. */
+		/*
+		 * CPU time before the slot belongs to the image that has it now, unless another
+		 * program used it.
+		 */
 		if (process->state == STATE_REFUSED)
 			report_unsampled(tracer, process, process->cpu_ns, true);
 		process->state = STATE_INJECTED;
@@ -739,7 +749,7 @@ uint64_t uninjected_scan(struct tracer *tracer, uint64_t now_ns)
 				 each->state == STATE_INJECTED_INNER)
 				check_untraced(tracer, each);
 		}
-	return now_ns + (now_ns - s->busy_ns < BUSY_NS ? LOOK_NS_MIN : LOOK_NS);
+	return now_ns + (now_ns - s->busy_ns < BUSY_NS ? CHECK_NS_MIN : CHECK_NS);
 }
 
 void uninjected_exec(struct uninjected *s, pid_t pid, uint64_t cpu_ns)
