@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that forbid themselves what sampling uses: system calls, of which a handler's return is
- * one, and the counter that the clock is read from. Sampling goes on without, or ends before.
- * Programs that leave /proc behind: what it tells is asked for before.
+ * Interposers of calls by which a program forbids itself what sampling needs: system calls (a
+ * handler's return is one) and the counter that the clock is read from. Sampling continues without
+ * them, or ends before the call. Interposers of chroot() and the like read what is needed of /proc
+ * before it is out of reach.
  */
 #include <linux/seccomp.h>
 #include <stdarg.h>
@@ -23,8 +24,8 @@ typedef long syscall_fn(long, ...);
 typedef int chroot_fn(const char *);
 
 /*
- * While /proc can be asked. A vfork child that changes its root changes its own, and nothing of its
- * parent's.
+ * Read the program's path while /proc can be reached. A vfork child does not change its parent's
+ * root.
  */
 static void read_program_path(void)
 {
@@ -32,8 +33,10 @@ static void read_program_path(void)
 		modules_read_program_path();
 }
 
-/* A null filter is a question whether filters exist, and is refused. Returns 1 for a filter that
- * is counted on. */
+/*
+ * Prepare for a seccomp call. A null filter only asks whether filters exist. Returns 1 if a filter
+ * was counted, which is undone if the call fails.
+ */
 static int before_seccomp(unsigned long operation, unsigned long filter)
 {
 	if (operation == SECCOMP_SET_MODE_STRICT ||
@@ -53,7 +56,7 @@ static int before_prctl(unsigned long option, const unsigned long a[4])
 		return before_seccomp(SECCOMP_SET_MODE_STRICT, 0);
 	if (option == PR_SET_SECCOMP)
 		return before_seccomp(SECCOMP_SET_MODE_FILTER, a[1]);
-	/* Filters come next. */
+	/* Programs call this before they install a filter. */
 	if (option == PR_SET_NO_NEW_PRIVS) {
 		confined_expect();
 		read_program_path();
@@ -61,7 +64,8 @@ static int before_prctl(unsigned long option, const unsigned long a[4])
 	if (option == PR_SET_TSC && a[0] == PR_TSC_SIGSEGV)
 		clock_ask_kernel();
 	/*
-	 * Of one thread; but which calls of others it catches its program may change at any time.
+	 * Dispatch of one thread's system calls. The program can change which calls it intercepts
+	 * at any time, without a call.
 	 */
 	if (option == PR_SET_SYSCALL_USER_DISPATCH && a[0] != PR_SYS_DISPATCH_OFF) {
 		events_end();
@@ -112,7 +116,7 @@ PRELOAD_EXPORT long syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(list, unsigned long);
 	va_end(list);
-	/* As if libc's own had been called. */
+	/* Do what the interposed libc function does. */
 	if (number == SYS_execve)
 		return execve((const char *)a[0], (char *const *)a[1], (char *const *)a[2]);
 	if (number == SYS_execveat)

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an exec'd image inherits from us. A script that replaces LD_PRELOAD wants to add another
- * library, not to remove ours. So ours is added again, and always moved behind the others. It is
- * removed if the loader would complain about it or could not load it, or if it would kill the
- * program. An environment with neither of our variables was cleared on purpose and stays as it is.
- * Images that run without the library are counted by cause.
+ * The environment of an image that is about to be exec'd. A script that replaces LD_PRELOAD wants
+ * to add another library, not to remove this one. So this library is added again, always behind the
+ * others. It is removed if the loader would print a message about it or could not load it, or if it
+ * would end the program: musl's loader and AddressSanitizer do so. To know that, the program's file
+ * is read before the exec, which takes 2.4 us. An environment with neither of the two variables was
+ * cleared on purpose and stays as it is. Images that run without the library are counted by cause,
+ * so that the summary can name it.
  *
- * May run in a handler or a vfork child: memory comes from the caller's stack, and what is read is
- * read by system calls.
- *
- * Before an exec the library looks at the program's file (2.4 us of an exec's hundreds). musl's
- * loader and AddressSanitizer end a program that we are preloaded into, ld.so complains of
- * another word size: there our entry is taken out. What is found is counted by cause, so that
- * the summary names it and guesses nothing.
+ * This code may run in a handler or a vfork child: memory comes from the caller's stack, and files
+ * are read by system calls.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,17 +35,17 @@
 #define CHANNEL_VARIABLE WIRE_ENV "="
 #define CHANNEL_BYTES	 96 /* three numbers of 32 bits, one of 64 */
 
-/* A thread's stack may have 16 KiB, a handler's less. Beyond some 900 variables nothing changes. */
+/* Stacks may be small. An environment of more than some 900 variables is not changed. */
 #define ROOM_BYTES 8192
 
-#define FIRST_BYTES	 256 /* BINPRM_BUF_SIZE: what the kernel reads of a file to judge it */
+#define FIRST_BYTES	 256 /* BINPRM_BUF_SIZE: what the kernel reads to recognise a file */
 #define INTERPRETERS_MAX 5
 #define SHELL		 "/bin/sh" /* runs text without "#!", as execvp() has it */
 
-/* The variable that makes an image one of the run, as we got it; "": this process is in none. */
+/* WIRE_ENV as this process got it; "": the process is in no run. */
 static AT_START char channel[CHANNEL_BYTES];
 
-/* Copy @bytes of @text. Returns where they end. */
+/* Copy @bytes of @text to @out. Returns the end of the copy. */
 static char *append_bytes(char *out, const char *text, size_t bytes)
 {
 	memcpy(out, text, bytes);
@@ -65,7 +62,7 @@ void preload_store_channel(const char *value)
 		append_bytes(channel, CHANNEL_VARIABLE, strlen(CHANNEL_VARIABLE)), value, bytes);
 }
 
-/* NULL: there is no run that an image could be part of. */
+/* Returns WIRE_ENV for an image; NULL: the process is in no run, or the run is over. */
 static const char *channel_of_run(void)
 {
 	const struct wire_arena *arena = sampler.arena;
@@ -88,7 +85,7 @@ const char *preload_library_path(void)
 	return map->l_name;
 }
 
-/* Of several, ld.so reads the last. */
+/* Find the last definition of variable @name, which is the one that ld.so reads. */
 static char *find_variable(char *const *environment, const char *name)
 {
 	char *found = NULL;
@@ -104,7 +101,7 @@ static int is_separator(char c)
 	return c == ' ' || c == ':';
 }
 
-/* The next entry of LD_PRELOAD's value, NULL at the end; *@at goes behind it. */
+/* Returns the next entry of LD_PRELOAD's value and moves *@at behind it; NULL at the end. */
 static const char *next_entry(const char **at, size_t *bytes)
 {
 	const char *entry = *at;
@@ -144,9 +141,9 @@ static int lists_library_last(const char *variable, const char *library)
 	return is_last;
 }
 
-/* ---- what is to become of it ----------------------------------------------------------------- */
+/* ---- the decision ---------------------------------------------------------------------------- */
 
-/* Would the library do harm there, or have the dynamic linker say that it cannot load it? */
+/* Would the library end the program, or make ld.so print a message? @found: the obstacle. */
 static int is_harmful(int found)
 {
 	return found > 0 && found != WIRE_UNPROFILED_STATIC && found != WIRE_UNPROFILED_NO_LIBC &&
@@ -177,7 +174,7 @@ void preload_plan_handover(struct preload_handover *handover, char *const *envir
 	handover->is_dropped = is_there && (is_harmful(found) || !is_behind);
 	handover->is_added = is_there && !is_harmful(found) && !is_behind;
 	if (run && given_channel && strncmp(given_channel, run, CHANNEL_BYTES))
-		run = NULL; /* the image is another run's */
+		run = NULL; /* the image belongs to another run */
 	if (found > 0)
 		handover->cause = (enum wire_unprofiled)found;
 	else if (run && !variable && !given_channel)
@@ -270,7 +267,7 @@ char *const *preload_environment(const struct preload_handover *handover, void *
 
 /* ---- the file that will run ------------------------------------------------------------------ */
 
-/* Does the kernel give the program other ids than ours? The loader ignores LD_PRELOAD then. */
+/* Does the kernel change the user or group for the program? Then ld.so ignores LD_PRELOAD. */
 static int changes_ids(int descriptor, const struct stat *status)
 {
 	mode_t group = S_ISGID | S_IXGRP; /* without x it once meant mandatory locking */

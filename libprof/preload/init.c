@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the library begins in a process: it finds flamerun's arena through the environment, claims a
- * slot and arms the main thread. Where anything is missing the process stays as it was, silently.
+ * Starts the library in a process: finds flamerun's arena through the environment, claims a slot
+ * and begins to sample the main thread. If anything is missing, the process runs on unsampled and
+ * no message is printed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,9 @@
 #include "libprof/sampler/tasks.h"
 #include "libprof/sampler/text.h"
 
-/* How atexit() and pthread_atfork() know this library; start files, where linked, have it, too. */
+/*
+ * Identifies this library for atexit() and pthread_atfork(); crtbegin.o defines it if it is linked.
+ */
 extern void *__dso_handle __attribute__((weak, visibility("hidden")));
 void *__dso_handle = &__dso_handle;
 
@@ -49,7 +52,10 @@ static int parse_channel(const char *text, struct channel *out)
 	return 0;
 }
 
-/* Under a limit on the address space only a page, to count the process that goes without. */
+/*
+ * How much of the arena to map: all of it, or one page if RLIMIT_AS is low. One page is enough to
+ * count the process as unsampled.
+ */
 static size_t bytes_to_map(uint64_t arena_bytes)
 {
 	struct rlimit limit;
@@ -60,7 +66,10 @@ static size_t bytes_to_map(uint64_t arena_bytes)
 	return WIRE_PAGE;
 }
 
-/* Whatever the arena says, a signal stands for something, and a thread goes on before long. */
+/*
+ * Read the settings of perf events. The arena can be overwritten by any process of the run, so
+ * check the values: the period must not be 0, and the rest after a sample has a limit.
+ */
 static void read_events(const struct wire_arena *arena, uint64_t cookie)
 {
 	uint32_t period_ns = __atomic_load_n(&arena->event_period_ns, __ATOMIC_RELAXED);
@@ -71,16 +80,16 @@ static void read_events(const struct wire_arena *arena, uint64_t cookie)
 	sampler.event_period_ns = period_ns;
 	if (sampler.has_events && !arch_syscall2(SYS_clock_getres, CLOCK_MONOTONIC_COARSE, &tick))
 		sampler.tick_ns = clock_from_timespec(&tick);
-	/* Without it no tick could be told from another. */
+	/* Without the tick's length, events and timer ticks cannot be told apart. */
 	sampler.has_events &= sampler.tick_ns != 0;
 	sampler.has_kernel = sampler.has_events && (cookie & WIRE_COOKIE_KERNEL);
 	sampler.event_rests = rests < WIRE_EVENT_RESTS_MAX ? rests : WIRE_EVENT_RESTS_MAX;
 }
 
 /*
- * How time is told, read once, and what is to be named. Any process of the run may have changed
- * what the arena says: that may be another rate, but not timers that go on while threads sleep,
- * which would break their calls off.
+ * Read clock, rate and signal, once. Any process of the run may have changed them in the arena. The
+ * kind of clock comes from @cookie instead, because timers that run while threads sleep would
+ * interrupt their system calls.
  */
 static int read_settings(const struct wire_arena *arena, uint64_t cookie)
 {
@@ -99,8 +108,8 @@ static int read_settings(const struct wire_arena *arena, uint64_t cookie)
 }
 
 /*
- * Is this @bytes of a living run's arena, of @arena_bytes? Counts the process when it is only a
- * part.
+ * Check that the @bytes bytes at @arena are, or begin, the arena of a run that has not ended. If
+ * only a part is mapped, count the process as lost. Returns whether all of it is mapped.
  */
 static int is_arena(
 	struct wire_arena *arena, size_t bytes, uint64_t arena_bytes, uint64_t cookie)
@@ -118,7 +127,7 @@ static int is_arena(
 	return 0;
 }
 
-/* The size of @fd, which somebody may have put there instead, if it keeps it for good, else 0. */
+/* Returns the size of file @fd if it is sealed against shrinking, otherwise 0. */
 static uint64_t sealed_bytes(int fd)
 {
 	struct stat status;
@@ -131,8 +140,8 @@ static uint64_t sealed_bytes(int fd)
 }
 
 /*
- * Map the arena if the descriptor named in the environment really is this run's. By system calls:
- * the dynamic linker would look each of libc's functions up, in every image.
+ * Map the arena if the descriptor in the environment is really this run's. Returns NULL if not.
+ * Uses raw system calls, because each libc function would cost every image a symbol lookup.
  */
 static void *map_arena(const struct channel *channel)
 {
@@ -160,14 +169,14 @@ static void *map_arena(const struct channel *channel)
 		arch_syscall2(SYS_munmap, at, bytes);
 		return NULL;
 	}
-	/* A core dump would hold it all, and make the pages that nobody ever touched. */
+	/* Keep the arena out of core dumps: a dump would allocate all its untouched pages. */
 	arch_syscall3(SYS_madvise, at, bytes, MADV_DONTDUMP);
 	return (void *)at;
 }
 
 /*
- * Arm the first thread of an image. If it gets no timer, leave the image to flamerun, which samples
- * it from outside. Returns whether the thread is sampled.
+ * Begin to sample the first thread of an image. If it gets no timer, quit, and flamerun samples the
+ * image from outside. Returns whether the thread is sampled.
  */
 static int arm_first_thread(struct sampler_thread *thread)
 {
@@ -194,21 +203,21 @@ static void arm_main_thread(void)
 /* The process that forks, written under libc's lock on forks. */
 static uint32_t forking_pid;
 
-/* flamerun waits a moment for a child that was on its way when the program ended. */
+/* Count the fork, so that flamerun waits a moment for children that are being forked at the end. */
 static void fork_prepare(void)
 {
 	struct wire_arena *arena = sampler.arena;
 
 	if (sampler_is_hosted() || !arena || sampler.quit || confined_by_unseen())
 		return;
-	/* Found once here, instead of once by each child. */
+	/* Look these up once here instead of in each child. */
 	preload_resolve_leave();
 	preload_library_path();
 	forking_pid = (uint32_t)arch_syscall0(SYS_getpid);
 	__atomic_fetch_add(&arena->forks_begun, 1, __ATOMIC_RELEASE);
 }
 
-/* A fork that failed sent no child. libc's own forks are met by fork_prepare() alone. */
+/* Undo the count of a fork that failed. Forks inside libc only call fork_prepare(). */
 PRELOAD_EXPORT pid_t fork(void)
 {
 	static pid_t (*next)(void);
@@ -223,7 +232,7 @@ PRELOAD_EXPORT pid_t fork(void)
 	return child;
 }
 
-/* Where a filter keeps it from that the child is counted. */
+/* May a fork child be sampled? If a seccomp filter forbids it, count the child. */
 static int may_begin(struct wire_arena *arena)
 {
 	if (arena->closing)
@@ -234,7 +243,7 @@ static int may_begin(struct wire_arena *arena)
 	return 0;
 }
 
-/* Returns the entry of the child's one thread, or NULL: it is not sampled. */
+/* Begin in a fork child. Returns the entry of its only thread, or NULL: it is not sampled. */
 static struct sampler_thread *begin_in_child(void *arena, const struct sampler_thread *forked)
 {
 	uint64_t parent = sampler.image;
@@ -278,20 +287,20 @@ static void fork_child(void)
 		return;
 	forked = sampler_thread_that_forked();
 	thread = begin_in_child(arena, forked);
-	/* Mostly it has the same entry, and libc's page is not touched. */
+	/* The entry is mostly the same; then libc's page need not be written. */
 	if (thread != forked)
 		preload_set_thread(thread);
 	__atomic_fetch_add(&arena->forks_arrived, 1, __ATOMIC_RELEASE);
 }
 
-/* Is the image under a filter that came between flamerun and it? Nobody knows what that forbids. */
+/* Does the image have a seccomp filter that flamerun has not? It may forbid anything. */
 static int is_confined(struct wire_arena *arena)
 {
 	uint32_t with_flamerun = arena->filters;
 
 	if (arch_syscall1(SYS_prctl, PR_GET_SECCOMP) <= 0)
 		return 0;
-	/* Where nobody can count them they are taken for flamerun's. */
+	/* If filters cannot be counted, they are assumed to be flamerun's. */
 	if (with_flamerun && confined_count() <= (int)with_flamerun) {
 		sampler.filters = sampler.filters_at_start = with_flamerun;
 		return 0;
@@ -350,7 +359,7 @@ static void connect_to_arena(const struct channel *channel, const char *text)
 	preload_make_key();
 	preload_resolve_masks();
 	modules_find_program();
-	/* Before sampler.arena says that the signal is ours: sigaction() answers for it then. */
+	/* Install the handler before sampler.arena is set: from then on sigaction() hides it. */
 	if (own_signal_install())
 		goto out;
 	sampler.paused = !!((struct wire_arena *)arena)->start_paused;
@@ -372,10 +381,10 @@ __attribute__((constructor(101))) static void init_library(void)
 	struct channel channel;
 
 	/*
-	 * A process that runs with other rights than its caller is not ours to look into. A program
-	 * that goes past libc, as Go's does without cgo, starts threads that nobody sees and sets
-	 * its own handler for our signal: it is one for the tracer, while what it starts may have
-	 * the library.
+	 * A process with other privileges than its caller's is not sampled. A program that does not
+	 * use libc, such as Go's without cgo, starts threads that the library does not see, and
+	 * sets its own handler for the signal. The tracer samples such a program; programs that it
+	 * starts may have the library.
 	 */
 	if (text && !getauxval(AT_SECURE) && modules_program_needs_any() &&
 		!parse_channel(text, &channel))

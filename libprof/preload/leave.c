@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ways out of an image that libc lets us see: the exec family and _exit. Each notes what the
- * threads' due is before the kernel takes it away. posix_spawn() leaves the image alone, and only
- * what its child inherits is looked at; programs linked before glibc 2.15 lose the older version,
- * which ran text without "#!" by the shell. system() and popen() do not call these functions inside
- * libc: what their shell inherits from the kernel is set, but it gets the environment as it is.
+ * Interposers of the functions that end an image: the exec family and _exit. Each records the CPU
+ * time of all threads before the kernel forgets it. posix_spawn() does not end the image; only the
+ * environment and the signal state of its child are set. (Programs linked before glibc 2.15 lose
+ * its older version, which ran text without "#!" by the shell.) Inside libc, system() and popen()
+ * do not call these functions: the signal state of their shell is set, but its environment is not
+ * changed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -81,19 +82,19 @@ static void reinstall_signal(int restored)
 		arch_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, sizeof(mask));
 }
 
-/* Does it only believe that it blocks our signal? */
+/* Does the thread only seem to block the sampling signal, see masks.c? */
 static int is_held(const struct sampler_thread *thread)
 {
 	return thread && sampler_is_held(thread);
 }
 
-/* As preload_thread(). A fork child has few to look among, and maps no page of libc for it. */
+/* As preload_thread(), without touching a page of libc in a fork child. */
 static const struct sampler_thread *thread_before_exec(void)
 {
 	return sampler_is_this_process() ? sampler_thread_self() : preload_thread();
 }
 
-/* What each way of exec has to undo when it fails. */
+/* What a failed exec has to undo. */
 struct exec_state {
 	struct preload_handover handover;
 	int restored; /* RESTORED_* */
@@ -109,14 +110,17 @@ static void begin_exec(struct exec_state *exec_state)
 		return;
 	}
 	preload_leave(WIRE_SLOT_EXEC);
-	/* What is pending while it is blocked is the next image's, which may die of it. */
+	/*
+	 * A signal that is pending while it is blocked is delivered to the next image, and may kill
+	 * it.
+	 */
 	is_thread_held = is_held(thread_before_exec());
 	if (is_thread_held)
 		events_end();
 	exec_state->restored = restore_signal(is_thread_held);
 }
 
-/* What an exec that failed returns to: the same result and errno. */
+/* Undo begin_exec() after an exec that failed. Returns @result, with errno unchanged. */
 static int undo_exec(const struct exec_state *exec_state, int result)
 {
 	int saved_errno = errno;
@@ -210,10 +214,7 @@ PRELOAD_EXPORT int execvp(const char *file, char *const argv[])
 	return execvpe(file, argv, environ);
 }
 
-/*
- * The variadic ones gather their arguments on the stack, as libc does; a vfork child must not
- * allocate. Returns how many, the NULL not counted.
- */
+/* Count the arguments of a variadic exec function, without the NULL. */
 static size_t count_arguments(va_list list)
 {
 	size_t n = 1;
@@ -223,6 +224,7 @@ static size_t count_arguments(va_list list)
 	return n;
 }
 
+/* Copy the arguments onto the stack, as libc does, because a vfork child must not allocate. */
 #define GATHER_ARGUMENTS(first, argv)                                \
 	va_list list;                                                \
 	va_start(list, first);                                       \
@@ -257,8 +259,8 @@ PRELOAD_EXPORT int execle(const char *path, const char *first, ...)
 }
 
 /*
- * The child execs inside libc, which returns when it has, or an error and no child. It inherits
- * from the kernel, not from what the program believes.
+ * The child execs inside libc, which returns after that, or returns an error and no child. The
+ * child inherits the kernel's signal state, so that is set to what the program believes it is.
  */
 #define SPAWN(name, directory)                                    \
 	static spawn_fn *next;                                    \

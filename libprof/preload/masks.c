@@ -28,8 +28,8 @@ static uint32_t held_after(int how, int is_asked, uint32_t held)
 }
 
 /*
- * A vfork child's own mask is the kernel's business, since nothing samples it; only what it got
- * from its parent's is believed, until it says what it wants.
+ * Change the mask of a vfork child. It is not sampled, so the kernel has its real mask. The signal
+ * only seems to be blocked if that was so in its parent, until the child sets a mask itself.
  */
 static int change_childs_mask(sigmask_fn *next, struct sampler_thread *thread, int how,
 	const sigset_t *set, sigset_t *old_set)

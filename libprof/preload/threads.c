@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads are claimed when they are created: pthread_create and thrd_create run the start routine
- * through a wrapper that arms the timer, and a thread-specific destructor ends sampling with the
- * thread.
+ * Interposers of pthread_create() and thrd_create(). The creator claims an entry for the thread.
+ * The thread begins in a wrapper that makes its timer, and a thread-specific destructor ends its
+ * sampling.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -42,7 +42,7 @@ struct sampler_thread *preload_thread(void)
 {
 	struct sampler_thread *thread = have_key ? pthread_getspecific(thread_key) : NULL;
 
-	/* Sessions of a program that samples itself end, and their entries get other owners. */
+	/* In a program that profiles itself, sessions end and their entries get other owners. */
 	if (thread && sampler_is_hosted() && thread->tid != (int32_t)arch_syscall0(SYS_gettid))
 		return NULL;
 	return thread;
