@@ -296,7 +296,7 @@ uint64_t own_waits_round(void)
 		return UINT64_MAX;
 	/* What passed since the last look is of the kind that it was then. */
 	if (__atomic_load_n(&sampler.paused, __ATOMIC_RELAXED) != was_paused) {
-		waits_tell(waits);
+		waits_record(waits);
 		is_paused = !was_paused;
 	}
 	return waits_round(waits);
@@ -305,7 +305,7 @@ uint64_t own_waits_round(void)
 void own_waits_tell(void)
 {
 	if (waits)
-		waits_tell(waits);
+		waits_record(waits);
 }
 
 void own_waits_end(void)

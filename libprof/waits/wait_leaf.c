@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One table of system calls, by the kernel's names for them, without what tells apart the ages of
- * one call (ppoll and poll). What it lacks is called by its number.
+ * One table of system calls with the kernel's names. Old and new versions of a call (poll, ppoll)
+ * have the same name. A call that is not in the table is named by its number.
  */
 #include "libprof/waits/wait_leaf.h"
 
@@ -13,9 +13,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What sort of file a call waits for. */
+/* Type of the file that a call waits for. */
 enum sort {
-	SORT_NONE, /* no file, or not known which */
+	SORT_NONE, /* no file, or its type is not known */
 	SORT_FILE,
 	SORT_FOLDER,
 	SORT_PIPE,
@@ -30,7 +30,7 @@ enum sort {
 	SORT_COUNT
 };
 
-/* No table here has pointers: each would cost every process that loads the library. */
+/* Tables here have no pointers, because each would be relocated in every process of the run. */
 static const char sort_names[SORT_COUNT][12] = {
 	[SORT_NONE] = "",
 	[SORT_FILE] = "file",
@@ -47,7 +47,7 @@ static const char sort_names[SORT_COUNT][12] = {
 };
 
 #define HAS_FILE 1u /* its first argument is a descriptor */
-#define IS_REST	 2u /* threads wait in it for something to do */
+#define IS_REST	 2u /* idle threads wait for work in it */
 
 static const struct wait_call {
 	char name[16];
@@ -123,7 +123,7 @@ static const struct wait_call {
 	{"execve", "disk", SYS_execve, 0},
 	{"exit_group", "", SYS_exit_group, 0},
 	{"exit", "", SYS_exit, 0},
-#ifdef SYS_poll /* what younger CPUs leave to the calls above */
+#ifdef SYS_poll /* newer CPUs have only the calls above */
 	{"poll", "io", SYS_poll, IS_REST},
 	{"select", "io", SYS_select, IS_REST},
 	{"epoll_wait", "io", SYS_epoll_wait, IS_REST},
@@ -150,7 +150,7 @@ bool wait_leaf_is_rest(int number)
 	return known && known->what & IS_REST;
 }
 
-/* ---- from a look to a frame ------------------------------------------------------------------ */
+/* ---- from a system call to a frame ----------------------------------------------------------- */
 
 static enum sort sort_of_anonymous(const char *link)
 {
@@ -170,7 +170,7 @@ static enum sort sort_of_anonymous(const char *link)
 	return SORT_OTHER;
 }
 
-/* Of descriptor @number of @pid; @link (PATH_MAX) gets where it leads. */
+/* Type of descriptor @number of @pid. @link (PATH_MAX) gets its target. */
 static enum sort sort_of_file(pid_t pid, uint64_t number, char *link)
 {
 	char name[32], path[PROCFS_PATH_BYTES];
@@ -186,7 +186,7 @@ static enum sort sort_of_file(pid_t pid, uint64_t number, char *link)
 	if (!strncmp(link, "anon_inode:", 11))
 		return sort_of_anonymous(link);
 	procfs_path(path, pid, 0, name);
-	/* Never by asking the server that a file is on, who may not answer. */
+	/* Do not make the kernel ask a file server, which may not answer. */
 	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &status))
 		return SORT_OTHER;
 	if (S_ISFIFO(status.stx_mode))
@@ -200,7 +200,7 @@ static enum sort sort_of_file(pid_t pid, uint64_t number, char *link)
 	return SORT_FILE;
 }
 
-/* In no call: a page is on its way from a file, or nobody lets it go on. */
+/* The frame of a thread that sleeps in no system call: it waits for a page, or is stopped. */
 static uint64_t leaf_of_none(pid_t pid, pid_t tid)
 {
 	char state = procfs_state(pid, tid);
@@ -231,7 +231,7 @@ uint64_t wait_leaf(pid_t pid, pid_t tid, const struct procfs_syscall *call, char
 	return WIRE_FRAME_WAIT((unsigned)call->number, sort);
 }
 
-/* ---- from a frame to words ------------------------------------------------------------------- */
+/* ---- from a frame to text -------------------------------------------------------------------- */
 
 static const char *name_of_reason(unsigned call)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a thread waits for, as the leaf of its stack: from the system call that it sleeps in to a
- * frame on the wire, and from there to words. Every system call that waits, and of which kind that
- * is, is told here alone.
+ * What a thread waits for, as the innermost frame of its stack. Converts the system call that a
+ * thread sleeps in to a frame, and the frame to text. This is the only list of system calls that
+ * wait, and of their kinds.
  */
 #ifndef LIBPROF_WAITS_WAIT_LEAF_H
 #define LIBPROF_WAITS_WAIT_LEAF_H
@@ -18,19 +18,21 @@
 #define WAIT_LEAF_BYTES 64
 
 /*
- * The frame of a thread of @pid that sleeps in @call. @details, NULL: none are wanted, gets what is
- * waited for in particular, a file's name or an address; "" when there is nothing of the sort.
- * Context: any thread; takes two system calls where a file is waited for.
+ * Returns the frame of thread @tid of @pid, which sleeps in @call.
+ *
+ * @details  if not NULL, gets the file's name or the lock's address, or "" if there is neither
+ *
+ * Context: any thread; makes two system calls if the call waits for a file.
  */
 uint64_t wait_leaf(pid_t pid, pid_t tid, const struct procfs_syscall *call, char details[PATH_MAX]);
 
-/* Is system call @number (-1: none) one in which threads wait for something to do? */
+/* Do idle threads wait for work in system call @number (-1: none)? */
 bool wait_leaf_is_rest(int number);
 
-/* How @frame, a WIRE_FRAME_WAIT, is called: "[futex]", "[read: pipe]". */
+/* Write the name of @frame, a WIRE_FRAME_WAIT: "[futex]", "[read: pipe]". */
 void wait_leaf_name(uint64_t frame, char name[WAIT_LEAF_BYTES]);
 
-/* And of which kind that is, as CALLTREE_WAIT has it: "lock", "io", ...; "": not known. */
+/* Returns the kind of wait for CALLTREE_WAIT: "lock", "io", ...; "": not known. */
 const char *wait_leaf_kind(uint64_t frame);
 
 #endif

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a thread's time went to between two looks is known but for one thing: of the time that
- * passed the kernel says how much it was on a CPU, and how much it was ready and had none; the
- * rest it waited. For what, the later look tells: it stands for what it finds. A thread that was
- * not given a CPU since it was seen asleep is asleep where it was. One that runs is looked at
- * again later, and what it waited until then is carried there: looks come at moments that have
- * nothing to do with it, so each wait is found as often as is its share.
+ * The kernel tells how much of the time between two observations a thread was on a CPU, and how
+ * much it was ready to run without one. The rest of the time it waited. The later observation
+ * decides what for: all of that time is assigned to the stack on which the thread sleeps then. If
+ * it was given no CPU since the observation before, it still sleeps on the same stack. If it runs,
+ * the time is carried over to the next observation. Observations come at random times, so each
+ * wait is found in proportion to its share of the time.
  *
- * A look is not quite at a moment that has nothing to do with the thread: whoever looks wakes up
- * a CPU, and has it then. That CPU sees to it that a disk has answered, too, and the thread,
- * which slept when the look was due, is behind whoever looks, ready to run. One that waits for a
- * disk a thousand times a second is met like this in every fifth look. So who does not sleep is
- * looked at again a moment later. If it was given a CPU once since, and had not been ready for
- * longer than the look was due, it slept by then, and the wait in which it is found stands for
- * that; else it ran, or was ready for somebody else's sake, and nothing is told by where it
- * sleeps next: each wait ends as often as another, however long they are.
+ * There is one bias. The observer's timer wakes a CPU, which then also handles a disk's interrupt.
+ * The observed thread, which slept when the observation was due, is then ready to run behind the
+ * observer. A thread that waits for a disk a thousand times a second is found like this in every
+ * fifth observation. So a thread that is not asleep is observed once more a moment later. If it
+ * was given a CPU once since then, and was not ready for longer than the observation was late, it
+ * had slept, and the time is assigned to the wait in which it is found now. Otherwise it ran, or
+ * was ready for another reason, and where it sleeps next says nothing: after running, it is found
+ * at the begin of a wait as often for short waits as for long ones.
  *
- * A stack is read from a thread that may wake up meanwhile. It counts only if the kernel gave
- * the thread no CPU from before to after.
+ * A thread may wake up while its stack is read. The stack counts only if the kernel gave the thread
+ * no CPU between before and after the walk.
  */
 #include "libprof/waits/wait_thread.h"
 
@@ -29,13 +29,16 @@
 #include "libprof/profile/lookup.h"
 #include "libprof/waits/wait_leaf.h"
 
-#define TRIES		2	    /* to have a stack that the thread slept through */
-#define LATE_NS		300000UL    /* a look that is later has not to do with when it was due */
-#define STACK_BYTES_MAX (64u << 20) /* of all threads: whose stack is not kept is walked again */
+#define TRIES		2	    /* walks until one was not disturbed */
+#define LATE_NS		300000UL    /* a second observation is not made if the first was later */
+#define STACK_BYTES_MAX (64u << 20) /* of all threads; stacks beyond it are walked each time */
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* @name of @thread, opened for this once when there are too many. Returns it or -errno. */
+/*
+ * Returns a descriptor of @thread's /proc file @name, or -errno. It is stored in *@kept unless too
+ * many are open; then the caller closes it.
+ */
 static int open_file(struct wait_looker *looker, const struct wait_thread *thread, int *kept,
 	const struct wait_process *process, const char *name)
 {
@@ -70,7 +73,7 @@ static int read_clock(struct wait_looker *looker, struct wait_thread *thread,
 		procfs_close(file);
 	if (error && looker->calls->cpu_clock)
 		error = looker->calls->cpu_clock(looker->context, thread->tid, out);
-	/* A thread that never had a CPU can say nothing; a kernel that does not count says so. */
+	/* turns is 0 only if the kernel does not count: a thread that reads has had a CPU. */
 	return !error && !out->turns ? -ENOSYS : error;
 }
 
@@ -85,7 +88,7 @@ static int read_call(struct wait_looker *looker, struct wait_thread *thread,
 	return error;
 }
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static void announce(
 	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
@@ -94,7 +97,7 @@ static void announce(
 
 	if (thread->announced == looker->announced)
 		return;
-	/* One that has gone has the name that it had. */
+	/* An ended thread keeps its last name. */
 	procfs_comm(process->pid, thread->tid, comm);
 	if (comm[0])
 		memcpy(thread->comm, comm, sizeof(comm));
@@ -104,8 +107,8 @@ static void announce(
 }
 
 /*
- * Who has the lock that @thread sleeps on, with its stack, between the leaf and its own stack, into
- * looker->held. Returns how many frames that is, 0: there is nothing to tell.
+ * Make a stack in looker->held: @thread's leaf, the stack of the thread that holds its lock, then
+ * @thread's own stack. Returns the number of frames; 0: the holder is not known.
  */
 static uint32_t put_holder(const struct wait_looker *looker, const struct wait_thread *thread)
 {
@@ -127,7 +130,10 @@ static uint32_t put_holder(const struct wait_looker *looker, const struct wait_t
 	return thread->frames + frames + 1;
 }
 
-/* Of *@ns, and what was left before, whole periods on the @count frames at @frames. */
+/*
+ * Record the whole periods of *@ns and of the last remainder with the @count frames at @frames, and
+ * keep the new remainder.
+ */
 static void put_time(struct wait_looker *looker, struct wait_thread *thread,
 	const struct wait_process *process, uint64_t *ns, const uint64_t *frames, uint32_t count)
 {
@@ -164,7 +170,7 @@ static void put_asleep(
 			looker, thread, process, &thread->asleep_ns, thread->stack, thread->frames);
 }
 
-void wait_thread_tell(
+void wait_thread_record(
 	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
 {
 	const uint64_t ready = WIRE_FRAME_WAIT(WIRE_WAIT_NO_CPU, 0);
@@ -181,8 +187,8 @@ void wait_thread_tell(
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
 /*
- * What is waited for in particular, as the name of @leaf; it is told once. Returns the leaf that
- * has it.
+ * Record @details, the file or lock that is waited for, once. Returns @leaf with the number of the
+ * text.
  */
 static uint64_t put_details(struct wait_looker *looker, const struct wait_process *process,
 	uint64_t leaf, const char *details)
@@ -190,7 +196,7 @@ static uint64_t put_details(struct wait_looker *looker, const struct wait_proces
 	uint64_t hash = fnv_text(FNV_BEGIN ^ process->image, details, SIZE_MAX) | 1;
 	uint32_t at = (uint32_t)(hash >> 32) % WAIT_DETAILS;
 
-	/* Half full at most, so that there is an end. */
+	/* The table is at most half full, so that the search below ends. */
 	if (!details[0] || looker->detail_count >= WAIT_DETAILS / 2)
 		return leaf;
 	while (looker->details[at] && looker->details[at] != hash)
@@ -204,7 +210,7 @@ static uint64_t put_details(struct wait_looker *looker, const struct wait_proces
 	return leaf;
 }
 
-/* The stack in which @thread sleeps, in @call, into looker->frames. Returns how many frames. */
+/* Walk the stack of @thread, which sleeps in @call, into looker->frames. Returns their number. */
 static uint32_t walk_asleep(struct wait_looker *looker, struct wait_thread *thread,
 	const struct wait_process *process, const struct procfs_syscall *call, uint8_t *end)
 {
@@ -215,7 +221,7 @@ static uint32_t walk_asleep(struct wait_looker *looker, struct wait_thread *thre
 		wait_leaf(process->pid, thread->tid, call, looker->details ? details : NULL);
 	result = looker->calls->walk(
 		looker->context, process, thread, call->pc, call->sp, looker->frames + 1);
-	/* The leaf takes the place of one frame more. */
+	/* The leaf needs the room of one frame. */
 	if (result.frames == WIRE_MAX_DEPTH)
 		result = (struct unwind_result){WIRE_MAX_DEPTH - 1, WIRE_END_DEPTH};
 	looker->frames[0] = put_details(looker, process, looker->frames[0], details);
@@ -223,7 +229,7 @@ static uint32_t walk_asleep(struct wait_looker *looker, struct wait_thread *thre
 	return result.frames + 1;
 }
 
-/* What was carried was asleep; what clocks told too much of is carried on. */
+/* Assign the carried time to the current stack. A negative amount stays carried. */
 static void add_carried(struct wait_thread *thread)
 {
 	if (thread->carried_ns <= 0)
@@ -237,7 +243,7 @@ static size_t stack_room(const struct wait_thread *thread)
 	return thread->stack ? pages_round(thread->frames * sizeof(*thread->stack)) : 0;
 }
 
-/* Room for @bytes in thread->stack, which is NULL where there is none. */
+/* Allocate @bytes for thread->stack, or free it (0). thread->stack is NULL without memory. */
 static void resize_stack(struct wait_looker *looker, struct wait_thread *thread, size_t bytes)
 {
 	size_t room = stack_room(thread);
@@ -254,7 +260,7 @@ static void resize_stack(struct wait_looker *looker, struct wait_thread *thread,
 		looker->stack_bytes += bytes;
 }
 
-/* looker->frames is where @thread sleeps in @call, what it waited until now included. */
+/* @thread sleeps in @call on the stack in looker->frames: assign the carried time to it. */
 static void set_stack(struct wait_looker *looker, struct wait_thread *thread,
 	const struct wait_process *process, const struct procfs_syscall *call, uint32_t frames,
 	uint8_t end)
@@ -282,13 +288,13 @@ static void set_stack(struct wait_looker *looker, struct wait_thread *thread,
 		put_time(looker, thread, process, &thread->asleep_ns, looker->frames, frames);
 }
 
-/* ---- looks ----------------------------------------------------------------------------------- */
+/* ---- observations ---------------------------------------------------------------------------- */
 
 /*
- * A thread that was woken up is asleep to us until it gets a CPU; then the kernel says for how long
- * it was ready. What was told too much, and is in *@ns yet, is taken back.
+ * A thread that was woken up seems asleep until it gets a CPU; then the kernel tells for how long
+ * it was ready. Subtract from *@ns the time that was assigned to its sleep too much.
  */
-static void take_back(struct wait_thread *thread, uint64_t *ns)
+static void subtract_excess(struct wait_thread *thread, uint64_t *ns)
 {
 	uint64_t debt_ns = thread->carried_ns < 0 ? (uint64_t)-thread->carried_ns : 0;
 
@@ -298,7 +304,7 @@ static void take_back(struct wait_thread *thread, uint64_t *ns)
 	thread->carried_ns += (int64_t)debt_ns;
 }
 
-/* Time passed until @now_ns, and the kernel says @clock of it. */
+/* Account for the time until @now_ns, when the kernel's clocks of the thread were @clock. */
 static void count_time(
 	struct wait_thread *thread, const struct procfs_clock *clock, uint64_t now_ns)
 {
@@ -309,10 +315,10 @@ static void count_time(
 	thread->ready_ns += (uint64_t)ready_ns;
 	thread->seen = *clock;
 	thread->seen_ns = now_ns;
-	take_back(thread, &thread->asleep_ns);
+	subtract_excess(thread, &thread->asleep_ns);
 }
 
-/* Nobody sees what it waits for. */
+/* Assign the carried time to unknown waits. */
 static void count_unknown(struct wait_thread *thread)
 {
 	if (thread->carried_ns > 0)
@@ -320,7 +326,7 @@ static void count_unknown(struct wait_thread *thread)
 	thread->carried_ns = 0;
 }
 
-void wait_thread_rested(struct wait_thread *thread, uint64_t now_ns)
+void wait_thread_add_sleep(struct wait_thread *thread, uint64_t now_ns)
 {
 	if (!thread->is_asleep || now_ns <= thread->seen_ns)
 		return;
@@ -334,7 +340,7 @@ static void forget(const struct wait_looker *looker, const struct wait_process *
 		looker->calls->forget(looker->context, process);
 }
 
-/* Find out what @thread waits for. Returns as wait_thread_look(). */
+/* Find out what @thread waits for. Returns as wait_thread_observe(). */
 static int find_stack(
 	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
 {
@@ -379,8 +385,8 @@ static int find_stack(
 /* ---- locks ----------------------------------------------------------------------------------- */
 
 /*
- * The thread that has @lock, another one of the same process, when it is known where it is: asleep
- * where it was seen, or on its way. 0: not known.
+ * Find the thread of the same process that holds @thread's lock. Returns 0 if it is not known, or
+ * if it sleeps and that was not observed. What a running holder does is in its own samples.
  */
 static pid_t find_holder(struct wait_looker *looker, const struct wait_thread *thread,
 	const struct wait_process *process)
@@ -395,12 +401,12 @@ static pid_t find_holder(struct wait_looker *looker, const struct wait_thread *t
 		return 0;
 	if (holder->is_asleep && clock.turns == holder->seen.turns)
 		return holder->tid;
-	/* What it sleeps on by now was not seen; what it runs its own samples tell. */
+	/* It has run since its observation, so its stack is another one now. */
 	holder->is_asleep = false;
 	return read_call(looker, holder, process, &call) == -EAGAIN ? holder->tid : 0;
 }
 
-void wait_thread_tell_lock(struct wait_looker *looker, struct wait_thread *thread,
+void wait_thread_record_lock(struct wait_looker *looker, struct wait_thread *thread,
 	const struct wait_process *process, struct wait_lock_holder *last)
 {
 	if (!thread->is_asleep || !thread->lock.address || !thread->asleep_ns)
@@ -424,7 +430,7 @@ struct wait_thread *wait_thread_find(struct wait_thread *threads, unsigned count
 	return count ? bsearch(&tid, threads, count, sizeof(*threads), by_tid) : NULL;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- begin, observe, end --------------------------------------------------------------------- */
 
 int wait_thread_begin(
 	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
@@ -434,7 +440,7 @@ int wait_thread_begin(
 	return read_clock(looker, thread, process, &thread->seen);
 }
 
-int wait_thread_look(
+int wait_thread_observe(
 	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
 {
 	struct procfs_clock clock;
@@ -450,7 +456,7 @@ int wait_thread_look(
 	return 0;
 }
 
-int wait_thread_look_again(
+int wait_thread_observe_again(
 	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
 {
 	uint64_t late_ns = thread->seen_ns - looker->due_ns;
@@ -465,7 +471,7 @@ int wait_thread_look_again(
 	return find_stack(looker, thread, process);
 }
 
-void wait_thread_tell_until(struct wait_looker *looker, struct wait_thread *thread,
+void wait_thread_record_until(struct wait_looker *looker, struct wait_thread *thread,
 	const struct wait_process *process, uint64_t until_ns)
 {
 	struct procfs_clock clock;
@@ -487,7 +493,7 @@ void wait_thread_tell_until(struct wait_looker *looker, struct wait_thread *thre
 		}
 	}
 	thread->asleep_ns -= slept_ns;
-	wait_thread_tell(looker, thread, process);
+	wait_thread_record(looker, thread, process);
 	thread->asleep_ns = slept_ns;
 }
 
@@ -503,21 +509,21 @@ void wait_thread_close(struct wait_looker *looker, struct wait_thread *thread,
 {
 	struct procfs_clock clock;
 
-	/* What a process says of its end may be anything. */
+	/* The process itself wrote @end_ns, so check it. */
 	if (!end_ns || end_ns > looker->calls->now_ns())
 		end_ns = looker->calls->now_ns();
 	if (end_ns < thread->seen_ns)
 		return;
 	if (!read_clock(looker, thread, process, &clock))
 		count_time(thread, &clock, end_ns);
-	wait_thread_rested(thread, end_ns);
+	wait_thread_add_sleep(thread, end_ns);
 }
 
 void wait_thread_ended(struct wait_thread *thread, uint64_t end_ns, uint64_t cpu_ns)
 {
 	struct procfs_clock clock = thread->seen;
 
-	/* It may have been looked at after it said so. */
+	/* It may have been observed after it reported its end. */
 	if (end_ns <= thread->seen_ns || cpu_ns < clock.cpu_ns)
 		return;
 	clock.cpu_ns = cpu_ns;
@@ -527,14 +533,14 @@ void wait_thread_ended(struct wait_thread *thread, uint64_t end_ns, uint64_t cpu
 void wait_thread_end(struct wait_looker *looker, struct wait_thread *thread,
 	const struct wait_process *process, uint64_t end_ns)
 {
-	wait_thread_rested(thread, end_ns);
+	wait_thread_add_sleep(thread, end_ns);
 	if (thread->stack)
 		add_carried(thread);
-	/* What is still too much was told on another stack. */
-	take_back(thread, &thread->ready_ns);
-	take_back(thread, &thread->unknown_ns);
+	/* Time that was still assigned too much has been recorded on another stack. */
+	subtract_excess(thread, &thread->ready_ns);
+	subtract_excess(thread, &thread->unknown_ns);
 	count_unknown(thread);
-	wait_thread_tell(looker, thread, process);
+	wait_thread_record(looker, thread, process);
 	if (looker->calls->put_life)
 		looker->calls->put_life(looker->context, process,
 			&(struct wait_life){

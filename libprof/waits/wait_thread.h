@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One thread's waits: looking at it, and the books of its life. Whom to look at, and when, is
- * waits.h's; how its stack is read, and who is told, is whoever looks'.
+ * Observes one thread and keeps account of its time. waits.h decides which threads are observed and
+ * when. struct waits_calls has the functions that read a stack and write records; flamerun and a
+ * process that profiles itself each have their own.
  *
  * Context: one thread.
  */
@@ -18,37 +19,40 @@
 
 /* A futex that a thread sleeps on. */
 struct wait_lock {
-	uint64_t address; /* 0: it sleeps on none that may be a lock */
+	uint64_t address; /* 0: it sleeps on no futex that may be a lock */
 	uint32_t command; /* FUTEX_WAIT, ... */
 	uint32_t value;	  /* that the futex had when the thread went to sleep */
 };
 
 struct wait_thread;
 
-/* Whose threads are looked at. */
+/* A process whose threads are observed. */
 struct wait_process {
-	pid_t pid; /* 0: this one */
+	pid_t pid; /* 0: the calling process */
 	uint64_t image;
-	void *target; /* whatever whoever looks has of it, and what it is known by here */
-	bool is_paused; /* it has asked to be left out: what its threads wait is told of nobody */
+	void *target; /* the caller's object for it, which identifies it here */
+	bool is_paused; /* it has paused its sampling: its waits are not recorded */
 };
 
-/* A thread's life, or what was seen of it. */
+/* Totals of a thread, from when it was first observed to its end. */
 struct wait_life {
 	uint32_t number;
 	pid_t tid;
-	uint64_t span_ns, cpu_ns, paused_ns; /* paused_ns: off the CPU, and left out */
-	const char *comm; /* WIRE_COMM_BYTES; "": not known */
+	uint64_t span_ns, cpu_ns; /* elapsed time, and CPU time of it */
+	uint64_t paused_ns;	  /* waited while sampling was paused */
+	const char *comm;	  /* WIRE_COMM_BYTES; "": not known */
 };
 
 /*
- * What looking takes, besides /proc. @context is what waits_config has; what is NULL is not wanted.
+ * Functions that the caller provides. @context is that of struct waits_config. Optional functions
+ * may be NULL.
  */
 struct waits_calls {
 	uint64_t (*now_ns)(void); /* CLOCK_MONOTONIC */
 	/*
-	 * A number that is another one whenever a thread of @process ran, 0: it has gone; and one
-	 * that is another one whenever it has other threads, 0: nobody may know.
+	 * activity() returns a number that changes whenever a thread of @process runs, 0: it has
+	 * ended. thread_count() returns a number that changes with its number of threads, 0: it may
+	 * not be read.
 	 */
 	uint64_t (*activity)(void *context, const struct wait_process *process);
 	unsigned (*thread_count)(void *context, const struct wait_process *process);
@@ -56,42 +60,44 @@ struct waits_calls {
 	long (*threads)(
 		void *context, const struct wait_process *process, pid_t *tids, size_t room);
 	/*
-	 * The number of thread @tid of @process in samples, and when it began (0: not known).
-	 * Returns 0: not known, yet.
+	 * Returns the number that thread @tid of @process has in samples, 0: not known yet.
+	 * *@begun_ns: when it began, 0: not known.
 	 */
 	uint32_t (*find_thread)(
 		void *context, const struct wait_process *process, pid_t tid, uint64_t *begun_ns);
-	/* The clock of thread @tid where /proc does not tell: CPU time alone. Returns 0 or -errno.
+	/*
+	 * Read the CPU time of thread @tid if /proc cannot be read. Returns 0 or -errno. Optional.
 	 */
 	int (*cpu_clock)(void *context, pid_t tid, struct procfs_clock *out);
 	/*
-	 * The stack from @pc and @sp of @thread, which is not stopped, into @frames, which has room
-	 * for WIRE_MAX_DEPTH: no other register is known, and none is guessed.
+	 * Walk the stack of @thread, which is not stopped, from @pc and @sp into @frames (room for
+	 * WIRE_MAX_DEPTH). No other register is known.
 	 */
 	struct unwind_result (*walk)(void *context, const struct wait_process *process,
 		struct wait_thread *thread, uintptr_t pc, uintptr_t sp, uint64_t *frames);
-	/* It did not sleep through the last walk: what was read may have been anything. */
+	/* The thread ran during the last walk, so discard what was cached in it. Optional. */
 	void (*forget)(void *context, const struct wait_process *process);
 	/*
-	 * What @call sleeps on, as far as that may be a lock that has an owner; and the thread of
-	 * @process that has @lock now, as far as the lock says: it may be any, 0: not known.
+	 * lock_of() returns the futex that @call sleeps on, if it may be a lock with an owner.
+	 * lock_owner() returns the id of the thread that holds @lock according to the lock's own
+	 * memory, which may be wrong; 0: not known. Optional.
 	 */
 	struct wait_lock (*lock_of)(const struct procfs_syscall *call);
 	pid_t (*lock_owner)(void *context, const struct wait_process *process,
 		const struct wait_lock *lock);
-	/* Has @process asked to be left out? Since when that is so, or is not, into @since_ns. */
+	/* Has @process paused its sampling? *@since_ns: when that last changed. Optional. */
 	bool (*is_paused)(void *context, const struct wait_process *process, uint64_t *since_ns);
-	/* Is @process another program's, or none, by now? */
+	/* Has @process begun to exit or exec? Optional. */
 	bool (*has_left)(void *context, const struct wait_process *process);
-	/* Nobody may look at what @process waits for. */
+	/* The waits of @process may not be read, because of @error. */
 	void (*refused)(void *context, const struct wait_process *process, int error);
 
-	/* A thread, before its first sample. Returns 0, or it is to be told again. */
+	/* Record a thread, before its first sample. Returns 0; otherwise it is called again. */
 	int (*put_thread)(void *context, const struct wait_process *process, uint32_t number,
 		pid_t tid, const char comm[WIRE_COMM_BYTES]);
 	void (*put_sample)(void *context, const struct wait_process *process,
 		const struct wire_sample *sample, const uint64_t *frames);
-	/* What the address of a frame means in particular. */
+	/* Record the text of a frame: a file's name, or a lock's address. */
 	void (*put_text)(void *context, const struct wait_process *process, uint64_t address,
 		const char *text);
 	void (*put_life)(void *context, const struct wait_process *process,
@@ -102,113 +108,114 @@ struct wait_thread {
 	pid_t tid;
 	uint32_t number;    /* within the image; 0: not known yet */
 	int clock, call;    /* descriptors of its "schedstat" and "syscall", -1: not open */
-	bool is_asleep;	    /* it was when it was looked at last, on `stack` */
-	bool is_awake;	    /* it was then, and has waited for something since it was seen asleep */
-	bool is_gone;	    /* there is nothing to look at any more */
-	bool is_over;	    /* its life has been told */
-	char comm[WIRE_COMM_BYTES]; /* its name when that was last looked at */
-	uint32_t announced;	    /* looker->announced when it was */
-	uint64_t begun_ns;
-	struct procfs_clock begun; /* what the kernel had counted by then */
-	uint64_t seen_ns;
-	struct procfs_clock seen;
-	/* Time it waited that is on no stack yet; less than nothing where clocks tell late. */
+	bool is_asleep;	    /* at the last observation it slept, on `stack` */
+	bool is_awake;	    /* at the last observation it ran, having waited since the one before */
+	bool is_gone;	    /* it has ended */
+	bool is_over;	    /* its totals have been recorded */
+	char comm[WIRE_COMM_BYTES]; /* its name when that was last read */
+	uint32_t announced;	    /* looker->announced when it was last recorded */
+	uint64_t begun_ns;	    /* when its account began, CLOCK_MONOTONIC */
+	struct procfs_clock begun;  /* the kernel's clocks of it then */
+	uint64_t seen_ns;	    /* the last observation */
+	struct procfs_clock seen;   /* the kernel's clocks of it then */
+	/* Time waited that is assigned to no stack yet; negative if too much was assigned. */
 	int64_t carried_ns;
-	/* Not yet told: on `stack`, ready to run, and on no stack that could be had. */
+	/* Not recorded yet: asleep on `stack`, ready to run, and waiting on an unknown stack. */
 	uint64_t asleep_ns, ready_ns, unknown_ns;
-	uint64_t rest_ns; /* what made no whole period when it was told */
-	uint64_t told_ns; /* when it was */
-	uint64_t paused_ns; /* told of nobody */
+	uint64_t rest_ns; /* remainder below one period when it was last recorded */
+	uint64_t told_ns; /* when it was last recorded */
+	uint64_t paused_ns; /* waited while sampling was paused */
 	uint64_t *stack;  /* innermost first, its leaf a WIRE_FRAME_WAIT; NULL: none */
 	uint32_t frames;
 	uint8_t end; /* enum wire_end */
-	uintptr_t walk_state; /* what walk() knows of it, 0 at first */
-	struct wait_lock lock; /* that it sleeps on, maybe */
-	pid_t holder; /* of that, while `asleep_ns` passed; 0: not known */
+	uintptr_t walk_state; /* for walk(); 0 at first */
+	struct wait_lock lock; /* that it may sleep on */
+	pid_t holder; /* thread that held the lock during `asleep_ns`; 0: not known */
 };
 
-/* What looks at threads need and count. */
+/* Size of the table of details, a power of two. */
 #define WAIT_DETAILS (1u << 17)
 
 struct wait_looker {
 	const struct waits_calls *calls;
 	void *context;
 	uint64_t period_ns;
-	uint64_t due_ns;	   /* when it was to look at them */
+	uint64_t due_ns;	   /* when the current round was due */
 	uint64_t *frames;	   /* room for WIRE_MAX_DEPTH + 1 */
-	uint64_t *held;		   /* likewise */
-	/* The threads of the process that is looked at, by tid; borrowed. */
+	uint64_t *held;		   /* room for WIRE_MAX_DEPTH + 1: a stack with its lock's holder */
+	/* The threads of the process that is observed, by tid; borrowed. */
 	struct wait_thread *threads;
 	unsigned thread_count;
-	unsigned files, files_max; /* descriptors kept open, and how many may be */
+	unsigned files, files_max; /* descriptors that are open, and their limit */
 	size_t stack_bytes;	   /* of all threads' stacks */
-	uint32_t announced;	   /* from 1: who was told of threads since this changed */
-	uint64_t *details; /* texts told, WAIT_DETAILS hashes, 0: none; NULL: none are wanted */
+	uint32_t announced;	   /* from 1; when it changes, threads are recorded again */
+	uint64_t *details; /* hashes of recorded texts, 0: none; NULL: texts are not wanted */
 	unsigned detail_count;
-	uint64_t looks, changed; /* at stacks; that the thread did not sleep through */
+	uint64_t looks, changed; /* walks; walks during which the thread ran */
 };
 
-/* The thread @tid of @count, sorted by tid; NULL: it is not there. */
+/* Find thread @tid in @count threads sorted by tid. Returns NULL if it is not there. */
 struct wait_thread *wait_thread_find(struct wait_thread *threads, unsigned count, pid_t tid);
 
-/* @thread begins to be looked at: times of the kernel's, ours and @rest_ns, on loan, are set. */
+/* Begin to observe @thread: read its name and its clocks. Returns 0 or -errno. */
 int wait_thread_begin(
 	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process);
 
 /*
- * Look at @thread of @process: whatever it did since the last look is in its books then.
- * Returns 0, -ESRCH: it has ended, or another -errno: nobody may look at what it waits for.
+ * Observe @thread of @process and account for its time since the last observation.
+ * Returns 0; -ESRCH: it has ended; or another -errno: its waits may not be read.
  */
-int wait_thread_look(
+int wait_thread_observe(
 	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process);
 
 /*
- * The same a moment later for one that `is_awake`, if it slept when the look before was due.
- * Returns likewise.
+ * Observe @thread, which `is_awake`, once more a moment later, if it slept when the round was due.
+ * Returns as wait_thread_observe().
  */
-int wait_thread_look_again(
+int wait_thread_observe_again(
 	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process);
 
 /*
- * Behind looks at all threads: find out who has the lock that @thread sleeps on now, and tell that
- * it waited for it. @last, 0 at first, is who has the lock of the thread before this one.
+ * Call this after all threads have been observed: find the thread that holds the lock that @thread
+ * sleeps on, and record the wait with it. *@last: the lock and holder of the previous call, 0 at
+ * first.
  */
 struct wait_lock_holder {
 	uint64_t address;
 	pid_t tid;
 };
-void wait_thread_tell_lock(struct wait_looker *looker, struct wait_thread *thread,
+void wait_thread_record_lock(struct wait_looker *looker, struct wait_thread *thread,
 	const struct wait_process *process, struct wait_lock_holder *last);
 
-/* It has ended at @end_ns, with @cpu_ns on its clock: what it did until then is counted. */
+/* @thread has ended at @end_ns with @cpu_ns of CPU time: account for the time until then. */
 void wait_thread_ended(struct wait_thread *thread, uint64_t end_ns, uint64_t cpu_ns);
 
-/* It slept on until @now_ns, if it was asleep. */
-void wait_thread_rested(struct wait_thread *thread, uint64_t now_ns);
+/* @thread has not run until @now_ns: if it was asleep, account for that time. */
+void wait_thread_add_sleep(struct wait_thread *thread, uint64_t now_ns);
 
-/* Tell what is in the books. */
-void wait_thread_tell(
+/* Record the times that are accounted for. */
+void wait_thread_record(
 	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process);
 
 /*
- * The same, but for what it waited since @until_ns. For what it waited before that is not known
- * where it woke up meanwhile: it is found where it has been since.
+ * As wait_thread_record(), for the time before @until_ns. If the thread has run since the last
+ * observation, it is not known what it waited for before @until_ns.
  */
-void wait_thread_tell_until(struct wait_looker *looker, struct wait_thread *thread,
+void wait_thread_record_until(struct wait_looker *looker, struct wait_thread *thread,
 	const struct wait_process *process, uint64_t until_ns);
 
-/* What it was until it ended, at @end_ns, or with 0 until now, if that can still be read. */
+/* Account for the time until the thread's end at @end_ns (0: now), if its clocks can be read. */
 void wait_thread_close(struct wait_looker *looker, struct wait_thread *thread,
 	const struct wait_process *process, uint64_t end_ns);
 
 /*
- * Its life is over at @end_ns, as far as we are concerned: tell all of it. One that ran when it was
- * seen last is not known to have done anything since. @thread is released.
+ * End the account of @thread at @end_ns, record all of it, and release @thread. If it ran at the
+ * last observation, nothing is recorded for the time since.
  */
 void wait_thread_end(struct wait_looker *looker, struct wait_thread *thread,
 	const struct wait_process *process, uint64_t end_ns);
 
-/* Its files and memory alone. */
+/* Close the files and free the memory of @thread. */
 void wait_thread_release(struct wait_looker *looker, struct wait_thread *thread);
 
 #endif

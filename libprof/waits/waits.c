@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rounds, and whom to look at in one. How one thread is looked at is wait_thread.c's.
+ * Decides when a round is due and which threads are observed in it. wait_thread.c observes one
+ * thread.
  */
 #include "libprof/waits/waits.h"
 
@@ -16,36 +17,35 @@
 
 #define NS_PER_S 1000000000ULL
 
-/* From round to round, half to one and a half times this: nobody can be in step with it. */
+/* Average time between rounds; it is random, from half to one and a half times this. */
 #define ROUND_NS 50000000ULL
-#define AGAIN_NS 200000ULL  /* from a round to who was awake in it */
-#define TELL_NS	 NS_PER_S /* what is in the books is told so often */
+#define AGAIN_NS 200000ULL  /* from a round to the second observation of threads that ran */
+#define TELL_NS	 NS_PER_S /* how often accounted time is recorded */
 
-/* Of one CPU, in thousandths, for all looks; and what may have been saved up. */
+/* Budget for all observations in thousandths of a CPU, and how much may be saved up. */
 #define SHARE_PERMILLE 15
 #define SAVED_NS       (50 * ROUND_NS * SHARE_PERMILLE / 1000)
-#define LOOK_NS	       15000 /* the first guess of what a look takes */
+#define LOOK_NS	       15000 /* first estimate of the CPU time of one observation */
 
-/* A thread that has no number by then has no ring: it may wait for its first CPU for long. */
+/* A thread without a number for this long has no ring: its first time on a CPU may come late. */
 #define UNNUMBERED_NS NS_PER_S
 
 #define THREADS_MAX    65536u
-#define LAST_LOOKS_MAX 4096u /* at the end, before anything is drawn */
+#define LAST_LOOKS_MAX 4096u /* at the end of the run, which the user waits for */
 
 struct process {
 	struct process *next;
 	struct wait_process who;
 	uint64_t begun_ns, begun_cpu_ns;
-	uint64_t activity; /* when it was last looked at */
-	unsigned links;	   /* likewise, thread_count() */
-	uint64_t ran_ns;  /* when it was last seen to have run: whom nobody looked at since may have
-			   */
-	uint64_t idle_ns; /* when it was last seen not to have */
-	uint64_t listed_ns;	     /* when its threads were last those that are known */
-	bool has_changed;	     /* a thread has gone, or could not be begun with */
-	bool has_left;
-	bool has_locks;		     /* somebody slept on what may be one */
-	bool has_other_tids;	     /* than we have for them: then nobody knows who has a lock */
+	uint64_t activity; /* calls->activity() at the last check */
+	unsigned links;	   /* calls->thread_count() at the last check */
+	uint64_t ran_ns;  /* the last check that found that it had run */
+	uint64_t idle_ns; /* the last check that found that it had not */
+	uint64_t listed_ns;	     /* when the list of its threads was last complete */
+	bool has_changed;	     /* a thread has ended or could not be added */
+	bool has_left;		     /* it has begun to exit or exec */
+	bool has_locks;		     /* a thread of it has slept on what may be a lock */
+	bool has_other_tids;	     /* it is in another PID namespace: holders are not known */
 	struct wait_thread *threads; /* by tid */
 	unsigned count;
 	size_t threads_bytes;
@@ -54,14 +54,14 @@ struct process {
 struct waits {
 	struct waits_config config;
 	struct wait_looker looker;
-	struct process *processes, **processes_end; /* who begins first mostly ends first */
-	struct process *unused; /* of those that ended */
+	struct process *processes, **processes_end; /* oldest first: those mostly end first */
+	struct process *unused; /* memory of ended processes */
 	unsigned threads;
 	uint64_t random;
 	uint64_t next_ns, last_ns, told_ns;
-	uint64_t again_ns; /* when who was awake is looked at again, UINT64_MAX: never */
-	int64_t saved_ns; /* of CPU time, to be spent on looks */
-	uint64_t look_ns; /* what one takes, on average */
+	uint64_t again_ns; /* when to observe threads a second time, UINT64_MAX: never */
+	int64_t saved_ns; /* CPU time that observations may take now */
+	uint64_t look_ns; /* average CPU time of one observation */
 	struct waits_counts counts;
 	uint64_t frames[WIRE_MAX_DEPTH + 1], held[WIRE_MAX_DEPTH + 1];
 };
@@ -129,7 +129,7 @@ static struct process *new_process(struct waits *waits)
 	return process;
 }
 
-/* The next one has its page: that of a process that lives a millisecond costs much of it. */
+/* Keep the memory for the next process: a new page would cost short processes a lot. */
 static void free_process(struct waits *waits, struct process *process)
 {
 	pages_free(process->threads, process->threads_bytes);
@@ -171,14 +171,14 @@ static bool is_main_thread(const struct process *process, pid_t tid)
 	return tid == (process->who.pid ? process->who.pid : getpid());
 }
 
-/* From now on @process is looked at. */
+/* Make @process the one whose threads are observed. */
 static void begin_process(struct waits *waits, const struct process *process)
 {
 	waits->looker.threads = process->threads;
 	waits->looker.thread_count = process->count;
 }
 
-/* It began at @begun_ns with nothing on its clocks; it has not been looked at yet. */
+/* @thread, which has not been observed yet, began at @begun_ns with clocks at 0. */
 static void set_birth(struct wait_thread *thread, uint64_t begun_ns)
 {
 	thread->begun_ns = begun_ns;
@@ -189,9 +189,8 @@ static void set_birth(struct wait_thread *thread, uint64_t begun_ns)
 }
 
 /*
- * @thread, which nobody has looked at since it was begun with, has been at work since @begun_ns by
- * its own clock (0: not known). What was assumed lies between two lists of threads, earlier or
- * later than that. One that was listed before it was at work was about to be.
+ * @thread reports that it began at @begun_ns (0: not known). Correct its begin, which was assumed
+ * to lie between two lists of threads. If it was listed before @begun_ns, it was just starting.
  */
 static void correct_birth(
 	const struct process *process, struct wait_thread *thread, uint64_t begun_ns)
@@ -203,7 +202,7 @@ static void correct_birth(
 	set_birth(thread, begun_ns);
 }
 
-/* What a thread is called in records; where nobody gave it a number, by one that nobody gives. */
+/* Find the number of @thread in records. At the last try, make one that no sampler gives out. */
 static void number_thread(struct waits *waits, const struct process *process,
 	struct wait_thread *thread, bool is_last_try)
 {
@@ -218,11 +217,11 @@ static void number_thread(struct waits *waits, const struct process *process,
 	correct_birth(process, thread, begun_ns);
 }
 
-static void tell_thread(
+static void record_thread(
 	struct waits *waits, const struct process *process, struct wait_thread *thread)
 {
 	number_thread(waits, process, thread, true);
-	wait_thread_tell(&waits->looker, thread, &process->who);
+	wait_thread_record(&waits->looker, thread, &process->who);
 }
 
 static void end_thread(struct waits *waits, const struct process *process,
@@ -236,8 +235,8 @@ static void end_thread(struct waits *waits, const struct process *process,
 }
 
 /*
- * Begin with @tid. One that came since the list was last read began some time since then; the main
- * thread of a process whose beginning is known, then; others that are there, now.
+ * Begin to observe thread @tid. Its account begins between the last two lists if it is new since
+ * the last list, with the process if it is the main thread, and now otherwise.
  */
 static int begin_thread(
 	struct waits *waits, struct process *process, pid_t tid, struct wait_thread *thread)
@@ -272,8 +271,7 @@ static int begin_thread(
 	return 0;
 }
 
-/* The kernel lists threads as they came, so this is mostly done. qsort(3) asks malloc() for memory.
- */
+/* Shell sort, since the kernel's list is mostly sorted already and qsort(3) may call malloc(). */
 static void sort_tids(pid_t *tids, unsigned count)
 {
 	for (unsigned gap = count; (gap = gap > 2 ? gap * 5 / 11 : gap / 2);)
@@ -287,7 +285,7 @@ static void sort_tids(pid_t *tids, unsigned count)
 		}
 }
 
-/* The threads of @process by tid into @tids, an empty array. Returns how many; 0: not known. */
+/* List the threads of @process, sorted by tid, into @tids. Returns their number; 0: not known. */
 static unsigned list_threads(struct waits *waits, const struct process *process, struct pages *tids)
 {
 	struct pages_account account = {.limit_bytes = SIZE_MAX};
@@ -300,7 +298,7 @@ static unsigned list_threads(struct waits *waits, const struct process *process,
 	all = waits->config.calls->threads(waits->config.context, &process->who, tids->at, room);
 	if (all <= 0)
 		return 0;
-	/* Those beyond, which came meanwhile, come with the next list. */
+	/* More threads have begun meanwhile; they are in the next list. */
 	if ((size_t)all > room)
 		all = (long)room;
 	sort_tids(tids->at, (unsigned)all);
@@ -308,8 +306,8 @@ static unsigned list_threads(struct waits *waits, const struct process *process,
 }
 
 /*
- * @thread is not there any more, since the list was last read. One that has a number tells its end
- * itself, and may not have been heard yet. Returns whether it is to be waited for.
+ * @thread has ended since the last list. A thread with a number reports its end itself, which may
+ * not have been read yet. Returns whether to keep it until then.
  */
 static bool has_gone(struct waits *waits, const struct process *process, struct wait_thread *thread,
 	uint64_t now_ns)
@@ -327,7 +325,7 @@ static bool has_gone(struct waits *waits, const struct process *process, struct 
 	return false;
 }
 
-/* Make the table of threads that of those that are there: some ended, some are new. */
+/* Update the table of threads of @process: remove ended threads, add new ones. */
 static void list_process(struct waits *waits, struct process *process)
 {
 	struct pages_account account = {.limit_bytes = SIZE_MAX};
@@ -378,10 +376,10 @@ static bool asks_for_pause(
 }
 
 /*
- * Where @process asks to be left out since a moment, or not any more, all that its threads waited
- * until then is told as what it was.
+ * If @process has paused or resumed its sampling, record its threads' time before that moment under
+ * the state before.
  */
-static void follow_pause(struct waits *waits, struct process *process)
+static void apply_pause(struct waits *waits, struct process *process)
 {
 	uint64_t since_ns = 0;
 	bool is_paused = asks_for_pause(waits, process, &since_ns);
@@ -395,7 +393,7 @@ static void follow_pause(struct waits *waits, struct process *process)
 		if (thread->is_over)
 			continue;
 		number_thread(waits, process, thread, true);
-		wait_thread_tell_until(&waits->looker, thread, &process->who, since_ns);
+		wait_thread_record_until(&waits->looker, thread, &process->who, since_ns);
 	}
 	process->who.is_paused = is_paused;
 }
@@ -412,7 +410,7 @@ int waits_add(struct waits *waits, const struct wait_process *who, uint64_t begu
 		return -ENOMEM;
 	process->who = *who;
 	process->who.is_paused = asks_for_pause(waits, process, &since_ns);
-	/* It was the other way before. What its threads did then is told when they are known. */
+	/* Begin with the state before the change; apply_pause() applies the change. */
 	if (since_ns)
 		process->who.is_paused = !process->who.is_paused;
 	process->begun_ns = begun_ns;
@@ -428,10 +426,10 @@ static bool is_unknown(const struct process *process, const struct wait_thread *
 }
 
 /*
- * Those that slept did so for as long as nobody ran. Who had a lock had it until then, and is where
- * it was then as long as nobody looks again.
+ * Account for sleeping threads of @process up to the last check that found it idle. While no thread
+ * ran, locks kept their holders, so record these waits before a new observation.
  */
-static void rest_threads(struct waits *waits, struct process *process)
+static void add_sleep(struct waits *waits, struct process *process)
 {
 	begin_process(waits, process);
 	for (unsigned i = 0; i < process->count; i++) {
@@ -439,9 +437,9 @@ static void rest_threads(struct waits *waits, struct process *process)
 
 		if (is_unknown(process, thread))
 			continue;
-		wait_thread_rested(thread, process->idle_ns);
+		wait_thread_add_sleep(thread, process->idle_ns);
 		if (thread->holder)
-			wait_thread_tell(&waits->looker, thread, &process->who);
+			wait_thread_record(&waits->looker, thread, &process->who);
 	}
 }
 
@@ -454,8 +452,8 @@ static struct process **find_process(struct waits *waits, const void *target)
 	return at;
 }
 
-/* Nobody has looked at it: when it lived is told, and that it waited. */
-static void tell_unseen(
+/* Record a thread that was never observed: its times, and that it waited. */
+static void record_unseen(
 	struct waits *waits, const struct process *process, const struct waits_end *end)
 {
 	bool is_main = is_main_thread(process, end->tid);
@@ -494,12 +492,12 @@ void waits_end_thread(struct waits *waits, const void *target, const struct wait
 
 	if (!process || (thread && thread->is_over))
 		return;
-	follow_pause(waits, process);
+	apply_pause(waits, process);
 	if (!thread) {
-		tell_unseen(waits, process, end);
+		record_unseen(waits, process, end);
 		return;
 	}
-	/* What was told of it is under the number that it has. */
+	/* Earlier records have the number that it had. */
 	if (!thread->number) {
 		thread->number = end->number;
 		correct_birth(process, thread, end->start_ns);
@@ -510,7 +508,7 @@ void waits_end_thread(struct waits *waits, const void *target, const struct wait
 	wait_thread_end(&waits->looker, thread, &process->who, 0);
 	thread->is_gone = thread->is_over = true;
 	thread->is_asleep = false;
-	/* Where another came since, there are as many as were listed. */
+	/* If another thread has begun since, the number of threads is the same as before. */
 	process->has_changed = true;
 }
 
@@ -523,8 +521,8 @@ void waits_remove(struct waits *waits, const void *target, uint64_t end_ns)
 	*at = process->next;
 	if (waits->processes_end == &process->next)
 		waits->processes_end = at;
-	follow_pause(waits, process);
-	rest_threads(waits, process);
+	apply_pause(waits, process);
+	add_sleep(waits, process);
 	for (unsigned i = 0; i < process->count; i++) {
 		struct wait_thread *thread = &process->threads[i];
 
@@ -536,7 +534,7 @@ void waits_remove(struct waits *waits, const void *target, uint64_t end_ns)
 	free_process(waits, process);
 }
 
-/* Has it run since the last round? */
+/* Check whether @process has run since the last round, and update its list of threads. */
 static void check_process(struct waits *waits, struct process *process)
 {
 	const struct waits_calls *calls = waits->config.calls;
@@ -553,20 +551,20 @@ static void check_process(struct waits *waits, struct process *process)
 		note_refusal(waits, process, -EACCES);
 	if (!activity || !links)
 		return;
-	/* Whoever comes or goes does so after this. */
+	/* The list is complete up to now. */
 	if (is_listed && !process->has_changed)
 		process->listed_ns = now_ns;
 	if (activity == process->activity && is_listed) {
 		process->idle_ns = now_ns;
 		return;
 	}
-	rest_threads(waits, process);
+	add_sleep(waits, process);
 	process->activity = activity;
 	process->links = links;
 	if (!is_listed || process->has_changed)
 		list_process(waits, process);
 	process->ran_ns = now(waits);
-	follow_pause(waits, process);
+	apply_pause(waits, process);
 }
 
 static unsigned count_unknown(const struct process *process)
@@ -578,21 +576,21 @@ static unsigned count_unknown(const struct process *process)
 	return count;
 }
 
-/* Tell of each thread what was last told @age_ns before it was seen last. */
-static void tell_all(struct waits *waits, uint64_t age_ns)
+/* Record the time of threads that was last recorded @age_ns before their last observation. */
+static void record_all(struct waits *waits, uint64_t age_ns)
 {
 	for (struct process *process = waits->processes; process; process = process->next) {
-		rest_threads(waits, process);
+		add_sleep(waits, process);
 		for (unsigned i = 0; i < process->count; i++)
 			if (process->threads[i].seen_ns - process->threads[i].told_ns >= age_ns)
-				tell_thread(waits, process, &process->threads[i]);
+				record_thread(waits, process, &process->threads[i]);
 	}
 }
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-/* Now that all have been looked at: who has the locks that others wait for? */
-static void tell_locks(struct waits *waits, struct process *process)
+/* After all threads have been observed, record waits for locks with their holders. */
+static void record_locks(struct waits *waits, struct process *process)
 {
 	pid_t pid = process->who.pid;
 	struct wait_lock_holder last = {0};
@@ -606,11 +604,11 @@ static void tell_locks(struct waits *waits, struct process *process)
 			process->has_other_tids = procfs_inner_pid(pid) != pid;
 		process->has_locks = true;
 		if (!process->has_other_tids)
-			wait_thread_tell_lock(&waits->looker, thread, &process->who, &last);
+			wait_thread_record_lock(&waits->looker, thread, &process->who, &last);
 	}
 }
 
-static void note_look(struct waits *waits, struct process *process, int error)
+static void note_error(struct waits *waits, struct process *process, int error)
 {
 	if (error == -ESRCH)
 		process->has_changed = true;
@@ -618,8 +616,8 @@ static void note_look(struct waits *waits, struct process *process, int error)
 		note_refusal(waits, process, error);
 }
 
-/* Look at each thread of @process of which something is not known, @chance in 2^32. */
-static unsigned look_at_process(struct waits *waits, struct process *process, uint64_t chance)
+/* Observe each thread of @process that may have run, with a chance of @chance in 2^32. */
+static unsigned observe_process(struct waits *waits, struct process *process, uint64_t chance)
 {
 	unsigned looked = 0;
 
@@ -634,17 +632,17 @@ static unsigned look_at_process(struct waits *waits, struct process *process, ui
 		if (!thread->number)
 			continue;
 		looked++;
-		note_look(waits, process,
-			wait_thread_look(&waits->looker, thread, &process->who));
+		note_error(waits, process,
+			wait_thread_observe(&waits->looker, thread, &process->who));
 		if (thread->is_awake)
 			waits->again_ns = now(waits) + AGAIN_NS;
 	}
 	if (looked)
-		tell_locks(waits, process);
+		record_locks(waits, process);
 	return looked;
 }
 
-static void look_again(struct waits *waits)
+static void observe_again(struct waits *waits)
 {
 	uint64_t began_ns = own_cpu_ns();
 
@@ -659,16 +657,16 @@ static void look_again(struct waits *waits)
 			if (!thread->is_awake || thread->is_gone)
 				continue;
 			looked++;
-			note_look(waits, process,
-				wait_thread_look_again(&waits->looker, thread, &process->who));
+			note_error(waits, process,
+				wait_thread_observe_again(&waits->looker, thread, &process->who));
 		}
 		if (looked)
-			tell_locks(waits, process);
+			record_locks(waits, process);
 	}
 	waits->saved_ns -= (int64_t)(own_cpu_ns() - began_ns);
 }
 
-static void look_around(struct waits *waits)
+static void observe_all(struct waits *waits)
 {
 	uint64_t began_ns = own_cpu_ns(), spent_ns;
 	unsigned wanted = 0, looked = 0, affordable;
@@ -685,7 +683,7 @@ static void look_around(struct waits *waits)
 	if (!wanted || !affordable)
 		return;
 	for (struct process *process = waits->processes; process; process = process->next)
-		looked += look_at_process(waits, process,
+		looked += observe_process(waits, process,
 			affordable < wanted ? ((uint64_t)affordable << 32) / wanted : 1ULL << 32);
 	waits->counts.looked += looked;
 	spent_ns = own_cpu_ns() - began_ns - spent_ns;
@@ -694,7 +692,7 @@ static void look_around(struct waits *waits)
 		waits->look_ns += (spent_ns / looked + 1) / 8 - waits->look_ns / 8;
 }
 
-static void look_at_all(struct waits *waits, uint64_t now_ns)
+static void run_round(struct waits *waits, uint64_t now_ns)
 {
 	waits->saved_ns += (int64_t)((now_ns - waits->last_ns) * SHARE_PERMILLE / 1000);
 	if (waits->saved_ns > (int64_t)SAVED_NS)
@@ -703,10 +701,10 @@ static void look_at_all(struct waits *waits, uint64_t now_ns)
 	waits->looker.due_ns = waits->next_ns ? waits->next_ns : now_ns;
 	waits->next_ns = now_ns + ROUND_NS / 2 + random_below(waits, ROUND_NS);
 	if (waits->saved_ns > 0)
-		look_around(waits);
+		observe_all(waits);
 	if (now_ns - waits->told_ns >= TELL_NS) {
 		waits->told_ns = now_ns;
-		tell_all(waits, TELL_NS);
+		record_all(waits, TELL_NS);
 	}
 }
 
@@ -715,32 +713,32 @@ uint64_t waits_round(struct waits *waits)
 	uint64_t now_ns = now(waits);
 
 	if (now_ns >= waits->next_ns)
-		look_at_all(waits, now_ns);
+		run_round(waits, now_ns);
 	else if (now_ns >= waits->again_ns)
-		look_again(waits);
+		observe_again(waits);
 	return waits->again_ns < waits->next_ns ? waits->again_ns : waits->next_ns;
 }
 
-/* Everybody, if they are not too many. */
-static void look_last(struct waits *waits, struct process *process)
+/* Observe all threads of @process a last time if there are not too many. */
+static void observe_last(struct waits *waits, struct process *process)
 {
 	check_process(waits, process);
 	if (waits->threads <= LAST_LOOKS_MAX)
-		look_at_process(waits, process, 1ULL << 32);
+		observe_process(waits, process, 1ULL << 32);
 }
 
-void waits_tell(struct waits *waits)
+void waits_record(struct waits *waits)
 {
 	for (struct process *process = waits->processes; process; process = process->next)
 		check_process(waits, process);
-	tell_all(waits, 0);
+	record_all(waits, 0);
 	waits->looker.announced++;
 }
 
 void waits_finish(struct waits *waits, struct waits_counts *counts)
 {
 	while (waits->processes) {
-		look_last(waits, waits->processes);
+		observe_last(waits, waits->processes);
 		waits_remove(waits, waits->processes->who.target, 0);
 	}
 	waits->counts.looks = waits->looker.looks;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What threads wait for: looks at all threads of processes, at random moments, 20 times a second.
- * Nobody is stopped, woken up or signalled, and nothing in a process changes. What is read are
- * files of /proc and, for stacks, memory. flamerun looks at the processes of its run, and the
- * worker of a process that profiles itself at that.
+ * Finds out what threads wait for: observes all threads of processes at random times, 20 times a
+ * second. No thread is stopped, woken or signalled, and nothing in a process changes: files of
+ * /proc are read and, for stacks, memory. flamerun observes the processes of its run; the worker
+ * of a process that profiles itself observes that process.
  *
- * A process that did nothing since the last round has threads that all sleep on: it costs two
- * system calls. Of one that ran every thread is looked at; where that would take more than its
- * share of a CPU, threads are left to a later round by chance, and what they waited is carried
- * there (wait_thread.c).
+ * A process that did not run since the last round costs two system calls, because all its threads
+ * still sleep. In a process that ran, every thread is observed. If that would take more than the
+ * budget of CPU time, some threads are skipped at random, and their waiting time is carried over to
+ * a later round (wait_thread.c).
  *
  * Context: one thread.
  */
@@ -27,25 +27,25 @@ struct waits_config {
 	const struct waits_calls *calls; /* borrowed */
 	void *context;
 	uint64_t period_ns; /* one unit of weight */
-	unsigned files_max; /* descriptors, at most; fewer where the process may have but few */
-	bool has_details;   /* names of files, addresses of locks */
-	bool is_told_ends;  /* threads that have a number: waits_end_thread() */
+	unsigned files_max; /* limit of open descriptors; RLIMIT_NOFILE may lower it */
+	bool has_details;   /* record names of files and addresses of locks */
+	bool is_told_ends;  /* waits_end_thread() is called for threads that have a number */
 };
 
-/* A thread's end, told by itself. */
+/* A thread's end, as the thread reported it. */
 struct waits_end {
-	pid_t tid;	 /* 0: not known, it has a number */
+	pid_t tid;	 /* 0: not known; use the number */
 	uint32_t number; /* in samples */
 	uint64_t start_ns, end_ns;
-	uint64_t cpu_ns; /* by its own clock, which began with it */
+	uint64_t cpu_ns; /* CPU time of the thread */
 	char comm[WIRE_COMM_BYTES]; /* "": not known */
 };
 
-/* What looking was like. */
+/* Totals of all observations. */
 struct waits_counts {
-	uint64_t wanted, looked; /* looks at threads; the rest was left to chance */
-	uint64_t looks, changed; /* at stacks; that the thread did not sleep through */
-	uint64_t untracked;	 /* threads that there was no room for */
+	uint64_t wanted, looked; /* threads to observe; those that were not skipped */
+	uint64_t looks, changed; /* walks; walks during which the thread ran */
+	uint64_t untracked;	 /* threads that were not observed for lack of room */
 };
 
 /* Returns an owned object, or NULL without memory. */
@@ -53,29 +53,25 @@ struct waits *waits_new(const struct waits_config *config);
 void waits_free(struct waits *waits); /* NULL is fine */
 
 /*
- * Look at @process (copied; until waits_remove()) from now on. @begun_ns: since then its books are
- * kept, and its main thread had used @begun_cpu_ns of CPU time; 0: since now.
- * Returns 0 or -ENOMEM.
+ * Observe @process (copied) until waits_remove(). Its account begins at @begun_ns, when its main
+ * thread had used @begun_cpu_ns of CPU time; 0: now. Returns 0 or -ENOMEM.
  */
 int waits_add(struct waits *waits, const struct wait_process *process, uint64_t begun_ns,
 	uint64_t begun_cpu_ns);
 
-/* A thread of that of @target has ended. Had nobody looked at it, its span alone is known. */
+/* A thread of @target's process has ended. If it was never observed, it is recorded as waiting. */
 void waits_end_thread(struct waits *waits, const void *target, const struct waits_end *end);
 
-/* That of @target is over since @end_ns (0: it is not, or nobody knows): its books are closed. */
+/* End the account of @target's process, which ended at @end_ns (0: not known, or it has not). */
 void waits_remove(struct waits *waits, const void *target, uint64_t end_ns);
 
-/* Do what is due. Returns when there will be more (CLOCK_MONOTONIC). */
+/* Run the rounds that are due. Returns when to call again (CLOCK_MONOTONIC). */
 uint64_t waits_round(struct waits *waits);
 
-/*
- * Tell what is known by now; what is not, looks to come will tell. Threads are announced anew with
- * that.
- */
-void waits_tell(struct waits *waits);
+/* Record all times that are assigned to a stack by now. Threads are recorded again after this. */
+void waits_record(struct waits *waits);
 
-/* Close the books of all that still run, and say what looking was like. */
+/* End the account of all processes and fill in @counts. */
 void waits_finish(struct waits *waits, struct waits_counts *counts);
 
 #endif
