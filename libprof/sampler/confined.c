@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: looked at from handlers and on exit paths. */
 /*
- * How seccomp filters are found whose installation the library did not see. A filter that is
- * installed by an instruction of the program's own shows in the kernel's count alone. A look from
- * inside takes calls, which it may forbid, and opens a descriptor, which other threads may notice:
- * so flamerun looks when a process has used 20 ms of CPU time, and tells its slot. The thread
- * itself asks only where calls follow anyway, at its beginning and end, a fork and an exit, by one
- * prctl(2), which knows no more than whether there is a filter, and by the count before an exec,
- * where files are opened. From then on no call is made: timers stay, their handler does nothing.
+ * Finds seccomp filters whose installation the library did not see. A filter that is installed by a
+ * system call instruction of the program itself shows only in the kernel's count. Reading the count
+ * from inside takes system calls, which the filter may forbid, and a descriptor, which other
+ * threads may notice. So flamerun reads it after each 20 ms of CPU time of a process and reports it
+ * in the slot. The thread itself checks only where system calls follow anyway: at its begin and
+ * end, at a fork and an exit by one prctl(2), which tells whether there is any filter, and before
+ * an exec by the count. After such a filter was found no system call is made any more: timers stay,
+ * and their handler does nothing.
  */
 #include "libprof/sampler/confined.h"
 
@@ -21,7 +22,7 @@
 static int is_in_child;	 /* atomic: see confined_in_child() */
 static int is_expected;	 /* atomic: see confined_expect() */
 
-/* The number behind @key in the calling thread's status, -errno. */
+/* Returns the number behind @key in the calling thread's status file, or -errno. */
 static int read_status(const char *key)
 {
 	char chunk[256];

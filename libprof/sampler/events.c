@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: handlers ask it what a signal weighs. */
 /*
- * What signals of perf events stand for. flamerun opens an event on each thread, for time in user
- * mode alone (cli/gather/perf_events.c says why), so each stands for a period of that. The event's
- * own period is never a sample's: were they equal, an event could fall on the kernel's tick each
- * time, and the tick always on the delivery of a signal. What is left of it the next one has.
+ * Weights of perf events' signals. flamerun opens an event for time in user mode on each thread
+ * (cli/gather/perf_events.c says why), so each signal stands for one period of such time. The
+ * event's period differs from a sample's: if they were equal, an event could coincide with the
+ * kernel's tick each time, and the tick with the delivery of a signal. Remainders are carried to
+ * the next event.
  *
- * Time in the kernel stays with the thread's timer. At each tick the kernel notes whether that
- * found the thread in the kernel, and the thread's usage tells. If so, the sample is of the stack
- * that called the kernel, or faulted, and stands for all that is due by the thread's clock and that
- * no event stood for. What the kernel does to deliver our own signals is none of the program's: a
- * tick in there is followed by its signal at the very place of the event's.
+ * Time in the kernel is still sampled by the thread's timer. The kernel notes at each tick whether
+ * the thread was in the kernel, which shows in the thread's resource usage. If it was, the sample
+ * has the stack that entered the kernel, and stands for all CPU time that is due and that no event
+ * stood for. Time that the kernel takes to deliver the sampling signals does not count: such a tick
+ * is followed by its signal at the same registers as the event's.
  *
- * Signals of an event cannot be counted while one is pending, other than those of timers. That
- * matters in handlers of the program's in which ours are blocked alone, and there the clock tells
- * what was due.
+ * Unlike a timer, an event does not count its expiries while its signal is pending. This matters in
+ * handlers of the program during which the signal is blocked; there the CPU clock tells what was
+ * due.
  */
 #include "libprof/sampler/events.h"
 
@@ -33,7 +34,7 @@
 #define END_TRIES    100
 #define END_PAUSE_NS 1000000
 
-/* What the kernel's clocks say of the calling thread. */
+/* Read the CPU times of the calling thread. */
 static struct sampler_usage usage_now(void)
 {
 	struct rusage usage;
@@ -48,9 +49,9 @@ static struct sampler_usage usage_now(void)
 }
 
 /*
- * Did the tick between the two find the thread in the kernel? What is told as time there is the
- * thread's time times the share of ticks that did, so that it moves at other ticks, too.
- * Source: Linux kernel/sched/cputime.c, cputime_adjust().
+ * Did the tick between the two readings find the thread in the kernel? The kernel reports the
+ * thread's CPU time times the share of ticks in the kernel, so the value changes at other ticks as
+ * well. Source: Linux kernel/sched/cputime.c, cputime_adjust().
  */
 static int was_in_kernel(const struct sampler_usage *before, const struct sampler_usage *now)
 {
@@ -61,7 +62,7 @@ static int was_in_kernel(const struct sampler_usage *before, const struct sample
 	return (double)now->kernel_ns - outside_ns > tick_ns / 2;
 }
 
-/* Equal where the thread has made no step. */
+/* Hash the registers; equal if the thread has executed no instruction in between. */
 static uint64_t registers_hash(const void *ucontext)
 {
 	struct arch_registers registers;
@@ -73,7 +74,7 @@ static uint64_t registers_hash(const void *ucontext)
 	return hash;
 }
 
-/* What no sample stands for, but for what was put off to the next one. */
+/* Returns the due samples up to @cpu_ns, without those that were deferred. */
 static uint32_t due_by(const struct sampler_thread *thread, uint64_t cpu_ns)
 {
 	uint64_t due = sampler_thread_due(thread, cpu_ns);
@@ -134,7 +135,7 @@ void events_end(void)
 
 	if (!sampler.has_events || !sampler_is_this_process())
 		return;
-	/* Before it is looked whether there are any: flamerun does both the other way round. */
+	/* Set no_events, then read has_event; flamerun does both in the other order. */
 	__atomic_store_n(&sampler.slot->no_events, 1, __ATOMIC_SEQ_CST);
 	for (int i = 0; i < END_TRIES && has_any(); i++) {
 		sampler_wake_reader(sampler.arena);

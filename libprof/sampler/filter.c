@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: interposers of calls that programs may make anywhere use it. */
 /*
- * What a seccomp filter that is about to come will forbid. The program is run on values some of
- * which are not known. A jump that depends on one goes both ways, and both have to end in
- * permission. Jumps only go forward, so every way ends.
+ * Finds out which system calls a seccomp filter will forbid, before it is installed through libc.
+ * The filter is a BPF program: it is interpreted for each system call that sampling makes, with
+ * some values unknown. At a jump that depends on an unknown value both ways are followed, and both
+ * have to end in permission. Jumps only go forward, so every way ends.
  *
- * A filter that libc is asked to install is a program at hand: it is run on each system call
- * that sampling makes, before it comes. Names, wake-ups, far memory, timers given back and the
- * account at the end are done without where they are forbidden; threads and forks that may not
- * have a timer are counted. Where a handler may not return, sampling from inside ends and the
- * slot is given up: who runs there is sampled from outside. What such a process execs goes
- * without the library, since nobody there knows its filters.
+ * Sampling does without names, wake-ups, memory of unknown stacks, deleting timers and the totals
+ * at the end if the calls for them are forbidden. Threads and forks that may not have a timer are
+ * counted. If the handler may not return, sampling from inside ends, and the process is sampled
+ * from outside. Images that such a process execs run without the library, because they do not know
+ * which filters they inherit.
  */
 #include "libprof/sampler/filter.h"
 
@@ -26,7 +26,7 @@
 #include "libprof/sampler/confined.h"
 #include "libprof/sampler/modules.h"
 
-/* Filters of browsers and containers take some hundred steps a call and rarely part. */
+/* Filters of browsers and containers take some hundred steps a call and rarely branch. */
 #define STEPS_MAX 20000u
 #define WAYS_MAX  16u
 

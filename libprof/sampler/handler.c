@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: this is the handler. */
 /*
- * What happens at each expiry of a thread's timer: unwind into the ring, commit. Everything that
- * takes a system call is off the common path.
+ * The signal handler: at each expiry of a thread's timer, walk the stack into the ring and commit.
+ * The common path makes no system call.
  *
- * What a sample takes is measured by the clock on the wall. The thread's own clock would leave
- * out whoever had the CPU in between, but takes a system call in every sixteenth handler, and a
- * filter that nobody saw yet may kill for that. What took longer than any handler does is not
- * believed.
+ * The duration of a sample is measured by elapsed time. The thread's CPU clock would leave out the
+ * time of other threads, but reading it takes a system call, and a seccomp filter that was
+ * installed unseen may end the program for that. Durations that are longer than any handler takes
+ * are discarded.
  *
- * When ours is delivered together with a signal of a lower number, the kernel sets up that one's
- * handler first and ours on top of it, before the first instruction of the other has run. The
- * sample belongs to the code that both signals interrupted, so the walk begins there: but for the
- * few registers that the kernel sets for a handler, all still have that code's values. Without
- * this, Go would show a third of its time in the handler by which it preempts threads.
+ * If the sampling signal is delivered together with a signal of a lower number, the kernel sets up
+ * the other handler first and this one on top of it, before the first instruction of the other has
+ * run. The sample belongs to the code that both signals interrupted, so the walk begins there. All
+ * registers still have that code's values, except the few that the kernel sets for a handler.
+ * Without this, Go would show a third of its time in the handler that preempts its threads.
  */
 #include "libprof/sampler/handler.h"
 
@@ -39,8 +39,9 @@
 #include "libprof/unwind/memory.h"
 
 /*
- * From where flamerun has told of a filter that nobody saw no call is made any more. A sample that
- * comes while sampling ends for another cause forbids nothing: timers are still to be deleted.
+ * Quit if flamerun has reported a seccomp filter that was installed unseen; no system call is made
+ * from then on. Returns whether sampling has ended. If it ended for another cause, calls are still
+ * allowed, because timers have to be deleted.
  */
 static int quit_if_confined(void)
 {
@@ -49,7 +50,7 @@ static int quit_if_confined(void)
 	return __atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) != 0;
 }
 
-/* What a walk reads by. */
+/* How a walk reads memory. */
 struct reading {
 	struct unwind_window window;
 	struct runs runs;
@@ -135,20 +136,20 @@ static int leave_generated(struct runs *runs, struct unwind_activation *at, uint
 #define UNWIND_ASKS_FIRST(context) language_asks_first(&((struct reading *)(context))->runs)
 #include "libprof/unwind/unwind_core.h"
 
-/* Every so many calls of a thread the handler's time is taken. */
+/* One in this many calls of a thread's handler is measured. */
 #define CALLS_PER_CHECK 16
 
-/* Whatever took longer was interrupted, most likely: other threads had the CPU meanwhile. */
+/* A handler that took longer was preempted: other threads had the CPU meanwhile. */
 #define INTERRUPTED_NS 250000
 
-/* So many handlers that have just begun are looked behind. */
+/* At most this many handlers that have just begun are skipped. */
 #define SIGNALS_AT_ONCE 8
 
 #define CARRIES_MAX 32
 
 /*
- * The part of the stack that is known to be mapped, empty when sp lies on no stack we know. A
- * thread of which nothing is known shows once where its stack is: tasks.c.
+ * Returns the part of the stack that is known to be mapped; empty if @sp is on no known stack. For
+ * a thread with an unknown stack, note @sp once for tasks.c.
  */
 static struct unwind_bounds bounds_of(struct sampler_thread *thread, uintptr_t sp)
 {
@@ -161,7 +162,7 @@ static struct unwind_bounds bounds_of(struct sampler_thread *thread, uintptr_t s
 	}
 	if (sp >= hi || sp < __atomic_load_n(&thread->stack_lo, __ATOMIC_RELAXED))
 		return bounds;
-	bounds.lo = sp; /* below it a growing stack may end, and another's guard begin */
+	bounds.lo = sp; /* below sp, the stack may not be mapped yet */
 	bounds.hi = hi;
 	return bounds;
 }
@@ -182,9 +183,9 @@ struct unwind_result record_walk(struct sampler_thread *thread,
 }
 
 /*
- * A signal that comes together with another finds the thread before the first instruction of that
- * one's handler, or where a guard lets it in. Nothing was done there yet: time was spent where the
- * other signal interrupted the thread. Returns 1 and its registers, or 0.
+ * Is the thread at the first instruction of another signal's handler, or in the guard that unblocks
+ * the sampling signal? No time was spent there: it was spent where the other signal interrupted the
+ * thread. Returns 1 with the registers of that code, or 0.
  */
 static int skip_begun_handler(struct sampler_thread *thread, struct arch_registers *registers)
 {
@@ -215,9 +216,9 @@ static int skip_begun_handler(struct sampler_thread *thread, struct arch_registe
 }
 
 /*
- * Fill in and commit a record of @leaf, where that is not 0, and of the stack below it that begins
- * at @registers, if there are any. A stack that does not fit what is left of the thread's block is
- * walked once more, into a new one. Returns 0, or -ENOSPC: counted.
+ * Record a sample: the frame @leaf if it is not 0, and the stack that begins at @registers if they
+ * are not NULL. A stack that does not fit into the rest of the thread's block is walked again into
+ * a new block. Returns 0, or -ENOSPC: no room, which is counted.
  */
 static int record_stack(struct sampler_thread *thread, const struct arch_registers *registers,
 	uint64_t leaf, uint32_t weight)
@@ -259,7 +260,7 @@ static int record_stack(struct sampler_thread *thread, const struct arch_registe
 	return 0;
 }
 
-/* Samples that come after the process began to leave are part of what was noted as due. */
+/* Subtract a sample that comes after sampler_leave() from the due samples recorded there. */
 static void credit_exit(struct wire_ring *ring, uint64_t weight)
 {
 	uint64_t due = __atomic_load_n(&ring->exit_credit, __ATOMIC_RELAXED);
@@ -275,7 +276,7 @@ static void check_run(struct sampler_thread *thread)
 {
 	if (quit_if_confined())
 		return;
-	/* Else flamerun asks for it. */
+	/* Otherwise flamerun reads the thread's name. */
 	if (sampler_is_hosted() || sampler.namespaced)
 		sampler_read_name(thread->ring->comm);
 	if (__atomic_load_n(&((struct wire_arena *)sampler.arena)->closing, __ATOMIC_RELAXED))
@@ -303,12 +304,13 @@ static void record(struct sampler_thread *thread, const struct arch_registers *r
 }
 
 /*
- * Take from @weight what became due in handlers with our signal blocked, and return that.
+ * Subtract from *@weight the samples that became due in handlers of the program during which the
+ * sampling signal was blocked, and return their number.
  *
- * When the sample comes right behind such a handler, the rest of @weight was due before that began.
- * Its signal was held back and says nothing of the place where the handler returns to. So the rest
- * is put off to the next sample, which comes at no chosen place; but not for ever: where handlers
- * begin at the kernel's ticks every sample comes behind one, and that place is as good as any.
+ * If this sample comes directly after such a handler, the rest of *@weight was due before the
+ * handler began. The signal was pending during the handler, so the place where the handler returned
+ * to was not sampled by chance. Defer the rest to the next sample, but at most CARRIES_MAX times:
+ * if handlers begin at the kernel's ticks, every sample comes directly after one.
  */
 static uint32_t split_handler_weight(
 	struct sampler_thread *thread, const struct arch_registers *registers, uint32_t *weight)
@@ -326,7 +328,7 @@ static uint32_t split_handler_weight(
 	return handlers;
 }
 
-/* @leaf: as of record_stack(). */
+/* Record a sample of @weight. @leaf: as for record_stack(). */
 static void record_all(
 	struct sampler_thread *thread, uint32_t weight, uint64_t leaf, const void *ucontext)
 {
@@ -346,7 +348,7 @@ static void record_all(
 	record(thread, &registers, leaf, weight);
 }
 
-/* How many periods the signal of @info stands for; it may be none. */
+/* Returns the number of periods that the signal of @info stands for; may be 0. */
 static uint32_t weight_of(
 	struct sampler_thread *thread, const siginfo_t *info, const void *ucontext)
 {
@@ -363,19 +365,19 @@ static uint32_t weight_of(
 }
 
 /*
- * Signals that do not wait for the kernel's tick could take all of a thread's time: between two
- * samples it has at least as long for itself as the last one took.
+ * Is it too early for another sample? Signals that do not wait for the kernel's tick could take all
+ * of a thread's time. So after a sample the thread has at least the time that the sample took.
  */
 static int is_throttled(const struct sampler_thread *thread, uint64_t now_ns)
 {
 	uint64_t left_ns = clock_since(now_ns, thread->rests_until_ns);
 
-	/* If more is left than was set, the clock has been set back. */
+	/* If more time is left than was set, the clock has been set back. */
 	return left_ns && left_ns <= thread->call_ns * (1 + sampler.event_rests);
 }
 
-/* The next sample stands for this one, too. */
-static void put_off(struct sampler_thread *thread, const siginfo_t *info, const void *ucontext)
+/* Add the weight of this signal to the next sample. */
+static void defer_sample(struct sampler_thread *thread, const siginfo_t *info, const void *ucontext)
 {
 	uint32_t weight = weight_of(thread, info, ucontext);
 
@@ -384,8 +386,8 @@ static void put_off(struct sampler_thread *thread, const siginfo_t *info, const 
 }
 
 /*
- * A call took @elapsed_ns and, of the CPU, @cpu_ns if that was asked for. It is after one that took
- * long: who was interrupted then is not to say so again, and deep stacks can take as long.
+ * Note the duration of a handler call: @elapsed_ns, or @cpu_ns if that was measured. It is measured
+ * after a call that took long, because a deep stack can take as long as a preempted handler.
  */
 static void note_call(struct sampler_thread *thread, uint64_t now_ns, uint64_t elapsed_ns,
 	uint64_t cpu_ns)
@@ -399,7 +401,7 @@ static void note_call(struct sampler_thread *thread, uint64_t now_ns, uint64_t e
 	thread->was_long = call_ns > INTERRUPTED_NS;
 }
 
-/* What the kernel passed to the handler, and the thread whose timer sent the signal. */
+/* The arguments of the handler, and the thread whose timer sent the signal. */
 struct delivery {
 	struct sampler_thread *thread;
 	const siginfo_t *info;
@@ -414,8 +416,7 @@ static void take_sample(void *context)
 	const siginfo_t *info = delivery->info;
 	const void *ucontext = delivery->ucontext;
 	struct wire_slot *slot = sampler.slot;
-	/* Not the first call: what it costs to meet every module for the first time is no measure.
-	 */
+	/* The first call is not measured, because it finds every module for the first time. */
 	int told = thread->calls++ % CALLS_PER_CHECK == CALLS_PER_CHECK / 2;
 	int timed = told || thread->was_long || sampler.has_events || sampler.is_elapsed;
 	uint64_t before_ns = timed ? clock_monotonic_ns() : 0, after_ns, cpu_ns = 0;
@@ -423,13 +424,13 @@ static void take_sample(void *context)
 	int in_kernel;
 
 	if (timed && is_throttled(thread, before_ns)) {
-		put_off(thread, info, ucontext);
+		defer_sample(thread, info, ucontext);
 		return;
 	}
 	if (thread->was_long)
 		cpu_ns = clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
 	weight = weight_of(thread, info, ucontext);
-	/* Beside events a timer stands for time in the kernel alone. */
+	/* In a thread with events, the timer stands only for time in the kernel. */
 	in_kernel = sampler.has_kernel && thread->has_events && !events_sent(info);
 	record_all(thread, weight, in_kernel ? WIRE_FRAME_IN_KERNEL : 0, ucontext);
 	if (!timed)
@@ -444,7 +445,7 @@ static void take_sample(void *context)
 	check_run(thread);
 }
 
-/* Was the timer made for the claim that holds now, or is it this thread's event? */
+/* Was the signal sent by a timer of the current claim, or by this thread's event? */
 static int is_of_this_claim(const struct sampler_thread *thread, const siginfo_t *info)
 {
 	uint16_t generation = (uint16_t)__atomic_load_n(&thread->generation, __ATOMIC_RELAXED);
@@ -455,9 +456,9 @@ static int is_of_this_claim(const struct sampler_thread *thread, const siginfo_t
 }
 
 /*
- * Runs on the interrupted stack, or on the thread's alternate stack, and may use little of it. So
- * everything that needs much stack is called on another one. If none is free, the sample remains
- * due, and thread.c credits it at the thread's end.
+ * Runs on the interrupted stack, or on the thread's alternate stack, and may use only little of it.
+ * So the walk runs on another stack. If none is free, the sample stays due, and thread.c credits it
+ * at the thread's end.
  */
 void sampler_handler(int signal, siginfo_t *info, void *context)
 {
@@ -468,7 +469,7 @@ void sampler_handler(int signal, siginfo_t *info, void *context)
 		host_signal(signal, info, context);
 		return;
 	}
-	/* Before `active` is looked at: who clears that waits for those who saw it set. */
+	/* Before `active` is read: whoever clears `active` then waits until `users` is 0. */
 	thread_ref(thread);
 	if (__atomic_load_n(&thread->active, __ATOMIC_SEQ_CST) && is_of_this_claim(thread, info))
 		walk_stack_call(take_sample, &delivery);

@@ -21,7 +21,7 @@
 #include "libprof/sampler/confined.h"
 #include "libprof/sampler/walk_stack.h"
 
-/* Does our pid mean anything in the namespace /proc was mounted in? */
+/* Is @pid a number in another PID namespace than that of /proc? */
 static uint32_t is_namespaced(uint32_t pid)
 {
 	char text[16];
@@ -59,7 +59,7 @@ static struct wire_slot *claim_slot(void *arena, uint32_t pid, uint32_t *index)
 	return NULL;
 }
 
-/* Keep the end of @text, which names the program; the start of a long path does not. */
+/* Copy the end of @text if it is too long, because the end of a path names the program. */
 static void copy_tail(char *out, size_t size, const char *text)
 {
 	size_t n = text ? strlen(text) : 0;
@@ -79,32 +79,34 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 
 	if (!slot)
 		goto lost;
-	/* No entry is in use; where there were sessions before, pending signals may name some. */
+	/* No entry is in use. (After earlier sessions, pending signals may still name some.) */
 	if (!sampler_is_hosted())
 		sampler.first_ring =
 			__atomic_load_n(&header->rings_hint, __ATOMIC_RELAXED) % WIRE_RINGS;
 	__atomic_fetch_add(&header->claims[pid % WIRE_CLAIMS], 1, __ATOMIC_RELAXED);
-	/* Whoever reads this number sees the images that made us live. */
+	/* A release: who reads this number also sees the image that forked this one. */
 	image = __atomic_add_fetch(&header->next_image, 1, __ATOMIC_RELEASE);
 	slot->image = image;
 	slot->parent_image = parent_image;
 	slot->pid = pid;
 	ppid = (uint32_t)arch_syscall0(SYS_getppid);
 	slot->ppid = ppid;
-	/* A child of ours stays in our namespace, unless it was born as the first of a new one. */
+	/*
+	 * A fork child is in its parent's namespace, unless it is the first process of a new one.
+	 */
 	if (parent_image)
 		sampler.namespaced |= ppid == 0;
 	else
 		sampler.namespaced = is_namespaced(pid);
 	slot->namespaced = sampler.namespaced;
 	slot->image_at = (uintptr_t)&sampler.image;
-	/* A child of ours has our libc; asking the loader again would cost it some page faults. */
+	/* A fork child has the same libc; searching it again would cost page faults. */
 	if (!parent_image)
 		clock_learn();
 	slot->start_ns = clock_monotonic_by_call_ns();
 	slot->filters = sampler.filters;
 	slot->signal = sampler.signal;
-	/* Whoever pauses just now may have the slot of the session before, perhaps this one. */
+	/* A call that pauses just now may have read the slot of the session before. */
 	__atomic_store_n(&slot->is_paused, __atomic_load_n(&sampler.paused, __ATOMIC_RELAXED),
 		__ATOMIC_RELAXED);
 	if (exe)
@@ -114,14 +116,14 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 		sampler.max_depth = WIRE_MAX_DEPTH;
 	if (!sampler.ring_bytes)
 		sampler.ring_bytes = UINT32_MAX;
-	/* Signal-safe calls may read these between two sessions, where they stay the same. */
+	/* Signal-safe calls may read these between two sessions, so write only changes. */
 	if (sampler.arena != arena)
 		sampler.arena = arena;
 	if (sampler.pid != pid)
 		sampler.pid = pid;
 	__atomic_store_n(&sampler.slot, slot, __ATOMIC_RELEASE);
 	__atomic_store_n(&sampler.image, image, __ATOMIC_RELAXED);
-	/* Whoever was stopped so long that it was thought dead has lost the slot. */
+	/* If the process was stopped for so long that it was considered dead, the slot is lost. */
 	if (!__atomic_compare_exchange_n(&slot->state, &claimed,
 		    (uint64_t)pid << 8 | WIRE_SLOT_LIVE, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		goto lost;
@@ -139,9 +141,9 @@ static void set_state(enum wire_slot_state state)
 }
 
 /*
- * Store the CPU time that the threads have used, and in each thread's ring->exit_credit how many
- * samples are due of it and not delivered. The handler subtracts each sample that still comes; what
- * is left when the image is over the collector credits to the thread.
+ * Record the CPU time of all threads, and in each ring->exit_credit the number of samples that are
+ * due and not delivered. The handler subtracts samples that still come. The collector credits the
+ * rest to the thread when the image is over.
  */
 static void store_exit_credits(void)
 {
@@ -175,7 +177,7 @@ static void clear_exit_credits(void)
 	}
 }
 
-/* What the kernel says of the children that were waited for. It takes 0.1 us. */
+/* Record the CPU time and memory of children that were waited for. Takes 0.1 us. */
 static void store_children_usage(void)
 {
 	struct wire_slot *slot = sampler.slot;
@@ -189,7 +191,7 @@ static void store_children_usage(void)
 	slot->children_kib = (uint64_t)usage.ru_maxrss;
 }
 
-/* One that may not tell what it used leaves as if it were killed. */
+/* Record the totals unless a filter forbids it, and set the slot's state. */
 static void account_and_leave(enum wire_slot_state state)
 {
 	if (confined_may(CONFINED_ENDS)) {
@@ -202,8 +204,7 @@ static void account_and_leave(enum wire_slot_state state)
 }
 
 /*
- * Should it be a vfork child that did that to itself, its parent's slot says so while that runs:
- * nothing comes of it.
+ * In a vfork child that is not recognised as one, this changes its parent's slot, without effect.
  */
 void sampler_leave_unaccounted(enum wire_slot_state state)
 {
@@ -237,7 +238,7 @@ static void quit_for(enum wire_quit cause)
 	__atomic_store_n(&sampler.on, 0, __ATOMIC_SEQ_CST);
 	SAMPLER_FOR_EACH_RING(index)
 		sampler_thread_disarm(sampler_thread_at(index));
-	/* Handlers that are under way make no more calls, either. */
+	/* Handlers that run now make no more system calls either. */
 	if (!sampler_is_hosted())
 		__atomic_store_n(&sampler.forbidden, CONFINED_ALL, __ATOMIC_RELAXED);
 	sampler_leave_slot();
@@ -259,7 +260,7 @@ void sampler_leave_slot(void)
 {
 	uint64_t left = (uint64_t)sampler.pid << 8 | WIRE_SLOT_EXIT;
 
-	/* Where timers may not be stopped each tick comes here, long after it was given up, too. */
+	/* If timers may not be deleted, each expiry comes here, also long after the quit. */
 	if (sampler_is_hosted() ||
 		__atomic_load_n(&sampler.slot->state, __ATOMIC_RELAXED) != left)
 		return;
@@ -296,7 +297,7 @@ void sampler_end(struct wire_drain *drain)
 	struct wire_slot *slot = sampler.slot;
 	char *control = wire_control_data(sampler.arena, sampler.slot_index);
 
-	/* One claimed for a thread that has not begun yet is given back by that. */
+	/* An entry that was claimed for a thread that has not begun is released by that thread. */
 	for (uint32_t i = 0; i < wire_rings_high(sampler.arena); i++) {
 		const struct wire_ring *ring = wire_ring(sampler.arena, i);
 		uint64_t owner = __atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE);
@@ -318,7 +319,7 @@ void sampler_end(struct wire_drain *drain)
 void sampler_reset_in_child(void)
 {
 	__atomic_store_n(&sampler.on, 0, __ATOMIC_RELEASE);
-	/* All, not only those that are sampled: one may have been about to begin or to end. */
+	/* All entries that were ever claimed: a thread may have been beginning or ending. */
 	SAMPLER_FOR_EACH(sampler.claimed_ever, index)
 	{
 		struct sampler_thread *thread = sampler_thread_at(index);

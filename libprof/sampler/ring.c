@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: called by the handler. */
 /*
- * Blocks are claimed by one compare-and-swap and come back by the reader alone, so a claim needs no
- * lock and a block no history. What is read from the arena, which others can write, is copied once,
- * and the copy is checked before it is an index or a length.
+ * A ring is a list of 64 KiB blocks out of one pool. A thread claims a block by one compare-and-
+ * swap when it has a sample; only the reader frees blocks, when they are drained. So no lock is
+ * needed. Values that are read from the arena, which other processes can write, are copied once and
+ * checked before they are used as an index or a length.
  *
- * Memory follows the machine: rings are lists of 64 KiB blocks out of one pool, claimed when a
- * thread has a sample and given back when it is drained. Half a second without the reader loses
- * nothing up to 100 frames on all CPUs. A block's owner is one word, written by its claim:
- * whoever dies between claiming a block and saying so leaves a block that is found by that word
- * when its image ends. No record lies in two blocks; a stack that does not fit the rest of one
- * is walked again into the next.
+ * The pool holds half a second of samples of 100 frames on all CPUs, in case the reader is delayed.
+ * A block's owner is one word that is written by the claim. If a thread is killed between claiming
+ * a block and linking it, the block is found by that word when its image ends. No record crosses
+ * two blocks: a stack that does not fit into the rest of a block is walked again into the next one.
  *
- * The reader looks every 50 ms. Its bell rings when a ring has a quarter of a block waiting,
- * enters another, or pool, rings or slots run low; never at an exit or exec, which it would make
- * dearer.
+ * The reader drains all rings every 50 ms. It is woken earlier if a ring has a quarter of a block
+ * unread or enters another block, or if pool, rings or slots run low. It is not woken at an exit or
+ * exec, which would become slower.
  */
 #include "libprof/sampler/ring.h"
 
@@ -24,10 +23,10 @@
 
 /* ---- sample records -------------------------------------------------------------------------- */
 
-/* A thread that has this much waiting is worth a look before the next is due. */
+/* The reader is woken when a ring has this many bytes unread. */
 #define WAKE_BYTES (WIRE_BLOCK_BYTES / 4)
 
-/* Bytes committed and not given back. */
+/* Bytes that are committed and not drained. */
 static uint64_t waiting_bytes(const struct wire_ring *ring)
 {
 	return __atomic_load_n(&ring->written, __ATOMIC_RELAXED) -
@@ -35,9 +34,9 @@ static uint64_t waiting_bytes(const struct wire_ring *ring)
 }
 
 /*
- * Returns block + 1, or 0 when there is none. The lowest free one is taken, so its number says
- * about how many are taken; a ring may have as many as are left, so that one thread with deep
- * stacks and no reader leaves half of the pool to the others.
+ * Claim a block. Returns its index + 1, or 0. The lowest free block is claimed, so its index tells
+ * roughly how many are in use. A ring may have as many blocks as are left, so one thread with deep
+ * stacks leaves half of the pool to the others.
  */
 static uint32_t claim_block(const struct sampler_thread *thread)
 {

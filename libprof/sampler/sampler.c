@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: everything else in this folder reads it. */
 /*
- * What everything in the sampler stands on: its state, whose process it is, waking the reader, and
- * how the clocks are asked. Calls nothing of the folder's.
+ * The lowest layer of the sampler: its state, whose process it is, waking the reader, and how
+ * clocks are read. It calls nothing else of this folder.
  *
- * The kernel's clock is asked past whoever stands before libc: a sanitizer's clock_gettime() runs
- * the signals that it kept, in the call.
+ * If another library has replaced clock_gettime(), clocks are read by system calls: a sanitizer's
+ * version delivers the signals that it has queued, during the call.
  */
 #include "libprof/sampler/sampler.h"
 
@@ -26,7 +26,7 @@ struct sampler_thread sampler_threads[WIRE_RINGS];
 void sampler_wake_reader(struct wire_arena *arena)
 {
 	__atomic_fetch_add(&arena->doorbell, 1, __ATOMIC_RELEASE);
-	/* Who samples itself waits for its worker, whatever was forbidden. */
+	/* A program that profiles itself waits for its worker, so it is woken in any case. */
 	if (sampler_is_hosted() || (confined_may(CONFINED_WAKING) && !confined_is_reported()))
 		arch_syscall3(SYS_futex, &arena->doorbell, FUTEX_WAKE, INT_MAX);
 }
@@ -62,7 +62,7 @@ int sampler_owns_signal(void)
 
 int clock_asks_kernel;
 
-/* An image, or a fork child, that was made by a thread that may not read the counter. */
+/* Did the image or fork child inherit that reading the time stamp counter is forbidden? */
 static int is_counter_forbidden(void)
 {
 	int state = PR_TSC_ENABLE;
@@ -82,7 +82,7 @@ void clock_learn(void)
 
 	if (__atomic_load_n(&clock_asks_kernel, __ATOMIC_RELAXED))
 		return;
-	/* Nobody has reason to stand before getauxval(). */
+	/* getauxval() tells where libc is, because no library has a reason to replace it. */
 	is_anothers = !unwind_find_object((uintptr_t)clock_gettime, &clock, NULL) &&
 		      !unwind_find_object((uintptr_t)getauxval, &libc, NULL) &&
 		      clock.start != libc.start;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: state that handlers and exit paths share. */
 /*
- * The sampler of one process: which slot it holds, which threads it samples, how they are armed.
- * Private to the target; only struct wire_* lies in the arena.
+ * The sampler of one process: its slot, its threads and their timers. This is private memory of the
+ * process; only struct wire_* lies in the arena.
  *
- * Two hosts: under flamerun the arena is flamerun's and sampling lasts as long as the image; a
- * process that samples itself ("hosted") has an arena of its own, which stays mapped for good, and
- * sessions that begin and end, each with a slot and an image number of its own.
+ * Under flamerun the arena is flamerun's, and sampling lasts as long as the image. A process that
+ * profiles itself is called hosted: it has an arena of its own, which stays mapped, and sessions
+ * that begin and end. Each session has a slot and an image number.
  *
- * Who writes: `sampler` is filled before the first timer is armed, again in a fork child, which has
- * one thread then, and at the start of each session, when no handler runs. A struct sampler_thread
- * belongs to its thread, but for the fields marked atomic.
+ * `sampler` is written before the first timer is made, in a fork child, which has one thread then,
+ * and at the start of each session, when no handler runs. A struct sampler_thread is written by its
+ * thread only, except the fields marked atomic.
  */
 #ifndef LIBPROF_SAMPLER_SAMPLER_H
 #define LIBPROF_SAMPLER_SAMPLER_H
@@ -22,18 +22,19 @@
 #include "libprof/wire_drain.h"
 
 /*
- * A timer's cookie: the address of its struct sampler_thread below, the claim's generation above.
+ * The value that a timer's signals carry: the address of its struct sampler_thread in the lower
+ * bits, the generation of its claim above.
  */
 #define SAMPLER_COOKIE_BITS 48
 
-/* CPU time of a thread, and that in the kernel. */
+/* CPU time of a thread, and the part of it in the kernel. */
 struct sampler_usage {
 	uint64_t cpu_ns, kernel_ns;
 };
 
 /*
- * A call that waits with a signal mask of its own, such as sigsuspend(). That mask lets in our
- * signal, which the program otherwise blocks.
+ * A system call that waits with a signal mask of its own, such as sigsuspend(). That mask lets in
+ * the sampling signal, which the program otherwise blocks.
  */
 struct sampler_wait {
 	uint32_t is_begun; /* 0: the thread is in no such call */
@@ -43,104 +44,108 @@ struct sampler_wait {
 };
 
 struct sampler_thread {
-	/* These outlive a claim: a signal of an earlier one may still be on its way. */
+	/* These outlive a claim, because a signal of an earlier claim may still be pending. */
 	uint32_t
-		generation; /* atomic: of the claim; a timer's signal tells which it was made for */
-	uint32_t users;      /* atomic: handlers and others that rely on this entry right now */
-	uint32_t is_claimed; /* atomic: whatever the arena says of the ring, the entry is in use */
+		generation; /* atomic: of the claim; compared with the one in a signal */
+	uint32_t users;      /* atomic: number of handlers and others that use this entry now */
+	uint32_t is_claimed; /* atomic: the entry is in use, whatever the arena says of its ring */
 	struct wire_ring *ring;
 	uint64_t image;   /* of the session it was claimed in */
 	uint32_t
-		active; /* atomic: 1 while the timer may fire; who sets it to 0 deletes the timer */
-	uint32_t is_disarmed; /* sampler_disarm_all() did, and what is due is not yet credited */
+		active; /* atomic: 1 while the timer exists; who clears it deletes the timer */
+	uint32_t is_disarmed; /* by sampler_disarm_all(); its due time is not credited yet */
 	uint32_t number;  /* within the image, from 1 */
 	int32_t tid;
 	int32_t timer;    /* kernel timer id */
 	uint32_t has_timer;
-	uint64_t armed_ns; /* thread CPU time when it was armed */
-	uint64_t first_ns; /* and of the first expiry */
+	uint64_t armed_ns; /* CPU time of the thread when its timer was set */
+	uint64_t first_ns; /* CPU time of the thread at the first expiry */
 	uint64_t delivered; /* atomic: expirations that reached the handler */
 	uint64_t calls;    /* of the handler */
-	uint64_t call_ns;  /* what one took when that was last measured */
-	uint32_t was_long; /* that, or another had the CPU meanwhile */
+	uint64_t call_ns;  /* duration of the last handler call that was measured */
+	uint32_t was_long; /* it was longer than a handler takes: another thread had the CPU */
 	uint64_t rests_until_ns; /* CLOCK_MONOTONIC: no sample before that */
-	/* Atomic, high end written last: lowest address known to be mapped, one past the highest;
-	 * 0 while unknown. */
+	/*
+	 * Atomic, stack_hi written last: the lowest address of the stack that is known to be
+	 * mapped, and one past the highest; 0: unknown.
+	 */
 	uintptr_t stack_lo;
 	uintptr_t stack_hi;
-	/* Atomic, first one written last: what the handler saw of an unknown stack. */
+	/* Atomic, seen_sp written last: what the handler saw of a thread with an unknown stack. */
 	uintptr_t seen_sp;
 	uintptr_t seen_self; /* pthread_self() */
-	uint32_t has_vm_phase; /* its own thread's, as is the next */
-	uint64_t vm_rest_ns;   /* elapsed time told by a virtual machine and not yet recorded */
-	/* Atomic: the program asked for our signal to be blocked in this thread. It is not, for
-	 * the thread is to be sampled, but the program reads it in its mask. */
+	uint32_t has_vm_phase; /* the first period of a virtual machine's time has been drawn */
+	uint64_t vm_rest_ns;   /* elapsed time that a virtual machine reported, not recorded yet */
+	/*
+	 * Atomic: the program has blocked the sampling signal in this thread. It is not really
+	 * blocked, but the program sees it in its mask.
+	 */
 	uint32_t held;
 	uint32_t unheld_pid; /* atomic: a vfork child that shares `held` and set its own mask */
-	struct sampler_wait wait; /* the thread's own */
-	/* The thread's own, of handlers of the program's with our signal blocked: host.c. */
-	uint64_t handler_weight; /* samples that became due in them and were not recorded yet */
-	uintptr_t handled_sp;	 /* stack pointer that the last of them returned to; 0: none did */
-	uintptr_t handled_pc;	 /* the pc it returned to; a sample at both comes right behind it */
-	uint32_t carried;	 /* weight put off from such a place to the next sample's */
-	uint32_t carries;	 /* how many samples in a row were put off */
-	/* The thread's own, where perf events signal it: events.c. */
-	uintptr_t self;		   /* pthread_self(), 0: another thread armed it */
-	uintptr_t thread_pointer;  /* the CPU's; by it a fork child knows whose copy it is */
-	uint32_t has_events;	   /* one came: its timer stands for time in the kernel alone */
-	uint64_t event_rest_ns;	   /* what they stood for and no sample does yet */
-	struct sampler_usage usage; /* when its timer last said so */
-	uint64_t event_registers;  /* a hash of those that the last one interrupted */
-	uintptr_t runtime_state; /* its language runtime's structure for it, if it had one lately */
+	struct sampler_wait wait;
+	/* For handlers of the program during which the sampling signal is blocked, see host.c: */
+	uint64_t handler_weight; /* samples that became due in them, not recorded yet */
+	uintptr_t handled_sp;	 /* stack pointer that the last of them returned to; 0: none */
+	uintptr_t handled_pc;	 /* pc that it returned to */
+	uint32_t carried;	 /* weight that was deferred to the next sample */
+	uint32_t carries;	 /* number of samples that were deferred in a row */
+	/* For perf events, see events.c: */
+	uintptr_t self;		   /* pthread_self(); 0: another thread made its timer */
+	uintptr_t thread_pointer;  /* of the CPU; a fork child finds its entry by it */
+	uint32_t has_events;	   /* an event has come; the timer counts only time in the kernel */
+	uint64_t event_rest_ns;	   /* time of events that is in no sample yet */
+	struct sampler_usage usage; /* at the last expiry of its timer */
+	uint64_t event_registers;  /* hash of the registers that the last event interrupted */
+	uintptr_t runtime_state; /* the language runtime's structure for the thread, 0: unknown */
 	struct runtime_again runtime_again; /* what was read of it */
-	uint32_t exits;    /* TSD destructor rounds seen */
-	void *(*start)(void *); /* what pthread_create was asked to run */
-	void *argument;
-	/* Atomic: nobody sees this thread's end from inside it, so the rescan has to (tasks.c). */
+	uint32_t exits;    /* rounds of thread-specific destructors so far */
+	void *(*start)(void *); /* the program's start routine */
+	void *argument;		/* its argument */
+	/* Atomic: the thread's end is not reported by itself; tasks.c finds it. */
 	uint32_t is_foreign;
-	/* Whoever rescans writes the next two, one at a time. */
-	uint32_t round;	      /* number of the last rescan that found the thread in the list */
-	uint64_t seen_cpu_ns; /* the thread's CPU time when it was last looked at */
+	/* Written by the thread that rescans the list of threads: */
+	uint32_t round;	      /* number of the last scan that found the thread */
+	uint64_t seen_cpu_ns; /* the thread's CPU time at the last scan */
 };
 
 struct sampler {
-	void *arena; /* NULL: never sampled; stays mapped */
-	uint32_t blocks; /* in its pool, checked when it was mapped */
+	void *arena; /* stays mapped; NULL: the process was never sampled */
+	uint32_t blocks; /* number of blocks in the arena's pool, checked */
 	struct wire_slot *slot; /* atomic outside handlers */
 	uint32_t slot_index;
-	uint32_t first_ring; /* whose entry is the first; below WIRE_RINGS */
+	uint32_t first_ring; /* the ring whose entry is sampler_threads[0] */
 	uint32_t pid;
 	uint32_t on;     /* atomic: threads may be claimed and armed */
-	uint32_t hosted; /* atomic: the process samples itself; never changes back */
-	uint32_t paused; /* atomic: what expires is counted and not recorded */
-	uint32_t markers; /* atomic: calls that write records, of marks and others, under way */
-	uint32_t signal; /* that timers and events send; set before the handler goes in */
-	uint32_t owns_signal; /* atomic: the kernel's handler is ours, the program's in host.c */
-	uint32_t namespaced; /* pid means nothing where /proc was mounted */
-	uint32_t has_events; /* perf events of flamerun's may signal threads */
-	uint32_t has_kernel; /* what is sampled in the kernel is to say so; with events alone */
-	uint64_t event_period_ns; /* what each stands for */
-	uint32_t event_rests;	  /* as struct wire_arena */
-	uint64_t tick_ns;	  /* the kernel's; known where events may come */
+	uint32_t hosted; /* atomic: the process profiles itself; never changes back */
+	uint32_t paused; /* atomic: samples are counted and not recorded */
+	uint32_t markers; /* atomic: number of calls that are writing marks and other records */
+	uint32_t signal; /* that timers and events send; set before the handler is installed */
+	uint32_t owns_signal; /* atomic: the library's handler is installed */
+	uint32_t namespaced; /* its pid has no meaning for flamerun */
+	uint32_t has_events; /* perf events of flamerun may signal threads */
+	uint32_t has_kernel; /* samples of time in the kernel are marked; only with events */
+	uint64_t event_period_ns; /* CPU time in user mode that an event stands for */
+	uint32_t event_rests;	  /* as in struct wire_arena */
+	uint64_t tick_ns;	  /* length of the kernel's tick; set if events may come */
 	uint64_t image;
-	/* How time is told: set before sampler_start(), the same in fork children. */
+	/* The clock: set before sampler_start(), the same in fork children. */
 	uint64_t period_ns;
-	uint32_t is_untimed; /* no timers: only what threads tell is recorded */
-	uint32_t is_elapsed; /* timers of CLOCK_MONOTONIC, whatever CPU time passes */
-	uint32_t max_depth;  /* frames kept of a stack */
+	uint32_t is_untimed; /* no timers: only what threads report themselves is recorded */
+	uint32_t is_elapsed; /* timers use CLOCK_MONOTONIC instead of CPU time */
+	uint32_t max_depth;  /* limit of frames in a stack */
 	uint32_t
-		ring_bytes; /* what a thread may be ahead of the reader; 0 becomes: without limit */
-	uint64_t rings[WIRE_RINGS / 64]; /* atomic bitmap: rings of threads this image samples */
-	uint64_t claimed_ever[WIRE_RINGS / 64]; /* the same: entries that were ever claimed */
-	uint32_t claimed; /* atomic: how many entries are claimed now */
-	/* Atomic, only ever grow within an image: what slot->dropped counts by weight. */
+		ring_bytes; /* bytes that a thread may have unread; 0 at start: no limit */
+	uint64_t rings[WIRE_RINGS / 64]; /* atomic bitmap: rings of this image's sampled threads */
+	uint64_t claimed_ever[WIRE_RINGS / 64]; /* atomic bitmap: entries that were ever claimed */
+	uint32_t claimed; /* atomic: number of entries that are claimed now */
+	/* Atomic, only grow within an image; slot->dropped counts the same by weight. */
 	uint64_t dropped_samples;
-	uint64_t dropped_bytes; /* as far as the stacks were walked */
+	uint64_t dropped_bytes; /* of stacks as far as they were walked */
 	uint64_t dropped_marks;
 	uint32_t quit;	    /* atomic: enum wire_quit; set once the process is no longer sampled */
-	uint32_t forbidden; /* atomic: enum confined_part, or-ed; only grows */
-	uint32_t filters;   /* atomic: seccomp filters that are known */
-	uint32_t filters_at_start; /* of them, those that flamerun is under, too */
+	uint32_t forbidden; /* atomic: bits of enum confined_part; only grows */
+	uint32_t filters;   /* atomic: number of known seccomp filters */
+	uint32_t filters_at_start; /* of these, filters that flamerun has as well */
 };
 
 extern struct sampler sampler __attribute__((visibility("hidden")));
@@ -158,8 +163,8 @@ static inline uint64_t sampler_signal_bit(void)
 }
 
 /*
- * The entry of ring @index. Under flamerun a process's first rings have the first entries, whatever
- * their numbers: those lie beside what is written anyway. Context: signal-safe.
+ * Returns the entry of ring @index. The first ring of a process has the first entry, whatever its
+ * number, because that entry lies on a page that is written anyway. Context: signal-safe.
  */
 static inline struct sampler_thread *sampler_thread_at(unsigned index)
 {
@@ -167,7 +172,7 @@ static inline struct sampler_thread *sampler_thread_at(unsigned index)
 }
 
 /*
- * Does the process sample itself? Its pid and its pool's size are there when it does.
+ * Does the process profile itself? If so, sampler.pid and sampler.blocks are set.
  * Context: signal-safe.
  */
 static inline int sampler_is_hosted(void)
@@ -176,9 +181,9 @@ static inline int sampler_is_hosted(void)
 }
 
 /*
- * Raise one of the arena's high-water marks to at least @value. Whoever is in the way has raised
- * it, so there is no need to try more often than it can rise; a liar would keep us here for ever.
- * Context: signal-safe.
+ * Raise one of the arena's high-water marks to at least @value. Each failed try means that another
+ * thread has raised it, so the number of tries is limited: a process that writes false values must
+ * not keep this loop running. Context: signal-safe.
  */
 static inline void sampler_raise_high(uint32_t *high, uint32_t value)
 {
@@ -191,15 +196,15 @@ static inline void sampler_raise_high(uint32_t *high, uint32_t value)
 }
 
 /*
- * The kernel's part of a mask: signals 1 to 64. Each of libc's functions on masks would be looked
- * up by every image.
+ * Returns the kernel's part of a mask, signals 1 to 64. Used instead of libc's functions, each of
+ * which would cost every image a symbol lookup.
  */
 static inline uint64_t *sampler_mask(const sigset_t *set)
 {
 	return (uint64_t *)(uintptr_t)set;
 }
 
-/* The entries of a bitmap's bits, one after the other. */
+/* Iterate over the bits that are set in a bitmap. */
 #define SAMPLER_FOR_EACH(bitmap, index)                                                        \
 	for (uint32_t word_ = 0, index; word_ < WIRE_RINGS / 64; word_++)                      \
 		for (uint64_t bits_ = __atomic_load_n(&(bitmap)[word_], __ATOMIC_ACQUIRE);     \
@@ -207,95 +212,97 @@ static inline uint64_t *sampler_mask(const sigset_t *set)
 			bits_ &= bits_ - 1)
 #define SAMPLER_FOR_EACH_RING(index) SAMPLER_FOR_EACH(sampler.rings, index)
 
-/* Have flamerun, or the worker, look at the rings now. Context: signal-safe, no vfork child. */
+/* Wake the reader of the rings. Context: signal-safe, not a vfork child. */
 void sampler_wake_reader(struct wire_arena *arena);
 
 /*
- * Claim a slot in the mapped arena for the calling process, whose handler is installed, and let
- * threads be claimed. How time is told was set before; depth and ring_bytes have their defaults
- * unless they were.
- * @parent_image  the image that forked this one, 0 after an exec.
- * @exe           the program's path, NULL: as the parent's.
- * Returns 0, or -ENOSPC (no slot; counted).
+ * Claim a slot in the mapped arena for the calling process and allow threads to be claimed. The
+ * handler is installed and the clock's fields are set before; max_depth and ring_bytes get their
+ * defaults if they are 0.
+ *
+ * @parent_image  the image that forked this one, 0 after an exec
+ * @exe		  the program's path; NULL: the same as the parent's
+ *
+ * Returns 0, or -ENOSPC: no slot is free, which is counted.
  * Context: one thread, not a handler.
  */
 int sampler_start(void *arena, uint64_t parent_image, const char *exe);
 
 /*
- * Ours to write for? False in a vfork child, where the parent's memory must not be touched, and
- * after sampler_quit(). Context: signal-safe.
+ * May the caller write the sampler's state? False in a vfork child, which shares its parent's
+ * memory, and after sampler_quit(). Context: signal-safe.
  */
 int sampler_is_this_process(void);
 
-/* Is the kernel's entry for our signal ours in this process? Context: signal-safe. */
+/* Is the library's handler installed in this process? Context: signal-safe. */
 int sampler_owns_signal(void);
 
 /*
- * Does the caller, whose thread in the parent @thread is should it be a vfork child, only believe
- * that it blocks our signal? Context: signal-safe, a vfork child.
+ * Does @thread only seem to block the sampling signal? In a vfork child, @thread is the parent's
+ * thread. Context: signal-safe, a vfork child.
  */
 int sampler_is_held(const struct sampler_thread *thread);
 
 /*
- * Claim a ring for a thread that will be made. Returns NULL when there is none (counted) or the
- * sampler is off. Context: any thread, not a handler.
+ * Claim an entry and a ring for a thread that will be created. Returns NULL if there is none (which
+ * is counted) or the sampler is off. Context: any thread, not a handler.
  */
 struct sampler_thread *sampler_thread_claim(void);
-/* The same, not counted: the caller does that. */
+/* As sampler_thread_claim(), without counting. */
 struct sampler_thread *sampler_thread_try_claim(void);
 void sampler_thread_release(struct sampler_thread *thread);
 
-/* Tell @thread's handler where its stack lies. Context: any thread, not a handler. */
+/* Set the bounds of @thread's stack. Context: any thread, not a handler. */
 void sampler_thread_set_stack(struct sampler_thread *thread, uintptr_t lo, uintptr_t hi);
-/* The same for the main thread's. */
+/* Set the bounds of the main thread's stack. */
 void sampler_thread_set_main_stack(struct sampler_thread *thread);
 
 /*
- * Begin sampling the calling thread with the claimed @thread, whose stack_lo, stack_hi and held the
- * caller has set.
- * Returns 0, or the negative errno of the timer: the thread is counted, its claim given back.
- * Context: the thread itself, not a handler.
+ * Make and start the timer of the calling thread, with the claimed entry @thread, whose stack_lo,
+ * stack_hi and held are set. Returns 0, or -errno: then the entry is released and the thread
+ * counted. Context: the thread itself, not a handler.
  */
 int sampler_thread_arm(struct sampler_thread *thread);
 
-/* The state of thread @tid, of the calling thread; NULL when not sampled. Context: signal-safe. */
+/*
+ * Return the entry of thread @tid, or of the calling thread; NULL if it is not sampled.
+ * Context: signal-safe.
+ */
 struct sampler_thread *sampler_thread_find(int32_t tid);
 struct sampler_thread *sampler_thread_self(void);
 
 /*
- * The entry of the parent's thread whose copy the calling fork child is, NULL when it had none.
- * Asks neither libc nor the kernel: either costs a child more than this does.
- * Context: before sampler_reset_in_child().
+ * Returns the entry of the parent's thread that forked the calling child, or NULL. Makes no call to
+ * libc or the kernel, which would cost each child more. Context: before sampler_reset_in_child().
  */
 struct sampler_thread *sampler_thread_that_forked(void);
 
 /*
- * As sampler_thread_arm() for another thread of the process, the one with @tid. Its signal mask is
- * left alone. Context: any thread, not a handler.
+ * As sampler_thread_arm() for thread @tid of the process. Its signal mask is not changed.
+ * Context: any thread, not a handler.
  */
 int sampler_thread_arm_other(struct sampler_thread *thread, int32_t tid);
 
 /*
- * End sampling the calling thread: disarm, credit what was due and not delivered, end the ring.
- * Context: the thread itself, not a handler.
+ * End the sampling of the calling thread: delete its timer, credit due samples that were not
+ * delivered, end its ring. Context: the thread itself, not a handler.
  */
 void sampler_thread_end(struct sampler_thread *thread);
 
 /*
- * As sampler_thread_end() for a thread that has ended, having used @cpu_ns at least.
+ * As sampler_thread_end() for a thread that has ended with at least @cpu_ns of CPU time.
  * Context: one thread at a time, not a handler.
  */
 void sampler_thread_reap(struct sampler_thread *thread, uint64_t cpu_ns);
 
 /*
- * Expirations due by @cpu_ns of @thread's CPU time that no handler has seen.
- * Context: signal-safe, any thread.
+ * Returns the number of expiries that were due at @cpu_ns of @thread's CPU time and have not
+ * reached the handler. Context: signal-safe, any thread.
  */
 uint64_t sampler_thread_due(const struct sampler_thread *thread, uint64_t cpu_ns);
 
 /*
- * How a process comes out of its slot, by enum wire_slot_state. These calls are told apart by who
- * still runs afterwards:
+ * How a process leaves its slot, by enum wire_slot_state. The calls differ in what runs afterwards:
  *
  *   LIVE ─ sampler_leave() ─▶ EXEC or EXIT    the program runs on for a moment and is sampled
  *   EXEC ─ sampler_undo_leave() ─▶ LIVE       its exec failed
@@ -303,64 +310,66 @@ uint64_t sampler_thread_due(const struct sampler_thread *thread, uint64_t cpu_ns
  *   EXIT ─ sampler_leave_slot() ─▶ GONE       after a quit, when no handler is left
  *   LIVE ─ sampler_end() ─▶ FREE              hosted: one session ends, another may begin
  *
- * sampler_leave_unaccounted() and sampler_quit_unseen() do the same where a seccomp filter that
- * nobody saw may kill for a system call: they make none, so what was used and is due is not noted.
- * Under flamerun the collector frees the slot. sampler_thread_end() ends one thread's ring and
- * leaves the slot alone.
+ * sampler_leave_unaccounted() and sampler_quit_unseen() are for a process in which a seccomp filter
+ * was installed unseen: a system call may end it, so they make none and record no CPU time. Under
+ * flamerun the collector frees the slot. sampler_thread_end() ends one thread's ring and does not
+ * change the slot.
  */
 
 /*
- * The process is about to leave by exec or exit: note its CPU time and what is due of each thread.
- * @state  WIRE_SLOT_EXEC or WIRE_SLOT_EXIT. Samples may still come; they are taken off that.
+ * The process is about to exec or exit: record its CPU time and the due samples of each thread.
+ * Samples that still come are subtracted from these.
+ * @state  WIRE_SLOT_EXEC or WIRE_SLOT_EXIT
  * Context: any thread, signal-safe.
  */
 void sampler_leave(enum wire_slot_state state);
 
-/* The same under a seccomp filter that nobody saw: nothing is asked of the kernel. */
+/* As sampler_leave(), without system calls. */
 void sampler_leave_unaccounted(enum wire_slot_state state);
 
-/* The exec failed: life goes on. */
+/* The exec failed: undo sampler_leave(). */
 void sampler_undo_leave(void);
 
 /*
- * Stop for good, silently, for @cause: the process is about to forbid itself what sampling needs.
- * What it used is noted as at an exit. Whoever samples from outside may have it then.
+ * End sampling of this process for @cause, for example because it is about to forbid itself system
+ * calls that sampling needs. Its CPU time is recorded as at an exit. The tracer may sample it then.
  * Context: any thread, not a handler.
  */
 void sampler_quit(enum wire_quit cause);
 
 /*
- * The same where it has done so, nobody knows how much of it: no other system call is made, and
- * what it used is not noted. Context: signal-safe, but not a vfork child.
+ * As sampler_quit() after a seccomp filter was installed unseen: makes no further system call and
+ * records no CPU time. Context: signal-safe, not a vfork child.
  */
 void sampler_quit_unseen(void);
 
 /*
- * The last one out of an image that quit leaves its slot to whoever samples from outside.
- * Context: signal-safe; the caller relies on no entry any more.
+ * After a quit, mark the slot as left when no handler runs any more, so that the tracer may sample
+ * the process. Context: signal-safe; the caller uses no entry any more.
  */
 void sampler_leave_slot(void);
 
-/* The calling thread's name into @comm, where it may be asked for. Context: signal-safe. */
+/* Read the calling thread's name into @comm unless a filter forbids it. Context: signal-safe. */
 void sampler_read_name(char comm[WIRE_COMM_BYTES]);
 
 /*
- * Disarm every thread and refuse new ones; the rings keep what they hold and stay claimed. Handlers
- * that were under way may still run: sampler_is_quiet(). Context: any thread, not a handler.
+ * Delete all timers and refuse new threads. Rings stay claimed with their contents. Handlers may
+ * still be running until sampler_is_quiet(). Context: any thread, not a handler.
  */
 void sampler_disarm_all(void);
 
-/*
- * Has everybody who saw a thread armed let go of it, each handler above all? Context: any thread.
- */
+/* Does no handler or other code use an entry any more? Context: any thread. */
 int sampler_is_quiet(void);
 
-/* Once that is so: credit what is due of the threads of sampler_disarm_all(). Context: as above. */
+/*
+ * After sampler_disarm_all(), once sampler_is_quiet(): credit the due samples of the threads.
+ * Context: any thread.
+ */
 void sampler_credit_disarmed(void);
 
 /*
- * The last step, with the rings drained by @drain: give rings and slot back. A ring that somebody
- * still relies on is kept from everybody. Context: one thread, not a handler.
+ * The last step of a session, after its rings were drained by @drain: free rings and slot. A ring
+ * that is still in use stays claimed for good. Context: one thread, not a handler.
  */
 void sampler_end(struct wire_drain *drain);
 
@@ -368,30 +377,28 @@ void sampler_end(struct wire_drain *drain);
 void sampler_reset_in_child(void);
 
 /*
- * The entry whose timer sent @info, NULL for anybody else's signal. The timer may be one of an
- * earlier claim. Context: signal-safe.
+ * Returns the entry whose timer or event sent @info; NULL: the signal has another source. The timer
+ * may be one of an earlier claim. Context: signal-safe.
  */
 struct sampler_thread *sampler_thread_of(const siginfo_t *info);
 
 /*
- * A random instant in (0, @period_ns]: threads shorter than a period are counted in expectation.
- * @now_ns is the time, which no two threads of one number share.
+ * Returns a random time in (0, @period_ns] for the first expiry, so that threads shorter than a
+ * period are sampled in proportion. @tid and @now_ns make it different for each thread.
  * Context: signal-safe.
  */
 uint64_t sampler_random_phase_ns(uint64_t period_ns, uint32_t tid, uint64_t now_ns);
 
-/*
- * Take the timer away from @thread. Returns 1, or 0 when somebody else did. Context: signal-safe.
- */
+/* Delete @thread's timer. Returns 1, or 0 if it was deleted already. Context: signal-safe. */
 int sampler_thread_disarm(struct sampler_thread *thread);
 
 /* The signal handler. */
 void sampler_handler(int signal, siginfo_t *info, void *context);
 
 /* ---- a thread's entry and its ring ----------------------------------------------------------- */
-/* What handlers and thread.c do alike. */
+/* Used by the handler and by thread.c. */
 
-/* Keep the entry, or know that it is kept: nobody gives its ring away meanwhile. */
+/* Mark the entry as in use: its ring is not released until thread_unref(). */
 static inline void thread_ref(struct sampler_thread *thread)
 {
 	__atomic_fetch_add(&thread->users, 1, __ATOMIC_SEQ_CST);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * In a program that profiles itself, threads that nobody announced, as those from a raw clone, are
- * looked for every 10 ms: without interposers only /proc tells of them. Under flamerun nobody
- * looks, so a thread from a raw clone is not sampled there.
+ * In a program that profiles itself, searches /proc every 10 ms for threads that were not
+ * announced: without interposers these are all threads, with them those from a raw clone. Under
+ * flamerun there is no such search, so a thread from a raw clone is not sampled.
  *
- * The link count of the task list is that of the threads and two: while it stays the same, and all
- * threads that were known still live, nobody can be new. Where a kernel does not count links, the
- * list is read. All this takes a two-hundredth of a CPU at most.
+ * The link count of /proc/self/task is the number of threads and two. While it stays the same, and
+ * all known threads are alive, no thread is new. If the kernel does not count links, the list is
+ * read. The search takes at most 1/200 of a CPU.
  */
 #include "libprof/sampler/tasks.h"
 
@@ -26,12 +26,12 @@
 #include "libprof/sampler/sampler.h"
 #include "libprof/sampler/text.h"
 
-/* ---- where stacks lie ------------------------------------------------------------------------ */
+/* ---- stack bounds ---------------------------------------------------------------------------- */
 
-/* No thread's stack is believed to be larger: beyond it something else was taken for one. */
+/* A larger mapping is not accepted as a thread's stack. */
 #define STACK_BYTES_MAX (1UL << 30)
 
-/* Publish the calling thread's own bounds; its handler may run meanwhile. */
+/* Publish the calling thread's stack bounds; its handler may run meanwhile. */
 static void stack_publish_own(struct sampler_thread *thread, uintptr_t lo, uintptr_t hi)
 {
 	__atomic_store_n(&thread->stack_hi, 0, __ATOMIC_RELEASE);
@@ -39,9 +39,9 @@ static void stack_publish_own(struct sampler_thread *thread, uintptr_t lo, uintp
 }
 
 /*
- * libc puts the control block at the upper end of the stack's mapping, and a guard at its lower
- * end, so that two stacks are never one mapping. A stack pointer elsewhere, on a coroutine's or a
- * signal stack, says nothing about how much around it stays mapped.
+ * libc puts the thread's control block at the upper end of the stack's mapping, and a guard at its
+ * lower end, so that two stacks are never one mapping. For a stack pointer elsewhere, on a
+ * coroutine's stack or a signal stack, it is not known how much around it stays mapped.
  */
 uintptr_t stack_end(uintptr_t start, uintptr_t end, uintptr_t sp, uintptr_t self)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: handlers look threads up. */
 /*
- * A thread's life in the sampler: its ring is claimed before it is made, its timer armed by the
- * thread itself, and at its end what was due and not delivered becomes credit, while the ring
- * goes to whoever drains it. In programs that profile themselves tasks.c finds threads that nobody
- * announced; under flamerun a thread from a raw clone is not sampled.
+ * A thread in the sampler: its ring is claimed before the thread is created, and it makes its timer
+ * itself. At its end, due samples that were not delivered become credit, and the ring is left to
+ * the reader. In programs that profile themselves, tasks.c finds threads from a raw clone; under
+ * flamerun such threads are not sampled.
  *
- * A timer's signal names the claim it was made for: its cookie is the entry's address with the
- * claim's generation above. Entries count who relies on them, and whoever swings `active` from 1 to
- * 0 deletes the timer. A session gives its rings back when nobody is counted any more
- * (sampler_is_quiet()), so a signal that is pending beyond it finds nobody's ring.
+ * A timer's signal carries the entry's address and the generation of its claim, because a signal
+ * may stay pending until the entry has another owner. Each entry counts its users. Whoever changes
+ * `active` from 1 to 0 deletes the timer. A session releases its rings when no entry has users
+ * (sampler_is_quiet()), so a signal that is still pending then finds no ring.
  */
 
 #include <errno.h>
@@ -76,7 +76,7 @@ struct sampler_thread *sampler_thread_claim(void)
 {
 	struct sampler_thread *thread;
 
-	/* A child that libc did not make has its parent's rings in its memory. */
+	/* A child from a raw clone still has its parent's rings in its memory. */
 	if (!__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) || confined_by_unseen() ||
 		!sampler_is_this_process())
 		return NULL;
@@ -95,16 +95,16 @@ void sampler_thread_release(struct sampler_thread *thread)
 	struct wire_arena *arena = sampler.arena;
 	uint64_t owner = thread->image << 2 | WIRE_RING_OWNED;
 
-	/* It may be another's by now, where this image has quit. */
+	/* If this image has quit, the ring may belong to another one by now. */
 	if (__atomic_compare_exchange_n(&thread->ring->owner, &owner, WIRE_RING_FREE, 0,
 		    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		wire_hint(&arena->rings_hint, thread_index(thread));
 	thread_release_entry(thread);
 }
 
-/* ---- where its stack lies -------------------------------------------------------------------- */
+/* ---- stack bounds ---------------------------------------------------------------------------- */
 
-/* Plain loads never go deeper into the address space than this below a main stack's top. */
+/* At most this many bytes below the top of a main thread's stack are read by plain loads. */
 #define MAIN_STACK_TRUSTED_BYTES (64UL << 20)
 
 void sampler_thread_set_stack(struct sampler_thread *thread, uintptr_t lo, uintptr_t hi)
@@ -113,7 +113,7 @@ void sampler_thread_set_stack(struct sampler_thread *thread, uintptr_t lo, uintp
 	__atomic_store_n(&thread->stack_hi, hi, __ATOMIC_RELEASE);
 }
 
-/* The size limit of the main thread's stack, as far as plain loads are trusted. */
+/* The size limit of the main thread's stack, at most MAIN_STACK_TRUSTED_BYTES. */
 static uintptr_t main_stack_bytes(void)
 {
 	struct rlimit limit;
@@ -126,14 +126,14 @@ static uintptr_t main_stack_bytes(void)
 
 void sampler_thread_set_main_stack(struct sampler_thread *thread)
 {
-	/* It ends above the strings the kernel put there, AT_EXECFN among the last. */
+	/* The kernel puts strings at the top of the stack; AT_EXECFN is among the highest. */
 	uintptr_t top = (getauxval(AT_EXECFN) | (WIRE_PAGE - 1)) + 1;
 
 	if (top > WIRE_PAGE)
 		sampler_thread_set_stack(thread, top - main_stack_bytes(), top);
 }
 
-/* ---- its timer ------------------------------------------------------------------------------- */
+/* ---- timers ---------------------------------------------------------------------------------- */
 
 uint64_t sampler_random_phase_ns(uint64_t period_ns, uint32_t tid, uint64_t now_ns)
 {
@@ -147,7 +147,7 @@ uint64_t sampler_random_phase_ns(uint64_t period_ns, uint32_t tid, uint64_t now_
 	return 1 + x % period_ns;
 }
 
-/* Is the session that @thread was claimed in still going on? */
+/* Is the session in which @thread was claimed not over? */
 static int is_current(const struct sampler_thread *thread)
 {
 	return __atomic_load_n(&sampler.on, __ATOMIC_SEQ_CST) &&
@@ -159,16 +159,13 @@ static struct timespec to_timespec(uint64_t ns)
 	return (struct timespec){(time_t)(ns / CLOCK_NS_PER_S), (long)(ns % CLOCK_NS_PER_S)};
 }
 
-/*
- * What the timer's signals carry: the entry, and in the bits above all addresses which claim of it
- * they belong to. A signal may stay pending until long after the timer and the claim are gone.
- */
+/* The value that the timer's signals carry, see SAMPLER_COOKIE_BITS. */
 static void *cookie_of(const struct sampler_thread *thread)
 {
 	return (void *)((uintptr_t)thread | (uintptr_t)thread->generation << SAMPLER_COOKIE_BITS);
 }
 
-/* Only what the thread itself tells is recorded. */
+/* Begin without a timer: only what the thread reports itself is recorded. */
 static int arm_without_timer(struct sampler_thread *thread)
 {
 	__atomic_store_n(&thread->active, 1, __ATOMIC_SEQ_CST);
@@ -200,7 +197,7 @@ static int arm_timer(struct sampler_thread *thread, clockid_t cpu_clock)
 	spec.it_value = to_timespec(phase_ns);
 	thread->armed_ns = clock_cpu_ns(cpu_clock);
 	thread->first_ns = thread->armed_ns + phase_ns;
-	/* Against sampler_disarm_all(), which clears `on` first: one of us sees the other. */
+	/* sampler_disarm_all() clears `on`, then reads `active`. One of the two sees the other. */
 	__atomic_store_n(&thread->active, 1, __ATOMIC_SEQ_CST);
 	if (is_current(thread))
 		error = arch_syscall4(SYS_timer_settime, thread->timer, 0, &spec, NULL);
@@ -211,7 +208,7 @@ static int arm_timer(struct sampler_thread *thread, clockid_t cpu_clock)
 	return (int)error;
 }
 
-/* A thread is sampled whatever it blocks; what it believes is kept for when it asks. */
+/* Unblock the sampling signal if the thread blocks it, and note that it seems to be blocked. */
 static void unblock_signal(struct sampler_thread *thread)
 {
 	uint64_t mask = sampler_signal_bit(), before = 0;
@@ -257,13 +254,14 @@ static int arm_thread(struct sampler_thread *thread, int32_t tid, clockid_t cpu_
 	if (!is_current(thread))
 		goto out;
 	thread->number = __atomic_add_fetch(&sampler.slot->threads, 1, __ATOMIC_RELAXED);
-	/* What the process used before its first timer is told as the image's beginning, [exec];
-	 * what it uses from here on the timers see. */
+	/*
+	 * CPU time before the first timer is recorded as [exec]; from here on the timers count.
+	 */
 	if (thread->number == 1)
 		sampler.slot->start_cpu_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 	ring->thread = thread->number;
 	ring->start_ns = clock_monotonic_by_call_ns();
-	/* Who looks for a thread by these takes what stands above for that thread's. */
+	/* Written last: who finds the entry by its tid relies on the fields above. */
 	__atomic_store_n(&thread->tid, tid, __ATOMIC_RELEASE);
 	__atomic_store_n(&ring->tid, (uint32_t)tid, __ATOMIC_RELEASE);
 	thread_mark_ring(thread_index(thread), 1);
@@ -272,7 +270,7 @@ static int arm_thread(struct sampler_thread *thread, int32_t tid, clockid_t cpu_
 	error = sampler.is_untimed ? arm_without_timer(thread) : arm_timer(thread, cpu_clock);
 	if (error)
 		thread_mark_ring(thread_index(thread), 0);
-	/* Another thread that is no longer there is not one that came too late. */
+	/* If another thread has ended meanwhile, it is not counted. */
 	if (error && error != -ECANCELED && !(thread->is_foreign && error == -EINVAL))
 		note_timerless(error);
 out:
@@ -287,12 +285,12 @@ int sampler_thread_arm(struct sampler_thread *thread)
 	int error;
 
 	sampler_read_name(thread->ring->comm);
-	/* A fork child has it from its parent. */
+	/* In a fork child it is the parent's, which is the same. */
 	if (!thread->self)
 		thread->self = (uintptr_t)pthread_self();
 	thread->thread_pointer = (uintptr_t)__builtin_thread_pointer();
 	error = arm_thread(thread, (int32_t)arch_syscall0(SYS_gettid), CLOCK_THREAD_CPUTIME_ID);
-	/* A program that samples itself has its masks as it wants them. */
+	/* A program that profiles itself keeps its masks. */
 	if (!error && !sampler_is_hosted())
 		unblock_signal(thread);
 	return error;
@@ -349,10 +347,6 @@ struct sampler_thread *sampler_thread_self(void)
 }
 
 /* ---- the end of a thread --------------------------------------------------------------------- */
-/*
- * What is done when threads end: what was due and not delivered becomes credit, and the ring
- * goes to whoever drains it.
- */
 
 uint64_t sampler_thread_due(const struct sampler_thread *thread, uint64_t cpu_ns)
 {
@@ -365,14 +359,14 @@ uint64_t sampler_thread_due(const struct sampler_thread *thread, uint64_t cpu_ns
 	return due > delivered ? due - delivered : 0;
 }
 
-/* Where a thread that was never sampled spent its time, as far as is known: below its start. */
+/* Make a stack for credit: [unsampled], below it the start routine if there was no sample. */
 static uint16_t start_frames(const struct sampler_thread *thread, uint64_t *frames)
 {
 	uintptr_t start = (uintptr_t)thread->start;
 	struct unwind_module module;
 
 	frames[0] = WIRE_FRAME_UNSAMPLED;
-	/* Events miss nothing that its last stack would be the place for. */
+	/* With events, credit does not go to the thread's last stack. */
 	if (thread->has_events)
 		return 1;
 	if (!start || thread->delivered || modules_find(start, &module))
@@ -416,7 +410,7 @@ static void note_short(const struct sampler_thread *thread, uint64_t used_ns)
 	__atomic_fetch_add(&sampler.slot->short_ns, used_ns, __ATOMIC_RELAXED);
 }
 
-/* Credit what is due of @thread, disarmed, by @cpu_ns. Nobody else writes its ring. */
+/* Credit the due samples of @thread, whose timer is deleted, up to @cpu_ns of its CPU time. */
 static void credit_due(struct sampler_thread *thread, uint64_t cpu_ns)
 {
 	uint64_t due = sampler_thread_due(thread, cpu_ns);
@@ -435,12 +429,12 @@ static void credit_due(struct sampler_thread *thread, uint64_t cpu_ns)
 }
 
 /*
- * Where threads come and go all the time rings would run out: nobody waits to hear of a shorter
- * life of which nothing was sampled, and of none where half of the rings are taken.
+ * The end of a thread without samples is reported only if the thread ran for this long and half of
+ * the rings are free, because a ring stays claimed until its end has been read.
  */
-#define TOLD_LIFE_NS 20000000
+#define REPORTED_LIFE_NS 20000000
 
-/* Will anybody ask when @thread ended, with @cpu_ns on its clock? */
+/* Store the end of @thread, with @cpu_ns of CPU time. Returns whether the reader has to read it. */
 static int tell_end(const struct sampler_thread *thread, uint64_t cpu_ns)
 {
 	struct wire_ring *ring = thread->ring;
@@ -449,11 +443,11 @@ static int tell_end(const struct sampler_thread *thread, uint64_t cpu_ns)
 		return 0;
 	ring->end_cpu_ns = cpu_ns;
 	ring->end_ns = clock_monotonic_ns();
-	return ring->end_ns - ring->start_ns >= TOLD_LIFE_NS &&
+	return ring->end_ns - ring->start_ns >= REPORTED_LIFE_NS &&
 	       thread_index(thread) < WIRE_RINGS / 2;
 }
 
-/* What is in the ring of a thread that ended is still to be taken. */
+/* End the ring of @thread. It is released when the reader has drained it. */
 static void end_ring(struct sampler_thread *thread, uint64_t cpu_ns)
 {
 	thread->ring->exit_credit = 0;
@@ -474,11 +468,13 @@ void sampler_thread_end(struct sampler_thread *thread)
 	if (!__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) ||
 		confined_by_unseen())
 		return;
-	/* In a program that samples itself the entry may be another's since a session ended. */
+	/*
+	 * In a program that profiles itself, a session may have ended and the entry be another's.
+	 */
 	if (!sampler_is_this_process() || thread->tid != (int32_t)arch_syscall0(SYS_gettid) ||
 		!__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE))
 		return;
-	/* For good: a pending signal must not find a ring given to another thread. */
+	/* It stays blocked: a pending signal must not find a ring that another thread owns. */
 	if (thread->has_timer)
 		arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof(mask));
 	thread_ref(thread);
