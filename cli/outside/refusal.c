@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the kernel refuses, /proc is asked which of the rules it was; the answer to EPERM alone
- * names none.
+ * EPERM does not say which rule forbids tracing, so look for it in /proc. The messages are in
+ * cli/explain.def.
  */
 #include "cli/outside/refusal.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "cli/explain.h"
 #include "libprof/procfs.h"
 
 #define YAMA_FILE "/proc/sys/kernel/yama/ptrace_scope"
@@ -31,24 +31,6 @@ static void describe_process(pid_t pid, char *out, size_t bytes)
 	snprintf(out, bytes, comm[0] ? "%d (%s)" : "%d", (int)pid, comm);
 }
 
-static int fail_no_such(pid_t pid, struct diag_message *message)
-{
-	diag_fail(message, -ESRCH, "there is no process %d", (int)pid);
-	diag_fail_hint(message,
-		"pgrep -l NAME finds processes by name; inside a container they have other numbers "
-		"than outside");
-	return -ESRCH;
-}
-
-/* proc(5), "hidepid": it is there, and not for us to see. */
-static int fail_hidden(pid_t pid, struct diag_message *message)
-{
-	diag_fail(message, -EPERM, "process %d belongs to somebody else, and /proc hides it",
-		(int)pid);
-	diag_fail_hint(message, "run flamerun as its user, or as root: sudo flamerun -p ...");
-	return -EPERM;
-}
-
 static int check_word_size(pid_t pid, const char *who, struct diag_message *message)
 {
 	unsigned char ident[EI_NIDENT] = {0};
@@ -59,73 +41,56 @@ static int check_word_size(pid_t pid, const char *who, struct diag_message *mess
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 0; /* who may not look may not trace; attaching tells better */
+		return 0; /* if reading is forbidden, so is tracing: attaching reports why */
 	got = read(fd, ident, sizeof(ident));
 	close(fd);
 	if (got != (ssize_t)sizeof(ident) || ident[EI_CLASS] != ELFCLASS32)
 		return 0;
-	diag_fail(message, -ENOTSUP, "process %s is a 32-bit program, this flamerun is not", who);
-	diag_fail_hint(message, "perf record -p %d samples any program", (int)pid);
-	return -ENOTSUP;
+	return explain(message, -ENOTSUP, EXPLAIN_PROCESS_WORD_SIZE,
+		FACTS(.name = who, .n = (uint64_t)pid));
 }
 
-static int check_tracer(pid_t pid, const char *who, struct diag_message *message)
-{
-	long tracer = procfs_number(pid, "TracerPid");
-	char by[64];
-
-	if (tracer <= 0)
-		return 0;
-	describe_process((pid_t)tracer, by, sizeof(by));
-	diag_fail(message, -EBUSY, "process %s is traced already, by process %s", who, by);
-	diag_fail_hint(message, "a process has one tracer at most: let that one end first");
-	return -EBUSY;
-}
-
-/* Kernel threads have no memory of their own, and neither has what is ending. */
-static int check_memory(pid_t pid, const char *who, struct diag_message *message)
+/* Kernel threads have no memory of their own, and neither have processes that are ending. */
+static bool is_kernel_thread(pid_t pid)
 {
 	char exe[PATH_MAX];
 
-	if (procfs_number(pid, "VmSize") >= 0)
-		return 0;
-	if (procfs_link(pid, "exe", exe) != -ENOENT)
-		return 0;
-	diag_fail(message, -ESRCH, "process %s is a thread of the kernel", who);
-	diag_fail_hint(message, "perf record -g -a samples the kernel");
-	return -ESRCH;
+	return procfs_number(pid, "VmSize") < 0 && procfs_link(pid, "exe", exe) == -ENOENT;
+}
+
+/* Explain why there is nothing in /proc. See proc(5), "hidepid". */
+static int explain_absence(pid_t pid, struct diag_message *message)
+{
+	bool is_hidden = kill(pid, 0) && errno == EPERM;
+
+	return explain(message, is_hidden ? -EPERM : -ESRCH,
+		is_hidden ? EXPLAIN_HIDDEN : EXPLAIN_NO_SUCH_PROCESS, FACTS(.n = (uint64_t)pid));
 }
 
 int refusal_predict(pid_t pid, struct diag_message *message)
 {
-	long group = procfs_number(pid, "Tgid");
-	char who[64];
-	int error;
+	long group = procfs_number(pid, "Tgid"), tracer;
+	char who[64], by[64];
 
 	if (group <= 0)
-		return kill(pid, 0) && errno == EPERM ? fail_hidden(pid, message)
-						      : fail_no_such(pid, message);
+		return explain_absence(pid, message);
 	describe_process(pid, who, sizeof(who));
-	if (group != pid) {
-		diag_fail(message, -ESRCH, "%s is a thread of process %ld", who, group);
-		diag_fail_hint(message, "-p %ld samples all its threads", group);
-		return -ESRCH;
-	}
+	if (group != pid)
+		return explain(
+			message, -ESRCH, EXPLAIN_THREAD, FACTS(.name = who, .n = (uint64_t)group));
 	if (pid == getpid() || pid == getppid())
-		return diag_fail(message, -EINVAL, "flamerun cannot sample itself");
-	if (procfs_state(pid, pid) == 'Z' && procfs_number(pid, "Threads") <= 1) {
-		diag_fail(message, -ESRCH, "process %s has ended", who);
-		diag_fail_hint(message,
-			"it is a zombie: its parent, process %ld, has not asked for its status yet",
-			procfs_number(pid, "PPid"));
-		return -ESRCH;
+		return explain(message, -EINVAL, EXPLAIN_FLAMERUN, FACTS(.name = who));
+	if (procfs_state(pid, pid) == 'Z' && procfs_number(pid, "Threads") <= 1)
+		return explain(message, -ESRCH, EXPLAIN_ZOMBIE,
+			FACTS(.name = who, .n = (uint64_t)procfs_number(pid, "PPid")));
+	tracer = procfs_number(pid, "TracerPid");
+	if (tracer > 0) {
+		describe_process((pid_t)tracer, by, sizeof(by));
+		return explain(message, -EBUSY, EXPLAIN_TRACED, FACTS(.name = who, .other = by));
 	}
-	error = check_tracer(pid, who, message);
-	if (!error)
-		error = check_memory(pid, who, message);
-	if (!error)
-		error = check_word_size(pid, who, message);
-	return error;
+	if (is_kernel_thread(pid))
+		return explain(message, -ESRCH, EXPLAIN_KERNEL_THREAD, FACTS(.name = who));
+	return check_word_size(pid, who, message);
 }
 
 /* Yama's scope, 0 where there is no Yama. */
@@ -166,16 +131,6 @@ static bool shares_user_namespace(pid_t pid)
 	return procfs_link(getpid(), "ns/user", ours) || !strcmp(theirs, ours);
 }
 
-static void name_user(uid_t uid, char *out, size_t bytes)
-{
-	const struct passwd *user = getpwuid(uid);
-
-	if (user)
-		snprintf(out, bytes, "%s", user->pw_name);
-	else
-		snprintf(out, bytes, "uid %u", (unsigned)uid);
-}
-
 static void gather_facts(pid_t pid, struct refusal_facts *facts)
 {
 	uid_t uid = (uid_t)procfs_number(pid, "Uid");
@@ -188,80 +143,45 @@ static void gather_facts(pid_t pid, struct refusal_facts *facts)
 		.yama_scope = yama_scope(),
 		.shares_user_namespace = shares_user_namespace(pid)};
 	describe_process(pid, facts->who, sizeof(facts->who));
-	name_user(uid, facts->user, sizeof(facts->user));
+	explain_user(facts->user, sizeof(facts->user), uid);
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	facts->is_private = !stat(path, &status) && status.st_uid != uid;
 }
 
-static int explain_yama(const struct refusal_facts *facts, struct diag_message *message)
+static enum explanation find_cause(const struct refusal_facts *facts)
 {
-	static const char *const who_may[] = {
-		"only its ancestors may", "only root may", "nobody may"};
-	int scope = facts->yama_scope;
-
-	diag_fail(message, -EPERM, "cannot trace process %s: kernel.yama.ptrace_scope is %d, %s",
-		facts->who, scope, who_may[scope > 3 ? 2 : scope - 1]);
-	if (scope == 1)
-		diag_fail_hint(message,
-			"sudo flamerun -p ...; or for everybody, until the next boot: "
-			"sudo sysctl kernel.yama.ptrace_scope=0");
-	else if (scope == 2)
-		diag_fail_hint(message, "sudo flamerun -p ...");
-	else
-		diag_fail_hint(message, "that lasts until the next boot; without tracing: "
-					"flamerun -- PROGRAM");
-	return -EPERM;
+	if (!facts->is_root && !facts->is_ours)
+		return EXPLAIN_OTHER_USER;
+	if (!facts->is_root && facts->is_private)
+		return EXPLAIN_PRIVATE;
+	if (facts->yama_scope > 2)
+		return EXPLAIN_YAMA_NOBODY;
+	if (facts->yama_scope > 0 && !facts->is_root)
+		return facts->yama_scope > 1 ? EXPLAIN_YAMA_ROOT : EXPLAIN_YAMA_ANCESTORS;
+	return facts->shares_user_namespace ? EXPLAIN_NOT_PERMITTED : EXPLAIN_USER_NAMESPACE;
 }
 
 int refusal_of_permission(const struct refusal_facts *facts, struct diag_message *message)
 {
-	if (!facts->is_root && !facts->is_ours) {
-		diag_fail(message, -EPERM, "process %s belongs to %s", facts->who, facts->user);
-		if (strcmp(facts->user, "root"))
-			diag_fail_hint(message,
-				"run flamerun as %s, or as root: sudo flamerun -p ...",
-				facts->user);
-		else
-			diag_fail_hint(message, "run flamerun as root: sudo flamerun -p ...");
-		return -EPERM;
-	}
-	if (!facts->is_root && facts->is_private) {
-		diag_fail(message, -EPERM,
-			"process %s keeps its memory to itself: it changed its privileges, or "
-			"asked for it",
-			facts->who);
-		diag_fail_hint(message, "root may trace it: sudo flamerun -p ...");
-		return -EPERM;
-	}
-	/* Root of the machine is only kept off by the scope that nobody gets past. */
-	if (facts->yama_scope > 0 && (!facts->is_root || facts->yama_scope > 2))
-		return explain_yama(facts, message);
-	if (!facts->shares_user_namespace) {
-		diag_fail(message, -EPERM, "process %s is in another user namespace", facts->who);
-		diag_fail_hint(message,
-			"run flamerun as root of the machine, or inside of it: "
-			"nsenter -U -t %d ...",
-			(int)facts->pid);
-		return -EPERM;
-	}
-	diag_fail(message, -EPERM, "the system does not let us trace process %s", facts->who);
-	diag_fail_hint(message, "capabilities it has and we lack, a container without "
-				"--cap-add=SYS_PTRACE, a security module?");
-	return -EPERM;
+	return explain(message, -EPERM, find_cause(facts),
+		FACTS(.name = facts->who, .other = facts->user, .n = (uint64_t)facts->pid));
+}
+
+/* Fill @message for @error of @pid: which rule forbids it, or @cause. Returns @error. */
+static int explain_error(pid_t pid, int error, enum explanation cause, struct diag_message *message)
+{
+	struct refusal_facts facts;
+
+	gather_facts(pid, &facts);
+	if (error == -EPERM || error == -EACCES)
+		return refusal_of_permission(&facts, message);
+	return explain(message, error, cause, FACTS(.name = facts.who, .why = strerror(-error)));
 }
 
 int refusal_of_looking(pid_t pid, int error, struct diag_message *message)
 {
-	struct refusal_facts facts;
-
-	if (error == -ENOSYS)
-		return diag_fail(message, error,
-			"this kernel does not count when threads get a CPU (CONFIG_SCHED_INFO)");
-	gather_facts(pid, &facts);
-	if (error == -EPERM || error == -EACCES)
-		return refusal_of_permission(&facts, message);
-	return diag_fail(message, error, "/proc does not show it of process %s: %s", facts.who,
-		strerror(-error));
+	return explain_error(pid, error,
+		error == -ENOSYS ? EXPLAIN_NO_SCHED_INFO : EXPLAIN_NOT_IN_PROC, message);
 }
 
 bool refusal_of_memory(struct diag_message *message)
@@ -271,29 +191,19 @@ bool refusal_of_memory(struct diag_message *message)
 
 	if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1)
 		return false;
-	diag_fail(message, -errno,
-		"only the system calls, not who called them: process_vm_readv(2): %s",
-		strerror(errno));
+	explain(message, -errno, EXPLAIN_MEMORY_FORBIDDEN, FACTS(.why = strerror(errno)));
 	return true;
 }
 
 int refusal_explain(pid_t pid, int error, struct diag_message *message)
 {
 	struct diag_message foreseen = {0};
-	struct refusal_facts facts;
 
-	/* It may have ended, or found a tracer, since it was looked at. */
-	if (refusal_predict(pid, &foreseen)) {
-		if (message)
-			*message = foreseen;
-		return error;
-	}
-	gather_facts(pid, &facts);
-	if (error == -EPERM || error == -EACCES)
-		return refusal_of_permission(&facts, message);
-	if (error == -ENOSYS)
-		return diag_fail(message, error, "cannot trace process %s: ptrace(2) is not there",
-			facts.who);
-	return diag_fail(
-		message, error, "cannot trace process %s: %s", facts.who, strerror(-error));
+	/* The process may have ended, or another tracer may have come, since it was checked. */
+	if (!refusal_predict(pid, &foreseen))
+		return explain_error(pid, error,
+			error == -ENOSYS ? EXPLAIN_NO_PTRACE : EXPLAIN_CANNOT_TRACE, message);
+	if (message)
+		*message = foreseen;
+	return error;
 }

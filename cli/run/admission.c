@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Set-id bits and file capabilities, as the kernel weighs them at exec; and what an ELF file's
- * headers say about LD_PRELOAD (elf_program.h), in words.
+ * headers say about LD_PRELOAD (elf_program.h). The messages are in cli/explain.def.
  *
  * AddressSanitizer is refused, not worked around: its shared runtime ends a program in which
  * another library was loaded first, and setting ASAN_OPTIONS ourselves, or preloading the runtime,
- * would change the program and all its children. The person decides.
+ * would change the program and all its children. The user decides.
  */
 #include "cli/run/admission.h"
 
@@ -15,7 +15,6 @@
 #include <limits.h>
 #include <link.h>
 #include <linux/capability.h>
-#include <pwd.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,6 +27,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "cli/explain.h"
 #include "libprof/preload/elf_program.h"
 
 /* ---- privileges ------------------------------------------------------------------------------ */
@@ -100,8 +100,6 @@ enum privilege_change privilege_decide(
 
 /* ---- headers --------------------------------------------------------------------------------- */
 
-#define ANY_PROGRAM_HINT "perf record --call-graph dwarf samples any program"
-
 /* Our own ELF header: what a program must look like to hold a library of ours. */
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
@@ -139,26 +137,21 @@ static int refuse_kind(const struct image *image, struct diag_message *message)
 	const struct elf_program *program = &image->program;
 	const ElfW(Ehdr) *ours = &__ehdr_start;
 
-	if (program->byte_order != ours->e_ident[EI_DATA]) {
-		diag_fail(message, -ENOTSUP, "'%s' is made for a CPU of the other byte order",
-			image->name);
-		diag_fail_hint(message, "profile it on a machine it was made for");
-	} else if (program->word_class != ours->e_ident[EI_CLASS]) {
-		diag_fail(message, -ENOTSUP, "'%s' is a %s-bit program, this flamerun is not",
-			image->name, program->word_class == ELFCLASS32 ? "32" : "64");
-		diag_fail_hint(message, ANY_PROGRAM_HINT);
-	} else {
-		diag_fail(message, -ENOTSUP, "'%s' is made for %s, this flamerun is for %s",
-			image->name, machine_name(program->machine), machine_name(ours->e_machine));
-		diag_fail_hint(message, "profile it on a machine it was made for");
-	}
-	return -ENOTSUP;
+	if (program->byte_order != ours->e_ident[EI_DATA])
+		return explain(message, -ENOTSUP, EXPLAIN_BYTE_ORDER, FACTS(.name = image->name));
+	if (program->word_class != ours->e_ident[EI_CLASS])
+		return explain(message, -ENOTSUP, EXPLAIN_WORD_SIZE,
+			FACTS(.name = image->name,
+				.n = program->word_class == ELFCLASS32 ? 32 : 64));
+	return explain(message, -ENOTSUP, EXPLAIN_OTHER_CPU,
+		FACTS(.name = image->name, .other = machine_name(program->machine),
+			.why = machine_name(ours->e_machine)));
 }
 
 static int check_loader(const struct image *image, struct diag_message *message)
 {
 	const struct elf_program *program = &image->program;
-	char loader[PATH_MAX] = "";
+	char loader[PATH_MAX] = "", in_words[PATH_MAX + 4] = "";
 	const char *slash;
 
 	/* Read once already, and its end is NUL, unless somebody writes the file right now. */
@@ -169,28 +162,20 @@ static int check_loader(const struct image *image, struct diag_message *message)
 	slash = strrchr(loader, '/');
 	switch (program->kind) {
 	case ELF_PROGRAM_STATIC:
-		diag_fail(message, -ENOTSUP,
-			"'%s' is statically linked, no library can be put into it", image->name);
-		diag_fail_hint(message, "link it without -static; or: " ANY_PROGRAM_HINT);
-		return -ENOTSUP;
+		return explain(message, -ENOTSUP, EXPLAIN_STATIC, FACTS(.name = image->name));
 	case ELF_PROGRAM_OTHER_LIBC:
-		diag_fail(message, -ENOTSUP, "'%s' uses another C library than glibc%s%s%s",
-			image->name, loader[0] ? " (" : "", slash ? slash + 1 : loader,
-			loader[0] ? ")" : "");
-		diag_fail_hint(message, ANY_PROGRAM_HINT);
-		return -ENOTSUP;
+		if (loader[0])
+			snprintf(in_words, sizeof(in_words), " (%s)", slash ? slash + 1 : loader);
+		return explain(message, -ENOTSUP, EXPLAIN_OTHER_LIBC,
+			FACTS(.name = image->name, .other = in_words));
 	case ELF_PROGRAM_NO_LIBC:
-		diag_fail(message, -ENOTSUP,
-			"'%s' uses no C library, by which its threads could be found", image->name);
-		diag_fail_hint(
-			message, "a Go program can be built with cgo; or: " ANY_PROGRAM_HINT);
-		return -ENOTSUP;
+		return explain(message, -ENOTSUP, EXPLAIN_NO_LIBC, FACTS(.name = image->name));
 	default:
 		break;
 	}
 	if (loader[0] && access(loader, F_OK))
-		return diag_fail(message, -errno, "cannot run '%s': its loader '%s': %s",
-			image->name, loader, strerror(errno));
+		return explain(message, -errno, EXPLAIN_NO_LOADER,
+			FACTS(.name = image->name, .other = loader, .why = strerror(errno)));
 	return 0;
 }
 
@@ -203,22 +188,8 @@ static int check_sanitizer(const struct image *image, struct diag_message *messa
 	if (!image->program.sanitizer[0] || elf_program_allows_any_order(getenv("ASAN_OPTIONS")) ||
 		elf_program_preloads_sanitizer(getenv("LD_PRELOAD"), NULL))
 		return 0;
-	diag_fail(message, -ENOTSUP,
-		"'%s' is built with AddressSanitizer, which wants no library before its own %s",
-		image->name, image->program.sanitizer);
-	diag_fail_hint(message, "it can do without: ASAN_OPTIONS=verify_asan_link_order=0 "
-				"flamerun ...; or build it without for its true times");
-	return -ENOTSUP;
-}
-
-static void name_user(const struct privilege_file *file, char *out, size_t bytes)
-{
-	const struct passwd *user = getpwuid(file->owner);
-
-	if (user)
-		snprintf(out, bytes, "%s", user->pw_name);
-	else
-		snprintf(out, bytes, "uid %u", (unsigned)file->owner);
+	return explain(message, -ENOTSUP, EXPLAIN_SANITIZED,
+		FACTS(.name = image->name, .other = image->program.sanitizer));
 }
 
 /* What people put before a command to run it as somebody else; it belongs before flamerun. */
@@ -235,41 +206,27 @@ static const char *prefix_command(const char *name)
 static int check_privileges(
 	const struct image *image, const struct privilege_self *self, struct diag_message *message)
 {
+	const char *command = prefix_command(image->name);
 	struct privilege_file file;
 	char user[64];
 	int error = privilege_read_file(image->descriptor, &file);
 
 	if (error)
 		return error;
+	explain_user(user, sizeof(user), file.owner);
 	switch (privilege_decide(&file, self)) {
 	case PRIVILEGE_SAME:
 		return 0;
 	case PRIVILEGE_USER:
-		name_user(&file, user, sizeof(user));
-		diag_fail(message, -ENOTSUP,
-			"'%s' is set-user-id: the loader ignores preloaded libraries", image->name);
-		if (prefix_command(image->name))
-			diag_fail_hint(message, "put it first: %s flamerun ...",
-				prefix_command(image->name));
-		else
-			diag_fail_hint(message, "run flamerun as %s", user);
-		return -ENOTSUP;
+		return explain(message, -ENOTSUP,
+			command ? EXPLAIN_SET_USER_COMMAND : EXPLAIN_SET_USER,
+			FACTS(.name = image->name, .other = command ? command : user));
 	case PRIVILEGE_GROUP:
-		diag_fail(message, -ENOTSUP,
-			"'%s' is set-group-id: the loader ignores preloaded libraries",
-			image->name);
-		diag_fail_hint(message, "profile a copy of it: cp drops the bit");
-		return -ENOTSUP;
+		return explain(message, -ENOTSUP, EXPLAIN_SET_GROUP, FACTS(.name = image->name));
 	case PRIVILEGE_CAPABILITIES:
-		diag_fail(message, -ENOTSUP,
-			"'%s' has file capabilities: the loader ignores preloaded libraries",
-			image->name);
-		diag_fail_hint(message, "run flamerun as root, or profile a copy: cp drops them");
-		return -ENOTSUP;
+		return explain(message, -ENOTSUP, EXPLAIN_CAPABILITIES, FACTS(.name = image->name));
 	case PRIVILEGE_OURSELVES:
-		return diag_fail(message, -ENOTSUP,
-			"flamerun runs with other effective than real ids: the loader ignores "
-			"preloaded libraries");
+		return explain(message, -ENOTSUP, EXPLAIN_OWN_IDS, FACTS(.name = image->name));
 	}
 	return -EINVAL;
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "cli/diag.h"
+#include "cli/explain.h"
 #include "cli/formats/format.h"
 
 /* A folder of the path may be a network's: no more than this many names are compared in all. */
@@ -73,7 +74,15 @@ static bool is_program(int directory, const char *file)
 	       (bytes == sizeof(start) && !memcmp(start, "\177ELF", sizeof(start)));
 }
 
-/* The word names a file here. True when that is the explanation. */
+/* Add the hint of @cause to @message. Returns true: the error is explained. */
+static bool advise(
+	struct diag_message *message, enum explanation cause, const char *word, const char *other)
+{
+	explain(message, 0, cause, FACTS(.name = word, .other = other));
+	return true;
+}
+
+/* Add a hint if the word names a file. Returns whether that explains the error. */
 static bool advise_file(const struct advice_request *request, struct diag_message *message)
 {
 	const char *program = request->program;
@@ -83,23 +92,14 @@ static bool advise_file(const struct advice_request *request, struct diag_messag
 
 	if (fstatat(request->directory, program, &status, 0) || !S_ISREG(status.st_mode))
 		return false;
-	if (status.st_mode & 0111) {
-		/* Its mode is not what keeps it from being run. */
-		if (here[0])
-			diag_fail_hint(message, "it is not in PATH; to run the one here: '%s%s'",
-				here, program);
-	} else if (is_program(request->directory, program)) {
-		diag_fail_hint(message,
-			"the file is not executable; if it should be: chmod +x '%s', then run "
-			"'%s%s'",
-			program, here, program);
-	} else {
-		diag_fail_hint(message, "%s: flamerun -- %s %s",
-			interpreter ? "to run it by its interpreter"
-				    : "the file is no program; if it is a shell script",
-			interpreter ? interpreter : "sh", program);
-	}
-	return true;
+	/* With a folder in its name, an executable file fails for another reason than its mode. */
+	if (status.st_mode & 0111)
+		return !here[0] || advise(message, EXPLAIN_NOT_IN_PATH, program, NULL);
+	if (is_program(request->directory, program))
+		return advise(message, EXPLAIN_NOT_EXECUTABLE, program, here);
+	if (interpreter)
+		return advise(message, EXPLAIN_SOURCE_FILE, program, interpreter);
+	return advise(message, EXPLAIN_NO_PROGRAM, program, NULL);
 }
 
 /* A name as variables have it, then '='. */
@@ -120,29 +120,20 @@ static bool is_shell_word(const char *word)
 	return false;
 }
 
-/* What the word itself tells. */
+/* Add a hint if the word alone shows what was meant. Returns whether it does. */
 static bool advise_word(const char *word, struct diag_message *message)
 {
 	if (word[0] == '-')
-		diag_fail_hint(message, "behind '--' comes the program");
-	else if (is_assignment(word))
-		diag_fail_hint(
-			message, "to set a variable for the program: flamerun -- env %s ...", word);
-	else if (is_shell_word(word))
-		diag_fail_hint(message, "'%s' is part of the shell: flamerun -- sh -c '%s ...'",
-			word, word);
-	else if (!strcmp(word, "help") || !strcmp(word, "version"))
-		diag_fail_hint(message, "flamerun --%s", word);
-	else if (!strcmp(word, "record"))
-		diag_fail_hint(message, "flamerun takes the program at once: flamerun -- program");
-	else if (strpbrk(word, " |;<>&"))
-		diag_fail_hint(message,
-			"a command line is given as words, without quotes around all of it; what "
-			"needs a shell: flamerun -- sh -c '%s'",
-			word);
-	else
-		return false;
-	return true;
+		return advise(message, EXPLAIN_OPTION, word, NULL);
+	if (is_assignment(word))
+		return advise(message, EXPLAIN_ASSIGNMENT, word, NULL);
+	if (is_shell_word(word))
+		return advise(message, EXPLAIN_SHELL_WORD, word, NULL);
+	if (!strcmp(word, "help") || !strcmp(word, "version"))
+		return advise(message, EXPLAIN_OPTION_WORD, word, NULL);
+	if (!strcmp(word, "record"))
+		return advise(message, EXPLAIN_RECORD, word, NULL);
+	return strpbrk(word, " |;<>&") && advise(message, EXPLAIN_COMMAND_LINE, word, NULL);
 }
 
 static void offer_folder(
@@ -191,9 +182,7 @@ static bool advise_nearest(const struct advice_request *request, struct diag_mes
 		}
 		at += bytes;
 	}
-	if (nearest.best)
-		diag_fail_hint(message, "did you mean %s?", nearest.best);
-	return nearest.best != NULL;
+	return nearest.best && advise(message, EXPLAIN_MISTYPED, request->program, nearest.best);
 }
 
 void advice_give(const struct advice_request *request, int error, struct diag_message *message)
@@ -208,14 +197,11 @@ void advice_give(const struct advice_request *request, int error, struct diag_me
 	if (strchr(word, '/') ||
 		(strlen(word) >= GUESSABLE_BYTES && advise_nearest(request, message)))
 		return;
-	/* Of the shells only these read aliases with -i for a single command. */
+	/* Other shells than these do not read aliases with -i for a single command. */
 	if (shell && (!strcmp(shell, "/bash") || !strcmp(shell, "/zsh")))
-		diag_fail_hint(message,
-			"no folder of PATH has it; an alias or function of your shell: "
-			"flamerun -- %s -ic '%s ...'",
-			shell + 1, word);
+		advise(message, EXPLAIN_ALIAS, word, shell + 1);
 	else
-		diag_fail_hint(message, "no folder of PATH has it");
+		advise(message, EXPLAIN_UNKNOWN_WORD, word, NULL);
 }
 
 /* What @argument, with @next behind it, gives to -o; NULL: it does not. */
