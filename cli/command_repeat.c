@@ -73,16 +73,7 @@ static int add_spread(struct spread *spread, const struct options *options, cons
 
 static void add_totals(struct profile_totals *sum, const struct profile_totals *run)
 {
-	uint64_t *to = (uint64_t *)&sum->losses;
-	const uint64_t *from = (const uint64_t *)&run->losses;
-
-	_Static_assert(sizeof(sum->losses) % sizeof(*to) == 0, "losses are numbers of 64 bits");
-	for (size_t i = 0; i < sizeof(sum->losses) / sizeof(*to); i++)
-		to[i] += from[i];
-	for (int end = 0; end < WIRE_END_COUNT; end++)
-		sum->ends[end] += run->ends[end];
-	sum->credited += run->credited;
-	sum->paused += run->paused;
+	wire_counters_add(&sum->counts, &run->counts);
 	if (run->timer_error) {
 		sum->timer_error = run->timer_error;
 		sum->signals_max = run->signals_max;
@@ -111,7 +102,7 @@ static int read_runs(struct repeated *repeated, const struct options *options,
 {
 	const struct stored_files files = {
 		.paths = turns->files, .count = (int)turns->runs[0], .are_runs = true};
-	const struct profile_totals *totals = &repeated->sum.totals;
+	const struct wire_counters *counts = &repeated->sum.totals.counts;
 	int error = 0;
 
 	repeated->spread = spread_new();
@@ -128,8 +119,7 @@ static int read_runs(struct repeated *repeated, const struct options *options,
 		diag_fail(message, error, "a run of the program has nothing of the type '%s'",
 			options->sample_type);
 	repeated->stored.picture.spread = repeated->spread;
-	repeated->stored.picture.lost =
-		totals->losses.dropped + totals->losses.torn + totals->paused;
+	repeated->stored.picture.lost = counts->dropped + counts->torn + counts->paused;
 	repeated->stored.picture.knows_lost = 1;
 	return error;
 }

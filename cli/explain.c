@@ -86,6 +86,17 @@ int explain(struct diag_message *message, int error, enum explanation cause,
 	return error;
 }
 
+void explain_print(enum explanation cause, const struct explain_facts *facts)
+{
+	struct diag_message message = {.text = ""};
+
+	explain(&message, 0, cause, facts);
+	if (message.text[0])
+		diag_info("%s", message.text);
+	if (message.hint[0])
+		diag_info("hint: %s", message.hint);
+}
+
 void explain_user(char *out, size_t size, uid_t uid)
 {
 	const struct passwd *user = getpwuid(uid);

@@ -15,6 +15,13 @@
 
 #include "cli/diag.h"
 
+/* A rate that is worth recommending: higher than the default, and not yet costly. */
+#define EXPLAIN_HIGHER_HZ 997
+
+/* The value of macro @x as a string literal. */
+#define EXPLAIN_STRING(x)  EXPLAIN_LITERAL(x)
+#define EXPLAIN_LITERAL(x) #x
+
 enum explanation {
 #define EXPLAIN(cause, message, hint) EXPLAIN_##cause,
 #include "cli/explain.def"
@@ -44,6 +51,9 @@ void explain_expand(char *out, size_t size, const char *text, const struct expla
  */
 int explain(struct diag_message *message, int error, enum explanation cause,
 	const struct explain_facts *facts);
+
+/* Print the message of @cause, if it has one, and "hint: " with its hint, unless quiet. */
+void explain_print(enum explanation cause, const struct explain_facts *facts);
 
 /* Write the name of user @uid, or "uid 1000" if it has none. */
 void explain_user(char *out, size_t size, uid_t uid);

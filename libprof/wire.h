@@ -28,7 +28,7 @@
 #include <string.h>
 
 #define WIRE_MAGIC   0x31676e7572656d61ULL /* "amerung1" */
-#define WIRE_VERSION 14
+#define WIRE_VERSION 15
 
 /* FLAMERUN_CHANNEL=<pid>:<arena descriptor>:<cookie in hex> */
 #define WIRE_ENV "FLAMERUN_CHANNEL"
@@ -207,47 +207,25 @@ enum wire_kind {
 	WIRE_KIND_COUNT
 };
 
-/* Why an exec'd image goes without the library, as seen at its exec. */
+/* Causes, and which text each has: wire_counters.def. */
 enum wire_unprofiled {
 	WIRE_UNPROFILED_NONE = 0,
-	WIRE_UNPROFILED_CLEARED,     /* its environment has neither LD_PRELOAD nor WIRE_ENV */
-	WIRE_UNPROFILED_REPLACED,    /* LD_PRELOAD lacks the library, which could not be put back */
-	WIRE_UNPROFILED_STATIC,
-	WIRE_UNPROFILED_OTHER_LIBC,
-	WIRE_UNPROFILED_NO_LIBC,     /* it needs none, and goes past ours */
-	WIRE_UNPROFILED_OTHER_CPU,   /* or word size */
-	WIRE_UNPROFILED_SANITIZED,   /* AddressSanitizer takes no library before its own */
-	WIRE_UNPROFILED_PRIVILEGED,  /* set-uid or set-gid: the loader ignores LD_PRELOAD */
-	WIRE_UNPROFILED_UNREACHABLE, /* the library cannot be read: another root or user */
-	WIRE_UNPROFILED_CONFINED,    /* whoever ran it had forbidden itself system calls */
+#define UNPROFILED(name, message, hint) WIRE_UNPROFILED_##name,
+#include "libprof/wire_counters.def"
 	WIRE_UNPROFILED_CAUSES
 };
 
-/* Why an image that goes on is no longer sampled from inside. */
 enum wire_quit {
 	WIRE_QUIT_NONE = 0,
-	WIRE_QUIT_STRICT, /* seccomp's strict mode */
-	WIRE_QUIT_RETURN, /* a seccomp filter forbids a handler's return, */
-	WIRE_QUIT_CALLS,  /* another call that nothing goes without, */
-	WIRE_QUIT_UNSEEN, /* or may forbid it: nobody saw it come */
-	WIRE_QUIT_DISPATCH, /* its system calls are its own handler's: syscall user dispatch */
-	WIRE_QUIT_LOCKED,   /* mlockall(): the limit does not allow the arena */
-	WIRE_QUIT_TIMERS,   /* its first thread got no timer: timer_error says why */
+#define QUIT(name, message, hint) WIRE_QUIT_##name,
+#include "libprof/wire_counters.def"
 	WIRE_QUIT_CAUSES
 };
 
-/* Why CPU time of an image has no samples. */
 enum wire_unsampled {
-	WIRE_UNSAMPLED_NONE = 0,    /* not known */
-	WIRE_UNSAMPLED_IO_WORKER,   /* used by a kernel thread that does io_uring's work */
-	WIRE_UNSAMPLED_UNANNOUNCED, /* the thread was not made by pthread_create() */
-	WIRE_UNSAMPLED_BLOCKED,	    /* the signal was blocked by a raw system call */
-	WIRE_UNSAMPLED_IGNORED,	    /* it was ignored, by a raw system call */
-	WIRE_UNSAMPLED_HANDLED,	    /* it had another handler */
-	WIRE_UNSAMPLED_TURNS,	    /* a thread ran for less than a tick at a time, between ticks */
-	WIRE_UNSAMPLED_SHORT,	    /* threads ended before a sample of theirs was due */
-	WIRE_UNSAMPLED_BEGINNING,   /* without the library, and before the tracer looked */
-	WIRE_UNSAMPLED_REFUSED,	    /* without the library, and tracing is forbidden */
+	WIRE_UNSAMPLED_NONE = 0, /* not known */
+#define UNSAMPLED(name, message, hint) WIRE_UNSAMPLED_##name,
+#include "libprof/wire_counters.def"
 	WIRE_UNSAMPLED_CAUSES
 };
 
@@ -277,15 +255,15 @@ struct wire_arena {
 	uint32_t blocks_hint;
 	uint32_t forks_begun; /* atomic: by the parents; more than arrived: a child is on its way */
 	uint32_t forks_arrived; /* atomic: by the children, whether or not they found a slot */
-	/* A loss that has no slot to be counted in; atomic, only ever grows. */
-	uint64_t lost_processes; /* no free slot */
+	/* Losses that have no slot to be counted in; atomic, only ever grow. */
+#define COUNTER_ARENA(name, message, hint) uint64_t name;
+#include "libprof/wire_counters.def"
 	uint32_t unprofiled[WIRE_UNPROFILED_CAUSES]; /* atomic: images by cause; 0 is unused */
 	uint32_t filters; /* seccomp filters that flamerun is under, and everybody with it */
 	/* With WIRE_COOKIE_EVENTS: what an event's signal stands for, of time in user mode; and how
 	 * often as long as a handler took none is to do anything after it. */
 	uint32_t event_period_ns;
 	uint32_t event_rests;
-	uint32_t confined_processes; /* atomic: forked where a filter forbids to begin */
 	/* Atomic: slots that were ever claimed, by the pid's rest: an image may come and go between
 	 * two looks at the slots. */
 	uint8_t claims[WIRE_CLAIMS];
@@ -340,41 +318,63 @@ struct wire_slot {
 	uint64_t after_leave; /* atomic: weight delivered after that, beyond what was due then */
 	uint64_t pause_changed_ns; /* atomic: when is_paused last changed, written before that */
 	uint32_t is_paused; /* atomic: nothing is being recorded, or was when it left */
-	uint32_t quit;       /* enum wire_quit: it did not leave, it only ceased to be sampled */
-	uint32_t threads;    /* threads ever sampled */
-	uint32_t confined_threads; /* atomic: begun where a filter forbids to sample them */
-	/* Atomic: threads that are not sampled, because their alternate stack is too small. */
-	uint32_t small_stacks;
+	uint32_t quit;	    /* enum wire_quit: it did not leave, it only ceased to be sampled */
 	uint32_t filters; /* atomic: of seccomp, that it has or is about to, as far as it knows */
 	uint32_t has_unseen; /* atomic, by flamerun: it has more of them */
 	uint32_t no_events; /* atomic: perf events are to be taken from its threads */
-	/* Written by handlers and exit paths of this image, atomic, only ever grow. Units: samples
-	 * by weight. delivered = expirations that reached a handler. */
-	uint64_t delivered;
-	uint64_t overruns;   /* part of delivered that came as timer overruns */
-	uint64_t credited;   /* due at a thread's end and never delivered */
-	uint64_t dropped;    /* no block was free, or the thread too far ahead */
-	uint64_t paused;     /* delivered while the program had asked to be left out */
-	uint64_t late_threads; /* threads of this image without ring or timer */
-	uint64_t timerless_threads; /* of these, those that had a ring: the kernel gave no timer */
-	uint64_t signals_max;	    /* RLIMIT_SIGPENDING when the last of them began */
-	uint64_t throttled; /* put off to a later sample, so that the program has time for itself */
-	/* Records that found the control ring full; names of machines' functions may come later,
-	 * and are taken out again. */
-	uint64_t control_dropped;
+	/* Atomic, written by handlers and exit paths of this image. Only control_dropped and
+	 * timerless_threads may also decrease: a function's name that is recorded late, and a
+	 * thread that becomes a WIRE_QUIT_TIMERS. */
+#define COUNTER_SLOT(name, message, hint) uint64_t name;
+#include "libprof/wire_counters.def"
+	uint64_t signals_max; /* RLIMIT_SIGPENDING when the last thread got no timer */
 	/* Threads that ended before a sample of theirs was due, and their CPU time. */
 	uint64_t short_threads;
 	uint64_t short_ns;
-	uint64_t kept_native; /* samples through a runtime whose frames did not add up */
 	uint64_t unknown_runtimes; /* a set, of runtime_bit(): not laid out as any that is known */
-	uint64_t handler_ns; /* time spent in the handler, extrapolated from every 16th call */
-	uint64_t vm_dropped; /* as dropped and paused, of WIRE_KIND_VM */
-	uint64_t vm_paused;
 	uint64_t control_head; /* atomic: reserved up to here */
 	uint64_t control_tail; /* the reader writes */
 	char exe[WIRE_EXE_BYTES]; /* AT_EXECFN, NUL-terminated, cut at the front when longer */
 	char comm[WIRE_COMM_BYTES];
 };
+
+/* ---- counters of a run ----------------------------------------------------------------------- */
+/* All counters of wire_counters.def: of one image, of a whole run, or of several runs. */
+struct wire_counters {
+#define COUNTER(name, message, hint) uint64_t name;
+#include "libprof/wire_counters.def"
+	uint64_t quit[WIRE_QUIT_CAUSES];	     /* images */
+	uint64_t unprofiled[WIRE_UNPROFILED_CAUSES]; /* images */
+	uint64_t ends[WIRE_END_COUNT]; /* weight of samples, by how their stacks ended */
+};
+
+static inline void wire_counters_add(struct wire_counters *sum, const struct wire_counters *more)
+{
+	uint64_t *to = (uint64_t *)sum;
+	const uint64_t *from = (const uint64_t *)more;
+
+	for (unsigned i = 0; i < sizeof(*sum) / sizeof(*to); i++)
+		to[i] += from[i];
+}
+
+/* Set the counters that @slot has; the others stay. */
+static inline void wire_counters_of_slot(struct wire_counters *out, const struct wire_slot *slot)
+{
+#define COUNTER_SLOT(name, message, hint) \
+	out->name = __atomic_load_n(&slot->name, __ATOMIC_RELAXED);
+#include "libprof/wire_counters.def"
+}
+
+/* Set the counters that @arena has; the others stay. */
+static inline void wire_counters_of_arena(struct wire_counters *out, const struct wire_arena *arena)
+{
+#define COUNTER_ARENA(name, message, hint) \
+	out->name = __atomic_load_n(&arena->name, __ATOMIC_RELAXED);
+#include "libprof/wire_counters.def"
+	for (int cause = 0; cause < WIRE_UNPROFILED_CAUSES; cause++)
+		out->unprofiled[cause] =
+			__atomic_load_n(&arena->unprofiled[cause], __ATOMIC_RELAXED);
+}
 
 /* ---- rings and blocks ------------------------------------------------------------------------ */
 enum wire_ring_state {

@@ -571,7 +571,6 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 		.left_paused = __atomic_load_n(&slot->is_paused, __ATOMIC_RELAXED),
 		.quit = slot->quit,
 		.live_threads = notes->live_threads,
-		.torn = notes->torn,
 		.has_ended = release,
 		.still_runs = !release && !notes->namespaced && !notes->superseded &&
 			      procfs_is_running(notes->pid),
@@ -580,21 +579,13 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 
 	if (c->looker)
 		c->looker->end(c->looker->context, notes->image, slot->end_ns);
-	record.threads = slot->threads;
-	record.late_threads = slot->late_threads;
-	record.throttled = slot->throttled;
-	record.confined_threads = slot->confined_threads;
-	record.small_stacks = slot->small_stacks;
-	record.delivered = slot->delivered;
-	record.overruns = slot->overruns;
-	record.paused = slot->paused;
-	record.dropped = slot->dropped + notes->dropped;
-	record.vm_dropped = slot->vm_dropped;
-	record.control_dropped = slot->control_dropped;
-	record.kept_native = slot->kept_native;
 	record.unknown_runtimes = slot->unknown_runtimes;
-	record.malformed = notes->malformed;
-	record.handler_ns = slot->handler_ns;
+	record.timer_error = slot->timer_error;
+	record.signals_max = slot->signals_max;
+	wire_counters_of_slot(&record.counts, slot);
+	record.counts.dropped += notes->dropped;
+	record.counts.malformed = notes->malformed;
+	record.counts.torn = notes->torn;
 	unsampled_end(&notes->unsampled, slot, &record);
 	put_record(c, RECORD_IMAGE_END, &record, sizeof(record));
 	*notes = (struct slot_notes){0};

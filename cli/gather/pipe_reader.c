@@ -130,9 +130,9 @@ void pipe_reader_wait(const struct pipe_reader *pipe_reader, int timeout_ms)
 	poll(&pipe, 1, timeout_ms);
 }
 
-static struct profile_losses *losses_of(struct pipe_reader *pipe_reader)
+static struct wire_counters *counts_of(struct pipe_reader *pipe_reader)
 {
-	return &profile_totals(pipe_reader->profile)->losses;
+	return &profile_totals(pipe_reader->profile)->counts;
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -235,7 +235,7 @@ static void read_module_record(struct pipe_reader *pipe_reader, const struct rec
 static void count_control_loss(struct pipe_reader *pipe_reader, int error)
 {
 	if (error)
-		losses_of(pipe_reader)->control_dropped++;
+		counts_of(pipe_reader)->control_dropped++;
 }
 
 static void read_code_record(struct pipe_reader *pipe_reader, const struct record_code *record)
@@ -341,7 +341,7 @@ static void read_image_end_record(
 	image->children_ns = record->children_ns;
 	image->children_kib = record->children_kib;
 	image->after_leave = record->after_leave;
-	image->unrecorded = record->dropped + record->torn + record->paused;
+	image->unrecorded = record->counts.dropped + record->counts.torn + record->counts.paused;
 	image->live_threads = record->live_threads;
 	image->told_end = record->told_end != 0;
 	image->left_paused = record->left_paused != 0;
@@ -355,29 +355,14 @@ static void read_image_end_record(
 	image->is_displaced = record->is_displaced != 0;
 	image->short_threads = record->short_threads;
 	memcpy(image->unsampled_ns, record->unsampled_ns, sizeof(image->unsampled_ns));
-	totals->threads += record->threads;
-	totals->delivered += record->delivered;
-	totals->overruns += record->overruns;
-	totals->paused += record->paused;
-	totals->handler_ns += record->handler_ns;
-	totals->throttled += record->throttled;
-	totals->kept_native += record->kept_native;
+	wire_counters_add(&totals->counts, &record->counts);
 	totals->unknown_runtimes |= record->unknown_runtimes;
-	totals->losses.dropped += record->dropped;
-	totals->losses.vm_dropped += record->vm_dropped;
-	totals->losses.control_dropped += record->control_dropped;
-	totals->losses.late_threads += record->late_threads;
-	totals->losses.timerless_threads += record->timerless_threads;
 	if (record->timer_error) {
 		totals->timer_error = record->timer_error;
 		totals->signals_max = record->signals_max;
 	}
-	totals->losses.confined_threads += record->confined_threads;
-	totals->losses.small_stacks += record->small_stacks;
 	if (record->quit && record->quit < WIRE_QUIT_CAUSES)
-		totals->losses.quit[record->quit]++;
-	totals->losses.torn += record->torn;
-	totals->losses.malformed += record->malformed;
+		totals->counts.quit[record->quit]++;
 	if (pipe_reader->state.live)
 		pipe_reader->state.live--;
 }
@@ -386,10 +371,7 @@ static void read_totals_record(struct pipe_reader *pipe_reader, const struct rec
 {
 	struct profile_totals *totals = profile_totals(pipe_reader->profile);
 
-	pipe_reader->state.totals = *record;
-	totals->threads += record->threads;
-	totals->losses.dropped += record->dropped;
-	totals->kept_native += record->kept_native;
+	wire_counters_add(&totals->counts, &record->counts);
 	totals->unknown_runtimes |= record->unknown_runtimes;
 }
 
@@ -479,7 +461,7 @@ static void read_record(
 	struct pipe_reader *pipe_reader, enum record_source source, struct record *record)
 {
 	if (!is_valid_record(record)) {
-		losses_of(pipe_reader)->malformed++;
+		counts_of(pipe_reader)->malformed++;
 		return;
 	}
 	/* Without memory there is nothing more to gather, but an end is still one. */
@@ -510,8 +492,6 @@ static void read_record(
 		return read_life_record(pipe_reader, (const struct record_life *)record);
 	case RECORD_WAITS:
 		pipe_reader->state.waits[source] = *(const struct record_waits *)record;
-		profile_totals(pipe_reader->profile)->kept_native +=
-			pipe_reader->state.waits[source].kept_native;
 		pipe_reader->state.waits[source]
 			.refusal[sizeof(((struct record_waits *)0)->refusal) - 1] = '\0';
 		break;
@@ -538,7 +518,7 @@ static void read_records(struct pipe_reader *pipe_reader, enum record_source sou
 		if (record->bytes < sizeof(*record) || record->bytes % 8 ||
 			record->bytes > RECORD_BYTES_MAX) {
 			/* Where the next one begins cannot be told. */
-			losses_of(pipe_reader)->malformed++;
+			counts_of(pipe_reader)->malformed++;
 			stream->count = 0;
 			return;
 		}
@@ -575,7 +555,7 @@ static size_t read_pieces(struct pipe_reader *pipe_reader, const char *bytes, si
 		if (head.key != pipe_reader->key || head.source >= RECORD_SOURCES ||
 			head.bytes > PIPE_PIECE_BYTES_MAX) {
 			/* Somebody else's bytes end anywhere; they are counted as one. */
-			losses_of(pipe_reader)->malformed += is_ours;
+			counts_of(pipe_reader)->malformed += is_ours;
 			is_ours = false;
 			at++;
 			continue;

@@ -50,7 +50,6 @@ struct pipe_reader_state {
 	unsigned live;	     /* images that have not ended */
 	uint64_t images_met; /* ever */
 	uint64_t round;	     /* of the last RECORD_ROUND */
-	struct record_totals totals;
 	struct record_waits waits[RECORD_SOURCES];
 	struct record_life *lives; /* owned by the reader, as they came; no more than MAX */
 	unsigned life_count, life_room;

@@ -130,9 +130,7 @@ enum record_unsampled {
 	RECORD_REFUSED /* tracing it is forbidden */
 };
 
-/*
- * Counts are in samples by weight, as in struct wire_slot; the tracer has none of an image's own.
- */
+/* The tracer knows none of an image's own counters. */
 struct record_image_end {
 	struct record record;
 	uint64_t image;
@@ -146,7 +144,6 @@ struct record_image_end {
 	uint32_t has_ended; /* else we let go of it */
 	uint32_t still_runs;
 	uint32_t left_by_exec;
-	uint32_t torn; /* records */
 	uint32_t unsampled;    /* enum record_unsampled */
 	uint32_t live_threads; /* that were sampled and had not ended when it had */
 	uint32_t timer_error;
@@ -154,25 +151,16 @@ struct record_image_end {
 	uint32_t is_displaced; /* the signal had another handler at the end */
 	uint64_t unsampled_ns[WIRE_UNSAMPLED_CAUSES];
 	uint64_t short_threads;
-	uint64_t threads, late_threads, timerless_threads, confined_threads, small_stacks;
 	uint64_t signals_max;
-	uint64_t throttled;
-	uint64_t delivered, overruns, paused, dropped, vm_dropped;
-	uint64_t control_dropped, malformed; /* records */
-	uint64_t kept_native, unknown_runtimes;
-	uint64_t handler_ns;
+	uint64_t unknown_runtimes; /* a set, see runtime_bit() */
+	struct wire_counters counts;
 };
 
-/* Of the tracer, at its end. */
+/* What a source counted for all images together; at its end. */
 struct record_totals {
 	struct record record;
-	uint64_t stops;   /* times a thread was stopped for a sample */
-	uint64_t held_ns; /* from its stop, or what woke us for it, until it was let go */
-	uint64_t dropped; /* samples that found no memory, by weight */
-	uint64_t threads;
-	uint64_t fallbacks;	   /* walks that libunwind brought further */
-	uint64_t kept_native; /* samples whose language frames did not add up */
-	uint64_t unknown_runtimes; /* as in struct wire_slot, of all processes */
+	struct wire_counters counts;
+	uint64_t unknown_runtimes; /* a set, see runtime_bit() */
 };
 
 /*
@@ -196,15 +184,10 @@ struct record_life {
 	char comm[WIRE_COMM_BYTES];
 };
 
-/* What looking at waits was like, of one source, at its end. */
+/* Why a source may not read what threads wait for, in the first case; at its end. "": it may. */
 struct record_waits {
 	struct record record;
-	uint64_t wanted, looked; /* looks at threads; the rest was left to chance, see waits.h */
-	uint64_t looks, changed; /* at stacks; that the thread did not sleep through */
-	uint64_t untracked;	 /* threads that there was no room for */
-	uint64_t unreachable;	 /* processes whose pid nobody knows outside of their namespace */
-	uint64_t kept_native;	 /* of looks: language frames did not add up */
-	char refusal[192];	 /* why nobody may look, of the first that it happened to; "" */
+	char refusal[192];
 };
 
 /* The collector has looked at everything since it was asked to for the @number-th time. */

@@ -95,7 +95,7 @@ static enum wire_unsampled cause_without_ring(const struct subject *subject, pid
 	if (procfs_flags(subject->pid, tid) & PROCFS_IO_WORKER)
 		return WIRE_UNSAMPLED_IO_WORKER;
 	/* Some threads were refused a ring; it is not known which. */
-	if (slot->late_threads || slot->confined_threads)
+	if (slot->ringless_threads || slot->timerless_threads || slot->confined_threads)
 		return WIRE_UNSAMPLED_NONE;
 	return WIRE_UNSAMPLED_UNANNOUNCED;
 }
@@ -232,9 +232,6 @@ void unsampled_end(
 	record->short_threads = slot->short_threads;
 	record->signal = slot->signal;
 	record->is_displaced = slot->is_displaced != 0;
-	record->timerless_threads = slot->timerless_threads;
-	record->timer_error = slot->timer_error;
-	record->signals_max = slot->signals_max;
 	unsampled_release(unsampled);
 }
 

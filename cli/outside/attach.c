@@ -80,7 +80,7 @@ static struct tracee *add_tracee(
 	if (was_there)
 		tracee->counted_ns = tracee->used.cpu_ns;
 	sample_begin(tracer, tracee);
-	tracer->totals.threads++;
+	tracer->totals.counts.threads++;
 	return tracee;
 }
 

@@ -31,13 +31,6 @@ struct outside_config {
 	uint32_t key; /* of the records in it */
 };
 
-/* What sampling from outside cost the targets. */
-struct outside_cost {
-	uint64_t stops;
-	uint64_t held_ns;   /* sum of the times that threads were stopped */
-	uint64_t fallbacks; /* walks that libunwind completed */
-};
-
 /*
  * Start the tracing process. Returns 0 and an owned object in *@out, or -errno with @message
  * filled.

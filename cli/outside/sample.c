@@ -55,7 +55,7 @@ static void put_sample(struct tracer *tracer, struct tracee *tracee, struct reco
 	record->time_ns = clock_now_ns();
 	if (pipe_writer_put(tracer->shared.pipe_writer, RECORD_SAMPLE, record, sizeof(*record),
 		    tracer->frames, record->frames * sizeof(tracer->frames[0])))
-		tracer->totals.dropped += record->weight;
+		tracer->totals.counts.dropped += record->weight;
 }
 
 /* Record @weight without a stack, and the credit from before @tracee had a timer. */
@@ -125,8 +125,8 @@ static void resume_tracee(struct tracer *tracer, struct tracee *tracee, const st
 	int request, int signal)
 {
 	ptrace(request, tracee->tid, NULL, (void *)(intptr_t)signal);
-	tracer->totals.stops++;
-	tracer->totals.held_ns += clock_now_ns() - stop->since_ns;
+	tracer->totals.counts.stops++;
+	tracer->totals.counts.held_ns += clock_now_ns() - stop->since_ns;
 }
 
 /*
@@ -171,7 +171,7 @@ static struct unwind_result walk_stack(
 	tracer->totals.unknown_runtimes |= tracee->target->unknown_runtimes;
 	if (is_stopped) {
 		tracee->runtime_state = walk.runs.known;
-		tracer->totals.kept_native += !walk.runs.is_whole;
+		tracer->totals.counts.kept_native += !walk.runs.is_whole;
 	} else {
 		learn_stack(tracee->target, stop, walk.last_read);
 	}
@@ -181,7 +181,7 @@ static struct unwind_result walk_stack(
 	other = fallback_run(&walk, &stop->registers, tracer->other_frames);
 	if (other.frames <= result.frames)
 		return result;
-	tracer->totals.fallbacks++;
+	tracer->totals.counts.fallbacks++;
 	memcpy(tracer->frames, tracer->other_frames, other.frames * sizeof(tracer->frames[0]));
 	return other;
 }
@@ -563,5 +563,5 @@ void sample_credit_target(struct tracer *tracer, struct target *target)
 	record.weight = weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
 	if (record.weight && pipe_writer_put(tracer->shared.pipe_writer, RECORD_SAMPLE, &record,
 				     sizeof(record), NULL, 0))
-		tracer->totals.dropped += record.weight;
+		tracer->totals.counts.dropped += record.weight;
 }

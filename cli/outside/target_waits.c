@@ -273,17 +273,20 @@ uint64_t target_waits_round(struct target_waits *waits)
 
 void target_waits_finish(struct target_waits *waits)
 {
-	struct record_waits record = {.unreachable = waits->unreachable};
+	struct record_totals totals = {.unknown_runtimes = 0};
+	struct record_waits record;
 	struct diag_message message = {0};
 	struct waits_counts counts;
 
 	waits_finish(waits->waits, &counts);
-	record.wanted = counts.wanted;
-	record.looked = counts.looked;
-	record.looks = counts.looks;
-	record.changed = counts.changed;
-	record.untracked = counts.untracked;
-	record.kept_native = waits->kept_native;
+	totals.counts.looks_wanted = counts.wanted;
+	totals.counts.looks_done = counts.looked;
+	totals.counts.stacks_read = counts.looks;
+	totals.counts.stacks_changed = counts.changed;
+	totals.counts.untracked = counts.untracked;
+	totals.counts.unreachable = waits->unreachable;
+	totals.counts.kept_native = waits->kept_native;
+	put(waits, RECORD_TOTALS, &totals, sizeof(totals), NULL, 0);
 	if (counts.looks && !waits->refusal[0] && refusal_of_memory(&message))
 		snprintf(waits->refusal, sizeof(waits->refusal), "%.190s", message.text);
 	memcpy(record.refusal, waits->refusal, sizeof(record.refusal));

@@ -251,7 +251,7 @@ static void report_unsampled(struct tracer *tracer, const struct uninjected_proc
 	memcpy(image.exe, process->name, sizeof(process->name));
 	pipe_writer_put(pipe_writer, RECORD_IMAGE, &image, sizeof(image), NULL, 0);
 	if (pipe_writer_put(pipe_writer, RECORD_SAMPLE, &credit, sizeof(credit), NULL, 0))
-		tracer->totals.dropped += credit.weight;
+		tracer->totals.counts.dropped += credit.weight;
 	pipe_writer_put(pipe_writer, RECORD_IMAGE_END, &end, sizeof(end), NULL, 0);
 }
 

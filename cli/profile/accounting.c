@@ -271,7 +271,7 @@ static void sum_image_weights(struct accounts *accounts)
 static void add_credit(struct accounts *accounts, enum box box, uint64_t frame, uint32_t index,
 	uint64_t ns, bool is_paused)
 {
-	struct profile_totals *totals = profile_totals(accounts->profile);
+	struct wire_counters *counts = &profile_totals(accounts->profile)->counts;
 	struct wire_sample sample = {
 		.thread = 1, .frames = 1, .kind = WIRE_KIND_CREDIT, .end = WIRE_END_ROOT};
 	uint64_t weight;
@@ -284,15 +284,15 @@ static void add_credit(struct accounts *accounts, enum box box, uint64_t frame, 
 	if (!weight)
 		return;
 	if (is_paused) {
-		totals->paused += weight;
+		counts->paused += weight;
 		return;
 	}
 	sample.time_ns = box == BOX_EXIT ? accounts->last_ns[index]
 					 : profile_image_at(accounts->profile, index)->start_ns;
 	sample.weight = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX;
 	profile_add(accounts->profile, index, &sample, &frame);
-	totals->exec += box == BOX_EXEC ? weight : 0;
-	totals->exit += box == BOX_EXIT ? weight : 0;
+	counts->exec += box == BOX_EXEC ? weight : 0;
+	counts->exit += box == BOX_EXIT ? weight : 0;
 }
 
 static uint64_t difference(uint64_t a, uint64_t b)
@@ -716,18 +716,19 @@ uint64_t accounting_total(const struct accounting *accounting)
 void accounting_of(struct flameprof_profile *profile, struct accounting *out)
 {
 	const struct profile_totals *totals = profile_totals(profile);
+	const struct wire_counters *counts = &totals->counts;
 
 	*out = (struct accounting){
 		.due = (uint64_t)((double)totals->cpu_ns * profile_rate_hz(profile) / NS_PER_S +
 				  0.5),
-		.overruns = totals->overruns,
-		.credited = totals->credited - totals->exec - totals->exit,
-		.exec = totals->exec,
-		.exit = totals->exit,
-		.dropped = totals->losses.dropped,
-		.torn = totals->losses.torn,
-		.paused = totals->paused,
+		.overruns = counts->overruns,
+		.credited = counts->credited - counts->exec - counts->exit,
+		.exec = counts->exec,
+		.exit = counts->exit,
+		.dropped = counts->dropped,
+		.torn = counts->torn,
+		.paused = counts->paused,
 	};
 	for (int end = 0; end < WIRE_END_COUNT; end++)
-		out->sampled += totals->ends[end];
+		out->sampled += counts->ends[end];
 }

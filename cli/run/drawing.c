@@ -101,7 +101,8 @@ static const char *empty_text(
 {
 	if (!gather_connected(drawing->gather))
 		return UNCONNECTED;
-	if (!picture_trees_weight(trees) && profile_totals(gather_profile(drawing->gather))->paused)
+	if (!picture_trees_weight(trees) &&
+		profile_totals(gather_profile(drawing->gather))->counts.paused)
 		return ALL_PAUSED;
 	if (calltree_total(trees->whole))
 		return picture_trees_empty(trees);
@@ -189,7 +190,7 @@ static unsigned draw_trees(const struct drawing *drawing, bool is_so_far,
 	accounting_of(summary.profile, &books);
 	picture.lost = books.dropped + books.torn + books.paused;
 	picture.knows_lost = 1;
-	summary.is_outside = gather_cost(drawing->gather, &summary.cost);
+	summary.is_outside = gather_is_outside(drawing->gather);
 	summary.has_events = gather_has_events(drawing->gather);
 	summary.waits = (struct summary_waits){
 		.profile = summary.profile,

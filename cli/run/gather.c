@@ -279,22 +279,12 @@ static enum accounting_start start_of(const struct wire_arena *arena)
 	return arena->start_paused ? ACCOUNTING_START_PAUSED : ACCOUNTING_START_CREDITED;
 }
 
-/* What no record tells: processes without a slot, images without the library. */
-static void count_unsampled(const struct wire_arena *arena, struct profile_losses *losses)
-{
-	losses->lost_processes = __atomic_load_n(&arena->lost_processes, __ATOMIC_RELAXED);
-	losses->confined_processes =
-		__atomic_load_n(&arena->confined_processes, __ATOMIC_RELAXED);
-	for (int cause = 0; cause < WIRE_UNPROFILED_CAUSES; cause++)
-		losses->unprofiled[cause] =
-			__atomic_load_n(&arena->unprofiled[cause], __ATOMIC_RELAXED);
-}
-
 int gather_finish(struct gather *gather, const struct accounting_child *child)
 {
 	struct wire_arena *arena = gather->channel.arena;
 	struct flameprof_profile *profile = gather_profile(gather);
 	struct profile_totals *totals = profile_totals(profile);
+	struct wire_counters *counts = &totals->counts;
 	int error;
 
 	if (arena)
@@ -311,15 +301,15 @@ int gather_finish(struct gather *gather, const struct accounting_child *child)
 	/* What a tracer wrote that is now gone. */
 	error = gather_read(gather);
 	if (gather->events)
-		totals->losses.kernel_unseen = perf_events_unseen(gather->events);
+		counts->kernel_unseen = perf_events_unseen(gather->events);
 	/* Who wrote to the arena may have written anything. */
-	if (totals->delivered > totals->overruns)
-		totals->handler_ns +=
-			(totals->delivered - totals->overruns) * gather->event_cost_ns;
+	if (counts->delivered > counts->overruns)
+		counts->handler_ns +=
+			(counts->delivered - counts->overruns) * gather->event_cost_ns;
 	if (!error && arena)
 		error = accounting_compute(profile, start_of(arena), child);
 	if (arena)
-		count_unsampled(arena, &totals->losses);
+		wire_counters_of_arena(counts, arena);
 	else
 		totals->cpu_ns = seen_ns(profile);
 	return error;
@@ -330,13 +320,8 @@ bool gather_has_events(const struct gather *gather)
 	return gather->events != NULL;
 }
 
-bool gather_cost(const struct gather *gather, struct outside_cost *cost)
+bool gather_is_outside(const struct gather *gather)
 {
-	const struct record_totals *totals = &pipe_reader_state(gather->pipe_reader)->totals;
-
-	cost->stops = totals->stops;
-	cost->held_ns = totals->held_ns;
-	cost->fallbacks = totals->fallbacks;
 	return !gather->collector;
 }
 

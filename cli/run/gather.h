@@ -22,7 +22,6 @@ struct gather;
 struct held_files;
 struct pipe_reader_refusal;
 struct pipe_reader_state;
-struct outside_cost;
 struct flameprof_profile;
 
 struct gather_config {
@@ -85,7 +84,7 @@ bool gather_has_ended(const struct gather *gather);
 /*
  * End of sampling: let go of all processes, take what is left. @child is what the kernel says of
  * our child, NULL when it still runs. After this only gather_profile(),
- * gather_cost() and gather_free() make sense.
+ * gather_is_outside() and gather_free() make sense.
  * Returns 0 or -ENOMEM.
  */
 int gather_finish(struct gather *gather, const struct accounting_child *child);
@@ -98,11 +97,8 @@ const struct held_files *gather_held(const struct gather *gather);
 /* Did perf events sample processes from within? */
 bool gather_has_events(const struct gather *gather);
 
-/*
- * What sampling from outside cost. Returns false where processes are sampled from within, but for
- * some that no library got into.
- */
-bool gather_cost(const struct gather *gather, struct outside_cost *cost);
+/* Are all processes sampled from outside? Otherwise only those that no library got into are. */
+bool gather_is_outside(const struct gather *gather);
 
 /* What the pipe told besides samples; owned by @gather. */
 const struct pipe_reader_state *gather_state(const struct gather *gather);

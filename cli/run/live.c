@@ -255,9 +255,9 @@ static int show_threads(struct live *live, const struct count *now, double secon
 
 static uint64_t count_lost(struct flameprof_profile *profile)
 {
-	const struct profile_losses *losses = &profile_totals(profile)->losses;
+	const struct wire_counters *counts = &profile_totals(profile)->counts;
 
-	return losses->dropped + losses->torn + losses->malformed;
+	return counts->dropped + counts->torn + counts->malformed;
 }
 
 static void show_now(struct live *live)

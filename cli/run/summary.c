@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The run in a few lines: every number either counted by us or taken from the kernel.
+ * The run in a few lines. Every number is either counted by flamerun or taken from the kernel. What
+ * is said of a loss stands in libprof/wire_counters.def, of other causes in cli/explain.def.
  *
  * The books (due = sampled + credited + exec + exit + dropped + torn + paused) prove the profiler
  * and say nothing about the program: they are printed with -v, or when they are off by more than a
- * run's chance. Where a tenth of the CPU time is in no sample summary_unsampled.c says why.
+ * run's chance. A reason for time without samples is given only if it was seen: by the collector in
+ * /proc, by the library in its process, or in the accounting at the end.
  */
 #include "cli/run/summary.h"
 
@@ -17,12 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/clock.h"
 #include "cli/diag.h"
+#include "cli/explain.h"
 #include "cli/gather/pipe_reader.h"
 #include "cli/kernel_config.h"
 #include "cli/profile/accounting.h"
 #include "cli/profile/picture_names.h"
-#include "cli/run/summary_unsampled.h"
 #include "cli/run/unnamed_code.h"
 #include "libprof/pprof/protobuf.h"
 #include "libprof/runtime/runtime.h"
@@ -61,7 +64,7 @@ static const char *plural(uint64_t n, const char *one, const char *many)
 /* The thread that executes another program is one, before and after. */
 static uint64_t count_threads(const struct summary *summary)
 {
-	uint64_t threads = profile_totals(summary->profile)->threads;
+	uint64_t threads = profile_totals(summary->profile)->counts.threads;
 	uint64_t execs = summary->profile->image_count - summary->report->processes;
 
 	return threads >= execs + summary->report->processes ? threads - execs : threads;
@@ -141,38 +144,20 @@ static void print_books(const struct summary *summary, const struct accounting *
 		diag_info("%s", line);
 }
 
-static void print_loss(uint64_t count, const char *one, const char *many, const char *what)
-{
-	if (count)
-		diag_info("%" PRIu64 " %s %s", count, plural(count, one, many), what);
-}
+/* ---- losses ---------------------------------------------------------------------------------- */
 
-/* What the library saw when it was left behind. */
-static void print_unprofiled(const struct profile_losses *losses)
-{
-	static const char *const causes[WIRE_UNPROFILED_CAUSES] = {
-		[WIRE_UNPROFILED_CLEARED] = "environment cleared",
-		[WIRE_UNPROFILED_REPLACED] = "LD_PRELOAD replaced, and it could not be put back",
-		[WIRE_UNPROFILED_STATIC] = "statically linked",
-		[WIRE_UNPROFILED_OTHER_LIBC] = "of another C library than glibc",
-		[WIRE_UNPROFILED_NO_LIBC] = "without a C library",
-		[WIRE_UNPROFILED_OTHER_CPU] = "made for another CPU or word size",
-		[WIRE_UNPROFILED_SANITIZED] = "built with AddressSanitizer",
-		[WIRE_UNPROFILED_PRIVILEGED] = "set-user-id or set-group-id",
-		[WIRE_UNPROFILED_UNREACHABLE] = "another root or user, who cannot read it",
-		[WIRE_UNPROFILED_CONFINED] =
-			"by one that had forbidden itself system calls (seccomp)",
-	};
+static const struct loss {
+	size_t counter; /* offset in struct wire_counters */
+	const char *message, *hint;
+} losses[] = {
+#define LOSS(field, message, hint)	{offsetof(struct wire_counters, field), message, hint},
+#define COUNTER(name, message, hint)	LOSS(name, message, hint)
+#define QUIT(name, message, hint)	LOSS(quit[WIRE_QUIT_##name], message, hint)
+#define UNPROFILED(name, message, hint) LOSS(unprofiled[WIRE_UNPROFILED_##name], message, hint)
+#include "libprof/wire_counters.def"
+};
 
-	for (int cause = 1; cause < WIRE_UNPROFILED_CAUSES; cause++)
-		if (losses->unprofiled[cause])
-			diag_info("%" PRIu64 " %s started without flamerun's library: %s",
-				losses->unprofiled[cause],
-				plural(losses->unprofiled[cause], "program", "programs"),
-				causes[cause]);
-}
-
-/* Why the kernel gave no timer, and what to type for one. */
+/* Why the kernel gave no timer. */
 static void timer_reason(const struct profile_totals *totals, char *out, size_t size)
 {
 	if (totals->timer_error == EAGAIN)
@@ -185,70 +170,59 @@ static void timer_reason(const struct profile_totals *totals, char *out, size_t 
 			strerror((int)totals->timer_error));
 }
 
-/* Threads without a ring or a timer. */
-static void print_late_threads(const struct profile_totals *totals)
+/* Print the lines of all losses. A hint that follows several of them is printed once. */
+static void print_losses(const struct profile_totals *totals)
 {
-	const struct profile_losses *losses = &totals->losses;
-	uint64_t quit = losses->quit[WIRE_QUIT_TIMERS], timerless = losses->timerless_threads;
-	uint64_t late = losses->late_threads, ringless = late > timerless ? late - timerless : 0;
-	char reason[DIAG_TEXT_BYTES];
+	char line[DIAG_TEXT_BYTES], reason[DIAG_TEXT_BYTES];
+	struct explain_facts facts = {.why = reason};
+	const char *hint = NULL;
 
 	timer_reason(totals, reason, sizeof(reason));
-	if (quit)
-		diag_info("%" PRIu64 " %s could not be sampled from inside: %s", quit,
-			plural(quit, "process", "processes"), reason);
-	/* Each of those processes is also counted as one such thread. */
-	if (timerless > quit)
-		diag_info("%" PRIu64 " %s could not be sampled: %s", timerless - quit,
-			plural(timerless - quit, "thread", "threads"), reason);
-	if (timerless && totals->timer_error == EAGAIN)
-		diag_info("hint: 'ulimit -i unlimited' before the run, where that is allowed, or "
-			  "--outside, which can do without timers");
-	if (ringless)
-		diag_info("%" PRIu64 " %s could not be sampled: more than %u ran at once", ringless,
-			plural(ringless, "thread", "threads"), WIRE_RINGS);
+	for (size_t i = 0; i < sizeof(losses) / sizeof(*losses); i++) {
+		const struct loss *loss = &losses[i];
+
+		memcpy(&facts.n, (const char *)&totals->counts + loss->counter, sizeof(facts.n));
+		if (!loss->message || !facts.n)
+			continue;
+		if (hint && (!loss->hint || strcmp(hint, loss->hint)))
+			diag_info("hint: %s", hint);
+		hint = loss->hint;
+		explain_expand(line, sizeof(line), loss->message, &facts);
+		diag_info("%s", line);
+	}
+	if (hint)
+		diag_info("hint: %s", hint);
 }
 
-/* Who forbade itself what sampling needs. */
-static void print_confined(const struct profile_losses *losses)
+void summary_print_losses(
+	const struct profile_totals *totals, const struct pipe_reader_refusal *refusals)
 {
-	static const char *const causes[WIRE_QUIT_CAUSES] = {
-		[WIRE_QUIT_STRICT] = "seccomp's strict mode forbids a signal handler's return",
-		[WIRE_QUIT_RETURN] =
-			"a seccomp filter forbids rt_sigreturn, a signal handler's end",
-		[WIRE_QUIT_CALLS] =
-			"a seccomp filter forbids getpid, gettid, rt_sigprocmask or clock_gettime",
-		[WIRE_QUIT_UNSEEN] = "a seccomp filter came unseen, not by way of libc",
-		[WIRE_QUIT_DISPATCH] = "its system calls are its own (syscall user dispatch)",
-		[WIRE_QUIT_LOCKED] =
-			"mlockall: flamerun's memory is beyond the limit of locked memory",
-	};
-	uint64_t all = losses->confined_threads + losses->confined_processes;
+	const struct wire_counters *counts = &totals->counts;
+	uint64_t sampled = 0, due;
 
-	for (int cause = 1; cause < WIRE_QUIT_CAUSES; cause++) {
-		if (!causes[cause])
-			continue;
-		all += losses->quit[cause];
-		if (losses->quit[cause])
-			diag_info("%" PRIu64 " %s on without flamerun's library: %s",
-				losses->quit[cause],
-				plural(losses->quit[cause], "process went", "processes went"),
-				causes[cause]);
-	}
-	print_loss(losses->confined_threads, "thread", "threads",
-		"could not be sampled: a seccomp filter forbids timers");
-	print_loss(losses->confined_processes, "fork", "forks",
-		"began without flamerun's library: a seccomp filter forbids timers");
-	print_loss(losses->small_stacks, "thread", "threads",
-		"could not be sampled any more: the alternate signal stack is too small for a "
-		"signal");
-	if (all + losses->small_stacks)
-		diag_info("hint: --outside samples such programs from their start");
+	for (int end = 0; end < WIRE_END_COUNT; end++)
+		sampled += counts->ends[end];
+	due = sampled + counts->credited + counts->dropped + counts->torn + counts->paused;
+	if (counts->paused)
+		diag_info("%.1f %% left out while paused", percent(counts->paused, due));
+	/* Deferred weight that no later sample took on is part of the credit. */
+	if (percent(counts->throttled, due) >= 1)
+		explain_print(EXPLAIN_DEFERRED, FACTS(.percent = percent(counts->throttled, due)));
+	print_losses(totals);
+	for (int i = 0; i < PIPE_READER_REFUSALS && refusals[i].programs; i++)
+		explain_print(refusals[i].by_stops ? EXPLAIN_BY_STOPS : EXPLAIN_NOT_OUTSIDE,
+			FACTS(.n = refusals[i].programs, .why = refusals[i].text));
+	if (sampled && counts->ends[WIRE_END_ROOT] < sampled)
+		diag_info("%.1f %% of stacks are incomplete (%" PRIu64
+			  " deeper than %u frames, %" PRIu64 " lost, %" PRIu64 " unreadable)",
+			100.0 - percent(counts->ends[WIRE_END_ROOT], sampled),
+			counts->ends[WIRE_END_DEPTH], WIRE_MAX_DEPTH, counts->ends[WIRE_END_LOST],
+			counts->ends[WIRE_END_MEMORY]);
 }
 
 void summary_times(const struct flameprof_profile *profile, char *out, size_t size)
 {
-	uint64_t untimed = profile->totals.losses.untimed, ms = profile->stretch_ns / 1000000;
+	uint64_t untimed = profile->totals.counts.untimed, ms = profile->stretch_ns / 1000000;
 
 	out[0] = '\0';
 	if (untimed)
@@ -259,54 +233,6 @@ void summary_times(const struct flameprof_profile *profile, char *out, size_t si
 			"times are known to %" PRIu64
 			" ms: there were too many samples to keep each",
 			ms);
-}
-
-void summary_print_losses(
-	const struct profile_totals *totals, const struct pipe_reader_refusal *refusals)
-{
-	static const char by_stops[] = "had no timers and was stopped for samples, which may cut "
-				       "system calls short";
-	const struct profile_losses *losses = &totals->losses;
-	uint64_t sampled = 0, due;
-
-	for (int end = 0; end < WIRE_END_COUNT; end++)
-		sampled += totals->ends[end];
-	due = sampled + totals->credited + losses->dropped + losses->torn + totals->paused;
-	if (totals->paused)
-		diag_info("%.1f %% left out while paused", percent(totals->paused, due));
-	/* Deferred weight that no later sample took on is part of the credit. */
-	if (percent(totals->throttled, due) >= 1)
-		diag_info("%.0f %% deferred to later samples, so that the program had half of its "
-			  "time to itself",
-			percent(totals->throttled, due));
-	print_loss(losses->dropped, "sample", "samples", "lost: the program's rings were full");
-	print_loss(losses->vm_dropped, "sample", "samples",
-		"of virtual machines lost: the program's rings were full");
-	print_loss(losses->torn, "sample", "samples", "cut short by a kill");
-	print_loss(losses->malformed, "record", "records", "not to be believed and left out");
-	print_loss(losses->control_dropped, "record", "records",
-		"of modules, code or marks lost: names may be missing");
-	print_late_threads(totals);
-	print_loss(losses->kernel_unseen, "thread", "threads",
-		"without the kernel's functions: it locks no more memory, "
-		"kernel.perf_event_mlock_kb");
-	print_loss(losses->lost_processes, "process", "processes",
-		"had no room for flamerun's library: too many at once, or their memory is limited "
-		"(ulimit -v)");
-	print_unprofiled(losses);
-	print_confined(losses);
-	for (int i = 0; i < PIPE_READER_REFUSALS && refusals[i].programs; i++)
-		diag_info("%" PRIu64 " %s %s: %s", refusals[i].programs,
-			plural(refusals[i].programs, "program", "programs"),
-			refusals[i].by_stops ? by_stops
-					     : "could not be sampled from outside, either",
-			refusals[i].text);
-	if (sampled && totals->ends[WIRE_END_ROOT] < sampled)
-		diag_info("%.1f %% of stacks are incomplete (%" PRIu64
-			  " deeper than %u frames, %" PRIu64 " lost, %" PRIu64 " unreadable)",
-			100.0 - percent(totals->ends[WIRE_END_ROOT], sampled),
-			totals->ends[WIRE_END_DEPTH], WIRE_MAX_DEPTH, totals->ends[WIRE_END_LOST],
-			totals->ends[WIRE_END_MEMORY]);
 }
 
 static void print_times(const struct summary *summary)
@@ -356,59 +282,29 @@ void summary_print_hottest(const struct calltree *tree, const struct spread *spr
 	ranking_release(&ranking);
 }
 
-/* Where the samples are that have code of replaced files on their stacks. */
-struct replaced {
-	uint64_t weight;
-	const char *file; /* of most of them; not terminated */
-	size_t file_bytes;
-	unsigned others; /* files more */
-};
-
-/* @weights is zeroed, with a place for each frame. */
-static void find_replaced(
-	const struct calltree *tree, uint64_t *weights, bool *is_inside, struct replaced *out)
-{
-	uint64_t most = 0;
-	size_t bytes;
-
-	for (uint32_t i = 1; i < calltree_nodes(tree); i++) {
-		const struct calltree_node *node = calltree_node_at(tree, i);
-		const char *name = calltree_frame_at(tree, node->frame)->name;
-		bool is_replaced = replaced_name_file(name, &bytes) != NULL;
-
-		is_inside[i] = is_inside[node->parent] || is_replaced;
-		out->weight += is_inside[i] ? node->self : 0;
-		/* Of files that call each other the outer one counts. */
-		if (is_replaced && !is_inside[node->parent])
-			weights[node->frame] += node->total;
-	}
-	for (uint32_t i = 0; i < calltree_frames(tree); i++) {
-		out->others += weights[i] != 0;
-		if (weights[i] <= most)
-			continue;
-		most = weights[i];
-		out->file = replaced_name_file(calltree_frame_at(tree, i)->name, &out->file_bytes);
-	}
-}
-
+/* Print how many samples have code on their stacks whose file was replaced, and its name. */
 static void print_replaced(const struct calltree *tree)
 {
-	uint64_t *weights = calloc((size_t)calltree_frames(tree) + 1, sizeof(*weights));
 	bool *is_inside = calloc((size_t)calltree_nodes(tree) + 1, sizeof(*is_inside));
-	struct replaced replaced = {0};
-	char others[32] = "";
+	const char *file = NULL;
+	char name[256];
+	size_t bytes;
+	uint64_t weight = 0;
 
-	if (weights && is_inside)
-		find_replaced(tree, weights, is_inside, &replaced);
-	if (replaced.others > 1)
-		snprintf(others, sizeof(others), " and %u other%s", replaced.others - 1,
-			replaced.others > 2 ? "s" : "");
-	if (replaced.file)
-		diag_info("%" PRIu64 " %s in '%.*s'%s, replaced meanwhile: the names went with "
-			  "the old file",
-			replaced.weight, plural(replaced.weight, "sample is", "samples are"),
-			(int)replaced.file_bytes, replaced.file, others);
-	free(weights);
+	for (uint32_t i = 1; is_inside && i < calltree_nodes(tree); i++) {
+		const struct calltree_node *node = calltree_node_at(tree, i);
+		const char *found =
+			replaced_name_file(calltree_frame_at(tree, node->frame)->name, &bytes);
+
+		if (found && !file) {
+			file = found;
+			snprintf(name, sizeof(name), "%.*s", (int)bytes, found);
+		}
+		is_inside[i] = is_inside[node->parent] || found;
+		weight += is_inside[i] ? node->self : 0;
+	}
+	if (file)
+		explain_print(EXPLAIN_REPLACED, FACTS(.n = weight, .name = name));
 	free(is_inside);
 }
 
@@ -433,37 +329,158 @@ static void print_unnamed(const struct summary *summary, const struct accounting
 		diag_info("hint: %s", unnamed_code.remedy);
 }
 
-/* Is there CPU time in no process that was seen, other than for the reasons that are given? */
-static bool has_unseen_programs(const struct summary *summary, const struct accounting *books)
-{
-	const struct profile_losses *losses = &profile_totals(summary->profile)->losses;
+/* ---- CPU time without samples ---------------------------------------------------------------- */
 
-	return !summary->is_outside && !is_balanced(books) &&
-	       (double)accounting_total(books) < (1.0 - UNSEEN_SHARE) * (double)books->due &&
-	       !losses->late_threads && !losses->lost_processes && !losses->malformed;
+/* Smaller parts are not reported: of all CPU time, or of what was not sampled. */
+#define REPORTED_SHARE 0.1
+/* With fewer samples a share may be chance: one without a known reason, and one with it. */
+#define UNEXPLAINED_OF 100
+#define EXPLAINED_OF   20
+
+static const struct {
+	const char *message, *hint;
+} unsampled_causes[WIRE_UNSAMPLED_CAUSES] = {
+#define UNSAMPLED(name, message, hint) [WIRE_UNSAMPLED_##name] = {message, hint},
+#include "libprof/wire_counters.def"
+};
+
+struct reasons {
+	char text[DIAG_TEXT_BYTES]; /* ": " and the reasons; "" if there are none */
+	double s;		    /* CPU time that they explain */
+	const char *hint;
+};
+
+/* Would EXPLAIN_HIGHER_HZ be a higher rate, at which @cpu_ns have @samples samples? */
+static bool would_show(const struct summary *summary, double cpu_ns, unsigned samples)
+{
+	return profile_rate_hz(summary->profile) < EXPLAIN_HIGHER_HZ &&
+	       cpu_ns * EXPLAIN_HIGHER_HZ >= samples * NS_PER_S;
 }
 
-/* Print how much CPU time no sample shows. Returns whether a reason for that was printed. */
+/* Add @cause as the reason for @s seconds. */
+static void add_reason(
+	struct reasons *reasons, const struct summary *summary, enum wire_unsampled cause, double s)
+{
+	const struct profile_totals *totals = profile_totals(summary->profile);
+	bool is_short = cause == WIRE_UNSAMPLED_SHORT;
+	uint64_t lives = totals->short_lives ? totals->short_lives : 1;
+	double short_ns = s * NS_PER_S / (double)lives;
+	size_t used = strlen(reasons->text);
+	char ms[32], message[DIAG_TEXT_BYTES];
+
+	if (!unsampled_causes[cause].message)
+		return;
+	snprintf(ms, sizeof(ms), "%.*f", is_short ? 2 : 0,
+		(is_short ? short_ns : (double)clock_tick_ns()) / 1e6);
+	explain_expand(message, sizeof(message), unsampled_causes[cause].message,
+		FACTS(.n = is_short ? lives : totals->signal, .other = ms));
+	if (used + strlen(message) + 32 > sizeof(reasons->text))
+		return;
+	snprintf(reasons->text + used, sizeof(reasons->text) - used, "%s %.2f s %s",
+		used ? "," : ":", s, message);
+	reasons->s += s;
+	if (!reasons->hint && (!is_short || would_show(summary, short_ns, 1)))
+		reasons->hint = unsampled_causes[cause].hint;
+}
+
+/* Can @cause keep samples from threads that have had some? */
+static bool is_of_signals(int cause)
+{
+	return cause >= WIRE_UNSAMPLED_BLOCKED && cause <= WIRE_UNSAMPLED_TURNS;
+}
+
+/*
+ * Find the causes that explain at least a tenth of @s; none if together they explain less than
+ * half. They explain at most @s, because programs of the run may have reported more. @is_box: the
+ * time is in no stack, so any cause is possible.
+ */
+static void find_reasons(
+	struct reasons *reasons, const struct summary *summary, double s, bool is_box)
+{
+	const struct profile_totals *totals = profile_totals(summary->profile);
+
+	for (int cause = 1; cause < WIRE_UNSAMPLED_CAUSES; cause++) {
+		double of_cause = (double)totals->unsampled_ns[cause] / NS_PER_S;
+
+		if (of_cause > s - reasons->s)
+			of_cause = s - reasons->s;
+		if (of_cause > 0 && of_cause >= REPORTED_SHARE * s &&
+			(is_box || is_of_signals(cause)))
+			add_reason(reasons, summary, (enum wire_unsampled)cause, of_cause);
+	}
+	if (reasons->s < s / 2)
+		*reasons = (struct reasons){.s = 0};
+}
+
+/* CPU time in no process that was seen, other than for the reasons that are given, in seconds. */
+static double unseen_s(const struct summary *summary, const struct accounting *books)
+{
+	const struct wire_counters *counts = &profile_totals(summary->profile)->counts;
+	double due = (double)books->due, accounted = (double)accounting_total(books);
+
+	if (summary->is_outside || summary->is_test_clock || books->paused || is_balanced(books) ||
+		accounted >= (1.0 - UNSEEN_SHARE) * due || counts->ringless_threads ||
+		counts->timerless_threads || counts->quit[WIRE_QUIT_TIMERS] ||
+		counts->lost_processes || counts->malformed)
+		return 0;
+	return (due - accounted) / profile_rate_hz(summary->profile);
+}
+
+/* From outside there is one reason: time that a thread or process used before the first look. */
+static bool print_unsampled_outside(const struct summary *summary, double share)
+{
+	uint64_t threads = count_threads(summary);
+	double cpu_ns = (double)profile_totals(summary->profile)->cpu_ns;
+
+	if (calltree_total(summary->tree) < UNEXPLAINED_OF)
+		return false;
+	explain_print(threads > 2ULL * summary->report->processes &&
+				      would_show(summary, cpu_ns / (double)threads, 1)
+			      ? EXPLAIN_UNSAMPLED_OUTSIDE_SHORT
+			      : EXPLAIN_UNSAMPLED_OUTSIDE,
+		FACTS(.percent = 100 * share));
+	return true;
+}
+
+/*
+ * Print which share of the CPU time is [unsampled], stands on threads' last stacks, or is in no
+ * record, if it is at least a tenth, and the reasons if they explain half of it. Returns whether
+ * reasons were printed.
+ */
 static bool print_unsampled(const struct summary *summary, const struct accounting *books)
 {
-	struct summary_unsampled unsampled = {
-		.totals = profile_totals(summary->profile),
-		.rate_hz = profile_rate_hz(summary->profile),
-		.drawn = calltree_total(summary->tree),
-		.credited = books->credited,
-		.threads = count_threads(summary),
-		.processes = summary->report->processes,
-		.is_outside = summary->is_outside,
-	};
+	uint64_t drawn = calltree_total(summary->tree), boxed, on_last;
+	double unseen = unseen_s(summary, books), share, part;
+	struct reasons reasons = {.s = 0};
 	struct special_weights special;
+	bool is_box;
 
 	special_weights_of(summary->tree, &special);
-	unsampled.unsampled = special.unsampled;
-	if (has_unseen_programs(summary, books) && !summary->is_test_clock && !books->paused)
-		unsampled.unseen_s =
-			(double)(books->due - accounting_total(books)) / unsampled.rate_hz;
-	return summary_unsampled_print(&unsampled);
+	boxed = special.unsampled;
+	on_last = books->credited > boxed ? books->credited - boxed : 0;
+	is_box = drawn && (double)boxed >= REPORTED_SHARE * (double)drawn;
+	share = drawn ? (double)(is_box ? boxed : on_last) / (double)drawn : 0;
+	if (is_box && summary->is_outside)
+		return print_unsampled_outside(summary, share);
+	part = share * (double)drawn / profile_rate_hz(summary->profile);
+	if (unseen > part) {
+		find_reasons(&reasons, summary, unseen, true);
+		explain_print(EXPLAIN_UNSEEN, FACTS(.seconds = unseen, .why = reasons.text));
+	} else {
+		find_reasons(&reasons, summary, part, is_box);
+		if (share < REPORTED_SHARE ||
+			drawn < (reasons.s > 0 ? EXPLAINED_OF : UNEXPLAINED_OF))
+			return false;
+		if (is_box || reasons.s > 0)
+			explain_print(is_box ? EXPLAIN_UNSAMPLED : EXPLAIN_LAST_STACKS,
+				FACTS(.percent = 100 * share, .why = reasons.text));
+	}
+	if (reasons.hint)
+		diag_info("hint: %s", reasons.hint);
+	return reasons.s > 0;
 }
+
+/* ---- too few samples ------------------------------------------------------------------------- */
 
 /* Did it mostly wait? */
 static bool is_idle(const struct summary *summary)
@@ -473,54 +490,47 @@ static bool is_idle(const struct summary *summary)
 }
 
 /* Why nothing is known of most of its time, whatever there is to see of the rest. */
-static void print_unlooked(
+static void print_idle(
 	const struct summary *summary, const struct accounting *books, bool has_waits)
 {
-	double cpu_ns = (double)profile_totals(summary->profile)->cpu_ns;
+	char ms[32];
 
+	snprintf(ms, sizeof(ms), "%.0f", (double)profile_totals(summary->profile)->cpu_ns / 1e6);
 	if (is_idle(summary) && !has_waits && !summary->is_test_clock && !books->paused)
-		diag_info("hint: it used the CPU for %.0f ms of %.2f s; nobody looked at what it "
-			  "waited for",
-			cpu_ns / 1e6, (double)summary->duration_ns / NS_PER_S);
+		explain_print(EXPLAIN_IDLE,
+			FACTS(.other = ms, .seconds = (double)summary->duration_ns / NS_PER_S));
 }
 
 /* The program was killed by the sampling signal, which it would not get without us. */
 static void print_killed(uint32_t signal)
 {
-	diag_info("signal %" PRIu32 " (%s), by which it is sampled, killed it: the program had "
-		  "reset the signal's action by a system call of its own",
-		signal, strsignal((int)signal));
-	diag_info("hint: --outside samples without signals");
+	explain_print(EXPLAIN_KILLED, FACTS(.n = signal, .name = strsignal((int)signal)));
 }
 
 /* Why there is nothing to see, or next to nothing. */
 static void print_scarcity(const struct summary *summary, const struct accounting *books)
 {
-	const struct profile_totals *totals = profile_totals(summary->profile);
-	double cpu_s = (double)totals->cpu_ns / NS_PER_S;
+	double cpu_ns = (double)profile_totals(summary->profile)->cpu_ns;
 	struct special_weights special;
 	bool is_few;
+	char ms[32];
 
 	special_weights_of(summary->tree, &special);
 	is_few = books->sampled < FEW_SAMPLES &&
 		 2 * special.unsampled <= calltree_total(summary->tree);
 	if (!books->sampled && books->paused)
-		diag_info("hint: it was paused all the time; flameprof_resume() begins");
-	if (summary->is_test_clock || books->paused)
+		explain_print(EXPLAIN_ALL_PAUSED, FACTS(.n = 0));
+	if (summary->is_test_clock || books->paused || !is_few)
 		return;
-	if (is_few && summary->is_stopped)
-		diag_info("hint: it is stopped, as by Ctrl-Z: kill -CONT lets it go on");
-	else if (is_idle(summary))
-		return;
-	else if (is_few && books->due < (uint64_t)FEW_SAMPLES * summary->report->processes)
-		diag_info("hint: it used the CPU for %.0f ms, too little for %" PRIu32
-			  " samples per second: %s",
-			cpu_s * 1e3, profile_rate_hz(summary->profile),
-			!summary->is_attached ? "let it do more, or the same many times over"
-			: summary_unsampled_would_show(
-				  profile_rate_hz(summary->profile), cpu_s * NS_PER_S, FEW_SAMPLES)
-				? "sample it for longer, or more often: -r 997"
-				: "sample it for longer");
+	snprintf(ms, sizeof(ms), "%.0f", cpu_ns / 1e6);
+	if (summary->is_stopped)
+		explain_print(EXPLAIN_STOPPED, FACTS(.n = 0));
+	else if (!is_idle(summary) &&
+		 books->due < (uint64_t)FEW_SAMPLES * summary->report->processes)
+		explain_print(!summary->is_attached			 ? EXPLAIN_TOO_LITTLE
+			      : would_show(summary, cpu_ns, FEW_SAMPLES) ? EXPLAIN_TOO_RARE
+									 : EXPLAIN_TOO_BRIEF,
+			FACTS(.other = ms, .n = profile_rate_hz(summary->profile)));
 }
 
 /* From here on, two digits round up to the next power of ten: 0.995 is printed as 1.0. */
@@ -555,39 +565,37 @@ static void print_unknown(uint64_t kinds, const struct names *names)
 static void print_cost(const struct summary *summary)
 {
 	const struct profile_totals *totals = profile_totals(summary->profile);
-	const struct outside_cost *cost = &summary->cost;
+	const struct wire_counters *counts = &totals->counts;
+	double spent = percent(counts->handler_ns, totals->cpu_ns);
 
-	if (!summary->is_outside && percent(totals->handler_ns, totals->cpu_ns) > COSTLY_PERCENT)
-		diag_info("hint: %.0f %% of the CPU time was spent taking samples: %sa lower -r "
-			  "takes less",
-			percent(totals->handler_ns, totals->cpu_ns),
-			summary->has_events ? "--clock=tick or " : "");
 	/* Where no thread had samples enough nothing was measured. */
-	if (!summary->is_outside && totals->handler_ns)
+	if (!summary->is_outside && counts->handler_ns) {
+		if (spent > COSTLY_PERCENT)
+			explain_print(summary->has_events ? EXPLAIN_COSTLY_EVENTS : EXPLAIN_COSTLY,
+				FACTS(.percent = spent));
 		diag_verbose("%.*f %% of the CPU time was spent taking samples",
-			decimals_for(percent(totals->handler_ns, totals->cpu_ns)),
-			percent(totals->handler_ns, totals->cpu_ns));
-	if (cost->stops)
+			decimals_for(spent), spent);
+	}
+	if (counts->stops)
 		diag_info("held for %.1f ms in all: %" PRIu64 " %s, %.0f us each",
-			(double)cost->held_ns / 1e6, cost->stops,
-			plural(cost->stops, "stop", "stops"),
-			(double)cost->held_ns / 1e3 / (double)cost->stops);
-	if (totals->kept_native)
+			(double)counts->held_ns / 1e6, counts->stops,
+			plural(counts->stops, "stop", "stops"),
+			(double)counts->held_ns / 1e3 / (double)counts->stops);
+	if (counts->kept_native)
 		diag_verbose("%" PRIu64 " %s kept native: what the language runs there did not add "
 			     "up",
-			totals->kept_native, plural(totals->kept_native, "sample", "samples"));
+			counts->kept_native, plural(counts->kept_native, "sample", "samples"));
 	print_unknown(totals->unknown_runtimes, &summary->profile->names);
-	if (cost->fallbacks)
-		diag_verbose("%" PRIu64 " %s walked by libunwind", cost->fallbacks,
-			plural(cost->fallbacks, "stack", "stacks"));
+	if (counts->fallbacks)
+		diag_verbose("%" PRIu64 " %s walked by libunwind", counts->fallbacks,
+			plural(counts->fallbacks, "stack", "stacks"));
 }
 
 /* What it may have changed for the program, where that is certain. */
 static void print_harm(const struct summary *summary)
 {
 	if (!summary->is_outside && !summary->is_test_clock && kernel_config_breaks_off_calls())
-		diag_info("calls that sleep may have said EINTR: this kernel was built without "
-			  "CONFIG_POSIX_CPU_TIMERS_TASK_WORK");
+		explain_print(EXPLAIN_INTERRUPTED, FACTS(.n = 0));
 }
 
 void summary_print(const struct summary *summary)
@@ -610,7 +618,7 @@ void summary_print(const struct summary *summary)
 	print_cost(summary);
 	print_drawn(summary);
 	summary_print_hottest(summary->drawn, NULL);
-	print_unlooked(summary, &books, has_waits);
+	print_idle(summary, &books, has_waits);
 	if (profile_totals(summary->profile)->killed_by)
 		print_killed(profile_totals(summary->profile)->killed_by);
 	else if (!is_explained)

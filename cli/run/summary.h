@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/outside/outside.h"
 #include "cli/run/summary_waits.h"
 #include "cli/profile/naming.h"
 #include "libprof/profile/profile.h"
@@ -33,7 +32,6 @@ struct summary {
 	bool is_stopped;      /* it was, from beginning to end */
 	bool is_outside;      /* all of it was sampled from outside */
 	bool has_events;      /* perf events sampled it from inside */
-	struct outside_cost cost;
 	struct summary_waits waits;
 	const struct pipe_reader_refusal *refusals; /* PIPE_READER_REFUSALS; borrowed */
 };

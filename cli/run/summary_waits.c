@@ -322,38 +322,23 @@ static void print_locks(const struct summary_waits *summary)
 
 /* ---- looks ----------------------------------------------------------------------------------- */
 
-static void print_looks(const struct pipe_reader_state *state)
+static void print_looks(const struct summary_waits *summary)
 {
-	struct record_waits sum = {0};
+	const struct wire_counters *counts = &summary->profile->totals.counts;
+	double wanted = (double)counts->looks_wanted, done = (double)counts->looks_done;
 
-	for (int source = 0; source < RECORD_SOURCES; source++) {
-		const struct record_waits *waits = &state->waits[source];
-
-		sum.wanted += waits->wanted;
-		sum.looked += waits->looked;
-		sum.looks += waits->looks;
-		sum.changed += waits->changed;
-		sum.untracked += waits->untracked;
-		sum.unreachable += waits->unreachable;
-		if (waits->refusal[0])
-			diag_info("what threads wait for could not be seen: %s", waits->refusal);
-	}
-	if (sum.looked * 100 < sum.wanted * THINNED_PERCENT)
+	for (int source = 0; source < RECORD_SOURCES; source++)
+		if (summary->state->waits[source].refusal[0])
+			diag_info("what threads wait for could not be seen: %s",
+				summary->state->waits[source].refusal);
+	if (done * 100 < wanted * THINNED_PERCENT)
 		diag_info("waits: looked at each thread %.*f times a second instead of %d, to stay "
 			  "below 2 %% of a CPU",
-			sum.looked * 10 < sum.wanted ? 1 : 0,
-			LOOKS_PER_S * (double)sum.looked / (double)sum.wanted, LOOKS_PER_S);
-	if (sum.untracked)
-		diag_info(
-			"%" PRIu64 " threads were not looked at: too many at once", sum.untracked);
-	if (sum.unreachable)
-		diag_info("what %" PRIu64 " %s in other PID namespaces waited for was not looked "
-			  "at",
-			sum.unreachable, sum.unreachable == 1 ? "process" : "processes");
-	if (sum.wanted)
+			done * 10 < wanted ? 1 : 0, LOOKS_PER_S * done / wanted, LOOKS_PER_S);
+	if (counts->looks_wanted)
 		diag_verbose("waits: %" PRIu64 " threads looked at, %" PRIu64
 			     " stacks, of which %" PRIu64 " changed meanwhile",
-			sum.looked, sum.looks, sum.changed);
+			counts->looks_done, counts->stacks_read, counts->stacks_changed);
 }
 
 bool summary_waits_print(const struct summary_waits *summary)
@@ -368,7 +353,7 @@ bool summary_waits_print(const struct summary_waits *summary)
 	all = &books[count];
 	print_run(summary, all, count);
 	print_locks(summary);
-	print_looks(summary->state);
+	print_looks(summary);
 	if (fabs(off_ns(all)) > fmax(BALANCE_SHARE * all->span_ns,
 					2.0 * count * (double)summary->profile->period_ns)) {
 		describe_book(all, line, sizeof(line));

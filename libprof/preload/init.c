@@ -183,6 +183,8 @@ static int arm_first_thread(struct sampler_thread *thread)
 	if (!sampler_thread_arm(thread))
 		return 1;
 	if (sampler.slot->timer_error) {
+		/* It counts as a process. Afterwards the slot may be another image's. */
+		__atomic_fetch_sub(&sampler.slot->timerless_threads, 1, __ATOMIC_RELAXED);
 		sampler_quit(WIRE_QUIT_TIMERS);
 		own_signal_restore();
 	}

@@ -368,9 +368,9 @@ static void commit_weight(
 	else if (sample->kind == WIRE_KIND_WAIT)
 		p->wait_weight += sample->weight;
 	else if (sample->kind == WIRE_KIND_CREDIT)
-		p->totals.credited += sample->weight;
+		p->totals.counts.credited += sample->weight;
 	else
-		p->totals.ends[stack->end] += sample->weight;
+		p->totals.counts.ends[stack->end] += sample->weight;
 	if (profile_keeps_times(p))
 		((struct flameprof_sample *)p->samples.at)[p->sample_count++] =
 			(struct flameprof_sample){
@@ -379,7 +379,7 @@ static void commit_weight(
 				.weight = sample->weight,
 			};
 	else
-		p->totals.losses.untimed++;
+		p->totals.counts.untimed++;
 }
 
 /* What was remembered of it becomes the entry's. */

@@ -134,37 +134,13 @@ struct profile_mark {
 	uint32_t name; /* offset in names.strings */
 };
 
-/* Every loss by cause, in units of weight unless said otherwise. */
-struct profile_losses {
-	uint64_t dropped;         /* a ring was full */
-	uint64_t vm_dropped;      /* the same, of elapsed time that virtual machines told */
-	uint64_t torn;            /* records half written when their thread was killed */
-	uint64_t malformed;       /* records that could not be believed */
-	uint64_t control_dropped; /* records of modules, code or marks, counted in records */
-	uint64_t late_threads;	  /* threads for which no ring was free, or no timer */
-	uint64_t timerless_threads; /* of these, threads for which the kernel had no timer */
-	uint64_t lost_processes;  /* processes that found no slot */
-	uint64_t small_stacks; /* threads whose alternate signal stack is too small for a signal */
-	uint64_t confined_threads; /* that began where a seccomp filter forbids to sample them */
-	uint64_t confined_processes; /* the same of forks */
-	uint64_t quit[WIRE_QUIT_CAUSES]; /* images no longer sampled from inside, by cause */
-	uint64_t unprofiled[WIRE_UNPROFILED_CAUSES]; /* images exec'd without the library */
-	uint64_t untimed;         /* samples whose times were not kept */
-	uint64_t kernel_unseen;   /* threads: what the kernel did for them could not be read */
-};
-
-/* What whoever gathers knows of all images together. profile_add() counts `credited` and `ends`. */
+/*
+ * What is known of all images together. profile_add() counts `credited`, `untimed` and `ends` of
+ * the counters, whoever gathers the others.
+ */
 struct profile_totals {
-	uint64_t delivered; /* expirations that reached a handler */
-	uint64_t overruns;  /* of these, delivered as overruns */
-	uint64_t credited;  /* due at an end and never delivered */
-	uint64_t exec, exit; /* of these, used before and after what could be sampled */
-	uint64_t paused;    /* due while the program had asked to be left out */
-	uint64_t throttled; /* of these, put off to a later sample */
-	uint64_t handler_ns;
-	uint64_t kept_native; /* samples without their language frames, which did not add up */
+	struct wire_counters counts;
 	uint64_t unknown_runtimes; /* a set, see runtime_bit() */
-	uint64_t threads; /* that were to be sampled, whether or not a sample came */
 	uint32_t processes; /* images that follow each other by exec are one; 0: nobody counted */
 	/*
 	 * The number of the sampling signal if that killed the run's program, which had reset the
@@ -172,13 +148,11 @@ struct profile_totals {
 	 */
 	uint32_t killed_by;
 	uint32_t signal; /* by which programs were sampled; 0: by none */
+	uint32_t timer_error; /* the errno that the last of counts.timerless_threads got */
+	uint64_t signals_max; /* RLIMIT_SIGPENDING then */
 	uint64_t unsampled_ns[WIRE_UNSAMPLED_CAUSES]; /* of all images */
 	uint64_t short_lives; /* threads and processes of WIRE_UNSAMPLED_SHORT */
-	uint32_t timer_error; /* the errno that the last of losses.timerless_threads got */
-	uint64_t signals_max; /* RLIMIT_SIGPENDING then */
-	uint64_t cpu_ns;    /* CPU time of all images, from the kernel where it is known */
-	uint64_t ends[WIRE_END_COUNT]; /* weight by how the stack ended, of samples by the clock */
-	struct profile_losses losses;
+	uint64_t cpu_ns;      /* CPU time of all images, from the kernel where it is known */
 };
 
 struct flameprof_profile {

@@ -297,7 +297,8 @@ static void count_refused(uint32_t refused)
 	refused_image = sampler.image;
 	if (refused <= most_refused)
 		return;
-	__atomic_fetch_add(&sampler.slot->late_threads, refused - most_refused, __ATOMIC_RELAXED);
+	__atomic_fetch_add(
+		&sampler.slot->ringless_threads, refused - most_refused, __ATOMIC_RELAXED);
 	most_refused = refused;
 }
 

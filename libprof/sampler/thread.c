@@ -86,7 +86,7 @@ struct sampler_thread *sampler_thread_claim(void)
 	}
 	thread = sampler_thread_try_claim();
 	if (!thread && __atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE))
-		__atomic_fetch_add(&sampler.slot->late_threads, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&sampler.slot->ringless_threads, 1, __ATOMIC_RELAXED);
 	return thread;
 }
 
@@ -242,7 +242,6 @@ static void note_timerless(int error)
 	slot->signals_max = limit.rlim_cur;
 	slot->timer_error = (uint32_t)-error;
 	__atomic_fetch_add(&slot->timerless_threads, 1, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&slot->late_threads, 1, __ATOMIC_RELAXED);
 }
 
 static int arm_thread(struct sampler_thread *thread, int32_t tid, clockid_t cpu_clock)
@@ -396,7 +395,6 @@ static void write_credit(struct sampler_thread *thread, uint64_t weight)
 	sample->kind = WIRE_KIND_CREDIT;
 	sample->end = WIRE_END_ROOT;
 	ring_commit(thread, bytes);
-	__atomic_fetch_add(&sampler.slot->credited, weight, __ATOMIC_RELAXED);
 }
 
 /* A thread that used fewer periods than this may have no sample by chance. */

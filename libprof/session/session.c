@@ -174,7 +174,8 @@ static void collect_sampler(void)
 	counts->dropped[FLAMEPROF_DROP_RING].bytes +=
 		growth_since(&sampler.dropped_bytes, &seen->dropped_bytes);
 	counts->dropped_marks += growth_since(&sampler.dropped_marks, &seen->dropped_marks);
-	counts->late_threads += growth_since(&slot->late_threads, &seen->late_threads);
+	counts->late_threads += growth_since(&slot->ringless_threads, &seen->ringless_threads);
+	counts->late_threads += growth_since(&slot->timerless_threads, &seen->timerless_threads);
 	counts->handler_ns += growth_since(&slot->handler_ns, &seen->handler_ns);
 	if (worker)
 		collect_worker(clock_of_thread(worker));

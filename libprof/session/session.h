@@ -39,7 +39,8 @@ enum session_phase {
 
 /* The sampler's counters, which only grow, as last read. */
 struct session_seen {
-	uint64_t paused, dropped, dropped_samples, dropped_bytes, dropped_marks, late_threads;
+	uint64_t paused, dropped, dropped_samples, dropped_bytes, dropped_marks;
+	uint64_t ringless_threads, timerless_threads;
 	uint64_t vm_paused, vm_dropped;
 	uint64_t handler_ns, worker_ns;
 };

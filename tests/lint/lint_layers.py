@@ -15,6 +15,7 @@ GUEST = ("arch/", "libprof/wire", "libprof/at_start.h", "libprof/sanitizers.h", 
 # flamerun is made of, too; those stand on nothing else of the guest's.
 ALLOWED = {
     "cli": ("cli/", "render/", "libprof/wire.h", "libprof/wire_control.h", "libprof/wire_drain.h",
+            "libprof/wire_counters.def",
             "libprof/fnv.h", "libprof/follow_links.h", "libprof/placeholder.h", "libprof/pprof/",
             "libprof/procfs.h", "libprof/runtime/", "libprof/waits/", "libprof/profile/", "libprof/preload/elf_program.h", "libprof/unwind/", "arch/"),
     "render": ("render/", "libprof/profile/lookup.h", "libprof/fnv.h"),

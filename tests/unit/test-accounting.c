@@ -130,7 +130,7 @@ static void test_a_paused_start_is_left_out(void **state)
 	struct accounting books;
 
 	(void)state;
-	profile_totals(profile)->paused = 7;
+	profile_totals(profile)->counts.paused = 7;
 	books = compute(profile, ACCOUNTING_START_PAUSED, &child);
 	assert_int_equal(books.credited, 10);
 	assert_int_equal(books.paused, 107);
@@ -410,7 +410,7 @@ static void test_who_was_killed(void **state)
 	killed->end_cpu_ns = 118 * MS; /* seen while it died */
 	killed->unrecorded = 40;
 	sample(profile, 2, 60);
-	profile_totals(profile)->losses.dropped = 40;
+	profile_totals(profile)->counts.dropped = 40;
 	books = compute(profile, ACCOUNTING_START_CREDITED, &child);
 	/* 118 less 10 + 40 + 60, and half a tick in which nobody looked. */
 	assert_int_equal(books.exit + below(profile, 2, 0), 8 + 10);

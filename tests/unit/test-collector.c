@@ -118,7 +118,7 @@ static void who_is_gone_is_told_with_all_that_it_left(void **state)
 	assert_int_equal(pipe_reader_state(f->pipe_reader)->live, 1);
 	assert_int_equal(profile->sample_count, 100);
 	assert_int_equal(profile->weight, 200);
-	assert_int_equal(profile_totals(profile)->losses.torn, 1);
+	assert_int_equal(profile_totals(profile)->counts.torn, 1);
 	assert_int_equal(profile_image_at(profile, 0)->unrecorded, 1);
 	assert_int_equal(wire_slot(f->arena, 0)->state, WIRE_SLOT_FREE);
 	assert_int_equal(wire_ring(f->arena, 0)->owner, WIRE_RING_FREE);
@@ -196,7 +196,7 @@ static void a_slot_that_was_left_is_free(void **state)
 	look(f);
 	assert_int_equal(pipe_reader_state(f->pipe_reader)->live, 0);
 	assert_int_equal(wire_slot(f->arena, 0)->state, WIRE_SLOT_FREE);
-	assert_int_equal(profile_totals(profile)->losses.quit[WIRE_QUIT_UNSEEN], 1);
+	assert_int_equal(profile_totals(profile)->counts.quit[WIRE_QUIT_UNSEEN], 1);
 	assert_true(profile_image_at(profile, 0)->went_on);
 	assert_false(profile_image_at(profile, 0)->left_by_exec);
 }

@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "libprof/wire.h"
+
 static const struct explain_facts facts = {
 	.name = "NAME", .other = "OTHER", .why = "WHY", .n = 7, .percent = 12.34, .seconds = 5.678};
 
@@ -79,6 +81,11 @@ static void all_texts_expand(void **state)
 #define EXPLAIN(cause, message, hint) message, hint,
 #include "cli/explain.def"
 #undef EXPLAIN
+#define COUNTER(name, message, hint)	message, hint,
+#define QUIT(name, message, hint)	message, hint,
+#define UNPROFILED(name, message, hint) message, hint,
+#define UNSAMPLED(name, message, hint)	message, hint,
+#include "libprof/wire_counters.def"
 	};
 
 	(void)state;

@@ -86,7 +86,7 @@ static uint64_t total_weight(struct flameprof_profile *profile)
 
 static uint64_t malformed(const struct fixture *f)
 {
-	return profile_totals(pipe_reader_profile(f->pipe_reader))->losses.malformed;
+	return profile_totals(pipe_reader_profile(f->pipe_reader))->counts.malformed;
 }
 
 /* Both fill the pipe at once, with records smaller and larger than what is written in one piece. */

@@ -193,8 +193,8 @@ static void the_last_stack_may_be_without_weight(void **state)
 		assert_int_equal(profile_stack_at(p, i)->node, 2);
 	}
 	assert_int_equal(profile_stack_at(p, 2)->weight, 8);
-	assert_int_equal(profile_totals(p)->credited, 12);
-	assert_int_equal(profile_totals(p)->ends[WIRE_END_LOST], 3);
+	assert_int_equal(profile_totals(p)->counts.credited, 12);
+	assert_int_equal(profile_totals(p)->counts.ends[WIRE_END_LOST], 3);
 	profile_free(p);
 }
 
@@ -254,7 +254,7 @@ static void later_samples_count_without_their_times(void **state)
 	assert_int_equal(p->weight, 750);
 	assert_int_equal(profile_stack_at(p, 1)->weight, 3);
 	assert_int_equal(profile_stack_at(p, 1)->samples, 2);
-	assert_int_equal(profile_totals(p)->losses.untimed, 400);
+	assert_int_equal(profile_totals(p)->counts.untimed, 400);
 	assert_int_equal(profile_first_ns(p), 801);
 	profile_free(p);
 }
@@ -305,7 +305,7 @@ static void many_times_are_known_less_exactly(void **state)
 		if (i < 1000)
 			assert_int_equal(p->stretch_ns, 0);
 	}
-	assert_int_equal(profile_totals(p)->losses.untimed, 0);
+	assert_int_equal(profile_totals(p)->counts.untimed, 0);
 	assert_true(p->sample_count >= 300);
 	assert_in_range(p->stretch_ns, 64 * MS, 256 * MS);
 	check_thinned(p, 5 * MS);

@@ -60,7 +60,7 @@ static void times_are_told_of_when_there_are_too_many(void **state)
 	summary_times(&profile, text, sizeof(text));
 	assert_string_equal(
 		text, "times are known to 8 ms: there were too many samples to keep each");
-	profile.totals.losses.untimed = 1;
+	profile.totals.counts.untimed = 1;
 	summary_times(&profile, text, sizeof(text));
 	assert_string_equal(text, "1 sample has no time: there were too many to keep each");
 }
