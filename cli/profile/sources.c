@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/diag.h"
+#include "cli/explain.h"
 #include "render/array.h"
 
 #define ROWS_PRINTED 20u
@@ -101,31 +102,22 @@ void sources_print(const struct sources *sources)
 			sources->count - ROWS_PRINTED, others);
 }
 
-static const char *files(unsigned count)
-{
-	return count == 1 ? "file" : "files";
-}
-
 void sources_print_fetched(const struct debuginfod_report *fetched)
 {
-	unsigned missed = fetched->failed + fetched->left;
+	char seconds[16];
 
+	snprintf(seconds, sizeof(seconds), "%u", fetched->seconds);
 	if (fetched->has_no_library)
-		diag_info("debuginfod: libdebuginfod.so.1 is not here to ask for symbols");
+		explain_print(EXPLAIN_NO_DEBUGINFOD, FACTS());
 	if (fetched->came || fetched->unknown)
 		diag_verbose("debuginfod: symbols of %u %s came, no server has those of %u",
-			fetched->came, files(fetched->came), fetched->unknown);
+			fetched->came, fetched->came == 1 ? "file" : "files", fetched->unknown);
 	if (fetched->failed)
-		diag_info("debuginfod: symbols of %u %s did not come: %s", fetched->failed,
-			files(fetched->failed), strerror(fetched->error));
-	if (fetched->left && fetched->seconds)
-		diag_info("debuginfod: symbols of %u %s did not come in %u s", fetched->left,
-			files(fetched->left), fetched->seconds);
-	else if (fetched->left)
-		diag_info("debuginfod: symbols of %u %s are left out", fetched->left,
-			files(fetched->left));
-	if (missed)
-		diag_info("hint: --no-debuginfod does not wait for them");
+		explain_print(EXPLAIN_FETCH_FAILED,
+			FACTS(.n = fetched->failed, .why = strerror(fetched->error)));
+	if (fetched->left)
+		explain_print(fetched->seconds ? EXPLAIN_FETCH_LATE : EXPLAIN_FETCH_LEFT,
+			FACTS(.n = fetched->left, .other = seconds));
 }
 
 void sources_release(struct sources *sources)

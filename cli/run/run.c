@@ -16,10 +16,11 @@
 
 #include "cli/clock.h"
 #include "cli/command.h"
+#include "cli/explain.h"
+#include "cli/formats/format.h"
 #include "cli/gather/channel.h"
 #include "cli/run/commit.h"
 #include "cli/outside/outside.h"
-#include "cli/run/advice.h"
 #include "cli/run/drawing.h"
 #include "cli/run/gather.h"
 #include "cli/run/launch.h"
@@ -296,6 +297,32 @@ static void commit_so_far(struct run *run)
 	set_deadline(run);
 }
 
+/* Return the file that @argument, with @next behind it, gives to -o, or NULL. */
+static const char *output_of(const char *argument, const char *next)
+{
+	if (!strcmp(argument, "-o") || !strcmp(argument, "--output"))
+		return next;
+	if (!strncmp(argument, "--output=", strlen("--output=")))
+		return argument + strlen("--output=");
+	return !strncmp(argument, "-o", 2) ? argument + 2 : NULL;
+}
+
+/*
+ * The program @argv[0] has ended. Print a hint if one of its arguments was an output for flamerun:
+ * "-o" and a picture's name, where there is no such file.
+ */
+static void print_misplaced_output(char *const *argv)
+{
+	for (char *const *at = argv + 1; *at; at++) {
+		const char *path = output_of(*at, at[1]);
+
+		if (!path || !format_by_ending(path) || !access(path, F_OK))
+			continue;
+		explain_print(EXPLAIN_MISPLACED_OUTPUT, FACTS(.name = path, .other = argv[0]));
+		return;
+	}
+}
+
 static void watch_run(struct run *run)
 {
 	unsigned still;
@@ -325,7 +352,7 @@ static void watch_run(struct run *run)
 			still, still == 1 ? "" : "es", still == 1 ? "s" : "");
 	draw_run(run, &run->watch.used);
 	if (!run->commit)
-		advise_outputs(run->argv);
+		print_misplaced_output(run->argv);
 }
 
 static struct ending ending_of(int wait_status)
