@@ -23,9 +23,8 @@
 
 /* ---- what a distribution brings -------------------------------------------------------------- */
 
-#define LINE_BYTES    1024
-#define COMMAND_BYTES 512
-#define ANY_SERVER    "https://debuginfod.elfutils.org/"
+#define LINE_BYTES 1024
+#define ANY_SERVER "https://debuginfod.elfutils.org/"
 
 #define RELEASE		  "/etc/os-release"
 #define RELEASE_OF_VENDOR "/usr/lib/os-release" /* where an administrator has removed the other */
@@ -108,34 +107,6 @@ static bool find_package(char *out, size_t size, const char *file)
 				 python + strlen("python3.")) > 0;
 }
 
-/* Does a shell take @path as it is? */
-static bool is_plain(const char *path)
-{
-	for (; *path; path++)
-		if (!isalnum((unsigned char)*path) && !strchr("/._+-", *path))
-			return false;
-	return true;
-}
-
-/* @path as a word for a shell. */
-static void quote_path(char *out, size_t size, const char *path)
-{
-	size_t at = 0;
-
-	if (is_plain(path)) {
-		snprintf(out, size, "%s", path);
-		return;
-	}
-	out[at++] = '\'';
-	for (; *path && at + strlen("'\\'''") < size; path++) {
-		if (*path == '\'')
-			at += (size_t)snprintf(out + at, size - at, "'\\''");
-		else
-			out[at++] = *path;
-	}
-	strcpy(out + at, "'");
-}
-
 /* Where this system says what it is. */
 static const char *release_path(void)
 {
@@ -158,17 +129,16 @@ void distribution_symbols_command(
 	char *out, size_t size, const char *release, const char *path, bool has_servers)
 {
 	struct distribution here = read_release(release);
-	char package[64], word[COMMAND_BYTES];
+	char package[64];
 
-	quote_path(word, sizeof(word), path);
 	if (here.installer == BY_APT && find_package(package, sizeof(package), base_name(path)))
 		snprintf(out, size, "apt install %s", package);
 	else if (here.installer == BY_DNF)
-		snprintf(out, size, "dnf debuginfo-install %s", word);
+		snprintf(out, size, "dnf debuginfo-install %s", path);
 	else
 		snprintf(out, size, "%s%s%sdebuginfod-find debuginfo %s",
 			has_servers ? "" : "DEBUGINFOD_URLS=", has_servers ? "" : here.server,
-			has_servers ? "" : " ", word);
+			has_servers ? "" : " ", path);
 }
 
 /* ---- what has no names ----------------------------------------------------------------------- */

@@ -147,10 +147,9 @@ static void commands(void **state)
 		{ROCKY, LIBC, false, "dnf debuginfo-install " LIBC},
 		{ROCKY, LIBZ, true, "dnf debuginfo-install " LIBZ},
 		{ARCH, LIBC, true, "debuginfod-find debuginfo " LIBC},
-		{LEAP, "/usr/lib/a b", false,
+		{LEAP, LIBZ, false,
 			"DEBUGINFOD_URLS=https://debuginfod.opensuse.org/ "
-			"debuginfod-find debuginfo '/usr/lib/a b'"},
-		{LEAP, "/usr/lib/it's", true, "debuginfod-find debuginfo '/usr/lib/it'\\''s'"},
+			"debuginfod-find debuginfo " LIBZ},
 		{OTHER, PYTHON, false,
 			"DEBUGINFOD_URLS=https://debuginfod.elfutils.org/ "
 			"debuginfod-find debuginfo " PYTHON},
