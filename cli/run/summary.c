@@ -519,30 +519,18 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 	is_few = books->sampled < FEW_SAMPLES &&
 		 2 * special.unsampled <= calltree_total(summary->tree);
 	if (!books->sampled && books->paused)
-		explain_print(EXPLAIN_ALL_PAUSED, FACTS(.n = 0));
+		explain_print(EXPLAIN_ALL_PAUSED, FACTS());
 	if (summary->is_test_clock || books->paused || !is_few)
 		return;
 	snprintf(ms, sizeof(ms), "%.0f", cpu_ns / 1e6);
 	if (summary->is_stopped)
-		explain_print(EXPLAIN_STOPPED, FACTS(.n = 0));
+		explain_print(EXPLAIN_STOPPED, FACTS());
 	else if (!is_idle(summary) &&
 		 books->due < (uint64_t)FEW_SAMPLES * summary->report->processes)
 		explain_print(!summary->is_attached			 ? EXPLAIN_TOO_LITTLE
 			      : would_show(summary, cpu_ns, FEW_SAMPLES) ? EXPLAIN_TOO_RARE
 									 : EXPLAIN_TOO_BRIEF,
 			FACTS(.other = ms, .n = profile_rate_hz(summary->profile)));
-}
-
-/* From here on, two digits round up to the next power of ten: 0.995 is printed as 1.0. */
-#define ROUNDED_UP 0.995
-
-/* The decimals that show two digits of @value: 18, 1.8, 0.018. What is counted by chance has no
- * more. */
-static int decimals_for(double value)
-{
-	double place = value > 0 ? floor(log10(value / ROUNDED_UP)) : 0;
-
-	return place >= 1 ? 0 : 1 - (int)place;
 }
 
 /* What is more than anybody expects of a profiler. */
@@ -573,8 +561,7 @@ static void print_cost(const struct summary *summary)
 		if (spent > COSTLY_PERCENT)
 			explain_print(summary->has_events ? EXPLAIN_COSTLY_EVENTS : EXPLAIN_COSTLY,
 				FACTS(.percent = spent));
-		diag_verbose("%.*f %% of the CPU time was spent taking samples",
-			decimals_for(spent), spent);
+		diag_verbose("%.2g %% of the CPU time was spent taking samples", spent);
 	}
 	if (counts->stops)
 		diag_info("held for %.1f ms in all: %" PRIu64 " %s, %.0f us each",
@@ -595,7 +582,7 @@ static void print_cost(const struct summary *summary)
 static void print_harm(const struct summary *summary)
 {
 	if (!summary->is_outside && !summary->is_test_clock && kernel_config_breaks_off_calls())
-		explain_print(EXPLAIN_INTERRUPTED, FACTS(.n = 0));
+		explain_print(EXPLAIN_INTERRUPTED, FACTS());
 }
 
 void summary_print(const struct summary *summary)

@@ -269,39 +269,35 @@ static void print_lock_table(struct wait_place *places, size_t count, double per
 	}
 }
 
-/* "2.10 s WHAT cache_fill" of @place, when somebody is known to have had it. */
-static int describe_holder(
-	const struct wait_place *place, double period_s, const char *what, char *line, size_t bytes)
+/* Append ", 2.10 s WHEN cache_fill" for the holder of @place. */
+static void append_holder(
+	char *line, size_t bytes, const struct wait_place *place, double period_s, const char *when)
 {
-	int name_bytes = place->holder_bytes < 120 ? place->holder_bytes : 120;
+	size_t used = strlen(line);
 
-	return snprintf(line, bytes, ", %.2f s %s %.*s", (double)place->weight * period_s, what,
-		name_bytes, place->holder);
+	snprintf(line + used, bytes - used, ", %.2f s %s %.*s", (double)place->weight * period_s,
+		when, place->holder_bytes < 120 ? place->holder_bytes : 120, place->holder);
 }
 
-/* For how long locks were waited for, and the two that had them for most of that. */
+/* Print for how long locks were waited for, and the two functions that held them the longest. */
 static void print_holders(struct wait_place *places, size_t count, double period_s)
 {
+	char first[200] = "", second[200] = "";
 	double all_s = 0;
-	char line[400];
-	int used;
 
 	count = wait_places_merge(places, count, wait_place_by_holder);
 	for (size_t i = 0; i < count; i++) {
 		all_s += (double)places[i].weight * period_s;
-		/* Nobody had it. */
+		/* No holder is known. */
 		if (!places[i].holder_bytes)
 			places[i].weight = 0;
 	}
 	qsort(places, count, sizeof(*places), wait_place_by_weight);
-	used = describe_holder(&places[0], period_s, "of it while", line, sizeof(line));
-	used += snprintf(line + used, sizeof(line) - (size_t)used, " held one");
-	if (count > 1 && (double)places[1].weight * period_s * 100 >= SMALL_PERCENT * all_s) {
-		used += describe_holder(&places[1], period_s, "while", line + used,
-			sizeof(line) - (size_t)used);
-		snprintf(line + used, sizeof(line) - (size_t)used, " did");
-	}
-	diag_info("waited %.2f s for locks%s", all_s, line);
+	append_holder(first, sizeof(first), &places[0], period_s, "of it while");
+	if (count > 1 && (double)places[1].weight * period_s * 100 >= SMALL_PERCENT * all_s)
+		append_holder(second, sizeof(second), &places[1], period_s, "while");
+	diag_info("waited %.2f s for locks%s held one%s%s", all_s, first, second,
+		second[0] ? " did" : "");
 }
 
 static void print_locks(const struct summary_waits *summary)
