@@ -23,6 +23,25 @@
 #define TRAP_FLAG 0x100
 
 static unsigned long steps, limit, differences, incomplete, fp_frames, given_up;
+static struct oracle_stack before; /* the core's at the step before */
+
+/* libgcc's, which no header declares. */
+struct dwarf_eh_bases {
+	void *text, *data, *function;
+};
+const void *_Unwind_Find_FDE(void *pc, struct dwarf_eh_bases *bases);
+
+/*
+ * glibc from 2.41 on runs from a check into the code behind it through padding that no FDE covers.
+ * libunwind guesses there. The callers must be those of the step before.
+ */
+static bool is_in_padding(const struct oracle_stack *core)
+{
+	struct dwarf_eh_bases bases;
+
+	return !_Unwind_Find_FDE((void *)core->pc[0], &bases) && core->frames == before.frames &&
+	       !memcmp(core->pc + 1, before.pc + 1, (core->frames - 1) * sizeof(*core->pc));
+}
 
 static void on_step(int number, siginfo_t *info, void *argument)
 {
@@ -41,8 +60,10 @@ static void on_step(int number, siginfo_t *info, void *argument)
 		fp_frames += core.by_fp[i];
 
 	int difference = oracle_difference(&core, &libunwind);
+	bool is_the_same = difference < 0 || (difference == 1 && is_in_padding(&core));
 
-	if (difference < 0)
+	before = core;
+	if (is_the_same)
 		return;
 	if (core.end == WIRE_END_ROOT && difference == (int)libunwind.frames) {
 		given_up++;
@@ -109,8 +130,7 @@ static void test_number_formatting_and_parsing(void **state)
 	value = strtod(text + 3, NULL);
 	trap_flag_clear();
 	assert_true(value > 3.14 && value < 3.15);
-	/* glibc 2.41 runs from memcpy's check into its code through padding, where no FDE is. */
-	check_steps_but(2000, 20);
+	check_steps(2000);
 }
 
 static void test_copying_and_allocating(void **state)
