@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 
 #include "arch/syscall.h"
@@ -39,15 +40,56 @@ static void stack_publish_own(struct sampler_thread *thread, uintptr_t lo, uintp
 }
 
 /*
- * libc puts the thread's control block at the upper end of the stack's mapping, and a guard at its
- * lower end, so that two stacks are never one mapping. For a stack pointer elsewhere, on a
- * coroutine's stack or a signal stack, it is not known how much around it stays mapped.
+ * libc puts the thread's control block at the upper end of the stack. For a stack pointer
+ * elsewhere, on a coroutine's stack or a signal stack, it is not known how much around it stays
+ * mapped.
  */
 uintptr_t stack_end(uintptr_t start, uintptr_t end, uintptr_t sp, uintptr_t self)
 {
-	if (sp < start || self <= sp || self >= end || self - start > STACK_BYTES_MAX)
+	if (sp < start || self <= sp || self >= end || self - sp > STACK_BYTES_MAX)
 		return 0;
 	return self;
+}
+
+/* Entries of /proc/self/pagemap, one for each page, that are read at once. */
+#define PAGEMAP_ENTRIES 512u
+/* The page is a guard that MADV_GUARD_INSTALL made. Linux reports it from 6.15 on. */
+#define PAGEMAP_GUARD (1ULL << 58)
+
+/*
+ * Find where the stack with @sp and the control block @self begins: @start, where its mapping
+ * begins, or behind a guard. glibc from 2.42 on installs guards within mappings, so the stacks of
+ * several threads may be one mapping. Returns 0 if a guard is above @sp, which then is on another
+ * stack.
+ */
+static uintptr_t stack_begin(uintptr_t start, uintptr_t sp, uintptr_t self)
+{
+	uint64_t entries[PAGEMAP_ENTRIES];
+	uintptr_t page = getauxval(AT_PAGESZ), to = self & ~(page - 1), from, begin;
+	long fd =
+		arch_syscall4(SYS_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
+
+	if (self - start > STACK_BYTES_MAX)
+		start = to - STACK_BYTES_MAX;
+	if (fd < 0)
+		return start;
+	for (begin = start; to > start && begin == start; to = from) {
+		size_t count = (to - start) / page, bytes;
+
+		if (count > PAGEMAP_ENTRIES)
+			count = PAGEMAP_ENTRIES;
+		from = to - count * page;
+		bytes = count * sizeof(*entries);
+		if (arch_syscall4(SYS_pread64, fd, entries, bytes,
+			    from / page * sizeof(*entries)) != (long)bytes)
+			break;
+		while (count && !(entries[count - 1] & PAGEMAP_GUARD))
+			count--;
+		if (count)
+			begin = from + count * page;
+	}
+	arch_syscall1(SYS_close, fd);
+	return begin > sp ? 0 : begin;
 }
 
 static int wants_bounds(const struct sampler_thread *thread)
@@ -74,17 +116,18 @@ static unsigned publish_stacks_in(uintptr_t start, uintptr_t end)
 	{
 		struct sampler_thread *thread = sampler_thread_at(index);
 		uintptr_t sp = __atomic_load_n(&thread->seen_sp, __ATOMIC_ACQUIRE);
-		uintptr_t hi;
+		uintptr_t hi, lo;
 
 		if (!wants_bounds(thread) || sp < start || sp >= end)
 			continue;
 		hi = stack_end(start, end, sp, thread->seen_self);
+		lo = hi ? stack_begin(start, sp, hi) : 0;
 		/* Also where no bounds were found: a thread whose stack cannot be told must not be
 		 * looked up again at each call. */
 		__atomic_store_n(&thread->seen_sp, 1, __ATOMIC_RELEASE);
-		if (!hi)
+		if (!lo)
 			continue;
-		sampler_thread_set_stack(thread, start, hi);
+		sampler_thread_set_stack(thread, lo, hi);
 		known++;
 	}
 	return known;

@@ -6,8 +6,10 @@
  */
 #include "session-fixture.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -203,27 +205,83 @@ static void threads_that_end_give_their_rings_back(void **state)
 	assert_true(recorded > 1500);
 }
 
+/* Wait until the bounds of the stack of thread @tid are known, or for half a minute. */
+static const struct sampler_thread *await_bounds(uint32_t tid)
+{
+	const struct sampler_thread *thread = sampler_thread_find((int32_t)tid);
+
+	assert_non_null(thread);
+	for (int i = 0; i < 3000 && !__atomic_load_n(&thread->stack_hi, __ATOMIC_ACQUIRE); i++)
+		pause_ms(10);
+	return thread;
+}
+
 /* The thread was armed from outside: its stack is looked up from what its handler saw. */
 static void stacks_of_foreign_threads_become_known(void **state)
 {
-	struct sampler_thread *thread;
+	const struct sampler_thread *thread;
 	struct burner burner;
-	uintptr_t hi = 0;
+	uintptr_t hi;
 
 	(void)state;
 	skip_under_tsan();
 	burner_begin(&burner);
 	start_often();
-	thread = sampler_thread_find((int32_t)burner.tid);
-	assert_non_null(thread);
-	for (int i = 0; i < 3000 && !hi; i++) {
-		pause_ms(10);
-		hi = __atomic_load_n(&thread->stack_hi, __ATOMIC_ACQUIRE);
-	}
+	thread = await_bounds(burner.tid);
+	hi = thread->stack_hi;
 	assert_int_equal(hi, (uintptr_t)burner.id);
 	assert_true(thread->stack_lo < hi && hi - thread->stack_lo <= 8 << 20);
 	stop_weight();
 	burner_end(&burner);
+}
+
+#define MADV_GUARD_INSTALL_CALL 102 /* MADV_GUARD_INSTALL, from Linux 6.13 on */
+
+/* Make a guard of the @page bytes at @at. Returns whether the kernel can, and tells which pages
+ * are. */
+static bool guards_are_told(void *at, size_t page)
+{
+	uint64_t entry = 0;
+	int pagemap = open("/proc/self/pagemap", O_RDONLY);
+
+	if (!madvise(at, page, MADV_GUARD_INSTALL_CALL))
+		pread(pagemap, &entry, sizeof(entry),
+			(off_t)((uintptr_t)at / page * sizeof(entry)));
+	close(pagemap);
+	return entry >> 58 & 1;
+}
+
+/* As glibc from 2.42 on makes the guard of a stack: the mapping goes on below. */
+static void a_guard_inside_a_mapping_ends_the_stack(void **state)
+{
+	size_t half = 512 << 10, page = (size_t)sysconf(_SC_PAGESIZE);
+	char *below =
+		mmap(NULL, 2 * half, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *stack = below + half;
+	const struct sampler_thread *thread;
+	struct burner burner = {0};
+	pthread_attr_t attributes;
+
+	(void)state;
+	skip_under_tsan();
+	assert_ptr_not_equal(below, MAP_FAILED);
+	if (!guards_are_told(stack - page, page)) {
+		munmap(below, 2 * half);
+		skip();
+	}
+	pthread_attr_init(&attributes);
+	pthread_attr_setstack(&attributes, stack, half);
+	assert_int_equal(pthread_create(&burner.id, &attributes, burner_main, &burner), 0);
+	pthread_attr_destroy(&attributes);
+	while (!__atomic_load_n(&burner.tid, __ATOMIC_ACQUIRE))
+		pause_ms(1);
+	start_often();
+	thread = await_bounds(burner.tid);
+	assert_int_equal(thread->stack_hi, (uintptr_t)burner.id);
+	assert_int_equal(thread->stack_lo, (uintptr_t)stack);
+	stop_weight();
+	burner_end(&burner);
+	munmap(below, 2 * half);
 }
 
 static void only_a_stack_with_its_control_block_is_believed(void **state)
@@ -324,6 +382,7 @@ int main(void)
 		cmocka_unit_test_teardown(own_threads_never_appear, no_session_left),
 		cmocka_unit_test_teardown(threads_that_end_give_their_rings_back, no_session_left),
 		cmocka_unit_test_teardown(stacks_of_foreign_threads_become_known, no_session_left),
+		cmocka_unit_test_teardown(a_guard_inside_a_mapping_ends_the_stack, no_session_left),
 		cmocka_unit_test(only_a_stack_with_its_control_block_is_believed),
 		cmocka_unit_test_teardown(fork_children_begin_anew, no_session_left),
 		cmocka_unit_test_teardown(children_of_a_raw_clone_wait_for_nobody, no_session_left),
