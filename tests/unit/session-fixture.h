@@ -51,20 +51,21 @@ static inline uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static inline void burn_ms(unsigned ms)
-{
-	uint64_t until_ns = now_ns() + ms * 1000000ULL;
-
-	while (now_ns() < until_ns)
-		;
-}
-
 static inline uint64_t own_cpu_ns(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Use that much CPU time: a busy machine gives a thread few samples in a span of elapsed time. */
+static inline void burn_ms(unsigned ms)
+{
+	uint64_t until_ns = own_cpu_ns() + ms * 1000000ULL;
+
+	while (own_cpu_ns() < until_ns)
+		;
 }
 
 static inline void pause_ms(unsigned ms)
