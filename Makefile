@@ -176,6 +176,8 @@ $(BUILD)/dependencies:
 
 # Where it is installed, what was compiled once is not compiled again.
 ccache := $(shell command -v ccache)
+# It does not keep the call graphs that gcc writes beside the library's objects.
+$(prof_objects): ccache :=
 
 # Rewritten only when the flags change, so that objects follow their flags.
 quoted = '$(subst ','\'',$(1))'

@@ -27,6 +27,12 @@ NODE = re.compile(r'^node: \{ title: "([^"]+)" label: "[^"]*?(\d+) bytes \(', re
 EDGE = re.compile(r'^edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)" label: "(?:\./)?([^":]+):(\d+)', re.M)
 
 
+def are_written():
+    """Was the compiler asked for call graphs? clang writes none, nor does gcc with -flto."""
+    with open(os.path.join(tree.ROOT, BUILD, "flags"), encoding="utf-8") as flags:
+        return "-fcallgraph-info" in flags.read()
+
+
 def is_safe(path):
     return path.endswith(".h") or "ASYNC-SIGNAL-SAFE" in "\n".join(tree.lines(path)[:3])
 
@@ -38,11 +44,14 @@ class Calls:
         self.frames, self.calls = {}, collections.defaultdict(set)
         self.named, self.put, self.deepest, self.unknown = (
             collections.defaultdict(set), collections.defaultdict(set), {}, {})
+        self.lacking = []
         sources = [path for path in tree.files("libprof", "arch", suffixes=(".c", ".h")) if is_safe(path)]
         for path in sources:
-            graph = os.path.join(tree.ROOT, BUILD, "obj", path[:-2] + ".ci")
-            if path.endswith(".c") and os.path.exists(graph):
-                self.read(graph)
+            built = os.path.join(tree.ROOT, BUILD, "obj", path[:-2])
+            if path.endswith(".c") and os.path.exists(built + ".ci"):
+                self.read(built + ".ci")
+            elif path.endswith(".c") and os.path.exists(built + ".o"):
+                self.lacking.append(path)
         for path in sources:
             for field, name in re.findall(r"[.>](\w+) = &?(\w+)\b(?!\()", "\n".join(tree.lines(path))):
                 self.put[field] |= self.named.get(name, set())
@@ -83,9 +92,11 @@ class Calls:
 
 def main():
     report, calls = tree.Report(), Calls()
-    if ROOTS[0][0] not in calls.frames:
+    if not are_written():
         print("  (no call graphs here: gcc writes them)")
         report.done()
+    for path in calls.lacking:
+        report.error(path, 1, "its object has no call graph beside it")
     for root, macro, path in ROOTS:
         room = int(re.search(rf"#define {macro}\s+(\d+)", "\n".join(tree.lines(path)))[1])
         depth, way = calls.depth(root)
