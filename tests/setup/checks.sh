@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Run the make targets of the arguments, TARGET:SECONDS, one after the other, all of them whatever
-# happens, then say how each went. The seconds are what to expect, and are only told. TARGET+:SECONDS
-# runs beside the others, and gets the processors when nobody else wants them: what compiles for most of
-# its time, for which it does not matter when it runs. Of these, what stands behind the first of the
-# others waits for it, as it builds what all need. MAKE and JOBS come from the Makefile; the logs stay
-# in build/check/.
+# Run the make targets of the arguments, TARGET:SECONDS[:TESTS], one after the other, all of them
+# whatever happens, then say how each went. The seconds are what to expect, and are only told. A target
+# fails if it had fewer than TESTS tests, skipped ones included, so that tests that are not collected
+# any more are noticed. TARGET+:SECONDS[:TESTS] runs beside the others, and gets the processors when
+# nobody else wants them: what compiles for most of its time, for which it does not matter when it
+# runs. Of these, what stands behind the first of the others waits for it, as it builds what all need.
+# MAKE and JOBS come from the Makefile; the logs stay in build/check/.
 set -u
 
 logs=build/check
@@ -28,8 +29,11 @@ run() {
 	echo $(($(date +%s) - start)) >"$logs/$part.seconds"
 }
 
-# add_up PART: a line of the totals.
+# add_up ENTRY: a line of the totals, for TARGET:SECONDS[:TESTS].
 add_up() {
+	set -- "${1%%[+:]*}" "${1#*:}"
+	least=${2#*:}
+	[ "$least" != "$2" ] || least=0
 	verdict=passed
 	[ "$(cat "$logs/$1.status")" -eq 0 ] || verdict=FAILED
 	# pytest: "== 3 failed, 12 passed in 4.2s =="; verdict.sh: "12 passed, ... in 3 programs", which may
@@ -39,6 +43,11 @@ add_up() {
 			END { if (NR) printf "%d tests passed, %d failed, %d skipped", sum["passed"],
 				sum["failed"] + sum["errors"] + sum["error"], sum["skipped"]
 				if (sum["rerun"]) printf ", %d run twice", sum["rerun"] }')
+	ran=$(echo "$counts" | awk '{ print $1 + $4 + $6 }')
+	[ "$ran" -ge "$least" ] || {
+		verdict=FAILED
+		counts="${counts:-no tests}: fewer than $least"
+	}
 	printf '  %-16s %-7s %5d s   %s\n' "$1" $verdict "$(cat "$logs/$1.seconds")" "$counts" >>"$logs/totals"
 }
 
@@ -65,16 +74,19 @@ for entry in "$@"; do
 	case $entry in *+:*) continue ;; esac
 	name=${entry%%:*}
 	at=$((at + 1))
-	printf '\n==== %s, %d of %d: about %d s\n' "$name" $at $# "${entry##*:}"
+	seconds=${entry#*:}
+	printf '\n==== %s, %d of %d: about %d s\n' "$name" $at $# "${seconds%%:*}"
 	run "$name" | tee "$logs/$name.log"
-	add_up "$name"
+	add_up "$entry"
 done
 wait
-for name in $all_beside; do
+for entry in "$@"; do
+	case $entry in *+:*) ;; *) continue ;; esac
+	name=${entry%%+:*}
 	at=$((at + 1))
 	printf '\n==== %s, %d of %d, ran beside the others\n' "$name" $at $#
 	cat "$logs/$name.log"
-	add_up "$name"
+	add_up "$entry"
 done
 
 printf '\n==== totals\n'
