@@ -15,6 +15,8 @@
  *	is the outermost's		their file), it gives the name of the symbol there
  *	addr2line: fewer functions	binutils 2.40 reads no DW_FORM_rnglistx and DW_FORM_addrx in
  *	with clang's version 5		inlined entries; hence it is asked of version 4
+ *	addr2line: no line in Go	binutils 2.44 takes runtime.text for a function, 2.47 does
+ *					not read version 5, which Go 1.25 writes; it is not asked
  *	addr2line: another file		with several rows at one address, it mixes their files and
  *					lines; the last row holds, as DWARF 5 has it (6.2.5)
  */
@@ -469,7 +471,7 @@ static void test_others(void **state)
 	if (build("rustc", "r.rs", source_rust, "-O -g -o r"))
 		check_program("r", 61, true);
 	if (build("go", "g.go", source_go, "build -o g"))
-		check_program("g", 61, true);
+		check_program("g", 61, false);
 }
 
 int main(void)
