@@ -23,7 +23,7 @@ class Row(typing.NamedTuple):
     own: float = .95  # least share of samples below heavy() and light(); 0: they are not to be told
     instead: str = ""  # what is reached where these are not
     whole: float = .98  # least share of what spins that has all of its callers
-    deep: str = "deep"  # each of them has 51 callers whose names have this
+    deep: str = "deep"  # each of them has 51 callers whose names match this
     named: float = .98  # least share of samples whose innermost function has a name
     incomplete: float = .01  # greatest share of stacks without their start
     says: tuple = ()  # expressions for what flamerun says
@@ -100,7 +100,7 @@ ROWS = (
     Row("c++", "g++", CXX + "{p}/split.cc", **CORE),
     Row("rust", "rustc", "rustc -O {p}/rust.rs -o prog", **CORE),
     Row("rust-threads", "rustc", "rustc -O {p}/rust.rs -o prog", "{b}/prog threads", **CORE),
-    Row("rust-tasks", "rustc", "rustc --edition=2021 -O {p}/tasks.rs -o prog", deep="genfuture"),
+    Row("rust-tasks", "rustc", "rustc --edition=2021 -O {p}/tasks.rs -o prog", deep="genfuture|deep::.*closure"),
     Row("go", "golang-go", "go build -o prog {p}/split.go", **OUTSIDE, **CORE),
     Row("go-pie", "golang-go", "go build -buildmode=pie -o prog {p}/split.go", **OUTSIDE),
     Row("go-cgo", "golang-go gcc", "sed 's/^import (/import \"C\"\\n&/' {p}/split.go >cgo.go && CGO_ENABLED=1 go build -o prog cgo.go",

@@ -116,7 +116,7 @@ class Judged:
         spinning = whole = 0
         for stack, weight in self.stacks.stacks:
             names = [frame.lower() for frame in stack]
-            depth = sum(row.deep in name for name in names)
+            depth = sum(bool(re.search(row.deep, name)) for name in names)
             found = [part for part in ("heavy", "light") if depth and any(part in name for name in names)]
             parts.stacks += [((part,), weight) for part in found]
             spinning += weight * bool(found or any(re.search("(?<![a-z])spin(?![a-z])", name) for name in names))

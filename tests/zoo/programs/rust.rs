@@ -13,9 +13,9 @@ fn deep(d: u32, n: u64) -> u64 { if d > 0 { deep(opaque(d - 1), n) >> 1 } else {
 fn turns(count: u64) -> u64 { (0..count).map(|i| deep(50, 700000 + i % 97 * 7000)).fold(0, u64::wrapping_add) }
 fn main() {
     if std::env::args().count() == 1 {
-        println!("{}", turns(900));
+        println!("{}", turns(2100));
         return;
     }
-    let threads: Vec<_> = (0..3).map(|_| std::thread::spawn(|| turns(300))).collect();
+    let threads: Vec<_> = (0..3).map(|_| std::thread::spawn(|| turns(700))).collect();
     println!("{}", threads.into_iter().fold(0, |sum: u64, t| sum.wrapping_add(t.join().unwrap())));
 }

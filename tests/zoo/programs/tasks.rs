@@ -23,7 +23,7 @@ fn deep(d: u32, n: u64, kind: u64) -> Task {
 }
 fn main() {
     let waker = Arc::new(Nobody).into();
-    let mut queue: VecDeque<Task> = (0..2400).map(|i| deep(50, 700000 + i / 2 % 97 * 7000, i % 2)).collect();
+    let mut queue: VecDeque<Task> = (0..5600).map(|i| deep(50, 700000 + i / 2 % 97 * 7000, i % 2)).collect();
     let mut sum = 0u64;
     while let Some(mut task) = queue.pop_front() {
         match task.as_mut().poll(&mut Context::from_waker(&waker)) { Poll::Ready(x) => sum = sum.wrapping_add(x), _ => queue.push_back(task) }

@@ -10,4 +10,4 @@ deep(0, N) -> heavy(N) bxor light(N);
 deep(D, N) -> deep(D - 1, N) + 1.
 turns(0, Sum) -> Sum;
 turns(I, Sum) -> turns(I - 1, Sum + deep(50, 210000 + I rem 97 * 2100)).
-main() -> io:format("~w~n", [turns(500, 0)]), halt().
+main() -> io:format("~w~n", [turns(1000, 0)]), halt().
