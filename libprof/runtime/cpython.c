@@ -8,8 +8,8 @@
  * 3.12), or from 3.13 on a frame of its own, owned by the evaluator, at which the run ends.
  *
  *	3.8    tstate ─▶ frame ─f_back─▶ frame …        one each, no place: they are counted
- *	3.10   tstate ─▶ cframe ─previous─▶ cframe …     one each
- *	              └▶ frame  ─f_back───▶ frame …
+ *	3.10   tstate ─▶ cframe ─previous─▶ cframe …     one each, linked one after the other:
+ *	              └▶ frame  ─f_back───▶ frame …      they are paired
  *	3.11   tstate ─▶ cframe ─▶ current_frame ─previous─▶ … frame with is_entry; cframe->previous
  *	3.12   the same, up to a frame with owner FRAME_OWNED_BY_CSTACK
  *	3.13   tstate ─▶ current_frame ─previous─▶ … frame with that owner, then the next run's
@@ -199,6 +199,7 @@ static int find_cpython(
 		return read_published(out, reader, row);
 	memcpy(out->offsets, row, sizeof(*row));
 	out->is_counted = out->version < 310;
+	out->is_paired = out->version == 310;
 	return 0;
 }
 
@@ -280,17 +281,18 @@ static int find_place(const struct cpython_offsets *at, struct runtime_reader *r
 	return stack->frame ? -EBADMSG : 0;
 }
 
-/* Stand at the run of @activation, a cframe. The last one is part of the thread state, and none. */
+/*
+ * Stand at the run of @activation, a cframe. The last cframe is part of the thread state and has no
+ * run. In 3.10 nothing sets what is before it. A frame of 3.10 that is left there has no cframe.
+ */
 static int enter_cframe(const struct cpython_offsets *at, struct runtime_reader *reader,
 	uintptr_t activation, struct runtime_stack *stack)
 {
-	uintptr_t previous;
+	if (activation == stack->state + at->root) {
+		int is_left = !at->bytecode && stack->frame;
 
-	if (runtime_load_word(reader, activation + at->cframe_previous, &previous))
-		return -EFAULT;
-	if (!previous) {
 		end_runs(stack);
-		return 0;
+		return is_left ? -EBADMSG : 0;
 	}
 	stack->activation = stack->place = activation;
 	return at->bytecode
@@ -626,6 +628,12 @@ static int is_shim(const struct runtime_frame *frame)
 	return frame->name == frame->file && !frame->first_line;
 }
 
+/* greenlet links a cframe, which has no frame, in a function of its own that begins a greenlet. */
+static int is_evaluator(const struct runtime *runtime, const struct unwind_frame *frame)
+{
+	return frame && frame->pc - runtime->entry < runtime->entry_end - runtime->entry;
+}
+
 static int next_cpython(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, struct runtime_frame *out)
 {
@@ -637,6 +645,8 @@ static int next_cpython(const struct runtime *runtime, struct runtime_reader *re
 		stack->is_over = 0;
 		return leave_run(runtime, reader, stack, stack->frame);
 	}
+	if (at->cframe && !stack->frame && !is_evaluator(runtime, stack->run_by))
+		return leave_run(runtime, reader, stack, 0);
 	/* No shim calls another one. */
 	for (unsigned n = 0; n < 2; n++) {
 		if (runtime_load(reader, stack->frame, frame,

@@ -18,7 +18,7 @@ struct cpython_offsets {
 	uint32_t interpreter_next, interpreter_id, threads; /* of PyInterpreterState */
 	uint32_t locked, holder; /* of its own lock, in it, from 3.12 on */
 	uint32_t thread_next, thread_id, native_id, status; /* of PyThreadState */
-	uint32_t innermost, cframe;
+	uint32_t innermost, cframe, root;
 	uint32_t cframe_frame, cframe_previous;
 	uint32_t previous, code, instruction, owner;	  /* of frames */
 	uint32_t first_line, file, name, lines, bytecode; /* of PyCodeObject */

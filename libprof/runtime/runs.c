@@ -181,6 +181,7 @@ unsigned runs_tell(struct runs *runs, const struct runtime *runtime,
 	runs->stack.run_by = frame;
 	told = tell_run(runs, frames, room);
 	runs->stack.run_by = NULL;
+	runs->is_innermost_told |= frame->pc == runs->pc;
 	if (told < 0) {
 		runs->error = told;
 		return 0;
@@ -494,6 +495,25 @@ static int is_at_end(const struct runs *runs)
 	       (runs->runtime->start && !runs->has_start ? RUNTIME_PLACE_OUTERMOST : UINTPTR_MAX);
 }
 
+/*
+ * Can the runs of a runtime whose runs are paired have been given to the wrong activations? That is
+ * known where the walk came to the end of both lists. Elsewhere it is possible only while the
+ * innermost activation is being linked: the thread is in the evaluator, and before the end of the
+ * setup or with no run for that frame.
+ */
+static int is_mispaired(const struct runs *runs, int is_rooted)
+{
+	const struct runtime *runtime = runs->runtime;
+	uintptr_t offset = runs->pc - runtime->entry;
+
+	if (runs->error)
+		return 1;
+	if (is_rooted && is_at_end(runs) && !runs->stack.is_shared)
+		return 0;
+	return offset < runtime->entry_end - runtime->entry &&
+	       (offset < runtime->setup_end - runtime->entry || !runs->is_innermost_told);
+}
+
 unsigned runs_finish(struct runs *runs, uint64_t *frames, unsigned n, int is_rooted)
 {
 	if (runs->frame_error) {
@@ -509,6 +529,10 @@ unsigned runs_finish(struct runs *runs, uint64_t *frames, unsigned n, int is_roo
 	/* What was known of the thread may be what has misled. */
 	if (!runs->is_whole)
 		runs->known = 0;
+	if (runs->runtime->is_paired && is_mispaired(runs, is_rooted)) {
+		runs->is_whole = 0;
+		return withdraw(frames, n);
+	}
 	if (!runs->runtime->is_counted)
 		return n;
 	if (!runs->is_whole) {

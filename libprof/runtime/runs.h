@@ -30,6 +30,7 @@ struct runs {
 	uintptr_t callee;		/* frame pointer of the innermost frame, at its caller's */
 	int is_asked;			/* the caller's: it may read */
 	int frame_error;		/* of a frame of @framed: all of its are withdrawn */
+	int is_innermost_told;		/* the frame at @pc had a run */
 	int is_whole;			/* runs_finish(): all that there are were told */
 	const uint64_t *unfilled;	/* the counted activation that no frame was left for */
 	const uint64_t *activation;	/* the counted one that the walk came to last */
@@ -69,6 +70,7 @@ static inline void runs_init(struct runs *runs, uintptr_t pc, runs_word_fn *word
 	runs->callee = 0;
 	runs->error = runs->frame_error = runs->is_asked = 0;
 	runs->is_whole = 1;
+	runs->is_innermost_told = 0;
 	runs->unfilled = runs->activation = runs->joiner = runs->cut = NULL;
 	runs->has_start = 0;
 	runs->resumed = 0;
@@ -101,9 +103,10 @@ int runs_first_line(struct runs *runs, struct runtime_frame *frame);
 
 /*
  * The walk is over, of @n @frames; @is_rooted: with the outermost one. Where its runs did not all
- * find a place, runs->is_whole is 0; of those that are only counted none stays then. Returns how
- * many frames there are now. Where runs->cut is not NULL then, the outermost ones are missing, as
- * with WIRE_END_DEPTH.
+ * find a place, runs->is_whole is 0. No language frame stays then if runs are only counted, or if
+ * they are paired and may have been given to the wrong activations. Returns how many frames there
+ * are now. Where runs->cut is not NULL then, the outermost ones are missing, as with
+ * WIRE_END_DEPTH.
  */
 unsigned runs_finish(struct runs *runs, uint64_t *frames, unsigned n, int is_rooted);
 

@@ -335,6 +335,12 @@ struct runtime {
 	 * none, for it is just begun or left.
 	 */
 	uint32_t is_counted;
+	/*
+	 * The runtime links a run and the activation that runs it at different moments, and nothing
+	 * but the order of both lists says which belong together. If there are more of one than of
+	 * the other, none of the thread's language frames is believed.
+	 */
+	uint32_t is_paired;
 	/* What entry's function calls to run frames is part of the activation, too. */
 	uint32_t has_inner;
 	/*

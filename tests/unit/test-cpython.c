@@ -22,6 +22,7 @@
 
 #define SELF	   0x1234567u
 #define ENTRY	   0x50000000u
+#define SETUP_END  (ENTRY + 50)
 #define NATIVE	   0x1000u /* a frame of the machine's, as the wire has it */
 #define FUNCTIONS  3u
 #define TEXT_BYTES 128u
@@ -80,9 +81,10 @@ struct fixture {
 	struct runtime_reader reader;
 	struct runs runs;
 	const struct release *release;
+	uintptr_t outer_pc; /* where the outermost activation is */
 	unsigned activations;
 	uint64_t frames[16];
-	unsigned told;
+	unsigned told, n; /* language frames that were told; all frames that are left */
 	char names[8][RUNTIME_NAME_BYTES];
 	uint64_t identity[8];
 	uint32_t lines[8];
@@ -176,12 +178,15 @@ static void put_stack(struct fixture *fixture)
 			continue;
 		put(image->activation[n].frame, at->previous, caller);
 		image->activation[n].frame[at->owner] = OWNED_BY_CSTACK;
-		put(image->activation[n].cframe, at->cframe_previous, &image->activation[n + 1]);
+		put(image->activation[n].cframe, at->cframe_previous,
+			i == MAIN ? image->state + at->root : image->activation[n + 1].cframe);
 		n++;
 	}
 	fixture->activations = n;
 	image->base[at->owner] = OWNED_BY_CSTACK;
-	put(image->activation[n].cframe, at->cframe_previous, NULL);
+	/* Python 3.10 does not set what is before the cframe in the thread's state. */
+	put(image->state, at->root + at->cframe_previous,
+		version == 310 ? image->activation[0].cframe : NULL);
 	put(image->state, at->cframe ? at->cframe : at->innermost,
 		at->cframe ? image->activation[0].cframe : image->frame[0]);
 	if (version == 310)
@@ -206,11 +211,14 @@ static void lay_out(struct fixture *fixture, const struct release *release)
 	memset(fixture, 0, sizeof(*fixture));
 	memset(lines_known, 0, sizeof(lines_known));
 	fixture->release = release;
+	fixture->outer_pc = ENTRY + 100;
 	fixture->runtime = (struct runtime){.kind = &runtime_cpython,
 		.version = release->version,
 		.is_counted = release->version < 310,
+		.is_paired = release->version == 310,
 		.base = (uintptr_t)image->runtime,
 		.entry = ENTRY,
+		.setup_end = SETUP_END,
 		.entry_end = ENTRY + 1000,
 		.code_type = (uintptr_t)&image->code_type};
 	runtime_reader_init(&fixture->reader, getpid(), 0);
@@ -229,19 +237,22 @@ static void lay_out(struct fixture *fixture, const struct release *release)
 	put_stack(fixture);
 }
 
-/* Walk over all activations. */
-static void tell(struct fixture *fixture)
+/* Walk over all activations. The thread is at @pc, which is in the innermost one's function. */
+static void tell_at(struct fixture *fixture, uintptr_t pc, int is_rooted)
 {
 	unsigned n = 0;
 
 	fixture->told = 0;
 	fixture->runs.thread = (struct runtime_thread){.self = SELF};
 	fixture->runs.known = 0;
-	runs_init(&fixture->runs, 0, word_of, fixture);
+	runs_init(&fixture->runs, pc, word_of, fixture);
 	runtime_reader_init(&fixture->runs.reader, getpid(), 0);
 	for (unsigned i = 0; i < fixture->activations; i++) {
 		uintptr_t place = (uintptr_t)&fixture->image.activation[i];
-		struct unwind_frame frame = {.pc = ENTRY + 100,
+		int is_outer = i && i == fixture->activations - 1;
+		struct unwind_frame frame = {.pc = is_outer ? fixture->outer_pc
+						   : i	    ? ENTRY + 100
+							    : pc,
 			.sp = place,
 			.caller_sp = place + sizeof(fixture->image.activation[i])};
 
@@ -249,7 +260,12 @@ static void tell(struct fixture *fixture)
 			&fixture->runs, &fixture->runtime, &frame, fixture->frames + n, 16 - n);
 		fixture->frames[n++] = NATIVE;
 	}
-	runs_finish(&fixture->runs, fixture->frames, n, 1);
+	fixture->n = runs_finish(&fixture->runs, fixture->frames, n, is_rooted);
+}
+
+static void tell(struct fixture *fixture)
+{
+	tell_at(fixture, ENTRY + 200, 1);
 }
 
 static void assert_told(const struct fixture *fixture, unsigned i, const char *name, uint32_t line)
@@ -389,6 +405,99 @@ static void test_unknown_releases(void **state)
 	assert_int_equal(version_of(0x30d05f0), 313);
 }
 
+static void lay_out_version(struct fixture *fixture, uint32_t version)
+{
+	const struct release *release = releases;
+
+	while (release->version != version)
+		release++;
+	lay_out(fixture, release);
+}
+
+/* Only native frames are left, whether or not the walk came to the outermost one. */
+static void assert_native(struct fixture *fixture, uintptr_t pc)
+{
+	for (int is_rooted = 0; is_rooted < 2; is_rooted++) {
+		tell_at(fixture, pc, is_rooted);
+		assert_int_equal(fixture->runs.is_whole, 0);
+		assert_int_equal(fixture->n, fixture->activations);
+	}
+}
+
+static void assert_all_told(struct fixture *fixture, uintptr_t pc, int is_rooted)
+{
+	tell_at(fixture, pc, is_rooted);
+	assert_int_equal(fixture->told, 3);
+	assert_int_equal(fixture->n, fixture->activations + 3);
+}
+
+/* Python 3.10 links the cframe and then the frame of a function that begins. */
+static void test_a_frame_of_3_10_that_is_not_linked_yet(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct cpython_offsets *at = cpython_offsets_of(&fixture->runtime);
+
+	lay_out_version(fixture, 310);
+	put(fixture->image.state, at->innermost, fixture->image.frame[CALL]);
+	assert_native(fixture, ENTRY + 10);
+	/* Both are linked, in the last instructions of the setup. */
+	lay_out_version(fixture, 310);
+	assert_all_told(fixture, ENTRY + 10, 1);
+	/* A walk that is cut can't know that. */
+	tell_at(fixture, ENTRY + 10, 0);
+	assert_int_equal(fixture->n, fixture->activations);
+	/* Behind the setup both are linked. */
+	assert_all_told(fixture, ENTRY + 200, 0);
+}
+
+/* Python 3.10 unlinks the cframe and then the frame of a function that ends. */
+static void test_a_frame_of_3_10_that_is_linked_still(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct cpython_offsets *at = cpython_offsets_of(&fixture->runtime);
+
+	lay_out_version(fixture, 310);
+	put(fixture->image.state, at->cframe, fixture->image.activation[1].cframe);
+	assert_native(fixture, ENTRY + 200);
+	/* Both are unlinked: the innermost activation has no name. */
+	put(fixture->image.state, at->innermost, fixture->image.frame[CALL]);
+	tell_at(fixture, ENTRY + 200, 1);
+	assert_true(fixture->runs.is_whole);
+	assert_int_equal(fixture->told, 2);
+	assert_int_equal(fixture->n, fixture->activations + 2);
+	assert_told(fixture, 0, "call", 21);
+}
+
+/*
+ * generator.throw() links the generator's own frame, which has no caller, while it throws into the
+ * generator that this one delegates to: frames end before cframes do.
+ */
+static void test_frames_of_3_10_that_end_early(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct cpython_offsets *at = cpython_offsets_of(&fixture->runtime);
+
+	lay_out_version(fixture, 310);
+	put(fixture->image.frame[CALL], at->previous, NULL);
+	tell(fixture);
+	assert_int_equal(fixture->n, fixture->activations);
+}
+
+/* The outermost cframe of a greenlet is in no activation of the evaluator, and has no frame. */
+static void test_a_greenlet_of_3_10(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct cpython_offsets *at = cpython_offsets_of(&fixture->runtime);
+
+	lay_out_version(fixture, 310);
+	put(fixture->image.frame[CALL], at->previous, NULL);
+	fixture->outer_pc = ENTRY + 5000;
+	tell(fixture);
+	assert_true(fixture->runs.is_whole);
+	assert_int_equal(fixture->told, 2);
+	assert_int_equal(fixture->n, fixture->activations + 2);
+}
+
 static int set_up(void **state)
 {
 	*state = calloc(1, sizeof(struct fixture));
@@ -409,6 +518,10 @@ int main(void)
 		cmocka_unit_test(test_each_interpreter_has_functions_of_its_own),
 		cmocka_unit_test(test_what_is_published_is_checked),
 		cmocka_unit_test(test_unknown_releases),
+		cmocka_unit_test(test_a_frame_of_3_10_that_is_not_linked_yet),
+		cmocka_unit_test(test_a_frame_of_3_10_that_is_linked_still),
+		cmocka_unit_test(test_frames_of_3_10_that_end_early),
+		cmocka_unit_test(test_a_greenlet_of_3_10),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
