@@ -616,7 +616,23 @@ static int leave_run(const struct runtime *runtime, struct runtime_reader *reade
 		return -EFAULT;
 	stack->frame = frame;
 	error = enter_cframe(at, reader, previous, stack);
-	return error || stack->frame == frame || stack->place == UINTPTR_MAX ? error : -EBADMSG;
+	return error || stack->frame == frame ? error : -EBADMSG;
+}
+
+/*
+ * Does the run end at a frame of 3.11 that is marked as an entry and has the caller @previous? The
+ * activation before has to be at @previous then. A generator that delegates to another one keeps
+ * the mark of its last activation, but has none while generator.throw() throws into the other one:
+ * its run goes on with the caller of throw().
+ */
+static int ends_run(const struct cpython_offsets *at, struct runtime_reader *reader,
+	const struct runtime_stack *stack, uintptr_t previous)
+{
+	uintptr_t before, current;
+
+	return !runtime_load_word(reader, stack->activation + at->cframe_previous, &before) &&
+	       !runtime_load_word(reader, before + at->cframe_frame, &current) &&
+	       current == previous;
 }
 
 /*
@@ -665,7 +681,8 @@ static int next_cpython(const struct runtime *runtime, struct runtime_reader *re
 		out->position = position_of(at, frame, out->function);
 		distrust_new_frame(reader, out->position);
 		stack->frame = runtime_word_in(frame, at->previous);
-		stack->is_over = !at->owner || (runtime->version == 311 && frame[at->owner]);
+		stack->is_over = !at->owner || (runtime->version == 311 && frame[at->owner] &&
+						       ends_run(at, reader, stack, stack->frame));
 		if (!is_shim(out))
 			break;
 	}

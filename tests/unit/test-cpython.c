@@ -498,6 +498,26 @@ static void test_a_greenlet_of_3_10(void **state)
 	assert_int_equal(fixture->n, fixture->activations + 2);
 }
 
+/*
+ * While generator.throw() of 3.11 throws into the generator that this one delegates to, the outer
+ * generator's frame is marked as an entry, as its last activation left it, but has no activation.
+ */
+static void test_a_frame_of_3_11_that_was_an_entry(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct cpython_offsets *at = cpython_offsets_of(&fixture->runtime);
+	struct image *image = &fixture->image;
+
+	lay_out_version(fixture, 311);
+	image->frame[WORK][at->owner] = 1;
+	put(image->activation[1].cframe, at->cframe_frame, image->frame[CALL]);
+	tell(fixture);
+	assert_true(fixture->runs.is_whole);
+	assert_int_equal(fixture->told, 3);
+	assert_told(fixture, 1, "call", 21);
+	assert_told(fixture, 2, "main", 31);
+}
+
 static int set_up(void **state)
 {
 	*state = calloc(1, sizeof(struct fixture));
@@ -522,6 +542,7 @@ int main(void)
 		cmocka_unit_test(test_a_frame_of_3_10_that_is_linked_still),
 		cmocka_unit_test(test_frames_of_3_10_that_end_early),
 		cmocka_unit_test(test_a_greenlet_of_3_10),
+		cmocka_unit_test(test_a_frame_of_3_11_that_was_an_entry),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
