@@ -145,3 +145,51 @@ def test_every_stack_from_outside_is_the_programs_own(tmp_path, python):
     told = [name for name in expected if true[name]]
     assert len(told) > len(expected) * 0.8, set(expected) - set(told)
     assert sum(true.values()) > 1000 * SECONDS * len(expected) * 0.6
+
+
+def is_called(caller, name):
+    """Does python_calls.py have @name called by @caller?"""
+    return caller == name.rpartition("_")[0] or (caller == name and name.endswith("R"))
+
+
+ENDS = {("<module>", "main", "run"), ("_bootstrap", "_bootstrap_inner", "run", "run")}
+
+
+def assert_calls_are_true(picture):
+    """No function of python_calls.py stands under another one than its caller, and most have names."""
+    named = total = 0
+    for _, stack, weight in firefox.stacks_of(picture):
+        # "Thread.run" where there are qualified names.
+        shown = [name.rpartition(".")[2] for name, *_ in functions(stack)]
+        own = [name for name in shown if name.startswith("run_")]
+        total += weight
+        if not own and "run" not in shown:
+            continue
+        named += weight
+        assert tuple(shown[:len(shown) - len(own)]) in ENDS, shown
+        assert all(map(is_called, ["run", *own], own)), shown
+    # The rest is what Python does to start and to end, and where functions begin or end.
+    assert named > 0.8 * total, (named, total)
+
+
+@each_python
+def test_no_function_that_begins_or_ends_is_false(tmp_path, python):
+    if python not in pythons.known():
+        pytest.skip("its functions have no names")
+    picture = tmp_path / "p.firefox.json"
+    subprocess.run([profiled.BUILD / "flamerun", "-q", "-r", "4000", "--no-waits", "-o", picture, "--", python,
+                    profiled.TARGETS / "python_calls.py", "0.5"], check=True, timeout=600)
+    assert_calls_are_true(picture)
+
+
+@pytest.mark.parametrize("python", [path for path in PLACED if pythons.version_of(path) == (3, 10)],
+                         ids=name_python)
+def test_no_function_that_begins_or_ends_is_false_outside(tmp_path, python):
+    picture = tmp_path / "p.firefox.json"
+    with outside.running(python, profiled.TARGETS / "python_calls.py", "0.5+", stdin=subprocess.PIPE) as process:
+        flamerun = outside.background(tmp_path, process.pid, "-r", "4000", "--no-waits", "-o", picture)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        status, stderr = outside.end_of(flamerun)
+        assert status == 0 and process.wait() == 0, stderr
+    assert_calls_are_true(picture)
