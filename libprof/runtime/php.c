@@ -31,9 +31,10 @@
 /* What differs between releases. */
 struct php_layout {
 	uint32_t version;
-	uint32_t globals_bytes;	 /* size of executor_globals in the first patch release */
-	uint32_t flags, context; /* in executor_globals */
-	uint32_t code;		 /* struct php_code in zend_op_array */
+	uint32_t globals_bytes;	  /* size of executor_globals in the first patch release */
+	uint32_t flags, context;  /* in executor_globals */
+	uint32_t code;		  /* struct php_code in zend_op_array */
+	uint32_t generator_flags; /* in zend_generator */
 };
 
 static const struct php_layout layouts[] = {
@@ -85,6 +86,7 @@ struct php_code {
 
 #define GENERATOR_FRAME	   56u /* of zend_generator */
 #define GENERATOR_DELEGATE 152u
+#define GENERATOR_RUNNING  1u /* of its flags: ZEND_GENERATOR_CURRENTLY_RUNNING, no macro */
 #define OBJECT_CLASS	   16u
 
 #define FIBER_CONTEXT  64u /* of zend_fiber */
@@ -346,6 +348,21 @@ static int find_frame(const struct runtime *runtime, struct runtime_reader *read
 	return -EBADMSG;
 }
 
+/*
+ * Is the generator with @frame resumed? PHP makes its frame the current one, then links the frame
+ * that resumes it behind, which still has the caller of the time before, and then sets the flag.
+ */
+static int is_resumed(
+	const struct runtime *runtime, struct runtime_reader *reader, const struct php_frame *frame)
+{
+	uint8_t flags;
+
+	/* A generator's frame has the generator in the place of a result. */
+	return !runtime_load(
+		       reader, frame->result + layout_of(runtime)->generator_flags, &flags, 1) &&
+	       flags & GENERATOR_RUNNING;
+}
+
 static int next_php(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, struct runtime_frame *out)
 {
@@ -373,6 +390,9 @@ static int next_php(const struct runtime *runtime, struct runtime_reader *reader
 	}
 	if (error)
 		return error;
+	if (!stack->activation && found == 1 && frame.info & INFO_GENERATOR &&
+		!is_resumed(runtime, reader, &frame))
+		return -EBADMSG;
 	stack->activation++;
 	/* What a generator is called from is linked behind it a moment after it is current. */
 	if (frame.info & INFO_GENERATOR)

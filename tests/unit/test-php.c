@@ -43,10 +43,11 @@ struct release {
 	uint32_t version, globals_bytes;	      /* of its first patch release */
 	uint32_t flags, main_fiber, active_fiber;     /* in executor_globals */
 	uint32_t last, opcodes, filename, line_start; /* in zend_op_array */
+	uint32_t generator_flags;
 };
 static const struct release releases[] = {
-	{802, 1776, 993, 1664, 1680, 80, 88, 152, 160},
-	{804, 1960, 1065, 1736, 1752, 96, 104, 168, 176},
+	{802, 1776, 993, 1664, 1680, 80, 88, 152, 160, 264},
+	{804, 1960, 1065, 1736, 1752, 96, 104, 168, 176, 272},
 };
 #define RELEASES (sizeof(releases) / sizeof(releases[0]))
 
@@ -60,7 +61,7 @@ struct image {
 	char instructions[FUNCTIONS][4][INSTRUCTION_BYTES];
 	struct php_frame frame[FUNCTIONS];
 	struct text name[FUNCTIONS], class_name, file;
-	char fiber[2][320], generator_class[64], generator[2][160];
+	char fiber[2][320], generator_class[64], generator[2][320];
 	uintptr_t generator_class_at;
 };
 _Static_assert(sizeof(struct image) < PAGES * PAGE_BYTES, "all of it");
@@ -296,11 +297,31 @@ static void shows_generators(struct fixture *fixture)
 	put(image->generator[0], GENERATOR_FRAME, &image->frame[SORTED]);
 	put(image->generator[0], GENERATOR_DELEGATE, image->generator[1]);
 	image->frame[CLOSURE].info = INFO_GENERATOR;
+	image->frame[CLOSURE].result = (uintptr_t)image->generator[1];
+	image->generator[1][fixture->release->generator_flags] = GENERATOR_RUNNING;
 	empty->previous = (uintptr_t)&image->frame[MAIN];
 	assert_string_equal(
 		walk(fixture, "e"), INNERMOST " Shape::sorted(x.php:30):31 {main}(x.php:40):41 e");
 	put(image->generator[1], OBJECT_CLASS, image->class);
 	assert_string_equal(walk(fixture, "e"), "e");
+}
+
+/* Its frame is the current one, but what resumes it is not linked behind it yet. */
+static void refuses_a_generator_that_is_being_resumed(struct fixture *fixture)
+{
+	struct image *image = fixture->image;
+	char *flags = &image->generator[0][fixture->release->generator_flags];
+
+	image->frame[CLOSURE].info = INFO_TOP | INFO_GENERATOR;
+	image->frame[CLOSURE].result = (uintptr_t)image->generator[0];
+	*flags = 4; /* another flag */
+	assert_refused(fixture);
+	image->frame[CLOSURE].previous = 0;
+	assert_string_equal(walk(fixture, "e"), "e");
+	image->frame[CLOSURE].previous = (uintptr_t)&image->frame[USORT];
+	*flags |= GENERATOR_RUNNING;
+	walk(fixture, "eue");
+	assert_true(fixture->runs.is_whole);
 }
 
 /* The main program, and a fiber that it has resumed. */
@@ -347,7 +368,7 @@ static void test_each_release(void **state)
 {
 	void (*const tests[])(struct fixture *) = {has_names, is_refused_while_it_ends,
 		is_refused_by_other_rows, refuses_what_cannot_be, shows_generators,
-		goes_to_who_resumed_a_fiber};
+		refuses_a_generator_that_is_being_resumed, goes_to_who_resumed_a_fiber};
 
 	(void)state;
 	assert_int_equal(RELEASES, sizeof(layouts) / sizeof(layouts[0]));
