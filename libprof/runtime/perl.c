@@ -40,7 +40,7 @@ struct perl_layout {
 	uint32_t top_env, start_env, script, phase; /* of the interpreter */
 	uint32_t saved_op;			    /* the kind of what SAVEOP() saves */
 	uint32_t next_state;			    /* the debugger's is the next number */
-	uint32_t enter_try, enter_try_catch, require, do_file;
+	uint32_t enter_try, enter_try_catch, require, do_file, leave_eval;
 };
 
 /* Printed by layout.py, from perl.layout. */
@@ -90,9 +90,10 @@ struct perl_context {
 	uintptr_t function;
 	int32_t depth; /* of the function, before */
 	uint32_t unused;
+	uintptr_t evaluated; /* the function that an eval was compiled to */
 };
 _Static_assert(
-	offsetof(struct perl_context, next) == 48 && offsetof(struct perl_context, function) == 72,
+	offsetof(struct perl_context, next) == 48 && offsetof(struct perl_context, evaluated) == 88,
 	"as Perl has them");
 #define CONTEXT_BYTES	104u
 #define CONTEXT_FORMAT	80u /* its name */
@@ -543,7 +544,7 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 		return is_topmost ? -EAGAIN : -EBADMSG;
 	/* A function in C that compares for sort runs in none of Perl's activations. */
 	if (code.flags & CODE_NATIVE ||
-		(is_topmost && !is_format && code.depth != context->depth + 1))
+		(is_topmost && (is_format ? code.depth < 1 : code.depth != context->depth + 1)))
 		return -EAGAIN;
 	out->function = code.start;
 	out->name = context->function | OF_CODE;
@@ -591,6 +592,38 @@ static int read_eval(struct runtime_reader *reader, const struct perl_context *c
 	return 1;
 }
 
+/*
+ * Is the eval of the topmost @context being compiled or run? A context that is pushed keeps for a
+ * moment the type of what was there before, so it may look like an eval that is over. Nothing has
+ * entered the function of that one any more, or its memory is used for something else. While Perl
+ * compiles, or frees what it compiled, an instruction of eval itself is under way, or none.
+ */
+static int is_evaluating(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_stack *stack, const struct perl_context *context)
+{
+	const uintptr_t interpreter = stack->own[OWN_INTERPRETER];
+	struct perl_instruction instruction;
+	struct perl_value value;
+	struct perl_code code;
+	unsigned type;
+	uintptr_t at;
+
+	if (runtime_load_word(
+		    reader, interpreter + offsetof(struct perl_interpreter, instruction), &at))
+		return 0;
+	if (!at)
+		return 1;
+	if (runtime_load(reader, at, &instruction, sizeof(instruction)))
+		return 0;
+	type = instruction.type & TYPE_MASK;
+	if (type == context->more >> MORE_TYPE_SHIFT || type == layout_of(runtime)->leave_eval)
+		return 1;
+	return context->evaluated % 8 == 0 &&
+	       !runtime_load(reader, context->evaluated, &value, sizeof(value)) &&
+	       (value.flags & VALUE_TYPE) == VALUE_CODE && value.body % 8 == 0 &&
+	       !runtime_load(reader, value.body, &code, sizeof(code)) && code.depth > 0;
+}
+
 /* As read_function(); 0: it stands for no frame, too. */
 static int read_frame(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_stack *stack, const struct perl_context *context,
@@ -607,6 +640,8 @@ static int read_frame(const struct runtime *runtime, struct runtime_reader *read
 			stack->frame == stack->own[OWN_TOP], out);
 	if (type != TYPE_EVAL)
 		return 0;
+	if (stack->frame == stack->own[OWN_TOP] && !is_evaluating(runtime, reader, stack, context))
+		return -EAGAIN;
 	if (instruction == layout->require || instruction == layout->do_file) {
 		out->name = instruction == layout->require ? OF_REQUIRE : OF_DO;
 		return read_file(reader, context, out);

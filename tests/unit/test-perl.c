@@ -386,13 +386,46 @@ static void test_files_and_strings(void **state)
 			.more = (uint16_t)(kinds[i] << MORE_TYPE_SHIFT),
 			.caller = (uintptr_t)&fixture->image->at[2],
 			.name = (uintptr_t)&name,
-			.next = 88};
+			.next = 88,
+			.evaluated = (uintptr_t)&fixture->image->sub[1]};
 		fixture->image->main.last = 2;
 		fixture->image->at[2].instruction.line = 22;
 		snprintf(shown, sizeof(shown), "f %smain::outer(x.pl:10):22 " SCRIPT " r s",
 			names[i]);
 		assert_string_equal(walk(fixture, "frs"), shown);
 	}
+}
+
+/* A context that is just pushed has the type of an eval that was there before. */
+static void test_an_eval_that_is_over(void **state)
+{
+	struct fixture *fixture = *state;
+	struct image *image = fixture->image;
+
+	*context_of(fixture, 0, 2) = (struct perl_context){.type = TYPE_EVAL,
+		.more = 300 << MORE_TYPE_SHIFT,
+		.caller = (uintptr_t)&image->at[2],
+		.evaluated = (uintptr_t)&image->sub[1]};
+	image->at[2].instruction.line = 22;
+	image->main.last = 2;
+	image->code[1].depth = 1;
+	assert_string_equal(
+		walk(fixture, "frs"), "f (eval)(:22):0 main::outer(x.pl:10):22 " SCRIPT " r s");
+	image->code[1].depth = 0;
+	assert_string_equal(walk(fixture, "frs"), "f main::outer(x.pl:10):40 " SCRIPT " r s");
+	/* It is being compiled. */
+	image->current.instruction.type = 300;
+	assert_string_equal(
+		walk(fixture, "frs"), "f (eval)(:22):0 main::outer(x.pl:10):22 " SCRIPT " r s");
+	put(image->interpreter, 8, NULL);
+	assert_string_equal(
+		walk(fixture, "frs"), "f (eval)(:22):0 main::outer(x.pl:10):22 " SCRIPT " r s");
+	put(image->interpreter, 8, &image->current);
+	/* Its function is no more. */
+	image->current.instruction.type = 0;
+	image->code[1].depth = 1;
+	image->sub[1].flags = 0xff;
+	assert_string_equal(walk(fixture, "frs"), "f main::outer(x.pl:10):40 " SCRIPT " r s");
 }
 
 /* A host that calls functions, a thread, a BEGIN block. */
@@ -542,6 +575,7 @@ int main(void)
 		TEST(test_the_topmost),
 		TEST(test_defer),
 		TEST(test_files_and_strings),
+		TEST(test_an_eval_that_is_over),
 		TEST(test_without_a_program),
 		TEST(test_more_or_fewer_than_there_are),
 		TEST(test_while_it_ends),
