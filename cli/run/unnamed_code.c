@@ -298,7 +298,7 @@ void unnamed_code_find(
 /* ---- runtimes of versions that are not read -------------------------------------------------- */
 
 #define FILES_MAX    3
-#define VERSION_TEXT 16
+#define VERSION_TEXT 32
 #define MARK_BYTES   64 /* a mark and the version behind it */
 #define SEARCH_BYTES 65536
 
@@ -376,6 +376,7 @@ static void module_version(char out[VERSION_TEXT], const struct reader *reader, 
 {
 	const char *name = base_name(path);
 	char beside[PATH_MAX];
+	size_t length;
 	int i = 0;
 
 	out[0] = '\0';
@@ -390,8 +391,14 @@ static void module_version(char out[VERSION_TEXT], const struct reader *reader, 
 	} else if (reader->mark) {
 		search_version(out, path, reader->mark);
 	}
-	if (!out[0])
-		copy_version(out, name + strlen(reader->files[i]), VERSION_TEXT);
+	if (out[0])
+		return;
+	name += strlen(reader->files[i]);
+	copy_version(out, name, VERSION_TEXT);
+	length = strlen(out);
+	/* Builds of CPython without the global lock are called python3.13t. */
+	if (length && name[length] == 't' && !isalnum((unsigned char)name[length + 1]))
+		snprintf(out + length, VERSION_TEXT - length, "t (free-threaded)");
 }
 
 void unnamed_code_runtime(

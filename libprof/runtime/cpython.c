@@ -184,10 +184,13 @@ static int find_cpython(
 	uint64_t bytes = 0;
 
 	out->base = runtime_symbol(symbols, reader, "_PyRuntime", &bytes);
-	if (!out->base)
-		return -ENOENT;
 	out->base_bytes = bytes;
 	out->code_type = runtime_symbol(symbols, reader, "PyCode_Type", NULL);
+	/* Up to 3.6 there is no _PyRuntime. */
+	if (!out->base)
+		return out->code_type && runtime_symbol(symbols, reader, "PyEval_EvalFrameEx", NULL)
+			       ? -ENOTSUP
+			       : -ENOENT;
 	out->entry = runtime_symbol(symbols, reader, "_PyEval_EvalFrameDefault", &bytes);
 	out->entry_end = out->entry + bytes;
 	out->setup_end = out->entry ? find_setup_end(reader, out->entry) : 0;

@@ -200,7 +200,9 @@ static void the_version_of_a_runtime(void **state)
 		const char *kind, *paths[2], *line;
 	} cases[] = {
 		{"python", {"/usr/bin/env", "/opt/bin/python3.99"}, "Python 3.99 is not "},
-		{"python", {"/opt/lib/libpython3.99t.so.1.0"}, "Python 3.99 is not "},
+		{"python", {"/opt/bin/python3.99t", "/opt/lib/libpython3.99t.so.1.0"},
+			"Python 3.99t (free-threaded) is not "},
+		{"python", {"/opt/bin/python3.99test"}, "Python 3.99 is not "},
 		{"python", {"/opt/bin/python3.99", "/opt/lib/libpython3.99.so.1.0"},
 			"Python 3.99 is not "},
 		{"python", {"/opt/bin/python3.99", "/opt/bin/python3.98"}, "Python, as it runs "},
