@@ -325,6 +325,8 @@ static void put_name(struct ruby_text *text, uintptr_t at)
 	}
 }
 
+#define EVALS_MAX 16u /* one in another */
+
 /* Where the file name begins in @length bytes of a path, of which the last @room are looked at. */
 static uintptr_t find_base(
 	struct runtime_reader *reader, uintptr_t path, uintptr_t length, uintptr_t room)
@@ -341,23 +343,29 @@ static uintptr_t find_base(
 
 /*
  * A file has one path, or an array of that and the real one. What Ruby 3.3 evaluates from a string
- * has "(eval at PATH:LINE)": leave the folders out, so that the rest is not cut off.
+ * has "(eval at PATH:LINE)", where PATH may be such a text again: leave the folders out, so that
+ * the rest is not cut off.
  */
 static void put_path(struct ruby_text *text, uintptr_t address)
 {
 	static const char eval[] = "(eval at ";
-	uintptr_t path = element(text->reader, address, 0), bytes = 0, length, first;
+	uintptr_t path = element(text->reader, address, 0), bytes = 0, length, first = 0, base;
 	char start[sizeof(eval) - 1];
 
 	if (!path)
 		path = address;
 	length = find_bytes(text, path, &bytes);
-	first = length > text->room ? length - text->room : 0;
-	if (length > sizeof(start) && !runtime_load(text->reader, bytes, start, sizeof(start)) &&
+	while (length - first > sizeof(start) && first < EVALS_MAX * sizeof(start) &&
+		!runtime_load(text->reader, bytes + first, start, sizeof(start)) &&
 		!memcmp(start, eval, sizeof(start))) {
-		first = find_base(text->reader, bytes, length, text->room - sizeof(start));
-		first = first > sizeof(start) ? first : sizeof(start);
 		put_text(text, eval);
+		first += sizeof(start);
+	}
+	if (first) {
+		base = find_base(text->reader, bytes, length, text->room - text->used);
+		first = base > first ? base : first;
+	} else if (length > text->room) {
+		first = length - text->room;
 	}
 	put_string(text, path, first);
 }

@@ -715,6 +715,11 @@ static void test_files(void **state)
 	((uintptr_t *)&fixture->image->path)[2] = strlen("(eval at b:1)");
 	assert_int_equal(tell(fixture), 10);
 	assert_string_equal(fixture->files[0], "(eval at b:1)");
+	/* One in another. */
+	((uintptr_t *)&fixture->image->path)[3] = (uintptr_t) "(eval at (eval at /a/b.rb:2):1)";
+	((uintptr_t *)&fixture->image->path)[2] = strlen("(eval at (eval at /a/b.rb:2):1)");
+	assert_int_equal(tell(fixture), 10);
+	assert_string_equal(fixture->files[0], "(eval at (eval at b.rb:2):1)");
 	((uintptr_t *)&fixture->image->path)[2] = strlen("(eval at ");
 	assert_int_equal(tell(fixture), 10);
 	assert_string_equal(fixture->files[0], "(eval at ");
