@@ -46,10 +46,8 @@ viewer_packed := $(wildcard share/viewer/packed)
 viewer_tool   := $(if $(viewer_packed),,esbuild)
 # Where it is missing zlib inflates, in thrice the time.
 faster_needs   := libdeflate-dev
-# Where it is missing gzip packs the viewer, into 3 % more.
-smaller_tool   := zopfli
 build_packages := gcc pkgconf $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
-	$(viewer_tool) $(if $(viewer_packed),,$(smaller_tool)) $(faster_needs)
+	$(viewer_tool) $(faster_needs)
 test_packages  := libcmocka-dev python3 python3-pytest python3-pytest-xdist python3-pytest-rerunfailures g++ binutils clang llvm dwz \
 	libclang-rt-dev clang-tidy cppcheck gcc-aarch64-linux-gnu qemu-user procps libxml2-utils \
 	librsvg2-bin poppler-utils chromium chromium-headless-shell chromium-driver nodejs perl php-cli ruby xz-utils bash-completion zsh fish mandoc man-db golang-go musl-tools \
@@ -127,7 +125,7 @@ prof_sources   := $(at_start) $(filter-out $(at_start),$(wildcard libprof/*.c li
 	arch/$(ARCH)/*.c arch/$(ARCH)/*.S))
 cli_sources    := $(wildcard cli/*.c cli/*/*.c)
 render_sources := $(wildcard render/*.c render/*.S)
-viewer_sources := $(wildcard share/viewer/*.js share/viewer/*.css share/viewer/*.txt share/viewer/*.awk share/viewer/*.json)
+viewer_sources := $(wildcard share/viewer/*.js share/viewer/*.css)
 unit_sources   := $(wildcard tests/unit/test-*.c)
 target_sources := $(wildcard tests/targets/*.c tests/targets/*.cc)
 
@@ -267,29 +265,20 @@ $(PROGRAM): $(main_object) $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a
 	@$(if $(V),,echo "  LD      $@")
 	$(Q)$(CC) $(sysroot_flags) -pie $(SAN_FLAGS) $(san_link) -o $@ $^ -Wl,-z,now -Wl,-z,relro $(LDFLAGS) $(cli_libs)
 
-# The viewer as it stands in every picture: a loader as text, within CDATA, which "]]>" would end, so
-# "]] >" stands for it, since lint_viewer allows it in code only; and what the loader inflates, the
-# script and the style as pack.awk folds them. Properties that a type or a class of it declares have
-# one or two letters there.
+# The viewer as it stands in every picture. The loader is text within CDATA, which "]]>" would end:
+# lint_viewer allows "]]>" in code only, where "]] >" means the same. The style, a zero byte and the
+# script are compressed, and the loader inflates them.
 esbuild = esbuild --minify --log-level=warning
-# As TypeScript, of which a class's fields without a value are types and nothing else: see tsconfig.json.
-bundle  = $(esbuild) --bundle --format=iife --target=es2022 --loader:.js=ts
-$(BUILD)/viewer.pack $(BUILD)/loader.js: $(viewer_sources) $(BUILD)/dependencies
+bundle  = $(esbuild) --bundle --format=iife --target=es2022
+$(BUILD)/viewer.base64 $(BUILD)/loader.js: $(viewer_sources) $(BUILD)/dependencies
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  VIEWER  $@")
 	$(Q)$(if $(viewer_packed),cp $(viewer_packed)/$(@F) $@,$(make_viewer))
 $(BUILD)/loader.js: make_viewer = $(bundle) share/viewer/$(@F) | sed 's/]]>/]] >/g' > $@
-declared := -e 's/.*@property \{.*\} \[?([A-Za-z]+).*/\1/p' -e 's/^\t+this\.([A-Za-z]+) = .*/\1/p' \
-	-e 's/^\t(async |get )?([A-Za-z]+)\(.*\) \{$$/\2/p' -e 's/^\t.* \*\/ ([A-Za-z]+);$$/\1/p'
-short_names = sed -nE $(declared) share/viewer/*.js | LC_ALL=C sort -u | \
-	grep -vxF "$$(sed '/^\#/d' share/viewer/kept.txt | tr ' ' '\n')" | paste -sd '|'
-$(BUILD)/viewer.pack: make_viewer = $(short_names) > $(BUILD)/viewer.names && \
-	$(bundle) share/viewer/main.js --mangle-props="^($$(cat $(BUILD)/viewer.names))\$$" \
-		--footer:js='//\# sourceURL=flamerun-$(VERSION)/viewer.js' > $(BUILD)/viewer.js && \
-	$(esbuild) share/viewer/viewer.css > $(BUILD)/viewer.css && \
-	LC_ALL=C awk -f share/viewer/pack.awk share/viewer/words.txt $(BUILD)/viewer.js $(BUILD)/viewer.css > $@.plain && \
-	$(if $(shell command -v $(smaller_tool)),$(smaller_tool) --i50,gzip -9n) -c $@.plain > $@
-$(BUILD)/obj/render/viewer.o: $(BUILD)/viewer.pack $(BUILD)/loader.js
+$(BUILD)/viewer.base64: make_viewer = { $(esbuild) share/viewer/viewer.css && printf '\000' && \
+	$(bundle) share/viewer/main.js --footer:js='//\# sourceURL=flamerun-$(VERSION)/viewer.js'; \
+	} > $(BUILD)/viewer.plain && gzip -9n -c $(BUILD)/viewer.plain | base64 -w 720 > $@
+$(BUILD)/obj/render/viewer.o: $(BUILD)/viewer.base64 $(BUILD)/loader.js
 
 # cmocka 2 says that assert_in_range() is deprecated; older ones have nothing else.
 $(BUILD)/tests/unit/%: tests/unit/%.c $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a \
@@ -643,7 +632,7 @@ uninstall: ## remove what install put there; give the same DESTDIR and prefix
 
 dist_name := flamerun-$(VERSION)
 .PHONY: dist
-dist: $(BUILD)/viewer.pack $(BUILD)/loader.js ## pack the committed tree into build/flamerun-VERSION.tar.gz
+dist: $(BUILD)/viewer.base64 $(BUILD)/loader.js ## pack the committed tree into build/flamerun-VERSION.tar.gz
 	@git diff --quiet HEAD -- share/viewer || { echo 'flamerun: share/viewer is not as committed' >&2; exit 1; }
 	git archive --output=$(BUILD)/$(dist_name).tar.gz --prefix=$(dist_name)/share/viewer/packed/ \
 		$(^:%=--add-file=%) --prefix=$(dist_name)/ HEAD

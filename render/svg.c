@@ -114,13 +114,12 @@ static void put_head(struct bytes *bytes, const struct style *style)
 
 static void put_viewer(struct bytes *bytes)
 {
-	static const char head[] =
-		"<!-- flamerun " FLAMERUN_VERSION ", MIT license -->\n"
-		"<metadata id=\"flamerun-viewer\"><![CDATA[";
+	static const char head[] = "<!-- flamerun " FLAMERUN_VERSION ", MIT license -->\n"
+				   "<metadata id=\"flamerun-viewer\">\n";
 
 	bytes_text(bytes, head);
-	bytes_dense(bytes, viewer_pack, (size_t)(viewer_pack_end - viewer_pack));
-	bytes_text(bytes, "]]></metadata>\n<script><![CDATA[");
+	bytes_put(bytes, viewer_text, (size_t)(viewer_text_end - viewer_text));
+	bytes_text(bytes, "</metadata>\n<script><![CDATA[");
 	bytes_put(bytes, viewer_loader, (size_t)(viewer_loader_end - viewer_loader));
 	bytes_text(bytes, "]]></script>\n");
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The two files the Makefile bundled from share/viewer/, as bytes. */
+/* The two files the Makefile bundled from share/viewer/, as text. */
 	.section .rodata
-	.global viewer_pack, viewer_pack_end, viewer_loader, viewer_loader_end
-	.hidden viewer_pack, viewer_pack_end, viewer_loader, viewer_loader_end
-viewer_pack:
-	.incbin "viewer.pack"
-viewer_pack_end:
+	.global viewer_text, viewer_text_end, viewer_loader, viewer_loader_end
+	.hidden viewer_text, viewer_text_end, viewer_loader, viewer_loader_end
+viewer_text:
+	.incbin "viewer.base64"
+viewer_text_end:
 viewer_loader:
 	.incbin "loader.js"
 viewer_loader_end:

@@ -6,10 +6,8 @@
 #ifndef RENDER_VIEWER_H
 #define RENDER_VIEWER_H
 
-#include <stdint.h>
-
-/* Its script and its style, folded by share/viewer/pack.awk: gzip. */
-extern const uint8_t viewer_pack[], viewer_pack_end[];
+/* Its style, a zero byte and its script, compressed by gzip: lines of base64. */
+extern const char viewer_text[], viewer_text_end[];
 
 /* The script that inflates and starts it. */
 extern const char viewer_loader[], viewer_loader_end[];

@@ -284,7 +284,7 @@ export class Address {
 
 	/** @returns {string[]} what was zoomed into before, as the entry of the history has it */
 	trail() {
-		return [...history['state']?.trail || []];
+		return [...history.state?.trail || []];
 	}
 
 	/** @returns {Place} */

@@ -2,7 +2,7 @@
 // @ts-check
 // From the bytes of the metadata element to typed arrays. The format is described in render/embed.h.
 // Samples are in order of time, so that those of a range are found by bisection, and one takes about a
-// dozen bytes. Imports nothing: of such a file esbuild writes the numbers in the place of their names.
+// dozen bytes.
 
 // Columns by their numbers, see render/embed.h.
 const TITLE = 1;

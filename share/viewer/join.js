@@ -6,9 +6,9 @@
 
 import {IDLE, WAIT, nodesOfTimes, nodesWithout} from './aggregate.js';
 import {readColumns, readProfile} from './decode.js';
+import {bytesOf} from './inflate.js';
 import {MEANINGS, findChanges} from './shifts.js';
 import {layOut} from './tree.js';
-import {bytesOf} from './unpack.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
 
@@ -40,7 +40,7 @@ const THREAD = 5;
  * Of what may inflate to anything no more than a part is in memory.
  * @param {string[]} pieces of base64 @returns {Promise<Uint8Array>}
  */
-async function inflate(pieces) {
+async function inflateBounded(pieces) {
 	let left = MOST_DATA;
 	return new Uint8Array(await new Response(new Blob(pieces.map(bytesOf)).stream()
 		.pipeThrough(new DecompressionStream('deflate')).pipeThrough(new TransformStream({
@@ -63,7 +63,7 @@ async function readPicture(file) {
 		throw new Error('another version of flamerun drew it');
 	try {
 		const [data] = text.slice(/** @type {any} */ (tag).index).split('</metadata>');
-		return readProfile(readColumns(await inflate(data.split('<piece').slice(1)
+		return readProfile(readColumns(await inflateBounded(data.split('<piece').slice(1)
 			.map(piece => piece.slice(piece.indexOf('>') + 1, piece.indexOf('</piece>'))))));
 	} catch {
 		throw new Error('it is damaged or too large');

@@ -5,7 +5,7 @@
 // hidden lays nothing out, Chromium only where each element in a group is hidden. On any failure that
 // picture is there again, with a line that says why.
 
-import {denseBytes, unfold, unpack} from './unpack.js';
+import {inflate} from './inflate.js';
 
 /**
  * @typedef {object} Loaded
@@ -66,10 +66,12 @@ async function load(self, svg) {
 		document.adoptedStyleSheets.push(sheet);
 		if (!viewer || !metadata)
 			throw new Error('a part of it is missing');
+		if (!window.DecompressionStream)
+			throw new Error('this browser cannot inflate its data (no DecompressionStream)');
 		const pieces = Array.from(metadata.children, piece => piece.textContent);
 		const [code, data] = await Promise.all(
-			[unpack([viewer.textContent], 'gzip', denseBytes), unpack(pieces)]);
-		const [source, style] = unfold(code);
+			[inflate([viewer.textContent], 'gzip'), inflate(pieces)]);
+		const [style, source] = new TextDecoder().decode(code).split('\0');
 		await run(self, source)(
 			{svg, version: metadata.dataset.format, data, sheet, style, source});
 	} catch (error) {

@@ -6,6 +6,7 @@ export * from '../../share/viewer/address.js';
 export * from '../../share/viewer/aggregate.js';
 export * from '../../share/viewer/decode.js';
 export * from '../../share/viewer/filter.js';
+export * from '../../share/viewer/inflate.js';
 export * from '../../share/viewer/input.js';
 export * from '../../share/viewer/invert.js';
 export * from '../../share/viewer/label.js';
@@ -20,7 +21,6 @@ export * from '../../share/viewer/functions.js';
 export * from '../../share/viewer/text.js';
 export {NONE, buildTree, childrenOf, firstAlong, firstChild, follow, frameTotals, framesTo, isWithin,
 	layOut, nodeAt, nodeCovering, pathTo, widestChild} from '../../share/viewer/tree.js';
-export * from '../../share/viewer/unpack.js';
 
 import {buildTree, pathTo} from '../../share/viewer/tree.js';
 

@@ -107,5 +107,5 @@ def test_what_is_packed_needs_neither_git_nor_esbuild(make, tools, tmp_path):
     make(f"BUILD={tmp_path}/other", f"DESTDIR={tmp_path}/stage", "install", folder=folder,
          PATH=f"{tools}:{os.environ['PATH']}")
     assert not (tmp_path / "called").exists()
-    for name in "viewer.pack", "loader.js":
+    for name in "viewer.base64", "loader.js":
         assert (tmp_path / "other" / name).read_bytes() == (tmp_path / "build" / name).read_bytes()

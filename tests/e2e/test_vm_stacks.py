@@ -31,7 +31,7 @@ import {readFileSync} from 'node:fs';
 const viewer = await import(process.argv[1]);
 const text = readFileSync(process.argv[2], 'utf8');
 const pieces = [...text.matchAll(/<piece[^>]*>([^<]*)<\\/piece>/g)].map(match => match[1]);
-const profile = viewer.readProfile(viewer.readColumns(await viewer.unpack(pieces)));
+const profile = viewer.readProfile(viewer.readColumns(await viewer.inflate(pieces)));
 const {frame, self, parent} = profile.tree;
 const stack = node => node ? [...stack(parent[node]), profile.name(frame[node])] : [];
 console.log(JSON.stringify([...self.keys()].filter(node => self[node])

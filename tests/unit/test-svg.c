@@ -139,8 +139,8 @@ static void test_names_cannot_leave_their_place(void **state)
 	(void)state;
 	assert_int_equal(count(picture.bytes, "<script"), 1);
 	assert_int_equal(count(picture.bytes, "</script>"), 1);
-	assert_int_equal(count(picture.bytes, "<![CDATA["), 2);
-	assert_int_equal(count(picture.bytes, "]]>"), 2);
+	assert_int_equal(count(picture.bytes, "<![CDATA["), 1);
+	assert_int_equal(count(picture.bytes, "]]>"), 1);
 	assert_int_equal(count(picture.bytes, "<svg"), 1);
 	assert_int_equal(count(picture.bytes, "</svg>"), 1);
 	free(picture.bytes);
