@@ -12,26 +12,8 @@
  *   Frames are numbered by name; nodes are in depth-first order, siblings by frame number, node 0
  *   is the root.
  *
- * Columns, because like values next to each other deflate to half of what rows would. Modelling the
- * nodes (a range coder that learns each function's callees) and a denser text (base 91), six
- *hundred lines together, were measured against this on what 997 Hz see of programs; bytes of the
- *whole SVG:
- *
- *		  nodes   range coder, base 91   columns, base64
- *   tar              39           140672             140679   +0.0 %
- *   xz               44           134561             135513   +0.7 %
- *   openssl         175           164431             165058   +0.4 %
- *   git log         240           184127             184404   +0.2 %
- *   cmake           486           183294             184051   +0.4 %
- *   make            818           170487             172093   +0.9 %
- *   node            840           261059             262699   +0.6 %
- *   python3        1132           221863             222899   +0.5 %
- *   g++            4357           231153             236341   +2.2 %
- *   chromium       5008           290326             296701   +2.2 %
- *   g++, deep   3282388           878777             847872   -3.5 %
- *
- * Of random trees of 100,000 nodes (bench-picture) the coder makes 11 to 25 % less, which no
- *program is like; base 91 alone makes 1 % less of programs, 4 % of those.
+ * There are columns and not rows because similar values next to each other deflate to half the
+ * size. A range coder for the nodes and base 91 would make pictures of real programs 1 % smaller.
  */
 #ifndef RENDER_EMBED_H
 #define RENDER_EMBED_H
