@@ -114,13 +114,11 @@ path_flags  = -DFLAMERUN_BINDIR='"$(bindir)"' -DFLAMERUN_LIBDIR='"$(libdir)"' \
 # Of libunwind the part that walks other processes.
 cli_libs    = $(package_libs) -lunwind-generic -liberty -lz -lm -lpthread
 
-# What every process runs at its start and end lies together: the kernel maps code by sixteen pages a
-# fault, and the first sixteen of the library are mapped for the dynamic linker. Threads' entries come
-# first: then those of the first threads share the page of initialised data.
-at_start       := libprof/sampler/sampler.c
-later          := $(addprefix libprof/preload/,confine.c lock_memory.c mask_waits.c) \
-	$(addprefix libprof/sampler/,handler.c interrupted.c filter.c language.c tasks.c own_threads.c)
-at_start       += $(filter-out $(at_start) $(later),$(wildcard libprof/preload/*.c libprof/sampler/*.c)) $(later)
+# First what every process runs and writes: the threads' entries, which then begin beside initialised
+# data, and what starts and ends with a process, without the handler's 50 KB between its parts. In the
+# order of names an exec costs nine page faults more.
+at_start       := libprof/sampler/sampler.c $(wildcard libprof/preload/*.c) \
+	$(filter-out %/sampler.c %/handler.c,$(wildcard libprof/sampler/*.c))
 prof_sources   := $(at_start) $(filter-out $(at_start),$(wildcard libprof/*.c libprof/*/*.c \
 	arch/$(ARCH)/*.c arch/$(ARCH)/*.S))
 cli_sources    := $(wildcard cli/*.c cli/*/*.c)
@@ -196,8 +194,6 @@ binding := $(if $(filter x86_64,$(ARCH)),lazy,now)
 bound_early := $(filter libprof/preload/%,$(prof_sources)) \
 	$(shell grep -l '^/\* ASYNC-SIGNAL-SAFE' $(filter %.c,$(prof_sources)))
 $(call objects,$(bound_early)): flags = $(prof_cflags) -fno-plt
-# Two numbers put together as one constant are a page of constants to map.
-$(call objects,$(filter-out $(later),$(at_start))): flags += -fno-tree-slp-vectorize
 $(cli_objects) $(render_objects) $(shared_objects) $(san_objects): flags = $(cli_cflags)
 path_objects := $(call objects,$(shell grep -lE 'FLAMERUN_(BIN|LIB|SYSCONF)DIR' $(prof_sources) $(cli_sources)))
 $(path_objects): flags += $(path_flags)
@@ -219,10 +215,11 @@ $(BUILD)/obj/%.o: %.S $(BUILD)/flags
 	$(Q)$(ccache) $(CC) $(flags) -I$(BUILD) $(CPPFLAGS) $(CFLAGS) $(last) -MMD -MP -c -o $@ $<
 
 # One segment for code and constants: every exec'd image maps and touches fewer pages. The compiler's
-# start files would have the dynamic linker look four names up, three of them in vain.
-$(LIBRARY): $(prof_objects) libprof/flameprof.map libprof/shared_with_host.map libprof/at_start.ld
+# start files would take the fork handlers away before other libraries' destructors run, which may
+# fork.
+$(LIBRARY): $(prof_objects) libprof/flameprof.map libprof/shared_with_host.map
 	@$(if $(V),,echo "  LD      $@")
-	$(Q)$(CC) $(sysroot_flags) -shared -nostartfiles -o $@ $(prof_objects) -Wl,-T,libprof/at_start.ld -Wl,-soname,$(@F) -Wl,--version-script=libprof/flameprof.map \
+	$(Q)$(CC) $(sysroot_flags) -shared -nostartfiles -o $@ $(prof_objects) -Wl,-soname,$(@F) -Wl,--version-script=libprof/flameprof.map \
 		-Wl,--dynamic-list=libprof/shared_with_host.map -Wl,-z,$(binding) -Wl,-z,relro -Wl,-z,nodelete -Wl,-z,noseparate-code -Wl,--no-undefined -Wl,--gc-sections $(LDFLAGS)
 
 # What a program links: all but the interposers, as one object, so that hidden names stay inside.

@@ -99,6 +99,38 @@ def test_two_libraries_at_one_address(tmp_path):
     run.assert_truth()
 
 
+def test_children_of_a_destructor_are_sampled_from_inside(tmp_path):
+    """A library's destructor runs after that of ours, and the child that it forks is profiled as any other."""
+    (tmp_path / "late.c").write_text("""
+        #include <sys/wait.h>
+        #include <time.h>
+        #include <unistd.h>
+        __attribute__((noinline)) void late_work(void)
+        {
+            while (clock() < CLOCKS_PER_SEC) {
+            }
+        }
+        __attribute__((destructor)) static void end(void)
+        {
+            pid_t child = fork();
+            if (!child) {
+                late_work();
+                _exit(0);
+            }
+            waitpid(child, NULL, 0);
+        }
+        int late;
+    """)
+    (tmp_path / "main.c").write_text("extern int late; int main(void) { return late; }")
+    library = compile_target(tmp_path / "late.c", tmp_path, (*PLAIN, "-shared", "-fPIC"), "liblate.so")
+    flags = (*PLAIN, "-Wl,--no-as-needed", f"-Wl,-rpath,{tmp_path}", library)
+    program = compile_target(tmp_path / "main.c", tmp_path, flags)
+    run = profile(tmp_path, program)
+    assert run.status == 0
+    assert run.folded.below("late_work") >= 0.9 * run.folded.total > 0.5 * run.rate_hz
+    assert "held for" not in run.stderr, "the child was stopped, and sampled by ptrace"
+
+
 def test_exceptions_thrown_while_sampled(tmp_path):
     run = profile(tmp_path, compile_target("exceptions.cc", tmp_path), "1400", clock_hz=5000)
     assert run.status == 0

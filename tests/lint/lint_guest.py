@@ -4,8 +4,7 @@
 # What libflameprof may ask of the program it is a guest in, read from the built objects: it needs
 # only libc, has no thread-local storage but a counter for generated code, has no stack protector,
 # exports interposers unversioned and flameprof_* under FLAMEPROF_1; files marked ASYNC-SIGNAL-SAFE
-# call nothing that could lock, or that the dynamic linker has yet to find. It warns where what every
-# process runs and writes is no longer on the pages that libprof/at_start.h tells of.
+# call nothing that could lock, or that the dynamic linker has yet to find.
 import functools
 import glob
 import os
@@ -40,11 +39,6 @@ THREAD_LOCAL = "libprof/interrupt/interrupt.c"
 THREAD_LOCAL_BYTES = 8
 STATIC_TLS = re.compile(r"R_X86_64_(GOTTPOFF|TPOFF\w*|DTPOFF32)|"
                         r"R_AARCH64_TLS((IE|LE)_\w+|_DTPREL\w*)")
-# Run by each image or fork child.
-AT_START = ("sampler_start", "sampler_leave", "sampler_thread_arm", "own_signal_install",
-            "modules_find_program", "preload_hand_over", "confined_by_unseen")
-PAGE = 4096
-MAPPED_AT_ONCE = 16 * PAGE
 TLS = re.compile(r"R_(X86_64|AARCH64)_\w*(TLS|TPOFF|DTPMOD|DTPOFF|GOTTPOFF)\w*")
 
 
@@ -141,17 +135,6 @@ def check_dynamic(report):
         report.error(LIBRARY, 0, "asks for an executable stack")
 
 
-def check_start(report):
-    place = {}
-    for name, _, *place_and_size in map(str.split, run("nm", "-P", LIBRARY).splitlines()):
-        place[name] = [int(number, 16) for number in place_and_size]
-    for name in AT_START:
-        if sum(place.get(name, [])) > MAPPED_AT_ONCE:
-            report.warning(LIBRARY, 0, f"{name} is not in its first sixteen pages")
-    if place["sampler_threads"][0] // PAGE != place["sampler"][0] // PAGE:
-        report.warning(LIBRARY, 0, "no thread's entry is beside initialised data")
-
-
 def check_exports(report):
     libc = {name.split("@")[0] for name, kind in symbols(libc_path(), "-D") if kind not in "Uwv"}
     for name, kind in symbols(LIBRARY, "-D", "--defined-only"):
@@ -185,7 +168,6 @@ def main():
     check_objects(report, pairs)
     check_binding(report, pairs)
     check_dynamic(report)
-    check_start(report)
     check_exports(report)
     report.done()
 
