@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Arrays that grow by doubling, from malloc: a pointer, how many elements are in use and for how
- * many there is room, in whatever structure and of whatever unsigned type. And sorted ones, looked
- * through by halves.
- */
+/* Macros: growable arrays from malloc and binary search, for any types of elements and counters. */
 #ifndef RENDER_ARRAY_H
 #define RENDER_ARRAY_H
 
@@ -11,9 +7,10 @@
 #include <stdlib.h>
 
 /*
- * Have room for one more behind the @count elements of @list; for @first at the beginning. @list
- * and @room are changed, and evaluated several times.
- * Returns 0, or -ENOMEM with the array as it was.
+ * Make room for at least one more element in @list, which has @count elements and room for @room.
+ * The room doubles; the first allocation has room for @first elements. @list and @room are
+ * assigned, and the arguments are evaluated several times. Returns 0, or -ENOMEM with the array
+ * unchanged.
  */
 #define ARRAY_GROW(list, count, room, first)                                                       \
 	((count) < (room) ? 0 : __extension__({                                                    \
@@ -28,8 +25,9 @@
 	}))
 
 /*
- * How many of the @count elements of @list have at most @value in @field, by which they are sorted:
- * the number of the first that has more. @list and @value are evaluated several times.
+ * Count the elements of @list whose @field is at most @value. The @count elements must be sorted by
+ * @field. The result is also the index of the first element with a larger @field. @list and @value
+ * are evaluated several times.
  */
 #define ARRAY_UPTO(list, count, field, value)                                                      \
 	__extension__({                                                                            \

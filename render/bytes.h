@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A growing run of bytes. After the first failed allocation it is poisoned: further calls do
- * nothing and bytes->error tells at the end. Zero-initialise.
+ * A buffer of bytes that grows. Zero-initialise it. After a failed allocation all further calls do
+ * nothing, so callers check bytes->error once at the end.
  */
 #ifndef RENDER_BYTES_H
 #define RENDER_BYTES_H
@@ -17,15 +17,15 @@ struct bytes {
 };
 
 void bytes_put(struct bytes *bytes, const void *data, size_t length);
-void bytes_text(struct bytes *bytes, const char *text); /* without the NUL */
+void bytes_text(struct bytes *bytes, const char *text); /* the NUL is not appended */
 
-/* LEB128: seven bits a byte, lowest first, the eighth set on all but the last. */
+/* Append @value as LEB128: seven bits per byte, lowest first; bit 7 is set in all but the last. */
 void bytes_varint(struct bytes *bytes, uint64_t value);
 
-/* A varint in which small negative numbers are short too: 0, -1, 1, -2, ... */
+/* Append @value as LEB128 after zigzag encoding (0, -1, 1, -2 become 0, 1, 2, 3). */
 void bytes_signed(struct bytes *bytes, int64_t value);
 
-/* Text as XML character data and attribute values have it. @text is clean UTF-8 (see label.h). */
+/* Append @text escaped as XML character data or attribute value. @text is clean UTF-8. */
 void bytes_xml(struct bytes *bytes, const char *text);
 
 void bytes_release(struct bytes *bytes);

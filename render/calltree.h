@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The call tree: what every picture and every text output is made from. Merged stacks of named
- * frames with weights, and the samples' times beside them. Knows no profiler.
+ * The call tree, from which all pictures and text outputs are made: merged stacks of named frames
+ * with weights, and a list of samples with their times.
  *
- * A *fine* tree has a frame for each function and line, as naming and pprof profiles make it: a
- * function of which three lines were sampled stands three times beside itself. A *coarse* one has a
- * frame for each function, and beside it a table of what the lines weighed.
+ * A *fine* tree has one frame per function and source line. Naming and readers of profiles make
+ * fine trees. A *coarse* tree has one frame per function, and a table with the weight of each line.
  *
- * Building never needs a check at each step: after the first failure (out of memory, or a ceiling)
- * the tree is poisoned, further calls do nothing, and calltree_error() tells once at the end.
+ * Callers need not check every call: after the first failure (out of memory or over a limit) the
+ * tree is poisoned, further calls do nothing, and calltree_error() returns the cause.
  *
  * Context: one thread.
  */
@@ -21,38 +20,35 @@
 struct calltree;
 
 /*
- * What begins the file of a frame of CALLTREE_UNNAMED, where its module's build-id is known: that
- * follows, in hexadecimal. So the address in its name can be named elsewhere.
+ * The file name of a CALLTREE_UNNAMED frame begins with this prefix if the build-id of its module
+ * is known; the build-id in hexadecimal follows. With both, another machine can name the address.
  */
 #define CALLTREE_BUILD_ID "build-id:"
 
-#define CALLTREE_ROOT 0u /* the node above all others; has no frame */
+#define CALLTREE_ROOT 0u /* the node above all others; it has no frame */
 
 enum calltree_frame_kind {
 	CALLTREE_NATIVE = 0,
 	CALLTREE_JIT = 1,	/* generated code, named by a perf map or by the program itself */
-	CALLTREE_UNNAMED = 2,	/* [libfoo.so.1+0x1234] */
+	CALLTREE_UNNAMED = 2,	/* name: [libfoo.so.1+0x1234] */
 	CALLTREE_SYNTHETIC = 3, /* [unsampled], [incomplete stack], [deeper than N frames], ... */
 	CALLTREE_PROCESS = 4,
 	CALLTREE_THREAD = 5,
-	CALLTREE_INLINE = 6, /* inlined into the frame below it, where the call stands */
+	CALLTREE_INLINE = 6, /* a function that is inlined into its parent frame */
 	/*
-	 * What a thread waits for, always a leaf: "[futex]", "[read: pipe]", and where it is known
-	 * who has it "[futex: held by cache_fill]", see cli/profile/holders.h. Its module is the
-	 * kind of wait: "lock", "sleep", "io", "child", "disk", "cpu" (ready to run, without one)
-	 * or "" (not known).
+	 * The cause of a wait, always the leaf of its stack: "[futex]", "[read: pipe]", or with the
+	 * holder of the lock "[futex: held by cache_fill]" (cli/profile/holders.h). The frame's
+	 * module is the kind of wait: "lock", "sleep", "io", "child", "disk", "cpu" (ready to run,
+	 * but no CPU is free) or "" (unknown).
 	 */
 	CALLTREE_WAIT = 7,
-	CALLTREE_KERNEL = 8, /* "[kernel: read]": the kernel at work, in that system call */
-	/*
-	 * Stands above the stacks of threads that only wait where they always wait. Pictures show
-	 * what is below it when they are asked to; see transform_shape.fold_idle.
-	 */
+	CALLTREE_KERNEL = 8, /* "[kernel: read]": kernel code, in the system call of that name */
+	/* Stands above the stacks of idle threads; see transform_shape.fold_idle. */
 	CALLTREE_IDLE = 9,
 	CALLTREE_KINDS
 };
 
-/* What a thread does in a stack: it waits in those that have a frame of CALLTREE_WAIT. */
+/* Which stacks: those on a CPU, those that wait (they have a CALLTREE_WAIT frame), or both. */
 enum calltree_times {
 	CALLTREE_TIMES_CPU = 0,
 	CALLTREE_TIMES_WAITS = 1,
@@ -61,17 +57,17 @@ enum calltree_times {
 
 struct calltree_frame {
 	const char *name;   /* any bytes but NUL, maybe not UTF-8; never NULL; owned by the tree */
-	const char *module; /* short name of the module, "" when there is none; owned by the tree */
+	const char *module; /* short name of the module, "" if there is none; owned by the tree */
 	enum calltree_frame_kind kind;
 	uint32_t line;	  /* 0 when it is not known */
-	const char *file; /* source file, "" when it is not known; owned by the tree */
+	const char *file; /* source file, "" if unknown; owned by the tree */
 };
 
 struct calltree_node {
 	uint32_t parent;
 	uint32_t frame;
-	uint64_t self;	/* weight of samples that ended here */
-	uint64_t total; /* self and all below; valid after calltree_finish() */
+	uint64_t self;	/* weight of the samples whose leaf is this node */
+	uint64_t total; /* self and all descendants; valid after calltree_finish() */
 };
 
 enum calltree_sample_kind {
@@ -81,83 +77,81 @@ enum calltree_sample_kind {
 };
 
 /*
- * One sample: when it was taken, of which thread, on which stack. The tree keeps samples in the
- * order they are added; their times need not rise in it, for threads are drained one by one.
+ * One sample: its time, thread and stack. The tree keeps samples in the order of calltree_sample()
+ * calls. Times are not sorted in that order, because threads are drained one after the other.
  */
 struct calltree_sample {
 	uint64_t time_ns; /* since the start of the run */
-	uint32_t node;	  /* the leaf */
+	uint32_t node;	  /* node of the leaf */
 	uint32_t weight;
-	uint32_t thread; /* caller's number, see calltree_thread() */
+	uint32_t thread; /* the caller's number, see calltree_thread() */
 	enum calltree_sample_kind kind;
 };
 
-/* Returns an owned tree, or NULL without memory. */
+/* Returns an owned, empty tree, or NULL if out of memory. */
 struct calltree *calltree_new(void);
 void calltree_free(struct calltree *tree); /* NULL is fine */
 
 /*
  * Intern a frame: equal (name, module, kind, file, line) give the same number. Texts are borrowed
- * for the call. Returns the frame's number, 0 when poisoned (0 is also the first frame's number).
+ * for the call. Returns the frame's number, or 0 (also a valid number) if the tree is poisoned.
  */
 uint32_t calltree_frame_line(struct calltree *tree, const char *name, const char *module,
 	enum calltree_frame_kind kind, const char *file, uint32_t line);
 
-/* The same without file and line. */
+/* Intern a frame with file "" and line 0, as calltree_frame_line() does. */
 uint32_t calltree_frame(
 	struct calltree *tree, const char *name, const char *module, enum calltree_frame_kind kind);
 
-/* The child of @parent with @frame, made if needed. Returns its node number. */
+/* Find or add the child of node @parent whose frame is @frame. Returns the child's node number. */
 uint32_t calltree_child(struct calltree *tree, uint32_t parent, uint32_t frame);
 
-/* Add @weight (samples) to @node's self weight. */
+/* Add @weight (sampling periods) to @node's self weight. */
 void calltree_add(struct calltree *tree, uint32_t node, uint64_t weight);
 
-/*
- * Make all weights of nodes and lines @factor times what they are by now; samples stay. Beyond the
- * ceiling the tree is poisoned.
- */
+/* Multiply the weights of nodes and lines (not samples) by @factor. Overflow poisons the tree. */
 void calltree_scale(struct calltree *tree, uint64_t factor);
 
 /*
- * Name thread number @thread ("name (pid/tid)") and the process it is of ("name (pid)", "" when
- * that is not known). Both are borrowed for the call.
+ * Name thread number @thread "name (pid/tid)" and its process "name (pid)" ("" if unknown). Both
+ * texts are borrowed for the call.
  */
 void calltree_thread(
 	struct calltree *tree, uint32_t thread, const char *name, const char *process);
 
-/* Remember one sample's time. Does not add weight: calltree_add() does. */
+/* Append a sample. This adds no weight to its node; calltree_add() does. */
 void calltree_sample(struct calltree *tree, const struct calltree_sample *sample);
 void calltree_forget_samples(struct calltree *tree);
 
 /*
- * A row of a coarse tree's table of lines: what the line at @file:@line of @frame weighs. Weights
- * of equal (frame, file, line) are added up; @file is borrowed for the call.
+ * A row of a coarse tree's table of lines: the weight of line @file:@line of function @frame.
+ * calltree_finish() adds up rows with equal frame, file and line. calltree_add_line() borrows
+ * @file.
  */
 struct calltree_line {
 	uint32_t frame;
 	uint32_t line;
-	const char *file; /* owned by the tree when read */
-	uint64_t self;	  /* weight of the samples of which it is the leaf */
-	uint64_t total;	  /* weight of the stacks in which it is, each once */
-	uint64_t waits;	  /* of @total, that of stacks that wait */
+	const char *file; /* owned by the tree in rows that are read from it */
+	uint64_t self;	  /* weight of the samples whose leaf is this line */
+	uint64_t total;	  /* weight of the stacks that contain this line, each counted once */
+	uint64_t waits;	  /* the part of @total in stacks that wait */
 };
 void calltree_add_line(struct calltree *tree, const struct calltree_line *line);
 
 /*
- * Compute totals, sort lines and add up those of one place. Call after building, and again after
- * building on. Returns what calltree_error() does.
+ * Compute the total weights of the nodes; sort the lines and merge equal ones. Call it after
+ * building, and again after later changes. Returns calltree_error().
  */
 int calltree_finish(struct calltree *tree);
 
 /*
- * 0, or what poisoned the tree: -ENOMEM, -E2BIG (a ceiling on nodes, frames or threads), -EOVERFLOW
- * (weights beyond 2^53), -EINVAL (a number that was never given out).
+ * Returns 0, or the error that poisoned the tree: -ENOMEM, -E2BIG (too many nodes, frames or
+ * threads), -EOVERFLOW (weights beyond 2^53), -EINVAL (a node or frame number that does not exist).
  */
 int calltree_error(const struct calltree *tree);
 
-/* Reading. Pointers stay valid until the tree changes. */
-uint32_t calltree_nodes(const struct calltree *tree); /* count, root included */
+/* Readers. Returned pointers are valid until the tree changes. */
+uint32_t calltree_nodes(const struct calltree *tree); /* includes the root */
 uint32_t calltree_frames(const struct calltree *tree);
 uint32_t calltree_threads(const struct calltree *tree); /* one past the highest number named */
 size_t calltree_samples(const struct calltree *tree);
@@ -167,32 +161,31 @@ const char *calltree_thread_at(const struct calltree *tree, uint32_t thread); /*
 const char *calltree_process_at(const struct calltree *tree, uint32_t thread); /* NULL: unknown */
 const struct calltree_sample *calltree_sample_at(const struct calltree *tree, size_t sample);
 uint64_t calltree_total(const struct calltree *tree); /* weight of everything */
-uint64_t calltree_waits(const struct calltree *tree); /* of that, of stacks that wait */
+uint64_t calltree_waits(const struct calltree *tree); /* of the stacks that wait */
 
-/* After calltree_finish(): by frame, those of a frame from the heaviest total down. */
+/* Lines, valid after calltree_finish(): sorted by frame number, then by falling total weight. */
 size_t calltree_lines(const struct calltree *tree);
 const struct calltree_line *calltree_line_at(const struct calltree *tree, size_t line);
 
 /*
- * The one order everything is shown and stored in: depth first, siblings by name. It depends on
- * what the tree holds, not on the order it was built in.
+ * The order in which all outputs show and store nodes: depth first, siblings sorted by name. It
+ * depends only on the tree's content, not on the order in which the tree was built.
  */
 struct preorder {
-	uint32_t nodes; /* count, root included */
+	uint32_t nodes; /* includes the root */
 	uint32_t frames;
 	uint32_t *order;    /* [position] -> node; [0] is the root */
-	uint32_t *position; /* [node] -> position */
-	uint32_t *end;	    /* [position] -> one past the last position below it */
-	uint32_t *depth;    /* [position] -> 0 for the root */
+	uint32_t *position; /* [position] -> one past the last position of its subtree */
+	uint32_t *end;	    /* [position] -> depth, 0 for the root */
+	uint32_t *depth;    /* [position] -> levels below it */
 	uint32_t *height;   /* [position] -> levels below it */
-	uint32_t *rank;	    /* [frame] -> place among the frames by name, module, kind,
-			   * file, line */
+	uint32_t *rank;	    /* [frame] -> index by name, module, kind, file, line */
 	uint32_t *by_rank;  /* [rank] -> frame */
 };
 
 /*
- * Order @tree (finished, borrowed for the call) into the caller's @preorder, in time linear in
- * nodes and without recursion. Returns 0, or -ENOMEM with *preorder released.
+ * Fill the caller's @preorder for @tree (finished, borrowed for the call), in linear time and
+ * without recursion. Returns 0, or -ENOMEM with *preorder released.
  */
 int preorder_init(struct preorder *preorder, const struct calltree *tree);
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A scene on a cairo surface, the same for every format; and the way from a tree to a stream that
- * all formats of one cairo surface go.
- */
+/* Draw a scene on a cairo surface, for all formats. */
 #ifndef RENDER_DRAWING_H
 #define RENDER_DRAWING_H
 
@@ -19,9 +16,9 @@ enum draw_text {
 };
 
 /*
- * Draw @scene (borrowed) on @surface (borrowed, not finished by this), @scale device pixels per CSS
- * pixel. Only strokes, lines of text and nothing that clips or groups: viewers without masks show
- * the same. Returns 0, or -ENOMEM or -EIO.
+ * Draw @scene on @surface, @scale device pixels per CSS pixel. Both are borrowed; the surface is
+ * not finished. Only strokes and lines of text are drawn, no clips, masks or groups, so that simple
+ * SVG and PDF viewers show the same picture. Returns 0, -ENOMEM or -EIO.
  */
 int draw_scene(
 	const struct scene *scene, cairo_surface_t *surface, double scale, enum draw_text text);
@@ -33,9 +30,9 @@ struct drawing {
 };
 
 /*
- * Make @tree (finished) ready as @options say; both are borrowed as long as @drawing. @note: as in
- * scene_init(). Returns 0, or what style_init(), preorder_init() and scene_init() return, with
- * nothing to release.
+ * Prepare @tree (finished) for drawing with @options. Both are borrowed until drawing_release();
+ * @note is passed to scene_init(). Returns 0, or the error of style_init(), preorder_init() or
+ * scene_init() with nothing to release.
  */
 int drawing_init(struct drawing *drawing, const struct calltree *tree,
 	const struct picture_options *options, const char *note);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text that may be shown: any bytes made into clean UTF-8, names made short enough for a box, and
- * large numbers as people read them.
+ * Text for display: clean any bytes to valid UTF-8, shorten names to the width of a box, and print
+ * large numbers with separators.
  */
 #ifndef RENDER_LABEL_H
 #define RENDER_LABEL_H
@@ -9,56 +9,56 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Text kept of a name; longer ones end in an ellipsis. No box is wide enough for more. */
+/* Bytes kept of a name, with the NUL; longer names end in an ellipsis. No box needs more. */
 #define LABEL_BYTES 1024u
 
-/* How wide a code point is drawn. */
+/* A font's widths: advance_px() returns the advance of one code point in pixels. */
 struct label_measure {
 	double (*advance_px)(const struct label_measure *measure, uint32_t code_point);
 };
 
 /*
- * Copy @text (any bytes but NUL) into @clean, at most @room bytes with the NUL: UTF-8 that XML
- * allows; what was not, and controls, among them those that reorder text, become U+FFFD; ends in
- * an ellipsis when cut. @room is at least 8. Returns the length.
+ * Copy @text (any bytes but NUL) to @clean as UTF-8 that XML allows. Invalid sequences, control
+ * characters and characters that reorder text become U+FFFD. Text that needs more than @room bytes
+ * (at least 8, with the NUL) is cut and ends in an ellipsis. Returns the length in bytes.
  */
 size_t label_clean(char *clean, size_t room, const char *text);
 
-/* Decode one code point of clean text and step over it. Returns 0 at the end. */
+/* Decode a code point of clean text and advance *@text. Returns 0 at the end of the text. */
 uint32_t label_next(const char **text);
 
-/* Width of clean @text. */
+/* Returns the width of clean @text in pixels. */
 double label_width_px(const char *text, const struct label_measure *measure);
 
-/* Room for what label_short() makes of a name of @bytes: "<>" becomes "<…>". */
+/* Bytes that label_short() needs for a name of @bytes: "<>" becomes the longer "<…>". */
 #define LABEL_SHORT_BYTES(bytes) (3 * (bytes) + 1)
 
 /*
- * What is left of a function's name for those who know the program: "a<b, c<d>>::e(f) const" is
- * "a<…>::e". Operators, lambdas, (anonymous namespace) and other names in brackets stay whole; so
- * does what is no function, or has brackets that do not match.
- * @out has LABEL_SHORT_BYTES(strlen(@name)).
+ * Shorten a function's name: drop template arguments, parameters and qualifiers, so that "a<b,
+ * c<d>>::e(f) const" becomes "a<…>::e". Operators, lambdas, "(anonymous namespace)" and other
+ * bracketed names stay whole. Names of other things and names with unbalanced brackets are copied.
+ * @out has LABEL_SHORT_BYTES(strlen(@name)) bytes.
  */
 void label_short(char *out, const char *name);
 
 enum label_names {
-	LABEL_SHORT, /* always as label_short() has it */
-	LABEL_WHOLE, /* when there is no room for the whole */
-	LABEL_TEXT,  /* words and no name */
+	LABEL_SHORT, /* always shorten by label_short() */
+	LABEL_WHOLE, /* shorten by label_short() only if the whole name does not fit */
+	LABEL_TEXT,  /* plain text, not a name */
 };
 
 /*
- * Fit @name (any bytes) into @width_px: whole or short, else cut with an ellipsis where it tells
- * least. Of "a::b::name" the name stays, of "[libz.so.1+0x12]" the end, of other names both ends;
- * but where the names that stand @beside it (left, right; either, or the array, may be NULL) begin
- * alike, the part that differs. Text is cut at its end. share/viewer/label.js has the same rules,
- * tests/fitted.tsv the cases of both.
- * @fitted has LABEL_BYTES. Returns its length, 0 when nothing useful fits.
+ * Shorten @name (any bytes) to @width_px, and cut it with an ellipsis if the short form does not
+ * fit. "a::b::name" keeps "name", "[libz.so.1+0x12]" keeps its end, other names keep both ends,
+ * text keeps its beginning. If a label in @beside (left and right neighbour; the array and its
+ * elements may be NULL) begins with the same characters, keep the part that differs.
+ * share/viewer/label.js follows the same rules; tests/fitted.tsv has test cases for both. @fitted
+ * has LABEL_BYTES. Returns its length, 0 if no useful part fits.
  */
 size_t label_fit(char *fitted, const char *name, const char *const beside[2], double width_px,
 	const struct label_measure *measure, enum label_names names);
 
-/* 1234567 as "1,234,567" into @text, cut to @bytes with its zero. */
+/* Print 1234567 as "1,234,567" into @text, cut to @bytes with the NUL. */
 void count_text(char *text, size_t bytes, uint64_t count);
 
 #endif

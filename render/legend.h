@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the colours of a picture mean, of those that are in it: the one list that the static picture
- * and the viewer show. Waits have their own, see palette_waits.
+ * The legend: what the colours mean, for the classes of frames that a tree has. The static picture
+ * and the viewer show the same list. Waits have a legend of their own, see palette_waits.
  */
 #ifndef RENDER_LEGEND_H
 #define RENDER_LEGEND_H
@@ -9,18 +9,18 @@
 #include "render/calltree.h"
 #include "render/palette.h"
 
-/* Of a family of shades so many are shown, from its first hue to its last. */
+/* shades shown per class, from its first hue to its last */
 #define LEGEND_SHADES 3u
 #define LEGEND_MAX    24u
 
 struct legend_entry {
-	const char *text; /* for people; not to be freed */
+	const char *text; /* for display; a constant */
 	unsigned places[LEGEND_SHADES];
 };
 
 /*
- * What the colours of @tree's frames mean in @palette (of that tree; both borrowed for the call),
- * functions first. Returns how many @entries were written.
+ * List the meaning of the colours of @tree's frames, functions first. @palette was made for @tree;
+ * both are borrowed for the call. Returns the number of @entries written.
  */
 unsigned legend_of(const struct palette *palette, const struct calltree *tree,
 	struct legend_entry entries[LEGEND_MAX]);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Colours: a few shades per class of frame, so that fills can be batched, and the shade chosen by
- * the name, so that a function looks the same in every picture. The viewer is handed this table and
- * each frame's place in it; it computes no colour of its own. The palettes' names are given by
- * palette_names() of render/picture.h.
- *
- * A palette is made of classes of frames, and for each class a family of shades.
+ * Colours of frames. Frames are divided into classes, and a palette has a family of shades for each
+ * class. A hash of the name selects the shade, so that a function has the same colour in every
+ * picture. There are few shades, so that all boxes of one colour can be drawn together. The viewer
+ * gets this table and the index of each frame's colour; it computes none.
  */
 #ifndef RENDER_PALETTE_H
 #define RENDER_PALETTE_H
@@ -20,23 +18,23 @@ struct palette_color {
 	uint8_t red, green, blue;
 };
 
-/* The first are enum calltree_frame_kind. */
+/* Classes. The first values are those of enum calltree_frame_kind. */
 enum palette_class {
 	PALETTE_ROOT = CALLTREE_KINDS,
 	PALETTE_MERGED,
-	PALETTE_GUEST,	 /* functions of the language a palette is for */
-	PALETTE_BUILTIN, /* what its engine made: inlined code, built-in functions, stubs */
+	PALETTE_GUEST,	 /* functions of the palette's language */
+	PALETTE_BUILTIN, /* code of its engine: inlined code, built-in functions, stubs */
 	PALETTE_CXX,
 	PALETTE_KERNEL,
 	PALETTE_MODULE, /* one hue per module */
-	/* Waits, by kind; CALLTREE_WAIT is what nobody knows. */
+	/* Waits by kind; CALLTREE_WAIT is the class of waits of unknown kind. */
 	PALETTE_LOCK,
 	PALETTE_SLEEP,
 	PALETTE_IO,
 	PALETTE_CHILD,
 	PALETTE_DISK,
 	PALETTE_READY,
-	PALETTE_UNTOLD, /* where versions are compared: enum picture_verdict, in its order */
+	PALETTE_UNTOLD, /* enum picture_verdict in its order, for comparisons */
 	PALETTE_SLOWER,
 	PALETTE_SLOWER_BY_OTHERS,
 	PALETTE_FASTER,
@@ -47,18 +45,19 @@ enum palette_class {
 };
 
 /*
- * Shades run through @hues hues and @levels lightnesses, levels fastest. OKLCH; a negative chroma
- * is the opposite hue, so that a family can pass through grey.
+ * A family has @hues * @levels shades, all levels of a hue first. Numbers are OKLCH. A negative
+ * chroma is the opposite hue, so that a family can pass through grey.
  */
 struct palette_family {
-	unsigned hues, levels; /* 0: the class is not in the palette */
+	unsigned hues, levels; /* 0: the palette has no such class */
 	struct palette_range {
 		double from, to;
 	} hue,		/* degrees */
-		chroma, /* over the hues */
-		light,	/* lightness on a light background, over the levels */
-		dark;	/* and on a dark one */
-	double lift; /* added up to the last hue on light: yellows as dark as reds look like mud */
+		chroma, /* from the first hue to the last */
+		light,	/* lightness on a light background, from the first level to the last */
+		dark;	/* lightness on a dark background */
+	double lift; /* added to the last hue's lightness, less to earlier ones: dark yellow looks
+		      * like mud */
 };
 
 struct palette_scheme {
@@ -67,30 +66,31 @@ struct palette_scheme {
 	struct palette_family families[PALETTE_CLASSES];
 };
 
-/* Classes of frames by what users of each language know. */
+/* Classify a frame for users of a language: its functions, its engine, C++, kernel. */
 enum palette_class palette_java(const struct calltree_frame *frame);
 enum palette_class palette_js(const struct calltree_frame *frame);
 enum palette_class palette_perl(const struct calltree_frame *frame);
 
 struct picture_verdicts;
 
-/* A palette for the frames of one tree. */
+/* A palette with the colours of one tree's frames. */
 struct palette {
 	const struct palette_scheme *scheme;
-	const struct picture_verdicts *verdicts; /* borrowed; NULL: frames have their own colours */
-	uint8_t *places; /* [frame]; owned */
+	const struct picture_verdicts *verdicts; /* borrowed; NULL: colours by scheme */
+	uint8_t *places; /* [frame] -> index of its colour; owned */
 };
 
 /*
- * Choose the palette called @name (NULL: the default one) for @tree (finished, borrowed for the
- * call) into the caller's @palette. Returns 0, -EINVAL when there is none of that name, or -ENOMEM,
- * with nothing to release.
+ * Fill the caller's @palette with the palette @name (NULL: the default) for @tree (finished,
+ * borrowed for the call). Returns 0, -EINVAL if there is no such palette, or -ENOMEM, with nothing
+ * to release.
  */
 int palette_init(struct palette *palette, const char *name, const struct calltree *tree);
 
 /*
- * Likewise for a comparison of versions, by @verdicts (borrowed as long as the palette). Of the
- * palettes those for eyes without red or green cones have such colours, too.
+ * Fill @palette for a comparison of versions: colours follow @verdicts (borrowed as long as the
+ * palette). @name only selects whether the colours suit readers without red or green cones.
+ * Parameters and results are otherwise those of palette_init().
  */
 int palette_init_verdicts(struct palette *palette, const char *name, const struct calltree *tree,
 	const struct picture_verdicts *verdicts);
@@ -98,16 +98,16 @@ void palette_release(struct palette *palette);
 
 const char *palette_name(const struct palette *palette);
 
-/* Colours in the table, at most PALETTE_MAX. */
+/* Returns the number of colours in the table, at most PALETTE_MAX. */
 unsigned palette_size(const struct palette *palette);
 
 /*
- * Place in the table of @frame's colour. Depends on the frame alone, but for "by-module": there the
- * heaviest modules of the tree choose first.
+ * Returns the index of @frame's colour in the table. It depends on the frame alone, except in
+ * "by-module", where the heaviest modules of the tree get their preferred hue first.
  */
 unsigned palette_place(const struct palette *palette, uint32_t frame);
 
-/* Kinds of waits, as frames of CALLTREE_WAIT have them in their module. */
+/* A kind of wait. All waits of one kind have one colour. */
 struct palette_wait {
 	const char *module;
 	const char *name; /* for people */
@@ -118,19 +118,19 @@ struct palette_wait {
 #define PALETTE_WAITS 7u
 extern const struct palette_wait palette_waits[PALETTE_WAITS];
 
-/* Which of them a frame of CALLTREE_WAIT is; the last, not known, for one that nobody told of. */
+/* Returns the index in palette_waits of a CALLTREE_WAIT frame; the last if its kind is unknown. */
 unsigned palette_wait_kind(const struct calltree_frame *frame);
 
-/* The class whose colours @frame has, and the first of the places of a class. */
+/* Returns the class of @frame, and the index of the first colour of a class. */
 enum palette_class palette_class_of(
 	const struct palette *palette, const struct calltree_frame *frame);
 unsigned palette_first_place(const struct palette *palette, enum palette_class class);
 
-/* Places of the two colours no frame has: the root's box, and merged or cut-off boxes. */
+/* Return the index of the colour of the root's box, and of boxes that were merged or cut off. */
 unsigned palette_root(const struct palette *palette);
 unsigned palette_merged(const struct palette *palette);
 
-/* Colour at @place for text on a light (@dark 0) or a dark background. */
+/* Returns the colour at index @place for a light (@dark 0) or a dark background. */
 struct palette_color palette_at(const struct palette *palette, unsigned place, int dark);
 
 #endif

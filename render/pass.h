@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One pass from a tree to a new one. A pass decides where in the new tree each old node's own
- * weight goes, or each sample's where a node's samples part; weights, samples and threads follow.
- *
- * A contract of its own, for the passes are in several files.
+ * A pass makes a new call tree from an old one. The pass decides which node of the new tree gets
+ * each old node's self weight; if the samples of one node are split, it decides for each sample.
+ * Weights, samples, lines and threads are then copied by the code here, which all passes share.
  */
 #ifndef RENDER_PASS_H
 #define RENDER_PASS_H
@@ -17,69 +16,72 @@
 struct transform_matcher;
 struct transform_shape;
 
-/* Instead of a node: weight that goes there is left out. */
+/* In place of a node number: this weight is left out. */
 #define PASS_NOWHERE UINT32_MAX
 
-/* What becomes of the table of lines. */
+/* What happens to the table of lines. */
 enum pass_lines {
 	PASS_LINES_STAY,
-	PASS_LINES_LEAVE, /* what they are of is no function any more */
-	PASS_LINES_CPU,	  /* without the stacks that wait */
-	PASS_LINES_WAITS  /* of those alone */
+	PASS_LINES_LEAVE, /* dropped: the new frames are not functions */
+	PASS_LINES_CPU,	  /* without the weight of stacks that wait */
+	PASS_LINES_WAITS  /* only the weight of stacks that wait */
 };
 
 struct pass {
 	const struct calltree *from;
 	struct calltree *to;
-	uint32_t nodes;	   /* of @from */
-	uint8_t *is_leaf;  /* [node] -> stacks end there */
-	uint32_t *frames;  /* [frame] -> the same in @to, see pass_frame() */
-	uint8_t *matches;  /* [frame] -> what the matcher said; 0 without one */
-	uint32_t *place;   /* [node] -> where its own weight goes: what a pass fills, with 0s */
-	uint32_t *placed;  /* [sample] -> where it goes, with as much of its node's weight; NULL:
-			      where the node's goes. To be made by pass_array() */
-	uint64_t left_out; /* weight that went nowhere, but of stacks that end in a wait */
+	uint32_t nodes;	   /* number of nodes of @from */
+	uint8_t *is_leaf;  /* [node] -> a stack ends there */
+	uint32_t *frames;  /* [old frame] -> its number in @to, see pass_frame() */
+	uint8_t *matches;  /* [old frame] -> the matcher's result; 0 if there is no matcher */
+	uint32_t *place;   /* [old node] -> new node that gets its self weight; the pass fills it */
+	uint32_t *placed;  /* [sample] -> new node that gets it and its weight, from pass_array();
+			    * NULL: by @place */
+	uint64_t left_out; /* weight that went to PASS_NOWHERE, without stacks that wait */
 	const struct transform_shape *shape; /* NULL for filters */
 	const struct transform_matcher *matcher; /* NULL: none */
 	/*
-	 * Changes what a frame is called in @to, to strings that stay until the next one; NULL:
-	 * nothing.
+	 * Changes a frame before it is added to @to (or NULL). Strings: valid until the next call.
 	 */
 	void (*rename)(struct pass *pass, struct calltree_frame *frame);
-	char *text;	   /* for rename; owned */
+	char *text;	   /* buffer of @rename; owned */
 	enum pass_lines lines;
 };
 
-/* Returns 0 or -ENOMEM; what poisons the new tree shows there. */
+/* Fills pass->place. Returns 0 or -ENOMEM; other errors poison the new tree. */
 typedef int pass_fn(struct pass *pass);
 
 /*
- * Replace *@tree (owned, finished; NULL at first for @source, which is borrowed) by what @run makes
- * of it, @left_out being as in struct pass. @matcher is NULL for none.
- * Returns 0, or -ENOMEM or what poisoned the new tree with nothing changed.
+ * Run @run on *@tree and replace *@tree (owned, finished) by the result. If *@tree is NULL, the
+ * pass reads @source (borrowed) instead. *@left_out is set to pass.left_out. @matcher may be NULL.
+ * Returns 0, or -ENOMEM or the error of the new tree, with nothing changed.
  */
 int pass_run(const struct calltree *source, pass_fn *run, const struct transform_matcher *matcher,
 	const struct transform_shape *shape, struct calltree **tree, uint64_t *left_out);
 
 const struct calltree_node *pass_node(const struct pass *pass, uint32_t node);
 
-/* Is the frame of @node of @kind? The root has none. */
+/* Is the frame of @node of @kind? The root has no frame. */
 bool pass_is(const struct pass *pass, uint32_t node, enum calltree_frame_kind kind);
 
-/* The number in the new tree of frame @number of the old one, copied when it is needed first. */
+/* Returns the number in the new tree of old frame @number, which is copied at its first use. */
 uint32_t pass_frame(struct pass *pass, uint32_t number);
 
-/* The new node below the new node @parent that has the frame of the old node @node. */
+/* Returns the child of new node @parent that has the frame of old node @node. */
 uint32_t pass_child(struct pass *pass, uint32_t parent, uint32_t node);
 
-/* Own weights by old node, owned; and the part of them that @sample has, taken out of them. */
+/*
+ * Return an owned array of the self weights of the old nodes, and subtract @sample's weight from
+ * its node's element. pass_subtract() returns the weight subtracted, which is never more than was
+ * left.
+ */
 uint64_t *pass_weights(const struct pass *pass);
 uint64_t pass_subtract(const struct calltree_sample *sample, uint64_t *weights);
 
-/* @count zeros of @bytes each, and room for one more: never NULL but without memory. Owned. */
+/* Returns an owned, zeroed array, or NULL if out of memory. A @count of 0 does not give NULL. */
 void *pass_array(size_t count, size_t bytes);
 
-/* The passes that fill files of their own; transform.h says what they do. */
+/* Passes in files of their own; struct transform_shape says what they do. */
 pass_fn collapse_pass, groups_pass, idle_pass;
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * From a call tree to a picture. The same layout, colours and drawing code for every format.
- */
+/* Write a call tree as SVG, PNG or PDF. All formats share layout, colours and drawing code. */
 #ifndef RENDER_PICTURE_H
 #define RENDER_PICTURE_H
 
@@ -10,19 +8,19 @@
 
 #include "render/calltree.h"
 
-/* Which way the boxes grow. */
+/* The direction in which stacks grow: up, or down. */
 enum picture_direction {
 	PICTURE_FLAME = 0,
 	PICTURE_ICICLE = 1
 };
 
-/* What the static picture stands on. The viewer follows the browser's preference. */
+/* Background of the static picture. The viewer follows the browser's preference. */
 enum picture_ground {
 	PICTURE_LIGHT = 0,
 	PICTURE_DARK = 1
 };
 
-/* Sizes in CSS pixels; what is asked for beyond these bounds is drawn at the bound. */
+/* Bounds of sizes in CSS pixels. A value outside of them is replaced by the bound. */
 #define PICTURE_WIDTH_MIN  240
 #define PICTURE_WIDTH_MAX  16000
 #define PICTURE_ROW_MIN	   6
@@ -32,18 +30,18 @@ enum picture_ground {
 #define PICTURE_NARROW_MIN 0.1
 #define PICTURE_NARROW_MAX 100
 
-/* Something the program wanted to be remembered. */
+/* A mark that the program set by the library's API. */
 struct picture_mark {
 	uint64_t time_ns; /* since the first sample */
 	uint32_t tid;
 	const char *text; /* any bytes but NUL */
 };
 
-/* What is known of a function in a picture of two versions of a program, from old to new. */
+/* The result of comparing a function in two versions of a program. */
 enum picture_verdict {
-	PICTURE_UNTOLD = 0, /* no change that could be told apart from chance */
+	PICTURE_UNTOLD = 0, /* no statistically significant change */
 	PICTURE_SLOWER,
-	PICTURE_SLOWER_BY_OTHERS, /* a function that it calls, or that calls it, is what changed */
+	PICTURE_SLOWER_BY_OTHERS, /* because a callee or caller of it changed */
 	PICTURE_FASTER,
 	PICTURE_FASTER_BY_OTHERS,
 	PICTURE_NEW,
@@ -56,74 +54,71 @@ struct ranks;
 
 struct picture_verdicts {
 	enum picture_verdict (*judge)(const struct calltree_frame *frame, void *context);
-	/* In words, any bytes, "" for nothing to say; valid until the next call. */
+	/* The reason in words (any bytes, may be ""); valid until the next call. */
 	const char *(*explain)(const struct calltree_frame *frame, void *context);
 	void *context;
-	/* What weights of the old and the new version were multiplied with, to weigh alike. */
+	/* weights of the old and new version were multiplied by these to be comparable */
 	unsigned scale[2];
 };
 
-/* All zero, but for what NULL means, is the default picture. */
+/* Options of a picture. All strings are borrowed. All zero is the default picture. */
 struct picture_options {
 	const char *title;    /* NULL: "Flame graph" */
 	const char *subtitle; /* NULL or "": none */
-	const char *filters;  /* what profiles say was left out; NULL or "": nothing */
-	const char *notes; /* NULL or "": none; below the boxes, several lines if it has newlines */
+	const char *filters;  /* filters of the profile, in words; NULL or "": none */
+	const char *notes; /* text below the boxes, lines end in newlines; NULL or "": none */
 	const char
-		*empty; /* text shown instead of boxes when the tree has no weight; NULL: default */
-	const char *count_name; /* what one unit of weight is called; NULL: "samples" */
-	const char *palette;	/* name as in palette_names(); NULL: the default one */
+		*empty; /* text shown instead of boxes if the tree has no weight; NULL: a default */
+	const char *count_name; /* name of a unit of weight; NULL: "samples" */
+	const char *palette;	/* one of palette_names(); NULL: the default */
 	const char *font;	/* family; NULL: the default */
-	double font_size;	/* of labels; the other texts follow. 0: 11, less in low rows. At
-				   most 0.8 of frame_height */
-	double frame_height;	/* of one row; 0: 18, or what font_size needs */
-	double min_width;	/* of a box drawn by itself; narrower ones merge. 0: 0.5 */
-	uint32_t width;		/* CSS pixels of the static picture; 0: 1200 */
+	double font_size;	/* of labels, at most 0.8 of frame_height; other texts scale with
+				 * it. 0: 11, or less in low rows */
+	double frame_height;	/* of one row; 0: 18, or as high as font_size needs */
+	double min_width;	/* narrower boxes are merged; 0: 0.5 */
+	uint32_t width;		/* of the static picture; 0: 1200 */
 	enum picture_direction direction;
 	enum picture_ground ground;
-	int inline_suffix;    /* in folded stacks names of inlined functions end in "_[i]" */
+	int inline_suffix;    /* in folded stacks, names of inlined functions end in "_[i]" */
 	int whole_names;      /* labels have template arguments and parameters if there is room */
-	int is_reversed;      /* the tree was merged from the leaf: said in the picture */
-	int by_process, by_thread; /* it has root frames of these, as transform_shape makes them */
-	uint64_t period_ns;   /* time one unit of weight stands for; 0: unknown (weights are
-				 counts) */
-	const char *time_name; /* which time that is; NULL: "cpu", of single nanoseconds "time" */
-	/*
-	 * The same stacks as they were measured, for profiles: functions by line, not turned round.
-	 * NULL: the tree is all there is.
-	 */
+	int is_reversed;      /* the tree was merged from the leaf; the picture says so */
+	int by_process, by_thread; /* the tree has root frames of these kinds (struct
+				    * transform_shape) */
+	uint64_t period_ns;   /* time of one unit of weight; 0: unknown (weights are counts) */
+	const char *time_name; /* which time that is; NULL: "cpu", or "time" if a unit is one
+				* nanosecond */
+	/* Fine tree of the same stacks, not reversed, for profiles; NULL: only the drawn tree. */
 	const struct calltree *fine;
-	/*
-	 * Which stacks the tree has, and all of them, for pictures that can show the others when
-	 * they are looked at. NULL: the tree is all there is.
-	 */
+	/* Stacks in the drawn tree; a tree of all for the viewer (NULL: the drawn tree has all). */
 	enum calltree_times times;
 	const struct calltree *everything;
 	/*
-	 * Stacks with time of another kind, in the same periods; NULL: none. What the two weigh is
-	 * never added up: a picture shows the tree alone, a profile can hold both.
+	 * Stacks with time of another kind, in the same periods; NULL: none. Their weights are
+	 * never added to the drawn tree's: a profile can hold both, a picture shows the drawn tree
+	 * alone.
 	 */
 	const struct calltree *other;
-	const char *other_name; /* which time that is */
-	uint64_t lost; /* weight that was due and is in no stack, where that is known */
+	const char *other_name; /* which time @other is */
+	uint64_t lost; /* weight that was due but is in no stack, if knows_lost */
 	int knows_lost;
-	const struct picture_verdicts *verdicts; /* which colours boxes have; NULL: by palette */
-	const struct spread *spread; /* over the runs that the tree is of; NULL: not known */
-	const struct ranks *ranks; /* of the job that the tree is of; NULL: of none. For tables */
+	const struct picture_verdicts *verdicts; /* they select the colours of the boxes; NULL: by
+						  * palette */
+	const struct spread *spread; /* over the runs that the tree sums up; NULL: unknown */
+	const struct ranks *ranks; /* of the parallel job that the tree is from, for tables; NULL:
+				    * not a job */
 	uint64_t duration_ns; /* of the run; 0: unknown */
-	const struct picture_mark *marks; /* in order of time */
+	const struct picture_mark *marks; /* sorted by time; borrowed */
 	uint32_t mark_count;
-	int64_t created_s;    /* seconds since the epoch for a PDF's metadata; 0: none is written */
+	int64_t created_s;    /* seconds since the epoch, for a PDF's metadata; 0: not written */
 };
 
-/* The palettes' names, NULL at the end. */
+/* Returns the names of all palettes, the default first and NULL last. */
 const char *const *palette_names(void);
 
 /*
- * Write @tree (finished) as SVG, PNG or PDF to @out. @out is borrowed and not closed or flushed.
- * Equal trees and options give equal bytes.
- * Returns 0, or -errno (-EINVAL for a palette that does not exist, -EIO for what cairo calls a
- * write error, -ENOMEM, or @out's errno).
+ * Write @tree (finished) as SVG, PNG or PDF to @out, which is borrowed and neither closed nor
+ * flushed. Equal trees and options give equal bytes. Returns 0, or -EINVAL if the palette does not
+ * exist, -ENOMEM, -EIO for a write error that cairo reports, or -errno of @out.
  */
 int picture_write_svg(
 	const struct calltree *tree, const struct picture_options *options, FILE *out);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What weighs most in a call tree: functions by themselves and with all that they call, who calls
- * one and whom it calls, and the heaviest way down. Every number that is said of functions, on
- * stderr, by `flamerun top` and in files, is computed here.
+ * Rankings of a call tree: functions by self and total weight, callers and callees of a function,
+ * and the heaviest path. All numbers about functions on stderr, in `flamerun top` and in reports
+ * are computed here.
  *
- * A function is what has one name in one module: inlined here and called there, on whichever line,
- * it is one. Its number is its place by name, so that equal trees give equal rows.
+ * All frames with equal name and module are one function, whether inlined or not and on any line.
+ * Functions are numbered in the order of their names, so that equal trees give equal rows.
  *
  * Context: one thread.
  */
@@ -21,52 +21,55 @@ struct ranking {
 	const struct calltree *tree;
 	struct preorder preorder;
 	uint32_t functions;
-	uint32_t *function_at; /* [position] -> that of the node there; of the root ->functions */
-	uint32_t *frame_of;    /* [function] -> a frame of it, called rather than inlined */
+	uint32_t *function_at; /* [position] -> function of the node there; @functions for the root
+				* */
+	uint32_t *frame_of;    /* [function] -> a frame of it, not inlined if possible */
 };
 
-/* Instead of a function: the caller of those that stand at the root. */
+/* In place of a function: the caller of the frames at the root. */
 #define RANKING_NO_FUNCTION UINT32_MAX
 
 struct ranking_row {
 	uint32_t function;
-	uint64_t self;	/* weight of the stacks that end in it */
-	uint64_t total; /* of those that have it, each once however often it recurs */
+	uint64_t self;	/* weight of the samples whose leaf is the function */
+	uint64_t total; /* weight of the stacks that contain it, each counted once */
 };
 
-/* From malloc. */
+/* The array is from malloc; the caller frees @at. */
 struct ranking_rows {
 	struct ranking_row *at;
 	uint32_t count;
 };
 
-/* Number the functions of @tree (finished, borrowed). Returns 0, or -ENOMEM, nothing to release. */
+/* Number the functions of @tree (finished, borrowed until released). Returns 0 or -ENOMEM. */
 int ranking_init(struct ranking *ranking, const struct calltree *tree);
-void ranking_release(struct ranking *ranking); /* all zero is fine */
+void ranking_release(struct ranking *ranking); /* an all-zero struct is fine */
 
-/* The frame of a @function of @ranking, for its name, module and kind. */
+/* Returns a frame of @function, for its name, module and kind. */
 const struct calltree_frame *ranking_frame(const struct ranking *ranking, uint32_t function);
 
 /*
- * The functions at and above @node (CALLTREE_ROOT: all) that weigh something, by self, then total,
- * then name. Roots that are processes, threads or idle ones are none unless stacks end in them.
- * Returns 0 and *@rows, or -ENOMEM. To be freed.
+ * List the functions in the subtree of @node (CALLTREE_ROOT: all), sorted by self, total, name.
+ * Process, thread and idle frames are listed only if they have self weight. Returns 0 with *@rows
+ * owned by the caller, or -ENOMEM.
  */
 int ranking_of(const struct ranking *ranking, uint32_t node, struct ranking_rows *rows);
 
-/* Order @rows by total instead, then self, then name. */
+/* Sort @rows by total, self, name. */
 void ranking_sort_by_total(struct ranking_rows *rows);
 
 /*
- * Those that call @function or, with @is_below, that it calls: their total is the weight of the
- * stacks in which the one calls the other, each once, their self nothing. By total. Likewise.
+ * List the callers of @function, or its callees if @is_below, sorted by total. A row's total is the
+ * weight of the stacks in which the one calls the other, each counted once; its self is 0. Returns
+ * 0 with *@rows owned by the caller, or -ENOMEM.
  */
 int ranking_neighbours(
 	const struct ranking *ranking, uint32_t function, bool is_below, struct ranking_rows *rows);
 
 /*
- * From the root on what weighs most, by name where two weigh the same, down to where that is less
- * than @percent of everything: self and total are those of each place. Likewise, in that order.
+ * List the path from the root along the heaviest child (the first by name if two are equal), down
+ * to where a node weighs less than @percent of the tree. A row's weights are those of its node.
+ * Returns 0 with *@rows owned by the caller and in the order of the path, or -ENOMEM.
  */
 int ranking_path(const struct ranking *ranking, unsigned percent, struct ranking_rows *rows);
 

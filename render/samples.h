@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of samples that a picture holds, column by column: in order of time, so that whoever
- * reads it finds a range by bisection, and with times as fine as their number allows.
+ * Sort a tree's samples by time and write them in columns, as a picture's data holds them. The
+ * viewer finds a range of time by bisection.
  */
 #ifndef RENDER_SAMPLES_H
 #define RENDER_SAMPLES_H
@@ -12,9 +12,10 @@
 #include "render/calltree.h"
 
 enum samples_column {
-	SAMPLES_TIMES,	 /* ticks since the one before; of the first since the start of the run */
-	SAMPLES_NODES,	 /* zigzag: place of the node in preorder, minus that of the sample before
-			  * of the same thread, 0 for its first */
+	SAMPLES_TIMES,	 /* ticks since the previous sample; the first: since the start of the run
+			  * */
+	SAMPLES_NODES,	 /* zigzag: preorder position of the node minus that of the thread's last
+			  * sample or 0 */
 	SAMPLES_THREADS, /* below samples.threads */
 	SAMPLES_WEIGHTS,
 	SAMPLES_KINDS, /* enum calltree_sample_kind */
@@ -22,9 +23,10 @@ enum samples_column {
 };
 
 /*
- * A tick is the least power of two of microseconds of which a run has no more than these: with 32
- * bits a microsecond for 71 minutes. Of many samples the times would be a third of a picture, and
- * an hour in 2^22 parts is still told to a millisecond.
+ * Times are in ticks of 2^n microseconds. n is the smallest for which a run has at most this many
+ * ticks. 2^32 ticks are exact microseconds for 71 minutes. Runs with more than SAMPLES_MANY samples
+ * have coarser ticks, because times would otherwise be a third of the file; an hour in 2^22 ticks
+ * is still exact to a millisecond.
  */
 #define SAMPLES_TICKS	   (UINT64_C(1) << 32)
 #define SAMPLES_MANY	   (1u << 20)
@@ -33,22 +35,21 @@ enum samples_column {
 struct samples {
 	const struct calltree *tree;
 	const struct preorder *preorder;
-	uint32_t *order;  /* owned; NULL: the tree's is that of time */
-	size_t count;	  /* 0 where no sample has a time */
-	uint32_t threads; /* one past the highest number, named or with samples */
+	uint32_t *order;  /* [i] -> index of the i-th sample by time; owned; NULL: the tree's order
+			   * is sorted */
+	size_t count;	  /* 0 if no sample has a time */
+	uint32_t threads; /* highest number with a name or sample, plus one */
 	uint64_t tick_us;
 };
 
 /*
- * Sort the samples of @tree, which with @preorder is borrowed until samples_release().
- * Returns 0, or with nothing to release -ENOMEM, or -E2BIG for more than 2^32 of them.
+ * Sort the samples of @tree. @tree and @preorder are borrowed until samples_release(). Returns 0,
+ * or with nothing to release -ENOMEM, or -E2BIG for more than 2^32 samples.
  */
 int samples_init(
 	struct samples *samples, const struct calltree *tree, const struct preorder *preorder);
 
-/*
- * Write the numbers of @column to @values, which has room for samples->count. Returns 0 or -ENOMEM.
- */
+/* Write @column of all samples to @values (room for samples->count). Returns 0 or -ENOMEM. */
 int samples_fill(const struct samples *samples, enum samples_column column, uint32_t *values);
 
 void samples_release(struct samples *samples);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Everything the static picture shows, placed in CSS pixels and independent of the format: boxes
- * and texts. What draws it decides nothing but how.
- */
+/* The static picture's content, for all formats: boxes and texts with positions in CSS pixels. */
 #ifndef RENDER_SCENE_H
 #define RENDER_SCENE_H
 
@@ -15,16 +12,13 @@
 
 struct scene_box {
 	double x, y, width, height;
-	unsigned place; /* in the palette */
-	/*
-	 * Inlined, and not too narrow to show it: the edge to what it stands in is dashed, which
-	 * grey paper shows as well.
-	 */
+	unsigned place; /* index of its colour in the palette */
+	/* dash the edge to the parent; not set if the box is too narrow */
 	bool is_inlined;
 };
 
 struct scene_text {
-	double x, y; /* of the baseline's start */
+	double x, y; /* start of the baseline */
 	enum font_role role;
 	char *text; /* clean UTF-8, never empty; owned by the scene */
 };
@@ -37,14 +31,14 @@ struct scene {
 	struct scene_text *texts;
 	uint32_t text_count;
 	size_t glyphs;	   /* characters in all texts */
-	size_t text_bytes; /* of all texts as native text of an SVG, about */
+	size_t text_bytes; /* approximate size of all texts as SVG text elements */
 	struct font fonts[FONT_ROLES];
 };
 
 /*
- * Place @tree, ordered by @preorder, into the caller's @scene; everything but @style is borrowed
- * for the call. @note: small line at the bottom, may be NULL. Returns 0, or -ENOMEM or -EIO with
- * *scene released.
+ * Compose the picture of @tree into the caller's @scene. @style is borrowed until scene_release(),
+ * the other arguments for the call. @note is a small line at the bottom; NULL for none. Returns 0,
+ * or -ENOMEM or -EIO with *scene released.
  */
 int scene_init(struct scene *scene, const struct calltree *tree, const struct preorder *preorder,
 	const struct style *style, const char *note);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Trees made from trees, before anything is drawn: stacks and frames left out, other merges, other
- * roots. The source is never changed. Times and threads of the samples are carried over; frames
- * that are in no stack any more are not.
+ * Make a call tree from a call tree before drawing: filter stacks and frames, merge, regroup. The
+ * source is never changed. Samples keep their times and threads. Frames that are in no stack of the
+ * new tree are dropped.
+ *
+ * Functions here set *@out to an owned, finished tree, or to NULL if nothing needs to change. They
+ * return 0, or -ENOMEM or the error of the new tree (calltree_error()) with *@out unchanged. Their
+ * inputs are borrowed for the call.
  */
 #ifndef RENDER_TRANSFORM_H
 #define RENDER_TRANSFORM_H
@@ -12,62 +16,56 @@
 
 #include "render/calltree.h"
 
-/* Decides about one frame, and is asked about each once. Returns non-zero for yes. */
+/* Decides about one frame; called once per frame. Returns non-zero for a match. */
 typedef int transform_match_fn(const struct calltree_frame *frame, void *context);
 
 struct transform_matcher {
-	transform_match_fn *match; /* NULL: not asked for */
+	transform_match_fn *match; /* NULL: no filter */
 	void *context;
 };
 
-/* What is left out, in this order: whole stacks are asked for first, their callers too. */
+/* Filters, in the order in which they are applied. The first two see the whole stacks. */
 enum transform_filter {
-	TRANSFORM_FOCUS,  /* stacks leave in which no frame matches */
-	TRANSFORM_IGNORE, /* stacks leave in which one does */
-	TRANSFORM_ROOT,	  /* stacks begin at the first (outermost) frame that matches; those without
-			     one leave */
-	TRANSFORM_HIDE,	  /* matching frames leave; what they called moves up to their caller */
+	TRANSFORM_FOCUS,  /* keep only stacks with a matching frame */
+	TRANSFORM_IGNORE, /* drop stacks with a matching frame */
+	TRANSFORM_ROOT,	  /* begin stacks at the outermost matching frame; drop those without one */
+	TRANSFORM_HIDE,	  /* drop matching frames; their callees move up to their caller */
 	TRANSFORM_FILTERS
 };
 
 /*
- * Leave out of @tree (borrowed for the call, with the matchers' contexts) what @filters say.
- * Returns 0 and in *@out an owned, finished tree, NULL when nothing was asked for; and the weight
- * that each filter left out in @left_out: what the stacks weigh that left, or became empty, but for
- * those that wait, whose weight nobody sampled. That and what the new tree weighs without waits is
- * what @tree does. Otherwise -ENOMEM, or what poisoned the new tree, see calltree_error(); nothing
- * is written then. Frames of CALLTREE_WAIT are never hidden: they say what kind of time it is.
+ * Apply @filters to @tree. @left_out receives the weight that each filter dropped: of stacks that
+ * were removed or became empty. Stacks that wait do not count in it, because their weight was not
+ * sampled. The weights left out plus the new tree's weight without waits are @tree's weight without
+ * waits. CALLTREE_WAIT frames are never hidden, because they say which kind of time a stack has.
  */
 int transform_filter(const struct calltree *tree,
 	const struct transform_matcher filters[TRANSFORM_FILTERS], struct calltree **out,
 	uint64_t left_out[TRANSFORM_FILTERS]);
 
-/* What is to become of files and inlined functions before anything else. */
+/* Changes of file names, function names and inlined frames, before all other transformations. */
 struct transform_sources {
-	bool no_inline; /* inlined frames leave: their weight is that of what they stand in */
-	/* The name that @file is to have, valid until the next call; NULL: the one it has. */
+	bool no_inline; /* drop inlined frames; their weight goes to their parent */
+	/* Returns the new name of @file, valid until the next call. NULL: keep names. */
 	const char *(*map)(const char *file, void *context);
 	void *context;
-	/* The name that function @name is to have, likewise; NULL: the one it has. */
+	/* Returns the new name of function @name, valid until the next call. NULL: keep names. */
 	const char *(*rename)(const char *name, void *context);
 	void *rename_context;
 };
 
-/* Likewise. The new tree's total is @tree's. */
+/* Apply @sources to @tree. The total weight stays the same. */
 int transform_sources(const struct calltree *tree, const struct transform_sources *sources,
 	struct calltree **out);
 
 /*
- * Merge the frames of @tree (fine) that differ in file and line alone, into a coarse tree with a
- * table of what each line weighs; see render/calltree.h. With @by_line they stay apart, named
- * "function file.c:12". Likewise; NULL in *@out also when no line is known.
+ * Merge the frames of a fine @tree that differ only in file and line; the new, coarse tree has a
+ * table with the weight of each line. With @by_line, frames stay separate and are named "function
+ * file.c:12". *@out is also NULL if no line is known.
  */
 int transform_lines(const struct calltree *tree, bool by_line, struct calltree **out);
 
-/*
- * Keep the stacks that @times names, in trees turned round as well. Likewise; NULL in *@out when
- * these are all.
- */
+/* Keep the stacks that @times selects, also in reversed trees. *@out is NULL if it selects all. */
 int transform_times(
 	const struct calltree *tree, enum calltree_times times, struct calltree **out);
 
@@ -75,36 +73,38 @@ int transform_times(
 #define IDLE_CPU_PERCENT   1
 #define IDLE_CPU_SAMPLES   3
 
-/* How what is left is shown, in this order. Zero-initialise for "as it is". */
+/* How the stacks are shown, in the order of application. Zero-initialise for no change. */
 struct transform_shape {
 	/*
-	 * A root frame for each process, for each thread, or for threads below their process, by
-	 * the samples. Weight without a sample's time goes to the one it is known for, else to
-	 * none. A process's frame takes the place of one by its name.
+	 * Add a root frame for each process, each thread, or both (threads below processes), using
+	 * the threads of the samples. Self weight that is in no sample goes to the same root as its
+	 * node's samples if those have only one root, else to none. A process frame replaces an
+	 * existing outermost frame of the same name.
 	 */
 	bool by_process, by_thread;
-	/* Frames of CALLTREE_PROCESS at the root stand for files: they are roots in any case. */
+	/* CALLTREE_PROCESS frames at the root stand for input files and stay there. */
 	bool by_file;
 	/*
-	 * A frame "[idle: N threads]" of CALLTREE_IDLE is put above the waiting stacks of threads
-	 * that spend IDLE_SHARE_PERCENT of their time in one stack that waits for something known,
-	 * and at most IDLE_CPU_PERCENT of it, or IDLE_CPU_SAMPLES, on a CPU; below the frame of
-	 * their process. Not where all threads do, nor with by_thread.
+	 * Put a CALLTREE_IDLE frame "[idle: N threads]" below the process frame and above the
+	 * waiting stacks of idle threads. A thread is idle if it spends IDLE_SHARE_PERCENT of its
+	 * time in one stack that waits for a known cause, and on a CPU at most IDLE_CPU_PERCENT of
+	 * its time or IDLE_CPU_SAMPLES. Nothing is folded if all threads are idle, or with
+	 * by_thread.
 	 */
 	bool fold_idle;
 	/*
-	 * A function that is on the stack already is not put on it again: what it calls stands at
-	 * its first occurrence. Who stood between the two has less below it, and every caller that
-	 * is shown is one.
+	 * Keep only the outermost frame of a function in each stack; callees of its inner frames
+	 * move below it. Functions between the two lose that weight, and every caller shown is a
+	 * real one.
 	 */
 	bool collapse_recursion;
-	/* Each frame becomes its module, and modules that call themselves merge. */
+	/* Replace each frame by its module and merge a module with a parent of the same module. */
 	bool by_module;
-	/* Merged from the leaf: callees become roots, below those of processes, threads, [idle]. */
+	/* Merge stacks from the leaf. Process, thread and idle frames stay at the root. */
 	bool reverse;
 };
 
-/* Likewise. The new tree's total is @tree's. */
+/* Apply @shape to @tree. The total weight stays the same. */
 int transform_shape(
 	const struct calltree *tree, const struct transform_shape *shape, struct calltree **out);
 
