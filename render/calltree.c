@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The call tree: nodes and their weights, frames, threads and the samples' times, in growing
- * arrays, found again through lookups of their numbers. A parent is always older than its children,
- * which is what lets every pass over the tree be a loop instead of a recursion.
+ * The call tree: nodes with weights, frames, threads, samples and lines, in growing arrays with
+ * hash tables for lookup. A parent has a smaller number than its children, so that a pass over the
+ * tree is a loop without recursion.
  */
 #include "render/calltree.h"
 
@@ -16,7 +16,7 @@
 #include "render/array.h"
 #include "libprof/profile/lookup.h"
 
-/* Names live in chunks that never move, so that readers may keep pointers. */
+/* Texts are stored in chunks that never move, because readers keep pointers to them. */
 struct calltree_chunk {
 	struct calltree_chunk *next;
 	size_t used;
@@ -25,8 +25,8 @@ struct calltree_chunk {
 };
 
 struct calltree_thread {
-	const char *name;    /* NULL: unnamed */
-	const char *process; /* NULL: unknown */
+	const char *name;    /* NULL if the thread has no name */
+	const char *process; /* NULL if unknown */
 };
 
 struct calltree {
@@ -37,7 +37,7 @@ struct calltree {
 	struct calltree_thread *threads;
 	struct calltree_sample *samples;
 	struct calltree_line *lines;
-	const char **texts; /* each once; numbered from 1 in the lookup */
+	const char **texts; /* each distinct text once; text_lookup holds index + 1 */
 	uint32_t node_count, node_room;
 	uint32_t frame_count, frame_room;
 	uint32_t thread_count, thread_room;
@@ -45,9 +45,9 @@ struct calltree {
 	size_t sample_count, sample_room;
 	size_t line_count, line_room;
 	struct pages_account account; /* of the lookups */
-	struct lookup node_lookup;    /* by their numbers: the root, 0, is not in it */
-	struct lookup frame_lookup;   /* by their numbers + 1 */
-	struct lookup text_lookup;    /* likewise */
+	struct lookup node_lookup;    /* node numbers; the root, 0, is not in it */
+	struct lookup frame_lookup;   /* frame numbers + 1 */
+	struct lookup text_lookup;    /* indices of texts + 1 */
 	struct calltree_chunk *chunks;
 };
 
@@ -59,7 +59,7 @@ static void poison(struct calltree *tree, int error)
 
 #define NODES_MAX 50000000u
 #define FIRST_ROOM 64
-/* Sums stay exact in the viewer's doubles, and nothing here can wrap. */
+/* Sums up to this stay exact in the viewer's doubles and cannot overflow here. */
 #define WEIGHT_MAX ((UINT64_C(1) << 53) - 1)
 
 static uint32_t hash_child(uint32_t parent, uint32_t frame)
@@ -200,7 +200,7 @@ uint64_t calltree_total(const struct calltree *tree)
 	return tree->weight;
 }
 
-/* Of stacks that were turned round as well: the frame stands once in each that waits. */
+/* Correct for reversed trees too, because each stack that waits has one CALLTREE_WAIT frame. */
 uint64_t calltree_waits(const struct calltree *tree)
 {
 	uint64_t waits = 0;
@@ -215,7 +215,7 @@ uint64_t calltree_waits(const struct calltree *tree)
 
 #define CHUNK_BYTES 65536u
 
-/* Keep @text as long as @tree. Returns the copy, or NULL with @tree poisoned. */
+/* Copy @text into the tree. Returns the copy, or NULL with @tree poisoned. */
 static char *keep_text(struct calltree *tree, const char *text)
 {
 	size_t bytes = strlen(text) + 1;
@@ -251,8 +251,8 @@ static uint32_t hash_text(const void *tree, uint32_t number)
 }
 
 /*
- * The one copy of @text: a function's name stands in a frame for each of its lines, a file's in
- * those of all its functions. Returns it, or NULL with @tree poisoned.
+ * Copy @text once only, because frames share function and file names. Returns the copy, or NULL
+ * with @tree poisoned.
  */
 static const char *intern_text(struct calltree *tree, const char *text)
 {
@@ -281,7 +281,7 @@ static const char *intern_text(struct calltree *tree, const char *text)
 
 #define FRAMES_MAX 50000000u
 
-/* 0xff stands where a text ends: "ab" in "c" is not "a" in "bc". */
+/* Mix in 0xff after each text, so that "ab" with "c" and "a" with "bc" have different hashes. */
 static uint32_t hash_of_frame(const struct calltree_frame *frame)
 {
 	uint64_t hash = fnv_text(FNV_BEGIN, frame->name, SIZE_MAX) ^ 0xff;
@@ -478,7 +478,7 @@ static int compare_places(const void *left, const void *right)
 	const struct calltree_line *a = left, *b = right;
 	int order = compare_numbers(a->frame, b->frame);
 
-	/* Each text is there once: most files are equal, and then it is one address. */
+	/* Files are interned: equal pointers are equal texts, which is the most frequent case. */
 	if (!order && a->file != b->file)
 		order = strcmp(a->file, b->file);
 	return order ? order : compare_numbers(a->line, b->line);
@@ -562,14 +562,14 @@ static uint32_t *array_new(uint32_t count)
 	return calloc((size_t)count + 2, sizeof(uint32_t));
 }
 
-/* @starts[key] becomes where the run of @key begins; @starts holds counts at [key + 1] before. */
+/* Turn the counts @starts[key + 1] into the start indices @starts[key] of the runs. */
 static void counts_to_starts(uint32_t *starts, uint32_t keys)
 {
 	for (uint32_t i = 0; i < keys; i++)
 		starts[i + 1] += starts[i];
 }
 
-/* All nodes but the root, grouped by parent and by frame rank within a parent. */
+/* Sort all nodes but the root by parent and then by rank of their frame (counting sort). */
 static int sort_children(struct preorder *preorder, const struct calltree *tree, uint32_t *children,
 	uint32_t *first_child)
 {
@@ -618,7 +618,7 @@ static void place_nodes(struct preorder *preorder, const struct calltree *tree,
 	for (uint32_t n = preorder->nodes - 1; n > 0; n--)
 		size[calltree_node_at(tree, n)->parent] += size[n];
 	preorder->end[0] = preorder->nodes;
-	/* A parent's number is below its children's, so its position is known before theirs. */
+	/* Parents have smaller numbers, so a parent's position is set before its children's. */
 	for (uint32_t n = 0; n < preorder->nodes; n++) {
 		uint32_t at = preorder->position[n];
 		uint32_t next = at + 1;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Recursion folded up: a function stands once on a stack, and has below it what any of its calls
- * called.
- */
+/* Fold recursion: a function stands once in a stack, with the callees of all its calls below. */
 #include "render/pass.h"
 
 #include <errno.h>
@@ -10,21 +7,22 @@
 #include <stdlib.h>
 
 /*
- * The new tree is walked depth first. At a node of it the children of all old nodes that were
- * placed there are placed: below it, or where their function is on the path already, which may be
- * far up; that node gets more to place then, and is returned to. Each old node is placed once, and
- * each step down is for one that was placed.
+ * Build the new tree depth first. At a new node, place the children of all old nodes that were
+ * placed there: below it, or if their function is already on the path, at the function's node on
+ * the path. The walk comes back to that node, so old nodes can be added to its list until it is
+ * left. Each old node is placed once and each step down places one, so the time is linear.
  */
 struct collapse {
-	uint32_t *first, *next; /* children of old nodes: [node] -> the first, the next sibling */
-	struct calltree *names; /* functions as its frames, inlined ones like others */
-	uint32_t *functions;	/* [old frame] -> its function */
-	uint32_t *function;	/* [new node] -> likewise */
-	uint32_t *on_path;	/* [function] -> new node of it on the path to the one at hand; 0 */
-	uint32_t *todo;		/* [new node] -> old node placed there, its children not yet; 0 */
-	uint32_t *todo_next;	/* [old node] -> the next one of the same list */
-	uint32_t *below;	/* [new node] -> child of it to go to; 0 */
-	uint32_t *below_next;	/* [new node] -> the next one of the same list */
+	uint32_t *first, *next; /* [old node] -> its first child, its next sibling */
+	struct calltree *names; /* interns functions, so that inlined and other frames are equal */
+	uint32_t *functions;	/* [old frame] -> function */
+	uint32_t *function;	/* [new node] -> function */
+	uint32_t *on_path;	/* [function] -> its new node on the current path, or 0 */
+	uint32_t *todo;		/* [new node] -> first old node placed there whose children are not
+				 * placed yet, or 0 */
+	uint32_t *todo_next;	/* [old node] -> next in the list of @todo */
+	uint32_t *below;	/* [new node] -> first child that is not walked yet, or 0 */
+	uint32_t *below_next;	/* [new node] -> next in list @below */
 };
 
 static int collapse_init(struct collapse *collapse, const struct pass *pass)
@@ -76,7 +74,7 @@ static void collapse_release(struct collapse *collapse)
 	free(collapse->below_next);
 }
 
-/* What has brackets for a name is no function, and one name for many. */
+/* Frames with names in brackets are not functions: one such name stands for many places. */
 static bool is_function(const struct calltree_frame *frame)
 {
 	return frame->kind == CALLTREE_NATIVE || frame->kind == CALLTREE_JIT ||
@@ -84,7 +82,7 @@ static bool is_function(const struct calltree_frame *frame)
 	       (frame->kind == CALLTREE_UNNAMED && *frame->module);
 }
 
-/* Place @node, a child of one that was placed @at. */
+/* Place @node, whose parent was placed at new node @at. */
 static void place_collapsed(
 	struct pass *pass, struct collapse *collapse, uint32_t at, uint32_t node)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The only code that draws, what comes before and after it for all formats, and the formats that
- * cairo writes whole: one page of PDF, as large as the picture, whose text can be selected and
- * searched; and PNG, at two device pixels per CSS pixel where that fits, so that text stays
- * readable on the screens of today.
+ * Draw a scene with cairo, and write PDF and PNG. A PDF is one page as large as the picture, whose
+ * text can be selected. A PNG has two device pixels per CSS pixel if it fits, for screens of high
+ * density.
  *
- * All boxes of one colour are one path: a tenth of the elements. A box is a line as thick as the
- * box is high, not a rectangle: two numbers instead of four, and the same pixels.
+ * All boxes of one colour are one path, and each box is a line as thick as the box is high.
+ * Compared with rectangles this gives a tenth of the elements, half the numbers and the same
+ * pixels.
  */
 #include "render/drawing.h"
 
@@ -25,7 +25,6 @@ static void set_ink(cairo_t *cairo, uint32_t ink)
 		cairo, (ink >> 16) / 255.0, (ink >> 8 & 255) / 255.0, (ink & 255) / 255.0);
 }
 
-/* Boxes of one colour and height as one path of lines as thick as the boxes are high. */
 static void stroke_boxes(const struct scene *scene, cairo_t *cairo)
 {
 	const struct palette *palette = &scene->style->palette;
@@ -55,7 +54,7 @@ static void stroke_boxes(const struct scene *scene, cairo_t *cairo)
 	}
 }
 
-/* What tells an inlined box: where it meets what it stands in there is a dashed line. */
+/* The dashed line at the edge between an inlined box and its parent. */
 #define DASH_PX	   3.0
 #define DASH_GAP_PX 2.0
 #define DASH_ALPHA 0.6
@@ -64,7 +63,7 @@ static void dash_inlined(const struct scene *scene, cairo_t *cairo)
 {
 	const struct picture_options *options = scene->style->options;
 	uint32_t ink = scene->style->fonts[FONT_LABEL].ink;
-	/* In a picture of callers what it stands in is on the far side. */
+	/* In a reversed picture the parent is on the other side. */
 	int is_above = (options->direction == PICTURE_ICICLE) != (options->is_reversed != 0);
 
 	cairo_save(cairo);
@@ -91,7 +90,7 @@ static void show_texts(const struct scene *scene, cairo_t *cairo)
 		const struct font_style *style = &scene->style->fonts[role];
 
 		set_ink(cairo, style->ink);
-		/* Face, size and options one by one: a scaled font carries its surface's scale. */
+		/* Set face, size and options one by one: a scaled font has its surface's scale. */
 		cairo_font_options_t *options = cairo_font_options_create();
 
 		cairo_scaled_font_get_font_options(scene->fonts[role].scaled, options);
@@ -129,13 +128,12 @@ int draw_scene(
 
 /* ---- where cairo writes ---------------------------------------------------------------------- */
 
-/* Where cairo writes: a stream, with the error it met first. */
+/* cairo's output stream and its first error. */
 struct sink {
 	FILE *out; /* borrowed */
 	int error; /* 0 or -errno of @out */
 };
 
-/* A cairo_write_func_t; @closure is a struct sink. */
 static cairo_status_t sink_write(void *closure, const unsigned char *bytes, unsigned int length)
 {
 	struct sink *sink = closure;
@@ -151,11 +149,13 @@ static cairo_status_t sink_write(void *closure, const unsigned char *bytes, unsi
 /* ---- from a tree to a stream ----------------------------------------------------------------- */
 
 struct drawing_format {
-	/* Returns an owned surface for @drawing that may write to @sink, and its *@scale in units
-	 * of the surface per CSS pixel. */
+	/*
+	 * Create an owned surface for @drawing that may write to @sink. *@scale is set to units of
+	 * the surface per CSS pixel.
+	 */
 	cairo_surface_t *(*surface_new)(
 		const struct drawing *drawing, struct sink *sink, double *scale);
-	/* What was drawn goes to @sink. */
+	/* Finish the surface and write it to @sink. */
 	cairo_status_t (*surface_write)(cairo_surface_t *surface, struct sink *sink);
 };
 
@@ -183,7 +183,7 @@ void drawing_release(struct drawing *drawing)
 	style_release(&drawing->style);
 }
 
-/* Write @tree in one @format; parameters and what it returns as in render/picture.h. */
+/* Write @tree as @format. Parameters and results are those of picture_write_png(). */
 static int drawing_write(const struct calltree *tree, const struct picture_options *options,
 	const struct drawing_format *format, FILE *out)
 {
@@ -200,7 +200,7 @@ static int drawing_write(const struct calltree *tree, const struct picture_optio
 	if (!error)
 		error = font_cairo_error(format->surface_write(surface, &sink));
 	cairo_surface_destroy(surface);
-	/* What the stream said, rather than that it said something. */
+	/* The stream's errno says more than cairo's error. */
 	if (sink.error)
 		error = sink.error;
 	drawing_release(&drawing);
@@ -209,7 +209,6 @@ static int drawing_write(const struct calltree *tree, const struct picture_optio
 
 /* ---- PDF ------------------------------------------------------------------------------------- */
 
-/* Points per CSS pixel. */
 #define POINTS 0.75
 
 static void set_metadata(cairo_surface_t *surface, const struct style *style)
@@ -225,7 +224,7 @@ static void set_metadata(cairo_surface_t *surface, const struct style *style)
 		cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_SUBJECT, clean);
 	cairo_pdf_surface_set_metadata(
 		surface, CAIRO_PDF_METADATA_CREATOR, "flamerun " FLAMERUN_VERSION);
-	/* Left alone, cairo writes the time of day; NULL takes it out. */
+	/* Set the date always: cairo writes the time of day by default, NULL removes it. */
 	if (style->options->created_s && gmtime_r(&seconds, &tm) &&
 		strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &tm))
 		cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATE_DATE, date);
@@ -259,7 +258,7 @@ int picture_write_pdf(const struct calltree *tree, const struct picture_options 
 
 /* ---- PNG ------------------------------------------------------------------------------------- */
 
-/* cairo's image surfaces end here, a side. */
+/* cairo's limit for the sides of image surfaces. */
 #define SIDE_MAX_PX 32767
 
 static cairo_surface_t *png_surface_new(

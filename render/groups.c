@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Root frames for processes and threads. A node whose samples are of several threads becomes
- * several nodes: one thread after the other is entered, and what it has samples of is placed below
- * it.
+ * Add root frames for processes and threads. A node with samples of several threads becomes several
+ * nodes: samples are placed thread by thread, below the root frames of the thread.
  */
 #include "render/pass.h"
 
@@ -14,22 +13,22 @@
 
 #include "render/transform.h"
 
-/* Not a thread: what weight without one is put under. */
+/* In place of a thread: for weight without a thread. */
 #define NO_THREAD UINT32_MAX
 
 struct groups {
 	struct pass *pass;
-	uint32_t *at;	 /* [node] -> its place below the root frames at hand */
-	uint32_t *epoch; /* [node] -> the round @at was made in */
-	uint32_t round;	 /* counts the threads, from 1 */
-	uint32_t *path;	 /* nodes from a leaf to the first one with a place */
-	uint32_t root;	 /* new node that stands for the thread at hand, its process, or both */
-	const char *process, *thread; /* that @root says; NULL: it says none */
-	char number[32];	      /* what a thread without a name is called */
-	uint64_t *rest;		      /* [node] -> weight that no sample accounts for */
-	uint32_t *owner;    /* [node] -> root of its samples, PASS_NOWHERE when of several */
-	uint8_t *has_owner; /* [node] -> it has samples */
-	size_t *order;	    /* samples by thread, in their order within one */
+	uint32_t *at;	 /* [old node] -> its new node below the current root frames */
+	uint32_t *epoch; /* [old node] -> the round in which @at was set */
+	uint32_t round;	 /* number of threads entered so far */
+	uint32_t *path;	 /* stack of old nodes, from a leaf to the first one with a valid @at */
+	uint32_t root;	 /* new node of the current thread's frame, or its process's */
+	const char *process, *thread; /* names in @root's frames; NULL: no such frame */
+	char number[32];	      /* name for a thread that has none */
+	uint64_t *rest;		      /* [old node] -> self weight that is in no sample */
+	uint32_t *owner;    /* [old node] -> root of its samples; PASS_NOWHERE if several */
+	uint8_t *has_owner; /* [old node] -> it has samples */
+	size_t *order;	    /* sample indices, sorted by thread and then by index */
 };
 
 static int groups_init(struct groups *groups, struct pass *pass)
@@ -77,7 +76,7 @@ static int compare_samples(const void *left, const void *right, void *data)
 	return a < b ? -1 : a > b;
 }
 
-/* Go below what @groups->root is by now. */
+/* Add a frame below the current root, which becomes the new root. */
 static void add_root(struct groups *groups, const char *name, enum calltree_frame_kind kind)
 {
 	struct calltree *to = groups->pass->to;
@@ -85,7 +84,7 @@ static void add_root(struct groups *groups, const char *name, enum calltree_fram
 	groups->root = calltree_child(to, groups->root, calltree_frame(to, name, "", kind));
 }
 
-/* Begin with @thread: from here on its frames are the place of the root. */
+/* Make the frames of @thread the current root. */
 static void enter_thread(struct groups *groups, uint32_t thread)
 {
 	const struct pass *pass = groups->pass;
@@ -108,16 +107,16 @@ static void enter_thread(struct groups *groups, uint32_t thread)
 	groups->epoch[CALLTREE_ROOT] = groups->round;
 }
 
-/* Is @name what a root is called, @text, and no function could be? "worker (12/34)" */
+/* Is @name the root frame's text, "worker (12/34)"? No function has such a name. */
 static bool is_root_text(const char *text, const char *name)
 {
 	return text && strstr(text, " (") && !strcmp(text, name);
 }
 
 /*
- * Does the root at hand say what @node does, which is the outermost frame of its stacks, or below
- * such as are replaced? "sh" does, above the stacks of "sh (123)", and what is called as the root
- * is. By name and not by kind, for in files the frames of processes and threads are like others.
+ * Do the current root frames replace @node, an outermost frame? They do if it has the name of one
+ * of them, or is "sh" and the process is "sh (123)". Names are compared and not kinds, because in
+ * stacks from files the frames of processes and threads have the kind of functions.
  */
 static bool is_replaced(const struct groups *groups, uint32_t node)
 {
@@ -135,7 +134,7 @@ static bool is_replaced(const struct groups *groups, uint32_t node)
 	       !strncmp(groups->process + bytes, " (", 2);
 }
 
-/* The place of @node below the root entered last. */
+/* Returns the new node of @node below the current root, and adds the nodes on the way. */
 static uint32_t find_place(struct groups *groups, uint32_t node)
 {
 	struct pass *pass = groups->pass;
@@ -182,8 +181,8 @@ static void place_samples(struct groups *groups)
 }
 
 /*
- * By samples; weight that no sample accounts for goes where the others of its node are if they are
- * all below one root, else it stays without one.
+ * Place each sample below its thread's root frames. Self weight that is in no sample goes to the
+ * root of its node's samples, or to no root if these have several.
  */
 int groups_pass(struct pass *pass)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that only wait where they always wait, as those of pools and event loops do: their stacks
- * get one frame above them that says how many there are, so that a picture can show them as one
- * box.
+ * Fold idle threads, such as those of pools and event loops: a CALLTREE_IDLE frame with their
+ * number is put above their stacks, so that a picture can show them as one box.
  *
- * A stack in which a thread spends more than half of its time is found without a table of all its
- * stacks, by a weighted vote (Boyer and Moore 1981): what weighs more than everything else together
- * is what the vote is left with. A second look at the samples tells what it really weighs.
+ * The stack in which a thread spends most of its time is found without a table of all stacks, by a
+ * weighted majority vote (Boyer and Moore 1981): if a stack weighs more than all others together,
+ * the vote ends with it. A second pass over the samples computes what the winner really weighs.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -19,20 +18,20 @@
 
 struct thread_time {
 	uint64_t all, cpu;
-	uint64_t voted;	  /* what is left of the vote for @stack */
-	uint64_t waiting; /* in @stack */
-	uint32_t stack;	  /* a node */
+	uint64_t voted;	  /* remaining votes for @stack */
+	uint64_t waiting; /* weight of its samples in @stack */
+	uint32_t stack;	  /* node that leads the vote */
 	bool is_idle;
 };
 
 struct idle {
 	struct pass *pass;
-	struct thread_time *threads; /* those that have names: others are nobody's */
-	uint32_t *process; /* [node] -> the node of its process's frame, the root without one */
-	uint32_t *count;   /* [such node] -> idle threads */
-	uint64_t *rest;	   /* [node] -> weight that no sample accounts for, then that is not idle */
-	uint64_t *weight;  /* [node] -> of idle threads */
-	uint32_t *place;   /* [node] -> where that goes */
+	struct thread_time *threads; /* those with names; other samples belong to no known thread */
+	uint32_t *process; /* [node] -> node of its process frame, or the root */
+	uint32_t *count;   /* [process node] -> number of its idle threads */
+	uint64_t *rest;	   /* [node] -> self weight not yet subtracted by samples */
+	uint64_t *weight;  /* [node] -> weight to fold */
+	uint32_t *place;   /* [node] -> new node for that weight */
 };
 
 static int idle_init(struct idle *idle, struct pass *pass)
@@ -65,7 +64,7 @@ static void idle_release(struct idle *idle)
 	free(idle->place);
 }
 
-/* Call @visit for each sample of a thread with a name, with what it has of its node's weight. */
+/* Call @visit for each sample of a named thread with its part of the node's self weight. */
 static void for_each_sample(
 	struct idle *idle, void (*visit)(struct idle *idle, struct thread_time *thread,
 				   uint32_t node, uint64_t weight))
@@ -106,7 +105,7 @@ static void weigh_stack(
 		thread->waiting += weight;
 }
 
-/* What is not known may be anything, and who is ready to run does not want to wait. */
+/* An unknown cause may be anything, and a thread that is ready to run is not idle. */
 static bool waits_for_something(const struct pass *pass, uint32_t node)
 {
 	const char *module;
@@ -117,7 +116,7 @@ static bool waits_for_something(const struct pass *pass, uint32_t node)
 	return *module && strcmp(module, "cpu");
 }
 
-/* Where all are, the picture is about just that: then none is. */
+/* Mark the idle threads. If all threads are idle, mark none: the picture is then about waiting. */
 static void find_idle(struct idle *idle)
 {
 	bool is_any_busy = false;
@@ -140,7 +139,7 @@ static void find_idle(struct idle *idle)
 	}
 }
 
-/* Is what @thread has of @node's weight put below the frame? */
+/* Is @thread's part of @node's weight folded? */
 static bool is_folded(const struct idle *idle, const struct thread_time *thread, uint32_t node)
 {
 	return thread->is_idle && pass_is(idle->pass, node, CALLTREE_WAIT) &&
@@ -153,7 +152,7 @@ static void add_idle(struct idle *idle, struct thread_time *thread, uint32_t nod
 		idle->weight[node] += weight;
 }
 
-/* Of each process the frame that says how many there are. */
+/* Add the CALLTREE_IDLE frame below the frame of @process. */
 static uint32_t add_frame(struct idle *idle, uint32_t process)
 {
 	struct pass *pass = idle->pass;
@@ -167,8 +166,8 @@ static uint32_t add_frame(struct idle *idle, uint32_t process)
 }
 
 /*
- * Both places of each node that has weight of its own or below it: @plain and @folded say which
- * have, and are filled from the leaves down.
+ * Set idle->place and pass->place of each node. @plain and @folded mark the nodes that have
+ * unfolded or folded weight in their subtree; they are filled from the leaves to the root.
  */
 static void place_nodes(struct idle *idle, uint8_t *plain, uint8_t *folded)
 {
@@ -197,7 +196,7 @@ static void place_nodes(struct idle *idle, uint8_t *plain, uint8_t *folded)
 	}
 }
 
-/* Also where nothing is folded: all nodes stay where they are then. */
+/* Place all samples. If nothing is folded, every node keeps its position. */
 static int place_all(struct idle *idle)
 {
 	struct pass *pass = idle->pass;

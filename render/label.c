@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Symbol names are untrusted input. Everything drawn or written as XML text went through
- * label_clean() first.
- */
+/* Text for display. Symbol names are untrusted: all drawn or XML text must be cleaned here. */
 #include "render/label.h"
 
 #include <inttypes.h>
@@ -35,12 +32,12 @@ void count_text(char *text, size_t bytes, uint64_t count)
 #define ELLIPSIS_POINT 0x2026u
 #define REPLACEMENT    "\xef\xbf\xbd"
 
-/* Characters a label needs besides the ellipsis to be worth its ink. */
+/* A label with fewer characters, not counting the ellipsis, is not drawn. */
 #define FEWEST_CHARACTERS 2
 
 /*
- * Bytes of the well-formed UTF-8 sequence at @text, or 0. Unicode 15, table 3-7: no overlong forms,
- * no surrogates, nothing above U+10FFFF.
+ * Returns the length of the well-formed UTF-8 sequence at @text, or 0. Overlong forms, surrogates
+ * and code points above U+10FFFF are not well-formed (Unicode 15, table 3-7).
  */
 static size_t sequence_bytes(const unsigned char *text)
 {
@@ -68,7 +65,7 @@ static size_t sequence_bytes(const unsigned char *text)
 	return bytes;
 }
 
-/* Not in XML 1.0, or able to disturb the text around it. */
+/* Is the code point forbidden in XML 1.0, or could it change the text around it (bidi controls)? */
 static int is_unwanted(uint32_t point)
 {
 	return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x200e ||
@@ -143,7 +140,7 @@ static bool ends(const char *text, const char *at, const char *with)
 	return (size_t)(at - text) >= bytes && !memcmp(at - bytes, with, bytes);
 }
 
-/* Does what ends at @at end in an operator's name, as "operator<<"? */
+/* Does the text before @at end in an operator's name, such as "operator<<"? */
 static bool is_operator(const char *text, const char *at)
 {
 	while (at > text && strchr("<>=!+-*/%^&|~,", at[-1]))
@@ -151,7 +148,7 @@ static bool is_operator(const char *text, const char *at)
 	return ends(text, at, "operator");
 }
 
-/* Does a '<' at @at open template arguments, rather than being part of a name? */
+/* Does the '<' at @at open template arguments? Otherwise it is part of a name. */
 static bool opens_arguments(const char *text, const char *at)
 {
 	const char *back = at;
@@ -160,19 +157,19 @@ static bool opens_arguments(const char *text, const char *at)
 		back--;
 	if (ends(text, back, "operator"))
 		return false;
-	/* Rust writes "f::<u32>", but "a::<impl Trait for T>::f" is a name as "<lambda()>" is. */
+	/* Arguments: Rust's "f::<u32>". Names: "a::<impl Trait for T>::f", "<lambda()>". */
 	if (ends(text, at, "::"))
 		return !begins(at, "<impl ") && !begins(at, "<lambda") && !begins(at, "<unnamed");
-	/* Rust's "<T as Trait>::f" and Python's "f.<locals>.g" are names. */
+	/* "<T as Trait>::f" (Rust) and "f.<locals>.g" (Python) are names. */
 	return at > text && !strchr(": (,.", at[-1]);
 }
 
-/* Where parameters that begin with the '(' at @at end, NULL when that is none or never closed. */
+/* Returns the end of the parameters that begin with the '(' at @at, or NULL if they are none. */
 static const char *parameters_end(const char *text, const char *at)
 {
 	unsigned depth = 0;
 
-	/* "(anonymous namespace)", "f (x.py:3)", Go's "main.(*T).f", pointers to functions */
+	/* Not parameters: "(anonymous namespace)", "f (x.py:3)", "main.(*T).f", function types. */
 	if (at == text || ends(text, at, "operator") || ends(text, at, "decltype") ||
 		(strchr(" :.,(<{&*)", at[-1]) && !is_operator(text, at) &&
 			!ends(text, at, "operator()")))
@@ -185,7 +182,7 @@ static const char *parameters_end(const char *text, const char *at)
 	return NULL;
 }
 
-/* Behind what a function's parameters are followed by in its name. */
+/* Skip the qualifiers that follow a function's parameters. */
 static const char *skip_qualifiers(const char *at)
 {
 	static const char *const words[] = {" const", " volatile", " noexcept", " &&", " &"};
@@ -204,10 +201,7 @@ static const char *skip_qualifiers(const char *at)
 
 #define CLONE " [clone "
 
-/*
- * The rules of label_short(), which share/viewer/text.js has as well: tests/labels.tsv has the
- * cases of both.
- */
+/* share/viewer/label.js implements the same rules; tests/labels.tsv has test cases for both. */
 void label_short(char *out, const char *name)
 {
 	size_t used = 0;
@@ -237,7 +231,7 @@ void label_short(char *out, const char *name)
 			depth--;
 		if (depth)
 			continue;
-		/* "{lambda(int)#1}" stays. */
+		/* Keep the parameters in "{lambda(int)#1}". */
 		braces += *at == '{';
 		braces -= *at == '}' && braces;
 		out[used++] = *at;
@@ -247,26 +241,25 @@ void label_short(char *out, const char *name)
 		strcpy(out, name);
 }
 
-/* ---- what is left where there is little room --------------------------------------------------
- */
+/* ---- cutting names --------------------------------------------------------------------------- */
 
-/* Fewer characters than these in all are the beginning of a name rather than both its ends. */
+/* If both ends together have fewer characters, show only the name's beginning. */
 #define FEWEST_OF_BOTH_ENDS 6u
-/* Characters of what stands before a function's own name that are worth their ink. */
+/* Fewer characters of the namespace before a function's own name are not shown. */
 #define FEWEST_BEFORE 2u
-/* Of an address so many tell it from others: functions are aligned. */
+/* Last digits of an address that suffice to distinguish it from others. */
 #define FEWEST_OF_ADDRESS 4u
 
-/* A text and how wide it is up to each of its characters. */
+/* A text and its width up to the end of each character. */
 struct measured {
 	const char *text; /* borrowed */
 	unsigned count;
 	double ellipsis_px;
-	size_t ends[LABEL_BYTES]; /* bytes */
+	size_t ends[LABEL_BYTES]; /* [character] -> offset of its end in bytes */
 	double px[LABEL_BYTES];
 };
 
-/* The characters before @head_end from @head on, then those from @tail to @tail_end. */
+/* The characters that remain: [head, head_end) and [tail, tail_end). */
 struct cut {
 	unsigned head, head_end, tail, tail_end;
 };
@@ -289,7 +282,7 @@ static void measure_text(
 	}
 }
 
-/* Where what begins with the character @from and fits into @width_px ends. */
+/* Returns the end of the longest run of characters that begins at @from and fits into @width_px. */
 static unsigned end_that_fits(const struct measured *all, unsigned from, double width_px)
 {
 	while (from < all->count && all->px[from + 1] - all->px[from] <= width_px) {
@@ -299,7 +292,7 @@ static unsigned end_that_fits(const struct measured *all, unsigned from, double 
 	return from;
 }
 
-/* Where what ends with the text and fits into @width_px begins, @first at the earliest. */
+/* Returns the start (>= @first) of the longest run that ends the text and fits into @width_px. */
 static unsigned start_that_fits(const struct measured *all, unsigned first, double width_px)
 {
 	unsigned from = all->count;
@@ -311,10 +304,10 @@ static unsigned start_that_fits(const struct measured *all, unsigned first, doub
 	return from;
 }
 
-/* Characters of "+0x", of which no part is told. */
+/* Characters in "+0x", which is kept or dropped as a whole. */
 #define ADDRESS_MARK 3u
 
-/* In "[libz.so.1+0x12]" what tells one from the next: "+0x12]". NULL for other names. */
+/* Returns the "+0x12]" of a name such as "[libz.so.1+0x12]", or NULL for other names. */
 static const char *address_in(const char *name)
 {
 	const char *at = *name == '[' ? strstr(name, "+0x") : NULL;
@@ -323,7 +316,7 @@ static const char *address_in(const char *name)
 	return digits && !strcmp(at + 3 + digits, "]") ? at : NULL;
 }
 
-/* Does a function's name begin at @at, rather than what has none: a lambda, an operator()? */
+/* Does a function's name begin at @at? Lambdas and operator() have no name of their own. */
 static bool begins_name(const char *at)
 {
 	return ((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
@@ -332,7 +325,7 @@ static bool begins_name(const char *at)
 	       !begins(at, "operator()");
 }
 
-/* Where a function's own name begins in its short one, behind namespaces, classes and packages. */
+/* Returns a short name without namespaces, classes and packages. */
 static const char *own_name(const char *name)
 {
 	const char *own = name;
@@ -349,7 +342,7 @@ static const char *own_name(const char *name)
 	return own;
 }
 
-/* Which character begins at the byte @at of the text. */
+/* Returns the index of the character at byte @at. */
 static unsigned character_at(const struct measured *all, const char *at)
 {
 	unsigned i = 0;
@@ -359,7 +352,7 @@ static unsigned character_at(const struct measured *all, const char *at)
 	return i;
 }
 
-/* Characters at the beginning that one of the short names @beside has, too, but for equal ones. */
+/* Returns the number of leading characters that a different name in @beside shares. */
 static unsigned shared_with(const struct measured *all, const char *const beside[2])
 {
 	char clean[LABEL_BYTES], shorter[LABEL_SHORT_BYTES(LABEL_BYTES)];
@@ -384,7 +377,7 @@ static unsigned shared_with(const struct measured *all, const char *const beside
 	return most;
 }
 
-/* A name whose end is worth most: as much of what is from @own on as fits. */
+/* Cut a name whose end matters most: keep as much as fits of the part from @own on. */
 static struct cut keep_tail(const struct measured *all, unsigned own, double room_px)
 {
 	unsigned tail = start_that_fits(all, own, room_px);
@@ -396,7 +389,7 @@ static struct cut keep_tail(const struct measured *all, unsigned own, double roo
 	return (struct cut){0, tail > own || head < FEWEST_BEFORE ? 0 : head, tail, all->count};
 }
 
-/* A name from @own on: both its ends, but what tells it from those beside it. */
+/* Cut a name from @own on: keep both ends, or the part that differs from the neighbours' names. */
 static struct cut keep_ends(
 	const struct measured *all, unsigned own, double room_px, const char *const beside[2])
 {
@@ -423,7 +416,7 @@ static struct cut keep_ends(
 	return end - differs < FEWEST_CHARACTERS ? cut : (struct cut){own, own, differs, end};
 }
 
-/* Write what @cut leaves of the text, with what says that something is missing. */
+/* Write what remains of the text, with ellipses for the rest. Returns the length in bytes. */
 static size_t put_cut(char *out, const struct measured *all, struct cut cut)
 {
 	size_t used = all->ends[cut.head_end] - all->ends[cut.head];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One pass over the tree in order. A box that is too narrow joins the run of narrow ones that
- * touches it on the left in the same row, and nothing above it is looked at; so the work and the
- * number of boxes follow the pixels.
+ * Lay out the tree in one pass over its preorder. A box that is too narrow is merged with the
+ * narrow boxes next to it in its row and its subtree is skipped, so that work and boxes depend on
+ * the pixels.
  */
 #include "render/layout.h"
 
@@ -11,9 +11,9 @@
 
 #include "render/array.h"
 
-/* The run of narrow boxes at the end of a row that is not drawn yet. */
+/* Narrow boxes at the end of a row that are not emitted yet. */
 struct narrow_run {
-	uint64_t from, to; /* weights; from == to: none */
+	uint64_t from, to; /* range of weights; empty if equal */
 	uint32_t node;
 	uint32_t count;
 };
@@ -24,14 +24,14 @@ struct pass {
 	const struct calltree *tree;
 	const struct preorder *preorder;
 	struct narrow_run *runs; /* per row */
-	uint64_t *next_from; /* per row: where the next box of that row begins */
+	uint64_t *next_from; /* [row] -> weight at which the next box begins */
 	double scale;	     /* pixels per weight */
 	double narrowest_px;
-	double *row_px; /* per row: width of all its boxes */
-	uint32_t rows;	/* at most so many */
+	double *row_px; /* [row] -> width of all its boxes */
+	uint32_t rows;	/* maximum */
 };
 
-/* Cutting less than this is not worth its mark. */
+/* Rows are not cut off if they are fewer than this. */
 #define FEWEST_CUT 8u
 
 /* Returns 0, -ENOMEM, or -E2BIG when the limit on boxes is reached. */
@@ -79,14 +79,14 @@ static int extend_run(struct pass *pass, uint32_t row, uint32_t node, uint64_t f
 	return error;
 }
 
-/* What is below such a node is shown on request: there is nobody to ask for it here. */
+/* Is @node a CALLTREE_IDLE frame? A picture shows its subtree only on request. */
 static int is_idle(const struct calltree *tree, uint32_t node)
 {
 	return node != CALLTREE_ROOT &&
 	       calltree_frame_at(tree, calltree_node_at(tree, node)->frame)->kind == CALLTREE_IDLE;
 }
 
-/* One node whose row is within the limits. *@below tells whether to look at its children. */
+/* Place a node whose row is within the limits. *@below is set if its children must be placed. */
 static int place_node(struct pass *pass, uint32_t at, int *below)
 {
 	uint32_t number = pass->preorder->order[at], row = pass->preorder->depth[at];
@@ -159,8 +159,8 @@ static int fit_boxes(struct pass *pass)
 }
 
 /*
- * One deep and narrow stack would make the picture as high as it is deep and show nothing there:
- * the rows in which nothing can be read are cut off. Returns how many are left.
+ * Returns the number of rows to keep. Rows at the top in which nothing is readable are cut off,
+ * because one deep and narrow stack would otherwise make the whole picture as high as it is deep.
  */
 static uint32_t rows_worth_drawing(const struct pass *pass)
 {
@@ -168,7 +168,7 @@ static uint32_t rows_worth_drawing(const struct pass *pass)
 
 	while (rows > pass->limits->calm_rows && pass->row_px[rows - 1] < pass->limits->needle_px)
 		rows--;
-	/* One row more for the mark. */
+	/* One more row shows the mark for what was cut off. */
 	return rows + 1 + FEWEST_CUT <= pass->layout->rows ? rows + 1 : pass->rows;
 }
 

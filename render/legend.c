@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Classes of frames, named for people, and the shades of each. Hues within a class come from a hash
- * of the name: that they mean nothing is what a reader has to be told first.
+ * The classes of frames with their names for display. A class's hues come from a hash of the name
+ * and have no meaning, so the first entry says "whatever the hue".
  */
 #include "render/legend.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-/* In the order in which they are listed. */
+/* In the order of the legend. */
 static const struct {
 	enum palette_class class;
 	const char *text;
@@ -38,7 +38,7 @@ static const struct {
 
 _Static_assert(sizeof(classes) / sizeof(*classes) <= LEGEND_MAX, "there is room for each");
 
-/* Where a palette has colours for a language or for modules, other functions are the exception. */
+/* Functions are called "other" in palettes that have colours for a language or for modules. */
 static const char *text_of(
 	const struct palette *palette, enum palette_class class, const char *text)
 {
@@ -51,7 +51,7 @@ static const char *text_of(
 						 : text;
 }
 
-/* Do two classes look the same, shade by shade? */
+/* Are all shades of two classes equal? */
 static bool is_same(const struct palette *palette, enum palette_class a, enum palette_class b)
 {
 	const struct palette_family *families = palette->scheme->families;

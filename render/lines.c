@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From frames of lines to frames of functions: those that differ in file and line alone become one,
- * and what each line weighed goes into the new tree's table of lines. Or the line becomes part of
- * the name. And what comes before both: files under other names, and inlined functions left out.
+ * Merge the frames of a function's lines into one frame, and put each line's weight into the new
+ * tree's table of lines; or make the line part of the name. Also apply struct transform_sources,
+ * which changes names and drops inlined frames.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -27,7 +27,7 @@ static void drop_line(struct pass *pass, struct calltree_frame *frame)
 	frame->line = 0;
 }
 
-/* "name file.c:12", as long as it takes; without memory the name alone. */
+/* Name the frame "name file.c:12"; if out of memory, leave the line out. */
 static void name_line(struct pass *pass, struct calltree_frame *frame)
 {
 	const char *slash = strrchr(frame->file, '/');
@@ -41,17 +41,17 @@ static void name_line(struct pass *pass, struct calltree_frame *frame)
 	drop_line(pass, frame);
 }
 
-/* What a frame of the old tree weighs. */
+/* Weights of a frame of the old tree. */
 struct weighed {
-	uint64_t self;	/* as a leaf */
-	uint64_t total; /* as part of a stack, each stack once however often it has the frame */
-	uint64_t waits; /* of @total, of stacks that wait */
+	uint64_t self;	/* of stacks that end in it */
+	uint64_t total; /* of stacks that contain it, each counted once */
+	uint64_t waits; /* part of @total in stacks that wait */
 };
 
-/* Into @frames by frame. Returns 0 or -ENOMEM. */
+/* Fill @frames, by frame number. Returns 0 or -ENOMEM. */
 static int weigh_frames(const struct pass *pass, struct weighed *frames)
 {
-	/* [frame] -> where the subtree of its outermost node on the way here ends */
+	/* [frame] -> end of the subtree of its outermost node on the path */
 	uint32_t *within = pass_array(calltree_frames(pass->from), sizeof(*within));
 	uint64_t *waits = pass_array(pass->nodes, sizeof(*waits)); /* [node] */
 	struct preorder preorder;
@@ -153,7 +153,7 @@ static void map_file(struct pass *pass, struct calltree_frame *frame)
 		frame->name = sources->rename(frame->name, sources->rename_context);
 }
 
-/* What is inlined in something that is not there stays: its weight has no other place. */
+/* Keep an inlined frame at the root, because its weight has no parent to go to. */
 static int source_pass(struct pass *pass)
 {
 	pass->rename = map_file;

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a frame to the class of colours it belongs to, the palettes, and from both to colours.
+ * Classify frames, define the palettes and compute colours.
  *
- * Folded text from other profilers says with suffixes where a frame ran: _[k] kernel, _[j] compiled
- * at run time, _[i] inlined there.
- *
- * Colours depend on names alone, but for by-module. There the heaviest modules choose their hue
- * first: with hashes alone, two of five modules would often look the same.
+ * Folded stacks from other profilers mark frames by suffixes: _[k] kernel, _[j] compiled at run
+ * time, _[i] inlined.
  */
 #include "render/palette.h"
 
@@ -20,7 +17,7 @@
 #include "libprof/fnv.h"
 #include "render/picture.h"
 
-/* Hues for modules are given out in rounds, each of hues as far apart as can be. */
+/* Each round of hues given to modules has hues that are as far apart as possible. */
 #define MODULE_ROUNDS 3u
 
 /* ---- classes of frames ----------------------------------------------------------------------- */
@@ -41,7 +38,7 @@ static int is_word_character(char c)
 	       c == '_';
 }
 
-/* @ending (".js") somewhere in @name and not the beginning of a longer word (".json"). */
+/* Does @name contain @ending (".js"), not as the beginning of a longer word (".json")? */
 static int has_ending(const char *name, const char *ending)
 {
 	for (const char *at = name; (at = strstr(at, ending)); at++)
@@ -56,7 +53,7 @@ static int is_function(const struct calltree_frame *frame)
 	       frame->kind == CALLTREE_INLINE;
 }
 
-/* The class a suffix says, or PALETTE_CLASSES. */
+/* Returns the class for a suffix, or PALETTE_CLASSES if there is none. */
 static enum palette_class by_suffix(const char *name)
 {
 	size_t length = strlen(name);
@@ -76,7 +73,7 @@ static enum palette_class by_suffix(const char *name)
 	}
 }
 
-/* What is left of the functions when the language's own are known. */
+/* The class of functions that are not the language's own. */
 static enum palette_class by_native_name(const char *name)
 {
 	return strstr(name, "::") ? PALETTE_CXX : (enum palette_class)CALLTREE_NATIVE;
@@ -116,7 +113,7 @@ unsigned palette_wait_kind(const struct calltree_frame *frame)
 _Static_assert(PALETTE_GONE - PALETTE_UNTOLD == PICTURE_GONE - PICTURE_UNTOLD,
 	"verdicts and their classes have one order");
 
-/* Waits look the same in every palette. */
+/* Waits have the same colours in every palette. */
 enum palette_class palette_class_of(
 	const struct palette *palette, const struct calltree_frame *frame)
 {
@@ -146,7 +143,7 @@ enum palette_class palette_java(const struct calltree_frame *frame)
 	if (frame->kind == CALLTREE_JIT)
 		return begins_with_any(frame->name, made, COUNT(made)) ? PALETTE_BUILTIN
 								       : PALETTE_GUEST;
-	/* com/example/Main.run and com.example.Main.run; neither is how C names a function. */
+	/* com/example/Main.run and com.example.Main.run: C has no such names. */
 	for (size_t i = 0; i < COUNT(packages); i++) {
 		size_t length = strlen(packages[i]);
 
@@ -180,7 +177,7 @@ enum palette_class palette_js(const struct calltree_frame *frame)
 
 enum palette_class palette_perl(const struct calltree_frame *frame)
 {
-	/* How perl's own source names what carries out a script. */
+	/* Prefixes of the functions of perl itself. */
 	static const char *const own[] = {"Perl", "perl_", "S_", "XS_"};
 	enum palette_class class = by_suffix(frame->name);
 
@@ -198,19 +195,19 @@ enum palette_class palette_perl(const struct calltree_frame *frame)
 /* ---- the palettes ---------------------------------------------------------------------------- */
 
 /*
- * Numbers are OKLCH, where equal steps look equal: all shades of a family carry the same text
- * colour with the same contrast.
+ * Numbers are OKLCH, in which equal steps look equal: text in one colour has the same contrast on
+ * all shades of a family.
  */
 
-/* clang-format off: the numbers are read in columns. */
+/* clang-format off: the numbers stand in columns. */
 
-/* As light as text on them allows. */
+/* As light as the text on them allows. */
 #define DARK {0.44, 0.51}
 
 /*
- * The same in every palette, and one shade each, so that a legend can show them: hues that
- * functions seldom have, and of lightnesses that keep them apart to eyes without red or green cones
- * as they are to others.
+ * Waits have one shade per kind, the same in every palette, so that a legend can show them.
+ * Functions seldom have these hues, and the lightnesses differ for readers without red or green
+ * cones.
  */
 #define WAIT(hue, chroma, light, dark) \
 	{1, 1, {hue, hue}, {chroma, chroma}, {light, light}, {dark, dark}, 0}
@@ -223,7 +220,7 @@ enum palette_class palette_perl(const struct calltree_frame *frame)
 	[PALETTE_READY] = WAIT( 95, 0.130, 0.907, 0.448), \
 	[CALLTREE_WAIT] = WAIT(300, 0.015, 0.830, 0.450)
 
-/* The same in every palette: greys for what has no name and for merged boxes ... */
+/* In every palette: greys for frames without a name and for merged boxes, */
 #define GREYS \
 	[CALLTREE_UNNAMED]   = {1, 4, { 60,  60}, {0.012, 0.012}, {0.80, 0.86}, {0.42, 0.48}, 0}, \
 	[CALLTREE_SYNTHETIC] = {1, 4, {255, 255}, {0.028, 0.028}, {0.80, 0.86}, {0.42, 0.48}, 0}, \
@@ -233,13 +230,13 @@ enum palette_class palette_perl(const struct calltree_frame *frame)
 	[PALETTE_ROOT]       = {1, 1, {260, 260}, {0.008, 0.008}, {0.90, 0.90}, {0.36, 0.36}, 0}, \
 	[PALETTE_MERGED]     = {1, 1, { 80,  80}, {0.014, 0.014}, {0.85, 0.85}, {0.38, 0.38}, 0}
 
-/* ... and blue greys for processes and threads. */
+/* and blue greys for processes and threads. */
 #define NO_FUNCTIONS \
 	GREYS, \
 	[CALLTREE_PROCESS]   = {2, 2, {250, 275}, {0.055, 0.055}, {0.80, 0.84}, {0.43, 0.47}, 0}, \
 	[CALLTREE_THREAD]    = {2, 2, {205, 225}, {0.050, 0.050}, {0.82, 0.86}, {0.43, 0.47}, 0}
 
-/* All functions of one range of hues, inlined ones paler. */
+/* One range of hues for all functions; inlined ones are paler. */
 #define RANGE(hue_from, hue_to, chroma, light_from, light_to) { \
 	NO_FUNCTIONS, \
 	[CALLTREE_NATIVE] = {8, 4, {hue_from, hue_to}, {chroma, chroma}, \
@@ -251,8 +248,8 @@ enum palette_class palette_perl(const struct calltree_frame *frame)
 }
 
 /*
- * What users of such palettes know: green is the language's, aqua its engine's, yellow C++, orange
- * the kernel's, red the rest.
+ * The convention of such palettes: green is the language, aqua its engine, yellow C++, orange the
+ * kernel, red everything else.
  */
 #define LANGUAGE { \
 	NO_FUNCTIONS, \
@@ -263,7 +260,7 @@ enum palette_class palette_perl(const struct calltree_frame *frame)
 	[PALETTE_KERNEL]  = {3, 4, { 56,  68}, {0.130, 0.130}, {0.78,  0.83}, DARK, 0}, \
 }
 
-/* The default is the first. */
+/* The first is the default. */
 static const struct palette_scheme palette_schemes[] = {
 	{"hot", palette_by_kind, {
 		NO_FUNCTIONS,
@@ -292,8 +289,8 @@ static const struct palette_scheme palette_schemes[] = {
 		[PALETTE_MODULE]  = {18, 3, {30, 370}, {0.095, 0.095}, {0.785, 0.85}, DARK, 0},
 	}},
 	/*
-	 * Blue through grey to yellow, rising in lightness: the axis that is left to eyes without
-	 * red or green cones, after the colour map cividis (Nuñez, Anderton, Renslow 2018).
+	 * Blue through grey to yellow with rising lightness, which readers without red or green
+	 * cones can see, after the colour map cividis (Nuñez, Anderton, Renslow 2018).
 	 */
 	{"cividis", palette_by_kind, {
 		NO_FUNCTIONS,
@@ -305,9 +302,8 @@ static const struct palette_scheme palette_schemes[] = {
 				     {0.40, 0.43}, 0.06},
 	}},
 	/*
-	 * A hue for each kind of code, from the set of eight by Okabe and Ito (2002): orange to
-	 * yellow, bluish green, reddish purple for inlined code, sky blue and blue for threads and
-	 * processes; kept apart by lightness too.
+	 * A hue for each kind of code, from the eight hues of Okabe and Ito (2002), which also
+	 * differ in lightness.
 	 */
 	{"okabe-ito", palette_by_kind, {
 		GREYS,
@@ -323,15 +319,15 @@ static const struct palette_scheme palette_schemes[] = {
 	}},
 };
 
-/* One shade of a verdict. */
+/* A single shade. */
 #define VERDICT(hue, chroma, light, dark) \
 	{1, 1, {hue, hue}, {chroma, chroma}, {light, light}, {dark, dark}, 0}
 #define NO_VERDICT {1, 3, {260, 260}, {0.004, 0.004}, {0.84, 0.885}, {0.36, 0.41}, 0}
 
 /*
- * For comparisons, by the name of the palette that was asked for. What is named stands out, what
- * shares in it is pale, and what cannot be told is grey. Red and blue; and orange and blue, with
- * lightness to tell what hue alone would not.
+ * Palettes for comparisons. Functions that changed stand out, functions that changed because of
+ * others are pale, and functions without a significant change are grey. "hot" uses red and blue;
+ * "okabe-ito" uses orange and blue of different lightness.
  */
 static const struct palette_scheme verdict_schemes[] = {
 	{"hot", palette_by_kind, {
@@ -403,7 +399,7 @@ static uint64_t hash_text(const char *text)
 {
 	uint64_t hash = fnv_text(FNV_BEGIN, text, SIZE_MAX);
 
-	/* The low bits of this hash alone would tie the shade to the last letters. */
+	/* Mix the hash, because its low bits depend mostly on the last letters. */
 	hash ^= hash >> 29;
 	hash *= UINT64_C(0xbf58476d1ce4e5b9);
 	return hash ^ hash >> 32;
@@ -431,7 +427,7 @@ static int compare_weights(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-/* One entry for each name: weights of equal names are added up. Returns how many are left. */
+/* Merge entries of equal names and add up their weights. Returns the number of entries left. */
 static uint32_t merge_modules(struct module *modules, uint32_t count)
 {
 	uint32_t kept = 0;
@@ -446,7 +442,10 @@ static uint32_t merge_modules(struct module *modules, uint32_t count)
 	return kept;
 }
 
-/* The heaviest choose first, each the hue its name asks for if nobody has it. */
+/*
+ * Give each module, the heaviest first, the free hue next to the one that its name hashes to. With
+ * hashes alone, two of five modules would often have the same colour.
+ */
 static void choose_hues(struct module *modules, uint32_t count, unsigned hues)
 {
 	unsigned per_round = hues / MODULE_ROUNDS;
@@ -456,7 +455,7 @@ static void choose_hues(struct module *modules, uint32_t count, unsigned hues)
 		unsigned wish = (unsigned)(hash_text(modules[i].name) % per_round);
 		unsigned round = i / per_round;
 
-		/* More modules than hues: sharing begins. */
+		/* There are more modules than hues, so hues are shared from here on. */
 		if (i >= hues)
 			taken = 0;
 		round %= MODULE_ROUNDS;
@@ -517,7 +516,7 @@ static const struct palette_scheme *find_scheme(const char *name)
 	return NULL;
 }
 
-/* The one of verdicts that is nearest to @scheme. */
+/* Returns the palette of verdicts that is most similar to @scheme. */
 static const struct palette_scheme *find_verdict_scheme(const struct palette_scheme *scheme)
 {
 	bool is_for_all = !strcmp(scheme->name, "okabe-ito") || !strcmp(scheme->name, "cividis");

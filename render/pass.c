@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all passes share: frames are copied when they are needed first, and what weights, samples
- * and lines become follows from where the pass put their nodes.
+ * The part that all passes share: copy frames when they are first used; copy weights, samples and
+ * lines to the nodes that the pass chose.
  */
 #include "render/pass.h"
 
@@ -10,7 +10,7 @@
 
 #include "render/transform.h"
 
-/* Instead of a frame: not copied yet. */
+/* In place of a new frame number: not copied yet. */
 #define UNSET UINT32_MAX
 
 void *pass_array(size_t count, size_t bytes)
@@ -100,7 +100,7 @@ uint64_t *pass_weights(const struct pass *pass)
 	return rest;
 }
 
-/* Weights and samples to where the pass said, and names of threads. */
+/* Copy weights and samples to their new nodes, and the names of threads. */
 static int copy_weights(struct pass *pass)
 {
 	uint64_t *rest = pass_weights(pass);
@@ -133,7 +133,7 @@ static int copy_weights(struct pass *pass)
 	return 0;
 }
 
-/* The table of lines, of the frames that are still there. */
+/* Copy the lines of frames that the new tree has. */
 static void copy_lines(struct pass *pass)
 {
 	size_t lines = pass->lines == PASS_LINES_LEAVE ? 0 : calltree_lines(pass->from);

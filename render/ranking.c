@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One walk through the tree in its order for each table. A stack that has a function twice has it
- * once in the totals: below its outermost occurrence others are passed over.
+ * Each table takes one walk in preorder. A stack that contains a function twice counts once in its
+ * total: occurrences below the outermost one are skipped.
  */
 #include "render/ranking.h"
 
@@ -14,7 +14,7 @@ static bool is_one_function(const struct calltree_frame *a, const struct calltre
 	return !strcmp(a->name, b->name) && !strcmp(a->module, b->module);
 }
 
-/* Frames are ranked by name, module, kind: what is one function stands together. */
+/* Frames are sorted by name, module, kind, so the frames of one function are neighbours. */
 static void number_functions(struct ranking *ranking, uint32_t *function_of)
 {
 	const struct calltree_frame *last = NULL;
@@ -104,10 +104,10 @@ void ranking_sort_by_total(struct ranking_rows *rows)
 	qsort(rows->at, rows->count, sizeof(*rows->at), by_total);
 }
 
-/* Weights of each function, and one more for none; and where they were added to last. */
+/* Weights by function, with one more row for RANKING_NO_FUNCTION. */
 struct weighing {
 	struct ranking_row *rows;
-	uint32_t *within; /* [function] -> positions before this are below where it was counted */
+	uint32_t *within; /* [function] -> end of the subtree in which it is already counted */
 };
 
 static int weighing_init(struct weighing *weighing, const struct ranking *ranking)
@@ -138,7 +138,7 @@ static bool is_root_kind(enum calltree_frame_kind kind)
 	return kind == CALLTREE_PROCESS || kind == CALLTREE_THREAD || kind == CALLTREE_IDLE;
 }
 
-/* Into @rows those that weigh something; @keeps_roots: processes and threads, too. */
+/* Move rows with weight to @rows, those of process, thread and idle frames if @keeps_roots. */
 static void weighing_end(struct weighing *weighing, const struct ranking *ranking, bool keeps_roots,
 	struct ranking_rows *rows)
 {
@@ -201,7 +201,7 @@ int ranking_neighbours(
 	return 0;
 }
 
-/* The position of the heaviest child of the one at @parent, 0: it has none. */
+/* Returns the position of the heaviest child of @parent (a position), or 0 if it has none. */
 static uint32_t heaviest_child(const struct ranking *ranking, uint32_t parent)
 {
 	uint32_t best = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A tree keeps samples in the order that threads were drained in: mostly sorted, in long runs. */
+/* Sort and encode samples. A tree's samples are in long sorted runs, in the order of draining. */
 #include "render/samples.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ static uint64_t time_ns(const struct samples *samples, size_t i)
 	return sample_at(samples, i)->time_ns;
 }
 
-/* Where none has a time they only tell threads, to those who made the tree. */
+/* Samples of a tree without times only say which thread a weight belongs to. */
 static bool have_times(const struct calltree *tree)
 {
 	for (size_t i = 0; i < calltree_samples(tree); i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The composition: margins, title, subtitle, the graph, and below it notes. The graph is rows of
- * boxes with their labels; the root is the lowest row, or the highest in an icicle.
+ * Compose the picture: title and subtitle, the graph (rows of boxes with labels, the root lowest,
+ * or highest in an icicle), and below it legends and notes.
  */
 #include "render/scene.h"
 
@@ -18,17 +18,17 @@
 /* ---- the graph ------------------------------------------------------------------------------- */
 
 #define LABEL_PADDING_EM 0.45
-#define LABEL_DROP_EM	 0.364 /* from the middle of a box to the baseline */
+#define LABEL_DROP_EM	 0.364 /* from the middle of a box to its text's baseline */
 #define LABELLED_MIN_EM	 2.2   /* narrower boxes have no label */
-#define GAP_FROM_PX	 3.0   /* boxes at least this wide give up a pixel to the gap */
-#define DASHED_FROM_PX	 8.0   /* inlined ones that wide have room for a dash and a gap */
+#define GAP_FROM_PX	 3.0   /* boxes at least this wide give one pixel to the gap */
+#define DASHED_FROM_PX	 8.0   /* inlined boxes at least this wide have a dashed edge */
 
-/* Of text in a picture: when it is used up the rows farther from the root have no labels. */
+/* Bytes of text per picture. Beyond that, rows far from the root get no labels. */
 #define TEXT_BYTES_MAX 440000u
-#define TEXT_MARKUP    24u /* bytes around a text */
-#define ESCAPE_BYTES   4u  /* at most so many more for a character that XML needs for itself */
+#define TEXT_MARKUP    24u /* bytes of markup per text */
+#define ESCAPE_BYTES   4u  /* more bytes for a character that XML reserves */
 
-/* Add clean @text with its baseline at (@x, @y); there is room. Returns 0 or -ENOMEM. */
+/* Add clean @text with its baseline at (@x, @y). The array has room. Returns 0 or -ENOMEM. */
 static int add_text(struct scene *scene, double x, double y, enum font_role role, const char *text)
 {
 	char *kept = strdup(text);
@@ -48,7 +48,7 @@ static double graph_px(const struct scene *scene, const struct layout *layout)
 	return layout->rows * scene->style->row_px;
 }
 
-/* Nobody took a sample of time that was waited: where that is shown, time is all there is. */
+/* Print the root's label, without a count of samples if waiting time is shown (not sampled). */
 static void name_root(
 	char *name, size_t bytes, const struct calltree *tree, const struct style *style)
 {
@@ -93,8 +93,8 @@ static bool is_inlined(const struct calltree *tree, const struct layout_box *box
 }
 
 /*
- * Edges of wide boxes sit on whole pixels with one pixel between neighbours; narrow ones keep their
- * width to a quarter of a pixel, which also keeps the numbers in the file short.
+ * Put the edges of wide boxes on whole pixels, with one pixel between boxes. Round those of narrow
+ * boxes to quarters of a pixel, which also makes the numbers in the file shorter.
  */
 static void snap_edges(struct scene_box *box, double left, double width)
 {
@@ -107,7 +107,7 @@ static void snap_edges(struct scene_box *box, double left, double width)
 	}
 }
 
-/* The function's name in a box, NULL for boxes that are none. */
+/* Returns the name of the function in a box, or NULL if it has none. */
 static const char *name_in(const struct calltree *tree, const struct layout_box *box)
 {
 	return box->kind == LAYOUT_NODE && box->node != CALLTREE_ROOT
@@ -115,8 +115,7 @@ static const char *name_in(const struct calltree *tree, const struct layout_box 
 		       : NULL;
 }
 
-/* The name in the next box with a label on one side (@step 1 or -1) of @from in its row, or NULL.
- */
+/* Returns the name in the next labelled box to the left (@step -1) or right (1), or NULL. */
 static const char *name_beside(const struct calltree *tree, const struct layout *layout,
 	const struct layout_box *from, int step, double labelled_px)
 {
@@ -152,15 +151,15 @@ static int add_label(struct scene *scene, const struct calltree *tree, const str
 		    : scene->style->options->whole_names ? LABEL_WHOLE
 							 : LABEL_SHORT))
 		return 0;
-	/* Half pixels keep the letters of all rows alike. */
+	/* Round to half pixels, so that letters look the same in all rows. */
 	double y = box->y + floor((box->height / 2 + em_px * LABEL_DROP_EM) * 2 + 0.5) / 2;
 
 	return add_text(scene, box->x + padding_px, y, FONT_LABEL, fitted);
 }
 
 /*
- * Add the boxes of @layout and their labels between @top_px and what graph_px() says below
- * it, @left_px from the left; there is room. Returns 0 or -ENOMEM.
+ * Add the boxes of @layout with labels, from @top_px down and @left_px from the left. The arrays
+ * have room. Returns 0 or -ENOMEM.
  */
 static int add_graph(struct scene *scene, const struct calltree *tree, const struct layout *layout,
 	double left_px, double top_px)
@@ -193,28 +192,28 @@ static int add_graph(struct scene *scene, const struct calltree *tree, const str
 /* ---- around it ------------------------------------------------------------------------------- */
 
 #define MARGIN_PX	 24.0
-#define TITLE_BASE_PX	 38.0 /* baselines, from the top; these and what follows by style->scale */
+#define TITLE_BASE_PX	 38.0 /* baselines from the top; distances scale with style->scale */
 #define SUBTITLE_BASE_PX 59.0
 #define HEADER_PX	 76.0
 #define HEADER_PLAIN_PX	 56.0 /* without a subtitle */
 #define EMPTY_PX	 120.0
 #define FOOTER_PX	 20.0
-#define NOTES_GAP_PX	 8.0 /* from the graph to the lines below it */
+#define NOTES_GAP_PX	 8.0 /* between the graph and the lines below it */
 #define NOTES_LINE_PX	 17.0
 #define NOTE_LINE_PX	 15.0
 #define NOTES_MAX	 64u /* lines */
 /*
- * The static layer stays small. Above ROWS_CALM rows, those whose boxes are less than NEEDLE_PX
- * wide in all end in grey; the viewer has them.
+ * Limits that keep the static picture small. Rows above ROWS_CALM whose boxes are together narrower
+ * than NEEDLE_PX are cut off; the viewer shows them.
  */
 #define ROWS_MAX  150u
 #define ROWS_CALM 36u
 #define NEEDLE_PX 32.0
 #define BOXES_MAX 16000u
 
-/* Texts beside labels: title, subtitle, empty, two notes of our own, the legends'. */
+/* Texts that are not labels: title, subtitle, empty, two notes, legends. */
 #define TEXTS_MORE (NOTES_MAX + 5u + LEGEND_MAX + 1u + PALETTE_WAITS)
-/* Boxes beside the graph's: the panel where there is none, the legends'. */
+/* Boxes that are not in the graph: the empty panel, legends. */
 #define BOXES_MORE (1u + LEGEND_MAX * LEGEND_SHADES + PALETTE_WAITS)
 
 static double scaled(const struct scene *scene, double px)
@@ -222,7 +221,7 @@ static double scaled(const struct scene *scene, double px)
 	return floor(px * scene->style->scale + 0.5);
 }
 
-/* @text of any bytes, cut to the width of the picture. */
+/* Add a line of any bytes, cut to the width of the picture. */
 static int add_line(struct scene *scene, double y, enum font_role role, const char *text)
 {
 	char fitted[LABEL_BYTES];
@@ -233,7 +232,7 @@ static int add_line(struct scene *scene, double y, enum font_role role, const ch
 	return add_text(scene, MARGIN_PX, y, role, fitted);
 }
 
-/* The place of the graph when there is nothing to show in it, and why. */
+/* Draw an empty panel with the reason instead of the graph. */
 static int add_empty(struct scene *scene, double top_px)
 {
 	char fitted[LABEL_BYTES];
@@ -250,8 +249,8 @@ static int add_empty(struct scene *scene, double top_px)
 }
 
 /*
- * How many bytes of @line (clean, not empty) fit into @width_px: up to a space if there is one, at
- * least one character.
+ * Returns how many bytes of @line (clean, not empty) fit into @width_px. Cuts at a space if there
+ * is one, and returns at least one character.
  */
 static size_t wrap_text(const char *line, double width_px, const struct label_measure *measure)
 {
@@ -271,7 +270,7 @@ static size_t wrap_text(const char *line, double width_px, const struct label_me
 	return (size_t)(at - line);
 }
 
-/* One line of the person's, on as many as it needs. *@y_px is the top of the next. */
+/* Add a line of the user's notes, wrapped. *@y_px is advanced past it. */
 static int add_wrapped(struct scene *scene, double *y_px, char *line, uint32_t last_text)
 {
 	const struct label_measure *measure = &scene->fonts[FONT_SUBTITLE].measure;
@@ -318,7 +317,7 @@ static int add_notes(struct scene *scene, double *y_px)
 #define LEGEND_BOX_PX 9.0
 #define LEGEND_GAP_PX 14.0 /* between two kinds */
 
-/* Text at *@x_px in the line whose baseline is @y_px, if it fits; *@x_px is behind it then. */
+/* Add a text at *@x_px if it fits, and advance *@x_px. @y_px is the baseline. */
 static int add_word(struct scene *scene, double *x_px, double y_px, const char *text)
 {
 	double width_px = label_width_px(text, &scene->fonts[FONT_NOTE].measure);
@@ -331,8 +330,8 @@ static int add_word(struct scene *scene, double *x_px, double y_px, const char *
 }
 
 /*
- * A box of up to LEGEND_SHADES colours at *@x_px in the line whose baseline is @y_px and what it
- * means, where both fit; *@x_px is behind them then.
+ * Add a box with up to LEGEND_SHADES colours and its meaning at *@x_px if both fit, and advance
+ * *@x_px. @y_px is the baseline.
  */
 static int add_meaning(struct scene *scene, double *x_px, double y_px,
 	const unsigned places[LEGEND_SHADES], const char *text)
@@ -351,17 +350,14 @@ static int add_meaning(struct scene *scene, double *x_px, double y_px,
 	return add_word(scene, x_px, y_px, text);
 }
 
-/* The baseline of a line of a legend; *@y_px is below it then. */
+/* Returns the baseline of a legend line at *@y_px, and advances *@y_px past the line. */
 static double begin_legend(const struct scene *scene, double *y_px)
 {
 	*y_px += scaled(scene, NOTE_LINE_PX);
 	return *y_px - scaled(scene, 4);
 }
 
-/*
- * What the colours mean: one line, and none where all are functions, for paper and pictures have no
- * sheet of keys to look it up.
- */
+/* Add the legend, if there is more than one class. Paper has no other explanation of colours. */
 static int add_legend(struct scene *scene, const struct calltree *tree, double *y_px)
 {
 	struct legend_entry entries[LEGEND_MAX];
@@ -378,7 +374,7 @@ static int add_legend(struct scene *scene, const struct calltree *tree, double *
 	return error;
 }
 
-/* Which colour is which kind of wait, of those that @tree has; nothing where it has none. */
+/* Add the legend of the kinds of waits that @tree has. */
 static int add_waits(struct scene *scene, const struct calltree *tree, double *y_px)
 {
 	const struct palette *palette = &scene->style->palette;
@@ -404,7 +400,7 @@ static int add_waits(struct scene *scene, const struct calltree *tree, double *y
 	return error;
 }
 
-/* What is below the graph, from *@y_px on, which is moved below it. */
+/* Add everything below the graph, from *@y_px on, and advance *@y_px past it. */
 static int add_footer(struct scene *scene, const struct calltree *tree, const struct layout *layout,
 	const char *note, double *y_px)
 {
@@ -423,7 +419,7 @@ static int add_footer(struct scene *scene, const struct calltree *tree, const st
 		*y_px += scaled(scene, NOTE_LINE_PX);
 		error = add_line(scene, *y_px - scaled(scene, 4), FONT_NOTE, folded);
 	}
-	/* A note about zooming has no place under nothing. */
+	/* A note about zooming makes no sense for an empty picture. */
 	if (!error && note && layout->count) {
 		*y_px += scaled(scene, NOTE_LINE_PX);
 		error = add_line(scene, *y_px - scaled(scene, 4), FONT_NOTE, note);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums of shares and of their squares, so that a function that is first seen in a late run has had
- * none before. What functions are called is kept as the frames of a tree, which are found by name.
+ * Sums of shares and of squared shares by function. A function first seen in a late run had the
+ * share 0 before. Functions are interned as frames of a call tree.
  */
 #include "render/spread.h"
 
@@ -25,7 +25,7 @@ struct sums {
 struct spread {
 	struct spread_run *runs;
 	unsigned count;
-	unsigned weighed; /* of these, those with samples */
+	unsigned weighed; /* runs with samples */
 	struct calltree *functions;
 	struct sums *sums; /* [frame of ->functions] */
 	size_t room;
@@ -53,13 +53,13 @@ void spread_free(struct spread *spread)
 	free(spread);
 }
 
-/* The number of the function of @frame, a new one where it is not known. */
+/* Returns the number of @frame's function; a new number if it is unknown. */
 static uint32_t number_of(const struct spread *spread, const struct calltree_frame *frame)
 {
 	return calltree_frame(spread->functions, frame->name, frame->module, CALLTREE_NATIVE);
 }
 
-/* NULL without memory. */
+/* Returns NULL if out of memory. */
 static struct sums *sums_of(struct spread *spread, const struct calltree_frame *frame)
 {
 	uint32_t number = number_of(spread, frame);
@@ -132,7 +132,7 @@ int spread_put(struct spread *spread, const struct calltree_frame *frame,
 
 	if (!sums)
 		return -ENOMEM;
-	/* As if they were around 0: that is where they are the same. */
+	/* Sums with a mean of 0 that give these deviations. */
 	*sums = (struct sums){
 		.self_square = shares->self * shares->self * others,
 		.total_square = shares->total * shares->total * others,
@@ -197,7 +197,7 @@ struct spread_times spread_times(const struct spread *spread, bool is_cpu)
 	return times;
 }
 
-/* Two digits of the deviation. */
+/* Decimals for two digits of the deviation. */
 static int decimals_for(double deviation)
 {
 	double decimals = deviation > 0 ? 1 - floor(log10(deviation)) : 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sizes, inks and faces of a picture, from what was asked for.
+ * Sizes, colours and fonts of a picture.
  *
- * Faces come through cairo's toy interface: symbols are nearly ASCII, and pango would bring twenty
- * libraries for the rest. Widths are unhinted, so a label that fits here fits at any zoom.
+ * Fonts use cairo's toy interface, because symbols are nearly ASCII and pango would add twenty
+ * libraries. Widths are not hinted, so that a label that fits here fits at any zoom.
  */
 #include "render/style.h"
 
@@ -99,7 +99,7 @@ void font_release(struct font *font)
 #define ROW_PX	       18.0
 #define NARROWEST_PX   0.5
 #define WIDTH_PX       1200.0
-#define LABEL_SHARE    0.8 /* of its row that a label may take at most */
+#define LABEL_SHARE    0.8 /* maximum height of a label's text, as a part of its row */
 
 static const struct font_style fonts[FONT_ROLES] = {
 	[FONT_TITLE] = {17, 1, 0},
@@ -108,7 +108,7 @@ static const struct font_style fonts[FONT_ROLES] = {
 	[FONT_NOTE] = {10, 0, 0},
 };
 
-/* By enum picture_ground; the viewer's style sheet has the same. */
+/* By enum picture_ground; share/viewer/viewer.css has the same colours. */
 static const uint32_t grounds[] = {0xffffff, 0x14171c};
 static const uint32_t inks[][FONT_ROLES] = {
 	{
@@ -125,7 +125,7 @@ static const uint32_t inks[][FONT_ROLES] = {
 	},
 };
 
-/* 0 and what is no number mean the default. */
+/* 0 and NaN mean the default. */
 static double bounded(double value, double fallback, double from, double to)
 {
 	if (!(value > 0))
@@ -144,7 +144,7 @@ static int is_generic(const char *family)
 	return 0;
 }
 
-/* @asked is anybody's text: what could end a quoted name in CSS or XML leaves. */
+/* Set the font family. @asked is untrusted: drop characters that could end a name in CSS or XML. */
 static void set_family(struct style *style, const char *asked)
 {
 	char clean[STYLE_FAMILY_BYTES];
@@ -172,7 +172,7 @@ static void set_sizes(struct style *style, const struct picture_options *options
 	double label_px = bounded(options->font_size, 0, PICTURE_FONT_MIN, PICTURE_FONT_MAX);
 	double row_px = bounded(options->frame_height, 0, PICTURE_ROW_MIN, PICTURE_ROW_MAX);
 
-	/* One of the two alone brings the other along, but high rows no larger text. */
+	/* Derive row height from font size or font size from row height, the latter at most 11. */
 	if (!row_px)
 		row_px = label_px ? fmin(label_px * ROW_PX / LABEL_PX, PICTURE_ROW_MAX) : ROW_PX;
 	row_px = floor(row_px + 0.5);

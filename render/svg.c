@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The picture as SVG, three layers in one file: the call tree as data, the viewer that takes over
- * in a browser, what cairo drew. The script that starts it comes before what it hides, or a browser
- * would lay it out.
+ * Write the picture as SVG with three layers: the call tree as data, the viewer, and cairo's static
+ * picture. The script that starts the viewer comes before the static picture, so that the browser
+ * does not lay out what the viewer hides.
  *
- * cairo's own output is cut only at the end of its first <svg> tag and at its last </svg>: between
- * them its versions differ. One number is dropped there, see put_body(), and the others are said
- * shorter, see render/svg_paths.h.
+ * cairo's document is only cut at the end of its first <svg> tag and at its last </svg>, because
+ * the rest differs between versions of cairo. One number is removed (put_body()) and the others are
+ * shortened (render/svg_paths.h).
  *
- * Text: outlines need no font and look the same everywhere, but each glyph is an element that costs
- * a browser 25 to 55 microseconds to load, also where the viewer hides it, and 60 bytes: GLYPHS_MAX
- * of them 30 milliseconds. A picture that needs no more has outlines; otherwise all its text is
- * native, so that one picture has one look.
+ * Text as outlines needs no font and looks the same everywhere, but each glyph costs 60 bytes and,
+ * even if the viewer hides it, 25 to 55 microseconds of a browser's time. Pictures with more than
+ * GLYPHS_MAX glyphs (30 milliseconds) therefore use <text> for all their text.
  */
 #include <cairo-svg.h>
 #include <errno.h>
@@ -53,7 +52,7 @@ static int draw(const struct scene *scene, enum draw_text text, struct bytes *dr
 	return error ? error : drawn->error;
 }
 
-/* One line of text; all of a row are in one group, so that its height is said once. */
+/* Add a <text>. Texts of one row share a group, which has their y coordinate. */
 static void put_text(
 	struct bytes *bytes, const struct scene_text *line, const struct scene_text *before)
 {
@@ -70,7 +69,7 @@ static void put_text(
 	bytes_text(bytes, "</text>");
 }
 
-/* Native text: one group per role, so that its style is said once. */
+/* Add all texts as <text>, one group per role with the role's style. */
 static void put_texts(struct bytes *bytes, const struct scene *scene)
 {
 	char text[320];
@@ -102,7 +101,7 @@ static void put_clean(struct bytes *bytes, const char *text)
 	bytes_xml(bytes, clean);
 }
 
-/* What a screen reader says and a browser's tab shows. */
+/* Add the texts for screen readers and for the browser's tab. */
 static void put_head(struct bytes *bytes, const struct style *style)
 {
 	bytes_text(bytes, "\n<title id=\"flamerun-title\">");
@@ -144,7 +143,9 @@ static const char *last_end_tag(const char *text)
 	return found;
 }
 
-/* A name for glyphs that another picture's hardly have, of what was drawn: the same one each time.
+/*
+ * Make a prefix for the names of glyphs from a hash of the drawing: equal pictures get equal names,
+ * and two pictures in one page hardly ever have the same one.
  */
 static void name_glyphs(char name[6], const char *body, const char *end)
 {
@@ -156,8 +157,8 @@ static void name_glyphs(char name[6], const char *body, const char *end)
 }
 
 /*
- * What cairo drew. It names its outermost group after a counter of the whole process, which would
- * make the second of two equal pictures differ: the number is left out.
+ * Add what cairo drew. cairo numbers its outermost group by a counter of the process, so that equal
+ * pictures would differ; the number is removed.
  */
 static void put_body(struct bytes *bytes, const char *body, const char *end)
 {
@@ -176,10 +177,10 @@ static void put_body(struct bytes *bytes, const char *body, const char *end)
 	svg_paths_put(bytes, body, end, glyphs);
 }
 
-/* cairo's document cut where its versions agree. */
+/* Offsets in cairo's document at which its versions agree. */
 struct drawn {
-	const char *open_end; /* the > of its first tag */
-	const char *close;    /* its last end tag */
+	const char *open_end; /* the > of the first tag */
+	const char *close;    /* the last end tag */
 };
 
 static int cut(const char *document, struct drawn *drawn)
@@ -201,10 +202,7 @@ static void put_static(
 	bytes_text(bytes, "</g>\n</svg>\n");
 }
 
-/*
- * The data: of all stacks, whatever is drawn of them, with their own places in the palette.
- * Functions have the same colours in both.
- */
+/* Write the data of all stacks, which may be more than the drawn ones. */
 static int write_data(const struct drawing *drawing, const struct calltree *tree, FILE *out)
 {
 	const struct picture_options *options = drawing->style.options;
@@ -226,7 +224,7 @@ static int write_data(const struct drawing *drawing, const struct calltree *tree
 	return error;
 }
 
-/* @document: cairo's, NUL-terminated. */
+/* @document is cairo's SVG, NUL-terminated. */
 static int write_layers(const struct drawing *drawing, const struct calltree *tree,
 	const char *document, int native, FILE *out)
 {
@@ -237,7 +235,7 @@ static int write_layers(const struct drawing *drawing, const struct calltree *tr
 	if (error)
 		return error;
 	bytes_put(&bytes, document, (size_t)(drawn.open_end - document));
-	/* Its title is its name: by id it would be that of the first picture of a page. */
+	/* No aria-labelledby: in a page of several pictures, the id would be the first one's. */
 	bytes_text(&bytes, " role=\"img\">");
 	put_head(&bytes, &drawing->style);
 	error = write_out(&bytes, out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * "M 24 9 L 30.5 9 M 31.5 9 L 40 9" becomes "M24 9h6.5m1 0h8.5". Places are rounded before they are
- * subtracted, so every point is within half a hundredth of where cairo put it. What the grammar of
- * paths lets out is not said: a command that is the last one's, a blank that a point replaces.
+ * "M 24 9 L 30.5 9 M 31.5 9 L 40 9" becomes "M24 9h6.5m1 0h8.5". Coordinates are rounded before
+ * they are subtracted, so every point is within 0.005 pixel of cairo's. Repeated command letters
+ * and unnecessary blanks are left out.
  */
 #include "render/svg_paths.h"
 
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Units of all places in here: hundredths of a pixel. */
+/* All coordinates here are in hundredths of a pixel. */
 #define UNITS	  100
 #define DIGITS	  2
 #define PLACE_MAX (INT64_C(1) << 40)
@@ -19,15 +19,15 @@ struct point {
 	int64_t x, y;
 };
 
-/* A path's data while it is read. */
+/* State of reading one path. */
 struct path {
 	const char *at, *end;
-	struct point now;   /* where the pen is */
-	struct point start; /* of what Z would close */
-	char last;	    /* command as written; a zero byte: none */
+	struct point now;   /* current point */
+	struct point start; /* start of the current subpath */
+	char last;	    /* last command written; 0 at the beginning */
 };
 
-/* The decimal at *@text before @end, in units, stepped over. Returns 0 when there is none. */
+/* Parse the decimal number at *@text into units and advance *@text. Returns 0 if there is none. */
 static int read_place(const char **text, const char *end, int64_t *place)
 {
 	const char *at = *text;
@@ -42,7 +42,7 @@ static int read_place(const char **text, const char *end, int64_t *place)
 		}
 		if (*at < '0' || *at > '9' || value > PLACE_MAX)
 			break;
-		/* One more decimal than is kept, to round by. */
+		/* Read one more decimal than is kept, for rounding. */
 		if (decimals > DIGITS)
 			continue;
 		value = value * 10 + *at - '0';
@@ -59,7 +59,7 @@ static int read_place(const char **text, const char *end, int64_t *place)
 	return 1;
 }
 
-/* Is what is written last a number with a point? */
+/* Is the last number written one with a decimal point? */
 static int ends_in_fraction(const struct bytes *bytes)
 {
 	size_t at = bytes->used;
@@ -70,8 +70,8 @@ static int ends_in_fraction(const struct bytes *bytes)
 }
 
 /*
- * @value in pixels, without zeros that say nothing; a blank before it unless it has a sign, or a
- * point that the number before it cannot have.
+ * Write @value in pixels without redundant zeros. A blank separates it from the previous number
+ * unless a sign does, or a decimal point that the previous number has already.
  */
 static void put_number(struct bytes *bytes, int64_t value, int needs_blank)
 {
@@ -117,7 +117,7 @@ static int read_points(struct path *path, struct point *points, unsigned count)
 	return 1;
 }
 
-/* Returns 0 where the letter is the last one's, and not said again. */
+/* Write the command's letter unless it repeats the last one. Returns 0 if it was left out. */
 static int put_letter(struct bytes *bytes, struct path *path, char letter)
 {
 	int is_said = path->last != letter || !strchr("cl", letter);
@@ -130,7 +130,7 @@ static int put_letter(struct bytes *bytes, struct path *path, char letter)
 
 static void put_move(struct bytes *bytes, struct path *path, struct point to)
 {
-	/* After Z the pen is there already. */
+	/* Z has moved to this point already. */
 	int is_needless = path->last == 'z' && to.x == path->now.x && to.y == path->now.y;
 
 	if (!is_needless) {
@@ -159,7 +159,7 @@ static void put_line(struct bytes *bytes, struct path *path, struct point to)
 	}
 }
 
-/* The next command. Returns 0 when it is none of those known. */
+/* Convert the next command. Returns 0 if it is unknown. */
 static int put_command(struct bytes *bytes, struct path *path)
 {
 	char letter = *path->at++;
@@ -185,7 +185,7 @@ static int put_command(struct bytes *bytes, struct path *path)
 	return 1;
 }
 
-/* One attribute's data, all of it or as it is. */
+/* Convert an attribute's path data; copy it unchanged if a command is unknown. */
 static void put_data(struct bytes *bytes, const char *text, const char *end)
 {
 	struct path path = {.at = text, .end = end};
@@ -211,10 +211,10 @@ static void put_place(struct bytes *bytes, const char *text, const char *end)
 		bytes_put(bytes, text, (size_t)(end - text));
 }
 
-/* What outlines of letters are not drawn with, said of each of them. */
+/* The style that cairo writes for each glyph outline. */
 static const char no_stroke[] = " style=\"stroke:none;\"";
 
-/* Tags and what is between them, without the blanks that lines begin with. */
+/* Copy markup without indentation. */
 static void put_markup(struct bytes *bytes, const char *text, const char *end)
 {
 	while (text < end) {
@@ -251,8 +251,8 @@ static int begins(const char *text, const char *end, const char *wanted)
 #define SYMBOL "<symbol overflow=\"visible\" id=\""
 
 /*
- * A letter's symbol at @text, as the path alone that is in it. Returns what is behind it, or NULL,
- * with nothing written, where it is something else.
+ * Convert the symbol of a glyph at @text to its path alone. Returns the text behind it, or NULL
+ * with nothing written if @text is something else.
  */
 static const char *put_glyph(
 	struct bytes *bytes, const char *text, const char *end, const char *name)
@@ -307,7 +307,7 @@ void svg_paths_put(struct bytes *bytes, const char *text, const char *end, const
 			continue;
 		}
 		put_markup(bytes, text, value);
-		/* One letter behind a blank: d, x or y. */
+		/* A one-letter attribute: d, x or y. */
 		int is_short = open - text >= 2 && open[-2] == ' ';
 
 		if (is_short && open[-1] == 'd')

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which passes there are, and in which order. All take time linear in nodes and samples, but for
- * turning round, which takes as long as the stacks are. None recurses: stacks may be as deep as
- * their file has it.
+ * Order of the passes, and the passes without a file of their own. All take linear time, but
+ * reversing takes time by the sum of the stacks' depths. None recurses, because files may have deep
+ * stacks.
  */
 #include "render/transform.h"
 
@@ -28,7 +28,7 @@ static int root_pass(struct pass *pass)
 	return 0;
 }
 
-/* The stacks that have a matching frame, or those that have none. */
+/* Keep the stacks that have a matching frame (@wanted 1) or none (0). */
 static int stacks_pass(struct pass *pass, uint8_t wanted)
 {
 	uint8_t *has_match = pass_array(pass->nodes, sizeof(*has_match));
@@ -64,7 +64,7 @@ static int ignore_pass(struct pass *pass)
 	return stacks_pass(pass, 0);
 }
 
-/* All stacks, without nodes that are on the way to none. */
+/* Keep all stacks, but drop nodes without samples in their subtree. */
 static int prune_pass(struct pass *pass)
 {
 	return stacks_pass(pass, 0);
@@ -80,7 +80,7 @@ static int hide_pass(struct pass *pass)
 				? parent
 				: pass_child(pass, parent, i);
 	}
-	/* Only now: below a node that became empty there may be frames that stay. */
+	/* Do this last, because frames below a hidden node at the root may stay. */
 	for (uint32_t i = 1; i < pass->nodes; i++)
 		if (pass->place[i] == CALLTREE_ROOT)
 			pass->place[i] = PASS_NOWHERE;
@@ -89,7 +89,6 @@ static int hide_pass(struct pass *pass)
 
 /* ---- kinds of time --------------------------------------------------------------------------- */
 
-/* transform_match_fn */
 static int is_wait(const struct calltree_frame *frame, void *context)
 {
 	(void)context;
@@ -128,7 +127,7 @@ int transform_times(const struct calltree *tree, enum calltree_times times, stru
 
 /* ---- modules --------------------------------------------------------------------------------- */
 
-/* What has no module keeps a name that says so; processes, threads, credits, waits keep theirs. */
+/* Frames without a module get a name that says so. Process, thread, wait frames keep theirs. */
 static void rename_to_module(struct pass *pass, struct calltree_frame *frame)
 {
 	bool is_compiled = frame->kind == CALLTREE_NATIVE || frame->kind == CALLTREE_INLINE ||
@@ -168,13 +167,14 @@ static int module_pass(struct pass *pass)
 /* ---- turning round --------------------------------------------------------------------------- */
 
 /*
- * Every stack from its leaf to its root, below the frames of process and thread that the groups
- * gave it and that of idle threads, which stay where they are.
+ * Reverse every stack. Process and thread frames that grouping added, file frames and idle frames
+ * stay at the root.
  */
 static int reverse_pass(struct pass *pass)
 {
 	uint32_t *kept =
-		pass_array(pass->nodes, sizeof(*kept)); /* [node] -> its place, PASS_NOWHERE */
+		pass_array(pass->nodes, sizeof(*kept)); /* [node] -> new node if it stays at the
+							 * root, or PASS_NOWHERE */
 	int error = kept ? 0 : -ENOMEM;
 
 	for (uint32_t i = 1; kept && i < pass->nodes; i++) {
@@ -184,7 +184,7 @@ static int reverse_pass(struct pass *pass)
 				     (pass->shape->by_process || pass->shape->by_file)) ||
 			     (pass_is(pass, i, CALLTREE_THREAD) && pass->shape->by_thread);
 
-		/* Below the frame of a process that nobody asked for, which is turned round. */
+		/* An idle frame moves to the root if the process frame above it is reversed. */
 		if (stays && parent == PASS_NOWHERE && pass_is(pass, i, CALLTREE_IDLE))
 			parent = CALLTREE_ROOT;
 		kept[i] = stays && parent != PASS_NOWHERE ? pass_child(pass, parent, i)
@@ -242,7 +242,10 @@ int transform_shape(
 		shape->collapse_recursion ? collapse_pass : NULL,
 		shape->collapse_recursion ? prune_pass : NULL,
 		shape->by_module ? module_pass : NULL,
-		/* In the stacks that are shown: a picture that is read has no others. */
+		/*
+		 * Near the end: a picture that is read back has only these stacks and must fold
+		 * alike.
+		 */
 		shape->fold_idle && !shape->by_thread ? idle_pass : NULL,
 		shape->reverse ? reverse_pass : NULL,
 	};
