@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is asked of a file of stacks, and what it says about itself, for a picture of them.
+ * The request for and the facts of a file of stacks. A reader of a format fills struct input_facts
+ * with the metadata that the file has; pictures and reports show them.
  */
 #ifndef CLI_FORMATS_FACTS_H
 #define CLI_FORMATS_FACTS_H
@@ -17,57 +18,57 @@
 #include "render/spread.h"
 
 /*
- * Where the stacks of several files come together. A reader that can adds them there straight away,
- * and nothing to the tree of the file's own, which would be copied.
+ * The sum of several files. A reader that supports this adds its stacks directly to the sum and
+ * leaves the file's own tree empty, which saves copying that tree.
  */
 struct input_sum {
 	/*
-	 * Called once the facts but the subtitle are known, of a file that is not empty: sets what
-	 * follows. Returns 0, or -errno with @message filled.
+	 * The reader calls this once, for a file that is not empty, when all facts but the subtitle
+	 * are known. It sets the fields below. Returns 0, or -errno with @message filled.
 	 */
 	int (*begin)(struct input_sum *sum, struct diag_message *message);
 	struct calltree *tree;
-	struct texts *threads; /* of the tree: name, then process */
-	uint32_t root;	       /* stacks stand on this node */
-	uint64_t factor;       /* of weights of stacks, but not of samples */
+	struct texts *threads; /* thread numbers of @tree: name, then process */
+	uint32_t root;	       /* node under which the stacks are added */
+	uint64_t factor;       /* multiply weights of stacks by this, but not those of samples */
 };
 
-/* All zero is what is usual. */
+/* All zero: the defaults. */
 struct input_request {
-	const char *sample_type;      /* which values; NULL: the file's default */
-	enum demangle_style demangle; /* of what it has by the names of linkers, or by address */
-	bool fetches; /* debuginfod servers are asked for symbols of addresses that are not here */
-	struct input_sum *sum; /* NULL: the file is read for itself */
+	const char *sample_type;      /* values to read; NULL: the file's default */
+	enum demangle_style demangle; /* for linker names and for addresses that are named here */
+	bool fetches; /* ask debuginfod servers for symbols that this machine does not have */
+	struct input_sum *sum; /* NULL: read the file by itself */
 };
 
-/* All zero is a file that says nothing. */
+/* Facts of a file. All zero means that the file has none. */
 struct input_facts {
-	char title[256]; /* "" when it has none */
+	char title[256]; /* "" if there is none */
 	char subtitle[512];
-	char filters[256];   /* what was left out; "": nothing that it knows of */
-	char notes[1024];    /* "" when there is nothing to note */
-	char empty[128];     /* what it shows where it has no stacks; "": nothing special */
-	char count_name[64]; /* what one unit of weight is called */
-	char time_name[64];  /* which time it is; "" when it is none */
-	char other_name[8];  /* type of time of another kind, each stack having one; "": none */
-	uint64_t period_ns;  /* time of one unit of weight; 0: it is no time */
+	char filters[256];   /* filters that were applied to the stacks; "": none */
+	char notes[1024];    /* "" if there are none */
+	char empty[128];     /* text to show if there are no stacks; "": a default */
+	char count_name[64]; /* name of one unit of weight */
+	char time_name[64];  /* which time the weights are; "" if they are counts */
+	char other_name[8];  /* type of a second kind of time, which other stacks have; "": none */
+	uint64_t period_ns;  /* time of one unit of weight; 0: weights are counts */
 	uint64_t duration_ns;
 	int64_t created_s;	    /* since the epoch; 0: unknown */
-	struct picture_mark *marks; /* owned, texts and all */
+	struct picture_mark *marks; /* owned, with their texts */
 	uint32_t mark_count;
-	struct spread *spread; /* over the runs that it has; owned; NULL: not known */
-	struct ranks *ranks;   /* of a job; owned; NULL: it is none */
-	/* How it was drawn, where it is a picture. */
+	struct spread *spread; /* over the runs in the file; owned; NULL: unknown */
+	struct ranks *ranks;   /* of a parallel job; owned; NULL: not a job */
+	/* The view of a picture that was read. */
 	bool has_view;
 	char palette[32];
 	enum picture_direction direction;
 	enum calltree_times times;
 	bool is_reversed;
 	bool by_process, by_thread;
-	bool has_idle; /* threads that only wait were folded */
+	bool has_idle; /* the picture has folded idle threads */
 };
 
-/* Also of facts whose reading failed, and of facts that are all zero. */
+/* Also for facts of a failed read, and for all-zero facts. */
 static inline void input_facts_release(struct input_facts *facts)
 {
 	for (uint32_t i = 0; i < facts->mark_count; i++)

@@ -14,14 +14,14 @@
 #include "render/calltree.h"
 #include "render/picture.h"
 
-/* What is written: the profiler brings files of older versions up to date when it reads them. */
+/* Version of the files written. The profiler converts older versions when it loads them. */
 #define FIREFOX_VERSION 61
 
 /*
- * Write options->fine, or without it @tree (finished), of the times that are drawn: a track for
- * each thread, samples at their times where these are known, else one behind the other. Frames have
- * the lines they were sampled at and no addresses; modules are resources without files.
- * Returns 0, or -errno of @out, or -ENOMEM.
+ * Write options->fine, or @tree if that is NULL (finished), in the times that are drawn: a track
+ * per thread, with samples at their times or, if these are unknown, one after the other. Frames
+ * have lines but no addresses; modules become resources without files. Returns 0, -errno of @out,
+ * or -ENOMEM.
  */
 int firefox_write(
 	const struct calltree *tree, const struct picture_options *options, FILE *out);

@@ -13,68 +13,66 @@
 #include "cli/diag.h"
 #include "render/calltree.h"
 
-/* Two versions of a program in a line, "stack old new": the format of difffolded.pl. */
+/* A line for two versions of a program, "stack old new", is the format of difffolded.pl. */
 #define FOLDED_VERSIONS 2
 
 /*
- * A stream, line by line. Unlike getline(3) it gives up on a line without end before it has taken
- * all memory, as of /dev/zero.
+ * Reads a stream line by line. Unlike getline(3) it fails on an endless line, as from /dev/zero,
+ * before it has used all memory.
  */
-#define LINES_BYTES_MAX (64u << 20) /* of one line */
+#define LINES_BYTES_MAX (64u << 20) /* longest line */
 
-/* Begin with {.in = stream}; the stream is borrowed, the rest is lines_release()'s. */
+/* Initialise with {.in = stream}. The stream is borrowed; lines_release() frees the rest. */
 struct lines {
 	FILE *in;
 	char *text;
 	size_t room;
-	size_t at, used; /* what was read and not given out: text[at..used) */
+	size_t at, used; /* bytes read but not returned yet: text[at..used) */
 };
 
 /*
- * Take the next line without its newline, a NUL behind it. It may be written to and is valid until
- * the next call.
- * Returns 1, 0 at the end of the stream, or -EFBIG (longer than LINES_BYTES_MAX), -ENOMEM, -errno
- * of reading.
+ * Read the next line. Its newline is replaced by NUL. The caller may change it until the next call.
+ * Returns 1, 0 at the end of the stream, -EFBIG (longer than LINES_BYTES_MAX), -ENOMEM, or -errno
+ * of the read.
  */
 int lines_next(struct lines *lines, char **line, size_t *bytes);
 
 /*
- * Look at what the stream begins with, before any line is taken: the first *@bytes, fewer than a
- * line may have. Returns 0, or as lines_next() does.
+ * Peek at the start of the stream before the first lines_next(). *@text is less than a longest
+ * line. Returns 0, -EFBIG, -ENOMEM, or -errno of the read.
  */
 int lines_look(struct lines *lines, const char **text, size_t *bytes);
 
 void lines_release(struct lines *lines);
 
 /*
- * Write every node of @tree (finished) that has self weight as one line, in a stable order. ';',
- * control bytes and newlines in names are replaced. @inline_suffix: names of inlined functions end
- * in "_[i]", as perf's and flamegraph.pl's do. @scale, unless NULL: lines have the counts of two
- * versions of a program, each divided by that; @tree's threads are runs, of process "old" or "new".
- * Returns 0, or -errno of @out.
+ * Write each node of @tree (finished) that has self weight as a line, in preorder. ';' and control
+ * characters in names are replaced. With @inline_suffix, names of inlined functions end in "_[i]",
+ * as in perf and flamegraph.pl. If @scale is not NULL, lines have two counts, of the versions "old"
+ * and "new" (the names of @tree's processes), each divided by its scale. Returns 0, or -errno of
+ * @out.
  */
 int folded_write(const struct calltree *tree, const unsigned *scale, bool inline_suffix, FILE *out);
 
-/* A file of which none of so many lines is a stack has none. */
+/* If none of the first non-empty lines, this many, is a stack, the file has none. */
 #define FOLDED_DOUBT_LINES 100
 
-/* Lines that are not "stack weight" and were left out. */
+/* Numbers of lines. @count and @first are for lines that were skipped as they are not stacks. */
 struct folded_bad {
-	uint64_t stacks; /* that were taken, also those of no weight */
+	uint64_t stacks; /* lines that are stacks, weight 0 included */
 	uint64_t count;
-	uint64_t first; /* the number of the first one, from 1; 0: there was none */
+	uint64_t first; /* line number of the first, from 1; 0: none */
 };
 
 /*
- * Add the stacks of all @lines to @tree (not finished by this); @name is what they are called in
- * messages.
- * Single lines that are no stacks are left out and counted in *@bad.
- * @newer, unless NULL: lines have two counts, the second for this tree; most must.
+ * Add the stacks of all @lines to @tree, which is not finished. @name is used in messages. Lines
+ * that are not stacks are skipped and counted in *@bad. If @newer is not NULL, lines must have two
+ * counts (most of them), and the second is added to @newer.
  *
- * Returns 0; or -errno with @message filled and the tree of no use: of reading, -ENOMEM, -EFBIG (a
- * line that is too long for any stack), -ERANGE (a count that is too large), -ENODATA (certainly no
- * folded stacks). Nearly any text could be some; that is said of the file's first lines only, so
- * that a damaged end costs only itself.
+ * Returns 0, or -errno with @message filled and unusable trees: an error of reading, -ENOMEM,
+ * -EFBIG (line too long), -ERANGE (count too large), -ENODATA (not folded stacks). -ENODATA is
+ * decided by the first lines only, because almost any text could be a stack and a damaged end
+ * should lose no more.
  */
 int folded_read(struct calltree *tree, struct calltree *newer, struct lines *lines,
 	const char *name, struct folded_bad *bad, struct diag_message *message);

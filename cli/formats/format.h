@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The formats a call tree can be written in, and which one a file's name asks for.
- */
+/* The formats in which a call tree can be written, and the selection of a format by a file name. */
 #ifndef CLI_FORMATS_FORMAT_H
 #define CLI_FORMATS_FORMAT_H
 
@@ -13,10 +11,10 @@
 #include "render/picture.h"
 
 /*
- * The table: a row is an extension with its dot (one that ends as another does stands before that),
- * the function of struct format, and whether `flamerun render` gets the stacks back from such a
- * file, as cli/formats/input.c reads it: then a run that wrote one need not save its stacks when a
- * picture fails.
+ * The table of formats. A row has the extension with its dot (before any extension that is its
+ * end), the function of struct format, and whether `flamerun render` can read stacks from such a
+ * file (cli/formats/input.c). If it can, a run need not save its stacks when writing a picture
+ * fails.
  */
 #define FORMATS(FIRST, NEXT, WRAP)                                                                 \
 	FIRST(".svg", picture_write_svg, true)                                                    \
@@ -30,7 +28,7 @@
 	NEXT(".json", report_write_json, false)                                                    \
 	NEXT(".md", report_write_markdown, false)
 
-/* All extensions, blanks between, for messages; and for --help, which begins a line at WRAP. */
+/* All extensions with blanks between them, for messages; in --help, a new line begins at WRAP. */
 #define FORMAT_FIRST_(extension, write, has_stacks) extension
 #define FORMAT_NEXT_(extension, write, has_stacks)  " " extension
 #define FORMAT_WRAP_(extension, write, has_stacks)  "\n" extension
@@ -39,26 +37,25 @@
 
 struct format {
 	const char *extension;
-	/* Write @tree (finished) to @out. Returns 0 or -errno. */
+	/* Writes @tree (finished) to @out. Returns 0 or -errno. */
 	int (*write)(const struct calltree *tree, const struct picture_options *options, FILE *out);
 	bool has_stacks;
 };
 
-/* What the formats are called: "svg", ..., NULL at the end. */
+/* Returns the formats' names: "svg", ..., and NULL at the end. */
 const char *const *format_names(void);
 
-/* The format that the extension of @path is of, or NULL. */
+/* Returns the format of @path's extension, or NULL. */
 const struct format *format_by_ending(const char *path);
 
 /*
- * The format in which to write @path: the one its extension asks for; without a known one, the
- * format called @otherwise unless that is NULL. Names of devices cannot carry one: in /dev and
- * /proc it is then SVG.
- * Returns NULL when none of this tells.
+ * Returns the format to write @path in: that of its extension, else the one called @otherwise, else
+ * SVG if @path is in /dev or /proc, where names have no extension. Returns NULL if none of these
+ * applies.
  */
 const struct format *format_of(const char *path, const char *otherwise);
 
-/* Fill @message for a name that format_of() knows nothing of. Returns -EINVAL. */
+/* Fill @message for a name for which format_of() returned NULL. Returns -EINVAL. */
 int format_unknown(const char *path, struct diag_message *message);
 
 bool format_is_svg(const struct format *format);
@@ -66,6 +63,6 @@ bool format_is_picture(const struct format *format); /* SVG, PNG or PDF */
 bool format_is_folded(const struct format *format);
 bool format_is_pprof(const struct format *format);
 bool format_is_speedscope(const struct format *format);
-bool format_is_json(const struct format *format); /* our tables */
+bool format_is_json(const struct format *format); /* run.json, the report */
 
 #endif

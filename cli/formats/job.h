@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files of nodes as one job: one tree, and how its ranks differ. Several threads read files; what
- * is kept is in proportion to distinct stacks, and a few words for each rank. Where there are more
- * ranks than JOB_ROOTS_MAX, those stay apart in the tree that differ most; the rest is one.
+ * Read the files of a job's nodes as one profile: a tree of all ranks, and how the ranks differ.
+ * Threads read files in parallel. Memory is proportional to the distinct stacks, plus a few words
+ * per rank. If there are more than JOB_ROOTS_MAX ranks, those whose work differs most from the mean
+ * keep frames of their own, and all others share one.
  */
 #ifndef CLI_FORMATS_JOB_H
 #define CLI_FORMATS_JOB_H
@@ -15,16 +16,14 @@
 
 #define JOB_ROOTS_MAX 256
 
-/* Is @path a folder, or named as a file of a node is? */
+/* Is @path a folder, or does it have the name of a node's file? */
 bool job_is(const char *path);
 
 /*
- * Read @path, all files of nodes in a folder or one such file, into @out as input_read() does.
- * Ranks are what threads are elsewhere, and nodes what processes are. @times: what of ranks is
- * compared. A file that is damaged, or of another job than the newest, is left out and said.
- *
- * Returns 0, or -errno with @message filled: -ENOENT where there is no file. To be released in any
- * case.
+ * Read @path, a folder of node files or a single one, into @out, as input_read() does. Ranks become
+ * threads and nodes become processes. @times selects the stacks by which ranks are compared. Files
+ * that are damaged, or that belong to an older job, are skipped and reported. Returns 0, or -errno
+ * with @message filled; -ENOENT if there is no file. The caller must release @out in both cases.
  */
 int job_read(struct input *out, const char *path, enum calltree_times times,
 	struct diag_message *message);

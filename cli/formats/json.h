@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON where it lies: values are places in a text, looked into when they are asked for.
+ * Read JSON in place: a value is a range of the text and is parsed only when it is used.
  *
- * Libraries that Debian has build all of it in memory first: of a profile of 23 MB jansson makes
- * 220 MB and json-c 400 MB, so that the largest files that are read here would take 5 to 9 GB.
- * Profiles are long lists of small numbers, which need to be read once and kept nowhere.
- *
- * Nothing is allocated. What is not looked at is only checked as far as it takes to find its end.
+ * JSON libraries in Debian build the whole document in memory (a profile of 23 MB takes 220 MB in
+ * jansson and 400 MB in json-c, so the largest files read here would take 5 to 9 GB). Profiles are
+ * long lists of small numbers, which need to be read only once. Nothing is allocated here. Values
+ * that are not used are only checked as far as needed to find their end.
  *
  * Context: any thread.
  */
@@ -17,43 +16,40 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Lists within objects within lists: deeper ones are refused. */
+/* Deepest nesting of lists and objects; deeper ones are refused. */
 #define JSON_DEPTH_MAX 64u
 
-/* A value, or what is left of a list or object. All borrowed from the text. */
+/* A value, or the unread part of a list or object. Borrowed from the text. */
 struct json {
 	const char *at, *end;
 };
 
-/* The value that all of @text is. Returns 0, or -EBADMSG. */
+/* Find the single value in @text. Returns 0 or -EBADMSG. */
 int json_begin(const char *text, size_t bytes, struct json *value);
 
 bool json_is_object(const struct json *value);
 bool json_is_text(const struct json *value);
 
-/*
- * Enter @value, to take its items or members one by one. Returns 0, or -EBADMSG when it is no list
- * or no object.
- */
+/* Start reading a list's items or an object's members. Returns 0, or -EBADMSG if it is not one. */
 int json_list(const struct json *value, struct json *list);
 int json_object(const struct json *value, struct json *object);
 
-/* Take the next one. Returns 1, 0 behind the last one, or -EBADMSG with list->at at the damage. */
+/* Read the next item or member. Returns 1, 0 at the end, or -EBADMSG with list->at at the error. */
 int json_next(struct json *list, struct json *item);
 int json_next_member(struct json *object, struct json *name, struct json *value);
 
-/* The member @name of @value: the first of that name. Returns 1, 0: there is none, or -EBADMSG. */
+/* Find the first member @name of object @value. Returns 1, 0 if there is none, or -EBADMSG. */
 int json_member(const struct json *value, const char *name, struct json *member);
 
-/* Read a number. Returns 0, or -EBADMSG for anything else, and for what no double holds. */
+/* Parse a number. Returns 0, or -EBADMSG if it is not a number or too large for a double. */
 int json_number(const struct json *value, double *number);
 
-/* A whole number below @limit. Returns 0 or -EBADMSG. */
+/* Parse a non-negative integer below @limit. Returns 0 or -EBADMSG. */
 int json_index(const struct json *value, uint32_t limit, uint32_t *number);
 
 /*
- * Decode a text into @out as UTF-8, cut to @room with its NUL. NUL, and surrogates without their
- * other half, become U+FFFD; bytes that are no UTF-8 stay as they are. Returns 0 or -EBADMSG.
+ * Decode a string to UTF-8 in @out, cut to @room bytes with the NUL. NULs and unpaired surrogates
+ * become U+FFFD; invalid UTF-8 is copied. Returns 0 or -EBADMSG.
  */
 int json_text(const struct json *value, char *out, size_t room);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many files as one, read by as many threads as there are processors.
+ * Merge many files with one thread per processor.
  *
- * Context: one thread; others are started and joined.
+ * Context: one thread, which starts others and joins them.
  */
 #ifndef CLI_FORMATS_MERGE_FILES_H
 #define CLI_FORMATS_MERGE_FILES_H
@@ -10,9 +10,8 @@
 #include "cli/formats/merge.h"
 
 /*
- * Add all @count files of @paths to @merge, of which only ->part is set, as merge_read() does one
- * after the other: the sum, lines and errors do not depend on how many threads there are.
- * Returns as merge_read() does.
+ * Add all @count files to @merge, in which only @part is set. Sum, messages and errors are those of
+ * calling merge_read() for one file after the other. Returns as merge_read() does.
  */
 int merge_files(struct merge *merge, const char *const *paths, unsigned count,
 	const struct input_request *request, bool has_root, struct diag_message *message);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pprof profiles, in and out: what Go, gperftools and many others write, gzip-compressed or not.
- * Format: https://github.com/google/pprof/blob/main/proto/profile.proto
+ * Read and write pprof profiles, compressed by gzip or not. Go, gperftools and many others write
+ * them. Format: https://github.com/google/pprof/blob/main/proto/profile.proto
  *
- * A sample has no time there: a tree that is written and read again keeps weights, names, modules
- * and threads.
+ * Samples have no times in this format: a tree that is written and read again keeps weights, names,
+ * modules and threads.
  *
  * Context: one thread.
  */
@@ -21,58 +21,56 @@
 #include "render/calltree.h"
 #include "render/picture.h"
 
-/* Of each kind: locations, functions, mappings, texts. */
+/* Maximum numbers of locations, of functions, of mappings, of texts. */
 #define PPROF_ITEMS_MAX (1u << 23)
 #define PPROF_TYPES_MAX 64u
-#define PPROF_LINES_MAX 1024u /* functions inlined at one address, and those of one stack */
+#define PPROF_LINES_MAX 1024u /* functions inlined at one address */
 #define PPROF_DEPTH_MAX 65536u
-/* Of a name; the rest is cut off. */
+/* Longer names are cut. */
 #define PPROF_NAME_BYTES 4096u
 
 /*
- * Does the file that begins with @first hold a profile? 0x1f: gzip, yes. '\n': maybe, and then the
- * whole of it tells, see pprof_is_profile(). Else no, unless its name says so.
+ * First bytes of profiles. 0x1f (gzip): a profile. '\n': maybe a profile, pprof_is_profile()
+ * decides by the whole file. Any other: a profile only if the file's name says so.
  */
 #define PPROF_FIRST_GZIP  0x1f
 #define PPROF_FIRST_PLAIN '\n'
 bool pprof_is_profile(const void *bytes, size_t count);
 
 /*
- * Read all of @in, inflated when it is gzip-compressed. @name is for messages.
- * Returns 0, *@bytes from malloc and their *@count; or -errno with @message filled: -EFBIG beyond
- * WHOLE_BYTES_MAX, -EBADMSG for damage.
+ * Read all of @in and inflate it if it is compressed. @name is for messages. Returns 0 with *@bytes
+ * from malloc and *@count; or -errno with @message filled: -EFBIG over WHOLE_BYTES_MAX, -EBADMSG if
+ * damaged.
  */
 int pprof_load(
 	FILE *in, const char *name, void **bytes, size_t *count, struct diag_message *message);
 
 /*
- * Add the stacks of the profile at @bytes to @tree (not finished by this). Frames have the names
- * that the profile gives them; what has none is named from the mapping's file, if that is still the
- * one that ran. What could not be named is reported, once.
- *
- * @request  of it the sample type to take, NULL: the profile's default, else its last one
- *
- * Returns 0 and *@facts; or -errno with @message filled: -EBADMSG with what is damaged and where,
- * -EINVAL for a type it does not have, -ENOMEM.
+ * Add the stacks of the profile at @bytes to @tree, which is not finished here. Frames have the
+ * profile's names. Addresses without names are named from the mapping's file if it is still the
+ * file that ran; those that cannot be named are reported once. @request->sample_type selects the
+ * values; NULL: the profile's default, or else its last type. Returns 0 and *@facts; or -errno with
+ * @message filled: -EBADMSG with the damage and its offset, -EINVAL if there is no such type,
+ * -ENOMEM.
  */
 int pprof_read(struct calltree *tree, const void *bytes, size_t count, const char *name,
 	const struct input_request *request, struct input_facts *facts,
 	struct diag_message *message);
 
 /*
- * The same once more for what facts->other_name names, counted in the units of @facts, which
- * pprof_read() filled. What it reported is not reported again.
+ * Read the stacks of type facts->other_name of the same @bytes, in the units of @facts, after
+ * pprof_read(). Nothing is reported a second time. Returns as pprof_read() does.
  */
 int pprof_read_other(struct calltree *tree, const void *bytes, size_t count, const char *name,
 	const struct input_request *request, const struct input_facts *facts,
 	struct diag_message *message);
 
 /*
- * Write options->fine, or without it @tree (finished): locations of functions with file and line
- * where they are known, what is inlined being in the location of what it stands in; labels "thread"
- * and "process" likewise. With options->period_ns there are two sample types,
- * samples/count and cpu/nanoseconds, and with options->other a third. The tree's is the default.
- * Returns 0, or -errno of @out, or -ENOMEM.
+ * Write options->fine, or @tree if that is NULL (finished). Locations have file and line if known;
+ * inlined functions are in the location of the function that they are inlined into. Samples have
+ * labels "thread" and "process". With options->period_ns, the sample types are samples/count and
+ * cpu/nanoseconds, and with options->other a third. The tree's type is the default. Returns 0,
+ * -errno of @out, or -ENOMEM.
  */
 int pprof_write(const struct calltree *tree, const struct picture_options *options, FILE *out);
 int pprof_write_gz(const struct calltree *tree, const struct picture_options *options, FILE *out);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Text between quotation marks, as JSON and CSV have it.
- */
+/* Write quoted text for JSON and CSV. */
 #ifndef CLI_FORMATS_QUOTED_H
 #define CLI_FORMATS_QUOTED_H
 
@@ -14,9 +12,9 @@ enum quoted_as {
 };
 
 /*
- * Write the first @bytes of @text (any, or all before its NUL), made clean as label_clean() does:
- * what is no UTF-8, and controls, become U+FFFD. Each format doubles its own way what would end it.
- * Returns 0 or -ENOMEM; errors of @out stay with it.
+ * Write at most the first @bytes of @text (any bytes, up to its NUL) in quotes, cleaned by
+ * label_clean() and with quotes escaped as the format requires. Returns 0 or -ENOMEM; errors of
+ * @out are left to ferror().
  */
 int quoted_put(FILE *out, const char *text, size_t bytes, enum quoted_as as);
 

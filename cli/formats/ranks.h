@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the ranks of a job differ: of each function what it weighs in the rank that has least of it,
- * in that which has most, and on average; of each rank how much of it was work, and how much was
- * inside MPI, where the ranks that had less to do wait for the others.
+ * How the ranks of a job differ. For each function: its weight in the rank with least, in the rank
+ * with most, and the mean. For each rank: its work, and its time inside MPI, where ranks with less
+ * work wait for the others.
  *
- * Inside MPI is what lies below a function of MPI's interface, whose names the standard gives:
- * MPI_Send, PMPI_Send, and in Fortran mpi_send_; or below any that the program calls in a library
- * of MPI. Weights are of the stacks that are drawn, those on
- * a CPU unless waits are asked for.
+ * Time is inside MPI if the stack has a function of the MPI interface (MPI_Send, PMPI_Send,
+ * Fortran's mpi_send_), or a function of an MPI library that the program calls. Weights are those
+ * of the stacks drawn: on a CPU, unless waits are requested.
  *
  * Context: one thread.
  */
@@ -21,77 +20,77 @@
 
 struct ranks_one {
 	uint32_t number;
-	uint32_t node;		  /* of ranks.nodes */
-	uint32_t status, signal;  /* how it ended */
-	bool has_ended;		  /* or it was not seen to: it runs, or was killed with flamerun */
-	bool is_unusual;	  /* its work is far from the others' */
-	uint64_t duration_ns;	  /* for which it was sampled */
+	uint32_t node;		  /* index in ranks.nodes */
+	uint32_t status, signal;  /* how the rank ended */
+	bool has_ended;		  /* false: its end was not recorded, it may still run */
+	bool is_unusual;	  /* its work is far from the other ranks' */
+	uint64_t duration_ns;	  /* sampled time */
 	uint64_t cpu, cpu_in_mpi; /* weights; the second is part of the first */
 	uint64_t waits, waits_in_mpi;
 };
 
-/* Over all ranks; a rank without the function has 0 of it. */
+/* A function over all ranks. A rank without the function counts as 0. */
 struct ranks_function {
-	uint64_t sum, least, most;	/* of its total in a rank */
-	uint64_t self;			/* in all */
-	uint32_t least_rank, most_rank; /* numbers; the first of equal ones */
-	uint32_t ranks;			/* that have it */
+	uint64_t sum, least, most;	/* of its total weight per rank */
+	uint64_t self;			/* over all ranks */
+	uint32_t least_rank, most_rank; /* rank numbers; the lowest of equal ones */
+	uint32_t ranks;			/* ranks that have the function */
 };
 
-/* A figure of each rank, over all. */
+/* Statistics of one value per rank. */
 struct ranks_range {
 	double mean;
 	uint64_t least, most;
-	uint32_t least_at, most_at; /* places in ranks.one */
+	uint32_t least_at, most_at; /* indices in ranks.one */
 };
 
 struct ranks {
-	char **nodes; /* owned, as all of this */
+	char **nodes; /* owned, like all pointers here */
 	uint32_t node_count, node_room;
-	struct ranks_one *one; /* by number */
+	struct ranks_one *one; /* sorted by number after ranks_finish() */
 	uint32_t count, room;
-	uint32_t size;		/* that the job was to have; 0: not known */
-	struct calltree *names; /* whose frame number N is function N: name and module */
+	uint32_t size;		/* ranks that the job was started with; 0: unknown */
+	struct calltree *names; /* interns functions (name and module); frame N is function N */
 	struct ranks_function *function;
 	uint32_t function_room;
 	uint64_t period_ns;
 };
 
-/* Returns an owned, empty one, or NULL without memory. */
+/* Returns an owned, empty struct, or NULL if out of memory. */
 struct ranks *ranks_new(void);
 void ranks_free(struct ranks *ranks); /* NULL is fine */
 
-/* Is @name a function of MPI's interface? */
+/* Is @name a function of the MPI interface? */
 bool ranks_is_mpi(const char *name);
 
-/* Is @module a library that has it? libmpi.so.40, libmpich.so.12, libmpi_mpifh.so.40 */
+/* Is @module an MPI library, such as libmpi.so.40, libmpich.so.12 or libmpi_mpifh.so.40? */
 bool ranks_is_mpi_library(const char *module);
 
-/* The number of the node called @name, which is copied when it is new. Returns 0 or -ENOMEM. */
+/* Find or add the node @name (copied); its index is stored in *@node. Returns 0 or -ENOMEM. */
 int ranks_node(struct ranks *ranks, const char *name, uint32_t *node);
 
-/* Add a rank, of which @one (borrowed) tells. Returns 0 or -ENOMEM. */
+/* Add a rank (copied). Returns 0 or -ENOMEM. */
 int ranks_add(struct ranks *ranks, const struct ranks_one *one);
 
-/* Add what some ranks have of the function of @frame. Returns 0 or -ENOMEM. */
+/* Add the numbers of some ranks for @frame's function. Returns 0 or -ENOMEM. */
 int ranks_add_function(struct ranks *ranks, const struct calltree_frame *frame,
 	const struct ranks_function *function);
 
-/* Everything is added: put ranks in order, and see which are unusual. */
+/* Sort the ranks and mark unusual ones, after everything was added. */
 void ranks_finish(struct ranks *ranks);
 
-/* Of the function of @frame, told by its name and module. Returns false where no rank has it. */
+/* Look up the function with @frame's name and module. Returns false if no rank has it. */
 bool ranks_find(const struct ranks *ranks, const struct calltree_frame *frame,
 	struct ranks_function *function);
 
-/* What it is said to be on average, and how much more the one that has most has: 0.25 is 25 %. */
+/* Mean weight per rank, and how far the maximum is above the mean: 0.25 is 25 %. */
 double ranks_mean(const struct ranks *ranks, const struct ranks_function *function);
 double ranks_imbalance(const struct ranks *ranks, const struct ranks_function *function);
 
-/* Is the most no more than what chance makes of equal ranks, in 5 standard deviations? */
+/* Can a maximum @most be chance, that is within 5 standard deviations of @mean? */
 bool ranks_is_chance(double mean, uint64_t most);
 
-/* Work of a rank, by the CPU's clock; and what it spent inside MPI, running and waiting. */
+/* CPU time outside MPI; time inside MPI, running and waiting. Weights. */
 static inline uint64_t ranks_work(const struct ranks_one *one)
 {
 	return one->cpu - one->cpu_in_mpi;
@@ -102,19 +101,16 @@ static inline uint64_t ranks_in_mpi(const struct ranks_one *one)
 	return one->cpu_in_mpi + one->waits_in_mpi;
 }
 
-/* @figure over all ranks, of which there is at least one. */
+/* Compute statistics of @figure over all ranks; there must be one. */
 struct ranks_range ranks_range(
 	const struct ranks *ranks, uint64_t (*figure)(const struct ranks_one *));
 
 #define RANKS_TEXT_BYTES 256
 
-/* "rank 17 on n2" */
+/* Print "rank 17 on n2" for the rank at index @at. */
 void ranks_name(const struct ranks *ranks, uint32_t at, char out[RANKS_TEXT_BYTES]);
 
-/*
- * Line number @line of what is to be said of the job in words, most important first, into @out.
- * Returns false when there is no such line.
- */
+/* Print line @line of the summary in words, most important first. Returns false after the last. */
 bool ranks_line(const struct ranks *ranks, unsigned line, char out[RANKS_TEXT_BYTES]);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pictures that flamerun drew, as files of stacks: the data that render/embed.h puts into each SVG,
- * back as a tree. Whoever was sent a picture has what it was drawn from.
- *
- * The tree has functions, not lines: those are in its table, the heaviest eight of each function.
+ * Read pictures that flamerun drew: rebuild the tree from the data that render/embed.h puts into
+ * each SVG, so that a picture can serve as a profile. The tree is coarse; its table has the eight
+ * heaviest lines of each function.
  *
  * Context: one thread.
  */
@@ -15,14 +14,14 @@
 #include "render/bytes.h"
 #include "render/calltree.h"
 
-/* What XML begins with; a stack of functions may, too. */
+/* First byte of XML; a stack of functions may begin with it, too. */
 #define SVG_FIRST '<'
 
 /*
- * Add the stacks of the picture @file to @tree (not finished by this). Stacks that were merged from
- * the leaf are turned back, and threads that had been folded as idle are threads again.
- * Returns 0 and *@facts; or -errno with @message filled: -ENODATA for a picture of somebody else's,
- * -EBADMSG with what is damaged, -ENOMEM. @facts are to be released in any case.
+ * Add the stacks of picture @file to @tree (not finished here). Reversed stacks are reversed back,
+ * and folded idle threads are unfolded. Returns 0 and *@facts; or -errno with @message filled:
+ * -ENODATA if flamerun did not draw it, -EBADMSG with the damage, -ENOMEM. The caller must release
+ * @facts in both cases.
  */
 int svg_read(struct calltree *tree, const struct bytes *file, const char *name,
 	struct input_facts *facts, struct diag_message *message);

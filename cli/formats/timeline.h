@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whose a tree's weight is, and when it passed: for formats that have samples of threads.
+ * Split a tree's weight by thread and time, for formats with samples of threads.
  *
  * Context: one thread.
  */
@@ -16,44 +16,44 @@
 
 #define TIMELINE_NO_THREAD UINT32_MAX
 
-/* What one sample says of a node's own weight, or what none says. */
+/* A part of a node's self weight: of one sample, or the part that is in no sample. */
 struct timeline_share {
-	uint64_t time_ns; /* since the start of the run; 0: not known */
+	uint64_t time_ns; /* since the start of the run; 0: unknown */
 	uint64_t weight;  /* > 0 */
 	uint32_t node;
-	uint32_t thread; /* TIMELINE_NO_THREAD: nobody's */
+	uint32_t thread; /* TIMELINE_NO_THREAD: unknown */
 };
 
 /*
- * The shares of @tree (finished), in no order. Those of a node add up to its own weight: samples
- * that say more are cut, what they do not say is nobody's.
- * Returns 0, an owned array in *@shares and its *@count; or -ENOMEM.
+ * List the shares of @tree (finished), unsorted. The shares of a node add up to its self weight:
+ * samples beyond it are cut, and weight that is in no sample has no thread. Returns 0 with an owned
+ * array in *@shares and its *@count, or -ENOMEM.
  */
 int timeline_shares(const struct calltree *tree, struct timeline_share **shares, size_t *count);
 
 struct timeline {
-	const struct calltree *tree; /* of the times that are drawn */
+	const struct calltree *tree; /* with the stacks that are drawn */
 	struct calltree *made[2];
-	/* [frame]: of whole functions where most of it passed, the tree's; NULL: not known */
+	/* [frame] -> heaviest line of the function, owned by the tree; NULL: unknown */
 	const struct calltree_line **lines;
-	/* By thread, nobody's last; of one by time, then depth first. No two are equal in these. */
+	/* Sorted by thread (no thread last), time, preorder. No two are equal in all three. */
 	struct timeline_share *shares;
 	size_t count;
 };
 
 /*
- * Put options->fine, or without it @tree (both borrowed until the release), in order of time.
- * @by_line: functions stay a frame for each of their lines, else they are whole.
+ * Sort the shares of options->fine, or of @tree if that is NULL; both are borrowed until the
+ * release. With @by_line, each line of a function stays a frame; otherwise functions are merged.
  * Returns 0, or -ENOMEM with nothing to release.
  */
 int timeline_init(struct timeline *timeline, const struct calltree *tree,
 	const struct picture_options *options, bool by_line);
 void timeline_release(struct timeline *timeline);
 
-/* One past the last share of the thread whose first one is @begin; its weight is in *@weight. */
+/* Returns the end of the shares of the thread that begins at @begin; *@weight is their sum. */
 size_t timeline_thread(const struct timeline *timeline, size_t begin, uint64_t *weight);
 
-/* What the thread of share @begin is called, and its process, "" when it is not known. */
+/* Returns the name of the thread of share @begin, and its process's ("" if unknown). */
 const char *timeline_thread_name(const struct timeline *timeline, size_t begin);
 const char *timeline_process_name(const struct timeline *timeline, size_t begin);
 

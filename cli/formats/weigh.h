@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the ranks of one file weigh: of each stack all of them together, of each function the least,
- * the most and the sum, of each rank what it did. One rank after the other, so that memory is in
- * proportion to the stacks of the file and not to its ranks.
+ * Compute the weights of the ranks in one file: per stack the sum, per function minimum, maximum
+ * and sum, per rank its work. Ranks are handled one after the other, so that memory is proportional
+ * to the file's stacks and not to its ranks.
  *
- * Context: any thread, each with its own.
+ * Context: any thread, with a struct weigh of its own.
  */
 #ifndef CLI_FORMATS_WEIGH_H
 #define CLI_FORMATS_WEIGH_H
@@ -19,20 +19,20 @@ struct weigh {
 	const struct ranks_file *file;
 	enum calltree_times times;
 	/* Results. */
-	uint64_t *self;			 /* [stack], of all ranks, all times */
-	struct calltree *names;		 /* whose frame number N is function N */
+	uint64_t *self;			 /* [stack] -> weight of all ranks, in all times */
+	struct calltree *names;		 /* interns functions; frame N is function N */
 	struct ranks_function *function; /* [function] */
-	struct ranks_one *one;		 /* [rank]; nodes are not numbered */
+	struct ranks_one *one;		 /* [rank]; their node is not set */
 	/* Private. */
 	uint32_t *function_of; /* [stack] */
 	uint8_t *marks;	       /* [stack] */
-	uint64_t *total;       /* [stack], of one rank */
-	uint64_t *in_function; /* [function], likewise */
+	uint64_t *total;       /* [stack] -> weight in the current rank */
+	uint64_t *in_function; /* [function] -> total weight in the current rank */
 };
 
 /*
- * Weigh @file (borrowed). Returns 0, -EBADMSG where a rank is damaged, -EOVERFLOW, -ENOMEM; to be
- * released in any case.
+ * Compute the weights of @file (borrowed). Returns 0, -EBADMSG if a rank is damaged, -EOVERFLOW or
+ * -ENOMEM. The caller must release @out in all cases.
  */
 int weigh_file(struct weigh *out, const struct ranks_file *file, enum calltree_times times);
 void weigh_release(struct weigh *weigh);

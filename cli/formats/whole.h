@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Whole files in memory, inflated where they are compressed, up to a limit.
- */
+/* Read whole files into memory and inflate compressed data, up to a limit. */
 #ifndef CLI_FORMATS_WHOLE_H
 #define CLI_FORMATS_WHOLE_H
 
@@ -11,22 +9,22 @@
 #include "cli/diag.h"
 #include "render/bytes.h"
 
-/* A larger file, or one that inflates to more, is refused. */
+/* Larger files, or files that inflate to more, are refused. */
 #define WHOLE_BYTES_MAX (512u << 20)
 
 /*
- * Read all that @in has into @out (zero-initialised). @name is for messages.
- * Returns 0, or -errno with @message filled and nothing in @out: -EFBIG, -ENOMEM, or of reading.
+ * Read all of @in into @out (zero-initialised). @name is for messages. Returns 0, or -errno with
+ * @message filled and @out empty: -EFBIG, -ENOMEM, or an error of reading.
  */
 int whole_read(FILE *in, const char *name, struct bytes *out, struct diag_message *message);
 
-/* Fill @message for @name, which cannot be read for @error, one of those. Returns @error. */
+/* Fill @message: @name cannot be read because of an error of whole_read(). Returns @error. */
 int whole_refuse(const char *name, int error, struct diag_message *message);
 
 /*
- * Inflate @packed (borrowed), all its streams, into @out. @window_bits: as inflateInit2() has them,
- * which tells gzip from zlib.
- * Returns 0, -EFBIG, -ENOMEM; -ENODATA when it ends early, -EBADMSG with *@used at the damage.
+ * Inflate all streams of @packed (borrowed) into @out. @window_bits is inflateInit2()'s, which
+ * selects gzip or zlib. Returns 0, -EFBIG, -ENOMEM, -ENODATA if the data is truncated, or -EBADMSG
+ * with *@used at the damage.
  */
 int whole_inflate(const struct bytes *packed, int window_bits, struct bytes *out, size_t *used);
 
