@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A call tree as tables of columns that refer to each other by place: texts, sources, resources,
- * functions, frames (a function at a line), stacks (a frame and its caller's stack), and of each
- * thread samples. A stack is a node of the tree, and has its number: the root is the function
- * "[all]", which is called by nobody and calls nobody, for what is known to be on no stack.
+ * A call tree as tables of columns that refer to each other by index: texts, sources, resources,
+ * functions, frames (a function at a line), stacks (a frame and the index of its caller's stack),
+ * and per thread samples. Stack numbers are the tree's node numbers. The root becomes a function
+ * "[all]" without caller and callees, for weight that is on no stack.
  */
 #include "cli/formats/firefox.h"
 
@@ -17,11 +17,11 @@
 #include "cli/formats/timeline.h"
 #include "libprof/pprof/writer.h"
 
-/* Of resources, in the profiler's numbers. */
+/* Type of a resource, in the profiler's numbers. */
 #define RESOURCE_LIBRARY "1"
 #define NONE		 UINT32_MAX
 
-/* What a frame's time is, and its colour there. Each has the subcategory "Other" alone. */
+/* Category and colour of a frame. Each category has the subcategory "Other" only. */
 enum category {
 	CATEGORY_OTHER,
 	CATEGORY_USER,
@@ -40,9 +40,9 @@ static const struct {
 	[CATEGORY_WAITING] = {"Waiting", "transparent"},
 };
 
-/* A function: all frames that differ in their lines alone. */
+/* A function: all frames that differ only in their lines. */
 struct function {
-	uint32_t name, resource, source; /* NONE: not known; the name is a text */
+	uint32_t name, resource, source; /* indices; NONE: unknown */
 };
 
 struct firefox_writer {
@@ -65,7 +65,7 @@ static void put_text(struct firefox_writer *w, const char *text)
 		w->error = quoted_put(w->out, text, SIZE_MAX, QUOTED_JSON);
 }
 
-/* A number, or what stands for none. */
+/* Write a number, or the text @none. */
 static void put_number(struct firefox_writer *w, uint64_t number, const char *none)
 {
 	if (number == NONE)
@@ -74,13 +74,13 @@ static void put_number(struct firefox_writer *w, uint64_t number, const char *no
 		fprintf(w->out, "%" PRIu64, number);
 }
 
-/* Nanoseconds in the profiler's milliseconds. */
+/* Write nanoseconds as milliseconds, the profiler's unit. */
 static void put_time(struct firefox_writer *w, uint64_t ns)
 {
 	fprintf(w->out, "%" PRIu64 ".%06" PRIu64, ns / 1000000, ns % 1000000);
 }
 
-/* A column of the same value in all @rows. */
+/* Write a column with the same value in all @rows. */
 static void put_constant(
 	struct firefox_writer *w, const char *name, size_t rows, const char *value)
 {
@@ -90,7 +90,7 @@ static void put_constant(
 	putc(']', w->out);
 }
 
-/* A column that is what @value says of each row, by its number. */
+/* Write a column with @value(row) in each row. */
 static void put_column(struct firefox_writer *w, const char *name, size_t rows,
 	uint64_t (*value)(const struct firefox_writer *w, size_t row), const char *none)
 {
@@ -120,7 +120,7 @@ static bool is_same_function(const struct calltree_frame *a, const struct calltr
 	       !strcmp(a->file, b->file);
 }
 
-/* In order of the frames' ranks, in which those of one function stand beside each other. */
+/* Number the functions. Sorted by rank, the frames of a function are neighbours. */
 static void find_functions(struct firefox_writer *w, const struct preorder *preorder)
 {
 	const struct calltree_frame *last = NULL;
@@ -143,7 +143,7 @@ static void find_functions(struct firefox_writer *w, const struct preorder *preo
 	}
 }
 
-/* Texts of resources and sources are texts like others. */
+/* The names of resources and sources follow w->texts in the table of texts. */
 static int make_tables(struct firefox_writer *w)
 {
 	uint32_t frames = calltree_frames(w->timeline.tree);
@@ -192,7 +192,7 @@ static void put_functions(struct firefox_writer *w)
 	fputs("},\n", w->out);
 }
 
-/* ---- frames and stacks: the first is the root's ---------------------------------------------- */
+/* ---- frames and stacks: row 0 is the root ---------------------------------------------------- */
 
 static const struct calltree_frame *frame_of(const struct firefox_writer *w, size_t row)
 {
@@ -267,7 +267,7 @@ static void put_stacks(struct firefox_writer *w)
 	fputs("},\n", w->out);
 }
 
-/* ---- what functions are in ------------------------------------------------------------------- */
+/* ---- resources, sources, texts --------------------------------------------------------------- */
 
 static uint64_t resource_name(const struct firefox_writer *w, size_t row)
 {
@@ -312,7 +312,7 @@ static void put_places(struct firefox_writer *w)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* "name (12/34)": what it says of process and thread; else the thread is by itself. */
+/* Take pid and tid from a name "name (12/34)"; a thread without them is a process by itself. */
 static void put_thread_names(struct firefox_writer *w, size_t begin, size_t number)
 {
 	const char *name = timeline_thread_name(&w->timeline, begin);
@@ -335,13 +335,13 @@ static void put_thread_names(struct firefox_writer *w, size_t begin, size_t numb
 			number, number);
 }
 
-/* Samples of threads have times unless all that are there are 0. */
+/* Do the samples of a thread have times? */
 static bool has_times(const struct firefox_writer *w, size_t begin)
 {
 	return w->has_times && w->timeline.shares[begin].thread != TIMELINE_NO_THREAD;
 }
 
-/* Without times they are one behind the other, a millisecond each where they are no time. */
+/* Without times, put the samples one after the other, 1 ms each if weights are counts. */
 static void put_times(struct firefox_writer *w, size_t begin, size_t end)
 {
 	uint64_t unit = w->options->period_ns ? w->options->period_ns : 1000000, sum = 0;
@@ -360,8 +360,8 @@ static void put_times(struct firefox_writer *w, size_t begin, size_t end)
 }
 
 /*
- * A weight of time is in milliseconds. The CPU time that passed up to a sample is what it stands
- * for: none of one that waits. Of time of another kind nobody knows how much was a CPU's.
+ * Write the weights, times in milliseconds. For CPU time, also write the CPU time since the last
+ * sample: the weight, or 0 if the sample waits.
  */
 static void put_weights(struct firefox_writer *w, size_t begin, size_t end)
 {
@@ -395,7 +395,7 @@ static void put_weights(struct firefox_writer *w, size_t begin, size_t end)
 	putc(']', w->out);
 }
 
-/* The profiler's counts fail where there is no sample at all: then there is one of nothing. */
+/* A thread without samples gets one of weight 0, because the profiler fails without any. */
 static void put_thread(struct firefox_writer *w, size_t begin, size_t end, size_t number)
 {
 	fputs("{\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
@@ -417,7 +417,7 @@ static void put_thread(struct firefox_writer *w, size_t begin, size_t end, size_
 	fputs("}}", w->out);
 }
 
-/* The heaviest is the one to look at first. Without any the profiler opens no file. */
+/* Returns the heaviest thread, to show first. At least one is written: the profiler needs it. */
 static size_t put_threads(struct firefox_writer *w)
 {
 	uint64_t weight, most = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Folded stacks, in and out. Input may be anything: long lines, any bytes, weights with decimals.
- * What a line cannot say (module, kind) is guessed from the brackets this program writes. Of
- * decimals a line keeps the whole, and what is left goes on to the next: the sum is right.
+ * Read and write folded stacks. Input may be anything: long lines, any bytes, weights with
+ * decimals. A line has no module and kind; they are guessed from the brackets that flamerun writes.
+ * The fraction of a weight is carried over to the next line, so that the sum is right.
  */
 #include "cli/formats/folded.h"
 
@@ -22,7 +22,7 @@
 
 #define FIRST_BYTES 65536u
 
-/* Room for more bytes, and for the NUL. Returns 0, -EFBIG or -ENOMEM. */
+/* Make room for more bytes and a NUL. Returns 0, -EFBIG or -ENOMEM. */
 static int make_room(struct lines *lines)
 {
 	size_t room = lines->room ? lines->room * 2 : FIRST_BYTES;
@@ -44,7 +44,7 @@ static int make_room(struct lines *lines)
 	return 0;
 }
 
-/* Returns how many bytes came, 0 at the end, or -errno. */
+/* Returns the number of bytes read, 0 at the end, or -errno. */
 static ssize_t read_more(struct lines *lines)
 {
 	size_t got;
@@ -105,7 +105,7 @@ void lines_release(struct lines *lines)
 	*lines = (struct lines){0};
 }
 
-/* ---- input that holds no stacks -------------------------------------------------------------- */
+/* ---- input without stacks -------------------------------------------------------------------- */
 
 #define EXPECTED "\"outer;inner weight\""
 
@@ -116,7 +116,7 @@ void lines_release(struct lines *lines)
 static const struct {
 	const char *bytes;
 	const char *what;
-	const char *hint; /* NULL: none */
+	const char *hint; /* may be NULL */
 } beginnings[] = {
 	{"<?xml", "an SVG picture or other XML", PICTURE_HINT},
 	{"<svg ", "an SVG picture", PICTURE_HINT},
@@ -145,9 +145,8 @@ static int refuse_line(
 }
 
 /*
- * Look at @line (of @bytes), the line @number (from 1, at most FOLDED_DOUBT_LINES) of @name.
- * Returns 0, or -ENODATA with @message filled: the beginning of another kind of file, or bytes that
- * no text has.
+ * Check line @number (from 1, at most FOLDED_DOUBT_LINES) of file @name. Returns 0, or -ENODATA
+ * with @message filled if it is the start of another kind of file or has bytes that are not text.
  */
 static int check_line(const char *line, size_t bytes, uint64_t number, const char *name,
 	struct diag_message *message)
@@ -166,8 +165,8 @@ static int check_line(const char *line, size_t bytes, uint64_t number, const cha
 }
 
 /*
- * None of the first @count lines that are not empty was a stack; the first of them was the line
- * @number. Returns -ENODATA with @message filled.
+ * Refuse a file because none of its first @count non-empty lines is a stack; @number is the line
+ * number of the first one. Returns -ENODATA with @message filled.
  */
 static int refuse_all(
 	uint64_t count, uint64_t number, const char *name, struct diag_message *message)
@@ -184,9 +183,7 @@ static int refuse_all(
 	return -ENODATA;
 }
 
-/*
- * Of @name each line that is a stack ends with two numbers. Returns -ENODATA with @message filled.
- */
+/* Refuse a file because its stacks have two counts. Returns -ENODATA with @message filled. */
 static int refuse_two_counts(const char *name, struct diag_message *message)
 {
 	diag_fail(message, -ENODATA,
@@ -195,7 +192,7 @@ static int refuse_two_counts(const char *name, struct diag_message *message)
 	return -ENODATA;
 }
 
-/* No sum above this is exact in the picture, whose numbers are JavaScript's. */
+/* Larger sums would not be exact in the picture, whose numbers are JavaScript's. */
 #define WEIGHT_MAX (UINT64_C(1) << 52)
 
 static int is_blank(char c)
@@ -215,7 +212,7 @@ struct weight {
 	uint64_t billionths;
 };
 
-/* "12", "12.5", ".5". Returns 0, -EINVAL for anything else, -ERANGE for what is too large. */
+/* Parse "12", "12.5" or ".5". Returns 0, -EINVAL, or -ERANGE if it is too large. */
 static int parse_weight(const char *text, const char *end, struct weight *weight)
 {
 	const char *digits = text;
@@ -247,8 +244,8 @@ static bool has_suffix(const char *name, const char *suffix)
 }
 
 /*
- * "_[j]" marks compiled code, "_[k]" the kernel's, which is known without it. In text all that
- * tells of a module is the name of unnamed code.
+ * Guess the kind and module of a frame. "_[j]" marks compiled code, "_[k]" the kernel. A module is
+ * only known from names of unnamed code.
  */
 static enum calltree_frame_kind guess_kind(char *name, char *module, size_t module_bytes)
 {
@@ -276,17 +273,17 @@ static enum calltree_frame_kind guess_kind(char *name, char *module, size_t modu
 }
 
 struct folded_reader {
-	struct calltree *trees[FOLDED_VERSIONS]; /* one for each count of a line */
+	struct calltree *trees[FOLDED_VERSIONS]; /* one per count of a line */
 	unsigned counts;
 	const char *name;
 	struct diag_message *message;
-	uint64_t number;		      /* of the line */
+	uint64_t number;		      /* current line */
 	uint64_t doubles;		      /* stacks with one count too many */
-	uint64_t billionths[FOLDED_VERSIONS]; /* left of the weights by now */
+	uint64_t billionths[FOLDED_VERSIONS]; /* fractions not yet added */
 	struct folded_bad bad;
 };
 
-/* @stack is cut into frames in place. Returns 0, or -EINVAL when it names none. */
+/* Add a stack, which is split in place. Returns 0, or -EINVAL if it has no frame. */
 static int add_stack(
 	struct folded_reader *reader, char *stack, char *end, const struct weight *weights)
 {
@@ -319,7 +316,7 @@ static int add_stack(
 	return 0;
 }
 
-/* Where the last word of [@line, @end) begins. */
+/* Returns the start of the last word in [@line, @end). */
 static char *find_last_word(char *line, char *end)
 {
 	while (end > line && !is_blank(end[-1]))
@@ -334,10 +331,7 @@ static char *trim_blanks(const char *line, char *end)
 	return end;
 }
 
-/*
- * @line has @length bytes and a NUL behind them. Returns 1, 0 for an empty line, or -EINVAL or
- * -ERANGE for its weight.
- */
+/* Read a line of @length bytes and a NUL. Returns 1, 0 if it is empty, or -EINVAL or -ERANGE. */
 static int read_line(struct folded_reader *reader, char *line, size_t length)
 {
 	char *stop = trim_blanks(line, line + length), *number;
@@ -365,7 +359,7 @@ static int read_line(struct folded_reader *reader, char *line, size_t length)
 	return add_stack(reader, line, stop, weights) ? -EINVAL : 1;
 }
 
-/* Returns 0, or -ENODATA with the message filled. */
+/* Returns 0, or -errno with the message filled. */
 static int add_line(struct folded_reader *reader, char *line, size_t length)
 {
 	static const char byte_order_mark[] = "\xef\xbb\xbf";
@@ -427,7 +421,7 @@ int folded_read(struct calltree *tree, struct calltree *newer, struct lines *lin
 		return error;
 	if (more < 0 || trees_error(&reader))
 		return fail_read(&reader, more < 0 ? more : trees_error(&reader));
-	/* Names that end in a number make a few lines of any stacks look as if they had two. */
+	/* Accept a few lines with two numbers, because names may end in a number. */
 	if (reader.bad.count && reader.bad.stacks < (newer ? reader.bad.count : 1))
 		return refuse_all(reader.bad.count, reader.bad.first, name, message);
 	if (!newer && reader.doubles && reader.doubles == reader.bad.stacks)
@@ -436,13 +430,13 @@ int folded_read(struct calltree *tree, struct calltree *newer, struct lines *lin
 	return 0;
 }
 
-/* What ends a frame or a line, and what a terminal would obey. */
+/* Does the character end a frame or a line, or control a terminal? */
 static bool is_unfit(char c)
 {
 	return c == ';' || (unsigned char)c < 0x20 || c == 0x7f;
 }
 
-/* What is fit to stand there goes out as a whole: putc() takes the stream's lock for each byte. */
+/* Write runs of characters at once, because putc() locks the stream for each byte. */
 static void write_name(const char *name, FILE *out)
 {
 	if (!*name)
@@ -459,7 +453,7 @@ static void write_name(const char *name, FILE *out)
 	}
 }
 
-/* A frame that was read with the suffix has it in its name. */
+/* A frame read from folded stacks may have the suffix in its name already. */
 static void write_frame(const struct calltree_frame *frame, bool inline_suffix, FILE *out)
 {
 	write_name(frame->name, out);
@@ -470,7 +464,7 @@ static void write_frame(const struct calltree_frame *frame, bool inline_suffix, 
 		fputs(KERNEL_SUFFIX, out);
 }
 
-/* Outermost first: @path holds the frames from the root's child down. */
+/* Write frames, outermost first. @path[0] is the frame of the root's child. */
 static void write_stack(const struct calltree *tree, const uint32_t *path, uint32_t depth,
 	bool inline_suffix, FILE *out)
 {
@@ -483,7 +477,7 @@ static void write_stack(const struct calltree *tree, const uint32_t *path, uint3
 	}
 }
 
-/* What each version has of each node, [node * FOLDED_VERSIONS + version], to be freed; or NULL. */
+/* Returns [node * FOLDED_VERSIONS + version] -> count, to be freed, or NULL if out of memory. */
 static uint64_t *count_versions(const struct calltree *tree, const unsigned scale[FOLDED_VERSIONS])
 {
 	size_t count = (size_t)calltree_nodes(tree) * FOLDED_VERSIONS;

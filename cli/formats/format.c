@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Which format a file's name asks for; the table of formats is in format.h.
- */
+/* Find the format for a file name. The table of formats is in format.h. */
 #include "cli/formats/format.h"
 
 #include <errno.h>
@@ -41,7 +39,7 @@ const char *const *format_names(void)
 	return names;
 }
 
-/* The format called @name ("svg"), or NULL. */
+/* Returns the format called @name ("svg"), or NULL. */
 static const struct format *format_named(const char *name)
 {
 	for (size_t i = 0; i < FORMAT_COUNT; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which format it is. A recording of perf is known by its first bytes; a pprof profile may begin as
- * a line of text does, a stack as a picture or JSON does: then all of the file tells.
+ * Find out a file's format. perf.data is known by its first bytes. A pprof profile may begin like
+ * text, and a folded stack like a picture or like JSON; the whole file decides between them.
  */
 #include "cli/formats/input.h"
 
@@ -23,13 +23,13 @@
 #include "cli/store/address.h"
 #include "cli/store/fleet.h"
 
-/* Files for speedscope are JSON by other names, too: what they hold tells. */
+/* JSON files of any name may be for speedscope. */
 static bool may_hold_stacks(const struct format *format)
 {
 	return !format || format->has_stacks || format_is_json(format);
 }
 
-/* A picture's lines of text would be taken for stacks wherever they end in a number. */
+/* Pictures must not be read as text, because each line that ends in a number would be a stack. */
 static int refuse_picture(const struct input *input, struct diag_message *message)
 {
 	diag_fail(message, -EINVAL, "'%s' holds no stacks", input->path);
@@ -38,7 +38,7 @@ static int refuse_picture(const struct input *input, struct diag_message *messag
 	return -EINVAL;
 }
 
-/* Text has no name that tells: its beginning does. */
+/* Read text. Its beginning, not its name, tells perf script from folded stacks. */
 static int read_text(struct input *input, FILE *in, const struct input_request *request,
 	struct diag_message *message)
 {
@@ -72,7 +72,7 @@ static int read_text_bytes(struct input *input, const struct bytes *file,
 	return error;
 }
 
-/* The first byte made it likely; @is_sure: so did the name. */
+/* Read a file whose first byte is that of a profile. @is_sure: its name is, too. */
 static int read_profile(struct input *input, FILE *in, const struct input_request *request,
 	bool is_sure, struct diag_message *message)
 {
@@ -96,7 +96,7 @@ static int read_profile(struct input *input, FILE *in, const struct input_reques
 	return error;
 }
 
-/* Likewise. */
+/* Read a file whose first byte is that of a picture. @is_sure: its name is, too. */
 static int read_svg(struct input *input, FILE *in, const struct input_request *request,
 	bool is_sure, struct diag_message *message)
 {
@@ -113,7 +113,7 @@ static int read_svg(struct input *input, FILE *in, const struct input_request *r
 	return error;
 }
 
-/* Likewise. */
+/* Read a file whose first byte is that of JSON. @is_sure: its name is, too. */
 static int read_speedscope(struct input *input, FILE *in, const struct input_request *request,
 	bool is_sure, struct diag_message *message)
 {
@@ -141,7 +141,7 @@ static int read_any(struct input *input, FILE *in, const struct input_request *r
 
 	if (first != EOF)
 		ungetc(first, in);
-	else if (ferror(in)) /* reading on would not tell why */
+	else if (ferror(in)) /* reading on would hide the cause */
 		return diag_fail(
 			message, -errno, "cannot read '%s': %s", input->name, strerror(errno));
 	if (format && format_is_pprof(format))
@@ -160,7 +160,7 @@ static int read_any(struct input *input, FILE *in, const struct input_request *r
 	return read_text(input, in, request, message);
 }
 
-/* What its reader should know of it before the picture is looked at. */
+/* Report what the user should know before the picture is drawn. */
 static void report(const struct input *input, const struct input_request *request)
 {
 	if (input->bad.count)
@@ -265,7 +265,7 @@ int input_read_versions(
 	lines_release(&lines);
 	if (in != stdin)
 		fclose(in);
-	inputs[1].bad.stacks = inputs[0].bad.stacks; /* the lines are the same */
+	inputs[1].bad.stacks = inputs[0].bad.stacks; /* counted once for both */
 	for (int i = 0; !error && i < FOLDED_VERSIONS; i++)
 		error = finish(&inputs[i], &(struct input_request){0}, message);
 	return error;

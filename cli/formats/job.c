@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads take one file after the other, weigh its ranks by themselves, and add what the file comes
- * to under one lock: stacks to the tree, functions and ranks to the figures. Sums, extremes and
- * sets are the same in whatever order that is done. Which ranks stay apart is known only then:
- * their files are read once more, in order, by one thread.
+ * Threads take one file after the other, compute its weights (weigh.c) and add the result under a
+ * lock: stacks to the tree, functions and ranks to struct ranks. The result does not depend on the
+ * order. Only then is it known which ranks keep frames of their own, so the files of these are read
+ * again, in order, by one thread.
  */
 #include "cli/formats/job.h"
 
@@ -33,15 +33,16 @@ struct job {
 	struct diag_message *message;
 	enum calltree_times times;
 	struct ranks *ranks;
-	char **paths; /* of files, by name */
+	char **paths; /* of files, sorted by name */
 	uint32_t count, room;
-	char *newest; /* what the job is called that the newest file is of */
+	char *newest; /* name of the job that the newest file belongs to */
 	atomic_uint next;
-	pthread_mutex_t lock; /* of all that follows, and of what is in ->out and ->ranks */
+	pthread_mutex_t lock; /* protects the following fields, *out and *ranks */
 	int error;
-	unsigned damaged, others;	/* files left out */
-	struct diag_message damage;	/* of the first of them, by name */
-	uint32_t first_damaged, titled; /* the first file that was, and that gave its title */
+	unsigned damaged, others;	/* files skipped */
+	struct diag_message damage;	/* cause for the first damaged file by name */
+	uint32_t first_damaged, titled; /* indices of that file, and of the file that gave the title
+					 * */
 	bool *is_read;			/* [file] */
 };
 
@@ -104,7 +105,7 @@ static int list_files(struct job *job, const char *path)
 	return error;
 }
 
-/* Returns 0, or -errno with @message filled. -ENODATA: a node's ranks have begun, and no more. */
+/* Returns 0, or -errno with @message filled. -ENODATA: no rank has committed anything yet. */
 static int read_file(struct ranks_file *file, const char *path, struct diag_message *message)
 {
 	FILE *in = fopen(path, "re");
@@ -121,7 +122,7 @@ static int read_file(struct ranks_file *file, const char *path, struct diag_mess
 	return error;
 }
 
-/* The newest file that can be read says which job it is. */
+/* The newest readable file decides which job is read. */
 static int find_newest(struct job *job)
 {
 	struct timespec newest = {.tv_sec = -1};
@@ -148,7 +149,7 @@ static int find_newest(struct job *job)
 
 /* ---- adding up ------------------------------------------------------------------------------- */
 
-/* Where the stacks of @file are in @tree: @place by stack. Returns 0 or -errno. */
+/* Add the stacks of @file to @tree. *@place receives [stack] -> node. Returns 0 or -errno. */
 static int place_stacks(struct calltree *tree, const struct ranks_file *file, uint32_t **place)
 {
 	uint32_t *frames = calloc((size_t)file->frame_count + 1, sizeof(*frames));
@@ -179,7 +180,7 @@ static void add_head(struct job *job, const struct ranks_file *file, uint32_t in
 	struct input_facts *facts = &job->out->facts;
 	const struct ranks_file_head *head = &file->head;
 
-	/* Of several programs, that of the first file. */
+	/* If ranks run different programs, use the title of the first file. */
 	if (!job->ranks->count || index < job->titled) {
 		snprintf(facts->title, sizeof(facts->title), "%s", head->title);
 		job->titled = index;
@@ -197,7 +198,7 @@ static void add_head(struct job *job, const struct ranks_file *file, uint32_t in
 	}
 }
 
-/* The lock is held. Returns 0 or -errno with the message filled. */
+/* Add one file's weights. The lock is held. Returns 0 or -errno with the message filled. */
 static int add_file(
 	struct job *job, const struct ranks_file *file, struct weigh *weigh, uint32_t index)
 {
@@ -233,7 +234,7 @@ static int add_file(
 		     : 0;
 }
 
-/* Files that cannot be read are left out; memory is everybody's. */
+/* Skip an unreadable file. -ENOMEM fails the whole job, because the other files need memory too. */
 static void leave_out(struct job *job, uint32_t index, int error, const struct diag_message *why)
 {
 	if (error == -ENODATA)
@@ -312,7 +313,7 @@ static int by_distance(const void *left, const void *right, void *context)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* Which of ->one have a root: thread numbers by place, UINT32_MAX for none. */
+/* Choose the ranks with frames of their own: [index in ranks->one] -> thread, or UINT32_MAX. */
 static int choose_roots(const struct ranks *ranks, uint32_t **threads)
 {
 	const struct ranks_one **order = calloc((size_t)ranks->count + 1, sizeof(*order));
@@ -353,7 +354,7 @@ static void put_sample(struct calltree *tree, uint32_t node, uint32_t thread, ui
 				      .kind = waits ? CALLTREE_WAITING : CALLTREE_ON_CPU});
 }
 
-/* "rank 17 (n2)" of the process "n2 (node)". */
+/* Name a thread "rank 17 (n2)" and its process "n2 (node)". */
 static void name_thread(struct job *job, uint32_t at, uint32_t thread)
 {
 	const struct ranks *ranks = job->ranks;
@@ -365,7 +366,7 @@ static void name_thread(struct job *job, uint32_t at, uint32_t thread)
 	calltree_thread(job->out->tree, thread, name, process);
 }
 
-/* The place among ->one of a rank of a node; or UINT32_MAX. They are in order by number. */
+/* Returns the index in ranks->one, which is sorted by number, or UINT32_MAX. */
 static uint32_t find_rank(const struct ranks *ranks, uint32_t number, const char *node)
 {
 	size_t at = number ? ARRAY_UPTO(ranks->one, ranks->count, number, number - 1) : 0;
@@ -394,7 +395,7 @@ static int put_ranks(
 		while (ranks_file_next(file, &walk, &stack, &weight) > 0) {
 			uint64_t *left = &rest[place[stack]];
 
-			/* Somebody may have written it anew since. */
+			/* The file may have been written anew since the first reading. */
 			if (weight > *left)
 				weight = *left;
 			*left -= weight;
@@ -417,7 +418,7 @@ static bool has_root(const struct job *job, const struct ranks_file *file, const
 	return false;
 }
 
-/* What is in no rank that stays apart is another "thread". */
+/* Put the weight of all ranks without frames of their own under one thread. */
 static void put_rest(struct job *job, const uint64_t *rest, uint32_t nodes)
 {
 	struct calltree *tree = job->out->tree;
@@ -476,7 +477,7 @@ static void write_subtitle(struct job *job)
 		(double)waits * period_s, (double)facts->duration_ns / NS_PER_S);
 }
 
-/* What a picture's reader is to know of ranks, one line each. */
+/* Write the lines about ranks as the picture's notes. */
 static void write_notes(struct job *job)
 {
 	char *notes = job->out->facts.notes, line[RANKS_TEXT_BYTES];

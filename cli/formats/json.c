@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * JSON as RFC 8259 has it, read by its beginning: a value's first character says what it is.
- */
+/* JSON (RFC 8259). The first character of a value determines its type. */
 #include "cli/formats/json.h"
 
 #include <errno.h>
@@ -10,7 +8,7 @@
 #include <string.h>
 
 #define REPLACEMENT 0xfffdu
-/* Longer ones have digits that no double holds. */
+/* Longer numbers have more digits than a double. */
 #define NUMBER_BYTES 64
 
 static bool is_blank(char c)
@@ -30,9 +28,9 @@ static bool begins(const struct json *value, char c)
 	return value->at < value->end && *value->at == c;
 }
 
-/* ---- where a value ends ---------------------------------------------------------------------- */
+/* ---- the end of a value ---------------------------------------------------------------------- */
 
-/* Behind the text that begins at @at, NULL: it does not end. */
+/* Returns the end of the string at @at, or NULL if it is not terminated. */
 static const char *end_of_text(const char *at, const char *end)
 {
 	for (at++; at < end && *at != '"'; at++)
@@ -48,7 +46,7 @@ static const char *end_of_word(const char *at, const char *end)
 	return at;
 }
 
-/* Behind the list or object that begins at @at. Each bit of @is_list is one that is open. */
+/* Returns the end of the list or object at @at. @is_list is a stack of bits, 1 for an open list. */
 static const char *end_of_nested(const char *at, const char *end)
 {
 	uint64_t is_list = 0;
@@ -76,7 +74,7 @@ static const char *end_of_nested(const char *at, const char *end)
 	return NULL;
 }
 
-/* Take the value at rest->at. Returns 0, or -EBADMSG. */
+/* Read the value at rest->at. Returns 0 or -EBADMSG. */
 static int take_value(struct json *rest, struct json *value)
 {
 	const char *begin = skip_blanks(rest->at, rest->end), *end;
@@ -117,7 +115,7 @@ bool json_is_text(const struct json *value)
 	return begins(value, '"');
 }
 
-/* A value ends where it closes: what is in between is what it holds. */
+/* The contents of a value end before its last character, the closing bracket. */
 static int enter(const struct json *value, char open, struct json *inside)
 {
 	if (!begins(value, open))
@@ -136,7 +134,7 @@ int json_object(const struct json *value, struct json *object)
 	return enter(value, '{', object);
 }
 
-/* Behind an item there is another, or the end. */
+/* After an item, expect a comma and another item, or the end. */
 static int end_item(struct json *rest)
 {
 	if (rest->at == rest->end)
@@ -194,7 +192,7 @@ int json_number(const struct json *value, double *number)
 	char digits[NUMBER_BYTES], *end;
 	double found;
 
-	/* What strtod() takes besides: words, and hexadecimal numbers. */
+	/* Reject what strtod() accepts beyond JSON: words and hexadecimal numbers. */
 	if (!bytes || bytes >= sizeof(digits))
 		return -EBADMSG;
 	for (size_t i = 0; i < bytes; i++)
@@ -213,7 +211,7 @@ int json_index(const struct json *value, uint32_t limit, uint32_t *number)
 {
 	uint64_t found = 0;
 
-	/* By hand: most of a profile is these. */
+	/* Parsed here, not by strtod(), because most of a profile is such numbers. */
 	if (value->at == value->end)
 		return -EBADMSG;
 	for (const char *at = value->at; at < value->end; at++) {
@@ -227,7 +225,7 @@ int json_index(const struct json *value, uint32_t limit, uint32_t *number)
 	return 0;
 }
 
-/* Four digits. Returns -1 where there are others. */
+/* Parse four hexadecimal digits. Returns -1 if there are other characters. */
 static int32_t parse_hex(const char *at, const char *end)
 {
 	int32_t unit = 0;
@@ -247,7 +245,7 @@ static int32_t parse_hex(const char *at, const char *end)
 	return unit;
 }
 
-/* The code point of "\uXXXX" or of two of them; *@at is behind the 'u' and gets behind all. */
+/* Decode "\uXXXX" or a surrogate pair. *@at is after the 'u', and is advanced past the escape. */
 static int take_escaped(const char **at, const char *end, uint32_t *point)
 {
 	int32_t high = parse_hex(*at, end), low = -1;
@@ -280,7 +278,7 @@ static size_t encode(uint32_t point, char out[4])
 	return bytes;
 }
 
-/* One character at *@at, decoded into @out. Returns its bytes, or -EBADMSG. */
+/* Decode the character at *@at into @out. Returns its length in bytes, or -EBADMSG. */
 static int take_character(const char **at, const char *end, char out[4])
 {
 	static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frames and nodes are copied by what they hold, so that equal ones meet, and what threads have of
- * a node is found by both.
+ * Frames and nodes are interned in the sum's tree. The weight of each (node, thread) is added up in
+ * a hash table, because samples per file would need memory for each file.
  */
 #include "cli/formats/merge.h"
 
@@ -64,7 +64,7 @@ static int add_share(struct merge *merge, uint32_t node, uint32_t thread, uint64
 	return 0;
 }
 
-/* Threads of one name and number in processes of one name and number are one. */
+/* Threads with equal name, and equal process name, are one thread; names contain the numbers. */
 static int find_thread(struct merge *merge, const char *name, const char *process, uint32_t *thread)
 {
 	uint32_t known = merge->threads.count;
@@ -104,7 +104,7 @@ static int copy_threads(
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-/* In their order, so that files in parts come to what they come to one by one. */
+/* In the order of the files' frames, so that merging in parts gives the same tree. */
 static void copy_frames(struct calltree *to, const struct calltree *from, uint32_t *frame_of)
 {
 	for (uint32_t i = 0; i < calltree_frames(from); i++) {
@@ -122,7 +122,7 @@ static uint32_t root_node(struct calltree *to, const char *root)
 		    : CALLTREE_ROOT;
 }
 
-/* Each node's place into @place. */
+/* Add the nodes of @from; @place receives [node] -> node of @to. */
 static void copy_nodes(struct calltree *to, const struct calltree *from, const char *root,
 	uint64_t factor, uint32_t *place, const uint32_t *frame_of)
 {
@@ -153,7 +153,7 @@ static void copy_lines(
 	}
 }
 
-/* @merge is NULL where threads are not wanted. Returns 0 or -errno. */
+/* Add @from to @to. @merge is NULL if threads are not needed. Returns 0 or -errno. */
 static int copy_tree(struct merge *merge, struct calltree *to, const struct calltree *from,
 	const char *root, uint64_t factor)
 {
@@ -172,13 +172,13 @@ static int copy_tree(struct merge *merge, struct calltree *to, const struct call
 		error = copy_threads(merge, from, place, factor);
 	free(place);
 	free(frame_of);
-	/* Adds lines up, which are as many as there are in all otherwise. */
+	/* This also merges equal lines, which would otherwise accumulate over all files. */
 	return error ? error : calltree_finish(to);
 }
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
-/* Which time it is; "" for none. */
+/* Returns the kind of time, "" if weights are counts. */
 static const char *time_of(const struct input_facts *facts)
 {
 	return !facts->period_ns ? "" : facts->time_name[0] ? facts->time_name : "cpu";
@@ -205,7 +205,7 @@ static int refuse_units(
 	return -EINVAL;
 }
 
-/* How much one of @input's units is of the sum's, which may change for that. */
+/* Compute @factor, units of the sum per unit of @input. This may change the sum to nanoseconds. */
 static int match_units(struct merge *merge, const struct input *input, uint64_t *factor,
 	struct diag_message *message)
 {
@@ -262,14 +262,14 @@ static void add_facts(struct merge *merge, const struct input *input)
 		snprintf(sum->filters, sizeof(sum->filters), "%.200s", facts->filters);
 	if (strcmp(sum->notes, facts->notes))
 		sum->notes[0] = '\0';
-	/* As `go tool pprof` has it: the sum of what runs took, since the first of them. */
+	/* As in `go tool pprof`: the sum of the durations, and the earliest start. */
 	if (__builtin_add_overflow(sum->duration_ns, facts->duration_ns, &sum->duration_ns))
 		sum->duration_ns = 0;
 	if (facts->created_s && (!sum->created_s || facts->created_s < sum->created_s))
 		sum->created_s = facts->created_s;
 }
 
-/* "3 files: 1200 samples, 6.09 s of cpu in 7.10 s" */
+/* Example: "3 files: 1200 samples, 6.09 s of cpu in 7.10 s" */
 static void write_subtitle(struct merge *merge)
 {
 	struct input_facts *sum = &merge->sum.facts;
@@ -314,7 +314,7 @@ static int refuse_file(const struct input *input, int error, struct diag_message
 	return diag_fail(message, error, "cannot add '%s': %s", input->name, strerror(-error));
 }
 
-/* Time of another kind, where it is of one kind in all files. */
+/* Add time of another kind, if that kind is the same in all files. */
 static int add_other(
 	struct merge *merge, const struct input *input, const char *root, uint64_t factor)
 {
@@ -333,7 +333,7 @@ static int add_other(
 	return copy_tree(NULL, merge->sum.other, input->other, root, factor);
 }
 
-/* Returns 0 and the @factor of @input's weights, or -errno with @message filled. */
+/* Prepare adding @input. Returns 0 and @factor for its weights, or -errno with @message filled. */
 static int begin_file(struct merge *merge, const struct input *input, bool has_weight,
 	uint64_t *factor, struct diag_message *message)
 {
@@ -345,7 +345,7 @@ static int begin_file(struct merge *merge, const struct input *input, bool has_w
 		merge->sum.other = calltree_new();
 		error = merge->sum.tree && merge->sum.other ? 0 : -ENOMEM;
 	}
-	/* What is empty counts nothing, whatever it would have counted. */
+	/* An empty sum or file has no unit, so it fits any other. */
 	if (!error && !calltree_total(merge->sum.tree)) {
 		begin_facts(merge, input);
 	} else if (!error && has_weight) {
@@ -374,7 +374,7 @@ int merge_add(struct merge *merge, const struct input *input, const char *root,
 
 /* A file whose reader adds its stacks itself. */
 struct addition {
-	struct input_sum sum; /* first: begin_addition() finds the rest by it */
+	struct input_sum sum; /* must be first: begin_addition() casts it */
 	struct merge *merge;
 	struct input input;
 	bool has_root;
@@ -399,7 +399,7 @@ static int begin_addition(struct input_sum *sum, struct diag_message *message)
 	return 0;
 }
 
-/* What threads have is added up, so that it grows with stacks, and not with files. */
+/* Add up samples per node and thread, so that memory grows with stacks and not with files. */
 static int end_addition(struct addition *addition)
 {
 	struct merge *merge = addition->merge;
@@ -443,8 +443,8 @@ int merge_read(struct merge *merge, const char *path, const struct input_request
 }
 
 /*
- * A sample of the tree holds 32 bits of a weight. A forged file may say more of threads than there
- * is of a stack.
+ * Turn shares into samples of at most 32 bits of weight. Weights are cut to the node's weight,
+ * because a forged file may assign more to threads than the stack has.
  */
 static void put_samples(struct merge *merge)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each thread has a row of neighbouring files and a sum of its own; the sums are added in the order
- * of the files. Where that would not be the same as one file after the other, for units that differ
- * or an error, parts are thrown away and files are read in a row.
+ * Each thread reads a run of neighbouring files into a sum of its own; the sums are then joined in
+ * the order of the files. If units differ or an error occurs, the result could differ from reading
+ * one by one: then the sums are dropped and all files are read one by one.
  */
 #include "cli/formats/merge_files.h"
 
@@ -13,7 +13,7 @@
 #include "render/bytes.h"
 
 #define PARTS_MAX  16u
-#define PART_BYTES (1u << 20) /* of files: fewer are not worth a thread */
+#define PART_BYTES (1u << 20) /* a thread per this many bytes of files */
 
 struct part {
 	const char *const *paths;
@@ -21,7 +21,7 @@ struct part {
 	const struct input_request *request;
 	bool has_root;
 	struct merge merge;
-	struct bytes lines; /* what it has to say */
+	struct bytes lines; /* its messages, printed later */
 	int error;
 	pthread_t thread;
 };
@@ -55,7 +55,7 @@ static off_t size_of(const char *path)
 	return stat(path, &status) || !S_ISREG(status.st_mode) ? -1 : status.st_size;
 }
 
-/* How many parts: 1 where something is not a file, or is asked of others on the way. */
+/* Returns the number of parts; 1 if a path is not a file or symbols are fetched from servers. */
 static unsigned choose_parts(
 	const char *const *paths, unsigned count, const struct input_request *request, off_t *bytes)
 {
@@ -77,7 +77,7 @@ static unsigned choose_parts(
 	return *bytes / PART_BYTES < most ? (unsigned)(*bytes / PART_BYTES) : most;
 }
 
-/* Returns 0, or what went wrong with one of them; lines are printed when all went well. */
+/* Returns 0 after printing the parts' messages, or the first error. */
 static int read_parts(struct merge *merge, struct part *parts, unsigned count)
 {
 	struct diag_message ignored;
@@ -116,7 +116,7 @@ int merge_files(struct merge *merge, const char *const *paths, unsigned count,
 	const char *name = merge->part;
 
 	for (unsigned i = 0; wanted > 1 && i < count; i++) {
-		/* The part that the file's first byte is in; files may have another size by now. */
+		/* The part that holds the file's first byte. File sizes may have changed since. */
 		unsigned at = (unsigned)(before * wanted / (bytes + 1));
 
 		before += size_of(paths[i]);

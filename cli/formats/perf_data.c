@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recording of perf, by way of `perf script`: started without a shell, its output read as it
- * comes, and what it says when it fails is passed on.
+ * Read perf.data through `perf script`, which is started without a shell. Its output is read while
+ * it runs. If it fails, the last line of its stderr is reported.
  */
 #include "cli/formats/perf_script.h"
 
@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What a recording begins with. */
+/* First bytes of a recording. */
 #define MAGIC "PERFILE2"
 
 extern char **environ;
@@ -23,21 +23,21 @@ extern char **environ;
 struct perf_child {
 	pid_t pid;
 	FILE *out;
-	FILE *said; /* what it says on stderr */
+	FILE *said; /* its stderr, a temporary file */
 };
 
 bool perf_data_is(FILE *in)
 {
 	char magic[sizeof(MAGIC) - 1];
 
-	/* Through a pipe it could not be looked at without being taken. */
+	/* Only for seekable files: peeking at a pipe would consume the bytes. */
 	return pread(fileno(in), magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
 	       !memcmp(magic, MAGIC, sizeof(magic));
 }
 
 static int start(struct perf_child *child, const char *path, int out)
 {
-	/* -i takes the word behind it, whatever it begins with. */
+	/* The argument of -i may begin with '-'. */
 	const char *const words[] = {"perf", "script", "--ns", "-F", "+pid", "-i", path, NULL};
 	posix_spawn_file_actions_t actions;
 	int error = posix_spawn_file_actions_init(&actions);
@@ -77,7 +77,7 @@ static int open_child(struct perf_child *child, const char *path)
 	return error;
 }
 
-/* Returns 0, or -EIO with @message filled when it failed. Its last line says why. */
+/* Returns 0, or -EIO with @message filled if perf failed; its last line on stderr is the cause. */
 static int close_child(
 	struct perf_child *child, const char *path, struct diag_message *message)
 {
@@ -134,7 +134,7 @@ int perf_data_read(struct calltree **tree, const char *path, const char *event,
 	error = perf_script_read(tree, &lines, path, event, facts, &failed);
 	lines_release(&lines);
 	progress_end();
-	/* Why there was nothing to read, if that is why. */
+	/* If perf failed, that is the cause of having nothing to read. */
 	status = close_child(&child, path, error ? NULL : message);
 	if (error && message)
 		*message = failed;

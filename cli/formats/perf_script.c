@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From perf's lines to stacks. Names of threads and functions may hold blanks, colons and brackets:
- * a line is taken apart at what they cannot hold.
+ * Parse the lines of perf script. Names of threads and functions may contain blanks, colons and
+ * brackets, so lines are split at parts that names cannot contain.
  *
- * Which event is wanted is known when all is read: each has a tree until then.
+ * The event with most samples is known at the end only, so each event has a tree until then.
  */
 #include "cli/formats/perf_script.h"
 
@@ -16,13 +16,13 @@
 #include "libprof/pprof/writer.h"
 
 #define EVENT_BYTES 64
-/* Of a function, of a file's path. */
+/* Longest function name and path; longer ones are cut. */
 #define PERF_NAME_BYTES 4096u
 
-/* Addresses of the kernel begin with these bits, on x86_64 and aarch64. */
+/* Kernel addresses have these bits on x86_64 and aarch64. */
 #define KERNEL_ADDRESS UINT64_C(0xffff000000000000)
 
-/* A piece of a line. */
+/* A part of a line. */
 struct piece {
 	const char *at, *end;
 };
@@ -33,7 +33,7 @@ struct header {
 	uint64_t time_ns;
 	uint64_t period;
 	bool has_period;
-	struct piece rest; /* behind the event: a function, where stacks were not recorded */
+	struct piece rest; /* after the event: the function, if stacks were not recorded */
 };
 
 struct event {
@@ -51,20 +51,20 @@ struct frame {
 
 struct perf_reader {
 	const char *name;
-	const char *wanted; /* the event, NULL: any */
+	const char *wanted; /* name of the event; NULL: any */
 	struct diag_message *message;
 	struct event events[PERF_EVENTS_MAX];
 	unsigned event_count;
-	struct texts threads; /* their names, by their numbers */
-	struct event *event;  /* of the sample that is read; NULL: none, or not of it */
+	struct texts threads; /* interns thread names */
+	struct event *event;  /* of the current sample; NULL: no sample, or an unwanted event */
 	uint32_t thread;
 	uint64_t period, time_ns;
-	char *stack; /* lines of it, each with a NUL */
+	char *stack; /* its lines, each with a NUL */
 	size_t stack_bytes, stack_room;
 	uint32_t depth;
 	uint64_t first_ns, last_ns;
 	bool has_times, has_periods;
-	uint64_t number, bad, first_bad; /* lines */
+	uint64_t number, bad, first_bad; /* numbers of lines */
 };
 
 /* ---- pieces of lines ------------------------------------------------------------------------- */
@@ -100,7 +100,7 @@ static const char *trim(const char *begin, const char *end)
 	return end;
 }
 
-/* Digits at @at, in base 10 or 16. Returns what is behind them, @at where there are none. */
+/* Parse digits in base 10 or 16. Returns the end of the number, @at if there are no digits. */
 static const char *parse_number(const char *at, const char *end, unsigned base, uint64_t *number)
 {
 	for (*number = 0; at < end; at++) {
@@ -115,7 +115,7 @@ static const char *parse_number(const char *at, const char *end, unsigned base, 
 	return at;
 }
 
-/* "12.345678:" or with nine decimals. */
+/* Parse "12.345678:" with six or nine decimals. */
 static bool parse_time(struct piece word, uint64_t *time_ns)
 {
 	uint64_t seconds, unit = 100000000;
@@ -129,7 +129,7 @@ static bool parse_time(struct piece word, uint64_t *time_ns)
 	return at + 1 == word.end && *at == ':';
 }
 
-/* "12" or "12/34": without a pid the thread is its own process, as far as is known. */
+/* Parse "12" (tid) or "12/34" (pid/tid). Without a pid, the thread is its own process. */
 static bool parse_thread(struct piece word, struct header *header)
 {
 	const char *at = parse_number(word.at, word.end, 10, &header->pid);
@@ -144,10 +144,7 @@ static bool parse_thread(struct piece word, struct header *header)
 	return parse_number(at, word.end, 10, &header->tid) == word.end;
 }
 
-/*
- * Behind the time: a period, where there is one, and the event with its colon. Returns false for
- * anything else.
- */
+/* Parse an optional period and the event with its colon. Returns false for anything else. */
 static bool parse_event(const char *at, const char *end, struct header *header)
 {
 	const char *word = skip_blanks(at, end), *stop = skip_word(word, end);
@@ -165,8 +162,8 @@ static bool parse_event(const char *at, const char *end, struct header *header)
 }
 
 /*
- * The time is the first word that looks like one, behind a thread's number and maybe a CPU's. All
- * before the number is the thread's name.
+ * Parse the first line of a sample. The time is the first word that looks like one, after a thread
+ * number and maybe a CPU number. Everything before the thread number is the thread's name.
  */
 static bool parse_header(const char *line, const char *end, struct header *header)
 {
@@ -193,7 +190,7 @@ static bool parse_header(const char *line, const char *end, struct header *heade
 	return false;
 }
 
-/* Where @text is last in @piece, NULL: nowhere. */
+/* Returns the last occurrence of @text in @piece, or NULL. */
 static const char *find_last(struct piece piece, const char *text)
 {
 	size_t bytes = strlen(text), room = (size_t)(piece.end - piece.at);
@@ -210,7 +207,7 @@ static bool is_text(struct piece piece, const char *text)
 	       !memcmp(piece.at, text, strlen(text));
 }
 
-/* "  7f00 name+0x12 (file)", "  7f00 name (inlined)", "  7f00 [unknown] ([unknown])" */
+/* Examples: "  7f00 name+0x12 (file)", "  7f00 name (inlined)", "  7f00 [unknown] ([unknown])" */
 static bool parse_frame(const char *line, const char *end, struct frame *frame)
 {
 	static const char deleted[] = " (deleted)";
@@ -260,7 +257,7 @@ bool perf_script_is(const char *text, size_t bytes)
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-/* What does not fit into @room, with its NUL, is cut off. */
+/* Copy @piece with a NUL, cut to @room. */
 static void copy_piece(struct piece piece, char *out, size_t room)
 {
 	size_t bytes = (size_t)(piece.end - piece.at);
@@ -271,10 +268,10 @@ static void copy_piece(struct piece piece, char *out, size_t room)
 	out[bytes] = '\0';
 }
 
-/* What a function is in. */
+/* The module of a function. */
 struct module {
 	char path[PERF_NAME_BYTES];
-	const char *name; /* of the file without its folders, within @path; "": none */
+	const char *name; /* file name without folder, in @path; "": none */
 	bool is_generated;
 };
 
@@ -292,7 +289,7 @@ static void find_module(struct piece file, struct module *module)
 		module->name = "";
 }
 
-/* @module: what the function in memory is in, as inlined ones say nothing of it. */
+/* @module is that of the last function that was not inlined; inlined ones have none in the text. */
 static uint32_t add_frame(
 	struct calltree *tree, const struct frame *frame, const struct module *module)
 {
@@ -310,7 +307,7 @@ static uint32_t add_frame(
 		tree, name, frame->is_kernel ? KERNEL_MODULE : module->name, kind);
 }
 
-/* The lines of the stack from its end, which is the outermost function. */
+/* Add the stack's lines from the last one, the outermost function, to the first. */
 static uint32_t add_stack(struct perf_reader *reader, struct calltree *tree)
 {
 	struct module module;
@@ -337,7 +334,7 @@ static uint32_t add_stack(struct perf_reader *reader, struct calltree *tree)
 	return node;
 }
 
-/* The sample that was read up to here. A sample of a tree holds 32 bits of its weight. */
+/* Add the sample read so far, in samples of at most 32 bits of weight. */
 static void end_sample(struct perf_reader *reader)
 {
 	struct event *event = reader->event;
@@ -385,7 +382,7 @@ static int add_stack_line(struct perf_reader *reader, const char *line, size_t b
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* "cycles:ppp" is cycles: modifiers say where it was counted. "sched:sched_switch" is a name. */
+/* Drop modifiers: "cycles:ppp" becomes "cycles". "sched:sched_switch" is a name. */
 static void event_name(struct piece event, char out[EVENT_BYTES])
 {
 	const char *colon = find_last(event, ":");
@@ -397,7 +394,7 @@ static void event_name(struct piece event, char out[EVENT_BYTES])
 		strcpy(out, "samples");
 }
 
-/* Returns 0 and the event, NULL: not wanted; or -errno. */
+/* Returns 0 and the event (NULL if unwanted), or -errno. */
 static int find_event(struct perf_reader *reader, struct piece piece, struct event **event)
 {
 	char name[EVENT_BYTES];
@@ -456,7 +453,7 @@ static int begin_sample(struct perf_reader *reader, const struct header *header)
 		return error;
 	reader->has_periods |= header->has_period;
 	reader->period = header->period;
-	/* Since the first one: perf prints them in order. */
+	/* Time since the first sample; perf prints samples sorted by time. */
 	reader->time_ns = header->time_ns - reader->first_ns;
 	error = find_thread(reader, header);
 	if (!error && header->rest.end > header->rest.at)
@@ -478,7 +475,7 @@ static int read_line(struct perf_reader *reader, const char *line, size_t bytes)
 	}
 	if (*line == '#')
 		return 0;
-	/* First, as names of threads are padded where stacks were not recorded. */
+	/* Before frames: perf pads thread names with blanks if stacks were not recorded. */
 	if (parse_header(line, end, &header)) {
 		end_sample(reader);
 		return begin_sample(reader, &header);
@@ -517,7 +514,7 @@ static void find_facts(const struct perf_reader *reader, const struct event *eve
 	snprintf(facts->subtitle + at, room - at, " in %.2f s", (double)facts->duration_ns / 1e9);
 }
 
-/* That of the most samples, the first of several. NULL: none was recorded. */
+/* Returns the event with most samples (the first of equal ones), or NULL if there is none. */
 static struct event *choose_event(struct perf_reader *reader)
 {
 	struct event *most = NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From locations to frames: the names a profile has, else those of the mapped file.
+ * Turn locations into frames: by the profile's names, else by the symbols of the mapped file.
  *
- * A file gives names only while its build-id, where the profile has one, is that of the file that
- * ran. Addresses are looked up through the segment that holds the first one's file offset, which is
- * right for mappings of single segments and of whole libraries alike.
+ * A file is used only if its build-id is the profile's, if that has one. Addresses are translated
+ * by the segment that holds the file offset of the mapping's first address, which is right for
+ * mappings of one segment and for mappings of a whole library.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,13 +18,13 @@
 #include "cli/symbols/demangle.h"
 #include "libprof/pprof/protobuf.h"
 
-/* One of the lines of a location. */
+/* A line of a location. */
 struct line {
-	struct pprof_function *function; /* NULL: the profile names none */
+	struct pprof_function *function; /* NULL: no name in the profile */
 	uint64_t number;
 };
 
-/* Fewer digits than any build-id of a linker are something else: Go has texts of its own there. */
+/* Shorter texts are not linkers' build-ids; Go stores other texts there. */
 #define BUILD_ID_MIN 8
 
 static const char *module_name(
@@ -33,7 +33,7 @@ static const char *module_name(
 	return mapping ? base_name(pprof_text(tables, mapping->file)) : "";
 }
 
-/* Code of no file, where other code has one, was made by the program. libflameprof says it so. */
+/* Is it code generated at run time? It has no mapping or, from libflameprof, a special one. */
 static int is_generated(const struct pprof_tables *tables, const struct pprof_mapping *mapping)
 {
 	return mapping ? !strcmp(pprof_text(tables, mapping->file), PPROF_GENERATED_FILE)
@@ -45,7 +45,7 @@ static int is_machine(const struct pprof_tables *tables, const struct pprof_mapp
 	return mapping && !strcmp(pprof_text(tables, mapping->file), PPROF_MACHINE_FILE);
 }
 
-/* What the profile calls @function, "" when it does not. */
+/* Returns the profile's name of @function, "" if it has none. */
 static const char *name_of(
 	const struct pprof_tables *tables, const struct pprof_function *function)
 {
@@ -54,13 +54,13 @@ static const char *name_of(
 	return *name || !function ? name : pprof_text(tables, function->system_name);
 }
 
-/* Numbers that no file has are not known: they are signed, and some profilers write -1. */
+/* Line numbers are signed and some profilers write -1; treat it as unknown. */
 static uint32_t number_of(const struct line *line)
 {
 	return line->number > INT32_MAX ? 0 : (uint32_t)line->number;
 }
 
-/* @frame, which is of @line's function, on @line. */
+/* Returns the frame of @frame's function at @line. */
 static uint32_t frame_at_line(const struct pprof_tables *tables, struct calltree *tree,
 	uint32_t frame, const struct line *line)
 {
@@ -91,7 +91,7 @@ static uint32_t make_frame(const struct pprof_tables *tables, struct calltree *t
 	return frame;
 }
 
-/* A function of a virtual machine's language, as a run of flamerun's would show it. */
+/* Returns the frame of a virtual machine's function, named as in a run of flamerun. */
 static uint32_t frame_of_machine(
 	const struct pprof_tables *tables, struct calltree *tree, const struct line *line)
 {
@@ -115,11 +115,11 @@ static uint32_t frame_of_function(const struct pprof_tables *tables, struct call
 
 	if (is_machine(tables, mapping))
 		return frame_of_machine(tables, tree, line);
-	/* No file: no module. */
+	/* Generated code has no file and so no module. */
 	if (kind == CALLTREE_JIT)
 		mapping = NULL;
 
-	/* On whichever line: its name is taken apart once. */
+	/* Reuse the frame on another line, so that its name is demangled once. */
 	if (function->last[is_inlined].frame != PPROF_UNSET &&
 		function->last[is_inlined].mapping == mapping)
 		return frame_at_line(tables, tree, function->last[is_inlined].frame, line);
@@ -133,7 +133,7 @@ static int add_frame(struct pprof_tables *tables, uint32_t frame)
 	return pprof_append(tables, &tables->frames, &frame, sizeof(frame));
 }
 
-/* The functions of @location's lines, innermost first. Returns how many, or -EBADMSG. */
+/* Read the functions in @location's lines, innermost first. Returns their number, or -EBADMSG. */
 static int read_lines(const struct pprof_tables *tables, const struct pprof_location *location,
 	struct line lines[PPROF_LINES_MAX])
 {
@@ -141,7 +141,7 @@ static int read_lines(const struct pprof_tables *tables, const struct pprof_loca
 	struct protobuf_field field;
 	int count = 0;
 
-	/* The location itself was read before: it has no damage. */
+	/* pprof_tables_read() has checked that the location's fields are well-formed. */
 	while (protobuf_next(&in, &field) > 0) {
 		struct line line = {NULL, 0};
 		int more;
@@ -173,7 +173,7 @@ static int digit_of(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Returns the bytes of a build-id in hex, 0 when @text is none. */
+/* Parse a build-id in hexadecimal. Returns its length in bytes, 0 if @text is not one. */
 static size_t parse_build_id(const char *text, uint8_t id[64])
 {
 	size_t digits = strlen(text);
@@ -190,7 +190,7 @@ static size_t parse_build_id(const char *text, uint8_t id[64])
 	return digits / 2;
 }
 
-/* What debug information says of all addresses of @mapping: at once is fastest. */
+/* Read debug information for all addresses of @mapping at once, which is fastest. */
 static void resolve_mapping(struct pprof_tables *tables, const struct pprof_mapping *mapping)
 {
 	const struct pprof_location *locations = tables->locations.items;
@@ -200,13 +200,13 @@ static void resolve_mapping(struct pprof_tables *tables, const struct pprof_mapp
 	for (uint32_t i = 0; addresses && i < tables->locations.count; i++)
 		if (locations[i].mapping == mapping->id)
 			addresses[count++] = locations[i].address - mapping->bias;
-	/* Without memory there are no lines. */
+	/* Out of memory: names without lines. */
 	if (count)
 		symbols_resolve(tables->symbols, mapping->handle, addresses, count);
 	free(addresses);
 }
 
-/* The file of @mapping, by its handle; -1: there is none to ask. */
+/* Returns the handle of @mapping's file, or -1 if there is none. */
 static int handle_of(struct pprof_tables *tables, struct pprof_mapping *mapping)
 {
 	const char *path = pprof_text(tables, mapping->file);
@@ -233,9 +233,8 @@ static int handle_of(struct pprof_tables *tables, struct pprof_mapping *mapping)
 }
 
 /*
- * Find out where the addresses of @mapping, of which @address is one, lie in its file: the mapping
- * itself begins with the page that the segment begins in, which the segment before may end in.
- * Returns its handle, or -1.
+ * Compute the bias of @mapping, using @address, one of its addresses, because a mapping begins with
+ * a page that the segment before may end in. Returns its handle, or -1.
  */
 static int open_mapping(
 	struct pprof_tables *tables, struct pprof_mapping *mapping, uint64_t address)
@@ -256,7 +255,7 @@ static int open_mapping(
 	return handle;
 }
 
-/* Does the profile itself name a function of @location? */
+/* Does the profile have a function name for @location? */
 static bool has_names(const struct pprof_tables *tables, const struct pprof_location *location)
 {
 	struct line lines[PPROF_LINES_MAX];
@@ -299,7 +298,7 @@ void pprof_fetch(struct pprof_tables *tables)
 	free(handles);
 }
 
-/* What is inlined at an address, innermost first, and the function itself. */
+/* Add the functions inlined at an address, innermost first, and then the function itself. */
 static int add_chain(struct pprof_tables *tables, struct calltree *tree,
 	const struct symbols_name *name, const char *module)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A profile into a tree: its samples become stacks, their labels threads, and what it says about
- * itself facts for a picture.
+ * Read a profile into a tree: samples become stacks, their labels threads, and its other fields
+ * facts.
  *
- * Weights are in what the profiler counted: when all values are whole periods they are samples, and
- * the picture has samples and times; one that is not makes all of them times. Only all values
- * together tell, so samples are read twice.
+ * If all values are multiples of the period, weights are samples, and the picture shows samples and
+ * times; otherwise weights are times. This is only known after all values, so samples are read
+ * twice.
  */
 #include "cli/formats/pprof.h"
 
@@ -22,12 +22,12 @@
 #include "libprof/pprof/writer.h"
 
 #define NS_PER_S    1000000000
-#define TYPE_BYTES  63	/* shown of a type's name */
-#define LABEL_BYTES 255 /* kept of a label */
+#define TYPE_BYTES  63	/* longest type name in messages */
+#define LABEL_BYTES 255 /* longest label; longer ones are cut */
 
 /*
- * Of a profile that says what threads waited for, all its kinds of time are taken together; of any
- * other one type, which is the first then.
+ * Kinds of time. A profile with waits has all three types, which are read together; of other
+ * profiles one type is read, as CPU.
  */
 enum {
 	CPU,
@@ -36,45 +36,45 @@ enum {
 	TIMES
 };
 
-/* What the labels of one sample say: texts of the tables. */
+/* The labels of a sample; texts are borrowed from the tables. */
 struct identity {
-	const char *name, *id, *process, *wait; /* "": nothing */
-	int64_t number;				/* in place of id; 0: nothing */
+	const char *name, *id, *process, *wait; /* "": no such label */
+	int64_t number;				/* thread number, instead of @id; 0: none */
 };
 
-/* Where a stack ends. */
+/* The end of a stack. */
 struct leaf {
-	uint32_t parent; /* node of its caller */
-	uint32_t frame;	 /* PPROF_UNSET: the stack is empty */
+	uint32_t parent; /* node of the caller */
+	uint32_t frame;	 /* PPROF_UNSET: empty stack */
 };
 
 struct stack {
-	uint64_t *ids; /* of its locations, innermost first */
+	uint64_t *ids; /* of locations, innermost first */
 	uint32_t depth;
 };
 
 struct pprof_reader {
 	struct pprof_tables tables;
 	struct texts own_threads;
-	struct input_sum to;   /* its threads: those known so far, by what the tree calls them */
-	uint32_t types[TIMES]; /* indices of the sample types taken; UNSET: not taken */
-	uint64_t divisor;      /* units of the type in one unit of weight */
+	struct input_sum to;   /* destination tree and its threads */
+	uint32_t types[TIMES]; /* indices of the sample types; PPROF_UNSET: not read */
+	uint64_t divisor;      /* units of the type per unit of weight */
 	bool is_whole;	       /* all values are multiples of the period */
-	bool has_weight;       /* not all values are 0 or less */
-	bool wants_stacks;     /* or values alone */
-	uint64_t weight;       /* of all samples on a CPU, or of the one type there is */
-	uint64_t waits;	       /* of the others */
-	uint64_t negative;     /* samples left out */
-	struct identity whose; /* of the sample before, and which thread that is */
+	bool has_weight;       /* some values are above 0 */
+	bool wants_stacks;     /* false: read values only */
+	uint64_t weight;       /* of samples on a CPU, or of the one type */
+	uint64_t waits;	       /* weight of samples that wait */
+	uint64_t negative;     /* number of samples skipped */
+	struct identity whose; /* labels of the last sample, whose thread is @thread */
 	uint32_t thread;
 	struct stack at_hand, before;
-	struct leaf *leaves;   /* of the stack before, by how many locations are below */
-	int64_t values[TIMES]; /* of the sample at hand */
+	struct leaf *leaves;   /* [locations from the root] -> end of the last stack there */
+	int64_t values[TIMES]; /* of the current sample */
 };
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* Read the values of one Sample, and its stack where that is wanted. */
+/* Read the values of a sample and, with wants_stacks, its stack. */
 static int read_sample(struct pprof_reader *reader, struct protobuf message)
 {
 	struct protobuf in = message;
@@ -111,7 +111,7 @@ static int read_sample(struct pprof_reader *reader, struct protobuf message)
 	return 0;
 }
 
-/* First reading of a sample: are there values, and are they whole periods? */
+/* First pass: are there values above 0, and are all multiples of the period? */
 static int check_values(struct pprof_reader *reader, struct protobuf message)
 {
 	int error = read_sample(reader, message);
@@ -133,7 +133,7 @@ static uint32_t leaf_node(struct pprof_reader *reader, const struct leaf *leaf)
 		       : calltree_child(reader->to.tree, leaf->parent, leaf->frame);
 }
 
-/* Go on from @leaf through what stands at location @id. */
+/* Extend the stack that ends in @leaf by the frames of location @id. */
 static int add_location(
 	struct pprof_reader *reader, uint64_t id, const uint8_t *at, struct leaf *leaf)
 {
@@ -153,7 +153,7 @@ static int add_location(
 	return error;
 }
 
-/* Most samples share all but a few frames with the one before, where a profiler sorts them. */
+/* Reuse the outer part that the stack shares with the last one; sorted samples share most of it. */
 static int find_leaf(struct pprof_reader *reader, const uint8_t *at, struct leaf *leaf)
 {
 	const struct stack here = reader->at_hand, before = reader->before;
@@ -173,7 +173,7 @@ static int find_leaf(struct pprof_reader *reader, const uint8_t *at, struct leaf
 	return error;
 }
 
-/* Likewise of a stack that waits: what is in brackets at its end says what for. */
+/* Returns the node of a stack that waits. A synthetic leaf frame is the cause of the wait. */
 static uint32_t wait_node(struct pprof_reader *reader, const struct leaf *leaf, const char *kind)
 {
 	struct calltree *tree = reader->to.tree;
@@ -195,7 +195,7 @@ static int is_one_of(const char *key, const char *const *names)
 	return *names != NULL;
 }
 
-/* As profilers write them. */
+/* Read a label, with any of the names that profilers use. */
 static int read_label(
 	const struct pprof_tables *tables, struct protobuf label, struct identity *identity)
 {
@@ -229,7 +229,7 @@ static int read_label(
 	return 0;
 }
 
-/* What all labels of @sample say. Returns 0, or -EBADMSG with the message filled. */
+/* Read all labels of @sample. Returns 0, or -EBADMSG with the message filled. */
 static int read_labels(
 	const struct pprof_tables *tables, struct protobuf sample, struct identity *identity)
 {
@@ -237,7 +237,7 @@ static int read_labels(
 	int error = 0;
 
 	*identity = (struct identity){"", "", "", "", 0};
-	/* The sample itself was read before: it has no damage. */
+	/* read_sample() has checked that the sample's fields are well-formed. */
 	while (!error && protobuf_next(&sample, &field) > 0)
 		if (field.number == SAMPLE_LABEL && field.type == PROTOBUF_BYTES)
 			error = read_label(tables, field.bytes, identity);
@@ -245,8 +245,8 @@ static int read_labels(
 }
 
 /*
- * Find the thread that @identity names. Returns 0 and its number, a new one being made known to the
- * tree, PPROF_UNSET when it names none; or -errno with the message filled.
+ * Find or add the thread of @identity in the tree. Returns 0 with its number, or PPROF_UNSET if
+ * there is no label of a thread; or -errno with the message filled.
  */
 static int find_thread(
 	struct pprof_reader *reader, const struct identity *identity, uint32_t *thread)
@@ -269,7 +269,7 @@ static int find_thread(
 	else
 		snprintf(text, sizeof(text), "%.*s (%.*s)", LABEL_BYTES,
 			*identity->name ? identity->name : "thread", LABEL_BYTES, id);
-	/* A thread that executed another program is two, of one name maybe. */
+	/* A thread that executed another program has another process name and is separate. */
 	error = texts_add(
 		reader->to.threads, text, identity->process, strlen(identity->process), thread);
 	if (error)
@@ -280,14 +280,14 @@ static int find_thread(
 	return 0;
 }
 
-/* A text of the tables lies where it did when it is the same. */
+/* Texts in the tables are equal if their addresses are equal. */
 static bool is_same_thread(const struct identity *a, const struct identity *b)
 {
 	return a->name == b->name && a->id == b->id && a->process == b->process &&
 	       a->number == b->number;
 }
 
-/* Say whose @weight is; a sample of the tree holds 32 bits of it. */
+/* Add samples with @thread, of at most 32 bits of weight each. */
 static void add_thread_samples(
 	struct pprof_reader *reader, uint32_t node, uint32_t thread, uint64_t weight, unsigned time)
 {
@@ -303,7 +303,7 @@ static void add_thread_samples(
 	}
 }
 
-/* What the sample at hand has of one kind of time. */
+/* Add the current sample's weight in one kind of time. */
 static void add_time(struct pprof_reader *reader, const struct leaf *leaf, uint32_t thread,
 	unsigned time, const char *wait)
 {
@@ -367,7 +367,7 @@ static int for_each_sample(struct pprof_reader *reader,
 
 /* ---- types and units ------------------------------------------------------------------------- */
 
-/* "cpu" or "cpu/nanoseconds". */
+/* Does @wanted, "cpu" or "cpu/nanoseconds", name this type? */
 static bool is_called(
 	const struct pprof_tables *tables, const struct pprof_type *type, const char *wanted)
 {
@@ -393,7 +393,7 @@ static int refuse_type(const struct pprof_tables *tables, const char *wanted)
 	return -EINVAL;
 }
 
-/* Two types of time at which a stack has one of both, as in profiles of ours; else @out is "". */
+/* If the profile has two types, one of them in each stack, write the name of the other type. */
 static void find_other(const struct pprof_reader *reader, char out[8])
 {
 	const struct pprof_tables *tables = &reader->tables;
@@ -413,7 +413,7 @@ static void find_other(const struct pprof_reader *reader, char out[8])
 	}
 }
 
-/* The first type called @name, or PPROF_UNSET. */
+/* Returns the first type called @name, or PPROF_UNSET. */
 static uint32_t find_type(const struct pprof_tables *tables, const char *name)
 {
 	for (uint32_t i = 0; i < tables->type_count; i++)
@@ -422,7 +422,7 @@ static uint32_t find_type(const struct pprof_tables *tables, const char *name)
 	return PPROF_UNSET;
 }
 
-/* Where time on a CPU is asked for, or time that was waited, all of it is read. */
+/* If CPU or waiting time is requested, and the profile has all three kinds of time, read all. */
 static void choose_times(struct pprof_reader *reader)
 {
 	const struct pprof_tables *tables = &reader->tables;
@@ -444,7 +444,7 @@ static int choose_type(struct pprof_reader *reader, const char *wanted)
 	const char *text = wanted ? wanted : pprof_text(tables, tables->default_type);
 	uint32_t type = *text || wanted ? find_type(tables, text) : PPROF_UNSET;
 
-	/* A default that is not there is not the reader's mistake. */
+	/* A missing default type is the profile's mistake, not the user's. */
 	if (wanted && type == PPROF_UNSET)
 		return refuse_type(tables, wanted);
 	reader->types[CPU] = type == PPROF_UNSET ? tables->type_count - 1 : type;
@@ -467,7 +467,7 @@ static uint64_t unit_ns(const char *unit)
 	return 0;
 }
 
-/* The period in nanoseconds, 0 when it is no time. */
+/* Returns the period in nanoseconds, 0 if it is not a time. */
 static uint64_t period_ns_of(const struct pprof_tables *tables)
 {
 	uint64_t unit = unit_ns(pprof_text(tables, tables->period_type.unit));
@@ -478,8 +478,8 @@ static uint64_t period_ns_of(const struct pprof_tables *tables)
 }
 
 /*
- * What a unit of weight is. Times that are whole periods are counted in those, as the profiler did,
- * and so are samples of which the period tells the time.
+ * Choose the unit of weight. Times that are multiples of the period become numbers of periods;
+ * counts of samples get the period's time.
  */
 static int choose_unit(struct pprof_reader *reader, struct input_facts *facts)
 {
@@ -513,7 +513,7 @@ static int choose_unit(struct pprof_reader *reader, struct input_facts *facts)
 
 /* ---- facts ----------------------------------------------------------------------------------- */
 
-/* Where there is no other: the first mapping is the program's, as a rule of the format. */
+/* Default title: by convention, the first mapping is the program. */
 static void make_title(
 	struct input_facts *facts, const struct pprof_tables *tables, const char *type)
 {
@@ -532,7 +532,7 @@ static double seconds_of(const struct input_facts *facts, uint64_t weight)
 	return (double)weight * (double)facts->period_ns / NS_PER_S;
 }
 
-/* "12 samples of cpu, 0.12 s, and 1.80 s of waiting in 2.00 s" */
+/* Example: "12 samples of cpu, 0.12 s, and 1.80 s of waiting in 2.00 s" */
 static void write_subtitle(
 	struct input_facts *facts, const char *type, uint64_t weight, uint64_t waits)
 {
@@ -555,7 +555,7 @@ static void write_subtitle(
 		snprintf(out + at, room - at, "; others with --sample-type %s", facts->other_name);
 }
 
-/* "started 2001-09-09 01:46:40, 12 dropped" */
+/* Example: "started 2001-09-09 01:46:40, 12 dropped" */
 static void write_notes(struct input_facts *facts, uint64_t dropped)
 {
 	char *out = facts->notes;
@@ -569,7 +569,7 @@ static void write_notes(struct input_facts *facts, uint64_t dropped)
 		snprintf(out + at, room - at, "%s%" PRIu64 " dropped", at ? ", " : "", dropped);
 }
 
-/* "12.345 678 text": milliseconds, thread, text. False when it is none. */
+/* Parse "12.345 678 text": milliseconds, thread, text. */
 static bool parse_mark(const char *text, struct picture_mark *mark)
 {
 	unsigned long long ms;
@@ -584,7 +584,7 @@ static bool parse_mark(const char *text, struct picture_mark *mark)
 	return ms < INT64_MAX / 1000000;
 }
 
-/* What stands behind @start in @text, NULL when it does not begin so. */
+/* Returns what follows @start in @text, or NULL if @text begins otherwise. */
 static const char *text_after(const char *text, const char *start)
 {
 	size_t bytes = strlen(start);
@@ -592,7 +592,7 @@ static const char *text_after(const char *text, const char *start)
 	return strncmp(text, start, bytes) ? NULL : text + bytes;
 }
 
-/* The first title, the first weight dropped, and all marks. Returns 0 or -ENOMEM. */
+/* Read title, filters, dropped weight (the first of each) and all marks. Returns 0 or -ENOMEM. */
 static int read_comments(
 	struct input_facts *facts, const struct pprof_tables *tables, uint64_t *dropped)
 {
@@ -623,10 +623,7 @@ static int read_comments(
 	return 0;
 }
 
-/*
- * All but the unit, which is known already, and the subtitle. Returns 0, or -ENOMEM with the
- * message filled.
- */
+/* Find all facts but unit and subtitle. Returns 0, or -ENOMEM with the message filled. */
 static int find_facts(const struct pprof_reader *reader, struct input_facts *facts)
 {
 	const struct pprof_tables *tables = &reader->tables;
@@ -655,7 +652,7 @@ static int make_room(struct pprof_reader *reader)
 		       : diag_fail(reader->tables.message, -ENOMEM, "out of memory");
 }
 
-/* What is known of the profile before its stacks are. */
+/* Read everything that is known before the stacks. */
 static int begin(struct pprof_reader *reader, struct input_facts *facts)
 {
 	const struct input_request *request = reader->tables.request;
@@ -663,7 +660,7 @@ static int begin(struct pprof_reader *reader, struct input_facts *facts)
 
 	if (!error)
 		error = find_facts(reader, facts);
-	/* What is empty counts nothing, and is the same nowhere. */
+	/* An empty profile has no unit and is not added to a sum. */
 	if (!error && request->sum && reader->has_weight) {
 		error = request->sum->begin(request->sum, reader->tables.message);
 		reader->to = *request->sum;
@@ -685,7 +682,7 @@ static void finish(const struct pprof_reader *reader, struct input_facts *facts)
 	pprof_report_unnamed(tables);
 }
 
-/* @is_other: facts are those of the first reading, for which the unit was chosen. */
+/* Read one type. With @is_other, @facts are those of the first type, whose unit is used. */
 static int read_type(struct calltree *tree, const void *bytes, size_t count, const char *name,
 	const struct input_request *request, bool is_other, struct input_facts *facts,
 	struct diag_message *message)
@@ -739,7 +736,7 @@ int pprof_read_other(struct calltree *tree, const void *bytes, size_t count, con
 	struct input_request other = *request;
 
 	other.sample_type = facts->other_name;
-	other.fetches = false; /* it has no other addresses */
+	other.fetches = false; /* its addresses were fetched for the first type */
 	other.sum = NULL;
 	return read_type(tree, bytes, count, name, &other, true, &same, message);
 }

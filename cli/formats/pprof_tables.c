@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A profile's bytes, and what its fields say. They may come in any order, so samples are read only
- * when everything they refer to is known: here are all but those. Nothing is believed: bytes are
- * never more than WHOLE_BYTES_MAX whatever a file promises, and damage is named with its place.
+ * Read all messages of a profile but the samples. Fields may come in any order, so samples are read
+ * when everything they refer to is known. The profile is untrusted: memory is limited to
+ * WHOLE_BYTES_MAX whatever the file claims, and damage is reported with its offset.
  */
 #include "cli/formats/pprof_tables.h"
 
@@ -16,16 +16,16 @@
 #include "cli/formats/whole.h"
 #include "libprof/pprof/protobuf.h"
 
-#define GZIP_BYTES_MIN 18    /* its head and its end */
-#define DEFLATE_RATIO  1032u /* at most so many bytes of one */
+#define GZIP_BYTES_MIN 18    /* header and trailer */
+#define DEFLATE_RATIO  1032u /* most bytes that one compressed byte can give */
 #define FIRST_ITEMS    1024
-#define GZIP_ANY       (15 + 16) /* inflateInit2(): largest window, gzip header wanted */
+#define GZIP_ANY       (15 + 16) /* inflateInit2(): largest window, gzip header required */
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
 /*
- * A whole of one piece, by a library that wants it so. False where it is none, or the size at its
- * end is not true: then piece by piece, which tells what is wrong.
+ * Inflate by libdeflate, which needs a single stream and its true size. Returns false if the data
+ * is not that; whole_inflate() then reads it and finds out about damage.
  */
 static bool inflate_at_once(const struct bytes *packed, struct bytes *out)
 {
@@ -88,7 +88,7 @@ int pprof_load(
 		bytes_release(&all);
 		return error;
 	}
-	/* Never NULL, also for no bytes at all. */
+	/* Never NULL, even for an empty file. */
 	*bytes = all.data ? all.data : calloc(1, 1);
 	if (!*bytes)
 		return diag_fail(message, -ENOMEM, "out of memory");
@@ -96,7 +96,7 @@ int pprof_load(
 	return 0;
 }
 
-/* Of a Profile's fields 1 to 14, those that are messages or texts. */
+/* Is this field of Profile (1 to 14) a message or a text? */
 static bool is_message(uint32_t number)
 {
 	return (number >= PROFILE_SAMPLE_TYPE && number <= PROFILE_STRING) ||
@@ -107,7 +107,7 @@ static bool is_field_of_profile(const struct protobuf_field *field)
 {
 	if (field->number > PROFILE_DEFAULT_TYPE)
 		return true;
-	/* Lists of numbers may be packed. */
+	/* Comments are a list of numbers, which may be packed. */
 	return field->type == (is_message(field->number) ? PROTOBUF_BYTES : PROTOBUF_VARINT) ||
 	       (field->number == PROFILE_COMMENT && field->type == PROTOBUF_BYTES);
 }
@@ -167,10 +167,10 @@ static int add_text(struct pprof_tables *tables, struct protobuf text)
 	return pprof_append(tables, &tables->texts, &start, sizeof(start));
 }
 
-/* Fields whose numbers are wanted are all below this. */
+/* More than any field number that read_numbers() is used for. */
 #define NUMBERS 8
 
-/* Store the numbers of @message into @numbers[field]. */
+/* Store the varints of @message in @numbers[field]. */
 static int read_numbers(const struct pprof_tables *tables, struct protobuf message,
 	uint64_t numbers[NUMBERS], const char *what)
 {
@@ -313,9 +313,7 @@ static int by_id(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/*
- * Put items, which begin with their id, in its order. Returns 0, or -EBADMSG when two share one.
- */
+/* Sort items by the id with which they begin. Returns 0, or -EBADMSG if two have the same id. */
 static int sort_by_id(const struct pprof_tables *tables, struct pprof_table *table, size_t bytes,
 	const char *what)
 {
@@ -338,7 +336,7 @@ void *pprof_find(const struct pprof_table *table, size_t bytes, uint64_t id)
 {
 	char *items = table->items;
 
-	/* As a rule ids count from 1. */
+	/* Most profilers number from 1, so try that index first. */
 	if (id - 1 < table->count && !by_id(&id, items + (id - 1) * bytes))
 		return items + (id - 1) * bytes;
 	return table->count ? bsearch(&id, items, table->count, bytes, by_id) : NULL;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A call tree as a pprof profile, or two whose times are of two kinds: each frame is a function and
- * its location, each module a mapping, and what is equal in stack and thread one sample. Packed by
- * gzip on its way out, or not.
+ * Write a call tree, or two with times of two kinds, as a pprof profile, compressed or not. Frames
+ * become functions and locations, modules become mappings, and equal stacks of one thread become
+ * one sample.
  *
- * A location is what stands at one address: a function, and above it what is inlined there, each on
- * its line. It has no address: a frame of the tree is a line, whatever addresses samples found in
- * it, and a tree that was read or cut has none at all. libprof/aggregator/pprof.c writes profiles
- * with addresses, before any names. Both decide what is a function, a location, a sample; numbers,
- * texts and messages are made by the one writer of libprof/pprof/.
+ * A location is an address: a function and above it those inlined there, each with its line.
+ * Locations have no address here, because a frame of the tree stands for a line and a tree that was
+ * read or filtered has no addresses. libprof/aggregator/pprof.c writes profiles with addresses,
+ * before names are known. Both use the writer in libprof/pprof/ for numbers, texts and messages.
  */
 #include "cli/formats/pprof.h"
 
@@ -23,15 +22,15 @@
 #include "render/spread.h"
 
 #define GZIP_WINDOW (15 + 16)
-#define VALUES_MAX  5 /* a count, two measures, two times without a CPU */
+#define VALUES_MAX  5 /* a count, two measures, two kinds of waiting */
 
-/* Stacks, and which time theirs is. */
+/* A tree of stacks and the name of its time. */
 struct measure {
 	const struct calltree *tree;
 	const char *name;
 };
 
-/* Pairs of numbers, numbered from 1 in the order they came in; all zero is none. */
+/* Interned pairs of numbers, numbered from 1; 0 is none. */
 struct pairs {
 	struct pages_account account;
 	struct pages items; /* uint64_t */
@@ -39,7 +38,7 @@ struct pairs {
 	struct lookup lookup;
 };
 
-/* A frame of the tree, in numbers of the profile. */
+/* A frame by the profile's numbers. */
 struct place {
 	uint32_t mapping, function, line;
 };
@@ -47,26 +46,26 @@ struct place {
 struct profile_writer {
 	const struct picture_options *options;
 	struct pprof_writer writer;
-	struct texts modules;	/* their numbers + 1 are those of their mappings */
-	struct pairs functions; /* name and file, as texts; numbered as they are written */
+	struct texts modules;	/* index + 1 is the number of the mapping */
+	struct pairs functions; /* (name, file), both texts; numbered like the functions written */
 	/*
-	 * Values of a sample: its count, unless all are times, then the time of each measure, then
-	 * the two that passed without a CPU where the first measure has them.
+	 * Order of a sample's values: its count (unless all types are times), the time of each
+	 * measure, and waiting and ready time if the first measure has waits.
 	 */
 	struct measure measures[2];
-	const char *shown; /* the name of the one that readers show first */
+	const char *shown; /* name of the measure that readers show first */
 	unsigned measure_count, values;
 	bool has_counts, has_waits;
-	const struct calltree *tree; /* of the measure that is being written */
+	const struct calltree *tree; /* of the current measure */
 	unsigned measure;
-	/* Of that tree: */
+	/* Of @tree: */
 	struct place *places;  /* [frame] */
-	struct pairs chains;   /* the chain that one is inlined in or 0, and its frame */
-	uint32_t *chain_of;    /* [node] -> chain that ends there */
-	uint32_t *location_of; /* [chain] -> location, 0 where none is needed */
+	struct pairs chains;   /* (chain it is inlined into, or 0; its frame) */
+	uint32_t *chain_of;    /* [node] -> its chain */
+	uint32_t *location_of; /* [chain] -> location, 0 if no sample needs one */
 	int error;
 	FILE *out;
-	z_stream *packer; /* NULL: plain */
+	z_stream *packer; /* NULL: not compressed */
 };
 
 /* ---- sinks ----------------------------------------------------------------------------------- */
@@ -116,7 +115,7 @@ static int write_packed(void *context, const void *bytes, size_t count)
 
 /* ---- types, facts ---------------------------------------------------------------------------- */
 
-/* What a clock counted, then what virtual machines told, whichever the tree is. */
+/* Order the measures: the clock's first, then that of virtual machines, whichever @tree is. */
 static void find_measures(struct profile_writer *w, const struct calltree *tree)
 {
 	const struct picture_options *options = w->options;
@@ -175,7 +174,7 @@ static void put_facts(struct profile_writer *w)
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* The mapping of @module, made when it is new; 0 for no module. */
+/* Find or write the mapping of @module. Returns 0 for no module. */
 static uint32_t mapping_of(struct profile_writer *w, const char *module)
 {
 	uint32_t known = w->modules.count, number = 0;
@@ -189,7 +188,7 @@ static uint32_t mapping_of(struct profile_writer *w, const char *module)
 	return number + 1;
 }
 
-/* The first mapping is to be the program's: where main() is, or what the title begins with. */
+/* The first mapping must be the program: the module of main(), or the one the title begins with. */
 static const char *program_module(const struct profile_writer *w)
 {
 	const char *title = w->options->title ? w->options->title : "";
@@ -217,7 +216,7 @@ static uint32_t hash_pair(const void *pairs, uint32_t number)
 	return lookup_hash(((const uint64_t *)((const struct pairs *)pairs)->items.at)[number - 1]);
 }
 
-/* The number of (@left, @right); 0 after a failure, which @error tells then. */
+/* Find or add (@left, @right). Returns its number, or 0 if *@error is or was set. */
 static uint32_t pairs_add(struct pairs *pairs, uint32_t left, uint32_t right, int *error)
 {
 	uint64_t pair = (uint64_t)left << 32 | right;
@@ -256,7 +255,7 @@ static void pairs_release(struct pairs *pairs)
 	*pairs = (struct pairs){.count = 0};
 }
 
-/* What a location says of @frame. A virtual machine's has file and line in its name. */
+/* Write @frame's mapping and function. A virtual machine's frame has file and line in its name. */
 static struct place place_of(struct profile_writer *w, const struct calltree_frame *frame)
 {
 	const char *name = *frame->name ? frame->name : "[empty]";
@@ -289,7 +288,7 @@ static void put_functions(struct profile_writer *w)
 
 /* ---- locations ------------------------------------------------------------------------------- */
 
-/* Is @node's function at the address of its caller's? */
+/* Is @node's function inlined, and so at the address of its parent? */
 static bool is_inlined(const struct calltree *tree, uint32_t node)
 {
 	const struct calltree_node *at = calltree_node_at(tree, node);
@@ -298,7 +297,7 @@ static bool is_inlined(const struct calltree *tree, uint32_t node)
 	       calltree_frame_at(tree, at->frame)->kind == CALLTREE_INLINE;
 }
 
-/* The chain of each node: its frame, inlined in those below it down to the function in memory. */
+/* Compute chains: a frame inlined into others, down to the function that is not inlined. */
 static void find_chains(struct profile_writer *w)
 {
 	for (uint32_t i = 1; i < calltree_nodes(w->tree) && !w->error; i++) {
@@ -324,7 +323,7 @@ static uint32_t put_location(struct profile_writer *w, uint32_t chain)
 	return number;
 }
 
-/* Those that samples need: of a chain that is inlined on the way to another the whole is one. */
+/* Write the locations that samples need. Chains that only lead to longer chains need none. */
 static void put_locations(struct profile_writer *w)
 {
 	for (uint32_t i = 1; i < calltree_nodes(w->tree); i++) {
@@ -350,8 +349,8 @@ static int by_node_then_thread(const void *left, const void *right)
 }
 
 /*
- * What @share is worth, and of which kind it is when it waits. Counts of all would be a sum of what
- * cannot be added, and of time that nobody sampled.
+ * Fill the values and the wait label of @share. Waits add to no count, because they were not
+ * sampled, and neither does the second measure, whose samples cannot be added to the first's.
  */
 static void value_share(const struct profile_writer *w, const struct timeline_share *share,
 	uint64_t values[VALUES_MAX], struct pprof_labels *labels)
@@ -466,7 +465,7 @@ int pprof_write(const struct calltree *tree, const struct picture_options *optio
 	return write_profile(&w, tree, write_plain);
 }
 
-/* Without name and time, so that equal profiles are equal files. */
+/* The gzip header has no name and time, so that equal profiles are equal files. */
 int pprof_write_gz(const struct calltree *tree, const struct picture_options *options, FILE *out)
 {
 	z_stream packer = {.avail_in = 0};

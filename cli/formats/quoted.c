@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Names may hold any bytes: label_clean() makes of them text that every reader takes.
- */
+/* Write quoted text. label_clean() turns names of any bytes into text that all readers accept. */
 #include "cli/formats/quoted.h"
 
 #include <errno.h>
@@ -10,7 +8,7 @@
 
 #include "render/label.h"
 
-/* What label_clean() may make of a byte, and of the end. */
+/* Longest result of label_clean(), with its NUL. */
 #define CLEAN_BYTES(bytes) (3 * (bytes) + 8)
 
 int quoted_put(FILE *out, const char *text, size_t bytes, enum quoted_as as)

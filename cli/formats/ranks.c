@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums, extremes and their words. Which ranks are unusual is told by the median and the median of
- * the distances from it: a mean would be moved by what is looked for.
+ * Statistics of ranks and their description in words. Unusual ranks are found by the median and the
+ * median distance from it, because a mean would be shifted by the very ranks that are looked for.
  */
 #include "cli/formats/ranks.h"
 
@@ -18,14 +18,14 @@
 #define NS_PER_S   1e9
 #define FIRST_ROOM 64
 
-/* Standard deviations; and of normal values, how much of one the median distance is. */
+/* Threshold in standard deviations; and standard deviations per median distance. */
 #define FAR	     5.0
 #define MEDIAN_SIGMA 1.4826
-/* Less than this share of the median is not worth a word. */
+/* Smaller distances, as a part of the median, are not reported. */
 #define FAR_SHARE 0.05
-/* So few have no usual one. */
+/* With fewer ranks none is unusual. */
 #define USUAL_RANKS 4
-/* Ranks that are named one by one. */
+/* Ranks listed one by one. */
 #define NAMED_RANKS 8
 
 struct ranks *ranks_new(void)
@@ -54,7 +54,7 @@ void ranks_free(struct ranks *ranks)
 	free(ranks);
 }
 
-/* MPI_Send, PMPI_Send; mpi_send_, pmpi_send__, mpi_send_f08_: compilers add what ends a name. */
+/* Fortran names (mpi_send_, pmpi_send__, mpi_send_f08_) end in an underscore. */
 bool ranks_is_mpi(const char *name)
 {
 	size_t bytes = strlen(name);
@@ -76,7 +76,7 @@ bool ranks_is_mpi_library(const char *module)
 
 int ranks_node(struct ranks *ranks, const char *name, uint32_t *node)
 {
-	/* A rank that has a file of its own follows others of its node at once, or soon. */
+	/* Search backwards, because the files of a node's ranks follow each other. */
 	for (uint32_t i = ranks->node_count; i-- > 0;)
 		if (!strcmp(ranks->nodes[i], name)) {
 			*node = i;
@@ -159,7 +159,7 @@ static double median(double *values, uint32_t count)
 	return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
-/* Without memory for it none is. */
+/* Mark no rank if out of memory. */
 static void find_unusual(struct ranks *ranks)
 {
 	uint32_t count = ranks->count;
@@ -316,7 +316,7 @@ static void say_end(const struct ranks *ranks, uint32_t at, char out[RANKS_TEXT_
 			name, one->status, (double)one->duration_ns / NS_PER_S);
 }
 
-/* What launchers send to all others when one rank has failed. */
+/* Killed by a signal that launchers send to all other ranks when one has failed. */
 static bool was_ended(const struct ranks_one *one)
 {
 	return one->has_ended && (one->signal == SIGTERM || one->signal == SIGKILL);
@@ -357,7 +357,7 @@ static void say_unusual(const struct ranks *ranks, uint32_t at, char out[RANKS_T
 		seconds(ranks, (double)ranks_work(one)), seconds(ranks, (double)ranks_in_mpi(one)));
 }
 
-/* Those ranks that @is, one a line, and how many more there are in the last. */
+/* Print ranks for which @is is true, one per line; the last line has the number of others. */
 static bool say_ranks(const struct ranks *ranks, unsigned *line,
 	bool (*is)(const struct ranks_one *),
 	void (*say)(const struct ranks *, uint32_t, char[RANKS_TEXT_BYTES]), const char *more,
@@ -379,7 +379,7 @@ static bool say_ranks(const struct ranks *ranks, unsigned *line,
 	return true;
 }
 
-/* Behind those that failed the others are a number. */
+/* If some ranks failed, those killed by the launcher are only counted. */
 static bool say_ended(const struct ranks *ranks, unsigned *line, char out[RANKS_TEXT_BYTES])
 {
 	uint32_t ended = count_ranks(ranks, was_ended);

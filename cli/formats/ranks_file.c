@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Columns of numbers in protocol buffers, so that protoc and any reader of those can look into a
- * file. Frames and stacks are columns of equal length; a stack's parent stands before it.
+ * Columns of numbers as protocol buffers, so that protoc can read the file. Frames and stacks are
+ * columns of equal length; a stack's parent has a smaller number.
  */
 #include "cli/formats/ranks_file.h"
 
@@ -22,16 +22,16 @@ enum {
 	FILE_PERIOD = 5,
 	FILE_SIZE = 6,
 	FILE_TEXT = 7,
-	FILE_FRAME_NAME = 8, /* the columns follow one another */
+	FILE_FRAME_NAME = 8, /* this and the following columns are consecutive */
 	FILE_FRAME_MODULE = 9,
 	FILE_FRAME_KIND = 10,
 	FILE_FRAME_FILE = 11,
 	FILE_FRAME_LINE = 12,
-	FILE_STACK_PARENT = 13, /* how far before the stack */
+	FILE_STACK_PARENT = 13, /* distance back to the parent */
 	FILE_STACK_FRAME = 14,
 	FILE_RANK = 15,
 	FILE_FIELDS,
-	FILE_RANKS = 16, /* these are of use where nobody wants to read it all */
+	FILE_RANKS = 16, /* fields that ranks_file_count() reads */
 	FILE_ENDED = 17,
 };
 enum {
@@ -41,13 +41,13 @@ enum {
 	RANK_DURATION = 4,
 	RANK_STATUS = 5,
 	RANK_SIGNAL = 6,
-	RANK_STACK = 7, /* how far behind the one before */
+	RANK_STACK = 7, /* distance from the previous stack */
 	RANK_WEIGHT = 8,
 };
 
 #define FIRST_ROOM 64
 
-/* In which the counts stand: behind a title and the names of job and node. */
+/* The counts are within this many bytes: after the title and the names of job and node. */
 #define BEGINNING_BYTES 4096
 
 bool ranks_file_is_name(const char *name)
@@ -165,10 +165,7 @@ static int read_fields(struct reading *reading)
 	return error ? error : more ? damaged(reading, "it is damaged, or not whole") : 0;
 }
 
-/*
- * Behind a text stands the next field's tag, or the one byte more that the file was given: it is
- * read by now, and becomes the NUL.
- */
+/* NUL-terminate a text in place. The byte after it was read already, or is the extra last byte. */
 static const char *end_text(struct protobuf text)
 {
 	if (!text.at)
@@ -195,7 +192,7 @@ static int end_texts(struct reading *reading)
 	return 0;
 }
 
-/* A packed list has a byte without the eighth bit for each number. */
+/* Each number of a packed list has one byte with bit 7 clear. */
 static uint32_t count_numbers(struct protobuf list)
 {
 	uint32_t count = 0;
@@ -205,7 +202,7 @@ static uint32_t count_numbers(struct protobuf list)
 	return count;
 }
 
-/* The next number of @column, which has as many as were counted; less than @limit, or -EBADMSG. */
+/* Read the next number of @column. Returns 0, or -EBADMSG if it is not below @limit or missing. */
 static int next_number(struct protobuf_field *column, uint64_t limit, uint32_t *number)
 {
 	uint64_t value;
@@ -286,7 +283,7 @@ int ranks_file_parse(
 
 	*out = (struct ranks_file){.bytes = *bytes};
 	*bytes = (struct bytes){0};
-	/* For the last text's end. */
+	/* One byte more, for end_text(). */
 	bytes_put(&out->bytes, "", 1);
 	error = out->bytes.error ? refuse(&reading, -ENOMEM) : 0;
 	if (!error) {
@@ -365,7 +362,7 @@ int ranks_file_next(const struct ranks_file *file, struct ranks_file_walk *walk,
 		return -EBADMSG;
 	if (more <= 0)
 		return more;
-	/* Only the first may be the empty one, and no stack comes twice. */
+	/* Only the first distance may be 0 (the empty stack); stacks are not repeated. */
 	if (distance >= file->stack_count || (!distance && walk->is_begun == 2))
 		return -EBADMSG;
 	walk->is_begun = 2;

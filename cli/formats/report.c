@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a tree to tables. A table of modules or threads is one of functions, of a tree whose frames
- * were made modules, or that was given roots for threads, by the passes that pictures use.
+ * Make the tables of a report. Tables of modules and threads are tables of functions of a
+ * transformed tree, in which frames are modules or threads are root frames.
  */
 #include "cli/formats/report.h"
 
@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A path is followed down to where less than this share of everything is left. */
+/* The hottest path ends where less than this part of the weight is left. */
 #define PATH_PERCENT 10
 
-/* Places in struct report.made. */
+/* Indices in report.made. */
 enum {
 	MERGED,
 	DRAWN,
@@ -42,7 +42,7 @@ static const struct calltree_frame *frame_of(const struct calltree *tree, uint32
 	return calltree_frame_at(tree, calltree_node_at(tree, node)->frame);
 }
 
-/* Is @node a process or a thread (@kind): a root, or what stands on a root that is a process? */
+/* Is @node a process or thread frame (@kind) at the root, or below a process frame at the root? */
 static bool is_group(const struct calltree *tree, uint32_t node, enum calltree_frame_kind kind)
 {
 	uint32_t parent = calltree_node_at(tree, node)->parent;
@@ -161,7 +161,7 @@ static void weigh_waits(struct report *report)
 	}
 }
 
-/* Trees made of @tree, each of one before it. Returns 0 or -errno. */
+/* Make the transformed trees. Returns 0 or -errno. */
 static int make_trees(struct report *report, const struct calltree *tree)
 {
 	const struct picture_options *picture = report->picture;

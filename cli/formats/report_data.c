@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports for programs: JSON, a row on each line so that grep(1) finds what jq(1) would, and CSV,
- * one table whose first column says which table of the report a row is of.
+ * Reports for programs: JSON with one row per line, so that grep(1) works as well as jq(1), and
+ * CSV, a single table whose first column names the report's table.
  */
 #include "cli/formats/report.h"
 
@@ -48,7 +48,7 @@ static const char *kind_name(enum calltree_frame_kind kind)
 	return names[kind];
 }
 
-/* How the shares of @row differ between runs, of which they are the sum. */
+/* Find the variation of @row's shares between runs. */
 static bool find_spread(const struct data_writer *w, const struct ranking *ranking,
 	const struct ranking_row *row, struct spread_shares *out)
 {
@@ -60,7 +60,7 @@ static bool find_spread(const struct data_writer *w, const struct ranking *ranki
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* A name and its value, NULL for none. */
+/* Write a string member, null if it is missing or empty. */
 static void put_member(struct data_writer *w, const char *name, const char *text)
 {
 	fprintf(w->out, "  \"%s\": ", name);
@@ -71,7 +71,7 @@ static void put_member(struct data_writer *w, const char *name, const char *text
 	fputs(",\n", w->out);
 }
 
-/* Likewise, @is_known or null. */
+/* Write a number, null unless @is_known. */
 static void put_number(struct data_writer *w, const char *name, int64_t number, bool is_known)
 {
 	fprintf(w->out, "  \"%s\": ", name);
@@ -81,7 +81,7 @@ static void put_number(struct data_writer *w, const char *name, int64_t number, 
 		fputs("null,\n", w->out);
 }
 
-/* The first @limit of @rows. A caller of the root's functions has null for a name. */
+/* Write the first @limit rows. The caller of functions at the root has the name null. */
 static void put_rows(struct data_writer *w, const struct ranking *ranking,
 	const struct ranking_rows *rows, uint32_t limit, const char *indent)
 {
@@ -182,7 +182,7 @@ static void put_rank(struct data_writer *w, const struct ranks *ranks, uint32_t 
 		one->waits, one->waits_in_mpi);
 }
 
-/* Of a job: its ranks, and what each function weighs over them with all that it calls. */
+/* Write a job's ranks, and each function's total weight over the ranks. */
 static void put_job(struct data_writer *w, uint32_t limit)
 {
 	const struct ranks *ranks = w->report->picture->ranks;
@@ -242,7 +242,7 @@ static void put_waits(struct data_writer *w, uint32_t limit)
 	fputs("]},\n", w->out);
 }
 
-/* What was asked for besides: threads or processes each by itself, and who calls whom. */
+/* Write the functions of each thread or process, if the tree was grouped. */
 static void put_groups(struct data_writer *w, uint32_t limit)
 {
 	const struct ranking *ranking = &w->report->ranking;
@@ -356,13 +356,13 @@ int report_write_json(const struct calltree *tree, const struct picture_options 
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
-/* Of what has no spread, where others have. */
+/* Leave the spread columns empty for rows without spread. */
 static void end_line(struct data_writer *w)
 {
 	fputs(w->report->picture->spread ? ",,\n" : "\n", w->out);
 }
 
-/* @of: the function, thread or process that the rows are of. */
+/* @of: the function, thread or process that the rows belong to. */
 static void put_lines(struct data_writer *w, const char *table, const char *of,
 	const struct ranking *ranking, const struct ranking_rows *rows, uint32_t limit)
 {

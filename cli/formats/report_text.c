@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports for people: tables as wide as the terminal, and run.md. Names are made to fit as labels
- * of boxes are: cut in the middle, or where it tells least.
+ * Reports for people: tables as wide as the terminal, and run.md. Names are shortened like labels.
  *
- * In Markdown what comes from a profile stands between fences, where only a line that begins with a
- * fence of its own would mean something: no line of a table begins with a name. A file that is too
- * long is made once more with fewer rows.
+ * In Markdown, profile data is in fenced blocks, where only a line that begins with a fence has a
+ * meaning; no table row begins with a name. A file that is too long is made again with fewer rows.
  */
 #include "cli/formats/report.h"
 
@@ -24,11 +22,11 @@
 #define NS_PER_S 1e9
 
 #define TEXT_ROWS	 10
-#define TEXT_COLUMNS	 50 /* lines are no shorter, however narrow a terminal is */
+#define TEXT_COLUMNS	 50 /* minimum width, however narrow the terminal is */
 #define MARKDOWN_ROWS	 10
 #define MARKDOWN_COLUMNS 100
 #define CALLER_ROWS	 5
-/* Only for files that are too long with one row. */
+/* Width used if the file is too long even with one row per table. */
 #define MARKDOWN_NARROW 60
 
 struct text_writer {
@@ -38,9 +36,9 @@ struct text_writer {
 	uint32_t rows;
 };
 
-/* ---- what fits ------------------------------------------------------------------------------- */
+/* ---- fitting --------------------------------------------------------------------------------- */
 
-/* As terminals have it. What has no width of its own counts, so that a line's bytes are bounded. */
+/* Returns a character's columns, at least 1, so that the bytes of a line are bounded. */
 static double columns_of(const struct label_measure *measure, uint32_t c)
 {
 	bool is_wide = (c >= 0x1100 && c <= 0x115f) || (c >= 0x2e80 && c <= 0xa4cf) ||
@@ -54,7 +52,7 @@ static double columns_of(const struct label_measure *measure, uint32_t c)
 
 static const struct label_measure terminal = {.advance_px = columns_of};
 
-/* @name within @columns of this line. */
+/* Shorten @name to @columns. */
 static const char *fit(
 	char out[LABEL_BYTES], const char *name, unsigned columns, enum label_names names)
 {
@@ -63,7 +61,7 @@ static const char *fit(
 	return out;
 }
 
-/* What is left of the line behind @used columns. */
+/* Returns the columns that remain after @used, at least 8. */
 static unsigned columns_left(const struct text_writer *w, unsigned used)
 {
 	unsigned columns = w->columns > TEXT_COLUMNS ? w->columns : TEXT_COLUMNS;
@@ -71,7 +69,7 @@ static unsigned columns_left(const struct text_writer *w, unsigned used)
 	return columns > used + 8 ? columns - used : 8;
 }
 
-/* "main [program]", the module only where there is room for both. */
+/* Write "main [program]"; the module only if there is room for both. */
 static void put_name(const struct text_writer *w, const struct calltree_frame *frame, unsigned used)
 {
 	unsigned room = columns_left(w, used), taken;
@@ -79,7 +77,7 @@ static void put_name(const struct text_writer *w, const struct calltree_frame *f
 
 	fit(name, frame->name, room, LABEL_SHORT);
 	taken = (unsigned)label_width_px(name, &terminal);
-	/* The module has a third of the line, or what the name leaves. */
+	/* The module gets a third of the line, or what the name leaves. */
 	fit(module, module_text(raw, frame), room - taken > room / 3 ? room - taken : room / 3,
 		LABEL_TEXT);
 	taken = (unsigned)label_width_px(module, &terminal);
@@ -94,7 +92,7 @@ static double share(const struct text_writer *w, uint64_t weight)
 	return all ? 100.0 * (double)weight / (double)all : 0;
 }
 
-/* "  1.25 s", or as many of what was counted; ten columns. */
+/* Write a time ("  1.25 s") or a count, in ten columns. */
 static void put_amount(const struct text_writer *w, uint64_t weight)
 {
 	char count[32];
@@ -110,10 +108,10 @@ static void put_amount(const struct text_writer *w, uint64_t weight)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* Self, total, how much the first of the two is, name. */
+/* Columns of self, total and self time. */
 #define ROW_COLUMNS 30
 
-/* Behind each of the first two, how it differs between runs. */
+/* Columns for the spread after self and after total. */
 #define SPREAD_COLUMNS 7
 
 /* Are the rows of @ranking functions of several runs? */
@@ -173,7 +171,7 @@ static void put_rows(const struct text_writer *w, const struct ranking *ranking,
 		put_row(w, ranking, &rows->at[i]);
 }
 
-/* A share and a name. */
+/* Write a share, an amount and a name. */
 static void put_share_row(const struct text_writer *w, uint64_t weight, const char *name)
 {
 	char fitted[LABEL_BYTES];
@@ -183,7 +181,7 @@ static void put_share_row(const struct text_writer *w, uint64_t weight, const ch
 	fprintf(w->out, "  %s\n", fit(fitted, name, columns_left(w, 21), LABEL_TEXT));
 }
 
-/* Their names have their process's number. */
+/* Thread names contain the process's number. */
 static void put_threads(const struct text_writer *w)
 {
 	const struct report *report = w->report;
@@ -194,10 +192,7 @@ static void put_threads(const struct text_writer *w)
 		fprintf(w->out, "%" PRIu32 " more threads\n", report->thread_count - w->rows);
 }
 
-/*
- * Frames of which as much is left as of those below them say nothing: of such only the last stands
- * there.
- */
+/* Write the hottest path. Of consecutive frames with equal shares only the last is shown. */
 static void put_path(const struct text_writer *w)
 {
 	const struct ranking_rows *path = &w->report->path;
@@ -216,7 +211,7 @@ static void put_path(const struct text_writer *w)
 	}
 }
 
-/* By function, but for threads that do nothing else. */
+/* Write where threads wait; idle threads are one row. */
 static void put_wait_places(const struct text_writer *w)
 {
 	const struct report *report = w->report;
@@ -274,7 +269,7 @@ static void put_uncertain(const struct text_writer *w)
 			picture->lost);
 	else
 		fputs("lost: not known\n", w->out);
-	/* Counts of a clock are chance; of 1/4, what a share of a half varies by, the root. */
+	/* The standard deviation of a share p of n samples is sqrt(p (1 - p) / n); p = 1/2 here. */
 	if (picture->period_ns > 1 && all > 0)
 		fprintf(w->out,
 			"chance: a share of a half is off by up to %.1f points, in 19 of 20 "
@@ -289,7 +284,7 @@ static double rank_seconds(const struct text_writer *w, double weight)
 	return weight * (double)w->report->picture->period_ns / NS_PER_S;
 }
 
-/* What chance alone would make of equal ranks has no rank to name. */
+/* If the maximum may be chance, no rank is named. */
 static void put_rank_row(const struct text_writer *w, const struct ranking_row *row)
 {
 	const struct ranks *ranks = w->report->picture->ranks;
@@ -311,8 +306,9 @@ static void put_rank_row(const struct text_writer *w, const struct ranking_row *
 }
 
 /*
- * By how much the most of the function in row @at is above the mean; 0 where that is chance, and of
- * what has others compute for it: callers and MPI have the excess of what they call, or wait for.
+ * Returns how far the function's maximum is above its mean. Returns 0 if that may be chance, for
+ * callers (whose self weight is small) and for MPI, because they have the excess of their callees
+ * or of the ranks that they wait for.
  */
 static double rank_excess(const struct text_writer *w, uint32_t at)
 {
@@ -329,7 +325,10 @@ static double rank_excess(const struct text_writer *w, uint32_t at)
 	return ranks_is_chance(mean, function.most) ? 0 : (double)function.most - mean;
 }
 
-/* Behind the first rows: what one rank alone does is little of all, and may be why all wait. */
+/*
+ * Write the functions with the largest excess that are not in the first rows. Work of a single rank
+ * is little of the total, but all other ranks may wait for it.
+ */
 static void put_excess_rows(const struct text_writer *w)
 {
 	double above = INFINITY;
@@ -354,8 +353,8 @@ static void put_excess_rows(const struct text_writer *w)
 }
 
 /*
- * By self those that compute, then those of which a rank has most above the mean, then those of
- * MPI, which have others compute for them.
+ * Write the functions with most self weight, then those with the largest excess, then MPI
+ * functions, which have little self weight.
  */
 static void put_rank_rows(const struct text_writer *w)
 {
@@ -413,7 +412,7 @@ static void put_neighbours(const struct text_writer *w, const struct ranking_row
 	}
 }
 
-/* Who calls the functions that were asked for, they, whom they call. */
+/* Write the functions that --of selects, with their callers and callees. */
 static int put_found(const struct text_writer *w)
 {
 	const struct ranking *ranking = &w->report->ranking;
@@ -570,7 +569,7 @@ static void put_facts(const struct text_writer *w)
 							 : ", waits among them");
 }
 
-/* Those that the path has are there already. */
+/* Write the functions by total that are not on the hottest path. */
 static int put_other_totals(const struct text_writer *w)
 {
 	const struct report *report = w->report;
@@ -593,7 +592,7 @@ static int put_other_totals(const struct text_writer *w)
 	return error;
 }
 
-/* A function such as memcpy says little without those that want it. */
+/* Write the callers of the first function: memcpy alone, for example, says little. */
 static int put_callers(const struct text_writer *w)
 {
 	const struct report *report = w->report;
@@ -646,7 +645,7 @@ static int put_markdown(const struct text_writer *w)
 	return error;
 }
 
-/* Into memory, with so many rows a table. Returns 0 and *@text of *@bytes, to be freed. */
+/* Make the report with @rows per table. Returns 0 and *@text (*@bytes long), to be freed. */
 static int make_markdown(
 	const struct report *report, uint32_t rows, unsigned columns, char **text, size_t *bytes)
 {

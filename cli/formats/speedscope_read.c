@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files for speedscope, whoever wrote them: "sampled" profiles, of stacks and weights, and
- * "evented" ones, of functions that are entered and left.
+ * Read files of speedscope, by any writer: "sampled" profiles (stacks and weights) and "evented"
+ * ones (functions entered and left).
  *
- * Numbers may have decimals, and any unit of time. Weights are differences of moments that were
- * rounded, so that their sum is right.
+ * Numbers may have decimals and any unit of time. Times are rounded first and weights are
+ * differences of rounded times, so that the sum of the weights is right.
  */
 #include "cli/formats/speedscope.h"
 
@@ -17,10 +17,10 @@
 #include "cli/formats/json.h"
 #include "cli/profile/picture_names.h"
 
-/* Units that a profile may count. */
+/* Units of a profile. */
 static const struct unit {
 	const char *name;
-	double ns; /* of time; 0: it is no time */
+	double ns; /* ns of one unit; 0: not a time */
 } units[] = {
 	{"none", 0},
 	{"nanoseconds", 1},
@@ -32,13 +32,13 @@ static const struct unit {
 
 #define UNITS (sizeof(units) / sizeof(units[0]))
 
-/* No sum above this is exact in a picture. */
+/* Larger sums are not exact in a picture. */
 #define MOMENT_MAX 0x1p52
 
-/* One of the file's profiles: its members, all of them places in the file. */
+/* The members of a profile, as ranges of the file. */
 struct scope_profile {
 	struct json name, type, unit, start, end, samples, weights, events;
-	unsigned unit_number; /* in units */
+	unsigned unit_number; /* index in units */
 	double start_value;
 };
 
@@ -47,20 +47,20 @@ struct scope_reader {
 	const char *name, *text;
 	struct diag_message *message;
 	struct json root;
-	uint32_t *frames; /* [number in the file] -> the tree's */
+	uint32_t *frames; /* [number in the file] -> frame of the tree */
 	uint32_t frame_count;
-	uint32_t *stack; /* nodes, and beside them the file's numbers of frames */
+	uint32_t *stack; /* nodes on the current stack, and their numbers of frames in the file */
 	uint32_t *stack_frames;
 	uint32_t depth;
 	const struct unit *unit;
-	double base; /* the least start of all, as the tree counts */
-	/* Of the profile that is read: */
+	double base; /* smallest start value of all profiles, in the tree's unit */
+	/* Of the current profile: */
 	uint32_t thread;
-	double scale;	 /* what one of its numbers is in the tree */
-	uint64_t moment; /* up to which everything has its place */
-	uint64_t last;	 /* of all profiles */
+	double scale;	 /* tree's units per unit of the profile */
+	uint64_t moment; /* time up to which all weight was added */
+	uint64_t last;	 /* latest time of all profiles */
 	uint64_t weight;
-	uint32_t number, active; /* profiles so far; the one that is shown first */
+	uint32_t number, active; /* number of profiles so far; index of the one shown first */
 	uint32_t left_out;
 };
 
@@ -72,7 +72,7 @@ static int damaged(const struct scope_reader *reader, const char *at, const char
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* Texts that are none are not known, as numbers are. */
+/* Decode a text; other values give "". */
 static void text_or_none(const struct json *value, char out[SPEEDSCOPE_NAME_BYTES])
 {
 	out[0] = '\0';
@@ -104,7 +104,7 @@ static int add_frame(struct scope_reader *reader, const struct json *frame)
 	}
 	if (more < 0)
 		return damaged(reader, members.at, "a damaged frame");
-	/* As we write it, and as others have it from perf. */
+	/* Without a line, the file is the module, as flamerun and converters from perf write it. */
 	module = line ? "" : base_name(file);
 	reader->frames[reader->frame_count++] = calltree_frame_line(reader->tree,
 		*name ? name : "[empty]", module, picture_names_kind(name, module, CALLTREE_NATIVE),
@@ -193,7 +193,7 @@ static int read_profile_members(const struct scope_reader *reader, const struct 
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* Which of the tree's moments @value is, a number of this profile. */
+/* Convert @value, in the profile's unit, to a time of the tree. */
 static int find_moment(
 	const struct scope_reader *reader, const char *at, double value, uint64_t *moment)
 {
@@ -205,7 +205,7 @@ static int find_moment(
 	return 0;
 }
 
-/* What passed up to @moment was on the stack as it is; a sample holds 32 bits of it. */
+/* Add the time up to @moment to the current stack, in samples of at most 32 bits of weight. */
 static void pass(struct scope_reader *reader, uint64_t moment)
 {
 	uint64_t left = moment - reader->moment;
@@ -242,7 +242,7 @@ static int push(struct scope_reader *reader, const struct json *value)
 	return 0;
 }
 
-/* Stacks, and beside them what each weighs. */
+/* Read a "sampled" profile: a list of stacks and a list of weights. */
 static int read_sampled(struct scope_reader *reader, const struct scope_profile *profile)
 {
 	struct json samples, weights, sample, weight, frame;
@@ -274,7 +274,7 @@ static int read_sampled(struct scope_reader *reader, const struct scope_profile 
 	return !error && more < 0 ? damaged(reader, samples.at, "damaged samples") : error;
 }
 
-/* A function is entered ('O') or left ('C') at a moment. */
+/* Read an event: a function is entered ('O') or left ('C') at a time. */
 static int read_event(struct scope_reader *reader, const struct json *event)
 {
 	struct json type, at, frame;
@@ -304,7 +304,7 @@ static int read_event(struct scope_reader *reader, const struct json *event)
 	return 0;
 }
 
-/* What was never left is on the stack until the end. */
+/* Read an "evented" profile. Functions that are never left stay on the stack until its end. */
 static int read_evented(struct scope_reader *reader, const struct scope_profile *profile)
 {
 	struct json events, event;
@@ -360,7 +360,6 @@ static bool is_counted(const struct scope_reader *reader, const struct scope_pro
 	return unit == reader->unit || (unit->ns && reader->unit->ns);
 }
 
-/* Call @each for every profile. */
 static int for_profiles(struct scope_reader *reader,
 	int (*each)(struct scope_reader *reader, const struct scope_profile *profile))
 {
@@ -382,7 +381,7 @@ static int for_profiles(struct scope_reader *reader,
 	return !error && more < 0 ? damaged(reader, profiles.at, "damaged profiles") : error;
 }
 
-/* The unit of the profile that is shown first, or of the last one. */
+/* Take the unit of the profile that is shown first, or of the last one. */
 static int find_shown(struct scope_reader *reader, const struct scope_profile *profile)
 {
 	if (reader->number++ <= reader->active)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A call tree as a file for speedscope. Its profiles are "sampled": stacks with weights, which it
- * draws one behind the other. So the time that it shows is the sum of what was sampled: a thread's
- * CPU time, or with waits all of its time.
+ * Write a call tree for speedscope, as "sampled" profiles: stacks with weights that are drawn one
+ * after the other. The time axis is therefore the sum of the samples: a thread's CPU time, or with
+ * waits all of its time.
  */
 #include "cli/formats/speedscope.h"
 
@@ -18,7 +18,7 @@
 struct scope_writer {
 	const struct picture_options *options;
 	struct timeline timeline;
-	uint64_t unit; /* what one unit of weight is written as */
+	uint64_t unit; /* value written for one unit of weight */
 	FILE *out;
 	int error;
 };
@@ -30,7 +30,7 @@ static void put_text(struct scope_writer *w, const char *name, const char *text)
 		w->error = quoted_put(w->out, text, SIZE_MAX, QUOTED_JSON);
 }
 
-/* An empty stack is idle to speedscope: what is the root's own gets a frame. */
+/* Speedscope shows an empty stack as idle, so the root's self weight gets a frame "[all]". */
 static void put_frames(struct scope_writer *w)
 {
 	const struct calltree *tree = w->timeline.tree;
@@ -54,7 +54,7 @@ static void put_frames(struct scope_writer *w)
 	fputs("\n]}", w->out);
 }
 
-/* Outermost first. @path has room for the deepest stack. */
+/* Write frames, outermost first. @path has room for the deepest stack. */
 static void put_stack(struct scope_writer *w, uint32_t node, uint32_t *path)
 {
 	const struct calltree *tree = w->timeline.tree;
@@ -70,7 +70,7 @@ static void put_stack(struct scope_writer *w, uint32_t node, uint32_t *path)
 	putc(']', w->out);
 }
 
-/* The end of those from share @at on that have its stack and no other's between them. */
+/* Returns the end of the consecutive shares from @at on that have one stack, with their weight. */
 static size_t end_of_stack(const struct timeline *timeline, size_t at, size_t end, uint64_t *weight)
 {
 	uint32_t node = timeline->shares[at].node;
@@ -107,7 +107,7 @@ static void put_profile(
 	fputs("]}", w->out);
 }
 
-/* The heaviest is the one to look at first. A file without profiles is none to speedscope. */
+/* Select the heaviest profile. Write at least one, because speedscope refuses files without. */
 static void put_profiles(struct scope_writer *w, uint32_t *path)
 {
 	uint64_t weight, most = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From columns of numbers to a tree. Nothing is believed: every number is held against what it
- * counts or refers to before it is used, so that a damaged or forged picture costs an error and at
- * most the memory of its inflated size.
+ * Build a tree from a picture's columns. The data is untrusted: every number is checked against
+ * what it counts or refers to before use, so that a forged picture costs at most an error and the
+ * memory of its inflated size.
  */
 #include "cli/formats/svg.h"
 
@@ -23,12 +23,12 @@ struct reader {
 	struct input_facts *facts;
 	struct svg_columns columns;
 	uint64_t nodes, frames, modules, threads, samples;
-	uint32_t *frame_of;   /* [frame here] -> frame of the tree */
-	uint8_t *kind;	      /* [frame here] */
-	uint32_t *node_frame; /* [node here] -> frame here; of the root nothing */
-	uint32_t *parent;     /* [node here] */
-	uint32_t *place;      /* [node here] -> node of the tree, UNPLACED: nobody asked yet */
-	uint32_t *path;	      /* room for the nodes of one stack */
+	uint32_t *frame_of;   /* [file's frame] -> frame of the tree */
+	uint8_t *kind;	      /* [file's frame] */
+	uint32_t *node_frame; /* [file's node] -> file's frame; unset for the root */
+	uint32_t *parent;     /* [file's node] */
+	uint32_t *place;      /* [file's node] -> node of the tree, or UNPLACED */
+	uint32_t *path;	      /* scratch space for the nodes of one stack */
 };
 
 static int damaged(const struct reader *reader, const char *what)
@@ -44,7 +44,7 @@ static int no_memory(const struct reader *reader)
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-/* A column that is one text, as much of it as @out has room for. */
+/* Copy a column that is a single text, cut to @room. */
 static void copy_text(const struct reader *reader, enum embed_tag tag, char *out, size_t room)
 {
 	const struct protobuf *column = &reader->columns.at[tag];
@@ -58,7 +58,7 @@ static void copy_text(const struct reader *reader, enum embed_tag tag, char *out
 	out[bytes] = '\0';
 }
 
-/* Each of @count things has at least a byte in the column of @tag. */
+/* Is @count plausible? Each item takes at least a byte in the column of @tag. */
 static bool is_possible(const struct reader *reader, uint64_t count, enum embed_tag tag)
 {
 	return count <= protobuf_left(&reader->columns.at[tag]) && count < UINT32_MAX;
@@ -113,8 +113,8 @@ static void free_texts(char **texts, uint64_t count)
 }
 
 /*
- * @count texts of the column of @tag, each behind its length, from malloc; NULL: they are not
- * there, or no memory.
+ * Read @count texts, each after its length, from the column of @tag. Returns an array from malloc,
+ * or NULL if there are fewer or out of memory.
  */
 static char **read_texts(const struct reader *reader, enum embed_tag tag, uint64_t count)
 {
@@ -186,7 +186,7 @@ static int read_nodes(struct reader *reader)
 	return 0;
 }
 
-/* Is @node a frame that stays where it is when stacks are turned round? */
+/* Does @node stay at the root in reversed stacks? */
 static bool stays(const struct reader *reader, uint32_t node)
 {
 	uint8_t kind = reader->kind[reader->node_frame[node]];
@@ -199,13 +199,13 @@ static uint32_t child_of(const struct reader *reader, uint32_t parent, uint32_t 
 {
 	uint32_t frame = reader->node_frame[node];
 
-	/* Who is idle is found anew, or not folded at all, whenever stacks are drawn. */
+	/* Drop idle frames: idle threads are found again when the stacks are drawn. */
 	if (reader->kind[frame] == CALLTREE_IDLE)
 		return parent;
 	return calltree_child(reader->tree, parent, reader->frame_of[frame]);
 }
 
-/* Back from what render/transform.c does to turn stacks round. */
+/* Undo the reversal of render/transform.c. */
 static uint32_t place_reversed(struct reader *reader, uint32_t node)
 {
 	uint32_t place = CALLTREE_ROOT, steps = 0;
@@ -219,7 +219,7 @@ static uint32_t place_reversed(struct reader *reader, uint32_t node)
 	return place;
 }
 
-/* The place of @node in the tree; its parents have theirs. */
+/* Returns @node's node in the tree. Unless reversed, its parents must have theirs. */
 static uint32_t find_place(struct reader *reader, uint32_t node)
 {
 	if (reader->place[node] == UNPLACED)
@@ -231,7 +231,7 @@ static uint32_t find_place(struct reader *reader, uint32_t node)
 	return reader->place[node];
 }
 
-/* Nodes stand behind their parents. */
+/* Parents come before their children in the file. */
 static int place_nodes(struct reader *reader)
 {
 	struct protobuf *weights = &reader->columns.at[EMBED_NODE_WEIGHTS];
@@ -269,7 +269,7 @@ static int read_threads(struct reader *reader)
 	return error;
 }
 
-/* @time_us since the start; nodes and threads are numbers of the file. */
+/* Add a sample at @time_us since the start. @node and @thread are the file's numbers. */
 static int add_sample(struct reader *reader, uint64_t time_us, uint64_t node, uint64_t thread,
 	uint64_t weight, uint64_t kind)
 {
@@ -300,7 +300,7 @@ static int read_old_samples(struct reader *reader)
 			!column_number(&columns[EMBED_OLD_WEIGHTS], &weight) ||
 			!column_number(&columns[EMBED_OLD_KINDS], &kind))
 			return damaged(reader, "less samples than it says");
-		/* What falls below 0 is beyond all bounds. */
+		/* A negative sum becomes too large and is refused by add_sample(). */
 		time_us += (uint64_t)step_us;
 		node += (uint64_t)step;
 		error = add_sample(reader, time_us, node, thread, weight, kind);
@@ -308,7 +308,7 @@ static int read_old_samples(struct reader *reader)
 	return error;
 }
 
-/* @last: [thread] -> place in the file of the node of its sample before, 0 at first. */
+/* @last: [thread] -> node of the thread's previous sample, 0 at first. */
 static int read_sample(
 	struct reader *reader, uint64_t i, uint64_t tick_us, uint64_t *ticks, uint32_t *last)
 {
@@ -396,7 +396,7 @@ static int read_line(struct reader *reader, uint32_t frame, char *const *files, 
 		__builtin_add_overflow(*number, step, number) || *number < 0 ||
 		*number > UINT32_MAX)
 		return damaged(reader, "a line of no file or weight");
-	/* Pictures from before waits were drawn have none. */
+	/* Missing in pictures from before waits were drawn. */
 	column_number(&columns[EMBED_LINE_WAITS], &line.waits);
 	line.file = files[file];
 	line.line = (uint32_t)*number;
@@ -518,7 +518,7 @@ static int read_columns(struct reader *reader)
 	return error;
 }
 
-/* Why there are no columns. Returns @error. */
+/* Report why there are no columns. Returns @error. */
 static int refuse(const struct reader *reader, int error)
 {
 	switch (error) {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The text is searched for the element, not parsed as XML: the picture may stand within a page of
- * HTML, which is none.
- */
+/* Search for the data element in the text, which may be HTML and cannot be parsed as XML. */
 #include "cli/formats/svg_columns.h"
 
 #include <errno.h>
@@ -15,24 +12,24 @@
 #define ELEMENT	      "metadata"
 #define PIECE_ELEMENT "piece"
 
-/* Pictures say which version of flamerun-svg(5) they are; those from before its first said this. */
+/* Version of the format in flamerun-svg(5), and the version that older pictures have. */
 #define FORMAT	    "1"
 #define OLD_VERSION "3"
 
-/* ---- text to bytes --------------------------------------------------------------------------- */
+/* ---- from text to bytes ---------------------------------------------------------------------- */
 
-/* What is left of the text of a file. */
+/* The unread part of the file's text. */
 struct text {
 	const char *at, *end;
 };
 
-/* Where @what begins in @text, or NULL. */
+/* Returns the first @what in @text, or NULL. */
 static const char *find(struct text text, const char *what)
 {
 	return memmem(text.at, (size_t)(text.end - text.at), what, strlen(what));
 }
 
-/* Does @tag, what stands between '<' and '>', have attribute @name with @value? */
+/* Does @tag (the text between '<' and '>') have attribute @name with @value? */
 static bool has_attribute(struct text tag, const char *name, const char *value)
 {
 	char wanted[64];
@@ -46,8 +43,8 @@ static bool has_attribute(struct text tag, const char *name, const char *value)
 }
 
 /*
- * Take the next element @name of @text, which goes on behind it; its tag and what is in it.
- * Elements of this name are not in each other.
+ * Find the next element @name, and advance @text past it. Returns its tag and contents. Elements of
+ * this name must not be nested.
  */
 static bool next_element(struct text *text, const char *name, struct text *tag, struct text *inner)
 {
@@ -86,7 +83,7 @@ static bool find_data(const struct bytes *file, struct text *tag, struct text *i
 	return false;
 }
 
-/* Of a base64 digit, or -1. */
+/* Returns the value of a base64 digit, or -1. */
 static int digit_value(char digit)
 {
 	if (digit >= 'A' && digit <= 'Z')
@@ -98,7 +95,7 @@ static int digit_value(char digit)
 	return digit == '+' ? 62 : digit == '/' ? 63 : -1;
 }
 
-/* One piece, which is whole bytes. Returns 0, or -EBADMSG without a message. */
+/* Decode one piece, which is a whole number of bytes. Returns 0 or -EBADMSG. */
 static int decode_piece(struct text piece, struct bytes *out)
 {
 	uint32_t bits = 0;
@@ -121,7 +118,7 @@ static int decode_piece(struct text piece, struct bytes *out)
 	return 0;
 }
 
-/* All pieces of @inner, inflated. Returns 0, or -errno; -EBADMSG where text is damaged. */
+/* Decode and inflate all pieces of @inner. Returns 0 or -errno; -EBADMSG for damaged text. */
 static int unpack(struct text inner, struct bytes *data)
 {
 	struct bytes packed = {0};

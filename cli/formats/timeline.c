@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * From samples to shares. What a tree holds decides their order, not how it was built.
- */
+/* Turn samples into shares, in an order that does not depend on how the tree was built. */
 #include "cli/formats/timeline.h"
 
 #include <errno.h>
@@ -43,7 +41,7 @@ int timeline_shares(const struct calltree *tree, struct timeline_share **shares,
 	return 0;
 }
 
-/* A node's number is its place in the order here. */
+/* Compares shares whose node is a position in preorder. */
 static int by_thread_and_time(const void *left, const void *right)
 {
 	const struct timeline_share *a = left, *b = right;
@@ -55,7 +53,7 @@ static int by_thread_and_time(const void *left, const void *right)
 	return a->node < b->node ? -1 : a->node > b->node;
 }
 
-/* Put shares in order, and make one of those that are equal in it. */
+/* Sort the shares and merge equal ones. */
 static int sort_shares(struct timeline *timeline)
 {
 	struct timeline_share *shares = timeline->shares;
@@ -82,7 +80,7 @@ static int sort_shares(struct timeline *timeline)
 	return 0;
 }
 
-/* A tree's lines are by frame, from the heaviest down. */
+/* Find the heaviest line of each frame; a frame's lines are sorted by falling weight. */
 static int find_lines(struct timeline *timeline)
 {
 	const struct calltree *tree = timeline->tree;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stack's parent stands before it, so one pass from the end adds up what lies below each. A
- * function's total is that of the stacks in which it is outermost: which these are is found once
- * for a file, going through it depth first with a count of what is on the way.
+ * Weights of the ranks in a file. A stack's parent has a smaller number, so one backward pass
+ * computes the totals. A function's total is the sum over the stacks in which it has no outer
+ * occurrence; these stacks are found once per file, by a depth-first walk with a count per function
+ * on the path.
  */
 #include "cli/formats/weigh.h"
 
@@ -10,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a stack: its function is not above it; it waits; it is inside MPI. */
+/* Marks of a stack: its function does not occur above it; it waits; it is inside MPI. */
 enum {
 	OUTERMOST = 1,
 	WAITS = 2,
 	IN_MPI = 4,
 };
 
-#define WEIGHT_MAX (1ull << 53) /* as calltree_error() has it */
+#define WEIGHT_MAX (1ull << 53) /* limit of calltree_add() */
 
 static int name_functions(struct weigh *weigh)
 {
@@ -39,11 +40,12 @@ static int name_functions(struct weigh *weigh)
 	return calltree_error(weigh->names);
 }
 
-/* ---- which stacks are what ------------------------------------------------------------------- */
+/* ---- marking stacks -------------------------------------------------------------------------- */
 
 /*
- * A function of the interface that ends in a call of another leaves no frame: then the library's
- * inner function stands below the program's. Below libc's it begins a thread of the library.
+ * Does @stack's frame enter MPI? An interface function that tail-calls leaves no frame; then an
+ * inner function of the library is called by the program. If libc is the caller, it is a thread of
+ * the library.
  */
 static bool enters_mpi(const struct ranks_file *file, uint32_t stack)
 {
@@ -72,8 +74,8 @@ static void mark_kinds(struct weigh *weigh)
 }
 
 /*
- * Depth first: a stack's first child, or else the sibling of the nearest that has one. @child and
- * @sibling are lists by stack, 0 for none; @open counts each function on the way.
+ * Walk depth first. @child and @sibling are [stack] -> first child and next sibling, 0 for none;
+ * @open counts the occurrences of each function on the path.
  */
 static void mark_outermost(struct weigh *weigh, uint32_t *child, uint32_t *sibling, uint32_t *open)
 {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Piece by piece, so that a file that grows under the reader, or a few bytes that inflate to
- * gigabytes, end at the limit.
- */
+/* Read in pieces and stop at the limit, for files that grow or inflate enormously. */
 #include "cli/formats/whole.h"
 
 #include <errno.h>
