@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Numbers with as many digits as their meaning has. Names may hold any bytes: label_clean() makes
- * of them what a terminal and a reader of JSON can take.
- */
+/* Print numbers with their significant digits, and names of any bytes through label_clean(). */
 #include "cli/compare/change_text.h"
 
 #include <errno.h>
@@ -15,13 +12,13 @@
 
 #define AMOUNT_BYTES 32
 #define LIMIT_USUAL  20
-/* More points than there are, or a change of more than this, say that nothing can be told. */
+/* Larger values mean that nothing can be said. */
 #define MOST_POINTS 100.0
 #define MOST_CHANGE 10.0
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* What a run has, as time or as samples. */
+/* Print samples per run, as time if they are times. */
 static const char *amount(const struct changes *changes, double samples, char text[AMOUNT_BYTES])
 {
 	double seconds = samples * changes->sides->sample_s;
@@ -35,12 +32,12 @@ static const char *amount(const struct changes *changes, double samples, char te
 	return text;
 }
 
-/* A part of 0.15 as "+15.0 %", or as often as it is where that is many times. */
+/* Print 0.15 as "+15.0 %", and large values as "12 times". */
 static const char *part(double more, char text[AMOUNT_BYTES])
 {
 	double percent = 100 * more;
 
-	/* What rounding leaves of nothing has no sign. */
+	/* Avoid a sign on a rounded zero. */
 	if (fabs(percent) < 0.05)
 		percent = 0;
 	if (percent >= 1000)
@@ -149,7 +146,7 @@ static void put_row(const struct changes *changes, const struct change *change, 
 		change->is_self ? "" : ", with what it calls");
 }
 
-/* What the silence of the table above means. */
+/* Write how large a change may be that the table does not show. */
 static void put_bounds(const struct changes *changes, FILE *out)
 {
 	const char *else_ = changes->named ? " else" : "";
@@ -199,7 +196,7 @@ int change_text_put(const struct changes *changes, uint32_t limit, FILE *out)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* JSON has no infinity. */
+/* JSON has no infinity; write null. */
 static void put_number(const char *name, double number, FILE *out)
 {
 	fprintf(out, ", \"%s\": ", name);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Candidates are asked in the order of how much they changed for what they are; among nearly equal
- * ones the lighter, which is the deeper, is first. One that has at least half of its change in
- * stacks that are explained already is explained as well. And what nearly is gone or new while its
- * stacks end as they did, below other callers, is none: a compiler inlined it, or left it by a
- * jump. Where that holds for some of its callees, these stand beside it.
+ * Significant changes are handled in order of their relative change. Among nearly equal ones, the
+ * function with less weight, which is deeper, comes first. A change is not named if half of it or
+ * more is in stacks already explained by another. A function that nearly appears or disappears,
+ * while its stacks end as before under other callers, is not named: the compiler inlined it or
+ * turned its calls into tail calls. If only some of its callees moved, these appear beside it.
  */
 #include "cli/compare/changes.h"
 
@@ -17,16 +17,16 @@
 
 #define PROGRAM UINT32_MAX
 
-/* Less than this part of a sample is what rounding makes. */
+/* Smaller counts are rounding errors. */
 #define NEARLY_NONE 1e-3
 
-/* Changes that are less than this part apart are nearly equal. */
+/* Relative changes that differ less than this are nearly equal. */
 #define NEARLY 0.25
 
-/* A function that is so many times more or less, as a logarithm, may be new or gone. */
+/* A change of the logarithm above this may be an appearance or disappearance. */
 #define NEARLY_ALL 1.4
 
-/* What is more of a change is explained by another. */
+/* A change is explained by others if at most this part of it remains. */
 #define EXPLAINED 0.5
 
 bool change_is_new(const struct change *change)
@@ -48,7 +48,7 @@ static void add_change(struct changes *changes, uint32_t function, bool is_self,
 			(struct change){.function = function, .is_self = is_self, .shift = shift};
 }
 
-/* A function that calls nothing is looked at once. Parts of samples add up to nearly the same. */
+/* Is self equal to total? Such a function is tested once. Sums of fractions differ slightly. */
 static bool is_leaf(const struct sides *sides, uint32_t function)
 {
 	size_t first = (size_t)function * sides->runs;
@@ -59,7 +59,7 @@ static bool is_leaf(const struct sides *sides, uint32_t function)
 	return true;
 }
 
-/* The program: CPU time as it is, which machines vary, and what its runs have in common. */
+/* Compute the program's change in CPU time as measured, and the change common to all functions. */
 static void find_program(struct changes *changes)
 {
 	const struct sides *sides = changes->sides;
@@ -100,7 +100,7 @@ static struct shift_counts counts_of(const struct sides *sides, bool is_self)
 		.one_run_dispersion = sides_dispersion(sides, is_self)};
 }
 
-/* Functions by themselves, or with what they call. Returns 0 or -ENOMEM. */
+/* Test all functions by self or total weight. Returns 0 or -ENOMEM. */
 static int find_shifts_of(
 	struct changes *changes, bool is_self, struct shift *shifts, struct shift_trend *trend)
 {
@@ -114,14 +114,14 @@ static int find_shifts_of(
 	return error;
 }
 
-/* No other function moved by more. */
+/* Include the function in the bound for all changes that are not significant. */
 static void bound_points(struct changes *changes, const struct shift *shift, double times)
 {
 	changes->most_points = fmax(
 		changes->most_points, 100 * shift_bound(shift, times) / changes->old_samples);
 }
 
-/* Of those that are too light to be tested; all are known as well as each other. */
+/* Bound the changes of functions with too few samples to be tested; all have the same df. */
 static void bound_light(struct changes *changes, const struct shift *shifts, double level)
 {
 	uint32_t functions = changes->sides->ranking.functions;
@@ -161,7 +161,7 @@ static int find_shifts(struct changes *changes)
 	return error;
 }
 
-/* Tell apart, all together; and how much the others may have moved. */
+/* Test all changes together, and bound the changes that are not significant. */
 static int tell_apart(struct changes *changes)
 {
 	double *p = calloc(changes->count + 1, sizeof(*p));
@@ -200,14 +200,14 @@ static int tell_apart(struct changes *changes)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* How far stacks moved, in samples a run, and of which that is known. */
+/* How far stacks moved, in samples per run, and which of this is explained. */
 struct explaining {
 	const struct ranking *ranking;
-	double *moved;	      /* [position]: those that end there */
-	double *moved_in_all; /* [function]: those that end in it */
-	double *moved_here;   /* [function]: of these, in what is asked for */
+	double *moved;	      /* [position] -> change of the stacks that end there */
+	double *moved_in_all; /* [function] -> change of all stacks that end in it */
+	double *moved_here;   /* [function] -> change of such stacks in the change examined */
 	bool *is_explained;   /* [position] */
-	bool *is_below;	      /* [function]: of what is asked for by move_past() */
+	bool *is_below;	      /* [function] -> it is below the function examined by move_past() */
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -236,7 +236,7 @@ static int weigh_moves(const struct sides *sides, struct explaining *explaining)
 	return 0;
 }
 
-/* What is left of @change beside what is explained; @explains: it is known now. */
+/* Returns the part of @change that is not explained; with @explains, mark it as explained. */
 static double move_left(
 	const struct explaining *explaining, const struct change *change, bool explains)
 {
@@ -258,7 +258,7 @@ static double move_left(
 	return left;
 }
 
-/* How much of what was asked for last is no move to or from stacks that end alike elsewhere. */
+/* Returns the part of the change examined last without moves between stacks that end alike. */
 static double move_of_ends(struct explaining *explaining)
 {
 	double sum = 0;
@@ -283,8 +283,8 @@ static double moved_below(const struct explaining *explaining, uint32_t at)
 }
 
 /*
- * How far stacks moved that stand beside @change's function, on its callers, and are of what it
- * calls: where it is left by a jump they stand there instead.
+ * Returns the change of stacks in the callees of @change's function that appear directly below its
+ * callers, as they do if it makes tail calls.
  */
 static double move_past(const struct explaining *explaining, const struct change *change)
 {
@@ -326,7 +326,7 @@ static double magnitude_of(const struct change *change)
 	return floor(log(fabs(change->shift.change)) / log1p(NEARLY));
 }
 
-/* The program last, for it is no part of itself. */
+/* Significant ones first; the program last, because it must not explain its functions. */
 static int by_magnitude(const void *left, const void *right)
 {
 	const struct change *a = left, *b = right;
@@ -406,7 +406,7 @@ static int name_changes(struct changes *changes)
 	return error;
 }
 
-/* The one of each function that says most: the first. */
+/* Select each function's most important change, which is the first. */
 static int index_functions(struct changes *changes)
 {
 	size_t functions = changes->sides->ranking.functions;

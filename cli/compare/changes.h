@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What changed from one version to the other, of all that was looked at: the program, functions by
- * their own code and with all that they call. These are one family, in which a false alarm has the
- * chance of SHIFTS_ALPHA.
+ * Find the changes between two versions: of the program, of functions by self weight, and of
+ * functions by total weight. All these tests together have a chance of SHIFTS_ALPHA for one false
+ * alarm or more.
  *
- * A change shows in a function, in its callers, and where code is shared in what it calls. It is
- * named once, where it is greatest for what stands there; the others share in it.
+ * A change shows in a function, in its callers and, if code is shared, in its callees. It is
+ * *named* once, at the function whose relative change is greatest; the other functions changed
+ * because of it.
  *
  * Context: one thread.
  */
@@ -18,42 +19,43 @@
 #include "cli/compare/shifts.h"
 #include "cli/compare/sides.h"
 
-/* The smallest change that would have been seen is told of so much of the program. */
+/* The smallest detectable change is reported for a function with this share of the program. */
 #define CHANGES_USUAL_SHARE 0.1
 
-/* What has more of the program is the program, of which other things are said. */
+/* Functions with a larger share of the program, by total, are left out of most_points. */
 #define CHANGES_MOST_SHARE 0.5
 
 struct change {
-	uint32_t function; /* of the sides' ranking; UINT32_MAX: the program, without its factors */
-	bool is_self;	   /* by its own code */
-	bool is_told;	   /* apart from chance */
-	bool is_named;	   /* and not by another change */
+	uint32_t function; /* in the sides' ranking; UINT32_MAX: the program, not divided by factors
+			    * */
+	bool is_self;	   /* by self weight, else by total weight */
+	bool is_told;	   /* statistically significant */
+	bool is_named;	   /* significant, and not because of another change */
 	struct shift shift;
-	double low, high; /* of the shift's change, at the level it was held against */
-	double points;	  /* percent of the old program */
+	double low, high; /* confidence interval of shift.change, at the level it was tested at */
+	double points;	  /* difference, in percent of the old program */
 };
 
 struct changes {
 	const struct sides *sides;
-	struct change *at; /* the named ones first, those that moved most first */
+	struct change *at; /* named ones first, then by points */
 	size_t count, told, named;
-	double old_samples; /* a run, beside the factors */
+	double old_samples; /* per run, divided by the factors */
 	/*
-	 * Part by which all functions changed alike, NAN: too few tell; its interval of 95 %,
-	 * equal: not known.
+	 * Relative change that all functions have in common, NAN if there are too few functions,
+	 * and its 95 % interval; equal to it if unknown.
 	 */
 	double common, common_low, common_high;
-	double most_points;    /* no other function moved by more; INFINITY: not known */
-	double detectable;     /* part by which the usual share would have had to change */
-	uint32_t *of_function; /* [function] -> its change, plus 1; 0: nothing can be told */
+	double most_points;    /* maximum change of all other functions; INFINITY: unknown */
+	double detectable;     /* smallest detectable change of a function with the usual share */
+	uint32_t *of_function; /* [function] -> index of its change + 1; 0: not tested */
 };
 
-/* Compare @sides (borrowed as long). Returns 0, or -ENOMEM with nothing to release. */
+/* Compare @sides (borrowed until the release). Returns 0, or -ENOMEM with nothing to release. */
 int changes_find(struct changes *changes, const struct sides *sides);
-void changes_release(struct changes *changes); /* all zero is fine */
+void changes_release(struct changes *changes); /* an all-zero struct is fine */
 
-/* Was it in no run of the old version, or of the new one? */
+/* Is the function in no run of the old version, or in no run of the new one? */
 bool change_is_new(const struct change *change);
 bool change_is_gone(const struct change *change);
 

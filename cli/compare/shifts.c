@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Half a sample is added to each count: a function that one side does not have weighs less than
- * any, rather than nothing, and its change is a number.
+ * Half a sample is added to each count, so that a function that one side does not have gets a
+ * finite logarithm.
  *
- * Runs of different length or rate know of a function as much as they have samples of it: each
- * counts by what it should have if nothing changed, as limma's voom has it.
+ * Runs of different length or rate are weighted by the samples that they should have if nothing
+ * changed, as in limma's voom.
  */
 #include "cli/compare/shifts.h"
 
@@ -20,40 +20,40 @@
 #define HALF 0.5
 
 /*
- * In a run's factor no function counts for more than one of so many samples, nor for more than such
- * a part of all, or that of a program which spends its time in one loop would be that loop.
+ * Limits of a function's weight in a run's factor: that of this many samples, and this part of the
+ * total. Otherwise the factor of a program that spends its time in one loop would be that loop's.
  */
 #define FACTOR_SAMPLES 400.0
 #define FACTOR_PART    0.25
 #define CAP_ROUNDS     8
 
-/* Of two that move apart nobody knows which of them did; of three, two may agree. */
+/* Two functions that move apart do not show which of them changed; of three, two may agree. */
 #define FACTOR_FUNCTIONS 3
 
 /*
- * What changed with less chance than this, by itself, has no say in the factors: even a median
- * moves a little towards it, and all other functions would seem to move the other way. Where that
- * is most of the program, as between two releases or two compilers' levels, what is left is no
- * measure for the rest: then the sides are compared as they are.
+ * Functions that changed with a lower p-value are left out of the factors, because even a median
+ * moves a little towards them and all others would seem to move the other way. If these are most of
+ * the program, as with another compiler's level, the rest is no measure and the sides are compared
+ * as they are.
  */
 #define FACTOR_CHANCE 0.01
 
-/* Floors of the trend that are tried: none, and powers of ten, four each. */
+/* Floors of the trend that are tried, besides 0: four per power of ten. */
 #define FLOOR_STEPS 25
 #define FLOOR_FIRST -6.0
 #define FLOOR_STEP  0.25
 
-/* With less, functions tell nothing of each other. */
+/* With fewer functions there is no trend. */
 #define TREND_FUNCTIONS 3
 
 /*
- * The trend is worth so many times what the runs tell of a function by themselves, at most: what
- * disturbs a run disturbs many functions, which then agree and are wrong together. Without this
- * every seventh comparison of two equal runs with two others raises an alarm.
+ * Maximum weight of the trend, in multiples of the function's own degrees of freedom. A disturbance
+ * of a run affects many functions, which then agree on a wrong variance. Without this limit, every
+ * seventh comparison of two equal runs with two others gives a false alarm.
  */
 #define PRIOR_TIMES 4.0
 
-/* No variance is taken for less than this part of the usual one: equal counts are chance. */
+/* Minimum variance, as a part of the usual one; counts may be equal by chance. */
 #define LEAST_VARIANCE 1e-5
 
 /* ---- sums and medians ------------------------------------------------------------------------ */
@@ -69,7 +69,7 @@ static int by_value(const void *left, const void *right)
 	return a->value < b->value ? -1 : a->value > b->value;
 }
 
-/* Sorts @ratios. 0 of none. */
+/* Sorts @ratios. Returns 0 if there are none. */
 static double weighted_median(struct ratio *ratios, size_t count)
 {
 	double all = 0, below = 0;
@@ -88,7 +88,7 @@ static double weighted_median(struct ratio *ratios, size_t count)
 	return 0;
 }
 
-/* No weight is to be more than a part of all, as far as there are enough. */
+/* Limit each weight to a part of the total, as far as there are enough of them. */
 static void cap_weights(struct ratio *ratios, size_t count)
 {
 	for (int round = 0; round < CAP_ROUNDS; round++) {
@@ -117,7 +117,7 @@ static double sum_of(const double *of, unsigned first, unsigned end)
 
 /* ---- one function ---------------------------------------------------------------------------- */
 
-/* What it has of all, both sides alike: sides may be of very different size. */
+/* Returns the function's share, with both sides counting alike, as their sizes may differ. */
 static double share_of(const struct shift_counts *counts, size_t function)
 {
 	const double *at = counts->at + function * counts->runs;
@@ -127,7 +127,7 @@ static double share_of(const struct shift_counts *counts, size_t function)
 	       sum_of(at, old, runs) / sum_of(counts->sizes, old, runs) / 2;
 }
 
-/* Samples that @run should have of what has @share of all. */
+/* Returns the samples that @run should have of a function with @share. */
 static double expected(const struct shift_counts *counts, double share, unsigned run)
 {
 	return share * counts->sizes[run] / counts->grains[run];
@@ -137,14 +137,14 @@ static bool is_heavy(const struct shift_counts *counts, double share)
 {
 	double samples[2] = {0, 0};
 
-	if (share < SHIFTS_LEAST_SHARE) /* as most */
+	if (share < SHIFTS_LEAST_SHARE) /* is false for most functions */
 		return false;
 	for (unsigned run = 0; run < counts->runs; run++)
 		samples[run >= counts->old_runs] += expected(counts, share, run);
 	return samples[0] >= SHIFTS_LEAST_SAMPLES && samples[1] >= SHIFTS_LEAST_SAMPLES;
 }
 
-/* How much is known of each side of what has @share of all, by what its runs should have. */
+/* Compute each side's precision for a function with @share, by its runs' expected samples. */
 static void know_sides(
 	const struct shift_counts *counts, double share, double floor, double known[2])
 {
@@ -154,11 +154,11 @@ static void know_sides(
 			1 / (1 / (expected(counts, share, run) + HALF) + floor);
 }
 
-/* What a function's counts tell by themselves. */
+/* Statistics of one function. */
 struct observed {
-	double mean[2];	 /* of logarithms, old and new */
-	double known[2]; /* how much of each */
-	double variance; /* over the runs of a side, of what is known by 1; 0 where each has one */
+	double mean[2];	 /* of logarithms; old and new */
+	double known[2]; /* precision of each */
+	double variance; /* within sides, for a precision of 1; 0 if each side has one run */
 };
 
 static struct observed observe(const struct shift_counts *counts, size_t function, double floor)
@@ -197,7 +197,7 @@ static double mean_of_side(const struct shift_counts *counts, size_t function, i
 	return sum / (end - first);
 }
 
-/* Of the difference of means, where runs vary by @variance. */
+/* Returns the standard error of the difference of means for a @variance of runs. */
 static double error_of(const double known[2], double variance)
 {
 	return sqrt(variance * (1 / known[0] + 1 / known[1]));
@@ -205,17 +205,17 @@ static double error_of(const double known[2], double variance)
 
 /* ---- factors --------------------------------------------------------------------------------- */
 
-/* The runs whose factors are looked for: all, or those of one side. */
+/* The runs to compute factors for: all, or those of a side. */
 struct span {
 	unsigned first, end;
 };
 
-/* What some functions have in all of these, and in one. */
+/* A function's share, its count in the whole span, and its count in one run. */
 struct counted {
 	double share, sum, count;
 };
 
-/* What a function has of all; of both sides, each alike. */
+/* Returns the function's share; over both sides, each side counts alike. */
 static double share_in(const struct shift_counts *counts, size_t function, struct span span)
 {
 	if (span.end - span.first == counts->runs)
@@ -224,7 +224,7 @@ static double share_in(const struct shift_counts *counts, size_t function, struc
 	       sum_of(counts->sizes, span.first, span.end);
 }
 
-/* Of it in @run to what it should be, beside how large the run is. */
+/* Returns the ratio of the count in @run to the count expected for the run's size. */
 static struct ratio ratio_of(const struct shift_counts *counts, struct span span,
 	const struct counted *of, double pieces, unsigned run)
 {
@@ -235,7 +235,7 @@ static struct ratio ratio_of(const struct shift_counts *counts, struct span span
 		factor_weight(expected(counts, of->share / pieces, run))};
 }
 
-/* Those of @run into @ratios. Returns how many. */
+/* Compute the ratios of @run. Returns their number. */
 static size_t find_ratios(const struct shift_counts *counts, struct span span,
 	const bool *left_out, unsigned run, struct ratio *ratios)
 {
@@ -267,8 +267,8 @@ static size_t find_ratios(const struct shift_counts *counts, struct span span,
 }
 
 /*
- * The factors of functions that are not @left_out; those too light to be looked at are one, or
- * several where it takes as many to weigh as much. Returns how many these are, or -ENOMEM.
+ * Compute factors from the functions not @left_out. Those with too few samples form one group, or
+ * several if it takes as many to weigh as much. Returns the number of ratios, or -ENOMEM.
  */
 static int find_factors(const struct shift_counts *counts, struct span span, const bool *left_out,
 	double *log_factors)
@@ -291,10 +291,7 @@ static int find_factors(const struct shift_counts *counts, struct span span, con
 	return used < INT_MAX ? (int)used : INT_MAX;
 }
 
-/*
- * Whether a function seems to have changed by itself. Without variance of its own, as where each
- * side has one run, it is taken for what is usual then.
- */
+/* Does the function seem to have changed by itself? One run per side: use the dispersion. */
 static bool has_changed(const struct shift_counts *counts, size_t function)
 {
 	struct observed observed = observe(counts, function, 0);
@@ -307,7 +304,7 @@ static bool has_changed(const struct shift_counts *counts, size_t function)
 				    FACTOR_CHANCE;
 }
 
-/* What changed by itself into @left_out. Returns whether the others weigh more. */
+/* Mark the functions that changed in @left_out. Returns whether the others weigh more. */
 static bool leave_out_changed(const struct shift_counts *counts, bool *left_out)
 {
 	double all = 0, out = 0;
@@ -325,7 +322,7 @@ static bool leave_out_changed(const struct shift_counts *counts, bool *left_out)
 	return out == 0 || out < all / 2;
 }
 
-/* Between the sides all stays as it is; runs of one side have its functions in common. */
+/* Compute factors within each side. Between the sides, counts are compared as they are. */
 static int find_factors_of_sides(const struct shift_counts *counts, double *log_factors)
 {
 	const struct span sides[2] = {{0, counts->old_runs}, {counts->old_runs, counts->runs}};
@@ -366,11 +363,11 @@ int shifts_normalise(const struct shift_counts *counts, double *log_factors)
 
 /* ---- the trend ------------------------------------------------------------------------------- */
 
-/* The variances of tested functions, for one floor; and their logarithms' mean and variance. */
+/* Variances of the tested functions for one floor, and mean and variance of their logarithms. */
 struct variances {
 	double *at;
 	size_t count;
-	double least; /* what a smaller one is taken for */
+	double least; /* minimum; smaller ones are raised to it */
 	double mean, spread;
 };
 
@@ -388,7 +385,7 @@ static int find_least(struct variances *variances)
 	return 0;
 }
 
-/* Returns 0, also where they have no logarithms, or -ENOMEM. */
+/* Returns 0, even if the logarithms are not finite, or -ENOMEM. */
 static int find_variances(const struct shift_counts *counts, const struct shift *shifts,
 	double floor, struct variances *variances)
 {
@@ -409,7 +406,7 @@ static int find_variances(const struct shift_counts *counts, const struct shift 
 	return 0;
 }
 
-/* The floor with which variances lie along the trend best. Returns 0 or -ENOMEM. */
+/* Find the floor with which the variances follow the trend best. Returns 0 or -ENOMEM. */
 static int find_floor(const struct shift_counts *counts, const struct shift *shifts,
 	struct variances *variances, double *best_floor)
 {
@@ -433,9 +430,8 @@ static int find_floor(const struct shift_counts *counts, const struct shift *shi
 }
 
 /*
- * Scale and prior degrees of freedom as Smyth has them (section 6.2): logarithms of variances are
- * spread by what each function's own degrees of freedom make of it, and what is more is how
- * functions differ.
+ * Estimate scale and prior degrees of freedom as in Smyth, section 6.2: the spread of the log
+ * variances beyond what each function's own degrees of freedom explain is how functions differ.
  */
 static void fit_prior(const struct variances *variances, struct shift_trend *trend)
 {
@@ -466,7 +462,7 @@ static int fit_trend(
 	trend->scale = 1;
 	trend->prior_df = 0;
 	if (!error && variances.least <= 0) {
-		/* Runs that do not differ tell nothing of how they do: as tosses of a coin. */
+		/* Runs without any variance say nothing about it: assume Poisson counts. */
 		trend->prior_df = PRIOR_TIMES * trend->df;
 	} else if (!error && variances.count < TREND_FUNCTIONS) {
 		trend->scale = exp(variances.mean);
@@ -479,7 +475,7 @@ static int fit_trend(
 	return error;
 }
 
-/* What a function's @variance is taken for, and the degrees of freedom of that. */
+/* Returns the moderated @variance of a function, and its degrees of freedom. */
 static double moderate(const struct shift_trend *trend, double variance, double *df)
 {
 	*df = fmin(trend->df + trend->prior_df, trend->pooled_df);
@@ -490,7 +486,7 @@ static double moderate(const struct shift_trend *trend, double variance, double 
 		trend->scale * LEAST_VARIANCE);
 }
 
-/* Of a sample in each run, if it varies along the trend; of the difference of the sides' means. */
+/* Returns the variance of the difference of the sides' means for one sample per run. */
 static double unit_variance(const struct shift_counts *counts, double scale)
 {
 	double unit = 0;
@@ -504,7 +500,7 @@ static double unit_variance(const struct shift_counts *counts, double scale)
 	return unit;
 }
 
-/* The same of what a function's runs show. */
+/* Returns the variance of the difference of the sides' means as observed for a function. */
 static double seen_variance(
 	const struct shift_counts *counts, size_t function, const struct shift *shift)
 {
@@ -618,7 +614,7 @@ void shift_interval(const struct shift *shift, double level, double *low, double
 	*high = shift->change + half;
 }
 
-/* Four of five: the quantile that one of five are above. */
+/* The quantile that one of five comparisons exceeds. */
 #define POWER_TAILS 0.4
 
 double shift_detectable(const struct shift_trend *trend, const struct shift_counts *counts,

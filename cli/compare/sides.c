@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files are merged with a root for each, which says what can be added; then one pass puts the
- * stacks below those roots on each other, under names that both versions have. What belongs to
- * which run stands in the tree as a sample's thread does: so filters and turns keep it.
+ * Files are merged with a root frame for each, which also checks that their units can be added.
+ * Then one pass joins the stacks below these roots, under names that both versions have. A sample's
+ * thread is its run, so that filters and other passes keep it.
  *
- * A run's factor is of parts of the program that have nothing in common: of functions by
- * themselves, inlined or not, which differs between builds; and where one has much of the program,
- * as code that is inlined everywhere, of the stacks it ends.
+ * Factors are computed from disjoint parts of the program: functions by self weight, inlined or
+ * not, because builds inline differently. A function with much of the program, such as code inlined
+ * everywhere, is split by the stacks that it ends.
  */
 #include "cli/compare/sides.h"
 
@@ -25,14 +25,14 @@
 
 #define NS_PER_S 1e9
 
-/* A function with more of all samples is taken apart by its stacks. */
+/* A function with a larger share is split by its stacks. */
 #define PART_SHARE 0.1
 
-/* Dispersions of single runs that are seen in practice (of equal runs of a compiler). */
+/* Dispersions of single runs, measured on equal runs of a compiler. */
 #define SELF_DISPERSION	 2.0
 #define TOTAL_DISPERSION 8.0
 
-/* And times as many where waits are counted: so many samples is one look at who waits. */
+/* Additional factor if waits are counted: one look at a waiting thread gives this many samples. */
 #define LOOK_DISPERSION 5.0
 
 /* ---- which runs ------------------------------------------------------------------------------ */
@@ -110,7 +110,7 @@ static int read_versions(
 	return error;
 }
 
-/* The mean period is for weights that had to be made nanoseconds. */
+/* @period_ns receives the mean period, for weights that were converted to nanoseconds. */
 static int read_files(struct sides *sides, const struct options *options,
 	const struct sides_files *files, double *period_ns, struct diag_message *message)
 {
@@ -131,7 +131,7 @@ static int read_files(struct sides *sides, const struct options *options,
 		*period_ns += sides->grains[run] / files->runs;
 	for (unsigned run = 0; run < files->runs; run++)
 		sides->grains[run] = sides->grains[run] > 0 ? sides->grains[run] / *period_ns : 1;
-	/* Nobody who compares runs misses these. */
+	/* Do not report these as left out, because a comparison does not need them. */
 	merge.had_times = false;
 	merge.marks = 0;
 	if (!error)
@@ -150,7 +150,7 @@ static int make_room(struct sides *sides, struct diag_message *message)
 	return 0;
 }
 
-/* Hosts are the runs of a store: how many is known when it is read. */
+/* Read stores. Each host is a run; their number is only known after reading. */
 static int read_stores(struct sides *sides, const struct sides_files *files, double *period_ns,
 	struct diag_message *message)
 {
@@ -174,7 +174,7 @@ static int read_stores(struct sides *sides, const struct sides_files *files, dou
 	sides->old_runs = fleet.runs[0];
 	sides->has_samples = true;
 	error = make_room(sides, message);
-	/* A host's profiles are of one rate, as a rule. */
+	/* Profiles of a host usually have one rate. */
 	for (unsigned run = 0; !error && run < sides->runs; run++)
 		sides->grains[run] = 1;
 	*period_ns = (double)input->facts.period_ns;
@@ -187,18 +187,18 @@ enum {
 	ON_OLD = 1,
 	ON_NEW = 2,
 	ON_BOTH = 3,
-	HAS_ADDRESSES = 4 /* of a module that is the same in both versions */
+	HAS_ADDRESSES = 4 /* the module is the same in both versions */
 };
 
 struct joining {
 	struct sides *sides;
-	const struct calltree *from; /* with a root for each run, or */
-	bool has_samples;	     /* with samples of each run */
-	uint32_t *run;		     /* [node], with roots */
+	const struct calltree *from; /* with a root frame for each run, */
+	bool has_samples;	     /* or with samples of each run */
+	uint32_t *run;		     /* [node], if there are root frames */
 	uint32_t *place;	     /* [node] -> node of the joined tree */
-	uint32_t *frame_of;	     /* [frame] -> frame of it, plus 1; 0: none yet */
-	uint8_t *frame_sides;	     /* [frame]: which sides have it, or its module */
-	uint32_t *frame_nodes;	     /* [frame]: how many nodes are of it */
+	uint32_t *frame_of;	     /* [frame] -> frame of the joined tree + 1; 0: none yet */
+	uint8_t *frame_sides;	     /* [frame] -> sides that have it, later its module */
+	uint32_t *frame_nodes;	     /* [frame] -> number of its nodes */
 };
 
 static void find_runs(struct joining *joining)
@@ -221,7 +221,7 @@ static void find_runs(struct joining *joining)
 	}
 }
 
-/* The same where samples tell the runs: a node is on the sides of those below it. */
+/* Find the sides of frames by samples: a node is on the sides of its subtree's samples. */
 static int find_sampled_sides(struct joining *joining)
 {
 	const struct calltree *from = joining->from;
@@ -255,9 +255,8 @@ static int by_module(const void *left, const void *right, void *context)
 }
 
 /*
- * The frames from @first to @end are of one module: their sides become the module's. Where most
- * stacks that have a part of it without a name have one that both versions have, its addresses mean
- * the same in both.
+ * Set the sides of a module's frames, @first to @end, to the module's. If most nodes of its unnamed
+ * frames are in both versions, the module is the same file and its addresses can be compared.
  */
 static void spread_module(struct joining *joining, const uint32_t *first, const uint32_t *end)
 {
@@ -299,7 +298,7 @@ static int spread_sides(struct joining *joining)
 	return 0;
 }
 
-/* The frame that stands for @number on both sides. */
+/* Returns the frame that stands for @number on both sides. */
 static uint32_t joined_frame(struct joining *joining, uint32_t number)
 {
 	const struct calltree_frame *frame = calltree_frame_at(joining->from, number);
@@ -320,14 +319,14 @@ static uint32_t joined_frame(struct joining *joining, uint32_t number)
 		if (name)
 			demangle_drop_copies(name);
 	}
-	/* Out of memory it is known by the name it has; the tree will say so. */
+	/* If out of memory, use the frame's own name; the tree reports the error. */
 	joining->frame_of[number] =
 		calltree_frame(to, name && *name ? name : frame->name, module, frame->kind) + 1;
 	free(name);
 	return joining->frame_of[number] - 1;
 }
 
-/* A sample holds 32 bits of a weight. */
+/* Add samples of at most 32 bits of weight each. */
 static void add_weight(
 	struct calltree *to, uint32_t node, uint32_t run, uint64_t weight, bool waits)
 {
@@ -358,7 +357,7 @@ static void join_node(struct joining *joining, uint32_t number)
 	const struct calltree_node *node = calltree_node_at(joining->from, number);
 	const struct calltree_frame *frame = calltree_frame_at(joining->from, node->frame);
 
-	/* Processes and threads of two runs are not the same ones. */
+	/* Skip process and thread frames, because those of two runs are never the same. */
 	joining->place[number] = joining->place[node->parent];
 	if (frame->kind != CALLTREE_PROCESS && frame->kind != CALLTREE_THREAD &&
 		frame->kind != CALLTREE_IDLE)
@@ -431,16 +430,16 @@ double sides_weight(const struct sides *sides, const struct calltree_sample *sam
 	return sample->weight * sides->unit_samples / sides_scale(sides, sides_run(sample));
 }
 
-/* Where counts go, [what * runs + run] each; NULL: nowhere. */
+/* Destinations of counts, [index * runs + run]; NULL: not wanted. */
 struct counting {
 	double *self, *total;	 /* of functions */
-	double *parts;		 /* of parts of the program, by ... */
+	double *parts;		 /* counts of parts, by @part_of */
 	const uint32_t *part_of; /* [position] */
 };
 
 /*
- * Which part of @ranking's tree each position's own weight is of, into @part_of: the function
- * there, or the position. Returns how many parts, or -ENOMEM.
+ * Set @part_of, [position] -> part: the function there, or a part for the position alone if the
+ * function has more than PART_SHARE. Returns the number of parts, or -ENOMEM.
  */
 static long find_parts(const struct ranking *ranking, uint32_t *part_of)
 {
@@ -464,7 +463,7 @@ static long find_parts(const struct ranking *ranking, uint32_t *part_of)
 	return parts;
 }
 
-/* What is a function's own. */
+/* Count by self weight. */
 static void count_self(
 	const struct sides *sides, const struct ranking *ranking, const struct counting *counting)
 {
@@ -483,13 +482,13 @@ static void count_self(
 	}
 }
 
-/* The numbers of all samples, those of one run together: they begin at @starts[run] of @sorted. */
+/* Sort the indices of samples by run; a run's begin at @starts[run] of @sorted. */
 static void sort_by_run(
 	const struct calltree *tree, unsigned runs, size_t *starts, size_t *sorted)
 {
 	size_t samples = calltree_samples(tree);
 
-	/* First starts[run + 2] counts, then starts[run + 1] is where the next of a run goes. */
+	/* starts[run + 2] counts first; then starts[run + 1] is the next free index of a run. */
 	for (size_t i = 0; i < samples; i++)
 		starts[sides_run(calltree_sample_at(tree, i)) + 2]++;
 	for (unsigned run = 0; run < runs; run++)
@@ -498,11 +497,11 @@ static void sort_by_run(
 		sorted[starts[sides_run(calltree_sample_at(tree, i)) + 1]++] = i;
 }
 
-/* By position in preorder. */
+/* Arrays by position in preorder, for one run. */
 struct below {
 	uint32_t *parent;
-	uint32_t *within; /* [function]: the end of the outermost of it that was met last */
-	double *weight;	  /* of the run at hand: a node's own, then with all below it */
+	uint32_t *within; /* [function] -> end of the subtree in which it is already counted */
+	double *weight;	  /* self weight, then total weight */
 };
 
 static void count_total(const struct sides *sides, const struct ranking *ranking,
@@ -564,7 +563,7 @@ static double *counts_new(const struct sides *sides, size_t things)
 	return calloc((things + 1) * sides->runs, sizeof(double));
 }
 
-/* Of @parts many parts, [part * runs + run]. Returns 0 or -ENOMEM. */
+/* Compute factors from @counted, [part * runs + run]. Returns 0 or -ENOMEM. */
 static int find_factors_of(struct sides *sides, const double *counted, size_t parts)
 {
 	double *sizes = calloc(sides->runs, sizeof(*sizes));
@@ -587,7 +586,7 @@ static int find_factors_of(struct sides *sides, const double *counted, size_t pa
 	return known < 0 ? known : 0;
 }
 
-/* Of @whole, all that is measured: what filters leave may be what changed. */
+/* Compute factors from @whole, without filters: what a filter selects may be what changed. */
 static int find_factors(struct sides *sides, const struct calltree *whole)
 {
 	struct ranking ranking;
@@ -639,7 +638,7 @@ static int count_all(struct sides *sides)
 	return count_totals(sides, &sides->ranking, &counting);
 }
 
-/* Of each version something has to be left. */
+/* Fails if a version has no samples left after filtering. */
 static int check_left(const struct sides *sides, struct diag_message *message)
 {
 	double left[2] = {0, 0};

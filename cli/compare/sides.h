@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The runs of two versions of a program as one call tree, and what each function weighs in each
- * run. Equal stacks of equal functions are one, whatever run they are of.
+ * Merge the runs of two versions of a program into one call tree, and count each function in each
+ * run. Equal stacks are one, whichever runs they are from.
  *
- * A function is known by its name and module, but without what tells a compiler's copies of it
- * apart; where a module is in the runs of one version only, as "app-1.2" is, by its name alone; and
- * where it has no name by its module, unless both versions have the same one and its addresses.
+ * Functions are identified by name and module, without the suffixes of compilers' clones. If only
+ * one version has the module ("app-1.2"), the name alone is used. Functions without a name are
+ * identified by their module, or by their address if both versions have the same module.
  *
  * Context: one thread.
  */
@@ -22,55 +22,55 @@
 #include "render/calltree.h"
 #include "render/ranking.h"
 
-/* Files to read, the first @old_runs of the old version. Borrowed. */
+/* The files to read; the first @old_runs are the old version. Borrowed. */
 struct sides_files {
 	const char *const *paths;
 	unsigned runs, old_runs;
-	const char *programs[2]; /* that were run for them, for messages; NULL: nobody knows */
-	bool has_versions;	 /* one file with two counts a line, which is in both places */
-	bool are_stores;	 /* addresses, of whose hosts each is a run */
+	const char *programs[2]; /* programs that were run, for messages; NULL: unknown */
+	bool has_versions;	 /* a single file with two counts per line; @paths has it twice */
+	bool are_stores;	 /* @paths are addresses of stores; each host in them is a run */
 };
 
 struct sides {
 	unsigned runs, old_runs;
-	struct input input; /* the files' facts, and their stacks below a root for each run, or, */
-	bool has_samples;   /* of stores, with samples of each run */
+	struct input input; /* facts, and stacks: below a root frame for each run, or, */
+	bool has_samples;   /* from stores, with samples whose thread is the run */
 	/*
-	 * Each run is a thread, of process "old" or "new". A run's weights are times what makes
-	 * sides of different numbers of runs weigh alike, see sides_scale().
+	 * Each run is a thread of process "old" or "new". Weights are multiplied by sides_scale(),
+	 * so that both sides weigh alike if their numbers of runs differ.
 	 */
 	struct calltree *joined;
-	struct picture_trees trees; /* of that: ->functions is what is counted */
-	struct ranking ranking;	    /* of the functions that are counted */
-	double samples;		    /* that are counted, in all runs */
-	double sample_s;	    /* CPU time of one; 0: these are no times */
-	double unit_samples; /* of a unit of weight, where weights had to be made nanoseconds */
+	struct picture_trees trees; /* made of @joined; trees.functions is what is counted */
+	struct ranking ranking;	    /* of trees.functions */
+	double samples;		    /* counted, in all runs */
+	double sample_s;	    /* CPU time of a sample; 0: counts are not times */
+	double unit_samples; /* per unit of weight; not 1 if weights became nanoseconds */
 	unsigned scales[2];  /* see sides_scale() */
 	/* In samples, [function * runs + run]. */
 	double *self, *total;
-	double *run_samples; /* [run], of what is counted */
-	double *grains;	     /* [run]: what one of its own counts here, where rates differ */
-	double *log_factors; /* [run], see cli/compare/shifts.h; of the whole program */
-	bool has_factors;    /* else too few functions are alike */
-	bool has_waits;	     /* time that nobody used is counted, too */
+	double *run_samples; /* [run] -> samples counted */
+	double *grains;	     /* [run] -> samples here per sample of the run, if rates differ */
+	double *log_factors; /* [run], see shifts_normalise(); of the whole program */
+	bool has_factors;    /* shifts_normalise() returned 1 */
+	bool has_waits;	     /* waiting time is counted, too */
 };
 
 /*
- * Read @files and join them as @options (finished) want them drawn. Returns 0, or -errno with
- * @message filled: a file that cannot be read, has no stacks, or counts something else. To be
- * released in any case.
+ * Read @files and join them, with the filters and shape of @options (finished). Returns 0, or
+ * -errno with @message filled if a file cannot be read, has no stacks or another unit. The caller
+ * must release @sides in any case.
  */
 int sides_read(struct sides *sides, const struct options *options, const struct sides_files *files,
 	struct diag_message *message);
 void sides_release(struct sides *sides);
 
-/* How single runs vary, for functions by themselves or with what they call: see shift_counts. */
+/* Returns shift_counts.one_run_dispersion for functions by self or total weight. */
 double sides_dispersion(const struct sides *sides, bool is_self);
 
-/* What weights of @run's stacks in ->joined were multiplied with. */
+/* Returns the factor by which weights of @run were multiplied in @joined. */
 unsigned sides_scale(const struct sides *sides, unsigned run);
 
-/* The run that @sample of a tree made from ->joined is of, and what it weighs in samples. */
+/* Return the run of @sample, and its weight in samples, in a tree made from @joined. */
 unsigned sides_run(const struct calltree_sample *sample);
 double sides_weight(const struct sides *sides, const struct calltree_sample *sample);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tails of t are an incomplete beta function, by its continued fraction (Abramowitz and Stegun
- * 26.5.8, evaluated from the front as Lentz does); the gamma's derivatives by recurrence to where
- * their asymptotic series (6.3.18, 6.4.12) are exact. Inverses by bisection: all are monotone.
+ * The tails of t are an incomplete beta function, computed by its continued fraction (Abramowitz
+ * and Stegun 26.5.8, evaluated forwards by Lentz's method). The derivatives of lgamma() use
+ * recurrence up to where their asymptotic series (6.3.18, 6.4.12) are exact. Inverses use
+ * bisection, as all are monotone.
  */
 #include "cli/compare/student.h"
 
@@ -11,10 +12,10 @@
 #define FRACTION_STEPS 10000
 #define FRACTION_TINY  1e-300
 #define BISECTIONS     200
-/* From here on the series' terms are below what a double holds. */
+/* From here on the omitted terms of the series are below a double's precision. */
 #define SERIES_FROM 20.0
 
-/* One factor of the fraction: *@c and *@d are the last two convergents' ratios. */
+/* Returns the next factor of the fraction; *@c and *@d are ratios of successive convergents. */
 static double step_fraction(double term, double *c, double *d)
 {
 	*d = 1 + term * *d;
@@ -44,7 +45,7 @@ static double beta_fraction(double x, double a, double b)
 	return product;
 }
 
-/* The regularised incomplete beta function, @y being 1 - @x. */
+/* Returns the regularised incomplete beta function; @y is 1 - @x. */
 static double beta_part(double x, double y, double a, double b)
 {
 	double front;
@@ -110,7 +111,7 @@ double student_trigamma(double x)
 	       r / x * (1.0 / 6 - r * (1.0 / 30 - r * (1.0 / 42 - r * (1.0 / 30 - r * 5 / 66))));
 }
 
-/* Over all magnitudes: it falls as 1 / x for large x, and as 1 / x^2 for small ones. */
+/* Bisect the logarithm, because it falls as 1 / x for large x and as 1 / x^2 for small x. */
 double student_trigamma_inverse(double y)
 {
 	double low = -350, high = 350;

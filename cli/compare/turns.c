@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run is the command "run" in a process of its own, a fork of this one: its settings are ours,
- * but for what concerns pictures, and its output is a profile in a folder for the time being.
+ * A run is the command "run" in a forked child, with the settings of this process except those for
+ * pictures. Its output is a profile in a temporary folder.
  *
- * Signals that ask for an end are blocked and waited for with SIGCHLD, so that the files are
- * removed whatever comes.
+ * Signals that ask to stop are blocked and received together with SIGCHLD by sigwaitinfo(), so that
+ * the files are removed in any case.
  */
 #include "cli/compare/turns.h"
 
@@ -22,24 +22,24 @@
 
 #include "cli/run/signals.h"
 
-/* What is to be run. */
+/* The series to run. */
 struct series {
 	const struct options *options;
 	char **const *argv;
 	unsigned sides;
 	sigset_t awaited;
-	bool told[2]; /* that a run of it failed */
+	bool told[2]; /* a failed run of the side was reported */
 };
 
 struct turn {
 	unsigned side;
-	unsigned number; /* of its runs, or warm-ups, from 1 on */
+	unsigned number; /* among its side's runs or warm-ups, from 1 */
 	bool is_warmup;
-	size_t file; /* where its profile and figures go */
+	size_t file; /* index of its profile and figures */
 	int status;
 };
 
-/* Which of the two is the @turn-th: old, new, new, old, old, ... */
+/* Returns the side of turn @turn: old, new, new, old, old, ... */
 static unsigned side_of(const struct series *series, unsigned turn)
 {
 	return (turn + 1) / 2 % series->sides;
@@ -63,7 +63,7 @@ static int make_folder(struct turns *turns, struct diag_message *message)
 
 /* ---- in the child ---------------------------------------------------------------------------- */
 
-/* Whoever reads a program's output wants it once; and nobody types for each of its runs. */
+/* The programs' output would be repeated for each run, and nobody types input for each. */
 static int drop_streams(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -87,7 +87,7 @@ static struct ending run_once(
 	options.outputs = (struct options_list){.item = {path}, .count = 1};
 	options.format = NULL;
 	options.open = options.live = 0;
-	options.source_map.count = 0; /* it is applied to the sum */
+	options.source_map.count = 0; /* source maps are applied to the sum */
 	options.focus.count = options.ignore.count = options.root.count = options.hide.count = 0;
 	options.sample_type = NULL;
 	if (options.level == DIAG_NORMAL)
@@ -97,7 +97,7 @@ static struct ending run_once(
 
 /* ---- around it ------------------------------------------------------------------------------- */
 
-/* Waits for @child. A signal that a process sent us is meant for it, too; the terminal's it got. */
+/* Wait for @child. Pass on signals sent by processes; those of the terminal reach it anyway. */
 static int wait_for(struct turns *turns, pid_t child, const sigset_t *awaited)
 {
 	siginfo_t info;
@@ -128,7 +128,7 @@ static void tell_failure(
 	diag_fail_hint(message, "--ignore-failure goes on");
 }
 
-/* What the status of a run means. Returns 0 where the series goes on. */
+/* Evaluate a run's status. Returns 0 if the series continues. */
 static int check_status(struct turns *turns, struct series *series, const struct turn *turn,
 	struct diag_message *message)
 {
@@ -142,7 +142,7 @@ static int check_status(struct turns *turns, struct series *series, const struct
 		return 0;
 	}
 	if (!figures->is_whole && WIFEXITED(status)) {
-		/* The program may have ended well, and its profile is not there. */
+		/* The program may have succeeded, but its profile could not be written. */
 		turns->status = figures->wall_ns || !WEXITSTATUS(status) ? COMMAND_FAILED
 									 : WEXITSTATUS(status);
 		return -ECANCELED;
@@ -187,7 +187,7 @@ static int name_files(struct turns *turns, const struct series *series)
 	return 0;
 }
 
-/* Those that were written, without a gap. */
+/* List the files that were written, without gaps. */
 static void list_files(struct turns *turns, const struct series *series)
 {
 	unsigned runs = series->options->runs, count = 0;
@@ -197,7 +197,7 @@ static void list_files(struct turns *turns, const struct series *series)
 			turns->files[count++] = turns->paths[i];
 }
 
-/* Returns 0 and what became of @turn in ->status, or -errno with @message filled. */
+/* Returns 0 with turn->status set, or -errno with @message filled. */
 static int run_turn(struct turns *turns, const struct series *series, struct turn *turn,
 	struct diag_message *message)
 {
@@ -282,7 +282,7 @@ void turns_release(struct turns *turns)
 		munmap(turns->figures, turns->figures_bytes);
 	if (turns->folder[0])
 		rmdir(turns->folder);
-	/* A signal that was held back ends us here, with nothing left behind. */
+	/* A pending signal ends this process here, after the files were removed. */
 	if (turns->holds_signals) {
 		sigaction(SIGCHLD, &turns->child_action, NULL);
 		pthread_sigmask(SIG_SETMASK, &turns->mask, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One program run several times, or two in turns, each run profiled into a file of its own. Of two
- * it is old, new, new, old, so that what changes slowly, as a CPU that becomes warm, is on both
- * sides.
+ * Run one program several times, or two programs alternately, and profile each run into a file. Two
+ * programs run in the order old, new, new, old, so that slow changes, such as a CPU that gets warm,
+ * affect both alike.
  *
  * Context: one thread, before any other was started.
  */
@@ -16,31 +16,32 @@
 #include "cli/options.h"
 
 struct turns {
-	char folder[4096];	     /* that the files are in; "" without */
-	char **paths;		     /* NULL at the end: of all runs that were asked for */
-	const char **files;	     /* of those that have ended well, the old program's first */
-	struct run_figures *figures; /* [side * options->runs + run of it] */
+	char folder[4096];	     /* of the files; "" if there is none */
+	char **paths;		     /* files of all runs requested, NULL at the end */
+	const char **files;	     /* files of the runs that succeeded, the old program's first */
+	struct run_figures *figures; /* [side * options->runs + run] */
 	size_t figures_bytes;
-	unsigned runs[2]; /* how many files are of each */
-	int signal;	  /* that asked for the end; 0: none */
-	int status;	  /* of a run that could not be, of which more was said already; 0: none */
-	struct ending failure; /* of a program, by which the runs ended; all zero: none */
+	unsigned runs[2]; /* number of files per side */
+	int signal;	  /* signal that asked to stop; 0: none */
+	int status;	  /* exit status if a run could not be made (already reported); 0: none */
+	struct ending failure; /* of the program that ended the series by failing; all zero: none */
 	struct sigaction child_action;
 	sigset_t mask;
 	bool holds_signals;
 };
 
 /*
- * Run @argv[0] and @argv[1] (words, NULL at the end; NULL for the second: one program)
- * @options->warmups times each for nothing, then @options->runs times, as @options (finished) want
- * it; they read nothing, and what they write to standard output is dropped. A warm-up is sampled
- * like the others: what they will find warm includes what sampling needs.
+ * Run @argv[0] and @argv[1] (NULL-terminated; @argv[1] may be NULL) @options->warmups times each
+ * without results, then @options->runs times. The programs' stdin and stdout are /dev/null. Warm-up
+ * runs are sampled too, because sampling has caches of its own to warm.
  *
- * A signal that asks for an end goes to the program that runs, which is the last one then; and so
- * is one that fails, unless @options ignore that. Signals are held back until the release.
+ * A signal that asks to stop is passed to the running program, which is then the last. A program
+ * that fails is the last, too, unless @options say otherwise. Signals stay blocked until
+ * turns_release().
  *
- * Returns 0, @turns->runs being less than asked for after a signal; or -errno with @message filled,
- * or nothing in it where ->status is not 0. To be released in any case, which removes the files.
+ * Returns 0, with fewer runs than requested after a signal; or -errno with @message filled, or with
+ * an empty @message if @status is set. The caller must call turns_release() in any case, which
+ * removes the files.
  */
 int turns_run(struct turns *turns, const struct options *options, char **const argv[2],
 	struct diag_message *message);
