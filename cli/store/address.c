@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The parts of an address are checked one by one, as what is left of them stands in queries.
- */
+/* Each part of an address is checked, because parts of it are used in queries. */
 #include "cli/store/address.h"
 
 #include <errno.h>
@@ -15,7 +13,7 @@
 
 #define HOST_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:[]"
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
-#define TIME_MAX	INT64_C(0xffffffff) /* of ClickHouse's DateTime */
+#define TIME_MAX	INT64_C(0xffffffff) /* largest DateTime of ClickHouse */
 
 const char *const *store_label_names(void)
 {
@@ -55,7 +53,7 @@ static int add_host(
 		return refuse(message, "has too many hosts", text, bytes);
 	host = address->host[address->hosts];
 	snprintf(host, size, "%.*s", (int)bytes, text);
-	/* The port stands behind the brackets of an IPv6 address. */
+	/* The port follows the brackets of an IPv6 address. */
 	port = strrchr(host, ':');
 	if (port && (!strchr(port, ']') || port < strrchr(host, ']')) && port != host &&
 		(port[-1] == ']' || strchr(host, ':') == port)) {
@@ -109,7 +107,7 @@ static int digit_of(char c)
 	return at ? (int)(at - digits) % 16 : -1;
 }
 
-/* Undo %XX. Returns 0 or -EINVAL. */
+/* Decode %XX. Returns 0 or -EINVAL. */
 static int decode(char out[STORE_LABEL_BYTES], const char *text, size_t bytes)
 {
 	size_t used = 0;
@@ -133,7 +131,7 @@ static int decode(char out[STORE_LABEL_BYTES], const char *text, size_t bytes)
 	return 0;
 }
 
-/* What stands behind the "-" of "-1h". */
+/* Parse "1h", the part of "-1h" after the sign. */
 static int parse_before(const char *text, int64_t now_s, int64_t *time_s)
 {
 	static const struct {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who we are to a store's servers. Never in the words of a command, which all can read.
+ * Find user and password for the servers of a store.
  *
- * CLICKHOUSE_USER and CLICKHOUSE_PASSWORD; else the first of these files that is there, in the form
- * of netrc(5): flamerun.netrc in $CREDENTIALS_DIRECTORY (systemd.exec(5)),
- * $XDG_CONFIG_HOME/flamerun/netrc, ~/.netrc. One that others can read is refused.
+ * They come from CLICKHOUSE_USER and CLICKHOUSE_PASSWORD. Without a password, the first of these
+ * files, in the format of netrc(5), is used: flamerun.netrc in $CREDENTIALS_DIRECTORY
+ * (systemd.exec(5)), $XDG_CONFIG_HOME/flamerun/netrc, ~/.config/flamerun/netrc, ~/.netrc. A file
+ * that other users can read is refused.
  */
 #ifndef CLI_STORE_CREDENTIALS_H
 #define CLI_STORE_CREDENTIALS_H
@@ -12,14 +13,14 @@
 #include "cli/diag.h"
 
 struct credentials {
-	const char *user, *password; /* of the environment or borrowed; NULL: none */
-	int descriptor;		     /* of the file, owned; 0: none */
-	char file[32];		     /* by which it can be opened; "": none */
+	const char *user, *password; /* from the environment, or borrowed; NULL: none */
+	int descriptor;		     /* the open file, owned; 0: none */
+	char file[32];		     /* path that opens @descriptor's file again; "": none */
 };
 
 /*
- * @user: whom the address names, "" nobody; borrowed. Returns 0, or -errno with @message filled. To
- * be released in any case.
+ * Fill @credentials. @user is the user in the store's address ("" for none), borrowed. Returns 0,
+ * or -errno with @message filled. The caller must release @credentials in both cases.
  */
 int credentials_find(
 	struct credentials *credentials, const char *user, struct diag_message *message);

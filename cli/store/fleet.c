@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * First it is decided here which attempts count: profiles are few. Then each server adds up the
- * weights of those it is given, by stack, while it sends the stacks and frames of those days.
- * Servers know nothing of each other, so that one more or less needs no settings: what they say is
- * added up here.
+ * First the attempts to count are chosen here, because profiles are few. Then each server adds up
+ * the weights of its attempts by stack, and sends all stacks and frames of those days. Servers do
+ * not know of each other, so that servers can be added without settings; their sums are added up
+ * here.
  *
- * Only weights of one run and one period can be added: those are a group. Of few groups a server
- * makes a sum for each. Of many it sends what each stack weighs in each attempt: grouping by both
- * costs a server three times as much as by stacks, which weights are in the order of, and what it
- * has to send then is hardly less.
+ * Only weights of one run and one period can be added; these form a group. If there are few groups,
+ * a server computes a sum for each. If there are many, it sends the weight of each stack in each
+ * attempt, because grouping by stack and attempt costs a server three times as much as by stack,
+ * which is the table's order, and hardly makes the answer smaller.
  */
 #include "cli/store/fleet.h"
 
@@ -26,10 +26,10 @@
 
 #define NS_PER_S      1e9
 #define GROUPS_MAX    4096u
-#define GROUPS_SUMMED 4u /* by the servers */
+#define GROUPS_SUMMED 4u /* maximum number of groups summed by servers */
 #define ADDRESSES_MAX 64u
 
-/* What a server is asked; then weights, once for each group that it adds up. */
+/* The queries to a server. There are as many for weights as groups it sums. */
 enum {
 	STACKS,
 	FRAMES,
@@ -42,13 +42,13 @@ struct group {
 	uint64_t period_ns;
 };
 
-/* The picks of one server. */
+/* The attempts to ask one server for. */
 struct asking {
-	struct bytes given[GROUPS_SUMMED]; /* their attempts, by the group if it is summed */
-	struct bytes attempts;		   /* struct server_attempt, if groups are not */
+	struct bytes given[GROUPS_SUMMED]; /* attempts; [group] if groups are summed */
+	struct bytes attempts;		   /* struct server_attempt, if groups are not summed */
 	struct server_weights weights[GROUPS_SUMMED];
 	unsigned first_day, last_day;
-	const char *service; /* borrowed; NULL: there are several */
+	const char *service; /* borrowed; NULL: several */
 	bool has_picks;
 };
 
@@ -56,16 +56,16 @@ struct reading {
 	struct diag_message *message;
 	struct calltree *tree;
 	struct store_address addresses[ADDRESSES_MAX];
-	struct store_http *https[ADDRESSES_MAX]; /* owned; by address */
+	struct store_http *https[ADDRESSES_MAX]; /* [address]; owned */
 	struct store_server servers[ADDRESSES_MAX * 4];
 	unsigned address_count, server_count;
 	struct picks picks;
 	struct group groups[GROUPS_MAX];
-	struct server_unit units[GROUPS_MAX]; /* of those */
+	struct server_unit units[GROUPS_MAX]; /* [group] */
 	unsigned group_count;
 	bool by_host;
 	uint64_t period_ns; /* of the tree */
-	struct server_sums sums; /* what came */
+	struct server_sums sums;
 };
 
 /* ---- questions ------------------------------------------------------------------------------- */
@@ -118,7 +118,7 @@ static int sort_picks(const struct reading *reading, uint32_t server, struct ask
 	return error ? error : asking->attempts.error;
 }
 
-/* Which rows are meant, in the words of a query with a NUL; to be released. */
+/* Returns the condition for a query, NUL-terminated; the caller releases it. */
 static struct bytes put_where(const struct asking *asking)
 {
 	struct bytes where = {0};
@@ -135,7 +135,7 @@ static struct bytes put_where(const struct asking *asking)
 	return where;
 }
 
-/* Fill @requests for server @number, if it has any picks. */
+/* Fill @requests for server @number, if it has picks. */
 static void ask_server(const struct reading *reading, uint32_t number,
 	struct store_request requests[QUESTIONS], struct asking *asking)
 {
@@ -178,7 +178,7 @@ static void ask_server(const struct reading *reading, uint32_t number,
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* Place what a server says, and keep the order that its weights are to be read in. */
+/* Add a server's stacks to the tree, and remember its weights for server_sums_add(). */
 static int take_answers(struct reading *reading, uint32_t number, struct asking *asking,
 	const struct store_request *requests)
 {
@@ -208,7 +208,7 @@ static int take_answers(struct reading *reading, uint32_t number, struct asking 
 	return error;
 }
 
-/* Servers @first to @end are of one address. */
+/* Read servers @first to @end, which have one address. */
 static int read_servers(struct reading *reading, uint32_t first, uint32_t end)
 {
 	unsigned count = end - first;
@@ -247,7 +247,7 @@ static int read_servers(struct reading *reading, uint32_t first, uint32_t end)
 
 /* ---- runs and groups ------------------------------------------------------------------------- */
 
-/* Each side's hosts become its runs, in the order of their names. */
+/* Number each side's hosts as its runs, in the order in which they appear. */
 static void number_runs(struct reading *reading, unsigned runs[2])
 {
 	struct picks *picks = &reading->picks;
@@ -308,7 +308,7 @@ static int number_groups(struct reading *reading)
 	return 0;
 }
 
-/* ---- what is said of it ---------------------------------------------------------------------- */
+/* ---- facts ----------------------------------------------------------------------------------- */
 
 static unsigned count_hosts(const struct picks *picks)
 {
@@ -336,7 +336,7 @@ static void write_title(const struct reading *reading, struct input_facts *facts
 		address->label[STORE_VERSION][0] ? " " : "", address->label[STORE_VERSION]);
 }
 
-/* "120 profiles of 14 hosts: 1200 samples, 6.09 s of cpu in 7.10 s" */
+/* Example: "120 profiles of 14 hosts: 1200 samples, 6.09 s of cpu in 7.10 s" */
 static void write_subtitle(const struct reading *reading, struct input_facts *facts)
 {
 	const struct picks *picks = &reading->picks;
@@ -384,7 +384,7 @@ static void write_facts(const struct reading *reading, struct input_facts *facts
 	write_subtitle(reading, facts);
 }
 
-/* What the profiles say that they weigh is what came, or something is missing. */
+/* Compare the weight received with what the profiles state; a difference means lost parts. */
 static void check_weight(const struct reading *reading)
 {
 	uint64_t due = 0;
@@ -402,7 +402,7 @@ static void check_weight(const struct reading *reading)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Both sides of a comparison are mostly of one store. */
+/* Returns the index of the same server; both sides of a comparison usually are in one store. */
 static uint32_t find_same(
 	const struct reading *reading, const struct store_address *address, unsigned host)
 {

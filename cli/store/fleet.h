@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is in stores, read: the profiles that addresses select, added up by the servers, as a call
- * tree. Each profile is counted once: by the first of its committed attempts, on whichever servers
- * they are.
+ * Read profiles from stores: the servers add up the profiles that addresses select, and their sums
+ * become a call tree. A profile may have several attempts (push.h), on any servers; only the
+ * attempt that was committed first counts.
  *
- * Nothing that a server answers is believed: hashes that lead nowhere or in a circle, numbers that
- * nobody asked for and answers that end early are damage.
+ * Answers are untrusted. Hashes that refer to nothing or form a circle, numbers that were not asked
+ * for, and truncated answers are errors.
  *
  * Context: one thread.
  */
@@ -18,24 +18,24 @@
 #include "cli/formats/facts.h"
 #include "render/calltree.h"
 
-/* Runs of one side of a comparison; with more hosts several are one run. */
+/* Maximum runs per side of a comparison; if there are more hosts, several share a run. */
 #define FLEET_RUNS_MAX 64u
 
 struct fleet {
-	unsigned runs[2]; /* of each side, see fleet_read_sides() */
+	unsigned runs[2]; /* per side, see fleet_read_sides() */
 };
 
 /*
- * Add what @address selects to @tree, which is not finished by this. Returns 0 and *@facts; or
- * -errno with @message filled: -ENOENT when nothing is selected.
+ * Add the profiles that @address selects to @tree, which is not finished here. Returns 0 and
+ * *@facts; or -errno with @message filled: -ENOENT if none is selected.
  */
 int fleet_read(struct calltree *tree, const char *address, struct input_facts *facts,
 	struct diag_message *message);
 
 /*
- * The same for the addresses at @addresses, of which the first @old_count are of the old version,
- * each host a run of its own: a sample's thread is its run's number, those of the old version come
- * first.
+ * Read @count @addresses, the first @old_count for the old version, with each host as a run: a
+ * sample's thread is the number of its run, the old version's runs first. Returns as fleet_read()
+ * does.
  */
 int fleet_read_sides(struct fleet *fleet, struct calltree *tree, const char *const *addresses,
 	unsigned count, unsigned old_count, struct input_facts *facts,

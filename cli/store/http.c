@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A query stands in the request's address, rows in its body. Servers are asked to have the whole
- * answer before they begin to send it: so the status is true, and an answer that ends early is
- * noticed.
+ * A query is in the request's URL, rows are in its body. Servers must complete the answer before
+ * sending (wait_end_of_query), so that the status is final and a truncated answer is detected.
  *
  * Source: "HTTP Interface" in ClickHouse's manual, libcurl-multi(3).
  */
@@ -22,7 +21,7 @@
 #define CONNECT_S 5L
 #define WAIT_MS	  1000
 
-/* What is called of libcurl: its names behind "curl_". */
+/* The functions of libcurl that are used, without "curl_". */
 #define FUNCTIONS(CALL)                                                                       \
 	CALL(easy_init)                                                                       \
 	CALL(easy_cleanup)                                                                    \
@@ -47,7 +46,7 @@ struct store_http {
 	struct credentials credentials;
 };
 
-/* One request under way. */
+/* One request in progress. */
 struct transfer {
 	struct store_request *request;
 	CURL *easy;
@@ -82,7 +81,7 @@ void store_requests_release(struct store_request *requests, unsigned count)
 
 /* ---- the library ----------------------------------------------------------------------------- */
 
-/* It stays loaded: what it starts is not made to be ended. */
+/* Load libcurl. It is never unloaded, because what it starts cannot be ended. */
 static int load(struct library *curl, struct diag_message *message)
 {
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -114,7 +113,7 @@ int store_http_new(
 		error = credentials_find(&http->credentials, address->user, message);
 	if (!error) {
 		http->multi = http->curl.multi_init();
-		/* Many servers do not answer it, and rows are sent at once in any case. */
+		/* Disable "Expect: 100-continue": many servers do not answer it. */
 		http->headers = http->curl.slist_append(NULL, "Expect:");
 		error = http->multi && http->headers ? 0
 						     : diag_fail(message, -ENOMEM, "out of memory");
@@ -183,7 +182,7 @@ static int make_url(struct store_http *http, struct transfer *transfer, struct b
 	return error ? error : url->error;
 }
 
-/* As a form's file, which is how a table goes along. */
+/* Send the table as a file of a form, as ClickHouse wants external tables. */
 static int put_given(struct store_http *http, struct transfer *transfer)
 {
 	const struct bytes *rows = transfer->request->given.rows;
@@ -243,8 +242,8 @@ static int begin(struct store_http *http, struct transfer *transfer, struct stor
 	curl->easy_setopt(easy, CURLOPT_PRIVATE, transfer);
 	curl->easy_setopt(easy, CURLOPT_POST, 1L);
 	/*
-	 * libcurl sends a request once more when a connection that was used before ends without an
-	 * answer; but rows may have arrived.
+	 * libcurl repeats a request if a reused connection ends without an answer. An INSERT must
+	 * not be repeated, because its rows may have arrived.
 	 */
 	if (request->in)
 		curl->easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
@@ -258,12 +257,9 @@ static int begin(struct store_http *http, struct transfer *transfer, struct stor
 	return error;
 }
 
-/* ---- what came of it ------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
-/*
- * The number that a server's words begin with, "Code: 60, ...", or 0. Source: ErrorCodes.cpp of
- * ClickHouse.
- */
+/* Returns the error code of an answer "Code: 60, ..." (ClickHouse's ErrorCodes.cpp), or 0. */
 static unsigned long code_of(const struct bytes *answer)
 {
 	static const char begin[] = "Code: ";
@@ -361,7 +357,7 @@ static void wait_all(struct store_http *http)
 	while (running) {
 		CURLMsg *done;
 
-		/* Its own failures leave requests unanswered, as they were before. */
+		/* If libcurl itself fails, requests keep their error "nobody asked it". */
 		if (curl->multi_perform(http->multi, &running))
 			break;
 		while ((done = curl->multi_info_read(http->multi, &left))) {
@@ -417,7 +413,7 @@ int store_http_ask(struct store_http *http, struct store_request *requests, unsi
 	for (unsigned i = 0; i < count; i++) {
 		if (!requests[i].error)
 			continue;
-		/* Not by its number, which a limit of this process would be hinted at for. */
+		/* Without the errno, for which diag would hint at a limit of this process. */
 		diag_fail(message, 0, "'%s': %s", http->address->host[requests[i].host],
 			requests[i].why);
 		return requests[i].error;

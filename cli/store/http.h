@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Questions to the servers of a store, several at once, by libcurl. It is loaded when it is needed:
- * a run that has no store starts without a TLS library.
+ * Send queries to a store's servers, several at once, by libcurl. libcurl is loaded when it is
+ * first needed, so that runs without a store start without a TLS library.
  *
- * What servers answer is bounded in size and time, and nothing else is believed: whoever reads it
- * checks it.
+ * The size and time of answers are bounded; their contents are untrusted, and callers must check
+ * them.
  *
  * Context: one thread.
  */
@@ -19,7 +19,7 @@
 
 struct store_http;
 
-/* A table that goes along with a query, which calls it "given". */
+/* A table sent with a query, in which it is called "given". */
 struct store_given {
 	const struct bytes *rows; /* borrowed */
 	const char *structure;	  /* "attempt UInt32, unit UInt32" */
@@ -31,34 +31,34 @@ struct store_request {
 	const struct bytes *in; /* rows of an INSERT; borrowed, or NULL */
 	struct store_given given;
 	/*
-	 * What came of it. 0; -EAGAIN: it can be tried again; -ENOENT: there is no such table;
-	 * -EACCES, -EFBIG, -EPROTO: it is not to be had; -ENOMEM.
+	 * Result: 0; -EAGAIN: may succeed later; -ENOENT: no such table; -EACCES, -EFBIG, -EPROTO:
+	 * permanent failure; -ENOMEM.
 	 */
 	int error;
-	char why[256];	     /* in words, "" when all is well */
+	char why[256];	     /* the error in words, "" if there is none */
 	struct bytes answer; /* owned */
 };
 
-/* A query in the manner of printf, %s being checked names and literals only. */
+/* Append to the query by printf. %s must be checked names or literals (store_put_literal()). */
 void store_request_text(struct store_request *request, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * @address is borrowed as long as the object is used. Finds libcurl and credentials.
- * Returns 0 and an owned object in *@out, or -errno with @message filled.
+ * Load libcurl and find credentials. @address is borrowed until store_http_free(). Returns 0 with
+ * an owned object in *@out, or -errno with @message filled.
  */
 int store_http_new(
 	struct store_http **out, const struct store_address *address, struct diag_message *message);
 void store_http_free(struct store_http *http); /* NULL is fine */
 
 /*
- * Ask all @requests (@count) that have a query at the same time, and wait. Returns the first error
- * of one of them, in their order, with @message filled; all of them have theirs.
+ * Send all @requests that have a query, in parallel, and wait for the answers. Every request has
+ * its own result; returns the first error, in the order of @requests, with @message filled.
  */
 int store_http_ask(struct store_http *http, struct store_request *requests, unsigned count,
 	struct diag_message *message);
 
-/* Give back what @requests own, and make them all zero. */
+/* Free what @requests own and zero them. */
 void store_requests_release(struct store_request *requests, unsigned count);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A frame without a name has its module's build-id for a file and its address in its name, as
- * render/calltree.h says. A function is asked for by the page that its address is on, which the
- * table is sorted by.
+ * A frame without a name has its module's build-id as file and its address in its name
+ * (render/calltree.h). Functions are looked up by the page of the address, by which the table is
+ * sorted.
  */
 #include "cli/store/named_frames.h"
 
@@ -15,7 +15,7 @@
 
 struct named_symbol {
 	uint64_t start, end;
-	size_t row; /* where its row begins in ->symbols */
+	size_t row; /* offset of its row in named_frames.symbols */
 };
 
 int named_frames_take(struct named_frames *frames, const struct bytes *answer)
@@ -72,7 +72,7 @@ static void read_frame(const struct named_frames *frames, uint32_t place, struct
 
 /* ---- symbols --------------------------------------------------------------------------------- */
 
-/* Returns the build-id and *@address of what has no name, or NULL. */
+/* Returns the build-id and *@address of a frame without a name, or NULL. */
 static const char *address_of(const struct store_frame *frame, uint64_t *address)
 {
 	const char *plus = strrchr(frame->name, '+');
@@ -91,7 +91,7 @@ static int compare_symbols(const void *left, const void *right)
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* Several build-ids may have functions at one address: the rows tell. */
+/* Several build-ids may have functions at one address; find_symbol() compares the build-ids. */
 static int take_symbols(struct named_frames *frames)
 {
 	struct rows rows = rows_of(&frames->symbols);
@@ -155,8 +155,7 @@ int named_frames_ask(struct named_frames *frames, const struct store_server *ser
 	return error;
 }
 
-/* The name at @address of @build_id into @name. Functions may lie in each other: the last begins.
- */
+/* Find the name at @address in @build_id. Of nested functions, use the one that begins last. */
 static bool find_symbol(const struct named_frames *frames, const char *build_id, uint64_t address,
 	char name[ROWS_TEXT_BYTES + 1])
 {

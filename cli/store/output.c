@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Who gives no label has one all the same where that can be told.
- */
+/* Make profiles for a store from trees, with defaults for labels that are not given. */
 #include "cli/store/output.h"
 
 #include <errno.h>
@@ -64,7 +62,7 @@ int store_labels_check(const struct options_list *labels, struct diag_message *m
 	return set_labels(&profile, labels, message);
 }
 
-/* What the title begins with, if it is a command or a name. */
+/* Use the base name of the title's first word. */
 static void guess_service(char service[STORE_LABEL_BYTES], const char *title)
 {
 	char word[STORE_LABEL_BYTES];
@@ -95,7 +93,7 @@ int store_output_make(struct store_profile *profile, const struct calltree *tree
 	}
 	if (!profile->start_s && picture->created_s > 0 && picture->created_s <= UINT32_MAX)
 		profile->start_s = picture->created_s;
-	/* A copy of a file is the same profile, whenever it was made. */
+	/* Before @start_s is applied: a copy of a file must give the same id at any time. */
 	if (bytes)
 		store_profile_identify(profile, bytes);
 	if (!profile->start_s)

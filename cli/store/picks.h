@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which profiles of a store are meant, and which of their attempts count.
+ * Choose the profiles that addresses select, and one committed attempt (push.h) of each.
  *
  * Context: one thread.
  */
@@ -18,21 +18,22 @@
 
 #define PICKS_MAX (1u << 23)
 
-/* One server of an address, asked for one side of a comparison. Borrows what it points to. */
+/* A server of an address, for one side of a comparison. Pointers are borrowed. */
 struct store_server {
 	const struct store_address *address;
 	struct store_http *http;
 	unsigned host, side;
-	uint32_t same_as; /* the first in their list that is the same server and database */
+	uint32_t same_as; /* index of the first server in the list with equal host, database and
+			   * user */
 };
 
-/* A profile's committed attempt. */
+/* A committed attempt of a profile. */
 struct pick {
 	uint64_t id[2];
-	uint32_t server; /* the first in the list that is the same */
+	uint32_t server; /* index of the first equal server in the list */
 	uint32_t attempt, committed_s, start_s;
-	uint32_t service, host, title; /* numbers of texts */
-	uint32_t run, group;	       /* for the caller to set */
+	uint32_t service, host, title; /* indices of texts */
+	uint32_t run, group;	       /* set by the caller */
 	uint16_t day;
 	uint8_t side;
 	uint64_t period_ns, span_ns, weight;
@@ -42,29 +43,29 @@ struct picks {
 	struct pick *at; /* owned */
 	size_t count, room;
 	struct texts texts;
-	/* What all of them count. */
+	/* The unit of all profiles. */
 	char unit[STORE_LABEL_BYTES], count_name[64];
 	bool is_time;
 };
 
 /*
- * Ask @servers (@count) for the profiles that their addresses select; of each profile and side one
- * stays. Begin with all zero; to be released in any case.
- * Returns 0; -EINVAL when they count different things, -ENOENT when there is none, or another
- * -errno, with @message filled.
+ * Ask @servers (@count) for the profiles that their addresses select; one attempt of each profile
+ * and side remains. @picks is all zero at first; the caller must release it in any case. Returns 0,
+ * -EINVAL if the profiles have different units, -ENOENT if there is none, or another -errno, with
+ * @message filled.
  */
 int picks_read(struct picks *picks, const struct store_server *servers, unsigned count,
 	struct diag_message *message);
 void picks_release(struct picks *picks);
 
 /*
- * The two steps of that. Take the rows of the answer of server number @server. Returns 0, -EPROTO
- * for damage, -EINVAL, -E2BIG, -ENOMEM.
+ * First step of picks_read(), for tests: add the rows in the answer of server number @server.
+ * Returns 0, -EPROTO (damaged), -EINVAL, -E2BIG or -ENOMEM.
  */
 int picks_take(struct picks *picks, uint32_t server, const struct bytes *answer,
 	struct diag_message *message);
 
-/* Leave of each profile and side the attempt that was committed first, of all @servers' rows. */
+/* Second step of picks_read(): keep the first committed attempt of each profile and side. */
 void picks_choose(struct picks *picks, const struct store_server *servers);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hashes are XXH3's, which does not change any more. Two of a million different stacks have one of
- * 64 bits by chance once in 37 million such stores; who may write into a store is trusted not to
- * look for some.
+ * Hashes are XXH3, which is stable. A collision of 64 bits among a million stacks occurs once in 37
+ * million such stores. Writers to a store are trusted not to construct collisions.
  */
 #include "cli/store/profile.h"
 
@@ -19,7 +18,7 @@
 
 #define FORM  "flamerun profile 1"
 #define DAY_S 86400
-#define UNSET 0 /* no hash is */
+#define UNSET 0 /* never a hash */
 
 static uint64_t hash_bytes(const void *data, size_t bytes)
 {
@@ -30,7 +29,7 @@ static uint64_t hash_bytes(const void *data, size_t bytes)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Returns the frame's hash; its row is put. */
+/* Append the frame's row. Returns its hash. */
 static uint64_t put_frame(struct bytes *rows, const struct calltree_frame *frame)
 {
 	struct bytes row = {0};
@@ -67,7 +66,7 @@ static void put_node(struct store_profile *profile, const struct calltree *tree,
 		rows_put_uint(&profile->stacks, parts[0], 8);
 		rows_put_uint(&profile->stacks, parts[1], 8);
 	}
-	/* A reader has the upper half of its bits for something else, see server_tree.h. */
+	/* At most 32 bits per row, because server_tree.h puts attempts into the upper half. */
 	for (uint64_t left = node->self, part; left; left -= part) {
 		part = left < UINT32_MAX ? left : UINT32_MAX;
 		rows_put_uint(&profile->weights, stacks[number], 8);
@@ -128,7 +127,7 @@ void store_frame_read(struct store_frame *frame, struct rows *rows)
 		rows->is_damaged = true;
 }
 
-/* ---- who it is ------------------------------------------------------------------------------- */
+/* ---- ids ------------------------------------------------------------------------------------- */
 
 static void set_id(struct store_profile *profile, const void *data, size_t bytes)
 {
@@ -159,13 +158,13 @@ void store_profile_identify_run(struct store_profile *profile)
 	} seed = {.pid = getpid()};
 
 	clock_gettime(CLOCK_REALTIME, &seed.now);
-	/* Without it time and pid have to do. */
+	/* If it fails, time and pid must suffice. */
 	if (getrandom(seed.random, sizeof(seed.random), GRND_NONBLOCK) < 0)
 		seed.random[0] = 0;
 	set_id(profile, &seed, sizeof(seed));
 }
 
-/* ---- as bytes -------------------------------------------------------------------------------- */
+/* ---- serialising ----------------------------------------------------------------------------- */
 
 void store_profile_write(const struct store_profile *profile, struct bytes *out)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One profile as a store has it: rows of frames, of stacks, and of what each stack weighs. A stack
- * is the hash of the one below it and of its innermost frame, a frame that of all that is known of
- * it; so equal ones have one number, whoever pushed them. Threads and moments are left out.
+ * A profile as a store has it: rows of frames, of stacks, and of the weight of each stack. A stack
+ * is identified by the hash of its parent and its innermost frame, a frame by the hash of all its
+ * fields, so that equal ones have equal numbers in all profiles. Threads and times are not stored.
  *
  * Context: one thread.
  */
@@ -18,8 +18,8 @@
 #include "render/calltree.h"
 #include "render/picture.h"
 
-#define STORE_ID_BYTES 33 /* 128 bits in hexadecimal, and a NUL */
-#define STORE_ROOT     0u /* the stack below all others */
+#define STORE_ID_BYTES 33 /* 128 bits in hexadecimal, with NUL */
+#define STORE_ROOT     0u /* the empty stack, parent of the outermost frames */
 
 struct store_profile {
 	char id[STORE_ID_BYTES];
@@ -27,45 +27,43 @@ struct store_profile {
 	char title[256], count_name[64];
 	int64_t start_s;
 	uint64_t span_ns;
-	uint64_t period_ns;   /* time of one unit of weight; 0: it is no time */
+	uint64_t period_ns;   /* time of one unit of weight; 0: weights are counts */
 	uint64_t weight;      /* of all stacks */
 	struct bytes frames;  /* hash UInt64, kind UInt8, line UInt32, name, module, file String */
 	struct bytes stacks;  /* stack UInt64, parent UInt64, frame UInt64 */
-	struct bytes weights; /* stack UInt64, weight UInt64 below 2^32: several of a stack */
+	struct bytes weights; /* stack UInt64, weight UInt64 below 2^32; a stack may have several
+			       * rows */
 	uint32_t weight_rows;
-	char *spooled; /* the file it waits in, owned; NULL: none */
+	char *spooled; /* its file in the spool, owned; NULL: none */
 };
 
 /*
- * Make rows of @tree (finished), of which @picture (both borrowed) tells what it counts. Labels,
- * start and id are the caller's; but for the unit, which the label stays without.
- * Returns 0, or -ENOMEM. To be released in any case.
+ * Make the rows, unit and title of @profile from @tree (finished) and @picture, both borrowed. The
+ * caller sets the other labels, start and id. Returns 0 or -ENOMEM. The caller must release it in
+ * both cases.
  */
 int store_profile_make(struct store_profile *profile, const struct calltree *tree,
 	const struct picture_options *picture);
 void store_profile_release(struct store_profile *profile);
 
 /*
- * The id of what is known by @bytes and the profile's labels and start: of equal files there is one
- * profile. store_profile_identify_run(): there was never one like it.
+ * Set the id from @bytes, labels and start, so that equal files are one profile; or, for a run, to
+ * a random number.
  */
 void store_profile_identify(struct store_profile *profile, const struct bytes *bytes);
 void store_profile_identify_run(struct store_profile *profile);
 
-/* Days since the epoch, by which tables are partitioned. */
+/* Returns days since the epoch, by which the tables are partitioned. */
 uint16_t store_profile_day(const struct store_profile *profile);
 
 /*
- * The same as one run of bytes, and back. store_profile_read() returns 0, -EBADMSG or -ENOMEM;
- * @profile is to be released in any case.
+ * Serialise a profile, and read it back. store_profile_read() returns 0, -EBADMSG or -ENOMEM; the
+ * caller must release @profile in any case.
  */
 void store_profile_write(const struct store_profile *profile, struct bytes *out);
 int store_profile_read(struct store_profile *profile, const struct bytes *in);
 
-/*
- * Take the next frame of @rows, which may be damaged, its hash aside. @texts: name, module and
- * file.
- */
+/* Read the next frame of @rows, which are untrusted. The hash is not checked. */
 struct store_frame {
 	uint64_t hash;
 	uint8_t kind;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Profiles of one server, day and service go together, as a batch: what they have in common is sent
- * once, and servers want few large inserts. Four rounds of requests: which of it is there already,
- * and numbers for attempts; what is missing of frames and stacks; weights; the commit.
+ * Profiles of one server, day and service form a batch: their common frames and stacks are sent
+ * once, and servers prefer few large inserts. A batch takes four rounds of requests: ask what
+ * exists and claim attempt numbers; insert missing frames and stacks; insert weights; commit.
  *
- * Which server a profile is on hangs on its id and the server's name alone (rendezvous hashing):
- * the same profile finds the same server, and one server more moves only what it gets.
+ * A profile's server depends only on its id and the servers' names (rendezvous hashing): the same
+ * profile always gets the same server, and a new server takes over only its own profiles.
  */
 #include "cli/store/push.h"
 
@@ -25,8 +25,8 @@
 #define BATCH_PROFILES 1024u
 #define BATCHES_MAX    256u
 #define TRIES	       6
-#define BACKOFF_NS     200000000ULL /* before the second; then twice as long each time */
-#define FRAME_HEAD     8u	    /* bytes of a frame's row that are its hash */
+#define BACKOFF_NS     200000000ULL /* pause before the second try; doubled for each further one */
+#define FRAME_HEAD     8u	    /* bytes of the hash at the start of a frame's row */
 #define STACK_BYTES    24u
 #define WEIGHT_BYTES   16u
 
@@ -37,16 +37,16 @@ struct batch {
 	struct store_profile *profiles; /* owned */
 	unsigned count, room;
 	size_t rows;
-	struct hashes frames, stacks; /* that the server has */
+	struct hashes frames, stacks; /* known to be on the server */
 };
 
-/* Profiles that are under way have a number each; those that the store knew have 0. */
+/* One try to send a batch. Profiles that the store has already get attempt number 0. */
 struct sending {
 	struct store_push *push;
 	struct batch *batch;
 	uint32_t *attempts;
 	uint64_t nonce;
-	struct bytes ids, numbers, claims; /* of profiles */
+	struct bytes ids, numbers, claims; /* [profile] */
 	struct bytes frame_hashes, stack_hashes;
 	struct bytes frames, stacks, weights, commits; /* rows to insert */
 	struct hashes new_frames, new_stacks;
@@ -57,9 +57,9 @@ struct store_push {
 	struct store_http *http;
 	struct batch *batches[BATCHES_MAX];
 	unsigned batch_count;
-	bool is_away[STORE_HOSTS_MAX]; /* did not answer, however often it was asked */
+	bool is_away[STORE_HOSTS_MAX]; /* did not answer in all tries */
 	struct store_pushed pushed;
-	char why[256]; /* it was spooled, the first time */
+	char why[256]; /* why the first batch was spooled */
 };
 
 const struct store_address *store_push_address(const struct store_push *push)
@@ -72,7 +72,7 @@ struct store_http *store_push_http(struct store_push *push)
 	return push->http;
 }
 
-/* ---- which of it is there -------------------------------------------------------------------- */
+/* ---- asking what exists ---------------------------------------------------------------------- */
 
 static void put_head(struct bytes *rows, const struct batch *batch)
 {
@@ -80,7 +80,7 @@ static void put_head(struct bytes *rows, const struct batch *batch)
 	rows_put_text(rows, batch->service);
 }
 
-/* Hashes of @rows of @known's kind that the server is not known to have, each once. */
+/* Append @hash to @list if it is not in @known or in @fresh yet. */
 static int list_new(
 	struct hashes *fresh, const struct hashes *known, struct bytes *list, uint64_t hash)
 {
@@ -134,7 +134,7 @@ static int draw_numbers(struct sending *sending)
 	return 0;
 }
 
-/* Profiles that were committed are left out of all that follows. */
+/* Exclude the profiles that are committed already. */
 static void note_known(struct sending *sending, const struct bytes *answer)
 {
 	struct rows rows = rows_of(answer);
@@ -146,7 +146,7 @@ static void note_known(struct sending *sending, const struct bytes *answer)
 			if (!strcmp(sending->batch->profiles[i].id, id))
 				sending->attempts[i] = 0;
 	}
-	/* The same file may be there twice. */
+	/* Two profiles of a batch may have been read from equal files. */
 	for (unsigned i = 1; i < sending->batch->count; i++)
 		for (unsigned k = 0; k < i; k++)
 			if (!strcmp(sending->batch->profiles[i].id, sending->batch->profiles[k].id))
@@ -303,7 +303,7 @@ static int make_rows(struct sending *sending)
 
 /* ---- one attempt ----------------------------------------------------------------------------- */
 
-/* Is each of our numbers ours alone? Two that claim one at the same time both see it. */
+/* Is each of our attempt numbers unique? If two pushes claim one at once, both see it. */
 static int check_claims(
 	const struct sending *sending, const struct bytes *answer, struct diag_message *message)
 {
@@ -391,7 +391,7 @@ static void note_sent(struct sending *sending)
 	struct batch *batch = sending->batch;
 	uint32_t place;
 
-	/* Without memory they are asked for again. */
+	/* If out of memory, they are asked for again. */
 	for (uint32_t i = 0; i < sending->new_frames.count; i++)
 		if (hashes_add(&batch->frames, hashes_at(&sending->new_frames, i), &place))
 			break;
@@ -450,7 +450,7 @@ static void empty_batch(struct batch *batch)
 	batch->rows = 0;
 }
 
-/* A little more or less at random, so that a fleet does not come back all at once. */
+/* Wait with a random variation, so that a fleet does not retry all at once. */
 static void wait_before(unsigned attempt)
 {
 	uint64_t ns = BACKOFF_NS << (attempt - 1), random = 0;
@@ -472,7 +472,7 @@ static int send_batch(struct store_push *push, struct batch *batch, struct diag_
 			wait_before(attempt);
 		*message = (struct diag_message){{0}, {0}};
 		error = try_batch(push, batch, message);
-		/* A server that was killed soon after may have lost those that it made. */
+		/* Create missing tables; a server that was killed may have lost them. */
 		if (error == -ENOENT) {
 			error = store_tables_make(push->http, &push->address, batch->host, message);
 			if (!error)
@@ -503,7 +503,7 @@ static unsigned choose_host(const struct store_address *address, const char *id)
 		uint64_t hash =
 			fnv_text(fnv_text(FNV_BEGIN, id, SIZE_MAX), address->host[i], SIZE_MAX);
 
-		/* FNV's upper bits hang on few of the last bytes. */
+		/* FNV's upper bits depend on few of the last bytes. */
 		hash = (hash ^ hash >> 32) * 0x9e3779b97f4a7c15ULL;
 		if (hash >= best) {
 			best = hash;
@@ -643,8 +643,7 @@ int store_push_end(
 	int error = send_all(push, message);
 	bool is_away = true;
 
-	/* Those that were put there just now are asked for once more only where a server is there.
-	 */
+	/* Profiles spooled just now are retried only if some server answers. */
 	for (unsigned i = 0; i < push->address.hosts; i++)
 		is_away &= push->is_away[i];
 	if (!error && !is_away) {

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Source: "RowBinary" in ClickHouse's manual.
- */
+/* Source: "RowBinary" in ClickHouse's manual. */
 #include "cli/store/rows.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define HASHES_MAX (1u << 26) /* of one set: half a gigabyte */
+#define HASHES_MAX (1u << 26) /* per set: half a gigabyte */
 
 void rows_put_uint(struct bytes *rows, uint64_t value, unsigned bytes)
 {
@@ -46,7 +44,7 @@ uint64_t rows_uint(struct rows *rows, unsigned bytes)
 	return value;
 }
 
-/* Returns how many things of @bytes bytes follow, and are there. */
+/* Returns the number of items (@bytes each) that follow; an error if they are not all there. */
 static size_t read_count(struct rows *rows, size_t bytes)
 {
 	uint64_t count = 0;
@@ -130,7 +128,7 @@ int hashes_add(struct hashes *hashes, uint64_t hash, uint32_t *place)
 	if (error)
 		return -ENOMEM;
 	((uint64_t *)hashes->keys.at)[hashes->count] = hash;
-	/* The table may have grown: where the key goes is asked once more. */
+	/* Probe again, because the table may have grown. */
 	probe = lookup_begin(&hashes->lookup, lookup_hash(hash));
 	while (lookup_next(&hashes->lookup, &probe))
 		;

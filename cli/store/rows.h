@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows as they go to a server and come back, in ClickHouse's RowBinary: numbers little-endian,
- * texts behind their length in LEB128, nothing between. And sets of the 64-bit hashes in them.
+ * Rows in ClickHouse's RowBinary: numbers are little-endian, texts follow their length in LEB128,
+ * without separators. And sets of the 64-bit hashes in rows.
  *
  * Context: one thread.
  */
@@ -15,16 +15,13 @@
 #include "libprof/profile/lookup.h"
 #include "render/bytes.h"
 
-/* A longer text is cut where it is put, and damage where it is read. */
+/* Longest text. A longer one is cut when written, and an error when read. */
 #define ROWS_TEXT_BYTES 4096u
 
 void rows_put_uint(struct bytes *rows, uint64_t value, unsigned bytes);
 void rows_put_text(struct bytes *rows, const char *text);
 
-/*
- * Rows that are read: nobody is trusted to end them where they should. After the first damage
- * everything is 0 and "", and ->is_damaged tells.
- */
+/* A reader of untrusted rows. After an error all values are 0 and "", and is_damaged is set. */
 struct rows {
 	const uint8_t *at, *end;
 	bool is_damaged;
@@ -32,7 +29,7 @@ struct rows {
 
 static inline struct rows rows_of(const struct bytes *bytes)
 {
-	/* What never had any bytes has no place, which is no place to count from. */
+	/* Empty bytes have no data, and arithmetic on NULL is undefined. */
 	static const uint8_t nowhere[1];
 	const uint8_t *at = bytes->data ? bytes->data : nowhere;
 
@@ -46,13 +43,13 @@ static inline bool rows_are_left(const struct rows *rows)
 
 uint64_t rows_uint(struct rows *rows, unsigned bytes);
 
-/* Into @out, of @size bytes, ROWS_TEXT_BYTES + 1 being enough for all. */
+/* Read a text into @out of @size bytes; ROWS_TEXT_BYTES + 1 is enough for any. */
 void rows_text(struct rows *rows, char *out, size_t size);
 
-/* A text whose bytes may be any, a number of rows: valid as long as @rows's bytes. */
+/* Read a string of any bytes. The result points into @rows. */
 struct rows rows_part(struct rows *rows);
 
-/* The same of an array, whose numbers have 64 bits each. */
+/* Read an array of 64-bit numbers. The result points into @rows. */
 struct rows rows_numbers(struct rows *rows);
 
 /* ---- hashes ---------------------------------------------------------------------------------- */
@@ -60,17 +57,17 @@ struct rows rows_numbers(struct rows *rows);
 /* All zero is an empty set. */
 struct hashes {
 	struct pages_account account;
-	struct pages keys; /* uint64_t, in the order they came */
+	struct pages keys; /* uint64_t, in the order of insertion */
 	struct lookup lookup;
 	uint32_t count;
 };
 
 #define HASHES_NONE UINT32_MAX
 
-/* The place of @hash, or HASHES_NONE. */
+/* Returns the index of @hash, or HASHES_NONE. */
 uint32_t hashes_find(const struct hashes *hashes, uint64_t hash);
 
-/* The same, put in when it is new. Returns 0 and *@place, or -ENOMEM. */
+/* Find or add @hash. Returns 0 with its index in *@place, or -ENOMEM. */
 int hashes_add(struct hashes *hashes, uint64_t hash, uint32_t *place);
 
 static inline uint64_t hashes_at(const struct hashes *hashes, uint32_t place)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Only what has weight is looked up: a server sends the stacks of whole days.
- */
+/* Only stacks with weight are looked up, because a server sends the stacks of whole days. */
 #include "cli/store/server_tree.h"
 
 #include <endian.h>
@@ -39,7 +37,7 @@ static uint64_t value_at(const struct bytes *values, uint32_t place)
 	return ((const uint64_t *)(const void *)values->data)[place];
 }
 
-/* Nothing is known of any place. */
+/* Set all nodes to UNSET. */
 static int forget_nodes(struct server_tree *server)
 {
 	size_t bytes = ((size_t)server->hashes.count + 1) * sizeof(*server->node);
@@ -52,8 +50,8 @@ static int forget_nodes(struct server_tree *server)
 }
 
 /*
- * The way from @stack to what is known of it, the innermost first, into server->way; *@end is the
- * place that was known, or UNSET for the root. Returns how many, or -ENOENT, -EPROTO.
+ * Collect the path from @stack up to an ancestor with a known node, in server->way. *@end is that
+ * ancestor's index, or UNSET for the root. Returns the number of steps, -ENOENT, or -EPROTO.
  */
 static int find_way(struct server_tree *server, uint64_t stack, uint32_t *end)
 {
@@ -66,14 +64,14 @@ static int find_way(struct server_tree *server, uint64_t stack, uint32_t *end)
 		if (server->node[*end] != UNSET)
 			return steps;
 		if (steps == (int)SERVER_DEPTH_MAX)
-			return -EPROTO; /* or in a circle */
+			return -EPROTO; /* or a circle */
 		server->way[steps++] = *end;
 	}
 	*end = UNSET;
 	return steps;
 }
 
-/* ->node says where it was done. */
+/* server->node marks the stacks that were visited. */
 void server_tree_use(struct server_tree *server, const struct server_weights *weights)
 {
 	struct rows rows = rows_of(weights->rows);
@@ -102,7 +100,7 @@ int server_tree_take(
 	return error ? error : forget_nodes(server);
 }
 
-/* The node of @stack. Returns 0; -ENOENT when it leads nowhere; -EPROTO. */
+/* Returns 0 with the node of @stack, -ENOENT if it leads nowhere, or -EPROTO. */
 static int place_stack(
 	struct server_tree *server, struct calltree *tree, uint64_t stack, uint32_t *node)
 {
@@ -125,16 +123,16 @@ static int place_stack(
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-#define ATTEMPT_SHIFT 32 /* of an attempt above its weight */
-#define PLACE_SHIFT   16 /* of an attempt's first bits */
+#define ATTEMPT_SHIFT 32 /* position of the attempt in a UInt64 */
+#define PLACE_SHIFT   16 /* low bits of an attempt that are not part of the index */
 #define PLACES	      ((UINT32_MAX >> PLACE_SHIFT) + 1)
 
-/* What one row says of a stack. */
+/* A row of weights with its node. */
 struct part {
 	uint32_t node;
 	bool is_unknown;
 	const struct server_weights *weights;
-	const uint8_t *at, *end; /* UInt64 each */
+	const uint8_t *at, *end; /* UInt64 */
 };
 
 static int make_places(struct server_weights *weights)
@@ -187,15 +185,15 @@ int server_tree_place(struct server_tree *server, struct server_weights *weights
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-/* What one stack has of each unit. */
+/* The sums of one stack. */
 struct adding {
 	struct server_sums *sums;
 	uint64_t *of_unit;
-	uint32_t *units; /* those that it has something of */
+	uint32_t *units; /* those with a sum */
 	unsigned count;
 };
 
-/* The number of the first attempt that is not below @attempt. */
+/* Returns the index of the first attempt that is at least @attempt. */
 static uint32_t find_attempt(const struct server_weights *weights, uint32_t attempt)
 {
 	uint32_t low = weights->places[attempt >> PLACE_SHIFT];
@@ -226,7 +224,7 @@ static int add_to_unit(struct adding *adding, uint32_t unit, uint64_t weight, bo
 		       : 0;
 }
 
-/* Both sides of a comparison may have an attempt. */
+/* An attempt may be in both sides of a comparison. */
 static int add_of_attempt(
 	struct adding *adding, const struct part *part, uint32_t attempt, uint32_t weight)
 {
@@ -259,7 +257,7 @@ static int add_part(struct adding *adding, const struct part *part)
 	return error;
 }
 
-/* A sample holds 32 bits of a weight. */
+/* Add samples of at most 32 bits of weight each. */
 static void add_samples(struct calltree *tree, uint32_t node, uint32_t run, uint64_t weight)
 {
 	for (uint64_t part; weight && !calltree_error(tree); weight -= part) {
@@ -270,7 +268,7 @@ static void add_samples(struct calltree *tree, uint32_t node, uint32_t run, uint
 	}
 }
 
-/* What @node has, of which nothing is left. */
+/* Add the sums to @node and reset them. */
 static int put_node(struct adding *adding, uint32_t node, struct calltree *tree)
 {
 	const struct server_sums *sums = adding->sums;
@@ -297,7 +295,7 @@ static int by_node(const void *left, const void *right)
 	return a->node < b->node ? -1 : a->node > b->node;
 }
 
-/* In the order of nodes, so that a stack is added up once, and memory is used as it lies. */
+/* Sort by node, so that each node is added once and memory is accessed in order. */
 int server_sums_add(struct server_sums *sums, struct calltree *tree)
 {
 	struct part *parts = (void *)sums->parts.data;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one server said of weights, stacks and frames, as a part of a call tree. Each answer is
- * checked: stacks lead to the root, in so many steps at the most, and not in a circle.
+ * The weights, stacks and frames from one server, as a part of a call tree. Answers are checked:
+ * each stack must lead to the root within SERVER_DEPTH_MAX steps, which excludes circles.
  *
  * Context: one thread.
  */
@@ -17,72 +17,73 @@
 
 #define SERVER_DEPTH_MAX 65536u
 
-/* All zero is an empty one. */
+/* All zero is empty. */
 struct server_tree {
 	struct hashes hashes;	      /* of stacks */
-	struct bytes parents, frames; /* uint64_t each, by place in ->hashes */
+	struct bytes parents, frames; /* uint64_t, indexed like @hashes */
 	struct named_frames named;
-	uint32_t *node;	  /* owned; by place: the tree's node, UINT32_MAX: none yet */
-	uint32_t *way;	  /* owned; SERVER_DEPTH_MAX places */
-	bool has_names;	  /* ->node is of the tree, no more of what is used */
+	uint32_t *node;	  /* owned; index -> node of the tree; UINT32_MAX: none yet */
+	uint32_t *way;	  /* owned; scratch space for SERVER_DEPTH_MAX indices */
+	bool has_names;	  /* @node has nodes of the tree; before, it marks used stacks */
 };
 
 /*
- * Take the rows of @stacks (stack, parent, frame UInt64) and @frames (as store_frame_read() has
- * them, borrowed as long as the object). Returns 0, -EPROTO for damage, -ENOMEM.
+ * Index the rows of @stacks (stack, parent, frame: UInt64) and @frames (see store_frame_read();
+ * borrowed as long as the object). Returns 0, -EPROTO (damaged) or -ENOMEM.
  */
 int server_tree_take(
 	struct server_tree *server, const struct bytes *stacks, const struct bytes *frames);
 
-/* What weights of one run and period mean. */
+/* Run and scale of a group of weights. */
 struct server_unit {
 	uint32_t run;
-	uint64_t factor; /* of its weights */
+	uint64_t factor; /* weights are multiplied by it */
 };
 
-/* An attempt that was asked for, and the number of its unit. */
+/* An attempt that was asked for, and the index of its unit. */
 struct server_attempt {
 	uint32_t attempt, unit;
 };
 
 /*
- * Weights as a server sends them: rows of a stack and an array of UInt64. Each of those is a
- * weight of one unit, or where there are attempts, one that an attempt's 32 bits stand above.
+ * Weights as a server sends them: rows of a stack and an array of UInt64. Without attempts, an
+ * element is a weight in @unit; with attempts, it has the attempt in its upper and the weight in
+ * its lower 32 bits.
  */
 struct server_weights {
-	const struct bytes *rows; /* borrowed, as the attempts are */
+	const struct bytes *rows; /* borrowed, like the attempts */
 	uint32_t unit;
-	const struct server_attempt *attempts; /* sorted; NULL: there are none */
+	const struct server_attempt *attempts; /* sorted; NULL: none */
 	size_t attempt_count;
-	uint32_t *places; /* owned; by an attempt's first bits: how many are below */
+	uint32_t *places; /* owned; [upper bits of an attempt] -> number of lower ones */
 };
 
 /* Mark the frames of @weights as used. */
 void server_tree_use(struct server_tree *server, const struct server_weights *weights);
 
 /*
- * What servers have of the stacks of one tree, until all have said it. All zero but for the units
- * (borrowed), below whose count are all that weights have, is empty.
+ * Weights of all servers, collected before they are added to the tree. All zero but @units
+ * (borrowed) and @unit_count is empty. Unit indices in weights are below unit_count.
  */
 struct server_sums {
 	const struct server_unit *units;
 	unsigned unit_count;
-	bool has_runs;	    /* each weight is a sample of its run, too */
-	struct bytes parts; /* struct part, private */
-	uint64_t weight;    /* that was added, in units of its rows */
-	uint64_t unknown;   /* of that, on stacks or frames that their server does not have */
+	bool has_runs;	    /* each weight is also a sample of its run */
+	struct bytes parts; /* struct part; private */
+	uint64_t weight;    /* sum of all weights, before scaling */
+	uint64_t unknown;   /* the part of it whose stack or frame the server does not have */
 };
 
 /*
- * Find the stacks of @weights (borrowed until they are added) in @tree, the same tree each time,
- * once those that are used have their names. What leads nowhere is "[unknown stack]".
- * Returns 0, -EPROTO for damage, -ENOMEM.
+ * Find the stacks of @weights in @tree (the same tree in each call) and append them to @sums. Call
+ * it after named_frames_ask(). @weights is borrowed until server_sums_add(). Stacks that lead
+ * nowhere become "[unknown stack]". Returns 0, -EPROTO (damaged) or -ENOMEM.
  */
 int server_tree_place(struct server_tree *server, struct server_weights *weights,
 	struct calltree *tree, struct server_sums *sums);
 void server_weights_release(struct server_weights *weights);
 
-/* Add up what was placed. Returns 0, -EPROTO for damage, -EOVERFLOW, -ENOMEM. */
+/* Add all collected weights to @tree. Returns 0, -EPROTO (damaged), -EOVERFLOW or -ENOMEM. */
 int server_sums_add(struct server_sums *sums, struct calltree *tree);
 void server_sums_release(struct server_sums *sums);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file's name is when it came and what it is of: a hash of hosts and database, and a profile's
- * id, so that names sort by age and a profile is there once. It is gzip's form, whose checksum
- * tells a file that was cut short. It gets its name when it is whole.
+ * A file's name has the time, a hash of hosts and database, and the profile's id, so that names
+ * sort by age. It is gzip-compressed, whose checksum detects truncation, and renamed to its final
+ * name when it is complete.
  */
 #include "cli/store/spool.h"
 
@@ -23,11 +23,11 @@
 
 #define SUFFIX	    ".profile"
 #define DAMAGED	    ".damaged"
-#define CONTENT_MAX (512u << 20) /* of a file */
+#define CONTENT_MAX (512u << 20) /* per file */
 
 static const char fallback[] = "/var/lib/flamerun/spool";
 
-/* Make @path and what is above it, for us alone. Returns 0 or -errno. */
+/* Create @path and its parents, accessible to this user only. Returns 0 or -errno. */
 static int make_folders(char *path)
 {
 	for (char *at = path + 1; (at = strchr(at, '/')); at++) {
@@ -38,7 +38,7 @@ static int make_folders(char *path)
 	return mkdir(path, 0700) && errno != EEXIST ? -errno : 0;
 }
 
-/* Returns 0 and the folder in @path, or -errno. */
+/* Returns 0 with the folder in @path, or -errno. */
 static int find_folder(char path[PATH_MAX])
 {
 	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -76,7 +76,7 @@ static int is_profile(const struct dirent *entry)
 	return bytes > strlen(SUFFIX) && !strcmp(entry->d_name + bytes - strlen(SUFFIX), SUFFIX);
 }
 
-/* Make room for @bytes more. */
+/* Remove the oldest files until @bytes more fit. */
 static void drop_oldest(const char *folder, uint64_t bytes, unsigned *dropped)
 {
 	struct dirent **entries = NULL;
@@ -84,7 +84,7 @@ static void drop_oldest(const char *folder, uint64_t bytes, unsigned *dropped)
 	char path[PATH_MAX];
 	struct stat status;
 
-	/* The newest first: what they leave is for older ones. */
+	/* Newest first, because older files get what the newer ones leave. */
 	for (int i = count; i-- > 0;) {
 		if (snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name) <
 				(int)sizeof(path) &&
@@ -160,7 +160,7 @@ int spool_put(const struct store_address *address, const struct store_profile *p
 	return error;
 }
 
-/* Returns 0, or -errno for a file that is no whole profile. */
+/* Returns 0, or -errno if the file is not a complete profile. */
 static int read_file(const char *path, struct store_profile *profile)
 {
 	struct bytes content = {0};
@@ -192,8 +192,7 @@ static int take_file(
 		profile.spooled = strdup(path);
 		error = profile.spooled ? take(&profile, context) : -ENOMEM;
 	} else if (error != -ENOENT && error != -ENOMEM) {
-		/* Another push may have sent it meanwhile; anything else would be read each time.
-		 */
+		/* If missing, another push has sent it. Damaged ones would be read each time. */
 		snprintf(aside, sizeof(aside), "%s" DAMAGED, path);
 		if (!rename(path, aside))
 			diag_info("'%s' is damaged, and not sent", aside);

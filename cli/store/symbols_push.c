@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Linkers' names are pushed, and demangled where they are read. A function has a row for each page
- * it is on, by which it is found; see named_frames.h.
+ * Mangled names are pushed and demangled by the reader. A function has a row for each page that it
+ * touches, by which it is found (named_frames.h).
  */
 #include "cli/store/symbols_push.h"
 
@@ -18,7 +18,7 @@
 #include "cli/symbols/module.h"
 #include "cli/symbols/symtab.h"
 
-#define PAGES_MAX 4096u /* of one function: 16 MiB */
+#define PAGES_MAX 4096u /* per function: 16 MiB */
 
 static void put_piece(struct bytes *rows, const char *build_id, const struct symtab_symbol *symbol,
 	uint64_t start, uint64_t end)
@@ -52,7 +52,7 @@ static size_t put_table(struct bytes *rows, const char *build_id, const struct s
 	return count;
 }
 
-/* Returns 0, the build-id and its functions; or -errno with the message filled. */
+/* Read the build-id and the rows of all functions. Returns 0, or -errno with the message filled. */
 static int read_symbols(const char *path, char build_id[ELF_FILE_ID_TEXT], struct bytes *rows,
 	size_t *count, struct diag_message *message)
 {
@@ -85,7 +85,7 @@ static int read_symbols(const char *path, char build_id[ELF_FILE_ID_TEXT], struc
 	return *count ? rows->error : diag_fail(message, -ENOENT, "'%s' has no symbols", path);
 }
 
-/* Are there as many rows as there would be? Rows of a push that was cut short are fewer. */
+/* Returns 1 if a complete push's last row is there, 0 if not (makes missing tables), or -errno. */
 static int is_there(
 	struct store_push *push, unsigned host, const char *build_id, struct diag_message *message)
 {
@@ -133,7 +133,7 @@ int symbols_push(
 	size_t functions = 0;
 	int error = read_symbols(path, build_id, &rows, &functions, message);
 
-	/* Says that all others are there. */
+	/* A row that is inserted last and marks the push as complete. */
 	rows_put_text(&whole, build_id);
 	for (unsigned i = 0; i < 3; i++)
 		rows_put_uint(&whole, i ? 0 : UINT64_MAX, 8);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * In ClickHouse 18.16's words: it has no codecs, no columns of low cardinality and no expiry.
+ * Tables use the SQL of ClickHouse 18.16: no codecs, no LowCardinality, no TTL.
  *
- * Weights stand in the order of stacks: what thousands of profiles have in common lies together,
- * and takes a quarter of what it takes in the order of profiles. An attempt has 32 bits, as it is
- * most of a row and does not compress; `attempts` is where a number is made sure of. All but
- * symbols are of a day, and can be dropped by it.
+ * Weights are sorted by stack: equal stacks of thousands of profiles are neighbours, which takes a
+ * quarter of the space of sorting by profile. An attempt has 32 bits, because it is most of a row
+ * and does not compress; the table `attempts` ensures that it is unique. All tables but symbols are
+ * partitioned by day and can be dropped by day.
  */
 #include "cli/store/tables.h"
 
