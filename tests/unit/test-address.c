@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * Addresses of stores: their parts, times, and literals that end where they should.
- */
+/* Parsing of stores' addresses and times, and escaping of string literals in queries. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -90,7 +88,7 @@ static void times(void **unused)
 	}
 }
 
-/* What a server makes of it, by its manual; @at stands behind the first quote. Returns its end. */
+/* Decode a literal as a server does; @at is after the first quote. Returns its end. */
 static const char *read_literal(const char *at, char *out)
 {
 	for (; *at != '\''; at++) {

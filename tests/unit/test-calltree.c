@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* The call tree interns, sums and refuses; the order depends on names, not on history. */
+/* A call tree interns, adds up and refuses; its order depends on names, not on how it was built. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static void test_equal_frames_are_one(void **state)
 	assert_int_not_equal(calltree_frame(tree, "main", "prog", CALLTREE_INLINE), frame);
 	assert_int_not_equal(calltree_frame(tree, "mai", "nprog", CALLTREE_NATIVE), frame);
 	assert_int_equal(calltree_frames(tree), 4);
-	/* So many that their places in the table touch. */
+	/* Enough frames for collisions in the hash table. */
 	for (unsigned i = 0; i < 7000; i++) {
 		char text[16];
 
@@ -115,7 +115,7 @@ static void test_misuse_poisons(void **state)
 	calltree_free(tree);
 }
 
-/* Nodes and lines, up to what sums may be; and a tree that is finished may be built on. */
+/* Scaling affects nodes and lines, up to the limit; a finished tree can be extended. */
 static void test_weights_are_scaled(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -184,18 +184,18 @@ static void test_lines_tell_frames_apart(void **state)
 		calltree_frame_line(tree, "f", "prog", CALLTREE_NATIVE, "src/a.c", 7), first);
 	assert_int_equal(calltree_frame_line(tree, "f", "prog", CALLTREE_NATIVE, "", 0), plain);
 	assert_int_equal(calltree_frames(tree), 2);
-	/* Places that touch in the table: all of them are others. */
+	/* Enough frames for collisions in the hash table; all are distinct. */
 	for (uint32_t i = 0; i < 7000; i++)
 		assert_int_equal(calltree_frame_line(tree, "f", "prog", CALLTREE_NATIVE,
 					 i % 2 ? "src/a.c" : "", 100 + i),
 			2 + i);
-	/* Equal texts are one. */
+	/* Equal texts are stored once. */
 	assert_ptr_equal(calltree_frame_at(tree, first)->name, calltree_frame_at(tree, 3)->name);
 	assert_ptr_equal(calltree_frame_at(tree, first)->file, calltree_frame_at(tree, 3)->file);
 	calltree_free(tree);
 }
 
-/* "frame file:line self/total " for each line of the table. */
+/* Print "frame file:line self/total " for each line in the table. */
 static void spell_lines(const struct calltree *tree, char *text)
 {
 	*text = '\0';
@@ -236,7 +236,7 @@ static void test_lines_are_summed_and_sorted(void **state)
 	calltree_free(tree);
 }
 
-/* The names in order, "a(b(c)d)" for a tree. */
+/* Print the names in preorder, "a(b(c)d)" for a tree. */
 static void spell(const struct calltree *tree, char *text)
 {
 	struct preorder preorder;
@@ -275,7 +275,7 @@ static void test_order_is_by_name(void **state)
 	spell(two, second);
 	assert_string_equal(first, "1a2,0 1b6,2 2a5,1 3q5,0 2z6,0 ");
 	assert_string_equal(second, first);
-	/* Lines come after all the rest. */
+	/* Frames that differ only in their line are ordered by it. */
 	child(two, calltree_child(two, CALLTREE_ROOT,
 		calltree_frame_line(two, "a", "", CALLTREE_NATIVE, "x", 3)), "h");
 	child(two, calltree_child(two, CALLTREE_ROOT,

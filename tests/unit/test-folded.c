@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Folded stacks: good lines, bad lines, hostile lines, and back again.
- * Lines of a stream: whole ones across every buffer's end, and one that has no end.
- * What is certainly no folded stacks, and what could be.
+ * Reading and writing folded stacks: good, bad and hostile lines; lines across the ends of buffers,
+ * and an endless one; files that are certainly not folded stacks, and files that could be.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -42,7 +41,7 @@ static struct calltree *read_bytes(const char *text, size_t length)
 	return tree;
 }
 
-/* What reading @text and writing it again gives. */
+/* Read @text and compare what writing it gives. */
 static void check(const char *text, size_t length, const char *wanted)
 {
 	struct calltree *tree = read_bytes(text, length);
@@ -114,7 +113,7 @@ static void test_two_counts_are_a_comparison(void **state)
 	CHECK("5 7\n", "5 7\n");
 }
 
-/* Both trees of lines with two counts; returns what folded_read() does. */
+/* Read lines with two counts and compare both trees; returns the result of folded_read(). */
 static int read_versions(const char *text, const char *wanted_old, const char *wanted_new)
 {
 	struct calltree *trees[] = {calltree_new(), calltree_new()};
@@ -141,7 +140,7 @@ static void test_two_counts_are_two_trees(void **state)
 				 "a;b 8\na;c 1\n"),
 		0);
 	assert_int_equal(bad.count, 0);
-	/* Of decimals each keeps its own. */
+	/* Each count carries its own fraction over. */
 	assert_int_equal(read_versions("a 1.6 .5\nb 1.6\t.6\nc 1.8 0\n", "a 1\nb 2\nc 2\n",
 				 "b 1\n"),
 		0);
@@ -157,7 +156,7 @@ static void test_two_counts_are_two_trees(void **state)
 	assert_int_equal(read_versions("a;b 5 x\n", NULL, NULL), -ENODATA);
 	assert_int_equal(read_versions("a 1 4503599627370497\n", NULL, NULL), -ERANGE);
 	assert_int_equal(read_versions("a 4503599627370497 1\n", NULL, NULL), -ERANGE);
-	/* The name of a thread makes one line of many look like it. */
+	/* One line with two numbers does not make the file one with two counts. */
 	assert_int_equal(read_versions("main;f 1\nthread 7 100\nmain;g 1\n", NULL, NULL), -ENODATA);
 }
 
@@ -292,7 +291,7 @@ static void nothing_has_no_lines(void **state)
 	lines_release(&lines);
 }
 
-/* Lengths on both sides of where the buffer ends, and of where it grows. */
+/* Lengths around the end of the buffer, and around the point where it grows. */
 static void lines_of_many_lengths(void **state)
 {
 	const size_t first = 65000, last = 67000, step = 7;
@@ -345,7 +344,7 @@ static void failures_are_told(void **state)
 static struct diag_message message;
 static struct folded_bad doubted;
 
-/* What folded_read() says of these bytes. */
+/* Returns the result of folded_read() for these bytes. */
 static int read_doubtful(const char *text, size_t length)
 {
 	struct calltree *tree = calltree_new();
@@ -391,7 +390,7 @@ static void functions_may_be_called_alike(void **state)
 	assert_int_equal(READ("[unsampled] 3\n"), 0);
 	assert_int_equal(READ("PERFILE 3\n"), 0);
 	assert_int_equal(READ("%P 3\n"), 0);
-	/* Only beginnings tell. */
+	/* Only the first line is checked for other kinds of files. */
 	assert_int_equal(READ("main 1\n<?xml version=\"1.0\"?>\n"), 0);
 	assert_int_equal(doubted.count, 1);
 }
@@ -407,7 +406,7 @@ static void bytes_that_no_text_has(void **state)
 		message.text, "x:2: a NUL byte, where \"outer;inner weight\" was expected");
 	for (; length < 4 * FOLDED_DOUBT_LINES; length += 4)
 		memcpy(late + length, "a 1\n", 4);
-	/* As a crash of the machine leaves the end of a file. */
+	/* A crash of the machine may leave NULs at the end of a file. */
 	assert_int_equal(read_doubtful(late, sizeof(late)), 0);
 	assert_int_equal(doubted.count, 1);
 	assert_int_equal(doubted.first, FOLDED_DOUBT_LINES + 1);
@@ -426,7 +425,7 @@ static void lines_that_are_no_stacks(void **state)
 		"x:2: not \"outer;inner weight\", nor is any other of its first 2 lines");
 	for (unsigned i = 1; i < FOLDED_DOUBT_LINES; i++, length += 3)
 		memcpy(text + length, "no\n", 3);
-	/* One line less than it takes, then a stack: the file is believed. */
+	/* One bad line fewer than the limit, then a stack: the file is accepted. */
 	strcpy(text + length, "a 1\nno\nno\n");
 	assert_int_equal(read_doubtful(text, strlen(text)), 0);
 	assert_int_equal(doubted.count, FOLDED_DOUBT_LINES + 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Stacks that wait: which are kept, and which threads are folded; weights stay what they are. */
+/* Selecting stacks by kind of time, and folding idle threads; weights stay the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +14,8 @@
 #include "render/transform.h"
 
 /*
- * Put @weight of @thread on the stack "a;b;c". A name in brackets waits: "[futex]lock" for a lock.
- * One that begins with a '/' is a process.
+ * Add @weight of @thread on the stack "a;b;c". "[futex]lock" is a wait of the kind "lock"; a name
+ * that begins with '/' is a process.
  */
 static void add(struct calltree *tree, uint32_t thread, const char *stack, uint64_t weight)
 {
@@ -41,7 +41,7 @@ static void add(struct calltree *tree, uint32_t thread, const char *stack, uint6
 	calltree_thread(tree, thread, "t", "");
 }
 
-/* All stacks with their weights, in order, a line each. */
+/* Print all stacks with their weights in preorder, one per line. */
 static void spell(const struct calltree *tree, char *out, size_t size)
 {
 	struct preorder preorder;
@@ -121,7 +121,7 @@ static void threads_that_wait_in_one_place_are_folded(void **state)
 		"start;pool; 3\nwork;main; 50\n");
 }
 
-/* Each of these is one step from being idle. */
+/* Each case is close to the limit of being idle. */
 static void who_does_anything_else_is_not(void **state)
 {
 	static const struct {
@@ -131,7 +131,7 @@ static void who_does_anything_else_is_not(void **state)
 	} cases[] = {
 		{"a;[futex]lock", "b;[read]io", 95, 5, true},
 		{"a;[futex]lock", "b;[read]io", 94, 6, false},
-		{"b;[read]io", "a;[futex]lock", 5, 95, true}, /* whichever comes first */
+		{"b;[read]io", "a;[futex]lock", 5, 95, true}, /* in any order */
 		{"a;[futex]lock", "b", 97, 3, true},
 		{"a;[futex]lock", "b", 96, 4, false},
 		{"a;[futex]lock", "b", 99000, 1000, true},
@@ -184,7 +184,7 @@ static void each_process_has_its_own(void **state)
 		"/b;[idle: 2 threads];pool;[futex]; 20\n/b;main; 10\n");
 }
 
-/* Weight that two threads have in one stack parts. */
+/* A node whose weight belongs to an idle and to a busy thread is split. */
 static void one_stack_of_two_threads_parts(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -208,7 +208,7 @@ static void roots_of_threads_are_not_folded(void **state)
 		"t;main; 10\nt;pool;[futex]; 10\n");
 }
 
-/* In a picture that nobody can ask the box is all there is. */
+/* The layout does not show stacks below an idle frame. */
 static void the_layout_ends_at_the_box(void **state)
 {
 	struct calltree *tree = pool(), *made = NULL;
@@ -271,7 +271,7 @@ static void stacks_are_kept_by_what_they_do(void **state)
 	expect_times(tree, CALLTREE_TIMES_WAITS, "main;f;[futex]; 5\nmain;g;[read]; 3\n");
 	assert_int_equal(transform_times(tree, CALLTREE_TIMES_BOTH, &made), 0);
 	assert_null(made);
-	/* Turned round the wait is the root. */
+	/* In a reversed tree the wait is the root. */
 	assert_int_equal(
 		transform_shape(tree, &(struct transform_shape){.reverse = true}, &made), 0);
 	assert_int_equal(calltree_waits(made), 8);
@@ -306,7 +306,7 @@ static int is_any(const struct calltree_frame *frame, void *name)
 	return strstr(frame->name, name) != NULL;
 }
 
-/* A wait that is hidden would pass for time on a CPU. What is left out is counted in samples. */
+/* A hidden wait would count as time on a CPU, so it stays. Weight left out is in samples. */
 static void filters_know_waits(void **state)
 {
 	char futex[] = "futex", g[] = "g";

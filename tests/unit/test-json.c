@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Values of JSON where they lie, and every way in which a text is none. */
+/* Reading JSON in place, and refusing everything that is not JSON. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include "cli/formats/json.h"
 
-/* On the heap, so that a sanitizer sees each byte behind it. */
+/* On the heap, so that a sanitizer detects reads beyond it. */
 static char *text;
 
 static int begin(const char *wanted, struct json *value)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Boxes: where they are, what is merged, what is cut off, and that their number has a bound. */
+/* Positions of boxes, merging of narrow ones, cutting of deep stacks, and the limit of boxes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,8 +68,7 @@ static void test_narrow_neighbours_merge(void **state)
 	char name[16];
 
 	(void)state;
-	/* 100 boxes of 0.1 px, a wide one, then 3 of 0.1 px: the first run shows, the second is
-	 * less than a box may be. */
+	/* 100 boxes of 0.1 px, a wide one, 3 of 0.1 px: only the first run is drawn. */
 	for (unsigned i = 0; i < 100; i++) {
 		snprintf(name, sizeof(name), "a%03u", i);
 		child(tree, child(tree, CALLTREE_ROOT, name, 1), "above", 0);
@@ -98,7 +97,7 @@ static void test_runs_reach_across_parents(void **state)
 	char name[16];
 
 	(void)state;
-	/* Two parents side by side, each full of narrow children: one run. */
+	/* Two neighbouring parents, each full of narrow children: the children are one run. */
 	for (unsigned p = 0; p < 2; p++) {
 		uint32_t parent = child(tree, CALLTREE_ROOT, p ? "q" : "p", 0);
 
@@ -123,7 +122,7 @@ static void test_runs_end_at_gaps(void **state)
 	char name[16];
 
 	(void)state;
-	/* Two parents full of narrow children, the first with time of its own between them. */
+	/* Two parents full of narrow children; self weight of the first separates them. */
 	for (unsigned p = 0; p < 2; p++) {
 		uint32_t parent = child(tree, CALLTREE_ROOT, p ? "q" : "p", p ? 0 : 5000);
 
@@ -164,7 +163,7 @@ static void test_depth_is_cut_and_said(void **state)
 	calltree_free(tree);
 }
 
-/* A broad stack of 20 levels with a needle of @needle weight of 10,000 and 80 levels on top. */
+/* A stack of 20 wide levels, and on top 80 levels of @needle weight out of 10,000. */
 static struct layout lay_out_needle(struct calltree *tree, uint64_t needle, uint32_t calm_rows)
 {
 	struct layout_limits limits = wide;
@@ -186,10 +185,10 @@ static void test_needles_are_cut(void **state)
 		uint64_t needle;
 		uint32_t calm_rows, rows, folded;
 	} cases[] = {
-		{300, 10, 22, 101 - 21}, /* 30 px: the needle's first box is its mark */
+		{300, 10, 22, 101 - 21}, /* 30 px: the needle's first box is cut */
 		{300, 50, 51, 101 - 50}, /* calm rows are never cut */
-		{300, 94, 100, 2},	 /* too little to be worth it: the usual limit */
-		{330, 10, 100, 2},	 /* 33 px can be read */
+		{300, 94, 100, 2},	 /* too few rows to cut: the usual limit */
+		{330, 10, 100, 2},	 /* 33 px are wide enough */
 	};
 
 	(void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Every colour that a frame can have is explained, and nothing that is not there. */
+/* The legend explains each colour in the picture, and no other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ struct explained {
 	unsigned count;
 };
 
-/* Frames of @kinds (ended by -1) called "name0", "name1", ... in a palette. */
+/* Make a legend for frames of @kinds (ended by -1) in a palette. */
 static void explain(struct explained *explained, const char *palette, const int *kinds)
 {
 	explained->tree = calltree_new();
@@ -66,7 +66,7 @@ static void test_only_what_is_there_is_listed(void **state)
 	release(&explained);
 }
 
-/* The family's first and last hue, and a shade that frames of the kind have. */
+/* Shades are the first and last hue of the class, and those of frames of the class. */
 static void test_shades_are_those_of_the_class(void **state)
 {
 	static const int kinds[] = {CALLTREE_NATIVE, CALLTREE_JIT, CALLTREE_UNNAMED,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Functions out of lines, against an oracle that keeps every stack as a list of its own. */
+/* Merging lines into functions, compared with an oracle that keeps each stack as a list. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 #define NAMES  4u
 #define LINES  5u
 
-/* Function and line of each frame; line 0 is not known. */
+/* Function and line of each frame; line 0 is unknown. */
 struct stack {
 	uint32_t depth, weight, names[DEPTH], lines[DEPTH];
 };
@@ -65,7 +65,7 @@ static struct calltree *build(const struct stack *stacks)
 	return tree;
 }
 
-/* "a;b;c" of a node. */
+/* Print the stack of a node as "a;b;c". */
 static void spell(const struct calltree *tree, uint32_t node, char *text)
 {
 	const char *names[DEPTH];
@@ -78,7 +78,7 @@ static void spell(const struct calltree *tree, uint32_t node, char *text)
 		text += sprintf(text, "%s;", names[--count]);
 }
 
-/* What a line of the table weighs by the stacks. */
+/* Compute the weight of a line of the table from the stacks. */
 static void weigh(const struct stack *stacks, uint32_t name, uint32_t line, uint64_t *self,
 	uint64_t *total)
 {
@@ -116,7 +116,7 @@ static void check_table(const struct calltree *tree, const struct stack *stacks)
 		before = line;
 		all += self;
 	}
-	/* Every line is there, and what has none is not. */
+	/* The table has every known line, and no unknown one. */
 	assert_int_equal(calltree_lines(tree), NAMES * (LINES - 1));
 	for (uint32_t name = 0; name < NAMES; name++) {
 		weigh(stacks, name, 0, &self, &total);
@@ -170,7 +170,7 @@ static void test_random_trees(void **state)
 	}
 }
 
-/* Without lines there is nothing to merge. */
+/* Without lines, no new tree is made. */
 static void test_nothing_to_merge(void **state)
 {
 	struct calltree *tree = calltree_new(), *made = NULL;
@@ -197,7 +197,7 @@ static uint32_t add(struct calltree *tree, uint32_t parent, const char *name,
 	return node;
 }
 
-/* main calls f at two places, and on one of them f was inlined. */
+/* main calls f at two lines; at one of them f is inlined. */
 static struct calltree *grow(void)
 {
 	struct calltree *tree = calltree_new();
@@ -235,7 +235,7 @@ static void test_inlined_functions_stay_apart(void **state)
 
 	(void)state;
 	assert_int_equal(transform_lines(tree, false, &made), 0);
-	/* Two boxes of f beside each other: one is a call, one is none. */
+	/* f has two frames, because one of its calls is inlined. */
 	check_tree(made, "lost 6\nmain 100\nmain;f 20\nmain;f 3\nmain;f;g 4\nmain;f;g;f 5\n");
 	check_lines(made, "main /src/a.c:1 100/120\nmain /src/a.c:2 0/12\nf /src/f.c:7 25/25\n"
 			  ">f /src/f.c:7 3/12\n>g /src/f.c:9 4/9\n");
@@ -260,7 +260,7 @@ static void test_without_inlined_functions(void **state)
 	(void)state;
 	assert_int_equal(transform_sources(tree, &sources, &fine), 0);
 	assert_int_equal(transform_lines(fine, false, &made), 0);
-	/* Of the weight none is lost: what is inlined in nothing stays. */
+	/* No weight is lost: an inlined frame without a parent stays. */
 	check_tree(made, "lost 6\nmain 107\nmain;f 25\n");
 	check_lines(made, "main /home/a.c:1 100/120\nmain /home/a.c:2 7/12\nf /home/f.c:7 25/25\n");
 	calltree_free(made);
@@ -274,7 +274,7 @@ static int is_main(const struct calltree_frame *frame, void *context)
 	return !strcmp(frame->name, "main");
 }
 
-/* Filters come before lines are merged, and see to them; what comes after carries the table. */
+/* Filters run before lines are merged and affect the table; later passes keep it. */
 static void test_other_passes(void **state)
 {
 	const struct transform_matcher filters[TRANSFORM_FILTERS] = {
@@ -292,14 +292,14 @@ static void test_other_passes(void **state)
 	check_lines(made, "f /src/f.c:7 25/25\n>f /src/f.c:7 3/12\n>g /src/f.c:9 4/9\n");
 	calltree_free(made);
 	made = NULL;
-	/* A module has no lines. */
+	/* Modules have no lines. */
 	assert_int_equal(
 		transform_shape(coarse, &(struct transform_shape){.by_module = true}, &made), 0);
 	check_tree(made, "prog 38\n");
 	check_lines(made, "");
 	calltree_free(made);
 	calltree_free(coarse);
-	/* Frames that are gone take their lines along; the others have other numbers. */
+	/* Lines of removed frames are removed; the other lines' frames are renumbered. */
 	made = NULL;
 	assert_int_equal(transform_lines(tree, false, &coarse), 0);
 	assert_int_equal(transform_filter(coarse, filters, &made, left_out), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Colours follow names, stay apart by kind, and carry their text, in every palette. */
+/* Colours depend on names, differ by kind, and have enough contrast with text, in every palette. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static double linear(uint8_t value)
 	return part <= 0.04045 ? part / 12.92 : pow((part + 0.055) / 1.055, 2.4);
 }
 
-/* WCAG 2.1 relative luminance. */
+/* Relative luminance as in WCAG 2.1. */
 static double luminance(struct palette_color color)
 {
 	return 0.2126 * linear(color.red) + 0.7152 * linear(color.green) +
@@ -37,7 +37,7 @@ static double contrast(struct palette_color a, struct palette_color b)
 	return light > dark ? (light + 0.05) / (dark + 0.05) : (dark + 0.05) / (light + 0.05);
 }
 
-/* A palette for a tree of one frame, and that frame's place. */
+/* Make a palette for a tree of one frame. Returns the index of the frame's colour. */
 static unsigned place_of(struct palette *palette, const char *scheme, const char *name,
 	const char *module, enum calltree_frame_kind kind)
 {
@@ -53,7 +53,7 @@ static unsigned place_of(struct palette *palette, const char *scheme, const char
 	return place;
 }
 
-/* The hue of the light colour in degrees from -30, 0 for red. */
+/* Returns the hue of the light colour, in degrees from -30 on; red is 0. */
 static double hue_of(
 	const char *scheme, const char *name, const char *module, enum calltree_frame_kind kind)
 {
@@ -72,7 +72,7 @@ static void test_places_never_change(void **state)
 	struct palette palette;
 
 	(void)state;
-	/* Pictures of different versions are compared by eye: these numbers are a promise. */
+	/* These indices must not change: pictures of several versions are compared by eye. */
 	assert_int_equal(place_of(&palette, NULL, "main", "", CALLTREE_NATIVE), 2);
 	assert_int_equal(place_of(&palette, "hot", "malloc", "x", CALLTREE_NATIVE), 31);
 }
@@ -96,7 +96,7 @@ static void test_names_are_checked(void **state)
 	calltree_free(tree);
 }
 
-/* In "hot" a colour tells the kind: none is shared. */
+/* In "hot", colours of different kinds are different. */
 static void test_kinds_do_not_share_places(void **state)
 {
 	unsigned kind_of[PALETTE_MAX];
@@ -124,14 +124,14 @@ static void test_kinds_do_not_share_places(void **state)
 		assert_true(kind_of[place] == UINT32_MAX || kind_of[place] == kind);
 		kind_of[place] = kind;
 	}
-	/* Every colour of the table is somebody's. */
+	/* Each colour of the table is used. */
 	for (unsigned place = 0; place < palette_size(&palette); place++)
 		assert_true(kind_of[place] != UINT32_MAX);
 	palette_release(&palette);
 	calltree_free(tree);
 }
 
-/* Names that meet every rule, of every kind, with and without a module. */
+/* Names that match each rule, of every kind, with and without a module. */
 static struct calltree *build_names(void)
 {
 	static const char *const names[] = {"f", "a::b", "x_[k]", "x_[j]", "x_[i]", "x_[z]", "_[k]",
@@ -279,7 +279,7 @@ static void test_modules_differ(void **state)
 	for (unsigned i = 0; i < 18; i++) {
 		unsigned hue = palette_place(&palette, i * 3) / 3;
 
-		/* The heaviest have a hue each, and their functions share it. */
+		/* The heaviest modules have different hues; functions of a module share its hue. */
 		assert_int_equal(palette_place(&palette, i * 3 + 1) / 3, hue);
 		for (unsigned before = 0; before < count; before++)
 			assert_int_not_equal(hues[before], hue);
@@ -290,8 +290,8 @@ static void test_modules_differ(void **state)
 }
 
 /*
- * What an eye without red (protan) or green (deutan) cones makes of @color, on the blue to yellow
- * and the dark to light axis: in linear light, after Viénot, Brettel and Mollon (1999).
+ * Compute a colour as seen without red (protan) or green (deutan) cones, on the axes blue to yellow
+ * and dark to light, in linear light, after Viénot, Brettel and Mollon (1999).
  */
 static void seen(struct palette_color color, int protan, double *yellow, double *light)
 {
@@ -302,7 +302,7 @@ static void seen(struct palette_color color, int protan, double *yellow, double 
 	*light = cbrt(both);
 }
 
-/* The mean of a kind's colours, as seen. */
+/* Compute the mean colour of a kind as seen. */
 static void mean_seen(const char *scheme, enum calltree_frame_kind kind, int protan, double *yellow,
 	double *light)
 {
@@ -348,11 +348,11 @@ static void test_okabe_ito_tells_kinds_apart_to_all_eyes(void **state)
 			if (distance < 0.08)
 				fail_msg("kinds %u and %u: %.3f", kinds[a], kinds[b], distance);
 		}
-	/* The measure sees something: the language palettes are not made for it. */
+	/* The test can fail: the language palettes are not made for this. */
 	assert_true(apart("mem", CALLTREE_NATIVE, CALLTREE_JIT) < 0.02);
 }
 
-/* Kinds of waits: the same colours in every palette, none like another to any eye. */
+/* Kinds of waits have the same colours in every palette and differ for all readers. */
 static void test_waits_are_told_apart_by_all_eyes(void **state)
 {
 	struct palette_color first[PALETTE_WAITS][2];
@@ -383,7 +383,7 @@ static void test_waits_are_told_apart_by_all_eyes(void **state)
 				seen(first[b][eye / 2], eye % 2, &yellow_b, &light_b);
 				double distance = hypot(yellow_a - yellow_b, light_a - light_b);
 
-				/* On dark all has less light, and what tells colours apart has. */
+				/* Dark colours have less light, and so smaller differences. */
 				if (distance < (eye < 2 ? 0.07 : 0.05))
 					fail_msg("%s and %s, eye %u: %.3f", palette_waits[a].name,
 						palette_waits[b].name, eye, distance);
@@ -400,7 +400,7 @@ static void test_cividis_keeps_its_shades_for_all_eyes(void **state)
 	for (int protan = 0; protan < 2; protan++) {
 		double before = -1, light, yellow;
 
-		/* Ten hues of three levels: from each to the next more yellow. */
+		/* Ten hues of three levels; each hue is more yellow than the last. */
 		for (unsigned hue = 0; hue < 10; hue++) {
 			seen(palette_at(&palette, hue * 3, 0), protan, &yellow, &light);
 			assert_true(yellow > before + 0.015);

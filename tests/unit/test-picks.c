@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * Which attempts of a profile count, whichever servers they are on; and what is no row of a
- * profile.
- */
+/* Choice of a profile's attempt over several servers, and rows that are damaged. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,7 +58,7 @@ static int take(uint32_t server)
 	return error;
 }
 
-/* The first that was committed; of equal ones that of the first server, then the lower number. */
+/* The first committed attempt; of equal ones the first server's, then the lower number. */
 static void the_first_committed_counts(void **unused)
 {
 	static const struct store_server servers[] = {{.same_as = 0}, {.same_as = 1}};
@@ -89,7 +86,7 @@ static void the_first_committed_counts(void **unused)
 	}
 }
 
-/* A server that was asked for both sides has a profile on each; it is one server all the same. */
+/* A server that was asked for both sides has a profile on each; both are of one server. */
 static void each_side_has_its_own(void **unused)
 {
 	static const struct store_server servers[] = {
@@ -126,7 +123,7 @@ static void units_are_not_mixed(void **unused)
 	put_row(3, 13, 100, 1, "wall");
 	assert_int_equal(take(0), -EINVAL);
 	assert_non_null(strstr(message.hint, "&unit=wall"));
-	put_row(3, 13, 100, 0, "cpu"); /* of the name alone */
+	put_row(3, 13, 100, 0, "cpu"); /* same name, but not a time */
 	assert_int_equal(take(0), -EINVAL);
 	assert_int_equal(picks.count, 2);
 }

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* pprof profiles as others write them, the odd ones and the damaged ones. */
+/* pprof profiles as other programs write them; unusual and damaged profiles. */
 #include "tests/unit/pprof-fixture.h"
 
 #include <errno.h>
 
 #include "libprof/pprof/protobuf.h"
 
-/* The profile being made: without a sink all of it stays in the buffer. */
+/* The profile being built. Without a sink, it all stays in the buffer. */
 static struct protobuf_out all;
 
-/* Texts of every profile made here, by number. */
+/* Texts of all profiles built here, by index. */
 static const char *const texts[] = {"", "samples", "count", "cpu", "nanoseconds", "space", "bytes",
 	"outer", "inner", "_ZN3abc3defEv", "/lib/libx.so", "thread", "worker", "tid", "[cold]",
 	"title: the title", "mark: 1.500 7 half way", "[generated code]", "compiled"};
 enum { NONE, SAMPLES, COUNT, CPU, NS, SPACE, BYTES, OUTER, INNER, MANGLED, FILE_X, THREAD, WORKER,
 	TID, COLD, TITLE, MARK, GENERATED, COMPILED };
 
-/* A message in @field whose own fields count from 1; those that are 0 are left out. */
+/* Write a message in @field with the fields 1, 2, ...; zeros are left out. */
 #define PUT(field, ...)                                                                            \
 	put_message(field, (const uint64_t[]){__VA_ARGS__},                                        \
 		sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
@@ -53,7 +53,7 @@ static void put_packed(uint32_t field, const uint64_t *numbers, unsigned count)
 	protobuf_end(&all, begun);
 }
 
-/* Locations innermost first, 0 at the end, and values; then labels may follow. */
+/* Write locations (innermost first, 0 at the end) and values; labels may follow. */
 static size_t begin_sample(const uint64_t *locations, const uint64_t *values, unsigned types)
 {
 	size_t begun = protobuf_begin(&all, PROFILE_SAMPLE);
@@ -95,7 +95,7 @@ static void check(const char *type, const char *wanted)
 	calltree_free(tree);
 }
 
-/* At location 3 one function is inlined in the other. */
+/* At location 3, one function is inlined into the other. */
 static void put_program(void)
 {
 	PUT(PROFILE_MAPPING, 1, 0x10000, 0x20000, 0, FILE_X);
@@ -118,7 +118,7 @@ static void test_values_and_types(void **state)
 	put_sample(LIST(1), (const uint64_t[]){1, 0}, 2);
 	put_sample(LIST(2, 1), (const uint64_t[]){1, 10}, 2);
 	put_texts();
-	check(NULL, "outer;inner 4106\n"); /* the last one */
+	check(NULL, "outer;inner 4106\n"); /* the last type */
 	assert_string_equal(facts.count_name, "bytes");
 	assert_string_equal(facts.subtitle, "4106 bytes of space");
 	assert_string_equal(facts.title, "libx.so: space");
@@ -129,7 +129,7 @@ static void test_values_and_types(void **state)
 	assert_string_equal(message.hint, "it has samples, space");
 	read_all("space/count", -EINVAL);
 	protobuf_put_number(&all, PROFILE_DEFAULT_TYPE, SAMPLES);
-	check(NULL, "outer 1\nouter;inner 4\n"); /* the one it names */
+	check(NULL, "outer 1\nouter;inner 4\n"); /* the default type */
 	check("space", "outer;inner 4106\n");
 }
 
@@ -152,13 +152,13 @@ static void test_whole_periods_are_samples(void **state)
 	assert_string_equal(facts.subtitle, "2 samples of cpu, 0.02 s in 2.00 s");
 	check("samples", "outer 2\n");
 	assert_int_equal(facts.period_ns, 10000000);
-	/* One that is not makes all of them times. */
+	/* A value that is not a multiple of the period makes all weights times. */
 	put_sample(LIST(1), (const uint64_t[]){1, 10000001}, 2);
 	check(NULL, "outer 30000001\n");
 	assert_int_equal(facts.period_ns, 1);
 	assert_string_equal(facts.count_name, "nanoseconds");
 	all.used = before;
-	/* Those that do not count are not asked. */
+	/* Values that do not count are not checked. */
 	put_sample(LIST(1), (const uint64_t[]){1, (uint64_t)-5}, 2);
 	check(NULL, "outer 2\n");
 }
@@ -180,7 +180,7 @@ static void test_inlined_and_mangled_names(void **state)
 	calltree_free(tree);
 }
 
-/* One function at two lines of its file, and at lines that no file has. */
+/* A function at two lines of its file, and at line numbers that are impossible. */
 static void test_lines(void **state)
 {
 	static const uint64_t numbers[] = {12, 34, 0, (uint64_t)-1, 1ULL << 40};
@@ -266,7 +266,7 @@ static void test_threads(void **state)
 	assert_string_equal(calltree_thread_at(tree, 0), "worker");
 	assert_string_equal(calltree_thread_at(tree, 1), "worker (77)");
 	assert_string_equal(calltree_thread_at(tree, 2), "thread (78)");
-	/* A weight that one sample of the tree cannot hold is two. */
+	/* A weight that needs more than 32 bits becomes two samples. */
 	assert_int_equal(calltree_samples(tree), 5);
 	assert_int_equal(calltree_total(tree), 5000000010);
 	calltree_free(tree);
@@ -289,7 +289,7 @@ static void test_title_and_marks(void **state)
 	assert_string_equal(facts.marks[0].text, "half way");
 }
 
-/* Fields may come in any order, ids be any numbers, lists not be packed, fields be unknown. */
+/* Fields in any order, arbitrary ids, lists that are not packed, unknown fields. */
 static void test_odd_but_right(void **state)
 {
 	size_t begun;
@@ -359,7 +359,7 @@ static void test_damage_is_named(void **state)
 	check_damage("a location without an id");
 }
 
-/* Wherever it is cut, or whatever bit is another: an error or a tree, never a crash. */
+/* Cut at any byte, or with any bit flipped: an error or a tree, never a crash. */
 static void test_every_cut_and_every_flip(void **state)
 {
 	const struct input_request request = {0};
@@ -380,7 +380,7 @@ static void test_every_cut_and_every_flip(void **state)
 	for (size_t i = 0; i < bytes * 9; i++) {
 		size_t length = i < bytes ? i : bytes;
 		struct calltree *tree = calltree_new();
-		uint8_t *copy = malloc(length + 1); /* so that one byte too far is seen */
+		uint8_t *copy = malloc(length + 1); /* makes reads beyond it visible */
 
 		memcpy(copy, whole, length);
 		if (i >= bytes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Trees as pprof profiles, there and back; and the gzip they are packed in. */
+/* Trees written as pprof profiles and read again; gzip. */
 #include "tests/unit/pprof-fixture.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 static struct calltree *grow(void)
 {
 	struct calltree *tree = calltree_new();
-	/* The program's is not the first module. */
+	/* The program is not the first module. */
 	uint32_t other = calltree_frame(tree, "f;\n\"x\"", "lib.so", CALLTREE_NATIVE);
 	uint32_t main_frame = calltree_frame(tree, "main", "prog", CALLTREE_NATIVE);
 	uint32_t none = calltree_frame(tree, "[unsampled]", "", CALLTREE_SYNTHETIC);
@@ -24,7 +24,7 @@ static struct calltree *grow(void)
 	calltree_add(tree, calltree_child(tree, CALLTREE_ROOT, none), 1);
 	calltree_thread(tree, 0, "one (1/1)", "prog (1)");
 	calltree_thread(tree, 1, "two (1/2)", "");
-	/* Of seven, three are of one thread and two of another. */
+	/* Of weight 7, three belong to one thread and two to another. */
 	calltree_sample(tree, &(struct calltree_sample){.node = below, .weight = 3, .thread = 1});
 	calltree_sample(tree, &(struct calltree_sample){.node = below, .weight = 1, .thread = 0});
 	calltree_sample(tree, &(struct calltree_sample){.node = below, .weight = 1, .thread = 0});
@@ -32,7 +32,7 @@ static struct calltree *grow(void)
 	return tree;
 }
 
-/* What was written, and unpacked if it was packed. */
+/* The profile written, decompressed. */
 static void *loaded;
 static size_t loaded_bytes;
 
@@ -111,7 +111,7 @@ static void test_there_and_back(void **state)
 	}
 }
 
-/* A thread goes on in another program, and may have had its name before. */
+/* A thread that executes another program may get its old name again. */
 static void test_a_thread_of_two_processes_is_two(void **state)
 {
 	static const char *const processes[] = {"sh (1)", "cat (1)"};
@@ -138,7 +138,7 @@ static uint32_t at_line(struct calltree *tree, uint32_t parent, const char *name
 		tree, parent, calltree_frame_line(tree, name, "prog", kind, file, line));
 }
 
-/* Each stack as "name@file:line" from the root on, '>' before what is inlined. */
+/* Print each stack as "name@file:line" from the root, with '>' before inlined frames. */
 static void spell(const struct calltree *tree, char *text)
 {
 	struct preorder order;
@@ -157,7 +157,7 @@ static void spell(const struct calltree *tree, char *text)
 	preorder_release(&order);
 }
 
-/* main at two lines; on one `outer` is inlined, in it `inner` at two lines, which calls `f`. */
+/* main at two lines; at one, `outer` is inlined, in it `inner` at two lines, which calls `f`. */
 static struct calltree *grow_chains(void)
 {
 	struct calltree *tree = calltree_new();
@@ -171,7 +171,7 @@ static struct calltree *grow_chains(void)
 	calltree_add(tree, inner, 20);
 	calltree_add(tree, outer, 300);
 	calltree_add(tree, at_line(tree, other, "f", CALLTREE_NATIVE, "", 0), 4000);
-	/* The same chain from elsewhere, and something inlined in nothing. */
+	/* The same chain elsewhere, and a function inlined into nothing. */
 	there = at_line(tree, here, "main", CALLTREE_NATIVE, "src/a.c", 20);
 	calltree_add(tree, at_line(tree, there, "outer", CALLTREE_INLINE, "b.h", 5), 50000);
 	calltree_add(tree, at_line(tree, CALLTREE_ROOT, "lost", CALLTREE_INLINE, "c.c", 1), 7);
@@ -201,14 +201,14 @@ static void test_lines_and_chains(void **state)
 
 	(void)state;
 	write_owned(grow_chains(), &(struct picture_options){0}, true);
-	/* main 10; outer in main; inner 7 in that; inner 8 in that; f; lost */
+	/* Locations: main 10; outer in main; inner 7 in these; inner 8 in these; f; lost. */
 	assert_int_equal(count_fields(PROFILE_LOCATION), 6);
-	/* main, outer, inner, f, lost: a function is one, whatever its lines */
+	/* Functions: main, outer, inner, f, lost, each once for all lines. */
 	assert_int_equal(count_fields(PROFILE_FUNCTION), 5);
 	tree = read_back(NULL);
 	spell(tree, text);
 	assert_string_equal(text, wanted);
-	/* And once more from what was read. */
+	/* Write what was read once more. */
 	write_owned(tree, &(struct picture_options){0}, false);
 	assert_int_equal(count_fields(PROFILE_LOCATION), 6);
 	tree = read_back(NULL);
@@ -217,7 +217,7 @@ static void test_lines_and_chains(void **state)
 	calltree_free(tree);
 }
 
-/* pprof says "File:" of the first mapping, which is the program by its rules. */
+/* pprof shows "File:" of the first mapping, which must be the program. */
 static void test_the_program_comes_first(void **state)
 {
 	(void)state;
@@ -240,7 +240,7 @@ static void test_counts_and_times(void **state)
 	assert_int_equal(facts.period_ns, 1);
 }
 
-/* What is in the tree of the other time; both are counted in the same periods. */
+/* Check the tree of the other time, which is counted in the same periods. */
 static void check_other(const char *wanted)
 {
 	const struct input_request request = {0};
@@ -261,7 +261,7 @@ static void check_types(const char *type, const char *wanted)
 	calltree_free(tree);
 }
 
-/* Whichever is shown: no value of any type has weights of both. */
+/* Whichever is shown, no value has weights of both times. */
 static void test_two_times_are_never_one(void **state)
 {
 	static const char native[] = "[unsampled] 1\nmain 5\nmain;f: \"x\" 7\n";
@@ -296,7 +296,7 @@ static void test_two_times_are_never_one(void **state)
 	}
 }
 
-/* On a CPU 5, waiting 9 for a lock and 1 for something unknown, ready to run 2. */
+/* Weights: on a CPU 5, waiting 9 for a lock and 1 for an unknown cause, ready 2. */
 static struct calltree *grow_waits(void)
 {
 	static const struct {
@@ -340,7 +340,7 @@ static uint64_t weight_of_kind(const struct calltree *tree, const char *module)
 	return weight;
 }
 
-/* In whole periods, and in times of which the file says no period. */
+/* In whole periods, and in times without a period. */
 static void test_waits_come_back(void **state)
 {
 	static const char all[] =
@@ -371,14 +371,14 @@ static void test_waits_come_back(void **state)
 						: CALLTREE_WAITING);
 			calltree_free(tree);
 		}
-		/* These say nothing of the others. */
+		/* These types are read without the others. */
 		check_types("runnable", "main;[no CPU] 2\n");
 		if (period_ns > 1)
 			check_types("samples", "main;work 5\n");
 	}
 }
 
-/* A profiler may say in another way where a thread waits: nothing passes for time on a CPU. */
+/* Another profiler may have no leaf for a wait; it must not become time on a CPU. */
 static void test_a_wait_without_a_leaf_gets_one(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -413,7 +413,7 @@ static void test_a_full_disk_is_an_error(void **state)
 
 /* ---- gzip ------------------------------------------------------------------------------------ */
 
-/* @bytes zeroes, up to a MiB, as a gzip file. Returns the size of it in @out (malloc). */
+/* Make a gzip file of @bytes zeros, up to 1 MiB. Returns its size, with *@out from malloc. */
 static size_t zip_zeroes(size_t bytes, uint8_t **out)
 {
 	static uint8_t zeroes[1 << 20];
@@ -439,13 +439,13 @@ static void test_gzip(void **state)
 	free(unpacked);
 	assert_int_equal(load(packed, bytes - 9, &unpacked, &count), -EBADMSG);
 	assert_non_null(strstr(message.text, "data ends at byte"));
-	packed[bytes - 6] ^= 0xff; /* of the checksum */
+	packed[bytes - 6] ^= 0xff; /* in the checksum */
 	assert_int_equal(load(packed, bytes, &unpacked, &count), -EBADMSG);
 	assert_non_null(strstr(message.text, "is damaged at byte"));
 	free(packed);
 }
 
-/* gzip files behind each other are one. */
+/* Several gzip streams in a file are one. */
 static void test_a_bomb_is_refused(void **state)
 {
 	const unsigned times = WHOLE_BYTES_MAX / (1 << 20);

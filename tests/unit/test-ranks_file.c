@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Files of nodes: written and read again, ranks kept byte by byte, and whatever is no such file. */
+/* Files of nodes: write and read them, copy ranks byte by byte, refuse other files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +59,7 @@ static struct bytes write_file(const struct calltree *tree, const struct ranks_f
 	return bytes;
 }
 
-/* Rank 2, then rank 0 beside it; rank 2 once more if @again. */
+/* Write rank 2, then rank 0; then rank 2 again with @again. */
 static void make_file(struct ranks_file *file, bool again)
 {
 	static const uint64_t two[4] = {3, 5, 100, 1000}, zero[4] = {40, 0, 7, 0};
@@ -119,7 +119,7 @@ static void a_rank_is_replaced(void **state)
 	ranks_file_release(&file);
 }
 
-/* Of each function the most, the least and the sum; recursion counts once. */
+/* Maximum, minimum and sum of each function; recursion counts once. */
 static void ranks_are_weighed(void **state)
 {
 	struct ranks_file file;
@@ -172,7 +172,7 @@ static void counts_stand_at_the_beginning(void **state)
 	calltree_free(tree);
 }
 
-/* Each beginning of a file, and files with a byte changed: a reason for each refusal. */
+/* Files cut at each byte, and files with a byte changed; refusals have a reason. */
 static void damage_is_refused(void **state)
 {
 	static const uint64_t self[4] = {3, 500, 70000, 1};
@@ -206,7 +206,7 @@ static void damage_is_refused(void **state)
 	calltree_free(tree);
 }
 
-/* The function of the interface ended in a call; a thread of the library's own is nobody's wait. */
+/* Interface functions that tail-call are found; a library's own thread is not a wait in MPI. */
 static void a_library_of_mpi_is_inside(void **state)
 {
 	static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Where things lie in the picture, by what was asked for. */
+/* Positions of the parts of a picture, for various options. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ struct drawn {
 	struct scene scene;
 };
 
-/* A scene of _start -> main -> work (90) and idle (10), or of nothing. */
+/* Compose a scene of _start -> main -> work (90) and idle (10), or of an empty tree. */
 static void draw(
 	struct drawn *drawn, const struct picture_options *options, int is_empty, const char *note)
 {
@@ -109,7 +109,7 @@ static void test_sizes_are_kept(void **state)
 	release(&drawn);
 }
 
-/* Inlined boxes are marked where they have room for a dash; nothing else is. */
+/* Inlined boxes are dashed if they are wide enough, other boxes never. */
 static void test_inlined_boxes_are_marked(void **state)
 {
 	struct drawn drawn = {.tree = calltree_new()};
@@ -132,7 +132,7 @@ static void test_inlined_boxes_are_marked(void **state)
 		&(struct picture_options){.width = 1048}, drawn.tree), 0);
 	assert_int_equal(
 		scene_init(&drawn.scene, drawn.tree, &drawn.preorder, &drawn.style, ""), 0);
-	/* The root, a with 500 px, b with 490, c with 4, d with 6; shades of two classes. */
+	/* The root, a with 500 px, b with 490, c with 4, d with 6; legend boxes for two classes. */
 	assert_int_equal(drawn.scene.box_count, 5 + 2 * 3);
 	for (uint32_t i = 0; i < drawn.scene.box_count; i++) {
 		const struct scene_box *box = &drawn.scene.boxes[i];
@@ -144,7 +144,7 @@ static void test_inlined_boxes_are_marked(void **state)
 	release(&drawn);
 }
 
-/* A reader of paper has nowhere else to look. */
+/* Paper has no other explanation of colours. */
 static void test_colors_are_explained_where_there_are_several(void **state)
 {
 	struct drawn drawn;
@@ -205,7 +205,7 @@ static void test_notes_stand_below_on_as_many_lines_as_they_need(void **state)
 	assert_true(find(&with.scene, "open it")->y > find(&with.scene, "word")->y);
 	assert_true(with.scene.height_px >= without.scene.height_px + 4 * 17);
 	check_inside(&with.scene);
-	/* Nothing of it is lost. */
+	/* All words are there. */
 	unsigned words = 0;
 
 	for (uint32_t i = 0; i < with.scene.text_count; i++)
@@ -226,7 +226,7 @@ static void test_hostile_notes_end(void **state)
 	draw(&drawn, &(struct picture_options){.notes = notes}, 0, NULL);
 	assert_true(drawn.scene.height_px < 3000);
 	release(&drawn);
-	/* One word, wider than the picture, and what is no UTF-8. */
+	/* A word wider than the picture, and a byte that is not UTF-8. */
 	memset(notes, 'W', sizeof(notes) - 1);
 	notes[5] = '\xff';
 	draw(&drawn, &(struct picture_options){.notes = notes, .width = 240, .font_size = 40}, 1,

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * What servers answer, as a call tree: sums by attempt and by run, over several servers, and
- * answers that are damaged.
- */
+/* Servers' answers as a call tree: sums by attempt and run over several servers; damage. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,7 +48,7 @@ static void put_weights(uint64_t stack, const uint64_t *numbers, unsigned count)
 		rows_put_uint(&rows, numbers[i], 8);
 }
 
-/* main, and in it leaf, of one server. */
+/* One server with main, and in it leaf. */
 static int begin(void **unused)
 {
 	(void)unused;
@@ -75,7 +72,7 @@ static int end(void **unused)
 	return 0;
 }
 
-/* Place what ->rows have in the tree. */
+/* Place @rows in the tree. */
 static int place(struct server_weights *weights)
 {
 	struct server_tree server = {.way = NULL};
@@ -90,7 +87,7 @@ static int place(struct server_weights *weights)
 	return error;
 }
 
-/* One server alone, whose values are of the unit 1. */
+/* Read one server, whose weights have unit 1. */
 static int read_all(void)
 {
 	struct server_weights weights = {.unit = 1};
@@ -107,7 +104,7 @@ static const char *name_of(uint32_t node)
 	return calltree_frame_at(tree, calltree_node_at(tree, node)->frame)->name;
 }
 
-/* Two servers that know the same stack have one node of it, and one sample of each run. */
+/* A stack known to two servers becomes one node, with one sample per run. */
 static void servers_are_added_up(void **unused)
 {
 	static const struct server_attempt first[] = {{7, 0}, {7, 2}, {0xfffffff0u, 1}};
@@ -134,7 +131,7 @@ static void servers_are_added_up(void **unused)
 
 	assert_int_equal(calltree_nodes(tree), 3);
 	assert_string_equal(name_of(2), "leaf");
-	/* An attempt of two units counts in both; the second unit's weights are ten each. */
+	/* An attempt in two units counts in both; weights of the second unit have the factor 10. */
 	assert_int_equal(calltree_node_at(tree, 2)->self, 9 + 6 + 10 * (UINT32_MAX + UINT64_C(4)));
 	assert_int_equal(sums.weight, UINT64_C(7) + UINT32_MAX + 6 + 6);
 	assert_int_equal(sums.unknown, 0);
@@ -147,7 +144,7 @@ static void servers_are_added_up(void **unused)
 	assert_int_equal(of_run[0], 9);
 	assert_int_equal(of_run[1], 10 * (UINT32_MAX + UINT64_C(4)));
 	assert_int_equal(of_run[2], 6);
-	/* A sample has 32 bits: of run 1 there are eleven. */
+	/* Samples have 32 bits, so run 1 has eleven. */
 	assert_int_equal(calltree_samples(tree), 2 + 11);
 }
 
@@ -166,8 +163,8 @@ static void sums_of_one_unit(void **unused)
 static void what_leads_nowhere_is_unknown(void **unused)
 {
 	(void)unused;
-	put_stack(20, 19, 1);		 /* of a stack that is not there */
-	put_stack(21, STORE_ROOT, 9);	 /* of a frame that is not there */
+	put_stack(20, 19, 1);		 /* parent does not exist */
+	put_stack(21, STORE_ROOT, 9);	 /* frame does not exist */
 	put_weights(20, (const uint64_t[]){1}, 1);
 	put_weights(21, (const uint64_t[]){2}, 1);
 	put_weights(22, (const uint64_t[]){3}, 1);

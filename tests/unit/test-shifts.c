@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Counts of runs to what changed, against what R's limma 3.54 says of the same counts. */
+/* Changes found from counts of runs, compared with R's limma 3.54 on the same counts. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #define OLD_RUNS  4
 #define FUNCTIONS 7
 
-/* The second function grows, the fifth goes, the last is too light to be looked at. */
+/* The second function grows, the fifth disappears, the last has too few samples. */
 static const double grown[FUNCTIONS * RUNS] = {
 	210, 195, 204, 221, 190, 201, 188, 207, /**/
 	48, 55, 61, 40, 90, 84, 97, 101,	/**/
@@ -26,7 +26,7 @@ static const double grown[FUNCTIONS * RUNS] = {
 	2, 1, 0, 3, 1, 2, 1, 0,			/**/
 };
 
-/* Three short old runs and four long ones, of which the third has a fourth of the others' rate. */
+/* Three short old runs and four long ones, the third with a fourth of the others' rate. */
 #define UNEVEN_RUNS	 7
 #define UNEVEN_FUNCTIONS 6
 static const double uneven[UNEVEN_FUNCTIONS * UNEVEN_RUNS] = {
@@ -48,7 +48,7 @@ static void assert_near(double is, double wanted)
 
 static double sizes[RUNS];
 
-/* What is compared; factors are the caller's. */
+/* Make counts; the caller owns the factors. */
 static struct shift_counts counts_of(
 	const double *at, size_t functions, unsigned runs, unsigned old_runs, double *log_factors)
 {
@@ -87,7 +87,7 @@ static void factors_are_medians_of_ratios(void **state)
 		assert_near(log_factors[run], wanted_uneven[run]);
 }
 
-/* Of two nobody knows which one moved, unless time tells, which factors leave as it is. */
+/* With two functions, it is unknown which one moved, so there are no factors. */
 static void two_functions_have_no_factors(void **state)
 {
 	const double at[] = {600, 610, 780, 790, 400, 390, 405, 395};
@@ -101,14 +101,14 @@ static void two_functions_have_no_factors(void **state)
 		assert_true(log_factors[run] == 0);
 	assert_int_equal(shifts_find(&counts, shifts, &trend), 0);
 	assert_true(fabs(shifts[0].change - log(1.3)) < 0.02 && fabs(shifts[1].change) < 0.02);
-	/* Many that are too light to be looked at do know. */
+	/* Many functions with too few samples give factors as a group. */
 	for (int i = 0; i < 50 * 4; i++)
 		light[i] = i % 4 < 2 ? 10 : 20;
 	counts_of(light, 50, 4, 2, log_factors);
 	assert_true(fabs(log_factors[3] - log_factors[0] - log(2)) < 0.03);
 }
 
-/* One that doubles leaves the others where they are, though all their shares fall. */
+/* A function that doubles does not move the others, although their shares fall. */
 static void what_doubles_moves_nothing_else(void **state)
 {
 	double at[6 * 4], log_factors[4];
@@ -120,14 +120,14 @@ static void what_doubles_moves_nothing_else(void **state)
 	counts_of(at, 6, 4, 2, log_factors);
 	for (int run = 0; run < 4; run++)
 		assert_true(fabs(log_factors[run]) < 0.002);
-	/* A run that is slower in all is known by its factor. */
+	/* A run that is slower in all functions is corrected by its factor. */
 	for (int i = 0; i < 6; i++)
 		at[i * 4 + 3] *= 1.5;
 	counts_of(at, 6, 4, 2, log_factors);
 	assert_true(fabs(log_factors[3] - log_factors[0] - log(1.5)) < 0.01);
 }
 
-/* Of two releases that share little, that is no measure for the rest; one's runs are, for it. */
+/* If most functions changed, factors are found within each side only. */
 static void what_most_lacks_is_no_measure(void **state)
 {
 	double at[7 * 6], log_factors[6];
@@ -172,7 +172,7 @@ static void assert_shifts(const struct shift *shifts, const struct wanted *wante
 	}
 }
 
-/* fitFDist() of the variances by the trend, then Smyth's moderated t. */
+/* Variances follow fitFDist()'s trend, then Smyth's moderated t. */
 static void shifts_are_those_of_limma(void **state)
 {
 	static const struct wanted wanted[] = {
@@ -199,7 +199,7 @@ static void shifts_are_those_of_limma(void **state)
 	assert_near(shift_detectable(&trend, &counts, 0.2, 0.005), 0.277803165);
 }
 
-/* Likewise, with what each run knows for lmFit()'s weights. */
+/* As above, with the runs' precisions as lmFit()'s weights. */
 static void uneven_runs_are_weighted_as_limma_does(void **state)
 {
 	static const struct wanted wanted[] = {
@@ -225,7 +225,7 @@ static void uneven_runs_are_weighted_as_limma_does(void **state)
 	assert_near(shift_detectable(&trend, &counts, 0.2, 0.005), 0.548788753);
 }
 
-/* p.adjust(, "holm") <= 0.05 */
+/* Levels as in p.adjust(, "holm") <= 0.05. */
 static void holms_levels_are_stepwise(void **state)
 {
 	const double p[] = {0.02, 0.9, 0.001, 0.012, 0.04};
@@ -241,7 +241,7 @@ static void holms_levels_are_stepwise(void **state)
 	assert_int_equal(shifts_holm(p, 0, 0.05, level), 0);
 }
 
-/* Nobody knows how runs vary: what is told apart has to be so many times what samples vary. */
+/* With one run per side, changes are compared with an assumed dispersion. */
 static void one_run_each_is_held_against_usual_dispersion(void **state)
 {
 	const double at[] = {400, 400, 400, 430, 300, 330, 200, 500, 360, 0};
@@ -258,7 +258,7 @@ static void one_run_each_is_held_against_usual_dispersion(void **state)
 	assert_false(shift_alone(at, 2, 1).is_tested);
 }
 
-/* A run of a tenth knows a tenth; of a function it should not have, nothing can be told. */
+/* A run of a tenth of the length has a tenth of the precision. */
 static void a_short_run_knows_little(void **state)
 {
 	const double at[] = {40, 600, 40, 400, 40, 300, 4, 40};
@@ -276,7 +276,7 @@ static void a_short_run_knows_little(void **state)
 		    fabs(shifts[3].new_mean - shifts[3].old_mean));
 }
 
-/* Its logarithms would let a function that some runs have move by any amount. */
+/* Logarithms alone would allow any change of a function that only some runs have. */
 static void what_some_runs_have_moved_by_what_it_has(void **state)
 {
 	double at[5 * 8], log_factors[8], low, high;
@@ -295,13 +295,13 @@ static void what_some_runs_have_moved_by_what_it_has(void **state)
 	shift_interval(&shifts[4], 0.01, &low, &high);
 	assert_true(exp(high) * shifts[4].old_mean > 1000);
 	assert_true(shift_bound(&shifts[4], 3) > 80 && shift_bound(&shifts[4], 3) < 200);
-	/* Of one that all have they tell more than its mean does. */
+	/* For a function that all runs have, the bound by logarithms is the smaller one. */
 	shift_interval(&shifts[0], 0.01, &low, &high);
 	assert_true(shift_bound(&shifts[0], student_quantile(0.01, shifts[0].df)) <=
 		    expm1(fmax(high, -low)) * 650);
 }
 
-/* Counts that do not vary at all, and too few functions for a trend, end in numbers. */
+/* Counts without variance, and too few functions for a trend, give finite results. */
 static void degenerate_counts_are_survived(void **state)
 {
 	const double equal[] = {100, 100, 100, 100, 60, 60, 60, 60};

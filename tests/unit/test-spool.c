@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * Profiles that wait for their store: what comes out is what went in, for the same store only, and
- * nothing that was cut short comes out at all.
- */
+/* Profiles in the spool come out unchanged, for the same store only; truncated files never do. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +17,7 @@
 static const struct store_address here = {.hosts = 1, .host = {"db:8123"}, .database = "one"};
 static const struct store_address elsewhere = {.hosts = 1, .host = {"db:8123"}, .database = "two"};
 
-/* Every number another one, and none that its own half would do for. */
+/* All numbers differ, and need all their bytes. */
 static void make_profile(struct store_profile *profile)
 {
 	*profile = (struct store_profile){.id = "0123456789abcdef0123456789abcdef",

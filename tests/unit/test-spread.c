@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Runs to how they differ, against sums by hand. */
+/* Variation between runs, compared with sums computed by hand. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include "render/spread.h"
 
-/* A run in which outer calls inner, and late is called by nobody. */
+/* A run in which outer calls inner; late is at the root. */
 static struct calltree *run_of(uint64_t outer, uint64_t inner, uint64_t late)
 {
 	struct calltree *tree = calltree_new();
@@ -63,11 +63,11 @@ static void shares_differ(void **state)
 	assert_false(find(spread, "outer", "app", &shares));
 	add_run(spread, 2000000000, run_of(40, 160, 0));
 	add_run(spread, 3000000000, run_of(10, 20, 70));
-	/* 0.1, 0.2, 0.1 of its own, and 1, 1, 0.3 with what it calls. */
+	/* Shares of outer: self 0.1, 0.2, 0.1; total 1, 1, 0.3. */
 	assert_true(find(spread, "outer", "app", &shares));
 	assert_near(shares.self, sqrt(0.01 / 3));
 	assert_near(shares.total, 0.7 / sqrt(3));
-	/* None in the first two. */
+	/* late is not in the first two runs. */
 	assert_true(find(spread, "late", "app", &shares));
 	assert_near(shares.self, 0.7 / sqrt(3));
 	assert_true(find(spread, "inner", "app", &shares));
@@ -78,7 +78,7 @@ static void shares_differ(void **state)
 	spread_free(spread);
 }
 
-/* It took time, and has no shares. */
+/* Such a run has times but no shares. */
 static void a_run_without_samples_is_in_no_share(void **state)
 {
 	struct spread *spread = spread_new();
@@ -115,7 +115,7 @@ static void what_is_put_is_found(void **state)
 	spread_free(spread);
 }
 
-/* Two digits of the deviation, and of all numbers as many. */
+/* Numbers have the decimals that show two digits of the deviation. */
 static void times_are_told(void **state)
 {
 	struct spread *spread = spread_new();

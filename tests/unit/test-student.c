@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Student's t and its kin, against what R 4.2 says. */
+/* Student's t and related functions, compared with R 4.2. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@ static void assert_near(double is, double wanted)
 		fail_msg("%.12g, not %.12g", is, wanted);
 }
 
-/* 2 * pt(-2.5, 3.7), and where it is known: df 1 is Cauchy's, infinity is normal. */
+/* 2 * pt(-2.5, 3.7), and known cases: df 1 is Cauchy's distribution, infinity the normal one. */
 static void tails_are_those_of_r(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Whole pictures: the same bytes for the same tree, valid ones for hostile or empty trees. */
+/* Whole pictures: equal bytes for equal trees, and valid ones for hostile or empty trees. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,7 +78,7 @@ static void test_equal_trees_give_equal_bytes(void **state)
 	check_same(picture_write_pdf);
 }
 
-/* Is @text in @pdf, or in one of its streams, where cairo from 1.18 on packs what it says of it? */
+/* Is @text in @pdf or in one of its streams, in which cairo 1.18 compresses metadata? */
 static bool pdf_has(const struct picture *pdf, const char *text)
 {
 	static const char begin[] = "stream\n";
@@ -100,7 +100,7 @@ static bool pdf_has(const struct picture *pdf, const char *text)
 	return found;
 }
 
-/* cairo would date a PDF by the clock, which two drawings in one second would not show. */
+/* By default cairo writes the time of day, which differs only between different seconds. */
 static void test_a_pdf_has_the_date_it_was_given(void **state)
 {
 	struct calltree *tree = build(0);
@@ -147,7 +147,7 @@ static void test_names_cannot_leave_their_place(void **state)
 	calltree_free(tree);
 }
 
-/* So many labels that they are native text, whose attributes hold what the person asked for. */
+/* Many labels, so that text is native and the font is in an attribute. */
 static void test_faces_cannot_leave_their_attribute(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -171,7 +171,7 @@ static void test_faces_cannot_leave_their_attribute(void **state)
 	calltree_free(tree);
 }
 
-/* As many wide boxes as a picture can have, with names that XML makes longer. */
+/* As many wide boxes as possible, with names that escaping makes longer. */
 static void test_the_static_layer_is_bounded(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -195,13 +195,13 @@ static void test_the_static_layer_is_bounded(void **state)
 
 	assert_non_null(layer);
 	assert_in_range(picture.length - (size_t)(layer - picture.bytes), 300000, 700000);
-	/* Those next to the root have labels. */
+	/* Boxes near the root have labels. */
 	assert_true(count(layer, ">f0_0_") == 1 && count(layer, ">f105_0_") == 1);
 	free(picture.bytes);
 	calltree_free(tree);
 }
 
-/* How often @svg has strokes of the colour of the root's box, which cairo spells in percent. */
+/* Count the strokes in the root box's colour, which cairo writes in percent. */
 static unsigned count_root_strokes(const struct calltree *tree, const char *svg, int dark)
 {
 	char style[32], attribute[32];

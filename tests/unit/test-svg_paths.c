@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Paths and places get shorter, everything else stays to the byte. */
+/* Paths and coordinates become shorter; everything else is copied. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #include "render/svg_paths.h"
 
-/* @text comes out as @wanted, from a buffer without room behind it. */
+/* Check that @text becomes @wanted, reading from a buffer of its exact size. */
 static void check(const char *text, const char *wanted)
 {
 	struct bytes bytes = {0};
@@ -48,7 +48,7 @@ static void test_what_the_grammar_lets_out(void **state)
 		"<path d=\"M1 .5c1 0 1.5 1 2 1.5.5 0 1 0 1.25.5l.75 6.5 1-1\"/>");
 }
 
-/* What is rounded here is not lost there. */
+/* Coordinates are rounded before differences are computed. */
 static void test_rounding_does_not_add_up(void **state)
 {
 	(void)state;

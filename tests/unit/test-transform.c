@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Trees made from trees, against an oracle that keeps every stack as a list of its own. */
+/* Transformed trees, compared with an oracle that keeps each stack as a list. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 #define THREADS	   4u
 #define LINE_BYTES 128u
 
-/* One stack with one sample: what the tree is built from and what the oracle keeps. */
+/* A stack with one sample, for the tree and for the oracle. */
 struct stack {
 	uint32_t depth;
 	uint32_t names[DEPTH]; /* outermost first */
@@ -77,7 +77,7 @@ static struct calltree *build(const struct stack *stacks)
 	return tree;
 }
 
-/* The stack of @node as text, root first. */
+/* Print the stack of @node, root first. */
 static void spell(char *line, const struct calltree *tree, uint32_t node)
 {
 	const char *names[DEPTH + 3];
@@ -113,7 +113,7 @@ static int has_any(const char *names, unsigned count, const char *set)
 	return 0;
 }
 
-/* The filters on one stack: what stays of @names. Returns how many, -1 when the stack leaves. */
+/* Apply the filters to a stack. Returns the number of names left, -1 if the stack is dropped. */
 static int filter_names(char *names, unsigned count, const char *const *filters)
 {
 	unsigned from = 0, left = 0;
@@ -133,7 +133,7 @@ static int filter_names(char *names, unsigned count, const char *const *filters)
 	return count && !left ? -1 : (int)left;
 }
 
-/* Whoever comes again takes back all that was put on since. Returns how many are left. */
+/* Collapse recursion: a name removes all names since its first. Returns the number left. */
 static unsigned collapse_names(char *names, unsigned count)
 {
 	unsigned left = 0;
@@ -149,7 +149,7 @@ static unsigned collapse_names(char *names, unsigned count)
 	return left;
 }
 
-/* What the @i-th of @names is called in the end. */
+/* Returns the final name of the @i-th of @names. */
 static const char *word_of(const char *names, unsigned i, int by_module)
 {
 	static char words[8][2];
@@ -168,7 +168,7 @@ static void add_word(char *line, const char *word)
 	strcat(line, ";");
 }
 
-/* What should become of @stack. Returns 0 when it leaves. */
+/* Compute the expected stack for @stack. Returns 0 if it is dropped. */
 static int expect(char *line, const struct stack *stack, const struct wish *wish)
 {
 	static const char *const threads[THREADS] = {"T0", "T1", "T2", "thread 3"};
@@ -204,7 +204,7 @@ static int expect(char *line, const struct stack *stack, const struct wish *wish
 	return 1;
 }
 
-/* @left_out is the sum over the filters. */
+/* @left_out is the sum over all filters. */
 static struct calltree *transform(
 	const struct calltree *tree, const struct wish *wish, uint64_t *left_out)
 {
@@ -228,7 +228,7 @@ static struct calltree *transform(
 	return shown ? shown : filtered;
 }
 
-/* Every node's self weight is that of the stacks that should end there, and totals are sums. */
+/* Check that each node has the self weight of the stacks that should end there, and its total. */
 static void check_weights(const struct calltree *made, char (*lines)[LINE_BYTES],
 	const uint8_t *stays, const struct stack *stacks)
 {
@@ -251,7 +251,7 @@ static void check_weights(const struct calltree *made, char (*lines)[LINE_BYTES]
 	}
 }
 
-/* Each node has weight, and each frame is a node's. */
+/* Check that each node has weight and each frame has a node. */
 static void check_nothing_is_left_over(const struct calltree *tree)
 {
 	uint8_t *is_used = calloc(calltree_frames(tree) + 1, 1);
@@ -281,7 +281,7 @@ static void check(const struct stack *stacks, const struct calltree *tree, const
 			left += stacks[i].weight;
 			continue;
 		}
-		/* Samples stay in their order, with their times and threads. */
+		/* Samples keep their order, times and threads. */
 		assert_true(sample < calltree_samples(made));
 		const struct calltree_sample *got = calltree_sample_at(made, sample++);
 
@@ -373,7 +373,7 @@ static void test_weight_without_a_time_finds_its_thread(void **state)
 	calltree_thread(tree, 1, "B", "");
 	calltree_sample(tree, &(struct calltree_sample){.node = one, .weight = 3, .thread = 1});
 	calltree_sample(tree, &(struct calltree_sample){.node = both, .weight = 2, .thread = 0});
-	/* More than the node has: a sample adds no weight of its own. */
+	/* More weight than the node has left; samples add no weight. */
 	calltree_sample(tree, &(struct calltree_sample){.node = both, .weight = 5, .thread = 1});
 	calltree_finish(tree);
 	struct calltree *made =
@@ -453,7 +453,7 @@ static void test_equal_names_of_other_modules_stay_apart(void **state)
 	calltree_free(tree);
 }
 
-/* Stacks of letters, outermost first, weight 1 each; "" ends them. */
+/* Build a tree from stacks of letters (outermost first, weight 1 each), ended by "". */
 static struct calltree *build_from(const char *const *lines)
 {
 	struct calltree *tree = calltree_new();
@@ -471,7 +471,7 @@ static struct calltree *build_from(const char *const *lines)
 static void test_recursion(void **state)
 {
 	static const char *const cases[][8] = {
-		/* What goes in, "", what comes out with all its weight, "". */
+		/* Input stacks, "", expected stacks with the whole weight, "". */
 		{"maaab", "", "mab"},	/* direct */
 		{"mababc", "", "mabc"}, /* through another */
 		{"mabac", "", "mac"},	/* which is not on the way to c */
@@ -506,7 +506,7 @@ static void test_recursion(void **state)
 	}
 }
 
-/* Many functions have no name but one of these, and none calls itself. */
+/* Bracketed names stand for many functions and are not recursive. */
 static void test_what_is_no_function_does_not_recurse(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -528,7 +528,7 @@ static void test_what_is_no_function_does_not_recurse(void **state)
 	calltree_free(tree);
 }
 
-/* A compiler puts the first call of a function that calls itself into it. */
+/* A compiler may inline the first call of a recursive function into it. */
 static void test_inlined_calls_are_calls(void **state)
 {
 	static const enum calltree_frame_kind kinds[] = {CALLTREE_INLINE, CALLTREE_NATIVE};
@@ -552,7 +552,7 @@ static void test_inlined_calls_are_calls(void **state)
 	}
 }
 
-/* A stack of 300,000 calls, with weight in each: nothing here climbs it for each. */
+/* 300,000 nested calls with weight in each: passes must not walk the stack for each. */
 static void test_deep_stacks(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -627,7 +627,7 @@ static void test_modules(void **state)
 	calltree_free(tree);
 }
 
-/* Naming puts "sh" above the stacks of all its processes; a file, too, where it is like others. */
+/* Naming puts "sh" above the stacks of all its processes; in files it is a function. */
 static void test_a_process_takes_the_place_of_its_name(void **state)
 {
 	(void)state;
@@ -655,7 +655,7 @@ static void test_a_process_takes_the_place_of_its_name(void **state)
 			self_of(made, i / 2 ? "sh (1);sh (1/1);main;" : "sh (1);main;"), 3);
 		assert_int_equal(
 			self_of(made, i / 2 ? "sh (2);sh (2/2);main;" : "sh (2);main;"), 1);
-		/* Known for one process; and for none. */
+		/* weight known to be of one process, and of none */
 		assert_int_equal(self_of(made, i / 2 ? "sh (2);sh (2/2);sh;" : "sh (2);sh;"), 2);
 		assert_int_equal(self_of(made, "sh;main;"), 1);
 		calltree_free(made);
@@ -663,7 +663,7 @@ static void test_a_process_takes_the_place_of_its_name(void **state)
 	}
 }
 
-/* A tree that has such roots, or a file of one, gets no second ones. */
+/* A tree that already has root frames, or was read from such a file, gets no second ones. */
 static void test_roots_are_not_doubled(void **state)
 {
 	(void)state;
@@ -675,7 +675,7 @@ static void test_roots_are_not_doubled(void **state)
 
 		node = put(tree, node, "T (1/1)", i % 2 ? CALLTREE_NATIVE : CALLTREE_THREAD, 0);
 		node = put(tree, node, "main", CALLTREE_NATIVE, 1);
-		/* Not behind another frame. */
+		/* Not below another frame. */
 		node = put(tree, node, "T (1/1)", CALLTREE_NATIVE, 1);
 		calltree_sample(tree, &(struct calltree_sample){.node = node, .weight = 1});
 		calltree_sample(tree, &(struct calltree_sample){.node = 3, .weight = 1});
@@ -722,7 +722,7 @@ static void test_other_frames_stay_below_a_root(void **state)
 	}
 }
 
-/* Only roots that were asked for, and only where they are roots. */
+/* Only requested kinds of root frames stay at the root, and only at the root. */
 static void test_other_frames_turn_round(void **state)
 {
 	struct calltree *tree = calltree_new();
