@@ -237,10 +237,10 @@ static enum picture_verdict judge(const struct calltree_frame *frame, void *cont
 	const struct change *change;
 
 	if (function == UINT32_MAX || !(number = changes->of_function[function]))
-		return PICTURE_UNTOLD;
+		return PICTURE_INSIGNIFICANT;
 	change = &changes->at[number - 1];
 	if (!change->is_told)
-		return PICTURE_UNTOLD;
+		return PICTURE_INSIGNIFICANT;
 	if (change_is_new(change))
 		return PICTURE_NEW;
 	if (change_is_gone(change))

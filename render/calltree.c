@@ -473,7 +473,7 @@ static int compare_numbers(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-static int compare_places(const void *left, const void *right)
+static int compare_sources(const void *left, const void *right)
 {
 	const struct calltree_line *a = left, *b = right;
 	int order = compare_numbers(a->frame, b->frame);
@@ -493,7 +493,7 @@ static int compare_weights(const void *left, const void *right)
 		order = compare_numbers(b->total, a->total);
 	if (!order)
 		order = compare_numbers(b->self, a->self);
-	return order ? order : compare_places(a, b);
+	return order ? order : compare_sources(a, b);
 }
 
 static void sort_lines(struct calltree *tree)
@@ -503,9 +503,9 @@ static void sort_lines(struct calltree *tree)
 
 	if (!tree->line_count)
 		return;
-	qsort(lines, tree->line_count, sizeof(*lines), compare_places);
+	qsort(lines, tree->line_count, sizeof(*lines), compare_sources);
 	for (size_t i = 1; i < tree->line_count; i++) {
-		if (compare_places(&lines[kept], &lines[i])) {
+		if (compare_sources(&lines[kept], &lines[i])) {
 			lines[++kept] = lines[i];
 			continue;
 		}
@@ -610,7 +610,7 @@ static void sort_frames(struct preorder *preorder, const struct calltree *tree)
 		preorder->rank[preorder->by_rank[i]] = i;
 }
 
-static void place_nodes(struct preorder *preorder, const struct calltree *tree,
+static void set_positions(struct preorder *preorder, const struct calltree *tree,
 	const uint32_t *children, const uint32_t *first_child, uint32_t *size)
 {
 	for (uint32_t n = 0; n < preorder->nodes; n++)
@@ -664,7 +664,7 @@ int preorder_init(struct preorder *preorder, const struct calltree *tree)
 	sort_frames(preorder, tree);
 	error = sort_children(preorder, tree, children, first_child);
 	if (!error)
-		place_nodes(preorder, tree, children, first_child, size);
+		set_positions(preorder, tree, children, first_child, size);
 out:
 	free(children);
 	free(first_child);

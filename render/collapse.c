@@ -97,7 +97,7 @@ static void place_collapsed(
 			collapse->below[at] = to;
 		}
 	}
-	pass->place[node] = to;
+	pass->new_node[node] = to;
 	collapse->todo_next[node] = collapse->todo[to];
 	collapse->todo[to] = node;
 }

@@ -31,8 +31,8 @@ static void stroke_boxes(const struct scene *scene, cairo_t *cairo)
 	int dark = scene->style->options->ground == PICTURE_DARK;
 
 	cairo_set_line_cap(cairo, CAIRO_LINE_CAP_BUTT);
-	for (unsigned place = 0; place < palette_size(palette); place++) {
-		struct palette_color color = palette_at(palette, place, dark);
+	for (unsigned color_index = 0; color_index < palette_size(palette); color_index++) {
+		struct palette_color color = palette_at(palette, color_index, dark);
 		double height = 0;
 
 		cairo_set_source_rgb(
@@ -41,7 +41,7 @@ static void stroke_boxes(const struct scene *scene, cairo_t *cairo)
 			const struct scene_box *box = &scene->boxes[i];
 			double middle = box->y + box->height / 2;
 
-			if (box->place != place)
+			if (box->color_index != color_index)
 				continue;
 			if (box->height != height)
 				cairo_stroke(cairo);

@@ -328,8 +328,8 @@ static void write_colors(struct writer *writer)
 	const struct palette *palette = &writer->style->palette;
 
 	for (int dark = 0; dark < 2; dark++) {
-		for (unsigned place = 0; place < palette_size(palette); place++) {
-			struct palette_color color = palette_at(palette, place, dark);
+		for (unsigned index = 0; index < palette_size(palette); index++) {
+			struct palette_color color = palette_at(palette, index, dark);
 
 			bytes_put(&writer->column, (uint8_t[]){color.red, color.green, color.blue},
 				3);
@@ -350,7 +350,8 @@ static void write_legend(struct writer *writer)
 	unsigned count = legend_of(&writer->style->palette, writer->tree, entries);
 
 	for (unsigned i = 0; i < count * LEGEND_SHADES; i++)
-		bytes_varint(&writer->column, entries[i / LEGEND_SHADES].places[i % LEGEND_SHADES]);
+		bytes_varint(
+			&writer->column, entries[i / LEGEND_SHADES].indices[i % LEGEND_SHADES]);
 	end_column(writer, EMBED_LEGEND_COLORS);
 	for (unsigned i = 0; i < count; i++)
 		put_counted(&writer->column, entries[i].text);
@@ -383,7 +384,7 @@ static void write_frames(struct writer *writer)
 	end_column(writer, EMBED_FRAME_KINDS);
 	for (uint32_t i = 0; i < frames; i++)
 		bytes_varint(column,
-			palette_place(&writer->style->palette, writer->preorder->by_rank[i]));
+			palette_index(&writer->style->palette, writer->preorder->by_rank[i]));
 	end_column(writer, EMBED_FRAME_COLORS);
 }
 
@@ -394,7 +395,7 @@ static void put_spread(struct writer *writer, const struct calltree_frame *frame
 	struct spread_shares shares;
 	char text[96] = "";
 
-	if (spread_find(spread, frame, &shares) && shares.total >= SPREAD_TOLD)
+	if (spread_find(spread, frame, &shares) && shares.total >= SPREAD_TOTAL_MIN)
 		snprintf(text, sizeof(text),
 			"share over %u runs: \u00b1 %.1f points, by itself \u00b1 %.1f",
 			spread_runs(spread), 100 * shares.total, 100 * shares.self);

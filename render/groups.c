@@ -25,7 +25,7 @@ struct groups {
 	uint32_t root;	 /* new node of the current thread's frame, or its process's */
 	const char *process, *thread; /* names in @root's frames; NULL: no such frame */
 	char number[32];	      /* name for a thread that has none */
-	uint64_t *rest;		      /* [old node] -> self weight that is in no sample */
+	uint64_t *unsampled;	      /* [old node] -> self weight that is in no sample */
 	uint32_t *owner;    /* [old node] -> root of its samples; PASS_NOWHERE if several */
 	uint8_t *has_owner; /* [old node] -> it has samples */
 	size_t *order;	    /* sample indices, sorted by thread and then by index */
@@ -41,14 +41,14 @@ static int groups_init(struct groups *groups, struct pass *pass)
 		.at = pass_array(nodes, sizeof(uint32_t)),
 		.epoch = pass_array(nodes, sizeof(uint32_t)),
 		.path = pass_array(nodes, sizeof(uint32_t)),
-		.rest = pass_weights(pass),
+		.unsampled = pass_weights(pass),
 		.owner = pass_array(nodes, sizeof(uint32_t)),
 		.has_owner = pass_array(nodes, 1),
 		.order = pass_array(samples, sizeof(size_t)),
 	};
-	pass->placed = pass_array(samples, sizeof(*pass->placed));
-	return groups->at && groups->epoch && groups->path && groups->rest && groups->owner &&
-			       groups->has_owner && groups->order && pass->placed
+	pass->sample_node = pass_array(samples, sizeof(*pass->sample_node));
+	return groups->at && groups->epoch && groups->path && groups->unsampled && groups->owner &&
+			       groups->has_owner && groups->order && pass->sample_node
 		       ? 0
 		       : -ENOMEM;
 }
@@ -58,7 +58,7 @@ static void groups_release(struct groups *groups)
 	free(groups->at);
 	free(groups->epoch);
 	free(groups->path);
-	free(groups->rest);
+	free(groups->unsampled);
 	free(groups->owner);
 	free(groups->has_owner);
 	free(groups->order);
@@ -135,23 +135,23 @@ static bool is_replaced(const struct groups *groups, uint32_t node)
 }
 
 /* Returns the new node of @node below the current root, and adds the nodes on the way. */
-static uint32_t find_place(struct groups *groups, uint32_t node)
+static uint32_t find_node(struct groups *groups, uint32_t node)
 {
 	struct pass *pass = groups->pass;
 	size_t steps = 0;
 
 	for (; groups->epoch[node] != groups->round; node = pass_node(pass, node)->parent)
 		groups->path[steps++] = node;
-	uint32_t place = groups->at[node];
+	uint32_t new_node = groups->at[node];
 
 	while (steps) {
 		node = groups->path[--steps];
-		if (place != groups->root || !is_replaced(groups, node))
-			place = pass_child(pass, place, node);
-		groups->at[node] = place;
+		if (new_node != groups->root || !is_replaced(groups, node))
+			new_node = pass_child(pass, new_node, node);
+		groups->at[node] = new_node;
 		groups->epoch[node] = groups->round;
 	}
-	return place;
+	return new_node;
 }
 
 static void place_samples(struct groups *groups)
@@ -171,8 +171,8 @@ static void place_samples(struct groups *groups)
 		if (!i || sample->thread !=
 				  calltree_sample_at(pass->from, groups->order[i - 1])->thread)
 			enter_thread(groups, sample->thread);
-		pass->place[node] = pass->placed[number] = find_place(groups, node);
-		pass_subtract(sample, groups->rest);
+		pass->new_node[node] = pass->sample_node[number] = find_node(groups, node);
+		pass_subtract(sample, groups->unsampled);
 		groups->owner[node] = groups->has_owner[node] && groups->owner[node] != groups->root
 					      ? PASS_NOWHERE
 					      : groups->root;
@@ -194,8 +194,9 @@ int groups_pass(struct pass *pass)
 	place_samples(&groups);
 	enter_thread(&groups, NO_THREAD);
 	for (uint32_t i = 0; i < pass->nodes; i++)
-		if (groups.rest[i] && (!groups.has_owner[i] || groups.owner[i] == PASS_NOWHERE))
-			pass->place[i] = find_place(&groups, i);
+		if (groups.unsampled[i] &&
+			(!groups.has_owner[i] || groups.owner[i] == PASS_NOWHERE))
+			pass->new_node[i] = find_node(&groups, i);
 out:
 	groups_release(&groups);
 	return error;

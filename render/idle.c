@@ -29,9 +29,9 @@ struct idle {
 	struct thread_time *threads; /* those with names; other samples belong to no known thread */
 	uint32_t *process; /* [node] -> node of its process frame, or the root */
 	uint32_t *count;   /* [process node] -> number of its idle threads */
-	uint64_t *rest;	   /* [node] -> self weight not yet subtracted by samples */
+	uint64_t *unsampled; /* [node] -> self weight not yet subtracted by samples */
 	uint64_t *weight;  /* [node] -> weight to fold */
-	uint32_t *place;   /* [node] -> new node for that weight */
+	uint32_t *folded_node; /* [node] -> new node for that weight */
 };
 
 static int idle_init(struct idle *idle, struct pass *pass)
@@ -43,13 +43,13 @@ static int idle_init(struct idle *idle, struct pass *pass)
 		.threads = pass_array(calltree_threads(pass->from), sizeof(*idle->threads)),
 		.process = pass_array(nodes, sizeof(*idle->process)),
 		.count = pass_array(nodes, sizeof(*idle->count)),
-		.rest = pass_weights(pass),
+		.unsampled = pass_weights(pass),
 		.weight = pass_array(nodes, sizeof(*idle->weight)),
-		.place = pass_array(nodes, sizeof(*idle->place)),
+		.folded_node = pass_array(nodes, sizeof(*idle->folded_node)),
 	};
-	pass->placed = pass_array(calltree_samples(pass->from), sizeof(*pass->placed));
-	return idle->threads && idle->process && idle->count && idle->rest && idle->weight &&
-			       idle->place && pass->placed
+	pass->sample_node = pass_array(calltree_samples(pass->from), sizeof(*pass->sample_node));
+	return idle->threads && idle->process && idle->count && idle->unsampled && idle->weight &&
+			       idle->folded_node && pass->sample_node
 		       ? 0
 		       : -ENOMEM;
 }
@@ -59,9 +59,9 @@ static void idle_release(struct idle *idle)
 	free(idle->threads);
 	free(idle->process);
 	free(idle->count);
-	free(idle->rest);
+	free(idle->unsampled);
 	free(idle->weight);
-	free(idle->place);
+	free(idle->folded_node);
 }
 
 /* Call @visit for each sample of a named thread with its part of the node's self weight. */
@@ -72,10 +72,10 @@ static void for_each_sample(
 	const struct calltree *tree = idle->pass->from;
 
 	for (uint32_t i = 0; i < idle->pass->nodes; i++)
-		idle->rest[i] = pass_node(idle->pass, i)->self;
+		idle->unsampled[i] = pass_node(idle->pass, i)->self;
 	for (size_t i = 0; i < calltree_samples(tree); i++) {
 		const struct calltree_sample *sample = calltree_sample_at(tree, i);
-		uint64_t weight = pass_subtract(sample, idle->rest);
+		uint64_t weight = pass_subtract(sample, idle->unsampled);
 
 		if (sample->thread < calltree_threads(tree))
 			visit(idle, &idle->threads[sample->thread], sample->node, weight);
@@ -119,7 +119,7 @@ static bool waits_for_something(const struct pass *pass, uint32_t node)
 /* Mark the idle threads. If all threads are idle, mark none: the picture is then about waiting. */
 static void find_idle(struct idle *idle)
 {
-	bool is_any_busy = false;
+	bool has_busy = false;
 
 	for (uint32_t i = 0; i < calltree_threads(idle->pass->from); i++) {
 		struct thread_time *thread = &idle->threads[i];
@@ -128,12 +128,12 @@ static void find_idle(struct idle *idle)
 				  thread->waiting * 100 >= thread->all * IDLE_SHARE_PERCENT &&
 				  (thread->cpu <= IDLE_CPU_SAMPLES ||
 					  thread->cpu * 100 <= thread->all * IDLE_CPU_PERCENT);
-		is_any_busy |= thread->all && !thread->is_idle;
+		has_busy |= thread->all && !thread->is_idle;
 	}
 	for (uint32_t i = 0; i < calltree_threads(idle->pass->from); i++) {
 		struct thread_time *thread = &idle->threads[i];
 
-		thread->is_idle &= is_any_busy;
+		thread->is_idle &= has_busy;
 		if (thread->is_idle)
 			idle->count[idle->process[thread->stack]]++;
 	}
@@ -166,8 +166,8 @@ static uint32_t add_frame(struct idle *idle, uint32_t process)
 }
 
 /*
- * Set idle->place and pass->place of each node. @plain and @folded mark the nodes that have
- * unfolded or folded weight in their subtree; they are filled from the leaves to the root.
+ * Set idle->folded_node and pass->new_node of each node. @plain and @folded mark the nodes that
+ * have unfolded or folded weight in their subtree; they are filled from the leaves to the root.
  */
 static void place_nodes(struct idle *idle, uint8_t *plain, uint8_t *folded)
 {
@@ -186,13 +186,13 @@ static void place_nodes(struct idle *idle, uint8_t *plain, uint8_t *folded)
 		uint32_t parent = i ? pass_node(pass, i)->parent : CALLTREE_ROOT;
 
 		if (plain[i] && i)
-			pass->place[i] = pass_child(pass, pass->place[parent], i);
+			pass->new_node[i] = pass_child(pass, pass->new_node[parent], i);
 		if (!folded[i])
 			continue;
 		if (idle->process[i] == i)
-			idle->place[i] = add_frame(idle, i);
+			idle->folded_node[i] = add_frame(idle, i);
 		else
-			idle->place[i] = pass_child(pass, idle->place[parent], i);
+			idle->folded_node[i] = pass_child(pass, idle->folded_node[parent], i);
 	}
 }
 
@@ -209,7 +209,8 @@ static int place_all(struct idle *idle)
 		bool is_below = sample->thread < calltree_threads(pass->from) &&
 				is_folded(idle, &idle->threads[sample->thread], sample->node);
 
-		pass->placed[i] = is_below ? idle->place[sample->node] : pass->place[sample->node];
+		pass->sample_node[i] =
+			is_below ? idle->folded_node[sample->node] : pass->new_node[sample->node];
 	}
 	free(plain);
 	free(folded);

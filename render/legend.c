@@ -33,7 +33,7 @@ static const struct {
 	{PALETTE_FASTER, "faster"},
 	{PALETTE_FASTER_BY_OTHERS, "faster by others"},
 	{PALETTE_GONE, "gone"},
-	{PALETTE_UNTOLD, "no change that is more than chance"},
+	{PALETTE_INSIGNIFICANT, "no change that is more than chance"},
 };
 
 _Static_assert(sizeof(classes) / sizeof(*classes) <= LEGEND_MAX, "there is room for each");
@@ -55,7 +55,7 @@ static const char *text_of(
 static bool is_same(const struct palette *palette, enum palette_class a, enum palette_class b)
 {
 	const struct palette_family *families = palette->scheme->families;
-	unsigned first = palette_first_place(palette, a), other = palette_first_place(palette, b);
+	unsigned first = palette_first_index(palette, a), other = palette_first_index(palette, b);
 	unsigned shades = families[a].hues * families[a].levels;
 
 	if (families[b].hues * families[b].levels != shades)
@@ -91,8 +91,8 @@ unsigned legend_of(const struct palette *palette, const struct calltree *tree,
 			continue;
 		entry->text = text_of(palette, class, classes[i].text);
 		for (unsigned shade = 0; shade < LEGEND_SHADES; shade++)
-			entry->places[shade] =
-				palette_first_place(palette, class) +
+			entry->indices[shade] =
+				palette_first_index(palette, class) +
 				(family->hues - 1) * shade / (LEGEND_SHADES - 1) * family->levels +
 				family->levels / 2;
 		count++;

@@ -15,7 +15,7 @@
 
 struct legend_entry {
 	const char *text; /* for display; a constant */
-	unsigned places[LEGEND_SHADES];
+	unsigned indices[LEGEND_SHADES];
 };
 
 /*

@@ -15,7 +15,7 @@
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-static bool has_place(const struct calltree_frame *frame)
+static bool has_source(const struct calltree_frame *frame)
 {
 	return *frame->file || frame->line;
 }
@@ -86,11 +86,11 @@ static int merge_lines(struct pass *pass)
 	int error = frames ? weigh_frames(pass, frames) : -ENOMEM;
 
 	for (uint32_t i = 1; !error && i < pass->nodes; i++)
-		pass->place[i] = pass_child(pass, pass->place[pass_node(pass, i)->parent], i);
+		pass->new_node[i] = pass_child(pass, pass->new_node[pass_node(pass, i)->parent], i);
 	for (uint32_t i = 0; !error && i < count; i++) {
 		const struct calltree_frame *frame = calltree_frame_at(pass->from, i);
 
-		if (has_place(frame) && frames[i].total)
+		if (has_source(frame) && frames[i].total)
 			calltree_add_line(
 				pass->to, &(struct calltree_line){.frame = pass_frame(pass, i),
 						  .line = frame->line,
@@ -122,7 +122,7 @@ int transform_lines(const struct calltree *tree, bool by_line, struct calltree *
 	uint32_t frames = calltree_frames(tree), at = 0;
 	int error = 0;
 
-	while (at < frames && !has_place(calltree_frame_at(tree, at)))
+	while (at < frames && !has_source(calltree_frame_at(tree, at)))
 		at++;
 	if (at < frames)
 		error = pass_run(
@@ -159,11 +159,11 @@ static int source_pass(struct pass *pass)
 	pass->rename = map_file;
 	for (uint32_t i = 1; i < pass->nodes; i++) {
 		const struct calltree_node *node = pass_node(pass, i);
-		uint32_t parent = pass->place[node->parent];
+		uint32_t parent = pass->new_node[node->parent];
 
-		pass->place[i] = parent != CALLTREE_ROOT && pass->matches[node->frame]
-					 ? parent
-					 : pass_child(pass, parent, i);
+		pass->new_node[i] = parent != CALLTREE_ROOT && pass->matches[node->frame]
+					    ? parent
+					    : pass_child(pass, parent, i);
 	}
 	return 0;
 }

@@ -110,7 +110,7 @@ unsigned palette_wait_kind(const struct calltree_frame *frame)
 	return i;
 }
 
-_Static_assert(PALETTE_GONE - PALETTE_UNTOLD == PICTURE_GONE - PICTURE_UNTOLD,
+_Static_assert(PALETTE_GONE - PALETTE_INSIGNIFICANT == PICTURE_GONE - PICTURE_INSIGNIFICANT,
 	"verdicts and their classes have one order");
 
 /* Waits have the same colours in every palette. */
@@ -119,11 +119,11 @@ enum palette_class palette_class_of(
 {
 	const struct picture_verdicts *verdicts = palette->verdicts;
 	enum picture_verdict verdict =
-		verdicts ? verdicts->judge(frame, verdicts->context) : PICTURE_UNTOLD;
+		verdicts ? verdicts->judge(frame, verdicts->context) : PICTURE_INSIGNIFICANT;
 
-	if (frame->kind == CALLTREE_WAIT && verdict == PICTURE_UNTOLD)
+	if (frame->kind == CALLTREE_WAIT && verdict == PICTURE_INSIGNIFICANT)
 		return palette_waits[palette_wait_kind(frame)].class;
-	return verdicts ? (enum palette_class)(PALETTE_UNTOLD + (int)verdict)
+	return verdicts ? (enum palette_class)(PALETTE_INSIGNIFICANT + (int)verdict)
 			: palette->scheme->classify(frame);
 }
 
@@ -332,7 +332,7 @@ static const struct palette_scheme palette_schemes[] = {
 static const struct palette_scheme verdict_schemes[] = {
 	{"hot", palette_by_kind, {
 		GREYS,
-		[PALETTE_UNTOLD]           = NO_VERDICT,
+		[PALETTE_INSIGNIFICANT]    = NO_VERDICT,
 		[PALETTE_SLOWER]           = VERDICT( 27, 0.150, 0.710, 0.500),
 		[PALETTE_SLOWER_BY_OTHERS] = VERDICT( 27, 0.055, 0.860, 0.430),
 		[PALETTE_FASTER]           = VERDICT(252, 0.120, 0.730, 0.490),
@@ -342,7 +342,7 @@ static const struct palette_scheme verdict_schemes[] = {
 	}},
 	{"okabe-ito", palette_by_kind, {
 		GREYS,
-		[PALETTE_UNTOLD]           = NO_VERDICT,
+		[PALETTE_INSIGNIFICANT]    = NO_VERDICT,
 		[PALETTE_SLOWER]           = VERDICT( 62, 0.140, 0.770, 0.520),
 		[PALETTE_SLOWER_BY_OTHERS] = VERDICT( 72, 0.065, 0.880, 0.440),
 		[PALETTE_FASTER]           = VERDICT(250, 0.110, 0.760, 0.500),
@@ -361,7 +361,7 @@ static unsigned family_size(const struct palette_family *family)
 	return family->hues * family->levels;
 }
 
-unsigned palette_first_place(const struct palette *palette, enum palette_class class)
+unsigned palette_first_index(const struct palette *palette, enum palette_class class)
 {
 	unsigned first = 0;
 
@@ -372,17 +372,17 @@ unsigned palette_first_place(const struct palette *palette, enum palette_class c
 
 unsigned palette_size(const struct palette *palette)
 {
-	return palette_first_place(palette, PALETTE_CLASSES);
+	return palette_first_index(palette, PALETTE_CLASSES);
 }
 
 unsigned palette_root(const struct palette *palette)
 {
-	return palette_first_place(palette, PALETTE_ROOT);
+	return palette_first_index(palette, PALETTE_ROOT);
 }
 
 unsigned palette_merged(const struct palette *palette)
 {
-	return palette_first_place(palette, PALETTE_MERGED);
+	return palette_first_index(palette, PALETTE_MERGED);
 }
 
 const char *palette_name(const struct palette *palette)
@@ -390,9 +390,9 @@ const char *palette_name(const struct palette *palette)
 	return palette->scheme->name;
 }
 
-unsigned palette_place(const struct palette *palette, uint32_t frame)
+unsigned palette_index(const struct palette *palette, uint32_t frame)
 {
-	return palette->places[frame];
+	return palette->indices[frame];
 }
 
 static uint64_t hash_text(const char *text)
@@ -449,20 +449,20 @@ static uint32_t merge_modules(struct module *modules, uint32_t count)
 static void choose_hues(struct module *modules, uint32_t count, unsigned hues)
 {
 	unsigned per_round = hues / MODULE_ROUNDS;
-	uint64_t taken = 0;
+	uint64_t used = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		unsigned wish = (unsigned)(hash_text(modules[i].name) % per_round);
+		unsigned hue = (unsigned)(hash_text(modules[i].name) % per_round);
 		unsigned round = i / per_round;
 
 		/* There are more modules than hues, so hues are shared from here on. */
 		if (i >= hues)
-			taken = 0;
+			used = 0;
 		round %= MODULE_ROUNDS;
-		while (taken & UINT64_C(1) << (wish * MODULE_ROUNDS + round))
-			wish = (wish + 1) % per_round;
-		modules[i].hue = wish * MODULE_ROUNDS + round;
-		taken |= UINT64_C(1) << modules[i].hue;
+		while (used & UINT64_C(1) << (hue * MODULE_ROUNDS + round))
+			hue = (hue + 1) % per_round;
+		modules[i].hue = hue * MODULE_ROUNDS + round;
+		used |= UINT64_C(1) << modules[i].hue;
 	}
 }
 
@@ -495,9 +495,9 @@ static int place_modules(struct palette *palette, const struct calltree *tree)
 		const struct module *module =
 			bsearch(&wanted, modules, count, sizeof(*modules), compare_names);
 
-		palette->places[i] = (uint8_t)(palette_first_place(palette, PALETTE_MODULE) +
-					       module->hue * family->levels +
-					       hash_text(frame->name) % family->levels);
+		palette->indices[i] = (uint8_t)(palette_first_index(palette, PALETTE_MODULE) +
+						module->hue * family->levels +
+						hash_text(frame->name) % family->levels);
 	}
 	error = 0;
 out:
@@ -540,8 +540,8 @@ int palette_init_verdicts(struct palette *palette, const char *name, const struc
 		return -EINVAL;
 	if (verdicts)
 		palette->scheme = find_verdict_scheme(palette->scheme);
-	palette->places = calloc((size_t)frames + 1, 1);
-	if (!palette->places)
+	palette->indices = calloc((size_t)frames + 1, 1);
+	if (!palette->indices)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < frames; i++) {
 		const struct calltree_frame *frame = calltree_frame_at(tree, i);
@@ -549,9 +549,8 @@ int palette_init_verdicts(struct palette *palette, const char *name, const struc
 		unsigned shades = family_size(&palette->scheme->families[class]);
 
 		has_modules |= class == PALETTE_MODULE;
-		palette->places[i] =
-			(uint8_t)(palette_first_place(palette, class) +
-				  hash_text(frame->name) % shades);
+		palette->indices[i] = (uint8_t)(palette_first_index(palette, class) +
+						hash_text(frame->name) % shades);
 	}
 	if (has_modules)
 		error = place_modules(palette, tree);
@@ -562,8 +561,8 @@ int palette_init_verdicts(struct palette *palette, const char *name, const struc
 
 void palette_release(struct palette *palette)
 {
-	free(palette->places);
-	palette->places = NULL;
+	free(palette->indices);
+	palette->indices = NULL;
 }
 
 const char *const *palette_names(void)
@@ -605,13 +604,13 @@ static double interpolate(struct palette_range range, unsigned step, unsigned st
 	return steps > 1 ? range.from + (range.to - range.from) * step / (steps - 1) : range.from;
 }
 
-struct palette_color palette_at(const struct palette *palette, unsigned place, int dark)
+struct palette_color palette_at(const struct palette *palette, unsigned index, int dark)
 {
 	const struct palette_family *family = palette->scheme->families;
 
-	while (place >= family_size(family))
-		place -= family_size(family++);
-	unsigned hue = place / family->levels, level = place % family->levels;
+	while (index >= family_size(family))
+		index -= family_size(family++);
+	unsigned hue = index / family->levels, level = index % family->levels;
 	double chroma = interpolate(family->chroma, hue, family->hues);
 	struct palette_range lift = {0, dark ? family->lift / 4 : family->lift};
 

@@ -34,7 +34,7 @@ enum palette_class {
 	PALETTE_CHILD,
 	PALETTE_DISK,
 	PALETTE_READY,
-	PALETTE_UNTOLD, /* enum picture_verdict in its order, for comparisons */
+	PALETTE_INSIGNIFICANT, /* enum picture_verdict in its order, for comparisons */
 	PALETTE_SLOWER,
 	PALETTE_SLOWER_BY_OTHERS,
 	PALETTE_FASTER,
@@ -77,7 +77,7 @@ struct picture_verdicts;
 struct palette {
 	const struct palette_scheme *scheme;
 	const struct picture_verdicts *verdicts; /* borrowed; NULL: colours by scheme */
-	uint8_t *places; /* [frame] -> index of its colour; owned */
+	uint8_t *indices; /* [frame] -> index of its colour; owned */
 };
 
 /*
@@ -105,7 +105,7 @@ unsigned palette_size(const struct palette *palette);
  * Returns the index of @frame's colour in the table. It depends on the frame alone, except in
  * "by-module", where the heaviest modules of the tree get their preferred hue first.
  */
-unsigned palette_place(const struct palette *palette, uint32_t frame);
+unsigned palette_index(const struct palette *palette, uint32_t frame);
 
 /* A kind of wait. All waits of one kind have one colour. */
 struct palette_wait {
@@ -124,13 +124,13 @@ unsigned palette_wait_kind(const struct calltree_frame *frame);
 /* Returns the class of @frame, and the index of the first colour of a class. */
 enum palette_class palette_class_of(
 	const struct palette *palette, const struct calltree_frame *frame);
-unsigned palette_first_place(const struct palette *palette, enum palette_class class);
+unsigned palette_first_index(const struct palette *palette, enum palette_class class);
 
 /* Return the index of the colour of the root's box, and of boxes that were merged or cut off. */
 unsigned palette_root(const struct palette *palette);
 unsigned palette_merged(const struct palette *palette);
 
-/* Returns the colour at index @place for a light (@dark 0) or a dark background. */
-struct palette_color palette_at(const struct palette *palette, unsigned place, int dark);
+/* Returns colour number @index for a light (@dark 0) or a dark background. */
+struct palette_color palette_at(const struct palette *palette, unsigned index, int dark);
 
 #endif

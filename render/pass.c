@@ -56,8 +56,8 @@ static int pass_init(struct pass *pass, const struct transform_matcher *matcher)
 	pass->is_leaf = pass_array(pass->nodes, sizeof(*pass->is_leaf));
 	pass->frames = pass_array(frames, sizeof(*pass->frames));
 	pass->matches = pass_array(frames, sizeof(*pass->matches));
-	pass->place = pass_array(pass->nodes, sizeof(*pass->place));
-	if (!pass->to || !pass->is_leaf || !pass->frames || !pass->matches || !pass->place)
+	pass->new_node = pass_array(pass->nodes, sizeof(*pass->new_node));
+	if (!pass->to || !pass->is_leaf || !pass->frames || !pass->matches || !pass->new_node)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < frames; i++) {
 		pass->frames[i] = UNSET;
@@ -76,8 +76,8 @@ static void pass_release(struct pass *pass)
 	free(pass->is_leaf);
 	free(pass->frames);
 	free(pass->matches);
-	free(pass->place);
-	free(pass->placed);
+	free(pass->new_node);
+	free(pass->sample_node);
 	free(pass->text);
 	calltree_free(pass->to);
 }
@@ -93,34 +93,35 @@ uint64_t pass_subtract(const struct calltree_sample *sample, uint64_t *weights)
 
 uint64_t *pass_weights(const struct pass *pass)
 {
-	uint64_t *rest = pass_array(pass->nodes, sizeof(*rest));
+	uint64_t *left = pass_array(pass->nodes, sizeof(*left));
 
-	for (uint32_t i = 0; rest && i < pass->nodes; i++)
-		rest[i] = pass_node(pass, i)->self;
-	return rest;
+	for (uint32_t i = 0; left && i < pass->nodes; i++)
+		left[i] = pass_node(pass, i)->self;
+	return left;
 }
 
 /* Copy weights and samples to their new nodes, and the names of threads. */
 static int copy_weights(struct pass *pass)
 {
-	uint64_t *rest = pass_weights(pass);
+	uint64_t *left = pass_weights(pass);
 
-	if (!rest)
+	if (!left)
 		return -ENOMEM;
 	for (size_t i = 0; i < calltree_samples(pass->from); i++) {
 		struct calltree_sample sample = *calltree_sample_at(pass->from, i);
 
-		if (pass->placed)
-			calltree_add(pass->to, pass->placed[i], pass_subtract(&sample, rest));
-		sample.node = pass->placed ? pass->placed[i] : pass->place[sample.node];
+		if (pass->sample_node)
+			calltree_add(pass->to, pass->sample_node[i], pass_subtract(&sample, left));
+		sample.node =
+			pass->sample_node ? pass->sample_node[i] : pass->new_node[sample.node];
 		if (sample.node != PASS_NOWHERE)
 			calltree_sample(pass->to, &sample);
 	}
 	for (uint32_t i = 0; i < pass->nodes; i++) {
-		if (pass->place[i] == PASS_NOWHERE)
-			pass->left_out += pass_is(pass, i, CALLTREE_WAIT) ? 0 : rest[i];
-		else if (rest[i])
-			calltree_add(pass->to, pass->place[i], rest[i]);
+		if (pass->new_node[i] == PASS_NOWHERE)
+			pass->left_out += pass_is(pass, i, CALLTREE_WAIT) ? 0 : left[i];
+		else if (left[i])
+			calltree_add(pass->to, pass->new_node[i], left[i]);
 	}
 	for (uint32_t i = 0; i < calltree_threads(pass->from); i++) {
 		const char *name = calltree_thread_at(pass->from, i);
@@ -129,7 +130,7 @@ static int copy_weights(struct pass *pass)
 		if (name)
 			calltree_thread(pass->to, i, name, process ? process : "");
 	}
-	free(rest);
+	free(left);
 	return 0;
 }
 

@@ -34,9 +34,9 @@ struct pass {
 	uint8_t *is_leaf;  /* [node] -> a stack ends there */
 	uint32_t *frames;  /* [old frame] -> its number in @to, see pass_frame() */
 	uint8_t *matches;  /* [old frame] -> the matcher's result; 0 if there is no matcher */
-	uint32_t *place;   /* [old node] -> new node that gets its self weight; the pass fills it */
-	uint32_t *placed;  /* [sample] -> new node that gets it and its weight, from pass_array();
-			    * NULL: by @place */
+	uint32_t *new_node; /* [old node] -> new node that gets its self weight */
+	uint32_t *sample_node; /* [sample] -> new node that gets it and its weight, from
+				* pass_array(); NULL: by @new_node */
 	uint64_t left_out; /* weight that went to PASS_NOWHERE, without stacks that wait */
 	const struct transform_shape *shape; /* NULL for filters */
 	const struct transform_matcher *matcher; /* NULL: none */
@@ -48,7 +48,7 @@ struct pass {
 	enum pass_lines lines;
 };
 
-/* Fills pass->place. Returns 0 or -ENOMEM; other errors poison the new tree. */
+/* Fills pass->new_node. Returns 0 or -ENOMEM; other errors poison the new tree. */
 typedef int pass_fn(struct pass *pass);
 
 /*

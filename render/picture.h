@@ -39,7 +39,7 @@ struct picture_mark {
 
 /* The result of comparing a function in two versions of a program. */
 enum picture_verdict {
-	PICTURE_UNTOLD = 0, /* no statistically significant change */
+	PICTURE_INSIGNIFICANT = 0, /* no statistically significant change */
 	PICTURE_SLOWER,
 	PICTURE_SLOWER_BY_OTHERS, /* because a callee or caller of it changed */
 	PICTURE_FASTER,

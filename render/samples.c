@@ -101,10 +101,10 @@ static int fill_nodes(const struct samples *samples, uint32_t *values)
 		return -ENOMEM;
 	for (size_t i = 0; i < samples->count; i++) {
 		const struct calltree_sample *sample = sample_at(samples, i);
-		uint32_t place = samples->preorder->position[sample->node];
-		int32_t step = (int32_t)(place - last[sample->thread]);
+		uint32_t position = samples->preorder->position[sample->node];
+		int32_t step = (int32_t)(position - last[sample->thread]);
 
-		last[sample->thread] = place;
+		last[sample->thread] = position;
 		values[i] = (uint32_t)step << 1 ^ (step < 0 ? UINT32_MAX : 0);
 	}
 	free(last);

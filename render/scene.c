@@ -75,14 +75,14 @@ static void name_root(
 		options->is_reversed ? ", by the function they ended in" : "");
 }
 
-static unsigned box_place(
+static unsigned box_color_index(
 	const struct palette *palette, const struct calltree *tree, const struct layout_box *box)
 {
 	if (box->kind != LAYOUT_NODE)
 		return palette_merged(palette);
 	if (box->node == CALLTREE_ROOT)
 		return palette_root(palette);
-	return palette_place(palette, calltree_node_at(tree, box->node)->frame);
+	return palette_index(palette, calltree_node_at(tree, box->node)->frame);
 }
 
 static bool is_inlined(const struct calltree *tree, const struct layout_box *box)
@@ -177,7 +177,7 @@ static int add_graph(struct scene *scene, const struct calltree *tree, const str
 		box->y = is_icicle ? top_px + from->row * style->row_px
 				   : bottom_px - (from->row + 1.0) * style->row_px;
 		box->height = style->row_px - 1;
-		box->place = box_place(&style->palette, tree, from);
+		box->color_index = box_color_index(&style->palette, tree, from);
 		box->is_inlined = from->width_px >= DASHED_FROM_PX && is_inlined(tree, from);
 		if (from->width_px < labelled_px || scene->text_bytes > TEXT_BYTES_MAX)
 			continue;
@@ -334,10 +334,10 @@ static int add_word(struct scene *scene, double *x_px, double y_px, const char *
  * *@x_px. @y_px is the baseline.
  */
 static int add_meaning(struct scene *scene, double *x_px, double y_px,
-	const unsigned places[LEGEND_SHADES], const char *text)
+	const unsigned indices[LEGEND_SHADES], const char *text)
 {
 	double side_px = scaled(scene, LEGEND_BOX_PX), end_px = *x_px + side_px + scaled(scene, 4);
-	bool is_one = places[0] == places[LEGEND_SHADES - 1];
+	bool is_one = indices[0] == indices[LEGEND_SHADES - 1];
 	unsigned shades = is_one ? 1 : LEGEND_SHADES;
 
 	if (end_px + label_width_px(text, &scene->fonts[FONT_NOTE].measure) >
@@ -345,7 +345,7 @@ static int add_meaning(struct scene *scene, double *x_px, double y_px,
 		return 0;
 	for (unsigned i = 0; i < shades; i++)
 		scene->boxes[scene->box_count++] = (struct scene_box){*x_px + side_px / shades * i,
-			y_px - side_px + 1, side_px / shades, side_px, places[i], false};
+			y_px - side_px + 1, side_px / shades, side_px, indices[i], false};
 	*x_px = end_px;
 	return add_word(scene, x_px, y_px, text);
 }
@@ -370,7 +370,7 @@ static int add_legend(struct scene *scene, const struct calltree *tree, double *
 	double baseline_px = begin_legend(scene, y_px);
 
 	for (unsigned i = 0; !error && i < count; i++)
-		error = add_meaning(scene, &x_px, baseline_px, entries[i].places, entries[i].text);
+		error = add_meaning(scene, &x_px, baseline_px, entries[i].indices, entries[i].text);
 	return error;
 }
 
@@ -383,18 +383,18 @@ static int add_waits(struct scene *scene, const struct calltree *tree, double *y
 
 	for (uint32_t i = 0; i < calltree_frames(tree); i++)
 		if (calltree_frame_at(tree, i)->kind == CALLTREE_WAIT)
-			is_there[palette_place(palette, i)] = true;
+			is_there[palette_index(palette, i)] = true;
 	if (!calltree_waits(tree))
 		return 0;
 	double baseline_px = begin_legend(scene, y_px);
 	int error = add_word(scene, &x_px, baseline_px, "Waiting for:");
 
 	for (unsigned i = 0; !error && i < PALETTE_WAITS; i++) {
-		unsigned place = palette_first_place(palette, palette_waits[i].class);
+		unsigned index = palette_first_index(palette, palette_waits[i].class);
 
-		if (is_there[place])
+		if (is_there[index])
 			error = add_meaning(scene, &x_px, baseline_px,
-				(const unsigned[LEGEND_SHADES]){place, place, place},
+				(const unsigned[LEGEND_SHADES]){index, index, index},
 				palette_waits[i].name);
 	}
 	return error;

@@ -12,7 +12,7 @@
 
 struct scene_box {
 	double x, y, width, height;
-	unsigned place; /* index of its colour in the palette */
+	unsigned color_index; /* in the palette */
 	/* dash the edge to the parent; not set if the box is too narrow */
 	bool is_inlined;
 };

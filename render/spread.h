@@ -63,7 +63,7 @@ struct spread_times spread_times(const struct spread *spread, bool is_cpu);
 #define SPREAD_UNITS 1e6
 
 /* Deviations of total shares below this are not stored. */
-#define SPREAD_TOLD 0.0005
+#define SPREAD_TOTAL_MIN 0.0005
 
 #define SPREAD_TEXT_BYTES 128
 

@@ -13,7 +13,7 @@
 /* All coordinates here are in hundredths of a pixel. */
 #define UNITS	  100
 #define DIGITS	  2
-#define PLACE_MAX (INT64_C(1) << 40)
+#define COORDINATE_MAX (INT64_C(1) << 40)
 
 struct point {
 	int64_t x, y;
@@ -28,7 +28,7 @@ struct path {
 };
 
 /* Parse the decimal number at *@text into units and advance *@text. Returns 0 if there is none. */
-static int read_place(const char **text, const char *end, int64_t *place)
+static int read_coordinate(const char **text, const char *end, int64_t *coordinate)
 {
 	const char *at = *text;
 	int is_negative = at < end && *at == '-';
@@ -40,7 +40,7 @@ static int read_place(const char **text, const char *end, int64_t *place)
 			decimals = 0;
 			continue;
 		}
-		if (*at < '0' || *at > '9' || value > PLACE_MAX)
+		if (*at < '0' || *at > '9' || value > COORDINATE_MAX)
 			break;
 		/* Read one more decimal than is kept, for rounding. */
 		if (decimals > DIGITS)
@@ -48,13 +48,13 @@ static int read_place(const char **text, const char *end, int64_t *place)
 		value = value * 10 + *at - '0';
 		decimals += decimals >= 0;
 	}
-	if (at == *text + is_negative || (at[-1] < '0' || at[-1] > '9') || value > PLACE_MAX ||
+	if (at == *text + is_negative || (at[-1] < '0' || at[-1] > '9') || value > COORDINATE_MAX ||
 		(at < end && *at != ' '))
 		return 0;
 	for (decimals += decimals < 0; decimals <= DIGITS; decimals++)
 		value *= 10;
 	value = (value + 5) / 10;
-	*place = is_negative ? -value : value;
+	*coordinate = is_negative ? -value : value;
 	*text = at;
 	return 1;
 }
@@ -108,10 +108,10 @@ static int read_points(struct path *path, struct point *points, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
 		skip_blanks(path);
-		if (!read_place(&path->at, path->end, &points[i].x))
+		if (!read_coordinate(&path->at, path->end, &points[i].x))
 			return 0;
 		skip_blanks(path);
-		if (!read_place(&path->at, path->end, &points[i].y))
+		if (!read_coordinate(&path->at, path->end, &points[i].y))
 			return 0;
 	}
 	return 1;
@@ -120,20 +120,20 @@ static int read_points(struct path *path, struct point *points, unsigned count)
 /* Write the command's letter unless it repeats the last one. Returns 0 if it was left out. */
 static int put_letter(struct bytes *bytes, struct path *path, char letter)
 {
-	int is_said = path->last != letter || !strchr("cl", letter);
+	int is_written = path->last != letter || !strchr("cl", letter);
 
-	if (is_said)
+	if (is_written)
 		bytes_put(bytes, &letter, 1);
 	path->last = letter;
-	return is_said;
+	return is_written;
 }
 
 static void put_move(struct bytes *bytes, struct path *path, struct point to)
 {
 	/* Z has moved to this point already. */
-	int is_needless = path->last == 'z' && to.x == path->now.x && to.y == path->now.y;
+	int is_redundant = path->last == 'z' && to.x == path->now.x && to.y == path->now.y;
 
-	if (!is_needless) {
+	if (!is_redundant) {
 		struct point from = path->last ? path->now : (struct point){0, 0};
 
 		put_letter(bytes, path, path->last ? 'm' : 'M');
@@ -153,9 +153,9 @@ static void put_line(struct bytes *bytes, struct path *path, struct point to)
 		put_letter(bytes, path, 'v');
 		put_number(bytes, to.y - from.y, 0);
 	} else {
-		int is_said = put_letter(bytes, path, 'l');
+		int is_written = put_letter(bytes, path, 'l');
 
-		put_pair(bytes, to, from, !is_said);
+		put_pair(bytes, to, from, !is_written);
 	}
 }
 
@@ -174,10 +174,10 @@ static int put_command(struct bytes *bytes, struct path *path)
 	} else if (letter == 'L') {
 		put_line(bytes, path, points[0]);
 	} else if (letter == 'C') {
-		int is_said = put_letter(bytes, path, 'c');
+		int is_written = put_letter(bytes, path, 'c');
 
 		for (unsigned i = 0; i < 3; i++)
-			put_pair(bytes, points[i], path->now, i > 0 || !is_said);
+			put_pair(bytes, points[i], path->now, i > 0 || !is_written);
 	} else {
 		put_letter(bytes, path, 'z');
 	}
@@ -200,13 +200,13 @@ static void put_data(struct bytes *bytes, const char *text, const char *end)
 	}
 }
 
-static void put_place(struct bytes *bytes, const char *text, const char *end)
+static void put_coordinate(struct bytes *bytes, const char *text, const char *end)
 {
 	const char *at = text;
-	int64_t place;
+	int64_t coordinate;
 
-	if (read_place(&at, end, &place) && at == end)
-		put_number(bytes, place, 0);
+	if (read_coordinate(&at, end, &coordinate) && at == end)
+		put_number(bytes, coordinate, 0);
 	else
 		bytes_put(bytes, text, (size_t)(end - text));
 }
@@ -313,7 +313,7 @@ void svg_paths_put(struct bytes *bytes, const char *text, const char *end, const
 		if (is_short && open[-1] == 'd')
 			put_data(bytes, value, close);
 		else if (is_short && (open[-1] == 'x' || open[-1] == 'y'))
-			put_place(bytes, value, close);
+			put_coordinate(bytes, value, close);
 		else
 			put_value(bytes, value, close, name);
 		bytes_put(bytes, close, 1);

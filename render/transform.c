@@ -16,13 +16,13 @@
 
 static int root_pass(struct pass *pass)
 {
-	pass->place[CALLTREE_ROOT] = PASS_NOWHERE;
+	pass->new_node[CALLTREE_ROOT] = PASS_NOWHERE;
 	for (uint32_t i = 1; i < pass->nodes; i++) {
-		uint32_t parent = pass->place[pass_node(pass, i)->parent];
+		uint32_t parent = pass->new_node[pass_node(pass, i)->parent];
 
 		if (parent == PASS_NOWHERE && pass->matches[pass_node(pass, i)->frame])
 			parent = CALLTREE_ROOT;
-		pass->place[i] =
+		pass->new_node[i] =
 			parent == PASS_NOWHERE ? PASS_NOWHERE : pass_child(pass, parent, i);
 	}
 	return 0;
@@ -44,11 +44,11 @@ static int stacks_pass(struct pass *pass, uint8_t wanted)
 	}
 	for (uint32_t i = 1; !error && i < pass->nodes; i++)
 		if (is_needed[i])
-			pass->place[i] =
-				pass_child(pass, pass->place[pass_node(pass, i)->parent], i);
+			pass->new_node[i] =
+				pass_child(pass, pass->new_node[pass_node(pass, i)->parent], i);
 	for (uint32_t i = 0; !error && i < pass->nodes; i++)
 		if (has_match[i] != wanted)
-			pass->place[i] = PASS_NOWHERE;
+			pass->new_node[i] = PASS_NOWHERE;
 	free(has_match);
 	free(is_needed);
 	return error;
@@ -73,17 +73,17 @@ static int prune_pass(struct pass *pass)
 static int hide_pass(struct pass *pass)
 {
 	for (uint32_t i = 1; i < pass->nodes; i++) {
-		uint32_t parent = pass->place[pass_node(pass, i)->parent];
+		uint32_t parent = pass->new_node[pass_node(pass, i)->parent];
 
-		pass->place[i] =
+		pass->new_node[i] =
 			pass->matches[pass_node(pass, i)->frame] && !pass_is(pass, i, CALLTREE_WAIT)
 				? parent
 				: pass_child(pass, parent, i);
 	}
 	/* Do this last, because frames below a hidden node at the root may stay. */
 	for (uint32_t i = 1; i < pass->nodes; i++)
-		if (pass->place[i] == CALLTREE_ROOT)
-			pass->place[i] = PASS_NOWHERE;
+		if (pass->new_node[i] == CALLTREE_ROOT)
+			pass->new_node[i] = PASS_NOWHERE;
 	return 0;
 }
 
@@ -153,13 +153,14 @@ static int module_pass(struct pass *pass)
 	pass->rename = rename_to_module;
 	pass->lines = PASS_LINES_LEAVE;
 	for (uint32_t i = 1; i < pass->nodes; i++) {
-		uint32_t parent = pass->place[pass_node(pass, i)->parent];
+		uint32_t parent = pass->new_node[pass_node(pass, i)->parent];
 		uint32_t frame = pass_frame(pass, pass_node(pass, i)->frame);
 
-		pass->place[i] = parent != CALLTREE_ROOT &&
-						 calltree_node_at(pass->to, parent)->frame == frame
-					 ? parent
-					 : calltree_child(pass->to, parent, frame);
+		pass->new_node[i] =
+			parent != CALLTREE_ROOT &&
+					calltree_node_at(pass->to, parent)->frame == frame
+				? parent
+				: calltree_child(pass->to, parent, frame);
 	}
 	return 0;
 }
@@ -197,10 +198,10 @@ static int reverse_pass(struct pass *pass)
 			continue;
 		while (kept[top] == PASS_NOWHERE)
 			top = pass_node(pass, top)->parent;
-		pass->place[i] = kept[top];
+		pass->new_node[i] = kept[top];
 		for (uint32_t at = i; at != CALLTREE_ROOT; at = pass_node(pass, at)->parent)
 			if (kept[at] == PASS_NOWHERE)
-				pass->place[i] = pass_child(pass, pass->place[i], at);
+				pass->new_node[i] = pass_child(pass, pass->new_node[i], at);
 	}
 	free(kept);
 	return error;

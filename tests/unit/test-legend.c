@@ -81,20 +81,20 @@ static void test_shades_are_those_of_the_class(void **state)
 		for (unsigned i = 0; kinds[i] >= 0; i++) {
 			enum palette_class class = palette_class_of(
 				&explained.palette, calltree_frame_at(explained.tree, i));
-			unsigned first = palette_first_place(&explained.palette, class);
+			unsigned first = palette_first_index(&explained.palette, class);
 			const struct palette_family *family =
 				&explained.palette.scheme->families[class];
 			unsigned listed = 0;
 
 			for (unsigned j = 0; j < explained.count; j++) {
-				const unsigned *places = explained.entries[j].places;
+				const unsigned *indices = explained.entries[j].indices;
 
-				if (places[0] < first ||
-					places[0] >= first + family->hues * family->levels)
+				if (indices[0] < first ||
+					indices[0] >= first + family->hues * family->levels)
 					continue;
 				listed++;
-				assert_in_range(places[0], first, first + family->levels - 1);
-				assert_in_range(places[LEGEND_SHADES - 1],
+				assert_in_range(indices[0], first, first + family->levels - 1);
+				assert_in_range(indices[LEGEND_SHADES - 1],
 					first + (family->hues - 1) * family->levels,
 					first + family->hues * family->levels - 1);
 			}

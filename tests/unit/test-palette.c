@@ -46,7 +46,7 @@ static unsigned place_of(struct palette *palette, const char *scheme, const char
 
 	assert_int_equal(calltree_finish(tree), 0);
 	assert_int_equal(palette_init(palette, scheme, tree), 0);
-	unsigned place = palette_place(palette, frame);
+	unsigned place = palette_index(palette, frame);
 
 	palette_release(palette);
 	calltree_free(tree);
@@ -118,7 +118,7 @@ static void test_kinds_do_not_share_places(void **state)
 	assert_int_equal(palette_init(&palette, NULL, tree), 0);
 	kind_of[palette_root(&palette)] = kind_of[palette_merged(&palette)] = CALLTREE_KINDS;
 	for (unsigned i = 0; i < 2000 * CALLTREE_KINDS; i++) {
-		unsigned place = palette_place(&palette, i), kind = i % CALLTREE_KINDS;
+		unsigned place = palette_index(&palette, i), kind = i % CALLTREE_KINDS;
 
 		assert_true(place < palette_size(&palette));
 		assert_true(kind_of[place] == UINT32_MAX || kind_of[place] == kind);
@@ -157,9 +157,9 @@ static void test_every_palette_fits_its_table(void **state)
 		assert_int_equal(palette_init(&palette, *name, tree), 0);
 		assert_in_range(palette_size(&palette), 10, PALETTE_MAX);
 		for (uint32_t i = 0; i < calltree_frames(tree); i++) {
-			assert_true(palette_place(&palette, i) < palette_size(&palette));
-			assert_int_not_equal(palette_place(&palette, i), palette_root(&palette));
-			assert_int_not_equal(palette_place(&palette, i), palette_merged(&palette));
+			assert_true(palette_index(&palette, i) < palette_size(&palette));
+			assert_int_not_equal(palette_index(&palette, i), palette_root(&palette));
+			assert_int_not_equal(palette_index(&palette, i), palette_merged(&palette));
 		}
 		palette_release(&palette);
 	}
@@ -277,10 +277,10 @@ static void test_modules_differ(void **state)
 	assert_int_equal(calltree_finish(tree), 0);
 	assert_int_equal(palette_init(&palette, "by-module", tree), 0);
 	for (unsigned i = 0; i < 18; i++) {
-		unsigned hue = palette_place(&palette, i * 3) / 3;
+		unsigned hue = palette_index(&palette, i * 3) / 3;
 
 		/* The heaviest modules have different hues; functions of a module share its hue. */
-		assert_int_equal(palette_place(&palette, i * 3 + 1) / 3, hue);
+		assert_int_equal(palette_index(&palette, i * 3 + 1) / 3, hue);
 		for (unsigned before = 0; before < count; before++)
 			assert_int_not_equal(hues[before], hue);
 		hues[count++] = hue;
@@ -365,7 +365,7 @@ static void test_waits_are_told_apart_by_all_eyes(void **state)
 				&palette, *name, "[futex]", palette_waits[i].module, CALLTREE_WAIT);
 
 			assert_int_equal(
-				place, palette_first_place(&palette, palette_waits[i].class));
+				place, palette_first_index(&palette, palette_waits[i].class));
 			for (int dark = 0; dark < 2; dark++) {
 				struct palette_color color = palette_at(&palette, place, dark);
 
