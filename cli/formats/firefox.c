@@ -287,7 +287,7 @@ static void put_texts(struct firefox_writer *w, const struct texts *texts, bool 
 	}
 }
 
-static void put_places(struct firefox_writer *w)
+static void put_sources(struct firefox_writer *w)
 {
 	uint32_t resources = w->resources.count, sources = w->sources.count;
 
@@ -474,7 +474,7 @@ static void put_profile(struct firefox_writer *w)
 	put_functions(w);
 	put_frames(w);
 	put_stacks(w);
-	put_places(w);
+	put_sources(w);
 	fputs("},\n", w->out);
 	heaviest = put_threads(w);
 	put_meta(w, heaviest);

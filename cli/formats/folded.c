@@ -60,7 +60,7 @@ static ssize_t read_more(struct lines *lines)
 	return (ssize_t)got;
 }
 
-int lines_look(struct lines *lines, const char **text, size_t *bytes)
+int lines_peek(struct lines *lines, const char **text, size_t *bytes)
 {
 	ssize_t got = 1;
 

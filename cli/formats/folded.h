@@ -41,7 +41,7 @@ int lines_next(struct lines *lines, char **line, size_t *bytes);
  * Peek at the start of the stream before the first lines_next(). *@text is less than a longest
  * line. Returns 0, -EFBIG, -ENOMEM, or -errno of the read.
  */
-int lines_look(struct lines *lines, const char **text, size_t *bytes);
+int lines_peek(struct lines *lines, const char **text, size_t *bytes);
 
 void lines_release(struct lines *lines);
 

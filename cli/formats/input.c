@@ -45,7 +45,7 @@ static int read_text(struct input *input, FILE *in, const struct input_request *
 	struct lines lines = {.in = in};
 	const char *text;
 	size_t bytes;
-	int error = lines_look(&lines, &text, &bytes);
+	int error = lines_peek(&lines, &text, &bytes);
 
 	if (error)
 		diag_fail(message, error, "cannot read '%s': %s", input->name, strerror(-error));

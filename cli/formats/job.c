@@ -149,8 +149,8 @@ static int find_newest(struct job *job)
 
 /* ---- adding up ------------------------------------------------------------------------------- */
 
-/* Add the stacks of @file to @tree. *@place receives [stack] -> node. Returns 0 or -errno. */
-static int place_stacks(struct calltree *tree, const struct ranks_file *file, uint32_t **place)
+/* Add the stacks of @file to @tree. *@node_of receives [stack] -> node. Returns 0 or -errno. */
+static int add_stacks(struct calltree *tree, const struct ranks_file *file, uint32_t **node_of)
 {
 	uint32_t *frames = calloc((size_t)file->frame_count + 1, sizeof(*frames));
 	uint32_t *at = calloc(file->stack_count, sizeof(*at));
@@ -171,7 +171,7 @@ static int place_stacks(struct calltree *tree, const struct ranks_file *file, ui
 	if (error)
 		free(at);
 	else
-		*place = at;
+		*node_of = at;
 	return error;
 }
 
@@ -203,7 +203,7 @@ static int add_file(
 	struct job *job, const struct ranks_file *file, struct weigh *weigh, uint32_t index)
 {
 	struct input_facts *facts = &job->out->facts;
-	uint32_t node, *place = NULL;
+	uint32_t node, *node_of = NULL;
 	int error;
 
 	if (file->head.period_ns && facts->period_ns && facts->period_ns != file->head.period_ns)
@@ -213,10 +213,10 @@ static int add_file(
 	if (file->head.period_ns)
 		job->ranks->period_ns = facts->period_ns = file->head.period_ns;
 	add_head(job, file, index);
-	error = place_stacks(job->out->tree, file, &place);
+	error = add_stacks(job->out->tree, file, &node_of);
 	for (uint32_t i = 0; !error && i < file->stack_count; i++)
 		if (weigh->self[i])
-			calltree_add(job->out->tree, place[i], weigh->self[i]);
+			calltree_add(job->out->tree, node_of[i], weigh->self[i]);
 	if (!error)
 		error = ranks_node(job->ranks, file->head.node, &node);
 	for (uint32_t i = 0; !error && i < file->rank_count; i++) {
@@ -227,7 +227,7 @@ static int add_file(
 		if (weigh->function[i].ranks)
 			error = ranks_add_function(job->ranks, calltree_frame_at(weigh->names, i),
 				&weigh->function[i]);
-	free(place);
+	free(node_of);
 	job->is_read[index] = !error;
 	return error ? diag_fail(job->message, error, "cannot add '%s': %s", job->paths[index],
 			       strerror(-error))
@@ -377,12 +377,12 @@ static uint32_t find_rank(const struct ranks *ranks, uint32_t number, const char
 	return UINT32_MAX;
 }
 
-static int put_ranks(
-	struct job *job, const struct ranks_file *file, const uint32_t *threads, uint64_t *rest)
+static int put_ranks(struct job *job, const struct ranks_file *file, const uint32_t *threads,
+	uint64_t *unassigned)
 {
 	struct calltree *tree = job->out->tree;
-	uint32_t *place = NULL;
-	int error = place_stacks(tree, file, &place);
+	uint32_t *node_of = NULL;
+	int error = add_stacks(tree, file, &node_of);
 
 	for (uint32_t i = 0; !error && i < file->rank_count; i++) {
 		struct ranks_file_walk walk = {.rank = &file->ranks[i]};
@@ -393,17 +393,17 @@ static int put_ranks(
 			continue;
 		name_thread(job, at, threads[at]);
 		while (ranks_file_next(file, &walk, &stack, &weight) > 0) {
-			uint64_t *left = &rest[place[stack]];
+			uint64_t *left = &unassigned[node_of[stack]];
 
 			/* The file may have been written anew since the first reading. */
 			if (weight > *left)
 				weight = *left;
 			*left -= weight;
-			put_sample(tree, place[stack], threads[at], weight);
+			put_sample(tree, node_of[stack], threads[at], weight);
 		}
 		error = calltree_error(tree);
 	}
-	free(place);
+	free(node_of);
 	return error;
 }
 
@@ -419,7 +419,7 @@ static bool has_root(const struct job *job, const struct ranks_file *file, const
 }
 
 /* Put the weight of all ranks without frames of their own under one thread. */
-static void put_rest(struct job *job, const uint64_t *rest, uint32_t nodes)
+static void put_others(struct job *job, const uint64_t *unassigned, uint32_t nodes)
 {
 	struct calltree *tree = job->out->tree;
 	char name[64];
@@ -430,18 +430,18 @@ static void put_rest(struct job *job, const uint64_t *rest, uint32_t nodes)
 		job->ranks->count - JOB_ROOTS_MAX, job->ranks->count);
 	calltree_thread(tree, JOB_ROOTS_MAX, name, "other ranks (of all nodes)");
 	for (uint32_t i = 0; i < nodes; i++)
-		put_sample(tree, i, JOB_ROOTS_MAX, rest[i]);
+		put_sample(tree, i, JOB_ROOTS_MAX, unassigned[i]);
 }
 
 static int put_roots(struct job *job)
 {
 	struct calltree *tree = job->out->tree;
 	uint32_t nodes = calltree_nodes(tree), *threads = NULL;
-	uint64_t *rest = calloc(nodes, sizeof(*rest));
-	int error = rest ? choose_roots(job->ranks, &threads) : -ENOMEM;
+	uint64_t *unassigned = calloc(nodes, sizeof(*unassigned));
+	int error = unassigned ? choose_roots(job->ranks, &threads) : -ENOMEM;
 
 	for (uint32_t i = 0; !error && i < nodes; i++)
-		rest[i] = calltree_node_at(tree, i)->self;
+		unassigned[i] = calltree_node_at(tree, i)->self;
 	for (uint32_t i = 0; !error && i < job->count; i++) {
 		struct ranks_file file = {.texts = NULL};
 		struct diag_message ignored = {0};
@@ -449,13 +449,13 @@ static int put_roots(struct job *job)
 		if (!job->is_read[i] || read_file(&file, job->paths[i], &ignored))
 			continue;
 		if (has_root(job, &file, threads))
-			error = put_ranks(job, &file, threads, rest);
+			error = put_ranks(job, &file, threads, unassigned);
 		ranks_file_release(&file);
 	}
 	if (!error)
-		put_rest(job, rest, nodes);
+		put_others(job, unassigned, nodes);
 	free(threads);
-	free(rest);
+	free(unassigned);
 	return error ? error : calltree_error(tree);
 }
 

@@ -74,33 +74,33 @@ static const char *end_of_nested(const char *at, const char *end)
 	return NULL;
 }
 
-/* Read the value at rest->at. Returns 0 or -EBADMSG. */
-static int take_value(struct json *rest, struct json *value)
+/* Read the value at unread->at. Returns 0 or -EBADMSG. */
+static int read_value(struct json *unread, struct json *value)
 {
-	const char *begin = skip_blanks(rest->at, rest->end), *end;
+	const char *begin = skip_blanks(unread->at, unread->end), *end;
 
-	rest->at = begin;
-	if (begin == rest->end)
+	unread->at = begin;
+	if (begin == unread->end)
 		return -EBADMSG;
 	if (*begin == '"')
-		end = end_of_text(begin, rest->end);
+		end = end_of_text(begin, unread->end);
 	else if (*begin == '[' || *begin == '{')
-		end = end_of_nested(begin, rest->end);
+		end = end_of_nested(begin, unread->end);
 	else
-		end = end_of_word(begin, rest->end);
+		end = end_of_word(begin, unread->end);
 	if (!end || end == begin)
 		return -EBADMSG;
 	*value = (struct json){begin, end};
-	rest->at = skip_blanks(end, rest->end);
+	unread->at = skip_blanks(end, unread->end);
 	return 0;
 }
 
 int json_begin(const char *text, size_t bytes, struct json *value)
 {
-	struct json rest = {text, text + bytes};
-	int error = take_value(&rest, value);
+	struct json unread = {text, text + bytes};
+	int error = read_value(&unread, value);
 
-	return error || rest.at < rest.end ? -EBADMSG : 0;
+	return error || unread.at < unread.end ? -EBADMSG : 0;
 }
 
 /* ---- lists and objects ----------------------------------------------------------------------- */
@@ -135,14 +135,14 @@ int json_object(const struct json *value, struct json *object)
 }
 
 /* After an item, expect a comma and another item, or the end. */
-static int end_item(struct json *rest)
+static int end_item(struct json *unread)
 {
-	if (rest->at == rest->end)
+	if (unread->at == unread->end)
 		return 1;
-	if (*rest->at != ',')
+	if (*unread->at != ',')
 		return -EBADMSG;
-	rest->at = skip_blanks(rest->at + 1, rest->end);
-	return rest->at == rest->end ? -EBADMSG : 1;
+	unread->at = skip_blanks(unread->at + 1, unread->end);
+	return unread->at == unread->end ? -EBADMSG : 1;
 }
 
 int json_next(struct json *list, struct json *item)
@@ -151,7 +151,7 @@ int json_next(struct json *list, struct json *item)
 
 	if (list->at == list->end)
 		return 0;
-	error = take_value(list, item);
+	error = read_value(list, item);
 	return error ? error : end_item(list);
 }
 
@@ -161,11 +161,11 @@ int json_next_member(struct json *object, struct json *name, struct json *value)
 
 	if (object->at == object->end)
 		return 0;
-	error = take_value(object, name);
+	error = read_value(object, name);
 	if (error || !json_is_text(name) || !begins(object, ':'))
 		return -EBADMSG;
 	object->at++;
-	error = take_value(object, value);
+	error = read_value(object, value);
 	return error ? error : end_item(object);
 }
 
@@ -246,7 +246,7 @@ static int32_t parse_hex(const char *at, const char *end)
 }
 
 /* Decode "\uXXXX" or a surrogate pair. *@at is after the 'u', and is advanced past the escape. */
-static int take_escaped(const char **at, const char *end, uint32_t *point)
+static int read_escape(const char **at, const char *end, uint32_t *point)
 {
 	int32_t high = parse_hex(*at, end), low = -1;
 
@@ -279,7 +279,7 @@ static size_t encode(uint32_t point, char out[4])
 }
 
 /* Decode the character at *@at into @out. Returns its length in bytes, or -EBADMSG. */
-static int take_character(const char **at, const char *end, char out[4])
+static int read_character(const char **at, const char *end, char out[4])
 {
 	static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
 	const char *letter;
@@ -304,7 +304,7 @@ static int take_character(const char **at, const char *end, char out[4])
 	}
 	if (*(*at)++ != 'u')
 		return -EBADMSG;
-	error = take_escaped(at, end, &point);
+	error = read_escape(at, end, &point);
 	return error ? error : (int)encode(point, out);
 }
 
@@ -317,7 +317,7 @@ int json_text(const struct json *value, char *out, size_t room)
 		return -EBADMSG;
 	while (at < end) {
 		char character[4];
-		int bytes = take_character(&at, end, character);
+		int bytes = read_character(&at, end, character);
 
 		if (bytes < 0)
 			return bytes;

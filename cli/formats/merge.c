@@ -76,7 +76,7 @@ static int find_thread(struct merge *merge, const char *name, const char *proces
 }
 
 static int copy_threads(
-	struct merge *merge, const struct calltree *from, const uint32_t *place, uint64_t factor)
+	struct merge *merge, const struct calltree *from, const uint32_t *node_of, uint64_t factor)
 {
 	uint32_t threads = calltree_threads(from);
 	uint32_t *thread_of = calloc((size_t)threads + 1, sizeof(*thread_of));
@@ -95,7 +95,7 @@ static int copy_threads(
 
 		merge->had_times |= sample->time_ns != 0;
 		if (sample->thread < threads && thread_of[sample->thread] != UNSET)
-			error = add_share(merge, place[sample->node], thread_of[sample->thread],
+			error = add_share(merge, node_of[sample->node], thread_of[sample->thread],
 				sample->weight * factor);
 	}
 	free(thread_of);
@@ -122,18 +122,19 @@ static uint32_t root_node(struct calltree *to, const char *root)
 		    : CALLTREE_ROOT;
 }
 
-/* Add the nodes of @from; @place receives [node] -> node of @to. */
+/* Add the nodes of @from; @node_of receives [node] -> node of @to. */
 static void copy_nodes(struct calltree *to, const struct calltree *from, const char *root,
-	uint64_t factor, uint32_t *place, const uint32_t *frame_of)
+	uint64_t factor, uint32_t *node_of, const uint32_t *frame_of)
 {
-	place[CALLTREE_ROOT] = root_node(to, root);
+	node_of[CALLTREE_ROOT] = root_node(to, root);
 	for (uint32_t i = 0; i < calltree_nodes(from); i++) {
 		const struct calltree_node *node = calltree_node_at(from, i);
 
 		if (i)
-			place[i] = calltree_child(to, place[node->parent], frame_of[node->frame]);
+			node_of[i] =
+				calltree_child(to, node_of[node->parent], frame_of[node->frame]);
 		if (node->self)
-			calltree_add(to, place[i],
+			calltree_add(to, node_of[i],
 				node->self > UINT64_MAX / factor ? UINT64_MAX
 								 : node->self * factor);
 	}
@@ -158,19 +159,19 @@ static int copy_tree(struct merge *merge, struct calltree *to, const struct call
 	const char *root, uint64_t factor)
 {
 	uint32_t frames = calltree_frames(from);
-	uint32_t *place = calloc((size_t)calltree_nodes(from) + 1, sizeof(*place));
+	uint32_t *node_of = calloc((size_t)calltree_nodes(from) + 1, sizeof(*node_of));
 	uint32_t *frame_of = malloc(((size_t)frames + 1) * sizeof(*frame_of));
-	int error = place && frame_of ? 0 : -ENOMEM;
+	int error = node_of && frame_of ? 0 : -ENOMEM;
 
 	if (!error) {
 		copy_frames(to, from, frame_of);
-		copy_nodes(to, from, root, factor, place, frame_of);
+		copy_nodes(to, from, root, factor, node_of, frame_of);
 		copy_lines(to, from, factor, frame_of);
 		error = calltree_error(to);
 	}
 	if (!error && merge)
-		error = copy_threads(merge, from, place, factor);
-	free(place);
+		error = copy_threads(merge, from, node_of, factor);
+	free(node_of);
 	free(frame_of);
 	/* This also merges equal lines, which would otherwise accumulate over all files. */
 	return error ? error : calltree_finish(to);

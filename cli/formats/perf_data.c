@@ -23,7 +23,7 @@ extern char **environ;
 struct perf_child {
 	pid_t pid;
 	FILE *out;
-	FILE *said; /* its stderr, a temporary file */
+	FILE *errors; /* its stderr, a temporary file */
 };
 
 bool perf_data_is(FILE *in)
@@ -48,7 +48,7 @@ static int start(struct perf_child *child, const char *path, int out)
 	if (!error)
 		error = posix_spawn_file_actions_adddup2(&actions, out, 1);
 	if (!error)
-		error = posix_spawn_file_actions_adddup2(&actions, fileno(child->said), 2);
+		error = posix_spawn_file_actions_adddup2(&actions, fileno(child->errors), 2);
 	if (!error)
 		error = posix_spawnp(&child->pid, words[0], &actions, NULL,
 			(char *const *)(uintptr_t)words, environ);
@@ -60,8 +60,8 @@ static int open_child(struct perf_child *child, const char *path)
 {
 	int ends[2], error;
 
-	*child = (struct perf_child){.said = tmpfile()};
-	if (!child->said)
+	*child = (struct perf_child){.errors = tmpfile()};
+	if (!child->errors)
 		return -errno;
 	if (pipe2(ends, O_CLOEXEC)) {
 		error = -errno;
@@ -91,11 +91,11 @@ static int close_child(
 			;
 	if (!child->pid || (WIFEXITED(status) && !WEXITSTATUS(status)))
 		status = 0;
-	rewind(child->said);
-	while (status && fgets(line, sizeof(line), child->said))
+	rewind(child->errors);
+	while (status && fgets(line, sizeof(line), child->errors))
 		if (line[strspn(line, " \t\n")])
 			strcpy(last, line);
-	fclose(child->said);
+	fclose(child->errors);
 	if (!status)
 		return 0;
 	last[strcspn(last, "\n")] = '\0';
@@ -125,7 +125,7 @@ int perf_data_read(struct calltree **tree, const char *path, const char *event,
 
 	error = open_child(&child, path);
 	if (error) {
-		if (child.said)
+		if (child.errors)
 			close_child(&child, path, NULL);
 		return fail_start(path, error, message);
 	}

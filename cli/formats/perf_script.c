@@ -33,7 +33,7 @@ struct header {
 	uint64_t time_ns;
 	uint64_t period;
 	bool has_period;
-	struct piece rest; /* after the event: the function, if stacks were not recorded */
+	struct piece after; /* after the event: the function, if stacks were not recorded */
 };
 
 struct event {
@@ -156,7 +156,7 @@ static bool parse_event(const char *at, const char *end, struct header *header)
 		word = skip_blanks(stop, end);
 		stop = skip_word(word, end);
 	}
-	header->rest = (struct piece){stop, end};
+	header->after = (struct piece){stop, end};
 	header->event = (struct piece){word, stop > word ? stop - 1 : word};
 	return stop == word || stop[-1] == ':';
 }
@@ -456,9 +456,9 @@ static int begin_sample(struct perf_reader *reader, const struct header *header)
 	/* Time since the first sample; perf prints samples sorted by time. */
 	reader->time_ns = header->time_ns - reader->first_ns;
 	error = find_thread(reader, header);
-	if (!error && header->rest.end > header->rest.at)
-		error = add_stack_line(reader, header->rest.at,
-			(size_t)(header->rest.end - header->rest.at));
+	if (!error && header->after.end > header->after.at)
+		error = add_stack_line(
+			reader, header->after.at, (size_t)(header->after.end - header->after.at));
 	return error;
 }
 

@@ -65,9 +65,9 @@ struct pprof_reader {
 	uint64_t weight;       /* of samples on a CPU, or of the one type */
 	uint64_t waits;	       /* weight of samples that wait */
 	uint64_t negative;     /* number of samples skipped */
-	struct identity whose; /* labels of the last sample, whose thread is @thread */
+	struct identity last_identity; /* labels of the last sample, whose thread is @thread */
 	uint32_t thread;
-	struct stack at_hand, before;
+	struct stack current, before;
 	struct leaf *leaves;   /* [locations from the root] -> end of the last stack there */
 	int64_t values[TIMES]; /* of the current sample */
 };
@@ -83,7 +83,7 @@ static int read_sample(struct pprof_reader *reader, struct protobuf message)
 	uint32_t values = 0;
 	int more, inner = 0;
 
-	reader->at_hand.depth = 0;
+	reader->current.depth = 0;
 	memset(reader->values, 0, sizeof(reader->values));
 	while ((more = protobuf_next(&in, &field)) > 0) {
 		while (field.number == SAMPLE_VALUE &&
@@ -95,10 +95,10 @@ static int read_sample(struct pprof_reader *reader, struct protobuf message)
 		}
 		while (reader->wants_stacks && field.number == SAMPLE_LOCATION &&
 			(inner = protobuf_number(&field, &number)) > 0) {
-			if (reader->at_hand.depth == PPROF_DEPTH_MAX)
+			if (reader->current.depth == PPROF_DEPTH_MAX)
 				return pprof_damaged(
 					&reader->tables, message.at, "a stack that is too deep");
-			reader->at_hand.ids[reader->at_hand.depth++] = number;
+			reader->current.ids[reader->current.depth++] = number;
 		}
 		if (inner < 0)
 			break;
@@ -156,7 +156,7 @@ static int add_location(
 /* Reuse the outer part that the stack shares with the last one; sorted samples share most of it. */
 static int find_leaf(struct pprof_reader *reader, const uint8_t *at, struct leaf *leaf)
 {
-	const struct stack here = reader->at_hand, before = reader->before;
+	const struct stack here = reader->current, before = reader->before;
 	uint32_t done = 0;
 	int error = 0;
 
@@ -168,7 +168,7 @@ static int find_leaf(struct pprof_reader *reader, const uint8_t *at, struct leaf
 		error = add_location(reader, here.ids[here.depth - 1 - done], at, leaf);
 		reader->leaves[done] = *leaf;
 	}
-	reader->at_hand = before;
+	reader->current = before;
 	reader->before = here;
 	return error;
 }
@@ -338,9 +338,9 @@ static int add_sample(struct pprof_reader *reader, struct protobuf message)
 		error = read_labels(&reader->tables, message, &identity);
 	if (error)
 		return error;
-	if (!is_same_thread(&identity, &reader->whose))
+	if (!is_same_thread(&identity, &reader->last_identity))
 		error = find_thread(reader, &identity, &reader->thread);
-	reader->whose = identity;
+	reader->last_identity = identity;
 	for (unsigned time = 0; !error && time < TIMES; time++)
 		if (reader->values[time] > 0)
 			add_time(reader, &leaf, reader->thread, time, identity.wait);
@@ -644,10 +644,10 @@ static int find_facts(const struct pprof_reader *reader, struct input_facts *fac
 
 static int make_room(struct pprof_reader *reader)
 {
-	reader->at_hand.ids = malloc(PPROF_DEPTH_MAX * sizeof(*reader->at_hand.ids));
+	reader->current.ids = malloc(PPROF_DEPTH_MAX * sizeof(*reader->current.ids));
 	reader->before.ids = malloc(PPROF_DEPTH_MAX * sizeof(*reader->before.ids));
 	reader->leaves = malloc(PPROF_DEPTH_MAX * sizeof(*reader->leaves));
-	return reader->at_hand.ids && reader->before.ids && reader->leaves
+	return reader->current.ids && reader->before.ids && reader->leaves
 		       ? 0
 		       : diag_fail(reader->tables.message, -ENOMEM, "out of memory");
 }
@@ -714,7 +714,7 @@ static int read_type(struct calltree *tree, const void *bytes, size_t count, con
 		finish(&reader, facts);
 	pprof_tables_release(&reader.tables);
 	texts_release(&reader.own_threads);
-	free(reader.at_hand.ids);
+	free(reader.current.ids);
 	free(reader.before.ids);
 	free(reader.leaves);
 	return error;

@@ -39,7 +39,7 @@ struct pairs {
 };
 
 /* A frame by the profile's numbers. */
-struct place {
+struct frame_numbers {
 	uint32_t mapping, function, line;
 };
 
@@ -59,7 +59,7 @@ struct profile_writer {
 	const struct calltree *tree; /* of the current measure */
 	unsigned measure;
 	/* Of @tree: */
-	struct place *places;  /* [frame] */
+	struct frame_numbers *numbers; /* [frame] */
 	struct pairs chains;   /* (chain it is inlined into, or 0; its frame) */
 	uint32_t *chain_of;    /* [node] -> its chain */
 	uint32_t *location_of; /* [chain] -> location, 0 if no sample needs one */
@@ -256,7 +256,8 @@ static void pairs_release(struct pairs *pairs)
 }
 
 /* Write @frame's mapping and function. A virtual machine's frame has file and line in its name. */
-static struct place place_of(struct profile_writer *w, const struct calltree_frame *frame)
+static struct frame_numbers number_frame(
+	struct profile_writer *w, const struct calltree_frame *frame)
 {
 	const char *name = *frame->name ? frame->name : "[empty]";
 	struct machine_name parts = {.name_bytes = SIZE_MAX,
@@ -264,26 +265,26 @@ static struct place place_of(struct profile_writer *w, const struct calltree_fra
 		.file_bytes = SIZE_MAX,
 		.line = frame->line};
 	uint32_t text, file, known = w->functions.count;
-	struct place place;
+	struct frame_numbers numbers;
 
 	if (machine_name_is_of(frame))
 		machine_name_split(name, &parts);
 	text = pprof_put_text_part(&w->writer, name, parts.name_bytes);
 	file = pprof_put_text_part(&w->writer, parts.file, parts.file_bytes);
-	place = (struct place){
+	numbers = (struct frame_numbers){
 		.mapping = frame->kind == CALLTREE_WAIT ? 0 : mapping_of(w, frame->module),
 		.function = pairs_add(&w->functions, text, file, &w->error),
 		.line = parts.line,
 	};
-	if (place.function > known)
+	if (numbers.function > known)
 		pprof_put_function(&w->writer, text, text, file);
-	return place;
+	return numbers;
 }
 
 static void put_functions(struct profile_writer *w)
 {
 	for (uint32_t i = 0; i < calltree_frames(w->tree) && !w->error; i++)
-		w->places[i] = place_of(w, calltree_frame_at(w->tree, i));
+		w->numbers[i] = number_frame(w, calltree_frame_at(w->tree, i));
 }
 
 /* ---- locations ------------------------------------------------------------------------------- */
@@ -314,10 +315,10 @@ static uint32_t put_location(struct profile_writer *w, uint32_t chain)
 
 	for (pairs_at(&w->chains, last, &in, &frame); in; pairs_at(&w->chains, last, &in, &frame))
 		last = in;
-	number = pprof_begin_location(&w->writer, w->places[frame].mapping, 0);
+	number = pprof_begin_location(&w->writer, w->numbers[frame].mapping, 0);
 	for (in = chain; in;) {
 		pairs_at(&w->chains, in, &in, &frame);
-		pprof_location_line(&w->writer, w->places[frame].function, w->places[frame].line);
+		pprof_location_line(&w->writer, w->numbers[frame].function, w->numbers[frame].line);
 	}
 	pprof_end_location(&w->writer);
 	return number;
@@ -422,10 +423,10 @@ static void put_measure(struct profile_writer *w, unsigned measure)
 
 	w->measure = measure;
 	w->tree = tree;
-	w->places = calloc(calltree_frames(tree) + (size_t)1, sizeof(*w->places));
+	w->numbers = calloc(calltree_frames(tree) + (size_t)1, sizeof(*w->numbers));
 	w->chain_of = calloc(nodes, sizeof(*w->chain_of));
 	w->location_of = calloc(nodes + 1, sizeof(*w->location_of));
-	if (!w->places || !w->chain_of || !w->location_of)
+	if (!w->numbers || !w->chain_of || !w->location_of)
 		w->error = -ENOMEM;
 	if (!w->error)
 		put_functions(w);
@@ -435,7 +436,7 @@ static void put_measure(struct profile_writer *w, unsigned measure)
 		put_locations(w);
 		w->error = put_samples(w);
 	}
-	free(w->places);
+	free(w->numbers);
 	free(w->chain_of);
 	free(w->location_of);
 	pairs_release(&w->chains);

@@ -257,7 +257,7 @@ static double seconds(const struct ranks *ranks, double weight)
 	return weight * (double)ranks->period_ns / NS_PER_S;
 }
 
-static void say_range(const struct ranks *ranks, const char *what,
+static void print_range(const struct ranks *ranks, const char *what,
 	uint64_t (*figure)(const struct ranks_one *), char out[RANKS_TEXT_BYTES])
 {
 	struct ranks_range range = ranks_range(ranks, figure);
@@ -275,7 +275,7 @@ static void say_range(const struct ranks *ranks, const char *what,
 			100 * ((double)range.most / range.mean - 1));
 }
 
-static void say_all(const struct ranks *ranks, char out[RANKS_TEXT_BYTES])
+static void print_job(const struct ranks *ranks, char out[RANKS_TEXT_BYTES])
 {
 	uint64_t cpu = 0, in_mpi = 0;
 	int at;
@@ -296,7 +296,7 @@ static void say_all(const struct ranks *ranks, char out[RANKS_TEXT_BYTES])
 		seconds(ranks, (double)in_mpi));
 }
 
-static void say_end(const struct ranks *ranks, uint32_t at, char out[RANKS_TEXT_BYTES])
+static void print_end(const struct ranks *ranks, uint32_t at, char out[RANKS_TEXT_BYTES])
 {
 	const struct ranks_one *one = &ranks->one[at];
 	char name[RANKS_TEXT_BYTES];
@@ -317,14 +317,14 @@ static void say_end(const struct ranks *ranks, uint32_t at, char out[RANKS_TEXT_
 }
 
 /* Killed by a signal that launchers send to all other ranks when one has failed. */
-static bool was_ended(const struct ranks_one *one)
+static bool was_killed(const struct ranks_one *one)
 {
 	return one->has_ended && (one->signal == SIGTERM || one->signal == SIGKILL);
 }
 
 static bool has_failed(const struct ranks_one *one)
 {
-	return one->has_ended && (one->status || one->signal) && !was_ended(one);
+	return one->has_ended && (one->status || one->signal) && !was_killed(one);
 }
 
 static bool is_open(const struct ranks_one *one)
@@ -346,7 +346,7 @@ static bool is_unusual(const struct ranks_one *one)
 	return one->is_unusual;
 }
 
-static void say_unusual(const struct ranks *ranks, uint32_t at, char out[RANKS_TEXT_BYTES])
+static void print_unusual(const struct ranks *ranks, uint32_t at, char out[RANKS_TEXT_BYTES])
 {
 	const struct ranks_one *one = &ranks->one[at];
 	char name[RANKS_TEXT_BYTES];
@@ -358,9 +358,9 @@ static void say_unusual(const struct ranks *ranks, uint32_t at, char out[RANKS_T
 }
 
 /* Print ranks for which @is is true, one per line; the last line has the number of others. */
-static bool say_ranks(const struct ranks *ranks, unsigned *line,
+static bool print_ranks(const struct ranks *ranks, unsigned *line,
 	bool (*is)(const struct ranks_one *),
-	void (*say)(const struct ranks *, uint32_t, char[RANKS_TEXT_BYTES]), const char *more,
+	void (*print)(const struct ranks *, uint32_t, char[RANKS_TEXT_BYTES]), const char *more,
 	char out[RANKS_TEXT_BYTES])
 {
 	uint32_t found = 0;
@@ -369,7 +369,7 @@ static bool say_ranks(const struct ranks *ranks, unsigned *line,
 		if (!is(&ranks->one[i]) || ++found > NAMED_RANKS)
 			continue;
 		if (!(*line)--) {
-			say(ranks, i, out);
+			print(ranks, i, out);
 			return true;
 		}
 	}
@@ -380,12 +380,12 @@ static bool say_ranks(const struct ranks *ranks, unsigned *line,
 }
 
 /* If some ranks failed, those killed by the launcher are only counted. */
-static bool say_ended(const struct ranks *ranks, unsigned *line, char out[RANKS_TEXT_BYTES])
+static bool print_killed(const struct ranks *ranks, unsigned *line, char out[RANKS_TEXT_BYTES])
 {
-	uint32_t ended = count_ranks(ranks, was_ended);
+	uint32_t ended = count_ranks(ranks, was_killed);
 
 	if (!ended || !count_ranks(ranks, has_failed))
-		return say_ranks(ranks, line, was_ended, say_end, "were killed", out);
+		return print_ranks(ranks, line, was_killed, print_end, "were killed", out);
 	if ((*line)--)
 		return false;
 	snprintf(out, RANKS_TEXT_BYTES, "%" PRIu32 " other%s %s killed by SIGTERM or SIGKILL",
@@ -398,19 +398,19 @@ bool ranks_line(const struct ranks *ranks, unsigned line, char out[RANKS_TEXT_BY
 	if (!ranks->count)
 		return false;
 	if (!line--) {
-		say_all(ranks, out);
+		print_job(ranks, out);
 		return true;
 	}
-	if (say_ranks(ranks, &line, has_failed, say_end, "failed", out) ||
-		say_ended(ranks, &line, out) ||
-		say_ranks(ranks, &line, is_open, say_end, "were not seen to end", out) ||
-		say_ranks(ranks, &line, is_unusual, say_unusual, "are unusual", out))
+	if (print_ranks(ranks, &line, has_failed, print_end, "failed", out) ||
+		print_killed(ranks, &line, out) ||
+		print_ranks(ranks, &line, is_open, print_end, "were not seen to end", out) ||
+		print_ranks(ranks, &line, is_unusual, print_unusual, "are unusual", out))
 		return true;
 	if (line > 1)
 		return false;
 	if (!line)
-		say_range(ranks, "outside MPI", ranks_work, out);
+		print_range(ranks, "outside MPI", ranks_work, out);
 	else
-		say_range(ranks, "inside MPI, running and waiting", ranks_in_mpi, out);
+		print_range(ranks, "inside MPI, running and waiting", ranks_in_mpi, out);
 	return true;
 }

@@ -14,7 +14,7 @@
 #include "cli/formats/whole.h"
 #include "render/embed.h"
 
-#define UNPLACED UINT32_MAX
+#define UNSET UINT32_MAX
 
 struct reader {
 	const char *name; /* of the file, for messages */
@@ -27,7 +27,7 @@ struct reader {
 	uint8_t *kind;	      /* [file's frame] */
 	uint32_t *node_frame; /* [file's node] -> file's frame; unset for the root */
 	uint32_t *parent;     /* [file's node] */
-	uint32_t *place;      /* [file's node] -> node of the tree, or UNPLACED */
+	uint32_t *tree_node;  /* [file's node] -> node of the tree, or UNSET */
 	uint32_t *path;	      /* scratch space for the nodes of one stack */
 };
 
@@ -187,7 +187,7 @@ static int read_nodes(struct reader *reader)
 }
 
 /* Does @node stay at the root in reversed stacks? */
-static bool stays(const struct reader *reader, uint32_t node)
+static bool stays_at_root(const struct reader *reader, uint32_t node)
 {
 	uint8_t kind = reader->kind[reader->node_frame[node]];
 
@@ -206,29 +206,29 @@ static uint32_t child_of(const struct reader *reader, uint32_t parent, uint32_t 
 }
 
 /* Undo the reversal of render/transform.c. */
-static uint32_t place_reversed(struct reader *reader, uint32_t node)
+static uint32_t place_unreversed(struct reader *reader, uint32_t node)
 {
-	uint32_t place = CALLTREE_ROOT, steps = 0;
+	uint32_t tree_node = CALLTREE_ROOT, steps = 0;
 
 	for (; node; node = reader->parent[node])
 		reader->path[steps++] = node;
-	for (; steps && stays(reader, reader->path[steps - 1]); steps--)
-		place = child_of(reader, place, reader->path[steps - 1]);
+	for (; steps && stays_at_root(reader, reader->path[steps - 1]); steps--)
+		tree_node = child_of(reader, tree_node, reader->path[steps - 1]);
 	for (uint32_t i = 0; i < steps; i++)
-		place = child_of(reader, place, reader->path[i]);
-	return place;
+		tree_node = child_of(reader, tree_node, reader->path[i]);
+	return tree_node;
 }
 
 /* Returns @node's node in the tree. Unless reversed, its parents must have theirs. */
-static uint32_t find_place(struct reader *reader, uint32_t node)
+static uint32_t find_node(struct reader *reader, uint32_t node)
 {
-	if (reader->place[node] == UNPLACED)
-		reader->place[node] =
+	if (reader->tree_node[node] == UNSET)
+		reader->tree_node[node] =
 			!node ? CALLTREE_ROOT
 			: reader->facts->is_reversed
-				? place_reversed(reader, node)
-				: child_of(reader, reader->place[reader->parent[node]], node);
-	return reader->place[node];
+				? place_unreversed(reader, node)
+				: child_of(reader, reader->tree_node[reader->parent[node]], node);
+	return reader->tree_node[node];
 }
 
 /* Parents come before their children in the file. */
@@ -236,16 +236,16 @@ static int place_nodes(struct reader *reader)
 {
 	struct protobuf *weights = &reader->columns.at[EMBED_NODE_WEIGHTS];
 
-	memset(reader->place, 0xff, reader->nodes * sizeof(*reader->place));
+	memset(reader->tree_node, 0xff, reader->nodes * sizeof(*reader->tree_node));
 	for (uint32_t node = 0; node < reader->nodes; node++) {
 		uint64_t weight;
 
 		if (!column_number(weights, &weight))
 			return damaged(reader, "a node without its weight");
 		if (weight || !reader->facts->is_reversed)
-			find_place(reader, node);
+			find_node(reader, node);
 		if (weight)
-			calltree_add(reader->tree, reader->place[node], weight);
+			calltree_add(reader->tree, reader->tree_node[node], weight);
 	}
 	return 0;
 }
@@ -278,7 +278,7 @@ static int add_sample(struct reader *reader, uint64_t time_us, uint64_t node, ui
 		return damaged(reader, "a sample of no time, stack or thread");
 	calltree_sample(reader->tree, &(struct calltree_sample){
 					      .time_ns = time_us * 1000,
-					      .node = find_place(reader, (uint32_t)node),
+					      .node = find_node(reader, (uint32_t)node),
 					      .weight = (uint32_t)weight,
 					      .thread = (uint32_t)thread,
 					      .kind = (enum calltree_sample_kind)kind,
@@ -468,10 +468,10 @@ static int make_room(struct reader *reader)
 	reader->kind = calloc(reader->frames + 1, sizeof(*reader->kind));
 	reader->node_frame = calloc(reader->nodes, sizeof(*reader->node_frame));
 	reader->parent = calloc(reader->nodes, sizeof(*reader->parent));
-	reader->place = calloc(reader->nodes, sizeof(*reader->place));
+	reader->tree_node = calloc(reader->nodes, sizeof(*reader->tree_node));
 	reader->path = calloc(reader->nodes, sizeof(*reader->path));
 	return reader->frame_of && reader->kind && reader->node_frame && reader->parent &&
-			       reader->place && reader->path
+			       reader->tree_node && reader->path
 		       ? 0
 		       : no_memory(reader);
 }
@@ -483,7 +483,7 @@ static void reader_release(struct reader *reader)
 	free(reader->kind);
 	free(reader->node_frame);
 	free(reader->parent);
-	free(reader->place);
+	free(reader->tree_node);
 	free(reader->path);
 }
 

@@ -10,33 +10,33 @@
 int timeline_shares(const struct calltree *tree, struct timeline_share **shares, size_t *count)
 {
 	uint32_t nodes = calltree_nodes(tree);
-	uint64_t *rest = calloc(nodes, sizeof(*rest));
+	uint64_t *unsampled = calloc(nodes, sizeof(*unsampled));
 	struct timeline_share *found = calloc(calltree_samples(tree) + nodes, sizeof(*found));
 
-	if (!rest || !found) {
-		free(rest);
+	if (!unsampled || !found) {
+		free(unsampled);
 		free(found);
 		return -ENOMEM;
 	}
 	*count = 0;
 	for (uint32_t i = 0; i < nodes; i++)
-		rest[i] = calltree_node_at(tree, i)->self;
+		unsampled[i] = calltree_node_at(tree, i)->self;
 	for (size_t i = 0; i < calltree_samples(tree); i++) {
 		const struct calltree_sample *sample = calltree_sample_at(tree, i);
-		uint64_t weight = rest[sample->node];
+		uint64_t weight = unsampled[sample->node];
 
 		if (weight > sample->weight)
 			weight = sample->weight;
-		rest[sample->node] -= weight;
+		unsampled[sample->node] -= weight;
 		if (weight)
 			found[(*count)++] = (struct timeline_share){
 				sample->time_ns, weight, sample->node, sample->thread};
 	}
 	for (uint32_t i = 0; i < nodes; i++)
-		if (rest[i])
+		if (unsampled[i])
 			found[(*count)++] =
-				(struct timeline_share){0, rest[i], i, TIMELINE_NO_THREAD};
-	free(rest);
+				(struct timeline_share){0, unsampled[i], i, TIMELINE_NO_THREAD};
+	free(unsampled);
 	*shares = found;
 	return 0;
 }

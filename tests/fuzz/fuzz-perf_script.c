@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!tree)
 		abort();
 	diag_set_level(DIAG_QUIET);
-	if (in && !lines_look(&lines, &text, &bytes)) {
+	if (in && !lines_peek(&lines, &text, &bytes)) {
 		perf_script_is(text, bytes);
 		if (!perf_script_read(&tree, &lines, "fuzzed", NULL, &facts, &message)) {
 			if (!calltree_finish(tree) && calltree_total(tree) &&
