@@ -179,11 +179,11 @@ static void ask_server(const struct reading *reading, uint32_t number,
 /* ---- answers --------------------------------------------------------------------------------- */
 
 /* Add a server's stacks to the tree, and remember its weights for server_sums_add(). */
-static int take_answers(struct reading *reading, uint32_t number, struct asking *asking,
+static int add_answers(struct reading *reading, uint32_t number, struct asking *asking,
 	const struct store_request *requests)
 {
-	struct server_tree server = {.way = NULL};
-	int error = server_tree_take(&server, &requests[STACKS].answer, &requests[FRAMES].answer);
+	struct server_tree server = {.path = NULL};
+	int error = server_tree_index(&server, &requests[STACKS].answer, &requests[FRAMES].answer);
 
 	for (unsigned i = 0; i < GROUPS_SUMMED; i++) {
 		asking->weights[i] = (struct server_weights){
@@ -223,7 +223,7 @@ static int read_servers(struct reading *reading, uint32_t first, uint32_t end)
 			reading->message);
 	for (unsigned i = 0; !error && i < count; i++)
 		if (askings[i].has_picks)
-			error = take_answers(
+			error = add_answers(
 				reading, first + i, &askings[i], requests + i * QUESTIONS);
 	if (!error) {
 		error = server_sums_add(&reading->sums, reading->tree);

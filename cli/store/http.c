@@ -303,13 +303,13 @@ static int error_of_code(unsigned long code)
 	}
 }
 
-static void judge_answer(struct store_request *request, long status)
+static void evaluate_answer(struct store_request *request, long status)
 {
 	unsigned long code = code_of(&request->answer);
 	static const char end[] = ", e.what() =";
 	size_t used = request->answer.used, bytes = used < 160 ? used : 160;
 	const void *data = request->answer.data;
-	const void *rest;
+	const void *tail;
 	bool is_insert = request->in != NULL;
 
 	if (status == 200 && !(is_insert && request->answer.used))
@@ -318,21 +318,21 @@ static void judge_answer(struct store_request *request, long status)
 			 : status == 401 || status == 403 ? -EACCES
 			 : status >= 500 || status == 429 ? -EAGAIN
 							  : -EPROTO;
-	rest = bytes ? memmem(data, bytes, end, strlen(end)) : NULL;
-	if (rest)
-		bytes = (size_t)((const char *)rest - (const char *)data);
+	tail = bytes ? memmem(data, bytes, end, strlen(end)) : NULL;
+	if (tail)
+		bytes = (size_t)((const char *)tail - (const char *)data);
 	snprintf(request->why, sizeof(request->why), "status %ld%s%.*s", status, bytes ? ", " : "",
 		(int)bytes, bytes ? (const char *)data : "");
 }
 
-static void judge(struct store_http *http, struct transfer *transfer, CURLcode result)
+static void evaluate(struct store_http *http, struct transfer *transfer, CURLcode result)
 {
 	struct store_request *request = transfer->request;
 	long status = 0;
 
 	if (result == CURLE_OK) {
 		http->curl.easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
-		judge_answer(request, status);
+		evaluate_answer(request, status);
 		return;
 	}
 	request->error = request->answer.error		 ? -ENOMEM
@@ -368,7 +368,7 @@ static void wait_all(struct store_http *http)
 				continue;
 			transfer->request->error = 0;
 			transfer->request->why[0] = '\0';
-			judge(http, transfer, done->data.result);
+			evaluate(http, transfer, done->data.result);
 		}
 		if (running && curl->multi_poll(http->multi, NULL, 0, WAIT_MS, NULL))
 			break;

@@ -18,7 +18,7 @@ struct named_symbol {
 	size_t row; /* offset of its row in named_frames.symbols */
 };
 
-int named_frames_take(struct named_frames *frames, const struct bytes *answer)
+int named_frames_index(struct named_frames *frames, const struct bytes *answer)
 {
 	struct rows rows = rows_of(answer);
 	struct store_frame frame;
@@ -26,12 +26,12 @@ int named_frames_take(struct named_frames *frames, const struct bytes *answer)
 	frames->rows = answer;
 	while (rows_are_left(&rows)) {
 		size_t row = (size_t)(rows.at - answer->data);
-		uint32_t before = frames->hashes.count, place;
+		uint32_t before = frames->hashes.count, index;
 
 		store_frame_read(&frame, &rows);
 		if (rows.is_damaged)
 			return -EPROTO;
-		if (hashes_add(&frames->hashes, frame.hash, &place))
+		if (hashes_add(&frames->hashes, frame.hash, &index))
 			return -ENOMEM;
 		if (frames->hashes.count == before)
 			continue;
@@ -50,23 +50,23 @@ void named_frames_release(struct named_frames *frames)
 	bytes_release(&frames->tree_frames);
 	bytes_release(&frames->is_used);
 	bytes_release(&frames->symbols);
-	bytes_release(&frames->symbol_places);
+	bytes_release(&frames->symbol_table);
 	*frames = (struct named_frames){.rows = NULL};
 }
 
 void named_frames_use(struct named_frames *frames, uint64_t hash)
 {
-	uint32_t place = hashes_find(&frames->hashes, hash);
+	uint32_t index = hashes_find(&frames->hashes, hash);
 
-	if (place != HASHES_NONE)
-		frames->is_used.data[place] = 1;
+	if (index != HASHES_NONE)
+		frames->is_used.data[index] = 1;
 }
 
-static void read_frame(const struct named_frames *frames, uint32_t place, struct store_frame *frame)
+static void read_frame(const struct named_frames *frames, uint32_t index, struct store_frame *frame)
 {
 	struct rows rows = rows_of(frames->rows);
 
-	rows.at += ((const size_t *)(const void *)frames->offsets.data)[place];
+	rows.at += ((const size_t *)(const void *)frames->offsets.data)[index];
 	store_frame_read(frame, &rows);
 }
 
@@ -92,7 +92,7 @@ static int compare_symbols(const void *left, const void *right)
 }
 
 /* Several build-ids may have functions at one address; find_symbol() compares the build-ids. */
-static int take_symbols(struct named_frames *frames)
+static int index_symbols(struct named_frames *frames)
 {
 	struct rows rows = rows_of(&frames->symbols);
 	char text[ROWS_TEXT_BYTES + 1];
@@ -106,13 +106,13 @@ static int take_symbols(struct named_frames *frames)
 		rows_text(&rows, text, sizeof(text));
 		if (rows.is_damaged)
 			return -EPROTO;
-		bytes_put(&frames->symbol_places, &symbol, sizeof(symbol));
+		bytes_put(&frames->symbol_table, &symbol, sizeof(symbol));
 	}
-	if (frames->symbol_places.used)
-		qsort(frames->symbol_places.data,
-			frames->symbol_places.used / sizeof(struct named_symbol),
+	if (frames->symbol_table.used)
+		qsort(frames->symbol_table.data,
+			frames->symbol_table.used / sizeof(struct named_symbol),
 			sizeof(struct named_symbol), compare_symbols);
-	return frames->symbol_places.error;
+	return frames->symbol_table.error;
 }
 
 int named_frames_ask(struct named_frames *frames, const struct store_server *server,
@@ -123,12 +123,12 @@ int named_frames_ask(struct named_frames *frames, const struct store_server *ser
 	struct bytes wanted = {0};
 	int error = 0;
 
-	for (uint32_t place = 0; place < frames->hashes.count; place++) {
+	for (uint32_t index = 0; index < frames->hashes.count; index++) {
 		const char *build_id = NULL;
 		uint64_t address;
 
-		if (frames->is_used.data[place]) {
-			read_frame(frames, place, &frame);
+		if (frames->is_used.data[index]) {
+			read_frame(frames, index, &frame);
 			build_id = address_of(&frame, &address);
 		}
 		if (!build_id)
@@ -148,7 +148,7 @@ int named_frames_ask(struct named_frames *frames, const struct store_server *ser
 	if (!error && wanted.used) {
 		frames->symbols = request.answer;
 		request.answer = (struct bytes){0};
-		error = take_symbols(frames);
+		error = index_symbols(frames);
 	}
 	store_requests_release(&request, 1);
 	bytes_release(&wanted);
@@ -159,8 +159,8 @@ int named_frames_ask(struct named_frames *frames, const struct store_server *ser
 static bool find_symbol(const struct named_frames *frames, const char *build_id, uint64_t address,
 	char name[ROWS_TEXT_BYTES + 1])
 {
-	const struct named_symbol *symbols = (const void *)frames->symbol_places.data;
-	size_t low = 0, high = frames->symbol_places.used / sizeof(*symbols);
+	const struct named_symbol *symbols = (const void *)frames->symbol_table.data;
+	size_t low = 0, high = frames->symbol_table.used / sizeof(*symbols);
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -207,14 +207,14 @@ static uint32_t name_frame(
 int named_frames_in(
 	struct named_frames *frames, uint64_t hash, struct calltree *tree, uint32_t *number)
 {
-	uint32_t place = hashes_find(&frames->hashes, hash), *known;
+	uint32_t index = hashes_find(&frames->hashes, hash), *known;
 	struct store_frame frame;
 
-	if (place == HASHES_NONE)
+	if (index == HASHES_NONE)
 		return -ENOENT;
-	known = (uint32_t *)(void *)frames->tree_frames.data + place;
+	known = (uint32_t *)(void *)frames->tree_frames.data + index;
 	if (!*known) {
-		read_frame(frames, place, &frame);
+		read_frame(frames, index, &frame);
 		*known = name_frame(frames, &frame, tree) + 1;
 	}
 	*number = *known - 1;

@@ -24,11 +24,11 @@ struct named_frames {
 	struct bytes is_used;	    /* uint8_t */
 	const struct bytes *rows;   /* borrowed */
 	struct bytes symbols;	    /* the answer, owned */
-	struct bytes symbol_places; /* struct named_symbol, sorted by start */
+	struct bytes symbol_table;  /* struct named_symbol, sorted by start */
 };
 
 /* Index @rows, an answer borrowed as long as @frames. Returns 0, -EPROTO (damaged) or -ENOMEM. */
-int named_frames_take(struct named_frames *frames, const struct bytes *rows);
+int named_frames_index(struct named_frames *frames, const struct bytes *rows);
 void named_frames_release(struct named_frames *frames);
 
 /* Mark the frame @hash, if there is one, as used. */

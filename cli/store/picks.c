@@ -40,7 +40,7 @@ static void ask(struct store_request *request, const struct store_server *server
 	bytes_text(&request->query, " FORMAT RowBinary");
 }
 
-static int take_text(struct picks *picks, struct rows *rows, uint32_t *number)
+static int read_text(struct picks *picks, struct rows *rows, uint32_t *number)
 {
 	char text[ROWS_TEXT_BYTES + 1];
 
@@ -93,7 +93,7 @@ static int add_pick(struct picks *picks, const struct pick *pick)
 	return 0;
 }
 
-static int take_row(
+static int read_row(
 	struct picks *picks, struct rows *rows, uint32_t server, struct diag_message *message)
 {
 	struct pick pick = {.server = server};
@@ -108,13 +108,13 @@ static int take_row(
 	pick.span_ns = rows_uint(rows, 8);
 	pick.period_ns = rows_uint(rows, 8);
 	pick.weight = rows_uint(rows, 8);
-	error = take_text(picks, rows, &pick.service);
+	error = read_text(picks, rows, &pick.service);
 	if (!error)
-		error = take_text(picks, rows, &pick.host);
+		error = read_text(picks, rows, &pick.host);
 	rows_text(rows, unit, sizeof(unit));
 	rows_text(rows, count_name, sizeof(count_name));
 	if (!error)
-		error = take_text(picks, rows, &pick.title);
+		error = read_text(picks, rows, &pick.title);
 	if (!error && (rows->is_damaged || strlen(id) != STORE_ID_BYTES - 1))
 		error = -EPROTO;
 	if (!error)
@@ -125,7 +125,7 @@ static int take_row(
 	return add_pick(picks, &pick);
 }
 
-int picks_take(struct picks *picks, uint32_t server, const struct bytes *answer,
+int picks_add(struct picks *picks, uint32_t server, const struct bytes *answer,
 	struct diag_message *message)
 {
 	struct rows rows = rows_of(answer);
@@ -134,7 +134,7 @@ int picks_take(struct picks *picks, uint32_t server, const struct bytes *answer,
 	if (!picks->texts.account.limit_bytes)
 		picks->texts.account.limit_bytes = SIZE_MAX;
 	while (!error && rows_are_left(&rows))
-		error = take_row(picks, &rows, server, message);
+		error = read_row(picks, &rows, server, message);
 	return error;
 }
 
@@ -204,7 +204,7 @@ static int ask_address(struct picks *picks, const struct store_server *servers, 
 	for (unsigned i = 0; !error && i < count; i++) {
 		if (requests[i].error)
 			continue;
-		error = picks_take(picks, first + i, &requests[i].answer, message);
+		error = picks_add(picks, first + i, &requests[i].answer, message);
 		if (error && error != -EINVAL)
 			diag_fail(message, error, "'%s': profiles cannot be read: %s",
 				servers[first].address->host[i], strerror(-error));

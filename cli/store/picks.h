@@ -62,7 +62,7 @@ void picks_release(struct picks *picks);
  * First step of picks_read(), for tests: add the rows in the answer of server number @server.
  * Returns 0, -EPROTO (damaged), -EINVAL, -E2BIG or -ENOMEM.
  */
-int picks_take(struct picks *picks, uint32_t server, const struct bytes *answer,
+int picks_add(struct picks *picks, uint32_t server, const struct bytes *answer,
 	struct diag_message *message);
 
 /* Second step of picks_read(): keep the first committed attempt of each profile and side. */

@@ -80,17 +80,17 @@ static void put_head(struct bytes *rows, const struct batch *batch)
 	rows_put_text(rows, batch->service);
 }
 
-/* Append @hash to @list if it is not in @known or in @fresh yet. */
+/* Append @hash to @list if it is not in @known or in @unknown yet. */
 static int list_new(
-	struct hashes *fresh, const struct hashes *known, struct bytes *list, uint64_t hash)
+	struct hashes *unknown, const struct hashes *known, struct bytes *list, uint64_t hash)
 {
-	uint32_t before = fresh->count, place;
+	uint32_t before = unknown->count, index;
 	int error;
 
 	if (hashes_find(known, hash) != HASHES_NONE)
 		return 0;
-	error = hashes_add(fresh, hash, &place);
-	if (!error && fresh->count > before)
+	error = hashes_add(unknown, hash, &index);
+	if (!error && unknown->count > before)
 		rows_put_uint(list, hash, 8);
 	return error;
 }
@@ -156,15 +156,15 @@ static void note_known(struct sending *sending, const struct bytes *answer)
 static int note_hashes(struct hashes *known, const struct bytes *answer)
 {
 	struct rows rows = rows_of(answer);
-	uint32_t place;
+	uint32_t index;
 	int error = 0;
 
 	while (!error && rows_are_left(&rows))
-		error = hashes_add(known, rows_uint(&rows, 8), &place);
+		error = hashes_add(known, rows_uint(&rows, 8), &index);
 	return error ? error : rows.is_damaged ? -EPROTO : 0;
 }
 
-static int ask_what_is_there(struct sending *sending, struct diag_message *message)
+static int ask_existing(struct sending *sending, struct diag_message *message)
 {
 	struct batch *batch = sending->batch;
 	const char *database = sending->push->address.database;
@@ -218,11 +218,11 @@ static void put_new_frames(struct sending *sending, const struct store_profile *
 
 	while (rows_are_left(&rows)) {
 		const uint8_t *row = rows.at;
-		uint32_t before = sending->new_frames.count, place;
+		uint32_t before = sending->new_frames.count, index;
 
 		store_frame_read(&frame, &rows);
 		if (hashes_find(&sending->batch->frames, frame.hash) != HASHES_NONE ||
-			hashes_add(&sending->new_frames, frame.hash, &place) ||
+			hashes_add(&sending->new_frames, frame.hash, &index) ||
 			sending->new_frames.count == before)
 			continue;
 		put_head(&sending->frames, sending->batch);
@@ -237,10 +237,10 @@ static void put_new_stacks(struct sending *sending, const struct store_profile *
 	for (; rows_are_left(&rows); rows.at += STACK_BYTES) {
 		struct rows row = rows;
 		uint64_t hash = rows_uint(&row, 8);
-		uint32_t before = sending->new_stacks.count, place;
+		uint32_t before = sending->new_stacks.count, index;
 
 		if (hashes_find(&sending->batch->stacks, hash) != HASHES_NONE ||
-			hashes_add(&sending->new_stacks, hash, &place) ||
+			hashes_add(&sending->new_stacks, hash, &index) ||
 			sending->new_stacks.count == before)
 			continue;
 		put_head(&sending->stacks, sending->batch);
@@ -370,7 +370,7 @@ static int send_rows(struct sending *sending, struct diag_message *message)
 		error = draw_numbers(sending);
 	if (error)
 		return diag_fail(message, error, "cannot push: %s", strerror(-error));
-	error = ask_what_is_there(sending, message);
+	error = ask_existing(sending, message);
 	if (!error && make_rows(sending))
 		error = diag_fail(message, -ENOMEM, "out of memory");
 	if (!error)
@@ -389,14 +389,14 @@ static int send_rows(struct sending *sending, struct diag_message *message)
 static void note_sent(struct sending *sending)
 {
 	struct batch *batch = sending->batch;
-	uint32_t place;
+	uint32_t index;
 
 	/* If out of memory, they are asked for again. */
 	for (uint32_t i = 0; i < sending->new_frames.count; i++)
-		if (hashes_add(&batch->frames, hashes_at(&sending->new_frames, i), &place))
+		if (hashes_add(&batch->frames, hashes_at(&sending->new_frames, i), &index))
 			break;
 	for (uint32_t i = 0; i < sending->new_stacks.count; i++)
-		if (hashes_add(&batch->stacks, hashes_at(&sending->new_stacks, i), &place))
+		if (hashes_add(&batch->stacks, hashes_at(&sending->new_stacks, i), &index))
 			break;
 	for (unsigned i = 0; i < batch->count; i++) {
 		sending->push->pushed.sent += sending->attempts[i] != 0;

@@ -72,7 +72,7 @@ void rows_text(struct rows *rows, char *out, size_t size)
 	rows->at += length;
 }
 
-static struct rows take_part(struct rows *rows, size_t bytes)
+static struct rows read_part(struct rows *rows, size_t bytes)
 {
 	size_t length = read_count(rows, bytes) * bytes;
 	struct rows part = {rows->at, rows->at + length, rows->is_damaged};
@@ -83,12 +83,12 @@ static struct rows take_part(struct rows *rows, size_t bytes)
 
 struct rows rows_part(struct rows *rows)
 {
-	return take_part(rows, 1);
+	return read_part(rows, 1);
 }
 
 struct rows rows_numbers(struct rows *rows)
 {
-	return take_part(rows, sizeof(uint64_t));
+	return read_part(rows, sizeof(uint64_t));
 }
 
 /* ---- hashes ---------------------------------------------------------------------------------- */
@@ -111,13 +111,13 @@ uint32_t hashes_find(const struct hashes *hashes, uint64_t hash)
 	return HASHES_NONE;
 }
 
-int hashes_add(struct hashes *hashes, uint64_t hash, uint32_t *place)
+int hashes_add(struct hashes *hashes, uint64_t hash, uint32_t *index)
 {
 	struct lookup_probe probe;
 	int error;
 
-	*place = hashes_find(hashes, hash);
-	if (*place != HASHES_NONE)
+	*index = hashes_find(hashes, hash);
+	if (*index != HASHES_NONE)
 		return 0;
 	if (!hashes->account.limit_bytes)
 		hashes->account.limit_bytes = (size_t)HASHES_MAX * 16;
@@ -133,7 +133,7 @@ int hashes_add(struct hashes *hashes, uint64_t hash, uint32_t *place)
 	while (lookup_next(&hashes->lookup, &probe))
 		;
 	lookup_put(&hashes->lookup, &probe, ++hashes->count);
-	*place = hashes->count - 1;
+	*index = hashes->count - 1;
 	return 0;
 }
 

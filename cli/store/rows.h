@@ -67,12 +67,12 @@ struct hashes {
 /* Returns the index of @hash, or HASHES_NONE. */
 uint32_t hashes_find(const struct hashes *hashes, uint64_t hash);
 
-/* Find or add @hash. Returns 0 with its index in *@place, or -ENOMEM. */
-int hashes_add(struct hashes *hashes, uint64_t hash, uint32_t *place);
+/* Find or add @hash. Returns 0 with its index in *@index, or -ENOMEM. */
+int hashes_add(struct hashes *hashes, uint64_t hash, uint32_t *index);
 
-static inline uint64_t hashes_at(const struct hashes *hashes, uint32_t place)
+static inline uint64_t hashes_at(const struct hashes *hashes, uint32_t index)
 {
-	return ((const uint64_t *)hashes->keys.at)[place];
+	return ((const uint64_t *)hashes->keys.at)[index];
 }
 
 void hashes_release(struct hashes *hashes);

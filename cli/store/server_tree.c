@@ -11,18 +11,18 @@
 
 #define UNSET UINT32_MAX
 
-static int take_stacks(struct server_tree *server, const struct bytes *answer)
+static int index_stacks(struct server_tree *server, const struct bytes *answer)
 {
 	struct rows rows = rows_of(answer);
 
 	while (rows_are_left(&rows)) {
 		uint64_t stack = rows_uint(&rows, 8), parent = rows_uint(&rows, 8);
 		uint64_t frame = rows_uint(&rows, 8);
-		uint32_t before = server->hashes.count, place;
+		uint32_t before = server->hashes.count, index;
 
 		if (rows.is_damaged || stack == STORE_ROOT)
 			return -EPROTO;
-		if (hashes_add(&server->hashes, stack, &place))
+		if (hashes_add(&server->hashes, stack, &index))
 			return -ENOMEM;
 		if (server->hashes.count == before)
 			continue;
@@ -32,9 +32,9 @@ static int take_stacks(struct server_tree *server, const struct bytes *answer)
 	return server->parents.error || server->frames.error ? -ENOMEM : 0;
 }
 
-static uint64_t value_at(const struct bytes *values, uint32_t place)
+static uint64_t value_at(const struct bytes *values, uint32_t index)
 {
-	return ((const uint64_t *)(const void *)values->data)[place];
+	return ((const uint64_t *)(const void *)values->data)[index];
 }
 
 /* Set all nodes to UNSET. */
@@ -50,10 +50,10 @@ static int forget_nodes(struct server_tree *server)
 }
 
 /*
- * Collect the path from @stack up to an ancestor with a known node, in server->way. *@end is that
+ * Collect the path from @stack up to an ancestor with a known node, in server->path. *@end is that
  * ancestor's index, or UNSET for the root. Returns the number of steps, -ENOENT, or -EPROTO.
  */
-static int find_way(struct server_tree *server, uint64_t stack, uint32_t *end)
+static int find_path(struct server_tree *server, uint64_t stack, uint32_t *end)
 {
 	int steps = 0;
 
@@ -65,7 +65,7 @@ static int find_way(struct server_tree *server, uint64_t stack, uint32_t *end)
 			return steps;
 		if (steps == (int)SERVER_DEPTH_MAX)
 			return -EPROTO; /* or a circle */
-		server->way[steps++] = *end;
+		server->path[steps++] = *end;
 	}
 	*end = UNSET;
 	return steps;
@@ -78,25 +78,26 @@ void server_tree_use(struct server_tree *server, const struct server_weights *we
 
 	while (rows_are_left(&rows)) {
 		uint32_t end;
-		int steps = find_way(server, rows_uint(&rows, 8), &end);
+		int steps = find_path(server, rows_uint(&rows, 8), &end);
 
 		rows_numbers(&rows);
 		for (int i = 0; i < steps; i++) {
-			server->node[server->way[i]] = CALLTREE_ROOT;
-			named_frames_use(&server->named, value_at(&server->frames, server->way[i]));
+			server->node[server->path[i]] = CALLTREE_ROOT;
+			named_frames_use(
+				&server->named, value_at(&server->frames, server->path[i]));
 		}
 	}
 }
 
-int server_tree_take(
+int server_tree_index(
 	struct server_tree *server, const struct bytes *stacks, const struct bytes *frames)
 {
 	int error;
 
-	server->way = calloc(SERVER_DEPTH_MAX, sizeof(*server->way));
-	error = server->way ? take_stacks(server, stacks) : -ENOMEM;
+	server->path = calloc(SERVER_DEPTH_MAX, sizeof(*server->path));
+	error = server->path ? index_stacks(server, stacks) : -ENOMEM;
 	if (!error)
-		error = named_frames_take(&server->named, frames);
+		error = named_frames_index(&server->named, frames);
 	return error ? error : forget_nodes(server);
 }
 
@@ -105,18 +106,18 @@ static int place_stack(
 	struct server_tree *server, struct calltree *tree, uint64_t stack, uint32_t *node)
 {
 	uint32_t end, frame;
-	int steps = find_way(server, stack, &end);
+	int steps = find_path(server, stack, &end);
 
 	if (steps < 0)
 		return steps;
 	*node = end == UNSET ? CALLTREE_ROOT : server->node[end];
 	while (steps-- > 0) {
-		uint32_t place = server->way[steps];
+		uint32_t index = server->path[steps];
 
-		if (named_frames_in(&server->named, value_at(&server->frames, place), tree, &frame))
+		if (named_frames_in(&server->named, value_at(&server->frames, index), tree, &frame))
 			return -ENOENT;
 		*node = calltree_child(tree, *node, frame);
-		server->node[place] = *node;
+		server->node[index] = *node;
 	}
 	return 0;
 }
@@ -124,8 +125,8 @@ static int place_stack(
 /* ---- weights --------------------------------------------------------------------------------- */
 
 #define ATTEMPT_SHIFT 32 /* position of the attempt in a UInt64 */
-#define PLACE_SHIFT   16 /* low bits of an attempt that are not part of the index */
-#define PLACES	      ((UINT32_MAX >> PLACE_SHIFT) + 1)
+#define BUCKET_SHIFT  16 /* low bits of an attempt that are not part of the index */
+#define BUCKETS	      ((UINT32_MAX >> BUCKET_SHIFT) + 1)
 
 /* A row of weights with its node. */
 struct part {
@@ -135,29 +136,29 @@ struct part {
 	const uint8_t *at, *end; /* UInt64 */
 };
 
-static int make_places(struct server_weights *weights)
+static int make_buckets(struct server_weights *weights)
 {
-	weights->places = calloc(PLACES + 1, sizeof(*weights->places));
-	if (!weights->places)
+	weights->buckets = calloc(BUCKETS + 1, sizeof(*weights->buckets));
+	if (!weights->buckets)
 		return -ENOMEM;
 	for (size_t i = 0; i < weights->attempt_count; i++)
-		weights->places[(weights->attempts[i].attempt >> PLACE_SHIFT) + 1]++;
-	for (uint32_t i = 0; i < PLACES; i++)
-		weights->places[i + 1] += weights->places[i];
+		weights->buckets[(weights->attempts[i].attempt >> BUCKET_SHIFT) + 1]++;
+	for (uint32_t i = 0; i < BUCKETS; i++)
+		weights->buckets[i + 1] += weights->buckets[i];
 	return 0;
 }
 
 void server_weights_release(struct server_weights *weights)
 {
-	free(weights->places);
-	weights->places = NULL;
+	free(weights->buckets);
+	weights->buckets = NULL;
 }
 
 int server_tree_place(struct server_tree *server, struct server_weights *weights,
 	struct calltree *tree, struct server_sums *sums)
 {
 	struct rows rows = rows_of(weights->rows);
-	int error = weights->attempts ? make_places(weights) : 0;
+	int error = weights->attempts ? make_buckets(weights) : 0;
 
 	if (!error && !server->has_names) {
 		server->has_names = true;
@@ -196,8 +197,8 @@ struct adding {
 /* Returns the index of the first attempt that is at least @attempt. */
 static uint32_t find_attempt(const struct server_weights *weights, uint32_t attempt)
 {
-	uint32_t low = weights->places[attempt >> PLACE_SHIFT];
-	uint32_t high = weights->places[(attempt >> PLACE_SHIFT) + 1];
+	uint32_t low = weights->buckets[attempt >> BUCKET_SHIFT];
+	uint32_t high = weights->buckets[(attempt >> BUCKET_SHIFT) + 1];
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
@@ -330,6 +331,6 @@ void server_tree_release(struct server_tree *server)
 	bytes_release(&server->frames);
 	named_frames_release(&server->named);
 	free(server->node);
-	free(server->way);
-	*server = (struct server_tree){.way = NULL};
+	free(server->path);
+	*server = (struct server_tree){.path = NULL};
 }

@@ -23,7 +23,7 @@ struct server_tree {
 	struct bytes parents, frames; /* uint64_t, indexed like @hashes */
 	struct named_frames named;
 	uint32_t *node;	  /* owned; index -> node of the tree; UINT32_MAX: none yet */
-	uint32_t *way;	  /* owned; scratch space for SERVER_DEPTH_MAX indices */
+	uint32_t *path;	  /* owned; scratch space for SERVER_DEPTH_MAX indices */
 	bool has_names;	  /* @node has nodes of the tree; before, it marks used stacks */
 };
 
@@ -31,7 +31,7 @@ struct server_tree {
  * Index the rows of @stacks (stack, parent, frame: UInt64) and @frames (see store_frame_read();
  * borrowed as long as the object). Returns 0, -EPROTO (damaged) or -ENOMEM.
  */
-int server_tree_take(
+int server_tree_index(
 	struct server_tree *server, const struct bytes *stacks, const struct bytes *frames);
 
 /* Run and scale of a group of weights. */
@@ -55,7 +55,7 @@ struct server_weights {
 	uint32_t unit;
 	const struct server_attempt *attempts; /* sorted; NULL: none */
 	size_t attempt_count;
-	uint32_t *places; /* owned; [upper bits of an attempt] -> number of lower ones */
+	uint32_t *buckets; /* owned; [upper bits of an attempt] -> number of lower ones */
 };
 
 /* Mark the frames of @weights as used. */

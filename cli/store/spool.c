@@ -181,8 +181,8 @@ static int read_file(const char *path, struct store_profile *profile)
 	return error;
 }
 
-static int take_file(
-	const char *path, int (*take)(struct store_profile *profile, void *context), void *context)
+static int visit_file(
+	const char *path, int (*visit)(struct store_profile *profile, void *context), void *context)
 {
 	struct store_profile profile;
 	char aside[PATH_MAX + 16];
@@ -190,7 +190,7 @@ static int take_file(
 
 	if (!error) {
 		profile.spooled = strdup(path);
-		error = profile.spooled ? take(&profile, context) : -ENOMEM;
+		error = profile.spooled ? visit(&profile, context) : -ENOMEM;
 	} else if (error != -ENOENT && error != -ENOMEM) {
 		/* If missing, another push has sent it. Damaged ones would be read each time. */
 		snprintf(aside, sizeof(aside), "%s" DAMAGED, path);
@@ -205,7 +205,7 @@ static int take_file(
 }
 
 int spool_each(const struct store_address *address,
-	int (*take)(struct store_profile *profile, void *context), void *context)
+	int (*visit)(struct store_profile *profile, void *context), void *context)
 {
 	struct dirent **entries = NULL;
 	char folder[PATH_MAX], path[PATH_MAX], of[32];
@@ -218,7 +218,7 @@ int spool_each(const struct store_address *address,
 		if (!error && strstr(entries[i]->d_name, of) &&
 			snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name) <
 				(int)sizeof(path))
-			error = take_file(path, take, context);
+			error = visit_file(path, visit, context);
 		free(entries[i]);
 	}
 	free(entries);

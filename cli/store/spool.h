@@ -23,12 +23,12 @@ int spool_put(const struct store_address *address, const struct store_profile *p
 	unsigned *dropped, struct diag_message *message);
 
 /*
- * Call @take for each profile that waits for @address's database, oldest first. @take owns the
+ * Call @visit for each profile that waits for @address's database, oldest first. @visit owns the
  * profile's contents; profile->spooled is its file. Damaged files are reported and renamed. Stops
- * when @take returns non-zero, and returns that.
+ * when @visit returns non-zero, and returns that.
  */
 int spool_each(const struct store_address *address,
-	int (*take)(struct store_profile *profile, void *context), void *context);
+	int (*visit)(struct store_profile *profile, void *context), void *context);
 
 /* Remove a file whose profile has arrived. */
 void spool_remove(const char *path);

@@ -46,7 +46,7 @@ static void read_answers(const struct bytes *rows, const struct bytes *stacks,
 
 	if (!tree)
 		abort();
-	if (!server_tree_take(&server, stacks, frames)) {
+	if (!server_tree_index(&server, stacks, frames)) {
 		server_tree_use(&server, &weights);
 		if (!server_tree_place(&server, &weights, tree, &sums) &&
 			!server_sums_add(&sums, tree) && !calltree_finish(tree) &&
@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct store_profile profile;
 
 	bytes_put(&whole, data, size);
-	picks_take(&picks, 0, &whole, &message);
+	picks_add(&picks, 0, &whole, &message);
 	picks_release(&picks);
 	store_profile_read(&profile, &whole);
 	store_profile_release(&profile);

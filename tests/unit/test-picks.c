@@ -52,7 +52,7 @@ static void put_row(
 
 static int take(uint32_t server)
 {
-	int error = picks_take(&picks, server, &answer, &message);
+	int error = picks_add(&picks, server, &answer, &message);
 
 	answer.used = 0;
 	return error;
@@ -137,7 +137,7 @@ static void rows_that_are_none(void **unused)
 	whole = answer.used;
 	for (size_t bytes = 1; bytes < whole; bytes++) {
 		answer.used = bytes;
-		assert_int_equal(picks_take(&picks, 0, &answer, &message), -EPROTO);
+		assert_int_equal(picks_add(&picks, 0, &answer, &message), -EPROTO);
 	}
 	answer.used = 0;
 	rows_put_text(&answer, "0123456789abcdef"); /* half an id, in a row that is long enough */

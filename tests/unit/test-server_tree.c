@@ -76,7 +76,7 @@ static int end(void **unused)
 static int place(struct server_weights *weights)
 {
 	struct server_tree server = {.way = NULL};
-	int error = server_tree_take(&server, &stacks, &frames);
+	int error = server_tree_index(&server, &stacks, &frames);
 
 	weights->rows = &rows;
 	if (!error) {
