@@ -162,7 +162,7 @@ static int threshold_init(
 static bool is_over(const struct threshold *threshold, const struct changes *changes,
 	const struct change *change)
 {
-	if (!change->is_told || change->shift.change <= 0 ||
+	if (!change->is_significant || change->shift.change <= 0 ||
 		100 * expm1(change->shift.change) <= threshold->percent)
 		return false;
 	if (!threshold->expressions)
@@ -239,7 +239,7 @@ static enum picture_verdict judge(const struct calltree_frame *frame, void *cont
 	if (function == UINT32_MAX || !(number = changes->of_function[function]))
 		return PICTURE_INSIGNIFICANT;
 	change = &changes->at[number - 1];
-	if (!change->is_told)
+	if (!change->is_significant)
 		return PICTURE_INSIGNIFICANT;
 	if (change_is_new(change))
 		return PICTURE_NEW;

@@ -72,9 +72,9 @@ void change_text_of(const struct changes *changes, uint32_t function, char text[
 	snprintf(text, CHANGE_TEXT_BYTES, "%s%s to %s a run, %.70s%s",
 		change->is_self ? "own code " : "", amount(changes, change->shift.old_mean, old),
 		amount(changes, change->shift.new_mean, new), how,
-		!change->is_told   ? "; may be chance"
-		: change->is_named ? ""
-				   : "; by others");
+		!change->is_significant ? "; may be chance"
+		: change->is_named	? ""
+					: "; by others");
 }
 
 const char *change_text_name(const struct changes *changes, const struct change *change)
@@ -119,7 +119,7 @@ static void put_runs(const struct changes *changes, FILE *out)
 	if (program)
 		fprintf(out, " (%s to %s)%s", part(expm1(program->low), low),
 			part(expm1(program->high), high),
-			program->is_told ? "" : ", may be chance");
+			program->is_significant ? "" : ", may be chance");
 	fputc('\n', out);
 	if (sides->has_factors)
 		fprintf(out, "all functions alike: %s", part(changes->common, more));
@@ -173,7 +173,8 @@ int change_text_put(const struct changes *changes, uint32_t limit, FILE *out)
 {
 	size_t rows = limit ? limit : LIMIT_USUAL;
 	const struct change *program = find_program(changes);
-	size_t others = changes->told - changes->named - (program && program->is_told);
+	size_t others =
+		changes->significant - changes->named - (program && program->is_significant);
 
 	errno = 0;
 	put_runs(changes, out);
@@ -217,7 +218,7 @@ static void put_change(const struct change *change, FILE *out)
 	put_number("high", has_part ? expm1(change->high) : INFINITY, out);
 	put_number("points", change->points, out);
 	put_number("p", change->shift.p, out);
-	fprintf(out, ", \"told\": %s}", change->is_told ? "true" : "false");
+	fprintf(out, ", \"told\": %s}", change->is_significant ? "true" : "false");
 }
 
 int change_text_put_json(const struct changes *changes, uint32_t limit, FILE *out)

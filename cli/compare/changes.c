@@ -162,40 +162,40 @@ static int find_shifts(struct changes *changes)
 }
 
 /* Test all changes together, and bound the changes that are not significant. */
-static int tell_apart(struct changes *changes)
+static int test_all(struct changes *changes)
 {
 	double *p = calloc(changes->count + 1, sizeof(*p));
 	double *level = calloc(changes->count + 1, sizeof(*level));
-	bool is_any = false;
-	long told = -ENOMEM;
+	bool has_function = false;
+	long significant = -ENOMEM;
 
 	for (size_t i = 0; p && i < changes->count; i++)
 		p[i] = changes->at[i].shift.p;
 	if (p && level)
-		told = shifts_holm(p, changes->count, SHIFTS_ALPHA, level);
-	for (size_t i = 0; told >= 0 && i < changes->count; i++) {
+		significant = shifts_holm(p, changes->count, SHIFTS_ALPHA, level);
+	for (size_t i = 0; significant >= 0 && i < changes->count; i++) {
 		struct change *change = &changes->at[i];
 		struct shift *shift = &change->shift;
 
-		change->is_told = shift->p <= level[i];
-		is_any |= change->function != PROGRAM;
+		change->is_significant = shift->p <= level[i];
+		has_function |= change->function != PROGRAM;
 		shift_interval(shift,
-			change->is_told ? level[i] : SHIFTS_ALPHA / (double)changes->count,
+			change->is_significant ? level[i] : SHIFTS_ALPHA / (double)changes->count,
 			&change->low, &change->high);
 		change->points = 100 * (shift->new_mean - shift->old_mean) / changes->old_samples;
-		if (change->is_told ||
+		if (change->is_significant ||
 			(!change->is_self &&
 				shift->old_mean > CHANGES_MOST_SHARE * changes->old_samples))
 			continue;
 		bound_points(changes, shift,
 			student_quantile(SHIFTS_ALPHA / (double)changes->count, shift->df));
 	}
-	if (!is_any)
+	if (!has_function)
 		changes->most_points = INFINITY;
 	free(p);
 	free(level);
-	changes->told = told < 0 ? 0 : (size_t)told;
-	return told < 0 ? (int)told : 0;
+	changes->significant = significant < 0 ? 0 : (size_t)significant;
+	return significant < 0 ? (int)significant : 0;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -332,8 +332,8 @@ static int by_magnitude(const void *left, const void *right)
 	const struct change *a = left, *b = right;
 	double difference;
 
-	if (a->is_told != b->is_told)
-		return a->is_told ? -1 : 1;
+	if (a->is_significant != b->is_significant)
+		return a->is_significant ? -1 : 1;
 	if ((a->function == PROGRAM) != (b->function == PROGRAM))
 		return a->function == PROGRAM ? 1 : -1;
 	difference = magnitude_of(b) - magnitude_of(a);
@@ -351,8 +351,8 @@ static int by_points(const void *left, const void *right)
 
 	if (a->is_named != b->is_named)
 		return a->is_named ? -1 : 1;
-	if (a->is_told != b->is_told)
-		return a->is_told ? -1 : 1;
+	if (a->is_significant != b->is_significant)
+		return a->is_significant ? -1 : 1;
 	if (!(difference < 0 || difference > 0))
 		difference = (double)a->function - (double)b->function;
 	return difference < 0 ? -1 : difference > 0;
@@ -377,7 +377,7 @@ static int name_changes(struct changes *changes)
 	if (!error)
 		error = weigh_moves(sides, &explaining);
 	qsort(changes->at, changes->count, sizeof(*changes->at), by_magnitude);
-	for (size_t i = 0; !error && i < changes->told; i++) {
+	for (size_t i = 0; !error && i < changes->significant; i++) {
 		struct change *change = &changes->at[i];
 		const struct shift *shift = &change->shift;
 		double all = shift->new_mean - shift->old_mean;
@@ -434,7 +434,7 @@ int changes_find(struct changes *changes, const struct sides *sides)
 	find_program(changes);
 	error = find_shifts(changes);
 	if (!error)
-		error = tell_apart(changes);
+		error = test_all(changes);
 	if (!error)
 		error = name_changes(changes);
 	if (!error) {

@@ -29,7 +29,7 @@ struct change {
 	uint32_t function; /* in the sides' ranking; UINT32_MAX: the program, not divided by factors
 			    * */
 	bool is_self;	   /* by self weight, else by total weight */
-	bool is_told;	   /* statistically significant */
+	bool is_significant; /* statistically significant */
 	bool is_named;	   /* significant, and not because of another change */
 	struct shift shift;
 	double low, high; /* confidence interval of shift.change, at the level it was tested at */
@@ -39,7 +39,7 @@ struct change {
 struct changes {
 	const struct sides *sides;
 	struct change *at; /* named ones first, then by points */
-	size_t count, told, named;
+	size_t count, significant, named;
 	double old_samples; /* per run, divided by the factors */
 	/*
 	 * Relative change that all functions have in common, NAN if there are too few functions,

@@ -145,19 +145,19 @@ static bool is_heavy(const struct shift_counts *counts, double share)
 }
 
 /* Compute each side's precision for a function with @share, by its runs' expected samples. */
-static void know_sides(
-	const struct shift_counts *counts, double share, double floor, double known[2])
+static void side_precisions(
+	const struct shift_counts *counts, double share, double floor, double precision[2])
 {
-	known[0] = known[1] = 0;
+	precision[0] = precision[1] = 0;
 	for (unsigned run = 0; run < counts->runs; run++)
-		known[run >= counts->old_runs] +=
+		precision[run >= counts->old_runs] +=
 			1 / (1 / (expected(counts, share, run) + HALF) + floor);
 }
 
 /* Statistics of one function. */
 struct observed {
 	double mean[2];	 /* of logarithms; old and new */
-	double known[2]; /* precision of each */
+	double precision[2]; /* of each mean */
 	double variance; /* within sides, for a precision of 1; 0 if each side has one run */
 };
 
@@ -166,19 +166,19 @@ static struct observed observe(const struct shift_counts *counts, size_t functio
 	double share = share_of(counts, function);
 	struct observed observed = {.variance = 0};
 
-	know_sides(counts, share, floor, observed.known);
+	side_precisions(counts, share, floor, observed.precision);
 	for (int pass = 0; pass < 2; pass++)
 		for (unsigned run = 0; run < counts->runs; run++) {
 			int side = run >= counts->old_runs;
-			double known = 1 / (1 / (expected(counts, share, run) + HALF) + floor);
+			double precision = 1 / (1 / (expected(counts, share, run) + HALF) + floor);
 			double y = log(counts->at[function * counts->runs + run] +
 					   HALF * counts->grains[run]) -
 				   counts->log_factors[run];
 
 			if (!pass)
-				observed.mean[side] += y * known / observed.known[side];
+				observed.mean[side] += y * precision / observed.precision[side];
 			else
-				observed.variance += known * (y - observed.mean[side]) *
+				observed.variance += precision * (y - observed.mean[side]) *
 						     (y - observed.mean[side]);
 		}
 	if (counts->runs > 2)
@@ -198,9 +198,9 @@ static double mean_of_side(const struct shift_counts *counts, size_t function, i
 }
 
 /* Returns the standard error of the difference of means for a @variance of runs. */
-static double error_of(const double known[2], double variance)
+static double error_of(const double precision[2], double variance)
 {
-	return sqrt(variance * (1 / known[0] + 1 / known[1]));
+	return sqrt(variance * (1 / precision[0] + 1 / precision[1]));
 }
 
 /* ---- factors --------------------------------------------------------------------------------- */
@@ -297,7 +297,7 @@ static bool has_changed(const struct shift_counts *counts, size_t function)
 	struct observed observed = observe(counts, function, 0);
 	bool is_pair = counts->runs == 2;
 	double error = error_of(
-		observed.known, is_pair ? counts->one_run_dispersion : observed.variance);
+		observed.precision, is_pair ? counts->one_run_dispersion : observed.variance);
 	double df = is_pair ? INFINITY : counts->runs - 2.0;
 
 	return error > 0 && student_tails((observed.mean[1] - observed.mean[0]) / error, df) <
@@ -367,12 +367,12 @@ int shifts_normalise(const struct shift_counts *counts, double *log_factors)
 struct variances {
 	double *at;
 	size_t count;
-	double least; /* minimum; smaller ones are raised to it */
+	double minimum; /* minimum; smaller ones are raised to it */
 	double mean, spread;
 };
 
 /* Returns 0 or -ENOMEM. */
-static int find_least(struct variances *variances)
+static int find_minimum(struct variances *variances)
 {
 	struct ratio *sorted = calloc(variances->count + 1, sizeof(*sorted));
 
@@ -380,7 +380,7 @@ static int find_least(struct variances *variances)
 		return -ENOMEM;
 	for (size_t i = 0; i < variances->count; i++)
 		sorted[i] = (struct ratio){variances->at[i], 1};
-	variances->least = LEAST_VARIANCE * weighted_median(sorted, variances->count);
+	variances->minimum = LEAST_VARIANCE * weighted_median(sorted, variances->count);
 	free(sorted);
 	return 0;
 }
@@ -393,11 +393,11 @@ static int find_variances(const struct shift_counts *counts, const struct shift 
 	for (size_t i = 0; i < counts->functions; i++)
 		if (shifts[i].is_tested)
 			variances->at[variances->count++] = observe(counts, i, floor).variance;
-	if (find_least(variances))
+	if (find_minimum(variances))
 		return -ENOMEM;
 	variances->mean = variances->spread = 0;
 	for (size_t i = 0; i < variances->count; i++) {
-		variances->at[i] = fmax(variances->at[i], variances->least);
+		variances->at[i] = fmax(variances->at[i], variances->minimum);
 		variances->mean += log(variances->at[i]) / (double)variances->count;
 	}
 	for (size_t i = 0; i < variances->count; i++)
@@ -461,7 +461,7 @@ static int fit_trend(
 	trend->pooled_df = trend->df * (double)variances.count;
 	trend->scale = 1;
 	trend->prior_df = 0;
-	if (!error && variances.least <= 0) {
+	if (!error && variances.minimum <= 0) {
 		/* Runs without any variance say nothing about it: assume Poisson counts. */
 		trend->prior_df = PRIOR_TIMES * trend->df;
 	} else if (!error && variances.count < TREND_FUNCTIONS) {
@@ -501,7 +501,7 @@ static double unit_variance(const struct shift_counts *counts, double scale)
 }
 
 /* Returns the variance of the difference of the sides' means as observed for a function. */
-static double seen_variance(
+static double observed_variance(
 	const struct shift_counts *counts, size_t function, const struct shift *shift)
 {
 	double old_runs = counts->old_runs, new_runs = counts->runs - old_runs, squares = 0;
@@ -539,10 +539,10 @@ int shifts_find(const struct shift_counts *counts, struct shift *shifts, struct 
 		shift->mean_error = sqrt(usual);
 		if (!shift->is_tested)
 			continue;
-		shift->mean_error = sqrt(fmax(usual, seen_variance(counts, i, shift)));
+		shift->mean_error = sqrt(fmax(usual, observed_variance(counts, i, shift)));
 		shift->change = observed.mean[1] - observed.mean[0];
-		shift->error =
-			error_of(observed.known, moderate(trend, observed.variance, &shift->df));
+		shift->error = error_of(
+			observed.precision, moderate(trend, observed.variance, &shift->df));
 		shift->p = student_tails(shift->change / shift->error, shift->df);
 	}
 	return 0;
@@ -550,14 +550,14 @@ int shifts_find(const struct shift_counts *counts, struct shift *shifts, struct 
 
 struct shift shift_alone(const double *counts, unsigned runs, unsigned old_runs)
 {
-	const double known[2] = {old_runs, runs - old_runs};
+	const double precision[2] = {old_runs, runs - old_runs};
 	struct shift shift = {.df = runs - 2.0};
 	double means[2] = {0, 0}, squares = 0;
 
 	for (unsigned run = 0; run < runs; run++) {
-		means[run >= old_runs] += log(counts[run] + HALF) / known[run >= old_runs];
+		means[run >= old_runs] += log(counts[run] + HALF) / precision[run >= old_runs];
 		*(run < old_runs ? &shift.old_mean : &shift.new_mean) +=
-			counts[run] / known[run >= old_runs];
+			counts[run] / precision[run >= old_runs];
 	}
 	for (unsigned run = 0; run < runs; run++)
 		squares += pow(log(counts[run] + HALF) - means[run >= old_runs], 2);
@@ -565,7 +565,7 @@ struct shift shift_alone(const double *counts, unsigned runs, unsigned old_runs)
 	shift.is_tested = squares > 0 && runs > 2;
 	if (!shift.is_tested)
 		return shift;
-	shift.error = error_of(known, squares / shift.df);
+	shift.error = error_of(precision, squares / shift.df);
 	shift.p = student_tails(shift.change / shift.error, shift.df);
 	return shift;
 }
@@ -589,7 +589,7 @@ static int by_chance(const void *left, const void *right)
 long shifts_holm(const double *p, size_t count, double alpha, double *level)
 {
 	struct chance *sorted = calloc(count + 1, sizeof(*sorted));
-	long told = 0;
+	long passed = 0;
 
 	if (!sorted)
 		return -ENOMEM;
@@ -597,13 +597,13 @@ long shifts_holm(const double *p, size_t count, double alpha, double *level)
 		sorted[i] = (struct chance){p[i], i};
 	qsort(sorted, count, sizeof(*sorted), by_chance);
 	for (size_t i = 0; i < count; i++) {
-		bool is_held = (size_t)told == i;
+		bool is_held = (size_t)passed == i;
 
 		level[sorted[i].at] = is_held ? alpha / (double)(count - i) : 0;
-		told += is_held && sorted[i].p <= level[sorted[i].at];
+		passed += is_held && sorted[i].p <= level[sorted[i].at];
 	}
 	free(sorted);
-	return told;
+	return passed;
 }
 
 void shift_interval(const struct shift *shift, double level, double *low, double *high)
@@ -620,10 +620,10 @@ void shift_interval(const struct shift *shift, double level, double *low, double
 double shift_detectable(const struct shift_trend *trend, const struct shift_counts *counts,
 	double share, double level)
 {
-	double known[2], df, error;
+	double precision[2], df, error;
 
-	know_sides(counts, share, trend->floor, known);
-	error = error_of(known, moderate(trend, trend->scale, &df));
+	side_precisions(counts, share, trend->floor, precision);
+	error = error_of(precision, moderate(trend, trend->scale, &df));
 	if (df <= 0)
 		return INFINITY;
 	return expm1((student_quantile(level, df) + student_quantile(POWER_TAILS, df)) * error);

@@ -40,10 +40,10 @@
 static unsigned greatest_divisor(unsigned a, unsigned b)
 {
 	while (b) {
-		unsigned rest = a % b;
+		unsigned remainder = a % b;
 
 		a = b;
-		b = rest;
+		b = remainder;
 	}
 	return a;
 }
@@ -195,7 +195,7 @@ struct joining {
 	const struct calltree *from; /* with a root frame for each run, */
 	bool has_samples;	     /* or with samples of each run */
 	uint32_t *run;		     /* [node], if there are root frames */
-	uint32_t *place;	     /* [node] -> node of the joined tree */
+	uint32_t *joined_node;	     /* [node] -> node of the joined tree */
 	uint32_t *frame_of;	     /* [frame] -> frame of the joined tree + 1; 0: none yet */
 	uint8_t *frame_sides;	     /* [frame] -> sides that have it, later its module */
 	uint32_t *frame_nodes;	     /* [frame] -> number of its nodes */
@@ -349,7 +349,8 @@ static void join_weight(struct joining *joining, uint32_t number, uint32_t run, 
 	if (__builtin_mul_overflow(weight, (uint64_t)sides_scale(joining->sides, run), &weight))
 		weight = UINT64_MAX; /* beyond the tree's ceiling */
 	if (weight)
-		add_weight(joining->sides->joined, joining->place[number], run, weight, waits);
+		add_weight(
+			joining->sides->joined, joining->joined_node[number], run, weight, waits);
 }
 
 static void join_node(struct joining *joining, uint32_t number)
@@ -358,11 +359,11 @@ static void join_node(struct joining *joining, uint32_t number)
 	const struct calltree_frame *frame = calltree_frame_at(joining->from, node->frame);
 
 	/* Skip process and thread frames, because those of two runs are never the same. */
-	joining->place[number] = joining->place[node->parent];
+	joining->joined_node[number] = joining->joined_node[node->parent];
 	if (frame->kind != CALLTREE_PROCESS && frame->kind != CALLTREE_THREAD &&
 		frame->kind != CALLTREE_IDLE)
-		joining->place[number] = calltree_child(joining->sides->joined,
-			joining->place[node->parent], joined_frame(joining, node->frame));
+		joining->joined_node[number] = calltree_child(joining->sides->joined,
+			joining->joined_node[node->parent], joined_frame(joining, node->frame));
 	if (!joining->has_samples)
 		join_weight(joining, number, joining->run[number], node->self);
 }
@@ -388,7 +389,7 @@ static int join(struct sides *sides)
 		.from = from,
 		.has_samples = sides->has_samples,
 		.run = calloc((size_t)calltree_nodes(from) + 1, sizeof(uint32_t)),
-		.place = calloc((size_t)calltree_nodes(from) + 1, sizeof(uint32_t)),
+		.joined_node = calloc((size_t)calltree_nodes(from) + 1, sizeof(uint32_t)),
 		.frame_of = calloc((size_t)calltree_frames(from) + 1, sizeof(uint32_t)),
 		.frame_sides = calloc((size_t)calltree_frames(from) + 1, 1),
 		.frame_nodes = calloc((size_t)calltree_frames(from) + 1, sizeof(uint32_t)),
@@ -396,7 +397,7 @@ static int join(struct sides *sides)
 	int error = -ENOMEM;
 
 	sides->joined = calltree_new();
-	if (sides->joined && joining.run && joining.place && joining.frame_of &&
+	if (sides->joined && joining.run && joining.joined_node && joining.frame_of &&
 		joining.frame_sides && joining.frame_nodes) {
 		error = joining.has_samples ? find_sampled_sides(&joining) : 0;
 		if (!joining.has_samples)
@@ -416,7 +417,7 @@ static int join(struct sides *sides)
 		error = calltree_finish(sides->joined);
 	}
 	free(joining.run);
-	free(joining.place);
+	free(joining.joined_node);
 	free(joining.frame_of);
 	free(joining.frame_sides);
 	free(joining.frame_nodes);

@@ -28,7 +28,7 @@ struct series {
 	char **const *argv;
 	unsigned sides;
 	sigset_t awaited;
-	bool told[2]; /* a failed run of the side was reported */
+	bool reported[2]; /* a failed run of the side was reported */
 };
 
 struct turn {
@@ -113,7 +113,7 @@ static int wait_for(struct turns *turns, pid_t child, const sigset_t *awaited)
 	return status;
 }
 
-static void tell_failure(
+static void describe_failure(
 	const struct series *series, const struct turn *turn, struct diag_message *message)
 {
 	char how[128];
@@ -149,11 +149,11 @@ static int check_status(struct turns *turns, struct series *series, const struct
 	}
 	if (!status)
 		return 0;
-	tell_failure(series, turn, message);
+	describe_failure(series, turn, message);
 	if (series->options->ignore_failure && figures->is_whole) {
-		if (!series->told[turn->side])
+		if (!series->reported[turn->side])
 			diag_info("%s", message->text);
-		series->told[turn->side] = true;
+		series->reported[turn->side] = true;
 		*message = (struct diag_message){.text = ""};
 		return 0;
 	}
