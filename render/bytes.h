@@ -16,6 +16,7 @@ struct bytes {
 	int error; /* 0 or -ENOMEM */
 };
 
+/* Append @length bytes of @data (borrowed), or a text. */
 void bytes_put(struct bytes *bytes, const void *data, size_t length);
 void bytes_text(struct bytes *bytes, const char *text); /* the NUL is not appended */
 

@@ -443,7 +443,7 @@ static uint32_t merge_modules(struct module *modules, uint32_t count)
 }
 
 /*
- * Give each module, the heaviest first, the free hue next to the one that its name hashes to. With
+ * Give each module, the heaviest first, the first free hue from the hash of its name on. With
  * hashes alone, two of five modules would often have the same colour.
  */
 static void choose_hues(struct module *modules, uint32_t count, unsigned hues)

@@ -114,7 +114,6 @@ struct palette_wait {
 	enum palette_class class;
 };
 
-/* All waits of one kind have one colour. */
 #define PALETTE_WAITS 7u
 extern const struct palette_wait palette_waits[PALETTE_WAITS];
 

@@ -21,8 +21,7 @@ struct ranking {
 	const struct calltree *tree;
 	struct preorder preorder;
 	uint32_t functions;
-	uint32_t *function_at; /* [position] -> function of the node there; @functions for the root
-				* */
+	uint32_t *function_at; /* [position] -> function there; @functions for the root */
 	uint32_t *frame_of;    /* [function] -> a frame of it, not inlined if possible */
 };
 

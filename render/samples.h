@@ -12,8 +12,7 @@
 #include "render/calltree.h"
 
 enum samples_column {
-	SAMPLES_TIMES,	 /* ticks since the previous sample; the first: since the start of the run
-			  * */
+	SAMPLES_TIMES,	 /* ticks since the previous sample; at first since the start of the run */
 	SAMPLES_NODES,	 /* zigzag: preorder position of the node minus that of the thread's last
 			  * sample or 0 */
 	SAMPLES_THREADS, /* below samples.threads */

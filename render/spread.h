@@ -59,7 +59,7 @@ const struct spread_run *spread_run_at(const struct spread *spread, unsigned run
 /* Returns statistics of the wall-clock or (@is_cpu) CPU times. There must be a run. */
 struct spread_times spread_times(const struct spread *spread, bool is_cpu);
 
-/* Files store deviations as integers in this fraction of a run. */
+/* Files store a deviation as an integer: its share of a run times this. */
 #define SPREAD_UNITS 1e6
 
 /* Deviations of total shares below this are not stored. */

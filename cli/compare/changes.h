@@ -26,8 +26,7 @@
 #define CHANGES_MOST_SHARE 0.5
 
 struct change {
-	uint32_t function; /* in the sides' ranking; UINT32_MAX: the program, not divided by factors
-			    * */
+	uint32_t function; /* in the sides' ranking; UINT32_MAX: the program, as measured */
 	bool is_self;	   /* by self weight, else by total weight */
 	bool is_significant; /* statistically significant */
 	bool is_named;	   /* significant, and not because of another change */

@@ -614,7 +614,7 @@ void shift_interval(const struct shift *shift, double level, double *low, double
 	*high = shift->change + half;
 }
 
-/* The quantile that one of five comparisons exceeds. */
+/* Tail probability of the quantile that one of five comparisons exceeds. */
 #define POWER_TAILS 0.4
 
 double shift_detectable(const struct shift_trend *trend, const struct shift_counts *counts,

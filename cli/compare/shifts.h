@@ -48,8 +48,7 @@ struct shift_counts {
 struct shift_trend {
 	double scale, floor;
 	double prior_df; /* the trend's weight against a function's own, in degrees of freedom */
-	double df;	 /* degrees of freedom of that. One run per side: 0, and prior_df INFINITY
-			  * */
+	double df;	 /* a function's own. One run per side: 0, and prior_df INFINITY */
 	double pooled_df; /* of all functions together */
 };
 

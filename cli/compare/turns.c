@@ -63,7 +63,7 @@ static int make_folder(struct turns *turns, struct diag_message *message)
 
 /* ---- in the child ---------------------------------------------------------------------------- */
 
-/* The programs' output would be repeated for each run, and nobody types input for each. */
+/* The programs' output would be repeated for each run, and nothing provides input for each. */
 static int drop_streams(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -68,7 +68,7 @@ struct input_facts {
 	bool has_idle; /* the picture has folded idle threads */
 };
 
-/* Also for facts of a failed read, and for all-zero facts. */
+/* Free what @facts own; after a failed read, too, and for all-zero facts. */
 static inline void input_facts_release(struct input_facts *facts)
 {
 	for (uint32_t i = 0; i < facts->mark_count; i++)

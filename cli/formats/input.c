@@ -38,7 +38,7 @@ static int refuse_picture(const struct input *input, struct diag_message *messag
 	return -EINVAL;
 }
 
-/* Read text. Its beginning, not its name, tells perf script from folded stacks. */
+/* Read text. Its beginning, not its name, distinguishes perf script from folded stacks. */
 static int read_text(struct input *input, FILE *in, const struct input_request *request,
 	struct diag_message *message)
 {

@@ -41,8 +41,7 @@ struct job {
 	int error;
 	unsigned damaged, others;	/* files skipped */
 	struct diag_message damage;	/* cause for the first damaged file by name */
-	uint32_t first_damaged, titled; /* indices of that file, and of the file that gave the title
-					 * */
+	uint32_t first_damaged, titled; /* indices of that file, and of the title's */
 	bool *is_read;			/* [file] */
 };
 

@@ -43,11 +43,10 @@ struct merge {
 	bool is_part; /* this is one of several parts: return -EXDEV for files of different units */
 };
 
-
 /*
- * Add @input (finished, borrowed for the call). Initialise @merge to zero but for @part and
- * @is_part before the first call; merge_release() frees it. If @root is not NULL, a frame of that
- * name is put below the stacks. Returns 0, or with @message filled -EINVAL if @input has another
+ * Add @input (finished, borrowed for the call). Zero @merge and set @part and @is_part before the
+ * first call; merge_release() frees it. If @root is not NULL, a frame of that name is put below the
+ * stacks. Returns 0, or with @message filled -EINVAL if @input has another
  * unit, -EOVERFLOW if the sum is too large, or another -errno; after an error nothing more can be
  * added.
  */

@@ -18,6 +18,7 @@
 /* Longest text. A longer one is cut when written, and an error when read. */
 #define ROWS_TEXT_BYTES 4096u
 
+/* Append the low @bytes of @value, or a text with its length. */
 void rows_put_uint(struct bytes *rows, uint64_t value, unsigned bytes);
 void rows_put_text(struct bytes *rows, const char *text);
 
@@ -41,6 +42,7 @@ static inline bool rows_are_left(const struct rows *rows)
 	return !rows->is_damaged && rows->at < rows->end;
 }
 
+/* Read a number of @bytes. */
 uint64_t rows_uint(struct rows *rows, unsigned bytes);
 
 /* Read a text into @out of @size bytes; ROWS_TEXT_BYTES + 1 is enough for any. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A file's name has the time, a hash of hosts and database, and the profile's id, so that names
- * sort by age. It is gzip-compressed, whose checksum detects truncation, and renamed to its final
- * name when it is complete.
+ * sort by age. gzip's checksum detects truncated files. A file gets its final name when it is
+ * complete.
  */
 #include "cli/store/spool.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For tests of trees: what one is as folded stacks. */
+/* Compare a tree with folded stacks. */
 #ifndef TESTS_UNIT_FOLDED_TEXT_H
 #define TESTS_UNIT_FOLDED_TEXT_H
 
@@ -13,7 +13,7 @@
 
 #include "cli/formats/folded.h"
 
-/* @tree (finished) is @wanted. */
+/* Check that @tree (finished) is @wanted as folded stacks. */
 static inline void check_tree(const struct calltree *tree, const char *wanted)
 {
 	char *written = NULL;

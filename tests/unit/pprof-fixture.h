@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What reading a profile gives. */
+/* Read a profile in a test. */
 #ifndef TESTS_UNIT_PPROF_FIXTURE_H
 #define TESTS_UNIT_PPROF_FIXTURE_H
 
@@ -15,7 +15,7 @@
 #include "cli/formats/pprof.h"
 #include "tests/unit/folded-text.h"
 
-/* What the last reading told. */
+/* Results of the last read. */
 static struct input_facts facts;
 static struct diag_message message;
 
@@ -26,7 +26,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Returns the finished tree, NULL when reading fails as @wanted says. */
+/* Returns the finished tree, or NULL if reading fails, which it must with the error @wanted. */
 static struct calltree *read_bytes(const void *bytes, size_t count, const char *type, int wanted)
 {
 	const struct input_request request = {.sample_type = type};

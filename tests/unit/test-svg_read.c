@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Pictures with one column wrong each: what is said of them, and that nothing else happens. */
+/* Pictures with one column damaged: the error message, and no other effect. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static struct diag_message message;
 static struct input_facts facts;
 static struct calltree *tree;
 
-/* A picture's columns, which a test may change before it is made. */
+/* Columns of a picture, which a test may change before make_file(). */
 static struct {
 	const char *bytes;
 	size_t count;
@@ -31,7 +31,7 @@ static const char *version;
 
 #define SET(tag, text) (columns[tag].bytes = (text), columns[tag].count = sizeof(text) - 1)
 
-/* Two functions, three nodes, one thread, two samples, a mark, and a line. */
+/* Two functions, three nodes, one thread, two samples, a mark and a line. */
 static int set_up(void **state)
 {
 	(void)state;
@@ -78,7 +78,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The whole file of the columns as they are; to be released. */
+/* Returns the file made of the columns; the caller releases it. */
 static struct bytes make_file(void)
 {
 	struct bytes raw = {0}, file;
@@ -123,7 +123,7 @@ static void test_all_of_it(void **state)
 	assert_string_equal(calltree_line_at(tree, 0)->file, "a.c");
 }
 
-/* Two threads, numbers of two bytes, ticks of half a second. */
+/* Two threads, two-byte numbers, ticks of half a second. */
 static void test_planes(void **state)
 {
 	static const struct calltree_sample wanted[] = {
@@ -150,7 +150,7 @@ static void test_planes(void **state)
 		assert_memory_equal(calltree_sample_at(tree, i), &wanted[i], sizeof(wanted[i]));
 }
 
-/* From before version 1: in any order, in varints, nodes by steps from sample to sample. */
+/* Samples from before version 1: unsorted, in varints, with differences between nodes. */
 static void set_old_samples(void)
 {
 	version = PACKED_OLD_PICTURE;
@@ -176,7 +176,7 @@ static void test_samples_from_before_version_1(void **state)
 	assert_int_equal(calltree_sample_at(tree, 1)->weight, 2);
 }
 
-/* What later or earlier versions do not have, or have beside these. */
+/* Other versions may lack these columns or have more. */
 static void test_columns_that_may_be_missing(void **state)
 {
 	static const int optional[] = {EMBED_TITLE, EMBED_THREAD_PROCESSES, EMBED_MARK_TIMES,
