@@ -175,9 +175,9 @@ struct preorder {
 	uint32_t nodes; /* includes the root */
 	uint32_t frames;
 	uint32_t *order;    /* [position] -> node; [0] is the root */
-	uint32_t *position; /* [position] -> one past the last position of its subtree */
-	uint32_t *end;	    /* [position] -> depth, 0 for the root */
-	uint32_t *depth;    /* [position] -> levels below it */
+	uint32_t *position; /* [node] -> position */
+	uint32_t *end;	    /* [position] -> one past the last position of its subtree */
+	uint32_t *depth;    /* [position] -> depth, 0 for the root */
 	uint32_t *height;   /* [position] -> levels below it */
 	uint32_t *rank;	    /* [frame] -> index by name, module, kind, file, line */
 	uint32_t *by_rank;  /* [rank] -> frame */

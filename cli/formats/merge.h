@@ -46,9 +46,8 @@ struct merge {
 /*
  * Add @input (finished, borrowed for the call). Zero @merge and set @part and @is_part before the
  * first call; merge_release() frees it. If @root is not NULL, a frame of that name is put below the
- * stacks. Returns 0, or with @message filled -EINVAL if @input has another
- * unit, -EOVERFLOW if the sum is too large, or another -errno; after an error nothing more can be
- * added.
+ * stacks. Returns 0, or with @message filled -EINVAL if @input has another unit, -EOVERFLOW if the
+ * sum is too large, or another -errno; after an error nothing more can be added.
  */
 int merge_add(struct merge *merge, const struct input *input, const char *root,
 	struct diag_message *message);
