@@ -37,7 +37,7 @@ static void read_answers(const struct bytes *rows, const struct bytes *stacks,
 {
 	static const struct server_unit units[2] = {{0, 1}, {1, 5000000}};
 	static const struct server_attempt attempts[3] = {{1, 0}, {1, 1}, {0x01010101, 1}};
-	struct server_tree server = {.way = NULL};
+	struct server_tree server = {.path = NULL};
 	struct server_weights weights = {.rows = rows,
 		.attempts = has_attempts ? attempts : NULL,
 		.attempt_count = has_attempts ? 3 : 0};

@@ -75,7 +75,7 @@ static int end(void **unused)
 /* Place @rows in the tree. */
 static int place(struct server_weights *weights)
 {
-	struct server_tree server = {.way = NULL};
+	struct server_tree server = {.path = NULL};
 	int error = server_tree_index(&server, &stacks, &frames);
 
 	weights->rows = &rows;
