@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The two files the Makefile bundled from share/viewer/, as text. */
+/* The texts of render/viewer.h: the two files that the Makefile bundles from share/viewer/. */
 	.section .rodata
 	.global viewer_text, viewer_text_end, viewer_loader, viewer_loader_end
 	.hidden viewer_text, viewer_text_end, viewer_loader, viewer_loader_end
