@@ -175,6 +175,30 @@ static int read_code(struct runtime_reader *reader, uintptr_t pc, uintptr_t star
 	return runtime_load(reader, from, bytes, to - from);
 }
 
+/*
+ * Go to the caller from an innermost frame whose code leads straight to its return. Returns 1, or
+ * -ENOENT: the code does something else, or cannot be read.
+ */
+static int leave_by_epilogue(struct runtime_reader *reader, struct unwind_activation *at)
+{
+	uintptr_t start = (at->pc - ARCH_CODE_BEFORE) & ~(WORD - 1), sp, ra, fp = at->fp;
+	struct arch_code code = {
+		.end = ARCH_CODE_BYTES, .at = (unsigned)(at->pc - start), .exact = true};
+	struct arch_epilogue epilogue;
+
+	if (!at->innermost || runtime_load(reader, start, code.bytes, sizeof(code.bytes)) ||
+		arch_find_epilogue(&code, &epilogue) || !epilogue.ra)
+		return -ENOENT;
+	sp = at->sp + epilogue.cfa;
+	if (sp & (WORD - 1) || runtime_load_word(reader, sp - epilogue.ra, &ra) ||
+		(epilogue.fp && runtime_load_word(reader, sp - epilogue.fp, &fp)))
+		return -ENOENT;
+	at->pc = ra;
+	at->sp = sp;
+	at->fp = fp;
+	return 1;
+}
+
 /* ---- the interpreter ------------------------------------------------------------------------- */
 /*
  * Methods are freed with their class, so each time they would have to be read with care. But while
@@ -276,16 +300,20 @@ static int leave_framed(const struct runtime *runtime, struct runtime_reader *re
 	return error;
 }
 
+/* @by_code: the caller as leave_by_epilogue() finds it, or NULL. */
 static int leave_interpreter(const struct runtime *runtime, struct runtime_reader *reader,
-	struct unwind_activation *at, const struct hotspot_cache *cache, struct runtime_frame *out)
+	struct unwind_activation *at, const struct unwind_activation *by_code,
+	struct runtime_frame *out)
 {
+	const struct hotspot_cache *cache = hotspot_cache(runtime, reader);
 	uint8_t bytes[2 * ARCH_HOTSPOT_NEAR];
 	struct arch_hotspot_code code;
 	struct arch_hotspot_edge edge;
 
-	/* It has subroutines, which return to it. */
-	if (at->is_way_out) {
-		at->is_way_out = leave_framed(runtime, reader, at, out) < 0;
+	/* The interpreter's subroutines return to it, so try its frame first. */
+	if (by_code) {
+		if (leave_framed(runtime, reader, at, out) < 0)
+			*at = *by_code;
 		return 1;
 	}
 	if (at->innermost &&
@@ -410,23 +438,27 @@ static void tell_compiled(const struct runtime *runtime, struct runtime_reader *
 		(uint64_t)out->start << 32 | (uint32_t)out->position);
 }
 
+/* @by_code: as leave_interpreter(). */
 static int leave_compiled(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled,
-	struct unwind_activation *at, struct runtime_frame *out)
+	struct unwind_activation *at, const struct unwind_activation *by_code,
+	struct runtime_frame *out)
 {
 	uintptr_t begun = at->innermost ? find_begun(blob, compiled, at->pc) : 0, pc = at->pc;
 	int left;
 
 	/* Behind its own code lie pieces that are jumped to; calls of others go by some of them. */
-	if (at->innermost && pc >= compiled->stubs && !at->is_way_out)
+	if (at->innermost && pc >= compiled->stubs && !by_code)
 		return leave_by_any_call(reader, at);
 	/* Where it was is kept in the frame. */
 	if (!at->innermost && is_given_up(compiled, pc))
 		pc = hotspot_load_pointer(reader, at->sp + compiled->original_pc);
-	tell_compiled(runtime, reader, blob, compiled, begun && !at->is_way_out ? 0 : pc,
+	tell_compiled(runtime, reader, blob, compiled, begun && !by_code ? 0 : pc,
 		at->innermost != NULL, out);
-	if (at->is_way_out)
+	if (by_code) {
+		*at = *by_code;
 		return 1;
+	}
 	if (!blob->frame_bytes)
 		return arrive_at(runtime, reader, at, at->sp + WORD, 0);
 	left = leave_sized(runtime, reader, blob, begun, at);
@@ -534,8 +566,10 @@ static int leave_barrier(const struct runtime *runtime, struct runtime_reader *r
 	return 1;
 }
 
+/* @by_code: as leave_interpreter(). */
 static int leave_stub(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct hotspot_blob *blob, struct unwind_activation *at, struct runtime_frame *out)
+	const struct hotspot_blob *blob, struct unwind_activation *at,
+	const struct unwind_activation *by_code, struct runtime_frame *out)
 {
 	uintptr_t name = load_blob_name(runtime, reader, blob);
 	uint8_t bytes[2 * ARCH_HOTSPOT_NEAR];
@@ -550,8 +584,10 @@ static int leave_stub(const struct runtime *runtime, struct runtime_reader *read
 		tell_text(runtime, HOTSPOT_TEXT, out);
 		return leave_call_stub(reader, at);
 	}
-	if (at->is_way_out)
+	if (by_code) {
+		*at = *by_code;
 		return 1;
+	}
 	if (blob->frame_bytes && (!at->innermost || blob->complete >= 0))
 		left = leave_sized(runtime, reader, blob,
 			at->innermost ? find_begun(blob, NULL, at->pc) : 0, at);
@@ -574,19 +610,21 @@ static int leave_hotspot(const struct runtime *runtime, struct runtime_reader *r
 	struct unwind_activation *at, struct runtime_frame *out)
 {
 	const struct hotspot_cache *cache = hotspot_cache(runtime, reader);
+	struct unwind_activation caller = *at, *by_code;
 	struct hotspot_compiled compiled;
 	struct hotspot_blob blob;
 
 	*out = (struct runtime_frame){0};
 	if (!hotspot_find_heap(cache, reader, at->pc))
 		return 0;
+	by_code = leave_by_epilogue(reader, &caller) > 0 ? &caller : NULL;
 	if (hotspot_is_interpreter(cache, at->pc))
-		return leave_interpreter(runtime, reader, at, cache, out);
+		return leave_interpreter(runtime, reader, at, by_code, out);
 	if (hotspot_find_blob(runtime, reader, at->pc, &blob))
 		return 0;
 	if (!hotspot_read_compiled(hotspot_offsets_of(runtime), reader, &blob, &compiled))
-		return leave_compiled(runtime, reader, &blob, &compiled, at, out);
-	return leave_stub(runtime, reader, &blob, at, out);
+		return leave_compiled(runtime, reader, &blob, &compiled, at, by_code, out);
+	return leave_stub(runtime, reader, &blob, at, by_code, out);
 }
 
 /*
@@ -681,10 +719,8 @@ static int frames_of_hotspot(const struct runtime *runtime, struct runtime_reade
 const struct runtime_kind runtime_hotspot = {
 	.name = "java",
 	.known = "17, 21, 25 and 26",
-	.asks_way_out = 1,
 	.find = hotspot_find,
 	.leave = leave_hotspot,
-	.has_code = hotspot_has_code,
 	.frames = frames_of_hotspot,
 	.first_line = hotspot_first_line,
 	.line = hotspot_line,

@@ -176,10 +176,6 @@ static inline int hotspot_is_interpreter(const struct hotspot_cache *cache, uint
 const struct hotspot_heap *hotspot_find_heap(
 	const struct hotspot_cache *cache, struct runtime_reader *reader, uintptr_t pc);
 
-/* As runtime_kind.has_code. */
-int hotspot_has_code(const struct runtime *runtime, struct runtime_reader *reader,
-	uintptr_t address, size_t bytes);
-
 /* The blob whose code has @pc. Returns 0 or -ENOENT. What is in its heap is read plainly then. */
 int hotspot_find_blob(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t pc,
 	struct hotspot_blob *out);

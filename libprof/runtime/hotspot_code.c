@@ -86,20 +86,6 @@ const struct hotspot_heap *hotspot_find_heap(
 	return NULL;
 }
 
-int hotspot_has_code(const struct runtime *runtime, struct runtime_reader *reader,
-	uintptr_t address, size_t bytes)
-{
-	int was_trusted = reader->is_trusted;
-	const struct hotspot_cache *cache = hotspot_cache(runtime, reader);
-
-	reader->is_trusted = was_trusted;
-	for (unsigned i = 0; i < HOTSPOT_HEAPS_MAX; i++)
-		if (address >= cache->heaps[i].low && address < cache->heaps[i].high &&
-			bytes <= cache->heaps[i].high - address)
-			return 1;
-	return 0;
-}
-
 /* Returns 0 or -ENOENT. */
 static int load_segment(struct runtime_reader *reader, const struct hotspot_heap *heap,
 	uintptr_t segment, uint8_t *back)

@@ -290,7 +290,7 @@ static int leave_edge(
 		return 0;
 	at->pc = pc;
 	at->sp = cfa;
-	at->is_inside = at->is_way_out = 0;
+	at->is_inside = 0;
 	return 1;
 }
 
@@ -318,7 +318,6 @@ static int leave_luajit(const struct runtime *runtime, struct runtime_reader *re
 		at->pc = runtime->entry + (runtime->entry_end - runtime->entry) / 2;
 	at->sp = frame;
 	at->is_inside = 1;
-	at->is_way_out = 0;
 	return 1;
 }
 

@@ -221,6 +221,5 @@ int php_leave(const struct runtime *runtime, struct runtime_reader *reader,
 	at->sp += count_pushed(reader, &code, at->pc);
 	at->pc = runtime->entry + (runtime->entry_end - runtime->entry) / 2;
 	at->is_inside = 1;
-	at->is_way_out = 0;
 	return 1;
 }

@@ -503,7 +503,6 @@ static int leave_ruby(const struct runtime *runtime, struct runtime_reader *read
 		reader->noted_at = at->pc;
 	at->pc = caller;
 	at->sp += slots[i] + WORD;
-	at->is_way_out = 0;
 	return 1;
 }
 

@@ -430,7 +430,6 @@ struct runtime_kind {
 	const char *known; /* versions that are read, in words for a person: "3.8 to 3.15" */
 	int needs_self;	  /* begin() has no use for a thread's number alone */
 	int leaves_own;	  /* leave() is asked of the runtime's own functions, too */
-	int asks_way_out; /* leave() has a use for at->is_way_out of an innermost frame */
 	/*
 	 * Is the module one? Its symbols are looked up in its own tables. -EAGAIN: it is, but is
 	 * being loaded still. -ENOTSUP: it is, but is not laid out as any that is known.
@@ -486,12 +485,6 @@ struct runtime_kind {
 	 */
 	int (*leave)(const struct runtime *runtime, struct runtime_reader *reader,
 		struct unwind_activation *at, struct runtime_frame *out);
-	/*
-	 * Are these bytes of its code, in memory that it never gives back? Of its own process:
-	 * plain loads. NULL: none are.
-	 */
-	int (*has_code)(const struct runtime *runtime, struct runtime_reader *reader,
-		uintptr_t address, size_t bytes);
 	/*
 	 * The stack of a coroutine ends at @at, of a thread that is at @pc: as UNWIND_RESUMER
 	 * (unwind/unwind_core.h). @note is 0 at a walk's first, then the kind's.

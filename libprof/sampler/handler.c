@@ -56,13 +56,9 @@ struct reading {
 	struct runs runs;
 };
 
-/* The first word of a walk that no known stack has, nor a runtime's code: it takes a call. */
+/* Read a word that is on no known stack. The first one in a walk takes a system call. */
 static int read_unknown_stack(struct reading *reading, uintptr_t address, uintptr_t *value)
 {
-	if (language_has_code(&reading->runs, address, sizeof(*value))) {
-		memcpy(value, (const void *)address, sizeof(*value));
-		return 0;
-	}
 	if (!reading->window.base && quit_if_confined())
 		return -EFAULT;
 	return unwind_window_read(&reading->window, address, value);
@@ -133,7 +129,6 @@ static int leave_generated(struct runs *runs, struct unwind_activation *at, uint
 	run_frame(&((struct reading *)(context))->runs, pc, sp, fp, frames, room)
 #define UNWIND_LEAVE(context, at, frames, room, told) \
 	leave_generated(&((struct reading *)(context))->runs, at, frames, room, told)
-#define UNWIND_ASKS_FIRST(context) language_asks_first(&((struct reading *)(context))->runs)
 #include "libprof/unwind/unwind_core.h"
 
 /* One in this many calls of a thread's handler is measured. */

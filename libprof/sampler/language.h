@@ -46,17 +46,4 @@ const struct runtime *language_framed(void);
 
 void language_find_again(struct runs *runs);
 
-/* As UNWIND_ASKS_FIRST, of that runtime. */
-static inline int language_asks_first(const struct runs *runs)
-{
-	return runs->framed && runs->framed->kind->leave && !runs->framed->kind->asks_way_out;
-}
-
-/* Are these bytes of its code, to be read plainly? */
-static inline int language_has_code(struct runs *runs, uintptr_t address, size_t bytes)
-{
-	return runs->framed && runs->framed->kind->has_code &&
-	       runs->framed->kind->has_code(runs->framed, &runs->reader, address, bytes);
-}
-
 #endif

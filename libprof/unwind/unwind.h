@@ -57,11 +57,6 @@ struct unwind_bounds {
 struct unwind_activation {
 	uintptr_t pc, sp, fp;
 	int has_fp;	/* fp is known */
-	/*
-	 * Its code has told already where its caller is: only what it runs is asked for. Whoever
-	 * knows better makes it 0.
-	 */
-	int is_way_out;
 	/* Its code stands in the frame of other code, which a module has: in pc, sp and fp. */
 	int is_inside;
 	const struct arch_registers *innermost; /* all of them where it was interrupted, or NULL */

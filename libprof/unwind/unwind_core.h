@@ -30,10 +30,6 @@
  *       known of such code;
  *       -errno: nothing leads to its caller.
  *
- *   UNWIND_ASKS_FIRST(void *context) -> int
- *       whether UNWIND_LEAVE of an innermost frame in no module has no use for at->is_way_out: its
- *       code is only looked at where nothing is known of it then.
- *
  *   UNWIND_RESUMER(void *context, struct unwind_activation *at) -> int
  *       the stack of a coroutine is over, in a frame with pc and sp in @at: who resumed it? Returns
  *       1, with pc, sp and fp in @at of the frame that did, on another stack, or 0.
@@ -77,10 +73,6 @@ static inline int UNWIND_LEAVE(void *context, struct unwind_activation *at, uint
 	(void)context, (void)at, (void)frames, (void)room, (void)told;
 	return 0;
 }
-#endif
-
-#ifndef UNWIND_ASKS_FIRST
-#define UNWIND_ASKS_FIRST(context) 0
 #endif
 
 #ifndef UNWIND_RESUMER
@@ -578,8 +570,8 @@ static inline void unwind_go_inside(struct unwind_walk *walk, const struct unwin
  * As unwind_step(), of code in no module, or in one that has a runtime, with its language frames.
  * Returns 0 and whether anything is known of it in *is_known, or -errno.
  */
-static inline int unwind_step_generated(struct unwind_walk *walk, uint64_t row, uint64_t *frames,
-	unsigned room, unsigned *told, bool *is_known)
+static inline int unwind_step_generated(struct unwind_walk *walk, uint64_t *frames, unsigned room,
+	unsigned *told, bool *is_known)
 {
 	struct unwind_activation at = {
 		.pc = walk->registers.r[ARCH_DWARF_PC],
@@ -587,12 +579,11 @@ static inline int unwind_step_generated(struct unwind_walk *walk, uint64_t row, 
 		.fp = walk->registers.r[ARCH_DWARF_FP],
 		.has_fp = unwind_fp_known(walk),
 		.is_inside = walk->module.end != 0,
-		.is_way_out = walk->exact && compact_kind(row) == COMPACT_BY_CODE,
 		.innermost = walk->exact && walk->known == ~0ULL ? &walk->registers : NULL,
 	};
 	int left = UNWIND_LEAVE(walk->memory.context, &at, frames, room, told);
 
-	*is_known = left > 0 && !at.is_way_out;
+	*is_known = left > 0;
 	if (left < 0)
 		return -ENOENT;
 	if (!*is_known)
@@ -693,27 +684,22 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 
 		unwind_enter_module(&walk, pc);
 
-		/* How a caller's code goes on is of no use where somebody knows its frame. */
-		bool is_late = !walk.module.end &&
-			       (!walk.exact || UNWIND_ASKS_FIRST(reader_context));
-		uint64_t row = is_late ? COMPACT_NONE : unwind_row(&walk, pc);
-		uint64_t frame = unwind_wire_frame(&walk, pc, row);
-
+		/* A runtime that knows generated code saves reading and decoding that code. */
 		bool is_generated = !walk.module.end;
+		uint64_t row = is_generated ? COMPACT_NONE : unwind_row(&walk, pc);
+		uint64_t frame = unwind_wire_frame(&walk, pc, row);
 
 		is_known = false;
 		if (is_generated || walk.module.runtime)
-			step = unwind_step_generated(&walk, row, frames + told, max_frames - told,
-				&told, &is_known);
-		if (is_generated && walk.module.end) {
-			is_late = true;
+			step = unwind_step_generated(
+				&walk, frames + told, max_frames - told, &told, &is_known);
+		if (is_generated && walk.module.end)
 			pc = unwind_lookup_pc(&walk);
-		}
 		if (!is_known && !step)
 			sp = walk.registers.r[ARCH_DWARF_SP];
 		if (!is_known && !step) {
 			row = unwind_row_with_fp(
-				&walk, is_late ? unwind_row(&walk, pc) : row, pc);
+				&walk, is_generated ? unwind_row(&walk, pc) : row, pc);
 			step = unwind_step(&walk, row);
 		}
 		if (walk.module.runtime && !step)

@@ -410,8 +410,11 @@ static void test_each_release_is_read(void **state)
 /* A register that was pushed below the frame is popped before the return. */
 static void test_a_word_below_the_frame(void **state)
 {
-	/* pop %rax; add $16,%rsp; pop %rbp; ret */
-	static const uint8_t way_out[] = {0x58, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3};
+	/* dec %rcx; pop %rax; add $16,%rsp; pop %rbp; ret. And without the first pop. */
+	static const uint8_t pops[] = {
+		0x48, 0xff, 0xc9, 0x58, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3};
+	static const uint8_t pops_none[] = {
+		0x48, 0xff, 0xc9, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3};
 	struct arch_registers registers = {0};
 	struct unwind_activation at = {.sp = (uintptr_t)jvm->stack, .innermost = &registers};
 	struct runtime_frame frame;
@@ -420,7 +423,7 @@ static void test_a_word_below_the_frame(void **state)
 	lay_out(jdk_25);
 	assert_int_equal(find(), 0);
 	at.pc = nmethod() + CODE + CALL_END + 8;
-	memcpy((void *)at.pc, way_out, sizeof(way_out));
+	memcpy((void *)at.pc, pops, sizeof(pops));
 	jvm->stack[FRAME_WORDS - 1] = 0x5555;
 	jvm->stack[FRAME_WORDS] = nmethod() + CODE + CALL_END;
 	assert_int_equal(leave_hotspot(&runtime, &reader, &at, &frame), 1);
@@ -428,12 +431,35 @@ static void test_a_word_below_the_frame(void **state)
 	assert_int_equal(at.sp, (uintptr_t)(jvm->stack + FRAME_WORDS + 1));
 	assert_int_equal(at.fp, 0x5555);
 	/* Not where the code takes away as much as the frame has. */
-	at = (struct unwind_activation){.pc = nmethod() + CODE + CALL_END + 9,
+	at = (struct unwind_activation){.pc = nmethod() + CODE + CALL_END + 8,
 		.sp = (uintptr_t)(jvm->stack + 1),
 		.innermost = &registers};
+	memcpy((void *)at.pc, pops_none, sizeof(pops_none));
 	jvm->stack[FRAME_WORDS] = 0;
 	runtime_reader_init(&reader, getpid(), 1);
 	assert_int_equal(leave_hotspot(&runtime, &reader, &at, &frame), -EBADMSG);
+}
+
+/* Code that leads straight to its return says more than the blob does. */
+static void test_code_that_leads_to_its_return(void **state)
+{
+	static const uint8_t pops[] = {0x5d, 0xc3}; /* pop %rbp; ret */
+	struct arch_registers registers = {0};
+	struct unwind_activation at = {.sp = (uintptr_t)jvm->stack, .innermost = &registers};
+	struct runtime_frame frame;
+
+	(void)state;
+	lay_out(jdk_25);
+	assert_int_equal(find(), 0);
+	at.pc = nmethod() + CODE + CALL_END + 8;
+	memcpy((void *)at.pc, pops, sizeof(pops));
+	jvm->stack[0] = 0x5555;
+	jvm->stack[1] = 0x6666;
+	assert_int_equal(leave_hotspot(&runtime, &reader, &at, &frame), 1);
+	assert_int_equal(at.pc, 0x6666);
+	assert_int_equal(at.sp, (uintptr_t)(jvm->stack + 2));
+	assert_int_equal(at.fp, 0x5555);
+	assert_true(frame.function); /* the method is known all the same */
 }
 
 static void test_a_frame_that_is_never_complete(void **state)
@@ -609,6 +635,8 @@ int main(void)
 #if ARCH_HOTSPOT_IS_KNOWN
 		cmocka_unit_test_setup_teardown(test_each_release_is_read, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_word_below_the_frame, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_code_that_leads_to_its_return, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_a_frame_that_is_never_complete, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
