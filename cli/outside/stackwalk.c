@@ -128,17 +128,9 @@ static inline int UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_
 static inline unsigned run_language(struct stackwalk *walk, const struct unwind_module *module,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
-	if (walk->is_native)
+	if (walk->is_native || (!module->runtime && !walk->runs.generator))
 		return 0;
 	return target_language_run(&walk->runs, walk->shared, module, frame, frames, room);
-}
-
-static inline unsigned run_frame(struct stackwalk *walk, uintptr_t pc, uintptr_t sp, uintptr_t fp,
-	uint64_t *frames, unsigned room)
-{
-	if (walk->is_native || !walk->runs.framed)
-		return 0;
-	return target_language_frame(&walk->runs, walk->shared, pc, sp, fp, frames, room);
 }
 
 #define WORDS_LOOKED_AT 64u
@@ -157,34 +149,22 @@ static void find_modules_nearby(struct stackwalk *walk, uintptr_t sp)
 			target_find(walk->target, walk->shared, word, &module, NULL);
 }
 
-static inline int leave_generated(struct stackwalk *walk, struct unwind_activation *at,
-	uint64_t *frames, unsigned room, unsigned *told)
+static inline int ask_language(struct stackwalk *walk, struct unwind_activation *at)
 {
 	/*
 	 * A walk over a copied stack reads no language frames. But it finds out whether there is a
 	 * language, so that later walks are done while the thread is stopped.
 	 */
-	if (!walk->target->language && !at->is_inside)
+	if (!walk->target->language && at->question == UNWIND_GENERATED)
 		find_modules_nearby(walk, at->sp);
-	if (walk->is_native || !walk->runs.framed)
-		return 0;
-	return target_language_leave(&walk->runs, walk->shared, at, frames, room, told);
-}
-
-static inline int find_resumer(struct stackwalk *walk, struct unwind_activation *at)
-{
-	return walk->is_native ? 0 : runs_resumer(&walk->runs, at);
+	return walk->is_native ? 0 : runs_step(&walk->runs, at);
 }
 
 #define UNWIND_RUN(context, module, frame, frames, room) \
 	run_language(context, module, frame, frames, room)
-#define UNWIND_FRAME(context, pc, sp, fp, frames, room) \
-	run_frame(context, pc, sp, fp, frames, room)
-#define UNWIND_LEAVE(context, at, frames, room, told) \
-	leave_generated(context, at, frames, room, told)
-#define UNWIND_RESUMER(context, at) find_resumer(context, at)
+#define UNWIND_ASK(context, at)	    ask_language(context, at)
 #define UNWIND_IS_CODE(context, pc) is_code(context, pc)
-#define UNWIND_PARTIAL 1
+#define UNWIND_PARTIAL		    1
 #include "libprof/unwind/unwind_core.h"
 
 static struct unwind_result walk_known(struct stackwalk *walk,
@@ -198,7 +178,6 @@ static struct unwind_result walk_known(struct stackwalk *walk,
 		current.walk = walk;
 		current.start = current.end = 0;
 		target_language_begin(&walk->runs, walk->target, registers->r[ARCH_DWARF_PC]);
-		walk->runs.innermost = known == ~0ULL ? registers : NULL;
 		result = unwind_walk_known(registers, known, &none, frames, WIRE_MAX_DEPTH, walk);
 	} while (!walk->is_native && target_language_has_come(&walk->runs, walk->target));
 	runs_end(&walk->runs, frames, &result);

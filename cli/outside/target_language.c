@@ -28,7 +28,7 @@ struct function {
 struct target_language {
 	struct runtime runtimes[RUNTIMES_MAX];
 	uint32_t runtime_count;
-	const struct runtime *framed; /* NULL, or the first that has kind->frame() or leave() */
+	const struct runtime *generator; /* the first that generates code, or NULL */
 	struct runtime_kept kept;
 	struct runtime_room room;
 	struct target_shared *shared; /* of the walk under way, borrowed */
@@ -66,13 +66,13 @@ int target_language_find(struct target *target, const struct runtime_module *mod
 		return 0;
 	for (uint32_t i = 0; i < language->runtime_count; i++)
 		if (language->runtimes[i].base == found.base)
-			return found.kind->begin ? (int)i + 1 : 0;
+			return runtime_has_evaluator(&found) ? (int)i + 1 : 0;
 	if (language->runtime_count == RUNTIMES_MAX)
 		return 0;
 	language->runtimes[language->runtime_count++] = found;
-	if ((found.kind->frame || found.kind->leave) && !language->framed)
-		language->framed = &language->runtimes[language->runtime_count - 1];
-	return found.kind->begin ? (int)language->runtime_count : 0;
+	if (runtime_generates_code(&found) && !language->generator)
+		language->generator = &language->runtimes[language->runtime_count - 1];
+	return runtime_has_evaluator(&found) ? (int)language->runtime_count : 0;
 }
 
 void target_language_free(struct target_language *language)
@@ -204,11 +204,11 @@ void target_language_begin(struct runs *runs, struct target *target, uintptr_t p
 {
 	runs_init(runs, pc, word_of, target);
 	runtime_reader_init(&runs->reader, target->pid, 0);
-	runs->framed = NULL;
+	runs->generator = NULL;
 	if (!target->language)
 		return;
 	target->language->added_count = 0;
-	runs->framed = target->language->framed;
+	runs->generator = target->language->generator;
 	runs->reader.kept = &target->language->kept;
 	runtime_lend(&runs->reader, &target->language->room);
 	runs->expanded = target->language->expanded;
@@ -218,7 +218,7 @@ void target_language_begin(struct runs *runs, struct target *target, uintptr_t p
 
 bool target_language_has_come(const struct runs *runs, const struct target *target)
 {
-	return target->language && target->language->framed != runs->framed;
+	return target->language && target->language->generator != runs->generator;
 }
 
 unsigned target_language_run(struct runs *runs, struct target_shared *shared,
@@ -227,16 +227,19 @@ unsigned target_language_run(struct runs *runs, struct target_shared *shared,
 {
 	const struct target *target = runs->context;
 	struct target_language *language = target->language;
-	const struct runtime *runtime = &language->runtimes[module->runtime - 1];
+	const struct runtime *runtime =
+		module->runtime ? &language->runtimes[module->runtime - 1] : NULL;
 	uint64_t began_ns;
 	bool is_listed;
 	unsigned told;
 
 	language->shared = shared;
+	if (!runtime)
+		return runs_frames(runs, NULL, frame, frames, room);
 	if (!runs->runtime && !runs->thread.self && runtime->kind->needs_self)
 		runs->thread.self = find_self(runs);
 	if (runs->runtime || runs->known)
-		return runs_tell(runs, runtime, frame, frames, room);
+		return runs_frames(runs, runtime, frame, frames, room);
 	if (shared->search_max_ns && shared->search_ns > shared->search_max_ns) {
 		runs->runtime = runtime;
 		runs->error = -EAGAIN;
@@ -247,28 +250,10 @@ unsigned target_language_run(struct runs *runs, struct target_shared *shared,
 	is_listed = runs->known;
 	if (is_listed)
 		shared->search_ns += clock_cpu_ns() - began_ns;
-	told = runs_tell(runs, runtime, frame, frames, room);
+	told = runs_frames(runs, runtime, frame, frames, room);
 	if (!is_listed)
 		shared->search_ns += clock_cpu_ns() - began_ns;
 	return told;
-}
-
-unsigned target_language_frame(struct runs *runs, struct target_shared *shared, uintptr_t pc,
-	uintptr_t sp, uintptr_t fp, uint64_t *frames, unsigned room)
-{
-	const struct target *target = runs->context;
-
-	target->language->shared = shared;
-	return runs_frame(runs, pc, sp, fp, frames, room);
-}
-
-int target_language_leave(struct runs *runs, struct target_shared *shared,
-	struct unwind_activation *at, uint64_t *frames, unsigned room, unsigned *told)
-{
-	const struct target *target = runs->context;
-
-	target->language->shared = shared;
-	return runs_leave(runs, at, frames, room, told);
 }
 
 void target_language_withdraw(struct target *target)

@@ -33,14 +33,6 @@ unsigned target_language_run(struct runs *runs, struct target_shared *shared,
 	const struct unwind_module *module, const struct unwind_frame *frame, uint64_t *frames,
 	unsigned room);
 
-/* As UNWIND_FRAME, in a walk that has runs->framed. */
-unsigned target_language_frame(struct runs *runs, struct target_shared *shared, uintptr_t pc,
-	uintptr_t sp, uintptr_t fp, uint64_t *frames, unsigned room);
-
-/* As UNWIND_LEAVE, in that walk. */
-int target_language_leave(struct runs *runs, struct target_shared *shared,
-	struct unwind_activation *at, uint64_t *frames, unsigned room, unsigned *told);
-
 /*
  * During the last walk the thread did not keep still: what functions are called may have been
  * misread, and is found out again.

@@ -654,12 +654,13 @@ static int is_evaluator(const struct runtime *runtime, const struct unwind_frame
 }
 
 static int next_cpython(const struct runtime *runtime, struct runtime_reader *reader,
-	struct runtime_stack *stack, struct runtime_frame *out)
+	struct runtime_stack *stack, struct runtime_frame *out, unsigned room)
 {
 	const struct cpython_offsets *at = cpython_offsets_of(runtime);
 	char frame[FRAME_BYTES];
 	int error;
 
+	(void)room;
 	if (stack->is_over) {
 		stack->is_over = 0;
 		return leave_run(runtime, reader, stack, stack->frame);

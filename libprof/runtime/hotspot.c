@@ -606,7 +606,8 @@ static int leave_stub(const struct runtime *runtime, struct runtime_reader *read
 
 /* ---- what the contract asks for -------------------------------------------------------------- */
 
-static int leave_hotspot(const struct runtime *runtime, struct runtime_reader *reader,
+/* As step_hotspot(), of generated code. The method that runs there is in @out. */
+static int leave_code(const struct runtime *runtime, struct runtime_reader *reader,
 	struct unwind_activation *at, struct runtime_frame *out)
 {
 	const struct hotspot_cache *cache = hotspot_cache(runtime, reader);
@@ -716,12 +717,38 @@ static int frames_of_hotspot(const struct runtime *runtime, struct runtime_reade
 	return 1;
 }
 
+static int step_hotspot(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_stack *stack, struct unwind_activation *at)
+{
+	return at->question == UNWIND_GENERATED ? leave_code(runtime, reader, at, &stack->found)
+						: 0;
+}
+
+/* The step has found what runs there. */
+static int enter_hotspot(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_stack *stack, const struct unwind_frame *frame)
+{
+	(void)runtime, (void)reader;
+	stack->key = stack->found.key;
+	return frame->is_generated && stack->found.function;
+}
+
+static int next_hotspot(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_stack *stack, struct runtime_frame *out, unsigned room)
+{
+	int count = frames_of_hotspot(runtime, reader, &stack->found, out, room);
+
+	stack->key = stack->found.key;
+	return count;
+}
+
 const struct runtime_kind runtime_hotspot = {
 	.name = "java",
 	.known = "17, 21, 25 and 26",
 	.find = hotspot_find,
-	.leave = leave_hotspot,
-	.frames = frames_of_hotspot,
+	.enter = enter_hotspot,
+	.next = next_hotspot,
+	.step = step_hotspot,
 	.first_line = hotspot_first_line,
 	.line = hotspot_line,
 	.text = hotspot_text,

@@ -214,15 +214,6 @@ static int find_state(const struct runtime *runtime, struct runtime_reader *read
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-static int begin_lua(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
-	struct runtime_stack *out)
-{
-	(void)runtime, (void)reader, (void)thread, (void)sp, (void)known;
-	*out = (struct runtime_stack){.place = UINTPTR_MAX};
-	return 0;
-}
-
 static int has_begun(
 	const struct runtime *runtime, struct runtime_reader *reader, const struct lua_call *call)
 {
@@ -309,9 +300,9 @@ static int is_called_by_lua_call(const struct runtime *runtime, uintptr_t caller
 }
 
 static int enter_lua(const struct runtime *runtime, struct runtime_reader *reader,
-	struct runtime_stack *stack, const struct unwind_frame *frame, int is_innermost)
+	struct runtime_stack *stack, const struct unwind_frame *frame)
 {
-	int is_trusted = reader->is_trusted, error;
+	int is_trusted = reader->is_trusted, is_innermost = stack->is_innermost, error;
 	uintptr_t state;
 
 	if (!stack->state)
@@ -394,11 +385,12 @@ static int tell_call(const struct runtime *runtime, struct runtime_reader *reade
 }
 
 static int next_lua(const struct runtime *runtime, struct runtime_reader *reader,
-	struct runtime_stack *stack, struct runtime_frame *out)
+	struct runtime_stack *stack, struct runtime_frame *out, unsigned room)
 {
 	struct lua_call call;
 	int error;
 
+	(void)room;
 	if (stack->is_over) {
 		stack->is_over = 0;
 		stack->place =
@@ -423,7 +415,6 @@ const struct runtime_kind runtime_lua = {
 	.name = "lua",
 	.known = "5.1 to 5.5",
 	.find = lua_find,
-	.begin = begin_lua,
 	.enter = enter_lua,
 	.next = next_lua,
 	.line = lua_line,

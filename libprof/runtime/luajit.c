@@ -290,22 +290,21 @@ static int leave_edge(
 		return 0;
 	at->pc = pc;
 	at->sp = cfa;
-	at->is_inside = 0;
 	return 1;
 }
 
-static int leave_luajit(const struct runtime *runtime, struct runtime_reader *reader,
-	struct unwind_activation *at, struct runtime_frame *out)
+static int step_luajit(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_stack *stack, struct unwind_activation *at)
 {
 	int is_own = is_evaluator(runtime, at->pc);
 	struct state state;
 	uintptr_t frame;
 
-	*out = (struct runtime_frame){0};
-	if (at->is_inside && !is_own)
+	(void)stack;
+	if (at->question == UNWIND_STACK_END || (at->question == UNWIND_OWN_CODE && !is_own))
 		return 0;
 	if (is_own && at->innermost && leave_edge(runtime, reader, at))
-		return 1;
+		return UNWIND_CALLER;
 	if (!is_own && find_traced(runtime, reader, at, &state))
 		frame = state.frame;
 	else if (!find_frame(runtime, reader, at, &state, &frame))
@@ -317,8 +316,7 @@ static int leave_luajit(const struct runtime *runtime, struct runtime_reader *re
 	if (!is_own)
 		at->pc = runtime->entry + (runtime->entry_end - runtime->entry) / 2;
 	at->sp = frame;
-	at->is_inside = 1;
-	return 1;
+	return UNWIND_INSIDE;
 }
 
 /* ---- the innermost function ------------------------------------------------------------------ */
@@ -403,15 +401,6 @@ static int find_innermost(const struct runtime *runtime, struct runtime_reader *
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-static int begin_luajit(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
-	struct runtime_stack *out)
-{
-	(void)runtime, (void)reader, (void)thread, (void)sp, (void)known;
-	*out = (struct runtime_stack){.place = UINTPTR_MAX};
-	return 0;
-}
-
 /* @state has the next activation, another one had the last, or there was none. */
 static int change_state(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, const struct unwind_frame *frame, int is_innermost,
@@ -475,10 +464,10 @@ static int enter_edge(const struct runtime *runtime, struct runtime_stack *stack
 }
 
 static int enter_luajit(const struct runtime *runtime, struct runtime_reader *reader,
-	struct runtime_stack *stack, const struct unwind_frame *frame, int is_innermost)
+	struct runtime_stack *stack, const struct unwind_frame *frame)
 {
 	uintptr_t saved[ARCH_LUAJIT_PREVIOUS / sizeof(uintptr_t) + 1], previous;
-	int is_first = !stack->state, error = 0;
+	int is_first = !stack->state, is_innermost = stack->is_innermost, error = 0;
 	int32_t results;
 	struct state state;
 
@@ -569,13 +558,13 @@ static int go_outward(struct runtime_reader *reader, struct runtime_stack *stack
 }
 
 static int next_luajit(const struct runtime *runtime, struct runtime_reader *reader,
-	struct runtime_stack *stack, struct runtime_frame *out)
+	struct runtime_stack *stack, struct runtime_frame *out, unsigned room)
 {
 	struct luajit_function function;
 	uintptr_t base, pc;
 	int error;
 
-	(void)runtime;
+	(void)runtime, (void)room;
 	for (unsigned n = 0; !stack->is_over && n < UNTOLD_MAX; n++) {
 		base = stack->frame;
 		pc = stack->own[OWN_PC];
@@ -595,12 +584,10 @@ static int next_luajit(const struct runtime *runtime, struct runtime_reader *rea
 const struct runtime_kind runtime_luajit = {
 	.name = "luajit",
 	.known = "2.1 of Debian 12 to 14",
-	.leaves_own = 1,
 	.find = luajit_find,
-	.begin = begin_luajit,
 	.enter = enter_luajit,
 	.next = next_luajit,
-	.leave = leave_luajit,
+	.step = step_luajit,
 	.line = luajit_line,
 	.text = luajit_text,
 };

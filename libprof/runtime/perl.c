@@ -667,7 +667,7 @@ static int tell_main(const struct runtime *runtime, struct runtime_reader *reade
 }
 
 static int next_perl(const struct runtime *runtime, struct runtime_reader *reader,
-	struct runtime_stack *stack, struct runtime_frame *out)
+	struct runtime_stack *stack, struct runtime_frame *out, unsigned room)
 {
 	if (stack->is_over) {
 		stack->is_over = 0;
@@ -677,6 +677,7 @@ static int next_perl(const struct runtime *runtime, struct runtime_reader *reade
 		struct perl_context context;
 		int found = find_context(reader, stack, &context), begins, told;
 
+		(void)room;
 		if (found <= 0)
 			return found ? found : tell_main(runtime, reader, stack, out);
 		begins = begins_run(runtime, reader, stack, &context);

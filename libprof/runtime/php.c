@@ -364,12 +364,13 @@ static int is_resumed(
 }
 
 static int next_php(const struct runtime *runtime, struct runtime_reader *reader,
-	struct runtime_stack *stack, struct runtime_frame *out)
+	struct runtime_stack *stack, struct runtime_frame *out, unsigned room)
 {
 	struct php_frame frame;
 	uintptr_t instruction;
 	int found, error = -ENOENT;
 
+	(void)room;
 	if (stack->is_over) {
 		stack->is_over = 0;
 		return enter_run(reader, stack, stack->frame);
@@ -424,9 +425,9 @@ static int is_within(const struct runtime *runtime, unsigned object, uintptr_t p
 	return pc - start < runtime->objects[object + 1] - start;
 }
 
-/* The fiber whose context *@note is; 0 is that of the active one. Returns 1, or 0: none. */
-static int find_fiber(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t note,
-	uintptr_t *fiber)
+/* The fiber that has @context; 0 stands for the active one's. Returns 1, or 0: there is none. */
+static int find_fiber(const struct runtime *runtime, struct runtime_reader *reader,
+	uintptr_t context, uintptr_t *fiber)
 {
 	struct {
 		uintptr_t main, current, active;
@@ -436,22 +437,26 @@ static int find_fiber(const struct runtime *runtime, struct runtime_reader *read
 	if (runtime_load(reader, runtime->base + layout_of(runtime)->context, &globals,
 		    sizeof(globals)) ||
 		!globals.active || globals.current != globals.active + FIBER_CONTEXT ||
-		note == globals.main)
+		context == globals.main)
 		return 0;
-	*fiber = note ? note - FIBER_CONTEXT : globals.active;
+	*fiber = context ? context - FIBER_CONTEXT : globals.active;
 	return !runtime_load_word(reader, globals.current + CONTEXT_KIND, &wanted) &&
 	       !runtime_load_word(reader, *fiber + FIBER_CONTEXT + CONTEXT_KIND, &kind) &&
 	       kind == wanted;
 }
 
-static int resumer_php(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t pc,
-	struct unwind_activation *at, uintptr_t *note)
+/*
+ * Go from the end of a fiber's stack to the stack that it was resumed on. A thread that is just
+ * switching has not noted yet where that stack was left. stack->own has the context of the next
+ * fiber, stack->is_over says that the thread is switching.
+ */
+static int find_resumer(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_stack *stack, struct unwind_activation *at)
 {
 	uintptr_t fiber, caller, handle;
 
-	if (!ARCH_PHP_HAS_FIBERS || !is_within(runtime, FIBER_ROOT, at->pc) ||
-		is_within(runtime, FIBER_SWITCHER, pc) ||
-		!find_fiber(runtime, reader, *note, &fiber) ||
+	if (!ARCH_PHP_HAS_FIBERS || stack->is_over || !is_within(runtime, FIBER_ROOT, at->pc) ||
+		!find_fiber(runtime, reader, stack->own[0], &fiber) ||
 		runtime_load_word(reader, fiber + FIBER_CALLER, &caller) || !caller ||
 		runtime_load_word(reader, caller + CONTEXT_HANDLE, &handle) ||
 		runtime_load_word(reader, handle + ARCH_PHP_LEFT_PC, &at->pc) ||
@@ -459,8 +464,22 @@ static int resumer_php(const struct runtime *runtime, struct runtime_reader *rea
 		!is_within(runtime, FIBER_SWITCHER, at->pc))
 		return 0;
 	at->sp = handle + ARCH_PHP_LEFT_BYTES;
-	*note = caller;
-	return 1;
+	stack->own[0] = caller;
+	return UNWIND_CALLER;
+}
+
+static int step_php(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_stack *stack, struct unwind_activation *at)
+{
+	switch (at->question) {
+	case UNWIND_GENERATED:
+		return php_leave_compiled(runtime, reader, at);
+	case UNWIND_STACK_END:
+		return find_resumer(runtime, reader, stack, at);
+	default:
+		stack->is_over |= at->innermost && is_within(runtime, FIBER_SWITCHER, at->pc);
+		return 0;
+	}
 }
 
 /* ---- what functions say ---------------------------------------------------------------------- */
@@ -530,8 +549,7 @@ const struct runtime_kind runtime_php = {
 	.find = find_php,
 	.begin = begin_php,
 	.next = next_php,
-	.leave = php_leave,
-	.resumer = resumer_php,
+	.step = step_php,
 	.line = php_line,
 	.text = php_text,
 };

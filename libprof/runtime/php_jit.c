@@ -205,13 +205,12 @@ static uint32_t count_pushed(
 	return arch_php_pushed(code, pc);
 }
 
-int php_leave(const struct runtime *runtime, struct runtime_reader *reader,
-	struct unwind_activation *at, struct runtime_frame *out)
+int php_leave_compiled(
+	const struct runtime *runtime, struct runtime_reader *reader, struct unwind_activation *at)
 {
 	struct php_buffer buffer = {0, 0};
 	struct arch_text code;
 
-	*out = (struct runtime_frame){0};
 	if (ARCH_PHP_HAS_JIT && runtime->objects[PHP_EXTENSIONS])
 		buffer = find_buffer(runtime, reader);
 	if (at->pc - buffer.start >= buffer.bytes)
@@ -220,6 +219,5 @@ int php_leave(const struct runtime *runtime, struct runtime_reader *reader,
 	leave_subroutine(reader, &code, at);
 	at->sp += count_pushed(reader, &code, at->pc);
 	at->pc = runtime->entry + (runtime->entry_end - runtime->entry) / 2;
-	at->is_inside = 1;
-	return 1;
+	return UNWIND_INSIDE;
 }

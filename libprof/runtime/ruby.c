@@ -446,13 +446,14 @@ static int read_frame(const struct runtime *runtime, struct runtime_reader *read
 }
 
 static int next_ruby(const struct runtime *runtime, struct runtime_reader *reader,
-	struct runtime_stack *stack, struct runtime_frame *out)
+	struct runtime_stack *stack, struct runtime_frame *out, unsigned room)
 {
 	struct ruby_environment environment;
 	struct ruby_frame frame;
 	uintptr_t at;
 	int told, error;
 
+	(void)room;
 	for (unsigned n = 0; !stack->is_over && stack->frame < end_of(stack); n++) {
 		at = stack->frame;
 		if (n == HIDDEN_MAX || ruby_load_frame(runtime, reader, at, &frame, &environment))
@@ -480,16 +481,16 @@ static int next_ruby(const struct runtime *runtime, struct runtime_reader *reade
  * YJIT's code is in no module, and what called it is in vm_exec() or in what that calls. Whether
  * the innermost control frame can be read is told by where the code is.
  */
-static int leave_ruby(const struct runtime *runtime, struct runtime_reader *reader,
-	struct unwind_activation *at, struct runtime_frame *out)
+static int step_ruby(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_stack *stack, struct unwind_activation *at)
 {
 	static const uint8_t slots[] = {ARCH_RUBY_SLOTS};
 	uint8_t code[ARCH_RUBY_CODE_BYTES];
 	uintptr_t caller;
 	unsigned i;
 
-	*out = (struct runtime_frame){0};
-	if (ruby_layout(runtime)->version != YJIT_VERSION)
+	(void)stack;
+	if (at->question != UNWIND_GENERATED || ruby_layout(runtime)->version != YJIT_VERSION)
 		return 0;
 	for (i = 0; ARCH_RUBY_HAS_YJIT && i < sizeof(slots); i++)
 		if (!runtime_load_word(reader, at->sp + slots[i], &caller) &&
@@ -503,7 +504,7 @@ static int leave_ruby(const struct runtime *runtime, struct runtime_reader *read
 		reader->noted_at = at->pc;
 	at->pc = caller;
 	at->sp += slots[i] + WORD;
-	return 1;
+	return UNWIND_CALLER;
 }
 
 const struct runtime_kind runtime_ruby = {
@@ -513,7 +514,7 @@ const struct runtime_kind runtime_ruby = {
 	.begin = begin_ruby,
 	.states = threads_of_ruby,
 	.next = next_ruby,
-	.leave = leave_ruby,
+	.step = step_ruby,
 	.line = ruby_line,
 	.text = ruby_text,
 };

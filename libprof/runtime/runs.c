@@ -68,7 +68,7 @@ static int may_trust(const struct runs *runs)
 
 static int begin(struct runs *runs, const struct runtime *runtime, uintptr_t sp)
 {
-	int error;
+	int error = 0;
 
 	runs->runtime = runtime;
 	runs->reader.is_trusted = 0;
@@ -77,8 +77,10 @@ static int begin(struct runs *runs, const struct runtime *runtime, uintptr_t sp)
 		runs->reader.fixed_start = runtime->base;
 		runs->reader.fixed_bytes = runtime->base_bytes;
 	}
-	error = runtime->kind->begin(
-		runtime, &runs->reader, &runs->thread, sp, runs->known, &runs->stack);
+	runs->stack = (struct runtime_stack){.place = UINTPTR_MAX};
+	if (runtime->kind->begin)
+		error = runtime->kind->begin(
+			runtime, &runs->reader, &runs->thread, sp, runs->known, &runs->stack);
 	if (error)
 		runs->stack.place = UINTPTR_MAX;
 	else
@@ -99,7 +101,8 @@ static int cut_run(struct runs *runs, uint64_t *frames, unsigned told)
 	if (!runs->cut)
 		runs->cut = frames + told;
 	for (unsigned n = 0; n < SKIPPED_MAX && got > 0; n++)
-		got = runs->runtime->kind->next(runs->runtime, &runs->reader, &runs->stack, &frame);
+		got = runs->runtime->kind->next(
+			runs->runtime, &runs->reader, &runs->stack, &frame, 1);
 	if (got)
 		return got < 0 ? got : -ENOSPC;
 	return (int)told;
@@ -116,7 +119,7 @@ static int tell_run(struct runs *runs, uint64_t *frames, unsigned room)
 	if (runs->cut)
 		room = 0;
 	while (told < room) {
-		got = kind->next(runs->runtime, &runs->reader, &runs->stack, &frame);
+		got = kind->next(runs->runtime, &runs->reader, &runs->stack, &frame, 1);
 		if (got <= 0)
 			return got ? got : (int)told;
 		frames[told] = runs->word(runs, &frame);
@@ -150,9 +153,11 @@ static int is_joined(const struct runs *runs, const uint64_t *frames)
 		       (is_behind(runs, frames, 2) && runs->joiner == runs->activation + 1));
 }
 
-unsigned runs_tell(struct runs *runs, const struct runtime *runtime,
+/* As runs_frames(), for a runtime that has an evaluator. */
+static unsigned frames_of_evaluator(struct runs *runs, const struct runtime *runtime,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
+	struct runtime_stack *stack = &runs->stack;
 	int told;
 
 	if (!runs->runtime)
@@ -164,37 +169,35 @@ unsigned runs_tell(struct runs *runs, const struct runtime *runtime,
 		runs->joiner = frames;
 	if (runs->error || runs->runtime != runtime || !is_place(runs, frame))
 		return 0;
+	stack->is_innermost = !runs->activation && frame->pc == runs->pc;
 	if (runtime->kind->enter)
-		runs->error = runtime->kind->enter(runtime, &runs->reader, &runs->stack, frame,
-			!runs->activation && frame->pc == runs->pc);
+		runs->error = runtime->kind->enter(runtime, &runs->reader, stack, frame);
 	if (runs->error)
 		return 0;
 	if (is_joined(runs, frames)) {
 		runs->activation = frames;
 		return 0;
 	}
-	if (runs->stack.place == UINTPTR_MAX) {
+	if (stack->place == UINTPTR_MAX) {
 		runs->error = runs->unfilled ? -EBADMSG : 0;
 		runs->activation = runs->unfilled = frames;
 		return 0;
 	}
-	runs->stack.run_by = frame;
+	stack->run_by = frame;
 	told = tell_run(runs, frames, room);
-	runs->stack.run_by = NULL;
+	stack->run_by = NULL;
 	runs->is_innermost_told |= frame->pc == runs->pc;
 	if (told < 0) {
 		runs->error = told;
 		return 0;
 	}
 	runs->activation = frames + told;
-	if (runs->stack.is_shared)
+	if (stack->is_shared)
 		runs->error = begin(runs, runtime, frame->caller_sp);
 	return (unsigned)told;
 }
 
 /* ---- frames that are expanded ---------------------------------------------------------------- */
-
-#define CALLEE_WITHOUT UINTPTR_MAX /* the innermost frame has no frame pointer */
 
 /* Each key has two entries. */
 static struct runs_expanded *expanded_of(const struct runs *runs, uint64_t key, unsigned way)
@@ -256,31 +259,26 @@ static void keep_expanded(
 }
 
 /*
- * Tell the frames that @frame stands for, the innermost as far as there is @room, and keep them by
- * @quick, unless it is 0. Returns how many, or -errno.
+ * Write the language frames of the generated code that the runtime stands at, the innermost as far
+ * as there is @room, and keep them by the runtime's key. Returns how many, or -errno.
  */
-static int expand(struct runs *runs, struct runtime_frame *frame, uint64_t quick, uint64_t *frames,
-	unsigned room)
+static int expand(struct runs *runs, const struct runtime *runtime, uint64_t *frames, unsigned room)
 {
-	uint64_t key = runtime_mix(frame->key, runs->epoch), words[RUNS_EXPANDED_DEEP];
-	int count = frame->key ? find_expanded(runs, key, frames, room) : -ENOENT;
+	struct runtime_stack *stack = &runs->generated;
+	uint64_t key = runtime_mix(stack->key, runs->epoch), words[RUNS_EXPANDED_DEEP];
+	int count = stack->key ? find_expanded(runs, key, frames, room) : -ENOENT;
 	struct runtime_frame parts[RUNS_EXPANDED_DEEP];
 
-	if (count >= 0 && quick)
-		keep_expanded(runs, quick, frames, (unsigned)count);
 	if (count >= 0)
 		return count;
-	count = runs->runtime->kind->frames(
-		runs->runtime, &runs->reader, frame, parts, RUNS_EXPANDED_DEEP);
+	count = runtime->kind->next(runtime, &runs->reader, stack, parts, RUNS_EXPANDED_DEEP);
 	for (int i = 0; i < count; i++) {
 		words[i] = runs->word(runs, &parts[i]);
 		if (!words[i])
 			return -ENOSPC;
 	}
-	if (count > 0 && frame->key)
+	if (count >= 0 && stack->key)
 		keep_expanded(runs, key, words, (unsigned)count);
-	if (count > 0 && quick)
-		keep_expanded(runs, quick, words, (unsigned)count);
 	if (count > (int)room)
 		count = (int)room;
 	for (int i = 0; i < count; i++)
@@ -288,102 +286,53 @@ static int expand(struct runs *runs, struct runtime_frame *frame, uint64_t quick
 	return count;
 }
 
-/* What is told at once of @where, 0: nothing. */
-static uint64_t quick_key(struct runs *runs, const struct runtime_where *where)
+/* As runs_frames(), for a runtime whose frames are generated code. */
+static unsigned frames_of_code(struct runs *runs, const struct runtime *runtime,
+	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
-	const struct runtime_kind *kind = runs->runtime->kind;
-	uint64_t quick = 0;
+	const struct runtime *with_evaluator = runs->runtime;
+	int is_trusted = runs->reader.is_trusted, got;
 
-	if (kind->quick)
-		quick = kind->quick(runs->runtime, &runs->reader, where);
-	return quick ? runtime_mix(runtime_mix(quick, runs->epoch), runs->reader.age) : 0;
-}
-
-/* A frame that is just begun does not have its slots yet. */
-static int tell_frame(struct runs *runs, uintptr_t pc, uintptr_t sp, uintptr_t fp, uint64_t *frames,
-	unsigned room)
-{
-	const struct runtime_kind *kind = runs->runtime->kind;
-	struct runtime_where where = {.fp = fp, .pc = pc};
-	struct runtime_frame frame;
-	uint64_t quick = 0;
-	int got = 0, known;
-
-	if (runs->innermost && runs->innermost->r[ARCH_DWARF_SP] == sp) {
-		where.registers = runs->innermost;
-		got = kind->edge(runs->runtime, &runs->reader, &where, &frame);
-		runs->callee = got ? 0 : fp ? fp : CALLEE_WITHOUT;
-	} else {
-		if (runs->callee == CALLEE_WITHOUT || runs->callee == sp - 2 * sizeof(uintptr_t))
-			where.registers = runs->innermost;
-		if (runs->callee != CALLEE_WITHOUT)
-			where.callee = runs->callee;
-		runs->callee = 0;
-	}
-	if (!got && fp && fp - 2 * sizeof(uintptr_t) >= sp) {
-		quick = quick_key(runs, &where);
-		known = quick ? find_expanded(runs, quick, frames, room) : -ENOENT;
-		if (known >= 0)
-			return known;
-		got = kind->frame(runs->runtime, &runs->reader, &where, &frame);
-		if (!got && quick)
-			keep_expanded(runs, quick, frames, 0);
-	}
-	return got > 0 ? expand(runs, &frame, quick, frames, room) : got;
-}
-
-unsigned runs_frame(struct runs *runs, uintptr_t pc, uintptr_t sp, uintptr_t fp, uint64_t *frames,
-	unsigned room)
-{
-	const struct runtime *runtime = runs->runtime;
-	int is_trusted = runs->reader.is_trusted, told;
-
-	if (!runs->framed || !runs->framed->kind->frame || runs->frame_error || !room)
+	if (runs->frame_error || !room)
 		return 0;
-	runs->runtime = runs->framed;
-	runs->reader.is_trusted = 0;
-	told = tell_frame(runs, pc, sp, fp, frames, room);
 	runs->runtime = runtime;
+	runs->reader.is_trusted = 0;
+	runs->generated.run_by = frame;
+	got = runtime->kind->enter(runtime, &runs->reader, &runs->generated, frame);
+	if (got > 0)
+		got = expand(runs, runtime, frames, room);
+	runs->runtime = with_evaluator;
 	runs->reader.is_trusted = is_trusted;
-	if (told < 0)
-		runs->frame_error = told;
-	return told > 0 ? (unsigned)told : 0;
+	if (got < 0)
+		runs->frame_error = got;
+	return got > 0 ? (unsigned)got : 0;
 }
 
-int runs_leave(struct runs *runs, struct unwind_activation *at, uint64_t *frames, unsigned room,
-	unsigned *told)
+unsigned runs_frames(struct runs *runs, const struct runtime *runtime,
+	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
-	const struct runtime *runtime = runs->runtime;
-	int is_trusted = runs->reader.is_trusted, left, count = 0;
-	struct runtime_frame frame;
-
-	if (!runs->framed || !runs->framed->kind->leave ||
-		(at->is_inside && !runs->framed->kind->leaves_own))
+	if (runtime)
+		return frames_of_evaluator(runs, runtime, frame, frames, room);
+	runtime = runs->generator;
+	if (!runtime || runtime_has_evaluator(runtime))
 		return 0;
-	runs->runtime = runs->framed;
-	runs->reader.is_trusted = 0;
-	left = runs->framed->kind->leave(runs->framed, &runs->reader, at, &frame);
-	if (left && frame.function && !runs->frame_error)
-		count = expand(runs, &frame, 0, frames, room);
-	runs->runtime = runtime;
-	runs->reader.is_trusted = is_trusted;
-	if (count < 0)
-		runs->frame_error = count;
-	*told += count > 0 ? (unsigned)count : 0;
-	return left;
+	return frames_of_code(runs, runtime, frame, frames, room);
 }
 
-int runs_resumer(struct runs *runs, struct unwind_activation *at)
-{
-	const struct runtime *runtime = runs->runtime;
-	int is_trusted = runs->reader.is_trusted, found;
+/* ---- steps ----------------------------------------------------------------------------------- */
 
-	if (!runtime || !runtime->kind->resumer)
+int runs_step(struct runs *runs, struct unwind_activation *at)
+{
+	const struct runtime *runtime =
+		at->question == UNWIND_STACK_END ? runs->runtime : runs->generator;
+	int is_trusted = runs->reader.is_trusted, answer;
+
+	if (!runtime || !runtime->kind->step)
 		return 0;
 	runs->reader.is_trusted = 0;
-	found = runtime->kind->resumer(runtime, &runs->reader, runs->pc, at, &runs->resumed);
+	answer = runtime->kind->step(runtime, &runs->reader, &runs->generated, at);
 	runs->reader.is_trusted = is_trusted;
-	return found;
+	return answer;
 }
 
 static void reverse(uint64_t *first, uint64_t *end)

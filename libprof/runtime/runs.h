@@ -22,32 +22,29 @@ struct runs {
 	uintptr_t pc;		      /* where it was */
 	uintptr_t known;	      /* runtime_stack.state of its last walk, then of this; or 0 */
 	runs_word_fn *word;
-	void *context;		       /* for @word */
-	const struct runtime *runtime; /* NULL: the walk came to none so far */
-	const struct runtime *framed;  /* NULL: there is none with kind->frame() or leave() */
-	int error;		       /* no more runs can be told */
-	const struct arch_registers *innermost; /* of the thread, borrowed; NULL: not all known */
-	uintptr_t callee;		/* frame pointer of the innermost frame, at its caller's */
-	int is_asked;			/* the caller's: it may read */
-	int frame_error;		/* of a frame of @framed: all of its are withdrawn */
-	int is_innermost_told;		/* the frame at @pc had a run */
-	int is_whole;			/* runs_finish(): all that there are were told */
-	const uint64_t *unfilled;	/* the counted activation that no frame was left for */
-	const uint64_t *activation;	/* the counted one that the walk came to last */
-	const uint64_t *joiner;		/* the last frame of runtime->joiner that called one */
-	const uint64_t *cut;		/* here counted runs were too long; NULL: all were told */
-	uintptr_t resumed;		/* kind->resumer()'s note */
-	int has_start;			/* the outermost of them was called by runtime->start */
-	struct runs_expanded *expanded; /* borrowed, of @framed; NULL where that is */
-	uint64_t epoch;			/* what it knew in another one is told again */
-	struct runtime_stack stack;
+	void *context;			 /* for @word */
+	const struct runtime *runtime;	 /* NULL: the walk came to none so far */
+	const struct runtime *generator; /* the runtime that generates code; NULL: there is none */
+	int error;			 /* no more runs can be told */
+	int is_asked;			 /* the caller's: it may read */
+	int frame_error;		 /* of generated code: all language frames are withdrawn */
+	int is_innermost_told;		 /* the frame at @pc had a run */
+	int is_whole;			 /* runs_finish(): all that there are were told */
+	const uint64_t *unfilled;	 /* the counted activation that no frame was left for */
+	const uint64_t *activation;	 /* the counted one that the walk came to last */
+	const uint64_t *joiner;		 /* the last frame of runtime->joiner that called one */
+	const uint64_t *cut;		 /* here counted runs were too long; NULL: all were told */
+	int has_start;			 /* the outermost of them was called by runtime->start */
+	struct runs_expanded *expanded;	 /* borrowed, of @generator; NULL where that is */
+	uint64_t epoch;			 /* what it knew in another one is told again */
+	struct runtime_stack stack;	 /* of @runtime */
+	struct runtime_stack generated;	 /* of @generator */
 	struct runtime_reader reader;
 };
 
 /*
- * What frames of a kind->frame() or leave() were expanded to, as the wire has them: zeroed at
- * first, by any thread at once. Whoever finds an entry half written has not found it, nor writes
- * it.
+ * What a frame of generated code was expanded to, as the wire has it: zeroed at first, by any
+ * thread at once. Whoever finds an entry half written has not found it, nor writes it.
  */
 #define RUNS_EXPANDED	   4096u /* a power of two */
 #define RUNS_EXPANDED_DEEP 30u	 /* functions of one frame, at most */
@@ -58,41 +55,27 @@ struct runs_expanded {
 	uint64_t frames[RUNS_EXPANDED_DEEP];
 };
 
-/* All but @thread, @known, @framed, @expanded, @epoch and @reader, which the caller fills in.
- */
+/* Fill in all but @thread, @known, @generator, @expanded, @epoch and @reader. */
 static inline void runs_init(struct runs *runs, uintptr_t pc, runs_word_fn *word, void *context)
 {
 	runs->pc = pc;
 	runs->word = word;
 	runs->context = context;
 	runs->runtime = NULL;
-	runs->innermost = NULL;
-	runs->callee = 0;
 	runs->error = runs->frame_error = runs->is_asked = 0;
 	runs->is_whole = 1;
 	runs->is_innermost_told = 0;
 	runs->unfilled = runs->activation = runs->joiner = runs->cut = NULL;
 	runs->has_start = 0;
-	runs->resumed = 0;
+	runs->generated = (struct runtime_stack){0};
 }
 
-/* As UNWIND_RUN (unwind/unwind_core.h), in a module that has @runtime. */
-unsigned runs_tell(struct runs *runs, const struct runtime *runtime,
+/* As UNWIND_ASK (unwind/unwind_core.h). */
+int runs_step(struct runs *runs, struct unwind_activation *at);
+
+/* As UNWIND_RUN; @runtime is that of the frame's module, or NULL. */
+unsigned runs_frames(struct runs *runs, const struct runtime *runtime,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room);
-
-/* As UNWIND_FRAME. */
-unsigned runs_frame(struct runs *runs, uintptr_t pc, uintptr_t sp, uintptr_t fp, uint64_t *frames,
-	unsigned room);
-
-/*
- * As UNWIND_LEAVE; @at as runtime_kind.leave. Where a function can't be told the caller is no less
- * found.
- */
-int runs_leave(struct runs *runs, struct unwind_activation *at, uint64_t *frames, unsigned room,
-	unsigned *told);
-
-/* As UNWIND_RESUMER. */
-int runs_resumer(struct runs *runs, struct unwind_activation *at);
 
 /*
  * @frame's first line, where only kind->first_line() tells it. Returns 0, or -EAGAIN: it is not

@@ -371,19 +371,6 @@ struct runtime_thread {
 	uint32_t tid;	/* as its process knows it, or 0 */
 };
 
-/* A thread's stack of language frames, from the innermost on. */
-struct runtime_stack {
-	uintptr_t state;      /* the runtime's structure for the thread */
-	uintptr_t frame;      /* of the next run, its innermost; 0: no more runs */
-	uintptr_t activation; /* the runtime's own note on the activation, if it has one */
-	uintptr_t place;      /* in the activation that runs it */
-	int is_shared;	      /* another state may have the next run: begin again behind each */
-	int is_over;	      /* the frame told last was the outermost of its run */
-	/* That runs it, or for counted ones the one inside of that; NULL: none is known. */
-	const struct unwind_frame *run_by;
-	uintptr_t own[4]; /* the kind's */
-};
-
 /* One language frame. */
 struct runtime_frame {
 	uintptr_t function; /* address of its code */
@@ -391,10 +378,7 @@ struct runtime_frame {
 	uint32_t first_line;
 	uint32_t line;	  /* where there is no kind->line(): 0: none */
 	int32_t position; /* of the instruction, in the runtime's units; < 0: not known */
-	/*
-	 * Of kind->frame() and leave(): hash of all that its kind->frames() depend on, 0: what they
-	 * are is not kept; the rest is the kind's.
-	 */
+	/* The rest is the kind's. */
 	uint64_t key;
 	uintptr_t code;
 	int32_t inlined; /* which function in it */
@@ -403,13 +387,24 @@ struct runtime_frame {
 	uintptr_t name, file;
 };
 
-/* Where a native frame is. */
-struct runtime_where {
-	uintptr_t fp; /* its frame pointer */
-	uintptr_t pc; /* an address in what it executes; 0: in some module */
-	/* The thread's, of the innermost frame and its caller; else NULL. */
-	const struct arch_registers *registers;
-	uintptr_t callee; /* of its caller: the frame pointer of the innermost one; else 0 */
+/* A thread's stack of language frames, from the innermost on. */
+struct runtime_stack {
+	uintptr_t state;      /* the runtime's structure for the thread */
+	uintptr_t frame;      /* of the next run, its innermost; 0: no more runs */
+	uintptr_t activation; /* the runtime's own note on the activation, if it has one */
+	uintptr_t place;      /* in the activation that runs it */
+	int is_shared;	      /* another state may have the next run: begin again behind each */
+	int is_over;	      /* the frame told last was the outermost of its run */
+	int is_innermost;     /* for enter(): the activation has called nothing */
+	/* That runs it, or for counted ones the one inside of that; NULL: none is known. */
+	const struct unwind_frame *run_by;
+	uintptr_t own[5]; /* the kind's */
+	/*
+	 * Of generated code: a hash of all that its frames depend on, 0: what they are is not kept;
+	 * and what is known of the frame that the walk is at.
+	 */
+	uint64_t key;
+	struct runtime_frame found;
 };
 
 /* Names are cut at their end, paths at their beginning. */
@@ -428,8 +423,7 @@ struct runtime_symbols;
 struct runtime_kind {
 	const char *name;
 	const char *known; /* versions that are read, in words for a person: "3.8 to 3.15" */
-	int needs_self;	  /* begin() has no use for a thread's number alone */
-	int leaves_own;	  /* leave() is asked of the runtime's own functions, too */
+	int needs_self;	   /* begin() has no use for a thread's number alone */
 	/*
 	 * Is the module one? Its symbols are looked up in its own tables. -EAGAIN: it is, but is
 	 * being loaded still. -ENOTSUP: it is, but is not laid out as any that is known.
@@ -445,59 +439,32 @@ struct runtime_kind {
 		const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
 		struct runtime_stack *out);
 	/*
-	 * Of counted ones whose activations tell by their stack frames who runs in them: stand at
-	 * the run of the one at @frame. @is_innermost: it has called nothing. NULL: begin() knows.
+	 * Stand at the language frames that native @frame runs. NULL: begin() knows all runs.
+	 * Returns 0 or -errno for a frame of the evaluator; for generated code 1, with the key by
+	 * which its frames are kept in stack->key, 0: it runs none, or -errno.
 	 */
 	int (*enter)(const struct runtime *runtime, struct runtime_reader *reader,
-		struct runtime_stack *stack, const struct unwind_frame *frame, int is_innermost);
+		struct runtime_stack *stack, const struct unwind_frame *frame);
+	/*
+	 * The next frames, innermost first, at most @room: one of the evaluator's, or all of
+	 * generated code's. Returns how many; 0: that was all, and @stack is at the next run; or
+	 * -errno.
+	 */
+	int (*next)(const struct runtime *runtime, struct runtime_reader *reader,
+		struct runtime_stack *stack, struct runtime_frame *out, unsigned room);
+	/*
+	 * Leave a frame that the walk cannot leave by itself, see UNWIND_ASK
+	 * (unwind/unwind_core.h). What it finds out for enter() stays in @stack. NULL: the walk
+	 * leaves all of them.
+	 */
+	int (*step)(const struct runtime *runtime, struct runtime_reader *reader,
+		struct runtime_stack *stack, struct unwind_activation *at);
 	/*
 	 * All threads that the runtime knows by their numbers, at most @room, in any order. Returns
 	 * how many. NULL: it does not know them so.
 	 */
 	unsigned (*states)(const struct runtime *runtime, struct runtime_reader *reader,
 		struct runtime_state *out, unsigned room);
-	/* The next frame of the run. Returns 1; 0: that was all, @stack is at the next run. */
-	int (*next)(const struct runtime *runtime, struct runtime_reader *reader,
-		struct runtime_stack *stack, struct runtime_frame *out);
-	/*
-	 * Instead of both, where every activation has a frame pointer, and what it runs is found by
-	 * that: what is at @where. Returns 1, or 0: nothing. It fills in what kind->frames() asks.
-	 */
-	int (*frame)(const struct runtime *runtime, struct runtime_reader *reader,
-		const struct runtime_where *where, struct runtime_frame *out);
-	/*
-	 * A hash of @where and of all that a few bytes say of what is there; 0: nothing quickly
-	 * tells, as where registers of an innermost frame do. What was at @where when it had this
-	 * hash is believed for some walks more.
-	 */
-	uint64_t (*quick)(const struct runtime *runtime, struct runtime_reader *reader,
-		const struct runtime_where *where);
-	/* As frame(), of an innermost one that is not there yet, or not any more. */
-	int (*edge)(const struct runtime *runtime, struct runtime_reader *reader,
-		const struct runtime_where *where, struct runtime_frame *out);
-	/*
-	 * Instead of all these, or beside next(), where the runtime's code has frames that only it
-	 * knows the shape of: what @at runs, and where its caller is. Of its own functions, where
-	 * at->is_inside is set before: where their frame is, if not where call-frame information
-	 * has it. Returns 1 with that in @at;
-	 * 0: none of its code; -errno: nothing leads to its caller. @out fills in what
-	 * kind->frames() asks, in any case; its function is 0 where there is nothing to ask for.
-	 */
-	int (*leave)(const struct runtime *runtime, struct runtime_reader *reader,
-		struct unwind_activation *at, struct runtime_frame *out);
-	/*
-	 * The stack of a coroutine ends at @at, of a thread that is at @pc: as UNWIND_RESUMER
-	 * (unwind/unwind_core.h). @note is 0 at a walk's first, then the kind's.
-	 */
-	int (*resumer)(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t pc,
-		struct unwind_activation *at, uintptr_t *note);
-	/*
-	 * The language frames that @frame of any of these stands for, innermost first: what a
-	 * compiler inlined, then itself. Bounded, but long: the answer is kept by @frame->key, of
-	 * which it may make 0. Returns how many, at most @room.
-	 */
-	int (*frames)(const struct runtime *runtime, struct runtime_reader *reader,
-		struct runtime_frame *frame, struct runtime_frame *out, unsigned room);
 	/*
 	 * The line that @frame's function begins at, 0: not known yet; not asked where
 	 * @frame->lines is 0. NULL: frames have it.
@@ -511,6 +478,21 @@ struct runtime_kind {
 	uint32_t (*text)(const struct runtime *runtime, struct runtime_reader *reader,
 		uintptr_t address, char *out, uint32_t room, int keep_end);
 };
+
+/*
+ * Does an evaluator run the language frames? Otherwise each frame of the runtime's generated code
+ * has some of its own.
+ */
+static inline int runtime_has_evaluator(const struct runtime *runtime)
+{
+	return runtime->is_counted || runtime->kind->begin;
+}
+
+/* Does the walk come to code that the runtime has generated? */
+static inline int runtime_generates_code(const struct runtime *runtime)
+{
+	return runtime->kind->step || !runtime_has_evaluator(runtime);
+}
 
 extern const struct runtime_kind runtime_cpython, runtime_php, runtime_ruby, runtime_perl,
 	runtime_lua, runtime_luajit, runtime_v8, runtime_hotspot;

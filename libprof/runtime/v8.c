@@ -304,8 +304,8 @@ static int read_optimised(const struct runtime *runtime, struct runtime_reader *
  * that it calls and that has none of its own: that has where it returns to on the top of the stack.
  */
 static int find_own_code(const struct v8_offsets *at, struct runtime_reader *reader,
-	const struct runtime_where *where, uintptr_t function, uintptr_t shared,
-	struct v8_code *out, uintptr_t *pc)
+	const struct v8_where *where, uintptr_t function, uintptr_t shared, struct v8_code *out,
+	uintptr_t *pc)
 {
 	uintptr_t word;
 
@@ -327,10 +327,12 @@ static int find_own_code(const struct v8_offsets *at, struct runtime_reader *rea
 		       : 0;
 }
 
-/* The frame of the function @tagged, at @pc; @fp 0: it has none. As runtime_kind.frame. */
+/*
+ * The frame of the function @tagged, at @where; @fp 0: it has none. Returns 1, 0 if it is no
+ * function of a script, or -errno.
+ */
 static int read_function(const struct runtime *runtime, struct runtime_reader *reader,
-	uintptr_t tagged, const struct runtime_where *where, uintptr_t fp,
-	struct runtime_frame *out)
+	uintptr_t tagged, const struct v8_where *where, uintptr_t fp, struct runtime_frame *out)
 {
 	const struct v8_offsets *at = v8_offsets_of(runtime);
 	struct v8_position is = {-1, -1};
@@ -360,7 +362,7 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 }
 
 static int frame_of_v8(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct runtime_where *where, struct runtime_frame *out)
+	const struct v8_where *where, struct runtime_frame *out)
 {
 	uintptr_t slots[2]; /* function, context */
 
@@ -393,8 +395,8 @@ static void expect_functions(struct runtime_reader *reader, uintptr_t fp)
  * run is the same. Of interpreted code the frame says which bytecode it is at, but for the
  * innermost frames, whose registers do.
  */
-static uint64_t quick_of_v8(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct runtime_where *where)
+static uint64_t quick_of_v8(
+	const struct runtime *runtime, struct runtime_reader *reader, const struct v8_where *where)
 {
 	uintptr_t slots[5]; /* offset, bytecode, …, function, context */
 	uint64_t words[RUNTIME_AHEAD_LEAST / V8_WORD], hash;
@@ -421,7 +423,7 @@ static uint64_t quick_of_v8(const struct runtime *runtime, struct runtime_reader
 }
 
 static int edge_of_v8(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct runtime_where *where, struct runtime_frame *out)
+	const struct v8_where *where, struct runtime_frame *out)
 {
 	const struct arch_registers *registers = where->registers;
 	struct arch_code code = {.at = ARCH_V8_BEFORE, .end = ARCH_CODE_BYTES};
@@ -501,13 +503,64 @@ static int frames_of_v8(const struct runtime *runtime, struct runtime_reader *re
 	return error ? error : 1;
 }
 
+/* ---- what the contract asks for -------------------------------------------------------------- */
+
+/* Where the frame is that the walk came to last: in runtime_stack.own. */
+static struct v8_where *where_of(struct runtime_stack *stack)
+{
+	_Static_assert(sizeof(struct v8_where) <= sizeof(stack->own), "fits");
+	return (struct v8_where *)stack->own;
+}
+
+static int enter_v8(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_stack *stack, const struct unwind_frame *frame)
+{
+	struct v8_where *where = where_of(stack), callee = *where;
+	int got = 0;
+
+	if (!frame->caller_sp || (!frame->fp && !frame->innermost))
+		return 0;
+	*where = (struct v8_where){.fp = frame->fp,
+		.pc = frame->is_generated ? frame->pc : 0,
+		.registers = frame->innermost,
+		.is_innermost = frame->innermost != NULL};
+	if (callee.is_innermost)
+		where->callee = callee.fp;
+	if (callee.is_innermost && (!callee.fp || callee.fp == frame->sp - 2 * V8_WORD))
+		where->registers = callee.registers;
+	/* The slots of a frame that is just begun are not written yet, so its code comes first. */
+	stack->found.function = 0;
+	if (where->is_innermost)
+		got = edge_of_v8(runtime, reader, where, &stack->found);
+	where->is_innermost &= !got;
+	if (!got && (!frame->fp || frame->fp - 2 * V8_WORD < frame->sp))
+		return 0;
+	stack->key = got ? 0 : quick_of_v8(runtime, reader, where);
+	if (stack->key) {
+		stack->key = runtime_mix(stack->key, reader->age);
+		return 1;
+	}
+	if (!got)
+		got = frame_of_v8(runtime, reader, where, &stack->found);
+	stack->key = stack->found.key;
+	return got;
+}
+
+static int next_v8(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_stack *stack, struct runtime_frame *out, unsigned room)
+{
+	int got = 1;
+
+	if (!stack->found.function)
+		got = frame_of_v8(runtime, reader, where_of(stack), &stack->found);
+	return got > 0 ? frames_of_v8(runtime, reader, &stack->found, out, room) : got;
+}
+
 const struct runtime_kind runtime_v8 = {
 	.name = "node",
 	.known = "18 to 24",
 	.find = find_v8,
-	.frame = frame_of_v8,
-	.quick = quick_of_v8,
-	.edge = edge_of_v8,
-	.frames = frames_of_v8,
+	.enter = enter_v8,
+	.next = next_v8,
 	.text = v8_text,
 };

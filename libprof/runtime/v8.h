@@ -10,6 +10,16 @@
 
 #include "libprof/runtime/runtime.h"
 
+/* Where a frame is. */
+struct v8_where {
+	uintptr_t fp; /* its frame pointer; 0: it has none */
+	uintptr_t pc; /* an address in what it executes; 0: in some module */
+	/* The thread's, of the innermost frame and its caller; else NULL. */
+	const struct arch_registers *registers;
+	uintptr_t callee;	/* of its caller: the frame pointer of the innermost one; else 0 */
+	uintptr_t is_innermost; /* its caller may need the registers, too */
+};
+
 /* Fields of struct runtime.offsets. What begins with code_ is 0 where V8's version is not known. */
 struct v8_offsets {
 	uint32_t shared;			 /* of JSFunction */
@@ -118,7 +128,7 @@ int v8_find_code(const struct v8_offsets *at, struct runtime_reader *reader, uin
  * < 0.
  */
 int32_t v8_find_bytecode(const struct v8_offsets *at, struct runtime_reader *reader,
-	const struct runtime_where *where, uintptr_t *array);
+	const struct v8_where *where, uintptr_t *array);
 
 /*
  * Where in its source a function is, at @offset of @object, its bytecode or code. Of optimised code

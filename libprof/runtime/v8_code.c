@@ -381,7 +381,7 @@ static int is_of_handler(struct runtime_reader *reader, uintptr_t fp)
 }
 
 int32_t v8_find_bytecode(const struct v8_offsets *at, struct runtime_reader *reader,
-	const struct runtime_where *where, uintptr_t *array)
+	const struct v8_where *where, uintptr_t *array)
 {
 	const struct arch_registers *registers = where->registers;
 	uintptr_t slots[2], length; /* offset, array */

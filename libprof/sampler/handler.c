@@ -64,23 +64,18 @@ static int read_unknown_stack(struct reading *reading, uintptr_t address, uintpt
 	return unwind_window_read(&reading->window, address, value);
 }
 
-/* Nor does a runtime's stack begin without one. */
+/*
+ * A runtime may read by system calls, so check once per walk, and before a runtime's stack is
+ * begun, that a seccomp filter allows them.
+ */
 static unsigned run_language(struct runs *runs, const struct unwind_module *module,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
-	if (!runs->runtime && quit_if_confined())
+	if (module->runtime ? !runs->runtime && quit_if_confined()
+			    : !runs->generator || (!runs->is_asked && quit_if_confined()))
 		return 0;
+	runs->is_asked |= !module->runtime;
 	return language_run(runs, module, frame, frames, room);
-}
-
-/* Nor do frames of the runtime that every frame is asked for. */
-static unsigned run_frame(struct runs *runs, uintptr_t pc, uintptr_t sp, uintptr_t fp,
-	uint64_t *frames, unsigned room)
-{
-	if (!runs->framed || (!runs->is_asked && quit_if_confined()))
-		return 0;
-	runs->is_asked = 1;
-	return runs_frame(runs, pc, sp, fp, frames, room);
 }
 
 #define WORDS_LOOKED_AT 64u
@@ -101,34 +96,32 @@ static void find_modules_nearby(struct runs *runs, uintptr_t sp)
 	for (unsigned n = 0; n < WORDS_LOOKED_AT; n++)
 		if (!runtime_load_word(&runs->reader, sp + n * sizeof(word), &word))
 			modules_find(word, &module);
-	runs->framed = language_framed();
+	runs->generator = language_generator();
 }
 
-/* Nor is generated code looked at. */
-static int leave_generated(struct runs *runs, struct unwind_activation *at, uint64_t *frames,
-	unsigned room, unsigned *told)
+/* Look for the runtime that has generated the code, if none is known yet. */
+static int ask_language(struct runs *runs, struct unwind_activation *at)
 {
-	if ((!runs->framed && at->is_inside) || (!runs->is_asked && quit_if_confined()))
+	if (at->question == UNWIND_STACK_END)
+		return runs_step(runs, at);
+	if ((!runs->generator && at->question == UNWIND_OWN_CODE) ||
+		(!runs->is_asked && quit_if_confined()))
 		return 0;
 	runs->is_asked = 1;
-	if (!runs->framed && language_is_pending())
+	if (!runs->generator && language_is_pending())
 		language_find_again(runs);
-	else if (!runs->framed)
+	else if (!runs->generator)
 		find_modules_nearby(runs, at->sp);
-	return runs_leave(runs, at, frames, room, told);
+	return runs_step(runs, at);
 }
 
-#define UNWIND_RESUMER(context, at) runs_resumer(&((struct reading *)(context))->runs, at)
 #define UNWIND_READ(context, address, value) \
 	read_unknown_stack((struct reading *)(context), address, value)
 #define UNWIND_FIND_MODULE(context, pc, out) ((void)(context), modules_find(pc, out))
-#define UNWIND_IS_CODE(context, pc) ((void)(context), modules_may_be_code(pc))
+#define UNWIND_IS_CODE(context, pc)	     ((void)(context), modules_may_be_code(pc))
 #define UNWIND_RUN(context, module, frame, frames, room) \
 	run_language(&((struct reading *)(context))->runs, module, frame, frames, room)
-#define UNWIND_FRAME(context, pc, sp, fp, frames, room) \
-	run_frame(&((struct reading *)(context))->runs, pc, sp, fp, frames, room)
-#define UNWIND_LEAVE(context, at, frames, room, told) \
-	leave_generated(&((struct reading *)(context))->runs, at, frames, room, told)
+#define UNWIND_ASK(context, at) ask_language(&((struct reading *)(context))->runs, at)
 #include "libprof/unwind/unwind_core.h"
 
 /* One in this many calls of a thread's handler is measured. */
@@ -198,7 +191,6 @@ static int skip_begun_handler(struct sampler_thread *thread, struct arch_registe
 	if (!ucontext)
 		return 0;
 	unwind_window_init(&reading.window, confined_may(CONFINED_MEMORY) ? (int)sampler.pid : 0);
-	reading.runs.framed = NULL;
 	memory.bounds = bounds_of(thread, registers->r[ARCH_DWARF_SP]);
 	for (unsigned reg = 0; reg < ARCH_DWARF_REGS; reg++) {
 		if (unwind_load(&memory, ucontext + arch_ucontext_offset(reg), &before.r[reg]))
@@ -384,8 +376,8 @@ static void defer_sample(struct sampler_thread *thread, const siginfo_t *info, c
  * Note the duration of a handler call: @elapsed_ns, or @cpu_ns if that was measured. It is measured
  * after a call that took long, because a deep stack can take as long as a preempted handler.
  */
-static void note_call(struct sampler_thread *thread, uint64_t now_ns, uint64_t elapsed_ns,
-	uint64_t cpu_ns)
+static void note_call(
+	struct sampler_thread *thread, uint64_t now_ns, uint64_t elapsed_ns, uint64_t cpu_ns)
 {
 	uint64_t call_ns = thread->was_long && cpu_ns < elapsed_ns ? cpu_ns : elapsed_ns;
 

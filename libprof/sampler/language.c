@@ -24,8 +24,8 @@
 #define ROOM_FOR_OTHERS (WIRE_CONTROL_BYTES / 4)
 
 static struct runtime runtimes[RUNTIMES_MAX];
-static uint32_t runtime_count;	     /* atomic */
-static const struct runtime *framed; /* atomic: the first that has kind->frame() or leave() */
+static uint32_t runtime_count;		/* atomic */
+static const struct runtime *generator; /* atomic: the first that generates code */
 static struct runtime_kept kept;
 
 static struct {
@@ -44,7 +44,7 @@ static int find_in(
 	return error;
 }
 
-/* Returns its number, or 0: it is only asked for by every frame, or there is no room. */
+/* Returns its number; 0: frames of its module run nothing, or there is no room. */
 static uint32_t add_runtime(const struct runtime *found)
 {
 	const struct runtime *none = NULL;
@@ -53,10 +53,10 @@ static uint32_t add_runtime(const struct runtime *found)
 	if (index >= RUNTIMES_MAX)
 		return 0;
 	runtimes[index] = *found;
-	if (found->kind->frame || found->kind->leave)
+	if (runtime_generates_code(found))
 		__atomic_compare_exchange_n(
-			&framed, &none, &runtimes[index], 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
-	return found->kind->begin ? index + 1 : 0;
+			&generator, &none, &runtimes[index], 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	return runtime_has_evaluator(found) ? index + 1 : 0;
 }
 
 uint32_t language_find_runtime(const struct runtime_module *module, int pid)
@@ -75,9 +75,9 @@ uint32_t language_find_runtime(const struct runtime_module *module, int pid)
 	return error > 0 ? add_runtime(&found) : 0;
 }
 
-const struct runtime *language_framed(void)
+const struct runtime *language_generator(void)
 {
-	return __atomic_load_n(&framed, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&generator, __ATOMIC_ACQUIRE);
 }
 
 /* Ever more seldom, for it may never be one. */
@@ -99,7 +99,7 @@ void language_find_again(struct runs *runs)
 		return;
 	if (error > 0)
 		add_runtime(&found);
-	runs->framed = language_framed();
+	runs->generator = language_generator();
 }
 
 int language_is_pending(void)
@@ -245,28 +245,28 @@ void language_begin(struct runs *runs, struct sampler_thread *thread,
 	const struct arch_registers *registers, const struct unwind_bounds *bounds, int pid)
 {
 	runs_init(runs, registers->r[ARCH_DWARF_PC], word_of, NULL);
-	runs->innermost = registers;
 	runs->thread = (struct runtime_thread){.self = (uintptr_t)pthread_self()};
 	runs->known = thread->runtime_state;
 	runtime_reader_init(&runs->reader, pid, 1);
 	runs->reader.stack_start = bounds->lo;
 	runs->reader.stack_bytes = bounds->hi - bounds->lo;
-	runs->framed = language_framed();
+	runs->generator = language_generator();
 	runs->expanded = expanded;
 	runs->epoch = sampler.image;
 	runs->reader.age = __atomic_fetch_add(&walks, 1, __ATOMIC_RELAXED) / RUNTIME_AN_AGE;
 	runs->reader.kept = &kept;
 	runs->reader.again = &thread->runtime_again;
-	if (runs->framed)
+	if (runs->generator)
 		take_room(&runs->reader);
 }
 
 unsigned language_run(struct runs *runs, const struct unwind_module *module,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
-	if (!runs->runtime)
+	if (module->runtime && !runs->runtime)
 		take_room(&runs->reader);
-	return runs_tell(runs, &runtimes[module->runtime - 1], frame, frames, room);
+	return runs_frames(
+		runs, module->runtime ? &runtimes[module->runtime - 1] : NULL, frame, frames, room);
 }
 
 void language_finish(struct runs *runs, struct sampler_thread *thread, uint64_t *frames,

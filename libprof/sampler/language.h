@@ -37,12 +37,12 @@ uint32_t language_find_runtime(const struct runtime_module *module, int pid);
 
 /*
  * There is a module of which that could not be told when it was loaded. Where generated code runs
- * it may be: runs->framed is there then.
+ * it may be: runs->generator is there then.
  */
 int language_is_pending(void);
 
-/* The runtime that every frame of code in no module is asked of, or NULL. */
-const struct runtime *language_framed(void);
+/* The first runtime that generates code, or NULL. */
+const struct runtime *language_generator(void);
 
 void language_find_again(struct runs *runs);
 

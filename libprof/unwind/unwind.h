@@ -16,7 +16,7 @@
 struct unwind_module {
 	uintptr_t start; /* mapped range that this answer covers */
 	uintptr_t end;
-	uintptr_t bias;         /* load bias: address - bias = ELF virtual address */
+	uintptr_t bias;		/* load bias: address - bias = ELF virtual address */
 	uintptr_t eh_frame_hdr; /* .eh_frame_hdr in memory, 0 if there is none */
 	uint32_t number; /* WIRE_FRAME module number; a reused address range gets another one */
 	/*
@@ -53,20 +53,34 @@ struct unwind_bounds {
 	uintptr_t hi;
 };
 
-/* A frame of generated code that somebody knows of who knows that code. */
-struct unwind_activation {
-	uintptr_t pc, sp, fp;
-	int has_fp;	/* fp is known */
-	/* Its code stands in the frame of other code, which a module has: in pc, sp and fp. */
-	int is_inside;
-	const struct arch_registers *innermost; /* all of them where it was interrupted, or NULL */
+/* Why a walk asks a language's runtime for a step. */
+enum unwind_question {
+	UNWIND_GENERATED, /* the frame's code is in no module */
+	UNWIND_OWN_CODE,  /* the frame's code is in the module of a runtime */
+	UNWIND_STACK_END  /* the stack ends at this frame: a coroutine's may have been resumed */
 };
 
-/* A frame in a module, when the walk has stepped over it. */
+/* A frame that a language's runtime may know how to leave. The answer replaces pc, sp and fp. */
+struct unwind_activation {
+	uintptr_t pc, sp, fp;
+	enum unwind_question question;
+	int has_fp; /* fp is known */
+	/* All registers, if the thread or a signal was interrupted in this frame; or NULL. */
+	const struct arch_registers *innermost;
+};
+
+/* A runtime's answer besides 0 (it does not know the frame) and -errno (there is no caller). */
+#define UNWIND_CALLER 1 /* the activation is the caller's now */
+#define UNWIND_INSIDE 2 /* it is the frame of a module's code, in which generated code runs */
+
+/* A frame that the walk has stepped over. */
 struct unwind_frame {
-	uintptr_t pc, sp, caller_sp;
-	uintptr_t caller_pc; /* where it returns to */
-	int is_generated; /* generated code stands in it, pc is any of its own */
+	uintptr_t pc, sp;
+	uintptr_t caller_sp, caller_pc; /* 0: the step failed */
+	uintptr_t fp;			/* the frame pointer by which it was left; 0: otherwise */
+	int is_generated; /* generated code runs in it; in a frame of a module, pc is any there */
+	/* All registers of the thread, borrowed for the walk, in its innermost frame; or NULL. */
+	const struct arch_registers *innermost;
 	/*
 	 * Its registers into @out, as far as call-frame information tells them. The result's bit n
 	 * is set: register n is known. Takes a microsecond. NULL: nobody can tell.

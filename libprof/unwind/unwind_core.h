@@ -12,27 +12,17 @@
  *
  * and may define
  *
+ *   UNWIND_ASK(void *context, struct unwind_activation *at) -> int
+ *       ask a language's runtime (runtime/runtime.h) for the caller of @at, as at->question says.
+ *       Called before the walk steps, for frames in no module, for those in a module that has a
+ *       runtime, and where a stack ends. Returns UNWIND_CALLER or UNWIND_INSIDE with the frame in
+ *       @at; 0 if the walk has to step by itself; or -errno if there is no caller to be found.
+ *
  *   UNWIND_RUN(void *context, const struct unwind_module *module,
  *           const struct unwind_frame *frame, uint64_t *frames, unsigned room) -> unsigned
- *       language frames that @frame runs, in a module that has a runtime (runtime/runtime.h);
- *       written innermost first. Returns how many.
- *
- *   UNWIND_FRAME(void *context, uintptr_t pc, uintptr_t sp, uintptr_t fp, uint64_t *frames,
- *           unsigned room) -> unsigned
- *       the same of a frame at @pc that was left through its frame pointer @fp; or of an innermost
- *       one in no module, and @fp is 0 where it was left otherwise. @pc is 0 in a module.
- *
- *   UNWIND_LEAVE(void *context, struct unwind_activation *at, uint64_t *frames, unsigned room,
- *           unsigned *told) -> int
- *       of a frame in no module, or of one in a module that has a runtime, where at->is_inside is
- *       set: its language frames, whose number is added to *told, and where its caller is, or what
- *       it stands in. Returns 1, with pc, sp and fp in @at; 0: nothing is
- *       known of such code;
- *       -errno: nothing leads to its caller.
- *
- *   UNWIND_RESUMER(void *context, struct unwind_activation *at) -> int
- *       the stack of a coroutine is over, in a frame with pc and sp in @at: who resumed it? Returns
- *       1, with pc, sp and fp in @at of the frame that did, on another stack, or 0.
+ *       write the language frames that @frame runs, innermost first. Called after the step, for
+ *       frames in no module, for those in a module that has a runtime, and for those that were left
+ *       by their frame pointer. Returns how many.
  *
  * and UNWIND_IS_CODE, UNWIND_ROWCACHE, UNWIND_PARTIAL (walk.h) and UNWIND_CFI_POINTER (cfi.h).
  */
@@ -62,21 +52,8 @@ static inline unsigned UNWIND_RUN(void *context, const struct unwind_module *mod
 }
 #endif
 
-#ifndef UNWIND_FRAME
-#define UNWIND_FRAME(context, pc, sp, fp, frames, room) 0
-#endif
-
-#ifndef UNWIND_LEAVE
-static inline int UNWIND_LEAVE(void *context, struct unwind_activation *at, uint64_t *frames,
-	unsigned room, unsigned *told)
-{
-	(void)context, (void)at, (void)frames, (void)room, (void)told;
-	return 0;
-}
-#endif
-
-#ifndef UNWIND_RESUMER
-#define UNWIND_RESUMER(context, at) 0
+#ifndef UNWIND_ASK
+#define UNWIND_ASK(context, at) 0
 #endif
 
 /* ---- steps that recover every register ------------------------------------------------------- */
@@ -446,8 +423,7 @@ static inline uint64_t unwind_frame_registers(
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-static inline int unwind_compact_cfa(
-	const struct unwind_walk *walk, uint64_t row, uintptr_t *cfa)
+static inline int unwind_compact_cfa(const struct unwind_walk *walk, uint64_t row, uintptr_t *cfa)
 {
 	uintptr_t sp = walk->registers.r[ARCH_DWARF_SP];
 	uintptr_t fp = walk->registers.r[ARCH_DWARF_FP];
@@ -470,8 +446,7 @@ static inline int unwind_compact_cfa(
 }
 
 /* As full_fp_restored(): `fp saved where fp points`, and that is outside of this frame. */
-static inline bool unwind_fp_restored(
-	const struct unwind_walk *walk, uint64_t row, uintptr_t cfa)
+static inline bool unwind_fp_restored(const struct unwind_walk *walk, uint64_t row, uintptr_t cfa)
 {
 	uintptr_t fp = walk->registers.r[ARCH_DWARF_FP];
 
@@ -567,52 +542,48 @@ static inline void unwind_go_inside(struct unwind_walk *walk, const struct unwin
 }
 
 /*
- * As unwind_step(), of code in no module, or in one that has a runtime, with its language frames.
- * Returns 0 and whether anything is known of it in *is_known, or -errno.
+ * Step as a runtime says, from code in no module or in one that has a runtime. Returns 0 or -errno,
+ * and in *has_stepped whether the walk is at the caller. Otherwise it has to step by itself,
+ * perhaps from another frame than before.
  */
-static inline int unwind_step_generated(struct unwind_walk *walk, uint64_t *frames, unsigned room,
-	unsigned *told, bool *is_known)
+static inline int unwind_step_generated(struct unwind_walk *walk, bool *has_stepped)
 {
 	struct unwind_activation at = {
 		.pc = walk->registers.r[ARCH_DWARF_PC],
 		.sp = walk->registers.r[ARCH_DWARF_SP],
 		.fp = walk->registers.r[ARCH_DWARF_FP],
+		.question = walk->module.end ? UNWIND_OWN_CODE : UNWIND_GENERATED,
 		.has_fp = unwind_fp_known(walk),
-		.is_inside = walk->module.end != 0,
 		.innermost = walk->exact && walk->known == ~0ULL ? &walk->registers : NULL,
 	};
-	int left = UNWIND_LEAVE(walk->memory.context, &at, frames, room, told);
+	int answer = UNWIND_ASK(walk->memory.context, &at), step;
 
-	*is_known = left > 0;
-	if (left < 0)
-		return -ENOENT;
-	if (!*is_known)
-		return 0;
-	if (at.is_inside) {
-		*is_known = false;
+	*has_stepped = answer == UNWIND_CALLER;
+	if (answer <= 0)
+		return answer ? -ENOENT : 0;
+	if (answer == UNWIND_INSIDE) {
 		unwind_go_inside(walk, &at);
 		return walk->module.end ? 0 : -ENOENT;
 	}
-	left = unwind_arrive(walk, at.pc, at.sp, at.fp);
+	step = unwind_arrive(walk, at.pc, at.sp, at.fp);
 	/* Generated code keeps its own conventions about the rest. */
 	walk->known &= UNWIND_KNOWN_ALWAYS;
 	unwind_drop_anchor(walk, walk->depth + 1);
-	return left;
+	return step;
 }
 
-/* What the frame at walk->depth runs, which has been stepped over. */
-static inline unsigned unwind_tell_run(const struct unwind_walk *walk, uintptr_t pc, uintptr_t sp,
-	bool is_generated, uint64_t *frames, unsigned room)
+/* Write the language frames of the frame that the walk has just left, see UNWIND_RUN. */
+static inline unsigned unwind_run(const struct unwind_walk *walk, struct unwind_frame *left,
+	int step, uint64_t *frames, unsigned room)
 {
-	const struct unwind_frame stepped = {.pc = pc,
-		.sp = sp,
-		.caller_sp = walk->registers.r[ARCH_DWARF_SP],
-		.caller_pc = walk->registers.r[ARCH_DWARF_PC],
-		.is_generated = is_generated,
-		.registers = unwind_frame_registers,
-		.walk = walk};
-
-	return UNWIND_RUN(walk->memory.context, &walk->module, &stepped, frames, room);
+	if (!step) {
+		left->caller_sp = walk->registers.r[ARCH_DWARF_SP];
+		left->caller_pc = walk->registers.r[ARCH_DWARF_PC];
+		left->fp = walk->by_fp ? left->caller_sp - 2 * sizeof(uintptr_t) : 0;
+	}
+	left->registers = unwind_frame_registers;
+	left->walk = walk;
+	return UNWIND_RUN(walk->memory.context, &walk->module, left, frames, room);
 }
 
 /*
@@ -622,10 +593,10 @@ static inline unsigned unwind_tell_run(const struct unwind_walk *walk, uintptr_t
 static __attribute__((noinline)) int unwind_step_resumed(
 	struct unwind_walk *walk, uintptr_t pc, uintptr_t sp)
 {
-	struct unwind_activation at = {.pc = pc, .sp = sp};
+	struct unwind_activation at = {.pc = pc, .sp = sp, .question = UNWIND_STACK_END};
 	int step;
 
-	if (walk->depth < 2 || UNWIND_RESUMER(walk->memory.context, &at) <= 0)
+	if (walk->depth < 2 || UNWIND_ASK(walk->memory.context, &at) <= 0)
 		return UNWIND_STEP_ROOT;
 	walk->known = UNWIND_KNOWN_ALWAYS;
 	step = unwind_arrive(walk, at.pc, at.sp, at.fp);
@@ -667,7 +638,7 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 {
 	struct unwind_walk walk;
 	unsigned told = 0;
-	bool is_known;
+	bool has_stepped;
 	int step = 0;
 
 	walk.registers = *regs;
@@ -689,28 +660,25 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 		uint64_t row = is_generated ? COMPACT_NONE : unwind_row(&walk, pc);
 		uint64_t frame = unwind_wire_frame(&walk, pc, row);
 
-		is_known = false;
+		has_stepped = false;
 		if (is_generated || walk.module.runtime)
-			step = unwind_step_generated(
-				&walk, frames + told, max_frames - told, &told, &is_known);
+			step = unwind_step_generated(&walk, &has_stepped);
 		if (is_generated && walk.module.end)
 			pc = unwind_lookup_pc(&walk);
-		if (!is_known && !step)
+		if (!has_stepped && !step) {
 			sp = walk.registers.r[ARCH_DWARF_SP];
-		if (!is_known && !step) {
 			row = unwind_row_with_fp(
 				&walk, is_generated ? unwind_row(&walk, pc) : row, pc);
 			step = unwind_step(&walk, row);
 		}
-		if (walk.module.runtime && !step)
-			told += unwind_tell_run(&walk, pc, sp, is_generated, frames + told,
-				max_frames - told);
-		if ((walk.by_fp || (!walk.depth && !walk.module.end)) && !step)
-			told += UNWIND_FRAME(reader_context,
-				walk.module.end ? 0 : pc, sp,
-				walk.by_fp ? walk.registers.r[ARCH_DWARF_SP] - 2 * sizeof(uintptr_t)
-					   : 0,
-				frames + told, max_frames - told);
+		if (!walk.module.end || ((walk.module.runtime || walk.by_fp) && !step)) {
+			struct unwind_frame left = {.pc = pc,
+				.sp = sp,
+				.is_generated = is_generated,
+				.innermost = !walk.depth && known == ~0ULL ? regs : NULL};
+
+			told += unwind_run(&walk, &left, step, frames + told, max_frames - told);
+		}
 		if (step == UNWIND_STEP_ROOT)
 			step = unwind_step_resumed(&walk, pc, sp);
 		if (told < max_frames)

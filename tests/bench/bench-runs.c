@@ -53,7 +53,8 @@ static int find(struct walking *walking, uintptr_t pc, struct unwind_module *out
 	unwind_window_read(&((struct walking *)(context))->window, address, value)
 #define UNWIND_FIND_MODULE(context, pc, out) find(context, pc, out)
 #define UNWIND_RUN(context, of, frame, frames, room) \
-	runs_tell(&((struct walking *)(context))->runs, &runtime, frame, frames, room)
+	runs_frames(&((struct walking *)(context))->runs, (of)->runtime ? &runtime : NULL, frame, \
+		frames, room)
 #include "libprof/unwind/unwind_core.h"
 
 static uint64_t functions[TABLE][3], lines[RUNS_LINES], frames[WIRE_MAX_DEPTH];

@@ -185,11 +185,12 @@ static void walk(struct runs *runs, uint64_t *frames, struct unwind_activation a
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < STEPS; i++) {
-		unsigned told = 0;
+		const struct unwind_frame frame = {.is_generated = 1};
+		int answer = runs_step(runs, &at);
 
-		if (runs_leave(runs, &at, frames + n, FRAMES - n, &told) <= 0)
+		n += runs_frames(runs, NULL, &frame, frames + n, FRAMES - n);
+		if (answer <= 0)
 			break;
-		n += told;
 		if (n > FRAMES)
 			__builtin_trap();
 		at.innermost = NULL;
@@ -208,7 +209,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			[HOTSPOT_CALL_STUB] = AT(code) + 1104,
 			[HOTSPOT_UNLOADED] = AT(unloaded),
 			[HOTSPOT_HEAPS] = AT(heap)}};
-	struct runs runs = {.framed = &runtime, .expanded = expanded};
+	struct runs runs = {.generator = &runtime, .expanded = expanded};
 	struct arch_registers registers;
 	uint64_t frames[FRAMES], word;
 

@@ -58,7 +58,7 @@ static void tell(const struct runtime *runtime, uintptr_t known)
 			.caller_pc = sp + 64,
 			.registers = registers_of};
 
-		n += runs_tell(&runs, runtime, &frame, frames + n, FRAMES - n);
+		n += runs_frames(&runs, runtime, &frame, frames + n, FRAMES - n);
 	}
 	if (runs_finish(&runs, frames, n, 1) > FRAMES)
 		__builtin_trap();
@@ -80,13 +80,13 @@ static void tell_php(const uint8_t *data)
 	};
 	struct unwind_activation at = {.pc = PAGE_AT + data[3] * 8u, .sp = PAGE_AT + data[2] * 8u};
 	struct runtime_reader reader;
-	struct runtime_frame frame;
-	uintptr_t note = data[6] * 8u;
+	struct runtime_stack stack = {.own = {data[6] * 8u}};
 
 	tell(&runtime, 0);
 	runtime_reader_init(&reader, getpid(), 0);
-	runtime_php.leave(&runtime, &reader, &at, &frame);
-	for (unsigned n = 0; n < 16 && runtime_php.resumer(&runtime, &reader, 0, &at, &note); n++)
+	runtime_php.step(&runtime, &reader, &stack, &at);
+	at.question = UNWIND_STACK_END;
+	for (unsigned n = 0; n < 16 && runtime_php.step(&runtime, &reader, &stack, &at); n++)
 		at.pc = PAGE_AT;
 }
 
@@ -108,13 +108,12 @@ static void tell_ruby(const uint8_t *data)
 	const struct arch_registers registers = {0};
 	struct runtime_reader reader;
 	struct runtime_state states[16];
-	struct runtime_frame frame;
 
 	tell(&runtime, data[2] ? PAGE_AT + data[2] * 8u : 0);
 	runtime_reader_init(&reader, getpid(), 0);
 	runtime_ruby.states(&runtime, &reader, states, 16);
 	at.innermost = &registers;
-	runtime_ruby.leave(&runtime, &reader, &at, &frame);
+	runtime_ruby.step(&runtime, &reader, NULL, &at);
 }
 
 static void put_word(char *page, size_t offset, uintptr_t word)
@@ -208,10 +207,9 @@ static void tell_luajit(const uint8_t *data, char *page)
 	};
 	struct unwind_activation at = {.pc = PAGE_AT + data[3] * 8u,
 		.sp = PAGE_AT + data[2] * 8u,
-		.is_inside = data[1] % 2};
+		.question = data[1] % 2 ? UNWIND_OWN_CODE : UNWIND_GENERATED};
 	struct arch_registers registers;
 	struct runtime_reader reader;
-	struct runtime_frame frame;
 	uintptr_t word;
 
 	for (size_t i = 0; i < PAGES; i += sizeof(word)) {
@@ -231,7 +229,7 @@ static void tell_luajit(const uint8_t *data, char *page)
 	runtime_reader_init(&reader, getpid(), 0);
 	memcpy(&registers, page, sizeof(registers));
 	at.innermost = data[1] % 4 < 2 ? &registers : NULL;
-	runtime_luajit.leave(&runtime, &reader, &at, &frame);
+	runtime_luajit.step(&runtime, &reader, NULL, &at);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -23,7 +23,7 @@
 #define FRAMES	     64u
 #define PLACE(field) (PAGE_AT + offsetof(struct page, field))
 
-#define INSTRUCTIONS	160u
+#define INSTRUCTIONS 160u
 
 /* Instructions, with what lies before them. */
 struct stream {
@@ -208,7 +208,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static uint64_t inputs; /* what was found out of one is not another's */
 	struct runtime runtime = {
 		.kind = &runtime_v8, .version = 1204, .base = PLACE(sizes), .base_bytes = 18};
-	struct runs runs = {.framed = &runtime, .expanded = expanded, .epoch = ++inputs};
+	struct runs runs = {.generator = &runtime, .expanded = expanded, .epoch = ++inputs};
 	struct arch_registers registers = {0};
 	uint64_t frames[FRAMES], word;
 	unsigned n = 0;
@@ -237,13 +237,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	runtime_lend(&runs.reader, &lent);
 	if (data[0] & 1)
 		runs.reader.kept = &kept;
-	if (data[0] & 2)
-		runs.innermost = &registers;
 	for (unsigned i = 0; i < 8; i++) {
 		uintptr_t fp = PLACE(stack) + i * 64 + 48;
 
-		n += runs_frame(&runs, pc_of(data[1 + i % 5] + (uint8_t)(i << 4)), fp - 48, fp,
-			frames + n, FRAMES - n);
+		uintptr_t pc = pc_of(data[1 + i % 5] + (uint8_t)(i << 4)), sp = fp - 48;
+		const struct unwind_frame frame = {.pc = pc,
+			.sp = sp,
+			.caller_sp = fp + 16,
+			.fp = fp,
+			.is_generated = pc != 0,
+			.innermost = data[0] & 2 && registers.r[ARCH_DWARF_SP] == sp ? &registers
+										     : NULL};
+
+		n += runs_frames(&runs, NULL, &frame, frames + n, FRAMES - n);
 		runs.frame_error = 0;
 	}
 	if (runs_finish(&runs, frames, n, 1) > FRAMES)

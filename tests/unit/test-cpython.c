@@ -256,7 +256,7 @@ static void tell_at(struct fixture *fixture, uintptr_t pc, int is_rooted)
 			.sp = place,
 			.caller_sp = place + sizeof(fixture->image.activation[i])};
 
-		n += runs_tell(
+		n += runs_frames(
 			&fixture->runs, &fixture->runtime, &frame, fixture->frames + n, 16 - n);
 		fixture->frames[n++] = NATIVE;
 	}

@@ -374,7 +374,7 @@ static void assert_activation(uintptr_t pc)
 	struct runtime_frame frame, frames[4];
 	char text[RUNTIME_NAME_BYTES];
 
-	assert_int_equal(leave_hotspot(&runtime, &reader, &at, &frame), 1);
+	assert_int_equal(leave_code(&runtime, &reader, &at, &frame), 1);
 	assert_int_equal(at.pc, nmethod() + CODE + CALL_END);
 	assert_int_equal(at.sp, (uintptr_t)(jvm->stack + FRAME_WORDS));
 	assert_int_equal(at.fp, 0x5555);
@@ -411,10 +411,8 @@ static void test_each_release_is_read(void **state)
 static void test_a_word_below_the_frame(void **state)
 {
 	/* dec %rcx; pop %rax; add $16,%rsp; pop %rbp; ret. And without the first pop. */
-	static const uint8_t pops[] = {
-		0x48, 0xff, 0xc9, 0x58, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3};
-	static const uint8_t pops_none[] = {
-		0x48, 0xff, 0xc9, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3};
+	static const uint8_t pops[] = {0x48, 0xff, 0xc9, 0x58, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3};
+	static const uint8_t pops_none[] = {0x48, 0xff, 0xc9, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3};
 	struct arch_registers registers = {0};
 	struct unwind_activation at = {.sp = (uintptr_t)jvm->stack, .innermost = &registers};
 	struct runtime_frame frame;
@@ -426,7 +424,7 @@ static void test_a_word_below_the_frame(void **state)
 	memcpy((void *)at.pc, pops, sizeof(pops));
 	jvm->stack[FRAME_WORDS - 1] = 0x5555;
 	jvm->stack[FRAME_WORDS] = nmethod() + CODE + CALL_END;
-	assert_int_equal(leave_hotspot(&runtime, &reader, &at, &frame), 1);
+	assert_int_equal(leave_code(&runtime, &reader, &at, &frame), 1);
 	assert_int_equal(at.pc, nmethod() + CODE + CALL_END);
 	assert_int_equal(at.sp, (uintptr_t)(jvm->stack + FRAME_WORDS + 1));
 	assert_int_equal(at.fp, 0x5555);
@@ -437,7 +435,7 @@ static void test_a_word_below_the_frame(void **state)
 	memcpy((void *)at.pc, pops_none, sizeof(pops_none));
 	jvm->stack[FRAME_WORDS] = 0;
 	runtime_reader_init(&reader, getpid(), 1);
-	assert_int_equal(leave_hotspot(&runtime, &reader, &at, &frame), -EBADMSG);
+	assert_int_equal(leave_code(&runtime, &reader, &at, &frame), -EBADMSG);
 }
 
 /* Code that leads straight to its return says more than the blob does. */
@@ -455,7 +453,7 @@ static void test_code_that_leads_to_its_return(void **state)
 	memcpy((void *)at.pc, pops, sizeof(pops));
 	jvm->stack[0] = 0x5555;
 	jvm->stack[1] = 0x6666;
-	assert_int_equal(leave_hotspot(&runtime, &reader, &at, &frame), 1);
+	assert_int_equal(leave_code(&runtime, &reader, &at, &frame), 1);
 	assert_int_equal(at.pc, 0x6666);
 	assert_int_equal(at.sp, (uintptr_t)(jvm->stack + 2));
 	assert_int_equal(at.fp, 0x5555);
@@ -502,10 +500,10 @@ static void test_frozen_frames_are_passed_by(void **state)
 		assert_int_equal(find(), 0);
 		at = (struct unwind_activation){
 			.pc = nmethod() + CODE + CALL_END, .sp = (uintptr_t)jvm->stack};
-		assert_int_equal(leave_hotspot(&runtime, &reader, &at, &frame), 1);
+		assert_int_equal(leave_code(&runtime, &reader, &at, &frame), 1);
 		assert_int_equal(at.pc, (uintptr_t)jvm->code + STUBS_AT + STUB);
 		/* Without a description of enterSpecial the stack ends there. */
-		assert_int_equal(leave_hotspot(&runtime, &reader, &at, &frame),
+		assert_int_equal(leave_code(&runtime, &reader, &at, &frame),
 			find_entry("ContinuationEntry", "_return_pc") ? 1 : -EBADMSG);
 		hotspot_text(&runtime, &reader, frame.name, text, sizeof(text), 0);
 		assert_string_equal(text, "[frozen frames]");
@@ -513,7 +511,7 @@ static void test_frozen_frames_are_passed_by(void **state)
 			continue;
 		assert_int_equal(at.pc, nmethod() + CODE + CALL_END);
 		assert_int_equal(at.sp, (uintptr_t)(jvm->stack + FRAME_WORDS));
-		assert_int_equal(leave_hotspot(&runtime, &reader, &at, &frame), 1);
+		assert_int_equal(leave_code(&runtime, &reader, &at, &frame), 1);
 		assert_int_equal(at.sp, (uintptr_t)(jvm->stack + 2 * FRAME_WORDS));
 	}
 }
@@ -532,17 +530,17 @@ static void test_what_are_no_frozen_frames(void **state)
 	jvm->stack[FRAME_WORDS - 1] = (uintptr_t)jvm->code + STUBS_AT + STUB;
 	at = (struct unwind_activation){
 		.pc = nmethod() + CODE + CALL_END, .sp = (uintptr_t)jvm->stack};
-	assert_int_equal(leave_hotspot(&runtime, &reader, &at, &frame), -EBADMSG);
+	assert_int_equal(leave_code(&runtime, &reader, &at, &frame), -EBADMSG);
 	lay_out(jdk_25);
 	put_stubs("StubRoutines (continuationstubs)");
 	assert_int_equal(find(), 0);
 	at = (struct unwind_activation){
 		.pc = (uintptr_t)jvm->code + STUBS_AT + STUB, .sp = (uintptr_t)jvm->stack};
-	assert_int_equal(leave_hotspot(&runtime, &reader, &at, &frame), -EBADMSG);
+	assert_int_equal(leave_code(&runtime, &reader, &at, &frame), -EBADMSG);
 	/* The stub calls the JVM itself. */
 	jvm->entered = nmethod() + CODE + CALL_END;
 	at.pc = (uintptr_t)jvm->code + STUBS_AT + STUB_CALL_END;
-	assert_int_equal(leave_hotspot(&runtime, &reader, &at, &frame), -EBADMSG);
+	assert_int_equal(leave_code(&runtime, &reader, &at, &frame), -EBADMSG);
 	assert_true(frame.name != HOTSPOT_FROZEN);
 }
 

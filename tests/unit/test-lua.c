@@ -275,7 +275,7 @@ static const char *walk(struct fixture *fixture, const char *native)
 		words[0] = (uintptr_t)fixture->image; /* is none */
 		words[3] = (uintptr_t)fixture->state[strchr("ER", kind) ? COROUTINE : MAIN];
 		words[4] = (uintptr_t)fixture->image->proto;
-		n += runs_tell(
+		n += runs_frames(
 			&fixture->runs, &fixture->runtime, &frame, fixture->frames + n, 256 - n);
 		fixture->frames[n++] = WIRE_FRAME(1, (uint8_t)kind);
 	}

@@ -289,7 +289,7 @@ static const char *walk(struct fixture *fixture, const char *native)
 			.is_generated = !at && fixture->is_generated,
 			.registers = registers_of};
 
-		n += runs_tell(
+		n += runs_frames(
 			&fixture->runs, &fixture->runtime, &frame, fixture->frames + n, 256 - n);
 		fixture->frames[n++] = WIRE_FRAME(1, (uint8_t)native[at]);
 	}
@@ -415,30 +415,29 @@ static void test_whose_frame_it_is(void **state)
 	struct fixture *fixture = *state;
 	struct image *image = fixture->image;
 	struct unwind_activation at = {.pc = (uintptr_t)image->area + 16};
-	struct runtime_frame frame;
 	struct runtime_reader reader;
 
 	runtime_reader_init(&reader, getpid(), 0);
 	put_native(fixture, "ffffef");
 	put_runs(fixture, 1);
 	at.sp = (uintptr_t)image->native[1];
-	assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 0);
+	assert_int_equal(step_luajit(&fixture->runtime, &reader, NULL, &at), 0);
 	image->area[1] = AREA_BYTES;
 	put(image->global, luajit_layout(&fixture->runtime)->area, image->area);
-	assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 1);
+	assert_int_equal(step_luajit(&fixture->runtime, &reader, NULL, &at), UNWIND_INSIDE);
 	assert_int_equal(at.sp, image->native[4]);
-	assert_true(is_evaluator(&fixture->runtime, at.pc) && at.is_inside);
+	assert_true(is_evaluator(&fixture->runtime, at.pc));
 	put_runs(fixture, RUNS_LUA);
 	at.sp -= sizeof(uintptr_t);
-	assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 1);
+	assert_int_equal(step_luajit(&fixture->runtime, &reader, NULL, &at), UNWIND_INSIDE);
 	assert_int_equal(at.sp, image->native[4]);
-	assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 0);
+	assert_int_equal(step_luajit(&fixture->runtime, &reader, NULL, &at), 0);
 	/* Of a caller it is known that it stands in one. */
 	at.sp = (uintptr_t)image->native[3];
 	at.innermost = &fixture->registers;
-	assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 0);
+	assert_int_equal(step_luajit(&fixture->runtime, &reader, NULL, &at), 0);
 	at.innermost = NULL;
-	assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 1);
+	assert_int_equal(step_luajit(&fixture->runtime, &reader, NULL, &at), UNWIND_INSIDE);
 }
 
 /* Was what is at @address read by a call? */
@@ -473,7 +472,6 @@ static void test_what_is_spilled(void **state)
 	for (unsigned walks = 0; walks < 4; walks++) {
 		struct unwind_activation at = {.pc = (uintptr_t)image->area + 16};
 		unsigned next = walks < 2 ? MAIN : COROUTINE;
-		struct runtime_frame frame;
 		struct runtime_reader reader;
 
 		runtime_reader_init(&reader, getpid(), 1);
@@ -484,7 +482,7 @@ static void test_what_is_spilled(void **state)
 		at.sp = (uintptr_t)image->native[next == MAIN ? 3 : 1];
 		put(image->native[3], ARCH_LUAJIT_STATE, spilled);
 		put(image->global, GLOBAL_CURRENT, image->state[next]);
-		assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 1);
+		assert_int_equal(step_luajit(&fixture->runtime, &reader, NULL, &at), UNWIND_INSIDE);
 		assert_int_equal(at.sp, image->native[next == MAIN ? 4 : 2]);
 		/* The first walk of each state. */
 		assert_int_equal(was_read(&reader, (uintptr_t)spilled), walks % 2 == 0);
@@ -506,7 +504,6 @@ static void test_half_a_frame(void **state)
 	struct fixture *fixture = *state;
 	uintptr_t entry = fixture->runtime.entry;
 	uint64_t *words = fixture->image->native[1];
-	struct runtime_frame frame;
 	struct runtime_reader reader;
 
 	memcpy(fixture->image->interpreter, begun, sizeof(begun));
@@ -520,7 +517,7 @@ static void test_half_a_frame(void **state)
 			.pc = fixture->runtime.objects[steps[i].edge] + steps[i].at,
 			.sp = (uintptr_t)words,
 			.fp = 7,
-			.is_inside = 1,
+			.question = UNWIND_OWN_CODE,
 			.innermost = &fixture->registers};
 
 		memset(words, 0, sizeof(fixture->image->native[1]));
@@ -528,11 +525,10 @@ static void test_half_a_frame(void **state)
 			words[steps[i].words - 1] = 7; /* the caller's frame pointer */
 		words[steps[i].words] = 0x1234;
 		runtime_reader_init(&reader, getpid(), 0);
-		assert_int_equal(leave_luajit(&fixture->runtime, &reader, &at, &frame), 1);
+		assert_int_equal(step_luajit(&fixture->runtime, &reader, NULL, &at), 1);
 		assert_int_equal(at.pc, 0x1234);
 		assert_int_equal(at.sp, words + steps[i].words + 1);
 		assert_int_equal(at.fp, 7);
-		assert_false(at.is_inside);
 	}
 }
 
@@ -615,8 +611,10 @@ static void test_what_is_torn(void **state)
 /* Debian 12's, and that of Debian 13 and 14. */
 static uint32_t layouts[] = {0, 1};
 
-#define TEST_OF(name, layout) \
-	{"test_" #name ", " #layout, test_##name, set_up, tear_down, &layouts[layout]}
+#define TEST_OF(name, layout)                                                                \
+	{                                                                                    \
+		"test_" #name ", " #layout, test_##name, set_up, tear_down, &layouts[layout] \
+	}
 #define TEST(name) TEST_OF(name, 0), TEST_OF(name, 1)
 
 int main(void)

@@ -238,7 +238,7 @@ static const char *walk(struct fixture *fixture, const char *native)
 			.sp = sp,
 			.caller_sp = sp + 16};
 
-		n += runs_tell(&fixture->runs, &fixture->runtime, &frame, fixture->frames + n,
+		n += runs_frames(&fixture->runs, &fixture->runtime, &frame, fixture->frames + n,
 			WIRE_MAX_DEPTH - n);
 		if (n < WIRE_MAX_DEPTH)
 			fixture->frames[n++] = WIRE_FRAME(1, (uint8_t)*at);

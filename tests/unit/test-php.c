@@ -195,7 +195,7 @@ static const char *walk(struct fixture *fixture, const char *native)
 		const struct unwind_frame frame = {
 			.pc = *at == 'e' ? EXECUTE_EX : OTHER, .sp = sp, .caller_sp = sp + 16};
 
-		n += runs_tell(&fixture->runs, &fixture->runtime, &frame, fixture->frames + n,
+		n += runs_frames(&fixture->runs, &fixture->runtime, &frame, fixture->frames + n,
 			WIRE_MAX_DEPTH - n);
 		fixture->frames[n++] = WIRE_FRAME(1, (uint8_t)*at);
 	}
@@ -328,12 +328,15 @@ static void refuses_a_generator_that_is_being_resumed(struct fixture *fixture)
 static void goes_to_who_resumed_a_fiber(struct fixture *fixture)
 {
 	static uintptr_t left[16];
-	struct unwind_activation at = {.pc = 0x5010};
+	struct unwind_activation at = {.pc = 0x5010, .question = UNWIND_STACK_END};
+	const struct arch_registers registers = {0};
+	struct unwind_activation switching = {
+		.pc = 0x6010, .question = UNWIND_OWN_CODE, .innermost = &registers};
 	struct image *image = fixture->image;
 	char *fiber = image->fiber[0], *main_context = image->fiber[1];
 	const uint32_t current = fixture->release->main_fiber + 8;
 	struct runtime_reader reader;
-	uintptr_t note = 0;
+	struct runtime_stack stack = {0};
 
 	memcpy(&fixture->runtime.objects[FIBER_ROOT], (uintptr_t[]){0x5000, 0x5040, 0x6000, 0x6100},
 		4 * sizeof(uintptr_t));
@@ -345,23 +348,25 @@ static void goes_to_who_resumed_a_fiber(struct fixture *fixture)
 	put(main_context, CONTEXT_HANDLE, left);
 	left[ARCH_PHP_LEFT_PC / 8] = 0x6010;
 	left[ARCH_PHP_LEFT_FP / 8] = 0x7777;
-	assert_int_equal(runtime_php.resumer(&fixture->runtime, &reader, OTHER, &at, &note),
-		ARCH_PHP_HAS_FIBERS);
+	assert_int_equal(
+		runtime_php.step(&fixture->runtime, &reader, &stack, &at), ARCH_PHP_HAS_FIBERS);
 	if (!ARCH_PHP_HAS_FIBERS)
 		return;
 	assert_int_equal(at.pc, 0x6010);
 	assert_int_equal(at.fp, 0x7777);
 	assert_int_equal(at.sp, (uintptr_t)left + ARCH_PHP_LEFT_BYTES);
-	assert_int_equal(note, (uintptr_t)main_context);
+	assert_int_equal(stack.own[0], (uintptr_t)main_context);
 	/* Nothing has resumed the main program. */
 	at.pc = 0x5010;
-	assert_int_equal(runtime_php.resumer(&fixture->runtime, &reader, OTHER, &at, &note), 0);
+	assert_int_equal(runtime_php.step(&fixture->runtime, &reader, &stack, &at), 0);
 	/* While it switches, not all of it is noted. */
-	note = 0;
-	assert_int_equal(runtime_php.resumer(&fixture->runtime, &reader, 0x6010, &at, &note), 0);
+	stack = (struct runtime_stack){0};
+	assert_int_equal(runtime_php.step(&fixture->runtime, &reader, &stack, &switching), 0);
+	assert_int_equal(runtime_php.step(&fixture->runtime, &reader, &stack, &at), 0);
+	stack = (struct runtime_stack){0};
 	put(image->globals, current, main_context);
 	runtime_forget(&reader);
-	assert_int_equal(runtime_php.resumer(&fixture->runtime, &reader, OTHER, &at, &note), 0);
+	assert_int_equal(runtime_php.step(&fixture->runtime, &reader, &stack, &at), 0);
 }
 
 static void test_each_release(void **state)

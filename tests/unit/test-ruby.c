@@ -318,7 +318,8 @@ static unsigned tell_at(
 	for (unsigned i = 0; i < activations; i++) {
 		for (unsigned k = 0; k < 2; k++)
 			fixture->frames[n++] = native[k];
-		n += runs_tell(&fixture->runs, &fixture->runtime, &frame, fixture->frames + n, 16);
+		n += runs_frames(
+			&fixture->runs, &fixture->runtime, &frame, fixture->frames + n, 16);
 		fixture->frames[n++] = WIRE_FRAME(MODULE, 3);
 	}
 	return runs_finish(&fixture->runs, fixture->frames, n, 1);
@@ -534,13 +535,12 @@ static void test_frames_of_generated_code(void **state)
 	struct arch_registers registers = {0};
 	struct unwind_activation at = {
 		.pc = (uintptr_t)filler, .sp = (uintptr_t)stack, .innermost = &registers};
-	struct runtime_frame frame;
 
 	if (!ARCH_RUBY_HAS_YJIT || LAYOUT->version != YJIT_VERSION)
 		skip();
 	runtime_reader_init(&reader, getpid(), 0);
 	memcpy(filler + 8, code, sizeof(code));
-	assert_int_equal(runtime_ruby.leave(&fixture->runtime, &reader, &at, &frame), 1);
+	assert_int_equal(runtime_ruby.step(&fixture->runtime, &reader, NULL, &at), UNWIND_CALLER);
 	assert_int_equal(at.pc, ENTRY + 8);
 	assert_int_equal(at.sp, (uintptr_t)(stack + 4));
 	assert_true(reader.noted_at);
@@ -549,11 +549,11 @@ static void test_frames_of_generated_code(void **state)
 	at = (struct unwind_activation){
 		.pc = (uintptr_t)filler, .sp = (uintptr_t)stack, .innermost = &registers};
 	runtime_reader_init(&reader, getpid(), 0);
-	assert_int_equal(runtime_ruby.leave(&fixture->runtime, &reader, &at, &frame), 1);
+	assert_int_equal(runtime_ruby.step(&fixture->runtime, &reader, NULL, &at), UNWIND_CALLER);
 	assert_false(reader.noted_at);
 	stack[3] = ENTRY + 16;
 	runtime_reader_init(&reader, getpid(), 0);
-	assert_int_equal(runtime_ruby.leave(&fixture->runtime, &reader, &at, &frame), 0);
+	assert_int_equal(runtime_ruby.step(&fixture->runtime, &reader, NULL, &at), 0);
 	frame_of(image, WORK)->jit_return = 1;
 	frame_of(image, WORK)->instruction = 1;
 	assert_int_equal(tell(fixture), 10);

@@ -142,7 +142,7 @@ static unsigned tell(struct fixture *fixture, uintptr_t self, uintptr_t known)
 	fixture->runs.known = known;
 	runs_init(&fixture->runs, 0, word_of, fixture);
 	runtime_reader_init(&fixture->runs.reader, getpid(), 0);
-	n = runs_tell(&fixture->runs, &fixture->runtime, &frame, fixture->frames, 8);
+	n = runs_frames(&fixture->runs, &fixture->runtime, &frame, fixture->frames, 8);
 	return runs_finish(&fixture->runs, fixture->frames, n, 1);
 }
 

@@ -13,18 +13,17 @@
 /* Somebody who knows, or does not, that the caller of generated code is two words up. */
 static int knows_callers;
 
-static int leave_made(void *context, struct unwind_activation *at, uint64_t *frames, unsigned room,
-	unsigned *told)
+static int leave_made(void *context, struct unwind_activation *at)
 {
-	(void)context, (void)frames, (void)room, (void)told;
-	if (!knows_callers)
+	(void)context;
+	if (!knows_callers || at->question != UNWIND_GENERATED)
 		return 0;
 	at->pc = ((const uintptr_t *)at->sp)[1];
 	at->sp += 2 * sizeof(uintptr_t);
-	return 1;
+	return UNWIND_CALLER;
 }
 
-#define UNWIND_LEAVE leave_made
+#define UNWIND_ASK leave_made
 #include "tests/unit/unwind-fixture.h"
 
 #if defined(__x86_64__)
@@ -45,8 +44,7 @@ static const uint8_t way_out[] = {I(0xa8c17bfd), I(0xd65f03c0)};
 static const uint8_t popping[] = {I(0xa8c17bf3), I(0xd65f03c0)};
 /* subs x1, x1, #1; b.ne to it; ret. And with the ldp before. */
 static const uint8_t loop[] = {I(0xf1000421), I(0x54ffffe1), I(0xd65f03c0)};
-static const uint8_t popping_loop[] = {
-	I(0xf1000421), I(0x54ffffe1), I(0xa8c17bf3), I(0xd65f03c0)};
+static const uint8_t popping_loop[] = {I(0xf1000421), I(0x54ffffe1), I(0xa8c17bf3), I(0xd65f03c0)};
 
 #endif
 

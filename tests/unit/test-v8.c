@@ -32,7 +32,7 @@ struct heap {
 	uint64_t stack[12];
 	uint64_t bytecode[16], code[8], data[12];
 	_Alignas(64) uint64_t stream[64];
-	struct runtime_where where;
+	struct v8_where where;
 	struct runtime runtime;
 	struct runtime_reader reader;
 };
