@@ -9,10 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "arch/ptrace.h"
 #include "cli/clock.h"
 
 #define RUNTIMES_MAX  4u
@@ -29,7 +26,7 @@ struct target_language {
 	struct runtime runtimes[RUNTIMES_MAX];
 	uint32_t runtime_count;
 	const struct runtime *generator; /* the first that generates code, or NULL */
-	struct runtime_kept kept;
+	struct runtime_cache cache;
 	struct runtime_room room;
 	struct target_shared *shared; /* of the walk under way, borrowed */
 	struct function functions[FUNCTIONS_MAX];
@@ -37,7 +34,6 @@ struct target_language {
 	uint64_t numbers;		/* given out */
 	uint32_t added[WIRE_MAX_DEPTH]; /* places in functions[] that the last walk filled */
 	uint32_t added_count;
-	uint64_t lines[RUNS_LINES];
 	struct runs_expanded expanded[RUNS_EXPANDED];
 	uint32_t walks;
 	const struct runtime *listed; /* whose threads these are, by number */
@@ -143,8 +139,8 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 		language->added[language->added_count++] = at;
 	}
 	frame->first_line = language->functions[at].first_line;
-	return wire_language_frame(language->functions[at].space, frame->first_line,
-		runs_line(runs, frame, language->lines));
+	return wire_language_frame(
+		language->functions[at].space, frame->first_line, runs_line(runs, frame));
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -184,20 +180,6 @@ static uintptr_t find_state(
 	return find_listed(language, runs->thread.tid);
 }
 
-/* pthread_self() of the thread that is walked, 0: unknown. The kernel knows a part of it. */
-static uintptr_t find_self(struct runs *runs)
-{
-	uintptr_t robust = 0, words[ARCH_THREAD_WORDS];
-	size_t bytes = 0;
-
-	if (!ARCH_THREAD_ROBUST || !runs->thread.tid ||
-		syscall(SYS_get_robust_list, runs->thread.tid, &robust, &bytes) || !robust ||
-		runtime_load(&runs->reader, robust - ARCH_THREAD_ROBUST, words, sizeof(words)) ||
-		!arch_is_thread_self(robust - ARCH_THREAD_ROBUST, words))
-		return 0;
-	return robust - ARCH_THREAD_ROBUST;
-}
-
 /* ---- walks ----------------------------------------------------------------------------------- */
 
 void target_language_begin(struct runs *runs, struct target *target, uintptr_t pc)
@@ -209,7 +191,7 @@ void target_language_begin(struct runs *runs, struct target *target, uintptr_t p
 		return;
 	target->language->added_count = 0;
 	runs->generator = target->language->generator;
-	runs->reader.kept = &target->language->kept;
+	runs->reader.cache = &target->language->cache;
 	runtime_lend(&runs->reader, &target->language->room);
 	runs->expanded = target->language->expanded;
 	runs->epoch = 0;
@@ -236,8 +218,6 @@ unsigned target_language_run(struct runs *runs, struct target_shared *shared,
 	language->shared = shared;
 	if (!runtime)
 		return runs_frames(runs, NULL, frame, frames, room);
-	if (!runs->runtime && !runs->thread.self && runtime->kind->needs_self)
-		runs->thread.self = find_self(runs);
 	if (runs->runtime || runs->known)
 		return runs_frames(runs, runtime, frame, frames, room);
 	if (shared->search_max_ns && shared->search_ns > shared->search_max_ns) {
@@ -266,6 +246,6 @@ void target_language_withdraw(struct target *target)
 		language->functions[language->added[--language->added_count]].identity = 0;
 		language->function_count--;
 	}
-	memset(language->lines, 0, sizeof(language->lines));
+	memset(&language->cache, 0, sizeof(language->cache));
 	memset(language->expanded, 0, sizeof(language->expanded));
 }

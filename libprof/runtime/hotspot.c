@@ -248,7 +248,7 @@ static int read_interpreted(const struct runtime *runtime, struct runtime_reader
 		if (places[i] - frame->code < frame->start)
 			hotspot_set_place(frame, (int64_t)(places[i] - frame->code));
 	if (key)
-		runtime_keep(reader, known, 1);
+		runtime_cache_keep_number(reader, known, 1);
 	frame->key = key;
 	return 0;
 }
@@ -267,7 +267,7 @@ static int find_interpreted(const struct runtime *runtime, struct runtime_reader
 	*out = (struct runtime_frame){
 		.function = method, .name = nearer, .lines = bcp, .file = constants};
 	out->key = runtime_mix(runtime_mix(runtime_mix(known, constants), nearer), bcp);
-	if (known && (runtime_kept(reader, known, &unused) ||
+	if (known && (runtime_cache_find_number(reader, known, &unused) ||
 			     !read_interpreted(runtime, reader, known, out)))
 		return 0;
 	out->function = 0;
@@ -749,7 +749,6 @@ const struct runtime_kind runtime_hotspot = {
 	.enter = enter_hotspot,
 	.next = next_hotspot,
 	.step = step_hotspot,
-	.first_line = hotspot_first_line,
 	.line = hotspot_line,
 	.text = hotspot_text,
 };

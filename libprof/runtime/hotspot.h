@@ -229,8 +229,6 @@ static inline void hotspot_set_place(struct runtime_frame *frame, int64_t bci)
 }
 
 /* As runtime_kind's. */
-uint32_t hotspot_first_line(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct runtime_frame *frame);
 uint32_t hotspot_line(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_frame *frame);
 uint32_t hotspot_text(const struct runtime *runtime, struct runtime_reader *reader,

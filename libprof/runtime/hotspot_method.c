@@ -107,6 +107,7 @@ static void tell_method(const struct runtime *runtime, uintptr_t method, uint64_
 		.position = -1,
 		.code = fixed + hotspot_offsets_of(runtime)->const_size,
 		.start = code_bytes,
+		.first_line = has_lines ? RUNTIME_LINE_LATER : 0,
 		.lines = has_lines ? fixed : 0,
 		.name = method,
 		.file = method,
@@ -119,9 +120,9 @@ static void tell_method(const struct runtime *runtime, uintptr_t method, uint64_
 int hotspot_find_method(const struct runtime *runtime, const struct runtime_reader *reader,
 	uint64_t key, uintptr_t method, struct runtime_frame *out)
 {
-	uint64_t words[RUNTIME_FACTS_WORDS];
+	uint64_t words[RUNTIME_CACHE_WORDS];
 
-	if (!runtime_find_fact(reader, runtime_mix(key, method), words))
+	if (!runtime_cache_find(reader, runtime_mix(key, method), words))
 		return 0;
 	tell_method(runtime, method, words[0], words[1], (uint32_t)(words[2] >> 1),
 		words[2] & FACT_HAS_LINES, out);
@@ -131,11 +132,11 @@ int hotspot_find_method(const struct runtime *runtime, const struct runtime_read
 void hotspot_keep_method(const struct runtime *runtime, const struct runtime_reader *reader,
 	uint64_t key, const struct runtime_frame *frame)
 {
-	uint64_t words[RUNTIME_FACTS_WORDS] = {frame->identity,
+	uint64_t words[RUNTIME_CACHE_WORDS] = {frame->identity,
 		frame->code - hotspot_offsets_of(runtime)->const_size,
 		(uint64_t)frame->start << 1 | !!frame->lines};
 
-	runtime_keep_fact(reader, runtime_mix(key, frame->function), words);
+	runtime_cache_keep(reader, runtime_mix(key, frame->function), words);
 }
 
 static int read_identity(const struct hotspot_offsets *at, struct runtime_reader *reader,
@@ -265,15 +266,11 @@ static uint32_t find_line(
 	return found > 0 ? (uint32_t)found : 0;
 }
 
-uint32_t hotspot_first_line(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct runtime_frame *frame)
-{
-	return find_line(runtime, reader, frame->lines, -1);
-}
-
 uint32_t hotspot_line(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_frame *frame)
 {
+	if (frame->position == RUNTIME_POSITION_FIRST)
+		return find_line(runtime, reader, frame->lines, -1);
 	return frame->position < 0 ? 0 : find_line(runtime, reader, frame->lines, frame->position);
 }
 

@@ -179,7 +179,7 @@ static int find_state(const struct runtime *runtime, struct runtime_reader *read
 	struct candidate found = {.state = 0};
 	uint32_t kept;
 
-	if (runtime_kept(reader, hash, &kept) &&
+	if (runtime_cache_find_number(reader, hash, &kept) &&
 		kept * sizeof(word) <= frame->caller_sp - frame->sp) {
 		if (runtime_load_word(reader, frame->caller_sp - kept * sizeof(word), &word))
 			return -ENOENT;
@@ -206,7 +206,7 @@ static int find_state(const struct runtime *runtime, struct runtime_reader *read
 		return -ENOENT;
 	if (!is_innermost ||
 		(found.state == in_frame && frame->caller_sp - found_at <= SAVED_BYTES))
-		runtime_keep(
+		runtime_cache_keep_number(
 			reader, hash, (uint32_t)((frame->caller_sp - found_at) / sizeof(word)));
 	*state = found.state;
 	return 0;

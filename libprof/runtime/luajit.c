@@ -185,11 +185,11 @@ static int is_current(struct runtime_reader *reader, const struct state *state)
 static int find_frame_again(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_activation *at, struct state *state, uintptr_t *frame)
 {
-	uint64_t known[RUNTIME_FACTS_WORDS];
+	uint64_t known[RUNTIME_CACHE_WORDS];
 	uintptr_t word;
 
 	if (!reader->stack_bytes ||
-		!runtime_find_fact(reader, key_of_thread(runtime, reader), known) ||
+		!runtime_cache_find(reader, key_of_thread(runtime, reader), known) ||
 		read_state(reader, known[0], state) || !is_current(reader, state) ||
 		state->frame < at->sp ||
 		state->frame - at->sp >= SPILLED_WORDS * sizeof(uintptr_t) ||
@@ -204,7 +204,7 @@ static int find_frame_again(const struct runtime *runtime, struct runtime_reader
 static int find_frame_by_words(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_activation *at, struct state *state, uintptr_t *frame)
 {
-	uint64_t known[RUNTIME_FACTS_WORDS] = {0};
+	uint64_t known[RUNTIME_CACHE_WORDS] = {0};
 	uintptr_t word;
 
 	for (unsigned n = 0; n < SPILLED_WORDS; n++) {
@@ -215,7 +215,7 @@ static int find_frame_by_words(const struct runtime *runtime, struct runtime_rea
 			continue;
 		known[0] = state->at;
 		if (is_current(reader, state))
-			runtime_keep_fact(reader, key_of_thread(runtime, reader), known);
+			runtime_cache_keep(reader, key_of_thread(runtime, reader), known);
 		return 1;
 	}
 	return 0;

@@ -27,8 +27,11 @@
  * moment is the topmost: it is read with care, and is none unless its function's depth says so.
  */
 #include <errno.h>
+#include <sys/syscall.h>
 
 #include "arch/epilogue.h"
+#include "arch/ptrace.h"
+#include "arch/syscall.h"
 #include "libprof/runtime/perl.h"
 
 #define REVISION 5u
@@ -460,10 +463,27 @@ static int find_slot(const struct runtime *runtime, struct runtime_reader *reade
 	return error;
 }
 
-static int begin_perl(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
-	struct runtime_stack *out)
+/*
+ * Find out pthread_self() of a thread that is known by its number: the kernel has the address of
+ * glibc's list of robust mutexes, which is near it. Returns it, or 0 if it is not known.
+ */
+static uintptr_t find_self(struct runtime_reader *reader, uint32_t tid)
 {
+	uintptr_t robust = 0, bytes = 0, words[ARCH_THREAD_WORDS];
+
+	if (!ARCH_THREAD_ROBUST || !tid ||
+		arch_syscall4(SYS_get_robust_list, tid, (long)&robust, &bytes, 0) || !robust ||
+		runtime_load(reader, robust - ARCH_THREAD_ROBUST, words, sizeof(words)) ||
+		!arch_is_thread_self(robust - ARCH_THREAD_ROBUST, words))
+		return 0;
+	return robust - ARCH_THREAD_ROBUST;
+}
+
+static int begin_perl(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_thread *who, uintptr_t sp, uintptr_t known, struct runtime_stack *out)
+{
+	const struct runtime_thread found = {.self = find_self(reader, who->self ? 0 : who->tid)};
+	const struct runtime_thread *thread = who->self ? who : &found;
 	int error = -ENOENT;
 
 	reader->may_trust = 0;
@@ -699,7 +719,6 @@ static int next_perl(const struct runtime *runtime, struct runtime_reader *reade
 const struct runtime_kind runtime_perl = {
 	.name = "perl",
 	.known = "5.36, 5.40 and 5.42",
-	.needs_self = 1,
 	.find = find_perl,
 	.begin = begin_perl,
 	.next = next_perl,

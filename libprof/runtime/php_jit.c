@@ -28,8 +28,6 @@
 #define CALLER_BYTES	  160u /* of zend_jit_blacklist_function(), to behind the call */
 #define SUBROUTINE_BYTES  2048u
 #define CODE_AHEAD	  256u
-#define PAGE_BITS	  12
-#define KEPT_BITS	  24
 
 struct php_buffer {
 	uintptr_t start, bytes;
@@ -130,31 +128,19 @@ static int ask_extensions(
 	return n || at ? 0 : -ENOENT;
 }
 
-static uint64_t key_of(
-	const struct runtime *runtime, const struct runtime_reader *reader, unsigned part)
-{
-	return runtime_mix(runtime_mix(runtime->base, reader->age), part);
-}
-
-/* Asked for once in an age of walks: it takes dozens of calls. */
+/* Finding the buffer takes dozens of calls, so it is kept for an age of walks. */
 static struct php_buffer find_buffer(const struct runtime *runtime, struct runtime_reader *reader)
 {
-	uint32_t low, high, pages;
+	uint64_t key = runtime_mix(runtime->base, reader->age), words[RUNTIME_CACHE_WORDS] = {0};
 	struct php_buffer found;
 
-	if (runtime_kept(reader, key_of(runtime, reader, 0), &low) &&
-		runtime_kept(reader, key_of(runtime, reader, 1), &high) &&
-		runtime_kept(reader, key_of(runtime, reader, 2), &pages))
-		return (struct php_buffer){((uintptr_t)high << KEPT_BITS | low) << PAGE_BITS,
-			(uintptr_t)pages << PAGE_BITS};
-	if (ask_extensions(runtime, reader, &found) || found.start >> PAGE_BITS >> 2 * KEPT_BITS ||
-		found.bytes >> PAGE_BITS >> KEPT_BITS)
+	if (runtime_cache_find(reader, key, words))
+		return (struct php_buffer){words[0], words[1]};
+	if (ask_extensions(runtime, reader, &found))
 		return (struct php_buffer){0, 0};
-	low = (uint32_t)(found.start >> PAGE_BITS) & ((1u << KEPT_BITS) - 1);
-	high = (uint32_t)(found.start >> PAGE_BITS >> KEPT_BITS);
-	runtime_keep(reader, key_of(runtime, reader, 0), low);
-	runtime_keep(reader, key_of(runtime, reader, 1), high);
-	runtime_keep(reader, key_of(runtime, reader, 2), (uint32_t)(found.bytes >> PAGE_BITS));
+	words[0] = found.start;
+	words[1] = found.bytes;
+	runtime_cache_keep(reader, key, words);
 	return found;
 }
 

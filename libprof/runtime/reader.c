@@ -51,29 +51,60 @@ static int is_fixed(const struct runtime_reader *reader, uintptr_t address, size
 	       is_within(reader->fixed_start, reader->fixed_bytes, address, bytes);
 }
 
-/* ---- what is kept ---------------------------------------------------------------------------- */
+/* ---- the cache ------------------------------------------------------------------------------- */
 
-#define COUNT_BITS 24u
-
-static uint64_t *count_entry(const struct runtime_reader *reader, uint64_t hash)
+static struct runtime_cached *cached_entry(const struct runtime_reader *reader, uint64_t key)
 {
-	return &reader->kept->counts[hash % RUNTIME_COUNTS];
+	return &reader->cache->entries[key * 0x9e3779b97f4a7c15ULL >> (64 - RUNTIME_CACHE_BITS)];
 }
 
-int runtime_kept(const struct runtime_reader *reader, uint64_t hash, uint32_t *value)
+/* Each word has a factor of its own, so that words of two writers do not cancel each other out. */
+static uint64_t check_of(uint64_t key, const uint64_t words[RUNTIME_CACHE_WORDS])
 {
-	uint64_t found =
-		reader->kept ? __atomic_load_n(count_entry(reader, hash), __ATOMIC_RELAXED) : ~hash;
-
-	*value = (uint32_t)found & ((1u << COUNT_BITS) - 1);
-	return !((found ^ hash) >> COUNT_BITS);
+	return key ^ words[0] * 0x9fb21c651e98df25ULL ^ words[1] * 0xd6e8feb86659fd93ULL ^
+	       words[2] * 0xa0761d6478bd642fULL;
 }
 
-void runtime_keep(const struct runtime_reader *reader, uint64_t hash, uint32_t value)
+int runtime_cache_find(
+	const struct runtime_reader *reader, uint64_t key, uint64_t words[RUNTIME_CACHE_WORDS])
 {
-	if (reader->kept && value < 1u << COUNT_BITS)
-		__atomic_store_n(count_entry(reader, hash),
-			(hash & ~(uint64_t)((1u << COUNT_BITS) - 1)) | value, __ATOMIC_RELAXED);
+	const struct runtime_cached *entry;
+
+	if (!reader->cache)
+		return 0;
+	entry = cached_entry(reader, key);
+	for (unsigned i = 0; i < RUNTIME_CACHE_WORDS; i++)
+		words[i] = __atomic_load_n(&entry->words[i], __ATOMIC_RELAXED);
+	return __atomic_load_n(&entry->check, __ATOMIC_RELAXED) == check_of(key, words);
+}
+
+void runtime_cache_keep(const struct runtime_reader *reader, uint64_t key,
+	const uint64_t words[RUNTIME_CACHE_WORDS])
+{
+	struct runtime_cached *entry;
+
+	if (!reader->cache)
+		return;
+	entry = cached_entry(reader, key);
+	for (unsigned i = 0; i < RUNTIME_CACHE_WORDS; i++)
+		__atomic_store_n(&entry->words[i], words[i], __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->check, check_of(key, words), __ATOMIC_RELAXED);
+}
+
+int runtime_cache_find_number(const struct runtime_reader *reader, uint64_t key, uint32_t *number)
+{
+	uint64_t words[RUNTIME_CACHE_WORDS] = {0};
+	int is_found = runtime_cache_find(reader, key, words);
+
+	*number = (uint32_t)words[0];
+	return is_found;
+}
+
+void runtime_cache_keep_number(const struct runtime_reader *reader, uint64_t key, uint32_t number)
+{
+	const uint64_t words[RUNTIME_CACHE_WORDS] = {number};
+
+	runtime_cache_keep(reader, key, words);
 }
 
 /* ---- reading by windows ---------------------------------------------------------------------- */

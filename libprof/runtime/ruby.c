@@ -363,7 +363,7 @@ static void expect_frame(struct runtime_reader *reader, const struct ruby_frame 
 	const struct ruby_environment *environment, int is_c)
 {
 	uintptr_t places[3], from = is_c ? environment->method : frame->code;
-	uint64_t known[RUNTIME_FACTS_WORDS];
+	uint64_t known[RUNTIME_CACHE_WORDS];
 	unsigned count = 0;
 
 	if (reader->is_trusted)
@@ -372,7 +372,7 @@ static void expect_frame(struct runtime_reader *reader, const struct ruby_frame 
 		places[count++] = environment->method;
 	if (!is_c && ruby_is_object(frame->code))
 		places[count++] = frame->code;
-	if (runtime_find_fact(reader, from, known))
+	if (runtime_cache_find(reader, from, known))
 		places[count++] = known[0];
 	if (count > 1)
 		runtime_expect_each(reader, places, count);
@@ -381,10 +381,10 @@ static void expect_frame(struct runtime_reader *reader, const struct ruby_frame 
 /* @from leads to @to. */
 static void keep_lead(struct runtime_reader *reader, uintptr_t from, uintptr_t to)
 {
-	const uint64_t words[RUNTIME_FACTS_WORDS] = {to};
+	const uint64_t words[RUNTIME_CACHE_WORDS] = {to};
 
 	if (!reader->is_trusted)
-		runtime_keep_fact(reader, from, words);
+		runtime_cache_keep(reader, from, words);
 }
 
 /* The instruction that a frame has noted is the one behind that which it is at. */

@@ -16,44 +16,31 @@
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/*
- * By function and position; an entry is the upper 47 bits of their hash, 1, and the line's distance
- * from the first one.
- */
-uint32_t runs_line(struct runs *runs, const struct runtime_frame *frame, uint64_t *lines)
+uint32_t runs_line(struct runs *runs, const struct runtime_frame *frame)
 {
 	const struct runtime *runtime = runs->runtime;
-	uint64_t hash = (frame->identity ^ (uint64_t)(uint32_t)frame->position << 1) *
-			0x9e3779b97f4a7c15ULL;
-	uint64_t *entry = &lines[(hash >> 20) % RUNS_LINES];
-	uint64_t key = (hash & ~0x1ffffULL) | 0x10000, known;
-	uint32_t line, delta;
+	uint64_t key = runtime_mix(frame->identity, (uint32_t)frame->position);
+	uint64_t found[RUNTIME_CACHE_WORDS] = {0};
 
 	if (!runtime->kind->line)
 		return frame->line;
-	known = __atomic_load_n(entry, __ATOMIC_RELAXED);
-	if ((known & ~0xffffULL) == key) {
-		delta = (uint32_t)known & 0xffff;
-		return delta == 0xffff ? 0 : frame->first_line + delta;
-	}
-	line = runtime->kind->line(runtime, &runs->reader, frame);
-	delta = line - frame->first_line;
-	if (!line || delta > 0xffff)
-		delta = 0xffff;
-	__atomic_store_n(entry, key | delta, __ATOMIC_RELAXED);
-	return line;
+	if (runtime_cache_find(&runs->reader, key, found))
+		return (uint32_t)found[0];
+	found[0] = runtime->kind->line(runtime, &runs->reader, frame);
+	runtime_cache_keep(&runs->reader, key, found);
+	return (uint32_t)found[0];
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
 int runs_first_line(struct runs *runs, struct runtime_frame *frame)
 {
-	const struct runtime_kind *kind = runs->runtime->kind;
+	struct runtime_frame first = *frame;
 
-	if (!frame->first_line && frame->lines && kind->first_line)
-		frame->first_line = kind->first_line(runs->runtime, &runs->reader, frame);
-	else
+	if (frame->first_line != RUNTIME_LINE_LATER)
 		return 0;
+	first.position = RUNTIME_POSITION_FIRST;
+	frame->first_line = runs->runtime->kind->line(runs->runtime, &runs->reader, &first);
 	return frame->first_line ? 0 : -EAGAIN;
 }
 

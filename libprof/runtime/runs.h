@@ -78,8 +78,8 @@ unsigned runs_frames(struct runs *runs, const struct runtime *runtime,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room);
 
 /*
- * @frame's first line, where only kind->first_line() tells it. Returns 0, or -EAGAIN: it is not
- * known yet.
+ * Find out the line that @frame's function begins at, if only kind->line() knows it. Returns 0, or
+ * -EAGAIN if it is not known yet.
  * Context: as @runs.
  */
 int runs_first_line(struct runs *runs, struct runtime_frame *frame);
@@ -101,11 +101,7 @@ static inline void runs_end(struct runs *runs, uint64_t *frames, struct unwind_r
 		result->end = WIRE_END_DEPTH;
 }
 
-/*
- * The line that @frame is at, 0: none. What was found out once is kept in @lines, zeroed at first.
- * Context: signal-safe, by several threads at once.
- */
-#define RUNS_LINES 16384u /* a power of two */
-uint32_t runs_line(struct runs *runs, const struct runtime_frame *frame, uint64_t *lines);
+/* The line that @frame is at, 0: none. The cache of runs->reader keeps it. Context: as @runs. */
+uint32_t runs_line(struct runs *runs, const struct runtime_frame *frame);
 
 #endif

@@ -47,19 +47,18 @@ struct runtime_content {
 };
 
 /*
- * What is worth keeping when a walk is over, for all walks of a process: zeroed at first, by any
- * thread at once.
+ * What a reader found out and the next walks may use, by a hash of all that it depends on. Zeroed
+ * at first; any thread may read and write it at any time. An entry that is written at the moment
+ * does not match its check.
  */
-#define RUNTIME_COUNTS	    4096u /* a power of two */
-#define RUNTIME_FACTS	    8192u /* a power of two */
-#define RUNTIME_FACTS_WORDS 3u
-struct runtime_fact {
-	uint64_t check; /* atomic, as what follows: a hash of the key and of that */
-	uint64_t words[RUNTIME_FACTS_WORDS];
+#define RUNTIME_CACHE_BITS  14u
+#define RUNTIME_CACHE_WORDS 3u
+struct runtime_cached {
+	uint64_t check; /* atomic, as the words are: of the key and the words */
+	uint64_t words[RUNTIME_CACHE_WORDS];
 };
-struct runtime_kept {
-	uint64_t counts[RUNTIME_COUNTS]; /* atomic: of what has that hash: 40 bits, the count */
-	struct runtime_fact facts[RUNTIME_FACTS];
+struct runtime_cache {
+	struct runtime_cached entries[1u << RUNTIME_CACHE_BITS];
 };
 
 /* Objects that refer to each other lie in more places than one. */
@@ -110,7 +109,7 @@ struct runtime_reader {
 	/* Of our own, and there for as long as the runtime's module: plain loads. */
 	uintptr_t fixed_start, fixed_bytes;
 	uintptr_t stack_start, stack_bytes; /* of the thread that is walked, likewise */
-	struct runtime_kept *kept;	    /* borrowed; NULL: nothing is */
+	struct runtime_cache *cache;	    /* borrowed; NULL: there is none */
 	uint32_t age; /* of the walk: what little tells is believed in walks of the same */
 	/* The runtime's own, for the rest of the walk: an address or 0, and what it found there. */
 	uintptr_t noted_at;
@@ -133,7 +132,7 @@ static inline void runtime_reader_init(struct runtime_reader *reader, int pid, i
 	reader->is_trusted = reader->may_trust = 0;
 	reader->fixed_start = reader->fixed_bytes = 0;
 	reader->stack_start = reader->stack_bytes = 0;
-	reader->kept = NULL;
+	reader->cache = NULL;
 	reader->age = 0;
 	reader->noted_at = 0;
 	reader->oldest = 0;
@@ -232,52 +231,21 @@ static inline void runtime_forget(struct runtime_reader *reader)
 		runtime_lend(reader, reader->room);
 }
 
-/* A number below 2^24 that was found out for @hash. Returns 1 and it, or 0. */
-int runtime_kept(const struct runtime_reader *reader, uint64_t hash, uint32_t *value);
-void runtime_keep(const struct runtime_reader *reader, uint64_t hash, uint32_t value);
-
 static inline uint64_t runtime_mix(uint64_t hash, uint64_t word)
 {
 	hash = (hash ^ word) * 0x9fb21c651e98df25ULL;
 	return hash ^ hash >> 29;
 }
 
-static inline uint64_t runtime_check_fact(uint64_t key, const uint64_t *words)
-{
-	for (unsigned i = 0; i < RUNTIME_FACTS_WORDS; i++)
-		key = runtime_mix(key, words[i]);
-	return key;
-}
+/* Find the words that were kept by @key. Returns 1 and them, or 0. */
+int runtime_cache_find(
+	const struct runtime_reader *reader, uint64_t key, uint64_t words[RUNTIME_CACHE_WORDS]);
+void runtime_cache_keep(const struct runtime_reader *reader, uint64_t key,
+	const uint64_t words[RUNTIME_CACHE_WORDS]);
 
-/*
- * Words that were found out for @key. Returns 1 and them, or 0. Of an entry that is written at the
- * moment the words are not what their check is of.
- */
-static inline int runtime_find_fact(
-	const struct runtime_reader *reader, uint64_t key, uint64_t words[RUNTIME_FACTS_WORDS])
-{
-	const struct runtime_fact *fact;
-
-	if (!reader->kept)
-		return 0;
-	fact = &reader->kept->facts[key % RUNTIME_FACTS];
-	for (unsigned i = 0; i < RUNTIME_FACTS_WORDS; i++)
-		words[i] = __atomic_load_n(&fact->words[i], __ATOMIC_RELAXED);
-	return __atomic_load_n(&fact->check, __ATOMIC_RELAXED) == runtime_check_fact(key, words);
-}
-
-static inline void runtime_keep_fact(const struct runtime_reader *reader, uint64_t key,
-	const uint64_t words[RUNTIME_FACTS_WORDS])
-{
-	struct runtime_fact *fact;
-
-	if (!reader->kept)
-		return;
-	fact = &reader->kept->facts[key % RUNTIME_FACTS];
-	for (unsigned i = 0; i < RUNTIME_FACTS_WORDS; i++)
-		__atomic_store_n(&fact->words[i], words[i], __ATOMIC_RELAXED);
-	__atomic_store_n(&fact->check, runtime_check_fact(key, words), __ATOMIC_RELAXED);
-}
+/* The same of one number. */
+int runtime_cache_find_number(const struct runtime_reader *reader, uint64_t key, uint32_t *number);
+void runtime_cache_keep_number(const struct runtime_reader *reader, uint64_t key, uint32_t number);
 
 /* A character as UTF-8; what is none becomes '?'. Returns how many bytes. */
 unsigned runtime_encode(uint32_t character, char out[4]);
@@ -372,12 +340,14 @@ struct runtime_thread {
 };
 
 /* One language frame. */
+#define RUNTIME_LINE_LATER     UINT32_MAX
+#define RUNTIME_POSITION_FIRST INT32_MIN /* stands for where the function begins */
 struct runtime_frame {
-	uintptr_t function; /* address of its code */
-	uint64_t identity;  /* hash of that address and of what the code holds */
-	uint32_t first_line;
-	uint32_t line;	  /* where there is no kind->line(): 0: none */
-	int32_t position; /* of the instruction, in the runtime's units; < 0: not known */
+	uintptr_t function;  /* address of its code */
+	uint64_t identity;   /* hash of that address and of what the code holds */
+	uint32_t first_line; /* RUNTIME_LINE_LATER: line() knows it */
+	uint32_t line;	     /* where there is no kind->line(): 0: none */
+	int32_t position;    /* of the instruction, in the runtime's units; < 0: not known */
 	/* The rest is the kind's. */
 	uint64_t key;
 	uintptr_t code;
@@ -423,7 +393,6 @@ struct runtime_symbols;
 struct runtime_kind {
 	const char *name;
 	const char *known; /* versions that are read, in words for a person: "3.8 to 3.15" */
-	int needs_self;	   /* begin() has no use for a thread's number alone */
 	/*
 	 * Is the module one? Its symbols are looked up in its own tables. -EAGAIN: it is, but is
 	 * being loaded still. -ENOTSUP: it is, but is not laid out as any that is known.
@@ -465,12 +434,6 @@ struct runtime_kind {
 	 */
 	unsigned (*states)(const struct runtime *runtime, struct runtime_reader *reader,
 		struct runtime_state *out, unsigned room);
-	/*
-	 * The line that @frame's function begins at, 0: not known yet; not asked where
-	 * @frame->lines is 0. NULL: frames have it.
-	 */
-	uint32_t (*first_line)(const struct runtime *runtime, struct runtime_reader *reader,
-		const struct runtime_frame *frame);
 	/* The line that @frame is at, 0: none. Bounded, but long: kept. NULL: frames have it. */
 	uint32_t (*line)(const struct runtime *runtime, struct runtime_reader *reader,
 		const struct runtime_frame *frame);

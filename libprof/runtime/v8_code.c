@@ -255,26 +255,26 @@ static int is_known_as_none(const struct runtime_reader *reader, uint64_t key)
 {
 	uint32_t unused;
 
-	return runtime_kept(reader, runtime_mix(key, ~(uint64_t)reader->age), &unused);
+	return runtime_cache_find_number(reader, runtime_mix(key, ~(uint64_t)reader->age), &unused);
 }
 
 static void keep_none(const struct runtime_reader *reader, uint64_t key)
 {
-	runtime_keep(reader, runtime_mix(key, ~(uint64_t)reader->age), 0);
+	runtime_cache_keep_number(reader, runtime_mix(key, ~(uint64_t)reader->age), 0);
 }
 
 static void keep_code(const struct v8_offsets *at, const struct runtime_reader *reader,
 	uintptr_t pc, uintptr_t stream)
 {
-	runtime_keep(reader, key_of_code(at, pc), (uint32_t)(pc - stream));
-	runtime_keep(reader, key_of_page(at, pc), (uint32_t)(page_end(pc) - stream));
+	runtime_cache_keep_number(reader, key_of_code(at, pc), (uint32_t)(pc - stream));
+	runtime_cache_keep_number(reader, key_of_page(at, pc), (uint32_t)(page_end(pc) - stream));
 }
 
 int v8_knows_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t pc)
 {
 	uint32_t back;
 
-	return pc && runtime_kept(reader, key_of_code(at, pc), &back);
+	return pc && runtime_cache_find_number(reader, key_of_code(at, pc), &back);
 }
 
 /* Is @pc in what @function runs now? It may have been compiled anew since the frame began. */
@@ -322,14 +322,15 @@ int v8_find_code(const struct v8_offsets *at, struct runtime_reader *reader, uin
 	uint32_t back;
 	int error;
 
-	if (runtime_kept(reader, key, &back) && !read_code(at, reader, pc - back, pc, out))
+	if (runtime_cache_find_number(reader, key, &back) &&
+		!read_code(at, reader, pc - back, pc, out))
 		return 0;
 	if (is_known_as_none(reader, key))
 		return -ENOENT;
 	error = read_own_code(at, reader, pc, function, out);
 	if (error && is_known_as_none(reader, key_of_page(at, pc)))
 		return -ENOENT;
-	if (error && runtime_kept(reader, key_of_page(at, pc), &back))
+	if (error && runtime_cache_find_number(reader, key_of_page(at, pc), &back))
 		error = read_code(at, reader, page_end(pc) - back, pc, out);
 	if (error)
 		error = search_code(at, reader, pc, out);

@@ -255,9 +255,9 @@ static uint64_t hash_text(struct runtime_reader *reader, uint64_t hash, uintptr_
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-#define BLOCK	       4096u /* characters */
-#define BLOCKS_AT_ONCE 128u  /* counted in one sample, about */
-#define MARK_BLOCKS    16u   /* from one kept count to the next */
+#define BLOCK	       4096u	    /* characters */
+#define BLOCKS_AT_ONCE 128u	    /* counted in one sample, about */
+#define MARK_BLOCKS    16u	    /* from one kept count to the next */
 #define POSITION_KEYS  (1ULL << 32) /* differ from the keys of blocks */
 #define CHUNK	       RUNTIME_WINDOW_BYTES
 
@@ -317,10 +317,10 @@ static uint64_t key_of_block(uint64_t source, uint32_t block)
 static uint32_t find_counted(
 	const struct runtime_reader *reader, uint64_t source, uint32_t block, uint32_t *ends)
 {
-	if (runtime_kept(reader, key_of_block(source, block), ends))
+	if (runtime_cache_find_number(reader, key_of_block(source, block), ends))
 		return block;
 	for (block -= block % MARK_BLOCKS; block; block -= MARK_BLOCKS)
-		if (runtime_kept(reader, key_of_block(source, block), ends))
+		if (runtime_cache_find_number(reader, key_of_block(source, block), ends))
 			return block;
 	*ends = 0;
 	return 0;
@@ -338,7 +338,7 @@ static int64_t count_before(struct runtime_reader *reader, const struct piece *p
 	uint32_t last = position / BLOCK, begin, block, next, known;
 	int64_t ends, more;
 
-	if (runtime_kept(reader, own_key, &known))
+	if (runtime_cache_find_number(reader, own_key, &known))
 		return known;
 	begin = block = find_counted(reader, source, last, &known);
 	ends = known;
@@ -353,12 +353,12 @@ static int64_t count_before(struct runtime_reader *reader, const struct piece *p
 			return more;
 		ends += more;
 		block = next;
-		runtime_keep(reader, key_of_block(source, block), (uint32_t)ends);
+		runtime_cache_keep_number(reader, key_of_block(source, block), (uint32_t)ends);
 	}
 	more = count_ends(reader, piece, last * BLOCK, position);
 	if (more < 0)
 		return more;
-	runtime_keep(reader, own_key, (uint32_t)(ends + more));
+	runtime_cache_keep_number(reader, own_key, (uint32_t)(ends + more));
 	return ends + more;
 }
 

@@ -26,7 +26,7 @@
 static struct runtime runtimes[RUNTIMES_MAX];
 static uint32_t runtime_count;		/* atomic */
 static const struct runtime *generator; /* atomic: the first that generates code */
-static struct runtime_kept kept;
+static struct runtime_cache cache;
 
 static struct {
 	struct runtime_module module; /* that was being loaded; its `dynamic` is atomic, 0: none */
@@ -201,7 +201,6 @@ static __attribute__((noinline)) int announce(
 	return 0;
 }
 
-static uint64_t lines[RUNS_LINES]; /* atomic */
 static struct runs_expanded expanded[RUNS_EXPANDED];
 static uint32_t walks; /* atomic */
 
@@ -213,8 +212,7 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 			      announce(runs, frame, entry)))
 		return 0;
 	frame->first_line = __atomic_load_n(&entry->first_line, __ATOMIC_RELAXED);
-	return wire_language_frame(
-		space_of(entry), frame->first_line, runs_line(runs, frame, lines));
+	return wire_language_frame(space_of(entry), frame->first_line, runs_line(runs, frame));
 }
 
 /* ---- walks ----------------------------------------------------------------------------------- */
@@ -254,7 +252,7 @@ void language_begin(struct runs *runs, struct sampler_thread *thread,
 	runs->expanded = expanded;
 	runs->epoch = sampler.image;
 	runs->reader.age = __atomic_fetch_add(&walks, 1, __ATOMIC_RELAXED) / RUNTIME_AN_AGE;
-	runs->reader.kept = &kept;
+	runs->reader.cache = &cache;
 	runs->reader.again = &thread->runtime_again;
 	if (runs->generator)
 		take_room(&runs->reader);

@@ -52,12 +52,13 @@ static int find(struct walking *walking, uintptr_t pc, struct unwind_module *out
 #define UNWIND_READ(context, address, value) \
 	unwind_window_read(&((struct walking *)(context))->window, address, value)
 #define UNWIND_FIND_MODULE(context, pc, out) find(context, pc, out)
-#define UNWIND_RUN(context, of, frame, frames, room) \
+#define UNWIND_RUN(context, of, frame, frames, room)                                              \
 	runs_frames(&((struct walking *)(context))->runs, (of)->runtime ? &runtime : NULL, frame, \
 		frames, room)
 #include "libprof/unwind/unwind_core.h"
 
-static uint64_t functions[TABLE][3], lines[RUNS_LINES], frames[WIRE_MAX_DEPTH];
+static struct runtime_cache cache;
+static uint64_t functions[TABLE][3], frames[WIRE_MAX_DEPTH];
 static double took_ns[2][ROUNDS];
 static uintptr_t known;
 static char *evicted;
@@ -70,8 +71,7 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 	while (functions[at % TABLE][0] && functions[at % TABLE][0] != frame->identity)
 		at++;
 	functions[at % TABLE][0] = frame->identity;
-	return wire_language_frame(
-		WIRE_LANGUAGE_BIT, frame->first_line, runs_line(runs, frame, lines));
+	return wire_language_frame(WIRE_LANGUAGE_BIT, frame->first_line, runs_line(runs, frame));
 }
 
 static double now_ns(void)
@@ -96,7 +96,9 @@ static double walk(const ucontext_t *context, int names, unsigned *count)
 	runs_init(&walking.runs, registers.r[ARCH_DWARF_PC], word_of, NULL);
 	walking.runs.thread = (struct runtime_thread){.self = (uintptr_t)pthread_self()};
 	walking.runs.known = known;
+	walking.runs.generator = NULL;
 	runtime_reader_init(&walking.runs.reader, getpid(), 1);
+	walking.runs.reader.cache = &cache;
 	struct unwind_result result =
 		unwind_walk(&registers, &bounds, frames, WIRE_MAX_DEPTH, &walking);
 	runs_end(&walking.runs, frames, &result);

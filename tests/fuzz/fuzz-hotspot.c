@@ -82,8 +82,7 @@ static const struct hotspot_offsets offsets = {.heap_memory = 0,
 	.has_lines = 1,
 	.sweeper = 8};
 
-static uint64_t lines[RUNS_LINES];
-static struct runtime_kept kept;
+static struct runtime_cache kept;
 static struct runs_expanded expanded[RUNS_EXPANDED];
 
 static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
@@ -97,8 +96,7 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 		__builtin_trap();
 	if (runs_first_line(runs, frame))
 		return 0;
-	return wire_language_frame(
-		WIRE_LANGUAGE_BIT, frame->first_line, runs_line(runs, frame, lines));
+	return wire_language_frame(WIRE_LANGUAGE_BIT, frame->first_line, runs_line(runs, frame));
 }
 
 static void put(struct page *page, uint64_t at, const void *value, unsigned bytes)
@@ -234,7 +232,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	runs_init(&runs, 0, word_of, NULL);
 	runtime_reader_init(&runs.reader, getpid(), 0);
 	if (data[0] & 4)
-		runs.reader.kept = &kept;
+		runs.reader.cache = &kept;
 	walk(&runs, frames,
 		(struct unwind_activation){
 			.pc = registers.r[ARCH_DWARF_PC],

@@ -20,7 +20,7 @@
 #define RUBY_RELEASES 2u /* rows of ruby_layouts.inc */
 #define PERL_RELEASES 3u /* and of perl_layouts.inc */
 
-static uint64_t frames[FRAMES], lines[RUNS_LINES];
+static uint64_t frames[FRAMES];
 
 static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 {
@@ -32,8 +32,7 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 		runtime->kind->text(runtime, &runs->reader, frame->file, text, RUNTIME_FILE_BYTES,
 			1) > RUNTIME_FILE_BYTES)
 		__builtin_trap();
-	return wire_language_frame(
-		WIRE_LANGUAGE_BIT, frame->first_line, runs_line(runs, frame, lines));
+	return wire_language_frame(WIRE_LANGUAGE_BIT, frame->first_line, runs_line(runs, frame));
 }
 
 /* Whose registers hold what lies where it does. */

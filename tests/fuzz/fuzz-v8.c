@@ -44,8 +44,7 @@ struct page {
 };
 _Static_assert(sizeof(struct page) <= PAGES, "fits");
 
-static uint64_t lines[RUNS_LINES];
-static struct runtime_kept kept;
+static struct runtime_cache kept;
 static struct runtime_room lent;
 static struct runs_expanded expanded[RUNS_EXPANDED];
 
@@ -58,8 +57,7 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 		v8_text(runs->runtime, &runs->reader, frame->file, text, RUNTIME_FILE_BYTES, 1) >
 			RUNTIME_FILE_BYTES)
 		__builtin_trap();
-	return wire_language_frame(
-		WIRE_LANGUAGE_BIT, frame->first_line, runs_line(runs, frame, lines));
+	return wire_language_frame(WIRE_LANGUAGE_BIT, frame->first_line, runs_line(runs, frame));
 }
 
 /* ---- the page -------------------------------------------------------------------------------- */
@@ -236,7 +234,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	runtime_reader_init(&runs.reader, getpid(), 0);
 	runtime_lend(&runs.reader, &lent);
 	if (data[0] & 1)
-		runs.reader.kept = &kept;
+		runs.reader.cache = &kept;
 	for (unsigned i = 0; i < 8; i++) {
 		uintptr_t fp = PLACE(stack) + i * 64 + 48;
 

@@ -90,8 +90,6 @@ struct fixture {
 	uint32_t lines[8];
 };
 
-static uint64_t lines_known[RUNS_LINES];
-
 static void put(char *structure, uint32_t offset, const void *pointer)
 {
 	uintptr_t word = (uintptr_t)pointer;
@@ -111,7 +109,7 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 	runtime_cpython.text(runs->runtime, &runs->reader, frame->name,
 		fixture->names[fixture->told], RUNTIME_NAME_BYTES, 0);
 	fixture->identity[fixture->told] = frame->identity;
-	fixture->lines[fixture->told++] = runs_line(runs, frame, lines_known);
+	fixture->lines[fixture->told++] = runs_line(runs, frame);
 	return wire_language_frame(WIRE_LANGUAGE_BIT, frame->first_line, 0);
 }
 
@@ -209,7 +207,6 @@ static void lay_out(struct fixture *fixture, const struct release *release)
 	struct image *image = &fixture->image;
 
 	memset(fixture, 0, sizeof(*fixture));
-	memset(lines_known, 0, sizeof(lines_known));
 	fixture->release = release;
 	fixture->outer_pc = ENTRY + 100;
 	fixture->runtime = (struct runtime){.kind = &runtime_cpython,

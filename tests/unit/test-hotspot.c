@@ -32,7 +32,7 @@ struct heap {
 	uint64_t code[5];  /* the cache's only heap: low, high; of its segments: low, high, log2 */
 	struct runtime runtime;
 	struct runtime_reader reader;
-	struct runtime_kept *kept; /* NULL: nothing is */
+	struct runtime_cache *kept; /* NULL: nothing is */
 };
 
 static struct heap *heap;
@@ -137,7 +137,8 @@ static void assert_line(int32_t bci, uint32_t line)
 
 	assert_int_equal(read_at(bci, &frame), 0);
 	assert_int_equal(hotspot_line(&heap->runtime, &heap->reader, &frame), line);
-	assert_int_equal(hotspot_first_line(&heap->runtime, &heap->reader, &frame), 9);
+	frame.position = RUNTIME_POSITION_FIRST;
+	assert_int_equal(hotspot_line(&heap->runtime, &heap->reader, &frame), 9);
 }
 
 static void test_a_method_is_told(void **state)
@@ -256,7 +257,7 @@ static int frames_at(uint32_t scope, struct runtime_frame frames[4])
 	};
 
 	runtime_reader_init(&heap->reader, getpid(), 1);
-	heap->reader.kept = heap->kept;
+	heap->reader.cache = heap->kept;
 	return frames_of_hotspot(&heap->runtime, &heap->reader, &frame, frames, 4);
 }
 
@@ -301,14 +302,14 @@ static void test_scopes(void **state)
 static void test_methods_are_known_again(void **state)
 {
 	const uintptr_t method = (uintptr_t)heap->method, bcp = (uintptr_t)heap->fixed + 48 + 3;
-	static struct runtime_kept kept;
+	static struct runtime_cache kept;
 	struct runtime_frame first, again;
 
 	(void)state;
 	memset(&kept, 0, sizeof(kept));
 	for (unsigned round = 0; round < 3; round++) {
 		runtime_reader_init(&heap->reader, getpid(), 1);
-		heap->reader.kept = &kept;
+		heap->reader.cache = &kept;
 		heap->runtime.objects[HOTSPOT_UNLOADED] = (uintptr_t)&heap->unloaded;
 		assert_int_equal(
 			find_interpreted(&heap->runtime, &heap->reader, method, 1, 0, bcp, &first),
@@ -327,7 +328,7 @@ static void test_methods_are_known_again(void **state)
 	}
 	/* It is counted while it is read: who knows which class it was. */
 	runtime_reader_init(&heap->reader, getpid(), 1);
-	heap->reader.kept = &kept;
+	heap->reader.cache = &kept;
 	hotspot_cache(&heap->runtime, &heap->reader);
 	heap->unloaded++;
 	assert_int_equal(
@@ -336,7 +337,7 @@ static void test_methods_are_known_again(void **state)
 	heap->runtime.objects[HOTSPOT_UNLOADED] = 0;
 	for (unsigned round = 0; round < 3; round++) {
 		runtime_reader_init(&heap->reader, getpid(), 1);
-		heap->reader.kept = &kept;
+		heap->reader.cache = &kept;
 		heap->reader.age = round == 2;
 		assert_int_equal(
 			find_interpreted(&heap->runtime, &heap->reader, method, 1, 0, bcp, &first),
@@ -363,7 +364,7 @@ enum in_nmethod {
 static void test_a_method_is_read_once(void **state)
 {
 	static const uint8_t scopes[] = {0, 0, 1, 8, 0, 1, 4};
-	static struct runtime_kept kept;
+	static struct runtime_cache kept;
 	struct runtime_frame first[4], again[4];
 
 	(void)state;

@@ -383,7 +383,8 @@ static void assert_activation(uintptr_t pc)
 	assert_string_equal(text, "some.where.Where.work");
 	assert_int_equal(frames[0].position, 3);
 	assert_int_equal(hotspot_line(&runtime, &reader, &frames[0]), 12);
-	assert_int_equal(hotspot_first_line(&runtime, &reader, &frames[0]), 10);
+	frames[0].position = RUNTIME_POSITION_FIRST;
+	assert_int_equal(hotspot_line(&runtime, &reader, &frames[0]), 10);
 }
 
 static void test_each_release_is_read(void **state)

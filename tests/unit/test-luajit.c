@@ -458,7 +458,7 @@ static void test_what_is_spilled(void **state)
 {
 	struct fixture *fixture = *state;
 	struct image *image = fixture->image;
-	static struct runtime_kept kept;
+	static struct runtime_cache kept;
 	static struct runtime_room room;
 	void *spilled =
 		mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -476,7 +476,7 @@ static void test_what_is_spilled(void **state)
 
 		runtime_reader_init(&reader, getpid(), 1);
 		runtime_lend(&reader, &room);
-		reader.kept = &kept;
+		reader.cache = &kept;
 		reader.stack_start = (uintptr_t)image->native;
 		reader.stack_bytes = sizeof(image->native);
 		at.sp = (uintptr_t)image->native[next == MAIN ? 3 : 1];

@@ -87,8 +87,6 @@ struct fixture {
 	uint32_t lines[16];
 };
 
-static uint64_t lines_known[RUNS_LINES];
-
 static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 {
 	struct fixture *fixture = runs->context;
@@ -97,7 +95,7 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 		RUNTIME_NAME_BYTES, 0);
 	runtime_ruby.text(runs->runtime, &runs->reader, frame->file, fixture->files[fixture->told],
 		RUNTIME_FILE_BYTES, 1);
-	fixture->lines[fixture->told++] = runs_line(runs, frame, lines_known);
+	fixture->lines[fixture->told++] = runs_line(runs, frame);
 	return wire_language_frame(WIRE_LANGUAGE_BIT, frame->first_line, 0);
 }
 
@@ -287,7 +285,6 @@ static int set_up(void **state)
 	put_thread(image);
 	put_frames(image);
 	put_symbols(image);
-	memset(lines_known, 0, sizeof(lines_known));
 	return 0;
 }
 
@@ -436,7 +433,7 @@ static void test_what_a_frame_leads_to(void **state)
 {
 	struct fixture *fixture = *state;
 	struct image *image = fixture->image;
-	static struct runtime_kept kept;
+	static struct runtime_cache kept;
 	static struct runtime_room room;
 	char *pages =
 		mmap(NULL, PAGES_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -462,7 +459,7 @@ static void test_what_a_frame_leads_to(void **state)
 
 			runtime_reader_init(&reader, getpid(), 0);
 			runtime_lend(&reader, &room);
-			reader.kept = &kept;
+			reader.cache = &kept;
 			assert_int_equal(
 				ruby_load_frame(runtime, &reader, address, &frame, &environment),
 				0);

@@ -50,15 +50,13 @@ static void put(char *structure, uint32_t offset, const void *pointer)
 	memcpy(structure + offset, &word, sizeof(word));
 }
 
-static uint64_t lines_known[RUNS_LINES];
-
 static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 {
 	struct fixture *fixture = runs->context;
 
 	runtime_cpython.text(runs->runtime, &runs->reader, frame->name,
 		fixture->names[fixture->told], RUNTIME_NAME_BYTES, 0);
-	fixture->lines[fixture->told++] = runs_line(runs, frame, lines_known);
+	fixture->lines[fixture->told++] = runs_line(runs, frame);
 	return wire_language_frame(WIRE_LANGUAGE_BIT, frame->first_line, 0);
 }
 
@@ -117,7 +115,6 @@ static int set_up(void **state)
 	image->lines[BYTES_OFFSET] = (char)(0x80 | 11 << 3 | 7);
 	put_code(fixture, 0, "outer");
 	put_code(fixture, 1, "inner");
-	memset(lines_known, 0, sizeof(lines_known));
 	return 0;
 }
 
@@ -291,8 +288,7 @@ static void test_lengths_that_lie(void **state)
 }
 
 /* As an evaluator is: what is done first, then a jump to where a table says. */
-static __attribute__((noinline)) int evaluate(
-	volatile int *calls, const unsigned char *code)
+static __attribute__((noinline)) int evaluate(volatile int *calls, const unsigned char *code)
 {
 	static const void *const table[] = {&&stop, &&one, &&two};
 

@@ -260,7 +260,7 @@ static void test_what_does_not_add_up(void **state)
 static void test_lines_far_behind(void **state)
 {
 	const uint32_t length = 3 * BLOCK * BLOCKS_AT_ONCE;
-	static struct runtime_kept kept;
+	static struct runtime_cache kept;
 	struct runtime_frame frame;
 	char *text = malloc(length);
 	uint64_t *source = string(STRING_EXTERNAL | 0x20 | TYPE_ONE_BYTE, length, 2);
@@ -276,7 +276,7 @@ static void test_lines_far_behind(void **state)
 	heap->scope[9] = heap->scope[10] = number(length - 1);
 	while (!line && walks++ < 10) {
 		assert_int_equal(read_frame(&frame), 1);
-		heap->reader.kept = &kept;
+		heap->reader.cache = &kept;
 		got = frames_of_v8(&heap->runtime, &heap->reader, &frame, &frame, 1);
 		assert_true(got == 1 || got == -EAGAIN);
 		line = got == 1 ? frame.first_line : 0;
@@ -461,11 +461,11 @@ static void test_what_is_inlined(void **state)
 	assert_int_equal(other.code, 0);
 }
 
-static int find_code(uintptr_t pc, struct runtime_kept *kept, struct v8_code *code)
+static int find_code(uintptr_t pc, struct runtime_cache *kept, struct v8_code *code)
 {
 	runtime_reader_init(&heap->reader, getpid(), 1);
 	runtime_lend(&heap->reader, &lent);
-	heap->reader.kept = kept;
+	heap->reader.cache = kept;
 	return v8_find_code(
 		v8_offsets_of(&heap->runtime), &heap->reader, pc, (uintptr_t)heap->function, code);
 }
@@ -473,7 +473,7 @@ static int find_code(uintptr_t pc, struct runtime_kept *kept, struct v8_code *co
 /* What is longer than anybody goes back is found by its function, or where it was found before. */
 static void test_where_code_is_looked_for(void **state)
 {
-	static struct runtime_kept kept;
+	static struct runtime_cache kept;
 	struct v8_code code;
 	uintptr_t start = make_code(12, pointer(heap->data), pointer(heap->array));
 	uintptr_t far = start + 2 * CODE_MAX;
@@ -516,7 +516,7 @@ static void test_code_that_is_being_moved(void **state)
 /* Only of pages that have no code before them is it known that there is none. */
 static void test_pages_without_code(void **state)
 {
-	static struct runtime_kept kept;
+	static struct runtime_cache kept;
 	char *none = mmap(NULL, CODE_MAX + CODE_PAGE, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uintptr_t start = make_code(9, pointer(heap->data), pointer(heap->array)), *head;
