@@ -190,25 +190,34 @@ static int may_read_again(const struct runtime_reader *reader)
 	       !reader->was_read_again;
 }
 
-static void add_again(struct runtime_reader *reader, unsigned count, const struct iovec *next)
+/*
+ * Read the first @count ranges of room->remote by one call, each into a window, from the oldest on.
+ * They are @ranges, or @range_count larger ones that they lie in: the kernel takes longer over a
+ * range than over its bytes. What cannot be read ends the list.
+ */
+static void read_together(struct runtime_reader *reader, unsigned count, const struct iovec *ranges,
+	unsigned range_count)
 {
-	reader->room->remote[count] = *next;
-	reader->room->local[count].iov_base = content_of(reader, count);
-	reader->room->local[count].iov_len = next->iov_len;
-}
+	struct runtime_room *room = reader->room;
+	unsigned windows = window_count(reader);
+	long got;
 
-/* Of room->remote @count were read into the windows from @first on, @got bytes of them. */
-static void keep_read(struct runtime_reader *reader, unsigned first, unsigned count, long got)
-{
 	for (unsigned n = 0; n < count; n++) {
-		unsigned i = (first + n) % window_count(reader);
-		long bytes = (long)reader->room->remote[n].iov_len;
+		room->local[n].iov_base = content_of(reader, (reader->oldest + n) % windows);
+		room->local[n].iov_len = room->remote[n].iov_len;
+	}
+	got = arch_syscall6(SYS_process_vm_readv, reader->pid, (long)room->local, count,
+		(long)ranges, range_count, 0);
+	for (unsigned n = 0; n < count; n++) {
+		unsigned i = (reader->oldest + n) % windows;
+		long bytes = (long)room->remote[n].iov_len;
 
-		window_at(reader, i)->start = (uintptr_t)reader->room->remote[n].iov_base;
+		window_at(reader, i)->start = (uintptr_t)room->remote[n].iov_base;
 		window_at(reader, i)->bytes = got >= bytes ? (uint32_t)bytes : 0;
 		reader->used &= ~(1u << i);
 		got -= bytes;
 	}
+	reader->oldest = (reader->oldest + count) % windows;
 }
 
 static int has_all(const struct iovec *window, const struct iovec *asked)
@@ -224,21 +233,18 @@ static int has_all(const struct iovec *window, const struct iovec *asked)
 static int read_again(struct runtime_reader *reader, struct iovec asked)
 {
 	const struct runtime_again *again = reader->again;
+	struct iovec *ranges = reader->room->remote;
 	unsigned count = 1;
-	long got;
 
 	for (unsigned i = 0; i < again->count; i++)
 		if (has_all(&again->windows[i], &asked))
 			asked = again->windows[i];
-	add_again(reader, 0, &asked);
+	ranges[0] = asked;
 	for (unsigned i = 0; i < again->count; i++)
 		if (!has_all(&asked, &again->windows[i]))
-			add_again(reader, count++, &again->windows[i]);
-	got = arch_syscall6(SYS_process_vm_readv, reader->pid, (long)reader->room->local, count,
-		(long)reader->room->remote, count, 0);
-	keep_read(reader, 0, count, got);
-	reader->used = 0;
-	reader->oldest = count % window_count(reader);
+			ranges[count++] = again->windows[i];
+	reader->oldest = reader->used = 0;
+	read_together(reader, count, ranges, count);
 	reader->was_read_again = window_at(reader, 0)->bytes != 0;
 	return reader->was_read_again ? 0 : -EFAULT;
 }
@@ -266,18 +272,14 @@ void runtime_note_again(struct runtime_reader *reader)
 	struct runtime_again *again = reader->again, next;
 
 	/* One that asked for nothing says nothing of the next. */
-	if (!again || !reader->room || (!reader->used && !reader->room->expected_count))
+	if (!again || !reader->room || !reader->used)
 		return;
 	next.count = next.new_count = 0;
-	for (unsigned i = 0; i < window_count(reader) + reader->room->expected_count; i++) {
-		struct iovec window;
+	for (unsigned i = 0; i < window_count(reader); i++) {
+		struct iovec window = {
+			(void *)window_at(reader, i)->start, window_at(reader, i)->bytes};
 
-		if (i >= window_count(reader))
-			window = reader->room->expected[i - window_count(reader)];
-		else if (reader->used >> i & 1)
-			window = (struct iovec){
-				(void *)window_at(reader, i)->start, window_at(reader, i)->bytes};
-		else
+		if (!(reader->used >> i & 1))
 			continue;
 		if (was_asked(again, &window))
 			add_window(next.windows, &next.count, window);
@@ -312,19 +314,8 @@ static unsigned fill(struct runtime_reader *reader, uintptr_t address, size_t by
 	return reader->oldest;
 }
 
-static const void *find_ahead(const struct runtime_reader *reader, uintptr_t address, size_t bytes)
-{
-	for (unsigned i = 0; i < reader->ahead_count; i++)
-		if (is_within(reader->room->ahead[i].start, reader->room->ahead[i].bytes, address,
-			    bytes))
-			return reader->room->ahead[i].content +
-			       (address - reader->room->ahead[i].start);
-	return NULL;
-}
-
 const void *runtime_view_checked(struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
-	const void *ahead;
 	unsigned at;
 
 	if (!address || address + bytes < address)
@@ -333,9 +324,6 @@ const void *runtime_view_checked(struct runtime_reader *reader, uintptr_t addres
 		return (const void *)address;
 	if (bytes > RUNTIME_WINDOW_BYTES)
 		return NULL;
-	ahead = find_ahead(reader, address, bytes);
-	if (ahead)
-		return ahead;
 	at = find_window(reader, address, bytes);
 	if (at == window_count(reader)) {
 		at = fill(reader, address, bytes);
@@ -398,28 +386,19 @@ void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t byt
 		reader->oldest = (reader->oldest + 1) % window_count(reader);
 }
 
-/* Of the kernel it is one place, which costs more than bytes do. */
 void runtime_expect_run(struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
 	uintptr_t start = address & ~(uintptr_t)(RUNTIME_WINDOW_BYTES - 1), end = start;
 	struct iovec whole = {(void *)start, 0};
-	unsigned count = 0, i = reader->oldest;
-	long got;
+	unsigned count = 0;
 
 	if (!reader->room || !reader->pid || bytes <= RUNTIME_WINDOW_BYTES ||
 		!is_plausible(address) || runtime_has(reader, address, 1) || may_read_again(reader))
 		return;
-	for (; count < RUNTIME_RUN && end < address + bytes; end += RUNTIME_WINDOW_BYTES) {
-		reader->room->remote[count] = (struct iovec){(void *)end, RUNTIME_WINDOW_BYTES};
-		reader->room->local[count].iov_base = content_of(reader, i);
-		reader->room->local[count++].iov_len = RUNTIME_WINDOW_BYTES;
-		i = (i + 1) % window_count(reader);
-	}
+	for (; count < RUNTIME_RUN && end < address + bytes; end += RUNTIME_WINDOW_BYTES)
+		reader->room->remote[count++] = (struct iovec){(void *)end, RUNTIME_WINDOW_BYTES};
 	whole.iov_len = end - start;
-	got = arch_syscall6(SYS_process_vm_readv, reader->pid, (long)reader->room->local, count,
-		(long)&whole, 1, 0);
-	keep_read(reader, reader->oldest, count, got);
-	reader->oldest = i;
+	read_together(reader, count, &whole, 1);
 }
 
 /*
@@ -439,43 +418,36 @@ static struct iovec block_around(uintptr_t place)
 
 void runtime_expect_each(struct runtime_reader *reader, const uintptr_t *places, unsigned count)
 {
-	struct iovec local[RUNTIME_AHEAD], remote[RUNTIME_AHEAD];
-	unsigned blocks = 0, i;
-	long got;
+	unsigned blocks = 0, first, i;
+	struct iovec *ranges;
 
-	reader->ahead_count = 0;
-	if (!reader->room)
+	if (!reader->room || !reader->pid || !count)
 		return;
-	for (unsigned n = 0; n < count && blocks < RUNTIME_AHEAD && reader->pid; n++) {
+	if (may_read_again(reader))
+		read_again(reader, block_around(places[0]));
+	ranges = reader->room->remote;
+	for (unsigned n = 0; n < count && blocks < RUNTIME_AHEAD; n++) {
 		for (i = 0; i < blocks; i++)
-			if (is_within((uintptr_t)remote[i].iov_base, remote[i].iov_len, places[n],
+			if (is_within((uintptr_t)ranges[i].iov_base, ranges[i].iov_len, places[n],
 				    RUNTIME_AHEAD_LEAST))
 				break;
-		if (i < blocks ||
-			find_window(reader, places[n], RUNTIME_AHEAD_LEAST) < window_count(reader))
-			continue;
-		remote[i] = block_around(places[n]);
-		local[i] = (struct iovec){reader->room->ahead[i].content, remote[i].iov_len};
-		blocks++;
+		if (i == blocks &&
+			find_window(reader, places[n], RUNTIME_AHEAD_LEAST) == window_count(reader))
+			ranges[blocks++] = block_around(places[n]);
 	}
 	if (!blocks)
 		return;
-	got = arch_syscall6(
-		SYS_process_vm_readv, reader->pid, (long)local, blocks, (long)remote, blocks, 0);
-	/* What can't be read is the end. */
-	for (i = 0; i < blocks && got >= (long)remote[i].iov_len; i++) {
-		got -= (long)remote[i].iov_len;
-		reader->room->ahead[i].start = (uintptr_t)remote[i].iov_base;
-		reader->room->ahead[i].bytes = (uint32_t)remote[i].iov_len;
-		add_window(reader->room->expected, &reader->room->expected_count, remote[i]);
+	first = reader->oldest;
+	read_together(reader, blocks, ranges, blocks);
+	for (unsigned n = 0; n < blocks; n++) {
+		i = (first + n) % window_count(reader);
+		reader->used |= (uint32_t)(window_at(reader, i)->bytes != 0) << i;
 	}
-	reader->ahead_count = i;
 }
 
 int runtime_has(struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
 	return reader->is_trusted || is_fixed(reader, address, bytes) ||
-	       find_ahead(reader, address, bytes) ||
 	       find_window(reader, address, bytes) < window_count(reader);
 }
 

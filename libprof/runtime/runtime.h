@@ -80,21 +80,11 @@ struct runtime_again {
 #define RUNTIME_AHEAD_BYTES 256u
 #define RUNTIME_AHEAD_LEAST 64u
 
-/* What was read in many places at once. */
-struct runtime_ahead {
-	uintptr_t start;
-	uint32_t bytes;
-	char content[RUNTIME_AHEAD_BYTES];
-};
-
 /* Room that a reader has more where it is lent one: too much for a handler's stack. */
 struct runtime_room {
 	struct runtime_window windows[RUNTIME_WINDOWS_MORE];
 	struct runtime_content contents[RUNTIME_WINDOWS_MORE];
-	struct runtime_ahead ahead[RUNTIME_AHEAD];
 	struct iovec local[RUNTIME_AGAIN + 1], remote[RUNTIME_AGAIN + 1]; /* of a call */
-	uint32_t expected_count; /* what was read ahead since the room is lent */
-	struct iovec expected[RUNTIME_AGAIN];
 };
 
 #define RUNTIME_HINTS  16u /* a power of two */
@@ -121,7 +111,6 @@ struct runtime_reader {
 	int was_read_again;
 	struct runtime_window windows[2];
 	struct runtime_content contents[2];
-	unsigned ahead_count;
 	struct runtime_room *room; /* borrowed, see runtime_lend(); NULL: there is none */
 };
 
@@ -141,7 +130,6 @@ static inline void runtime_reader_init(struct runtime_reader *reader, int pid, i
 	reader->again = NULL;
 	reader->was_read_again = 0;
 	memset(reader->windows, 0, sizeof(reader->windows));
-	reader->ahead_count = 0;
 	reader->room = NULL;
 }
 
@@ -150,7 +138,6 @@ static inline void runtime_lend(struct runtime_reader *reader, struct runtime_ro
 {
 	for (unsigned i = 0; i < RUNTIME_WINDOWS_MORE; i++)
 		room->windows[i].bytes = 0;
-	room->expected_count = 0;
 	reader->room = room;
 }
 
@@ -226,7 +213,6 @@ void runtime_note_again(struct runtime_reader *reader);
 static inline void runtime_forget(struct runtime_reader *reader)
 {
 	reader->windows[0].bytes = reader->windows[1].bytes = 0;
-	reader->ahead_count = 0;
 	if (reader->room)
 		runtime_lend(reader, reader->room);
 }
