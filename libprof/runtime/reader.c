@@ -4,7 +4,7 @@
  * Reading, and looking symbols up in a mapped module's own hash table (gABI; DT_GNU_HASH as glibc
  * reads it): a few loads for a module that has none of the names.
  */
-#include "libprof/runtime/runtime.h"
+#include "libprof/runtime/reader.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * While a thread holds the runtime's lock, what it runs is alive and read by plain loads from
- * inside, but for the innermost frame: that may be just begun or left. The rest is read by system
- * calls, as is everything where the thread is about to begin an activation, and where it does not
- * hold the lock, for then the runtime may end under it.
+ * From inside, frames of a thread that holds the runtime's lock are read by plain loads, because
+ * nothing frees them meanwhile. Not the innermost one, which may be half made, and none if the
+ * thread is about to begin an activation. Without the lock the runtime may end at any time, so all
+ * is read by system calls.
  */
 #include "libprof/runtime/runs.h"
 
 #include <errno.h>
 
-#define RESERVED_FRAMES 512u /* for the walk behind a counted run */
-/* Of a counted run: each takes 100 ns, and a sample has to end long before the next is due. */
+#define RESERVED_FRAMES 512u /* for the native frames outside of a run that is too long */
+/* Frames of such a run that are read without being written: each takes 100 ns. */
 #define SKIPPED_MAX (1u << 13)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -44,7 +44,7 @@ int runs_first_line(struct runs *runs, struct runtime_frame *frame)
 	return frame->first_line ? 0 : -EAGAIN;
 }
 
-/* Plain loads, from the second frame on, where what is linked is whole. */
+/* May plain loads be used from the second frame on? Not while an activation is being set up. */
 static int may_trust(const struct runs *runs)
 {
 	const struct runtime *runtime = runs->runtime;
@@ -64,20 +64,21 @@ static int begin(struct runs *runs, const struct runtime *runtime, uintptr_t sp)
 		runs->reader.fixed_start = runtime->base;
 		runs->reader.fixed_bytes = runtime->base_bytes;
 	}
-	runs->stack = (struct runtime_stack){.place = UINTPTR_MAX};
+	runs->stack = (struct runtime_stack){.place = RUNTIME_PLACE_NONE};
 	if (runtime->kind->begin)
 		error = runtime->kind->begin(
 			runtime, &runs->reader, &runs->thread, sp, runs->known, &runs->stack);
 	if (error)
-		runs->stack.place = UINTPTR_MAX;
+		runs->stack.place = RUNTIME_PLACE_NONE;
 	else
 		runs->known = runs->stack.state;
 	return error == -ENOENT ? 0 : error;
 }
 
 /*
- * There is no room for all of a counted run, but who counts has to see the rest of the walk.
- * Returns how many of the @told frames stay, or -errno.
+ * Read the rest of a counted run without writing it, because there is no room. Give some room back,
+ * because the activations outside have to be counted. Returns how many of the @told frames stay, or
+ * -errno.
  */
 static int cut_run(struct runs *runs, uint64_t *frames, unsigned told)
 {
@@ -95,7 +96,7 @@ static int cut_run(struct runs *runs, uint64_t *frames, unsigned told)
 	return (int)told;
 }
 
-/* Tell the run. Returns how many frames, or -errno. */
+/* Write the run that the stack is at. Returns how many frames, or -errno. */
 static int tell_run(struct runs *runs, uint64_t *frames, unsigned room)
 {
 	const struct runtime_kind *kind = runs->runtime->kind;
@@ -117,7 +118,7 @@ static int tell_run(struct runs *runs, uint64_t *frames, unsigned room)
 	return runs->runtime->is_counted ? cut_run(runs, frames, told) : (int)told;
 }
 
-/* Does the frame run the next of the runs? */
+/* Is @frame the activation of the next run? */
 static int is_place(const struct runs *runs, const struct unwind_frame *frame)
 {
 	const struct runtime *runtime = runs->runtime;
@@ -126,13 +127,13 @@ static int is_place(const struct runs *runs, const struct unwind_frame *frame)
 				   : runs->stack.place - frame->sp < frame->caller_sp - frame->sp;
 }
 
-/* The frame comes next behind the activation, or behind @between others. */
+/* Is @frames the caller of the last activation, with @between others in between? */
 static int is_behind(const struct runs *runs, const uint64_t *frames, unsigned between)
 {
 	return runs->activation && frames == runs->activation + 1 + between;
 }
 
-/* Does the activation at @frames have the run of the last one, see runtime->is_joined? */
+/* Does the activation at @frames share the run of the last one, see runtime->is_joined? */
 static int is_joined(const struct runs *runs, const uint64_t *frames)
 {
 	return runs->runtime->is_joined &&
@@ -165,7 +166,7 @@ static unsigned frames_of_evaluator(struct runs *runs, const struct runtime *run
 		runs->activation = frames;
 		return 0;
 	}
-	if (stack->place == UINTPTR_MAX) {
+	if (stack->place == RUNTIME_PLACE_NONE) {
 		runs->error = runs->unfilled ? -EBADMSG : 0;
 		runs->activation = runs->unfilled = frames;
 		return 0;
@@ -197,7 +198,7 @@ static int has_key(const struct runs_expanded *entry, uint64_t key)
 	return __atomic_load_n(&entry->key, __ATOMIC_RELAXED) == key;
 }
 
-/* Returns how many frames @key is known to stand for, or -ENOENT: not known. */
+/* Find the frames that @key stands for. Returns how many, or -ENOENT if they are not known. */
 static int find_expanded(const struct runs *runs, uint64_t key, uint64_t *frames, unsigned room)
 {
 	const struct runs_expanded *entry = expanded_of(runs, key, 0);
@@ -215,7 +216,7 @@ static int find_expanded(const struct runs *runs, uint64_t key, uint64_t *frames
 	return __atomic_load_n(&entry->version, __ATOMIC_RELAXED) == version ? (int)count : -ENOENT;
 }
 
-/* Its own entry, else one that is free, else either. */
+/* Choose the entry to write: the key's own, or a free one, or either. */
 static struct runs_expanded *entry_for(const struct runs *runs, uint64_t key)
 {
 	struct runs_expanded *first = expanded_of(runs, key, 0);
@@ -427,8 +428,9 @@ static unsigned withdraw(uint64_t *frames, unsigned n)
 /* Have all runs that an activation must be there for been told? */
 static int is_at_end(const struct runs *runs)
 {
-	return runs->stack.place ==
-	       (runs->runtime->start && !runs->has_start ? RUNTIME_PLACE_OUTERMOST : UINTPTR_MAX);
+	return runs->stack.place == (runs->runtime->start && !runs->has_start
+						    ? RUNTIME_PLACE_OUTERMOST
+						    : RUNTIME_PLACE_NONE);
 }
 
 /*

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * The runs of language frames of one walk, told where the walk steps over their places. Who walks
- * says how a frame stands on the wire; nothing here differs between the inside and the outside.
+ * Ask the readers of runtimes during one walk, and put each run of language frames before its
+ * activation. The caller makes frames of the wire out of language frames. Nothing here differs
+ * between a walk from inside and one from outside.
  */
 #ifndef LIBPROF_RUNTIME_RUNS_H
 #define LIBPROF_RUNTIME_RUNS_H
@@ -14,43 +15,45 @@
 
 struct runs;
 
-/* @frame as the wire has it; 0: its function can't be told. */
+/* Returns @frame as a frame of the wire, or 0 if there is no room for its function. */
 typedef uint64_t runs_word_fn(struct runs *runs, struct runtime_frame *frame);
 
 struct runs {
-	struct runtime_thread thread; /* whose stack it is */
-	uintptr_t pc;		      /* where it was */
-	uintptr_t known;	      /* runtime_stack.state of its last walk, then of this; or 0 */
+	struct runtime_thread thread; /* the thread that is walked */
+	uintptr_t pc;		      /* of its innermost frame */
+	uintptr_t known; /* runtime_stack.state of the thread's last walk, then of this one; or 0 */
 	runs_word_fn *word;
 	void *context;			 /* for @word */
-	const struct runtime *runtime;	 /* NULL: the walk came to none so far */
-	const struct runtime *generator; /* the runtime that generates code; NULL: there is none */
-	int error;			 /* no more runs can be told */
-	int is_asked;			 /* the caller's: it may read */
-	int frame_error;		 /* of generated code: all language frames are withdrawn */
-	int is_innermost_told;		 /* the frame at @pc had a run */
-	int is_whole;			 /* runs_finish(): all that there are were told */
-	const uint64_t *unfilled;	 /* the counted activation that no frame was left for */
-	const uint64_t *activation;	 /* the counted one that the walk came to last */
-	const uint64_t *joiner;		 /* the last frame of runtime->joiner that called one */
-	const uint64_t *cut;		 /* here counted runs were too long; NULL: all were told */
-	int has_start;			 /* the outermost of them was called by runtime->start */
-	struct runs_expanded *expanded;	 /* borrowed, of @generator; NULL where that is */
-	uint64_t epoch;			 /* what it knew in another one is told again */
-	struct runtime_stack stack;	 /* of @runtime */
-	struct runtime_stack generated;	 /* of @generator */
+	const struct runtime *runtime;	 /* the one with an evaluator; NULL: not met so far */
+	const struct runtime *generator; /* the one that generates code; NULL: there is none */
+	int is_asked;			 /* the caller's own: the readers may make system calls */
+	int error; /* of @runtime: write no more runs; counted ones are taken out at the end */
+	int frame_error;       /* of @generator: all language frames are taken out at the end */
+	int is_innermost_told; /* the frame at @pc had a run */
+	int is_whole;	       /* after runs_finish(): every run has its activation */
+	/* Counted activations, as places among the frames of the walk. */
+	const uint64_t *unfilled;	/* the one that no run was left for; NULL: none */
+	const uint64_t *activation;	/* the last one */
+	const uint64_t *joiner;		/* the last frame of runtime->joiner that called one */
+	const uint64_t *cut;		/* where the room for runs ended; NULL: all were written */
+	int has_start;			/* runtime->start called the outermost activation */
+	struct runs_expanded *expanded; /* borrowed; NULL without @generator */
+	uint64_t epoch;			/* entries of @expanded from other epochs are not used */
+	struct runtime_stack stack;	/* of @runtime */
+	struct runtime_stack generated; /* of @generator */
 	struct runtime_reader reader;
 };
 
 /*
- * What a frame of generated code was expanded to, as the wire has it: zeroed at first, by any
- * thread at once. Whoever finds an entry half written has not found it, nor writes it.
+ * A cache of frames of generated code: the frames of the wire that each stands for. Zero it at
+ * first. Any thread may use it at any time: an entry that is being written is neither read nor
+ * written by others.
  */
 #define RUNS_EXPANDED	   4096u /* a power of two */
 #define RUNS_EXPANDED_DEEP 30u	 /* functions of one frame, at most */
 struct runs_expanded {
-	uint32_t version; /* atomic: odd while it is written */
-	uint32_t count;	  /* atomic, as what follows */
+	uint32_t version; /* atomic, odd while the entry is written */
+	uint32_t count;	  /* atomic, as the rest */
 	uint64_t key;
 	uint64_t frames[RUNS_EXPANDED_DEEP];
 };
@@ -70,10 +73,10 @@ static inline void runs_init(struct runs *runs, uintptr_t pc, runs_word_fn *word
 	runs->generated = (struct runtime_stack){0};
 }
 
-/* As UNWIND_ASK (unwind/unwind_core.h). */
+/* Answer UNWIND_ASK (unwind/unwind_core.h). */
 int runs_step(struct runs *runs, struct unwind_activation *at);
 
-/* As UNWIND_RUN; @runtime is that of the frame's module, or NULL. */
+/* Answer UNWIND_RUN. @runtime is that of the frame's module, or NULL. */
 unsigned runs_frames(struct runs *runs, const struct runtime *runtime,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room);
 
@@ -85,15 +88,14 @@ unsigned runs_frames(struct runs *runs, const struct runtime *runtime,
 int runs_first_line(struct runs *runs, struct runtime_frame *frame);
 
 /*
- * The walk is over, of @n @frames; @is_rooted: with the outermost one. Where its runs did not all
- * find a place, runs->is_whole is 0. No language frame stays then if runs are only counted, or if
+ * End a walk of @n @frames, which reached the outermost frame if @is_rooted. If not every run found
+ * its activation, clear runs->is_whole, and take all language frames out if runs are counted, or if
  * they are paired and may have been given to the wrong activations. Returns how many frames there
- * are now. Where runs->cut is not NULL then, the outermost ones are missing, as with
- * WIRE_END_DEPTH.
+ * are now. If runs->cut is not NULL then, the outermost frames are missing, as with WIRE_END_DEPTH.
  */
 unsigned runs_finish(struct runs *runs, uint64_t *frames, unsigned n, int is_rooted);
 
-/* As runs_finish(), of a walk's @result. */
+/* Do the same for the @result of a walk. */
 static inline void runs_end(struct runs *runs, uint64_t *frames, struct unwind_result *result)
 {
 	result->frames = runs_finish(runs, frames, result->frames, result->end == WIRE_END_ROOT);
@@ -101,7 +103,7 @@ static inline void runs_end(struct runs *runs, uint64_t *frames, struct unwind_r
 		result->end = WIRE_END_DEPTH;
 }
 
-/* The line that @frame is at, 0: none. The cache of runs->reader keeps it. Context: as @runs. */
+/* Returns the line that @frame is at, or 0 if there is none. Context: as @runs. */
 uint32_t runs_line(struct runs *runs, const struct runtime_frame *frame);
 
 #endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: everything in this folder is reachable from the handler. */
+/*
+ * Read the memory of a process that may change it at any time: the handler's own process, or
+ * another one from outside. Every load may fail. Objects are freed and their memory is used again,
+ * so check what was read: the type of an object, the bounds of a length, the end of a list.
+ *
+ * A load is one of three:
+ *
+ *	plain		a load instruction: reader->is_trusted is set, or the address is in a range
+ *			that is never unmapped (the runtime's variables, the thread's stack)
+ *	from a window	the bytes around an address that was read before in this walk
+ *	a system call	process_vm_readv(2), which fills a window
+ *
+ * A cache keeps what a reader found out for the next walks.
+ */
+#ifndef LIBPROF_RUNTIME_READER_H
+#define LIBPROF_RUNTIME_READER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/uio.h>
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+#define RUNTIME_WINDOW_BYTES 512u
+#define RUNTIME_WINDOWS_MORE 28u
+
+/* Bounds and contents are in arrays of their own, because each load searches the bounds. */
+struct runtime_window {
+	uintptr_t start;
+	uint32_t bytes;
+};
+struct runtime_content {
+	char bytes[RUNTIME_WINDOW_BYTES];
+};
+
+/*
+ * The windows that the last two walks of a thread used. The next walk reads all of them with its
+ * first system call. Windows that only the last walk used are in new_windows. Zero it at first.
+ */
+#define RUNTIME_AGAIN 24u
+struct runtime_again {
+	uint32_t count, new_count;
+	struct iovec windows[RUNTIME_AGAIN];
+	struct iovec new_windows[RUNTIME_AGAIN];
+};
+
+/* More windows for a reader, too large for a handler's stack, and the arguments of a call. */
+struct runtime_room {
+	struct runtime_window windows[RUNTIME_WINDOWS_MORE];
+	struct runtime_content contents[RUNTIME_WINDOWS_MORE];
+	struct iovec local[RUNTIME_AGAIN + 1], remote[RUNTIME_AGAIN + 1];
+};
+
+/* ---- the cache ------------------------------------------------------------------------------- */
+
+/*
+ * A table from a hash of everything that an answer depends on to the answer. Zero it at first. Any
+ * thread may read and write it at any time: an entry that is being written does not match its
+ * check.
+ */
+#define RUNTIME_CACHE_BITS  14u
+#define RUNTIME_CACHE_WORDS 3u
+struct runtime_cached {
+	uint64_t check; /* atomic, as the words are: of the key and the words */
+	uint64_t words[RUNTIME_CACHE_WORDS];
+};
+struct runtime_cache {
+	struct runtime_cached entries[1u << RUNTIME_CACHE_BITS];
+};
+
+/* ---- the reader ------------------------------------------------------------------------------ */
+
+#define RUNTIME_HINTS  16u /* a power of two */
+#define RUNTIME_NOTED  28u
+#define RUNTIME_AN_AGE 4096u /* walks */
+
+/* Reads one process during one walk. */
+struct runtime_reader {
+	int pid;	/* the process; 0: our own, in which process_vm_readv(2) is forbidden */
+	int is_own;	/* the process is our own */
+	int is_trusted; /* what is read now stays where it is: plain loads */
+	int may_trust;	/* set is_trusted from the second frame of a stack on */
+	/* Ranges of our own process that are never unmapped: plain loads. */
+	uintptr_t fixed_start, fixed_bytes;
+	uintptr_t stack_start, stack_bytes; /* the stack of the thread that is walked */
+	struct runtime_cache *cache;	    /* borrowed; NULL: keep nothing */
+	uint32_t age; /* part of keys of answers that are believed for RUNTIME_AN_AGE walks only */
+	/* For the reader of a runtime during the walk: an address or 0, and what was found there.
+	 */
+	uintptr_t noted_at;
+	uint64_t noted[RUNTIME_NOTED];
+	unsigned oldest;		 /* the window to fill next */
+	uint8_t found_in[RUNTIME_HINTS]; /* by address: the window that had it last */
+	uint32_t used;			 /* bit n is set: window n was used */
+	struct runtime_again *again;	 /* borrowed; NULL: nothing is known of walks before */
+	int was_read_again;
+	struct runtime_window windows[2];
+	struct runtime_content contents[2];
+	struct runtime_room *room; /* borrowed, see runtime_lend(); NULL: there are two windows */
+};
+
+static inline void runtime_reader_init(struct runtime_reader *reader, int pid, int is_own)
+{
+	reader->pid = pid;
+	reader->is_own = is_own;
+	reader->is_trusted = reader->may_trust = 0;
+	reader->fixed_start = reader->fixed_bytes = 0;
+	reader->stack_start = reader->stack_bytes = 0;
+	reader->cache = NULL;
+	reader->age = 0;
+	reader->noted_at = 0;
+	reader->oldest = 0;
+	memset(reader->found_in, 0, sizeof(reader->found_in));
+	reader->used = 0;
+	reader->again = NULL;
+	reader->was_read_again = 0;
+	memset(reader->windows, 0, sizeof(reader->windows));
+	reader->room = NULL;
+}
+
+/* Lend @room, whatever is in it. Take it back by reader->room = NULL. */
+static inline void runtime_lend(struct runtime_reader *reader, struct runtime_room *room)
+{
+	for (unsigned i = 0; i < RUNTIME_WINDOWS_MORE; i++)
+		room->windows[i].bytes = 0;
+	reader->room = room;
+}
+
+/* ---- loads ----------------------------------------------------------------------------------- */
+
+int runtime_load_checked(struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes);
+
+/*
+ * Copy @bytes, at most RUNTIME_WINDOW_BYTES, at @address to @to. Returns 0, or -EFAULT, and then
+ * @to may have any bytes.
+ */
+static inline int runtime_load(
+	struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes)
+{
+	/* Most loads are of trusted words: these take no function call. */
+	if (!reader->is_trusted || !address)
+		return runtime_load_checked(reader, address, to, bytes);
+	memcpy(to, (const void *)address, bytes);
+	return 0;
+}
+
+static inline int runtime_load_word(
+	struct runtime_reader *reader, uintptr_t address, uintptr_t *value)
+{
+	return runtime_load(reader, address, value, sizeof(*value));
+}
+
+const void *runtime_view_checked(struct runtime_reader *reader, uintptr_t address, size_t bytes);
+
+/*
+ * Find @bytes at @address, at most RUNTIME_WINDOW_BYTES unless they are read plainly, without a
+ * copy. Returns where they are until the next load, or NULL if they cannot be read.
+ */
+static inline const void *runtime_view(
+	struct runtime_reader *reader, uintptr_t address, size_t bytes)
+{
+	return reader->is_trusted && address ? (const void *)address
+					     : runtime_view_checked(reader, address, bytes);
+}
+
+/* Bytes from @at to @end that are read one after another. Set `used` and `got` to 0 at first. */
+struct runtime_bytes {
+	struct runtime_reader *reader; /* borrowed */
+	uintptr_t at, end;
+	unsigned used, got; /* of `bytes` */
+	uint8_t bytes[64];
+};
+
+/* Returns the next byte, or -1 at the end and if it cannot be read. */
+int runtime_byte(struct runtime_bytes *bytes);
+
+/*
+ * Read @bytes at @address, at most RUNTIME_WINDOW_BYTES, into one window: the reader is going to
+ * load parts of them.
+ */
+void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t bytes);
+
+/* The same for more bytes than a window has, up to RUNTIME_RUN windows, by one call. */
+#define RUNTIME_RUN 9u
+void runtime_expect_run(struct runtime_reader *reader, uintptr_t address, size_t bytes);
+
+/*
+ * Read the RUNTIME_AHEAD_LEAST bytes at each of the @addresses that are in no window yet, by one
+ * call: the reader is going to load them in this order. Ends after RUNTIME_AHEAD addresses.
+ */
+#define RUNTIME_AHEAD	    8u
+#define RUNTIME_AHEAD_BYTES 256u
+#define RUNTIME_AHEAD_LEAST 64u
+void runtime_expect_each(struct runtime_reader *reader, const uintptr_t *addresses, unsigned count);
+
+/* Is a load of @bytes at @address plain, or from a window? */
+int runtime_has(struct runtime_reader *reader, uintptr_t address, size_t bytes);
+
+/* End a walk: keep in reader->again, if there is one, which windows it used. */
+void runtime_note_again(struct runtime_reader *reader);
+
+/* Read everything anew from here on. */
+static inline void runtime_forget(struct runtime_reader *reader)
+{
+	reader->windows[0].bytes = reader->windows[1].bytes = 0;
+	if (reader->room)
+		runtime_lend(reader, reader->room);
+}
+
+/* ---- what is kept from walk to walk ---------------------------------------------------------- */
+
+/* Add @word to @hash. */
+static inline uint64_t runtime_mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9fb21c651e98df25ULL;
+	return hash ^ hash >> 29;
+}
+
+/* Find the words that were kept by @key. Returns 1 with them, or 0 and then @words has any. */
+int runtime_cache_find(
+	const struct runtime_reader *reader, uint64_t key, uint64_t words[RUNTIME_CACHE_WORDS]);
+void runtime_cache_keep(const struct runtime_reader *reader, uint64_t key,
+	const uint64_t words[RUNTIME_CACHE_WORDS]);
+
+/* The same for one number. */
+int runtime_cache_find_number(const struct runtime_reader *reader, uint64_t key, uint32_t *number);
+void runtime_cache_keep_number(const struct runtime_reader *reader, uint64_t key, uint32_t number);
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+/* Write @character as UTF-8, and '?' if it is no character. Returns the number of bytes. */
+unsigned runtime_encode(uint32_t character, char out[4]);
+
+/* Copy @text without its NUL, as much as fits into @room bytes. Returns the number of bytes. */
+uint32_t runtime_put_text(char *out, uint32_t room, const char *text);
+
+/*
+ * Load the text of @length bytes at @address, up to a NUL. Of a text that does not fit into @room
+ * bytes load the beginning or, if @keep_end, the end. Returns the number of bytes.
+ */
+uint32_t runtime_load_text(struct runtime_reader *reader, uintptr_t address, uintptr_t length,
+	char *out, uint32_t room, int keep_end);
+
+/* ---- fields of bytes that were loaded -------------------------------------------------------- */
+
+static inline uintptr_t runtime_word_in(const char *bytes, uint32_t offset)
+{
+	uintptr_t value;
+
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+static inline uint32_t runtime_int_in(const char *bytes, uint32_t offset)
+{
+	uint32_t value;
+
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+static inline uint16_t runtime_short_in(const char *bytes, uint32_t offset)
+{
+	uint16_t value;
+
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+/* ---- symbols --------------------------------------------------------------------------------- */
+
+/* The symbol tables of a mapped module. */
+struct runtime_symbols {
+	uintptr_t bias;
+	uintptr_t symbols, strings, hash;
+	uint32_t buckets, first, bloom_words, bloom_shift;
+	uintptr_t eh_frame_hdr; /* 0: it is not known */
+};
+
+/* Read the dynamic section at @dynamic. Returns 0, -EFAULT, or -ENOENT if it has no such tables. */
+int runtime_symbols_read(struct runtime_symbols *out, struct runtime_reader *reader,
+	uintptr_t dynamic, uintptr_t bias);
+
+/*
+ * Look up symbol @name. Returns its address, with its size in @bytes unless that is NULL; or 0 if
+ * the module does not have it.
+ */
+uintptr_t runtime_symbol(struct runtime_symbols *symbols, struct runtime_reader *reader,
+	const char *name, uint64_t *bytes);
+
+/*
+ * Find the function that has @pc in .eh_frame_hdr: where it begins and where the next one does.
+ * Returns 0, or -ENOENT if no function is listed there, or only the last one.
+ */
+int runtime_function(const struct runtime_symbols *symbols, struct runtime_reader *reader,
+	uintptr_t pc, uintptr_t *begin, uintptr_t *end);
+
+#endif
