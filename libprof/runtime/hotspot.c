@@ -186,7 +186,7 @@ static int leave_by_epilogue(struct runtime_reader *reader, struct unwind_activa
 		.end = ARCH_CODE_BYTES, .at = (unsigned)(at->pc - start), .exact = true};
 	struct arch_epilogue epilogue;
 
-	if (!at->innermost || runtime_load(reader, start, code.bytes, sizeof(code.bytes)) ||
+	if (runtime_load(reader, start, code.bytes, sizeof(code.bytes)) ||
 		arch_find_epilogue(&code, &epilogue) || !epilogue.ra)
 		return -ENOENT;
 	sp = at->sp + epilogue.cfa;
@@ -300,22 +300,14 @@ static int leave_framed(const struct runtime *runtime, struct runtime_reader *re
 	return error;
 }
 
-/* @by_code: the caller as leave_by_epilogue() finds it, or NULL. */
 static int leave_interpreter(const struct runtime *runtime, struct runtime_reader *reader,
-	struct unwind_activation *at, const struct unwind_activation *by_code,
-	struct runtime_frame *out)
+	struct unwind_activation *at, struct runtime_frame *out)
 {
 	const struct hotspot_cache *cache = hotspot_cache(runtime, reader);
 	uint8_t bytes[2 * ARCH_HOTSPOT_NEAR];
 	struct arch_hotspot_code code;
 	struct arch_hotspot_edge edge;
 
-	/* The interpreter's subroutines return to it, so try its frame first. */
-	if (by_code) {
-		if (leave_framed(runtime, reader, at, out) < 0)
-			*at = *by_code;
-		return 1;
-	}
 	if (at->innermost &&
 		!read_code(
 			reader, at->pc, cache->interpreter, cache->interpreter_end, bytes, &code) &&
@@ -438,27 +430,20 @@ static void tell_compiled(const struct runtime *runtime, struct runtime_reader *
 		(uint64_t)out->start << 32 | (uint32_t)out->position);
 }
 
-/* @by_code: as leave_interpreter(). */
 static int leave_compiled(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled,
-	struct unwind_activation *at, const struct unwind_activation *by_code,
-	struct runtime_frame *out)
+	struct unwind_activation *at, struct runtime_frame *out)
 {
 	uintptr_t begun = at->innermost ? find_begun(blob, compiled, at->pc) : 0, pc = at->pc;
 	int left;
 
 	/* Behind its own code lie pieces that are jumped to; calls of others go by some of them. */
-	if (at->innermost && pc >= compiled->stubs && !by_code)
+	if (at->innermost && pc >= compiled->stubs)
 		return leave_by_any_call(reader, at);
 	/* Where it was is kept in the frame. */
 	if (!at->innermost && is_given_up(compiled, pc))
 		pc = hotspot_load_pointer(reader, at->sp + compiled->original_pc);
-	tell_compiled(runtime, reader, blob, compiled, begun && !by_code ? 0 : pc,
-		at->innermost != NULL, out);
-	if (by_code) {
-		*at = *by_code;
-		return 1;
-	}
+	tell_compiled(runtime, reader, blob, compiled, begun ? 0 : pc, at->innermost != NULL, out);
 	if (!blob->frame_bytes)
 		return arrive_at(runtime, reader, at, at->sp + WORD, 0);
 	left = leave_sized(runtime, reader, blob, begun, at);
@@ -566,10 +551,8 @@ static int leave_barrier(const struct runtime *runtime, struct runtime_reader *r
 	return 1;
 }
 
-/* @by_code: as leave_interpreter(). */
 static int leave_stub(const struct runtime *runtime, struct runtime_reader *reader,
-	const struct hotspot_blob *blob, struct unwind_activation *at,
-	const struct unwind_activation *by_code, struct runtime_frame *out)
+	const struct hotspot_blob *blob, struct unwind_activation *at, struct runtime_frame *out)
 {
 	uintptr_t name = load_blob_name(runtime, reader, blob);
 	uint8_t bytes[2 * ARCH_HOTSPOT_NEAR];
@@ -583,10 +566,6 @@ static int leave_stub(const struct runtime *runtime, struct runtime_reader *read
 	if (at->pc == runtime->objects[HOTSPOT_CALL_STUB]) {
 		tell_text(runtime, HOTSPOT_TEXT, out);
 		return leave_call_stub(reader, at);
-	}
-	if (by_code) {
-		*at = *by_code;
-		return 1;
 	}
 	if (blob->frame_bytes && (!at->innermost || blob->complete >= 0))
 		left = leave_sized(runtime, reader, blob,
@@ -606,26 +585,50 @@ static int leave_stub(const struct runtime *runtime, struct runtime_reader *read
 
 /* ---- what the contract asks for -------------------------------------------------------------- */
 
+/* Leave an innermost frame to @caller, as leave_by_epilogue() found it. */
+static int leave_straight(const struct runtime *runtime, struct runtime_reader *reader,
+	struct unwind_activation *at, const struct unwind_activation *caller,
+	struct runtime_frame *out)
+{
+	struct hotspot_compiled compiled;
+	struct hotspot_blob blob;
+
+	if (hotspot_is_interpreter(hotspot_cache(runtime, reader), at->pc)) {
+		/* Subroutines of the interpreter return to it, so its frame comes first. */
+		if (leave_framed(runtime, reader, at, out) > 0)
+			return 1;
+	} else if (hotspot_find_blob(runtime, reader, at->pc, &blob)) {
+		return 0;
+	} else if (hotspot_read_compiled(hotspot_offsets_of(runtime), reader, &blob, &compiled)) {
+		tell_text(runtime, load_blob_name(runtime, reader, &blob) | HOTSPOT_TEXT, out);
+	} else {
+		tell_compiled(runtime, reader, &blob, &compiled, at->pc, 1, out);
+	}
+	*at = *caller;
+	return 1;
+}
+
 /* As step_hotspot(), of generated code. The method that runs there is in @out. */
 static int leave_code(const struct runtime *runtime, struct runtime_reader *reader,
 	struct unwind_activation *at, struct runtime_frame *out)
 {
 	const struct hotspot_cache *cache = hotspot_cache(runtime, reader);
-	struct unwind_activation caller = *at, *by_code;
+	struct unwind_activation caller = *at;
 	struct hotspot_compiled compiled;
 	struct hotspot_blob blob;
 
 	*out = (struct runtime_frame){0};
 	if (!hotspot_find_heap(cache, reader, at->pc))
 		return 0;
-	by_code = leave_by_epilogue(reader, &caller) > 0 ? &caller : NULL;
+	if (at->innermost && leave_by_epilogue(reader, &caller) > 0)
+		return leave_straight(runtime, reader, at, &caller, out);
 	if (hotspot_is_interpreter(cache, at->pc))
-		return leave_interpreter(runtime, reader, at, by_code, out);
+		return leave_interpreter(runtime, reader, at, out);
 	if (hotspot_find_blob(runtime, reader, at->pc, &blob))
 		return 0;
 	if (!hotspot_read_compiled(hotspot_offsets_of(runtime), reader, &blob, &compiled))
-		return leave_compiled(runtime, reader, &blob, &compiled, at, by_code, out);
-	return leave_stub(runtime, reader, &blob, at, by_code, out);
+		return leave_compiled(runtime, reader, &blob, &compiled, at, out);
+	return leave_stub(runtime, reader, &blob, at, out);
 }
 
 /*
