@@ -570,6 +570,63 @@ static void test_closures_are_one_function(void **state)
 	assert_true(quick_of(again) != first);
 }
 
+#if defined(__x86_64__)
+
+static int enter(struct runtime_stack *stack, const struct unwind_frame *frame)
+{
+	runtime_reader_init(&heap->reader, getpid(), 1);
+	runtime_lend(&heap->reader, &lent);
+	return enter_v8(&heap->runtime, &heap->reader, stack, frame);
+}
+
+/*
+ * The code of an innermost frame comes before its slots, which are not written yet when it begins.
+ * Otherwise the slots count, and the thread's registers are for its caller, too.
+ */
+static void test_the_innermost_frame(void **state)
+{
+	/* push %rbp; mov %rsp,%rbp; push %rsi; push %rdi */
+	static const uint8_t entry[] = {0x55, 0x48, 0x89, 0xe5, 0x56, 0x57};
+	uint8_t code[ARCH_V8_BEFORE + ARCH_CODE_BYTES] = {0};
+	struct runtime_frame out[2];
+	struct arch_registers registers = {0};
+	struct runtime_stack stack = {0};
+	const struct unwind_frame innermost = {.pc = (uintptr_t)code + ARCH_V8_BEFORE,
+		.sp = (uintptr_t)heap->stack,
+		.caller_sp = heap->where.fp + 2 * V8_WORD,
+		.fp = heap->where.fp,
+		.is_generated = 1,
+		.innermost = &registers};
+	const struct unwind_frame caller = {.sp = innermost.caller_sp, .caller_sp = 1, .fp = 1};
+
+	(void)state;
+	registers.r[ARCH_DWARF_PC] = innermost.pc;
+	registers.r[ARCH_V8_RDI] = pointer(heap->function);
+	heap->stack[4] = pointer(heap->array); /* what was there before */
+	memcpy(code + ARCH_V8_BEFORE, entry, sizeof(entry));
+	assert_int_equal(enter(&stack, &innermost), 1);
+	assert_true(stack.key);
+	assert_int_equal(next_v8(&heap->runtime, &heap->reader, &stack, out, 2), 1);
+	assert_int_equal(out[0].function, (uintptr_t)heap->shared);
+	assert_int_equal(enter(&stack, &caller), 0);
+	assert_null(where_of(&stack)->registers);
+	/* Behind its beginning the slots are there. */
+	memset(code, 0, sizeof(code));
+	assert_int_equal(enter(&stack, &innermost), 0);
+	heap->stack[4] = pointer(heap->function);
+	registers.r[ARCH_V8_RDI] = 0;
+	assert_int_equal(enter(&stack, &innermost), 1);
+	assert_int_equal(next_v8(&heap->runtime, &heap->reader, &stack, out, 2), 1);
+	assert_int_equal(out[0].function, (uintptr_t)heap->shared);
+	assert_int_equal(enter(&stack, &caller), 0);
+	assert_ptr_equal(where_of(&stack)->registers, &registers);
+	assert_int_equal(where_of(&stack)->callee, innermost.fp);
+	assert_int_equal(enter(&stack, &caller), 0);
+	assert_null(where_of(&stack)->registers);
+}
+
+#endif
+
 /* Of two bytes a character, with all that ends a line. */
 static void test_lines_of_wide_text(void **state)
 {
@@ -602,6 +659,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_pages_without_code, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_closures_are_one_function, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_lines_of_wide_text, set_up, tear_down),
+#if defined(__x86_64__)
+		cmocka_unit_test_setup_teardown(test_the_innermost_frame, set_up, tear_down),
+#endif
 		cmocka_unit_test_setup_teardown(test_the_line_in_baseline_code, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_what_is_inlined, set_up, tear_down),
 	};
