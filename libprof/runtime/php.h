@@ -9,7 +9,7 @@
 #define PHP_EXTENSIONS 0u /* of runtime.objects: what extends PHP's engine; 0: no code is told */
 
 /* As runtime_kind.step, of generated code. */
-int php_leave_compiled(const struct runtime *runtime, struct runtime_reader *reader,
-	struct unwind_activation *at);
+int php_leave_compiled(
+	const struct runtime *runtime, struct runtime_reader *reader, struct unwind_activation *at);
 
 #endif
