@@ -738,8 +738,6 @@ int collector_start(struct collector **out, const struct collector_config *confi
 	c->drain.arena = config->arena;
 	c->drain.blocks = config->blocks;
 	c->pipe_writer.descriptor = config->pipe;
-	c->pipe_writer.source = RECORD_COLLECTOR;
-	c->pipe_writer.key = config->key;
 	if (c->looker)
 		c->looker->start(c->looker->context, &c->pipe_writer);
 	/* Signals are for the rest of flamerun. */

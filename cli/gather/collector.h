@@ -61,8 +61,7 @@ struct collector_looker {
 struct collector_config {
 	struct wire_arena *arena; /* borrowed, as the descriptor */
 	uint32_t blocks;
-	int pipe; /* its writing end, non-blocking */
-	uint32_t key;
+	int pipe;			       /* its writing end, non-blocking */
 	const struct collector_looker *looker; /* borrowed; NULL: none */
 	struct perf_events *events;	       /* borrowed; NULL: none */
 };

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "cli/clock.h"
@@ -25,38 +25,48 @@
 #define READ_BYTES (1u << 16)
 #define PIPE_BYTES (1 << 20) /* as much as an unprivileged process may ask for */
 
-/* A source's records as they arrive, cut at any byte. */
+/* The records of one source as they arrive, cut at any byte. */
 struct stream {
+	int pipe_read, pipe_write;
+	bool is_damaged; /* where the next record begins is not known */
 	size_t count;
-	/* One record that is not yet whole, and a piece behind it. */
-	char bytes[RECORD_BYTES_MAX + PIPE_BUF];
+	/* One record that is not yet whole, and what is read behind it. */
+	char bytes[RECORD_BYTES_MAX + READ_BYTES];
 };
 
 struct pipe_reader {
 	struct flameprof_profile *profile;
 	struct held_files *held;
-	int pipe_read, pipe_write;
-	uint32_t key;
+	int poll; /* epoll(7)'s descriptor, of both pipes */
 	struct pipe_reader_state state;
-	size_t partial;
-	char pipe_bytes[READ_BYTES + PIPE_BUF];
 	struct stream streams[RECORD_SOURCES];
 };
 
-static int open_pipe(struct pipe_reader *pipe_reader)
+static int open_pipe(struct pipe_reader *pipe_reader, struct stream *stream)
 {
+	struct epoll_event event = {.events = EPOLLIN};
 	int ends[2];
 
-	if (getrandom(&pipe_reader->key, sizeof(pipe_reader->key), 0) != sizeof(pipe_reader->key))
-		return -EIO;
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
 		return -errno;
-	pipe_reader->pipe_read = channel_above_stdio(ends[0]);
-	pipe_reader->pipe_write = channel_above_stdio(ends[1]);
-	if (pipe_reader->pipe_read < 0 || pipe_reader->pipe_write < 0)
+	stream->pipe_read = channel_above_stdio(ends[0]);
+	stream->pipe_write = channel_above_stdio(ends[1]);
+	if (stream->pipe_read < 0 || stream->pipe_write < 0)
 		return -EMFILE;
-	fcntl(pipe_reader->pipe_read, F_SETPIPE_SZ, PIPE_BYTES);
-	return 0;
+	fcntl(stream->pipe_read, F_SETPIPE_SZ, PIPE_BYTES);
+	return epoll_ctl(pipe_reader->poll, EPOLL_CTL_ADD, stream->pipe_read, &event) ? -errno : 0;
+}
+
+static int open_pipes(struct pipe_reader *pipe_reader)
+{
+	int error = 0;
+
+	pipe_reader->poll = channel_above_stdio(epoll_create1(EPOLL_CLOEXEC));
+	if (pipe_reader->poll < 0)
+		return -errno;
+	for (int i = 0; !error && i < RECORD_SOURCES; i++)
+		error = open_pipe(pipe_reader, &pipe_reader->streams[i]);
+	return error;
 }
 
 int pipe_reader_open(struct pipe_reader **out, uint32_t rate_hz)
@@ -66,12 +76,14 @@ int pipe_reader_open(struct pipe_reader **out, uint32_t rate_hz)
 
 	if (!pipe_reader)
 		return -ENOMEM;
-	pipe_reader->pipe_read = pipe_reader->pipe_write = -1;
+	pipe_reader->poll = -1;
+	for (int i = 0; i < RECORD_SOURCES; i++)
+		pipe_reader->streams[i].pipe_read = pipe_reader->streams[i].pipe_write = -1;
 	pipe_reader->profile =
 		profile_new(&(struct profile_config){.period_ns = NS_PER_S / rate_hz});
 	pipe_reader->held = held_files_new();
 	if (pipe_reader->profile)
-		error = open_pipe(pipe_reader);
+		error = open_pipes(pipe_reader);
 	if (error)
 		pipe_reader_free(pipe_reader);
 	else
@@ -83,29 +95,28 @@ void pipe_reader_free(struct pipe_reader *pipe_reader)
 {
 	if (!pipe_reader)
 		return;
-	if (pipe_reader->pipe_read >= 0)
-		close(pipe_reader->pipe_read);
-	if (pipe_reader->pipe_write >= 0)
-		close(pipe_reader->pipe_write);
+	for (int i = 0; i < RECORD_SOURCES; i++) {
+		if (pipe_reader->streams[i].pipe_read >= 0)
+			close(pipe_reader->streams[i].pipe_read);
+		if (pipe_reader->streams[i].pipe_write >= 0)
+			close(pipe_reader->streams[i].pipe_write);
+	}
+	if (pipe_reader->poll >= 0)
+		close(pipe_reader->poll);
 	profile_free(pipe_reader->profile);
 	held_files_free(pipe_reader->held);
 	free(pipe_reader->state.lives);
 	free(pipe_reader);
 }
 
-int pipe_reader_writer(const struct pipe_reader *pipe_reader)
+int pipe_reader_writer(const struct pipe_reader *pipe_reader, enum record_source source)
 {
-	return pipe_reader->pipe_write;
-}
-
-uint32_t pipe_reader_key(const struct pipe_reader *pipe_reader)
-{
-	return pipe_reader->key;
+	return pipe_reader->streams[source].pipe_write;
 }
 
 int pipe_reader_descriptor(const struct pipe_reader *pipe_reader)
 {
-	return pipe_reader->pipe_read;
+	return pipe_reader->poll;
 }
 
 const struct pipe_reader_state *pipe_reader_state(const struct pipe_reader *pipe_reader)
@@ -125,9 +136,9 @@ struct flameprof_profile *pipe_reader_profile(const struct pipe_reader *pipe_rea
 
 void pipe_reader_wait(const struct pipe_reader *pipe_reader, int timeout_ms)
 {
-	struct pollfd pipe = {.fd = pipe_reader->pipe_read, .events = POLLIN};
+	struct pollfd pipes = {.fd = pipe_reader->poll, .events = POLLIN};
 
-	poll(&pipe, 1, timeout_ms);
+	poll(&pipes, 1, timeout_ms);
 }
 
 static struct wire_counters *counts_of(struct pipe_reader *pipe_reader)
@@ -504,86 +515,63 @@ static void read_record(
 	}
 }
 
-/* ---- pieces ---------------------------------------------------------------------------------- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
-/* Read the whole records at the stream's front, and move what is left there. */
+/* Give up the stream of @source: what follows in it cannot be told apart. */
+static void end_damaged(struct pipe_reader *pipe_reader, enum record_source source)
+{
+	counts_of(pipe_reader)->damaged_streams++;
+	pipe_reader->streams[source].is_damaged = true;
+	if (source == RECORD_COLLECTOR)
+		pipe_reader->state.round = UINT64_MAX;
+}
+
+/* Read the whole records at the stream's front, and move the remaining bytes there. */
 static void read_records(struct pipe_reader *pipe_reader, enum record_source source)
 {
 	struct stream *stream = &pipe_reader->streams[source];
 	size_t at = 0;
 
-	while (stream->count - at >= sizeof(struct record)) {
+	while (!stream->is_damaged && stream->count - at >= sizeof(struct record)) {
 		struct record *record = (struct record *)(stream->bytes + at);
 
 		if (record->bytes < sizeof(*record) || record->bytes % 8 ||
 			record->bytes > RECORD_BYTES_MAX) {
-			/* Where the next one begins cannot be told. */
-			counts_of(pipe_reader)->malformed++;
-			stream->count = 0;
-			return;
+			end_damaged(pipe_reader, source);
+			break;
 		}
 		if (record->bytes > stream->count - at)
 			break;
 		read_record(pipe_reader, source, record);
 		at += record->bytes;
 	}
+	/* A damaged stream is still emptied: its writer waits until all of it is written. */
+	if (stream->is_damaged)
+		at = stream->count;
 	memmove(stream->bytes, stream->bytes + at, stream->count - at);
 	stream->count -= at;
 }
 
-static void read_piece(
-	struct pipe_reader *pipe_reader, const struct pipe_head *head, const char *bytes)
+static void read_stream(struct pipe_reader *pipe_reader, enum record_source source)
 {
-	struct stream *stream = &pipe_reader->streams[head->source];
+	struct stream *stream = &pipe_reader->streams[source];
 
-	/* There is room: less than one record is left of what came before. */
-	memcpy(stream->bytes + stream->count, bytes, head->bytes);
-	stream->count += head->bytes;
-	read_records(pipe_reader, (enum record_source)head->source);
-}
-
-/* Read the whole pieces of @count bytes. Returns how many bytes that were. */
-static size_t read_pieces(struct pipe_reader *pipe_reader, const char *bytes, size_t count)
-{
-	size_t at = 0;
-	bool is_ours = true;
-
-	while (count - at >= sizeof(struct pipe_head)) {
-		struct pipe_head head;
-
-		memcpy(&head, bytes + at, sizeof(head));
-		if (head.key != pipe_reader->key || head.source >= RECORD_SOURCES ||
-			head.bytes > PIPE_PIECE_BYTES_MAX) {
-			/* Somebody else's bytes end anywhere; they are counted as one. */
-			counts_of(pipe_reader)->malformed += is_ours;
-			is_ours = false;
-			at++;
-			continue;
-		}
-		if (head.bytes > count - at - sizeof(head))
-			break;
-		is_ours = true;
-		read_piece(pipe_reader, &head, bytes + at + sizeof(head));
-		at += sizeof(head) + head.bytes;
-	}
-	return at;
-}
-
-int pipe_reader_read(struct pipe_reader *pipe_reader)
-{
 	for (;;) {
-		ssize_t got = read(pipe_reader->pipe_read,
-			pipe_reader->pipe_bytes + pipe_reader->partial, READ_BYTES);
-		size_t count, taken;
+		/* There is room: less than one record is left of what came before. */
+		ssize_t got = read(stream->pipe_read, stream->bytes + stream->count, READ_BYTES);
 
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
 			break;
-		count = pipe_reader->partial + (size_t)got;
-		taken = read_pieces(pipe_reader, pipe_reader->pipe_bytes, count);
-		memmove(pipe_reader->pipe_bytes, pipe_reader->pipe_bytes + taken, count - taken);
-		pipe_reader->partial = count - taken;
+		stream->count += (size_t)got;
+		read_records(pipe_reader, source);
 	}
+}
+
+int pipe_reader_read(struct pipe_reader *pipe_reader)
+{
+	for (enum record_source source = 0; source < RECORD_SOURCES; source++)
+		read_stream(pipe_reader, source);
 	return profile_error(pipe_reader->profile);
 }

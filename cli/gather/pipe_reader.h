@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pipe's reading end: frames into streams, streams into records, records into the profile. What
- * comes is checked here once more: anybody who runs as the same user could write to the pipe.
+ * Read records from the pipes of the collector and of the tracing process into the profile. Every
+ * record is checked here once more, because any process of the same user can write to the pipes.
  *
  * Context: one thread.
  */
@@ -21,14 +21,13 @@ struct pipe_reader;
 int pipe_reader_open(struct pipe_reader **out, uint32_t rate_hz);
 void pipe_reader_free(struct pipe_reader *pipe_reader); /* NULL is fine */
 
-/* For those who write: the pipe's writing end, non-blocking and close-on-exec, and the key. */
-int pipe_reader_writer(const struct pipe_reader *pipe_reader);
-uint32_t pipe_reader_key(const struct pipe_reader *pipe_reader);
+/* The writing end of the pipe of @source, non-blocking and close-on-exec. Owned by @pipe_reader. */
+int pipe_reader_writer(const struct pipe_reader *pipe_reader, enum record_source source);
 
-/* To poll for POLLIN. Owned by @pipe_reader. */
+/* Poll this for POLLIN: one of the pipes can be read. Owned by @pipe_reader. */
 int pipe_reader_descriptor(const struct pipe_reader *pipe_reader);
 
-/* Take all that the pipe holds now. Never blocks. Returns 0 or -ENOMEM (what was taken stays). */
+/* Read all that the pipes hold now. Never blocks. Returns 0 or -ENOMEM (what was read stays). */
 int pipe_reader_read(struct pipe_reader *pipe_reader);
 
 /* Sleep until there is something to read, at most @timeout_ms. */
@@ -49,7 +48,7 @@ struct pipe_reader_state {
 	bool has_ended[RECORD_SOURCES]; /* the stream has */
 	unsigned live;	     /* images that have not ended */
 	uint64_t images_met; /* ever */
-	uint64_t round;	     /* of the last RECORD_ROUND */
+	uint64_t round;	     /* of the last RECORD_ROUND; UINT64_MAX: none will come any more */
 	struct record_waits waits[RECORD_SOURCES];
 	struct record_life *lives; /* owned by the reader, as they came; no more than MAX */
 	unsigned life_count, life_room;

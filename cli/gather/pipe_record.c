@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The writing end of the pipe: a buffer that is emptied from the front and moved down when it is
- * asked for more room. Pieces that the kernel writes at once carry a key, so that nobody else's
- * bytes count. The reading end is pipe_reader.c.
+ * The writing end of a pipe: a buffer that is emptied from the front and moved down when it is
+ * asked for more room. The reading end is pipe_reader.c.
  */
 #include "cli/gather/pipe_record.h"
 
@@ -82,35 +81,19 @@ int pipe_writer_put_refusal(
 		offsetof(struct record_refusal, text), why, strlen(why) + 1);
 }
 
-/* One piece. The kernel takes all of it or nothing. Returns bytes of records, or -errno. */
-static long write_piece(const struct pipe_writer *pipe_writer)
-{
-	size_t bytes = pipe_writer->to - pipe_writer->from;
-	struct pipe_head head = {.key = pipe_writer->key, .source = (uint16_t)pipe_writer->source};
-	char piece[PIPE_BUF];
-	ssize_t done;
-
-	if (bytes > PIPE_PIECE_BYTES_MAX)
-		bytes = PIPE_PIECE_BYTES_MAX;
-	head.bytes = (uint16_t)bytes;
-	memcpy(piece, &head, sizeof(head));
-	memcpy(piece + sizeof(head), pipe_writer->bytes + pipe_writer->from, bytes);
-	do {
-		done = write(pipe_writer->descriptor, piece, sizeof(head) + bytes);
-	} while (done < 0 && errno == EINTR);
-	return done < 0 ? -errno : (long)bytes;
-}
-
 long pipe_writer_flush(struct pipe_writer *pipe_writer)
 {
 	while (pipe_writer->from < pipe_writer->to) {
-		long done = write_piece(pipe_writer);
+		ssize_t done =
+			write(pipe_writer->descriptor, pipe_writer->bytes + pipe_writer->from,
+				pipe_writer->to - pipe_writer->from);
 
-		if (done == -EAGAIN)
+		if (done >= 0)
+			pipe_writer->from += (size_t)done;
+		else if (errno == EAGAIN)
 			break;
-		if (done < 0)
-			return done;
-		pipe_writer->from += (size_t)done;
+		else if (errno != EINTR)
+			return -errno;
 	}
 	return (long)(pipe_writer->to - pipe_writer->from);
 }

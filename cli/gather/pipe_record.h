@@ -1,29 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the collector and the tracing process tell flamerun, over one pipe. A record is `bytes`
- * long, a multiple of eight; texts in it end with a NUL.
+ * The records that the collector and the tracing process send to flamerun, each over a pipe of its
+ * own. A record is `bytes` long, a multiple of eight; texts in it end with a NUL.
  *
- * On the pipe records travel in pieces that the kernel does not mix with others: struct pipe_head,
- * then a stretch of its source's stream of records. Programs of the run could open the pipe; the
- * key, which only flamerun's own processes know, tells their bytes from ours.
+ * A pipe carries records and nothing else: no key and no frames. Other processes do not inherit the
+ * pipes. A process can open one through /proc/PID/fd if it has flamerun's user, is in flamerun's
+ * user namespace and flamerun is dumpable, or if it has CAP_SYS_PTRACE. The kernel checks the same
+ * for the arena, which programs of the run have to open, so such a process can forge every sample
+ * anyway. It can also take bytes out of the pipe, and a key in front of them with the bytes. The
+ * reader therefore checks every record, but does not look for the next one in a stream that was
+ * damaged: it reports that the stream ended there.
  */
 #ifndef CLI_GATHER_PIPE_RECORD_H
 #define CLI_GATHER_PIPE_RECORD_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "libprof/wire.h"
 
 enum record_source { RECORD_COLLECTOR, RECORD_TRACER, RECORD_SOURCES };
-
-struct pipe_head {
-	uint32_t key;
-	uint16_t source; /* enum record_source */
-	uint16_t bytes;	 /* behind this, at most PIPE_PIECE_BYTES_MAX */
-};
-#define PIPE_PIECE_BYTES_MAX (PIPE_BUF - sizeof(struct pipe_head))
 
 enum record_type {
 	RECORD_IMAGE = 1,
@@ -209,8 +205,6 @@ struct record_round {
 
 struct pipe_writer {
 	int descriptor; /* non-blocking; borrowed */
-	enum record_source source;
-	uint32_t key;
 	char *bytes;
 	size_t from, to, room; /* [from, to) is still to be written */
 };

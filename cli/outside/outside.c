@@ -29,8 +29,7 @@ static void become_tracer(const struct outside_config *config, int commands)
 		.arena = config->arena,
 		.arena_descriptor = config->arena_descriptor,
 		.commands = commands,
-		.pipe = config->pipe,
-		.key = config->key};
+		.pipe = config->pipe};
 
 	_exit(tracer_main(&tracer));
 }

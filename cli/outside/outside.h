@@ -27,8 +27,7 @@ struct outside_config {
 	/* The run whose uninjected programs are to be found, borrowed; NULL: only by command. */
 	struct wire_arena *arena;
 	int arena_descriptor;
-	int pipe;    /* the run's pipe, writing end, non-blocking; borrowed for the call */
-	uint32_t key; /* of the records in it */
+	int pipe; /* the tracer's pipe, writing end, non-blocking; borrowed for the call */
 };
 
 /*

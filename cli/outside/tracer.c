@@ -440,8 +440,6 @@ int tracer_main(const struct tracer_config *config)
 	tracer->random = clock_now_ns() * 0x9e3779b97f4a7c15ULL | 1;
 	tracer->shared.pipe_writer = &tracer->pipe_writer;
 	tracer->pipe_writer.descriptor = config->pipe;
-	tracer->pipe_writer.source = RECORD_TRACER;
-	tracer->pipe_writer.key = config->key;
 	tracer->shared.images = RECORD_TRACER_IMAGES;
 	if (config->waits)
 		tracer->waits = target_waits_new(&(struct target_waits_config){

@@ -30,7 +30,6 @@ struct tracer_config {
 	int arena_descriptor;
 	int commands; /* socket of datagrams: struct command in, struct command_answer out */
 	int pipe;     /* non-blocking */
-	uint32_t key; /* of the records there */
 };
 
 enum command_kind {

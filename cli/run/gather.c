@@ -43,8 +43,7 @@ static void open_for_uninjected(struct gather *gather, const struct gather_confi
 {
 	const struct outside_config outside = {
 		.rate_hz = config->rate_hz,
-		.pipe = pipe_reader_writer(gather->pipe_reader),
-		.key = pipe_reader_key(gather->pipe_reader),
+		.pipe = pipe_reader_writer(gather->pipe_reader, RECORD_TRACER),
 		.arena = gather->channel.arena,
 		.arena_descriptor = gather->channel.arena_descriptor,
 		.waits = config->waits,
@@ -59,8 +58,7 @@ static int open_inside(
 	struct gather *gather, const struct gather_config *config, struct diag_message *message)
 {
 	struct collector_config collector = {
-		.pipe = pipe_reader_writer(gather->pipe_reader),
-		.key = pipe_reader_key(gather->pipe_reader),
+		.pipe = pipe_reader_writer(gather->pipe_reader, RECORD_COLLECTOR),
 	};
 	const struct channel_config channel = {
 		.rate_hz = config->rate_hz,
@@ -109,8 +107,7 @@ static int open_outside(
 		.waits = config->waits,
 		.wait_details = config->wait_details,
 		.follow = config->follow,
-		.pipe = pipe_reader_writer(gather->pipe_reader),
-		.key = pipe_reader_key(gather->pipe_reader),
+		.pipe = pipe_reader_writer(gather->pipe_reader, RECORD_TRACER),
 	};
 
 	return outside_open(&gather->outside, &outside, message);

@@ -421,7 +421,7 @@ static double unseen_s(const struct summary *summary, const struct accounting *b
 	if (summary->is_outside || summary->is_test_clock || books->paused || is_balanced(books) ||
 		accounted >= (1.0 - UNSEEN_SHARE) * due || counts->ringless_threads ||
 		counts->timerless_threads || counts->quit[WIRE_QUIT_TIMERS] ||
-		counts->lost_processes || counts->malformed)
+		counts->lost_processes || counts->malformed || counts->damaged_streams)
 		return 0;
 	return (due - accounted) / profile_rate_hz(summary->profile);
 }

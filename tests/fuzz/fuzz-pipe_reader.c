@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes on the run's pipe: as records in frames that have the key, and between them as they
- * are.
+ * Write any bytes to the pipes of a run, and name what comes out of them.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -14,23 +13,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The first byte of each piece says how long it is, and whether it has a head. */
-static void write_piece(struct pipe_reader *pipe_reader, const uint8_t **data, size_t *size)
+/* Write the next bytes of @data. Its first byte says how many they are, and to which pipe. */
+static void write_some(struct pipe_reader *pipe_reader, const uint8_t **data, size_t *size)
 {
-	struct {
-		struct pipe_head head;
-		char bytes[256];
-	} piece;
-	size_t bytes = (*data)[0] | 7u, head = sizeof(piece.head);
-	int has_head = (*data)[0] & 7;
+	enum record_source source = (*data)[0] & 1 ? RECORD_TRACER : RECORD_COLLECTOR;
+	size_t bytes = (*data)[0] | 7u;
 
 	bytes = bytes > *size - 1 ? *size - 1 : bytes;
-	piece.head = (struct pipe_head){.key = pipe_reader_key(pipe_reader),
-		.source = has_head & 1,
-		.bytes = (uint16_t)bytes};
-	memcpy(piece.bytes, *data + 1, bytes);
-	if (write(pipe_reader_writer(pipe_reader), has_head ? (char *)&piece : piece.bytes,
-		    has_head ? head + bytes : bytes) < 0)
+	if (write(pipe_reader_writer(pipe_reader, source), *data + 1, bytes) < 0)
 		abort();
 	*data += 1 + bytes;
 	*size -= 1 + bytes;
@@ -46,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (pipe_reader_open(&pipe_reader, 197))
 		abort();
 	while (size > 1) {
-		write_piece(pipe_reader, &data, &size);
+		write_some(pipe_reader, &data, &size);
 		pipe_reader_read(pipe_reader);
 	}
 	request.profile = pipe_reader_profile(pipe_reader);

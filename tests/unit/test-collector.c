@@ -30,8 +30,7 @@ static int set_up(void **state)
 	f->arena = aggregate_arena();
 	assert_int_equal(pipe_reader_open(&f->pipe_reader, 1000000), 0);
 	config.arena = f->arena;
-	config.pipe = pipe_reader_writer(f->pipe_reader);
-	config.key = pipe_reader_key(f->pipe_reader);
+	config.pipe = pipe_reader_writer(f->pipe_reader, RECORD_COLLECTOR);
 	assert_int_equal(collector_start(&f->collector, &config), 0);
 	*state = f;
 	return 0;

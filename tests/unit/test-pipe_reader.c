@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Records through the pipe: from two sources at once, read by nobody for a while, cut anywhere,
- * with somebody else's bytes in between; and what each of them does to the profile.
+ * Send records through the pipes: from two sources at once, with a reader that is late, cut at any
+ * byte, damaged by another process; and check what each record does to the profile.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,9 +32,7 @@ static int set_up(void **state)
 
 	assert_int_equal(pipe_reader_open(&f->pipe_reader, 197), 0);
 	for (unsigned i = 0; i < RECORD_SOURCES; i++)
-		f->boxes[i] = (struct pipe_writer){.descriptor = pipe_reader_writer(f->pipe_reader),
-			.source = (enum record_source)i,
-			.key = pipe_reader_key(f->pipe_reader)};
+		f->boxes[i].descriptor = pipe_reader_writer(f->pipe_reader, (enum record_source)i);
 	*state = f;
 	return 0;
 }
@@ -84,12 +82,17 @@ static uint64_t total_weight(struct flameprof_profile *profile)
 	return weight;
 }
 
+static uint64_t damaged(const struct fixture *f)
+{
+	return profile_totals(pipe_reader_profile(f->pipe_reader))->counts.damaged_streams;
+}
+
 static uint64_t malformed(const struct fixture *f)
 {
 	return profile_totals(pipe_reader_profile(f->pipe_reader))->counts.malformed;
 }
 
-/* Both fill the pipe at once, with records smaller and larger than what is written in one piece. */
+/* Both fill their pipes at once, so that records are cut where the pipe is full. */
 static void two_sources_and_a_late_reader_lose_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -114,25 +117,38 @@ static void two_sources_and_a_late_reader_lose_nothing(void **state)
 	assert_int_equal(total_weight(profile), 3 * RECORDS);
 	assert_int_equal(profile->sample_count, 2 * RECORDS);
 	assert_int_equal(malformed(f), 0);
+	assert_int_equal(damaged(f), 0);
 	assert_int_equal(pipe_reader_state(f->pipe_reader)->live, 2);
 }
 
-static void what_others_write_is_passed_over(void **state)
+/* A stream ends where another process wrote into it; it is emptied, and the other one goes on. */
+static void a_damaged_stream_ends_and_is_emptied(void **state)
 {
 	struct fixture *f = *state;
 	char garbage[77];
+	long left = 1;
 
 	memset(garbage, 0xa5, sizeof(garbage));
 	put_image(&f->boxes[0], 1, 7);
-	put_sample(&f->boxes[0], 1, 7, 1, 900); /* two frames */
+	put_sample(&f->boxes[0], 1, 7, 1, 3);
 	assert_int_equal(pipe_writer_flush(&f->boxes[0]), 0);
-	assert_int_equal(write(pipe_reader_writer(f->pipe_reader), garbage, sizeof(garbage)),
-		sizeof(garbage));
-	put_sample(&f->boxes[0], 1, 7, 1, 900);
-	assert_int_equal(pipe_writer_flush(&f->boxes[0]), 0);
+	assert_int_equal(write(f->boxes[0].descriptor, garbage, sizeof(garbage)), sizeof(garbage));
+	for (uint32_t i = 0; i < RECORDS / 10; i++)
+		put_sample(&f->boxes[0], 1, 7, 1, WIRE_MAX_DEPTH);
+	for (int i = 0; left && i < 1000000; i++) {
+		assert_int_equal(pipe_reader_read(f->pipe_reader), 0);
+		left = pipe_writer_flush(&f->boxes[0]);
+	}
+	assert_int_equal(left, 0);
+	assert_int_equal(total_weight(pipe_reader_profile(f->pipe_reader)), 1);
+	assert_int_equal(damaged(f), 1);
+	assert_true(pipe_reader_state(f->pipe_reader)->round == UINT64_MAX);
+	put_image(&f->boxes[1], RECORD_TRACER_IMAGES + 1, 8);
+	put_sample(&f->boxes[1], RECORD_TRACER_IMAGES + 1, 8, 1, 3);
+	assert_int_equal(pipe_writer_flush(&f->boxes[1]), 0);
 	assert_int_equal(pipe_reader_read(f->pipe_reader), 0);
 	assert_int_equal(total_weight(pipe_reader_profile(f->pipe_reader)), 2);
-	assert_int_equal(malformed(f), 1);
+	assert_int_equal(damaged(f), 1);
 }
 
 static void what_is_no_record_is_counted(void **state)
@@ -156,15 +172,14 @@ static void what_is_no_record_is_counted(void **state)
 	assert_int_equal(pipe_reader_read(f->pipe_reader), 0);
 	assert_int_equal(malformed(f), 4);
 	assert_int_equal(pipe_reader_profile(f->pipe_reader)->image_count, 0);
-	/* One whose length is a lie ends what can be told apart, until the next frame. */
+	/* Behind a record whose length is wrong the next one cannot be found. */
 	put_image(box, 1, 7);
+	put_image(box, 2, 8);
 	((struct record *)(box->bytes + box->from))->bytes = 12;
 	assert_int_equal(pipe_writer_flush(box), 0);
-	put_image(box, 2, 8);
-	assert_int_equal(pipe_writer_flush(box), 0);
 	assert_int_equal(pipe_reader_read(f->pipe_reader), 0);
-	assert_int_equal(malformed(f), 5);
-	assert_int_equal(pipe_reader_state(f->pipe_reader)->images_met, 1);
+	assert_int_equal(damaged(f), 1);
+	assert_int_equal(pipe_reader_state(f->pipe_reader)->images_met, 0);
 }
 
 /* A stack of weight 0 is none yet; credit goes on it, and without one on the image. */
@@ -227,7 +242,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(two_sources_and_a_late_reader_lose_nothing),
-		TEST(what_others_write_is_passed_over),
+		TEST(a_damaged_stream_ends_and_is_emptied),
 		TEST(what_is_no_record_is_counted),
 		TEST(credit_goes_on_the_last_stack_of_its_thread),
 		TEST(what_waits_has_a_ceiling),
