@@ -10,8 +10,7 @@
  * alone. A look from inside takes calls, which the filter may forbid, and a descriptor, which other
  * threads may notice: so it is looked for here, when a process has used 20 ms of CPU time, and its
  * slot is told. Until then, some 50 ms, such a filter may hit what begins or ends just then, or a
- * sample that reads far memory. Names of threads are asked for here, too, so that no handler has
- * to.
+ * sample that reads far memory. Names of threads are read here, too, so that no handler has to.
  */
 #include "cli/gather/collector.h"
 
@@ -19,7 +18,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +84,7 @@ struct collector {
 	uint64_t requested; /* atomic: by flamerun */
 	uint32_t finishing; /* atomic */
 	uint32_t abandoned; /* atomic: nobody reads the pipe any more */
+	bool has_ended;	    /* atomic: nothing more will be written */
 	/* The thread's own. */
 	uint64_t answered;
 	struct pipe_writer pipe_writer;
@@ -697,9 +696,8 @@ static uint64_t next_ns(struct collector *c, uint64_t tick_ns)
 
 static void *run_collector(void *argument)
 {
-	const struct timespec pause = {.tv_nsec = RETRY_NS};
 	struct collector *c = argument;
-	uint64_t tick_ns = 0, began_ns = 0, answered = 0;
+	uint64_t tick_ns = 0, began_ns = 0;
 	uint32_t answered_bell = 0;
 
 	pthread_setname_np(pthread_self(), "collector");
@@ -708,19 +706,19 @@ static void *run_collector(void *argument)
 		uint64_t requested = __atomic_load_n(&c->requested, __ATOMIC_ACQUIRE);
 		bool is_rung = bell != answered_bell;
 
-		if (is_rung && requested == answered && clock_now_ns() - began_ns < RETRY_NS)
-			nanosleep(&pause, NULL);
+		if (is_rung && requested == c->answered && clock_now_ns() - began_ns < RETRY_NS)
+			usleep(RETRY_NS / 1000);
 		if (is_rung || clock_now_ns() >= tick_ns) {
 			began_ns = clock_now_ns();
 			run_round(c);
 			answer_request(c, requested);
 			answered_bell = bell;
-			answered = requested;
 			tick_ns = began_ns + TICK_NS;
 		}
 		wait_for_bell(c, bell, next_ns(c, tick_ns));
 	}
 	put_final_records(c);
+	__atomic_store_n(&c->has_ended, true, __ATOMIC_RELEASE);
 	return NULL;
 }
 
@@ -771,6 +769,11 @@ void collector_finish(struct collector *c)
 {
 	__atomic_store_n(&c->finishing, 1, __ATOMIC_RELEASE);
 	ring_doorbell(c);
+}
+
+bool collector_has_ended(const struct collector *c)
+{
+	return __atomic_load_n(&c->has_ended, __ATOMIC_ACQUIRE);
 }
 
 void collector_free(struct collector *c)

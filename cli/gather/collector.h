@@ -81,6 +81,9 @@ uint64_t collector_request(struct collector *collector);
  */
 void collector_finish(struct collector *collector);
 
+/* Has it finished? All its records are in the pipe then, or have been read. */
+bool collector_has_ended(const struct collector *collector);
+
 /* Ends the thread, at once if it was not asked to finish. NULL is fine. */
 void collector_free(struct collector *collector);
 

@@ -221,13 +221,14 @@ unsigned gather_count_live(const struct gather *gather)
 	       (begun > arrived ? begun - arrived : 0);
 }
 
-/* Has @source said its last word, or nobody is there to say it? */
+/* Has @source written its last record? RECORD_END may be missing: others can read from the pipe. */
 static bool has_ended(const struct gather *gather, enum record_source source)
 {
 	const struct pipe_reader_state *state = pipe_reader_state(gather->pipe_reader);
 
 	if (source == RECORD_COLLECTOR)
-		return !gather->collector || state->has_ended[source];
+		return !gather->collector || state->has_ended[source] ||
+		       collector_has_ended(gather->collector);
 	return !gather->outside || state->has_ended[source] || !outside_is_alive(gather->outside);
 }
 
@@ -295,7 +296,7 @@ int gather_finish(struct gather *gather, const struct accounting_child *child)
 		pipe_reader_wait(gather->pipe_reader, LOOK_MS);
 		error = gather_read(gather);
 	}
-	/* What a tracer wrote that is now gone. */
+	/* Read what was written by a source that ended without RECORD_END. */
 	error = gather_read(gather);
 	if (gather->events)
 		counts->kernel_unseen = perf_events_unseen(gather->events);

@@ -6,7 +6,9 @@
  */
 #include "tests/unit/aggregate-fixture.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -239,6 +241,28 @@ static void rings_of_strangers_are_left_alone(void **state)
 	assert_int_equal(ring_waiting(f->arena, 0), 24 + 3 * 8);
 }
 
+/* Another process can open the pipe and read RECORD_END before flamerun does. */
+static void its_end_is_known_without_its_last_record(void **state)
+{
+	struct fixture *f = *state;
+	char path[64], stolen[4096];
+	int pipe;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d",
+		pipe_reader_writer(f->pipe_reader, RECORD_COLLECTOR));
+	pipe = open(path, O_RDONLY | O_NONBLOCK);
+	assert_true(pipe >= 0);
+	look(f);
+	assert_false(collector_has_ended(f->collector));
+	collector_finish(f->collector);
+	while (!collector_has_ended(f->collector))
+		usleep(1000);
+	assert_true(read(pipe, stolen, sizeof(stolen)) > 0);
+	assert_int_equal(pipe_reader_read(f->pipe_reader), 0);
+	assert_false(pipe_reader_state(f->pipe_reader)->has_ended[RECORD_COLLECTOR]);
+	close(pipe);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -249,6 +273,7 @@ int main(void)
 		TEST(a_slot_that_was_left_is_free),
 		TEST(the_last_image_of_a_process_is_the_one_that_runs),
 		TEST(rings_of_strangers_are_left_alone),
+		TEST(its_end_is_known_without_its_last_record),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
