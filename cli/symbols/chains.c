@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/symbols/debug_cache.h"
 #include "cli/symbols/demangle.h"
 #include "cli/symbols/inlines.h"
 #include "cli/symbols/module.h"
@@ -141,56 +140,22 @@ static int read_inlines(const struct symbols_module *module, const uint64_t *add
 	return error == -ENOMEM ? error : 0;
 }
 
-/* Look into the cache for what @module was asked for in other runs. Returns 0 or -ENOMEM. */
-static int read_cache(struct chains *chains, const struct symbols_module *module)
-{
-	struct inlines *cached = debug_cache_read(module->build_id, module->build_id_bytes);
-	int error = cached ? add_answers(chains, cached) : 0;
-
-	if (error)
-		inlines_free(cached);
-	return error;
-}
-
-/* Have the cache know all that is known now. */
-static void write_cache(const struct chains *chains, const struct symbols_module *module)
-{
-	size_t count = 0, at;
-	const struct inlines **lists;
-
-	for (const struct answers *i = chains->answers; i; i = i->next)
-		count++;
-	lists = calloc(count + 1, sizeof(struct inlines *));
-	at = count;
-	/* The newest are the last. */
-	for (const struct answers *i = chains->answers; lists && i; i = i->next)
-		lists[--at] = i->inlines;
-	if (lists)
-		debug_cache_write(module->build_id, module->build_id_bytes, lists, count);
-	free(lists);
-}
-
 int chains_add(struct chains *chains, const struct symbols_module *module,
 	const uint64_t *addresses, size_t count, bool (*is_hurried)(void))
 {
 	uint64_t *wanted = calloc(count + 1, sizeof(*wanted));
 	struct inlines *inlines = NULL;
-	int error = 0;
+	int error;
 
 	if (!wanted)
 		return -ENOMEM;
-	if (!chains->answers)
-		error = read_cache(chains, module);
 	memcpy(wanted, addresses, count * sizeof(*wanted));
 	count = keep_new(chains, wanted, count);
-	if (!error)
-		error = read_inlines(module, wanted, count, is_hurried, &inlines);
+	error = read_inlines(module, wanted, count, is_hurried, &inlines);
 	if (!error && inlines)
 		error = add_answers(chains, inlines);
 	if (error)
 		inlines_free(inlines);
-	else if (inlines && inlines->is_complete && inlines->dwarf_bytes >= DEBUG_CACHE_DWARF_BYTES)
-		write_cache(chains, module);
 	free(wanted);
 	return error;
 }

@@ -52,7 +52,6 @@ struct search {
 	size_t group_count;
 	size_t largest; /* addresses of one group */
 	_Atomic size_t next_group;
-	_Atomic bool is_incomplete;
 };
 
 /* One thread's. */
@@ -179,13 +178,10 @@ static void read_group(struct searcher *searcher, const struct group *group)
 			search->result->chains[numbers[i]] = searcher->found[i];
 }
 
-/* Is there no time for more? Then what there is is not all. */
-static bool is_hurried(struct search *search)
+/* Is there no time for more units? */
+static bool is_hurried(const struct search *search)
 {
-	if (!search->request->is_hurried || !search->request->is_hurried())
-		return false;
-	search->is_incomplete = true;
-	return true;
+	return search->request->is_hurried && search->request->is_hurried();
 }
 
 static void *search_groups(void *opaque)
@@ -198,8 +194,6 @@ static void *search_groups(void *opaque)
 		(next = atomic_fetch_add(&search->next_group, 1)) < search->group_count &&
 		!is_hurried(search))
 		read_group(searcher, &search->groups[next]);
-	if (!searcher->chains.is_complete)
-		search->is_incomplete = true;
 	return NULL;
 }
 
@@ -293,10 +287,8 @@ static int open_alternate(struct search *search)
 	int error =
 		dwarf_files_open_alternate(&search->alternate_file, request->file, request->pid);
 
-	if (error) {
-		search->is_incomplete = error != -ENOENT;
+	if (error)
 		return 0;
-	}
 	error = dwarf_sections_init(&search->alternate.sections, &search->alternate_file, false);
 	if (error) {
 		elf_file_close(&search->alternate_file);
@@ -330,14 +322,12 @@ static int search_file(struct search *search)
 	if (error)
 		return error;
 	search->main.sections.work_max += request->count * NAMES_BYTES;
-	search->result->dwarf_bytes = search->main.sections.bytes;
 	search->unit_of = calloc(request->count + 1, sizeof(*search->unit_of));
 	error = search->unit_of ? run_search(search) : -ENOMEM;
 	if (search->has_alternate) {
 		source_release(&search->alternate);
 		elf_file_close(&search->alternate_file);
 	}
-	search->result->is_complete = !search->is_incomplete;
 	source_release(&search->main);
 	free(search->unit_of);
 	free(search->numbers);
@@ -347,7 +337,8 @@ static int search_file(struct search *search)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-struct inlines *inlines_new(size_t count)
+/* Returns an owned object for @count addresses, all zero, or NULL without memory. */
+static struct inlines *inlines_new(size_t count)
 {
 	struct inlines *inlines = calloc(1, sizeof(*inlines));
 

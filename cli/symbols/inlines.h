@@ -37,8 +37,6 @@ struct inlines {
 	struct inlines_chain *chains; /* owned; by address */
 	size_t count;
 	struct text_pool pools[INLINES_POOLS]; /* what the chains point to */
-	uint64_t dwarf_bytes;		       /* of the file that was read */
-	bool is_complete;		       /* neither hurried nor without a file of the DWARF */
 };
 
 struct inlines_request {
@@ -58,9 +56,6 @@ struct inlines_request {
 int inlines_read(const struct inlines_request *request, struct inlines **inlines);
 
 void inlines_free(struct inlines *inlines); /* NULL is fine */
-
-/* Returns an owned object for @count addresses, all zero, or NULL without memory. */
-struct inlines *inlines_new(size_t count);
 
 /* The chain of @address, or NULL: it was not asked for. */
 const struct inlines_chain *inlines_find(const struct inlines *inlines, uint64_t address);

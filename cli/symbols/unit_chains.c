@@ -312,7 +312,6 @@ int unit_chains_read(struct unit_chains *chains, const struct dwarf_unit *unit,
 		error = read_split(&reading);
 		if (error != -ENOENT)
 			return error;
-		chains->is_complete = false;
 	}
 	return make_chains(&reading, chains->reader, unit);
 }
@@ -325,7 +324,6 @@ int unit_chains_init(struct unit_chains *chains, const struct inlines_request *r
 		.reader = reader,
 		.pool = pool,
 		.found = calloc(addresses_max + 1, sizeof(*chains->found)),
-		.is_complete = true,
 	};
 	return instances_init(&chains->instances, addresses_max) || !chains->found ? -ENOMEM : 0;
 }

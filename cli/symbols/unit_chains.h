@@ -32,7 +32,6 @@ struct unit_chains {
 	struct elf_file package_file; /* the .dwp, where @has_package */
 	struct dwarf_sections package;
 	bool has_package, is_package_tried;
-	bool is_complete; /* was every .dwo there until now? */
 };
 
 /*

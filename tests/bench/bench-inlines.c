@@ -5,7 +5,6 @@
  *
  *	bench-inlines FILE <ADDRESSES	chains, as `addr2line -fi -a` prints them
  *	bench-inlines -q FILE ...	only how many there were, the time and the memory they took
- *	bench-inlines -c FILE ...	the same, by way of the user's cache
  *
  * Without a file it asks for all of its own code.
  */
@@ -16,7 +15,6 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "cli/symbols/debug_cache.h"
 #include "cli/symbols/inlines.h"
 
 static int compare(const void *a, const void *b)
@@ -63,27 +61,6 @@ static void print_chain(const struct inlines *inlines, size_t index, uint64_t ad
 			frames[count].file[0] ? frames[count].file : "??", frames[count].line);
 }
 
-/* What is in the cache for the whole request, or what is read and put there. */
-static int read_cached(const struct inlines_request *request, struct inlines **inlines)
-{
-	const uint8_t *id;
-	size_t bytes = elf_file_build_id(request->file, &id);
-	int error = 0;
-
-	*inlines = debug_cache_read(id, bytes);
-	for (size_t i = 0; *inlines && i < request->count; i++)
-		if (!inlines_find(*inlines, request->addresses[i])) {
-			inlines_free(*inlines);
-			*inlines = NULL;
-		}
-	if (!*inlines) {
-		error = inlines_read(request, inlines);
-		if (!error)
-			debug_cache_write(id, bytes, (const struct inlines *const *)inlines, 1);
-	}
-	return error;
-}
-
 static double seconds(struct timeval time)
 {
 	return (double)time.tv_sec + (double)time.tv_usec / 1e6;
@@ -124,8 +101,7 @@ static size_t own_addresses(uint64_t **addresses)
 
 int main(int argc, char **argv)
 {
-	int is_cached = argc > 1 && !strcmp(argv[1], "-c");
-	int is_quiet = argc < 2 || is_cached || !strcmp(argv[1], "-q");
+	int is_quiet = argc < 2 || !strcmp(argv[1], "-q");
 	const char *path = argc < 2 ? "/proc/self/exe" : argv[argc - 1];
 	struct inlines_request request = {0};
 	struct inlines *inlines;
@@ -143,7 +119,7 @@ int main(int argc, char **argv)
 	}
 	request.addresses = addresses;
 	request.file = &file;
-	error = is_cached ? read_cached(&request, &inlines) : inlines_read(&request, &inlines);
+	error = inlines_read(&request, &inlines);
 	if (error) {
 		fprintf(stderr, "%s: no DWARF\n", path);
 		return 1;
