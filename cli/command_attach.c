@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "cli/outside/outside.h"
-#include "cli/run/drawing.h"
+#include "cli/run/run_graph.h"
 #include "cli/run/gather.h"
 #include "cli/run/launch.h"
 #include "cli/run/live.h"
@@ -37,7 +37,7 @@ struct attach_run {
 	struct live *live; /* NULL: nothing is shown meanwhile */
 	char title[64];
 	char *words[2];
-	struct drawing so_far;
+	struct run_graph so_far;
 	int doorbell;
 	uint64_t started_ns;
 	time_t started_wall_s;
@@ -242,7 +242,7 @@ static void sample_until_end(struct attach_run *run)
 }
 
 /* What is drawn, or shown meanwhile; @run keeps its words. */
-static struct drawing drawing_of(struct attach_run *run)
+static struct run_graph run_graph_of(struct attach_run *run)
 {
 	char *title = run->title;
 
@@ -251,7 +251,7 @@ static struct drawing drawing_of(struct attach_run *run)
 	else
 		snprintf(title, sizeof(run->title), "processes %.40s", run->options->pids);
 	run->words[0] = title;
-	return (struct drawing){
+	return (struct run_graph){
 		.options = run->options,
 		.gather = run->gather,
 		.results = run->results,
@@ -264,11 +264,11 @@ static struct drawing drawing_of(struct attach_run *run)
 
 static unsigned draw_results(struct attach_run *run)
 {
-	struct drawing drawing = drawing_of(run);
+	struct run_graph run_graph = run_graph_of(run);
 
-	drawing.ended_ns = clock_now_ns();
-	drawing.is_stopped = run->are_stopped && are_stopped(run);
-	return drawing_make(&drawing, NULL);
+	run_graph.ended_ns = clock_now_ns();
+	run_graph.is_stopped = run->are_stopped && are_stopped(run);
+	return run_graph_make(&run_graph, NULL);
 }
 
 struct ending command_attach(const struct options *options)
@@ -283,7 +283,7 @@ struct ending command_attach(const struct options *options)
 	} else {
 		if (!options->duration_ns)
 			diag_info("sampling; Ctrl-C ends it and draws");
-		run.so_far = drawing_of(&run);
+		run.so_far = run_graph_of(&run);
 		run.so_far.still_runs = true;
 		if (run.live)
 			live_begin(run.live, &run.so_far);

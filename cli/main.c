@@ -13,7 +13,7 @@
 #include "cli/options.h"
 #include "cli/own_stack.h"
 #include "cli/picture_settings.h"
-#include "cli/run/drawing.h"
+#include "cli/run/run_graph.h"
 #include "cli/run/signals.h"
 
 /* First words that mean a command of ours and not a program. */
@@ -75,7 +75,7 @@ static struct ending run_program(struct options *options, char **argv)
 	struct diag_message message = {0};
 
 	if (options_check_command(options, "a run", false, false, true, &message) ||
-		command_complete(options, &message) || drawing_check(options, &message) ||
+		command_complete(options, &message) || run_graph_check(options, &message) ||
 		picture_check_groups(options, false, &message) || check_job(options, &message))
 		return report_failure(&message);
 	if (options->runs || options->warmups || options->ignore_failure)

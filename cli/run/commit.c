@@ -25,7 +25,7 @@
 
 struct commit {
 	const char *folder, *title;
-	const struct place *place;
+	const struct job_rank *job_rank;
 	struct ranks_file_rank rank;
 	bool has_begun; /* the file says so */
 	bool is_alone;	/* in a file of its own */
@@ -78,7 +78,7 @@ static int name_file(struct commit *commit, struct diag_message *message)
 	if (commit->is_alone)
 		snprintf(rank, sizeof(rank), ".rank-%u", commit->rank.number);
 	bytes = snprintf(commit->path, sizeof(commit->path), "%s/%s%s" RANKS_FILE_ENDING,
-		commit->folder, commit->place->node, rank);
+		commit->folder, commit->job_rank->node, rank);
 	return bytes < (int)sizeof(commit->path)
 		       ? 0
 		       : diag_fail(message, -ENAMETOOLONG, "cannot write '%.64s...': %s",
@@ -112,17 +112,18 @@ static int rebuild_tree(struct calltree *tree, const struct ranks_file *file)
  */
 static bool is_earlier(const struct commit *commit, struct ranks_file *file)
 {
-	const struct place *place = commit->place;
+	const struct job_rank *job_rank = commit->job_rank;
 	uint32_t kept = 0;
 
-	if (strcmp(file->head.job, place->job))
+	if (strcmp(file->head.job, job_rank->job))
 		return true;
 	for (uint32_t i = 0; i < file->rank_count; i++) {
 		const struct ranks_file_rank *rank = &file->ranks[i];
 
-		if (!commit->has_begun && rank->number == place->rank && rank->state == RANK_ENDED)
+		if (!commit->has_begun && rank->number == job_rank->rank &&
+			rank->state == RANK_ENDED)
 			return true;
-		if (!place->size || rank->number < place->size)
+		if (!job_rank->size || rank->number < job_rank->size)
 			file->ranks[kept++] = *rank;
 	}
 	file->rank_count = kept;
@@ -230,8 +231,8 @@ static int put_locked(struct commit *commit, const struct calltree *tree, uint64
 	struct diag_message *message)
 {
 	struct ranks_file others = {.texts = NULL};
-	struct ranks_file_head head = {commit->place->job, commit->place->node, commit->title,
-		period_ns, commit->place->size};
+	struct ranks_file_head head = {commit->job_rank->job, commit->job_rank->node, commit->title,
+		period_ns, commit->job_rank->size};
 	struct calltree *all = calltree_new();
 	uint64_t *weights = NULL;
 	struct content content = {&head, all, &others, &commit->rank, NULL};
@@ -301,7 +302,7 @@ static int put_first(struct commit *commit, struct diag_message *message)
 
 /* ---- from begin to end ----------------------------------------------------------------------- */
 
-int commit_open(struct commit **out, const char *folder, const struct place *place,
+int commit_open(struct commit **out, const char *folder, const struct job_rank *job_rank,
 	const char *title, struct diag_message *message)
 {
 	struct commit *commit = calloc(1, sizeof(*commit));
@@ -310,8 +311,8 @@ int commit_open(struct commit **out, const char *folder, const struct place *pla
 	if (!error) {
 		*commit = (struct commit){.folder = folder,
 			.title = title,
-			.place = place,
-			.rank = {.number = place->rank, .began_s = (uint64_t)time(NULL)},
+			.job_rank = job_rank,
+			.rank = {.number = job_rank->rank, .began_s = (uint64_t)time(NULL)},
 			.drawing = -1};
 		error = name_file(commit, message);
 	}
@@ -369,7 +370,7 @@ static uint64_t count_ended(const struct commit *commit)
 		if (descriptor < 0)
 			continue;
 		if (!ranks_file_count(&counts, descriptor) &&
-			!strcmp(counts.job, commit->place->job))
+			!strcmp(counts.job, commit->job_rank->job))
 			ended += counts.ended;
 		close(descriptor);
 	}
@@ -381,7 +382,8 @@ static uint64_t count_ended(const struct commit *commit)
 /* Two may find so at once: the lock of the folder has one. */
 bool commit_is_last(struct commit *commit)
 {
-	if (!commit->was_last || !commit->place->size || count_ended(commit) < commit->place->size)
+	if (!commit->was_last || !commit->job_rank->size ||
+		count_ended(commit) < commit->job_rank->size)
 		return false;
 	commit->drawing = open(commit->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return commit->drawing >= 0 && !flock(commit->drawing, LOCK_EX | LOCK_NB);

@@ -16,17 +16,17 @@
 #include <stdint.h>
 
 #include "cli/diag.h"
-#include "cli/run/place.h"
+#include "cli/run/job_rank.h"
 #include "cli/formats/ranks_file.h"
 
 struct commit;
 
 /*
  * Begin: make @folder if it is not there, and put into the node's file that this rank has begun.
- * @place and the strings are borrowed for as long as the object; @title: what runs.
+ * @job_rank and the strings are borrowed for as long as the object; @title: what runs.
  * Returns 0 and an owned object in *@out, or -errno with @message filled.
  */
-int commit_open(struct commit **out, const char *folder, const struct place *place,
+int commit_open(struct commit **out, const char *folder, const struct job_rank *job_rank,
 	const char *title, struct diag_message *message);
 void commit_free(struct commit *commit); /* NULL is fine */
 

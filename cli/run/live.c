@@ -42,7 +42,7 @@ struct count {
 };
 
 struct live {
-	const struct drawing *drawing; /* NULL: it has not begun, or has ended */
+	const struct run_graph *run_graph; /* NULL: it has not begun, or has ended */
 	char title[TITLE_BYTES];
 	bool has_screen, is_paused, has_program;
 	int input, output; /* what stands in for the terminal; -1: nothing */
@@ -130,15 +130,15 @@ static int count_threads(struct count *count, struct flameprof_profile *profile)
 static int count_now(const struct live *live, struct count *out)
 {
 	struct diag_message message = {0};
-	struct drawing_tree tree;
-	int error = drawing_tree_make(live->drawing, false, true, &tree, &message);
+	struct run_graph_tree tree;
+	int error = run_graph_tree_make(live->run_graph, false, true, &tree, &message);
 
 	*out = (struct count){.time_ns = clock_now_ns()};
 	if (!error)
 		error = count_functions(out, tree.trees.functions);
 	if (!error)
-		error = count_threads(out, gather_profile(live->drawing->gather));
-	drawing_tree_release(&tree);
+		error = count_threads(out, gather_profile(live->run_graph->gather));
+	run_graph_tree_release(&tree);
 	if (error)
 		count_release(out);
 	return error;
@@ -219,7 +219,7 @@ static int show_functions(struct live *live, const struct count *now)
 
 static int show_threads(struct live *live, const struct count *now, double seconds)
 {
-	struct flameprof_profile *profile = gather_profile(live->drawing->gather);
+	struct flameprof_profile *profile = gather_profile(live->run_graph->gather);
 	double period_s = (double)profile->period_ns / NS_PER_S;
 	struct live_thread *threads = calloc((size_t)now->thread_count + 1, sizeof(*threads));
 	size_t count = 0;
@@ -262,16 +262,16 @@ static uint64_t count_lost(struct flameprof_profile *profile)
 
 static void show_now(struct live *live)
 {
-	const struct drawing *drawing = live->drawing;
-	struct flameprof_profile *profile = gather_profile(drawing->gather);
-	uint64_t since_ns = live->last.time_ns ? live->last.time_ns : drawing->started_ns;
+	const struct run_graph *run_graph = live->run_graph;
+	struct flameprof_profile *profile = gather_profile(run_graph->gather);
+	uint64_t since_ns = live->last.time_ns ? live->last.time_ns : run_graph->started_ns;
 	struct count now;
 	double seconds;
 
 	if (count_now(live, &now))
 		return; /* without memory it stays as it is */
 	seconds = now.time_ns > since_ns ? (double)(now.time_ns - since_ns) / NS_PER_S : 1;
-	live->view.elapsed_s = (double)(now.time_ns - drawing->started_ns) / NS_PER_S;
+	live->view.elapsed_s = (double)(now.time_ns - run_graph->started_ns) / NS_PER_S;
 	live->view.samples = now.weight;
 	live->view.lost = count_lost(profile);
 	if (show_functions(live, &now) || show_threads(live, &now, seconds)) {
@@ -323,10 +323,10 @@ static void reset(struct live *live)
 
 static void write_picture(struct live *live)
 {
-	struct drawing so_far = *live->drawing;
+	struct run_graph so_far = *live->run_graph;
 
 	so_far.ended_ns = clock_now_ns();
-	set_notice(live, drawing_make_so_far(&so_far)
+	set_notice(live, run_graph_make_so_far(&so_far)
 				 ? "not all could be written: the end will say why"
 				 : "written; it goes on");
 }
@@ -377,12 +377,12 @@ bool live_turn(struct live *live)
 	uint64_t began_ns = clock_now_ns(), took_ns;
 	enum live_key key = LIVE_NONE;
 
-	while (live->drawing && live->has_screen && (key = live_screen_key()) != LIVE_NONE)
+	while (live->run_graph && live->has_screen && (key = live_screen_key()) != LIVE_NONE)
 		if (act_on(live, key))
 			return true;
-	if (!live->drawing)
+	if (!live->run_graph)
 		put_output(live);
-	if (!live->drawing || began_ns < live->due_ns)
+	if (!live->run_graph || began_ns < live->due_ns)
 		return false;
 	if (!live->is_paused)
 		show_now(live);
@@ -444,13 +444,13 @@ int live_output(const struct live *live)
 	return live->output;
 }
 
-void live_begin(struct live *live, const struct drawing *drawing)
+void live_begin(struct live *live, const struct run_graph *run_graph)
 {
 	size_t used = 0;
 
-	live->drawing = drawing;
+	live->run_graph = run_graph;
 	/* A long folder would leave a narrow screen without the program and its arguments. */
-	for (char *const *word = drawing->words; *word && used < sizeof(live->title); word++)
+	for (char *const *word = run_graph->words; *word && used < sizeof(live->title); word++)
 		used += (size_t)snprintf(live->title + used, sizeof(live->title) - used, "%s%s",
 			used ? " " : "", used ? *word : base_name(*word));
 	live->due_ns = clock_now_ns() + NS_PER_S;
@@ -475,7 +475,7 @@ void live_end(struct live *live)
 	if (live->has_screen)
 		live_screen_end();
 	live->has_screen = false;
-	live->drawing = NULL;
+	live->run_graph = NULL;
 	put_output(live);
 	if (live->messages >= 0) {
 		dup2(live->messages, STDERR_FILENO);

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "cli/diag.h"
-#include "cli/run/drawing.h"
+#include "cli/run/run_graph.h"
 
 struct live;
 
@@ -34,7 +34,7 @@ int live_input(const struct live *live);
 int live_output(const struct live *live);
 
 /* What is gathered; borrowed until live_end(). */
-void live_begin(struct live *live, const struct drawing *drawing);
+void live_begin(struct live *live, const struct run_graph *run_graph);
 
 /* To poll for POLLIN: keys. -1: there are none. */
 int live_descriptor(const struct live *live);

@@ -21,7 +21,7 @@
 #include "cli/gather/channel.h"
 #include "cli/run/commit.h"
 #include "cli/outside/outside.h"
-#include "cli/run/drawing.h"
+#include "cli/run/run_graph.h"
 #include "cli/run/gather.h"
 #include "cli/run/launch.h"
 #include "cli/run/library.h"
@@ -47,8 +47,8 @@
 struct run {
 	const struct options *options;
 	struct options own; /* those of a rank */
-	struct place place;
-	char title[DRAWING_TITLE_BYTES];
+	struct job_rank job_rank;
+	char title[RUN_GRAPH_TITLE_BYTES];
 	struct commit *commit; /* NULL: not one of a job's ranks */
 	char **argv;
 	struct preflight program;
@@ -58,7 +58,7 @@ struct run {
 	struct gather *gather;
 	struct watch watch;
 	struct live *live; /* NULL: nothing is shown meanwhile */
-	struct drawing so_far;
+	struct run_graph so_far;
 	uint64_t started_ns;
 	uint64_t ended_ns; /* the program's end, or the deadline */
 	uint64_t deadline_ns, commit_ns; /* the two that may come before it; 0: none */
@@ -129,13 +129,13 @@ static void check_memory(struct preflight *program, const char *name, uint32_t r
 /* The one line that says that there is no job. */
 static int open_commit(struct run *run, struct diag_message *message)
 {
-	place_find(&run->place);
-	if (!run->place.launcher) {
+	job_rank_find(&run->job_rank);
+	if (!run->job_rank.launcher) {
 		diag_info("--job: neither srun nor mpirun started this: it is the only rank");
-		run->place.size = 1;
+		run->job_rank.size = 1;
 	}
-	drawing_title(run->title, run->argv);
-	return commit_open(&run->commit, run->options->job, &run->place, run->title, message);
+	run_graph_title(run->title, run->argv);
+	return commit_open(&run->commit, run->options->job, &run->job_rank, run->title, message);
 }
 
 /* Everything that can be refused. Returns 0, or the exit status with @message filled. */
@@ -246,9 +246,9 @@ static int start_program(struct run *run, struct diag_message *message)
 	return status;
 }
 
-static struct drawing drawing_of(const struct run *run)
+static struct run_graph run_graph_of(const struct run *run)
 {
-	return (struct drawing){
+	return (struct run_graph){
 		.options = run->options,
 		.gather = run->gather,
 		.results = run->results,
@@ -266,19 +266,19 @@ static struct drawing drawing_of(const struct run *run)
 /* @child: NULL while the program still runs. */
 static void draw_run(struct run *run, const struct accounting_child *child)
 {
-	struct drawing drawing = drawing_of(run);
+	struct run_graph run_graph = run_graph_of(run);
 
 	live_end(run->live);
-	drawing.still_runs = !child;
+	run_graph.still_runs = !child;
 	run->drawn = true;
-	run->unwritten = drawing_make(&drawing, child);
+	run->unwritten = run_graph_make(&run_graph, child);
 }
 
 static void begin_live(struct run *run)
 {
 	if (!run->live)
 		return;
-	run->so_far = drawing_of(run);
+	run->so_far = run_graph_of(run);
 	run->so_far.still_runs = true;
 	live_begin(run->live, &run->so_far);
 	run->watch.live = run->live;
@@ -287,11 +287,11 @@ static void begin_live(struct run *run)
 /* What the rank has so far; and when it is looked at next. */
 static void commit_so_far(struct run *run)
 {
-	struct drawing drawing = drawing_of(run);
+	struct run_graph run_graph = run_graph_of(run);
 	uint64_t ran_ns = run->ended_ns - run->started_ns;
 
-	drawing.still_runs = true;
-	drawing_commit_so_far(&drawing);
+	run_graph.still_runs = true;
+	run_graph_commit_so_far(&run_graph);
 	run->commit_ns =
 		clock_now_ns() + (ran_ns < COMMIT_MOST_NS ? ran_ns : COMMIT_MOST_NS);
 	set_deadline(run);

@@ -20,7 +20,7 @@
 #include <time.h>
 
 #include "cli/store/picks.h"
-#include "cli/store/profile.h"
+#include "cli/store/store_profile.h"
 #include "cli/store/rows.h"
 #include "cli/store/server_tree.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/store/profile.h"
+#include "cli/store/store_profile.h"
 #include "cli/symbols/demangle.h"
 
 struct named_symbol {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/store/profile.h"
+#include "cli/store/store_profile.h"
 #include "cli/store/rows.h"
 
 #define DAY_S 86400

@@ -15,7 +15,7 @@
 #define CLI_STORE_PUSH_H
 
 #include "cli/diag.h"
-#include "cli/store/profile.h"
+#include "cli/store/store_profile.h"
 
 struct store_push;
 

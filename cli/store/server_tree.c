@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/store/profile.h"
+#include "cli/store/store_profile.h"
 
 #define UNSET UINT32_MAX
 

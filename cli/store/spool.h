@@ -11,7 +11,7 @@
 
 #include "cli/diag.h"
 #include "cli/store/address.h"
-#include "cli/store/profile.h"
+#include "cli/store/store_profile.h"
 
 #define SPOOL_BYTES_MAX (256u << 20)
 

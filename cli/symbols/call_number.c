@@ -27,8 +27,8 @@
 #define INTERNAL_BYTES 128u
 #define CANCEL_BYTES   32u
 
-/* A piece of a file's code. `start` is the address of its first byte. */
-struct piece {
+/* Bytes of code in a file. `start` is the address of its first byte. */
+struct code_bytes {
 	const uint8_t *code; /* borrowed from the file */
 	uint64_t start;
 	unsigned bytes;
@@ -51,8 +51,8 @@ static int find_segment(const struct elf_file *file, uint64_t address, GElf_Phdr
  * Read from @before bytes before @address to @after bytes behind it, as far as the segment of the
  * byte before @address goes.
  */
-static bool read_piece(const struct elf_file *file, uint64_t address, unsigned before,
-	unsigned after, struct piece *out)
+static bool read_code_bytes(const struct elf_file *file, uint64_t address, unsigned before,
+	unsigned after, struct code_bytes *out)
 {
 	GElf_Phdr segment;
 	Elf_Data *data;
@@ -70,16 +70,16 @@ static bool read_piece(const struct elf_file *file, uint64_t address, unsigned b
 		ELF_T_BYTE);
 	if (!data)
 		return false;
-	*out = (struct piece){data->d_buf, address - before, before + after};
+	*out = (struct code_bytes){data->d_buf, address - before, before + after};
 	return true;
 }
 
 /* Does __syscall_cancel_arch begin at @function? */
 static bool is_arch(const struct elf_file *file, uint64_t function)
 {
-	struct piece start;
+	struct code_bytes start;
 
-	return read_piece(file, function, 0, ARCH_BYTES, &start) &&
+	return read_code_bytes(file, function, 0, ARCH_BYTES, &start) &&
 	       memmem(start.code, start.bytes, ARCH_CANCELLABLE, sizeof(ARCH_CANCELLABLE) - 1);
 }
 
@@ -87,9 +87,9 @@ static bool is_arch(const struct elf_file *file, uint64_t function)
 static bool calls(const struct elf_file *file, uint64_t function, unsigned bytes,
 	bool (*is_wanted)(const struct elf_file *, uint64_t))
 {
-	struct piece start;
+	struct code_bytes start;
 
-	if (!read_piece(file, function, 0, bytes, &start))
+	if (!read_code_bytes(file, function, 0, bytes, &start))
 		return false;
 	for (unsigned at = 0; at + ARCH_CALL_BYTES <= start.bytes; at += ARCH_CALL_STEP) {
 		uint64_t called = arch_called(start.code + at, start.start + at);
@@ -118,10 +118,10 @@ static bool is_cancel(const struct elf_file *file, uint64_t function)
 static long passed_number(const struct elf_file *file, uint64_t frame)
 {
 	uint64_t end = frame + 1;
-	struct piece before;
+	struct code_bytes before;
 	long number;
 
-	if (!frame || !read_piece(file, end, ARCH_SYSCALL_CODE, 0, &before))
+	if (!frame || !read_code_bytes(file, end, ARCH_SYSCALL_CODE, 0, &before))
 		return -1;
 	number = arch_cancellable_number(before.code, before.bytes);
 	if (number >= 0) {
@@ -136,12 +136,12 @@ static long passed_number(const struct elf_file *file, uint64_t frame)
 
 void call_number_find(const struct elf_file *file, struct call_number *call)
 {
-	struct piece before;
+	struct code_bytes before;
 	long passed = ARCH_SYSCALL_NUMBERLESS;
 
 	call->number = -1;
 	call->passing = 0;
-	if (read_piece(file, call->addresses[0], ARCH_SYSCALL_CODE, 0, &before))
+	if (read_code_bytes(file, call->addresses[0], ARCH_SYSCALL_CODE, 0, &before))
 		call->number = (int32_t)arch_syscall_before(before.code, before.bytes);
 	if (call->number >= 0)
 		return;

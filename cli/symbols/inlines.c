@@ -39,7 +39,7 @@ struct group {
 	size_t first; /* in search->numbers */
 };
 
-struct search {
+struct inlines_search {
 	const struct inlines_request *request;
 	struct inlines *result;
 	struct source main;
@@ -55,8 +55,8 @@ struct search {
 };
 
 /* One thread's. */
-struct searcher {
-	struct search *search;
+struct inlines_searcher {
+	struct inlines_search *search;
 	struct dwarf_reader main;
 	struct dwarf_reader alternate;
 	struct unit_chains chains;
@@ -68,7 +68,7 @@ struct searcher {
 /* ---- which unit has which addresses ---------------------------------------------------------- */
 
 struct assignment {
-	struct search *search;
+	struct inlines_search *search;
 	uint32_t unit;
 };
 
@@ -96,7 +96,7 @@ static void assign_unit(
 }
 
 /* Put the addresses that have a unit into groups. Returns 0 or -ENOMEM. */
-static int make_groups(struct search *search)
+static int make_groups(struct inlines_search *search)
 {
 	size_t units = search->main.unit_count, first = 0;
 	struct group *by_unit = calloc(units + 1, sizeof(*by_unit));
@@ -128,7 +128,7 @@ static int make_groups(struct search *search)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-static void searcher_release(struct searcher *searcher)
+static void searcher_release(struct inlines_searcher *searcher)
 {
 	unit_chains_release(&searcher->chains);
 	dwarf_reader_release(&searcher->main);
@@ -138,10 +138,10 @@ static void searcher_release(struct searcher *searcher)
 }
 
 /* Returns 0 or -ENOMEM; searcher_release() in any case. */
-static int searcher_init(struct searcher *searcher, struct search *search, struct text_pool *pool,
-	size_t addresses_max)
+static int searcher_init(struct inlines_searcher *searcher, struct inlines_search *search,
+	struct text_pool *pool, size_t addresses_max)
 {
-	*searcher = (struct searcher){
+	*searcher = (struct inlines_searcher){
 		.search = search,
 		.addresses = calloc(addresses_max + 1, sizeof(*searcher->addresses)),
 		.found = calloc(addresses_max + 1, sizeof(*searcher->found)),
@@ -163,9 +163,9 @@ static int searcher_init(struct searcher *searcher, struct search *search, struc
 	return 0;
 }
 
-static void read_group(struct searcher *searcher, const struct group *group)
+static void read_group(struct inlines_searcher *searcher, const struct group *group)
 {
-	const struct search *search = searcher->search;
+	const struct inlines_search *search = searcher->search;
 	const uint32_t *numbers = search->numbers + group->first;
 
 	for (uint32_t i = 0; i < group->count; i++)
@@ -179,15 +179,15 @@ static void read_group(struct searcher *searcher, const struct group *group)
 }
 
 /* Is there no time for more units? */
-static bool is_hurried(const struct search *search)
+static bool is_hurried(const struct inlines_search *search)
 {
 	return search->request->is_hurried && search->request->is_hurried();
 }
 
 static void *search_groups(void *opaque)
 {
-	struct searcher *searcher = opaque;
-	struct search *search = searcher->search;
+	struct inlines_searcher *searcher = opaque;
+	struct inlines_search *search = searcher->search;
 	size_t next;
 
 	while (!searcher->error &&
@@ -205,9 +205,9 @@ static unsigned processors(void)
 }
 
 /* Read all groups, by as many threads as they are worth. Returns 0 or -ENOMEM. */
-static int read_groups(struct search *search)
+static int read_groups(struct inlines_search *search)
 {
-	struct searcher searchers[INLINES_POOLS];
+	struct inlines_searcher searchers[INLINES_POOLS];
 	pthread_t threads[INLINES_POOLS];
 	unsigned most = search->group_count > GROUPS_ALONE ? processors() : 1;
 	unsigned wanted = most < INLINES_POOLS ? most : INLINES_POOLS, ready = 0, started = 1;
@@ -235,10 +235,10 @@ static int read_groups(struct search *search)
  * Look for addresses that no unit has in the units that do not say where their code is.
  * Returns 0 or -ENOMEM.
  */
-static int read_undeclared(struct search *search)
+static int read_undeclared(struct inlines_search *search)
 {
 	size_t count = search->request->count;
-	struct searcher searcher;
+	struct inlines_searcher searcher;
 	int error = searcher_init(&searcher, search, &search->result->pools[0], count);
 
 	for (uint32_t i = 0; i < search->main.unit_count && !error; i++) {
@@ -281,7 +281,7 @@ static void source_release(struct source *source)
 }
 
 /* Returns 0, also when dwz took nothing out, or -ENOMEM. */
-static int open_alternate(struct search *search)
+static int open_alternate(struct inlines_search *search)
 {
 	const struct inlines_request *request = search->request;
 	int error =
@@ -299,7 +299,7 @@ static int open_alternate(struct search *search)
 }
 
 /* Returns 0 or -ENOMEM. */
-static int run_search(struct search *search)
+static int run_search(struct inlines_search *search)
 {
 	int error = open_alternate(search);
 
@@ -314,7 +314,7 @@ static int run_search(struct search *search)
 }
 
 /* Returns 0, -ENOENT or -ENOMEM. */
-static int search_file(struct search *search)
+static int search_file(struct inlines_search *search)
 {
 	const struct inlines_request *request = search->request;
 	int error = dwarf_sections_init(&search->main.sections, request->file, false);
@@ -374,7 +374,7 @@ const struct inlines_chain *inlines_find(const struct inlines *inlines, uint64_t
 
 int inlines_read(const struct inlines_request *request, struct inlines **inlines)
 {
-	struct search search = {.request = request, .result = inlines_new(request->count)};
+	struct inlines_search search = {.request = request, .result = inlines_new(request->count)};
 	int error;
 
 	if (!search.result)

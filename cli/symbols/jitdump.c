@@ -317,7 +317,7 @@ static int make_tree(struct jitdump *dump)
 	return 0;
 }
 
-struct search {
+struct load_search {
 	const struct jitdump *dump;
 	uint64_t address, time_ns;
 	size_t before; /* loads from there on begin behind the address */
@@ -326,7 +326,7 @@ struct search {
 	bool is_shared;
 };
 
-static void consider(struct search *search, const struct load *load)
+static void consider(struct load_search *search, const struct load *load)
 {
 	search->is_shared |= search->covering++ > 0 || load->to_ns != JITDUMP_LAST;
 	if (load->from_ns <= search->time_ns && (!search->best ||
@@ -336,7 +336,7 @@ static void consider(struct search *search, const struct load *load)
 }
 
 /* Below @node, which has @count leaves from @first on. No deeper than there are bits. */
-static void visit(struct search *search, size_t node, size_t first, size_t count)
+static void visit(struct load_search *search, size_t node, size_t first, size_t count)
 {
 	const struct jitdump *dump = search->dump;
 
@@ -355,7 +355,7 @@ const char *jitdump_lookup(
 	const struct jitdump *dump, uint64_t address, uint64_t time_ns, bool *is_shared)
 {
 	size_t before = ARRAY_UPTO(dump->loads, dump->count, start, address);
-	struct search search = {
+	struct load_search search = {
 		.dump = dump,
 		.address = address,
 		.time_ns = dump->has_times ? time_ns : JITDUMP_LAST,

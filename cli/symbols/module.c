@@ -40,7 +40,7 @@
 
 /* ---- separate debug files -------------------------------------------------------------------- */
 
-struct search {
+struct debug_search {
 	const struct symbols_module *module;
 	const struct elf_file *file; /* the module's own; NULL: it is gone */
 	struct elf_file *debug;
@@ -50,10 +50,10 @@ struct search {
 	char found[PATH_BYTES]; /* once there is one */
 };
 
-static void search_init(struct search *search, const struct symbols_module *module,
+static void search_init(struct debug_search *search, const struct symbols_module *module,
 	const struct elf_file *file, struct elf_file *debug)
 {
-	*search = (struct search){.module = module, .file = file, .debug = debug};
+	*search = (struct debug_search){.module = module, .file = file, .debug = debug};
 	if (file) {
 		search->id_bytes = elf_file_build_id(file, &search->id);
 	} else if (module->build_id) {
@@ -78,7 +78,7 @@ static int file_has_crc(int fd, uint32_t wanted)
 }
 
 /* Open @path if it belongs to the module. @linked: the debug link's checksum may vouch for it. */
-static int try_candidate(struct search *search, const char *path, uint32_t pid, int linked)
+static int try_candidate(struct debug_search *search, const char *path, uint32_t pid, int linked)
 {
 	const uint8_t *id;
 	int error = elf_file_open(search->debug, path, pid);
@@ -100,7 +100,7 @@ static int try_candidate(struct search *search, const char *path, uint32_t pid, 
 }
 
 /* In the process's root and in ours: a container rarely has its debug files, its host may. */
-static int try_debug_roots(struct search *search, const char *path, int linked)
+static int try_debug_roots(struct debug_search *search, const char *path, int linked)
 {
 	uint32_t pid = search->module->pid;
 	int error = pid ? try_candidate(search, path, pid, linked) : -ENOENT;
@@ -108,7 +108,7 @@ static int try_debug_roots(struct search *search, const char *path, int linked)
 	return error ? try_candidate(search, path, 0, linked) : 0;
 }
 
-static int try_build_id(struct search *search)
+static int try_build_id(struct debug_search *search)
 {
 	char path[ELF_FILE_ID_PATH];
 
@@ -117,7 +117,7 @@ static int try_build_id(struct search *search)
 	return try_debug_roots(search, path, 0);
 }
 
-static int try_fetched(struct search *search)
+static int try_fetched(struct debug_search *search)
 {
 	return debuginfod_open(
 		search->debug, search->id, search->id_bytes, search->found, sizeof(search->found));
@@ -150,7 +150,7 @@ static const char *read_link(const struct elf_file *file, uint32_t *crc)
 }
 
 static int try_link(
-	struct search *search, const char *folder, size_t folder_bytes, const char *name)
+	struct debug_search *search, const char *folder, size_t folder_bytes, const char *name)
 {
 	static const struct {
 		const char *before;
@@ -172,7 +172,7 @@ static int try_link(
  * By the debug link of the module's file. A candidate is taken when its build-id is the module's,
  * or, where one of them has none, when its checksum is the one in the debug link.
  */
-static int try_debug_link(struct search *search)
+static int try_debug_link(struct debug_search *search)
 {
 	char real[PATH_BYTES];
 	const char *path = search->module->path, *slash = strrchr(path, '/');
@@ -191,7 +191,7 @@ static int try_debug_link(struct search *search)
 
 /* In which order debug files are looked for. */
 static const struct {
-	int (*open)(struct search *search);
+	int (*open)(struct debug_search *search);
 	enum symbols_source source;
 } places[] = {{try_build_id, SYMBOLS_DEBUG_FILE}, {try_debug_link, SYMBOLS_DEBUG_LINK},
 	{try_fetched, SYMBOLS_DEBUGINFOD}};
@@ -414,8 +414,8 @@ bool module_is_changed(const struct symbols_module *module)
  * Add what the debug file that search->debug was opened with has, and close it. Returns whether it
  * had anything, or -ENOMEM. *@origin only when there was something, or in the latter case never.
  */
-static int add_debug_file(struct symtab *table, struct search *search, enum symbols_source source,
-	struct symbols_origin *origin)
+static int add_debug_file(struct symtab *table, struct debug_search *search,
+	enum symbols_source source, struct symbols_origin *origin)
 {
 	int added = elf_symbols_add(table, search->debug, SHT_SYMTAB);
 
@@ -450,7 +450,7 @@ static int add_separate(struct symtab *table, const struct symbols_module *modul
 	const struct elf_file *file, struct symbols_origin *origin)
 {
 	struct elf_file debug;
-	struct search search;
+	struct debug_search search;
 	int added = 0;
 
 	search_init(&search, module, file, &debug);
@@ -547,7 +547,7 @@ static int has_dwarf(const struct elf_file *file)
 int module_open_dwarf(const struct symbols_module *module, struct elf_file *file)
 {
 	enum symbols_source verdict = SYMBOLS_NONE;
-	struct search search;
+	struct debug_search search;
 	struct elf_file own;
 	bool has_own;
 	int error = -ENOENT;

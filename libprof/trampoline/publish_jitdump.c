@@ -87,7 +87,7 @@ static void publish_jitdump_frames_release(struct publish_jitdump_frames *frames
 	free(frames->copy.data);
 }
 
-struct search {
+struct fde_search {
 	uintptr_t origin; /* address the table counts from, as seen from what is read */
 	struct publish_jitdump_table *out;
 };
@@ -95,7 +95,7 @@ struct search {
 /* Sorted by insertion: there is one, nearly always. */
 static int put_entry(void *context, const struct cfi_fde *fde)
 {
-	struct search *search = context;
+	struct fde_search *search = context;
 	struct publish_jitdump_table *out = search->out;
 	int64_t begin = fde->begin - search->origin, record = fde->record - search->origin;
 	uint32_t i = out->count;
@@ -115,7 +115,7 @@ static int put_entry(void *context, const struct cfi_fde *fde)
 static int find_fdes(const struct region *region, uintptr_t start, uintptr_t header,
 	struct publish_jitdump_table *out)
 {
-	struct search search = {.origin = header, .out = out};
+	struct fde_search search = {.origin = header, .out = out};
 	struct cfi_fde fde;
 	int error;
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/store/picks.h"
-#include "cli/store/profile.h"
+#include "cli/store/store_profile.h"
 #include "cli/store/server_tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "cli/store/picks.h"
-#include "cli/store/profile.h"
+#include "cli/store/store_profile.h"
 #include "cli/store/rows.h"
 
 static struct bytes answer;

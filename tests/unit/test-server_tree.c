@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "cli/store/profile.h"
+#include "cli/store/store_profile.h"
 #include "cli/store/server_tree.h"
 
 #define ATTEMPT(attempt, weight) ((uint64_t)(attempt) << 32 | (weight))

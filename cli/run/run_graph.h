@@ -6,8 +6,8 @@
  * own, on which every option works by itself. Pictures and folded text show one, the clock's unless
  * --sample-type says otherwise; a pprof profile holds both in columns of their own.
  */
-#ifndef CLI_RUN_DRAWING_H
-#define CLI_RUN_DRAWING_H
+#ifndef CLI_RUN_RUN_GRAPH_H
+#define CLI_RUN_RUN_GRAPH_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,10 +27,10 @@ struct results;
  * "cpu"; what virtual machines tell is "vm". Returns 0, or -EINVAL with
  * @message filled.
  */
-int drawing_check(const struct options *options, struct diag_message *message);
+int run_graph_check(const struct options *options, struct diag_message *message);
 
 /* Everything is borrowed. */
-struct drawing {
+struct run_graph {
 	const struct options *options;
 	struct gather *gather;
 	struct results *results;
@@ -46,13 +46,13 @@ struct drawing {
 	struct commit *commit; /* of a rank: it goes into its node's file */
 };
 
-#define DRAWING_TITLE_BYTES 160
+#define RUN_GRAPH_TITLE_BYTES 160
 
 /* The command line @words (NULL at the end) as one line, cut to what a title can hold. */
-void drawing_title(char out[DRAWING_TITLE_BYTES], char *const *words);
+void run_graph_title(char out[RUN_GRAPH_TITLE_BYTES], char *const *words);
 
 /* Time of one kind: what a clock counted, or what virtual machines told. */
-struct drawing_tree {
+struct run_graph_tree {
 	struct calltree *tree;
 	struct picture_trees trees; /* what the options made of it */
 	struct naming_report report;
@@ -63,26 +63,26 @@ struct drawing_tree {
  * come, nobody is asked for symbols that are not here.
  * Returns 0, or -errno with @message filled. To be released in either case.
  */
-int drawing_tree_make(const struct drawing *drawing, bool is_vm, bool is_so_far,
-	struct drawing_tree *out, struct diag_message *message);
-void drawing_tree_release(struct drawing_tree *tree); /* all zero is fine */
+int run_graph_tree_make(const struct run_graph *run_graph, bool is_vm, bool is_so_far,
+	struct run_graph_tree *out, struct diag_message *message);
+void run_graph_tree_release(struct run_graph_tree *tree); /* all zero is fine */
 
 /*
  * Write what was gathered so far to all outputs; the gathering goes on.
  * Returns how many could not be written.
  */
-unsigned drawing_make_so_far(const struct drawing *drawing);
+unsigned run_graph_make_so_far(const struct run_graph *run_graph);
 
 /*
  * Commit what was gathered so far, of a rank; the gathering goes on. Reports what went wrong.
  */
-void drawing_commit_so_far(const struct drawing *drawing);
+void run_graph_commit_so_far(const struct run_graph *run_graph);
 
 /*
  * End the gathering, name, draw or commit, report. @child is what the kernel says of the program,
  * NULL while it still runs.
  * Returns how many outputs could not be written; all of them when there was nothing to write.
  */
-unsigned drawing_make(const struct drawing *drawing, const struct accounting_child *child);
+unsigned run_graph_make(const struct run_graph *run_graph, const struct accounting_child *child);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * From a source of samples to files, whichever kind of run it was.
  */
-#include "cli/run/drawing.h"
+#include "cli/run/run_graph.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -37,15 +37,15 @@
 #define UNCONNECTED "no samples: flamerun's library did not start in this program"
 
 /* Not cut within a character of UTF-8. */
-void drawing_title(char out[DRAWING_TITLE_BYTES], char *const *argv)
+void run_graph_title(char out[RUN_GRAPH_TITLE_BYTES], char *const *argv)
 {
-	size_t at = 0, cut = DRAWING_TITLE_BYTES - sizeof("...");
+	size_t at = 0, cut = RUN_GRAPH_TITLE_BYTES - sizeof("...");
 
 	out[0] = '\0';
-	for (; *argv && at < DRAWING_TITLE_BYTES; argv++)
+	for (; *argv && at < RUN_GRAPH_TITLE_BYTES; argv++)
 		at += (size_t)snprintf(
-			out + at, DRAWING_TITLE_BYTES - at, "%s%s", at ? " " : "", *argv);
-	if (at >= DRAWING_TITLE_BYTES) {
+			out + at, RUN_GRAPH_TITLE_BYTES - at, "%s%s", at ? " " : "", *argv);
+	if (at >= RUN_GRAPH_TITLE_BYTES) {
 		while (cut > 0 && (out[cut] & 0xc0) == 0x80)
 			cut--;
 		strcpy(out + cut, "...");
@@ -81,7 +81,7 @@ static bool is_machine(const char *type)
 	return !strcmp(type, PPROF_MACHINE_TIME);
 }
 
-int drawing_check(const struct options *options, struct diag_message *message)
+int run_graph_check(const struct options *options, struct diag_message *message)
 {
 	const char *type = options->sample_type;
 
@@ -97,12 +97,12 @@ int drawing_check(const struct options *options, struct diag_message *message)
 
 /* What is said where nothing is to be seen; NULL: nothing special. */
 static const char *empty_text(
-	const struct drawing *drawing, const struct picture_trees *trees, bool is_machine)
+	const struct run_graph *run_graph, const struct picture_trees *trees, bool is_machine)
 {
-	if (!gather_connected(drawing->gather))
+	if (!gather_connected(run_graph->gather))
 		return UNCONNECTED;
 	if (!picture_trees_weight(trees) &&
-		profile_totals(gather_profile(drawing->gather))->counts.paused)
+		profile_totals(gather_profile(run_graph->gather))->counts.paused)
 		return ALL_PAUSED;
 	if (calltree_total(trees->whole))
 		return picture_trees_empty(trees);
@@ -110,20 +110,20 @@ static const char *empty_text(
 }
 
 /* The one that was asked for; else what a clock counted, unless that is nothing. */
-static bool draws_machine(const struct options *options, const struct drawing_tree *clock,
-	const struct drawing_tree *machine)
+static bool draws_machine(const struct options *options, const struct run_graph_tree *clock,
+	const struct run_graph_tree *machine)
 {
 	if (options->sample_type)
 		return is_machine(options->sample_type);
 	return calltree_total(machine->tree) && !calltree_total(clock->tree);
 }
 
-static void report_run(const struct drawing *drawing, const struct summary *summary)
+static void report_run(const struct run_graph *run_graph, const struct summary *summary)
 {
-	if (gather_connected(drawing->gather))
+	if (gather_connected(run_graph->gather))
 		summary_print(summary);
 	else
-		report_unconnected(drawing->program);
+		report_unconnected(run_graph->program);
 }
 
 /* What the picture says of its times, below what was asked for. To be released. */
@@ -148,40 +148,40 @@ static struct bytes add_notes(
 }
 
 /* What is drawn, and said of it, is of one kind; the other one is beside it in profiles. */
-static unsigned draw_trees(const struct drawing *drawing, bool is_so_far,
-	const struct drawing_tree *clock, const struct drawing_tree *machine)
+static unsigned draw_trees(const struct run_graph *run_graph, bool is_so_far,
+	const struct run_graph_tree *clock, const struct run_graph_tree *machine)
 {
-	const struct options *options = drawing->options;
+	const struct options *options = run_graph->options;
 	bool is_vm = draws_machine(options, clock, machine);
-	const struct drawing_tree *drawn = is_vm ? machine : clock,
-				  *other = is_vm ? clock : machine;
+	const struct run_graph_tree *drawn = is_vm ? machine : clock,
+				    *other = is_vm ? clock : machine;
 	struct summary summary = {
-		.profile = gather_profile(drawing->gather),
+		.profile = gather_profile(run_graph->gather),
 		.tree = clock->trees.functions,
 		.whole = drawn->tree,
 		.whole_weight = picture_trees_weight(&drawn->trees),
 		.drawn = drawn->trees.functions,
 		.shows_machines = is_vm,
 		.report = &clock->report,
-		.duration_ns = drawing->ended_ns - drawing->started_ns,
+		.duration_ns = run_graph->ended_ns - run_graph->started_ns,
 		.is_test_clock = options->test_clock_hz != 0,
 		.is_attached = options->pids != NULL,
-		.is_stopped = drawing->is_stopped,
+		.is_stopped = run_graph->is_stopped,
 	};
-	char title[DRAWING_TITLE_BYTES], facts[SUBTITLE_BYTES], subtitle[PICTURE_SUBTITLE_BYTES];
+	char title[RUN_GRAPH_TITLE_BYTES], facts[SUBTITLE_BYTES], subtitle[PICTURE_SUBTITLE_BYTES];
 	char filters[PICTURE_FILTERS_BYTES];
 	struct accounting books;
 	struct picture_options picture = {
 		.title = title,
 		.subtitle = subtitle,
 		.filters = filters,
-		.empty = empty_text(drawing, &drawn->trees, is_vm),
+		.empty = empty_text(run_graph, &drawn->trees, is_vm),
 		.period_ns = NS_PER_S / profile_rate_hz(summary.profile),
 		.time_name = is_vm ? PPROF_MACHINE_TIME : CLOCK_NAME,
 		.other = calltree_total(other->tree) ? other->trees.filtered : NULL,
 		.other_name = is_vm ? CLOCK_NAME : PPROF_MACHINE_TIME,
 		.duration_ns = summary.duration_ns,
-		.created_s = drawing->started_wall_s,
+		.created_s = run_graph->started_wall_s,
 	};
 	struct results_written written;
 	struct picture_mark *marks = NULL;
@@ -190,16 +190,16 @@ static unsigned draw_trees(const struct drawing *drawing, bool is_so_far,
 	accounting_of(summary.profile, &books);
 	picture.lost = books.dropped + books.torn + books.paused;
 	picture.knows_lost = 1;
-	summary.is_outside = gather_is_outside(drawing->gather);
-	summary.has_events = gather_has_events(drawing->gather);
+	summary.is_outside = gather_is_outside(run_graph->gather);
+	summary.has_events = gather_has_events(run_graph->gather);
 	summary.waits = (struct summary_waits){
 		.profile = summary.profile,
-		.state = gather_state(drawing->gather),
+		.state = gather_state(run_graph->gather),
 		.tree = clock->trees.merged,
 		.shows_waits = picture_times(options) != CALLTREE_TIMES_CPU,
 	};
-	summary.refusals = gather_refusals(drawing->gather);
-	drawing_title(title, drawing->words);
+	summary.refusals = gather_refusals(run_graph->gather);
+	run_graph_title(title, run_graph->words);
 	/* Without memory for marks the picture has none. */
 	marks_make(summary.profile, &marks, &picture.mark_count);
 	picture.marks = marks;
@@ -209,12 +209,12 @@ static unsigned draw_trees(const struct drawing *drawing, bool is_so_far,
 	picture_trees_settings(&drawn->trees, &picture);
 	picture_settings(options, &picture);
 	notes = add_notes(&picture, summary.profile);
-	results_are_so_far(drawing->results, is_so_far);
+	results_are_so_far(run_graph->results, is_so_far);
 	results_write(
-		drawing->results, drawn->trees.shown, &picture, !drawing->still_runs, &written);
+		run_graph->results, drawn->trees.shown, &picture, !run_graph->still_runs, &written);
 	if (!is_so_far) {
-		report_cost(drawing->ended_ns);
-		if (!drawing->is_part)
+		report_cost(run_graph->ended_ns);
+		if (!run_graph->is_part)
 			results_finish(options, drawn->tree, &picture, &written);
 	}
 	free(marks);
@@ -222,7 +222,7 @@ static unsigned draw_trees(const struct drawing *drawing, bool is_so_far,
 	if (is_so_far)
 		return written.failed;
 	summary.waits.has_viewer = written.show != NULL && !is_vm;
-	report_run(drawing, &summary);
+	report_run(run_graph, &summary);
 	return written.failed;
 }
 
@@ -234,40 +234,40 @@ static void show_fetching(unsigned files)
 		files == 1 ? "" : "s");
 }
 
-int drawing_tree_make(const struct drawing *drawing, bool is_vm, bool is_so_far,
-	struct drawing_tree *out, struct diag_message *message)
+int run_graph_tree_make(const struct run_graph *run_graph, bool is_vm, bool is_so_far,
+	struct run_graph_tree *out, struct diag_message *message)
 {
 	const struct naming_request request = {
-		.profile = gather_profile(drawing->gather),
+		.profile = gather_profile(run_graph->gather),
 		/* What runs already may have written its perf map long ago. */
-		.start_wall_s = drawing->options->pids ? 0 : drawing->started_wall_s,
-		.program = drawing->held_program,
-		.held = gather_held(drawing->gather),
+		.start_wall_s = run_graph->options->pids ? 0 : run_graph->started_wall_s,
+		.program = run_graph->held_program,
+		.held = gather_held(run_graph->gather),
 		.is_machine = is_vm,
-		.shows_native = drawing->options->native,
-		.demangle = demangle_style_of(drawing->options->demangle),
+		.shows_native = run_graph->options->native,
+		.demangle = demangle_style_of(run_graph->options->demangle),
 		/* Once: what did not come then will not now. */
-		.fetches = !is_vm && !is_so_far && distribution_is_asked(drawing->options),
-		.on_fetch = drawing->still_runs ? NULL : show_fetching,
+		.fetches = !is_vm && !is_so_far && distribution_is_asked(run_graph->options),
+		.on_fetch = run_graph->still_runs ? NULL : show_fetching,
 		.is_hurried = signals_hurry,
 	};
 	char count[32];
 	int error;
 
-	*out = (struct drawing_tree){.tree = NULL};
+	*out = (struct run_graph_tree){.tree = NULL};
 	count_text(count, sizeof(count), request.profile->node_count);
-	if (!drawing->still_runs)
+	if (!run_graph->still_runs)
 		progress_begin("naming %s addresses", count);
 	error = naming_build(&request, &out->tree, &out->report);
 	progress_end();
 	if (error)
 		return diag_fail(message, error, "cannot draw: %s", strerror(-error));
-	return picture_trees_make(&out->trees, out->tree, drawing->options,
-		is_vm ? CALLTREE_TIMES_CPU : picture_times(drawing->options),
+	return picture_trees_make(&out->trees, out->tree, run_graph->options,
+		is_vm ? CALLTREE_TIMES_CPU : picture_times(run_graph->options),
 		is_vm ? PPROF_MACHINE_TIME : "", message);
 }
 
-void drawing_tree_release(struct drawing_tree *tree)
+void run_graph_tree_release(struct run_graph_tree *tree)
 {
 	sources_release(&tree->report.sources);
 	picture_trees_release(&tree->trees);
@@ -275,16 +275,16 @@ void drawing_tree_release(struct drawing_tree *tree)
 }
 
 /* Stacks that could not be committed are saved elsewhere, but for those that come again. */
-static void commit(const struct drawing *drawing, const struct calltree *tree, bool is_so_far)
+static void commit(const struct run_graph *run_graph, const struct calltree *tree, bool is_so_far)
 {
 	struct diag_message message = {0};
-	uint64_t period_ns = NS_PER_S / profile_rate_hz(gather_profile(drawing->gather));
+	uint64_t period_ns = NS_PER_S / profile_rate_hz(gather_profile(run_graph->gather));
 	struct picture_options picture = {.period_ns = period_ns, .time_name = CLOCK_NAME};
 	char path[PATH_MAX];
 	int error;
 
-	error = commit_put(drawing->commit, tree, period_ns,
-		drawing->ended_ns - drawing->started_ns, !is_so_far, &message);
+	error = commit_put(run_graph->commit, tree, period_ns,
+		run_graph->ended_ns - run_graph->started_ns, !is_so_far, &message);
 	if (error)
 		diag_report(&message);
 	if (error && !is_so_far && calltree_total(tree) &&
@@ -292,54 +292,55 @@ static void commit(const struct drawing *drawing, const struct calltree *tree, b
 		diag_error("the rank's stacks are in '%s'", path);
 }
 
-static unsigned draw(const struct drawing *drawing, bool is_so_far, struct diag_message *message)
+static unsigned draw(
+	const struct run_graph *run_graph, bool is_so_far, struct diag_message *message)
 {
-	struct drawing_tree clock = {.tree = NULL}, machine = {.tree = NULL};
-	unsigned failed = drawing->options->outputs.count;
-	int error = drawing_tree_make(drawing, false, is_so_far, &clock, message);
+	struct run_graph_tree clock = {.tree = NULL}, machine = {.tree = NULL};
+	unsigned failed = run_graph->options->outputs.count;
+	int error = run_graph_tree_make(run_graph, false, is_so_far, &clock, message);
 
 	if (!error)
-		error = drawing_tree_make(drawing, true, is_so_far, &machine, message);
+		error = run_graph_tree_make(run_graph, true, is_so_far, &machine, message);
 	if (error)
 		diag_report(message);
-	else if (drawing->commit)
-		commit(drawing, clock.tree, is_so_far);
-	if (!error && (!drawing->commit || drawing->options->level == DIAG_VERBOSE))
-		failed = draw_trees(drawing, is_so_far, &clock, &machine);
-	drawing_tree_release(&machine);
-	drawing_tree_release(&clock);
+	else if (run_graph->commit)
+		commit(run_graph, clock.tree, is_so_far);
+	if (!error && (!run_graph->commit || run_graph->options->level == DIAG_VERBOSE))
+		failed = draw_trees(run_graph, is_so_far, &clock, &machine);
+	run_graph_tree_release(&machine);
+	run_graph_tree_release(&clock);
 	return failed;
 }
 
-unsigned drawing_make(const struct drawing *drawing, const struct accounting_child *child)
+unsigned run_graph_make(const struct run_graph *run_graph, const struct accounting_child *child)
 {
 	struct diag_message message = {0};
-	int error = gather_finish(drawing->gather, child);
+	int error = gather_finish(run_graph->gather, child);
 
 	if (!error)
-		return draw(drawing, false, &message);
+		return draw(run_graph, false, &message);
 	diag_fail(&message, error, "cannot draw: %s", strerror(-error));
 	diag_report(&message);
-	return drawing->options->outputs.count;
+	return run_graph->options->outputs.count;
 }
 
-void drawing_commit_so_far(const struct drawing *drawing)
+void run_graph_commit_so_far(const struct run_graph *run_graph)
 {
 	struct diag_message message = {0};
 
-	draw(drawing, true, &message);
+	draw(run_graph, true, &message);
 }
 
-unsigned drawing_make_so_far(const struct drawing *drawing)
+unsigned run_graph_make_so_far(const struct run_graph *run_graph)
 {
 	struct diag_message message = {0};
-	struct profile_totals *totals = profile_totals(gather_profile(drawing->gather));
+	struct profile_totals *totals = profile_totals(gather_profile(run_graph->gather));
 	unsigned failed;
 
 	/* The kernel's own count is asked for at the end. */
-	totals->cpu_ns = gather_profile(drawing->gather)->weight *
-			 gather_profile(drawing->gather)->period_ns;
-	failed = draw(drawing, true, &message);
+	totals->cpu_ns = gather_profile(run_graph->gather)->weight *
+			 gather_profile(run_graph->gather)->period_ns;
+	failed = draw(run_graph, true, &message);
 	totals->cpu_ns = 0;
 	return failed;
 }

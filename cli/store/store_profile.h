@@ -6,8 +6,8 @@
  *
  * Context: one thread.
  */
-#ifndef CLI_STORE_PROFILE_H
-#define CLI_STORE_PROFILE_H
+#ifndef CLI_STORE_STORE_PROFILE_H
+#define CLI_STORE_STORE_PROFILE_H
 
 #include <stdint.h>
 

@@ -4,7 +4,7 @@
  * mpirun within an allocation of Slurm starts its daemons by srun, and ranks inherit what that said
  * of the daemon.
  */
-#include "cli/run/place.h"
+#include "cli/run/job_rank.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -48,25 +48,25 @@ static bool read_number(const char *name, uint32_t *number)
 }
 
 /* It becomes a file's name, and no hidden one. */
-static void name_node(struct place *place, const char *name)
+static void name_node(struct job_rank *job_rank, const char *name)
 {
-	snprintf(place->node, sizeof(place->node), "%s", name);
-	for (char *at = place->node; *at; at++)
-		if (*at == '/' || (at == place->node && *at == '.'))
+	snprintf(job_rank->node, sizeof(job_rank->node), "%s", name);
+	for (char *at = job_rank->node; *at; at++)
+		if (*at == '/' || (at == job_rank->node && *at == '.'))
 			*at = '_';
-	if (!*place->node)
-		strcpy(place->node, "localhost");
+	if (!*job_rank->node)
+		strcpy(job_rank->node, "localhost");
 }
 
-static void name_job(struct place *place, const char *variable)
+static void name_job(struct job_rank *job_rank, const char *variable)
 {
 	const char *job = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
 	const char *own = variable ? getenv(variable) : NULL;
 
 	if (own && *own)
-		snprintf(place->job, sizeof(place->job), "%s", own);
+		snprintf(job_rank->job, sizeof(job_rank->job), "%s", own);
 	else if (job && *job)
-		snprintf(place->job, sizeof(place->job), "%s%s%s", job, step ? "." : "",
+		snprintf(job_rank->job, sizeof(job_rank->job), "%s%s%s", job, step ? "." : "",
 			step ? step : "");
 }
 
@@ -80,22 +80,22 @@ static uint32_t slurm_size(uint32_t rank)
 		       : 0;
 }
 
-void place_find(struct place *place)
+void job_rank_find(struct job_rank *job_rank)
 {
 	const char *node = getenv("SLURMD_NODENAME");
 	char host[HOST_NAME_MAX + 1] = "";
 
-	*place = (struct place){.launcher = NULL};
+	*job_rank = (struct job_rank){.launcher = NULL};
 	gethostname(host, sizeof(host) - 1);
 	/* Several of Slurm's nodes may be one machine. */
-	name_node(place, node && *node ? node : host);
+	name_node(job_rank, node && *node ? node : host);
 	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
-		if (!read_number(placeholder_ranks[i], &place->rank))
+		if (!read_number(placeholder_ranks[i], &job_rank->rank))
 			continue;
-		place->launcher = launchers[i].name;
-		if (!read_number(launchers[i].size, &place->size))
-			place->size = slurm_size(place->rank);
-		name_job(place, launchers[i].job);
+		job_rank->launcher = launchers[i].name;
+		if (!read_number(launchers[i].size, &job_rank->size))
+			job_rank->size = slurm_size(job_rank->rank);
+		name_job(job_rank, launchers[i].job);
 		return;
 	}
 }

@@ -9,7 +9,7 @@
 #include "libprof/profile/tables.h"
 
 /* From numbers there to numbers here. Memory of its own, not on a profile's account. */
-struct merge {
+struct profile_merge {
 	struct flameprof_profile *into;
 	const struct flameprof_profile *from;
 	struct pages_account account; /* of the next one */
@@ -28,10 +28,11 @@ static uint32_t tid_hash(const void *owner, uint32_t number)
 	return lookup_hash(profile_thread_at(owner, number - 1)->tid);
 }
 
-static int merge_init(struct merge *m, struct flameprof_profile *into,
+static int merge_init(struct profile_merge *m, struct flameprof_profile *into,
 	const struct flameprof_profile *from)
 {
-	*m = (struct merge){.into = into, .from = from, .account = {.limit_bytes = SIZE_MAX}};
+	*m = (struct profile_merge){
+		.into = into, .from = from, .account = {.limit_bytes = SIZE_MAX}};
 	m->modules = pages_new(MODULES_BYTES);
 	m->nodes = pages_new(((size_t)from->node_count + 1) * sizeof(uint32_t));
 	m->hashes = pages_new(((size_t)from->node_count + 1) * sizeof(uint32_t));
@@ -42,7 +43,7 @@ static int merge_init(struct merge *m, struct flameprof_profile *into,
 	return lookup_reserve(&m->threads_by_tid, &m->account, into->thread_count, tid_hash, into);
 }
 
-static void merge_release(struct merge *m)
+static void merge_release(struct profile_merge *m)
 {
 	pages_release(&m->account, &m->threads_by_tid.slots);
 	pages_free(m->modules, MODULES_BYTES);
@@ -54,7 +55,7 @@ static void merge_release(struct merge *m)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static int same_module(const struct merge *m, const struct names_module *here,
+static int same_module(const struct profile_merge *m, const struct names_module *here,
 	const struct names_module *there)
 {
 	return here->start == there->start && here->end == there->end &&
@@ -75,7 +76,7 @@ static uint32_t free_number(const struct names *names, uint32_t wanted)
 	return 0;
 }
 
-static int merge_module(struct merge *m, const struct names_module *there)
+static int merge_module(struct profile_merge *m, const struct names_module *there)
 {
 	struct names *names = &m->into->names;
 	struct names_module module = *there;
@@ -97,7 +98,7 @@ static int merge_module(struct merge *m, const struct names_module *there)
 	return error;
 }
 
-static int merge_names(struct merge *m)
+static int merge_names(struct profile_merge *m)
 {
 	const struct names *there = &m->from->names;
 	int error = 0;
@@ -116,7 +117,7 @@ static int merge_names(struct merge *m)
 }
 
 /* What @frame of there is called here. */
-static uint64_t translate_frame(const struct merge *m, uint64_t frame)
+static uint64_t translate_frame(const struct profile_merge *m, uint64_t frame)
 {
 	uint32_t number = WIRE_FRAME_MODULE(frame);
 
@@ -130,7 +131,7 @@ static uint64_t translate_frame(const struct merge *m, uint64_t frame)
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-static int merge_nodes(struct merge *m)
+static int merge_nodes(struct profile_merge *m)
 {
 	/* Parents have lower numbers than their children. */
 	for (uint32_t i = 1; i <= m->from->node_count; i++) {
@@ -157,7 +158,7 @@ static int merge_nodes(struct merge *m)
  * as can be told. Index + 1, 0 when there is none.
  */
 static uint32_t find_thread_of_other_run(
-	const struct merge *m, const struct profile_thread *there)
+	const struct profile_merge *m, const struct profile_thread *there)
 {
 	struct lookup_probe probe = lookup_begin(&m->threads_by_tid, lookup_hash(there->tid));
 	uint32_t found;
@@ -172,7 +173,7 @@ static uint32_t find_thread_of_other_run(
 	return found;
 }
 
-static int merge_threads(struct merge *m)
+static int merge_threads(struct profile_merge *m)
 {
 	lookup_rebuild(&m->threads_by_tid, m->into->thread_count, tid_hash, m->into);
 	for (uint32_t i = 0; i < m->from->thread_count; i++) {
@@ -196,7 +197,7 @@ static int merge_threads(struct merge *m)
 	return 0;
 }
 
-static int merge_stacks(struct merge *m)
+static int merge_stacks(struct profile_merge *m)
 {
 	for (uint32_t i = 0; i < m->from->stack_count; i++) {
 		struct profile_stack stack = *profile_stack_at(m->from, i);
@@ -219,7 +220,7 @@ static int merge_stacks(struct merge *m)
 }
 
 /* Marks are added behind those that are here; sort_marks() brings them into their order. */
-static int merge_marks(struct merge *m)
+static int merge_marks(struct profile_merge *m)
 {
 	int error = 0;
 
@@ -233,14 +234,14 @@ static int merge_marks(struct merge *m)
 }
 
 /* One image takes all that was sampled in the other. */
-static int merge_image(struct merge *m)
+static int merge_image(struct profile_merge *m)
 {
 	if (m->into->image_count || !m->from->image_count)
 		return 0;
 	return profile_begin_run(m->into, profile_image_at(m->from, 0)->id);
 }
 
-static int merge_tables(struct merge *m)
+static int merge_tables(struct profile_merge *m)
 {
 	int error = merge_image(m);
 
@@ -261,7 +262,7 @@ static int merge_tables(struct merge *m)
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-static void add_weights(struct merge *m)
+static void add_weights(struct profile_merge *m)
 {
 	for (uint32_t i = 0; i < m->from->stack_count; i++) {
 		struct profile_stack *here = profile_stack_at(m->into, m->stacks[i] - 1);
@@ -279,7 +280,7 @@ static void add_weights(struct merge *m)
 }
 
 /* Earlier samples come first: whole profiles, because those of one process follow each other. */
-static void add_samples(struct merge *m)
+static void add_samples(struct profile_merge *m)
 {
 	struct flameprof_profile *into = m->into;
 	struct flameprof_sample *here = into->samples.at;
@@ -325,7 +326,7 @@ static void add_span(struct flameprof_profile *into, const struct flameprof_prof
 int flameprof_profile_merge(struct flameprof_profile *into, const struct flameprof_profile *from)
 {
 	struct profile_counts before;
-	struct merge merge;
+	struct profile_merge merge;
 	uint32_t *undo; /* what taking back needs, so that it cannot fail */
 	size_t undo_bytes;
 	int error;

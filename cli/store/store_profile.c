@@ -3,7 +3,7 @@
  * Hashes are XXH3, which is stable. A collision of 64 bits among a million stacks occurs once in 37
  * million such stores. Writers to a store are trusted not to construct collisions.
  */
-#include "cli/store/profile.h"
+#include "cli/store/store_profile.h"
 
 #include <errno.h>
 #include <stdio.h>
