@@ -256,7 +256,7 @@ $(BUILD)/%.a:
 $(BUILD)/system_calls.inc: $(BUILD)/flags
 	$(Q)echo '#include <sys/syscall.h>' | $(CC) $(sysroot_flags) $(CPPFLAGS) -E -dM - | \
 		sed -n 's/^#define __NR_\([a-z0-9_]*\) \([0-9]*\)$$/[\2] = "\1",/p' > $@
-$(BUILD)/obj/cli/symbols/system_calls.o: $(BUILD)/system_calls.inc
+$(BUILD)/obj/cli/symbols/call_number.o: $(BUILD)/system_calls.inc
 
 $(PROGRAM): $(main_object) $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a
 	@$(if $(V),,echo "  LD      $@")

@@ -19,12 +19,12 @@
 #include "cli/clock.h"
 #include "cli/profile/holders.h"
 #include "cli/profile/picture_names.h"
+#include "cli/symbols/call_number.h"
 #include "cli/symbols/generated.h"
 #include "cli/symbols/held_files.h"
 #include "cli/symbols/jitdump.h"
 #include "cli/symbols/kernel_symbols.h"
 #include "cli/symbols/symbols.h"
-#include "cli/symbols/system_calls.h"
 #include "libprof/waits/wait_leaf.h"
 #include "render/array.h"
 #include "render/label.h"
@@ -415,7 +415,7 @@ static uint32_t name_wait(
 	wait_leaf_name(frame, name);
 	/* Others than those that are known to wait have names, too. */
 	if (!kind[0] && WIRE_WAIT_CALL(frame) < WIRE_WAIT_CALLS_MAX)
-		call = system_calls_name(WIRE_WAIT_CALL(frame));
+		call = call_number_name(WIRE_WAIT_CALL(frame));
 	if (call)
 		snprintf(name, sizeof(name), "[%s]", call);
 	snprintf(function, sizeof(function), "%s", holder ? holder : "");
@@ -600,7 +600,7 @@ uint32_t frame_namer_wait(struct frame_namer *namer, uint32_t image, uint32_t no
  */
 uint32_t frame_namer_in_kernel(struct frame_namer *namer, uint32_t node, uint32_t parent)
 {
-	const char *name = system_calls_name(namer->calls[node]);
+	const char *name = call_number_name(namer->calls[node]);
 	char text[64];
 
 	if (namer->calls[node] == -1)

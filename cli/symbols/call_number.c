@@ -155,3 +155,14 @@ void call_number_find(const struct elf_file *file, struct call_number *call)
 			call->number = (int32_t)passed;
 	}
 }
+
+/* The Makefile makes the file: a line [number] = "name" for each __NR_name of <sys/syscall.h>. */
+static const char *const names[] = {
+#include "system_calls.inc"
+};
+
+const char *call_number_name(long number)
+{
+	return number >= 0 && (size_t)number < sizeof(names) / sizeof(names[0]) ? names[number]
+										: NULL;
+}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which system call a stack is in, by the code of its file.
+ * Which system call a stack is in, by the code of its file, and what it is called.
  *
- * Context: one thread.
+ * Context: any thread.
  */
 #ifndef CLI_SYMBOLS_CALL_NUMBER_H
 #define CLI_SYMBOLS_CALL_NUMBER_H
@@ -28,5 +28,11 @@ struct call_number {
 
 /* Find out @call->number and @call->passing by the code in @file (borrowed). */
 void call_number_find(const struct elf_file *file, struct call_number *call);
+
+/*
+ * The name of system call @number of this CPU ("read"), from the headers that flamerun was compiled
+ * with; NULL: it has none.
+ */
+const char *call_number_name(long number);
 
 #endif

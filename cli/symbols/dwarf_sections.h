@@ -2,7 +2,7 @@
 /*
  * The DWARF sections of one ELF file, read piece by piece: a cursor holds a window of one section,
  * so that memory does not grow with the file, and a file cut short while it is read gives an error.
- * Compressed sections are unpacked whole (dwarf_unpack.h). What a hostile file can cost is
+ * Compressed sections are unpacked whole. What a hostile file can cost is
  * counted in bytes read.
  */
 #ifndef CLI_SYMBOLS_DWARF_SECTIONS_H

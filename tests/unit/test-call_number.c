@@ -16,6 +16,7 @@
 
 #include "arch/cancellable.h"
 #include "arch/epilogue.h"
+#include "arch/syscall.h"
 #include "cli/symbols/call_number.h"
 
 #define BIAS	   0x400000u /* from offsets in the file to addresses */
@@ -295,6 +296,17 @@ static void test_bounds(void **state)
 	ASSERT_FOUND(-1, 0, READ, FILE_BYTES, FILE_BYTES - ARCH_CALL_BYTES);
 }
 
+static void test_names(void **state)
+{
+	(void)state;
+	assert_string_equal(call_number_name(SYS_read), "read");
+	assert_string_equal(call_number_name(SYS_epoll_pwait), "epoll_pwait");
+	assert_string_equal(call_number_name(SYS_futex), "futex");
+	assert_null(call_number_name(-1));
+	assert_null(call_number_name(ARCH_SYSCALL_NUMBERLESS));
+	assert_null(call_number_name(100000));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 
 int main(void)
@@ -306,6 +318,7 @@ int main(void)
 		TEST(other_calls),
 		TEST(what_is_not_known),
 		TEST(bounds),
+		TEST(names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

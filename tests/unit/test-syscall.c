@@ -16,7 +16,6 @@
 
 #include "arch/cancellable.h"
 #include "arch/syscall.h"
-#include "cli/symbols/system_calls.h"
 
 #define FUNCTION_BYTES 96u
 
@@ -85,17 +84,6 @@ static void test_functions_of_libc(void **state)
 				first_call(calls[i].function), calls[i].number);
 }
 
-static void test_names(void **state)
-{
-	(void)state;
-	assert_string_equal(system_calls_name(SYS_read), "read");
-	assert_string_equal(system_calls_name(SYS_epoll_pwait), "epoll_pwait");
-	assert_string_equal(system_calls_name(SYS_futex), "futex");
-	assert_null(system_calls_name(-1));
-	assert_null(system_calls_name(ARCH_SYSCALL_NUMBERLESS));
-	assert_null(system_calls_name(100000));
-}
-
 #ifdef __x86_64__
 #define SYSCALL "\x0f\x05"
 
@@ -157,7 +145,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_functions_of_libc),
-		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_pieces),
 	};
 

@@ -15,7 +15,7 @@
 #include <zstd.h>
 #include <cmocka.h>
 
-#include "cli/symbols/dwarf_unpack.h"
+#include "cli/symbols/dwarf_sections.h"
 #include "tests/unit/elf_fixture.h"
 
 #define STRUCTS	   30000
