@@ -36,7 +36,6 @@ struct abbrev {
 struct dwarf_abbrevs {
 	uint64_t offset; /* DWARF_NONE: empty */
 	struct dwarf_encoding encoding;
-	uint64_t only;	     /* the one code that was read; 0: all */
 	struct abbrev *list; /* by code - 1 */
 	uint32_t count;
 	uint32_t room;
@@ -134,22 +133,16 @@ static uint64_t read_varying(struct cursor *cursor, uint16_t form)
 	}
 }
 
-static struct dwarf_value read_value(
-	struct cursor *cursor, struct dwarf_encoding encoding, const struct spec *spec)
+static struct dwarf_value read_value(struct cursor *cursor, const struct spec *spec)
 {
 	struct dwarf_value value = {.form = spec->form};
-	int16_t bytes = spec->bytes;
 
-	if (spec->form == DW_FORM_indirect) {
-		value.form = (uint16_t)cursor_uleb(cursor);
-		bytes = form_bytes(encoding, value.form);
-	}
-	if (bytes == SIZE_VARIES)
-		value.number = read_varying(cursor, value.form);
-	else if (bytes > 8)
-		cursor_skip(cursor, (uint64_t)bytes);
-	else if (bytes)
-		value.number = cursor_number(cursor, (unsigned)bytes);
+	if (spec->bytes == SIZE_VARIES)
+		value.number = read_varying(cursor, spec->form);
+	else if (spec->bytes > 8)
+		cursor_skip(cursor, (uint64_t)spec->bytes);
+	else if (spec->bytes)
+		value.number = cursor_number(cursor, (unsigned)spec->bytes);
 	else
 		value.number = spec->form == DW_FORM_implicit_const ? (uint64_t)spec->constant : 1;
 	return value;
@@ -158,8 +151,8 @@ static struct dwarf_value read_value(
 struct dwarf_value dwarf_entry_value(
 	struct cursor *cursor, struct dwarf_encoding encoding, uint16_t form)
 {
-	return read_value(cursor, encoding,
-		&(struct spec){.form = form, .bytes = form_bytes(encoding, form)});
+	return read_value(
+		cursor, &(struct spec){.form = form, .bytes = form_bytes(encoding, form)});
 }
 
 /* ---- abbreviations --------------------------------------------------------------------------- */
@@ -286,45 +279,26 @@ static int read_abbrev(struct cursor *cursor, struct dwarf_encoding encoding,
 	return 0;
 }
 
-/* Leave the abbreviation at @cursor behind. Returns 0 or -EBADMSG. */
-static int skip_abbrev(struct cursor *cursor)
-{
-	uint64_t attribute, form;
-
-	cursor_uleb(cursor); /* tag */
-	cursor_byte(cursor); /* has it children? */
-	do {
-		attribute = cursor_uleb(cursor);
-		form = cursor_uleb(cursor);
-		if (form == DW_FORM_implicit_const)
-			cursor_sleb(cursor);
-	} while (attribute || form);
-	return cursor->failed ? -EBADMSG : 0;
-}
-
 int abbrevs_load(struct dwarf_abbrevs *abbrevs, struct cursor *cursor, uint64_t offset,
-	struct dwarf_encoding encoding, uint64_t only)
+	struct dwarf_encoding encoding)
 {
-	uint64_t code = 0;
+	uint64_t code;
 	int error = 0;
 
 	if (abbrevs->offset == offset && abbrevs->encoding.version == encoding.version &&
-		abbrevs->encoding.offset_bytes == encoding.offset_bytes &&
-		(!abbrevs->only || abbrevs->only == only))
+		abbrevs->encoding.offset_bytes == encoding.offset_bytes)
 		return 0;
 	abbrevs->offset = DWARF_NONE;
 	abbrevs->count = abbrevs->spec_count = 0;
 	cursor_seek(cursor, offset, UINT64_MAX);
-	while (!error && (!only || code != only) && (code = cursor_uleb(cursor)))
-		error = !only || code == only ? read_abbrev(cursor, encoding, abbrevs, code)
-					      : skip_abbrev(cursor);
+	while (!error && (code = cursor_uleb(cursor)))
+		error = read_abbrev(cursor, encoding, abbrevs, code);
 	if (!error && cursor->failed)
 		error = -EBADMSG;
 	if (error)
 		return error;
 	abbrevs->offset = offset;
 	abbrevs->encoding = encoding;
-	abbrevs->only = only;
 	return 0;
 }
 
@@ -375,12 +349,12 @@ bool dwarf_entry_read(
 		const struct spec *spec = &abbrevs->specs[abbrev->specs + i];
 
 		if (spec->slot) {
-			die->value[spec->slot] = read_value(cursor, abbrevs->encoding, spec);
+			die->value[spec->slot] = read_value(cursor, spec);
 			die->has |= DWARF_HAS(spec->slot);
 		} else if (spec->bytes >= 0) {
 			cursor_skip(cursor, (uint64_t)spec->bytes);
 		} else {
-			read_value(cursor, abbrevs->encoding, spec);
+			read_value(cursor, spec);
 		}
 	}
 	return !cursor->failed;

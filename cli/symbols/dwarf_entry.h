@@ -80,11 +80,11 @@ void abbrevs_free(struct dwarf_abbrevs *abbrevs); /* NULL is fine */
 
 /*
  * Have the table at @offset of @cursor's section in @abbrevs, for entries of @encoding; nothing is
- * done where it is there. Of it the abbreviation @only; 0: all.
+ * done where it is there.
  * Returns 0, -EBADMSG or -ENOMEM.
  */
 int abbrevs_load(struct dwarf_abbrevs *abbrevs, struct cursor *cursor, uint64_t offset,
-	struct dwarf_encoding encoding, uint64_t only);
+	struct dwarf_encoding encoding);
 
 /* Is the table at @offset in @abbrevs? */
 bool abbrevs_are_of(const struct dwarf_abbrevs *abbrevs, uint64_t offset);

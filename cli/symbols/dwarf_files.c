@@ -82,62 +82,23 @@ int dwarf_files_open_package(struct elf_file *package, const struct elf_file *fi
 /* How the other file is known. */
 struct link {
 	const char *name;
-	const uint8_t *id; /* build-id, or what DWARF 5 has instead */
+	const uint8_t *id; /* build-id */
 	size_t id_bytes;
-	bool is_standard;
 };
-
-/* What section @name of @file has, and in *@bytes how much; or NULL. */
-static const uint8_t *read_section(const struct elf_file *file, const char *name, size_t *bytes)
-{
-	GElf_Shdr header;
-	Elf_Scn *section = elf_file_section(file, name, &header);
-	Elf_Data *data = section ? elf_file_data(section, &header) : NULL;
-
-	*bytes = data ? data->d_size : 0;
-	return *bytes ? data->d_buf : NULL;
-}
 
 /* The name and the identity in .gnu_debugaltlink, where the rest is the build-id. */
 static bool read_altlink(const struct elf_file *file, struct link *link)
 {
-	size_t bytes;
-	const uint8_t *text = read_section(file, ".gnu_debugaltlink", &bytes);
-	const uint8_t *end = text ? memchr(text, '\0', bytes) : NULL;
+	GElf_Shdr header;
+	Elf_Scn *section = elf_file_section(file, ".gnu_debugaltlink", &header);
+	Elf_Data *data = section ? elf_file_data(section, &header) : NULL;
+	const uint8_t *text = data ? data->d_buf : NULL;
+	const uint8_t *end = text ? memchr(text, '\0', data->d_size) : NULL;
 
 	if (!end)
 		return false;
-	*link = (struct link){(const char *)text, end + 1, bytes - (size_t)(end + 1 - text), false};
+	*link = (struct link){(const char *)text, end + 1, data->d_size - (size_t)(end + 1 - text)};
 	return true;
-}
-
-/*
- * The same in .debug_sup: version, whether this is the other file, its name, the identity's length.
- * Source: DWARF Debugging Information Format 5, section 7.3.6.
- */
-static bool read_supplementary(const struct elf_file *file, struct link *link)
-{
-	const size_t before = 3; /* version and flag */
-	size_t bytes;
-	const uint8_t *text = read_section(file, ".debug_sup", &bytes);
-	const uint8_t *end =
-		text && bytes > before ? memchr(text + before, '\0', bytes - before) : NULL;
-
-	if (!end || text + bytes - end < 2 || end[1] > text + bytes - end - 2)
-		return false;
-	*link = (struct link){(const char *)text + before, end + 2, end[1], true};
-	return true;
-}
-
-/* Is @file the one that @link speaks of? */
-static bool is_linked(const struct elf_file *file, const struct link *link)
-{
-	struct link own;
-
-	if (!link->is_standard)
-		return elf_file_has_build_id(file, link->id, link->id_bytes);
-	return read_supplementary(file, &own) && own.id_bytes == link->id_bytes &&
-	       !memcmp(own.id, link->id, own.id_bytes);
 }
 
 static int open_linked(struct elf_file *file, const char *folder, const char *name, uint32_t pid,
@@ -145,7 +106,7 @@ static int open_linked(struct elf_file *file, const char *folder, const char *na
 {
 	int error = open_in(file, folder, name, pid);
 
-	if (error || is_linked(file, link))
+	if (error || elf_file_has_build_id(file, link->id, link->id_bytes))
 		return error;
 	elf_file_close(file);
 	return -ESTALE;
@@ -173,7 +134,7 @@ int dwarf_files_open_alternate(
 {
 	struct link link;
 
-	if (!read_altlink(file, &link) && !read_supplementary(file, &link))
+	if (!read_altlink(file, &link))
 		return -ENOENT;
 	return open_alternate(alternate, file, pid, &link);
 }

@@ -95,48 +95,38 @@ static int unpack(struct dwarf_section *section, const uint8_t *from, size_t fro
 /*
  * Unpack @packed, of at most ELF_FILE_SECTION_MAX bytes, into @section, which owns the at most
  * @bytes_max bytes that come out. A section that is broken, larger, or compressed in another way is
- * left empty. @is_old: it is a ".zdebug_", which begins with its size instead of an ELF header.
+ * left empty.
  * Returns 0 or -ENOMEM.
  */
-static int unpack_section(
-	struct dwarf_section *section, Elf_Scn *packed, bool is_old, uint64_t bytes_max)
+static int unpack_section(struct dwarf_section *section, Elf_Scn *packed, uint64_t bytes_max)
 {
-	static const char magic[4] = {'Z', 'L', 'I', 'B'};
 	Elf_Data *data = elf_rawdata(packed, NULL);
-	Elf64_Chdr about = {.ch_type = ELFCOMPRESS_ZLIB};
-	size_t begin = is_old ? sizeof(magic) + sizeof(about.ch_size) : sizeof(about);
-	const uint8_t *from;
+	const uint8_t *from = data ? data->d_buf : NULL;
+	Elf64_Chdr about;
 
-	if (!data || !data->d_buf || data->d_size < begin)
+	if (!from || data->d_size < sizeof(about))
 		return 0;
-	from = data->d_buf;
-	if (!is_old) {
-		memcpy(&about, from, sizeof(about));
-	} else if (!memcmp(from, magic, sizeof(magic))) {
-		memcpy(&about.ch_size, from + sizeof(magic), sizeof(about.ch_size));
-		about.ch_size = __builtin_bswap64(about.ch_size);
-	}
+	memcpy(&about, from, sizeof(about));
 	if (!about.ch_size || about.ch_size > ELF_FILE_SECTION_MAX || about.ch_size > bytes_max ||
 		(about.ch_type == ELFCOMPRESS_ZLIB &&
 			about.ch_size / DEFLATE_RATIO > data->d_size) ||
 		(about.ch_type != ELFCOMPRESS_ZLIB && about.ch_type != COMPRESS_ZSTD))
 		return 0;
-	return unpack(section, from + begin, data->d_size - begin, about.ch_size,
+	return unpack(section, from + sizeof(about), data->d_size - sizeof(about), about.ch_size,
 		about.ch_type == COMPRESS_ZSTD);
 }
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
 /* Which section is called @name? DWARF_SECTION_COUNT: none of ours. */
-static enum dwarf_section_name find_name(const char *name, bool is_split, bool *is_old_packed)
+static enum dwarf_section_name find_name(const char *name, bool is_split)
 {
-	static const char plain[] = ".debug_", packed[] = ".zdebug_";
+	static const char prefix[] = ".debug_";
 	enum dwarf_section_name i = 0;
 
-	*is_old_packed = !strncmp(name, packed, sizeof(packed) - 1);
-	if (!*is_old_packed && strncmp(name, plain, sizeof(plain) - 1) != 0)
+	if (strncmp(name, prefix, sizeof(prefix) - 1) != 0)
 		return DWARF_SECTION_COUNT;
-	name += *is_old_packed ? sizeof(packed) - 1 : sizeof(plain) - 1;
+	name += sizeof(prefix) - 1;
 	for (; i < DWARF_SECTION_COUNT; i++) {
 		size_t bytes = strlen(names[i]);
 
@@ -180,17 +170,15 @@ static int find_sections(struct dwarf_sections *sections, const struct elf_file 
 		const char *name = gelf_getshdr(scn, &header)
 					   ? elf_strptr(file->elf, strings, header.sh_name)
 					   : NULL;
-		bool is_old = false;
-		enum dwarf_section_name i =
-			name ? find_name(name, is_split, &is_old) : DWARF_SECTION_COUNT;
+		enum dwarf_section_name i = name ? find_name(name, is_split) : DWARF_SECTION_COUNT;
 		struct dwarf_section *section = &sections->section[i];
 
 		if (i == DWARF_SECTION_COUNT || header.sh_type == SHT_NOBITS || section->bytes)
 			continue;
-		if (!is_old && !(header.sh_flags & SHF_COMPRESSED)) {
+		if (!(header.sh_flags & SHF_COMPRESSED)) {
 			add_section(file, section, scn, &header);
 		} else if (header.sh_size <= ELF_FILE_SECTION_MAX) {
-			error = unpack_section(section, scn, is_old, unpacked_max);
+			error = unpack_section(section, scn, unpacked_max);
 			unpacked_max -= section->bytes;
 		}
 	}

@@ -23,29 +23,19 @@
 static int load_abbrevs(
 	struct dwarf_reader *reader, const struct dwarf_unit *unit, struct dwarf_abbrevs *abbrevs)
 {
-	return abbrevs_load(abbrevs, &reader->part[DWARF_ABBREV], unit->abbrevs, unit->encoding, 0);
+	return abbrevs_load(abbrevs, &reader->part[DWARF_ABBREV], unit->abbrevs, unit->encoding);
 }
 
-/*
- * Read the first entry of @unit, and no abbreviation but its own: nothing else is asked of most
- * units. Returns 0, -EBADMSG or -ENOMEM.
- */
+/* Read the first entry of @unit. Returns 0, -EBADMSG or -ENOMEM. */
 static int read_first(
 	struct dwarf_reader *reader, const struct dwarf_unit *unit, struct dwarf_die *die)
 {
-	struct cursor *cursor = &reader->entry;
-	uint64_t code;
-	int error;
+	int error = load_abbrevs(reader, unit, reader->abbrevs[1]);
 
-	cursor_seek(cursor, unit->entries, unit->end);
-	code = cursor_uleb(cursor);
-	error = code ? abbrevs_load(reader->abbrevs[1], &reader->part[DWARF_ABBREV], unit->abbrevs,
-			       unit->encoding, code)
-		     : -EBADMSG;
 	if (error)
 		return error;
-	cursor_seek(cursor, unit->entries, unit->end);
-	return dwarf_entry_read(cursor, reader->abbrevs[1], die) ? 0 : -EBADMSG;
+	cursor_seek(&reader->entry, unit->entries, unit->end);
+	return dwarf_entry_read(&reader->entry, reader->abbrevs[1], die) && die->tag ? 0 : -EBADMSG;
 }
 
 int dwarf_walk_begin(struct dwarf_reader *reader, const struct dwarf_unit *unit)
@@ -288,7 +278,6 @@ const char *dwarf_text(
 		return dwarf_text_at(reader, DWARF_STR, value->number);
 	case DW_FORM_line_strp:
 		return dwarf_text_at(reader, DWARF_LINE_STR, value->number);
-	case DW_FORM_strp_sup:
 	case DW_FORM_GNU_strp_alt:
 		return reader->alternate
 			       ? dwarf_text_at(reader->alternate, DWARF_STR, value->number)
@@ -325,8 +314,6 @@ uint64_t dwarf_reference(struct dwarf_reader **reader, const struct dwarf_unit *
 	case DW_FORM_ref_addr:
 		return value->number;
 	case DW_FORM_GNU_ref_alt:
-	case DW_FORM_ref_sup4:
-	case DW_FORM_ref_sup8:
 		if (!(*reader)->alternate)
 			return DWARF_NONE;
 		*reader = (*reader)->alternate;

@@ -49,12 +49,8 @@ static enum kind kind_of(uint16_t tag)
 	case DW_TAG_structure_type:
 	case DW_TAG_class_type:
 	case DW_TAG_union_type:
-	case DW_TAG_interface_type:
 		return KIND_CONTAINER;
 	case DW_TAG_lexical_block:
-	case DW_TAG_try_block:
-	case DW_TAG_catch_block:
-	case DW_TAG_with_stmt:
 		return KIND_BLOCK;
 	case DW_TAG_subprogram:
 	case DW_TAG_entry_point:

@@ -535,13 +535,9 @@ int module_read_functions(const struct symbols_module *module, struct functions 
 /* Has @file what DWARF describes code with? The section is empty in a file that was stripped. */
 static int has_dwarf(const struct elf_file *file)
 {
-	static const char *const names[] = {".debug_info", ".zdebug_info"};
 	GElf_Shdr header;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (elf_file_section(file, names[i], &header) && header.sh_type != SHT_NOBITS)
-			return 1;
-	return 0;
+	return elf_file_section(file, ".debug_info", &header) && header.sh_type != SHT_NOBITS;
 }
 
 int module_open_dwarf(const struct symbols_module *module, struct elf_file *file)
