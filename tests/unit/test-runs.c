@@ -246,7 +246,7 @@ static void test_cut_short(void **state)
 
 /*
  * A frame that is marked as an entry, but whose caller is not the innermost frame of the activation
- * before: its run goes on, as in a generator that throws into another one. Here it goes in a circle.
+ * before: its run goes on, as in a generator that throws into another one. It is a circle here.
  */
 static void test_an_entry_that_ends_no_run(void **state)
 {
