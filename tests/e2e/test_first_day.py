@@ -129,7 +129,7 @@ def test_every_option_that_is_named_exists(flamerun, page):
 def test_the_readmes_files_exist():
     for name in re.findall(r"\]\(([\w/.-]+)\)|`([A-Z]+\.md|LICENSE)`", README):
         assert (profiled.ROOT / (name[0] or name[1])).is_file(), name
-    assert len(README.splitlines()) <= 120
+    assert len(README.splitlines()) <= 200
 
 
 # What is typed, the exit status, and what the hint must say.
