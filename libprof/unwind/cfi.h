@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: plain loads of the module's own mapped bytes, bounds-checked. */
 /*
- * From a pc to its frame description: binary search in .eh_frame_hdr, then the FDE and its CIE in
- * .eh_frame, read where they lie. Running their instructions is cfi_run.h.
+ * Find the call-frame information (FDE and CIE) for a pc: binary search in .eh_frame_hdr, then
+ * parse the records in .eh_frame where they lie. cfi_run.h executes their instructions.
  * Source: LSB Core, "Exception Frames"; DWARF 5, section 6.4.1.
  */
 #ifndef LIBPROF_UNWIND_CFI_H
@@ -17,12 +17,13 @@
 
 /* ---- byte by byte ---------------------------------------------------------------------------- */
 /*
- * Reading call-frame information byte by byte: fixed-size numbers, LEB128, encoded pointers. Every
- * read is checked against an end; a read past it sets `error`, answers 0 and leaves nothing to
- * read, so that callers may check once after several reads.
+ * Read fixed-size numbers, LEB128 and encoded pointers. Every read is checked against the end. A
+ * read past the end sets `error`, returns 0 and moves to the end, so callers may check once after
+ * several reads.
  *
- * UNWIND_CFI_POINTER(address) turns an address of the unwound program into a pointer that can be
- * read here. In-process they are the same; a reader from outside defines its own before including.
+ * UNWIND_CFI_POINTER(address) converts an address of the unwound program into a pointer that can be
+ * read here. Inside the process they are equal; a reader from outside defines the macro before
+ * including.
  */
 
 #ifndef UNWIND_CFI_POINTER
@@ -33,9 +34,9 @@
 #endif
 
 /*
- * Reads what stacks and rules lead to, which may be anything that is mapped and that others write
- * meanwhile: what was read is checked, not trusted. A ThreadSanitizer that looked for races there
- * would find some, and what it does to report one sets the errno that the handler left alone.
+ * For functions that read where stacks and rules point: any mapped memory, which other threads may
+ * write meanwhile. Callers check the values. ThreadSanitizer would report these races, and its
+ * report would overwrite the errno that the handler must preserve.
  */
 #define CFI_READS_ANYTHING __attribute__((no_sanitize("thread")))
 
@@ -45,7 +46,7 @@ struct cfi_bytes {
 	int error;     /* 0, or -errno of the first read that failed */
 };
 
-/* Numbers at any alignment. */
+/* A number at any alignment. */
 union cfi_number {
 	uint8_t u8;
 	uint16_t u16;
@@ -53,6 +54,7 @@ union cfi_number {
 	uint64_t u64;
 } __attribute__((packed, may_alias));
 
+/* Skip @count bytes. Returns false, with `error` set and no bytes left, if there are fewer. */
 static inline bool cfi_skip(struct cfi_bytes *bytes, uint64_t count)
 {
 	if (count > bytes->end - bytes->at) {
@@ -101,7 +103,7 @@ CFI_READS_ANYTHING static inline uint64_t cfi_u64(struct cfi_bytes *bytes)
 	return ((const union cfi_number *)UNWIND_CFI_POINTER(at))->u64;
 }
 
-/* Bits beyond the 64th are dropped. */
+/* Read an unsigned LEB128 number. Bits beyond the 64th are dropped. */
 static inline uint64_t cfi_uleb(struct cfi_bytes *bytes)
 {
 	uint64_t value = 0;
@@ -134,7 +136,7 @@ static inline int64_t cfi_sleb(struct cfi_bytes *bytes)
 	return (int64_t)value;
 }
 
-/* One number in @format (the low four bits of an encoding), sign-extended. */
+/* Read one number in @format (the low four bits of an encoding), sign-extended if signed. */
 static inline uint64_t cfi_formatted(struct cfi_bytes *bytes, unsigned format)
 {
 	switch (format) {
@@ -163,11 +165,11 @@ static inline uint64_t cfi_formatted(struct cfi_bytes *bytes, unsigned format)
 }
 
 /*
- * An encoded pointer.
+ * Read an encoded pointer.
  *
- * @data_base  what data-relative pointers count from: the address of .eh_frame_hdr
+ * @data_base  base of data-relative pointers: the address of .eh_frame_hdr
  *
- * Returns the pointer; bytes->error is -ENOTSUP for encodings that no pc range or table uses
+ * Returns the pointer; sets bytes->error to -ENOTSUP for encodings that no pc range or table uses
  * (text- and function-relative, indirect, omitted).
  * Context: signal-safe.
  */
@@ -177,7 +179,7 @@ static inline uintptr_t cfi_pointer(
 	unsigned base = encoding & CFI_PTR_BASE;
 	uintptr_t position = bytes->at;
 
-	/* As nearly all are. */
+	/* The encoding of nearly all pointers. */
 	if (encoding == (CFI_PTR_PCREL | CFI_PTR_SDATA4))
 		return (uintptr_t)(int32_t)cfi_u32(bytes) + position;
 	if (base == CFI_PTR_ALIGNED)
@@ -201,14 +203,14 @@ static inline uintptr_t cfi_pointer(
 
 /* ---- from a pc to its description ------------------------------------------------------------ */
 
-/* What a CIE says for all its FDEs. */
+/* The fields of a CIE that apply to all its FDEs. */
 struct cfi_cie {
 	uint64_t code_align;
 	int64_t data_align;
 	uint64_t ra_reg;
 	uint8_t pointer_encoding;
-	bool augmented; /* 'z': FDEs carry a counted augmentation part */
-	bool signal;    /* 'S': this is a signal trampoline, the caller's pc is exact */
+	bool augmented; /* 'z': FDEs have augmentation data with a length */
+	bool signal;    /* 'S': a signal frame; the caller's pc is exact */
 	struct cfi_bytes program;
 };
 
@@ -221,12 +223,12 @@ struct cfi_fde {
 };
 
 /*
- * Header of a CIE or FDE at @address.
+ * Read the header of the CIE or FDE at @address.
  *
- * @record      gets the bytes after the id, up to the record's end
- * @id_address  gets where the id stands: an FDE's id counts back from there to its CIE
+ * @record      gets the bytes from after the id up to the record's end
+ * @id_address  gets the address of the id; an FDE's id is the distance from there back to its CIE
  *
- * Returns 0, or -EBADMSG when the record is a terminator or leaves the module.
+ * Returns 0, or -EBADMSG if the record is a terminator or leaves the module.
  */
 static inline int cfi_open_record(const struct unwind_module *module, uintptr_t address,
 	struct cfi_bytes *record, uintptr_t *id_address, uint64_t *id)
@@ -248,7 +250,7 @@ static inline int cfi_open_record(const struct unwind_module *module, uintptr_t 
 	return record->error;
 }
 
-/* The augmentation data that `z` announces; letters after an unknown one cannot be told apart. */
+/* Read the augmentation data up to an unknown letter, whose data has an unknown size. */
 static inline void cfi_parse_augmentation(
 	struct cfi_bytes letters, struct cfi_bytes *data, struct cfi_cie *cie)
 {
@@ -263,7 +265,7 @@ static inline void cfi_parse_augmentation(
 		case 'P': {
 			unsigned format = cfi_u8(data);
 
-			/* Of the personality routine only the pointer's length matters. */
+			/* Only skip the pointer to the personality routine. */
 			if ((format & CFI_PTR_BASE) == CFI_PTR_ALIGNED)
 				cfi_skip(data, -data->at & 7);
 			cfi_formatted(data, format & CFI_PTR_FORMAT);
@@ -272,7 +274,7 @@ static inline void cfi_parse_augmentation(
 		case 'S':
 			cie->signal = true;
 			break;
-		case 'B': /* return addresses signed with the B key; stripping is the same */
+		case 'B': /* return addresses signed with key B; stripping them is equal */
 		case 'G': /* stack memory is tagged */
 			break;
 		default:
@@ -284,7 +286,7 @@ static inline void cfi_parse_augmentation(
 /*
  * Read the CIE at @address.
  *
- * Returns 0, -EBADMSG, or -ENOTSUP for versions and augmentations whose layout is unknown.
+ * Returns 0, -EBADMSG, or -ENOTSUP for unknown versions and augmentations.
  * Context: signal-safe.
  */
 static inline int cfi_parse_cie(
@@ -349,7 +351,7 @@ static inline int cfi_parse_fde(
 
 	if (error)
 		return error;
-	/* Id 0 is a CIE: the table pointed at the wrong kind of record. */
+	/* Id 0 marks a CIE: the search table pointed to the wrong kind of record. */
 	if (id == 0)
 		return -EBADMSG;
 	error = cfi_parse_cie(module, id_address - id, &fde->cie);
@@ -364,7 +366,7 @@ static inline int cfi_parse_fde(
 	return record.error;
 }
 
-/* Bytes of one pointer of a table that can be searched by halves, else 0. */
+/* Return the bytes of one pointer of a search table, or 0 if their size varies. */
 static inline unsigned cfi_table_width(unsigned encoding)
 {
 	switch (encoding & CFI_PTR_FORMAT) {
@@ -383,15 +385,16 @@ static inline unsigned cfi_table_width(unsigned encoding)
 	}
 }
 
-/* Where table entry @index begins, of a table as all linkers write it. */
+/* Return the begin of entry @index in a table of the usual encoding (data-relative, 4 bytes). */
 CFI_READS_ANYTHING static inline int32_t cfi_table_begin(uintptr_t table, uint64_t index)
 {
 	return (int32_t)((const union cfi_number *)UNWIND_CFI_POINTER(table + index * 8))->u32;
 }
 
 /*
- * How many entries of that table of @count do not begin after @offset. In which half to go on is as
- * good as random: no branch hangs on it, and both are fetched ahead.
+ * Count the entries of a table of the usual encoding, with @count entries, that begin at or before
+ * @offset. The code has no branch on the comparison, because a branch would be mispredicted half
+ * the time, and it prefetches both possible next entries.
  */
 static inline uint64_t cfi_search_usual(uintptr_t table, uint64_t count, intptr_t offset)
 {
@@ -408,7 +411,10 @@ static inline uint64_t cfi_search_usual(uintptr_t table, uint64_t count, intptr_
 	return low + (count && cfi_table_begin(table, low) <= offset);
 }
 
-/* The same of any table, which @table spans whole; an entry is two pointers of @width bytes. */
+/*
+ * Count in *found the entries that begin at or before @pc, in a table of any fixed-size encoding.
+ * @table spans the whole table; an entry is two pointers of @width bytes. Returns 0 or -errno.
+ */
 static inline int cfi_search_any(struct cfi_bytes table, uint64_t count, unsigned encoding,
 	unsigned width, uintptr_t data_base, uintptr_t pc, uint64_t *found)
 {
@@ -432,10 +438,10 @@ static inline int cfi_search_any(struct cfi_bytes table, uint64_t count, unsigne
 }
 
 /*
- * The last table entry that does not begin after @pc. @table spans the whole table of @count
+ * Find the last table entry that begins at or before @pc. @table spans the whole table of @count
  * entries of two pointers, @width bytes each.
  *
- * Returns 0 and the FDE's address, -ENOENT when all begin after @pc, or -ENOTSUP.
+ * Returns 0 and the FDE's address, -ENOENT if all entries begin after @pc, or -ENOTSUP.
  */
 static inline int cfi_search_table(struct cfi_bytes table, uint64_t count, unsigned encoding,
 	unsigned width, uintptr_t data_base, uintptr_t pc, uintptr_t *fde_address)
@@ -462,8 +468,8 @@ static inline int cfi_search_table(struct cfi_bytes table, uint64_t count, unsig
 /*
  * Find the FDE that covers @pc.
  *
- * Returns 0, -ENOENT when nothing covers @pc, -EBADMSG when the information contradicts itself or
- * leaves the module, -ENOTSUP when it is of an unknown kind.
+ * Returns 0, -ENOENT if no FDE covers @pc, -EBADMSG if the information contradicts itself or leaves
+ * the module, -ENOTSUP if its version or encoding is unknown.
  * Context: signal-safe; the module must stay mapped during the call.
  */
 static __attribute__((noinline, unused)) int cfi_find_fde(

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: plain loads of the module's own mapped bytes, bounds-checked. */
 /*
- * Running the instructions of a CIE and an FDE up to a pc, which leaves a row. Finding the FDE is
- * cfi.h.
- * Source: DWARF 5, section 6.4.2; .eh_frame's own instructions: LSB Core, "DWARF Extensions".
+ * Execute the call-frame instructions of a CIE and an FDE up to a pc. The result is a row. cfi.h
+ * finds the FDE.
+ * Source: DWARF 5, section 6.4.2; instructions specific to .eh_frame: LSB Core, "DWARF Extensions".
  */
 #ifndef LIBPROF_UNWIND_CFI_RUN_H
 #define LIBPROF_UNWIND_CFI_RUN_H
@@ -19,37 +19,37 @@
 
 /* ---- a row ----------------------------------------------------------------------------------- */
 /*
- * A row of call-frame information: how the canonical frame address (CFA) is computed at one pc and
- * where each register of the caller is. What is below makes rows, unwind_core.h applies them,
- * compact_row.h is the eight-byte extract that most frames get by with.
+ * A row of call-frame information: how to compute the canonical frame address (CFA) at one pc, and
+ * where each register of the caller is saved. This file makes rows, unwind_core.h applies them, and
+ * compact_row.h packs a row into eight bytes, which is enough for most frames.
  * Source: DWARF 5, section 6.4.1.
  */
 
 enum cfi_rule_kind {
-	CFI_RULE_NONE = 0, /* unmentioned: the value is still there */
+	CFI_RULE_NONE = 0, /* not mentioned: the register is unchanged */
 	CFI_RULE_SAME,
 	CFI_RULE_UNDEFINED,
 	CFI_RULE_OFFSET,         /* saved at CFA + value */
-	CFI_RULE_VAL_OFFSET,     /* is CFA + value */
-	CFI_RULE_REGISTER,       /* in register number value */
-	CFI_RULE_EXPRESSION,     /* saved at what the expression gives; value: see cfi_row.base */
-	CFI_RULE_VAL_EXPRESSION, /* is what the expression gives */
+	CFI_RULE_VAL_OFFSET,     /* the register is CFA + value */
+	CFI_RULE_REGISTER,       /* saved in register number `value` */
+	CFI_RULE_EXPRESSION,     /* saved at the expression's result; value: see cfi_row.base */
+	CFI_RULE_VAL_EXPRESSION, /* the register is the expression's result */
 };
 
-/* A rule is kept in four bytes, for remembered rows lie on a signal handler's stack. */
+/* A rule has only four bytes, because remembered rows lie on a signal handler's stack. */
 #define CFI_RULE_VALUE_MAX 0x0fffffff
 
 struct cfi_rules {
 	int32_t register_rule[ARCH_CFI_SLOTS]; /* value * 8 + enum cfi_rule_kind */
-	int32_t cfa_value; /* offset, or the expression's place as in cfi_row.base */
+	int32_t cfa_value; /* offset from cfa_reg, or the expression's offset from cfi_row.base */
 	uint16_t cfa_reg;
 	bool cfa_expression;
 };
 
 struct cfi_row {
 	struct cfi_rules rules;
-	uintptr_t base; /* expressions (length, then bytes) lie at base + value */
-	uintptr_t end;  /* of the function's code: one past its last byte */
+	uintptr_t base; /* an expression (its length, then its bytes) lies at base + value */
+	uintptr_t end;  /* one past the last byte of the function's code */
 	uint32_t ra_slot;
 	bool signal;
 };
@@ -66,23 +66,23 @@ static inline int32_t cfi_rule_value(int32_t rule)
 
 /* ---- running instructions -------------------------------------------------------------------- */
 
-/* Compilers nest remembered rows once. */
+/* Compilers nest DW_CFA_remember_state once. */
 #define CFI_REMEMBER_DEPTH 4
 
 struct cfi_machine {
 	const struct unwind_module *module;
 	const struct cfi_fde *fde;
 	struct cfi_bytes program;
-	uintptr_t pc;       /* run up to the row that holds for this one */
-	uintptr_t location; /* first pc that the current row holds for */
+	uintptr_t pc;       /* stop at the row for this pc */
+	uintptr_t location; /* first pc of the current row */
 	struct cfi_rules *current;
-	struct cfi_rules initial; /* what the CIE says; DW_CFA_restore goes back to it */
+	struct cfi_rules initial; /* the CIE's rules, to which DW_CFA_restore returns */
 	struct cfi_rules remembered[CFI_REMEMBER_DEPTH];
 	unsigned remembers;
 	bool initial_done;
 };
 
-/* Rules of registers that nobody keeps are dropped. Returns 0, or -ENOTSUP for huge values. */
+/* Set the rule of @reg, if it has a slot. Returns 0, or -ENOTSUP if @value is too large. */
 static inline int cfi_set_rule(
 	struct cfi_machine *machine, uint64_t reg, enum cfi_rule_kind kind, int64_t value)
 {
@@ -112,7 +112,7 @@ static inline int cfi_set_cfa_reg(struct cfi_machine *machine, uint64_t reg)
 	return 0;
 }
 
-/* Offsets come factored; a product that overflows is too large for any rule. */
+/* Multiply @factor by the data alignment. An overflow returns a value too large for any rule. */
 static inline int64_t cfi_factored(const struct cfi_machine *machine, int64_t factor)
 {
 	int64_t product;
@@ -122,7 +122,7 @@ static inline int64_t cfi_factored(const struct cfi_machine *machine, int64_t fa
 	return product;
 }
 
-/* The place of the expression that comes next, which is skipped. */
+/* Skip the expression at the current position. Returns its offset from the FDE's address. */
 static inline int64_t cfi_read_expression(struct cfi_machine *machine)
 {
 	int64_t place = (int64_t)(machine->program.at - machine->fde->record);
@@ -135,7 +135,7 @@ static inline int cfi_restore_rule(struct cfi_machine *machine, uint64_t reg)
 {
 	unsigned slot = reg < ARCH_DWARF_REGS ? arch_cfi_slot((unsigned)reg) : ARCH_CFI_SLOTS;
 
-	/* In a CIE there is nothing to go back to. */
+	/* A CIE has no initial rules to return to. */
 	if (!machine->initial_done)
 		return -EBADMSG;
 	if (slot < ARCH_CFI_SLOTS)
@@ -159,7 +159,7 @@ static inline int cfi_recall(struct cfi_machine *machine)
 	return 0;
 }
 
-/* Operations that set the rule of one register. Returns 0, -errno, or 1: not one of them. */
+/* Execute an instruction that sets one register's rule. Returns 0, -errno, or 1: another one. */
 static inline int cfi_run_register_op(struct cfi_machine *machine, unsigned op)
 {
 	struct cfi_bytes *in = &machine->program;
@@ -214,14 +214,14 @@ static inline int cfi_run_register_op(struct cfi_machine *machine, unsigned op)
 	}
 }
 
-/* Operations that say what the CFA is. Returns 0, -errno, or 1: not one of them. */
+/* Execute an instruction that defines the CFA. Returns 0, -errno, or 1: another one. */
 static inline int cfi_run_cfa_op(struct cfi_machine *machine, unsigned op)
 {
 	struct cfi_bytes *in = &machine->program;
 	bool half = op >= CFI_DEF_CFA_REGISTER && op <= CFI_DEF_CFA_OFFSET;
 	int error;
 
-	/* These change one half of register and offset, which an expression does not have. */
+	/* These change only the register or only the offset, but an expression has neither. */
 	if ((half || op == CFI_DEF_CFA_OFFSET_SF) && machine->current->cfa_expression)
 		return -EBADMSG;
 	switch (op) {
@@ -247,7 +247,7 @@ static inline int cfi_run_cfa_op(struct cfi_machine *machine, unsigned op)
 	}
 }
 
-/* Operations that move on to the next row. Returns 0, -errno, or 1: not one of them. */
+/* Execute an instruction that changes the location. Returns 0, -errno, or 1: another one. */
 static inline int cfi_run_location_op(struct cfi_machine *machine, unsigned op)
 {
 	struct cfi_bytes *in = &machine->program;
@@ -308,7 +308,7 @@ static inline int cfi_run_op(struct cfi_machine *machine, unsigned op)
 	return error == 1 ? -ENOTSUP : error;
 }
 
-/* Run @program until it ends or its row begins after the pc. */
+/* Execute @program until it ends or the current row begins after machine->pc. */
 static inline int cfi_run(struct cfi_machine *machine, struct cfi_bytes program)
 {
 	int error = 0;
@@ -325,11 +325,11 @@ static inline int cfi_run(struct cfi_machine *machine, struct cfi_bytes program)
 	return error;
 }
 
-/* The row of @fde at @pc. Returns 0, -EBADMSG or -ENOTSUP. */
+/* Compute the row of @fde at @pc. Returns 0, -EBADMSG or -ENOTSUP. */
 static __attribute__((noinline, unused)) int cfi_run_fde(const struct unwind_module *module,
 	const struct cfi_fde *fde, uintptr_t pc, struct cfi_row *row)
 {
-	/* The remembered rules stay uninitialised: they are written before they are read. */
+	/* `remembered` stays uninitialised, because each element is written before it is read. */
 	struct cfi_machine machine;
 
 	machine.module = module;
@@ -366,12 +366,13 @@ static __attribute__((noinline, unused)) int cfi_run_fde(const struct unwind_mod
 }
 
 /*
- * The row that holds at @pc.
+ * Compute the row for @pc.
  *
- * Returns 0, -ENOENT when nothing covers @pc, -EBADMSG when the information contradicts itself or
- * leaves the module, -ENOTSUP when it uses what is not supported; @row is then unspecified.
- * Context: signal-safe; the module must stay mapped while @row is used. The parts are not inlined,
- * so that search, run and what the caller does next use the same bytes of stack.
+ * Returns 0, -ENOENT if nothing covers @pc, -EBADMSG if the information contradicts itself or
+ * leaves the module, -ENOTSUP if it uses an unsupported feature. After an error @row is
+ * unspecified.
+ * Context: signal-safe; the module must stay mapped while @row is used. The two parts are not
+ * inlined, so that they use the same stack bytes one after the other.
  */
 static __attribute__((noinline, unused)) int cfi_find_row(
 	const struct unwind_module *module, uintptr_t pc, struct cfi_row *row)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: plain loads of the module's own mapped bytes, bounds-checked. */
 /*
- * What one frame needs of call-frame information, in eight bytes: enough to go from pc, stack
- * pointer and frame pointer to the caller's. Rows that need another register are marked
- * COMPACT_COMPLEX and left to unwind_core.h.
+ * A row of call-frame information packed into eight bytes: enough to compute the caller's pc, stack
+ * pointer and frame pointer. A row that needs other registers is COMPACT_COMPLEX; unwind_core.h
+ * steps by the full row then.
  *
  *   63        48 47        32 31             8    6       5      4       3..0
  *   ra           fp           cfa            others  fp_at_fp  signal  kind
  *
- * ra and fp are where they are saved, as a signed offset from the CFA, cfa the CFA's offset from
- * its register; all in words. ra or fp 0: still in the register. fp_at_fp: fp counts from the frame
- * pointer instead, as in functions that align their stack. others: more registers are saved, and it
- * is not known where; for COMPACT_BY_CODE alone.
+ * ra and fp are signed offsets from the CFA, in words, at which the return address and the frame
+ * pointer are saved; 0: still in the register. cfa is the offset, in words, from the CFA's register
+ * to the CFA. fp_at_fp: fp is an offset from the frame pointer instead, as in functions that align
+ * their stack. others: more registers are saved, at unknown offsets; only for COMPACT_BY_CODE.
  */
 #ifndef LIBPROF_UNWIND_COMPACT_ROW_H
 #define LIBPROF_UNWIND_COMPACT_ROW_H
@@ -28,18 +28,18 @@
 #include "libprof/unwind/unwind.h"
 
 enum compact_kind {
-	COMPACT_EMPTY = 0, /* no row: never made, so that a zeroed cache is an empty one */
+	COMPACT_EMPTY = 0, /* no row; never stored, so a zeroed cache is empty */
 	COMPACT_SP,        /* CFA = sp + cfa */
 	COMPACT_FP,        /* CFA = fp + cfa */
 	COMPACT_FP_DEREF,  /* CFA = word at fp + cfa: an over-aligned frame */
-	COMPACT_PLT,       /* CFA = sp + 8, and 8 more once pc % 16 has reached cfa */
+	COMPACT_PLT,       /* CFA = sp + 8, or sp + 16 if pc % 16 >= cfa */
 	COMPACT_ROOT,      /* the return address is undefined: this is the outermost frame */
 	COMPACT_SIGRETURN, /* a kernel signal frame: all registers are in its ucontext */
 	COMPACT_COMPLEX,   /* needs all registers */
-	COMPACT_NONE,      /* nothing covers this pc */
-	COMPACT_BROKEN,    /* what covers this pc cannot be used */
-	COMPACT_BY_CODE,   /* nothing covers it, but the code tells: CFA = sp + cfa */
-	COMPACT_UNCALLED,  /* pc + 1 is a function's first byte, not behind a call */
+	COMPACT_NONE,      /* no call-frame information covers this pc */
+	COMPACT_BROKEN,    /* the call-frame information for this pc cannot be used */
+	COMPACT_BY_CODE,   /* as COMPACT_SP, but found by decoding the code */
+	COMPACT_UNCALLED,  /* pc + 1 is a function's first byte, with no call before it */
 };
 
 #define COMPACT_SIGNAL   0x10u
@@ -66,7 +66,7 @@ static inline bool compact_others(uint64_t row)
 	return row & COMPACT_OTHERS;
 }
 
-/* Bytes, except that of a COMPACT_PLT row cfa is a count. */
+/* Return the CFA's offset in bytes. Not for COMPACT_PLT, whose field is a number of bytes. */
 static inline intptr_t compact_cfa(uint64_t row)
 {
 	return ((intptr_t)(int32_t)row >> 8) * 8;
@@ -87,7 +87,7 @@ static inline intptr_t compact_ra(uint64_t row)
 	return (intptr_t)(int16_t)(row >> 48) * 8;
 }
 
-/* Put @bytes as words into @bits bits at @shift. Returns false when it does not fit. */
+/* Store @bytes, converted to words, in @bits bits at @shift. Returns false if they do not fit. */
 static inline bool compact_put(uint64_t *row, int64_t bytes, unsigned bits, unsigned shift)
 {
 	int64_t words = bytes >> 3;
@@ -100,11 +100,12 @@ static inline bool compact_put(uint64_t *row, int64_t bytes, unsigned bits, unsi
 }
 
 /*
- * The lazy binding stubs of a PLT: pc and stack depth in one expression,
+ * Recognise the CFA expression of a PLT's lazy binding stubs, which computes the stack depth from
+ * the pc:
  *   breg(sp) 8; breg(pc) 0; lit15; and; litK; ge; lit3; shl; plus
- * where K is how far into its 16 bytes a stub has pushed; it depends on the kind of PLT.
+ * K is the offset in the 16-byte stub after its push; it depends on the kind of PLT.
  *
- * Returns K, or 0 when @e is something else.
+ * Returns K, or 0 for another expression.
  */
 static inline unsigned compact_plt_threshold(struct cfi_bytes e)
 {
@@ -122,7 +123,7 @@ static inline unsigned compact_plt_threshold(struct cfi_bytes e)
 	return k;
 }
 
-/* `breg(fp) n`, with `deref` after it when @deref. */
+/* Recognise the expression `breg(fp) n`, followed by `deref` if @deref. *offset gets n. */
 static inline bool compact_fp_expression(struct cfi_bytes e, bool deref, int64_t *offset)
 {
 	if (cfi_u8(&e) != EXPRESSION_BREG0 + ARCH_DWARF_FP)
@@ -133,7 +134,7 @@ static inline bool compact_fp_expression(struct cfi_bytes e, bool deref, int64_t
 	return !e.error && e.at == e.end;
 }
 
-/* The expression at @place of @row, without its length; empty and in error if it is none. */
+/* Return the bytes of @row's expression at @place, without its length. May set bytes.error. */
 static inline struct cfi_bytes cfi_expression(
 	const struct unwind_module *module, const struct cfi_row *row, int32_t place)
 {
@@ -198,7 +199,7 @@ static inline bool compact_put_fp(
 	}
 }
 
-/* The extract of @row, COMPACT_COMPLEX when it has none. Context: signal-safe. */
+/* Pack @row. Returns COMPACT_COMPLEX if it does not fit. Context: signal-safe. */
 static inline uint64_t compact_from_row(
 	const struct unwind_module *module, const struct cfi_row *row)
 {
@@ -226,14 +227,14 @@ static inline uint64_t compact_from_row(
 
 /* ---- a row from the code itself -------------------------------------------------------------- */
 /*
- * A row for code that no call-frame information covers, told from the code itself: what stands
- * where a function goes on leads straight to its return, or it is not known. JIT compilers and
- * CPython's trampolines, which have neither information nor frame pointers, get their callers so.
- * Code of modules, which stays what it is, is followed from anywhere to its return, once for each
- * place: assembly written by hand.
+ * Rows for code that no call-frame information covers, computed from its instructions: either the
+ * instructions from the pc on lead straight to the return, or there is no row. This serves JIT
+ * compilers and CPython's trampolines, which have neither call-frame information nor frame
+ * pointers. Code of a module never changes, so it is followed over branches, too, once for each pc;
+ * this serves assembly written by hand.
  */
 
-/* Fill @code with what can be read around @pc. Words never reach into a page @pc is not in. */
+/* Fill @code with the readable bytes around @pc. Never reads into a page that @pc is not in. */
 static inline void code_read(
 	const struct unwind_memory *memory, uintptr_t pc, bool exact, struct arch_code *code)
 {
@@ -246,7 +247,7 @@ static inline void code_read(
 			for (unsigned i = 0; i < sizeof(word); i++, word >>= 8)
 				code->bytes[code->end++] = (uint8_t)word;
 		} else if (!code->end && pc - start >= sizeof(word)) {
-			start += sizeof(word); /* what lies before the pc is not there */
+			start += sizeof(word); /* the word before the pc is not readable */
 		} else {
 			break;
 		}
@@ -255,6 +256,7 @@ static inline void code_read(
 	code->exact = exact;
 }
 
+/* Pack @epilogue into a COMPACT_BY_CODE row. Returns COMPACT_NONE if it does not fit. */
 static inline uint64_t code_row_of(const struct arch_epilogue *epilogue)
 {
 	uint64_t row = COMPACT_BY_CODE;
@@ -271,7 +273,7 @@ static int code_read_word(const void *memory, uintptr_t address, uintptr_t *word
 	return unwind_load((const struct unwind_memory *)memory, address, word);
 }
 
-/* As code_row(), of the module [@start, @end), from anywhere in a function. */
+/* Compute the row for @pc, any pc of a function in the code [@start, @end), over its branches. */
 static __attribute__((noinline)) uint64_t code_row_in_module(
 	const struct unwind_memory *memory, uintptr_t pc, uintptr_t start, uintptr_t end)
 {
@@ -282,9 +284,9 @@ static __attribute__((noinline)) uint64_t code_row_in_module(
 }
 
 /*
- * The row of the code at @pc. Returns COMPACT_BY_CODE with its offsets, COMPACT_ROOT or
- * COMPACT_NONE.
- * Context: signal-safe where unwind_load() is.
+ * Compute the row for @pc by decoding straight ahead. Returns COMPACT_BY_CODE with its offsets,
+ * COMPACT_ROOT or COMPACT_NONE.
+ * Context: signal-safe if unwind_load() is.
  */
 static __attribute__((noinline)) uint64_t code_row(
 	const struct unwind_memory *memory, uintptr_t pc, bool exact)

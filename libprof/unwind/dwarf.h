@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: constants. */
 /*
- * The numbers call-frame information is written in. Sources: DWARF 5, sections 7.7.1 and 7.24; LSB
- * Core, "DWARF Extensions" (pointer encodings, the GNU instructions).
+ * Constants of call-frame information. Sources: DWARF 5, sections 7.7.1 and 7.24; LSB Core, "DWARF
+ * Extensions" (pointer encodings, GNU instructions).
  */
 #ifndef LIBPROF_UNWIND_DWARF_H
 #define LIBPROF_UNWIND_DWARF_H
 
-/* Pointer encodings: a format, a base, an indirection. */
+/* Pointer encodings: a format, a base, and an indirection flag, combined by `|`. */
 enum cfi_encoding {
 	CFI_PTR_ABSOLUTE = 0x00,
 	CFI_PTR_ULEB128 = 0x01,
@@ -31,7 +31,7 @@ enum cfi_encoding {
 
 /* Call-frame instructions. */
 enum cfi_op {
-	CFI_ADVANCE_LOC = 0x40, /* the top two bits are the operation, the rest an operand */
+	CFI_ADVANCE_LOC = 0x40, /* the top two bits are the operation, the others an operand */
 	CFI_OFFSET = 0x80,
 	CFI_RESTORE = 0xc0,
 	CFI_NOP = 0x00,
@@ -59,7 +59,7 @@ enum cfi_op {
 	CFI_VAL_EXPRESSION = 0x16,
 	CFI_MIPS_ADVANCE_LOC8 = 0x1d,
 	CFI_AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c,
-	CFI_AARCH64_NEGATE_RA_STATE = 0x2d, /* GNU_window_save elsewhere: no operand either */
+	CFI_AARCH64_NEGATE_RA_STATE = 0x2d, /* GNU_window_save on other CPUs, no operand */
 	CFI_GNU_ARGS_SIZE = 0x2e,
 	CFI_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reads through unwind_load() and cfi_bytes only. */
 /*
- * DWARF expressions as call-frame information uses them: a small stack machine over registers and
- * memory. It only moves forward, so its length bounds its time. No location descriptions, no
- * thread-local, call or type operations: .eh_frame has no use for them.
+ * Evaluate the DWARF expressions of call-frame information: a small stack machine over registers
+ * and memory. Only forward jumps are allowed, so an expression's length bounds its run time.
+ * Location descriptions and operations on thread-local storage, calls and types are not supported,
+ * because .eh_frame does not use them.
  * Source: DWARF 5, section 2.5.1 and 6.4.2.
  */
 #ifndef LIBPROF_UNWIND_EXPRESSION_H
@@ -20,10 +21,10 @@
 
 #define EXPRESSION_DEPTH 16
 
-/* What an expression may look at. */
+/* The state that an expression may read, all borrowed. */
 struct expression_input {
 	const struct arch_registers *registers;
-	uint64_t known; /* bit n set: register n has its value of this frame */
+	uint64_t known; /* bit n set: register n is valid in this frame */
 	const struct unwind_memory *memory;
 };
 
@@ -51,7 +52,7 @@ static inline int expression_push_register(struct expression *e, uint64_t reg)
 	return expression_push(e, e->input->registers->r[reg] + (uintptr_t)offset);
 }
 
-/* Operations that need nothing and push one value. Returns 0, -errno, or 1: not one of them. */
+/* Execute an operation that only pushes a value. Returns 0, -errno, or 1: another one. */
 static inline int expression_constant(struct expression *e, unsigned op)
 {
 	struct cfi_bytes *in = &e->bytes;
@@ -96,14 +97,14 @@ static inline int expression_divide(unsigned op, uintptr_t left, uintptr_t right
 		return -EBADMSG;
 	if (op == EXPRESSION_MOD)
 		*value = left % right;
-	else if (right == UINTPTR_MAX) /* the one quotient that overflows */
+	else if (right == UINTPTR_MAX) /* the only quotient that overflows */
 		*value = 0 - left;
 	else
 		*value = (uintptr_t)((intptr_t)left / (intptr_t)right);
 	return 0;
 }
 
-/* @left was pushed before @right. Returns 0, -errno, or 1: not an operation of two operands. */
+/* Compute a binary operation; @right is the stack's top. Returns 0, -errno, or 1: another one. */
 static inline int expression_binary(unsigned op, uintptr_t left, uintptr_t right, uintptr_t *value)
 {
 	intptr_t a = (intptr_t)left, b = (intptr_t)right;
@@ -170,7 +171,7 @@ static inline int expression_load(struct expression *e, uintptr_t *top, unsigned
 	return error;
 }
 
-/* Operations on the topmost value, @top. Returns 0, -errno, or 1: not one of them. */
+/* Execute an operation on the top of the stack, @top. Returns 0, -errno, or 1: another one. */
 static inline int expression_unary(struct expression *e, unsigned op, uintptr_t *top)
 {
 	switch (op) {
@@ -200,10 +201,10 @@ static inline int expression_unary(struct expression *e, unsigned op, uintptr_t 
 	}
 }
 
-/* Operations that reorder the stack or the program. Returns 0, -errno, or 1: not one of them. */
+/* Execute an operation that reorders the stack, or a jump. Returns 0, -errno, or 1: another one. */
 static inline int expression_move(struct expression *e, unsigned op)
 {
-	uintptr_t *top = &e->stack[e->depth]; /* one past the topmost value */
+	uintptr_t *top = &e->stack[e->depth]; /* one past the top value */
 	uintptr_t third;
 	unsigned index;
 	int16_t distance;
@@ -264,17 +265,18 @@ static inline int expression_step(struct expression *e, unsigned op)
 /*
  * Evaluate one expression.
  *
- * @bytes  the expression, without its length
- * @cfa    when not NULL, pushed first, as rules for registers have it
+ * @bytes   the expression, without its length
+ * @cfa     pushed first if not NULL, as rules for registers require
+ * @result  gets the top of the stack on success
  *
- * Returns 0 and the topmost value, -EBADMSG or -ENOTSUP for what is wrong or unknown, -ENOENT when
- * it needs a register whose value is not known, or what reading memory failed with.
- * Context: signal-safe where UNWIND_READ is.
+ * Returns 0; -EBADMSG if the expression is wrong, -ENOTSUP if an operation is unknown, -ENOENT if
+ * it needs a register that is not known, or the error of a memory read.
+ * Context: signal-safe if UNWIND_READ is.
  */
 static inline int expression_run(struct cfi_bytes bytes, const struct expression_input *input,
 	const uintptr_t *cfa, uintptr_t *result)
 {
-	/* The stack stays uninitialised: only what was pushed is read. */
+	/* `stack` stays uninitialised, because only pushed values are read. */
 	struct expression e;
 	int error = 0;
 

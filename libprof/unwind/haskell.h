@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: as walk.h. */
 /*
- * Frames on the stacks of GHC, the Haskell compiler. Its code has no call-frame information and
- * leaves the machine's stack to C: a Haskell thread has a stack in the heap, whose pointer stays in
- * one register (rbp on x86_64). Each frame begins with a return address, and in front of the code
- * there stands a table that says how large the frame is:
+ * Frames on the stacks of GHC, the Haskell compiler. GHC's code has no call-frame information and
+ * uses the machine's stack only to call C. A Haskell thread has its own stack in the heap; one
+ * register holds its stack pointer (rbp on x86_64). Each frame begins with a return address. A
+ * table in front of the code returned to gives the frame's size:
  *
- *	sp + 0    return address ─▶ code    -16  bitmap: size in 6 bits, or where a large one is
- *	sp + 8    payload                    -8  type, 4 bytes
- *	sp + 8n   the caller's frame         -4  (of no use here)
+ * 	sp + 0    return address ─▶ code    -16  bitmap with the size in 6 bits, or its offset
+ * 	sp + 8    payload                    -8  type, 4 bytes
+ * 	sp + 8n   the caller's frame         -4  (not used)
  *
  * Source: rts/include/rts/storage/InfoTables.h, ClosureTypes.h and Closures.h of GHC 9.0 to 9.6.
  */
@@ -21,26 +21,27 @@
 #include "libprof/unwind/load.h"
 
 enum haskell_type {
-	HASKELL_RET_BCO = 29, /* of GHC's byte code: the size is in the code */
+	HASKELL_RET_BCO = 29, /* a frame of GHC's byte code; not read: its size is in the code */
 	HASKELL_RET_SMALL,
 	HASKELL_RET_BIG,
 	HASKELL_RET_FUN,
 	HASKELL_UPDATE,
 	HASKELL_CATCH,
-	HASKELL_UNDERFLOW, /* the stack goes on in another piece */
-	HASKELL_STOP,	   /* the outermost */
+	HASKELL_UNDERFLOW, /* the stack continues in another chunk */
+	HASKELL_STOP,	   /* the outermost frame */
 };
 
 #define HASKELL_SIZE_MAX  (1u << 16) /* words of one frame */
-#define HASKELL_CHUNK_SP  16u	     /* of StgStack, a piece of a stack: its stack pointer */
+#define HASKELL_CHUNK_SP  16u	     /* of the stack pointer in StgStack, a chunk of a stack */
 #define HASKELL_OUTERMOST 1
 
 /*
  * Read the frame at @sp.
  *
- * @pc, @caller_sp  get the return address and where the caller's frame begins
+ * @pc, @caller_sp get the return address and the address of the caller's frame
  *
- * Returns 0; HASKELL_OUTERMOST, without either, if there is no caller; -ENOENT if that is no frame.
+ * Returns 0; HASKELL_OUTERMOST if there is no caller, or -ENOENT if there is no frame, both without
+ * writing.
  * Context: signal-safe.
  */
 static inline int haskell_read_frame(

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: plain loads inside known bounds; anything else is the includer's reader. */
 /*
- * One word of the unwound thread's memory. The includer of unwind_core.h supplies, before it:
+ * Read one word of the unwound thread's memory. An includer defines before including:
  *
  *   static inline int UNWIND_READ(void *context, uintptr_t address, uintptr_t *value)
- *       one word outside the known stack bounds, for an address that may be wrong.
- *       Returns 0 or -EFAULT; *value only written on success. Must be signal-safe where the
- *       walk is.
+ *       Read one word outside the known stack bounds, at an address that may be wrong.
+ *       Returns 0 or -EFAULT; writes *value only on success. Signal-safe if the walk must be.
  */
 #ifndef LIBPROF_UNWIND_LOAD_H
 #define LIBPROF_UNWIND_LOAD_H
@@ -23,15 +22,16 @@ static inline int UNWIND_READ(void *context, uintptr_t address, uintptr_t *value
 
 struct unwind_memory {
 	struct unwind_bounds bounds;
-	void *context; /* the includer's, passed through */
+	void *context; /* given to UNWIND_READ, borrowed */
 };
 
+/* Read the word at @address: inside the bounds by a plain load. Returns 0 or -EFAULT. */
 CFI_READS_ANYTHING static inline int unwind_load(
 	const struct unwind_memory *memory, uintptr_t address, uintptr_t *value)
 {
 	const struct unwind_bounds *bounds = &memory->bounds;
 
-	/* Never wraps: bounds that could not hold a word fail the first comparison. */
+	/* The subtraction never wraps; an empty or reversed range fails the first comparisons. */
 	if (address >= bounds->lo && address < bounds->hi &&
 		bounds->hi - address >= sizeof(uintptr_t)) {
 		*value = ((const union cfi_number *)address)->u64;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: raw system calls, errno untouched. */
 /*
- * The reader inside the process for memory outside the known stack bounds: other stacks, generated
- * code's. The kernel does the load, so that a wrong address is an answer and not a SIGSEGV. What
- * was read around an address is kept for the rest of the walk: the owner of a stack is the one
- * being walked, so its frames do not change meanwhile.
+ * Read memory of this process outside the known stack bounds, such as other stacks and generated
+ * code. The kernel does the load, so a wrong address gives an error and not a SIGSEGV. Bytes read
+ * around an address are kept for the whole walk, because the thread that owns the stack is the one
+ * being walked.
  *
- * Where process_vm_readv(2) is missing, or a sandbox refuses it, as container runtimes do,
- * rt_sigprocmask(2) is asked: it copies its set before it refuses an unknown `how`, and so tells
- * whether a word can be read.
+ * If process_vm_readv(2) is missing or forbidden, as in some container runtimes, use
+ * rt_sigprocmask(2): it copies the signal set before it rejects an unknown `how`, so its errno
+ * shows whether a word can be read.
  */
 #ifndef LIBPROF_UNWIND_MEMORY_H
 #define LIBPROF_UNWIND_MEMORY_H
@@ -30,16 +30,16 @@
 #define UNWIND_WINDOW_WORDS 32u
 #define UNWIND_WINDOW_PAGE  4096u
 
-/* The reader context of one walk; lives on the handler's stack. */
+/* The reader's state for one walk; lives on the handler's stack. */
 struct unwind_window {
-	/* As this process sees itself, set by the owner; 0: process_vm_readv(2) is not called. */
+	/* pid in this process's namespace, set by the owner; 0: do not call process_vm_readv(2) */
 	int pid;
-	unsigned bytes; /* valid ones in words; 0: none yet */
+	unsigned bytes; /* valid bytes in words; 0: none yet */
 	uintptr_t base;
 	uintptr_t words[UNWIND_WINDOW_WORDS];
 };
 
-/* Only pid and bytes need a value before the first read. */
+/* Prepare @window. Leaves the words uninitialised, because only `bytes` of them are valid. */
 static inline void unwind_window_init(struct unwind_window *window, int pid)
 {
 	window->pid = pid;
@@ -47,7 +47,7 @@ static inline void unwind_window_init(struct unwind_window *window, int pid)
 	window->base = 0;
 }
 
-/* Without process_vm_readv(2), as described above. */
+/* Read a word without process_vm_readv(2): probe the address with rt_sigprocmask(2), then load. */
 CFI_READS_ANYTHING static inline int unwind_read_where_probed(uintptr_t address, uintptr_t *value)
 {
 	if (arch_syscall4(SYS_rt_sigprocmask, ~0, address, NULL, 8) != -EINVAL)
@@ -56,19 +56,14 @@ CFI_READS_ANYTHING static inline int unwind_read_where_probed(uintptr_t address,
 	return 0;
 }
 
-/*
- * Read one word that may not be there.
- *
- * Returns 0, or -EFAULT when it cannot be read.
- * Context: signal-safe.
- */
+/* Read one word at an address that may be wrong. Returns 0 or -EFAULT. Context: signal-safe. */
 static inline int unwind_window_read(
 	struct unwind_window *window, uintptr_t address, uintptr_t *value)
 {
-	/* An address before the window wraps around and is far behind it. */
+	/* An address below the window wraps around to a large offset. */
 	if (address - window->base > window->bytes ||
 		window->bytes - (address - window->base) < sizeof(*value)) {
-		/* Not into the next page, which may be missing, unless the word itself is. */
+		/* Do not read into the next page, which may be missing, unless the word does. */
 		uintptr_t bytes = UNWIND_WINDOW_PAGE - (address & (UNWIND_WINDOW_PAGE - 1));
 
 		if (bytes > sizeof(window->words))
@@ -95,15 +90,16 @@ static inline int unwind_window_read(
 
 /* ---- the module finder ----------------------------------------------------------------------- */
 /*
- * The module finder inside the process: glibc's _dl_find_object(), which knows every loaded object
- * and the vDSO. The reference is weak: on a C library before glibc 2.35 it is missing and said so.
+ * Find modules by glibc's _dl_find_object(), which knows every loaded object and the vDSO. The
+ * reference is weak, because a C library before glibc 2.35 lacks the function; then return -ENOSYS.
  */
 
 extern __typeof__(_dl_find_object) _dl_find_object __attribute__((weak));
 
 /*
- * As unwind_find_object() but for the bias, which is the entry's: whoever cannot know that the
- * module stays loaded has to read that by other means than loads.
+ * Fill in @out except its bias and number. @link_map gets the dynamic linker's entry, which holds
+ * the bias. A caller that cannot know that the module stays loaded must not read the bias by a
+ * plain load. Returns as unwind_find_object().
  */
 static inline int unwind_find_mapped(
 	uintptr_t pc, struct unwind_module *out, const struct link_map **link_map)
@@ -124,14 +120,13 @@ static inline int unwind_find_mapped(
 }
 
 /*
- * The module @pc lies in.
+ * Find the module that contains @pc, and fill in @out except its number, which stays 0.
  *
- * @link_map  when not NULL, gets the dynamic linker's entry for it, borrowed while it is loaded
+ * @link_map  if not NULL, gets the dynamic linker's entry, borrowed while the module is loaded
  *
- * Returns 0 with everything of @out but its number, which stays 0; -ENOENT when no module covers
- * @pc; -ENOSYS when the C library cannot tell.
- * Context: signal-safe, any thread; the answer holds while the module is loaded, as it is while
- * one of its functions is on the caller's stack.
+ * Returns 0, -ENOENT if no module contains @pc, -ENOSYS if the C library cannot find modules.
+ * Context: signal-safe, any thread. The answer holds while the module is loaded, as it is while one
+ * of its functions is on the caller's stack.
  */
 static inline int unwind_find_object(
 	uintptr_t pc, struct unwind_module *out, const struct link_map **link_map)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: relaxed atomic loads and stores, nobody waits. */
 /*
- * Compact rows by pc and module number. All threads' handlers share one cache and write it without
- * agreement: an entry is two words, the row and a check made of key and row, so that a pair torn
- * between two writers, or between writer and reader, belongs to no key and is a miss. Module
- * numbers are never reused, so what dlclose() left behind is never found again.
+ * A cache of compact rows by pc and module number. The handlers of all threads share it and write
+ * it without locks. An entry has two words: the row, and a check computed from key and row. If two
+ * writers, or a writer and a reader, mix words of two rows, the check matches no key and the read
+ * is a miss. Module numbers are never reused, so rows of an unloaded module are never found again.
  */
 #ifndef LIBPROF_UNWIND_ROWCACHE_H
 #define LIBPROF_UNWIND_ROWCACHE_H
@@ -18,7 +18,7 @@
 
 struct rowcache_entry {
 	uint64_t check; /* key ^ rowcache_mix(row) */
-	uint64_t row;   /* 0 is no row */
+	uint64_t row;   /* 0: no row */
 };
 
 struct rowcache_set {
@@ -29,14 +29,14 @@ struct rowcache {
 	struct rowcache_set set[ROWCACHE_SETS];
 };
 
-/* Spreads every bit of the row over the check, or rows that are much alike could be confused. */
+/* Spread every bit of the row over the check, because similar rows could be confused otherwise. */
 static inline uint64_t rowcache_mix(uint64_t row)
 {
 	row = (row ^ row >> 32) * 0x9e3779b97f4a7c15ULL;
 	return (row ^ row >> 29) * 0xbf58476d1ce4e5b9ULL;
 }
 
-/* @number  not 0. A pc has at most 48 bits in user space. */
+/* Make a key of @pc, of which user space uses 48 bits, and the module @number, not 0. */
 static inline uint64_t rowcache_key(uintptr_t pc, uint32_t number)
 {
 	return (uint64_t)number << 48 | (pc & 0xffffffffffffULL);
@@ -47,7 +47,7 @@ static inline struct rowcache_set *rowcache_set(struct rowcache *cache, uint64_t
 	return &cache->set[(key * 0x9e3779b97f4a7c15ULL) >> (64 - ROWCACHE_SET_BITS)];
 }
 
-/* Returns the row stored under @key, or 0. Context: signal-safe, any thread. */
+/* Return the row stored under @key, or 0. Context: signal-safe, any thread. */
 static inline uint64_t rowcache_get(struct rowcache *cache, uint64_t key)
 {
 	struct rowcache_set *set = rowcache_set(cache, key);
@@ -64,8 +64,8 @@ static inline uint64_t rowcache_get(struct rowcache *cache, uint64_t key)
 }
 
 /*
- * Remember @row (not 0) under @key in the first way; what was there moves to the next, and out of
- * the last. Context: signal-safe, any thread.
+ * Store @row (not 0) under @key in the set's first way. The older entry moves to the next way; the
+ * entry in the last way is lost. Context: signal-safe, any thread.
  */
 static inline void rowcache_put(struct rowcache *cache, uint64_t key, uint64_t row)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How far the frame pointer lies above the stack pointer at one place of a function, told from the
- * function's code alone: for walks that begin without the frame pointer. All ways from the entry
- * are followed over calls and branches, with what each instruction does to the two pointers. Where
- * ways meet that do not agree, as behind alloca(), nothing is known. Blocks that no branch leads to
- * are cases of a switch, or handlers of exceptions: compilers have the stack pointer there where
- * the jump through a register left it, or where calls have it that push no arguments.
+ * Find the distance from the stack pointer to the frame pointer at one pc of a function, from the
+ * function's code alone, for walks that begin without the frame pointer. Follow all paths from the
+ * entry over calls and branches, and track the effect of each instruction on the two pointers. If
+ * paths with different values join, as after alloca(), nothing is known. Blocks that no branch
+ * leads to are cases of a switch or exception handlers: start them with the stack pointer of the
+ * jumps through a register, or else of the calls that push no arguments.
  *
- * A function that aligns its stack behind its frame pointer leaves a few answers. They are all of
- * them, so that whoever can tell them apart has the right one.
+ * If a function aligns its stack after setting its frame pointer, the answer is a small range of
+ * distances that contains the true one. The caller must tell them apart.
  *
- * Context: not signal-safe, one thread: works in static memory.
+ * Context: not signal-safe, one thread only, because it uses a static struct depth_search.
  */
 #ifndef LIBPROF_UNWIND_STACK_DEPTH_H
 #define LIBPROF_UNWIND_STACK_DEPTH_H
@@ -24,43 +24,44 @@
 #include "arch/code.h"
 #include "arch/epilogue.h"
 
-#define DEPTH_CODE_MAX	0x40000u /* the largest interpreters' loops have a quarter of it */
+#define DEPTH_CODE_MAX	0x40000u /* bytes; four times the largest interpreter loop */
 #define DEPTH_STATES	250u
 #define DEPTH_TODO	4096u
 #define DEPTH_WINDOW	64u
 #define DEPTH_ALIGN_MAX 256u
 
 /*
- * Offsets count from the stack pointer at the entry, or at where it was aligned before that. On the
- * way out of a function they count from the stack pointer where the way begins; `fp` is then where
- * the way itself has saved the frame pointer, and `mark` where it has got the caller's.
+ * Offsets count from the stack pointer at the function's entry, or from the stack pointer before it
+ * was aligned. On a search to the returns (is_outward) they count from the stack pointer at the
+ * search's start; `fp` is then the offset at which the path itself has saved the frame pointer, and
+ * `mark` the offset from which it has loaded the caller's.
  */
 struct depth_state {
 	int32_t sp, fp, mark;
-	uint32_t align; /* the stack was aligned since `fp`: sp may be lower, by less than that */
-	bool has_sp, has_fp, has_mark, unused; /* no padding: states are compared as bytes */
+	uint32_t align; /* stack aligned after `fp` was set: sp may be lower, by less than this */
+	bool has_sp, has_fp, has_mark, unused; /* no padding, for memcmp() */
 };
 
-/* The answer: the frame pointer is @least above the stack pointer, or more, by less than @align. */
+/* The distance from sp to fp in bytes: at least @least, less than @least + @align if @align. */
 struct stack_depth {
 	uint32_t least, align;
 };
 
 struct depth_search {
 	const struct arch_text *source;
-	uintptr_t begin, pc; /* of the function; where calls return to that is asked for, else 0 */
+	uintptr_t begin, pc; /* the function's begin; the return address to find, or 0 */
 	uint32_t bytes;
 	unsigned state_count, todo_count;
-	uint8_t found, gap; /* at the pc, and in blocks that no branch leads to; 0: not known yet */
-	bool has_jumps;	    /* through registers: they decide about the gaps */
+	uint8_t found, gap; /* state at the pc, and in unreached blocks; 0: not known yet */
+	bool has_jumps;	    /* jumps through registers exist; they decide `gap` instead of calls */
 	bool has_failed;
-	bool is_outward; /* from the pc to all returns, instead of from the entry to the pc */
+	bool is_outward; /* search from the pc to all returns, not from the entry to the pc */
 	uintptr_t window_begin;
 	unsigned window_bytes;
 	uint8_t window[DEPTH_WINDOW];
-	struct depth_state states[DEPTH_STATES + 1]; /* the first is none */
+	struct depth_state states[DEPTH_STATES + 1]; /* state 0 is unused */
 	uint32_t todo[DEPTH_TODO];		     /* offsets */
-	uint8_t at[DEPTH_CODE_MAX];		     /* the state at each offset, 0: not come to */
+	uint8_t at[DEPTH_CODE_MAX];		     /* state at each offset, 0: not reached */
 };
 
 static inline struct arch_instruction depth_decode(struct depth_search *search, uint32_t offset)
@@ -76,7 +77,7 @@ static inline struct arch_instruction depth_decode(struct depth_search *search, 
 	return arch_decode(search->window + skip, search->window_bytes - (unsigned)skip);
 }
 
-/* The number of @state. Fails where there are too many. */
+/* Return the number of @state, which is added if new. Sets has_failed if there are too many. */
 static inline uint8_t depth_intern(struct depth_search *search, const struct depth_state *state)
 {
 	for (unsigned i = 1; i <= search->state_count; i++)
@@ -90,7 +91,7 @@ static inline uint8_t depth_intern(struct depth_search *search, const struct dep
 	return (uint8_t)search->state_count;
 }
 
-/* What is true in both. */
+/* Return the state that keeps only what is equal in states @a and @b. */
 static inline uint8_t depth_merge(struct depth_search *search, uint8_t a, uint8_t b)
 {
 	struct depth_state state = search->states[a];
@@ -111,7 +112,7 @@ static inline uint8_t depth_merge(struct depth_search *search, uint8_t a, uint8_
 	return depth_intern(search, &state);
 }
 
-/* A way comes to @offset with @state. Returns false when that brings nothing new. */
+/* Merge @state into the state at @offset. Returns false if that changes nothing. */
 static inline bool depth_arrive(struct depth_search *search, int64_t offset, uint8_t state)
 {
 	if (offset < 0 || offset >= search->bytes)
@@ -137,7 +138,7 @@ static inline void depth_branch(struct depth_search *search, int64_t offset, uin
 
 static inline void depth_lose_fp(struct depth_state *state)
 {
-	/* What has been aligned since is relative to something else. */
+	/* sp was aligned relative to the frame pointer that is now lost. */
 	if (state->align)
 		state->has_sp = false;
 	state->has_fp = false;
@@ -147,7 +148,7 @@ static inline void depth_lose_fp(struct depth_state *state)
 
 static inline void depth_set_sp(struct depth_state *state, bool is_known, int64_t sp)
 {
-	/* Nobody's frame is so large; and sums never overflow. */
+	/* No frame is so large. The limit also keeps sums from overflowing. */
 	state->has_sp = is_known && sp < INT32_MAX / 4 && sp > INT32_MIN / 4;
 	state->sp = state->has_sp ? (int32_t)sp : 0;
 }
@@ -158,7 +159,7 @@ static inline void depth_set_mark(struct depth_state *state, int64_t value)
 	state->mark = state->has_sp ? (int32_t)(state->sp + value) : 0;
 }
 
-/* What @instruction makes of @state. */
+/* Update @state by the effect of @instruction. */
 static inline void depth_apply(
 	struct depth_state *state, const struct arch_instruction *instruction)
 {
@@ -209,7 +210,9 @@ static inline void depth_apply(
 	}
 }
 
-/* As depth_apply(), on the way out: the frame pointer is not known, but that of the caller comes.
+/*
+ * Update @state by the effect of @instruction, on a search to the returns: the frame pointer of the
+ * start is not known, but the code may load the caller's.
  */
 static inline void depth_apply_outward(
 	struct depth_state *state, const struct arch_instruction *instruction)
@@ -245,7 +248,7 @@ static inline void depth_apply_outward(
 	}
 }
 
-/* Blocks that no branch leads to begin as this jump, or this call, leaves the stack. */
+/* Set the start state of unreached blocks from the state at this jump or call. */
 static inline void depth_see_gap(struct depth_search *search, uint8_t state, bool is_jump)
 {
 	const struct depth_state *old = &search->states[search->gap];
@@ -257,7 +260,7 @@ static inline void depth_see_gap(struct depth_search *search, uint8_t state, boo
 		search->gap = 0;
 	}
 	search->has_jumps = is_jump;
-	/* Of calls those count that push the least. */
+	/* Among calls, use the state of those that push the fewest bytes. */
 	if (search->gap && !is_jump && old->has_sp && now->has_sp && old->has_fp && now->has_fp &&
 		old->fp == now->fp && old->align == now->align)
 		search->gap = old->sp >= now->sp ? search->gap : state;
@@ -265,14 +268,14 @@ static inline void depth_see_gap(struct depth_search *search, uint8_t state, boo
 		search->gap = depth_merge(search, search->gap, state);
 }
 
-/* Over @instruction, which ends at @next: changes @state and returns its number. */
+/* Execute @instruction, which ends at @next: update @state and return its number. */
 static inline uint8_t depth_step(struct depth_search *search, struct depth_state *state,
 	const struct arch_instruction *instruction, uint32_t next)
 {
 	bool is_asked = search->begin + next == search->pc;
 	uint8_t number;
 
-	/* What is not known at all could do anything. */
+	/* An unknown instruction could do anything. */
 	search->has_failed |= !instruction->bytes;
 	if (search->is_outward) {
 		is_asked = instruction->effect == ARCH_EFFECT_RETURN;
@@ -286,7 +289,7 @@ static inline uint8_t depth_step(struct depth_search *search, struct depth_state
 	return number;
 }
 
-/* Follow one way from @offset to its end, or to where somebody else has gone on. */
+/* Follow one path from @offset to its end, or to an offset whose state it does not change. */
 static inline void depth_follow(struct depth_search *search, uint32_t offset)
 {
 	bool is_compared = false;
@@ -305,7 +308,11 @@ static inline void depth_follow(struct depth_search *search, uint32_t offset)
 			depth_see_gap(search, number, false);
 			break;
 		case ARCH_EFFECT_BRANCH:
-			/* The loop's way back has another stack pointer each time. */
+			/*
+			 * A loop that ends when the stack pointer equals the mark, as stack probes
+			 * do: do not follow the branch back, because sp differs in each round.
+			 * After the loop, sp is the mark.
+			 */
 			if (is_compared && state.has_mark)
 				depth_set_sp(&state, true, state.mark);
 			else
@@ -339,7 +346,7 @@ static inline void depth_follow_all(struct depth_search *search)
 		depth_follow(search, search->todo[--search->todo_count]);
 }
 
-/* Go into the blocks that no branch leads to, but not into what fills up in front of others. */
+/* Follow the blocks that no branch leads to, but skip the padding between functions' parts. */
 static inline void depth_follow_rest(struct depth_search *search)
 {
 	for (uint32_t offset = 0; offset < search->bytes && !search->has_failed;) {
@@ -371,9 +378,9 @@ static inline struct depth_search *depth_begin(
 }
 
 /*
- * The depth at @pc of the function [@begin, @end) in @source; @exact: @pc is about to run, else it
- * is where a call returns to, which need not be on any other way. Returns 0, or -ENOENT: the code
- * does not tell.
+ * Find the depth at @pc of the function [@begin, @end) in @source. @exact: @pc is the next
+ * instruction, otherwise it is a return address, which a path need not reach in another way than by
+ * the call's return. Returns 0, or -ENOENT if the code does not show the depth.
  */
 static __attribute__((unused)) int stack_depth_find(const struct arch_text *source, uintptr_t begin,
 	uintptr_t end, uintptr_t pc, bool exact, struct stack_depth *depth)
@@ -400,8 +407,8 @@ static __attribute__((unused)) int stack_depth_find(const struct arch_text *sour
 }
 
 /*
- * Where the function that @pc of @source is in returns to, told from all its ways out: of one whose
- * begin is not known. Returns 0, or -ENOENT: they do not agree.
+ * Find the caller of the function that contains @pc of @source by following all paths to its
+ * returns; for a function whose begin is unknown. Returns 0, or -ENOENT if the paths do not agree.
  */
 static __attribute__((unused)) int stack_depth_outward(
 	const struct arch_text *source, uintptr_t pc, struct arch_epilogue *epilogue)
@@ -412,7 +419,7 @@ static __attribute__((unused)) int stack_depth_outward(
 	struct depth_search *search;
 	uintptr_t begin, end;
 
-	/* A return address that is in a register at the entry may be anywhere later. */
+	/* If the return address is in a register at the entry, it may be anywhere later. */
 	if (!ARCH_ENTRY_CFA || pc < source->start || pc >= source->end)
 		return -ENOENT;
 	begin = pc - source->start > reach ? pc - reach : source->start;

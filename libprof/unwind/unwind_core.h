@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: as walk.h. */
 /*
- * The walk from a set of registers to the outermost frame. `static inline`, to be included once by
- * each place that walks: the handler, the sampler from outside, the tests, the fuzzer. Before the
- * include they define (functions, or macros of the same shape)
+ * The walk from a set of registers to the outermost frame. All functions are `static inline`; the
+ * handler, the sampler from outside, the tests and the fuzzer each include this file once. Before
+ * including, they must define (as functions, or as macros with the same parameters)
  *
  *   UNWIND_READ(void *context, uintptr_t address, uintptr_t *value) -> int
  *       see load.h
  *   UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_module *out) -> int
- *       the module @pc lies in. Returns 0, or -ENOENT and the walk goes on by frame pointers.
+ *       Find the module that contains @pc. Returns 0, or -ENOENT if there is none; the walk
+ *       then uses the code itself or frame pointers.
  *
  * and may define
  *
  *   UNWIND_ASK(void *context, struct unwind_activation *at) -> int
- *       ask a language's runtime (runtime/runtime.h) for the caller of @at, as at->question says.
- *       Called before the walk steps, for frames in no module, for those in a module that has a
- *       runtime, and where a stack ends. Returns UNWIND_CALLER or UNWIND_INSIDE with the frame in
- *       @at; 0 if the walk has to step by itself; or -errno if there is no caller to be found.
+ *       Ask a language's runtime (runtime/runtime.h) for the caller of @at. Called before a step
+ *       from a frame in no module or in a module that has a runtime, and at the end of a stack;
+ *       at->question says which. Returns UNWIND_CALLER or UNWIND_INSIDE, with pc, sp and fp of
+ *       that frame in @at; 0 if the walk must step by itself; -errno if the caller cannot be
+ *       found.
  *
  *   UNWIND_RUN(void *context, const struct unwind_module *module,
  *           const struct unwind_frame *frame, uint64_t *frames, unsigned room) -> unsigned
- *       write the language frames that @frame runs, innermost first. Called after the step, for
- *       frames in no module, for those in a module that has a runtime, and for those that were left
- *       by their frame pointer. Returns how many.
+ *       Write the language frames that @frame runs, innermost first. Called after the step for
+ *       each frame in no module; and, if the step succeeded, for each frame in a module that has
+ *       a runtime or whose caller was found through the frame pointer. Returns the number
+ *       written.
  *
  * and UNWIND_IS_CODE, UNWIND_ROWCACHE, UNWIND_PARTIAL (walk.h) and UNWIND_CFI_POINTER (cfi.h).
  */
@@ -43,7 +46,6 @@
 #include "libprof/unwind/walk.h"
 
 #ifndef UNWIND_RUN
-/* Where nobody asks for them. */
 static inline unsigned UNWIND_RUN(void *context, const struct unwind_module *module,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
@@ -58,10 +60,11 @@ static inline unsigned UNWIND_RUN(void *context, const struct unwind_module *mod
 
 /* ---- steps that recover every register ------------------------------------------------------- */
 /*
- * Steps that recover every register call-frame information tells of. Few frames need one: those
- * whose CFA or return address hangs on another register than sp and fp. The walk goes without until
- * it meets such a frame; then the frames since the anchor are gone through again, fully, and the
- * anchor moves behind this one, so that no frame is stepped fully more than once.
+ * Steps that recover every register that call-frame information describes. Few frames need them:
+ * those whose CFA or return address depends on a register other than sp and fp. The walk makes
+ * cheap steps until it reaches such a frame. Then it repeats the steps since the anchor with all
+ * registers and moves the anchor behind this frame, so that no frame is stepped over in full more
+ * than once.
  */
 
 static inline int full_expression(const struct unwind_walk *walk, const struct cfi_row *row,
@@ -98,8 +101,9 @@ static inline int full_cfa(
 }
 
 /*
- * In functions that align their stack gcc goes on saying that the frame pointer is saved where it
- * points after `leave` has restored it. It points out of this frame then, where nothing is saved.
+ * Has the frame pointer's register already been restored, although the row says that its value is
+ * saved on the stack? gcc describes functions that align their stack so even after `leave`. The
+ * register then points outside this frame, where nothing is saved.
  */
 static inline bool full_fp_restored(const struct unwind_walk *walk, const struct cfi_row *row,
 	uintptr_t cfa, unsigned slot, uintptr_t address)
@@ -109,7 +113,7 @@ static inline bool full_fp_restored(const struct unwind_walk *walk, const struct
 	       (address < walk->registers.r[ARCH_DWARF_SP] || address >= cfa);
 }
 
-/* The caller's value of the register in @slot: 0, or -ENOENT when there is none. */
+/* Recover the caller's value of the register in @slot. Returns 0, or -errno if there is none. */
 static inline int full_register(const struct unwind_walk *walk, const struct cfi_row *row,
 	uintptr_t cfa, unsigned slot, uintptr_t *value)
 {
@@ -147,7 +151,7 @@ static inline int full_register(const struct unwind_walk *walk, const struct cfi
 	}
 }
 
-/* Whether the caller's register in @slot is simply not touched. */
+/* Does the row say that the caller's register in @slot is unchanged? */
 static inline bool full_untouched(const struct cfi_row *row, unsigned slot)
 {
 	enum cfi_rule_kind kind = cfi_rule_kind(row->rules.register_rule[slot]);
@@ -156,15 +160,14 @@ static inline bool full_untouched(const struct cfi_row *row, unsigned slot)
 }
 
 /*
- * All caller's registers. @value gets those with a slot; the result's bit n says that register n
- * could be told.
+ * Recover the caller's registers into @value, by slot. In the result, bit n: register n is known.
  */
 static inline uint64_t full_registers(const struct unwind_walk *walk, const struct cfi_row *row,
 	uintptr_t cfa, uintptr_t value[ARCH_CFI_SLOTS])
 {
 	/*
-	 * What a callee may change still counts as the caller's: a row that needs such a register
-	 * at a call vouches for its callee. Libcrypto's assembler has its CFA in rax like that.
+	 * Keep registers that a callee may overwrite. A row that needs such a register after a call
+	 * relies on its callee not to change it: libcrypto's assembler code has its CFA in rax.
 	 */
 	uint64_t known = walk->known & ARCH_CALL_KEEPS;
 
@@ -183,17 +186,18 @@ static inline uint64_t full_registers(const struct unwind_walk *walk, const stru
 
 /* ---- a frame pointer that is not known ------------------------------------------------------- */
 /*
- * Functions that do not use the frame pointer do not save it: libc's system calls. So it is not
- * known in their callers where the walk began without it, and these have their CFA in it. How far
- * it is above the stack pointer follows from their code. What is found is believed when the return
- * address that it leads to follows a call, or is that of a signal's handler; and of several such
- * places none.
+ * Functions that do not use the frame pointer, such as libc's system calls, do not save it. A walk
+ * that began without it then does not know it in their callers, whose CFA may depend on it. The
+ * distance between frame pointer and stack pointer follows from the caller's code (stack_depth.h).
+ * Accept a distance if the return address found with it follows a call or is a signal handler's. If
+ * several distances are accepted, use none.
  */
 #if UNWIND_PARTIAL
 
 /*
- * By module and pc: 1, the least depth << 1, the alignment << 33, or 2: not to be told; of code
- * that nothing covers the compact row.
+ * Cache by module and pc. A value of 2: no depth is known; else bit 0 is set, bits 1-32 are
+ * `least`, bits from 33 on `align`. For code without call-frame information, the value is the
+ * compact row.
  */
 static struct rowcache unwind_depths;
 
@@ -213,7 +217,7 @@ static inline int unwind_find_depth(
 	struct cfi_row entry;
 
 	if (!known) {
-		/* The part of a function that lies elsewhere has no entry. */
+		/* A split-off part of a function (.cold) does not begin with an entry's CFA. */
 		bool is_told =
 			!cfi_run_fde(&walk->module, fde, fde->begin, &entry) &&
 			!entry.rules.cfa_expression && entry.rules.cfa_reg == ARCH_DWARF_SP &&
@@ -229,7 +233,7 @@ static inline int unwind_find_depth(
 	return known & 1 ? 0 : -ENOENT;
 }
 
-/* As unwind_find_depth(), of code that nothing covers: its row, COMPACT_NONE when there is none. */
+/* Find the row of a module's code without call-frame information by its returns. */
 static inline uint64_t unwind_row_outward(const struct unwind_walk *walk)
 {
 	const struct arch_text text = {
@@ -253,7 +257,7 @@ static inline uint64_t unwind_row_outward(const struct unwind_walk *walk)
 	return row;
 }
 
-/* Would the frame at walk->depth, with @row, have a caller if its frame pointer were @fp? */
+/* Would the frame at walk->depth, with @row, have a valid caller if its frame pointer were @fp? */
 static inline bool unwind_has_caller(
 	const struct unwind_walk *walk, const struct cfi_row *row, uintptr_t fp)
 {
@@ -267,8 +271,8 @@ static inline bool unwind_has_caller(
 }
 
 /*
- * Make the frame pointer of the frame at walk->depth known, if its code tells it; the other
- * registers are those of this frame as far as `known` says.
+ * Set the frame pointer of the frame at walk->depth, whose pc and sp @walk has, if its code shows
+ * it.
  */
 static inline void unwind_learn_fp(struct unwind_walk *walk, uintptr_t pc)
 {
@@ -283,7 +287,7 @@ static inline void unwind_learn_fp(struct unwind_walk *walk, uintptr_t pc)
 		return;
 	fp = sp + depth.least;
 	end = fp + (depth.align ? depth.align : 1);
-	/* Where the stack is aligned to more, the frame pointer is what the ABI aligns it to. */
+	/* If the stack is aligned to more than the ABI's alignment, fp still has the ABI's. */
 	if (depth.align)
 		fp = (fp + ARCH_STACK_ALIGN - 1) & ~(uintptr_t)(ARCH_STACK_ALIGN - 1);
 	for (; fp < end; fp += ARCH_STACK_ALIGN) {
@@ -300,14 +304,17 @@ static inline void unwind_learn_fp(struct unwind_walk *walk, uintptr_t pc)
 
 #endif
 
-/* Does, or may, something hang on the frame pointer of the frame that @row is for? */
+/* Does the frame that @row is for depend on the frame pointer, or may it? */
 static inline bool unwind_needs_fp(uint64_t row)
 {
 	return compact_kind(row) == COMPACT_FP || compact_kind(row) == COMPACT_FP_DEREF ||
 	       compact_kind(row) == COMPACT_COMPLEX || compact_fp_at_fp(row);
 }
 
-/* What to step by where @row holds for @pc: a frame pointer that is missing is sought. */
+/*
+ * Prepare the step by @row at @pc: if the frame pointer is not known, look for it. Returns the row
+ * to step by, which is another one for code without call-frame information.
+ */
 static inline uint64_t unwind_row_with_fp(struct unwind_walk *walk, uint64_t row, uintptr_t pc)
 {
 #if UNWIND_PARTIAL
@@ -333,7 +340,7 @@ static __attribute__((noinline)) int unwind_step_full(struct unwind_walk *walk, 
 		return error;
 	if (cfi_rule_kind(row.rules.register_rule[row.ra_slot]) == CFI_RULE_UNDEFINED)
 		return UNWIND_STEP_ROOT;
-	/* The pc itself is not a return address that stayed in its register. */
+	/* If the return address column is the pc, an unchanged pc is not a return address. */
 	bool ra_kept = full_untouched(&row, row.ra_slot);
 
 	if (ra_kept && arch_cfi_reg(row.ra_slot) == ARCH_DWARF_PC)
@@ -365,8 +372,8 @@ static __attribute__((noinline)) int unwind_step_full(struct unwind_walk *walk, 
 /*
  * Step from the anchor to the frame at depth @end, with all registers.
  *
- * Returns 0, UNWIND_STEP_ROOT or -errno, where walk->registers is then in *depth. Context:
- * signal-safe.
+ * Returns 0, UNWIND_STEP_ROOT or -errno. walk->registers then belong to the frame at *depth.
+ * Context: signal-safe.
  */
 static __attribute__((noinline)) int unwind_steps_full(
 	struct unwind_walk *walk, unsigned end, unsigned *depth)
@@ -398,7 +405,7 @@ static __attribute__((noinline)) int unwind_steps_full(
 	return step;
 }
 
-/* Step from the frame at walk->depth. Returns 0, UNWIND_STEP_ROOT or -errno. */
+/* Step from the frame at walk->depth with all registers. Returns 0, UNWIND_STEP_ROOT or -errno. */
 static inline int unwind_step_complex(struct unwind_walk *walk)
 {
 	unsigned depth;
@@ -408,7 +415,7 @@ static inline int unwind_step_complex(struct unwind_walk *walk)
 	return step;
 }
 
-/* As unwind_frame.registers, of the frame at walk->depth, which has been stepped over. */
+/* Recover the registers of the frame at walk->depth again: implements unwind_frame.registers. */
 static inline uint64_t unwind_frame_registers(
 	const struct unwind_frame *frame, struct arch_registers *out)
 {
@@ -445,7 +452,10 @@ static inline int unwind_compact_cfa(const struct unwind_walk *walk, uint64_t ro
 	}
 }
 
-/* As full_fp_restored(): `fp saved where fp points`, and that is outside of this frame. */
+/*
+ * Does the row say that the frame pointer is saved where it points to, although that is outside
+ * this frame? Then the register is already restored: see full_fp_restored().
+ */
 static inline bool unwind_fp_restored(const struct unwind_walk *walk, uint64_t row, uintptr_t cfa)
 {
 	uintptr_t fp = walk->registers.r[ARCH_DWARF_FP];
@@ -466,7 +476,7 @@ static inline int unwind_step_compact(struct unwind_walk *walk, uint64_t row)
 	error = unwind_compact_cfa(walk, row, &cfa);
 	if (error)
 		return error;
-	/* A frame that still has its return address in a register may have no stack of its own. */
+	/* Only a frame whose return address is in a register may have no bytes on the stack. */
 	if (cfa <= walk->registers.r[ARCH_DWARF_SP] && !compact_signal(row) &&
 		(cfa < walk->registers.r[ARCH_DWARF_SP] || compact_ra(row)))
 		return -ENOENT;
@@ -489,7 +499,7 @@ static inline int unwind_step_compact(struct unwind_walk *walk, uint64_t row)
 	return error;
 }
 
-/* From the frame at walk->depth, for which @row holds, to its caller. */
+/* Step from the frame at walk->depth, for which @row holds, to its caller. */
 static inline int unwind_step(struct unwind_walk *walk, uint64_t row)
 {
 	int step;
@@ -507,10 +517,7 @@ static inline int unwind_step(struct unwind_walk *walk, uint64_t row)
 		unwind_drop_anchor(walk, walk->depth + 1);
 		return step;
 	case COMPACT_UNCALLED:
-		/*
-		 * If pc is exact, it is what runs. Otherwise the stack begins with the function
-		 * behind it.
-		 */
+		/* An exact pc is executing. Otherwise the stack begins here: nothing called pc. */
 		if (!walk->exact)
 			return UNWIND_STEP_ROOT;
 		/* fall through */
@@ -526,8 +533,9 @@ static inline int unwind_step(struct unwind_walk *walk, uint64_t row)
 }
 
 /*
- * Go to @at, whose frame the walk's code stands in. Of registers only those are known then that no
- * step has to be gone through again for.
+ * Make the frame in which the walk's generated code runs the current frame. Registers other than
+ * pc, sp and fp stay known only if the anchor is this frame, because no step can be repeated from
+ * here.
  */
 static inline void unwind_go_inside(struct unwind_walk *walk, const struct unwind_activation *at)
 {
@@ -542,9 +550,9 @@ static inline void unwind_go_inside(struct unwind_walk *walk, const struct unwin
 }
 
 /*
- * Step as a runtime says, from code in no module or in one that has a runtime. Returns 0 or -errno,
- * and in *has_stepped whether the walk is at the caller. Otherwise it has to step by itself,
- * perhaps from another frame than before.
+ * Ask a runtime for the caller of a frame in no module, or in a module that has a runtime. Returns
+ * 0 or -errno. *has_stepped is set if the walk is at the caller; otherwise the caller of this
+ * function must step, perhaps from another frame than before (UNWIND_INSIDE).
  */
 static inline int unwind_step_generated(struct unwind_walk *walk, bool *has_stepped)
 {
@@ -566,13 +574,13 @@ static inline int unwind_step_generated(struct unwind_walk *walk, bool *has_step
 		return walk->module.end ? 0 : -ENOENT;
 	}
 	step = unwind_arrive(walk, at.pc, at.sp, at.fp);
-	/* Generated code keeps its own conventions about the rest. */
+	/* Generated code has its own conventions about the other registers. */
 	walk->known &= UNWIND_KNOWN_ALWAYS;
 	unwind_drop_anchor(walk, walk->depth + 1);
 	return step;
 }
 
-/* Write the language frames of the frame that the walk has just left, see UNWIND_RUN. */
+/* Write the language frames of a frame whose caller the walk has just looked for: UNWIND_RUN. */
 static inline unsigned unwind_run(const struct unwind_walk *walk, struct unwind_frame *left,
 	int step, uint64_t *frames, unsigned room)
 {
@@ -587,8 +595,9 @@ static inline unsigned unwind_run(const struct unwind_walk *walk, struct unwind_
 }
 
 /*
- * At a stack's end, in the frame at @pc: go to who resumed the coroutine whose stack it is. Who has
- * just come to its stack has not noted yet from where. Returns 0, or UNWIND_STEP_ROOT.
+ * At a stack's end, in the frame at @pc: step to the frame that resumed the coroutine whose stack
+ * it is. A stack of one or two frames is not continued, because a coroutine that has just started
+ * has not stored its resumer yet. Returns 0, or UNWIND_STEP_ROOT.
  */
 static __attribute__((noinline)) int unwind_step_resumed(
 	struct unwind_walk *walk, uintptr_t pc, uintptr_t sp)
@@ -604,10 +613,10 @@ static __attribute__((noinline)) int unwind_step_resumed(
 	return step;
 }
 
-/* The frame at walk->depth as the wire has it. */
+/* Return the frame at walk->depth in the format of struct wire_sample. */
 static inline uint64_t unwind_wire_frame(const struct unwind_walk *walk, uintptr_t pc, uint64_t row)
 {
-	/* Neither follows a call, so the address itself is looked up. */
+	/* Neither pc follows a call, so use the pc itself and not the byte before it. */
 	if (compact_kind(row) == COMPACT_SIGRETURN || compact_kind(row) == COMPACT_UNCALLED)
 		pc = walk->registers.r[ARCH_DWARF_PC];
 
@@ -621,16 +630,16 @@ static inline uint64_t unwind_wire_frame(const struct unwind_walk *walk, uintptr
 /*
  * Walk a stack.
  *
- * @regs            the innermost frame's, borrowed
- * @known           bit n set: register n is; pc and sp have to be. Without the frame pointer only
- *                  where UNWIND_PARTIAL is set
- * @bounds          where plain loads are safe, borrowed
+ * @regs            registers of the innermost frame, borrowed
+ * @known           bit n set: register n is valid. pc and sp are required; so is the frame pointer
+ *                  unless UNWIND_PARTIAL is 1
+ * @bounds          range in which plain loads are safe, borrowed
  * @frames          gets WIRE_FRAMEs, innermost first; room for @max_frames
- * @reader_context  passed to UNWIND_READ and UNWIND_FIND_MODULE
+ * @reader_context  passed to the UNWIND_ functions
  *
- * Returns how many frames there are and how the stack ended; with @max_frames 0 none, and
+ * Returns the number of frames and how the stack ended. If @max_frames is 0: no frames,
  * WIRE_END_DEPTH.
- * Context: signal-safe where UNWIND_READ and UNWIND_FIND_MODULE are.
+ * Context: signal-safe if UNWIND_READ and UNWIND_FIND_MODULE are.
  */
 static inline struct unwind_result unwind_walk_known(const struct arch_registers *regs,
 	uint64_t known, const struct unwind_bounds *bounds, uint64_t *frames, unsigned max_frames,
@@ -655,7 +664,7 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 
 		unwind_enter_module(&walk, pc);
 
-		/* A runtime that knows generated code saves reading and decoding that code. */
+		/* Decode a generated frame's code only if no runtime knows its caller. */
 		bool is_generated = !walk.module.end;
 		uint64_t row = is_generated ? COMPACT_NONE : unwind_row(&walk, pc);
 		uint64_t frame = unwind_wire_frame(&walk, pc, row);
@@ -694,7 +703,7 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 	return result;
 }
 
-/* As unwind_walk_known() with all registers. */
+/* Walk a stack of which all registers are known: see unwind_walk_known(). */
 static inline struct unwind_result unwind_walk(const struct arch_registers *regs,
 	const struct unwind_bounds *bounds, uint64_t *frames, unsigned max_frames,
 	void *reader_context)

@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: plain loads, besides what the includer's UNWIND_* functions do. */
 /*
- * Where a walk stands, what holds at its pc, and the steps that need no call-frame information:
- * by what the code itself shows, through a frame pointer, through a kernel signal frame. Steps by
- * information, and the loop around all of them, are in unwind_core.h,
- * which says what an includer supplies.
+ * The state of a walk, the choice of the row for its pc, and the steps to the caller that need no
+ * call-frame information: by the code's own instructions, through a frame pointer, through a kernel
+ * signal frame. unwind_core.h has the steps by call-frame information and the loop, and describes
+ * the functions that an includer must define.
  *
- * Code that nothing covers tells its way out itself. CPython's trampolines and JIT compilers'
- * code have no call-frame information, and often no frame pointer. From the pc the bytes are
- * followed straight ahead: stack adjustments, pops, the return. Reaching it is what the CPU will
- * do, so the caller is exact; an unknown byte leaves it to the frame pointer. Not behind a frame
- * pointer: V8's functions take their arguments away when they return, so the stack pointer of
- * such a frame is not known. A frame pointer of zero is an end only where a module's code has
- * called: generated code uses the register for anything.
+ * For code without call-frame information (JIT compilers, CPython's trampolines), decode the
+ * instructions from the pc straight ahead: stack adjustments, pops, the return. The CPU will
+ * execute them, so the caller found is exact. At an unknown instruction, use the frame pointer
+ * instead. Do not decode the code of a frame that was itself found through a frame pointer, because
+ * its stack pointer is not exact: V8's functions pop their arguments when they return.
  *
- * C that Go calls, and what Go's runtime runs on its system stack, are walked across two stacks.
- * Both run on a stack of the thread, and the frame pointer still points to the goroutine's stack. A
- * frame pointer that points outside the current stack is used if the calling code has no call-frame
- * information, and only to reach a record that leads to such code of the same module. From outside,
- * flamerun has information about Go's functions except those that switch stacks: see
- * unwind_step_switched().
+ * Go runs C functions and parts of its runtime on a second stack of the thread. The frame pointer
+ * then still points to the goroutine's stack. Follow a frame pointer out of the current stack only
+ * if the calling code has no call-frame information and the record leads to such code of the same
+ * module. The sampler from outside has call-frame information about Go's functions except those
+ * that switch stacks: see unwind_step_switched().
  */
 #ifndef LIBPROF_UNWIND_WALK_H
 #define LIBPROF_UNWIND_WALK_H
@@ -40,43 +37,43 @@
 static inline int UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_module *out);
 #endif
 
-/* Whether @pc may be code: it is not known to lie in memory that cannot be executed. */
+/* Return 0 if @pc is known to lie in memory that is not executable, otherwise 1. */
 #ifndef UNWIND_IS_CODE
 #define UNWIND_IS_CODE(context, pc) 1
 #endif
 
-/* Pointer to the cache of rows, or NULL for none. */
+/* The cache of rows, or NULL for none. */
 #ifndef UNWIND_ROWCACHE
 static struct rowcache unwind_rowcache;
 #define UNWIND_ROWCACHE (&unwind_rowcache)
 #endif
 
-/*
- * Whether walks may begin without the frame pointer: then each step asks whether it is known. Where
- * all registers are known this is 0 and costs nothing.
- */
+/* 1 if a walk may begin with an unknown frame pointer; with 0, no step checks that it is known. */
 #ifndef UNWIND_PARTIAL
 #define UNWIND_PARTIAL 0
 #endif
 
-/* A step's answer besides 0 (there is a caller) and -errno (there is none to be found). */
+/* Returned by a step at the outermost frame. 0: there is a caller; -errno: it was not found. */
 #define UNWIND_STEP_ROOT 1
 
-/* How far from the pc, in bytes, a function that switches stacks and its entry are searched. */
+/* Bytes around the pc in which the entry of a function that switches stacks is searched. */
 #define UNWIND_SWITCH_BYTES 256u
 
 #define UNWIND_INSTRUCTION_BYTES 16u /* no instruction is longer */
 
-/* How many words below a frame pointer are searched for a return address. */
+/* Words below a frame pointer that are searched for a return address. */
 #define UNWIND_SWITCH_WORDS 256u
 
-/* How far from the stack pointer a frame pointer may be on a stack whose bounds are unknown. */
+/* Farthest valid frame pointer from sp on a stack whose bounds are unknown, in bytes. */
 #define UNWIND_FP_REACH (1u << 20)
 
-/* What every step tells, as a set of bits by register. */
+/* Bit n is set if every step recovers register n. */
 #define UNWIND_KNOWN_ALWAYS (1ULL << ARCH_DWARF_PC | 1ULL << ARCH_DWARF_SP | 1ULL << ARCH_DWARF_FP)
 
-/* The last frame all of whose known registers are known: a full step starts again from here. */
+/*
+ * The last frame for which every register in `known` has its value of that frame. A step that needs
+ * all registers starts again from here, because the cheap steps update only pc, sp and fp.
+ */
 struct unwind_anchor {
 	uintptr_t pc;
 	uintptr_t sp;
@@ -88,16 +85,17 @@ struct unwind_anchor {
 
 struct unwind_walk {
 	/*
-	 * pc, sp and fp are those of the frame at `depth`; the others are those of the anchor, and
-	 * true in this frame only as far as `known` says.
+	 * pc, sp and fp belong to the frame at `depth`. The other registers have the values of the
+	 * anchor's frame; one is valid in this frame if its bit in `known` is set.
 	 */
 	struct arch_registers registers;
-	uint64_t known; /* bit n set: nothing is known to have changed register n */
+	/* bit n set: no frame since the anchor is known to have changed register n */
+	uint64_t known;
 	unsigned depth;
-	bool exact; /* pc is an instruction about to run, not a return address */
+	bool exact; /* pc is the next instruction to execute, not a return address */
 	bool by_fp; /* this frame was found through a frame pointer */
 	struct unwind_anchor anchor;
-	struct unwind_module module; /* that pc lies in; end 0: none */
+	struct unwind_module module; /* the module that contains pc; end is 0 for none */
 	struct unwind_memory memory;
 };
 
@@ -123,7 +121,10 @@ static inline void unwind_drop_anchor(struct unwind_walk *walk, unsigned depth)
 	};
 }
 
-/* A return address may be the first byte of another function: the call itself is looked up. */
+/*
+ * Return the pc to look up. A call may be the last instruction of its function, and its return
+ * address the first byte of the next function, so use the byte before a return address.
+ */
 static inline uintptr_t unwind_lookup_pc(const struct unwind_walk *walk)
 {
 	return walk->registers.r[ARCH_DWARF_PC] - !walk->exact;
@@ -138,7 +139,7 @@ static __attribute__((noinline)) void unwind_change_module(struct unwind_walk *w
 		*module = (struct unwind_module){0};
 }
 
-/* Make walk->module the one that @pc lies in. */
+/* Make walk->module the module that contains @pc, or an empty one. */
 static inline void unwind_enter_module(struct unwind_walk *walk, uintptr_t pc)
 {
 	if (pc < walk->module.start || pc >= walk->module.end)
@@ -146,8 +147,8 @@ static inline void unwind_enter_module(struct unwind_walk *walk, uintptr_t pc)
 }
 
 /*
- * Whether the code at the walk's pc returns from a signal handler, as the kernel calls them. On a
- * broken stack any number may be a pc, also one in a hole between a module's segments.
+ * Is the pc the return address of a signal handler, which calls rt_sigreturn(2)? Read the code with
+ * unwind_load(), because on a broken stack the pc may be any number.
  */
 static inline bool unwind_at_sigreturn(const struct unwind_walk *walk)
 {
@@ -176,10 +177,10 @@ static inline bool unwind_is_return(const struct unwind_walk *walk, uintptr_t pc
 }
 
 /*
- * Does a function begin at @pc, with no call instruction before it? Then @pc is no return address
- * that a call pushed, and the byte before it belongs to another function. makecontext(), and other
- * code that sets up a stack, writes such an address as the return address of the stack's first
- * function. @error and @row are what cfi_find_row() returned for the byte before.
+ * Does a function begin at @pc, with no call instruction before it? Then no call has pushed @pc as
+ * a return address, and the byte before it belongs to another function. makecontext() and other
+ * code that sets up a stack write such an address as the return address of the stack's first
+ * function. @error and @row are what cfi_find_row() returned for the byte before @pc.
  */
 static inline bool unwind_is_uncalled(
 	const struct unwind_walk *walk, uintptr_t pc, int error, const struct cfi_row *row)
@@ -216,7 +217,7 @@ static __attribute__((noinline)) uint64_t unwind_make_row(
 	return compact_from_row(&walk->module, &row);
 }
 
-/* The compact row for @pc, which lies in walk->module if in any. */
+/* Return the compact row for @pc, from the cache if the code belongs to a module. */
 static inline uint64_t unwind_row(const struct unwind_walk *walk, uintptr_t pc)
 {
 	struct rowcache *cache = UNWIND_ROWCACHE;
@@ -224,15 +225,18 @@ static inline uint64_t unwind_row(const struct unwind_walk *walk, uintptr_t pc)
 	uint64_t key, row;
 
 	/*
-	 * Code that may be replaced by other code is read each time. Behind a frame pointer that
-	 * would tell nothing: unwind_step_code().
+	 * Decode generated code each time, because other code may have replaced it. In a frame
+	 * found through a frame pointer the stack pointer is not exact, so a row would be useless:
+	 * see unwind_step_code().
 	 */
 	if (!walk->module.end)
 		return walk->by_fp ? COMPACT_NONE
 				   : code_row(&walk->memory, walk->registers.r[ARCH_DWARF_PC],
 					     walk->exact);
-	/* The cache finds rows by the module's number. These two belong to no single module: a row
-	 * of one would be taken for another's. */
+	/*
+	 * The cache finds rows by module number. These two numbers are shared by several modules,
+	 * so a cached row could be returned for the wrong module.
+	 */
 	if (!cache || number == WIRE_MODULE_NONE || number == WIRE_MODULE_OVER)
 		return unwind_make_row(walk, pc);
 	key = rowcache_key(pc - walk->module.row_bias, number);
@@ -244,7 +248,7 @@ static inline uint64_t unwind_row(const struct unwind_walk *walk, uintptr_t pc)
 	return row;
 }
 
-/* Whether @bytes at @address can be of a frame: aligned, not below sp, on the same stack. */
+/* Can @bytes at @address belong to a frame: aligned, not below sp, on the same stack? */
 static inline bool unwind_plausible(
 	const struct unwind_walk *walk, uintptr_t address, uintptr_t bytes)
 {
@@ -259,8 +263,8 @@ static inline bool unwind_plausible(
 }
 
 /*
- * The end of every step but the full one: go to the caller, which called from @pc and whose stack
- * and frame pointer these are. Returns 0, or UNWIND_STEP_ROOT where there is none.
+ * Finish a step: make the caller the current frame, with its @pc, @sp and @fp. Every step but the
+ * full one ends here. Returns 0, or UNWIND_STEP_ROOT if @pc is 0.
  */
 static inline int unwind_arrive(
 	struct unwind_walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t fp)
@@ -278,11 +282,11 @@ static inline int unwind_arrive(
 }
 
 /*
- * Does code without call-frame information have a frame pointer into another stack? Go runs C and
- * parts of itself on a stack of the thread's: runtime.asmcgocall and runtime.systemstack, whose
- * frame pointer is still their caller's. Erlang's generated code calls the virtual machine in the
- * same way. Other code uses the register for anything, so believe it only if the record leads
- * further out, and a module's code only if the record leads to code of the same kind.
+ * Does code without call-frame information have a frame pointer into another stack? Go's
+ * runtime.asmcgocall and runtime.systemstack run C and parts of Go on a stack of the thread and
+ * keep their caller's frame pointer. Erlang's generated code calls the virtual machine in the same
+ * way. Other code may use the register for anything, so the record must lead further out, and from
+ * a module's code it must lead to code without call-frame information of the same module.
  */
 static inline bool unwind_switches_stack(const struct unwind_walk *walk)
 {
@@ -304,7 +308,7 @@ static inline bool unwind_switches_stack(const struct unwind_walk *walk)
 	       cfi_find_row(module, pc - 1, &row) == -ENOENT;
 }
 
-/* The target of the direct call that ends at @pc, in the walk's module; 0: there is none. */
+/* Return the target of the direct call in the walk's module that ends at @pc, or 0. */
 static uintptr_t unwind_called(const struct unwind_walk *walk, uintptr_t pc)
 {
 	const struct arch_text module = {
@@ -318,9 +322,9 @@ static uintptr_t unwind_called(const struct unwind_walk *walk, uintptr_t pc)
 }
 
 /*
- * Does the code from @entry lead to the walk's pc, straight ahead and without a return? Jumps to
- * shortly before the pc are followed, because some functions enter another by a jump:
- * runtime.morestack_noctxt.
+ * Does the code from @entry lead to the walk's pc, straight ahead and without a return? Follow
+ * jumps to shortly before the pc, because some functions enter another by a jump
+ * (runtime.morestack_noctxt).
  */
 static bool unwind_leads_here(const struct unwind_walk *walk, uintptr_t entry)
 {
@@ -347,9 +351,9 @@ static bool unwind_leads_here(const struct unwind_walk *walk, uintptr_t entry)
 }
 
 /*
- * Does the call that ends at @pc call a function with call-frame information other than the walk's?
- * Then the record with @pc is that function's, and the walk's code has not changed the frame
- * pointer.
+ * Does the call that ends at @pc call a function with call-frame information, other than the
+ * walk's? Then the record that contains @pc belongs to that function, and the walk's code has not
+ * changed the frame pointer.
  */
 static bool unwind_calls_another(const struct unwind_walk *walk, uintptr_t pc)
 {
@@ -362,8 +366,8 @@ static bool unwind_calls_another(const struct unwind_walk *walk, uintptr_t pc)
 
 /*
  * Can @pc, which was read through a frame pointer, be a return address? Code without call-frame
- * information may use the register for anything, so the first record of a chain is believed only if
- * @pc follows a call that may have called that code. Go is exempt, because it pushes the address of
+ * information may use the register for anything, so accept the first record of a chain only if @pc
+ * follows a call that may have called that code. Go is exempt, because it pushes the address of
  * interrupted code as if that code had made a call.
  */
 static __attribute__((noinline)) bool unwind_believes_fp(
@@ -383,8 +387,8 @@ static __attribute__((noinline)) bool unwind_believes_fp(
 
 /*
  * Step from GHC's code, which has no call-frame information, along the stack of a Haskell thread.
- * Other code uses the register for anything, so believe it only if the caller's frame is one, too.
- * The return address is where that code begins, so no call instruction is before it.
+ * Other code may use the register for anything, so the caller's frame must be valid, too. The
+ * return address is the first byte of the code returned to, so no call instruction precedes it.
  */
 static __attribute__((noinline)) int unwind_step_haskell(struct unwind_walk *walk)
 {
@@ -410,11 +414,12 @@ static __attribute__((noinline)) int unwind_step_haskell(struct unwind_walk *wal
 }
 
 /*
- * Step through the record a frame pointer points at, for code without call-frame information:
+ * Step through the record that the frame pointer points to, for code without call-frame
+ * information:
  *
- *	fp + 0   the caller's frame pointer
- *	fp + 8   return address
- *	fp + 16  the caller's stack pointer points here
+ * 	fp + 0   the caller's frame pointer
+ * 	fp + 8   return address
+ * 	fp + 16  the caller's stack pointer has this value
  *
  * Zeroes mark the outermost frame (System V AMD64 ABI 3.4.1, AAPCS64 6.4.6).
  */
@@ -426,9 +431,9 @@ static inline int unwind_step_fp(struct unwind_walk *walk)
 	if (!unwind_fp_known(walk))
 		return -ENOENT;
 	/*
-	 * Start code has a zero there when it calls, and the frame pointers of an Erlang process
-	 * end with a zero. Elsewhere the register may have any value: JIT compilers and
-	 * hand-written loops use it as they use others.
+	 * A frame pointer of 0 is the end of the stack only in start code that has made a call, and
+	 * in the chain of an Erlang process. Elsewhere the register may have any value, because JIT
+	 * compilers and hand-written loops use it like others.
 	 */
 	if (fp == 0)
 		return (walk->module.end && !walk->exact) || walk->by_fp ? UNWIND_STEP_ROOT
@@ -445,7 +450,7 @@ static inline int unwind_step_fp(struct unwind_walk *walk)
 	pc = arch_strip_pointer(pc);
 	if (pc ? !unwind_believes_fp(walk, pc) : caller_fp != 0)
 		return -ENOENT;
-	/* Generated code keeps its own conventions about the rest. */
+	/* Generated code has its own conventions about the other registers. */
 	walk->known = UNWIND_KNOWN_ALWAYS;
 	error = unwind_arrive(walk, pc, fp + 2 * sizeof(uintptr_t), caller_fp);
 	walk->by_fp = true;
@@ -453,9 +458,10 @@ static inline int unwind_step_fp(struct unwind_walk *walk)
 }
 
 /*
- * Step by a row that code_row() made. Where it cannot be right the frame pointer is asked. A frame
- * found through a frame pointer has no exact stack pointer: its callee may have been one that takes
- * its arguments away (V8's do), and what is added to the stack pointer counts from there.
+ * Step by a row that code_row() made, or through the frame pointer if the row cannot be right. A
+ * frame found through a frame pointer has no exact stack pointer, because its callee may have
+ * popped its arguments (V8's functions do), so a row's offset from the stack pointer would be
+ * wrong.
  */
 static inline int unwind_step_code(struct unwind_walk *walk, uint64_t row)
 {
@@ -481,9 +487,9 @@ static inline int unwind_step_code(struct unwind_walk *walk, uint64_t row)
 }
 
 /*
- * Find the row of code in no module if code_row() finds none, by following the code as it is done
- * in modules. That is slow, so rows are cached. The key contains the code's bytes, because other
- * code may replace it.
+ * Return the row of code in no module for which code_row() finds none, by following the code over
+ * branches to its return. Following is slow, so rows are cached. The key is a hash of pc and code
+ * bytes, because other code may replace this code.
  */
 static __attribute__((noinline)) uint64_t unwind_follow_generated(const struct unwind_walk *walk)
 {
@@ -507,9 +513,9 @@ static __attribute__((noinline)) uint64_t unwind_follow_generated(const struct u
 }
 
 /*
- * Has the function at @entry (0: any) saved its caller's frame pointer at @fp? @pc and @sp are
- * those of its frame, or of the frame of a function that it has called and that has not saved the
- * frame pointer yet: Go's functions first call for more stack.
+ * Has the function at @entry (0: any function) saved its caller's frame pointer at @fp? @pc and @sp
+ * are those of the function's frame, or of a function that it has called before it saved the frame
+ * pointer: Go's functions first call for more stack.
  */
 static bool unwind_saves_fp_at(const struct unwind_walk *walk, uintptr_t pc, uintptr_t sp,
 	uintptr_t fp, uintptr_t entry)
@@ -540,12 +546,12 @@ static bool unwind_saves_fp_at(const struct unwind_walk *walk, uintptr_t pc, uin
 /*
  * Step to the caller of a function that has switched to another stack and has saved nothing there,
  * as Go's runtime.systemstack and runtime.mcall do. The frame pointer still points to the stack
- * that the function came from. Since Go 1.21 it points to a record of the function itself. Before,
- * frame pointer and record are the caller's, and the return address lies below, where the caller's
- * frame ends.
+ * that the function came from. Since Go 1.21 it points to a record of the function itself. Before
+ * 1.21, frame pointer and record are the caller's, and the return address lies below, at the end of
+ * the caller's frame.
  *
- * Returns as a step does, -ENOENT if no call from code with call-frame information to this function
- * is found there.
+ * Returns 0, UNWIND_STEP_ROOT, or -ENOENT if no call to this function from code with call-frame
+ * information is found there.
  */
 static __attribute__((noinline)) int unwind_step_switched(struct unwind_walk *walk)
 {
@@ -578,8 +584,8 @@ static __attribute__((noinline)) int unwind_step_switched(struct unwind_walk *wa
 /*
  * Step from code without call-frame information for which code_row() finds no row. Follow generated
  * code to its return. Use the frame pointer only if the return address found so does not follow a
- * call: if code does not set the frame pointer, it is that of a caller, and its record skips
- * functions.
+ * call, because code that does not set the frame pointer has that of an outer caller, whose record
+ * skips functions.
  */
 static inline int unwind_step_uncovered(struct unwind_walk *walk)
 {
@@ -599,7 +605,7 @@ static inline int unwind_step_uncovered(struct unwind_walk *walk)
 	return unwind_step_code(walk, row);
 }
 
-/* Step from a signal handler's return address to what the signal interrupted. */
+/* Step from a signal handler's return address to the code that the signal interrupted. */
 static inline int unwind_step_sigreturn(struct unwind_walk *walk)
 {
 	uintptr_t ucontext = walk->registers.r[ARCH_DWARF_SP] + ARCH_SIGRETURN_UCONTEXT;
