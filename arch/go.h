@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where Go's functions keep what their callers need, as call-frame instructions. Chosen by include
- * path: arch/<cpu>/arch_go.h supplies everything named below.
+ * Write call-frame instructions for Go's functions, from the number of stack bytes that Go's tables
+ * have for each pc. Selected by include path: arch/<cpu>/arch_go.h defines all names below.
  *
- * ARCH_GO_RA           DWARF number of the return address's column
- * ARCH_GO_RULES_MAX    bytes that arch_go_rules() writes at most
+ * ARCH_GO_RA           DWARF number of the return address column
+ * ARCH_GO_RULES_MAX    most bytes that arch_go_rules() writes
  * arch_go_rules(uint8_t *out, uint64_t bytes) -> unsigned
- *                      instructions for code that has taken @bytes of stack since its function's
- *                      entry; how many bytes they have. Data alignment is -8.
+ *                      Write to @out the instructions for code whose function has allocated @bytes
+ *                      of stack since its entry. The data alignment is -8. Returns their size.
  */
 #ifndef ARCH_GO_H
 #define ARCH_GO_H

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How HotSpot's interpreter lays out its frames, and where its code and its adapters' is about to
- * have one or does not have it any more. Chosen by include path: arch/<cpu>/arch_hotspot.h supplies
- * everything named below.
+ * Frames of HotSpot's interpreter, and how to find the caller where code of the interpreter, or of
+ * an adapter between interpreter and compiled code, has no frame yet or no frame any more. Selected
+ * by include path: arch/<cpu>/arch_hotspot.h defines all names below.
  *
- * ARCH_HOTSPOT_IS_KNOWN    0: nothing is, and the rest is never asked
- * ARCH_HOTSPOT_SENDER_SP   from the frame pointer to a slot, in words: the caller's stack pointer
- * ARCH_HOTSPOT_METHOD      the Method
- * ARCH_HOTSPOT_CACHE       what its constants were found to be (ConstantPoolCache)
- * ARCH_HOTSPOT_BCP         where in its bytecode it is, as of the last call
- * ARCH_HOTSPOT_BCP_REG     DWARF number of the register that has it in between
- * ARCH_HOTSPOT_NEAR        bytes of code before and behind the pc that may tell an edge
+ * ARCH_HOTSPOT_IS_KNOWN    0: unknown on this CPU; the other names are not used then
+ * ARCH_HOTSPOT_SENDER_SP   slot of the caller's stack pointer, in words from the frame pointer
+ * ARCH_HOTSPOT_METHOD      slot of the Method
+ * ARCH_HOTSPOT_CACHE       slot of the ConstantPoolCache, with the resolved constants
+ * ARCH_HOTSPOT_BCP         slot of the bytecode pointer, as of the last call
+ * ARCH_HOTSPOT_BCP_REG     DWARF number of the register with the current bytecode pointer
+ * ARCH_HOTSPOT_NEAR        bytes of code to read before and behind the pc
  * arch_hotspot_interpreter_edge(const struct arch_hotspot_code *code,
  *                 const struct arch_registers *registers, struct arch_hotspot_edge *out) -> bool
- *                 is the innermost activation one that has no frame of its own? Context:
- *                 signal-safe.
- * arch_hotspot_adapter_edge(the same) -> bool, of code between compiled code and the interpreter
+ *                 Is the innermost activation at its begin or end, without a frame of its own?
+ *                 Then @out gets its caller. Context: signal-safe.
+ * arch_hotspot_adapter_edge(code, registers, out) -> bool
+ *                 Find the caller in code of an adapter. Parameters as above.
  * arch_hotspot_call(const uint8_t before[ARCH_HOTSPOT_CALL_BYTES], uintptr_t pc, uintptr_t *target)
- *                 -> bool, does an instruction that calls end at @pc? *target is 0 where only a
- *                 register knew it. Context: signal-safe.
+ *                 -> bool. Does a call instruction end at @pc? *target is its target, or 0 for a
+ *                 call through a register. Context: signal-safe.
  */
 #ifndef ARCH_HOTSPOT_H
 #define ARCH_HOTSPOT_H

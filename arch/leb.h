@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers as call-frame instructions have them. Source: DWARF 5, 7.6. */
+/* Encode numbers of call-frame instructions. Source: DWARF 5, 7.6. */
 #ifndef ARCH_LEB_H
 #define ARCH_LEB_H
 
 #include <stdint.h>
 
-/* Write @value as ULEB128 to @out, up to 10 bytes; returns how many. */
+/* Write @value as ULEB128 to @out, at most 10 bytes. Returns the number of bytes. */
 static inline unsigned arch_uleb(uint8_t *out, uint64_t value)
 {
 	unsigned count = 0;

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LuaJIT's interpreter, which is written in assembly: its stack frame, the registers that it has
- * its state in, and where it has them there. Chosen by include path: arch/<cpu>/arch_luajit.h
- * supplies everything named below.
+ * LuaJIT's interpreter, which is written in assembly: its stack frame, the registers with its
+ * state, and at which pcs they hold that state. Selected by include path: arch/<cpu>/arch_luajit.h
+ * defines all names below.
  *
- * ARCH_LUAJIT_IS_KNOWN  0: it is not on this CPU, and none of what follows is asked for
+ * ARCH_LUAJIT_IS_KNOWN  0: unknown on this CPU; the other names are not used then
  * ARCH_LUAJIT_BASE, _PC, _DISPATCH, _CALLED
- *                      DWARF numbers of the registers that have the function's base, its next
- *                      instruction and the dispatch table; and of the one that has the state, or
- *                      the base, where the interpreter calls C
- * ARCH_LUAJIT_BYTES    of its frame, with the return address
+ *                      DWARF numbers of the registers with the function's base, its next bytecode
+ *                      instruction, the dispatch table; and, during a call of C, the lua_State or
+ *                      the base
+ * ARCH_LUAJIT_BYTES    size of the interpreter's frame with the return address
  * ARCH_LUAJIT_RESULTS, _STATE, _SAVED, _PREVIOUS
- *                      in bytes from the stack pointer: of the results that are wanted, < 0: none
- *                      of the state's functions is its; the state; the instruction; the state's
- *                      frame outside of this one
+ *                      offsets from the stack pointer, in bytes, of: the number of wanted results,
+ *                      < 0 if the frame runs no function of the state; the lua_State; the saved
+ *                      bytecode instruction; the state's next outer frame
  * ARCH_LUAJIT_BEFORE, ARCH_LUAJIT_CODE_BYTES
- *                      of code that is looked at: in front of the pc, and in all
+ *                      bytes of code to read: before the pc, and in total
  * arch_luajit_links(const uint8_t *code) -> bool
- *                      this instruction notes for the function that is called who called it: the
- *                      base is its own already
+ *                      Does this instruction store the caller's link for the function that is being
+ *                      called? The base register already belongs to the called function then.
  * ARCH_LUAJIT_SET_BYTES, arch_luajit_sets(const uint8_t *code, int32_t offset, int32_t value)
  *                      -> bool
- *                      this one sets what is @offset bytes from the dispatch table to @value
+ *                      Does this instruction store @value at @offset bytes from the dispatch table?
  * arch_luajit_has_base(const uint8_t *code, int32_t low, int32_t high) -> bool
- *                      of ARCH_LUAJIT_CODE_BYTES: the register has the base at the pc, C is not
- * about to be called, nor has it just returned. The interpreter is from @low to @high, from the pc.
- * May say no where it has.
+ *                      Does the register hold the base at the pc? Not if C is about to be called or
+ *                      has just returned. @code has ARCH_LUAJIT_CODE_BYTES; the interpreter lies
+ *                      from @low to @high, relative to the pc. May return false wrongly.
  *
  * Context: signal-safe.
  */

@@ -1,39 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The registers of a stopped thread of another process, as PTRACE_GETREGSET with NT_PRSTATUS gives
- * them. Chosen by include path: arch/<cpu>/arch_ptrace.h supplies everything named below.
+ * The registers of a stopped thread of another process, as PTRACE_GETREGSET with NT_PRSTATUS
+ * returns them. Selected by include path: arch/<cpu>/arch_ptrace.h defines all names below.
  *
- * ARCH_REGSET_BYTES    how large the set is; a thread of another word size has another one
+ * ARCH_REGSET_BYTES    size of the set; threads of another word size have another size
  * arch_registers_from_regset(struct arch_registers *, const void *regset)
  * arch_thread_self(const void *regset) -> uintptr_t
- *                      what pthread_self() is in the thread; 0: no register tells
- * ARCH_THREAD_ROBUST   bytes from there to the list of robust mutexes in glibc's struct pthread,
- *                      which get_robust_list(2) tells of any thread; 0: nothing in a struct shows
- *                      that it is one
+ *                      Return the thread's pthread_self(); 0 if no register has it.
+ * ARCH_THREAD_ROBUST   offset in bytes of the robust mutex list in glibc's struct pthread, which
+ *                      get_robust_list(2) returns for any thread; 0: not to be recognised
  * arch_is_thread_self(uintptr_t self, const uintptr_t words[ARCH_THREAD_WORDS]) -> bool
- *                      do the words at @self show that a struct pthread begins there?
+ *                      Are these the first words of a struct pthread at @self?
  * arch_syscall_number(pid_t tid, const void *regset) -> int
- *                      of the system call that the stopped thread @tid is on its way out of; -1
- *                      outside of any
+ *                      Return the number of the system call that the stopped thread @tid is
+ *                      returning from; -1 if it is in none.
  * arch_regset_slept(const void *regset) -> bool
- *                      and of one in which it was asleep, which stopping it broke off: the kernel
- *                      is going to restart it, or it says that it was interrupted
+ *                      Has the stop interrupted a system call in which the thread slept? The kernel
+ *                      will restart that call, or let it return EINTR.
  * arch_is_restarted(long number) -> bool
- *                      does the kernel, together with arch_regset_restart(), begin system call
- *                      @number again if a stop breaks it off while the thread sleeps in it, and is
- *                      nothing lost then?
+ *                      If a stop interrupts system call @number while the thread sleeps in it: does
+ *                      the kernel restart the call, possibly after arch_regset_restart(), so that
+ *                      nothing is lost?
  * arch_regset_restart(void *regset) -> bool
- *                      of a thread on its way out of a call that says EINTR only because of the
- *                      stop: change the set so that the kernel restarts the call unless a signal's
- *                      handler is to run, as it does by itself with most calls. The call has only
- *                      begun to wait, so that its timeout may begin anew.
+ *                      If the call returns EINTR only because of the stop, change the set so that
+ *                      the kernel restarts the call unless a signal handler runs, as it does with
+ *                      most calls. Its timeout begins again, so use this only if the call has just
+ *                      begun to wait. Returns whether the set was changed.
  * ARCH_SYSCALL_INSTRUCTION
- *                      the bytes of the instruction that makes a system call, as a string
+ *                      bytes of the system call instruction, as a string
  * arch_regset_call(void *regset, uintptr_t at, long number, const uintptr_t arguments[6])
- *                      change the set so that the thread makes system call @number next, by the
- *                      instruction at @at, and the kernel restarts no other call before it
+ *                      Change the set so that the thread makes system call @number next, by the
+ *                      instruction at @at, and so that the kernel restarts no other call before
  * arch_regset_result(const void *regset) -> long
- *                      what that call returned, once the instruction has run
+ *                      Return the result of that call, after the instruction was executed.
  */
 #ifndef ARCH_PTRACE_H
 #define ARCH_PTRACE_H
@@ -49,6 +48,7 @@
 #error "arch_ptrace.h lacks a primitive"
 #endif
 
+/* Is the stopped thread @tid returning from a system call? */
 static inline bool arch_in_syscall(pid_t tid, const void *regset)
 {
 	return arch_syscall_number(tid, regset) >= 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the unwinder and the sampler need to know of a CPU's registers. Chosen by include path:
- * arch/<cpu>/arch_registers.h supplies everything named below; a missing piece is an #error.
+ * The CPU's registers, as the unwinder and the sampler need them. Selected by include path:
+ * arch/<cpu>/arch_registers.h defines all names below; a missing one is an #error.
  */
 #ifndef ARCH_REGISTERS_H
 #define ARCH_REGISTERS_H
@@ -12,28 +12,29 @@
 #include <arch_registers.h>
 
 /*
- * ARCH_DWARF_REGS      how many DWARF register numbers the unwinder tracks (0 .. n-1)
+ * ARCH_DWARF_REGS      number of DWARF registers that the unwinder tracks (0 .. n-1)
  * ARCH_DWARF_PC, _SP, _FP, _RA
- *                      DWARF numbers: pc pseudo-register, stack pointer, frame pointer, and the
- *                      column CIEs name as return address
+ *                      DWARF numbers of the pc (a pseudo-register), the stack pointer, the frame
+ *                      pointer, and the return address column in CIEs
  * struct arch_registers { uintptr_t r[ARCH_DWARF_REGS]; }
  *                      register values by DWARF number; r[ARCH_DWARF_PC] is the pc
  * ARCH_CALL_KEEPS      bit n set: the call instruction itself does not overwrite register n
- * ARCH_STACK_ALIGN     what the stack pointer is a multiple of where a function calls
- * ARCH_CFI_SLOTS       how many registers can have a rule in a row of call-frame information
+ * ARCH_STACK_ALIGN     alignment of the stack pointer at a call, in bytes
+ * ARCH_CFI_SLOTS       number of registers for which a row of call-frame information has a rule
  * arch_cfi_slot(unsigned reg) -> unsigned, arch_cfi_reg(unsigned slot) -> unsigned
- *                      register number to slot and back; a slot >= ARCH_CFI_SLOTS means that rules
- *                      for this register are not kept. Context: signal-safe.
+ *                      Convert a register number to its slot and back. Without a slot the result
+ *                      is >= ARCH_CFI_SLOTS. Context: signal-safe.
  * arch_ucontext_offset(unsigned reg) -> unsigned
- *                      where the kernel's ucontext holds register @reg, in bytes.
+ *                      Return the offset of register @reg in the kernel's ucontext, in bytes.
  *                      Context: signal-safe.
- * ARCH_SIGRETURN_WORD  the eight bytes of code at a signal handler's return address
+ * ARCH_SIGRETURN_WORD  the first eight bytes of code at a signal handler's return address
  * ARCH_SIGRETURN_UCONTEXT
- *                      bytes from the stack pointer at that address up to the ucontext
+ *                      bytes from the stack pointer at that code up to the ucontext
  * ARCH_PERF_REGS, arch_registers_from_perf(struct arch_registers *, const uint64_t *)
- *                      which registers a perf event is to tell (sample_regs_user), and those
+ *                      the registers to request of a perf event (sample_regs_user); convert them
  * arch_strip_pointer(uintptr_t) -> uintptr_t
- *                      a code address without authentication or tag bits. Context: signal-safe.
+ *                      Remove authentication and tag bits from a code address.
+ *                      Context: signal-safe.
  */
 #if !defined(ARCH_DWARF_REGS) || !defined(ARCH_DWARF_PC) || !defined(ARCH_DWARF_SP) || \
 	!defined(ARCH_DWARF_FP) || !defined(ARCH_DWARF_RA) || !defined(ARCH_CALL_KEEPS) || \
@@ -42,7 +43,7 @@
 #error "arch_registers.h lacks a primitive"
 #endif
 
-/* Register @reg in the kernel's @ucontext. Context: signal-safe. */
+/* Return register @reg of the kernel's @ucontext. Context: signal-safe. */
 static inline uint64_t arch_ucontext_get(const void *ucontext, unsigned reg)
 {
 	return *(const uint64_t *)((const char *)ucontext + arch_ucontext_offset(reg));
@@ -53,7 +54,7 @@ static inline void arch_ucontext_set(void *ucontext, unsigned reg, uint64_t valu
 	*(uint64_t *)((char *)ucontext + arch_ucontext_offset(reg)) = value;
 }
 
-/* All of them. Context: signal-safe. */
+/* Copy all registers from @ucontext. Context: signal-safe. */
 static inline void arch_registers_from_ucontext(
 	struct arch_registers *registers, const void *ucontext)
 {

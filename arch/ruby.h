@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What Ruby's machine code says: where it has its vm, its table of symbols and its evaluator, and
- * how YJIT lays out the one stack frame that its code has. Chosen by include path:
- * arch/<cpu>/arch_ruby.h supplies everything named below.
+ * Machine code of Ruby: how to find its vm, its symbol table and its evaluator, and the stack frame
+ * of YJIT's code. Selected by include path: arch/<cpu>/arch_ruby.h defines all names below.
  *
- * ARCH_RUBY_IS_KNOWN    0: Ruby's structures have other offsets on this CPU, which nothing has
- *                       checked, and none of what follows is asked for
- * ARCH_RUBY_LOAD_BYTES  of a function that arch_ruby_loaded() looks at
- * ARCH_RUBY_CALL_BYTES  of a call of a function whose address is in the code
- * ARCH_RUBY_CALL_STEP   how far apart instructions may begin
- * ARCH_RUBY_HAS_YJIT    0: YJIT is not built for this CPU
- * ARCH_RUBY_CODE_BYTES  of code from the pc on that arch_ruby_is_pushing() looks at
- * ARCH_RUBY_SLOTS       where the return address may be, in bytes from the stack pointer, the
- *                       likeliest first
+ * ARCH_RUBY_IS_KNOWN    0: the offsets in Ruby's structures were not checked on this CPU; the other
+ *                       names are not used then
+ * ARCH_RUBY_LOAD_BYTES  bytes of a function that arch_ruby_loaded() reads
+ * ARCH_RUBY_CALL_BYTES  size of a direct call
+ * ARCH_RUBY_CALL_STEP   alignment of instructions
+ * ARCH_RUBY_HAS_YJIT    0: YJIT does not exist on this CPU
+ * ARCH_RUBY_CODE_BYTES  bytes of code from the pc on that arch_ruby_is_pushing() reads
+ * ARCH_RUBY_SLOTS       possible offsets of the return address from the stack pointer, in bytes,
+ *                       the likeliest first
  * arch_ruby_loaded(const uint8_t *code, uintptr_t address) -> uintptr_t
- *                 the address that the function at @address, whose first bytes are @code, loads
- *                 from in its first instruction; 0: that is another instruction.
- *                 Context: signal-safe.
+ *                 Return the address that the first instruction of the function at @address loads
+ *                 from, or loads; 0 for another instruction. Context: signal-safe.
  * arch_ruby_target(const uint8_t *code, uintptr_t address) -> uintptr_t
- *                 the address that the ARCH_RUBY_CALL_BYTES of @code, which are at @address, call
- *                 or jump to; 0: they do not. Where instructions have any length, @code may be the
- *                 middle of one. Context: signal-safe.
+ *                 Return the target of the direct call or jump with the ARCH_RUBY_CALL_BYTES bytes
+ *                 @code at @address; 0 if it is none. On CPUs with instructions of any length,
+ *                 @code may begin inside an instruction. Context: signal-safe.
  * arch_ruby_is_pushing(const uint8_t *code, unsigned bytes) -> bool
- *                 has YJIT's code made a control frame the innermost that it goes on to fill in?
+ *                 Has YJIT's code made a control frame the innermost without filling it in yet?
  *                 Context: signal-safe.
  */
 #ifndef ARCH_RUBY_H

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a CPU's calling convention passes arguments: where the next one goes. Chosen by include path:
- * arch/<cpu>/arch_signature.h supplies what is named below.
+ * Count the stack words and registers that the arguments of a call need, by the CPU's calling
+ * convention. Selected by include path: arch/<cpu>/arch_signature.h defines the names at this
+ * file's end.
  *
- * Where a type leaves open how it is passed, it counts for all that it may be: words on the stack,
- * and registers of both kinds. More registers used and more words never make less of what comes
- * after: what is counted is a bound from above for all words that are passed on the stack.
+ * If a type's kind leaves open how it is passed, count all possibilities: stack words and registers
+ * of both kinds. Counting too much never reduces the count of later arguments, so the result is an
+ * upper bound of the words passed on the stack.
  */
 #ifndef ARCH_SIGNATURE_H
 #define ARCH_SIGNATURE_H
 
 #include <stdint.h>
 
-/* As enum flameprof_type_kind. */
+/* Same values as enum flameprof_type_kind. */
 enum arch_type_kind {
 	ARCH_TYPE_VOID = 0,
 	ARCH_TYPE_INTEGER = 1,
@@ -25,12 +26,12 @@ enum arch_type_kind {
 };
 
 struct arch_call {
-	unsigned integers, vectors; /* registers that are used */
+	unsigned integers, vectors; /* registers used so far */
 	uint64_t stack_words;
-	unsigned integer_words; /* of arguments, wherever they are passed */
-	int has_pair;		/* an integer of two words */
-	int has_aligned;	/* something on the stack that begins at even words only */
-	/* An integer is passed on the stack; and not as the first of all that is. */
+	unsigned integer_words; /* words of integer arguments, in registers or on the stack */
+	int has_pair;		/* an integer has two words */
+	int has_aligned;	/* a stack argument begins at even words only */
+	/* An integer is passed on the stack; and it is not the first argument there. */
 	int is_spilled, is_spilled_behind;
 };
 
@@ -40,13 +41,13 @@ struct arch_type {
 	unsigned alignment; /* at most 16 */
 };
 
-/* As many as fit, of @most registers: for what may be there. */
+/* Use up to @count of @most registers, for an argument that may be passed in them. */
 static inline void arch_call_use_up_to(unsigned *used, unsigned count, unsigned most)
 {
 	*used = *used + count < most ? *used + count : most;
 }
 
-/* All of @count registers or none. Returns whether they were left. */
+/* Use @count registers of @most, or none if fewer are left. Returns 1 if they were used. */
 static inline int arch_call_use_all(unsigned *used, unsigned count, unsigned most)
 {
 	if (*used + count > most)
@@ -55,6 +56,7 @@ static inline int arch_call_use_all(unsigned *used, unsigned count, unsigned mos
 	return 1;
 }
 
+/* Pass an argument on the stack. */
 static inline void arch_call_push(struct arch_call *call, const struct arch_type *type)
 {
 	if (type->alignment == 16) {
@@ -64,7 +66,7 @@ static inline void arch_call_push(struct arch_call *call, const struct arch_type
 	call->stack_words += (type->bytes + 7) / 8;
 }
 
-/* An integer for which there are no registers left. */
+/* Pass an integer on the stack, because too few registers are left. */
 static inline void arch_call_spill(struct arch_call *call, const struct arch_type *type)
 {
 	if (!call->is_spilled && call->stack_words)
@@ -77,12 +79,12 @@ static inline void arch_call_spill(struct arch_call *call, const struct arch_typ
 
 /*
  * arch_call_result(struct arch_call *, const struct arch_type *)
- *     What the result takes of the arguments' registers. Returns whether it is in memory the caller
- *     points to, for aggregates.
+ *     Count the registers that the result needs. Returns 1 for an aggregate that is returned in
+ *     memory to which the caller passes a pointer.
  * arch_call_argument(struct arch_call *, const struct arch_type *)
- *     The next argument, of any kind but void.
+ *     Count the next argument, of any kind but void.
  * ARCH_CALL_PAIRS_MOVE
- *     1: a pair of integer registers may begin at any of them
+ *     1: a pair of integer registers may begin at any register
  */
 #ifndef ARCH_CALL_PAIRS_MOVE
 #error "arch_signature.h lacks a primitive"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The code of stubs and its call-frame information. Chosen by include path:
- * arch/<cpu>/arch_stub.h and arch_stub.c supply what is named below. What a stub does and how its
- * frame looks: libprof/flameprof_stub.h.
+ * The machine code of stubs and its call-frame information. libprof/flameprof_stub.h describes what
+ * a stub does and its frame. Selected by include path: arch/<cpu>/arch_stub.h and arch_stub.c
+ * define all names below.
  *
- * The stubs of an arena have one template; a stub is a copy of it with two distances filled in,
- * from its code to two words of data: its payload, and one that all of them share.
+ * All stubs of an arena are copies of one template, with two distances filled in: from the stub's
+ * code to its own data word, the payload, and to a data word that all stubs share.
  *
- *	call, bind    call the shared word, the target
- *	intercept     call the payload, the original; when it has returned and the thread's counter
- *	              of ticks is not zero, call the shared word, arch_intercept_slow()
+ *	call, bind    call the target in the shared word
+ *	intercept     call the original in the payload; after it returns, call
+ *	              arch_intercept_slow() in the shared word if the thread's tick counter is > 0
  */
 #ifndef ARCH_STUB_H
 #define ARCH_STUB_H
@@ -19,31 +19,32 @@
 
 #include "arch/registers.h"
 
-/* What the code depends on; as struct flameprof_signature, of the target's type. */
+/* The template's parameters, from the struct flameprof_signature of the target. */
 struct arch_stub_shape {
 	unsigned stack_words;
 	unsigned integer_arguments;
 	int memory_result;
 	int bind;
 	int intercept;
-	int64_t ticks_at; /* of intercepts: bytes from the thread pointer to the counter of ticks */
+	/* intercept: offset of the tick counter from the thread pointer, in bytes */
+	int64_t ticks_at;
 };
 
 #include <arch_stub.h>
 
 /*
- * ARCH_STUB_CODE_MAX   no stub is longer
- * ARCH_STUB_CFI_MAX    nor are the instructions of its FDE
- * ARCH_STUB_BRIEF_MAX  nor those of arch_stub_brief_cfi()
- * ARCH_STUB_ALIGN      stubs begin at multiples of it
- * ARCH_STUB_FILL       the byte between stubs: no code
- * ARCH_STUB_REACH      how far, in bytes, a stub may be from its words of data
- * ARCH_STUB_PROT       what mprotect(2) is asked for besides PROT_READ | PROT_EXEC, if it grants it
+ * ARCH_STUB_CODE_MAX   maximal bytes of a stub's code
+ * ARCH_STUB_CFI_MAX    maximal bytes of instructions in a stub's FDE
+ * ARCH_STUB_BRIEF_MAX  maximal bytes that arch_stub_brief_cfi() writes
+ * ARCH_STUB_ALIGN      alignment of stubs
+ * ARCH_STUB_FILL       byte that fills the gaps between stubs; it is not valid code
+ * ARCH_STUB_REACH      maximal distance in bytes from a stub to its data words
+ * ARCH_STUB_PROT       flag that mprotect(2) gets besides PROT_READ | PROT_EXEC, if it accepts it
  * ARCH_ELF_MACHINE     e_machine of an ELF image
- * arch_stub_cie        bytes of the CIE of all stubs: from its version to its initial instructions,
+ * arch_stub_cie        bytes of the CIE of all stubs: from the version to the initial instructions,
  *                      without length and id; augmentation "zR", pointers DW_EH_PE_pcrel | sdata4
  * arch_registers_here(struct arch_registers *)
- *                      the caller's own registers, as far as a call keeps them. Always inlined.
+ *                      Store the caller's registers that a call preserves. Always inlined.
  */
 #if !defined(ARCH_STUB_CODE_MAX) || !defined(ARCH_STUB_CFI_MAX) || !defined(ARCH_STUB_ALIGN) || \
 	!defined(ARCH_STUB_FILL) || \
@@ -55,60 +56,60 @@ extern const uint8_t arch_stub_cie[ARCH_STUB_CIE_BYTES];
 
 struct arch_stub_template {
 	uint8_t code[ARCH_STUB_CODE_MAX];
-	uint8_t cfi[ARCH_STUB_CFI_MAX]; /* instructions of the FDE that covers the code */
+	uint8_t cfi[ARCH_STUB_CFI_MAX]; /* call-frame instructions for the code */
 	uint32_t code_bytes;
 	uint32_t cfi_bytes;
-	uint32_t leave_at;   /* from where on the frame is taken down, in bytes from the start */
-	uint32_t payload_at; /* the instruction that has the distance to the payload, */
-	uint32_t target_at;  /* and to the shared word */
+	uint32_t leave_at;   /* offset in code, in bytes, from which the frame is removed */
+	uint32_t payload_at; /* offset of the instruction with the distance to the payload */
+	uint32_t target_at;  /* offset of the instruction with the distance to the shared word */
 };
 
 /*
- * Returns 0, -EINVAL for a shape that no stub can have, or -ENOTSUP for an intercept whose counter
- * is out of reach.
+ * Build the template for @shape. Returns 0, -EINVAL for a shape that no stub can have, or -ENOTSUP
+ * for an intercept whose tick counter is too far from the thread pointer.
  */
 int arch_stub_prepare(const struct arch_stub_shape *shape, struct arch_stub_template *out);
 
 /*
- * Write one stub to @code, which has room for code_bytes.
+ * Write one stub of stub->code_bytes to @code.
  *
- * @payload  bytes from where the stub will run to its payload, within ARCH_STUB_REACH; @target, to
- *           the shared word, too
+ * @payload, @target distance in bytes from the address at which the stub will run to its payload
+ * and to the shared word, both at most ARCH_STUB_REACH
  */
 void arch_stub_place(const struct arch_stub_template *stub, uint8_t *code, int32_t payload,
 	int32_t target);
 
 /*
- * The instructions of one FDE that covers many stubs at once, the first at @start, each @stride
- * bytes behind the last: expressions that ask the pc how far into its stub it is. For unwinders
- * that go through all FDEs before they find one.
+ * Write the instructions of one FDE that covers many stubs, the first at @start, @stride bytes
+ * apart. Expressions compute the position in a stub from the pc. This is for unwinders that search
+ * all FDEs one by one.
  *
  * @room  gets at most ARCH_STUB_BRIEF_MAX bytes
  *
- * Returns how many bytes; 0 where expressions cannot tell the pc.
+ * Returns the number of bytes, or 0 if expressions cannot read the pc on this CPU.
  */
 unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t start,
 	uint32_t stride, uint8_t *room);
 
 /* ---- the slow half of an intercept ----------------------------------------------------------- */
 /*
- * The slow half of an intercept stub's check, in assembly: arch/<cpu>/arch_intercept_slow.S. It
- * runs where the original has just returned, with results in registers that no ordinary call
- * preserves.
+ * The slow half of an intercept stub's check is assembly, arch/<cpu>/arch_intercept_slow.S, because
+ * it runs when the original function has just returned and its results are in registers that no
+ * ordinary call preserves.
  */
 
 /*
- * Call what arch_intercept_prepare() was given and leave every register a result may be in, of any
- * calling convention of the CPU, as it was. Needs, besides what is called, up to 3 KiB of stack on
- * x86_64 and 1.5 KiB on aarch64, there up to 8.7 KiB more for the vectors of SVE.
+ * Call the function that arch_intercept_prepare() got, and preserve all registers that can hold a
+ * result in any calling convention of the CPU. Needs up to 3 KiB of stack on x86_64, and on aarch64
+ * 1.5 KiB, with SVE 8.7 KiB more, besides the called function's.
  *
  * Context: generated code, after arch_intercept_prepare().
  */
 void arch_intercept_slow(void);
 
 /*
- * Learn what registers this CPU has, and that @take is to be called. May be repeated, and has to be
- * where an image of the process goes on on another machine. Context: any thread.
+ * Detect which registers the CPU has, and set the function to call. May be called again, and must
+ * be if an image of the process is restored on another machine. Context: any thread.
  */
 void arch_intercept_prepare(void (*take)(void));
 

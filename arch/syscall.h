@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Raw system calls: no errno, no cancellation point, no libc. Chosen by include path:
- * arch/<cpu>/arch_syscall.h supplies ARCH_AUDIT, arch_syscall6(), arch_spawn_vm() and
+ * Raw system calls, without errno, cancellation or libc. Selected by include path:
+ * arch/<cpu>/arch_syscall.h defines ARCH_AUDIT, arch_syscall6(), arch_spawn_vm() and
  * arch_syscall_before().
  */
 #ifndef ARCH_SYSCALL_H
@@ -14,17 +14,18 @@
 
 /*
  * arch_syscall6(long nr, long a, long b, long c, long d, long e, long f) -> long
- *     The kernel's answer: >= 0, or -errno. Context: signal-safe.
+ *     Make system call @nr. Returns its result, or -errno. Context: signal-safe.
  *
  * arch_spawn_vm(unsigned long flags, void *stack_top, void (*entry)(void *), void *argument)
- *     -> long. clone(2) with a stack of its own: the child runs entry(argument) on @stack_top
- *     (16-byte aligned, one past the end) and must not return. The parent gets the child's pid or
- *     -errno. The child shares the parent's thread pointer: it must not touch thread-local storage.
- *     Context: signal-safe.
+ *     -> long
+ *     Call clone(2). The child runs entry(argument) on its own stack, which ends at @stack_top
+ *     (16-byte aligned, one past the end), and must not return. The child has the parent's
+ *     thread pointer, so it must not use thread-local storage. Returns the child's pid or
+ *     -errno, in the parent. Context: signal-safe.
  *
  * arch_syscall_before(const uint8_t *code, unsigned bytes) -> long
- *     The number of the system call that the last instruction of @code makes;
- *     ARCH_SYSCALL_NUMBERLESS when the code just before does not show it, -1 when it makes none.
+ *     Return the number of the system call that the last instruction of @code makes, or
+ *     ARCH_SYSCALL_NUMBERLESS if @code does not show it, or -1 if it makes none.
  */
 #define arch_syscall0(nr)             arch_syscall6(nr, 0, 0, 0, 0, 0, 0)
 #define arch_syscall1(nr, a)          arch_syscall6(nr, (long)(a), 0, 0, 0, 0, 0)

@@ -22,10 +22,7 @@
 	"\xe8\x03\x01\xaa\xe0\x03\x02\xaa\xe1\x03\x03\xaa\xe2\x03\x04\xaa" \
 	"\xe3\x03\x05\xaa\xe4\x03\x06\xaa\xe5\x03\x07\xaa\x01\0\0\xd4"
 
-/*
- * Look for `mov w6, #n` or `mov x6, #n` without an instruction behind it that could set x6, up to
- * the `bl` at the end.
- */
+/* Find `mov w6, #n` or `mov x6, #n`, after which only the final `bl` could set x6. */
 static inline long arch_cancellable_number(const uint8_t *code, unsigned bytes)
 {
 	uint32_t word;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: works on the bytes it is given. */
 /*
- * Ways out of functions on aarch64, and their first instructions, where the return address is in
+ * Decode epilogues of aarch64, and a function's first instructions, where the return address is in
  * its register. CPython's trampolines (Python/asm_trampoline.S) keep frame pointers:
  *
  *	a9bf7bfd	stp	x29, x30, [sp, #-16]!
@@ -26,12 +26,12 @@
 #define ARCH_MOV_FP_SP 0x910003fdu
 
 struct arch_way_out {
-	int64_t sp;	/* relative to the pc's */
-	int64_t fp, ra; /* where they were loaded from, as sp; -1: nowhere */
+	int64_t sp;	/* offset from the pc's stack pointer */
+	int64_t fp, ra; /* offsets from which they were loaded; -1: not loaded */
 	bool others;
 };
 
-/* The instruction at @at, 0 (none that means anything) where it is cut off. */
+/* Return the instruction at offset @at, or 0, which is no valid one, if it is cut off. */
 static inline uint32_t arch_instruction(const struct arch_code *code, unsigned at)
 {
 	const uint8_t *from = code->bytes + at;
@@ -42,7 +42,7 @@ static inline uint32_t arch_instruction(const struct arch_code *code, unsigned a
 	       (uint32_t)from[3] << 24;
 }
 
-/* The signed field of @bits bits at @shift. */
+/* Return the signed field of @bits bits at bit @shift. */
 static inline int64_t arch_signed_field(uint32_t instruction, unsigned shift, unsigned bits)
 {
 	return (int32_t)(instruction << (32 - shift - bits)) >> (32 - bits);
@@ -58,7 +58,7 @@ static inline void arch_loaded(struct arch_way_out *out, uint32_t reg, int64_t f
 		out->others = true;
 }
 
-/* Pairs and single registers from the stack: signed offset, and after the load sp moves. */
+/* Apply a load of one or two registers from the stack, which may add to sp after the load. */
 static inline bool arch_follow_load(struct arch_way_out *out, uint32_t instruction)
 {
 	bool pair_moves = (instruction & 0xffc003e0) == 0xa8c003e0;
@@ -108,7 +108,7 @@ static inline bool arch_is_return(uint32_t instruction)
 	return instruction == 0xd65f03c0 || instruction == 0xd65f0bff || instruction == 0xd65f0fff;
 }
 
-/* Bytes that `stp x29, x30, [sp, #-n]!` takes, 0 when it is something else. */
+/* Return n of `stp x29, x30, [sp, #-n]!`, or 0 for another instruction. */
 static inline int64_t arch_pushed_bytes(uint32_t instruction)
 {
 	int64_t bytes = -8 * arch_signed_field(instruction, 15, 7);
@@ -116,7 +116,7 @@ static inline int64_t arch_pushed_bytes(uint32_t instruction)
 	return (instruction & 0xffc07fff) == 0xa9807bfd && bytes > 0 ? bytes : 0;
 }
 
-/* Where a function has saved nothing yet, or not yet changed its caller's frame pointer. */
+/* Is the pc at a function's entry, before it has saved registers or changed its caller's x29? */
 static inline bool arch_at_entry(const struct arch_code *code, struct arch_way_out *out)
 {
 	uint32_t now = arch_instruction(code, code->at);
@@ -138,7 +138,7 @@ static inline bool arch_at_entry(const struct arch_code *code, struct arch_way_o
 	return out->sp > 0;
 }
 
-/* The same code is there, but nothing tells that a call does not return. */
+/* The code is the same as on x86_64, but without a trap that shows that the call never returns. */
 static inline bool arch_is_outermost(const struct arch_code *code)
 {
 	(void)code;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: works on what it is given. */
 /*
- * aarch64 instructions, as far as that: what they do to stack pointer, frame pointer and the way
- * on.
+ * Decode aarch64 instructions as far as needed: their effect on stack pointer, frame pointer and
+ * next pc.
  * Source of the encodings: Arm Architecture Reference Manual, C4.1 and C6.2.
  */
 #ifndef ARCH_AARCH64_FOLLOW_H
@@ -21,7 +21,6 @@
 #define ARCH_FP	       29u
 #define ARCH_ENTRY_CFA 0u
 
-/* The one instruction is @effect, with @value. */
 static inline struct arch_instruction arch_known(enum arch_effect effect, int64_t value)
 {
 	return (struct arch_instruction){effect, 4, (int32_t)value};
@@ -32,7 +31,7 @@ static inline bool arch_is(uint32_t instruction, uint32_t mask, uint32_t wanted)
 	return (instruction & mask) == wanted;
 }
 
-/* Branches, calls, returns, traps. Their fields count instructions from this one. */
+/* Decode branches, calls, returns and traps, whose distances count from the instruction's start. */
 static inline bool arch_decode_branch(uint32_t at, struct arch_instruction *out)
 {
 	if (arch_is(at, 0xfc000000, 0x94000000))
@@ -56,14 +55,14 @@ static inline bool arch_decode_branch(uint32_t at, struct arch_instruction *out)
 	return true;
 }
 
-/* Additions and all else that computes, with sp or the frame pointer as the result. */
+/* Decode arithmetic with sp or the frame pointer as the result. */
 static inline bool arch_decode_arithmetic(uint32_t at, struct arch_instruction *out)
 {
 	unsigned to = at & 31, from = at >> 5 & 31;
 	bool is_add = arch_is(at, 0xff800000, 0x91000000);
 	bool is_sum = is_add || arch_is(at, 0xff800000, 0xd1000000);
 	int64_t value = (int64_t)(at >> 10 & 0xfff) << (at & 1u << 22 ? 12 : 0);
-	/* Where 31 is sp: sums with an extended register, masks with a number, SVE's sums. */
+	/* Register 31 is sp in sums with an extended register, masks with a number, SVE's sums. */
 	bool is_sp = to == ARCH_SP && (is_sum || arch_is(at, 0x3fe00000, 0x0b200000) ||
 					      arch_is(at, 0x7f800000, 0x12000000) ||
 					      arch_is(at, 0x7f800000, 0x32000000) ||
@@ -87,7 +86,7 @@ static inline bool arch_decode_arithmetic(uint32_t at, struct arch_instruction *
 	return true;
 }
 
-/* Loads and stores of a pair, and of one register by a number that is not scaled. */
+/* Decode loads and stores of a pair, and of one register with an unscaled offset. */
 static inline bool arch_decode_memory(uint32_t at, struct arch_instruction *out)
 {
 	bool is_pair = arch_is(at, 0x3a000000, 0x28000000);
@@ -102,7 +101,7 @@ static inline bool arch_decode_memory(uint32_t at, struct arch_instruction *out)
 	if (is_pair)
 		value *= at & 1u << 26 ? 4 << size : size == 2 ? 8 : size == 1 && !is_load ? 16 : 4;
 	if (!is_pair && !is_one) {
-		/* Of vectors, tags, and with a scaled number. */
+		/* Vectors, tags, and loads with a scaled offset. */
 		if ((at >> 5 & 31) == ARCH_SP &&
 			(arch_is(at, 0xbe800000, 0x0c800000) ||
 				(arch_is(at, 0xff200000, 0xd9200000) && at & 0x400)))
@@ -180,9 +179,9 @@ static inline bool arch_writes_frame(uint32_t instruction)
 }
 
 /*
- * Follow the code straight ahead, and through unconditional jumps. An instruction that may write
- * the frame pointer or the return address ends the search, unless it loads them from the stack. A
- * call writes the return address, so only code after the last call can be followed.
+ * Follow the code straight ahead and through unconditional jumps. Give up at an instruction that
+ * may write the frame pointer or the return address other than by a load from the stack. A call
+ * writes the return address, so only code after the last call can be followed.
  */
 static inline int arch_follow_code(
 	const struct arch_text *source, uintptr_t pc, struct arch_epilogue *epilogue)

@@ -2,8 +2,8 @@
 /*
  * Frames of Go on aarch64. Source: Go's src/cmd/compile/abi-internal.md, "arm64 architecture".
  *
- *	CFA - bytes      return address: sp points to it, once stack has been taken
- *	CFA - bytes - 8  the caller's x29: below sp
+ *	CFA - bytes      return address, at sp, once stack has been allocated
+ *	CFA - bytes - 8  the caller's x29, below sp
  */
 #ifndef ARCH_AARCH64_GO_H
 #define ARCH_AARCH64_GO_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: registers and one raw system call. */
 /*
- * Handlers of aarch64. Source: Linux arch/arm64/kernel/signal.c, setup_return():
+ * Registers and stack at the first instruction of an aarch64 signal handler. Source: Linux
+ * arch/arm64/kernel/signal.c, setup_return():
  *
  *	sp -> siginfo (128 bytes), ucontext, further records, x29 -> frame record
  *	x0 signal   x1 siginfo, x2 ucontext with SA_SIGINFO only   x30 return address
@@ -19,7 +20,7 @@
 	(1ULL << 0 | 1ULL << 1 | 1ULL << 2 | 1ULL << ARCH_DWARF_FP | 1ULL << ARCH_DWARF_RA | \
 		1ULL << ARCH_DWARF_SP | 1ULL << ARCH_DWARF_PC)
 
-/* Between them lie siginfo and ucontext, and vector registers as long as there are. */
+/* Bytes from sp to x29: siginfo, ucontext, and vector registers of the CPU's length. */
 #define ARCH_HANDLER_FRAME_MIN 1024u
 #define ARCH_HANDLER_FRAME_MAX (128u << 10)
 
@@ -50,7 +51,7 @@ static inline long arch_handler_repeats(const void *ucontext, uint64_t *second)
 
 static inline uint64_t arch_syscall_register0(long number, uint64_t first)
 {
-	(void)number; /* in x8, which the call left alone */
+	(void)number; /* x8 still has the number */
 	return first;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE. HotSpot's frames on aarch64: nothing is known of them. */
+/* ASYNC-SIGNAL-SAFE. HotSpot's frames on aarch64 are not known. */
 #ifndef ARCH_AARCH64_HOTSPOT_H
 #define ARCH_AARCH64_HOTSPOT_H
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * arch_intercept_slow(). Source: AAPCS64, also of the vector and SVE variants, whose callers rely
- * on more registers than the base one keeps.
+ * arch_intercept_slow(). Source: AAPCS64 with its vector and SVE variants, in which more registers
+ * are preserved by a call than in the base variant.
  *
  *	x29 + 176  q0-q31
  *	x29 + 168  fpsr
  *	x29 + 160  x18
  *	x29 + 16   x0-x17
  *	x29        x29, x30
- *	sp         z0-z31, p0-p15, where there is SVE
+ *	sp         z0-z31, p0-p15, if the CPU has SVE
  */
 	.arch	armv8.2-a+sve
 
@@ -122,10 +122,10 @@ arch_intercept_slow:
 	.size	arch_intercept_slow, . - arch_intercept_slow
 
 #ifdef __ARM_FEATURE_BTI_DEFAULT
-	/* Indirect calls land on bti: the linker keeps the library guarded when all objects say so. */
+	/* Indirect calls land on bti. The linker guards the library only if all objects say so. */
 	.section .note.gnu.property, "a"
 	.p2align 3
-	.word	4, 16, 5	/* bytes of the name, of the rest, NT_GNU_PROPERTY_TYPE_0 */
+	.word	4, 16, 5	/* size of the name, size of the data, NT_GNU_PROPERTY_TYPE_0 */
 	.asciz	"GNU"
 	.word	0xc0000000, 4	/* GNU_PROPERTY_AARCH64_FEATURE_1_AND */
 	.word	1, 0		/* BTI */

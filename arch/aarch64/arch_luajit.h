@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE. LuaJIT on aarch64, where the interpreter's stack frame is not known. */
+/* ASYNC-SIGNAL-SAFE. The stack frame of LuaJIT's interpreter on aarch64 is not known. */
 #ifndef ARCH_AARCH64_LUAJIT_H
 #define ARCH_AARCH64_LUAJIT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE. PHP on aarch64, whose compiler's code is not known. */
+/* ASYNC-SIGNAL-SAFE. Code of PHP's JIT compiler and fibers on aarch64 are not known. */
 #ifndef ARCH_AARCH64_PHP_H
 #define ARCH_AARCH64_PHP_H
 

@@ -26,7 +26,7 @@ static inline void arch_registers_from_regset(struct arch_registers *registers, 
 /* svc #0 */
 #define ARCH_SYSCALL_INSTRUCTION "\x01\x00\x00\xd4"
 
-/* Which call is to be restarted is not part of the set: the kernel has forgotten it by the stop. */
+/* The set does not contain a call to restart: the kernel has decided about that before the stop. */
 static inline void arch_regset_call(
 	void *regset, uintptr_t at, long number, const uintptr_t arguments[6])
 {
@@ -43,7 +43,7 @@ static inline long arch_regset_result(const void *regset)
 	return *(const int64_t *)regset;
 }
 
-/* The thread pointer is in a set of its own, and behind what it is of. */
+/* Not implemented: the thread pointer is in another set, and behind the struct pthread. */
 #define ARCH_THREAD_ROBUST 0u
 #define ARCH_THREAD_WORDS  1u
 
@@ -59,7 +59,7 @@ static inline uintptr_t arch_thread_self(const void *regset)
 	return 0;
 }
 
-/* The number of the system call is in a set of its own, NT_ARM_SYSTEM_CALL; -1 outside of any. */
+/* The call's number is in another register set, NT_ARM_SYSTEM_CALL; -1 if it is in none. */
 static inline int arch_syscall_number(pid_t tid, const void *regset)
 {
 	int number = -1;
@@ -69,7 +69,7 @@ static inline int arch_syscall_number(pid_t tid, const void *regset)
 	return ptrace(PTRACE_GETREGSET, tid, (void *)0x404, &iov) || number < 0 ? -1 : number;
 }
 
-/* x0: 4 is EINTR, 512 to 516 are the kernel's ERESTART... */
+/* x0: 4 is EINTR; 512 to 516 are the kernel's ERESTART codes. */
 static inline bool arch_regset_slept(const void *regset)
 {
 	int64_t result = *(const int64_t *)regset;
@@ -77,14 +77,14 @@ static inline bool arch_regset_slept(const void *regset)
 	return result == -4 || (result <= -512 && result >= -516);
 }
 
-/* The kernel has decided before the stop, and the call's first argument is gone. */
+/* Never: the kernel has decided before the stop, and x0 no longer has the call's first argument. */
 static inline bool arch_regset_restart(void *regset)
 {
 	(void)regset;
 	return false;
 }
 
-/* Calls of signal(7) that go on after a stop. */
+/* Calls that signal(7) lists as restarted after a stop. */
 static inline bool arch_is_restarted(long number)
 {
 	switch (number) {

@@ -2,31 +2,31 @@
 /* ASYNC-SIGNAL-SAFE: plain loads and stores only. */
 /*
  * Registers of aarch64. Sources: "DWARF for the Arm 64-bit Architecture" (register numbers); Linux
- * arch/arm64/include/uapi/asm/{ucontext,sigcontext}.h (what the kernel's ucontext looks like).
+ * arch/arm64/include/uapi/asm/{ucontext,sigcontext}.h (layout of the ucontext).
  */
 #ifndef ARCH_AARCH64_REGISTERS_H
 #define ARCH_AARCH64_REGISTERS_H
 
 #include <stdint.h>
 
-/* x0-x30 0-30, sp 31; 32 is ELR_mode in the DWARF numbering, which user code never names: the pc */
+/* x0-x30 0-30, sp 31. 32 is the pc here; DWARF's 32 is ELR_mode, which user code never uses. */
 #define ARCH_DWARF_REGS 33
 #define ARCH_DWARF_FP   29
 #define ARCH_DWARF_RA   30
 #define ARCH_DWARF_SP   31
 #define ARCH_DWARF_PC   32
 
-/* Where code of GHC has the stack pointer of the Haskell thread. */
+/* x20 is the stack pointer of a Haskell thread in GHC's code. */
 #define ARCH_DWARF_HASKELL_SP 20
 
-/* Where PHP's interpreter has the frame that runs and its instruction, all the time. */
+/* PHP's interpreter always holds its current frame and instruction in these. */
 #define ARCH_DWARF_PHP_FRAME	   27
 #define ARCH_DWARF_PHP_INSTRUCTION 28
 
 /* All but the link register. */
 #define ARCH_CALL_KEEPS (~(1ULL << ARCH_DWARF_RA))
 
-/* Rules exist for what a function has to preserve: x19-x28, x29, x30, and for sp. */
+/* Rules exist for the registers that a function must preserve (x19-x30) and sp. */
 #define ARCH_CFI_SLOTS 13
 
 #define ARCH_STACK_ALIGN 16u
@@ -46,7 +46,8 @@ static inline unsigned arch_cfi_reg(unsigned slot)
 }
 
 /*
- * The code a handler returns to, with the stack pointer at siginfo (128 bytes) and ucontext:
+ * A signal handler's return address, at which the stack pointer points to siginfo (128 bytes), then
+ * ucontext:
  *	d2801168	mov	x8, #0x8b	(__NR_rt_sigreturn)
  *	d4000001	svc	#0x0
  */
@@ -73,8 +74,8 @@ static inline void arch_registers_from_perf(
 }
 
 /*
- * User addresses have 48 bits (52 only for mappings that ask for it, which code does not);
- * authentication codes and tags lie above.
+ * User addresses have 48 bits (52 only for mappings that ask for it, which code does not).
+ * Authentication codes and tags are in the bits above.
  */
 static inline uintptr_t arch_strip_pointer(uintptr_t address)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE. Ruby on aarch64: nothing is known of its structures. */
+/* ASYNC-SIGNAL-SAFE. Ruby's structures on aarch64 are not known. */
 #ifndef ARCH_AARCH64_RUBY_H
 #define ARCH_AARCH64_RUBY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Source: AAPCS64 6.8.2, "Parameter passing rules"; the stages are named. */
+/* Source: AAPCS64 6.8.2, "Parameter passing rules", whose stages are cited as C.10 and so on. */
 #ifndef ARCH_AARCH64_SIGNATURE_H
 #define ARCH_AARCH64_SIGNATURE_H
 
@@ -9,7 +9,7 @@
 
 #include "arch/signature.h"
 
-/* x8 points to it, which passes no arguments. */
+/* x8 points to a result in memory; it never holds an argument. */
 static inline int arch_call_result(struct arch_call *call, const struct arch_type *type)
 {
 	(void)call;
@@ -31,8 +31,8 @@ static inline void arch_call_integer(struct arch_call *call, const struct arch_t
 }
 
 /*
- * Up to four vector registers (C.2), one or two integer ones (C.12), or the address of a copy
- * (B.4): always that above four of the largest members, 64 bytes.
+ * Up to four vector registers (C.2), one or two integer registers (C.12), or the address of a copy
+ * (B.4), which is the only possibility above 64 bytes, four of the largest members.
  */
 static inline void arch_call_aggregate(struct arch_call *call, const struct arch_type *type)
 {

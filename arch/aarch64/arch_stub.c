@@ -2,14 +2,14 @@
 /*
  * Stubs of aarch64. Source: AAPCS64 (calling sequence), Arm ARM (encodings).
  *
- * x16 and x17 are written, which linkers' own stubs between functions may use, and in bind stubs
- * the argument registers; x8 (where to put a result) and all results pass.
+ * A stub writes x16 and x17, which linkers' stubs between functions may overwrite, too, and in a
+ * bind stub the argument registers. x8 (address of the result) and all results pass through.
  *
- *	x29 + 32  the caller's words
+ *	x29 + 32  the caller's stack words
  *	x29 + 16  payload
  *	x29 + 8   return address
  *	x29       the caller's x29
- *	sp        the words copied
+ *	sp        copy of the stack words
  */
 #include "arch/stub.h"
 
@@ -21,7 +21,7 @@
 #define STACK_WORDS_MAX   64u
 #define INTEGER_REGISTERS 8u
 
-/* Instructions: the frame is there after the second one, x29 points at it after the third. */
+/* Instructions after which the frame is pushed, and x29 points to it. */
 #define PUSHED_AT 2u
 #define FRAME_AT  3u
 
@@ -72,8 +72,8 @@ static void put_stack_words(struct arch_stub_template *out, unsigned words, unsi
 }
 
 /*
- * Each integer argument one register on, from the last one on, and the payload first:
- *	f90003e7	str	x7, [sp]		(there are more than registers)
+ * Move each integer argument to the next register, beginning with the last; pass the payload first:
+ *	f90003e7	str	x7, [sp]		(more arguments than registers)
  *	aa0.03e.	mov	x(to), x(to - 1)
  *	f9400ba0	ldr	x0, [x29, #16]
  */
@@ -109,7 +109,7 @@ static void put_call(struct arch_stub_template *out)
  *	d53bd050	mrs	x16, tpidr_el0
  *	b8716a10	ldr	w16, [x16, x17]
  *	34000070	cbz	w16, 1f
- *	58....10	ldr	x16, target		(the slow half of the check)
+ *	58....10	ldr	x16, target		(arch_intercept_slow())
  *	d63f0200	blr	x16
  *			1:
  */
@@ -181,7 +181,7 @@ int arch_stub_prepare(const struct arch_stub_shape *shape, struct arch_stub_temp
 	return 0;
 }
 
-/* ldr (literal): the distance in words, 19 bits from bit 5 on. */
+/* Fill in the distance of an ldr (literal) at offset @at: in words, 19 bits from bit 5 on. */
 static void place_distance(uint8_t *code, uint32_t at, int32_t distance)
 {
 	uint32_t instruction;
@@ -199,7 +199,7 @@ void arch_stub_place(const struct arch_stub_template *stub, uint8_t *code, int32
 	place_distance(code, stub->target_at, target);
 }
 
-/* Expressions know x30, which is the pc only of a frame that called. */
+/* An expression can read only x30, which equals the pc only in a frame that has made a call. */
 unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t start,
 	uint32_t stride, uint8_t *room)
 {
@@ -211,9 +211,9 @@ unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t st
 }
 
 /* ---- the slow half of an intercept ----------------------------------------------------------- */
-/* Whether arch_intercept_slow() has the vectors of SVE to save. */
+/* Which vector registers arch_intercept_slow() saves. */
 
-/* Read by arch_intercept_slow(); atomic. */
+/* Read by arch_intercept_slow(). Atomic. */
 extern void (*arch_intercept_take)(void);
 void (*arch_intercept_take)(void);
 extern uint32_t arch_intercept_save_sve;

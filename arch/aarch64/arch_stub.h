@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sizes of aarch64's stubs, and the registers of the place that asks. */
+/* Sizes of aarch64's stubs, and arch_registers_here(). */
 #ifndef ARCH_AARCH64_STUB_H
 #define ARCH_AARCH64_STUB_H
 
@@ -12,8 +12,8 @@
 #define ARCH_STUB_BRIEF_MAX 96
 #define ARCH_STUB_ALIGN     16
 #define ARCH_STUB_FILL      0       /* udf #0 */
-#define ARCH_STUB_REACH     0xffff0 /* of an ldr from a literal */
-/* Guarded pages: indirect calls may only land on bti. */
+#define ARCH_STUB_REACH     0xffff0 /* range of ldr (literal) */
+/* In guarded pages, indirect calls must land on a bti instruction. */
 #define ARCH_STUB_PROT      (getauxval(AT_HWCAP2) & ARCH_HWCAP2_BTI ? 0x10 /* PROT_BTI */ : 0)
 #define ARCH_HWCAP2_BTI     (1UL << 17)
 #define ARCH_ELF_MACHINE    183 /* EM_AARCH64 */

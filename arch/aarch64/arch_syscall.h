@@ -9,7 +9,7 @@
 
 #include "arch/code.h"
 
-/* Whose numbers these are, as seccomp filters see it. */
+/* The architecture of these system call numbers in seccomp filters. */
 #define ARCH_AUDIT AUDIT_ARCH_AARCH64
 
 static inline __attribute__((always_inline)) long arch_syscall6(
@@ -30,7 +30,7 @@ static inline __attribute__((always_inline)) long arch_syscall6(
 	return x0;
 }
 
-/* `mov w8, #n` or `mov x8, #n`, with nothing between it and `svc #0` that could set x8. */
+/* Find `mov w8, #n` or `mov x8, #n`, with nothing between it and `svc #0` that could set x8. */
 static inline long arch_syscall_before(const uint8_t *code, unsigned bytes)
 {
 	uint32_t word;
@@ -60,7 +60,7 @@ static inline long arch_spawn_vm(
 	register long x2 __asm__("x2") = 0;
 	register long x3 __asm__("x3") = 0;
 	register long x4 __asm__("x4") = 0;
-	/* In the child: entry and argument off the new stack; x29 = x30 = 0 end walks. */
+	/* The child pops entry and argument off the new stack; x29 = x30 = 0 ends stack walks. */
 	__asm__ volatile("svc #0\n\t"
 			 "cbnz x0, 1f\n\t"
 			 "ldp x9, x0, [sp], #16\n\t"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE. V8's functions at their edges on aarch64: nothing is known of them. */
+/* ASYNC-SIGNAL-SAFE. Begin and end of V8's functions on aarch64 are not known. */
 #ifndef ARCH_AARCH64_V8_H
 #define ARCH_AARCH64_V8_H
 
@@ -10,7 +10,7 @@
 #include "arch/registers.h"
 
 #define ARCH_V8_BEFORE 0u
-#define ARCH_V8_DISPATCH 21u /* x21, as registers-arm64.h of V8 has it */
+#define ARCH_V8_DISPATCH 21u /* x21; source: V8's registers-arm64.h */
 
 static inline bool arch_v8_at_edge(const struct arch_code *code,
 	const struct arch_registers *registers, uintptr_t *function, uintptr_t *address)

@@ -4,10 +4,10 @@
  * arch_call_on_stack(top, function, argument): see arch/walk_stack.h.
  *
  *	old stack                       new stack
- *	x29 + 8   return address        top   where function() begins
+ *	x29 + 8   return address        top   sp at the entry of function()
  *	x29       caller's frame record
  *
- * The CFA is computed from x29, so that unwinders step from the new stack to the old one.
+ * The CFA is computed from x29, so unwinders step from the new stack to the old one.
  */
 	.text
 	.globl	arch_call_on_stack
@@ -36,7 +36,7 @@ arch_call_on_stack:
 	.size	arch_call_on_stack, . - arch_call_on_stack
 
 #ifdef __ARM_FEATURE_BTI_DEFAULT
-	/* As in arch_intercept_slow.S. */
+	/* See arch_intercept_slow.S. */
 	.section .note.gnu.property, "a"
 	.p2align 3
 	.word	4, 16, 5

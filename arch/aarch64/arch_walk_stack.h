@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: instructions and getauxval(). */
 /*
- * Signal frames and valgrind's client requests on aarch64. Sources: Linux
+ * Size of signal frames, and valgrind's client requests, on aarch64. Sources: Linux
  * arch/arm64/kernel/signal.c; valgrind's manual, "The Client Request mechanism".
  */
 #ifndef ARCH_AARCH64_WALK_STACK_H
@@ -15,7 +15,7 @@
 
 #define ARCH_SIGNAL_FRAME_BYTES 4720 /* without SVE: siginfo, ucontext, frame record */
 
-/* AT_MINSIGSTKSZ is the size of a frame with all vector registers of this processor. */
+/* AT_MINSIGSTKSZ is the size of a frame with all vector registers of this CPU. */
 static inline size_t arch_signal_frame_bytes(void)
 {
 	size_t bytes = getauxval(AT_MINSIGSTKSZ);
@@ -23,7 +23,7 @@ static inline size_t arch_signal_frame_bytes(void)
 	return bytes > ARCH_SIGNAL_FRAME_BYTES ? bytes : ARCH_SIGNAL_FRAME_BYTES;
 }
 
-/* Valgrind recognizes these rotations, which leave the register unchanged, as a request. */
+/* Valgrind recognises these rotations, which leave the register unchanged, as a request. */
 static inline uint64_t arch_ask_valgrind(uint64_t number, uintptr_t first, uintptr_t second)
 {
 	volatile uint64_t request[6] = {number, first, second, 0, 0, 0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* x86_64: the seventh parameter is the word that the caller pushed last. */
+/* x86_64: the seventh parameter is the word that the caller has pushed last. */
 #ifndef ARCH_X86_64_CANCELLABLE_H
 #define ARCH_X86_64_CANCELLABLE_H
 
@@ -27,9 +27,9 @@
 	"\x49\x89\xfb\x48\x89\xf0\x48\x89\xd7\x48\x89\xce\x4c\x89\xc2\x4d\x89\xca" \
 	"\x4c\x8b\x44\x24\x08\x4c\x8b\x4c\x24\x10\x4c\x89\x5c\x24\x08\x0f\x05"
 
-/* The compilers of Debian's libraries put at most 15 bytes between the push and the call. */
+/* Bytes to search for the push, which in Debian's libraries is at most 15 bytes before the call. */
 #define ARCH_CANCELLABLE_BYTES 40u
-#define ARCH_CALL_NUMBERS      1024 /* numbers of system calls are lower */
+#define ARCH_CALL_NUMBERS      1024 /* all system call numbers are lower */
 
 /* Do the @bytes of @code consist of instructions that leave the stack pointer alone? */
 static inline bool arch_keeps_stack(const uint8_t *code, unsigned bytes)
@@ -48,9 +48,9 @@ static inline bool arch_keeps_stack(const uint8_t *code, unsigned bytes)
 }
 
 /*
- * `push $n` is 6a n or 68 n n n n. Code is read backwards, so these bytes may belong to another
- * instruction. A push counts only if the instructions behind it end where the call begins. If there
- * are two such pushes, which one is real is not known: return ARCH_SYSCALL_NUMBERLESS.
+ * Find `push $n`, which is 6a n or 68 n n n n. Code is read backwards, so these bytes may belong to
+ * another instruction. Accept a push only if the instructions behind it end exactly where the call
+ * begins. If two pushes are accepted, return ARCH_SYSCALL_NUMBERLESS.
  */
 static inline long arch_cancellable_number(const uint8_t *code, unsigned bytes)
 {

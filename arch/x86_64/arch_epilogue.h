@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: works on the bytes it is given. */
 /*
- * Ways out of functions on x86_64. Besides what compilers write it knows CPython's trampolines
- * (Python/asm_trampoline.S), from their first instruction on,
+ * Decode function epilogues of x86_64: those of compilers; CPython's trampolines
+ * (Python/asm_trampoline.S) from their first instruction on,
  *
- *	f3 0f 1e fa		endbr64			where the C compiler has it
+ *	f3 0f 1e fa		endbr64			if the C compiler emits it
  *	48 83 ec 08		sub    $8,%rsp
  *	ff d1			call   *%rcx
  *	48 83 c4 08		add    $8,%rsp
  *	c3			ret
  *
- * and the JVM's question, before it returns, whether it should wait at a safepoint:
+ * and the JVM's safepoint check before a return:
  *
  *	49 3b a7 xx xx xx xx	cmp    x(%r15),%rsp	or 49 3b 67 xx
  *	0f 87 xx xx xx xx	ja     x
  *
- * `leave` and `mov %rbp,%rsp` are left to who follows frame pointers: that comes to the same.
+ * `leave` and `mov %rbp,%rsp` are not decoded, because a step through the frame pointer finds the
+ * same caller.
  * Source of the encodings: Intel SDM volume 2.
  */
 #ifndef ARCH_X86_64_EPILOGUE_H
@@ -32,12 +33,12 @@
 struct arch_way_out {
 	const struct arch_code *code;
 	unsigned at;
-	int64_t sp; /* relative to the pc's */
-	int64_t fp; /* where the caller's was popped from, as sp; -1: nowhere */
+	int64_t sp; /* offset from the pc's stack pointer */
+	int64_t fp; /* offset from which the caller's fp was popped; -1: not popped */
 	bool others;
 };
 
-/* Whether the next @count bytes are those of @wanted, the first in the lowest byte. */
+/* Are the next @count bytes those of @wanted, with the first in the lowest byte? */
 static inline bool arch_next_is(const struct arch_way_out *out, uint32_t wanted, unsigned count)
 {
 	if (out->code->end - out->at < count)
@@ -48,7 +49,7 @@ static inline bool arch_next_is(const struct arch_way_out *out, uint32_t wanted,
 	return true;
 }
 
-/* The signed number of one or four bytes @offset behind the next byte; 0 when it is cut off. */
+/* Return the signed number of 1 or 4 @bytes at @offset from the next byte; 0 if it is cut off. */
 static inline int32_t arch_next_number(
 	const struct arch_way_out *out, unsigned offset, unsigned bytes)
 {
@@ -62,7 +63,7 @@ static inline int32_t arch_next_number(
 			 (uint32_t)from[3] << 24);
 }
 
-/* An instruction, or two, by how it begins. */
+/* One or two instructions to skip, recognised by their first bytes. */
 struct arch_skipped {
 	uint32_t opcode;
 	uint8_t opcode_bytes, bytes;
@@ -81,23 +82,23 @@ static inline bool arch_skip_one_of(
 	return false;
 }
 
-/* Step over an instruction that is of no consequence for stack and frame pointer. */
+/* Skip an instruction that does not change stack pointer or frame pointer. */
 static inline bool arch_skip_plain(struct arch_way_out *out)
 {
 	static const struct arch_skipped plain[] = {
 		{0x77f8c5, 3, 3},   /* vzeroupper */
 		{0x673b49, 3, 4},   /* cmp x(%r15),%rsp */
-		{0xa73b49, 3, 7},   /* the same, a long x */
+		{0xa73b49, 3, 7},   /* cmp x(%r15),%rsp, with a long x */
 		{0x870f, 2, 6},	    /* ja */
 		{0xfa1e0ff3, 4, 4}, /* endbr64 */
-		{0xf98348, 3, 4},   /* cmp $x,%rcx: how many arguments V8's code takes away */
+		{0xf98348, 3, 4},   /* cmp $x,%rcx: V8's count of arguments to pop */
 		{0x037f, 2, 2},	    /* jg, over the ret that follows */
 	};
 
 	return arch_skip_one_of(out, plain, sizeof(plain) / sizeof(*plain));
 }
 
-/* V8's question, before a function begins, whether its code is still good. */
+/* Skip V8's check at a function's entry whether its code is still valid. */
 static inline bool arch_skip_question(struct arch_way_out *out)
 {
 	static const struct arch_skipped question[] = {
@@ -110,7 +111,7 @@ static inline bool arch_skip_question(struct arch_way_out *out)
 	return arch_skip_one_of(out, question, sizeof(question) / sizeof(*question));
 }
 
-/* `add $x,%rsp`, and before the function has begun `sub $x,%rsp`. */
+/* Skip `add $x,%rsp`, or `sub $x,%rsp` if the function may not have begun. */
 static inline bool arch_skip_adjustment(struct arch_way_out *out)
 {
 	bool is_add = arch_next_is(out, 0xc48348, 3);
@@ -125,7 +126,7 @@ static inline bool arch_skip_adjustment(struct arch_way_out *out)
 	return true;
 }
 
-/* `call *%rcx`, or through another register, that has not been made yet. */
+/* Skip a call through a register that has not been made yet. */
 static inline bool arch_skip_call(struct arch_way_out *out)
 {
 	unsigned rex = arch_next_is(out, 0x41, 1);
@@ -146,7 +147,7 @@ static inline bool arch_skip_pop(struct arch_way_out *out)
 	if (out->code->end - out->at < rex + 1)
 		return false;
 	opcode = out->code->bytes[out->at + rex];
-	/* Not into rsp; and what code has yet to push is not there to be popped. */
+	/* rsp must not be popped, nor a word that the code has only pushed since the pc. */
 	if ((opcode & 0xf8) != 0x58 || (!rex && opcode == 0x5c) || out->sp < 0)
 		return false;
 	if (!rex && opcode == 0x5d)
@@ -159,7 +160,7 @@ static inline bool arch_skip_pop(struct arch_way_out *out)
 }
 
 /*
- * Where a function that keeps frame pointers has not changed its caller's yet:
+ * Is the pc at an entry where the caller's frame pointer is not changed yet?
  *
  *	55		push   %rbp
  *	48 89 e5	mov    %rsp,%rbp	or 48 8b ec
@@ -183,12 +184,13 @@ static inline bool arch_at_entry(struct arch_way_out *out)
 }
 
 /*
- * What boost's make_fcontext() has coroutines return to, so does PHP's copy of it:
+ * Recognise the code to which coroutines of boost's make_fcontext(), and of PHP's copy of it,
+ * return:
  *
  *	f3 0f 1e fa		endbr64			since PHP 8.4
  *	48 31 ff		xor    %rdi,%rdi	or 31 ff
  *	e8 xx xx xx xx		call   _exit
- *	f4			hlt			not for programs: nothing comes here
+ *	f4			hlt			never executed
  */
 static inline bool arch_is_outermost(const struct arch_code *code)
 {
@@ -211,7 +213,7 @@ static inline bool arch_is_outermost(const struct arch_code *code)
 static inline int arch_find_epilogue(const struct arch_code *code, struct arch_epilogue *epilogue)
 {
 	struct arch_way_out out = {.code = code, .at = code->at, .fp = -1};
-	uint32_t arguments = 0; /* bytes that the return takes away besides its address */
+	uint32_t arguments = 0; /* bytes that the return pops besides the return address */
 
 	while (arch_skip_plain(&out) || arch_skip_pop(&out) || arch_skip_adjustment(&out) ||
 		arch_skip_call(&out))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: works on what it is given. */
 /*
- * x86_64 instructions, as far as that: how long they are, and what they do to stack pointer, frame
- * pointer and the way on. Whatever writes the stack pointer in a way that is not known here, or
- * goes where only a register knows, is ARCH_EFFECT_UNKNOWN: nobody guesses. Where a function
- * returns, its caller's frame pointer is in its register again (System V ABI 3.2.1): the last that
- * wrote it there is where it was.
+ * Decode x86_64 instructions as far as needed: their length and their effect on stack pointer,
+ * frame pointer and next pc. ARCH_EFFECT_UNKNOWN is any other change of the stack pointer; its
+ * value is never guessed. Then follow a path through code to its return. There the caller's frame
+ * pointer is in its register again (System V ABI 3.2.1), so the last instruction that loaded it
+ * shows where it was saved.
  * Source of the encodings: Intel SDM volume 2, chapters 2 and 5 and appendix A.
  */
 #ifndef ARCH_X86_64_FOLLOW_H
@@ -18,16 +18,16 @@
 
 #include "arch/code.h"
 
-/* An instruction as it is taken apart. */
+/* An instruction that is being decoded. */
 struct arch_decoder {
 	const uint8_t *at;
-	unsigned room, next; /* bytes there, and which is next; beyond `room`: it is cut off */
-	bool is_short;	     /* 0x66: of two bytes */
-	bool is_narrow;	     /* 0x67: addresses of four */
-	bool is_repeated;    /* 0xf3 */
+	unsigned room, next; /* bytes readable; next byte, > room if cut off */
+	bool is_short;	     /* prefix 0x66: 16-bit operands */
+	bool is_narrow;	     /* prefix 0x67: 32-bit addresses */
+	bool is_repeated;    /* prefix 0xf3 */
 	bool is_wide, has_rex, r, x, b;
-	bool is_vector;	 /* VEX or EVEX */
-	unsigned second; /* their second operand */
+	bool is_vector;	 /* has a VEX or EVEX prefix */
+	unsigned second; /* its vvvv operand */
 	unsigned map, opcode;
 	unsigned mod, reg, rm;
 	uint8_t sib;
@@ -43,7 +43,7 @@ static inline unsigned arch_next_byte(struct arch_decoder *d)
 	return d->next < d->room ? d->at[d->next++] : (d->next = d->room + 1, 0);
 }
 
-/* The signed number of @bytes bytes that is next; 0 when it is cut off. */
+/* Read a signed number of @bytes bytes; 0 if it is cut off. */
 static inline int64_t arch_next_signed(struct arch_decoder *d, unsigned bytes)
 {
 	uint64_t value = 0;
@@ -69,7 +69,7 @@ static inline void arch_read_vex(struct arch_decoder *d, unsigned prefix)
 	d->is_repeated = (last & 3) == 2;
 	d->second = ~last >> 3 & 15;
 	if (prefix == 0x62) {
-		/* Two bits never differ, else it is none. */
+		/* Two bits have fixed values in EVEX; otherwise it is another prefix. */
 		if ((first & 8) || !(last & 4))
 			d->map = 0;
 		d->map &= 7;
@@ -116,7 +116,7 @@ static inline void arch_read_opcode(struct arch_decoder *d)
 	d->opcode = byte;
 }
 
-/* Which of the @count pairs at @ranges, first and last, hold @opcode? */
+/* Is @opcode in one of the @count ranges, given as first and last? */
 static inline bool arch_is_in(const uint8_t (*ranges)[2], unsigned count, unsigned opcode)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -129,7 +129,7 @@ static inline bool arch_is_in(const uint8_t (*ranges)[2], unsigned count, unsign
 	arch_is_in((const uint8_t[][2]){__VA_ARGS__}, \
 		sizeof((const uint8_t[][2]){__VA_ARGS__}) / 2, opcode)
 
-/* Opcodes that do not exist in 64-bit mode, that only the kernel may use, and rare ones. */
+/* Opcodes that do not exist in 64-bit mode, that only the kernel may use, or that are rare. */
 static inline bool arch_is_unsupported(const struct arch_decoder *d)
 {
 	switch (d->map) {
@@ -147,7 +147,7 @@ static inline bool arch_is_unsupported(const struct arch_decoder *d)
 	case 2:
 	case 3:
 		return false;
-	default: /* of the younger maps only those of half-precision numbers */
+	default: /* of the newer maps, only those of half-precision numbers */
 		return !d->is_vector || (d->map != 5 && d->map != 6);
 	}
 }
@@ -215,7 +215,7 @@ static inline void arch_read_modrm(struct arch_decoder *d)
 	d->displacement = (int32_t)arch_next_signed(d, bytes);
 }
 
-/* May the instruction write the register in its `reg`, in its `rm`? */
+/* May the instruction write the register in its `reg` field? */
 static inline bool arch_writes_reg(const struct arch_decoder *d)
 {
 	if (d->is_vector)
@@ -236,6 +236,7 @@ static inline bool arch_writes_reg(const struct arch_decoder *d)
 	}
 }
 
+/* May the instruction write the register in its `rm` field? */
 static inline bool arch_writes_rm(const struct arch_decoder *d)
 {
 	switch (d->map) {
@@ -262,8 +263,8 @@ static inline bool arch_writes_rm(const struct arch_decoder *d)
 }
 
 /*
- * Does the instruction write registers of one byte, without a REX prefix? Then the numbers 4 to 7
- * stand for ah, ch, dh and bh instead of spl, bpl, sil and dil.
+ * Does the instruction have byte registers and no REX prefix? Then register numbers 4 to 7 mean ah,
+ * ch, dh and bh instead of spl, bpl, sil and dil.
  */
 static inline bool arch_has_high_bytes(const struct arch_decoder *d)
 {
@@ -277,7 +278,7 @@ static inline bool arch_has_high_bytes(const struct arch_decoder *d)
 					  {0xd0, 0xd0}, {0xd2, 0xd2}, {0xf6, 0xf6}, {0xfe, 0xfe});
 }
 
-/* May it write @wanted, which is one of the registers 4 to 7? */
+/* May the instruction write register @wanted, one of 4 to 7? */
 static inline bool arch_writes(const struct arch_decoder *d, unsigned wanted)
 {
 	bool is_swap = !d->is_vector && d->map == 1 && ARCH_IN(d->opcode, {0xc8, 0xcf});
@@ -292,7 +293,7 @@ static inline bool arch_writes(const struct arch_decoder *d, unsigned wanted)
 	       (arch_writes_rm(d) && d->mod == 3 && d->rm == wanted && !d->b);
 }
 
-/* Is its operand in memory x(%rsp)? */
+/* Is the memory operand x(%rsp)? */
 static inline bool arch_is_above_sp(const struct arch_decoder *d)
 {
 	return d->mod != 3 && d->rm == 4 && d->sib == 0x24 && !d->x && !d->b;
@@ -306,11 +307,11 @@ static inline bool arch_is_adjustment(const struct arch_decoder *d)
 }
 
 /*
- * How the two pointers are made from each other, and the bounds of loops that touch the pages of a
- * large frame, which gcc and clang keep in r11:
+ * Recognise instructions that compute one of the two pointers from the other, and those of stack
+ * probe loops of gcc and clang, which keep the loop's end in r11 ("mark"):
  *
  *	lea  -x(%rsp),%r11		mov  %rsp,%r11; sub $x,%r11
- *	sub  $0x1000,%rsp		the loop: its end is where %rsp is what %r11 is
+ *	sub  $0x1000,%rsp		the loop ends when %rsp equals %r11
  *	cmp  %r11,%rsp
  *	jne
  */
@@ -320,7 +321,7 @@ static inline enum arch_effect arch_frame_effect(
 	bool is_direct = d->mod == 3,
 	     is_from_fp = d->mod && !is_direct && d->rm == ARCH_FP && !d->b;
 	bool is_from_sp = arch_is_above_sp(d);
-	/* `mov` has two encodings, source and destination in either place. */
+	/* `mov` has two encodings, with source and destination exchanged. */
 	bool is_load = d->opcode == 0x8b, is_move = (is_load || d->opcode == 0x89) && is_direct;
 	unsigned reg = d->reg + 8 * d->r, rm = d->rm + 8 * d->b;
 	unsigned to = is_load || !is_direct ? reg : rm, from = is_load ? rm : reg;
@@ -451,7 +452,6 @@ static inline enum arch_effect arch_effect_of(
 	return arch_writes(d, ARCH_FP) ? ARCH_EFFECT_LOSE_FP : ARCH_EFFECT_NONE;
 }
 
-/* The instruction at @at, of whose bytes @room are there. */
 static inline struct arch_instruction arch_decode(const uint8_t *at, unsigned room)
 {
 	struct arch_decoder d = {.at = at, .room = room < 15 ? room : 15};
@@ -463,7 +463,7 @@ static inline struct arch_instruction arch_decode(const uint8_t *at, unsigned ro
 		return out;
 	if (arch_has_modrm(&d))
 		arch_read_modrm(&d);
-	/* Else it is another prefix, of AMD's. */
+	/* Otherwise 0x8f is AMD's XOP prefix. */
 	if (!d.map && d.opcode == 0x8f && d.reg)
 		return out;
 	immediate = arch_next_signed(&d, arch_immediate_bytes(&d));
@@ -501,7 +501,7 @@ static inline bool arch_follows_call(const struct arch_text *source, uintptr_t p
 	if (pc < have)
 		return false;
 	if (arch_text_read(source, pc - have, code, have) < have) {
-		have = pc & (sizeof(uintptr_t) - 1); /* the word before cannot be read */
+		have = pc & (sizeof(uintptr_t) - 1); /* the word before is not readable */
 		if (arch_text_read(source, pc - have, code + sizeof(code) - have, have) < have)
 			return false;
 	}
@@ -516,33 +516,31 @@ static inline bool arch_follows_call(const struct arch_text *source, uintptr_t p
 	return false;
 }
 
-/* The longest way that is gone: hand-written loops are unrolled to some KiB. */
+/* Most instructions of a path. Hand-written loops are unrolled to some KiB. */
 #define ARCH_FOLLOW_INSTRUCTIONS 4000u
-/* Conditional branches whose targets are kept, to be tried if the path fails. */
+/* Most conditional branches whose targets are kept, to be followed if the path fails. */
 #define ARCH_FOLLOW_BRANCHES 8u
-/* Subroutines in subroutines, which have to be seen to return. */
+/* Most nested subroutines, each of which must be followed to its return. */
 #define ARCH_FOLLOW_CALLS  2u
 #define ARCH_FOLLOW_WINDOW 64u
 
-/* A place on a path through code, and what the path has done to the registers so far. */
+/* A state on a path through code. Offsets count from the stack pointer at the path's start. */
 struct arch_place {
 	uintptr_t pc;
-	int64_t sp; /* relative to where the way began */
-	/* Where the register's value was when the way began; -1: in the register. */
+	int64_t sp; /* offset of the stack pointer */
+	/* Offset from which the caller's frame pointer was loaded; -1: it is in the register. */
 	int64_t fp;
-	bool is_lost; /* the way has written another value to it */
-	/*
-	 * The way has put the register's value there, and this is where that was; else INT64_MAX.
-	 */
+	bool is_lost; /* the path has written another value to the register */
+	/* Offset at which the path saved the register, and `fp` at that time; INT64_MAX: none. */
 	int64_t saved, saved_fp;
-	/* The way may have written to places below, which is why their contents are not known. */
+	/* End of the words that the path may have written; their old contents are unknown. */
 	int64_t written;
-	uintptr_t moved; /* end of the last instruction that moved the stack pointer */
+	uintptr_t moved; /* end of the last instruction that changed sp */
 };
 
 struct arch_way {
 	const struct arch_text *source;
-	unsigned *left; /* instructions; shared with subroutines */
+	unsigned *left; /* instructions left; shared with subroutines */
 	uintptr_t from; /* address of `bytes` */
 	unsigned have;
 	uint8_t bytes[ARCH_FOLLOW_WINDOW];
@@ -563,6 +561,7 @@ static inline struct arch_instruction arch_way_next(struct arch_way *way)
 		way->have > pc - way->from ? way->have - (unsigned)(pc - way->from) : 0);
 }
 
+/* Update @at by an instruction that changes or saves the frame pointer. */
 static inline void arch_way_frame_pointer(
 	struct arch_place *at, const struct arch_instruction *instruction)
 {
@@ -601,7 +600,7 @@ static inline void arch_way_frame_pointer(
 
 static int arch_way_out_of(struct arch_way *way, unsigned calls);
 
-/* Step over the call of the subroutine at @pc. Returns whether its return was found. */
+/* Step over the call of the subroutine at @pc. Returns true if its return was found. */
 static bool arch_way_over_call(struct arch_way *way, uintptr_t pc, unsigned calls)
 {
 	struct arch_way inner = {.source = way->source,
@@ -617,8 +616,8 @@ static bool arch_way_over_call(struct arch_way *way, uintptr_t pc, unsigned call
 }
 
 /*
- * Apply @instruction, which ends at way->at.pc. Returns whether the path goes on. A backward jump
- * may close a loop, so it ends the path if a branch is left to be tried.
+ * Apply @instruction, which ends at way->at.pc. Returns false if the path ends here. A backward
+ * jump may close a loop, so it ends the path if another branch is left to be followed.
  */
 static bool arch_way_over(
 	struct arch_way *way, const struct arch_instruction *instruction, unsigned calls)
@@ -640,7 +639,7 @@ static bool arch_way_over(
 		at->sp += instruction->value;
 		break;
 	case ARCH_EFFECT_BRANCH:
-		/* Nothing says how many times a loop moves the stack pointer, as probes do. */
+		/* A loop that changes sp, as stack probes do, may run any number of times. */
 		if (target < at->moved && at->moved <= at->pc)
 			return false;
 		if (way->branches && way->branch_count < ARCH_FOLLOW_BRANCHES) {
@@ -664,9 +663,9 @@ static bool arch_way_over(
 }
 
 /*
- * Is @instruction the second of a function's prologue, after a push of the frame pointer that the
- * path began with? Then the path has jumped to that function, as tail calls do, and the return
- * address lies right above the pushed frame pointer.
+ * Is @instruction the `mov %rsp,%rbp` of a function's prologue, after a push of the frame pointer
+ * that was in the register at the path's start? Then the path has jumped to that function in a tail
+ * call, and the return address lies just above the pushed frame pointer.
  */
 static bool arch_way_enters_function(
 	const struct arch_place *at, const struct arch_instruction *instruction)
@@ -676,8 +675,8 @@ static bool arch_way_enters_function(
 }
 
 /*
- * Follow @way to its return, or to the function that it jumps to. Returns how many bytes of
- * arguments the return pops, or -ENOENT.
+ * Follow @way to its return, or to the function to which it makes a tail call. Returns how many
+ * bytes of arguments the return pops, or -ENOENT.
  */
 static int arch_way_out_of(struct arch_way *way, unsigned calls)
 {

@@ -3,7 +3,7 @@
  * Frames of Go on x86_64. Source: Go's src/cmd/compile/abi-internal.md, "amd64 architecture".
  *
  *	CFA -  8   return address
- *	CFA - 16   the caller's rbp, once stack has been taken
+ *	CFA - 16   the caller's rbp, once stack has been allocated
  *	...
  *	CFA - 8 - bytes = rsp
  */

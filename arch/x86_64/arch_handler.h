@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: registers and one raw system call. */
 /*
- * Handlers of x86_64. Source: Linux arch/x86/kernel/signal_64.c, x64_setup_rt_frame():
+ * Registers and stack at the first instruction of an x86_64 signal handler. Source: Linux
+ * arch/x86/kernel/signal_64.c, x64_setup_rt_frame():
  *
  *	rsp -> return address, ucontext, siginfo
  *	rdi signal   rsi siginfo   rdx ucontext   rax 0
@@ -29,7 +30,7 @@ static inline uintptr_t arch_handler_ucontext(const struct arch_registers *regis
 		       : 0;
 }
 
-/* SYSCALL has two bytes and saves the address of the next instruction in rcx. */
+/* The SYSCALL instruction has two bytes and stores the address of the next instruction in rcx. */
 #define ARCH_SYSCALL_BYTES 2
 
 static inline long arch_handler_repeats(const void *ucontext, uint64_t *second)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ASYNC-SIGNAL-SAFE: works on the bytes it is given. HotSpot's interpreter on x86_64, its frames:
+ * ASYNC-SIGNAL-SAFE: works on the bytes it is given. Frames of HotSpot's interpreter on x86_64:
  *
  *	fp + 8	return address			fp - 24	Method
  *	fp	the caller's frame pointer	…	mirror, profile, cache, locals
- *	fp - 8	the caller's stack pointer	fp - 64	bytecode, while r13 has other uses
- *	fp - 16	its own, where it called	fp - 72	bottom of the expressions
+ *	fp - 8	the caller's stack pointer	fp - 64	bytecode pointer, if not in r13
+ *	fp - 16	its own, at a call		fp - 72	bottom of the expression stack
  *
- * How a method begins (rbx: Method, r13: the caller's stack pointer)
+ * Entry of a method (rbx: Method, r13: the caller's stack pointer):
  *
  *	begin	48 8b 53 08	mov  8(%rbx),%rdx	ConstMethod
  *		0f b7 4a xx	movzwl x(%rdx),%ecx
- *		…					is there room on the stack?
+ *		…					stack overflow check
  *	popped	58		pop  %rax		return address
  *		4c 8d 74 cc f8	lea  -8(%rsp,%rcx,8),%r14
  *		…					locals
@@ -22,15 +22,16 @@
  *		…
  *	stored	53		push %rbx
  *
- * and ends, with another register for r13, and r11 for rbx:
+ * Exit, where other registers may stand for r13 and rbx (r11):
  *
  *		c9		leave
  *		41 5d		pop  %r13		return address
  *		48 8b e3	mov  %rbx,%rsp
  *		41 ff e5	jmp  *%r13
  *
- * An adapter from the interpreter to compiled code has the return address in rax while it aligns
- * the stack; one the other way takes it away at its beginning, and keeps the stack pointer in r13.
+ * An adapter from the interpreter to compiled code (left) holds the return address in rax while it
+ * aligns the stack. An adapter from compiled code to the interpreter (right) pops the return
+ * address first and keeps the stack pointer in r13:
  *
  *		50		push %rax		58		pop  %rax
  *		49 8b c3	mov  %r11,%rax		4c 8b ec	mov  %rsp,%r13
@@ -49,7 +50,7 @@
 #define ARCH_HOTSPOT_METHOD    (-3)
 #define ARCH_HOTSPOT_CACHE     (-6)
 #define ARCH_HOTSPOT_BCP       (-8)
-/* DWARF numbers, not the CPU's. */
+/* DWARF register numbers. */
 #define ARCH_HOTSPOT_BCP_REG 13u
 #define ARCH_HOTSPOT_RAX     0u
 #define ARCH_HOTSPOT_RBX     3u
@@ -57,10 +58,10 @@
 #define ARCH_HOTSPOT_R13     13u
 
 #define ARCH_HOTSPOT_NEAR	192u
-#define ARCH_HOTSPOT_ENTRY	160u /* bytes of code from begin to stored, at most */
+#define ARCH_HOTSPOT_ENTRY	160u /* most bytes from `begin` to `stored` */
 #define ARCH_HOTSPOT_CALL_BYTES 5u
 
-/* Are the @count bytes at @at those? */
+/* Are the @count bytes at offset @at equal to @wanted? */
 static inline bool arch_hotspot_is(
 	const struct arch_hotspot_code *code, unsigned at, const uint8_t *wanted, unsigned count)
 {
@@ -72,7 +73,7 @@ static inline bool arch_hotspot_is(
 	return true;
 }
 
-/* The first place from @from to @to that has them, or @to. */
+/* Return the first offset in [@from, @to) of the @count bytes @wanted, or @to. */
 static inline unsigned arch_hotspot_seek(const struct arch_hotspot_code *code, unsigned from,
 	unsigned to, const uint8_t *wanted, unsigned count)
 {
@@ -81,7 +82,7 @@ static inline unsigned arch_hotspot_seek(const struct arch_hotspot_code *code, u
 	return from;
 }
 
-/* A method's entry: places in the code as above. */
+/* Offsets of the labels of a method's entry, as above. */
 struct arch_hotspot_entry {
 	unsigned begin, popped, linked, stored;
 };
@@ -96,7 +97,7 @@ static inline bool arch_hotspot_find_entry(
 	unsigned from = code->at > ARCH_HOTSPOT_ENTRY ? code->at - ARCH_HOTSPOT_ENTRY : 0;
 	unsigned found;
 
-	/* The last one that begins at or before the pc. */
+	/* Find the last entry that begins at or before the pc. */
 	out->begin = code->end;
 	while ((found = arch_hotspot_seek(code, from, code->at + 1, begin, sizeof(begin))) <=
 		code->at) {
@@ -140,7 +141,7 @@ static inline bool arch_hotspot_at_entry(const struct arch_hotspot_code *code,
 	return true;
 }
 
-/* The CPU's numbers of registers are not DWARF's. */
+/* Return a register by the CPU's number, which differs from DWARF's. */
 static inline uintptr_t arch_hotspot_register(const struct arch_registers *registers, unsigned reg)
 {
 	static const uint8_t dwarf[8] = {0, 2, 1, 3, 7, 6, 4, 5};
@@ -148,7 +149,7 @@ static inline uintptr_t arch_hotspot_register(const struct arch_registers *regis
 	return registers->r[reg < 8 ? dwarf[reg] : reg];
 }
 
-/* `pop x`, `mov y,%rsp`, `jmp *x`, from the pc on. */
+/* Recognise `pop x`, `mov y,%rsp`, `jmp *x` from the pc on. */
 static inline bool arch_hotspot_at_exit(const struct arch_hotspot_code *code,
 	const struct arch_registers *registers, struct arch_hotspot_edge *out)
 {
@@ -180,7 +181,7 @@ static inline bool arch_hotspot_at_exit(const struct arch_hotspot_code *code,
 	if (bytes[at + rex] != 0xff || (bytes[at + rex + 1] & 0xf8) != 0xe0)
 		return false;
 	rex = (bytes[at + rex + 1] & 7) + 8 * rex;
-	/* What the frame held lies below the stack pointer still, where signals leave it alone. */
+	/* The frame's words below sp are still intact, because they lie in the red zone. */
 	if (popped < 16) {
 		out->ra_at = sp;
 		out->method_at = sp + (ARCH_HOTSPOT_METHOD - 1) * (intptr_t)sizeof(sp);
@@ -230,7 +231,7 @@ static inline bool arch_hotspot_call(
 			    (uint32_t)before[4] << 24;
 
 	*target = 0;
-	if (before[3] == 0xff && (before[4] & 0xf8) == 0xd0) /* through a register */
+	if (before[3] == 0xff && (before[4] & 0xf8) == 0xd0) /* call through a register */
 		return true;
 	*target = pc + (uintptr_t)(intptr_t)(int32_t)relative;
 	return before[0] == 0xe8;

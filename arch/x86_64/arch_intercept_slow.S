@@ -4,12 +4,12 @@
  *
  *	rbp + 8        return address into the stub
  *	rbp            the stub's rbp
- *	rbp - 72       rax, rcx, rdx, rsi, rdi, r8-r11: more than the C convention returns in
- *	rsp            vector and x87 registers, as xsavec, xsave or fxsave lays them out; 64-byte
+ *	rbp - 72       rax, rcx, rdx, rsi, rdi, r8-r11: all that other conventions return in, too
+ *	rsp            vector and x87 registers, in the format of xsavec, xsave or fxsave; 64-byte
  *	               aligned
  *
- * A result in st(0), st(1) is out of the way of the function that is called, which may use all of
- * the x87 stack: what was saved is taken off. MXCSR and the x87 control word stay the program's.
+ * After saving, empty the x87 stack, on which a result may be in st(0) and st(1), because the
+ * called function may use all of it. MXCSR and the x87 control word keep the program's values.
  */
 #ifdef __CET__
 #include <cet.h>
@@ -18,7 +18,7 @@
 #endif
 
 #define GENERAL_BYTES 72
-#define HEADER_AT     512 /* of an xsave area; none of its words may hold garbage */
+#define HEADER_AT     512 /* of an xsave area; its words must be 0 before xsave */
 
 	.text
 	.globl	arch_intercept_slow
@@ -69,7 +69,7 @@ arch_intercept_slow:
 .Lfxsave:
 	fxsave64 (%rsp)
 .Lsaved:
-	/* An exception that waits there is the program's to meet, later, and not emms's. */
+	/* Clear a pending x87 exception, which emms would raise. fxrstor or xrstor restores it. */
 	fnclex
 	emms
 	call	*arch_intercept_take(%rip)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ASYNC-SIGNAL-SAFE: works on the bytes it is given. LuaJIT 2.1 with 64-bit references: while the
- * interpreter runs, or code that it has jumped to but for what that spills,
+ * ASYNC-SIGNAL-SAFE: works on the bytes it is given. State of LuaJIT 2.1's interpreter with 64-bit
+ * references (GC64). Compiled traces run in the same frame, below which they spill registers.
  *
  *	rsp + 0		scratch				rdx	base
- *	    + 8		results, handler		rbx	instruction
- *	    + 16	state				r14	dispatch table
- *	    + 24	instruction			rbp	the state, or the base, where C is
- *called
- *	    + 32	frame outside of this one
+ *	    + 8		results, handler		rbx	bytecode instruction
+ *	    + 16	lua_State			r14	dispatch table
+ *	    + 24	saved bytecode instruction	rbp	lua_State or base in a C call
+ *	    + 32	next outer frame of the state
  *	    + 40	r14, r15, rbx, rbp, return address
  */
 #ifndef ARCH_X86_64_LUAJIT_H
@@ -36,7 +35,7 @@
 #define ARCH_LUAJIT_BEFORE     24u
 #define ARCH_LUAJIT_CODE_BYTES 72u
 
-#define ARCH_LUAJIT_NEAR       (1 << 22) /* of a call of the library's own functions */
+#define ARCH_LUAJIT_NEAR       (1 << 22) /* largest distance of a call in the library */
 #define ARCH_LUAJIT_AHEAD      10u	 /* instructions in which a call is prepared */
 #define ARCH_LUAJIT_NOT_A_CALL 0u
 
@@ -60,7 +59,8 @@ static inline bool arch_luajit_sets(const uint8_t *code, int32_t offset, int32_t
 }
 
 /*
- * How long a call of C at @code is, where the interpreter's own functions are from @low to @high:
+ * Return the length of the call of a C function at @code, or ARCH_LUAJIT_NOT_A_CALL. The
+ * interpreter's own functions, which are not C, lie from @low to @high:
  *
  *	e8 .. .. .. ..		call distance
  *	ff d.			call *%r
@@ -85,7 +85,7 @@ static inline unsigned arch_luajit_call(const uint8_t *code, int32_t low, int32_
 }
 
 /*
- * Is there in code[@from, ARCH_LUAJIT_BEFORE) what gets the base back, or goes elsewhere?
+ * Does code[@from, ARCH_LUAJIT_BEFORE) reload the base register, or jump?
  *
  *	48 8b 5. 20		mov    32(%r),%rdx
  *	48 89 ea		mov    %rbp,%rdx

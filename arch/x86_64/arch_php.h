@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ASYNC-SIGNAL-SAFE: works on the code it is given. PHP 8.2 and 8.4 on x86_64. The compiler's code
- * leaves the stack pointer where the interpreter has it, except in subroutines that assign
- * variables, which return, and where a trace is left: each exit pushes its number and all
- * registers, and drops them after the call.
+ * ASYNC-SIGNAL-SAFE: works on the code it is given. PHP 8.2 and 8.4 on x86_64. JIT code does not
+ * change the interpreter's stack pointer, with two exceptions: subroutines that assign variables,
+ * and exits of traces. An exit pushes its number and all registers, and pops them after its call:
  *
  *	6a xx				push   $x
- *	eb xx				jmp		to the last one of 32
+ *	eb xx				jmp		to the last of 32 exits
  *	48 81 04 24 xx xx xx xx		addq   $x,(%rsp)
  *	e9 xx xx xx xx			jmp
  *	48 81 ec f8 00 00 00		sub    $0xf8,%rsp
@@ -27,8 +26,7 @@
 #define ARCH_PHP_CODE_BYTES    48u
 #define ARCH_PHP_RETURNS_BYTES 10u
 /*
- * jump_fcontext() leaves there
- *
+ * jump_fcontext() saves on a fiber's stack, from its handle up:
  *	mxcsr, x87, guard, r12, r13, r14, r15, rbx, rbp, return address
  */
 #define ARCH_PHP_HAS_FIBERS 1
@@ -36,14 +34,14 @@
 #define ARCH_PHP_LEFT_PC    0x40u
 #define ARCH_PHP_LEFT_BYTES 0x48u
 
-#define ARCH_PHP_INSTRUCTIONS 56u /* of an exit, at most */
+#define ARCH_PHP_INSTRUCTIONS 56u /* most instructions of an exit */
 #define ARCH_PHP_LONGEST      15u
 
 /*
+ * Find the loads of mprotect()'s parameters, in any order:
+ *
  *	48 8b 35 xx xx xx xx		mov    size(%rip),%rsi
  *	48 8b 3d xx xx xx xx		mov    buffer(%rip),%rdi
- *
- * in any order, are what mprotect() is given.
  */
 static inline int arch_php_find_buffer(
 	const uint8_t *code, uintptr_t address, uintptr_t *start, uintptr_t *bytes)
@@ -78,7 +76,7 @@ static inline uint32_t arch_php_returned(const uint8_t *code)
 	return code[0] == 0xb8 && code[5] == 0xc3 ? number : 0;
 }
 
-/* Straight ahead, until the code branches. */
+/* Decode straight ahead until the code branches. */
 static inline uint32_t arch_php_pushed(const struct arch_text *text, uintptr_t pc)
 {
 	uint8_t bytes[ARCH_PHP_LONGEST];

@@ -26,7 +26,7 @@ static inline void arch_registers_from_regset(struct arch_registers *registers, 
 		registers->r[reg] = word[position[reg]];
 }
 
-/* Two words of the struct are its own address: header.tcb and header.self. */
+/* Words 0 and 2 of struct pthread are its own address: header.tcb and header.self. */
 #define ARCH_THREAD_ROBUST	736u
 #define ARCH_THREAD_WORDS	3u
 
@@ -38,7 +38,7 @@ static inline bool arch_is_thread_self(uintptr_t self, const uintptr_t words[ARC
 /* syscall */
 #define ARCH_SYSCALL_INSTRUCTION "\x0f\x05"
 
-/* orig_rax -1 tells the kernel that there is no interrupted call to restart. */
+/* orig_rax of -1 means for the kernel that no call is to be restarted. */
 static inline void arch_regset_call(
 	void *regset, uintptr_t at, long number, const uintptr_t arguments[6])
 {
@@ -72,7 +72,7 @@ static inline int arch_syscall_number(pid_t tid, const void *regset)
 	return number >= 0 && number <= INT32_MAX ? (int)number : -1;
 }
 
-/* 4 is EINTR, 512 to 516 are the kernel's ERESTART... */
+/* 4 is EINTR; 512 to 516 are the kernel's ERESTART codes. */
 static inline bool arch_regset_slept(const void *regset)
 {
 	int64_t result = ((const int64_t *)regset)[10];
@@ -81,8 +81,9 @@ static inline bool arch_regset_slept(const void *regset)
 }
 
 /*
- * The calls of signal(7) that say EINTR after any stop and have done nothing yet when they do. -514
- * is the kernel's ERESTARTNOHAND: looked at after the stop, and never seen by the program.
+ * Restart calls that signal(7) lists as returning EINTR after a stop. These have done nothing yet
+ * when they return it. -514 is the kernel's ERESTARTNOHAND, which the kernel replaces when the
+ * thread resumes, so the program never gets it.
  */
 static inline bool arch_regset_restart(void *regset)
 {
@@ -103,7 +104,7 @@ static inline bool arch_regset_restart(void *regset)
 	}
 }
 
-/* Calls of signal(7) that go on after a stop; epoll_wait(2) begins its timeout anew. */
+/* signal(7) lists these as restarted after a stop, but for epoll: see arch_regset_restart(). */
 static inline bool arch_is_restarted(long number)
 {
 	switch (number) {

@@ -2,7 +2,7 @@
 /* ASYNC-SIGNAL-SAFE: plain loads and stores only. */
 /*
  * Registers of x86_64. Sources: System V AMD64 ABI, figure 3.36 (DWARF register numbers); Linux
- * arch/x86/include/uapi/asm/sigcontext.h (what the kernel's ucontext looks like).
+ * arch/x86/include/uapi/asm/sigcontext.h (layout of the ucontext).
  */
 #ifndef ARCH_X86_64_REGISTERS_H
 #define ARCH_X86_64_REGISTERS_H
@@ -16,17 +16,17 @@
 #define ARCH_DWARF_PC   16
 #define ARCH_DWARF_RA   16
 
-/* Where code of GHC has the stack pointer of the Haskell thread. */
+/* rbp is the stack pointer of a Haskell thread in GHC's code. */
 #define ARCH_DWARF_HASKELL_SP 6
 
-/* Where PHP's interpreter has the frame that runs and its instruction, all the time. */
+/* PHP's interpreter always holds its current frame and instruction in these. */
 #define ARCH_DWARF_PHP_FRAME	   14
 #define ARCH_DWARF_PHP_INSTRUCTION 15
 
-/* What a call overwrites, pc and rsp, every rule of a caller restores. */
+/* A call changes only pc and rsp, which every row restores for the caller. */
 #define ARCH_CALL_KEEPS (~0ULL)
 
-/* Rules exist for what a function has to preserve: rbx, rbp, r12-r15, for rsp and the pc. */
+/* Registers with rules: those that functions must preserve (rbx, rbp, r12-r15), rsp, pc. */
 #define ARCH_CFI_SLOTS 8
 
 #define ARCH_STACK_ALIGN 16u
@@ -53,7 +53,7 @@ static inline unsigned arch_cfi_reg(unsigned slot)
 }
 
 /*
- * The code a handler returns to, with the stack pointer at the ucontext:
+ * A signal handler's return address, at which the stack pointer points to the ucontext:
  *	48 c7 c0 0f 00 00 00	mov    $0xf,%rax	(__NR_rt_sigreturn)
  *	0f 05			syscall
  */
@@ -61,8 +61,8 @@ static inline unsigned arch_cfi_reg(unsigned slot)
 #define ARCH_SIGRETURN_UCONTEXT 0
 
 /*
- * ucontext:  +0 uc_flags  +8 uc_link  +16 uc_stack (24 bytes)  +40 r8 r9 r10 r11 r12 r13 r14 r15
- * rdi rsi rbp rbx rdx rax rcx rsp rip, eight bytes each
+ * ucontext: +0 uc_flags +8 uc_link +16 uc_stack (24 bytes) +40 r8 r9 r10 r11 r12 r13 r14 r15 rdi
+ * rsi rbp rbx rdx rax rcx rsp rip, eight bytes each
  */
 static inline unsigned arch_ucontext_offset(unsigned reg)
 {

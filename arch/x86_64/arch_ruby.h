@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ASYNC-SIGNAL-SAFE: works on the bytes it is given. Ruby on x86_64, and the code that YJIT of Ruby
- * 3.1 makes there:
+ * ASYNC-SIGNAL-SAFE: works on the bytes it is given. Ruby on x86_64. Stack frame of the code that
+ * YJIT of Ruby 3.1 generates:
  *
- *	sp + 24  return address: where the interpreter called it
- *	sp + 16  r13, in which it has the control frame
- *	sp +  8  r12, the execution context
- *	sp       rbx, the top of the values
+ *	sp + 24  return address into the interpreter
+ *	sp + 16  saved r13, which holds the control frame
+ *	sp +  8  saved r12, the execution context
+ *	sp       saved rbx, the top of the value stack
  *
- * It is lower by 16 bytes around some calls, and higher where it begins and ends. Methods that its
- * code calls get no stack frame, but a control frame, which is made the innermost at first:
+ * sp is lower by 16 bytes around some calls, and higher at the code's begin and end. Methods that
+ * this code calls get no stack frame, but a control frame. It is first made the innermost, then
+ * filled in:
  *
- *	sub  $0x40,%r13			49 83 ed 40		of Ruby code
- *	mov  %r13,0x10(%r12)		4d 89 6c 24 10		the innermost
+ *	sub  $0x40,%r13			49 83 ed 40		of a Ruby method
+ *	mov  %r13,0x10(%r12)		4d 89 6c 24 10		make it the innermost
  *	…
- *	mov  %rax,0x10(%r13)		49 89 45 10		its code
+ *	mov  %rax,0x10(%r13)		49 89 45 10		store its iseq
  *
  *	subq $0x40,0x10(%r12)		49 83 6c 24 10 40	of a C function; the innermost
  *	…
- *	mov  %rax,0x20(%rcx)		48 89 41 20		where its kind is
+ *	mov  %rax,0x20(%rcx)		48 89 41 20		store its kind
  */
 #ifndef ARCH_X86_64_RUBY_H
 #define ARCH_X86_64_RUBY_H
@@ -43,11 +44,11 @@ static inline uintptr_t arch_ruby_loaded(const uint8_t *code, uintptr_t address)
 		code += 4;
 		address += 4;
 	}
-	if (code[0] == 0x48) { /* of 64 bits */
+	if (code[0] == 0x48) { /* 64-bit operand */
 		code++;
 		address++;
 	}
-	/* mov, or lea: distance(%rip), any of the first eight registers */
+	/* mov or lea distance(%rip), to any of the first eight registers */
 	if ((code[0] != 0x8b && code[0] != 0x8d) || (code[1] & 0xc7) != 0x05)
 		return 0;
 	memcpy(&distance, code + 2, sizeof(distance));
@@ -65,7 +66,7 @@ static inline uintptr_t arch_ruby_target(const uint8_t *code, uintptr_t address)
 	return address + ARCH_RUBY_CALL_BYTES + (uintptr_t)(intptr_t)distance;
 }
 
-/* Only what comes before the next frame is made the innermost is of this one. */
+/* Search up to the next frame's instruction that makes it the innermost. */
 static inline bool arch_ruby_is_pushing(const uint8_t *code, unsigned bytes)
 {
 	for (unsigned i = 0; i + 4 <= bytes; i++) {

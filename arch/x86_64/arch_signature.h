@@ -9,7 +9,7 @@
 
 #include "arch/signature.h"
 
-/* Smaller ones may be, too: with members that are not aligned, or an object of C++. */
+/* Count rdi for small aggregates, too: unaligned ones and C++ objects are returned in memory. */
 static inline int arch_call_result(struct arch_call *call, const struct arch_type *type)
 {
 	int is_memory = type->kind == ARCH_TYPE_AGGREGATE && type->bytes > 16;
@@ -20,7 +20,7 @@ static inline int arch_call_result(struct arch_call *call, const struct arch_typ
 	return is_memory;
 }
 
-/* INTEGER, SSE, both, or MEMORY; larger ones are MEMORY, but for objects' addresses. */
+/* Up to 16 bytes: class INTEGER, SSE, both, or MEMORY; above: MEMORY or an object's address. */
 static inline void arch_call_aggregate(struct arch_call *call, const struct arch_type *type)
 {
 	unsigned words = type->bytes > 8 ? 2 : 1;
@@ -45,7 +45,7 @@ static inline void arch_call_argument(struct arch_call *call, const struct arch_
 		break;
 	case ARCH_TYPE_REAL:
 	case ARCH_TYPE_COMPLEX:
-		/* A complex float is one register, a real of 16 bytes, too. */
+		/* A complex float needs one register, and so does a real of 16 bytes. */
 		if (type->kind == ARCH_TYPE_REAL)
 			words = 1;
 		if (!arch_call_use_all(&call->vectors, words, ARCH_CALL_VECTORS))
@@ -55,7 +55,7 @@ static inline void arch_call_argument(struct arch_call *call, const struct arch_
 	case ARCH_TYPE_OBJECT:
 		arch_call_aggregate(call, type);
 		break;
-	default: /* long double, complex or not: MEMORY */
+	default: /* long double and its complex: MEMORY */
 		arch_call_push(call, type);
 	}
 }

@@ -2,13 +2,13 @@
 /*
  * Stubs of x86_64. Source: System V AMD64 ABI 3.2 (calling sequence); Intel SDM 2 (encodings).
  *
- * No register is written but rbp, rsp and, in bind stubs, those of the arguments: rax (vector
- * registers of a variadic call), r10 (static chain), r11 and all results pass. Calls and returns
- * pair, so that shadow stacks agree.
+ * A stub writes only rbp, rsp and, in a bind stub, the argument registers. So rax (count of vector
+ * registers of a variadic call), r10 (static chain), r11 and all results pass through. Calls and
+ * returns are paired, so that shadow stacks agree.
  *
- * What a stub costs over a call by pointer, 0.8 ns at 3 GHz, is its own call and return, and for a
- * third that the call goes through memory, since code of the host's may be out of a direct call's
- * reach. The frame and the payload are free beside them.
+ * Compared with a call through a pointer, a stub costs its own call and return, and the load of the
+ * target from memory, because the host's code may be out of reach of a direct call: 0.8 ns at 3
+ * GHz. Frame and payload add nothing measurable.
  */
 #include "arch/stub.h"
 
@@ -20,7 +20,7 @@
 #define STACK_WORDS_MAX   64u
 #define INTEGER_REGISTERS 6u
 
-/* Where the frame is set up, and from where on it is taken down: CFI speaks of these. */
+/* Offsets in the code after the push of rbp, and after the frame is set up. */
 #define PUSHED_AT 5u
 #define FRAME_AT  8u
 
@@ -62,7 +62,7 @@ static void put_prologue(struct arch_stub_template *out, unsigned stack_words)
 }
 
 /*
- * The caller's words, the last one first:
+ * Copy the caller's stack words, the last one first:
  *	ff 75 <offset8>		push	offset(%rbp)
  *	ff b5 <offset32>	push	offset(%rbp)
  */
@@ -79,16 +79,16 @@ static void put_stack_words(struct arch_stub_template *out, unsigned words)
 }
 
 /*
- * Each integer argument one register on, from the last one on:
- *	41 51		push	%r9		(there are more than registers)
+ * Move each integer argument to the next register, beginning with the last:
+ *	41 51		push	%r9		(more arguments than registers)
  *	4d 89 c1	mov	%r8,%r9
  *	49 89 c8	mov	%rcx,%r8
  *	48 89 d1	mov	%rdx,%rcx
  *	48 89 f2	mov	%rsi,%rdx
- *	48 89 fe	mov	%rdi,%rsi	(rdi is no pointer to the result)
- * and the payload first:
+ *	48 89 fe	mov	%rdi,%rsi	(if rdi is not the pointer to the result)
+ * and pass the payload as the first argument:
  *	48 8b 7d f8	mov	-8(%rbp),%rdi
- *	48 8b 75 f8	mov	-8(%rbp),%rsi	(rdi is the pointer to the result)
+ *	48 8b 75 f8	mov	-8(%rbp),%rsi	(if rdi is the pointer to the result)
  */
 static void put_bind(struct arch_stub_template *out, const struct arch_stub_shape *shape, int spill)
 {
@@ -120,7 +120,7 @@ static void put_call(struct arch_stub_template *out)
  *	ff 55 f8		call	*-8(%rbp)		(the payload: the original)
  *	64 83 3c 25 <ticks> 00	cmpl	$0,%fs:ticks
  *	74 06			je	1f
- *	ff 15 <target>		call	*target(%rip)		(the slow half of the check)
+ *	ff 15 <target>		call	*target(%rip)		(arch_intercept_slow())
  *				1:
  */
 static void put_intercept(struct arch_stub_template *out, int32_t ticks)
@@ -184,7 +184,10 @@ int arch_stub_prepare(const struct arch_stub_shape *shape, struct arch_stub_temp
 	return 0;
 }
 
-/* Both instructions have two bytes before the distance, which counts from their end. */
+/*
+ * Fill in the distance of a 6-byte instruction at offset @at, whose last 4 bytes are the distance
+ * from its end. @distance counts from the stub's start.
+ */
 static void place_distance(uint8_t *code, uint32_t at, int32_t distance)
 {
 	distance -= (int32_t)at + 6;
@@ -212,19 +215,19 @@ unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t st
 	uint32_t leave = stub->leave_at;
 	const uint8_t cfa[] = {
 		OFFSET_IN_STUB,
-		0x12, 0x38, 0x2a, 0x28, LE2(10), /* dup; lit8; ge; bra: rbp is set up */
-		0x35, 0x2a, 0x33, 0x24,		/* lit5; ge; lit3; shl: 8 once rbp is pushed */
+		0x12, 0x38, 0x2a, 0x28, LE2(10), /* dup; lit8; ge; bra: frame is set up */
+		0x35, 0x2a, 0x33, 0x24,		/* lit5; ge; lit3; shl: 8 after the push of rbp */
 		0x77, 8, 0x22, 0x2f, LE2(14),	/* breg7 8; plus; skip to the end */
 		0x0a, LE2(leave), 0x2b,		/* const2u leave; gt */
-		0x28, LE2(5),			/* bra: it is restored */
+		0x28, LE2(5),			/* bra: after leave */
 		0x76, 16, 0x2f, LE2(2),		/* breg6 16; skip to the end */
 		0x77, 8,			/* breg7 8 */
 	};
 	const uint8_t rbp[] = {
-		OFFSET_IN_STUB,			/* above the CFA */
-		0x12, 0x35, 0x2d, 0x28, LE2(13), /* dup; lit5; lt; bra: not pushed */
+		OFFSET_IN_STUB,			/* pushed above the CFA */
+		0x12, 0x35, 0x2d, 0x28, LE2(13), /* dup; lit5; lt; bra: not pushed yet */
 		0x0a, LE2(leave), 0x2b,		/* const2u leave; gt */
-		0x28, LE2(6),			/* bra: it is restored */
+		0x28, LE2(6),			/* bra: after leave */
 		0x40, 0x1c, 0x06, 0x2f, LE2(2), /* lit16; minus; deref; skip to the end */
 		0x76, 0,			/* breg6 0 */
 	};
@@ -244,8 +247,8 @@ unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t st
 
 /* ---- the slow half of an intercept ----------------------------------------------------------- */
 /*
- * How arch_intercept_slow() saves vector registers: in what way, which, and how many bytes that
- * takes. Source: Intel SDM 1, 13.2 and 13.4.3; SDM 2, CPUID leaf 0dh.
+ * How arch_intercept_slow() saves vector registers: by which instruction, which states, and in how
+ * many bytes. Source: Intel SDM 1, 13.2 and 13.4.3; SDM 2, CPUID leaf 0dh.
  */
 
 #define ECX_OSXSAVE	 (1u << 27)
@@ -255,13 +258,13 @@ unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t st
 #define HEADER_BYTES	 64u
 
 /*
- * x87, SSE, AVX, and three of AVX-512: what the C library's dynamic linker saves. Tiles of AMX,
- * which would be 8 KiB, are no results and belong to who called.
+ * x87, SSE, AVX and three states of AVX-512, which the C library's dynamic linker saves, too. AMX
+ * tiles, which would need 8 KiB, hold no results and are the caller's to save.
  */
 #define STATES		 0xe7u
 #define STATES_LAST	 7u
 
-/* Read by arch_intercept_slow(); atomic. */
+/* Read by arch_intercept_slow(). Atomic. */
 extern void (*arch_intercept_take)(void);
 void (*arch_intercept_take)(void);
 extern uint32_t arch_intercept_save_way, arch_intercept_save_mask, arch_intercept_save_bytes;
@@ -277,7 +280,7 @@ static uint32_t enabled_states(void)
 	return low & STATES;
 }
 
-/* Bytes of the area for @states: each where the CPU has it, or one behind the other. */
+/* Return the save area's size. States are adjacent if @compact, else at fixed offsets. */
 static uint32_t area_bytes(uint32_t states, int compact)
 {
 	uint32_t bytes = FXSAVE_BYTES + HEADER_BYTES;

@@ -9,7 +9,7 @@
 
 #include "arch/code.h"
 
-/* Whose numbers these are, as seccomp filters see it. */
+/* The architecture of these system call numbers in seccomp filters. */
 #define ARCH_AUDIT AUDIT_ARCH_X86_64
 
 static inline __attribute__((always_inline)) long arch_syscall6(
@@ -28,14 +28,14 @@ static inline __attribute__((always_inline)) long arch_syscall6(
 }
 
 /*
- * Compilers set the number by `mov $n, %eax`, for read by `xor %eax, %eax`; where several calls
- * have the same number by `mov %reg, %eax`, and reg by `mov $n, %reg`. The nearest counts. Where
- * eax seems to be set by anything else, or another call is made, nearer than that, the number is
- * not known: code is read backwards, so that bytes may lie.
+ * Compilers set the number by `mov $n, %eax`, or for read(2) by `xor %eax, %eax`. If several calls
+ * share a number, they use `mov %reg, %eax` after `mov $n, %reg`. Use the nearest of these. Code is
+ * read backwards, so bytes may be misread; if anything else may set eax, or makes a call, between
+ * that and the system call, the number is unknown.
  */
 static inline long arch_syscall_before(const uint8_t *code, unsigned bytes)
 {
-	unsigned reg = 0; /* the number is in it */
+	unsigned reg = 0; /* the register with the number */
 
 	if (bytes < 2 || code[bytes - 2] != 0x0f || code[bytes - 1] != 0x05)
 		return -1;
@@ -44,7 +44,7 @@ static inline long arch_syscall_before(const uint8_t *code, unsigned bytes)
 		unsigned rex = (op[-1] & 0xf0) == 0x40 ? op[-1] : 0;
 
 		if (op[0] == (0xb8 | (reg & 7)) && at + 7 <= bytes && op[2] < 4 && !op[3] && !op[4])
-			/* What looks like a prefix may be the end of the instruction before. */
+			/* What looks like a REX prefix may belong to the instruction before. */
 			return (rex & 1) == reg >> 3 ? op[1] | op[2] << 8 : ARCH_SYSCALL_NUMBERLESS;
 		if (op[0] == 0x0f && op[1] == 0x05)
 			break;
@@ -73,7 +73,7 @@ static inline long arch_spawn_vm(
 	stack[0] = (void *)entry;
 	/*
 	 * The child pops its entry and argument off the new stack, which leaves the stack pointer
-	 * at stack_top: 16-byte aligned before the call. rbp = 0 ends frame-pointer walks.
+	 * at stack_top, 16-byte aligned before the call. rbp = 0 ends frame-pointer walks.
 	 */
 	register long r10 __asm__("r10") = 0;
 	register long r8 __asm__("r8") = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ASYNC-SIGNAL-SAFE: works on the bytes it is given. V8's functions at their edges on x86_64. Seen
- * in node 18 to 24, in compiled code; what it asks before, arch_epilogue.h knows.
+ * ASYNC-SIGNAL-SAFE: works on the bytes it is given. Begin and end of V8's compiled functions on
+ * x86_64, in node 18 to 24. arch_epilogue.h skips the check that comes before the begin.
  *
  *	55		push %rbp			48 8b e5	mov  %rbp,%rsp
  *	48 89 e5	mov  %rsp,%rbp			5d		pop  %rbp
@@ -20,10 +20,10 @@
 #include "arch/registers.h"
 
 #define ARCH_V8_BEFORE 10u
-#define ARCH_V8_RDI    5u /* its DWARF number */
-#define ARCH_V8_DISPATCH 15u /* of the interpreter: r15 */
+#define ARCH_V8_RDI    5u /* DWARF number */
+#define ARCH_V8_DISPATCH 15u /* r15 */
 
-/* Are @count bytes @before the pc those of @wanted? -1 is any. */
+/* Are @count bytes from @before bytes before the pc on equal to @wanted? -1 matches any. */
 static inline bool arch_v8_is(
 	const struct arch_code *code, unsigned before, const int16_t *wanted, unsigned count)
 {

@@ -4,10 +4,10 @@
  * arch_call_on_stack(top, function, argument): see arch/walk_stack.h.
  *
  *	old stack                 new stack
- *	rbp + 8   return address  top - 8   return address into here, while function() runs
+ *	rbp + 8   return address  top - 8   return address into this function while function() runs
  *	rbp       caller's rbp
  *
- * The CFA is computed from rbp, so that unwinders step from the new stack to the old one.
+ * The CFA is computed from rbp, so unwinders step from the new stack to the old one.
  */
 #ifdef __CET__
 #include <cet.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: instructions and one raw system call. */
 /*
- * Signal frames and valgrind's client requests on x86_64. Sources: Linux
+ * Size of signal frames, and valgrind's client requests, on x86_64. Sources: Linux
  * arch/x86/kernel/signal_64.c and arch/x86/kernel/fpu/signal.c; Intel SDM 1, chapter 13; valgrind's
  * manual, "The Client Request mechanism".
  */
@@ -28,8 +28,8 @@
 #define ARCH_GET_STATES_PERMITTED 0x1022 /* arch_prctl(): ARCH_GET_XCOMP_PERM */
 
 /*
- * The kernel saves the vector states that the process may use. AT_MINSIGSTKSZ also counts states
- * that a process must request first (AMX: 8 KiB more), so ask the processor for each size.
+ * The kernel saves the vector states that the process may use. Compute their size by CPUID, because
+ * AT_MINSIGSTKSZ also counts states that a process must request first (AMX: 8 KiB more).
  */
 static inline size_t arch_signal_frame_bytes(void)
 {
@@ -39,7 +39,7 @@ static inline size_t arch_signal_frame_bytes(void)
 	if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) && ecx & bit_OSXSAVE) {
 		uint64_t enabled;
 
-		/* XCR0: states that the system enabled. Before Linux 5.16 all are permitted. */
+		/* XCR0: states that the kernel has enabled. Before Linux 5.16 all are permitted. */
 		__asm__("xgetbv" : "=a"(eax), "=d"(edx) : "c"(0));
 		enabled = (uint64_t)edx << 32 | eax;
 		arch_syscall2(SYS_arch_prctl, ARCH_GET_STATES_PERMITTED, &permitted);
@@ -55,7 +55,7 @@ static inline size_t arch_signal_frame_bytes(void)
 	       ARCH_MAGIC2_BYTES + bytes;
 }
 
-/* Valgrind recognizes these rotations, which leave the register unchanged, as a request. */
+/* Valgrind recognises these rotations, which leave the register unchanged, as a request. */
 static inline uint64_t arch_ask_valgrind(uint64_t number, uintptr_t first, uintptr_t second)
 {
 	volatile uint64_t request[6] = {number, first, second, 0, 0, 0};
