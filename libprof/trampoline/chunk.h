@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A chunk of equal stubs: one mapping, pages of code and call-frame information (chunk.c), then
- * pages of data that begin with struct chunk. Its addresses and its data are kept for ever, because
- * handlers read them without asking; its code goes when its arena does, and comes back, maybe
- * another, when an arena takes the chunk again.
+ * A chunk of equal stubs: one mapping with pages of code and call-frame information (see chunk.c),
+ * then pages of data that begin with struct chunk. Addresses and data are never unmapped, because
+ * handlers read them without a lock. The code pages are freed with the arena and filled again,
+ * perhaps with other code, when another arena reuses the chunk.
  *
- *	start               executable: chunk.c
+ *	start               executable pages: chunk.c
  *	start + code_room   struct chunk, slots
  */
 #ifndef LIBPROF_TRAMPOLINE_CHUNK_H
@@ -19,35 +19,31 @@
 
 struct chunk {
 	struct region region;
-	flameprof_function *target; /* read by the stubs */
+	flameprof_function *target; /* the word that all stubs share */
 	struct chunk *next_pooled;
 	struct flameprof_arena *arena;
 	size_t code_room;   /* bytes of the executable pages */
-	uint32_t slot_room; /* slots there is memory for */
-	uint32_t number;    /* in its arena */
-	uint32_t used;	    /* atomic: slots taken for the first time; may pass region.slots */
+	uint32_t slot_room; /* number of slots that the data pages can hold */
+	uint32_t number;    /* index in its arena */
+	uint32_t used;	    /* atomic: slots claimed so far; may exceed region.slots */
 	struct region_slot slot[];
 };
 
 /*
- * A chunk with all slots free, not yet in the set of regions.
+ * Make a chunk with all slots free, not yet in the set of regions.
  *
- * @slots  about as many; rounded so that pages are full
- * @arena  whose stubs they are
+ * @slots  wanted number; rounded up to fill pages
+ * @arena  owner of the stubs
  *
- * Returns 0, -ENOMEM, or -EACCES where executable memory is refused.
- * Context: any thread, not a handler; as are all.
+ * Returns 0, -ENOMEM, or -EACCES if the system refuses executable memory.
+ * Context of all functions here: any thread, not a handler.
  */
 int chunk_new(struct chunk **out, uint32_t slots, struct flameprof_arena *arena);
 
-/* Take the code away and keep the rest for another arena; the region was removed before. */
+/* Free the code; keep addresses and data for another arena. The region must be removed before. */
 void chunk_free(struct chunk *chunk);
 
-/*
- * From now on no fork child finds our lock held by a thread that it does not have. To be called
- * before the lock is taken first, and before others watch for a lock that they hold around it.
- * Does its work once. Context: not a handler.
- */
+/* Hold this file's lock across every fork(): see region_watch_forks(). */
 void chunk_watch_forks(void);
 
 #endif

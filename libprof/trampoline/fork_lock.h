@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Locks that are held across fork(2), so that the child finds them free and what they protect
- * whole. Each file does this for its own lock, once it is about to be taken.
+ * Hold locks across fork(2), so that they are free in the child and the data that they protect is
+ * consistent. Each file does this for its own lock before the lock is first taken.
  */
 #ifndef LIBPROF_TRAMPOLINE_FORK_LOCK_H
 #define LIBPROF_TRAMPOLINE_FORK_LOCK_H
@@ -9,12 +9,12 @@
 #include <pthread.h>
 
 /*
- * Define `void @watch(void)`, static where that stands before the macro: it has @prepare() called
- * before each fork and @done() after it in both processes; further calls do nothing. Context of
- * @watch: any thread, not a handler.
+ * Define `void @watch(void)` (static if `static` precedes the macro). Its first call makes every
+ * fork call @prepare() before and @done() after, in parent and child; further calls do nothing.
+ * Context of @watch: any thread, not a handler.
  *
- * @inner  statements that do the same for locks that are taken while this one is held: handlers
- *         that prepare run backwards, so those of inner locks are registered first
+ * @inner  statements that register locks taken while this one is held. pthread_atfork(3) runs
+ *         prepare handlers in reverse order, so inner locks must be registered first.
  */
 #define FORK_WATCH(watch, prepare, done, inner)                                                    \
 	void watch(void);                                                                          \
@@ -30,7 +30,7 @@
 		pthread_once(&once, watch##_register);                                             \
 	}
 
-/* The same for a single mutex, @lock. */
+/* Define @watch as FORK_WATCH does, for a single mutex @lock. */
 #define FORK_LOCK(watch, lock, inner)                                                              \
 	void watch(void);                                                                          \
 	static void watch##_prepare(void)                                                          \

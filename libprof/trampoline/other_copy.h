@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stubs of a process that holds two copies of the library (libprof/session/injected.h): those
- * of the profiler's copy. The copy in the program passes on what it is asked.
+ * In a process with two copies of the library (libprof/session/injected.h), the profiler's copy
+ * makes the stubs. The program's copy forwards these calls to it.
  */
 #ifndef LIBPROF_TRAMPOLINE_OTHER_COPY_H
 #define LIBPROF_TRAMPOLINE_OTHER_COPY_H
@@ -9,10 +9,7 @@
 #include "libprof/flameprof_stub.h"
 #include "libprof/flameprof_vm.h"
 
-/*
- * Every function of flameprof_stub.h, so that none is forgotten, and ticks, which intercept stubs
- * look at.
- */
+/* All functions of flameprof_stub.h; and of ticks, because intercept stubs read their counter. */
 #define OTHER_COPY_FUNCTIONS(X)                                                                    \
 	X(flameprof_arena_new)                                                                     \
 	X(flameprof_arena_hide_target)                                                             \
@@ -43,12 +40,12 @@
 
 #define OTHER_COPY_MEMBER(function) __typeof__(function) *function;
 
-/* The other copy's; all NULL where this copy makes the stubs. */
+/* Functions of the profiler's copy; all NULL in the copy that makes the stubs. */
 struct other_copy {
 	OTHER_COPY_FUNCTIONS(OTHER_COPY_MEMBER)
 };
 
-/* Written before the program's own code runs; read by all. */
+/* Written before the program's own code runs. */
 extern struct other_copy other_copy __attribute__((visibility("hidden")));
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: permanent_bytes() and permanent_copy() are for handlers. */
 /*
- * Memory that a handler may still be reading when its owner writes something else into it: names of
- * stubs that end, tables of code that goes away. It is never unmapped; a block stays with its
- * owner, who writes over it as long as it is large enough. Each new block is twice as large as the
- * one it replaces, so that the blocks left behind are together no larger than the one in use.
+ * Memory that handlers may still read while its owner overwrites it: names of ended stubs, tables
+ * of removed code. It is never unmapped. A block stays with its owner, who reuses it while it is
+ * large enough. A new block is at least twice as large as the old one, so all abandoned blocks
+ * together are no larger than the one in use.
  */
 #ifndef LIBPROF_TRAMPOLINE_PERMANENT_H
 #define LIBPROF_TRAMPOLINE_PERMANENT_H
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 struct permanent {
-	uint32_t bytes; /* of data; never changes */
+	uint32_t bytes; /* size of data; never changes */
 	uint32_t pad;
 	char data[];
 };
@@ -24,24 +24,26 @@ static inline struct permanent *permanent_of(const char *data)
 }
 
 /*
- * At least @bytes (up to 1 GiB), 16-byte aligned, zeroed when new.
+ * Return a block of at least @bytes (up to 1 GiB), 16-byte aligned, zeroed if new.
  *
- * @data  what permanent_reserve() gave before, or NULL; when it is too small it is left behind
+ * @data  an earlier result of this function, or NULL; it is returned if it is large enough, else
+ *        abandoned
  *
- * Returns the data, or NULL without memory: @data is what it was.
- * Context: any thread, not a handler; takes no lock but for each megabyte.
+ * Returns NULL without memory; @data is unchanged then.
+ * Context: any thread, not a handler. Takes a lock only once per megabyte.
  */
 char *permanent_reserve(char *data, size_t bytes);
 
 /*
- * Write @text, cut at @limit bytes, over the data of *@data, with relaxed stores: handlers may
- * read. Returns 0, or -ENOMEM with *@data as it was. Context: as permanent_reserve().
+ * Write @text, cut at @limit bytes, into *@data, which may be replaced by a larger block. Stores
+ * bytes atomically, because handlers may read. Returns 0, or -ENOMEM with *@data unchanged.
+ * Context: any thread, not a handler.
  */
 int permanent_set_text(char **data, const char *text, size_t limit);
 
 /*
- * Copy the text in @data, which may change meanwhile, into @out, cut at @room - 1 bytes.
- * Returns bytes with the NUL. Context: signal-safe.
+ * Copy the text in @data, which may change meanwhile, to @out, cut at @room - 1 bytes. Returns the
+ * number of bytes with the NUL. Context: signal-safe.
  */
 static inline uint32_t permanent_copy(const char *data, char *out, uint32_t room)
 {
@@ -59,7 +61,7 @@ static inline uint32_t permanent_copy(const char *data, char *out, uint32_t room
 	return n + 1;
 }
 
-/* Bytes of the text in @data with its NUL, which may change meanwhile. Context: signal-safe. */
+/* Return the size with NUL of the text in @data, which may change. Context: signal-safe. */
 static inline uint32_t permanent_text_bytes(const char *data)
 {
 	uint32_t limit = permanent_of(data)->bytes;
@@ -70,11 +72,7 @@ static inline uint32_t permanent_text_bytes(const char *data)
 	return n + 1;
 }
 
-/*
- * From now on no fork child finds our lock held by a thread that it does not have. To be called
- * before the lock is taken first, and before others watch for a lock that they hold around it.
- * Does its work once. Context: not a handler.
- */
+/* Hold this file's lock across every fork(): see region_watch_forks(). */
 void permanent_watch_forks(void);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Telling other tools of generated code. Each tool is one struct publisher in a file of its own;
- * publish.c knows which are on and tells them of what exists and of what comes and goes.
+ * Report generated code to other tools, such as perf and gdb. Each tool is a struct publisher in a
+ * file of its own. publish.c knows which tools are on and calls them for regions and stubs that
+ * exist, begin and end.
  */
 #ifndef LIBPROF_TRAMPOLINE_PUBLISH_H
 #define LIBPROF_TRAMPOLINE_PUBLISH_H
@@ -13,43 +14,39 @@
 
 #include "libprof/trampoline/region.h"
 
-/* What add_*() and flush() answer when the tool cannot go on at all: it is turned off. */
+/* Returned by add_*() and flush() if the tool cannot continue: it is turned off. */
 #define PUBLISH_ENDED (-EIO)
 
-/* What start() answers when it found more to tell: add_region() follows for known regions, too. */
+/* Returned by start() if all regions must be reported again, by add_region(). */
 #define PUBLISH_AFRESH 1
 
 /*
- * One tool. All but flag and start may be NULL.
- * Context of all: under publish.c's lock, never in a handler. Nothing is told twice.
+ * One tool. All members but flag and start may be NULL.
+ * Context of all but prepare: under publish.c's lock, never in a handler. Each region and slot is
+ * added once.
  */
 struct publisher {
 	unsigned flag; /* enum flameprof_publish */
-	/*
-	 * Finds what the tool needs of other libraries; not under the lock: the loader has its own.
-	 */
+	/* Find functions of other libraries. Not under the lock: this takes the loader's. */
 	void (*prepare)(void);
-	/*
-	 * Called at each request. Returns 0, PUBLISH_AFRESH, or -errno when the tool cannot be
-	 * served here.
-	 */
+	/* Called at each request. Returns 0, PUBLISH_AFRESH, or -errno if it cannot be used. */
 	int (*start)(void);
 	/*
-	 * A region was made, all its slots filled with code. *@state, NULL at first, is the tool's
-	 * own for this region. Returns 0, PUBLISH_ENDED, or -errno: it hears of this region no
-	 * more.
+	 * A region was added, with code in all its slots. *@state, NULL at first, belongs to the
+	 * tool. Returns 0, PUBLISH_ENDED, or -errno: then the tool gets no more calls for this
+	 * region.
 	 */
 	int (*add_region)(const struct region *region, void **state);
-	/* It and all its slots go; so does what *state pointed to. */
+	/* The region ends with all its slots. Frees @state. */
 	void (*remove_region)(const struct region *region, void *state);
-	/* One stub of a region got its name; it ended. */
+	/* A stub of a region was named; a stub ended. */
 	int (*add_slot)(const struct region *region, uint32_t slot, void *state);
 	void (*remove_slot)(const struct region *region, uint32_t slot, void *state);
-	/* A batch of the calls above is over: what was put off happens now. */
+	/* A batch of these calls is over: do deferred work. */
 	int (*flush)(void);
-	/* In a fork child: go on under its pid. add_*() of everything that exists follows. */
+	/* In a fork child: start again under its pid. add_*() for all that exists follows. */
 	int (*fork_child)(void);
-	/* Returns 0, or -errno that says what of all it was told the tool does not understand. */
+	/* Returns 0, or -errno if the tool does not understand something of what it was given. */
 	int (*status)(void);
 	/* The process ends. */
 	void (*finish)(void);
@@ -65,20 +62,21 @@ static inline size_t publish_slot_bytes(const struct region *region)
 	return region->kind == FLAMEPROF_CODE_HOST ? region->bytes : region->code_bytes;
 }
 
-/* Is anything published? One relaxed load, for the fast path of making a stub. */
+/* Return 1 if any tool is on. One relaxed load, for the fast path of making a stub. */
 int publish_is_on(void);
 
 /*
- * What the makers of regions and stubs report; one fence and one load when nothing is on.
+ * Report a new or ended region or slot to all tools that are on. Costs one fence and one load if no
+ * tool was ever on.
  *
- * A region is reported when it is complete and region_find() knows it, a slot when its name and
- * `space` are stored; the end of a slot once `space` is 0 and before anybody can have the slot
- * again, the end of a region before its memory goes. Whoever keeps to that may race with
- * flameprof_publish(): everything is told once.
- * publish_add_region() tells of the slots that have a name, too, publish_remove_region() ends them.
+ * Report a region after it is complete and in the set, a slot after its name and `space` are
+ * stored. Report the end of a slot after `space` is 0 and before the slot can be claimed again, the
+ * end of a region before its memory is freed. Then these calls may race with flameprof_publish(),
+ * and everything is still reported exactly once. publish_add_region() also reports named slots,
+ * publish_remove_region() also their end.
  *
- * Context: any thread, not under region.c's lock, not in a handler. Errors are the tools' own: code
- * that a tool cannot be told of runs all the same.
+ * Context: any thread, not under region.c's lock, not in a handler. A tool's errors are not
+ * returned, because the code runs in any case.
  */
 void publish_add_region(struct region *region);
 void publish_remove_region(struct region *region);
@@ -88,20 +86,19 @@ void publish_remove_slot(struct region *region, uint32_t slot);
 extern const struct publisher publisher_perf_map, publisher_jitdump, publisher_gdb,
 	publisher_unwinders, publisher_libunwind;
 
-/*
- * Is an unwinder loaded that throws exceptions? Loads none. Context: not under publish.c's lock.
- */
+/* Is an unwinder loaded that throws exceptions? Loads none. Context: not under publish.c's lock. */
 int publish_unwinders_are_loaded(void);
 
 /* ---- libraries that are loaded --------------------------------------------------------------- */
 /*
- * Finding what other libraries of the process offer, without linking them. Calls take the loader's
- * lock, which a library's constructor holds while it makes stubs: so never under publish.c's lock.
+ * Find functions of other loaded libraries without linking them. These calls take the loader's
+ * lock, which a library's constructor may hold while it makes stubs, so never make them under
+ * publish.c's lock.
  */
 
 /*
- * dlopen(); NULL in statically linked programs, which can load nothing. Linkers warn there of a
- * dlopen() that is not asked for by name.
+ * Call dlopen(). Returns NULL in a statically linked program. dlopen() is looked up by name,
+ * because the linker would warn about a direct call in such a program.
  */
 static inline void *publish_load(const char *soname, int flags)
 {
@@ -112,8 +109,9 @@ static inline void *publish_load(const char *soname, int flags)
 }
 
 /*
- * A handle of the library @soname if it is loaded, else NULL. The library stays loaded from now on:
- * what is registered with it would be lost, and taking it back would call into nothing.
+ * Return a handle of library @soname if it is loaded, else NULL. The library is never unloaded
+ * afterwards, because registrations in it would be lost, and removing them would call unmapped
+ * code.
  */
 static inline void *publish_loaded(const char *soname)
 {

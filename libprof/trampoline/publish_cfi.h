@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call-frame information as other tools want it: that of a region written anew, with pointers they
- * can follow and nothing but what unwinding needs.
+ * Write a region's call-frame information again for other tools: with pointers that they can use,
+ * and without anything that unwinding does not need.
  */
 #ifndef LIBPROF_TRAMPOLINE_PUBLISH_CFI_H
 #define LIBPROF_TRAMPOLINE_PUBLISH_CFI_H
@@ -15,17 +15,17 @@
 #include "libprof/trampoline/region.h"
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
-/* Bytes that grow: what images for other tools are put together in. Context: not in a handler. */
+/* A growing array of bytes, for images that other tools read. Context: not in a handler. */
 
-/* All zero: empty. The memory is the owner's: free(data). */
+/* All zero: empty. The owner frees `data` with free(). */
 struct publish_bytes {
 	uint8_t *data;
 	size_t used;
 	size_t room;
-	int error; /* -ENOMEM once there was none; what is put is dropped then */
+	int error; /* -ENOMEM after a failed allocation; further bytes are ignored */
 };
 
-/* Returns where @count new bytes of zero begin; NULL for none, or with bytes->error set. */
+/* Append @count zero bytes. Returns their address; NULL if @count is 0 or bytes->error is set. */
 static inline void *publish_bytes_extend(struct publish_bytes *bytes, size_t count)
 {
 	if (bytes->error || !count)
@@ -72,7 +72,7 @@ static inline void publish_bytes_u64(struct publish_bytes *bytes, uint64_t value
 	publish_bytes_put(bytes, &value, sizeof(value));
 }
 
-/* Zeros up to a multiple of @unit, a power of two. */
+/* Append zeros up to a multiple of @unit, a power of two. */
 static inline void publish_bytes_align(struct publish_bytes *bytes, size_t unit)
 {
 	publish_bytes_extend(bytes, -bytes->used & (unit - 1));
@@ -83,22 +83,22 @@ static inline void publish_bytes_align(struct publish_bytes *bytes, size_t unit)
 struct cfi_fde;
 
 /*
- * Append CIEs and FDEs of @region that say something of [@lo, @hi), without an end mark.
- * Personalities and language-specific data are left out.
+ * Append the CIEs and FDEs of @region that cover a part of [@lo, @hi), without an end mark.
+ * Personality routines and language-specific data are left out.
  *
- * @address  0: first pcs become absolute addresses of eight bytes; else where the byte that is
- *           appended next will lie: they become distances of four
+ * @address  0: write pcs as absolute 8-byte addresses; else the address at which the next appended
+ *           byte will lie: write pcs as 4-byte distances
  *
- * Returns 0, -ENOENT when there are none, -ERANGE for a distance of more than four bytes, -EBADMSG
- * or -ENOTSUP for information that is not understood, -ENOMEM. Appended bytes are of no use after
- * an error.
+ * Returns 0, -ENOENT if there are none, -ERANGE if a distance needs more than four bytes, -EBADMSG
+ * or -ENOTSUP if the information is not understood, -ENOMEM. After an error the appended bytes are
+ * useless.
  */
 int publish_cfi_write(struct publish_bytes *out, const struct region *region, uintptr_t lo,
 	uintptr_t hi, uintptr_t address);
 
 /*
- * Call @visit for each FDE of @region, in the order of the section, until it returns other than 0.
- * Returns that, 0 at the end, -EBADMSG or -ENOTSUP. Context: any.
+ * Call @visit for each FDE of @region, in the order of the section, until it returns another value
+ * than 0. Returns that value, 0 at the end, -EBADMSG or -ENOTSUP. Context: any.
  */
 int publish_cfi_each(const struct region *region,
 	int (*visit)(void *context, const struct cfi_fde *fde), void *context);

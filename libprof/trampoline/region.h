@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: region_find() and region_resolve() run in the handler. */
 /*
- * All generated code of the process as an ordered set of regions: a chunk of equal stubs, or one
- * piece of the host's code. Readers take no lock and may be interrupted threads or handlers;
- * writers take one lock.
+ * The ordered set of all generated code of the process. A region is a chunk of equal stubs or one
+ * piece of the host's code. Readers, which may be signal handlers, take no lock; writers take one
+ * lock.
  *
- * A struct region is never given back to the system and keeps its type, so that a reader that lost
- * a race reads old values, not other things; `generation` tells it.
+ * The memory of a struct region stays a struct region for ever, so a reader that lost a race reads
+ * old values and nothing else. `generation` shows that the region was changed.
  */
 #ifndef LIBPROF_TRAMPOLINE_REGION_H
 #define LIBPROF_TRAMPOLINE_REGION_H
@@ -19,29 +19,29 @@
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 /*
- * The ordered set behind region.h: one array of leaves, each an array of entries in order of
- * address.
+ * A two-level tree: one array of leaves, each an array of entries in order of address.
  *
  *	top ──▶ { low[], leaf[] } ──▶ { start[], region[] } ──▶ struct region
  *
  * low[i] is the least start that leaf i may hold; low[0] is 0.
  *
- * A node that readers can see is never written to, but for single words that are right before and
- * after: a top's pointer to a leaf; a leaf's to a region that goes, which becomes NULL. For
- * anything else writers make a new leaf, or a new top when leaves come or go. What was replaced
- * waits until REGION_TREE_WAIT other nodes were replaced before it is written again. A reader
- * counts replacements before and after: fewer than that, and nothing that it read was rewritten.
- * Only a reader that was kept off the CPU meanwhile begins anew; nobody waits.
+ * In a node that readers can see, writers change only single words that are valid before and after:
+ * a top's pointer to a leaf, or a leaf's pointer to a removed region, which becomes NULL. For any
+ * other change writers make a new leaf, or a new top if the number of leaves changes. A replaced
+ * node is reused only after REGION_TREE_WAIT more nodes were replaced. A reader compares the count
+ * of replaced nodes before and after its search. If it grew by less than that, no node that it read
+ * was reused; otherwise it searches again. So only a reader that was off the CPU for long repeats,
+ * and nobody waits.
  */
 
-/* Small enough that all of a leaf can be asked of memory at once. */
+/* Small enough to prefetch a whole leaf at once. */
 #define REGION_TREE_LEAF 32u
 #define REGION_TREE_WAIT 64u
-#define REGION_TREE_LINE 64u /* of the CPU's cache, usually */
+#define REGION_TREE_LINE 64u /* bytes of a cache line, usually */
 
 struct region_leaf {
 	struct region_leaf *next_deferred;
-	uint64_t deferred_at; /* region_tree.replaced when it was */
+	uint64_t deferred_at; /* region_tree.replaced at that time */
 	uint32_t count;
 	uintptr_t start[REGION_TREE_LEAF] __attribute__((aligned(REGION_TREE_LINE)));
 	struct region *region[REGION_TREE_LEAF];
@@ -59,13 +59,13 @@ struct region_top {
 struct region_tree {
 	struct region_top *top; /* atomic; NULL: empty */
 	uint64_t replaced;	/* atomic: nodes replaced so far */
-	/* Oldest first; the writers'. */
+	/* Replaced nodes, oldest first. Writers only. */
 	struct region_leaf *first_leaf, **last_leaf;
 	struct region_top *first_top, **last_top;
-	struct region_top *outgrown; /* too small to be used again */
+	struct region_top *outgrown; /* too small to be reused */
 };
 
-/* The process's. */
+/* The set of this process. */
 extern struct region_tree region_tree;
 
 static inline uintptr_t *region_top_low(struct region_top *top)
@@ -78,104 +78,105 @@ static inline struct region_leaf **region_top_leaf(struct region_top *top)
 	return (struct region_leaf **)(top->word + top->room);
 }
 
-/* The region that holds @address, or NULL. Context: signal-safe. */
+/* Return the region that contains @address, or NULL. Context: signal-safe. */
 struct region *region_tree_find(struct region_tree *tree, uintptr_t address);
 
 /*
- * Returns 0, -EEXIST when [start, start + bytes) overlaps a region, -ENOMEM.
- * Context: one writer at a time, not a handler; as are all below.
+ * Add @region. Returns 0, -EEXIST if it overlaps a region, or -ENOMEM.
+ * Context of all writers: one at a time, not a handler.
  */
 int region_tree_add(struct region_tree *tree, struct region *region);
 
-/* Returns 0, or -ENOENT. Needs no memory. */
+/* Remove @region. Needs no memory. Returns 0 or -ENOENT. */
 int region_tree_remove(struct region_tree *tree, struct region *region);
 
-/* As region_each(). */
+/* Call @visit for every region: see region_each(). */
 int region_tree_each(struct region_tree *tree,
 	int (*visit)(void *context, struct region *region), void *context);
 
-/* ---- the process's set ----------------------------------------------------------------------- */
+/* ---- the set of this process ----------------------------------------------------------------- */
 
-/* What is known of one stub. Slot i of a region lies at start + i * stride. */
+/* One stub. Slot i of a region describes the code at start + i * stride. */
 struct region_slot {
 	uint64_t space;	   /* atomic: its address in the code space; 0: no stub */
-	const char *name;  /* a struct permanent's, which stays with the slot */
+	const char *name;  /* data of a struct permanent, which stays with the slot */
 	uintptr_t payload;
-	uint64_t published; /* atomic: the image whose control ring has its name */
+	uint64_t published; /* atomic: number of the image in whose control ring the name is */
 };
 
-/* The least stride of stubs of @code_bytes. */
+/* The least stride for stubs of @code_bytes. */
 #define REGION_STRIDE(code_bytes) ((((code_bytes) + 7u) & ~7u) + 24u)
 
 struct region {
-	uintptr_t start; /* first of all what look-ups read, in one line of the cache */
+	uintptr_t start; /* first in the struct: look-ups read one cache line */
 	size_t bytes;
-	uint32_t generation; /* atomic: even: as it says; odd: being changed */
+	uint32_t generation; /* atomic: odd while the fields are being changed */
 	enum flameprof_code_kind kind;
 	/*
-	 * Bytes from stub to stub; a host's code: all of it. For stubs at least
-	 * REGION_STRIDE(code_bytes): perf wants an index to the call-frame information behind each.
+	 * Bytes from stub to stub; for a host's code its size. perf needs a search table of
+	 * call-frame information behind each stub, so a stub's stride is at least
+	 * REGION_STRIDE(code_bytes).
 	 */
 	uint32_t stride;
 	uint32_t code_bytes; /* of a stub */
 	uint32_t slots;	     /* 1 for a host's code */
-	int of_file;	     /* pages of a memfd, not anonymous memory */
-	int hides_target;    /* the frame above a stub's is to be left out */
+	int of_file;	     /* the pages are a memfd's, not anonymous memory */
+	int hides_target;    /* leave the target's frame, the stub's callee, out of stacks */
 	struct region_slot *slot;
 	/*
-	 * Where the unwinder's cache has the rows of one stub's code, which all stubs of the region
-	 * share: an address of the code space that stands for nothing else.
+	 * The unwinder caches the rows of one stub for all stubs of the region, under this address
+	 * in the code space, which no stub has.
 	 */
 	uint64_t row_space;
 	/*
-	 * Call-frame information: an .eh_frame_hdr with a search table that covers the region, or
-	 * 0: frame pointers. Both lie in [cfi_start, cfi_end).
+	 * Call-frame information: an .eh_frame_hdr with a search table for the region, or 0 if the
+	 * code has frame pointers. It and its .eh_frame lie in [cfi_start, cfi_end).
 	 */
 	uintptr_t eh_frame_hdr;
 	uintptr_t cfi_start, cfi_end;
-	const void *eh_frame; /* the section it indexes */
-	size_t eh_frame_bytes; /* with the four zero bytes that end it */
+	const void *eh_frame; /* the section that eh_frame_hdr indexes */
+	size_t eh_frame_bytes; /* with the four zero bytes at its end */
 	/*
-	 * The same in one FDE, for unwinders that go through all of them at first (libgcc), ended
-	 * by four zero bytes; NULL: there is none.
+	 * One FDE for all stubs, with four zero bytes at its end, for unwinders that read all FDEs
+	 * at their first search (libgcc); NULL: none.
 	 */
 	const void *brief_frame;
 	void *owner;
-	void *published; /* publish.c's, under its lock; NULL in a new region */
+	void *published; /* state of publish.c, under its lock; NULL in a new region */
 } __attribute__((aligned(64)));
 
 /*
- * A stretch of @bytes in the code space that nobody had and nobody will get.
+ * Return the start of @bytes in the code space that were never used. They are never reused.
  * Context: signal-safe.
  */
 uint64_t region_space_new(size_t bytes);
 
 /*
- * Add @region, borrowed until region_remove(). `bytes` is not 0 and nothing of it changes while it
- * is in the set. Returns 0, -EEXIST when it overlaps another, -ENOMEM. Context: any thread, not a
- * handler; as are region_remove() and region_each().
+ * Add @region, borrowed until region_remove(). Its `bytes` must not be 0, and its fields must not
+ * change while it is in the set. Returns 0, -EEXIST if it overlaps a region, or -ENOMEM. Context of
+ * region_add(), region_remove() and region_each(): any thread, not a handler.
  */
 int region_add(struct region *region);
 void region_remove(struct region *region);
 
 /*
- * What is written into a region that was in the set before, readers may still be reading: to be
- * done between these two. Context: one thread at a time.
+ * Enclose changes of a region's fields, because readers may still read a region that was in the set
+ * before. Context: one thread at a time.
  */
 void region_change_begin(struct region *region);
 void region_change_end(struct region *region);
 
-/* The region @pc lies in, or NULL. Context: signal-safe. */
+/* Return the region that contains @pc, or NULL. Context: signal-safe. */
 const struct region *region_find(uintptr_t pc);
 
-/* A stub, or a piece of the host's code, as it was at one moment. */
+/* A consistent copy of what is known of a stub, or of a piece of the host's code. */
 struct region_stub {
 	uintptr_t start;
 	size_t bytes; /* up to the next stub */
 	uint64_t space;
 	uintptr_t payload;
 	const char
-		*name; /* a struct permanent's; may get another's letters when the stub is gone */
+		*name; /* data of a struct permanent; overwritten when the slot has another stub */
 	struct region_slot *slot;
 	enum flameprof_code_kind kind;
 	uintptr_t eh_frame_hdr, cfi_start, cfi_end;
@@ -183,24 +184,27 @@ struct region_stub {
 	int hides_target;
 };
 
-/* The stub @pc lies in. Returns 0, or -ENOENT. Context: signal-safe. */
+/* Find the stub that contains @pc. Returns 0 or -ENOENT. Context: signal-safe. */
 int region_find_stub(uintptr_t pc, struct region_stub *out);
 
-/* Call @visit for every region, in order of address, under the writers' lock. */
+/*
+ * Call @visit for every region, in order of address, with the writers' lock held, until it returns
+ * another value than 0. Returns that value, or 0.
+ */
 int region_each(int (*visit)(void *context, struct region *region), void *context);
 
 /*
- * The stub or code at @pc as the unwinder wants it: number WIRE_MODULE_CODE, bias such that
- * pc - bias is its address in the code space. With @announce its name is in this image's control
- * ring when the call returns.
- * Returns 0, or -ENOENT. Context: signal-safe.
+ * Describe the stub or code at @pc for the unwinder: number is WIRE_MODULE_CODE, and pc - bias is
+ * the address in the code space. With @announce, also write its name into this image's control
+ * ring, unless the ring is full.
+ * Returns 0 or -ENOENT. Context: signal-safe.
  */
 int region_resolve(uintptr_t pc, int announce, struct unwind_module *out);
 
 /*
- * From now on no fork child finds our lock held by a thread that it does not have. To be called
- * before the lock is taken first, and before others watch for a lock that they hold around it.
- * Does its work once. Context: not a handler.
+ * Hold this file's lock across every fork(), so that it is free in the child. Call this before the
+ * lock is first taken, and before registering outer locks. Repeated calls do nothing.
+ * Context: not a handler.
  */
 void region_watch_forks(void);
 
