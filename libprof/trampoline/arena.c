@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a stub is made and ended: slots of an arena's chunks, and a stub in a slot.
+ * Make and end stubs in the slots of an arena's chunks.
  *
- * A stub is a slot of data. A chunk's code and call-frame information are written once, then
- * executable; making a stub writes name, payload and an address in the code space, the address
- * last, and it ends when that is 0. Whoever reads a slot meanwhile reads `space` before and
- * after (region_find_stub()).
+ * A stub is a slot of data; a chunk's code and call-frame information are written once. Making a
+ * stub writes its name, its payload and then its address in the code space (`space`); a stub ends
+ * when `space` becomes 0. Concurrent readers read `space` before and after the other fields
+ * (region_find_stub()).
  */
 #include "libprof/trampoline/arena.h"
 
@@ -21,12 +21,12 @@
 #include "libprof/trampoline/publish.h"
 #include "libprof/trampoline/region.h"
 
-/* ---- what a stub has to know of a function's type -------------------------------------------- */
+/* ---- the signature of a function's type ------------------------------------------------------ */
 
-#define ALIGNMENT_MAX 16u /* a stub's frame has no more */
+#define ALIGNMENT_MAX 16u /* of a stub's frame, in bytes */
 #define WORDS_MAX     64u
 
-/* Larger ones are passed in one way only, on every CPU; results are above two words. */
+/* Larger arguments are passed in only one way, on every CPU, and so are larger results. */
 #define VAGUE_ARGUMENT_MAX 64u
 #define VAGUE_RESULT_MAX   16u
 
@@ -37,7 +37,7 @@ _Static_assert((int)FLAMEPROF_TYPE_OBJECT == (int)ARCH_TYPE_OBJECT &&
 static const struct flameprof_signature impossible = {
 	.stack_words = ~0u, .integer_arguments = FLAMEPROF_SIGNATURE_UNKNOWN};
 
-/* Returns whether stubs can be for it. */
+/* Unpack a type. Returns 1 if stubs can pass it. */
 static int read_type(uint64_t word, struct arch_type *out)
 {
 	unsigned kind = word & 0xff;
@@ -47,7 +47,7 @@ static int read_type(uint64_t word, struct arch_type *out)
 	return kind <= ARCH_TYPE_OBJECT && out->alignment <= ALIGNMENT_MAX;
 }
 
-/* Is it open how the type is passed? */
+/* May the type be passed in more than one way? */
 static int is_vague(const struct arch_type *type, uint64_t bytes_max)
 {
 	return type->kind == ARCH_TYPE_OBJECT ||
@@ -55,8 +55,8 @@ static int is_vague(const struct arch_type *type, uint64_t bytes_max)
 }
 
 /*
- * The payload takes the first register, and each integer moves on by one: the last register's to
- * the stack, before all that is there, which moves on by one word.
+ * Can a bind stub pass the payload as the first argument? Each integer argument then moves to the
+ * next register, and the last register's to the stack, before all other stack arguments.
  */
 static int can_bind(const struct arch_call *call)
 {
@@ -95,8 +95,8 @@ struct flameprof_signature flameprof_signature_of(
 }
 
 /*
- * Code of an arena's first chunk, and of the largest ones; each is four times as large as the last.
- * Few large ones, because some unwinders go through all they are told of.
+ * Bytes of code of an arena's first and largest chunks. Each chunk is four times as large as the
+ * one before. Few large chunks are better, because some unwinders search all chunks.
  */
 #define FIRST_BYTES 4096u
 #define MOST_BYTES  (1u << 20)
@@ -148,7 +148,7 @@ int arenas_suspend(int is_suspended)
 	return __atomic_exchange_n(&suspended, is_suspended, __ATOMIC_RELAXED);
 }
 
-/* The slot that the low half of a list's word stands for. */
+/* Return the slot, and its chunk, for the low half of a word of the free list. */
 static struct region_slot *slot_of(
 	struct flameprof_arena *arena, uint32_t low, struct chunk **chunk)
 {
@@ -166,14 +166,14 @@ static struct region_slot *pop_freed(struct flameprof_arena *arena, struct chunk
 		if (!(uint32_t)head)
 			return NULL;
 		slot = slot_of(arena, (uint32_t)head, chunk);
-		/* Somebody else's payload when the slot was taken meanwhile: the exchange fails. */
+		/* If another thread claims the slot, this is its payload; the exchange fails. */
 		below = (uint32_t)__atomic_load_n(&slot->payload, __ATOMIC_RELAXED);
 	} while (!__atomic_compare_exchange_n(&arena->free_list, &head,
 		((head >> 32) + 1) << 32 | below, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
 	return slot;
 }
 
-/* @slot of @chunk, whose `space` is 0, is free again. */
+/* Push @slot of @chunk, whose `space` is 0, onto the free list. */
 static void arena_free_slot(
 	struct flameprof_arena *arena, struct chunk *chunk, struct region_slot *slot)
 {
@@ -190,14 +190,14 @@ static struct region_slot *claim_unused(struct chunk *chunk)
 {
 	uint32_t at;
 
-	/* The load first: threads that find the chunk full do not count on and on. */
+	/* Load first, so that threads that find the chunk full do not increment `used` for ever. */
 	if (!chunk || __atomic_load_n(&chunk->used, __ATOMIC_RELAXED) >= chunk->region.slots)
 		return NULL;
 	at = __atomic_fetch_add(&chunk->used, 1, __ATOMIC_RELAXED);
 	return at < chunk->region.slots ? &chunk->slot[at] : NULL;
 }
 
-/* One chunk more. Context: arena->lock held. */
+/* Add a chunk. Context: arena->lock is held. */
 static int add_chunk(struct flameprof_arena *arena)
 {
 	uint32_t bytes = FIRST_BYTES << 2 * (arena->chunks < 8 ? arena->chunks : 8);
@@ -244,7 +244,7 @@ static struct region_slot *claim_from_new_chunk(
 
 	pthread_mutex_lock(&arena->lock);
 	*chunk = __atomic_load_n(&arena->current, __ATOMIC_RELAXED);
-	/* Another thread may have made it meanwhile. */
+	/* Another thread may have added a chunk meanwhile. */
 	if (*chunk != full)
 		slot = claim_unused(*chunk);
 	if (!slot) {
@@ -260,10 +260,7 @@ static struct region_slot *claim_from_new_chunk(
 	return slot;
 }
 
-/*
- * A free slot, the caller's now: chunk in *@chunk. Makes a chunk when there is none left.
- * Returns NULL when that fails; arena->status says why.
- */
+/* Claim a free slot, of *@chunk; add a chunk if needed. Returns NULL with arena->status set. */
 static struct region_slot *arena_alloc_slot(struct flameprof_arena *arena, struct chunk **chunk)
 {
 	struct region_slot *slot = pop_freed(arena, chunk);
@@ -272,7 +269,7 @@ static struct region_slot *arena_alloc_slot(struct flameprof_arena *arena, struc
 		return slot;
 	*chunk = __atomic_load_n(&arena->current, __ATOMIC_ACQUIRE);
 	slot = claim_unused(*chunk);
-	/* What was refused once is refused: no system calls for every stub. */
+	/* After a refusal, do not ask the system again for each stub. */
 	if (!slot && flameprof_arena_status(arena) != FLAMEPROF_STUBS_DENIED)
 		slot = claim_from_new_chunk(arena, *chunk, chunk);
 	return slot;
@@ -308,7 +305,7 @@ static int check_signature(
 	return 0;
 }
 
-/* At once, so that the arena's status is known. */
+/* Make the first chunk immediately, so that the arena's status is known. */
 static void make_first_chunk(struct flameprof_arena *arena)
 {
 	int error;
@@ -434,7 +431,7 @@ flameprof_function *arena_new_stub(
 	if (!slot)
 		return NULL;
 	text = (char *)slot->name;
-	/* What is written from here on may not be seen before the end of the slot's last stub. */
+	/* The stores below must not be visible before `space` became 0 for the slot's last stub. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	if (permanent_set_text(&text, name && *name ? name : ARENA_NO_NAME, FLAMEPROF_NAME_BYTES)) {
 		arena_free_slot(arena, chunk, slot);
@@ -461,7 +458,7 @@ flameprof_function *flameprof_stub_new(
 	return stub ? stub : arena_plain(arena, payload);
 }
 
-/* The slot of the stub at @address, if it is one of @arena's. */
+/* Find the slot of the stub at @address. Returns NULL if it is not one of @arena. */
 static struct region_slot *find_slot(
 	struct flameprof_arena *arena, uintptr_t address, struct chunk **chunk)
 {
@@ -489,7 +486,7 @@ void flameprof_stub_free(struct flameprof_arena *arena, flameprof_function *stub
 	if (!arena || !stub || stub == arena->target)
 		return;
 	slot = find_slot(arena, (uintptr_t)stub, &chunk);
-	/* Freed twice: one of them gives the slot back. */
+	/* If the stub is freed twice at once, only one thread frees the slot. */
 	if (!slot || !__atomic_exchange_n(&slot->space, 0, __ATOMIC_ACQ_REL))
 		return;
 	publish_remove_slot(&chunk->region, (uint32_t)(slot - chunk->slot));

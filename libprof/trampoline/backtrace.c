@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: flameprof_backtrace() is for handlers, that of SIGSEGV among them. */
 /*
- * The unwinding core with nothing taken for granted: no known stack, no cache, every word of memory
- * read by the kernel.
+ * flameprof_backtrace(): the unwinding core without assumptions. No stack bounds are known, there
+ * is no cache, and the kernel reads every word of memory.
  */
 #include <stddef.h>
 
@@ -13,7 +13,7 @@
 #include "libprof/trampoline/region.h"
 #include "libprof/unwind/memory.h"
 
-/* Nothing gets a number: frames are the addresses themselves. */
+/* Set no module number, so that frames are absolute addresses. */
 static int find_module(uintptr_t pc, struct unwind_module *out)
 {
 	int error = unwind_find_object(pc, out, NULL);
@@ -29,13 +29,16 @@ static int find_module(uintptr_t pc, struct unwind_module *out)
 #define UNWIND_ROWCACHE                      ((struct rowcache *)NULL)
 #include "libprof/unwind/unwind_core.h"
 
-/* flameprof_backtrace() and walk_here(). */
+/* Frames of this file: flameprof_backtrace() and walk_here(). */
 #define OWN_MAX 2u
 
 _Static_assert(sizeof(struct flameprof_backtrace_frame) >= (1 + OWN_MAX) * sizeof(uint64_t),
 	"the words of a walk fit where its frames will be");
 
-/* The words of the walk lie at the start of @frames; each is read before its place is taken. */
+/*
+ * Convert @words to @frames. The words are in the memory of @frames; from the last to the first,
+ * each is read before it is overwritten.
+ */
 static void fill_frames(
 	const uint64_t *words, struct flameprof_backtrace_frame *frames, unsigned count)
 {
@@ -48,7 +51,7 @@ static void fill_frames(
 	}
 }
 
-/* How many of the first words are frames of ours, inside of the one that @caller returns to. */
+/* Count the first words that are frames of this file, up to the frame that @caller returns to. */
 static unsigned count_own(const uint64_t *words, unsigned count, uintptr_t caller)
 {
 	unsigned own = 0;
@@ -88,7 +91,7 @@ static __attribute__((noinline)) unsigned walk_here(const void *ucontext,
 	return count;
 }
 
-/* Without a frame where the compiler jumps: the other copy sees our caller as its own. */
+/* If the compiler makes this a tail call, the other copy sees our caller as its own. */
 unsigned flameprof_backtrace(
 	const void *ucontext, struct flameprof_backtrace_frame *frames, unsigned room)
 {

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A chunk of equal stubs in executable memory: where it lies, what is written into it, how it
- * becomes executable.
- *
- * Where mprotect is refused the pages are a memfd's, where that is refused too the plain target
- * comes back. Chunks go near their target: calls across 4 GiB cost 1.6 ns more. One large chunk
- * is better than many small ones, because libgcc sorts all entries it was told of when it looks
- * for anything.
+ * A chunk of equal stubs: where it is mapped, its contents, and how it becomes executable. If
+ * mprotect(2) refuses executable memory, the pages are a memfd's; if that is refused, too, there
+ * are no stubs and the host gets the plain target. A chunk is placed near its target, because calls
+ * across 4 GiB cost 1.6 ns more. One large chunk is better than many small ones, because libgcc
+ * sorts all registered entries at each search.
  */
 #include "libprof/trampoline/chunk.h"
 
@@ -28,15 +26,15 @@
 
 /* ---- code and its unwinding information ------------------------------------------------------ */
 /*
- * What a chunk's executable pages hold: equal stubs, and behind them their call-frame information,
- * complete from the start. Making a stub later writes none of it.
+ * Layout of the executable pages: equal stubs, then their call-frame information, complete from
+ * the start, so that making a stub writes none of it.
  *
  *	code           stub, fill, stub, fill, ...        every `stride` bytes
  *	.eh_frame_hdr  a search table, one entry a stub   at `header_at`
  *	.eh_frame      one CIE, one FDE a stub, 0         at `frame_at`, up to `frame_end`
  *	brief one      one CIE, one FDE for all, 0        at `brief_at`, up to `end_at`
  *
- * The data behind these pages has a word for each stub, its payload, and one for all, the target.
+ * The data pages behind them have a word for each stub, its payload, and one for all, the target.
  */
 
 /* Source: LSB Core, "Exception Frames" (.eh_frame, .eh_frame_hdr). */
@@ -45,36 +43,36 @@ struct emit_plan {
 	const struct arch_stub_template *stub;
 	uint32_t slots;
 	uint32_t stride;
-	uint32_t code_bytes; /* of all stubs: slots * stride */
+	uint32_t code_bytes; /* slots * stride */
 	uint32_t header_at;
 	uint32_t frame_at;
 	uint32_t frame_end;
-	uint32_t brief_at; /* 0: there is none */
+	uint32_t brief_at; /* 0: none */
 	uint32_t end_at;
-	/* To be filled in by the caller, in bytes from the first stub: */
+	/* Set by the caller, in bytes from the first stub: */
 	uint32_t target_at;
-	uint32_t payload_at; /* of the first stub; the others' follow every payload_stride bytes */
+	uint32_t payload_at; /* of the first stub; others at multiples of payload_stride */
 	uint32_t payload_stride;
 };
 
-#define HEADER_BYTES 12u /* four encodings, where .eh_frame is, how many entries */
+#define HEADER_BYTES 12u /* four encodings, address of .eh_frame, number of entries */
 #define ENTRY_BYTES  8u
 #define CIE_BYTES    ((8 + ARCH_STUB_CIE_BYTES + 7) & ~7u)
 #define BRIEF_FDE_BYTES ((FDE_FIXED + ARCH_STUB_BRIEF_MAX + 7) & ~7u)
-#define FDE_FIXED    17u /* length, CIE, first pc, range, length of the augmentation: none */
+#define FDE_FIXED    17u /* length, CIE, first pc, range, augmentation length of 0 */
 
 static uint32_t fde_bytes(const struct arch_stub_template *stub)
 {
 	return (FDE_FIXED + stub->cfi_bytes + 7) & ~7u;
 }
 
-/* Bytes from one stub to the next. */
+/* Return the distance between stubs in bytes. */
 static uint32_t emit_stride(const struct arch_stub_template *stub)
 {
 	return (REGION_STRIDE(stub->code_bytes) + ARCH_STUB_ALIGN - 1) & ~(ARCH_STUB_ALIGN - 1u);
 }
 
-/* How many bytes @slots stubs of @stub take, into @out. */
+/* Compute the layout for @slots stubs of @stub. */
 static void emit_plan(const struct arch_stub_template *stub, uint32_t slots, struct emit_plan *out)
 {
 	uint8_t program[ARCH_STUB_BRIEF_MAX];
@@ -147,10 +145,10 @@ static void write_fdes(const struct emit_plan *plan, uint8_t *room)
 	}
 }
 
-/* Write plan->end_at bytes to @room, to run at @start. */
+/* Write plan->end_at bytes to @room. The code will run at @start. */
 static void emit_write(const struct emit_plan *plan, uintptr_t start, uint8_t *room)
 {
-	/* Version; .eh_frame: pcrel | sdata4, count: udata4, table: datarel | sdata4. */
+	/* version; .eh_frame: pcrel | sdata4, count: udata4, table: datarel | sdata4 */
 	static const uint8_t encodings[] = {1, 0x1b, 0x03, 0x3b};
 
 	write_code(plan, room);
@@ -166,13 +164,13 @@ static void emit_write(const struct emit_plan *plan, uintptr_t start, uint8_t *r
 
 /* ---- executable memory ----------------------------------------------------------------------- */
 /*
- * Memory that is written once and then executed, never both at a time: private memory that is made
- * executable when it is written, and where that is refused (prctl(PR_SET_MDWE), some policies of
- * SELinux), a memfd that is written through one mapping and executed through another.
+ * Memory that is first written, then executed, never both at once. First choice: private memory,
+ * made executable after it is written. If that is refused (prctl(PR_SET_MDWE), some SELinux
+ * policies): a memfd, written through one mapping and executed through another.
  */
 
 #ifndef MFD_EXEC
-#define MFD_EXEC 0x0010u /* linux 6.3: the sysctl vm.memfd_noexec wants it said */
+#define MFD_EXEC 0x0010u /* Linux 6.3; required by the sysctl vm.memfd_noexec */
 #endif
 
 static int map_over(uintptr_t start, size_t bytes, int protection)
@@ -183,7 +181,7 @@ static int map_over(uintptr_t start, size_t bytes, int protection)
 	return memory == MAP_FAILED ? -errno : 0;
 }
 
-/* Other errors than that of memory all say that it is not to be. */
+/* Return -ENOMEM for ENOMEM. All other errors mean a refusal. */
 static int refusal_error(int error)
 {
 	return error == ENOMEM ? -ENOMEM : -EACCES;
@@ -202,7 +200,7 @@ static int open_memfd(size_t bytes)
 {
 	struct rlimit limit;
 
-	/* A file that would pass the limit on its size is a SIGXFSZ. */
+	/* Growing a file beyond RLIMIT_FSIZE would raise SIGXFSZ. */
 	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < bytes) {
 		errno = EFBIG;
 		return -1;
@@ -222,7 +220,7 @@ static int make_from_file(
 
 	if (fd < 0)
 		return refusal_error(errno);
-	/* All its blocks now: one that is missing later would be a SIGBUS. */
+	/* Allocate all blocks now, because an access to a missing one would raise SIGBUS. */
 	error = posix_fallocate(fd, 0, (off_t)bytes);
 	if (error) {
 		error = error == ENOSPC ? -ENOMEM : refusal_error(error);
@@ -272,7 +270,7 @@ static int executable_make(uintptr_t start, size_t bytes,
 	return error;
 }
 
-/* Give the pages' memory back; the addresses stay ours and hold nothing. */
+/* Free the pages' memory but keep the addresses reserved. */
 static void executable_drop(uintptr_t start, size_t bytes)
 {
 	if (map_over(start, bytes, PROT_NONE))
@@ -283,9 +281,9 @@ static void executable_drop(uintptr_t start, size_t bytes)
 
 #define APART	     (64u << 20)
 #define NEAR	     ((uintptr_t)1 << 30)
-#define PLACES_ALIGN 65536u /* no page is larger */
+#define PLACES_ALIGN 65536u /* the largest page size */
 
-static uintptr_t last_place; /* atomic: of the chunk mapped last */
+static uintptr_t last_place; /* atomic: address of the last chunk mapped */
 static struct chunk *pool; /* chunks without code */
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -298,7 +296,7 @@ static size_t round_to_pages(size_t bytes)
 	return (bytes + page - 1) & ~(page - 1);
 }
 
-/* As many slots as the pages of code hold, and as their data may be away from them. */
+/* Plan as many slots as fill the pages of code, but no more than the stubs can reach. */
 static void make_plan(const struct arch_stub_template *stub, uint32_t slots, struct emit_plan *plan)
 {
 	uint32_t stride = emit_stride(stub);
@@ -341,11 +339,11 @@ static void pool_push(struct chunk *chunk)
 }
 
 /*
- * Where to ask for @bytes. A call and its return across 4 GiB cost a nanosecond and more on CPUs
- * that predict the lower half of an address: programs and their mappings are further apart, so
- * stubs are put near their target, where the address space is empty. Below it, because a heap grows
- * above; far above where there is nothing below. It is a wish: the kernel takes another place where
- * this one is in use. Somewhat random, as other mappings are.
+ * Return an address hint for a chunk of @bytes, near @target, because on CPUs that predict only the
+ * lower half of an address, a call and its return across 4 GiB cost a nanosecond or more. Choose an
+ * address below the target, because a heap grows above it, or far above if there is no room below.
+ * It is random by some pages, as other mappings are. The kernel uses another address if this one is
+ * not free.
  */
 static void *address_near(const void *target, size_t bytes)
 {
@@ -356,7 +354,7 @@ static void *address_near(const void *target, size_t bytes)
 
 	if (getrandom(&pages, sizeof(pages), GRND_NONBLOCK) == sizeof(pages))
 		jitter = (uintptr_t)pages << 12;
-	/* Chunks of neighbours go side by side. */
+	/* Place chunks with nearby targets side by side. */
 	if (last && last - at + NEAR < 2 * NEAR)
 		at = last - bytes;
 	else if (at > 2 * NEAR)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The host's own code. A struct code is never freed: its region is read by handlers; removed ones
- * are used again.
- */
+/* The host's own code. A struct code is reused but never freed, because handlers read it. */
 
 #include <errno.h>
 #include <pthread.h>
@@ -21,24 +18,23 @@
 
 /* ---- an index for call-frame information ----------------------------------------------------- */
 /*
- * An .eh_frame_hdr for a piece of .eh_frame that came without one. The host's bytes are checked
- * here, once; later a handler follows the index without asking.
+ * Build an .eh_frame_hdr for an .eh_frame of the host that has none. The host's bytes are checked
+ * here, once, because handlers later follow the index without checks.
  */
 
-/* Source: LSB Core, "Exception Frames". */
 
 struct frame_index {
-	uintptr_t cfi_start, cfi_end; /* what the index and all it leads to lie in */
+	uintptr_t cfi_start, cfi_end; /* range of the index and all records it refers to */
 	uintptr_t eh_frame_hdr;
-	size_t eh_frame_bytes; /* with the four zero bytes that end it */
+	size_t eh_frame_bytes; /* with the four zero bytes at its end */
 };
 
-/* More is a wild pointer, not a function's information. */
+/* A longer section means a wrong pointer. */
 #define MOST_BYTES (256u << 20)
 
 /*
- * Version; .eh_frame: absolute, count: udata8, table: absolute. The code and its information may be
- * anywhere, too far for four bytes.
+ * version; .eh_frame: absolute, count: udata8, table: absolute. Relative 4-byte pointers cannot be
+ * used, because the code and its information may be far apart.
  */
 static const uint8_t encodings[] = {1, CFI_PTR_ABSOLUTE, CFI_PTR_UDATA8, CFI_PTR_ABSOLUTE};
 
@@ -47,7 +43,7 @@ struct entry {
 	uint64_t fde;
 };
 
-/* The index itself begins with the encodings; what follows them is aligned like this. */
+/* The index begins at `encoding`; the padding aligns what follows. */
 struct header {
 	uint8_t pad[4];
 	uint8_t encoding[4];
@@ -64,8 +60,8 @@ static int compare(const void *a, const void *b)
 }
 
 /*
- * Go through the records. The entries of those about [start, start + bytes) go to @entry, unless
- * that is NULL. Returns how many there are, or -EINVAL; *@end gets where the section ends.
+ * Parse the records. Store an entry in @entry, unless NULL, for each FDE that begins in [@start,
+ * @start + @bytes). Returns their number or -EINVAL; *@end gets the end of the section.
  */
 static int64_t read_records(const struct unwind_module *module, uintptr_t start, size_t bytes,
 	struct entry *entry, uintptr_t *end)
@@ -88,7 +84,7 @@ static int64_t read_records(const struct unwind_module *module, uintptr_t start,
 		if (!cfi_skip(&at, length))
 			return -EINVAL;
 		body.end = at.at;
-		/* Id 0 is a CIE: the FDEs that name it will read it. */
+		/* Id 0 marks a CIE, which is parsed with its FDEs. */
 		if (!(at.at - record == length + 4 ? cfi_u32(&body) : cfi_u64(&body)))
 			continue;
 		if (cfi_parse_fde(module, record, &fde) || fde.begin > fde.end)
@@ -106,9 +102,9 @@ static int64_t read_records(const struct unwind_module *module, uintptr_t start,
 /*
  * Index the FDEs at @eh_frame.
  *
- * @table  memory of permanent.h that is the caller's to reuse, or NULL; becomes the index's
+ * @table  a block of permanent.h to reuse, or NULL; gets the block that holds the index
  *
- * Returns 0; -EINVAL when the bytes are no .eh_frame or none of it is about [start, start + bytes);
+ * Returns 0; -EINVAL if the bytes are no .eh_frame or none of it covers [@start, @start + @bytes);
  * -ENOMEM.
  */
 static int frame_index_make(struct frame_index *out, char **table, const void *eh_frame,
@@ -153,11 +149,11 @@ struct code {
 	struct region region;
 	struct region_slot slot;
 	struct code *next_free;
-	char *table; /* the index of its call-frame information */
+	char *table; /* index of its call-frame information */
 };
 
 static struct code *free_list;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* unused; and removals, one at a time */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects free_list */
 
 static FORK_LOCK(watch_forks, lock, permanent_watch_forks(); region_watch_forks())
 
@@ -268,7 +264,7 @@ int flameprof_code_remove(const void *start)
 	if (!region || region->kind != FLAMEPROF_CODE_HOST || region->start != (uintptr_t)start)
 		return -ENOENT;
 	code = region->owner;
-	/* Removed twice at once: one of them does it. */
+	/* If the code is removed twice at once, only one thread does it. */
 	if (!__atomic_exchange_n(&code->slot.space, 0, __ATOMIC_ACQ_REL))
 		return -ENOENT;
 	region_remove(&code->region);

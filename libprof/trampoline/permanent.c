@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks are cut off slabs by one addition. Slabs come from mmap and not from malloc: a leak
- * checker in the program looks into its heap, and would find nothing there that points at names.
+ * Allocate permanent blocks by atomic addition from slabs. Slabs come from mmap(2) and not from
+ * malloc(3), because a leak checker in the program searches its heap and would find no pointer to
+ * the names.
  */
 #include "libprof/trampoline/permanent.h"
 #include "libprof/trampoline/fork_lock.h"
@@ -17,12 +18,12 @@
 #define MOST_BYTES  (1u << 30)
 
 struct slab {
-	uint64_t used; /* atomic: may pass SLAB_BYTES */
+	uint64_t used; /* atomic: may exceed SLAB_BYTES */
 	uint64_t pad;
 };
 
 static struct slab *current; /* atomic */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* who makes the next slab */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held to map the next slab */
 
 FORK_LOCK(permanent_watch_forks, lock, (void)0)
 
@@ -51,7 +52,7 @@ static void *cut_from_new_slab(struct slab *full, size_t bytes)
 
 	pthread_mutex_lock(&lock);
 	next = __atomic_load_n(&current, __ATOMIC_RELAXED);
-	/* Another thread may have made it meanwhile. */
+	/* Another thread may have mapped a slab meanwhile. */
 	if (next != full)
 		block = cut_block(next, bytes);
 	if (!block) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who is told of generated code: the switch, the lock, replay of what exists when a tool is
- * asked for, fork children. Each tool is a struct publisher in a file of its own:
- * publish_perf_map.c and publish_jitdump.c for perf, publish_gdb.c, publish_unwinders.c for what
- * throws exceptions, publish_libunwind.c.
+ * Report generated code to the tools that are on: turn tools on, replay what exists to a new tool,
+ * restart in fork children. Each tool is a struct publisher in its own file: publish_perf_map.c and
+ * publish_jitdump.c (perf), publish_gdb.c, publish_unwinders.c (exceptions), publish_libunwind.c.
  */
 #include "libprof/trampoline/publish.h"
 
@@ -15,15 +14,12 @@
 #include "libprof/trampoline/other_copy.h"
 #include "libprof/trampoline/permanent.h"
 
-/* ---- telling --------------------------------------------------------------------------------- */
-/*
- * Telling each tool once: which tools there are, which are on, and what each knows. Under the lock,
- * unless stated otherwise.
- */
+/* ---- reporting to tools ---------------------------------------------------------------------- */
+/* Report everything once to each tool. Context: under the lock, unless stated otherwise. */
 
 enum { PUBLISH_TOOLS = 5 };
 
-/* Tools are numbers below PUBLISH_TOOLS. */
+/* A tool's number is its index here. */
 static const struct publisher *const publish_tools[PUBLISH_TOOLS] = {
 	&publisher_perf_map,
 	&publisher_jitdump,
@@ -32,24 +28,24 @@ static const struct publisher *const publish_tools[PUBLISH_TOOLS] = {
 	&publisher_libunwind,
 };
 
-/* What region->published points to; made when the first tool hears of the region. */
+/* State of a region, at region->published; made when it is first reported. */
 struct known_region {
-	/* The list of all, since checkers of leaks do not look into regions. */
+	/* list of all, so that leak checkers find the blocks, which only regions point to */
 	struct known_region *next, **at;
 	void *state[PUBLISH_TOOLS];
 	uint8_t tools;	/* bit t: tool t knows the region */
-	uint8_t slot[]; /* bit t: it knows this slot */
+	uint8_t slot[]; /* bit t: tool t knows this slot */
 };
 
 static struct known_region *all_known;
 /*
- * Flags of the tools that the host asked for. Other tools that are on get stubs alone, because the
- * host may publish its own code to them itself.
+ * Flags of the tools that the host asked for. Other tools that are on get stubs only, because the
+ * host may report its own code to them itself.
  */
 static unsigned asked;
 static AT_START unsigned publish_notify_on; /* atomic */
 
-/* Flags of the tools that are on. Every process asks when it ends. Context: signal-safe. */
+/* Return the flags of the tools that are on. Called at each process's end. Context: signal-safe. */
 static inline unsigned publish_notify_flags(void)
 {
 	return __atomic_load_n(&publish_notify_on, __ATOMIC_RELAXED);
@@ -65,10 +61,7 @@ static int publish_notify_is_on(unsigned tool)
 	return (publish_notify_flags() & publish_tools[tool]->flag) != 0;
 }
 
-/*
- * What @tool answered. One that has ended is off from now on.
- * Returns @error.
- */
+/* Turn @tool off if its result @error is PUBLISH_ENDED. Returns @error. */
 static int publish_notify_result(unsigned tool, int error)
 {
 	if (error == PUBLISH_ENDED)
@@ -102,7 +95,7 @@ static void remove_known(struct region *region)
 	free(known);
 }
 
-/* As above, of one slot of a region it knows. */
+/* Report a slot to @tool, if it is on, knows the region and not the slot. Returns 0 or -errno. */
 static int publish_notify_slot(struct region *region, uint32_t slot, unsigned tool)
 {
 	const struct publisher *publisher = publish_tools[tool];
@@ -123,8 +116,8 @@ static int publish_notify_slot(struct region *region, uint32_t slot, unsigned to
 }
 
 /*
- * Tell @tool of a region and its slots with names, of those that it does not know.
- * Returns 0, also when the tool is off, or the first error; goes on for all slots after one.
+ * Report @region and its named slots to @tool, as far as the tool does not know them. Returns 0,
+ * also if the tool is off, or the first error; an error of a slot does not stop the others.
  */
 static int publish_notify_region(struct region *region, unsigned tool)
 {
@@ -157,7 +150,7 @@ static int publish_notify_region(struct region *region, unsigned tool)
 	return first;
 }
 
-/* Tell all tools that know it, on or off, that it ends. */
+/* Report the end of @region to all tools that know it, even to those that are off. */
 static void publish_notify_end_of_region(struct region *region)
 {
 	struct known_region *known = region->published;
@@ -188,7 +181,7 @@ static void publish_notify_end_of_slot(struct region *region, uint32_t slot)
 	known->slot[slot] = 0;
 }
 
-/* Let @tool know nothing of @region: it will be told again. */
+/* Forget that @tool knows @region, so that the region is reported again. */
 static void publish_notify_reset(struct region *region, unsigned tool)
 {
 	struct known_region *known = region->published;
@@ -201,7 +194,7 @@ static void publish_notify_reset(struct region *region, unsigned tool)
 		known->slot[i] &= others;
 }
 
-/* Returns 0 or the error of the tool; its batch is over. */
+/* End a batch of calls to @tool. Returns 0 or the tool's error. */
 static int publish_notify_flush(unsigned tool)
 {
 	const struct publisher *publisher = publish_tools[tool];
@@ -212,11 +205,11 @@ static int publish_notify_flush(unsigned tool)
 }
 
 /*
- * Protects the tools and what they know. Taken before region.c's lock, which replay needs; so
- * nobody comes here with that one held.
+ * Protects the tools and their state. Taken before region.c's lock, which replay needs, so never
+ * enter this file with that one held.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned ever; /* atomic: some tool was on, so that ends have to be told */
+static unsigned ever; /* atomic: a tool was on once, so ends must be reported */
 static int fork_watched;
 
 unsigned flameprof_published(void)
@@ -232,8 +225,9 @@ int publish_is_on(void)
 }
 
 /*
- * A maker stores, then asks whether anybody listens; flameprof_publish() listens, then looks what
- * is stored. With a full fence between the two steps of each, one of them sees the other.
+ * Was a tool ever on? A maker first stores a region or slot, then calls this. flameprof_publish()
+ * first sets `ever`, then reads the regions. A full fence between the two steps on both sides makes
+ * sure that at least one of them sees the other.
  */
 static int somebody_listens(void)
 {
@@ -262,7 +256,7 @@ void publish_add_slot(struct region *region, uint32_t slot)
 	if (!somebody_listens())
 		return;
 	pthread_mutex_lock(&lock);
-	/* Before publish_add_region() this tells nobody, and that tells of the slot. */
+	/* Reports nothing before publish_add_region(), which will report the slot. */
 	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++)
 		publish_notify_slot(region, slot, tool);
 	flush_all();
@@ -281,8 +275,8 @@ void publish_remove_slot(struct region *region, uint32_t slot)
 
 struct replay {
 	unsigned tool;
-	int error;  /* the first */
-	int is_reset; /* the tool knows nothing of what its bits say: a new file */
+	int error;  /* the first one */
+	int is_reset; /* the tool has lost what it knew, because it has a new file */
 };
 
 static int replay_region(void *context, struct region *region)
@@ -320,7 +314,7 @@ static void after_fork(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* What is in memory is inherited; what is in files is in the parent's. */
+/* A child inherits what tools keep in memory, but must write new files. */
 static void in_fork_child(void)
 {
 	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++) {
@@ -334,10 +328,10 @@ static void in_fork_child(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Returns 0, or the first error. */
+/* Turn @tool on and report everything that exists. Returns 0, or the first error. */
 static int turn_on(unsigned tool)
 {
-	/* One that was on and ended has to be told all again. */
+	/* A tool that was turned off must get everything again. */
 	int is_reset = !publish_notify_is_on(tool);
 	int error = publish_tools[tool]->start();
 
@@ -353,18 +347,16 @@ static int turn_on(unsigned tool)
 	return error;
 }
 
-/* Turn on the tools @what, of which the host asked for @by_host. Returns 0, or the first error. */
+/* Turn on the tools @what, @by_host if the host asked for them. Returns 0, or the first error. */
 static int publish_to(unsigned what, unsigned by_host)
 {
 	int first = 0;
 
 	pthread_mutex_lock(&lock);
 	asked |= by_host;
-	/* A fork that cannot be watched would leave children writing into our files. */
+	/* If forks cannot be watched, a child would write into the parent's files. */
 	if (!fork_watched) {
-		/*
-		 * Handlers that prepare run backwards: those of inner locks are registered first.
-		 */
+		/* Prepare handlers run in reverse order, so register those of inner locks first. */
 		permanent_watch_forks();
 		region_watch_forks();
 		first = -pthread_atfork(before_fork, after_fork, in_fork_child);
@@ -399,7 +391,7 @@ int flameprof_publish(unsigned what)
 
 void publish_add_region(struct region *region)
 {
-	/* An exception that reaches a stub that its unwinder does not know ends the process. */
+	/* An exception that reaches a stub unknown to its unwinder ends the process. */
 	if (region->kind != FLAMEPROF_CODE_HOST &&
 		!(publish_notify_flags() & FLAMEPROF_PUBLISH_UNWINDERS) &&
 		publish_unwinders_are_loaded())
@@ -414,7 +406,8 @@ void publish_add_region(struct region *region)
 }
 
 /*
- * Files that have an end get it. Other threads may be anywhere: without the lock nothing is done.
+ * At the end of the process, complete the tools' files. Give up if another thread holds the lock,
+ * because it may never release it.
  */
 static __attribute__((destructor)) void finish_tools(void)
 {

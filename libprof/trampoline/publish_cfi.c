@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Source: LSB Core, "Exception Frames". What is read is libprof/unwind's business. */
+/* Write parsed call-frame information (libprof/unwind). Source: LSB Core, "Exception Frames". */
 #include "libprof/trampoline/publish_cfi.h"
 
 #include "libprof/unwind/cfi.h"
@@ -24,7 +24,7 @@ int publish_cfi_each(const struct region *region,
 	uintptr_t at = section.start;
 	int error = 0;
 
-	/* Four zero bytes end the section: there is no more room for a record than for them. */
+	/* The section ends with four zero bytes, or without room for a record. */
 	while (!error && section.end - at > LENGTH_BYTES) {
 		struct cfi_bytes length = {.at = at, .end = section.end};
 		struct cfi_bytes record;
@@ -64,7 +64,7 @@ static void put_program(struct publish_bytes *out, struct cfi_bytes program)
 	publish_bytes_put(out, UNWIND_CFI_POINTER(program.at), program.end - program.at);
 }
 
-/* DW_CFA_nop is zero, so that records may be filled up. */
+/* Fill up the record with zeros, which are DW_CFA_nop, and store its length. */
 static void end_record(struct publish_bytes *out, size_t begin)
 {
 	publish_bytes_align(out, 8);
@@ -79,7 +79,7 @@ static void end_record(struct publish_bytes *out, size_t begin)
 static void put_cie(struct publish_bytes *out, const struct cfi_cie *cie, uint8_t encoding)
 {
 	size_t begin = out->used;
-	/* Version 3 for columns of more than a byte; gdb and the unwinders know both. */
+	/* Version 3 has more than a byte for the column. gdb and unwinders read both versions. */
 	int wide = cie->ra_reg > 0xff;
 
 	publish_bytes_u32(out, 0);
@@ -101,8 +101,8 @@ static void put_cie(struct publish_bytes *out, const struct cfi_cie *cie, uint8_
 struct writer {
 	struct publish_bytes *out;
 	uintptr_t lo, hi;
-	uintptr_t address; /* of out's first byte; 0: absolute pointers */
-	uintptr_t cie_program; /* which CIE was written last: FDEs of one CIE come together */
+	uintptr_t address; /* address of out->data; 0: write absolute pointers */
+	uintptr_t cie_program; /* the CIE written last; FDEs of one CIE follow each other */
 	size_t cie_at;
 	int found;
 };
@@ -153,7 +153,10 @@ static int put_fde(void *context, const struct cfi_fde *fde)
 	return out->error;
 }
 
-/* Chunks have thousands of FDEs, of which a part wants some dozens: found by the search table. */
+/*
+ * Write the FDEs of the stubs in the range, which the search table finds: a chunk has thousands of
+ * FDEs, and callers want some dozens.
+ */
 static int put_of_slots(struct writer *writer, const struct region *region)
 {
 	struct unwind_module chunk = {
@@ -184,7 +187,7 @@ int publish_cfi_write(struct publish_bytes *out, const struct region *region, ui
 
 	if (!region->eh_frame)
 		return -ENOENT;
-	/* Records are aligned as they will lie in the section. */
+	/* Align as the records will be aligned in the section. */
 	publish_bytes_align(out, 8);
 	writer.address = address ? address - out->used : 0;
 	if (region->kind != FLAMEPROF_CODE_HOST && region->eh_frame_hdr)

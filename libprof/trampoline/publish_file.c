@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening and writing files for other tools: publish_file.h. */
 #include "libprof/trampoline/publish_file.h"
 
 #include <errno.h>
@@ -23,7 +22,7 @@ static long long clock_ns(clockid_t clock)
 }
 
 /*
- * When this process began, on CLOCK_REALTIME; 0 when /proc does not tell.
+ * Return the CLOCK_REALTIME time at which this process began; 0 if /proc does not show it.
  * Source: proc(5), /proc/pid/stat, field 22; the second field may contain blanks and brackets.
  */
 static long long process_start_ns(void)
@@ -50,8 +49,8 @@ static long long process_start_ns(void)
 }
 
 /*
- * Was the file last written before this process began? Pids come again, in containers at every
- * start. Two seconds are left for clocks that are set and file systems that round.
+ * Was the file last written before this process began? Pids are reused, in containers at every
+ * start. Allow two seconds for clock changes and for file systems that round times.
  */
 static int is_stale(const struct stat *status)
 {
@@ -61,7 +60,7 @@ static int is_stale(const struct stat *status)
 	return start_ns && written_ns < start_ns - 2 * NS_PER_S;
 }
 
-/* May a file that was there be written to? What an earlier process with our pid left is emptied. */
+/* Check that an existing file may be written. Truncate it if an earlier process left it. */
 static int reuse_file(int fd, enum publish_file_sharing sharing)
 {
 	struct stat status;
@@ -116,9 +115,9 @@ void publish_file_close(struct publish_file *file)
 }
 
 /*
- * Would a write pass the limit on file sizes? The kernel would kill the host with SIGXFSZ. Where
- * there is no limit, which is nearly always, one that is set later is seen a little later: a line
- * of a map would cost half as much again otherwise.
+ * Would a write exceed RLIMIT_FSIZE? The kernel would then kill the host with SIGXFSZ. If there is
+ * no limit, read it again only after LOOK_AGAIN_BYTES, because reading it for each line of a map
+ * would cost half as much as the line itself.
  */
 static int passes_limit(struct publish_file *file, size_t count)
 {
@@ -136,7 +135,7 @@ static int passes_limit(struct publish_file *file, size_t count)
 	return fstat(file->fd, &status) || status.st_size + count > limit.rlim_cur;
 }
 
-/* Returns how much was written: less than @count with file->error set, or errno EFAULT. */
+/* Write @count bytes. Returns how many; if fewer, file->error is set or errno is EFAULT. */
 static size_t write_out(struct publish_file *file, const char *bytes, size_t count)
 {
 	size_t done = 0;
@@ -169,7 +168,7 @@ void publish_file_put_memory(struct publish_file *file, uintptr_t address, size_
 
 	publish_file_flush(file);
 	while (count && !file->error) {
-		/* Pages can be read or not, and are multiples of these. */
+		/* Pages, whose size is a multiple of this, are readable or not as a whole. */
 		size_t part = sizeof(zeros) - address % sizeof(zeros);
 		size_t done;
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gdb's JIT interface: a list of ELF files in memory, and a function in which gdb has a
- * breakpoint. gdb reads a file when it is announced, or when it attaches; a file is never
- * changed after that but replaced. Source: gdb's manual, "JIT Interface".
+ * gdb's JIT interface: a list of ELF files in memory, and a function in which gdb sets a
+ * breakpoint. gdb reads a file when it is announced, or when gdb attaches. After that a file is
+ * never changed, only replaced. Source: gdb's manual, "JIT Interface".
  *
- * A region is told in parts of up to 64 slots. One file a stub makes attaching slow, one file a
- * chunk makes every new name slow. The interface's two names are weak and versioned: a host's
- * exported copy wins, and versioned libraries with their own are not given ours.
+ * A region is announced in parts of up to 64 slots, because one file for each stub makes attaching
+ * slow, and one file for each chunk makes each new name slow.
  */
 #include <elf.h>
 #include <errno.h>
@@ -18,17 +17,16 @@
 #include "libprof/trampoline/region.h"
 
 /* ---- the file that gdb is shown -------------------------------------------------------------- */
-/* The ELF file in memory that tells gdb of stubs: names and call-frame information. */
+/* The ELF file with the names and call-frame information of some stubs. */
 
 /*
- * Source: gdb's manual, "JIT Interface"; ELF-64 Object File Format. The file is of type ET_EXEC, so
- * that its addresses are taken as they are:
+ * Source: gdb's manual, "JIT Interface"; ELF-64 Object File Format. The type is ET_EXEC, so that
+ * gdb does not relocate the addresses:
  *
  *	ELF header | symbols | their names | sections' names | .eh_frame | section headers
  */
 
-/* What one file tells of: neighbouring slots of a region, @count of them from @first on, at
- * most 64. */
+/* Contents of one file: @count neighbouring slots of a region, from @first on, at most 64. */
 struct publish_gdb_part {
 	const struct region *region;
 	uint32_t first;
@@ -37,10 +35,10 @@ struct publish_gdb_part {
 	struct publish_bytes *cfi; /* of these slots; absolute addresses; may be empty */
 };
 
-/* .eh_frame comes last, since code without call-frame information has none. */
+/* .eh_frame is last, because it is left out if there is no call-frame information. */
 enum section { SECTION_NULL, TEXT, SYMTAB, STRTAB, SHSTRTAB, EH_FRAME, SECTIONS };
 
-/* Name i begins at name_at[i]. */
+/* The name of section i begins at name_at[i]. */
 static const char section_names[] = "\0.text\0.symtab\0.strtab\0.shstrtab\0.eh_frame";
 static const uint8_t name_at[SECTIONS] = {0, 1, 7, 15, 23, 33};
 
@@ -96,7 +94,7 @@ static void put_names(struct publish_bytes *out, const struct publish_gdb_part *
 	}
 }
 
-/* The bytes put since @begin are this section's. */
+/* Describe the bytes from @begin on as @section. */
 static void describe(
 	struct publish_bytes *out, Elf64_Shdr *section, uint32_t type, size_t begin)
 {
@@ -106,7 +104,7 @@ static void describe(
 	section->sh_addralign = 1;
 }
 
-/* The stubs where they are: nothing of it is in the file. */
+/* The stubs at their addresses; SHT_NOBITS: the file does not contain their bytes. */
 static Elf64_Shdr text_section(const struct publish_gdb_part *part)
 {
 	return (Elf64_Shdr){
@@ -122,8 +120,8 @@ static Elf64_Shdr text_section(const struct publish_gdb_part *part)
 }
 
 /*
- * Write the file into @out, which is empty. Its addresses are final: out->data must stay in place.
- * Returns 0 or -ENOMEM.
+ * Write the file into @out, which is empty. The file contains addresses of out->data, so that must
+ * not move. Returns 0 or -ENOMEM.
  */
 static int publish_gdb_elf(struct publish_bytes *out, const struct publish_gdb_part *part)
 {
@@ -141,7 +139,7 @@ static int publish_gdb_elf(struct publish_bytes *out, const struct publish_gdb_p
 	describe(out, &section[SYMTAB], SHT_SYMTAB, begin);
 	section[SYMTAB].sh_entsize = sizeof(Elf64_Sym);
 	section[SYMTAB].sh_link = STRTAB;
-	section[SYMTAB].sh_info = 1; /* the first symbol that is not local */
+	section[SYMTAB].sh_info = 1; /* index of the first symbol that is not local */
 
 	begin = out->used;
 	put_names(out, part);
@@ -163,8 +161,8 @@ static int publish_gdb_elf(struct publish_bytes *out, const struct publish_gdb_p
 	if (!headers)
 		return out->error;
 	/*
-	 * An address of its own for each file's .eh_frame: gdb takes time squared over sections at
-	 * the same address. Where it lies in our memory nothing else can be.
+	 * Give each file's .eh_frame a different address, because gdb needs quadratic time for
+	 * sections with the same address. The address of our copy cannot be used by anything else.
 	 */
 	section[EH_FRAME].sh_addr = (uintptr_t)out->data + section[EH_FRAME].sh_offset;
 	memcpy(headers, section, count * sizeof(Elf64_Shdr));
@@ -193,9 +191,9 @@ struct jit_descriptor {
 };
 
 /*
- * The names gdb looks for, in the dynamic symbol table since the rest may be stripped. Weak, so
- * that the copy of a host that links another compiler's (LLVM) is everybody's; the version they are
- * exported with keeps a library with a copy of its own from being given ours.
+ * Names that gdb looks for. They are exported, because other symbols may be stripped. They are
+ * weak, so that a copy in the host, such as LLVM's, is used by all. Their version keeps other
+ * libraries with own copies from being bound to ours.
  */
 extern struct jit_descriptor __jit_debug_descriptor;
 void __jit_debug_register_code(void);
@@ -214,7 +212,7 @@ struct part {
 	struct publish_bytes image; /* empty: not announced */
 	struct publish_bytes cfi;
 	struct part *next_stale;
-	int stale; /* on the list: the image is not what `what` says */
+	int stale; /* in stale_parts: the image is older than `what` */
 };
 
 struct parts {
@@ -233,7 +231,7 @@ static void notify_gdb(struct jit_code_entry *entry, enum jit_action action)
 	__jit_debug_descriptor.relevant_entry = NULL;
 }
 
-/* A gdb may stop us between any two instructions and read the list from its head on. */
+/* Keep the list valid after each store, because gdb may stop us anywhere and read it. */
 static void link_entry(struct jit_code_entry *entry)
 {
 	struct jit_code_entry *first = __jit_debug_descriptor.first_entry;
@@ -347,7 +345,7 @@ static struct part *change_part(struct parts *parts, uint32_t slot)
 	return part;
 }
 
-/* Without call-frame information that we understand, gdb has the names and reads prologues. */
+/* Write the part's call-frame information. Without it, gdb has the names and analyses prologues. */
 static void read_cfi(struct part *part)
 {
 	const struct region *region = part->what.region;

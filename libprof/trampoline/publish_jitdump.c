@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jit-PID.dump in $JITDUMPDIR, else in the current folder: code, names and unwinding information
- * with times, of which `perf inject --jit` makes an ELF file for each piece of code.
- *
- * perf gets a stub's unwinding information in two pieces. It reads call-frame information
- * through the ELF file it makes of each stub, and files that overlap cut each other. Only a
- * search table of 24 bytes goes behind a stub's code; the chunk's .eh_frame is announced as a
- * piece of its own. A stride of code + 24 bytes is enough.
+ * jit-PID.dump in $JITDUMPDIR, or in the current folder: code, names and unwinding information with
+ * time stamps. `perf inject --jit` makes an ELF file of each piece of code.
  *
  * Source: linux, tools/perf/Documentation/jitdump-specification.txt, tools/perf/util/jitdump.c.
  */
@@ -29,23 +24,22 @@
 
 /* ---- the unwinding table of a record --------------------------------------------------------- */
 /*
- * Unwinding information as perf finds it in a jitdump.
+ * Unwinding information in the form that perf reads.
  *
- * perf takes a piece's file for what lies at the code's address and behind it, up to the end of the
- * unwinding information; files that overlap cut each other short. So only the search table of one
- * .eh_frame_hdr goes behind each stub's code, into its stride (REGION_STRIDE), and the .eh_frame of
- * the region is announced once, as a piece of its own at the address where it is:
+ * perf maps a piece's ELF file at the code's address, up to the end of the unwinding information
+ * behind the code. Files that overlap cut each other off. So behind each stub's code, in its stride
+ * (REGION_STRIDE), there is only an .eh_frame_hdr with one entry, and the region's .eh_frame is
+ * written once, as a piece of its own at its own address:
  *
  *	stub | table of one entry | fill ...  stub | table | fill ...      .eh_frame
  *	             `-------------------------------------------------------^
  */
 
-/* Search tables for perf. */
 
-/* FDEs of one piece of the host's code. */
+/* Most FDEs of one piece of the host's code. */
 #define PUBLISH_JITDUMP_ENTRIES 16u
 
-/* An .eh_frame_hdr: pcrel | sdata4, udata4, datarel | sdata4. */
+/* An .eh_frame_hdr with encodings pcrel | sdata4, udata4, datarel | sdata4. */
 struct publish_jitdump_table {
 	uint8_t version, frame_encoding, count_encoding, table_encoding;
 	int32_t frame;
@@ -56,13 +50,13 @@ struct publish_jitdump_table {
 };
 
 /*
- * What perf reads as the region's .eh_frame: view.eh_frame_bytes from view.eh_frame, for the
- * address region->eh_frame. The host's may name personalities, which perf would look up in memory,
- * so it is written anew when the result is no longer than it was.
+ * The region's .eh_frame as perf gets it: view.eh_frame_bytes from view.eh_frame, to be read at
+ * address region->eh_frame. The host's .eh_frame may refer to personality routines, which perf
+ * would look up in memory. So it is replaced by a copy without them, if the copy is not larger.
  */
 struct publish_jitdump_frames {
 	struct region view;
-	uintptr_t shift; /* how far the view's pcs and records are from where perf sees them */
+	uintptr_t shift; /* distance from the addresses that perf sees to those of the view */
 	struct publish_bytes copy;
 };
 
@@ -88,11 +82,11 @@ static void publish_jitdump_frames_release(struct publish_jitdump_frames *frames
 }
 
 struct fde_search {
-	uintptr_t origin; /* address the table counts from, as seen from what is read */
+	uintptr_t origin; /* base address of the table, in the view */
 	struct publish_jitdump_table *out;
 };
 
-/* Sorted by insertion: there is one, nearly always. */
+/* Insert an FDE in order of address. There is only one, nearly always. */
 static int put_entry(void *context, const struct cfi_fde *fde)
 {
 	struct fde_search *search = context;
@@ -140,7 +134,10 @@ static int find_fdes(const struct region *region, uintptr_t start, uintptr_t hea
 	return error;
 }
 
-/* Is there room for a table behind the code? A stub's is its own; behind the host's may be more. */
+/*
+ * Is there room for the table behind the code? A stub's stride contains room. Behind the host's
+ * code there must be no other region.
+ */
 static int has_room(const struct region *region, uintptr_t start, uintptr_t table_end)
 {
 	uintptr_t code_end = region->start + region->bytes;
@@ -155,10 +152,10 @@ static int has_room(const struct region *region, uintptr_t start, uintptr_t tabl
 }
 
 /*
- * The table for the piece of @region's code of @bytes from @start on.
+ * Make the table for the @bytes of @region's code from @start on.
  *
- * Returns how many bytes of *@out belong behind the code, 0 for none: there is no information, it
- * is not understood, or there is no room.
+ * Returns the size of *@out, or 0 if there is no information, it is not understood, or there is no
+ * room behind the code.
  */
 static size_t publish_jitdump_table_make(struct publish_jitdump_table *out,
 	const struct region *region,
@@ -180,7 +177,7 @@ static size_t publish_jitdump_table_make(struct publish_jitdump_table *out,
 
 #define MAGIC	  0x4a695444u
 #define VERSION	  1u
-#define LOAD_MAX  (64u << 20) /* a record's length has 32 bits */
+#define LOAD_MAX  (64u << 20) /* a record's size has 32 bits */
 
 enum record_id { CODE_LOAD = 0, CODE_CLOSE = 3, CODE_UNWINDING_INFO = 4 };
 
@@ -206,16 +203,16 @@ struct unwinding {
 };
 
 static struct publish_file dump;
-static void *marker; /* perf finds the file by this mapping */
+static void *marker; /* mapping of the file by which perf finds it */
 static size_t marker_bytes;
 static uint64_t code_index;
-static uint64_t batch_ns; /* 0: ask the clock */
+static uint64_t batch_ns; /* 0: read the clock */
 static uint32_t own_pid;
 
-/* What perf record -k 1 stamps samples with. All that is told together happened now. */
+/* Return the time by perf record -k 1's clock. All records of a batch get the same time. */
 static uint64_t now_ns(void)
 {
-	/* Not libc's clock: another library may interpose it and return other times. */
+	/* Use the system call, because another library may interpose libc's function. */
 	if (!batch_ns)
 		batch_ns = clock_monotonic_by_call_ns();
 	return batch_ns;
@@ -273,14 +270,14 @@ static int start(void)
 	return error;
 }
 
-/* The record up to the code; the code's bytes follow. */
+/* Write the record's header and name; the caller appends the code's bytes. */
 static void put_load(uintptr_t address, size_t bytes, const char *name)
 {
 	size_t name_bytes = strlen(name) + 1;
 	struct load load = {
 		.prefix = {CODE_LOAD, sizeof(load) + name_bytes + bytes, now_ns()},
 		.pid = own_pid,
-		/* Whichever thread: code is the process's, and asking costs a system call. */
+		/* Any thread will do: code is the process's, and gettid() costs a system call. */
 		.tid = own_pid,
 		.vma = address,
 		.code_addr = address,
@@ -314,7 +311,10 @@ static int add_region(const struct region *region, void **state)
 	return 0;
 }
 
-/* Comes before the record of the code it belongs to. Code without is named and followed by fp. */
+/*
+ * Write the unwinding table, which must precede the record of its code. Without a table, perf has
+ * the name and unwinds by frame pointer.
+ */
 static void put_unwinding(const struct region *region, uintptr_t start_address, size_t code_bytes)
 {
 	struct publish_jitdump_table table;
@@ -340,7 +340,7 @@ static int add_slot(const struct region *region, uint32_t slot, void *state)
 	(void)state;
 	put_unwinding(region, start_address, bytes);
 	put_load(start_address, bytes, region->slot[slot].name);
-	/* The host's may be executable and not readable; perf wants bytes of some kind. */
+	/* The host's code may be executable but not readable; perf needs bytes in any case. */
 	if (region->kind == FLAMEPROF_CODE_HOST)
 		publish_file_put_memory(&dump, start_address, bytes);
 	else

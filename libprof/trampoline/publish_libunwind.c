@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nongnu libunwind, where the host has it loaded: one entry a region in its list of dynamic
- * code. The entry is of the format UNW_INFO_FORMAT_REMOTE_TABLE, which despite its name is the
- * one that unw_step() follows in its own process: the search table of an .eh_frame_hdr. Names it
- * cannot carry. Source: libunwind's libunwind-dynamic.h, src/mi/dyn-register.c,
- * src/dwarf/Gfind_proc_info-lsb.c.
+ * nongnu libunwind, if the host has loaded it: add one entry for each region to its list of dynamic
+ * code, in the format UNW_INFO_FORMAT_REMOTE_TABLE. Despite its name, unw_step() uses this format
+ * in its own process, too; it is the search table of an .eh_frame_hdr. It has no names. Source:
+ * libunwind's libunwind-dynamic.h, src/mi/dyn-register.c, src/dwarf/Gfind_proc_info-lsb.c.
  *
- * libunwind is asked which layout it has. Versions 1.6 to 1.8 have a word more in their entries
- * than those before and after, under the same name of the library. A procedure with two names is
- * registered before anything else is told, and the name it answers tells the layout:
- * find_shift().
+ * Entries of versions 1.6 to 1.8 have one word more than those of earlier and later versions,
+ * although the library's name is the same. find_shift() tests which layout is in use.
  */
 #include "libprof/trampoline/publish.h"
 
@@ -22,11 +19,11 @@
 #define DYNAMIC	     0
 #define REMOTE_TABLE 2
 
-/* .eh_frame_hdr: version and three encodings, the section's address, how many entries, entries. */
+/* .eh_frame_hdr: version and three encodings, address of .eh_frame, number of entries, entries. */
 #define HEADER_ENCODINGS 0x3b031b01u
 #define HEADER_BYTES	 12
 
-/* Entries that were taken back are not used again before so many others were. */
+/* An entry is reused only after this many others were removed. */
 #define RESTING 64
 
 struct dyn_info {
@@ -37,16 +34,16 @@ struct dyn_info {
 	uintptr_t gp;
 	int32_t format;
 	int32_t pad;
-	/* The load offset where there is one, then a union, of which these are used: */
+	/* An optional load offset, then a union, of which these words are used: */
 	uintptr_t words[16];
 };
 
 enum { WORD_SEGBASE = 1, WORD_TABLE_LEN, WORD_TABLE_DATA };
 
 /*
- * libunwind reads its list without a lock, so that a thread may stand on an entry that is taken
- * back. Entries are never freed; they rest here, the longest at the head, with the links that
- * libunwind reads set to NULL by it: such a thread finds the list's end, not another entry's data.
+ * libunwind reads its list without a lock, so another thread may be reading an entry that is
+ * removed. Entries are therefore never freed. Removed ones wait here, oldest first. libunwind sets
+ * their links to NULL, so such a reader finds the end of the list and not another entry's data.
  */
 struct entry {
 	struct dyn_info info;
@@ -61,7 +58,7 @@ static void (*flush_cache)(void *space, uintptr_t lo, uintptr_t hi);
 static void **local_space;
 static int (*init_local)(void *cursor, void *context);
 static int (*get_proc_name)(void *cursor, char *name, size_t room, uintptr_t *offset);
-static int found;      /* atomic: the functions are there */
+static int found;      /* atomic: the functions were found */
 static int shift = -1; /* words before the union; -1: not known */
 
 static void *symbol(void *handle, const char *x86_64, const char *aarch64)
@@ -82,7 +79,7 @@ static void prepare(void)
 		handle = RTLD_DEFAULT;
 	dyn_register = (void (*)(struct dyn_info *))dlsym(handle, "_U_dyn_register");
 	dyn_cancel = (void (*)(struct dyn_info *))dlsym(handle, "_U_dyn_cancel");
-	/* Names that libunwind's headers make of unw_flush_cache and unw_local_addr_space. */
+	/* Names that libunwind's macros make of unw_flush_cache and unw_local_addr_space. */
 	flush_cache = (void (*)(void *, uintptr_t, uintptr_t))symbol(
 		handle, "_Ux86_64_flush_cache", "_Uaarch64_flush_cache");
 	local_space = symbol(handle, "_ULx86_64_local_addr_space", "_ULaarch64_local_addr_space");
@@ -95,17 +92,16 @@ static void prepare(void)
 }
 
 /*
- * An entry of a procedure with two names, one where either layout has it: the one that libunwind
- * tells is where it looks. Nothing is unwound for that, and the words mean nothing else there.
- *
- * Returns 0 or 1, the words before the union, or -ENOTSUP for another layout still.
+ * Register a procedure whose name is "0" in one layout and "1" in the other. The name that
+ * libunwind returns shows the layout. Nothing is unwound. Returns the number of words before the
+ * union, 0 or 1, or -ENOTSUP for an unknown layout.
  */
 static int find_shift(void)
 {
-	static uint8_t procedure[64]; /* of nobody's: its address is what matters */
+	static uint8_t procedure[64]; /* only its address is used */
 	static struct dyn_info info;
 	uintptr_t pc = (uintptr_t)procedure + sizeof(procedure) / 2, offset;
-	/* Larger than unw_context_t and unw_cursor_t of any version. */
+	/* At least the sizes of unw_context_t and unw_cursor_t in all versions. */
 	enum { CONTEXT_BYTES = 8192, CURSOR_BYTES = 40960 };
 	uint8_t *context = calloc(1, CONTEXT_BYTES + CURSOR_BYTES);
 	char name[2] = "";
@@ -152,7 +148,7 @@ static int add_region(const struct region *region, void **state)
 	const uint32_t *header = (const uint32_t *)region->eh_frame_hdr;
 	struct entry *entry;
 
-	/* Frame pointers are what libunwind tries of itself where it knows nothing. */
+	/* libunwind tries frame pointers by itself. */
 	if (!header)
 		return 0;
 	if (header[0] != HEADER_ENCODINGS)
@@ -166,7 +162,7 @@ static int add_region(const struct region *region, void **state)
 		.format = REMOTE_TABLE,
 	};
 	entry->info.words[shift + WORD_SEGBASE] = region->eh_frame_hdr;
-	/* In words of eight bytes, which an entry of the table is. */
+	/* The table's length counts words of eight bytes, the size of an entry. */
 	entry->info.words[shift + WORD_TABLE_LEN] = header[2];
 	entry->info.words[shift + WORD_TABLE_DATA] = region->eh_frame_hdr + HEADER_BYTES;
 	dyn_register(&entry->info);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * perf's map of names, /tmp/perf-PID.map: a line "START SIZE name" for each stub and each piece of
- * the host's code. It is only ever appended to and stays when the process ends, since perf report
- * reads it later. Source: linux, tools/perf/Documentation/jit-interface.txt.
+ * the host's code. Lines are only appended, and the file stays after the process ends, because perf
+ * report reads it later. Source: linux, tools/perf/Documentation/jit-interface.txt.
  */
 #include "libprof/trampoline/publish.h"
 
@@ -13,11 +13,11 @@
 
 #include "libprof/trampoline/publish_file.h"
 
-/* Longer names are cut: with the rest of the line they stay below what is written at once. */
+/* Longer names are cut, so that a line fits in the buffer. */
 #define NAME_BYTES 2048
 
 static struct publish_file map;
-static unsigned in_files; /* regions we were told of that are pages of a file */
+static unsigned in_files; /* regions in pages of a file */
 
 static int start(void)
 {
@@ -43,7 +43,7 @@ static void remove_region(const struct region *region, void *state)
 	in_files -= region->of_file != 0;
 }
 
-/* A name ends at the line's end, and perf prints it to terminals: controls become \x0a. */
+/* Write @name with controls as \x0a: a newline ends a name, and perf prints names to terminals. */
 static size_t put_name(char *line, const char *name)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -61,14 +61,14 @@ static size_t put_name(char *line, const char *name)
 		line[used++] = digits[byte >> 4];
 		line[used++] = digits[byte & 15];
 	}
-	/* Half a UTF-8 character would be no character. */
+	/* Do not end with a part of a UTF-8 character. */
 	if (*name) {
 		while (used && (line[used - 1] & 0xc0) == 0x80)
 			used--;
 		if (used && (line[used - 1] & 0xc0) == 0xc0)
 			used--;
 	}
-	/* perf skips lines whose name has less than three bytes. */
+	/* perf ignores lines with a name of less than three bytes. */
 	while (used < 3)
 		line[used++] = ' ';
 	return used;
@@ -97,7 +97,7 @@ static int add_slot(const struct region *region, uint32_t slot, void *state)
 	line[used++] = ' ';
 	used += put_name(line + used, region->slot[slot].name);
 	line[used++] = '\n';
-	/* Lines are written whole, so that those of others come between, not into them. */
+	/* Write whole lines at once, because other code may append lines to this file, too. */
 	if (used > sizeof(map.buffer) - map.used)
 		publish_file_flush(&map);
 	publish_file_put(&map, line, used);
@@ -118,7 +118,7 @@ static int fork_child(void)
 	return start();
 }
 
-/* perf reads the map for anonymous memory only. jitdump has no such limit. */
+/* perf uses the map only for anonymous memory. jitdump has no such limit. */
 static int status(void)
 {
 	return in_files ? -ENOTSUP : 0;

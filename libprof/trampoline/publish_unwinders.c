@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The unwinders that throw exceptions and answer backtrace(3): libgcc and LLVM libunwind. Each
- * is told of the call-frame information of a region, all of it at once: libgcc sorts all its
- * entries when it looks for anything, so it is asked for a stub as soon as it was told, not by
- * the first exception. The entry's expressions ask the pc how far into its stub it is (x86_64;
- * on aarch64 expressions cannot, and each stub has one). Both may be loaded, and one more may be
- * linked into the program.
+ * The unwinders for exceptions and backtrace(3): libgcc and LLVM libunwind; both may be loaded, and
+ * one more may be linked into the program. Each gets the call-frame information of a whole region
+ * at once. libgcc sorts all its entries at its next search, so search once after each registration;
+ * otherwise the first exception would wait for it. On x86_64 a region has one FDE, whose
+ * expressions compute the position in a stub from the pc. On aarch64 expressions cannot do that, so
+ * each stub has an FDE.
  *
- * Unwinders that were told stay loaded. libgcc is loaded when the host asks for unwinders, as
- * glibc would at the first backtrace(); without being asked only those that are loaded are told.
- * Libraries are looked up before the lock is taken: the loader's lock may be held by a constructor
- * that makes stubs.
+ * Libraries that got information stay loaded. If the host asks for unwinders, libgcc is loaded, as
+ * glibc would do at the first backtrace(). Otherwise only loaded libraries get information. Look
+ * them up before publish.c's lock is taken, because a constructor that makes stubs may hold the
+ * loader's lock.
  *
  * Source: libgcc's unwind-dw2-fde.c, LLVM's libunwind.cpp.
  */
@@ -23,37 +23,38 @@
 #include "libprof/trampoline/publish_cfi.h"
 #include "libprof/unwind/cfi.h"
 
-/* Kinds of unwinders; at most one of each is told. */
+/* Kinds of unwinders; at most one library of each is used. */
 enum kind { LIBGCC, LINKED, LLVM, KINDS };
 
 /*
- * Functions of libgcc and of an unwinder linked into the program. They take a section that ends
- * with four zero bytes, and memory for libgcc's object, which __register_frame() would allocate
- * without checking.
+ * Functions of libgcc, and of an unwinder linked into the program. They need a section that ends
+ * with four zero bytes, and memory for libgcc's struct object. __register_frame() would allocate
+ * that memory without checking for failure.
  */
 static void (*register_frame[2])(const void *section, void *object);
 static void *(*deregister_frame[2])(const void *section);
 static const void *(*find_fde)(const void *pc, void *bases); /* libgcc's */
 
-/* LLVM's: a section, or one FDE; older ones have the latter only. */
+/* LLVM's functions for a section and for one FDE. Old versions have only the latter. */
 static void (*llvm_add_section)(uintptr_t);
 static void (*llvm_remove_section)(uintptr_t);
 static void (*llvm_add_fde)(uintptr_t);
 static void (*llvm_remove_fde)(uintptr_t);
 
-static unsigned seen; /* atomic; bit k: the functions of kind k are there; never taken back */
-static unsigned in_use; /* what add_region() registers with; under publish.c's lock */
+static unsigned seen; /* atomic; bit k: the functions of kind k were found; never cleared */
+static unsigned in_use; /* kinds used by add_region(); under publish.c's lock */
 
 struct state {
 	unsigned registered;
-	/*
-	 * libgcc's struct object has 7 words. Programs contain it, too, so its size does not grow.
-	 */
+	/* libgcc's struct object has 7 words. Programs contain it, too, so its size is fixed. */
 	uintptr_t object[2][8];
-	struct publish_bytes llvm_section; /* a copy for LLVM, see below */
+	struct publish_bytes llvm_section; /* copy for LLVM, see llvm_copy() */
 };
 
-/* A program that links libgcc statically and exports it; not one of the libraries' own names. */
+/*
+ * Find the functions of a program that links libgcc statically and exports it, unless these are the
+ * functions of libgcc or LLVM libunwind.
+ */
 static void find_linked(void)
 {
 	void *add = dlsym(RTLD_DEFAULT, "__register_frame_info");
@@ -72,10 +73,7 @@ static void find_linked(void)
 	__atomic_or_fetch(&seen, 1u << LINKED, __ATOMIC_RELEASE);
 }
 
-/*
- * glibc loads libgcc itself when somebody asks it for a backtrace or cancels a thread. What is
- * registered before that would be unknown there, so it is loaded now.
- */
+/* glibc loads libgcc at the first backtrace() or pthread_cancel(), which is too late for us. */
 static void find_libgcc(int may_load)
 {
 	void *handle = publish_loaded("libgcc_s.so.1");
@@ -135,10 +133,10 @@ static int count_loads(struct dl_phdr_info *info, size_t bytes, void *count)
 
 int publish_unwinders_are_loaded(void)
 {
-	static unsigned long long looked; /* atomic: libraries that were loaded at the last look */
+	static unsigned long long looked; /* atomic: libraries loaded at the last search */
 	unsigned long long loads = 0;
 
-	/* A program makes many arenas and loads few libraries. */
+	/* Search again only if libraries were loaded, because a program makes many arenas. */
 	dl_iterate_phdr(count_loads, &loads);
 	if (loads != __atomic_load_n(&looked, __ATOMIC_RELAXED)) {
 		find_all(0);
@@ -167,9 +165,9 @@ static int is_inside(void *context, const struct cfi_fde *fde)
 }
 
 /*
- * libgcc keeps the ranges in a tree from version 13 on, in which none may overlap: taking back one
- * that could not be entered aborts. Regions do not overlap; what the host announced to us may lie,
- * or may have been registered by the host itself.
+ * Since version 13 libgcc keeps ranges in a tree and aborts if a range to remove is not there
+ * because it overlapped another. Regions do not overlap. The host's own information may be wrong,
+ * or may be registered by the host itself.
  */
 static int is_valid_for_libgcc(const struct region *region)
 {
@@ -183,8 +181,8 @@ static int is_valid_for_libgcc(const struct region *region)
 }
 
 /*
- * LLVM's up to version 17 reads on for ever at the four zero bytes that end a section. It stops, as
- * all do, at a CIE of a version it does not know.
+ * LLVM's unwinder up to version 17 does not stop at the four zero bytes at the end of a section.
+ * All versions stop at a CIE of an unknown version, so end the copy with one.
  */
 static int llvm_copy(struct publish_bytes *section, const struct region *region)
 {
@@ -204,7 +202,7 @@ static int llvm_call_fde(void *context, const struct cfi_fde *fde)
 	return 0;
 }
 
-/* The host's own may have handlers of exceptions, which a copy has not: it is told in place. */
+/* The host's own may have exception handlers, which a copy lacks, so register it in place. */
 static int llvm_takes_section(const struct region *region)
 {
 	return llvm_add_section && llvm_remove_section && region->kind != FLAMEPROF_CODE_HOST;
@@ -230,7 +228,7 @@ static void deregister_llvm(const struct region *region, struct state *known)
 		publish_cfi_each(region, llvm_call_fde, &llvm_remove_fde);
 }
 
-/* Before version 13, libgcc goes through all it was told of when it looks for anything next. */
+/* Use the brief section, because before version 13 libgcc sorts all FDEs at its next search. */
 static const void *section_for_libgcc(const struct region *region)
 {
 	return region->brief_frame ? region->brief_frame : region->eh_frame;
@@ -238,8 +236,8 @@ static const void *section_for_libgcc(const struct region *region)
 
 /*
  * libgcc since version 13 and LLVM's unwinder allocate nodes and tables without checking for
- * failure. So allocate one block first, and free it for their smaller ones. Another thread may take
- * that memory meanwhile.
+ * failure. So allocate one block first and free it for their smaller ones. Another thread may still
+ * take that memory meanwhile.
  */
 #define UNWINDERS_BYTES (32u << 10)
 
@@ -256,7 +254,7 @@ static int add_region(const struct region *region, void **state)
 	struct state *known = *state;
 	void *bases[3];
 
-	/* Code with frame pointers only: nothing these unwinders could be told. */
+	/* Code that has only frame pointers cannot be described to these unwinders. */
 	if (!region->eh_frame)
 		return 0;
 	if (!has_memory_for_unwinders())
@@ -270,7 +268,7 @@ static int add_region(const struct region *region, void **state)
 			continue;
 		register_frame[kind](section_for_libgcc(region), known->object[kind]);
 		known->registered |= 1u << kind;
-		/* It sorts now, not while the first exception waits. */
+		/* Make libgcc sort now and not while the first exception waits. */
 		if (kind == LIBGCC && find_fde)
 			find_fde((const void *)region->start, bases);
 	}

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The set of all generated code, as writers change it: a two-level tree whose nodes are copied.
- * A replaced node rests for 64 replacements; a reader counts them and only begins anew if it was
- * kept off the CPU so long. The readers are region_find.c.
+ * The set of all generated code: its writers. The readers are in region_find.c. region.h describes
+ * the tree.
  *
- * What handlers read is never unmapped. Chunks' data, names and code records are used again in
- * place; readers compare the code-space address before and after.
+ * Memory that handlers read is never unmapped. Chunks' data, names and code records are reused in
+ * place, so readers compare the address in the code space before and after.
  */
 #include "libprof/trampoline/region.h"
 
@@ -18,16 +17,14 @@
 #include "libprof/trampoline/fork_lock.h"
 
 /* ---- the tree -------------------------------------------------------------------------------- */
-/*
- * The writers' side of the tree (region.h). All words that readers may see are stored as atomics.
- */
+/* The writers' side of the tree. Words that readers may see are stored atomically. */
 
 #define FIRST_ROOM  16u
 #define MERGED_MOST (REGION_TREE_LEAF / 2)
 
 #define STORE(word, value) __atomic_store_n(&(word), value, __ATOMIC_RELAXED)
 
-/* What was just unlinked, readers may still see for a while. */
+/* Put an unlinked leaf in the list of replaced nodes, because readers may still read it. */
 static void defer_free_leaf(struct region_tree *tree, struct region_leaf *leaf)
 {
 	leaf->next_deferred = NULL;
@@ -66,13 +63,13 @@ static struct region_leaf *new_leaf(struct region_tree *tree)
 	if (!leaf || tree->replaced - leaf->deferred_at < REGION_TREE_WAIT)
 		return allocate_leaf();
 	tree->first_leaf = leaf->next_deferred;
-	/* The count of what was replaced is seen before anything that is written now. */
+	/* Readers must see the new count of replaced nodes before any store to the leaf. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	STORE(leaf->count, 0);
 	return leaf;
 }
 
-/* A leaf that no reader has seen. */
+/* Free a leaf that no reader has seen. */
 static void drop_leaf(struct region_tree *tree, struct region_leaf *leaf)
 {
 	if (leaf)
@@ -137,7 +134,7 @@ static uint32_t count_live(const struct region_leaf *leaf)
 	return live;
 }
 
-/* The last leaf that may hold @address. */
+/* Return the last leaf that may hold @address. */
 static uint32_t leaf_of(struct region_top *top, uintptr_t address)
 {
 	uint32_t low = 0, high = top->count;
@@ -163,7 +160,10 @@ static int leaf_overlaps(const struct region_leaf *leaf, uintptr_t start, uintpt
 	return 0;
 }
 
-/* Regions from elsewhere reach in by their ends: the one below, and those that begin up to @end. */
+/*
+ * Does a region overlap [@start, @end)? It may be in the same leaf, begin in a later leaf below
+ * @end, or be the last one in an earlier leaf.
+ */
 static int overlaps(struct region_top *top, uintptr_t start, uintptr_t end)
 {
 	uint32_t at = leaf_of(top, start);
@@ -183,7 +183,9 @@ static int overlaps(struct region_top *top, uintptr_t start, uintptr_t end)
 	return 0;
 }
 
-/* Replace the leaves [at, at + gone) of the top by @first and, when not NULL, @second. */
+/*
+ * Replace leaves [@at, @at + @gone) by @first and @second, which may be NULL. Returns 0 or -errno.
+ */
 static int replace_leaves(struct region_tree *tree, uint32_t at, uint32_t gone,
 	struct region_leaf *first, struct region_leaf *second)
 {
@@ -211,7 +213,7 @@ static int replace_leaves(struct region_tree *tree, uint32_t at, uint32_t gone,
 	return 0;
 }
 
-/* The live entries of @from, and @region, in order: the first @most into @first, then @second. */
+/* Copy @region and @from's live entries, in order: the first @most to @first, others to @second. */
 static void merge_entries(const struct region_leaf *from, struct region *region, uint32_t most,
 	struct region_leaf *first, struct region_leaf *second)
 {
@@ -285,10 +287,7 @@ int region_tree_add(struct region_tree *tree, struct region *region)
 	return error;
 }
 
-/*
- * Two leaves side by side with little in them become one. Without memory they stay two.
- * Returns whether they were merged.
- */
+/* Merge two neighbouring leaves that have few entries, if there is memory. Returns 1 if merged. */
 static int merge_with_next(struct region_tree *tree, uint32_t at)
 {
 	struct region_leaf *one, *next, *both;
@@ -359,7 +358,7 @@ int region_tree_each(struct region_tree *tree,
 
 /* ---- the process's set ----------------------------------------------------------------------- */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* region_tree, for writers */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held by writers of region_tree */
 
 FORK_LOCK(region_watch_forks, lock, (void)0)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: the readers of the set of regions. */
 /*
- * What lies at an address of generated code, found without a lock: for the walk in the handler,
- * by way of modules_code, and for flameprof_lookup().
+ * Find generated code by address without a lock: for the walk in the handler, by way of
+ * modules_code, and for flameprof_lookup().
  */
 #include <errno.h>
 #include <stddef.h>
@@ -15,15 +15,15 @@
 #include "libprof/trampoline/region.h"
 #include "libprof/wire.h"
 
-/* Here, so that nothing that asks it calls those who look for the other copy. */
+/* Defined in this file, so that its readers need not link the code that finds the other copy. */
 struct other_copy other_copy;
 
-/* The last of @count ascending words that is not above @address; 0 when all are. */
+/* Return the index of the last of @count ascending words that is <= @address; 0 if none is. */
 static uint32_t last_not_above(const uintptr_t *word, uint32_t count, uintptr_t address)
 {
 	uint32_t at = 0;
 
-	/* No branch on what was read: each would be guessed wrong half of the time. */
+	/* No branch depends on a comparison, because half of them would be mispredicted. */
 	while (count > 1) {
 		uint32_t half = count / 2;
 
@@ -38,7 +38,7 @@ static struct region *find_in_leaf(struct region_leaf *leaf, uintptr_t address)
 	struct region *region;
 	uint32_t count, at;
 
-	/* One wait for all of the leaf, instead of one for each step of the search. */
+	/* Prefetch the whole leaf, to wait for memory once and not in each step of the search. */
 	for (at = 0; at < REGION_TREE_LEAF; at += REGION_TREE_LINE / sizeof(uintptr_t)) {
 		__builtin_prefetch(&leaf->start[at]);
 		__builtin_prefetch(&leaf->region[at]);
@@ -50,7 +50,7 @@ static struct region *find_in_leaf(struct region_leaf *leaf, uintptr_t address)
 	region = __atomic_load_n(&leaf->region[at], __ATOMIC_RELAXED);
 	if (!region)
 		return NULL;
-	__builtin_prefetch(region + 1); /* the slot of a piece of the host's code */
+	__builtin_prefetch(region + 1); /* the slot, if this is the host's code */
 	if (address - __atomic_load_n(&region->start, __ATOMIC_RELAXED) >=
 		__atomic_load_n(&region->bytes, __ATOMIC_RELAXED))
 		return NULL;
@@ -92,9 +92,9 @@ const struct region *region_find(uintptr_t pc)
 
 uint64_t region_space_new(size_t bytes)
 {
-	static uint64_t next = 4096; /* 0 means none; more, so that small numbers look wrong */
+	static uint64_t next = 4096; /* 0 means none; larger, so that small numbers look wrong */
 
-	/* 48 bits on the wire: a million stubs a second need seven weeks to use them up. */
+	/* 48 bits on the wire: at a million stubs a second they last seven weeks. */
 	return __atomic_fetch_add(&next, (bytes + 15) & ~(size_t)15, __ATOMIC_RELAXED);
 }
 
@@ -108,7 +108,7 @@ static int read_slot(const struct region *region, uintptr_t pc, struct region_st
 	struct region_slot *slots = LOAD(region->slot);
 	uint32_t index = 0;
 
-	/* No region has more than 32 bits of bytes. */
+	/* A region has fewer than 2^32 bytes. */
 	if (pc < start || pc - start >= bytes || !stride || !slots)
 		return -ENOENT;
 	if (bytes != stride)
@@ -141,7 +141,7 @@ int region_find_stub(uintptr_t pc, struct region_stub *out)
 	if (generation & 1 || read_slot(region, pc, out))
 		return -ENOENT;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	/* The stub ended meanwhile, and maybe another began: pc was in neither's life. */
+	/* If the stub ended meanwhile, or another one began, @pc is in neither. */
 	if (LOAD(region->generation) != generation || LOAD(out->slot->space) != out->space)
 		return -ENOENT;
 	return 0;
@@ -151,9 +151,9 @@ _Static_assert(sizeof(struct wire_code) + FLAMEPROF_NAME_BYTES + 8 <= WIRE_CONTR
 	"a record with the longest name fits the control ring");
 
 /*
- * Append the name to this image's control ring. When the ring is full the next sample tries again.
- * A name that changes while it is copied is that of another stub by now, and the stub that was
- * found is gone: the record stands for an address that no frame has then.
+ * Write the name to this image's control ring. If the ring is full, the next sample tries again. A
+ * name that changes while it is copied belongs to a newer stub, and the stub that was found has
+ * ended; the record then gets an address in the code space that no frame has.
  */
 static void write_code_record(const struct region_stub *stub, uint64_t image)
 {

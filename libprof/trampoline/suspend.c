@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Images of the process: what stubs there are is written down in plain memory, their code goes, and
- * later new code comes. Between the two no address of ours is executable and nobody was told of
- * any, so that a copy of the memory is all an image needs of us.
+ * Suspend and resume all stubs, for hosts that save an image of the process. Suspending copies the
+ * stubs' descriptions to plain memory and frees their code; resuming makes new code. In between, no
+ * address of the library's arenas is executable and no tool knows any, so a copy of the memory is a
+ * complete image.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,21 +13,24 @@
 #include "libprof/trampoline/other_copy.h"
 #include "libprof/trampoline/permanent.h"
 
-/* Ended stubs of one arena, in the order of their slots. */
+/* Suspended stubs of one arena, in the order of their slots. */
 struct arena_suspended {
 	size_t count;
 	struct suspended_stub {
-		const char *name; /* points behind the array */
+		const char *name; /* in the memory behind the array */
 		uintptr_t payload;
 		flameprof_function *stub;
-		flameprof_function *before; /* once there is a new one */
+		flameprof_function *before; /* old address, once resumed */
 	} stub[];
 };
 
 typedef int (*resume_visitor)(void *context, const struct flameprof_stub_record *stub,
 	flameprof_function *before);
 
-/* No lock is held while others are called: nobody else uses arenas meanwhile. */
+/*
+ * Return the first arena. The lock is not held while callbacks run, because no other thread may use
+ * arenas between suspend and resume.
+ */
 static struct flameprof_arena *all_arenas(void)
 {
 	struct flameprof_arena *first;
@@ -36,7 +40,7 @@ static struct flameprof_arena *all_arenas(void)
 	return first;
 }
 
-/* Call @visit for each live slot of @arena; stops when it returns another value than 0. */
+/* Call @visit for each live slot of @arena until it returns another value than 0. Returns that. */
 static int each_slot(struct flameprof_arena *arena,
 	int (*visit)(void *context, const struct region_slot *slot, uintptr_t address),
 	void *context)
@@ -89,7 +93,7 @@ static int save_slot(void *context, const struct region_slot *slot, uintptr_t ad
 	return 0;
 }
 
-/* Write all stubs of @arena down. Returns 0 or -ENOMEM. */
+/* Save all stubs of @arena. Returns 0 or -ENOMEM. */
 static int save_stubs(struct flameprof_arena *arena)
 {
 	struct sizes sizes = {0};
@@ -166,7 +170,7 @@ static void restore_stubs(struct flameprof_arena *arena)
 {
 	struct arena_suspended *list = arena->suspended;
 
-	/* Another CPU may have other registers, another process the counter in another place. */
+	/* Another CPU may have other registers, another process another counter offset. */
 	if (arena->owner) {
 		arena->owner->prepare(&arena->shape);
 		arch_stub_prepare(&arena->shape, &arena->stub);
