@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Intercept stubs: how one is made and found again, one for each original, name and number of
- * stack words, for the life of the process. A stub is made with no lock held, and one of two
- * that were made for the same at the same time is freed again before anybody knows it.
+ * Make and find intercept stubs. There is one stub for each original, name and number of stack
+ * words, for the life of the process. A stub is made without a lock; if two threads make the same
+ * one at once, one stub is freed before anybody knows it.
  *
- * An intercept is a call stub with its payload as target; the slot's shared word is the slow
- * half. The frame stays while the check runs, so every unwinder and flameprof_lookup() name the
- * builtin there. Idle it costs what a call stub does. The counter's distance from the thread
- * pointer is part of the code, and is learnt again on resume, as is the CPU.
+ * An intercept is a call stub that calls its payload; the shared word is the slow half of the tick
+ * check. The stub's frame stays while the check runs, so unwinders and flameprof_lookup() name the
+ * builtin there. If no tick is due, it costs what a call stub costs. The tick counter's offset from
+ * the thread pointer is part of the code, so it is determined again on resume, and so are the CPU's
+ * registers.
  *
- * Intercepts never end, since a frame may be inside after the last pointer is gone. They are
- * found again by original, name and stack words; a table that can be written is not remembered,
- * because a stub says itself what it stands for.
+ * Intercepts never end, because a thread may be in the stub after the last pointer to it is gone. A
+ * writable table is not remembered, because its entries are recognised as stubs by their addresses.
  */
 
 #include <errno.h>
@@ -29,36 +29,36 @@
 #include "libprof/trampoline/other_copy.h"
 #include "libprof/trampoline/region.h"
 
-/* ---- which there are ------------------------------------------------------------------------- */
+/* ---- the table of stubs ---------------------------------------------------------------------- */
 /*
- * Which intercept stubs there are, by original, name and stack words: a table of hashes and
- * addresses, because all else lies in the stubs' slots. Its lock is held alone.
+ * A hash table of stubs by original, name and stack words. It has only hashes and addresses,
+ * because the keys are in the stubs' slots. No other lock is taken under its lock.
  */
 
-/* What a stub is known by. */
+/* The key of a stub. */
 struct intercept_wanted {
 	flameprof_function *original;
-	const char *name; /* borrowed; what a stub without one has for NULL and "" */
+	const char *name; /* borrowed; ARENA_NO_NAME for NULL and "" */
 	uint32_t stack_words;
 	uint64_t hash;
 };
 
 #define LEAST_ROOM 64u
 
-/* Open addressing; all that is known of a stub but its hash lies in its slot. */
+/* An entry. Open addressing. */
 struct known_stub {
 	uint64_t hash;
-	flameprof_function *stub; /* NULL: nothing here */
+	flameprof_function *stub; /* NULL: empty */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* known, room, count */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* known_stubs, room, count */
 static struct known_stub *known_stubs;
 static size_t room; /* a power of two, or 0; less than 3/4 of it is used */
 static size_t count;
 
 static FORK_LOCK(watch_forks, lock, (void)0)
 
-/* @name is hashed as far as stubs keep it. */
+/* Hash @name as far as stubs keep it. */
 static uint64_t hash_of(flameprof_function *original, const char *name, uint32_t stack_words)
 {
 	uint64_t hash = FNV_BEGIN ^ (uintptr_t)original ^ (uint64_t)stack_words << 56;
@@ -81,7 +81,7 @@ static uint32_t words_of(const struct region *region)
 	return ((const struct chunk *)region->owner)->arena->shape.stack_words;
 }
 
-/* Stubs of intercepts do not end while this is asked: what is read of one is its own. */
+/* Is @entry the stub for @wanted? Intercept stubs do not end meanwhile: reads are consistent. */
 static int is_wanted(const struct known_stub *entry, const struct intercept_wanted *wanted)
 {
 	struct region_stub stub;
@@ -93,7 +93,7 @@ static int is_wanted(const struct known_stub *entry, const struct intercept_want
 	       !strncmp(stub.name, wanted->name, FLAMEPROF_NAME_BYTES);
 }
 
-/* The place of what is @wanted, or an empty one. Context: lock held, room not 0. */
+/* Return the entry for @wanted, or an empty one. Context: lock is held, room is not 0. */
 static struct known_stub *find_entry(const struct intercept_wanted *wanted)
 {
 	size_t at = wanted->hash & (room - 1);
@@ -103,7 +103,7 @@ static struct known_stub *find_entry(const struct intercept_wanted *wanted)
 	return &known_stubs[at];
 }
 
-/* Room for one more. Returns 0 or -ENOMEM. Context: lock held. */
+/* Make room for one more entry. Returns 0 or -ENOMEM. Context: lock is held. */
 static int reserve_entry(void)
 {
 	size_t larger = room ? 2 * room : LEAST_ROOM;
@@ -129,10 +129,7 @@ static int reserve_entry(void)
 	return 0;
 }
 
-/*
- * The stub that stands for what is @wanted; NULL: none does.
- * @error  gets 0, or -ENOMEM where there is no room to add one
- */
+/* Return the stub for @wanted, or NULL. *error gets 0, or -ENOMEM if none can be added. */
 static flameprof_function *intercept_known_find(const struct intercept_wanted *wanted, int *error)
 {
 	flameprof_function *stub = NULL;
@@ -145,10 +142,7 @@ static flameprof_function *intercept_known_find(const struct intercept_wanted *w
 	return stub;
 }
 
-/*
- * @stub shall stand for what is @wanted, unless another does already.
- * Returns the one that does; NULL without memory.
- */
+/* Enter @stub for @wanted, unless there is one. Returns the entry's stub, NULL without memory. */
 static flameprof_function *intercept_known_add(
 	const struct intercept_wanted *wanted, flameprof_function *stub)
 {
@@ -168,9 +162,9 @@ static flameprof_function *intercept_known_add(
 }
 
 /*
- * For suspend.c. The stubs of all intercept arenas have ended: forget where they were. And after
- * they were made again: know them again; one for which there is no memory is only not found again.
- * Context: nobody makes stubs meanwhile.
+ * Callbacks of suspend.c: forget all stubs, and enter each stub again after it was made again.
+ * Without memory a stub is not entered and so not found again. Context: no thread makes stubs
+ * meanwhile.
  */
 static void intercept_clear_known(void)
 {
@@ -197,14 +191,15 @@ static void intercept_restore_known(flameprof_function *stub, uint32_t stack_wor
 #define WORDS_MAX 64u
 
 /*
- * How many arenas there may be for functions that are far from each other. CPUs predict a call and
- * its return within 4 GiB better (chunk.c), and a builtin and the program may be in two libraries.
+ * Most arenas for functions that are far apart. A stub is placed within 4 GiB of its function,
+ * because CPUs predict such calls and returns better (chunk.c), and a builtin may be in another
+ * library than the program.
  */
 #define FAR_MAX	  16u
 #define FAR_SHIFT 32
 
-static struct flameprof_arena *arenas; /* atomic; by next_intercept; they stay */
-static uint32_t status; /* atomic: enum flameprof_stub_status, of the last try to make a stub */
+static struct flameprof_arena *arenas; /* atomic; linked by next_intercept; never freed */
+static uint32_t status; /* atomic: enum flameprof_stub_status of the last attempt to make a stub */
 
 void intercept_prepare(struct arch_stub_shape *shape)
 {
@@ -221,7 +216,7 @@ static int is_near(const struct flameprof_arena *arena, flameprof_function *orig
 	return (uintptr_t)arena->near >> FAR_SHIFT == (uintptr_t)original >> FAR_SHIFT;
 }
 
-/* An arena for so many words, near @original if there are not too many; NULL: there is none. */
+/* Find an arena for @words, near @original unless there are too many. Returns NULL if none. */
 static struct flameprof_arena *find_arena(uint32_t words, flameprof_function *original)
 {
 	struct flameprof_arena *arena = __atomic_load_n(&arenas, __ATOMIC_ACQUIRE);
@@ -239,7 +234,7 @@ static struct flameprof_arena *find_arena(uint32_t words, flameprof_function *or
 	return fitting < FAR_MAX ? NULL : far;
 }
 
-/* Of two that are made at the same time both are used. */
+/* Find or make an arena. If two threads make one at once, both arenas are used. */
 static int get_arena(struct flameprof_arena **out, uint32_t words, flameprof_function *original)
 {
 	struct arch_stub_shape shape = {.stack_words = words, .intercept = 1};

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables of functions, changed where they are or copied. Nothing is kept of a table that can be
- * written: what is a stub in it says so itself. A copy is one block of its own, which never
- * moves while anybody has it; the same table, given again, is not copied twice.
- *
- * Whether a table can be written is read from /proc/self/maps. Other ways to find out write to it,
- * or are answered with yes by emulators. Where /proc/self/maps cannot be read the table is copied,
- * which is always right.
+ * Tables of functions, changed in place or copied. Nothing is remembered of a writable table,
+ * because its entries are recognised as stubs by their addresses. A copy is one block, which does
+ * not move while it is in use; the same table is not copied twice.
  */
 #include <errno.h>
 #include <limits.h>
@@ -22,19 +18,19 @@ struct copy {
 	struct copy *next;
 	flameprof_function **source; /* the host's own */
 	size_t n;
-	size_t users; /* how often it was handed out */
+	size_t users; /* number of times that it was handed out */
 	flameprof_function *entry[];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* copies, all of them */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects copies */
 static struct copy *copies;
 
 static FORK_LOCK(watch_forks, lock, (void)0)
 
 /*
- * Asked of /proc/self/maps, because every other way of finding out writes, or is answered "yes" to
- * everything by an emulator (madvise(2)). Where there is no /proc the table counts as one that
- * can't be written, and is copied: that is always right.
+ * Can the whole table be written? Read /proc/self/maps, because other tests write to the table, or
+ * are answered "yes" by emulators (madvise(2)). Without /proc return 0: then the table is copied,
+ * which is always correct.
  */
 static int is_writable(flameprof_function **table, size_t n)
 {
@@ -44,7 +40,7 @@ static int is_writable(flameprof_function **table, size_t n)
 
 	if (maps_open(&maps))
 		return 0;
-	/* In order of address: what begins behind @at leaves a hole. */
+	/* The mappings are sorted by address, so one that starts behind `at` leaves a gap. */
 	while (at < end && maps_next(&maps, &mapping) && mapping.start <= at) {
 		if (mapping.end <= at)
 			continue;
@@ -56,17 +52,14 @@ static int is_writable(flameprof_function **table, size_t n)
 	return at >= end;
 }
 
-/* Calls through the table may be running. */
+/* Store atomically, because other threads may be calling through the table. */
 static void store_entry(flameprof_function **entry, flameprof_function *function)
 {
 	if (*entry != function)
 		__atomic_store_n(entry, function, __ATOMIC_RELEASE);
 }
 
-/*
- * What the entries of @table shall be, into @stubs. Returns how many change; -EACCES, -EBUSY,
- * -EINVAL, -ENOMEM.
- */
+/* Make the stubs for @table in @stubs. Returns how many entries change, or -errno. */
 static int make_stubs(flameprof_function *const *table, size_t n, const char *const *names,
 	const struct flameprof_signature *signatures, flameprof_function **stubs)
 {
@@ -86,7 +79,7 @@ static int make_stubs(flameprof_function *const *table, size_t n, const char *co
 	return changed;
 }
 
-/* Context: lock held. */
+/* Find the copy of @source, or the one with @entries. Context: lock is held. */
 static struct copy *find_copy(flameprof_function *const *source, flameprof_function *const *entries)
 {
 	struct copy *copy = copies;
@@ -96,7 +89,7 @@ static struct copy *find_copy(flameprof_function *const *source, flameprof_funct
 	return copy;
 }
 
-/* The copy of @source, one more time in use; NULL: no memory. Context: lock held. */
+/* Find or make the copy of @source; count one more user. NULL: no memory. Context: lock is held. */
 static struct copy *ref_copy(flameprof_function **source, size_t n)
 {
 	struct copy *copy = find_copy(source, NULL);
@@ -116,7 +109,7 @@ static struct copy *ref_copy(flameprof_function **source, size_t n)
 	return copy;
 }
 
-/* Put @stubs into the copy of *@table, which becomes it. Returns 0 or -ENOMEM. */
+/* Store @stubs in the copy of *@table, and make *@table the copy. Returns 0 or -ENOMEM. */
 static int write_copy(flameprof_function ***table, size_t n, flameprof_function **stubs)
 {
 	struct copy *copy;
@@ -127,7 +120,7 @@ static int write_copy(flameprof_function ***table, size_t n, flameprof_function 
 	for (size_t i = 0; copy && i < n; i++) {
 		flameprof_function *original = copy->entry[i];
 
-		/* A stub of the same function stays, whatever its name. */
+		/* Keep an existing stub of the same function, whatever its name. */
 		if (!intercept_find(copy->entry[i], &original) || original != (*table)[i])
 			store_entry(&copy->entry[i], stubs[i]);
 	}
@@ -163,7 +156,7 @@ int flameprof_intercept_table(flameprof_function ***table, size_t n, const char 
 	return error ? error : changed;
 }
 
-/* *@table is the host's own again, if it was a copy. Returns 1 then, 0, or -EINVAL. */
+/* If *@table is a copy, make it the host's own again. Returns 1; 0 if it is none; or -EINVAL. */
 static int unref_copy(flameprof_function ***table, size_t n)
 {
 	struct copy *copy;

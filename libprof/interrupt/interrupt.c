@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ticks of the calling thread, and the calls of a host: enable, disable, register, unregister;
- * the end of a thread and of a fork's parent.
+ * Ticks of the calling thread, and the functions of the public API: enable, disable, register,
+ * unregister. Also the end of a thread, and fork.
  *
- * Ticks are counted in thread-local storage. The counter and two words beside it are the library's
- * only thread-local storage, static, so that generated code reads it in one instruction. The timer
- * writes it under a lock, under which ending threads come off the list. A robust mutex, held while
- * registered, tells of threads that end by a system call: the kernel marks it before a joiner can
- * learn. Each thread remembers the period it was given last, so a late timer loses nothing.
+ * Ticks are counted in thread-local storage. It is the library's only thread-local storage, and
+ * static, so that generated code reads it in one instruction. The timer writes it under a lock,
+ * under which ending threads leave the list. A robust mutex, held while registered, shows that a
+ * thread has ended by a system call: the kernel marks it before a joiner can learn of the end. Each
+ * thread's next due time is stored, so a late timer loses no tick.
  *
- * A fork child's timer begins at its first safe point, since most children only exec. A tick
- * that is none brings the child there and is not told to the host. A thread that is called and not
- * flagged gets a timer at once.
+ * In a fork child the timer starts at the thread's first safe point, because most children only
+ * exec. An extra tick brings the child there and is not reported to the host. If a thread has a
+ * `tick` callback, the timer starts at once.
  *
- * Two copies of the library have one timer. The program's copy registers with the shared one by
- * a call that raises its own counter and flag; its safe points pass on. Stubs look at the shared
- * copy's counter.
+ * If there are two copies of the library, only the profiler's copy has a timer. The program's copy
+ * registers its threads there with a callback that raises its own counter and flag. Safe points in
+ * the program's copy call the profiler's copy. Stubs read the counter of the profiler's copy.
  */
 #include "libprof/interrupt/interrupt.h"
 
@@ -34,16 +34,16 @@
 
 /* ---- ticks of the calling thread ------------------------------------------------------------- */
 /*
- * What a thread keeps of interrupts for itself: the only thread-local storage of the library, 8
- * bytes. Generated code reads the counter at a constant distance from the thread pointer, so it is
- * static storage also where the library is opened late: glibc keeps room for that.
+ * A thread's own state of ticks: the only thread-local storage of the library, 8 bytes. Generated
+ * code reads the counter at a constant offset from the thread pointer, so it is static storage.
+ * glibc reserves room for that even if the library is opened late.
  */
 
-/* The calling thread, or NULL: not registered. Context: any thread, not a handler. */
+/* Return the calling thread's entry, or NULL. Context: any thread, not a handler. */
 static struct interrupt_thread *interrupt_here(void);
 
 /*
- * A fork child is at a safe point: let its timer begin. Returns 0 or -errno: no ticks then.
+ * Start the timer of a fork child that is at a safe point. Returns 0, or -errno: no ticks then.
  * Context: any thread, not a handler; no lock held.
  */
 static int interrupt_begin_in_child(void);
@@ -52,14 +52,14 @@ static int interrupt_begin_in_child(void);
 
 __thread volatile uint32_t flameprof_interrupt_ticks;
 
-/* A program that exports a counter of its own stands before us; ours is the one under this name. */
+/* A program may export a counter of the public name, which comes first. This alias is ours. */
 extern __thread volatile uint32_t own_ticks STATIC_STORAGE
 	__attribute__((alias("flameprof_interrupt_ticks"), visibility("hidden")));
 
 enum own_state {
-	INSIDE = 1, /* the host's function is running on this thread */
-	MARKED = 2, /* one of the ticks is interrupt_ticks_mark()'s */
-	COUNTED = 4, /* one of interrupt.inside */
+	INSIDE = 1, /* the host's function runs on this thread */
+	MARKED = 2, /* one of the ticks is from interrupt_ticks_mark() */
+	COUNTED = 4, /* counted in interrupt.inside */
 };
 
 static __thread uint32_t own_state STATIC_STORAGE;
@@ -74,7 +74,7 @@ intptr_t interrupt_ticks_offset(void)
 	return (intptr_t)((uintptr_t)&own_ticks - (uintptr_t)__builtin_thread_pointer());
 }
 
-/* The calling thread's counter becomes 0, without a mark. */
+/* Set the calling thread's counter to 0 and remove the mark. */
 static void interrupt_ticks_clear(void)
 {
 	own_state &= ~(uint32_t)MARKED;
@@ -82,8 +82,8 @@ static void interrupt_ticks_clear(void)
 }
 
 /*
- * Bring the calling thread to its next safe point, where a tick that is none has
- * interrupt_begin_in_child() called. Context: signal-safe.
+ * Make the calling thread enter interrupt_take() at its next safe point, where the extra tick
+ * starts a fork child's timer. Context: signal-safe.
  */
 static void interrupt_ticks_mark(void)
 {
@@ -97,7 +97,7 @@ static void interrupt_enter(void)
 	__atomic_fetch_add(&interrupt.inside, 1, __ATOMIC_SEQ_CST);
 }
 
-/* It is not any more; nothing happens for one that is not. */
+/* Do nothing if the thread is not counted. */
 static void interrupt_leave(void)
 {
 	if (!(own_state & COUNTED))
@@ -108,19 +108,19 @@ static void interrupt_leave(void)
 		arch_syscall3(SYS_futex, &interrupt.inside, FUTEX_WAKE_PRIVATE, INT_MAX);
 }
 
-/* Is the calling thread one that may be in the function of all? interrupt.inside counts it. */
+/* Is the calling thread counted in interrupt.inside? */
 static int interrupt_is_inside(void)
 {
 	return (own_state & COUNTED) != 0;
 }
 
-/* In a fork child: the calling thread is what it was, and the only one. */
+/* In a fork child: only the calling thread is left, so count only it. */
 static void interrupt_reset_inside_in_child(void)
 {
 	__atomic_store_n(&interrupt.inside, own_state & COUNTED ? 1 : 0, __ATOMIC_SEQ_CST);
 }
 
-/* Wait until no thread is inside. Context: interrupt.function is NULL; the lock is not held. */
+/* Wait until interrupt.inside is 0. Context: interrupt.function is NULL; the lock is not held. */
 static void interrupt_wait_until_outside(void)
 {
 	uint32_t inside;
@@ -130,9 +130,7 @@ static void interrupt_wait_until_outside(void)
 			(long)NULL, 0, 0);
 }
 
-/*
- * Call the host's function on this thread, its own or that of all; while it runs no tick is taken.
- */
+/* Call the host's function, this thread's own or interrupt.function. No tick is taken meanwhile. */
 static void interrupt_call(uint32_t ticks)
 {
 	const struct interrupt_thread *thread = interrupt_here();
@@ -144,7 +142,7 @@ static void interrupt_call(uint32_t ticks)
 		context = thread->context;
 	} else {
 		function = __atomic_load_n(&interrupt.function, __ATOMIC_SEQ_CST);
-		/* Not written while we are inside and there is a function. */
+		/* Not written while a thread is counted as inside and `function` is set. */
 		if (function)
 			context = interrupt.context;
 	}
@@ -164,7 +162,7 @@ void interrupt_take(void)
 	if (own_state & INSIDE)
 		return;
 	thread = interrupt_here();
-	/* Before the ticks are taken, so that none of them comes to a function enabled later. */
+	/* Before the counter is zeroed, so that no tick is reported to a function enabled later. */
 	if (!thread || !thread->function)
 		interrupt_enter();
 	ticks = __atomic_exchange_n(&own_ticks, 0, __ATOMIC_ACQUIRE);
@@ -184,18 +182,18 @@ void flameprof_interrupt_take(void)
 	if (!other_copy.flameprof_interrupt_take) {
 		interrupt_take();
 	} else if (!(own_state & INSIDE)) {
-		/* The other copy has the ticks, ours only says that there are some. */
+		/* The other copy has the ticks; the counter here only shows that there are some. */
 		__atomic_store_n(&own_ticks, 0, __ATOMIC_SEQ_CST);
 		other_copy.flameprof_interrupt_take();
 	}
 }
 
-/* ---- who gets ticks -------------------------------------------------------------------------- */
+/* ---- which threads get ticks ----------------------------------------------------------------- */
 
 #define PERIOD_NS_MIN 100000ULL
 #define PERIOD_NS_MAX (10 * CLOCK_NS_PER_S)
 
-static pthread_key_t key; /* what a thread has: its interrupt_thread, or `was_registered` */
+static pthread_key_t key; /* the thread's interrupt_thread, or &was_registered */
 static struct interrupt_thread was_registered;
 static int init_error;
 static int has_key; /* atomic */
@@ -219,14 +217,14 @@ uint64_t interrupt_period_here_ns(void)
 	return thread && thread->function ? thread->period_ns : interrupt_period_ns();
 }
 
-/* Two copies of the library: the other copy has the ticks, this one the host's function. */
+/* Two copies of the library: called by the other copy to call the host's function of this copy. */
 static void call_here(void *context, uint32_t ticks)
 {
 	(void)context;
 	interrupt_call(ticks);
 }
 
-/* Two copies of the library: the counter and the flag here follow the other copy's. */
+/* Two copies of the library: called by the other copy at a tick, to raise this copy's counter. */
 static void raise_here(void *thread)
 {
 	registry_raise(thread, 1);
@@ -244,7 +242,7 @@ static int begin_in_other_copy(struct interrupt_thread *thread, uint64_t period_
 	return other_copy.flameprof_interrupt_register_with(&options);
 }
 
-/* @period_ns  its own, with a function */
+/* Start @thread's ticks. @period_ns applies only if it has its own function. */
 static int begin_ticks(struct interrupt_thread *thread, uint64_t period_ns)
 {
 	uint64_t now_ns;
@@ -286,7 +284,7 @@ static void thread_ends(void *value)
 
 	if (value != &was_registered)
 		end_ticks(value);
-	/* One that was cancelled in the host's function. */
+	/* If the thread was cancelled in the host's function, it is still counted. */
 	interrupt_leave();
 	timer_end_unneeded();
 	errno = saved_errno;
@@ -303,8 +301,8 @@ static void fork_parent(void)
 }
 
 /*
- * The child's timer begins at its first safe point, since most children only exec: the counter
- * brings it there. Only those who have to be told that there is a tick need a timer at once.
+ * The child's timer starts at the first safe point, to which interrupt_ticks_mark() brings the
+ * thread, because most children only exec. A thread with a `tick` callback needs the timer at once.
  */
 static void fork_child(void)
 {
@@ -313,7 +311,7 @@ static void fork_child(void)
 	timer_reset_in_child();
 	registry_reset_in_child(other_copy.flameprof_interrupt_take ? NULL : thread);
 	interrupt_reset_inside_in_child();
-	/* Who was disabling it is not here. */
+	/* A parent's thread that was disabling ticks is not in the child. */
 	if (!interrupt.function)
 		__atomic_store_n(&interrupt.period_ns, 0, __ATOMIC_RELAXED);
 	if (interrupt.threads && thread->period_ns) {
@@ -332,7 +330,7 @@ static void fork_child(void)
 
 static void init_once(void)
 {
-	/* Whose handler comes before ours. */
+	/* Registered first, because its fork handler must run before ours. */
 	own_threads_watch_forks();
 	init_error = -pthread_key_create(&key, thread_ends);
 	if (!init_error)
@@ -340,7 +338,7 @@ static void init_once(void)
 	__atomic_store_n(&has_key, !init_error, __ATOMIC_RELEASE);
 }
 
-/* Returns 0 once everything is there that a registered thread needs. */
+/* Create the key and the fork handlers, once. Returns 0 or -ENOMEM. */
 static int ensure_init(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -420,7 +418,7 @@ int flameprof_interrupt_unregister(void)
 
 	if (!thread)
 		return -ESRCH;
-	/* At its end the thread still looks after the timer. */
+	/* With this value, thread_ends() still ends the timer at the thread's end. */
 	pthread_setspecific(key, &was_registered);
 	end_ticks(thread);
 	return 0;
@@ -466,7 +464,7 @@ out:
 	return error;
 }
 
-/* No thread gets ticks for the function of all any more, nor finds it. Returns 0 or -errno. */
+/* Clear interrupt.function and end the ticks of threads that use it. Returns 0 or -errno. */
 static int clear_function(void)
 {
 	int error = 0;
@@ -484,7 +482,7 @@ static int clear_function(void)
 	return error;
 }
 
-/* Two copies of the library: when the other one calls no more, nobody calls our function. */
+/* Two copies of the library: when the other copy has stopped calling, clear our function. */
 static int disable_in_other_copy(void)
 {
 	int error = -ESRCH;
@@ -505,10 +503,10 @@ int flameprof_interrupt_disable(void)
 	error = clear_function();
 	if (error)
 		return error;
-	/* Without the lock: who is inside may register, unregister and fork. */
+	/* Without the lock: threads inside the function may register, unregister and fork. */
 	interrupt_wait_until_outside();
 	pthread_mutex_lock(&interrupt.lock);
-	/* What the function told of its ticks could be converted until now. */
+	/* Until now, the function could convert its ticks to time by the period. */
 	__atomic_store_n(&interrupt.period_ns, 0, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&interrupt.lock);
 	timer_end_unneeded();

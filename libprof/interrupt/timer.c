@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The timer's thread. It sleeps on a futex, the bell, until an absolute time of CLOCK_MONOTONIC:
+ * The timer thread. It sleeps on a futex, the bell, until an absolute time of CLOCK_MONOTONIC:
  *
- *   RUNS      ticks whenever the next is due for anybody; the bell: one is due before that
+ *   RUNS      raises ticks when one is due; the bell announces an earlier due time
  *     │  ▲
  *     ▼  │ bell
- *   RUNS, resting: nobody gets ticks
+ *   RUNS, idle: no thread gets ticks
  *     │ after REST_NS
  *     ▼
- *   ENDED     the thread has left, to be joined by whoever needs the next one
+ *   ENDED     the thread has left, and must be joined before the next one is made
  *
- * The timer is never the last thread. A process ends with its last thread, so whoever ends having
- * ever registered, and finds nobody registered, ends the timer and waits for it. Otherwise it rests
- * on the futex for a second, since making a thread is dear, and then leaves.
+ * The timer must not be the last thread, because a process ends with its last thread. So a thread
+ * that ends, and was ever registered, ends the timer if no thread gets ticks, and waits for its
+ * end. Otherwise an idle timer waits for a second before it leaves, because making a thread is
+ * expensive.
  */
 #include "libprof/interrupt/timer.h"
 
@@ -29,13 +30,10 @@
 #include "libprof/sampler/own_threads.h"
 
 /* ---- registered threads ---------------------------------------------------------------------- */
-/*
- * Registered threads, and what a tick does to each.
- */
 
 struct interrupt interrupt = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Locks it. */
+/* Initialise and lock the mutex. */
 static int init_alive(pthread_mutex_t *alive)
 {
 	pthread_mutexattr_t attributes;
@@ -118,7 +116,7 @@ void registry_begin_all(uint64_t now_ns)
 			registry_begin(at, interrupt.begin_ns, interrupt.period_ns, now_ns);
 }
 
-/* Does anybody get ticks? */
+/* Does any thread get ticks? */
 static int registry_is_ticking(void)
 {
 	const struct interrupt_thread *at = interrupt.threads;
@@ -139,15 +137,16 @@ uint64_t registry_due_ns(void)
 }
 
 /*
- * Between this and writing to its memory a thread can still end, by a system call and with somebody
- * who waits for it and unmaps its stack: that much is left to chance, a few instructions.
+ * Has the thread ended? It may still end between this check and the write to its memory, by a
+ * system call and with another thread that unmaps its stack. This race of a few instructions is
+ * accepted.
  */
 static int has_ended(struct interrupt_thread *thread)
 {
 	return pthread_mutex_trylock(&thread->alive) != EBUSY;
 }
 
-/* The lock, left by its owner, is ours. */
+/* The robust mutex, abandoned by its owner, is now locked by us. */
 static void free_ended(struct interrupt_thread *thread)
 {
 	pthread_mutex_consistent(&thread->alive);
@@ -156,11 +155,11 @@ static void free_ended(struct interrupt_thread *thread)
 
 void registry_raise(struct interrupt_thread *thread, uint32_t ticks)
 {
-	/* Nobody else raises it, and to take it makes it less: this can't go past the end. */
+	/* Cannot overflow: only this function raises the counter, and the thread only lowers it. */
 	uint32_t room = UINT32_MAX - __atomic_load_n(thread->ticks, __ATOMIC_RELAXED);
 
 	__atomic_fetch_add(thread->ticks, ticks < room ? ticks : room, __ATOMIC_RELAXED);
-	/* Who sees the flag finds the counter. */
+	/* Raise the counter first, so that a thread that sees the flag finds the ticks. */
 	if (thread->flag)
 		__atomic_store_n(thread->flag, 1, __ATOMIC_SEQ_CST);
 	if (thread->tick)
@@ -178,7 +177,7 @@ static void raise_due(struct interrupt_thread *thread, uint64_t now_ns)
 	registry_raise(thread, ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX);
 }
 
-/* Off the list when it has ended. Returns whether it has. */
+/* Remove and free the thread if it has ended. Returns 1 if so. */
 static int remove_ended(struct interrupt_thread **link)
 {
 	struct interrupt_thread *thread = *link;
@@ -191,9 +190,9 @@ static int remove_ended(struct interrupt_thread **link)
 }
 
 /*
- * Give each thread the periods that it has not had by @now_ns: its counter is raised, up to
- * UINT32_MAX, then its flag. Threads that have ended unseen come off the list.
- * Returns as registry_due_ns().
+ * Raise each thread's ticks by the periods that have ended by @now_ns, at most to UINT32_MAX, then
+ * its flag. Remove threads that have ended without unregistering.
+ * Returns the next due time: see registry_due_ns().
  */
 static uint64_t registry_tick(uint64_t now_ns)
 {
@@ -228,7 +227,7 @@ void registry_end_all(void)
 		if (thread->function)
 			continue;
 		thread->period_ns = 0;
-		/* What waits was counted in periods that nobody knows any more. */
+		/* The host no longer knows the period in which waiting ticks were counted. */
 		__atomic_store_n(thread->ticks, 0, __ATOMIC_SEQ_CST);
 	}
 }
@@ -248,14 +247,14 @@ void registry_reset_in_child(struct interrupt_thread *thread)
 	if (!thread)
 		return;
 	thread->next = NULL;
-	/* The parent's thread holds it, and this one has forgotten that it did. */
+	/* The mutex belongs to the parent's thread, so initialise it again. */
 	memset(&thread->alive, 0, sizeof(thread->alive));
 	init_alive(&thread->alive);
 }
 
 /* ---- the timer ------------------------------------------------------------------------------- */
 
-/* Making a thread costs as much as some hundred rests. */
+/* Idle time. Making a thread costs as much as some hundred wake-ups. */
 #define REST_NS CLOCK_NS_PER_S
 
 enum timer_state {
@@ -264,12 +263,12 @@ enum timer_state {
 	ENDED = 2,
 };
 
-/* All under interrupt.lock, but for the bell. */
+/* Protected by interrupt.lock, except the bell. */
 static struct {
 	enum timer_state state;
-	pthread_t id; /* in RUNS and ENDED */
-	uint32_t generation; /* a thread of another one leaves at once */
-	uint64_t wakes_ns;   /* for ticks; UINT64_MAX: it rests. 0: it is not there yet */
+	pthread_t id; /* valid in RUNS and ENDED */
+	uint32_t generation; /* a timer thread of another generation ends */
+	uint64_t wakes_ns;   /* next tick; UINT64_MAX: idle; 0: the thread has not run yet */
 	uint32_t bell; /* atomic, futex */
 } timer;
 
@@ -279,7 +278,7 @@ static void wake_timer(void)
 	arch_syscall3(SYS_futex, &timer.bell, FUTEX_WAKE_PRIVATE, 1);
 }
 
-/* Until then, the bell, or a wake-up for nothing. Returns 0, or -errno where none can be had. */
+/* Sleep until @deadline_ns or the bell; may wake early. Returns 0, or -errno if sleeping fails. */
 static int sleep_until(uint64_t deadline_ns, uint32_t bell)
 {
 	struct timespec until = {(time_t)(deadline_ns / CLOCK_NS_PER_S),
@@ -292,8 +291,8 @@ static int sleep_until(uint64_t deadline_ns, uint32_t bell)
 }
 
 /*
- * What is due, and until when there is nothing to do.
- * Returns 1, or 0 when the thread is to leave. Context: interrupt.lock is held.
+ * Raise ticks that are due and set *@deadline_ns to the next wake-up. Returns 1, or 0 if the thread
+ * shall end. Context: interrupt.lock is held.
  */
 static int run_due(uint32_t generation, uint64_t *rest_end_ns, uint64_t *deadline_ns)
 {
@@ -333,12 +332,12 @@ static void *timer_main(void *argument)
 	return NULL;
 }
 
-/* It has left the lock, or is about to leave altogether. */
+/* Wait for the timer's end. If the caller holds interrupt.lock, the timer no longer needs it. */
 static void join_timer(pthread_t id)
 {
 	int before;
 
-	/* Joining can be where a thread is cancelled, and this one may hold the lock. */
+	/* pthread_join() is a cancellation point, and the caller may hold the lock. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	libc_calls.pthread_join(id, NULL);
 	pthread_setcancelstate(before, NULL);

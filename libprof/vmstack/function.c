@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A function of a virtual machine is one word of a stack. Each name, file and line is kept once in
- * a process and has an address in the code space, so that readers, merging and naming treat it as
- * they treat a stub. Names that find the control ring full wait in a list and come later.
+ * Functions of virtual machines. A frame is one word: the function's address in the code space. So
+ * readers, merging and naming treat it like a stub. Names that find the control ring full wait in a
+ * list.
  *
- * The table is open addressing, at most half full. Readers take no lock: slots only ever go from
- * empty to full, and a table that was outgrown stays as it is. Who misses something in it looks
- * again under the lock.
+ * The table uses open addressing and is at most half full. Readers take no lock, because slots only
+ * change from empty to full, and an outgrown table stays unchanged. A reader that does not find a
+ * function searches again under the lock.
  */
 #include "libprof/vmstack/function.h"
 
@@ -34,12 +34,12 @@ struct table {
 static struct table *table; /* atomic */
 static uint64_t seed;	    /* set before the first table */
 
-/* Writers'. */
+/* For writers: held while lists and tables change; taken before the lock of permanent.c. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t count;
 static size_t text_bytes;
 
-/* The two that are always there, as long as their longest text. */
+/* The two fixed functions are functions too; `union fixed` has room for the longer text. */
 #define ANONYMOUS "[anonymous]"
 #define OTHER	  "[more functions]"
 
@@ -70,7 +70,7 @@ static uint64_t hash_text(uint64_t hash, const char *text, uint32_t bytes)
 	}
 	word = 0;
 	memcpy(&word, text, bytes);
-	/* With the length, so that zeroes at the end are not nothing. */
+	/* Include the length, so that zero bytes at the end change the hash. */
 	return mix(hash, word | (uint64_t)bytes << 56);
 }
 
@@ -88,10 +88,6 @@ static void set_fixed(union fixed *fixed, const char *name, uint32_t flags)
 	function->space = region_space_new(1);
 }
 
-/*
- * A lock that is held while lists and tables change; taken before memory is.
- * Context: this folder's.
- */
 static void function_lock(void)
 {
 	pthread_mutex_lock(&lock);
@@ -106,9 +102,9 @@ static void init_once(void)
 {
 	set_fixed(&root, "[vm]", WIRE_FUNCTION_ROOT);
 	set_fixed(&other, OTHER, 0);
-	/* Names come from scripts: they shall not know which of them meet in one slot. */
+	/* A secret seed: scripts choose names, and must not be able to choose colliding ones. */
 	seed = mix(clock_monotonic_ns(), (uintptr_t)&seed);
-	/* Before ours is taken: memory that lasts has a lock of its own, taken below it. */
+	/* Registered first, because its lock is taken while ours is held. */
 	permanent_watch_forks();
 	pthread_atfork(function_lock, function_unlock, function_unlock);
 }
@@ -127,7 +123,7 @@ struct function *function_other(void)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* What is looked for, as it would be kept. */
+/* A function to find, in the form in which it is stored. */
 struct key {
 	const char *name, *file;
 	uint32_t name_length, file_length;
@@ -163,7 +159,7 @@ static int matches_key(const struct function *function, const struct key *key)
 	       !memcmp(function->text + function->name_bytes, key->file, key->file_length);
 }
 
-/* The function, or NULL with the slot it would have. */
+/* Return the function, or NULL with the empty slot for it. */
 static struct function *find_slot(struct table *in, const struct key *key, struct function ***slot)
 {
 	for (uint32_t at = (uint32_t)key->hash;; at++) {
@@ -230,7 +226,10 @@ static struct function *insert_function(const struct key *key)
 	struct function **slot;
 
 	if (!now || count >= now->mask / 2) {
-		/* One that is full to the half can take more, but find_slot() needs an end. */
+		/*
+		 * If memory is missing, fill the table beyond a half, but leave empty slots,
+		 * because find_slot() stops at one.
+		 */
 		if (grow_table() && (!now || count >= now->mask / 4 * 3))
 			return NULL;
 		now = __atomic_load_n(&table, __ATOMIC_RELAXED);
@@ -267,9 +266,9 @@ struct function *function_find(
 
 /* ---- announcing ------------------------------------------------------------------------------ */
 /*
- * Telling names. The control ring holds some hundred of them, and flamerun empties it twenty times
- * a second: a machine that enters thousands of functions at once has to wait with some. They are
- * remembered in a list, so that none is lost because it is not seen again.
+ * Send names. The control ring holds some hundred names, and flamerun empties it twenty times a
+ * second, so if a machine enters thousands of functions at once, some names must wait. They are
+ * kept in a list, so that a name is sent even if its function is not seen again.
  */
 
 _Static_assert(sizeof(struct wire_function) + 2 * (FUNCTION_NAME_BYTES + 1) + 8 <=
@@ -278,10 +277,10 @@ _Static_assert(sizeof(struct wire_function) + 2 * (FUNCTION_NAME_BYTES + 1) + 8 
 
 /* Under function_lock(). */
 static struct function *waiting;
-static uint64_t waiting_image; /* whose it is; another one has nobody waiting */
-static uint32_t has_waiting;   /* atomic: worth the lock */
+static uint64_t waiting_image; /* image of the list; for another image, the list is empty */
+static uint32_t has_waiting;   /* atomic; checked before the lock is taken */
 
-/* Modules met by handlers and marks come through the same ring, and do not wait. */
+/* Room left for records of modules, which handlers write, and of marks. They cannot wait. */
 #define ROOM_FOR_OTHERS (WIRE_CONTROL_BYTES / 4)
 
 static int has_room(const struct wire_slot *slot, uint32_t bytes)
@@ -289,13 +288,14 @@ static int has_room(const struct wire_slot *slot, uint32_t bytes)
 	uint64_t head = __atomic_load_n(&slot->control_head, __ATOMIC_RELAXED);
 	uint64_t tail = __atomic_load_n(&slot->control_tail, __ATOMIC_ACQUIRE);
 
-	/* Twice, because one that does not fit before the ring's end leaves that empty. */
+	/* Twice @bytes: a record that does not fit before the ring's end leaves that part empty. */
 	return head - tail + 2 * bytes + ROOM_FOR_OTHERS <= WIRE_CONTROL_BYTES;
 }
 
 /*
- * Returns 1 when the ring has it. Under function_lock(): the ring is read in order, and who is
- * interrupted between the two steps keeps back what others announced behind it.
+ * Write @function's name record. Returns 1 if the ring had room. Context: under function_lock(),
+ * because the ring is read in order: a writer that is interrupted between reserve and commit delays
+ * all later records.
  */
 static int write_name_record(struct function *function)
 {
@@ -316,7 +316,7 @@ static int write_name_record(struct function *function)
 	record->file_bytes = function->file_bytes;
 	memcpy(record->name, function->text, name_bytes);
 	control_commit(&record->control, bytes, WIRE_CONTROL_FUNCTION);
-	/* Now others may write stacks that have it. */
+	/* From now on other threads may write stacks that contain the function. */
 	__atomic_store_n(&function->published, sampler.image, __ATOMIC_RELEASE);
 	return 1;
 }
@@ -326,7 +326,7 @@ static int is_published(const struct function *function)
 	return __atomic_load_n(&function->published, __ATOMIC_ACQUIRE) == sampler.image;
 }
 
-/* Under function_lock(). */
+/* Add @function to the waiting list. Context: under function_lock(). */
 static void add_waiting(struct function *function)
 {
 	if (waiting_image != sampler.image) {
@@ -342,7 +342,7 @@ static void add_waiting(struct function *function)
 	}
 }
 
-/* In a process that samples itself the worker empties the ring. */
+/* Wake the worker of a process that samples itself if the ring is nearly full. */
 static void wake_reader(const struct wire_slot *slot)
 {
 	if (sampler_is_hosted() && !has_room(slot, WIRE_CONTROL_BYTES / 4))

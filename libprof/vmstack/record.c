@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flameprof_record_vm_stack(): frames become words, ticks a weight, and both a record in the
- * ring. Everything that may take a lock comes before the ring.
+ * flameprof_record_vm_stack(): convert frames to words and ticks to a weight, and write both as a
+ * record to the ring. Everything that may take a lock is done before the ring is used.
  *
- * What virtual machines record is elapsed time, so it is no part of the account of CPU time. It is
- * a sample kind of its own, counted in the profile's periods. What is less than a period goes to
- * the thread's next stack, and the first period begins at random, so that no time is lost or won. A
- * record blocks all signals while it is written: the handler writes the same ring, and nobody may
- * longjmp out of it.
+ * Virtual machines record elapsed time, so these samples have their own kind and are not part of
+ * the accounting of CPU time. Their weight counts the profile's periods. A remainder below a period
+ * is added to the thread's next stack, and the first remainder is random, so that the total time is
+ * right on average. All signals are blocked while a record is written, because the handler writes
+ * the same ring, and a handler of the program must not longjmp out of it.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -31,29 +31,25 @@
 #include "libprof/vmstack/function.h"
 
 /* ---- writing a record ------------------------------------------------------------------------ */
-/* A virtual machine's stack, from words to a record. */
 
-/*
- * One record in the calling thread's ring, as the handler writes them. Signals are blocked: nothing
- * here takes a lock.
- */
+/* Write one record to the calling thread's ring as the handler does: signals blocked, no lock. */
 
 struct sampler_thread;
 
 struct vm_stack {
-	struct sampler_thread *thread; /* the calling one */
-	uintptr_t caller;	       /* return address of who recorded it */
+	struct sampler_thread *thread; /* the calling thread */
+	uintptr_t caller;	       /* return address of flameprof_record_vm_stack() */
 	const uint64_t *words;	       /* frames, innermost first */
 	uint32_t count;
 	uint32_t weight;
-	uint8_t end;  /* enum wire_end: of the words */
-	int is_above; /* native frames follow the words, from the caller's on */
+	uint8_t end;  /* enum wire_end, of the words */
+	int is_above; /* native frames follow the words, from the caller on */
 };
 
-/* Frames of ours that a walk from here meets before the caller's. */
+/* Most frames of this library between record_walk() and the caller. */
 #define OWN_MAX 8u
 
-/* The caller as a frame has it. */
+/* Return the word of the caller's frame. */
 static uint64_t word_of_caller(uintptr_t caller)
 {
 	struct unwind_module module;
@@ -63,7 +59,7 @@ static uint64_t word_of_caller(uintptr_t caller)
 	return WIRE_FRAME(module.number, caller - 1 - module.bias);
 }
 
-/* Take out of @frames those of ours, inside of the caller's. Returns how many are left. */
+/* Remove this library's frames, inside the caller's, from @frames. Returns how many are left. */
 static unsigned drop_own(uint64_t *frames, unsigned count, uintptr_t caller)
 {
 	uint64_t word = word_of_caller(caller);
@@ -83,8 +79,8 @@ static unsigned min_of(unsigned a, unsigned b)
 }
 
 /*
- * Native frames behind the words of @sample, whose record has room for @room.
- * Returns how many, or -ENOSPC when that is too small for all of them.
+ * Walk the native stack behind the words of @sample, whose record has room for @room more.
+ * Returns the number of frames, or -ENOSPC if @room is too small for all.
  */
 static int add_native(const struct vm_stack *stack, struct wire_sample *sample, unsigned room)
 {
@@ -107,8 +103,8 @@ static int add_native(const struct vm_stack *stack, struct wire_sample *sample, 
 }
 
 /*
- * All signals are blocked: the handler is not at the ring, and nobody longjmps out of it. A stack
- * that does not fit what is left of the thread's block is written once more, into a new one.
+ * Write the record. All signals are blocked. If the stack does not fit in the rest of the thread's
+ * block, it is written again into a new block.
  */
 static __attribute__((noinline)) int write_record(const struct vm_stack *stack)
 {
@@ -145,9 +141,9 @@ static __attribute__((noinline)) int write_record(const struct vm_stack *stack)
 }
 
 /*
- * Write @stack into its thread's ring, all signals blocked meanwhile.
- * Returns 0; -ENOSPC when the ring is too full: counted; -ESRCH when the thread is no longer
- * sampled. Context: the thread itself, not a handler; function_announce() was called for all words.
+ * Write @stack to its thread's ring, with all signals blocked.
+ * Returns 0; -ENOSPC if the ring is full (counted); -ESRCH if the thread is no longer sampled.
+ * Context: the thread itself, not a handler; function_announce() was called for all words.
  */
 static int vm_stack_write(const struct vm_stack *stack)
 {
@@ -156,7 +152,7 @@ static int vm_stack_write(const struct vm_stack *stack)
 	int error = -ESRCH;
 
 	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
-	/* As in the handler: who clears `active` waits for those who saw it set. */
+	/* Whoever clears `active` waits for threads that saw it set, as for the handler. */
 	__atomic_fetch_add(&thread->users, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&thread->active, __ATOMIC_SEQ_CST))
 		error = write_record(stack);
@@ -169,7 +165,7 @@ static int vm_stack_write(const struct vm_stack *stack)
 	return error;
 }
 
-/* Deeper stacks get memory of their own: machines run on small stacks, too. */
+/* A deeper stack is mapped separately, because virtual machines run on small stacks, too. */
 #define WORDS_ON_STACK 512u
 
 static uint32_t place; /* atomic: enum flameprof_vm_place */
@@ -188,7 +184,7 @@ static uint64_t word_of(struct function *function)
 	return WIRE_FRAME(WIRE_MODULE_CODE, function->space);
 }
 
-/* The words of @n frames into @words, with room for one more. Returns how many. */
+/* Write the words of @n frames to @words, which has room for n + 1. Returns their number. */
 static uint32_t write_words(
 	const struct flameprof_vm_frame *frames, unsigned n, int is_above, uint64_t *words)
 {
@@ -198,13 +194,13 @@ static uint32_t write_words(
 	function_announce_waiting();
 	for (; count < n; count++)
 		words[count] = word_of(function_find(&frames[count], &file));
-	/* A stack without frames is the machine's all the same. */
+	/* A stack without frames gets the root frame, too. */
 	if (!is_above || !n)
 		words[count++] = word_of(function_root());
 	return count;
 }
 
-/* How many of @n frames are kept. The root's frame is one of those that a record can have. */
+/* Return how many of @n frames are kept. The root frame counts as one of the record's frames. */
 static unsigned frames_kept(unsigned n, int is_above)
 {
 	unsigned most = sampler.max_depth;
@@ -239,7 +235,7 @@ static int record_words(struct vm_stack *stack, const struct flameprof_vm_frame 
 	return error;
 }
 
-/* The calling thread; one that nobody has met yet is met here, in a process that samples itself. */
+/* Return the calling thread. A process that samples itself claims an unknown thread now. */
 static struct sampler_thread *this_thread(void)
 {
 	struct sampler_thread *thread = sampler_thread_self();
@@ -252,8 +248,8 @@ static struct sampler_thread *this_thread(void)
 }
 
 /*
- * @ticks in periods of the profile. What is left of them goes to the thread's next record, so that
- * no time is lost; the first one begins at random, as timers do, so that none is won.
+ * Return the weight of @ticks in periods of the profile. The remainder is added to the thread's
+ * next record; the first remainder is random, like the phase of timers.
  */
 static uint64_t weight_of(struct sampler_thread *thread, uint32_t ticks, uint64_t tick_ns)
 {
@@ -269,7 +265,7 @@ static uint64_t weight_of(struct sampler_thread *thread, uint32_t ticks, uint64_
 		thread->has_vm_phase = 1;
 		rest_ns = thread->vm_rest_ns;
 	}
-	/* Less than a second, 2^32 times, has room; ticks are periods where those are longer. */
+	/* Does not overflow: a remainder is < 1 s, times 2^32. Longer ticks are whole periods. */
 	rest_ns += ticks * part_ns;
 	if (thread)
 		thread->vm_rest_ns = rest_ns % period_ns;
@@ -281,7 +277,7 @@ static void count_dropped(uint64_t weight)
 	__atomic_fetch_add(&sampler.slot->vm_dropped, weight, __ATOMIC_RELAXED);
 }
 
-/* With the end of the session waiting for us. */
+/* Context: sampler.markers is raised, so the end of the session waits for this. */
 static int record_stack(struct vm_stack *stack, const struct flameprof_vm_frame *frames, unsigned n,
 	uint32_t ticks, uint64_t tick_ns)
 {
@@ -302,7 +298,7 @@ static int record_stack(struct vm_stack *stack, const struct flameprof_vm_frame 
 		return 0;
 	stack->thread = thread;
 	stack->is_above = __atomic_load_n(&place, __ATOMIC_RELAXED) == FLAMEPROF_VM_ABOVE;
-	/* A record holds 32 bits of it. */
+	/* A record's weight has 32 bits. */
 	stack->weight = weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
 	count_dropped(weight - stack->weight);
 	error = record_words(stack, frames, n);
@@ -328,7 +324,7 @@ int flameprof_record_vm_stack(
 	if (!ticks)
 		return 0;
 	stack.caller = arch_strip_pointer((uintptr_t)__builtin_return_address(0));
-	/* Before it is asked whether anybody samples: the end waits for those who were told so. */
+	/* Before the check whether this process is sampled: the end waits for this counter. */
 	__atomic_fetch_add(&sampler.markers, 1, __ATOMIC_SEQ_CST);
 	if (sampler_is_this_process())
 		error = record_stack(&stack, frames, n, ticks, tick_ns);
