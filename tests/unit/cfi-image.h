@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hand-made call-frame information for tests: an .eh_frame_hdr and .eh_frame in one buffer that
- * plays the module. Its code begins IMAGE_CODE bytes after the header and need not exist.
+ * Build call-frame information by hand for tests: an .eh_frame_hdr and an .eh_frame in one buffer,
+ * which serves as the module. The module's code begins IMAGE_CODE bytes after the header and need
+ * not exist.
  *
  *	+0	.eh_frame_hdr: version, three encodings, pointer, count, table
  *	+1024	.eh_frame: CIEs and FDEs, in the order they are added
@@ -31,7 +32,7 @@ struct image_cie {
 	const char *augmentation;
 	const uint8_t *augmentation_data;
 	unsigned augmentation_bytes;
-	uint8_t encoding; /* of FDEs, as augmentation_data says */
+	uint8_t encoding; /* of pointers in FDEs, if augmentation_data has it */
 	unsigned code_align;
 	int data_align;
 	unsigned ra_reg;
@@ -67,7 +68,7 @@ static inline uintptr_t image_address(const struct image *image, uint32_t offset
 	return (uintptr_t)image->bytes + offset;
 }
 
-/* Set the length of the record that began at @record, filled up with nops. */
+/* End the record that began at @record: pad it with nops and store its length. */
 static inline void image_close(struct image *image, uint32_t record)
 {
 	while (image->used % 8)
@@ -78,7 +79,7 @@ static inline void image_close(struct image *image, uint32_t record)
 	memcpy(image->bytes + record, &length, 4);
 }
 
-/* Returns where the CIE is, for image_fde(). Alignments must fit one byte of LEB128. */
+/* Add a CIE. Returns its offset, for image_fde(). Its alignments must fit one byte of LEB128. */
 static inline uint32_t image_cie(struct image *image, const struct image_cie *cie)
 {
 	uint32_t record = image->used;
@@ -116,7 +117,7 @@ static inline void image_pointer(struct image *image, unsigned encoding, uintptr
 	image_number(image, address, widths[encoding & 15]);
 }
 
-/* Describes code at [@begin, @begin + @bytes) after IMAGE_CODE. Must be added in that order. */
+/* Add an FDE for code at IMAGE_CODE + [@begin, @begin + @bytes), in order of address. */
 static inline void image_fde(struct image *image, uint32_t cie, const struct image_cie *described,
 	uint32_t begin, uint32_t bytes, const uint8_t *program, unsigned program_bytes)
 {
@@ -135,7 +136,7 @@ static inline void image_fde(struct image *image, uint32_t cie, const struct ima
 	image->code_at[image->fdes++] = IMAGE_CODE + begin;
 }
 
-/* Write the header and its table. Returns the module. */
+/* Write the header and its search table. Returns the module. */
 static inline struct unwind_module image_finish(struct image *image, unsigned table_encoding)
 {
 	uint32_t used = image->used;

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * For tests of unwinders: what a walk from the end of a chain of stubs saw, and what it has to see.
- */
+/* Which frames a walk from the end of a chain of stubs has found, and which it must find. */
 #ifndef TESTS_UNIT_CHAIN_WALK_H
 #define TESTS_UNIT_CHAIN_WALK_H
 
 #include "tests/unit/stub-chain.h"
 
-/* Stubs of the chain, in order from the innermost, and the caller of all. */
+/* What a walk has found: stubs of the chain, from the innermost on, and call_chain(). */
 struct seen {
-	int next;    /* the chain's stub that has to come next */
-	int wrong;   /* another one came */
-	int callers; /* the caller of call_chain() */
-	int frames;  /* from the innermost stub up to call_chain(), both counted */
+	int next;    /* index of the stub that must follow */
+	int wrong;   /* a stub was out of order */
+	int callers; /* frames of call_chain() */
+	int frames;  /* frames from the innermost stub to call_chain(), inclusive */
 };
 
 static uintptr_t chain_caller;
@@ -21,11 +19,11 @@ static struct seen last;
 static __attribute__((noinline)) int call_chain(int (*leaf)(void))
 {
 	chain_caller = (uintptr_t)__builtin_return_address(0);
-	/* Something is left to do, so that the call is no jump. */
+	/* Add 1, so that the call is no tail call. */
 	return chain_call(leaf) + 1;
 }
 
-/* @is_exact: no call has left @pc; it was interrupted there. */
+/* Note the frame at @pc. @is_exact: @pc was interrupted, it is not a return address. */
 static inline void look(struct seen *seen, uintptr_t pc, int is_exact)
 {
 	int index = chain_index(pc + !!is_exact);
@@ -37,8 +35,8 @@ static inline void look(struct seen *seen, uintptr_t pc, int is_exact)
 }
 
 /*
- * How many frames there are: each stub's, each target's, and maybe call_chain()'s, as the compiler
- * has it. Learnt from a walk that begins in the last target, where the frame pointers lead.
+ * Number of frames in the chain: stubs, targets, and call_chain() if the compiler gave it one.
+ * Measured by following the frame pointers from the last target.
  */
 static int chain_frames;
 

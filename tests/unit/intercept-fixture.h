@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For tests of intercept stubs: the host's interrupt function, which counts and does what a test
- * wants, and ticks made by hand, where and when a test wants them.
+ * For tests of intercept stubs: a host's interrupt function, which counts its calls and runs a
+ * test's code, and ticks that a test raises itself.
  */
 #ifndef TESTS_UNIT_INTERCEPT_FIXTURE_H
 #define TESTS_UNIT_INTERCEPT_FIXTURE_H
@@ -17,8 +17,8 @@
 #include "libprof/flameprof_vm.h"
 
 static unsigned checks;		  /* calls of the host's function */
-static uint32_t checked_ticks;	  /* what they were told, together */
-static void (*in_check)(void);	  /* what it does; NULL: nothing */
+static uint32_t checked_ticks;	  /* the sum of their ticks */
+static void (*in_check)(void);	  /* code to run in the host's function; NULL: none */
 
 static void on_interrupt(void *context, uint32_t ticks)
 {
@@ -29,7 +29,7 @@ static void on_interrupt(void *context, uint32_t ticks)
 		in_check();
 }
 
-/* As the timer does it; nobody is registered, so that it rests. */
+/* Raise ticks as the timer does. No thread is registered, so the timer is idle. */
 static inline void raise_ticks(uint32_t ticks)
 {
 	flameprof_interrupt_ticks += ticks;
@@ -46,7 +46,7 @@ static inline void fixture_begin(void (*function)(void))
 	flameprof_interrupt_ticks = 0;
 }
 
-/* The stub of @original; the test is skipped where there is none to be had. */
+/* Return the stub of @original. Skips the test if stubs are not possible. */
 static inline flameprof_function *fixture_stub(
 	flameprof_function *original, const char *name, unsigned stack_words)
 {

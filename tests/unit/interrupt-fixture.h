@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For tests of interrupts: a host's function that adds up, and the timer as the kernel sees it. */
+/* For tests of ticks: a host's function that sums its ticks, and the timer thread by /proc. */
 #ifndef TESTS_UNIT_INTERRUPT_FIXTURE_H
 #define TESTS_UNIT_INTERRUPT_FIXTURE_H
 
@@ -15,7 +15,7 @@
 #define PERIOD_NS 2000000ULL
 #define PERIOD_MS (PERIOD_NS / 1000000)
 
-/* What the host's function was called with. */
+/* Calls of the host's function, and the sum of their ticks. */
 static __thread uint32_t calls_seen;
 static __thread uint64_t ticks_seen;
 
@@ -38,7 +38,7 @@ static inline uint32_t ticks_now(void)
 	return __atomic_load_n(&flameprof_interrupt_ticks, __ATOMIC_ACQUIRE);
 }
 
-/* Wait until @ticks wait for this thread. */
+/* Wait until this thread has @ticks ticks that were not taken. */
 static inline void await_ticks(uint32_t ticks)
 {
 	uint64_t until_ns = now_ns() + PATIENCE_MS * 1000000ULL;
@@ -48,7 +48,7 @@ static inline void await_ticks(uint32_t ticks)
 	assert_true(ticks_now() >= ticks);
 }
 
-/* Threads on the list. */
+/* Count the registered threads. */
 static inline unsigned registered_count(void)
 {
 	unsigned count = 0;
@@ -75,7 +75,7 @@ static inline int has_own_name(const char *tid)
 	return !strcmp(name, "flameprof\n");
 }
 
-/* The threads of this process under our name; *@tid: one of them. */
+/* Count the timer threads of this process; *@tid gets the tid of one. */
 static inline unsigned timers_now(int *tid)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -102,7 +102,7 @@ static inline void await_timers(unsigned count)
 	assert_int_equal(timers_now(NULL), count);
 }
 
-/* In a child, where cmocka's assertions have nobody to tell. */
+/* Check in a child process, where cmocka's assertions are not reported. */
 #define CHILD_EXPECTS(condition)                                                                   \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For tests of what is published: a chain of three stubs, called one through the other, with a
- * function at its end, or in the check of the last one, where they are intercepts; and the perf map
- * of this process as lines.
+ * For tests of publishing: a chain of three stubs, each called through the one before, which ends
+ * in a function, or in the last stub's tick check if the stubs are intercepts. Also reads this
+ * process's perf map.
  */
 #ifndef TESTS_UNIT_STUB_CHAIN_H
 #define TESTS_UNIT_STUB_CHAIN_H
@@ -30,7 +30,7 @@ static int (*chain_leaf)(void);
 
 static __attribute__((noinline, unused)) int chain_step(unsigned depth)
 {
-	/* Something is left to do, so that no call is a jump. */
+	/* Add 1, so that no call is a tail call. */
 	return (depth < CHAIN ? chain_stub[depth](depth + 1) : chain_leaf()) + 1;
 }
 
@@ -66,7 +66,7 @@ static inline void chain_drop(void)
 	chain_arena = NULL;
 }
 
-static int (*chain_in_check)(void); /* the leaf is to be called there; else NULL */
+static int (*chain_in_check)(void); /* the leaf, if the tick check shall call it; else NULL */
 
 static inline void chain_on_interrupt(void *context, uint32_t ticks)
 {
@@ -84,7 +84,7 @@ static inline int chain_raise(void)
 	return 0;
 }
 
-/* The chain of intercept stubs instead, all of one original. They stay. */
+/* Make the chain of intercept stubs, all of one original. Intercepts are never freed. */
 static inline void chain_make_intercepts(void)
 {
 	char name[] = "chain_0";
@@ -101,8 +101,8 @@ static inline void chain_make_intercepts(void)
 }
 
 /*
- * Call @leaf through the chain; CHAIN + 1 frames of chain_step() and CHAIN of stubs are below it.
- * In the check the innermost chain_step() has returned.
+ * Call @leaf through the chain. Below it are CHAIN + 1 frames of chain_step() and CHAIN frames of
+ * stubs. In the tick check, the innermost chain_step() has already returned.
  */
 static inline int chain_call(int (*leaf)(void))
 {
@@ -112,7 +112,7 @@ static inline int chain_call(int (*leaf)(void))
 	return chain_step(0) - (CHAIN + 1);
 }
 
-/* Which stub of the chain @pc, a caller's, lies in; -1: in none. */
+/* Return the index of the chain's stub that contains the return address @pc, or -1. */
 static inline int chain_index(uintptr_t pc)
 {
 	struct flameprof_code_info info;
@@ -135,7 +135,7 @@ static inline void map_remove(pid_t pid)
 	unlink(path);
 }
 
-/* All of the perf map of @pid; NULL if there is none. Owned by the caller. */
+/* Return the perf map of @pid as text, or NULL if there is none. Owned by the caller. */
 static inline char *map_text(pid_t pid)
 {
 	char path[64];
@@ -155,7 +155,7 @@ static inline char *map_text(pid_t pid)
 	return text;
 }
 
-/* How many lines of @text are "START SIZE @name", of any start when @start is NULL. */
+/* Count the lines of @text that are "START SIZE @name". @start NULL: with any START. */
 static inline unsigned map_count(const char *text, const void *start, const char *name)
 {
 	unsigned count = 0;

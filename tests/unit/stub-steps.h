@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls through stubs of several shapes, stopped after every instruction: what the trap handler
- * sees of each, and of an intercept stub's slow half. For tests that include it once, from one
- * file, and walk the stack in step().
+ * Call stubs of several shapes and stop after every instruction, in the stub, its target, and an
+ * intercept stub's slow half. A test includes this in one file and walks the stack in step().
  */
 #ifndef TESTS_UNIT_STUB_STEPS_H
 #define TESTS_UNIT_STUB_STEPS_H
@@ -18,26 +17,26 @@
 #include "libprof/flameprof_vm.h"
 #include "tests/unit/trap-flag.h"
 
-#if defined(REG_EFL) /* the only trap flag user code can set itself is x86's */
+#if defined(REG_EFL) /* only x86 lets user code set its trap flag */
 #define STEPS_WORK 1
 
 enum step_place {
-	STEP_OUTSIDE, /* the caller, or what it calls besides */
+	STEP_OUTSIDE, /* in the caller, or in other functions that it calls */
 	STEP_IN_STUB,
 	STEP_IN_TARGET,
 	STEP_IN_SLOW, /* arch_intercept_slow() */
 };
 
-/* Supplied by the test: all registers are the interrupted code's. */
+/* Defined by the test: called at each instruction with its registers. */
 static void step(enum step_place place, const ucontext_t *context);
 
 static struct flameprof_arena *step_arena;
 static struct flameprof_code_info step_stub;
-static uint8_t step_seen[512]; /* offsets of the stub's instructions that were met */
+static uint8_t step_seen[512]; /* offsets of stub instructions at which a step was made */
 static unsigned steps_in_stub, steps_in_target, steps_in_slow;
-/* Where the stub returns to, read when it is entered; and the stack pointer then. */
+/* The stub's return address and the stack pointer, read at the stub's entry. */
 static uintptr_t step_return, step_sp;
-/* The frame pointer at that moment, which is the caller's. */
+/* The frame pointer at the stub's entry; it is the caller's. */
 static uintptr_t step_fp;
 
 static __attribute__((noinline)) uint64_t step_target(uint64_t a,
@@ -56,7 +55,7 @@ struct step_stack {
 	uintptr_t pc[STEP_FRAMES]; /* to look up, innermost first */
 };
 
-/* What is above the stub's caller, as the core saw it before the call. */
+/* Frames outside the stub's caller, as the core found them before the call. */
 static struct step_stack step_outer;
 static int step_outer_known;
 static unsigned step_complaints;
@@ -71,13 +70,13 @@ static void step_complain(const char *who, enum step_place place, const struct s
 	fprintf(stderr, "; stub at %#lx\n", (unsigned long)step_stub.start);
 }
 
-/* Call-frame information knows where functions begin, and so where others end. */
+/* Call-frame information knows where functions begin, and so which function contains @pc. */
 static int step_is_in(uintptr_t pc, const void *function)
 {
 	return _Unwind_FindEnclosingFunction((void *)(pc + 1)) == function;
 }
 
-/* [target or slow half,] stub, caller, and everything outside of it. */
+/* Is the stack complete: target or slow half, stub, caller, and all frames outside? */
 static int step_is_whole(enum step_place place, const struct step_stack *stack)
 {
 	unsigned at = 0;
@@ -93,7 +92,7 @@ static int step_is_whole(enum step_place place, const struct step_stack *stack)
 	return !memcmp(&stack->pc[at], step_outer.pc, step_outer.frames * sizeof(step_outer.pc[0]));
 }
 
-/* Frames of the caller outwards are the same before the call; its own pc moves. */
+/* Remember the frames outside the caller, which the call does not change (only the caller's pc). */
 static void step_remember_outer(const struct step_stack *stack)
 {
 	step_outer.frames = stack->frames - 1;
@@ -134,10 +133,10 @@ enum step_kind {
 	STEP_CALL = FLAMEPROF_STUB_CALL,
 	STEP_BIND = FLAMEPROF_STUB_BIND,
 	STEP_INTERCEPT,
-	STEP_INTERCEPT_TICK, /* with a tick that waits */
+	STEP_INTERCEPT_TICK, /* while a tick is due */
 };
 
-/* Shapes, and how many instructions their stubs have. */
+/* Shapes of stubs, and the number of their instructions. */
 struct step_shape {
 	enum step_kind kind;
 	struct flameprof_signature signature;
@@ -156,7 +155,7 @@ static flameprof_function *step_new_stub(const struct step_shape *shape)
 	return flameprof_stub_new(step_arena, "stepped", 1);
 }
 
-/* Go through one call of a stub of this shape; returns how many of its instructions were met. */
+/* Step through one call of a stub of this shape. Returns how many stub instructions were seen. */
 static __attribute__((noinline)) unsigned steps_through(const struct step_shape *shape)
 {
 	struct sigaction action = {.sa_sigaction = step_on_trap, .sa_flags = SA_SIGINFO};
@@ -192,7 +191,7 @@ static const struct step_shape step_shapes[] = {
 	{STEP_INTERCEPT_TICK, {.stack_words = 20}, 31},
 };
 
-/* All but endbr64, the last one and those of another way to save registers; each was met once. */
+/* Were all seen once, except endbr64, the last one, and those for other save formats? */
 #define STEP_SLOW_LEAST 50u
 
 static inline int step_slow_is_whole(const struct step_shape *shape)

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/*
- * The life of stubs in numbers: made, freed and made again, by many threads, in a million, across
- * forks.
- */
+/* Making and freeing stubs in large numbers: in many threads, a million, across forks. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -44,7 +41,7 @@ static struct flameprof_arena *new_arena(enum flameprof_stub_kind kind)
 	return arena;
 }
 
-/* What the stub says of itself, from its first byte to its last. */
+/* Check what flameprof_lookup() returns, from the stub's first byte to its last. */
 static void check_stub(flameprof_function *stub, const char *name, uintptr_t payload)
 {
 	struct flameprof_code_info info;
@@ -95,7 +92,7 @@ static void test_frees_of_what_is_no_stub(void **state)
 	check_stub(stub, "s", 1);
 	flameprof_stub_free(arena, stub);
 	flameprof_stub_free(arena, stub);
-	/* Freed once: it is had once. */
+	/* After a double free, the slot is reused only once. */
 	next = flameprof_stub_new(arena, "t", 2);
 	assert_ptr_equal(next, stub);
 	assert_ptr_not_equal(flameprof_stub_new(arena, "u", 3), stub);
@@ -117,14 +114,14 @@ static void test_names(void **state)
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	stub = flameprof_stub_new(arena, name, 0);
-	memset(name, 'x', sizeof(name) - 1); /* it was copied */
+	memset(name, 'x', sizeof(name) - 1); /* the arena has its own copy */
 	assert_int_equal(flameprof_lookup((uintptr_t)stub, &info), 0);
 	assert_int_equal(strlen(info.name), FLAMEPROF_NAME_BYTES);
 	assert_int_equal(info.name[FLAMEPROF_NAME_BYTES - 1], 'n');
 	flameprof_arena_free(arena);
 }
 
-/* A library whose function the stubs call goes; what is left of them works, and ends in order. */
+/* The library of the stubs' target is unloaded. The stubs can still be looked up and freed. */
 static void test_target_that_is_unloaded(void **state)
 {
 	void *library = dlopen("libBrokenLocale.so.1", RTLD_NOW);
@@ -148,7 +145,7 @@ static void test_target_that_is_unloaded(void **state)
 	assert_ptr_equal(flameprof_stub_new(arena, "another", 1), stub);
 	flameprof_arena_free(arena);
 	assert_int_equal(flameprof_lookup((uintptr_t)stub, &info), -ENOENT);
-	/* The next arena is put near a target that is there. */
+	/* A new arena is placed near a target that is loaded. */
 	arena = new_arena(FLAMEPROF_STUB_CALL);
 	assert_int_equal(call(flameprof_stub_new(arena, "s", 0), 3), 3);
 	flameprof_arena_free(arena);
@@ -159,7 +156,7 @@ static void test_target_that_is_unloaded(void **state)
 static void test_a_million_stubs(void **state)
 {
 	struct flameprof_arena *arena = new_arena(FLAMEPROF_STUB_CALL);
-	/* In qemu all of this takes a while. */
+	/* The test is slow in qemu. */
 	uint32_t many = getenv("TEST_EMULATED") ? MANY / 20 : MANY;
 	flameprof_function **stubs = malloc(many * sizeof(*stubs));
 	char name[32];
@@ -178,7 +175,7 @@ static void test_a_million_stubs(void **state)
 	}
 	for (uint32_t i = 0; i < many; i++)
 		flameprof_stub_free(arena, stubs[i]);
-	/* All of them are to be had again, each once. */
+	/* All slots are reused, each once. */
 	for (uint32_t i = many; i-- > 0;)
 		assert_ptr_equal(flameprof_stub_new(arena, "again", 0), stubs[i]);
 	free(stubs);
@@ -190,7 +187,7 @@ static void test_a_million_stubs(void **state)
 
 static struct flameprof_arena *shared;
 
-/* Nobody else may get a stub while it is ours: its payload and its name stay what they are. */
+/* A stub's slot belongs to one thread: its payload and name must not change before it is freed. */
 static void *make_and_free(void *argument)
 {
 	uintptr_t number = (uintptr_t)argument;
@@ -234,7 +231,7 @@ static void test_threads(void **state)
 	flameprof_arena_free(shared);
 }
 
-/* The list's word is never what it was, though its first slot is: an exchange would be fooled. */
+/* The list's word never repeats for the same first slot: a swap could then succeed wrongly. */
 static void test_list_of_freed_slots_counts_its_changes(void **state)
 {
 	struct flameprof_arena *arena = new_arena(FLAMEPROF_STUB_CALL);
@@ -256,8 +253,8 @@ static void test_list_of_freed_slots_counts_its_changes(void **state)
 }
 
 /*
- * Two taken, given back in either order: the same slots are first in the list over and over, with
- * others behind them. Who takes one must have it alone.
+ * Claim two slots and free them in either order, so that the same slots are often first in the
+ * list, followed by different ones. A claimed slot must not be claimed by another thread.
  */
 static void *take_two(void *argument)
 {
@@ -294,7 +291,7 @@ static void test_threads_that_take_turns(void **state)
 	flameprof_arena_free(shared);
 }
 
-/* Arenas that come and go while others look: what was freed is not found, what is there is. */
+/* Make and free arenas while others look up: freed stubs must not be found, live ones must. */
 static void *make_arenas(void *argument)
 {
 	unsigned rounds = getenv("TEST_EMULATED") ? 10 : 200;
@@ -367,7 +364,7 @@ static void test_fork(void **state)
 	inherited = new_arena(FLAMEPROF_STUB_CALL);
 	inherited_stub = flameprof_stub_new(inherited, "parent's", 1);
 	__atomic_store_n(&stop_making, 0, __ATOMIC_RELAXED);
-	/* Threads that hold locks at any moment. */
+	/* Keep the locks busy. */
 	for (unsigned i = 0; i < 2; i++)
 		pthread_create(&threads[i], NULL, make_until_told, NULL);
 	for (unsigned i = 0; i < forks; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a pc to its frame description on hand-made sections: the table, pointer encodings,
- * augmentations, and everything that has to be refused.
+ * Find the FDE for a pc in hand-made sections: search tables, pointer encodings, augmentations, and
+ * malformed data, which must be refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static struct image_cie plain_cie(void)
 	};
 }
 
-/* One FDE over [0x100, 0x180) described by @cie. */
+/* Make one FDE for [0x100, 0x180) with @cie. */
 static struct unwind_module one_fde(const struct image_cie *cie)
 {
 	image_init(&image);
@@ -50,7 +50,7 @@ static void check_one_fde(const struct unwind_module *module)
 	assert_int_equal(fde.record, image_address(&image, image.fde_at[0]));
 }
 
-/* Of @count functions at every other 0x40 bytes, each is found, and nothing between them. */
+/* @count functions at every other 0x40 bytes: each is found, and the gaps are not. */
 static void check_table(unsigned count, unsigned encoding)
 {
 	struct image_cie cie = plain_cie();
@@ -299,7 +299,7 @@ static void test_contradictions_are_refused(void **state)
 	uint32_t value;
 
 	(void)state;
-	module = one_fde(&cie); /* more entries than there is room for */
+	module = one_fde(&cie); /* more entries than fit */
 	value = 0xfffffff0;
 	memcpy(image.bytes + 8, &value, 4);
 	expect_refused(&module);
@@ -314,7 +314,7 @@ static void test_contradictions_are_refused(void **state)
 	memcpy(image.bytes + 16, &value, 4);
 	expect_refused(&module);
 
-	module = one_fde(&cie); /* an FDE longer than the module */
+	module = one_fde(&cie); /* an FDE that is longer than the module */
 	value = 0x7000;
 	memcpy(image.bytes + image.fde_at[0], &value, 4);
 	expect_refused(&module);
@@ -339,7 +339,7 @@ static void test_contradictions_are_refused(void **state)
 	expect_refused(&module);
 }
 
-/* However early the module ends, nothing behind its end is read: run under a sanitizer too. */
+/* Cut the module at every byte: nothing behind its end is read. The sanitized run checks this. */
 static void test_every_truncation_is_survived(void **state)
 {
 	struct image_cie cie = plain_cie();

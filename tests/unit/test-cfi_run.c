@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every call-frame instruction on hand-made FDEs, by the row it leaves. */
+/* Execute every call-frame instruction on hand-made FDEs, and check the resulting row. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static struct image image;
 static struct unwind_module module;
 static unsigned a, b; /* two preserved registers besides the frame pointer */
 
-/* CFA = sp + 8, return address at CFA - 8, register b in register 0. */
+/* Initial rules: CFA = sp + 8, return address at CFA - 8, register b in register 0. */
 static void one_fde(const uint8_t *program, unsigned bytes)
 {
 	static const uint8_t relative[] = {CFI_PTR_PCREL | CFI_PTR_SDATA4};
@@ -114,7 +114,7 @@ static void test_cfa_instructions(void **state)
 	assert_true(row.rules.cfa_expression);
 	assert_int_equal(((const uint8_t *)row.base)[row.rules.cfa_value], 2);
 	assert_int_equal(((const uint8_t *)row.base)[row.rules.cfa_value + 1], 0x31);
-	/* A register afterwards ends the expression. */
+	/* A later register rule replaces the expression. */
 	assert_int_equal(
 		RUN(&row, 0, CFI_DEF_CFA_EXPRESSION, 1, 0x31, CFI_DEF_CFA, FP, 32), 0);
 	check_cfa(&row, FP, 32);
@@ -195,7 +195,7 @@ static void test_set_loc(void **state)
 	(void)state;
 	one_fde(program, sizeof(program));
 
-	/* Relative to its own place, which is known once the FDE is laid out. */
+	/* Relative to its own address, which is known after the FDE is laid out. */
 	uint32_t at = image.fde_at[0] + 17 + 1;
 	int32_t distance = (int32_t)(IMAGE_CODE + 0x100 - at);
 
@@ -259,19 +259,19 @@ static void test_refused(void **state)
 				 CFI_REMEMBER_STATE, CFI_REMEMBER_STATE),
 		-ENOTSUP);
 	assert_int_equal(RUN(&row, 0, CFI_DEF_CFA, 100, 8), -ENOTSUP);
-	/* Offsets that no rule can hold, and one whose product overflows. */
+	/* Offsets that are too large for a rule, and one whose product overflows. */
 	assert_int_equal(RUN(&row, 0, CFI_DEF_CFA_OFFSET, 0x80, 0x80, 0x80, 0x80, 0x7f), -ENOTSUP);
 	assert_int_equal(RUN(&row, 0, CFI_OFFSET | FP, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 				 0xff, 0x7f),
 		-ENOTSUP);
-	/* Half of a register and an offset, where there is an expression. */
+	/* Instructions that change only the register or the offset, after an expression. */
 	assert_int_equal(
 		RUN(&row, 0, CFI_DEF_CFA_EXPRESSION, 1, 0x31, CFI_DEF_CFA_OFFSET, 8), -EBADMSG);
 	assert_int_equal(
 		RUN(&row, 0, CFI_DEF_CFA_EXPRESSION, 1, 0x31, CFI_DEF_CFA_OFFSET_SF, 8), -EBADMSG);
 	assert_int_equal(
 		RUN(&row, 0, CFI_DEF_CFA_EXPRESSION, 1, 0x31, CFI_DEF_CFA_REGISTER, FP), -EBADMSG);
-	/* An expression longer than the FDE, and LEB128 without an end. */
+	/* An expression that is longer than the FDE, and LEB128 without an end. */
 	assert_int_equal(RUN(&row, 0, CFI_DEF_CFA_EXPRESSION, 100, 0x31), -EBADMSG);
 	assert_int_equal(RUN(&row, 0, 0, 0, 0, 0, 0, CFI_DEF_CFA_OFFSET, 0x80), -EBADMSG);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A table made of our own .eh_frame holds what the linker's own table holds.
- */
+/* An index made from this program's .eh_frame equals the linker's .eh_frame_hdr. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +14,7 @@
 
 struct table {
 	uint32_t count;
-	const int32_t *entries; /* pairs: function, record; counted from the header */
+	const int32_t *entries; /* pairs of function and record, relative to the header */
 };
 
 static struct table table_at(const char *header)
@@ -70,7 +68,7 @@ static void test_nothing_in_it(void **state)
 		cfi_table_make(terminator, sizeof(terminator), 4096, &copy, &bytes, &vaddr) < 0);
 }
 
-/* Whatever the bytes are, nothing beyond them is read. */
+/* Arbitrary bytes: nothing beyond them is read. */
 static void test_noise(void **state)
 {
 	uint32_t random = 1;

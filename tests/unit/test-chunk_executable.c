@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Executable memory: never writable at the same time, and refused in all the ways that systems
- * have. Stubs are made in the other way then, or programs run on without.
+ * Executable memory is never writable at the same time. If the system refuses it in one of several
+ * ways, stubs are made in another way, or the program runs without stubs.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -76,7 +76,7 @@ static int works(void)
 	return flameprof_lookup((uintptr_t)stub, &info) == -ENOENT ? 0 : 13;
 }
 
-/* Is any page of ours writable and executable at once? Reads what the kernel says. */
+/* Is any of our pages writable and executable at once, by /proc/self/maps? */
 static int has_writable_code(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -119,7 +119,7 @@ static int mdwe(void)
 		return CANNOT;
 	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (!mprotect(page, 4096, PROT_READ | PROT_EXEC))
-		return 21; /* it does not deny: the test would show nothing */
+		return 21; /* executable memory is not denied, so the test would prove nothing */
 	return works();
 }
 
@@ -127,7 +127,7 @@ static int file_limit(void)
 {
 	struct rlimit limit = {1000, 1000};
 
-	/* The memfd would be larger: no SIGXFSZ, please. */
+	/* The memfd would exceed this limit, and must not raise SIGXFSZ. */
 	if (deny_executable(0))
 		return CANNOT;
 	setrlimit(RLIMIT_FSIZE, &limit);
@@ -142,7 +142,7 @@ static int address_limit(void)
 	int status;
 
 	if (UNDER_ASAN)
-		return CANNOT; /* its runtime does not live in so little */
+		return CANNOT; /* a sanitizer needs more memory */
 	if (getrlimit(RLIMIT_AS, &before))
 		return CANNOT;
 	limit = (struct rlimit){1 << 20, before.rlim_max};
@@ -152,7 +152,7 @@ static int address_limit(void)
 	status = is_plain(FLAMEPROF_STUBS_NO_MEMORY);
 	if (status || flameprof_arena_new(&arena, FLAMEPROF_STUB_CALL, SAME, NULL))
 		return status + 30;
-	/* It goes on when there is memory again. */
+	/* Stubs are made again when there is memory. */
 	setrlimit(RLIMIT_AS, &before);
 	stub = flameprof_stub_new(arena, "s", 1);
 	return stub != SAME && call(stub, 5) == 5 &&

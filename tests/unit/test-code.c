@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's own code: announced, followed by its call-frame information, gone again; and
- * flameprof_backtrace() through it, through stubs, and out of a handler of SIGSEGV.
+ * The host's own code: added, unwound by its call-frame information, removed; and
+ * flameprof_backtrace() through such code, through stubs, and out of a handler of SIGSEGV.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -22,8 +22,8 @@
 #define PAGE 65536u
 
 /*
- * A function without a frame pointer that calls what it is given, and what is to be said of it:
- * CFA, and where the return address is, from its second instruction to its last but one.
+ * A function without a frame pointer that calls its argument, and its row (CFA and return address)
+ * from its second instruction to its last but one.
  */
 #if defined(__x86_64__)
 static const uint8_t code_bytes[] = {
@@ -49,7 +49,7 @@ static const uint8_t fde_program[] = {0x41, 0x0e, 48, 0x9e, 6, 0x42, 0x0e, 0, 0x
 #endif
 
 static uint8_t *page;
-/* .eh_frame, of the host's memory and not of the code's. */
+/* The .eh_frame is not beside the code. */
 static uint8_t eh_frame[256] __attribute__((aligned(8)));
 
 typedef void runner(void (*call)(void));
@@ -59,7 +59,7 @@ static void put_u32(uint8_t *at, uint32_t value)
 	memcpy(at, &value, sizeof(value));
 }
 
-/* One CIE and one FDE about the code at @start, and four zero bytes. Returns how many bytes. */
+/* Write a CIE, an FDE for the code at @start, and four zero bytes. Returns their size. */
 static uint32_t make_eh_frame(uintptr_t start)
 {
 	uint32_t fde = 8 + sizeof(cie_bytes);
@@ -75,7 +75,7 @@ static uint32_t make_eh_frame(uintptr_t start)
 	return fde + 36;
 }
 
-/* Near the program: its information points at it with four bytes. */
+/* Map the code near the program, because the FDE refers to it by a 4-byte distance. */
 static int setup(void **state)
 {
 	uintptr_t near = ((uintptr_t)setup & ~(uintptr_t)(PAGE - 1)) - (64u << 20);
@@ -106,7 +106,7 @@ static __attribute__((noinline)) void capture(void)
 	frame_count = flameprof_backtrace(NULL, frames, 200);
 }
 
-/* Is the frame in the function, which is not long? */
+/* Is the frame in the (short) function? */
 static int is_in(const struct flameprof_backtrace_frame *frame, void (*function)(void))
 {
 	return frame->pc - (uintptr_t)function < 256;
@@ -132,11 +132,11 @@ static void test_backtrace_by_information(void **state)
 	assert_false(frames[2].is_code);
 	assert_true(is_in(&frames[2], (void (*)(void))test_backtrace_by_information) ||
 		    frames[2].pc - (uintptr_t)test_backtrace_by_information < 1024);
-	/* Less room, fewer frames, the innermost. */
+	/* If there is less room, only the innermost frames are returned. */
 	assert_int_equal(flameprof_backtrace(NULL, frames, 1), 1);
 	assert_int_equal(flameprof_backtrace(NULL, frames, 0), 0);
 	assert_int_equal(flameprof_code_remove(page), 0);
-	/* Nothing tells of the code now. */
+	/* The code is no longer known. */
 	((runner *)(uintptr_t)page)(capture);
 	assert_true(frame_count < above + 2 || !frames[1].is_code);
 }
@@ -176,25 +176,25 @@ static void test_what_is_no_code(void **state)
 	assert_int_equal(flameprof_code_add(NULL, 64, "x", NULL), -EINVAL);
 	assert_int_equal(flameprof_code_add(page, 0, "x", NULL), -EINVAL);
 	assert_int_equal(flameprof_code_add(page, UINTPTR_MAX, "x", NULL), -EINVAL);
-	/* Information that is about other code, that is empty, that is none. */
+	/* .eh_frame for other code, an empty one, and bytes that are none. */
 	make_eh_frame((uintptr_t)page + 4096);
 	assert_int_equal(flameprof_code_add(page, 64, "x", eh_frame), -EINVAL);
 	memset(eh_frame, 0, sizeof(eh_frame));
 	assert_int_equal(flameprof_code_add(page, 64, "x", eh_frame), -EINVAL);
 	make_eh_frame((uintptr_t)page);
-	put_u32(eh_frame + 8 + sizeof(cie_bytes) + 4, 12); /* points at no CIE */
+	put_u32(eh_frame + 8 + sizeof(cie_bytes) + 4, 12); /* points to no CIE */
 	assert_int_equal(flameprof_code_add(page, 64, "x", eh_frame), -EINVAL);
 	make_eh_frame((uintptr_t)page);
 	put_u32(eh_frame, 0xfffffff0);
 	assert_int_equal(flameprof_code_add(page, 64, "x", eh_frame), -EINVAL);
-	/* Nothing of all that stays. */
+	/* After these errors the code can still be added. */
 	assert_int_equal(flameprof_code_add(page, 64, "x", NULL), 0);
 	assert_int_equal(flameprof_code_remove(page), 0);
 }
 
 #define WRITERS 8
 
-/* Each adds its own pieces and finds them, whatever the others do; nothing is lost. */
+/* Threads add and find their own pieces at the same time; none is lost. */
 static void *add_pieces(void *argument)
 {
 	uintptr_t number = (uintptr_t)argument;
@@ -239,7 +239,7 @@ static sigjmp_buf escape;
 static volatile unsigned depth;
 static uint64_t *volatile nowhere;
 
-/* It is meant to crash here, not in a sanitizer's report. */
+/* Crash here without a report of UBSan. */
 static __attribute__((noinline, no_sanitize("undefined"))) uint64_t crash_below(uint64_t left)
 {
 	uint64_t result;
@@ -259,7 +259,7 @@ static void on_segv(int number, siginfo_t *info, void *context)
 
 #define DEEP 20
 
-/* target, stub, target, stub, ... from the faulting instruction out, each with its payload. */
+/* Expect target, stub, target, stub, ... outward from the fault, each stub with its payload. */
 static void test_backtrace_out_of_sigsegv(void **state)
 {
 	struct sigaction action = {.sa_sigaction = on_segv, .sa_flags = SA_SIGINFO}, before;
@@ -287,7 +287,7 @@ static void test_backtrace_out_of_sigsegv(void **state)
 	flameprof_arena_free(arena);
 }
 
-/* A frame pointer that leads nowhere, a stack pointer that does: an answer, not another fault. */
+/* With an invalid frame pointer and an invalid stack pointer the walk ends without a fault. */
 static void test_backtrace_of_wild_registers(void **state)
 {
 	ucontext_t context;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* Every form of a way out of a function, what is none, and hostile bytes. */
+/* All forms of epilogues, code that is none, and random bytes. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ static const struct form forms[] = {
 	{CODE(0x5d, 0xc2, 0x08, 0x00), 0, false, {24, 16, 24, false}},
 	/* vzeroupper */
 	{CODE(0xc5, 0xf8, 0x77, 0x5d, 0xc3), 0, false, {16, 8, 16, false}},
-	/* pop %rbp; cmp 0x348(%r15),%rsp; ja; ret, and the same with a short offset */
+	/* pop %rbp; cmp 0x348(%r15),%rsp; ja; ret, also with a short offset */
 	{CODE(0x5d, 0x49, 0x3b, 0xa7, 0x48, 3, 0, 0, 0x0f, 0x87, 1, 2, 3, 4, 0xc3), 0, false,
 		{16, 8, 16, false}},
 	{CODE(0x49, 0x3b, 0x67, 0x28, 0x0f, 0x87, 1, 2, 3, 4, 0xc3), 0, true, {8, 8, 0, false}},
@@ -60,7 +60,7 @@ static const struct form forms[] = {
 	{CODE(0x55, 0x48, 0x8b, 0xec), 0, true, {8, 8, 0, false}},
 	/* V8: cmp $3,%rcx; jg; ret $24 */
 	{CODE(0x48, 0x83, 0xf9, 3, 0x7f, 3, 0xc2, 0x18, 0), 0, true, {32, 32, 0, false}},
-	/* V8: mov -8(%rcx),%rbx; testb $1,0x35(%rbx); jne; or je, jmp; then as above */
+	/* V8: mov -8(%rcx),%rbx; testb $1,0x35(%rbx); jne (or je, jmp); then a function's begin */
 	{CODE(0x48, 0x8b, 0x59, 0xf8, 0xf6, 0x43, 0x35, 1, 0x0f, 0x85, 1, 2, 3, 4, 0x55, 0x48, 0x89,
 		 0xe5),
 		0, true, {8, 8, 0, false}},
@@ -70,26 +70,26 @@ static const struct form forms[] = {
 };
 
 static const struct form none[] = {
-	/* nop; ret: not what compilers write */
+	/* nop; ret: compilers do not write this */
 	{CODE(0x90, 0xc3), 0, false, {0}},
-	/* leave; ret and mov %rbp,%rsp; pop %rbp; ret: the frame pointer tells */
+	/* leave; ret and mov %rbp,%rsp; pop %rbp; ret: stepped through the frame pointer */
 	{CODE(0xc9, 0xc3), 0, false, {0}},
 	{CODE(0x48, 0x89, 0xec, 0x5d, 0xc3), 0, false, {0}},
 	/* pop %rsp */
 	{CODE(0x5c, 0xc3), 0, false, {0}},
-	/* a stack that grows or shrinks by nothing, or the wrong way */
+	/* an adjustment of the stack pointer by 0 or in the wrong direction */
 	{CODE(0x48, 0x83, 0xc4, 0xf8, 0xc3), 0, true, {0}},
 	{CODE(0x48, 0x81, 0xc4, 0, 0, 0, 0x80, 0xc3), 0, true, {0}},
 	{CODE(0x48, 0x83, 0xec, 0xf8, 0xc3), 0, true, {0}},
 	{CODE(0x48, 0x83, 0xec, 0x08, 0xc3), 0, true, {0}},
-	/* what is popped is not there yet */
+	/* pops a word that the code has not pushed yet */
 	{CODE(0x48, 0x83, 0xec, 0x08, 0x5d, 0xc3), 0, true, {0}},
-	/* a function does not begin where a call returns to, and does not call again */
+	/* at a return address, a function neither begins nor repeats its call */
 	{CODE(0x48, 0x83, 0xec, 8, 0xff, 0xd1, 0x48, 0x83, 0xc4, 8, 0xc3), 0, false, {0}},
 	{CODE(0xff, 0xd1, 0x48, 0x83, 0xc4, 8, 0xc3), 0, false, {0}},
 	{CODE(0x55, 0x48, 0x89, 0xe5), 0, false, {0}},
 	{CODE(0x55, 0x48, 0x89, 0xe5), 1, false, {0}},
-	/* mov %rsp,%rbp that nothing is known to have come before */
+	/* mov %rsp,%rbp without a push before it */
 	{CODE(0x54, 0x48, 0x89, 0xe5), 1, true, {0}},
 	{CODE(0x48, 0x89, 0xe5), 0, true, {0}},
 	/* call *(%rcx), jmp *%rcx */
@@ -97,7 +97,7 @@ static const struct form none[] = {
 	{CODE(0xff, 0xe1, 0xc3), 0, true, {0}},
 };
 
-/* What random code is made of. */
+/* Bytes of which random code is composed. */
 #define PIECE_BYTES 1u
 static const uint32_t pieces[] = {0xc3, 0xc2, 0xf3, 0x48, 0x83, 0x81, 0xc4, 0xec, 0x08, 0x00, 0x5d,
 	0x5b, 0x5c, 0x41, 0xff, 0xd1, 0x55, 0x89, 0xe5, 0xc5, 0xf8, 0x77, 0x80, 0x7f};
@@ -132,15 +132,15 @@ static const struct form none[] = {
 	{CODE(I(0xd503201f), I(0xd65f03c0)), 0, true, {0}},
 	{CODE(I(0xd61f03c0)), 0, true, {0}},
 	{CODE(I(0xd65f0020)), 0, true, {0}},
-	/* ldp x29, x30, [sp], #-16; ldp x29, x30, [sp, #16] that stays there */
+	/* ldp x29, x30, [sp], #-16; ldp x29, x30, [sp, #16] without a change of sp */
 	{CODE(I(0xa8ff7bfd), I(0xd65f03c0)), 0, true, {0}},
 	{CODE(I(0xa9417bfd), I(0xd65f03c0)), 0, true, {0}},
-	/* ldr x30, [sp], #8: no such stack pointer */
+	/* ldr x30, [sp], #8: sp would not be aligned */
 	{CODE(I(0xf84087fe), I(0xd65f03c0)), 0, true, {0}},
-	/* a function does not begin where a call returns to */
+	/* a function does not begin at a return address */
 	{CODE(I(0xa9bf7bfd)), 0, false, {0}},
 	{CODE(I(0xa9bf7bfd), I(0x910003fd)), 4, false, {0}},
-	/* mov x29, sp that nothing is known to have come before */
+	/* mov x29, sp without a push before it */
 	{CODE(I(0xd503201f), I(0x910003fd)), 4, true, {0}},
 	{CODE(I(0x910003fd)), 0, true, {0}},
 };
@@ -153,7 +153,7 @@ static const uint32_t pieces[] = {0xd65f03c0, 0xd50323bf, 0xa8c17bfd, 0xa94153f3
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-/* What lies behind the end must not matter: it is @filler. */
+/* Bytes behind the end, @filler, must not matter. */
 static int find(const struct form *form, unsigned end, uint8_t filler, struct arch_epilogue *out)
 {
 	struct arch_code code = {.at = form->at, .end = end, .exact = form->exact};
@@ -200,7 +200,7 @@ static unsigned random_below(unsigned limit)
 	return (random_state >> 8) % limit;
 }
 
-/* Pieces that mean something, some with a wrong bit. */
+/* Compose code of pieces with a meaning, some with one bit flipped. */
 #if defined(__x86_64__)
 
 static bool is_outermost(const uint8_t *bytes, unsigned count, bool exact)
@@ -211,7 +211,7 @@ static bool is_outermost(const uint8_t *bytes, unsigned count, bool exact)
 	return arch_is_outermost(&code);
 }
 
-/* make_fcontext()'s end: what a coroutine returns to. */
+/* The code to which a coroutine of make_fcontext() returns. */
 static void test_who_returns_to_an_exit(void **state)
 {
 	static const uint8_t checked[] = {
@@ -227,7 +227,7 @@ static void test_who_returns_to_an_exit(void **state)
 	assert_false(is_outermost(end, sizeof(end), true));
 	for (unsigned count = 0; count < 9; count++)
 		assert_false(is_outermost(end, count, false));
-	/* It takes no argument away, does not call, goes on. */
+	/* Each byte of it is necessary. */
 	for (unsigned at = 2; at < 9; at += at == 3 ? 5 : 1) {
 		memcpy(other, end, sizeof(end));
 		other[at] = 0x90;
@@ -269,7 +269,7 @@ static void make_code(uint8_t *bytes, unsigned count)
 	}
 }
 
-/* What is found is sound, and hangs on nothing but the code. */
+/* Results are valid, and depend on nothing but the code. */
 static void test_hostile_code(void **state)
 {
 	uint8_t bytes[ARCH_CODE_BYTES];
@@ -291,7 +291,7 @@ static void test_hostile_code(void **state)
 			continue;
 		found_count++;
 		assert_memory_equal(&one, &other, sizeof(one));
-		/* All that is loaded lies between the stack pointer and the CFA. */
+		/* All loads are between the stack pointer and the CFA. */
 		assert_true(one.ra <= one.cfa && one.fp <= one.cfa);
 	}
 	assert_true(found_count > 1000);

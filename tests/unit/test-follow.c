@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ways out of functions over any instructions: held against the call-frame information of some
- * libraries, which says at every instruction where the caller's registers are, and against what is
- * no code.
+ * Compare arch_follow_code() with the call-frame information of some libraries, which gives the
+ * caller's registers at every instruction; and run it on bytes that are no code.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -108,7 +107,7 @@ static bool is_padding(const uint8_t *code)
 	return code[0] == 0x90 || code[0] == 0xcc;
 }
 
-/* Of the instructions [@pc, @end), but for those behind a way out that fill up to the next. */
+/* Compare all instructions of [@pc, @end) except the padding behind the last return. */
 static void compare_function(
 	const struct unwind_module *module, uintptr_t pc, uintptr_t end, struct sum *sum)
 {
@@ -137,7 +136,7 @@ static void compare_function(
 	}
 }
 
-/* The table of .eh_frame_hdr as linkers write it: pairs of numbers relative to its begin. */
+/* Read the .eh_frame_hdr table of linkers: pairs of numbers relative to its begin. */
 static void compare_module(const void *address, struct sum *sum)
 {
 	struct unwind_module module;
@@ -163,7 +162,7 @@ static void compare_module(const void *address, struct sum *sum)
 
 static void it_says_what_call_frame_information_says(void **state)
 {
-	/* Of compilers. glibc's own multiplication pushes without saying so. */
+	/* Compiled libraries; glibc's assembly for multiplication pushes without describing it. */
 	static const char *const libraries[][2] = {{"libcairo.so.2", "cairo_create"},
 		{"libdw.so.1", "dwarf_begin"}, {"libelf.so.1", "elf_begin"},
 		{"libz.so.1", "inflate"}, {"liblzma.so.5", "lzma_code"}, {"libm.so.6", "sin"}};
@@ -292,7 +291,7 @@ static void what_is_not_sure_is_not_said(void **state)
 	}
 }
 
-/* Any bytes: what is read lies in the text, and there is an end. */
+/* With random bytes: reads stay in the text, and the search ends. */
 static void any_bytes_have_an_end(void **state)
 {
 	unsigned found = 0;
@@ -327,7 +326,7 @@ int main(void)
 
 int main(void)
 {
-	return 0; /* left to who follows frame pointers: arch_follow.h */
+	return 0; /* arch_follow_code() of aarch64 follows too little code for a comparison */
 }
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads, emulated. */
 /*
- * Intercept stubs as their host sees them: which there are, when the check runs and when it does
- * not, what passes through, and what survives fork() and images.
+ * Intercept stubs as their host uses them: which stubs there are, when the tick check runs, what
+ * passes through, and what survives fork() and images of the process.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -50,7 +50,7 @@ static void test_the_same_again(void **state)
 	assert_ptr_equal(flameprof_intercept(TRIPLE, "triple", NULL), stub);
 	assert_ptr_equal(flameprof_intercept(stub, "triple", NULL), stub);
 	assert_ptr_equal(flameprof_intercept(stub, "another", &two), stub);
-	/* Of the signature only the stack words matter. */
+	/* Of the signature, only stack_words is part of a stub's key. */
 	assert_ptr_not_equal(with_words, stub);
 	assert_ptr_equal(flameprof_intercept(TRIPLE, "triple", &same_two), with_words);
 	assert_ptr_not_equal(flameprof_intercept(TRIPLE, "other", NULL), stub);
@@ -59,7 +59,7 @@ static void test_the_same_again(void **state)
 	assert_ptr_equal(flameprof_intercept_original(stub), TRIPLE);
 	assert_ptr_equal(flameprof_intercept_original(TRIPLE), TRIPLE);
 	assert_null(flameprof_intercept_original(NULL));
-	/* An address within a stub is no function. */
+	/* An address inside a stub is not a stub. */
 	assert_ptr_equal(flameprof_intercept_original((flameprof_function *)((char *)stub + 4)),
 		(char *)stub + 4);
 }
@@ -101,7 +101,7 @@ static void test_names(void **state)
 	assert_ptr_equal(flameprof_intercept(TRIPLE, lengthy, NULL), stub);
 	assert_int_equal(flameprof_lookup((uintptr_t)stub, &info), 0);
 	assert_int_equal(strlen(info.name), FLAMEPROF_NAME_BYTES);
-	/* One letter less than what is kept is another name. */
+	/* Names are compared up to the length that stubs keep. */
 	lengthy[FLAMEPROF_NAME_BYTES - 1] = '\0';
 	assert_ptr_not_equal(flameprof_intercept(TRIPLE, lengthy, NULL), stub);
 }
@@ -115,7 +115,7 @@ static void test_ticks_are_checked_once(void **state)
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(stub(5), 15);
 	assert_int_equal(checks, 0);
-	/* Several that came during one call are one check with their number. */
+	/* Several ticks during one call give one check with their number. */
 	ticks_made = 5;
 	assert_int_equal(stub(5), 15);
 	assert_int_equal(checks, 1);
@@ -123,7 +123,7 @@ static void test_ticks_are_checked_once(void **state)
 	ticks_made = 0;
 	stub(5);
 	assert_int_equal(checks, 1);
-	/* The highest of its bits counts as much as the lowest. */
+	/* The counter's highest bit counts like its lowest. */
 	raise_ticks(1u << 31);
 	stub(5);
 	assert_int_equal(checks, 2);
@@ -147,7 +147,7 @@ static void test_no_check_within_a_check(void **state)
 	ticks_made = 1;
 	assert_int_equal(recursing(5), 15);
 	assert_int_equal(checks, 1);
-	/* What came meanwhile is the next one's: two ticks were made in the check. */
+	/* Two ticks that came during the check go to the next one. */
 	in_check = NULL;
 	ticks_made = 0;
 	recursing(5);
@@ -183,7 +183,7 @@ static void test_longjmp_passes(void **state)
 static struct flameprof_code_info in_the_check;
 static uintptr_t payload_in_the_check;
 
-/* Whose frame the stub's is: the check's caller's caller's ... by frame pointers. */
+/* Find the stub's frame by following the frame pointers from the check. */
 static void look_around(void)
 {
 	uintptr_t *frame = __builtin_frame_address(0);
@@ -205,14 +205,11 @@ static void test_the_check_is_named(void **state)
 	assert_int_equal(payload_in_the_check, (uintptr_t)triple);
 }
 
-/* There where the sanitizers are that keep these parts of the address space to themselves. */
+/* Sanitizers reserve these parts of the address space. */
 extern void __tsan_init(void) __attribute__((weak));
 extern void __asan_init(void) __attribute__((weak));
 
-/*
- * Functions of libraries that are far apart have stubs near them, and there may be more of them
- * than there are arenas.
- */
+/* Functions of distant libraries have stubs near them, if there are arenas enough. */
 static void test_far_originals(void **state)
 {
 	struct flameprof_signature words = {.stack_words = 5};
@@ -258,7 +255,7 @@ static int count_named(void *context, const struct flameprof_stub_record *stub)
 	return 0;
 }
 
-/* All get the same stubs, and there is no other that somebody made and nobody has. */
+/* All threads get the same stubs, and no other stub is left over. */
 static void test_many_threads(void **state)
 {
 	pthread_t threads[THREADS];
@@ -304,7 +301,7 @@ static int use_in_child(builtin *stub)
 	       flameprof_intercept(TRIPLE, "triple", NULL) != (flameprof_function *)stub;
 }
 
-/* Also of a process in which another thread is in the middle of making one. */
+/* Fork a process in which another thread is making a stub. */
 static void test_fork(void **state)
 {
 	builtin *stub = stub_of_triple();
@@ -327,7 +324,7 @@ static void test_fork(void **state)
 	pthread_join(thread, NULL);
 }
 
-/* The host's memory, in which it keeps a function. */
+/* A function pointer in the host's memory. */
 static flameprof_function *kept;
 static unsigned visits;
 
@@ -355,11 +352,11 @@ static int learn(
 	return 0;
 }
 
-/* What the slow half has learnt of the CPU; another name on each. */
+/* State that the slow half has determined from the CPU; named differently on each CPU. */
 extern uint32_t arch_intercept_save_bytes __attribute__((weak));
 extern uint32_t arch_intercept_save_sve __attribute__((weak));
 
-/* As if the image went on on a machine that has less, and back here. Returns what to compare. */
+/* Overwrite the slow half's state, as if the image came from another CPU. Returns the old state. */
 static uint32_t forget_the_cpu(int forget_it)
 {
 	uint32_t *learnt = &arch_intercept_save_bytes ? &arch_intercept_save_bytes
@@ -395,7 +392,7 @@ static void test_images(void **state)
 	assert_int_equal(flameprof_intercept_status(), FLAMEPROF_STUBS_WORK);
 	assert_ptr_not_equal(kept, TRIPLE);
 	assert_ptr_equal(flameprof_intercept_original(kept), TRIPLE);
-	/* Known as before, wherever it is now. */
+	/* The stub is found again at its new address. */
 	assert_ptr_equal(flameprof_intercept(TRIPLE, "triple", NULL), kept);
 	fixture_begin(NULL);
 	ticks_made = 3;

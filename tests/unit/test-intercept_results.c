@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * Results of every class come out of an intercept stub as the original gave them, while no tick
- * waits and while one does and the host's function writes over every register it may.
+ * Results of every class pass through an intercept stub unchanged: without a tick, and with one
+ * during which the host's function overwrites every register that a function may overwrite.
  */
 #include <complex.h>
 #include <errno.h>
@@ -16,11 +16,11 @@
 
 #include "tests/unit/intercept-fixture.h"
 
-static uint32_t ticks_made; /* by each original, as if a tick came while it ran */
+static uint32_t ticks_made; /* raised by each original, as if ticks came while it ran */
 
 #define AS(function) __typeof__(&function)
 
-/* What ordinary functions may use for themselves: all of it. */
+/* Overwrite all registers that an ordinary function may overwrite. */
 #if defined(__x86_64__)
 #define ORIGINAL static __attribute__((noinline))
 
@@ -40,7 +40,7 @@ __attribute__((target("avx"))) static void clobber_ymm(void)
 				 : "xmm0", "xmm1", "xmm2", "xmm3");
 }
 
-/* Eight of the x87 registers: with one that is in use the last would be a NaN. */
+/* Use eight x87 registers: if one of them were in use, the last would become a NaN. */
 static long double use_x87(void)
 {
 	long double sum = 0;
@@ -96,7 +96,7 @@ static void clobber(void)
 }
 #endif
 
-/* Each of the two, @body with its stub: no tick, no check; three ticks, one check of three. */
+/* Run @body with the stub twice: without a tick, no check; with three ticks, one check of three. */
 #define WITH_AND_WITHOUT(original, stack_words, ...)                                               \
 	do {                                                                                       \
 		AS(original) stub = (AS(original))fixture_stub(                                    \
@@ -186,7 +186,7 @@ ORIGINAL _Complex long double extended_plane(_Complex long double a)
 	return a * 1i;
 }
 
-/* One and two registers of x87's stack, vector registers on the other CPU. */
+/* One and two x87 registers, or vector registers on the other CPU. */
 static void test_long_double(void **state)
 {
 	(void)state;
@@ -195,7 +195,7 @@ static void test_long_double(void **state)
 			 assert_true(creall(got) == -3 && cimagl(got) == 2));
 }
 
-/* What the x87 stack and both units say of themselves does not change. */
+/* The state words of the x87 unit and of SSE do not change. */
 static void test_floating_point_state(void **state)
 {
 	(void)state;
@@ -218,7 +218,7 @@ ORIGINAL struct large large(uint64_t a)
 	return (struct large){{a, a + 1, a + 2, a + 3, a + 4, a + 5}};
 }
 
-/* Checks the returned pointer, too. */
+/* Also checks the returned pointer. */
 static void test_memory_result(void **state)
 {
 	struct large got;
@@ -327,7 +327,7 @@ ORIGINAL SVE svbool_t predicate(int64_t a)
 	return svcmpgt_n_s64(svptrue_b64(), svindex_s64(0, 1), a);
 }
 
-/* Vectors as long as they may be: what the check's own code uses is only their first 16 bytes. */
+/* Vectors of the CPU's full length: the check's own code uses only their first 16 bytes. */
 SVE static void check_sve(void)
 {
 	int64_t got[32];
@@ -355,7 +355,7 @@ static void test_vectors(void **state)
 
 extern uint32_t arch_intercept_save_way, arch_intercept_save_bytes;
 
-/* As on older CPUs: xsave, which saves all of it elsewhere, and fxsave, which knows no AVX. */
+/* The save formats of older CPUs: xsave, with another layout, and fxsave, without AVX. */
 static void test_other_ways_to_save(void **state)
 {
 	uint32_t way = arch_intercept_save_way, bytes = arch_intercept_save_bytes;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * Stacks through a chain of intercept stubs, taken in what they intercept and in the check of the
- * innermost one: by frame pointers, by flameprof_backtrace() here and of an interrupted place, and
- * by the core that the sampler's handler has. Other unwinders: test-publish_unwinders.c and
+ * Stacks through a chain of intercept stubs, walked in the original and in the innermost stub's
+ * check: by frame pointers, by flameprof_backtrace() from here and from an interrupted pc, and by
+ * the core as the sampler's handler uses it. Other unwinders: test-publish_unwinders.c and
  * test-publish_libunwind.c.
  */
 #include <pthread.h>
@@ -15,16 +15,16 @@
 
 #define ROOM 200
 
-/* What one walk saw: addresses to look up, innermost first. */
+/* Frames of one walk: pcs to look up, innermost first. */
 static uintptr_t pcs[ROOM];
 static unsigned count;
-static uintptr_t caller; /* where call_chain() returns to */
+static uintptr_t caller; /* return address into the caller of call_chain() */
 static int reached_root;
 
 static __attribute__((noinline)) int call_chain(int (*leaf)(void))
 {
 	caller = (uintptr_t)__builtin_return_address(0);
-	/* Something is left to do, so that the call is no jump. */
+	/* Add 1, so that the call is no tail call. */
 	return chain_call(leaf) + 1;
 }
 
@@ -57,7 +57,7 @@ static int by_backtrace(void)
 
 static void (*in_handler)(const void *ucontext);
 
-/* As the sampler knows them of its threads. */
+/* The stack's bounds, as the sampler knows them for its threads. */
 static struct unwind_bounds own_stack(void)
 {
 	pthread_attr_t attributes;
@@ -87,7 +87,7 @@ static void walk_core(const void *ucontext)
 	reached_root = result.end == WIRE_END_ROOT;
 	for (unsigned i = 0; i < count; i++) {
 		pcs[i] = WIRE_FRAME_ADDRESS(frames[i]);
-		/* By information, all of them: guesses do not count. */
+		/* All frames must be found by call-frame information, none by frame pointer. */
 		reached_root &= !(frames[i] & WIRE_FRAME_BY_FP);
 	}
 }
@@ -109,7 +109,7 @@ static int by_signal(void)
 	return 0;
 }
 
-/* The stubs in their order, each with a chain_step() above it, and the caller of all. */
+/* Check for all stubs in order, each with a chain_step() above it, and the caller. */
 static void check(void)
 {
 	int next = CHAIN - 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads, emulated. */
 /*
- * Tables of functions with stubs put in and taken out: in place, in copies of what can't be
- * written, again and again, with frames inside, and not at all where something is refused.
+ * Put stubs into tables of functions and remove them: in place, in copies of read-only tables,
+ * repeatedly, with frames inside, and not at all if anything is refused.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -32,7 +32,7 @@ DEFINE(three, 3)
 
 #define ENTRY(name) ((flameprof_function *)(name))
 
-/* One function twice, under two names; one without a name; a hole. */
+/* One function twice with two names, one without a name, and a NULL. */
 static flameprof_function *const originals[N] = {
 	ENTRY(one), ENTRY(two), ENTRY(two), NULL, ENTRY(three), ENTRY(three)};
 static const char *const names[N] = {"one", "two/1", "two/2", "hole", NULL, "shared"};
@@ -77,10 +77,10 @@ static void test_in_place(void **state)
 	assert_ptr_equal(table, space);
 	check_replaced(table);
 	memcpy(stubs, table, sizeof(stubs));
-	/* Nothing is left to do. */
+	/* Everything is replaced already. */
 	assert_int_equal(flameprof_intercept_table(&table, N, names, signatures), 0);
 	assert_memory_equal(table, stubs, sizeof(stubs));
-	/* The host has built some of it anew. */
+	/* The host has set some entries again. */
 	table[0] = originals[0];
 	table[5] = ENTRY(one);
 	assert_int_equal(flameprof_intercept_table(&table, N, names, signatures), 2);
@@ -91,13 +91,13 @@ static void test_in_place(void **state)
 	assert_int_equal(flameprof_intercept_restore(&table, N), REPLACED);
 	assert_memory_equal(space, originals, sizeof(space));
 	assert_int_equal(flameprof_intercept_restore(&table, N), 0);
-	/* The stubs are those that there were. */
+	/* The existing stubs are used again. */
 	assert_int_equal(flameprof_intercept_table(&table, N, names, signatures), REPLACED);
 	assert_memory_equal(table, stubs, sizeof(stubs));
 	flameprof_intercept_restore(&table, N);
 }
 
-/* On its own page, which the kernel keeps from being written. */
+/* A table on its own read-only page. */
 static flameprof_function **read_only(size_t offset)
 {
 	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -117,7 +117,7 @@ static void test_a_copy_of_what_is_read_only(void **state)
 	assert_ptr_not_equal(table, originals);
 	check_replaced(table);
 	copy = table;
-	/* It can be written itself. */
+	/* The copy is writable. */
 	table[0] = originals[0];
 	assert_int_equal(flameprof_intercept_table(&table, N, names, signatures), 1);
 	assert_ptr_equal(table, copy);
@@ -144,7 +144,7 @@ static void test_one_copy_for_all(void **state)
 			flameprof_intercept_table(&second, N, names, signatures), REPLACED);
 		assert_ptr_equal(second, copy);
 	}
-	/* Another size is another table. */
+	/* A table of another size is another table. */
 	assert_int_equal(flameprof_intercept_table(&fewer, 2, names, signatures), 2);
 	assert_ptr_not_equal(fewer, copy);
 	assert_int_equal(flameprof_intercept_restore(&fewer, 2), 2);
@@ -157,7 +157,7 @@ static void test_one_copy_for_all(void **state)
 	assert_ptr_equal(first, originals);
 }
 
-/* Other content where a table was that is copied already. */
+/* A table that was already copied has new contents. */
 static void test_a_rebuilt_read_only_table(void **state)
 {
 	flameprof_function **source = read_only(0), **table = source;
@@ -177,7 +177,7 @@ static void test_a_rebuilt_read_only_table(void **state)
 	munmap(source, 8192);
 }
 
-/* Of which half can be written, or which ends where nothing is mapped, and back again. */
+/* A table with one writable page, or one that ends at an unmapped page, and back. */
 static void test_tables_across_pages(void **state)
 {
 	flameprof_function **table, **source = read_only(4096 - 3 * sizeof(*source));
@@ -194,11 +194,11 @@ static void test_tables_across_pages(void **state)
 		assert_int_equal(flameprof_intercept_restore(&table, N), REPLACED);
 		assert_int_equal(mprotect(page, 8192, PROT_READ | PROT_WRITE), 0);
 	}
-	/* All of it, in one mapping of two pages. */
+	/* The whole table, in one mapping of two pages. */
 	table = source;
 	assert_int_equal(flameprof_intercept_table(&table, N, names, NULL), REPLACED);
 	assert_ptr_equal(table, source);
-	/* No longer to be written, so it stays. */
+	/* The table is read-only now, so it stays as it is. */
 	assert_int_equal(mprotect(page, 4096, PROT_READ), 0);
 	assert_int_equal(flameprof_intercept_restore(&table, N), -EACCES);
 	check_replaced(table);
@@ -234,9 +234,7 @@ static __attribute__((noinline)) unsigned restores(unsigned a)
 	return a + 100;
 }
 
-/*
- * The table is the host's again before the call returns: it returns through the stub, and checks.
- */
+/* Restore the table during a call through a stub, which still returns through its check. */
 static void test_restored_with_a_frame_inside(void **state)
 {
 	static flameprof_function *writable[1] = {ENTRY(restores)};
@@ -265,7 +263,7 @@ static void *change_on(void *argument)
 	return NULL;
 }
 
-/* Whatever is in the table at the moment does the work. */
+/* Calls through a table while its entries change. */
 static void test_calls_meanwhile(void **state)
 {
 	flameprof_function **table = fresh();
@@ -305,7 +303,7 @@ static int run_denied(void)
 	}
 	if (flameprof_intercept(ENTRY(one), "one", NULL) != ENTRY(one))
 		return 4;
-	/* There is nothing to be refused in a table without functions. */
+	/* A table of NULLs needs no stub, so nothing is refused. */
 	memset(space, 0, sizeof(space));
 	return flameprof_intercept_table(&table, N, names, signatures) ? 5 : 0;
 }
@@ -316,7 +314,7 @@ static int run_in_memfd(void)
 	static char more[128];
 	const char *const new_names[N] = {more, more, more, more, more, more};
 
-	/* Names nobody had: the stubs of this process's parent are there already. */
+	/* New names, because the parent's stubs exist in this process, too. */
 	strcpy(more, "in a memfd");
 	if (deny_executable(0))
 		return CANNOT;
@@ -325,7 +323,7 @@ static int run_in_memfd(void)
 	return ((entry *)table[0])(1) == 2 ? 0 : 2;
 }
 
-/* In a child that was made before any stub was: how an arena fails is asked for once. */
+/* In a child made before any stub, because an arena's failure is remembered. */
 static void test_denied(void **state)
 {
 	(void)state;
@@ -342,7 +340,7 @@ static void test_memfd(void **state)
 
 #if defined(__GLIBC__) && !UNDER_ASAN && !UNDER_TSAN
 
-static unsigned fail_in; /* the how manieth request from now on fails; 0: none does */
+static unsigned fail_in; /* the allocation from now on that fails, 1: the next; 0: none */
 static unsigned failed;
 
 static int fails(void)
@@ -356,7 +354,7 @@ static int fails(void)
 
 extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t);
 
-/* In place of the C library's, for all of this program. */
+/* Replaces the C library's malloc in the whole program. */
 void *malloc(size_t bytes)
 {
 	return fails() ? NULL : __libc_malloc(bytes);
@@ -377,12 +375,12 @@ void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offs
 	return answer == -1 ? MAP_FAILED : (void *)answer;
 }
 
-/* One try with the @nth request refused. Returns 1 while one was. */
+/* Try with the @nth allocation failing. Returns 1 if there were so many. */
 static int try_with_failure(unsigned nth, flameprof_function **table, unsigned words)
 {
 	struct flameprof_signature with_words[N];
 	flameprof_function **given = table;
-	/* Longer than any before, so that room for it has to be found. */
+	/* Longer than all names before, so that memory must be allocated. */
 	static char lengthy[N][4000];
 	const char *const long_names[N] = {lengthy[0], lengthy[1], lengthy[2], lengthy[3],
 		lengthy[4], lengthy[5]};
@@ -401,7 +399,7 @@ static int try_with_failure(unsigned nth, flameprof_function **table, unsigned w
 		assert_int_equal(answer, N - 1);
 		assert_int_equal(flameprof_intercept_restore(&given, N), N - 1);
 	} else if (answer != -ENOMEM) {
-		/* What failed was not needed, or there was another way. */
+		/* The failed allocation was not necessary. */
 		assert_int_equal(answer, N - 1);
 		assert_int_equal(flameprof_intercept_status(), FLAMEPROF_STUBS_WORK);
 		assert_int_equal(flameprof_intercept_restore(&given, N), N - 1);
@@ -411,7 +409,7 @@ static int try_with_failure(unsigned nth, flameprof_function **table, unsigned w
 	return failed != 0;
 }
 
-/* New arenas, which a number of words nobody had asks for, one after the other. */
+/* New arenas are made for each new number of stack words. */
 static void test_every_failing_allocation(void **state)
 {
 	flameprof_function **tables[2] = {fresh(), (flameprof_function **)originals};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* A builtin that takes 55 ms of a clock that ticks every 10 ms: one check, of all its ticks. */
+/* A builtin that runs for 55 ms of a clock with a 10 ms period: one check with all its ticks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static unsigned checks;
 static uint32_t ticks_last;
 static uint64_t ticks_all;
 static unsigned char flag;
-static char builtin_name[32]; /* of the innermost stub that the check found */
+static char builtin_name[32]; /* the innermost stub that the check found */
 
 static uint64_t now_ns(void)
 {
@@ -53,7 +53,7 @@ static __attribute__((noinline)) uint64_t sort(uint64_t a)
 {
 	uint64_t end = now_ns() + BUILTIN_NS;
 
-	/* Where the machine is busy the timer may be late. */
+	/* On a busy machine the timer may be late. */
 	while (now_ns() < end || flameprof_interrupt_ticks < TICKS)
 		;
 	return a + 1;
@@ -71,7 +71,7 @@ static void test_a_long_builtin_is_one_check(void **state)
 	assert_int_equal(flameprof_interrupt_enable(PERIOD_NS, on_interrupt, NULL), 0);
 	assert_int_equal(flameprof_interrupt_register(&flag), 0);
 	for (unsigned i = 1; i <= 10; i++) {
-		/* What waits from before is not this builtin's. */
+		/* Drop ticks from before this builtin. */
 		flameprof_interrupt_check();
 		checks = 0;
 		assert_int_equal(stub(i), i + 1);
@@ -79,7 +79,7 @@ static void test_a_long_builtin_is_one_check(void **state)
 		assert_true(ticks_last >= TICKS);
 		assert_string_equal(builtin_name, "table.sort");
 	}
-	/* No period counted twice. */
+	/* No period is counted twice. */
 	assert_in_range(ticks_all, 10 * TICKS, (now_ns() - start) / PERIOD_NS + 1);
 	flameprof_interrupt_unregister();
 }

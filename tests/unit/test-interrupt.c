@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads. */
 /*
- * Ticks as a host has them: how many, to whom, and when the host's function is called. In order of
- * the process's life, since enabling is for good.
+ * Ticks as a host gets them: how many, in which thread, and when the host's function is called. The
+ * tests depend on each other's order, because ticks stay enabled.
  */
 #include "interrupt-fixture.h"
 
@@ -73,7 +73,7 @@ static void enabling_is_for_all_or_nothing(void **state)
 	assert_int_equal(
 		flameprof_interrupt_enable(2 * PERIOD_NS, other_function, NULL), -EALREADY);
 	assert_int_equal(interrupt_period_ns(), PERIOD_NS);
-	/* Registered before, ticks from now on. */
+	/* The thread registered before ticks were enabled. */
 	await_ticks(1);
 	flameprof_interrupt_check();
 	assert_true(calls_seen > 0);
@@ -97,15 +97,13 @@ static void without_a_thread_nobody_is_registered(void **state)
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
-/*
- * A builtin of 28 periods has no safe point: what passed in it comes as one call with their count.
- */
+/* A builtin that runs for 28 periods has no safe point, so their ticks come in one call. */
 static void many_periods_come_as_one_call(void **state)
 {
 	uint64_t begin_ns, most;
 
 	(void)state;
-	/* While there are no ticks: a late timer brings those of the time before as well. */
+	/* The thread is not registered yet, so no earlier period can give a tick. */
 	forget_calls();
 	begin_ns = now_ns();
 	assert_int_equal(flameprof_interrupt_register(NULL), 0);
@@ -118,7 +116,7 @@ static void many_periods_come_as_one_call(void **state)
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
-/* However late the timer is, in the end there are as many ticks as periods. */
+/* However late the timer is, there are finally as many ticks as periods. */
 static void no_period_is_lost(void **state)
 {
 	uint64_t begin_ns, there_ns, end_ns;
@@ -139,14 +137,14 @@ static void no_period_is_lost(void **state)
 		if (calls_seen == before)
 			continue;
 		seen_ns = now_ns();
-		/* Before the thread was there nothing counts. */
+		/* Periods before the thread registered are not counted. */
 		assert_true(ticks_seen <= (seen_ns - begin_ns) / PERIOD_NS + 1);
 		late = (double)(seen_ns - there_ns) / PERIOD_NS - (double)ticks_seen;
 		if (seen_ns > there_ns + 200 * PERIOD_NS && late < least_late)
 			least_late = late;
 		assert_true(now_ns() < end_ns + PATIENCE_MS * 1000000ULL);
 		if (calls_seen % 16 == 0) {
-			/* The timer waits, and goes on. */
+			/* Keep the timer from running for some periods. */
 			pthread_mutex_lock(&interrupt.lock);
 			pause_ms(5 * PERIOD_MS);
 			pthread_mutex_unlock(&interrupt.lock);
@@ -168,7 +166,7 @@ static void anothers_interrupt_is_no_tick(void **state)
 	flameprof_interrupt_check();
 	flameprof_interrupt_take();
 	assert_int_equal(calls_seen, 0);
-	/* Cleared by nobody here. */
+	/* The library does not clear the flag. */
 	assert_int_equal(flag, 1);
 	pthread_mutex_unlock(&interrupt.lock);
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
@@ -200,7 +198,7 @@ static void unregistered_threads_get_nothing(void **state)
 
 static unsigned unregistered_inside;
 
-/* The host's function for good: what it does is up to the test. */
+/* The enabled host's function, which runs what the test wants. */
 static void (*in_function)(void);
 
 static void do_in_function(void)
@@ -223,7 +221,7 @@ static void unregister_in_function(void)
 	unregistered_inside++;
 }
 
-/* Called in the place of count_calls(). */
+/* Runs instead of count_calls(). */
 static void run_in_function(void *context, uint32_t ticks)
 {
 	void (*part)(void) = in_function;
@@ -247,7 +245,7 @@ static void no_tick_is_taken_in_the_function(void **state)
 	assert_int_equal(errno, EDOM);
 	assert_int_equal(calls_seen, 1);
 	ticks_seen = 0;
-	/* They are the next safe point's. */
+	/* These ticks come at the next safe point. */
 	flameprof_interrupt_check();
 	assert_int_equal(calls_seen, 2);
 	assert_true(ticks_seen >= 3);
@@ -269,7 +267,7 @@ static void the_function_may_unregister(void **state)
 
 /* ---- one tick -------------------------------------------------------------------------------- */
 
-/* Under interrupt.lock, as the calls are. */
+/* Under interrupt.lock, like the calls. */
 static struct {
 	pthread_t thread;
 	unsigned calls, without_a_tick;
@@ -283,7 +281,7 @@ static void look_at_counter(void *context)
 		!__atomic_load_n((volatile uint32_t *)context, __ATOMIC_RELAXED);
 }
 
-/* Called on the timer's thread, behind the counter. */
+/* Called on the timer's thread, after the counter was raised. */
 static void a_call_instead_of_a_flag(void **state)
 {
 	(void)state;
@@ -329,7 +327,7 @@ static void at_write(int signal)
 	mprotect((void *)(uintptr_t)watched.ticks, 4096, PROT_READ | PROT_WRITE);
 }
 
-/* The counter lies in a page that can't be written, so that the first write is seen. */
+/* The counter is in a read-only page, so that the first write is caught. */
 static void the_flag_comes_after_the_counter(void **state)
 {
 	struct sigaction action = {.sa_handler = at_write}, before;
@@ -360,7 +358,7 @@ static void the_counter_lies_where_code_is_told(void **state)
 		pointer + (uintptr_t)interrupt_ticks_offset(), &flameprof_interrupt_ticks);
 }
 
-/* A timer that left while it rested is joined by whoever needs the next one: by nobody here. */
+/* An idle timer that has ended is joined when the next one is needed; here by the test. */
 static int join_timer(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Forks of a process that ticks: the calling thread goes on in the child, with time of its own, and
- * a child that only execs has no timer.
+ * Forks of a process with ticks: the calling thread continues in the child, with its own due time,
+ * and a child that only execs has no timer.
  */
 #include "interrupt-fixture.h"
 
@@ -17,7 +17,7 @@ static int enable(void **state)
 
 static unsigned char flag;
 
-static uint64_t forked_ns; /* before that */
+static uint64_t forked_ns; /* time before the fork */
 
 static int live_on(void)
 {
@@ -26,12 +26,12 @@ static int live_on(void)
 	CHILD_EXPECTS(interrupt.threads && !interrupt.threads->next);
 	CHILD_EXPECTS(timers_now(NULL) == 0);
 	pause_ms(3 * PERIOD_MS);
-	/* To the first safe point, where nothing has ticked. */
+	/* Up to the first safe point there was no tick. */
 	CHILD_EXPECTS(flag == 1);
 	flameprof_interrupt_check();
 	CHILD_EXPECTS(calls_seen == 0);
 	CHILD_EXPECTS(timers_now(NULL) == 1);
-	/* The time without a timer counts. */
+	/* Periods before the timer started are counted. */
 	await_ticks(3);
 	flameprof_interrupt_check();
 	most = (uint32_t)((now_ns() - forked_ns) / PERIOD_NS + 1);
@@ -65,13 +65,13 @@ static void the_calling_thread_stays(void **state)
 		pause_ms(1);
 	for (int i = 0; i < 20; i++) {
 		forget_calls();
-		/* These are the parent's. */
+		/* These ticks are the parent's. */
 		await_ticks(2);
 		__atomic_store_n(&flag, 0, __ATOMIC_SEQ_CST);
 		forked_ns = now_ns();
 		check_in_child(live_on);
 	}
-	/* Nothing has happened to the parent. */
+	/* The parent is unchanged. */
 	assert_int_equal(registered_count(), 5);
 	await_ticks(1);
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
@@ -114,9 +114,9 @@ static void tell(void *context)
 	__atomic_fetch_add(&times_told, 1, __ATOMIC_RELAXED);
 }
 
-static int parents_own; /* a thread */
+static int parents_own; /* tid of the parent's timer */
 
-/* Nobody would look at the counter, so that the timer can't wait for that. */
+/* A `tick` callback needs the timer at once, because nobody reads the counter. */
 static int be_told(void)
 {
 	int tid = 0;
@@ -131,7 +131,7 @@ static int be_told(void)
 	return 0;
 }
 
-/* Sessions have a handler of their own, registered after ours. */
+/* The session's fork handler is registered after ours. */
 static void who_is_called_is_called_in_the_child(void **state)
 {
 	struct flameprof_profile *profile = NULL;
@@ -144,7 +144,7 @@ static void who_is_called_is_called_in_the_child(void **state)
 		check_in_child(be_told);
 	if (!is_emulated()) {
 		start_often();
-		/* The worker came last, and has a number of its own. */
+		/* The worker thread was made last and has its own tid. */
 		assert_int_equal(timers_now(&parents_own), 2);
 		for (int i = 0; i < 10; i++)
 			check_in_child(be_told);
@@ -154,7 +154,7 @@ static void who_is_called_is_called_in_the_child(void **state)
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
-/* Outlives the thread that forked. */
+/* This thread outlives the one that forked. */
 static void *see_it_go(void *argument)
 {
 	CHILD_EXPECTS(flameprof_interrupt_register(NULL) == 0);
@@ -184,7 +184,7 @@ static void the_kernel_tells_of_the_childs_threads(void **state)
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
-/* A child of the host's function is inside, too: its first safe point is after that. */
+/* Fork in the host's function: the child is inside, too, and its first safe point is later. */
 static void fork_inside(void *context, uint32_t ticks)
 {
 	pid_t child = fork();
@@ -232,7 +232,7 @@ static void the_function_may_fork(void **state)
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
-/* A child of a child, both with their own time. */
+/* A child of a child, each with its own due times. */
 static int fork_again(void)
 {
 	flameprof_interrupt_check();
@@ -264,6 +264,6 @@ int main(void)
 		cmocka_unit_test(children_fork),
 	};
 
-	/* qemu-user lets no child of a threaded process make threads. */
+	/* In qemu-user a child of a process with threads cannot make threads. */
 	return is_emulated() ? 0 : cmocka_run_group_tests(tests, enable, NULL);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads. */
 /*
- * Machines that stop, start again, and stand beside others: the end of ticks and what it promises,
- * other periods and functions afterwards, and threads with a function of their own.
+ * Several virtual machines in one process: disabling ticks and its guarantees, enabling them again
+ * with another period and function, and threads with their own function.
  */
 #include "interrupt-fixture.h"
 #include "libprof/sanitizers.h"
 
-/* Periods that no test waits for. */
+/* A period that ends in no test. */
 #define LONG_NS 10000000000ULL
 
 static uint32_t inside, returned; /* atomic */
@@ -28,13 +28,13 @@ static void await(uint32_t *word)
 		pause_ms(1);
 }
 
-/* Has somebody begun to disable ticks? */
+/* Has a thread begun to disable ticks? */
 static int is_ending(void)
 {
 	return !__atomic_load_n(&interrupt.function, __ATOMIC_SEQ_CST);
 }
 
-/* Into its context. */
+/* Add @ticks to *@context. */
 static void add_up(void *context, uint32_t ticks)
 {
 	*(uint64_t *)context += ticks;
@@ -60,7 +60,7 @@ static void it_ends_and_begins_anew(void **state)
 		assert_int_equal(flameprof_interrupt_disable(), 0);
 		assert_int_equal(flameprof_interrupt_disable(), -ESRCH);
 		assert_int_equal(interrupt_period_ns(), 0);
-		/* What waited is nobody's, and nothing comes. */
+		/* Waiting ticks are dropped, and no more come. */
 		assert_int_equal(ticks_now(), 0);
 		__atomic_store_n(&flag, 0, __ATOMIC_SEQ_CST);
 		await_timers(0);
@@ -77,7 +77,7 @@ static void it_ends_and_begins_anew(void **state)
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
-/* It leaves some time after somebody has begun to disable ticks, and says so before. */
+/* Stay in the host's function until some time after another thread began to disable ticks. */
 static void stay_inside(void *context, uint32_t ticks)
 {
 	(void)ticks;
@@ -87,7 +87,7 @@ static void stay_inside(void *context, uint32_t ticks)
 	store(&inside, 1);
 	while (!is_ending())
 		pause_ms(1);
-	/* Its locks are not held meanwhile. */
+	/* No lock of the library is held meanwhile. */
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 	assert_int_equal(flameprof_interrupt_register(NULL), 0);
 	assert_int_equal(flameprof_interrupt_enable(PERIOD_NS, add_up, NULL), -EBUSY);
@@ -126,7 +126,7 @@ static void the_end_waits_for_who_is_inside(void **state)
 	}
 }
 
-/* Its thread is cancelled in the function. */
+/* The thread is cancelled in this function. */
 static void wait_for_the_end(void *context, uint32_t ticks)
 {
 	(void)context;
@@ -153,8 +153,8 @@ static void a_thread_that_ended_inside_is_not_waited_for(void **state)
 {
 	(void)state;
 	/*
-	 * Neither emulators nor ThreadSanitizer let a child make threads; AddressSanitizer keeps
-	 * the frames that a cancelled thread leaves for those of other functions.
+	 * In emulators and under ThreadSanitizer a child cannot make threads. AddressSanitizer
+	 * takes the frames of a cancelled thread for those of other functions.
 	 */
 	if (is_emulated() || UNDER_ASAN)
 		skip();
@@ -162,7 +162,7 @@ static void a_thread_that_ended_inside_is_not_waited_for(void **state)
 	check_in_child(cancel_inside);
 }
 
-/* Who waits in the parent is not in the child, and who is inside is. */
+/* The thread that waits in the parent is not in the child; the thread that is inside is. */
 static void fork_while_it_ends(void *context, uint32_t ticks)
 {
 	int status = -1;
@@ -283,7 +283,7 @@ static void *run_own(void *argument)
 	return NULL;
 }
 
-/* One that knows of no other, and one that comes, goes and comes again beside it. */
+/* One thread has its own function; another one registers and unregisters repeatedly. */
 static void two_machines_have_their_own(void **state)
 {
 	struct own_machine machine = {0};
@@ -309,7 +309,7 @@ static void two_machines_have_their_own(void **state)
 	await_timers(0);
 }
 
-/* The end of all has nothing to wait for. */
+/* flameprof_interrupt_disable() need not wait for threads with their own function. */
 static void disable_from_own(void *context, uint32_t ticks)
 {
 	(void)ticks;
@@ -340,7 +340,7 @@ static void *wait_for_long(void *argument)
 	return NULL;
 }
 
-/* The timer sleeps for ten seconds when somebody comes whose tick is due before that. */
+/* The timer sleeps for ten seconds when a thread with an earlier due time registers. */
 static void it_wakes_up_for_who_is_due_earlier(void **state)
 {
 	struct own_machine machine = {0};
@@ -364,7 +364,7 @@ static void it_wakes_up_for_who_is_due_earlier(void **state)
 	assert_int_equal(flameprof_interrupt_disable(), 0);
 }
 
-/* Ticks are told in periods of who tells them. */
+/* Ticks are counted in the period of the calling thread. */
 static void stacks_have_the_threads_period(void **state)
 {
 	const struct flameprof_options only_vm = {.clock = FLAMEPROF_CLOCK_VM};
@@ -380,7 +380,7 @@ static void stacks_have_the_threads_period(void **state)
 	assert_int_equal(flameprof_start(&only_vm), 0);
 	assert_int_equal(flameprof_record_vm_stack(&frame, 1, 3), 0);
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
-	/* Five of those that all have are one. */
+	/* Five of this thread's periods are one period of all. */
 	assert_int_equal(flameprof_record_vm_stack(&frame, 1, 20), 0);
 	assert_int_equal(flameprof_stop(&profile, -1), 0);
 	assert_int_equal(take_weight(profile), 7);

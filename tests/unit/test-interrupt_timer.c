@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads. */
 /*
- * The timer's life, and threads that come and go under it: it rests when nobody is registered,
- * leaves when nobody comes back, is never the last thread of a process, and writes to no thread
- * that has ended, in whatever way.
+ * The life of the timer, while threads register and end. It is idle if no thread is registered,
+ * ends after a while, is never the last thread of a process, and never writes to a thread that has
+ * ended in any way.
  */
 #include "interrupt-fixture.h"
 
@@ -44,7 +44,7 @@ static unsigned switches_of(int tid)
 	return count;
 }
 
-/* One that ticks comes a hundred times meanwhile. */
+/* A ticking timer would wake a hundred times meanwhile. */
 static int sleeps_for_long(int tid)
 {
 	unsigned switches = switches_of(tid);
@@ -63,14 +63,14 @@ static void it_rests_when_nobody_is_registered(void **state)
 	for (int i = 0; i < 20 && !rests; i++) {
 		tick_once();
 		timers_now(&tid);
-		/* It finds nobody at its next turn, which is late on a busy machine. */
+		/* The timer becomes idle at its next wake-up, late on a busy machine. */
 		pause_ms(20 * PERIOD_MS);
 		rests = sleeps_for_long(tid);
 	}
 	assert_true(rests);
 }
 
-/* Long before it would have left, which a pause of the whole machine can last as well. */
+/* Sooner than an idle timer ends: the least of several tries, because the machine may pause. */
 static void it_wakes_up_for_who_comes_back(void **state)
 {
 	uint64_t least_ns = UINT64_MAX;
@@ -126,7 +126,7 @@ static void it_is_one_of_our_own(void **state)
 	while (fgets(line, sizeof(line), file))
 		sscanf(line, "SigBlk: %lx", &blocked);
 	fclose(file);
-	/* But for what can't be blocked, and two of the C library's own. */
+	/* All signals are blocked but those that cannot be, and two of the C library. */
 	blocked |= 1ULL << (SIGKILL - 1) | 1ULL << (SIGSTOP - 1) | 3ULL << 31;
 	if (!is_emulated())
 		assert_int_equal(blocked, UINT64_MAX);
@@ -159,7 +159,7 @@ static void *wait_registered(void *argument)
 
 static pthread_key_t last_key;
 
-/* Behind every other destructor, where there is no further round. */
+/* A destructor that runs after all others, in the last round. */
 static void register_at_the_end(void *value)
 {
 	intptr_t round = (intptr_t)value;
@@ -176,7 +176,7 @@ static void *leave_registering(void *argument)
 	return NULL;
 }
 
-/* With a stack of its own that is gone once it has been joined. */
+/* Run a thread on its own stack, which is unmapped after the thread was joined. */
 static void run_thread(void *(*start)(void *), int cancels)
 {
 	const size_t bytes = 1 << 20;
@@ -205,7 +205,7 @@ static void threads_end_without_a_word(void **state)
 	assert_int_equal(flameprof_interrupt_register(NULL), 0);
 	for (int i = 0; i < 20; i++) {
 		run_thread(leave_registered, 0);
-		/* ThreadSanitizer sees no locks of a thread that was cancelled in a call. */
+		/* ThreadSanitizer does not see locks of a thread cancelled in a call. */
 		if (!UNDER_TSAN)
 			run_thread(wait_registered, 1);
 		assert_int_equal(registered_count(), 1);
@@ -215,7 +215,7 @@ static void threads_end_without_a_word(void **state)
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
-/* Who ends last has the timer end, and does not wait until it would by itself. */
+/* The last thread ends the timer; it does not wait for the timer's own end. */
 static void the_last_thread_does_not_wait(void **state)
 {
 	uint64_t least_ns = UINT64_MAX;
@@ -225,7 +225,7 @@ static void the_last_thread_does_not_wait(void **state)
 		uint64_t begin_ns = now_ns(), took_ns;
 
 		run_thread(leave_registered, 0);
-		/* Who has been joined is in the list a moment longer. */
+		/* A joined thread is in /proc's list for a moment longer. */
 		await_timers(0);
 		took_ns = now_ns() - begin_ns;
 		least_ns = took_ns < least_ns ? took_ns : least_ns;
@@ -233,13 +233,13 @@ static void the_last_thread_does_not_wait(void **state)
 	assert_true(least_ns <= 300000000);
 }
 
-/* Nothing of the C library's is run: the kernel's word is all there is. */
+/* The C library runs nothing when threads end so; only the kernel marks the mutex. */
 static void threads_end_by_system_call(void **state)
 {
 	uint64_t until_ns = now_ns() + PATIENCE_MS * 1000000ULL;
 
 	(void)state;
-	/* Has no lists of robust locks; and threads of its own end otherwise. */
+	/* The emulator has no robust lists; under ThreadSanitizer threads end differently. */
 	if (is_emulated())
 		skip();
 	skip_under_tsan();
@@ -250,7 +250,7 @@ static void threads_end_by_system_call(void **state)
 		pause_ms(1);
 	assert_int_equal(registered_count(), 1);
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
-	/* The timer is not kept by them. */
+	/* Ended threads do not keep the timer running. */
 	await_timers(0);
 }
 
@@ -259,7 +259,7 @@ static void threads_register_in_their_last_destructor(void **state)
 	uint64_t until_ns = now_ns() + PATIENCE_MS * 1000000ULL;
 
 	(void)state;
-	/* Sanitizers are done with a thread by then. */
+	/* Sanitizers have already freed their state of the thread then. */
 	if (is_emulated() || UNDER_ASAN || UNDER_TSAN)
 		skip();
 	assert_int_equal(pthread_key_create(&last_key, register_at_the_end), 0);
@@ -277,7 +277,7 @@ static void threads_register_in_their_last_destructor(void **state)
 
 static void at_end(void)
 {
-	/* The process's last words; the status tells on whose thread. */
+	/* The exit status shows which thread ends the process. */
 	_exit(own_threads_contain((uint32_t)gettid()) ? 2 : 0);
 }
 
@@ -318,7 +318,7 @@ static int main_ends_by_system_call(void)
 static void a_process_ends_with_its_last_thread(void **state)
 {
 	(void)state;
-	/* ThreadSanitizer lets no child make threads, and qemu none of a threaded process. */
+	/* TSan lets no child make threads, qemu no child of a threaded process. */
 	skip_under_tsan();
 	await_timers(0);
 	check_in_child(main_ends_first);
@@ -346,7 +346,7 @@ struct block {
 	struct block *next;
 };
 
-/* Everything there is, in pieces of @bytes. */
+/* Allocate all memory, in blocks of @bytes. */
 static struct block *take_all(struct block *blocks, size_t bytes)
 {
 	struct block *block;
@@ -358,7 +358,7 @@ static struct block *take_all(struct block *blocks, size_t bytes)
 	return blocks;
 }
 
-/* Memory comes back piece by piece, until it is enough. */
+/* Free memory block by block until there is enough. */
 static int without_memory(void)
 {
 	struct block *blocks = NULL, *next;
@@ -367,7 +367,7 @@ static int without_memory(void)
 	pthread_key_t key;
 	int error;
 
-	/* The C library's room for values of the first keys needs no memory. */
+	/* The C library has preallocated room for the values of the first keys. */
 	for (int i = 0; i < 40; i++)
 		CHILD_EXPECTS(!pthread_key_create(&key, NULL));
 	CHILD_EXPECTS(flameprof_interrupt_enable(PERIOD_NS, count_calls, NULL) == 0);
@@ -381,7 +381,7 @@ static int without_memory(void)
 		blocks = next;
 		refused++;
 	}
-	/* Enough for the record; a thread has to be mapped. */
+	/* There is enough for the entry, but a thread's stack must be mapped. */
 	CHILD_EXPECTS(error == -EAGAIN && refused > 0);
 	CHILD_EXPECTS(flameprof_interrupt_unregister() == -ESRCH && !interrupt.threads);
 	return 0;
@@ -391,7 +391,7 @@ static void what_is_missing_is_said(void **state)
 {
 	(void)state;
 	check_in_child(without_keys);
-	/* Sanitizers end a program that runs out of memory. */
+	/* Sanitizers end a program that has no memory. */
 	if (!is_emulated() && !UNDER_ASAN && !UNDER_TSAN)
 		check_in_child(without_memory);
 }
@@ -408,7 +408,7 @@ static void raise_flag(void *context)
 	__atomic_store_n((unsigned char *)context, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Comes, has some ticks or none, goes. */
+/* Register, take some ticks or none, unregister. */
 static void *come_and_go(void *argument)
 {
 	uint64_t registered_ns = 0, *total = argument;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The switch, replay, threads and fork children, seen through perf's map: what exists and what
- * comes is there, once.
+ * Turning publishing on, replay, threads and fork children, checked by perf's map: each stub that
+ * exists or is made is in it exactly once.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -27,7 +27,7 @@ static void test_off(void **state)
 
 static int makers_ready;
 
-/* Makes stubs, frees every third of them, before, while and after publishing begins. */
+/* Make stubs and free every third one, before, during and after publishing is turned on. */
 static void *make(void *argument)
 {
 	char name[64];
@@ -61,7 +61,7 @@ static void test_begins_while_stubs_are_made(void **state)
 	assert_true(publish_is_on());
 	for (long i = 0; i < MAKERS; i++)
 		pthread_join(makers[i], NULL);
-	/* Asked again: nothing is told again. */
+	/* Turning it on again reports nothing again. */
 	assert_int_equal(flameprof_publish(FLAMEPROF_PUBLISH_PERF_MAP), 0);
 
 	text = map_text(getpid());
@@ -73,7 +73,7 @@ static void test_begins_while_stubs_are_made(void **state)
 
 			snprintf(name, sizeof(name), "maker %ld stub %u", maker, i);
 			count = map_count(text, NULL, name);
-			/* Freed before publishing began: never there. */
+			/* A stub that was freed before publishing began is not in the map. */
 			if (i % 3 == 0)
 				early += !count;
 			assert_in_range(count, i % 3 == 0 ? 0 : 1, 1);
@@ -131,7 +131,7 @@ static void test_fork_child_has_its_own(void **state)
 	assert_int_equal(counts[0], 1);
 	assert_int_equal(counts[1], 1);
 	assert_int_equal(counts[2], 0);
-	/* The parent goes on in its own. */
+	/* The parent continues in its own file. */
 	chain_new_stub("made by the parent", 0);
 	text = map_text(getpid());
 	assert_int_equal(map_count(text, NULL, "made by the parent"), 1);
@@ -141,7 +141,7 @@ static void test_fork_child_has_its_own(void **state)
 static void test_error_of_one_leaves_others_on(void **state)
 {
 	(void)state;
-	/* jitdump's folder does not exist; gdb's interface always does. */
+	/* The folder of jitdump does not exist; gdb's interface is always there. */
 	setenv("JITDUMPDIR", "/nonexistent/folder", 1);
 	assert_int_equal(flameprof_publish(FLAMEPROF_PUBLISH_JITDUMP | FLAMEPROF_PUBLISH_GDB),
 		-ENOENT);
@@ -153,13 +153,13 @@ static void test_arena_ends(void **state)
 {
 	(void)state;
 	chain_drop();
-	/* Nothing is left to tell of, and everything works on. */
+	/* Nothing is left to report, and everything else works. */
 	chain_make();
 	assert_int_equal(flameprof_publish(FLAMEPROF_PUBLISH_GDB), 0);
 	chain_drop();
 }
 
-/* Also what a process left that had our number before. */
+/* Remove the map, also one of an earlier process with our pid. */
 static int remove_map(void **state)
 {
 	(void)state;
@@ -169,7 +169,7 @@ static int remove_map(void **state)
 
 int main(void)
 {
-	/* Each goes on where the one before it ended: publishing cannot be turned off. */
+	/* Each test continues from the one before, because publishing cannot be turned off. */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_off),
 		cmocka_unit_test(test_begins_while_stubs_are_made),

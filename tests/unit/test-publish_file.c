@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Files with our pid in their name: what is in the way, what the past left, what cannot be written.
- */
+/* Files with our pid in their name: obstacles, leftovers of earlier processes, and write errors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -148,12 +146,12 @@ static void test_cannot_be_written(void **state)
 	getrlimit(RLIMIT_FSIZE, &before);
 	limit = before;
 	limit.rlim_cur = 20000;
-	/* The signal of this limit would end the test. */
+	/* SIGXFSZ would end the test. */
 	setrlimit(RLIMIT_FSIZE, &limit);
 	publish_file_put(&file, bytes, sizeof(bytes));
 	assert_int_equal(publish_file_flush(&file), -EFBIG);
 	setrlimit(RLIMIT_FSIZE, &before);
-	/* It stays so: a file with a hole in the middle would say wrong things. */
+	/* The error stays, because a file with a gap would be wrong. */
 	publish_file_put(&file, bytes, 1);
 	assert_int_equal(publish_file_flush(&file), -EFBIG);
 	publish_file_close(&file);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gdb's list of files in memory, read as gdb reads it: at each announcement. This program has the
- * two names itself, as one with another compiler has, so ours have to give way.
+ * Read gdb's list of ELF files at each announcement, as gdb does. This program defines the two
+ * names of the interface itself, as a program with another JIT compiler does, so the library must
+ * use these.
  */
 #include <gelf.h>
 
@@ -52,7 +53,7 @@ static unsigned count_files(void)
 {
 	unsigned count = 0;
 
-	/* Between announcements nothing is pending. */
+	/* Between announcements no action is pending. */
 	assert_int_equal(__jit_debug_descriptor.action, 0);
 	for (const struct jit_entry *entry = __jit_debug_descriptor.first; entry;
 		entry = entry->next)
@@ -75,7 +76,7 @@ static Elf_Scn *section_named(Elf *elf, const char *name, GElf_Shdr *header)
 	return NULL;
 }
 
-/* How many symbols of the file are @name at @address; the file is checked as a whole besides. */
+/* Count the file's symbols @name at @address, and check the whole file. */
 static unsigned check_file(const struct jit_entry *entry, const char *name, uintptr_t address)
 {
 	Elf *elf = elf_memory((char *)entry->file, entry->bytes);
@@ -148,7 +149,7 @@ static void test_many(void **state)
 		snprintf(name, sizeof(name), "many_%u", i);
 		stubs[i] = chain_new_stub(name, i);
 	}
-	/* Far fewer files than stubs. */
+	/* There are far fewer files than stubs. */
 	assert_in_range(count_files(), 15, 40);
 	assert_int_equal(count_symbol("many_777", (void *)stubs[777]), 1);
 	for (unsigned i = 0; i < 1000; i++)

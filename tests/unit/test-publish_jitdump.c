@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The records of jit-PID.dump as the specification has them, and the two conditions that perf's
- * unwinder puts on them besides: no piece reaches into another, and the search table behind a
- * piece's code leads to an FDE inside of a piece.
+ * Check the records of jit-PID.dump against the specification, and two more conditions of perf's
+ * unwinder: pieces do not overlap, and the search table behind a piece's code refers to an FDE
+ * inside a piece.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -16,7 +16,7 @@
 static char folder[] = "/tmp/test-publish_jitdump-XXXXXX";
 
 struct piece {
-	uint64_t start, bytes; /* what perf maps: code and table */
+	uint64_t start, bytes; /* range that perf maps: code and table */
 	uint64_t code_bytes;
 	const char *name;
 	const uint8_t *code;
@@ -147,7 +147,7 @@ static void check_apart(const struct dump *dump)
 	}
 }
 
-/* From the one entry of the table behind @piece to the first pc its FDE covers. */
+/* Follow the table's only entry behind @piece to its FDE, and check the first pc of that. */
 static void check_table(const struct dump *dump, const struct piece *piece)
 {
 	uint64_t table = piece->start + ((piece->code_bytes + 7) & ~7ULL);
@@ -165,7 +165,7 @@ static void check_table(const struct dump *dump, const struct piece *piece)
 			frames = &dump->piece[i];
 	}
 	assert_non_null(frames);
-	/* pcrel | sdata4, behind the FDE's length and its distance to the CIE. */
+	/* pcrel | sdata4; it follows the FDE's length and CIE distance. */
 	begin = fde + 8 + (int32_t)u32(frames->code + (fde - frames->start) + 8);
 	assert_int_equal(begin, piece->start);
 }
@@ -189,7 +189,7 @@ static void test_folder_is_missing(void **state)
 	setenv("JITDUMPDIR", folder, 1);
 }
 
-/* perf record learns of the file by an executable mapping of it. */
+/* Is the file mapped as executable? perf record finds it by that. */
 static int is_marked(pid_t pid)
 {
 	char path[128], line[512];
@@ -214,7 +214,7 @@ static void test_stubs(void **state)
 	assert_true(is_marked(getpid()));
 	later = chain_new_stub("later", 0);
 	dump = read_dump(getpid());
-	/* One piece a stub, and one for the call-frame information of all. */
+	/* One piece for each stub, and one for the call-frame information. */
 	assert_int_equal(dump->pieces, CHAIN + 2);
 	check_apart(dump);
 	check_stub(dump, "chain_0", chain_stub[0]);
@@ -229,7 +229,7 @@ struct host_code {
 	uint8_t frames[128];
 } __attribute__((aligned(16)));
 
-/* As compilers write it: a personality, language-specific data, pointers relative. */
+/* Write an .eh_frame as compilers do: a personality, language-specific data, relative pointers. */
 static void write_frames(struct host_code *host)
 {
 	static const uint8_t cie[] = {28, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'P', 'L', 'R', 0, 1, 0x78,
@@ -255,7 +255,7 @@ static void test_code_of_the_host(void **state)
 	memset(host.code, 0x90, sizeof(host.code));
 	assert_int_equal(
 		flameprof_code_add(host.code, sizeof(host.code), "host's", host.frames), 0);
-	/* Right behind it: no room for a table, so that neither cuts the other. */
+	/* Code directly behind: no room for a table, which would make the pieces overlap. */
 	assert_int_equal(flameprof_code_add(host.behind, 16, "behind", NULL), 0);
 	assert_int_equal(flameprof_code_remove(host.code), 0);
 	assert_int_equal(
@@ -265,7 +265,7 @@ static void test_code_of_the_host(void **state)
 	assert_non_null(piece);
 	assert_memory_equal(piece->code, host.code, sizeof(host.code));
 	check_table(dump, piece);
-	/* perf would have to read the personality from memory. */
+	/* The copy has no personality, which perf would have to read from memory. */
 	for (unsigned i = 0; i < dump->pieces; i++) {
 		if (dump->piece[i].start == (uintptr_t)host.frames)
 			frames = &dump->piece[i];
@@ -305,7 +305,7 @@ static void test_fork_child_has_its_own(void **state)
 	(void)state;
 	if (!child) {
 		chain_new_stub("made by the child", 0);
-		/* Not _exit(): the library ends the file, as at the end of any process. */
+		/* exit(), so that the library completes the file. */
 		exit(is_marked(getpid()) && !is_marked(getppid()) ? 0 : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nongnu libunwind walks through stubs, from their targets and from every instruction of one, and
- * while regions come and go. It is what this test is linked with.
+ * nongnu libunwind walks through stubs: from their targets, at every instruction of a stub, and
+ * while regions are added and removed. This test is linked with libunwind.
  */
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
@@ -13,7 +13,7 @@
 #include "tests/unit/chain-walk.h"
 #include "tests/unit/trap-flag.h"
 
-/* From @ucontext, of a handler, or NULL: from here. */
+/* Walk from @ucontext, a handler's, or from here if it is NULL. */
 static struct seen walk_from(ucontext_t *ucontext)
 {
 	struct seen seen = {.next = CHAIN - 1};
@@ -52,7 +52,7 @@ static void test_from_targets(void **state)
 	assert_true(is_complete(&last));
 }
 
-/* From what they intercept, and from the check. */
+/* From the originals of intercepts, and from the tick check. */
 static void test_from_intercepts(void **state)
 {
 	chain_function *before[CHAIN];
@@ -72,7 +72,7 @@ static void test_from_intercepts(void **state)
 	call_chain(learn_frames);
 }
 
-#if defined(REG_EFL) /* the only trap flag user code can set itself is x86's */
+#if defined(REG_EFL) /* only x86 lets user code set its trap flag */
 
 static volatile unsigned steps, steps_complete;
 static uintptr_t stub_start, stub_end;
@@ -113,7 +113,7 @@ static void step_through_stub(void)
 	assert_int_equal(steps, 8);
 }
 
-/* In bodies of stubs libunwind guesses right by the frame pointer, and only there. */
+/* Without registration, libunwind finds the caller only in a stub's body, by frame pointer. */
 static void test_untold(void **state)
 {
 	(void)state;
@@ -143,7 +143,7 @@ static void *walk_on(void *argument)
 	return NULL;
 }
 
-/* Regions and stubs come and go while a thread unwinds, which libunwind does without a lock. */
+/* Add and remove regions and stubs while a thread unwinds, which libunwind does without a lock. */
 static void test_ends_while_others_unwind(void **state)
 {
 	pthread_t thread;
@@ -161,7 +161,7 @@ static void test_ends_while_others_unwind(void **state)
 	pthread_join(thread, NULL);
 }
 
-/* A table it was not made for is not handed on; nor is code without any. */
+/* Host code with another table format, or without a table, is not registered. */
 static void test_code_of_the_host(void **state)
 {
 	static uint8_t code[64];

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Lines of perf's map: names that a line cannot hold, the host's code, memory perf does not read.
- */
+/* Lines of perf's map: names with special characters, the host's code, memory that perf ignores. */
 #include <errno.h>
 
 #include "libprof/trampoline/publish.h"
@@ -36,15 +34,15 @@ static void test_names(void **state)
 	(void)state;
 	assert_line((void *)chain_new_stub("with blank; and more", 0), "with blank; and more");
 	assert_line((void *)chain_new_stub("two\nlines\033", 0), "two\\x0alines\\x1b");
-	/* perf skips names of less than three bytes. */
+	/* perf ignores names of less than three bytes. */
 	assert_line((void *)chain_new_stub("f", 0), "f  ");
 	assert_line((void *)chain_new_stub("fg", 0), "fg ");
 	assert_line((void *)chain_new_stub("grüße", 0), "grüße");
 }
 
 /*
- * Told by hand: what makers of regions limit names to is theirs. With @shift bytes before it, the
- * limit falls elsewhere into one of the @character that the name is made of.
+ * Report a name directly, because regions and stubs have shorter names. @shift bytes before it move
+ * the limit to another byte of a @character.
  */
 static void check_long_name(const char *character, unsigned shift)
 {
@@ -105,7 +103,7 @@ static void test_pages_of_a_file(void **state)
 
 	(void)state;
 	publish_add_region(&region);
-	/* Others than perf read the map, too. */
+	/* The line is written, because other tools read the map, too. */
 	assert_line((void *)0x2000, "in a memfd");
 	assert_int_equal(flameprof_publish(FLAMEPROF_PUBLISH_PERF_MAP), -ENOTSUP);
 	assert_int_equal(flameprof_published(), FLAMEPROF_PUBLISH_PERF_MAP);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libgcc and LLVM libunwind walk through stubs from their targets and from every instruction of a
- * stub; what ends is taken back, while others unwind; the host's own code, registered by itself,
- * too.
+ * libgcc and LLVM libunwind walk through stubs: from their targets and at every instruction of a
+ * stub; regions are removed while others unwind; and the host's own code, which the host may have
+ * registered itself.
  */
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -17,8 +17,8 @@
 #include "tests/unit/trap-flag.h"
 
 /*
- * LLVM libunwind's own calls. _Unwind_Backtrace() of a library that is loaded later would ask the
- * first loaded one, libgcc, for registers of a context that is not its own.
+ * LLVM libunwind's own functions. Its _Unwind_Backtrace() would call functions of libgcc, which was
+ * loaded first, with a context of LLVM's.
  */
 #define LLVM_REG_IP -1
 static struct {
@@ -38,7 +38,7 @@ static _Unwind_Reason_Code on_frame(struct _Unwind_Context *context, void *argum
 	return _URC_NO_REASON;
 }
 
-/* From an interrupted place, too: @ucontext is this handler's, through whose frame libgcc walks. */
+/* Walk from here. In a handler, libgcc walks through the handler's frame. */
 static void walk_libgcc(struct seen *seen, const void *ucontext)
 {
 	(void)ucontext;
@@ -46,13 +46,12 @@ static void walk_libgcc(struct seen *seen, const void *ucontext)
 }
 
 /*
- * LLVM's of version 14 takes every pc for a return address, also an interrupted one: what changes
- * at a pc is true for it behind that pc. So it begins in the interrupted frame, one byte further
- * on.
+ * LLVM's unwinder of version 14 treats every pc as a return address, even an interrupted one, and
+ * uses the row of the byte before. So begin in the interrupted frame, one byte behind its pc.
  */
 static void walk_llvm(struct seen *seen, const void *ucontext)
 {
-	/* Larger than these of any CPU. */
+	/* Larger than these types on any CPU. */
 	uintptr_t context[256], cursor[256], pc;
 
 	llvm.getcontext(context);
@@ -106,7 +105,7 @@ static void test_from_targets(void **state)
 	find_llvm();
 	chain_make();
 	call_chain(learn_frames);
-	/* Unwinders that are loaded are told of stubs without being asked for. */
+	/* Loaded unwinders get stubs without a request. */
 	for (unsigned i = 0; i < walkers_there; i++) {
 		walker = walkers[i];
 		call_chain(walk);
@@ -114,7 +113,7 @@ static void test_from_targets(void **state)
 	}
 }
 
-/* From what they intercept, and from the check. */
+/* From the originals of intercepts, and from the tick check. */
 static void test_from_intercepts(void **state)
 {
 	chain_function *before[CHAIN];
@@ -159,7 +158,7 @@ static void test_backtrace(void **state)
 
 static int turning;
 
-/* Walks all the time, in and out of stubs of the chain. */
+/* Walk repeatedly, in and out of stubs of the chain. */
 static void *walk_on(void *argument)
 {
 	unsigned *incomplete = argument;
@@ -173,7 +172,7 @@ static void *walk_on(void *argument)
 	return NULL;
 }
 
-/* Arenas come and go while a thread unwinds and this one does: nobody aborts, all is complete. */
+/* Add and remove arenas while two threads unwind: no unwinder aborts; all walks are complete. */
 static void test_ends_while_others_unwind(void **state)
 {
 	unsigned incomplete = 0;
@@ -196,17 +195,14 @@ static void test_ends_while_others_unwind(void **state)
 	assert_int_equal(incomplete, 0);
 }
 
-/*
- * A piece of a stub, its call-frame information with it, as the host's own: what is known of it to
- * libgcc, asked of libgcc.
- */
+/* A copy of a stub and of its call-frame information, added as the host's own code. */
 extern const void *_Unwind_Find_FDE(const void *pc, void *bases);
 
 struct section {
 	uint8_t bytes[64];
 } __attribute__((aligned(8)));
 
-/* A CIE, and an FDE for @bytes from @start on, absolute. */
+/* Write a CIE, and an FDE for @bytes from @start on, with absolute pointers. */
 static void write_section(struct section *section, const void *start, size_t bytes)
 {
 	static const uint8_t cie[] = {12, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0x78, 16, 0, 0, 0};
@@ -226,7 +222,7 @@ static int is_known(const void *pc)
 	return _Unwind_Find_FDE(pc, bases) != NULL;
 }
 
-/* The host may have registered it, or be about to. */
+/* The host may have registered its code itself, or may do so later. */
 static void test_code_of_the_host_on_request(void **state)
 {
 	static uint8_t code[128];
@@ -256,7 +252,7 @@ static void test_code_of_the_host(void **state)
 	assert_int_equal(flameprof_code_remove(code), 0);
 	assert_false(is_known(code + 5));
 
-	/* The host has registered it with libgcc itself: a second time would abort at its end. */
+	/* The host has registered it with libgcc. A second registration would abort at removal. */
 	__register_frame(section.bytes);
 	assert_true(is_known(code + 5));
 	assert_int_equal(flameprof_code_add(code, sizeof(code), "mine", section.bytes), 0);
@@ -266,7 +262,7 @@ static void test_code_of_the_host(void **state)
 	assert_false(is_known(code + 5));
 }
 
-/* What it says of code outside of what was announced is somebody else's. */
+/* FDEs of code outside the announced range are not registered. */
 static void test_frames_of_others(void **state)
 {
 	static uint8_t code[256];
@@ -281,13 +277,13 @@ static void test_frames_of_others(void **state)
 	assert_false(is_known(code + 200));
 }
 
-#if defined(REG_EFL) /* the only trap flag user code can set itself is x86's */
+#if defined(REG_EFL) /* only x86 lets user code set its trap flag */
 
 static volatile unsigned steps, steps_complete, distinct_pcs;
 static uintptr_t stub_start, stub_end;
 static uint8_t pc_seen[256];
 
-/* In each instruction of the innermost stub: the walk goes through this handler's frame. */
+/* Walk at each instruction of the innermost stub, through this handler's frame. */
 static void on_step(int number, siginfo_t *info, void *argument)
 {
 	const ucontext_t *context = argument;
@@ -328,7 +324,7 @@ static void test_from_every_instruction(void **state)
 		/* endbr, push, mov, push, sub, call | leave, ret */
 		assert_int_equal(distinct_pcs, 8);
 		assert_int_equal(steps, 8);
-		/* Behind the last instruction there is nothing that LLVM's could be set to. */
+		/* LLVM's cannot begin behind the last instruction, where there is no code. */
 		assert_int_equal(steps_complete, walker == walk_llvm ? steps - 1 : steps);
 	}
 	sigaction(SIGTRAP, &before, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * The ordered set against a plain array, at sizes around a leaf's and well above; and readers, in
- * other threads and in signal handlers, while writers change it.
+ * Compare the ordered set with a plain array, at sizes around a leaf's and much larger; and read it
+ * in other threads and in signal handlers while writers change it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -34,7 +34,7 @@ static uint32_t random_below(uint32_t limit)
 	return (uint32_t)(seed >> 33) % limit;
 }
 
-/* A tree keeps its memory for ever: what a test leaves stays in sight of the leak checker. */
+/* Trees of finished tests: a tree never frees its memory, and the leak checker must see it. */
 static struct region_tree left_behind[16];
 static unsigned left;
 
@@ -58,7 +58,7 @@ static void check_place(uint32_t i)
 
 	assert_ptr_equal(region_tree_find(&tree, region->start), expected);
 	assert_ptr_equal(region_tree_find(&tree, region->start + region->bytes - 1), expected);
-	/* The byte behind it is another's, or nobody's. */
+	/* The byte behind a short region is in no region or in another one. */
 	if (region->bytes < STEP)
 		assert_null(region_tree_find(&tree, region->start + region->bytes));
 }
@@ -131,7 +131,7 @@ static void test_ascending_and_descending(void **state)
 static void test_at_random(void **state)
 {
 	(void)state;
-	/* Mostly more, then mostly fewer, and each place over and over. */
+	/* Mostly add, then mostly remove, so that each position is used many times. */
 	for (unsigned turn = 0; turn < 6; turn++) {
 		for (unsigned i = 0; i < 20000; i++) {
 			uint32_t place = random_below(PLACES);
@@ -147,7 +147,7 @@ static void test_at_random(void **state)
 	}
 }
 
-/* What covers regions of many leaves, or lies across an edge, is refused. */
+/* A region that covers regions of many leaves, or crosses an edge, is refused. */
 static void test_overlaps(void **state)
 {
 	struct region wide = {.start = BASE - 5, .bytes = PLACES * STEP};
@@ -171,7 +171,7 @@ static void test_overlaps(void **state)
 	check_all();
 }
 
-/* Code that moves on through the address space leaves nothing behind that grows. */
+/* A small set that moves through the address space does not grow. */
 static void test_memory_is_used_again(void **state)
 {
 	uint32_t leaves = 0;
@@ -190,7 +190,7 @@ static void test_memory_is_used_again(void **state)
 	assert_in_range(leaves, 1, 2 * REGION_TREE_WAIT);
 }
 
-/* Where nearly all went, what is left moves together. */
+/* After most regions are removed, few leaves are left. */
 static void test_sparse_leaves_are_merged(void **state)
 {
 	(void)state;
@@ -204,7 +204,7 @@ static void test_sparse_leaves_are_merged(void **state)
 	check_all();
 }
 
-/* Every other region stays, the others come and go. */
+/* Every other region stays in the set; the others are added and removed. */
 static int stop; /* atomic */
 static uint64_t looked, wrong;
 
@@ -236,7 +236,7 @@ static void on_alarm(int number)
 		look(place = (place + 1237) % PLACES);
 }
 
-/* The even places are there before. */
+/* The regions at even positions are there before. */
 static void change_odd_places(unsigned changes)
 {
 	for (unsigned i = 0; i < changes; i++) {
@@ -261,7 +261,7 @@ static void test_readers_of_other_threads(void **state)
 	for (uintptr_t i = 0; i < 3; i++)
 		pthread_create(&readers[i], NULL, read_on, (void *)i);
 	change_odd_places(getenv("TEST_EMULATED") ? 5000u : 300000u);
-	/* The readers may all have had to wait. */
+	/* Until the readers have run; on a busy machine they may start late. */
 	while (__atomic_load_n(&looked, __ATOMIC_RELAXED) <= 1000)
 		change_odd_places(1000);
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
@@ -271,7 +271,7 @@ static void test_readers_of_other_threads(void **state)
 	check_all();
 }
 
-/* A handler that interrupts the writer wherever it is. */
+/* A signal handler reads while it interrupts the writer at any point. */
 static void test_readers_in_handlers(void **state)
 {
 	struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized, emulated. */
 /*
- * Stubs as their callers see them: every class of argument and result passes, bound or not; the
- * payload and the name are there; what ends makes room for what comes.
+ * Stubs as their callers use them: every class of arguments and results passes through call and
+ * bind stubs; payload and name can be looked up; freed slots are reused.
  */
 #include <complex.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 static struct flameprof_arena *arena;
 static flameprof_function *stub;
 
-/* A stub for @target; every test has its own arena. */
+/* Make a stub for @target in a new arena. */
 static flameprof_function *make(enum flameprof_stub_kind kind, flameprof_function *target,
 	struct flameprof_signature signature)
 {
@@ -130,7 +130,7 @@ static _Complex double turn_double(_Complex double a)
 	return a * 1i;
 }
 
-/* st0, st1 and words of 16 bytes on the stack on one CPU, vector registers on the other. */
+/* st0, st1 and 16-byte stack words on x86_64, vector registers on aarch64. */
 static void test_long_double_and_complex(void **state)
 {
 	(void)state;
@@ -209,14 +209,14 @@ static void test_stack_words(void **state)
 	(void)state;
 	assert_int_equal(CALL(eight, .stack_words = 2)(1, 2, 3, 4, 5, 6, 7, 8),
 		eight(1, 2, 3, 4, 5, 6, 7, 8));
-	/* More words than there are do no harm, to the last that can be. */
+	/* Copying more stack words than there are is harmless, up to the maximum. */
 	for (unsigned words = 14; words <= 64; words++) {
 		flameprof_arena_free(arena);
 		assert_int_equal(CALL(twenty, .stack_words = words)(TWENTY()), expected);
 	}
 }
 
-/* Complains, by crashing, when its stack is not aligned. */
+/* Crashes if its stack is not aligned. */
 static uint64_t needs_alignment(uint64_t a)
 {
 	volatile uint64_t word __attribute__((aligned(16))) = a;
@@ -384,7 +384,7 @@ static void test_bound_variable_arguments(void **state)
 {
 	double (*sum_variable)(int, ...);
 
-	/* The payload takes the place of the last named argument: its low half is the count. */
+	/* The payload becomes the first argument, whose low half is the count. */
 	(void)state;
 	assert_int_equal(flameprof_arena_new(&arena, FLAMEPROF_STUB_BIND,
 				 (flameprof_function *)sum_of, NULL),

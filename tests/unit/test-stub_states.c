@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * Unwinding at every instruction of stubs where the CPU cannot be stopped after each: the
- * instructions are run by a small interpreter, which also holds their encodings to what their
- * comments say. After each of them the core has to find the caller with the registers it had.
+ * Unwind at every instruction of stubs on CPUs that cannot be stopped after each instruction. A
+ * small interpreter runs the instructions, which also checks their encodings against their
+ * comments. After each one the core must find the caller and its registers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@
 
 #if ARCH_DWARF_FP == 29 /* aarch64's instructions */
 
-#define CALLER  0x5550000000010000u /* returns to here; in no module */
+#define CALLER  0x5550000000010000u /* return address of the stub; in no module */
 #define FP      29
 #define LR      30
 #define SP      31
@@ -33,8 +33,8 @@
 struct machine {
 	uint64_t x[32]; /* x31 is sp */
 	uintptr_t pc;
-	int called;  /* the target ran */
-	int checked; /* the slow half of an intercept's check ran */
+	int called;  /* the target was called */
+	int checked; /* the slow half of the check was called */
 	int returned;
 };
 
@@ -69,7 +69,7 @@ static uint64_t *word_at(uint64_t address)
 	return (uint64_t *)at;
 }
 
-/* The target gets what it has to, where it has to; then it changes all that a function may. */
+/* Check the target's arguments, then overwrite all registers that a function may overwrite. */
 static void call_target(void)
 {
 	unsigned from = bound ? 0 : 1;
@@ -86,7 +86,7 @@ static void call_target(void)
 	machine.called = 1;
 }
 
-/* After the original, whose result is there, with a tick that waits. */
+/* Check that the original has returned and that a tick is due. */
 static void call_slow(void)
 {
 	assert_true(machine.called && flameprof_interrupt_ticks);
@@ -105,7 +105,7 @@ static void call_function(uint64_t function)
 	call_target();
 }
 
-/* Those of an intercept's check. Returns 0 for any other. */
+/* Run an instruction of an intercept's check. Returns 0 if it is another one. */
 static int run_one_of_the_check(uint32_t code)
 {
 	uint64_t *x = machine.x;
@@ -130,7 +130,7 @@ static int run_one_of_the_check(uint32_t code)
 	return 1;
 }
 
-/* Run one instruction, of those that stubs are made of. */
+/* Run one instruction of a stub. */
 static void run_one(void)
 {
 	uint32_t code;
@@ -176,7 +176,7 @@ static void run_one(void)
 	}
 }
 
-/* Two frames: the stub, and its caller with the registers it called with. */
+/* Expect two frames: the stub, and its caller with its registers. */
 static void check_state(const struct machine *start)
 {
 	struct unwind_bounds bounds = {(uintptr_t)stack, (uintptr_t)(stack + 512)};
@@ -218,7 +218,7 @@ static unsigned run_code(flameprof_function *stub)
 	assert_true(machine.called);
 	assert_int_equal(machine.pc, CALLER);
 	assert_int_equal(machine.x[0], 42);
-	/* What a function has to keep it kept. */
+	/* Registers that a function must preserve are preserved. */
 	for (unsigned i = 19; i < 32; i++)
 		if (i != LR)
 			assert_int_equal(machine.x[i], start.x[i]);
@@ -280,7 +280,7 @@ static void test_every_shape(void **state)
 	assert_int_equal(run_stub(FLAMEPROF_STUB_BIND,
 				 (struct flameprof_signature){.integer_arguments = 3}),
 		9 + 3);
-	/* Two on the stack: the eighth of the caller's registers, and its first word. */
+	/* Two arguments on the stack: the last register's, and the caller's first stack word. */
 	integers_expected = 8;
 	words_expected = 2;
 	assert_int_equal(run_stub(FLAMEPROF_STUB_BIND, (struct flameprof_signature){
@@ -292,7 +292,7 @@ static void test_every_shape(void **state)
 
 #else
 
-/* Where it can be stopped, test-stub_singlestep.c does so. */
+/* On CPUs with a trap flag, test-stub_singlestep.c tests this. */
 static void test_every_shape(void **state)
 {
 	struct unwind_walk walk;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/*
- * The table of share/examples/lua that finds functions' stubs, against one that is a list.
- */
+/* The table of share/examples/lua that maps functions to stubs, compared with a list. */
 #include "share/examples/lua/stub_table.c"
 
 #include <setjmp.h>
@@ -16,11 +14,11 @@
 
 static const struct lua_proto *address(size_t index)
 {
-	/* As an allocator hands them out; the first would be NULL. */
+	/* Addresses as of an allocator; the first would be NULL. */
 	return (const struct lua_proto *)((index + 1) * 128);
 }
 
-/* Everything that is there is found, and nothing else. */
+/* All entries are found, and nothing else. */
 static void check(const struct stub_table *table, char *const *there)
 {
 	size_t used = 0;
@@ -37,7 +35,7 @@ static void check(const struct stub_table *table, char *const *there)
 		assert_ptr_equal(stub->name, there[i]);
 	}
 	assert_int_equal(table->used, used);
-	/* No places are lost: what is taken is what is there. */
+	/* The used slots are exactly the entries. */
 	for (size_t i = 0; i <= table->mask; i++)
 		used -= table->places[i].proto != NULL;
 	assert_int_equal(used, 0);
@@ -53,7 +51,7 @@ static void test_as_a_list(void **state)
 	(void)state;
 	assert_int_equal(stub_table_init(&table), 0);
 	for (size_t round = 0; round < ROUNDS; round++) {
-		/* Now half full at most, now almost empty: it grows, and clusters fall apart. */
+		/* Up to half full, then almost empty: the table grows, and clusters break up. */
 		size_t span = round / 1000 % 2 ? ADDRESSES : ADDRESSES / 4, i;
 
 		random ^= random << 13;
@@ -78,7 +76,7 @@ static void test_as_a_list(void **state)
 	stub_table_release(&table);
 }
 
-/* Searches end at the last place's end and go on at the first. */
+/* Searches wrap around from the last slot to the first. */
 static void test_around_the_end(void **state)
 {
 	const struct lua_proto *last[8];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stubs written down, ended, and made again: as a host does that saves an image of itself. */
+/* Stubs are saved, ended and made again, as by a host that saves an image of itself. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include "libprof/flameprof_stub.h"
 
-#define CALLS 300u /* more than a chunk's */
+#define CALLS 300u /* more than a chunk holds */
 #define BINDS 5u
 
 static uintptr_t same(uintptr_t value)
@@ -21,7 +21,7 @@ static uintptr_t same(uintptr_t value)
 }
 
 static struct flameprof_arena *calls, *binds;
-/* The host's memory, in which it keeps functions. */
+/* Function pointers in the host's memory. */
 static flameprof_function *called[CALLS], *bound[BINDS];
 static unsigned visits, uninjected;
 static int answer;
@@ -79,7 +79,7 @@ static int setup(void **state)
 	}
 	for (unsigned i = 0; i < BINDS; i++)
 		bound[i] = flameprof_stub_new(binds, "bind", i);
-	/* One that is gone is no part of it. */
+	/* A freed stub is not saved. */
 	flameprof_stub_free(calls, flameprof_stub_new(calls, "gone", CALLS));
 	return 0;
 }
@@ -98,7 +98,7 @@ static int mapped_code_of_ours(void)
 	char line[512];
 	int found = 0;
 
-	/* Executable and no file's. */
+	/* Executable memory of no file. */
 	while (maps && fgets(line, sizeof(line), maps))
 		found += strstr(line, "r-xp 00000000 00:00 0 \n") != NULL;
 	if (maps)
@@ -133,7 +133,7 @@ static void test_suspend_and_resume(void **state)
 	assert_int_equal(uninjected, 0);
 	assert_ptr_equal(called[17], (flameprof_function *)same);
 	assert_null(bound[0]);
-	/* There are none meanwhile, and none are made. */
+	/* While suspended, there are no stubs, and none are made. */
 	assert_int_equal(mapped_code_of_ours(), 0);
 	assert_int_equal(flameprof_lookup((uintptr_t)stub, &info), -ENOENT);
 	assert_int_equal(flameprof_arena_status(calls), FLAMEPROF_STUBS_SUSPENDED);
@@ -153,7 +153,7 @@ static void test_suspend_and_resume(void **state)
 	assert_ptr_not_equal(flameprof_stub_new(late, "x", 1), (flameprof_function *)same);
 	flameprof_arena_free(late);
 	assert_int_equal(flameprof_arenas_resume(learn, &visits), -EALREADY);
-	/* And once more, through the same memory. */
+	/* Suspend and resume again, with the same pointers. */
 	visits = 0;
 	assert_int_equal(flameprof_arenas_suspend(forget, &visits), 0);
 	assert_int_equal(flameprof_arenas_resume(learn, &visits), 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * Walks from pc and sp alone against walks from all registers, at every single instruction of
- * functions with frame pointers and of the C library: what is found is the same, or the stack says
- * that it ends before.
+ * Compare walks from pc and sp alone with walks from all registers, at every instruction of
+ * functions with frame pointers and of the C library: they are equal, or the former reports that it
+ * is incomplete.
  */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O2", "no-omit-frame-pointer", "no-optimize-sibling-calls")
@@ -41,7 +41,7 @@ static struct unwind_result walk_known(
 	return unwind_walk_known(registers, known, &oracle_bounds, frames, ORACLE_FRAMES, &window);
 }
 
-/* From @all, of which the second walk is given pc and sp; the rest would mislead it. */
+/* Walk from @all registers, and from pc and sp only, with wrong values for the others. */
 static void compare_walks(const struct arch_registers *all)
 {
 	static uint64_t whole[ORACLE_FRAMES], partial[ORACLE_FRAMES];
@@ -71,7 +71,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* @percent  of the walks at least were complete: qsort(3) has a frame of any size itself */
+/* @percent of the walks must be complete; qsort(3) itself has a frame of variable size */
 static void check_walks(unsigned long at_least, unsigned percent)
 {
 	if (getenv("TEST_VERBOSE"))
@@ -165,7 +165,7 @@ static int all_of(int (*shape)(int))
 	return sum;
 }
 
-#if defined(REG_EFL) /* the only trap flag user code can set itself is x86's */
+#if defined(REG_EFL) /* only x86 lets user code set its trap flag */
 
 static void on_step(int number, siginfo_t *info, void *context)
 {
@@ -189,7 +189,7 @@ static void step_through(int (*shape)(int), unsigned long at_least, unsigned per
 
 #else
 
-/* Without that, in the callers of a comparison that asks. */
+/* Without a trap flag, walk from a comparison function to its callers. */
 static void step_through(int (*shape)(int), unsigned long at_least, unsigned percent)
 {
 	(void)shape, (void)at_least, (void)percent;
@@ -210,7 +210,7 @@ static void test_aligned_frames(void **state)
 	step_through(aligned, 1500, 85);
 }
 
-/* Nothing tells how large they are where the callee has not saved the frame pointer. */
+/* The size of these frames is unknown if the callee has not saved the frame pointer. */
 static void test_dynamic_frames(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* Walks through code that nothing is known of but its bytes: trampolines, and what is none. */
+/* Walks through code without call-frame information: trampolines, and code not decodable. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "libprof/unwind/unwind.h"
 
-/* Somebody who knows, or does not, that the caller of generated code is two words up. */
+/* Does the runtime know that the caller of generated code is two words up the stack? */
 static int knows_callers;
 
 static int leave_made(void *context, struct unwind_activation *at)
@@ -28,10 +28,10 @@ static int leave_made(void *context, struct unwind_activation *at)
 
 #if defined(__x86_64__)
 
-/* add $8,%rsp; ret. And pop %rbx; ret, which comes to the same but for rbx. */
+/* add $8,%rsp; ret. And pop %rbx; ret, which moves sp in the same way but changes rbx. */
 static const uint8_t way_out[] = {0x48, 0x83, 0xc4, 8, 0xc3};
 static const uint8_t popping[] = {0x5b, 0xc3};
-/* dec %rcx; jne to it; ret. And with the pop before. */
+/* dec %rcx; jne to it; ret. And with pop %rbx before. */
 static const uint8_t loop[] = {0x48, 0xff, 0xc9, 0x75, 0xfb, 0xc3};
 static const uint8_t popping_loop[] = {0x48, 0xff, 0xc9, 0x75, 0xfb, 0x5b, 0xc3};
 
@@ -42,7 +42,7 @@ static const uint8_t popping_loop[] = {0x48, 0xff, 0xc9, 0x75, 0xfb, 0x5b, 0xc3}
 /* ldp x29, x30, [sp], #16; ret. And ldp x19, x30 instead. */
 static const uint8_t way_out[] = {I(0xa8c17bfd), I(0xd65f03c0)};
 static const uint8_t popping[] = {I(0xa8c17bf3), I(0xd65f03c0)};
-/* subs x1, x1, #1; b.ne to it; ret. And with the ldp before. */
+/* subs x1, x1, #1; b.ne to it; ret. And with ldp x19, x30 before. */
 static const uint8_t loop[] = {I(0xf1000421), I(0x54ffffe1), I(0xd65f03c0)};
 static const uint8_t popping_loop[] = {I(0xf1000421), I(0x54ffffe1), I(0xa8c17bf3), I(0xd65f03c0)};
 
@@ -56,8 +56,8 @@ static void put_code(unsigned at, const uint8_t *code, unsigned bytes)
 #define PUT_CODE(at, code) put_code(at, code, sizeof(code))
 
 /*
- * From word @at of the stack: a trampoline that took two words and returns to @ra. The lower one is
- * the frame pointer where trampolines keep it.
+ * Put the frame of a trampoline at word @at of the stack: two words, and the return address @ra. On
+ * CPUs whose trampolines save the frame pointer, the lower word is that.
  */
 static unsigned put_trampoline(unsigned at, uintptr_t ra)
 {
@@ -66,7 +66,7 @@ static unsigned put_trampoline(unsigned at, uintptr_t ra)
 	return at + 2;
 }
 
-/* Three times: a function that calls a trampoline that calls. No frame pointer says so. */
+/* A function calls a trampoline that calls a function, three times, without frame pointers. */
 static void test_nested_trampolines(void **state)
 {
 	unsigned at = 0;
@@ -76,9 +76,9 @@ static void test_nested_trampolines(void **state)
 	ADD_FDE(0x40, 0x40, CFI_UNDEFINED, RA);
 	finish();
 	registers.r[PC] = text + 4;
-	registers.r[FP] = 0x1234567; /* not the frame's: kept for who called */
+	registers.r[FP] = 0x1234567; /* the trampolines must not use or change it */
 	for (unsigned i = 0; i < 3; i++) {
-		/* At any alignment the CPU has. */
+		/* Aligned to 4, the CPUs' largest alignment of instructions. */
 		PUT_CODE(0x100 * i + 0x24, way_out);
 		stack[at++] = NO_MODULE + 0x100 * i + 0x24;
 		at = put_trampoline(at, text + 0x10 + 4 * i);
@@ -102,16 +102,16 @@ static void test_code_that_tells_nothing_is_left_to_the_frame_pointer(void **sta
 	registers.r[PC] = text;
 	registers.r[FP] = (uintptr_t)(stack + 8);
 	stack[0] = NO_MODULE + 0x20;
-	stack[2] = text + 0x10; /* where the code, were it there, would return to */
+	stack[2] = text + 0x10; /* the return address if the code were decodable */
 	stack[9] = text + 0x48;
 	put_call(stack[9]);
 	for (unsigned i = 0; i < 2; i++) {
-		/* Once zeroes, once code that cannot be read. */
+		/* First the code is zeros, then it cannot be read. */
 		stack[0] = i ? NO_MODULE - 0x20 : NO_MODULE + 0x20;
 		check_end(walk(), 3, WIRE_END_ROOT);
 		assert_int_equal(frames[2], WIRE_FRAME(9, IMAGE_CODE + 0x47) | WIRE_FRAME_BY_FP);
 	}
-	/* And the same with it. */
+	/* With decodable code the caller is found. */
 	PUT_CODE(0x20, way_out);
 	stack[0] = NO_MODULE + 0x20;
 	stack[1] = registers.r[FP];
@@ -120,7 +120,7 @@ static void test_code_that_tells_nothing_is_left_to_the_frame_pointer(void **sta
 	check_frame(2, 0xf);
 }
 
-/* The stack pointer of who calls is not known exactly behind a frame pointer. */
+/* In a frame found through a frame pointer, the stack pointer is not exact. */
 static void test_not_behind_a_frame_pointer(void **state)
 {
 	unsigned leaf_reads;
@@ -140,7 +140,7 @@ static void test_not_behind_a_frame_pointer(void **state)
 	put_call(NO_MODULE + 0x20);
 	walk_up_to(1);
 	for (unsigned i = 0; i < 2; i++) {
-		/* Generated code, not even read; and a module's, remembered or not. */
+		/* Generated code is not read; a module's row is used, cached or not. */
 		stack[3] = i ? text + 0x200 : NO_MODULE + 0x20;
 		code_reads = 0;
 		walk_up_to(1);
@@ -152,10 +152,7 @@ static void test_not_behind_a_frame_pointer(void **state)
 	}
 }
 
-/*
- * A leaf that leaves both pointers alone. The frame pointer is a caller's, and its record leads to
- * that one's caller.
- */
+/* A leaf that changes neither sp nor fp. Its caller's frame pointer would skip the caller. */
 static void test_a_loop_is_followed_to_its_return(void **state)
 {
 	unsigned first_reads;
@@ -178,20 +175,20 @@ static void test_a_loop_is_followed_to_its_return(void **state)
 	first_reads = code_reads;
 	code_reads = 0;
 	check_end(walk(), 3, WIRE_END_ROOT);
-	assert_true(code_reads < first_reads); /* it was not followed again */
-	/* Other code in its place. */
+	assert_true(code_reads < first_reads); /* the row was cached */
+	/* Other code replaces it, so the cached row is not used. */
 	PUT_CODE(0x20, popping_loop);
 	stack[1] = text + 0x10;
 	stack[2] = text + 0x48;
 	check_end(walk(), 3, WIRE_END_ROOT);
 	check_frame(1, 0xf);
-	/* What it leads to is not behind a call: then the frame pointer is asked. */
+	/* The return address found does not follow a call, so the frame pointer is used. */
 	stack[1] = text + 0x18;
 	check_end(walk(), 2, WIRE_END_ROOT);
 	assert_int_equal(frames[1], WIRE_FRAME(9, IMAGE_CODE + 0x4f) | WIRE_FRAME_BY_FP);
 }
 
-/* The code of a frame is read only if nobody knows its caller. */
+/* Read the code of a generated frame only if UNWIND_ASK does not know its caller. */
 static void test_an_innermost_frame_that_somebody_knows(void **state)
 {
 	(void)state;
@@ -212,7 +209,7 @@ static void test_an_innermost_frame_that_somebody_knows(void **state)
 	assert_true(code_reads);
 }
 
-/* A trampoline whose frame would not end on the stack that is walked. */
+/* A trampoline whose frame would end outside the stack. */
 static void test_not_beyond_the_stack(void **state)
 {
 	(void)state;
@@ -230,7 +227,7 @@ static void test_not_beyond_the_stack(void **state)
 	check_end(walk(), 1, WIRE_END_ROOT); /* returns to 0 */
 }
 
-/* Code of a module that its information leaves out; the row is remembered. */
+/* Code of a module without call-frame information; its row is cached. */
 static void test_in_a_module(void **state)
 {
 	(void)state;
@@ -249,7 +246,7 @@ static void test_in_a_module(void **state)
 	check_end(walk(), 3, WIRE_END_ROOT);
 }
 
-/* Registers come through what pops none, so that a frame found by one of them is. */
+/* Registers that the code does not pop stay known, so a row that needs one can be used. */
 static void test_registers_behind_a_trampoline(void **state)
 {
 	(void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * Generated code that only its bytes tell of, at every single instruction of it and of the function
- * it calls: whole stacks, and no frame pointer was asked.
+ * Step through generated code without call-frame information, and the function that it calls: at
+ * each instruction the walk is complete and uses no frame pointer.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 
 #include "tests/unit/unwind-oracle.h"
 
-#if defined(REG_EFL) /* the only trap flag user code can set itself is x86's */
+#if defined(REG_EFL) /* only x86 lets user code set its trap flag */
 
 #include "tests/unit/trap-flag.h"
 
@@ -57,7 +57,7 @@ static void on_step(int number, siginfo_t *info, void *argument)
 
 static __attribute__((noinline)) void callee(void)
 {
-	volatile unsigned sum = 0, rounds = 10; /* no compiler unrolls it */
+	volatile unsigned sum = 0, rounds = 10; /* not unrolled by a compiler */
 
 	for (unsigned i = 0; i < rounds; i++)
 		sum += i;
@@ -92,7 +92,7 @@ static void test_trampolines(void **state)
 	static const struct generated all[] = {
 		/* sub $8,%rsp; call *%rcx; add $8,%rsp; ret */
 		{{0x48, 0x83, 0xec, 8, 0xff, 0xd1, 0x48, 0x83, 0xc4, 8, 0xc3}, 4},
-		/* endbr64 before it */
+		/* endbr64; sub $8,%rsp; call *%rcx; add $8,%rsp; ret */
 		{{0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x83, 0xec, 8, 0xff, 0xd1, 0x48, 0x83, 0xc4, 8,
 			 0xc3},
 			5},

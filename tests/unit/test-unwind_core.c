@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * Walks over made-up stacks: what a frame says, how stacks end, the expression of a PLT, rows that
- * need other registers, and what must not be followed. Frame pointers and signal frames are
- * test-unwind_walk.c.
+ * Walks over synthetic stacks: the frames' values, ends of stacks, the CFA expression of a PLT,
+ * rows that need other registers, and values that must not be followed. test-unwind_walk.c tests
+ * frame pointers and signal frames.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ static void test_frames_are_module_relative_and_before_the_call(void **state)
 	ADD_FDE(0x40, 0x40, CFI_UNDEFINED, RA);
 	finish();
 	registers.r[PC] = text;
-	stack[0] = text + 0x40; /* returns to the end of the first function: still belongs to it */
+	stack[0] = text + 0x40; /* the end of the first function, to which it belongs */
 	stack[1] = text + 0x50;
 	put_call(stack[0]);
 	check_end(walk(), 3, WIRE_END_ROOT);
@@ -33,8 +33,8 @@ static void test_frames_are_module_relative_and_before_the_call(void **state)
 }
 
 /*
- * The address at which a stack's first function is to return belongs to no call: it is where the
- * next function begins, right behind another or behind what fills up between the two.
+ * The return address of a stack's first function follows no call: it is the begin of the next
+ * function, directly behind another function or behind padding.
  */
 static void test_a_function_that_nothing_called(void **state)
 {
@@ -46,11 +46,11 @@ static void test_a_function_that_nothing_called(void **state)
 	for (uint32_t entry = 0x40; entry <= 0x80; entry += 0x40) {
 		registers.r[PC] = text;
 		stack[0] = text + entry;
-		stack[1] = text + 0x10; /* where it would return to, had it been called */
+		stack[1] = text + 0x10; /* return address, if the function had been called */
 		check_end(walk(), 2, WIRE_END_ROOT);
 		check_frame(1, entry);
 	}
-	registers.r[PC] = text + 0x3f; /* the byte before runs: it is not the next function's */
+	registers.r[PC] = text + 0x3f; /* the byte before it executes */
 	stack[0] = text + 0x90;
 	stack[1] = 0;
 	check_end(walk(), 2, WIRE_END_ROOT);
@@ -83,7 +83,7 @@ static void test_ends(void **state)
 	registers.r[PC] = text;
 	stack[0] = 0; /* no return address */
 	check_end(walk(), 1, WIRE_END_ROOT);
-	stack[0] = NO_MODULE; /* no information, and a frame pointer that is none */
+	stack[0] = NO_MODULE; /* no call-frame information, and an invalid frame pointer */
 	registers.r[FP] = 0x1234;
 	check_end(walk(), 2, WIRE_END_LOST);
 	for (unsigned i = 0; i < 64; i++)
@@ -91,7 +91,7 @@ static void test_ends(void **state)
 	check_end(walk(), 65, WIRE_END_MEMORY); /* off the end of the stack */
 }
 
-/* A CFA that does not lie above the stack pointer could go on for ever. */
+/* A CFA that is not above the stack pointer could give an endless walk. */
 static void test_frames_that_lead_down_or_nowhere(void **state)
 {
 	(void)state;
@@ -115,7 +115,7 @@ static void test_broken_information(void **state)
 	ADD_FDE(0, 0x40, 0x3f);
 	finish();
 	registers.r[PC] = text;
-	registers.r[FP] = (uintptr_t)(stack + 4); /* would do, but what is there is not trusted */
+	registers.r[FP] = (uintptr_t)(stack + 4); /* valid, but not used after a malformed row */
 	stack[5] = text;
 	check_end(walk(), 1, WIRE_END_LOST);
 }
@@ -172,17 +172,18 @@ static void test_plt_stubs(void **state)
 static void check_link_register(bool leaf)
 {
 	setup(NULL);
-	ADD_FDE(0, 0x40, CFI_DEF_CFA_OFFSET, 0, CFI_SAME_VALUE, RA); /* as called */
+	/* return address in its register */
+	ADD_FDE(0, 0x40, CFI_DEF_CFA_OFFSET, 0, CFI_SAME_VALUE, RA);
 	ADD_FDE(0x40, 0x40, CFI_DEF_CFA_OFFSET, 16, CFI_OFFSET | RA, 1);
 	ADD_FDE(0x80, 0x40, CFI_UNDEFINED, RA);
 	finish();
 	registers.r[PC] = leaf ? text + 4 : text + 0x44;
-	registers.r[RA] = (text + 0x88) | 0x00aa000000000000; /* signed */
+	registers.r[RA] = (text + 0x88) | 0x00aa000000000000; /* with an authentication code */
 	stack[1] = text + 4;
 	if (leaf)
 		check_end(walk(), 2, WIRE_END_ROOT);
 	else
-		check_end(walk(), 2, WIRE_END_LOST); /* only a leaf's lr is its own */
+		check_end(walk(), 2, WIRE_END_LOST); /* lr is valid only in a leaf */
 	check_frame(1, leaf ? 0x87 : 3);
 }
 
@@ -197,14 +198,14 @@ static void test_link_register(void **state)
 static void test_rows_that_need_another_register(void **state)
 {
 	(void)state;
-	/* The outer one's CFA hangs on a register that the inner one saved, two frames before. */
+	/* The outer CFA depends on a register that the innermost frame saved, two frames before. */
 	ADD_FDE(0, 0x40, CFI_DEF_CFA_OFFSET, 24, CFI_OFFSET_EXTENDED, (uint8_t)kept, 2);
 	ADD_FDE(0x40, 0x40, CFI_NOP);
 	ADD_FDE(0x80, 0x40, CFI_DEF_CFA, (uint8_t)kept, 16);
 	ADD_FDE(0xc0, 0x40, CFI_UNDEFINED, RA);
 	finish();
 	registers.r[PC] = text;
-	registers.r[kept] = 1; /* not this one */
+	registers.r[kept] = 1; /* the walk must not use this value */
 	stack[1] = (uintptr_t)(stack + 30);
 	stack[2] = text + 0x48;
 	stack[3] = text + 0x88;
@@ -217,7 +218,7 @@ static void test_rows_that_need_another_register(void **state)
 	}
 }
 
-/* What the frame in between does to sp and fp is undone before it is gone through again. */
+/* Steps of the frame in between are undone before they are repeated with all registers. */
 static void test_going_back_for_other_registers(void **state)
 {
 	(void)state;
@@ -241,7 +242,7 @@ static void test_going_back_for_other_registers(void **state)
 	check_frame(3, 0xc7);
 }
 
-/* Each frame is gone through once with all registers, however many need it. */
+/* Each frame is stepped over in full only once, even if many frames need it. */
 static void test_many_rows_that_need_another_register(void **state)
 {
 	unsigned count = 20;
@@ -256,7 +257,7 @@ static void test_many_rows_that_need_another_register(void **state)
 		other_stack[2 * i + 1] = text + 8;
 	other_stack[2 * count - 1] = text + 0x48;
 	check_end(walk(), count + 1, WIRE_END_ROOT);
-	assert_true(reads <= 2 * count); /* its return address, as itself and as the pc's rule */
+	assert_true(reads <= 2 * count); /* one for the return address, one for the pc's rule */
 }
 
 static void test_offsets_that_are_no_whole_words(void **state)
@@ -272,7 +273,7 @@ static void test_offsets_that_are_no_whole_words(void **state)
 	check_frame(1, 0x47);
 }
 
-/* Nobody has to keep register 0, but a row that needs it in a caller says that its callee did. */
+/* A callee may overwrite register 0, but if a caller's row uses it, the callee has not done so. */
 static void test_rows_vouch_for_their_registers(void **state)
 {
 	(void)state;
@@ -286,9 +287,9 @@ static void test_rows_vouch_for_their_registers(void **state)
 	registers.r[PC] = text;
 	check_end(walk(), 3, WIRE_END_ROOT);
 	check_frame(2, 0x87);
-	registers.r[0] = (uintptr_t)stack - 16; /* it did not: leads off the stack */
+	registers.r[0] = (uintptr_t)stack - 16; /* overwritten: leads off the stack */
 	check_end(walk(), 2, WIRE_END_MEMORY);
-	registers.r[PC] = NO_MODULE; /* generated code vouches for nothing */
+	registers.r[PC] = NO_MODULE; /* generated code has no such row */
 	registers.r[FP] = (uintptr_t)(stack + 8);
 	registers.r[0] = (uintptr_t)(stack + 12);
 	stack[9] = text + 0x48;

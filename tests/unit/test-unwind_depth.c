@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * Where code has stack pointer and frame pointer, told from its instructions, against the
- * call-frame information of all functions of some libraries, which says the same in another way.
+ * The offsets of stack pointer and frame pointer that stack_depth.h computes from instructions,
+ * compared with the call-frame information of all functions of some libraries.
  */
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -28,7 +28,7 @@ static int load(const void *context, uintptr_t address, uintptr_t *word)
 	return 0;
 }
 
-/* At one place of a function that was gone through: both count from the entry's stack pointer. */
+/* Compare at one offset of a searched function. Both count from the entry's stack pointer. */
 static void compare(
 	const struct unwind_module *module, const struct depth_search *search, uint32_t offset)
 {
@@ -78,11 +78,11 @@ static void compare_function(const struct unwind_module *module, uintptr_t begin
 		return;
 	for (uint32_t offset = 0; offset < search->bytes; offset++)
 		compare(module, search, offset);
-	/* And the way in says what was found there. */
+	/* The state at the entry must be found, too. */
 	(void)stack_depth_find(&text, begin, fde.end, begin, true, &depth);
 }
 
-/* The table of .eh_frame_hdr as linkers write it: pairs of numbers relative to its begin. */
+/* Read the .eh_frame_hdr table of linkers: pairs of numbers relative to its begin. */
 static void compare_module(const void *address)
 {
 	struct unwind_module module;
@@ -104,7 +104,7 @@ static void compare_module(const void *address)
 		known, differences);
 	assert_true(places > 1000);
 	assert_in_range(known * 100, places * 96, places * 100);
-	/* Start code and what changes contexts is described as if it had no stack. */
+	/* Start code and context switches are described as if they had no stack. */
 	assert_in_range(differences * 300, 0, places);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* Reading words of this process that may not be there, through the kernel. */
+/* Read words of this process that may be unmapped, through the kernel. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 #define PAGE 4096u
 
-static uintptr_t *pages; /* one that can be read, one that cannot */
+static uintptr_t *pages; /* a readable page, then an unreadable one */
 static struct unwind_window window;
 
 static int setup(void **state)
@@ -70,7 +70,7 @@ static void test_what_cannot_be_read(void **state)
 		assert_int_equal(value, 77);
 		assert_int_equal(errno, 0);
 	}
-	check_word(PAGE / 8 - 1); /* what failed left nothing behind */
+	check_word(PAGE / 8 - 1); /* a failed read does not change the window */
 }
 
 static void test_words_at_any_alignment(void **state)
@@ -93,7 +93,7 @@ static void test_a_word_across_two_pages(void **state)
 	assert_int_equal(value, 0);
 }
 
-/* One system call serves a frame and its neighbours: later changes are not seen. */
+/* One system call reads a frame and its neighbours, so later changes are not seen. */
 static void test_neighbours_are_kept(void **state)
 {
 	(void)state;
@@ -104,7 +104,7 @@ static void test_neighbours_are_kept(void **state)
 	check_word(10 + UNWIND_WINDOW_WORDS - 1);
 }
 
-/* No process has this number: the system call fails, as it does where it is refused. */
+/* No process has this pid, so the system call fails, as where it is refused. */
 static void test_where_the_system_call_is_refused(void **state)
 {
 	unwind_window_init(&window, -1);

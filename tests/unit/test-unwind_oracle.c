@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * Whole walks in this process, through shapes of code that unwinders get wrong, against libunwind
- * from the same ucontext. Each shape ends in here(), which raises a signal.
+ * Compare whole walks in this process with libunwind's from the same ucontext, through code that
+ * unwinders often get wrong. Each function ends in here(), which raises a signal.
  */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O2", "omit-frame-pointer", "no-optimize-sibling-calls")
@@ -49,7 +49,7 @@ static OPAQUE void here(void)
 	__asm__ volatile("" ::: "memory");
 }
 
-/* Since the last call: one walk, complete, the same frames, at least @frames. */
+/* Check that since the last call there was one complete walk, equal in at least @frames frames. */
 static void check_walk(unsigned frames)
 {
 	int difference = oracle_difference(&core, &libunwind);
@@ -142,7 +142,7 @@ static void on_probe(int number, siginfo_t *info, void *context)
 	trampoline = (uintptr_t)__builtin_return_address(0);
 }
 
-/* qemu-user has handlers return to code of its own that is in no module, unlike any kernel. */
+/* In qemu-user, handlers return to code of qemu that is in no module, unlike with any kernel. */
 static void skip_without_trampolines(void)
 {
 	struct unwind_module module;
@@ -172,7 +172,7 @@ static void test_alternate_stack_in_the_middle(void **state)
 
 	(void)state;
 	skip_without_trampolines();
-	/* No stack whose bounds are known: containers refuse the system call that reads it. */
+	/* Without stack bounds a system call reads each word; containers may refuse it. */
 	unwind_window_init(&window, getpid());
 	if (unwind_window_read(&window, (uintptr_t)stack_bytes, &word))
 		skip();
@@ -215,7 +215,7 @@ static void test_first_instruction_of_a_leaf_interrupted(void **state)
 	munmap(page, 4096);
 	check_walk(6);
 
-	/* here, on_fault, the trampoline, then the exact pc: the first instruction. */
+	/* Expect here, on_fault, the trampoline, then the exact pc of the first instruction. */
 	bool found = false;
 
 	for (unsigned i = 0; i < core.frames; i++)
@@ -231,7 +231,7 @@ static OPAQUE __attribute__((noreturn)) void leave(int value)
 	longjmp(after_noreturn, value);
 }
 
-/* The call is the last instruction: its return address belongs to whatever function follows. */
+/* The call is the last instruction, so its return address belongs to the next function. */
 static OPAQUE __attribute__((noreturn)) void ends_in_a_call(int value)
 {
 	leave(value + 1);

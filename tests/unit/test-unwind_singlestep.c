@@ -18,7 +18,7 @@
 #include "tests/unit/trap-flag.h"
 #include "tests/unit/unwind-oracle.h"
 
-#if defined(REG_EFL) /* the only trap flag user code can set itself is x86's */
+#if defined(REG_EFL) /* only x86 lets user code set its trap flag */
 
 #define TRAP_FLAG 0x100
 
@@ -86,7 +86,7 @@ static int setup(void **state)
 	return sigaction(SIGTRAP, &action, NULL);
 }
 
-/* @explained  how many times libunwind may lose its way where the core does not */
+/* @explained how many walks of libunwind may be incomplete where the core's are complete */
 static void check_steps_but(unsigned long at_least, unsigned long explained)
 {
 	assert_in_range(steps, at_least, limit - 1);
@@ -191,7 +191,7 @@ static void test_longjmp(void **state)
 	check_steps(40);
 }
 
-/* A caller's CFA hangs on r10 for the first instructions, then on memory. */
+/* The caller's CFA depends on r10 for the first instructions, then on memory. */
 static __attribute__((noinline)) int aligned(int count, int a, int b, int c, int d, int e, int f)
 {
 	volatile char area[64] __attribute__((aligned(64)));

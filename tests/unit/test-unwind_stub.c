@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* nongnu libunwind at every instruction of stubs and of their target, once it is told of them. */
+/* nongnu libunwind walks at every instruction of stubs and of their target after registration. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -64,15 +64,15 @@ static void test_frame_pointers_that_are_none(void **state)
 		registers.r[FP] = wrong[i];
 		check_end(walk(), 1, WIRE_END_LOST);
 	}
-	stack[33] = 0; /* no return address, though a caller's record */
+	stack[33] = 0; /* return address 0, but a caller's frame pointer */
 	registers.r[FP] = (uintptr_t)(stack + 32);
 	check_end(walk(), 1, WIRE_END_LOST);
 	assert_int_equal(reads, 0);
 }
 
 /*
- * Code that nothing covers may use the register for data: the first record is one only if it leads
- * behind a call, and no record leads to what is not code.
+ * Code without call-frame information may use the register for data. The first record is valid only
+ * if its return address follows a call; no record may lead to memory that is not code.
  */
 static void test_records_that_lead_behind_no_call(void **state)
 {
@@ -87,17 +87,17 @@ static void test_records_that_lead_behind_no_call(void **state)
 	stack[9] = text + 0x48;
 	check_end(walk(), 1, WIRE_END_LOST);
 	put_call(stack[5]);
-	check_end(walk(), 3, WIRE_END_ROOT); /* of the second nothing is asked */
+	check_end(walk(), 3, WIRE_END_ROOT); /* the second record need not follow a call */
 	code_end = text;
 	check_end(walk(), 2, WIRE_END_LOST);
 	code_end = NO_MODULE;
 	check_end(walk(), 1, WIRE_END_LOST);
 	code_end = UINTPTR_MAX;
-	/* Go's code, of which nothing is known, need not have called where it was interrupted. */
+	/* Go's code has no call-frame information: it need not have made a call at the pc. */
 	registers.r[PC] = text + 0x200;
 	stack[5] = text + 0x300;
 	check_end(walk(), 3, WIRE_END_ROOT);
-	stack[5] = text + 0x20; /* of this something is */
+	stack[5] = text + 0x20; /* code with call-frame information must have */
 	check_end(walk(), 1, WIRE_END_LOST);
 }
 
@@ -110,22 +110,22 @@ static void test_zeroes_end_a_chain_of_frame_pointers(void **state)
 	check_end(walk(), 1, WIRE_END_ROOT);
 }
 
-/* A zero in the register alone is no end but where start code called. */
+/* A frame pointer of 0 is the end of a stack only in start code that has made a call. */
 static void test_a_zero_frame_pointer(void **state)
 {
 	(void)state;
 	ADD_FDE(0, 0x40, CFI_NOP);
 	finish();
 	registers.r[PC] = text;
-	stack[0] = text + 0x80; /* a module's, not covered */
+	stack[0] = text + 0x80; /* a module's code without call-frame information */
 	check_end(walk(), 2, WIRE_END_ROOT);
-	stack[0] = NO_MODULE + 0x80; /* any JIT's, right below the top of the stack, too */
+	stack[0] = NO_MODULE + 0x80; /* generated code, also at the top of the stack */
 	registers.r[SP] = (uintptr_t)(stack + 62);
 	stack[62] = stack[0];
 	check_end(walk(), 2, WIRE_END_LOST);
 	registers.r[PC] = NO_MODULE + 0x80;
 	check_end(walk(), 1, WIRE_END_LOST);
-	registers.r[PC] = text + 0x80; /* a leaf, as in hand-written loops */
+	registers.r[PC] = text + 0x80; /* a leaf, such as a hand-written loop */
 	check_end(walk(), 1, WIRE_END_LOST);
 }
 
@@ -141,7 +141,7 @@ static void test_stacks_without_bounds_are_read_with_care(void **state)
 	other_stack[5] = text + 0x48;
 	check_end(walk(), 2, WIRE_END_ROOT);
 	assert_int_equal(reads, 2);
-	registers.r[FP] = (uintptr_t)1 << 62; /* nothing is there */
+	registers.r[FP] = (uintptr_t)1 << 62; /* an unmapped address */
 	check_end(walk(), 1, WIRE_END_MEMORY);
 }
 
@@ -152,11 +152,11 @@ static void test_a_signal_frame_gives_all_registers(void **state)
 
 	(void)state;
 	ADD_FDE(0, 0x40, CFI_NOP);
-	ADD_FDE(0x40, 0x40, CFI_DEF_CFA, 0, 16); /* interrupted where register 0 has the CFA */
+	ADD_FDE(0x40, 0x40, CFI_DEF_CFA, 0, 16); /* interrupted where the CFA is in register 0 */
 	ADD_FDE(0x80, 0x40, CFI_UNDEFINED, RA);
 	finish();
 
-	memcpy((void *)(text + 0x400), &sigreturn, 8); /* in no FDE */
+	memcpy((void *)(text + 0x400), &sigreturn, 8); /* covered by no FDE */
 	registers.r[PC] = text;
 	registers.r[SP] = (uintptr_t)other_stack; /* the handler's own stack */
 	other_stack[0] = text + 0x400;
@@ -171,7 +171,7 @@ static void test_a_signal_frame_gives_all_registers(void **state)
 	check_frame(3, 0x87);
 }
 
-/* A C function at text, called on the thread's stack by code that lives on another one. */
+/* A C function at `text`, called on the thread's stack by code that has another stack. */
 static void call_from_another_stack(uintptr_t caller)
 {
 	registers.r[PC] = text;
@@ -193,7 +193,7 @@ static void test_c_below_go(void **state)
 	check_end(walk(), 3, WIRE_END_ROOT);
 	check_frame(1, 0x1ff);
 	assert_int_equal(frames[2], WIRE_FRAME(9, IMAGE_CODE + 0x2ff) | WIRE_FRAME_BY_FP);
-	/* Go's own function there, which has a frame. */
+	/* A function of Go on the thread's stack, with a frame. */
 	call_from_another_stack(text + 0x300);
 	registers.r[PC] = text + 0x100;
 	registers.r[FP] = (uintptr_t)(stack + 4);
@@ -201,25 +201,25 @@ static void test_c_below_go(void **state)
 	stack[5] = text + 0x200;
 	check_end(walk(), 3, WIRE_END_ROOT);
 	assert_int_equal(frames[2], WIRE_FRAME(9, IMAGE_CODE + 0x2ff) | WIRE_FRAME_BY_FP);
-	/* Assembler that uses the register as others, in a library of C. */
+	/* Assembly that uses the register for anything, in a C library. */
 	call_from_another_stack(text + 0x20);
 	check_end(walk(), 2, WIRE_END_LOST);
 	call_from_another_stack(NO_MODULE + 0x20);
 	check_end(walk(), 2, WIRE_END_LOST);
 	call_from_another_stack(text + 0x300);
-	other_stack[4] = (uintptr_t)(other_stack + 2); /* no frame further out */
+	other_stack[4] = (uintptr_t)(other_stack + 2); /* the record does not lead outward */
 	check_end(walk(), 2, WIRE_END_LOST);
 	call_from_another_stack(text + 0x300);
 	registers.r[FP] += 4;
 	check_end(walk(), 2, WIRE_END_LOST);
 	call_from_another_stack(text + 0x300);
-	registers.r[PC] = text + 0x200; /* in its midst: the register is in use */
+	registers.r[PC] = text + 0x200; /* not at a call, so the register may be in use */
 	check_end(walk(), 1, WIRE_END_LOST);
 }
 
 /*
- * A C function at text, called on the thread's stack by generated code whose frame pointers are on
- * another stack, as Erlang's are. The outermost of its frames has 0 as its frame pointer.
+ * A C function at `text`, called on the thread's stack by generated code whose frame pointers are
+ * on another stack, as Erlang's are. The outermost frame has a frame pointer of 0.
  */
 static void call_from_generated_code(void)
 {
@@ -246,10 +246,10 @@ static void test_c_below_erlang(void **state)
 	assert_int_equal(frames[1], WIRE_FRAME(0, NO_MODULE + 0x1f));
 	assert_int_equal(frames[2], WIRE_FRAME(0, NO_MODULE + 0x3f) | WIRE_FRAME_BY_FP);
 	assert_int_equal(frames[3], WIRE_FRAME(0, NO_MODULE + 0x5f) | WIRE_FRAME_BY_FP);
-	/* A value that is no frame pointer: what is there follows no call. */
+	/* The register is no frame pointer: the return address there follows no call. */
 	other_stack[5] = NO_MODULE + 0x50;
 	check_end(walk(), 2, WIRE_END_LOST);
-	/* Its record does not lead further out. */
+	/* The record does not lead outward. */
 	call_from_generated_code();
 	other_stack[4] = (uintptr_t)(other_stack + 2);
 	check_end(walk(), 2, WIRE_END_LOST);
@@ -261,7 +261,7 @@ static void test_c_below_erlang(void **state)
 	check_end(walk(), 1, WIRE_END_LOST);
 }
 
-/* As GHC, write what stands in front of the code at @code: the layout and the type of its frame. */
+/* Write GHC's table in front of the code at @code: the frame's layout and type. */
 static void put_frame_table(uintptr_t code, uint32_t type, uintptr_t layout)
 {
 	memcpy((void *)(code - 16), &layout, sizeof(layout));
@@ -269,8 +269,8 @@ static void put_frame_table(uintptr_t code, uint32_t type, uintptr_t layout)
 }
 
 /*
- * Code at text + 0x200 that nothing covers, on the stack of a Haskell thread: a frame of two words
- * whose code is at 0x240, one of three words at 0x280, and the outermost at 0x2c0.
+ * Code at text + 0x200 without call-frame information, on the stack of a Haskell thread: a frame of
+ * two words with return address 0x240, one of three words with 0x280, and the outermost with 0x2c0.
  */
 static void run_haskell(void)
 {
@@ -298,14 +298,14 @@ static void test_haskell(void **state)
 	check_frame(0, 0x200);
 	check_frame(1, 0x240);
 	check_frame(2, 0x280);
-	/* A function of C that was called on the thread's own stack. */
+	/* A C function that was called on the thread's own stack. */
 	registers.r[PC] = text;
 	stack[0] = text + 0x208;
 	check_end(walk(), 4, WIRE_END_ROOT);
 	check_frame(0, 0);
 	check_frame(1, 0x207);
 	check_frame(2, 0x240);
-	/* A frame's size may also be in a bitmap behind the code, or in the frame itself. */
+	/* A frame's size may also be in a bitmap behind the code, or in the frame. */
 	run_haskell();
 	put_frame_table(text + 0x280, HASKELL_RET_BIG, 0x20);
 	memcpy((void *)(text + 0x2a0), &size, sizeof(size));
@@ -329,7 +329,7 @@ static void test_what_is_no_stack_of_haskell(void **state)
 	put_frame_table(text + 0x240, HASKELL_RET_BCO, 1);
 	check_end(walk(), 1, WIRE_END_LOST);
 	run_haskell();
-	put_frame_table(text + 0x280, 0x90909090, 2); /* one frame is not believed alone */
+	put_frame_table(text + 0x280, 0x90909090, 2); /* a single valid frame is not accepted */
 	check_end(walk(), 1, WIRE_END_LOST);
 	run_haskell();
 	put_frame_table(text + 0x2c0, HASKELL_STOP, 1);
@@ -341,7 +341,7 @@ static void test_what_is_no_stack_of_haskell(void **state)
 	run_haskell();
 	other_stack[0]++;
 	check_end(walk(), 1, WIRE_END_LOST);
-	/* A stack that leads in circles ends where there is no room. */
+	/* A circular stack ends when the array of frames is full. */
 	run_haskell();
 	put_frame_table(text + 0x280, HASKELL_UNDERFLOW, 0);
 	other_stack[3] = (uintptr_t)(other_stack + 10);
@@ -350,12 +350,12 @@ static void test_what_is_no_stack_of_haskell(void **state)
 }
 
 /*
- * As Go's runtime.systemstack: code at text + 0x300, which nothing covers, has called a function at
- * text on another stack than that of its own caller. From the top of that one, in words:
+ * As Go's runtime.systemstack: code at text + 0x300 without call-frame information has called a
+ * function at `text`, on another stack than its caller's. Words of the caller's stack:
  *
  *	21  return address into the outermost function, at 0x100
  *	20  <- frame pointer: saved by the function at 0x80
- *	15  return address into that one, which takes six words with these two
+ *	15  return address into that function, whose frame has six words including these two
  */
 static void call_on_another_stack(void)
 {
@@ -390,21 +390,21 @@ static void test_go_on_its_system_stack(void **state)
 	(void)state;
 	call_on_another_stack();
 	check_switched();
-	/* What another function has left there, whose frame was smaller. */
+	/* A stale return address of an earlier function with a smaller frame. */
 	other_stack[18] = text + 0xd0;
 	put_call_of(text + 0xd0, text + 0x300);
 	check_switched();
-	/* And the same one, where its frame was another. */
+	/* A stale one of this function, with another frame. */
 	other_stack[17] = text + 0x90;
 	check_switched();
-	/* A call of another function is none of this one: then it is not known. */
+	/* Calls of another function are ignored; without a match, the caller is not found. */
 	put_call_of(text + 0x90, text + 0x280);
 	memcpy((void *)(text + 0x290), (const uint8_t[]){0xc3, 0x00, 0x00, 0x00}, 4);
 	memcpy((void *)(text + 0x294), (const uint8_t[]){0xc0, 0x03, 0x5f, 0xd6}, 4);
 	check_end(walk(), 2, WIRE_END_LOST);
 }
 
-/* A function that has no frame yet: it asks for more stack. */
+/* A function that has no frame yet, because it is calling for more stack. */
 static void test_go_grows_a_stack(void **state)
 {
 	(void)state;
@@ -419,7 +419,7 @@ static void test_go_grows_a_stack(void **state)
 	check_frame(4, 0x11f);
 }
 
-/* Go since 1.21: the function has a record of its own. */
+/* Go since 1.21: the function has its own record. */
 static void test_go_with_its_own_record(void **state)
 {
 	(void)state;

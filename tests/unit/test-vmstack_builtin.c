@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * Ticks, an intercept stub and a machine's stacks together: a builtin that is longer than a tick is
- * one sample with the weight of all its ticks, and what runs after it has none of them.
+ * Ticks, an intercept stub and machines' stacks together: a builtin that runs longer than a tick
+ * gives one sample with the weight of all its ticks. Code that runs after it gets none of them.
  */
 #include "tests/unit/vmstack-fixture.h"
 
 #define BUILTIN_MS 55
 #define TICK_MS	   (TICK_NS / 1000000)
 
-/* What the machine would find on its own stack. */
+/* The machine's current function, as on its own stack. */
 static const char *volatile running;
 static uint64_t enabled_ns, ticks_told;
 
@@ -22,10 +22,10 @@ static void record(void *context, uint32_t ticks)
 	flameprof_record_vm_stack(frames, 2, ticks);
 }
 
-/* What had come when the builtin returned: all of that is its. */
+/* Ticks that had come when the builtin returned: all belong to it. */
 static uint32_t ticks_inside;
 
-/* On a busy machine the timer, too, may have to wait: its ticks come, but later. */
+/* On a busy machine the timer may be late, so wait for its ticks. */
 static int has_ticked(void)
 {
 	ticks_inside = __atomic_load_n(&flameprof_interrupt_ticks, __ATOMIC_RELAXED);
@@ -50,7 +50,7 @@ static uint64_t burn_builtin(uint64_t argument)
 
 typedef uint64_t builtin(uint64_t argument);
 
-/* How much of the profile is on @name; that is one stack with as many samples, or none. */
+/* Return the weight of @name in the profile: one stack with @samples samples, or none. */
 static uint64_t weight_on(
 	const struct flameprof_profile *profile, const char *name, uint64_t samples)
 {
@@ -85,7 +85,7 @@ static void check_builtin(builtin *original, uint64_t added)
 	after = weight_on(profile, "after", 1);
 	assert_true(slow >= ticks_inside);
 	assert_true(slow + after <= ticks_told);
-	/* None was told twice. */
+	/* No tick was reported twice. */
 	assert_true(ticks_told <= (now_ns() - enabled_ns) / TICK_NS + 1);
 	flameprof_profile_free(profile);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads, emulated. */
 /*
- * The table of functions: one for each three values whoever asks, a ceiling, and control records
- * that say more than they hold.
+ * The table of functions: one entry for equal name, file and line, whichever thread looks it up;
+ * its limit; and control records whose sizes are wrong.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +40,7 @@ static void what_is_equal_is_one(void **state)
 	(void)state;
 	assert_ptr_equal(find("fib", "a.lua", 1), fib);
 	assert_ptr_not_equal(find("fib", "a.lua", 2), fib);
-	/* The same letters, parted elsewhere. */
+	/* The same letters, split differently. */
 	assert_ptr_not_equal(find("fi", "ba.lua", 1), fib);
 	assert_ptr_not_equal(find("fiba.lua", NULL, 1), fib);
 	assert_ptr_equal(find(NULL, NULL, 1), find("", "", 1));
@@ -49,7 +49,7 @@ static void what_is_equal_is_one(void **state)
 	assert_int_not_equal(function_root()->space, function_other()->space);
 }
 
-/* The hint is by pointer: the letters behind it count, in each call. */
+/* The cache compares the file's pointer, but each call reads the letters behind it. */
 static void a_file_is_what_it_says(void **state)
 {
 	char file[] = "one.lua";
@@ -69,7 +69,7 @@ static void a_file_is_what_it_says(void **state)
 static struct function *found[THREADS][NAMES];
 static uint32_t arrived[NAMES]; /* atomic */
 
-/* All at once for each name: who comes second finds it missing, and then made. */
+/* All threads look up each name at once: one inserts it, the others find it. */
 static void *find_all(void *argument)
 {
 	uintptr_t thread = (uintptr_t)argument;
@@ -117,7 +117,7 @@ static void *make_new_ones(void *stop)
 	return NULL;
 }
 
-/* A child can make functions however busy another thread was with the same. */
+/* A child can insert functions even if another thread of the parent was inserting one. */
 static void forks_leave_no_lock_behind(void **state)
 {
 	uint32_t stop = 0;
@@ -140,7 +140,7 @@ static void forks_leave_no_lock_behind(void **state)
 	pthread_join(id, NULL);
 }
 
-/* In a child, which takes the memory with it. */
+/* In a child, whose memory is freed with it. */
 static void beyond_a_million_there_is_one(void **state)
 {
 	int status;
@@ -153,7 +153,7 @@ static void beyond_a_million_there_is_one(void **state)
 
 		for (uint32_t i = 0; i < FUNCTIONS_MAX + 1000; i++)
 			others += find("f", "million.lua", i) == function_other();
-		/* What was there stays; the same thousands are refused again. */
+		/* Old functions are still found; the same thousands are refused again. */
 		if (find("fib", "a.lua", 1) != fib || find("f", "million.lua", 5)->line != 5)
 			_exit(1);
 		_exit(others >= 1000 && others < 100000 &&

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads, emulated. */
 /*
- * Recording while handlers sample the same thread, while others record, and on native frames. Names
- * say which stack a frame belongs to: a mixture of two would show.
+ * Record while handlers sample the same thread, while other threads record, and with native frames.
+ * Each frame's name shows its stack, so that a mixture of two stacks would be seen.
  */
 #include "tests/unit/vmstack-fixture.h"
 
@@ -17,7 +17,7 @@ static char names[SHAPES][DEPTH][16];
 static uint64_t recorded; /* atomic */
 static uint32_t stopping; /* atomic */
 
-/* Shape i has some frames more than i % 32, all called "i/n", the line is the shape's. */
+/* Make shape i: 1 + i % 32 frames, all named "i/n"; the line is the shape's number. */
 static unsigned make_shape(unsigned shape, struct flameprof_vm_frame *frames)
 {
 	unsigned depth = 1 + shape % 32;
@@ -67,7 +67,7 @@ static void check_shape(const struct flameprof_profile *p, uint32_t index)
 	assert_string_equal(frames[depth].name, "[vm]");
 }
 
-/* Native ones have addresses, and none of a machine's frames. */
+/* Native frames have addresses; none is a machine's frame. */
 static void check_native(const struct flameprof_profile *p, uint32_t index)
 {
 	static struct flameprof_frame frames[WIRE_MAX_DEPTH];
@@ -92,7 +92,7 @@ static void check_all(const struct flameprof_profile *p, uint64_t *vm, uint64_t 
 	}
 }
 
-/* Ticks are whole periods, so that weights are exact; and everything has room. */
+/* Ticks are whole periods, so weights are exact; and no record is dropped. */
 static void handlers_and_records_do_not_mix(void **state)
 {
 	const struct flameprof_options options = {
@@ -132,7 +132,7 @@ static void handlers_and_records_do_not_mix(void **state)
 	assert_true(UNDER_TSAN || native > 100);
 }
 
-/* The end waits for records under way; those that come later are told that nobody samples. */
+/* The session's end waits for records in progress; later calls return that nothing is sampled. */
 static void sessions_begin_and_end_meanwhile(void **state)
 {
 	struct flameprof_profile *profile;
@@ -155,13 +155,13 @@ static void sessions_begin_and_end_meanwhile(void **state)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(ids[i], NULL);
 	assert_int_equal(native, 0);
-	/* One that was told "recorded" is in a profile: the queue has room for all of them. */
+	/* Each successful call is in a profile, because the queue has room for all. */
 	assert_int_equal(vm, recorded);
 }
 
 /* ---- a call held up in the middle, where it reads the host's memory -------------------------- */
 
-static char *held_page; /* the name of a frame; cannot be read until let_go */
+static char *held_page; /* a frame's name; unreadable until let_go */
 static uint32_t is_held, let_go, has_stopped; /* atomic */
 
 static void hold(int signal)
@@ -197,7 +197,7 @@ static void the_end_waits_for_a_call_under_way(void **state)
 	void *error, *weight;
 
 	(void)state;
-	/* It keeps signals of other threads back. */
+	/* ThreadSanitizer delays signals of other threads. */
 	skip_under_tsan();
 	held_page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	sigaction(SIGSEGV, &action, &before);
@@ -213,7 +213,7 @@ static void the_end_waits_for_a_call_under_way(void **state)
 	pthread_join(stopper, &weight);
 	sigaction(SIGSEGV, &before, NULL);
 	munmap(held_page, 4096);
-	/* The thread was no longer sampled when its words were complete. */
+	/* When its words were complete, the thread was no longer sampled. */
 	assert_int_equal((intptr_t)error, -ESRCH);
 	assert_int_equal((uintptr_t)weight, 0);
 }
@@ -248,7 +248,7 @@ static void native_frames_stand_below(void **state)
 	assert_true(frames > 6);
 	for (uint32_t i = 0; i < 3; i++)
 		assert_frame(profile, at, i, &three[i]);
-	/* At once the caller: none of the library's own. */
+	/* The caller's frame follows directly, without frames of the library. */
 	assert_true(is_in_record_from_here(frame_at(profile, at, 3).address));
 	assert_false(is_in_record_from_here(frame_at(profile, at, 4).address));
 	assert_int_equal(stack_at(profile, at).end, FLAMEPROF_END_ROOT);
@@ -293,7 +293,7 @@ static void no_frames_above_native_ones(void **state)
 	flameprof_vm_stacks(FLAMEPROF_VM_BESIDE);
 }
 
-/* The signals that are kept back while a record is written are let through again, no others. */
+/* Signals that are blocked while a record is written are unblocked afterwards, and no others. */
 static void the_mask_is_kept(void **state)
 {
 	sigset_t mask, after;

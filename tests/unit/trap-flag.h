@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A SIGTRAP behind every instruction, on x86_64, whose programs can set the flag by themselves.
- * Both spare the red zone below the stack pointer.
+ * Set and clear the trap flag, which raises SIGTRAP after every instruction. Only x86_64 programs
+ * can set it themselves. Both macros keep the red zone below the stack pointer intact.
  */
 #ifndef TESTS_UNIT_TRAP_FLAG_H
 #define TESTS_UNIT_TRAP_FLAG_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A made-up thread for tests of the walk: its registers, its stack, a module whose call-frame
- * information the test writes, and what only UNWIND_READ can see: a second stack, the module's
- * code, generated code. Include it once, after cmocka.h.
+ * A synthetic thread for tests of the walk: registers, a stack, a module whose call-frame
+ * information the test writes, and memory that only UNWIND_READ can read: a second stack, the
+ * module's code, generated code. Include it once, after cmocka.h.
  */
 #ifndef TESTS_UNIT_UNWIND_FIXTURE_H
 #define TESTS_UNIT_UNWIND_FIXTURE_H
@@ -13,14 +13,14 @@
 
 #include "libprof/unwind/unwind.h"
 
-/* One more stack besides the one in bounds, read word by word and counted. */
+/* A second stack, outside the known bounds. Its reads are counted. */
 static uintptr_t other_stack[96];
 static unsigned reads, finds, code_reads;
 static struct unwind_module made;
-static uintptr_t text; /* the module's code: IMAGE_CODE after its start */
-static uintptr_t code_end; /* from here on nothing is code */
+static uintptr_t text; /* address of the module's code, at IMAGE_CODE */
+static uintptr_t code_end; /* addresses from here on are not code */
 
-#define NO_MODULE       0x10000 /* generated code: in no module, read from here */
+#define NO_MODULE       0x10000 /* address of generated code, in no module */
 #define GENERATED_BYTES 4096u
 
 static uint8_t generated[GENERATED_BYTES];
@@ -68,14 +68,14 @@ static inline int UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_
 #define PC ARCH_DWARF_PC
 
 static struct image image;
-/* What lies behind the stack proper is not readable at all. */
+/* The words behind the stack are not readable. */
 static uintptr_t stack_and_gap[128];
 static uintptr_t *const stack = stack_and_gap;
 static struct arch_registers registers;
 static uint64_t frames[WIRE_MAX_DEPTH];
-static unsigned kept __attribute__((unused)); /* a preserved register that is neither sp nor fp */
+static unsigned kept __attribute__((unused)); /* a preserved register other than sp and fp */
 
-/* CFA = sp + 8, return address at CFA - 8: a function that has pushed nothing, as x86 has it. */
+/* The CIE's row: CFA = sp + 8, return address at CFA - 8, as after a call on x86. */
 static void add_fde(uint32_t begin, uint32_t bytes, const uint8_t *program, unsigned program_bytes)
 {
 	static const uint8_t relative[] = {CFI_PTR_PCREL | CFI_PTR_SDATA4};
@@ -102,7 +102,7 @@ static void add_fde(uint32_t begin, uint32_t bytes, const uint8_t *program, unsi
 		add_fde(begin, bytes, program_, sizeof(program_));                                 \
 	} while (0)
 
-/* Code has to lie inside the module: the image is followed by nothing, so widen the range. */
+/* The code must lie in the module, so extend the module beyond the image. */
 static uint8_t image_room[IMAGE_CODE + 0x1000] __attribute__((aligned(16)));
 
 static void finish(void)
@@ -138,7 +138,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* Write an instruction that calls and ends at @pc, which is in the module or generated. */
+/* Write a call instruction that ends at @pc, in the module or in generated code. */
 static inline void put_call(uintptr_t pc)
 {
 #if defined(__x86_64__)
@@ -152,7 +152,7 @@ static inline void put_call(uintptr_t pc)
 	memcpy(end - sizeof(call), call, sizeof(call));
 }
 
-/* Write a call of @function that ends at @pc; both are in the module. */
+/* Write a call of @function that ends at @pc, both in the module. */
 static inline void put_call_of(uintptr_t pc, uintptr_t function)
 {
 #if defined(__x86_64__)
@@ -183,7 +183,7 @@ static void check_end(struct unwind_result result, unsigned count, enum wire_end
 	assert_int_equal(result.end, end);
 }
 
-/* The frame is at @offset of the module's code, as an address to look up. */
+/* Check that frame @index is at @offset of the module's code (the looked-up pc). */
 static void check_frame(unsigned index, uint32_t offset)
 {
 	assert_int_equal(frames[index], WIRE_FRAME(9, IMAGE_CODE + offset));

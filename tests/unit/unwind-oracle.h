@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The unwinding core beside libunwind: both walk from the same ucontext, and every frame has to be
- * the same. For tests that include it once, from one file.
+ * Compare the unwinding core with libunwind: both walk from the same ucontext and must find the
+ * same frames. A test includes this in one file.
  */
 #ifndef TESTS_UNIT_UNWIND_ORACLE_H
 #define TESTS_UNIT_UNWIND_ORACLE_H
@@ -21,7 +21,7 @@
 #define ORACLE_FRAMES  256
 #define ORACLE_MODULES 64
 
-/* Number modules in the order they are met, as the sampler does. */
+/* Number modules in the order in which they are found, as the sampler does. */
 static const struct link_map *oracle_modules[ORACLE_MODULES];
 static uintptr_t oracle_bias[ORACLE_MODULES];
 
@@ -58,7 +58,7 @@ struct oracle_stack {
 	bool by_fp[ORACLE_FRAMES];
 };
 
-/* Of the calling thread; kept, because asking is slow and takes locks. */
+/* Stack bounds of the calling thread; cached, because getting them is slow and takes locks. */
 static __thread struct unwind_bounds oracle_bounds;
 
 static inline void oracle_learn_bounds(void)
@@ -97,9 +97,9 @@ static inline void oracle_walk_core(const ucontext_t *context, struct oracle_sta
 }
 
 /*
- * libunwind gives return addresses; turned into what is looked up, by the core's own rules. Its
- * unw_is_signal_frame() answers no for trampolines it stepped through by their information, so they
- * are known by their code.
+ * Walk with libunwind. It gives return addresses; convert them to looked-up pcs by the core's
+ * rules. unw_is_signal_frame() is false for trampolines that libunwind stepped through by
+ * call-frame information, so recognise them by their code.
  */
 static inline void oracle_walk_libunwind(ucontext_t *context, struct oracle_stack *stack)
 {
@@ -125,7 +125,7 @@ static inline void oracle_walk_libunwind(ucontext_t *context, struct oracle_stac
 	} while (stack->frames < ORACLE_FRAMES && unw_step(&cursor) > 0);
 }
 
-/* Index of the first frame that differs, or -1. */
+/* Return the index of the first frame that differs, or -1. */
 static inline int oracle_difference(const struct oracle_stack *a, const struct oracle_stack *b)
 {
 	unsigned shared = a->frames < b->frames ? a->frames : b->frames;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For tests of virtual machines' stacks: ticks of 10 ms, and what a profile says of a stack. */
+/* For tests of virtual machines' stacks: ticks of 10 ms, and access to the stacks of a profile. */
 #ifndef TESTS_UNIT_VMSTACK_FIXTURE_H
 #define TESTS_UNIT_VMSTACK_FIXTURE_H
 
@@ -23,7 +23,7 @@ static inline void no_ticks(void *context, uint32_t ticks)
 	(void)ticks;
 }
 
-/* Nobody is registered: the timer rests. */
+/* No thread is registered, so the timer stays idle. */
 static inline int enable_ticks(void **state)
 {
 	(void)state;
@@ -46,7 +46,7 @@ static inline struct flameprof_stack stack_at(const struct flameprof_profile *p,
 	return stack;
 }
 
-/* The one frame of stack @index at @at, leaf first. */
+/* Return the only frame of stack @index at position @at, leaf first. */
 static inline struct flameprof_frame frame_at(
 	const struct flameprof_profile *p, uint32_t index, uint32_t at)
 {
@@ -72,7 +72,7 @@ static inline void assert_frame(const struct flameprof_profile *p, uint32_t inde
 	assert_int_equal(frame.module, FLAMEPROF_NONE);
 }
 
-/* Which stack is the only one of the machine's. */
+/* Return the index of the only stack that a machine recorded. */
 static inline uint32_t only_vm_stack(const struct flameprof_profile *p)
 {
 	uint32_t count = info_of(p).stacks, found = UINT32_MAX;
