@@ -64,16 +64,16 @@ enum arch_effect {
 	ARCH_EFFECT_POP_FP,
 	ARCH_EFFECT_LOAD_FP,	  /* fp = word at sp + `value` */
 	ARCH_EFFECT_SAVE_FP,	  /* word at sp + `value` = fp */
-	ARCH_EFFECT_LOSE_FP,	  /* fp gets another value */
+	ARCH_EFFECT_CLOBBER_FP,	  /* fp gets another value */
 	ARCH_EFFECT_LEAVE,	  /* SP_FROM_FP, then POP_FP */
 	ARCH_EFFECT_MARK,	  /* mark = sp + `value` */
 	ARCH_EFFECT_MOVE_MARK,	  /* mark += `value` */
 	ARCH_EFFECT_COMPARE_MARK, /* sp is compared with mark */
 	ARCH_EFFECT_BRANCH,	  /* conditional jump to the next instruction + `value` */
 	ARCH_EFFECT_JUMP,	  /* jump to the next instruction + `value` */
-	ARCH_EFFECT_JUMP_ANYWHERE, /* jump through a register or memory */
+	ARCH_EFFECT_JUMP_INDIRECT, /* jump through a register or memory */
 	ARCH_EFFECT_CALL,	   /* call of the next instruction + `value` */
-	ARCH_EFFECT_CALL_ANYWHERE,
+	ARCH_EFFECT_CALL_INDIRECT,
 	ARCH_EFFECT_RETURN, /* pops `value` bytes of arguments, too */
 	ARCH_EFFECT_STOP,   /* execution never continues behind it */
 };

@@ -25,7 +25,7 @@
 
 #define ARCH_MOV_FP_SP 0x910003fdu
 
-struct arch_way_out {
+struct arch_scan {
 	int64_t sp;	/* offset from the pc's stack pointer */
 	int64_t fp, ra; /* offsets from which they were loaded; -1: not loaded */
 	bool others;
@@ -48,7 +48,7 @@ static inline int64_t arch_signed_field(uint32_t instruction, unsigned shift, un
 	return (int32_t)(instruction << (32 - shift - bits)) >> (32 - bits);
 }
 
-static inline void arch_loaded(struct arch_way_out *out, uint32_t reg, int64_t from)
+static inline void arch_loaded(struct arch_scan *out, uint32_t reg, int64_t from)
 {
 	if (reg == 29)
 		out->fp = from;
@@ -59,7 +59,7 @@ static inline void arch_loaded(struct arch_way_out *out, uint32_t reg, int64_t f
 }
 
 /* Apply a load of one or two registers from the stack, which may add to sp after the load. */
-static inline bool arch_follow_load(struct arch_way_out *out, uint32_t instruction)
+static inline bool arch_follow_load(struct arch_scan *out, uint32_t instruction)
 {
 	bool pair_moves = (instruction & 0xffc003e0) == 0xa8c003e0;
 	bool pair = pair_moves || (instruction & 0xffc003e0) == 0xa94003e0;
@@ -86,7 +86,7 @@ static inline bool arch_follow_load(struct arch_way_out *out, uint32_t instructi
 	return true;
 }
 
-static inline bool arch_follow(struct arch_way_out *out, uint32_t instruction)
+static inline bool arch_follow(struct arch_scan *out, uint32_t instruction)
 {
 	switch (instruction) {
 	case 0xd503245f: /* bti c */
@@ -117,11 +117,11 @@ static inline int64_t arch_pushed_bytes(uint32_t instruction)
 }
 
 /* Is the pc at a function's entry, before it has saved registers or changed its caller's x29? */
-static inline bool arch_at_entry(const struct arch_code *code, struct arch_way_out *out)
+static inline bool arch_at_entry(const struct arch_code *code, struct arch_scan *out)
 {
 	uint32_t now = arch_instruction(code, code->at);
 
-	*out = (struct arch_way_out){.fp = -1, .ra = -1};
+	*out = (struct arch_scan){.fp = -1, .ra = -1};
 	switch (now) {
 	case 0xd503245f: /* bti c */
 	case 0xd503233f: /* paciasp */
@@ -145,8 +145,7 @@ static inline bool arch_is_outermost(const struct arch_code *code)
 	return false;
 }
 
-static inline int arch_epilogue_of(
-	const struct arch_way_out *out, struct arch_epilogue *epilogue)
+static inline int arch_epilogue_of(const struct arch_scan *out, struct arch_epilogue *epilogue)
 {
 	if (out->sp > INT32_MAX || (out->sp & 15) || out->fp >= out->sp || out->ra >= out->sp)
 		return -ENOENT;
@@ -159,7 +158,7 @@ static inline int arch_epilogue_of(
 
 static inline int arch_find_epilogue(const struct arch_code *code, struct arch_epilogue *epilogue)
 {
-	struct arch_way_out out = {.fp = -1, .ra = -1};
+	struct arch_scan out = {.fp = -1, .ra = -1};
 	unsigned at = code->at;
 
 	while (arch_follow(&out, arch_instruction(code, at)))

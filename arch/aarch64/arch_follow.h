@@ -43,9 +43,9 @@ static inline bool arch_decode_branch(uint32_t at, struct arch_instruction *out)
 	else if (arch_is(at, 0x7e000000, 0x36000000))
 		*out = arch_known(ARCH_EFFECT_BRANCH, 4 * arch_signed_field(at, 5, 14) - 4);
 	else if (arch_is(at, 0xfffffc1f, 0xd63f0000) || arch_is(at, 0xfefff800, 0xd63f0800))
-		*out = arch_known(ARCH_EFFECT_CALL_ANYWHERE, 0);
+		*out = arch_known(ARCH_EFFECT_CALL_INDIRECT, 0);
 	else if (arch_is(at, 0xfffffc1f, 0xd61f0000) || arch_is(at, 0xfefff800, 0xd61f0800))
-		*out = arch_known(ARCH_EFFECT_JUMP_ANYWHERE, 0);
+		*out = arch_known(ARCH_EFFECT_JUMP_INDIRECT, 0);
 	else if (arch_is_return(at))
 		*out = arch_known(ARCH_EFFECT_RETURN, 0);
 	else if (arch_is(at, 0xffe0001f, 0xd4200000) || arch_is(at, 0xffff0000, 0))
@@ -80,7 +80,7 @@ static inline bool arch_decode_arithmetic(uint32_t at, struct arch_instruction *
 	else if (is_fp && is_sum && from == ARCH_SP)
 		*out = arch_known(ARCH_EFFECT_FP_FROM_SP, value);
 	else if (is_sp || is_fp)
-		*out = arch_known(is_sp ? ARCH_EFFECT_UNKNOWN : ARCH_EFFECT_LOSE_FP, 0);
+		*out = arch_known(is_sp ? ARCH_EFFECT_UNKNOWN : ARCH_EFFECT_CLOBBER_FP, 0);
 	else
 		return false;
 	return true;
@@ -113,7 +113,7 @@ static inline bool arch_decode_memory(uint32_t at, struct arch_instruction *out)
 		return true;
 	}
 	if ((at >> 5 & 31) != ARCH_SP) {
-		*out = arch_known(has_fp && is_load ? ARCH_EFFECT_LOSE_FP : ARCH_EFFECT_NONE, 0);
+		*out = arch_known(has_fp && is_load ? ARCH_EFFECT_CLOBBER_FP : ARCH_EFFECT_NONE, 0);
 		return true;
 	}
 	if (has_fp && moves)
@@ -164,7 +164,7 @@ static inline bool arch_follows_call(const struct arch_text *source, uintptr_t p
 		return false;
 	instruction = arch_decode(code, 4);
 	return instruction.effect == ARCH_EFFECT_CALL ||
-	       instruction.effect == ARCH_EFFECT_CALL_ANYWHERE;
+	       instruction.effect == ARCH_EFFECT_CALL_INDIRECT;
 }
 
 #define ARCH_FOLLOW_INSTRUCTIONS 1000u
@@ -186,7 +186,7 @@ static inline bool arch_writes_frame(uint32_t instruction)
 static inline int arch_follow_code(
 	const struct arch_text *source, uintptr_t pc, struct arch_epilogue *epilogue)
 {
-	struct arch_way_out out = {.fp = -1, .ra = -1};
+	struct arch_scan out = {.fp = -1, .ra = -1};
 
 	for (unsigned left = ARCH_FOLLOW_INSTRUCTIONS; left; left--) {
 		struct arch_instruction instruction;

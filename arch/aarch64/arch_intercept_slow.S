@@ -68,8 +68,8 @@ arch_intercept_slow:
 	.irp	n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
 	str	p\n, [sp, #\n, mul vl]
 	.endr
-1:	adrp	x9, arch_intercept_take
-	ldr	x9, [x9, :lo12:arch_intercept_take]
+1:	adrp	x9, arch_intercept_call
+	ldr	x9, [x9, :lo12:arch_intercept_call]
 	blr	x9
 	adrp	x9, arch_intercept_save_sve
 	ldr	w9, [x9, :lo12:arch_intercept_save_sve]

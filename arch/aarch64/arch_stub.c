@@ -182,7 +182,7 @@ int arch_stub_prepare(const struct arch_stub_shape *shape, struct arch_stub_temp
 }
 
 /* Fill in the distance of an ldr (literal) at offset @at: in words, 19 bits from bit 5 on. */
-static void place_distance(uint8_t *code, uint32_t at, int32_t distance)
+static void write_distance(uint8_t *code, uint32_t at, int32_t distance)
 {
 	uint32_t instruction;
 
@@ -191,12 +191,12 @@ static void place_distance(uint8_t *code, uint32_t at, int32_t distance)
 	memcpy(code + at, &instruction, sizeof(instruction));
 }
 
-void arch_stub_place(const struct arch_stub_template *stub, uint8_t *code, int32_t payload,
-	int32_t target)
+void arch_stub_write(
+	const struct arch_stub_template *stub, uint8_t *code, int32_t payload, int32_t target)
 {
 	memcpy(code, stub->code, stub->code_bytes);
-	place_distance(code, stub->payload_at, payload);
-	place_distance(code, stub->target_at, target);
+	write_distance(code, stub->payload_at, payload);
+	write_distance(code, stub->target_at, target);
 }
 
 /* An expression can read only x30, which equals the pc only in a frame that has made a call. */
@@ -214,14 +214,14 @@ unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t st
 /* Which vector registers arch_intercept_slow() saves. */
 
 /* Read by arch_intercept_slow(). Atomic. */
-extern void (*arch_intercept_take)(void);
-void (*arch_intercept_take)(void);
+extern void (*arch_intercept_call)(void);
+void (*arch_intercept_call)(void);
 extern uint32_t arch_intercept_save_sve;
 uint32_t arch_intercept_save_sve;
 
 void arch_intercept_prepare(void (*take)(void))
 {
-	__atomic_store_n(&arch_intercept_take, take, __ATOMIC_RELAXED);
+	__atomic_store_n(&arch_intercept_call, take, __ATOMIC_RELAXED);
 	__atomic_store_n(&arch_intercept_save_sve, (getauxval(AT_HWCAP) & HWCAP_SVE) != 0,
 		__ATOMIC_RELAXED);
 }

@@ -39,7 +39,7 @@ static inline bool arch_keeps_stack(const uint8_t *code, unsigned bytes)
 
 		if (!next.bytes ||
 			(next.effect != ARCH_EFFECT_NONE && next.effect != ARCH_EFFECT_NOP &&
-				next.effect != ARCH_EFFECT_LOSE_FP))
+				next.effect != ARCH_EFFECT_CLOBBER_FP))
 			return false;
 		code += next.bytes;
 		bytes -= next.bytes;

@@ -30,7 +30,7 @@
 
 #define ARCH_CODE_BEFORE 1u
 
-struct arch_way_out {
+struct arch_scan {
 	const struct arch_code *code;
 	unsigned at;
 	int64_t sp; /* offset from the pc's stack pointer */
@@ -39,7 +39,7 @@ struct arch_way_out {
 };
 
 /* Are the next @count bytes those of @wanted, with the first in the lowest byte? */
-static inline bool arch_next_is(const struct arch_way_out *out, uint32_t wanted, unsigned count)
+static inline bool arch_next_is(const struct arch_scan *out, uint32_t wanted, unsigned count)
 {
 	if (out->code->end - out->at < count)
 		return false;
@@ -50,8 +50,7 @@ static inline bool arch_next_is(const struct arch_way_out *out, uint32_t wanted,
 }
 
 /* Return the signed number of 1 or 4 @bytes at @offset from the next byte; 0 if it is cut off. */
-static inline int32_t arch_next_number(
-	const struct arch_way_out *out, unsigned offset, unsigned bytes)
+static inline int32_t arch_next_number(const struct arch_scan *out, unsigned offset, unsigned bytes)
 {
 	const uint8_t *from = out->code->bytes + out->at + offset;
 
@@ -70,7 +69,7 @@ struct arch_skipped {
 };
 
 static inline bool arch_skip_one_of(
-	struct arch_way_out *out, const struct arch_skipped *known, unsigned count)
+	struct arch_scan *out, const struct arch_skipped *known, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
 		if (!arch_next_is(out, known[i].opcode, known[i].opcode_bytes) ||
@@ -83,7 +82,7 @@ static inline bool arch_skip_one_of(
 }
 
 /* Skip an instruction that does not change stack pointer or frame pointer. */
-static inline bool arch_skip_plain(struct arch_way_out *out)
+static inline bool arch_skip_plain(struct arch_scan *out)
 {
 	static const struct arch_skipped plain[] = {
 		{0x77f8c5, 3, 3},   /* vzeroupper */
@@ -99,20 +98,20 @@ static inline bool arch_skip_plain(struct arch_way_out *out)
 }
 
 /* Skip V8's check at a function's entry whether its code is still valid. */
-static inline bool arch_skip_question(struct arch_way_out *out)
+static inline bool arch_skip_validity_check(struct arch_scan *out)
 {
-	static const struct arch_skipped question[] = {
+	static const struct arch_skipped check[] = {
 		{0x598b48, 3, 4}, /* mov -x(%rcx),%rbx */
 		{0x43f6, 2, 4},	  /* testb $x,x(%rbx) */
 		{0x850f, 2, 6},	  /* jne */
 		{0xe90574, 3, 7}, /* je over the next; jmp */
 	};
 
-	return arch_skip_one_of(out, question, sizeof(question) / sizeof(*question));
+	return arch_skip_one_of(out, check, sizeof(check) / sizeof(*check));
 }
 
 /* Skip `add $x,%rsp`, or `sub $x,%rsp` if the function may not have begun. */
-static inline bool arch_skip_adjustment(struct arch_way_out *out)
+static inline bool arch_skip_adjustment(struct arch_scan *out)
 {
 	bool is_add = arch_next_is(out, 0xc48348, 3);
 	bool is_long = arch_next_is(out, 0xc48148, 3);
@@ -127,7 +126,7 @@ static inline bool arch_skip_adjustment(struct arch_way_out *out)
 }
 
 /* Skip a call through a register that has not been made yet. */
-static inline bool arch_skip_call(struct arch_way_out *out)
+static inline bool arch_skip_call(struct arch_scan *out)
 {
 	unsigned rex = arch_next_is(out, 0x41, 1);
 	const uint8_t *next = out->code->bytes + out->at + rex;
@@ -139,7 +138,7 @@ static inline bool arch_skip_call(struct arch_way_out *out)
 	return true;
 }
 
-static inline bool arch_skip_pop(struct arch_way_out *out)
+static inline bool arch_skip_pop(struct arch_scan *out)
 {
 	unsigned rex = arch_next_is(out, 0x41, 1);
 	uint8_t opcode;
@@ -165,7 +164,7 @@ static inline bool arch_skip_pop(struct arch_way_out *out)
  *	55		push   %rbp
  *	48 89 e5	mov    %rsp,%rbp	or 48 8b ec
  */
-static inline bool arch_at_entry(struct arch_way_out *out)
+static inline bool arch_at_entry(struct arch_scan *out)
 {
 	bool pushed = !arch_next_is(out, 0x55, 1);
 
@@ -194,7 +193,7 @@ static inline bool arch_at_entry(struct arch_way_out *out)
  */
 static inline bool arch_is_outermost(const struct arch_code *code)
 {
-	struct arch_way_out out = {.code = code, .at = code->at};
+	struct arch_scan out = {.code = code, .at = code->at};
 
 	if (code->exact)
 		return false;
@@ -212,7 +211,7 @@ static inline bool arch_is_outermost(const struct arch_code *code)
 
 static inline int arch_find_epilogue(const struct arch_code *code, struct arch_epilogue *epilogue)
 {
-	struct arch_way_out out = {.code = code, .at = code->at, .fp = -1};
+	struct arch_scan out = {.code = code, .at = code->at, .fp = -1};
 	uint32_t arguments = 0; /* bytes that the return pops besides the return address */
 
 	while (arch_skip_plain(&out) || arch_skip_pop(&out) || arch_skip_adjustment(&out) ||
@@ -223,10 +222,10 @@ static inline int arch_find_epilogue(const struct arch_code *code, struct arch_e
 	} else if (arch_next_is(&out, 0xc2, 1) && code->end - out.at >= 3) {
 		arguments = code->bytes[out.at + 1] | (uint32_t)code->bytes[out.at + 2] << 8;
 	} else {
-		out = (struct arch_way_out){.code = code, .at = code->at, .fp = -1};
+		out = (struct arch_scan){.code = code, .at = code->at, .fp = -1};
 		if (!code->exact)
 			return -ENOENT;
-		while (arch_skip_plain(&out) || arch_skip_question(&out))
+		while (arch_skip_plain(&out) || arch_skip_validity_check(&out))
 			;
 		if (!arch_at_entry(&out))
 			return -ENOENT;

@@ -410,9 +410,9 @@ static inline enum arch_effect arch_effect_of(
 			return d->is_short ? ARCH_EFFECT_UNKNOWN : ARCH_EFFECT_SP;
 		*value = 0;
 		if (d->reg == 2)
-			return ARCH_EFFECT_CALL_ANYWHERE;
+			return ARCH_EFFECT_CALL_INDIRECT;
 		if (d->reg == 4)
-			return ARCH_EFFECT_JUMP_ANYWHERE;
+			return ARCH_EFFECT_JUMP_INDIRECT;
 		if (d->reg > 1)
 			return ARCH_EFFECT_UNKNOWN;
 		break;
@@ -449,7 +449,7 @@ static inline enum arch_effect arch_effect_of(
 	}
 	if (arch_writes(d, ARCH_SP))
 		return ARCH_EFFECT_UNKNOWN;
-	return arch_writes(d, ARCH_FP) ? ARCH_EFFECT_LOSE_FP : ARCH_EFFECT_NONE;
+	return arch_writes(d, ARCH_FP) ? ARCH_EFFECT_CLOBBER_FP : ARCH_EFFECT_NONE;
 }
 
 static inline struct arch_instruction arch_decode(const uint8_t *at, unsigned room)
@@ -510,7 +510,7 @@ static inline bool arch_follows_call(const struct arch_text *source, uintptr_t p
 
 		if (instruction.bytes == bytes &&
 			(instruction.effect == ARCH_EFFECT_CALL ||
-				instruction.effect == ARCH_EFFECT_CALL_ANYWHERE))
+				instruction.effect == ARCH_EFFECT_CALL_INDIRECT))
 			return true;
 	}
 	return false;
@@ -525,7 +525,7 @@ static inline bool arch_follows_call(const struct arch_text *source, uintptr_t p
 #define ARCH_FOLLOW_WINDOW 64u
 
 /* A state on a path through code. Offsets count from the stack pointer at the path's start. */
-struct arch_place {
+struct arch_path_state {
 	uintptr_t pc;
 	int64_t sp; /* offset of the stack pointer */
 	/* Offset from which the caller's frame pointer was loaded; -1: it is in the register. */
@@ -538,59 +538,59 @@ struct arch_place {
 	uintptr_t moved; /* end of the last instruction that changed sp */
 };
 
-struct arch_way {
+struct arch_path {
 	const struct arch_text *source;
 	unsigned *left; /* instructions left; shared with subroutines */
 	uintptr_t from; /* address of `bytes` */
 	unsigned have;
 	uint8_t bytes[ARCH_FOLLOW_WINDOW];
-	struct arch_place at;
-	struct arch_place *branches; /* ARCH_FOLLOW_BRANCHES entries; NULL in a subroutine */
+	struct arch_path_state at;
+	struct arch_path_state *branches; /* ARCH_FOLLOW_BRANCHES entries; NULL in a subroutine */
 	unsigned branch_count;
 };
 
-static inline struct arch_instruction arch_way_next(struct arch_way *way)
+static inline struct arch_instruction arch_path_next(struct arch_path *path)
 {
-	uintptr_t pc = way->at.pc;
+	uintptr_t pc = path->at.pc;
 
-	if (pc < way->from || pc - way->from + 15 > way->have) {
-		way->from = pc;
-		way->have = arch_text_read(way->source, pc, way->bytes, sizeof(way->bytes));
+	if (pc < path->from || pc - path->from + 15 > path->have) {
+		path->from = pc;
+		path->have = arch_text_read(path->source, pc, path->bytes, sizeof(path->bytes));
 	}
-	return arch_decode(way->bytes + (pc - way->from),
-		way->have > pc - way->from ? way->have - (unsigned)(pc - way->from) : 0);
+	return arch_decode(path->bytes + (pc - path->from),
+		path->have > pc - path->from ? path->have - (unsigned)(pc - path->from) : 0);
 }
 
 /* Update @at by an instruction that changes or saves the frame pointer. */
-static inline void arch_way_frame_pointer(
-	struct arch_place *at, const struct arch_instruction *instruction)
+static inline void arch_path_frame_pointer(
+	struct arch_path_state *at, const struct arch_instruction *instruction)
 {
-	int64_t place = at->sp + instruction->value;
+	int64_t offset = at->sp + instruction->value;
 
 	switch (instruction->effect) {
 	case ARCH_EFFECT_PUSH_FP:
-		at->sp = place;
+		at->sp = offset;
 		/* fall through */
 	case ARCH_EFFECT_SAVE_FP:
 		if (!at->is_lost) {
-			at->saved = place;
+			at->saved = offset;
 			at->saved_fp = at->fp;
-		} else if (place == at->saved) {
+		} else if (offset == at->saved) {
 			at->saved = INT64_MAX;
 		}
-		if (at->written < place + 8)
-			at->written = place + 8;
+		if (at->written < offset + 8)
+			at->written = offset + 8;
 		break;
 	case ARCH_EFFECT_POP_FP:
-		place = at->sp;
+		offset = at->sp;
 		at->sp += 8;
 		/* fall through */
 	case ARCH_EFFECT_LOAD_FP:
-		at->fp = place == at->saved ? at->saved_fp : place;
-		at->is_lost = place < at->written && place != at->saved;
+		at->fp = offset == at->saved ? at->saved_fp : offset;
+		at->is_lost = offset < at->written && offset != at->saved;
 		break;
 	case ARCH_EFFECT_FP_FROM_SP:
-	case ARCH_EFFECT_LOSE_FP:
+	case ARCH_EFFECT_CLOBBER_FP:
 		at->is_lost = true;
 		break;
 	default:
@@ -598,31 +598,31 @@ static inline void arch_way_frame_pointer(
 	}
 }
 
-static int arch_way_out_of(struct arch_way *way, unsigned calls);
+static int arch_path_to_return(struct arch_path *path, unsigned calls);
 
 /* Step over the call of the subroutine at @pc. Returns true if its return was found. */
-static bool arch_way_over_call(struct arch_way *way, uintptr_t pc, unsigned calls)
+static bool arch_path_step_call(struct arch_path *path, uintptr_t pc, unsigned calls)
 {
-	struct arch_way inner = {.source = way->source,
-		.left = way->left,
+	struct arch_path inner = {.source = path->source,
+		.left = path->left,
 		.at = {.pc = pc, .fp = -1, .saved = INT64_MAX}};
-	int taken = calls < ARCH_FOLLOW_CALLS ? arch_way_out_of(&inner, calls + 1) : -ENOENT;
+	int popped = calls < ARCH_FOLLOW_CALLS ? arch_path_to_return(&inner, calls + 1) : -ENOENT;
 
-	if (taken < 0 || inner.at.sp)
+	if (popped < 0 || inner.at.sp)
 		return false;
-	way->at.sp += taken;
-	way->at.is_lost |= inner.at.is_lost || inner.at.fp >= 0;
+	path->at.sp += popped;
+	path->at.is_lost |= inner.at.is_lost || inner.at.fp >= 0;
 	return true;
 }
 
 /*
- * Apply @instruction, which ends at way->at.pc. Returns false if the path ends here. A backward
+ * Apply @instruction, which ends at path->at.pc. Returns false if the path ends here. A backward
  * jump may close a loop, so it ends the path if another branch is left to be followed.
  */
-static bool arch_way_over(
-	struct arch_way *way, const struct arch_instruction *instruction, unsigned calls)
+static bool arch_path_step(
+	struct arch_path *path, const struct arch_instruction *instruction, unsigned calls)
 {
-	struct arch_place *at = &way->at;
+	struct arch_path_state *at = &path->at;
 	uintptr_t target = at->pc + (uintptr_t)(intptr_t)instruction->value;
 	int64_t sp = at->sp;
 
@@ -631,8 +631,8 @@ static bool arch_way_over(
 	case ARCH_EFFECT_ALIGN:
 	case ARCH_EFFECT_SP_FROM_FP:
 	case ARCH_EFFECT_LEAVE:
-	case ARCH_EFFECT_JUMP_ANYWHERE:
-	case ARCH_EFFECT_CALL_ANYWHERE:
+	case ARCH_EFFECT_JUMP_INDIRECT:
+	case ARCH_EFFECT_CALL_INDIRECT:
 	case ARCH_EFFECT_STOP:
 		return false;
 	case ARCH_EFFECT_SP:
@@ -642,20 +642,20 @@ static bool arch_way_over(
 		/* A loop that changes sp, as stack probes do, may run any number of times. */
 		if (target < at->moved && at->moved <= at->pc)
 			return false;
-		if (way->branches && way->branch_count < ARCH_FOLLOW_BRANCHES) {
-			way->branches[way->branch_count] = *at;
-			way->branches[way->branch_count++].pc = target;
+		if (path->branches && path->branch_count < ARCH_FOLLOW_BRANCHES) {
+			path->branches[path->branch_count] = *at;
+			path->branches[path->branch_count++].pc = target;
 		}
 		break;
 	case ARCH_EFFECT_JUMP:
-		if (instruction->value < 0 && way->branch_count)
+		if (instruction->value < 0 && path->branch_count)
 			return false;
 		at->pc = target;
 		break;
 	case ARCH_EFFECT_CALL:
-		return arch_way_over_call(way, target, calls);
+		return arch_path_step_call(path, target, calls);
 	default:
-		arch_way_frame_pointer(at, instruction);
+		arch_path_frame_pointer(at, instruction);
 	}
 	if (at->sp != sp)
 		at->moved = at->pc;
@@ -667,35 +667,35 @@ static bool arch_way_over(
  * that was in the register at the path's start? Then the path has jumped to that function in a tail
  * call, and the return address lies just above the pushed frame pointer.
  */
-static bool arch_way_enters_function(
-	const struct arch_place *at, const struct arch_instruction *instruction)
+static bool arch_path_enters_function(
+	const struct arch_path_state *at, const struct arch_instruction *instruction)
 {
 	return instruction->effect == ARCH_EFFECT_FP_FROM_SP && !at->is_lost &&
 	       at->saved == at->sp && at->saved_fp == at->fp;
 }
 
 /*
- * Follow @way to its return, or to the function to which it makes a tail call. Returns how many
+ * Follow @path to its return, or to the function to which it makes a tail call. Returns how many
  * bytes of arguments the return pops, or -ENOENT.
  */
-static int arch_way_out_of(struct arch_way *way, unsigned calls)
+static int arch_path_to_return(struct arch_path *path, unsigned calls)
 {
-	while (*way->left) {
-		struct arch_instruction instruction = arch_way_next(way);
+	while (*path->left) {
+		struct arch_instruction instruction = arch_path_next(path);
 
-		--*way->left;
-		way->at.pc += instruction.bytes;
+		--*path->left;
+		path->at.pc += instruction.bytes;
 		if (instruction.effect == ARCH_EFFECT_RETURN)
 			return instruction.value;
-		if (!calls && arch_way_enters_function(&way->at, &instruction)) {
-			way->at.sp += 8;
+		if (!calls && arch_path_enters_function(&path->at, &instruction)) {
+			path->at.sp += 8;
 			return 0;
 		}
-		if (arch_way_over(way, &instruction, calls))
+		if (arch_path_step(path, &instruction, calls))
 			continue;
-		if (!way->branch_count)
+		if (!path->branch_count)
 			break;
-		way->at = way->branches[--way->branch_count];
+		path->at = path->branches[--path->branch_count];
 	}
 	return -ENOENT;
 }
@@ -704,19 +704,19 @@ static inline int arch_follow_code(
 	const struct arch_text *source, uintptr_t pc, struct arch_epilogue *epilogue)
 {
 	unsigned left = ARCH_FOLLOW_INSTRUCTIONS;
-	struct arch_place branches[ARCH_FOLLOW_BRANCHES];
-	struct arch_way way = {.source = source,
+	struct arch_path_state branches[ARCH_FOLLOW_BRANCHES];
+	struct arch_path path = {.source = source,
 		.left = &left,
 		.at = {.pc = pc, .fp = -1, .saved = INT64_MAX},
 		.branches = branches};
-	int taken = arch_way_out_of(&way, 0);
+	int popped = arch_path_to_return(&path, 0);
 
-	if (taken < 0 || way.at.is_lost || way.at.sp < 0 || way.at.sp > INT32_MAX / 2 ||
-		(way.at.sp & 7))
+	if (popped < 0 || path.at.is_lost || path.at.sp < 0 || path.at.sp > INT32_MAX / 2 ||
+		(path.at.sp & 7))
 		return -ENOENT;
-	epilogue->ra = 8 + (uint32_t)taken;
-	epilogue->cfa = (uint32_t)way.at.sp + epilogue->ra;
-	epilogue->fp = way.at.fp < 0 ? 0 : epilogue->cfa - (uint32_t)way.at.fp;
+	epilogue->ra = 8 + (uint32_t)popped;
+	epilogue->cfa = (uint32_t)path.at.sp + epilogue->ra;
+	epilogue->fp = path.at.fp < 0 ? 0 : epilogue->cfa - (uint32_t)path.at.fp;
 	epilogue->others = true;
 	return 0;
 }

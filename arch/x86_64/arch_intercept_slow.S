@@ -72,7 +72,7 @@ arch_intercept_slow:
 	/* Clear a pending x87 exception, which emms would raise. fxrstor or xrstor restores it. */
 	fnclex
 	emms
-	call	*arch_intercept_take(%rip)
+	call	*arch_intercept_call(%rip)
 	cmpl	$0, arch_intercept_save_way(%rip)
 	je	.Lfxrstor
 	movl	arch_intercept_save_mask(%rip), %eax

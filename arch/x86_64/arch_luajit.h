@@ -125,11 +125,11 @@ static inline bool arch_luajit_has_base(const uint8_t *code, int32_t low, int32_
 
 		if (next.bytes && at + 6 <= ARCH_LUAJIT_CODE_BYTES &&
 			(next.effect == ARCH_EFFECT_CALL ||
-				next.effect == ARCH_EFFECT_CALL_ANYWHERE) &&
+				next.effect == ARCH_EFFECT_CALL_INDIRECT) &&
 			arch_luajit_call(code + at, low - distance, high - distance))
 			return false;
 		if (!next.bytes || next.effect == ARCH_EFFECT_JUMP ||
-			next.effect == ARCH_EFFECT_JUMP_ANYWHERE)
+			next.effect == ARCH_EFFECT_JUMP_INDIRECT)
 			break;
 		at += next.bytes;
 	}

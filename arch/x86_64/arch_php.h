@@ -91,12 +91,12 @@ static inline uint32_t arch_php_pushed(const struct arch_text *text, uintptr_t p
 		else if (next.effect == ARCH_EFFECT_SP)
 			sp += next.value;
 		else if (next.effect == ARCH_EFFECT_CALL ||
-			 next.effect == ARCH_EFFECT_CALL_ANYWHERE) {
+			 next.effect == ARCH_EFFECT_CALL_INDIRECT) {
 			next = arch_decode(bytes, arch_text_read(text, pc, bytes, sizeof(bytes)));
 			sp += next.effect == ARCH_EFFECT_SP ? next.value : 0;
 			break;
 		} else if (next.effect != ARCH_EFFECT_NONE && next.effect != ARCH_EFFECT_NOP &&
-			   next.effect != ARCH_EFFECT_LOSE_FP) {
+			   next.effect != ARCH_EFFECT_CLOBBER_FP) {
 			break;
 		}
 	}

@@ -188,18 +188,18 @@ int arch_stub_prepare(const struct arch_stub_shape *shape, struct arch_stub_temp
  * Fill in the distance of a 6-byte instruction at offset @at, whose last 4 bytes are the distance
  * from its end. @distance counts from the stub's start.
  */
-static void place_distance(uint8_t *code, uint32_t at, int32_t distance)
+static void write_distance(uint8_t *code, uint32_t at, int32_t distance)
 {
 	distance -= (int32_t)at + 6;
 	memcpy(code + at + 2, &distance, sizeof(distance));
 }
 
-void arch_stub_place(const struct arch_stub_template *stub, uint8_t *code, int32_t payload,
-	int32_t target)
+void arch_stub_write(
+	const struct arch_stub_template *stub, uint8_t *code, int32_t payload, int32_t target)
 {
 	memcpy(code, stub->code, stub->code_bytes);
-	place_distance(code, stub->payload_at, payload);
-	place_distance(code, stub->target_at, target);
+	write_distance(code, stub->payload_at, payload);
+	write_distance(code, stub->target_at, target);
 }
 
 #define LE2(value) (uint8_t)(value), (uint8_t)((value) >> 8)
@@ -265,8 +265,8 @@ unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t st
 #define STATES_LAST	 7u
 
 /* Read by arch_intercept_slow(). Atomic. */
-extern void (*arch_intercept_take)(void);
-void (*arch_intercept_take)(void);
+extern void (*arch_intercept_call)(void);
+void (*arch_intercept_call)(void);
 extern uint32_t arch_intercept_save_way, arch_intercept_save_mask, arch_intercept_save_bytes;
 uint32_t arch_intercept_save_way;		     /* 0 fxsave, 1 xsave, 2 xsavec */
 uint32_t arch_intercept_save_mask;
@@ -312,7 +312,7 @@ void arch_intercept_prepare(void (*take)(void))
 		mask = enabled_states();
 		bytes = area_bytes(mask, way == 2);
 	}
-	__atomic_store_n(&arch_intercept_take, take, __ATOMIC_RELAXED);
+	__atomic_store_n(&arch_intercept_call, take, __ATOMIC_RELAXED);
 	__atomic_store_n(&arch_intercept_save_bytes, bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&arch_intercept_save_mask, mask, __ATOMIC_RELAXED);
 	__atomic_store_n(&arch_intercept_save_way, way, __ATOMIC_RELAXED);

@@ -38,13 +38,13 @@ static inline bool arch_v8_is(
 static inline bool arch_v8_begins(const struct arch_code *code)
 {
 	static const int16_t entry[] = {0x55, 0x48, 0x89, 0xe5, 0x56, 0x57};
-	struct arch_way_out out = {.code = code, .at = code->at};
-	struct arch_code asked = *code;
+	struct arch_scan out = {.code = code, .at = code->at};
+	struct arch_code checked = *code;
 
-	while (arch_skip_question(&out))
+	while (arch_skip_validity_check(&out))
 		;
-	asked.at = out.at;
-	return arch_v8_is(&asked, 0, entry, 6) || arch_v8_is(code, 1, entry, 6) ||
+	checked.at = out.at;
+	return arch_v8_is(&checked, 0, entry, 6) || arch_v8_is(code, 1, entry, 6) ||
 	       arch_v8_is(code, 4, entry, 6) || arch_v8_is(code, 5, entry, 6);
 }
 

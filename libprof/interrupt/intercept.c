@@ -146,19 +146,19 @@ static flameprof_function *intercept_known_find(const struct intercept_wanted *w
 static flameprof_function *intercept_known_add(
 	const struct intercept_wanted *wanted, flameprof_function *stub)
 {
-	struct known_stub *place = NULL;
+	struct known_stub *entry = NULL;
 
 	pthread_mutex_lock(&lock);
 	if (!reserve_entry()) {
-		place = find_entry(wanted);
-		if (!place->stub) {
-			*place = (struct known_stub){wanted->hash, stub};
+		entry = find_entry(wanted);
+		if (!entry->stub) {
+			*entry = (struct known_stub){wanted->hash, stub};
 			count++;
 		}
-		stub = place->stub;
+		stub = entry->stub;
 	}
 	pthread_mutex_unlock(&lock);
-	return place ? stub : NULL;
+	return entry ? stub : NULL;
 }
 
 /*

@@ -6,7 +6,7 @@
  *     │  ▲
  *     ▼  │ bell
  *   RUNS, idle: no thread gets ticks
- *     │ after REST_NS
+ *     │ after IDLE_NS
  *     ▼
  *   ENDED     the thread has left, and must be joined before the next one is made
  *
@@ -255,7 +255,7 @@ void registry_reset_in_child(struct interrupt_thread *thread)
 /* ---- the timer ------------------------------------------------------------------------------- */
 
 /* Idle time. Making a thread costs as much as some hundred wake-ups. */
-#define REST_NS CLOCK_NS_PER_S
+#define IDLE_NS CLOCK_NS_PER_S
 
 enum timer_state {
 	NONE = 0,
@@ -294,7 +294,7 @@ static int sleep_until(uint64_t deadline_ns, uint32_t bell)
  * Raise ticks that are due and set *@deadline_ns to the next wake-up. Returns 1, or 0 if the thread
  * shall end. Context: interrupt.lock is held.
  */
-static int run_due(uint32_t generation, uint64_t *rest_end_ns, uint64_t *deadline_ns)
+static int run_due(uint32_t generation, uint64_t *idle_end_ns, uint64_t *deadline_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
@@ -302,33 +302,33 @@ static int run_due(uint32_t generation, uint64_t *rest_end_ns, uint64_t *deadlin
 		return 0;
 	timer.wakes_ns = registry_tick(now_ns);
 	if (timer.wakes_ns != UINT64_MAX) {
-		*rest_end_ns = 0;
+		*idle_end_ns = 0;
 		*deadline_ns = timer.wakes_ns;
 		return 1;
 	}
-	if (*rest_end_ns && now_ns >= *rest_end_ns) {
+	if (*idle_end_ns && now_ns >= *idle_end_ns) {
 		timer.state = ENDED;
 		return 0;
 	}
-	if (!*rest_end_ns)
-		*rest_end_ns = now_ns + REST_NS;
-	*deadline_ns = *rest_end_ns;
+	if (!*idle_end_ns)
+		*idle_end_ns = now_ns + IDLE_NS;
+	*deadline_ns = *idle_end_ns;
 	return 1;
 }
 
 static void *timer_main(void *argument)
 {
 	uint32_t generation = (uint32_t)(uintptr_t)argument;
-	uint64_t rest_end_ns = 0, deadline_ns = 0;
+	uint64_t idle_end_ns = 0, deadline_ns = 0;
 	uint32_t bell;
-	int goes_on;
+	int is_running;
 
 	do {
 		pthread_mutex_lock(&interrupt.lock);
-		goes_on = run_due(generation, &rest_end_ns, &deadline_ns);
+		is_running = run_due(generation, &idle_end_ns, &deadline_ns);
 		bell = __atomic_load_n(&timer.bell, __ATOMIC_ACQUIRE);
 		pthread_mutex_unlock(&interrupt.lock);
-	} while (goes_on && !sleep_until(deadline_ns, bell));
+	} while (is_running && !sleep_until(deadline_ns, bell));
 	return NULL;
 }
 

@@ -171,7 +171,7 @@ static uintptr_t find_setup_end(struct runtime_reader *reader, uintptr_t entry)
 		if (!one.bytes)
 			break;
 		at += one.bytes;
-		if (one.effect == ARCH_EFFECT_JUMP_ANYWHERE)
+		if (one.effect == ARCH_EFFECT_JUMP_INDIRECT)
 			return at;
 	}
 	return entry + RUNTIME_SETUP_MAX;

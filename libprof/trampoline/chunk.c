@@ -100,7 +100,7 @@ static void write_code(const struct emit_plan *plan, uint8_t *room)
 	for (uint32_t i = 0; i < plan->slots; i++) {
 		uint32_t at = i * plan->stride;
 
-		arch_stub_place(plan->stub, room + at,
+		arch_stub_write(plan->stub, room + at,
 			(int32_t)(plan->payload_at + i * plan->payload_stride - at),
 			(int32_t)(plan->target_at - at));
 	}
@@ -281,9 +281,9 @@ static void executable_drop(uintptr_t start, size_t bytes)
 
 #define APART	     (64u << 20)
 #define NEAR	     ((uintptr_t)1 << 30)
-#define PLACES_ALIGN 65536u /* the largest page size */
+#define START_ALIGN  65536u /* the largest page size */
 
-static uintptr_t last_place; /* atomic: address of the last chunk mapped */
+static uintptr_t last_start; /* atomic: address of the last chunk mapped */
 static struct chunk *pool; /* chunks without code */
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -347,8 +347,8 @@ static void pool_push(struct chunk *chunk)
  */
 static void *address_near(const void *target, size_t bytes)
 {
-	uintptr_t at = (uintptr_t)target & ~(uintptr_t)(PLACES_ALIGN - 1);
-	uintptr_t last = __atomic_load_n(&last_place, __ATOMIC_RELAXED);
+	uintptr_t at = (uintptr_t)target & ~(uintptr_t)(START_ALIGN - 1);
+	uintptr_t last = __atomic_load_n(&last_start, __ATOMIC_RELAXED);
 	uint16_t pages;
 	uintptr_t jitter = 0;
 
@@ -361,7 +361,7 @@ static void *address_near(const void *target, size_t bytes)
 		at -= APART + jitter;
 	else
 		at += NEAR - jitter;
-	return (void *)(at & ~(uintptr_t)(PLACES_ALIGN - 1));
+	return (void *)(at & ~(uintptr_t)(START_ALIGN - 1));
 }
 
 static struct chunk *map_chunk(size_t code_room, uint32_t slots, const void *target)
@@ -374,7 +374,7 @@ static struct chunk *map_chunk(size_t code_room, uint32_t slots, const void *tar
 
 	if (start == MAP_FAILED)
 		return NULL;
-	__atomic_store_n(&last_place, (uintptr_t)start, __ATOMIC_RELAXED);
+	__atomic_store_n(&last_start, (uintptr_t)start, __ATOMIC_RELAXED);
 	chunk = (struct chunk *)((char *)start + code_room);
 	chunk->code_room = code_room;
 	chunk->slot_room =

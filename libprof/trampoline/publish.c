@@ -51,7 +51,7 @@ static inline unsigned publish_notify_flags(void)
 	return __atomic_load_n(&publish_notify_on, __ATOMIC_RELAXED);
 }
 
-static void publish_notify_turn_on(unsigned tool)
+static void publish_notify_set_on(unsigned tool)
 {
 	__atomic_or_fetch(&publish_notify_on, publish_tools[tool]->flag, __ATOMIC_RELAXED);
 }
@@ -229,7 +229,7 @@ int publish_is_on(void)
  * first sets `ever`, then reads the regions. A full fence between the two steps on both sides makes
  * sure that at least one of them sees the other.
  */
-static int somebody_listens(void)
+static int was_ever_on(void)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return __atomic_load_n(&ever, __ATOMIC_RELAXED) != 0;
@@ -243,7 +243,7 @@ static void flush_all(void)
 
 void publish_remove_region(struct region *region)
 {
-	if (!somebody_listens())
+	if (!was_ever_on())
 		return;
 	pthread_mutex_lock(&lock);
 	publish_notify_end_of_region(region);
@@ -253,7 +253,7 @@ void publish_remove_region(struct region *region)
 
 void publish_add_slot(struct region *region, uint32_t slot)
 {
-	if (!somebody_listens())
+	if (!was_ever_on())
 		return;
 	pthread_mutex_lock(&lock);
 	/* Reports nothing before publish_add_region(), which will report the slot. */
@@ -265,7 +265,7 @@ void publish_add_slot(struct region *region, uint32_t slot)
 
 void publish_remove_slot(struct region *region, uint32_t slot)
 {
-	if (!somebody_listens())
+	if (!was_ever_on())
 		return;
 	pthread_mutex_lock(&lock);
 	publish_notify_end_of_slot(region, slot);
@@ -329,7 +329,7 @@ static void in_fork_child(void)
 }
 
 /* Turn @tool on and report everything that exists. Returns 0, or the first error. */
-static int turn_on(unsigned tool)
+static int start_tool(unsigned tool)
 {
 	/* A tool that was turned off must get everything again. */
 	int is_reset = !publish_notify_is_on(tool);
@@ -338,7 +338,7 @@ static int turn_on(unsigned tool)
 	if (error < 0)
 		return error;
 	is_reset |= error == PUBLISH_AFRESH;
-	publish_notify_turn_on(tool);
+	publish_notify_set_on(tool);
 	__atomic_store_n(&ever, 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	error = replay(tool, is_reset);
@@ -347,8 +347,8 @@ static int turn_on(unsigned tool)
 	return error;
 }
 
-/* Turn on the tools @what, @by_host if the host asked for them. Returns 0, or the first error. */
-static int publish_to(unsigned what, unsigned by_host)
+/* Turn on the tools @flags, @by_host if the host asked for them. Returns 0, or the first error. */
+static int publish_to(unsigned flags, unsigned by_host)
 {
 	int first = 0;
 
@@ -363,7 +363,7 @@ static int publish_to(unsigned what, unsigned by_host)
 	}
 	fork_watched = !first;
 	for (unsigned tool = 0; fork_watched && tool < PUBLISH_TOOLS; tool++) {
-		int error = what & publish_tools[tool]->flag ? turn_on(tool) : 0;
+		int error = flags & publish_tools[tool]->flag ? start_tool(tool) : 0;
 
 		if (!first)
 			first = error;
@@ -396,7 +396,7 @@ void publish_add_region(struct region *region)
 		!(publish_notify_flags() & FLAMEPROF_PUBLISH_UNWINDERS) &&
 		publish_unwinders_are_loaded())
 		publish_to(FLAMEPROF_PUBLISH_UNWINDERS, 0);
-	if (!somebody_listens())
+	if (!was_ever_on())
 		return;
 	pthread_mutex_lock(&lock);
 	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++)

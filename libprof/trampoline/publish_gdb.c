@@ -208,11 +208,11 @@ __attribute__((weak, noinline, visibility("default"))) void __jit_debug_register
 
 struct part {
 	struct jit_code_entry entry;
-	struct publish_gdb_part what;
+	struct publish_gdb_part contents;
 	struct publish_bytes image; /* empty: not announced */
 	struct publish_bytes cfi;
 	struct part *next_stale;
-	int stale; /* in stale_parts: the image is older than `what` */
+	int stale; /* in stale_parts: the image is older than `contents` */
 };
 
 struct parts {
@@ -271,9 +271,9 @@ static int rebuild_part(struct part *part)
 	int error;
 
 	remove_part(part);
-	if (!part->what.named)
+	if (!part->contents.named)
 		return 0;
-	error = publish_gdb_elf(&image, &part->what);
+	error = publish_gdb_elf(&image, &part->contents);
 	if (error) {
 		free(image.data);
 		return error;
@@ -303,10 +303,10 @@ static int add_region(const struct region *region, void **state)
 		uint32_t first = i * PART_SLOTS;
 		uint32_t rest = region->slots - first;
 
-		part->what.region = region;
-		part->what.first = first;
-		part->what.count = rest < PART_SLOTS ? rest : PART_SLOTS;
-		part->what.cfi = &part->cfi;
+		part->contents.region = region;
+		part->contents.first = first;
+		part->contents.count = rest < PART_SLOTS ? rest : PART_SLOTS;
+		part->contents.cfi = &part->cfi;
 	}
 	*state = parts;
 	return 0;
@@ -348,9 +348,9 @@ static struct part *change_part(struct parts *parts, uint32_t slot)
 /* Write the part's call-frame information. Without it, gdb has the names and analyses prologues. */
 static void read_cfi(struct part *part)
 {
-	const struct region *region = part->what.region;
-	uintptr_t lo = publish_slot_start(region, part->what.first);
-	uintptr_t hi = publish_slot_start(region, part->what.first + part->what.count);
+	const struct region *region = part->contents.region;
+	uintptr_t lo = publish_slot_start(region, part->contents.first);
+	uintptr_t hi = publish_slot_start(region, part->contents.first + part->contents.count);
 
 	if (region->kind == FLAMEPROF_CODE_HOST)
 		hi = region->start + region->bytes;
@@ -367,7 +367,7 @@ static int add_slot(const struct region *region, uint32_t slot, void *state)
 	(void)region;
 	if (!part->cfi.data)
 		read_cfi(part);
-	part->what.named |= 1ULL << slot % PART_SLOTS;
+	part->contents.named |= 1ULL << slot % PART_SLOTS;
 	return 0;
 }
 
@@ -376,7 +376,7 @@ static void remove_slot(const struct region *region, uint32_t slot, void *state)
 	struct part *part = change_part(state, slot);
 
 	(void)region;
-	part->what.named &= ~(1ULL << slot % PART_SLOTS);
+	part->contents.named &= ~(1ULL << slot % PART_SLOTS);
 }
 
 static int flush(void)

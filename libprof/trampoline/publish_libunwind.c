@@ -24,7 +24,7 @@
 #define HEADER_BYTES	 12
 
 /* An entry is reused only after this many others were removed. */
-#define RESTING 64
+#define REMOVED_MIN 64
 
 struct dyn_info {
 	struct dyn_info *next;
@@ -47,10 +47,10 @@ enum { WORD_SEGBASE = 1, WORD_TABLE_LEN, WORD_TABLE_DATA };
  */
 struct entry {
 	struct dyn_info info;
-	struct entry *next_resting;
+	struct entry *next_removed;
 };
-static struct entry *resting, **resting_tail = &resting;
-static unsigned resting_count;
+static struct entry *removed, **removed_tail = &removed;
+static unsigned removed_count;
 
 static void (*dyn_register)(struct dyn_info *);
 static void (*dyn_cancel)(struct dyn_info *);
@@ -134,12 +134,12 @@ static int start(void)
 
 static struct entry *alloc_entry(void)
 {
-	struct entry *entry = resting;
+	struct entry *entry = removed;
 
-	if (resting_count <= RESTING)
+	if (removed_count <= REMOVED_MIN)
 		return calloc(1, sizeof(*entry));
-	resting = entry->next_resting;
-	resting_count--;
+	removed = entry->next_removed;
+	removed_count--;
 	return entry;
 }
 
@@ -179,12 +179,12 @@ static void remove_region(const struct region *region, void *state)
 	dyn_cancel(&entry->info);
 	if (flush_cache && local_space)
 		flush_cache(*local_space, region->start, region->start + region->bytes);
-	entry->next_resting = NULL;
-	if (!resting)
-		resting_tail = &resting;
-	*resting_tail = entry;
-	resting_tail = &entry->next_resting;
-	resting_count++;
+	entry->next_removed = NULL;
+	if (!removed)
+		removed_tail = &removed;
+	*removed_tail = entry;
+	removed_tail = &entry->next_removed;
+	removed_count++;
 }
 
 const struct publisher publisher_libunwind = {

@@ -133,14 +133,14 @@ static int count_loads(struct dl_phdr_info *info, size_t bytes, void *count)
 
 int publish_unwinders_are_loaded(void)
 {
-	static unsigned long long looked; /* atomic: libraries loaded at the last search */
+	static unsigned long long last_loads; /* atomic: libraries loaded at the last search */
 	unsigned long long loads = 0;
 
 	/* Search again only if libraries were loaded, because a program makes many arenas. */
 	dl_iterate_phdr(count_loads, &loads);
-	if (loads != __atomic_load_n(&looked, __ATOMIC_RELAXED)) {
+	if (loads != __atomic_load_n(&last_loads, __ATOMIC_RELAXED)) {
 		find_all(0);
-		__atomic_store_n(&looked, loads, __ATOMIC_RELAXED);
+		__atomic_store_n(&last_loads, loads, __ATOMIC_RELAXED);
 	}
 	return __atomic_load_n(&seen, __ATOMIC_ACQUIRE) != 0;
 }
@@ -203,14 +203,14 @@ static int llvm_call_fde(void *context, const struct cfi_fde *fde)
 }
 
 /* The host's own may have exception handlers, which a copy lacks, so register it in place. */
-static int llvm_takes_section(const struct region *region)
+static int llvm_uses_section(const struct region *region)
 {
 	return llvm_add_section && llvm_remove_section && region->kind != FLAMEPROF_CODE_HOST;
 }
 
 static int register_llvm(const struct region *region, struct state *known)
 {
-	if (!llvm_takes_section(region))
+	if (!llvm_uses_section(region))
 		return publish_cfi_each(region, llvm_call_fde, &llvm_add_fde);
 
 	int error = llvm_copy(&known->llvm_section, region);
@@ -222,7 +222,7 @@ static int register_llvm(const struct region *region, struct state *known)
 
 static void deregister_llvm(const struct region *region, struct state *known)
 {
-	if (llvm_takes_section(region))
+	if (llvm_uses_section(region))
 		llvm_remove_section((uintptr_t)known->llvm_section.data);
 	else
 		publish_cfi_each(region, llvm_call_fde, &llvm_remove_fde);

@@ -218,16 +218,16 @@ static void merge_entries(const struct region_leaf *from, struct region *region,
 	struct region_leaf *first, struct region_leaf *second)
 {
 	struct region_leaf *into = first;
-	int placed = 0;
+	int is_added = 0;
 
-	for (uint32_t i = 0; i < from->count || !placed;) {
+	for (uint32_t i = 0; i < from->count || !is_added;) {
 		struct region *next = region;
 
-		if (i < from->count && (placed || from->start[i] < region->start)) {
+		if (i < from->count && (is_added || from->start[i] < region->start)) {
 			next = is_live(from, i) ? from->region[i] : NULL;
 			i++;
 		} else {
-			placed = 1;
+			is_added = 1;
 		}
 		if (!next)
 			continue;

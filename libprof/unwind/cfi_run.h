@@ -125,10 +125,10 @@ static inline int64_t cfi_factored(const struct cfi_machine *machine, int64_t fa
 /* Skip the expression at the current position. Returns its offset from the FDE's address. */
 static inline int64_t cfi_read_expression(struct cfi_machine *machine)
 {
-	int64_t place = (int64_t)(machine->program.at - machine->fde->record);
+	int64_t offset = (int64_t)(machine->program.at - machine->fde->record);
 
 	cfi_skip(&machine->program, cfi_uleb(&machine->program));
-	return place;
+	return offset;
 }
 
 static inline int cfi_restore_rule(struct cfi_machine *machine, uint64_t reg)

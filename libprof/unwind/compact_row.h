@@ -134,12 +134,12 @@ static inline bool compact_fp_expression(struct cfi_bytes e, bool deref, int64_t
 	return !e.error && e.at == e.end;
 }
 
-/* Return the bytes of @row's expression at @place, without its length. May set bytes.error. */
+/* Return the bytes of @row's expression at @offset, without its length. May set bytes.error. */
 static inline struct cfi_bytes cfi_expression(
-	const struct unwind_module *module, const struct cfi_row *row, int32_t place)
+	const struct unwind_module *module, const struct cfi_row *row, int32_t offset)
 {
 	struct cfi_bytes bytes = {
-		.at = row->base + (uintptr_t)(intptr_t)place, .end = unwind_cfi_end(module)};
+		.at = row->base + (uintptr_t)(intptr_t)offset, .end = unwind_cfi_end(module)};
 
 	if (bytes.at < unwind_cfi_start(module) || bytes.at >= unwind_cfi_end(module))
 		return (struct cfi_bytes){.error = -EBADMSG};

@@ -113,7 +113,7 @@ static inline uint8_t depth_merge(struct depth_search *search, uint8_t a, uint8_
 }
 
 /* Merge @state into the state at @offset. Returns false if that changes nothing. */
-static inline bool depth_arrive(struct depth_search *search, int64_t offset, uint8_t state)
+static inline bool depth_merge_into(struct depth_search *search, int64_t offset, uint8_t state)
 {
 	if (offset < 0 || offset >= search->bytes)
 		return false;
@@ -128,7 +128,7 @@ static inline bool depth_arrive(struct depth_search *search, int64_t offset, uin
 
 static inline void depth_branch(struct depth_search *search, int64_t offset, uint8_t state)
 {
-	if (!depth_arrive(search, offset, state))
+	if (!depth_merge_into(search, offset, state))
 		return;
 	if (search->todo_count == DEPTH_TODO)
 		search->has_failed = true;
@@ -136,7 +136,7 @@ static inline void depth_branch(struct depth_search *search, int64_t offset, uin
 		search->todo[search->todo_count++] = (uint32_t)offset;
 }
 
-static inline void depth_lose_fp(struct depth_state *state)
+static inline void depth_forget_fp(struct depth_state *state)
 {
 	/* sp was aligned relative to the frame pointer that is now lost. */
 	if (state->align)
@@ -190,11 +190,11 @@ static inline void depth_apply(
 		depth_set_sp(state, state->has_sp, state->sp + (value ? value : 8));
 		/* fall through */
 	case ARCH_EFFECT_LOAD_FP:
-	case ARCH_EFFECT_LOSE_FP:
-		depth_lose_fp(state);
+	case ARCH_EFFECT_CLOBBER_FP:
+		depth_forget_fp(state);
 		break;
 	case ARCH_EFFECT_FP_FROM_SP:
-		depth_lose_fp(state);
+		depth_forget_fp(state);
 		state->has_fp = state->has_sp;
 		state->fp = state->has_sp ? (int32_t)(state->sp + value) : 0;
 		break;
@@ -225,7 +225,7 @@ static inline void depth_apply_outward(
 		break;
 	case ARCH_EFFECT_POP_FP:
 		if (state->has_fp && state->has_sp && state->fp == state->sp)
-			depth_lose_fp(state);
+			depth_forget_fp(state);
 		else
 			depth_set_mark(state, 0);
 		depth_set_sp(state, state->has_sp, (int64_t)state->sp + instruction->value);
@@ -249,7 +249,7 @@ static inline void depth_apply_outward(
 }
 
 /* Set the start state of unreached blocks from the state at this jump or call. */
-static inline void depth_see_gap(struct depth_search *search, uint8_t state, bool is_jump)
+static inline void depth_note_gap(struct depth_search *search, uint8_t state, bool is_jump)
 {
 	const struct depth_state *old = &search->states[search->gap];
 	const struct depth_state *now = &search->states[state];
@@ -272,19 +272,19 @@ static inline void depth_see_gap(struct depth_search *search, uint8_t state, boo
 static inline uint8_t depth_step(struct depth_search *search, struct depth_state *state,
 	const struct arch_instruction *instruction, uint32_t next)
 {
-	bool is_asked = search->begin + next == search->pc;
+	bool is_wanted = search->begin + next == search->pc;
 	uint8_t number;
 
 	/* An unknown instruction could do anything. */
 	search->has_failed |= !instruction->bytes;
 	if (search->is_outward) {
-		is_asked = instruction->effect == ARCH_EFFECT_RETURN;
+		is_wanted = instruction->effect == ARCH_EFFECT_RETURN;
 		depth_apply_outward(state, instruction);
 	} else {
 		depth_apply(state, instruction);
 	}
 	number = depth_intern(search, state);
-	if (is_asked)
+	if (is_wanted)
 		search->found = depth_merge(search, search->found, number);
 	return number;
 }
@@ -304,8 +304,8 @@ static inline void depth_follow(struct depth_search *search, uint32_t offset)
 		number = depth_step(search, &state, &instruction, next);
 		switch (instruction.effect) {
 		case ARCH_EFFECT_CALL:
-		case ARCH_EFFECT_CALL_ANYWHERE:
-			depth_see_gap(search, number, false);
+		case ARCH_EFFECT_CALL_INDIRECT:
+			depth_note_gap(search, number, false);
 			break;
 		case ARCH_EFFECT_BRANCH:
 			/*
@@ -322,8 +322,8 @@ static inline void depth_follow(struct depth_search *search, uint32_t offset)
 		case ARCH_EFFECT_JUMP:
 			depth_branch(search, target, number);
 			return;
-		case ARCH_EFFECT_JUMP_ANYWHERE:
-			depth_see_gap(search, number, true);
+		case ARCH_EFFECT_JUMP_INDIRECT:
+			depth_note_gap(search, number, true);
 			return;
 		case ARCH_EFFECT_RETURN:
 			search->has_failed |= search->is_outward && instruction.value;
@@ -334,7 +334,7 @@ static inline void depth_follow(struct depth_search *search, uint32_t offset)
 			break;
 		}
 		is_compared = instruction.effect == ARCH_EFFECT_COMPARE_MARK;
-		if (!depth_arrive(search, next, number))
+		if (!depth_merge_into(search, next, number))
 			return;
 		offset = next;
 	}
@@ -347,7 +347,7 @@ static inline void depth_follow_all(struct depth_search *search)
 }
 
 /* Follow the blocks that no branch leads to, but skip the padding between functions' parts. */
-static inline void depth_follow_rest(struct depth_search *search)
+static inline void depth_follow_unreached(struct depth_search *search)
 {
 	for (uint32_t offset = 0; offset < search->bytes && !search->has_failed;) {
 		struct arch_instruction instruction = depth_decode(search, offset);
@@ -394,7 +394,7 @@ static __attribute__((unused)) int stack_depth_find(const struct arch_text *sour
 	search = depth_begin(source, begin, end, exact ? 0 : pc);
 	depth_branch(search, 0, depth_intern(search, &entry));
 	depth_follow_all(search);
-	depth_follow_rest(search);
+	depth_follow_unreached(search);
 	if (exact)
 		search->found = search->at[pc - begin];
 	found = &search->states[search->found];

@@ -68,11 +68,11 @@ static inline unsigned UNWIND_RUN(void *context, const struct unwind_module *mod
  */
 
 static inline int full_expression(const struct unwind_walk *walk, const struct cfi_row *row,
-	int32_t place, const uintptr_t *cfa, uintptr_t *value)
+	int32_t offset, const uintptr_t *cfa, uintptr_t *value)
 {
 	struct expression_input input = {
 		.registers = &walk->registers, .known = walk->known, .memory = &walk->memory};
-	struct cfi_bytes bytes = cfi_expression(&walk->module, row, place);
+	struct cfi_bytes bytes = cfi_expression(&walk->module, row, offset);
 
 	return bytes.error ? bytes.error : expression_run(bytes, &input, cfa, value);
 }
@@ -218,14 +218,14 @@ static inline int unwind_find_depth(
 
 	if (!known) {
 		/* A split-off part of a function (.cold) does not begin with an entry's CFA. */
-		bool is_told =
+		bool is_found =
 			!cfi_run_fde(&walk->module, fde, fde->begin, &entry) &&
 			!entry.rules.cfa_expression && entry.rules.cfa_reg == ARCH_DWARF_SP &&
 			entry.rules.cfa_value == ARCH_ENTRY_CFA &&
 			!stack_depth_find(&text, fde->begin, fde->end, pc, walk->exact, depth);
 
-		known = is_told ? 1 | (uint64_t)depth->least << 1 | (uint64_t)depth->align << 33
-				: 2;
+		known = is_found ? 1 | (uint64_t)depth->least << 1 | (uint64_t)depth->align << 33
+				 : 2;
 		rowcache_put(&unwind_depths, key, known);
 	}
 	depth->least = (uint32_t)known >> 1;
@@ -411,7 +411,7 @@ static inline int unwind_step_complex(struct unwind_walk *walk)
 	unsigned depth;
 	int step = unwind_steps_full(walk, walk->depth + 1, &depth);
 
-	unwind_drop_anchor(walk, depth);
+	unwind_set_anchor(walk, depth);
 	return step;
 }
 
@@ -494,7 +494,7 @@ static inline int unwind_step_compact(struct unwind_walk *walk, uint64_t row)
 		return error;
 	if (UNWIND_PARTIAL && compact_fp(row))
 		walk->known |= unwind_register_bit(ARCH_DWARF_FP);
-	error = unwind_arrive(walk, pc, cfa, caller_fp);
+	error = unwind_set_caller(walk, pc, cfa, caller_fp);
 	walk->exact = compact_signal(row);
 	return error;
 }
@@ -514,7 +514,7 @@ static inline int unwind_step(struct unwind_walk *walk, uint64_t row)
 		return UNWIND_STEP_ROOT;
 	case COMPACT_SIGRETURN:
 		step = unwind_step_sigreturn(walk);
-		unwind_drop_anchor(walk, walk->depth + 1);
+		unwind_set_anchor(walk, walk->depth + 1);
 		return step;
 	case COMPACT_UNCALLED:
 		/* An exact pc is executing. Otherwise the stack begins here: nothing called pc. */
@@ -537,7 +537,7 @@ static inline int unwind_step(struct unwind_walk *walk, uint64_t row)
  * pc, sp and fp stay known only if the anchor is this frame, because no step can be repeated from
  * here.
  */
-static inline void unwind_go_inside(struct unwind_walk *walk, const struct unwind_activation *at)
+static inline void unwind_enter_outer(struct unwind_walk *walk, const struct unwind_activation *at)
 {
 	if (walk->anchor.depth != walk->depth)
 		walk->known &= UNWIND_KNOWN_ALWAYS;
@@ -545,7 +545,7 @@ static inline void unwind_go_inside(struct unwind_walk *walk, const struct unwin
 	walk->registers.r[ARCH_DWARF_SP] = at->sp;
 	walk->exact = true;
 	walk->by_fp = false;
-	unwind_drop_anchor(walk, walk->depth);
+	unwind_set_anchor(walk, walk->depth);
 	unwind_enter_module(walk, at->pc);
 }
 
@@ -570,13 +570,13 @@ static inline int unwind_step_generated(struct unwind_walk *walk, bool *has_step
 	if (answer <= 0)
 		return answer ? -ENOENT : 0;
 	if (answer == UNWIND_INSIDE) {
-		unwind_go_inside(walk, &at);
+		unwind_enter_outer(walk, &at);
 		return walk->module.end ? 0 : -ENOENT;
 	}
-	step = unwind_arrive(walk, at.pc, at.sp, at.fp);
+	step = unwind_set_caller(walk, at.pc, at.sp, at.fp);
 	/* Generated code has its own conventions about the other registers. */
 	walk->known &= UNWIND_KNOWN_ALWAYS;
-	unwind_drop_anchor(walk, walk->depth + 1);
+	unwind_set_anchor(walk, walk->depth + 1);
 	return step;
 }
 
@@ -608,8 +608,8 @@ static __attribute__((noinline)) int unwind_step_resumed(
 	if (walk->depth < 2 || UNWIND_ASK(walk->memory.context, &at) <= 0)
 		return UNWIND_STEP_ROOT;
 	walk->known = UNWIND_KNOWN_ALWAYS;
-	step = unwind_arrive(walk, at.pc, at.sp, at.fp);
-	unwind_drop_anchor(walk, walk->depth + 1);
+	step = unwind_set_caller(walk, at.pc, at.sp, at.fp);
+	unwind_set_anchor(walk, walk->depth + 1);
 	return step;
 }
 
@@ -646,7 +646,7 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 	void *reader_context)
 {
 	struct unwind_walk walk;
-	unsigned told = 0;
+	unsigned count = 0;
 	bool has_stepped;
 	int step = 0;
 
@@ -658,8 +658,8 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 	walk.module = (struct unwind_module){0};
 	walk.memory.bounds = *bounds;
 	walk.memory.context = reader_context;
-	unwind_drop_anchor(&walk, 0);
-	for (walk.depth = 0; !step && told < max_frames; walk.depth++) {
+	unwind_set_anchor(&walk, 0);
+	for (walk.depth = 0; !step && count < max_frames; walk.depth++) {
 		uintptr_t pc = unwind_lookup_pc(&walk), sp = walk.registers.r[ARCH_DWARF_SP];
 
 		unwind_enter_module(&walk, pc);
@@ -686,15 +686,15 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 				.is_generated = is_generated,
 				.innermost = !walk.depth && known == ~0ULL ? regs : NULL};
 
-			told += unwind_run(&walk, &left, step, frames + told, max_frames - told);
+			count += unwind_run(&walk, &left, step, frames + count, max_frames - count);
 		}
 		if (step == UNWIND_STEP_ROOT)
 			step = unwind_step_resumed(&walk, pc, sp);
-		if (told < max_frames)
-			frames[told++] = frame;
+		if (count < max_frames)
+			frames[count++] = frame;
 	}
 
-	struct unwind_result result = {.frames = told, .end = WIRE_END_DEPTH};
+	struct unwind_result result = {.frames = count, .end = WIRE_END_DEPTH};
 
 	if (step == UNWIND_STEP_ROOT)
 		result.end = WIRE_END_ROOT;

@@ -109,7 +109,7 @@ static inline bool unwind_fp_known(const struct unwind_walk *walk)
 	return !UNWIND_PARTIAL || (walk->known & unwind_register_bit(ARCH_DWARF_FP));
 }
 
-static inline void unwind_drop_anchor(struct unwind_walk *walk, unsigned depth)
+static inline void unwind_set_anchor(struct unwind_walk *walk, unsigned depth)
 {
 	walk->anchor = (struct unwind_anchor){
 		.pc = walk->registers.r[ARCH_DWARF_PC],
@@ -266,7 +266,7 @@ static inline bool unwind_plausible(
  * Finish a step: make the caller the current frame, with its @pc, @sp and @fp. Every step but the
  * full one ends here. Returns 0, or UNWIND_STEP_ROOT if @pc is 0.
  */
-static inline int unwind_arrive(
+static inline int unwind_set_caller(
 	struct unwind_walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t fp)
 {
 	pc = arch_strip_pointer(pc);
@@ -326,7 +326,7 @@ static uintptr_t unwind_called(const struct unwind_walk *walk, uintptr_t pc)
  * jumps to shortly before the pc, because some functions enter another by a jump
  * (runtime.morestack_noctxt).
  */
-static bool unwind_leads_here(const struct unwind_walk *walk, uintptr_t entry)
+static bool unwind_reaches_pc(const struct unwind_walk *walk, uintptr_t entry)
 {
 	const struct arch_text module = {
 		walk->module.start, walk->module.end, code_read_word, &walk->memory};
@@ -361,7 +361,7 @@ static bool unwind_calls_another(const struct unwind_walk *walk, uintptr_t pc)
 	struct cfi_fde fde;
 
 	return called && !cfi_find_fde(&walk->module, called, &fde) && fde.begin == called &&
-	       !unwind_leads_here(walk, called);
+	       !unwind_reaches_pc(walk, called);
 }
 
 /*
@@ -370,7 +370,7 @@ static bool unwind_calls_another(const struct unwind_walk *walk, uintptr_t pc)
  * follows a call that may have called that code. Go is exempt, because it pushes the address of
  * interrupted code as if that code had made a call.
  */
-static __attribute__((noinline)) bool unwind_believes_fp(
+static __attribute__((noinline)) bool unwind_accepts_fp(
 	const struct unwind_walk *walk, uintptr_t pc)
 {
 	bool is_same_module = pc - 1 >= walk->module.start && pc - 1 < walk->module.end;
@@ -409,7 +409,7 @@ static __attribute__((noinline)) int unwind_step_haskell(struct unwind_walk *wal
 	walk->known = UNWIND_KNOWN_ALWAYS | unwind_register_bit(ARCH_DWARF_HASKELL_SP);
 	walk->exact = true;
 	walk->by_fp = false;
-	unwind_drop_anchor(walk, walk->depth + 1);
+	unwind_set_anchor(walk, walk->depth + 1);
 	return 0;
 }
 
@@ -448,11 +448,11 @@ static inline int unwind_step_fp(struct unwind_walk *walk)
 	if (error)
 		return error;
 	pc = arch_strip_pointer(pc);
-	if (pc ? !unwind_believes_fp(walk, pc) : caller_fp != 0)
+	if (pc ? !unwind_accepts_fp(walk, pc) : caller_fp != 0)
 		return -ENOENT;
 	/* Generated code has its own conventions about the other registers. */
 	walk->known = UNWIND_KNOWN_ALWAYS;
-	error = unwind_arrive(walk, pc, fp + 2 * sizeof(uintptr_t), caller_fp);
+	error = unwind_set_caller(walk, pc, fp + 2 * sizeof(uintptr_t), caller_fp);
 	walk->by_fp = true;
 	return error;
 }
@@ -483,7 +483,7 @@ static inline int unwind_step_code(struct unwind_walk *walk, uint64_t row)
 		walk->known |= unwind_register_bit(ARCH_DWARF_FP);
 	if (compact_others(row))
 		walk->known &= UNWIND_KNOWN_ALWAYS;
-	return unwind_arrive(walk, pc, cfa, fp);
+	return unwind_set_caller(walk, pc, cfa, fp);
 }
 
 /*
@@ -570,12 +570,12 @@ static __attribute__((noinline)) int unwind_step_switched(struct unwind_walk *wa
 	for (unsigned word = 0; word <= UNWIND_SWITCH_WORDS; word++, at -= sizeof(uintptr_t)) {
 		if (unwind_load(&walk->memory, at, &pc))
 			return -ENOENT;
-		if (!unwind_leads_here(walk, unwind_called(walk, pc)) ||
+		if (!unwind_reaches_pc(walk, unwind_called(walk, pc)) ||
 			(at < fp && !unwind_saves_fp_at(walk, pc, at + sizeof(pc), fp, entry)))
 			continue;
 		walk->known = UNWIND_KNOWN_ALWAYS;
-		step = unwind_arrive(walk, pc, at + sizeof(pc), at < fp ? fp : caller_fp);
-		unwind_drop_anchor(walk, walk->depth + 1);
+		step = unwind_set_caller(walk, pc, at + sizeof(pc), at < fp ? fp : caller_fp);
+		unwind_set_anchor(walk, walk->depth + 1);
 		return step;
 	}
 	return -ENOENT;

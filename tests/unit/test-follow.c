@@ -123,8 +123,8 @@ static void compare_function(
 			compare(module, pc, copied, sum);
 			goes_on = instruction.effect != ARCH_EFFECT_JUMP &&
 				  instruction.effect != ARCH_EFFECT_CALL && /* of abort() */
-				  instruction.effect != ARCH_EFFECT_CALL_ANYWHERE &&
-				  instruction.effect != ARCH_EFFECT_JUMP_ANYWHERE &&
+				  instruction.effect != ARCH_EFFECT_CALL_INDIRECT &&
+				  instruction.effect != ARCH_EFFECT_JUMP_INDIRECT &&
 				  instruction.effect != ARCH_EFFECT_STOP &&
 				  instruction.effect != ARCH_EFFECT_RETURN &&
 				  instruction.effect != ARCH_EFFECT_UNKNOWN;
