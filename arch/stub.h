@@ -73,8 +73,8 @@ int arch_stub_prepare(const struct arch_stub_shape *shape, struct arch_stub_temp
 /*
  * Write one stub of stub->code_bytes to @code.
  *
- * @payload, @target distance in bytes from the address at which the stub will run to its payload
- * and to the shared word, both at most ARCH_STUB_REACH
+ * @payload, @target  distance in bytes from the address at which the stub will run to its payload
+ *                    and to the shared word, both at most ARCH_STUB_REACH
  */
 void arch_stub_write(
 	const struct arch_stub_template *stub, uint8_t *code, int32_t payload, int32_t target);

@@ -31,8 +31,9 @@ static inline void arch_call_integer(struct arch_call *call, const struct arch_t
 }
 
 /*
- * Up to four vector registers (C.2), one or two integer registers (C.12), or the address of a copy
- * (B.4), which is the only possibility above 64 bytes, four of the largest members.
+ * Count all possibilities: up to four vector registers (C.2), one or two integer registers (C.12),
+ * or the address of a copy (B.4). Above 64 bytes only the address is possible, because four vector
+ * registers hold no more.
  */
 static inline void arch_call_aggregate(struct arch_call *call, const struct arch_type *type)
 {

@@ -38,7 +38,7 @@
 #define ARCH_PHP_LONGEST      15u
 
 /*
- * Find the loads of mprotect()'s parameters, in any order:
+ * Find the loads of mprotect()'s parameters, in any order. Their operands are the wanted addresses:
  *
  *	48 8b 35 xx xx xx xx		mov    size(%rip),%rsi
  *	48 8b 3d xx xx xx xx		mov    buffer(%rip),%rdi

@@ -52,7 +52,7 @@ static int interrupt_begin_in_child(void);
 
 __thread volatile uint32_t flameprof_interrupt_ticks;
 
-/* A program may export a counter of the public name, which comes first. This alias is ours. */
+/* A program may export a counter of the public name, found first. This alias is the library's. */
 extern __thread volatile uint32_t own_ticks STATIC_STORAGE
 	__attribute__((alias("flameprof_interrupt_ticks"), visibility("hidden")));
 
@@ -97,7 +97,7 @@ static void interrupt_enter(void)
 	__atomic_fetch_add(&interrupt.inside, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Do nothing if the thread is not counted. */
+/* Uncount the calling thread, if it is counted, and wake a thread that waits for 0. */
 static void interrupt_leave(void)
 {
 	if (!(own_state & COUNTED))
@@ -162,7 +162,7 @@ void interrupt_take(void)
 	if (own_state & INSIDE)
 		return;
 	thread = interrupt_here();
-	/* Before the counter is zeroed, so that no tick is reported to a function enabled later. */
+	/* Enter before the counter is zeroed: a function enabled later must not get these ticks. */
 	if (!thread || !thread->function)
 		interrupt_enter();
 	ticks = __atomic_exchange_n(&own_ticks, 0, __ATOMIC_ACQUIRE);
@@ -311,7 +311,7 @@ static void fork_child(void)
 	timer_reset_in_child();
 	registry_reset_in_child(other_copy.flameprof_interrupt_take ? NULL : thread);
 	interrupt_reset_inside_in_child();
-	/* A parent's thread that was disabling ticks is not in the child. */
+	/* The parent's thread that was disabling ticks is not in the child, so finish for it. */
 	if (!interrupt.function)
 		__atomic_store_n(&interrupt.period_ns, 0, __ATOMIC_RELAXED);
 	if (interrupt.threads && thread->period_ns) {

@@ -19,7 +19,7 @@
 #include "libprof/flameprof_vm.h"
 
 /* ---- ticks of the calling thread ------------------------------------------------------------- */
-/* How the rest of the library reads flameprof_interrupt_ticks. */
+/* Access to flameprof_interrupt_ticks inside the library. */
 
 /*
  * Return the calling thread's counter, in this copy of the library even if another symbol of that

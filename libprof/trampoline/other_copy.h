@@ -9,7 +9,7 @@
 #include "libprof/flameprof_stub.h"
 #include "libprof/flameprof_vm.h"
 
-/* All functions of flameprof_stub.h; and of ticks, because intercept stubs read their counter. */
+/* All functions of flameprof_stub.h, and of ticks, because intercept stubs read the counter. */
 #define OTHER_COPY_FUNCTIONS(X)                                                                    \
 	X(flameprof_arena_new)                                                                     \
 	X(flameprof_arena_hide_target)                                                             \

@@ -276,7 +276,7 @@ void publish_remove_slot(struct region *region, uint32_t slot)
 struct replay {
 	unsigned tool;
 	int error;  /* the first one */
-	int is_reset; /* the tool has lost what it knew, because it has a new file */
+	int is_reset; /* the tool has a new file, so report everything again */
 };
 
 static int replay_region(void *context, struct region *region)
@@ -314,7 +314,7 @@ static void after_fork(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A child inherits what tools keep in memory, but must write new files. */
+/* A child inherits the tools' memory, but must write new files. */
 static void in_fork_child(void)
 {
 	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++) {

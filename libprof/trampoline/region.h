@@ -169,7 +169,7 @@ void region_change_end(struct region *region);
 /* Return the region that contains @pc, or NULL. Context: signal-safe. */
 const struct region *region_find(uintptr_t pc);
 
-/* A consistent copy of what is known of a stub, or of a piece of the host's code. */
+/* A consistent copy of the data of a stub, or of a piece of the host's code. */
 struct region_stub {
 	uintptr_t start;
 	size_t bytes; /* up to the next stub */

@@ -40,7 +40,7 @@ static struct flameprof_arena *all_arenas(void)
 	return first;
 }
 
-/* Call @visit for each live slot of @arena until it returns another value than 0. Returns that. */
+/* Call @visit for each live slot of @arena until it returns non-zero. Returns its last result. */
 static int each_slot(struct flameprof_arena *arena,
 	int (*visit)(void *context, const struct region_slot *slot, uintptr_t address),
 	void *context)

@@ -38,7 +38,7 @@ enum haskell_type {
 /*
  * Read the frame at @sp.
  *
- * @pc, @caller_sp get the return address and the address of the caller's frame
+ * @pc, @caller_sp  get the return address and the address of the caller's frame
  *
  * Returns 0; HASKELL_OUTERMOST if there is no caller, or -ENOENT if there is no frame, both without
  * writing.

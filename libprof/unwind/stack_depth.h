@@ -91,7 +91,7 @@ static inline uint8_t depth_intern(struct depth_search *search, const struct dep
 	return (uint8_t)search->state_count;
 }
 
-/* Return the state that keeps only what is equal in states @a and @b. */
+/* Return the state with the values that are equal in states @a and @b; the others are unknown. */
 static inline uint8_t depth_merge(struct depth_search *search, uint8_t a, uint8_t b)
 {
 	struct depth_state state = search->states[a];
@@ -211,8 +211,8 @@ static inline void depth_apply(
 }
 
 /*
- * Update @state by the effect of @instruction, on a search to the returns: the frame pointer of the
- * start is not known, but the code may load the caller's.
+ * Update @state by @instruction on a search to the returns. The frame pointer at the start is
+ * unknown, but the path may load the caller's from the stack.
  */
 static inline void depth_apply_outward(
 	struct depth_state *state, const struct arch_instruction *instruction)

@@ -101,8 +101,8 @@ static inline int full_cfa(
 }
 
 /*
- * Has the frame pointer's register already been restored, although the row says that its value is
- * saved on the stack? gcc describes functions that align their stack so even after `leave`. The
+ * Has the frame pointer been restored already, although the row says that its value is saved on the
+ * stack? gcc writes such rows for the code after `leave` in functions that align their stack. The
  * register then points outside this frame, where nothing is saved.
  */
 static inline bool full_fp_restored(const struct unwind_walk *walk, const struct cfi_row *row,

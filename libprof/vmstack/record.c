@@ -152,7 +152,7 @@ static int vm_stack_write(const struct vm_stack *stack)
 	int error = -ESRCH;
 
 	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
-	/* Whoever clears `active` waits for threads that saw it set, as for the handler. */
+	/* The thread that clears `active` waits for those that saw it set, as for the handler. */
 	__atomic_fetch_add(&thread->users, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&thread->active, __ATOMIC_SEQ_CST))
 		error = write_record(stack);
