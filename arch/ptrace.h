@@ -5,6 +5,7 @@
  *
  * ARCH_REGSET_BYTES    size of the set; threads of another word size have another size
  * arch_registers_from_regset(struct arch_registers *, const void *regset)
+ *                      Copy all registers from @regset.
  * arch_thread_self(const void *regset) -> uintptr_t
  *                      Return the thread's pthread_self(); 0 if no register has it.
  * ARCH_THREAD_ROBUST   offset in bytes of the robust mutex list in glibc's struct pthread, which

@@ -243,13 +243,13 @@ out:
 }
 
 /*
- * Make [@start, @start + @bytes), pages that are the caller's to replace, executable code.
+ * Fill the pages [@start, @start + @bytes), which the caller may replace, with executable code.
  *
- * @write    writes the code: @room is where to write to, @start where it will run
- * @of_file  gets whether the pages are a memfd's
+ * @write    writes the code to @room; the code will run at @start
+ * @of_file  gets 1 if the pages are a memfd's, else 0
  *
- * Returns 0; -ENOMEM; -EACCES when executable memory is refused: the pages are readable and
- * writable then.
+ * Returns 0; -ENOMEM; -EACCES if executable memory is refused: the pages are then readable and
+ * writable.
  */
 static int executable_make(uintptr_t start, size_t bytes,
 	void (*write)(void *context, uint8_t *room), void *context, int *of_file)

@@ -40,8 +40,10 @@ static bool is_offset(const struct cfi_row *row, unsigned slot, int32_t *value)
 	return cfi_rule_kind(rule) == CFI_RULE_OFFSET;
 }
 
-/* @copied  how far below the CFA the function has stored its caller's frame pointer, while that is
- * in the register, too; 0: nowhere that is known */
+/*
+ * @copied  offset below the CFA at which the function has stored its caller's frame pointer, while
+ *          the register still has it, too; 0: none known
+ */
 static void compare(
 	const struct unwind_module *module, uintptr_t pc, int32_t copied, struct sum *sum)
 {
@@ -72,8 +74,8 @@ static void compare(
 }
 
 /*
- * gcc 15 stores the frame pointer some instructions before it says so: only before the register
- * gets another value. Returns what @copied is after @instruction at @pc.
+ * gcc 15 stores the frame pointer some instructions before call-frame information says so, and says
+ * so only when the register gets another value. Returns @copied after @instruction at @pc.
  */
 static int32_t copied_after(const struct unwind_module *module, uintptr_t pc,
 	const struct arch_instruction *instruction, int32_t copied)

@@ -23,17 +23,17 @@
 #define TRAP_FLAG 0x100
 
 static unsigned long steps, limit, differences, incomplete, fp_frames, given_up;
-static struct oracle_stack before; /* the core's at the step before */
+static struct oracle_stack before; /* the core's stack at the step before */
 
-/* libgcc's, which no header declares. */
+/* A type of libgcc that no header declares. */
 struct dwarf_eh_bases {
 	void *text, *data, *function;
 };
 const void *_Unwind_Find_FDE(void *pc, struct dwarf_eh_bases *bases);
 
 /*
- * glibc from 2.41 on runs from a check into the code behind it through padding that no FDE covers.
- * libunwind guesses there. The callers must be those of the step before.
+ * Is the pc in padding that no FDE covers? Since 2.41, glibc executes padding between a check and
+ * the code behind it. libunwind guesses there, so the callers must be those of the step before.
  */
 static bool is_in_padding(const struct oracle_stack *core)
 {
