@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which system call a stack is in, by the code of its file, and what it is called.
+ * Find the number and the name of the system call that a stack is in. The number comes from the
+ * machine code in the ELF file, because a sample does not contain registers.
  *
  * Context: any thread.
  */
@@ -11,27 +12,28 @@
 
 #include "cli/symbols/elf_file.h"
 
-/* At most three of glibc's functions, and the one that wants the system call made. */
+/* Frames below: up to three internal functions of glibc, and the function that called them. */
 #define CALL_NUMBER_FRAMES 4u
 
 struct call_number {
 	/*
-	 * Set by the caller: ELF virtual addresses of the innermost frame (behind its instruction)
-	 * and of the frames that called it (in their call instructions), all of one file. 0: none.
+	 * Set by the caller: ELF virtual addresses in one file. [0] is the innermost frame: the
+	 * address after its system call instruction. The others are its callers, innermost first:
+	 * an address inside the call instruction (return address - 1). 0: no such frame.
 	 */
 	uint64_t addresses[CALL_NUMBER_FRAMES];
-	/* The system call's number, ARCH_SYSCALL_NUMBERLESS (arch/code.h), or -1: it makes none. */
+	/* -1: no system call; ARCH_SYSCALL_NUMBERLESS (arch/code.h): one of unknown number. */
 	int32_t number;
-	/* How many frames, from the innermost on, only make the call on behalf of the next one. */
+	/* Number of innermost frames that are internal functions of glibc and should be hidden. */
 	uint32_t passing;
 };
 
-/* Find out @call->number and @call->passing by the code in @file (borrowed). */
+/* Set @call->number and @call->passing from the machine code in @file (borrowed). */
 void call_number_find(const struct elf_file *file, struct call_number *call);
 
 /*
- * The name of system call @number of this CPU ("read"), from the headers that flamerun was compiled
- * with; NULL: it has none.
+ * Return the name of system call @number on this CPU, such as "read", as in the headers that
+ * flamerun was compiled with. Return NULL if there is no such call.
  */
 const char *call_number_name(long number);
 

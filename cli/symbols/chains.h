@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What DWARF says of one module's addresses, as it is shown: asked for in batches, looked up one by
- * one, names demangled when they are first looked up.
+ * The inlined functions and source lines of one module's addresses, by its DWARF. Addresses are
+ * added in batches, because one batch needs one pass over the DWARF, then looked up one by one. A
+ * name is demangled at the first look-up of it.
  *
  * Context: one thread.
  */
@@ -16,21 +17,24 @@
 
 struct chains;
 
-/* Returns an owned empty object, or NULL without memory. @style is how its names are written. */
+/* Create an empty object that writes names in @style. Returns it owned, or NULL without memory. */
 struct chains *chains_new(enum demangle_style style);
 void chains_free(struct chains *chains); /* NULL is fine */
 
 /*
- * Find the chains of the @count @addresses of @module (all borrowed), in any order and more than
- * once each, except those that were asked for before. A module without DWARF has none.
- * Returns 0 or -ENOMEM; what was there before stays.
+ * Read the chains of the @count ELF virtual @addresses of @module (all borrowed) from its DWARF.
+ * The addresses may be unsorted and repeated; addresses that were added before are skipped.
+ * @is_hurried (NULL: never) is asked between units, by several threads; when it returns true, the
+ * remaining addresses get no chain.
+ * Returns 0, also if the module has no DWARF, or -ENOMEM; chains that were added before are kept.
  */
 int chains_add(struct chains *chains, const struct symbols_module *module,
 	const uint64_t *addresses, size_t count, bool (*is_hurried)(void));
 
 /*
- * The chain of @address as struct symbols_name has it, but for the name of the first frame, which
- * the caller sets; NULL and *@count 0: nothing is known. Owned by @chains.
+ * Return the chain of @address as in struct symbols_name, owned by @chains, and set *@count to its
+ * length. The caller sets the name of the first frame, from the symbol table. Returns NULL with
+ * *@count 0 if nothing is known.
  */
 struct symbols_frame *chains_find(struct chains *chains, uint64_t address, uint32_t *count);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asking debuginfod servers for debug files, several at a time, not for ever. What comes is in the
- * folder that their clients share, where module.c finds it, now and the next time.
+ * Download debug files from debuginfod servers, several at a time and with a time limit. Files are
+ * stored in the cache folder that all debuginfod clients of the user share; debuginfod_open() finds
+ * them there, also in later runs.
  *
  * Context: one thread.
  */
@@ -15,39 +16,41 @@
 #include "cli/symbols/elf_file.h"
 
 /*
- * Open the debug file of build-id @id that was fetched for this user, by whichever client.
- * Returns 0, @file, to be closed by the caller, and its @path of less than @path_bytes; or -ENOENT.
+ * Open the debug file of build-id @id in the cache folder, whichever client downloaded it.
+ * Returns 0 with @file, which the caller closes, and its path in @path, which has room for
+ * @path_bytes; or -ENOENT.
  */
 int debuginfod_open(struct elf_file *file, const uint8_t *id, size_t id_bytes, char *path,
 	size_t path_bytes);
 
-/* As many are asked for at once, and in all. */
+/* Limits of one debuginfod_fetch(): downloads at once, and in all. Further requests are ignored. */
 #define DEBUGINFOD_AT_ONCE 8u
 #define DEBUGINFOD_MAX     256u
 
-/* Seconds, unless DEBUGINFOD_MAXTIME has another number of them. */
+/* Time limit in seconds if DEBUGINFOD_MAXTIME is not set. */
 #define DEBUGINFOD_SECONDS 30u
 
 struct debuginfod_request {
 	const uint8_t *build_id; /* borrowed */
 	size_t build_id_bytes;
-	bool came; /* filled in */
+	bool came; /* set if the file was downloaded */
 };
 
-/* What became of requests; zero-initialise, they add up. */
+/* Results of requests. Zero-initialise; several debuginfod_fetch() add to one report. */
 struct debuginfod_report {
 	unsigned came;
-	unsigned unknown;    /* to the servers */
-	unsigned failed;     /* no server answered: */
-	int error;	     /* the last one's errno */
-	unsigned left;	     /* when time was up, or somebody was in a hurry */
-	unsigned seconds;    /* that was how long; 0: nobody waited so long */
-	bool has_no_library; /* elfutils' client is not here: nobody was asked */
+	unsigned unknown;    /* files that no server has */
+	unsigned failed;     /* requests that failed, e.g. no server answered */
+	int error;	     /* errno of the last failed request */
+	unsigned left;	     /* files not downloaded when the time was up or the user in a hurry */
+	unsigned seconds;    /* the time limit if it was reached, else 0 */
+	bool has_no_library; /* libdebuginfod is not installed, so no server was asked */
 };
 
 /*
- * Ask for the debug files of the @count @requests, the first of them first. Servers are those of
- * DEBUGINFOD_URLS. Ends early when @is_hurried (NULL: never) says so.
+ * Download the debug files of the @count @requests, in this order, from the servers in
+ * DEBUGINFOD_URLS, which libdebuginfod reads. Sets `came` in each request and adds to @report. Ends
+ * early when @is_hurried (NULL: never) returns true.
  */
 void debuginfod_fetch(struct debuginfod_request *requests, size_t count, bool (*is_hurried)(void),
 	struct debuginfod_report *report);

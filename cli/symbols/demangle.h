@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Turn the mangled names of C++, Rust, D, Fortran, OCaml, Haskell and Crystal into what their
- * authors wrote.
- */
+/* Turn mangled names of C++, Rust, D, Fortran, OCaml, Haskell and Crystal into source names. */
 #ifndef CLI_SYMBOLS_DEMANGLE_H
 #define CLI_SYMBOLS_DEMANGLE_H
 
@@ -11,33 +8,33 @@
 
 enum demangle_style {
 	/*
-	 * For a picture: template arguments, but no parameters, hashes or versions
-	 * ("@@GLIBC_2.34"), and no marks of compiler-made copies and pieces (.constprop.0 .isra.0
-	 * .part.0 .cold .llvm.N .lto_priv.0 .localalias), so that the copies of one function are
-	 * one frame.
+	 * For a flame graph: with template arguments, but without parameters, hashes and versions
+	 * ("@@GLIBC_2.34"). Suffixes of compiler-made copies and parts of a function (.constprop.0
+	 * .isra.0 .part.0 .cold .llvm.N .lto_priv.0 .localalias) are cut off, so that all copies of
+	 * a function are one frame.
 	 */
 	DEMANGLE_SHORT,
-	/* All of it: "foo::bar(int) [clone .constprop.0]", "core::run::h0123456789abcdef". */
+	/* Complete: "foo::bar(int) [clone .constprop.0]", "core::run::h0123456789abcdef". */
 	DEMANGLE_FULL,
-	DEMANGLE_NONE, /* as in the symbol table */
+	DEMANGLE_NONE, /* not demangled */
 };
 
-/* The styles' names in that order, NULL at the end; and the style that is called @name. */
+/* The names of all styles, NULL at the end; the style called @name, DEMANGLE_SHORT if unknown. */
 const char *const *demangle_styles(void);
 enum demangle_style demangle_style_of(const char *name);
 
 /*
- * The name to show for @mangled. Names that do not demangle stay as they are, in DEMANGLE_SHORT
- * without what is cut off there. Hostile names cost bounded memory and time.
- * Returns an owned string, or NULL without memory.
+ * Return the name to show for @mangled, an owned string, or NULL without memory. A name that cannot
+ * be demangled is returned unchanged, except that DEMANGLE_SHORT cuts off suffixes and versions.
+ * Time and memory are bounded for hostile names, too.
  * Context: any thread.
  */
 char *demangle_name(const char *mangled, enum demangle_style style);
 
 /*
- * Cut off @name (as DEMANGLE_FULL makes it, or other tools do) what tells the copies of one
- * function apart: "[clone ...]", the suffixes above, Rust's hashes. What then is equal is compared
- * and merged.
+ * Cut off @name, in place, the parts that distinguish copies of one function: "[clone ...]", the
+ * suffixes listed at DEMANGLE_SHORT and Rust's hashes. @name may come from DEMANGLE_FULL or from
+ * another tool. Profiles are compared and merged by the names that are left.
  */
 void demangle_drop_copies(char *name);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What functions stand in: namespaces, classes, and functions that classes are in; for the names of
- * those that have no linkage name. gcc gives none to functions that are local to their file, in C++
- * all that are in an unnamed namespace or have a lambda among their arguments.
+ * Find the namespaces, classes and functions that enclose a function, to qualify its name if it has
+ * no linkage name. gcc gives no linkage name to functions that are local to their file: in C++ all
+ * functions in an unnamed namespace and those with a lambda among their arguments.
  *
  * Context: one thread.
  */
@@ -14,21 +14,24 @@
 
 #include "cli/symbols/dwarf_unit.h"
 
-/* All zero is an empty one. */
+/* All zero is an empty cache of the containers of units. */
 struct dwarf_containers {
-	struct unit_containers *list; /* owned; of units that were asked for */
+	struct unit_containers *list; /* owned; one per unit that was read */
 	size_t count, room;
-	size_t total; /* containers of all of them */
+	size_t total; /* containers in all units */
 };
 
-/* Forget all, and give the memory back. To be called before units that were asked for go. */
+/*
+ * Free everything. Call this before units that were passed to dwarf_containers_write() are freed.
+ */
 void dwarf_containers_release(struct dwarf_containers *containers);
 
 /*
- * Write what the entry at @offset of @unit stands in before @end, as in "outer::(anonymous
- * namespace)::inner::"; what it is called itself is there. The walk that @reader is in is lost.
- * Returns how long it is, at most @bytes_max; 0 also where it does not fit, or in languages that
- * have no such names; or -ENOMEM.
+ * Write the qualification of the entry at @offset of @unit, as in "outer::(anonymous
+ * namespace)::inner::", before @end, where the caller has put the entry's own name; @bytes_max is
+ * the room. Uses @reader's walk, so that a walk of the caller cannot be continued.
+ * Returns the length written; 0 if nothing encloses it, it does not fit, or it is not C++; or
+ * -ENOMEM.
  */
 int dwarf_containers_write(struct dwarf_containers *containers, struct dwarf_reader *reader,
 	const struct dwarf_unit *unit, uint64_t offset, char *end, size_t bytes_max);

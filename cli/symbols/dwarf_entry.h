@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries of DWARF (DIEs), read forward one by one as their unit's abbreviations say. Of each only
- * the attributes are kept that say where code is and what it is called.
+ * Read DWARF entries (DIEs) one by one, as the abbreviations of their unit describe them. Only the
+ * attributes are kept that give code addresses and names.
  *
- * Source: DWARF Debugging Information Format 5, section 7.5; for .dwo files of version 4 GCC's
- * "DebugFission", for dwz' forms its GNU extensions.
+ * Source: DWARF Debugging Information Format 5, section 7.5; GCC's "DebugFission" for .dwo files of
+ * version 4; the GNU extensions that dwz writes.
  */
 #ifndef CLI_SYMBOLS_DWARF_ENTRY_H
 #define CLI_SYMBOLS_DWARF_ENTRY_H
@@ -15,9 +15,8 @@
 
 #include "cli/symbols/dwarf_sections.h"
 
-#define DWARF_NONE UINT64_MAX /* instead of an offset: there is none */
+#define DWARF_NONE UINT64_MAX /* in place of an offset: none */
 
-/* The attributes that are kept. */
 enum dwarf_slot {
 	DWARF_OTHER,
 	DWARF_SIBLING,
@@ -40,7 +39,7 @@ enum dwarf_slot {
 	DWARF_SPLIT_NAME,
 	DWARF_SPLIT_ID,
 	DWARF_LANGUAGE,
-	DWARF_DECL_LINE, /* these two of functions alone */
+	DWARF_DECL_LINE, /* this and the next: of DW_TAG_subprogram only */
 	DWARF_DECL_COLUMN,
 	DWARF_SLOT_COUNT
 };
@@ -48,19 +47,19 @@ enum dwarf_slot {
 #define DWARF_HAS(slot) (1u << (slot))
 
 struct dwarf_value {
-	uint64_t number; /* as it is written; of texts and blocks in place the section's offset */
+	uint64_t number; /* as encoded; of inline strings and blocks: their offset in the section */
 	uint16_t form;
 };
 
 struct dwarf_die {
 	uint64_t offset; /* in .debug_info */
-	uint32_t has;	 /* DWARF_HAS() of the slots below that it has */
-	uint16_t tag;	 /* 0: the end of a list of children */
+	uint32_t has;	 /* DWARF_HAS() of the valid slots of value[] */
+	uint16_t tag;	 /* 0: it ends a list of children */
 	bool has_children;
 	struct dwarf_value value[DWARF_SLOT_COUNT];
 };
 
-/* What @die is an instance or the definition of: a reference. NULL: of nothing. */
+/* Return @die's DW_AT_abstract_origin, else its DW_AT_specification; NULL if it has neither. */
 static inline const struct dwarf_value *dwarf_entry_origin(const struct dwarf_die *die)
 {
 	if (die->has & DWARF_HAS(DWARF_ORIGIN))
@@ -68,32 +67,31 @@ static inline const struct dwarf_value *dwarf_entry_origin(const struct dwarf_di
 	return die->has & DWARF_HAS(DWARF_SPECIFICATION) ? &die->value[DWARF_SPECIFICATION] : NULL;
 }
 
-/* What the sizes of some forms depend on. */
+/* Header fields of a unit that determine the sizes of some forms. */
 struct dwarf_encoding {
 	uint8_t version;
 	uint8_t offset_bytes;
 };
 
-/* A table of abbreviations. Returns an owned empty one, or NULL without memory. */
+/* Create an empty table of abbreviations. Returns it owned, or NULL without memory. */
 struct dwarf_abbrevs *abbrevs_new(void);
 void abbrevs_free(struct dwarf_abbrevs *abbrevs); /* NULL is fine */
 
 /*
- * Have the table at @offset of @cursor's section in @abbrevs, for entries of @encoding; nothing is
- * done where it is there.
- * Returns 0, -EBADMSG or -ENOMEM.
+ * Load the table at @offset of @cursor's section into @abbrevs, for entries of @encoding. Does
+ * nothing if @abbrevs contains this table.
  */
 int abbrevs_load(struct dwarf_abbrevs *abbrevs, struct cursor *cursor, uint64_t offset,
 	struct dwarf_encoding encoding);
 
-/* Is the table at @offset in @abbrevs? */
+/* Return whether @abbrevs contains the table at @offset. */
 bool abbrevs_are_of(const struct dwarf_abbrevs *abbrevs, uint64_t offset);
 
-/* Read the entry at @cursor. Returns false when it cannot be. */
+/* Read the entry at @cursor. Returns false if it is invalid or incomplete. */
 bool dwarf_entry_read(
 	struct cursor *cursor, const struct dwarf_abbrevs *abbrevs, struct dwarf_die *die);
 
-/* Read one value of @form at @cursor, which has failed after one of an unknown form. */
+/* Read one value of @form at @cursor. Afterwards the cursor has failed if @form is unknown. */
 struct dwarf_value dwarf_entry_value(
 	struct cursor *cursor, struct dwarf_encoding encoding, uint16_t form);
 

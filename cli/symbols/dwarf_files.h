@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The other files that DWARF is in: .dwo files that a compiler wrote beside the objects, the .dwp
- * that they were put into, and what dwz took out of several debug files into one.
- *
- * Context: any thread.
+ * Open the other files that contain a program's DWARF: .dwo files, which compilers write beside
+ * object files; the .dwp file into which they are merged; and the file into which dwz moves the
+ * DWARF that several debug files share (the alternate file).
  */
 #ifndef CLI_SYMBOLS_DWARF_FILES_H
 #define CLI_SYMBOLS_DWARF_FILES_H
@@ -13,30 +12,32 @@
 #include "cli/symbols/elf_file.h"
 
 /*
- * Open the file called @name by a compiler that ran in @folder ("": not known), for the program
- * @file; as process @pid sees it, else as we do. Beside the program it is looked for, too.
- * Returns 0 and @split, to be closed by the caller, or -errno. It may be any file of that name.
+ * Open the .dwo file @name of program @file. @folder is the compiler's working directory, "" if
+ * unknown. Tries the root of process @pid (0: none), then our own root, then the folder of @file.
+ * Returns 0 and @split, which the caller closes, or -errno. The caller must check that it is the
+ * right file, because only its name was compared.
  */
 int dwarf_files_open_split(struct elf_file *split, const struct elf_file *file, const char *folder,
 	const char *name, uint32_t pid);
 
 /*
- * Open the .dwp of @file, beside it: of program.debug also program.dwp.
- * Returns 0 and @package, to be closed by the caller, or -errno.
+ * Open the .dwp of @file, in the same folder: FILE.dwp, or for program.debug also program.dwp.
+ * Returns 0 and @package, which the caller closes, or -errno.
  */
 int dwarf_files_open_package(struct elf_file *package, const struct elf_file *file);
 
 /*
- * Open what dwz took out of @file, by its name or its build-id, which it has, here or fetched.
- * Returns 0 and @alternate, to be closed by the caller; -ENOENT when nothing was taken out; -ESTALE
- * when the file is not to be had.
+ * Open the alternate file that @file refers to, by its name or its build-id: in the root of process
+ * @pid (0: none), in our own, or in debuginfod's cache. Its build-id is checked.
+ * Returns 0 and @alternate, which the caller closes; -ENOENT if @file refers to none; or -ESTALE if
+ * it was not found.
  */
 int dwarf_files_open_alternate(
 	struct elf_file *alternate, const struct elf_file *file, uint32_t pid);
 
 /*
- * Is that file missed that has a build-id? Returns the length of @id, which a server may have it
- * by; 0: it is there, or there is none.
+ * Find out whether the alternate file of @file is missing. Returns 0 if it was found or @file
+ * refers to none; else the length of its build-id, which is copied to @id for a download.
  */
 size_t dwarf_files_missed(const struct elf_file *file, uint32_t pid, uint8_t id[ELF_FILE_ID_MAX]);
 

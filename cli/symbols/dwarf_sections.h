@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The DWARF sections of one ELF file, read piece by piece: a cursor holds a window of one section,
- * so that memory does not grow with the file, and a file cut short while it is read gives an error.
- * Compressed sections are unpacked whole. What a hostile file can cost is
- * counted in bytes read.
+ * Read the DWARF sections of one ELF file. A cursor reads one section through a window, so that
+ * memory does not grow with the file, and a file that is truncated meanwhile gives an error, not
+ * SIGBUS. Compressed sections are unpacked whole. The bytes read are limited, because references in
+ * a hostile file can make readers loop.
  */
 #ifndef CLI_SYMBOLS_DWARF_SECTIONS_H
 #define CLI_SYMBOLS_DWARF_SECTIONS_H
@@ -30,23 +30,23 @@ enum dwarf_section_name {
 };
 
 struct dwarf_section {
-	int fd;		       /* borrowed; where @memory is NULL */
-	uint64_t file_offset;  /* likewise */
+	int fd;		       /* borrowed; only if @memory is NULL */
+	uint64_t file_offset;  /* offset in the file; only if @memory is NULL */
 	uint64_t bytes;	       /* 0: there is no such section */
-	const uint8_t *memory; /* unpacked, or of a file that is in memory */
+	const uint8_t *memory; /* contents if unpacked, or if the file is in memory */
 	uint8_t *unpacked;     /* owned */
 };
 
 struct dwarf_sections {
 	struct dwarf_section section[DWARF_SECTION_COUNT];
-	uint64_t bytes;		   /* of all of them */
-	_Atomic uint64_t work_max; /* what it may cost from now on, in bytes read */
+	uint64_t bytes;		   /* sum of all sections */
+	_Atomic uint64_t work_max; /* bytes that may still be read; at 0 all cursors fail */
 };
 
 /*
  * Find the sections of @file, which must stay open; @is_split: those of a .dwo or .dwp.
- * Returns 0, to be given to dwarf_sections_release(); -ENOENT without .debug_info; or -ENOMEM.
- * Context: one thread; what is found may be read by many, each with cursors of its own.
+ * Returns 0, then call dwarf_sections_release(); -ENOENT without .debug_info; or -ENOMEM.
+ * Context: one thread; afterwards several threads may read, each with its own cursors.
  */
 int dwarf_sections_init(
 	struct dwarf_sections *sections, const struct elf_file *file, bool is_split);
@@ -54,51 +54,50 @@ int dwarf_sections_init(
 void dwarf_sections_release(struct dwarf_sections *sections);
 
 /*
- * A place in one section. Reads that go beyond the limit, or that the file does not give, return
- * zeroes and set @failed, which stays set until the next cursor_seek().
+ * A position in one section. A read beyond the limit, or one that fails in the file, returns 0 and
+ * sets @failed, which stays set until the next cursor_seek().
  */
 struct cursor {
 	const uint8_t *at;
-	const uint8_t *end;  /* of what is loaded and within the limit */
-	uint64_t end_offset; /* the section's offset of @end */
-	uint64_t limit;	     /* the section's offset where reading ends */
+	const uint8_t *end;  /* end of the loaded bytes, at most the limit */
+	uint64_t end_offset; /* offset of @end in the section */
+	uint64_t limit;	     /* offset in the section where reading ends */
 	struct dwarf_sections *sections;
 	const struct dwarf_section *section;
-	uint8_t *buffer; /* owned; what @at points into where the section is not in memory */
+	uint8_t *buffer; /* owned; the window; NULL if the section is in memory */
 	uint64_t loaded_offset;
 	size_t loaded_bytes;
 	size_t window_bytes;
 	bool failed;
 };
 
-/* A cursor over section @name that reads @window_bytes at once; at the section's beginning. */
+/* Initialise @cursor at the start of section @name, to read @window_bytes at once. */
 void cursor_init(struct cursor *cursor, struct dwarf_sections *sections,
 	enum dwarf_section_name name, size_t window_bytes);
 void cursor_release(struct cursor *cursor);
 
-/* Go to @offset; nothing at or behind @limit is read. */
+/* Move to @offset, clear @failed unless @offset is invalid. Bytes from @limit on are not read. */
 void cursor_seek(struct cursor *cursor, uint64_t offset, uint64_t limit);
 
-/* Have at least @bytes at cursor->at. Returns false, and the cursor has failed, when there are not.
- */
+/* Load at least @bytes at cursor->at. Returns false and sets @failed if there are fewer. */
 bool cursor_load(struct cursor *cursor, size_t bytes);
 
 /*
- * Charge work that costs as much as reading @bytes, but that reads nothing: the cursor fails when
- * the file has cost too much.
+ * Count work other than reading against the limit, as if it had read @bytes. The cursor fails if
+ * the limit is exceeded.
  */
 void cursor_charge(struct cursor *cursor, uint64_t bytes);
 
 /*
- * The text at the cursor, which is then behind it. NULL when it does not end within the limit and
- * the window. Valid until the cursor is used again.
+ * Return the NUL-terminated text at the cursor and move behind it. Returns NULL and sets @failed if
+ * its end is beyond the limit or the window. Valid until the cursor is used again.
  */
 const char *cursor_text(struct cursor *cursor);
 
-/* Leave the text at the cursor behind. */
+/* Skip a NUL-terminated text of any length. */
 void cursor_skip_text(struct cursor *cursor);
 
-/* The slow ways of cursor_uleb() and cursor_skip(). */
+/* The parts of cursor_uleb() and cursor_skip() that are not inlined. */
 uint64_t cursor_uleb_long(struct cursor *cursor);
 void cursor_skip_far(struct cursor *cursor, uint64_t bytes);
 
@@ -109,7 +108,7 @@ static inline uint64_t cursor_offset(const struct cursor *cursor)
 	return cursor->end_offset - (uint64_t)(cursor->end - cursor->at);
 }
 
-/* A little-endian number of @bytes bytes, at most 8. */
+/* Read a little-endian number of @bytes bytes, at most 8. */
 static inline uint64_t cursor_number(struct cursor *cursor, unsigned bytes)
 {
 	uint64_t number = 0;

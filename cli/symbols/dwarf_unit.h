@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Units of DWARF 2 to 5: finding them, walking through their entries, and what entries say of
- * addresses, names and each other. Everything is checked when it is read.
+ * Find the units of DWARF 2 to 5, walk through their entries, and decode addresses, names and
+ * references. All values are checked when they are read.
  *
  * Source: DWARF Debugging Information Format 5, sections 2.17, 3.1 and 7.5.
  */
@@ -15,126 +15,128 @@
 #include "cli/symbols/dwarf_entry.h"
 
 struct dwarf_unit {
-	uint64_t offset;  /* of its header in .debug_info */
-	uint64_t entries; /* of its first DIE */
+	uint64_t offset;  /* of the header in .debug_info */
+	uint64_t entries; /* offset of the first DIE */
 	uint64_t end;
-	uint64_t abbrevs; /* offset of its table of abbreviations */
-	uint64_t low_pc;  /* what range lists begin with */
+	uint64_t abbrevs; /* offset of the table of abbreviations */
+	uint64_t low_pc;  /* base address of range lists */
 	uint64_t line_program;
 	uint64_t split_id;
 	uint64_t addr_base;
 	uint64_t str_offsets_base;
 	uint64_t rnglists_base;
 	uint64_t ranges_base;
-	struct dwarf_value folder;     /* of the compilation */
-	struct dwarf_value split_name; /* .number DWARF_NONE: it is not split */
+	struct dwarf_value folder;     /* the compiler's working directory */
+	struct dwarf_value split_name; /* name of the .dwo file; .number DWARF_NONE: none */
 	struct dwarf_encoding encoding;
 	uint8_t type;  /* DW_UT_* */
-	bool is_split; /* in a .dwo: its addresses are in the other file */
-	bool has_code; /* it says where its code is */
+	bool is_split; /* in a .dwo; .debug_addr is in the program's file */
+	bool has_code; /* its first DIE gives its code ranges */
 	bool is_cxx;
 };
 
 /*
- * What one thread reads one file with. Texts and references of `other` forms are in @alternate,
- * addresses of split units in @main; both borrowed. @main is the reader itself, @alternate NULL
- * where there is no other file.
+ * The state with which one thread reads the DWARF of one file. @main (borrowed) reads .debug_addr
+ * and .debug_ranges for split units; it is the reader itself if the file is not split. @alternate
+ * (borrowed, may be NULL) reads the file that dwz's references lead to.
  */
 struct dwarf_reader {
 	struct dwarf_sections *sections; /* borrowed */
 	struct dwarf_reader *main;
 	struct dwarf_reader *alternate;
-	const struct dwarf_unit *units; /* borrowed; all of the file, by rising offset */
+	const struct dwarf_unit *units; /* borrowed; all units of the file, by rising offset */
 	size_t unit_count;
-	struct cursor entries; /* where a unit is walked through */
-	struct cursor entry;   /* where single entries are read */
+	struct cursor entries; /* position of the walk */
+	struct cursor entry;   /* for reading single entries */
 	struct cursor part[DWARF_SECTION_COUNT];
-	struct dwarf_abbrevs *abbrevs[2]; /* owned; of the unit that is walked, of another */
+	struct dwarf_abbrevs *abbrevs[2]; /* owned; [0] of the walk, [1] of other reads */
 };
 
-/* @entries_bytes: how much of .debug_info is read at once in a walk. Returns 0 or -ENOMEM. */
+/* @entries_bytes: bytes of .debug_info that a walk reads at once. Returns 0 or -ENOMEM. */
 int dwarf_reader_init(
 	struct dwarf_reader *reader, struct dwarf_sections *sections, size_t entries_bytes);
 void dwarf_reader_release(struct dwarf_reader *reader);
 
 /*
- * Read header and first entry of the unit at @offset. @next is set whenever it can be told where
- * the next unit begins, also where this one cannot be read.
- * Returns 0, -ENOTSUP for units without code that are no use (types, parts), -EBADMSG, or -ENOMEM.
+ * Read the header and the first entry of the unit at @offset. Sets *@next to the offset of the next
+ * unit if the length of this unit is valid, also if the call then fails.
+ * Returns 0, -EBADMSG or -ENOMEM.
  */
 int dwarf_unit_read(
 	struct dwarf_reader *reader, uint64_t offset, struct dwarf_unit *unit, uint64_t *next);
 
-/* Called with each range of addresses; returns false to have no more. */
+/* Receives one range of addresses [@low, @high). Returns false to end the iteration. */
 typedef bool dwarf_range_fn(void *context, uint64_t low, uint64_t high);
 
 /*
- * Called with each unit as it is read, number @number of the array: now its ranges cost least, as
- * its abbreviations are at hand.
+ * Receives each unit after it was read, @number is its index in the array. To read its ranges is
+ * cheapest now, because its abbreviations are loaded.
  */
 typedef void dwarf_unit_fn(
 	void *context, struct dwarf_reader *reader, const struct dwarf_unit *unit, uint32_t number);
 
 /*
- * Read all units of the file and tell @each (NULL: nobody) of them. Returns 0 and an owned array,
- * sorted by offset, or -ENOMEM. What stands behind a broken one is left out.
+ * Read all units of the file and call @each (may be NULL) with each. Units that cannot be read are
+ * left out; the list ends at a unit whose length is invalid.
+ * Returns 0 with an owned array in *@units, sorted by offset, or -ENOMEM.
  */
 int dwarf_units_read(struct dwarf_reader *reader, struct dwarf_unit **units, size_t *count,
 	dwarf_unit_fn *each, void *context);
 
 /*
- * Go to the children of @unit's first entry.
- * Returns 0, -ENOENT when it has none, or -errno: it cannot be read.
+ * Begin a walk at the children of @unit's first entry.
+ * Returns 0, -ENOENT if it has no children, -EBADMSG or -ENOMEM.
  */
 int dwarf_walk_begin(struct dwarf_reader *reader, const struct dwarf_unit *unit);
 
 /*
- * The next entry of the walk, in the order in which they are written: after one that has children
- * they follow, up to one of tag 0. Returns false at the unit's end and where it is broken.
+ * Read the next entry of the walk, in the order of the file: the children of an entry follow it, up
+ * to an entry of tag 0. Returns false if the entry is invalid or at the end of the unit.
  */
 bool dwarf_walk_next(struct dwarf_reader *reader, struct dwarf_die *die);
 
-/* Go behind the children of @die, which was the last one. Returns false at the unit's end. */
+/* Skip the children of @die, which was read last. Returns false if the unit ends before. */
 bool dwarf_walk_skip(
 	struct dwarf_reader *reader, const struct dwarf_unit *unit, const struct dwarf_die *die);
 
-/* Tell @range where the code of @die is. What a linker left out of the program is not told. */
+/* Call @range with each address range of @die, except for code that the linker removed. */
 void dwarf_die_ranges(struct dwarf_reader *reader, const struct dwarf_unit *unit,
 	const struct dwarf_die *die, dwarf_range_fn *range, void *context);
 
-/* The same for all of @unit. */
+/* Call @range with each address range of @unit, except for code that the linker removed. */
 void dwarf_unit_ranges(struct dwarf_reader *reader, const struct dwarf_unit *unit,
 	dwarf_range_fn *range, void *context);
 
-/* The text of @value. NULL when it cannot be read. Valid until @reader is used again. */
+/* Return the string @value of @unit; NULL if unreadable. Valid until @reader is used again. */
 const char *dwarf_text(struct dwarf_reader *reader, const struct dwarf_unit *unit,
 	const struct dwarf_value *value);
 
-/* The text at @offset of section @name. NULL when it cannot be read. Valid as dwarf_text()'s. */
+/* Return the string at @offset of section @name. Valid and NULL as described at dwarf_text(). */
 const char *dwarf_text_at(
 	struct dwarf_reader *reader, enum dwarf_section_name name, uint64_t offset);
 
 /*
- * Where the reference @value leads: *@reader and the returned offset in its file. DWARF_NONE when
- * it leads nowhere.
+ * Resolve the reference @value of @unit. Returns the offset of the entry in .debug_info, and sets
+ * *@reader to the reader of the file that contains it; DWARF_NONE if the reference is invalid.
  */
 uint64_t dwarf_reference(struct dwarf_reader **reader, const struct dwarf_unit *unit,
 	const struct dwarf_value *value);
 
-/* Where a function's name is. */
+/* The location of a function's name. */
 struct dwarf_name {
-	struct dwarf_reader *reader; /* of the file, for dwarf_text() */
+	struct dwarf_reader *reader; /* reader and unit for dwarf_text() */
 	const struct dwarf_unit *unit;
-	uint64_t offset; /* of the entry that has it */
-	uint64_t line, column; /* where the function is defined; 0: not known */
+	uint64_t offset; /* offset of the entry with the name */
+	uint64_t line, column; /* where the function is declared; 0: unknown */
 	struct dwarf_value text;
-	struct dwarf_value bare; /* as it is written; form 0: not known */
-	bool is_linkage; /* @text is as linkers know it; else it is @bare */
+	struct dwarf_value bare; /* DW_AT_name; form 0: none */
+	bool is_linkage; /* @text is the linkage name, else DW_AT_name */
 };
 
 /*
- * Find the name of the function whose entry is at @offset in @reader's file: its own, or that of
- * what it is an instance of. Returns false when there is none.
+ * Find the name of the function whose entry is at @offset in @reader's file. If the entry has no
+ * linkage name, follow its references to the entries that it is an instance of. Returns false if
+ * there is no name.
  */
 bool dwarf_function_name(struct dwarf_reader *reader, uint64_t offset, struct dwarf_name *name);
 

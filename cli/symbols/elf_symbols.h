@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From an ELF file to a symtab: which symbols are functions, what they are worth, where their
- * section ends; and the entries of procedure linkage tables, which no symbol table lists. No policy
- * about which file to read.
+ * Read the functions of one ELF file into a symtab: the function symbols of its symbol tables, and
+ * the entries of its procedure linkage tables (PLT), which no symbol table lists. Which file to
+ * read is decided in module.c.
  */
 #ifndef CLI_SYMBOLS_ELF_SYMBOLS_H
 #define CLI_SYMBOLS_ELF_SYMBOLS_H
@@ -12,9 +12,9 @@
 
 /*
  * Add the functions of @file's section of type @type (SHT_SYMTAB or SHT_DYNSYM) to @table, which
- * keeps its own copy of the names. Symbols of sections that hold no code are left out, and so are
- * marks of the assembler that are no names ($x, $d, .L).
- * Returns how many were added (0: no such section, or a broken one), or -ENOMEM.
+ * keeps its own copy of the names. Symbols outside of code sections and the assembler's marks ($x,
+ * $d, .L) are left out.
+ * Returns the number of symbols added, 0 if the section is missing or broken; or -ENOMEM.
  */
 int elf_symbols_add(struct symtab *table, const struct elf_file *file, GElf_Word type);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where functions begin and end by their call-frame information, which stays in stripped files: it
- * gives no names, but keeps the samples of one unnamed function together.
+ * Find where functions begin and end by the call-frame information in .eh_frame, which is kept in
+ * stripped files. It gives no names, but assigns the samples of one unnamed function to one start
+ * address.
  *
- * Context: one thread.
+ * Context: one thread, because functions_parse() uses a static variable.
  */
 #ifndef CLI_SYMBOLS_FUNCTIONS_H
 #define CLI_SYMBOLS_FUNCTIONS_H
@@ -15,7 +16,7 @@
 
 struct functions_extent {
 	uint64_t start, end; /* ELF virtual addresses */
-	uint64_t record;     /* and of what says so */
+	uint64_t record;     /* and of the function's FDE */
 };
 
 struct functions {
@@ -24,27 +25,27 @@ struct functions {
 };
 
 /*
- * Read the extents in @bytes of .eh_frame at @frames (borrowed), which belongs at ELF virtual
- * address @vaddr. Records that are broken end the list.
- * Returns 0 with an owned object, or -ENOMEM.
+ * Read the extents of functions from @bytes bytes of .eh_frame at @frames (borrowed), whose ELF
+ * virtual address is @vaddr. Reading ends at the first record that is broken.
+ * Returns 0 with an owned object in *@out, or -ENOMEM.
  */
 int functions_parse(
 	struct functions **out, const char *frames, uint64_t bytes, uint64_t vaddr);
 
 /*
- * Read the extents in .eh_frame of @file (borrowed). A missing or broken section gives what could
- * be read. Source: LSB Core, "Exception Frames".
- * Returns 0 with an owned object, or -ENOMEM.
+ * Read the extents of functions from .eh_frame of @file (borrowed). A missing section gives an
+ * empty list. Source: LSB Core, "Exception Frames".
+ * Returns 0 with an owned object in *@out, or -ENOMEM.
  */
 int functions_read(struct functions **out, const struct elf_file *file);
 void functions_free(struct functions *functions); /* NULL is fine */
 
-/* Returns 0 with the start of the function that covers @address in *@start, or -ENOENT. */
+/* Set *@start to the start of the function that covers @address. Returns 0 or -ENOENT. */
 int functions_find(const struct functions *functions, uint64_t address, uint64_t *start);
 
 /*
- * Where the function that covers @address ends; of code that none covers, where the next begins.
- * UINT64_MAX when there is none.
+ * Return the end of the function that covers @address. If no function covers it, return the start
+ * of the next function, or UINT64_MAX if there is none.
  */
 uint64_t functions_end(const struct functions *functions, uint64_t address);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of the code that one process made: out of its jitdump, where it has one mapped, and its
- * perf map. Each is read when the first name is asked for.
+ * Name the code that a process generated at run time, by the jitdump or the perf map that it wrote.
+ * Each file is read when the first name is looked up.
  *
  * Context: one thread.
  */
@@ -15,25 +15,26 @@
 #define GENERATED_AT_ANY_TIME 0
 #define GENERATED_AT_LAST     UINT64_MAX
 
-/* Zero-initialise, then fill in what is known. */
+/* Zero-initialise, then set the fields up to `held_map`. */
 struct generated {
-	const char *dump_path; /* of the jitdump; borrowed, NULL: there is none */
-	uint32_t pid;	       /* the process's own number for itself */
-	int64_t start_wall_s;  /* files last written before are somebody else's; 0: none is */
-	int held_dump, held_map; /* descriptors of the two if held, borrowed; 0: not held */
+	const char *dump_path; /* path of the jitdump; borrowed, NULL: none */
+	uint32_t pid;	       /* pid in the process's own pid namespace */
+	int64_t start_wall_s;  /* seconds since the epoch; older files are ignored; 0: no limit */
+	int held_dump, held_map; /* open descriptors of the two; borrowed, 0: none */
 	struct jitdump *dump;
 	struct perfmap *map;
 	bool is_dump_read, is_map_read;
 };
 
 /*
- * The name of the code at @address at @time_ns (CLOCK_MONOTONIC, GENERATED_*), NULL when nothing
- * tells. Valid until generated_release(). *@moves: it is asked for any time, and depends on it.
+ * Return the name of the code that was at @address at @time_ns (CLOCK_MONOTONIC or GENERATED_*), or
+ * NULL if it is unknown. Valid until generated_release(). *@moves is set, and NULL is returned, if
+ * @time_ns is GENERATED_AT_ANY_TIME but the name depends on the time.
  */
 const char *generated_name(
 	struct generated *generated, uint64_t address, uint64_t time_ns, bool *moves);
 
-/* Write the path of the file that has names into @out, "" when there is none. */
+/* Write the path of the file that names came from to @out, "" if there is none. */
 void generated_path(const struct generated *generated, char *out, size_t size);
 
 void generated_release(struct generated *generated);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table by which Go's own runtime knows its functions. It stays in programs that were stripped
- * of everything else: names, extents, and how much stack is in use at each instruction.
- * Source: Go's src/internal/abi/symtab.go, src/runtime/symtab.go and src/debug/gosym/pclntab.go;
- * versions since Go 1.18.
+ * Read .gopclntab, the table by which Go's runtime finds its functions. It is kept in stripped
+ * programs. It contains names, extents, and the size of the stack frame at each instruction. The
+ * input is untrusted.
  *
- * All input is untrusted. Context: any thread.
+ * Source: Go's src/internal/abi/symtab.go, src/runtime/symtab.go and src/debug/gosym/pclntab.go,
+ * versions since Go 1.18. Context: any thread.
  */
 #ifndef CLI_SYMBOLS_GOPCLNTAB_H
 #define CLI_SYMBOLS_GOPCLNTAB_H
@@ -18,51 +18,52 @@
 struct gopclntab {
 	const uint8_t *bytes; /* borrowed */
 	uint64_t size;
-	uint64_t text;	  /* ELF virtual address that functions count from */
-	uint64_t names;	  /* offsets of the parts */
-	uint64_t names_end; /* behind the last byte that ends one */
+	uint64_t text;	  /* ELF virtual address that starts of functions are relative to */
+	uint64_t names;	  /* this and the following: offsets in the table */
+	uint64_t names_end; /* behind the last NUL in the names */
 	uint64_t rows;
 	uint64_t functions;
 	uint64_t count;
-	unsigned quantum; /* bytes of the shortest instruction */
-	unsigned flag_at; /* of a function's flags, in its description */
+	unsigned quantum; /* bytes; code lengths are multiples of it */
+	unsigned flag_at; /* offset of the flags in a function's description */
 };
 
 struct gopclntab_function {
 	uint64_t start, end; /* ELF virtual addresses */
-	const char *name;    /* inside of the table, ends in it */
-	bool is_outermost;   /* nothing called it */
-	bool switches_stack; /* it writes the stack pointer: sizes mean nothing */
+	const char *name;    /* borrowed from the table; ends in NUL there */
+	bool is_outermost;   /* it has no caller: the unwinder stops here */
+	bool switches_stack; /* it sets the stack pointer, so its rows are not valid */
 	uint64_t row;	     /* for gopclntab_row() */
 };
 
-/* A stretch of code in which equally much stack is in use. */
+/* A range of instructions with one frame size. */
 struct gopclntab_row {
-	uint64_t end;  /* ELF virtual address behind it */
-	int64_t bytes; /* since the function's entry */
+	uint64_t end;  /* ELF virtual address of its end */
+	int64_t bytes; /* bytes of stack in use since the function's entry */
 };
 
 /*
- * Find the table in @file, from which it borrows.
- * Returns 0; -ENOENT when there is none; or -ENOTSUP for other versions.
+ * Find the table in @file, from which @table borrows. Go 1.18 and later are supported.
+ * Returns 0; -ENOENT if there is no table; or -ENOTSUP if its version is unknown or it is broken.
  */
 int gopclntab_open(struct gopclntab *table, const struct elf_file *file);
 
-/* Function @index, below table->count. Returns 0 or -EBADMSG. */
+/* Read function number @index, which is below table->count. Returns 0 or -EBADMSG. */
 int gopclntab_function(
 	const struct gopclntab *table, uint64_t index, struct gopclntab_function *out);
 
 /*
- * Go to the next row of a function: @at is function->row and @row {function->start, -1} at first;
- * both are brought on. Returns 0, -ENOENT behind the last, or -EBADMSG.
+ * Advance to the next row of a function. Before the first call, set *@at to function->row and *@row
+ * to {function->start, -1}. Both are updated.
+ * Returns 0, -ENOENT after the last row, or -EBADMSG.
  */
 int gopclntab_row(const struct gopclntab *table, uint64_t *at, struct gopclntab_row *row);
 
 struct symtab;
 
 /*
- * Add the functions that @file's table knows to @table, which keeps its own copy
- * of the names. Returns how many were added (0: no such table, or a broken one), or -ENOMEM.
+ * Add the functions of @file's .gopclntab to @table, which keeps its own copy of the names.
+ * Returns the number of functions added, 0 if the section is missing or broken; or -ENOMEM.
  */
 int gosyms_add(struct symtab *table, const struct elf_file *file);
 

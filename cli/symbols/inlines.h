@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which functions of the source an address stems from, one inlined into another, and at which line
- * of which file each of them was: out of one ELF file's DWARF, for many addresses at once.
+ * Find the functions of the source that addresses belong to, with inlined functions, source files
+ * and lines, by the DWARF of one ELF file. Many addresses are looked up in one pass.
  */
 #ifndef CLI_SYMBOLS_INLINES_H
 #define CLI_SYMBOLS_INLINES_H
@@ -14,15 +14,16 @@
 #include "cli/symbols/text_pool.h"
 
 struct inlines_frame {
-	const char *name; /* as linkers know it, else as it is written; "": unknown */
+	const char *name; /* linkage name, else DW_AT_name with its containers; "": unknown */
 	const char *file; /* path as the compiler knew it; "": unknown */
-	uint32_t line;	  /* where the function was: 0: unknown */
+	uint32_t line;	  /* line in the function; 0: unknown */
 };
 
 /*
- * The functions of one address, outermost first. [0] is the function that stands in memory, or has
- * no name where only the line is known; each other one is inlined into the one before it. The line
- * of the last is where the address is, that of others where the next one was called.
+ * The functions of one address, outermost first. [0] is the function that has the machine code,
+ * without a name if only the line is known. Each other function is inlined into the one before it.
+ * The line of the last one is the line of the address; the line of each other one is where it calls
+ * the next.
  */
 struct inlines_chain {
 	const struct inlines_frame *frames;
@@ -31,33 +32,33 @@ struct inlines_chain {
 
 #define INLINES_POOLS 2
 
-/* What is known of some addresses. */
+/* The chains of some addresses. */
 struct inlines {
 	uint64_t *addresses;	      /* owned; sorted, each once */
 	struct inlines_chain *chains; /* owned; by address */
 	size_t count;
-	struct text_pool pools[INLINES_POOLS]; /* what the chains point to */
+	struct text_pool pools[INLINES_POOLS]; /* memory of the chains; one pool per thread */
 };
 
 struct inlines_request {
 	const struct elf_file *file; /* borrowed; has .debug_info */
 	const uint64_t *addresses;   /* borrowed; ELF virtual addresses, sorted, each once */
 	size_t count;
-	uint32_t pid; /* whose root other files of the DWARF are looked for in; 0: ours */
-	bool (*is_hurried)(void); /* asked between units, by several threads: what is found until
-				     it says so is all. NULL: take the time */
+	uint32_t pid; /* other files of the DWARF: try its root first; 0: none */
+	/* NULL: never; asked between units, by several threads; true: stop */
+	bool (*is_hurried)(void);
 };
 
 /*
- * Find the chains of all addresses.
- * Returns 0 and an owned object; -ENOENT when the file has no DWARF; or -ENOMEM.
- * Context: any thread; starts some of its own, which have ended when this returns.
+ * Find the chains of all addresses of the request.
+ * Returns 0 and an owned object in *@inlines; -ENOENT if the file has no DWARF; or -ENOMEM.
+ * Context: any thread; starts threads of its own, which end before it returns.
  */
 int inlines_read(const struct inlines_request *request, struct inlines **inlines);
 
 void inlines_free(struct inlines *inlines); /* NULL is fine */
 
-/* The chain of @address, or NULL: it was not asked for. */
+/* Return the chain of @address, or NULL if the address was not in the request. */
 const struct inlines_chain *inlines_find(const struct inlines *inlines, uint64_t address);
 
 #endif

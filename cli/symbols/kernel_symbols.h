@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's functions, by /proc/kallsyms: "ADDRESS TYPE NAME", for those of modules "[MODULE]"
- * behind it. Source: Linux kernel/kallsyms.c.
+ * Name the kernel's functions by /proc/kallsyms. Its lines are "ADDRESS TYPE NAME", followed by
+ * "[MODULE]" for functions of modules.
  *
- * Context: one thread.
+ * Source: Linux kernel/kallsyms.c. Context: one thread.
  */
 #ifndef CLI_SYMBOLS_KERNEL_SYMBOLS_H
 #define CLI_SYMBOLS_KERNEL_SYMBOLS_H
@@ -15,18 +15,18 @@
 struct kernel_symbols;
 
 /*
- * Read them. Returns 0 and an owned table; -EPERM where the kernel does not tell the addresses,
- * kernel.kptr_restrict; -ENOMEM; or -errno.
+ * Read /proc/kallsyms. Returns 0 and an owned table; -EPERM if the kernel hides the addresses
+ * (kernel.kptr_restrict); -ENOMEM; or -errno.
  */
 int kernel_symbols_open(struct kernel_symbols **out);
-/* The same of @file, which stays the caller's. */
+/* Read the table from @file (borrowed). Returns as kernel_symbols_open(). */
 int kernel_symbols_read(struct kernel_symbols **out, FILE *file);
 void kernel_symbols_free(struct kernel_symbols *symbols); /* NULL is fine */
 
-/* The name of the function at @address, or NULL. Valid until kernel_symbols_free(). */
+/* Return the name of the function at @address, or NULL. Valid until kernel_symbols_free(). */
 const char *kernel_symbols_name(const struct kernel_symbols *symbols, uint64_t address);
 
-/* Does the kernel tell where its functions are? Returns 0 or an error as above. */
+/* Check whether the kernel shows addresses. Returns 0, -EPERM if it hides them, or -errno. */
 int kernel_symbols_probe(void);
 
 #endif

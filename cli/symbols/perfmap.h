@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf maps: "START SIZE name" lines in hex that JIT compilers leave in /tmp/perf-PID.map.
- * Format: Linux tools/perf/Documentation/jit-interface.txt. Untrusted input.
+ * Read a perf map (/tmp/perf-PID.map): lines "START SIZE name", numbers in hex, of the code that a
+ * JIT compiler generated. The input is untrusted.
+ * Format: Linux tools/perf/Documentation/jit-interface.txt.
  *
- * V8 writes one line per tier of a function ("JS:~fib", "JS:^fib", "JS:*fib"); the tier is no
- * part of what a reader looks for, so it is taken off and the tiers are one frame: "fib
- * /x.js:1:13". A function without a name is "(anonymous) /x.js:1:13", code outside functions
- * "(script) ...".
+ * V8 writes a line for each compiler tier of a function ("JS:~fib", "JS:^fib", "JS:*fib"). The tier
+ * is cut off, so that a function is one frame: "fib /x.js:1:13". A function without a name is shown
+ * as "(anonymous) /x.js:1:13", code outside functions as "(script) ...".
  *
  * Context: one thread.
  */
@@ -18,34 +18,33 @@
 
 struct perfmap;
 
-/* Of a larger file only this much is read, and no more lines. */
+/* Limits: bytes and lines that are read of one file. */
 #define PERFMAP_MAX_BYTES (512u << 20)
 #define PERFMAP_MAX_LINES (20u * 1000 * 1000)
 
 /*
- * Read the map of process @pid from /tmp, through /proc/<pid>/root while that works. Its name
- * has the process's pid in its own pid namespace, as the kernel reports it, or else @pid. Only a
- * regular file that is not a link, owned by the process's or our own user, and not last written
- * before @not_before_s (seconds since the epoch, 0: any age) is read. On overlap the later line
- * wins; a torn last line and unparsable lines are skipped.
+ * Read the map of process @pid from /tmp, with regular_open_own(), which checks the file's owner
+ * and its age by @not_before_s (seconds since the epoch, 0: any age). The file name contains the
+ * pid in the process's own pid namespace or, if there is no such file, @pid. If lines overlap, the
+ * later one wins; invalid lines and an incomplete last line are skipped.
  *
- * Returns 0 and an owned map in *@out; -ENOENT when there is none; -EPERM when the file is not
- * trusted; -ENOMEM; or the errno of reading.
+ * Returns 0 and an owned map in *@out; -ENOENT if there is none; -EPERM if the file is not trusted;
+ * -ENOMEM; or -errno of reading.
  */
 int perfmap_open(struct perfmap **out, uint32_t pid, int64_t not_before_s);
 
 /*
- * Open the perf map of process @pid. Write its path, as the process sees it, to @path, which has
- * room for PERFMAP_PATH_BYTES or is NULL. Returns a descriptor, owned, or -errno as perfmap_open().
+ * Open the file that perfmap_open() reads. Write its path, as the process sees it, to @path, which
+ * has PERFMAP_PATH_BYTES or is NULL. Returns an owned descriptor, or -errno as perfmap_open().
  */
 #define PERFMAP_PATH_BYTES 64
 int perfmap_open_file(uint32_t pid, int64_t not_before_s, char *path);
 
-/* Read the map open at @fd, borrowed. Returns as perfmap_open(). */
+/* Read the map at @fd (borrowed). Returns as perfmap_open(). */
 int perfmap_read(struct perfmap **out, int fd);
 
 /*
- * The same of the file's @bytes bytes at @text (from malloc). Takes @text, also on failure.
+ * Parse the @bytes bytes at @text (from malloc). Takes ownership of @text, also on failure.
  * Returns 0 and an owned map, or -ENOMEM.
  */
 int perfmap_parse(struct perfmap **out, char *text, size_t bytes);
@@ -53,13 +52,13 @@ int perfmap_parse(struct perfmap **out, char *text, size_t bytes);
 void perfmap_free(struct perfmap *map); /* NULL is fine */
 
 /*
- * V8's "KIND:<tier>function where", in the text that begins at @line: returns where the name to
- * show begins. A label for what has no name of its own is written over the tier and what is before
- * it, back to @line.
+ * Cut V8's "KIND:<tier>" off @name, which is in the buffer that begins at @line. If the function
+ * has no name, write "(anonymous)" or "(script)" over the bytes before its location, not before
+ * @line. Returns the start of the name to show; @name if it is not from V8.
  */
 char *perfmap_strip_tier(char *line, char *name);
 
-/* The name that covers @address, or NULL. Valid until perfmap_free(). */
+/* Return the name of the code at @address, or NULL. Valid until perfmap_free(). */
 const char *perfmap_lookup(const struct perfmap *map, uint64_t address);
 
 #endif

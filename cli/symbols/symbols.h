@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Addresses to names, for modules known by path and build-id. Own sorted arrays over the symbol
- * tables that libelf reads; debug files are looked for on this machine only. Files are opened at
- * the first look-up in their module. All input is untrusted: a broken file gives unnamed code,
- * never a crash.
+ * Name addresses in modules, which are identified by path and build-id. A file is opened at the
+ * first look-up in its module. Look-ups use only files on this machine; symbols_fetch() downloads
+ * debug files. All input is untrusted: a broken file gives unnamed code, never a crash.
  *
  * Context: one thread.
  */
@@ -20,149 +19,146 @@
 struct debuginfod_report;
 struct symbols;
 
-/* Where names come from: the first of those in the module's file and then in debug files. */
+/* Where the names of a module come from. module_read() defines the order. */
 enum symbols_source {
 	SYMBOLS_NONE = 0,    /* no file, or no symbols in it */
 	SYMBOLS_SYMTAB,      /* .symtab of the module itself */
 	SYMBOLS_GO,          /* .gopclntab */
-	SYMBOLS_DEBUG_FILE,  /* .symtab of a debug file, which the build-id leads to, */
-	SYMBOLS_DEBUG_LINK,  /* or a debug link */
+	SYMBOLS_DEBUG_FILE,  /* .symtab of a debug file that was found by build-id */
+	SYMBOLS_DEBUG_LINK,  /* .symtab of a debug file that was found by debug link */
 	SYMBOLS_MINI,        /* .gnu_debugdata */
-	SYMBOLS_DEBUGINFOD,  /* .symtab of a debug file that came from a debuginfod server */
-	SYMBOLS_DYNSYM,      /* exported names only, and the PLT's */
+	SYMBOLS_DEBUGINFOD,  /* .symtab of a debug file that debuginfod downloaded */
+	SYMBOLS_DYNSYM,      /* exported and PLT names only */
 	SYMBOLS_VDSO,
-	SYMBOLS_MISMATCH,    /* the file's build-id is not the one that ran: not used */
-	SYMBOLS_REPLACED     /* the same, and it was put there since: what ran is gone */
+	SYMBOLS_MISMATCH,    /* not used: the file has another build-id than the code that ran */
+	SYMBOLS_REPLACED     /* not used: the file was replaced or changed after its code ran */
 };
 
 struct symbols_module {
-	const char *path;         /* as the target saw it, "": the program of @pid; borrowed */
-	const uint8_t *build_id;  /* as mapped in the target; NULL when it had none */
+	const char *path;         /* as the target sees it, "": the program of @pid; borrowed */
+	const uint8_t *build_id;  /* borrowed; of the code that ran; NULL: it had none */
 	size_t build_id_bytes;
-	uint32_t pid; /* to open the file through /proc/<pid>/root while it lives; 0: don't */
-	uint64_t start;		  /* where @pid has it mapped; 0: not known */
-	int64_t seen_ns;	  /* since the epoch: the file was what ran then; 0: not known */
+	uint32_t pid; /* to open the file through /proc/PID while the process lives; 0: none */
+	uint64_t start;		  /* address of its mapping in @pid; 0: unknown */
+	int64_t seen_ns;	  /* ns since the epoch: the file ran then; 0: unknown */
 	int is_vdso;
-	int held; /* a descriptor of what may be its file, borrowed; 0: none is held */
-	/* Set by symbols_*() */
-	bool is_hurried;          /* only what its own file says openly is read */
-	bool is_changed;	  /* without a build-id: what is there came after @seen_ns */
-	const char *program;	  /* as symbols_keep_program() */
+	int held; /* descriptor that may be of its file; borrowed, 0: none */
+	/* Set by struct symbols: */
+	bool is_hurried;          /* do not read debug files and compressed symbols */
+	bool is_changed;	  /* module_is_changed() */
+	const char *program;	  /* path from symbols_keep_program(); NULL: none */
 };
 
 struct symbols_origin {
 	enum symbols_source source;
-	const char *path; /* of the debug file; NULL: it is in none */
+	const char *path; /* of the debug file; NULL: names are not from a debug file */
 };
 
-/* A function at one of its lines. */
+/* A function and a line in it. */
 struct symbols_frame {
 	const char *name; /* demangled */
 	const char *file; /* path as the compiler knew it; "": unknown */
 	uint32_t line;	  /* 0: unknown */
 };
 
-/* What is pointed to is owned by struct symbols and valid until symbols_free(). */
+/* All pointers are owned by struct symbols and valid until symbols_free(). */
 struct symbols_name {
 	const char *name;   /* demangled */
 	uint64_t start;     /* ELF virtual address */
 	uint64_t size;
 	/*
-	 * Of an address that symbols_resolve() knows: the function itself, then what is inlined at
-	 * the address, each into the one before it. The last one's line is where the address is,
-	 * that of others where the next one was called.
+	 * The inline chain of an address that was passed to symbols_resolve(): the function itself,
+	 * then functions inlined at the address, each into the one before it. The line of the last
+	 * one is the line of the address; the line of each other one is where it calls the next.
 	 */
 	const struct symbols_frame *frames;
 	uint32_t frame_count; /* 0: nothing is known */
 };
 
-/* How many frames stand for what @name names, >= 1: where no chain is known the function alone. */
+/* Return the number of frames to show for @name, >= 1: the function alone if no chain is known. */
 static inline uint32_t symbols_frames(const struct symbols_name *name)
 {
 	return name->frame_count ? name->frame_count : 1;
 }
 
-/* Frame number @index of these, the function itself first. */
+/* Return frame number @index to show for @name, the function itself first. */
 static inline struct symbols_frame symbols_frame_at(const struct symbols_name *name, uint32_t index)
 {
 	return name->frame_count ? name->frames[index] : (struct symbols_frame){name->name, "", 0};
 }
 
-/* Returns an owned object, or NULL without memory. */
+/* Create an empty object. Returns it owned, or NULL without memory. */
 struct symbols *symbols_new(void);
 void symbols_free(struct symbols *symbols); /* NULL is fine */
 
 /*
- * Ask @is_hurried before each module is read: when it says so, the symbols that are not in the
- * module's own file are done without, and lines are. symbols_resolve() asks from several threads.
- * NULL: take the time.
+ * Call @is_hurried (NULL: never) before each module is read. When it returns true, debug files and
+ * DWARF are no longer read, to save time. symbols_resolve() calls it from several threads.
  */
 void symbols_hurry_when(struct symbols *symbols, bool (*is_hurried)(void));
 
-/* How names are to be written; before look-ups. DEMANGLE_SHORT, unless it was called. */
+/* Set the style of names; call it before look-ups. Default: DEMANGLE_SHORT. */
 void symbols_demangle(struct symbols *symbols, enum demangle_style style);
 
 /*
- * The program that was run can be read at @path (borrowed; NULL: no) whatever became of its name
- * and its process: the way to a descriptor that was opened before it began. To be called before
- * modules are added.
+ * Set the path (borrowed; NULL: none) by which the program that was run can be opened even if its
+ * file was renamed or deleted and its process has ended: a path in /proc of a descriptor that was
+ * opened before the program started. Call this before modules are added.
  */
 void symbols_keep_program(struct symbols *symbols, const char *path);
 
 /*
- * Register a module; equal path and build-id give the same handle.
+ * Register a module (borrowed); an equal path and build-id give the same handle.
  * Returns a handle >= 0, or -ENOMEM.
  */
 int symbols_add_module(struct symbols *symbols, const struct symbols_module *module);
 
 /*
- * Ask debuginfod servers for the debug files of those of the @count modules in @handles (each once)
- * that have a build-id, and no names but exported ones or no DWARF, then for what dwz took out of
- * their debug files. Before look-ups in them.
- * @on_fetch (NULL: nobody) is told of how many before they are asked for. Adds to *@report.
+ * Download debug files from debuginfod servers for those of the @count modules in @handles (each
+ * once) that have a build-id, but only exported names or no DWARF; then the files that dwz's
+ * references in debug files lead to. Call this before look-ups in these modules. @on_fetch (may be
+ * NULL) is called with the number of files before the download. Adds to *@report.
  */
 void symbols_fetch(struct symbols *symbols, const int *handles, size_t count,
 	void (*on_fetch)(unsigned files), struct debuginfod_report *report);
 
 /*
- * Name the function that covers ELF virtual address @address of module @handle. Symbol sizes are
- * respected: code between symbols is unnamed, never the nearest wrong name. PLT entries are
+ * Name the function that covers ELF virtual address @address of module @handle. Code outside the
+ * size of all symbols is unnamed, rather than named by the nearest symbol. PLT entries are
  * "name@plt".
- * Returns 0, -ENOENT when no symbol covers the address, or -ENOMEM. *@out only on success.
+ * Returns 0, -ENOENT if no symbol covers the address, or -ENOMEM. *@out is set only on success.
  */
 int symbols_lookup(struct symbols *symbols, int handle, uint64_t address, struct symbols_name *out);
 
 /*
- * Read what the DWARF of module @handle says of the @count @addresses (borrowed), in any order, for
- * symbols_lookup() to give. Of one module all at once is fastest; what was read before is kept.
- * Without DWARF, or when symbols_hurry_when()'s function says so between two units, look-ups give
- * what is known until then.
- * Returns 0, -ENOENT for no such module, or -ENOMEM.
+ * Read the inline chains of the @count @addresses (borrowed, unsorted) of module @handle from
+ * DWARF, for symbols_lookup() to return. Pass all addresses of a module in one call, because that
+ * is fastest; chains of former calls are kept. Reading ends early if the function of
+ * symbols_hurry_when() returns true.
+ * Returns 0, also without DWARF; -ENOENT if there is no such module; or -ENOMEM.
  */
 int symbols_resolve(struct symbols *symbols, int handle, const uint64_t *addresses, size_t count);
 
 /*
- * The start of the function without a name that covers @address, from call-frame information, so
- * that the samples of one function stay together.
- * Returns 0, or -ENOENT when that can't be told. *@start only on success.
+ * Find the start of the unnamed function that covers @address, by call-frame information, so that
+ * its samples can be shown as one frame.
+ * Returns 0, or -ENOENT if it is unknown. *@start is set only on success.
  */
 int symbols_function(struct symbols *symbols, int handle, uint64_t address, uint64_t *start);
 
 /*
- * The ELF virtual address at which module @handle has the byte at @offset of its file: profiles of
- * others tell where files were mapped, not how far from their addresses.
- * Returns 0, or -ENOENT when that can't be told. *@address only on success.
+ * Convert @offset in the file of module @handle to the ELF virtual address of that byte. Needed for
+ * profiles of other tools, which give the file offset of a mapping but not the load bias.
+ * Returns 0, or -ENOENT if it is unknown. *@address is set only on success.
  */
 int symbols_offset_address(
 	struct symbols *symbols, int handle, uint64_t offset, uint64_t *address);
 
-/* Find out which system calls the @count @calls (borrowed) of module @handle make. */
+/* Find the system call numbers of the @count @calls (borrowed) of module @handle. */
 void symbols_system_calls(
 	struct symbols *symbols, int handle, struct call_number *calls, size_t count);
 
-/*
- * Where the names of @handle come from; known after its first look-up. Valid as long as @symbols.
- */
+/* Return where the names of @handle come from; known after a look-up. Owned by @symbols. */
 struct symbols_origin symbols_module_origin(const struct symbols *symbols, int handle);
 
 #endif

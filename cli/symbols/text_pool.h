@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that is given back all at once, with texts in it that are kept once each: names and paths
- * that many addresses share.
+ * A memory pool that is freed as a whole. It stores equal strings once, because many addresses
+ * share names and paths.
  *
  * Context: one thread.
  */
@@ -13,12 +13,12 @@
 
 #include "libprof/profile/lookup.h"
 
-/* All zero is an empty one. */
+/* All zero is an empty pool. */
 struct text_pool {
-	struct segment *segments; /* owned; the newest first */
-	size_t free_bytes;	  /* at the end of the newest */
+	struct segment *segments; /* owned; newest first */
+	size_t free_bytes;	  /* bytes left at the end of the newest segment */
 	size_t segment_bytes;
-	const char **texts; /* owned; each once, numbered from 1 in the lookup */
+	const char **texts; /* owned; each string once; text n - 1 has number n in the lookup */
 	uint32_t text_count, text_room;
 	struct lookup lookup;
 	struct pages_account account;
@@ -26,10 +26,10 @@ struct text_pool {
 
 void text_pool_release(struct text_pool *pool);
 
-/* @bytes bytes, aligned for pointers, that are the pool's. NULL without memory. */
+/* Allocate @bytes bytes, owned by the pool, aligned for pointers. Returns NULL without memory. */
 void *text_pool_memory(struct text_pool *pool, size_t bytes);
 
-/* The pool's copy of @text: equal texts have one address. NULL without memory. */
+/* Return the pool's copy of @text; equal strings have one address. Returns NULL without memory. */
 const char *text_pool_add(struct text_pool *pool, const char *text);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The chains of some addresses of one unit: instances of functions, lines and names brought
- * together, out of the file itself or the .dwo that the unit is in.
+ * Make the inline chains of some addresses of one unit: combine the unit's function instances,
+ * lines and names, from the file itself or from the .dwo of the unit.
  *
  * Context: one thread.
  */
@@ -20,31 +20,31 @@
 #include "cli/symbols/text_pool.h"
 
 struct unit_chains {
-	const struct inlines_request *request; /* borrowed: whose .dwo files are looked for */
-	struct dwarf_reader *reader;	       /* borrowed: of its file */
-	struct text_pool *pool;		       /* borrowed: of what is found */
+	const struct inlines_request *request; /* borrowed; which file, to find its .dwo files */
+	struct dwarf_reader *reader;	       /* borrowed; of that file */
+	struct text_pool *pool;		       /* borrowed; memory of the result */
 	struct dwarf_lines lines;
-	struct dwarf_line *found; /* owned; line by address */
+	struct dwarf_line *found; /* owned; lines of the addresses */
 	struct instances instances;
 	struct dwarf_containers containers;
-	const char **paths; /* owned; by file of the line program, NULL until asked for */
+	const char **paths; /* owned; by file of the line program, NULL: not yet read */
 	uint32_t path_room;
-	struct elf_file package_file; /* the .dwp, where @has_package */
+	struct elf_file package_file; /* the .dwp, if @has_package */
 	struct dwarf_sections package;
 	bool has_package, is_package_tried;
 };
 
 /*
- * For up to @addresses_max addresses of a unit.
- * Returns 0 or -ENOMEM; unit_chains_release() in any case.
+ * Initialise for up to @addresses_max addresses per call of unit_chains_read().
+ * Returns 0 or -ENOMEM; call unit_chains_release() in any case.
  */
 int unit_chains_init(struct unit_chains *chains, const struct inlines_request *request,
 	struct dwarf_reader *reader, struct text_pool *pool, size_t addresses_max);
 void unit_chains_release(struct unit_chains *chains);
 
 /*
- * Set @out[i] for each of the @count sorted @addresses that @unit knows; the others are left as
- * they are.
+ * Set @out[i] for each of the @count sorted @addresses (borrowed) that @unit describes; other
+ * elements of @out are not changed.
  * Returns 0 or -ENOMEM.
  */
 int unit_chains_read(struct unit_chains *chains, const struct dwarf_unit *unit,
