@@ -22,7 +22,7 @@
 #include "arch/epilogue.h"
 #include "arch/syscall.h"
 
-/* How far from its start each function calls the one above it, or makes the system call. */
+/* Bytes from its start within which each of these functions calls the one above it in the list. */
 #define ARCH_BYTES     64u
 #define INTERNAL_BYTES 128u
 #define CANCEL_BYTES   32u
@@ -145,7 +145,7 @@ void call_number_find(const struct elf_file *file, struct call_number *call)
 		call->number = (int32_t)arch_syscall_before(before.code, before.bytes);
 	if (call->number >= 0)
 		return;
-	/* Look for glibc's functions also when they are in user mode, so that they are left out. */
+	/* Find glibc's functions even if no system call is made, so that they are hidden. */
 	for (uint32_t at = 1; at < CALL_NUMBER_FRAMES && passed == ARCH_SYSCALL_NUMBERLESS; at++) {
 		passed = passed_number(file, call->addresses[at]);
 		if (passed < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each batch keeps what was read for it. Equal names of a batch are one text, so that a name is
- * found again by where it is.
+ * One struct answers for each call of chains_add(). Equal names of a batch are one string, so a
+ * name that was already demangled is found by its address.
  */
 #include "cli/symbols/chains.h"
 
@@ -15,7 +15,7 @@
 #include "cli/symbols/text_pool.h"
 #include "render/array.h"
 
-/* Each address is in one of them only. */
+/* The chains of one batch. No address is in two batches. */
 struct answers {
 	struct answers *next;
 	struct inlines *inlines;
@@ -25,7 +25,7 @@ struct answers {
 struct chains {
 	struct answers *answers;
 	struct text_pool pool;	  /* frames and their names */
-	struct shown_name *names; /* numbered from 1 in the lookup, by where the raw name is */
+	struct shown_name *names; /* owned; found by the address of the raw name */
 	uint32_t name_count, name_room;
 	struct lookup lookup;
 	struct pages_account account;
@@ -76,7 +76,7 @@ static int compare_addresses(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* The answers that @address is in, and its number in *@index; or NULL. */
+/* Return the batch that contains @address, and set *@index to its index there; or return NULL. */
 static struct answers *find_answers(const struct chains *chains, uint64_t address, size_t *index)
 {
 	for (struct answers *answers = chains->answers; answers; answers = answers->next) {
@@ -90,7 +90,7 @@ static struct answers *find_answers(const struct chains *chains, uint64_t addres
 	return NULL;
 }
 
-/* Take @inlines among the answers, which then own it. Returns 0 or -ENOMEM. */
+/* Add a batch that takes ownership of @inlines. Returns 0 or -ENOMEM. */
 static int add_answers(struct chains *chains, struct inlines *inlines)
 {
 	struct answers *answers = calloc(1, sizeof(*answers));
@@ -108,7 +108,7 @@ static int add_answers(struct chains *chains, struct inlines *inlines)
 	return 0;
 }
 
-/* Sort @addresses, and keep each once that nothing is known of yet. Returns how many. */
+/* Sort @addresses and remove duplicates and those in earlier batches. Returns how many are left. */
 static size_t keep_new(const struct chains *chains, uint64_t *addresses, size_t count)
 {
 	size_t kept = 0, index;
@@ -121,7 +121,7 @@ static size_t keep_new(const struct chains *chains, uint64_t *addresses, size_t 
 	return kept;
 }
 
-/* Returns 0 and owned @inlines, which is left as it is when there is no DWARF; or -ENOMEM. */
+/* Set *@inlines (owned); leave it unchanged without DWARF. Returns 0 or -ENOMEM. */
 static int read_inlines(const struct symbols_module *module, const uint64_t *addresses,
 	size_t count, bool (*is_hurried)(void), struct inlines **inlines)
 {
@@ -173,7 +173,7 @@ static uint32_t hash_name(const void *chains, uint32_t number)
 	return hash_of(((const struct chains *)chains)->names[number - 1].raw);
 }
 
-/* @raw as it is shown. NULL without memory. */
+/* Return @raw as it is shown, or NULL without memory. */
 static const char *show_name(struct chains *chains, const char *raw)
 {
 	struct lookup_probe probe;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * elfutils' client library, loaded where it is installed, in a process for each file. A process can
- * be ended at any moment, whatever the library waits for (it asks nobody while it connects), and
- * nothing that it brings along, a TLS library among it, comes into flamerun or parses what a server
- * says there. What a process that is ended has fetched in part is removed after it.
- *
- * Source: debuginfod_find_debuginfo(3).
+ * Run elfutils' client library, if it is installed, in a child process for each file. A child can
+ * be killed at any time, whereas the library cannot be interrupted while it connects. The libraries
+ * that it loads and the data that it parses stay out of flamerun's process. The partial download of
+ * a killed child is removed. Source: debuginfod_find_debuginfo(3).
  */
 #include "cli/symbols/debuginfod.h"
 
@@ -28,7 +26,7 @@
 #define LIBRARY	   "libdebuginfod.so.1"
 #define POLL_NS	   10000000
 #define NS_PER_S   1000000000ULL
-#define NO_LIBRARY 255 /* a process's status; 0: it came, else the errno */
+#define NO_LIBRARY 255 /* exit status of a child; 0: downloaded, else errno */
 
 int debuginfod_open(struct elf_file *file, const uint8_t *id, size_t id_bytes, char *path,
 	size_t path_bytes)
@@ -59,7 +57,7 @@ int debuginfod_open(struct elf_file *file, const uint8_t *id, size_t id_bytes, c
 typedef void *begin_fn(void);
 typedef int find_fn(void *client, const unsigned char *id, int id_bytes, char **path);
 
-/* In a process of its own: nothing of flamerun's must be heard of. */
+/* Download the file. Runs in a child process. Returns its exit status. */
 static int find(const struct debuginfod_request *request)
 {
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -90,9 +88,9 @@ static pid_t start(const struct debuginfod_request *request, pid_t parent)
 		signal(number, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* Its parent watches the time. */
+	/* The parent process enforces the time limit. */
 	unsetenv("DEBUGINFOD_MAXTIME");
-	/* A picture may go to standard output, and what the library says is for its developers. */
+	/* Hide the library's messages, also because a graph may go to standard output. */
 	null = open("/dev/null", O_RDWR);
 	if (null >= 0) {
 		dup2(null, STDOUT_FILENO);
@@ -131,7 +129,7 @@ struct running {
 	struct debuginfod_request *request;
 };
 
-/* Take notice of those that have ended. Returns how many go on. */
+/* Reap the children that have ended. Returns how many still run. */
 static unsigned reap(struct running *running, struct debuginfod_report *report)
 {
 	unsigned count = 0;
@@ -151,7 +149,7 @@ static unsigned reap(struct running *running, struct debuginfod_report *report)
 	return count;
 }
 
-/* The file that the library in process @pid fetches into, to be renamed once it is whole, or "". */
+/* Write the path of the file into which process @pid downloads, "" if there is none. */
 static void find_partial(pid_t pid, char path[PATH_MAX])
 {
 	static const char name[] = "/debuginfo.";

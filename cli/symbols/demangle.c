@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Demangling by libiberty, behind a gate: which names are tried at all, how long a result may get,
- * and what is cut off the name before. The names of Fortran, OCaml, Haskell and Crystal, which
- * libiberty does not know, are taken apart here.
+ * Demangle by libiberty, but choose which names to demangle, bound the size of results, and cut off
+ * suffixes first. Names of Fortran, OCaml, Haskell and Crystal, which libiberty does not know, are
+ * demangled here.
  */
 #include "cli/symbols/demangle.h"
 
@@ -16,8 +16,8 @@
 #include <string.h>
 
 /*
- * Suffixes of copies and pieces the compiler makes of one function. Those that come without a
- * number are marked: where a number is due, "main.part" is somebody's own name.
+ * Suffixes of the copies and parts that compilers make of a function. `bare`: it may stand without
+ * a number. The others must have one, because "main.part" may be a name from the source.
  */
 static const struct {
 	const char *text;
@@ -32,7 +32,7 @@ static const struct {
 	{".localalias", 1},
 };
 
-/* Where the demangler's output goes; full: unwound out of the demangler. */
+/* The demangler's output. @full is the longjmp() target when @text is full. */
 struct output {
 	char text[DEMANGLE_MAX_BYTES + 1];
 	size_t bytes;
@@ -41,8 +41,7 @@ struct output {
 
 /*
  * A name of 300 bytes can demangle to terabytes by referring to its own parts. libiberty's printer
- * cannot be asked to stop, and with the callback it holds no heap memory worth freeing (its state
- * is on the stack), so leaving by longjmp is the way out.
+ * cannot be stopped, so leave it by longjmp(); it has no heap memory that could leak.
  */
 static void collect_output(const char *text, size_t bytes, void *opaque)
 {
@@ -50,14 +49,14 @@ static void collect_output(const char *text, size_t bytes, void *opaque)
 
 	if (bytes > DEMANGLE_MAX_BYTES - output->bytes)
 		longjmp(output->full, 1);
-	/* An identifier of no letters is no pointer either. */
+	/* @text may be NULL for an empty identifier. */
 	if (!bytes)
 		return;
 	memcpy(output->text + output->bytes, text, bytes);
 	output->bytes += bytes;
 }
 
-/* Returns nonzero when @mangled demangled into @output whole. */
+/* Demangle @mangled into @output. Returns nonzero on success. */
 static int run_demangler(const char *mangled, bool is_full, struct output *output)
 {
 	const int options = is_full ? DMGL_ANSI | DMGL_PARAMS : DMGL_ANSI;
@@ -65,7 +64,7 @@ static int run_demangler(const char *mangled, bool is_full, struct output *outpu
 	output->bytes = 0;
 	if (setjmp(output->full))
 		return 0;
-	/* Of Rust's names the verbose form has the hash. */
+	/* DMGL_VERBOSE keeps the hash of Rust's names. */
 	if (rust_demangle_callback(mangled, options | DMGL_RUST | (is_full ? DMGL_VERBOSE : 0),
 		    collect_output, output))
 		return output->bytes != 0;
@@ -78,8 +77,9 @@ static int run_demangler(const char *mangled, bool is_full, struct output *outpu
 #define D_MAX_REFERENCES 24u
 
 /*
- * The D demangler has no callback to leave by. Text can only double with two back references
- * ("Q..."), so counting the letter bounds what comes out. Returns owned, or NULL.
+ * Demangle a name of D. This demangler has no callback that could stop it, so limit its output in
+ * advance: only back references ("Q...") repeat text, and two of them at most double it. Returns an
+ * owned string or NULL.
  */
 static char *demangle_d(const char *mangled)
 {
@@ -100,7 +100,7 @@ static char *demangle_d(const char *mangled)
 	return text;
 }
 
-/* The length of @name without the last suffix of a compiler-made copy, or @bytes unchanged. */
+/* Return the length of @name without its last suffix of a compiler-made copy, or @bytes. */
 static size_t cut_one_suffix(const char *name, size_t bytes)
 {
 	size_t end = bytes;
@@ -123,7 +123,7 @@ static size_t cut_one_suffix(const char *name, size_t bytes)
 	return bytes;
 }
 
-/* The length of @name without all such suffixes. */
+/* Return the length of @name without all suffixes of compiler-made copies. */
 static size_t cut_suffixes(const char *name, size_t bytes)
 {
 	for (size_t cut; (cut = cut_one_suffix(name, bytes)) != bytes;)
@@ -131,7 +131,7 @@ static size_t cut_suffixes(const char *name, size_t bytes)
 	return bytes;
 }
 
-/* Length of the part of @name that names the function in the source. Crystal's have an "@". */
+/* Cut off symbol version and suffixes. Crystal's names, which begin with "*", contain "@". */
 static size_t plain_length(const char *name)
 {
 	const char *version = name[0] && name[0] != '*' ? strchr(name + 1, '@') : NULL;
@@ -151,8 +151,8 @@ static int is_cxx_or_rust(const char *name)
 }
 
 /*
- * gfortran's "__module_MOD_procedure" is two names in small letters. Returns 0, -ENOENT when @name
- * is none of those, or -ENOMEM.
+ * Demangle gfortran's "__module_MOD_procedure", in which both names are in lower case. Returns 0,
+ * -ENOENT if @name is not such a name, or -ENOMEM.
  */
 static int demangle_fortran(const char *name, char **shown)
 {
@@ -178,7 +178,7 @@ static int demangle_fortran(const char *name, char **shown)
 struct parts {
 	char text[DEMANGLE_MAX_BYTES + 1];
 	size_t bytes;
-	bool is_cut; /* there was no room for all of it */
+	bool is_cut; /* text was too long */
 };
 
 static void add_part(struct parts *parts, const char *text, size_t bytes)
@@ -259,7 +259,7 @@ static int demangle_ocaml(const char *name, bool is_full, char **shown)
 	return finish_parts(&parts, shown);
 }
 
-/* What GHC writes behind a "z" and behind a "Z", each followed by the character it stands for. */
+/* Pairs of the character that GHC writes after "z" or "Z", and the character that it encodes. */
 static const char haskell_small[] = "a&b|c^d$e=g>h#i.l<m-n!p+q'r\\s/t*u_v%zz";
 static const char haskell_large[] = "L(R)M[N]C:ZZ";
 
@@ -298,7 +298,7 @@ static size_t cut_haskell_ending(const char *name)
 	return 0;
 }
 
-/* Does a "." of a module's name stand in @piece, or the "-" of a package's with its version? */
+/* Does @piece contain a z-encoded "." of a module name or "-" before a package's version? */
 static bool has_haskell_mark(const char *piece, const char *end)
 {
 	for (; end - piece > 2; piece++)
@@ -368,10 +368,10 @@ static int demangle_crystal(const char *name, bool is_full, char **shown)
 	return *shown ? 0 : -ENOMEM;
 }
 
-/* Demangle @plain, which has no suffix. Returns 0, -ENOENT when it is none to demangle, -ENOMEM. */
+/* Demangle @plain, which has no suffix. Returns 0, -ENOENT if it is not mangled, or -ENOMEM. */
 static int demangle_plain(const char *plain, bool is_full, char **shown)
 {
-	/* Only what is certainly mangled: C functions may be called "i", which is also a type. */
+	/* Require a mangling prefix: a C function may be called "i", which is also a type. */
 	const char *name =
 		plain[0] == '_' && plain[1] == '_' && plain[2] == 'Z' ? plain + 1 : plain;
 	struct output output;
@@ -399,7 +399,7 @@ static int demangle_plain(const char *plain, bool is_full, char **shown)
 
 #define CLONE " [clone "
 
-/* @shown, which is taken, with the @bytes of @suffix as other tools write them. */
+/* Append @suffix to @shown as c++filt does. Owns @shown. Returns NULL without memory. */
 static char *add_clone(char *shown, const char *suffix, size_t bytes)
 {
 	char *longer = NULL;
@@ -453,7 +453,7 @@ enum demangle_style demangle_style_of(const char *name)
 
 #define HASH_BYTES 16
 
-/* The length of @name without Rust's "::h0123456789abcdef", or @bytes unchanged. */
+/* Return the length of @name without Rust's "::h0123456789abcdef", or @bytes. */
 static size_t cut_hash(const char *name, size_t bytes)
 {
 	const char *hash = name + bytes - HASH_BYTES;
@@ -471,10 +471,10 @@ void demangle_drop_copies(char *name)
 	char *clone = strstr(name, CLONE);
 	size_t bytes;
 
-	/* Of the whole function alone: in the midst it is a part of the name. */
+	/* Cut off a clone mark only at the end: elsewhere it belongs to a part of the name. */
 	if (clone && clone[strlen(clone) - 1] == ']' && !strstr(clone, "]:"))
 		*clone = '\0';
-	/* What follows an "@" is the name's: f@URL:LINE is JavaScript, and f@plt is not f. */
+	/* Keep a part after "@": f@URL:LINE is JavaScript, and f@plt is not f. */
 	bytes = cut_suffixes(name, strlen(name));
 	name[bytes] = '\0';
 	name[cut_hash(name, bytes)] = '\0';

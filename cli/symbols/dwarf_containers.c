@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries do not say what they are in. A unit's namespaces, classes and functions are read once, in
- * the order in which they are written: each ends where its children do, and the last one that
- * begins before an entry, or one of those around it, has it.
+ * An entry does not refer to its parent. So the namespaces, classes and functions of a unit are
+ * listed once, in the order of the file, with the offsets at which they begin and end. The last
+ * container that begins before an entry, or one of its outer containers, encloses the entry.
  */
 #include "cli/symbols/dwarf_containers.h"
 
@@ -16,22 +16,22 @@
 
 #define NONE	  UINT32_MAX
 #define DEPTH_MAX 64
-#define TOTAL_MAX (1u << 20) /* beyond it what is known is forgotten */
+#define TOTAL_MAX (1u << 20) /* with more containers in the cache it is emptied */
 
 struct container {
-	uint64_t begin; /* offsets of the entry, and of its children's end */
+	uint64_t begin; /* offsets of the entry, and of the end of its children */
 	uint64_t end;
-	struct dwarf_value name; /* or the reference to what has it */
-	uint32_t outer; /* number of the one around it; NONE */
+	struct dwarf_value name; /* DW_AT_name, or a reference to the declaration that has it */
+	uint32_t outer; /* index of the enclosing container; NONE */
 	bool has_name;
-	bool is_definition; /* of a function that is declared elsewhere, where it has its name */
+	bool is_definition; /* it completes a declaration, which has its name */
 	bool is_namespace;
 	bool is_class;
 };
 
 struct unit_containers {
 	const struct dwarf_unit *unit; /* borrowed */
-	struct container *list;	       /* owned; by rising begin */
+	struct container *list;	       /* owned; by rising `begin` */
 	uint32_t count, room;
 };
 
@@ -43,7 +43,7 @@ void dwarf_containers_release(struct dwarf_containers *containers)
 	*containers = (struct dwarf_containers){0};
 }
 
-/* Can functions stand in @die? In instances of functions that are described elsewhere none do. */
+/* Can @die enclose functions? Instances of functions that another entry describes do not. */
 static bool is_container(const struct dwarf_die *die)
 {
 	const uint32_t instance = DWARF_HAS(DWARF_LOW_PC) | DWARF_HAS(DWARF_RANGE_LIST);
@@ -82,7 +82,7 @@ static int add_container(struct unit_containers *of, const struct dwarf_die *die
 	return 0;
 }
 
-/* Returns 0, also where the unit is broken, or -ENOMEM. */
+/* List the containers of a unit; of a broken unit, those before the error. Returns 0 or -ENOMEM. */
 static int read_containers(struct dwarf_reader *reader, struct unit_containers *of)
 {
 	uint32_t enclosing[DEPTH_MAX] = {NONE};
@@ -111,7 +111,7 @@ static int read_containers(struct dwarf_reader *reader, struct unit_containers *
 	return error;
 }
 
-/* What is known of @unit, read where it is not. NULL without memory. */
+/* Return the containers of @unit, which are read at the first call. Returns NULL without memory. */
 static const struct unit_containers *containers_of(struct dwarf_containers *containers,
 	struct dwarf_reader *reader, const struct dwarf_unit *unit)
 {
@@ -132,7 +132,7 @@ static const struct unit_containers *containers_of(struct dwarf_containers *cont
 	return added;
 }
 
-/* The number of the innermost container around the entry at @offset, or NONE. */
+/* Return the index of the innermost container around the entry at @offset, or NONE. */
 static uint32_t find_container(const struct unit_containers *of, uint64_t offset)
 {
 	uint32_t upto = (uint32_t)ARRAY_UPTO(of->list, of->count, begin, offset - 1), at;
@@ -144,8 +144,9 @@ static uint32_t find_container(const struct unit_containers *of, uint64_t offset
 }
 
 /*
- * What stands in @of's place, NULL for nothing; @inner is what is in it. GCC has no name for the
- * class of a lambda, and none for linkers of its function where that is local.
+ * Return the text to show for container @of, which has no name, or NULL. @inner is the name of what
+ * it encloses. gcc gives no name to the class of a lambda, and no linkage name to its function if
+ * that is local.
  */
 static const char *replace_name(const struct container *of, const char *inner)
 {
@@ -157,8 +158,9 @@ static const char *replace_name(const struct container *of, const char *inner)
 }
 
 /*
- * The name of @container, NULL for none; @inner is what is in it. Sets *@outer to what is around
- * it: around its declaration, where it has one. Valid as dwarf_text()'s.
+ * Return the name of @container, or NULL; valid as described at dwarf_text(). @inner is the name of
+ * what it encloses. Sets *@outer to the index of the container around it or, if it completes a
+ * declaration, around the declaration.
  */
 static const char *read_container(const struct unit_containers *of, struct dwarf_reader *reader,
 	const struct container *container, const char *inner, uint32_t *outer)
@@ -193,7 +195,7 @@ int dwarf_containers_write(struct dwarf_containers *containers, struct dwarf_rea
 	of = containers_of(containers, reader, unit);
 	if (!of)
 		return -ENOMEM;
-	/* Declarations of a broken unit may lead round in a circle. */
+	/* References in a broken unit may form a cycle, so limit the steps. */
 	i = find_container(of, offset);
 	for (unsigned steps = 0; i != NONE && steps < DEPTH_MAX; steps++) {
 		const char *name =

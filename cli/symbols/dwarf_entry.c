@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table of abbreviations says of each entry which attributes follow, in which forms. It is read
- * once for each unit into a table of slots, in which neighbouring attributes that nobody wants and
- * whose sizes are known are one: most of .debug_info is skipped over and never decoded.
+ * A table of abbreviations gives the attributes of an entry and their forms. It is read once per
+ * unit. Neighbouring attributes that are not kept and have a fixed size are merged, so that most of
+ * .debug_info is skipped without decoding.
  */
 #include "cli/symbols/dwarf_entry.h"
 
@@ -12,24 +12,24 @@
 
 #include "render/array.h"
 
-/* Codes are given from 1 on by every compiler; a table of more is nobody's. */
+/* Limits: compilers number abbreviations from 1 up, so a larger code is invalid. */
 #define ABBREV_MAX (1u << 18)
 #define SPEC_MAX   (1u << 20)
 
-/* What follows in an entry. */
+/* One attribute of an entry, or several merged ones. */
 struct spec {
 	int64_t constant; /* of DW_FORM_implicit_const */
 	uint16_t form;
-	int16_t bytes; /* SIZE_VARIES: by the form */
+	int16_t bytes; /* size in the entry; SIZE_VARIES: depends on the value */
 	uint8_t slot;
 };
 
 #define SIZE_VARIES (-1)
 
 struct abbrev {
-	uint32_t specs; /* index of the first */
+	uint32_t specs; /* index of its first spec */
 	uint32_t spec_count;
-	uint16_t tag; /* 0: there is no such code */
+	uint16_t tag; /* 0: unused code */
 	bool has_children;
 };
 
@@ -94,7 +94,7 @@ static int16_t form_bytes(struct dwarf_encoding encoding, uint16_t form)
 	}
 }
 
-/* Read a value whose size its form does not tell. */
+/* Read a value whose size does not follow from its form. */
 static uint64_t read_varying(struct cursor *cursor, uint16_t form)
 {
 	uint64_t number = cursor_offset(cursor);
@@ -128,7 +128,7 @@ static uint64_t read_varying(struct cursor *cursor, uint16_t form)
 		cursor_skip(cursor, cursor_uleb(cursor));
 		return number;
 	default:
-		cursor_skip(cursor, UINT64_MAX); /* all that follows cannot be told */
+		cursor_skip(cursor, UINT64_MAX); /* unknown size: make the cursor fail */
 		return 0;
 	}
 }
@@ -212,7 +212,7 @@ static uint8_t slot_of(uint16_t tag, uint64_t attribute)
 	}
 }
 
-/* Add what comes next in entries of @abbrev. Returns 0, -EBADMSG or -ENOMEM. */
+/* Add the next attribute of @abbrev's entries. Returns 0, -EBADMSG or -ENOMEM. */
 static int add_spec(struct dwarf_abbrevs *abbrevs, struct abbrev *abbrev, const struct spec *spec)
 {
 	struct spec *last = abbrev->spec_count ? &abbrevs->specs[abbrevs->spec_count - 1] : NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names in these references are as a compiler or dwz knew them, on another machine perhaps: each is
- * tried where it says, then where it would have been moved together with the program.
+ * The file names in DWARF are those of the machine on which the compiler or dwz ran. Each file is
+ * first tried by its recorded path, then in the folders to which it may have been moved with the
+ * program.
  */
 #include "cli/symbols/dwarf_files.h"
 
@@ -15,7 +16,7 @@
 
 #define PATH_BYTES 4096
 
-/* The folder that @file is in, "" when that can't be told. */
+/* Write the folder of @file to @folder, "" if unknown. */
 static void folder_of(const struct elf_file *file, char folder[PATH_BYTES])
 {
 	char *slash;
@@ -26,7 +27,7 @@ static void folder_of(const struct elf_file *file, char folder[PATH_BYTES])
 		*slash = '\0';
 }
 
-/* Open @name in @folder, in the root of @pid, then in ours. */
+/* Open @name in @folder, in the root of @pid (0: none), then in our own. Returns 0 or -errno. */
 static int open_in(struct elf_file *file, const char *folder, const char *name, uint32_t pid)
 {
 	char path[PATH_BYTES];
@@ -68,7 +69,7 @@ int dwarf_files_open_package(struct elf_file *package, const struct elf_file *fi
 		return -ENOENT;
 	strcpy(path + bytes, suffix);
 	error = elf_file_open(package, path, 0);
-	/* It is called after the program, which may be stripped. */
+	/* The .dwp has the name of the program, but @file may be its separate debug file. */
 	if (error && bytes >= sizeof(debug) &&
 		!memcmp(path + bytes - strlen(debug), debug, strlen(debug))) {
 		strcpy(path + bytes - strlen(debug), suffix);
@@ -79,14 +80,14 @@ int dwarf_files_open_package(struct elf_file *package, const struct elf_file *fi
 
 /* ---- dwz ------------------------------------------------------------------------------------- */
 
-/* How the other file is known. */
+/* The reference to dwz's alternate file. */
 struct link {
 	const char *name;
 	const uint8_t *id; /* build-id */
 	size_t id_bytes;
 };
 
-/* The name and the identity in .gnu_debugaltlink, where the rest is the build-id. */
+/* Read .gnu_debugaltlink: a file name, then the build-id up to the section's end. */
 static bool read_altlink(const struct elf_file *file, struct link *link)
 {
 	GElf_Shdr header;

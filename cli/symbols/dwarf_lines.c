@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program is rows by rising address, one sequence after another, each for code that lies
- * together. Of two rows that follow each other in a sequence the first holds for all addresses up
- * to the second's; nothing but the addresses asked for is written down.
+ * A line program yields sequences of rows by rising address; a sequence is for contiguous code. A
+ * row is valid for the addresses up to the next row of its sequence. Only rows for requested
+ * addresses are stored.
  */
 #include "cli/symbols/dwarf_lines.h"
 
@@ -18,7 +18,7 @@
 
 #define NAMES_MAX    (1u << 20) /* files or folders of one program */
 #define FORMATS_MAX  16u	/* columns of a table of files */
-#define ADDRESS_COST 16u	/* bytes read that a row for an address is charged as */
+#define ADDRESS_COST 16u	/* one address found costs as much as reading this many bytes */
 
 /* A file or folder. */
 struct dwarf_lines_name {
@@ -44,7 +44,7 @@ static int add_name(struct dwarf_lines_name **list, uint32_t *count, uint32_t *r
 	return 0;
 }
 
-/* The tables of version 4 and before: folders from 1 on, files from 1 on; 0 is the unit's own. */
+/* Read the tables of version 4 and before, which are numbered from 1. Add an empty number 0. */
 static int read_old_tables(struct cursor *cursor, struct dwarf_lines *lines)
 {
 	static const struct dwarf_lines_name none = {.text = {.number = DWARF_NONE}};
@@ -75,7 +75,7 @@ static int read_old_tables(struct cursor *cursor, struct dwarf_lines *lines)
 	return error ? error : cursor->failed ? -EBADMSG : 0;
 }
 
-/* Which columns the next table has. Returns how many, or -EBADMSG. */
+/* Read which columns the next table has. Returns their number or -EBADMSG. */
 static int read_columns(struct cursor *cursor, struct column columns[FORMATS_MAX])
 {
 	unsigned count = cursor_byte(cursor);
@@ -89,7 +89,7 @@ static int read_columns(struct cursor *cursor, struct column columns[FORMATS_MAX
 	return cursor->failed ? -EBADMSG : (int)count;
 }
 
-/* One table of version 5. */
+/* Read one table of version 5. Returns 0, -EBADMSG or -ENOMEM. */
 static int read_table(struct cursor *cursor, struct dwarf_encoding encoding,
 	struct dwarf_lines_name **list, uint32_t *count, uint32_t *room)
 {
@@ -111,7 +111,7 @@ static int read_table(struct cursor *cursor, struct dwarf_encoding encoding,
 			else if (columns[j].content == DW_LNCT_directory_index)
 				name.folder = value.number;
 		}
-		/* As many rows as one likes would be nothing. */
+		/* Rows of no bytes would let a small file have any number of rows. */
 		error = cursor->failed || cursor_offset(cursor) == begin
 				? -EBADMSG
 				: add_name(list, count, room, &name);
@@ -157,15 +157,15 @@ int dwarf_lines_read(
 	if (lines->encoding.version < 2 || lines->encoding.version > 5)
 		return -EBADMSG;
 	if (lines->encoding.version >= 5)
-		cursor_skip(cursor, 2); /* sizes of addresses and selectors */
+		cursor_skip(cursor, 2); /* sizes of address and segment selector */
 	bytes = cursor_number(cursor, lines->encoding.offset_bytes);
 	lines->program = cursor_offset(cursor) + bytes;
 	if (bytes > lines->end - cursor_offset(cursor))
 		return -EBADMSG;
 	lines->instruction_bytes = cursor_byte(cursor);
 	if (lines->encoding.version >= 4)
-		cursor_skip(cursor, 1); /* instructions side by side */
-	cursor_skip(cursor, 1);		/* statements */
+		cursor_skip(cursor, 1); /* maximum operations per instruction */
+	cursor_skip(cursor, 1);		/* default of is_stmt */
 	lines->line_base = (int8_t)cursor_byte(cursor);
 	lines->line_range = cursor_byte(cursor);
 	lines->opcode_base = cursor_byte(cursor);
@@ -189,14 +189,14 @@ struct machine {
 	const uint64_t *addresses;
 	size_t count;
 	struct dwarf_line *found;
-	size_t next;	      /* the first address that no row of this sequence was behind */
+	size_t next;	      /* index of the first address that is not below the last row */
 	uint64_t last;	      /* address of the last row */
-	struct dwarf_line is; /* what it says */
+	struct dwarf_line is; /* line of the last row */
 	enum {
 		NO_ROW,
 		HAS_ROW,
-		LEFT_OUT, /* by the linker: it lets such begin at 0 */
-	} state;	  /* of the sequence */
+		LEFT_OUT, /* starts at 0: the linker removed its code */
+	} state;	  /* of the current sequence */
 	uint64_t address;
 	struct dwarf_line now;
 };
@@ -208,7 +208,7 @@ static void begin_sequence(struct machine *machine)
 	machine->state = NO_ROW;
 }
 
-/* A row: the last one holds up to here. */
+/* Add a row: the previous row is valid for addresses below it. */
 static void add_row(struct machine *machine, struct cursor *cursor)
 {
 	size_t first = machine->next;
@@ -315,7 +315,11 @@ void dwarf_lines_find(struct dwarf_reader *reader, const struct dwarf_lines *lin
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-/* Put the text of @value before what is in @path, from @at on. Returns where it begins. */
+/*
+ * Prepend the text of @value to the path that starts at @path + @at. An inline string
+ * (DW_FORM_string) is read from section @inside. Returns the new start, or SIZE_MAX if it does not
+ * fit.
+ */
 static size_t put_before(struct dwarf_reader *reader, const struct dwarf_unit *unit,
 	const struct dwarf_value *value, enum dwarf_section_name inside, char *path, size_t at)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libdw would have each section whole, in memory or mapped: hundreds of megabytes for a kernel, and
- * SIGBUS when the file is cut short. Here a window of each section is read by pread(2), which costs
- * a copy of what is looked at, and nothing is shared between threads but the descriptor.
+ * libdw reads or maps whole sections: hundreds of megabytes for a kernel, and SIGBUS if the file is
+ * truncated meanwhile. Here pread(2) reads a window of each section, and threads share only the
+ * descriptor.
  *
- * Offsets in DWARF lead anywhere, and as often as a file likes: every window that is loaded is
- * charged to an account, which is a multiple of what an honest file needs.
+ * Offsets in DWARF can lead anywhere, any number of times. So the bytes of each loaded window are
+ * subtracted from a limit, which is a multiple of what a valid file needs.
  */
 #include "cli/symbols/dwarf_sections.h"
 
@@ -21,14 +21,14 @@
 #endif
 
 /*
- * Bytes read of a file, at the most: so many times its size, and some. A kernel's is read once for
- * 10,000 addresses in all of its units.
+ * The limit: WORK_BYTES + WORK_TIMES * bytes of all sections. Finding 10,000 addresses in all units
+ * of a kernel reads its sections about once.
  */
 #define WORK_TIMES 8u
 #define WORK_BYTES (16u << 20)
-#define SEEK_BYTES 64u /* what a window costs at the least */
+#define SEEK_BYTES 64u /* bytes charged for a window at least */
 
-/* All that is unpacked of one file. */
+/* Limit of the bytes unpacked of one file. */
 #define UNPACKED_MAX ((uint64_t)2 << 30)
 
 static const char *const names[DWARF_SECTION_COUNT] = {
@@ -47,15 +47,15 @@ static const char *const names[DWARF_SECTION_COUNT] = {
 /* ---- unpacking ------------------------------------------------------------------------------- */
 
 /*
- * Distributions compress the sections of their debug files. To inflate the 9 MB of libc's for the
- * few addresses that a run has in it takes 40 ms, or 16 by libdeflate.
+ * Distributions compress the sections of debug files. Inflating the 9 MB of libc's takes 40 ms with
+ * zlib and 16 ms with libdeflate.
  */
 #define COMPRESS_ZSTD 2u /* ELFCOMPRESS_ZSTD, which older headers lack */
 
-/* Deflate makes of one byte at most so many. */
+/* The largest compression ratio of Deflate. */
 #define DEFLATE_RATIO 1032u
 
-/* Do @from_bytes at @from inflate to exactly @bytes, which are then at @to? */
+/* Inflate @from_bytes at @from to @to. Returns whether the result has exactly @bytes. */
 static bool inflate_all(uint8_t *to, size_t bytes, const uint8_t *from, size_t from_bytes)
 {
 #ifdef HAVE_LIBDEFLATE
@@ -72,7 +72,7 @@ static bool inflate_all(uint8_t *to, size_t bytes, const uint8_t *from, size_t f
 #endif
 }
 
-/* Unpack @bytes of @section out of @from_bytes at @from. Returns 0 or -ENOMEM. */
+/* Unpack @bytes into @section, or leave it empty if the data is broken. Returns 0 or -ENOMEM. */
 static int unpack(struct dwarf_section *section, const uint8_t *from, size_t from_bytes,
 	uint64_t bytes, bool is_zstd)
 {
@@ -93,10 +93,9 @@ static int unpack(struct dwarf_section *section, const uint8_t *from, size_t fro
 }
 
 /*
- * Unpack @packed, of at most ELF_FILE_SECTION_MAX bytes, into @section, which owns the at most
- * @bytes_max bytes that come out. A section that is broken, larger, or compressed in another way is
- * left empty.
- * Returns 0 or -ENOMEM.
+ * Unpack @packed, of at most ELF_FILE_SECTION_MAX bytes, into @section, which owns the result.
+ * @section stays empty if the data is broken, its result is larger than @bytes_max, or its
+ * compression is not known. Returns 0 or -ENOMEM.
  */
 static int unpack_section(struct dwarf_section *section, Elf_Scn *packed, uint64_t bytes_max)
 {
@@ -118,7 +117,7 @@ static int unpack_section(struct dwarf_section *section, Elf_Scn *packed, uint64
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* Which section is called @name? DWARF_SECTION_COUNT: none of ours. */
+/* Return the section called @name, or DWARF_SECTION_COUNT if it is not needed. */
 static enum dwarf_section_name find_name(const char *name, bool is_split)
 {
 	static const char prefix[] = ".debug_";
@@ -137,7 +136,7 @@ static enum dwarf_section_name find_name(const char *name, bool is_split)
 	return i;
 }
 
-/* A section that is not compressed. */
+/* Set @section from @scn, which is not compressed. */
 static void add_section(const struct elf_file *file, struct dwarf_section *section, Elf_Scn *scn,
 	const GElf_Shdr *header)
 {
@@ -157,7 +156,6 @@ static void add_section(const struct elf_file *file, struct dwarf_section *secti
 	}
 }
 
-/* Find the sections. Returns 0 or -ENOMEM. */
 static int find_sections(struct dwarf_sections *sections, const struct elf_file *file,
 	bool is_split, size_t strings)
 {
@@ -239,7 +237,7 @@ static void fail(struct cursor *cursor)
 	cursor->at = cursor->end;
 }
 
-/* Point at @offset of what is loaded. */
+/* Move to @offset, which is in the loaded window. */
 static void point(struct cursor *cursor, uint64_t offset)
 {
 	const uint8_t *loaded = cursor->section->memory
@@ -290,7 +288,7 @@ void cursor_charge(struct cursor *cursor, uint64_t bytes)
 		fail(cursor);
 }
 
-/* Have @bytes of the file at @offset in the buffer, or as many as there are. */
+/* Read @bytes of the section at @offset into the buffer. Returns how many could be read. */
 static size_t read_window(struct cursor *cursor, uint64_t offset, size_t bytes)
 {
 	size_t have = 0;
@@ -358,7 +356,7 @@ void cursor_skip_text(struct cursor *cursor)
 	cursor->at = end + 1;
 }
 
-/* Bits beyond the 64th are dropped. With @is_signed the last byte tells what all others are. */
+/* Read a LEB128 number. Bits beyond the 64th are dropped. @is_signed: extend the sign bit. */
 static uint64_t read_leb(struct cursor *cursor, bool is_signed)
 {
 	uint64_t number = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What entries say is not trusted: offsets are checked by the cursors that go there, chains of
- * references and lists of ranges are cut, siblings only lead forward.
+ * The input is untrusted: cursors check offsets, chains of references have a limit, range lists are
+ * charged to the cursor's limit, and a sibling reference must lead forward.
  */
 #include "cli/symbols/dwarf_unit.h"
 
@@ -13,9 +13,9 @@
 #include "render/array.h"
 
 #define UNIT_MAX (1u << 18)
-#define HOPS_MAX 16 /* from an instance to what it is one of */
+#define HOPS_MAX 16 /* references to follow from an instance to its name */
 
-#define ENTRY_BYTES 512u /* how much is read at once where single things are looked up */
+#define ENTRY_BYTES 512u /* window for single entries, and for other sections */
 #define PART_BYTES  4096u
 
 /* ---- walking --------------------------------------------------------------------------------- */
@@ -26,7 +26,6 @@ static int load_abbrevs(
 	return abbrevs_load(abbrevs, &reader->part[DWARF_ABBREV], unit->abbrevs, unit->encoding);
 }
 
-/* Read the first entry of @unit. Returns 0, -EBADMSG or -ENOMEM. */
 static int read_first(
 	struct dwarf_reader *reader, const struct dwarf_unit *unit, struct dwarf_die *die)
 {
@@ -56,7 +55,7 @@ bool dwarf_walk_next(struct dwarf_reader *reader, struct dwarf_die *die)
 	return dwarf_entry_read(&reader->entries, reader->abbrevs[0], die);
 }
 
-/* Go to the sibling of @die, where it says which that is. Returns false when not. */
+/* Move to the sibling of @die. Returns false if @die has no valid reference to it. */
 static bool go_to_sibling(
 	struct dwarf_reader *reader, const struct dwarf_unit *unit, const struct dwarf_die *die)
 {
@@ -93,7 +92,7 @@ bool dwarf_walk_skip(
 
 /* ---- addresses and ranges -------------------------------------------------------------------- */
 
-/* A number of @bytes at @offset of a section. */
+/* Read a number of @bytes at @offset of section @name. */
 static uint64_t number_at(
 	struct dwarf_reader *reader, enum dwarf_section_name name, uint64_t offset, unsigned bytes)
 {
@@ -111,7 +110,7 @@ static uint64_t indexed_address(
 	return number_at(reader->main, DWARF_ADDR, unit->addr_base + index * 8, 8);
 }
 
-/* Is @value an address? Then it is *@address. */
+/* Decode @value into *@address. Returns false if it is not an address. */
 static bool read_address(struct dwarf_reader *reader, const struct dwarf_unit *unit,
 	const struct dwarf_value *value, uint64_t *address)
 {
@@ -132,15 +131,15 @@ static bool read_address(struct dwarf_reader *reader, const struct dwarf_unit *u
 	}
 }
 
-/* One of a list of ranges. */
+/* One entry of a range list. */
 struct range {
 	uint64_t low;
 	uint64_t high;
-	uint64_t base; /* what offsets are counted from */
+	uint64_t base; /* base address of the entry's offsets */
 	bool is_last;
 };
 
-/* The next of a list of version 4 and before: pairs of offsets. */
+/* Read the next entry of a list of version 4 or before: a pair of offsets. */
 static bool next_pair(struct cursor *cursor, struct range *range)
 {
 	uint64_t low = cursor_number(cursor, 8), high = cursor_number(cursor, 8);
@@ -156,7 +155,7 @@ static bool next_pair(struct cursor *cursor, struct range *range)
 	return !cursor->failed;
 }
 
-/* The next of a list of version 5. */
+/* Read the next entry of a list of version 5. */
 static bool next_entry(struct dwarf_reader *reader, const struct dwarf_unit *unit,
 	struct cursor *cursor, struct range *range)
 {
@@ -197,7 +196,7 @@ static bool next_entry(struct dwarf_reader *reader, const struct dwarf_unit *uni
 	return !cursor->failed;
 }
 
-/* Tell @range of low to high. A linker lets what it left out begin at 0, or at the very end. */
+/* Call @range, except for code that the linker removed: it begins at 0 or is empty. */
 static bool tell_range(uint64_t low, uint64_t high, dwarf_range_fn *range, void *context)
 {
 	return !low || high <= low || range(context, low, high);
@@ -226,7 +225,7 @@ static void tell_list(struct dwarf_reader *reader, const struct dwarf_unit *unit
 	while ((is_old ? next_pair(cursor, &range) : next_entry(reader, unit, cursor, &range)) &&
 		!range.is_last && tell_range(range.low, range.high, range_fn, context))
 		;
-	/* Many entries can have one list. */
+	/* Charge each use of a list, because many entries can refer to it. */
 	if (!cursor->failed)
 		cursor_charge(cursor, cursor_offset(cursor) - offset);
 }
@@ -323,7 +322,7 @@ uint64_t dwarf_reference(struct dwarf_reader **reader, const struct dwarf_unit *
 	}
 }
 
-/* The unit of the entry at @offset, or NULL. */
+/* Return the unit of the entry at @offset, or NULL. */
 static const struct dwarf_unit *unit_of(const struct dwarf_reader *reader, uint64_t offset)
 {
 	size_t upto = ARRAY_UPTO(reader->units, reader->unit_count, entries, offset);
@@ -346,7 +345,7 @@ bool dwarf_function_name(struct dwarf_reader *reader, uint64_t offset, struct dw
 
 		if (!unit)
 			break;
-		/* What is walked keeps its abbreviations: the walk goes on. */
+		/* Do not overwrite the abbreviations of the unit that is being walked. */
 		abbrevs = reader->abbrevs[!abbrevs_are_of(reader->abbrevs[0], unit->abbrevs)];
 		if (load_abbrevs(reader, unit, abbrevs))
 			break;
@@ -377,7 +376,7 @@ bool dwarf_function_name(struct dwarf_reader *reader, uint64_t offset, struct dw
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
-/* The size of what stands before the first entry of a list that has a base, in a .dwo. */
+/* Return the size of the header of a table in a .dwo; @bytes is its size in 32-bit DWARF. */
 static uint64_t list_header_bytes(const struct dwarf_unit *unit, unsigned bytes)
 {
 	return unit->encoding.offset_bytes == 8 ? bytes + 8 : bytes;
@@ -395,7 +394,7 @@ static bool is_cxx(uint64_t language)
 	case DW_LANG_C_plus_plus_03:
 	case DW_LANG_C_plus_plus_11:
 	case DW_LANG_C_plus_plus_14:
-	case 0x2b: /* DW_LANG_C_plus_plus_17, of which not all headers know */
+	case 0x2b: /* DW_LANG_C_plus_plus_17, which older versions of dwarf.h lack */
 	case 0x34: /* DW_LANG_C_plus_plus_20 */
 		return true;
 	default:
@@ -403,7 +402,7 @@ static bool is_cxx(uint64_t language)
 	}
 }
 
-/* What the unit's first entry says of it. */
+/* Set the fields of @unit from its first entry. */
 static void describe_unit(
 	struct dwarf_reader *reader, struct dwarf_unit *unit, const struct dwarf_die *die)
 {
@@ -434,7 +433,7 @@ static void describe_unit(
 		unit->type = die->tag == DW_TAG_compile_unit ? DW_UT_compile : DW_UT_partial;
 }
 
-/* Read the fields of the header behind its length. Returns false when they are not known. */
+/* Read the header after its length. Returns false if it is not supported. */
 static bool read_header(struct cursor *cursor, struct dwarf_unit *unit)
 {
 	uint8_t address_bytes;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opening files nobody vouches for. Names are opened with O_PATH first, which has no effect on what
- * they name; only when that is a regular file is it opened for reading, through the same
- * descriptor, so that nothing can be exchanged in between.
+ * A path is first opened with O_PATH, which has no effect on the file that it names. If that is a
+ * regular file, it is opened for reading through this descriptor, so that the file cannot be
+ * exchanged in between.
  *
- * A few kilobytes of .gnu_debugdata's xz can unpack to anything: memory is capped twice, for the
- * decoder and for what comes out. The vDSO has no file: its symbols are read from the copy in our
- * own address space, which is the target's when the build-ids agree.
+ * A few kilobytes of xz in .gnu_debugdata can unpack to any size, so two limits bound memory: one
+ * for the decoder, one for the result. The vDSO has no file: its symbols are read from the copy in
+ * flamerun's own address space, which is the target's if the build-ids are equal.
  */
 #include "cli/symbols/elf_file.h"
 
@@ -23,7 +23,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* ---- files that somebody else named ---------------------------------------------------------- */
+/* ---- files with untrusted names -------------------------------------------------------------- */
 
 static int open_below(const char *folder, const char *path, int open_flags, uint64_t resolve)
 {
@@ -35,8 +35,10 @@ static int open_below(const char *folder, const char *path, int open_flags, uint
 
 	int fd = (int)syscall(SYS_openat2, at, path, &how, sizeof(how));
 
-	/* Kernels before 5.6 and seccomp filters of containers: links may then lead astray, which
-	 * a build-id finds out. */
+	/*
+	 * Without openat2() (seccomp, kernels before 5.6) links can lead out of the root, but the
+	 * build-id is checked.
+	 */
 	if (fd < 0 && (errno == ENOSYS || errno == EPERM)) {
 		while (*path == '/')
 			path++;
@@ -88,7 +90,7 @@ out:
 	return result;
 }
 
-/* Is the file of @status of this process? */
+/* Is the file of @status owned by process @pid's user or ours, and recent enough? */
 static bool is_own(const struct stat *status, uint32_t pid, int64_t not_before_s)
 {
 	char process[32];
@@ -126,18 +128,15 @@ int regular_open_own(const char *path, uint32_t pid, int64_t not_before_s)
 {
 	int fd = open_own(path, pid, pid, not_before_s);
 
-	/* No such process any more, no right to look through its root, or not it any more. */
+	/* The process has ended, its root may not be accessed, or the pid was reused. */
 	return fd < 0 && pid ? open_own(path, 0, pid, not_before_s) : fd;
 }
 
 /* ---- ELF ------------------------------------------------------------------------------------- */
 
-#define NOTES_MAX (1u << 20) /* bytes of one note segment looked through */
+#define NOTES_MAX (1u << 20) /* bytes; larger note sections and segments are skipped */
 
-/*
- * Does this look like an ELF file whose headers libelf may take at their word? It allocates as many
- * sections as section 0 announces, which in a sparse file can be billions.
- */
+/* Check the headers before libelf uses them: it allocates as many sections as section 0 gives. */
 static int are_headers_sane(const Elf64_Ehdr *header, const Elf64_Shdr *first, uint64_t file_bytes)
 {
 	if (memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_ident[EI_CLASS] != ELFCLASS64 ||
@@ -227,7 +226,7 @@ void elf_file_close(struct elf_file *file)
 	*file = (struct elf_file){.fd = -1};
 }
 
-/* Look for a build-id among the notes in @data. */
+/* Find a build-id among the notes in @data. Returns its length, or 0. */
 static size_t find_build_id(Elf_Data *data, const uint8_t **id)
 {
 	GElf_Nhdr note;
@@ -259,7 +258,7 @@ size_t elf_file_build_id(const struct elf_file *file, const uint8_t **id)
 	size_t headers;
 	size_t bytes = 0;
 
-	/* Sections first: the segments of a file with only debug information point nowhere. */
+	/* Read sections first, because the segments of a separate debug file have no contents. */
 	while (!bytes && (section = elf_nextscn(file->elf, section))) {
 		GElf_Shdr header;
 		Elf_Data *data;
@@ -303,7 +302,7 @@ int elf_file_id_text(const uint8_t *id, size_t bytes, char text[ELF_FILE_ID_TEXT
 	return 0;
 }
 
-/* A folder for the first byte, a file for the others. */
+/* Use the first byte as a folder, the others as a file name. */
 int elf_file_id_path(const uint8_t *id, size_t bytes, char path[ELF_FILE_ID_PATH])
 {
 	char text[ELF_FILE_ID_TEXT];
@@ -412,7 +411,7 @@ int minidebug_open(struct elf_file *mini, const struct elf_file *file)
 
 /* ---- our own vDSO ---------------------------------------------------------------------------- */
 
-/* The end of our mapping that begins at @start, 0 when it cannot be told. */
+/* Return the end of our own mapping that begins at @start, or 0 if unknown. */
 static unsigned long mapping_end(unsigned long start)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");

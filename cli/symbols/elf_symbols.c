@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading symbol sections. Indexes and offsets come from the file and are checked here; libelf
- * checks the sections themselves.
+ * Symbol sections: indexes and offsets from the file are checked here; libelf checks the sections
+ * themselves.
  *
- * Linkage tables: the code of an entry says which slot it jumps through, the relocations say which
- * symbol fills that slot. Linkers lay entries out in many ways (lazy, -z now, IBT, BTI, bnd), but
- * each ends in an indirect jump through its slot, and that is all that is looked for.
+ * Linkage tables: the code of an entry jumps through a slot, and a relocation gives the symbol that
+ * fills the slot. Linkers lay entries out in many ways (lazy, -z now, IBT, BTI, bnd), but each ends
+ * in an indirect jump through its slot, and only this jump is decoded.
  *
  *   x86_64, .plt              ff 25 <slot - next>    jmp *slot(%rip)
  *                             68 <number>            push $number    of the relocation in .rela.plt
@@ -31,10 +31,10 @@
 
 /* ---- symbol sections ------------------------------------------------------------------------- */
 
-/* One section's address range, when it holds code. */
+/* The address range of one section. */
 struct code {
 	uint64_t start;
-	uint64_t end; /* 0: no code */
+	uint64_t end; /* 0: the section has no code */
 };
 
 #define CODE_SECTIONS 64 /* linkers make ten at most */
@@ -47,7 +47,7 @@ struct reader {
 	size_t strings_bytes;
 	struct code *code; /* by section index */
 	size_t sections;
-	struct code known[CODE_SECTIONS]; /* those that hold code, to be found by address */
+	struct code known[CODE_SECTIONS]; /* sections with code, to be searched by address */
 	size_t known_count;
 };
 
@@ -88,7 +88,7 @@ static Elf_Scn *find_type(const struct elf_file *file, GElf_Word type, GElf_Shdr
 	return NULL;
 }
 
-/* The extended section indexes that belong to the symbol section number @symbols. */
+/* Return the extended section indexes of symbol section @symbols, or NULL. */
 static Elf_Data *find_extended(const struct elf_file *file, size_t symbols)
 {
 	Elf_Scn *section = NULL;
@@ -101,7 +101,7 @@ static Elf_Data *find_extended(const struct elf_file *file, size_t symbols)
 	return NULL;
 }
 
-/* Returns 1 when there is something to read, 0 when not, -ENOMEM. */
+/* Returns 1, 0 if there is no such table, or -ENOMEM. */
 static int open_tables(struct reader *reader, GElf_Word type)
 {
 	GElf_Shdr header, strings;
@@ -132,8 +132,7 @@ static int open_tables(struct reader *reader, GElf_Word type)
 	return read_code_ranges(reader) ? -ENOMEM : 1;
 }
 
-/* Marks for tools, not names: ELF for the Arm 64-bit Architecture 5.5.4 (mapping symbols); RISC-V
- * has the same. Assemblers' local labels survive in some files. */
+/* Mapping symbols (ELF for the Arm 64-bit Architecture 5.5.4; RISC-V, too), and local labels. */
 static int is_mark(const char *name)
 {
 	return (name[0] == '$' && (name[1] == 'x' || name[1] == 'd')) || !strncmp(name, ".L", 2);
@@ -145,9 +144,10 @@ static int contains(const struct code *code, uint64_t address)
 }
 
 /*
- * The code a symbol lies in, or NULL. objcopy renumbers sections without telling .dynsym, so when
- * the number leads elsewhere the address of a real function decides. A mere label must agree: at a
- * section's end it would land in the next one.
+ * Return the code section that contains @symbol, or NULL. objcopy renumbers sections but not their
+ * numbers in .dynsym, so if @section does not contain the symbol, a function is located by its
+ * address. A mere label is not, because a label at a section's end would be located in the next
+ * section.
  */
 static const struct code *find_code(
 	const struct reader *reader, const GElf_Sym *symbol, Elf32_Word section)
@@ -163,13 +163,13 @@ static const struct code *find_code(
 }
 
 /*
- * The last function of gcc's crtbegin.o, which is linked before the program's own code, has no
- * size. If that code has no symbols, as with GHC, all of it would get this name.
+ * The last function of gcc's crtbegin.o, which is linked before the program's code, has no size.
+ * Limit it, because if that code has no symbols, as with GHC, all of it would get this name.
  */
 #define FRAME_DUMMY	  "frame_dummy"
 #define FRAME_DUMMY_BYTES 16u
 
-/* Fill @out from symbol number @index. Returns 0 when it is no function. */
+/* Fill @out from symbol number @index. Returns 0 if it is not a function. */
 static int read_symbol(const struct reader *reader, int index, struct symtab_symbol *out)
 {
 	GElf_Sym symbol;
@@ -187,7 +187,7 @@ static int read_symbol(const struct reader *reader, int index, struct symtab_sym
 	const char *name = reader->strings + symbol.st_name;
 	const struct code *code = find_code(reader, &symbol, section);
 
-	/* GHC marks the functions of its runtime as objects, with the tables in front of them. */
+	/* GHC gives the functions of its runtime, which follow their tables, the type OBJECT. */
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE &&
 		(type != STT_OBJECT || !symbol.st_size || section >= reader->sections ||
 			code != &reader->code[section]))
@@ -250,10 +250,10 @@ out:
 
 #define SLOTS_MAX (1u << 20)
 
-/* What a slot is filled with. */
+/* A slot and the function that fills it. */
 struct slot {
 	uint64_t address;
-	uint64_t resolver; /* of an IFUNC without a name here, else 0 */
+	uint64_t resolver; /* address of an IFUNC's resolver, if there is no name; else 0 */
 	const char *name;  /* in struct plt's strings; NULL with a resolver */
 };
 
@@ -261,7 +261,7 @@ struct plt {
 	struct symtab *table;
 	const struct elf_file *file;
 	int aarch64;
-	struct slot *slots; /* sorted by address once all are in */
+	struct slot *slots; /* sorted by address when complete */
 	size_t count;
 	size_t room;
 	struct slot *jumps; /* the relocations of .rela.plt in their order, for `push $number` */
@@ -296,7 +296,7 @@ static int open_dynsym(struct plt *plt)
 	return 0;
 }
 
-/* What @relocation puts into its slot. Returns 0 when it is of no kind that a PLT uses. */
+/* Read which function @relocation puts into its slot. Returns 0 if it is not for a PLT. */
 static int read_relocation(
 	const struct plt *plt, const GElf_Rela *relocation, int with_symbols, struct slot *out)
 {
@@ -328,7 +328,7 @@ static int add_slot(struct plt *plt, const struct slot *slot)
 	return 0;
 }
 
-/* Take the slots of one relocation section; @jumps: it is .rela.plt, keep their order too. */
+/* Add the slots of one relocation section. @jumps: it is .rela.plt, whose order is kept, too. */
 static int read_relocations(struct plt *plt, Elf_Scn *section, const GElf_Shdr *header, int jumps)
 {
 	Elf_Data *data = elf_file_data(section, header);
@@ -407,7 +407,7 @@ static int add_entry(struct plt *plt, const struct slot *slot, uint64_t start, u
 	return symtab_add(plt->table, &symbol) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* The slot that the x86_64 entry of @bytes bytes at @code, address @start, belongs to, or NULL. */
+/* Return the slot of the x86_64 entry of @bytes bytes at @code, address @start, or NULL. */
 static const struct slot *decode_x86_64(
 	const struct plt *plt, const uint8_t *code, size_t bytes, uint64_t start)
 {

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * One pass over the records of .eh_frame, by the unwinder's own reader, then a sort.
- */
+/* Read the records of .eh_frame in one pass by the unwinder's code, then sort them. */
 #include "cli/symbols/functions.h"
 
 #include <stdlib.h>
 
 #include "render/array.h"
 
-/* The bytes that are being read, and where they belong. */
+/* The section that functions_parse() reads: its bytes and its ELF virtual address. */
 static struct {
 	const char *bytes;
 	uintptr_t start;
@@ -20,7 +18,7 @@ static struct {
 
 #define FUNCTIONS_MAX (8u << 20)
 
-/* All FDEs of @module, up to the terminator or the first that is broken. Returns 0 or -ENOMEM. */
+/* Add all FDEs of @module up to the terminator or a broken one. Returns 0 or -ENOMEM. */
 static int collect(struct functions *functions, const struct unwind_module *module)
 {
 	uintptr_t at = module->start;
@@ -87,7 +85,7 @@ void functions_free(struct functions *functions)
 	free(functions);
 }
 
-/* How many begin at @address or before. */
+/* Return the number of functions that begin at @address or before. */
 static size_t count_before(const struct functions *functions, uint64_t address)
 {
 	return ARRAY_UPTO(functions->extents, functions->count, start, address);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The jitdump rules: it knows times. What it does not know the perf map may.
+ * The jitdump is used first, because it has times; the perf map names code that it does not have.
  */
 #include "cli/symbols/generated.h"
 

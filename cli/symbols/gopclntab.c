@@ -17,7 +17,7 @@
 #define MAGIC_118 0xfffffff0u
 #define MAGIC_120 0xfffffff1u
 
-#define HEADER_BYTES 72u /* eight of magic and sizes, eight words */
+#define HEADER_BYTES 72u /* 8 bytes of magic and sizes, 8 words */
 #define FLAG_OUTERMOST 1u
 #define FLAG_WRITES_SP 2u
 
@@ -53,7 +53,7 @@ static Elf_Data *find_section(const struct elf_file *file)
 	return NULL;
 }
 
-/* Looked for once: a table may say that it has many names and hold one long one without an end. */
+/* Find the last NUL once: many functions of a broken table may share a long name without an end. */
 static uint64_t find_names_end(const struct gopclntab *table)
 {
 	uint64_t end = table->size;
@@ -84,7 +84,7 @@ int gopclntab_open(struct gopclntab *table, const struct elf_file *file)
 	found.rows = read_u64(&found, 56);
 	found.functions = read_u64(&found, 64);
 	found.flag_at = magic == MAGIC_118 ? 37 : 41;
-	/* Where the linker left it to a relocation. */
+	/* 0: the linker left the value to a relocation. */
 	if (!found.text && elf_file_section(file, ".text", &text))
 		found.text = text.sh_addr;
 	if (found.functions > found.size || found.names > found.size || found.rows > found.size ||
@@ -119,7 +119,7 @@ int gopclntab_function(
 	return out->start < out->end ? 0 : -EBADMSG;
 }
 
-/* Seven bits a byte, the last without the eighth. */
+/* Read a number of seven bits per byte; the last byte has the eighth bit clear. */
 static int read_varint(const struct gopclntab *table, uint64_t *at, uint32_t *value)
 {
 	*value = 0;
@@ -149,7 +149,7 @@ int gopclntab_row(const struct gopclntab *table, uint64_t *at, struct gopclntab_
 		return -ENOENT;
 	if (read_varint(table, at, &length))
 		return -EBADMSG;
-	/* The lowest bit is the sign. */
+	/* Zigzag encoding: bit 0 is the sign. */
 	row->bytes += (int32_t)(change & 1 ? ~(change >> 1) : change >> 1);
 	row->end += (uint64_t)length * table->quantum;
 	return 0;

@@ -30,7 +30,7 @@
 #define COPIES_BYTES_MAX ((off_t)128 << 20)
 #define MEMFD		 "/memfd:"
 
-/* While a file grows it is copied again, the less often the larger it is. */
+/* A file that grows is copied again after LOOK_NS, and another LOOK_NS per COPY_BYTES of size. */
 #define LOOK_NS	   100000000u
 #define COPY_BYTES (1 << 20)
 
@@ -41,11 +41,11 @@ struct held_file {
 	struct stat status; /* when it was opened */
 };
 
-/* A file in which a process describes its generated code. */
+/* A jitdump or perf map. */
 struct held_map {
-	struct held_file file; /* key: the image; fd 0: not there yet */
+	struct held_file file; /* key: the image; fd 0: not yet open */
 	char *dump;	       /* path of the jitdump, owned; NULL: it is the perf map */
-	uint64_t look_ns;      /* when it is checked again */
+	uint64_t look_ns;      /* CLOCK_MONOTONIC ns of the next check */
 	time_t copied_s;       /* when the original of a copy was last written; 0: no copy */
 };
 
@@ -228,7 +228,7 @@ int held_files_find(
 	return file->fd;
 }
 
-/* ---- what processes write about their code --------------------------------------------------- */
+/* ---- jitdumps and perf maps ------------------------------------------------------------------ */
 
 static struct held_map *find_map(struct held_files *held, uint64_t image, bool is_dump)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DWARF is read here, and not by libdw, because the libdw of Debian 12 reads no .dwp, finds nothing
- * in units without .debug_aranges, and takes twice the time and 19 times the memory.
+ * libdw is not used, because that of Debian 12 reads no .dwp, finds nothing in units without
+ * .debug_aranges, and needs twice the time and 19 times the memory.
  *
- * Each unit that has one of the addresses is read once. Which unit has which address is read from
- * the units themselves, because there is no index that all compilers write.
+ * Each unit that contains an address of the request is read once. The units' own ranges tell which
+ * unit contains which address, because no index is written by all compilers.
  *
- * Threads take one unit after another, each with readers and memory of its own; an address is in
- * one unit, so that nothing is shared but the list of units.
+ * Threads process one unit after another, each thread with its own readers and memory. An address
+ * is assigned to one unit only, so threads share nothing but the list of units.
  */
 #include "cli/symbols/inlines.h"
 
@@ -23,47 +23,47 @@
 #include "cli/symbols/unit_chains.h"
 
 #define NO_UNIT	     UINT32_MAX
-#define GROUPS_ALONE 8		  /* so few units are not worth a thread */
-#define WINDOW_BYTES (256u << 10) /* of .debug_info, read at once in walks */
-#define NAMES_BYTES  (64u << 10)  /* for the names and paths of one address */
-#define SHARED_BYTES 4096u	  /* of what dwz took out, where single entries are read */
+#define GROUPS_ALONE 8		  /* up to this number of units, one thread is used */
+#define WINDOW_BYTES (256u << 10) /* bytes of .debug_info that a walk reads at once */
+#define NAMES_BYTES  (64u << 10)  /* added to the byte limit for each address */
+#define SHARED_BYTES 4096u	  /* same for dwz's alternate file, where single entries are read */
 
-/* A file that DWARF is in: what its readers share. */
+/* One file with DWARF, shared by its readers. */
 struct source {
 	struct dwarf_sections sections;
 	struct dwarf_unit *units; /* owned */
 	size_t unit_count;
 };
 
-/* The addresses of one unit. */
+/* The addresses of one unit. `first` is an index of search->numbers. */
 struct group {
 	uint32_t unit;
 	uint32_t count;
-	size_t first; /* in search->numbers */
+	size_t first;
 };
 
 struct inlines_search {
 	const struct inlines_request *request;
 	struct inlines *result;
 	struct source main;
-	struct source alternate; /* what dwz took out */
+	struct source alternate; /* dwz's alternate file */
 	struct elf_file alternate_file;
 	bool has_alternate;
 	uint32_t *unit_of; /* by address; NO_UNIT */
-	uint32_t *numbers; /* of addresses, by unit and address */
+	uint32_t *numbers; /* indexes of addresses, grouped by unit */
 	struct group *groups;
 	size_t group_count;
-	size_t largest; /* addresses of one group */
+	size_t largest; /* most addresses of a group */
 	_Atomic size_t next_group;
 };
 
-/* One thread's. */
+/* The state of one thread. */
 struct inlines_searcher {
 	struct inlines_search *search;
 	struct dwarf_reader main;
 	struct dwarf_reader alternate;
 	struct unit_chains chains;
-	uint64_t *addresses; /* owned; of the group at hand */
+	uint64_t *addresses; /* owned; of the current group */
 	struct inlines_chain *found;
 	int error;
 };
@@ -98,7 +98,7 @@ static void assign_unit(
 		dwarf_unit_ranges(reader, unit, assign_range, &assignment);
 }
 
-/* Put the addresses that have a unit into groups. Returns 0 or -ENOMEM. */
+/* Group the addresses by unit. Returns 0 or -ENOMEM. */
 static int make_groups(struct inlines_search *search)
 {
 	size_t units = search->main.unit_count, first = 0;
@@ -181,7 +181,6 @@ static void read_group(struct inlines_searcher *searcher, const struct group *gr
 			search->result->chains[numbers[i]] = searcher->found[i];
 }
 
-/* Is there no time for more units? */
 static bool is_hurried(const struct inlines_search *search)
 {
 	return search->request->is_hurried && search->request->is_hurried();
@@ -207,7 +206,7 @@ static unsigned processors(void)
 	return sched_getaffinity(0, sizeof(set), &set) ? 1 : (unsigned)CPU_COUNT(&set);
 }
 
-/* Read all groups, by as many threads as they are worth. Returns 0 or -ENOMEM. */
+/* Read all groups, by several threads if there are many. Returns 0 or -ENOMEM. */
 static int read_groups(struct inlines_search *search)
 {
 	struct inlines_searcher searchers[INLINES_POOLS];
@@ -219,7 +218,7 @@ static int read_groups(struct inlines_search *search)
 	for (; !error && ready < wanted; ready++)
 		error = searcher_init(
 			&searchers[ready], search, &search->result->pools[ready], search->largest);
-	/* Where there can be no more threads, this one does it all. */
+	/* If a thread cannot be created, the others process its groups. */
 	while (!error && started < ready &&
 		!pthread_create(&threads[started], NULL, search_groups, &searchers[started]))
 		started++;
@@ -236,7 +235,7 @@ static int read_groups(struct inlines_search *search)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Read the units of @source, told to @each as dwarf_units_read() does. Returns 0 or -ENOMEM. */
+/* Read the units of @source and call @each as dwarf_units_read() does. Returns 0 or -ENOMEM. */
 static int read_units(struct source *source, dwarf_unit_fn *each, void *context)
 {
 	struct dwarf_reader reader;
@@ -255,7 +254,7 @@ static void source_release(struct source *source)
 	dwarf_sections_release(&source->sections);
 }
 
-/* Returns 0, also when dwz took nothing out, or -ENOMEM. */
+/* Open the alternate file, if there is one. Returns 0 or -ENOMEM. */
 static int open_alternate(struct inlines_search *search)
 {
 	const struct inlines_request *request = search->request;
@@ -310,7 +309,7 @@ static int search_file(struct inlines_search *search)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* Returns an owned object for @count addresses, all zero, or NULL without memory. */
+/* Return an owned object for @count addresses, all zero, or NULL without memory. */
 static struct inlines *inlines_new(size_t count)
 {
 	struct inlines *inlines = calloc(1, sizeof(*inlines));

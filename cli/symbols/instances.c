@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries are looked at only within functions that cover one of the addresses; those that do become
- * instances, a tree of which each address remembers the innermost. All others are passed over, by
- * one step where the compiler wrote where their children end.
+ * Entries are read only inside functions that cover one of the addresses. Such functions and the
+ * functions inlined into them form a tree of instances; each address has the index of its innermost
+ * instance. Other entries are skipped with their children, in one step if they have DW_AT_sibling.
  */
 #include "cli/symbols/instances.h"
 
@@ -14,8 +14,8 @@
 
 #include "render/array.h"
 
-#define DEPTH_MAX    512 /* entries nested deeper are passed over */
-#define ADDRESS_COST 16	 /* bytes read that comparing with one is charged as */
+#define DEPTH_MAX    512 /* children of deeper entries are skipped */
+#define ADDRESS_COST 16	 /* one address compared costs as much as reading this many bytes */
 
 size_t instances_first(const uint64_t *addresses, size_t count, uint64_t address)
 {
@@ -32,10 +32,10 @@ size_t instances_first(const uint64_t *addresses, size_t count, uint64_t address
 	return low;
 }
 
-/* What an entry is to us. */
+/* How an entry is handled. */
 enum kind {
-	KIND_OTHER,	/* it and what is in it are passed over */
-	KIND_CONTAINER, /* functions may be in it */
+	KIND_OTHER,	/* skip the entry and its children */
+	KIND_CONTAINER, /* its children may be functions */
 	KIND_BLOCK,	/* a part of a function */
 	KIND_FUNCTION,
 	KIND_INLINED,
@@ -67,21 +67,22 @@ struct walk {
 	struct instances *instances;
 	struct dwarf_reader *reader;
 	const struct dwarf_unit *unit;
-	bool is_thorough; /* also where functions stand in others that have none of the addresses */
+	bool is_thorough; /* also enter functions that cover no address */
 	int error;
 };
 
-/* An entry whose code is compared with the addresses. */
+/* An entry whose ranges are compared with the addresses. */
 struct match {
 	struct walk *walk;
 	const struct dwarf_die *die;
 	enum kind kind;
-	uint32_t outer;	   /* number of the instance it is in */
-	uint32_t instance; /* of its own; INSTANCE_NONE: it has none of the addresses until now */
+	uint32_t outer;	   /* index of the enclosing instance */
+	/* index of its instance; INSTANCE_NONE: none yet */
+	uint32_t instance;
 	bool is_hit;
 };
 
-/* Make the instance of the entry. Returns false without memory. */
+/* Add an instance for the entry. Returns false without memory. */
 static bool add_instance(struct match *match)
 {
 	struct walk *walk = match->walk;
@@ -105,7 +106,7 @@ static bool add_instance(struct match *match)
 	if (match->kind == KIND_FUNCTION)
 		return true;
 	instance->outer = match->outer;
-	/* Instances of one function are named once. */
+	/* All copies of one function share its name. */
 	if (origin) {
 		instance->named_at = instance->origin;
 		instance->named_by = origin_by;
@@ -119,7 +120,7 @@ static bool add_instance(struct match *match)
 	return true;
 }
 
-/* Of entries beside each other that cover one address, the first has it. */
+/* Assign addresses in the range to the entry, unless a sibling before it covers them. */
 static bool match_range(void *context, uint64_t low, uint64_t high)
 {
 	struct match *match = context;
@@ -148,8 +149,8 @@ static bool match_range(void *context, uint64_t low, uint64_t high)
 }
 
 /*
- * Compare @die, which is in instance *@instance, with the addresses; *@instance is then what its
- * children are in. Returns whether they are to be looked at.
+ * Compare @die, which is in instance *@instance, with the addresses. Sets *@instance to the
+ * instance that encloses its children. Returns whether its children must be read.
  */
 static bool match_die(struct walk *walk, const struct dwarf_die *die, uint32_t *instance)
 {
@@ -164,7 +165,7 @@ static bool match_die(struct walk *walk, const struct dwarf_die *die, uint32_t *
 	dwarf_die_ranges(walk->reader, walk->unit, die, match_range, &match);
 	if (match.instance != INSTANCE_NONE)
 		*instance = match.instance;
-	/* A function can stand in one that lies elsewhere. */
+	/* A function can be nested in one whose code is elsewhere. */
 	return match.is_hit || (walk->is_thorough && match.kind != KIND_INLINED);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading dumps, and finding who was where at which time: loads sorted by address, with a tree over
- * them of how far they reach, so that a look-up sees those alone that cover the address.
+ * Loads are sorted by address. A tree over them has the furthest end of each subtree, so that a
+ * look-up visits only loads that cover the address.
  */
 #include "cli/symbols/jitdump.h"
 
@@ -15,15 +15,15 @@
 #include "render/array.h"
 
 #define MAGIC	       0x4a695444u /* "DTiJ" in memory */
-#define ARCH_TIMESTAMP 1u	   /* flag: times are a CPU's counter's, which our clock is not */
+#define ARCH_TIMESTAMP 1u	   /* flag: times are of a CPU counter, not CLOCK_MONOTONIC */
 
-/* Loads that cover one address and are looked at. */
+/* The most loads that one look-up considers. */
 #define COVERING_MAX 10000u
 
-/* Of all kinds; with their lines and unwinding information there are more of them than loads. */
+/* The most records of all kinds. Debug and unwinding records outnumber loads. */
 #define RECORDS_MAX (16 * JITDUMP_MAX_LOADS)
 
-/* Room before a name for what perfmap_strip_tier() may write. */
+/* Bytes before each name that perfmap_strip_tier() may overwrite. */
 #define BEFORE_NAME 16u
 
 enum record_id {
@@ -43,7 +43,7 @@ struct record_header {
 
 struct record_load {
 	uint32_t pid, tid;
-	uint64_t vma, code_addr, code_size, code_index; /* then the name and the code */
+	uint64_t vma, code_addr, code_size, code_index; /* followed by the name and the code */
 };
 
 struct record_move {
@@ -51,23 +51,23 @@ struct record_move {
 	uint64_t vma, old_code_addr, new_code_addr, code_size, code_index;
 };
 
-/* Code at a place, from when until when. */
+/* Code at an address during a time. */
 struct load {
 	uint64_t start, end;
-	uint64_t from_ns, to_ns; /* to: when it was moved away, JITDUMP_LAST: never */
-	uint64_t index;		 /* the dump's number of the code */
+	uint64_t from_ns, to_ns; /* to: when the code was moved away; JITDUMP_LAST: never */
+	uint64_t index;		 /* code_index of the record */
 	uint32_t name;		 /* offset in the text */
 };
 
 struct jitdump {
-	struct load *loads; /* sorted by start; among those of one, in the file's order */
+	struct load *loads; /* sorted by start, then in the file's order */
 	size_t count, room;
-	uint64_t *reach; /* a heap-shaped tree: node n has the furthest end below it */
-	size_t leaves;	 /* of the tree: a power of two */
+	uint64_t *reach; /* binary heap layout; the furthest end below node n */
+	size_t leaves;	 /* leaves of the tree: a power of two */
 	char *text;
 	size_t text_bytes, text_room;
 	bool has_times;
-	/* While reading: by code index, the newest load + 1; open addressing. */
+	/* While reading: hash table from code index to the newest load + 1; open addressing. */
 	uint32_t *newest;
 	size_t newest_room;
 };
@@ -76,7 +76,7 @@ struct jitdump {
 
 struct input {
 	int fd;
-	off_t at;   /* in the file, of buffer[0] */
+	off_t at;   /* file offset of buffer[0] */
 	size_t have; /* bytes in the buffer */
 	char buffer[65536];
 };
@@ -119,7 +119,7 @@ static size_t hash_index(const struct jitdump *dump, uint64_t index)
 	return (size_t)((index * 0x9e3779b97f4a7c15ULL) >> 20) & (dump->newest_room - 1);
 }
 
-/* The place in dump->newest of the code with @index, or the free one for it. */
+/* Return the slot of dump->newest for the code with @index; 0 in it if there is none. */
 static uint32_t *find_newest(struct jitdump *dump, uint64_t index)
 {
 	size_t at = hash_index(dump, index);
@@ -129,7 +129,7 @@ static uint32_t *find_newest(struct jitdump *dump, uint64_t index)
 	return &dump->newest[at];
 }
 
-/* Keep the table half empty. */
+/* Grow the table before it is more than half full. Returns 0 or -ENOMEM. */
 static int grow_newest(struct jitdump *dump)
 {
 	uint32_t *old = dump->newest;
@@ -151,7 +151,7 @@ static int grow_newest(struct jitdump *dump)
 	return 0;
 }
 
-/* Returns 0, -ENOSPC at a ceiling, or -ENOMEM. */
+/* Returns 0, -ENOSPC if the dump has too many loads, or -ENOMEM. */
 static int add_load(struct jitdump *dump, const struct load *load)
 {
 	if (load->end <= load->start)
@@ -165,7 +165,7 @@ static int add_load(struct jitdump *dump, const struct load *load)
 	return 0;
 }
 
-/* Keep the @bytes of @name. Returns as add_load(). */
+/* Store @name of @bytes. Returns 0, -ENOSPC if the dump has too many bytes of names, or -ENOMEM. */
 static int add_name(struct jitdump *dump, const char *name, size_t bytes, uint32_t *offset)
 {
 	size_t needed = BEFORE_NAME + bytes + 1;
@@ -291,7 +291,7 @@ static int by_start(const void *left, const void *right)
 
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
-	/* Names come in the file's order; a moved piece has its first name and a later time. */
+	/* Names are stored in the file's order. Moved code keeps its name, so the time decides. */
 	if (a->name != b->name)
 		return a->name < b->name ? -1 : 1;
 	return a->from_ns < b->from_ns ? -1 : a->from_ns > b->from_ns;
@@ -320,7 +320,7 @@ static int make_tree(struct jitdump *dump)
 struct load_search {
 	const struct jitdump *dump;
 	uint64_t address, time_ns;
-	size_t before; /* loads from there on begin behind the address */
+	size_t before; /* index of the first load that begins after the address */
 	const struct load *best;
 	unsigned covering;
 	bool is_shared;
@@ -335,7 +335,7 @@ static void consider(struct load_search *search, const struct load *load)
 		search->best = load;
 }
 
-/* Below @node, which has @count leaves from @first on. No deeper than there are bits. */
+/* Visit the loads below @node: @count leaves from @first on. The tree bounds the recursion. */
 static void visit(struct load_search *search, size_t node, size_t first, size_t count)
 {
 	const struct jitdump *dump = search->dump;
@@ -364,7 +364,7 @@ const char *jitdump_lookup(
 
 	visit(&search, 1, 0, dump->leaves);
 	*is_shared = dump->has_times && search.is_shared;
-	/* So many that not all were seen: any name would be a guess. */
+	/* If not all loads were considered, any name would be a guess. */
 	if (!search.best || search.covering >= COVERING_MAX)
 		return NULL;
 	return search.best->to_ns <= search.time_ns && search.best->to_ns != JITDUMP_LAST

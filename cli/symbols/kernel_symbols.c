@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Some 100,000 lines are read, and kept as one text with the functions' places in it. A function
- * reaches to the next symbol of whatever kind.
+ * One text holds the names of some 100,000 lines. A function ends at the next symbol of any kind.
  */
 #include "cli/symbols/kernel_symbols.h"
 
@@ -14,18 +13,17 @@
 #include "render/array.h"
 
 #define SYMBOLS_FILE "/proc/kallsyms"
-/* More than any kernel has. */
 #define SYMBOLS_MAX (4u << 20)
 #define NAME_BYTES  512
 
 struct symbol {
 	uint64_t start;
 	uint32_t name; /* offset in the text */
-	uint32_t order; /* of the file's: of aliases the first one is taken */
+	uint32_t order; /* line number: of aliases the first is used */
 };
 
 struct kernel_symbols {
-	struct symbol *list; /* owned, by address */
+	struct symbol *list; /* owned; sorted by address */
 	size_t count, room;
 	char *text; /* owned */
 	size_t text_bytes, text_room;
@@ -63,7 +61,7 @@ static bool is_function(char type)
 	return strchr("tTwW", type) != NULL;
 }
 
-/* What is no function is kept, too, without a name: functions end there. */
+/* Add a symbol, without a name if it is no function, because every symbol ends a function. */
 static int add_symbol(struct kernel_symbols *symbols, uint64_t start, char type, const char *name)
 {
 	size_t at = symbols->text_bytes;
@@ -79,7 +77,7 @@ static int add_symbol(struct kernel_symbols *symbols, uint64_t start, char type,
 	return 0;
 }
 
-/* A name ends at white space; nothing else in it is believed to be one. */
+/* Parse a line. A name ends at white space; a line whose name has unprintable bytes is ignored. */
 static int read_line(struct kernel_symbols *symbols, char *line)
 {
 	char *end, *name;
@@ -135,7 +133,7 @@ void kernel_symbols_free(struct kernel_symbols *symbols)
 	free(symbols);
 }
 
-/* Of those that begin at one place the first. */
+/* Of several symbols at one address return the first. */
 const char *kernel_symbols_name(const struct kernel_symbols *symbols, uint64_t address)
 {
 	size_t from = 0, to = symbols->count;
@@ -155,7 +153,7 @@ const char *kernel_symbols_name(const struct kernel_symbols *symbols, uint64_t a
 	return symbols->text + symbols->list[from - 1].name;
 }
 
-/* The first line says whether addresses are told: it is never at 0, but for variables of a CPU. */
+/* Addresses are hidden if all are 0; some per-CPU variables, which come first, are 0 anyway. */
 int kernel_symbols_probe(void)
 {
 	FILE *file = fopen(SYMBOLS_FILE, "re");
