@@ -35,7 +35,7 @@ struct source {
 	size_t unit_count;
 };
 
-/* The addresses of one unit. `first` is an index of search->numbers. */
+/* The addresses of one unit. `first` is an index into search->numbers. */
 struct group {
 	uint32_t unit;
 	uint32_t count;

@@ -77,8 +77,7 @@ struct match {
 	const struct dwarf_die *die;
 	enum kind kind;
 	uint32_t outer;	   /* index of the enclosing instance */
-	/* index of its instance; INSTANCE_NONE: none yet */
-	uint32_t instance;
+	uint32_t instance; /* index of its own instance; INSTANCE_NONE: not yet made */
 	bool is_hit;
 };
 
@@ -106,7 +105,7 @@ static bool add_instance(struct match *match)
 	if (match->kind == KIND_FUNCTION)
 		return true;
 	instance->outer = match->outer;
-	/* All copies of one function share its name. */
+	/* A copy gets the name of the function that it is a copy of. */
 	if (origin) {
 		instance->named_at = instance->origin;
 		instance->named_by = origin_by;

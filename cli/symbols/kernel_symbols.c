@@ -19,7 +19,7 @@
 struct symbol {
 	uint64_t start;
 	uint32_t name; /* offset in the text */
-	uint32_t order; /* line number: of aliases the first is used */
+	uint32_t order; /* order in the file: of aliases the first is used */
 };
 
 struct kernel_symbols {

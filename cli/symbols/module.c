@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From path and build-id to the file, from the file to a symbol table.
+ * Find a module's file by path and build-id, then read its symbols.
  *
- * The path may have been replaced, deleted or lie in another root by now, so several places are
- * tried and the build-id decides. Without a build-id the first file found is believed unless it
- * changed, by its inode's time, since it was seen to run: that is renewed by whatever puts a file
- * in the place of another, and no tool that copies or unpacks can set it back.
+ * By now the path may have been replaced or deleted, or be in another root. So several paths are
+ * tried, and the build-id decides. Without a build-id the first file found is used unless its ctime
+ * is later than the time when it was seen to run: whatever replaces a file renews the ctime, and no
+ * tool that copies or unpacks files can set it back.
  *
- * What ran and has no name any more can be had from the kernel while the process lives: the program
- * by /proc/PID/exe, other files by /proc/PID/map_files, which opens to CAP_CHECKPOINT_RESTORE or
- * root alone. What was opened while it lived is in held_files.c. Other users' replaced libraries
- * have no names: what of them is in memory, .dynsym without .symtab, would be a second reader of
- * ELF files for the few names that are exported.
+ * A file that ran and no longer has a name can be opened through the kernel while its process
+ * lives: the program by /proc/PID/exe, other files by /proc/PID/map_files, which needs
+ * CAP_CHECKPOINT_RESTORE or root. Files that were opened while the process ran are in held_files.c.
+ * Replaced libraries of other users have no names: reading .dynsym from their memory would need a
+ * second ELF reader for a few exported names.
  *
- * Symbols that distributions and people strip are in build-id folders and behind debug links, as
- * gdb's manual has them ("Debugging Information in Separate Files"), and where debuginfod's clients
- * have fetched them. libdwfl does not look for them, because no network is ever asked and the
- * target's root comes first; the unit tests compare our names with libdwfl's.
+ * Separate debug files are found by build-id and by debug link, as in gdb's manual ("Debugging
+ * Information in Separate Files"), and in debuginfod's cache. libdwfl is not used, because look-ups
+ * must not use the network and must try the target's root first; unit tests compare the names with
+ * libdwfl's.
  */
 #include "cli/symbols/module.h"
 
@@ -42,12 +42,12 @@
 
 struct debug_search {
 	const struct symbols_module *module;
-	const struct elf_file *file; /* the module's own; NULL: it is gone */
+	const struct elf_file *file; /* the module's own file; NULL: not found */
 	struct elf_file *debug;
 	const uint8_t *id;
 	size_t id_bytes;
 	uint32_t crc;
-	char found[PATH_BYTES]; /* once there is one */
+	char found[PATH_BYTES]; /* path of the debug file that was opened */
 };
 
 static void search_init(struct debug_search *search, const struct symbols_module *module,
@@ -62,7 +62,7 @@ static void search_init(struct debug_search *search, const struct symbols_module
 	}
 }
 
-/* The debug link's checksum: CRC-32 of the whole file, the same as zlib's. */
+/* Return whether the file has checksum @wanted: CRC-32 of the whole file, as in debug links. */
 static int file_has_crc(int fd, uint32_t wanted)
 {
 	unsigned char buffer[65536];
@@ -77,7 +77,10 @@ static int file_has_crc(int fd, uint32_t wanted)
 	return !got && crc == wanted;
 }
 
-/* Open @path if it belongs to the module. @linked: the debug link's checksum may vouch for it. */
+/*
+ * Open @path if its build-id is the module's. If one of them has none and @linked is set, compare
+ * its checksum with that in the debug link. Returns 0 or -errno.
+ */
 static int try_candidate(struct debug_search *search, const char *path, uint32_t pid, int linked)
 {
 	const uint8_t *id;
@@ -99,7 +102,7 @@ static int try_candidate(struct debug_search *search, const char *path, uint32_t
 	return -ESTALE;
 }
 
-/* In the process's root and in ours: a container rarely has its debug files, its host may. */
+/* Try the process's root, then ours, which often has the debug files of a container. */
 static int try_debug_roots(struct debug_search *search, const char *path, int linked)
 {
 	uint32_t pid = search->module->pid;
@@ -123,8 +126,7 @@ static int try_fetched(struct debug_search *search)
 		search->debug, search->id, search->id_bytes, search->found, sizeof(search->found));
 }
 
-/* The name in .gnu_debuglink and its checksum; NULL when there is none that is a plain file name.
- */
+/* Return the file name in .gnu_debuglink and set *@crc; NULL if it is missing or invalid. */
 static const char *read_link(const struct elf_file *file, uint32_t *crc)
 {
 	GElf_Shdr header;
@@ -140,7 +142,7 @@ static const char *read_link(const struct elf_file *file, uint32_t *crc)
 	if (!end || end == name || memchr(name, '/', (size_t)(end - name)))
 		return NULL;
 
-	/* Padded to four bytes, then the checksum. */
+	/* The name is padded to four bytes; the checksum follows. */
 	size_t at = ((size_t)(end - name) + 4) & ~(size_t)3;
 
 	if (at + sizeof(*crc) > data->d_size)
@@ -168,10 +170,7 @@ static int try_link(
 	return -ENOENT;
 }
 
-/*
- * By the debug link of the module's file. A candidate is taken when its build-id is the module's,
- * or, where one of them has none, when its checksum is the one in the debug link.
- */
+/* Find the debug file by the debug link of the module's file. */
 static int try_debug_link(struct debug_search *search)
 {
 	char real[PATH_BYTES];
@@ -183,13 +182,13 @@ static int try_debug_link(struct debug_search *search)
 	if (slash && !try_link(search, path, (size_t)(slash - path), name))
 		return 0;
 
-	/* The folder behind symbolic links: /lib is /usr/lib on most systems. */
+	/* Try the folder with symbolic links resolved: /lib is /usr/lib on most systems. */
 	elf_file_path(search->file, real, sizeof(real));
 	slash = strrchr(real, '/');
 	return slash ? try_link(search, real, (size_t)(slash - real), name) : -ENOENT;
 }
 
-/* In which order debug files are looked for. */
+/* The ways to find a debug file, in the order in which they are tried. */
 static const struct {
 	int (*open)(struct debug_search *search);
 	enum symbols_source source;
@@ -202,7 +201,7 @@ static const struct {
 
 #define NS_PER_S 1000000000LL
 
-/* Was something done to the file behind @fd after it was seen to be the one that ran? */
+/* Was the file at @fd replaced or changed after it was seen to run? */
 static bool has_changed(const struct symbols_module *module, int fd)
 {
 	struct stat status;
@@ -217,8 +216,9 @@ static bool has_its_build_id(const struct symbols_module *module, const struct e
 }
 
 /*
- * Open @path if it is the file that ran. When it was another one, *@verdict says which: a file of
- * that name that was there before is of another root, not what the module was replaced by.
+ * Open @path if it is the file that ran. Otherwise set *@verdict to SYMBOLS_REPLACED if the file is
+ * newer, so that it has replaced the one that ran, or to SYMBOLS_MISMATCH if it is older, so that
+ * it is just another file of that name. Returns 0 or -errno.
  */
 static int try_path(struct elf_file *file, const struct symbols_module *module, const char *path,
 	uint32_t pid, enum symbols_source *verdict)
@@ -238,8 +238,9 @@ static int try_path(struct elf_file *file, const struct symbols_module *module, 
 }
 
 /*
- * The same of what the kernel or we hold of a file that ran, by a path in /proc: which file that
- * is, of the run's, the build-id tells. That its inode changed when it lost its name says nothing.
+ * Open @path in /proc, which leads to a file that ran even if that has no name. Compare the
+ * build-id, if there is one, but not the ctime, which changed when the file lost its name. Returns
+ * 0 or -errno.
  */
 static int try_held(struct elf_file *file, const struct symbols_module *module, const char *path)
 {
@@ -251,7 +252,7 @@ static int try_held(struct elf_file *file, const struct symbols_module *module, 
 	return -ESTALE;
 }
 
-/* Below the process's root first: in a container our own file of that name is another one. */
+/* Try the process's root first: our root can have another file of that path. */
 static int try_roots(struct elf_file *file, const struct symbols_module *module, const char *path,
 	enum symbols_source *verdict)
 {
@@ -260,9 +261,9 @@ static int try_roots(struct elf_file *file, const struct symbols_module *module,
 	return error ? try_path(file, module, path, 0, verdict) : 0;
 }
 
-static const char deleted[] = " (deleted)"; /* what the kernel adds to names that are gone */
+static const char deleted[] = " (deleted)"; /* appended by the kernel to paths of deleted files */
 
-/* The length of @path without that; 0 when it does not end so. */
+/* Return the length of @path without this ending; 0 if it does not have it. */
 static size_t length_of_deleted(const char *path)
 {
 	size_t bytes = strlen(path), mark = strlen(deleted);
@@ -270,10 +271,7 @@ static size_t length_of_deleted(const char *path)
 	return bytes > mark && !strcmp(path + bytes - mark, deleted) ? bytes - mark : 0;
 }
 
-/*
- * By the name that it had. A file that is there now is another one: only its build-id could tell
- * that it is a copy of the same.
- */
+/* Try the path of a deleted file, because a file that is there now may have the same build-id. */
 static int try_deleted(
 	struct elf_file *file, const struct symbols_module *module, enum symbols_source *verdict)
 {
@@ -283,12 +281,12 @@ static int try_deleted(
 
 	if (!bytes)
 		return -ENOENT;
-	renamed.seen_ns = 1; /* whatever is there came later */
+	renamed.seen_ns = 1; /* without a build-id, any file there is newer */
 	snprintf(path, sizeof(path), "%.*s", (int)bytes, module->path);
 	return try_roots(file, &renamed, path, verdict);
 }
 
-/* Is /proc/PID/exe the file at @module's path, whether or not that name still leads to it? */
+/* Does the link /proc/PID/exe have @module's path, whether or not the file was deleted? */
 static bool is_program(const struct symbols_module *module, const char *link)
 {
 	char path[PATH_BYTES];
@@ -307,7 +305,7 @@ static bool is_program(const struct symbols_module *module, const char *link)
 	return strlen(path) == length && !memcmp(path, module->path, length);
 }
 
-/* The mapping of the process that begins where @module does, if it is known and we may. */
+/* Open the mapping of the process that begins at @module->start, by /proc/PID/map_files. */
 static int try_mapping(struct elf_file *file, const struct symbols_module *module)
 {
 	char folder[64], path[sizeof(folder) + NAME_MAX + 2], *end;
@@ -330,7 +328,7 @@ static int try_mapping(struct elf_file *file, const struct symbols_module *modul
 	return error;
 }
 
-/* What ran, from those who hold it whatever became of its name. */
+/* Open the file that ran by a descriptor or mapping of it, which works without a name. */
 static int open_held(struct elf_file *file, const struct symbols_module *module)
 {
 	char path[64];
@@ -352,7 +350,7 @@ static int open_held(struct elf_file *file, const struct symbols_module *module)
 	return error;
 }
 
-/* Open the file that ran. When there is only another one, *@verdict is set to what it is. */
+/* Open the file that ran. If only another file is found, set *@verdict. Returns 0 or -errno. */
 static int open_module(
 	struct elf_file *file, const struct symbols_module *module, enum symbols_source *verdict)
 {
@@ -385,7 +383,7 @@ int module_open_file(const struct symbols_module *module)
 
 	if (error)
 		return error;
-	/* Not 0 to 2, even if one of the standard streams is closed. */
+	/* Do not return 0 to 2, even if one of the standard streams is closed. */
 	fd = fcntl(file.fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	error = fd < 0 ? -errno : 0;
 	elf_file_close(&file);
@@ -410,10 +408,7 @@ bool module_is_changed(const struct symbols_module *module)
 	return is_changed;
 }
 
-/*
- * Add what the debug file that search->debug was opened with has, and close it. Returns whether it
- * had anything, or -ENOMEM. *@origin only when there was something, or in the latter case never.
- */
+/* Add the symbols of search->debug and close it. Returns 1 with *@origin set, 0, or -ENOMEM. */
 static int add_debug_file(struct symtab *table, struct debug_search *search,
 	enum symbols_source source, struct symbols_origin *origin)
 {
@@ -443,8 +438,9 @@ static int add_mini(
 }
 
 /*
- * Add what a stripped @file has elsewhere, or what the build-id alone leads to where the file
- * itself is gone, @file NULL. Returns 0 or -ENOMEM; *@origin only when there was something.
+ * Add the symbols of the debug file or the MiniDebugInfo of a stripped @file. @file is NULL if it
+ * was not found; then only the build-id is used. Returns 0 or -ENOMEM. Sets *@origin if there were
+ * any.
  */
 static int add_separate(struct symtab *table, const struct symbols_module *module,
 	const struct elf_file *file, struct symbols_origin *origin)
@@ -476,8 +472,7 @@ static int add_all(struct symtab *table, const struct symbols_module *module,
 	if (added < 0)
 		return added;
 
-	/* Always: exported names are better than local aliases, and compressed symbol tables leave
-	 * out what is exported. */
+	/* Exported names are better than local aliases, and MiniDebugInfo lacks them. */
 	added = elf_symbols_add(table, file, SHT_DYNSYM);
 	if (added > 0 && origin->source == SYMBOLS_NONE)
 		origin->source = SYMBOLS_DYNSYM;
@@ -532,7 +527,7 @@ int module_read_functions(const struct symbols_module *module, struct functions 
 	return error;
 }
 
-/* Has @file what DWARF describes code with? The section is empty in a file that was stripped. */
+/* Does @file have DWARF? In a stripped file the section can be there without contents. */
 static int has_dwarf(const struct elf_file *file)
 {
 	GElf_Shdr header;
@@ -568,7 +563,7 @@ int module_open_dwarf(const struct symbols_module *module, struct elf_file *file
 	return error ? -ENOENT : 0;
 }
 
-/* Segments are mapped by whole pages of this size at least. */
+/* Segments are mapped in whole pages of at least this size. */
 #define PAGE_BYTES 4096u
 
 void module_system_calls(

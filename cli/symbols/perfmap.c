@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Parsing perf maps, and flattening their lines into pieces that do not overlap.
- */
+/* Parse the lines of a perf map, then split them into pieces that do not overlap. */
 #include "cli/symbols/perfmap.h"
 
 #include <errno.h>
@@ -20,13 +18,13 @@
 struct line {
 	uint64_t start;
 	uint64_t end;
-	uint32_t name; /* offset in the text: grows with the line number, so it is the order too */
+	uint32_t name; /* offset in the text: rises with the line number, so also the order */
 };
 
-/* From start up to the next piece's start. */
+/* A range from start to the next piece's start. */
 struct piece {
 	uint64_t start;
-	uint32_t name; /* offset in the text, PIECE_NONE: nobody */
+	uint32_t name; /* offset in the text; PIECE_NONE: no name */
 };
 
 struct perfmap {
@@ -38,7 +36,7 @@ struct perfmap {
 	size_t pieces_count;
 };
 
-/* Read a hexadecimal number with or without 0x at *@at; moves *@at behind it. */
+/* Read a hexadecimal number, with or without 0x, at *@at and advance *@at behind it. */
 static int parse_hex(char **at, uint64_t *value)
 {
 	char *from = *at;
@@ -102,7 +100,7 @@ char *perfmap_strip_tier(char *line, char *name)
 	return name;
 }
 
-/* Take the line at @line, which ends in NUL. Bad ones are skipped. Returns 0 or -ENOMEM. */
+/* Add the NUL-terminated @line, or skip it if it is invalid. Returns 0 or -ENOMEM. */
 static int add_line(struct perfmap *map, char *line)
 {
 	char *at = line;
@@ -148,7 +146,7 @@ static int compare_lines(const void *left, const void *right)
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* A heap of lines that cover the place looked at, the latest of them on top. */
+/* A binary heap of the lines that cover the current address, the latest line on top. */
 struct heap {
 	const struct line **lines;
 	size_t count;
@@ -188,7 +186,7 @@ static void add_piece(struct perfmap *map, uint64_t start, uint32_t name)
 	map->pieces[map->pieces_count++] = (struct piece){start, name};
 }
 
-/* Each turn takes in a line or lets one go, so there are at most two pieces for each. */
+/* Make the pieces. Each step adds or removes a line, so there are at most two pieces per line. */
 static int flatten(struct perfmap *map)
 {
 	struct heap heap = {calloc(map->lines_count + 1, sizeof(*heap.lines)), 0};
@@ -262,7 +260,7 @@ const char *perfmap_lookup(const struct perfmap *map, uint64_t address)
 	return map->text + map->pieces[before - 1].name;
 }
 
-/* Returns 0 and the file's bytes, owned, or -errno. The file may grow or shrink meanwhile. */
+/* Read the file, which may grow or shrink meanwhile. Returns 0 and its bytes, owned, or -errno. */
 static int read_whole(int fd, off_t size, char **text, size_t *bytes)
 {
 	size_t room = size > (off_t)PERFMAP_MAX_BYTES ? PERFMAP_MAX_BYTES : (size_t)size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The registry of modules: handles, one table each from the first look-up on, names demangled when
- * they are first asked for. Where names come from is module.c's business.
+ * The registry of modules. Each module has a handle and a symbol table, which is read at the first
+ * look-up; a name is demangled at its first look-up. module.c decides where names come from.
  */
 #include "cli/symbols/symbols.h"
 
@@ -20,11 +20,11 @@
 #include "render/array.h"
 
 struct entry {
-	struct symbols_module module; /* path and build_id owned */
+	struct symbols_module module; /* path and build_id are owned */
 	struct symtab *table;	      /* NULL until read */
 	struct symbols_origin origin; /* the path is owned */
 	uint64_t hash;
-	int next; /* in the same bucket, -1 at the end */
+	int next; /* next entry in the bucket; -1: none */
 	int failed;
 	struct functions *functions; /* NULL until asked for */
 	int functions_failed;
@@ -32,9 +32,8 @@ struct entry {
 };
 
 /*
- * The registry has no limit of its own: it holds the modules of all images of a run, equal ones
- * once. The library tells of at most 4,096 in one image (sampler/modules.c), so that chains stay
- * short.
+ * The registry has no limit. It contains the modules of all images of a run, equal ones once. One
+ * image has at most 4,096 (sampler/modules.c), so bucket lists stay short.
  */
 #define BUCKETS 4096u
 
@@ -136,7 +135,7 @@ int symbols_add_module(struct symbols *symbols, const struct symbols_module *mod
 
 		if (entry->hash != hash || !is_same_module(&entry->module, &wanted))
 			continue;
-		/* The later process is the likelier one to live when the file is opened. */
+		/* The latest process is the most likely to be alive when the file is opened. */
 		if (wanted.pid && !entry->table) {
 			entry->module.pid = wanted.pid;
 			entry->module.start = wanted.start;
@@ -156,7 +155,7 @@ int symbols_add_module(struct symbols *symbols, const struct symbols_module *mod
 	return *bucket = symbols->count++;
 }
 
-/* What to show for @symbol, made once. Returns 0, -ENOENT when it has no name, or -ENOMEM. */
+/* Set symbol->shown, if not yet set. Returns 0, -ENOENT if it has no name, or -ENOMEM. */
 static int make_shown_name(
 	struct symtab *table, struct symtab_symbol *symbol, enum demangle_style style)
 {
@@ -190,7 +189,7 @@ static const struct functions *functions_of(struct entry *entry)
 	return entry->functions;
 }
 
-/* A symbol without a size ends where call-frame information says that its function does. */
+/* End a symbol without a size where its function ends by call-frame information. */
 static void bound_size(struct entry *entry, struct symtab_symbol *symbol)
 {
 	const struct functions *functions = functions_of(entry);
@@ -217,19 +216,22 @@ int symbols_resolve(struct symbols *symbols, int handle, const uint64_t *address
 	return chains_add(entry->chains, &entry->module, addresses, count, symbols->is_hurried);
 }
 
-/* What DWARF says of the address for which @name was found. */
+/* Add the inline chain of @address to @name. */
 static void add_frames(struct entry *entry, uint64_t address, struct symbols_name *name)
 {
 	struct symbols_frame *frames =
 		entry->chains ? chains_find(entry->chains, address, &name->frame_count) : NULL;
 
-	/* It is called as the symbol table has it, which knows its aliases and clones. */
+	/* Use the symbol table's name, because DWARF does not know aliases and clones. */
 	if (frames)
 		frames[0].name = name->name;
 	name->frames = frames;
 }
 
-/* Tried once: a module too large for memory must not be read again for each frame. */
+/*
+ * Read the module's table. Do not try again after a failure, because a module that is too large for
+ * memory would be read again for each frame. Returns 0, -ENOENT or -ENOMEM.
+ */
 static int read_entry(const struct symbols *symbols, struct entry *entry)
 {
 	if (entry->table)
@@ -272,7 +274,7 @@ static bool lacks_lines(const struct entry *entry)
 	return false;
 }
 
-/* The same for what dwz took out of the debug files that are here now, many sharing one file. */
+/* Download the alternate files (dwz) of the present debug files, several of which may share one. */
 static void fetch_alternates(struct symbols *symbols, const int *handles, size_t count,
 	struct debuginfod_report *report)
 {
@@ -309,7 +311,7 @@ void symbols_fetch(struct symbols *symbols, const int *handles, size_t count,
 	struct entry *wanting[DEBUGINFOD_MAX];
 	unsigned files = 0;
 
-	/* What has no names comes first. */
+	/* The first pass is for modules without names, the second for those without lines. */
 	for (size_t i = 0; i < 2 * count && files < DEBUGINFOD_MAX; i++) {
 		struct entry *entry = &symbols->entries[handles[i % count]];
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sorted symbols, flattened into pieces that do not overlap, so that one binary search answers.
+ * Sort the symbols and split them into pieces that do not overlap, so that a look-up is one binary
+ * search.
  *
  *   symbols   outer  |-----------------------|
  *             inner        |-------|
@@ -15,13 +16,13 @@
 
 #define PIECE_NONE UINT32_MAX
 
-/* From start up to the next piece's start, symbol number `symbol` answers. */
+/* A range from `start` to the next piece's start. */
 struct piece {
 	uint64_t start;
-	uint32_t symbol; /* PIECE_NONE: nobody */
+	uint32_t symbol; /* index of its symbol; PIECE_NONE: none */
 };
 
-/* What symbols are sorted by. */
+/* Sort key of a symbol. */
 struct key {
 	uint64_t start;
 	uint32_t symbol;
@@ -106,7 +107,7 @@ size_t symtab_count(const struct symtab *table)
 	return table->count;
 }
 
-/* Among equals the one that shall answer comes last, on top of the others. */
+/* Of aliases the one to return comes last, because later ones are put on top of earlier ones. */
 static int compare_keys(const void *left, const void *right)
 {
 	const struct key *a = left, *b = right;
@@ -118,7 +119,7 @@ static int compare_keys(const void *left, const void *right)
 	return a->symbol > b->symbol ? -1 : a->symbol < b->symbol; /* the first added */
 }
 
-/* Returns an owned array, or NULL without memory. */
+/* Return the sorted keys, an owned array, or NULL without memory. */
 static struct key *sort_symbols(const struct symtab *table)
 {
 	struct key *keys = calloc(table->count + 1, sizeof(*keys));
@@ -145,7 +146,7 @@ static void add_piece(struct symtab *table, uint64_t start, uint32_t symbol)
 	table->pieces[table->pieces_count++] = (struct piece){start, symbol};
 }
 
-/* Close the symbols on the stack that end at or before @upto; returns the new depth. */
+/* Remove from @stack the symbols that end at or before @upto. Returns the new depth. */
 static size_t close_symbols(
 	struct symtab *table, const uint32_t *stack, size_t depth, uint64_t upto)
 {
@@ -160,8 +161,8 @@ static size_t close_symbols(
 }
 
 /*
- * Give the symbols of @keys [@from, @to), all at one address, their ends. @covered: a sized symbol
- * that began earlier reaches over this address. Returns 0 when they are mere labels.
+ * Set the ends of the aliases @keys[@from] to @keys[@to - 1]. @covered: a symbol with a size covers
+ * their address. Returns 0 if they are only labels in it, which are dropped.
  */
 static int choose_aliases(
 	struct symtab *table, const struct key *keys, size_t from, size_t to, int covered)
@@ -191,7 +192,7 @@ static int choose_aliases(
 	return 1;
 }
 
-/* Fill the pieces from the sorted @keys; @stack has room for all symbols. */
+/* Make the pieces from the sorted @keys. @stack has room for all symbols. */
 static void flatten(struct symtab *table, const struct key *keys, uint32_t *stack)
 {
 	size_t depth = 0;

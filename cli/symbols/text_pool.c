@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Segments from malloc, filled one after another, and a table of the texts in them.
- */
+/* Segments from malloc(), filled one after another, and a hash table of the texts in them. */
 #include "cli/symbols/text_pool.h"
 
 #include <stdint.h>

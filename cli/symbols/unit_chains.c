@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The innermost function of an address is at the line that the line program has for it; each of the
- * others is where the next one was called, which that one's instance says.
+ * The line program gives the line of the innermost function of an address. The line of each outer
+ * function is where it calls the next one, which is recorded in the instance of the latter.
  */
 #include "cli/symbols/unit_chains.h"
 
@@ -14,12 +14,12 @@
 #include "cli/symbols/dwarf_files.h"
 
 #define NO_FILE	     UINT32_MAX
-#define CHAIN_MAX    256 /* functions of one address */
+#define CHAIN_MAX    256 /* most functions of one address */
 #define PATH_BYTES   4096
 #define NAME_BYTES   8192
-#define WINDOW_BYTES (256u << 10) /* of a .dwo, read at once */
+#define WINDOW_BYTES (256u << 10) /* bytes of a .dwo that a walk reads at once */
 
-/* What is read at the moment. */
+/* Parameters of the current unit_chains_read(). */
 struct reading {
 	struct unit_chains *chains;
 	const struct dwarf_unit *unit; /* in the file itself, which has all line programs */
@@ -30,7 +30,7 @@ struct reading {
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* The name of @instance's function, "" for none. NULL without memory. */
+/* Read the name of @instance's function, "" if unknown. Returns NULL without memory. */
 static const char *read_name(struct unit_chains *chains, struct instance *instance)
 {
 	char whole[NAME_BYTES];
@@ -80,9 +80,9 @@ static const char *path_of(struct unit_chains *chains, const struct dwarf_unit *
 }
 
 /*
- * gcc splits functions in the hope that others will inline their beginnings, and puts the rest back
- * where none does: into the function itself, as if it called itself where it is defined. Both have
- * their names.
+ * gcc splits a function so that its beginning can be inlined elsewhere. If that does not happen,
+ * gcc inlines the rest back, and in DWARF the function calls itself at its own declaration. Return
+ * whether @inner and @outer are such parts of one function.
  */
 static bool is_put_back(const struct instance *inner, const struct instance *outer)
 {
@@ -92,10 +92,9 @@ static bool is_put_back(const struct instance *inner, const struct instance *out
 }
 
 /*
- * Write down the frames of address @at, innermost last, before @end. What is inlined and has no
- * name, for the file that has it is missing, is left out: its line is its caller's then. So is what
- * was put back.
- * Returns how many there are, at most CHAIN_MAX; or -ENOMEM.
+ * Write the frames of address @at before @end, innermost last. An inlined function is left out if
+ * it has no name, because the file with its name is missing, or if is_put_back(); its caller then
+ * gets its line. Returns the number of frames, at most CHAIN_MAX; or -ENOMEM.
  */
 static int fill_frames(const struct reading *reading, size_t at, struct inlines_frame *end)
 {
@@ -125,7 +124,7 @@ static int fill_frames(const struct reading *reading, size_t at, struct inlines_
 		file = instance->call_file;
 		line = instance->call_line;
 	}
-	/* A line without a function: assembly. */
+	/* The address has a line but no function: assembly code. */
 	if (!count && file != NO_FILE) {
 		end[-++count] =
 			(struct inlines_frame){"", path_of(chains, reading->unit, file), line};
@@ -165,7 +164,7 @@ static int make_chains(
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* Have room for the paths of all files, none of them known. Returns 0 or -ENOMEM. */
+/* Make room for the paths of all files and clear them. Returns 0 or -ENOMEM. */
 static int clear_paths(struct unit_chains *chains)
 {
 	uint32_t count = chains->lines.file_count;
@@ -183,7 +182,7 @@ static int clear_paths(struct unit_chains *chains)
 	return 0;
 }
 
-/* Returns 0, also when there are none, or -ENOMEM. */
+/* Find the lines of the addresses, if the unit has any. Returns 0 or -ENOMEM. */
 static int find_lines(const struct reading *reading)
 {
 	struct unit_chains *chains = reading->chains;
@@ -204,17 +203,16 @@ static int find_lines(const struct reading *reading)
 /* ---- packages -------------------------------------------------------------------------------- */
 
 /*
- * A .dwp, into which the .dwo files of a program are put together, has an index that says which
- * part of each section belongs to which unit.
- * The index is a header, a hash table of units, then two tables with a row for each unit and a
- * column for each section: where its part begins, and how long it is:
+ * A .dwp contains the .dwo files of a program. Its index gives the part of each section that
+ * belongs to a unit. The index is a header, a hash table of units, then two tables with a row per
+ * unit and a column per section: offset and size of the part.
  *
  *	version | columns | rows | slots	4 bytes each
- *	units	8 bytes a slot
- *	rows	4 bytes a slot, 0: free, else from 1 on
+ *	units	8 bytes a slot: the unit's id
+ *	rows	4 bytes a slot: row number from 1; 0: free slot
  *	names	4 bytes a column: which section
  *	begins	4 bytes a row and column
- *	sizes	the same
+ *	sizes	4 bytes a row and column
  *
  * Source: DWARF Debugging Information Format 5, section 7.3.5; before, GCC's "DebugFissionDWP".
  */
@@ -235,7 +233,7 @@ static uint64_t number_at(struct package_index *index, uint64_t offset, unsigned
 	return cursor_number(&index->cursor, bytes);
 }
 
-/* Our section of column name @name, DWARF_SECTION_COUNT: none that is read. */
+/* Return the section of column name @name, or DWARF_SECTION_COUNT if it is not needed. */
 static enum dwarf_section_name section_of(uint32_t version, uint32_t name)
 {
 	switch (name) {
@@ -245,14 +243,14 @@ static enum dwarf_section_name section_of(uint32_t version, uint32_t name)
 		return DWARF_ABBREV;
 	case 6:
 		return DWARF_STR_OFFSETS;
-	case 8: /* before version 5 macros */
+	case 8: /* in earlier versions macros */
 		return version >= 5 ? DWARF_RNGLISTS : DWARF_SECTION_COUNT;
 	default:
 		return DWARF_SECTION_COUNT;
 	}
 }
 
-/* The row of the unit @split_id, from 1 on; 0: there is none. */
+/* Return the row of unit @split_id, from 1 on, or 0 if there is none. */
 static uint32_t find_row(struct package_index *index, uint64_t split_id)
 {
 	uint64_t mask = index->slots - 1, at = split_id & mask, step = (split_id >> 32 & mask) | 1;
@@ -269,7 +267,7 @@ static uint32_t find_row(struct package_index *index, uint64_t split_id)
 	return 0;
 }
 
-/* Cut @section down to @bytes from @begin on. Returns false when it has not as many. */
+/* Limit @section to @bytes from @begin on. Returns false if it is smaller. */
 static bool cut(struct dwarf_section *section, uint64_t begin, uint64_t bytes)
 {
 	if (begin > section->bytes || bytes > section->bytes - begin)
@@ -303,9 +301,9 @@ static int find_part(struct package_index *index, uint64_t split_id, struct dwar
 }
 
 /*
- * Find the unit @split_id in @package. @part is then what a .dwo of that unit alone would have; it
- * borrows from @package and is not to be released.
- * Returns 0, -ENOENT when there is none, -EBADMSG, or -ENOMEM.
+ * Set @part to the parts of @package's sections that belong to unit @split_id, as in a .dwo of that
+ * unit alone. @part borrows from @package and must not be released.
+ * Returns 0, -ENOENT if there is no such unit, or -EBADMSG.
  */
 static int find_in_package(
 	struct dwarf_sections *package, uint64_t split_id, struct dwarf_sections *part)
@@ -314,7 +312,7 @@ static int find_in_package(
 	int error = -EBADMSG;
 
 	cursor_init(&index.cursor, package, DWARF_CU_INDEX, INDEX_BYTES);
-	/* Of two bytes in version 5, with two that are zero. */
+	/* In version 5 the version has two bytes, followed by two bytes of 0. */
 	index.version = (uint32_t)number_at(&index, 0, 4);
 	index.columns = (uint32_t)number_at(&index, 4, 4);
 	index.rows = (uint32_t)number_at(&index, 8, 4);
@@ -329,7 +327,7 @@ static int find_in_package(
 
 /* ---- units that are in files of their own ---------------------------------------------------- */
 
-/* Open the .dwo of @skeleton. Returns 0 and @file, -ENOENT or another -errno. */
+/* Open the .dwo of @skeleton, the unit in the program's file. Returns 0 and @file, or -errno. */
 static int open_split(
 	struct unit_chains *chains, const struct dwarf_unit *skeleton, struct elf_file *file)
 {
@@ -346,7 +344,7 @@ static int open_split(
 		file, chains->request->file, folder, name, chains->request->pid);
 }
 
-/* The one of @units that @skeleton stands for, told what only that one knows; or NULL. */
+/* Return the unit that @skeleton stands for, with the fields that only @skeleton has; or NULL. */
 static const struct dwarf_unit *match_split(
 	struct dwarf_unit *units, size_t count, const struct dwarf_unit *skeleton)
 {
@@ -363,7 +361,7 @@ static const struct dwarf_unit *match_split(
 	return NULL;
 }
 
-/* Make the chains out of @sections. Returns 0, -ENOENT when the unit isn't there, or -ENOMEM. */
+/* Make the chains from @sections. Returns 0, -ENOENT if the unit is not in them, or -ENOMEM. */
 static int read_split_sections(const struct reading *reading, struct dwarf_sections *sections)
 {
 	struct dwarf_reader reader;
@@ -387,7 +385,7 @@ static int read_split_sections(const struct reading *reading, struct dwarf_secti
 	return error;
 }
 
-/* Have the .dwp open, if there is one. Returns whether there is. */
+/* Open the .dwp at the first call. Returns whether there is one. */
 static bool open_package(struct unit_chains *chains)
 {
 	if (chains->is_package_tried)
@@ -401,7 +399,7 @@ static bool open_package(struct unit_chains *chains)
 	return chains->has_package;
 }
 
-/* Returns 0, -ENOENT when neither .dwp nor .dwo have the unit, or -ENOMEM. */
+/* Make the chains from .dwp or .dwo. Returns 0, -ENOENT if neither has the unit, or -ENOMEM. */
 static int read_split(const struct reading *reading)
 {
 	struct unit_chains *chains = reading->chains;
