@@ -48,8 +48,8 @@ static int find_segment(const struct elf_file *file, uint64_t address, GElf_Phdr
 }
 
 /*
- * Read from @before bytes before @address to @after bytes behind it, as far as the segment of the
- * byte before @address goes.
+ * Read the code from @before bytes before @address to @after bytes after it, limited to the segment
+ * that contains the byte before @address.
  */
 static bool read_code_bytes(const struct elf_file *file, uint64_t address, unsigned before,
 	unsigned after, struct code_bytes *out)
@@ -83,7 +83,7 @@ static bool is_arch(const struct elf_file *file, uint64_t function)
 	       memmem(start.code, start.bytes, ARCH_CANCELLABLE, sizeof(ARCH_CANCELLABLE) - 1);
 }
 
-/* Is a function that @is_wanted called directly within @bytes from the start of @function? */
+/* Do the first @bytes of @function directly call a function that @is_wanted accepts? */
 static bool calls(const struct elf_file *file, uint64_t function, unsigned bytes,
 	bool (*is_wanted)(const struct elf_file *, uint64_t))
 {
@@ -156,7 +156,7 @@ void call_number_find(const struct elf_file *file, struct call_number *call)
 	}
 }
 
-/* The Makefile makes the file: a line [number] = "name" for each __NR_name of <sys/syscall.h>. */
+/* The Makefile generates the file: a line [number] = "name" per __NR_name of <sys/syscall.h>. */
 static const char *const names[] = {
 #include "system_calls.inc"
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find the number and the name of the system call that a stack is in. The number comes from the
- * machine code in the ELF file, because a sample does not contain registers.
+ * Find the system call that a stack is in. Its number is read from the machine code in the ELF
+ * file.
  *
  * Context: any thread.
  */

@@ -167,7 +167,7 @@ static uint32_t hash_of(const char *raw)
 	return lookup_hash((uintptr_t)raw);
 }
 
-/* lookup_hash_fn */
+/* Implements lookup_hash_fn. */
 static uint32_t hash_name(const void *chains, uint32_t number)
 {
 	return hash_of(((const struct chains *)chains)->names[number - 1].raw);

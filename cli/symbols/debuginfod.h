@@ -42,7 +42,7 @@ struct debuginfod_report {
 	unsigned unknown;    /* files that no server has */
 	unsigned failed;     /* requests that failed, e.g. no server answered */
 	int error;	     /* errno of the last failed request */
-	unsigned left;	     /* files not downloaded when the time was up or the user in a hurry */
+	unsigned left;	     /* files not downloaded because of the time limit or is_hurried() */
 	unsigned seconds;    /* the time limit if it was reached, else 0 */
 	bool has_no_library; /* libdebuginfod is not installed, so no server was asked */
 };

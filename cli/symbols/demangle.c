@@ -218,7 +218,7 @@ static void add_ocaml(struct parts *parts, const char *piece, size_t bytes)
 	}
 }
 
-/* The length of OCaml's @name without the number behind its last "_". */
+/* Return the length of OCaml's @name without the number after its last "_". */
 static size_t cut_ocaml_number(const char *name)
 {
 	size_t bytes = strlen(name), end = bytes;
@@ -229,10 +229,10 @@ static size_t cut_ocaml_number(const char *name)
 }
 
 /*
- * OCaml's "camlStdlib__List.map_281" is Stdlib.List.map: the compilation unit, the function, and a
- * number that tells functions of the same name apart. Before OCaml 5.2 "__" stands in the place of
- * the ".". Anonymous functions are all called "fun" and keep their number.
- * Returns 0, -ENOENT if @name is not such a name, or -ENOMEM.
+ * Demangle OCaml's "camlStdlib__List.map_281" to Stdlib.List.map: the compilation unit, the
+ * function, and a number that distinguishes functions of one name. Before OCaml 5.2 the "." is
+ * "__". Anonymous functions are all called "fun" and keep their number. Returns 0, -ENOENT if @name
+ * is not such a name, or -ENOMEM.
  */
 static int demangle_ocaml(const char *name, bool is_full, char **shown)
 {
@@ -309,11 +309,10 @@ static bool has_haskell_mark(const char *piece, const char *end)
 }
 
 /*
- * GHC's "base_GHCziBase_map_info" is GHC.Base.map of the package base: package, module and
+ * Demangle GHC's "base_GHCziBase_map_info" to GHC.Base.map of the package base: package, module and
  * function, all z-encoded. Modules of the program itself have no package. C functions may have such
- * names, so take apart only a name that has a mark of a module or package, the "$" of a function
- * that GHC made, or Main as its module.
- * Returns 0, -ENOENT if @name is not such a name, or -ENOMEM.
+ * names, so demangle only a name that has a mark of a module or package, the "$" of a function that
+ * GHC made, or Main as its module. Returns 0, -ENOENT if @name is not such a name, or -ENOMEM.
  */
 static int demangle_haskell(const char *name, bool is_full, char **shown)
 {
@@ -349,9 +348,9 @@ static int demangle_haskell(const char *name, bool is_full, char **shown)
 }
 
 /*
- * Crystal's "*Array(Int32)@Array(T)#push<Int32>:Array(Int32)" is a method with the type that
- * declares it and the types of its arguments; behind the ":" stands that of its result.
- * Returns 0, -ENOENT if @name is not such a name, or -ENOMEM.
+ * Demangle Crystal's "*Array(Int32)@Array(T)#push<Int32>:Array(Int32)": a method with the type that
+ * declares it and the types of its arguments; the type of its result follows the ":". Returns 0,
+ * -ENOENT if @name is not such a name, or -ENOMEM.
  */
 static int demangle_crystal(const char *name, bool is_full, char **shown)
 {

@@ -19,7 +19,10 @@ enum demangle_style {
 	DEMANGLE_NONE, /* not demangled */
 };
 
-/* The names of all styles, NULL at the end; the style called @name, DEMANGLE_SHORT if unknown. */
+/*
+ * demangle_styles() returns the names of the styles by enum value, NULL at the end.
+ * demangle_style_of() returns the style with this name, or DEMANGLE_SHORT for an unknown name.
+ */
 const char *const *demangle_styles(void);
 enum demangle_style demangle_style_of(const char *name);
 

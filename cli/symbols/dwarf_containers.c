@@ -62,7 +62,7 @@ static bool is_container(const struct dwarf_die *die)
 	}
 }
 
-/* Returns 0 or -ENOMEM. */
+/* Append a container for @die. Returns 0 or -ENOMEM. */
 static int add_container(struct unit_containers *of, const struct dwarf_die *die, uint32_t outer)
 {
 	bool has_name = die->has & DWARF_HAS(DWARF_NAME);

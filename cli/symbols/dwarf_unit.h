@@ -107,11 +107,17 @@ void dwarf_die_ranges(struct dwarf_reader *reader, const struct dwarf_unit *unit
 void dwarf_unit_ranges(struct dwarf_reader *reader, const struct dwarf_unit *unit,
 	dwarf_range_fn *range, void *context);
 
-/* Return the string @value of @unit; NULL if unreadable. Valid until @reader is used again. */
+/*
+ * Return the string that @value of @unit encodes, or NULL if it cannot be read. Valid until @reader
+ * is used again.
+ */
 const char *dwarf_text(struct dwarf_reader *reader, const struct dwarf_unit *unit,
 	const struct dwarf_value *value);
 
-/* Return the string at @offset of section @name. Valid and NULL as described at dwarf_text(). */
+/*
+ * Return the string at @offset of section @name, or NULL if it cannot be read. Valid until @reader
+ * is used again.
+ */
 const char *dwarf_text_at(
 	struct dwarf_reader *reader, enum dwarf_section_name name, uint64_t offset);
 

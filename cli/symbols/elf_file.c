@@ -90,7 +90,7 @@ out:
 	return result;
 }
 
-/* Is the file of @status owned by process @pid's user or ours, and recent enough? */
+/* Is the file of @status owned by the user of process @pid or of flamerun, and recent enough? */
 static bool is_own(const struct stat *status, uint32_t pid, int64_t not_before_s)
 {
 	char process[32];

@@ -25,7 +25,7 @@
 #define FILES_MAX	 256u
 #define MAPS_MAX	 64u
 #define LIMIT_SHARE	 4u  /* 1/4 of RLIMIT_NOFILE */
-#define LIMIT_MIN	 64u /* a smaller limit is needed for other files */
+#define LIMIT_MIN	 64u /* with a smaller limit, no files are held */
 #define COPY_BYTES_MAX	 ((off_t)32 << 20)
 #define COPIES_BYTES_MAX ((off_t)128 << 20)
 #define MEMFD		 "/memfd:"
@@ -49,7 +49,7 @@ struct held_map {
 	time_t copied_s;       /* when the original of a copy was last written; 0: no copy */
 };
 
-/* Mounts that we use ourselves, so that they cannot be unmounted anyway. */
+/* Mounts that flamerun uses itself, so that they cannot be unmounted anyway. */
 #define OWN_PLACES 3
 
 struct held_files {
@@ -250,7 +250,9 @@ static void release_map(struct held_files *held, struct held_map *map)
 	map->copied_s = 0;
 }
 
-/* Open the file again. If it is on a mount that we do not use, copy it if its size changed. */
+/*
+ * Open the file again. If it is on a mount that flamerun does not use, copy it if its size changed.
+ */
 static void look_at_map(struct held_files *held, struct held_map *map, uint32_t pid)
 {
 	const char *dump = map->dump;

@@ -3,8 +3,8 @@
  * libdw is not used, because that of Debian 12 reads no .dwp, finds nothing in units without
  * .debug_aranges, and needs twice the time and 19 times the memory.
  *
- * Each unit that contains an address of the request is read once. The units' own ranges tell which
- * unit contains which address, because no index is written by all compilers.
+ * Each unit that contains an address of the request is read once. The units' own ranges decide
+ * which unit contains which address, because no index is written by all compilers.
  *
  * Threads process one unit after another, each thread with its own readers and memory. An address
  * is assigned to one unit only, so threads share nothing but the list of units.
@@ -26,7 +26,7 @@
 #define GROUPS_ALONE 8		  /* up to this number of units, one thread is used */
 #define WINDOW_BYTES (256u << 10) /* bytes of .debug_info that a walk reads at once */
 #define NAMES_BYTES  (64u << 10)  /* added to the byte limit for each address */
-#define SHARED_BYTES 4096u	  /* same for dwz's alternate file, where single entries are read */
+#define SHARED_BYTES 4096u	  /* bytes of dwz's alternate file that are read at once */
 
 /* One file with DWARF, shared by its readers. */
 struct source {
@@ -88,7 +88,7 @@ static bool assign_range(void *context, uint64_t low, uint64_t high)
 	return true;
 }
 
-/* dwarf_unit_fn */
+/* Implements dwarf_unit_fn. */
 static void assign_unit(
 	void *context, struct dwarf_reader *reader, const struct dwarf_unit *unit, uint32_t number)
 {
@@ -140,7 +140,7 @@ static void searcher_release(struct inlines_searcher *searcher)
 	free(searcher->found);
 }
 
-/* Returns 0 or -ENOMEM; searcher_release() in any case. */
+/* Initialise. Returns 0 or -ENOMEM; call searcher_release() in any case. */
 static int searcher_init(struct inlines_searcher *searcher, struct inlines_search *search,
 	struct text_pool *pool, size_t addresses_max)
 {
@@ -272,7 +272,7 @@ static int open_alternate(struct inlines_search *search)
 	return read_units(&search->alternate, NULL, NULL);
 }
 
-/* Returns 0 or -ENOMEM. */
+/* Assign the addresses to units, then read these units. Returns 0 or -ENOMEM. */
 static int run_search(struct inlines_search *search)
 {
 	int error = open_alternate(search);
@@ -285,7 +285,7 @@ static int run_search(struct inlines_search *search)
 	return error ? error : read_groups(search);
 }
 
-/* Returns 0, -ENOENT or -ENOMEM. */
+/* Open the DWARF of the file and search it. Returns 0, -ENOENT or -ENOMEM. */
 static int search_file(struct inlines_search *search)
 {
 	const struct inlines_request *request = search->request;

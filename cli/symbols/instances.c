@@ -168,7 +168,7 @@ static bool match_die(struct walk *walk, const struct dwarf_die *die, uint32_t *
 	return match.is_hit || (walk->is_thorough && match.kind != KIND_INLINED);
 }
 
-/* Returns 0 or -ENOMEM. */
+/* Walk through the unit and assign instances to the addresses. Returns 0 or -ENOMEM. */
 static int walk_unit(struct walk *walk)
 {
 	uint32_t *enclosing = walk->instances->enclosing;

@@ -151,7 +151,7 @@ static int grow_newest(struct jitdump *dump)
 	return 0;
 }
 
-/* Returns 0, -ENOSPC if the dump has too many loads, or -ENOMEM. */
+/* Add a load. Returns 0, -ENOSPC if the dump has too many, or -ENOMEM. */
 static int add_load(struct jitdump *dump, const struct load *load)
 {
 	if (load->end <= load->start)
@@ -238,7 +238,7 @@ static int read_move(struct jitdump *dump, const struct record_header *header, c
 	return add_load(dump, &moved);
 }
 
-/* Returns 0, -EBADMSG, -ENOMEM or -errno of reading. */
+/* Read the header and all records. Returns 0, -EBADMSG, -ENOMEM or -errno of reading. */
 static int read_records(struct jitdump *dump, struct input *input)
 {
 	struct file_header header;

@@ -197,7 +197,7 @@ static const struct {
 
 #define PLACES (sizeof(places) / sizeof(*places))
 
-/* ---- which file, and what of it -------------------------------------------------------------- */
+/* ---- the file that ran, and its symbols ------------------------------------------------------ */
 
 #define NS_PER_S 1000000000LL
 
@@ -328,7 +328,9 @@ static int try_mapping(struct elf_file *file, const struct symbols_module *modul
 	return error;
 }
 
-/* Open the file that ran by a descriptor or mapping of it, which works without a name. */
+/*
+ * Open the file that ran by a link in /proc to it, which works without a name. Returns 0 or -errno.
+ */
 static int open_held(struct elf_file *file, const struct symbols_module *module)
 {
 	char path[64];

@@ -50,7 +50,7 @@ static uint32_t hash_of(const char *text)
 	return lookup_hash(fnv_text(FNV_BEGIN, text, SIZE_MAX));
 }
 
-/* lookup_hash_fn */
+/* Implements lookup_hash_fn. */
 static uint32_t hash_text(const void *pool, uint32_t number)
 {
 	return hash_of(((const struct text_pool *)pool)->texts[number - 1]);

@@ -55,7 +55,7 @@ static const char *read_name(struct unit_chains *chains, struct instance *instan
 			  : text_pool_add(chains->pool, whole + sizeof(whole) - bytes - before);
 }
 
-/* NULL without memory. */
+/* Return the name of @instance, read at the first call; NULL without memory. */
 static const char *name_of(struct unit_chains *chains, struct instance *instance)
 {
 	if (!instance->name)
@@ -63,7 +63,7 @@ static const char *name_of(struct unit_chains *chains, struct instance *instance
 	return instance->name;
 }
 
-/* NULL without memory. */
+/* Return the path of @file of the line program, "" if unknown; NULL without memory. */
 static const char *path_of(struct unit_chains *chains, const struct dwarf_unit *unit, uint64_t file)
 {
 	char path[PATH_BYTES];
@@ -81,8 +81,8 @@ static const char *path_of(struct unit_chains *chains, const struct dwarf_unit *
 
 /*
  * gcc splits a function so that its beginning can be inlined elsewhere. If that does not happen,
- * gcc inlines the rest back, and in DWARF the function calls itself at its own declaration. Return
- * whether @inner and @outer are such parts of one function.
+ * gcc inlines the remaining part back, and in DWARF the function calls itself at its own
+ * declaration. Return whether @inner and @outer are such parts of one function.
  */
 static bool is_put_back(const struct instance *inner, const struct instance *outer)
 {
@@ -134,7 +134,7 @@ static int fill_frames(const struct reading *reading, size_t at, struct inlines_
 	return count;
 }
 
-/* Returns 0 or -ENOMEM. */
+/* Make the chain of address @at. Returns 0 or -ENOMEM. */
 static int make_chain(const struct reading *reading, size_t at)
 {
 	struct inlines_frame found[CHAIN_MAX], *frames;

@@ -20,8 +20,8 @@
 #include "cli/symbols/text_pool.h"
 
 struct unit_chains {
-	const struct inlines_request *request; /* borrowed; which file, to find its .dwo files */
-	struct dwarf_reader *reader;	       /* borrowed; of that file */
+	const struct inlines_request *request; /* borrowed; its file, whose .dwo files are read */
+	struct dwarf_reader *reader;	       /* borrowed; reads that file */
 	struct text_pool *pool;		       /* borrowed; memory of the result */
 	struct dwarf_lines lines;
 	struct dwarf_line *found; /* owned; lines of the addresses */
