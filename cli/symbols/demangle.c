@@ -473,7 +473,7 @@ void demangle_drop_copies(char *name)
 	/* Cut off a clone mark only at the end: elsewhere it belongs to a part of the name. */
 	if (clone && clone[strlen(clone) - 1] == ']' && !strstr(clone, "]:"))
 		*clone = '\0';
-	/* Keep a part after "@": f@URL:LINE is JavaScript, and f@plt is not f. */
+	/* Keep "@" and the text after it: f@URL:LINE is JavaScript, and f@plt is not f. */
 	bytes = cut_suffixes(name, strlen(name));
 	name[bytes] = '\0';
 	name[cut_hash(name, bytes)] = '\0';

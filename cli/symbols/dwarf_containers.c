@@ -16,7 +16,7 @@
 
 #define NONE	  UINT32_MAX
 #define DEPTH_MAX 64
-#define TOTAL_MAX (1u << 20) /* with more containers in the cache it is emptied */
+#define TOTAL_MAX (1u << 20) /* the cache is emptied when it has more containers */
 
 struct container {
 	uint64_t begin; /* offsets of the entry, and of the end of its children */

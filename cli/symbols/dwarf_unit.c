@@ -345,7 +345,7 @@ bool dwarf_function_name(struct dwarf_reader *reader, uint64_t offset, struct dw
 
 		if (!unit)
 			break;
-		/* Do not overwrite the abbreviations of the unit that is being walked. */
+		/* For another unit use abbrevs[1], because a walk may continue with abbrevs[0]. */
 		abbrevs = reader->abbrevs[!abbrevs_are_of(reader->abbrevs[0], unit->abbrevs)];
 		if (load_abbrevs(reader, unit, abbrevs))
 			break;

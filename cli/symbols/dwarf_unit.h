@@ -30,7 +30,7 @@ struct dwarf_unit {
 	struct dwarf_value split_name; /* name of the .dwo file; .number DWARF_NONE: none */
 	struct dwarf_encoding encoding;
 	uint8_t type;  /* DW_UT_* */
-	bool is_split; /* in a .dwo; .debug_addr is in the program's file */
+	bool is_split; /* of a .dwo: its .debug_addr is in the program's file */
 	bool has_code; /* its first DIE gives its code ranges */
 	bool is_cxx;
 };

@@ -128,7 +128,7 @@ int regular_open_own(const char *path, uint32_t pid, int64_t not_before_s)
 {
 	int fd = open_own(path, pid, pid, not_before_s);
 
-	/* The process has ended, its root may not be accessed, or the pid was reused. */
+	/* Try our own root: the process may have ended, or its root may be inaccessible. */
 	return fd < 0 && pid ? open_own(path, 0, pid, not_before_s) : fd;
 }
 

@@ -254,7 +254,7 @@ static void source_release(struct source *source)
 	dwarf_sections_release(&source->sections);
 }
 
-/* Open the alternate file, if there is one. Returns 0 or -ENOMEM. */
+/* Open dwz's alternate file, if there is one. Returns 0 or -ENOMEM. */
 static int open_alternate(struct inlines_search *search)
 {
 	const struct inlines_request *request = search->request;

@@ -45,9 +45,7 @@ struct inlines_request {
 	const uint64_t *addresses;   /* borrowed; ELF virtual addresses, sorted, each once */
 	size_t count;
 	uint32_t pid; /* other files of the DWARF: try its root first; 0: none */
-	/*
-	 * asked between units, by several threads; after true no more units are read; NULL: never
-	 */
+	/* asked between units, by several threads; true: read no more units; NULL: never */
 	bool (*is_hurried)(void);
 };
 

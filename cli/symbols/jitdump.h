@@ -32,8 +32,9 @@ void jitdump_free(struct jitdump *dump); /* NULL is fine */
 
 /*
  * Return the name of the code that was loaded last at @address before @time_ns (CLOCK_MONOTONIC);
- * NULL if there was none or it had been moved away. Valid until jitdump_free(). *@is_shared is set
- * if other code may have been at @address at another time.
+ * NULL if there was none or it had been moved away. The time is ignored if the dump's times are of
+ * another clock. Valid until jitdump_free(). *@is_shared is set if other code may have been at
+ * @address at another time.
  */
 const char *jitdump_lookup(
 	const struct jitdump *dump, uint64_t address, uint64_t time_ns, bool *is_shared);

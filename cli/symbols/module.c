@@ -328,9 +328,7 @@ static int try_mapping(struct elf_file *file, const struct symbols_module *modul
 	return error;
 }
 
-/*
- * Open the file that ran by a link in /proc to it, which works without a name. Returns 0 or -errno.
- */
+/* Open the file that ran by links in /proc, which work without its name. Returns 0 or -errno. */
 static int open_held(struct elf_file *file, const struct symbols_module *module)
 {
 	char path[64];

@@ -42,7 +42,7 @@ struct symbols_module {
 	uint64_t start;		  /* address of its mapping in @pid; 0: unknown */
 	int64_t seen_ns;	  /* ns since the epoch: the file ran then; 0: unknown */
 	int is_vdso;
-	int held; /* descriptor that may be of its file; borrowed, 0: none */
+	int held; /* descriptor that may be its file's; borrowed, 0: none */
 	/* Set by struct symbols: */
 	bool is_hurried;          /* do not read debug files and compressed symbols */
 	bool is_changed;	  /* module_is_changed() */
@@ -115,9 +115,9 @@ int symbols_add_module(struct symbols *symbols, const struct symbols_module *mod
 
 /*
  * Download debug files from debuginfod servers for those of the @count modules in @handles (each
- * once) that have a build-id, but only exported names or no DWARF; then the files that dwz's
- * references in debug files lead to. Call this before look-ups in these modules. @on_fetch (may be
- * NULL) is called with the number of files before the download. Adds to *@report.
+ * once) that have a build-id, but no names except exported ones, or no DWARF; then the files that
+ * dwz's references in debug files lead to. Call this before look-ups in these modules. @on_fetch
+ * (may be NULL) is called with the number of files before the download. Adds to *@report.
  */
 void symbols_fetch(struct symbols *symbols, const int *handles, size_t count,
 	void (*on_fetch)(unsigned files), struct debuginfod_report *report);

@@ -344,7 +344,7 @@ static int open_split(
 		file, chains->request->file, folder, name, chains->request->pid);
 }
 
-/* Return the unit that @skeleton stands for, with the fields that only @skeleton has; or NULL. */
+/* Return the one of @units for @skeleton, with the fields that only @skeleton has; or NULL. */
 static const struct dwarf_unit *match_split(
 	struct dwarf_unit *units, size_t count, const struct dwarf_unit *skeleton)
 {
