@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The arena is sealed against shrinking before anybody else sees it: a target could otherwise
- * truncate it and have the reader killed by SIGBUS.
+ * Creation of the arena. The arena is sealed against shrinking before any other process sees it,
+ * because a target could otherwise truncate it, and reading it would then kill flamerun by SIGBUS.
  */
 #include "cli/gather/channel.h"
 
@@ -17,7 +17,7 @@
 #include "libprof/procfs.h"
 
 #define DESCRIPTOR_FLOOR 3
-/* A small limit on the address space makes the pool smaller, but not useless. */
+/* Fewest blocks that are of use under a small limit on the address space. */
 #define CHANNEL_BLOCKS_MIN 64
 
 int channel_above_stdio(int fd)
@@ -84,7 +84,7 @@ static int fill_header(struct channel *channel, const struct channel_config *con
 	arena->filters = procfs_filters((uint32_t)getpid());
 	arena->version = WIRE_VERSION;
 	arena->magic = WIRE_MAGIC;
-	/* Targets reach it through our /proc entry: nothing of ours is in their table. */
+	/* Targets open the arena through /proc/<flamerun>/fd, so they inherit no descriptor. */
 	snprintf(channel->environment, sizeof(channel->environment), WIRE_ENV "=%d:%d:%llx",
 		(int)getpid(), channel->arena_descriptor, (unsigned long long)arena->cookie);
 	return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The arena, as flamerun makes it, and how targets find it. Reading it is collector.h.
+ * Create the arena, the shared memory through which the processes of a run send samples, and the
+ * environment variable by which they find it. collector.h reads the arena.
  */
 #ifndef CLI_GATHER_CHANNEL_H
 #define CLI_GATHER_CHANNEL_H
@@ -12,32 +13,37 @@
 #include "libprof/wire.h"
 
 struct channel {
-	struct wire_arena *arena; /* wire_arena_bytes(blocks), shared with every target */
+	struct wire_arena *arena; /* wire_arena_bytes(blocks), mapped by every target */
 	uint32_t blocks;
 	int arena_descriptor;
-	char environment[128]; /* WIRE_ENV=... */
+	char environment[128]; /* "WIRE_ENV=...", for the target */
 };
 
 /*
- * How many blocks an arena for @rate_hz has on this machine, under the limit on the address space
- * that the program inherits from us. 0: that leaves no room for one.
+ * Compute the number of blocks of an arena for @rate_hz on this machine. The arena stays within a
+ * share of RLIMIT_AS, because the program inherits the limit and maps the arena. Returns 0 if the
+ * limit leaves no room for a usable arena.
  */
 uint32_t channel_blocks(uint32_t rate_hz);
 
 struct channel_config {
 	uint32_t rate_hz;
-	uint32_t test_clock_hz; /* 0: threads are sampled by their CPU clocks */
-	int signal;		/* that samples threads */
+	uint32_t test_clock_hz; /* tests only: CLOCK_MONOTONIC at this rate; 0: CPU clocks */
+	int signal;		/* number of the signal that samples threads */
 	bool has_events;	/* perf events may signal threads */
-	bool has_kernel;	/* with those: samples of time in the kernel say so */
+	bool has_kernel;	/* with events: mark samples of time in the kernel */
 };
 
-/* Make the arena. Returns 0, or -errno with @message filled and nothing to release. */
+/* Create the arena. Returns 0, or -errno with @message filled and nothing to release. */
 int channel_init(struct channel *channel, const struct channel_config *config,
 	struct diag_message *message);
 void channel_release(struct channel *channel);
 
-/* @fd, or a copy in its place: the lowest descriptors are the target's business. -1 as is. */
+/*
+ * Move @fd (taken) above descriptor 2, because the target may use 0 to 2 if they are closed.
+ * Returns
+ * @fd if it is above already, the new descriptor, or -1 if @fd is negative or cannot be copied.
+ */
 int channel_above_stdio(int fd);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A round: meet who came and see who left, drain every ring, then let those go who had left before
- * their rings were drained. Everything read from the arena may be a lie, and may change while it is
- * read: it is copied, and the copy is checked.
+ * The collector works in rounds: record new images and note those that left, drain every ring, then
+ * end the images that had left before their rings were drained. A round begins every 50 ms, or when
+ * the doorbell rings (see libprof/sampler/ring.c). Any process of the run can write the arena at
+ * any time, so values are copied first and the copy is checked.
  *
- * Rounds come every 50 ms, or when the doorbell rings: libprof/sampler/ring.c says when it does.
- *
- * A seccomp filter that comes by an instruction of the program's own shows in Seccomp_filters
- * alone. A look from inside takes calls, which the filter may forbid, and a descriptor, which other
- * threads may notice: so it is looked for here, when a process has used 20 ms of CPU time, and its
- * slot is told. Until then, some 50 ms, such a filter may hit what begins or ends just then, or a
- * sample that reads far memory. Names of threads are read here, too, so that no handler has to.
+ * A seccomp filter that the program installs by an inline system call instruction shows only in
+ * Seccomp_filters of /proc. The library cannot read it: the filter may forbid the calls, and other
+ * threads may notice the descriptor. So the collector reads it each time a process has used 20 ms
+ * of CPU time, and sets has_unseen in the slot. Until then, some 50 ms, such a filter may hit a
+ * thread that begins or ends, or a sample that reads far memory. The collector reads threads' names
+ * as well, so that no handler has to.
  */
 #include "cli/gather/collector.h"
 
@@ -37,62 +37,66 @@
 #include "libprof/wire_drain.h"
 
 #define TICK_NS (50 * NS_PER_MS)
-/* The kernel is asked for the name of a thread that is being sampled so often. */
+/* interval of reads of a thread's name */
 #define COMM_NS (100 * NS_PER_MS)
-/* When the pipe is full, and at least so long between rounds: a bell may ring all the time. */
+/*
+ * Interval of writes to a full pipe; shortest interval of rounds, as the bell may ring all the
+ * time.
+ */
 #define RETRY_NS  (2 * NS_PER_MS)
 #define NS_PER_MS 1000000ULL
 #define NS_PER_S  1000000000ULL
-/* What waits for the pipe's reader may be so much; beyond it samples stay in their rings. */
+/* If more than this waits for the pipe's reader, samples stay in their rings. */
 #define BACKLOG_BYTES (PIPE_WRITER_BYTES_MAX / 2)
-/* A slot whose claimer has not filled it in by then, and is gone, is free again. */
+/* A claimed slot is freed if it is not filled after this time and its process is gone. */
 #define CLAIM_NS (2 * NS_PER_S)
-/* A process is asked for new seccomp filters when it has used so much: it takes some 10 us. */
+/* CPU time of a process between two reads of its seccomp filters; a read takes some 10 us. */
 #define FILTERS_NS (20 * NS_PER_MS)
 
-/* Our notes on a slot. */
+/* The collector's private state of a slot. */
 struct slot_notes {
-	uint64_t image; /* 0: nobody we have met */
+	uint64_t image; /* 0: no image recorded */
 	uint32_t pid;
-	uint32_t namespaced; /* the pid means nothing to us: only the image can say it left */
-	bool superseded; /* its pid says nothing of it: another image runs there, or it quit */
+	/* the pid is of another namespace: only the image can report its end */
+	uint32_t namespaced;
+	bool superseded; /* /proc/PID shows another image, or the image quit */
 	bool has_left;
-	uint64_t cpu_ns; /* of the process when it was last looked at */
-	uint64_t filters_cpu_ns; /* the same for seccomp filters */
-	uint64_t dropped, malformed; /* by us */
-	uint32_t live_threads, torn; /* when it ends: threads that had not, and records cut short */
+	uint64_t cpu_ns; /* ns of the process when last read */
+	uint64_t filters_cpu_ns; /* ns of the process when its filters were last read */
+	uint64_t dropped, malformed; /* weight and records, counted by the collector */
+	uint32_t live_threads, torn; /* at its end: threads that still ran, records half written */
 	struct mappings mappings;
 	struct unsampled unsampled;
-	uint64_t claim; /* its state word when it was first seen claimed */
+	uint64_t claim; /* state word when first seen claimed; 0: not seen */
 	uint64_t claimed_ns;
 };
 
-/* Our notes on a ring: which thread of whom was told of. */
+/* The collector's private state of a ring: the thread that was last recorded. */
 struct thread_notes {
 	uint64_t image;
 	uint32_t number;
 	char comm[WIRE_COMM_BYTES];
-	char ring_comm[WIRE_COMM_BYTES]; /* by the thread itself, as it begins and ends */
-	uint64_t asked_ns;	    /* when the kernel was asked last */
+	char ring_comm[WIRE_COMM_BYTES]; /* as the thread wrote it at its beginning or end */
+	uint64_t asked_ns;	    /* last read of the name from /proc */
 };
 
 struct collector {
 	struct wire_arena *arena;
 	const struct collector_looker *looker; /* NULL: none */
-	struct perf_events *events;	       /* NULL: threads have their timers alone */
+	struct perf_events *events;	       /* NULL: threads have only timers */
 	pthread_t thread;
-	uint64_t requested; /* atomic: by flamerun */
+	uint64_t requested; /* atomic: written by flamerun's main thread */
 	uint32_t finishing; /* atomic */
-	uint32_t abandoned; /* atomic: nobody reads the pipe any more */
+	uint32_t abandoned; /* atomic: the pipe is no longer read */
 	bool has_ended;	    /* atomic: nothing more will be written */
-	/* The thread's own. */
+	/* The following fields belong to the collector's thread. */
 	uint64_t answered;
 	struct pipe_writer pipe_writer;
 	struct wire_drain drain;
 	struct slot_notes slots[WIRE_SLOTS];
 	struct thread_notes threads[WIRE_RINGS];
 	struct kernel_stack look;
-	struct wire_control_record control; /* the last, for its text */
+	struct wire_control_record control; /* the last record read, because its text is large */
 };
 
 static int put_record(struct collector *c, enum record_type type, void *head, size_t bytes)
@@ -175,14 +179,14 @@ static void put_control(struct collector *c, uint64_t image)
 	}
 }
 
-/* @is_over: the image writes no more; what it left half written is passed over and counted. */
+/* Read the image's control ring. With @is_over skip and count a record left half written. */
 static void read_control(struct collector *c, uint32_t index, bool is_over)
 {
 	struct wire_slot *slot = wire_slot(c->arena, index);
 	char *ring = wire_control_data(c->arena, index);
 	struct slot_notes *notes = &c->slots[index];
 
-	/* At most one ringful: writers may be as fast as we are. */
+	/* Read at most one ringful, because the writers may be as fast as the collector. */
 	for (uint32_t taken = 0; taken < WIRE_CONTROL_BYTES; taken += c->control.bytes) {
 		enum wire_control_step step = wire_control_read(slot, ring, &c->control);
 
@@ -203,19 +207,19 @@ static void read_control(struct collector *c, uint32_t index, bool is_over)
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-/* An image that we have not met. */
+/* An image that is not recorded yet. */
 struct newcomer {
 	uint64_t image;
 	uint32_t slot;
 };
 
-/* Is a slot in @state an image's, whether or not it is over? */
+/* Does a slot in @state belong to an image, whether or not the image has ended? */
 static bool is_used(uint64_t state)
 {
 	return (state & 0xff) >= WIRE_SLOT_LIVE && (state & 0xff) <= WIRE_SLOT_GONE;
 }
 
-/* Copy a string of the arena so that it ends. */
+/* Copy a string of the arena and terminate it. */
 static void copy_text(char *out, const char *from, size_t size)
 {
 	wire_copy(out, from, size);
@@ -223,8 +227,8 @@ static void copy_text(char *out, const char *from, size_t size)
 }
 
 /*
- * A new image under a pid ends the one that had it before: exec, or a pid used again. They come
- * here in the order of their numbers, see add_images().
+ * Mark the earlier image with @pid as ended, because a new image there means exec or a reused pid.
+ * Images are added in the order of their numbers, see add_images().
  */
 static void mark_superseded(struct collector *c, uint32_t slot, uint32_t pid)
 {
@@ -271,10 +275,10 @@ static void add_image(struct collector *c, uint32_t index)
 }
 
 /*
- * Meet who is new in the order of their numbers: a parent before its child, and the image that an
- * exec ends before the one it brings, whatever slots they have. Who made another is live before
- * that one has a number: if all with a number by now are looked at, none comes before its maker.
- * Who got a number since waits for the next round.
+ * Record new images in the order of their numbers, whatever their slots: a parent before its child,
+ * and the image that an exec ends before the one it begins. An image is live before its child gets
+ * a number, so every image up to the number read at the start has its parent in the slots. Images
+ * with later numbers wait for the next round.
  */
 static void add_images(struct collector *c)
 {
@@ -299,7 +303,7 @@ static void add_images(struct collector *c)
 		add_image(c, newcomers[i].slot);
 }
 
-/* A process that was killed while it claimed its slot has nothing in it yet. */
+/* Free a slot whose process was killed while it claimed the slot and left nothing in it. */
 static void check_claim(struct collector *c, uint32_t index, uint64_t state)
 {
 	struct wire_slot *slot = wire_slot(c->arena, index);
@@ -320,9 +324,7 @@ static void check_claim(struct collector *c, uint32_t index, uint64_t state)
 	wire_hint(&c->arena->slots_hint, index);
 }
 
-/*
- * One that came by an instruction of the program's own is not seen inside, where looking is a call.
- */
+/* Look for seccomp filters that the library did not see, see the head comment. */
 static void check_filters(struct wire_slot *slot, struct slot_notes *notes)
 {
 	uint32_t filters;
@@ -331,7 +333,7 @@ static void check_filters(struct wire_slot *slot, struct slot_notes *notes)
 		return;
 	notes->filters_cpu_ns = notes->cpu_ns;
 	filters = procfs_filters(notes->pid);
-	/* Afterwards: there it is counted before it comes. */
+	/* Read the slot after /proc, because the library counts a filter before installing it. */
 	if (filters > __atomic_load_n(&slot->filters, __ATOMIC_ACQUIRE))
 		__atomic_store_n(&slot->has_unseen, 1, __ATOMIC_RELAXED);
 }
@@ -349,7 +351,7 @@ static void check_slot(struct collector *c, uint32_t index)
 	if (!notes->image || !is_used(state))
 		return;
 	read_control(c, index, false);
-	/* A killed process can't say what it used; this is what we saw last. */
+	/* If the process is killed, the last value read here counts as its CPU time. */
 	notes->superseded |= (state & 0xff) == WIRE_SLOT_GONE;
 	cpu_ns = notes->namespaced || notes->superseded ? 0 : procfs_cpu_ns(notes->pid);
 	if (cpu_ns) {
@@ -362,7 +364,9 @@ static void check_slot(struct collector *c, uint32_t index)
 	if (!notes->namespaced && !notes->superseded)
 		mappings_update(&notes->mappings, notes->pid, notes->image, clock_now_ns(),
 			&c->pipe_writer);
-	/* Who said that it leaves and has no clock any more is not asked for in /proc. */
+	/*
+	 * A process that reported its exit and has no CPU clock is gone: do not read /proc again.
+	 */
 	is_gone = (state & 0xff) == WIRE_SLOT_EXIT && !cpu_ns;
 	notes->has_left = notes->superseded ||
 			  (!notes->namespaced && (is_gone || !procfs_is_running(notes->pid)));
@@ -370,7 +374,7 @@ static void check_slot(struct collector *c, uint32_t index)
 
 /* ---- rings ----------------------------------------------------------------------------------- */
 
-/* The notes on the image that has the ring, NULL when nobody we have met has. */
+/* Find the state of the image that owns the ring of @pass. Returns NULL if it is not recorded. */
 static struct slot_notes *slot_of(struct collector *c, const struct wire_drain_pass *pass)
 {
 	uint32_t slot = __atomic_load_n(&wire_ring(c->arena, pass->index)->slot, __ATOMIC_RELAXED);
@@ -387,8 +391,9 @@ static bool is_live(const struct wire_slot *slot)
 }
 
 /*
- * What the kernel calls a thread by now: its handler does not ask, for that is a system call. After
- * an exec that is another program's name; the image says before that it is about to.
+ * Read the thread's present name from /proc, because its handler makes no system call for it. After
+ * an exec /proc shows the next program's name. The slot leaves WIRE_SLOT_LIVE before the exec, so
+ * check its state before and after the read.
  */
 static void read_comm(struct collector *c, const struct slot_notes *owner,
 	struct thread_notes *notes, uint32_t tid, char *comm)
@@ -405,7 +410,7 @@ static void read_comm(struct collector *c, const struct slot_notes *owner,
 		memcpy(comm, now, sizeof(now));
 }
 
-/* Tell of a thread when there is something new. */
+/* Write a thread record if the thread or its name is new. */
 static void put_thread(struct collector *c, uint32_t index, const struct slot_notes *owner)
 {
 	const struct wire_ring *ring = wire_ring(c->arena, index);
@@ -432,14 +437,14 @@ static void put_thread(struct collector *c, uint32_t index, const struct slot_no
 static void put_sample(struct collector *c, struct slot_notes *notes,
 	const struct wire_sample *sample, const char *frames)
 {
-	/* What a walk ended at, short of the root, may be no address of code. */
+	/* If the walk did not reach the root, its last frame may not be an address of code. */
 	mappings_request(&notes->mappings, frames,
 		sample->frames - (sample->frames > 1 && sample->end != WIRE_END_ROOT));
 	if (pipe_writer_put_sample(&c->pipe_writer, notes->image, sample, frames))
 		notes->dropped += sample->weight;
 }
 
-/* Who looks at threads is told of the end of @ended, if that is known. */
+/* Report the end of @ended to the looker if its times are known and plausible. */
 static void tell_end(const struct collector *c, const struct collector_thread *ended)
 {
 	if (c->looker && ended->end_ns > ended->start_ns && ended->end_ns <= clock_now_ns() &&
@@ -463,7 +468,7 @@ static struct collector_thread thread_of(
 	return thread;
 }
 
-/* What its second event saw since the last round. */
+/* Pass on the kernel stacks that the thread's second event recorded since the last round. */
 static void pass_looks(
 	struct collector *c, const struct wire_drain_pass *pass, const struct slot_notes *notes)
 {
@@ -500,7 +505,7 @@ static void drain_ring(struct collector *c, uint32_t index)
 		tell_end(c, &ended);
 }
 
-/* The credit noted when the process began to leave, on the thread's last stack. */
+/* Write the credit that was noted when the process began to leave, on the thread's last stack. */
 static void put_exit_credit(struct collector *c, struct slot_notes *notes, uint32_t index)
 {
 	const struct wire_ring *ring = wire_ring(c->arena, index);
@@ -516,16 +521,16 @@ static void put_exit_credit(struct collector *c, struct slot_notes *notes, uint3
 		put_sample(c, notes, &sample, NULL);
 }
 
-/* Is the image in the slot to end now: with @release where it is over, else in any case? */
+/* Is the image to be ended now? With @release only if it has left, else always. */
 static bool is_ending(const struct slot_notes *notes, bool release)
 {
 	return notes->image && (!release || notes->has_left);
 }
 
 /*
- * Of images that end pass on what their rings still tell of threads that had not ended, or had when
- * their image did: their names and the credit noted for them. With @release the rings are free
- * then, and those that hold a record that was only begun are counted.
+ * For each image that ends, record what its rings still hold about threads that had not ended
+ * before the image: their names, their end and their exit credit. With @release free the rings, and
+ * count those that hold a half-written record.
  */
 static void end_rings(struct collector *c, bool release)
 {
@@ -551,7 +556,10 @@ static void end_rings(struct collector *c, bool release)
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 
-/* The image is over, its rings are ended; or, without @release, we let go of it as it is. */
+/*
+ * Write the end of the image; its rings were ended before. With @release the image is over and its
+ * slot is freed. Otherwise it still runs and only its recording ends.
+ */
 static void end_image(struct collector *c, uint32_t index, bool release)
 {
 	struct wire_slot *slot = wire_slot(c->arena, index);
@@ -590,7 +598,7 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 	*notes = (struct slot_notes){0};
 	if (!release)
 		return;
-	/* Positions of the control ring go on; the rest starts afresh with the next claimer. */
+	/* Positions of the control ring continue; zero the other fields for the next claimer. */
 	memset(&slot->image, 0,
 		offsetof(struct wire_slot, control_head) - offsetof(struct wire_slot, image));
 	memset(slot->exe, 0, sizeof(slot->exe));
@@ -599,7 +607,7 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 	wire_hint(&c->arena->slots_hint, index);
 }
 
-/* One look at the rings for all that end: of short programs there are many in a round. */
+/* End all ending images in one pass over the rings, because a round may end many short programs. */
 static void end_images(struct collector *c, bool release)
 {
 	uint32_t high = wire_slots_high(c->arena);
@@ -621,7 +629,7 @@ static void end_images(struct collector *c, bool release)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-/* Threads that came get their events; those of programs that want none any more wait for that. */
+/* Open events for new threads; close those of programs that want none, which wait for it. */
 static void update_events(struct collector *c)
 {
 	for (uint32_t i = 0; i < wire_rings_high(c->arena); i++) {
@@ -637,7 +645,7 @@ static void update_events(struct collector *c)
 
 static void run_round(struct collector *c)
 {
-	/* The reader of the pipe is far behind: the arena has room for this, too. */
+	/* The pipe's reader is far behind: leave samples in the arena, which has room for them. */
 	bool is_late = c->pipe_writer.to - c->pipe_writer.from > BACKLOG_BYTES;
 
 	add_images(c);
@@ -645,7 +653,7 @@ static void run_round(struct collector *c)
 		check_slot(c, i);
 	for (uint32_t i = 0; i < wire_rings_high(c->arena) && !is_late; i++)
 		drain_ring(c, i);
-	/* Afterwards: what an event saw goes with it. */
+	/* Close events only after draining, because a closed event loses what it recorded. */
 	if (c->events)
 		update_events(c);
 	if (!is_late)
@@ -683,7 +691,7 @@ static void wait_for_bell(struct collector *c, uint32_t bell, uint64_t until_ns)
 	syscall(SYS_futex, &c->arena->doorbell, FUTEX_WAIT, bell, &patience, NULL, 0);
 }
 
-/* When there is something to do without a bell. */
+/* Returns the time of the next work if the doorbell does not ring. */
 static uint64_t next_ns(struct collector *c, uint64_t tick_ns)
 {
 	uint64_t look_ns = c->looker ? c->looker->look(c->looker->context) : UINT64_MAX;
@@ -738,7 +746,7 @@ int collector_start(struct collector **out, const struct collector_config *confi
 	c->pipe_writer.descriptor = config->pipe;
 	if (c->looker)
 		c->looker->start(c->looker->context, &c->pipe_writer);
-	/* Signals are for the rest of flamerun. */
+	/* Block all signals in the collector's thread: flamerun's other threads handle them. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &mask);
 	error = own_stack_thread(&c->thread, run_collector, c);
@@ -780,7 +788,7 @@ void collector_free(struct collector *c)
 {
 	if (!c)
 		return;
-	/* Only one that was not asked to finish still looks. */
+	/* A collector that was not asked to finish reads this, and writes no final records. */
 	__atomic_store_n(&c->abandoned, 1, __ATOMIC_RELEASE);
 	collector_finish(c);
 	pthread_join(c->thread, NULL);

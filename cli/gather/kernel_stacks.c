@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records as perf_event_open(2) has them. The kernel alone writes them; what does not fit the
- * memory it leaves out, which is a look less and nothing else.
+ * Parse the records of a perf event's ring buffer (source: perf_event_open(2)). Only the kernel
+ * writes them. If a record does not fit the buffer, the kernel drops it, and only that stack is
+ * lost.
  */
 #include "cli/gather/kernel_stacks.h"
 
@@ -13,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Room for seven looks: we come 20 times a second and more. */
+/* Room for seven stacks; the buffer is drained 20 times a second or more. */
 #define RECORDS_BYTES (16u * 4096)
 
 #define REGISTERS_MAX 64u
@@ -35,7 +36,7 @@ int kernel_stacks_open(struct kernel_stacks *stacks, pid_t tid, uint64_t period_
 		.remove_on_exec = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
-		/* Nobody waits for looks. */
+		/* Never wake a reader: the buffer is polled. */
 		.watermark = 1,
 		.wakeup_watermark = UINT32_MAX,
 	};
@@ -67,13 +68,16 @@ void kernel_stacks_close(struct kernel_stacks *stacks)
 	*stacks = (struct kernel_stacks){0};
 }
 
-/* A record: how far it was read, and where it ends. */
+/* The read position in a record, and the record's end. */
 struct cursor {
 	const struct kernel_stacks *stacks;
 	uint64_t at, end;
 };
 
-/* The next @bytes, which may go on at the memory's beginning. Returns 1, or 0: it has no more. */
+/*
+ * Copy the next @bytes of the record, which may wrap around to the buffer's start. Returns 1, or 0
+ * if the record has fewer.
+ */
 static int read_bytes(struct cursor *cursor, void *out, uint64_t bytes)
 {
 	const struct kernel_stacks *stacks = cursor->stacks;
@@ -90,7 +94,11 @@ static int read_bytes(struct cursor *cursor, void *out, uint64_t bytes)
 	return 1;
 }
 
-/* A word between addresses says whose they are. A return address stands behind its call. */
+/*
+ * Read the call chain. Marker words (PERF_CONTEXT_*) say whether the addresses that follow are of
+ * the kernel. All but the innermost are return addresses: subtract 1 to get into the call
+ * instruction.
+ */
 static int read_frames(struct cursor *cursor, struct kernel_stack *out)
 {
 	uint64_t count, frame;
@@ -111,7 +119,7 @@ static int read_frames(struct cursor *cursor, struct kernel_stack *out)
 	return out->count != 0;
 }
 
-/* Of another word size, or of no program, there are none. */
+/* Read the user registers. There are none for 32-bit programs and for kernel threads. */
 static int read_registers(struct cursor *cursor, struct kernel_stack *out)
 {
 	uint64_t abi, words[REGISTERS_MAX];
@@ -123,7 +131,7 @@ static int read_registers(struct cursor *cursor, struct kernel_stack *out)
 	return 1;
 }
 
-/* There is room for all that was asked for, and behind it stands how much is filled. */
+/* Read the user stack: its size, that many bytes, then the number of bytes that are valid. */
 static int read_stack(struct cursor *cursor, struct kernel_stack *out)
 {
 	uint64_t room, bytes = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading and parsing /proc/PID/maps.
+ * The table of mappings, and the lookup of code in mappings that the library did not report.
  */
 #include "cli/gather/maps.h"
 
@@ -22,7 +22,7 @@
 
 #define TEXT_BYTES_MAX (64u << 20)
 
-/* The whole file, ended by a NUL. Returns 0 with *@text owned, or -errno. */
+/* Read the whole file and append a NUL. Returns 0 with *@text owned, or -errno. */
 static int read_text(pid_t pid, char **text)
 {
 	size_t bytes = 0, room = 0;
@@ -54,7 +54,7 @@ static int read_text(pid_t pid, char **text)
 		bytes += (size_t)got;
 	}
 	close(fd);
-	/* Of a process that has no memory any more the file is empty. */
+	/* The file is empty for a process that has released its memory. */
 	if (!error && !bytes)
 		error = -ESRCH;
 	if (error) {
@@ -66,7 +66,7 @@ static int read_text(pid_t pid, char **text)
 	return 0;
 }
 
-/* The kernel writes a line's end inside of a name as \012, and nothing else that way. */
+/* Copy a path and decode \012, the only escape in the file: a newline in a name. */
 static char *copy_path(const char *from, size_t bytes)
 {
 	char *path = malloc(bytes + 1), *to = path;
@@ -85,8 +85,8 @@ static char *copy_path(const char *from, size_t bytes)
 }
 
 /*
- * "start-end perms offset major:minor inode   path". Lines of another shape, and those out of
- * order, are passed over.
+ * Add a line "start-end perms offset major:minor inode   path". Skip it if malformed or out of
+ * order.
  */
 static int add_line(struct maps *maps, const char *line, size_t bytes)
 {
@@ -124,7 +124,7 @@ int maps_parse(struct maps *maps, char *text)
 		size_t bytes = strcspn(line, "\n");
 		bool is_ended = line[bytes] == '\n';
 
-		line[bytes] = '\0'; /* sscanf() measures what it is given */
+		line[bytes] = '\0'; /* otherwise sscanf() measures the whole text */
 		error = add_line(&fresh, line, bytes);
 		line += bytes + is_ended;
 	}
@@ -171,13 +171,13 @@ bool maps_is_jitdump(const struct mapping *mapping)
 	return mapping->is_code && mapping->inode && jitdump_is_named(mapping->path);
 }
 
-/* ---- code that nobody told of ---------------------------------------------------------------- */
+/* ---- code outside of the linker's modules ---------------------------------------------------- */
 
 #define WAIT_MS_MIN 50u
 #define WAIT_MS_MAX 3200u
 #define NS_PER_MS   1000000ULL
 
-/* Numbers of modules that the process itself tells of rise from 1. */
+/* Numbers count down from WIRE_MODULE_MAX, because the library's modules count up from 1. */
 #define MODULES_MAX (WIRE_MODULE_MAX / 2)
 
 static int is_known(const struct mappings *mappings, uint64_t address)

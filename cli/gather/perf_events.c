@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events count the time that a thread is on a CPU (cpu-clock), in user mode alone, and signal it
- * at the end of each period.
+ * Each event counts the CPU time of one thread (cpu-clock). It signals the thread at the end of a
+ * period if the thread is in user mode then.
  *
- * In user mode alone: a signal that is sent while the thread is in execve(2) finds the handler
- * gone, and kills the new program. At 10 kHz that hits every second exec. An event that does not
- * look at the kernel sends none there, and is removed as the exec succeeds (remove_on_exec). It is
- * also what an unprivileged user may have, where perf_event_paranoid is 2.
+ * The kernel is excluded, because a signal that is sent during execve(2) finds the handler gone and
+ * kills the new program. At 10 kHz this would hit every second exec. remove_on_exec removes the
+ * event when the exec succeeds. With perf_event_paranoid 2 an unprivileged user may open only such
+ * events.
  *
- * The arena can be written by every process of the run, and flamerun may be root: a signal must not
- * go to whomever it names. A process is one of the run if it has the arena in its memory; an event
- * is opened on a thread of such a process, and only begins when the thread was seen there
- * afterwards.
+ * Every process of the run can write the arena, and flamerun may be root, so a signal must not go
+ * to any thread that the arena names. An event is opened disabled, and enabled only if its thread
+ * then belongs to a process that has the arena mapped.
  */
 #include "cli/gather/perf_events.h"
 
@@ -35,26 +34,26 @@
 
 #define NS_PER_S 1000000000ULL
 
-/* Of one ring. */
+/* The events of one ring's thread. */
 struct perf_event {
-	uint64_t owner; /* of the ring, when this was done; 0: nothing was */
+	uint64_t owner; /* owner of the ring for which events were tried; 0: none */
 	bool is_open;
 	struct kernel_stacks stacks;
 };
 
 struct perf_events {
 	struct wire_arena *arena;
-	struct stat file;    /* the arena's */
-	struct rlimit files; /* as it was */
-	bool has_raised;     /* it is higher now */
+	struct stat file;    /* device and inode of the arena */
+	struct rlimit files; /* RLIMIT_NOFILE before it was raised */
+	bool has_raised;     /* RLIMIT_NOFILE was raised */
 	uint64_t period_ns;
 	bool has_kernel;
 	uint64_t unseen; /* atomic */
-	/* Which image was last looked at, and whether it is one of the run. */
+	/* The image that was last checked, and whether it is of the run. */
 	uint64_t image;
 	bool is_of_run;
 	struct perf_event rings[WIRE_RINGS];
-	int signal; /* that threads' events send */
+	int signal; /* number of the signal that events send */
 };
 
 uint32_t perf_events_tick_hz(void)
@@ -64,7 +63,7 @@ uint32_t perf_events_tick_hz(void)
 	return tick_ns ? (uint32_t)((NS_PER_S + tick_ns / 2) / tick_ns) : 250;
 }
 
-/* On thread @tid, 0 for the caller, not begun. Returns a descriptor or -errno. */
+/* Open a disabled event on thread @tid (0: the caller). Returns a descriptor or -errno. */
 static int open_event(pid_t tid, uint64_t period_ns)
 {
 	struct perf_event_attr attributes = {
@@ -94,7 +93,10 @@ static int signal_thread(int fd, pid_t tid, int signal)
 	return 0;
 }
 
-/* Descriptors up to the last ring's are to be had. */
+/*
+ * Raise RLIMIT_NOFILE so that every ring can have its descriptor. @before and @has_raised are set
+ * to the previous limit and to whether it was raised.
+ */
 static int raise_files(struct rlimit *before, bool *has_raised)
 {
 	struct rlimit limit;
@@ -127,10 +129,11 @@ int perf_events_probe(uint32_t rate_hz)
 	return 0;
 }
 
-/* ---- what a signal costs ----------------------------------------------------------------------
- * An interrupt, its way to the thread as a signal and back take 2 us on one machine, and 40 us on a
- * virtual one, all of it in the kernel, where no handler can see it. So it is measured: how much
- * slower a loop becomes.
+/*
+ * ---- what a signal costs ---------------------------------------------------------------------
+ * An event's interrupt, its signal's delivery and the return take 2 us on one machine, 40 us on a
+ * virtual one. All of this is in the kernel, where no handler can measure it. So measure by how
+ * much a loop becomes slower.
  */
 #define COST_SIGNALS   24
 #define COST_PERIOD_HZ 10000
@@ -144,7 +147,10 @@ static void count_signal(int number)
 	cost_signals++;
 }
 
-/* Loop until @signals came, or the time for twice as many is over; returns how often. */
+/*
+ * Loop until @signals have arrived, or until twice the time that COST_SIGNALS should take has
+ * passed. Returns the number of loops; *@cpu_ns is set to their CPU time.
+ */
 static uint64_t loop_until(int signals, uint64_t *cpu_ns)
 {
 	const uint64_t most_ns = 2 * COST_SIGNALS * (NS_PER_S / COST_PERIOD_HZ);
@@ -187,9 +193,11 @@ out:
 	return cost > 0 && cost_signals ? (uint64_t)(cost / cost_signals) : 0;
 }
 
-/* An event's period is shorter than a sample's by one in so many: see events.c. */
+/*
+ * An event's period is shorter than a sample's by this fraction: libprof/sampler/events.c says why.
+ */
 #define SHORTER_BY 256
-/* Signals alone take at most this part of the time. */
+/* Shortest period, in ns: signals alone then take 4/9 of the time. */
 #define COST_PART(cost_ns) ((cost_ns)*9 / 4)
 
 void perf_events_set_period(struct wire_arena *arena, uint32_t rate_hz, uint64_t cost_ns)
@@ -199,13 +207,20 @@ void perf_events_set_period(struct wire_arena *arena, uint32_t rate_hz, uint64_t
 
 	if (period_ns < COST_PART(cost_ns))
 		period_ns = COST_PART(cost_ns);
-	/* A handler's part is what signals leave of a half, 1/2 - cost / period. */
+	/*
+	 * After a handler call the thread runs `rests` times as long without a sample, so handlers
+	 * take 1 / (1 + rests) of the time. This is what signals leave of one half: 1/2 - cost /
+	 * period.
+	 */
 	rests = 2 * period_ns / (period_ns - 2 * cost_ns) - 1;
 	arena->event_period_ns = period_ns < UINT32_MAX ? (uint32_t)period_ns : UINT32_MAX;
 	arena->event_rests = rests < WIRE_EVENT_RESTS_MAX ? (uint32_t)rests : WIRE_EVENT_RESTS_MAX;
 }
 
-/* The signal names the descriptor by which it was asked for, and so the ring: a number of ours. */
+/*
+ * Move @fd (taken) to descriptor @number, which must be free. The signal's si_fd is the descriptor
+ * at the time of F_SETSIG, so the number identifies the ring. Returns 0 or -errno.
+ */
 static int move_to(int fd, int number)
 {
 	int moved;
@@ -218,9 +233,9 @@ static int move_to(int fd, int number)
 }
 
 /*
- * In a process of several threads the table of descriptors grows when all CPUs have been through
- * the scheduler: 10 to 30 ms, in which the first thread would be without its event. So it grows
- * while there is one thread. @fd is any that is open.
+ * Grow the table of descriptors while flamerun has one thread. With several threads the kernel
+ * waits for an RCU grace period, 10 to 30 ms, in which the first thread would have no event. @fd is
+ * any open descriptor.
  */
 static void make_room(int fd)
 {
@@ -253,7 +268,7 @@ struct perf_events *perf_events_new(
 	return events;
 }
 
-/* Has @pid the arena in its memory? Only what is of the run maps it. */
+/* Does @pid have the arena mapped? Only processes of the run map it. */
 static bool is_of_run(struct perf_events *events, pid_t pid, uint64_t image)
 {
 	struct maps maps = {0};
@@ -272,7 +287,11 @@ static bool is_of_run(struct perf_events *events, pid_t pid, uint64_t image)
 	return events->is_of_run;
 }
 
-/* What the program is told last it may have taken back meanwhile: it does both in this order. */
+/*
+ * Does the program still want events? begin_event() sets has_event before it asks. The program sets
+ * no_events and then reads has_event. So either the program waits for the event's end, or its
+ * refusal is seen here.
+ */
 static bool is_wanted(const struct perf_events *events, const struct wire_slot *slot)
 {
 	return (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff) == WIRE_SLOT_LIVE &&
@@ -294,7 +313,7 @@ static void close_event(struct perf_events *events, uint32_t index)
 	*event = (struct perf_event){0};
 }
 
-/* Where anything is refused nothing stays open, and the thread has its timer. */
+/* Open the events of ring @index. If the first is refused, the thread keeps its timer. */
 static void begin_event(
 	struct perf_events *events, uint32_t index, pid_t pid, const struct wire_slot *slot)
 {
@@ -337,7 +356,7 @@ void perf_events_update(
 		close_event(events, index);
 	if (!is_owned)
 		return;
-	/* One that is refused its event is not asked for again. */
+	/* A thread whose event was refused is not tried again, because `owner` is set. */
 	begin_event(events, index, pid, slot);
 	event->owner = owner;
 }
@@ -347,7 +366,7 @@ int perf_events_look(
 {
 	const struct perf_event *event = &events->rings[index];
 
-	/* The ring's state aside: the image is what counts. */
+	/* Compare the image's number only, without the ring's state in the two low bits. */
 	return event->owner >> 2 == owner >> 2 ? kernel_stacks_next(&event->stacks, out) : 0;
 }
 

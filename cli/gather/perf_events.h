@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A perf event of flamerun's on each sampled thread, for rates that the kernel's tick does not
- * reach: it signals the thread, whose handler takes the sample (libprof/sampler/events.c). The
- * descriptors are flamerun's; the program has none.
+ * Open a perf event on each sampled thread for rates above the kernel's tick, which limits CPU
+ * timers. The event signals the thread, and the thread's handler takes the sample
+ * (libprof/sampler/events.c). The descriptors belong to flamerun; the program has none.
  *
- * Context: the collector's thread, but for perf_events_probe(), _new() and _free().
+ * Context: the collector's thread, except for perf_events_probe(), _new() and _free().
  */
 #ifndef CLI_GATHER_PERF_EVENTS_H
 #define CLI_GATHER_PERF_EVENTS_H
@@ -19,55 +19,57 @@ struct kernel_stack;
 struct perf_events;
 
 /*
- * How often the kernel looks at CPU timers, in Hz: what events are for lies above.
- * Source: clock_getres(2), CLOCK_MONOTONIC_COARSE.
+ * Returns the kernel's tick rate in Hz, at which it checks CPU timers. Above this rate events are
+ * needed.
+ * Source: clock_getres(2), CLOCK_MONOTONIC_COARSE
  */
 uint32_t perf_events_tick_hz(void);
 
 /*
- * Would events at @rate_hz be allowed? Returns 0, or -errno: -EACCES and -EPERM by
- * kernel.perf_event_paranoid or a sandbox, -ENOSYS, -EINVAL by an older kernel than 5.13, -EMFILE
- * by the limit on open files.
+ * Check whether the kernel allows events at @rate_hz. Returns 0, or -errno: -EACCES and -EPERM by
+ * kernel.perf_event_paranoid or a sandbox, -ENOSYS, -EINVAL by a kernel older than 5.13, -EMFILE by
+ * the limit on open files.
  */
 int perf_events_probe(uint32_t rate_hz);
 
 /*
- * What an event's signal costs the thread that it interrupts, the handler not counted, as measured
- * on the calling thread in some milliseconds, with @signal; 0: not known. Context: no other thread
- * handles that signal.
+ * Measure what an event's signal costs the interrupted thread in ns, without the handler. Takes
+ * some ms of the calling thread, with @signal. Returns 0 if the cost could not be measured.
+ * Context: no other thread handles @signal.
  */
 uint64_t perf_events_cost_ns(int signal);
 
 /*
- * Tell the arena's programs what an event stands for, at @rate_hz where a signal costs @cost_ns:
- * signals alone take less than half of a thread's time, and with its handlers half at most.
+ * Set the period of events and the pause after a handler in @arena, for samples at @rate_hz where a
+ * signal costs @cost_ns. Signals alone take less than half of a thread's time; signals and handlers
+ * together take at most half.
  */
 void perf_events_set_period(struct wire_arena *arena, uint32_t rate_hz, uint64_t cost_ns);
 
 /*
- * @arena, after that, and its @descriptor are borrowed. Events send @signal. With @has_kernel each
- * thread has a second event, which sees what the kernel does for it. Returns an owned object, or
- * NULL without memory.
+ * Create the set of events. Call perf_events_set_period() before. @arena and its @descriptor are
+ * borrowed; events send @signal. With @has_kernel each thread gets a second event that records its
+ * stacks in the kernel (kernel_stacks.h). Returns an owned object, or NULL without memory.
  */
 struct perf_events *perf_events_new(
 	struct wire_arena *arena, int descriptor, int signal, bool has_kernel);
-void perf_events_free(struct perf_events *events); /* NULL is fine; threads go on by their timers */
+void perf_events_free(struct perf_events *events); /* NULL is fine; threads keep their timers */
 
 /*
- * Give ring @index, of a thread of @pid, its event, or take it away, as its owner and its slot
- * (@slot) have it now. @pid is 0 where it is not known: no event.
+ * Open or close the event of ring @index according to the ring's present owner and its slot @slot.
+ * @pid is the owner's pid as flamerun sees it; 0 if not known: then there is no event.
  */
 void perf_events_update(
 	struct perf_events *events, uint32_t index, pid_t pid, const struct wire_slot *slot);
 
 /*
- * What the kernel was seen to do for the thread of ring @index, whose owner is @owner, as
- * kernel_stacks_next().
+ * Read the next recorded kernel stack of the thread of ring @index if the ring still has @owner.
+ * Returns as kernel_stacks_next().
  */
 int perf_events_look(
 	const struct perf_events *events, uint32_t index, uint64_t owner, struct kernel_stack *out);
 
-/* How many threads had no second event where they were to have one. Context: any thread. */
+/* Returns the number of threads whose second event could not be opened. Context: any thread. */
 uint64_t perf_events_unseen(const struct perf_events *events);
 
 #endif

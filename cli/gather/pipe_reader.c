@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One function for each kind of record, behind one check of each.
+ * is_valid_record() checks each record, then one function per type copies it into the profile.
  */
 #include "cli/gather/pipe_reader.h"
 
@@ -23,21 +23,21 @@
 
 #define NS_PER_S   1000000000ULL
 #define READ_BYTES (1u << 16)
-#define PIPE_BYTES (1 << 20) /* as much as an unprivileged process may ask for */
+#define PIPE_BYTES (1 << 20) /* the most that an unprivileged process may request */
 
-/* The records of one source as they arrive, cut at any byte. */
+/* The stream of one source. Reads may end at any byte of a record. */
 struct stream {
 	int pipe_read, pipe_write;
-	bool is_damaged; /* where the next record begins is not known */
+	bool is_damaged; /* the start of the next record is unknown */
 	size_t count;
-	/* One record that is not yet whole, and what is read behind it. */
+	/* One incomplete record, and room for the next read. */
 	char bytes[RECORD_BYTES_MAX + READ_BYTES];
 };
 
 struct pipe_reader {
 	struct flameprof_profile *profile;
 	struct held_files *held;
-	int poll; /* epoll(7)'s descriptor, of both pipes */
+	int poll; /* epoll(7) descriptor of both pipes */
 	struct pipe_reader_state state;
 	struct stream streams[RECORD_SOURCES];
 };
@@ -159,7 +159,7 @@ static struct profile_image *image_of(struct pipe_reader *pipe_reader, uint64_t 
 	return profile_image_at(pipe_reader->profile, at);
 }
 
-/* A forked child runs its parent's program. */
+/* Copy the path of the parent's program to a forked child, which runs the same program. */
 static void inherit_name(struct pipe_reader *pipe_reader, const struct record_image *record)
 {
 	char exe[WIRE_EXE_BYTES];
@@ -195,7 +195,7 @@ static void read_image_record(struct pipe_reader *pipe_reader, struct record_ima
 	pipe_reader->state.images_met++;
 }
 
-/* Keep the module's file open. Its process mostly still runs: records are read as they come. */
+/* Keep the module's file open for naming. Usually its process still runs and /proc has the file. */
 static void hold_file(
 	struct pipe_reader *pipe_reader, uint32_t image, const struct record_module *record)
 {
@@ -242,7 +242,9 @@ static void read_module_record(struct pipe_reader *pipe_reader, const struct rec
 	hold_file(pipe_reader, image, record);
 }
 
-/* What a program says beyond all bounds is a loss like that of a record that found no room. */
+/*
+ * Count a record that exceeds the profile's limits as lost, as if it had found no room in its ring.
+ */
 static void count_control_loss(struct pipe_reader *pipe_reader, int error)
 {
 	if (error)
@@ -295,7 +297,7 @@ static void read_thread_record(struct pipe_reader *pipe_reader, const struct rec
 			pipe_reader->profile, image, record->number, record->tid, record->comm);
 }
 
-/* As its ring had it, but for its thread. */
+/* Convert @record back to the struct wire_sample of the ring. */
 static struct wire_sample sample_of(const struct record_sample *record)
 {
 	const uint32_t beyond_head = sizeof(*record) - sizeof(struct wire_sample);
@@ -323,7 +325,7 @@ static void read_sample_record(struct pipe_reader *pipe_reader, const struct rec
 	if (!image)
 		return;
 	pid = image->pid;
-	/* What belongs to no thread is told as the main thread's, and on no stack of its. */
+	/* Record a sample of no thread under the main thread's number, on a stack of its own. */
 	if (!record->thread) {
 		sample.thread = image->pid;
 		sample.frames = 1;
@@ -412,7 +414,10 @@ static void read_life_record(struct pipe_reader *pipe_reader, const struct recor
 	state->lives[state->life_count++].comm[sizeof(record->comm) - 1] = '\0';
 }
 
-/* Bytes that a record of @type has at least, 0: there is no such type; *@text: a text follows. */
+/*
+ * Returns the smallest size of a record of @type in bytes, or 0 if there is no such type. *@text is
+ * set if a text follows the fixed part.
+ */
 static size_t min_record_bytes(uint32_t type, int *text)
 {
 	*text = type == RECORD_MODULE || type == RECORD_CODE || type == RECORD_FUNCTION ||
@@ -451,7 +456,7 @@ static size_t min_record_bytes(uint32_t type, int *text)
 	}
 }
 
-/* Is the whole record at @record one that says something sensible? */
+/* Is the record at @record of a known type, long enough for it, and its text terminated? */
 static int is_valid_record(const struct record *record)
 {
 	struct wire_sample sample;
@@ -475,7 +480,7 @@ static void read_record(
 		counts_of(pipe_reader)->malformed++;
 		return;
 	}
-	/* Without memory there is nothing more to gather, but an end is still one. */
+	/* After an allocation failure, read only RECORD_ROUND and RECORD_END, which end waits. */
 	if (profile_error(pipe_reader->profile) && record->type < RECORD_ROUND)
 		return;
 	switch (record->type) {
@@ -517,7 +522,7 @@ static void read_record(
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
-/* Give up the stream of @source: what follows in it cannot be told apart. */
+/* Give up the stream of @source, because the next record cannot be found. */
 static void end_damaged(struct pipe_reader *pipe_reader, enum record_source source)
 {
 	counts_of(pipe_reader)->damaged_streams++;
@@ -557,7 +562,7 @@ static void read_stream(struct pipe_reader *pipe_reader, enum record_source sour
 	struct stream *stream = &pipe_reader->streams[source];
 
 	for (;;) {
-		/* There is room: less than one record is left of what came before. */
+		/* There is room, because less than one record is left of the previous read. */
 		ssize_t got = read(stream->pipe_read, stream->bytes + stream->count, READ_BYTES);
 
 		if (got < 0 && errno == EINTR)

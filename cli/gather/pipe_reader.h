@@ -27,39 +27,39 @@ int pipe_reader_writer(const struct pipe_reader *pipe_reader, enum record_source
 /* Poll this for POLLIN: one of the pipes can be read. Owned by @pipe_reader. */
 int pipe_reader_descriptor(const struct pipe_reader *pipe_reader);
 
-/* Read all that the pipes hold now. Never blocks. Returns 0 or -ENOMEM (what was read stays). */
+/* Read all that the pipes hold now. Never blocks. Returns 0, or -ENOMEM: earlier records stay. */
 int pipe_reader_read(struct pipe_reader *pipe_reader);
 
 /* Sleep until there is something to read, at most @timeout_ms. */
 void pipe_reader_wait(const struct pipe_reader *pipe_reader, int timeout_ms);
 
-/* Programs that could not be sampled, for the same reason. */
+/* Programs that could not be sampled for one reason. */
 #define PIPE_READER_REFUSALS 8
 struct pipe_reader_refusal {
-	uint64_t programs; /* 0: no such reason */
-	bool by_stops;	   /* they were sampled all the same, see struct record_refusal */
-	char text[256];	   /* of the first */
+	uint64_t programs; /* 0: unused entry */
+	bool by_stops;	   /* they were sampled by stops, see struct record_refusal */
+	char text[256];	   /* reason of the first program */
 };
 
 #define PIPE_READER_LIVES_MAX 65536u
 
 /* What has been read so far. */
 struct pipe_reader_state {
-	bool has_ended[RECORD_SOURCES]; /* the stream has */
-	unsigned live;	     /* images that have not ended */
-	uint64_t images_met; /* ever */
-	uint64_t round;	     /* of the last RECORD_ROUND; UINT64_MAX: none will come any more */
+	bool has_ended[RECORD_SOURCES]; /* RECORD_END was read */
+	unsigned live;	     /* number of images that have not ended */
+	uint64_t images_met; /* number of images ever seen */
+	uint64_t round;	     /* number of the last RECORD_ROUND; UINT64_MAX: no more will come */
 	struct record_waits waits[RECORD_SOURCES];
-	struct record_life *lives; /* owned by the reader, as they came; no more than MAX */
+	struct record_life *lives; /* owned by the reader; first MAX lives to arrive */
 	unsigned life_count, life_room;
 	struct pipe_reader_refusal refusals[PIPE_READER_REFUSALS];
 };
 const struct pipe_reader_state *pipe_reader_state(const struct pipe_reader *pipe_reader);
 
-/* Files of modules, opened when records named them; owned by @pipe_reader, NULL without memory. */
+/* Borrow the files of modules, opened when their records were read. NULL without memory. */
 const struct held_files *pipe_reader_held(const struct pipe_reader *pipe_reader);
 
-/* Owned by @pipe_reader. */
+/* Borrow the profile. */
 struct flameprof_profile *pipe_reader_profile(const struct pipe_reader *pipe_reader);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The writing end of a pipe: a buffer that is emptied from the front and moved down when it is
- * asked for more room. The reading end is pipe_reader.c.
+ * The writing end of a pipe: a buffer that is written from its front. Its bytes are moved to the
+ * start when a record needs room. The reading end is pipe_reader.c.
  */
 #include "cli/gather/pipe_record.h"
 

@@ -35,7 +35,7 @@ enum record_type {
 	RECORD_LIFE,
 	RECORD_WAITS,
 	RECORD_ROUND,
-	RECORD_END /* of the stream: no fields */
+	RECORD_END /* last record of a stream; no fields */
 };
 
 struct record {
@@ -43,19 +43,19 @@ struct record {
 	uint32_t type; /* enum record_type */
 };
 
-/* The largest: a control record's text, or a stack. */
+/* largest record: a stack, or the text of a control record */
 #define RECORD_BYTES_MAX 65536u
 
-/* Numbers of images that the tracer gives begin here: the arena counts from 1. */
+/* first image number of the tracer; the arena's begin at 1 */
 #define RECORD_TRACER_IMAGES (1ULL << 61)
 
 struct record_image {
 	struct record record;
 	uint64_t id; /* never used again */
-	uint64_t parent; /* the forking image, 0: none */
+	uint64_t parent; /* the forking image; 0: none */
 	uint64_t start_ns;
 	uint32_t pid, ppid;
-	char exe[WIRE_EXE_BYTES]; /* "": as its parent's */
+	char exe[WIRE_EXE_BYTES]; /* "": that of the parent */
 	char comm[WIRE_COMM_BYTES];
 };
 
@@ -63,8 +63,8 @@ struct record_module {
 	struct record record;
 	uint64_t image;
 	uint64_t start, end;
-	uint64_t file_offset; /* of the start, with WIRE_MODULE_MAPPED */
-	uint64_t time_ns;     /* CLOCK_MONOTONIC: it was mapped then */
+	uint64_t file_offset; /* of `start`, only with WIRE_MODULE_MAPPED */
+	uint64_t time_ns;     /* CLOCK_MONOTONIC when it was mapped */
 	uint32_t number;
 	uint32_t flags; /* WIRE_MODULE_* */
 	uint32_t build_id_bytes;
@@ -72,7 +72,7 @@ struct record_module {
 	char path[];
 };
 
-/* Generated code, as struct wire_code. */
+/* Generated code; the fields are those of struct wire_code. */
 struct record_code {
 	struct record record;
 	uint64_t image;
@@ -81,13 +81,13 @@ struct record_code {
 	char name[];
 };
 
-/* As struct wire_function. */
+/* A function of a language runtime; the fields are those of struct wire_function. */
 struct record_function {
 	struct record record;
 	uint64_t image;
 	uint64_t space;
 	uint32_t line, flags;
-	char name[]; /* then, behind its NUL, the file */
+	char name[]; /* name, NUL, file, NUL */
 };
 
 struct record_mark {
@@ -110,83 +110,81 @@ struct record_sample {
 	struct record record;
 	uint64_t image;
 	uint64_t time_ns;
-	uint32_t thread; /* its number; 0: no thread's, on the image's root */
-	uint32_t weight; /* 0: only a stack to go back to */
-	uint32_t frames; /* 0: on the thread's previous stack */
+	uint32_t thread; /* number in the image; 0: no thread, count it on the image's root */
+	uint32_t weight; /* in periods; 0: only sets the thread's previous stack */
+	uint32_t frames; /* 0: the thread's previous stack */
 	uint8_t kind;    /* enum wire_kind */
 	uint8_t end;     /* enum wire_end */
 	uint16_t pad;
 	uint64_t frame[]; /* innermost first */
 };
 
-/* Why an image has no sample: all of its CPU time is then recorded as one credit. */
+/* Why an image has no sample. All its CPU time is then recorded as one credit. */
 enum record_unsampled {
 	RECORD_SAMPLED,
-	RECORD_SHORT,  /* it ended before the tracer came */
+	RECORD_SHORT,  /* it ended before the tracer attached */
 	RECORD_REFUSED /* tracing it is forbidden */
 };
 
-/* The tracer knows none of an image's own counters. */
+/* The end of an image. The tracer knows no counter that the image itself keeps. */
 struct record_image_end {
 	struct record record;
 	uint64_t image;
-	uint64_t start_cpu_ns; /* of the process, used before we looked */
-	uint64_t cpu_ns;       /* when it left, or was last seen */
-	/* As in struct wire_slot; of these the tracer knows the first. */
+	uint64_t start_cpu_ns; /* ns used by the process before sampling began */
+	uint64_t cpu_ns;       /* ns used by the process at its end, or when last read */
+	/* The next four are those of struct wire_slot; the tracer knows only threads_ns. */
 	uint64_t threads_ns, children_ns, children_kib, after_leave;
-	uint32_t told_end; /* the image itself did, and these are its words, or it was traced */
+	uint32_t told_end; /* 1: the image wrote the values at its end, or it was traced */
 	uint32_t left_paused;
 	uint32_t quit; /* enum wire_quit */
-	uint32_t has_ended; /* else we let go of it */
+	uint32_t has_ended; /* 0: sampling ended before the image did */
 	uint32_t still_runs;
 	uint32_t left_by_exec;
 	uint32_t unsampled;    /* enum record_unsampled */
-	uint32_t live_threads; /* that were sampled and had not ended when it had */
+	uint32_t live_threads; /* sampled threads that had not ended before the image */
 	uint32_t timer_error;
-	uint32_t signal; /* that sampled it */
-	uint32_t is_displaced; /* the signal had another handler at the end */
+	uint32_t signal; /* number of the signal that sampled it */
+	uint32_t is_displaced; /* 1: the signal had another handler at the end */
 	uint64_t unsampled_ns[WIRE_UNSAMPLED_CAUSES];
 	uint64_t short_threads;
 	uint64_t signals_max;
-	uint64_t unknown_runtimes; /* a set, see runtime_bit() */
+	uint64_t unknown_runtimes; /* set of runtime_bit() */
 	struct wire_counters counts;
 };
 
-/* What a source counted for all images together; at its end. */
+/* Counters of a source for all images together, at its end. */
 struct record_totals {
 	struct record record;
 	struct wire_counters counts;
-	uint64_t unknown_runtimes; /* a set, see runtime_bit() */
+	uint64_t unknown_runtimes; /* set of runtime_bit() */
 };
 
-/*
- * Of the tracer, at its end: programs that could not be sampled, or only by stops, for one reason.
- */
+/* Programs that could not be sampled, or only by stops, for one reason; from the tracer's end. */
 struct record_refusal {
 	struct record record;
 	uint64_t programs;
-	uint64_t by_stops; /* not 0: they were sampled by stops, which may cut system calls short */
-	char text[]; /* of the first */
+	uint64_t by_stops; /* 1: sampled by stops, which may cut system calls short */
+	char text[]; /* reason of the first program */
 };
 
-/* A thread's life, or what was seen of it, by clocks: what was told of it has to add up to that. */
+/* Clock readings of a thread's observed life, to which its samples and waits must add up. */
 struct record_life {
 	struct record record;
 	uint64_t image;
-	uint32_t thread, tid; /* its number, and the kernel's */
-	uint64_t span_ns;     /* from its beginning to its end */
-	uint64_t cpu_ns;      /* on a CPU, by the kernel */
-	uint64_t paused_ns;   /* off it, while the program had asked to be left out */
+	uint32_t thread, tid; /* number in the image, and kernel's thread id */
+	uint64_t span_ns;     /* elapsed ns from its beginning to its end */
+	uint64_t cpu_ns;      /* ns on a CPU, by the kernel's accounting */
+	uint64_t paused_ns;   /* ns off CPU while the program had paused recording */
 	char comm[WIRE_COMM_BYTES];
 };
 
-/* Why a source may not read what threads wait for, in the first case; at its end. "": it may. */
+/* Why a source first could not read what a thread waits for; "": it could. At its end. */
 struct record_waits {
 	struct record record;
 	char refusal[192];
 };
 
-/* The collector has looked at everything since it was asked to for the @number-th time. */
+/* The collector has read the whole arena since the @number-th collector_request(). */
 struct record_round {
 	struct record record;
 	uint64_t number;
@@ -195,9 +193,9 @@ struct record_round {
 /* ---- the writing end ------------------------------------------------------------------------- */
 
 /*
- * Records on their way to the reader of the pipe. Writing never waits: while the tracing process
- * waited, every signal of its targets would wait with it, and while the collector waited, rings
- * would fill. What is not taken in time stays in memory, up to a ceiling.
+ * A buffer of records to be written to a pipe. Writing never waits: otherwise the tracing process
+ * would delay every signal of its targets, and the collector would let rings fill. Records that the
+ * pipe has no room for stay in memory, up to PIPE_WRITER_BYTES_MAX.
  *
  * Context: one thread.
  */
@@ -206,28 +204,28 @@ struct record_round {
 struct pipe_writer {
 	int descriptor; /* non-blocking; borrowed */
 	char *bytes;
-	size_t from, to, room; /* [from, to) is still to be written */
+	size_t from, to, room; /* offsets in `bytes`; [from, to) is not yet written */
 };
 
 /*
- * Append a record: @head (@head_bytes, begins with struct record, whose size is filled in), then
+ * Append a record: @head (@head_bytes long; begins with struct record, which is filled in), then
  * @tail. Returns 0, or -ENOMEM with nothing appended.
  */
 int pipe_writer_put(struct pipe_writer *pipe_writer, enum record_type type, void *head,
 	size_t head_bytes, const void *tail, size_t tail_bytes);
 
-/* The same of @sample, of @image and with its @frames. */
+/* Append a sample of @image with its @frames. Returns as pipe_writer_put(). */
 int pipe_writer_put_sample(struct pipe_writer *pipe_writer, uint64_t image,
 	const struct wire_sample *sample, const void *frames);
 
-/* The same of struct record_refusal, with the reason @why as its text. */
+/* Append a struct record_refusal with the reason @why. Returns as pipe_writer_put(). */
 int pipe_writer_put_refusal(
 	struct pipe_writer *pipe_writer, uint64_t programs, bool by_stops, const char *why);
 
-/* Write what the pipe takes now. Returns bytes left, or -errno: nobody reads any more. */
+/* Write what the pipe accepts now. Returns the bytes left, or -errno if the reader is gone. */
 long pipe_writer_flush(struct pipe_writer *pipe_writer);
 
-/* Write everything, however long the reader takes. Returns 0 or -errno as above. */
+/* Write everything and wait for the reader. Returns 0 or -errno as pipe_writer_flush(). */
 int pipe_writer_finish(struct pipe_writer *pipe_writer);
 void pipe_writer_release(struct pipe_writer *pipe_writer);
 

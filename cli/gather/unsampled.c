@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Each check adds the CPU time that a thread used since the previous check to the cause that holds
- * now, unless the thread had samples since then. Other causes are reported by the library when its
- * process ends: a handler that is not ours, and threads that were too short.
+ * now, unless the thread had samples meanwhile. The library itself reports two other causes when
+ * its process ends: a replaced handler, and threads that were too short.
  */
 #include "cli/gather/unsampled.h"
 
@@ -18,12 +18,15 @@
 #define NS_PER_MS 1000000ULL
 #define NS_PER_S  1000000000ULL
 
-/* Samples come by chance: if less is missing than this, or than this part, nothing is checked. */
+/*
+ * Nothing is checked if less CPU time is missing than MISSING_NS, or than one part in
+ * MISSING_SHARE, because the number of samples varies by chance.
+ */
 #define MISSING_NS    (20 * NS_PER_MS)
 #define MISSING_SHARE 16
 /*
- * A thread that used less than this since the last check is left for the next one. If the thread
- * has a timer, this number of periods without a sample may be chance.
+ * A thread without a ring is left for the next check if it used less than USED_NS since the last
+ * one. A thread with a ring may have no sample for CHANCE_PERIODS periods by chance.
  */
 #define CHANCE_PERIODS 4
 #define USED_NS	       NS_PER_MS
@@ -33,11 +36,11 @@
 
 struct unsampled_thread {
 	pid_t tid;
-	/* At the last check: */
+	/* The following values are those of the last check. */
 	uint64_t cpu_ns;
-	uint64_t turns;	  /* times it was scheduled */
-	uint64_t sleeps;  /* times it went to sleep, if it has a ring */
-	uint64_t written; /* to its ring */
+	uint64_t turns;	  /* number of times it was scheduled */
+	uint64_t sleeps;  /* number of times it went to sleep, if it has a ring */
+	uint64_t written; /* bytes written to its ring */
 };
 
 /* The image that is checked. */
@@ -46,12 +49,12 @@ struct subject {
 	const struct wire_slot *slot;
 	pid_t pid;
 	uint64_t image;
-	uint64_t cpu_ns;    /* of the process, as just read */
-	uint64_t period_ns; /* of samples; 0: the arena has no rate */
-	uint64_t chance_ns; /* a thread may use this without a sample, by chance */
+	uint64_t cpu_ns;    /* ns of the process, read for this check */
+	uint64_t period_ns; /* ns between samples; 0: the arena has no rate */
+	uint64_t chance_ns; /* ns that a thread may use without a sample by chance */
 };
 
-/* The ring of thread @tid, NULL: it has none. */
+/* Find the ring of thread @tid. Returns NULL if it has none. */
 static const struct wire_ring *find_ring(const struct subject *subject, pid_t tid)
 {
 	for (uint32_t i = 0; i < wire_rings_high(subject->arena); i++) {
@@ -75,7 +78,7 @@ static int read_clock(pid_t pid, pid_t tid, struct procfs_clock *clock)
 	return error;
 }
 
-/* NULL without memory. */
+/* Find or add the state of thread @tid. Returns NULL without memory, or if there are too many. */
 static struct unsampled_thread *find_thread(struct unsampled *unsampled, pid_t tid)
 {
 	for (unsigned i = 0; i < unsampled->count; i++)
@@ -100,7 +103,7 @@ static enum wire_unsampled cause_without_ring(const struct subject *subject, pid
 	return WIRE_UNSAMPLED_UNANNOUNCED;
 }
 
-/* How often thread @tid has gone to sleep. */
+/* Returns the number of times that thread @tid went to sleep. */
 static uint64_t read_sleeps(pid_t pid, pid_t tid)
 {
 	struct procfs_switches switches = {.sleeps = 0};
@@ -114,9 +117,9 @@ static uint64_t read_sleeps(pid_t pid, pid_t tid)
 }
 
 /*
- * Was the thread asleep at most of the kernel's ticks? At each tick the kernel checks the timers of
- * the thread that runs then, so a thread that always sleeps before the tick is never sampled. If it
- * mostly lost its CPU to another thread instead, this is not the reason.
+ * Was the thread asleep at most of the kernel's ticks? The kernel checks at each tick the timers of
+ * the thread that runs then, so a thread that always sleeps before the tick is never sampled. This
+ * is not the reason if the thread mostly lost its CPU to another thread instead.
  */
 static bool dodged_ticks(
 	const struct unsampled_thread *thread, const struct unsampled_thread *before)
@@ -127,7 +130,7 @@ static bool dodged_ticks(
 	       4 * (thread->sleeps - before->sleeps) > turns;
 }
 
-/* Why a thread with a timer had no sample since @before. */
+/* Find out why a thread with a timer had no sample since @before. */
 static enum wire_unsampled cause_with_ring(const struct subject *subject,
 	const struct unsampled_thread *thread, const struct unsampled_thread *before)
 {
@@ -158,7 +161,7 @@ static void look_at_thread(struct unsampled *unsampled, const struct subject *su
 	/* The thread id was reused. */
 	if (clock.cpu_ns < thread->cpu_ns)
 		*thread = (struct unsampled_thread){.tid = tid};
-	/* CPU time that the main thread used before it was armed does not count here. */
+	/* Do not count CPU time that the main thread used before it was armed. */
 	if (known < unsampled->count && tid == subject->pid)
 		thread->cpu_ns = subject->slot->start_cpu_ns;
 	written = ring ? __atomic_load_n(&ring->written, __ATOMIC_RELAXED) : 0;
@@ -188,7 +191,7 @@ static void look_at_threads(struct unsampled *unsampled, const struct subject *s
 	free(tids);
 }
 
-/* CPU time of @subject that its samples do not stand for. */
+/* Returns the CPU time in ns that the samples of @subject do not stand for. */
 static uint64_t missing_ns(const struct subject *subject)
 {
 	const struct wire_slot *slot = subject->slot;
@@ -205,14 +208,14 @@ static uint64_t missing_ns(const struct subject *subject)
 void unsampled_check(struct unsampled *unsampled, struct wire_arena *arena,
 	const struct wire_slot *slot, uint64_t cpu_ns)
 {
-	/* A program of the run may have written a 0 there: then no time counts as missing. */
+	/* A program of the run may have written 0 to the arena: then no time counts as missing. */
 	uint32_t rate_hz = __atomic_load_n(&arena->rate_hz, __ATOMIC_RELAXED);
 	uint64_t period_ns = rate_hz ? NS_PER_S / rate_hz : 0;
 	const struct subject subject = {arena, slot, unsampled->pid, unsampled->image, cpu_ns,
 		period_ns, CHANCE_PERIODS * period_ns};
 	uint64_t missing = missing_ns(&subject), now_ns = clock_now_ns(), begun_ns;
 
-	/* Deferred samples have come since. */
+	/* Deferred samples have arrived since. */
 	if (missing < unsampled->missing_ns)
 		unsampled->missing_ns = missing;
 	if (missing < unsampled->missing_ns + MISSING_NS || now_ns < unsampled->next_ns ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Find out why a process with the library has too few samples: which of its threads used CPU time
- * that no sample shows, and what /proc says about them. This is done while they run, because /proc
- * has nothing about them afterwards.
+ * without samples, and what /proc says about these threads. This is done while they run, because
+ * /proc has nothing about them afterwards.
  */
 #ifndef CLI_GATHER_UNSAMPLED_H
 #define CLI_GATHER_UNSAMPLED_H
@@ -15,13 +15,13 @@
 
 struct unsampled_thread;
 
-/* State for one image. Set the first two, and the rest to zero. */
+/* State for one image. The caller sets `pid` and `image`, and zeroes the other fields. */
 struct unsampled {
 	pid_t pid;
 	uint64_t image;
 	uint64_t ns[WIRE_UNSAMPLED_CAUSES]; /* CPU time, by cause */
 	uint64_t missing_ns;		    /* CPU time without samples, at the last check */
-	uint64_t next_ns;		    /* no check before */
+	uint64_t next_ns;		    /* no check before this time, CLOCK_MONOTONIC ns */
 	struct unsampled_thread *threads;   /* owned */
 	unsigned count, room;
 };
