@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPU time is what the kernel says; everything else is counted in samples. Each process is held
- * against what its parent was charged for it, the last to begin first. Each image tells its CPU
- * time and its children's when it leaves; the rest of what a parent was charged is what the kernel
- * did after a last instruction. A rest that is too large for that holds a program that was not
- * sampled, and stays in the difference of the books.
+ * CPU time comes from the kernel's clocks; all else is counted in samples. Each process is compared
+ * with what its parent was charged for it, the process that began last first. Each image reports
+ * its own CPU time and its children's when it leaves; the rest of what a parent was charged is what
+ * the kernel did after the children's last instructions. A rest that is too large for that contains
+ * a program that was not sampled, and stays in the difference between due and recorded.
  *
- * Which images were one process, one after the other, and whose child that was, is told by pids and
- * starts, which the kernel gives again only after a while; by numbers of images where one forked
- * the other.
+ * Images are joined to processes, and processes to parents, by pid and start time, because the
+ * kernel reuses a pid only after a while; a fork by the number of the forking image.
  */
 #include "cli/profile/accounting.h"
 
@@ -24,17 +23,17 @@
 
 struct process {
 	uint32_t pid;
-	uint32_t first, count; /* its images, in processes.images, in their order */
-	uint32_t parent;       /* the image that it was made by, or PROCESSES_NOBODY we know */
+	uint32_t first, count; /* its images in processes.images, in order of start */
+	uint32_t parent;       /* image that made it, or PROCESSES_NOBODY: not known */
 };
 
 struct processes {
 	struct flameprof_profile *profile; /* borrowed */
-	struct process *list;		   /* by pid, then start */
+	struct process *list;		   /* sorted by pid, then start */
 	uint32_t count;
-	uint32_t *images; /* by pid, then start */
+	uint32_t *images; /* sorted by pid, then start */
 	uint32_t image_count;
-	uint32_t *by_start;   /* numbers of processes: parents come before their children */
+	uint32_t *by_start;   /* indexes of processes; parents before children */
 	uint32_t *process_of; /* image -> its process */
 };
 
@@ -45,7 +44,7 @@ static const struct profile_image *image_at(const struct processes *processes, u
 	return profile_image_at(processes->profile, image);
 }
 
-/* The images of @process, 0 to count - 1, and the last of them. */
+/* Returns image @at (0 to count - 1) of @process. */
 static struct profile_image *processes_image(
 	const struct processes *processes, const struct process *process, uint32_t at)
 {
@@ -57,7 +56,7 @@ static uint32_t processes_last(const struct processes *processes, const struct p
 	return processes->images[process->first + process->count - 1];
 }
 
-/* It left by an exec, or may not be sampled any more; whether or not it was seen again. */
+/* Did the process continue after @image, by exec or unsampled? The next image may not be known. */
 static int processes_went_on(const struct profile_image *image)
 {
 	return image->left_by_exec || image->went_on;
@@ -118,7 +117,7 @@ static void join_images(struct processes *processes)
 		processes);
 }
 
-/* The last image with @pid that began before @before_ns. */
+/* Find the last image with @pid that began before @before_ns. Returns PROCESSES_NOBODY if none. */
 static uint32_t find_image(const struct processes *processes, uint32_t pid, uint64_t before_ns)
 {
 	uint32_t low = 0, high = processes->image_count;
@@ -154,12 +153,14 @@ static void find_parents(struct processes *processes)
 	}
 }
 
-/* Zero-initialise. Returns 0, or -ENOMEM with *@out to be released all the same. */
+/*
+ * Find the processes of @profile. @out must be zero. Returns 0 or -ENOMEM; release @out either way.
+ */
 static int processes_find(struct processes *out, struct flameprof_profile *profile)
 {
 	size_t count;
 
-	/* So that nothing asked for later makes one more. */
+	/* Add images known only as parents now, so that image_count stays fixed. */
 	for (uint32_t i = 0; i < profile->image_count; i++)
 		if (profile_image_at(profile, i)->parent)
 			profile_image(profile, profile_image_at(profile, i)->parent);
@@ -186,27 +187,24 @@ static void processes_release(struct processes *processes)
 	free(processes->process_of);
 }
 
-/* ---- the books ------------------------------------------------------------------------------- */
+/* ---- credits --------------------------------------------------------------------------------- */
 
 #define NS_PER_S 1000000000ULL
 #define NOBODY	 PROCESSES_NOBODY
 
-/*
- * More than this an exit does not take: ten times what was measured, 0.04 ms for /bin/true and
- * 0.1 us for a page of 4 KiB.
- */
+/* Upper limit of an exit: ten times the measured 0.04 ms of /bin/true and 0.1 us per 4 KiB page. */
 #define EXIT_NS	    500000ULL
 #define EXIT_KIB_NS 250ULL
 #define EXIT_SPREAD 10
 
-/* The processes that one image made, but for those that still run. */
+/* The processes that one image made, except those that still run. */
 struct siblings {
-	uint32_t first_child; /* a process, or NOBODY */
-	uint64_t below_ns;    /* what they and theirs used, as far as it was told */
-	uint32_t exits;	      /* how many ends are not told of in that, and */
-	uint64_t kills;	      /* how many threads ended before their process could tell anything */
-	bool is_mixed;	      /* they have several names */
-	bool holds_uninjected; /* some of them went on without us */
+	uint32_t first_child; /* index of a process, or NOBODY */
+	uint64_t below_ns;    /* ns that they and their descendants reported */
+	uint32_t exits;	      /* number of exits that below_ns does not include */
+	uint64_t kills;	      /* threads that were killed before their process reported */
+	bool is_mixed;	      /* their names differ */
+	bool holds_uninjected; /* some continued without the library */
 };
 
 enum box {
@@ -222,19 +220,23 @@ struct accounts {
 	const struct accounting_child *child;
 	enum accounting_start start;
 	uint64_t period_ns;
-	uint64_t tick_ns; /* the kernel looks at timers so often */
+	uint64_t tick_ns; /* ns between the kernel's checks of timers */
 	struct processes processes;
 	struct siblings *siblings; /* by image */
 	uint32_t *next_sibling;	  /* by process */
-	uint64_t *unexplained_ns; /* by process: charged to it or below for whom we do not know */
-	uint64_t *weight;	  /* by image: of its samples and credits */
-	uint64_t *sampled;	  /* by image: of its samples alone */
-	uint64_t *last_ns;	  /* by image: the last moment it was seen */
-	/* Remainders are carried to the next, so that many short lives add up. */
+	/* by process: charged to it or a descendant for unknown processes */
+	uint64_t *unexplained_ns;
+	uint64_t *weight;	  /* by image: weight of its samples and credits */
+	uint64_t *sampled;	  /* by image: weight of its samples */
+	uint64_t *last_ns;	  /* by image: last time it was seen */
+	/*
+	 * CPU time less than a sample, carried to the next image so that many short lives add up.
+	 */
 	uint64_t due_ns[BOX_COUNT];
-	uint64_t charged_ns;		 /* to the child, or what still runs used */
-	uint64_t charged_unexplained_ns; /* part of it, for processes that we do not know */
-	uint64_t missing_ns; /* used by processes of which we do not know who waited for them */
+	/* charged to the child, or used by processes that still run */
+	uint64_t charged_ns;
+	uint64_t charged_unexplained_ns; /* part of charged_ns, for unknown processes */
+	uint64_t missing_ns; /* used by processes of which the waiting parent is unknown */
 };
 
 static const struct profile_image *last_image_of(
@@ -267,7 +269,7 @@ static void sum_image_weights(struct accounts *accounts)
 	}
 }
 
-/* Credit @ns of @index's in @box, as @frame. */
+/* Credit @ns of image @index on @frame, or count it as paused. The remainder stays in @box. */
 static void add_credit(struct accounts *accounts, enum box box, uint64_t frame, uint32_t index,
 	uint64_t ns, bool is_paused)
 {
@@ -389,15 +391,18 @@ static uint64_t exit_limit_ns(uint64_t kib)
 	return EXIT_NS + kib * EXIT_KIB_NS;
 }
 
-/* Threads that ended with a process before it could tell anything; a tracer knows of no number. */
+/*
+ * Returns how many threads were killed with the process. The tracer's images have no such number.
+ */
 static uint64_t killed_threads(const struct profile_image *image)
 {
 	return image->live_threads > 1 ? image->live_threads : 1;
 }
 
 /*
- * What may be lost of @threads killed ones: of one that runs on the samples since the last tick,
- * and a part of a period; several that come and go may each be missed by some ticks.
+ * Upper limit of the CPU time of @threads killed threads that has no samples. A thread that runs on
+ * loses the samples since the last tick and a part of a period. Several threads that sleep and wake
+ * may each be missed by some ticks.
  */
 static uint64_t kill_limit_ns(const struct accounts *accounts, uint64_t threads)
 {
@@ -407,8 +412,9 @@ static uint64_t kill_limit_ns(const struct accounts *accounts, uint64_t threads)
 }
 
 /*
- * CPU time of @process up to its last instruction. One that was killed could not tell; its samples
- * do, unless it kept them away: then its clock as it was last seen is more than an exit away.
+ * Returns the CPU time of @process up to its last instruction. A killed process could not report
+ * it, so use its samples; but if its last read clock exceeds them by more than an exit may take,
+ * the process kept samples away, so use that clock.
  */
 static uint64_t used_ns(
 	const struct accounts *accounts, const struct process *process, uint64_t kib)
@@ -427,7 +433,7 @@ static uint64_t used_ns(
 	return counted_ns;
 }
 
-/* flamerun's own: the first that had its pid. */
+/* Is @process flamerun's own child? It is the first process with the child's pid. */
 static bool is_child(const struct accounts *accounts, const struct process *process)
 {
 	return accounts->child && process->pid == accounts->child->pid &&
@@ -435,10 +441,9 @@ static bool is_child(const struct accounts *accounts, const struct process *proc
 }
 
 /*
- * What a killed process used since the kernel last looked at its threads. Of one that runs on that
- * is half a tick on average; of several it is all that their end did not take, which is what an
- * exit of
- * @kib took where it was measured. @ns is what there is; returns how much of it that was.
+ * Credit what a killed process used since the kernel last checked its threads' timers, out of the
+ * @ns that are left. One thread used half a tick on average. For several it is all that their exit
+ * did not take; exits of @kib are taken to last as long as measured. Returns the credited ns.
  */
 static uint64_t credit_kill(
 	struct accounts *accounts, const struct process *process, uint64_t kib, uint64_t ns)
@@ -461,7 +466,7 @@ static uint64_t credit_kill(
 	return ns;
 }
 
-/* The ends of the children of image @index, @ns in all. */
+/* Credit the exits of the children of image @index, @ns in all. */
 static void credit_exits(struct accounts *accounts, uint32_t index, uint64_t kib, uint64_t ns)
 {
 	const struct siblings *siblings = &accounts->siblings[index];
@@ -487,8 +492,9 @@ static void credit_exits(struct accounts *accounts, uint32_t index, uint64_t kib
 }
 
 /*
- * Hold what image @index was charged for children against what they told. Returns what is neither
- * theirs nor their ends': whose it is we do not know.
+ * Compare what image @index was charged for children with what they reported, and credit their
+ * exits.
+ * @rest_ns is the difference. Returns the part of it that belongs to unknown processes.
  */
 static uint64_t account_siblings(
 	struct accounts *accounts, uint32_t index, uint64_t rest_ns, uint64_t kib)
@@ -504,9 +510,9 @@ static uint64_t account_siblings(
 }
 
 /*
- * The children of a process's images, one image after the other; an image tells what was charged so
- * far when it leaves. @last is what the kernel said of all at the end, NULL: only the image can.
- * What is charged beyond what is known of adds to *@ns, which gets CPU time of all of them.
+ * Account for the children of a process's images, one image after the other. An image reports when
+ * it leaves what was charged so far. @last is the kernel's report on process @number at its end;
+ * NULL: only its images report. Adds the CPU time of all descendants to *@ns.
  */
 static void account_all_siblings(struct accounts *accounts, uint32_t number,
 	const struct accounting_child *last, uint64_t *ns)
@@ -522,7 +528,7 @@ static void account_all_siblings(struct accounts *accounts, uint32_t number,
 		uint64_t sum_ns = is_last ? last->children_ns : image->children_ns;
 		uint64_t more_ns = sum_ns > charged_ns ? sum_ns - charged_ns : 0, rest_ns;
 
-		/* Some of these may be waited for by the next image. */
+		/* The next image may wait for some of these. */
 		waiting_ns += accounts->siblings[index].below_ns;
 		*ns += accounts->siblings[index].below_ns;
 		if (!is_last && !image->told_end)
@@ -546,7 +552,7 @@ static const char *name_of(const struct accounts *accounts, uint32_t number)
 	return image->exe[0] ? image->exe : image->comm;
 }
 
-/* Process @number, whose end its parent has waited for, if anybody has, used @ns with its own. */
+/* Add process @number, whose descendants and itself used @ns, to its parent's children. */
 static void charge_parent(struct accounts *accounts, uint32_t number, uint64_t ns)
 {
 	const struct process *process = &accounts->processes.list[number];
@@ -567,14 +573,14 @@ static void charge_parent(struct accounts *accounts, uint32_t number, uint64_t n
 		accounts->unexplained_ns[number];
 	if (image->told_end)
 		return;
-	/* Nobody has told of the ends below it yet: what its parent was charged has them, too. */
+	/* Its descendants' exits were not reported, so the parent was charged for them, too. */
 	siblings->kills += killed_threads(image) + own->kills;
 	siblings->exits += own->exits;
 	siblings->is_mixed |= own->exits != 0;
 	siblings->holds_uninjected |= own->holds_uninjected;
 }
 
-/* flamerun's own child: the kernel has said everything of it. */
+/* Account for flamerun's own child, of which the kernel has reported all. */
 static void account_child(struct accounts *accounts, uint32_t number)
 {
 	const struct process *process = &accounts->processes.list[number];
@@ -588,7 +594,7 @@ static void account_child(struct accounts *accounts, uint32_t number)
 		profile_totals(accounts->profile)->killed_by = child->signal;
 	account_all_siblings(accounts, number, child, &siblings_ns);
 	accounts->charged_unexplained_ns += accounts->unexplained_ns[number];
-	/* Children that nobody waited for. */
+	/* Children that were not waited for. */
 	if (siblings_ns > child->children_ns)
 		accounts->charged_ns += siblings_ns - child->children_ns;
 	if (processes_went_on(image) ||
@@ -601,7 +607,7 @@ static void account_child(struct accounts *accounts, uint32_t number)
 		processes_last(&accounts->processes, process), rest_ns, image->left_paused);
 }
 
-/* The memory of the largest child that the parent of @process waited for, 0 where nobody told. */
+/* Returns the KiB of the largest child that the parent of @process waited for; 0 if not known. */
 static uint64_t siblings_max_kib(const struct accounts *accounts, const struct process *process)
 {
 	uint32_t parent = process->parent;
@@ -619,7 +625,7 @@ static void account_process(struct accounts *accounts, uint32_t number)
 	uint64_t ns = used_ns(accounts, process, siblings_max_kib(accounts, process));
 
 	account_all_siblings(accounts, number, NULL, &ns);
-	/* What still runs nobody has waited for. */
+	/* A process that still runs was charged to no parent. */
 	if (last_image_of(accounts, process)->still_runs)
 		accounts->charged_ns += ns;
 	else if (process->parent == NOBODY)
@@ -649,7 +655,7 @@ static void account_all(struct accounts *accounts)
 	if (accounts->child && !is_found)
 		accounts->charged_unexplained_ns = accounts->charged_ns;
 	totals->cpu_ns = accounts->charged_ns;
-	/* Who is charged for and not known may be who is known and not charged for. */
+	/* The unknown processes that were charged may be those that were charged to no parent. */
 	if (accounts->missing_ns > accounts->charged_unexplained_ns)
 		totals->cpu_ns += accounts->missing_ns - accounts->charged_unexplained_ns;
 }

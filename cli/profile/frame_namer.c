@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From one frame's address to its names, by whatever knows them; each address of each module is
- * looked up once.
+ * Name one frame's address; each address of each module is looked up once.
  *
- * Code without a name is shown by function, not by address: .eh_frame stays in stripped files, and
- * its entries tell where the function around an address begins, so that [liblzma.so.5+0x15ae0] is
- * one box however many places in it were sampled. Code without even that is shown by its address.
+ * Code without a name is shown by function, not by address: even stripped files keep .eh_frame,
+ * whose entries give the start of the function, so [liblzma.so.5+0x15ae0] is one box however many
+ * of its addresses were sampled. Only code without such an entry is shown by its own address.
  */
 #include "cli/profile/frame_namer.h"
 
@@ -29,15 +28,15 @@
 #include "render/array.h"
 #include "render/label.h"
 
-#define UNSET UINT32_MAX       /* instead of a tree frame or chain: there is none, or none yet */
-#define MOVES (UINT32_MAX - 1) /* instead of a tree frame: which one depends on the time */
+#define UNSET UINT32_MAX       /* instead of a tree frame or chain: none */
+#define MOVES (UINT32_MAX - 1) /* instead of a tree frame: depends on the time */
 
-/* Of the name of who has a lock. */
+/* Longest name of a lock's holder. */
 #define HOLDER_BYTES 1000u
 
 struct frame_namer_image {
 	struct generated generated;
-	struct sources_share share; /* of code in no module */
+	struct sources_share share; /* of generated code in no module */
 };
 
 int frame_namer_init(struct frame_namer *namer, const struct naming_request *request,
@@ -103,7 +102,7 @@ void frame_namer_release(struct frame_namer *namer)
 	symbols_free(namer->symbols);
 }
 
-/* Index + 1 of the module of @image that has @address mapped, 0 when none is known. */
+/* Returns the index + 1 of the module of @image that maps @address, or 0 if none is known. */
 static uint32_t find_mapped(const struct frame_namer *namer, uint32_t image, uint64_t address)
 {
 	const struct names *table = &namer->profile->names;
@@ -119,8 +118,8 @@ static uint32_t find_mapped(const struct frame_namer *namer, uint32_t image, uin
 }
 
 /*
- * The module that knows most of @module's file. Of a file that the program mapped itself only the
- * path is known; where the loader has mapped the same file, too, that module has its build-id.
+ * Returns the module that identifies @module's file best. A file that the program mapped itself has
+ * no build-id here; if the loader has mapped the same file, the loader's module has one.
  */
 static const struct names_module *find_identified(
 	const struct names *table, const struct names_module *module)
@@ -138,8 +137,8 @@ static const struct names_module *find_identified(
 }
 
 /*
- * When @module's file was what ran, since the epoch; 0: not known. The program's was when it began,
- * a library is known from the first sample in it on.
+ * Returns a time in ns since the epoch at which @module's file was in use, or 0 if not known: the
+ * image's start for the program, the first sample in it for a library.
  */
 static int64_t seen_ns(const struct frame_namer *namer, const struct names_module *module,
 	const struct profile_image *image)
@@ -149,7 +148,7 @@ static int64_t seen_ns(const struct frame_namer *namer, const struct names_modul
 	return at ? (int64_t)at + namer->epoch_ns : 0;
 }
 
-/* The symbols handle of a module, asked once. */
+/* Returns the symbols handle of a module, cached. */
 static int handle_of(struct frame_namer *namer, uint32_t index)
 {
 	const struct names *table = &namer->profile->names;
@@ -173,7 +172,7 @@ static int handle_of(struct frame_namer *namer, uint32_t index)
 	return namer->handles[index];
 }
 
-/* Append @frame to the chain that is being made. Without memory the tree is poisoned. */
+/* Append @frame to the chain in construction. Without memory has_failed is set. */
 static void add_frame(struct frame_namer *namer, uint32_t frame)
 {
 	if (ARRAY_GROW(namer->frames, namer->frame_count, namer->frame_room, 1024))
@@ -182,7 +181,7 @@ static void add_frame(struct frame_namer *namer, uint32_t frame)
 		namer->frames[namer->frame_count++] = frame;
 }
 
-/* What is inlined at an address is added, all but the last; that one is returned. */
+/* Append the frames inlined at an address except the last, which is returned. */
 static uint32_t name_chain(
 	struct frame_namer *namer, const struct symbols_name *name, const char *module)
 {
@@ -199,7 +198,7 @@ static uint32_t name_chain(
 	return frame;
 }
 
-/* What pictures call @module. */
+/* Returns the name of @module in pictures. */
 static const char *module_name(const struct names *table, const struct names_module *module)
 {
 	return module->flags & WIRE_MODULE_VDSO ? "[vdso]"
@@ -221,7 +220,7 @@ static uint32_t name_in_module(struct frame_namer *namer, uint32_t index, uint64
 		return calltree_frame(namer->tree,
 			replaced_name(text, sizeof(text), short_name), short_name,
 			CALLTREE_UNNAMED);
-	/* By the function's start, where that can be told: one box a function, not one a call. */
+	/* Use the function's start if known: one box per function, not one per address. */
 	symbols_function(namer->symbols, handle, address, &address);
 	snprintf(text, sizeof(text), "[%.400s+0x%" PRIx64 "]", short_name, address);
 	picture_names_build_id(build_id, module->build_id, module->build_id_bytes);
@@ -230,9 +229,9 @@ static uint32_t name_in_module(struct frame_namer *namer, uint32_t index, uint64
 }
 
 /*
- * Code that the program mapped from a file: where the file has it is asked once. Of what is no
- * program or library, as the files in memory that JIT compilers map twice, nothing is mapped.
- * Returns UNSET then.
+ * Name code that the program mapped from a file. The mapping's address in the file is found once.
+ * If the file is no program or library, e.g. a memory file that a JIT compiler maps twice, the
+ * module is emptied and UNSET is returned.
  */
 static uint32_t name_mapped(struct frame_namer *namer, uint32_t index, uint64_t frame)
 {
@@ -250,7 +249,9 @@ static uint32_t name_mapped(struct frame_namer *namer, uint32_t index, uint64_t 
 	return name_in_module(namer, index, WIRE_FRAME(module->number, at - module->bias));
 }
 
-/* @time_ns: when it was sampled, or GENERATED_*. Returns MOVES where it depends on that. */
+/*
+ * Name code in no module, sampled at @time_ns (or GENERATED_*). Returns MOVES if the time decides.
+ */
 static uint32_t name_jit(
 	struct frame_namer *namer, uint32_t image, uint64_t frame, uint64_t time_ns)
 {
@@ -283,7 +284,7 @@ static uint32_t name_machine(
 	return frame;
 }
 
-/* Behind these folders is what an import statement says. */
+/* An import statement names the path after these folders. */
 static const char *const PACKAGE_ROOTS[] = {
 	"/site-packages/", "/dist-packages/", "/node_modules/"};
 
@@ -297,8 +298,8 @@ static const char *find_last(const char *path, const char *part)
 }
 
 /*
- * What is shown of a path: from the package on, else the file alone, with its folder where its name
- * is that of every package's.
+ * Shorten a path for display: from the package on, else the file name only, with its folder if many
+ * packages have a file of that name (/__init__.py).
  */
 static const char *shorten_path(const char *path)
 {
@@ -323,7 +324,7 @@ static const char *shorten_path(const char *path)
 	return *base == '/' ? base + 1 : base;
 }
 
-/* A function of a language, at the line of @address. */
+/* Name a language's function, at the line of @address. */
 static uint32_t name_language(struct frame_namer *namer, const struct names *table,
 	const struct names_code *code, uint64_t address)
 {
@@ -355,7 +356,7 @@ static uint32_t name_code(struct frame_namer *namer, uint32_t image, uint64_t fr
 	return calltree_frame(namer->tree, names_string(table, code->name), "", CALLTREE_JIT);
 }
 
-/* What stands for CPU time and is no place in code; NULL: it is one. */
+/* Returns the name of a frame that stands for CPU time without code, or NULL if @frame is code. */
 static const char *name_of_time(uint64_t frame)
 {
 	switch (frame) {
@@ -376,10 +377,10 @@ static const char *name_of_time(uint64_t frame)
 	}
 }
 
-/* A function of a language that sleeps, by whatever call of the kernel's its runtime does that. */
+/* A language's function that sleeps, whatever system call its runtime uses for it. */
 #define SLEEPS "java.lang.Thread.sleep"
 
-/* Does a language sleep where profile node @node, of @image, waits? */
+/* Does profile node @node, of @image, wait in a language's sleep function? */
 static bool is_asleep(struct frame_namer *namer, uint32_t image, uint32_t node)
 {
 	uint32_t root = profile_image_at(namer->profile, image)->root;
@@ -398,8 +399,8 @@ static bool is_asleep(struct frame_namer *namer, uint32_t image, uint32_t node)
 }
 
 /*
- * What profile node @node waits for, in particular where that was told, and who has it where that
- * is known: a function, without its arguments.
+ * Name what profile node @node waits for, with the details that its program reported, if any, and
+ * the holder (a function, without its arguments), if known.
  */
 static uint32_t name_wait(
 	struct frame_namer *namer, uint32_t image, uint32_t node, const char *holder)
@@ -413,14 +414,14 @@ static uint32_t name_wait(
 	char function[HOLDER_BYTES + 1], shortened[LABEL_SHORT_BYTES(HOLDER_BYTES)];
 
 	wait_leaf_name(frame, name);
-	/* Others than those that are known to wait have names, too. */
+	/* System calls that are not known to wait have names, too. */
 	if (!kind[0] && WIRE_WAIT_CALL(frame) < WIRE_WAIT_CALLS_MAX)
 		call = call_number_name(WIRE_WAIT_CALL(frame));
 	if (call)
 		snprintf(name, sizeof(name), "[%s]", call);
 	snprintf(function, sizeof(function), "%s", holder ? holder : "");
 	label_short(shortened, function);
-	/* "[read: FILE]" where nothing told would be "[read: pipe]". */
+	/* Replace a default detail: "[read: pipe]" becomes "[read: FILE]". */
 	if (told || holder)
 		snprintf(text, sizeof(text), "%.*s: %s%s%s%s]", (int)strcspn(name, ":]"), name,
 			told ? names_string(profile_words(namer->profile, image), told->name) : "",
@@ -428,7 +429,7 @@ static uint32_t name_wait(
 	return calltree_frame(namer->tree, told || holder ? text : name, kind, CALLTREE_WAIT);
 }
 
-/* Where the kernel says so, which it does not to everybody. */
+/* Name a kernel function. Only some users may read the kernel's symbols. */
 static uint32_t name_kernel(struct frame_namer *namer, uint64_t frame)
 {
 	const char *name = NULL;
@@ -442,7 +443,7 @@ static uint32_t name_kernel(struct frame_namer *namer, uint64_t frame)
 		namer->tree, name ? name : KERNEL_MODULE, KERNEL_MODULE, CALLTREE_KERNEL);
 }
 
-/* Profile node @node's, below @image's root. */
+/* Returns the tree frame of profile node @node, below @image's root. */
 static uint32_t name_frame(struct frame_namer *namer, uint32_t image, uint32_t node)
 {
 	uint64_t frame = profile_node_frame(profile_node_at(namer->profile, node));
@@ -503,7 +504,7 @@ void frame_namer_sources(struct frame_namer *namer, struct sources *sources)
 		origin = symbols_module_origin(namer->symbols, handle);
 		sources_add_module(sources, module_name(table, names_module(table, i)), &origin,
 			&namer->shares[handle]);
-		/* Other processes have the same. */
+		/* Other processes use the same handle; report it once. */
 		namer->shares[handle].weight = 0;
 	}
 	for (uint32_t i = 0; i < namer->profile->image_count; i++) {
@@ -517,7 +518,7 @@ void frame_namer_sources(struct frame_namer *namer, struct sources *sources)
 	sources_add_told(sources, &namer->told);
 }
 
-/* The chain of profile node @node, below @image's root. */
+/* Make the chain of profile node @node, below @image's root. Returns its index. */
 static uint32_t make_chain(struct frame_namer *namer, uint32_t image, uint32_t node)
 {
 	uint32_t begun = namer->frame_count;
@@ -594,9 +595,9 @@ uint32_t frame_namer_wait(struct frame_namer *namer, uint32_t image, uint32_t no
 }
 
 /*
- * A timer that expires in the kernel shows when the thread comes back from it: behind the
- * instruction of a system call. Of a thread that was there by chance, on its way through its own
- * code, the same is seen; that is one instruction.
+ * A timer that expires in the kernel signals when the thread returns to user mode, just after the
+ * system call instruction. A thread that was there by chance, on its way through user code, looks
+ * equal; but this is one instruction.
  */
 uint32_t frame_namer_in_kernel(struct frame_namer *namer, uint32_t node, uint32_t parent)
 {
@@ -615,7 +616,7 @@ uint32_t frame_namer_in_kernel(struct frame_namer *namer, uint32_t node, uint32_
 struct located {
 	uint64_t address;
 	int handle;
-	uint32_t node; /* of the profile */
+	uint32_t node; /* index of the profile node */
 };
 
 static int by_handle(const void *left, const void *right)
@@ -625,11 +626,11 @@ static int by_handle(const void *left, const void *right)
 	return a->handle < b->handle ? -1 : a->handle > b->handle;
 }
 
-/* What is known of profile nodes while their addresses are collected. */
-#define IS_LEAF	     1u /* of a stack that the kernel's clock counted */
+/* Marks of profile nodes while their addresses are collected. */
+#define IS_LEAF	     1u /* leaf of a stack of CPU time */
 #define IS_COLLECTED 2u
 
-/* Those of @stack in modules that were not collected (@marks, by profile node), into @found. */
+/* Collect addresses in modules of @stack until a node marked in @marks. Returns how many. */
 static uint32_t collect_addresses(struct frame_namer *namer, const struct profile_stack *stack,
 	uint8_t *marks, struct located *found)
 {
@@ -660,7 +661,7 @@ static uint32_t leaf_of(const struct flameprof_profile *profile, const struct pr
 									: stack->node;
 }
 
-/* All of the stacks that are named. Returns how many. */
+/* Collect the addresses of all stacks that will be named. Returns how many. */
 static uint32_t collect_all(struct frame_namer *namer, const struct naming_request *request,
 	uint8_t *marks, struct located *found)
 {
@@ -679,7 +680,9 @@ static uint32_t collect_all(struct frame_namer *namer, const struct naming_reque
 	return count;
 }
 
-/* What is not here yet of the files that the @count at @found (by handle) are in. */
+/*
+ * Fetch missing symbols of the files of the @count entries at @found, which are sorted by handle.
+ */
 static void fetch(struct frame_namer *namer, const struct naming_request *request,
 	const struct located *found, uint32_t count, struct debuginfod_report *report)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From stacks that a WIRE_FRAME_HOLDER parts to functions: what is seen of all is counted first,
- * then each is asked for.
+ * Find holders in stacks with a WIRE_FRAME_HOLDER: count all functions, then look up each sample.
  */
 #include "cli/profile/holders.h"
 
@@ -11,23 +10,23 @@
 #include "libprof/profile/tables.h"
 #include "render/array.h"
 
-/* How far out on the stack of who waits the function that takes locks may be. */
+/* The function that acquires the lock must be among this many innermost frames of a waiter. */
 #define LOCK_FRAMES_MAX 6u
 
-/* A sample further away than the looks at waits are is of another time. */
+/* A CPU sample further away in time than this says nothing about a wait. */
 #define NEAR_NS 50000000ULL
 
-/* Enough to tell what most of a thread's time with a lock is below. */
+/* Upper limit of entries in `seen`. */
 #define SEEN_MAX (1u << 20)
 
-/* Instead of the holder's number: of those that wait, whichever they are. */
+/* Instead of the holder's number: entry for all waiters. */
 #define WAITERS UINT32_MAX
 
-/* What was seen of a lock: functions that wait for it, and those in which a thread has it. */
+/* Weight of a function for a lock: one that waits for it, or one below which a thread holds it. */
 struct seen {
 	uint32_t image, lock, thread;
 	uint64_t weight;
-	const char *function; /* the tree's; NULL: all of them */
+	const char *function; /* the tree's name; NULL: total */
 };
 
 struct cpu_sample {
@@ -39,17 +38,17 @@ struct holders {
 	struct frame_namer *namer;
 	const struct flameprof_profile *profile;
 	/*
-	 * [stack]: the node of its WIRE_FRAME_HOLDER, 0: it waits for no lock; and the thread that
-	 * ran with it, from 1.
+	 * By profile stack: `part` is the node of its WIRE_FRAME_HOLDER, 0 if it waits for no lock;
+	 * `thread` is 1 + the thread that ran while it held the lock, else 0.
 	 */
 	struct {
 		uint32_t part, thread;
 	} *held;
-	uint8_t *has_run; /* [thread]: with a lock */
+	uint8_t *has_run; /* by thread: ran while it held a lock */
 	struct seen *seen;
 	size_t seen_count, seen_room;
-	size_t sorted; /* of them, from the first on: those that are found */
-	struct cpu_sample *cpu; /* of threads that ran with a lock, by thread and time */
+	size_t sorted; /* number of entries, from the first, that are sorted */
+	struct cpu_sample *cpu; /* of threads that ran with a lock; sorted by thread and time */
 	size_t cpu_count, cpu_room;
 	uint32_t path[WIRE_MAX_DEPTH]; /* innermost first */
 };
@@ -115,7 +114,7 @@ static const struct calltree_frame *path_frame(const struct holders *holders, ui
 	return calltree_frame_at(holders->namer->tree, holders->path[at]);
 }
 
-/* The tree's frames from @node of @image to below @outside into the path. Returns how many. */
+/* Fill holders->path with the tree frames from @node to below @outside. Returns how many. */
 static uint32_t find_path(
 	struct holders *holders, uint32_t image, uint32_t node, uint32_t outside)
 {
@@ -131,7 +130,7 @@ static uint32_t find_path(
 	return count;
 }
 
-/* The function of the program at @at; NULL: it is of a library for all, or none. */
+/* Returns the program's function at path index @at; NULL for libc's, lock functions, no code. */
 static const char *program_function(const struct holders *holders, uint32_t at)
 {
 	const struct calltree_frame *frame = path_frame(holders, at);
@@ -142,7 +141,7 @@ static const char *program_function(const struct holders *holders, uint32_t at)
 										   : NULL;
 }
 
-/* ---- what was seen --------------------------------------------------------------------------- */
+/* ---- weights of functions -------------------------------------------------------------------- */
 
 static int by_words(const void *left, const void *right)
 {
@@ -166,7 +165,7 @@ static void add_seen(struct holders *holders, const struct seen *of, const char 
 	holders->seen[holders->seen_count++].function = function;
 }
 
-/* By words, each once. */
+/* Sort and merge equal entries. */
 static void sort_seen(struct holders *holders)
 {
 	size_t kept = 0;
@@ -194,7 +193,10 @@ static uint64_t weight_seen(
 	return found ? found->weight : 0;
 }
 
-/* Note who takes the lock of a stack, if it is one: words in memory alone may be anything. */
+/*
+ * Note the function that waits in stack @number for a lock. Without a lock function on the stack
+ * the futex may be something other than a lock.
+ */
 static void add_waiter(struct holders *holders, uint32_t number)
 {
 	const struct flameprof_profile *profile = holders->profile;
@@ -227,7 +229,7 @@ static void add_waiter(struct holders *holders, uint32_t number)
 		holders->has_run[holders->held[number].thread - 1] = 1;
 }
 
-/* ---- who ran --------------------------------------------------------------------------------- */
+/* ---- holders that ran ------------------------------------------------------------------------ */
 
 static int by_thread_and_time(const void *left, const void *right)
 {
@@ -257,7 +259,7 @@ static void find_cpu_samples(struct holders *holders)
 		qsort(holders->cpu, holders->cpu_count, sizeof(*holders->cpu), by_thread_and_time);
 }
 
-/* The leaf of @thread when it ran at @time_ns, by the nearest sample; 0: not known. */
+/* Returns the leaf node of @thread at @time_ns by its nearest CPU sample, or 0 if not known. */
 static uint32_t find_running(const struct holders *holders, uint32_t thread, uint64_t time_ns)
 {
 	const struct cpu_sample wanted = {.time_ns = time_ns, .thread = thread};
@@ -289,8 +291,9 @@ static uint32_t find_running(const struct holders *holders, uint32_t thread, uin
 /* ---- holders --------------------------------------------------------------------------------- */
 
 /*
- * The stack of who has the lock that sample @number waits for into the path, and in *@of what lock
- * and thread that is. Returns how many frames, 0: it waits for none, or nobody knows.
+ * Fill holders->path with the stack of the holder of the lock that sample @number waits for, and
+ * *@of with lock and thread. Returns the number of frames, or 0 if it waits for no lock or the
+ * holder is not known.
  */
 static uint32_t find_holder(struct holders *holders, uint64_t number, struct seen *of)
 {
@@ -311,7 +314,7 @@ static uint32_t find_holder(struct holders *holders, uint64_t number, struct see
 	return node ? find_path(holders, of->image, node, part) : 0;
 }
 
-/* The innermost function of @frames of the path that takes the lock; NULL: none was seen to. */
+/* Returns the innermost function of the path's @frames that also waits for the lock, or NULL. */
 static const char *find_taker(
 	const struct holders *holders, const struct seen *of, uint32_t frames)
 {
@@ -324,7 +327,7 @@ static const char *find_taker(
 	return NULL;
 }
 
-/* Count each function of the path once, whatever recurses. */
+/* Count each function of the path once, even if it recurses. */
 static void add_holder(struct holders *holders, const struct seen *of, uint32_t frames)
 {
 	add_seen(holders, of, NULL);
@@ -339,7 +342,7 @@ static void add_holder(struct holders *holders, const struct seen *of, uint32_t 
 	}
 }
 
-/* Count what samples that no taker is on the path of are below. */
+/* Count the functions of holders' stacks on which no function waits for the lock. */
 static void add_holders(struct holders *holders)
 {
 	for (uint64_t i = 0; i < holders->profile->sample_count; i++) {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who had the locks that threads waited for, as a function of the holder's. Its name is part of the
- * leaf's, "[futex: held by cache_fill]": what was waited for a lock is divided among its holders in
- * every picture and profile, adds up, and takes no room where there are none.
+ * Find the function that held the lock that a thread waited for. The function becomes part of the
+ * name of the wait, "[futex: held by cache_fill]". So each picture and profile divides the time of
+ * waiting for a lock among its holders.
  *
- * A holder's stack has many functions. The one that is meant is the innermost that was itself seen
- * to wait for the same lock at another time: there it is taken. Where none was, it is the innermost
- * function of the program that two thirds of what its thread held the lock are below.
+ * Among the functions on the holder's stack, choose the innermost that itself waited for the same
+ * lock at another time, because that is where the lock is acquired. If there is none, choose the
+ * innermost function of the program below which its thread spent two thirds of the time it held the
+ * lock.
  *
- * The stack of a holder that slept comes with the wait. One that ran is where its nearest sample
- * found it: its samples are a period of its CPU time apart, and without CPU time no stack changes.
- *
- * Context: one thread.
+ * The stack of a holder that slept is recorded with the wait. For a holder that ran, use the
+ * nearest sample of the holder: its samples are one period of its CPU time apart, and its stack
+ * does not change without CPU time. Context: one thread.
  */
 #ifndef CLI_PROFILE_HOLDERS_H
 #define CLI_PROFILE_HOLDERS_H
@@ -25,31 +25,34 @@
 struct holders;
 
 /*
- * The node that parts the stack of who waits in @stack from its holder's, 0: there is none. The
- * former is in *@waiter then, below its leaf.
+ * Returns the WIRE_FRAME_HOLDER node that separates the waiter's stack in @stack from the holder's,
+ * or 0 if there is none. If found, *@waiter is set to the waiter's stack without its leaf.
  */
 uint32_t holders_part(const struct flameprof_profile *profile, const struct profile_stack *stack,
 	struct profile_stack *waiter);
 
-/* Of @namer's profile (borrowed). Returns an owned object; NULL: none is known, or no memory. */
+/*
+ * Find holders in @namer's profile (borrowed). Returns an owned object; NULL: none, or no memory.
+ */
 struct holders *holders_new(struct frame_namer *namer);
 void holders_free(struct holders *holders); /* NULL is fine */
 
 /*
- * Who had the lock in the profile's sample number @sample: a function's name, the tree's; NULL:
- * nobody knows, or it waits for none. @holders may be NULL.
+ * Returns the name (the tree's) of the function that held the lock in sample number @sample, or
+ * NULL if not known or the sample waits for no lock. @holders may be NULL.
  */
 const char *holders_function(struct holders *holders, uint64_t sample);
 
-/* Is @frame the C library's or its loader's, which are in everybody's way to a wait? */
+/* Is @frame in the C library or the dynamic loader, through which every wait passes? */
 bool holders_is_libc(const struct calltree_frame *frame);
 
-/* Is @frame a function that takes locks for others, by its name? */
+/* Is @frame a function that acquires locks for its callers, judged by its name? */
 bool holders_takes_locks(const struct calltree_frame *frame);
 
 /*
- * The function in @name, a leaf's, and its length; NULL: none. @stem, if not NULL, gets the length
- * of what is in front of ": held by" or ", held by".
+ * Find the holder in @name, a leaf's. Returns its start in @name and its length in *@bytes, or NULL
+ * if there is none. *@stem, if not NULL, is set to the length of the text before ": held by" or ",
+ * held by".
  */
 #define HOLDERS_WORDS "held by "
 const char *holders_in_name(const char *name, size_t *bytes, size_t *stem);

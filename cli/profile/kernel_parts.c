@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looks by the path of their stacks. Whose turn it is goes on by the golden section of all weight:
- * of any number of samples in a row each look has its part, give or take one or two.
+ * Kernel stacks sorted by the path of their user stacks. The next stack is chosen by advancing
+ * through the total weight by the golden section, so that in any number of consecutive samples each
+ * stack has its share, give or take one or two.
  */
 #include "cli/profile/kernel_parts.h"
 
@@ -15,12 +16,12 @@
 struct part {
 	uint64_t path;
 	uint64_t weight;
-	double turn; /* of the path's first part: where in the weight of all its parts */
+	double turn; /* position in the path's weight, 0 to 1; valid in the path's first part */
 	uint32_t stack;
 };
 
 struct kernel_parts {
-	struct part *list; /* owned; by path after kernel_parts_finish() */
+	struct part *list; /* owned; sorted by path after kernel_parts_finish() */
 	size_t count, room;
 };
 
@@ -61,7 +62,7 @@ void kernel_parts_finish(struct kernel_parts *parts)
 		qsort(parts->list, parts->count, sizeof(*parts->list), by_path);
 }
 
-/* The first of @path's, or where that would be. */
+/* Returns the index of the first part of @path, or where it would be. */
 static size_t find(const struct kernel_parts *parts, uint64_t path)
 {
 	size_t from = 0, to = parts->count;

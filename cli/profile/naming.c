@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which frames stand above each other. Profile nodes are placed outermost first, and every node
- * remembers the tree node it became; what its frames are called frame_namer.c tells.
+ * Build the tree: decide which frame stands above which. Profile nodes are added outermost first,
+ * and each tree node is remembered for its profile node. frame_namer.c names the frames.
  */
 #include "cli/profile/naming.h"
 
@@ -19,13 +19,13 @@
 #include "cli/symbols/generated.h"
 #include "libprof/fnv.h"
 
-#define UNSET UINT32_MAX       /* instead of a tree node: there is none, or none yet */
-#define MOVES (UINT32_MAX - 1) /* likewise: which one depends on the sample's time */
-#define INSIDE (UINT32_MAX - 2) /* likewise: the kernel's part of it is another each time */
-/* In so many parts goes what no sample has a time of. */
+#define UNSET UINT32_MAX       /* instead of a tree node: none, or none yet */
+#define MOVES (UINT32_MAX - 1) /* instead of a tree node: depends on the sample's time */
+#define INSIDE (UINT32_MAX - 2) /* instead of a tree node: kernel frames differ per sample */
+/* The weight of a stack that no sample stands for is split into this many parts. */
 #define INSIDE_PARTS 64u
 
-/* What stands between a process and a stack that did not reach its root. */
+/* The frame between a process and a stack that did not reach its root. */
 enum prefix {
 	PREFIX_NONE,
 	PREFIX_DEEP,
@@ -39,13 +39,15 @@ struct naming {
 	struct frame_namer namer;
 	uint32_t *process_nodes;       /* profile image -> tree node above its stacks */
 	uint32_t *nodes[PREFIX_COUNT]; /* profile node -> tree node */
-	uint32_t *stacks;	       /* profile stack -> tree node, UNSET: of the other kind */
-	uint64_t *untimed;	       /* profile stack -> weight of what MOVES without a time */
-	struct holders *holders;       /* of locks; NULL: none is known */
-	struct kernel_parts *kernel;   /* NULL: nothing is known */
-	const char *holder; /* of the sample that is being placed; NULL: not known */
+	/* profile stack -> tree node; UNSET: of the other kind of time */
+	uint32_t *stacks;
+	/* profile stack -> weight not yet added of a MOVES or INSIDE */
+	uint64_t *untimed;
+	struct holders *holders;       /* holders of locks; NULL: none is known */
+	struct kernel_parts *kernel;   /* NULL: no kernel stacks */
+	const char *holder; /* of the sample that is being added; NULL: not known */
 	bool is_machine;
-	bool shows_native; /* what runs language frames, too */
+	bool shows_native; /* show native frames that run language frames */
 };
 
 static const char *image_name(const struct profile_image *image)
@@ -78,7 +80,7 @@ static uint64_t frame_of(const struct naming *naming, uint32_t node)
 	return profile_node_frame(profile_node_at(naming->profile, node));
 }
 
-/* A frame of the injected library: a wrapper that the program did not ask for. */
+/* Is @node in the injected library? Such a frame is a wrapper that the program did not ask for. */
 static int is_ours(const struct naming *naming, uint32_t image, uint32_t node)
 {
 	const struct names *table = &naming->profile->names;
@@ -99,9 +101,8 @@ static int is_machine_root(const struct naming *naming, uint32_t image, uint32_t
 }
 
 /*
- * The tree node of @root, the frame that a virtual machine's stacks have outermost, and below it
- * the node of @prefix, for @root is known of every stack: what an incomplete one lacks was called
- * by it.
+ * Returns the tree node of @root, the outermost frame of a virtual machine's stacks, and below it
+ * the frame of @prefix: even an incomplete stack was called from @root.
  */
 static uint32_t prefix_below(
 	struct naming *naming, uint32_t image, uint32_t root, enum prefix prefix)
@@ -120,8 +121,9 @@ static bool is_language(const struct naming *naming, uint32_t node)
 }
 
 /*
- * Is @node shown by language frames that stand for it? Those are the last of the @n frames of
- * @path, which it called. So is code that the runtime made to have a name (CPython's -X perf).
+ * Is @node hidden because language frames stand for it? These are the last of the @n frames of
+ * @path, which @node called. Code that the runtime generated to carry a name (CPython's -X perf) is
+ * hidden as well.
  */
 static bool is_replaced(
 	const struct naming *naming, uint32_t node, const uint32_t *path, uint32_t n)
@@ -134,10 +136,10 @@ static bool is_replaced(
 }
 
 /*
- * Return the tree node of a stack's leaf. Leave out our own wrappers, and libc's functions that
- * only make system calls for others. Climb to the first node known, then build downwards. With a
- * time nothing is known of other samples, nor remembered for them; nor is anything of what language
- * frames are shown instead of, which may stand for itself elsewhere.
+ * Returns the tree node of a stack's leaf. Leaves out the library's wrappers and libc's functions
+ * that only make system calls for others. Climbs to the first known node, then builds downwards. If
+ * namer has a time, nodes are neither taken from other samples nor remembered. Nodes that language
+ * frames replace are not remembered, because elsewhere they may be shown.
  */
 static uint32_t tree_node(struct naming *naming, uint32_t image, const struct profile_stack *stack,
 	enum prefix prefix)
@@ -182,14 +184,14 @@ static enum prefix prefix_of(const struct profile_stack *stack)
 	}
 }
 
-/* Credit that is on no stack: the image's own, or below where its thread began. */
+/* Is @stack credit without a stack, of the image or of a thread's beginning? */
 static int is_unsampled(const struct naming *naming, const struct profile_stack *stack)
 {
 	return stack->kind == WIRE_KIND_CREDIT &&
 	       (!stack->frames || frame_of(naming, stack->node) == WIRE_FRAME_UNSAMPLED);
 }
 
-/* Whose weight is on no stack, and has a name all the same: nobody could look into it. */
+/* Returns the frame "[unsampled: NAME]" of an image that could not be sampled. */
 static uint32_t unsampled_frame(struct naming *naming, const struct profile_image *image)
 {
 	char text[WIRE_EXE_BYTES + 16];
@@ -211,7 +213,7 @@ static bool is_of_kernel(const struct naming *naming, uint32_t node)
 	       frame_of(naming, node) == WIRE_FRAME_IN_KERNEL;
 }
 
-/* @stack as it is in the program. */
+/* Returns @stack without its kernel frames. */
 static struct profile_stack program_part(
 	const struct naming *naming, const struct profile_stack *stack)
 {
@@ -230,8 +232,8 @@ static uint64_t add_to_path(uint64_t path, uint32_t frame)
 }
 
 /*
- * What @stack is called, in native frames alone: of language frames a look sees what runs them, and
- * two modules of one file have one name.
+ * Hash the names of @stack's native frames. Language frames are left out, because a kernel stack
+ * has the interpreter's frames instead. Names are used, because one file may be two modules.
  */
 static uint64_t path_of_stack(
 	struct naming *naming, uint32_t image, const struct profile_stack *stack)
@@ -276,7 +278,7 @@ static void add_looks(struct naming *naming)
 		kernel_parts_finish(naming->kernel);
 }
 
-/* The kernel's frames of @look above @node. */
+/* Add the kernel frames of @look above @node. */
 static uint32_t kernel_node(
 	struct naming *naming, uint32_t image, const struct profile_stack *look, uint32_t node)
 {
@@ -290,7 +292,10 @@ static uint32_t kernel_node(
 	return node;
 }
 
-/* Of a thread that was in the kernel: what that did, or that it was a call, or that alone. */
+/*
+ * Returns the node of a sample in the kernel: recorded frames, else the system call, else
+ * "[kernel]".
+ */
 static uint32_t inside_node(struct naming *naming, const struct profile_stack *stack)
 {
 	uint32_t image = profile_stack_image(naming->profile, stack), look = KERNEL_PARTS_NONE;
@@ -308,7 +313,7 @@ static uint32_t inside_node(struct naming *naming, const struct profile_stack *s
 						CALLTREE_KERNEL));
 }
 
-/* Where the weight of a stack goes; credit that has no stack is said to be what it is. */
+/* Returns the tree node for a stack's weight. Credit without a stack gets a frame that says so. */
 static uint32_t stack_node(struct naming *naming, const struct profile_stack *stack)
 {
 	uint32_t image = profile_stack_image(naming->profile, stack);
@@ -330,7 +335,7 @@ static uint32_t stack_node(struct naming *naming, const struct profile_stack *st
 	if (is_in_kernel(naming, stack))
 		return inside_node(naming, stack);
 	node = tree_node(naming, image, stack, prefix_of(stack));
-	/* What our own code costs is not hidden. */
+	/* The cost of the library's own code is shown. */
 	if (is_ours(naming, image, stack->node))
 		node = frame_namer_child(&naming->namer, image, stack->node, node);
 	return frame_namer_in_kernel(&naming->namer, stack->node, node);
@@ -352,7 +357,7 @@ static void name_threads(struct naming *naming)
 	}
 }
 
-/* Process frames, if the images that matter do not all have one name. */
+/* Add process frames, unless all images have one name. */
 static void add_process_frames(struct naming *naming)
 {
 	const char *first = NULL;
@@ -374,7 +379,7 @@ static void add_process_frames(struct naming *naming)
 	}
 }
 
-/* Put @weight of @stack where it belongs, at namer.time_ns. Returns the tree node. */
+/* Add @weight of @stack to the tree, at namer.time_ns. Returns the tree node. */
 static uint32_t add_weight(
 	struct naming *naming, const struct profile_stack *stack, uint64_t weight)
 {
@@ -423,7 +428,9 @@ static void add_weights(struct naming *naming)
 	}
 }
 
-/* What is left of stacks that move when all samples with a time are placed: where code was last. */
+/*
+ * Add weight that no sample stands for: generated code at its last address, kernel time in parts.
+ */
 static void add_untimed(struct naming *naming)
 {
 	naming->namer.time_ns = GENERATED_AT_LAST;
@@ -442,7 +449,7 @@ static void add_untimed(struct naming *naming)
 		}
 }
 
-/* The tree node of sample number @number, one of @stack's. */
+/* Returns the tree node of sample number @number, one of @stack's. */
 static uint32_t sample_node(
 	struct naming *naming, uint64_t number, const struct profile_stack *stack)
 {
@@ -540,7 +547,7 @@ int naming_build(
 	};
 	if (error)
 		goto out;
-	/* Most runs have no virtual machine's time: their tree of it is empty without a look. */
+	/* Most runs have no time of virtual machines: that tree is empty without any work. */
 	if (!request->is_machine || request->profile->vm_weight) {
 		add_process_frames(&naming);
 		frame_namer_resolve(&naming.namer, request, &report->fetched);

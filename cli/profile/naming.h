@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From addresses to names: the profile's stacks become a call tree.
+ * Turn the profile's stacks of addresses into a call tree of named frames.
  */
 #ifndef CLI_PROFILE_NAMING_H
 #define CLI_PROFILE_NAMING_H
@@ -17,33 +17,31 @@
 struct held_files;
 
 struct naming_report {
-	uint32_t processes;	/* that were sampled or met */
-	struct sources sources; /* where names come from; sources_release() */
+	uint32_t processes;	/* sampled or otherwise known */
+	struct sources sources; /* origins of names; sources_release() after use */
 	struct debuginfod_report fetched;
 };
 
 struct naming_request {
 	struct flameprof_profile *profile; /* borrowed */
-	int64_t start_wall_s;	 /* when the run began (seconds since the epoch): older perf maps
-				    are somebody else's */
-	const char *program;	 /* the path by which the program that was run can be read whatever
-				    became of its file; borrowed, NULL: there is none */
-	const struct held_files *held; /* of modules; borrowed, NULL: none are */
-	bool is_machine;	 /* what virtual machines told instead of what a clock counted */
-	bool shows_native;	 /* language frames do not take the place of what runs them */
+	/* start of the run, seconds since the epoch; older perf maps are of another run */
+	int64_t start_wall_s;
+	/* path from which the run's program can always be read; borrowed, or NULL */
+	const char *program;
+	const struct held_files *held; /* files of modules; borrowed, or NULL */
+	bool is_machine;	 /* use time that virtual machines reported, not that of clocks */
+	bool shows_native;	 /* show the native frames that run language frames */
 	enum demangle_style demangle;
-	bool fetches;		 /* debuginfod servers are asked for symbols that are not here */
-	void (*on_fetch)(unsigned files); /* told of it before; NULL: nobody */
-	bool (*is_hurried)(void); /* asked while naming: leave out what is slow. NULL: nobody is */
+	bool fetches;		 /* ask debuginfod servers for missing symbols */
+	void (*on_fetch)(unsigned files); /* called before fetching; may be NULL */
+	bool (*is_hurried)(void); /* polled: true skips slow steps; may be NULL */
 };
 
 /*
- * Name the stacks of the profile that have one kind of time and build their tree: what a clock
- * counted, with what was waited for, and what virtual machines told are never in one. A root frame
- * per process name stands above the stacks when there is more than one name. Stacks that did not
- * reach their root hang below "[incomplete stack]" or "[deeper than N frames]".
- *
- * Returns 0 and an owned, finished tree in *@out, or -ENOMEM.
+ * Name the profile's stacks and build their tree. A tree has either time of clocks, with waits, or
+ * time that virtual machines reported, never both. If there is more than one process name, a root
+ * frame per name is added. Stacks that did not reach their root hang below "[incomplete stack]" or
+ * "[deeper than N frames]".
  */
 int naming_build(const struct naming_request *request, struct calltree **out,
 	struct naming_report *report);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of virtual machines' functions and of what is no function, put together and taken apart.
- * Programs say what time it is:
- * marks that come before the first sample are at its time.
+ * Making and splitting of names that are not symbols, and the list of marks. Programs choose the
+ * time of a mark; one before the first sample is moved to the first sample.
  */
 #include "cli/profile/picture_names.h"
 
@@ -60,7 +59,7 @@ enum calltree_frame_kind picture_names_kind(
 	return strstr(name, "+0x") ? CALLTREE_UNNAMED : CALLTREE_SYNTHETIC;
 }
 
-/* Does what is called @name stand where the way from the start is not known? */
+/* Does @frame stand for missing outermost frames? */
 static bool is_incomplete(const struct calltree_frame *frame)
 {
 	return frame->kind == CALLTREE_SYNTHETIC &&
@@ -114,7 +113,7 @@ char *machine_name_make(const char *name, const char *file, uint32_t line)
 	return bytes < 0 ? NULL : made;
 }
 
-/* Where the last " (" of @text is, NULL without one. */
+/* Returns the last " (" in @text, or NULL. */
 static const char *find_last_paren(const char *text)
 {
 	const char *found = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How files, functions of virtual machines and the marks of a profile are called in pictures.
+ * Names of files, functions of virtual machines and marks in pictures.
  */
 #ifndef CLI_PROFILE_PICTURE_NAMES_H
 #define CLI_PROFILE_PICTURE_NAMES_H
@@ -17,7 +17,7 @@
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* @path without its folders; whole when it ends in a slash. Points into it. */
+/* Returns the last component of @path, or all of @path if it ends in a slash. Points into @path. */
 static inline const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -26,53 +26,51 @@ static inline const char *base_name(const char *path)
 }
 
 /*
- * What stands for all code of a file that was replaced while it ran: where in it a function began
- * nobody knows any more. @file may have the kernel's " (deleted)". Returns @out.
+ * Write "[replaced: file]", the name of all code of a file that was replaced while it ran, because
+ * the start of a function can no longer be known. Drops the kernel's " (deleted)" from @file.
+ * Returns @out.
  */
 char *replaced_name(char *out, size_t size, const char *file);
 
-/* The file that @name, made by that, is of (borrowed from it), and its *@bytes; NULL: it is not. */
+/* Returns the file in @name if replaced_name() made it, and its length in *@bytes; else NULL. */
 const char *replaced_name_file(const char *name, size_t *bytes);
 
-/*
- * Write what unnamed code has for a file: CALLTREE_BUILD_ID and the build-id @id; "" when it has
- * none, of 0 bytes.
- */
+/* Write CALLTREE_BUILD_ID and the build-id, the file of unnamed code; "" if @bytes is 0. */
 #define PICTURE_BUILD_ID_BYTES 144
 void picture_names_build_id(char out[PICTURE_BUILD_ID_BYTES], const uint8_t *id, size_t bytes);
 
-/* ---- what is no function --------------------------------------------------------------------- */
+/* ---- frames that are not functions ----------------------------------------------------------- */
 
 /* The module of "[kernel]" and "[kernel: read]", frames of kind CALLTREE_KERNEL. */
 #define KERNEL_MODULE "[kernel]"
 
 /*
- * "[module+0x12]" and "[replaced: module]" are unnamed code, "[kernel: read]" is the kernel's, any
- * other "[...]" something that is no function; what has no brackets is the kernel's if @module is,
- * as we or perf's users call it, or else of kind @otherwise.
+ * Find the kind of a frame by its name: "[module+0x12]" and "[replaced: module]" are unnamed code,
+ * "[kernel: read]" is the kernel, any other "[...]" is synthetic. A name without brackets is the
+ * kernel's if @module is flamerun's or perf's name of the kernel, else of kind @otherwise.
  */
 enum calltree_frame_kind picture_names_kind(
 	const char *name, const char *module, enum calltree_frame_kind otherwise);
 
-/* What stacks weigh that are no ordinary ones. */
+/* Weights of special stacks. */
 struct special_weights {
-	uint64_t unnamed;    /* that end in code without a name */
-	uint64_t kernel;     /* that end in the kernel */
-	uint64_t kernel_functions; /* of these, in functions that it told the names of */
-	uint64_t unsampled;  /* that end in "[unsampled]" or "[unsampled: NAME]" */
-	uint64_t incomplete; /* that lack the way from the start */
+	uint64_t unnamed;    /* ends in code without a name */
+	uint64_t kernel;     /* ends in the kernel */
+	uint64_t kernel_functions; /* part of `kernel` with function names */
+	uint64_t unsampled;  /* ends in "[unsampled]" or "[unsampled: NAME]" */
+	uint64_t incomplete; /* outermost frames missing */
 };
 
-/* Of @tree (finished). */
+/* Compute the special weights of @tree, which is finished. */
 void special_weights_of(const struct calltree *tree, struct special_weights *out);
 
-/* Of a frame's module, at most so much is shown. */
+/* longest module_text() */
 #define PICTURE_NAMES_MODULE_BYTES 128
 
 /*
- * " [libz.so.1]" into @out, what is said behind the name of @frame. "[libz.so.1+0x12]" and
- * "[kernel: read]" say it already, a machine's module is called "[vm]", and that of a wait is none.
- * Returns @out.
+ * Write " [libz.so.1]", the text that follows the name of @frame, to @out. The text is "" if the
+ * name contains the module ("[libz.so.1+0x12]", "[kernel: read]") and for waits; a virtual
+ * machine's is " [vm]". Returns @out.
  */
 const char *module_text(
 	char out[PICTURE_NAMES_MODULE_BYTES], const struct calltree_frame *frame);
@@ -80,15 +78,17 @@ const char *module_text(
 /* ---- functions of virtual machines ----------------------------------------------------------- */
 
 /*
- * "name (file:line)", in the module "[vm]". Formats that have fields of their own for file and line
- * get them out of that again, so that they survive every way from one file to another.
+ * A virtual machine's function is named "name (file:line)" and has the module "[vm]". Formats with
+ * fields for file and line split the name again, so file and line survive every conversion.
  */
 #define MACHINE_MODULE PPROF_MACHINE_FILE
 
-/* Returns the whole, from malloc, or NULL without memory. @file "" and @line 0 are not known. */
+/*
+ * Returns "name (file:line)" from malloc, or NULL without memory. @file "" or @line 0: not known.
+ */
 char *machine_name_make(const char *name, const char *file, uint32_t line);
 
-/* The parts of a name: lengths of name and file, which begins at @file. */
+/* The parts of a name; `name_bytes` and `file_bytes` are lengths, as the texts do not end there. */
 struct machine_name {
 	size_t name_bytes;
 	const char *file;
@@ -96,25 +96,22 @@ struct machine_name {
 	uint32_t line;
 };
 
-/*
- * Take "name (file:line)" apart at the last " (". Returns false for a name without both: it is the
- * name as it is.
- */
+/* Split "name (file:line)" at the last " (". Returns false if @text has no file and line. */
 bool machine_name_split(const char *text, struct machine_name *out);
 
-/* Is @frame a virtual machine's, its root included? */
+/* Is @frame of a virtual machine, including its root frame? */
 bool machine_name_is_of(const struct calltree_frame *frame);
 
 /* ---- marks ----------------------------------------------------------------------------------- */
 
 /*
- * In order of time, counted from the first sample.
- * Returns 0 and an array in *@marks (from malloc, NULL when there are none; texts are borrowed from
- * @profile) and their *@count; or -ENOMEM. Context: one thread.
+ * Make the list of marks in order of time, in ns since the first sample. Returns 0, *@marks (from
+ * malloc, NULL if there are none; texts are borrowed from @profile) and *@count; or -ENOMEM.
+ * Context: one thread.
  */
 int marks_make(struct flameprof_profile *profile, struct picture_mark **marks, uint32_t *count);
 
-/* Put @count marks in order of time. */
+/* Sort @count marks by time. */
 void marks_sort(struct picture_mark *marks, uint32_t count);
 
 #endif

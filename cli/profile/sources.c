@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows in words: what a person needs to know to get the names that are missing, or to see whose
- * names they are looking at.
+ * Rows in words, from which a user sees how to get missing names and which files named the code.
  */
 #include "cli/profile/sources.h"
 

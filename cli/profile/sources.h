@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the names of a run came from: a row for each file, or whatever else has code, that samples
- * are in.
- *
- * Context: one thread.
+ * Report where the names of a run came from: one row per file, or other kind of code, with samples.
  */
 #ifndef CLI_PROFILE_SOURCES_H
 #define CLI_PROFILE_SOURCES_H
@@ -14,15 +11,15 @@
 #include "cli/symbols/debuginfod.h"
 #include "cli/symbols/symbols.h"
 
-/* Samples whose innermost frame is in one place. */
+/* Weight of samples whose innermost frame is in one file or kind of code. */
 struct sources_share {
 	uint64_t weight;
-	uint64_t named; /* of these, with a name */
+	uint64_t named; /* part of `weight` with a name */
 };
 
 struct sources_row {
-	char *name;   /* of the file, or in words */
-	char *origin; /* what its names are from, in words */
+	char *name;   /* file, or a description */
+	char *origin; /* where its names are from, in words */
 	struct sources_share share;
 };
 
@@ -32,24 +29,21 @@ struct sources {
 	size_t count, room;
 };
 
-/*
- * Add what symbol tables named, or should have, of the file that pictures call @name. Nothing for
- * a share without weight; without memory neither.
- */
+/* Add the row of the file that pictures call @name, unless it has no weight or without memory. */
 void sources_add_module(struct sources *sources, const char *name,
 	const struct symbols_origin *origin, const struct sources_share *share);
 
-/* The same of code in no file, which @pid made; @map is the file that has its names, "": none. */
+/* Add the row of code in no file that @pid generated; @map is the file with its names, or "". */
 void sources_add_generated(
 	struct sources *sources, uint32_t pid, const char *map, const struct sources_share *share);
 
-/* The same of code that programs told of. */
+/* Add the row of functions that programs reported by flameprof_stub.h. */
 void sources_add_told(struct sources *sources, const struct sources_share *share);
 
-/* Say all that for who wants to know, with -v: the most samples first, and not without end. */
+/* Print the rows with -v: those with the most samples first, with an upper limit. */
 void sources_print(const struct sources *sources);
 
-/* Say what became of asking servers for symbols. */
+/* Print the results of debuginfod requests. */
 void sources_print_fetched(const struct debuginfod_report *fetched);
 
 void sources_release(struct sources *sources);

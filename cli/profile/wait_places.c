@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits of equal name below equal functions are one place, wherever in the tree they stand.
+ * Waits of one name below one function are one place, wherever they are in the tree.
  */
 #include "cli/profile/wait_places.h"
 
@@ -10,12 +10,12 @@
 
 #include "cli/profile/holders.h"
 
-/* Of a leaf's name; no length that is given out is more. */
+/* Longest length of a leaf's name, so that lengths fit an int. */
 #define NAME_MAX_BYTES 65536u
 
 /*
- * Whose wait @node is: the innermost function of a language, which says more than what its
- * interpreter has between; else the innermost one that is not there to wait for others.
+ * Returns the function that waits in @node: the innermost function of a language, which says more
+ * than its interpreter's frames; else the innermost one outside of libc and lock functions.
  */
 static const char *waiter_of(const struct calltree *tree, uint32_t node)
 {
@@ -48,7 +48,7 @@ struct wait_place wait_place_of(const struct calltree *tree, uint32_t node)
 
 	if (!function)
 		function = "";
-	/* As nobody but a forged file has it. */
+	/* Only a forged file has such a leaf. */
 	if (length < 2 || leaf[0] != '[' || leaf[stem] != ']')
 		return (struct wait_place){leaf, function, kind, "", (int)length, 0, at->self};
 	holder = holders_in_name(leaf, &bytes, &stem);
@@ -108,7 +108,7 @@ size_t wait_places_merge(
 	return kept + 1;
 }
 
-/* Is @node below "[idle]", the frame that stands above what idle threads do? */
+/* Is @node below "[idle]", the frame for idle threads? */
 static bool is_idle(const struct calltree *tree, uint32_t node)
 {
 	for (; node != CALLTREE_ROOT; node = calltree_node_at(tree, node)->parent)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where threads wait: the stacks of a tree that wait, by what for and by whose wait it is.
+ * Group a tree's waiting stacks by what they wait for and by the function that waits.
  */
 #ifndef CLI_PROFILE_WAIT_PLACES_H
 #define CLI_PROFILE_WAIT_PLACES_H
@@ -10,39 +10,38 @@
 
 #include "render/calltree.h"
 
-/* A function, and what it waits for. Texts are the tree's, those with a length not terminated. */
+/*
+ * A function, and what it waits for. Texts are the tree's; those with a length are not terminated.
+ */
 struct wait_place {
 	const char *leaf, *function;
-	const char *kind;   /* of wait, as the module of CALLTREE_WAIT has it */
-	const char *holder; /* a function that has it, "": not known */
+	const char *kind;   /* kind of wait, as the module of CALLTREE_WAIT */
+	const char *holder; /* function that holds it; "": not known */
 	int leaf_bytes, holder_bytes;
 	uint64_t weight;
 };
 
 /*
- * The place of @node, a leaf of @tree that waits. Names of leaves are in brackets, which are left
- * out. The function is the innermost one that is not there to wait for others.
+ * Returns the place of @node, a waiting leaf of @tree. `leaf` is the name without its brackets.
+ * `function` is the innermost one that does not itself exist to wait or lock for its callers.
  */
 struct wait_place wait_place_of(const struct calltree *tree, uint32_t node);
 
-/* Orders: by what for and who, the same and then who has it, who has it; by weight. */
+/* For qsort(): by leaf and function; by leaf, function, holder; by holder; by falling weight. */
 int wait_place_by_place(const void *a, const void *b);
 int wait_place_by_place_and_holder(const void *a, const void *b);
 int wait_place_by_holder(const void *a, const void *b);
 int wait_place_by_weight(const void *a, const void *b);
 
-/*
- * Make one of those at @places that are equal by @order, and leave them in it. Returns how many are
- * left.
- */
+/* Sort @places by @order and merge equal ones. Returns how many are left. */
 size_t wait_places_merge(
 	struct wait_place *places, size_t count, int (*order)(const void *, const void *));
 
 /*
- * The places of @tree (functions whole, idle threads folded) in which threads wait for something
- * known, one for each function and what it waits for, from the heaviest down; from malloc, their
- * number in *@count. What idle threads wait for says nothing of a run: it is left out, and its
- * weight in *@idle. NULL without memory.
+ * Find the places of @tree (functions whole, idle threads folded) that wait for something known:
+ * one per function and what it waits for, by descending weight. Waits of idle threads are left out;
+ * their weight is in *@idle. Returns an array from malloc and its length in *@count, or NULL
+ * without memory.
  */
 struct wait_place *wait_places_find(const struct calltree *tree, size_t *count, uint64_t *idle);
 
