@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Set-id bits and file capabilities, as the kernel weighs them at exec; and what an ELF file's
- * headers say about LD_PRELOAD (elf_program.h). The messages are in cli/explain.def.
+ * Checks of set-id bits and file capabilities, by the kernel's rules for exec, and of ELF headers
+ * (elf_program.h), which decide whether LD_PRELOAD works. The messages are in cli/explain.def.
  *
- * AddressSanitizer is refused, not worked around: its shared runtime ends a program in which
- * another library was loaded first, and setting ASAN_OPTIONS ourselves, or preloading the runtime,
- * would change the program and all its children. The user decides.
+ * Programs with AddressSanitizer are refused, because its shared runtime ends a program in which
+ * another library was loaded first. Setting ASAN_OPTIONS or preloading the runtime would change the
+ * program and all its children, so that is left to the user.
  */
 #include "cli/run/admission.h"
 
@@ -32,7 +32,7 @@
 
 /* ---- privileges ------------------------------------------------------------------------------ */
 
-/* security.capability: struct vfs_ns_cap_data, little endian, its tail absent before version 3. */
+/* Read security.capability: struct vfs_ns_cap_data, little-endian, shorter before version 3. */
 static void read_capabilities(int descriptor, struct privilege_file *file)
 {
 	struct vfs_ns_cap_data data;
@@ -100,7 +100,9 @@ enum privilege_change privilege_decide(
 
 /* ---- headers --------------------------------------------------------------------------------- */
 
-/* Our own ELF header: what a program must look like to hold a library of ours. */
+/*
+ * flamerun's own ELF header: the library needs programs of the same CPU, word size and byte order.
+ */
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 struct image {
@@ -154,7 +156,9 @@ static int check_loader(const struct image *image, struct diag_message *message)
 	char loader[PATH_MAX] = "", in_words[PATH_MAX + 4] = "";
 	const char *slash;
 
-	/* Read once already, and its end is NUL, unless somebody writes the file right now. */
+	/*
+	 * elf_program_read() has checked its end; it differs only if the file is being written now.
+	 */
 	if (pread(image->descriptor, loader, program->loader_bytes, (off_t)program->loader_offset) <
 		0)
 		return -errno;
@@ -180,8 +184,8 @@ static int check_loader(const struct image *image, struct diag_message *message)
 }
 
 /*
- * AddressSanitizer as a shared library ends a program in which anything was loaded before it, and
- * preloaded libraries are. Other sanitizers, and it linked statically, do not look.
+ * Refuse AddressSanitizer as a shared library, which ends a program if any library, such as a
+ * preloaded one, was loaded before it. A static one, and other sanitizers, do not check that.
  */
 static int check_sanitizer(const struct image *image, struct diag_message *message)
 {
@@ -192,7 +196,7 @@ static int check_sanitizer(const struct image *image, struct diag_message *messa
 		FACTS(.name = image->name, .other = image->program.sanitizer));
 }
 
-/* What people put before a command to run it as somebody else; it belongs before flamerun. */
+/* Returns the command in @name that runs another as another user. It must stand before flamerun. */
 static const char *prefix_command(const char *name)
 {
 	static const char *const commands[] = {"sudo", "doas", "pkexec"};
@@ -244,7 +248,10 @@ int admission_check(int descriptor, const char *name, const struct privilege_sel
 		return diag_fail(message, error, "cannot run '%s': %s", name, strerror(-error));
 	if (image.program.kind == ELF_PROGRAM_OTHER_CPU)
 		return refuse_kind(&image, message);
-	/* The kernel takes the privileges from a program that others than root trace. */
+	/*
+	 * Traced by a process of root, a program keeps its privileges; traced by others, it loses
+	 * them.
+	 */
 	error = check_privileges(&image, self, message);
 	if (error == -ENOTSUP && !self->euid && !self->uid)
 		*way = ADMISSION_OUTSIDE;
@@ -254,7 +261,7 @@ int admission_check(int descriptor, const char *name, const struct privilege_sel
 	error = check_loader(&image, message);
 	if (error)
 		return error;
-	/* Its leak checker fails under a tracer. */
+	/* Do not sample it from outside either, because its leak checker fails under a tracer. */
 	*way = ADMISSION_REFUSED;
 	return check_sanitizer(&image, message);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Can a preloaded library get into this ELF file? Only the file is looked at; how a command leads
- * to it is preflight.h.
+ * Decide whether a preloaded library can get into an ELF file. preflight.h finds the ELF file that
+ * a command runs.
  */
 #ifndef CLI_RUN_ADMISSION_H
 #define CLI_RUN_ADMISSION_H
@@ -12,19 +12,19 @@
 #include "cli/diag.h"
 
 /*
- * Would running a file change what the process may do? Then the kernel sets AT_SECURE and ld.so
- * ignores LD_PRELOAD. The rules are those of cap_bprm_creds_from_file() in the kernel's
- * security/commoncap.c and of bprm_fill_uid() in fs/exec.c.
+ * How executing a file would change the process's privileges. If they change, the kernel sets
+ * AT_SECURE and ld.so ignores LD_PRELOAD. Source: cap_bprm_creds_from_file() in the kernel's
+ * security/commoncap.c, and bprm_fill_uid() in fs/exec.c.
  */
 enum privilege_change {
 	PRIVILEGE_SAME = 0,
-	PRIVILEGE_USER,         /* set-user-id, and not ours already */
-	PRIVILEGE_GROUP,        /* set-group-id, and not ours already */
+	PRIVILEGE_USER,         /* set-user-id to another user */
+	PRIVILEGE_GROUP,        /* set-group-id to another group */
 	PRIVILEGE_CAPABILITIES, /* file capabilities */
 	PRIVILEGE_OURSELVES     /* flamerun itself runs with other effective than real ids */
 };
 
-/* What the file asks for. */
+/* The properties of a file that can change privileges. */
 struct privilege_file {
 	mode_t mode;
 	uid_t owner;
@@ -34,37 +34,38 @@ struct privilege_file {
 	bool cap_permitted; /* any permitted capability */
 };
 
-/* Who would run it. */
+/* The process that would execute the file. */
 struct privilege_self {
 	uid_t uid, euid;
 	gid_t gid, egid;
 	bool no_new_privs;
 };
 
-/* Read both. @descriptor is the opened file. Returns 0 or -errno. */
+/* Fill @file from the opened file @descriptor. Returns 0 or -errno. */
 int privilege_read_file(int descriptor, struct privilege_file *file);
 
 void privilege_read_self(struct privilege_self *self);
 
-/* What would change. A pure function. */
+/* Returns the change of privileges when @self executes @file. Reads nothing else. */
 enum privilege_change privilege_decide(
 	const struct privilege_file *file, const struct privilege_self *self);
 
-/* How a program can be sampled that no library gets into. */
+/* How a program can be sampled if the library cannot get in. */
 enum admission_way {
 	ADMISSION_REFUSED = 0,
 	ADMISSION_OUTSIDE /* by a tracer: outside.h */
 };
 
 /*
- * @descriptor  the file, opened for reading; borrowed. Its first bytes are the ELF magic number.
- * @name        what to call it in messages; borrowed.
- * @self        who would run it.
- * @way         set when the library cannot get in; may be NULL
+ * Check whether the library can get into a file.
+ * @descriptor: the file, opened for reading; borrowed. It begins with the ELF magic number.
+ * @name: the file's name in messages; borrowed.
+ * @self: the process that would execute the file.
+ * @way: set to the way that is left if the library cannot get in; may be NULL.
  *
- * Returns 0; -ENOTSUP with @message filled when the library cannot get in (static, other CPU or
- * word size, other C library, privileges change); -ENOEXEC with @message filled when the kernel
- * would not run it either, -ENOENT when its loader is missing; -errno of reading.
+ * Returns 0; -ENOTSUP with @message filled if the library cannot get in (static, other CPU or word
+ * size, other C library, privileges change); -ENOEXEC with @message filled if the kernel would not
+ * run the file either; -ENOENT with @message filled if its loader is missing; -errno of reading.
  */
 int admission_check(int descriptor, const char *name, const struct privilege_self *self,
 	enum admission_way *way, struct diag_message *message);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lock is the file itself. It is replaced by a rename, so whoever gets the lock looks whether
- * it is still the one by that name. The kernel gives it back when its owner dies.
+ * Locking and writing of a node's file. The lock is on the file itself (flock(2)), so the kernel
+ * releases it when its owner dies. A rename replaces the file, so after locking check that the
+ * locked file still has the name.
  */
 #include "cli/run/commit.h"
 
@@ -27,10 +28,10 @@ struct commit {
 	const char *folder, *title;
 	const struct job_rank *job_rank;
 	struct ranks_file_rank rank;
-	bool has_begun; /* the file says so */
-	bool is_alone;	/* in a file of its own */
-	bool was_last;	/* of the ranks of its file */
-	int drawing;	/* descriptor of the folder, locked; -1 */
+	bool has_begun; /* recorded in the file */
+	bool is_alone;	/* writes a file of its own */
+	bool was_last;	/* last rank of its file to end */
+	int drawing;	/* locked descriptor of the folder, or -1 */
 	char path[PATH_MAX];
 };
 
@@ -44,7 +45,7 @@ static bool is_same_file(int descriptor, const char *path)
 	       have.st_dev == now.st_dev;
 }
 
-/* Returns a descriptor that has the lock, or -errno. */
+/* Open and lock @path. Returns a descriptor, whose close() unlocks, or -errno. */
 static int lock_file(const char *path)
 {
 	const struct timespec step = {.tv_nsec = LOCK_STEP_MS * NS_PER_MS};
@@ -85,11 +86,11 @@ static int name_file(struct commit *commit, struct diag_message *message)
 				 commit->folder, strerror(ENAMETOOLONG));
 }
 
-/* ---- what is there already ------------------------------------------------------------------- */
+/* ---- reading the file ------------------------------------------------------------------------ */
 
 /*
- * All of @file's stacks into @tree, with the numbers they have.
- * Returns 0, or -EBADMSG for a file in which a stack stands twice: flamerun wrote no such one.
+ * Add all of @file's stacks to @tree, under their numbers. Returns 0, or -EBADMSG if a stack is in
+ * the file twice, which flamerun never writes.
  */
 static int rebuild_tree(struct calltree *tree, const struct ranks_file *file)
 {
@@ -107,8 +108,8 @@ static int rebuild_tree(struct calltree *tree, const struct ranks_file *file)
 }
 
 /*
- * Is it of an earlier job? Not all launchers give jobs a name; but no rank begins when it has
- * ended, and none has a number that the job does not go up to.
+ * Is @file of an earlier job? Not all launchers name jobs, but a rank that is to begin cannot have
+ * ended, and the numbers of ranks are below the job's size. Drops ranks above it from @file.
  */
 static bool is_earlier(const struct commit *commit, struct ranks_file *file)
 {
@@ -130,7 +131,9 @@ static bool is_earlier(const struct commit *commit, struct ranks_file *file)
 	return false;
 }
 
-/* Into @file, which stays empty where there is nothing, or another job's. */
+/*
+ * Read the node's file into @file, which stays empty if there is none, or if it is another job's.
+ */
 static int read_others(
 	const struct commit *commit, struct ranks_file *file, struct diag_message *message)
 {
@@ -150,9 +153,11 @@ static int read_others(
 	return error;
 }
 
-/* ---- one's own part -------------------------------------------------------------------------- */
+/* ---- this rank's part ------------------------------------------------------------------------ */
 
-/* Add the stacks of @from to @to. Returns 0 and what each node of @to weighs, to be freed. */
+/*
+ * Add the stacks of @from to @to. Returns 0 with the weight of each node of @to (owned), or -errno.
+ */
 static int add_stacks(struct calltree *to, const struct calltree *from, uint64_t **weights)
 {
 	uint32_t nodes = calltree_nodes(from), frames = calltree_frames(from);
@@ -191,7 +196,7 @@ struct content {
 	const uint64_t *weights;
 };
 
-/* On the disk before it takes the old one's place: a node may lose its power next. */
+/* Write the content to the disk before the rename, because the node may lose power next. */
 static int write_content(void *context, FILE *out)
 {
 	const struct content *content = context;
@@ -226,7 +231,7 @@ static bool all_ended(const struct commit *commit, const struct ranks_file *othe
 	return is;
 }
 
-/* The lock is held. */
+/* Write the file with this rank's part replaced. The caller holds the lock. */
 static int put_locked(struct commit *commit, const struct calltree *tree, uint64_t period_ns,
 	struct diag_message *message)
 {
@@ -279,8 +284,9 @@ static int put_tree(struct commit *commit, const struct calltree *tree, uint64_t
 }
 
 /*
- * At the beginning, where a rank can still have a file of its own: what is in two would count
- * twice. Another file in the same folder helps where it is the lock, or what is in it.
+ * Write the first commit. Only now can the rank change to a file of its own, because stacks in two
+ * files would count twice. This helps if the node's file cannot be locked or its content cannot be
+ * used.
  */
 static int put_first(struct commit *commit, struct diag_message *message)
 {
@@ -300,7 +306,7 @@ static int put_first(struct commit *commit, struct diag_message *message)
 	return error;
 }
 
-/* ---- from begin to end ----------------------------------------------------------------------- */
+/* ---- begin and end --------------------------------------------------------------------------- */
 
 int commit_open(struct commit **out, const char *folder, const struct job_rank *job_rank,
 	const char *title, struct diag_message *message)
@@ -351,7 +357,7 @@ int commit_put(struct commit *commit, const struct calltree *tree, uint64_t peri
 	return put_tree(commit, tree, period_ns, message);
 }
 
-/* ---- the last one out ------------------------------------------------------------------------ */
+/* ---- the last rank --------------------------------------------------------------------------- */
 
 static uint64_t count_ended(const struct commit *commit)
 {
@@ -379,7 +385,7 @@ static uint64_t count_ended(const struct commit *commit)
 	return ended;
 }
 
-/* Two may find so at once: the lock of the folder has one. */
+/* Two ranks may find this at once: only one gets the lock of the folder. */
 bool commit_is_last(struct commit *commit)
 {
 	if (!commit->was_last || !commit->job_rank->size ||

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pipe's reader and those who write to it as one object, from the start of a run to its last
- * sample.
+ * The pipes' reader, the collector and the tracing process, from a run's start to its last sample.
  */
 #include "cli/run/gather.h"
 
@@ -18,26 +17,25 @@
 #include "cli/profile/accounting.h"
 #include "libprof/profile/profile.h"
 
-/* A look takes milliseconds; a machine without a free CPU gets this much longer. */
+/* A read of the arena takes ms; a machine without a free CPU gets this much longer. */
 #define LOOK_MS	   1000
 #define LOOK_TRIES 20
 
 struct gather {
 	struct channel channel;
 	struct pipe_reader *pipe_reader;
-	struct collector *collector; /* NULL: nobody is sampled from inside */
-	struct perf_events *events;  /* NULL: threads there have their timers alone */
+	struct collector *collector; /* NULL: no process has the library */
+	struct perf_events *events;  /* NULL: threads have only timers */
 	uint64_t event_cost_ns;
-	struct injected *injected;   /* NULL: nobody looks at waits there */
-	/* NULL: nobody is sampled from outside. With a collector it is for uninjected programs, and
-	 * finds them. */
+	struct injected *injected;   /* NULL: waits are not recorded there */
+	/* NULL: no tracing process. With a collector it samples programs without the library. */
 	struct outside *outside;
 };
 
 /*
- * Programs without the library: their CPU time goes to a run's books, so it has to have passed as
- * it does there, and none of them could ever say that it wants to be sampled. Without a tracing
- * process they are not sampled.
+ * Start a tracing process for programs without the library; if that fails they are not sampled. Do
+ * not start it with the test clock, because their CPU time is balanced against CPU clocks, nor with
+ * start_paused, because these programs could never ask for sampling.
  */
 static void open_for_uninjected(struct gather *gather, const struct gather_config *config)
 {
@@ -75,7 +73,7 @@ static int open_inside(
 	gather->channel.arena->is_looked_at = config->waits;
 	collector.arena = gather->channel.arena;
 	collector.blocks = gather->channel.blocks;
-	/* Without memory for them there are none. */
+	/* Without memory, waits and kernel stacks are not recorded. */
 	if (config->waits || config->has_kernel)
 		gather->injected = injected_new(&(struct injected_config){
 			.arena = gather->channel.arena,
@@ -187,8 +185,8 @@ bool gather_connected(const struct gather *gather)
 }
 
 /*
- * Count the images in pid namespaces below ours. Their processes are not known by a number of ours,
- * so the collector cannot see them end.
+ * Count the images in pid namespaces below flamerun's. flamerun has no pid for their processes, so
+ * the collector cannot see them end.
  */
 static unsigned count_namespaced(struct wire_arena *arena)
 {
@@ -255,7 +253,7 @@ int gather_sync(struct gather *gather)
 	return error;
 }
 
-/* What images used while they were sampled: the tracer's books are of that alone. */
+/* Returns the CPU time of images while they were sampled, the total if only the tracer samples. */
 static uint64_t seen_ns(struct flameprof_profile *profile)
 {
 	uint64_t ns = 0;
@@ -269,7 +267,7 @@ static uint64_t seen_ns(struct flameprof_profile *profile)
 	return ns;
 }
 
-/* What is to become of the time that images used before they could be sampled. */
+/* Returns how CPU time before images could be sampled is counted. */
 static enum accounting_start start_of(const struct wire_arena *arena)
 {
 	if (arena->clock_hz)
@@ -300,7 +298,7 @@ int gather_finish(struct gather *gather, const struct accounting_child *child)
 	error = gather_read(gather);
 	if (gather->events)
 		counts->kernel_unseen = perf_events_unseen(gather->events);
-	/* Who wrote to the arena may have written anything. */
+	/* Programs of the run may have written any value to the arena. */
 	if (counts->delivered > counts->overruns)
 		counts->handler_ns +=
 			(counts->delivered - counts->overruns) * gather->event_cost_ns;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Launchers in the order in which they are asked: what one started by another says is nearer. An
- * mpirun within an allocation of Slurm starts its daemons by srun, and ranks inherit what that said
- * of the daemon.
+ * Launchers in order of preference: one that was started by another comes first. For example,
+ * mpirun in a Slurm allocation starts its daemons by srun, and ranks inherit the daemon's variables
+ * of srun.
  */
 #include "cli/run/job_rank.h"
 
@@ -18,7 +18,7 @@
 #define SLURM_SIZE "SLURM_STEP_NUM_TASKS"
 
 static const struct {
-	const char *name, *size, *job; /* variables that say how many there are, of what */
+	const char *name, *size, *job; /* environment variables of size and job */
 } launchers[] = {
 	{"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE"},
 	{"PMIx", NULL, "PMIX_NAMESPACE"},
@@ -30,7 +30,7 @@ _Static_assert(sizeof(launchers) / sizeof(launchers[0]) ==
 		       sizeof(placeholder_ranks) / sizeof(placeholder_ranks[0]),
 	"each has a variable with its rank");
 
-/* A whole number in the environment; false where there is none. */
+/* Read a whole number from the environment. Returns false if there is none. */
 static bool read_number(const char *name, uint32_t *number)
 {
 	const char *text = name ? getenv(name) : NULL;
@@ -47,7 +47,7 @@ static bool read_number(const char *name, uint32_t *number)
 	return true;
 }
 
-/* It becomes a file's name, and no hidden one. */
+/* Make @name the name of a file that is not hidden. */
 static void name_node(struct job_rank *job_rank, const char *name)
 {
 	snprintf(job_rank->node, sizeof(job_rank->node), "%s", name);
@@ -70,7 +70,9 @@ static void name_job(struct job_rank *job_rank, const char *variable)
 			step ? step : "");
 }
 
-/* What Slurm says of a task, if it is this one and not what started it. */
+/*
+ * Returns Slurm's number of tasks if its variables are of this rank, not of its launcher; else 0.
+ */
 static uint32_t slurm_size(uint32_t rank)
 {
 	uint32_t task, size;
@@ -87,7 +89,7 @@ void job_rank_find(struct job_rank *job_rank)
 
 	*job_rank = (struct job_rank){.launcher = NULL};
 	gethostname(host, sizeof(host) - 1);
-	/* Several of Slurm's nodes may be one machine. */
+	/* Use Slurm's name first, because several of its nodes may be one machine. */
 	name_node(job_rank, node && *node ? node : host);
 	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
 		if (!read_number(placeholder_ranks[i], &job_rank->rank))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whose place in a parallel program this process has: which rank of how many, on which node, of
- * which job. What starts the ranks says so in their environment.
+ * Find which rank of a parallel job this process is: its number, the number of ranks, the node and
+ * the job, from the environment variables that launchers set.
  */
 #ifndef CLI_RUN_JOB_RANK_H
 #define CLI_RUN_JOB_RANK_H
@@ -13,14 +13,14 @@
 #define JOB_RANK_JOB_BYTES 128
 
 struct job_rank {
-	const char *launcher; /* for messages; NULL: nothing says that there are other ranks */
+	const char *launcher; /* for messages; NULL: no launcher found */
 	uint32_t rank;
-	uint32_t size;		      /* ranks of the job; 0: not known */
-	char node[HOST_NAME_MAX + 1]; /* as a part of a file's name: without a slash */
-	char job[JOB_RANK_JOB_BYTES]; /* tells one job from another; "": nothing does */
+	uint32_t size;		      /* number of ranks; 0: not known */
+	char node[HOST_NAME_MAX + 1]; /* for a file's name: without a slash */
+	char job[JOB_RANK_JOB_BYTES]; /* identifies the job; "": not known */
 };
 
-/* Read it from the environment. */
+/* Fill @job_rank from the environment. */
 void job_rank_find(struct job_rank *job_rank);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Environment, fork, exec, and the way exec's error comes back.
+ * Environment, fork, exec and the report of exec's error to the parent; then watching the child.
  */
 #include "cli/run/launch.h"
 
@@ -55,8 +55,8 @@ static bool is_listed(const char *list, const char *library)
 }
 
 /*
- * Put @library behind the libraries in @old, because AddressSanitizer's runtime ends a program in
- * which another library was loaded before it.
+ * Append @library to the libraries in @old, because AddressSanitizer's runtime must be loaded
+ * first.
  */
 static char *preload_entry(const char *library, const char *old)
 {
@@ -69,7 +69,7 @@ static char *preload_entry(const char *library, const char *old)
 	return entry;
 }
 
-/* The first entry is the one we own, the second @channel, then what is kept. */
+/* The array: LD_PRELOAD, which is owned; @channel; then the unchanged strings of @base. */
 char **launch_environment(char *const *base, const char *library, const char *channel)
 {
 	const char *old = NULL;
@@ -104,7 +104,7 @@ void launch_environment_free(char **environment)
 	free(environment);
 }
 
-/* "sh file argument...", as execvp() has it for text without "#!". Owned; NULL without memory. */
+/* Returns "sh file argument...", as execvp() runs text without "#!"; owned. NULL without memory. */
 static char **shell_arguments(const char *file, char *const *argv)
 {
 	size_t count = 0;
@@ -122,7 +122,7 @@ static char **shell_arguments(const char *file, char *const *argv)
 	return made;
 }
 
-/* In the child: say that we are there, go on when told to. Whoever is not told ends. */
+/* In the child: report that it runs, then wait until admitted. Ends if it is not. */
 static void await_admission(int gate)
 {
 	char word = 0;
@@ -142,15 +142,12 @@ static void exec_program(const char *file, char *const *argv, char *const *shell
 		execve(PREFLIGHT_SHELL, shell_argv, environment);
 	error = errno;
 	if (write(report, &error, sizeof(error)) < 0) {
-		/* the parent is gone: nobody is left to tell */
+		/* the parent is gone */
 	}
 	_exit(COMMAND_FAILED);
 }
 
-/*
- * Wait until exec has closed the pipe, or sent its error.
- * Returns 0 or a positive errno.
- */
+/* Wait until exec has closed the pipe, or its error arrives. Returns 0 or a positive errno. */
 static int exec_error(int from)
 {
 	int error = 0;
@@ -162,7 +159,7 @@ static int exec_error(int from)
 	return bytes == (ssize_t)sizeof(error) ? error : 0;
 }
 
-/* Let somebody look at @child, then let it go on. Returns 0, or -errno with @message filled. */
+/* Call admit() with @child, then let the child exec. Returns 0, or -errno with @message filled. */
 static int admit_child(
 	const struct launch_request *request, pid_t child, int gate, struct diag_message *message)
 {
@@ -185,7 +182,7 @@ static void reap_child(pid_t child)
 		;
 }
 
-/* The pipe for exec's error, and the socket pair at which the child waits to be admitted. */
+/* Open the pipe for exec's error, and the socket pair on which the child waits to be admitted. */
 static int open_channels(int report[2], int gate[2])
 {
 	int error;
@@ -200,7 +197,7 @@ static int open_channels(int report[2], int gate[2])
 	return error;
 }
 
-/* Context: between fork and exec. */
+/* Replace standard streams that are terminals. Context: between fork and exec. */
 static void replace_terminal(const struct launch_request *request)
 {
 	if (request->terminal_input >= 0 && isatty(STDIN_FILENO))
@@ -222,7 +219,7 @@ static int start_child(pid_t *child, const struct launch_request *request, char 
 	*child = fork();
 	if (!*child) {
 		close(gate[0]);
-		if (request->tracer > 0) /* refused where nothing forbids to trace */
+		if (request->tracer > 0) /* fails without the Yama module: then it is not needed */
 			prctl(PR_SET_PTRACER, (unsigned long)request->tracer, 0, 0, 0);
 		if (request->admit)
 			await_admission(gate[1]);
@@ -280,15 +277,15 @@ int launch(pid_t *child, const struct launch_request *request, struct diag_messa
 	return status;
 }
 
-/* ---- from start to end ----------------------------------------------------------------------- */
+/* ---- watching the child ---------------------------------------------------------------------- */
 
-#define TICK_MS	       50 /* the pipe is read when it says so, and the terminal looked after */
+#define TICK_MS	       50 /* ms between turns: pipes, terminal */
 #define GRACE_TICK_MS  5
 #define CONTINUE_TRIES 10
 #define NS_PER_MS      1000000u
 #define NS_PER_S       1000000000u
 
-/* @error: of gathering. */
+/* Report the first error of gathering. */
 static void report_once(int error)
 {
 	static bool is_reported;
@@ -301,7 +298,7 @@ static void report_once(int error)
 	diag_report(&message);
 }
 
-/* Milliseconds until the next thing to do without being woken, -1 for ever. */
+/* Returns the ms to sleep if no event comes, or -1 for ever. */
 static int remaining_ms(const struct watch *watch)
 {
 	int patience = watch->gather || watch->live ? TICK_MS : -1;
@@ -325,11 +322,13 @@ static void sleep_until_event(const struct watch *watch, int patience)
 		{.fd = watch->live ? live_descriptor(watch->live) : -1, .events = POLLIN},
 	};
 
-	poll(files, 3, patience); /* EINTR is as good as the doorbell */
+	poll(files, 3, patience); /* EINTR has the effect of the doorbell */
 	signals_drain();
 }
 
-/* Take one stop or continuation of the child. Returns CLD_STOPPED, CLD_CONTINUED or 0. */
+/*
+ * Read one stop or continuation of the child. Returns CLD_STOPPED, CLD_TRAPPED, CLD_CONTINUED or 0.
+ */
 static int read_change(pid_t child, int kinds, int *stop_signal)
 {
 	siginfo_t info = {0};
@@ -341,9 +340,9 @@ static int read_change(pid_t child, int kinds, int *stop_signal)
 }
 
 /*
- * The child was stopped by job control in our own process group: the shell waits for us to stop.
- * Stopping when the child does, rather than at the terminal's SIGTSTP, leaves a child that first
- * tidies up its screen the time to do so. When we are continued alone, so is the child.
+ * Stop flamerun if job control stopped the child in flamerun's process group, because the shell
+ * waits for flamerun to stop. Stopping after the child, not at the terminal's SIGTSTP, leaves the
+ * child time to restore its screen. If only flamerun is continued, continue the child.
  */
 static void stop_with_child(pid_t child, int stop_signal)
 {
@@ -365,8 +364,9 @@ out:
 }
 
 /*
- * A program that refuses to be debugged makes its parent its tracer, and each signal then stops it
- * until that one lets it go on; ours come many times a second, so we do.
+ * Resume a child that made flamerun its tracer (PTRACE_TRACEME) in order to refuse debuggers. Each
+ * signal stops such a child until its tracer resumes it, and sampling signals come many times a
+ * second.
  */
 static void continue_child(pid_t child, int stop_signal)
 {
@@ -392,8 +392,8 @@ static void handle_changes(pid_t child)
 }
 
 /*
- * As the first process of a pid namespace, which a container's command is, we inherit every orphan
- * in it, and nobody else can reap them.
+ * Reap orphans if flamerun is pid 1 of its namespace, as a container's command is, because it
+ * inherits every orphan there and no other process can reap them.
  */
 static void reap_orphans(pid_t child)
 {
@@ -414,8 +414,8 @@ static uint64_t timeval_ns(struct timeval time)
 }
 
 /*
- * Reap the child if it has ended. Only before can its own CPU time be told from its children's. Its
- * pid stays taken until nothing is passed on to it any more.
+ * Reap the child if it has ended. Read its CPU clock before, because afterwards its time cannot be
+ * separated from its children's. Its pid stays in use until no signal is passed on any more.
  */
 static bool reap_program(struct watch *watch)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding libflameprof.so.1, and the link that stands in for an unspeakable path.
+ * Search for libflameprof.so.1, and the link that replaces a path that LD_PRELOAD cannot contain.
  */
 #include "cli/run/library.h"
 
@@ -16,7 +16,7 @@
 #define SPLITS_PRELOAD " :$"
 #define LINK_FOLDER    "flamerun.XXXXXX"
 
-/* What library_abandon() removes; read in signal handlers. */
+/* Removed by library_abandon(); read in signal handlers. */
 static char link_folder[PATH_MAX];
 static char link_path[PATH_MAX + sizeof(NAME)];
 static volatile sig_atomic_t link_exists;
@@ -36,7 +36,7 @@ int library_program_folder(char folder[PATH_MAX], struct diag_message *message)
 	return 0;
 }
 
-/* Is there a readable file of the library's name in @folder? Its real path goes to @path. */
+/* Find a readable file of the library's name in @folder/@below. Sets @path to its real path. */
 static int find_in_folder(const char *folder, const char *below, char path[PATH_MAX])
 {
 	char file[PATH_MAX + sizeof(NAME) + 8];
@@ -53,8 +53,8 @@ static int find_in_folder(const char *folder, const char *below, char path[PATH_
 }
 
 /*
- * The folder may be entered by anybody: a target that changes its user still loads the library.
- * Nobody but us can put anything into it.
+ * Make a link to @target in a new folder in @place. All users may enter the folder, because a
+ * target may change its user and still must load the library. Only flamerun's user can write to it.
  */
 static int link_in(const char *place, const char *target)
 {

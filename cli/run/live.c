@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is shown is the difference of counts: of now and the last one, of now and the last reset.
+ * Counting for --live. The display shows differences of counts: between now and the last count, and
+ * between now and the last reset.
  */
 #include "cli/run/live.h"
 
@@ -20,38 +21,38 @@
 #include "render/ranking.h"
 
 #define NS_PER_S    1000000000u
-#define COST_FACTOR 20 /* between two counts, of what one takes */
+#define COST_FACTOR 20 /* pause between counts, in times of a count's duration */
 #define NOTICE_NS   (4ull * NS_PER_S)
 #define TITLE_BYTES 160
 #define COPY_BYTES  65536
 
-/* A function, or a thread, by name. */
+/* Weights of a function, by name. */
 struct counted {
 	char *name; /* owned */
 	uint64_t self, total;
 };
 
-/* What was counted until a moment. All zero: nothing. */
+/* All weights at one time; all zero at the beginning. */
 struct count {
-	struct counted *functions; /* by name */
+	struct counted *functions; /* sorted by name */
 	uint32_t function_count;
-	uint64_t *threads; /* weight, by the profile's number */
+	uint64_t *threads; /* weight by the profile's number of the thread */
 	uint32_t thread_count;
 	uint64_t weight, thread_weight;
 	uint64_t time_ns;
 };
 
 struct live {
-	const struct run_graph *run_graph; /* NULL: it has not begun, or has ended */
+	const struct run_graph *run_graph; /* NULL: not begun, or ended */
 	char title[TITLE_BYTES];
 	bool has_screen, is_paused, has_program;
-	int input, output; /* what stands in for the terminal; -1: nothing */
-	off_t put;	   /* of the output, in the terminal already */
-	int messages;	   /* the stderr that is had back with the terminal; -1: none */
+	int input, output; /* replacements of the terminal; -1: none */
+	off_t put;	   /* bytes of `output` written to the terminal */
+	int messages;	   /* copy of stderr, restored with the terminal; -1: none */
 	uint64_t due_ns, notice_ns;
 	char notice[DIAG_TEXT_BYTES];
 	struct count reset, last;
-	struct live_function *functions; /* that are shown; names are of `last` */
+	struct live_function *functions; /* rows shown; names are owned by `last` */
 	struct live_thread *threads;
 	struct live_view view;
 };
@@ -186,7 +187,7 @@ static int by_work(const void *left, const void *right)
 	return a->tid < b->tid ? -1 : a->tid > b->tid;
 }
 
-/* Since the reset; the share that is now is since the last count. */
+/* Fill the function list: shares since the reset, and since the last count. */
 static int show_functions(struct live *live, const struct count *now)
 {
 	struct live_function *functions =
@@ -269,7 +270,7 @@ static void show_now(struct live *live)
 	double seconds;
 
 	if (count_now(live, &now))
-		return; /* without memory it stays as it is */
+		return; /* without memory the display does not change */
 	seconds = now.time_ns > since_ns ? (double)(now.time_ns - since_ns) / NS_PER_S : 1;
 	live->view.elapsed_s = (double)(now.time_ns - run_graph->started_ns) / NS_PER_S;
 	live->view.samples = now.weight;
@@ -308,7 +309,7 @@ static void draw(struct live *live)
 	}
 }
 
-/* From now on what is shown begins anew; pictures have everything. */
+/* Count from zero from now on; pictures still have everything. */
 static void reset(struct live *live)
 {
 	struct count now;
@@ -331,7 +332,7 @@ static void write_picture(struct live *live)
 				 : "written; it goes on");
 }
 
-/* What was written since the last time. */
+/* Write to the terminal what the program wrote since the last call. */
 static void put_output(struct live *live)
 {
 	char bytes[COPY_BYTES];
@@ -347,7 +348,7 @@ static void put_output(struct live *live)
 	}
 }
 
-/* Returns whether the sampling is to end. */
+/* Execute the command of @key. Returns whether the sampling is to end. */
 static bool act_on(struct live *live, enum live_key key)
 {
 	switch (key) {
@@ -398,9 +399,9 @@ int live_descriptor(const struct live *live)
 	return live->has_screen ? STDIN_FILENO : -1;
 }
 
-/* ---- from begin to end ----------------------------------------------------------------------- */
+/* ---- begin and end --------------------------------------------------------------------------- */
 
-/* A file without a name, and nothing to read. */
+/* Open an unnamed file for the program's output, and /dev/null for its input. */
 static int open_streams(struct live *live)
 {
 	const char *folder = getenv("TMPDIR");
@@ -449,7 +450,7 @@ void live_begin(struct live *live, const struct run_graph *run_graph)
 	size_t used = 0;
 
 	live->run_graph = run_graph;
-	/* A long folder would leave a narrow screen without the program and its arguments. */
+	/* Without the program's folder, because a long one would fill a narrow screen. */
 	for (char *const *word = run_graph->words; *word && used < sizeof(live->title); word++)
 		used += (size_t)snprintf(live->title + used, sizeof(live->title) - used, "%s%s",
 			used ? " " : "", used ? *word : base_name(*word));

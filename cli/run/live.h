@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --live: while a run goes on, once a second, the functions and threads that use the CPU now and
- * those that used it most. On a terminal a screen of its own, with keys; elsewhere a line a second.
+ * --live: show once a second, during a run, the functions and threads that use the CPU now and
+ * those that used it most. On a terminal this is a screen with keys, elsewhere one line per second.
  *
- * Counting names everything anew, so it is done less often where it takes longer: at most a
- * twentieth of a CPU.
- *
- * Context: one thread, that of the run's loop.
+ * Each update names everything anew. If this takes long, updates are rarer, so that they use at
+ * most a twentieth of a CPU. Context: one thread, that of the run's loop.
  */
 #ifndef CLI_RUN_LIVE_H
 #define CLI_RUN_LIVE_H
@@ -20,34 +18,31 @@
 struct live;
 
 /*
- * Begin to show. @has_program: one is going to be started; what it would write to our terminal
- * comes when the screen is gone, as what flamerun says does. Returns 0 and an owned object in
- * *@out, or -errno with @message filled.
+ * Create the display. @has_program: a program will be started; while the screen is shown, its
+ * output and flamerun's messages are kept, and written to the terminal afterwards. Returns 0 with
+ * an owned object in *@out, or -errno with @message filled.
  */
 int live_open(struct live **out, bool has_program, struct diag_message *message);
 
-/*
- * For a program that is to be started: what it gets instead of the terminal for its input, and for
- * its output. -1: the terminal. Borrowed.
- */
+/* Borrow the descriptors that replace the terminal as the program's input and output; -1: none. */
 int live_input(const struct live *live);
 int live_output(const struct live *live);
 
-/* What is gathered; borrowed until live_end(). */
+/* Show the display. @run_graph is borrowed until live_end(). */
 void live_begin(struct live *live, const struct run_graph *run_graph);
 
-/* To poll for POLLIN: keys. -1: there are none. */
+/* Returns the descriptor to poll for keys (POLLIN), or -1. */
 int live_descriptor(const struct live *live);
 
-/* So often live_turn() is to be called, without keys. */
+/* Interval at which to call live_turn() if no key is pressed. */
 #define LIVE_TICK_MS 50
 
-/* Do what is due. Returns whether somebody wants what is sampled to be let go. */
+/* Handle keys, and update if due. Returns true if the user asked to detach from the processes. */
 bool live_turn(struct live *live);
 
 /*
- * No more is shown, the terminal is as it was and gets what the program wrote: by each live_turn(),
- * and by the last of all, live_free(). NULL is fine.
+ * Restore the terminal and write to it what the program has written. Later output is written by
+ * each live_turn(), and finally by live_free(). NULL is fine.
  */
 void live_end(struct live *live);
 void live_free(struct live *live);

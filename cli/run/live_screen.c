@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The screen of --live, drawn by curses, and its line for output that is no terminal.
+ */
 #include "cli/run/live_screen.h"
 
 #include <curses.h>
@@ -15,7 +18,7 @@
 
 #include "cli/diag.h"
 
-#define THREADS_MAX 8 /* that get a row, and no more than a third of the screen */
+#define THREADS_MAX 8 /* rows of threads, at most a third of the screen */
 #define BAR_COLUMNS 12
 #define NAME_BYTES  512
 #define LINE_SHOWS  3
@@ -23,7 +26,7 @@
 
 static SCREEN *screen;
 
-/* Ctrl-Z would leave the program stopped behind a screen that nobody sees. */
+/* Disable Ctrl-Z, which would stop the program behind an unusable screen. */
 static void forbid_suspend(void)
 {
 	struct termios terminal;
@@ -81,7 +84,7 @@ enum live_key live_screen_key(void)
 	}
 }
 
-/* SIGWINCH is the program's: it is passed on. */
+/* Read the window's size at each update, because SIGWINCH is passed on to the program. */
 static void follow_size(void)
 {
 	struct winsize size;
@@ -93,7 +96,7 @@ static void follow_size(void)
 	clearok(curscr, TRUE);
 }
 
-/* As much of @text as @room columns hold: characters may be two wide, or none. */
+/* Write as much of @text as fits @room columns; a character is 0 to 2 columns wide. */
 static void put_text(int y, int x, int room, const char *text)
 {
 	char clean[NAME_BYTES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What --live shows, on a terminal or as a line: no more than how it looks.
+ * Drawing of --live, as a screen or as a line, from the values of struct live_view.
  */
 #ifndef CLI_RUN_LIVE_SCREEN_H
 #define CLI_RUN_LIVE_SCREEN_H
@@ -9,17 +9,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Shares are of 1. */
+/* A row of the function list. Shares are from 0 to 1. */
 struct live_function {
-	const char *name; /* with its module; may hold anything */
+	const char *name; /* with its module; any bytes */
 	double now, self, total;
 };
 
 struct live_thread {
 	const char *name;
 	uint32_t pid, tid; /* tid 0: not known */
-	double cpus_now;   /* 1: all of one */
-	double share;	   /* of all that was counted */
+	double cpus_now;   /* number of CPUs used now */
+	double share;	   /* of all CPU time since the reset, 0 to 1 */
 };
 
 struct live_view {
@@ -34,7 +34,7 @@ struct live_view {
 	const char *notice; /* "": none */
 };
 
-/* What a key asks for. */
+/* Commands by key. */
 enum live_key {
 	LIVE_NONE,
 	LIVE_PAUSE,
@@ -44,14 +44,14 @@ enum live_key {
 	LIVE_REDRAW
 };
 
-/* Take over the terminal. Returns 0, or -errno where it cannot be had. */
+/* Switch the terminal to the screen. Returns 0, or -errno if it cannot show one. */
 int live_screen_begin(void);
-void live_screen_end(void); /* leaves it as it was */
+void live_screen_end(void); /* restores the terminal */
 
 void live_screen_show(const struct live_view *view);
 enum live_key live_screen_key(void); /* LIVE_NONE: none was pressed */
 
-/* "3 s: 1.92 CPUs, 45.2 % find [x], ..." for @view, disarmed. */
+/* Write "3 s: 1.92 CPUs, 45.2 % find [x], ..." to @out, without control characters. */
 void live_screen_line(const struct live_view *view, char *out, size_t size);
 
 #endif

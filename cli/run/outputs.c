@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where outputs go: links followed, devices and pipes opened, the rest proven and later replaced:
- * written beside it under another name, then renamed over it. At most one is under way.
+ * Outputs that are regular files are written to a temporary file in the same folder and renamed; at
+ * most one is in progress. Devices and pipes are opened at the start and written in place.
  *
- * A rename needs the name behind all links, and a link that user space reads is none that the
- * kernel refuses to follow: so links are followed, and judged, by libprof/follow_links.h, before
- * the program starts and again when it has ended.
+ * A rename needs the name behind all symbolic links, and the kernel's protection of links does not
+ * apply to a link that user space reads. So libprof/follow_links.h follows and checks links, before
+ * the program starts and again after it ended.
  */
 #include "cli/run/outputs.h"
 
@@ -28,15 +28,15 @@
 #define TEMPORARY_TRIES 100
 #define COPY_BYTES	65536
 
-/* The temporary file there is right now, and its folder. Read by outputs_abandon(). */
+/* The current temporary file, and its folder. Read by outputs_abandon(). */
 static int temporary_folder;
 static char temporary[NAME_MAX + 1];
 static volatile sig_atomic_t temporary_exists;
 
 /*
- * A file in @target's folder that has no name yet, so that nothing is left of it when we are
- * killed. The kernel gives it the mode that umask and the folder's default ACL leave. Returns its
- * descriptor, or -1 where that is not possible, or could not be named later.
+ * Create a file without a name in @target's folder, so that nothing is left if flamerun is killed.
+ * Its mode is what umask and the folder's default ACL leave. Returns a descriptor, or -1 if unnamed
+ * files are not possible or cannot be named later.
  */
 static int create_unnamed(const struct followed *target)
 {
@@ -52,7 +52,10 @@ static int create_unnamed(const struct followed *target)
 	return -1;
 }
 
-/* Give @unnamed the name, or make an empty file of it for -1. Returns a descriptor, or -errno. */
+/*
+ * Give file @unnamed the name, or create an empty file if it is -1. Returns a descriptor, or
+ * -errno.
+ */
 static int give_name(int unnamed, int folder, const char *name)
 {
 	char link[32];
@@ -67,8 +70,8 @@ static int give_name(int unnamed, int folder, const char *name)
 }
 
 /*
- * Have a file beside @target, named ".<name>.XXXXXX": @unnamed, or for -1 a new, empty one.
- * Returns its descriptor and its name in @name, or -errno.
+ * Give file @unnamed the name ".<name>.XXXXXX" in @target's folder, or create an empty file there
+ * if it is -1. Returns its descriptor with its name in @name, or -errno.
  */
 static int create_beside(int unnamed, const struct followed *target, char name[NAME_MAX + 1])
 {
@@ -83,7 +86,7 @@ static int create_beside(int unnamed, const struct followed *target, char name[N
 			return -EIO;
 		for (size_t j = 0; j < sizeof(random); j++)
 			suffix[j] = letters[random[j] % 32];
-		/* 200: what is added stays within the 255 bytes a name may have. */
+		/* 200: the whole name stays within 255 bytes. */
 		snprintf(name, NAME_MAX + 1, ".%.200s.%s", target->name, suffix);
 		descriptor = give_name(unnamed, target->folder, name);
 		if (descriptor != -EEXIST)
@@ -92,7 +95,7 @@ static int create_beside(int unnamed, const struct followed *target, char name[N
 	return -EEXIST;
 }
 
-/* Can a file be made beside @target? It is gone again when this returns. Returns 0 or -errno. */
+/* Check that a file can be created beside @target, and remove it. Returns 0 or -errno. */
 static int check_replaceable(const struct followed *target)
 {
 	char name[NAME_MAX + 1];
@@ -125,7 +128,7 @@ int outputs_fill(int descriptor, outputs_writer writer, void *context)
 		return error;
 	}
 	error = writer(context, file);
-	/* A stream that failed earlier says so here; some disks say "full" only at close. */
+	/* Earlier write errors show here; some file systems report a full disk only at close. */
 	if (ferror(file) && !error)
 		error = -EIO;
 	if (fclose(file) && (!error || error == -EIO))
@@ -133,7 +136,7 @@ int outputs_fill(int descriptor, outputs_writer writer, void *context)
 	return error;
 }
 
-/* A replaced file keeps its mode, and its owner where we may give files away. */
+/* Copy the replaced file's mode, and its owner if permitted. */
 static void copy_mode_and_owner(int descriptor, const struct followed *target)
 {
 	struct stat old, new;
@@ -143,11 +146,11 @@ static void copy_mode_and_owner(int descriptor, const struct followed *target)
 		return;
 	if (old.st_uid != new.st_uid || old.st_gid != new.st_gid)
 		if (fchown(descriptor, old.st_uid, old.st_gid))
-			return; /* somebody else's mode is not for our file */
+			return; /* do not use another owner's mode */
 	fchmod(descriptor, old.st_mode & 0777);
 }
 
-/* A target that rename cannot replace (a mount point, a sticky folder) is overwritten. */
+/* Overwrite a target that rename cannot replace (a mount point, a file in a sticky folder). */
 static int overwrite_target(int from, const struct followed *target)
 {
 	static char bytes[COPY_BYTES];
@@ -174,9 +177,9 @@ static int overwrite_target(int from, const struct followed *target)
 }
 
 /*
- * Write @target anew: see outputs_write() for modes. What a rename cannot replace is overwritten
- * once the content is complete.
- * Returns 0, -FOLLOW_ANOTHERS or -errno; @target is then what it was, unless overwriting it failed.
+ * Write @target anew: see outputs_write() for modes. If a rename cannot replace it, overwrite it
+ * with the complete content. Returns 0, -FOLLOW_ANOTHERS or -errno; @target is then unchanged,
+ * unless the overwriting failed.
  */
 static int replace_target(const struct followed *target, outputs_writer writer, void *context)
 {
@@ -211,10 +214,10 @@ static int replace_target(const struct followed *target, outputs_writer writer, 
 /* ---- the outputs of a command ---------------------------------------------------------------- */
 
 struct output {
-	const char *path; /* as it was given; borrowed */
+	const char *path; /* as given; borrowed */
 	int in_place;	  /* descriptor, or -1: write a temporary file, then rename */
-	bool is_file;	  /* a regular one, or none yet: what follows tells which */
-	bool is_renamed;  /* not proven yet under its last name */
+	bool is_file;	  /* regular or new; the fields below identify it */
+	bool is_renamed;  /* not yet checked under its new name */
 	dev_t device;
 	ino_t folder;
 	char name[NAME_MAX + 1];
@@ -225,7 +228,7 @@ struct outputs {
 	struct output list[];
 };
 
-/* /dev/stdout, /dev/fd/N and the like name a descriptor we have: its number, or -1. */
+/* Returns the number of the open descriptor that @path names (/dev/stdout, /dev/fd/N), or -1. */
 static int named_descriptor(const char *path)
 {
 	static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
@@ -259,8 +262,8 @@ static int duplicate_descriptor(int descriptor)
 }
 
 /*
- * O_NONBLOCK only for the open: a FIFO that nobody reads is an error now, not a wait before the
- * program starts.
+ * Open with O_NONBLOCK, so that a FIFO without a reader is an error now, not a wait before the
+ * program starts; then clear the flag.
  */
 static int open_in_place(const struct followed *target)
 {
@@ -308,7 +311,7 @@ static int check_output(struct output *output)
 	return error;
 }
 
-/* Two names of one file: the second would silently replace the first. */
+/* Is the file of @output an earlier output, too? It would silently replace the earlier one. */
 static bool is_repeated(const struct outputs *outputs, const struct output *output)
 {
 	for (unsigned i = 0; output->is_file && i < outputs->count; i++) {
@@ -330,7 +333,7 @@ static const char *describe_error(int error)
 	return strerror(-error);
 }
 
-/* How much of @path is its folder, the last slash included. */
+/* Returns the length of @path's folder, including the last slash. */
 static size_t folder_bytes_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -338,7 +341,7 @@ static size_t folder_bytes_of(const char *path)
 	return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* In some, as /proc, no file can be made; that is ENOENT, too. */
+/* Does @path's folder exist? Creating a file in /proc fails with ENOENT, too. */
 static bool has_folder(const char *path)
 {
 	char folder[PATH_MAX];
@@ -347,7 +350,7 @@ static bool has_folder(const char *path)
 	return bytes < (int)sizeof(folder) && !access(folder, F_OK);
 }
 
-/* Returns @error as an errno. */
+/* Fill @message. Returns @error, converted to an errno. */
 static int fail_output(const struct output *output, int error, struct diag_message *message)
 {
 	int result = error == -FOLLOW_ANOTHERS ? -EACCES : error;
@@ -356,7 +359,7 @@ static int fail_output(const struct output *output, int error, struct diag_messa
 		message, result, "cannot write '%s': %s", output->path, describe_error(error));
 }
 
-/* Before anything has started: there is time to name another place. */
+/* Fill @message with a hint for another path. Called before the program has started. */
 static int refuse_output(const struct output *output, int error, struct diag_message *message)
 {
 	size_t folder_bytes = folder_bytes_of(output->path);
@@ -433,13 +436,13 @@ bool outputs_is_file(const struct outputs *outputs, unsigned index)
 
 static int write_in_place(const struct output *output, outputs_writer writer, void *context)
 {
-	/* Devices and pipes have no length to cut; a shared stdout is appended to. */
+	/* Only truncate regular files; a shared stdout is appended to. */
 	if (output->is_file && ftruncate(output->in_place, 0))
 		return -errno;
 	return outputs_fill(output->in_place, writer, context);
 }
 
-/* Followed anew: the program may have made its folders anew, or laid links. */
+/* Follow links anew, because the program may have changed folders or links. */
 static int write_file(const struct output *output, outputs_writer writer, void *context)
 {
 	struct followed target;

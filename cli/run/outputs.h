@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files a command writes: proven writable before anything starts, replaced by rename when they
- * are complete, never half-written. What goes into them is not known here.
+ * Write a command's output files. Before the program starts, check that each can be written; at the
+ * end replace each by rename when it is complete, so no file is ever half-written. The content is
+ * written by the caller's functions.
  *
- * Between outputs_open() and outputs_write() nothing of ours lies in a directory: a program that is
- * being profiled sees the files it would see without flamerun.
+ * Between outputs_open() and outputs_write() flamerun has no file in any folder, so that the
+ * profiled program sees the files that it would see without flamerun.
  */
 #ifndef CLI_RUN_OUTPUTS_H
 #define CLI_RUN_OUTPUTS_H
@@ -20,34 +21,30 @@ typedef int (*outputs_writer)(void *context, FILE *file);
 struct outputs;
 
 /*
- * Prove that each of @paths (@count of them, strings borrowed for the life of the object) can be
- * written. Symbolic links are followed: the link stays, its target is replaced. What is no regular
- * file (a FIFO, /dev/null, /dev/fd/N) is opened now and written in place; a file that can be
- * written in a directory that cannot is written in place, too.
- *
- * Returns 0 and an owned object in *@out, or -errno with @message filled.
+ * Check that each of the @count @paths (strings borrowed until outputs_free()) can be written.
+ * Symbolic links are followed: the link stays, its target is replaced. A path that is no regular
+ * file (a FIFO, /dev/null, /dev/fd/N) is opened now and written in place. So is a writable file in
+ * a folder that is not writable. Returns 0 with an owned object in *@out, or -errno with @message
+ * filled.
  */
 int outputs_open(struct outputs **out, const char *const *paths, unsigned count,
 	struct diag_message *message);
 
 /*
- * The name of output @index is known in full only now: write it to @path (borrowed) instead, which
- * lies in the same folder.
+ * Write output @index to @path (borrowed) instead, in the same folder, now that its name is known.
  */
 void outputs_rename(struct outputs *outputs, unsigned index, const char *path);
 
-/* Is output @index, once it is written, a file that stays? */
+/* Is output @index, once written, a regular file? */
 bool outputs_is_file(const struct outputs *outputs, unsigned index);
 
 /* Close what is still open. NULL is fine. */
 void outputs_free(struct outputs *outputs);
 
 /*
- * Write the output number @index by calling @writer once. A new file gets the mode the umask leaves
- * it, a replaced one keeps its mode, and its owner where that is permitted.
- *
- * Returns 0, or -errno with @message filled; a regular file that was to be replaced is then still
- * what it was.
+ * Write output @index by calling @writer once. A new file gets the mode that the umask leaves. A
+ * replaced file keeps its mode, and its owner if permitted. Returns 0, or -errno with @message
+ * filled; a regular file that was to be replaced is then unchanged.
  */
 int outputs_write(struct outputs *outputs, unsigned index, outputs_writer writer, void *context,
 	struct diag_message *message);
@@ -55,10 +52,7 @@ int outputs_write(struct outputs *outputs, unsigned index, outputs_writer writer
 /* Call @writer with a stream on @descriptor, which stays open. Returns 0 or -errno. */
 int outputs_fill(int descriptor, outputs_writer writer, void *context);
 
-/*
- * Remove the half-written file, if there is one right now.
- * Context: signal-safe; the process ends after it.
- */
+/* Remove the temporary file, if there is one. Context: signal-safe; the process must then end. */
 void outputs_abandon(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The search of execvp(), without executing. Rules: exec(3), glibc's posix/execvpe.c. And guesses
- * about a command that cannot be run: tests/e2e/test_first_day.py types the mistakes of beginners.
+ * Search as execvp() does, without executing (source: exec(3), glibc's posix/execvpe.c), and guess
+ * what was meant if a command cannot be run: tests/e2e/test_first_day.py types beginners' mistakes.
  */
 #include "cli/run/preflight.h"
 
@@ -21,24 +21,23 @@
 #include "cli/explain.h"
 #include "cli/run/admission.h"
 
-#define FIRST_BYTES 256 /* BINPRM_BUF_SIZE: what the kernel reads of a file to judge it */
+#define FIRST_BYTES 256 /* BINPRM_BUF_SIZE: bytes that the kernel reads to recognise a file */
 
 struct executable {
-	int directory;	     /* what relative names are relative to */
-	char file[PATH_MAX]; /* at the end: the ELF file, or the one that is the cause of an error
-			      */
-	char first[FIRST_BYTES + 1]; /* its beginning */
+	int directory;	     /* descriptor of the folder for relative names */
+	char file[PATH_MAX]; /* at the end: the ELF file, or the file that caused the error */
+	char first[FIRST_BYTES + 1]; /* the file's first bytes */
 };
 
 #define INTERPRETERS_MAX 5
 
 /*
- * Read the beginning of executable->file, which must be executable.
- * Returns how many bytes, or -errno as execve() would. -EBADF: executable but not readable.
+ * Read the first bytes of executable->file, which must be executable. Returns how many, or -errno
+ * as execve() would; -EBADF if it is executable but not readable.
  */
 static int read_first(struct executable *executable)
 {
-	/* With equal ids plain access() says the same; some sandboxes refuse faccessat2(). */
+	/* With equal ids plain access() is equivalent; some sandboxes refuse faccessat2(). */
 	int how = getuid() == geteuid() && getgid() == getegid() ? 0 : AT_EACCESS;
 	struct stat status;
 	ssize_t bytes;
@@ -64,8 +63,8 @@ static int read_first(struct executable *executable)
 }
 
 /*
- * Cut the interpreter's name out of "#! interpreter argument" as the kernel does.
- * Returns 0 with executable->file set to it, or -ENOEXEC.
+ * Set executable->file to the interpreter in "#! interpreter argument", by the kernel's rules.
+ * Returns 0 or -ENOEXEC.
  */
 static int read_interpreter(struct executable *executable)
 {
@@ -82,10 +81,10 @@ static int read_interpreter(struct executable *executable)
 }
 
 /*
- * Go from @file, relative to @directory. @executable need not be initialised.
- *
- * Returns 0 at an ELF file or at one that can be executed but not read; -ENOEXEC when the kernel
- * knows no way to run it; otherwise -errno, as execve() would (-EISDIR for a folder).
+ * Follow interpreters from @file, relative to @directory, to the file that finally runs.
+ * @executable need not be initialised. Returns 0 for an ELF file or one that is executable but not
+ * readable; -ENOEXEC if the kernel cannot run it; otherwise -errno as execve() would (-EISDIR for a
+ * folder).
  */
 static int follow_interpreters(struct executable *executable, int directory, const char *file)
 {
@@ -126,7 +125,7 @@ int preflight_status(int error)
 	}
 }
 
-/* execvp()'s verdict on one candidate: like follow_interpreters(), but text is run by the shell. */
+/* Try one candidate as execvp() would: as follow_interpreters(), but the shell runs text. */
 static int try_file(
 	struct executable *executable, struct preflight *out, int directory, const char *file)
 {
@@ -139,7 +138,7 @@ static int try_file(
 	return error;
 }
 
-/* Errors after which execvp() looks further along PATH. */
+/* Errors after which execvp() tries the next folder of PATH. */
 static bool search_goes_on(int error)
 {
 	return error == -ENOENT || error == -ENOTDIR || error == -EACCES || error == -EISDIR ||
@@ -199,7 +198,7 @@ static int check_admission(
 	int error;
 
 	if (descriptor < 0)
-		return 0; /* executable but not readable: nothing can be said about it */
+		return 0; /* executable but not readable: cannot be checked */
 	privilege_read_self(&self);
 	error = admission_check(descriptor, executable->file, &self, &way, &reason);
 	close(descriptor);
@@ -213,12 +212,12 @@ static int check_admission(
 	return error;
 }
 
-/* ---- what to type instead -------------------------------------------------------------------- */
+/* ---- guesses of what was meant --------------------------------------------------------------- */
 
-/* A folder of the path may be a network's: no more than this many names are compared in all. */
+/* Upper limit of compared names, because a folder of PATH may be on a network. */
 #define NAMES_MAX 50000
 
-/* Of so many letters a word is rather mistyped than somebody's alias: ll is not llc. */
+/* Shorter words are not guessed, because they are more likely aliases: ll is not llc. */
 #define GUESSABLE_BYTES 3
 
 /* Words that only a shell knows: POSIX.1-2017, XCU 1.6 and 2.14. */
@@ -226,7 +225,7 @@ static const char *const shell_words[] = {".", ":", "alias", "bg", "case", "cd",
 	"exit", "export", "fg", "for", "function", "if", "jobs", "read", "set", "shopt", "source",
 	"trap", "type", "ulimit", "umask", "unset", "until", "wait", "while"};
 
-/* How a source file is run that does not say it itself. */
+/* Interpreters of source files without "#!", by suffix. */
 static const struct {
 	const char *suffix, *interpreter;
 } interpreters[] = {
@@ -253,7 +252,7 @@ static const char *interpreter_of(const char *program)
 	return NULL;
 }
 
-/* Would the kernel know what to do with the file, if it were executable? */
+/* Could the kernel run the file if it were executable? */
 static bool is_program(int directory, const char *file)
 {
 	int descriptor = openat(directory, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -296,7 +295,7 @@ static bool advise_file(const struct preflight_request *request, struct diag_mes
 	return advise(message, EXPLAIN_NO_PROGRAM, program, NULL);
 }
 
-/* A name as variables have it, then '='. */
+/* Is @word a variable's name followed by '='? */
 static bool is_assignment(const char *word)
 {
 	if (!isalpha((unsigned char)*word) && *word != '_')
@@ -344,7 +343,7 @@ static void offer_folder(
 		nearest_offer(nearest, entry->d_name);
 		if (!nearest->best || (before && nearest->distance == distance))
 			continue;
-		/* A name that cannot be run is no help. */
+		/* Do not suggest a file that is not executable. */
 		if (faccessat(dirfd(folder), entry->d_name, X_OK, 0)) {
 			nearest->best = before;
 			nearest->distance = distance;
@@ -368,7 +367,7 @@ static bool advise_nearest(const struct preflight_request *request, struct diag_
 	for (const char *at = request->path; at && *at; at += *at == ':') {
 		size_t bytes = strcspn(at, ":");
 
-		/* Folders that depend on where one stands are not for suggestions. */
+		/* Do not suggest from relative folders, which depend on the current one. */
 		if (at[0] == '/' && bytes < sizeof(folder)) {
 			memcpy(folder, at, bytes);
 			folder[bytes] = '\0';
@@ -380,9 +379,9 @@ static bool advise_nearest(const struct preflight_request *request, struct diag_
 }
 
 /*
- * Set the hint of @message, which is filled, to a command that would have worked, if one is known:
- * the word was meant for a shell, for env or an interpreter, or is mistyped. The most certain guess
- * comes first. @error is why the program cannot be run. Reads folders of the search path.
+ * Set the hint of @message, which is filled, to a command that would have worked, if one is known.
+ * The word may have been meant for a shell, for env or for an interpreter, or be mistyped; the most
+ * certain guess comes first. @error is why the program cannot be run. Reads folders of PATH.
  */
 static void add_advice(
 	const struct preflight_request *request, int error, struct diag_message *message)
@@ -405,9 +404,11 @@ static void add_advice(
 		advise(message, EXPLAIN_UNKNOWN_WORD, word, NULL);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- preflight ------------------------------------------------------------------------------- */
 
-/* The sentence for a program that cannot be executed, with the interpreter if that is the cause. */
+/*
+ * Fill @message for a program that cannot be executed, with the interpreter if that is the cause.
+ */
 static int explain_error(int error, const struct executable *executable,
 	const struct preflight *out, const struct preflight_request *request,
 	struct diag_message *message)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Outputs meet formats: one call tree, written to every output that was asked for, under names that
- * may have gaps, filled when the run knows what goes there; libprof/placeholder.h says which there
- * are. %p is the child's pid, %t the start of the run. How a file is written is outputs.h's.
+ * Write one call tree to all outputs, each in its format. Names of outputs may contain placeholders
+ * (libprof/placeholder.h), which are filled when their values are known; %p is the child's pid, %t
+ * the start of the run. outputs.h writes the files.
  */
 #ifndef CLI_RUN_RESULTS_H
 #define CLI_RUN_RESULTS_H
@@ -17,25 +17,24 @@
 #include "render/calltree.h"
 #include "render/picture.h"
 
-/* ---- gaps of names --------------------------------------------------------------------------- */
+/* ---- placeholders in names ------------------------------------------------------------------- */
 
 struct pattern_values {
-	pid_t child;      /* 0: not known yet, "%p" is left as it is */
-	bool has_child;   /* false: there will never be one, and "%p" is refused */
+	pid_t child;      /* 0: not known yet, "%p" is kept */
+	bool has_child;   /* false: there is no child, "%p" is refused */
 	time_t started_s; /* seconds since the epoch */
 };
 
 /*
- * Fill the gaps of @pattern into @out. A value never leads to another folder: its slashes become
- * '_', and so does a dot it would begin a name with. "%p" stands in the file's name only.
- *
- * Returns 0, or -errno with @message filled: -EINVAL for a gap that is none of the above, -ENOENT
- * for a variable that is not set, -ENAMETOOLONG.
+ * Write @pattern with its placeholders filled to @out. A value cannot lead to another folder: its
+ * slashes become '_', and so does a dot that would begin a name. "%p" may stand in the file's name
+ * only. Returns 0, or -errno with @message filled: -EINVAL for an unknown placeholder, -ENOENT for
+ * a variable that is not set, -ENAMETOOLONG.
  */
 int pattern_fill(char out[PATH_MAX], const char *pattern, const struct pattern_values *values,
 	struct diag_message *message);
 
-/* Does @pattern depend on the child's pid? */
+/* Does @pattern contain the child's pid? */
 bool pattern_has_child(const char *pattern);
 
 /* ---- outputs --------------------------------------------------------------------------------- */
@@ -44,62 +43,59 @@ struct results;
 
 struct results_written {
 	unsigned failed;  /* outputs that could not be written */
-	unsigned unread;  /* of these: pipes whose reader had gone */
-	bool has_stacks;  /* one that could holds stacks: folded or pprof */
-	const char *show; /* the first SVG that could, for a browser, or NULL (borrowed) */
+	unsigned unread;  /* of these: pipes without a reader */
+	bool has_stacks;  /* a written one holds stacks: folded or pprof */
+	const char *show; /* first SVG written, for a browser; borrowed, or NULL */
 };
 
 /*
- * Fill the names of options->outputs (@options is finished, borrowed) and prove that they can be
- * written. "-" is standard output. @has_child: a program is going to run; it shares standard output
- * with us, so that "-" is refused, and its pid is what "%p" is waiting for.
- *
- * Returns 0 and an owned object in *@out, or -errno with @message filled.
+ * Fill the names of options->outputs (@options is finished; borrowed) and check that they can be
+ * written. "-" is standard output. @has_child: a program will run; it shares standard output, so
+ * "-" is refused, and "%p" waits for its pid. Returns 0 with an owned object in *@out, or -errno
+ * with @message filled.
  */
 int results_open(struct results **out, const struct options *options, bool has_child,
 	struct diag_message *message);
 void results_free(struct results *results); /* NULL is fine */
 
-/* The program's pid is known: the names that depend on it get it. */
+/* Fill the program's pid into the names that contain "%p". */
 void results_name_child(struct results *results, pid_t child);
 
-/* What is written is what is there so far, and more comes: stores get a run once, at its end. */
+/*
+ * Set whether the next results are only those so far. Such results are not sent to stores, which
+ * get a run once, at its end.
+ */
 void results_are_so_far(struct results *results, bool is_so_far);
 
 /*
- * Write @tree (finished), each output in its format. A failure is reported and the other outputs
- * are still written. @is_alone: no program is using our terminal, progress may be shown.
+ * Write @tree (finished) to each output in its format. A failure is reported and the other outputs
+ * are still written. @is_alone: no program uses the terminal, so progress may be shown.
  */
 void results_write(struct results *results, const struct calltree *tree,
 	const struct picture_options *picture, bool is_alone, struct results_written *written);
 
 /*
- * When an output could not be written, a run that may have taken hours is not thrown away.
- *
- * Write @tree (finished), of which @picture tells what it counts, as a pprof profile to a new file
- * "flamerun-XXXXXX.pb.gz" in $TMPDIR, or where that is not set or has no room for it, in /tmp,
- * /var/tmp or, as memory may be what is left, in /dev/shm. That is the smallest format that has all
- * of it: what waits apart from what runs, lines, threads and machines.
- *
- * Returns 0 and its name in @path, or -errno with @message filled and nothing left behind.
+ * Save a run whose output could not be written, because the run may have taken hours. Write @tree
+ * (finished), described by @picture, as a pprof profile to a new file "flamerun-XXXXXX.pb.gz" in
+ * $TMPDIR, or if that fails in /tmp, /var/tmp, or /dev/shm, which is memory. pprof is the smallest
+ * format that holds everything: waits, lines, threads and virtual machines. Returns 0 with the
+ * file's name in @path, or -errno with @message filled and no file left.
  */
 int results_rescue(const struct calltree *tree, const struct picture_options *picture,
 	char path[PATH_MAX], struct diag_message *message);
 
 /*
- * When a run is over: what could not be written as @written says is saved so, unless there are its
- * stacks in another output; what was written is shown if @options want that. Reports.
+ * Finish a run: if an output failed and no other output has the stacks, save them by
+ * results_rescue(); open a written picture if @options ask for it. Reports errors.
  */
 void results_finish(const struct options *options, const struct calltree *tree,
 	const struct picture_options *picture, const struct results_written *written);
 
 /*
- * Show a finished picture: the person's browser is started and left alone.
- * Start $BROWSER (names separated by ':', "%s" in one is where the file goes) or, when that is not
- * set, xdg-open on @path. It belongs to no session, terminal or output of ours, and is not waited
- * for: only its exec is.
- *
- * Returns 0, or -errno with @message filled when nothing could be started.
+ * Open the picture @path in $BROWSER (commands separated by ':', "%s" is replaced by the file), or
+ * if that is not set, by xdg-open. The browser has no session, terminal or output of flamerun's;
+ * only its exec is waited for. Returns 0, or -errno with @message filled if nothing could be
+ * started.
  */
 int opener_start(const char *path, struct diag_message *message);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end of a run: names for what was gathered, the pictures, and what is said about it all.
+ * Name what was gathered, draw the pictures and print the summary.
  *
- * A total of CPU time and of what virtual machines told is in no unit, so each is a tree of its
- * own, on which every option works by itself. Pictures and folded text show one, the clock's unless
- * --sample-type says otherwise; a pprof profile holds both in columns of their own.
+ * CPU time and time that virtual machines report cannot be added, so each has a tree of its own, to
+ * which all options are applied. Pictures and folded text show one tree: that of CPU time, unless
+ * --sample-type selects the other. A pprof profile contains both in separate columns.
  */
 #ifndef CLI_RUN_RUN_GRAPH_H
 #define CLI_RUN_RUN_GRAPH_H
@@ -23,9 +23,9 @@ struct gather;
 struct results;
 
 /*
- * Will a run with @options (finished) have the sample type they want? Time that a clock counted is
- * "cpu"; what virtual machines tell is "vm". Returns 0, or -EINVAL with
- * @message filled.
+ * Check that a run with @options (finished) can have the sample type that they select: "cpu",
+ * waiting time, or "vm" (time that virtual machines report). Returns 0, or -EINVAL with @message
+ * filled.
  */
 int run_graph_check(const struct options *options, struct diag_message *message);
 
@@ -34,54 +34,50 @@ struct run_graph {
 	const struct options *options;
 	struct gather *gather;
 	struct results *results;
-	char *const *words;	  /* the command line, for the title; NULL at the end */
-	const char *program;	  /* what it is called in messages */
-	const char *held_program; /* where its file can be read whatever becomes of it; or NULL */
+	char *const *words;	  /* command line, for the title; ends with NULL */
+	const char *program;	  /* its name in messages */
+	const char *held_program; /* path from which its file can always be read, or NULL */
 	uint64_t started_ns;
 	uint64_t ended_ns; /* the program's end, or the deadline */
 	time_t started_wall_s;
-	bool still_runs; /* the program, while the picture is drawn */
-	bool is_stopped; /* what was attached to, from beginning to end */
-	bool is_part;	 /* of something that looks after the outputs */
-	struct commit *commit; /* of a rank: it goes into its node's file */
+	bool still_runs; /* the program still runs while the picture is drawn */
+	bool is_stopped; /* attached processes were stopped all the time */
+	bool is_part;	 /* part of a command that finishes the outputs */
+	struct commit *commit; /* of a rank, for its node's file; else NULL */
 };
 
 #define RUN_GRAPH_TITLE_BYTES 160
 
-/* The command line @words (NULL at the end) as one line, cut to what a title can hold. */
+/* Write the command line @words (ends with NULL) as one line to @out, cut to fit a title. */
 void run_graph_title(char out[RUN_GRAPH_TITLE_BYTES], char *const *words);
 
-/* Time of one kind: what a clock counted, or what virtual machines told. */
+/* The tree of one kind of time: CPU time and waits, or time that virtual machines report. */
 struct run_graph_tree {
 	struct calltree *tree;
-	struct picture_trees trees; /* what the options made of it */
+	struct picture_trees trees; /* `tree` as transformed by the options */
 	struct naming_report report;
 };
 
 /*
- * Name what was gathered of one kind and reshape it as the options want it. @is_so_far: more will
- * come, nobody is asked for symbols that are not here.
- * Returns 0, or -errno with @message filled. To be released in either case.
+ * Build the tree of one kind of time (@is_vm: virtual machines') and apply the options. With
+ * @is_so_far missing symbols are not fetched, because this is not the end. Returns 0, or -errno
+ *   with
+ * @message filled. Release @out in either case.
  */
 int run_graph_tree_make(const struct run_graph *run_graph, bool is_vm, bool is_so_far,
 	struct run_graph_tree *out, struct diag_message *message);
 void run_graph_tree_release(struct run_graph_tree *tree); /* all zero is fine */
 
-/*
- * Write what was gathered so far to all outputs; the gathering goes on.
- * Returns how many could not be written.
- */
+/* Write what was gathered so far to all outputs; gathering continues. Returns how many failed. */
 unsigned run_graph_make_so_far(const struct run_graph *run_graph);
 
-/*
- * Commit what was gathered so far, of a rank; the gathering goes on. Reports what went wrong.
- */
+/* Commit what a rank gathered so far; gathering continues. Reports errors. */
 void run_graph_commit_so_far(const struct run_graph *run_graph);
 
 /*
- * End the gathering, name, draw or commit, report. @child is what the kernel says of the program,
- * NULL while it still runs.
- * Returns how many outputs could not be written; all of them when there was nothing to write.
+ * End the gathering, build the trees, draw or commit, and print the summary. @child is the kernel's
+ * report on the program, NULL while it still runs. Returns how many outputs could not be written;
+ * all of them if there was nothing to write.
  */
 unsigned run_graph_make(const struct run_graph *run_graph, const struct accounting_child *child);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is said of waiting when a run is over: what the run was, what kept us from looking, and the
- * books of threads. A thread's life, by clocks, is held against what the profile has of it.
+ * Print the summary of waits: where the run spent its time, why waits could not be read, and per
+ * thread whether the lifetime by the kernel's clocks equals what the profile has of the thread.
  */
 #ifndef CLI_RUN_SUMMARY_WAITS_H
 #define CLI_RUN_SUMMARY_WAITS_H
@@ -15,12 +15,12 @@
 struct summary_waits {
 	const struct flameprof_profile *profile;
 	const struct pipe_reader_state *state;
-	const struct calltree *tree; /* waits and CPU time, functions whole */
-	bool shows_waits;	     /* they are drawn */
-	bool has_viewer;	     /* a picture was written that shows them when asked to */
+	const struct calltree *tree; /* waits and CPU time, one node per function */
+	bool shows_waits;	     /* the picture draws waits */
+	bool has_viewer;	     /* a written picture can show waits */
 };
 
-/* Returns whether anything is known of waits. */
+/* Print the summary. Returns whether anything is known of waits. */
 bool summary_waits_print(const struct summary_waits *summary);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the samples without a function's name are, and what would name them: also for files that
- * came with this distribution.
+ * Find which code has the most samples without a function's name, and how to get the names, also
+ * from the distribution's packages of symbols.
  */
 #ifndef CLI_RUN_UNNAMED_CODE_H
 #define CLI_RUN_UNNAMED_CODE_H
@@ -15,8 +15,8 @@
 #include "render/calltree.h"
 
 struct unnamed_code {
-	char where[256];  /* the module that has most of them, in words; "" when nothing is known */
-	char remedy[512]; /* what to do about it; "" likewise */
+	char where[256];  /* the module with the most such samples; "": not known */
+	char remedy[512]; /* how to get names; "": not known */
 };
 
 /* Fill @out from @tree (borrowed, finished), whose modules are those of @names (borrowed). */
@@ -24,36 +24,34 @@ void unnamed_code_find(
 	struct unnamed_code *out, const struct calltree *tree, const struct names *names);
 
 /*
- * Write a line into @out about a runtime of a version that is not read: its kind, its version as
- * the files of @names (borrowed) say, the versions that are read, and what names its functions
- * meanwhile.
+ * Write a line to @out about a runtime whose version cannot be read: its kind, its version
+ * according to the files of @names (borrowed), the versions that can be read, and what else names
+ * its functions.
  */
 void unnamed_code_runtime(
 	char *out, size_t size, const struct runtime_kind *kind, const struct names *names);
 
 /*
- * Put into the environment, which programs that are started from now on have, what makes the
- * runtimes of --jit write names that cannot be read out of them; and say so.
- *
- * Returns 0 or -ENOMEM.
+ * Set the environment variables that make the runtimes of --jit write names of generated code, for
+ * programs started from now on, and print that. Returns 0 or -ENOMEM.
  */
 int unnamed_code_ask(const struct options *options);
 
-/* Is the file at @path (absolute) one that a distribution brings, by the folder it is in? */
+/* Is the file at @path (absolute) in a folder of the distribution? */
 bool distribution_has(const char *path);
 
 /*
- * Do @options want debuginfod servers to be asked for symbols? Where somebody asks for that and
- * DEBUGINFOD_URLS names none, it is the distribution's from now on: no program that is profiled may
- * be started afterwards.
+ * Do @options ask for symbols from debuginfod servers? If they do and DEBUGINFOD_URLS is not set,
+ * set it to the distribution's server. Do not start a profiled program afterwards, because it would
+ * inherit the variable.
  */
 bool distribution_is_asked(const struct options *options);
 
 /*
- * Write the command that brings the symbols of the distribution's file at @path (absolute) to where
- * flamerun finds them, into @out: of a package where its name is sure, else by debuginfod(8).
- * @release  the system's os-release(5). One that cannot be read is of no distribution known.
- * @has_servers  DEBUGINFOD_URLS is set.
+ * Write to @out the command that installs the symbols of the distribution's file @path (absolute):
+ * a package if its name is certain, else debuginfod(8).
+ * @release: the system's os-release(5); unreadable: no known distribution.
+ * @has_servers: DEBUGINFOD_URLS is set.
  */
 void distribution_symbols_command(
 	char *out, size_t size, const char *release, const char *path, bool has_servers);
