@@ -249,8 +249,7 @@ int admission_check(int descriptor, const char *name, const struct privilege_sel
 	if (image.program.kind == ELF_PROGRAM_OTHER_CPU)
 		return refuse_kind(&image, message);
 	/*
-	 * Traced by a process of root, a program keeps its privileges; traced by others, it loses
-	 * them.
+	 * A program traced by root's process keeps its privileges; traced by others it loses them.
 	 */
 	error = check_privileges(&image, self, message);
 	if (error == -ENOTSUP && !self->euid && !self->uid)

@@ -88,10 +88,7 @@ static int name_file(struct commit *commit, struct diag_message *message)
 
 /* ---- reading the file ------------------------------------------------------------------------ */
 
-/*
- * Add all of @file's stacks to @tree, under their numbers. Returns 0, or -EBADMSG if a stack is in
- * the file twice, which flamerun never writes.
- */
+/* Add @file's stacks to @tree under their numbers. Returns 0, or -EBADMSG if one is there twice. */
 static int rebuild_tree(struct calltree *tree, const struct ranks_file *file)
 {
 	for (uint32_t i = 0; i < file->frame_count; i++) {

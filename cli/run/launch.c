@@ -54,10 +54,7 @@ static bool is_listed(const char *list, const char *library)
 	return false;
 }
 
-/*
- * Append @library to the libraries in @old, because AddressSanitizer's runtime must be loaded
- * first.
- */
+/* Append @library to @old, because AddressSanitizer's runtime must be loaded before any other. */
 static char *preload_entry(const char *library, const char *old)
 {
 	char *entry = NULL;

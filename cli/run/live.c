@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counting for --live. The display shows differences of counts: between now and the last count, and
- * between now and the last reset.
+ * Counts for --live. Shown are differences: from the last count and from the last reset to now.
  */
 #include "cli/run/live.h"
 

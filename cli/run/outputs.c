@@ -52,10 +52,7 @@ static int create_unnamed(const struct followed *target)
 	return -1;
 }
 
-/*
- * Give file @unnamed the name, or create an empty file if it is -1. Returns a descriptor, or
- * -errno.
- */
+/* Name file @unnamed, or create an empty file if it is -1. Returns a descriptor, or -errno. */
 static int give_name(int unnamed, int folder, const char *name)
 {
 	char link[32];

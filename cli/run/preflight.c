@@ -62,10 +62,7 @@ static int read_first(struct executable *executable)
 	return (int)bytes;
 }
 
-/*
- * Set executable->file to the interpreter in "#! interpreter argument", by the kernel's rules.
- * Returns 0 or -ENOEXEC.
- */
+/* Set executable->file to the interpreter in "#! interpreter argument". Returns 0 or -ENOEXEC. */
 static int read_interpreter(struct executable *executable)
 {
 	char *line = executable->first + 2;

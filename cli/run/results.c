@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The outputs of one command, from the words on the command line to what is written; what the gaps
- * of their names mean to a run, and what is said of those that mean nothing.
+ * The outputs of one command: their names and placeholders, writing them, rescuing the stacks if an
+ * output fails, and opening a browser.
  */
 #include "cli/run/results.h"
 
@@ -28,7 +28,7 @@
 #include "render/calltree.h"
 #include "render/transform.h"
 
-/* ---- gaps of names --------------------------------------------------------------------------- */
+/* ---- placeholders in names ------------------------------------------------------------------- */
 
 static int refuse_gap(int error, const char *pattern, const char *at, struct diag_message *message)
 {
@@ -58,11 +58,11 @@ int pattern_fill(char out[PATH_MAX], const char *pattern, const struct pattern_v
 
 	if (pid && !values->has_child)
 		return diag_fail(message, -EINVAL, "there is no program, and no pid for %%p");
-	/* The folder could not be proven writable before there is a pid. */
+	/* The folder must be checked before there is a pid. */
 	if (pid && last && pid < last)
 		return diag_fail(
 			message, -EINVAL, "'%s': %%p can stand in the file's name only", pattern);
-	tzset(); /* localtime_r() need not look at TZ */
+	tzset(); /* localtime_r() need not read TZ */
 	error = placeholder_fill(text, sizeof(text), pattern, &placeholders, &at);
 	if (error)
 		return refuse_gap(error, pattern, at, message);
@@ -80,17 +80,17 @@ bool pattern_has_child(const char *pattern)
 #define STANDARD_OUTPUT "-"
 
 struct result {
-	const char *pattern; /* as it was given; borrowed */
-	char name[PATH_MAX]; /* with its gaps filled */
-	const struct format *format; /* NULL: it is a store's address */
-	struct store_push *store;    /* owned; NULL: it is a file */
+	const char *pattern; /* as given; borrowed */
+	char name[PATH_MAX]; /* with placeholders filled */
+	const struct format *format; /* NULL: a store's address */
+	struct store_push *store;    /* owned; NULL: a file */
 	bool is_standard_output;
 };
 
 struct results {
 	struct outputs *outputs;
 	struct pattern_values values;
-	const struct options_list *labels; /* of what goes into stores; borrowed */
+	const struct options_list *labels; /* labels for stores; borrowed */
 	bool is_so_far;
 	unsigned count;
 	struct result list[];
@@ -109,7 +109,7 @@ static int write_result(void *context, FILE *file)
 	return writing->format->write(writing->tree, writing->picture, file);
 }
 
-/* What the program prints would be in the middle of the picture. */
+/* Refuse standard output, because what the program prints would be mixed into the picture. */
 static int refuse_shared(struct diag_message *message)
 {
 	diag_fail(message, -EINVAL,
@@ -124,7 +124,7 @@ static int name_result(struct result *result, const struct results *results, con
 	struct diag_message *message)
 {
 	if (store_address_is(result->pattern)) {
-		/* To the other outputs it is a file that is never written. */
+		/* outputs.h gets a file that is never written. */
 		strcpy(result->name, "/dev/null");
 		return store_push_new(&result->store, result->pattern, message);
 	}
@@ -194,7 +194,9 @@ void results_name_child(struct results *results, pid_t child)
 
 		if (!pattern_has_child(result->pattern))
 			continue;
-		/* What it needs was there before the program started; a failure keeps the name. */
+		/*
+		 * The other values have not changed since the start. If this fails, the name stays.
+		 */
 		pattern_fill(result->name, result->pattern, &results->values, NULL);
 		outputs_rename(results->outputs, i, result->name);
 	}
@@ -282,7 +284,7 @@ int results_rescue(const struct calltree *tree, const struct picture_options *pi
 	char written[PATH_MAX] = "";
 	int error = -ENOENT;
 
-	/* Nothing was left out of @tree. */
+	/* @tree is complete, so describe it without filters. */
 	whole.fine = NULL;
 	whole.filters = NULL;
 
@@ -304,8 +306,8 @@ int results_rescue(const struct calltree *tree, const struct picture_options *pi
 
 struct command {
 	char *words[WORDS_MAX + 2]; /* NULL at the end */
-	char *text;		    /* what the words point into; owned */
-	char *with_path;	    /* a word that had "%s" in it; owned, or NULL */
+	char *text;		    /* text that the words point into; owned */
+	char *with_path;	    /* the word that had "%s"; owned, or NULL */
 };
 
 static void command_release(struct command *command)
@@ -314,7 +316,7 @@ static void command_release(struct command *command)
 	free(command->with_path);
 }
 
-/* Put @path where @word has "%s", else leave it. Returns 0 or -ENOMEM. */
+/* Replace "%s" in *@word, if it is there, by @path. Returns 0 or -ENOMEM. */
 static int fill_word(struct command *command, char **word, const char *path)
 {
 	char *gap = strstr(*word, "%s");
@@ -330,7 +332,9 @@ static int fill_word(struct command *command, char **word, const char *path)
 	return 0;
 }
 
-/* @bytes of @text, cut at blanks, with @path. Returns 0, -ENOENT when there is no word, -ENOMEM. */
+/*
+ * Split @bytes of @text at blanks, add @path. Returns 0, -ENOENT if there is no word, or -ENOMEM.
+ */
 static int command_init(struct command *command, const char *text, size_t bytes, const char *path)
 {
 	size_t count = 0;
@@ -350,7 +354,7 @@ static int command_init(struct command *command, const char *text, size_t bytes,
 	return count > 1 || command->with_path ? 0 : -ENOENT;
 }
 
-/* The grandchild: detached from everything, then exec. */
+/* In the grandchild: detach from session, terminal and outputs, then exec. */
 static void exec_detached(const struct command *command, int report)
 {
 	int null = open("/dev/null", O_RDWR);
@@ -360,17 +364,17 @@ static void exec_detached(const struct command *command, int report)
 	signals_restore();
 	for (int i = STDIN_FILENO; null >= 0 && i <= STDERR_FILENO; i++)
 		dup2(null, i);
-	/* What our parent left open is not for a browser that lives for days. */
+	/* Close what flamerun's parent left open, because a browser may run for days. */
 	syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC);
 	execvp(command->words[0], command->words);
 	error = errno;
 	if (write(report, &error, sizeof(error)) < 0) {
-		/* nobody is left to tell */
+		/* the parent is gone */
 	}
 	_exit(1);
 }
 
-/* Returns 0 once exec has succeeded, or -errno. */
+/* Start @command as a grandchild. Returns 0 once exec has succeeded, or -errno. */
 static int start_command(const struct command *command)
 {
 	int report[2], error = 0;
@@ -422,7 +426,7 @@ static bool is_set(const char *name)
 	return value && *value;
 }
 
-/* The desktop's opener would start nothing, or a browser in a terminal that it does not have. */
+/* Refuse without a display: xdg-open would start nothing, or a browser without its terminal. */
 static int refuse_without_display(
 	const char *path, const char *absolute, struct diag_message *message)
 {
@@ -442,7 +446,7 @@ int opener_start(const char *path, struct diag_message *message)
 	char absolute[PATH_MAX];
 	int error = -ENOENT;
 
-	/* Absolute, it cannot be taken for an option. */
+	/* An absolute path cannot be read as an option. */
 	if (!realpath(path, absolute))
 		return diag_fail(message, -errno, "cannot open '%s': %s", path, strerror(errno));
 	if (list != browsers && !is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY"))

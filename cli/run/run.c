@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One profiled run, in order: look before anything starts, start, watch, draw, end as the program
- * ended. What can fail on our side fails before the program starts; after that its status is ours,
- * whatever happens to the picture.
+ * One profiled run, in order: check, start, watch, draw, end as the program ended. All errors of
+ * flamerun's own are found before the program starts. Afterwards flamerun's exit status is the
+ * program's, whatever happens to the picture.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -37,37 +37,37 @@
 #define HOLD_FROM_FILES 64
 
 /*
- * What a rank has is committed when it has run so long, then whenever it has run twice as long or
- * the most has passed: a node that dies takes no more than that with it, and a long run is named a
- * few times.
+ * When a rank commits: first after COMMIT_FIRST_NS, then each time its run has doubled or
+ * COMMIT_MOST_NS have passed. If the node dies, no more than that is lost, and a long run is named
+ * only a few times.
  */
 #define COMMIT_FIRST_NS 10000000000u
 #define COMMIT_MOST_NS	300000000000u
 
 struct run {
 	const struct options *options;
-	struct options own; /* those of a rank */
+	struct options own; /* changed options of a rank */
 	struct job_rank job_rank;
 	char title[RUN_GRAPH_TITLE_BYTES];
-	struct commit *commit; /* NULL: not one of a job's ranks */
+	struct commit *commit; /* NULL: not a rank of a job */
 	char **argv;
 	struct preflight program;
 	struct library library;
 	struct results *results;
-	bool is_outside; /* sampled by a tracer, not by a library inside */
+	bool is_outside; /* sampled by a tracer, not by the library */
 	struct gather *gather;
 	struct watch watch;
-	struct live *live; /* NULL: nothing is shown meanwhile */
+	struct live *live; /* NULL: no --live */
 	struct run_graph so_far;
 	uint64_t started_ns;
 	uint64_t ended_ns; /* the program's end, or the deadline */
-	uint64_t deadline_ns, commit_ns; /* the two that may come before it; 0: none */
+	uint64_t deadline_ns, commit_ns; /* times at which watching is interrupted; 0: none */
 	time_t started_wall_s;
 	bool drawn;
-	unsigned unwritten; /* outputs */
-	struct run_figures *figures; /* NULL: nobody asks */
-	int held_program;   /* open while it may be asked for names; -1: cannot be read */
-	char held_path[32]; /* by which; "" without */
+	unsigned unwritten; /* number of outputs */
+	struct run_figures *figures; /* NULL: not requested */
+	int held_program;   /* descriptor of the program's file, for names; -1: none */
+	char held_path[32]; /* path by that descriptor; "" without */
 };
 
 static int find_library(struct library *library, struct diag_message *message)
@@ -113,7 +113,7 @@ static int open_gather(struct run *run, struct diag_message *message)
 	return error ? error : gather_open(&run->gather, &config, message);
 }
 
-/* The library leaves all of a small address space to the program; the tracer has its own. */
+/* Sample from outside if the address space is limited so that an arena has no room in it. */
 static void check_memory(struct preflight *program, const char *name, uint32_t rate_hz)
 {
 	struct rlimit limit;
@@ -126,7 +126,7 @@ static void check_memory(struct preflight *program, const char *name, uint32_t r
 		(unsigned long long)limit.rlim_cur / 1024);
 }
 
-/* The one line that says that there is no job. */
+/* Open the rank's commit. Without a launcher print that this is the only rank. */
 static int open_commit(struct run *run, struct diag_message *message)
 {
 	job_rank_find(&run->job_rank);
@@ -138,7 +138,9 @@ static int open_commit(struct run *run, struct diag_message *message)
 	return commit_open(&run->commit, run->options->job, &run->job_rank, run->title, message);
 }
 
-/* Everything that can be refused. Returns 0, or the exit status with @message filled. */
+/*
+ * Do everything that can fail before the start. Returns 0, or the exit status with @message filled.
+ */
 static int prepare_run(struct run *run, struct diag_message *message)
 {
 	const struct options *options = run->options;
@@ -172,8 +174,8 @@ static int prepare_run(struct run *run, struct diag_message *message)
 }
 
 /*
- * For its names, should its file be replaced, as by the next build, before the picture is drawn.
- * Where few files may be open the run itself needs them.
+ * Keep the program's file open for its names, because the file may be replaced before the picture
+ * is drawn, e.g. by the next build. Not if few files may be open, because the run needs them.
  */
 static void hold_program(struct run *run)
 {
@@ -192,7 +194,7 @@ static int attach_child(void *context, pid_t child, struct diag_message *message
 	return gather_attach(context, child, true, message);
 }
 
-/* Whichever comes first. */
+/* Set the watch's deadline to the earlier of the run's deadline and the next commit. */
 static void set_deadline(struct run *run)
 {
 	uint64_t first = run->deadline_ns;
@@ -202,7 +204,7 @@ static void set_deadline(struct run *run)
 	run->watch.deadline_ns = first;
 }
 
-/* Returns 0, or the exit status with @message filled. */
+/* Start the program. Returns 0, or the exit status with @message filled. */
 static int start_program(struct run *run, struct diag_message *message)
 {
 	struct launch_request request = {
@@ -263,7 +265,7 @@ static struct run_graph run_graph_of(const struct run *run)
 	};
 }
 
-/* @child: NULL while the program still runs. */
+/* Draw the run. @child is NULL while the program still runs. */
 static void draw_run(struct run *run, const struct accounting_child *child)
 {
 	struct run_graph run_graph = run_graph_of(run);
@@ -284,7 +286,7 @@ static void begin_live(struct run *run)
 	run->watch.live = run->live;
 }
 
-/* What the rank has so far; and when it is looked at next. */
+/* Commit what the rank has so far, and set the time of the next commit. */
 static void commit_so_far(struct run *run)
 {
 	struct run_graph run_graph = run_graph_of(run);
@@ -297,7 +299,7 @@ static void commit_so_far(struct run *run)
 	set_deadline(run);
 }
 
-/* Return the file that @argument, with @next behind it, gives to -o, or NULL. */
+/* Returns the file that @argument, or @next after it, gives to -o; or NULL. */
 static const char *output_of(const char *argument, const char *next)
 {
 	if (!strcmp(argument, "-o") || !strcmp(argument, "--output"))
@@ -308,8 +310,8 @@ static const char *output_of(const char *argument, const char *next)
 }
 
 /*
- * The program @argv[0] has ended. Print a hint if one of its arguments was an output for flamerun:
- * "-o" and a picture's name, where there is no such file.
+ * Print a hint if an argument of the ended program was meant for flamerun: "-o" and the name of a
+ * picture that does not exist.
  */
 static void print_misplaced_output(char *const *argv)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a source of samples to files, whichever kind of run it was.
+ * The end of a run, from gathered samples to files and messages.
  */
 #include "cli/run/run_graph.h"
 
@@ -36,7 +36,7 @@
 #define ALL_UNTOLD  "no samples: no virtual machine told of its stacks"
 #define UNCONNECTED "no samples: flamerun's library did not start in this program"
 
-/* Not cut within a character of UTF-8. */
+/* Do not cut within a UTF-8 character. */
 void run_graph_title(char out[RUN_GRAPH_TITLE_BYTES], char *const *argv)
 {
 	size_t at = 0, cut = RUN_GRAPH_TITLE_BYTES - sizeof("...");
@@ -55,14 +55,14 @@ void run_graph_title(char out[RUN_GRAPH_TITLE_BYTES], char *const *argv)
 			*out = ' ';
 }
 
-/* Nothing of ours ever ran in the program: say what that usually means. */
+/* Report that the library never ran in the program, and the usual remedy. */
 static void report_unconnected(const char *program)
 {
 	diag_error("no samples: flamerun's library did not start in '%s'", program);
 	diag_hint("--outside samples programs without it");
 }
 
-/* What the run cost on our side. */
+/* Print what flamerun itself needed. */
 static void report_cost(uint64_t ended_ns)
 {
 	struct rusage usage;
@@ -73,7 +73,7 @@ static void report_cost(uint64_t ended_ns)
 		(double)(clock_now_ns() - ended_ns) / NS_PER_S, (double)usage.ru_maxrss / 1024);
 }
 
-/* What the run's clock counts, as pprof profiles call it. */
+/* pprof's name for CPU time */
 #define CLOCK_NAME "cpu"
 
 static bool is_machine(const char *type)
@@ -95,7 +95,7 @@ int run_graph_check(const struct options *options, struct diag_message *message)
 	return -EINVAL;
 }
 
-/* What is said where nothing is to be seen; NULL: nothing special. */
+/* Returns the text for an empty picture; NULL: the usual one. */
 static const char *empty_text(
 	const struct run_graph *run_graph, const struct picture_trees *trees, bool is_machine)
 {
@@ -109,7 +109,7 @@ static const char *empty_text(
 	return is_machine ? ALL_UNTOLD : ALL_IDLE;
 }
 
-/* The one that was asked for; else what a clock counted, unless that is nothing. */
+/* Is the virtual machines' tree drawn: selected, or by default the only one with samples? */
 static bool draws_machine(const struct options *options, const struct run_graph_tree *clock,
 	const struct run_graph_tree *machine)
 {
@@ -126,7 +126,7 @@ static void report_run(const struct run_graph *run_graph, const struct summary *
 		report_unconnected(run_graph->program);
 }
 
-/* What the picture says of its times, below what was asked for. To be released. */
+/* Append the accuracy of times to the picture's notes. Release the result after the picture. */
 static struct bytes add_notes(
 	struct picture_options *picture, const struct flameprof_profile *profile)
 {
@@ -147,7 +147,10 @@ static struct bytes add_notes(
 	return notes;
 }
 
-/* What is drawn, and said of it, is of one kind; the other one is beside it in profiles. */
+/*
+ * Write the results and print the summary for one kind of time. pprof profiles contain the other,
+ * too. Returns how many outputs failed.
+ */
 static unsigned draw_trees(const struct run_graph *run_graph, bool is_so_far,
 	const struct run_graph_tree *clock, const struct run_graph_tree *machine)
 {
@@ -200,7 +203,7 @@ static unsigned draw_trees(const struct run_graph *run_graph, bool is_so_far,
 	};
 	summary.refusals = gather_refusals(run_graph->gather);
 	run_graph_title(title, run_graph->words);
-	/* Without memory for marks the picture has none. */
+	/* Without memory the picture has no marks. */
 	marks_make(summary.profile, &marks, &picture.mark_count);
 	picture.marks = marks;
 	summary_subtitle(&summary, facts, sizeof(facts));
@@ -226,7 +229,7 @@ static unsigned draw_trees(const struct run_graph *run_graph, bool is_so_far,
 	return written.failed;
 }
 
-/* In the place of what is in progress already. */
+/* Replace the progress line by one about fetching. */
 static void show_fetching(unsigned files)
 {
 	progress_end();
@@ -239,14 +242,14 @@ int run_graph_tree_make(const struct run_graph *run_graph, bool is_vm, bool is_s
 {
 	const struct naming_request request = {
 		.profile = gather_profile(run_graph->gather),
-		/* What runs already may have written its perf map long ago. */
+		/* A process that was attached to may have written its perf map long ago. */
 		.start_wall_s = run_graph->options->pids ? 0 : run_graph->started_wall_s,
 		.program = run_graph->held_program,
 		.held = gather_held(run_graph->gather),
 		.is_machine = is_vm,
 		.shows_native = run_graph->options->native,
 		.demangle = demangle_style_of(run_graph->options->demangle),
-		/* Once: what did not come then will not now. */
+		/* Fetch once, for the clock's tree at the end. */
 		.fetches = !is_vm && !is_so_far && distribution_is_asked(run_graph->options),
 		.on_fetch = run_graph->still_runs ? NULL : show_fetching,
 		.is_hurried = signals_hurry,
@@ -274,7 +277,10 @@ void run_graph_tree_release(struct run_graph_tree *tree)
 	calltree_free(tree->tree);
 }
 
-/* Stacks that could not be committed are saved elsewhere, but for those that come again. */
+/*
+ * Commit @tree. If this fails at the end, save the stacks elsewhere; until then commits are
+ * repeated.
+ */
 static void commit(const struct run_graph *run_graph, const struct calltree *tree, bool is_so_far)
 {
 	struct diag_message message = {0};
@@ -337,7 +343,7 @@ unsigned run_graph_make_so_far(const struct run_graph *run_graph)
 	struct profile_totals *totals = profile_totals(gather_profile(run_graph->gather));
 	unsigned failed;
 
-	/* The kernel's own count is asked for at the end. */
+	/* The CPU time is only read at the end, so estimate it from the samples. */
 	totals->cpu_ns = gather_profile(run_graph->gather)->weight *
 			 gather_profile(run_graph->gather)->period_ns;
 	failed = draw(run_graph, true, &message);

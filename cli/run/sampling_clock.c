@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which clock samples a run, why not the other, and by which signal.
+ * Choice of the sampling clock and signal, and the messages if a clock is refused.
  */
 #include "cli/run/sampling_clock.h"
 
@@ -65,7 +65,7 @@ int sampling_signal_number(const char *name)
 	return WIRE_SIGNAL;
 }
 
-/* The level above which the kernel refuses events of one's own, in user mode and in its own. */
+/* Highest perf_event_paranoid at which a user may have events for user mode, and for the kernel. */
 #define PARANOID_ALLOWS	       2
 #define PARANOID_ALLOWS_KERNEL 1
 
@@ -104,7 +104,7 @@ void sampling_clock_refuse_kernel(void)
 		  "from inside");
 }
 
-/* Is it allowed to look at the kernel? Where not, that is said. */
+/* May kernel stacks and symbols be read? If not, print why. */
 static bool may_see_kernel(uint32_t rate_hz)
 {
 	struct kernel_stacks stacks = {0};
@@ -146,7 +146,7 @@ int sampling_clock_choose(
 		*clock = (struct sampling_clock){true, true};
 		return 0;
 	}
-	/* What the tick can do timers do as well, for less. */
+	/* Up to the tick's rate timers are as good, and cheaper. */
 	if (word == CLOCK_WORD_TICK || options->test_clock_hz || options->rate_hz <= tick_hz)
 		return 0;
 	error = perf_events_probe(options->rate_hz);

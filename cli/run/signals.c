@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handlers, and what was inherited. See signals.h for who gets what.
+ * Signal handlers and inherited dispositions. signals.h says which signal does what.
  */
 #include "cli/run/signals.h"
 
@@ -24,8 +24,9 @@ enum phase {
 };
 
 /*
- * Passed on, with the real-time signals. Not here: what cannot be caught; what the CPU raises; TTIN
- * and TTOU, which concern the group's use of the terminal.
+ * Signals that are passed on, besides the real-time signals. Left out: signals that cannot be
+ * caught, signals that the CPU raises, and TTIN and TTOU, which concern the group's use of the
+ * terminal.
  */
 static const int passed[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP,
 	SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGURG, SIGWINCH, SIGSTKFLT};
@@ -35,11 +36,11 @@ static const int passed[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2,
 static struct sigaction inherited[NSIG];
 static sigset_t inherited_mask;
 
-/* Shared with the handler. child is written while everything is blocked, or only to 0. */
+/* Shared with the handler. `child` is written while all signals are blocked, or set to 0. */
 static volatile sig_atomic_t phase;
 static volatile pid_t child;
-static volatile sig_atomic_t continued;     /* since signals_suspend() looked */
-static volatile sig_atomic_t continue_came; /* from a process, to be passed on */
+static volatile sig_atomic_t continued;     /* SIGCONT since signals_suspend() began */
+static volatile sig_atomic_t continue_came; /* SIGCONT from a process, to be passed on */
 static volatile sig_atomic_t hurries;
 static int doorbell = -1;
 
@@ -50,7 +51,7 @@ static bool is_fatal(int signal)
 
 static void forward_signal(int signal, const siginfo_t *info)
 {
-	/* From the child itself it was meant for its parent, whoever that is. */
+	/* A signal from the child was meant for its parent: do not send it back. */
 	if (!child || info->si_pid == child)
 		return;
 	if (info->si_code == SI_QUEUE)
@@ -72,7 +73,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	if (signal == SIGCONT)
 		continued = 1;
 	if (signal == SIGCHLD) {
-		/* only rings */
+		/* only write to the doorbell */
 	} else if (phase == PHASE_RUNNING) {
 		forward_signal(signal, info);
 	} else if (phase == PHASE_ATTACHED && is_fatal(signal)) {
@@ -86,20 +87,21 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 		}
 	}
 	if (write(doorbell, &one, sizeof(one)) < 0) {
-		/* full: it is readable, which is all that is wanted */
+		/* full, so it is readable */
 	}
 	errno = saved_errno;
 }
 
 /*
- * The first real-time signals are libc's: its sigaction() does not know of them, and with our first
- * thread it catches one. A program may inherit that they are ignored all the same.
+ * The first real-time signals belong to libc: its sigaction() rejects them, and it catches one when
+ * flamerun starts a thread. They may be inherited as ignored, so save and restore them by system
+ * call.
  */
 #define LIBC_SIGNAL 32
 #define LIBC_SIGNALS 2
 static bool ignores[LIBC_SIGNALS];
 
-/* struct sigaction as the kernel has it: handler, flags, restorer, mask. */
+/* `action` is the kernel's struct sigaction: handler, flags, restorer, mask. */
 static void save_libc_signals(void)
 {
 	for (int i = 0; i < LIBC_SIGNALS; i++) {
@@ -131,7 +133,7 @@ void signals_begin(void)
 	sigaction(SIGXFSZ, &ignore, NULL);
 }
 
-/* SA_RESTART: what draws and writes need not know about signals. */
+/* SA_RESTART, so that drawing and writing need not handle EINTR. */
 static void catch_signal(int signal)
 {
 	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
@@ -172,7 +174,7 @@ void signals_drain(void)
 	uint64_t rings;
 
 	if (read(doorbell, &rings, sizeof(rings)) < 0)
-		return; /* nothing in it */
+		return; /* empty */
 }
 
 void signals_block(void)
@@ -185,7 +187,7 @@ void signals_block(void)
 	for (int signal = 1; signal < NSIG; signal++) {
 		if (!is_fatal(signal) || sigismember(&pending, signal) != 1)
 			continue;
-		signals_unblock(); /* ends here, unless the signal was ignored when we started */
+		signals_unblock(); /* dies here, unless the signal was ignored at the start */
 		sigprocmask(SIG_BLOCK, &all, NULL);
 	}
 }
@@ -266,7 +268,9 @@ void signals_die(int signal)
 	struct sigaction standard = {.sa_handler = SIG_DFL};
 	sigset_t mask;
 
-	/* The limit is for core files, the other for cores that are piped to a program. */
+	/*
+	 * RLIMIT_CORE prevents core files; PR_SET_DUMPABLE also cores that are piped to a program.
+	 */
 	setrlimit(RLIMIT_CORE, &no_core);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	sigaction(signal, &standard, NULL);

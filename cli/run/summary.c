@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The run in a few lines. Every number is either counted by flamerun or taken from the kernel. What
- * is said of a loss stands in libprof/wire_counters.def, of other causes in cli/explain.def.
+ * The summary of a run. All numbers are counted by flamerun or read from the kernel. Messages about
+ * losses are in libprof/wire_counters.def, about other causes in cli/explain.def.
  *
- * The books (due = sampled + credited + exec + exit + dropped + torn + paused) prove the profiler
- * and say nothing about the program: they are printed with -v, or when they are off by more than a
- * run's chance. A reason for time without samples is given only if it was seen: by the collector in
+ * The balance (due = sampled + credited + exec + exit + dropped + torn + paused) checks the
+ * profiler and says nothing about the program. It is printed with -v, or if it is off by more than
+ * chance. A reason for time without samples is given only if it was observed: by the collector in
  * /proc, by the library in its process, or in the accounting at the end.
  */
 #include "cli/run/summary.h"
@@ -41,13 +41,15 @@
 #define BALANCE_SIGMA	4.0
 #define BALANCE_SAMPLES 8.0
 
-/* If more of the CPU time than this is nobody's, there are programs that were never seen. */
+/*
+ * If a larger share of the CPU time than this is in no known process, some programs were not seen.
+ */
 #define UNSEEN_SHARE 0.1
 
-/* A run that used less of the time than this was waiting: there is nothing to see of that. */
+/* A run that used the CPU for a smaller share of its time than this mostly waited. */
 #define IDLE_SHARE 0.1
 
-/* Below so many samples shares are chance. */
+/* With fewer samples shares are chance. */
 #define FEW_SAMPLES 20
 
 /* Limit @part to @whole: it may be extrapolated, or a false value from a program of the run. */
@@ -61,7 +63,7 @@ static const char *plural(uint64_t n, const char *one, const char *many)
 	return n == 1 ? one : many;
 }
 
-/* The thread that executes another program is one, before and after. */
+/* Count the threads. A thread that execs is one thread, but was counted before and after. */
 static uint64_t count_threads(const struct summary *summary)
 {
 	uint64_t threads = profile_totals(summary->profile)->counts.threads;
@@ -95,7 +97,7 @@ static void print_rate(const struct summary *summary, const struct accounting *b
 		plural(processes, "process", "processes"));
 }
 
-/* Time that passed is no part of the books, which hold samples against CPU time. */
+/* Print the time that virtual machines reported. It is elapsed time and not part of the balance. */
 static void print_machines(const struct summary *summary)
 {
 	uint64_t vm = summary->profile->vm_weight;
@@ -109,8 +111,8 @@ static void print_machines(const struct summary *summary)
 }
 
 /*
- * Do the books balance as well as counting at random moments lets them? Four standard deviations of
- * the count, never less than a few samples: threads that end take a part of one each with them.
+ * Does the balance hold as well as random sampling allows? The limit is four standard deviations,
+ * but at least a few samples, because each thread that ends loses a part of one.
  */
 static bool is_balanced(const struct accounting *books)
 {
@@ -121,7 +123,7 @@ static bool is_balanced(const struct accounting *books)
 	       fmax(BALANCE_SAMPLES, fmax(BALANCE_SHARE * due, BALANCE_SIGMA * sqrt(due)));
 }
 
-/* For who wants to check the profiler; for everybody when they do not balance. */
+/* Print the balance: with -v, or always if it does not hold. */
 static void print_books(const struct summary *summary, const struct accounting *books)
 {
 	double due = (double)books->due;
@@ -157,7 +159,7 @@ static const struct loss {
 #include "libprof/wire_counters.def"
 };
 
-/* Why the kernel gave no timer. */
+/* Write why the kernel refused a timer. */
 static void timer_reason(const struct profile_totals *totals, char *out, size_t size)
 {
 	if (totals->timer_error == EAGAIN)
@@ -205,7 +207,7 @@ void summary_print_losses(
 	due = sampled + counts->credited + counts->dropped + counts->torn + counts->paused;
 	if (counts->paused)
 		diag_info("%.1f %% left out while paused", percent(counts->paused, due));
-	/* Deferred weight that no later sample took on is part of the credit. */
+	/* Deferred weight that no later sample includes is part of the credit. */
 	if (percent(counts->throttled, due) >= 1)
 		explain_print(EXPLAIN_DEFERRED, FACTS(.percent = percent(counts->throttled, due)));
 	print_losses(totals);
@@ -244,7 +246,7 @@ static void print_times(const struct summary *summary)
 		diag_info("%s", times);
 }
 
-/* What the functions below are of, where that is not the whole. */
+/* Print which part of the samples is drawn, if not all. */
 static void print_drawn(const struct summary *summary)
 {
 	uint64_t drawn = calltree_total(summary->drawn), whole = summary->whole_weight;
@@ -412,7 +414,9 @@ static void find_reasons(
 		*reasons = (struct reasons){.s = 0};
 }
 
-/* CPU time in no process that was seen, other than for the reasons that are given, in seconds. */
+/*
+ * Returns the CPU time in seconds of processes that were never seen; 0 if another loss explains it.
+ */
 static double unseen_s(const struct summary *summary, const struct accounting *books)
 {
 	const struct wire_counters *counts = &profile_totals(summary->profile)->counts;
@@ -482,14 +486,14 @@ static bool print_unsampled(const struct summary *summary, const struct accounti
 
 /* ---- too few samples ------------------------------------------------------------------------- */
 
-/* Did it mostly wait? */
+/* Did the run mostly wait? */
 static bool is_idle(const struct summary *summary)
 {
 	return (double)profile_totals(summary->profile)->cpu_ns <
 	       IDLE_SHARE * (double)summary->duration_ns;
 }
 
-/* Why nothing is known of most of its time, whatever there is to see of the rest. */
+/* Print that the run mostly waited, if waits are not known. */
 static void print_idle(
 	const struct summary *summary, const struct accounting *books, bool has_waits)
 {
@@ -501,13 +505,15 @@ static void print_idle(
 			FACTS(.other = ms, .seconds = (double)summary->duration_ns / NS_PER_S));
 }
 
-/* The program was killed by the sampling signal, which it would not get without us. */
+/*
+ * Print that the program was killed by the sampling signal, which it got only because of flamerun.
+ */
 static void print_killed(uint32_t signal)
 {
 	explain_print(EXPLAIN_KILLED, FACTS(.n = signal, .name = strsignal((int)signal)));
 }
 
-/* Why there is nothing to see, or next to nothing. */
+/* Print why there are few samples or none. */
 static void print_scarcity(const struct summary *summary, const struct accounting *books)
 {
 	double cpu_ns = (double)profile_totals(summary->profile)->cpu_ns;
@@ -533,7 +539,7 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 			FACTS(.other = ms, .n = profile_rate_hz(summary->profile)));
 }
 
-/* What is more than anybody expects of a profiler. */
+/* Percent of CPU time above which the cost of sampling is reported. */
 #define COSTLY_PERCENT 5
 
 /* Write a line about each runtime of the set @kinds (runtime_bit()). */
@@ -549,14 +555,14 @@ static void print_unknown(uint64_t kinds, const struct names *names)
 	}
 }
 
-/* What the sampling cost the program. */
+/* Print what the sampling cost the program. */
 static void print_cost(const struct summary *summary)
 {
 	const struct profile_totals *totals = profile_totals(summary->profile);
 	const struct wire_counters *counts = &totals->counts;
 	double spent = percent(counts->handler_ns, totals->cpu_ns);
 
-	/* Where no thread had samples enough nothing was measured. */
+	/* Nothing was measured if no thread had enough samples. */
 	if (!summary->is_outside && counts->handler_ns) {
 		if (spent > COSTLY_PERCENT)
 			explain_print(summary->has_events ? EXPLAIN_COSTLY_EVENTS : EXPLAIN_COSTLY,
@@ -578,7 +584,7 @@ static void print_cost(const struct summary *summary)
 			plural(counts->fallbacks, "stack", "stacks"));
 }
 
-/* What it may have changed for the program, where that is certain. */
+/* Print what sampling may have changed for the program, if that is certain. */
 static void print_harm(const struct summary *summary)
 {
 	if (!summary->is_outside && !summary->is_test_clock && kernel_config_breaks_off_calls())
@@ -629,7 +635,7 @@ void summary_subtitle(const struct summary *summary, char *out, size_t size)
 			(double)weight / rate_hz);
 		snprintf(other, sizeof(other), "; besides, %.2f s of CPU", cpu_s);
 	} else {
-		/* Nobody took a sample of time that was waited. */
+		/* Waits are not samples, so print them as seconds. */
 		if (waits && weight != samples)
 			snprintf(waited, sizeof(waited), ", and %.2f s of waiting",
 				(double)waits / rate_hz);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The books fail where a record was lost, a wait was told twice or of another thread, or a moment
- * was passed over: the left side of their equation are clocks of the kernel, the right side is what
- * came through rings, pipe and profile.
+ * Check that each thread's lifetime, by the kernel's clocks, is the sum of what came through rings,
+ * pipe and profile. The sum differs if a record was lost, a wait was recorded twice or for another
+ * thread, or a period of time was skipped.
  */
 #include "cli/run/summary_waits.h"
 
@@ -19,26 +19,26 @@
 
 #define NS_PER_S 1e9
 
-/* Threads that are told of one by one. */
+/* number of threads that get a line */
 #define BOOKS 20
 
-/* Off by more than this, and than two periods a thread, the books do not balance. */
+/* The balance fails if it is off by more than this share and than two periods per thread. */
 #define BALANCE_SHARE 0.01
 
-/* Of all looks wanted, in percent: fewer are said. */
+/* A smaller percentage of the wanted reads of threads' states is reported. */
 #define THINNED_PERCENT 90
 #define LOOKS_PER_S	20
 
-/* Less of the time, in percent, is not spoken of. */
+/* A smaller percentage of the time is not printed. */
 #define SMALL_PERCENT 1
 
 struct book {
-	const struct record_life *life;	     /* NULL: of all the rest */
-	const struct profile_thread *thread; /* NULL: nothing was told of it */
+	const struct record_life *life;	     /* NULL: sum of several */
+	const struct profile_thread *thread; /* NULL: not in the profile */
 	double span_ns, cpu_ns, ready_ns, waiting_ns, unknown_ns, paused_ns;
 };
 
-/* ---- books ----------------------------------------------------------------------------------- */
+/* ---- balance of threads ---------------------------------------------------------------------- */
 
 static void add_weight(struct book *book, unsigned call, double ns)
 {
@@ -60,7 +60,7 @@ static void add_book(struct book *to, const struct book *book)
 	to->paused_ns += book->paused_ns;
 }
 
-/* Of each life, with a place for the sum behind; owned. NULL without memory. */
+/* Returns an array with a book per life, then their sum; owned. NULL without memory. */
 static struct book *make_books(const struct summary_waits *summary)
 {
 	const struct flameprof_profile *profile = summary->profile;
@@ -140,7 +140,9 @@ static void print_books(struct book *books, unsigned count)
 			continue;
 		}
 		describe_book(&books[i], line, sizeof(line));
-		/* The profile has its last name, but none where no whole period was told of it. */
+		/*
+		 * The profile has the thread's last name, but only if a whole period was recorded.
+		 */
 		diag_verbose("  %s (%" PRIu32 "): %s",
 			thread && thread->name[0] ? thread->name
 			: life->comm[0]		  ? life->comm
@@ -153,9 +155,9 @@ static void print_books(struct book *books, unsigned count)
 	diag_verbose("  %u more: %s", count - BOOKS, line);
 }
 
-/* ---- what the run was ------------------------------------------------------------------------ */
+/* ---- the whole run --------------------------------------------------------------------------- */
 
-/* ", 0.02 s WHAT" where that is worth a word. */
+/* Append ", 0.02 s WHAT" unless the part is small. */
 static void append_part(char *line, size_t bytes, double ns, double all_ns, const char *what)
 {
 	size_t used = strlen(line);
@@ -202,8 +204,8 @@ static void print_run(const struct summary_waits *summary, const struct book *al
 /* ---- locks ----------------------------------------------------------------------------------- */
 
 /*
- * What waits for locks of which a holder is known, with the times in which none is; owned, their
- * number in *@count. NULL: there are none, or no memory.
+ * Find the waits for locks of which some holder is known, including the waits where none is.
+ * Returns an owned array with its length in *@count; NULL if there are none, or without memory.
  */
 static struct wait_place *find_locks(const struct calltree *tree, size_t *count)
 {
@@ -233,7 +235,7 @@ static struct wait_place *find_locks(const struct calltree *tree, size_t *count)
 	return places;
 }
 
-/* "cache_fill 65 %, unknown 35 %" of the @count at @places. */
+/* Write "cache_fill 65 %, unknown 35 %" for the @count at @places. */
 static void describe_holders(struct wait_place *places, size_t count, char *line, size_t bytes)
 {
 	uint64_t all = 0;
@@ -288,7 +290,7 @@ static void print_holders(struct wait_place *places, size_t count, double period
 	count = wait_places_merge(places, count, wait_place_by_holder);
 	for (size_t i = 0; i < count; i++) {
 		all_s += (double)places[i].weight * period_s;
-		/* No holder is known. */
+		/* Do not list waits without a known holder. */
 		if (!places[i].holder_bytes)
 			places[i].weight = 0;
 	}
@@ -316,7 +318,7 @@ static void print_locks(const struct summary_waits *summary)
 	free(places);
 }
 
-/* ---- looks ----------------------------------------------------------------------------------- */
+/* ---- reads of threads' states ---------------------------------------------------------------- */
 
 static void print_looks(const struct summary_waits *summary)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files need their symbols, runtimes that make code must be asked to write down its names.
+ * Hints for code without names: files need their symbols, and runtimes that generate code must be
+ * asked to write names.
  *
- * Distributions are known by the words of os-release(5). Most packages of symbols have names that
- * only the distribution's own archive knows; its debuginfod server finds them by the file itself.
+ * Distributions are recognised by words of os-release(5). Most packages of symbols have names that
+ * only the distribution's archive knows, but its debuginfod server finds symbols by the file
+ * itself.
  */
 #include "cli/run/unnamed_code.h"
 
@@ -21,13 +23,13 @@
 #include "cli/diag.h"
 #include "cli/profile/picture_names.h"
 
-/* ---- what a distribution brings -------------------------------------------------------------- */
+/* ---- symbols from the distribution ----------------------------------------------------------- */
 
 #define LINE_BYTES 1024
 #define ANY_SERVER "https://debuginfod.elfutils.org/"
 
 #define RELEASE		  "/etc/os-release"
-#define RELEASE_OF_VENDOR "/usr/lib/os-release" /* where an administrator has removed the other */
+#define RELEASE_OF_VENDOR "/usr/lib/os-release" /* if the other was removed */
 
 enum installer {
 	BY_SERVER,
@@ -47,7 +49,7 @@ static const struct distribution {
 	{"opensuse", BY_SERVER, "https://debuginfod.opensuse.org/"},
 };
 
-/* Files of glibc's, by how their names begin: on Debian and what is made of it, libc6-dbg. */
+/* Beginnings of glibc's files' names; on Debian and its derivatives libc6-dbg has their symbols. */
 static const char *const of_libc[] = {"libc.so.", "libm.so.", "ld-linux", "libpthread.so.",
 	"libdl.so.", "librt.so.", "libresolv.so."};
 
@@ -61,7 +63,7 @@ bool distribution_has(const char *path)
 	return is_inside && strncmp(path, "/usr/local/", strlen("/usr/local/"));
 }
 
-/* The first distribution that is a word of @line's value. */
+/* Returns the first distribution that is a word of @line, or NULL. */
 static const struct distribution *find_word(char *line)
 {
 	for (char *word = strtok(line, "\"' \n"); word; word = strtok(NULL, "\"' \n"))
@@ -71,7 +73,7 @@ static const struct distribution *find_word(char *line)
 	return NULL;
 }
 
-/* ID rules over ID_LIKE, in whatever order they stand. */
+/* ID has priority over ID_LIKE, whatever their order. */
 static struct distribution read_release(const char *path)
 {
 	const struct distribution *own = NULL, *like = NULL;
@@ -91,7 +93,9 @@ static struct distribution read_release(const char *path)
 	return (struct distribution){.installer = BY_SERVER, .server = ANY_SERVER};
 }
 
-/* The package whose name is sure: python3.11 and libpython3.11.so.1.0 are python3.11-dbg's. */
+/*
+ * Find the package of @file's symbols if its name is certain, e.g. python3.11-dbg for python3.11.
+ */
 static bool find_package(char *out, size_t size, const char *file)
 {
 	const char *python = strncmp(file, "lib", 3) ? file : file + 3;
@@ -107,7 +111,7 @@ static bool find_package(char *out, size_t size, const char *file)
 				 python + strlen("python3.")) > 0;
 }
 
-/* Where this system says what it is. */
+/* Returns the path of this system's os-release(5). */
 static const char *release_path(void)
 {
 	return access(RELEASE, R_OK) ? RELEASE_OF_VENDOR : RELEASE;
@@ -141,7 +145,7 @@ void distribution_symbols_command(
 			has_servers ? "" : " ", path);
 }
 
-/* ---- what has no names ----------------------------------------------------------------------- */
+/* ---- code without names ---------------------------------------------------------------------- */
 
 struct module_weight {
 	const char *module; /* "" for code of no file */
@@ -155,7 +159,7 @@ struct module_weight {
 	"java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer " \
 	"names what it compiles"
 
-/* How a runtime is asked to write perf maps, by the beginning of the name of its module. */
+/* How to make a runtime write perf maps, by the beginning of its module's name. */
 static const struct {
 	const char *module, *remedy;
 } runtimes[] = {
@@ -193,8 +197,8 @@ int unnamed_code_ask(const struct options *options)
 }
 
 /*
- * Which module has most of the samples that end in unnamed code? @of has a place for each frame of
- * the tree; modules are few, so they are looked through.
+ * Returns the module with the most samples that end in unnamed code. @of has room for as many
+ * entries as the tree has frames; modules are few, so the search is linear.
  */
 static struct module_weight find_heaviest(const struct calltree *tree, struct module_weight *of)
 {
@@ -239,7 +243,7 @@ static const char *runtime_remedy(const struct calltree *tree)
 	return "a runtime that writes /tmp/perf-PID.map names what it compiles";
 }
 
-/* The path of the file that pictures call @module, one that is there if any is; NULL: not known. */
+/* Returns the path of the file that pictures call @module, preferably an existing one; or NULL. */
 static const char *path_of(const struct names *names, const char *module)
 {
 	const char *gone = NULL;
@@ -295,21 +299,21 @@ void unnamed_code_find(
 	free(of);
 }
 
-/* ---- runtimes of versions that are not read -------------------------------------------------- */
+/* ---- runtimes of unknown versions ------------------------------------------------------------ */
 
 #define FILES_MAX    3
 #define VERSION_TEXT 32
-#define MARK_BYTES   64 /* a mark and the version behind it */
+#define MARK_BYTES   64 /* longest mark with its version */
 #define SEARCH_BYTES 65536
 
 /*
- * Where the version of a runtime is: behind the text `mark` in a file, otherwise in the name of its
- * module behind one of `files`.
+ * Where the version of a runtime is: after the text `mark` in a file, otherwise in the name of its
+ * module after one of `files`.
  */
 static const struct reader {
 	const char *kind, *label;
-	const char *files[FILES_MAX]; /* how names of its modules begin */
-	const char *mark;	      /* NULL: only the name has it */
+	const char *files[FILES_MAX]; /* beginnings of its modules' names */
+	const char *mark;	      /* NULL: only the name has the version */
 	const char *beside; /* the file with the mark, from the module's folder; NULL: the module */
 	const char *remedy; /* NULL: nothing names its functions */
 } readers[] = {
@@ -326,7 +330,7 @@ static const struct reader {
 	{"java", "Java", {"libjvm.so"}, "JAVA_VERSION=\"", "../../release", JAVA_REMEDY},
 };
 
-/* Copy the first two numbers of the version that @text begins with; "" if it begins otherwise. */
+/* Copy the first two numbers of the version at @text; "" if there is none. */
 static void copy_version(char out[VERSION_TEXT], const char *text, size_t bytes)
 {
 	size_t length = 0, dots = 0;
@@ -348,7 +352,7 @@ static bool has_name(const char *name, const char *file)
 	       (!name[bytes] || strchr(".-_", name[bytes]) || isdigit((unsigned char)name[bytes]));
 }
 
-/* Read the version behind a @mark in the file at @path; "" without one. */
+/* Read the version after @mark in the file at @path; "" if there is none. */
 static void search_version(char out[VERSION_TEXT], const char *path, const char *mark)
 {
 	char block[SEARCH_BYTES + MARK_BYTES];
@@ -363,7 +367,9 @@ static void search_version(char out[VERSION_TEXT], const char *path, const char 
 			at += strlen(mark);
 			copy_version(out, at, (size_t)(end - at));
 		}
-		/* The next block begins with what may be a part of mark and version. */
+		/*
+		 * Keep the end of the block, which may hold the first part of a mark and version.
+		 */
 		kept = kept + bytes < MARK_BYTES ? kept + bytes : MARK_BYTES;
 		memmove(block, end - kept, kept);
 	}
@@ -371,7 +377,7 @@ static void search_version(char out[VERSION_TEXT], const char *path, const char 
 		fclose(in);
 }
 
-/* Find the version of the module at @path, if it is one of @reader's; else, or without one, "". */
+/* Find the version of the module at @path if it is one of @reader's; "" if not, or if not known. */
 static void module_version(char out[VERSION_TEXT], const struct reader *reader, const char *path)
 {
 	const char *name = base_name(path);
@@ -412,7 +418,7 @@ void unnamed_code_runtime(
 	for (uint32_t i = 0; i < names->module_count; i++) {
 		module_version(other, reader, names_string(names, names_module(names, i)->path));
 		if (version[0] && other[0] && strcmp(version, other)) {
-			/* Which of them is meant is not known. */
+			/* Two versions: it is not known which one was not read. */
 			version[0] = '\0';
 			break;
 		}
