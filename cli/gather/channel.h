@@ -40,9 +40,8 @@ int channel_init(struct channel *channel, const struct channel_config *config,
 void channel_release(struct channel *channel);
 
 /*
- * Move @fd (taken) above descriptor 2, because the target may use 0 to 2 if they are closed.
- * Returns
- * @fd if it is above already, the new descriptor, or -1 if @fd is negative or cannot be copied.
+ * Move @fd (taken) above descriptor 2, because the target may use 0 to 2. Returns the descriptor,
+ * which is @fd if above already; -1 if @fd is negative or cannot be copied.
  */
 int channel_above_stdio(int fd);
 

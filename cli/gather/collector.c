@@ -40,8 +40,7 @@
 /* interval of reads of a thread's name */
 #define COMM_NS (100 * NS_PER_MS)
 /*
- * Interval of writes to a full pipe; shortest interval of rounds, as the bell may ring all the
- * time.
+ * Interval of writes to a full pipe; shortest interval of rounds, as the bell may ring constantly.
  */
 #define RETRY_NS  (2 * NS_PER_MS)
 #define NS_PER_MS 1000000ULL
@@ -207,7 +206,6 @@ static void read_control(struct collector *c, uint32_t index, bool is_over)
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-/* An image that is not recorded yet. */
 struct newcomer {
 	uint64_t image;
 	uint32_t slot;
@@ -365,7 +363,7 @@ static void check_slot(struct collector *c, uint32_t index)
 		mappings_update(&notes->mappings, notes->pid, notes->image, clock_now_ns(),
 			&c->pipe_writer);
 	/*
-	 * A process that reported its exit and has no CPU clock is gone: do not read /proc again.
+	 * After its reported exit a process without a CPU clock is gone: do not read /proc again.
 	 */
 	is_gone = (state & 0xff) == WIRE_SLOT_EXIT && !cpu_ns;
 	notes->has_left = notes->superseded ||

@@ -85,8 +85,7 @@ static char *copy_path(const char *from, size_t bytes)
 }
 
 /*
- * Add a line "start-end perms offset major:minor inode   path". Skip it if malformed or out of
- * order.
+ * Add a line "start-end perms offset major:minor inode   path", unless malformed or out of order.
  */
 static int add_line(struct maps *maps, const char *line, size_t bytes)
 {

@@ -193,9 +193,7 @@ out:
 	return cost > 0 && cost_signals ? (uint64_t)(cost / cost_signals) : 0;
 }
 
-/*
- * An event's period is shorter than a sample's by this fraction: libprof/sampler/events.c says why.
- */
+/* An event's period is shorter by this fraction than a sample's, see libprof/sampler/events.c. */
 #define SHORTER_BY 256
 /* Shortest period, in ns: signals alone then take 4/9 of the time. */
 #define COST_PART(cost_ns) ((cost_ns)*9 / 4)

@@ -195,7 +195,7 @@ static void read_image_record(struct pipe_reader *pipe_reader, struct record_ima
 	pipe_reader->state.images_met++;
 }
 
-/* Keep the module's file open for naming. Usually its process still runs and /proc has the file. */
+/* Keep the module's file open for naming. /proc can open it while its process runs, as most do. */
 static void hold_file(
 	struct pipe_reader *pipe_reader, uint32_t image, const struct record_module *record)
 {
@@ -242,9 +242,7 @@ static void read_module_record(struct pipe_reader *pipe_reader, const struct rec
 	hold_file(pipe_reader, image, record);
 }
 
-/*
- * Count a record that exceeds the profile's limits as lost, as if it had found no room in its ring.
- */
+/* Count a record that exceeds the profile's limits as lost, as if its ring had been full. */
 static void count_control_loss(struct pipe_reader *pipe_reader, int error)
 {
 	if (error)
@@ -480,7 +478,10 @@ static void read_record(
 		counts_of(pipe_reader)->malformed++;
 		return;
 	}
-	/* After an allocation failure, read only RECORD_ROUND and RECORD_END, which end waits. */
+	/*
+	 * After an allocation failure, read only RECORD_ROUND and RECORD_END, which others wait
+	 * for.
+	 */
 	if (profile_error(pipe_reader->profile) && record->type < RECORD_ROUND)
 		return;
 	switch (record->type) {

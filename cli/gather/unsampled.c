@@ -54,7 +54,6 @@ struct subject {
 	uint64_t chance_ns; /* ns that a thread may use without a sample by chance */
 };
 
-/* Find the ring of thread @tid. Returns NULL if it has none. */
 static const struct wire_ring *find_ring(const struct subject *subject, pid_t tid)
 {
 	for (uint32_t i = 0; i < wire_rings_high(subject->arena); i++) {
@@ -103,7 +102,6 @@ static enum wire_unsampled cause_without_ring(const struct subject *subject, pid
 	return WIRE_UNSAMPLED_UNANNOUNCED;
 }
 
-/* Returns the number of times that thread @tid went to sleep. */
 static uint64_t read_sleeps(pid_t pid, pid_t tid)
 {
 	struct procfs_switches switches = {.sleeps = 0};

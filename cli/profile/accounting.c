@@ -44,7 +44,6 @@ static const struct profile_image *image_at(const struct processes *processes, u
 	return profile_image_at(processes->profile, image);
 }
 
-/* Returns image @at (0 to count - 1) of @process. */
 static struct profile_image *processes_image(
 	const struct processes *processes, const struct process *process, uint32_t at)
 {
@@ -303,8 +302,8 @@ static uint64_t difference(uint64_t a, uint64_t b)
 }
 
 /*
- * CPU time that image @index used from @start_ns on its clock, without the time that its samples
- * stand for and the time with a known cause.
+ * Returns the CPU time of image @index from @start_ns on its clock that has neither samples nor a
+ * known cause.
  */
 static uint64_t unexplained_of(const struct accounts *accounts, uint32_t index, uint64_t start_ns)
 {
@@ -354,7 +353,10 @@ static void sum_causes(struct accounts *accounts, uint32_t index, uint64_t cover
 		totals->signal = image->signal;
 }
 
-/* What image @at of @process used before it could be sampled, and its threads beside that. */
+/*
+ * Credit what image @at of @process used before it could be sampled, and later outside of its
+ * threads.
+ */
 static void credit_image(struct accounts *accounts, const struct process *process, uint32_t at)
 {
 	const struct profile_image *image = processes_image(&accounts->processes, process, at);
@@ -441,9 +443,9 @@ static bool is_child(const struct accounts *accounts, const struct process *proc
 }
 
 /*
- * Credit what a killed process used since the kernel last checked its threads' timers, out of the
- * @ns that are left. One thread used half a tick on average. For several it is all that their exit
- * did not take; exits of @kib are taken to last as long as measured. Returns the credited ns.
+ * Credit what a killed process used since the kernel last checked its threads' timers, at most @ns.
+ * One thread used half a tick on average. Several used all that their exit did not take; an exit of
+ * @kib is assumed to last as long as measured. Returns the credited ns.
  */
 static uint64_t credit_kill(
 	struct accounts *accounts, const struct process *process, uint64_t kib, uint64_t ns)
@@ -492,9 +494,8 @@ static void credit_exits(struct accounts *accounts, uint32_t index, uint64_t kib
 }
 
 /*
- * Compare what image @index was charged for children with what they reported, and credit their
- * exits.
- * @rest_ns is the difference. Returns the part of it that belongs to unknown processes.
+ * Compare what image @index was charged for children with what they reported; credit the difference
+ * (@rest_ns) to their exits. Returns what is too much for that: it belongs to unknown processes.
  */
 static uint64_t account_siblings(
 	struct accounts *accounts, uint32_t index, uint64_t rest_ns, uint64_t kib)
@@ -528,7 +529,7 @@ static void account_all_siblings(struct accounts *accounts, uint32_t number,
 		uint64_t sum_ns = is_last ? last->children_ns : image->children_ns;
 		uint64_t more_ns = sum_ns > charged_ns ? sum_ns - charged_ns : 0, rest_ns;
 
-		/* The next image may wait for some of these. */
+		/* The process's next image may wait for some of these children. */
 		waiting_ns += accounts->siblings[index].below_ns;
 		*ns += accounts->siblings[index].below_ns;
 		if (!is_last && !image->told_end)
@@ -573,7 +574,7 @@ static void charge_parent(struct accounts *accounts, uint32_t number, uint64_t n
 		accounts->unexplained_ns[number];
 	if (image->told_end)
 		return;
-	/* Its descendants' exits were not reported, so the parent was charged for them, too. */
+	/* The exits of its descendants were not reported, so its parent was charged for them. */
 	siblings->kills += killed_threads(image) + own->kills;
 	siblings->exits += own->exits;
 	siblings->is_mixed |= own->exits != 0;
@@ -589,7 +590,7 @@ static void account_child(struct accounts *accounts, uint32_t number)
 	uint64_t own_ns = used_ns(accounts, process, child->max_kib);
 	uint64_t siblings_ns = 0, rest_ns = child->cpu_ns > own_ns ? child->cpu_ns - own_ns : 0;
 
-	/* It died of the sampling signal, so our handler was not installed. */
+	/* It died of the sampling signal, so the library's handler was not installed. */
 	if (child->signal && child->signal == image->signal && !image->told_end)
 		profile_totals(accounts->profile)->killed_by = child->signal;
 	account_all_siblings(accounts, number, child, &siblings_ns);
@@ -655,7 +656,10 @@ static void account_all(struct accounts *accounts)
 	if (accounts->child && !is_found)
 		accounts->charged_unexplained_ns = accounts->charged_ns;
 	totals->cpu_ns = accounts->charged_ns;
-	/* The unknown processes that were charged may be those that were charged to no parent. */
+	/*
+	 * Unknown processes that were charged may be these with unknown parents: count both only
+	 * once.
+	 */
 	if (accounts->missing_ns > accounts->charged_unexplained_ns)
 		totals->cpu_ns += accounts->missing_ns - accounts->charged_unexplained_ns;
 }

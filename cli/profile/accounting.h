@@ -57,9 +57,8 @@ struct accounting_child {
  * Follow each process through its execs, compute the CPU time of all (totals->cpu_ns), and add
  * credit for CPU time that no timer could see: "[exec]" before an exec'd image could be sampled,
  * "[exit]" after an image's last instruction, "[unsampled]" for forks and threads as they begin and
- * end. With
- * @start ACCOUNTING_START_PAUSED such time before an image begins counts as paused, with _IGNORED
- *   none is added.
+ * end. If @start is ACCOUNTING_START_PAUSED, such time before an image begins counts as paused; if
+ * it is ACCOUNTING_START_IGNORED, no credit is added.
  *
  * The amount is taken from the process's clock. Less than a sample is carried to the next image, so
  * that thousands of short processes add up. An exit is credited to the process if the kernel's sums
@@ -67,8 +66,8 @@ struct accounting_child {
  * as "[exit of children]". A sum that is too large for exits contains a process that was not
  * sampled, and stays in the difference between due and recorded.
  *
- * @child is borrowed; NULL while the child still runs. Call once, after everything was gathered.
- *   Returns 0 or -ENOMEM.
+ * Call once, after everything was gathered. @child is borrowed; NULL while the child still runs.
+ * Returns 0 or -ENOMEM.
  */
 int accounting_compute(struct flameprof_profile *profile, enum accounting_start start,
 	const struct accounting_child *child);

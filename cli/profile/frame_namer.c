@@ -31,7 +31,6 @@
 #define UNSET UINT32_MAX       /* instead of a tree frame or chain: none */
 #define MOVES (UINT32_MAX - 1) /* instead of a tree frame: depends on the time */
 
-/* Longest name of a lock's holder. */
 #define HOLDER_BYTES 1000u
 
 struct frame_namer_image {
@@ -148,7 +147,6 @@ static int64_t seen_ns(const struct frame_namer *namer, const struct names_modul
 	return at ? (int64_t)at + namer->epoch_ns : 0;
 }
 
-/* Returns the symbols handle of a module, cached. */
 static int handle_of(struct frame_namer *namer, uint32_t index)
 {
 	const struct names *table = &namer->profile->names;
@@ -198,7 +196,6 @@ static uint32_t name_chain(
 	return frame;
 }
 
-/* Returns the name of @module in pictures. */
 static const char *module_name(const struct names *table, const struct names_module *module)
 {
 	return module->flags & WIRE_MODULE_VDSO ? "[vdso]"
@@ -324,7 +321,6 @@ static const char *shorten_path(const char *path)
 	return *base == '/' ? base + 1 : base;
 }
 
-/* Name a language's function, at the line of @address. */
 static uint32_t name_language(struct frame_namer *namer, const struct names *table,
 	const struct names_code *code, uint64_t address)
 {
@@ -443,7 +439,6 @@ static uint32_t name_kernel(struct frame_namer *namer, uint64_t frame)
 		namer->tree, name ? name : KERNEL_MODULE, KERNEL_MODULE, CALLTREE_KERNEL);
 }
 
-/* Returns the tree frame of profile node @node, below @image's root. */
 static uint32_t name_frame(struct frame_namer *namer, uint32_t image, uint32_t node)
 {
 	uint64_t frame = profile_node_frame(profile_node_at(namer->profile, node));

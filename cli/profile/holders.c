@@ -16,7 +16,6 @@
 /* A CPU sample further away in time than this says nothing about a wait. */
 #define NEAR_NS 50000000ULL
 
-/* Upper limit of entries in `seen`. */
 #define SEEN_MAX (1u << 20)
 
 /* Instead of the holder's number: entry for all waiters. */
@@ -165,7 +164,6 @@ static void add_seen(struct holders *holders, const struct seen *of, const char 
 	holders->seen[holders->seen_count++].function = function;
 }
 
-/* Sort and merge equal entries. */
 static void sort_seen(struct holders *holders)
 {
 	size_t kept = 0;

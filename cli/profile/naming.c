@@ -22,7 +22,7 @@
 #define UNSET UINT32_MAX       /* instead of a tree node: none, or none yet */
 #define MOVES (UINT32_MAX - 1) /* instead of a tree node: depends on the sample's time */
 #define INSIDE (UINT32_MAX - 2) /* instead of a tree node: kernel frames differ per sample */
-/* The weight of a stack that no sample stands for is split into this many parts. */
+/* Weight without a time is added in this many parts, so that it is divided among kernel stacks. */
 #define INSIDE_PARTS 64u
 
 /* The frame between a process and a stack that did not reach its root. */
@@ -41,7 +41,7 @@ struct naming {
 	uint32_t *nodes[PREFIX_COUNT]; /* profile node -> tree node */
 	/* profile stack -> tree node; UNSET: of the other kind of time */
 	uint32_t *stacks;
-	/* profile stack -> weight not yet added of a MOVES or INSIDE */
+	/* profile stack -> weight not yet added, if MOVES or INSIDE */
 	uint64_t *untimed;
 	struct holders *holders;       /* holders of locks; NULL: none is known */
 	struct kernel_parts *kernel;   /* NULL: no kernel stacks */
@@ -121,9 +121,9 @@ static bool is_language(const struct naming *naming, uint32_t node)
 }
 
 /*
- * Is @node hidden because language frames stand for it? These are the last of the @n frames of
- * @path, which @node called. Code that the runtime generated to carry a name (CPython's -X perf) is
- * hidden as well.
+ * Is @node hidden because language frames stand for it: the last of the @n frames of @path, which
+ * @node called? Code that the runtime generated to carry a name (CPython's -X perf) is hidden as
+ *   well.
  */
 static bool is_replaced(
 	const struct naming *naming, uint32_t node, const uint32_t *path, uint32_t n)
@@ -137,9 +137,10 @@ static bool is_replaced(
 
 /*
  * Returns the tree node of a stack's leaf. Leaves out the library's wrappers and libc's functions
- * that only make system calls for others. Climbs to the first known node, then builds downwards. If
- * namer has a time, nodes are neither taken from other samples nor remembered. Nodes that language
- * frames replace are not remembered, because elsewhere they may be shown.
+ * that only make system calls for others. Climbs to the first node that is in the tree, then adds
+ * nodes downwards. If namer has a time, nodes of other samples are not used, and new ones not
+ * remembered. Nodes that language frames replace are not remembered, because elsewhere they may be
+ * shown.
  */
 static uint32_t tree_node(struct naming *naming, uint32_t image, const struct profile_stack *stack,
 	enum prefix prefix)
@@ -449,7 +450,6 @@ static void add_untimed(struct naming *naming)
 		}
 }
 
-/* Returns the tree node of sample number @number, one of @stack's. */
 static uint32_t sample_node(
 	struct naming *naming, uint64_t number, const struct profile_stack *stack)
 {

@@ -113,7 +113,6 @@ char *machine_name_make(const char *name, const char *file, uint32_t line)
 	return bytes < 0 ? NULL : made;
 }
 
-/* Returns the last " (" in @text, or NULL. */
 static const char *find_last_paren(const char *text)
 {
 	const char *found = NULL;

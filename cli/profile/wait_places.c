@@ -108,7 +108,6 @@ size_t wait_places_merge(
 	return kept + 1;
 }
 
-/* Is @node below "[idle]", the frame for idle threads? */
 static bool is_idle(const struct calltree *tree, uint32_t node)
 {
 	for (; node != CALLTREE_ROOT; node = calltree_node_at(tree, node)->parent)

@@ -45,9 +45,8 @@ int gather_open(struct gather **out, const struct gather_config *config,
 void gather_free(struct gather *gather); /* NULL is fine */
 
 /*
- * Returns the environment variable for an injected target, "FLAMERUN_CHANNEL=...", owned by
- * @gather. The descriptor that it names is close-on-exec; targets open it through /proc/<flamerun's
- * pid>/fd.
+ * Returns "FLAMERUN_CHANNEL=..." for the environment of an injected target; owned by @gather. The
+ * descriptor in it is close-on-exec; targets open it through /proc/<flamerun's pid>/fd.
  */
 const char *gather_environment(const struct gather *gather);
 
@@ -68,7 +67,7 @@ int gather_read(struct gather *gather);
  */
 int gather_sync(struct gather *gather);
 
-/* Has any process been sampled or connected yet? */
+/* Has any process been sampled, or its library connected, yet? */
 bool gather_connected(const struct gather *gather);
 
 /*

@@ -30,7 +30,6 @@ _Static_assert(sizeof(launchers) / sizeof(launchers[0]) ==
 		       sizeof(placeholder_ranks) / sizeof(placeholder_ranks[0]),
 	"each has a variable with its rank");
 
-/* Read a whole number from the environment. Returns false if there is none. */
 static bool read_number(const char *name, uint32_t *number)
 {
 	const char *text = name ? getenv(name) : NULL;

@@ -282,7 +282,6 @@ int launch(pid_t *child, const struct launch_request *request, struct diag_messa
 #define NS_PER_MS      1000000u
 #define NS_PER_S       1000000000u
 
-/* Report the first error of gathering. */
 static void report_once(int error)
 {
 	static bool is_reported;

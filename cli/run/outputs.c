@@ -308,7 +308,7 @@ static int check_output(struct output *output)
 	return error;
 }
 
-/* Is the file of @output an earlier output, too? It would silently replace the earlier one. */
+/* Is the file of @output the file of an earlier output, which it would silently replace? */
 static bool is_repeated(const struct outputs *outputs, const struct output *output)
 {
 	for (unsigned i = 0; output->is_file && i < outputs->count; i++) {
@@ -330,7 +330,6 @@ static const char *describe_error(int error)
 	return strerror(-error);
 }
 
-/* Returns the length of @path's folder, including the last slash. */
 static size_t folder_bytes_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -78,10 +78,9 @@ static int read_interpreter(struct executable *executable)
 }
 
 /*
- * Follow interpreters from @file, relative to @directory, to the file that finally runs.
- * @executable need not be initialised. Returns 0 for an ELF file or one that is executable but not
- * readable; -ENOEXEC if the kernel cannot run it; otherwise -errno as execve() would (-EISDIR for a
- * folder).
+ * Follow interpreters from @file, relative to @directory, to the file that finally runs, and set
+ * @executable to it. Returns 0 for an ELF file or one that is executable but not readable; -ENOEXEC
+ * if the kernel cannot run it; otherwise -errno as execve() would (-EISDIR for a folder).
  */
 static int follow_interpreters(struct executable *executable, int directory, const char *file)
 {
@@ -292,7 +291,6 @@ static bool advise_file(const struct preflight_request *request, struct diag_mes
 	return advise(message, EXPLAIN_NO_PROGRAM, program, NULL);
 }
 
-/* Is @word a variable's name followed by '='? */
 static bool is_assignment(const char *word)
 {
 	if (!isalpha((unsigned char)*word) && *word != '_')
@@ -340,7 +338,6 @@ static void offer_folder(
 		nearest_offer(nearest, entry->d_name);
 		if (!nearest->best || (before && nearest->distance == distance))
 			continue;
-		/* Do not suggest a file that is not executable. */
 		if (faccessat(dirfd(folder), entry->d_name, X_OK, 0)) {
 			nearest->best = before;
 			nearest->distance = distance;

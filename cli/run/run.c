@@ -194,7 +194,6 @@ static int attach_child(void *context, pid_t child, struct diag_message *message
 	return gather_attach(context, child, true, message);
 }
 
-/* Set the watch's deadline to the earlier of the run's deadline and the next commit. */
 static void set_deadline(struct run *run)
 {
 	uint64_t first = run->deadline_ns;
@@ -286,7 +285,6 @@ static void begin_live(struct run *run)
 	run->watch.live = run->live;
 }
 
-/* Commit what the rank has so far, and set the time of the next commit. */
 static void commit_so_far(struct run *run)
 {
 	struct run_graph run_graph = run_graph_of(run);

@@ -62,7 +62,6 @@ static void report_unconnected(const char *program)
 	diag_hint("--outside samples programs without it");
 }
 
-/* Print what flamerun itself needed. */
 static void report_cost(uint64_t ended_ns)
 {
 	struct rusage usage;

@@ -59,10 +59,9 @@ struct run_graph_tree {
 };
 
 /*
- * Build the tree of one kind of time (@is_vm: virtual machines') and apply the options. With
- * @is_so_far missing symbols are not fetched, because this is not the end. Returns 0, or -errno
- *   with
- * @message filled. Release @out in either case.
+ * Build the tree of one kind of time (@is_vm: virtual machines') and apply the options. @is_so_far:
+ * this is not the end, so do not fetch missing symbols. Returns 0, or -errno with @message filled.
+ * Release @out in either case.
  */
 int run_graph_tree_make(const struct run_graph *run_graph, bool is_vm, bool is_so_far,
 	struct run_graph_tree *out, struct diag_message *message);

@@ -32,7 +32,6 @@ static const int passed[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2,
 	SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGURG, SIGWINCH, SIGSTKFLT};
 #define PASSED_COUNT (sizeof(passed) / sizeof(passed[0]))
 
-/* Dispositions and mask as they were inherited. */
 static struct sigaction inherited[NSIG];
 static sigset_t inherited_mask;
 

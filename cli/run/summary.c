@@ -159,7 +159,6 @@ static const struct loss {
 #include "libprof/wire_counters.def"
 };
 
-/* Write why the kernel refused a timer. */
 static void timer_reason(const struct profile_totals *totals, char *out, size_t size)
 {
 	if (totals->timer_error == EAGAIN)
@@ -333,9 +332,9 @@ static void print_unnamed(const struct summary *summary, const struct accounting
 
 /* ---- CPU time without samples ---------------------------------------------------------------- */
 
-/* Smaller parts are not reported: of all CPU time, or of what was not sampled. */
+/* A smaller share than this, of all CPU time or of the unsampled time, is not reported. */
 #define REPORTED_SHARE 0.1
-/* With fewer samples a share may be chance: one without a known reason, and one with it. */
+/* Fewest samples for which a share is reported: without a known reason, and with one. */
 #define UNEXPLAINED_OF 100
 #define EXPLAINED_OF   20
 
@@ -352,14 +351,13 @@ struct reasons {
 	const char *hint;
 };
 
-/* Would EXPLAIN_HIGHER_HZ be a higher rate, at which @cpu_ns have @samples samples? */
+/* Is EXPLAIN_HIGHER_HZ higher than the run's rate, and does it give @cpu_ns @samples samples? */
 static bool would_show(const struct summary *summary, double cpu_ns, unsigned samples)
 {
 	return profile_rate_hz(summary->profile) < EXPLAIN_HIGHER_HZ &&
 	       cpu_ns * EXPLAIN_HIGHER_HZ >= samples * NS_PER_S;
 }
 
-/* Add @cause as the reason for @s seconds. */
 static void add_reason(
 	struct reasons *reasons, const struct summary *summary, enum wire_unsampled cause, double s)
 {
@@ -385,7 +383,7 @@ static void add_reason(
 		reasons->hint = unsampled_causes[cause].hint;
 }
 
-/* Can @cause keep samples from threads that have had some? */
+/* Can @cause stop the samples of a thread that already had some? */
 static bool is_of_signals(int cause)
 {
 	return cause >= WIRE_UNSAMPLED_BLOCKED && cause <= WIRE_UNSAMPLED_TURNS;
@@ -393,8 +391,8 @@ static bool is_of_signals(int cause)
 
 /*
  * Find the causes that explain at least a tenth of @s; none if together they explain less than
- * half. They explain at most @s, because programs of the run may have reported more. @is_box: the
- * time is in no stack, so any cause is possible.
+ * half. Limit their sum to @s, because programs of the run may have reported more. With @is_box the
+ * time is on no stack, so any cause is possible.
  */
 static void find_reasons(
 	struct reasons *reasons, const struct summary *summary, double s, bool is_box)
@@ -430,7 +428,7 @@ static double unseen_s(const struct summary *summary, const struct accounting *b
 	return (due - accounted) / profile_rate_hz(summary->profile);
 }
 
-/* From outside there is one reason: time that a thread or process used before the first look. */
+/* Print the one reason there is from outside: CPU time used before the tracer's first read. */
 static bool print_unsampled_outside(const struct summary *summary, double share)
 {
 	uint64_t threads = count_threads(summary);
@@ -447,9 +445,9 @@ static bool print_unsampled_outside(const struct summary *summary, double share)
 }
 
 /*
- * Print which share of the CPU time is [unsampled], stands on threads' last stacks, or is in no
- * record, if it is at least a tenth, and the reasons if they explain half of it. Returns whether
- * reasons were printed.
+ * Print which share of the CPU time is [unsampled], on threads' last stacks, or in no record, if it
+ * is at least a tenth, with the reasons if they explain half of it. Returns whether reasons were
+ * printed.
  */
 static bool print_unsampled(const struct summary *summary, const struct accounting *books)
 {
@@ -513,7 +511,6 @@ static void print_killed(uint32_t signal)
 	explain_print(EXPLAIN_KILLED, FACTS(.n = signal, .name = strsignal((int)signal)));
 }
 
-/* Print why there are few samples or none. */
 static void print_scarcity(const struct summary *summary, const struct accounting *books)
 {
 	double cpu_ns = (double)profile_totals(summary->profile)->cpu_ns;
@@ -542,7 +539,6 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 /* Percent of CPU time above which the cost of sampling is reported. */
 #define COSTLY_PERCENT 5
 
-/* Write a line about each runtime of the set @kinds (runtime_bit()). */
 static void print_unknown(uint64_t kinds, const struct names *names)
 {
 	char line[512];
@@ -555,7 +551,6 @@ static void print_unknown(uint64_t kinds, const struct names *names)
 	}
 }
 
-/* Print what the sampling cost the program. */
 static void print_cost(const struct summary *summary)
 {
 	const struct profile_totals *totals = profile_totals(summary->profile);

@@ -63,7 +63,6 @@ bool distribution_has(const char *path)
 	return is_inside && strncmp(path, "/usr/local/", strlen("/usr/local/"));
 }
 
-/* Returns the first distribution that is a word of @line, or NULL. */
 static const struct distribution *find_word(char *line)
 {
 	for (char *word = strtok(line, "\"' \n"); word; word = strtok(NULL, "\"' \n"))
@@ -111,7 +110,6 @@ static bool find_package(char *out, size_t size, const char *file)
 				 python + strlen("python3.")) > 0;
 }
 
-/* Returns the path of this system's os-release(5). */
 static const char *release_path(void)
 {
 	return access(RELEASE, R_OK) ? RELEASE_OF_VENDOR : RELEASE;
@@ -402,7 +400,7 @@ static void module_version(char out[VERSION_TEXT], const struct reader *reader, 
 	name += strlen(reader->files[i]);
 	copy_version(out, name, VERSION_TEXT);
 	length = strlen(out);
-	/* Builds of CPython without the global lock are called python3.13t. */
+	/* Free-threaded builds of CPython are called python3.13t. */
 	if (length && name[length] == 't' && !isalnum((unsigned char)name[length + 1]))
 		snprintf(out + length, VERSION_TEXT - length, "t (free-threaded)");
 }
