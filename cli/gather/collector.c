@@ -8,9 +8,9 @@
  * A seccomp filter that the program installs by an inline system call instruction shows only in
  * Seccomp_filters of /proc. The library cannot read it: the filter may forbid the calls, and other
  * threads may notice the descriptor. So the collector reads it each time a process has used 20 ms
- * of CPU time, and sets has_unseen in the slot. Until then, some 50 ms, such a filter may hit a
- * thread that begins or ends, or a sample that reads far memory. The collector reads threads' names
- * as well, so that no handler has to.
+ * of CPU time, and sets has_unseen in the slot. Until then, some 50 ms, the filter may hit system
+ * calls of the library: as a thread begins or ends, or as a sample reads far memory. The collector
+ * also reads threads' names, so that no handler has to.
  */
 #include "cli/gather/collector.h"
 
@@ -40,7 +40,7 @@
 /* interval of reads of a thread's name */
 #define COMM_NS (100 * NS_PER_MS)
 /*
- * Interval of writes to a full pipe; shortest interval of rounds, as the bell may ring constantly.
+ * Interval of writes to a full pipe, and shortest interval of rounds: the bell may ring constantly.
  */
 #define RETRY_NS  (2 * NS_PER_MS)
 #define NS_PER_MS 1000000ULL
@@ -362,9 +362,7 @@ static void check_slot(struct collector *c, uint32_t index)
 	if (!notes->namespaced && !notes->superseded)
 		mappings_update(&notes->mappings, notes->pid, notes->image, clock_now_ns(),
 			&c->pipe_writer);
-	/*
-	 * After its reported exit a process without a CPU clock is gone: do not read /proc again.
-	 */
+	/* A process that reported its exit and has no CPU clock is gone: skip /proc. */
 	is_gone = (state & 0xff) == WIRE_SLOT_EXIT && !cpu_ns;
 	notes->has_left = notes->superseded ||
 			  (!notes->namespaced && (is_gone || !procfs_is_running(notes->pid)));

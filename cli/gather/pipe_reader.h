@@ -43,7 +43,7 @@ struct pipe_reader_refusal {
 
 #define PIPE_READER_LIVES_MAX 65536u
 
-/* What has been read so far. */
+/* Results of the records that were read so far. */
 struct pipe_reader_state {
 	bool has_ended[RECORD_SOURCES]; /* RECORD_END was read */
 	unsigned live;	     /* number of images that have not ended */

@@ -228,9 +228,7 @@ struct accounts {
 	uint64_t *weight;	  /* by image: weight of its samples and credits */
 	uint64_t *sampled;	  /* by image: weight of its samples */
 	uint64_t *last_ns;	  /* by image: last time it was seen */
-	/*
-	 * CPU time less than a sample, carried to the next image so that many short lives add up.
-	 */
+	/* CPU time less than a sample; carried to the next image, so that short lives add up. */
 	uint64_t due_ns[BOX_COUNT];
 	/* charged to the child, or used by processes that still run */
 	uint64_t charged_ns;
@@ -330,7 +328,10 @@ static void sum_causes(struct accounts *accounts, uint32_t index, uint64_t cover
 	struct profile_image *image = profile_image_at(accounts->profile, index);
 	uint64_t start_ns = is_exec ? image->start_cpu_ns : covered_ns, rest_ns;
 
-	/* Without samples: used before the tracer looked, unless tracing was refused. */
+	/*
+	 * A traced image without samples used this time before the tracer attached, or tracing was
+	 * refused.
+	 */
 	if (image->from_outside)
 		image->unsampled_ns[image->is_refused ? WIRE_UNSAMPLED_REFUSED
 						      : WIRE_UNSAMPLED_BEGINNING] =
@@ -657,8 +658,7 @@ static void account_all(struct accounts *accounts)
 		accounts->charged_unexplained_ns = accounts->charged_ns;
 	totals->cpu_ns = accounts->charged_ns;
 	/*
-	 * Unknown processes that were charged may be these with unknown parents: count both only
-	 * once.
+	 * Processes charged as unknown may be known ones without a known parent: count them once.
 	 */
 	if (accounts->missing_ns > accounts->charged_unexplained_ns)
 		totals->cpu_ns += accounts->missing_ns - accounts->charged_unexplained_ns;

@@ -121,9 +121,8 @@ static bool is_language(const struct naming *naming, uint32_t node)
 }
 
 /*
- * Is @node hidden because language frames stand for it: the last of the @n frames of @path, which
- * @node called? Code that the runtime generated to carry a name (CPython's -X perf) is hidden as
- *   well.
+ * Is @node hidden because language frames stand for it? These are the last of the @n frames of
+ * @path, which @node called. Code generated to carry a name (CPython's -X perf) is hidden as well.
  */
 static bool is_replaced(
 	const struct naming *naming, uint32_t node, const uint32_t *path, uint32_t n)

@@ -157,7 +157,8 @@ static int check_loader(const struct image *image, struct diag_message *message)
 	const char *slash;
 
 	/*
-	 * elf_program_read() has checked its end; it differs only if the file is being written now.
+	 * elf_program_read() has checked the NUL; it is missing only if the file is just being
+	 * written.
 	 */
 	if (pread(image->descriptor, loader, program->loader_bytes, (off_t)program->loader_offset) <
 		0)

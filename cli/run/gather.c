@@ -33,9 +33,9 @@ struct gather {
 };
 
 /*
- * Start a tracing process for programs without the library; if that fails they are not sampled. Do
- * not start it with the test clock, because their CPU time is balanced against CPU clocks, nor with
- * start_paused, because these programs could never ask for sampling.
+ * Start a tracing process for programs without the library; if that fails they are not sampled. Not
+ * with the test clock, because the tracer counts another time, and not with start_paused, because
+ * these programs could never ask for sampling.
  */
 static void open_for_uninjected(struct gather *gather, const struct gather_config *config)
 {

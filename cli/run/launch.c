@@ -276,7 +276,7 @@ int launch(pid_t *child, const struct launch_request *request, struct diag_messa
 
 /* ---- watching the child ---------------------------------------------------------------------- */
 
-#define TICK_MS	       50 /* ms between turns: pipes, terminal */
+#define TICK_MS	       50 /* longest ms between turns of the loop */
 #define GRACE_TICK_MS  5
 #define CONTINUE_TRIES 10
 #define NS_PER_MS      1000000u

@@ -64,7 +64,7 @@ struct run {
 	uint64_t deadline_ns, commit_ns; /* times at which watching is interrupted; 0: none */
 	time_t started_wall_s;
 	bool drawn;
-	unsigned unwritten; /* number of outputs */
+	unsigned unwritten; /* outputs that could not be written */
 	struct run_figures *figures; /* NULL: not requested */
 	int held_program;   /* descriptor of the program's file, for names; -1: none */
 	char held_path[32]; /* path by that descriptor; "" without */
@@ -113,7 +113,7 @@ static int open_gather(struct run *run, struct diag_message *message)
 	return error ? error : gather_open(&run->gather, &config, message);
 }
 
-/* Sample from outside if the address space is limited so that an arena has no room in it. */
+/* Sample from outside if RLIMIT_AS leaves no room for an arena in the program. */
 static void check_memory(struct preflight *program, const char *name, uint32_t rate_hz)
 {
 	struct rlimit limit;

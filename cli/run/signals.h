@@ -52,7 +52,7 @@ void signals_restore(void);
 /* From now on pass signals on to @child. */
 void signals_forward_to(pid_t child);
 
-/* No child any more: the next INT, TERM, HUP or QUIT makes signals_end_requested() return true. */
+/* There is no child: the next INT, TERM, HUP or QUIT makes signals_end_requested() return true. */
 void signals_watch_end(void);
 bool signals_end_requested(void);
 
