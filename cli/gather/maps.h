@@ -62,7 +62,7 @@ struct mappings {
 	} known[MAPPINGS_KNOWN]; /* ranges looked up before; the oldest is overwritten */
 	uint32_t known_count;
 	uint32_t announced; /* number of modules reported */
-	bool has_dump;	    /* its jitdump was reported */
+	bool has_dump;	    /* the process's jitdump was reported */
 	uint32_t wait_ms; /* ms between two reads of maps; doubled when one finds nothing */
 	uint64_t read_ns;
 };

@@ -658,7 +658,8 @@ static void account_all(struct accounts *accounts)
 		accounts->charged_unexplained_ns = accounts->charged_ns;
 	totals->cpu_ns = accounts->charged_ns;
 	/*
-	 * Processes charged as unknown may be known ones without a known parent: count them once.
+	 * Charged time of unknown processes may be that of processes without a known parent: count
+	 * it once.
 	 */
 	if (accounts->missing_ns > accounts->charged_unexplained_ns)
 		totals->cpu_ns += accounts->missing_ns - accounts->charged_unexplained_ns;

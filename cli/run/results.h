@@ -44,7 +44,7 @@ struct results;
 struct results_written {
 	unsigned failed;  /* outputs that could not be written */
 	unsigned unread;  /* of these: pipes without a reader */
-	bool has_stacks;  /* a written one holds stacks: folded or pprof */
+	bool has_stacks;  /* a written output has stacks: folded or pprof */
 	const char *show; /* first SVG written, for a browser; borrowed, or NULL */
 };
 
