@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reads the text and nothing else. */
 /*
- * FNV-1a of 64 bits, for tables found by a text and for colours. Source: Fowler, Noll and Vo, RFC
- * 9923. Its low bits hang on the last bytes: whoever uses few bits mixes them first. Colours of
- * pictures depend on its values.
+ * FNV-1a hash of 64 bits, for hash tables keyed by text and for the colours of pictures, which
+ * depend on its exact values. The low bits depend mostly on the last bytes of the input, so a
+ * caller that uses only a few bits has to mix them first. Source: Fowler, Noll and Vo, RFC 9923.
  */
 #ifndef LIBPROF_FNV_H
 #define LIBPROF_FNV_H
@@ -14,7 +14,10 @@
 #define FNV_BEGIN 0xcbf29ce484222325ULL
 #define FNV_PRIME 0x100000001b3ULL
 
-/* @hash, FNV_BEGIN at first, continued by @text up to its end or @bytes_max, without its zero. */
+/*
+ * Continue @hash (FNV_BEGIN at first) with @text up to its NUL, which is not hashed, or @bytes_max
+ * bytes. Returns the new hash.
+ */
 static inline uint64_t fnv_text(uint64_t hash, const char *text, size_t bytes_max)
 {
 	for (; bytes_max && *text; bytes_max--, text++)
@@ -22,7 +25,7 @@ static inline uint64_t fnv_text(uint64_t hash, const char *text, size_t bytes_ma
 	return hash;
 }
 
-/* The same, continued by @count bytes. */
+/* Continue @hash (FNV_BEGIN at first) with @count bytes. Returns the new hash. */
 static inline uint64_t fnv_bytes(uint64_t hash, const void *bytes, size_t count)
 {
 	const uint8_t *byte = bytes;

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a path is walked. Each component is opened with O_PATH, which has no effect on it and cannot
- * be exchanged afterwards: what is judged is what is entered, and a link that is judged is the one
- * that is read.
+ * Walk a path component by component. Each component is opened with O_PATH, which has no side
+ * effects, and is checked and read through that descriptor, so nobody can exchange it between check
+ * and use.
  *
- * We follow links ourselves, so we also decide which links may be followed. A file is replaced by a
- * rename, which needs the name behind all links, and a link that user space reads is no link that
- * the kernel refuses to follow. So the kernel's rule for sticky folders holds whatever the
- * machine's setting, for every component, on descriptors that nobody can exchange: before the
- * program starts and again when it ended.
+ * The kernel's rule for sticky folders is applied here to every component, because the kernel
+ * applies it only to links that it follows itself. Outputs are checked before the program starts
+ * and again when it has ended.
  */
 #include "libprof/follow_links.h"
 
@@ -20,7 +18,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define LINKS_MAX 40 /* as many as the kernel follows */
+#define LINKS_MAX 40 /* as in the kernel */
 
 enum step {
 	STEP_ON = 0,
@@ -31,8 +29,8 @@ struct walk {
 	int folder;
 	int open_flags;
 	unsigned links;
-	char name[NAME_MAX + 1]; /* the component at hand */
-	char rest[PATH_MAX];	 /* what comes behind it: "" or from a slash on */
+	char name[NAME_MAX + 1]; /* current component */
+	char rest[PATH_MAX];	 /* rest of the path: "" or from a slash on */
 };
 
 static int open_entry(int folder, const char *name, int flags)
@@ -42,7 +40,10 @@ static int open_entry(int folder, const char *name, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* An emulator may answer "/" with a root of its own, as qemu-user's -L does. */
+/*
+ * Use /proc/self/root first, because an emulator may redirect "/" to a root of its own, as
+ * qemu-user's -L does.
+ */
 static int open_root(void)
 {
 	int root = open_entry(AT_FDCWD, "/proc/self/root", O_DIRECTORY);
@@ -60,7 +61,7 @@ static int enter_folder(struct walk *walk, int folder)
 	return STEP_ON;
 }
 
-/* Can only those whom the caller trusts have laid @entry into @folder for it to find? */
+/* Was @entry put into @folder by a user whom the caller trusts? */
 static int is_trusted(int folder, const struct stat *entry)
 {
 	const mode_t for_all = S_ISVTX | S_IWOTH;
@@ -68,7 +69,10 @@ static int is_trusted(int folder, const struct stat *entry)
 
 	if (fstat(folder, &status))
 		return 0;
-	/* The kernel asks for the fsuid; to learn that takes a call that sandboxes may not know. */
+	/*
+	 * The kernel compares the fsuid; reading it takes a system call that a sandbox may not
+	 * know.
+	 */
 	return (status.st_mode & for_all) != for_all || entry->st_uid == status.st_uid ||
 	       entry->st_uid == geteuid();
 }
@@ -78,7 +82,7 @@ static int may_write(int folder, const struct stat *entry)
 	return (!S_ISREG(entry->st_mode) && !S_ISFIFO(entry->st_mode)) || is_trusted(folder, entry);
 }
 
-/* Put the first component of what is left into `name`, "" when none is left. */
+/* Move the first component of `rest` into `name`; "" if none is left. */
 static int next_name(struct walk *walk)
 {
 	size_t slashes = strspn(walk->rest, "/");
@@ -92,7 +96,7 @@ static int next_name(struct walk *walk)
 	return 0;
 }
 
-/* Go on with the text of @link in front of what is left. */
+/* Put the target of @link in front of `rest`. */
 static int read_link(struct walk *walk, int link)
 {
 	size_t rest_bytes = strlen(walk->rest) + 1;
@@ -109,9 +113,9 @@ static int read_link(struct walk *walk, int link)
 }
 
 /*
- * The text of a link in /proc is no path to what it names, if that has a path at all. Nobody lays
- * links there: the kernel follows it to a folder, and to what is to be written in place. A file is
- * looked for by its name, to be replaced.
+ * Follow a link in /proc. Its text need not be a usable path, and no user can plant links there, so
+ * the kernel follows it to a folder or to an object that is written in place (a pipe, a device). A
+ * regular file is found by its name instead, because it is replaced by a rename.
  */
 static int follow_in_proc(struct walk *walk, int link)
 {
@@ -142,7 +146,7 @@ static int check_link(struct walk *walk, int link, const struct stat *status)
 	return read_link(walk, link);
 }
 
-/* What to do about @entry, which `name` is. */
+/* Decide how to continue at @entry, an O_PATH descriptor of `name`. */
 static int check_entry(struct walk *walk, int entry)
 {
 	struct stat status;
@@ -167,7 +171,9 @@ static int step_component(struct walk *walk)
 	if (!walk->name[0])
 		return -EISDIR;
 	if (*walk->rest) {
-		/* Says that it wants a folder: one that is mounted when somebody asks for it is. */
+		/*
+		 * O_DIRECTORY, because an automounter mounts a folder only if it is opened as one.
+		 */
 		entry = open_entry(walk->folder, walk->name, O_NOFOLLOW | O_DIRECTORY);
 		if (entry != -ENOTDIR)
 			return enter_folder(walk, entry);

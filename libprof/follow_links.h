@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a file that somebody named is to be written, all symbolic links followed, for flamerun and
- * the library. Who may follow which is decided here and not by the machine's settings: a rename
- * would replace the target of a link that the kernel itself refuses to follow.
+ * Find the folder and name of an output file behind all symbolic links, for flamerun and the
+ * library. Both replace a file by a rename and so resolve links themselves. A rename would replace
+ * the target even of a link that the kernel refuses to follow, so the kernel's rule for sticky
+ * folders is applied here, whatever the machine's settings are.
  */
 #ifndef LIBPROF_FOLLOW_LINKS_H
 #define LIBPROF_FOLLOW_LINKS_H
@@ -10,36 +11,39 @@
 #include <limits.h>
 
 /*
- * Negative, instead of an errno: something on the way is another user's and may be a trap. To the
- * kernel and to programs that is -EACCES.
+ * Returned negated, in place of an errno: a file or link on the path belongs to another user and
+ * may be a trap. Report it to callers outside as EACCES.
  */
 #define FOLLOW_ANOTHERS 4095
 
-/* Behind all links. */
+/* The file that a path names behind all links. */
 struct followed {
-	int folder;	/* O_PATH descriptor, owned */
-	int open_flags; /* O_NOFOLLOW; 0: @name is a link of /proc to what has no name, as a pipe */
-	char name[NAME_MAX + 1]; /* in @folder; need not exist */
+	int folder;	/* O_PATH descriptor of its folder, owned */
+	/* O_NOFOLLOW; 0 if @name is a /proc link to an object without a name, such as a pipe */
+	int open_flags;
+	char name[NAME_MAX + 1]; /* name in @folder; need not exist */
 };
 
 /*
- * Follow all links of @path, one component after the other, as the kernel does where
- * fs.protected_symlinks, fs.protected_regular and fs.protected_fifos are 1: in a sticky folder that
- * everybody may write to, a link is followed, and a file or FIFO written, only when it belongs to
- * the caller (by its effective uid) or to the folder's owner. A file of another's is not even
- * replaced by a rename, though the kernel lets root do that: somebody may wait for it there.
+ * Resolve all links of @path, one component after the other, as the kernel does with
+ * fs.protected_symlinks, fs.protected_regular and fs.protected_fifos set to 1: in a world-writable
+ * sticky folder, a link is followed, and a regular file or FIFO accepted, only if it belongs to the
+ * caller (effective uid) or to the folder's owner. Such a file of another user is not replaced by a
+ * rename either, although the kernel lets root do so.
  *
- * Returns 0 and @out, owned by the caller; -FOLLOW_ANOTHERS; -EISDIR for any folder; or -errno.
- * Context: any thread, not a handler. Takes some 9 KB of stack.
+ * Returns 0 and @out, to be released with followed_release(); -FOLLOW_ANOTHERS; -EISDIR if @path is
+ * a folder; or -errno.
+ * Context: any thread, not a signal handler. Needs about 9 KB of stack.
  * Source: proc_sys_fs(5); may_follow_link() and may_create_in_sticky() in the kernel's fs/namei.c.
  */
 int follow_links(const char *path, struct followed *out);
 void followed_release(struct followed *place);
 
 /*
- * Open what is at @place without waiting for it: a FIFO that nobody reads is -ENXIO.
- * @flags  for openat(2), O_NONBLOCK among them by itself.
- * Returns a descriptor, -FOLLOW_ANOTHERS for what was laid there since, or -errno.
+ * Open the file at @place without waiting. A FIFO that no process reads gives -ENXIO.
+ * @flags  for openat(2); O_NONBLOCK is added
+ * Returns an owned descriptor; -FOLLOW_ANOTHERS if another user has put a file there since
+ * follow_links(); or -errno.
  */
 int followed_open(const struct followed *place, int flags);
 

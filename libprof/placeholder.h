@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of files with gaps in them, for flamerun's outputs and the library's snapshots:
+ * Expand placeholders in file names, for flamerun's outputs and the library's snapshots:
  *   %p pid   %h host name   %t time as YYYYmmdd-HHMMSS, local   %r rank in a parallel program, 0
  *   without   %{VAR} environment   %% percent
- * A name is read once from left to right; what fills a gap is never looked at again.
+ * A pattern is read once from left to right; the inserted text is not expanded again.
  */
 #ifndef LIBPROF_PLACEHOLDER_H
 #define LIBPROF_PLACEHOLDER_H
@@ -21,9 +21,9 @@
 #define PLACEHOLDER_TIME_FORMAT	   "%Y%m%d-%H%M%S"
 
 struct placeholder_values {
-	long pid;	  /* 0: not known yet, "%p" is left as it is */
-	time_t started_s; /* seconds since the epoch; calls tzset() first */
-	/* Fill host, rank and variables only: the result is a pattern again, for the rest. */
+	long pid;	  /* 0: not known yet, "%p" stays */
+	time_t started_s; /* seconds since the epoch; tzset() has been called */
+	/* Expand only host, rank and variables; the result is a pattern for a second call. */
 	int is_first_half;
 };
 
@@ -33,7 +33,7 @@ struct placeholder_name {
 	int is_first_half;
 };
 
-/* Bytes that do not fit are counted and not written. */
+/* Append @byte. Bytes beyond `room` are counted but not written. */
 static inline void placeholder_put(struct placeholder_name *name, char byte)
 {
 	if (name->bytes < name->room)
@@ -41,7 +41,10 @@ static inline void placeholder_put(struct placeholder_name *name, char byte)
 	name->bytes++;
 }
 
-/* "../x" as the value of a variable must stay a part of one name, and no hidden one. */
+/*
+ * Append @value as a part of one file name: '/' becomes '_', and so does a '.' that would begin a
+ * name, because a variable must not lead to another folder or make a hidden file.
+ */
 static inline void placeholder_put_value(struct placeholder_name *name, const char *value)
 {
 	int begins = !name->bytes ||
@@ -73,7 +76,7 @@ static inline void placeholder_put_time(struct placeholder_name *name, time_t st
 	placeholder_put_value(name, text);
 }
 
-/* As what starts the ranks has it, of several the one that is asked first. */
+/* Variables that MPI launchers and Slurm set; the first one that is set counts. */
 static const char *const placeholder_ranks[] = {
 	"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
 
@@ -86,7 +89,10 @@ static inline void placeholder_put_rank(struct placeholder_name *name)
 	placeholder_put_value(name, rank ? rank : "0");
 }
 
-/* @at is behind "%{". Returns how much of it belongs to the gap, or -errno. */
+/*
+ * Append the variable's value. @at points behind "%{". Returns the bytes up to and including "}",
+ * or -errno.
+ */
 static inline int placeholder_put_variable(struct placeholder_name *name, const char *at)
 {
 	char variable[PLACEHOLDER_VARIABLE_BYTES];
@@ -110,7 +116,7 @@ static inline int placeholder_is_late(const struct placeholder_values *values, c
 				     : gap == 'p' && !values->pid;
 }
 
-/* @at is behind '%'. Returns how much of it belongs to the gap, or -errno. */
+/* Expand the placeholder whose '%' precedes @at. Returns the bytes of it from @at on, or -errno. */
 static inline int placeholder_put_gap(
 	struct placeholder_name *name, const char *at, const struct placeholder_values *values)
 {
@@ -148,13 +154,13 @@ static inline int placeholder_put_gap(
 }
 
 /*
- * Fill the gaps of @pattern into @out (@bytes). A value never leads to another folder: its slashes
- * become '_', and so does a dot it would begin a name with.
+ * Expand @pattern into @out (@bytes). In an inserted value each slash becomes '_', and so does a
+ * dot that would begin a name, so a value never leads to another folder.
  *
- * Returns 0, or -errno with *@at where in @pattern the gap at fault begins, behind its '%': -EINVAL
- * when it is none of the above, -ENOENT for a variable that is not set; -ENAMETOOLONG. @out is
- * undefined then.
- * Context: not a handler; nobody changes the environment meanwhile, unless there is no "%{".
+ * Returns 0; -EINVAL for an unknown placeholder or -ENOENT for a variable that is not set, with
+ * *@at behind the '%' of that placeholder; -ENAMETOOLONG. @out is undefined after a failure.
+ * Context: not a signal handler; no thread may change the environment meanwhile if @pattern has
+ * "%{".
  */
 static inline int placeholder_fill(char *out, size_t bytes, const char *pattern,
 	const struct placeholder_values *values, const char **at)
@@ -179,7 +185,7 @@ static inline int placeholder_fill(char *out, size_t bytes, const char *pattern,
 	return 0;
 }
 
-/* Where the first "%p" of @pattern is, or NULL. */
+/* Returns the first "%p" in @pattern, or NULL. */
 static inline const char *placeholder_find_pid(const char *pattern)
 {
 	for (; *pattern; pattern++) {

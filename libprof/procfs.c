@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading files of /proc, and the kernel's clocks of processes. Descriptors are the kernel's alone:
- * where the caller's thread has a table of its own, a sanitizer would take them for the program's.
+ * Read files of /proc and the kernel's CPU clocks of processes. Files are opened, read and closed
+ * by raw system calls: where the calling thread has a descriptor table of its own, a sanitizer that
+ * sees the libc calls would take the descriptors for the program's.
  */
 #include "libprof/procfs.h"
 
@@ -39,7 +40,7 @@ void procfs_close(int file)
 	arch_syscall1(SYS_close, file);
 }
 
-/* Up to @room - 1 bytes of a file, ended by a NUL. Returns their number or -errno. */
+/* Read up to @room - 1 bytes of a file and append a NUL. Returns the number of bytes or -errno. */
 static ssize_t read_whole(const char *path, char *out, size_t room)
 {
 	int fd = open_path(path, 0);
@@ -90,8 +91,8 @@ void procfs_comm(pid_t pid, pid_t tid, char out[WIRE_COMM_BYTES])
 }
 
 /*
- * Field @number of stat, not below 3, in @text: what is before can hold blanks. NULL when it has
- * gone.
+ * Find field @number (3 or more) of a "stat" @text. Fields are counted behind the last ')', because
+ * the name in field 2 may contain blanks. Returns NULL if the field is missing.
  */
 static const char *find_field(const char *text, unsigned number)
 {
@@ -169,7 +170,7 @@ long procfs_newest_pid(void)
 	return strtol(at, NULL, 10);
 }
 
-/* Without opendir(3), which would ask a host's malloc() for memory. */
+/* Without opendir(3), which would call the program's malloc(). */
 long procfs_threads(pid_t pid, pid_t *tids, size_t room)
 {
 	char path[PROCFS_PATH_BYTES], entries[4096] __attribute__((aligned(8)));
@@ -204,7 +205,7 @@ unsigned procfs_thread_count(pid_t pid)
 	struct stat status;
 
 	procfs_path(path, pid, 0, "task");
-	/* Each is a folder in it; it is linked to by its own two names, too. */
+	/* Each thread is one subfolder and so one link; the other two are its own name and ".". */
 	return stat(path, &status) || status.st_nlink < 2 ? 0 : (unsigned)status.st_nlink - 2;
 }
 
@@ -216,7 +217,7 @@ int procfs_open(pid_t pid, pid_t tid, const char *name)
 	return open_path(path, 0);
 }
 
-/* From the beginning, up to @room - 1 bytes, ended by a NUL. Returns 0 or -errno. */
+/* Read up to @room - 1 bytes from the beginning and append a NUL. Returns 0 or -errno. */
 static int read_again(int file, char *text, size_t room)
 {
 	ssize_t bytes = arch_syscall4(SYS_pread64, file, text, room - 1, 0);
@@ -259,7 +260,7 @@ int procfs_syscall_read(int file, struct procfs_syscall *out)
 	return 0;
 }
 
-/* What is behind @key, a line's beginning, in the text of status; "" when it is not there. */
+/* Returns the value behind @key ("\nName") in the text of "status"; "" if @key is missing. */
 static const char *find_value(const char *text, const char *key)
 {
 	const char *at = strstr(text, key);
@@ -282,8 +283,8 @@ int procfs_switches_read(int file, struct procfs_switches *out)
 }
 
 /*
- * NSpid in the @text of status lists a thread's numbers from our pid namespace to its innermost
- * one. The last of them, or @otherwise where there is no such line.
+ * NSpid in "status" lists a thread's ids from the reader's pid namespace to the innermost one.
+ * Returns the last id, or @otherwise if there is no such line.
  */
 static pid_t inner_pid_in(const char *text, pid_t otherwise)
 {
@@ -342,8 +343,8 @@ int procfs_stat_read(int file, struct procfs_stat *out)
 #define NS_PER_S 1000000000ULL
 
 /*
- * Is the process of this /proc/PID/stat alive? Its state is the main thread's alone, which is a
- * zombie already when pthread_exit() left the rest running.
+ * Is the process of this /proc/PID/stat alive? The state in it is the main thread's only: 'Z'
+ * already if the main thread has called pthread_exit() and other threads run on.
  */
 static int is_alive(const char *stat)
 {
@@ -384,7 +385,7 @@ uint64_t procfs_cpu_ns(uint32_t pid)
 	struct timespec ts;
 	clockid_t clock;
 
-	/* By a system call, because libfaketime's clock_gettime() returns a false time. */
+	/* By a raw system call, because libfaketime's clock_gettime() returns a faked time. */
 	if (clock_getcpuclockid((pid_t)pid, &clock) || arch_syscall2(SYS_clock_gettime, clock, &ts))
 		return 0;
 	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What can be seen of a process by its pid: small files of /proc, and its clock. Pid 0 is this
- * process, by whatever number /proc knows it; threads are as /proc numbers them. Source: proc(5).
+ * Read small files of /proc and the CPU clock of a process. Pid 0 is the calling process, whatever
+ * its number in /proc is; thread ids are those that /proc shows. Source: proc(5).
  *
  * Context: any thread.
  */
@@ -16,136 +16,138 @@
 
 #include "libprof/wire.h"
 
-/* The path of @name, a file of @pid, or of its thread @tid if that is not 0. */
+/* Write the path of file @name of process @pid, or of its thread @tid if that is not 0. */
 #define PROCFS_PATH_BYTES 80
 void procfs_path(char path[PROCFS_PATH_BYTES], pid_t pid, pid_t tid, const char *name);
 
-/* The number behind "@name:" in /proc/@id/status, id a process or thread; -1 when there is none. */
+/* Returns the number behind "@name:" in /proc/@id/status (@id: process or thread), or -1. */
 long procfs_number(pid_t id, const char *name);
 
-/* Where /proc/@pid/@name points, into @out (PATH_MAX). Returns 0 or -errno. */
+/* Read the link /proc/@pid/@name into @out. Returns 0 or -errno. */
 int procfs_link(pid_t pid, const char *name, char out[PATH_MAX]);
 
-/* The name of thread @tid of @pid, "" when it has gone. */
+/* Read the name of thread @tid of @pid into @out; "" if the thread has gone. */
 void procfs_comm(pid_t pid, pid_t tid, char out[WIRE_COMM_BYTES]);
 
-/* The state of thread @tid of @pid: 'R', 'S', ...; 0 when it has gone. */
+/* Returns the state of thread @tid of @pid: 'R', 'S', ...; 0 if the thread has gone. */
 char procfs_state(pid_t pid, pid_t tid);
 
-/* Whose child a process is, and when it began. */
+/* Parent and start time of a process. */
 struct procfs_birth {
 	pid_t ppid;
-	uint64_t start_ticks; /* since the boot; with the pid it is never given again */
-	char state;	      /* as procfs_state() */
+	uint64_t start_ticks; /* since boot; pid and start time together are unique */
+	char state;	      /* as in procfs_state() */
 };
 
-/* Returns 0, or -ESRCH with *@out as it was. */
+/* Returns 0, or -ESRCH with *@out unchanged. */
 int procfs_birth(pid_t pid, struct procfs_birth *out);
 
-/* What @pid is to itself, in the innermost of its pid namespaces; @pid when that cannot be told. */
+/* Returns the pid of @pid in the innermost of its pid namespaces; @pid itself if unknown. */
 pid_t procfs_inner_pid(pid_t pid);
 
-/* The pid that was given out last in our namespace; -1: not known. Threads have some, too. */
+/* Returns the pid or tid created last in the caller's pid namespace; -1 if unknown. */
 long procfs_newest_pid(void);
 
-/* Where the kernel began the stack of @pid's main thread, 0 when it does not say. */
+/* Returns the start address of @pid's main stack, 0 if the kernel does not show it. */
 uintptr_t procfs_stack_top(pid_t pid);
 
 /*
- * Flags of threads that the kernel runs for a process and that never return to user mode:
- * io_uring's workers (since Linux 5.12), and vhost's too (6.4). Source: the kernel's
+ * Flags of threads that the kernel runs for a process and that never return to user mode: workers
+ * of io_uring (since Linux 5.12), and of vhost (since 6.4). Source: the kernel's
  * include/linux/sched.h.
  */
 #define PROCFS_IO_WORKER   0x10u
 #define PROCFS_USER_WORKER 0x4000u
 
-/* The kernel's flags of thread @tid of @pid, PF_...; 0 when it has gone. */
+/* Returns the kernel's PF_... flags of thread @tid of @pid; 0 if the thread has gone. */
 unsigned procfs_flags(pid_t pid, pid_t tid);
 
-/* What "status" says of a thread and its process. In sets of signals number 1 is the lowest bit. */
+/* Facts from "status" about a thread and its process. In a set of signals, bit 0 is signal 1. */
 struct procfs_status {
-	pid_t inner_tid;  /* the thread's number in the innermost of its pid namespaces */
-	uint64_t blocked; /* signals that the thread blocks */
-	uint64_t ignored, caught; /* signals that the process ignores, or has handlers for */
-	uint32_t filters; /* of seccomp; Linux before 5.9 says only whether there are any: 0 or 1 */
+	pid_t inner_tid;  /* tid in the innermost pid namespace */
+	uint64_t blocked; /* signals blocked in the thread */
+	uint64_t ignored, caught; /* of the process */
+	uint32_t filters; /* number of seccomp filters; before Linux 5.9 only 0 or 1 */
 	bool is_strict;	  /* SECCOMP_MODE_STRICT */
 };
 
 /*
- * Read "status" of thread @tid of @pid, or of @pid itself where @tid is 0. Returns 0 or -ESRCH with
- * *@out as it was.
+ * Read "status" of thread @tid of @pid, or of process @pid if @tid is 0. Returns 0, or -ESRCH with
+ * *@out unchanged.
  */
 int procfs_status(pid_t pid, pid_t tid, struct procfs_status *out);
 
 /*
- * Up to @room threads of @pid into @tids. Returns how many there are, which may be more, or -errno.
+ * Store up to @room thread ids of @pid in @tids. Returns the number of threads, which may exceed
+ * @room, or -errno.
  */
 long procfs_threads(pid_t pid, pid_t *tids, size_t room);
 
 /*
- * Open /proc/@pid/task/@tid/@name to be read many times. Returns a descriptor, for procfs_close(),
- * or -errno.
+ * Open /proc/@pid/task/@tid/@name for repeated reads. Returns an owned descriptor, to be closed
+ * with procfs_close(), or -errno.
  */
 int procfs_open(pid_t pid, pid_t tid, const char *name);
 void procfs_close(int file);
 
-/* What the scheduler says of a thread. */
+/* The scheduler's statistics of a thread. */
 struct procfs_clock {
-	uint64_t cpu_ns;    /* time on a CPU; while it is on one, up to the kernel's last tick */
-	uint64_t waited_ns; /* time it was ready to run and another one ran, up to its last turn */
-	uint64_t turns;	    /* times it was given a CPU */
+	uint64_t cpu_ns;    /* time on a CPU; if it is running now, up to the kernel's last tick */
+	uint64_t waited_ns; /* time it was runnable but waited for a CPU, up to its last turn */
+	uint64_t turns;	    /* times it got a CPU */
 };
 
-/* Read "schedstat". Returns 0 or -errno with *@out as it was. */
+/* Read from a descriptor of "schedstat". Returns 0, or -errno with *@out unchanged. */
 int procfs_clock_read(int file, struct procfs_clock *out);
 
-/* How often a thread went off its CPU. */
+/* Context switches of a thread. */
 struct procfs_switches {
-	char state;  /* as procfs_state() */
-	long sleeps; /* because it had nothing to do */
-	long pushes; /* against its will */
+	char state;  /* as in procfs_state() */
+	long sleeps; /* voluntary: it blocked */
+	long pushes; /* involuntary: it was preempted */
 };
 
-/* Read "status". Returns 0 or -errno with *@out as it was. */
+/* Read from a descriptor of "status". Returns 0, or -errno with *@out unchanged. */
 int procfs_switches_read(int file, struct procfs_switches *out);
 
-/* What a thread that sleeps waits in, and where it will go on. */
+/* The system call in which a thread sleeps, and its registers. */
 struct procfs_syscall {
-	long number; /* of the system call; -1: in none */
+	long number; /* number of the system call; -1: none */
 	uint64_t arguments[6];
 	uint64_t sp, pc;
 };
 
 /*
- * Read "syscall". Returns 0, -EAGAIN: it runs, or is about to; or another -errno, -EPERM among
- * them: who may trace the thread may ask. *@out is as it was then. The thread does not notice.
+ * Read from a descriptor of "syscall"; the thread is not disturbed.
+ * Returns 0; -EAGAIN if the thread runs or is about to; or another -errno, such as -EPERM if the
+ * caller may not trace the thread. *@out is unchanged after a failure.
  */
 int procfs_syscall_read(int file, struct procfs_syscall *out);
 
-/* How many threads process @pid has, 0 when it has gone. */
+/* Returns the number of threads of @pid, 0 if the process has gone. */
 unsigned procfs_thread_count(pid_t pid);
 
 /*
- * What "stat" says of a thread. CPU times are in ticks of 10 ms, whatever the kernel's own tick is.
+ * Facts from a thread's "stat". CPU times are in ticks of 10 ms, whatever the kernel's own tick is.
  */
 struct procfs_stat {
-	char state;	/* as procfs_state() */
-	unsigned flags; /* as procfs_flags() */
+	char state;	/* as in procfs_state() */
+	unsigned flags; /* as in procfs_flags() */
 	uint64_t user_ticks, kernel_ticks; /* CPU time in user mode and in the kernel */
 };
 
-/* Read "stat". Returns 0 or -errno with *@out as it was. */
+/* Read from a descriptor of "stat". Returns 0, or -errno with *@out unchanged. */
 int procfs_stat_read(int file, struct procfs_stat *out);
 
-/* Does @pid still run? A zombie does not, unless only its main thread is one. */
+/* Is @pid alive? A zombie is not, unless only its main thread has ended. */
 int procfs_is_running(uint32_t pid);
 
-/* CPU time of @pid by now in nanoseconds, 0 when it can't be told. */
+/* Returns the CPU time of @pid in nanoseconds, 0 if unknown. */
 uint64_t procfs_cpu_ns(uint32_t pid);
 
 /*
- * How many seccomp filters the main thread of @pid has; Linux before 5.9 says only whether.
- * 0 when it can't be told.
+ * Returns the number of seccomp filters of @pid's main thread (before Linux 5.9 only 0 or 1); 0 if
+ * unknown.
  */
 uint32_t procfs_filters(uint32_t pid);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which sanitizers this file is compiled for: gcc and clang tell it in different ways.
+ * Find out which sanitizers this file is compiled for; gcc and clang report them in different ways.
  *
- * ThreadSanitizer does not see what walks read. A walk may read anything that is mapped;
- * reporting a race symbolizes in the handler and sets errno. What reads a walk's words is
- * exempt, nothing else.
+ * Functions that read the words of a stack walk, and no others, are exempt from ThreadSanitizer: a
+ * walk may read any mapped memory without a lock, and reporting a race would symbolize inside the
+ * signal handler and change errno.
  */
 #ifndef LIBPROF_SANITIZERS_H
 #define LIBPROF_SANITIZERS_H
