@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading a control ring: one record at a time is copied out and checked, in the copy. Both readers
- * do it this way: flamerun, to whom the target's memory proves nothing, and the library inside a
- * process that profiles itself and may have written anywhere.
+ * Read a control ring: copy one record out at a time and check the copy. Both readers do so,
+ * because the ring may hold anything: flamerun cannot trust a program's memory, and a program that
+ * profiles itself may have overwritten its own.
  */
 #ifndef LIBPROF_WIRE_CONTROL_H
 #define LIBPROF_WIRE_CONTROL_H
@@ -15,7 +15,7 @@
 
 #define WIRE_CONTROL_RECORD_MAX (WIRE_CONTROL_BYTES / 2)
 
-/* A record taken out. */
+/* A record copied out of the ring. */
 struct wire_control_record {
 	enum wire_control_type type;
 	uint32_t bytes;
@@ -30,14 +30,17 @@ struct wire_control_record {
 };
 
 enum wire_control_step {
-	WIRE_CONTROL_EMPTY,	/* nothing complete is there */
-	WIRE_CONTROL_TAKEN,	/* @record is one */
-	WIRE_CONTROL_SKIPPED,	/* padding, or a record that says nothing sensible; go on */
-	WIRE_CONTROL_HOLE,	/* a record that its writer did not live to finish; go on */
+	WIRE_CONTROL_EMPTY,	/* no complete record */
+	WIRE_CONTROL_TAKEN,	/* @record is filled in */
+	WIRE_CONTROL_SKIPPED,	/* padding or a malformed record; call again */
+	WIRE_CONTROL_HOLE,	/* a record whose writer was killed; call again */
 	WIRE_CONTROL_DAMAGED,	/* the ring cannot be read any further */
 };
 
-/* Is the text of @n bytes behind a record's @fixed ones inside it and not empty of its NUL? */
+/*
+ * Do @n (1 or more) bytes of text behind the first @fixed bytes fit into the record? If so,
+ * terminate the text.
+ */
 static inline int wire_control_text_fits(
 	struct wire_control_record *record, size_t fixed, uint32_t n)
 {
@@ -47,7 +50,7 @@ static inline int wire_control_text_fits(
 	return 1;
 }
 
-/* Two texts, one behind the other. */
+/* Check both texts, name and file, which follow each other. */
 static inline int wire_control_function_is_whole(struct wire_control_record *record)
 {
 	const size_t fixed = offsetof(struct wire_function, name);
@@ -57,7 +60,7 @@ static inline int wire_control_function_is_whole(struct wire_control_record *rec
 	       wire_control_text_fits(record, fixed + name_bytes, record->function.file_bytes);
 }
 
-/* Does the record hold what its type says? Its text is terminated then. */
+/* Check the record's lengths by its type and terminate its texts. Returns 1 if it is valid. */
 static inline int wire_control_is_whole(struct wire_control_record *record)
 {
 	switch (record->type) {
@@ -79,8 +82,8 @@ static inline int wire_control_is_whole(struct wire_control_record *record)
 }
 
 /*
- * Take the oldest record of @slot, whose ring's bytes begin at @ring, and give its bytes back.
- * Context: the ring's one reader.
+ * Read the oldest record of @slot into @record and free its bytes. @ring is the start of the slot's
+ * ring. Context: the ring's only reader.
  */
 static inline enum wire_control_step wire_control_read(
 	struct wire_slot *slot, char *ring, struct wire_control_record *record)
@@ -101,16 +104,16 @@ static inline enum wire_control_step wire_control_read(
 		wire_copy(record->raw, ring + offset, bytes);
 		is_whole = wire_control_is_whole(record);
 	}
-	/* Writers count on zeroes where no record is. */
+	/* Writers rely on free bytes being zero. */
 	memset(ring + offset, 0, bytes);
 	__atomic_store_n(&slot->control_tail, tail + bytes, __ATOMIC_RELEASE);
 	return is_whole ? WIRE_CONTROL_TAKEN : WIRE_CONTROL_SKIPPED;
 }
 
 /*
- * Where wire_control_read() finds nothing more: pass over a record that was reserved and never
- * finished. Returns WIRE_CONTROL_HOLE, or WIRE_CONTROL_EMPTY when there is none or its length is
- * not known. Context: the ring's one reader; all its writers are dead.
+ * Call this if wire_control_read() finds no record: skip a record that was reserved and never
+ * finished. Returns WIRE_CONTROL_HOLE, or WIRE_CONTROL_EMPTY if there is none or its length is
+ * unknown. Context: the ring's only reader; all writers are dead.
  */
 static inline enum wire_control_step wire_control_skip_hole(
 	struct wire_slot *slot, char *ring, struct wire_control_record *record)
@@ -131,8 +134,8 @@ static inline enum wire_control_step wire_control_skip_hole(
 }
 
 /*
- * Leave the ring as the next owner of the slot expects it. Returns 1 when something in it could not
- * be read. Context: as above.
+ * Empty the ring for the next owner of the slot. Returns 1 if it held unread bytes. Context: the
+ * ring's only reader; all writers are dead.
  */
 static inline int wire_control_reset(struct wire_slot *slot, char *ring)
 {
@@ -141,7 +144,7 @@ static inline int wire_control_reset(struct wire_slot *slot, char *ring)
 	if (head == __atomic_load_n(&slot->control_tail, __ATOMIC_RELAXED))
 		return 0;
 	memset(ring, 0, WIRE_CONTROL_BYTES);
-	/* A place that records can begin at, whatever the head says. */
+	/* Begin at 0, because a damaged head may not be a multiple of 8. */
 	__atomic_store_n(&slot->control_head, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&slot->control_tail, 0, __ATOMIC_RELEASE);
 	return 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Draining sample rings: one record at a time is copied out and checked, in the copy; what was
- * taken is given back. flamerun's collector does it for every process of a run, living or dead, and
- * the worker of a process that profiles itself for its own. Neither believes what is in the arena:
- * where the reader stands in each ring is in memory of its own.
+ * Drain sample rings: copy one record at a time, check the copy, then free its bytes. flamerun's
+ * collector drains the rings of every process of a run, living or dead; the worker of a process
+ * that profiles itself drains its own. The arena may be overwritten, so the reader keeps its
+ * position in each ring in its own memory.
  *
  *	if (wire_drain_begin(drain, ring, &pass)) {
  *		while (wire_drain_next(drain, &pass, &sample) == WIRE_DRAIN_RECORD) {
@@ -13,7 +13,7 @@
  *		wire_drain_end(drain, &pass);
  *	}
  *
- * Context: the arena's one reader.
+ * Context: the arena's only reader.
  */
 #ifndef LIBPROF_WIRE_DRAIN_H
 #define LIBPROF_WIRE_DRAIN_H
@@ -23,36 +23,36 @@
 
 #include "libprof/wire.h"
 
-/* Where the reader stands in a ring. */
+/* The reader's position in a ring. */
 struct wire_drain_position {
-	uint32_t block; /* + 1; 0: in none, the ring begins with its `first` */
+	uint32_t block; /* block + 1; 0: none, start at the ring's `first` */
 	uint32_t at;
 };
 
 struct wire_drain {
 	void *arena;
-	uint32_t blocks; /* in the pool, as the reader itself knows */
+	uint32_t blocks; /* in the pool, known independently of the arena */
 	struct wire_drain_position position[WIRE_RINGS];
 };
 
 /*
- * One pass over a ring, as far as it was written when the pass began: what is committed later waits
- * for the next pass.
+ * One pass over a ring, up to the head that was read at its start. Records committed later belong
+ * to the next pass.
  */
 struct wire_drain_pass {
 	uint32_t index;
-	uint64_t owner; /* wire_ring.owner; never a free one */
+	uint64_t owner; /* wire_ring.owner, not free */
 	uint64_t head;
-	uint64_t taken; /* bytes, in this pass */
+	uint64_t taken; /* bytes read in this pass */
 };
 
 enum wire_drain_step {
 	WIRE_DRAIN_EMPTY,
 	WIRE_DRAIN_RECORD,
-	WIRE_DRAIN_DAMAGED, /* what was left of the ring has been given up */
+	WIRE_DRAIN_DAMAGED, /* the rest of the ring was skipped */
 };
 
-/* Is @sample, of a record that may reach over @rest bytes, one that says something sensible? */
+/* Is @sample the head of a valid record of at most @rest bytes? */
 static inline int wire_sample_is_whole(const struct wire_sample *sample, uint64_t rest)
 {
 	return rest >= sizeof(*sample) && sample->frames <= WIRE_MAX_DEPTH &&
@@ -68,7 +68,7 @@ static inline void wire_block_free(void *arena, uint32_t block)
 	wire_hint(&header->blocks_hint, block);
 }
 
-/* Does ring @index of @owner's image have @block? */
+/* Does @block belong to ring @index of the image in @owner? */
 static inline int wire_drain_has_block(
 	const struct wire_drain *drain, uint32_t index, uint64_t owner, uint32_t block)
 {
@@ -77,10 +77,7 @@ static inline int wire_drain_has_block(
 		       WIRE_BLOCK_OWNER(owner >> 2, index);
 }
 
-/*
- * Begin a pass over ring @index. Returns 0 when the ring is nobody's, or changes hands in this
- * moment.
- */
+/* Begin a pass over ring @index. Returns 0 if the ring is free or is just changing its owner. */
 static inline int wire_drain_begin(
 	const struct wire_drain *drain, uint32_t index, struct wire_drain_pass *pass)
 {
@@ -94,7 +91,7 @@ static inline int wire_drain_begin(
 	return (owner & 3) && __atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE) == owner;
 }
 
-/* Free the blocks below the high mark that belong to @index of @owner's image, but for @kept. */
+/* Free all blocks of ring @index of the image in @owner, except @kept (UINT32_MAX: none). */
 static inline void wire_drain_free_blocks(
 	const struct wire_drain *drain, uint32_t index, uint64_t owner, uint32_t kept)
 {
@@ -106,7 +103,7 @@ static inline void wire_drain_free_blocks(
 			wire_block_free(drain->arena, i);
 }
 
-/* Nothing more can be told apart up to the head: go on there. */
+/* Skip the rest of a damaged ring: record boundaries are lost up to the head, so continue there. */
 static inline enum wire_drain_step wire_drain_give_up(
 	struct wire_drain *drain, struct wire_drain_pass *pass)
 {
@@ -114,7 +111,7 @@ static inline enum wire_drain_step wire_drain_give_up(
 	struct wire_ring *ring = wire_ring(drain->arena, pass->index);
 	uint32_t block = WIRE_HEAD_BLOCK(pass->head);
 
-	/* All that is waiting, with what this pass has taken before. */
+	/* Count all that is written and unread, including what this pass has read. */
 	pass->taken = __atomic_load_n(&ring->written, __ATOMIC_RELAXED) -
 		      __atomic_load_n(&ring->taken, __ATOMIC_RELAXED);
 	if (WIRE_HEAD_END(pass->head) <= WIRE_BLOCK_BYTES &&
@@ -123,7 +120,7 @@ static inline enum wire_drain_step wire_drain_give_up(
 		wire_drain_free_blocks(drain, pass->index, pass->owner, block);
 		return WIRE_DRAIN_DAMAGED;
 	}
-	/* Not even that: the thread begins anew with a block of its own. */
+	/* The head is damaged, too: empty the ring, so that the thread starts with a new block. */
 	*position = (struct wire_drain_position){0, 0};
 	__atomic_compare_exchange_n(
 		&ring->head, &pass->head, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
@@ -133,7 +130,8 @@ static inline enum wire_drain_step wire_drain_give_up(
 }
 
 /*
- * Into the next block of the list, the one before it is free then. Returns 0 or -1: there is none.
+ * Move to the next block of the ring's list and free the previous one. Returns 0, or -1 if there is
+ * none.
  */
 static inline int wire_drain_move(struct wire_drain *drain, const struct wire_drain_pass *pass)
 {
@@ -154,7 +152,7 @@ static inline int wire_drain_move(struct wire_drain *drain, const struct wire_dr
 	return 0;
 }
 
-/* How far the block that the reader is in is written, as seen by @pass. */
+/* Returns how many bytes of the reader's current block are written, as of this pass. */
 static inline uint32_t wire_drain_limit(
 	const struct wire_drain *drain, const struct wire_drain_pass *pass)
 {
@@ -166,15 +164,18 @@ static inline uint32_t wire_drain_limit(
 }
 
 /*
- * The oldest record that was not taken: its head comes into @sample, checked; its frames are
- * wire_drain_frames(). Blocks before its own have been given back.
+ * Copy the head of the oldest unread record into @sample and check it. wire_drain_frames() returns
+ * its frames, wire_drain_skip() moves behind it. Blocks before the record's are freed.
  */
 static inline enum wire_drain_step wire_drain_next(
 	struct wire_drain *drain, struct wire_drain_pass *pass, struct wire_sample *sample)
 {
 	struct wire_drain_position *position = &drain->position[pass->index];
 
-	/* More than the pool holds comes only from blocks that somebody strings together anew. */
+	/*
+	 * Stop after as many blocks and bytes as the pool has, because an overwritten list may be a
+	 * cycle.
+	 */
 	for (uint32_t turns = 0; pass->head && turns <= drain->blocks &&
 				 pass->taken <= (uint64_t)drain->blocks * WIRE_BLOCK_BYTES;
 		turns++) {
@@ -200,7 +201,10 @@ static inline enum wire_drain_step wire_drain_next(
 	return pass->head ? wire_drain_give_up(drain, pass) : WIRE_DRAIN_EMPTY;
 }
 
-/* The frames of the record that wire_drain_next() told of; they may change under the reader. */
+/*
+ * Returns the frames of the record that wire_drain_next() found. They are in the arena, so they may
+ * change while they are read.
+ */
 static inline const char *wire_drain_frames(
 	const struct wire_drain *drain, const struct wire_drain_pass *pass)
 {
@@ -210,7 +214,7 @@ static inline const char *wire_drain_frames(
 	       sizeof(struct wire_sample);
 }
 
-/* The record of @bytes was taken. */
+/* Move behind the current record of @bytes. */
 static inline void wire_drain_skip(
 	struct wire_drain *drain, struct wire_drain_pass *pass, uint32_t bytes)
 {
@@ -219,9 +223,9 @@ static inline void wire_drain_skip(
 }
 
 /*
- * The thread may have the bytes again: also the newest block, if all of it was taken and nobody
- * writes to it. A ring whose thread has ended is free then.
- * Returns 1 when it is.
+ * End the pass: report the bytes as read, and free the newest block, too, if all of it was read and
+ * no record is being written. Then free the ring if its thread has ended. Returns 1 if the ring was
+ * freed.
  */
 static inline int wire_drain_end(struct wire_drain *drain, const struct wire_drain_pass *pass)
 {
@@ -249,8 +253,8 @@ static inline int wire_drain_end(struct wire_drain *drain, const struct wire_dra
 }
 
 /*
- * Ring @index is nobody's any more, with all that it still holds: its owner is gone.
- * Returns 1 when a record was being written.
+ * Free ring @index and its blocks, with all unread records, because the process of @owner has
+ * ended. Returns 1 if a record was being written.
  */
 static inline int wire_drain_release(struct wire_drain *drain, uint32_t index, uint64_t owner)
 {
@@ -258,7 +262,7 @@ static inline int wire_drain_release(struct wire_drain *drain, uint32_t index, u
 	struct wire_ring *ring = wire_ring(drain->arena, index);
 	uint64_t head = __atomic_exchange_n(&ring->head, 0, __ATOMIC_ACQ_REL);
 
-	/* Also one whose claimer died before the list had it. */
+	/* This finds also a block whose claimer died before linking it into the list. */
 	wire_drain_free_blocks(drain, index, owner, UINT32_MAX);
 	drain->position[index] = (struct wire_drain_position){0, 0};
 	__atomic_store_n(&ring->exit_credit, 0, __ATOMIC_RELAXED);
