@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What was profiled: threads, stacks, samples with their times, modules, marks. A profile belongs
- * to its owner alone; it stays what it is when the profiler goes on or ends.
+ * A recorded profile: threads, stacks, samples with their times, modules and marks. Only its owner
+ * has it, and it does not change when the profiler continues or stops.
  *
- * Context: one thread at a time for each profile, not a signal handler. Pointers handed out are
- * valid until the profile is changed or freed. Indices out of range give -ERANGE.
+ * Context: one thread at a time per profile, not a signal handler. Returned pointers are valid
+ * until the profile is changed or freed. An index out of range gives -ERANGE.
  */
 #ifndef FLAMEPROF_PROFILE_H
 #define FLAMEPROF_PROFILE_H
@@ -17,7 +17,7 @@ extern "C" {
 
 struct flameprof_profile;
 
-/* NULL is fine. */
+/* Free a profile; NULL is allowed. */
 FLAMEPROF_API void flameprof_profile_free(struct flameprof_profile *profile);
 
 #define FLAMEPROF_NONE UINT32_MAX
@@ -28,10 +28,10 @@ struct flameprof_profile_summary {
 	int64_t start_wall_s;	   /* seconds since the epoch */
 	uint64_t period_ns;	   /* one unit of weight */
 	enum flameprof_clock clock;
-	uint64_t weight;    /* of what the clock counted; with FLAMEPROF_CLOCK_VM the same as: */
-	uint64_t vm_weight; /* what flameprof_record_vm_stack() brought. Else it is another time
-			       than the clock's: not to be added to it */
-	uint64_t samples; /* records; each has a time and a stack */
+	uint64_t weight;    /* by the clock; equals vm_weight with FLAMEPROF_CLOCK_VM */
+	/* from flameprof_record_vm_stack(); with other clocks no part of `weight` */
+	uint64_t vm_weight;
+	uint64_t samples; /* records, each with a time and a stack */
 	uint32_t threads, stacks, modules, marks;
 };
 
@@ -49,10 +49,10 @@ FLAMEPROF_API int flameprof_profile_thread(
 	const struct flameprof_profile *profile, uint32_t index, struct flameprof_thread *out);
 
 struct flameprof_module {
-	const char *path;	 /* "" when it has none */
-	const uint8_t *build_id; /* NULL without one */
+	const char *path;	 /* "" if unknown */
+	const uint8_t *build_id; /* NULL if there is none */
 	uint32_t build_id_bytes;
-	uintptr_t start, end; /* where it was mapped */
+	uintptr_t start, end; /* mapped addresses */
 	uintptr_t bias;	      /* address in the process - address in the file's ELF headers */
 };
 
@@ -60,17 +60,16 @@ struct flameprof_module {
 FLAMEPROF_API int flameprof_profile_module(
 	const struct flameprof_profile *profile, uint32_t index, struct flameprof_module *out);
 
-/* One stack of one thread, with all that was sampled on it. */
+/* A stack of one thread, with the sum of its samples. */
 struct flameprof_stack {
 	uint32_t thread; /* index */
 	uint32_t frames;
 	uint64_t weight;
 	uint64_t samples;
 	enum flameprof_end end;
-	int is_credit; /* due and never delivered: the thread's last stack, or none */
-	int is_vm;     /* from flameprof_record_vm_stack(): elapsed time, whatever the clock is */
-	int is_wait;   /* off the CPU (FLAMEPROF_CLOCK_ELAPSED): the leaf is named for what it
-			  waited for */
+	int is_credit; /* due but not delivered: the thread's last stack, or none */
+	int is_vm;     /* from flameprof_record_vm_stack(): elapsed time with any clock */
+	int is_wait;   /* off CPU (FLAMEPROF_CLOCK_ELAPSED); the leaf names the reason */
 };
 
 /* Returns 0 or -ERANGE. */
@@ -79,20 +78,20 @@ FLAMEPROF_API int flameprof_profile_stack(
 
 struct flameprof_frame {
 	/*
-	 * In this process, of the call for callers; in announced code where that lay when it was
-	 * announced. 0: not known.
+	 * Address in this process; in a caller's frame it is inside the call instruction; in
+	 * announced code it is where the code was when it was announced. 0: unknown.
 	 */
 	uintptr_t address;
-	uint32_t module;   /* index, FLAMEPROF_NONE outside all files */
-	/* recorded by the code's owner (flameprof_stub.h), or of a wait's leaf, else NULL */
+	uint32_t module;   /* index; FLAMEPROF_NONE: in no file */
+	/* from the code's owner (flameprof_stub.h), or of a wait, else NULL */
 	const char *name;
-	const char *file;  /* of a function of a virtual machine (flameprof_vm.h), else NULL */
-	uint32_t line;	   /* the same; 0: none */
+	const char *file;  /* of a virtual machine's function (flameprof_vm.h), else NULL */
+	uint32_t line;	   /* line of that function; 0: unknown */
 };
 
 /*
- * The frames of a stack, leaf first, into @frames, which has room for @room.
- * Returns how many there are, however many fit, or -ERANGE.
+ * Store up to @room frames of stack @stack in @frames, leaf first. Returns the number of frames of
+ * the stack, which may exceed @room, or -ERANGE.
  */
 FLAMEPROF_API int flameprof_profile_frames(const struct flameprof_profile *profile, uint32_t stack,
 	struct flameprof_frame *frames, unsigned room);
@@ -103,7 +102,7 @@ struct flameprof_sample {
 	uint32_t weight;
 };
 
-/* In the order of recording of each thread. Returns 0 or -ERANGE. */
+/* Samples are ordered by time within each thread. Returns 0 or -ERANGE. */
 FLAMEPROF_API int flameprof_profile_sample(
 	const struct flameprof_profile *profile, uint64_t index, struct flameprof_sample *out);
 
@@ -117,26 +116,28 @@ FLAMEPROF_API int flameprof_profile_mark(
 	const struct flameprof_profile *profile, uint32_t index, struct flameprof_mark *out);
 
 /*
- * Add everything in @from to @into: equal stacks of one thread become one. Threads of different
- * runs of the profiler are one when tid and name are the same, modules when file and place are.
- * Returns 0; -EINVAL when their periods or clocks differ, or they are the same profile; -ENOSPC at
- * @into's ceiling; -ENOMEM. A failed call leaves @into as it was.
+ * Add @from to @into. Equal stacks of one thread become one. Threads of different profiler runs are
+ * the same if tid and name are equal; modules, if file and address are.
+ * Returns 0; -EINVAL if periods or clocks differ or both are the same profile; -ENOSPC at @into's
+ * memory limit; -ENOMEM. A failed call leaves @into unchanged.
  */
 FLAMEPROF_API int flameprof_profile_merge(
 	struct flameprof_profile *into, const struct flameprof_profile *from);
 
 /*
- * Write the profile to @path, replacing what is there by rename. The ending decides:
+ * Write the profile to @path, replacing an existing file by a rename. The ending selects the
+ * format:
  *
- *   .pb       pprof, uncompressed, without symbols: mappings with build-ids, recorded names. Made
- * by the library itself. others    .svg .png .pdf .folded .pb.gz: named and drawn by the flamerun
- * program, found beside the library, where it was installed, or on PATH. It runs as a process of
- * its own that the host's wait() and SIGCHLD never see.
+ *   .pb     pprof, uncompressed, with mappings, build-ids and recorded names, without symbols.
+ *           The library writes it itself.
+ *   others  .svg .png .pdf .folded .pb.gz, with symbols. The flamerun program writes them; it is
+ *           searched beside the library, where it was installed, and on PATH. It runs as a
+ *           process that the host's wait() and SIGCHLD do not see.
  *
- * Returns 0; -EINVAL for another ending; -ENOENT when there is no flamerun, -EIO when it failed:
- * then PATH.pb holds the profile, for `flamerun render PATH.pb -o PATH`; -EACCES also where another
- * user laid the file, or a link on the way to it, into a sticky folder; -ENAMETOOLONG,
- * -ENOMEM, and -errno of the file.
+ * Returns 0; -EINVAL for another ending; -ENOENT if there is no flamerun, -EIO if it failed: then
+ * PATH.pb holds the profile, for `flamerun render PATH.pb -o PATH`; -EACCES also if another user
+ * put the file, or a link on its path, into a sticky folder; -ENAMETOOLONG; -ENOMEM; or -errno of
+ * the file.
  */
 FLAMEPROF_API int flameprof_profile_write(
 	const struct flameprof_profile *profile, const char *path);

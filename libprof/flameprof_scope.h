@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scopes: profile this process from here to the end of the block, and write what it was.
+ * Scopes: profile this process from here to the end of the block, and write the picture.
  *
  *	FLAMEPROF_SCOPE("import.svg", .rate = 997, .title = "import");
  *
- * A scope that ends stops the profiler, and then names, draws and writes: none of this is in the
- * picture. It ends on the thread that leaves the block, whichever way:
+ * When a scope ends, the profiler stops first; symbolizing, drawing and writing are not in the
+ * picture. A scope ends on the thread that leaves the block, by any of these:
  *
  *   return, break, continue, goto    at once
  *   a C++ exception                  at once, when a handler is found; in C with -fexceptions
@@ -17,11 +17,12 @@
  *                                    latest when the thread ends or exit() is called. Samples go
  *                                    on until then.
  *
- * Nothing is written by _exit(), quick_exit(), exec, abort(), an exception that nobody catches, or
- * a signal that kills. A child made by fork() leaves the scope to its parent.
  *
- * One scope runs at a time: one that begins while the profiler runs, nested or on another thread,
- * is silent and does nothing. flameprof_scope_status() tells.
+ * _exit(), quick_exit(), exec, abort(), an uncaught exception and a fatal signal write nothing. In
+ * a child made by fork() the scope remains the parent's.
+ *
+ * One scope runs at a time. A scope that begins while the profiler runs, nested or on another
+ * thread, does nothing; flameprof_scope_status() then returns -EBUSY.
  */
 #ifndef FLAMEPROF_SCOPE_H
 #define FLAMEPROF_SCOPE_H
@@ -29,8 +30,8 @@
 #include "flameprof.h"
 
 /*
- * A scope, in the block it stands for. In C a plain variable that FLAMEPROF_SCOPE() declares; in
- * C++ a class that needs no macro: flameprof_scope scope("out.svg", options);
+ * A scope, a variable of the block that it profiles. In C, FLAMEPROF_SCOPE() declares it; in C++ it
+ * is a class that needs no macro: flameprof_scope scope("out.svg", options);
  */
 struct flameprof_scope;
 
@@ -39,34 +40,35 @@ extern "C" {
 #endif
 
 /*
- * Begin. What FLAMEPROF_SCOPE() and the class call.
+ * Begin a scope; called by FLAMEPROF_SCOPE() and the C++ class.
  *
- * @scope    only its address is used: one in this thread's stack is looked at again when the thread
- *           has left it
- * @path     as for flameprof_profile_write(); copied. A relative one stands for the folder that is
+ * @scope    only the address is used: if it is on this thread's stack, it shows whether the block
+ *           has been left
+ * @path     as for flameprof_profile_write(); copied. If relative, it means the folder that is
  *           current now.
  * @options  borrowed for the call; NULL: all defaults
  *
- * Returns what the scope is to hold: it runs when > 0, else -errno as from flameprof_start(),
+ * Returns the new state of @scope: > 0 if it runs, else -errno as from flameprof_start(),
  * -ENAMETOOLONG or -ENOMEM. errno is kept.
  */
 FLAMEPROF_API int64_t flameprof_scope_begin(
 	struct flameprof_scope *scope, const char *path, const struct flameprof_options *options);
 
 /*
- * End the scope now, if it runs; what leaving the block does. Waits until the picture is written.
- * Returns flameprof_scope_status() of it. errno is kept.
+ * End the scope now, if it runs, as leaving the block does. Waits until the picture is written.
+ * Returns the flameprof_scope_status() of the scope. errno is kept.
  */
 FLAMEPROF_API int flameprof_scope_end(struct flameprof_scope *scope);
 
 /*
- * Returns 0 while the scope runs and when it ended well; why it did not begin (-EBUSY: the profiler
- * was running), as flameprof_scope_begin(); or why there is no picture, as flameprof_stop() and
- * flameprof_profile_write(); -ESRCH in a child made by fork() and once later scopes have ended.
+ * Returns 0 while the scope runs and after it ended well. Otherwise: why it did not begin, as from
+ * flameprof_scope_begin() (-EBUSY: the profiler was running); why there is no picture, as from
+ * flameprof_stop() or flameprof_profile_write(); or -ESRCH in a fork child and once a later scope
+ * has ended.
  */
 FLAMEPROF_API int flameprof_scope_status(const struct flameprof_scope *scope);
 
-/* Which way a scope was left. */
+/* How a scope ended. */
 enum flameprof_scope_exit {
 	FLAMEPROF_SCOPE_BLOCK = 0,   /* the block's end, an exception, flameprof_scope_end() */
 	FLAMEPROF_SCOPE_THREAD = 1,  /* its thread ended */
@@ -74,7 +76,7 @@ enum flameprof_scope_exit {
 	FLAMEPROF_SCOPE_LEFT = 3    /* longjmp() */
 };
 
-/* What the picture says below its title, as numbers. */
+/* Figures of the scope that ended last, as shown below the picture's title. */
 struct flameprof_scope_report {
 	int error; /* as flameprof_scope_status() */
 	enum flameprof_scope_exit left;
@@ -85,7 +87,7 @@ struct flameprof_scope_report {
 	uint64_t reserved[4];
 };
 
-/* Of the scope that ended last. Returns 0, or -ESRCH when none has. */
+/* Report on the scope that ended last. Returns 0, or -ESRCH if none has. */
 FLAMEPROF_API int flameprof_scope_last(struct flameprof_scope_report *out);
 
 #ifdef __cplusplus
@@ -93,7 +95,7 @@ FLAMEPROF_API int flameprof_scope_last(struct flameprof_scope_report *out);
 #endif
 
 struct flameprof_scope {
-	int64_t state; /* what flameprof_scope_begin() returned */
+	int64_t state; /* result of flameprof_scope_begin() */
 #ifdef __cplusplus
 	explicit flameprof_scope(
 		const char *path, const flameprof_options &options = flameprof_options())
@@ -118,9 +120,10 @@ struct flameprof_scope {
 };
 
 /*
- * FLAMEPROF_SCOPE(path, .field = value, ...) with the fields of struct flameprof_options, in C++20
- * in their order; before C++20 FLAMEPROF_SCOPE(path) or FLAMEPROF_SCOPE(path, options).
- * FLAMEPROF_SCOPE_AS(name, path, ...) is the same as a variable whose status can be asked for.
+ * FLAMEPROF_SCOPE(path, .field = value, ...) takes fields of struct flameprof_options; in C++20 in
+ * the order of their declaration. Before C++20: FLAMEPROF_SCOPE(path) or FLAMEPROF_SCOPE(path,
+ * options). FLAMEPROF_SCOPE_AS(name, path, ...) also names the variable, for
+ * flameprof_scope_status().
  */
 #define FLAMEPROF_SCOPE(...)                                                            \
 	FLAMEPROF_SCOPE_AS(FLAMEPROF_JOIN(flameprof_scope_, __LINE__), __VA_ARGS__)
@@ -128,7 +131,7 @@ struct flameprof_scope {
 #define FLAMEPROF_JOIN_(left, right) left##right
 
 #if !defined(__cplusplus)
-/* The last field is there for scopes that set none. */
+/* The last initialiser keeps the list from being empty. */
 #define FLAMEPROF_SCOPE_AS(...) FLAMEPROF_SCOPE_WITH(__VA_ARGS__, .reserved = {0})
 #define FLAMEPROF_SCOPE_WITH(name, path, ...)                                           \
 	__attribute__((cleanup(flameprof_scope_end), unused)) struct flameprof_scope name = { \

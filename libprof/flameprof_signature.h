@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * struct flameprof_signature from a function's type, instead of counted by hand:
+ * Compute a struct flameprof_signature from a function's type, instead of counting by hand:
  *
  *	struct flameprof_signature signature = FLAMEPROF_SIGNATURE(eval, int, struct vm *, double);
  *
- * In C of 2011, with GNU extensions or without, and in C++ of 2011.
+ * For C11, with or without GNU extensions, and C++11.
  */
 #ifndef FLAMEPROF_SIGNATURE_H
 #define FLAMEPROF_SIGNATURE_H
@@ -18,39 +18,39 @@
 extern "C" {
 #endif
 
-/* As far as passing it goes. */
+/* The kind of a type, as far as argument passing depends on it. */
 enum flameprof_type_kind {
 	FLAMEPROF_TYPE_VOID = 0,
-	FLAMEPROF_TYPE_INTEGER = 1, /* and pointers, enumerations, bool */
-	FLAMEPROF_TYPE_REAL = 2,    /* floating point but for the next */
+	FLAMEPROF_TYPE_INTEGER = 1, /* also pointers, enumerations, bool */
+	FLAMEPROF_TYPE_REAL = 2,    /* other floating point */
 	FLAMEPROF_TYPE_LONG_DOUBLE = 3,
-	FLAMEPROF_TYPE_COMPLEX = 4, /* of float and double */
+	FLAMEPROF_TYPE_COMPLEX = 4, /* of float or double */
 	FLAMEPROF_TYPE_COMPLEX_LONG_DOUBLE = 5,
-	FLAMEPROF_TYPE_AGGREGATE = 6, /* structures, unions and whatever else there is */
-	FLAMEPROF_TYPE_OBJECT = 7     /* an aggregate of C++ that may be passed by its address */
+	FLAMEPROF_TYPE_AGGREGATE = 6, /* structures, unions and all others */
+	FLAMEPROF_TYPE_OBJECT = 7     /* a C++ class that may be passed by address */
 };
 
-/* A type in a word: how it is passed hangs on its kind, alignment and size, all in bytes. */
+/* A type packed into a word: its kind, alignment and size in bytes decide how it is passed. */
 #define FLAMEPROF_TYPE_WORD(kind, alignment, bytes)                                                \
 	((uint64_t)(kind) | (uint64_t)(alignment) << 8 | (uint64_t)(bytes) << 24)
 
 /*
- * The signature of a function with these types, for stubs of every kind.
+ * Returns the signature of a function with these types, for stubs of every kind.
  *
- * `stack_words` is exact where all types are scalar or larger than 64 bytes, else a bound from
- * above: what an aggregate consists of is not known, so it counts where it may be, in registers and
- * on the stack. Words too many are read above the caller's arguments, and handed on to nobody: not
- * from the outermost frame of a stack that ends less than that above it.
+ * `stack_words` is exact if all types are scalar or larger than 64 bytes, else an upper bound: the
+ * members of an aggregate are unknown, so it counts both in registers and on the stack. Excess
+ * words are read from above the caller's arguments and ignored by the target. So do not call such a
+ * stub from the outermost frame of a stack that ends less than that above the frame.
  *
- * Bind stubs have to know more: where an aggregate of at most 64 bytes is among the types, or the
- * payload can't be put before the others (struct flameprof_signature), `integer_arguments` is
+ * Bind stubs need more: with an aggregate of at most 64 bytes, or if the payload cannot be put
+ * before the other arguments (struct flameprof_signature), `integer_arguments` is
  * FLAMEPROF_SIGNATURE_UNKNOWN, and bind stubs are refused.
  *
  * @result     FLAMEPROF_TYPE_WORD()
- * @arguments  @count of them, those of kind FLAMEPROF_TYPE_VOID are none; borrowed for the call
+ * @arguments  @count of them; FLAMEPROF_TYPE_VOID entries are skipped; borrowed for the call
  *
- * Returns the signature. One that no stub can have, of more than 64 words or types aligned to more
- * than 16 bytes, is refused by who gets it. Context: signal-safe.
+ * More than 64 stack words, or types aligned to more than 16 bytes, give a signature that functions
+ * refuse which take one. Context: signal-safe.
  */
 FLAMEPROF_API struct flameprof_signature flameprof_signature_of(
 	uint64_t result, const uint64_t *arguments, size_t count);
@@ -62,9 +62,9 @@ FLAMEPROF_API struct flameprof_signature flameprof_signature_of(
 #endif
 
 /*
- * FLAMEPROF_SIGNATURE(function, result, argument, ...): flameprof_signature_of() for the type of
- * @function, which has to be the one told: else it does not compile. Without arguments: void. In C
- * there may be 16; functions with a variable number have none that could be told.
+ * FLAMEPROF_SIGNATURE(function, result, argument, ...): flameprof_signature_of() for @function.
+ * Does not compile unless @function has this type. Without arguments write void. In C at most 16
+ * arguments; variadic functions are not supported.
  */
 #if defined(__cplusplus) && __cplusplus >= 201103L
 
@@ -123,7 +123,7 @@ inline flameprof_signature flameprof_signature_for(result (*)(arguments...))
 
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 
-/* To be asked for its size and kind: @type, but for void, which has none. */
+/* An lvalue of @type, char for void, as the operand of sizeof and __builtin_classify_type(). */
 #define FLAMEPROF_TYPE_SAMPLE(type)                                                                \
 	(*_Generic((__typeof__(type) *)0,                                                          \
 		void *: (char *)0,                                                                 \
@@ -131,7 +131,7 @@ inline flameprof_signature flameprof_signature_for(result (*)(arguments...))
 
 #define FLAMEPROF_TYPE_IS(type, other) __builtin_types_compatible_p(__typeof__(type), other)
 
-/* The numbers are gcc's typeclass.h: 1 to 5 integers, enumerations, bool and pointers, 8 reals. */
+/* From gcc's typeclass.h: 1 to 5 integers, enumerations, bool and pointers, 8 real numbers. */
 #define FLAMEPROF_TYPE_KIND(type)                                                                  \
 	(FLAMEPROF_TYPE_IS(type, void)			    ? FLAMEPROF_TYPE_VOID                  \
 	 : FLAMEPROF_TYPE_IS(type, long double)		    ? FLAMEPROF_TYPE_LONG_DOUBLE           \
@@ -148,7 +148,7 @@ inline flameprof_signature flameprof_signature_for(result (*)(arguments...))
 	__extension__ FLAMEPROF_TYPE_WORD(FLAMEPROF_TYPE_KIND(type),                               \
 		__alignof__(FLAMEPROF_TYPE_SAMPLE(type)), sizeof(FLAMEPROF_TYPE_SAMPLE(type)))
 
-/* Those of sixteen types, with void for those there are not; a seventeenth is none. */
+/* The words of up to 16 types, padded with void; a 17th one fails to compile. */
 #define FLAMEPROF_TYPES_OF(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, more, ...)           \
 	FLAMEPROF_TYPE_OF(a), FLAMEPROF_TYPE_OF(b), FLAMEPROF_TYPE_OF(c), FLAMEPROF_TYPE_OF(d), \
 		FLAMEPROF_TYPE_OF(e), FLAMEPROF_TYPE_OF(f), FLAMEPROF_TYPE_OF(g),               \
@@ -158,7 +158,7 @@ inline flameprof_signature flameprof_signature_for(result (*)(arguments...))
 		FLAMEPROF_TYPE_ASSERT(FLAMEPROF_TYPE_IS(more, void),                            \
 			"FLAMEPROF_SIGNATURE: more than 16 arguments")
 
-/* A zero, if @condition holds. */
+/* 0 if @condition holds, else a compile error. */
 #define FLAMEPROF_TYPE_ASSERT(condition, text)                                                     \
 	(0 * sizeof(struct {                                                                       \
 		int member;                                                                        \
