@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: what a program may call from its own signal handlers. */
 /*
- * Questions and switches that work under flamerun as in a process that samples itself: one word is
- * read or written, a mark is one control record.
+ * Functions that work under flamerun and in a process that samples itself. Each reads or writes one
+ * word, or writes one control record.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include "libprof/session/injected.h"
 #include "libprof/session/session.h"
 
-/* Here, so that nothing that asks it calls those who look for the other copy. */
+/* Defined here, because this file must not depend on injected.c, which is not signal-safe. */
 struct injected injected;
 
 const char *flameprof_version(void)
@@ -62,7 +62,10 @@ int flameprof_resume(void)
 	return injected_is_there() ? injected.resume() : set_paused(0);
 }
 
-/* In a process that samples itself the worker empties the control ring, and need not hurry else. */
+/*
+ * In a process that samples itself, wake the worker if the control ring is more than a quarter
+ * full. Otherwise the worker reads it at its next tick.
+ */
 static void wake_reader(struct wire_slot *slot)
 {
 	uint64_t head = __atomic_load_n(&slot->control_head, __ATOMIC_RELAXED);
@@ -108,7 +111,7 @@ int flameprof_mark(const char *name)
 		return -EINVAL;
 	if (injected_is_there())
 		return injected.mark(name);
-	/* Before it is asked whether anybody samples: the end waits for those who were told so. */
+	/* Increment before the check, because the end of sampling waits until `markers` is 0. */
 	__atomic_fetch_add(&sampler.markers, 1, __ATOMIC_SEQ_CST);
 	if (sampler_is_this_process())
 		error = put_mark(name);

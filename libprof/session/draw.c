@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a profile to what flamerun makes of it: the profile is written to a file, flamerun is
- * found and run beside the host on that.
+ * Have flamerun draw a profile: write it to a file, find the flamerun program and run it.
  *
- * The library has flamerun draw its pictures, because it is a guest in the program and brings no
- * symbol reader, demangler or zlib along: it writes pprof with addresses and build-ids, and
- * flamerun names and draws. exec makes a child's exit signal SIGCHLD, so the program cannot be the
- * host's child: a stand-in with exit signal 0 on the host's memory, which never execs, starts it
- * and waits. Nothing of the host is copied, and no wait() and no handler of the host's sees it;
- * only a wait for children of any kind (__WALL) does.
+ * The library cannot draw, because it adds no symbol reader, demangler or zlib to the program that
+ * it is loaded into. It writes pprof with addresses and build-ids. draw.h says why flamerun is
+ * started by a stand-in process.
  */
 #include "libprof/session/draw.h"
 
@@ -39,23 +35,24 @@
 
 /* ---- running a program beside the host ------------------------------------------------------- */
 /*
- * Two processes on the host's memory. They have the thread pointer of the host's thread: raw system
- * calls only, and nothing that looks at thread-local storage, errno included.
+ * The stand-in and, until it execs, the program share the host's memory and the thread pointer of
+ * the calling thread. So they make raw system calls only and touch no thread-local storage, not
+ * even errno.
  */
 
 #define STACK_BYTES 32768
 #define SIGNALS     64
-/* Where the kernel cannot close all descriptors in one call. */
+/* Descriptors to close if the kernel cannot close all in one call. */
 #define DESCRIPTORS 65536
 
-/* Mapped for one run, so that several threads may run one each. */
+/* State of one run, mapped for it, so that several threads can each run a program. */
 struct detached {
 	char stand_in_stack[STACK_BYTES] __attribute__((aligned(16)));
 	char program_stack[STACK_BYTES] __attribute__((aligned(16)));
 	const char *program;
 	const char *const *arguments;
 	char *const *environment;
-	int status; /* as wait4() has it; -1: it did not get that far */
+	int status; /* as from wait4(); -1: the program was not started */
 };
 
 static void exit_process(int status)
@@ -65,8 +62,9 @@ static void exit_process(int status)
 }
 
 /*
- * A table of descriptors of our own with nothing in it. In one step where the kernel has it: a
- * copy would hold the host's pipes open for a moment.
+ * Unshare the descriptor table and close everything in it, then open /dev/null as 0, 1 and 2. One
+ * call does both if the kernel has it, because a copied table would keep the host's pipes open for
+ * a moment.
  */
 static void drop_descriptors(void)
 {
@@ -81,7 +79,10 @@ static void drop_descriptors(void)
 	arch_syscall1(SYS_dup, 0);
 }
 
-/* The handlers are a copy of the host's, and an ignored SIGCHLD would lose the program's status. */
+/*
+ * Reset all signals: the handlers are the host's, and with SIGCHLD ignored the program's exit
+ * status would be lost.
+ */
 static void reset_signals(void)
 {
 	const uint64_t as_default[8] = {0}; /* at least a kernel's struct sigaction */
@@ -101,7 +102,7 @@ static void program_main(void *argument)
 	exit_process(127);
 }
 
-/* As wait4(), until @pid has ended. */
+/* Call wait4() again while it is interrupted. */
 static long wait_for(long pid, int *status, int options)
 {
 	long ended;
@@ -121,7 +122,7 @@ static void stand_in_main(void *argument)
 	drop_descriptors();
 	reset_signals();
 	arch_syscall2(SYS_prctl, PR_SET_NAME, "flameprof");
-	/* Stopped until the program has left this memory, so that its stack is not ours to keep. */
+	/* CLONE_VFORK, so that the program's stack may be freed when the stand-in continues. */
 	pid = arch_spawn_vm(CLONE_VM | CLONE_VFORK | CLONE_UNTRACED | SIGCHLD,
 		detached->program_stack + STACK_BYTES, program_main, detached);
 	if (pid < 0)
@@ -133,9 +134,8 @@ static void stand_in_main(void *argument)
 }
 
 /*
- * Start @detached's program, by the stand-in. Valgrind ends a program that creates a process which
- * shares its memory: under valgrind the program itself is a child of the host, with an exit signal
- * and a copy of the memory.
+ * Start the stand-in. Under valgrind, which ends a program that clones a process on its own memory,
+ * start the program as a child of the host with a copy of the memory and SIGCHLD.
  */
 static long start_detached(struct detached *detached, int under_valgrind)
 {
@@ -143,7 +143,7 @@ static long start_detached(struct detached *detached, int under_valgrind)
 	uint64_t before;
 	long pid;
 
-	/* Born with all signals blocked: the host's handlers must not run in it. */
+	/* Block all signals, because the host's handlers must not run in the new process. */
 	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
 	if (under_valgrind)
 		pid = arch_syscall6(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
@@ -159,7 +159,7 @@ static long start_detached(struct detached *detached, int under_valgrind)
 	return pid;
 }
 
-/* NULL without memory. */
+/* Returns NULL without memory. */
 static struct detached *map_detached(void)
 {
 	long at = arch_syscall6(SYS_mmap, 0, sizeof(struct detached), PROT_READ | PROT_WRITE,
@@ -187,7 +187,7 @@ int detached_run(const char *program, const char *const *arguments, char *const 
 	ended = wait_for(pid, &status, __WALL);
 	if (under_valgrind && ended == pid)
 		detached->status = status;
-	/* When somebody else's wait found it, it has ended as well. */
+	/* If another wait() of the host has reaped it, it has ended as well. */
 	status = __atomic_load_n(&detached->status, __ATOMIC_ACQUIRE) ? -EIO : 0;
 out:
 	arch_syscall2(SYS_munmap, detached, sizeof(*detached));
@@ -195,11 +195,11 @@ out:
 }
 
 /* ---- where flamerun is ----------------------------------------------------------------------- */
-/* A handful of places, the first that has an executable file of that name. */
+/* Search a few folders; the first executable file of that name is used. */
 
 #define NAME "/flamerun"
 
-/* Is NAME in the folder that the first @bytes of @folder name? */
+/* Is NAME in the folder named by the first @bytes of @folder? Write its path to @out. */
 static int try_folder(char out[PATH_MAX], const char *folder, size_t bytes)
 {
 	struct stat status;
@@ -259,7 +259,7 @@ static int begins_with(const char *text, const char *start)
 	return !strncmp(text, start, strlen(start));
 }
 
-/* Is the entry of @bytes bytes at @entry of LD_PRELOAD this library, in whatever folder? */
+/* Does the LD_PRELOAD entry of @bytes at @entry name this library, in any folder? */
 static int is_library(const char *entry, size_t bytes)
 {
 	const char *slash = memrchr(entry, '/', bytes);
@@ -269,7 +269,10 @@ static int is_library(const char *entry, size_t bytes)
 	       !memcmp(entry + folder_bytes, LIBRARY, sizeof(LIBRARY) - 1);
 }
 
-/* Write the variable @preload without entries that are us. Returns the end of what was written. */
+/*
+ * Copy the variable @preload without the entries that name this library. Returns the end of the
+ * copy.
+ */
 static char *put_preload(char *out, const char *preload)
 {
 	const char *at = preload + strlen(PRELOAD);
@@ -290,7 +293,7 @@ static char *put_preload(char *out, const char *preload)
 	return out;
 }
 
-/* The name of an output has gaps that begin with '%'. */
+/* Copy @path with each '%' doubled, because flamerun expands placeholders in output names. */
 static void put_escaped(char *out, const char *path)
 {
 	for (; *path; path++) {
@@ -301,14 +304,14 @@ static void put_escaped(char *out, const char *path)
 	*out = '\0';
 }
 
-/* What the program gets: pointers first, then the texts made for it. */
+/* The program's environment and output name; the pointers and texts follow in the same mapping. */
 struct request {
-	size_t bytes; /* of the mapping this is at the start of */
+	size_t bytes; /* of the whole mapping */
 	char **environment;
 	char *output;
 };
 
-/* NULL without memory. */
+/* Returns NULL without memory. */
 static void *map_pages(size_t bytes)
 {
 	long at = arch_syscall6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
@@ -360,8 +363,8 @@ int draw_profile(const char *profile, const char *path, int has_waits)
 	if (!request)
 		return -ENOMEM;
 	/*
-	 * Nobody reads what it says, and what it makes depends on nobody's settings. The host waits
-	 * for it: it waits for no server.
+	 * --quiet: no user reads its messages. --no-config: the picture must not depend on
+	 * settings. --no-debuginfod: the host waits for it, so it must not wait for a server.
 	 */
 	const char *const arguments[] = {program, "render", "--no-config", "--quiet",
 		"--no-debuginfod", "-o", request->output, has_waits ? "--wall" : "--",
@@ -373,7 +376,7 @@ int draw_profile(const char *profile, const char *path, int has_waits)
 }
 
 /* ---- flameprof_profile_write() --------------------------------------------------------------- */
-/* Writing a profile: by the library itself, or by flamerun from what the library wrote. */
+/* The library writes .pb itself; for the other formats flamerun reads that file. */
 
 #define ENDING_PB ".pb"
 
@@ -422,7 +425,10 @@ int flameprof_profile_write(const struct flameprof_profile *profile, const char 
 
 /* ---- of what a session recorded -------------------------------------------------------------- */
 
-/* Of the profiler that was stopped last, unless the program took its diagnostics meanwhile. */
+/*
+ * Returns the weight dropped in the last session, or less if the program has read its diagnostics
+ * meanwhile.
+ */
 static uint64_t dropped_weight(void)
 {
 	uint64_t weight = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a profile in a file to what flamerun makes of it. */
+/* Have flamerun draw the profile that a session recorded. */
 #ifndef LIBPROF_SESSION_DRAW_H
 #define LIBPROF_SESSION_DRAW_H
 
@@ -12,61 +12,58 @@
 
 /* ---- running a program beside the host ------------------------------------------------------- */
 /*
- * Running a program beside the host, unseen by it:
+ * Run a program that the host does not notice:
  *
  *   host thread ──clone──▶ stand-in ──clone──▶ program
  *     waits for            exit signal 0,      SIGCHLD goes to the stand-in
  *     the stand-in         host's memory
  *
- * The program cannot be the host's child: its exec makes its exit signal SIGCHLD. The stand-in,
- * which never execs, keeps exit signal 0: no SIGCHLD, and wait() passes over it. Neither is a copy
- * of the host, however large that is. What can see the stand-in is a wait for children of any kind
- * (__WALL, __WCLONE), which is what tracers do.
+ * The program cannot be the host's child, because exec sets its exit signal to SIGCHLD. The
+ * stand-in never execs and keeps exit signal 0, so the host gets no SIGCHLD and its wait() skips
+ * the stand-in. Neither process copies the host's memory, however large. Only a wait for children
+ * of any kind (__WALL, __WCLONE), which tracers use, sees the stand-in.
  */
 
 /*
- * Run @program, which ends with status 0 when all went well, and wait for its end.
+ * Run @program and wait for its end; exit status 0 is success.
  *
- * It begins a session of its own, so that a terminal's signals are the host's alone, with default
- * signal handling, nothing blocked, /dev/null as descriptors 0 to 2 and no others. The host's
- * signal handlers, mask, descriptors and memory stay as they are. Host handlers may run in the
- * meantime.
+ * The program runs in a session of its own, so that only the host gets a terminal's signals, with
+ * default signal handling, no signal blocked, and only descriptors 0 to 2, which are /dev/null. The
+ * host's signal handlers, mask, descriptors and memory stay as they are. The host's handlers may
+ * run meanwhile.
  *
- * @program, @arguments, @environment  borrowed for the call; NULL at the end of the lists
+ * @program, @arguments, @environment  borrowed for the call; lists end with NULL
  *
- * Returns 0, -ENOMEM or -EAGAIN when there is no process to be had, -EIO when it could not be
+ * Returns 0; -ENOMEM or -EAGAIN if no process can be made; -EIO if the program could not be
  * started, failed or was killed. Context: any thread, not a handler; no lock held.
  */
 int detached_run(const char *program, const char *const *arguments, char *const *environment);
 
 /* ---- where flamerun is ----------------------------------------------------------------------- */
-/* Where the flamerun program is that belongs to this library. */
 
 /*
- * Look beside the library (or the program that holds it), where flamerun was installed, then in the
- * folders of PATH that begin with '/', but not there in a set-user-ID program.
+ * Find the flamerun program: beside the library (or the program that contains it), where it was
+ * installed, then in the absolute folders of PATH (not in a set-user-ID program).
  *
  * Returns 0 and a path in @out, or -ENOENT. Context: any thread, not a handler.
  */
 int find_flamerun(char out[PATH_MAX]);
 
 /*
- * Have flamerun name the profile in @profile (.pb) and write it to @path, whose ending says what
- * as. Both names are taken as they are. @has_waits: time off the CPU is drawn, too.
+ * Have flamerun symbolize the profile in file @profile (.pb) and write it to @path, whose ending
+ * selects the format. Placeholders in the names are not expanded. @has_waits: draw time off CPU,
+ * too. Waits for flamerun.
  *
- * Returns 0; -ENOENT when there is no flamerun; -ENOMEM; -EIO when it failed.
- * Context: any thread, not a handler; no lock held. Waits. What the host notices: detached_run().
+ * Returns 0; -ENOENT if there is no flamerun; -ENOMEM; -EIO if it failed.
+ * Context: any thread, not a handler; no lock held. See detached_run() for what the host notices.
  */
 int draw_profile(const char *profile, const char *path, int has_waits);
 
 /* ---- names that keep their place ------------------------------------------------------------- */
-/*
- * Names that keep their place when the program changes its folder, as daemons do.
- */
 
 /*
- * @path as seen from the current folder into @out. Returns 0, -ENAMETOOLONG, or -errno of getcwd().
- * Context: any thread, not a handler.
+ * Make @path absolute, so that it stays valid if the program changes its folder, as daemons do.
+ * Returns 0, -ENAMETOOLONG, or -errno of getcwd(). Context: any thread, not a handler.
  */
 static inline int absolute_path(char out[PATH_MAX], const char *path)
 {
@@ -88,9 +85,9 @@ static inline int absolute_path(char out[PATH_MAX], const char *path)
 /* ---- of what a session recorded -------------------------------------------------------------- */
 
 /*
- * Stop the profiler, then name, draw and write what it recorded to @path; fills in @report but for
- * `left` and `error`. Returns 0 or what flameprof_stop() or flameprof_profile_write() returned.
- * Context: any thread, not a handler, no lock held.
+ * Stop the profiler and write its profile to @path; fill in @report except `left` and `error`.
+ * Returns 0, or the error of flameprof_stop() or flameprof_profile_write(). Context: any thread,
+ * not a handler, no lock held.
  */
 int draw_session(const char *path, struct flameprof_scope_report *report);
 

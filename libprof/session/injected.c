@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looking for the shared library from the copy inside a program: for what a session is asked
- * (injected.h), and for stubs, ticks and machine stacks (trampoline/other_copy.h).
+ * Find the shared library from the copy inside a program, for session calls (injected.h) and for
+ * stubs, ticks and machine stacks (trampoline/other_copy.h).
  *
- * The archive is one object with local hidden names, since a program may have its own
- * ring_push(). Beside the injected library the archive's copy passes on pause, resume and marks,
- * and start answers -EBUSY. Two copies of the library have one set of stubs and one timer.
+ * The archive is one object whose internal names are local, because a program may have its own
+ * ring_push(). If both copies are present, the archive's copy forwards pause, resume and marks, its
+ * start returns -EBUSY, and both use one set of stubs and one timer.
  */
 #include "libprof/session/injected.h"
 
@@ -15,10 +15,10 @@
 #include "libprof/sampler/own_threads.h"
 #include "libprof/trampoline/other_copy.h"
 
-/* Statically linked programs have no other copy, and no use for what dlsym() brings along. */
+/* Weak, because statically linked programs have no other copy and should not link dlsym(). */
 extern __typeof__(dlsym) dlsym __attribute__((weak));
 
-/* Behind the program in the order of search; also where the program itself exports our names. */
+/* Search behind the program, too, because the program itself may export the name. */
 static void *find_other_copy(const char *name, const void *own)
 {
 	void *found = dlsym(RTLD_DEFAULT, name);
@@ -38,7 +38,7 @@ static void find_other_functions(void)
 	int missing = 0;
 
 	OTHER_COPY_FUNCTIONS(FIND)
-	/* One of another version, that lacks some, is not asked for any. */
+	/* Use none of another version's functions if it lacks some. */
 	if (!missing)
 		other_copy = found;
 }
@@ -62,7 +62,7 @@ static void find_shared_library(void)
 	find_other_functions();
 }
 
-/* Only the shared library sees threads end. It looks for nobody. */
+/* The shared library, which alone has set watch_end, does not search. */
 __attribute__((constructor(102))) static void init_injected(void)
 {
 	if (dlsym && !libc_calls.watch_end)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One profiler for a process that holds two copies of the library: libflameprof.a in the program,
- * and libflameprof.so beside it, by LD_PRELOAD or as somebody's dependency. The shared one sees
- * threads, forks and signals, and may be flamerun's: it is the profiler, and the copy in the
- * program passes on what it is asked.
+ * Make one copy of the library the profiler of a process that holds two: libflameprof.a in the
+ * program, and libflameprof.so, loaded by LD_PRELOAD or as a dependency. The shared library is the
+ * profiler, because it sees threads, forks and signals and may belong to flamerun. The copy in the
+ * program forwards its calls.
  */
 #ifndef LIBPROF_SESSION_INJECTED_H
 #define LIBPROF_SESSION_INJECTED_H
 
 #include "libprof/flameprof.h"
 
-/* The shared library's functions; all NULL when this copy is the profiler. */
+/* The shared library's functions; all NULL if this copy is the profiler. */
 struct injected {
 	int (*active)(void);
 	enum flameprof_status (*status)(void);
@@ -19,7 +19,7 @@ struct injected {
 	int (*mark)(const char *name);
 };
 
-/* Written by a constructor, before the program's own code runs; read by all. */
+/* Written by a constructor, before the program's own code runs. */
 extern struct injected injected __attribute__((visibility("hidden")));
 
 /* Is another copy the profiler? Context: signal-safe. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks of the process's other threads, read while they sleep. Any of them may wake up meanwhile
- * and unmap what is being read, so nothing is loaded: the kernel reads, also the call-frame
- * information, which loaded modules take along. What a module's rows are is remembered by its
- * number, so that few walks read any.
+ * Walk the stacks of the process's other threads while they sleep. A thread may wake up and unmap
+ * the memory that is being read, so nothing is loaded directly: the kernel copies it. That includes
+ * call-frame information, because a module may be unloaded. The unwind rows of a module are cached
+ * under its number, so few walks read any.
  *
- * The worker keeps files of /proc open in a table of descriptors that is its own: numbers are the
- * host's. Where the kernel has no such table, files are opened for each look.
+ * The worker opens files of /proc in a descriptor table of its own, because the process's numbers
+ * belong to the host. If the kernel cannot give it one, files are opened for each observation.
  */
 #include "libprof/session/own_waits.h"
 
@@ -35,23 +35,26 @@
 
 #define WINDOW_BYTES 1024u
 
-/* What was read around an address is kept for the rest of the walk. */
+/* Memory around an address, kept for the rest of the walk. */
 struct window {
 	uintptr_t base;
 	unsigned bytes;
 	char content[WINDOW_BYTES];
 };
 
-/* One walk at a time: UNWIND_CFI_POINTER has no context. */
+/* Static, because UNWIND_CFI_POINTER has no context; the worker makes one walk at a time. */
 static struct window stack_window, code_window;
 
-/* One word at any alignment. Returns 0 or -EFAULT. */
+/* Read one word, at any alignment. Returns 0 or -EFAULT. */
 static int read_word(struct window *window, uintptr_t address, uintptr_t *value)
 {
-	/* An address before the window wraps around and is far behind it. */
+	/* If the address is before the window the difference wraps around and is large. */
 	if (address - window->base > window->bytes ||
 		window->bytes - (address - window->base) < sizeof(*value)) {
-		/* Not into the next page, which may be missing, unless the word itself is. */
+		/*
+		 * Stop at the end of the page, because the next one may be unmapped, unless the
+		 * word crosses it.
+		 */
 		size_t bytes = WIRE_PAGE - address % WIRE_PAGE;
 
 		if (bytes > WINDOW_BYTES)
@@ -68,7 +71,10 @@ static int read_word(struct window *window, uintptr_t address, uintptr_t *value)
 	return 0;
 }
 
-/* What cannot be read is zeroes: no information and no signal frame. */
+/*
+ * Returns a pointer to the word at @address, or to 0 if it cannot be read: no call-frame
+ * information and no signal frame.
+ */
 static const void *read_code(uintptr_t address)
 {
 	static uintptr_t word;
@@ -103,7 +109,7 @@ static struct unwind_result walk(void *context, const struct wait_process *proce
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* Of the process and of the calling thread. */
+/* Returns the context switches of the process or the calling thread. */
 static uint64_t switches_of(int who)
 {
 	struct rusage usage;
@@ -113,8 +119,9 @@ static uint64_t switches_of(int who)
 }
 
 /*
- * Who slept and runs no more has left a CPU, and each time is counted. Who has not yet uses CPU
- * time, which cannot be told from the worker's own to the nanosecond: after a millisecond of it.
+ * Returns a number that changes if any other thread has run. A thread that has stopped running has
+ * made a context switch. A thread still running uses CPU time, which is compared in milliseconds,
+ * because it cannot be separated more exactly from the worker's own.
  */
 static uint64_t activity(void *context, const struct wait_process *process)
 {
@@ -127,11 +134,11 @@ static uint64_t activity(void *context, const struct wait_process *process)
 		if (switches_of(RUSAGE_THREAD) == own)
 			return 1 + ((all - own) << 24 | (cpu_ns / NS_PER_MS & 0xffffff));
 	}
-	/* The worker itself was put off its CPU, and nothing is known: a number like no other. */
+	/* The worker was preempted each time: return a unique number, as if a thread had run. */
 	return 1ULL << 63 | clock_monotonic_ns();
 }
 
-/* Without a /proc those that were ever sampled are counted. */
+/* Returns the number of threads; without /proc, of those ever sampled. */
 static unsigned thread_count(void *context, const struct wait_process *process)
 {
 	unsigned count = procfs_thread_count(process->pid);
@@ -141,13 +148,13 @@ static unsigned thread_count(void *context, const struct wait_process *process)
 		     : 1 + __atomic_load_n(&sampler.slot->threads, __ATOMIC_RELAXED);
 }
 
-/* What a thread of /proc's calls itself. */
+/* Returns the id that thread @tid of /proc has in its own pid namespace. */
 static pid_t own_tid(pid_t tid)
 {
 	return sampler.namespaced ? procfs_inner_pid(tid) : tid;
 }
 
-/* Without a /proc those that are sampled. */
+/* List the sampled threads, for use without /proc. */
 static long sampled_threads(pid_t *tids, size_t room)
 {
 	long count = 0;
@@ -168,7 +175,7 @@ static long threads(void *context, const struct wait_process *process, pid_t *ti
 	long all, kept = 0;
 
 	(void)context;
-	/* Each has its number then. */
+	/* This gives each thread its number. */
 	tasks_rescan();
 	all = procfs_threads(process->pid, tids, room);
 	if (all <= 0)
@@ -194,7 +201,7 @@ static uint32_t find_thread(
 
 		if (__atomic_load_n(&thread->tid, __ATOMIC_ACQUIRE) != tid)
 			continue;
-		/* Others are older than their rings. */
+		/* Other threads are older than their rings. */
 		if (thread->start)
 			*begun_ns = thread->ring->start_ns;
 		return thread->number;
@@ -215,8 +222,8 @@ static int cpu_clock(void *context, pid_t tid, struct procfs_clock *out)
 
 /* ---- the profile ----------------------------------------------------------------------------- */
 
-static struct waits *waits; /* NULL: nobody is looked at */
-static uint32_t is_paused;  /* when it was last looked at */
+static struct waits *waits; /* NULL: no observation */
+static uint32_t is_paused;  /* at the last observation */
 
 static int put_thread(void *context, const struct wait_process *process, uint32_t number, pid_t tid,
 	const char comm[WIRE_COMM_BYTES])
@@ -241,7 +248,7 @@ static void put_sample(void *context, const struct wait_process *process,
 	diagnostics_add(&result);
 }
 
-/* What cannot be seen is counted with its weight. */
+/* A refused wait is recorded as unknown anyway. */
 static void refused(void *context, const struct wait_process *process, int error)
 {
 	(void)context, (void)process, (void)error;
@@ -265,7 +272,7 @@ static const struct waits_calls calls = {
 	.put_sample = put_sample,
 };
 
-/* A table of the worker's own, with nothing in it: a copy would hold the host's pipes open. */
+/* Unshare the descriptor table, empty, because a copy would keep the host's pipes open. */
 static int has_own_descriptors(void)
 {
 	return !arch_syscall3(SYS_close_range, 0, ~0U, CLOSE_RANGE_UNSHARE);
@@ -294,7 +301,7 @@ uint64_t own_waits_round(void)
 
 	if (!waits)
 		return UINT64_MAX;
-	/* What passed since the last look is of the kind that it was then. */
+	/* Time since the last observation counts as of that observation. */
 	if (__atomic_load_n(&sampler.paused, __ATOMIC_RELAXED) != was_paused) {
 		waits_record(waits);
 		is_paused = !was_paused;

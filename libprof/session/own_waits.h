@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the threads of a process that profiles itself wait for (FLAMEPROF_CLOCK_ELAPSED): its worker
- * looks at them as flamerun does at those of its programs (libprof/waits/). The profile filled is
+ * Record what the threads of a process that profiles itself wait for (FLAMEPROF_CLOCK_ELAPSED). The
+ * worker observes them as flamerun observes its programs (libprof/waits/) and adds to
  * session.profile.
  *
  * Context: the worker.
@@ -11,16 +11,22 @@
 
 #include <stdint.h>
 
-/* Begin, where the session counts elapsed time; else nothing of this does anything. */
+/*
+ * Begin if the session's clock is FLAMEPROF_CLOCK_ELAPSED; otherwise all these functions do
+ * nothing.
+ */
 void own_waits_begin(void);
 
-/* Do what is due. Returns when there will be more (CLOCK_MONOTONIC), UINT64_MAX: never. */
+/*
+ * Observe the threads if a round is due. Returns when to call again (CLOCK_MONOTONIC), UINT64_MAX:
+ * never.
+ */
 uint64_t own_waits_round(void);
 
-/* Put what is known by now into the profile, which another one follows. */
+/* Add the waits known by now to session.profile, before it is replaced. */
 void own_waits_tell(void);
 
-/* Put all that is known into the profile, and end. */
+/* Add all waits to session.profile and end the observation. */
 void own_waits_end(void);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scopes: which one runs, and every way it can be left. What describes the running scope lies here
- * and not in the block, whose memory longjmp() and exit() take away without a word.
+ * Scopes: the running one and all the ways in which it can end. Its description is kept here and
+ * not in the block's variable, because longjmp() and exit() discard the block's memory without
+ * notice.
  */
 #include "libprof/flameprof_scope.h"
 
@@ -17,36 +18,38 @@
 #include "libprof/session/draw.h"
 #include "libprof/session/session.h"
 
-/* A handler that interrupted us may call exit(): then the lock is never given back. */
+/*
+ * Longest wait for `lock` in exit(): a signal handler that interrupted its holder may call exit().
+ */
 #define EXIT_LOCK_S 1
 
 struct running {
 	int64_t ticket; /* 0: none */
 	pthread_t owner;
 	uintptr_t address;   /* of the scope */
-	uintptr_t stack_end; /* of the owner; 0 when the scope does not lie in it */
+	uintptr_t stack_end; /* end of the owner's stack; 0 if the scope is not in it */
 	char *path;
 };
 
-/* A scope that was left and is being written, in the stack of who does. */
+/* A scope that has ended and is being written; on the writing thread's stack. */
 struct writer {
 	struct writer *next;
 	pthread_t thread;
 };
 
-/* Everything below is protected by `lock`, which nobody waits under. */
+/* Protected by `lock`, under which no thread waits for another one. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t written = PTHREAD_COND_INITIALIZER;
 static struct running running;
 static struct writer *writers;
-static int64_t tickets; /* given out */
+static int64_t tickets; /* last ticket assigned */
 static struct {
 	int64_t ticket;
 	struct flameprof_scope_report report;
 } last;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t owner_key; /* its value is the ticket of the thread's scope */
+static pthread_key_t owner_key; /* value: ticket of the thread's scope */
 static int have_owner_key;
 
 static void remove_writer(const struct writer *writer)
@@ -58,7 +61,7 @@ static void remove_writer(const struct writer *writer)
 	*at = writer->next;
 }
 
-/* With the lock held, which it gives up for as long as it takes. */
+/* End the running scope and write its picture. Lock held; released while the picture is written. */
 static void end_running(enum flameprof_scope_exit way)
 {
 	struct flameprof_scope_report report = {.left = way};
@@ -66,7 +69,7 @@ static void end_running(enum flameprof_scope_exit way)
 	struct writer writer = {writers, pthread_self()};
 	int cancelling;
 
-	/* A thread that is cancelled meanwhile would take `writer` with it. */
+	/* Cancellation would free `writer` while it is in the list. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
 	running.ticket = 0;
 	writers = &writer;
@@ -124,16 +127,19 @@ static int is_own_thread(void)
 	return running.ticket && pthread_equal(running.owner, pthread_self());
 }
 
-/* Below the frame of a running function nothing of its stack is alive. */
+/*
+ * Has the running scope's block been left? Stack memory below the frame of a running function is
+ * dead.
+ */
 static int is_left(uintptr_t frame)
 {
 	return is_own_thread() && running.address < frame && frame < running.stack_end;
 }
 
 /*
- * End the running scope, picture and all, if it lies in this thread's stack below @frame: its block
- * has been left. One elsewhere may be alive for all we know, and is left alone.
- * @frame  __builtin_frame_address(0) of the function the program called
+ * End the running scope and write its picture if it is on this thread's stack below @frame, because
+ * its block has been left. A scope elsewhere may be alive and is left alone.
+ * @frame  __builtin_frame_address(0) of the function that the program called
  * Context: any thread, not a handler, no lock held; waits as flameprof_scope_end().
  */
 static void end_left(const void *frame)
@@ -157,7 +163,7 @@ static void fork_parent(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The scope is the parent's, and so are those who write. */
+/* The scope and the writing threads remain in the parent. */
 static void fork_child(void)
 {
 	running.ticket = 0;
@@ -174,7 +180,9 @@ static void init_once(void)
 	__atomic_store_n(&session_end_left_scope, end_left, __ATOMIC_RELEASE);
 }
 
-/* A scope in the same place is another turn of the block: the one before was left. */
+/*
+ * End a scope whose block was left. If it has the address of @scope, the block was entered again.
+ */
 static void end_left_or_replaced(const struct flameprof_scope *scope, const void *frame)
 {
 	pthread_mutex_lock(&lock);
@@ -183,7 +191,10 @@ static void end_left_or_replaced(const struct flameprof_scope *scope, const void
 	pthread_mutex_unlock(&lock);
 }
 
-/* The thread's own stack, if @address lies in it: a coroutine's or the heap tells us nothing. */
+/*
+ * Store the end of the thread's stack if the scope is on it. On a coroutine's stack or the heap, an
+ * address does not show whether the block was left.
+ */
 static void find_stack(struct running *scope)
 {
 	pthread_attr_t attributes;
@@ -241,7 +252,7 @@ int64_t flameprof_scope_begin(
 	return state;
 }
 
-/* With the lock held. */
+/* Lock held. */
 static int status_of(int64_t state)
 {
 	if (state <= 0)
