@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What goes on in a session: entering, leaving, ending, waiting; its counters; flushes; fork
- * children. Its start and stop are start_stop.c, its thread is worker.c.
+ * The functions of a running session: calls that enter and leave it, its end, counters, flushes,
+ * and fork children. start_stop.c starts and stops it; worker.c is its thread.
  */
 #include "libprof/session/session.h"
 
@@ -21,8 +21,8 @@
 
 #define NS_PER_MS 1000000ULL
 /*
- * How long to wait for handlers that were under way when their timers went. They take microseconds;
- * one that a debugger holds up must not hold up the program, and keeps its ring.
+ * Longest wait for handlers that still run when their timers are deleted. They take microseconds. A
+ * handler that a debugger holds up must not hold up the program; its ring stays claimed.
  */
 #define QUIET_MS 1000
 
@@ -47,8 +47,8 @@ int session_is_this_process(void)
 }
 
 /*
- * Count the caller among those who use the queue: it stays until session_leave().
- * Returns 0, -ESRCH when the profiler does not run, -EDEADLK on the worker.
+ * Count the caller as a user of the queue until session_leave(). Returns 0, -ESRCH if the profiler
+ * does not run, -EDEADLK on the worker.
  */
 static int session_enter(void)
 {
@@ -133,11 +133,11 @@ uint64_t session_deadline(int timeout_ms)
 
 /* ---- counters -------------------------------------------------------------------------------- */
 /*
- * flameprof_diagnostics(): the counters of handlers, queue and worker as one struct, read and
- * reset. Those of the handlers only grow; what they were when last read is remembered instead.
+ * flameprof_diagnostics(): read and reset the counters of handlers, queue and worker. The handlers'
+ * counters only grow, so their values at the last read are remembered.
  */
 
-/* How much *@counter grew since *@seen, which becomes what it is now. */
+/* Returns the growth of *@counter since *@seen, and updates *@seen. */
 static uint64_t growth_since(const uint64_t *counter, uint64_t *seen)
 {
 	uint64_t now = __atomic_load_n(counter, __ATOMIC_RELAXED);
@@ -147,7 +147,7 @@ static uint64_t growth_since(const uint64_t *counter, uint64_t *seen)
 	return grown;
 }
 
-/* Lock held. A clock that can't be read is the one of a worker that ended, and noted it before. */
+/* Lock held. If the clock cannot be read, the worker has noted its time and ended. */
 static void collect_worker(clockid_t clock)
 {
 	uint64_t worker_ns = clock_cpu_ns(clock);
@@ -156,7 +156,7 @@ static void collect_worker(clockid_t clock)
 		session.counts.worker_ns += growth_since(&worker_ns, &session.seen.worker_ns);
 }
 
-/* Lock held, as for all of these. */
+/* Lock held, as for all collect_* functions. */
 static void collect_sampler(void)
 {
 	struct flameprof_counters *counts = &session.counts;
@@ -278,11 +278,11 @@ int flameprof_diagnostics(struct flameprof_counters *out)
 
 /* ---- flush and reset ------------------------------------------------------------------------- */
 /*
- * flameprof_flush() and flameprof_reset(): a barrier behind everything that was committed, and the
- * wait for the worker to reach it.
+ * flameprof_flush() and flameprof_reset(): add a barrier behind all that was committed, and wait
+ * until the worker reaches it.
  */
 
-/* The profile up to now into *@out, owned by the caller. The worker goes on with an empty one. */
+/* Store the profile up to now in *@out, owned by the caller. The worker begins an empty one. */
 static int replace_profile(struct flameprof_profile **out, int timeout_ms)
 {
 	struct barrier barrier = {.state = BARRIER_WAITING};
@@ -294,7 +294,7 @@ static int replace_profile(struct flameprof_profile **out, int timeout_ms)
 		return error;
 	barrier.next = profile_new(&session.config);
 	if (!barrier.next) {
-		/* What was recorded must not be lost for want of a place for what comes. */
+		/* End sampling, so that what was recorded is not lost. */
 		session_end_by_itself(FLAMEPROF_NO_MEMORY);
 		error = -ENOMEM;
 		goto out;
@@ -328,11 +328,10 @@ int flameprof_reset(int timeout_ms)
 
 /* ---- forks ----------------------------------------------------------------------------------- */
 /*
- * A fork child of a program that samples itself is not sampled and has no worker: it begins as if
- * the profiler had never been started. Nothing is locked before a fork, since a thread that waits
- * in there would hold up the program; the child, which has one thread, makes all locks anew. What
- * the parent's worker had in hand stays in the child's memory, shared with the parent's until
- * written.
+ * A fork child is not sampled and has no worker; its profiler appears never started. No lock is
+ * taken before the fork, because waiting for one would hold up the program; the child, which has
+ * one thread, initialises all locks. Memory that the parent's worker was using stays in the child,
+ * shared copy-on-write.
  */
 
 static void reset_in_child(void)
@@ -345,7 +344,7 @@ static void reset_in_child(void)
 		madvise(sampler.arena, wire_arena_bytes(sampler.blocks), MADV_DONTNEED);
 	sampler_reset_in_child();
 	tasks_reset_in_child();
-	/* Our handler is in the child's kernel entry, too. */
+	/* The child has the signal handler, too, and it checks this pid. */
 	sampler.pid = (uint32_t)arch_syscall0(SYS_getpid);
 	memset(&session, 0, sizeof(session));
 	session.is_arena_copied = is_arena_copied;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Snapshots: what FLAMERUN_SNAPSHOT asks for, waking up with the program, the thread that waits,
- * and following fork().
+ * Snapshots: parse FLAMERUN_SNAPSHOT, start with the program, wait for the signal, follow fork().
  *
- * Snapshots need a thread. Starting, naming and writing cannot be done in a handler, so programs
- * that set FLAMERUN_SNAPSHOT have one thread more, in fork children, too. The handler only
- * counts.
+ * Snapshots need a thread, also in fork children, because a handler cannot start the profiler,
+ * symbolize or write. The handler only counts.
  */
 #include "libprof/session/snapshot.h"
 
@@ -36,9 +34,7 @@
 #include "libprof/wire.h"
 
 /* ---- lines on stderr ------------------------------------------------------------------------- */
-/*
- * Lines on stderr, as long as that is what it was.
- */
+/* Print to stderr only if it is still the file that it was at the start. */
 
 #define LINE_BYTES 1024
 #define PREFIX	   "flameprof: "
@@ -47,15 +43,15 @@ static struct stat stderr_at_start;
 static int had_stderr;
 
 /*
- * Remember what stderr is. A program that closes it may be given the same number for a socket or a
- * database: then nothing is said. Context: before the program's own code runs.
+ * Remember which file stderr is. If the program closes it, a socket or a database may get its
+ * number; then nothing is printed. Context: before the program's own code runs.
  */
 static void warning_init(void)
 {
 	had_stderr = !fstat(STDERR_FILENO, &stderr_at_start);
 }
 
-/* The same file, a terminal, or one that is only ever appended to: a log that was turned over. */
+/* Is descriptor 2 the same file, a terminal, or an append-only file such as a rotated log? */
 static int is_stderr(void)
 {
 	struct stat now;
@@ -95,11 +91,11 @@ void warning_print(const char *format, ...)
 
 /* ---- FLAMERUN_SNAPSHOT ----------------------------------------------------------------------- */
 /*
- * FLAMERUN_SNAPSHOT, read once when the library wakes up. Numbers are read without strtod(), which
- * follows the locale.
+ * FLAMERUN_SNAPSHOT is read once, when the library starts. Numbers are parsed without strtod(),
+ * which depends on the locale.
  */
 
-#define DURATION_DIGITS   9 /* after the point */
+#define DURATION_DIGITS   9 /* digits after the decimal point */
 #define DURATION_MIN_NS	  10000000ULL
 #define DURATION_MAX_S	  86400ULL
 #define RATE_MAX_HZ	  10000u
@@ -107,7 +103,7 @@ void warning_print(const char *format, ...)
 #define VALUE_BYTES	  PATH_MAX
 #define DEFAULT_OUTPUT	  "%p-%t.svg"
 
-/* Where what is wrong goes. */
+/* Buffer for an error message. */
 struct error_text {
 	char *text;
 	size_t bytes;
@@ -129,7 +125,10 @@ static int set_error(struct error_text *error_text, int error, const char *forma
 	return error;
 }
 
-/* Digits up to the text's end or @end, which must be there. Returns behind them, or NULL. */
+/*
+ * Read a number up to @max. It must end at a character of @ends or at the end of @text. Returns a
+ * pointer behind it, or NULL.
+ */
 static const char *read_digits(const char *text, const char *ends, uint64_t max, uint64_t *out)
 {
 	uint64_t value = 0;
@@ -168,7 +167,7 @@ static int read_seconds(const char *text, uint64_t *out_ns)
 	return 0;
 }
 
-/* "USR2", "SIGUSR2", "RTMIN+3" or a number. Returns 0 for what is none. */
+/* Parse "USR2", "SIGUSR2", "RTMIN+3" or a number. Returns 0 if invalid. */
 static int signal_of(const char *text)
 {
 	uint64_t number;
@@ -244,7 +243,7 @@ static int set_value(struct snapshot_settings *out, char *output, const char *ke
 	return 0;
 }
 
-/* Copy up to the next colon that is not escaped. Returns behind it, or NULL when @text was long. */
+/* Copy up to the next unescaped colon. Returns a pointer behind it, or NULL if too long. */
 static const char *next_pair(char pair[VALUE_BYTES], const char *text)
 {
 	size_t n = 0;
@@ -333,15 +332,15 @@ void snapshot_signal_name(char *out, int signal)
 /* ---- taking them ----------------------------------------------------------------------------- */
 
 #define NAME_BYTES  24
-/* How long the end of the program waits for a picture. */
+/* Longest wait for a picture when the program ends. */
 #define EXIT_WAIT_S 5
 
 static struct snapshot_settings settings;
 static char signal_name[NAME_BYTES];
 static AT_START uint32_t is_busy; /* atomic, futex: a snapshot is being taken or drawn */
-static uint32_t is_ending; /* atomic: the program ends, and with it the snapshot */
+static uint32_t is_ending; /* atomic: the program ends, so the snapshot must end, too */
 
-/* Wait for signals until @until_ns (CLOCK_MONOTONIC; 0: without limit). Returns how many came. */
+/* Wait for signals until @until_ns (CLOCK_MONOTONIC; 0: no limit). Returns their number. */
 static uint32_t wait_for_requests(uint64_t until_ns)
 {
 	for (;;) {
@@ -374,7 +373,7 @@ static void warn_not_begun(int error)
 		warning_print("no snapshot: %s", strerror(-error));
 }
 
-/* @path is what could not be drawn or written. */
+/* Report that @path could not be drawn or written. */
 static void warn_not_written(int error, const char *path)
 {
 	char left[PATH_MAX + 4];
@@ -443,7 +442,10 @@ static int start_thread(void)
 	return error;
 }
 
-/* Threads stay with the parent. Behind the session's own handler, which was registered before. */
+/*
+ * Start a new thread, because the child has none. Registered after the session's own fork handler
+ * and so called after it.
+ */
 static void fork_child(void)
 {
 	int saved_errno = errno;
@@ -473,7 +475,7 @@ static void begin_snapshots(const char *text)
 	}
 	if (!settings.signal)
 		return;
-	tzset(); /* the thread's localtime_r() need not look at the environment */
+	tzset(); /* then localtime_r() in the thread does not read TZ */
 	snapshot_signal_name(signal_name, settings.signal);
 	/* The thread, the handler and the fork handlers outlive a dlclose(). */
 	stay_loaded();
@@ -487,12 +489,12 @@ static void begin_snapshots(const char *text)
 		warning_print("%s: no snapshots: %s", SNAPSHOT_ENV, strerror(-error));
 }
 
-/* Cut a snapshot short, so that what it has is drawn. */
+/* End a running snapshot early and wait until its part is drawn. */
 __attribute__((destructor(103))) static void end_snapshot(void)
 {
 	uint64_t until_ns;
 
-	/* A program that takes none may have forbidden itself all calls. */
+	/* Without a snapshot make no system call, because a seccomp filter may forbid it. */
 	if (!__atomic_load_n(&is_busy, __ATOMIC_ACQUIRE) ||
 		snapshot_requests.pid != (int32_t)getpid())
 		return;
@@ -504,13 +506,13 @@ __attribute__((destructor(103))) static void end_snapshot(void)
 			break;
 }
 
-/* Behind the constructors that look for flamerun and for another copy of the library. */
+/* Runs after the constructors that look for flamerun and for another copy of the library. */
 __attribute__((constructor(103))) static void init_snapshots(void)
 {
 	const char *text = getenv(SNAPSHOT_ENV);
 	int saved_errno = errno;
 
-	/* The caller of a program with other rights must not have it write files. */
+	/* Not in set-user-ID programs: their caller must not make them write files. */
 	if (text && !getauxval(AT_SECURE) && !injected_is_there())
 		begin_snapshots(text);
 	errno = saved_errno;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Snapshots of a running program, asked for by FLAMERUN_SNAPSHOT and taken when a signal comes:
+ * Snapshots of a running program, set up by FLAMERUN_SNAPSHOT and taken on a signal:
  *
- *   handler ──count, futex──▶ a thread of ours: start, wait, stop, write ──▶ picture
+ *   handler ──count, futex──▶ snapshot thread: start, wait, stop, write ──▶ picture
  *
- * The thread exists in programs that ask for snapshots and in no other. What goes wrong is one line
- * on stderr: the variable asked us to speak.
+ * Only programs with FLAMERUN_SNAPSHOT have the thread. An error is reported as one line on stderr,
+ * because the variable asked for output.
  */
 #ifndef LIBPROF_SESSION_SNAPSHOT_H
 #define LIBPROF_SESSION_SNAPSHOT_H
@@ -19,19 +19,17 @@
 #include "libprof/flameprof.h"
 
 /* ---- lines on stderr ------------------------------------------------------------------------- */
-/*
- * The library's only words, for who set FLAMERUN_SNAPSHOT: "flameprof: <text>" on stderr.
- */
+/* The library's only messages, for the user of FLAMERUN_SNAPSHOT: "flameprof: <text>" on stderr. */
 
 /*
- * One line, by one write(2); control bytes become '?'. errno is kept.
- * Context: any thread, not a handler. May wait for the reader of a full pipe.
+ * Print one line by one write(2); control bytes become '?'. errno is kept. Context: any thread, not
+ * a handler. May wait for the reader of a full pipe.
  */
 void warning_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- FLAMERUN_SNAPSHOT ----------------------------------------------------------------------- */
 /*
- * What FLAMERUN_SNAPSHOT asks for: key=value pairs with colons between them, in any order.
+ * The value of FLAMERUN_SNAPSHOT: key=value pairs separated by colons, in any order.
  *
  *   signal=USR2       name or number of the signal that asks for a snapshot
  *   duration=10       seconds that are sampled, decimals allowed; 0.01 to 86400
@@ -39,7 +37,7 @@ void warning_print(const char *format, ...) __attribute__((format(printf, 1, 2))
  *   clock=cpu         or elapsed
  *   output=%p-%t.svg  name of the picture, gaps as in libprof/placeholder.h; "\:" is a colon
  *
- * "on" stands for these defaults, "off" and an empty value for no snapshots.
+ * "on" means these defaults; "off" and an empty value mean no snapshots.
  */
 
 #define SNAPSHOT_ENV "FLAMERUN_SNAPSHOT"
@@ -49,40 +47,40 @@ struct snapshot_settings {
 	unsigned rate_hz;
 	enum flameprof_clock clock;
 	uint64_t duration_ns;
-	char folder[PATH_MAX];	/* with its last slash; "" when the output is absolute */
-	char output[PATH_MAX];	/* below it: host and variables filled in, pid and time left */
+	char folder[PATH_MAX];	/* ends with a slash; "" if the output is absolute */
+	char output[PATH_MAX];	/* in that folder; host and variables expanded, pid and time not */
 };
 
 /*
- * Read @text into @out. What is wrong with it is said in @message (@bytes), without control bytes.
+ * Parse @text into @out. An error is described in @message (@bytes), without control bytes.
  *
  * Returns 0, or -EINVAL, -ENOENT, -ENAMETOOLONG with @message filled and @out undefined.
- * Context: reads the environment and the current folder: before the program's own code runs.
+ * Context: before the program's own code runs, because it reads the environment and current folder.
  */
 int snapshot_settings_parse(
 	struct snapshot_settings *out, const char *text, char *message, size_t bytes);
 
 /*
- * The name of a picture of process @pid begun at @started_s into @out.
- * Returns 0 or -ENAMETOOLONG. Context: any thread, not a handler; reads no environment.
+ * Make the file name of the picture of process @pid started at @started_s. Returns 0 or
+ * -ENAMETOOLONG. Context: any thread, not a handler; reads no environment.
  */
 int snapshot_settings_name(char out[PATH_MAX], const struct snapshot_settings *settings, long pid,
 	time_t started_s);
 
-/* "SIGUSR2" or, for a signal without a name, its number. @out: at least 24 bytes. */
+/* Write the signal's name, or its number if it has none. @out: at least 24 bytes. */
 void snapshot_signal_name(char *out, int signal);
 
 /* ---- taking them ----------------------------------------------------------------------------- */
 
-/* What the handler and the thread share. */
+/* Shared by the handler and the thread. */
 struct snapshot_requests {
-	uint32_t count; /* atomic, futex: signals that nobody has looked at */
-	int32_t pid;	/* whose: a vfork child runs the handler in its parent's memory */
+	uint32_t count; /* atomic, futex: signals not yet handled */
+	int32_t pid;	/* owner; a vfork child runs the handler in its parent's memory */
 };
 
 extern struct snapshot_requests snapshot_requests __attribute__((visibility("hidden")));
 
-/* The handler of the signal. Context: signal-safe; keeps errno. */
+/* Handle the snapshot signal. Context: signal-safe; keeps errno. */
 void snapshot_handler(int signal);
 
 #endif

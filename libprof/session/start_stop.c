@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a host starts and stops a session: options, the process's own arena, the worker, the
- * timers of all threads; then disarm, wake the flushes, let the worker finish, take its profile.
+ * Start and stop a session. Start: options, the process's own arena, the worker, the timers of all
+ * threads. Stop: disarm, wake the flushes, let the worker finish, return its profile.
  *
- * A process that samples itself has an arena of its own, mapped once and for good. A handler
- * that a debugger holds up may look at it whenever it goes on; pages go back at each stop.
- * Sessions have slots and image numbers of their own, so that modules are announced anew.
+ * The arena is mapped once and never unmapped, because a handler that a debugger holds up may use
+ * it at any later time; each stop returns its pages. Each session has its own slot and image
+ * number, so that modules are announced again.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-/* The ranges of flameprof.h; 0 stands for the default. */
+/* Ranges of flameprof.h; 0 stands for the default. */
 #define RATE_DEFAULT_HZ	      197u
 #define RING_BYTES_MIN	      ((size_t)4 << 10)
 #define RING_BYTES_MAX	      ((size_t)90 << 10)
@@ -46,7 +46,7 @@ static size_t clamp(size_t value, size_t if_zero, size_t min, size_t max)
 	return value < min ? min : value > max ? max : value;
 }
 
-/* What a later version may give a meaning to must not be ignored by this one. */
+/* Refuse unknown options, because a later version may give them a meaning. */
 static int has_unknown(const struct flameprof_options *options)
 {
 	unsigned bits = options->flags & ~FLAMEPROF_START_PAUSED;
@@ -81,14 +81,14 @@ int settings_from_options(struct settings *settings, const struct flameprof_opti
 		.title = options->title,
 		.is_paused = !!(options->flags & FLAMEPROF_START_PAUSED),
 	};
-	/* A stack that fills the ring is cut, else it could never be recorded. */
+	/* Limit the depth, because a record larger than the ring could never be stored. */
 	fits = (unsigned)((settings->ring_bytes - sizeof(struct wire_sample)) / sizeof(uint64_t));
 	if (settings->depth > fits)
 		settings->depth = fits;
 	return 0;
 }
 
-/* The title into @out, at most SESSION_TITLE_BYTES with the NUL. */
+/* Write the title to @out, cut at SESSION_TITLE_BYTES with the NUL. */
 static void settings_title(const struct settings *settings, char *out)
 {
 	const char *title = settings->title ? settings->title : program_invocation_short_name;
@@ -100,10 +100,7 @@ static void settings_title(const struct settings *settings, char *out)
 
 #define NS_PER_MS 1000000ULL
 
-/*
- * The arena of a process that samples itself: same shape as flamerun's, private, untouched pages
- * cost nothing. Mapped once: a handler that a debugger holds up may look at it whenever it goes on.
- */
+/* Map a private arena, once, with the layout of flamerun's. Untouched pages cost nothing. */
 static int map_arena(void)
 {
 	uint32_t blocks = wire_pool_blocks((uint32_t)get_nprocs(), SETTINGS_RATE_MAX_HZ);
@@ -117,30 +114,30 @@ static int map_arena(void)
 	if (arena == MAP_FAILED)
 		return -ENOMEM;
 	madvise(arena, bytes, MADV_DONTDUMP);
-	/* A first sample must not clear two megabytes. */
+	/* The first sample must not clear a huge page of 2 MB. */
 	madvise(arena, bytes, MADV_NOHUGEPAGE);
-	/* A fork child has no use for what is in it, and no session either. */
+	/* A fork child has no session and does not need the contents. */
 	session.is_arena_copied = madvise(arena, bytes, MADV_WIPEONFORK) != 0;
 	sampler.blocks = blocks;
-	/* Whoever sees `hosted` reads the pid; whoever sees the arena reads all. */
+	/* Readers check `hosted` before they read `pid`, and `arena` before the rest. */
 	sampler.pid = (uint32_t)arch_syscall0(SYS_getpid);
 	__atomic_store_n(&sampler.hosted, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&sampler.arena, arena, __ATOMIC_RELEASE);
 	return 0;
 }
 
-/* What may keep this process from being sampled by itself. */
+/* Check whether this process can sample itself. Returns 0 or -errno. */
 static int check_process(void)
 {
 	struct unwind_module module;
 
 	if (unwind_find_object((uintptr_t)check_process, &module, NULL) == -ENOSYS)
 		return -ENOSYS;
-	/* Another thread may be about to make an arena of ours. */
+	/* `arena` without `hosted` is flamerun's, or another thread is just making one. */
 	if (injected_is_there() || (__atomic_load_n(&sampler.arena, __ATOMIC_ACQUIRE) &&
 					   !sampler_is_hosted()))
 		return -EBUSY;
-	/* System calls are forbidden to it, and a handler's return is one. */
+	/* `quit`: a seccomp filter forbids system calls, and a handler's return is one. */
 	return sampler.quit ? -EPERM : 0;
 }
 
@@ -165,7 +162,7 @@ static void set_phase(enum session_phase phase, enum flameprof_status status)
 	pthread_mutex_unlock(&session.lock);
 }
 
-/* Ticks are whole units of weight where nothing else is recorded. */
+/* With FLAMEPROF_CLOCK_VM a tick is the period, because nothing else is recorded. */
 static uint64_t period_ns_of(const struct settings *settings)
 {
 	uint64_t tick_ns = settings->clock == FLAMEPROF_CLOCK_VM ? interrupt_period_here_ns() : 0;
@@ -173,7 +170,7 @@ static uint64_t period_ns_of(const struct settings *settings)
 	return tick_ns ? tick_ns : CLOCK_NS_PER_S / settings->rate_hz;
 }
 
-/* What needs memory, while nothing has happened yet that would have to be undone. */
+/* Allocate everything first, so that a failure leaves nothing to undo. */
 static int alloc_session(const struct settings *settings)
 {
 	int error = map_arena();
@@ -201,9 +198,8 @@ static void free_profile(void)
 }
 
 /*
- * From here on threads may be claimed, and new ones are. Where only ticks count there are no
- * signals (FLAMEPROF_CLOCK_VM): no timer is armed, SIGVTALRM stays the program's, and a period is a
- * tick.
+ * Begin sampling: from now on threads can be claimed, and new ones are. With FLAMEPROF_CLOCK_VM
+ * there are no timers, and SIGVTALRM stays the program's.
  */
 static int begin_sampling(const struct settings *settings)
 {
@@ -222,16 +218,13 @@ static int begin_sampling(const struct settings *settings)
 	sampler.dropped_bytes = 0;
 	sampler.dropped_marks = 0;
 	__atomic_store_n(&sampler.paused, settings->is_paused, __ATOMIC_RELEASE);
-	/* Before the first thread can be armed. */
+	/* Set before the first thread can be armed. */
 	session.end_ns = settings->max_span_ms ? now_ns + settings->max_span_ms * NS_PER_MS : 0;
 	store_begin(session.profile, now_ns, (int64_t)time(NULL));
 	return sampler_start(sampler.arena, 0, NULL);
 }
 
-/*
- * The calling thread is armed at once, whatever /proc can tell of the others; not the one that
- * takes snapshots.
- */
+/* Arm the calling thread, even without /proc, unless it is the snapshot thread. */
 static void arm_this_thread(void)
 {
 	struct sampler_thread *thread;
@@ -251,7 +244,7 @@ static int begin_worker(const struct settings *settings)
 	if (error)
 		return error;
 	session.tick_ns = 0;
-	/* Not on the worker: the caller may hold the loader's lock. */
+	/* Ask here and not on the worker, because the caller may hold the loader's lock. */
 	session.sees_births = libc_calls.sees_births && libc_calls.sees_births();
 	__atomic_store_n(&session.ending, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&session.done, 0, __ATOMIC_RELAXED);
@@ -312,11 +305,8 @@ int flameprof_start(const struct flameprof_options *options)
 }
 
 /* ---- flameprof_stop() ------------------------------------------------------------------------ */
-/*
- * flameprof_stop(): disarm, wake the flushes, let the worker finish, take its profile.
- */
 
-/* One thread stops; what a timed-out one began the next goes on with. */
+/* Claim the stop for this thread. A thread may continue a stop that timed out. */
 static int claim_stop(void)
 {
 	int error = 0;
@@ -346,7 +336,10 @@ static void release_stop(int is_stopped)
 	pthread_mutex_unlock(&session.lock);
 }
 
-/* Nobody enters any more: the phase says so. Those who are in have been cancelled. */
+/*
+ * Wait for the worker and for calls that use the queue. No new call can enter in this phase, and
+ * the waiting ones have been cancelled.
+ */
 static int wait_for_users(uint64_t deadline_ns)
 {
 	uint32_t users;
@@ -360,7 +353,7 @@ static int wait_for_users(uint64_t deadline_ns)
 	return 0;
 }
 
-/* The rings' memory back to the kernel; what a held-up handler still writes there goes nowhere. */
+/* Return the rings' memory to the kernel. A late handler may still write there, without effect. */
 static void shrink_arena(void)
 {
 	const struct wire_arena *arena = sampler.arena;
@@ -377,7 +370,7 @@ static struct flameprof_profile *end_session(void)
 
 	libc_calls.pthread_join(session.worker, NULL);
 	session.profile = NULL;
-	/* What has no name for want of memory is shown by its address. */
+	/* If there is no memory for names, addresses are shown. */
 	store_resolve(profile, session.catalogue);
 	store_catalogue_free(session.catalogue);
 	session.catalogue = NULL;

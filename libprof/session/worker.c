@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The worker: one thread of the profiler's own that empties the rings into the profile, as
- * flamerun's collector does for the programs it runs; the handlers ring the same bell.
+ * The worker: a thread of the profiler that drains the rings into the profile, as flamerun's
+ * collector does for its programs. The handlers wake both by the same doorbell.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -18,11 +18,11 @@
 #include "libprof/vmstack/function.h"
 
 #define TICK_MS	  100
-/* Where nobody tells of new threads: what one uses until it is found is lost. */
+/* Used if new threads are not reported: CPU time before a thread is found is lost. */
 #define SCAN_MS	  10
 #define NS_PER_MS 1000000ULL
 
-/* Names that found the ring full come as soon as it is empty. */
+/* Repeat while names are waiting that did not fit into the full control ring. */
 static void read_control(void)
 {
 	do
@@ -42,13 +42,13 @@ static void add_batch(struct queue_item *item)
 	queue_free_batch(&session.queue, item);
 }
 
-/* A flush: the profile goes to it, the empty one it brought takes its place. */
+/* Complete a flush: give it the profile, and continue with the empty one that it brought. */
 static void complete_flush(struct queue_item *item)
 {
 	struct flameprof_profile *ended = session.profile;
 	struct barrier *barrier = item->barrier;
 
-	/* Marks up to now, and the names of modules that were met for the first time. */
+	/* Read the marks up to now and the names of modules that are new in this profile. */
 	own_waits_tell();
 	read_control();
 	if (store_resolve(ended, session.catalogue) == -ENOMEM) {
@@ -73,7 +73,7 @@ static void process_queue(void)
 	}
 }
 
-/* What is worth a look now and then. */
+/* Check what changes seldom. */
 static void check_session(uint64_t now_ns)
 {
 	tasks_rescan();
@@ -84,20 +84,20 @@ static void check_session(uint64_t now_ns)
 		session_end_by_itself(FLAMEPROF_TIMEOUT);
 }
 
-/* The thread itself first; where its stack is when its handler has asked. */
+/* Find new threads first, then the stacks of those whose handlers have asked. */
 static void find_new_threads(void)
 {
 	tasks_scan();
 	stack_publish_seen();
 }
 
-/* @bell: what the doorbell was before. */
+/* Do one turn. @bell: the doorbell's value before it. */
 static void run_once(uint32_t bell, int is_last)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
 	if (is_last) {
-		/* Flushes have nothing to wait for: what they would get is the stop's. */
+		/* Cancel flushes: the stop gets their samples. */
 		queue_stop(&session.queue);
 		own_waits_end();
 		session_quiesce();
@@ -107,7 +107,7 @@ static void run_once(uint32_t bell, int is_last)
 	} else {
 		if (!session.sees_births)
 			find_new_threads();
-		/* Woken for that alone: emptying rings this often makes many small batches. */
+		/* Woken only for the scan: draining this often would make many small batches. */
 		if (bell == session.bell)
 			return;
 	}
@@ -117,7 +117,7 @@ static void run_once(uint32_t bell, int is_last)
 	process_queue();
 }
 
-/* Until the doorbell, which was @bell, rings, a tick is over, or a look is due at @look_ns. */
+/* Wait until the doorbell is not @bell, a tick has passed, or an observation is due at @look_ns. */
 static void wait_for_work(const uint32_t *doorbell, uint32_t bell, uint64_t look_ns)
 {
 	uint64_t wait_ns = (session.sees_births ? TICK_MS : SCAN_MS) * NS_PER_MS;
@@ -130,7 +130,7 @@ static void wait_for_work(const uint32_t *doorbell, uint32_t bell, uint64_t look
 	arch_syscall4(SYS_futex, doorbell, FUTEX_WAIT, bell, &wait);
 }
 
-/* Empty the rings, sleep, look at those who sleep, too; once more after the end. */
+/* Drain the rings, observe waiting threads, sleep; drain once more after the end. */
 static void run_worker(void)
 {
 	uint32_t *doorbell = &((struct wire_arena *)sampler.arena)->doorbell;
@@ -140,7 +140,7 @@ static void run_worker(void)
 	do {
 		uint32_t bell = __atomic_load_n(doorbell, __ATOMIC_ACQUIRE);
 
-		/* Before the turn: what came before the end is then seen. */
+		/* Read before the turn, so that the last turn sees all samples before the end. */
 		is_last = (int)__atomic_load_n(&session.ending, __ATOMIC_ACQUIRE);
 		if (!is_last)
 			look_ns = own_waits_round();
