@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What of a profile becomes which part of a pprof one: modules' segments are mappings, distinct
- * frames locations, announced code functions, and each stack of a thread is a sample.
+ * Convert a profile to pprof: segments of modules become mappings, distinct frames locations,
+ * announced code functions, and each stack of a thread becomes a sample.
  */
 #include "libprof/aggregator/pprof.h"
 
@@ -14,7 +14,7 @@
 #include "libprof/pprof/writer.h"
 #include "libprof/waits/wait_leaf.h"
 
-/* The memory is the writer's, not on the profile's account. */
+/* The writer's memory is not counted against the profile's limit. */
 struct writing {
 	const struct flameprof_profile *profile;
 	struct flameprof_profile_summary info;
@@ -22,12 +22,12 @@ struct writing {
 	struct pages_account account;
 	struct pages first_mapping; /* uint32_t by module */
 	uint32_t generated_mapping, machine_mapping;
-	/* Distinct frames have the numbers of their locations. */
+	/* A distinct frame has the number of its location. */
 	struct pages nodes; /* uint32_t by number: the first node that has the frame */
 	struct pages numbers; /* uint32_t by node */
 	struct lookup frames;
 	uint32_t unsampled, no_stack; /* locations */
-	/* Which value of a sample is which time, 0: there is none; and how many values it has. */
+	/* Index of each kind of time in a sample's values, 0: absent; and the number of values. */
 	unsigned waiting, ready, machine, values;
 	int descriptor;
 };
@@ -52,7 +52,7 @@ static int write_whole(void *context, const void *bytes, size_t count)
 
 /* ---- mappings and functions ------------------------------------------------------------------ */
 
-/* One mapping for each executable segment; for the whole where they are not known. */
+/* Write one mapping per executable segment, or one for the module if the segments are unknown. */
 static void write_module(struct writing *w, uint32_t index)
 {
 	const struct names_module *module = names_module(&w->profile->names, index);
@@ -81,7 +81,7 @@ static void write_module(struct writing *w, uint32_t index)
 	}
 }
 
-/* The program itself comes first. */
+/* pprof requires that the program itself comes first. */
 static void write_modules(struct writing *w)
 {
 	const struct names *names = &w->profile->names;
@@ -93,8 +93,9 @@ static void write_modules(struct writing *w)
 }
 
 /*
- * Functions, numbered as the code is; one mapping around all announced code, and one for machines'
- * functions. Without system names: readers would take names apart as if they were C++'s.
+ * Write announced code as functions, with the same numbers; one mapping around all generated code,
+ * and one for functions of virtual machines. system_name stays empty, because readers would
+ * demangle a name equal to it as C++.
  */
 static void write_announced(struct writing *w)
 {
@@ -143,7 +144,7 @@ static uint32_t hash_frame(const void *owner, uint32_t number)
 	return lookup_hash(frame_at(owner, number));
 }
 
-/* The number of @node's frame, a new one if no node before had it. There is room. */
+/* Returns the number of @node's frame, a new one if no earlier node has it. There is room. */
 static uint32_t number_frame(struct writing *w, uint32_t node)
 {
 	uint64_t frame = profile_node_frame(profile_node_at(w->profile, node));
@@ -159,7 +160,7 @@ static uint32_t number_frame(struct writing *w, uint32_t node)
 	return number;
 }
 
-/* In order of appearance. Returns 0 or -errno of memory. */
+/* Number distinct frames in the order of their nodes. Returns 0 or -errno of memory. */
 static int number_frames(struct writing *w)
 {
 	size_t bytes = (w->profile->node_count + 1ULL) * sizeof(uint32_t);
@@ -175,7 +176,7 @@ static int number_frames(struct writing *w)
 	return error;
 }
 
-/* The mapping that @address of a module lies in, 0 when it lies in none. */
+/* Returns the mapping of @address in a module, 0 if none contains it. */
 static uint32_t mapping_of(const struct writing *w, uint32_t index, uint64_t address)
 {
 	const struct names_module *module = names_module(&w->profile->names, index);
@@ -189,7 +190,7 @@ static uint32_t mapping_of(const struct writing *w, uint32_t index, uint64_t add
 	return 0;
 }
 
-/* A function of a @name that is no place in code. Returns its number. */
+/* Write a function that is not code. Returns its number. */
 static uint32_t put_synthetic(struct writing *w, const char *name)
 {
 	return pprof_put_function(&w->writer, pprof_put_text(&w->writer, name), 0, 0);
@@ -217,7 +218,7 @@ static void write_locations(struct writing *w)
 	}
 }
 
-/* What stands for a stack without frames. Returns its location. */
+/* Write the location for stacks without frames. Returns its number. */
 static uint32_t write_synthetic(struct writing *w, const char *name)
 {
 	return pprof_put_location(&w->writer, 0, 0, put_synthetic(w, name), 0);
@@ -228,7 +229,7 @@ static uint32_t write_synthetic(struct writing *w, const char *name)
 #define VALUES_MAX 5u
 #define CLOCK_TIME 1u
 
-/* The value that a wait is, and in @labels of which kind that is. */
+/* Returns the index of a wait's value; stores the kind of wait in @labels. */
 static unsigned time_of_wait(
 	const struct writing *w, const struct profile_stack *stack, struct pprof_labels *labels)
 {
@@ -251,7 +252,7 @@ static void write_sample(struct writing *w, const struct profile_stack *stack)
 		time = w->machine;
 	if (stack->kind == WIRE_KIND_WAIT)
 		time = time_of_wait(w, stack, &labels);
-	/* Counts of several times would be a sum of what cannot be added. */
+	/* Count only samples of the clock, because counts of different times cannot be added. */
 	if (time == CLOCK_TIME)
 		values[0] = stack->samples;
 	values[time] = stack->weight * w->info.period_ns;
@@ -266,7 +267,7 @@ static void write_sample(struct writing *w, const struct profile_stack *stack)
 	pprof_end_sample(&w->writer, values, w->values, &labels);
 }
 
-/* Another time. Returns its value's number. */
+/* Add a kind of time. Returns its index. */
 static unsigned put_time(struct writing *w, const char *name)
 {
 	pprof_put_sample_type(&w->writer, name, "nanoseconds");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A profile as pprof has it, uncompressed. Nothing is named but what its owner named: names of code
- * in files are found later, by whoever reads the mappings.
+ * Write a profile as pprof, uncompressed. Only names that the code's owner announced are in it; a
+ * reader of the file symbolizes the rest by the mappings.
  */
 #ifndef LIBPROF_AGGREGATOR_PPROF_H
 #define LIBPROF_AGGREGATOR_PPROF_H
@@ -9,10 +9,10 @@
 #include "libprof/flameprof_profile.h"
 
 /*
- * Replace @path by @profile, however the name ends. Credit without a stack lies in a function
- * "[unsampled]", others in "[no stack]".
- * Returns 0, -ENOMEM, or -errno of the file: then what was there is untouched.
- * Context: one thread at a time for each profile, not a handler.
+ * Write @profile to @path, whatever its ending, replacing a file there. Credit without a stack has
+ * the function "[unsampled]", other samples without a stack have "[no stack]".
+ * Returns 0, -ENOMEM, or -errno of the file, which is unchanged then.
+ * Context: one thread at a time per profile, not a handler.
  */
 int profile_write_pb(const struct flameprof_profile *profile, const char *path);
 

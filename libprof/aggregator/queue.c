@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The queue's order, the making of batches, and the life of barriers.
+ * The queue: order of items, making of batches, life of barriers.
  *
- * Blocks of batches are kept. A fresh mapping per batch cost 878 ns per sample, kept blocks 36
- * to 88, the copy alone 7 to 24. At most an eighth of the queue's limit is kept besides it.
+ * Blocks of batches are reused, because a fresh mapping per batch cost 878 ns per sample, a reused
+ * block 36 to 88, the copy alone 7 to 24.
  */
 #include "libprof/aggregator/queue.h"
 
@@ -21,36 +21,29 @@
 
 /* ---- one ring into batches ------------------------------------------------------------------- */
 /*
- * One ring's records into batches: measured first, then copied whole or dropped whole, then given
- * back to the ring. What is read from the ring is checked; the copy is checked again by its
- * user.
+ * Move one ring's records into batches: measure, then copy or drop the whole piece, then free it in
+ * the ring. Records are checked in the ring, and again in the copy by the reader of the batch,
+ * because the handler continues to write to the ring.
  *
- * Context: the one reader of the ring; the queue's lock sees to that.
- */
-
-/*
- * Copying records out of a ring the handler goes on writing to.
+ * Context: the ring's only reader, by the queue's lock.
  */
 
 struct ring_drain {
 	struct wire_drain *drain;
 	struct wire_drain_pass pass;
 	uint64_t until_ns;
-	/* The piece measured last: records that lie one behind the other in a block. */
+	/* The piece measured last: consecutive records in one block. */
 	const char *records;
 	uint32_t bytes;
 	uint64_t samples, weight;
-	int is_damaged;		/* a record made no sense: */
-	uint64_t damaged_bytes; /* given up */
+	int is_damaged;		/* a record was invalid */
+	uint64_t damaged_bytes; /* skipped behind it */
 };
 
-/* One block: item, batch, records. */
+/* A block holds: item, batch, records. */
 #define HEADERS_BYTES (sizeof(struct queue_item) + sizeof(struct batch))
 
-/*
- * Begin with ring number @index, which holds what it holds now. Returns 0 when it is not one of
- * @image's.
- */
+/* Begin a pass over ring @index. Returns 0 if it is not a ring of @image. */
 static int ring_drain_begin(struct ring_drain *h, struct wire_drain *drain, uint32_t index,
 	uint64_t image, uint64_t until_ns)
 {
@@ -58,7 +51,7 @@ static int ring_drain_begin(struct ring_drain *h, struct wire_drain *drain, uint
 	return wire_drain_begin(drain, index, &h->pass) && h->pass.owner >> 2 == image;
 }
 
-/* Bytes from the reader's place to the end of what is written in its block. */
+/* Returns the bytes from the reader's position to the end of what is written in its block. */
 static uint32_t bytes_in_block(const struct ring_drain *h)
 {
 	uint32_t limit = wire_drain_limit(h->drain, &h->pass);
@@ -68,8 +61,8 @@ static uint32_t bytes_in_block(const struct ring_drain *h)
 }
 
 /*
- * Measure the next piece: as many records as fit into @batch_bytes and are not later than the
- * boundary. Returns 0 when there is none; what follows a damaged record has been given up then.
+ * Measure the next piece: as many records as fit into @batch_bytes and are not later than until_ns.
+ * Returns 0 if there is none. The bytes behind a damaged record have been skipped then.
  */
 static int ring_drain_measure(struct ring_drain *h, size_t batch_bytes)
 {
@@ -101,13 +94,13 @@ static int ring_drain_measure(struct ring_drain *h, size_t batch_bytes)
 	return h->samples != 0;
 }
 
-/* What a new block for this piece takes, headers included. */
+/* Returns the bytes of a new block for this piece, headers included. */
 static size_t ring_drain_block_bytes(const struct ring_drain *h)
 {
 	return pages_round(HEADERS_BYTES + h->bytes);
 }
 
-/* Make the piece a batch in @item, a block of at least ring_drain_block_bytes(). */
+/* Copy the piece into @item, a block of at least ring_drain_block_bytes(). */
 static void ring_drain_copy(const struct ring_drain *h, struct queue_item *item)
 {
 	const struct wire_ring *ring = wire_ring(h->drain->arena, h->pass.index);
@@ -124,13 +117,11 @@ static void ring_drain_copy(const struct ring_drain *h, struct queue_item *item)
 	memcpy(batch->records, h->records, h->bytes);
 }
 
-/* The piece is done with. */
 static void ring_drain_skip(struct ring_drain *h)
 {
 	wire_drain_skip(h->drain, &h->pass, h->bytes);
 }
 
-/* The ring may use again what was given back. */
 static void ring_drain_end(struct ring_drain *h)
 {
 	wire_drain_end(h->drain, &h->pass);
@@ -158,7 +149,10 @@ static void set_state(struct barrier *barrier, enum barrier_state state)
 	__atomic_store_n(&barrier->state, state, __ATOMIC_RELEASE);
 }
 
-/* The last that is done to a barrier: its owner may be gone, and the address with it. */
+/*
+ * Set the final state and wake the owner. Only the address is used afterwards, because the owner
+ * may have freed the barrier.
+ */
 static void complete_barrier(struct barrier *barrier, enum barrier_state state)
 {
 	set_state(barrier, state);
@@ -192,7 +186,7 @@ static void unlink_item(struct queue *queue, const struct queue_item *item)
 		queue->last = before;
 }
 
-/* Lock held. Cancel every barrier that waits. */
+/* Lock held. */
 static void cancel_barriers(struct queue *queue)
 {
 	struct queue_item *item = queue->first;
@@ -222,10 +216,10 @@ void queue_release(struct queue *queue)
 	pthread_mutex_destroy(&queue->lock);
 }
 
-/* A spare block this much larger than needed would be a waste of the ceiling. */
+/* Do not use a spare block that is this many times larger than needed. */
 #define SPARE_FIT 4
 
-/* Lock held. A block of @bytes or more, NULL beyond the ceiling or without memory. */
+/* Lock held. Returns a block of @bytes or more, NULL beyond the limit or without memory. */
 static struct queue_item *alloc_block(struct queue *queue, size_t bytes)
 {
 	struct queue_item *item;
@@ -246,7 +240,7 @@ static struct queue_item *alloc_block(struct queue *queue, size_t bytes)
 	return item;
 }
 
-/* Lock held. Returns 1 when @item is kept for the next batch, else it is for the caller to free. */
+/* Lock held. Returns 1 if @item is kept for a later batch, else the caller frees it. */
 static int cache_block(struct queue *queue, struct queue_item *item)
 {
 	if (queue->spare_bytes + item->room_bytes > queue->limit_bytes / 8)
@@ -257,7 +251,7 @@ static int cache_block(struct queue *queue, struct queue_item *item)
 	return 1;
 }
 
-/* Lock held. Returns bytes taken out of the ring; *@queued becomes 1 when a batch was queued. */
+/* Lock held. Returns the bytes read from the ring; *@queued becomes 1 if a batch was queued. */
 static size_t ring_drain(struct queue *queue, uint32_t ring, uint64_t until_ns, int *queued)
 {
 	struct ring_drain h;
@@ -327,7 +321,7 @@ int queue_add_barrier(struct queue *queue, struct barrier *barrier)
 	}
 	barrier->queue = queue;
 	barrier->item = (struct queue_item){.kind = QUEUE_BARRIER, .barrier = barrier};
-	/* Under the lock, so that boundaries rise in the order of the barriers. */
+	/* Under the lock, so that later barriers have later boundaries. */
 	barrier->boundary_ns = clock_monotonic_ns();
 	set_state(barrier, BARRIER_WAITING);
 	ring_drain_all(queue, barrier->boundary_ns, &queued);
@@ -337,7 +331,7 @@ int queue_add_barrier(struct queue *queue, struct barrier *barrier)
 	return 0;
 }
 
-/* The owner has waited long enough. Returns 1 when the worker has not begun, and now never will. */
+/* Cancel the barrier after a timeout. Returns 1 if the worker has not popped it and never will. */
 static int cancel_barrier(struct barrier *barrier)
 {
 	struct queue *queue = barrier->queue;
@@ -373,7 +367,7 @@ int queue_wait(struct barrier *barrier, int timeout_ms)
 		if (limited && !rest_ns) {
 			if (cancel_barrier(barrier))
 				return -ETIMEDOUT;
-			/* The worker is at it, and that has an end. */
+			/* The worker has it and will finish soon. */
 			limited = 0;
 			continue;
 		}

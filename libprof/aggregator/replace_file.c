@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The temporary file and the rename.
- */
+/* Write a temporary file and rename it, or write to a device or pipe. */
 #include "libprof/aggregator/replace_file.h"
 
 #include <errno.h>
@@ -17,12 +15,9 @@
 #include "libprof/follow_links.h"
 
 #define TRIES	   100
-#define NAME_BYTES 200 /* of the name kept: with what is added it stays within 255 */
+#define NAME_BYTES 200 /* of the name; with dot and suffix below NAME_MAX */
 
-/*
- * Make an empty file beside @target, ".<name>.XXXXXXXX".
- * Returns its descriptor and its name in @name, or -errno.
- */
+/* Create ".<name>.XXXXXXXX" beside @target. Returns its descriptor and @name, or -errno. */
 static int create_beside(const struct followed *target, char name[NAME_MAX + 1])
 {
 	for (int i = 0; i < TRIES; i++) {
@@ -50,10 +45,10 @@ static int write_and_rename(const struct followed *target, const struct stat *ol
 	if (fd < 0)
 		return fd;
 	error = write(context, fd);
-	/* A file that is there keeps its mode, as it would if it were overwritten. */
+	/* Keep the mode of the old file, as overwriting it would. */
 	if (!error && old && fchmod(fd, old->st_mode & 0777) && errno != EPERM)
 		error = -errno;
-	/* Some disks say "full" only now. */
+	/* Some file systems report a full disk only at close(). */
 	if (close(fd) && !error)
 		error = -errno;
 	if (!error && renameat(target->folder, name, target->folder, target->name))
@@ -65,7 +60,7 @@ static int write_and_rename(const struct followed *target, const struct stat *ol
 
 static int write_directly(const struct followed *target, replace_file_fn *write, void *context)
 {
-	/* Not waiting for a pipe to be opened for reading, but for room in it. */
+	/* Opened without waiting for a reader; writing then waits for room. */
 	int fd = followed_open(target, O_WRONLY);
 	int error;
 
@@ -105,7 +100,7 @@ int replace_file(const char *path, replace_file_fn *write, void *context)
 	sigaddset(&ours, SIGXFSZ);
 	sigaddset(&ours, SIGPIPE);
 	sigpending(&pending);
-	/* What was pending before is the host's. */
+	/* Leave signals alone that were pending before; they are the host's. */
 	if (sigismember(&pending, SIGXFSZ))
 		sigdelset(&ours, SIGXFSZ);
 	if (sigismember(&pending, SIGPIPE))

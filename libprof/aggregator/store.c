@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Batches into a session's profiles, and what names their frames: the catalogue of modules and
- * code that control records announce, and where modules' code was mapped from.
- */
+/* Add batches to profiles; keep the catalogue of names; read the segments of modules. */
 #include "libprof/aggregator/store.h"
 
 #include <elf.h>
@@ -53,7 +50,7 @@ static void count_sample(struct store_result *result, const struct wire_sample *
 	result->ends[sample->end] += sample->weight;
 }
 
-/* The batch is a copy, but of memory that the host may have written to. */
+/* Check each record, because the ring that it was copied from may have been overwritten. */
 void store_add_batch(
 	struct flameprof_profile *p, const struct batch *batch, struct store_result *result)
 {
@@ -104,11 +101,11 @@ void store_add_wait(struct flameprof_profile *p, uint64_t image, const struct wi
 }
 
 /* ---- where a module's code was mapped from --------------------------------------------------- */
-/* Reading a mapped module's program headers. It may be unmapped at any moment. */
+/* Read a mapped module's program headers; it may be unmapped at any moment. */
 
 #define HEADERS_MAX 64
 
-/* Container runtimes refuse process_vm_readv(2), not this. */
+/* Works in containers whose seccomp filter refuses process_vm_readv(2). */
 static int read_by_file(uint64_t address, void *to, size_t bytes)
 {
 	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
@@ -172,18 +169,16 @@ void segments_read(struct names_module *module)
 }
 
 /* ---- the catalogue --------------------------------------------------------------------------- */
-/*
- * The catalogue: what control records told, and handing to each profile what its stacks name.
- */
+/* The catalogue: names from control records, and copying them to profiles. */
 
-/* Modules take little; this is some 500,000 pieces of generated code. */
+/* Enough for some 500,000 pieces of generated code; modules need little. */
 #define CATALOGUE_BYTES_MAX (64u << 20)
 
 struct store_catalogue {
 	struct pages_account account;
 	struct names names;
 	uint64_t lost;
-	uint64_t lost_marks; /* marks among these, since they were last read */
+	uint64_t lost_marks; /* marks among them since the last read */
 	struct wire_control_record record; /* too large for any stack */
 };
 
@@ -292,7 +287,7 @@ unsigned store_read_control(struct store_catalogue *catalogue, void *arena, uint
 	char *ring = wire_control_data(arena, slot_index);
 	unsigned records_read = 0;
 
-	/* At most one ringful: writers may be as fast as we are. */
+	/* At most one ring's bytes, because writers may be as fast as this loop. */
 	for (uint32_t bytes = 0; bytes < WIRE_CONTROL_BYTES; bytes += catalogue->record.bytes) {
 		enum wire_control_step step = wire_control_read(slot, ring, &catalogue->record);
 
