@@ -17,7 +17,6 @@
  *                                    latest when the thread ends or exit() is called. Samples go
  *                                    on until then.
  *
- *
  * _exit(), quick_exit(), exec, abort(), an uncaught exception and a fatal signal write nothing. In
  * a child made by fork() the scope remains the parent's.
  *

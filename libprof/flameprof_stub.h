@@ -8,14 +8,13 @@
  * A stub calls its target with its own arguments, returns the target's result, and keeps one frame
  * of this fixed layout:
  *
+ *	caller's frame
+ *	return address into the caller
  *	saved frame pointer                <- frame pointer register points here
  *	payload                               FLAMEPROF_STUB_PAYLOAD bytes from it
  *	...
  *	return address into the stub       <- flameprof_lookup() of it names the function
  *	target's frame
- *
- * Errors are negative errno values. Context, unless stated otherwise: any thread, not a handler.
- *
  *
  * Errors are negative errno values. Context, unless stated otherwise: any thread, not a handler.
  */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Growing a table: twice the slots, all entries put anew.
- */
+/* Memory from the kernel, and growing a table: twice the slots, all entries inserted again. */
 #include "libprof/profile/lookup.h"
 
 #include <errno.h>
@@ -11,11 +9,11 @@
 
 /* ---- memory of its own ----------------------------------------------------------------------- */
 /*
- * Mappings. Arrays grow by mremap(2): it moves page tables, not bytes, and needs no address space
- * reserved ahead, which RLIMIT_AS and strict overcommit would charge the host for.
+ * Arrays grow by mremap(2), because that moves page tables instead of bytes and needs no reserved
+ * address space, which RLIMIT_AS and strict overcommit would charge to the host.
  */
 
-/* An array grows by this part of itself. */
+/* An array grows by 1/8 of its size, if the account allows. */
 #define GROWTH_DIVISOR 8
 
 size_t pages_mapped_bytes;
@@ -34,7 +32,7 @@ static int must_fail(void)
 		__atomic_sub_fetch(&pages_fail_in, 1, __ATOMIC_RELAXED) == 0;
 }
 
-/* @old bytes at @at, or nothing at NULL, become @bytes. Returns where, or NULL. */
+/* Resize the mapping of @old bytes at @at (NULL: a new one). Returns its address or NULL. */
 static void *map_pages(void *at, size_t old, size_t bytes)
 {
 	void *result;
@@ -100,7 +98,7 @@ void pages_release(struct pages_account *account, struct pages *array)
 
 #define BITS_MIN 10
 
-/* Entries a table takes when it may grow, and when the ceiling does not let it. */
+/* Entries at which a table grows, and at which it is full if the limit forbids growth. */
 static uint64_t entries_before_growth(uint32_t bits)
 {
 	return bits ? (1ULL << bits) / 4 * 3 : 0;
@@ -111,7 +109,7 @@ static uint64_t entries_max(uint32_t bits)
 	return bits ? (1ULL << bits) / 16 * 15 : 0;
 }
 
-/* Entries come in order of their numbers and differ, so the first empty slot is theirs. */
+/* All entries differ, so each goes into the first empty slot. */
 static void insert_all(
 	struct lookup *table, uint32_t count, lookup_hash_fn *hash, const void *owner)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From content to number: open addressing over entries that lie elsewhere, numbered from 1. Four
- * bytes per slot. The number of an entry fits in as many bits as the table's size has, so the rest
- * of the slot holds more of the hash, and a probe almost never looks at an entry in vain:
+ * Hash table that finds an entry's number, from 1, by its content; the entries themselves are
+ * stored elsewhere. Open addressing, four bytes per slot. The number needs only as many bits as the
+ * table's size, so the rest of a slot holds more bits of the hash, and a probe seldom visits a
+ * wrong entry:
  *
  *	hash  home slot (`bits`) | tag
  *	slot  tag (32 - bits)    | number (bits)          0: empty
@@ -12,7 +13,7 @@
  *			return number;
  *	lookup_put(table, &probe, new number);
  *
- * Nothing is ever removed.
+ * Entries are never removed.
  */
 #ifndef LIBPROF_PROFILE_LOOKUP_H
 #define LIBPROF_PROFILE_LOOKUP_H
@@ -22,48 +23,45 @@
 
 /* ---- memory of its own ----------------------------------------------------------------------- */
 /*
- * Memory straight from the kernel, for what must leave the host's malloc alone: blocks, and arrays
- * that grow up to their owner's ceiling. Every mapped byte is counted.
+ * Memory mapped from the kernel, so that the host's malloc() is not used: blocks, and arrays that
+ * grow up to their owner's limit. Every mapped byte is counted.
  *
  * Context: any thread, not a handler; an account and its arrays belong to one thread at a time.
  */
 
-/* What one owner has, and the most it may have. */
+/* Memory used by one owner, and its limit. */
 struct pages_account {
 	size_t limit_bytes;
 	size_t used_bytes;
 };
 
-/* An array that grows. All zero is an empty one. */
+/* A growing array. All zero is an empty one. */
 struct pages {
-	void *at; /* moves when the array grows */
+	void *at; /* changes when the array grows */
 	size_t bytes;
 };
 
-/*
- * @bytes of zeroes, owned by the caller, who gives the same number back to pages_free().
- * Returns NULL when the kernel has no memory.
- */
+/* Returns @bytes of zeroes, owned: pages_free() with the same size. NULL without memory. */
 void *pages_new(size_t bytes);
-void pages_free(void *at, size_t bytes); /* NULL is fine */
+void pages_free(void *at, size_t bytes); /* NULL is allowed */
 
 /*
- * Make @array at least @bytes long; what is new is zero. It grows by more than was asked for where
- * the account allows, so that appending costs little.
- * Returns 0, -ENOSPC at the ceiling, -ENOMEM. A failed call changed nothing.
+ * Make @array at least @bytes long; new bytes are zero. Grows by more than needed if the account
+ * allows, so that appending is cheap.
+ * Returns 0, -ENOSPC at the limit, -ENOMEM. A failed call changes nothing.
  */
 int pages_reserve(struct pages_account *account, struct pages *array, size_t bytes);
 
-/* Give all of @array back; it is empty then. */
+/* Free all memory of @array, which is empty then. */
 void pages_release(struct pages_account *account, struct pages *array);
 
-/* How much memory a block or array of @bytes really takes. */
+/* Returns the memory that a block or array of @bytes takes, in whole pages. */
 size_t pages_round(size_t bytes);
 
-/* Atomic: bytes that all of this file's users have now. */
+/* Atomic: bytes mapped by all users of this file. */
 extern size_t pages_mapped_bytes __attribute__((visibility("hidden")));
 
-/* For tests, atomic: the how-manieth request from now fails; 0 is none. */
+/* For tests, atomic: let the N-th request from now fail; 0: none. */
 extern uint32_t pages_fail_in __attribute__((visibility("hidden")));
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -88,24 +86,24 @@ static inline uint32_t lookup_hash(uint64_t key)
 	return (uint32_t)(key * 0x9e3779b97f4a7c15ULL >> 32);
 }
 
-/* The hash of entry @number of @owner, asked for in rising order from 1 when the table grows. */
+/* Returns the hash of entry @number of @owner. When a table grows, it is called with 1, 2, 3 ... */
 typedef uint32_t lookup_hash_fn(const void *owner, uint32_t number);
 
-/* Would lookup_reserve() make the table grow? */
+/* Would lookup_reserve() grow the table? */
 int lookup_wants_growth(const struct lookup *table, uint32_t more);
 
-/* Do @more entries fit without growth, if not well? */
+/* Do @more entries fit without growing, even if lookups become slower? */
 int lookup_has_room(const struct lookup *table, uint32_t more);
 
 /*
- * Have room for @more entries.
- * Returns 0, -ENOSPC at the account's ceiling or beyond 2^LOOKUP_BITS_MAX slots, -ENOMEM. A failed
- * call changed nothing.
+ * Make room for @more entries.
+ * Returns 0, -ENOSPC at the account's limit or beyond 2^LOOKUP_BITS_MAX slots, -ENOMEM. A failed
+ * call changes nothing.
  */
 int lookup_reserve(struct lookup *table, struct pages_account *account, uint32_t more,
 	lookup_hash_fn *hash, const void *owner);
 
-/* Hold the entries 1..@count again and no others; it has room for them. Cannot fail. */
+/* Fill the table anew with the entries 1..@count, for which it has room. Cannot fail. */
 void lookup_rebuild(struct lookup *table, uint32_t count, lookup_hash_fn *hash, const void *owner);
 
 static inline struct lookup_probe lookup_begin(const struct lookup *table, uint32_t hash)
@@ -115,20 +113,20 @@ static inline struct lookup_probe lookup_begin(const struct lookup *table, uint3
 	return (struct lookup_probe){hash >> (32 - table->bits), hash << table->bits};
 }
 
-/* Have the slot of @hash in the cache when it is needed. The table is not empty. */
+/* Prefetch the slot of @hash. The table must not be empty. */
 static inline void lookup_prefetch(const struct lookup *table, uint32_t hash)
 {
 	__builtin_prefetch((const uint32_t *)table->slots.at + lookup_begin(table, hash).at);
 }
 
-/* What lookup_next() would most likely give first; 0: nothing. The table is not empty. */
+/* Returns the likely first result of lookup_next(), 0: none. The table must not be empty. */
 static inline uint32_t lookup_guess(const struct lookup *table, uint32_t hash)
 {
 	return ((const uint32_t *)table->slots.at)[lookup_begin(table, hash).at] &
 		((1u << table->bits) - 1);
 }
 
-/* The next entry that may be the one; 0: there is none, and lookup_put() may put it here. */
+/* Returns the next candidate's number, or 0 if there is none; lookup_put() may then use @probe. */
 static inline uint32_t lookup_next(const struct lookup *table, struct lookup_probe *probe)
 {
 	const uint32_t *slots = table->slots.at;
@@ -147,7 +145,7 @@ static inline uint32_t lookup_next(const struct lookup *table, struct lookup_pro
 	}
 }
 
-/* Put entry @number where @probe ended. The caller has room from lookup_reserve(). */
+/* Store entry @number where @probe ended. lookup_reserve() has made room. */
 static inline void lookup_put(
 	struct lookup *table, const struct lookup_probe *probe, uint32_t number)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The tables of names.
- */
+/* Tables of modules, code, files and strings. */
 #include "libprof/profile/names.h"
 
 #include <errno.h>
@@ -109,7 +107,7 @@ void names_truncate_modules(struct names *names, uint32_t count)
 	lookup_rebuild(&names->module_lookup, count, hash_module, names);
 }
 
-/* How many stretches begin at or below @space. */
+/* Returns how many ranges begin at or below @space. */
 static uint32_t codes_up_to(const struct names *names, uint64_t space)
 {
 	uint32_t low = 0, high = names->code_count;
@@ -154,7 +152,7 @@ int names_add_code(struct names *names, struct pages_account *account,
 		error = names_add_string(names, account, name, &name_offset);
 	if (error)
 		return error;
-	/* Stretches are given out in rising order: those behind are few. */
+	/* Ranges are assigned in rising order, so few follow. */
 	memmove(names_code(names, at + 1), names_code(names, at),
 		(names->code_count - at) * sizeof(*code));
 	*names_code(names, at) = *code;
@@ -173,7 +171,7 @@ static uint32_t hash_file(const void *names, uint32_t number)
 	return hash_text(names_file(names, number));
 }
 
-/* The number of @file, made if needed, in *@number; "" is 0. Returns as names_add_string(). */
+/* Find or add @file and store its number; "" is 0. Returns as names_add_string(). */
 static int add_file(
 	struct names *names, struct pages_account *account, const char *file, uint32_t *number)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables of a profile, as those who fill it see them: profile.c, add.c, merge.c. Find first,
- * reserve what is missing, then commit: whatever does not fit changes nothing. Finding leaves its
- * place in the lookup; a reservation in between may move it.
+ * The tables of a profile, for the files that fill them: profile.c, add.c, thin.c, profile_merge.c.
+ * Find, then reserve what is missing, then commit, so that a sample that does not fit changes
+ * nothing. A reservation may move the tables, so a lookup position found before is invalid.
  *
- * Reservations return 0, -ENOSPC at the ceiling, -ENOMEM; commits cannot fail.
+ * Reservations return 0, -ENOSPC at the limit, -ENOMEM; commits cannot fail.
  */
 #ifndef LIBPROF_PROFILE_TABLES_H
 #define LIBPROF_PROFILE_TABLES_H
@@ -13,7 +13,7 @@
 
 #include "libprof/profile/profile.h"
 
-/* Remember the first failure to keep something. Returns @error. */
+/* Remember the first failure. Returns @error. */
 static inline int profile_fail(struct flameprof_profile *p, int error)
 {
 	if (!p->error)
@@ -22,15 +22,15 @@ static inline int profile_fail(struct flameprof_profile *p, int error)
 }
 
 /*
- * Nodes are looked up by a hash of the whole path to them, so that all of a stack's slots can be
- * fetched at once, before the first parent is known. 0 is that of node 0.
+ * Returns the hash of a path, by which nodes are looked up, so that all slots of a stack can be
+ * prefetched before any parent's number is known. Node 0 has hash 0.
  */
 static inline uint32_t profile_path_hash(uint32_t parent_hash, uint64_t frame)
 {
 	return lookup_hash((frame & ~WIRE_FRAME_BY_FP) ^ (uint64_t)parent_hash << 32);
 }
 
-/* The child of @parent with @frame, whose path has @hash; 0 when there is none. */
+/* Returns the child of @parent with @frame and path @hash; 0: none. */
 static inline uint32_t profile_find_node(
 	const struct flameprof_profile *p, uint32_t parent, uint64_t frame, uint32_t hash)
 {
@@ -49,7 +49,7 @@ static inline uint32_t profile_find_node(
 
 int profile_reserve_nodes(struct flameprof_profile *p, uint32_t n);
 
-/* There is none yet; @frame without WIRE_FRAME_BY_FP, unless it is a root. */
+/* Add a node that does not exist yet. @frame is without WIRE_FRAME_BY_FP, except for a root. */
 static inline uint32_t profile_commit_node(
 	struct flameprof_profile *p, uint32_t parent, uint64_t frame, uint32_t hash)
 {
@@ -73,12 +73,12 @@ static inline uint32_t profile_stack_hash(const struct profile_stack *key)
 	return lookup_hash((key->path_hash | (uint64_t)key->thread << 32) ^ shape << 40);
 }
 
-/* Index + 1, 0 when there is none. Of @key: thread, node, path_hash, kind, end. */
+/* Returns the index + 1, or 0. Uses thread, node, path_hash, kind and end of @key. */
 uint32_t profile_find_stack(const struct flameprof_profile *p, const struct profile_stack *key);
 int profile_reserve_stack(struct flameprof_profile *p);
 uint32_t profile_commit_stack(struct flameprof_profile *p, const struct profile_stack *stack);
 
-/* Index + 1, 0 when there is none. */
+/* Returns the index + 1, or 0. */
 uint32_t profile_find_thread(
 	const struct flameprof_profile *p, const struct profile_thread_key *key);
 int profile_reserve_thread(struct flameprof_profile *p);
@@ -86,8 +86,8 @@ uint32_t profile_commit_thread(
 	struct flameprof_profile *p, const struct profile_thread_key *key, uint32_t image);
 
 /*
- * What is remembered of a thread that is no entry, NULL for nothing; an empty one in its place, for
- * which profile_reserve_recent() has made room.
+ * Find what is remembered of a thread without entry, or NULL. The commit empties it;
+ * profile_reserve_recent() has made room.
  */
 struct profile_thread *profile_find_recent(
 	const struct flameprof_profile *p, const struct profile_thread_key *key);
@@ -95,7 +95,7 @@ int profile_reserve_recent(struct flameprof_profile *p);
 struct profile_thread *profile_commit_recent(
 	struct flameprof_profile *p, const struct profile_thread_key *key, uint32_t image);
 
-/* Will the time of one more sample be kept? */
+/* Will the time of another sample be kept? */
 static inline int profile_keeps_times(const struct flameprof_profile *p)
 {
 	return p->sample_count < p->times_max;
@@ -104,18 +104,18 @@ static inline int profile_keeps_times(const struct flameprof_profile *p)
 int profile_reserve_samples(struct flameprof_profile *p, uint64_t n);
 
 /*
- * Make room for a quarter of @p->times_max, by times that are known less exactly. There may be less
- * afterwards, or none: without memory, or where nearly each sample is on a stack of its own.
+ * Make room for a quarter of @p->times_max by merging times. Makes less room, or none, without
+ * memory or if nearly every sample has a stack of its own.
  */
 void profile_thin(struct flameprof_profile *p);
 
-/* Forget what came after these counts were taken. Cannot fail. */
+/* Remove everything added after @counts was taken. Cannot fail. */
 struct profile_counts {
 	uint32_t nodes, stacks, threads, modules, marks;
 	uint64_t samples;
 };
 struct profile_counts profile_counts(const struct flameprof_profile *p);
-/* @hashes: room for counts->nodes + 1 numbers. */
+/* @hashes: memory for counts->nodes + 1 numbers */
 void profile_truncate(
 	struct flameprof_profile *p, const struct profile_counts *counts, uint32_t *hashes);
 
