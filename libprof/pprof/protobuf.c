@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Varints, fields, and messages in messages. The length of a message stands before it and is known
- * behind it: one byte is kept for it, and where it needs more the message moves.
+ * Varints, fields and nested messages. A message's length stands before it but is known only at its
+ * end: one byte is reserved for it, and the message is moved if the length needs more.
  */
 #include "libprof/pprof/protobuf.h"
 
@@ -10,7 +10,7 @@
 
 #define VARINT_MAX 10
 #define FIELD_MAX  (1u << 29) /* one past the highest number */
-/* Handed on when so much has come together. */
+/* Write to the sink once the buffer has this many bytes. */
 #define PIECE_BYTES 32768u
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -35,10 +35,10 @@ static int read_long_varint(struct protobuf *in, uint64_t *value)
 	return -EBADMSG;
 }
 
-/* Returns 0, or -EBADMSG with @in where it was. */
+/* Returns 0, or -EBADMSG with @in unchanged. */
 static inline int read_varint(struct protobuf *in, uint64_t *value)
 {
-	/* Most have one byte. */
+	/* Most varints have one byte. */
 	if (in->at < in->end && *in->at < 0x80) {
 		*value = *in->at++;
 		return 0;
@@ -127,7 +127,7 @@ static void flush_to_sink(struct protobuf_out *out)
 	}
 }
 
-/* Room for @count more bytes, NULL without memory or after an earlier failure. */
+/* Returns room for @count bytes, NULL without memory or after an earlier failure. */
 static uint8_t *reserve_bytes(struct protobuf_out *out, size_t count)
 {
 	if (!out->error && count > out->buffer.bytes - out->used) {
@@ -160,7 +160,7 @@ void protobuf_put_varint(struct protobuf_out *out, uint64_t value)
 
 static void put_tag(struct protobuf_out *out, uint32_t field, enum protobuf_type type)
 {
-	/* Only between messages: what is open has its length in the buffer. */
+	/* Only between messages, because the length of an open one is still to be written. */
 	if (!out->open && out->used >= PIECE_BYTES)
 		flush_to_sink(out);
 	protobuf_put_varint(out, (uint64_t)field << 3 | type);

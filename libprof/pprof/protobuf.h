@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Protocol buffers: one field after the other out of memory that may hold anything, and fields
- * appended to a buffer that is handed on piece by piece. No schema lives here.
+ * Read and write protocol buffers: fields, one after the other, from memory that may hold anything;
+ * fields appended to a buffer that is passed on in pieces. No schema.
  * Format: https://protobuf.dev/programming-guides/encoding
  */
 #ifndef LIBPROF_PPROF_PROTOBUF_H
@@ -21,7 +21,7 @@ enum protobuf_type {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* What is left to read of one message; borrowed memory. */
+/* The unread part of a message; borrowed memory. */
 struct protobuf {
 	const uint8_t *at;
 	const uint8_t *end;
@@ -30,7 +30,7 @@ struct protobuf {
 struct protobuf_field {
 	uint32_t number;
 	enum protobuf_type type;
-	uint64_t value;	       /* of a varint or a fixed number */
+	uint64_t value;	       /* of a varint or fixed-size number */
 	struct protobuf bytes; /* of PROTOBUF_BYTES */
 };
 
@@ -39,58 +39,55 @@ static inline size_t protobuf_left(const struct protobuf *in)
 	return (size_t)(in->end - in->at);
 }
 
-/*
- * Read the next field. Returns 1 and the field, 0 at the end, or -EBADMSG with in->at at the field
- * that is none.
- */
+/* Read the next field. Returns 1, 0 at the end, or -EBADMSG with in->at at the invalid field. */
 int protobuf_next(struct protobuf *in, struct protobuf_field *field);
 
 /*
- * Take the next number of a list that @field is one piece of, packed or not.
- * Returns 1 and the number, 0 when there is no more, or -EBADMSG.
+ * Read the next number of @field, a packed or single element of a repeated field. Returns 1 and the
+ * number, 0 at the end, or -EBADMSG.
  */
 int protobuf_number(struct protobuf_field *field, uint64_t *number);
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Takes @count bytes. Returns 0 or -errno. */
+/* Write @count bytes (borrowed). Returns 0 or -errno. */
 typedef int protobuf_sink(void *context, const void *bytes, size_t count);
 
 /*
- * All zero but for sink and context is an empty one; without a sink everything stays in the buffer.
- * The first failure is kept in `error`, and what follows does nothing.
+ * A writer. All zero except sink and context is an empty one; without a sink all bytes stay in the
+ * buffer. After the first failure, kept in `error`, all calls do nothing.
  */
 struct protobuf_out {
 	protobuf_sink *sink;
 	void *context;
 	int error;	    /* 0 or -errno */
 	unsigned open;	    /* messages begun and not ended */
-	size_t used;	    /* of buffer */
-	struct pages buffer; /* from the kernel: a host's malloc() is left alone */
+	size_t used;	    /* of `buffer` */
+	struct pages buffer; /* mapped, not from the host's malloc() */
 	struct pages_account account;
 };
 
-/* A number that is 0 is left out, as the format has it. */
+/* Append a number; 0 is omitted, as proto3 does. */
 void protobuf_put_number(struct protobuf_out *out, uint32_t field, uint64_t value);
 
-/* Also when empty: an element of a list. */
+/* Append bytes, even if empty, because they may be an element of a list. */
 void protobuf_put_bytes(struct protobuf_out *out, uint32_t field, const void *bytes, size_t count);
 
 /*
- * Between these two, fields are those of a message in @field, at any depth; or numbers, in the
- * message's place, are elements of a packed list.
+ * Begin and end a message in @field; fields written in between belong to it. Messages may be
+ * nested. Numbers by protobuf_put_varint() instead of fields make a packed list.
  */
 size_t protobuf_begin(struct protobuf_out *out, uint32_t field);
 void protobuf_put_varint(struct protobuf_out *out, uint64_t value);
-void protobuf_end(struct protobuf_out *out, size_t begun); /* what protobuf_begin() returned */
+void protobuf_end(struct protobuf_out *out, size_t begun); /* @begun: result of protobuf_begin() */
 
-/* Hand on what is buffered and give the memory back. Returns 0 or the first error. */
+/* Write the buffer to the sink and free it. Returns 0 or the first error. */
 int protobuf_finish(struct protobuf_out *out);
 
 /* ---- numbers of pprof's fields --------------------------------------------------------------- */
 /*
- * A pprof profile: the numbers of its fields, and what our profiles say that profile.proto has no
- * field for. Source: https://github.com/google/pprof/blob/main/proto/profile.proto
+ * Field numbers of pprof's profile.proto, and conventions of our profiles beyond it. Source:
+ * https://github.com/google/pprof/blob/main/proto/profile.proto
  */
 
 enum {
@@ -124,33 +121,30 @@ enum { LINE_FUNCTION = 1, LINE_LINE = 2 };
 enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 4 };
 
 /*
- * Sample types: samples/count, then cpu/nanoseconds. What
- * virtual machines told is time of a type of its own behind them, each stack having one of the two,
- * and none of the counted samples where there is a clock.
+ * Sample types: samples/count, cpu/nanoseconds, then other kinds of time. A stack has a value in
+ * only one kind of time; this is the elapsed time of virtual machines. Beside a clock, `samples`
+ * counts only the clock's samples.
  */
 #define PPROF_MACHINE_TIME "vm"
-/*
- * Types of time that passed without a CPU: waiting for something, and ready to run. Such a sample's
- * leaf says what it waited for, and a label of what kind that is, "lock" or "io".
- */
+/* Time off CPU. The leaf names what was waited for; a label gives its kind, "lock" or "io". */
 #define PPROF_WAITING_TIME "wait"
 #define PPROF_READY_TIME   "runnable"
 #define PPROF_WAIT_KIND	   "wait"
 
-/* Mappings of what lies in no file: announced code, functions of virtual machines. */
+/* Mappings of code without a file: announced code, functions of virtual machines. */
 #define PPROF_GENERATED_FILE "[generated code]"
 #define PPROF_MACHINE_FILE   "[vm]"
 
-/* Labels: a name and a number. Others' profiles have them, too. */
+/* Labels for a sample's process and thread; other tools use them, too. */
 #define PPROF_PROCESS	"process"
 #define PPROF_THREAD	"thread"
 #define PPROF_THREAD_ID "thread_id"
 
-/* What a comment begins with; one comment for each. */
+/* Prefixes of comments; one comment for each fact. */
 #define PPROF_COMMENT_TITLE   "title: "
-#define PPROF_COMMENT_FILTERS "filters: " /* then which stacks and frames are left out */
-#define PPROF_COMMENT_DROPPED "dropped: " /* then the weight of what is missing */
-#define PPROF_COMMENT_RUNS    "runs: "	  /* then of how many runs of a program it is */
+#define PPROF_COMMENT_FILTERS "filters: " /* then the filters that left out stacks and frames */
+#define PPROF_COMMENT_DROPPED "dropped: " /* then the weight of dropped samples */
+#define PPROF_COMMENT_RUNS    "runs: "	  /* then the number of merged runs */
 #define PPROF_COMMENT_MARK    "mark: "	  /* then milliseconds.microseconds, thread and text */
 
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The messages of a profile. The table of texts comes last, as only then all are known.
+ * The only writer of pprof. The table of texts is written last, because only then all texts are
+ * known.
  *
- * This is the only writer of pprof. Sessions and flamerun decide what is a function, a location, a
- * sample; numbers, texts and messages are made here, from mapped memory, as a host's malloc() is
- * left alone. A message is built where it leaves and moves when its length takes more than one
- * byte: stacks of any depth need no second buffer. Names that are no UTF-8 get '?': strict readers
- * would refuse the whole file.
+ * Memory is mapped, so that the host's malloc() is not used. A message is built in the output
+ * buffer and moved if its length needs more than one byte, so stacks of any depth need no second
+ * buffer.
  */
 #include "libprof/pprof/writer.h"
 
@@ -18,9 +17,7 @@
 #include "libprof/fnv.h"
 
 /* ---- texts ----------------------------------------------------------------------------------- */
-/*
- * One run of bytes, where each text begins in it, and a table that finds them by content.
- */
+/* Texts: their bytes in one array, their offsets, and a table that finds them by content. */
 
 static uint32_t hash_parts(const char *head, const char *tail, size_t tail_bytes)
 {
@@ -42,7 +39,7 @@ static int is_equal(const char *text, const char *head, const char *tail, size_t
 		!text[head_bytes + tail_bytes];
 }
 
-/* Room for one more of @bytes, its NUL included. */
+/* Reserve room for one text of @bytes, its NUL included. */
 static int reserve_text(struct texts *texts, size_t bytes)
 {
 	struct pages_account *account = &texts->account;
@@ -105,9 +102,7 @@ void texts_release(struct texts *texts)
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/*
- * The number of @head followed by @tail, cut at @bytes: at most PTRDIFF_MAX, as strnlen() has it.
- */
+/* Returns the number of @head followed by @tail, cut at @bytes (up to PTRDIFF_MAX). */
 static uint32_t text_of(
 	struct pprof_writer *writer, const char *head, const char *tail, size_t bytes)
 {
@@ -128,7 +123,7 @@ uint32_t pprof_put_text_part(struct pprof_writer *writer, const char *text, size
 	return text_of(writer, "", text, bytes);
 }
 
-/* How many bytes the valid UTF-8 character at @s has, 0 when there is none. Source: RFC 3629. */
+/* Returns the length of the valid UTF-8 character at @s, 0 if invalid. Source: RFC 3629. */
 static unsigned utf8_bytes(const uint8_t *s)
 {
 	unsigned n = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
@@ -138,14 +133,14 @@ static unsigned utf8_bytes(const uint8_t *s)
 	for (unsigned i = 1; i < n; i++)
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
-	/* Too long a form, a surrogate, beyond the last character. */
+	/* Overlong form, surrogate, or beyond U+10FFFF. */
 	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
 		(s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
 		return 0;
 	return n;
 }
 
-/* proto3 demands UTF-8 of strings; strict readers refuse a whole file for one that is none. */
+/* Replace invalid UTF-8 by '?', because strict proto3 readers reject the whole file. */
 static void make_valid(char *text)
 {
 	for (unsigned n; *text; text += n ? n : 1) {
@@ -170,8 +165,8 @@ static void put_texts(struct pprof_writer *writer)
 void pprof_writer_begin(struct pprof_writer *writer, protobuf_sink *sink, void *context)
 {
 	*writer = (struct pprof_writer){.out = {.sink = sink, .context = context}};
-	pprof_put_text(writer, ""); /* number 0, as the format wants it */
-	/* Looked up once, not for each sample. */
+	pprof_put_text(writer, ""); /* number 0, as pprof requires */
+	/* Looked up once instead of for each sample. */
 	writer->process = pprof_put_text(writer, PPROF_PROCESS);
 	writer->thread = pprof_put_text(writer, PPROF_THREAD);
 	writer->thread_id = pprof_put_text(writer, PPROF_THREAD_ID);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples into a profile. A thread's stacks mostly differ from one sample to the next at the leaf
- * side alone, so that the outer frames they share are compared, not looked up.
+ * Add samples, names and marks to a profile. A thread's successive stacks mostly differ only near
+ * the leaf, so the outer frames that they share are compared instead of looked up.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,10 +9,7 @@
 #include "libprof/profile/tables.h"
 
 /* ---- words ----------------------------------------------------------------------------------- */
-/*
- * What programs say of themselves, into a profile: modules, names of code, marks. They may say
- * anything, as often as they like.
- */
+/* Modules, names of code and marks. A program may announce anything, without end. */
 
 int profile_add_module(struct flameprof_profile *p, uint32_t image,
 	const struct names_module *module, const char *path)
@@ -25,7 +22,7 @@ int profile_add_module(struct flameprof_profile *p, uint32_t image,
 	return error == -EINVAL ? error : profile_fail(p, error);
 }
 
-/* The names of @image's code, to add to; NULL without memory. */
+/* Returns the table for names of @image's code; NULL without memory. */
 static struct names *words_of(struct flameprof_profile *p, uint32_t image)
 {
 	struct pages *words = image ? &profile_image_at(p, image)->words : NULL;
@@ -35,7 +32,7 @@ static struct names *words_of(struct flameprof_profile *p, uint32_t image)
 	return pages_reserve(&p->account, words, sizeof(struct names)) ? NULL : words->at;
 }
 
-/* Count the @bytes of words that were added with @error. Returns that. */
+/* Count @bytes if adding them succeeded. Returns @error. */
 static int count_words(struct flameprof_profile *p, size_t bytes, int error)
 {
 	if (!error)
@@ -78,22 +75,22 @@ int profile_add_mark(
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* What a sample needs, found or still to be made. */
+/* The entries of a sample that were found, and those still missing. */
 struct found {
 	const struct profile_image *image;
-	uint32_t number; /* of the thread that has the weight, within the image */
-	uint32_t thread; /* index + 1, 0: to be made */
+	uint32_t number; /* of the thread with the weight, in the image */
+	uint32_t thread; /* index + 1, 0: missing */
 	struct profile_thread
-		*recent; /* what is remembered of one that is no entry; NULL: nothing */
-	int is_unshown; /* it will not be one: the times that tell of threads are used up */
-	uint32_t depth;	 /* frames found, from the outermost; the rest is missing */
-	uint32_t node;	 /* the last one found */
-	uint32_t stack;	 /* index + 1, 0: to be made */
+		*recent; /* remembered facts of a thread without entry, or NULL */
+	int is_unshown; /* it gets no entry, because no more times are kept */
+	uint32_t depth;	 /* number of frames found, from the outermost on */
+	uint32_t node;	 /* the node of the last frame found */
+	uint32_t stack;	 /* index + 1, 0: missing */
 	uint64_t time_ns;
 	struct profile_stack key;
 };
 
-/* How many outermost frames are those of the stack added last. */
+/* Returns the number of outermost frames shared with the stack added last. */
 static uint32_t shared_frames(
 	const struct flameprof_profile *p, uint32_t root, const uint64_t *frames, uint32_t n)
 {
@@ -108,7 +105,7 @@ static uint32_t shared_frames(
 	return i;
 }
 
-/* The frames from @depth on into @path, and the hashes of the paths to them. Returns the last. */
+/* Store the frames from @depth on and the hashes of their paths. Returns the last hash. */
 static uint32_t hash_path(struct profile_step *path, uint32_t root_hash, const uint64_t *frames,
 	uint32_t n, uint32_t depth)
 {
@@ -129,7 +126,10 @@ static uint32_t node_at_depth(
 		     : found->image->root;
 }
 
-/* Is @leaf the end of the path? The nodes below @depth are known; those above come into it. */
+/*
+ * Is the path from @leaf up to @depth the current one? Nodes down to @depth are known; the ones
+ * below are stored in the path.
+ */
 static int is_path_to(
 	const struct flameprof_profile *p, const struct found *found, uint32_t leaf, uint32_t depth)
 {
@@ -147,7 +147,7 @@ static int is_path_to(
 	return n == depth && node == node_at_depth(p, found, depth);
 }
 
-/* The stack that was sampled before, found without a look at the table of nodes. */
+/* Find an earlier stack by the hash of its path, without looking up its nodes. */
 static uint32_t find_stack(
 	const struct flameprof_profile *p, const struct found *found, uint32_t depth)
 {
@@ -166,7 +166,7 @@ static uint32_t find_stack(
 	return number;
 }
 
-/* Slots first, then the nodes they lead to: each round waits for memory once, not once a frame. */
+/* Prefetch all slots, then the likely nodes: two memory latencies per stack, not per frame. */
 static void prefetch_nodes(const struct flameprof_profile *p, uint32_t n, uint32_t depth)
 {
 	const struct profile_step *path = p->path.at;
@@ -180,7 +180,7 @@ static void prefetch_nodes(const struct flameprof_profile *p, uint32_t n, uint32
 			profile_node_at(p, lookup_guess(&p->node_lookup, path[i].hash)));
 }
 
-/* Go down from the root as far as there are nodes. */
+/* Look up nodes from @depth on, until one is missing. */
 static void find_nodes(const struct flameprof_profile *p, struct found *found, uint32_t depth)
 {
 	struct profile_step *path = p->path.at;
@@ -221,7 +221,7 @@ static void find_thread(struct flameprof_profile *p, uint32_t image,
 		found->key.thread = found->thread - 1;
 }
 
-/* What is known of the thread itself, NULL for nothing. */
+/* Returns the entry or the remembered facts of the thread, NULL if there are none. */
 static struct profile_thread *thread_of(
 	const struct flameprof_profile *p, const struct found *found)
 {
@@ -230,8 +230,8 @@ static struct profile_thread *thread_of(
 }
 
 /*
- * The kernel looks at timers at its tick, every 10 ms or more often, so what a thread used since it
- * was sampled last is less than two ticks. If more is due, something kept its signals from it.
+ * The kernel checks timers at its tick, at least every 10 ms, so a thread has used less than two
+ * ticks since its last sample. If more is due, something has blocked its signals.
  */
 #define LAST_STACK_NS 20000000
 
@@ -242,10 +242,9 @@ static int fits_last_stack(const struct flameprof_profile *p, const struct wire_
 }
 
 /*
- * Put a sample without frames on the stack that its thread had in the sample before. Put credit at
- * the time of that sample, too: if many threads end together, each one's credit would otherwise
- * stand at that moment, on more CPUs than there are. Credit for more time stays without a stack,
- * and is drawn as [unsampled].
+ * Put a sample without frames on the last stack of its thread. Credit also gets that sample's time:
+ * if many threads end together, their credit would otherwise stand at one moment, on more CPUs than
+ * there are. Credit for more than LAST_STACK_NS gets no stack and is drawn as [unsampled].
  */
 static void find_last_stack(
 	const struct flameprof_profile *p, const struct wire_sample *sample, struct found *found)
@@ -268,7 +267,7 @@ static void find_last_stack(
 		found->stack = profile_find_stack(p, &found->key);
 }
 
-/* The stack of the sample before, the same in all. */
+/* Do thread, kind and end match those of the stack added last? */
 static int is_last_stack(const struct flameprof_profile *p, const struct found *found)
 {
 	const struct profile_stack *stack;
@@ -280,7 +279,7 @@ static int is_last_stack(const struct flameprof_profile *p, const struct found *
 	       stack->end == found->key.end;
 }
 
-/* A stack of its own: most were sampled before, or share most of their frames with one that was. */
+/* Find the stack of a sample with frames, or else the nodes that it shares with others. */
 static void find_frames(
 	const struct flameprof_profile *p, const uint64_t *frames, struct found *found)
 {
@@ -300,13 +299,13 @@ static void find_frames(
 	find_nodes(p, found, depth);
 }
 
-/* Was the thread seen on a CPU? */
+/* Was the thread on a CPU? */
 static int is_seen(const struct wire_sample *sample)
 {
 	return sample->kind == WIRE_KIND_CPU;
 }
 
-/* All that is missing, or nothing. */
+/* Reserve all missing entries. After an error nothing is added. */
 static int reserve_missing(
 	struct flameprof_profile *p, const struct wire_sample *sample, const struct found *found)
 {
@@ -340,14 +339,11 @@ static void commit_path(struct flameprof_profile *p, struct found *found)
 	found->key.node = found->node;
 }
 
-/* The stack, what counts it, and the time while there is room for times. */
+/* Add the weight to the stack and all totals, and the sample's time while there is room. */
 static void commit_weight(
 	struct flameprof_profile *p, const struct wire_sample *sample, struct found *found)
 {
-	/*
-	 * Where machines tell beside a clock theirs is another time, and in no sum with its. That
-	 * of waits is, too, beside a clock of CPU time.
-	 */
+	/* Time of virtual machines and of waits is not added to the weight of another clock. */
 	int is_other = (sample->kind == WIRE_KIND_WAIT && p->clock != FLAMEPROF_CLOCK_ELAPSED) ||
 		       (sample->kind == WIRE_KIND_VM && p->clock != FLAMEPROF_CLOCK_VM);
 	struct profile_stack *stack;
@@ -382,7 +378,7 @@ static void commit_weight(
 		p->totals.counts.untimed++;
 }
 
-/* What was remembered of it becomes the entry's. */
+/* Add the thread's entry and copy what was remembered of it. */
 static void commit_thread(struct flameprof_profile *p, uint32_t image, struct found *found)
 {
 	const struct profile_thread_key key = {found->image->id, found->number};
@@ -446,7 +442,7 @@ int profile_add(struct flameprof_profile *p, uint32_t image, const struct wire_s
 		find_last_stack(p, sample, &found);
 	error = reserve_missing(p, sample, &found);
 	if (error) {
-		/* The path was walked for a stack that is not there now. */
+		/* The path describes a stack that was not added. */
 		p->path_depth = 0;
 		p->path_stack = 0;
 		goto out;

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A profile's tables: making them, finding and adding entries, cutting them back. What a sample
- * does to them is add.c, what the library's users read of them read.c.
+ * A profile's tables: create them, find and add entries, truncate them. add.c adds samples; read.c
+ * is the library's public reading.
  *
- * A profile is a tree of nodes under path hashes. A stack sampled before is found by its path's
- * hash and proved by walking up from its leaf. A new one fetches all its slots at once, because
- * hashes do not wait for the parent's number. A node takes 12 bytes and a slot of 4, whose spare
- * bits hold hash.
+ * A stack is found by the hash of its path and confirmed by walking up from its leaf. All slots of
+ * a new stack can be prefetched at once, because a path's hash does not depend on the parent's
+ * number. A node takes 12 bytes, and a slot 4, whose spare bits hold more of the hash.
  *
- * A process image is a node above its stacks. Module numbers and code spaces are each image's
- * own, so equal words of two images are two nodes. Modules of all images are in one table, names
- * of code in one for each image: stretches come in rising order within an image only.
+ * A process image is a node above its stacks: module numbers and code spaces belong to one image,
+ * so equal frames of two images are different nodes. Modules of all images are in one table. Names
+ * of code are in one table per image, because ranges rise in order only within an image.
  *
- * Reserve, then commit: a sample that does not fit changes nothing. A sixteenth of a profile's
- * memory is kept for names, so that a full profile still has them.
+ * Entries are first reserved, then committed, so a sample that does not fit changes nothing. A
+ * sixteenth of the memory limit is reserved for names, so that a full profile still has names.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "libprof/profile/tables.h"
 
-/* Kept back of a profile's memory for the names of what is in it. */
+/* Part of a profile's memory that is reserved for names. */
 #define NAMES_DIVISOR	16
 #define NAMES_BYTES_MIN 16384u
 
@@ -48,7 +47,7 @@ struct flameprof_profile *profile_new(const struct profile_config *config)
 	p->account.used_bytes = pages_round(sizeof(*p));
 	p->period_ns = config->period_ns;
 	p->clock = config->clock;
-	/* A title that does not fit is no reason to have no profile. */
+	/* A profile without a title is still useful. */
 	if (config->title)
 		names_add_string(&p->names, &p->account, config->title, &p->title);
 	return p;
@@ -84,7 +83,7 @@ void flameprof_profile_free(struct flameprof_profile *p)
 	pages_free(p, sizeof(*p));
 }
 
-/* @bytes for a table, and @more entries in its lookup. */
+/* Reserve @bytes for a table and @more entries in its lookup. */
 static int reserve(struct flameprof_profile *p, struct pages *array, size_t bytes,
 	struct lookup *lookup, uint32_t more, lookup_hash_fn *hash)
 {
@@ -100,7 +99,7 @@ static uint32_t image_hash(const void *owner, uint32_t number)
 	return lookup_hash(profile_image_at(owner, number - 1)->id);
 }
 
-/* All others have a root that is a node. Its word is no frame's. */
+/* Add the root node of an image other than the first. Its word cannot be a frame's. */
 static void commit_root(struct flameprof_profile *p, struct profile_image *image, uint32_t index)
 {
 	image->root_hash = profile_path_hash(0, index);
@@ -147,7 +146,7 @@ int profile_begin_run(struct flameprof_profile *p, uint64_t id)
 		profile_image(p, id);
 	if (!p->image_count)
 		return p->error;
-	/* Nobody looks for it by its id: it is the only one. */
+	/* The lookup is not updated, because the only image is never looked up by id. */
 	if (profile_image_at(p, 0)->id != id)
 		p->last_thread = 0;
 	profile_image_at(p, 0)->id = id;
@@ -156,10 +155,10 @@ int profile_begin_run(struct flameprof_profile *p, uint64_t id)
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-/* Paths are hashed in the order of numbers: the parent's hash is there. */
+/* Hashes nodes in the order of their numbers, so a parent's hash is known first. */
 struct path_hasher {
 	const struct flameprof_profile *profile;
-	uint32_t *hashes; /* by number, [0] is the root's */
+	uint32_t *hashes; /* by number; [0] is the root's */
 };
 
 static uint32_t node_hash(const void *owner, uint32_t number)
@@ -173,8 +172,9 @@ static uint32_t node_hash(const void *owner, uint32_t number)
 }
 
 /*
- * The hashes are made anew where they are needed: four bytes a node, for a moment. Whether all of
- * it fits is asked first: a full table would otherwise try with each sample.
+ * Path hashes are not stored; growing the table computes them into temporary memory, four bytes per
+ * node. Check first that all of it fits, because a full table would otherwise try again for every
+ * sample.
  */
 static int grow_node_lookup(struct flameprof_profile *p, uint32_t n)
 {
@@ -293,10 +293,9 @@ uint32_t profile_commit_thread(
 }
 
 /*
- * Programs may start threads for ever, and most are over before anything of them is kept: these
- * would be as many entries. What has to be known of them while they last is kept in a table of one
- * size, by their numbers, which are given in turn: a thread is forgotten when so many have come
- * since.
+ * A program may start threads without end, and most end before a sample of them is kept, so they
+ * get no entries. They are remembered in a table of fixed size, by number. Numbers rise, so a
+ * thread is forgotten only after this many later ones.
  */
 #define RECENT_THREADS 16384u
 

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One profile into another, both of a process that profiles itself. First every table is merged,
- * with no weight yet; that may fail and is undone. Then the weights are added, which cannot fail.
+ * Merge one profile into another, both of a process that profiles itself. First merge all tables
+ * without weights, which may fail and is then undone. Then add the weights, which cannot fail.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "libprof/profile/tables.h"
 
-/* From numbers there to numbers here. Memory of its own, not on a profile's account. */
+/*
+ * Maps numbers of `from` ("there") to those of `into` ("here"). Memory is on no profile's account.
+ */
 struct profile_merge {
 	struct flameprof_profile *into;
 	const struct flameprof_profile *from;
-	struct pages_account account; /* of the next one */
-	struct lookup threads_by_tid; /* of those that are here before anything is added */
+	struct pages_account account; /* of threads_by_tid */
+	struct lookup threads_by_tid; /* threads that were here before the merge */
 	uint16_t *modules; /* by number */
 	uint32_t *nodes;   /* by number */
-	uint32_t *hashes;  /* by number: of the path to it, here */
+	uint32_t *hashes;  /* by number: hash of its path here */
 	uint32_t *threads; /* by index: index + 1 */
 	uint32_t *stacks;  /* by index: index + 1 */
 };
@@ -65,7 +67,7 @@ static int same_module(const struct profile_merge *m, const struct names_module 
 			names_string(&m->from->names, there->path));
 }
 
-/* A number that no module here has: @wanted, or the first that is free. 0: there is none. */
+/* Returns a module number unused here: @wanted if possible; 0: none is left. */
 static uint32_t free_number(const struct names *names, uint32_t wanted)
 {
 	if (!names_find_module(names, 0, wanted))
@@ -109,21 +111,21 @@ static int merge_names(struct profile_merge *m)
 		error = names_add_function(&m->into->names, &m->into->account,
 			names_code(there, i), names_string(there, names_code(there, i)->name),
 			names_file(there, names_code(there, i)->file));
-		/* What contradicts a name that is known here stays without one. */
+		/* Code that overlaps code known here stays unnamed. */
 		if (error == -EINVAL)
 			error = 0;
 	}
 	return error;
 }
 
-/* What @frame of there is called here. */
+/* Translate @frame from there to here. */
 static uint64_t translate_frame(const struct profile_merge *m, uint64_t frame)
 {
 	uint32_t number = WIRE_FRAME_MODULE(frame);
 
 	if (number == WIRE_MODULE_NONE || number > WIRE_MODULE_MAX)
 		return frame;
-	/* Not known there: it must not become one that is known here. */
+	/* A module unknown there must not get the number of one that is known here. */
 	number = names_find_module(&m->from->names, 0, number) ? m->modules[number]
 							       : WIRE_MODULE_OVER;
 	return WIRE_FRAME(number, WIRE_FRAME_ADDRESS(frame));
@@ -153,10 +155,7 @@ static int merge_nodes(struct profile_merge *m)
 	return 0;
 }
 
-/*
- * The first here of another run of the profiler that has its tid and name: the same thread as far
- * as can be told. Index + 1, 0 when there is none.
- */
+/* Find the thread here of another run that has the same tid and name. Returns index + 1, or 0. */
 static uint32_t find_thread_of_other_run(
 	const struct profile_merge *m, const struct profile_thread *there)
 {
@@ -219,7 +218,7 @@ static int merge_stacks(struct profile_merge *m)
 	return 0;
 }
 
-/* Marks are added behind those that are here; sort_marks() brings them into their order. */
+/* Append the marks; sort_marks() sorts them. */
 static int merge_marks(struct profile_merge *m)
 {
 	int error = 0;
@@ -233,7 +232,7 @@ static int merge_marks(struct profile_merge *m)
 	return error;
 }
 
-/* One image takes all that was sampled in the other. */
+/* An empty profile gets the image of the other one. */
 static int merge_image(struct profile_merge *m)
 {
 	if (m->into->image_count || !m->from->image_count)
@@ -279,7 +278,7 @@ static void add_weights(struct profile_merge *m)
 	m->into->dropped_weight += m->from->dropped_weight;
 }
 
-/* Earlier samples come first: whole profiles, because those of one process follow each other. */
+/* Put the samples of the earlier profile first; profiles of one process do not overlap. */
 static void add_samples(struct profile_merge *m)
 {
 	struct flameprof_profile *into = m->into;
@@ -327,7 +326,7 @@ int flameprof_profile_merge(struct flameprof_profile *into, const struct flamepr
 {
 	struct profile_counts before;
 	struct profile_merge merge;
-	uint32_t *undo; /* what taking back needs, so that it cannot fail */
+	uint32_t *undo; /* memory for the undo, so that it cannot fail */
 	size_t undo_bytes;
 	int error;
 

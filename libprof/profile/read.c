@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What a profile tells its owner: flameprof_profile.h.
- */
+/* Read a profile: the public functions of flameprof_profile.h, and some for flamerun. */
 #include <errno.h>
 
 #include "libprof/profile/profile.h"

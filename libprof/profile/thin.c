@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fewer samples of the same weight: those of one stack, which is one thread's, that lie within a
- * stretch of time become one at the time of the last of them. What is lost is how exactly times are
- * known. The stretches double until there is room, as long as that helps.
+ * Reduce the number of samples without changing their weight: samples of one stack within an
+ * interval become one sample at the time of the last. Only the resolution of times is lost. The
+ * interval is doubled until there is room, up to LAST_STRETCH_NS.
  */
 #include "libprof/profile/tables.h"
 
 #define FIRST_STRETCH_NS 1000000u
 #define LAST_STRETCH_NS	 (UINT64_C(1) << 50) /* 13 days */
 
-/* Times that are not known are together by themselves. */
+/* Samples without a time form an interval of their own. */
 static uint64_t stretch_of(const struct flameprof_profile *p, uint64_t time_ns)
 {
 	return time_ns ? time_ns / p->stretch_ns + 1 : 0;
 }
 
-/* @last: [stack] -> the number of its sample that was kept last, + 1; 0: none. */
+/* @last: by stack, the index + 1 of its last kept sample; 0: none. */
 static void merge_samples(struct flameprof_profile *p, uint32_t *last)
 {
 	struct flameprof_sample *samples = p->samples.at;
@@ -43,7 +43,7 @@ void profile_thin(struct flameprof_profile *p)
 	size_t bytes = (p->stack_count + (size_t)1) * sizeof(uint32_t);
 	uint64_t wanted = p->times_max - p->times_max / 4;
 
-	/* First those that came since, as the others are. */
+	/* First merge the samples added since the last call at the same resolution. */
 	for (; p->stretch_ns < LAST_STRETCH_NS; p->stretch_ns *= 2) {
 		uint32_t *last = pages_new(bytes);
 

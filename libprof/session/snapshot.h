@@ -35,7 +35,7 @@ void warning_print(const char *format, ...) __attribute__((format(printf, 1, 2))
  *   duration=10       seconds that are sampled, decimals allowed; 0.01 to 86400
  *   rate=97           samples per second of clock; 1 to 10000
  *   clock=cpu         or elapsed
- *   output=%p-%t.svg  name of the picture, gaps as in libprof/placeholder.h; "\:" is a colon
+ *   output=%p-%t.svg  name of the picture, with placeholders (placeholder.h); "\:" is a colon
  *
  * "on" means these defaults; "off" and an empty value mean no snapshots.
  */
