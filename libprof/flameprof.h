@@ -39,10 +39,7 @@ extern "C" {
 /* Returns the library's version, "major.minor.patch". Context: signal-safe, any thread. */
 FLAMEPROF_API const char *flameprof_version(void);
 
-/*
- * Returns 1 while this process is being sampled, by itself or by flamerun, else 0. Context:
- * signal-safe.
- */
+/* Returns 1 while this process is sampled, by itself or by flamerun, else 0. Signal-safe. */
 FLAMEPROF_API int flameprof_active(void);
 
 /* ---- control --------------------------------------------------------------------------------- */
@@ -186,7 +183,7 @@ enum flameprof_drop {
 /* How the unwinding of a stack ended. */
 enum flameprof_end {
 	FLAMEPROF_END_ROOT = 0,	  /* complete, at the thread's start */
-	FLAMEPROF_END_DEPTH = 1,  /* more frames than `depth` */
+	FLAMEPROF_END_DEPTH = 1,  /* cut at `depth` frames */
 	FLAMEPROF_END_LOST = 2,	  /* no unwind rule for an address */
 	FLAMEPROF_END_MEMORY = 3, /* the stack could not be read */
 	FLAMEPROF_ENDS

@@ -41,10 +41,10 @@ FLAMEPROF_API void flameprof_profile_info(
 struct flameprof_thread {
 	const char *name;
 	uint32_t tid;
-	uint64_t weight; /* of what the clock counted */
+	uint64_t weight; /* by the clock */
 };
 
-/* Returns 0 or -ERANGE. */
+/* Read thread @index. Returns 0 or -ERANGE. */
 FLAMEPROF_API int flameprof_profile_thread(
 	const struct flameprof_profile *profile, uint32_t index, struct flameprof_thread *out);
 
@@ -56,7 +56,7 @@ struct flameprof_module {
 	uintptr_t bias;	      /* address in the process - address in the file's ELF headers */
 };
 
-/* Returns 0 or -ERANGE. */
+/* Read module @index. Returns 0 or -ERANGE. */
 FLAMEPROF_API int flameprof_profile_module(
 	const struct flameprof_profile *profile, uint32_t index, struct flameprof_module *out);
 
@@ -72,7 +72,7 @@ struct flameprof_stack {
 	int is_wait;   /* off CPU (FLAMEPROF_CLOCK_ELAPSED); the leaf names the reason */
 };
 
-/* Returns 0 or -ERANGE. */
+/* Read stack @index. Returns 0 or -ERANGE. */
 FLAMEPROF_API int flameprof_profile_stack(
 	const struct flameprof_profile *profile, uint32_t index, struct flameprof_stack *out);
 
@@ -102,7 +102,7 @@ struct flameprof_sample {
 	uint32_t weight;
 };
 
-/* Samples are ordered by time within each thread. Returns 0 or -ERANGE. */
+/* Read sample @index. The samples of a thread are ordered by time. Returns 0 or -ERANGE. */
 FLAMEPROF_API int flameprof_profile_sample(
 	const struct flameprof_profile *profile, uint64_t index, struct flameprof_sample *out);
 

@@ -222,10 +222,7 @@ enum flameprof_publish {
  */
 FLAMEPROF_API int flameprof_publish(unsigned what);
 
-/*
- * Returns what is published now. A tool whose file can no longer be written is off. Context:
- * signal-safe.
- */
+/* Returns what is published; tools whose file cannot be written any more are off. Signal-safe. */
 FLAMEPROF_API unsigned flameprof_published(void);
 
 /* ---- process images -------------------------------------------------------------------------- */

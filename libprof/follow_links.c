@@ -40,10 +40,7 @@ static int open_entry(int folder, const char *name, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/*
- * Use /proc/self/root first, because an emulator may redirect "/" to a root of its own, as
- * qemu-user's -L does.
- */
+/* An emulator such as qemu-user -L may redirect "/", but not /proc/self/root. */
 static int open_root(void)
 {
 	int root = open_entry(AT_FDCWD, "/proc/self/root", O_DIRECTORY);
@@ -69,10 +66,7 @@ static int is_trusted(int folder, const struct stat *entry)
 
 	if (fstat(folder, &status))
 		return 0;
-	/*
-	 * The kernel compares the fsuid; reading it takes a system call that a sandbox may not
-	 * know.
-	 */
+	/* The kernel compares the fsuid; a sandbox may not know the call that reads it. */
 	return (status.st_mode & for_all) != for_all || entry->st_uid == status.st_uid ||
 	       entry->st_uid == geteuid();
 }

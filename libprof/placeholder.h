@@ -89,10 +89,7 @@ static inline void placeholder_put_rank(struct placeholder_name *name)
 	placeholder_put_value(name, rank ? rank : "0");
 }
 
-/*
- * Append the variable's value. @at points behind "%{". Returns the bytes up to and including "}",
- * or -errno.
- */
+/* Append the variable's value. @at is behind "%{". Returns the bytes through "}", or -errno. */
 static inline int placeholder_put_variable(struct placeholder_name *name, const char *at)
 {
 	char variable[PLACEHOLDER_VARIABLE_BYTES];

@@ -71,10 +71,7 @@ struct procfs_status {
 	bool is_strict;	  /* SECCOMP_MODE_STRICT */
 };
 
-/*
- * Read "status" of thread @tid of @pid, or of process @pid if @tid is 0. Returns 0, or -ESRCH with
- * *@out unchanged.
- */
+/* Read "status" of thread @tid, or of process @pid if @tid is 0. Returns as procfs_birth(). */
 int procfs_status(pid_t pid, pid_t tid, struct procfs_status *out);
 
 /*
@@ -145,10 +142,7 @@ int procfs_is_running(uint32_t pid);
 /* Returns the CPU time of @pid in nanoseconds, 0 if unknown. */
 uint64_t procfs_cpu_ns(uint32_t pid);
 
-/*
- * Returns the number of seccomp filters of @pid's main thread (before Linux 5.9 only 0 or 1); 0 if
- * unknown.
- */
+/* Returns the seccomp filters of @pid's main thread (before Linux 5.9: 0 or 1); 0: unknown. */
 uint32_t procfs_filters(uint32_t pid);
 
 #endif

@@ -49,7 +49,7 @@
 #define WIRE_COOKIE_EVENTS  2ULL
 #define WIRE_COOKIE_KERNEL  4ULL /* only with WIRE_COOKIE_EVENTS */
 #define WIRE_COOKIE_BITS    7ULL
-/* flamerun's descriptor number of ring 0's perf event; ring i's is i higher. Signals carry it. */
+/* An event's signal carries flamerun's descriptor of the event: this number + i for ring i. */
 #define WIRE_EVENT_DESCRIPTOR 3072
 #define WIRE_EVENT_RESTS_MAX  32u
 #define WIRE_RATE_MAX_HZ    10000u
@@ -80,10 +80,7 @@ static inline int wire_signal_is_usable(unsigned signal)
 #define WIRE_SLOTS          512
 #define WIRE_RINGS          1024
 #define WIRE_CLAIMS	    512
-/*
- * Frames kept of a stack. Garbage collection in cc1plus recurses past 1024 frames in 1.4 % of its
- * samples.
- */
+/* Frames kept of a stack. In 1.4 % of cc1plus's samples its GC recurses past 1024 frames. */
 #define WIRE_MAX_DEPTH      4096u
 #define WIRE_CONTROL_BYTES  32768u
 #define WIRE_BLOCK_BYTES    65536u
@@ -197,7 +194,7 @@ static inline uint64_t wire_kernel_address(uint64_t frame)
 /* How the unwinding of a stack ended. */
 enum wire_end {
 	WIRE_END_ROOT = 0,  /* complete: return address undefined, or a thread's start */
-	WIRE_END_DEPTH = 1, /* more than WIRE_MAX_DEPTH frames; the leaf side is kept */
+	WIRE_END_DEPTH = 1, /* cut at WIRE_MAX_DEPTH frames; the leaf side is kept */
 	WIRE_END_LOST = 2,  /* no unwind rule for a pc, or a rule that leads nowhere */
 	WIRE_END_MEMORY = 3, /* the stack could not be read */
 	WIRE_END_COUNT
@@ -310,7 +307,7 @@ struct wire_slot {
 	uint32_t namespaced; /* 1: pid is of another pid namespace than flamerun's */
 	uint64_t image_at;   /* where the process's memory holds `image`, which identifies it */
 	uint32_t signal; /* sampling signal; 0: its default action is about to happen */
-	uint32_t is_displaced; /* 1: at the end the signal had a handler of the program's */
+	uint32_t is_displaced; /* 1: at the end the signal's handler was not the library's */
 	uint32_t timer_error; /* errno of the last timer_create() that failed, else 0 */
 	uint64_t start_ns;   /* CLOCK_MONOTONIC */
 	uint64_t start_cpu_ns; /* CPU time of the process when its first thread was armed */
@@ -328,7 +325,7 @@ struct wire_slot {
 	uint64_t pause_changed_ns; /* atomic: when is_paused last changed; stored before it */
 	uint32_t is_paused; /* atomic: recording is paused, or was when it left */
 	uint32_t quit;	    /* enum wire_quit: it runs on and is no longer sampled */
-	uint32_t filters; /* atomic: seccomp filters, also one about to be set, known to it */
+	uint32_t filters; /* atomic: seccomp filters known to it, one being set included */
 	uint32_t has_unseen; /* atomic, by flamerun: it has more filters than that */
 	uint32_t no_events; /* atomic: flamerun must remove its perf events from the threads */
 	/* Atomic, written by handlers and exit paths of this image. They only grow, except
@@ -418,8 +415,8 @@ struct wire_ring {
 	uint32_t tid;
 	uint32_t first;  /* block + 1; stored before head becomes non-zero */
 	uint64_t start_ns;
-	char comm[WIRE_COMM_BYTES]; /* of the thread's start, end, or in between */
-	uint64_t exit_credit; /* weight due when the process left; for the last stack */
+	char comm[WIRE_COMM_BYTES]; /* read at its start and end, perhaps in between */
+	uint64_t exit_credit; /* due, not delivered when the process left; on the last stack */
 	uint64_t end_cpu_ns; /* CPU time of the thread when it or the process ended, else 0 */
 	uint64_t head;    /* atomic, stored with release */
 	uint64_t written; /* bytes committed by this owner so far; written by the thread */

@@ -37,10 +37,7 @@ enum wire_control_step {
 	WIRE_CONTROL_DAMAGED,	/* the ring cannot be read any further */
 };
 
-/*
- * Do @n (1 or more) bytes of text behind the first @fixed bytes fit into the record? If so,
- * terminate the text.
- */
+/* Do @n (not 0) bytes of text fit behind the first @fixed bytes? If so, terminate the text. */
 static inline int wire_control_text_fits(
 	struct wire_control_record *record, size_t fixed, uint32_t n)
 {

@@ -35,10 +35,7 @@ struct wire_drain {
 	struct wire_drain_position position[WIRE_RINGS];
 };
 
-/*
- * One pass over a ring, up to the head that was read at its start. Records committed later belong
- * to the next pass.
- */
+/* One pass over a ring, up to the head at its start; later records belong to the next pass. */
 struct wire_drain_pass {
 	uint32_t index;
 	uint64_t owner; /* wire_ring.owner, not free */
@@ -129,10 +126,7 @@ static inline enum wire_drain_step wire_drain_give_up(
 	return WIRE_DRAIN_DAMAGED;
 }
 
-/*
- * Move to the next block of the ring's list and free the previous one. Returns 0, or -1 if there is
- * none.
- */
+/* Move to the next block of the list and free the previous one. Returns 0, or -1: none. */
 static inline int wire_drain_move(struct wire_drain *drain, const struct wire_drain_pass *pass)
 {
 	struct wire_drain_position *position = &drain->position[pass->index];
@@ -172,10 +166,7 @@ static inline enum wire_drain_step wire_drain_next(
 {
 	struct wire_drain_position *position = &drain->position[pass->index];
 
-	/*
-	 * Stop after as many blocks and bytes as the pool has, because an overwritten list may be a
-	 * cycle.
-	 */
+	/* An overwritten list may be a cycle: stop after as much as the pool can hold. */
 	for (uint32_t turns = 0; pass->head && turns <= drain->blocks &&
 				 pass->taken <= (uint64_t)drain->blocks * WIRE_BLOCK_BYTES;
 		turns++) {

@@ -75,7 +75,7 @@ struct profile_image {
 	uint8_t is_displaced; /* the signal had another handler at the end */
 	uint8_t unsampled;  /* not readable: all its time is credit without a stack */
 	uint8_t is_refused; /* `unsampled` because tracing is forbidden; else it was too short */
-	uint8_t still_runs; /* it was running when recording ended; so end_cpu_ns is of then */
+	uint8_t still_runs; /* it ran when recording ended; end_cpu_ns was read then */
 };
 
 /* 12 bytes: the frame is split, so that there is no padding. */
@@ -336,10 +336,7 @@ static inline const struct names *profile_words(const struct flameprof_profile *
 	return image ? profile_image_at(p, image)->words.at : &p->names;
 }
 
-/*
- * Is @node of @image the target of a stub that hides its target, directly above that stub?
- * Context: any thread.
- */
+/* Is @node of @image the hidden target of the stub directly below it? Context: any thread. */
 int profile_is_hidden(const struct flameprof_profile *p, uint32_t image, uint32_t node);
 
 /* Returns the code at @address of @image's code space, or NULL. */

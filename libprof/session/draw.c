@@ -52,7 +52,7 @@ struct detached {
 	const char *program;
 	const char *const *arguments;
 	char *const *environment;
-	int status; /* as from wait4(); -1: the program was not started */
+	int status; /* as from wait4(); -1: none */
 };
 
 static void exit_process(int status)
@@ -79,10 +79,7 @@ static void drop_descriptors(void)
 	arch_syscall1(SYS_dup, 0);
 }
 
-/*
- * Reset all signals: the handlers are the host's, and with SIGCHLD ignored the program's exit
- * status would be lost.
- */
+/* Reset signals: the handlers are the host's; an ignored SIGCHLD would lose the exit status. */
 static void reset_signals(void)
 {
 	const uint64_t as_default[8] = {0}; /* at least a kernel's struct sigaction */
@@ -269,10 +266,7 @@ static int is_library(const char *entry, size_t bytes)
 	       !memcmp(entry + folder_bytes, LIBRARY, sizeof(LIBRARY) - 1);
 }
 
-/*
- * Copy the variable @preload without the entries that name this library. Returns the end of the
- * copy.
- */
+/* Copy @preload without the entries that name this library. Returns the end of the copy. */
 static char *put_preload(char *out, const char *preload)
 {
 	const char *at = preload + strlen(PRELOAD);
@@ -425,10 +419,7 @@ int flameprof_profile_write(const struct flameprof_profile *profile, const char 
 
 /* ---- of what a session recorded -------------------------------------------------------------- */
 
-/*
- * Returns the weight dropped in the last session, or less if the program has read its diagnostics
- * meanwhile.
- */
+/* Returns the weight dropped since the start or the program's last flameprof_diagnostics(). */
 static uint64_t dropped_weight(void)
 {
 	uint64_t weight = 0;

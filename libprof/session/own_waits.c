@@ -52,8 +52,7 @@ static int read_word(struct window *window, uintptr_t address, uintptr_t *value)
 	if (address - window->base > window->bytes ||
 		window->bytes - (address - window->base) < sizeof(*value)) {
 		/*
-		 * Stop at the end of the page, because the next one may be unmapped, unless the
-		 * word crosses it.
+		 * Stay in the page, because the next may be unmapped, unless the word crosses it.
 		 */
 		size_t bytes = WIRE_PAGE - address % WIRE_PAGE;
 
@@ -248,7 +247,7 @@ static void put_sample(void *context, const struct wait_process *process,
 	diagnostics_add(&result);
 }
 
-/* A refused wait is recorded as unknown anyway. */
+/* Nothing to do: a thread that cannot be observed is recorded as WIRE_WAIT_UNKNOWN. */
 static void refused(void *context, const struct wait_process *process, int error)
 {
 	(void)context, (void)process, (void)error;

@@ -11,16 +11,10 @@
 
 #include <stdint.h>
 
-/*
- * Begin if the session's clock is FLAMEPROF_CLOCK_ELAPSED; otherwise all these functions do
- * nothing.
- */
+/* Begin if the clock is FLAMEPROF_CLOCK_ELAPSED; otherwise all these functions do nothing. */
 void own_waits_begin(void);
 
-/*
- * Observe the threads if a round is due. Returns when to call again (CLOCK_MONOTONIC), UINT64_MAX:
- * never.
- */
+/* Do a due round. Returns when to call again (CLOCK_MONOTONIC), UINT64_MAX: never. */
 uint64_t own_waits_round(void);
 
 /* Add the waits known by now to session.profile, before it is replaced. */

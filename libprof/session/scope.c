@@ -18,9 +18,7 @@
 #include "libprof/session/draw.h"
 #include "libprof/session/session.h"
 
-/*
- * Longest wait for `lock` in exit(): a signal handler that interrupted its holder may call exit().
- */
+/* Longest wait for `lock` in exit(), which a handler may call that interrupted its holder. */
 #define EXIT_LOCK_S 1
 
 struct running {
@@ -127,10 +125,7 @@ static int is_own_thread(void)
 	return running.ticket && pthread_equal(running.owner, pthread_self());
 }
 
-/*
- * Has the running scope's block been left? Stack memory below the frame of a running function is
- * dead.
- */
+/* Was the running scope's block left? Stack memory below a running function's frame is dead. */
 static int is_left(uintptr_t frame)
 {
 	return is_own_thread() && running.address < frame && frame < running.stack_end;

@@ -294,7 +294,7 @@ static int replace_profile(struct flameprof_profile **out, int timeout_ms)
 		return error;
 	barrier.next = profile_new(&session.config);
 	if (!barrier.next) {
-		/* End sampling, so that what was recorded is not lost. */
+		/* There is no profile for new samples: end, and keep the old one for the stop. */
 		session_end_by_itself(FLAMEPROF_NO_MEMORY);
 		error = -ENOMEM;
 		goto out;

@@ -442,10 +442,7 @@ static int start_thread(void)
 	return error;
 }
 
-/*
- * Start a new thread, because the child has none. Registered after the session's own fork handler
- * and so called after it.
- */
+/* Start the child's thread. Called after the session's fork handler, which is registered first. */
 static void fork_child(void)
 {
 	int saved_errno = errno;

@@ -119,7 +119,7 @@ static int map_arena(void)
 	/* A fork child has no session and does not need the contents. */
 	session.is_arena_copied = madvise(arena, bytes, MADV_WIPEONFORK) != 0;
 	sampler.blocks = blocks;
-	/* Readers check `hosted` before they read `pid`, and `arena` before the rest. */
+	/* Readers check `hosted` before they read `pid`, and `arena` before everything else. */
 	sampler.pid = (uint32_t)arch_syscall0(SYS_getpid);
 	__atomic_store_n(&sampler.hosted, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&sampler.arena, arena, __ATOMIC_RELEASE);
