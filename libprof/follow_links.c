@@ -165,9 +165,7 @@ static int step_component(struct walk *walk)
 	if (!walk->name[0])
 		return -EISDIR;
 	if (*walk->rest) {
-		/*
-		 * O_DIRECTORY, because an automounter mounts a folder only if it is opened as one.
-		 */
+		/* O_DIRECTORY makes an automounter mount the folder. */
 		entry = open_entry(walk->folder, walk->name, O_NOFOLLOW | O_DIRECTORY);
 		if (entry != -ENOTDIR)
 			return enter_folder(walk, entry);

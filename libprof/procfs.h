@@ -124,9 +124,7 @@ int procfs_syscall_read(int file, struct procfs_syscall *out);
 /* Returns the number of threads of @pid, 0 if the process has gone. */
 unsigned procfs_thread_count(pid_t pid);
 
-/*
- * Facts from a thread's "stat". CPU times are in ticks of 10 ms, whatever the kernel's own tick is.
- */
+/* Facts from a thread's "stat". CPU times are in ticks of 10 ms, not in the kernel's own ticks. */
 struct procfs_stat {
 	char state;	/* as in procfs_state() */
 	unsigned flags; /* as in procfs_flags() */

@@ -8,9 +8,7 @@
 
 #include "libprof/profile/tables.h"
 
-/*
- * Maps numbers of `from` ("there") to those of `into` ("here"). Memory is on no profile's account.
- */
+/* Maps numbers of `from` ("there") to those of `into` ("here"). Not on a profile's account. */
 struct profile_merge {
 	struct flameprof_profile *into;
 	const struct flameprof_profile *from;

@@ -51,9 +51,7 @@ static int read_word(struct window *window, uintptr_t address, uintptr_t *value)
 	/* If the address is before the window the difference wraps around and is large. */
 	if (address - window->base > window->bytes ||
 		window->bytes - (address - window->base) < sizeof(*value)) {
-		/*
-		 * Stay in the page, because the next may be unmapped, unless the word crosses it.
-		 */
+		/* Stay in the page, unless the word crosses it: the next may be unmapped. */
 		size_t bytes = WIRE_PAGE - address % WIRE_PAGE;
 
 		if (bytes > WINDOW_BYTES)

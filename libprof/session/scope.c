@@ -175,9 +175,7 @@ static void init_once(void)
 	__atomic_store_n(&session_end_left_scope, end_left, __ATOMIC_RELEASE);
 }
 
-/*
- * End a scope whose block was left. If it has the address of @scope, the block was entered again.
- */
+/* End a scope whose block was left, or entered again: then it has the address of @scope. */
 static void end_left_or_replaced(const struct flameprof_scope *scope, const void *frame)
 {
 	pthread_mutex_lock(&lock);
