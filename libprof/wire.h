@@ -35,15 +35,13 @@
 #define WIRE_ENV "FLAMERUN_CHANNEL"
 
 /*
- * Bits of the cookie that change how a program runs: samples come by `clock_hz`; perf events of
- * flamerun signal the program's threads; a sample of time in the kernel is marked with
- * WIRE_FRAME_IN_KERNEL. They are in the environment (WIRE_ENV) and not only in the arena, because
- * every process of the run can write to the arena and none can change another process's
- * environment.
+ * Bits of the cookie that change how a program runs: the clock is CLOCK_MONOTONIC at `clock_hz`;
+ * perf events of flamerun signal the program's threads; a sample of time in the kernel is marked
+ * with WIRE_FRAME_IN_KERNEL. They are in the environment (WIRE_ENV) and not only in the arena,
+ * because every process of the run can write to the arena, but none to another one's environment.
  *
- * WIRE_COOKIE_ELAPSED is for tests alone: samples come at `clock_hz` of elapsed time, so that a
- * test knows their number. It is in the shipped library, behind a hidden option, so that tests run
- * the same library as users.
+ * WIRE_COOKIE_ELAPSED is for tests alone, so that a test knows the number of samples. It is in the
+ * shipped library, behind a hidden option, so that tests run the same library as users.
  */
 #define WIRE_COOKIE_ELAPSED 1ULL
 #define WIRE_COOKIE_EVENTS  2ULL
@@ -403,13 +401,13 @@ enum wire_ring_state {
  * compare-and-swap. Therefore the thread, too, sets WIRE_HEAD_WRITING by compare-and-swap before it
  * writes.
  */
-#define WIRE_HEAD_WRITING     (1ULL << 63) /* set after a kill: a record is torn */
+#define WIRE_HEAD_WRITING     (1ULL << 63) /* a record is being written, or torn */
 #define WIRE_HEAD(block, end) ((uint64_t)((block) + 1) << 32 | (uint32_t)(end))
 #define WIRE_HEAD_BLOCK(head) ((uint32_t)((head) >> 32 & 0x7fffffff) - 1) /* head not 0 */
 #define WIRE_HEAD_END(head)   ((uint32_t)(head))
 
 struct wire_ring {
-	uint64_t owner;  /* low 62 bits of image << 2 | enum wire_ring_state; by CAS */
+	uint64_t owner;  /* image (62 bits) << 2 | enum wire_ring_state; by CAS */
 	uint32_t slot;
 	uint32_t thread; /* number within the image, from 1; not reused */
 	uint32_t tid;
@@ -443,7 +441,7 @@ struct wire_block {
 /* Head of a record in a sample ring; `frames` words follow, innermost first. */
 struct wire_sample {
 	uint32_t bytes; /* of the whole record, a multiple of 8 */
-	uint32_t thread; /* thread number of the ring then */
+	uint32_t thread; /* the ring's thread number when it was written */
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint32_t weight;
 	uint16_t frames; /* 0 with WIRE_KIND_CREDIT: on the thread's previous stack, if any */
