@@ -78,7 +78,7 @@ struct queue_counters {
 struct queue {
 	size_t limit_bytes;
 	size_t batch_bytes; /* an eighth of the limit, at least one largest record */
-	uint64_t image;	    /* its rings are drained */
+	uint64_t image;	    /* image whose rings are drained */
 	pthread_mutex_t lock;
 	struct wire_drain drain;
 	struct queue_item *first, *last;

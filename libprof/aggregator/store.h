@@ -61,7 +61,7 @@ unsigned store_read_control(struct store_catalogue *catalogue, void *arena, uint
 	struct flameprof_profile *profile);
 /* Returns the number of records that were invalid or did not fit. */
 uint64_t store_catalogue_lost(const struct store_catalogue *catalogue);
-/* Returns the number of such marks since the last call. */
+/* Returns the number of marks lost since the last call. */
 uint64_t store_catalogue_read_lost_marks(struct store_catalogue *catalogue);
 /*
  * Copy into @profile the names that its stacks refer to, when it is handed over. A part of its

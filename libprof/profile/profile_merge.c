@@ -13,7 +13,7 @@ struct profile_merge {
 	struct flameprof_profile *into;
 	const struct flameprof_profile *from;
 	struct pages_account account; /* of threads_by_tid */
-	struct lookup threads_by_tid; /* threads that were here before the merge */
+	struct lookup threads_by_tid; /* threads in `into` before the merge */
 	uint16_t *modules; /* by number */
 	uint32_t *nodes;   /* by number */
 	uint32_t *hashes;  /* by number: hash of its path here */

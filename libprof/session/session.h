@@ -87,8 +87,8 @@ extern struct session session __attribute__((visibility("hidden")));
 /* ---- using it -------------------------------------------------------------------------------- */
 
 /*
- * Does the session belong to this process? Not in a child made by a raw clone, which has no worker.
- * Is the caller the worker? Context: signal-safe.
+ * session_is_this_process(): does the session belong to this process? Not in a child made by a raw
+ * clone, which has no worker. session_is_worker(): is the caller the worker? Context: signal-safe.
  */
 int session_is_this_process(void);
 int session_is_worker(void);

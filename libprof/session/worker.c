@@ -84,7 +84,7 @@ static void check_session(uint64_t now_ns)
 		session_end_by_itself(FLAMEPROF_TIMEOUT);
 }
 
-/* Find new threads first, then the stacks of those whose handlers have asked. */
+/* Find new threads, then look up the stacks that handlers have asked for. */
 static void find_new_threads(void)
 {
 	tasks_scan();
