@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * From inside, frames of a thread that holds the runtime's lock are read by plain loads, because
- * nothing frees them meanwhile. Not the innermost one, which may be half made, and none if the
- * thread is about to begin an activation. Without the lock the runtime may end at any time, so all
- * is read by system calls.
+ * Inside the process, read frames by plain loads if the thread holds the runtime's lock, because
+ * nothing frees the frames meanwhile. Exceptions: the innermost frame, which may be half written,
+ * and all frames while the thread sets up an activation. Without the lock the runtime may free its
+ * structures at any time, so read everything by system calls.
  */
 #include "libprof/runtime/runs.h"
 
 #include <errno.h>
 
-#define RESERVED_FRAMES 512u /* for the native frames outside of a run that is too long */
-/* Frames of such a run that are read without being written: each takes 100 ns. */
+/* Frames kept free for the native frames outside of a run that is too long. */
+#define RESERVED_FRAMES 512u
+/* Frames of a run that are read but not written, at most; 100 ns each. */
 #define SKIPPED_MAX (1u << 13)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -44,7 +45,9 @@ int runs_first_line(struct runs *runs, struct runtime_frame *frame)
 	return frame->first_line ? 0 : -EAGAIN;
 }
 
-/* May plain loads be used from the second frame on? Not while an activation is being set up. */
+/*
+ * Plain loads may be used from the second frame of a run on, unless an activation is being set up.
+ */
 static int may_trust(const struct runs *runs)
 {
 	const struct runtime *runtime = runs->runtime;
@@ -76,9 +79,9 @@ static int begin(struct runs *runs, const struct runtime *runtime, uintptr_t sp)
 }
 
 /*
- * Read the rest of a counted run without writing it, because there is no room. Give some room back,
- * because the activations outside have to be counted. Returns how many of the @told frames stay, or
- * -errno.
+ * Read the rest of a counted run without writing it, because @frames is full: the activations
+ * outside of it must still be counted. Drop up to RESERVED_FRAMES of the @told frames written so
+ * far to make room for native frames. Returns how many of the @told frames stay, or -errno.
  */
 static int cut_run(struct runs *runs, uint64_t *frames, unsigned told)
 {
@@ -96,7 +99,7 @@ static int cut_run(struct runs *runs, uint64_t *frames, unsigned told)
 	return (int)told;
 }
 
-/* Write the run that the stack is at. Returns how many frames, or -errno. */
+/* Write the frames of the run that runs->stack is at. Returns how many, or -errno. */
 static int tell_run(struct runs *runs, uint64_t *frames, unsigned room)
 {
 	const struct runtime_kind *kind = runs->runtime->kind;
@@ -127,13 +130,13 @@ static int is_place(const struct runs *runs, const struct unwind_frame *frame)
 				   : runs->stack.place - frame->sp < frame->caller_sp - frame->sp;
 }
 
-/* Is @frames the caller of the last activation, with @between others in between? */
+/* Is @frames the caller of the last activation, with @between frames in between? */
 static int is_behind(const struct runs *runs, const uint64_t *frames, unsigned between)
 {
 	return runs->activation && frames == runs->activation + 1 + between;
 }
 
-/* Does the activation at @frames share the run of the last one, see runtime->is_joined? */
+/* Does the activation at @frames share the run of the last activation (runtime->is_joined)? */
 static int is_joined(const struct runs *runs, const uint64_t *frames)
 {
 	return runs->runtime->is_joined &&
@@ -141,7 +144,7 @@ static int is_joined(const struct runs *runs, const uint64_t *frames)
 		       (is_behind(runs, frames, 2) && runs->joiner == runs->activation + 1));
 }
 
-/* As runs_frames(), for a runtime that has an evaluator. */
+/* Implements runs_frames() for a runtime that has an evaluator. */
 static unsigned frames_of_evaluator(struct runs *runs, const struct runtime *runtime,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
@@ -185,9 +188,9 @@ static unsigned frames_of_evaluator(struct runs *runs, const struct runtime *run
 	return (unsigned)told;
 }
 
-/* ---- frames that are expanded ---------------------------------------------------------------- */
+/* ---- frames of generated code ---------------------------------------------------------------- */
 
-/* Each key has two entries. */
+/* Each key has two possible entries: @way is 0 or 1. */
 static struct runs_expanded *expanded_of(const struct runs *runs, uint64_t key, unsigned way)
 {
 	return &runs->expanded[((key ^ key >> 32) ^ way) % RUNS_EXPANDED];
@@ -198,7 +201,10 @@ static int has_key(const struct runs_expanded *entry, uint64_t key)
 	return __atomic_load_n(&entry->key, __ATOMIC_RELAXED) == key;
 }
 
-/* Find the frames that @key stands for. Returns how many, or -ENOENT if they are not known. */
+/*
+ * Copy the cached frames of @key to @frames. Returns how many, or -ENOENT if they are not cached or
+ * do not fit into @room.
+ */
 static int find_expanded(const struct runs *runs, uint64_t key, uint64_t *frames, unsigned room)
 {
 	const struct runs_expanded *entry = expanded_of(runs, key, 0);
@@ -216,7 +222,7 @@ static int find_expanded(const struct runs *runs, uint64_t key, uint64_t *frames
 	return __atomic_load_n(&entry->version, __ATOMIC_RELAXED) == version ? (int)count : -ENOENT;
 }
 
-/* Choose the entry to write: the key's own, or a free one, or either. */
+/* Choose the entry to write: the entry that has the key, otherwise a free one, otherwise either. */
 static struct runs_expanded *entry_for(const struct runs *runs, uint64_t key)
 {
 	struct runs_expanded *first = expanded_of(runs, key, 0);
@@ -247,8 +253,8 @@ static void keep_expanded(
 }
 
 /*
- * Write the language frames of the generated code that the runtime stands at, the innermost as far
- * as there is @room, and keep them by the runtime's key. Returns how many, or -errno.
+ * Write the language frames of the generated code that runs->generated is at: the innermost @room
+ * of them. Cache all of them if the runtime set a key. Returns how many were written, or -errno.
  */
 static int expand(struct runs *runs, const struct runtime *runtime, uint64_t *frames, unsigned room)
 {
@@ -274,7 +280,7 @@ static int expand(struct runs *runs, const struct runtime *runtime, uint64_t *fr
 	return count;
 }
 
-/* As runs_frames(), for a runtime whose frames are generated code. */
+/* Implements runs_frames() for a runtime whose frames are generated code. */
 static unsigned frames_of_code(struct runs *runs, const struct runtime *runtime,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
@@ -334,10 +340,11 @@ static void reverse(uint64_t *first, uint64_t *end)
 }
 
 /*
- * Counted runs, each before its activation's frame, of which the outermost has none: it is the
- * innermost that has not linked its frame yet, so each run is the next activation's.
+ * Move each counted run outward to the next activation. The innermost activation has not linked its
+ * language frame yet, so each run was assigned one activation too far inward and the outermost
+ * activation, @unfilled, has no run. L and M are runs, E0 to E2 activations:
  *
- *	x L0 E0 y L1 E1 z E2    becomes    x E0 y L0 E1 z L1 E2
+ *	x L E0 y M E1 z E2    becomes    x E0 y L E1 z M E2
  */
 static void move_outward(uint64_t *frames, uint64_t *unfilled)
 {
@@ -357,11 +364,12 @@ static void move_outward(uint64_t *frames, uint64_t *unfilled)
 	}
 }
 
-#define INNER_MAX 3u /* frames of one activation inside of its function's */
+#define INNER_MAX 3u /* native frames of one activation inside of its own frame, at most */
 
 /*
- * Where what @outer called to run frames begins, which ends at @run: its own module's code. That of
- * no module runs them, too, and then all that leads to it.
+ * Returns the innermost of the native frames that belong to the activation @outer, whose run begins
+ * at @run: the frames in front of @run that lie in the module of @outer. If one of them calls a
+ * frame in no module (generated code), that frame is the innermost.
  */
 static uint64_t *find_inner(uint64_t *first, uint64_t *run, uint64_t outer)
 {
@@ -383,13 +391,14 @@ static uint64_t *copy_frames(uint64_t *to, const uint64_t *from, const uint64_t 
 }
 
 /*
- * What an activation's function called to run frames is part of the activation, which is shown by
- * the innermost of that:
+ * Move each run in front of the frames that the activation's function called to run language
+ * frames. Only the innermost of these frames is kept:
  *
  *	x inner L M outer              becomes    x L M inner outer
- *	x generated y inner L M outer             x L M generated outer
+ *	x generated y inner L M outer  becomes    x L M generated outer
  *
- * Returns how many frames there are now; so does @cut know of it, the end of a run or NULL.
+ * Update *@cut, which points to the end of a run or is NULL, to the new position. Returns how many
+ * frames are left.
  */
 static unsigned move_inward(uint64_t *frames, unsigned n, const uint64_t **cut)
 {
@@ -414,7 +423,7 @@ static unsigned move_inward(uint64_t *frames, unsigned n, const uint64_t **cut)
 	return (unsigned)(to - frames);
 }
 
-/* Take all language frames out again. Returns how many frames are left. */
+/* Remove all language frames. Returns how many frames are left. */
 static unsigned withdraw(uint64_t *frames, unsigned n)
 {
 	unsigned left = 0;
@@ -425,7 +434,7 @@ static unsigned withdraw(uint64_t *frames, unsigned n)
 	return left;
 }
 
-/* Have all runs that an activation must be there for been told? */
+/* Have all runs that need an activation been written? */
 static int is_at_end(const struct runs *runs)
 {
 	return runs->stack.place == (runs->runtime->start && !runs->has_start
@@ -434,10 +443,10 @@ static int is_at_end(const struct runs *runs)
 }
 
 /*
- * Can the runs of a runtime whose runs are paired have been given to the wrong activations? That is
- * known where the walk came to the end of both lists. Elsewhere it is possible only while the
- * innermost activation is being linked: the thread is in the evaluator, and before the end of the
- * setup or with no run for that frame.
+ * Returns whether paired runs may have been assigned to the wrong activations. If the walk has
+ * reached the end of both lists, they were not. Otherwise it is possible only while the innermost
+ * activation is being linked: the thread is in the evaluator, and either is in the setup code or
+ * the innermost frame has no run.
  */
 static int is_mispaired(const struct runs *runs, int is_rooted)
 {
@@ -464,7 +473,7 @@ unsigned runs_finish(struct runs *runs, uint64_t *frames, unsigned n, int is_roo
 	runs->is_whole = !runs->error &&
 			 (is_rooted ? is_at_end(runs) : !runs->runtime->is_counted) &&
 			 !(runs->cut && runs->unfilled);
-	/* What was known of the thread may be what has misled. */
+	/* The cached state may have been the cause, so do not use it again. */
 	if (!runs->is_whole)
 		runs->known = 0;
 	if (runs->runtime->is_paired && is_mispaired(runs, is_rooted)) {
@@ -483,7 +492,7 @@ unsigned runs_finish(struct runs *runs, uint64_t *frames, unsigned n, int is_roo
 		n = move_inward(frames, n, &runs->cut);
 	if (runs->cut)
 		n = (unsigned)(runs->cut - frames);
-	/* What ran the last of them was moved behind it. */
+	/* Native frames behind the last language frame belong to activations that were cut. */
 	while (runs->cut && n && !wire_frame_is_language(frames[n - 1]))
 		n--;
 	return n;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Ask the readers of runtimes during one walk, and put each run of language frames before its
- * activation. The caller makes frames of the wire out of language frames. Nothing here differs
- * between a walk from inside and one from outside.
+ * Call the readers of runtimes (runtime.h) during one stack walk, and insert each run of language
+ * frames before its activation's frame. runs->word converts a language frame to a frame of the
+ * wire. Walks in the handler and walks from outside by ptrace use the same code.
  */
 #ifndef LIBPROF_RUNTIME_RUNS_H
 #define LIBPROF_RUNTIME_RUNS_H
@@ -15,45 +15,54 @@
 
 struct runs;
 
-/* Returns @frame as a frame of the wire, or 0 if there is no room for its function. */
+/* Returns @frame as a frame of the wire, or 0 if the caller's table of functions is full. */
 typedef uint64_t runs_word_fn(struct runs *runs, struct runtime_frame *frame);
 
 struct runs {
 	struct runtime_thread thread; /* the thread that is walked */
-	uintptr_t pc;		      /* of its innermost frame */
+	uintptr_t pc;		      /* of the walk's innermost frame */
 	uintptr_t known; /* runtime_stack.state of the thread's last walk, then of this one; or 0 */
 	runs_word_fn *word;
-	void *context;			 /* for @word */
-	const struct runtime *runtime;	 /* the one with an evaluator; NULL: not met so far */
-	const struct runtime *generator; /* the one that generates code; NULL: there is none */
-	int is_asked;			 /* the caller's own: the readers may make system calls */
-	int error; /* of @runtime: write no more runs; counted ones are taken out at the end */
-	int frame_error;       /* of @generator: all language frames are taken out at the end */
+	void *context; /* the argument of @word */
+	/* The runtime with an evaluator; NULL until the walk reaches it. */
+	const struct runtime *runtime;
+	const struct runtime *generator; /* the runtime that generates code; NULL: none */
+	/* For the caller's use: it has checked that readers may make system calls. */
+	int is_asked;
+	int error; /* -errno of a reader of @runtime: no more runs are written */
+	/* -errno of a reader of @generator: runs_finish() removes all language frames */
+	int frame_error;
 	int is_innermost_told; /* the frame at @pc had a run */
-	int is_whole;	       /* after runs_finish(): every run has its activation */
-	/* Counted activations, as places among the frames of the walk. */
-	const uint64_t *unfilled;	/* the one that no run was left for; NULL: none */
-	const uint64_t *activation;	/* the last one */
-	const uint64_t *joiner;		/* the last frame of runtime->joiner that called one */
-	const uint64_t *cut;		/* where the room for runs ended; NULL: all were written */
+	int is_whole;	       /* set by runs_finish(): every run has its activation */
+	/* Activations of the evaluator: pointers into the walk's array of frames; NULL: none. */
+	const uint64_t *unfilled;   /* the counted activation for which no run was left */
+	const uint64_t *activation; /* the last activation */
+	/* The last frame in runtime->joiner that called an activation. */
+	const uint64_t *joiner;
+	/*
+	 * No runs are written from here on, because the array is full; NULL: all runs were written
+	 */
+	const uint64_t *cut;
 	int has_start;			/* runtime->start called the outermost activation */
-	struct runs_expanded *expanded; /* borrowed; NULL without @generator */
-	uint64_t epoch;			/* entries of @expanded from other epochs are not used */
-	struct runtime_stack stack;	/* of @runtime */
-	struct runtime_stack generated; /* of @generator */
+	struct runs_expanded *expanded; /* borrowed; may be NULL without @generator */
+	/* Part of the keys of @expanded: entries of other epochs do not match. */
+	uint64_t epoch;
+	struct runtime_stack stack; /* position in the language stack of @runtime */
+	/* Position in the frame of code that @generator generated. */
+	struct runtime_stack generated;
 	struct runtime_reader reader;
 };
 
 /*
- * A cache of frames of generated code: the frames of the wire that each stands for. Zero it at
- * first. Any thread may use it at any time: an entry that is being written is neither read nor
- * written by others.
+ * A cache entry: the frames of the wire for one native frame of generated code. Zero it before the
+ * first use. Any thread may use the cache at any time: readers and writers skip an entry that is
+ * being written.
  */
 #define RUNS_EXPANDED	   4096u /* a power of two */
-#define RUNS_EXPANDED_DEEP 30u	 /* functions of one frame, at most */
+#define RUNS_EXPANDED_DEEP 30u	 /* language frames of one native frame, at most */
 struct runs_expanded {
-	uint32_t version; /* atomic, odd while the entry is written */
-	uint32_t count;	  /* atomic, as the rest */
+	uint32_t version; /* atomic; odd while the entry is written */
+	uint32_t count;	  /* atomic, as @key and @frames are */
 	uint64_t key;
 	uint64_t frames[RUNS_EXPANDED_DEEP];
 };
@@ -73,29 +82,36 @@ static inline void runs_init(struct runs *runs, uintptr_t pc, runs_word_fn *word
 	runs->generated = (struct runtime_stack){0};
 }
 
-/* Answer UNWIND_ASK (unwind/unwind_core.h). */
+/*
+ * Ask the runtime for the caller of @at, as UNWIND_ASK (unwind/unwind_core.h) does. Returns
+ * UNWIND_CALLER, UNWIND_INSIDE, 0 if the walk has to step by itself, or -errno.
+ */
 int runs_step(struct runs *runs, struct unwind_activation *at);
 
-/* Answer UNWIND_RUN. @runtime is that of the frame's module, or NULL. */
+/*
+ * Write the language frames that @frame runs to @frames, innermost first, at most @room, as
+ * UNWIND_RUN (unwind/unwind_core.h) does. @runtime is that of the frame's module, or NULL. Returns
+ * how many.
+ */
 unsigned runs_frames(struct runs *runs, const struct runtime *runtime,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room);
 
 /*
- * Find out the line that @frame's function begins at, if only kind->line() knows it. Returns 0, or
- * -EAGAIN if it is not known yet.
- * Context: as @runs.
+ * Set frame->first_line by kind->line() if it is RUNTIME_LINE_LATER. Returns 0, or -EAGAIN if the
+ * runtime does not know it yet.
  */
 int runs_first_line(struct runs *runs, struct runtime_frame *frame);
 
 /*
- * End a walk of @n @frames, which reached the outermost frame if @is_rooted. If not every run found
- * its activation, clear runs->is_whole, and take all language frames out if runs are counted, or if
- * they are paired and may have been given to the wrong activations. Returns how many frames there
- * are now. If runs->cut is not NULL then, the outermost frames are missing, as with WIRE_END_DEPTH.
+ * End a walk of @n @frames; @is_rooted says that the walk reached the outermost frame. Set
+ * runs->is_whole if every run has its activation. Otherwise remove all language frames if the
+ * runtime's runs are counted, or if they are paired and may have been assigned to the wrong
+ * activations. Returns how many frames are left. If runs->cut is not NULL then, the outermost
+ * frames are missing, as with WIRE_END_DEPTH.
  */
 unsigned runs_finish(struct runs *runs, uint64_t *frames, unsigned n, int is_rooted);
 
-/* Do the same for the @result of a walk. */
+/* Apply runs_finish() to the @result of a walk. */
 static inline void runs_end(struct runs *runs, uint64_t *frames, struct unwind_result *result)
 {
 	result->frames = runs_finish(runs, frames, result->frames, result->end == WIRE_END_ROOT);
@@ -103,7 +119,7 @@ static inline void runs_end(struct runs *runs, uint64_t *frames, struct unwind_r
 		result->end = WIRE_END_DEPTH;
 }
 
-/* Returns the line that @frame is at, or 0 if there is none. Context: as @runs. */
+/* Returns the line that @frame executes, or 0 if there is none. */
 uint32_t runs_line(struct runs *runs, const struct runtime_frame *frame);
 
 #endif

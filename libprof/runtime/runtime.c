@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
-/*
- * The runtimes there are. Each is one file, which knows none of the others.
- */
+/* The list of all readers. Each reader is independent of the others. */
 #include "libprof/runtime/runtime.h"
 
 #include <errno.h>

@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: everything in this folder is reachable from the handler. */
 /*
- * The contract of a reader: it finds a language's runtime in a process, and reads the functions
- * that a thread runs out of the runtime's own structures, without the runtime's help.
+ * Interface of the language readers. A reader recognises a language's runtime in a process and
+ * reads the functions that a thread executes from the runtime's own structures, without the
+ * runtime's help.
  *
- * The walk of the native stack asks for language frames where they belong. A native frame that runs
- * language frames is their *activation*; the frames of one activation are a *run*:
+ * Language frames are inserted into the native stack. A native frame that executes language frames
+ * is their *activation*; the frames of one activation are a *run*:
  *
  *	time_sleep                        native frames that the language called
  *	"work", "main"                    a run, innermost first
  *	_PyEval_EvalFrameDefault          its activation
  *	_PyFunction_Vectorcall …          native frames that called the language
  *
- * There are two sorts of runtimes. An *evaluator* is a function of the runtime's module that runs
- * the language's code. Its activations are recognised by an address in their stack frames that the
- * runtime has noted, or they are counted (runtime.is_counted). A runtime without an evaluator
+ * There are two kinds of runtimes. An *evaluator* is a function in the runtime's module that
+ * interprets the language's code. Its activations are found by an address in their stack frames
+ * that the runtime keeps, or they are counted (runtime.is_counted). A runtime without an evaluator
  * compiles everything, and each frame of generated code is an activation.
  *
- * A walk calls a reader like this:
+ * A walk calls a reader in this order (libprof/runtime/runs.c):
  *
  *	find		once for each module: is it the runtime, and where are its structures?
  *	begin		at the first frame in that module: where is this thread's stack?
- *	step		for a frame that has no call-frame information: where is its caller?
+ *	step		for a frame without call-frame information: where is its caller?
  *	enter		for each activation: which run is its own?
- *	next		until the run is over: the next frames
+ *	next		the next frames, until the run is over
  *	line, text	when a function or a line is seen for the first time
  *
- * libprof/runtime/runs.c makes these calls. The reader that is easiest to read is php.c.
+ * php.c is the simplest reader.
  */
 #ifndef LIBPROF_RUNTIME_RUNTIME_H
 #define LIBPROF_RUNTIME_RUNTIME_H
@@ -43,143 +44,158 @@
 #define RUNTIME_OBJECTS_MAX 8u
 #define RUNTIME_SETUP_MAX   1024u /* the default of setup_end - entry */
 
-/* A runtime in a process. */
+/* A runtime in a process, as runtime_kind.find() fills it in. */
 struct runtime {
-	const struct runtime_kind *kind; /* NULL: none */
-	uint32_t version;		 /* in the reader's own numbers */
-	uint32_t is_counted; /* activation n has run n; their numbers have to be equal at the end */
+	const struct runtime_kind *kind; /* NULL: no runtime */
+	uint32_t version;		 /* numbered by the reader */
+	uint32_t is_counted; /* activation n has run n; the walk must find equal numbers of both */
 	/*
-	 * The runtime links a run and its activation at different moments, and only the order of
-	 * both lists says which belong together. If their numbers differ, believe no frame.
+	 * The runtime links a run and its activation at different moments, so runs and activations
+	 * are matched by their order only. If their numbers differ, all language frames are
+	 * dropped.
 	 */
 	uint32_t is_paired;
-	uint32_t has_inner; /* functions that entry's function calls belong to the activation */
+	/* Native functions that the evaluator's function calls belong to the activation. */
+	uint32_t has_inner;
 	/*
-	 * Counted activations share a run if one calls the other through a single function, or
-	 * through two of which the inner one is the function from joiner to joiner_end.
+	 * Counted activations share a run if one calls the other through a single native frame, or
+	 * through two of which the inner one is in the function from joiner to joiner_end.
 	 */
 	uint32_t is_joined;
 	uintptr_t joiner, joiner_end;
-	uint32_t offsets[RUNTIME_WORDS_MAX];	/* the reader's own: offsets of fields */
-	uintptr_t base, base_bytes;		/* the runtime's variables, in its module */
-	uintptr_t code_type;			/* by which a code object is recognised */
-	uintptr_t entry, entry_end;		/* the evaluator's code */
-	uintptr_t setup_end;			/* before it, an activation is being set up */
-	uintptr_t objects[RUNTIME_OBJECTS_MAX]; /* the reader's own: addresses that never change */
-	/* The function that calls the outermost activation, in stacks that have one. */
+	uint32_t offsets[RUNTIME_WORDS_MAX]; /* offsets of fields, laid out by the reader */
+	uintptr_t base, base_bytes;	     /* the runtime's variables, in its module; bytes */
+	uintptr_t code_type;		     /* the type that every code object has */
+	uintptr_t entry, entry_end;	     /* the evaluator's code */
+	/* At a pc from entry to here, an activation is being set up. */
+	uintptr_t setup_end;
+	/* Addresses that never change, laid out by the reader. */
+	uintptr_t objects[RUNTIME_OBJECTS_MAX];
+	/* The function that calls the outermost activation, if the stack has such a function. */
 	uintptr_t start, start_end;
 };
 
-/* ---- what a walk knows ----------------------------------------------------------------------- */
+/* ---- state of a walk ------------------------------------------------------------------------- */
 
 struct runtime_thread {
-	uintptr_t self; /* pthread_self(), or 0 if it is not known */
-	uint32_t tid;	/* as its process knows it, or 0 */
+	uintptr_t self; /* pthread_self(); 0: not known */
+	uint32_t tid;	/* as the thread's own PID namespace numbers it; 0: not known */
 };
 
 /* One language frame. */
 struct runtime_frame {
-	uintptr_t function;   /* address of its code; 0: none */
-	uint64_t identity;    /* hash of that address and of what is there */
-	uint32_t first_line;  /* of the function; RUNTIME_LINE_LATER: line() knows it */
+	uintptr_t function; /* address of the function's code object; 0: none */
+	/* Hash of @function and of the contents that distinguish it from a later object there. */
+	uint64_t identity;
+	uint32_t first_line;  /* of the function; RUNTIME_LINE_LATER: ask line() */
 	uint32_t line;	      /* 0: none; used if the reader has no line() */
 	int32_t position;     /* of the instruction, in the runtime's units; < 0: not known */
-	uintptr_t name, file; /* for text() */
-	/* The reader's own. */
+	uintptr_t name, file; /* arguments of text() */
+	/* For the reader's own use. */
 	uintptr_t lines, code;
 	uint64_t key;
 	uint32_t start;
 	int32_t inlined;
 };
 #define RUNTIME_LINE_LATER     UINT32_MAX
-#define RUNTIME_POSITION_FIRST INT32_MIN /* asks line() where the function begins */
+#define RUNTIME_POSITION_FIRST INT32_MIN /* makes line() return the function's first line */
 
-/* A thread's stack of language frames, from the frame on that is read next. */
+/* The position in a thread's stack of language frames: next() reads @frame and its callers. */
 struct runtime_stack {
 	uintptr_t state;      /* the runtime's structure for the thread */
-	uintptr_t frame;      /* the innermost frame of the next run; 0: there are no more */
-	uintptr_t activation; /* the runtime's structure for the activation, if it has one */
-	uintptr_t place;  /* an address in the native frame of the next activation; or as below */
-	int is_shared;	  /* call begin() after each run: another state may have the next one */
+	uintptr_t frame;      /* innermost frame of the next run; 0: no more runs */
+	uintptr_t activation; /* the runtime's structure for the activation, if any */
+	/* An address in the native frame of the next activation, or RUNTIME_PLACE_…. */
+	uintptr_t place;
+	/* Call begin() after each run, because another state may have the next run. */
+	int is_shared;
 	int is_over;	  /* the last frame was the outermost of its run */
-	int is_innermost; /* for enter(): the activation has called nothing */
-	const struct unwind_frame *run_by; /* for next(): the activation; NULL: it is not known */
-	uint64_t key; /* set by enter() for generated code: what its frames depend on; 0: no key */
+	int is_innermost; /* for enter(): the activation is the innermost native frame */
+	const struct unwind_frame *run_by; /* for next(): the activation; NULL: not known */
+	/*
+	 * Set by enter() for generated code: hash of all that its language frames depend on; 0:
+	 * none
+	 */
+	uint64_t key;
 	struct runtime_frame
 		found;	  /* for generated code: passed from step() and enter() to next() */
-	uintptr_t own[5]; /* the reader's own */
+	uintptr_t own[5]; /* for the reader's own use */
 };
 #define RUNTIME_PLACE_COUNTED	(UINTPTR_MAX - 1) /* the next activation of the evaluator */
 #define RUNTIME_PLACE_OUTERMOST (UINTPTR_MAX - 2) /* the activation that runtime.start calls */
 #define RUNTIME_PLACE_NONE	UINTPTR_MAX	  /* there are no more runs */
 
-/* Which of the runtime's structures is a thread's. */
+/* Associates a thread with the runtime's structure for it. */
 struct runtime_state {
-	uint32_t tid; /* as its process knows it */
+	uint32_t tid; /* in the PID namespace of the process */
 	uintptr_t state;
 };
 
 #define RUNTIME_NAME_BYTES 256u
 #define RUNTIME_FILE_BYTES 512u
 
-/* ---- what a reader does ---------------------------------------------------------------------- */
+/* ---- functions of a reader ------------------------------------------------------------------- */
 
-/* All functions return 0 or -errno unless said otherwise. NULL is allowed where it says so. */
+/*
+ * Functions return 0 or -errno unless stated otherwise. A member may be NULL only if its comment
+ * says so.
+ */
 struct runtime_kind {
 	const char *name;
-	const char *known; /* versions that are read, in words for a person: "3.8 to 3.15" */
+	const char *known; /* supported versions, shown to users: "3.8 to 3.15" */
 	/*
-	 * Fill in @out if the module with @symbols is the runtime. Returns -EAGAIN if it is, but is
-	 * not loaded completely yet; -ENOTSUP if it is, but no version that is known.
+	 * Fill in @out if the module with @symbols is the runtime. Returns -EAGAIN if it is but is
+	 * not loaded completely yet, -ENOTSUP if it is but its version is not supported.
 	 */
 	int (*find)(struct runtime *out, struct runtime_reader *reader,
 		struct runtime_symbols *symbols);
 	/*
-	 * Find the stack of @thread, and stand at the innermost run that has its place at or above
-	 * @sp. If the thread is not known, take the state whose place is nearest. @known is the
-	 * state that the thread's last walk found, or 0. Clear reader->may_trust if the runtime may
-	 * free what it runs meanwhile. NULL: there is nothing to find.
+	 * Find the stack of @thread and set @out to the innermost run whose place is at or above
+	 * @sp. If the thread is not known, use the state whose place is nearest to @sp. @known is
+	 * the state that the thread's last walk found, or 0. Clear reader->may_trust if the runtime
+	 * may free during the walk what the thread executes. NULL: no stack has to be found.
 	 */
 	int (*begin)(const struct runtime *runtime, struct runtime_reader *reader,
 		const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
 		struct runtime_stack *out);
 	/*
-	 * Leave the frame @at if the walk cannot do it by itself. Returns the walk's answers, see
-	 * struct unwind_activation. NULL: the walk leaves all frames by itself.
+	 * Step from the frame @at to its caller if the walk cannot do that by itself. Returns what
+	 * struct unwind_activation (unwind/unwind.h) allows. NULL: the walk steps over all frames
+	 * by itself.
 	 */
 	int (*step)(const struct runtime *runtime, struct runtime_reader *reader,
 		struct runtime_stack *stack, struct unwind_activation *at);
 	/*
-	 * Stand at the run of the activation @frame, which the walk has stepped over. Without an
-	 * evaluator: returns 1, with stack->key, or 0 if the frame runs nothing. NULL: the runs are
-	 * in the order of the activations.
+	 * Set @stack to the run of the activation @frame, which the walk has already stepped over.
+	 * A runtime without an evaluator returns 1 and sets stack->key, or returns 0 if the frame
+	 * executes no language code. NULL: runs are in the order of their activations.
 	 */
 	int (*enter)(const struct runtime *runtime, struct runtime_reader *reader,
 		struct runtime_stack *stack, const struct unwind_frame *frame);
 	/*
-	 * Read the next frames of the run, innermost first, at most @room. Without an evaluator
-	 * read all of them at once. Returns how many; 0: the run is over, and @stack is at the next
-	 * one.
+	 * Read the next frames of the run, innermost first, at most @room. A runtime without an
+	 * evaluator reads all frames of the run at once. Returns how many; 0: the run is over and
+	 * @stack is at the next run.
 	 */
 	int (*next)(const struct runtime *runtime, struct runtime_reader *reader,
 		struct runtime_stack *stack, struct runtime_frame *out, unsigned room);
 	/*
-	 * List the threads that the runtime knows by their numbers, at most @room, in any order.
-	 * Returns how many. NULL: it does not know their numbers.
+	 * List the threads whose tids the runtime knows, at most @room, in any order. Returns how
+	 * many. NULL: the runtime does not know tids.
 	 */
 	unsigned (*states)(const struct runtime *runtime, struct runtime_reader *reader,
 		struct runtime_state *out, unsigned room);
 	/*
-	 * Returns the line of @frame->position, or 0 if there is none or, for
-	 * RUNTIME_POSITION_FIRST, if it is not known yet. It may take long: the answer is kept.
-	 * NULL: next() fills in the lines.
+	 * Returns the line of @frame->position, or 0 if there is none. For RUNTIME_POSITION_FIRST 0
+	 * means that the line is not known yet. The result is cached, so this may be slow. NULL:
+	 * next() fills in lines.
 	 */
 	uint32_t (*line)(const struct runtime *runtime, struct runtime_reader *reader,
 		const struct runtime_frame *frame);
 	/*
-	 * Write the text of @address, a name or a file of next(), as UTF-8 with a NUL. If it does
-	 * not fit into @room bytes keep its beginning or, if @keep_end, its end. Returns the number
-	 * of bytes with the NUL.
+	 * Write the text at @address, a name or file from next(), as UTF-8 with a NUL. If it does
+	 * not fit into @room bytes, keep the beginning or, if @keep_end, the end. Returns the
+	 * number of bytes including the NUL.
 	 */
 	uint32_t (*text)(const struct runtime *runtime, struct runtime_reader *reader,
 		uintptr_t address, char *out, uint32_t room, int keep_end);
@@ -190,36 +206,36 @@ extern const struct runtime_kind runtime_cpython, runtime_php, runtime_ruby, run
 
 /* ---- finding a runtime ----------------------------------------------------------------------- */
 
-/* Does an evaluator run the language frames? */
+/* Does the runtime have an evaluator that runs the language frames? */
 static inline int runtime_has_evaluator(const struct runtime *runtime)
 {
 	return runtime->is_counted || runtime->kind->begin;
 }
 
-/* Can the walk come to code that the runtime has generated? */
+/* Can a walk reach code that the runtime has generated? */
 static inline int runtime_generates_code(const struct runtime *runtime)
 {
 	return runtime->kind->step || !runtime_has_evaluator(runtime);
 }
 
-/* A module, as mapped. */
+/* A mapped module. */
 struct runtime_module {
 	uintptr_t dynamic, bias;
-	uintptr_t eh_frame_hdr; /* 0: it has none, or none that can be read */
+	uintptr_t eh_frame_hdr; /* 0: none, or not readable */
 };
 
 /*
- * Is @module a runtime? Returns 1 with @out, or 0; -EAGAIN if that cannot be known yet; -ENOTSUP if
- * it is out->kind, but no version that is known.
- * Context: signal-safe, any thread.
+ * Determine whether @module is a runtime. Returns 1 with @out filled in, or 0; -EAGAIN if that
+ * cannot be decided yet; -ENOTSUP if it is out->kind but in an unsupported version. Context:
+ * signal-safe, any thread.
  */
 int runtime_find(
 	struct runtime *out, struct runtime_reader *reader, const struct runtime_module *module);
 
-/* The bit of @kind in a set of kinds. */
+/* Returns the bit of @kind in a set of kinds. */
 uint32_t runtime_bit(const struct runtime_kind *kind);
 
-/* The kind of bit @number in such a set; NULL: no kind has that bit or a higher one. */
+/* Returns the kind of bit @number in a set of kinds; NULL: no kind has that bit or a higher one. */
 const struct runtime_kind *runtime_kind_at(unsigned number);
 
 #endif
