@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Reading, and looking symbols up in a mapped module's own hash table (gABI; DT_GNU_HASH as glibc
- * reads it): a few loads for a module that has none of the names.
+ * Load memory, and look up symbols in a mapped module's own hash table (gABI; DT_GNU_HASH as glibc
+ * reads it), because that takes only a few loads for a module that has none of the names.
  */
 #include "libprof/runtime/reader.h"
 
@@ -16,11 +16,14 @@
 #include "arch/syscall.h"
 
 #define PAGE	     4096u
-#define ADDRESS_BITS 56 /* of a process, on any CPU of ours */
+#define ADDRESS_BITS 56 /* of user space, on every supported CPU */
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- probing --------------------------------------------------------------------------------- */
 
-/* Without process_vm_readv(2): does the kernel read a set of signals from the page? */
+/*
+ * Probe an address without process_vm_readv(2): rt_sigprocmask() with an invalid `how` fails with
+ * EINVAL if the kernel could read the set of signals there, with EFAULT otherwise.
+ */
 static int is_readable(uintptr_t address)
 {
 	return arch_syscall4(SYS_rt_sigprocmask, ~0, (long)(address & ~7UL), NULL, 8) == -EINVAL;
@@ -39,7 +42,7 @@ static int is_within(uintptr_t start, uintptr_t all, uintptr_t address, size_t b
 	return address - start < all && bytes <= all - (address - start);
 }
 
-/* No program has memory elsewhere: what is read where objects may be is often no address. */
+/* Reject values that cannot be addresses, because stale objects often hold other data there. */
 static int is_plausible(uintptr_t address)
 {
 	return address >= PAGE && !(address >> ADDRESS_BITS);
@@ -58,7 +61,7 @@ static struct runtime_cached *cached_entry(const struct runtime_reader *reader, 
 	return &reader->cache->entries[key * 0x9e3779b97f4a7c15ULL >> (64 - RUNTIME_CACHE_BITS)];
 }
 
-/* Each word has a factor of its own, so that words of two writers do not cancel each other out. */
+/* Each word has its own factor, so that words of two concurrent writers do not cancel out. */
 static uint64_t check_of(uint64_t key, const uint64_t words[RUNTIME_CACHE_WORDS])
 {
 	return key ^ words[0] * 0x9fb21c651e98df25ULL ^ words[1] * 0xd6e8feb86659fd93ULL ^
@@ -124,7 +127,7 @@ static char *content_of(struct runtime_reader *reader, unsigned i)
 	return i < 2 ? reader->contents[i].bytes : reader->room->contents[i - 2].bytes;
 }
 
-/* The first of @count that has all of it; else @count. */
+/* Returns the index of the first window that contains all bytes, or @count. */
 static unsigned find_among(
 	const struct runtime_window *windows, unsigned count, uintptr_t address, size_t bytes)
 {
@@ -136,7 +139,7 @@ static unsigned find_among(
 	return i;
 }
 
-/* Which has all of it; else how many there are. */
+/* Returns the index of the window that contains all bytes, or window_count(). */
 static unsigned find_window(struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
 	uint8_t *hint = &reader->found_in[address / RUNTIME_WINDOW_BYTES % RUNTIME_HINTS];
@@ -151,7 +154,10 @@ static unsigned find_window(struct runtime_reader *reader, uintptr_t address, si
 	return i;
 }
 
-/* Fill window @i with what is at @remote. */
+/*
+ * Fill window @i from @remote. Returns 0, or -EFAULT with the bytes before the first unreadable
+ * page.
+ */
 static int read_window(struct runtime_reader *reader, unsigned i, struct iovec remote)
 {
 	struct runtime_window *window = window_at(reader, i);
@@ -165,8 +171,9 @@ static int read_window(struct runtime_reader *reader, unsigned i, struct iovec r
 }
 
 /*
- * The window is the block that has what is asked for; or ends with that, as stacks of frames are
- * read downwards, and does not begin in a page before it.
+ * Choose the range to read for @bytes at @address: the aligned block of RUNTIME_WINDOW_BYTES that
+ * contains them. If they cross its end, the range ends with them, because stacks of frames are read
+ * downwards, and starts in the page of @address, because the page before may be unmapped.
  */
 static struct iovec window_around(uintptr_t address, size_t bytes)
 {
@@ -182,7 +189,7 @@ static struct iovec window_around(uintptr_t address, size_t bytes)
 	return (struct iovec){(void *)start, end - start};
 }
 
-/* ---- what the walks before have read --------------------------------------------------------- */
+/* ---- windows of earlier walks ---------------------------------------------------------------- */
 
 static int may_read_again(const struct runtime_reader *reader)
 {
@@ -191,9 +198,10 @@ static int may_read_again(const struct runtime_reader *reader)
 }
 
 /*
- * Read the first @count ranges of room->remote by one call, each into a window, from the oldest on.
- * They are @ranges, or @range_count larger ones that they lie in: the kernel takes longer over a
- * range than over its bytes. What cannot be read ends the list.
+ * Read the first @count ranges of room->remote by one system call, each into its own window, from
+ * reader->oldest on. The call reads @ranges, which are these ranges or fewer, larger ones that
+ * contain them: each range costs the kernel more than its bytes. Reading stops at the first
+ * unreadable range, and the later windows stay empty.
  */
 static void read_together(struct runtime_reader *reader, unsigned count, const struct iovec *ranges,
 	unsigned range_count)
@@ -227,8 +235,8 @@ static int has_all(const struct iovec *window, const struct iovec *asked)
 }
 
 /*
- * Read @asked, and in the same call what was read in the walk before. What can't be read is the
- * end, so what is asked for comes first: it is in the first window then. Returns 0 or -EFAULT.
+ * Read @asked and, in the same system call, again->windows. @asked is first, in
+ * window 0, because reading stops at the first unreadable range. Returns 0 or -EFAULT.
  */
 static int read_again(struct runtime_reader *reader, struct iovec asked)
 {
@@ -255,7 +263,7 @@ static void add_window(struct iovec *windows, uint32_t *count, struct iovec wind
 		windows[(*count)++] = window;
 }
 
-/* Was @window asked for in the walk before, too? */
+/* Did the walk before use @window, too? */
 static int was_asked(const struct runtime_again *again, const struct iovec *window)
 {
 	for (unsigned i = 0; i < again->count; i++)
@@ -271,7 +279,7 @@ void runtime_note_again(struct runtime_reader *reader)
 {
 	struct runtime_again *again = reader->again, next;
 
-	/* One that asked for nothing says nothing of the next. */
+	/* A walk that used no window says nothing about the next walk. */
 	if (!again || !reader->room || !reader->used)
 		return;
 	next.count = next.new_count = 0;
@@ -290,8 +298,9 @@ void runtime_note_again(struct runtime_reader *reader)
 }
 
 /*
- * Without process_vm_readv(2) as much as is asked for. Returns the window that has it then, or how
- * many there are.
+ * Read @bytes at @address into the oldest window: a whole block, or only @bytes without
+ * process_vm_readv(2). Returns the index of the window with the bytes, or window_count() on
+ * failure.
  */
 static unsigned fill(struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
@@ -336,7 +345,10 @@ const void *runtime_view_checked(struct runtime_reader *reader, uintptr_t addres
 	return content_of(reader, at) + (address - window_at(reader, at)->start);
 }
 
-/* Words may be others', on the stack: a ThreadSanitizer has nothing to look at here. */
+/*
+ * Exempt from ThreadSanitizer, because the words may be variables of other code on the thread's
+ * stack.
+ */
 __attribute__((no_sanitize("thread"))) int runtime_load_checked(
 	struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes)
 {
@@ -345,7 +357,7 @@ __attribute__((no_sanitize("thread"))) int runtime_load_checked(
 
 	if (!from)
 		return -EFAULT;
-	/* One that is called would be looked at. */
+	/* A call of memcpy() would be intercepted by ThreadSanitizer. This size is inlined. */
 	if (bytes == sizeof(uintptr_t))
 		memcpy(to, from, sizeof(uintptr_t));
 	else
@@ -356,7 +368,7 @@ __attribute__((no_sanitize("thread"))) int runtime_load_checked(
 int runtime_byte(struct runtime_bytes *bytes)
 {
 	if (bytes->used == bytes->got) {
-		/* Not across a page's end: what is behind may not be there. */
+		/* Do not cross the end of a page: the next page may not be mapped. */
 		uintptr_t rest = bytes->end - bytes->at,
 			  room = sizeof(bytes->bytes) - bytes->at % sizeof(bytes->bytes);
 
@@ -402,8 +414,8 @@ void runtime_expect_run(struct runtime_reader *reader, uintptr_t address, size_t
 }
 
 /*
- * The block around @place, as objects that belong together lie together; of another page no more
- * than has to be.
+ * Choose the range to read at @place: an aligned block around it, because related objects are
+ * allocated next to each other. Extend it into the next page only as far as necessary.
  */
 static struct iovec block_around(uintptr_t place)
 {
@@ -507,12 +519,12 @@ uint32_t runtime_load_text(struct runtime_reader *reader, uintptr_t address, uin
 
 /* ---- symbols --------------------------------------------------------------------------------- */
 
-/* A table that is longer is none that a linker makes. */
+/* Limits for malformed tables: linkers do not create longer ones. */
 #define DYNAMIC_MAX 128u
 #define CHAIN_MAX   1024u
 #define NAME_BYTES  96u
 
-/* glibc relocates these addresses in the section itself, but not the vDSO's. */
+/* Glibc relocates these addresses in the dynamic section, except in the vDSO's. */
 static uintptr_t absolute(uintptr_t bias, uintptr_t address)
 {
 	return address < bias ? address + bias : address;
@@ -599,7 +611,7 @@ uintptr_t runtime_symbol(struct runtime_symbols *symbols, struct runtime_reader 
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-/* The head of .eh_frame_hdr (LSB Core), as every linker writes it. */
+/* The header of .eh_frame_hdr (LSB Core) in the encoding that every linker writes. */
 struct eh_frame_hdr {
 	uint8_t version, pointer_encoding, count_encoding, table_encoding;
 	int32_t pointer;
@@ -610,7 +622,7 @@ struct eh_frame_hdr {
 #define FUNCTIONS_MAX  (1u << 22)
 
 struct eh_frame_entry {
-	int32_t function, record; /* from .eh_frame_hdr on */
+	int32_t function, record; /* offsets from .eh_frame_hdr */
 };
 
 int runtime_function(const struct runtime_symbols *symbols, struct runtime_reader *reader,
@@ -626,7 +638,7 @@ int runtime_function(const struct runtime_symbols *symbols, struct runtime_reade
 		head.version != 1 || head.count_encoding != UDATA4 ||
 		head.table_encoding != DATAREL_SDATA4 || head.count > FUNCTIONS_MAX)
 		return -ENOENT;
-	/* Among the first of each pair. */
+	/* Find the last entry whose function starts at or before @pc. */
 	for (high = head.count; low + 1 < high;) {
 		uint32_t middle = low + (high - low) / 2;
 		uintptr_t function;

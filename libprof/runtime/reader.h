@@ -2,17 +2,18 @@
 /* ASYNC-SIGNAL-SAFE: everything in this folder is reachable from the handler. */
 /*
  * Read the memory of a process that may change it at any time: the handler's own process, or
- * another one from outside. Every load may fail. Objects are freed and their memory is used again,
- * so check what was read: the type of an object, the bounds of a length, the end of a list.
+ * another process from outside. Every load may fail. Objects are freed and their memory is reused,
+ * so callers check what they read: the type of an object, the bounds of a length, the end of a
+ * list.
  *
- * A load is one of three:
+ * There are three kinds of loads:
  *
- *	plain		a load instruction: reader->is_trusted is set, or the address is in a range
- *			that is never unmapped (the runtime's variables, the thread's stack)
- *	from a window	the bytes around an address that was read before in this walk
+ *	plain		a load instruction, if reader->is_trusted is set or the address is in a
+ *			range that is never unmapped (the runtime's variables, the thread's stack)
+ *	from a window	bytes around an address that was read before in this walk
  *	a system call	process_vm_readv(2), which fills a window
  *
- * A cache keeps what a reader found out for the next walks.
+ * A cache keeps results of readers for later walks.
  */
 #ifndef LIBPROF_RUNTIME_READER_H
 #define LIBPROF_RUNTIME_READER_H
@@ -27,7 +28,7 @@
 #define RUNTIME_WINDOW_BYTES 512u
 #define RUNTIME_WINDOWS_MORE 28u
 
-/* Bounds and contents are in arrays of their own, because each load searches the bounds. */
+/* Bounds and contents are in separate arrays, because each load searches the bounds. */
 struct runtime_window {
 	uintptr_t start;
 	uint32_t bytes;
@@ -38,7 +39,8 @@ struct runtime_content {
 
 /*
  * The windows that the last two walks of a thread used. The next walk reads all of them with its
- * first system call. Windows that only the last walk used are in new_windows. Zero it at first.
+ * first system call. new_windows are those that only the last walk used. Zero it before the first
+ * use.
  */
 #define RUNTIME_AGAIN 24u
 struct runtime_again {
@@ -47,7 +49,7 @@ struct runtime_again {
 	struct iovec new_windows[RUNTIME_AGAIN];
 };
 
-/* More windows for a reader, too large for a handler's stack, and the arguments of a call. */
+/* More windows and arguments of system calls for a reader; too large for a handler's stack. */
 struct runtime_room {
 	struct runtime_window windows[RUNTIME_WINDOWS_MORE];
 	struct runtime_content contents[RUNTIME_WINDOWS_MORE];
@@ -57,14 +59,14 @@ struct runtime_room {
 /* ---- the cache ------------------------------------------------------------------------------- */
 
 /*
- * A table from a hash of everything that an answer depends on to the answer. Zero it at first. Any
- * thread may read and write it at any time: an entry that is being written does not match its
- * check.
+ * A table from the hash of a question, with all that its answer depends on, to the answer. Zero it
+ * before the first use. Any thread may read and write it at any time: a half-written entry does not
+ * match its check.
  */
 #define RUNTIME_CACHE_BITS  14u
 #define RUNTIME_CACHE_WORDS 3u
 struct runtime_cached {
-	uint64_t check; /* atomic, as the words are: of the key and the words */
+	uint64_t check; /* hash of key and words; atomic, as the words are */
 	uint64_t words[RUNTIME_CACHE_WORDS];
 };
 struct runtime_cache {
@@ -77,29 +79,36 @@ struct runtime_cache {
 #define RUNTIME_NOTED  28u
 #define RUNTIME_AN_AGE 4096u /* walks */
 
-/* Reads one process during one walk. */
+/* The state of reading one process during one walk. */
 struct runtime_reader {
-	int pid;	/* the process; 0: our own, in which process_vm_readv(2) is forbidden */
+	int pid;	/* 0: our own process, if process_vm_readv(2) is forbidden in it */
 	int is_own;	/* the process is our own */
-	int is_trusted; /* what is read now stays where it is: plain loads */
-	int may_trust;	/* set is_trusted from the second frame of a stack on */
-	/* Ranges of our own process that are never unmapped: plain loads. */
+	int is_trusted; /* all memory that is read now stays mapped: use plain loads */
+	int may_trust;	/* is_trusted may be set from the second frame of a run on */
+	/* Ranges of our own process that are never unmapped, read by plain loads. */
 	uintptr_t fixed_start, fixed_bytes;
-	uintptr_t stack_start, stack_bytes; /* the stack of the thread that is walked */
-	struct runtime_cache *cache;	    /* borrowed; NULL: keep nothing */
-	uint32_t age; /* part of keys of answers that are believed for RUNTIME_AN_AGE walks only */
-	/* For the reader of a runtime during the walk: an address or 0, and what was found there.
+	uintptr_t stack_start, stack_bytes; /* stack of the thread that is walked; bytes */
+	struct runtime_cache *cache;	    /* borrowed; NULL: no cache */
+	/*
+	 * Number of this period of RUNTIME_AN_AGE walks; part of keys of results that may become
+	 * stale.
+	 */
+	uint32_t age;
+	/*
+	 * Results that a runtime's reader keeps during the walk: their address, or 0, and the
+	 * words.
 	 */
 	uintptr_t noted_at;
 	uint64_t noted[RUNTIME_NOTED];
-	unsigned oldest;		 /* the window to fill next */
-	uint8_t found_in[RUNTIME_HINTS]; /* by address: the window that had it last */
-	uint32_t used;			 /* bit n is set: window n was used */
-	struct runtime_again *again;	 /* borrowed; NULL: nothing is known of walks before */
+	unsigned oldest; /* index of the window to fill next */
+	/* By hash of the address: index of the window that had it last. */
+	uint8_t found_in[RUNTIME_HINTS];
+	uint32_t used;		     /* bit n is set if window n was used */
+	struct runtime_again *again; /* borrowed; NULL: no record of earlier walks */
 	int was_read_again;
 	struct runtime_window windows[2];
 	struct runtime_content contents[2];
-	struct runtime_room *room; /* borrowed, see runtime_lend(); NULL: there are two windows */
+	struct runtime_room *room; /* borrowed, see runtime_lend(); NULL: only two windows */
 };
 
 static inline void runtime_reader_init(struct runtime_reader *reader, int pid, int is_own)
@@ -121,7 +130,10 @@ static inline void runtime_reader_init(struct runtime_reader *reader, int pid, i
 	reader->room = NULL;
 }
 
-/* Lend @room, whatever is in it. Take it back by reader->room = NULL. */
+/*
+ * Lend @room to the reader with all windows empty; its previous contents do not matter. Borrowed
+ * until reader->room is set to NULL.
+ */
 static inline void runtime_lend(struct runtime_reader *reader, struct runtime_room *room)
 {
 	for (unsigned i = 0; i < RUNTIME_WINDOWS_MORE; i++)
@@ -134,13 +146,13 @@ static inline void runtime_lend(struct runtime_reader *reader, struct runtime_ro
 int runtime_load_checked(struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes);
 
 /*
- * Copy @bytes, at most RUNTIME_WINDOW_BYTES, at @address to @to. Returns 0, or -EFAULT, and then
- * @to may have any bytes.
+ * Copy @bytes bytes, at most RUNTIME_WINDOW_BYTES, from @address to @to. Returns 0, or -EFAULT with
+ * undefined bytes in @to.
  */
 static inline int runtime_load(
 	struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes)
 {
-	/* Most loads are of trusted words: these take no function call. */
+	/* Most loads are trusted. They need no function call. */
 	if (!reader->is_trusted || !address)
 		return runtime_load_checked(reader, address, to, bytes);
 	memcpy(to, (const void *)address, bytes);
@@ -156,8 +168,9 @@ static inline int runtime_load_word(
 const void *runtime_view_checked(struct runtime_reader *reader, uintptr_t address, size_t bytes);
 
 /*
- * Find @bytes at @address, at most RUNTIME_WINDOW_BYTES unless they are read plainly, without a
- * copy. Returns where they are until the next load, or NULL if they cannot be read.
+ * Returns a pointer to the @bytes bytes at @address without copying them, valid until the next
+ * load, or NULL if they cannot be read. @bytes is at most RUNTIME_WINDOW_BYTES unless the load is
+ * plain.
  */
 static inline const void *runtime_view(
 	struct runtime_reader *reader, uintptr_t address, size_t bytes)
@@ -166,43 +179,45 @@ static inline const void *runtime_view(
 					     : runtime_view_checked(reader, address, bytes);
 }
 
-/* Bytes from @at to @end that are read one after another. Set `used` and `got` to 0 at first. */
+/*
+ * A sequential read of the bytes from @at to @end. Set `used` and `got` to 0 before the first read.
+ */
 struct runtime_bytes {
 	struct runtime_reader *reader; /* borrowed */
 	uintptr_t at, end;
-	unsigned used, got; /* of `bytes` */
+	unsigned used, got; /* indices into `bytes` */
 	uint8_t bytes[64];
 };
 
-/* Returns the next byte, or -1 at the end and if it cannot be read. */
+/* Returns the next byte, or -1 at the end or if it cannot be read. */
 int runtime_byte(struct runtime_bytes *bytes);
 
 /*
- * Read @bytes at @address, at most RUNTIME_WINDOW_BYTES, into one window: the reader is going to
- * load parts of them.
+ * Read @bytes bytes at @address, at most RUNTIME_WINDOW_BYTES, into one window ahead of loads of
+ * parts of them.
  */
 void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t bytes);
 
-/* The same for more bytes than a window has, up to RUNTIME_RUN windows, by one call. */
+/* Read more bytes than a window has into up to RUNTIME_RUN windows, by one system call. */
 #define RUNTIME_RUN 9u
 void runtime_expect_run(struct runtime_reader *reader, uintptr_t address, size_t bytes);
 
 /*
  * Read the RUNTIME_AHEAD_LEAST bytes at each of the @addresses that are in no window yet, by one
- * call: the reader is going to load them in this order. Ends after RUNTIME_AHEAD addresses.
+ * system call. List them in the order in which they will be loaded. At most RUNTIME_AHEAD are read.
  */
 #define RUNTIME_AHEAD	    8u
 #define RUNTIME_AHEAD_BYTES 256u
 #define RUNTIME_AHEAD_LEAST 64u
 void runtime_expect_each(struct runtime_reader *reader, const uintptr_t *addresses, unsigned count);
 
-/* Is a load of @bytes at @address plain, or from a window? */
+/* Can @bytes bytes at @address be loaded without a system call? */
 int runtime_has(struct runtime_reader *reader, uintptr_t address, size_t bytes);
 
-/* End a walk: keep in reader->again, if there is one, which windows it used. */
+/* End a walk: record the windows that it used in reader->again, if that is not NULL. */
 void runtime_note_again(struct runtime_reader *reader);
 
-/* Read everything anew from here on. */
+/* Empty all windows, so that later loads read memory anew. */
 static inline void runtime_forget(struct runtime_reader *reader)
 {
 	reader->windows[0].bytes = reader->windows[1].bytes = 0;
@@ -210,41 +225,46 @@ static inline void runtime_forget(struct runtime_reader *reader)
 		runtime_lend(reader, reader->room);
 }
 
-/* ---- what is kept from walk to walk ---------------------------------------------------------- */
+/* ---- the cache across walks ------------------------------------------------------------------ */
 
-/* Add @word to @hash. */
+/* Returns the hash of @hash and @word. */
 static inline uint64_t runtime_mix(uint64_t hash, uint64_t word)
 {
 	hash = (hash ^ word) * 0x9fb21c651e98df25ULL;
 	return hash ^ hash >> 29;
 }
 
-/* Find the words that were kept by @key. Returns 1 with them, or 0 and then @words has any. */
+/*
+ * Look up the words cached for @key. Returns 1, or 0 with undefined @words. Without a cache nothing
+ * is found and nothing is kept.
+ */
 int runtime_cache_find(
 	const struct runtime_reader *reader, uint64_t key, uint64_t words[RUNTIME_CACHE_WORDS]);
 void runtime_cache_keep(const struct runtime_reader *reader, uint64_t key,
 	const uint64_t words[RUNTIME_CACHE_WORDS]);
 
-/* The same for one number. */
+/* Variants for a single number. */
 int runtime_cache_find_number(const struct runtime_reader *reader, uint64_t key, uint32_t *number);
 void runtime_cache_keep_number(const struct runtime_reader *reader, uint64_t key, uint32_t number);
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* Write @character as UTF-8, and '?' if it is no character. Returns the number of bytes. */
+/*
+ * Write @character as UTF-8, or '?' if it is not a valid code point. Returns the number of bytes.
+ */
 unsigned runtime_encode(uint32_t character, char out[4]);
 
-/* Copy @text without its NUL, as much as fits into @room bytes. Returns the number of bytes. */
+/* Copy @text without its NUL, at most @room bytes. Returns the number of bytes. */
 uint32_t runtime_put_text(char *out, uint32_t room, const char *text);
 
 /*
- * Load the text of @length bytes at @address, up to a NUL. Of a text that does not fit into @room
- * bytes load the beginning or, if @keep_end, the end. Returns the number of bytes.
+ * Load the text of at most @length bytes at @address, up to a NUL. If it does not fit into @room
+ * bytes, load the beginning or, if @keep_end, the end. Returns the number of bytes.
  */
 uint32_t runtime_load_text(struct runtime_reader *reader, uintptr_t address, uintptr_t length,
 	char *out, uint32_t room, int keep_end);
 
-/* ---- fields of bytes that were loaded -------------------------------------------------------- */
+/* ---- fields in loaded bytes ------------------------------------------------------------------ */
 
 static inline uintptr_t runtime_word_in(const char *bytes, uint32_t offset)
 {
@@ -272,28 +292,31 @@ static inline uint16_t runtime_short_in(const char *bytes, uint32_t offset)
 
 /* ---- symbols --------------------------------------------------------------------------------- */
 
-/* The symbol tables of a mapped module. */
+/* The dynamic symbol table of a mapped module. */
 struct runtime_symbols {
 	uintptr_t bias;
 	uintptr_t symbols, strings, hash;
 	uint32_t buckets, first, bloom_words, bloom_shift;
-	uintptr_t eh_frame_hdr; /* 0: it is not known */
+	uintptr_t eh_frame_hdr; /* 0: not known */
 };
 
-/* Read the dynamic section at @dynamic. Returns 0, -EFAULT, or -ENOENT if it has no such tables. */
+/*
+ * Read the dynamic section at @dynamic. Returns 0, -EFAULT, or -ENOENT if it lists no such table.
+ */
 int runtime_symbols_read(struct runtime_symbols *out, struct runtime_reader *reader,
 	uintptr_t dynamic, uintptr_t bias);
 
 /*
- * Look up symbol @name. Returns its address, with its size in @bytes unless that is NULL; or 0 if
- * the module does not have it.
+ * Look up the defined symbol @name. Returns its address and, unless @bytes is NULL, its size in
+ * @bytes; or 0 if the module does not define it.
  */
 uintptr_t runtime_symbol(struct runtime_symbols *symbols, struct runtime_reader *reader,
 	const char *name, uint64_t *bytes);
 
 /*
- * Find the function that has @pc in .eh_frame_hdr: where it begins and where the next one does.
- * Returns 0, or -ENOENT if no function is listed there, or only the last one.
+ * Find the function that contains @pc in .eh_frame_hdr. @begin is its start, @end the start of the
+ * next function. Returns 0, or -ENOENT if no listed function contains @pc or only the last one
+ * does.
  */
 int runtime_function(const struct runtime_symbols *symbols, struct runtime_reader *reader,
 	uintptr_t pc, uintptr_t *begin, uintptr_t *end);
