@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * CPython 3.8 to 3.15, each of which was read in a running process; not the builds without a
- * global lock (free-threaded). One C activation of the evaluator runs one frame (to 3.10) or a run
- * of frames that call each other (3.11 and later). What lies in the activation's stack frame, its
- * place, is the structure that the evaluator keeps as a local variable: struct CFrame (3.10 to
- * 3.12), or from 3.13 on a frame of its own, owned by the evaluator, at which the run ends.
+ * Reader for CPython 3.8 to 3.15 with a global lock; free-threaded builds are not supported. Every
+ * supported version was checked against a running process. One C activation of the evaluator runs
+ * one frame (up to 3.10) or a run of frames that call each other (from 3.11 on). The *place* of an
+ * activation, an address in its stack frame, is that of a local variable of the evaluator: struct
+ * CFrame (3.10 to 3.12) or, from 3.13 on, an interpreter frame that belongs to the evaluator and
+ * ends the run.
  *
- *	3.8    tstate ─▶ frame ─f_back─▶ frame …        one each, no place: they are counted
- *	3.10   tstate ─▶ cframe ─previous─▶ cframe …     one each, linked one after the other:
- *	              └▶ frame  ─f_back───▶ frame …      they are paired
+ *	3.8    tstate ─▶ frame ─f_back─▶ frame …        one per activation, no place: counted
+ *	3.10   tstate ─▶ cframe ─previous─▶ cframe …     one per activation, but linked at
+ *	              └▶ frame  ─f_back───▶ frame …      different moments: paired
  *	3.11   tstate ─▶ cframe ─▶ current_frame ─previous─▶ … frame with is_entry; cframe->previous
- *	3.12   the same, up to a frame with owner FRAME_OWNED_BY_CSTACK
+ *	3.12   as 3.11, up to a frame with owner FRAME_OWNED_BY_CSTACK
  *	3.13   tstate ─▶ current_frame ─previous─▶ … frame with that owner, then the next run's
- *	3.15   the same; the last run is followed by a frame in the tstate with that owner
+ *	3.15   as 3.13; after the last run a frame in the tstate with that owner
  *
- * Offsets are what 3.13 and later publish (struct _Py_DebugOffsets), before that by version. All of
- * it is read while anything may change, so every step is held against something else: a code object
- * against its type, a run's end against the next activation.
+ * Offsets are those that 3.13 and later publish (struct _Py_DebugOffsets), and before that a table
+ * by version. Anything may change while it is read, so every step is checked: a code object by its
+ * type, the end of a run by the next activation.
  */
 #include <errno.h>
 #include <string.h>
@@ -33,37 +34,38 @@ static const struct cpython_offsets layouts[] = {
 
 #define INTERPRETERS_MAX 64u
 #define THREADS_MAX	 1024u
-#define RUN_MAX		 20000u /* frames of one, looked through for its end */
+#define RUN_MAX		 20000u /* frames of one run, at most, when searching its end */
 #define RUNS_MAX	 4096u
-#define OWNED_BY_CSTACK	 3u	   /* called FRAME_OWNED_BY_INTERPRETER from 3.14 on */
-#define REFERENCE_TAGS	 3u	   /* low bits of _PyStackRef, which frames have from 3.14 on */
+#define OWNED_BY_CSTACK	 3u	   /* named FRAME_OWNED_BY_INTERPRETER from 3.14 on */
+#define REFERENCE_TAGS	 3u	   /* low bits of _PyStackRef, in frames from 3.14 on */
 #define STATUS_ACTIVE	 (1u << 4) /* of PyThreadState._status, from 3.12 on */
-#define NEAR_BYTES	 8192u	   /* what an activation's own variables lie apart */
+#define NEAR_BYTES	 8192u	   /* between two local variables of one activation, at most */
 
-/* Of code that is read at once, and of the longest instruction. */
+/* Bytes of code that are read at once, and the longest instruction. */
 #define SETUP_PIECE	  256u
 #define INSTRUCTION_BYTES 16u
 
-/* In runtime_stack.own: the number of the stack's interpreter; the main one has 0. */
+/* Index in runtime_stack.own: the number of the stack's interpreter; the main one has 0. */
 #define OWN_INTERPRETER 0
 
-/* As much of a frame and of a code object as is looked at. */
+/* Bytes that are read of a frame and of a code object. */
 #define FRAME_BYTES 112u
 #define CODE_BYTES  144u
 
-/* ---- finding it ------------------------------------------------------------------------------ */
+/* ---- finding the runtime --------------------------------------------------------------------- */
 
-/* The head of struct _Py_DebugOffsets, which _PyRuntime begins with from 3.13 on. */
+/* The start of struct _Py_DebugOffsets, which is the start of _PyRuntime from 3.13 on. */
 struct published {
 	char cookie[8];
-	uint64_t version; /* as Py_Version */
+	uint64_t version; /* encoded as Py_Version */
 	uint64_t is_free_threaded;
 };
-#define OFFSET_MAX	(1u << 20)
-#define THREAD_BYTES	4096u
-#define IS_CANDIDATE(v) (((v) >> 4 & 0xf) >= 0xc) /* or final: layouts of betas still changed */
+#define OFFSET_MAX   (1u << 20)
+#define THREAD_BYTES 4096u
+/* Is a release candidate or a final release? Layouts changed between betas. */
+#define IS_CANDIDATE(v) (((v) >> 4 & 0xf) >= 0xc)
 
-/* Do all fields lie in what is read of a frame and of a code object? */
+/* Do all fields lie in the bytes that are read of a frame and of a code object? */
 static int is_within(const struct cpython_offsets *at)
 {
 	const uint32_t of_frame[] = {at->previous, at->code, at->instruction, at->owner};
@@ -76,15 +78,15 @@ static int is_within(const struct cpython_offsets *at)
 	return is_so;
 }
 
-/* 313 for 3.13, from PY_VERSION_HEX. */
+/* Convert PY_VERSION_HEX, to 313 for 3.13. */
 static uint32_t version_of(uint64_t hex)
 {
 	return hex >> 32 ? 0 : (uint32_t)(hex >> 24) * 100 + ((uint32_t)(hex >> 16) & 0xff);
 }
 
 /*
- * The release: Py_Version has it from 3.11 on. Before, tell it by the newest function that the
- * module has. Returns 0 if it is none of those.
+ * Determine the release: from 3.11 on by Py_Version, before that by the newest function that the
+ * module has. Returns 0 for other releases.
  */
 static uint32_t find_version(struct runtime_reader *reader, struct runtime_symbols *symbols)
 {
@@ -99,7 +101,7 @@ static uint32_t find_version(struct runtime_reader *reader, struct runtime_symbo
 	return runtime_symbol(symbols, reader, "PyCode_NewWithPosOnlyArgs", NULL) ? 308 : 0;
 }
 
-/* The row of @version in the table; NULL: there is none. */
+/* Returns the row of @version in the table, or NULL. */
 static const struct cpython_offsets *find_layout(uint32_t version)
 {
 	for (unsigned i = 0; i < LAYOUTS; i++)
@@ -108,7 +110,7 @@ static const struct cpython_offsets *find_layout(uint32_t version)
 	return NULL;
 }
 
-/* Check the published offsets against each other and against what is the same in all releases. */
+/* Check the published offsets against each other and against constants of all releases. */
 static int is_plausible(const struct cpython_offsets *at)
 {
 	const uint32_t of_thread[] = {
@@ -121,7 +123,7 @@ static int is_plausible(const struct cpython_offsets *at)
 	return is_so;
 }
 
-/* Read the offsets that @row says where to find. */
+/* Read the offsets that are published at the positions in @row. */
 static int read_published(
 	struct runtime *out, struct runtime_reader *reader, const struct cpython_offsets *row)
 {
@@ -145,14 +147,17 @@ static int read_published(
 			return -ENOTSUP;
 		out->offsets[i] = (uint32_t)offset;
 	}
-	/* PyCompactUnicodeObject adds the length and address of the text in UTF-8. */
+	/*
+	 * PyCompactUnicodeObject adds the length and the address of the UTF-8 text to
+	 * PyASCIIObject.
+	 */
 	at->wide = at->ascii + 2 * (uint32_t)sizeof(uintptr_t);
 	return is_plausible(at) ? 0 : -ENOTSUP;
 }
 
 /*
- * An activation is set up, and linked, before the first instruction of its own is gone to: by a
- * jump to where a table says.
+ * Returns the end of the evaluator's setup code. It ends with the first indirect jump, which goes
+ * to the code of the first bytecode instruction; the activation is linked by then.
  */
 static uintptr_t find_setup_end(struct runtime_reader *reader, uintptr_t entry)
 {
@@ -206,15 +211,15 @@ static int find_cpython(
 	return 0;
 }
 
-/* ---- the instruction of a frame -------------------------------------------------------------- */
+/* ---- the position in a frame ----------------------------------------------------------------- */
 
-/* The code object of @frame. */
+/* Returns the code object of @frame. */
 static uintptr_t code_of(const struct cpython_offsets *at, const char *frame)
 {
 	return runtime_word_in(frame, at->code) & ~(uintptr_t)REFERENCE_TAGS;
 }
 
-/* What @frame holds of the instruction that it is at. */
+/* Returns @frame's instruction in the units that cpython_line() uses, or -1. */
 static int32_t position_of(const struct cpython_offsets *at, const char *frame, uintptr_t code)
 {
 	uintptr_t offset;
@@ -226,9 +231,10 @@ static int32_t position_of(const struct cpython_offsets *at, const char *frame, 
 }
 
 /*
- * A call may make its frame the innermost one some instructions before it links the frame to its
- * caller: compilers reorder the two. Until then the link is what an ended frame left there. So
- * read the callers of a frame that has not got beyond its first instruction with checks.
+ * Clear reader->may_trust for a frame at or before its first instruction. Compilers reorder the
+ * stores of a call, so the frame may become the innermost one some instructions before it is linked
+ * to its caller. Until then its link is left over from an earlier frame, and the callers must be
+ * read with checks.
  */
 static void distrust_new_frame(struct runtime_reader *reader, int32_t position)
 {
@@ -238,7 +244,7 @@ static void distrust_new_frame(struct runtime_reader *reader, int32_t position)
 
 /* ---- a thread's innermost run ---------------------------------------------------------------- */
 
-/* No run is left. */
+/* Mark that no run is left. */
 static void end_runs(struct runtime_stack *stack)
 {
 	stack->frame = stack->activation = 0;
@@ -246,9 +252,10 @@ static void end_runs(struct runtime_stack *stack)
 }
 
 /*
- * From 3.13 on: the place of the run that begins at stack->frame is the frame at its end. The
- * innermost one may be just begun. From 3.15 on the outermost activation's frame has a caller, a
- * frame in the thread's state that looks like an activation's but has no caller itself.
+ * From 3.13 on: set the place of the run that begins at stack->frame, which is the address of the
+ * frame at its end. A run whose own frame alone exists has just begun and is skipped. From 3.15 on
+ * the outermost activation's frame is linked to a frame in the thread state. That frame looks like
+ * an activation's frame but has no caller.
  */
 static int find_place(const struct cpython_offsets *at, struct runtime_reader *reader,
 	struct runtime_stack *stack)
@@ -285,8 +292,9 @@ static int find_place(const struct cpython_offsets *at, struct runtime_reader *r
 }
 
 /*
- * Stand at the run of @activation, a cframe. The last cframe is part of the thread state and has no
- * run. In 3.10 nothing sets what is before it. A frame of 3.10 that is left there has no cframe.
+ * Set @stack to the run of @activation, a cframe. The last cframe is part of the thread state and
+ * has no run; 3.10 does not initialise its `previous`. If 3.10 has a frame left at that point, the
+ * frame has no cframe and the lists do not match.
  */
 static int enter_cframe(const struct cpython_offsets *at, struct runtime_reader *reader,
 	uintptr_t activation, struct runtime_stack *stack)
@@ -327,7 +335,7 @@ static int enter_state(const struct runtime *runtime, struct runtime_reader *rea
 	return enter_cframe(at, reader, cframe, out);
 }
 
-/* Is @state that of @thread? Of one of which nothing is known any may be. */
+/* Is @state the state of @thread? If nothing is known of @thread, any state may be. */
 static int is_of(const struct cpython_offsets *at, struct runtime_reader *reader, uintptr_t state,
 	const struct runtime_thread *thread)
 {
@@ -339,7 +347,7 @@ static int is_of(const struct cpython_offsets *at, struct runtime_reader *reader
 	       (!runtime_load_word(reader, state + at->native_id, &id) && id == thread->tid);
 }
 
-/* Stand at the next run without telling this one. */
+/* Set @stack to the next run without reading the frames of this one. */
 static int skip_run(
 	const struct runtime *runtime, struct runtime_reader *reader, struct runtime_stack *stack)
 {
@@ -358,7 +366,7 @@ static int skip_run(
 	return enter_cframe(at, reader, previous, stack);
 }
 
-/* As enter_state(), at the first run that has its place from @sp on, if one has. */
+/* Enter @state at its first run whose place is at or above @sp, if there is one. */
 static int enter_above(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t state, uintptr_t sp, struct runtime_stack *out)
 {
@@ -371,7 +379,10 @@ static int enter_above(const struct runtime *runtime, struct runtime_reader *rea
 
 typedef void state_fn(void *context, uintptr_t interpreter, uintptr_t state);
 
-/* Call @fn for the thread states of all interpreters. Returns 0 or -EFAULT, after some. */
+/*
+ * Call @fn for the thread states of all interpreters. Returns 0, or -EFAULT after some of the
+ * calls.
+ */
 static int for_each_state(
 	const struct runtime *runtime, struct runtime_reader *reader, state_fn *fn, void *context)
 {
@@ -417,7 +428,7 @@ static void take_nearer(void *context, uintptr_t interpreter, uintptr_t state)
 		*nearest->out = stack;
 }
 
-/* The nearest place from @sp on, among the states of all interpreters that may be @thread's. */
+/* Find the run with the nearest place at or above @sp among all states that may be @thread's. */
 static int find_nearest(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_thread *thread, uintptr_t sp, struct runtime_stack *out)
 {
@@ -458,7 +469,7 @@ static unsigned states_of_cpython(const struct runtime *runtime, struct runtime_
 	return list.count;
 }
 
-/* The only interpreter of the process; 0: there are several, or none. */
+/* Returns the only interpreter of the process, or 0 if there are several or none. */
 static uintptr_t find_interpreter(const struct runtime *runtime, struct runtime_reader *reader)
 {
 	const struct cpython_offsets *at = cpython_offsets_of(runtime);
@@ -474,8 +485,9 @@ static uintptr_t find_interpreter(const struct runtime *runtime, struct runtime_
 }
 
 /*
- * Does the thread of @state hold its interpreter's lock? Then nobody ends it, nor frees what it
- * runs. Nothing of @state is read where @interpreter, the only one, is known.
+ * Does the thread of @state hold its interpreter's lock? While it does, no other thread frees its
+ * state or the frames that it runs. Nothing is read from @state itself if @interpreter, the only
+ * one, is known.
  */
 static int has_lock(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t interpreter, uintptr_t state)
@@ -496,8 +508,8 @@ static int has_lock(const struct runtime *runtime, struct runtime_reader *reader
 }
 
 /*
- * Where the last walk found the thread's state it may still be. Of who is not known by its number
- * nothing proves that but a place on its stack, which the walk has to come to.
+ * Enter the state that the last walk found, if it is still the thread's. A thread that is not known
+ * by pthread_self() is identified only by a place on its stack, which the walk must then reach.
  */
 static int enter_known(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
@@ -516,13 +528,13 @@ static int find_state(const struct runtime *runtime, struct runtime_reader *read
 	const struct runtime_thread nobody = {0, 0};
 	int error = find_nearest(runtime, reader, thread, sp, out);
 
-	/* After a fork states have the tids of their parents. */
+	/* After a fork, the child's states still have the tids of the parent's threads. */
 	if (error && !thread->self && thread->tid)
 		error = find_nearest(runtime, reader, &nobody, sp, out);
 	return error;
 }
 
-/* As begin(), where the thread is known to be alive and to stay so: its state is read plainly. */
+/* Enter the known state by plain loads, because its thread holds the lock and cannot end. */
 static int begin_trusted(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
 	struct runtime_stack *out)
@@ -549,14 +561,14 @@ static int begin_cpython(const struct runtime *runtime, struct runtime_reader *r
 	if (runtime_load_word(reader, runtime->base + at->finalizing, &finalizing) || finalizing)
 		return -EBUSY;
 	interpreter = find_interpreter(runtime, reader);
-	/* Who is to be counted has to be known. */
+	/* Counted runs need the thread's own state for certain. */
 	if (runtime->is_counted && (!interpreter || !thread->self))
 		return -ENOTSUP;
 	if (interpreter && known && thread->self && has_lock(runtime, reader, interpreter, known) &&
 		!begin_trusted(runtime, reader, thread, sp, known, out))
 		return out->frame ? 0 : -ENOENT;
 	reader->may_trust = 0;
-	/* Where there are several, a state runs in any thread that enters its interpreter. */
+	/* With several interpreters, any thread that enters an interpreter may use its state. */
 	if (!interpreter) {
 		error = find_nearest(runtime, reader, &nobody, sp, out);
 		out->is_shared = 1;
@@ -589,17 +601,17 @@ static int read_code(const struct runtime *runtime, struct runtime_reader *reade
 	out->identity = runtime_mix(runtime_mix(out->function, out->first_line), out->name);
 	out->identity = runtime_mix(out->identity, out->file);
 	/*
-	 * An interpreter that ends frees all of its objects, and the next one allocates others of
-	 * the same sizes at the same addresses. So the addresses of a code object, its name and its
-	 * file do not tell what it is, but with the interpreter's number they do: no two have the
-	 * same one.
+	 * An interpreter that ends frees all of its objects, and the next one may allocate others
+	 * of the same sizes at the same addresses. So the addresses of a code object, its name and
+	 * its file are not unique; together with the interpreter's number, which is never reused,
+	 * they are.
 	 */
 	if (interpreter)
 		out->identity = runtime_mix(out->identity, interpreter);
 	return 0;
 }
 
-/* The run is over: the next one is that of the activation before. @frame is its innermost. */
+/* End the run and set @stack to that of the next activation, whose innermost frame is @frame. */
 static int leave_run(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, uintptr_t frame)
 {
@@ -623,10 +635,10 @@ static int leave_run(const struct runtime *runtime, struct runtime_reader *reade
 }
 
 /*
- * Does the run end at a frame of 3.11 that is marked as an entry and has the caller @previous? The
- * activation before has to be at @previous then. A generator that delegates to another one keeps
- * the mark of its last activation, but has none while generator.throw() throws into the other one:
- * its run goes on with the caller of throw().
+ * 3.11: does the run end at a frame that is marked as an entry and has the caller @previous? It
+ * does if the next activation is at @previous. A generator that delegates to another one keeps the
+ * mark of its last activation, but generator.throw() enters the other generator without a new
+ * activation: then the run continues with the caller of throw().
  */
 static int ends_run(const struct cpython_offsets *at, struct runtime_reader *reader,
 	const struct runtime_stack *stack, uintptr_t previous)
@@ -639,15 +651,19 @@ static int ends_run(const struct cpython_offsets *at, struct runtime_reader *rea
 }
 
 /*
- * Is it the frame that the interpreter puts between a constructor's call and __init__()? Its code
- * is in no file (its file is called as itself), and no traceback has it. From 3.12 on.
+ * From 3.12 on: is @frame the frame that the interpreter inserts between a constructor's call and
+ * __init__()? Its code has no file (file and name are the same text), and tracebacks do not show
+ * it.
  */
 static int is_shim(const struct runtime_frame *frame)
 {
 	return frame->name == frame->file && !frame->first_line;
 }
 
-/* greenlet links a cframe, which has no frame, in a function of its own that begins a greenlet. */
+/*
+ * Is @frame in the evaluator? greenlet links a cframe without a frame in its own function that
+ * starts a greenlet.
+ */
 static int is_evaluator(const struct runtime *runtime, const struct unwind_frame *frame)
 {
 	return frame && frame->pc - runtime->entry < runtime->entry_end - runtime->entry;
@@ -667,7 +683,7 @@ static int next_cpython(const struct runtime *runtime, struct runtime_reader *re
 	}
 	if (at->cframe && !stack->frame && !is_evaluator(runtime, stack->run_by))
 		return leave_run(runtime, reader, stack, 0);
-	/* No shim calls another one. */
+	/* A shim frame is skipped. It never calls another shim frame. */
 	for (unsigned n = 0; n < 2; n++) {
 		if (runtime_load(reader, stack->frame, frame,
 			    at->owner ? at->owner + 1 : at->instruction + sizeof(int32_t)))

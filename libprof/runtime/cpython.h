@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * What the reader of CPython's stacks and that of its code objects share: where fields are.
+ * Offsets of fields in CPython's structures, shared by the readers of stacks and of code objects.
  */
 #ifndef LIBPROF_RUNTIME_CPYTHON_H
 #define LIBPROF_RUNTIME_CPYTHON_H
@@ -9,21 +9,26 @@
 #include "libprof/runtime/runtime.h"
 
 /*
- * Where the fields are in CPython's structures, in bytes. In the table by releases, rows from 3.13
- * on have instead where in _Py_DebugOffsets the process publishes that (cpython.layout).
+ * Offsets of fields in CPython's structures, in bytes. In the table cpython.layout the rows from
+ * 3.13 on hold, in place of each offset, the position in _Py_DebugOffsets at which the process
+ * publishes it.
  */
 struct cpython_offsets {
 	uint32_t version;				    /* 313 for 3.13 */
 	uint32_t finalizing, interpreters, current;	    /* of _PyRuntime */
 	uint32_t interpreter_next, interpreter_id, threads; /* of PyInterpreterState */
-	uint32_t locked, holder; /* of its own lock, in it, from 3.12 on */
+	/* Of the interpreter's own lock, in the interpreter; from 3.12 on. */
+	uint32_t locked, holder;
 	uint32_t thread_next, thread_id, native_id, status; /* of PyThreadState */
 	uint32_t innermost, cframe, root;
 	uint32_t cframe_frame, cframe_previous;
-	uint32_t previous, code, instruction, owner;	  /* of frames */
+	/* Of _PyInterpreterFrame, or PyFrameObject up to 3.10. */
+	uint32_t previous, code, instruction, owner;
 	uint32_t first_line, file, name, lines, bytecode; /* of PyCodeObject */
-	uint32_t text_state, ascii, wide; /* of PyASCIIObject; sizes of it and the compact one */
-	uint32_t type, bytes_size, bytes_start; /* from 3.13 on, to compare with those below */
+	/* Of PyASCIIObject; sizes of it and of the compact object. */
+	uint32_t text_state, ascii, wide;
+	/* Published from 3.13 on, to check against the constants below. */
+	uint32_t type, bytes_size, bytes_start;
 };
 _Static_assert(sizeof(struct cpython_offsets) <= sizeof(((struct runtime *)0)->offsets), "fits");
 
@@ -36,7 +41,7 @@ static inline const struct cpython_offsets *cpython_offsets_of(const struct runt
 	return (const struct cpython_offsets *)runtime->offsets;
 }
 
-/* As runtime_kind.line and runtime_kind.text. */
+/* Implement runtime_kind.line and runtime_kind.text. */
 uint32_t cpython_line(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_frame *frame);
 uint32_t cpython_text(const struct runtime *runtime, struct runtime_reader *reader,

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * What CPython's code objects say: the line of an instruction, by a table whose form is the
- * version's, and texts.
+ * Read CPython's code objects: the line of an instruction, from a table whose format depends on the
+ * version, and texts.
  */
 #include "libprof/runtime/cpython.h"
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* Bytes of a table that are gone through for one line. */
+/* Bytes of a line table that are read for one line, at most. */
 #define TABLE_MAX 65536u
 
-/* Up to 3.10: pairs of steps of the address and of the line. */
+/* Up to 3.10: the table has pairs of an address increment and a line increment. */
 static uint32_t line_by_pairs(
 	struct runtime_bytes *table, const struct runtime_frame *frame, int is_newer)
 {
@@ -24,7 +24,10 @@ static uint32_t line_by_pairs(
 		if (step < 0 || delta < 0)
 			return is_newer ? 0 : (uint32_t)line;
 		address += step;
-		/* 3.10 has the line of what ends with the step, others of what begins with it. */
+		/*
+		 * 3.10: a pair's line holds for the addresses before its end; before 3.10, after
+		 * its end.
+		 */
 		if (!is_newer && address > target)
 			return (uint32_t)line;
 		if (!is_newer || delta != 0x80)
@@ -50,7 +53,10 @@ static int32_t table_varint(struct runtime_bytes *table)
 	return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
 }
 
-/* From 3.11 on: Objects/locations.md of CPython. The line stands first in what follows an entry. */
+/*
+ * From 3.11 on: the format of Objects/locations.md (CPython). The line increment comes first after
+ * each entry's head byte.
+ */
 static uint32_t line_by_entries(struct runtime_bytes *table, const struct runtime_frame *frame)
 {
 	int32_t line = (int32_t)frame->first_line, units = 0;
@@ -79,7 +85,7 @@ uint32_t cpython_line(const struct runtime *runtime, struct runtime_reader *read
 	struct runtime_bytes table = {.reader = reader, .at = frame->lines + BYTES_OFFSET};
 	uintptr_t size;
 
-	/* It has not begun. */
+	/* The frame has not executed an instruction yet. */
 	if (frame->position < 0)
 		return frame->first_line;
 	if (runtime_load_word(reader, frame->lines + SIZE_OFFSET, &size) || size > TABLE_MAX)
@@ -91,7 +97,10 @@ uint32_t cpython_line(const struct runtime *runtime, struct runtime_reader *read
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* Half a surrogate pair is how Python keeps a byte that was not UTF-8 (PEP 383): that is told. */
+/*
+ * Encode half a surrogate pair as the byte that was not UTF-8 and that Python represents by it (PEP
+ * 383).
+ */
 static unsigned encode(uint32_t character, char out[4])
 {
 	if (character < 0xdc80 || character > 0xdcff)
@@ -100,7 +109,10 @@ static unsigned encode(uint32_t character, char out[4])
 	return 1;
 }
 
-/* Where the characters of the text at @address are, 1, 2 or 4 bytes each. Returns that, or 0. */
+/*
+ * Find the characters of the text at @address. Returns the bytes of each (1, 2 or 4), or 0 on
+ * failure.
+ */
 static unsigned find_characters(const struct cpython_offsets *at, struct runtime_reader *reader,
 	uintptr_t address, uintptr_t *characters, uintptr_t *length)
 {
@@ -111,7 +123,7 @@ static unsigned find_characters(const struct cpython_offsets *at, struct runtime
 		runtime_load(reader, address + at->text_state, &state, sizeof(state)))
 		return 0;
 	kind = state >> 2 & 7;
-	/* Compact: characters follow the structure, which is shorter where all are ASCII. */
+	/* Compact text: the characters follow the structure, which is shorter if all are ASCII. */
 	if (!(state >> 5 & 1) || (kind != 1 && kind != 2 && kind != 4))
 		return 0;
 	*characters = address + (state >> 6 & 1 ? at->ascii : at->wide);
@@ -129,7 +141,7 @@ uint32_t cpython_text(const struct runtime *runtime, struct runtime_reader *read
 	out[0] = '\0';
 	if (!kind)
 		return 1;
-	/* A character takes up to four bytes; only what may not fit is cut. */
+	/* A character takes up to four bytes. Cut only as many as may not fit. */
 	if (keep_end && length > room / 4)
 		first = length - room / 4;
 	for (uintptr_t i = first; i < length && used + 4 < room; i++) {
