@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * PHP 8.2 and 8.4 without threads of its own (NTS). execute_ex() runs a function and everything
- * that the function calls. What a builtin calls back is run by another activation of execute_ex():
+ * Reader for PHP 8.2 and 8.4 without thread safety (NTS builds). One activation of execute_ex()
+ * runs a PHP function and the PHP functions that it calls. If a builtin function calls PHP code
+ * back, another activation of execute_ex() runs that code:
  *
  *	executor_globals ─▶ usort's callback, TOP ─prev─▶ usort ─▶ sort_all ─▶ main script, TOP
- *	                    one activation's run          the run of the one that called it
+ *	                    one activation's run          the run of the calling activation
  *
- * A run ends at a frame of PHP code that is marked as an activation's outermost. Nothing in
- * execute_ex()'s stack frame tells whose it is, so activations are counted. Frames of builtins
- * belong to the run that called them. Frames without a function are not shown: PHP has one where
- * it calls back while no code runs, and one behind a generator that others delegate to (`yield
- * from`), in the place of all of those. They are found from the outermost on, by what each
- * delegates to.
+ * A run ends at a frame of PHP code that is marked as the outermost of its activation.
+ * execute_ex()'s stack frame has no link to the run, so activations are counted. Frames of builtins
+ * belong to the run that called them. Frames without a function are not reported: PHP inserts such
+ * a frame when it calls back while no PHP code runs, and one in place of all generators that
+ * delegate to another generator (`yield from`). The frames of those generators are found by
+ *following the delegations inward.
  *
- * The offsets come from PHP's headers. php_layouts.inc has those that differ between releases.
- * Debian's 8.2.36 (Debian 12) and 8.4.27 (Debian 13 and 14) were read with them.
+ * The offsets come from PHP's headers; php_layouts.inc has those that differ between releases. They
+ * were checked with Debian's 8.2.36 (Debian 12) and 8.4.27 (Debian 13 and 14).
  *
- * Since 8.3 php_version_id() returns the release. PHP 8.2 is recognised by its symbols. The size of
- * executor_globals has to match, too, because options of PHP's configure script change its layout.
- * Each frame is checked before it is believed: its function must be of a known kind, and PHP code
- * must be at an instruction of the same function.
+ * From 8.3 on php_version_id() returns the release; PHP 8.2 is recognised by its symbols. The size
+ * of executor_globals must match, too, because options of PHP's configure script change its layout.
+ * Each frame is checked: its function must be of a known kind, and PHP code must be at an
+ * instruction of the same function.
  */
 #include <errno.h>
 
@@ -28,45 +29,45 @@
 
 #include "arch/php.h"
 
-/* What differs between releases. */
+/* Offsets that differ between releases, in bytes. */
 struct php_layout {
 	uint32_t version;
 	uint32_t globals_bytes;	  /* size of executor_globals in the first patch release */
 	uint32_t flags, context;  /* in executor_globals */
-	uint32_t code;		  /* struct php_code in zend_op_array */
+	uint32_t code;		  /* of struct php_code in zend_op_array */
 	uint32_t generator_flags; /* in zend_generator */
 };
 
 static const struct php_layout layouts[] = {
 #include "libprof/runtime/php_layouts.inc"
 };
-#define LAYOUT 0u /* of runtime.offsets: index in layouts */
+#define LAYOUT 0u /* index in runtime.offsets: index in layouts */
 
-#define GLOBALS_MORE	64u /* patch releases add up to so much at the end */
+#define GLOBALS_MORE	64u /* bytes that patch releases append, at most */
 #define GLOBALS_CURRENT 488u
 #define IN_SHUTDOWN	1u
 #define VM_HYBRID	4u /* ZEND_VM_KIND_HYBRID */
 
-/* zend_execute_data, as much of it as is looked at. */
+/* The start of zend_execute_data. */
 struct php_frame {
 	uintptr_t instruction, call, result, function;
 	uintptr_t object;
 	uint32_t info, extra;
 	uintptr_t previous;
 };
-#define INFO_KIND      0xffu /* of `object` */
+#define INFO_KIND      0xffu /* the type of `object` */
 #define INFO_OBJECT    8u
 #define INFO_TOP       (1u << 17)
 #define INFO_GENERATOR (1u << 24)
 
-/* The part of zend_function that builtins and PHP code have in common. */
+/* The start of zend_function, the same for builtins and PHP code. */
 struct php_function {
 	uint8_t kind, arguments[3];
 	uint32_t flags;
 	uintptr_t name, scope;
 };
 
-/* The part of zend_op_array that begins with `last`. */
+/* The part of zend_op_array from `last` on. */
 struct php_code {
 	uint32_t instructions_count, unused;
 	uintptr_t instructions;
@@ -76,7 +77,7 @@ struct php_code {
 };
 #define KIND_BUILTIN 1u
 #define KIND_CODE    2u
-#define KIND_EVAL    4u /* code, too */
+#define KIND_EVAL    4u /* PHP code, too */
 
 #define INSTRUCTION_BYTES 32u /* sizeof(zend_op) */
 #define INSTRUCTION_LINE  24u
@@ -86,7 +87,7 @@ struct php_code {
 
 #define GENERATOR_FRAME	   56u /* of zend_generator */
 #define GENERATOR_DELEGATE 152u
-#define GENERATOR_RUNNING  1u /* of its flags: ZEND_GENERATOR_CURRENTLY_RUNNING, no macro */
+#define GENERATOR_RUNNING  1u /* flag ZEND_GENERATOR_CURRENTLY_RUNNING */
 #define OBJECT_CLASS	   16u
 
 #define FIBER_CONTEXT  64u /* of zend_fiber */
@@ -94,22 +95,22 @@ struct php_code {
 #define CONTEXT_HANDLE 0u /* of zend_fiber_context */
 #define CONTEXT_KIND   8u
 
-#define DELEGATIONS_MAX 32u /* generators, each for the next */
-#define EMPTY_MAX	8u  /* frames without a function, one after another */
+#define DELEGATIONS_MAX 32u /* generators that delegate, each to the next */
+#define EMPTY_MAX	8u  /* consecutive frames without a function */
 
-/* In a frame's name: it is that of the function at this address, and its class's. */
+/* Bit in runtime_frame.name: the rest is the address of a function, not of a text. */
 #define OF_FUNCTION 1u
 
-/* Of runtime.objects. */
-#define FIBER_ROOT     1u /* and its end: what fibers' stacks begin with */
-#define FIBER_SWITCHER 3u /* and its end: what calls the switch to another stack */
+/* Indices in runtime.objects. */
+#define FIBER_ROOT     1u /* and its end: the function at the outer end of fibers' stacks */
+#define FIBER_SWITCHER 3u /* and its end: the function that switches to another stack */
 
 static const struct php_layout *layout_of(const struct runtime *runtime)
 {
 	return &layouts[runtime->offsets[LAYOUT]];
 }
 
-/* The number that @function returns, if that is all that it does; else 0. */
+/* Returns the number that @function returns, if it does nothing else; otherwise 0. */
 static uint32_t returned_by(
 	struct runtime_symbols *symbols, struct runtime_reader *reader, const char *function)
 {
@@ -119,7 +120,7 @@ static uint32_t returned_by(
 	return at && !runtime_load(reader, at, code, sizeof(code)) ? arch_php_returned(code) : 0;
 }
 
-/* The release, as 802; 0: it is older than that, or not known. */
+/* Returns the release, as 802; 0: older or not known. */
 static uint32_t find_version(struct runtime_symbols *symbols, struct runtime_reader *reader)
 {
 	if (runtime_symbol(symbols, reader, "php_version_id", NULL))
@@ -158,7 +159,7 @@ static int find_php(
 	out->entry = runtime_symbol(symbols, reader, "execute_ex", &bytes);
 	out->entry_end = out->entry + bytes;
 	out->code_type = runtime_symbol(symbols, reader, "zend_ce_generator", NULL);
-	/* Other interpreters call compiled code instead of jumping to it. */
+	/* Only the hybrid interpreter jumps to compiled code. Other kinds call it. */
 	if (returned_by(symbols, reader, "zend_vm_kind") == VM_HYBRID)
 		out->objects[PHP_EXTENSIONS] =
 			runtime_symbol(symbols, reader, "zend_extensions", NULL);
@@ -173,13 +174,13 @@ static int find_php(
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* An empty frame that does has the outermost of them as its object. */
+/* Does the empty @frame stand for delegating generators? Then `object` is the outermost of them. */
 static int stands_for_generators(const struct php_frame *frame)
 {
 	return !frame->function && (frame->info & INFO_KIND) == INFO_OBJECT;
 }
 
-/* Stand at the next run, which begins at @frame or behind it. */
+/* Set @stack to the next run, which begins at @frame or at an outer frame. */
 static int enter_run(struct runtime_reader *reader, struct runtime_stack *stack, uintptr_t frame)
 {
 	struct php_frame content;
@@ -206,7 +207,7 @@ static int begin_php(const struct runtime *runtime, struct runtime_reader *reade
 	(void)thread;
 	(void)sp;
 	(void)known;
-	/* `activation` counts frames that were told, `state` generators that one stands for. */
+	/* `activation` counts reported frames, `state` generators of one empty frame. */
 	*out = (struct runtime_stack){0};
 	if (runtime_load(reader, runtime->base + layout_of(runtime)->flags, &flags, 1) ||
 		runtime_load_word(reader, runtime->base + GLOBALS_CURRENT, &current))
@@ -216,7 +217,7 @@ static int begin_php(const struct runtime *runtime, struct runtime_reader *reade
 	return enter_run(reader, out, current);
 }
 
-/* The index of the instruction @at in @code; -1: it is none of its instructions. */
+/* Returns the index of the instruction @at in @code, or -1 if it is not one of @code's. */
 static int32_t position_in(const struct php_code *code, uintptr_t at)
 {
 	uintptr_t offset = at - code->instructions;
@@ -227,8 +228,9 @@ static int32_t position_in(const struct php_code *code, uintptr_t at)
 }
 
 /*
- * The instruction that the innermost frame, at @frame, is at: the interpreter has both in registers
- * and notes it only where it has to; compiled code has the frame alone. 0: it is not known.
+ * Returns the current instruction of the innermost frame, @frame, or 0 if it is not known. The
+ * interpreter keeps both in registers and stores the instruction only where it must. Compiled code
+ * keeps only the frame in a register.
  */
 static uintptr_t find_instruction(const struct runtime_stack *stack, uintptr_t frame)
 {
@@ -249,9 +251,9 @@ static int is_compiled(const struct runtime_stack *stack)
 }
 
 /*
- * The function of @frame, at @instruction. The one that the frame has noted is that of its last
- * call, or what else had to be noted, unless it @has_none.
- * Returns 0, -ENOENT: a fiber has it as its outermost and shows none, or another -errno.
+ * Read the function of @frame, which is at @instruction (0: not known). Check frame->instruction,
+ * which is that of the last call or of another point where PHP stored it, unless @has_none. Returns
+ * 0, -ENOENT for the frame at the outer end of a fiber, which is not reported, or another -errno.
  */
 static int read_function(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct php_frame *frame, uintptr_t instruction, int has_none,
@@ -265,7 +267,10 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 		return -EFAULT;
 	*out = (struct runtime_frame){
 		.function = at,
-		/* Builtins lie as regularly as their names: not one over the other. */
+		/*
+		 * Chain the hashes instead of XORing the words: builtins and their names are at
+		 * equal distances, so the differences would cancel out.
+		 */
 		.identity =
 			runtime_mix(runtime_mix(runtime_mix(0, at), function.name), function.scope),
 		.position = -1,
@@ -277,7 +282,7 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 		return -EBADMSG;
 	if (runtime_load(reader, at + layout_of(runtime)->code, &code, sizeof(code)))
 		return -EFAULT;
-	/* An exception is handled by an instruction of executor_globals. */
+	/* While an exception is handled, the instruction is one in executor_globals. */
 	if (!has_none && position_in(&code, frame->instruction) < 0 &&
 		frame->instruction - runtime->base >= runtime->base_bytes)
 		return -EBADMSG;
@@ -290,9 +295,9 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 }
 
 /*
- * The frame of generator @number, from the innermost on, of those that @empty stands for: each
- * delegates to the next, and the last of them to the one that runs. Returns 1 and its address, 0:
- * there are not so many, or -errno.
+ * Find the frame of one of the generators that @empty stands for. Each delegates to the next, and
+ * the last one to the generator that runs. @number counts from the innermost. Returns 1 and the
+ * frame's address, 0 if there are fewer generators, or -errno.
  */
 static int find_delegating(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct php_frame *empty, uintptr_t number, uintptr_t *frame)
@@ -321,8 +326,8 @@ static int find_delegating(const struct runtime *runtime, struct runtime_reader 
 }
 
 /*
- * Read the next frame that has a function, from stack->frame on. Returns 1 and it, 2: it is one
- * that stack->frame stands for, or -errno.
+ * Read the next frame that has a function, from stack->frame on. Returns 1, or 2 if the frame is
+ * one of the generators that the empty frame stack->frame stands for, or -errno.
  */
 static int find_frame(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, struct php_frame *out)
@@ -349,15 +354,16 @@ static int find_frame(const struct runtime *runtime, struct runtime_reader *read
 }
 
 /*
- * Is the generator with @frame resumed? PHP makes its frame the current one, then links the frame
- * that resumes it behind, which still has the caller of the time before, and then sets the flag.
+ * Has the generator with @frame been resumed completely? PHP makes its frame the current one, then
+ * links it to the frame that resumes it (until then it has the caller of the previous time), and
+ * then sets the flag.
  */
 static int is_resumed(
 	const struct runtime *runtime, struct runtime_reader *reader, const struct php_frame *frame)
 {
 	uint8_t flags;
 
-	/* A generator's frame has the generator in the place of a result. */
+	/* The `result` of a generator's frame is the generator. */
 	return !runtime_load(
 		       reader, frame->result + layout_of(runtime)->generator_flags, &flags, 1) &&
 	       flags & GENERATOR_RUNNING;
@@ -375,7 +381,7 @@ static int next_php(const struct runtime *runtime, struct runtime_reader *reader
 		stack->is_over = 0;
 		return enter_run(reader, stack, stack->frame);
 	}
-	/* The innermost frame may be current before what is behind it is linked. */
+	/* The innermost frame may become current before its caller is linked. */
 	if (stack->activation < 2)
 		reader->is_trusted = 0;
 	for (unsigned n = 0; n < EMPTY_MAX && error == -ENOENT; n++) {
@@ -395,7 +401,7 @@ static int next_php(const struct runtime *runtime, struct runtime_reader *reader
 		!is_resumed(runtime, reader, &frame))
 		return -EBADMSG;
 	stack->activation++;
-	/* What a generator is called from is linked behind it a moment after it is current. */
+	/* A generator's frame becomes current a moment before it is linked to its caller. */
 	if (frame.info & INFO_GENERATOR)
 		reader->is_trusted = reader->may_trust = 0;
 	if (found == 2)
@@ -407,15 +413,16 @@ static int next_php(const struct runtime *runtime, struct runtime_reader *reader
 
 /* ---- fibers ---------------------------------------------------------------------------------- */
 /*
- * A fiber has a stack of its own, and in it the frame that runs all that it calls. Language frames
- * go on from there to whoever resumed it; so has the walk, to where that one's stack was left:
+ * A fiber has its own native stack, and on it the activation that runs all that the fiber calls. At
+ * its end, language frames continue with the context that resumed the fiber. The walk continues
+ * there, too, at the point where that context's stack was left:
  *
  *	executor_globals ─▶ fiber ─caller─▶ context, in the fiber that resumed it ─▶ … ─▶ main's
  *	                                       │ handle
  *	                                       ▼
  *	                                    registers, return address in zend_fiber_switch_context()
  *
- * The handle is noted in that function on either side of the switch.
+ * zend_fiber_switch_context() stores the handle before and after the switch.
  */
 
 static int is_within(const struct runtime *runtime, unsigned object, uintptr_t pc)
@@ -425,7 +432,7 @@ static int is_within(const struct runtime *runtime, unsigned object, uintptr_t p
 	return pc - start < runtime->objects[object + 1] - start;
 }
 
-/* The fiber that has @context; 0 stands for the active one's. Returns 1, or 0: there is none. */
+/* Find the fiber that has @context (0: the active one). Returns 1, or 0 if there is none. */
 static int find_fiber(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t context, uintptr_t *fiber)
 {
@@ -446,9 +453,9 @@ static int find_fiber(const struct runtime *runtime, struct runtime_reader *read
 }
 
 /*
- * Go from the end of a fiber's stack to the stack that it was resumed on. A thread that is just
- * switching has not noted yet where that stack was left. stack->own has the context of the next
- * fiber, stack->is_over says that the thread is switching.
+ * Step from the end of a fiber's stack to the stack on which the fiber was resumed. Do nothing
+ * while the thread is switching (stack->is_over), because it has not stored yet where that stack
+ * was left. stack->own[0] is the context of the next fiber.
  */
 static int find_resumer(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, struct unwind_activation *at)
@@ -482,7 +489,7 @@ static int step_php(const struct runtime *runtime, struct runtime_reader *reader
 	}
 }
 
-/* ---- what functions say ---------------------------------------------------------------------- */
+/* ---- lines and texts ------------------------------------------------------------------------- */
 
 static uint32_t php_line(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_frame *frame)
@@ -496,7 +503,7 @@ static uint32_t php_line(const struct runtime *runtime, struct runtime_reader *r
 	return line;
 }
 
-/* The bytes of the text at @address, up to a NUL. Returns how many. */
+/* Copy the zend_string at @address, up to a NUL. Returns the number of bytes. */
 static uint32_t copy_text(
 	struct runtime_reader *reader, uintptr_t address, char *out, uint32_t room, int keep_end)
 {
@@ -507,7 +514,10 @@ static uint32_t copy_text(
 	return runtime_load_text(reader, address + TEXT_BYTES, length, out, room, keep_end);
 }
 
-/* "Class::method", "function", and what PHP's own traces say of code outside of functions. */
+/*
+ * Write "Class::method" or "function", or the name that PHP's traces give code outside of
+ * functions.
+ */
 static uint32_t copy_name(
 	struct runtime_reader *reader, uintptr_t address, char *out, uint32_t room)
 {

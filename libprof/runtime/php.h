@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
-/* What the reader of PHP's stacks asks of what knows the code that opcache's JIT compiler makes. */
+/* Interface between the reader of PHP's stacks and the code that knows opcache's JIT compiler. */
 #ifndef LIBPROF_RUNTIME_PHP_H
 #define LIBPROF_RUNTIME_PHP_H
 
 #include "libprof/runtime/runtime.h"
 
-#define PHP_EXTENSIONS 0u /* of runtime.objects: what extends PHP's engine; 0: no code is told */
+/* Index in runtime.objects: zend_extensions; 0: do not look for JIT code. */
+#define PHP_EXTENSIONS 0u
 
-/* As runtime_kind.step, of generated code. */
+/* Implements runtime_kind.step for generated code. */
 int php_leave_compiled(
 	const struct runtime *runtime, struct runtime_reader *reader, struct unwind_activation *at);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Code of opcache's JIT compiler. The interpreter's function jumps to it and it jumps back, so that
- * it stands in that function's stack frame. It calls subroutines of its own, which return.
+ * Step over code of opcache's JIT compiler. The interpreter's function jumps to this code and the
+ * code jumps back, so it runs in that function's stack frame. It also calls subroutines of its own,
+ * which return.
  *
- * Only opcache knows where its buffer is. PHP has a function of opcache's in the list of
- * extensions, which leads to opcache's module. There zend_jit_unprotect() loads the variables that
- * say where the buffer is and how large. 8.2 exports that function; 8.4 does not, but exports
+ * Only opcache knows where its buffer is. PHP's list of extensions has a function of opcache, which
+ * leads to opcache's module. There zend_jit_unprotect() loads the variables that hold the buffer's
+ * address and size. 8.2 exports that function. 8.4 does not, but exports
  * zend_jit_blacklist_function(), which calls it.
  */
 #include "libprof/runtime/php.h"
@@ -21,11 +22,11 @@
 #define WORD sizeof(uintptr_t)
 
 #define EXTENSIONS_MAX	  32u
-#define EXTENSION_STARTUP 56u /* of zend_llist_element, with zend_extension in it */
+#define EXTENSION_STARTUP 56u /* in zend_llist_element, which contains the zend_extension */
 #define PAGE_BYTES	  4096u
 #define PAGES_MAX	  512u /* of a module's code */
 #define SEGMENTS_MAX	  16u
-#define CALLER_BYTES	  160u /* of zend_jit_blacklist_function(), to behind the call */
+#define CALLER_BYTES	  160u /* of zend_jit_blacklist_function(), up to the end of the call */
 #define SUBROUTINE_BYTES  2048u
 #define CODE_AHEAD	  256u
 
@@ -35,7 +36,7 @@ struct php_buffer {
 
 /* ---- the buffer ------------------------------------------------------------------------------ */
 
-/* The module that has @function in its code. Returns 0 or -ENOENT. */
+/* Find the module that contains the code of @function. Returns 0 or -ENOENT. */
 static int find_module(
 	struct runtime_reader *reader, uintptr_t function, struct runtime_symbols *out)
 {
@@ -64,8 +65,7 @@ static int find_module(
 	return runtime_symbols_read(out, reader, dynamic, at);
 }
 
-/* Find the buffer by the code of zend_jit_unprotect(), if @function is that. Returns 0 or -ENOENT.
- */
+/* Find the buffer in the code of zend_jit_unprotect(), if @function is it. Returns 0 or -ENOENT. */
 static int ask_function(struct runtime_reader *reader, uintptr_t function, struct php_buffer *out)
 {
 	uint8_t code[ARCH_PHP_CODE_BYTES];
@@ -79,7 +79,7 @@ static int ask_function(struct runtime_reader *reader, uintptr_t function, struc
 	return 0;
 }
 
-/* The same for the functions that @caller calls. */
+/* Find the buffer by a function that @caller calls. Returns 0 or -ENOENT. */
 static int ask_called(struct runtime_reader *reader, uintptr_t caller, struct php_buffer *out)
 {
 	uint8_t code[CALLER_BYTES];
@@ -95,7 +95,10 @@ static int ask_called(struct runtime_reader *reader, uintptr_t caller, struct ph
 	return -ENOENT;
 }
 
-/* The same for the module that has @function in its code. -ENOENT: it is not opcache. */
+/*
+ * Find the buffer by the module that contains @function. Returns 0, or -ENOENT if it is not
+ * opcache.
+ */
 static int ask_module(struct runtime_reader *reader, uintptr_t function, struct php_buffer *out)
 {
 	struct runtime_symbols symbols;
@@ -109,7 +112,10 @@ static int ask_module(struct runtime_reader *reader, uintptr_t function, struct 
 	return ask_called(reader, function, out);
 }
 
-/* Of no bytes where there is none. Returns 0, or -ENOENT: there are no extensions so far. */
+/*
+ * Find the buffer by the list of extensions; its size is 0 if none is opcache. Returns 0, or
+ * -ENOENT if there are no extensions yet.
+ */
 static int ask_extensions(
 	const struct runtime *runtime, struct runtime_reader *reader, struct php_buffer *out)
 {
@@ -128,7 +134,7 @@ static int ask_extensions(
 	return n || at ? 0 : -ENOENT;
 }
 
-/* Finding the buffer takes dozens of calls, so it is kept for an age of walks. */
+/* Finding the buffer takes dozens of loads, so cache it for RUNTIME_AN_AGE walks. */
 static struct php_buffer find_buffer(const struct runtime *runtime, struct runtime_reader *reader)
 {
 	uint64_t key = runtime_mix(runtime->base, reader->age), words[RUNTIME_CACHE_WORDS] = {0};
@@ -151,7 +157,7 @@ static int read_code(const void *context, uintptr_t address, uintptr_t *word)
 	return runtime_load_word((struct runtime_reader *)context, address, word);
 }
 
-/* What is called directly by what returns to @caller; 0: nothing is. */
+/* Returns the target of the direct call that returns to @caller, or 0 if there is no such call. */
 static uintptr_t called_before(const struct arch_text *code, uintptr_t caller)
 {
 	uint8_t bytes[ARCH_CALL_BYTES];
@@ -162,8 +168,8 @@ static uintptr_t called_before(const struct arch_text *code, uintptr_t caller)
 }
 
 /*
- * If @at is in a subroutine, go to where it was called. It has its return address on the stack, or
- * that and a word that aligns the stack.
+ * If @at is in a subroutine, step to its caller. The stack has the return address on top, or below
+ * one word that aligns the stack.
  */
 static void leave_subroutine(
 	struct runtime_reader *reader, const struct arch_text *code, struct unwind_activation *at)
@@ -181,7 +187,7 @@ static void leave_subroutine(
 	}
 }
 
-/* As arch_php_pushed(); code is read forwards. */
+/* Read the code ahead into a window, then count the pushed bytes with arch_php_pushed(). */
 static uint32_t count_pushed(
 	struct runtime_reader *reader, const struct arch_text *code, uintptr_t pc)
 {
