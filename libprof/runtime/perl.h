@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * What Perl's stacks (perl.c) and names (perl_names.c) share: structures that Perl 5.36, 5.40 and
- * 5.42 have in common. perl.layout checks them.
+ * Structures shared by the readers of Perl's stacks (perl.c) and names (perl_names.c). They are the
+ * same in Perl 5.36, 5.40 and 5.42; perl.layout checks them.
  */
 #ifndef LIBPROF_RUNTIME_PERL_H
 #define LIBPROF_RUNTIME_PERL_H
 
 #include "libprof/runtime/runtime.h"
 
-/* struct sv: the head of any value. */
+/* Struct sv: the head of every value. */
 struct perl_value {
 	uintptr_t body;
 	uint32_t references, flags;
@@ -27,20 +27,22 @@ struct perl_code {
 _Static_assert(offsetof(struct perl_code, name) == 56 && offsetof(struct perl_code, depth) == 96,
 	"as Perl has them");
 #define CODE_NATIVE  8u
-#define CODE_NAMED   0x8000u /* `name` is a text, else a glob */
+#define CODE_NAMED   0x8000u /* `name` is a text; otherwise it is a glob */
 #define CODE_LEXICAL 0x10000u
 
-#define GLOB_NAME      32u /* of its body */
+#define GLOB_NAME      32u /* of a glob's body */
 #define GLOB_PACKAGE   40u
-#define GLOB_EFFECTIVE 56u /* of its content */
+#define GLOB_EFFECTIVE 56u /* of a glob's content */
 #define PACKAGE_NAME   32u
-#define PACKAGE_NAMES  60u /* how many: the first is its name */
+#define PACKAGE_NAMES  60u /* number of names; the first is the package's name */
 #define PACKAGE_OOK    0x2000000u
 #define TEXT_BYTES     4u
 #define TEXT	       8u
 #define TEXT_MAX       4096u
 
-/* Names: a function's or a glob's address, or one of these. */
+/*
+ * Values of runtime_frame.name: a function's or a glob's address with a bit added, or a constant.
+ */
 #define OF_CODE	   1u
 #define OF_GLOB	   2u
 #define OF_MAIN	   8u
@@ -48,7 +50,7 @@ _Static_assert(offsetof(struct perl_code, name) == 56 && offsetof(struct perl_co
 #define OF_REQUIRE 24u
 #define OF_DO	   32u
 
-/* As runtime_kind.text: a file's address is that of its name. */
+/* Implements runtime_kind.text. The address of a file is that of its name. */
 uint32_t perl_text(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t address,
 	char *out, uint32_t room, int keep_end);
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * What Perl's functions are called: as caller() tells, by the package and name of the glob that
- * they were made for, or by their own. Texts are those of the table of names, or end with a NUL.
+ * Names of Perl's functions as caller() reports them: the package and name of the glob for which a
+ * function was made, or the function's own name. Texts are in the table of names or end with a NUL.
  */
 #include "libprof/runtime/perl.h"
 
-/* The bytes at @address, up to a NUL; of what is longer than @room the end. Returns how many. */
+/*
+ * Copy the text at @address, up to a NUL; if it exceeds @room, its end. Returns the bytes copied.
+ */
 static uint32_t copy_path(
 	struct runtime_reader *reader, uintptr_t address, char *out, uint32_t room)
 {
@@ -20,7 +22,7 @@ static uint32_t copy_path(
 	return runtime_load_text(reader, address, length, out, room, 1);
 }
 
-/* A text of the table of names: Latin-1, or UTF-8 as a byte behind its NUL says. */
+/* Copy a text of the table of names: UTF-8 or, if the byte after its NUL says so, Latin-1. */
 static uint32_t copy_text(
 	struct runtime_reader *reader, uintptr_t address, char *out, uint32_t room)
 {
@@ -60,7 +62,7 @@ static uint32_t copy_package(
 	return used + runtime_put_text(out + used, room - used, "::");
 }
 
-/* "Package::name", of the glob that it was made for. */
+/* Write "Package::name" of the glob for which @glob was made. */
 static uint32_t copy_glob(struct runtime_reader *reader, uintptr_t glob, char *out, uint32_t room)
 {
 	uintptr_t effective, package, name;
@@ -78,7 +80,7 @@ static uint32_t copy_glob(struct runtime_reader *reader, uintptr_t glob, char *o
 	return used + copy_text(reader, name, out + used, room - used);
 }
 
-/* As caller() names it. */
+/* Write the name that caller() reports. */
 static uint32_t copy_function(
 	struct runtime_reader *reader, uintptr_t function, char *out, uint32_t room)
 {
