@@ -13,7 +13,7 @@
  * belong to the run that called them. Frames without a function are not reported: PHP inserts such
  * a frame when it calls back while no PHP code runs, and one in place of all generators that
  * delegate to another generator (`yield from`). The frames of those generators are found by
- *following the delegations inward.
+ * following the delegations inward.
  *
  * The offsets come from PHP's headers; php_layouts.inc has those that differ between releases. They
  * were checked with Debian's 8.2.36 (Debian 12) and 8.4.27 (Debian 13 and 14).

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Ruby 3.1, interpreted and by YJIT, and Ruby 3.3, interpreted. Each fiber has control frames, one
- * behind another from the innermost on, of Ruby code and of functions written in C. vm_exec() runs
- * those up to one that is marked as its last:
+ * Reader for Ruby 3.1, interpreted and with YJIT, and Ruby 3.3, interpreted. Each fiber has an
+ * array of control frames, from the innermost on, of Ruby code and of functions written in C. One
+ * activation of vm_exec() runs the frames up to one that is marked as its last:
  *
  *	thread ─▶ context ─▶ work  block, LAST  each (C)  sort_all  <main>, LAST  dummy
- *	                     one activation's   the run of the one that called each
+ *	                     one activation's   the run of the activation that called each
  *
- * Nothing in vm_exec()'s stack frame tells whose it is, so activations are counted; and the stack
- * that is walked has to be the context's, for a thread has that of the fiber it switches to a
- * moment before. What vm_exec() calls to run them, or YJIT's code, is part of the activation.
+ * vm_exec()'s stack frame has no link to the control frames, so activations are counted. The walked
+ * stack must be the context's stack, because a thread switches its context a moment before it
+ * switches stacks. Functions that vm_exec() calls to run frames, and YJIT's code, belong to the
+ * activation.
  *
- * Offsets are those of struct ruby_layout, or constants that all of its releases share: ruby.layout
- * checks these, except SPACE_FLAGS. Control frames and what they lead to move only while the heap
- * is being compacted. Pages of the heap may not be touched then, so stacks are native. The kind of
- * an object says whether a frame's code is code.
+ * Offsets are in struct ruby_layout, or are constants of all its releases; ruby.layout checks the
+ * constants except SPACE_FLAGS. Control frames and the objects they refer to move only while the
+ * heap is compacted. Its pages must not be touched then, so only native frames are reported. The
+ * type of an object says whether a frame's code is a code object.
  */
 #include <errno.h>
 
@@ -24,25 +25,25 @@
 
 #define WORD RUBY_WORD
 
-/* rb_vm_t, its objspace, and the list of ractors that it has. */
+/* Offsets in rb_vm_t and in its objspace, and the list of ractors. */
 #define VM_RACTORS    8u
-#define VM_THREAD     40u /* the first */
+#define VM_THREAD     40u /* the first thread */
 #define SPACE_FLAGS   16u /* from gc.c */
 #define IS_COMPACTING (1u << 6)
 #define RACTORS_MAX   256u
 #define THREADS_MAX   1024u
 
-/* The beginning of rb_thread_t. */
+/* The start of rb_thread_t. */
 struct ruby_thread {
 	uintptr_t next, before, object, ractor, vm;
 };
 
-/* The beginning of rb_execution_context_t, and its `machine`. */
+/* The start of rb_execution_context_t, and its `machine`. */
 struct ruby_context {
 	uintptr_t values, values_count, frame, tag, interrupts, fiber, thread;
 };
 struct ruby_machine {
-	uintptr_t stack_start, stack_end, stack_bytes; /* it grows down from the first */
+	uintptr_t stack_start, stack_end, stack_bytes; /* the stack grows down from stack_start */
 };
 _Static_assert(
 	offsetof(struct ruby_thread, vm) == 32 && offsetof(struct ruby_context, thread) == 48,
@@ -51,17 +52,18 @@ _Static_assert(
 #define KIND_BLOCK_C 0x66660001u
 #define KIND_DUMMY   0x79990001u
 
-#define YJIT_VERSION 301u   /* whose frames are known */
-#define BOTTOM_MAX   16u    /* frames of C below the outermost run */
-#define HIDDEN_MAX   64u    /* frames that have no name, one after another */
-#define EXEC_NEAR    65536u /* before vm_exec(): where the compiler puts what only it calls */
+#define YJIT_VERSION 301u /* the release whose YJIT frames are known */
+#define BOTTOM_MAX   16u  /* frames of C functions below the outermost run */
+#define HIDDEN_MAX   64u  /* consecutive frames without a name */
+/* Bytes before vm_exec() where the compiler places functions that only vm_exec() calls. */
+#define EXEC_NEAR 65536u
 
-/* In a stack's `activation`, beside the address where its frames end: none was told. */
+/* Bit in runtime_stack.activation, beside the end address of the frames: no frame read yet. */
 #define NOT_BEGUN 1u
 
 /* ---- a thread's innermost run ---------------------------------------------------------------- */
 
-/* So are the frames that stacks begin with, which no activation runs. */
+/* Is the frame the last of its activation? The dummy frames at stacks' ends have no activation. */
 static int is_last(const struct ruby_environment *environment)
 {
 	return environment->flags & IS_LAST && (environment->flags & RUBY_KIND) != KIND_DUMMY;
@@ -73,9 +75,10 @@ static uintptr_t end_of(const struct runtime_stack *stack)
 }
 
 /*
- * Stand at the next run. There is one if there is the last frame of the outermost run, which only
- * has frames of C below it, and those are told with it: no activation runs them, as what an
- * Enumerator begins its fiber with.
+ * Set @stack to the next run. There is one if the array still has a last frame of an activation.
+ * Only frames of C functions can follow that of the outermost run. They are reported as part of
+ * that run, because they have no activation, such as the function with which an Enumerator starts
+ * its fiber.
  */
 static int enter_run(
 	const struct runtime *runtime, struct runtime_reader *reader, struct runtime_stack *stack)
@@ -104,14 +107,14 @@ static int enter_context(const struct runtime *runtime, struct runtime_reader *r
 	uintptr_t end = context->values + context->values_count * WORD;
 
 	out->frame = context->frame;
-	/* YJIT makes a frame the innermost before it fills it in. */
+	/* YJIT makes a frame the innermost before it fills the frame in. Skip such a frame. */
 	if (reader->noted_at)
 		out->frame += frame_bytes;
 	if (context->values_count > UINT32_MAX || end % WORD || out->frame < context->values ||
 		out->frame > end || (end - out->frame) % frame_bytes)
 		return -EBADMSG;
 	out->activation = end | NOT_BEGUN;
-	/* Whatever the innermost frames hold, where they lie belongs to a thread that is alive. */
+	/* The array belongs to a living thread, so it is mapped, whatever the frames contain. */
 	if (reader->is_trusted) {
 		reader->fixed_start = context->values;
 		reader->fixed_bytes = context->values_count * WORD;
@@ -119,16 +122,16 @@ static int enter_context(const struct runtime *runtime, struct runtime_reader *r
 	return enter_run(runtime, reader, out);
 }
 
-/* How the system knows a Ruby thread. */
+/* Identifies the native thread of a Ruby thread. */
 struct identity {
 	uintptr_t self;
 	uint32_t tid;
 };
 
 /*
- * Read the identity of the Ruby thread at @address. Threads of Ruby 3.3 that wait may have none at
- * the moment, because a few native threads run all threads of a ractor that is not the main one.
- * Returns 0, -ENOENT or -EFAULT.
+ * Read the identity of the Ruby thread at @address. In Ruby 3.3 a waiting thread may have no native
+ * thread, because a few native threads run all threads of a ractor other than the main one. Returns
+ * 0, -ENOENT or -EFAULT.
  */
 static int load_identity(const struct ruby_layout *layout, struct runtime_reader *reader,
 	uintptr_t address, struct identity *out)
@@ -152,7 +155,7 @@ static int is_of(const struct identity *identity, const struct runtime_thread *t
 	return !thread->tid || identity->tid == thread->tid;
 }
 
-/* A page of a heap that is being compacted must not be touched, nor is it where it was. */
+/* While a heap is compacted, its pages must not be touched and its objects move. */
 static int is_compacting(
 	const struct ruby_layout *layout, struct runtime_reader *reader, uintptr_t vm)
 {
@@ -165,8 +168,8 @@ static int is_compacting(
 }
 
 /*
- * Read the execution context at @address, which has to be of the Ruby thread at @thread. Returns 0;
- * -EBUSY: it is not, or its stack is not around @sp; or -EFAULT.
+ * Read the execution context at @address, which must belong to the Ruby thread at @thread. Returns
+ * 0, -EBUSY if it does not or if its stack does not contain @sp, or -EFAULT.
  */
 static int load_context(const struct ruby_layout *layout, struct runtime_reader *reader,
 	uintptr_t address, uintptr_t thread, uintptr_t sp, struct ruby_context *out)
@@ -187,13 +190,14 @@ struct search {
 	const struct runtime_thread *thread;
 	uintptr_t sp;
 	int may_trust;
-	int is_busy; /* the thread was found, but not its stack */
+	int is_busy; /* the thread was found, but on another stack */
 	struct runtime_stack *out;
 };
 
 /*
- * Stand at the innermost run of the thread at @address, if it is search->thread and has its stack
- * around search->sp. While it holds its ractor's lock, nothing ends it or moves what it runs.
+ * Set search->out to the innermost run of the thread at @address, if it is search->thread and its
+ * stack contains search->sp. While it holds its ractor's lock, nothing ends the thread or moves
+ * what it runs.
  */
 static int enter_thread(const struct search *search, uintptr_t address)
 {
@@ -231,8 +235,8 @@ static int enter_thread(const struct search *search, uintptr_t address)
 typedef int thread_fn(void *context, uintptr_t thread);
 
 /*
- * Call @fn for the threads of all ractors, until it returns something else than 0. Returns that, 0
- * or -EFAULT.
+ * Call @fn for the threads of all ractors until it returns nonzero. Returns that value, 0 or
+ * -EFAULT.
  */
 static int for_each_thread(const struct ruby_layout *layout, struct runtime_reader *reader,
 	uintptr_t vm, thread_fn *fn, void *context)
@@ -260,7 +264,7 @@ static int for_each_thread(const struct ruby_layout *layout, struct runtime_read
 	return 0;
 }
 
-/* One native thread may run several Ruby threads by turns, each on a stack of its own. */
+/* One native thread may run several Ruby threads in turn, each on its own stack. */
 static int enter_found(void *context, uintptr_t thread)
 {
 	struct search *search = context;
@@ -272,7 +276,7 @@ static int enter_found(void *context, uintptr_t thread)
 	return error ? error : 1;
 }
 
-/* Is a compiler on whose code's frames are not known? */
+/* Is a compiler on for whose code frames are not supported? */
 static int is_compiled(const struct runtime *runtime, struct runtime_reader *reader)
 {
 	uint8_t is_on;
@@ -287,7 +291,7 @@ static int begin_ruby(const struct runtime *runtime, struct runtime_reader *read
 	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
 	struct runtime_stack *out)
 {
-	/* In a child of fork() they have the tids of its parent's. */
+	/* After a fork, the child's threads still have the tids of the parent's threads. */
 	const struct runtime_thread nobody = {0, 0};
 	struct search search = {.runtime = runtime,
 		.reader = reader,
@@ -302,7 +306,7 @@ static int begin_ruby(const struct runtime *runtime, struct runtime_reader *read
 	reader->may_trust = 0;
 	if (runtime_load_word(reader, runtime->objects[RUBY_VM], &search.vm))
 		return -EFAULT;
-	/* It is taken down after its first thread has gone. */
+	/* Ruby frees the vm after its first thread has ended. */
 	if (!search.vm || runtime_load_word(reader, search.vm + VM_THREAD, &first) || !first)
 		return -ENOENT;
 	if (is_compiled(runtime, reader))
@@ -355,9 +359,9 @@ static unsigned threads_of_ruby(const struct runtime *runtime, struct runtime_re
 /* ---- frames ---------------------------------------------------------------------------------- */
 
 /*
- * What a frame that is read by calls leads to: its method and its code, and what these lead to in
- * turn, its code's body or its function's definition, which is where it was the last time, or else
- * read once more. All of it takes one call then.
+ * Read what the frame refers to by one system call: its method and its code, and the code's body or
+ * the method's definition. The address of the latter is predicted from the cache. If the prediction
+ * is wrong, it is read again.
  */
 static void expect_frame(struct runtime_reader *reader, const struct ruby_frame *frame,
 	const struct ruby_environment *environment, int is_c)
@@ -378,7 +382,7 @@ static void expect_frame(struct runtime_reader *reader, const struct ruby_frame 
 		runtime_expect_each(reader, places, count);
 }
 
-/* @from leads to @to. */
+/* Cache for expect_frame() that the object at @from points to @to. */
 static void keep_lead(struct runtime_reader *reader, uintptr_t from, uintptr_t to)
 {
 	const uint64_t words[RUNTIME_CACHE_WORDS] = {to};
@@ -387,7 +391,7 @@ static void keep_lead(struct runtime_reader *reader, uintptr_t from, uintptr_t t
 		runtime_cache_keep(reader, from, words);
 }
 
-/* The instruction that a frame has noted is the one behind that which it is at. */
+/* Read the frame's code. The saved instruction pointer is behind the current instruction. */
 static int read_ruby_code(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct ruby_frame *frame, int is_innermost, struct runtime_frame *out)
 {
@@ -407,7 +411,7 @@ static int read_ruby_code(const struct runtime *runtime, struct runtime_reader *
 		(uint32_t)(ruby_layout(runtime)->first_line_bytes == 8 ? body.first_line >> 1
 								       : body.first_line);
 	out->file = body.path;
-	/* YJIT notes it before calls, not at others. */
+	/* YJIT saves the instruction pointer before calls only. */
 	if ((is_innermost && frame->jit_return) || !frame->instruction)
 		return 0;
 	if (offset % WORD || offset / WORD > body.instructions_count)
@@ -417,7 +421,7 @@ static int read_ruby_code(const struct runtime *runtime, struct runtime_reader *
 	return 0;
 }
 
-/* Returns 1; 0: it has no name; or -errno. */
+/* Read the frame at @at. Returns 1, 0 if it has no name, or -errno. */
 static int read_frame(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t at,
 	const struct ruby_frame *frame, const struct ruby_environment *environment,
 	int is_innermost, struct runtime_frame *out)
@@ -478,8 +482,9 @@ static int next_ruby(const struct runtime *runtime, struct runtime_reader *reade
 }
 
 /*
- * YJIT's code is in no module, and what called it is in vm_exec() or in what that calls. Whether
- * the innermost control frame can be read is told by where the code is.
+ * Step from YJIT's code, which is in no module, to its caller: vm_exec() or a function that it
+ * calls. Record in reader->noted_at if the code is just pushing a control frame, because that frame
+ * is not readable yet.
  */
 static int step_ruby(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, struct unwind_activation *at)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * What the reader of Ruby's stacks (ruby.c), that of its code (ruby_code.c) and the search for its
- * releases (ruby_find.c) share. Structures are the beginnings that all releases of struct
- * ruby_layout have in common, from Ruby's sources (vm_core.h, method.h); ruby.layout checks them.
+ * Structures shared by the readers of Ruby's stacks (ruby.c) and code (ruby_code.c) and by the
+ * search for the release (ruby_find.c). Structures contain only the leading fields that are the
+ * same in all releases of struct ruby_layout. They are from Ruby's sources (vm_core.h, method.h);
+ * ruby.layout checks them.
  */
 #ifndef LIBPROF_RUNTIME_RUBY_H
 #define LIBPROF_RUNTIME_RUBY_H
@@ -12,22 +13,24 @@
 
 #define RUBY_WORD sizeof(uintptr_t)
 
-/* Where a release has what others have elsewhere: offsets in bytes, from ruby_layouts.inc. */
+/* Offsets that differ between releases, in bytes; from ruby_layouts.inc. */
 struct ruby_layout {
-	uint32_t version; /* 100 times the major number, and the minor one */
+	uint32_t version; /* 100 times the major number, plus the minor number */
 	uint32_t vm_objspace;
 	uint32_t ractor_threads;
-	uint32_t ractor_owner; /* the thread that has the ractor's lock */
+	uint32_t ractor_owner; /* the thread that holds the ractor's lock */
 	uint32_t ractor_node;
-	uint32_t thread_native; /* of the struct with self and tid; 0: rb_thread_t has them */
+	/* Of the pointer to the struct with self and tid; 0: rb_thread_t has them. */
+	uint32_t thread_native;
 	uint32_t thread_self, thread_tid;
 	uint32_t thread_context;
 	uint32_t context_stack;
 	uint32_t frame_bytes;
 	uint32_t first_line_bytes; /* 8: a Fixnum, 4: an int */
 	uint32_t body_lines;
-	uint32_t string_bytes; /* of a short string, whose length is before them or in its flags */
-	uint32_t class_name, class_attached; /* 0: they are among the hidden variables */
+	/* Of a short string's characters; the length is before them or in the flags. */
+	uint32_t string_bytes;
+	uint32_t class_name, class_attached; /* 0: they are hidden variables */
 };
 
 /* runtime.offsets[0] is the index of the process's release. */
@@ -38,25 +41,25 @@ static inline const struct ruby_layout *ruby_layout(const struct runtime *runtim
 	return &ruby_layouts[runtime->offsets[0]];
 }
 
-/* In runtime.objects. */
+/* Indices in runtime.objects. */
 #define RUBY_VM	  0 /* address of the pointer to the vm */
-#define RUBY_JIT  1 /* addresses of flags: a compiler is on whose code is not known; 0: none */
+#define RUBY_JIT  1 /* addresses of flags that say that an unsupported compiler is on; 0: none */
 #define RUBY_JITS 2u
 
 /* rb_control_frame_t. */
 struct ruby_frame {
 	uintptr_t instruction, top, code, object, environment, block;
-	uintptr_t base, jit_return; /* of 3.1 only; 0 of others */
+	uintptr_t base, jit_return; /* 3.1 only; 0 in other releases */
 };
 
-/* From its environment: two words before the address, and that one. */
+/* Three words at the frame's environment; frame.environment points to the third. */
 struct ruby_environment {
 	uintptr_t method, outer, flags;
 };
 #define RUBY_KIND   0x7fff0001u /* of environment.flags */
 #define RUBY_KIND_C 0x55550001u
 
-/* rb_iseq_t's body: the fields that are read, and struct iseq_insn_info at layout.body_lines. */
+/* Fields of rb_iseq_t's body, and struct iseq_insn_info at layout.body_lines. */
 #define RUBY_CODE_BODY 16u
 struct ruby_body {
 	uint32_t kind, instructions_count;
@@ -76,31 +79,31 @@ struct ruby_method {
 #define RUBY_DEFINITION_BLOCK 4u /* define_method */
 #define RUBY_DEFINITION_NAME  32u
 
-/* Objects that only the interpreter knows: their flags. */
+/* Flags of internal objects, and those of a code object. */
 #define RUBY_INTERNAL	   0xf01fu
 #define RUBY_INTERNAL_CODE 0x701au
 
-/* In a frame's name: it is that of the control frame there. */
+/* Bit in runtime_frame.name: the rest is the address of a control frame. */
 #define RUBY_OF_FRAME 1u
 
-/* Not one of the values that are none's address, as nil is. */
+/* Is @address an object's address, and not an immediate value such as nil? */
 static inline int ruby_is_object(uintptr_t address)
 {
 	return address >= 4096 && address % RUBY_WORD == 0;
 }
 
-/* As runtime_kind.find. */
+/* Implements runtime_kind.find. */
 int ruby_find(struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols);
 
 /* Read the control frame at @at and its environment. Returns 0 or -EFAULT. */
 int ruby_load_frame(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t at,
 	struct ruby_frame *frame, struct ruby_environment *environment);
 
-/* The method that the frame belongs to. Returns 1 and it, or 0: it is none's. */
+/* Find the method that the frame belongs to. Returns 1, or 0 if it belongs to none. */
 int ruby_find_method(struct runtime_reader *reader, const struct ruby_environment *environment,
 	struct ruby_method *out);
 
-/* As runtime_kind.line and runtime_kind.text. */
+/* Implement runtime_kind.line and runtime_kind.text. */
 uint32_t ruby_line(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_frame *frame);
 uint32_t ruby_text(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t address,

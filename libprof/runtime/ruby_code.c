@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * What Ruby's control frames and their functions say: methods, lines, names with their classes,
- * files. Classes have their names in a field, in Ruby 3.1 among their hidden variables;
- * names of functions written in C are in the table of all symbols.
+ * Read methods, lines, names with their classes, and files from Ruby's control frames and
+ * functions. A class has its name in a field or, in Ruby 3.1, in a hidden variable. Names of
+ * functions written in C are in the table of all symbols.
  */
 #include "libprof/runtime/ruby.h"
 
@@ -16,12 +16,12 @@
 #define TYPE_STRING  5u
 #define TYPE_ARRAY   7u
 #define IS_SINGLETON (1u << 12)
-#define NOT_EMBEDDED (1u << 13) /* a string's bytes */
-#define IS_EMBEDDED  (1u << 13) /* an array's elements */
+#define NOT_EMBEDDED (1u << 13) /* of a string: its bytes are elsewhere */
+#define IS_EMBEDDED  (1u << 13) /* of an array: its elements are in the object */
 
 #define INTERNAL_METHOD 0x601au
-#define INTERNAL_MATCH	0x201au /* what a method last matched, and then the method */
-#define IS_LOCAL	2u	/* of an environment: it has no outer one */
+#define INTERNAL_MATCH	0x201au /* the result of the last match, which points to the method */
+#define IS_LOCAL	2u	/* of an environment: it has no outer environment */
 #define OUTER_MAX	64u
 
 /* ---- control frames -------------------------------------------------------------------------- */
@@ -31,7 +31,7 @@ int ruby_load_frame(const struct runtime *runtime, struct runtime_reader *reader
 {
 	const uint32_t bytes = ruby_layout(runtime)->frame_bytes;
 
-	/* A shorter one ends with what is not asked for. */
+	/* The releases without this field have shorter frames. */
 	frame->jit_return = 0;
 	return at % RUBY_WORD || runtime_load(reader, at, frame, bytes) ||
 			       !ruby_is_object(frame->environment) ||
@@ -47,7 +47,7 @@ static int load_method(struct runtime_reader *reader, uintptr_t at, struct ruby_
 	       (out->flags & RUBY_INTERNAL) == INTERNAL_METHOD;
 }
 
-/* The first that an environment has, from the frame's own outward. */
+/* Use the first method found, from the frame's own environment outward. */
 int ruby_find_method(struct runtime_reader *reader, const struct ruby_environment *environment,
 	struct ruby_method *out)
 {
@@ -72,8 +72,9 @@ int ruby_find_method(struct runtime_reader *reader, const struct ruby_environmen
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 /*
- * Which line is an instruction's is kept as bits: of the first 54 instructions how many lines have
- * begun, 9 times 7 bits a word; of the others in blocks of 512, where one begins (iseq.c).
+ * The table of lines is a bit vector (iseq.c). For the first 54 instructions it holds the number of
+ * lines begun, as 9 numbers of 7 bits per word. The other instructions are in blocks of 512, with a
+ * bit for each instruction that begins a line.
  */
 #define COUNTED	    54u
 #define COUNTS	    9u
@@ -127,7 +128,7 @@ uint32_t ruby_line(const struct runtime *runtime, struct runtime_reader *reader,
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* Where text is put, @used bytes of @room. */
+/* An output buffer with @used of @room bytes in use. */
 struct ruby_text {
 	const struct runtime *runtime;
 	struct runtime_reader *reader;
@@ -140,7 +141,7 @@ static void put_text(struct ruby_text *text, const char *from)
 	text->used += runtime_put_text(text->out + text->used, text->room - text->used, from);
 }
 
-/* Find the bytes of the string at @address. Returns how many, 0: it is no string. */
+/* Find the bytes of the string at @address. Returns how many, or 0 if it is not a string. */
 static uintptr_t find_bytes(const struct ruby_text *text, uintptr_t address, uintptr_t *bytes)
 {
 	const uint32_t embedded = ruby_layout(text->runtime)->string_bytes;
@@ -158,7 +159,7 @@ static uintptr_t find_bytes(const struct ruby_text *text, uintptr_t address, uin
 	return embedded > 2 * RUBY_WORD ? content[2] : content[0] >> 14 & 0x1f;
 }
 
-/* Add those from @first on. */
+/* Append the bytes of @string from @first on. */
 static void put_string(struct ruby_text *text, uintptr_t string, uintptr_t first)
 {
 	uintptr_t bytes, length = find_bytes(text, string, &bytes);
@@ -173,7 +174,7 @@ static void put_string(struct ruby_text *text, uintptr_t string, uintptr_t first
 		text->out[text->used++] = (char)byte;
 }
 
-/* Element @index of the array at @address, or 0. */
+/* Returns element @index of the array at @address, or 0. */
 static uintptr_t element(struct runtime_reader *reader, uintptr_t address, uintptr_t index)
 {
 	uintptr_t flags, found;
@@ -189,8 +190,8 @@ static uintptr_t element(struct runtime_reader *reader, uintptr_t address, uintp
 }
 
 /*
- * The name of @id is in an array of arrays, 512 each, by its number: all of its bits of operators,
- * else those behind the kind (symbol.c).
+ * Find the name of @id in an array of arrays of 512 pairs each, by the id's number: the whole id
+ * for operators, otherwise the id without the four bits of its kind (symbol.c).
  */
 static uintptr_t name_of(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t id)
 {
@@ -205,11 +206,11 @@ static uintptr_t name_of(const struct runtime *runtime, struct runtime_reader *r
 }
 
 /*
- * The value of the only hidden variable of the class at @class that is of @type or @type2: its
- * name, or what it is the singleton class of.
+ * Returns the value of the class's only hidden variable of @type or @type2: its name, or the object
+ * whose singleton class it is.
  */
 #define VARIABLES_MAX 256u
-#define ID_KIND	      0xeu /* 0: a hidden variable, or a local one */
+#define ID_KIND	      0xeu /* 0: hidden or local variable */
 static uintptr_t find_hidden(
 	struct runtime_reader *reader, uintptr_t class, uint32_t type, uint32_t type2)
 {
@@ -235,7 +236,7 @@ static uintptr_t find_hidden(
 	return 0;
 }
 
-/* The name of the class at @class; 0: it has none. */
+/* Returns the name of the class at @class, or 0. */
 static uintptr_t find_name(const struct ruby_text *text, uintptr_t class)
 {
 	const uint32_t offset = ruby_layout(text->runtime)->class_name;
@@ -246,7 +247,7 @@ static uintptr_t find_name(const struct ruby_text *text, uintptr_t class)
 	return runtime_load_word(text->reader, class + offset, &name) ? 0 : name;
 }
 
-/* What the class at @class is the singleton class of, if that is a class or module; else 0. */
+/* Returns the class or module whose singleton class is @class, or 0. */
 static uintptr_t find_attached(const struct ruby_text *text, uintptr_t class)
 {
 	const uint32_t offset = ruby_layout(text->runtime)->class_attached;
@@ -261,7 +262,7 @@ static uintptr_t find_attached(const struct ruby_text *text, uintptr_t class)
 	return flags == TYPE_CLASS || flags == TYPE_MODULE ? attached : 0;
 }
 
-/* "Class#" of methods of its objects, "Class." of its own; of what has no name nothing. */
+/* Append "Class#", or "Class." for a singleton class; nothing if it has no name. */
 static void put_class(struct ruby_text *text, uintptr_t class)
 {
 	const char *joint = "#";
@@ -280,7 +281,7 @@ static void put_class(struct ruby_text *text, uintptr_t class)
 	put_text(text, joint);
 }
 
-/* "block in Class#method": the label that Ruby has without the class. */
+/* Append "block in Class#method": Ruby's label with the class inserted. */
 static void put_label(struct ruby_text *text, uintptr_t label, uintptr_t base, uintptr_t owner)
 {
 	uintptr_t bytes, all = find_bytes(text, label, &bytes);
@@ -325,9 +326,11 @@ static void put_name(struct ruby_text *text, uintptr_t at)
 	}
 }
 
-#define EVALS_MAX 16u /* one in another */
+#define EVALS_MAX 16u /* nested evals, at most */
 
-/* Where the file name begins in @length bytes of a path, of which the last @room are looked at. */
+/*
+ * Returns the offset of the file name in a path of @length bytes. Reads the last @room bytes only.
+ */
 static uintptr_t find_base(
 	struct runtime_reader *reader, uintptr_t path, uintptr_t length, uintptr_t room)
 {
@@ -342,9 +345,9 @@ static uintptr_t find_base(
 }
 
 /*
- * A file has one path, or an array of that and the real one. What Ruby 3.3 evaluates from a string
- * has "(eval at PATH:LINE)", where PATH may be such a text again: leave the folders out, so that
- * the rest is not cut off.
+ * Append a path. A file has one path, or an array of that path and the real one. Code that Ruby 3.3
+ * evaluates from a string has "(eval at PATH:LINE)", in which PATH may be such a text again. Leave
+ * its folders out, so that the rest is not cut off.
  */
 static void put_path(struct ruby_text *text, uintptr_t address)
 {
