@@ -1,54 +1,55 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Lua 5.1 to 5.5. luaV_execute() runs a function and all that it calls, but for what comes through
- * C: lua_call() and lua_pcall(), metamethods, coroutines. Each lua_State, a coroutine's too, has
- * its own list of calls:
+ * Reader for Lua 5.1 to 5.5. luaV_execute() runs a function and all that it calls, except calls
+ * through C: lua_call() and lua_pcall(), metamethods, coroutines. Each lua_State, including that of
+ * a coroutine, has its own list of calls:
  *
  *	coroutine  C->ci ─▶ inner ─▶ body, FRESH ─▶ base       two activations on one C stack,
  *	main       L->ci ─▶ resume ─▶ main chunk, FRESH ─▶ …   each with its state's run
  *	                    (C)
  *
- * Whose run an activation has is told by its stack frame: the state is a word in it, for who called
- * luaV_execute() has it in a register that has to be preserved, and goes on to need it. What is one
- * is told by its kind, its global state and that one's main state; of several it is the one whose
- * latest protected call is the nearest outside of the frame (lua_State.errorJmp, which lies on the
- * C stack). A coroutine that is not running has none. Runs of one state are counted.
+ * The state of an activation is a word in its stack frame: its caller keeps the state in a callee-
+ * saved register, because it needs the state after the call. A word is a state if its type, its
+ * global state and that one's main state are right. Among several states, it is the one whose
+ * latest protected call outside of the frame is the nearest (lua_State.errorJmp, which lies on the
+ * C stack). A coroutine that is not running has no protected call. Runs of one state are counted.
  *
- * What was left by a yield has no activation any more until its coroutine goes on with it: it is
- * told with the outermost one of the coroutine, which is called by lua_resume()'s.
+ * Calls left by a yield have no activation until their coroutine is resumed. They are reported with
+ * the outermost activation of the coroutine, which is called by a function of lua_resume()'s.
  *
- * A function that returns has left the list before its activation ends, and one that is called is
- * in it before that begins: runs.c moves the ones, and the others are known by the instruction.
+ * A function that returns is removed from the list before its activation ends, and a function that
+ * is called is added before its activation begins. runs.c corrects the former; the latter are
+ * recognised by their instruction.
  *
- * luaV_execute() has the instruction in a register and notes it where it has to. While it calls
- * nothing, and nothing grows the stack of values, calls and what they run are there to be read
- * plainly; otherwise that stack may be moved at the moment.
+ * luaV_execute() keeps the instruction in a register and saves it where necessary. While it calls
+ * nothing and does not grow the stack of values, calls and the objects they use can be read by
+ * plain loads; otherwise Lua may be moving that stack.
  */
 #include "libprof/runtime/lua.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define KIND	    8u /* in every object */
-#define STATE_KIND  8u /* it is a state */
+#define KIND	    8u /* offset of the type in every object */
+#define STATE_KIND  8u /* the type of a state */
 #define STATE_BYTES 192u
 
 #define FRAME_WORDS_MAX	 512u
-#define SAVED_BYTES	 64u	    /* where a function returns to, and registers that it saves */
-#define PROTECTED_MAX	 256u	    /* of a state's calls, one in another */
-#define NATIVE_CALLS_MAX (1u << 18) /* one after another */
+#define SAVED_BYTES	 64u	    /* return address and saved registers, at most */
+#define PROTECTED_MAX	 256u	    /* nested protected calls of a state, at most */
+#define NATIVE_CALLS_MAX (1u << 18) /* consecutive C functions, at most */
 
-/* What a walk keeps (runtime_stack.own); `state` and `frame` are the state's and its next call. */
-#define OWN_OTHER      0 /* a state that is called outside of this one, too, or 0 */
+/* Indices in runtime_stack.own. `state` and `frame` are the current state and its next call. */
+#define OWN_OTHER      0 /* a state with calls outside of the current state's, or 0 */
 #define OWN_OTHER_CALL 1
 #define OWN_INNERMOST  2 /* the call whose instruction is in a register, or 0 */
 #define OWN_FLAGS      3
-#define ALL_ARE_TOLD   1u /* what is left is this activation's */
+#define ALL_ARE_TOLD   1u /* all remaining calls of the state belong to this activation */
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* As lua_read_call(), and of the state's innermost call, too, what it has noted. */
+/* Read the call at @at with its saved instruction, which the state has for its innermost call. */
 static int read_call(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_stack *stack, uintptr_t at, struct lua_call *out)
 {
@@ -65,7 +66,7 @@ static int read_call(const struct runtime *runtime, struct runtime_reader *reade
 	return runtime_load_word(reader, stack->state + layout->state_saved, &out->saved);
 }
 
-/* Stand at the next call that is a Lua function's. */
+/* Set stack->frame to the next call of a Lua function. */
 static int skip_native(
 	const struct runtime *runtime, struct runtime_reader *reader, struct runtime_stack *stack)
 {
@@ -92,16 +93,16 @@ static int skip_native(
 	return -EBADMSG;
 }
 
-/* ---- an activation's state ------------------------------------------------------------------- */
+/* ---- the state of an activation -------------------------------------------------------------- */
 
-/* What a frame may have as its state. */
+/* A word that may be the frame's state. */
 struct candidate {
 	uintptr_t state; /* 0: none */
-	uintptr_t jump;	 /* where the latest of its protected calls is outside of the frame */
+	uintptr_t jump;	 /* address of its latest protected call outside of the frame */
 	int is_ambiguous;
 };
 
-/* The nearest of @state's protected calls outside of the frame that ends at @sp. */
+/* Returns the nearest protected call in the list @first that is outside of @sp, or 0. */
 static uintptr_t find_jump(struct runtime_reader *reader, uintptr_t first, uintptr_t sp)
 {
 	for (unsigned n = 0; first && first < sp && n < PROTECTED_MAX; n++)
@@ -110,7 +111,7 @@ static uintptr_t find_jump(struct runtime_reader *reader, uintptr_t first, uintp
 	return first < sp ? 0 : first;
 }
 
-/* The first state of @global. Returns 0 or -EFAULT. */
+/* Find the main state of @global. Returns 0 or -EFAULT. */
 static int load_main(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t global, uintptr_t *out)
 {
@@ -118,7 +119,7 @@ static int load_main(const struct lua_layout *layout, struct runtime_reader *rea
 	return layout->main_is_inside ? 0 : runtime_load_word(reader, *out, out);
 }
 
-/* Is it one that may run in a frame that ends at @sp? */
+/* Set @out to @state if it is a state that may run in the frame that ends at @sp. */
 static void try_state(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t state, uintptr_t sp, struct candidate *out)
 {
@@ -154,7 +155,7 @@ static void try_state(const struct lua_layout *layout, struct runtime_reader *re
 	*out = (struct candidate){.state = state, .jump = jump};
 }
 
-/* Of a frame that may have just begun, or be about to end. */
+/* Try the registers of a frame that may have just begun or be about to end. */
 static void try_registers(const struct lua_layout *layout, struct runtime_reader *reader,
 	const struct unwind_frame *frame, struct candidate *out)
 {
@@ -167,8 +168,9 @@ static void try_registers(const struct lua_layout *layout, struct runtime_reader
 }
 
 /*
- * The state of the activation at @frame. Where it has it depends on who called it, and is kept; of
- * a frame that may be half made only where that is saved first. Returns 0 or -ENOENT.
+ * Find the state of the activation at @frame. Its position in the frame depends on the caller and
+ * is cached by that. For a frame that may be half set up, cache only a position among the registers
+ * that are saved first. Returns 0 or -ENOENT.
  */
 static int find_state(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_frame *frame, int is_innermost, uintptr_t current, uintptr_t *state)
@@ -224,8 +226,8 @@ static int has_begun(
 }
 
 /*
- * Is it a tail call that stands behind its caller still? Up to 5.3 it takes that one's place only
- * when it is made.
+ * Is @call a tail call that has not replaced its caller yet? Up to 5.3 it does so only when its
+ * activation starts.
  */
 static int is_replacing(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_stack *stack, const struct lua_call *call)
@@ -240,12 +242,12 @@ static int is_replacing(const struct runtime *runtime, struct runtime_reader *re
 		runtime_load(reader, caller.saved - LUA_INSTRUCTION, &opcode, sizeof(opcode)))
 		return 0;
 	opcode &= (1u << layout->opcode_bits) - 1;
-	/* It comes next behind other calls. */
+	/* OP_TAILCALL is the opcode after OP_CALL. */
 	return opcode && lua_dialect(layout)->opcodes[opcode] == 'C' &&
 	       lua_dialect(layout)->opcodes[opcode - 1] == 'C';
 }
 
-/* Stand at the innermost call of @state. */
+/* Set @stack to the innermost call of its state. */
 static int enter_state(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, int is_first, int is_innermost)
 {
@@ -264,15 +266,16 @@ static int enter_state(const struct runtime *runtime, struct runtime_reader *rea
 	if (error || (is_innermost ? !is_replacing(runtime, reader, stack, &innermost)
 				   : has_begun(runtime, reader, &innermost)))
 		return error;
-	/* Nothing runs it yet. */
+	/* The innermost call has not started yet. */
 	stack->own[OWN_INNERMOST] = 0;
 	stack->frame = innermost.previous;
 	return skip_native(runtime, reader, stack);
 }
 
 /*
- * Stand at the next call of @state, which is not that of the activation before. One of the states
- * before may have more, where C code has called one state out of another's functions.
+ * Set @stack to the next call of @state, which differs from the last activation's state. The
+ * previous state may have more calls, if C code has called into one state from a function of
+ * another.
  */
 static int change_state(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, uintptr_t state, int is_innermost)
@@ -311,7 +314,7 @@ static int enter_lua(const struct runtime *runtime, struct runtime_reader *reade
 	error = find_state(runtime, reader, frame, is_innermost, stack->state, &state);
 	if (!error && state != stack->state)
 		error = change_state(runtime, reader, stack, state, is_innermost);
-	/* Calls of the other state would be left out: this activation must be one of its own. */
+	/* The other state's calls would be lost: this activation must be one of them. */
 	if (!error && !stack->frame && stack->own[OWN_OTHER])
 		error = -EBADMSG;
 	reader->is_trusted = is_trusted;
@@ -322,7 +325,7 @@ static int enter_lua(const struct runtime *runtime, struct runtime_reader *reade
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* The instruction of @code that the activation has in a register, behind it; 0: none. */
+/* Returns the address after the instruction of @code that is in a register; 0: none. */
 static uintptr_t find_instruction(
 	const struct runtime_stack *stack, uintptr_t code, uintptr_t code_bytes)
 {
@@ -339,7 +342,7 @@ static uintptr_t find_instruction(
 
 		if (!(known >> reg & 1) || !at || at > code_bytes || at % LUA_INSTRUCTION)
 			continue;
-		/* What was read last, and what is behind it. */
+		/* Two registers may hold the current instruction's address and the next one's. */
 		if (found && at + LUA_INSTRUCTION != found && found + LUA_INSTRUCTION != at &&
 			found != at)
 			return 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Calls of one lua_State, closures and prototypes, as they lie in memory. In 5.1 calls are an
- * array, and nothing says of one whether an activation begins with it: its caller's instruction
- * does, which is a call where that called it itself. From 5.2 on they are a list, and say it.
+ * Read calls of a lua_State, closures and prototypes from memory. In 5.1 calls are an array and
+ * have no flag for the first call of an activation. There a call is the first unless its caller's
+ * current instruction is a call. From 5.2 on calls are a list and have the flag.
  *
- * What was read of a closure is kept for the rest of the walk: recursions have few.
+ * Closures are cached in the reader for the rest of the walk, because recursions use few of them.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 #include "libprof/runtime/lua.h"
 
 #define VALUE_FUNCTION 6u
-#define VALUE_OBJECT   64u /* beside the kind, from 5.2 on */
+#define VALUE_OBJECT   64u /* bit beside the type, from 5.2 on */
 
-/* Entries of reader->noted: the closure, its prototype, and LUA_NOTED_*. */
+/* Words of an entry in reader->noted: the closure, its prototype, then LUA_NOTED_*. */
 #define NOTED_CLOSURE 0
 #define NOTED_PROTO   1
 #define NOTED_WORDS   6u
@@ -63,7 +63,7 @@ int lua_read_closure(const struct lua_layout *layout, struct runtime_reader *rea
 	return 1;
 }
 
-/* Does the call at @previous, of an array's, run Lua code that called the next one itself? */
+/* 5.1: does the call at @previous run Lua code whose current instruction is a call? */
 static int has_called(
 	const struct runtime *runtime, struct runtime_reader *reader, uintptr_t previous)
 {
@@ -90,7 +90,7 @@ int lua_read_link(const struct lua_layout *layout, struct runtime_reader *reader
 
 	if (bytes < layout->call_saved + sizeof(uintptr_t))
 		bytes = layout->call_saved + sizeof(uintptr_t);
-	/* Calls in a list are there while there is a later one. */
+	/* A list element stays allocated while a later call exists. */
 	reader->is_trusted |= reader->is_own && state && !layout->call_bytes;
 	content = runtime_view(reader, at, bytes);
 	reader->is_trusted = is_trusted;

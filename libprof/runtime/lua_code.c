@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * What Lua's functions are called, and at which line they are. Functions have no names: as Lua's
- * own traceback does it, what the instruction says that calls one is its name, a global's, field's,
- * method's, local variable's or upvalue's. One that C calls, or a tail call, has the name that it
- * was defined by, where the function that defines it is among its callers; else it is "function".
+ * Find names and lines of Lua's functions. Functions have no names of their own. As in Lua's
+ * traceback, a function is named by the instruction that calls it: a global, field, method, local
+ * variable or upvalue. If it is called by C or by a tail call, it has the name under which it was
+ * defined, if the defining function is among its callers; otherwise it is "function".
  *
- * The first name that a function is seen with is its name for good: it is one function in the
- * picture, at its file and line, whatever its callers call it.
+ * A function keeps the first name that was found for it. It is one function in the graph,
+ * identified by its file and line, whatever its callers call it.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "libprof/runtime/lua.h"
 
-/* From 'a' on, as ltm.h has them. */
+/* Starting at 'a', in the order of ltm.h. */
 static const char event_names[][11] = {"__index", "__newindex", "__gc", "__mode", "__len",
 	"__eq", "__add", "__sub", "__mul", "__mod", "__pow", "__div", "__idiv", "__band", "__bor",
 	"__bxor", "__shl", "__shr", "__unm", "__bnot", "__lt", "__le", "__concat", "__call",
@@ -24,12 +24,12 @@ static const char event_names[][11] = {"__index", "__newindex", "__gc", "__mode"
 #define VALUE_BYTES   16u
 #define LOCAL_BYTES   16u  /* name, first and last instruction */
 #define MARK_BYTES    8u   /* instruction, line */
-#define MARKS_AT_MOST 128u /* instructions apart */
+#define MARKS_AT_MOST 128u /* instructions between two marks, at most */
 #define LINES_MAX     512u
 #define LOCALS_MAX    256u
 #define SEARCHED_MAX  16384u /* instructions */
 #define MOVES_MAX     8u
-#define INNER_MAX     1024u /* functions that one defines */
+#define INNER_MAX     1024u /* functions defined in one function */
 #define CALLERS_MAX   200u
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -41,7 +41,7 @@ static uint32_t number_at(struct runtime_reader *reader, uintptr_t address)
 	return runtime_load(reader, address, &number, sizeof(number)) ? 0 : number;
 }
 
-/* By the last mark before @position; the differences from there on. */
+/* Start at the last mark before @position and add the differences from there on. */
 static uint32_t marked_line(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t proto, uint32_t position)
 {
@@ -53,7 +53,7 @@ static uint32_t marked_line(const struct lua_layout *layout, struct runtime_read
 	if (runtime_load_word(reader, proto + layout->marks, &marks) ||
 		runtime_load_word(reader, proto + layout->lines, &lines))
 		return 0;
-	/* There is one for so many instructions at least. */
+	/* There is at least one mark per MARKS_AT_MOST instructions. */
 	for (unsigned n = 0; n < LINES_MAX && number < count &&
 			     number_at(reader, marks + number * MARK_BYTES) <= position;
 		n++)
@@ -96,7 +96,7 @@ uint32_t lua_line(const struct runtime *runtime, struct runtime_reader *reader,
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* Where the string at @address has its bytes, and how many; 0: it can't be told. */
+/* Find the bytes of the string at @address. Returns their address, or 0, and their number. */
 static uintptr_t find_text(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t address, uintptr_t *bytes)
 {
@@ -117,7 +117,7 @@ static uintptr_t find_text(const struct lua_layout *layout, struct runtime_reade
 	return text;
 }
 
-/* The string at @address, up to a NUL; of one that is too long its beginning or its end. */
+/* Copy the string at @address, up to a NUL; if it is too long, its beginning or its end. */
 static uint32_t copy_string(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t address, char *out, uint32_t room, int keep_end)
 {
@@ -126,7 +126,7 @@ static uint32_t copy_string(const struct lua_layout *layout, struct runtime_read
 	return text ? runtime_load_text(reader, text, bytes, out, room, keep_end) : 0;
 }
 
-/* What a chunk is from: a file, what its host calls it, or the first line of its text. */
+/* Write a chunk's source: a file, a name that its host gave it, or the first line of its text. */
 static uint32_t copy_source(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t address, char *out, uint32_t room)
 {
@@ -151,13 +151,13 @@ static uint32_t copy_source(const struct lua_layout *layout, struct runtime_read
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* A function and the instruction that it is at. */
+/* A function and its current instruction. */
 struct place {
 	const struct lua_layout *layout;
 	struct runtime_reader *reader;
 	uintptr_t proto, code;
 	uint32_t position, instruction;
-	int has_finalizer; /* it was stopped to call one */
+	int has_finalizer; /* the function was interrupted to call a finalizer */
 };
 
 static uint32_t bits(uint32_t instruction, unsigned shift, unsigned count)
@@ -182,7 +182,7 @@ static uint32_t b_of(const struct lua_layout *layout, uint32_t instruction)
 	return bits(instruction, layout->b_shift, layout->b_bits);
 }
 
-/* Does it change @reg? */
+/* Does @instruction change @reg? */
 static int writes(const struct lua_layout *layout, uint32_t instruction, uint32_t reg)
 {
 	uint32_t a = a_of(layout, instruction);
@@ -200,7 +200,7 @@ static int writes(const struct lua_layout *layout, uint32_t instruction, uint32_
 		return reg >= a;
 	case 'R':
 		return reg >= a + 2;
-	case 'N': /* 5.1 has the last register in B */
+	case 'N': /* B: in 5.1 the last register, later how many more */
 		return reg >= a &&
 		       reg <= b_of(layout, instruction) + (layout->closure_is_native ? 0 : a);
 	default:
@@ -208,7 +208,7 @@ static int writes(const struct lua_layout *layout, uint32_t instruction, uint32_
 	}
 }
 
-/* Load the instruction at place->position, where those up to @end are loaded one by one. */
+/* Load the instruction at place->position. @end is the end of the sequence that is being read. */
 static int load_instruction(struct place *place, uint32_t end)
 {
 	uintptr_t address = place->code + place->position * LUA_INSTRUCTION;
@@ -221,8 +221,8 @@ static int load_instruction(struct place *place, uint32_t end)
 }
 
 /*
- * Stand at what has set register @reg. Returns 0; -ENOENT: that can't be told, as where several
- * ways lead here.
+ * Set @place to the instruction that set register @reg. Returns 0, or -ENOENT if it is not known,
+ * for example because several paths of control flow meet here.
  */
 static int find_setter(struct place *place, uint32_t reg)
 {
@@ -253,7 +253,7 @@ static int find_setter(struct place *place, uint32_t reg)
 	return 0;
 }
 
-/* The string's address of the local variable that is in @reg; 0: there is none. */
+/* Returns the string's address of the local variable in @reg, or 0. */
 static uintptr_t local_name(const struct place *place, uint32_t reg)
 {
 	uint32_t count = number_at(place->reader, place->proto + place->layout->locals_count);
@@ -276,7 +276,7 @@ static uintptr_t local_name(const struct place *place, uint32_t reg)
 	return 0;
 }
 
-/* The constant's address, if it is a string; 0: none. */
+/* Returns the address of constant @number if it is a string, or 0. */
 static uintptr_t constant_name(const struct place *place, uint32_t number)
 {
 	uintptr_t constants, value[2];
@@ -304,7 +304,7 @@ static uintptr_t upvalue_name(const struct place *place, uint32_t number)
 	return name;
 }
 
-/* The string's address of what is in @reg at @place, as luaG_ calls it; 0: nothing is known. */
+/* Returns the string's address of the name that luaG_ functions give @reg at @place, or 0. */
 static uintptr_t object_name(struct place *place, uint32_t reg)
 {
 	const struct lua_layout *layout = place->layout;
@@ -316,7 +316,7 @@ static uintptr_t object_name(struct place *place, uint32_t reg)
 		if (name || find_setter(place, reg))
 			return name;
 		c = bits(place->instruction, layout->c_shift, layout->b_bits);
-		/* A bit of its own says that it is one: of the number, or 5.4 beside it. */
+		/* The bit that makes C a constant: up to 5.3 C's highest, then one beside C. */
 		has_constant = layout->b_bits == 9 ? c >> 8 : place->instruction >> 15 & 1;
 		c &= 0xff;
 		switch (kind_of(layout, lua_dialect(layout)->opcodes, place->instruction)) {
@@ -344,7 +344,7 @@ static uintptr_t object_name(struct place *place, uint32_t reg)
 	return 0;
 }
 
-/* Stand where the call at @address was called. Returns 0; -ENOENT: not by a Lua function. */
+/* Set @out to the Lua function that made the call at @address. Returns 0 or -ENOENT. */
 static int find_caller(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t address, struct place *out)
 {
@@ -369,14 +369,14 @@ static int find_caller(const struct runtime *runtime, struct runtime_reader *rea
 		       : 0;
 }
 
-/* The name that the function @inner, @place's closure, is given by what comes next there; or 0. */
+/* Returns the name that the instruction after @place assigns to the closure of @inner, or 0. */
 static uintptr_t given_name(struct place *place, uintptr_t inner)
 {
 	const struct lua_layout *layout = place->layout;
 	uint32_t a = a_of(layout, place->instruction), b, next;
 	int is_value, has_constant;
 
-	/* 5.1 has an instruction for each upvalue behind it. */
+	/* In 5.1 an instruction for each upvalue follows. */
 	place->position += 1;
 	if (layout->closure_is_native)
 		place->position += number_at(place->reader, inner + layout->upvalues_count);
@@ -400,7 +400,7 @@ static uintptr_t given_name(struct place *place, uintptr_t inner)
 	}
 }
 
-/* Which of the functions that are defined in @place's is @inner? UINT32_MAX: none. */
+/* Returns the index of @inner among the functions defined in @place's function, or UINT32_MAX. */
 static uint32_t number_of(const struct place *place, uintptr_t inner)
 {
 	uint32_t count = number_at(place->reader, place->proto + place->layout->inner_count);
@@ -417,12 +417,12 @@ static uint32_t number_of(const struct place *place, uintptr_t inner)
 	return UINT32_MAX;
 }
 
-/* Stand where the closure of its function @number is made. Returns 0 or -ENOENT. */
+/* Set @place to the instruction that creates closure @number. Returns 0 or -ENOENT. */
 static int find_closure(struct place *place, uint32_t number)
 {
 	const struct lua_layout *layout = place->layout;
 	uint32_t count = number_at(place->reader, place->proto + layout->code_count);
-	unsigned shift = layout->opcode_bits + 8; /* Bx: behind A */
+	unsigned shift = layout->opcode_bits + 8; /* Bx follows A */
 
 	for (uint32_t at = 0; at < count && at < SEARCHED_MAX; at++) {
 		place->position = at;
@@ -436,8 +436,8 @@ static int find_closure(struct place *place, uint32_t number)
 }
 
 /*
- * The name that the function called at @address was defined by, where what defines it is among
- * its callers; 0: none.
+ * Returns the name under which the function called at @address was defined, if the defining
+ * function is among its callers; otherwise 0.
  */
 static uintptr_t defined_name(
 	const struct runtime *runtime, struct runtime_reader *reader, uintptr_t address)
@@ -466,7 +466,7 @@ static uintptr_t defined_name(
 	return 0;
 }
 
-/* Of a function that an event has called. */
+/* Returns the name of the metamethod that the instruction at @place calls, or NULL. */
 static const char *event_name(const struct place *place)
 {
 	const struct lua_layout *layout = place->layout;
@@ -508,7 +508,7 @@ uint32_t lua_text(const struct runtime *runtime, struct runtime_reader *reader, 
 	int is_trusted = reader->is_trusted;
 	uint32_t used;
 
-	/* Callers are looked for farther than it is known that there are any. */
+	/* Callers are searched farther than the stack is known to go. */
 	reader->is_trusted = 0;
 	if (keep_end)
 		used = copy_source(lua_layout(runtime), reader, address, out, room - 1);

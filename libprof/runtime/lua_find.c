@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Which modules have Lua in them, and where luaV_execute() is, which is not exported, and has no
- * name in stripped ones. It is the largest of the functions that lua_call() comes to by two calls:
+ * Recognise modules that contain Lua, and find luaV_execute(), which is not exported and has no
+ * symbol in stripped modules. It is the largest function that lua_call() reaches by two calls:
  *
  *	lua_callk ─▶ luaD_call, luaD_callnoyield ─▶ luaV_execute
  *	                                         ─▶ luaD_precall, …
  *
- * Those between are kept: lua_resume() goes on with functions by others.
+ * Record the functions in between, because lua_resume() resumes functions through others.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,7 +22,7 @@ const struct lua_layout lua_layouts[] = {
 };
 #define VERSIONS (sizeof(lua_layouts) / sizeof(lua_layouts[0]))
 
-/* In the order of their layouts. First releases of a version have other structures. */
+/* In the order of the layouts. The first releases of a version have different structures. */
 const struct lua_dialect lua_dialects[VERSIONS] = {
 	{
 		.ident = "$Lua: Lua 5.1.",
@@ -69,13 +69,13 @@ const struct lua_dialect lua_dialects[VERSIONS] = {
 
 #define EVALUATOR_BYTES_MIN 4096u
 #define FUNCTION_BYTES_MAX  (1u << 20)
-#define NEAR_BYTES	    (4u << 20) /* what is of Lua lies together */
+#define NEAR_BYTES	    (4u << 20) /* between two functions of Lua, at most */
 #define CODE_AT_ONCE	    128u
-#define CALLED_MAX	    32u /* functions that lua_call() comes to */
-#define DEPTH_MAX	    1u	/* what these call is looked at, too */
+#define CALLED_MAX	    32u /* functions that lua_call() reaches, at most */
+#define DEPTH_MAX	    1u	/* calls of functions at this depth are followed, too */
 #define CALLERS_MAX	    (RUNTIME_OBJECTS_MAX / 2)
 
-/* Functions that lua_call() comes to, by their distance from where the module is loaded. */
+/* A function that lua_call() reaches; `begin` is its offset from the module's load bias. */
 struct called {
 	uint32_t begin;
 	uint32_t bytes : 28, depth : 4;
@@ -104,7 +104,7 @@ static void add_called(const struct runtime_symbols *symbols, struct runtime_rea
 		(struct called){(uint32_t)(begin - called->bias), (uint32_t)(end - begin), depth};
 }
 
-/* What is called by the first call from @address on, which comes to stand behind it; 0: none. */
+/* Returns the target of the first call from *@address on, or 0. Moves *@address behind it. */
 static uintptr_t next_called(struct runtime_reader *reader, uintptr_t *address, uintptr_t end)
 {
 	uintptr_t found = 0;
@@ -190,7 +190,7 @@ int lua_find(struct runtime *out, struct runtime_reader *reader, struct runtime_
 	out->base = runtime_symbol(symbols, reader, "lua_ident", &out->base_bytes);
 	if (!out->base || runtime_load(reader, out->base, ident, sizeof(ident)))
 		return -ENOENT;
-	/* A host with our library in it tells its functions by itself. */
+	/* A host that contains libflameprof reports its own functions. */
 	if (runtime_symbol(symbols, reader, "flameprof_active", NULL))
 		return -ENOENT;
 	start = runtime_symbol(symbols, reader, "lua_callk", NULL);
