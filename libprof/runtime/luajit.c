@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * LuaJIT's functions. Its interpreter is one piece of assembly, entered anew each time C calls Lua
- * or a coroutine is resumed: that is an activation. Each notes its state in its stack frame, and
- * which frame of that state's is outside of it:
+ * Reader for LuaJIT. Its interpreter is one piece of assembly. It is entered anew each time C calls
+ * Lua or a coroutine is resumed; each entry is an activation. The interpreter's stack frame
+ * contains the state and a link to the state's next outer interpreter frame:
  *
  *	C stack				the state's stack
  *
@@ -12,25 +12,25 @@
  *	interpreter   state		sort ─call─▶ h ─call─▶ main chunk ─native─▶
  *	lua_pcall
  *
- * So runs are not counted: each activation tells its own. It is believed where the frames that the
- * walk comes to are those that the state has, and where the functions of the outermost end at the
- * bottom of the state's stack.
+ * So each activation identifies its run, and runs are not matched by counting. They are accepted
+ * only if the frames in the walk are those in the state's list, and if the outermost run ends at
+ * the bottom of the state's stack.
  *
  * While the interpreter runs, the innermost function's base and instruction are in registers. When
- * it calls C the state has the base, or else another register has.
+ * it calls C, the state has the base, or another register has it.
  *
  * Compiled code, a *trace*, runs in the interpreter's stack frame. The state's stack is as it was
- * where the trace was entered, or went on to another one: all functions in it are true. What it
- * has inlined of others' code, which may be where it is at the moment, is known only to the
- * compiler: it writes it down when the trace is left. So the innermost function that is told is
- * the one that runs the trace, without a line, and whatever the trace does is its own time. Nor is
- * the function told that a trace was recorded from: of one that leaves another trace it need not
- * be on the stack.
+ * when the trace was entered, so all functions on it are correct. Only the compiler knows which
+ * inlined function a trace is in; that is written down when the trace is left. So the innermost
+ * reported function is the one that runs the trace, without a line, and the trace's time is its
+ * own. The function from which the trace was recorded is not reported, because it need not be on
+ * the stack if the trace was entered from another trace.
  *
- * What calls and returns is moved piece by piece: there, stacks stay native.
+ * A call or return updates several words one after another. At such instructions only native frames
+ * are reported.
  *
- * While the interpreter or a trace runs, and nothing of C, what is on the state's stack is there to
- * be read plainly.
+ * While the interpreter or a trace runs, and no C function, the state's stack can be read by plain
+ * loads.
  */
 #include "libprof/runtime/luajit.h"
 
@@ -41,32 +41,32 @@
 #include "arch/luajit.h"
 
 #define STATE_BYTES 88u
-#define STATE_FIRST 16u /* of its stack: the base of what is no function's frame */
-#define FRAME_FLAGS 3u	/* in addresses of the interpreter's frames */
+#define STATE_FIRST 16u /* of its stack: the first base, of a frame without a function */
+#define FRAME_FLAGS 3u	/* flag bits in addresses of interpreter frames */
 
 #define CODE_AT_ONCE	 16u
-#define SUBROUTINE_WORDS 2u   /* the interpreter's own subroutines have a return address */
-#define SPILLED_WORDS	 192u /* what a trace spills, and where it is left all registers */
+#define SUBROUTINE_WORDS 2u   /* the interpreter's own subroutines push a return address */
+#define SPILLED_WORDS	 192u /* words that a trace spills, and all registers where it is left */
 #define AREAS_MAX	 256u
-#define FRAMES_MAX	 4096u /* of C, of one state */
+#define FRAMES_MAX	 4096u /* C frames of one state, at most */
 #define UNTOLD_MAX	 (1u << 18)
 
-/* What a walk keeps (runtime_stack.own); `frame` is the base, `activation` the next frame of C. */
-#define OWN_PC	       0 /* of the function at the base; 0: it is not known */
+/* Indices in runtime_stack.own; `frame` is the base, `activation` the next C frame. */
+#define OWN_PC	       0 /* instruction of the function at the base; 0: not known */
 #define OWN_BOTTOM     1
-#define OWN_OTHER      2 /* a state that is called outside of this one, too, or 0 */
+#define OWN_OTHER      2 /* a state with calls outside of the current state's, or 0 */
 #define OWN_OTHER_BASE 3
 
 /* ---- states ---------------------------------------------------------------------------------- */
 
 struct state {
 	uintptr_t at, global, base, bottom, end;
-	uintptr_t frame;  /* the interpreter's latest */
+	uintptr_t frame;  /* the latest interpreter frame */
 	uintptr_t traced; /* 0: no trace runs */
 	int32_t runs;
 };
 
-/* Is what is at @at a state of @global's? */
+/* Is there a state of @global at @at? */
 static int is_state(struct runtime_reader *reader, uintptr_t at, uintptr_t global)
 {
 	char content[STATE_GLOBAL + sizeof(uintptr_t)];
@@ -76,7 +76,7 @@ static int is_state(struct runtime_reader *reader, uintptr_t at, uintptr_t globa
 	       runtime_word_in(content, STATE_GLOBAL) == global;
 }
 
-/* Returns 0, or -ENOENT: it is none. */
+/* Read the state at @at. Returns 0, or -ENOENT if there is no state. */
 static int read_state(struct runtime_reader *reader, uintptr_t at, struct state *out)
 {
 	uintptr_t main, current;
@@ -106,11 +106,11 @@ static int read_state(struct runtime_reader *reader, uintptr_t at, struct state 
 
 static int is_on_stack(const struct state *state, uintptr_t base)
 {
-	/* What may be called above the end is told of all the same. */
+	/* A function that is being called may lie a little above the end. */
 	return base % VALUE_BYTES == 0 && base >= state->bottom && base <= state->end + 512;
 }
 
-/* Is the C frame at @frame one of the state's? */
+/* Is @frame in the state's list of C frames? */
 static int has_frame(struct runtime_reader *reader, const struct state *state, uintptr_t frame)
 {
 	uintptr_t at = state->frame;
@@ -130,11 +130,11 @@ static int is_evaluator(const struct runtime *runtime, uintptr_t pc)
 	return pc - runtime->entry < runtime->entry_end - runtime->entry;
 }
 
-/* Has one of @state's traces code at @pc? */
+/* Is @pc in code of one of @state's traces? */
 static int is_compiled(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct state *state, uintptr_t pc)
 {
-	uintptr_t area[2]; /* the next, bytes */
+	uintptr_t area[2]; /* address of the next area, bytes */
 
 	if (runtime_load_word(reader, state->global + luajit_layout(runtime)->area, &area[0]))
 		return 0;
@@ -149,7 +149,7 @@ static int is_compiled(const struct runtime *runtime, struct runtime_reader *rea
 	return 0;
 }
 
-/* The state that the register tells of, where the thread was interrupted in a trace. */
+/* Find the state by the dispatch register of a thread that was interrupted in a trace. */
 static int find_traced(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_activation *at, struct state *out)
 {
@@ -164,7 +164,7 @@ static int find_traced(const struct runtime *runtime, struct runtime_reader *rea
 	       out->frame - at->sp <= SPILLED_WORDS * sizeof(uintptr_t);
 }
 
-/* By what the state of the thread's last walk is known. */
+/* Returns the cache key of the state that the thread's last walk found. */
 static uint64_t key_of_thread(const struct runtime *runtime, const struct runtime_reader *reader)
 {
 	return runtime_mix(runtime->entry, reader->stack_start + reader->stack_bytes);
@@ -179,8 +179,8 @@ static int is_current(struct runtime_reader *reader, const struct state *state)
 }
 
 /*
- * As find_frame(), where the thread's last walk found the state that is current still: then what
- * is on the way to its latest frame is none, and need not be asked whether it is one.
+ * Find the frame as find_frame() does if the state of the thread's last walk is still current. This
+ * avoids testing each word up to its latest frame.
  */
 static int find_frame_again(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_activation *at, struct state *state, uintptr_t *frame)
@@ -200,7 +200,7 @@ static int find_frame_again(const struct runtime *runtime, struct runtime_reader
 	return 1;
 }
 
-/* The nearest frame on the stack whose state has it. */
+/* Find the nearest frame on the stack that contains a state which has the frame in its list. */
 static int find_frame_by_words(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_activation *at, struct state *state, uintptr_t *frame)
 {
@@ -222,8 +222,8 @@ static int find_frame_by_words(const struct runtime *runtime, struct runtime_rea
 }
 
 /*
- * The interpreter's frame that @at stands in, by the state in it. Returns 1 or 0. Where it is begun
- * or left the next one would be another's.
+ * Find the interpreter's frame that contains @at, by the state in it. Returns 1 or 0. While a frame
+ * is set up or left, the next frame found would be another activation's, so it is rejected.
  */
 static int find_frame(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_activation *at, struct state *state, uintptr_t *frame)
@@ -240,7 +240,7 @@ static int is_at(const struct runtime *runtime, unsigned edge, uintptr_t pc)
 	return pc - runtime->objects[edge] < runtime->objects[edge + 1] - runtime->objects[edge];
 }
 
-/* How much of its frame the interpreter has made at @pc; ARCH_LUAJIT_BYTES: that is not known. */
+/* Returns the bytes of the frame that exist at @pc; ARCH_LUAJIT_BYTES: not known. */
 static uint32_t count_begun(
 	const struct runtime *runtime, struct runtime_reader *reader, uintptr_t pc)
 {
@@ -260,14 +260,14 @@ static uint32_t count_begun(
 		else if (next.effect == ARCH_EFFECT_PUSH_FP)
 			bytes += sizeof(uintptr_t);
 		else if (next.effect == ARCH_EFFECT_JUMP)
-			bytes = ARCH_ENTRY_CFA; /* behind it is another entry */
+			bytes = ARCH_ENTRY_CFA; /* another entry follows */
 	}
 	return bytes;
 }
 
 /*
- * Go to the caller, where the thread is about to make the interpreter's frame or to give it back.
- * Returns 1, or 0: the frame is whole.
+ * Step to the caller if the interpreter is setting up or releasing its frame. Returns 1, or 0 if
+ * the frame is complete.
  */
 static int leave_edge(
 	const struct runtime *runtime, struct runtime_reader *reader, struct unwind_activation *at)
@@ -325,7 +325,7 @@ static int step_luajit(const struct runtime *runtime, struct runtime_reader *rea
 	(UINT64_C(1) << ARCH_LUAJIT_BASE | UINT64_C(1) << ARCH_LUAJIT_PC | \
 		UINT64_C(1) << ARCH_LUAJIT_DISPATCH)
 
-/* While the interpreter runs. */
+/* Find the innermost function while the interpreter itself runs. */
 static int find_running(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_frame *frame, const struct state *state, struct runtime_stack *stack)
 {
@@ -350,7 +350,7 @@ static int find_running(const struct runtime *runtime, struct runtime_reader *re
 		return -EAGAIN;
 	if (!arch_luajit_links(code + ARCH_LUAJIT_BEFORE) && pc == link &&
 		!luajit_read_function(reader, stack->frame, &function) && luajit_has(&function, pc))
-		/* It returns to itself, has called itself, or is where it has been called, too. */
+		/* It returns to itself, has called itself, or is at its caller's call. */
 		return 0;
 	if ((arch_luajit_links(code + ARCH_LUAJIT_BEFORE) || pc == link) &&
 		(pc % INSTRUCTION || luajit_read_caller(reader, stack->frame, pc, &stack->frame) ||
@@ -363,7 +363,7 @@ static int find_running(const struct runtime *runtime, struct runtime_reader *re
 	return 0;
 }
 
-/* While C runs that the interpreter called. */
+/* Find the innermost function while a C function runs that the interpreter called. */
 static int find_calling(
 	const struct unwind_frame *frame, const struct state *state, struct runtime_stack *stack)
 {
@@ -383,7 +383,7 @@ static int find_calling(
 	return 0;
 }
 
-/* Stand at the function that the innermost activation is in. */
+/* Set @stack to the innermost function of the innermost activation. */
 static int find_innermost(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_frame *frame, int is_innermost, const struct state *state,
 	struct runtime_stack *stack)
@@ -401,7 +401,7 @@ static int find_innermost(const struct runtime *runtime, struct runtime_reader *
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* @state has the next activation, another one had the last, or there was none. */
+/* Set @stack to the next activation, if it is the first or has another state than the last one. */
 static int change_state(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, const struct unwind_frame *frame, int is_innermost,
 	const struct state *state)
@@ -434,8 +434,8 @@ static int change_state(const struct runtime *runtime, struct runtime_reader *re
 }
 
 /*
- * Stand at an innermost activation that has no function yet, or not any more. Until that is left
- * the register has the base to return to.
+ * Set @stack to an innermost activation that has no function yet or no longer. On exit, the
+ * register of the instruction has the base to return to until the frame is unlinked.
  */
 static int enter_edge(const struct runtime *runtime, struct runtime_stack *stack,
 	const struct unwind_frame *frame, const struct state *state, uintptr_t previous)
@@ -475,7 +475,7 @@ static int enter_luajit(const struct runtime *runtime, struct runtime_reader *re
 		reader->may_trust = reader->is_own && (is_innermost || *luajit_is_in_trace(reader));
 	reader->is_trusted = 0;
 	stack->place = RUNTIME_PLACE_COUNTED;
-	/* As leave_edge(). */
+	/* leave_edge() has stepped over this frame, which is not complete. */
 	if (is_first && is_innermost && frame->caller_sp - frame->sp < ARCH_LUAJIT_BYTES) {
 		stack->is_over = 1;
 		return 0;
@@ -525,7 +525,7 @@ static void tell_function(const struct luajit_function *function, uintptr_t base
 		out->position = (int32_t)((pc - function->code) / INSTRUCTION) - 1;
 }
 
-/* The run is over. Returns 0, or -EBADMSG: it was the state's outermost, but has left some. */
+/* End the run. Returns 0, or -EBADMSG if it was the state's outermost but frames are left. */
 static int end_run(struct runtime_stack *stack)
 {
 	stack->is_over = 0;
@@ -533,7 +533,7 @@ static int end_run(struct runtime_stack *stack)
 	return stack->activation || stack->frame == stack->own[OWN_BOTTOM] ? 0 : -EBADMSG;
 }
 
-/* Go outward from the frame at stack->frame, of @function. */
+/* Step from the frame at stack->frame to its caller. */
 static int go_outward(struct runtime_reader *reader, struct runtime_stack *stack)
 {
 	struct luajit_function caller;
@@ -552,7 +552,7 @@ static int go_outward(struct runtime_reader *reader, struct runtime_stack *stack
 	stack->is_over = link.is_native;
 	if (!link.pc || link.is_native)
 		return 0;
-	/* Who called with an instruction has it. */
+	/* A function that called by an instruction contains that instruction. */
 	error = luajit_read_function(reader, stack->frame, &caller);
 	return error || !caller.code || luajit_has(&caller, link.pc) ? error : -EBADMSG;
 }

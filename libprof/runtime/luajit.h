@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * What LuaJIT's stacks (luajit.c), calls (luajit_calls.c) and names (luajit_names.c) share: where
- * LuaJIT 2.1 with 64-bit references has what (lj_obj.h, lj_jit.h, lj_frame.h, lj_bc.h), in bytes.
- * What is defined here is alike in all releases that are known, as luajit.layout asserts. Where
- * they differ, struct luajit_layout has it.
+ * Structures shared by the readers of LuaJIT's stacks (luajit.c), calls (luajit_calls.c) and names
+ * (luajit_names.c): offsets in bytes for LuaJIT 2.1 with 64-bit references (lj_obj.h, lj_jit.h,
+ * lj_frame.h, lj_bc.h). Constants are the same in all supported releases, which luajit.layout
+ * asserts; struct luajit_layout has the others.
  */
 #ifndef LIBPROF_RUNTIME_LUAJIT_H
 #define LIBPROF_RUNTIME_LUAJIT_H
@@ -17,7 +17,7 @@
 #define KIND_PROTO    7u
 #define KIND_FUNCTION 8u
 
-/* A value: the kind's complement above what it is, or which object. */
+/* A value: in the high bits the complement of its type, in the low bits the object's address. */
 #define VALUE_BYTES	   8u
 #define VALUE_SHIFT	   47
 #define VALUE_OBJECT(bits) ((bits) & ((UINT64_C(1) << VALUE_SHIFT) - 1))
@@ -26,14 +26,15 @@
 #define STRING_LENGTH 20u
 #define STRING_BYTES  24u
 
-#define FUNCTION_SORT  10u /* 0: it is Lua's */
-#define FUNCTION_CODE  32u /* behind its prototype */
+#define FUNCTION_SORT  10u /* 0: a Lua function */
+#define FUNCTION_CODE  32u /* pointer to the bytecode, which follows the prototype */
 #define FUNCTION_BYTES 40u
 
-#define PROTO_CODE_COUNT    12u
-#define PROTO_CONSTANTS	    32u /* objects lie before, the last one first */
-#define PROTO_OBJECTS	    48u /* how many */
-#define PROTO_UPVALUES	    60u /* how many, a byte */
+#define PROTO_CODE_COUNT 12u
+/* Pointer to the constants; objects lie before it, in reverse order. */
+#define PROTO_CONSTANTS	    32u
+#define PROTO_OBJECTS	    48u /* number of objects */
+#define PROTO_UPVALUES	    60u /* number of upvalues, a byte */
 #define PROTO_SOURCE	    64u
 #define PROTO_FIRST_LINE    72u
 #define PROTO_LINE_COUNT    76u
@@ -51,21 +52,22 @@ static inline uint32_t luajit_a(uint32_t instruction)
 }
 
 /*
- * A function's frame on its state's stack, below its base: who it is, and how it was called. That
- * is the caller's next instruction, or how far it is to what was current then, and how that called.
+ * A function's frame on its state's stack, below its base: the function and the link to its caller.
+ * The link is the caller's next instruction, or the distance to the previous frame and its kind.
  */
 #define FRAME_FUNCTION	   16u
 #define FRAME_LINK	   8u
 #define FRAME_BYTES	   16u
-#define FRAME_CONTINUED_AT 24u /* of one that is continued: the instruction */
+#define FRAME_CONTINUED_AT 24u /* of a frame with a continuation: the instruction */
 #define FRAME_CONTINUATION 32u
 #define CONTINUES_CALLBACK 1u
 #define LINK_KIND	   3u
 #define LINK_KINDS	   7u
-#define LINK_CALL	   0u /* of LINK_KIND */
-#define LINK_NATIVE	   1u /* the outermost of an activation's */
-#define LINK_CONTINUED	   2u /* of LINK_KINDS; as protected ones of LINK_KIND */
-#define LINK_VARIADIC	   3u /* a copy of the frame below it, behind the arguments */
+#define LINK_CALL	   0u /* compared under LINK_KIND */
+#define LINK_NATIVE	   1u /* the outermost frame of an activation */
+/* Compared under LINK_KINDS; under LINK_KIND it equals protected calls. */
+#define LINK_CONTINUED 2u
+#define LINK_VARIADIC  3u /* a copy of the frame below it, after the arguments */
 
 /* lua_State */
 #define STATE_GLOBAL 16u
@@ -75,15 +77,15 @@ static inline uint32_t luajit_a(uint32_t instruction)
 #define STATE_FRAME  80u
 
 /* global_State */
-#define GLOBAL_RUNS    184u /* a trace, or what < 0 */
+#define GLOBAL_RUNS    184u /* number of the running trace, or one of the values < 0 */
 #define GLOBAL_MAIN    192u
 #define GLOBAL_CURRENT 368u
 #define GLOBAL_TRACED  376u /* base of the function that runs a trace */
 #define RUNS_LUA       (-1)
 #define RUNS_C	       (-2)
-#define RUNS_EXIT      (-4) /* a trace is left */
+#define RUNS_EXIT      (-4) /* a trace is being left */
 
-/* One for all releases with the same offsets. luajit_layouts.inc has them, by their first one. */
+/* Offsets shared by several releases. luajit_layouts.inc has them, by the first release. */
 struct luajit_layout {
 	uint16_t version;
 	/* From the global_State: the dispatch table, and the newest area of compiled code. */
@@ -95,57 +97,57 @@ static inline const struct luajit_layout *luajit_layout(const struct runtime *ru
 	return &luajit_layouts[runtime->offsets[0]];
 }
 
-/* Addresses in runtime.objects: of the interpreter's code from where to where. */
-#define LUAJIT_BEGUN 0 /* it is entered: there is no function yet */
-#define LUAJIT_LEFT  2 /* its outermost function has returned */
+/* Indices in runtime.objects: start and end of a part of the interpreter's code. */
+#define LUAJIT_BEGUN 0 /* entry code: there is no function yet */
+#define LUAJIT_LEFT  2 /* exit code: the outermost function has returned */
 
-/* As runtime_kind.find. */
+/* Implements runtime_kind.find. */
 int luajit_find(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols);
 
-/* A function, as it was read. */
+/* A function, as read from memory. */
 struct luajit_function {
-	uintptr_t code; /* 0: it is none of Lua's, or one that LuaJIT brings along */
+	uintptr_t code; /* 0: not a Lua function, or one of LuaJIT's own */
 	uint32_t code_bytes, first_line;
 	uintptr_t source;
 	uint64_t identity;
 };
 
-/* The function whose frame ends at @base. Returns 0 or -errno. */
+/* Read the function whose frame ends at @base. Returns 0 or -errno. */
 int luajit_read_function(
 	struct runtime_reader *reader, uintptr_t base, struct luajit_function *out);
 
-/* Is @pc behind an instruction of it? */
+/* Does @pc follow an instruction of @function? */
 static inline int luajit_has(const struct luajit_function *function, uintptr_t pc)
 {
 	return function->code && pc - function->code - 1 < function->code_bytes &&
 	       pc % INSTRUCTION == 0;
 }
 
-/* Of a walk: the thread was interrupted in compiled code itself. 0 at first. */
+/* Returns the walk's flag, initially 0, that the thread was interrupted in compiled code itself. */
 uint64_t *luajit_is_in_trace(struct runtime_reader *reader);
 
-/* What called a function. */
+/* The link from a frame to its caller. */
 struct luajit_link {
-	uintptr_t base; /* of the next frame outward */
-	uintptr_t pc;	/* of what called, behind the instruction; 0: the frame does not say */
-	int is_native;	/* C did */
+	uintptr_t base; /* base of the next frame outward */
+	uintptr_t pc;	/* after the calling instruction; 0: not in the frame */
+	int is_native;	/* the caller is C code */
 	int is_copied;	/* the next frame is the same function's */
 };
 
-/* That of the frame that ends at @base, above @bottom. Returns 0 or -errno. */
+/* Read the link of the frame that ends at @base, above @bottom. Returns 0 or -errno. */
 int luajit_read_link(
 	struct runtime_reader *reader, uintptr_t base, uintptr_t bottom, struct luajit_link *out);
 
-/* Where the caller's frame ends, which calls with the instruction before @pc the one at @base. */
+/* Find the base of the caller, whose call is the instruction before @pc. Returns 0 or -errno. */
 int luajit_read_caller(
 	struct runtime_reader *reader, uintptr_t base, uintptr_t pc, uintptr_t *caller);
 
-/* Names: of the function whose frame ends at this address, or this. @frame->code is its code. */
+/* runtime_frame.name: a frame's base + OF_FRAME, or OF_MAIN. frame->code is the bytecode. */
 #define OF_FRAME 1u
 #define OF_MAIN	 2u
 
-/* As runtime_kind has them; a file's address is that of its name. */
+/* Implement runtime_kind.line and runtime_kind.text. A file's address is that of its name. */
 uint32_t luajit_line(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_frame *frame);
 uint32_t luajit_text(const struct runtime *runtime, struct runtime_reader *reader,

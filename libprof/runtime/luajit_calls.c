@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Frames on a LuaJIT state's stack, and the functions in them. A function's bytecode lies behind
- * its prototype.
- *
- * What was read of a function is kept for the rest of the walk: recursions have few.
+ * Read frames on a LuaJIT state's stack, and the functions in them. A function's bytecode follows
+ * its prototype. Functions are cached in the reader for the rest of the walk, because recursions
+ * use few.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "libprof/runtime/luajit.h"
 
-/* Entries of reader->noted. */
+/* Words of an entry in reader->noted. */
 #define NOTED_FUNCTION 0
 #define NOTED_CODE     1
-#define NOTED_NUMBERS  2 /* bytes of its code << 32, its first line */
+#define NOTED_NUMBERS  2 /* bytes of code << 32 | first line */
 #define NOTED_SOURCE   3
 #define NOTED_IDENTITY 4
 #define NOTED_WORDS    5u
@@ -87,7 +86,7 @@ int luajit_read_function(struct runtime_reader *reader, uintptr_t base, struct l
 	if (runtime_load_word(reader, base - FRAME_FUNCTION, &value))
 		return -EFAULT;
 	out->code = 0;
-	/* One that stands for no function. */
+	/* A frame without a function. */
 	if (VALUE_KIND(value) == KIND_STATE)
 		return 0;
 	if (VALUE_KIND(value) != KIND_FUNCTION)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Which modules have LuaJIT in them, and where its interpreter is: a function that lua_pcall()
- * enters somewhere in its middle, and larger than any other.
+ * Recognise modules that contain LuaJIT, and find its interpreter: a function that lua_pcall()
+ * enters in its middle, and that is larger than any other.
  */
 #include <errno.h>
 
@@ -27,7 +27,7 @@ static int load_code(struct runtime_reader *reader, uintptr_t at, uint8_t code[C
 	return runtime_load(reader, at, code, CODE_AT_ONCE);
 }
 
-/* Up to where the first function is noted. */
+/* Find the entry code, up to the instruction that stores the first function's frame link. */
 static void find_begun(struct runtime *out, struct runtime_reader *reader, uintptr_t entry)
 {
 	uint8_t code[CODE_AT_ONCE];
@@ -42,7 +42,7 @@ static void find_begun(struct runtime *out, struct runtime_reader *reader, uintp
 	}
 }
 
-/* Behind the last instruction before @entry which notes that C runs; 0: there is none. */
+/* Returns the end of the last instruction before @entry that stores RUNS_C; 0: none. */
 static uintptr_t find_noted(
 	const struct luajit_layout *layout, struct runtime_reader *reader, uintptr_t entry)
 {
@@ -56,8 +56,8 @@ static uintptr_t find_noted(
 }
 
 /*
- * LuaJIT does not say which release it is, but each instruction that notes what runs has the
- * distance from the dispatch table in it. Returns 0 or -ENOTSUP.
+ * Find the layout. LuaJIT does not store its release, but each instruction that stores what runs
+ * contains the field's offset from the dispatch table. Returns 0 or -ENOTSUP.
  */
 static int find_layout(struct runtime *out, struct runtime_reader *reader, uintptr_t entry)
 {
@@ -69,7 +69,7 @@ static int find_layout(struct runtime *out, struct runtime_reader *reader, uintp
 	return -ENOTSUP;
 }
 
-/* From where it is noted that C runs, the last time before the entry, up to the return. */
+/* Find the exit code: from the last instruction before @entry that stores RUNS_C to the return. */
 static void find_left(struct runtime *out, struct runtime_reader *reader, uintptr_t entry)
 {
 	uintptr_t start = find_noted(luajit_layout(out), reader, entry), at = start;

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * What LuaJIT's functions are called, and at which line they are. Functions have no names. Where
- * one of its callers defines it, it has the name that it is given there. Else what the instruction
- * says that calls it is its name, as with Lua (lua_code.c) and in LuaJIT's own traceback; or it is
- * "function". The other way round would be Lua's, but LuaJIT does not note tail calls: who is
- * called by one stands where the call of another one was.
+ * Find names and lines of LuaJIT's functions. Functions have no names of their own. If one of its
+ * callers defines a function, it has the name that it is given there. Otherwise it is named by the
+ * instruction that calls it, as with Lua (lua_code.c) and in LuaJIT's own traceback, or it is
+ * "function". Lua's order is the reverse. LuaJIT does not record tail calls, so the calling
+ * instruction may have called another function.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "libprof/runtime/luajit.h"
 
-/* From 'a' on. */
+/* Starting at 'a'. */
 static const char event_names[][11] = {"__lt", "__le", "__eq", "__unm", "__len", "__add",
 	"__sub", "__mul", "__div", "__mod", "__pow", "__concat", "__gc", "__index", "__newindex"};
 #define EVENTS (sizeof(event_names) / sizeof(event_names[0]))
 
 /*
- * By opcode: . writes no slot, w that in A, B all from A on, N from A to D, M U G S as MOV UGET
- * GGET TGETS, u g t as those that set, C calls, R calls an iterator, K makes a closure.
+ * By opcode: `.` writes no slot, `w` slot A, `B` all from A on, `N` A to D; M U G S are MOV UGET
+ * GGET TGETS; u g t are the corresponding stores; C calls, R calls an iterator, K creates a
+ * closure.
  */
 static const char opcodes[] = "............ww....Mwwwwwwwwwwwwwwwwwwwwwwwww"
 			      "NUu....KwwGgwSww.t.B.CCCCRRBBB...BBBBBBBB............";
@@ -27,7 +28,7 @@ static const char events[] = "aabbcccccccc........defghijfghijfghijkl...........
 			     "mmmnonnnnooooo................................";
 
 #define KIND_STRING   4u
-#define NAMES_OF_LOOP 7u /* locals' names below are a loop's own; 0: no more locals */
+#define NAMES_OF_LOOP 7u /* smaller bytes are names of loop variables; 0: no more locals */
 #define LOCALS_MAX    256u
 #define SEARCHED_MAX  16384u /* instructions */
 #define MOVES_MAX     8u
@@ -43,7 +44,7 @@ static uint32_t number_at(struct runtime_reader *reader, uintptr_t address)
 	return runtime_load(reader, address, &number, sizeof(number)) ? 0 : number;
 }
 
-/* Each instruction but the first, which is the function's head, has its distance from its line. */
+/* Each instruction except the first, the function's head, has the distance from the first line. */
 uint32_t luajit_line(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_frame *frame)
 {
@@ -61,7 +62,7 @@ uint32_t luajit_line(const struct runtime *runtime, struct runtime_reader *reade
 	return number_at(reader, proto + PROTO_FIRST_LINE) + distance;
 }
 
-/* What a chunk is from: a file, what its host calls it, or the first line of its text. */
+/* Write a chunk's source: a file, a name that its host gave it, or the first line of its text. */
 static uint32_t copy_source(
 	struct runtime_reader *reader, uintptr_t string, char *out, uint32_t room)
 {
@@ -80,15 +81,15 @@ static uint32_t copy_source(
 	return used + runtime_put_text(out + used, room - used, "\"]");
 }
 
-/* ---- what instructions say ------------------------------------------------------------------- */
+/* ---- names in instructions ------------------------------------------------------------------- */
 
-/* A function and the instruction that it is at. */
+/* A function and its current instruction. */
 struct place {
 	struct runtime_reader *reader;
 	uintptr_t code, proto;
 	uint32_t count; /* instructions of the function */
 	uint32_t position, instruction;
-	uint32_t first_loaded, loaded[CODE_AT_ONCE]; /* UINT32_MAX: none are */
+	uint32_t first_loaded, loaded[CODE_AT_ONCE]; /* index of loaded[0]; UINT32_MAX: none */
 };
 
 static uint32_t c_of(uint32_t instruction)
@@ -108,7 +109,7 @@ static char kind_of(uint32_t instruction)
 	return opcode < sizeof(opcodes) - 1 ? opcodes[opcode] : '.';
 }
 
-/* Stand at @position. Returns 0 or -ENOENT. */
+/* Set @place to instruction @position. Returns 0 or -ENOENT. */
 static int go_to(struct place *place, uint32_t position)
 {
 	uint32_t first = position / CODE_AT_ONCE * CODE_AT_ONCE, count = place->count - first;
@@ -139,7 +140,7 @@ static void enter_function(
 	place->first_loaded = UINT32_MAX;
 }
 
-/* The bytes' address of constant @number, if it is a string; 0: none. */
+/* Returns the address of constant @number's text if it is a string, or 0. */
 static uintptr_t constant_name(const struct place *place, uint32_t number)
 {
 	uintptr_t constants, object;
@@ -153,7 +154,7 @@ static uintptr_t constant_name(const struct place *place, uint32_t number)
 	return object + STRING_BYTES;
 }
 
-/* Texts that follow each other. */
+/* Skip a text of a sequence. Returns 0, or -1 if it cannot be read. */
 static int skip_text(struct runtime_bytes *bytes)
 {
 	int byte;
@@ -169,7 +170,7 @@ static struct runtime_bytes bytes_at(const struct place *place, uintptr_t at)
 	return (struct runtime_bytes){.reader = place->reader, .at = at, .end = at + (1u << 16)};
 }
 
-/* Where the next of @bytes lies. */
+/* Returns the address of the next byte. */
 static uintptr_t address_of(const struct runtime_bytes *bytes)
 {
 	return bytes->at - (bytes->got - bytes->used);
@@ -209,7 +210,7 @@ static uint32_t read_uleb(struct runtime_bytes *bytes)
 	return value;
 }
 
-/* The local variable that is in @slot; 0: there is none with a name. */
+/* Returns the address of the name of the local variable in @slot, or 0. */
 static uintptr_t local_name(const struct place *place, uint32_t slot)
 {
 	struct runtime_bytes bytes;
@@ -236,7 +237,7 @@ static uintptr_t local_name(const struct place *place, uint32_t slot)
 	return 0;
 }
 
-/* What is in @slot at @place; 0: nothing is known. */
+/* Returns the address of the name of the value in @slot at @place, or 0. */
 static uintptr_t object_name(struct place *place, uint32_t slot)
 {
 	uintptr_t name = local_name(place, slot);
@@ -291,7 +292,7 @@ static uintptr_t object_name(struct place *place, uint32_t slot)
 
 /* ---- callers --------------------------------------------------------------------------------- */
 
-/* Go from the frame at *@base to its caller's. Returns 0 or -errno; the link is in *@link. */
+/* Step from the frame at *@base to its caller. Returns 0 or -errno; *@link is the link. */
 static int go_outward(struct runtime_reader *reader, uintptr_t *base, struct luajit_link *link)
 {
 	int error = luajit_read_link(reader, *base, 0, link);
@@ -303,7 +304,7 @@ static int go_outward(struct runtime_reader *reader, uintptr_t *base, struct lua
 	return error;
 }
 
-/* Stand where the function at @base was called. Returns 0; -ENOENT: not by an instruction. */
+/* Set @out to the instruction that called the function at @base. Returns 0 or -ENOENT. */
 static int find_caller(struct runtime_reader *reader, uintptr_t base, struct place *out)
 {
 	struct luajit_function function;
@@ -316,7 +317,7 @@ static int find_caller(struct runtime_reader *reader, uintptr_t base, struct pla
 	return go_to(out, (uint32_t)((link.pc - function.code) / INSTRUCTION) - 1);
 }
 
-/* The name that the closure, which is made at @place, is given by what comes next there; or 0. */
+/* Returns the name that the instruction after @place assigns to the closure made there, or 0. */
 static uintptr_t given_name(struct place *place)
 {
 	uint32_t slot = luajit_a(place->instruction);
@@ -341,7 +342,7 @@ static uintptr_t given_name(struct place *place)
 	}
 }
 
-/* Stand where @place's function makes the closure of the one that has @code. */
+/* Set @place to the instruction that creates the closure with @code. Returns 0 or -ENOENT. */
 static int find_closure(struct place *place, uintptr_t code)
 {
 	uintptr_t constants, object;
@@ -361,7 +362,7 @@ static int find_closure(struct place *place, uintptr_t code)
 	return -ENOENT;
 }
 
-/* The name that the function at @base was defined by; 0: no caller of its defines it. */
+/* Returns the name under which a caller defines the function at @base, or 0. */
 static uintptr_t defined_name(struct runtime_reader *reader, uintptr_t base, struct place *place)
 {
 	struct luajit_function function, caller;
@@ -411,7 +412,7 @@ uint32_t luajit_text(const struct runtime *runtime, struct runtime_reader *reade
 	uint32_t used;
 
 	(void)runtime;
-	/* Callers are looked for farther than it is known that there are any. */
+	/* Callers are searched farther than the stack is known to go. */
 	reader->is_trusted = 0;
 	if (keep_end)
 		used = copy_source(reader, address, out, room - 1);
