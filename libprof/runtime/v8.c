@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * V8 as node 18 to 24 has it, without pointer compression. Interpreted, baseline and optimised code
- * all keep a frame pointer, and in front of it what they run:
+ * Reader for V8 in node 18 to 24, without pointer compression. Interpreted, baseline and optimised
+ * code all have a frame pointer and these slots:
  *
  *	fp + 8    return address
  *	fp        the caller's frame pointer
- *	fp - 8    context; in frames of V8's own a small integer, which says of what kind
- *	fp - 16   JSFunction ─▶ SharedFunctionInfo ─▶ ScopeInfo: name, where in the source
+ *	fp - 8    context; in V8's internal frames a small integer with the frame's kind
+ *	fp - 16   JSFunction ─▶ SharedFunctionInfo ─▶ ScopeInfo: name, position in the source
  *	                                           └▶ Script: source, name
  *
- * A builtin has such a frame, too, but no script. Offsets and types are what V8 publishes for
- * debuggers (v8dbg_*, tools/gen-postmortem-metadata.py); of a ScopeInfo only where its own fields
- * end (objects/scope-info.tq). Symbols are named after their fields' types, which change.
+ * A builtin has such a frame, too, but no script. Offsets and types are those that V8 publishes for
+ * debuggers (v8dbg_*, tools/gen-postmortem-metadata.py). Of a ScopeInfo, V8 publishes only the end
+ * of its fixed fields; the others follow objects/scope-info.tq. Symbols contain the types of
+ * fields, which differ between versions.
  *
- * Objects move, so functions are known by what they are: script, position, name. While they are
- * being moved an old copy says where the new one is, and is followed there. Nothing is believed
- * that is not of the type that it has to be.
+ * Objects move, so a function is identified by script, position and name. While an object is being
+ * moved, its old copy points to the new one, which is then read. The type of every object is
+ * checked.
  */
 #include "libprof/runtime/v8.h"
 
@@ -25,34 +26,35 @@
 
 #include "arch/v8.h"
 
-#define FRAME_CONTEXT	  (1 * V8_WORD) /* below the frame pointer */
-#define FRAME_FUNCTION	  (2 * V8_WORD)
-#define FRAME_SLOTS	  (5 * V8_WORD)
-#define FRAMES_AHEAD	  32u
-#define FRAME_MAX	  65536u
-#define QUICK_BEHIND	  4u  /* words of a function from what it is made of on */
-#define FUNCTION_OWN	  3u  /* word of a function behind what all objects have */
-#define FUNCTION_CONTEXT  1u  /* the same, behind what it is made of */
+#define FRAME_CONTEXT  (1 * V8_WORD) /* below the frame pointer */
+#define FRAME_FUNCTION (2 * V8_WORD)
+#define FRAME_SLOTS    (5 * V8_WORD)
+#define FRAMES_AHEAD   32u
+#define FRAME_MAX      65536u
+#define QUICK_BEHIND   4u /* words of a JSFunction that are read from `shared` on */
+/* Index of the first word of a JSFunction that other objects do not have. */
+#define FUNCTION_OWN	  3u
+#define FUNCTION_CONTEXT  1u  /* index of the context in the words from `shared` on */
 #define INLINE_LOCALS	  75u /* kScopeInfoMaxInlinedLocalNamesSize */
 #define LOCALS_MAX	  65536u
-#define SHARED_CODE	  8u /* behind the map: what the function runs */
+#define SHARED_CODE	  8u /* of SharedFunctionInfo: the code of the function */
 #define SCOPE_FLAGS	  8u
-#define SCOPE_POSITION	  32u /* where it comes before the locals */
-#define SCOPE_KIND	  15u /* bits of its flags */
+#define SCOPE_POSITION	  32u /* if it comes before the locals */
+#define SCOPE_KIND	  15u /* masks of the flags */
 #define SCOPE_MODULE	  5u
 #define SCOPE_SAVED_CLASS (1u << 10)
 #define SCOPE_NAME	  (3u << 12)
 #define SCOPE_INFERRED	  (1u << 14)
-#define STRING_KIND	  7u /* bits of a string's type */
+#define STRING_KIND	  7u /* masks of a string's type */
 #define STRING_ONE_BYTE	  8u
 
-/* ---- finding it ------------------------------------------------------------------------------ */
+/* ---- finding the runtime --------------------------------------------------------------------- */
 
 #define NAMES_MAX 3u
 
-/* What a field is called, by version, and where it goes; or, without a place, what it has to be. */
+/* Names of a published value by version. It is stored at `place` or compared with `expected`. */
 struct published {
-	int place; /* in v8_offsets, < 0: none */
+	int place; /* index in v8_offsets; < 0: none */
 	int32_t expected;
 	char names[NAMES_MAX][72];
 };
@@ -96,7 +98,7 @@ static const struct published published[] = {
 #define PREFIX		  "v8dbg_"
 #define NAME_BYTES	  96u
 #define OFFSET_MAX	  512u
-#define JS_FUNCTION_TYPES 16u /* where it does not say which is the last */
+#define JS_FUNCTION_TYPES 16u /* if V8 does not publish the last type */
 
 static int load_published(struct runtime_reader *reader, struct runtime_symbols *symbols,
 	const char *name, int32_t *value)
@@ -151,13 +153,13 @@ static int find_v8(
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* What a ScopeInfo says of its function. */
+/* Fields of a ScopeInfo. */
 struct scope {
 	uintptr_t name; /* 0: none */
 	uint32_t start, end;
 };
 
-/* Where in @scope the first word behind its locals is. Returns 0 or -errno. */
+/* Find the first word after the locals of @scope. Returns 0 or -errno. */
 static int find_behind_locals(const struct v8_offsets *at, struct runtime_reader *reader,
 	uintptr_t scope, uint32_t *flags, uintptr_t *behind)
 {
@@ -179,7 +181,8 @@ static int find_behind_locals(const struct v8_offsets *at, struct runtime_reader
 static int read_scope(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t scope,
 	struct scope *out)
 {
-	uintptr_t words[6], behind, position[2]; /* class variable, name and where, inferred name */
+	/* Class variable, name and its position, inferred name. */
+	uintptr_t words[6], behind, position[2];
 	uint32_t flags;
 	unsigned n = 0;
 	int error = find_behind_locals(at, reader, scope, &flags, &behind);
@@ -213,7 +216,7 @@ static int read_scope(const struct v8_offsets *at, struct runtime_reader *reader
 	return 0;
 }
 
-/* What its SharedFunctionInfo says of a function. Returns 1; 0: it is of no script; or -errno. */
+/* Read the function with @shared. Returns 1, 0 if it has no script, or -errno. */
 static int read_shared(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t shared,
 	struct runtime_frame *out)
 {
@@ -228,7 +231,7 @@ static int read_shared(const struct v8_offsets *at, struct runtime_reader *reade
 	error = v8_load_type(reader, word, &script, &type);
 	if (error || type != at->script_type)
 		return error;
-	/* WebAssembly's have a script, and in this place a name or nothing. */
+	/* WebAssembly functions have a script, but a name or nothing in this field. */
 	if (runtime_load_word(reader, shared + at->scope, &word))
 		return -EFAULT;
 	error = v8_is_number(word) ? 0 : v8_load_type(reader, word, &scope, &type);
@@ -258,8 +261,8 @@ static int read_shared(const struct v8_offsets *at, struct runtime_reader *reade
 }
 
 /*
- * The function that @tagged points at and its SharedFunctionInfo. Returns 1; 0: it is none; or
- * -errno.
+ * Find the function to which @tagged points, and its SharedFunctionInfo. Returns 1, 0 if it is not
+ * a function, or -errno.
  */
 static int find_shared(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t tagged,
 	uintptr_t *function, uintptr_t *shared)
@@ -275,8 +278,8 @@ static int find_shared(const struct v8_offsets *at, struct runtime_reader *reade
 }
 
 /*
- * A frame of optimised code, if it is that of the function with @shared. That and which place in
- * the source it is at say all: what else there is to know of it is read once.
+ * Read a frame of optimised code, if it was compiled from the function with @shared. The code and
+ * the position in it determine all other fields, which next() reads when they are not cached.
  */
 static int read_optimised(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct v8_code *code, uintptr_t pc, uintptr_t shared, struct runtime_frame *out)
@@ -300,8 +303,8 @@ static int read_optimised(const struct runtime *runtime, struct runtime_reader *
 }
 
 /*
- * The code of the function with @shared that @where is in. An innermost frame may be in a builtin
- * that it calls and that has none of its own: that has where it returns to on the top of the stack.
+ * Find the code of the function with @shared that @where executes. The innermost frame may be in a
+ * builtin without a frame that this code called; then the return address is on top of the stack.
  */
 static int find_own_code(const struct v8_offsets *at, struct runtime_reader *reader,
 	const struct v8_where *where, uintptr_t function, uintptr_t shared, struct v8_code *out,
@@ -320,7 +323,7 @@ static int find_own_code(const struct v8_offsets *at, struct runtime_reader *rea
 		return -ENOENT;
 	if (out->is_optimised)
 		return 0;
-	/* Baseline code is what a function is compiled to. */
+	/* Baseline code must be the function's current code. */
 	return runtime_load_word(reader, shared + SHARED_CODE, &word) ||
 			       word != out->object + V8_HEAP_OBJECT
 		       ? -ENOENT
@@ -328,8 +331,8 @@ static int find_own_code(const struct v8_offsets *at, struct runtime_reader *rea
 }
 
 /*
- * The frame of the function @tagged, at @where; @fp 0: it has none. Returns 1, 0 if it is no
- * function of a script, or -errno.
+ * Read the frame of the function @tagged at @where; @fp is 0 if it has no frame. Returns 1, 0 if it
+ * is not a function of a script, or -errno.
  */
 static int read_function(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t tagged, const struct v8_where *where, uintptr_t fp, struct runtime_frame *out)
@@ -372,7 +375,7 @@ static int frame_of_v8(const struct runtime *runtime, struct runtime_reader *rea
 	return read_function(runtime, reader, slots[0], where, where->fp, out);
 }
 
-/* The functions of frames from @fp on, by one call of the kernel's for several. */
+/* Read the functions of the frames from @fp on into windows, by one system call. */
 static void expect_functions(struct runtime_reader *reader, uintptr_t fp)
 {
 	uintptr_t functions[FRAMES_AHEAD] = {0}, words[3]; /* function, context, frame pointer */
@@ -390,10 +393,11 @@ static void expect_functions(struct runtime_reader *reader, uintptr_t fp)
 }
 
 /*
- * What the function refers to: its map, what it is made of, what is known of its calls, its code.
- * Neither where it is itself nor its context: a program makes closures all the time, and what they
- * run is the same. Of interpreted code the frame says which bytecode it is at, but for the
- * innermost frames, whose registers do.
+ * Returns a key for the frame without reading all that it leads to; 0: none. It depends on the
+ * words of the function: its map, `shared`, feedback and code, but not on its address or context,
+ * because programs create closures all the time. For interpreted code it includes the bytecode
+ * offset in the frame. In the innermost frames that is in registers, so they have a key only in
+ * compiled code.
  */
 static uint64_t quick_of_v8(
 	const struct runtime *runtime, struct runtime_reader *reader, const struct v8_where *where)
@@ -437,9 +441,9 @@ static int edge_of_v8(const struct runtime *runtime, struct runtime_reader *read
 	return read_function(runtime, reader, function, where, 0, out);
 }
 
-/* ---- all that one frame runs ----------------------------------------------------------------- */
+/* ---- all functions of one frame -------------------------------------------------------------- */
 
-/* Its lines. Returns 0, or -errno: that of the first is not known, or not yet. */
+/* Find the lines of @frame. Returns 0, or -errno if the first is not known or not yet known. */
 static int find_lines(const struct v8_offsets *at, struct runtime_reader *reader, int32_t position,
 	struct runtime_frame *frame)
 {
@@ -451,7 +455,7 @@ static int find_lines(const struct v8_offsets *at, struct runtime_reader *reader
 	return error == -EAGAIN || !frame->first_line ? error : 0;
 }
 
-/* What is inlined where @frame, of optimised code, is at; and itself, outermost. */
+/* Report the functions inlined at @frame, of optimised code, then the frame's own function. */
 static int tell_optimised(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_frame *frame, struct runtime_frame *out, unsigned room)
 {
@@ -477,7 +481,7 @@ static int tell_optimised(const struct runtime *runtime, struct runtime_reader *
 	}
 	if (got == -EAGAIN)
 		return got;
-	/* Nothing is told of a part of it. */
+	/* Report no inlined function if one of them cannot be read. */
 	if (got < 0 || at_line.inlined >= 0) {
 		told = 0;
 		at_line.position = -1;
@@ -503,9 +507,9 @@ static int frames_of_v8(const struct runtime *runtime, struct runtime_reader *re
 	return error ? error : 1;
 }
 
-/* ---- what the contract asks for -------------------------------------------------------------- */
+/* ---- functions of the reader ----------------------------------------------------------------- */
 
-/* Where the frame is that the walk came to last: in runtime_stack.own. */
+/* Returns the frame that the walk reached last, which is kept in runtime_stack.own. */
 static struct v8_where *where_of(struct runtime_stack *stack)
 {
 	_Static_assert(sizeof(struct v8_where) <= sizeof(stack->own), "fits");
@@ -528,7 +532,7 @@ static int enter_v8(const struct runtime *runtime, struct runtime_reader *reader
 		where->callee = callee.fp;
 	if (callee.is_innermost && (!callee.fp || callee.fp == frame->sp - 2 * V8_WORD))
 		where->registers = callee.registers;
-	/* The slots of a frame that is just begun are not written yet, so its code comes first. */
+	/* The slots of a frame that has just begun are not written yet, so check its code first. */
 	stack->found.function = 0;
 	if (where->is_innermost)
 		got = edge_of_v8(runtime, reader, where, &stack->found);

@@ -1,51 +1,55 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * What the reader of V8's frames (v8.c) has in two files more: what objects say of a program's
- * source, and which part of it a piece of code is made of. Everything returns 0 or -errno unless
- * said otherwise, -EBADMSG where what is read is not what it has to be.
+ * Interface between the reader of V8's frames (v8.c), the reader of source text and scripts
+ * (v8_source.c) and that of code (v8_code.c). Functions return 0 or -errno unless stated otherwise,
+ * -EBADMSG if the memory does not have the expected contents.
  */
 #ifndef LIBPROF_RUNTIME_V8_H
 #define LIBPROF_RUNTIME_V8_H
 
 #include "libprof/runtime/runtime.h"
 
-/* Where a frame is. */
+/* Describes a frame. */
 struct v8_where {
-	uintptr_t fp; /* its frame pointer; 0: it has none */
-	uintptr_t pc; /* an address in what it executes; 0: in some module */
-	/* The thread's, of the innermost frame and its caller; else NULL. */
+	uintptr_t fp; /* the frame pointer; 0: none */
+	uintptr_t pc; /* an address in the executed code; 0: in a module */
+	/* The thread's, for the innermost frame and its caller; otherwise NULL. */
 	const struct arch_registers *registers;
-	uintptr_t callee;	/* of its caller: the frame pointer of the innermost one; else 0 */
-	uintptr_t is_innermost; /* its caller may need the registers, too */
+	/* For the innermost frame's caller: the innermost frame pointer; otherwise 0. */
+	uintptr_t callee;
+	uintptr_t is_innermost; /* its caller may use the registers, too */
 };
 
-/* Fields of struct runtime.offsets. What begins with code_ is 0 where V8's version is not known. */
+/* Fields of struct runtime.offsets. Those called code_… are 0 if V8's version is not supported. */
 struct v8_offsets {
 	uint32_t shared;			 /* of JSFunction */
 	uint32_t scope, script;			 /* of SharedFunctionInfo */
-	uint32_t source, script_name, line_ends; /* of Script; its number lies behind the last */
-	uint32_t first_local;			 /* of ScopeInfo, in words behind its map */
-	uint32_t function_type, function_types;	 /* the first, and how many there are */
+	uint32_t source, script_name, line_ends; /* of Script; its id follows line_ends */
+	uint32_t first_local;			 /* of ScopeInfo, in words after its map */
+	uint32_t function_type, function_types;	 /* the first type, and the number of types */
 	uint32_t shared_type, script_type, scope_type, array_type;
 	uint32_t bytecode_type, bytecode_data, bytecode_lines; /* of BytecodeArray */
-	uint32_t array_register, offset_register;	       /* of the interpreter */
+	/* Register numbers of the interpreter. */
+	uint32_t array_register, offset_register;
 	uint32_t code_type;
-	uint32_t code_function;		/* where a JSFunction has its Code; 0: in no field */
-	uint32_t code_header;		/* instructions lie behind so many bytes */
-	uint32_t code_data, code_table; /* of Code, the second behind the first */
-	uint32_t code_start, code_flags, code_size; /* code_start 0: header and Code are one */
-	uint32_t code_baseline, code_kind;	    /* kinds, and their bits among the flags */
-	uint32_t code_literals, code_shared, code_inlining; /* indexes in the code's data */
+	uint32_t code_function;		/* of the Code in JSFunction; 0: no field */
+	uint32_t code_header;		/* bytes before the instructions */
+	uint32_t code_data, code_table; /* of Code; code_table follows code_data */
+	/* code_start 0: header and Code are one object. */
+	uint32_t code_start, code_flags, code_size;
+	/* Kind of baseline code, and the mask of the kind in the flags. */
+	uint32_t code_baseline, code_kind;
+	uint32_t code_literals, code_shared, code_inlining; /* indices in the code's data */
 };
 _Static_assert(sizeof(struct v8_offsets) <= sizeof(((struct runtime *)0)->offsets), "fits");
 
 #define V8_WORD		     sizeof(uintptr_t)
-#define V8_HEAP_OBJECT	     1u /* in a pointer's two lowest bits */
+#define V8_HEAP_OBJECT	     1u /* tag in the two lowest bits of a pointer */
 #define V8_HEAP_OBJECT_MASK  3u
 #define V8_TYPE_OF_MAP	     12u
 #define V8_STRING_TYPES	     0x80u
-#define V8_STRING_HASH	     8u /* with the length behind it */
+#define V8_STRING_HASH	     8u /* the length follows */
 #define V8_STRING_LENGTH     12u
 #define V8_STRING_CHARACTERS 16u
 #define V8_ARRAY_LENGTH	     8u
@@ -61,7 +65,7 @@ static inline int v8_is_object(uintptr_t word)
 	return (word & V8_HEAP_OBJECT_MASK) == V8_HEAP_OBJECT;
 }
 
-/* A small integer that is not negative. */
+/* Is @word a small integer (Smi) that is not negative? */
 static inline int v8_is_number(uintptr_t word)
 {
 	return !(uint32_t)word && !(word >> 63);
@@ -74,81 +78,79 @@ static inline uint32_t v8_number(uintptr_t word)
 
 /* ---- v8_source.c ----------------------------------------------------------------------------- */
 
-/* The type of the object that @word points at; *at becomes its address, where it is now. */
+/* Load the type and the (new, while it moves) address of the object that @word points to. */
 int v8_load_type(struct runtime_reader *reader, uintptr_t word, uintptr_t *at, uint32_t *type);
 
-/* The address of the object at @field, which has to be of @type. */
+/* Load the address of the object to which @field points. Its type must be @type. */
 int v8_load_object(struct runtime_reader *reader, uintptr_t field, uint32_t type, uintptr_t *at);
 
-/* Is @word a string with something in it? Returns 1, 0 or -errno. */
+/* Is @word a string that is not empty? Returns 1, 0 or -errno. */
 int v8_has_text(struct runtime_reader *reader, uintptr_t word);
 
-/* As runtime_kind.text; the text is an object's word, 0: there is none. */
+/* Implements runtime_kind.text. @word is a tagged pointer to a string; 0: anonymous. */
 uint32_t v8_text(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t word,
 	char *out, uint32_t room, int keep_end);
 
-/* What is looked at of a Script. */
+/* Fields of a Script. */
 struct v8_script {
-	uintptr_t source, name; /* as words; name 0: it has none */
-	uint64_t hash;		/* of its number and name */
+	uintptr_t source, name; /* tagged pointers; name 0: none */
+	uint64_t hash;		/* of its id and name */
 };
 
 int v8_read_script(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t script,
 	struct v8_script *out);
 
-/* The line of @position in @script's source. -EAGAIN: it is counted, but not to the end yet. */
+/* Find the line of @position in @script. -EAGAIN: counting is to continue in a later walk. */
 int v8_find_line(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t script,
 	uint32_t position, uint32_t *line);
 
 /* ---- v8_code.c ------------------------------------------------------------------------------- */
 
-/* Code that V8's compilers made of a function, as far as it is looked at. */
+/* Code that V8's compilers made of a function. */
 struct v8_code {
 	uintptr_t object, start;
-	uintptr_t data;	 /* word; of optimised code what it is made of, else the bytecode */
-	uintptr_t table; /* word; offsets of bytecodes in baseline code, else of positions */
+	uintptr_t data;	 /* tagged; optimised code: deoptimisation data, baseline code: bytecode */
+	uintptr_t table; /* tagged; table of offsets (baseline) or of positions (optimised) */
 	uint32_t bytes;
 	int is_optimised;
 };
 
-/* Where the offsets are what this reads, of V8's that run in node 18 to 24; else code_type is 0. */
+/* Set the code_… offsets for V8 versions in node 18 to 24; for others set code_type to 0. */
 void v8_find_code_offsets(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols);
 
-/* Was code found at @pc before? Nothing is read for the answer. */
+/* Does the cache have code at @pc? Reads no memory of the process. */
 int v8_knows_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t pc);
 
-/* The code that has @pc, looked for first where the function at @function says that it has code. */
+/* Find the code that contains @pc. The code of the function at @function is tried first. */
 int v8_find_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t pc,
 	uintptr_t function, struct v8_code *out);
 
 /*
- * Which bytecode the interpreter is at. The frame says so where the bytecode has called something;
- * else registers do, as long as its code has them. Returns its offset and *array, the bytecode, or
- * < 0.
+ * Find the bytecode that the interpreter is at: in the frame, if the bytecode has called something;
+ * otherwise in registers, if its handler still has them. Returns its offset and the BytecodeArray
+ * in *@array, or < 0.
  */
 int32_t v8_find_bytecode(const struct v8_offsets *at, struct runtime_reader *reader,
 	const struct v8_where *where, uintptr_t *array);
 
 /*
- * Where in its source a function is, at @offset of @object, its bytecode or code. Of optimised code
- * that may be in a function which is inlined there: see v8_next_inlined().
+ * A position in the source. In optimised code it may be in an inlined function: see
+ * v8_next_inlined().
  */
 struct v8_position {
-	int32_t position; /* of a character; < 0: not known */
-	int32_t inlined;  /* which of the code's; < 0: none, it is the code's own function */
+	int32_t position; /* character index; < 0: not known */
+	int32_t inlined;  /* index among the code's inlined calls; < 0: the code's own function */
 };
 
 int v8_find_position(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t object,
 	int32_t offset, struct v8_position *out);
 
-/* The address of the SharedFunctionInfo that the optimised code with @data was made of. */
+/* Load the address of the SharedFunctionInfo from which optimised code with @data was compiled. */
 int v8_load_compiled(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t data,
 	uintptr_t *shared);
 
-/*
- * The function that @position is in, which is inlined; *position becomes where it was called.
- */
+/* Find the inlined function that contains @position; *position becomes that of its call. */
 int v8_next_inlined(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t data,
 	struct v8_position *position, uintptr_t *shared);
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * From an address in V8's code to a position in the source. Everything here is in V8's own tables:
+ * Find the position in the source for an address in V8's code, by V8's own tables:
  *
- *	interpreter  the frame has BytecodeArray and offset ─▶ table of the bytecode's positions
- *	baseline     pc ─▶ table of where each bytecode's code begins ─▶ the same
- *	optimised    pc ─▶ table of positions, each with what is inlined there
+ *	interpreter  the frame has BytecodeArray and offset ─▶ the bytecode's position table
+ *	baseline     pc ─▶ table of each bytecode's code ─▶ the bytecode's position table
+ *	optimised    pc ─▶ table of positions, each with its inlined call
  *
- *	header, found by going back from the pc         Code
+ *	header, found by searching back from the pc     Code
  *	map │ Code ─────────────────────────────────▶ data │ table │ … │ start │ flags, size
  *	instructions …   ◀───────────────────────────────────────────────┘
  *
- * Tables are objects/code.h's and codegen/source-position-table.cc's. A position table has steps of
- * offset and position, and what it has last at or before an offset holds for that.
+ * The formats are those of objects/code.h and codegen/source-position-table.cc. A position table is
+ * a list of increments of offset and position. The last entry at or before an offset applies.
  */
 #include "libprof/runtime/v8.h"
 
@@ -37,7 +37,7 @@ static const struct version versions[] = {
 	{13, 6, 24, 0, 32, 8, 40, 52, 56, 3, 7, 8},
 };
 
-/* Bytes of each bytecode of V8 13.6, which does not export them. Made by v8_bytecode_sizes.py. */
+/* Bytes of each bytecode in V8 13.6, which does not export them; from v8_bytecode_sizes.py. */
 static const uint8_t sizes_13_6[] = {
 #include "libprof/runtime/v8_bytecode_sizes.inc"
 };
@@ -53,7 +53,7 @@ static int load_symbol(struct runtime_reader *reader, struct runtime_symbols *sy
 	return at ? runtime_load(reader, at, value, sizeof(*value)) : -ENOENT;
 }
 
-/* Does V8 publish something else under @name? */
+/* Does V8 publish a value other than @expected as @name? */
 static int is_contradicted(struct runtime_reader *reader, struct runtime_symbols *symbols,
 	const char *name, uint32_t expected)
 {
@@ -151,30 +151,30 @@ void v8_find_code_offsets(
 /* ---- code ------------------------------------------------------------------------------------ */
 
 #define CODE_ALIGNED 32u
-#define CODE_MAX     65536u	/* so far back from an address its beginning is looked for */
-#define CODE_BYTES   64u	/* of Code: what is looked at lies in that */
-#define CODE_FAR     (1u << 20) /* and so far at most, where a function says where it is */
+#define CODE_MAX     65536u	/* bytes before an address in which its code's start is searched */
+#define CODE_BYTES   64u	/* bytes of Code that are read */
+#define CODE_FAR     (1u << 20) /* limit if a function refers to the code */
 #define PAGE_0	     0x10000u
 #define USER_END     (1ULL << 47)
 
 /*
- * May @word be a pointer to an object? Asking the kernel about what instructions look like would
- * take most of the time.
+ * May @word be a pointer to an object? System calls for words that are instructions would take most
+ * of the time.
  */
 static int is_plausible(uintptr_t word)
 {
 	return v8_is_object(word) && word > PAGE_0 && word < USER_END;
 }
 
-/* A map, or while the object is being moved where it is now. */
+/* May @word be a map, or the new address of an object that is being moved? */
 static int may_begin_object(uintptr_t word)
 {
 	return is_plausible(word) || (!(word & (V8_WORD - 1)) && word > PAGE_0 && word < USER_END);
 }
 
 /*
- * Is the code at @stream being moved? Its Code, the word @tagged, has @told where instructions are
- * in the other of two copies, and which of them a thread is in changes on the way.
+ * Is the code being moved? Its Code, @tagged, has the address @told of the instructions in the
+ * other of two copies. Which copy a thread executes changes during the move.
  */
 static int is_moving(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t tagged,
 	uintptr_t told)
@@ -188,8 +188,9 @@ static int is_moving(const struct v8_offsets *at, struct runtime_reader *reader,
 }
 
 /*
- * Is @stream what lies before instructions, with @pc among them? Returns 0, -ENOENT: before others,
- * or those of no function, -EBADMSG: before none, or -EFAULT: nothing is there.
+ * Is there a code header at @stream whose instructions contain @pc? Returns 0; -ENOENT if the
+ * header is that of other code, or of code of no function; -EBADMSG if there is no header; or
+ * -EFAULT.
  */
 static int read_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t stream,
 	uintptr_t pc, struct v8_code *out)
@@ -239,8 +240,8 @@ static uintptr_t page_end(uintptr_t pc)
 }
 
 /*
- * Of the page that @pc is in: where the code is that was found there last, for a new place is near
- * old ones.
+ * Returns the cache key of @pc's page. Its value is the code last found in that page, because new
+ * addresses are near old ones.
  */
 static uint64_t key_of_page(const struct v8_offsets *at, uintptr_t pc)
 {
@@ -248,8 +249,9 @@ static uint64_t key_of_page(const struct v8_offsets *at, uintptr_t pc)
 }
 
 /*
- * There was no code at @key, of a place; or of a page: nor as far back from it as anybody looks,
- * which is where V8 has its builtins a second time. It is believed for an age, for there may be.
+ * Was no code found at @key, the key of an address or a page? For a page: no code within the range
+ * of the search, as at V8's second copy of its builtins. Valid for RUNTIME_AN_AGE walks, because
+ * code may be added.
  */
 static int is_known_as_none(const struct runtime_reader *reader, uint64_t key)
 {
@@ -277,7 +279,7 @@ int v8_knows_code(const struct v8_offsets *at, struct runtime_reader *reader, ui
 	return pc && runtime_cache_find_number(reader, key_of_code(at, pc), &back);
 }
 
-/* Is @pc in what @function runs now? It may have been compiled anew since the frame began. */
+/* Is @pc in @function's current code? It may have been compiled anew since the frame began. */
 static int read_own_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t pc,
 	uintptr_t function, struct v8_code *out)
 {
@@ -296,7 +298,7 @@ static int read_own_code(const struct v8_offsets *at, struct runtime_reader *rea
 	return pc - stream > CODE_FAR ? -ENOENT : read_code(at, reader, stream, pc, out);
 }
 
-/* Go back from @pc to what lies before it. Returns 0 or -ENOENT. */
+/* Search back from @pc for the code header. Returns 0 or -ENOENT. */
 static int search_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t pc,
 	struct v8_code *out)
 {
@@ -343,12 +345,12 @@ int v8_find_code(const struct v8_offsets *at, struct runtime_reader *reader, uin
 
 /* ---- the interpreter ------------------------------------------------------------------------- */
 
-#define FRAME_OFFSET  40u /* below the frame pointer, and the array a word behind it */
+#define FRAME_OFFSET  40u /* below the frame pointer; the array is in the next word */
 #define HANDLER_BYTES 4096u
 
 /*
- * Does the interpreter run the bytecode at @offset right now? Its handlers keep the registers that
- * say so as long as they like; but then @pc lies in that bytecode's handler.
+ * Does the interpreter execute the bytecode at @offset now? Its handlers may reuse the registers
+ * that hold array and offset. They are valid if @pc lies in the handler of that bytecode.
  */
 static int is_handled(const struct v8_offsets *at, struct runtime_reader *reader,
 	const struct arch_registers *registers, uintptr_t array, uint32_t offset)
@@ -371,8 +373,8 @@ static int is_handled(const struct v8_offsets *at, struct runtime_reader *reader
 }
 
 /*
- * Has the frame at @fp a note of what kind it is, where functions have their context? Handlers have
- * such frames, where they need one, and calls of builtins do not.
+ * Does the frame at @fp have a frame kind in the slot of the context? Handlers may create such
+ * frames; calls of builtins do not.
  */
 static int is_of_handler(struct runtime_reader *reader, uintptr_t fp)
 {
@@ -394,7 +396,7 @@ int32_t v8_find_bytecode(const struct v8_offsets *at, struct runtime_reader *rea
 		type != at->bytecode_type ||
 		runtime_load_word(reader, *array + V8_ARRAY_LENGTH, &length))
 		return -ENOENT;
-	/* As the interpreter counts, from the pointer on, which is one more than the address. */
+	/* The interpreter's offset counts from the tagged pointer, which is the address + 1. */
 	offset = v8_number(slots[0]);
 	if (where->callee && !is_of_handler(reader, where->callee))
 		registers = NULL;
@@ -412,8 +414,8 @@ int32_t v8_find_bytecode(const struct v8_offsets *at, struct runtime_reader *rea
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-#define TABLE_MAX      65536u /* bytes of one that are gone through */
-#define FUNCTION_ENTRY (-1)   /* the offset that a table of positions begins with */
+#define TABLE_MAX      65536u /* bytes of a table that are read, at most */
+#define FUNCTION_ENTRY (-1)   /* the first offset in a position table */
 
 static int open_table(struct runtime_bytes *table, struct runtime_reader *reader, uintptr_t word)
 {
@@ -431,7 +433,7 @@ static int open_table(struct runtime_bytes *table, struct runtime_reader *reader
 	return 0;
 }
 
-/* Seven bits a byte, the lowest first. Returns 1, or 0 at the end. */
+/* Read a number of 7 bits per byte, the lowest first. Returns 1, or 0 at the end. */
 static int table_number(struct runtime_bytes *table, uint64_t *out)
 {
 	uint64_t value = 0;
@@ -449,7 +451,7 @@ static int table_number(struct runtime_bytes *table, uint64_t *out)
 	return 1;
 }
 
-/* The same with a sign, in the lowest bit. */
+/* Read a signed number, with the sign in the lowest bit. Returns 1, or 0 at the end. */
 static int table_step(struct runtime_bytes *table, int64_t *out)
 {
 	uint64_t value;
@@ -460,7 +462,7 @@ static int table_step(struct runtime_bytes *table, int64_t *out)
 	return 1;
 }
 
-/* A position as V8 has it in tables: of a file of V8's own, of a character, in which function. */
+/* Decode a position: a flag for V8's own files, the character, the inlined call. */
 static struct v8_position unpack(uint64_t word)
 {
 	return (struct v8_position){
@@ -479,7 +481,7 @@ static int search_positions(
 	if (open_table(&table, reader, word))
 		return -EBADMSG;
 	while (table_step(&table, &step) && table_step(&table, &moved)) {
-		/* Its sign tells statements from expressions. */
+		/* The sign distinguishes statements from expressions. */
 		offset += step < 0 ? -(step + 1) : step;
 		if (offset > wanted)
 			break;
@@ -492,7 +494,7 @@ static int search_positions(
 
 /* ---- baseline code --------------------------------------------------------------------------- */
 
-/* Goes from bytecode to bytecode. */
+/* A sequential read of bytecodes. */
 struct bytecodes {
 	const struct runtime *runtime;
 	struct runtime_reader *reader;
@@ -500,7 +502,7 @@ struct bytecodes {
 	uint32_t offset, length;
 };
 
-/* Bytes of @bytecode with operands of @scale; 0: not known. */
+/* Returns the bytes of @bytecode with operands of @scale; 0: not known. */
 static uint32_t size_of(const struct bytecodes *codes, uint8_t bytecode, unsigned scale)
 {
 	uint32_t bytes = codes->runtime->base_bytes ? (uint32_t)codes->runtime->base_bytes
@@ -518,10 +520,10 @@ static uint32_t size_of(const struct bytecodes *codes, uint8_t bytecode, unsigne
 		       : size;
 }
 
-/* Those that widen the operands of the next: Wide, ExtraWide, and the same for a debugger. */
+/* Bytecodes that widen the next one's operands: Wide, ExtraWide, and their debugger variants. */
 #define PREFIXES 4u
 
-/* To the next one. Returns 1, or 0: that was the last, or it is not known how long it is. */
+/* Skip a bytecode. Returns 1, or 0 if it was the last or its size is not known. */
 static int pass_bytecode(struct bytecodes *codes)
 {
 	uint8_t bytes[2];
@@ -538,7 +540,7 @@ static int pass_bytecode(struct bytecodes *codes)
 	return size > (bytes[0] < PREFIXES);
 }
 
-/* Which bytecode the code at @offset is made of. Returns its offset, or < 0. */
+/* Returns the offset of the bytecode for which the baseline code at @offset was made, or < 0. */
 static int32_t find_baseline(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct v8_code *code, uintptr_t array, uint32_t offset)
 {
@@ -555,7 +557,7 @@ static int32_t find_baseline(const struct runtime *runtime, struct runtime_reade
 	codes.at = array + at->bytecode_data;
 	codes.length = v8_number(length);
 	if (offset < end)
-		return 0; /* it is being entered */
+		return 0; /* the entry code */
 	for (;;) {
 		if (!table_number(&table, &bytes))
 			return -EBADMSG;
@@ -597,11 +599,11 @@ int v8_find_position(const struct runtime *runtime, struct runtime_reader *reade
 	return search_positions(reader, word, offset, out);
 }
 
-/* ---- what is inlined ------------------------------------------------------------------------- */
+/* ---- inlined functions ----------------------------------------------------------------------- */
 
-#define OWN_FUNCTION (-1) /* what the code is made of, inlined in itself */
+#define OWN_FUNCTION (-1) /* the code's own function, inlined in itself */
 
-/* Element @index of the array at @address. */
+/* Load element @index of the array at @address. */
 static int load_element(
 	struct runtime_reader *reader, uintptr_t address, uint32_t index, uintptr_t *word)
 {
@@ -614,7 +616,7 @@ static int load_element(
 	return runtime_load_word(reader, address + V8_ARRAY_DATA + index * V8_WORD, word);
 }
 
-/* The same, where it is an object, weak or not. */
+/* Load an element that is an object, by a strong or weak reference. */
 static int load_object_element(struct runtime_reader *reader, uintptr_t address, uint32_t index,
 	uintptr_t *object, uint32_t *type)
 {
@@ -637,7 +639,7 @@ int v8_load_compiled(const struct v8_offsets *at, struct runtime_reader *reader,
 
 	if (error || type == at->shared_type)
 		return error;
-	/* In a wrapper, from 13.6 on. */
+	/* From 13.6 on it is in a wrapper. */
 	return v8_load_object(reader, *shared + V8_WORD, at->shared_type, shared);
 }
 
@@ -660,7 +662,7 @@ int v8_next_inlined(const struct v8_offsets *at, struct runtime_reader *reader, 
 			reader, array + V8_ARRAY_DATA + index * sizeof(call), &call, sizeof(call)))
 		return -EBADMSG;
 	caller = unpack(call.position);
-	/* Who calls was inlined before. */
+	/* The caller of an inlined function has a smaller index. */
 	if (call.function < OWN_FUNCTION || caller.inlined >= position->inlined)
 		return -EBADMSG;
 	*position = caller;

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
-/*
- * What V8's objects say of a program's source: texts, scripts, and the lines in them. Objects move;
- * while one is being moved, its old place says where the new one is, and it is followed there.
- */
+/* Read texts, scripts and the lines of their source from V8's objects, also while objects move. */
 #include "libprof/runtime/v8.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define STRING_KIND	  7u /* bits of a string's type */
+#define STRING_KIND	  7u /* masks of a string's type */
 #define STRING_SEQUENTIAL 0u
 #define STRING_CONS	  1u
 #define STRING_EXTERNAL	  2u
@@ -17,10 +14,10 @@
 #define STRING_THIN	  5u
 #define STRING_ONE_BYTE	  8u
 #define STRING_UNCACHED	  16u
-#define STRING_DATA	  24u /* of an external one, behind its resource */
-#define STRING_FIRST	  16u /* of a cons; what a thin or sliced one stands for */
+#define STRING_DATA	  24u /* of an external string, after its resource */
+#define STRING_FIRST	  16u /* of a cons, thin or sliced string: the string that it refers to */
 #define STRING_SECOND	  24u
-#define STRING_OFFSET	  24u /* of a sliced one */
+#define STRING_OFFSET	  24u /* of a sliced string */
 #define STRINGS_DEEP	  16u
 
 /* ---- objects --------------------------------------------------------------------------------- */
@@ -61,10 +58,10 @@ int v8_load_object(struct runtime_reader *reader, uintptr_t field, uint32_t type
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* Characters that lie together. */
+/* Consecutive characters. */
 struct piece {
 	uintptr_t at;
-	uint32_t length, bytes; /* of one: 1 or 2 */
+	uint32_t length, bytes; /* of a character: 1 or 2 */
 };
 
 int v8_has_text(struct runtime_reader *reader, uintptr_t word)
@@ -83,7 +80,7 @@ int v8_has_text(struct runtime_reader *reader, uintptr_t word)
 	return length != 0;
 }
 
-/* As v8_load_type(), of what has to be a string, and how long that is. */
+/* Load a string's address, type and length. */
 static int load_string(struct runtime_reader *reader, uintptr_t word, uintptr_t *at, uint32_t *type,
 	uint32_t *length)
 {
@@ -104,8 +101,8 @@ static int load_halves(
 }
 
 /*
- * @word's characters. Returns 0, or 1: they are those of *first, then those of *second; else
- * -errno.
+ * Find @word's characters. Returns 0; 1 if they are those of *first followed by those of *second;
+ * or -errno.
  */
 static int find_piece(struct runtime_reader *reader, uintptr_t word, struct piece *out,
 	uintptr_t *first, uintptr_t *second)
@@ -128,7 +125,7 @@ static int find_piece(struct runtime_reader *reader, uintptr_t word, struct piec
 					reader, *first, &unused, &first_type, &first_length);
 			if (error)
 				return error;
-			/* V8 makes it flat by putting all of it into the first, at first. */
+			/* V8 flattens a cons string by putting all of it into the first half. */
 			error = first_length == length ? 0 : v8_has_text(reader, *second);
 			if (error)
 				return error < 0 || n ? -EBADMSG : 1;
@@ -163,7 +160,7 @@ static int find_piece(struct runtime_reader *reader, uintptr_t word, struct piec
 	return -EBADMSG;
 }
 
-/* Its character @i, of UTF-16; 0 where it can't be read. */
+/* Returns UTF-16 unit @i, or 0 if it cannot be read. */
 static uint32_t load_character(struct runtime_reader *reader, const struct piece *piece, uint32_t i)
 {
 	uint16_t character = 0;
@@ -179,7 +176,7 @@ static uint32_t add_piece(struct runtime_reader *reader, const struct piece *pie
 {
 	uint32_t used = 0;
 
-	/* A character takes up to four bytes; only what may not fit is cut. */
+	/* A character takes up to four bytes. Cut only as many as may not fit. */
 	for (uint32_t i = from; i < piece->length && used + 4 < room; i++) {
 		uint32_t character = load_character(reader, piece, i);
 		uint32_t next =
@@ -230,7 +227,7 @@ uint32_t v8_text(const struct runtime *runtime, struct runtime_reader *reader, u
 	return used + 1;
 }
 
-/* Of what a text says. */
+/* Mix the text's contents into @hash. */
 static uint64_t hash_text(struct runtime_reader *reader, uint64_t hash, uintptr_t word)
 {
 	char text[RUNTIME_FILE_BYTES];
@@ -256,12 +253,12 @@ static uint64_t hash_text(struct runtime_reader *reader, uint64_t hash, uintptr_
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 #define BLOCK	       4096u	    /* characters */
-#define BLOCKS_AT_ONCE 128u	    /* counted in one sample, about */
-#define MARK_BLOCKS    16u	    /* from one kept count to the next */
-#define POSITION_KEYS  (1ULL << 32) /* differ from the keys of blocks */
+#define BLOCKS_AT_ONCE 128u	    /* counted in one walk, about */
+#define MARK_BLOCKS    16u	    /* between two cached counts */
+#define POSITION_KEYS  (1ULL << 32) /* distinguishes keys of positions from those of blocks */
 #define CHUNK	       RUNTIME_WINDOW_BYTES
 
-/* Ends of lines among @count characters of @width bytes at @text, before the character @next. */
+/* Count line ends in @count characters of @width bytes at @text, which @next follows. */
 static inline __attribute__((always_inline)) uint32_t count_in(
 	const uint8_t *text, uint32_t width, uint32_t count, uint32_t next)
 {
@@ -280,7 +277,7 @@ static inline __attribute__((always_inline)) uint32_t count_in(
 	return ends;
 }
 
-/* Ends of lines in [from, to) of @piece. Returns how many, or -errno. */
+/* Count line ends in [from, to) of @piece. Returns how many, or -errno. */
 static int64_t count_ends(
 	struct runtime_reader *reader, const struct piece *piece, uint32_t from, uint32_t to)
 {
@@ -295,7 +292,7 @@ static int64_t count_ends(
 			count = to - from;
 		runtime_expect_run(reader, at, (size_t)(to - from) * piece->bytes);
 		next = 0;
-		/* Before the view, which another load may replace. */
+		/* Load it before the view, because a load may replace the view's window. */
 		if (load_character(reader, piece, from + count - 1) == '\r')
 			next = load_character(reader, piece, from + count);
 		text = runtime_view(reader, at, (size_t)count * piece->bytes);
@@ -313,7 +310,7 @@ static uint64_t key_of_block(uint64_t source, uint32_t block)
 	return runtime_mix(source, block);
 }
 
-/* The last block at or before @block whose ends before it are known, and *@ends. */
+/* Returns the last block at or before @block with a cached count of earlier line ends, *@ends. */
 static uint32_t find_counted(
 	const struct runtime_reader *reader, uint64_t source, uint32_t block, uint32_t *ends)
 {
@@ -327,9 +324,9 @@ static uint32_t find_counted(
 }
 
 /*
- * Ends of lines before @position of the source with hash @source. How many there are before the
- * position and its block is kept, and before every MARK_BLOCKS-th block: bundled programs have
- * megabytes in one source. If much has to be counted, the answer is left to the next time.
+ * Count line ends before @position of the source with hash @source. Cache the counts before the
+ * position, its block and every MARK_BLOCKS-th block, because bundled programs have megabytes in
+ * one source. If many blocks have to be counted, return -EAGAIN and continue in a later walk.
  */
 static int64_t count_before(struct runtime_reader *reader, const struct piece *piece,
 	uint64_t source, uint32_t position)
@@ -362,7 +359,7 @@ static int64_t count_before(struct runtime_reader *reader, const struct piece *p
 	return ends + more;
 }
 
-/* As count_before(), where V8 has noted the ends. */
+/* Count line ends before @position in V8's array of them, if there is one. */
 static int64_t search_ends(struct runtime_reader *reader, uintptr_t array, uint32_t position)
 {
 	uintptr_t length, low = 0, high, word;
