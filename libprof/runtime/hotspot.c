@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * The activations of HotSpot's interpreter, of compiled methods and of its own pieces of code. All
- * of these lie in its code cache, as blobs. Only the interpreter keeps frame pointers. For other
- * code the blob says how large its frames are. What was read here was compared with the traceback
- * of JDK 17, 21, 25 and 26, and of early access builds of 27 and 28.
+ * Unwind activations of HotSpot's interpreter, of compiled methods and of HotSpot's stubs. All of
+ * this code lies in the code cache, as blobs. Only the interpreter keeps frame pointers. For other
+ * code the blob has the size of its frames. Results were compared with the traceback of JDK 17, 21,
+ * 25 and 26, and of early access builds of 27 and 28.
  *
  *	interpreter	method, bytecode, caller in slots below the frame pointer (arch/hotspot.h)
  *	nmethod		return address above the frame, the caller's frame pointer below that;
- *			by return address: scopes, from the innermost method inlined there outward
- *	stub		the same, named by its blob; of those that have several functions in one
- *			blob, the call before the return address has to lead into it
+ *			by return address: scopes, from the innermost inlined method outward
+ *	stub		frame as of an nmethod, named by its blob; if a blob has several functions,
+ *			the call before the return address must lead into the blob
  *
- * An innermost activation may have no frame yet or no more: then its code says how far it is.
- * Wherever Java was called from, the return address is in the code cache but for one stub's: what
- * leads elsewhere is no frame. Nothing here moves, and what a thread is about to return to is not
- * freed.
+ * The innermost activation may have no complete frame; then its code says how much of the frame
+ * exists. Every return address in Java's frames is in the code cache, except that of the call stub,
+ * so other words are rejected. Nothing here moves, and code to which a thread is about to return is
+ * not freed.
  */
 #include <errno.h>
 #include <string.h>
@@ -24,15 +24,17 @@
 #include "arch/hotspot.h"
 #include "libprof/runtime/hotspot.h"
 
-#define WORD		sizeof(uintptr_t)
-#define METHOD_WORDS	4u   /* of a Method that tell it from others in its place */
-#define ENTRY_MAX	256u /* bytes of code before a compiled method has its frame */
-#define PUSHED_MAX	16u  /* bytes that a compiled method pushes below its frame */
-#define BLOB_NAME_BYTES 40u  /* of a blob's name are compared, at most */
+#define WORD sizeof(uintptr_t)
+/* Words of a Method that distinguish it from a later one at its address. */
+#define METHOD_WORDS 4u
+/* Bytes of code before a compiled method's frame is complete, at most. */
+#define ENTRY_MAX	256u
+#define PUSHED_MAX	16u /* bytes that a compiled method pushes below its frame, at most */
+#define BLOB_NAME_BYTES 40u /* of a blob's name are compared, at most */
 
 /* ---- callers ------------------------------------------------------------------------------- */
 
-/* Code that has been given up is returned to where it starts over in the interpreter. */
+/* Is @ra the deoptimisation handler, to which deoptimised code returns? */
 static int is_given_up(const struct hotspot_compiled *compiled, uintptr_t ra)
 {
 	return ra == compiled->deopt || ra == compiled->deopt_handle;
@@ -68,7 +70,7 @@ static int follows_call(
 
 /*
  * Does a virtual thread's outermost frame on the stack return to @ra in @blob? Then the stub at @ra
- * has to bring its callers to the stack first: see leave_barrier().
+ * first copies its callers to the stack: see leave_barrier().
  */
 static int is_barrier(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, uintptr_t ra)
@@ -79,7 +81,7 @@ static int is_barrier(const struct runtime *runtime, struct runtime_reader *read
 	       begins_with(reader, load_blob_name(runtime, reader, blob), name, sizeof(name) - 1);
 }
 
-/* Can Java's code return to @ra? */
+/* Can Java code return to @ra? */
 static int is_return(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t ra)
 {
 	struct hotspot_compiled compiled;
@@ -97,8 +99,8 @@ static int is_return(const struct runtime *runtime, struct runtime_reader *reade
 }
 
 /*
- * Go to the caller, whose stack pointer is @sp, by the return address below it. Returns 1, or
- * -EBADMSG: there is none.
+ * Step to the caller with return address @ra, stack pointer @sp and frame pointer @fp. Returns 1,
+ * or -EBADMSG if @ra or @sp is not valid.
  */
 static int arrive(const struct runtime *runtime, struct runtime_reader *reader,
 	struct unwind_activation *at, uintptr_t ra, uintptr_t sp, uintptr_t fp)
@@ -112,7 +114,7 @@ static int arrive(const struct runtime *runtime, struct runtime_reader *reader,
 	return 1;
 }
 
-/* Below @sp lie the return address and, where @is_saved, the frame pointer. */
+/* Step by the return address and, if @is_saved, the frame pointer below @sp. */
 static int arrive_at(const struct runtime *runtime, struct runtime_reader *reader,
 	struct unwind_activation *at, uintptr_t sp, int is_saved)
 {
@@ -134,7 +136,7 @@ static int arrive_by_edge(const struct runtime *runtime, struct runtime_reader *
 		edge->fp_at ? hotspot_load_pointer(reader, edge->fp_at) : at->fp);
 }
 
-/* Does the call before return address @ra lead into @blob, or where only a register knew? */
+/* Does the call before return address @ra lead into @blob? An indirect call may. */
 static int is_called_from(
 	struct runtime_reader *reader, const struct hotspot_blob *blob, uintptr_t ra)
 {
@@ -151,7 +153,7 @@ static int load_code(const void *reader, uintptr_t address, uintptr_t *word)
 	return runtime_load_word((struct runtime_reader *)reader, address, word);
 }
 
-/* Without a frame, called from wherever: the library, or by way of other code. */
+/* Step from code without a frame that the library or any other code may call. */
 static int leave_by_any_call(struct runtime_reader *reader, struct unwind_activation *at)
 {
 	const struct arch_text text = {0, UINTPTR_MAX, load_code, reader};
@@ -164,7 +166,7 @@ static int leave_by_any_call(struct runtime_reader *reader, struct unwind_activa
 	return 1;
 }
 
-/* The code around the pc, as far as [@start, @end) goes. Returns 0 or -errno. */
+/* Read the code around @pc within [@start, @end). Returns 0 or -errno. */
 static int read_code(struct runtime_reader *reader, uintptr_t pc, uintptr_t start, uintptr_t end,
 	uint8_t bytes[2 * ARCH_HOTSPOT_NEAR], struct arch_hotspot_code *out)
 {
@@ -176,8 +178,8 @@ static int read_code(struct runtime_reader *reader, uintptr_t pc, uintptr_t star
 }
 
 /*
- * Go to the caller from an innermost frame whose code leads straight to its return. Returns 1, or
- * -ENOENT: the code does something else, or cannot be read.
+ * Step to the caller of an innermost frame whose code runs straight to its return. Returns 1, or
+ * -ENOENT if the code does anything else or cannot be read.
  */
 static int leave_by_epilogue(struct runtime_reader *reader, struct unwind_activation *at)
 {
@@ -201,13 +203,13 @@ static int leave_by_epilogue(struct runtime_reader *reader, struct unwind_activa
 
 /* ---- the interpreter ------------------------------------------------------------------------- */
 /*
- * Methods are freed with their class, so each time they would have to be read with care. But while
- * no class is unloaded, what was a method is the same one still, if its frame has the same of what
- * belongs to it besides: classes that are redefined have other constants. Where nobody counts what
- * is unloaded it is told by what it refers to, and not for long.
+ * Methods are freed with their class, so reading one each time would need checks. But while no
+ * class is unloaded, a known method is still the same one if the frame has the same constant pool
+ * cache: redefined classes have another one. If unloaded classes are not counted, a method is
+ * identified by the pointers in it, and only for RUNTIME_AN_AGE walks.
  */
 
-/* What @method is known by; 0: it can't be read. */
+/* Returns the cache key of @method, or 0 if it cannot be read. */
 static uint64_t key_of(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_cache *cache, uintptr_t method)
 {
@@ -223,8 +225,8 @@ static uint64_t key_of(const struct runtime *runtime, struct runtime_reader *rea
 }
 
 /*
- * Read what lies behind @frame->key, of its method with @known. Returns 0, or -EBADMSG: it is no
- * method.
+ * Read the frame found by find_interpreted(), whose method has the key @known. Returns 0, or
+ * -EBADMSG if it is not a method.
  */
 static int read_interpreted(const struct runtime *runtime, struct runtime_reader *reader,
 	uint64_t known, struct runtime_frame *frame)
@@ -235,7 +237,7 @@ static int read_interpreted(const struct runtime *runtime, struct runtime_reader
 	if (!hotspot_find_method(runtime, reader, of_method, method, frame)) {
 		if (hotspot_read_method(runtime, reader, method, frame))
 			return -EBADMSG;
-		/* Another process's count would be what was read before. */
+		/* From outside the count must be read anew, so empty the windows. */
 		if (!reader->is_own)
 			runtime_forget(reader);
 		if (hotspot_load_unloaded(runtime, reader) !=
@@ -254,8 +256,8 @@ static int read_interpreted(const struct runtime *runtime, struct runtime_reader
 }
 
 /*
- * The frame of @method, whose bytecode is at @nearer, if that is among it, or else at @bcp. Returns
- * 0, or -EBADMSG: it is no method.
+ * Find the frame of @method. Its bytecode is at @nearer if that lies in the method, otherwise at
+ * @bcp. Returns 0, or -EBADMSG if it is not a method.
  */
 static int find_interpreted(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t method, uintptr_t constants, uintptr_t nearer, uintptr_t bcp,
@@ -274,7 +276,7 @@ static int find_interpreted(const struct runtime *runtime, struct runtime_reader
 	return -EBADMSG;
 }
 
-/* By the slots of a frame that is there. The innermost one has its bytecode in a register. */
+/* Step by the slots of a complete frame. The innermost one has the bytecode in a register. */
 static int leave_framed(const struct runtime *runtime, struct runtime_reader *reader,
 	struct unwind_activation *at, struct runtime_frame *out)
 {
@@ -288,7 +290,7 @@ static int leave_framed(const struct runtime *runtime, struct runtime_reader *re
 			reader, at->fp + ARCH_HOTSPOT_BCP * (intptr_t)WORD, slots, sizeof(slots)))
 		return -EBADMSG;
 	sender_sp = fp[ARCH_HOTSPOT_SENDER_SP];
-	/* A method handle's last argument is taken away from below it. */
+	/* Below sender_sp, the last argument of a method handle's call may have been removed. */
 	if (sender_sp < at->fp + WORD ||
 		find_interpreted(runtime, reader, fp[ARCH_HOTSPOT_METHOD], fp[ARCH_HOTSPOT_CACHE],
 			at->innermost ? at->innermost->r[ARCH_HOTSPOT_BCP_REG] : 0,
@@ -323,8 +325,8 @@ static int leave_interpreter(const struct runtime *runtime, struct runtime_reade
 /* ---- compiled methods ------------------------------------------------------------------------ */
 
 /*
- * Where the code that makes the frame ends that the innermost @pc is in, 0: it is in none. A method
- * that C1 compiled to go on within a loop begins there, too, with the same code.
+ * Returns the end of the prologue that the innermost @pc is in; 0: in none. In C1's OSR
+ * compilations the loop entry starts with a copy of the prologue.
  */
 static uintptr_t find_begun(
 	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled, uintptr_t pc)
@@ -341,8 +343,8 @@ static uintptr_t find_begun(
 }
 
 /*
- * How much of the frame is yet to be made from @pc to @end. Returns 0, or -ENOENT: the code is not
- * understood.
+ * Add to *@remaining the part of the frame that the code from @pc to @end will create. Returns 0,
+ * or -ENOENT if the code is not understood.
  */
 static int find_remaining(struct runtime_reader *reader, uintptr_t pc, uintptr_t end,
 	uint32_t *remaining, int *is_fp_saved)
@@ -368,7 +370,7 @@ static int find_remaining(struct runtime_reader *reader, uintptr_t pc, uintptr_t
 	return 0;
 }
 
-/* To the caller of a blob that says how large its frames are; @begun as find_begun(), or 0. */
+/* Step to the caller of a blob with a known frame size. @begun is find_begun()'s result, or 0. */
 static int leave_sized(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, uintptr_t begun, struct unwind_activation *at)
 {
@@ -383,8 +385,8 @@ static int leave_sized(const struct runtime *runtime, struct runtime_reader *rea
 }
 
 /*
- * C2's comparison of strings pushes a register around its loop. The frame ends higher up then than
- * its size says: by as much as the code takes away again on its way to the return.
+ * Step by the epilogue. C2's string comparison pushes a register around its loop, so the frame is
+ * larger than its size by the amount that the code releases on its way to the return.
  */
 static int leave_pushed(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, struct unwind_activation *at)
@@ -398,7 +400,7 @@ static int leave_pushed(const struct runtime *runtime, struct runtime_reader *re
 	return arrive_at(runtime, reader, at, at->sp + out.cfa, 1);
 }
 
-/* No other has its number, but one that was compiled to go on within a loop may. */
+/* Compile ids are unique, except that an OSR compilation may have another one's. */
 static uint64_t key_of_compiled(
 	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled)
 {
@@ -407,8 +409,8 @@ static uint64_t key_of_compiled(
 }
 
 /*
- * What the method runs at @pc. Callers are at few places, innermost frames anywhere, but in few
- * scopes.
+ * Set @out to the method at @pc. Callers have few return addresses and use the position as key;
+ * innermost frames may be anywhere, but in few scopes, and use the scope.
  */
 static void tell_compiled(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled, uintptr_t pc,
@@ -437,10 +439,10 @@ static int leave_compiled(const struct runtime *runtime, struct runtime_reader *
 	uintptr_t begun = at->innermost ? find_begun(blob, compiled, at->pc) : 0, pc = at->pc;
 	int left;
 
-	/* Behind its own code lie pieces that are jumped to; calls of others go by some of them. */
+	/* Stubs follow the method's own code. Calls go through some of them. */
 	if (at->innermost && pc >= compiled->stubs)
 		return leave_by_any_call(reader, at);
-	/* Where it was is kept in the frame. */
+	/* After deoptimisation, the frame contains the original pc. */
 	if (!at->innermost && is_given_up(compiled, pc))
 		pc = hotspot_load_pointer(reader, at->sp + compiled->original_pc);
 	tell_compiled(runtime, reader, blob, compiled, begun ? 0 : pc, at->innermost != NULL, out);
@@ -452,7 +454,7 @@ static int leave_compiled(const struct runtime *runtime, struct runtime_reader *
 
 /* ---- stubs ----------------------------------------------------------------------------------- */
 
-/* @name: as hotspot_text() has it. */
+/* Set @out to a text; @name as hotspot_text() takes it. */
 static void tell_text(const struct runtime *runtime, uintptr_t name, struct runtime_frame *out)
 {
 	*out = (struct runtime_frame){
@@ -471,17 +473,18 @@ static int is_adapter(struct runtime_reader *reader, uintptr_t name)
 	return begins_with(reader, name, adapter, sizeof(adapter) - 1);
 }
 
-/* The record that @at->fp leads to, if the call that it returns to has led here. */
+/* Step by the record at @at->fp, if the call before its return address leads into @blob. */
 static int leave_by_fp(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, struct unwind_activation *at)
 {
-	uintptr_t words[3]; /* frame pointer, return address or a mark below it, that */
+	/* Frame pointer, then return address, or a mark and then the return address. */
+	uintptr_t words[3];
 	unsigned marked;
 
 	if (!at->has_fp || at->fp < at->sp || at->fp & (WORD - 1) ||
 		runtime_load(reader, at->fp, words, sizeof(words)))
 		return -EBADMSG;
-	/* What compiled methods ask whether they are still good (gc/shared/barrierSetNMethod). */
+	/* The entry barrier of compiled methods pushes a mark (gc/shared/barrierSetNMethod). */
 	marked = words[1] == UINTPTR_MAX;
 	if (!is_called_from(reader, blob, words[1 + marked]))
 		return -EBADMSG;
@@ -490,7 +493,7 @@ static int leave_by_fp(const struct runtime *runtime, struct runtime_reader *rea
 		runtime, reader, at, words[1 + marked], at->fp + (2 + marked) * WORD, words[0]);
 }
 
-/* What is called without a frame has the return address on top; the interpreter jumps there. */
+/* Step from code without a frame, called or jumped to from the interpreter, by *sp. */
 static int leave_by_sp(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, struct unwind_activation *at)
 {
@@ -505,7 +508,7 @@ static int leave_by_sp(const struct runtime *runtime, struct runtime_reader *rea
 	return 1;
 }
 
-/* Java's outermost frame was called by the library: by this stub. */
+/* Step from the call stub, by which the library calls Java, to the library. */
 static int leave_call_stub(struct runtime_reader *reader, struct unwind_activation *at)
 {
 	uintptr_t words[2];
@@ -521,18 +524,18 @@ static int leave_call_stub(struct runtime_reader *reader, struct unwind_activati
 
 /*
  * A virtual thread runs on the stack of a carrier thread, above a frame of
- * Continuation.enterSpecial. While it waits, its frames lie in the JVM's heap. When it goes on,
- * the JVM may bring only the innermost ones back to the stack:
+ * Continuation.enterSpecial. While it waits, its frames lie in the JVM's heap. When it resumes, the
+ * JVM may copy only the innermost frames back to the stack:
  *
  *	Continuation.run		of the carrier
  *	Continuation.enterSpecial
  *	[frozen frames]			all of them in the heap
- *	outermost frame on the stack	returns to a stub that brings more of them (the barrier)
+ *	outermost frame on the stack	returns to a stub that copies more of them (the barrier)
  *	…
  *
- * HotSpot does not describe how to find the frames in the heap, so their names are not known.
- * "[frozen frames]" stands for them. If HotSpot says where enterSpecial is returned to, the walk
- * goes on there. Otherwise the stack ends here as incomplete.
+ * HotSpot's tables do not describe the frames in the heap, so they are reported as "[frozen
+ * frames]". If the tables have the return address in enterSpecial, the walk continues there.
+ * Otherwise the stack ends here, marked as incomplete.
  */
 static int leave_barrier(const struct runtime *runtime, struct runtime_reader *reader,
 	struct unwind_activation *at, struct runtime_frame *out)
@@ -583,9 +586,9 @@ static int leave_stub(const struct runtime *runtime, struct runtime_reader *read
 	return left;
 }
 
-/* ---- what the contract asks for -------------------------------------------------------------- */
+/* ---- functions of the reader ----------------------------------------------------------------- */
 
-/* Leave an innermost frame to @caller, as leave_by_epilogue() found it. */
+/* Step from an innermost frame to @caller, which leave_by_epilogue() has found. */
 static int leave_straight(const struct runtime *runtime, struct runtime_reader *reader,
 	struct unwind_activation *at, const struct unwind_activation *caller,
 	struct runtime_frame *out)
@@ -594,7 +597,7 @@ static int leave_straight(const struct runtime *runtime, struct runtime_reader *
 	struct hotspot_blob blob;
 
 	if (hotspot_is_interpreter(hotspot_cache(runtime, reader), at->pc)) {
-		/* Subroutines of the interpreter return to it, so its frame comes first. */
+		/* Its subroutines return to the interpreter, so use its frame first. */
 		if (leave_framed(runtime, reader, at, out) > 0)
 			return 1;
 	} else if (hotspot_find_blob(runtime, reader, at->pc, &blob)) {
@@ -608,7 +611,7 @@ static int leave_straight(const struct runtime *runtime, struct runtime_reader *
 	return 1;
 }
 
-/* As step_hotspot(), of generated code. The method that runs there is in @out. */
+/* Step from generated code as step_hotspot() does. Set @out to the method that it executes. */
 static int leave_code(const struct runtime *runtime, struct runtime_reader *reader,
 	struct unwind_activation *at, struct runtime_frame *out)
 {
@@ -631,9 +634,7 @@ static int leave_code(const struct runtime *runtime, struct runtime_reader *read
 	return leave_stub(runtime, reader, &blob, at, out);
 }
 
-/*
- * A method that @blob has code of. As long as the blob is there, they are. Returns 0 or -errno.
- */
+/* Read a method of which @blob has code. It lives as long as the blob. Returns 0 or -errno. */
 static int read_compiled_method(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled, uintptr_t method,
 	struct runtime_frame *out)
@@ -650,8 +651,8 @@ static int read_compiled_method(const struct runtime *runtime, struct runtime_re
 }
 
 /*
- * At *scope a scope is described: where its caller's is, its method's number, its place in the
- * method and 1 (code/debugInfo.hpp). It becomes the caller's. Returns 0 or -errno.
+ * Read the scope at *@scope and set *@scope to its caller's. A scope has the caller's scope, the
+ * method's number, and the bytecode index + 1 (code/debugInfo.hpp). Returns 0 or -errno.
  */
 static int read_scope(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled, uint32_t *scope,
@@ -659,12 +660,12 @@ static int read_scope(const struct runtime *runtime, struct runtime_reader *read
 {
 	int error;
 	uintptr_t next = compiled->scopes + *scope;
-	uint32_t values[3]; /* caller, method, place */
+	uint32_t values[3]; /* caller, method, bytecode index + 1 */
 
 	for (unsigned i = 0; i < 3; i++)
 		if (hotspot_read_number(hotspot_offsets_of(runtime), reader, &next, &values[i]))
 			return -EFAULT;
-	/* Callers are described before. */
+	/* A caller's scope comes before its callees' scopes. */
 	if (values[0] >= *scope || !values[1] || values[1] > HOTSPOT_PCS_MAX)
 		return -EBADMSG;
 	*scope = values[0];
@@ -684,7 +685,7 @@ static int frames_of_compiled(const struct runtime *runtime, struct runtime_read
 	struct hotspot_blob blob;
 	unsigned told = 0;
 
-	/* Its header, not its code, lies there. */
+	/* Find the heap by the blob's header: frame->code is not its code. */
 	if (!hotspot_find_heap(hotspot_cache(runtime, reader), reader, frame->code))
 		return -EBADMSG;
 	blob = (struct hotspot_blob){.at = frame->code, .header_bytes = at->nmethod_size};
@@ -696,7 +697,7 @@ static int frames_of_compiled(const struct runtime *runtime, struct runtime_read
 	for (; scope != HOTSPOT_NO_SCOPE && told < room; told++)
 		if (read_scope(runtime, reader, &blob, &compiled, &scope, &out[told]))
 			return -EBADMSG;
-	/* Nothing is told of a part of it. */
+	/* Report either all inlined methods or only the outermost method. */
 	if (told && scope == HOTSPOT_NO_SCOPE)
 		return (int)told;
 	return read_compiled_method(runtime, reader, &blob, &compiled, frame->function, out)
@@ -727,7 +728,7 @@ static int step_hotspot(const struct runtime *runtime, struct runtime_reader *re
 						: 0;
 }
 
-/* The step has found what runs there. */
+/* step_hotspot() has already found the method. */
 static int enter_hotspot(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, const struct unwind_frame *frame)
 {

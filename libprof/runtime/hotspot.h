@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * What the readers of HotSpot's activations, of its methods and of its own description of itself
- * share: where fields are.
+ * Offsets and interfaces shared by the readers of HotSpot's activations (hotspot.c), code cache
+ * (hotspot_code.c), methods (hotspot_method.c) and debugger tables (hotspot_tables.c).
  */
 #ifndef LIBPROF_RUNTIME_HOTSPOT_H
 #define LIBPROF_RUNTIME_HOTSPOT_H
@@ -10,14 +10,13 @@
 #include "libprof/runtime/runtime.h"
 
 /*
- * Where the reader finds what HotSpot keeps. Every member is a uint32_t: the offset of a field, of
- * a static variable the distance from runtime->base. Members that say *field* hold the width, too:
- * read them with hotspot_field_in() and hotspot_address_in().
+ * Offsets in HotSpot's structures. Every member is a uint32_t: the offset of a field, or for a
+ * static variable the distance from runtime->base. Members that are called fields also contain the
+ * width: read them with hotspot_field_in() and hotspot_address_in().
  */
 struct hotspot_offsets {
 	uint32_t heaps, interpreter, call_stub_return, perf_data; /* variables */
-	uint32_t
-		entered; /* the same: where enterSpecial is returned to; 0 if it is not described */
+	uint32_t entered; /* variable: the return address in enterSpecial; 0: not in the tables */
 	uint32_t array_length, array_data; /* of GrowableArray */
 	uint32_t heap_memory, heap_segments, heap_segment_log;
 	uint32_t space_low, space_high; /* of VirtualSpace */
@@ -31,30 +30,32 @@ struct hotspot_offsets {
 	/* Fields of nmethod and of its bases. */
 	uint32_t nmethod_method, original_pc, compile_id, entry, loop_entry, deopt, deopt_handle;
 	uint32_t stubs, metadata, scopes, pcs, pcs_end;
-	/* Fields, too: pointers to its data, or numbers if all of that lies in the nmethod. */
+	/* Fields: pointers to the nmethod's data, or numbers if the data lies in the nmethod. */
 	uint32_t mutable_data, immutable_data;
 	uint32_t pc_offset, pc_scope; /* of PcDesc */
 	uint32_t method_const;
 	uint32_t constants, code_bytes, name_index;	 /* of ConstMethod */
-	uint32_t const_flags;				 /* a field of it */
+	uint32_t const_flags;				 /* a field of ConstMethod */
 	uint32_t holder, constants_length, source_index; /* of ConstantPool */
 	uint32_t klass_name;
 	uint32_t symbol_length, symbol_text;
 	uint32_t block_size, blob_size, nmethod_size, const_size, constants_size,
 		pc_size;    /* of types */
-	uint32_t has_lines; /* a bit of ConstMethod's flags */
+	uint32_t has_lines; /* a bit in const_flags */
 	uint32_t sender_sp; /* constant, as int32_t */
-	uint32_t sweeper;   /* a field of nmethod, 0 since the code cache has no sweeper (JDK 20) */
+	/* Field of nmethod; 0 from JDK 20 on, whose code cache has no sweeper. */
+	uint32_t sweeper;
 };
 _Static_assert(sizeof(struct hotspot_offsets) <= sizeof(((struct runtime *)0)->offsets), "fits");
 
-/* What runtime.objects has of a process. */
+/* Indices in runtime.objects. */
 #define HOTSPOT_HEAPS_MAX 4u
 enum hotspot_object {
-	HOTSPOT_INTERPRETER, /* its StubQueue */
-	HOTSPOT_CALL_STUB,   /* where Java's outermost frames return to */
-	HOTSPOT_UNLOADED,    /* how many classes were unloaded, as uint64_t; 0: it does not say */
-	HOTSPOT_HEAPS,	     /* CodeHeaps, 0: there are no more */
+	HOTSPOT_INTERPRETER, /* the interpreter's StubQueue */
+	HOTSPOT_CALL_STUB,   /* return address of Java's outermost frames */
+	/* Address of the number of unloaded classes, a uint64_t; 0: not counted. */
+	HOTSPOT_UNLOADED,
+	HOTSPOT_HEAPS, /* CodeHeaps; 0: no more */
 	HOTSPOT_OBJECTS = HOTSPOT_HEAPS + HOTSPOT_HEAPS_MAX
 };
 _Static_assert(HOTSPOT_OBJECTS <= RUNTIME_OBJECTS_MAX, "fits");
@@ -71,7 +72,7 @@ static inline uint32_t hotspot_load_int(struct runtime_reader *reader, uintptr_t
 	return runtime_load(reader, address, &value, sizeof(value)) ? 0 : value;
 }
 
-/* 0 where it can't be read. */
+/* Returns the pointer at @address, or 0 if it cannot be read. */
 static inline uintptr_t hotspot_load_pointer(struct runtime_reader *reader, uintptr_t address)
 {
 	uintptr_t value;
@@ -80,8 +81,8 @@ static inline uintptr_t hotspot_load_pointer(struct runtime_reader *reader, uint
 }
 
 /*
- * Releases differ in the width of a field, and in whether it holds an address or an offset from
- * another one: both follow from the type that HotSpot's table gives it.
+ * Releases differ in the width of a field, and in whether it contains an address or an offset. Both
+ * follow from the field's type in HotSpot's table.
  */
 enum hotspot_width {
 	HOTSPOT_U2 = 1,
@@ -94,7 +95,7 @@ enum hotspot_width {
 #define HOTSPOT_FIELD_WIDTH(field)    ((field) >> 16)
 #define HOTSPOT_FIELD_POINTER(offset) HOTSPOT_FIELD(offset, HOTSPOT_POINTER)
 
-/* The value of @field of the object whose bytes are at @bytes. */
+/* Returns the value of @field of the object whose bytes are at @bytes. */
 static inline int64_t hotspot_field_in(const char *bytes, uint32_t field)
 {
 	uint32_t offset = HOTSPOT_FIELD_OFFSET(field);
@@ -111,7 +112,7 @@ static inline int64_t hotspot_field_in(const char *bytes, uint32_t field)
 	}
 }
 
-/* The address in @field: the field holds it, or its distance from @base. */
+/* Returns the address in @field, which contains the address or its distance from @base. */
 static inline uintptr_t hotspot_address_in(const char *bytes, uint32_t field, uintptr_t base)
 {
 	uintptr_t value = (uintptr_t)hotspot_field_in(bytes, field);
@@ -119,13 +120,13 @@ static inline uintptr_t hotspot_address_in(const char *bytes, uint32_t field, ui
 	return HOTSPOT_FIELD_WIDTH(field) == HOTSPOT_POINTER ? value : base + value;
 }
 
-/* ---- its own description --------------------------------------------------------------------- */
+/* ---- tables for debuggers -------------------------------------------------------------------- */
 
-/* As runtime_kind.find. */
+/* Implements runtime_kind.find. */
 int hotspot_find(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols);
 
-/* ---- its code cache -------------------------------------------------------------------------- */
+/* ---- the code cache -------------------------------------------------------------------------- */
 
 #define HOTSPOT_FRAME_MAX (1u << 20) /* bytes */
 #define HOTSPOT_PCS_MAX	  (1u << 20)
@@ -135,31 +136,31 @@ int hotspot_find(
 struct hotspot_blob {
 	uintptr_t at, code, code_end;
 	uint32_t header_bytes, frame_bytes;
-	int32_t complete; /* where in its code the frame is there; < 0: not known */
+	int32_t complete; /* offset in the code at which the frame is complete; < 0: not known */
 };
 
-/* A part of the cache, as far as it has memory: it grows and never shrinks. */
+/* A heap of the code cache, up to its committed end, which grows and never shrinks. */
 struct hotspot_heap {
 	uintptr_t low, high;
-	uintptr_t segments, segments_end; /* a byte each */
+	uintptr_t segments, segments_end; /* one byte per segment */
 	uint32_t segment_log;
 };
-/* What is read once a walk. */
+/* The state of the code cache, read once per walk. */
 struct hotspot_cache {
 	uintptr_t interpreter, interpreter_end;
-	uint64_t unloaded; /* classes so far */
+	uint64_t unloaded; /* number of classes unloaded so far */
 	struct hotspot_heap heaps[HOTSPOT_HEAPS_MAX];
-	struct hotspot_blob last; /* that was found */
+	struct hotspot_blob last; /* the blob that was found last */
 };
 _Static_assert(sizeof(struct hotspot_cache) <= sizeof(((struct runtime_reader *)0)->noted), "fits");
 
-/* The cache as it was when the walk came to it, which @reader keeps. */
+/* Returns the code cache as it was when the walk reached it. It is kept in @reader. */
 struct hotspot_cache *hotspot_cache(const struct runtime *runtime, struct runtime_reader *reader);
 
-/* How many classes it has unloaded by now; 0 where it does not say. */
+/* Returns the number of classes unloaded until now; 0: not counted. */
 uint64_t hotspot_load_unloaded(const struct runtime *runtime, struct runtime_reader *reader);
 
-/* What was read in one is believed in it: until a class is unloaded, or else for some walks. */
+/* Returns a number that changes when a class is unloaded, or else each RUNTIME_AN_AGE walks. */
 static inline uint64_t hotspot_epoch(const struct runtime *runtime, struct runtime_reader *reader)
 {
 	return runtime->objects[HOTSPOT_UNLOADED] ? hotspot_cache(runtime, reader)->unloaded
@@ -172,28 +173,29 @@ static inline int hotspot_is_interpreter(const struct hotspot_cache *cache, uint
 	return pc >= cache->interpreter && pc < cache->interpreter_end;
 }
 
-/* The part of the cache that has @pc, or NULL. What lies in it is read plainly then. */
+/* Returns the heap that contains @pc, or NULL. Allows plain loads of the heap. */
 const struct hotspot_heap *hotspot_find_heap(
 	const struct hotspot_cache *cache, struct runtime_reader *reader, uintptr_t pc);
 
-/* The blob whose code has @pc. Returns 0 or -ENOENT. What is in its heap is read plainly then. */
+/* Find the blob whose code has @pc. Returns 0 or -ENOENT. Allows plain loads of its heap. */
 int hotspot_find_blob(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t pc,
 	struct hotspot_blob *out);
 
-/* The header of a compiled method: addresses, except the last two. */
+/* The header of a compiled method (nmethod); addresses, except the last two. */
 struct hotspot_compiled {
 	uintptr_t method, code, entry, loop_entry, deopt, deopt_handle;
 	uintptr_t metadata, scopes, pcs, pcs_end, stubs;
-	uint32_t original_pc; /* where in its frame that is, once it is given up */
-	uint32_t number;      /* no other has it, but one that goes on within a loop */
+	uint32_t original_pc; /* offset in its frame of the original pc, after deoptimisation */
+	/* Compile id; unique, except that an OSR compilation may have the same one. */
+	uint32_t number;
 };
 
-/* Returns 0, or -ENOENT: @blob is none. */
+/* Read the header of @blob. Returns 0, or -ENOENT if @blob is not a compiled method. */
 int hotspot_read_compiled(const struct hotspot_offsets *at, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, struct hotspot_compiled *out);
 
 /*
- * The scope of the first known place at or behind @pc, which is that of @pc where it is known;
+ * Returns the scope of the first PcDesc at or after @pc, which is exact at a return address, or
  * HOTSPOT_NO_SCOPE.
  */
 uint32_t hotspot_find_scope(const struct hotspot_offsets *at, struct runtime_reader *reader,
@@ -201,40 +203,40 @@ uint32_t hotspot_find_scope(const struct hotspot_offsets *at, struct runtime_rea
 
 /* ---- methods --------------------------------------------------------------------------------- */
 
-/* In runtime_frame.name: it is a C string, of one that is no method. */
+/* Bit in runtime_frame.name: the rest is the address of a C string, for frames without a method. */
 #define HOTSPOT_TEXT (1ULL << 63)
-/* In place of such a C string: frames of a virtual thread that lie in the heap. */
+/* In place of such a string's address: frames of a virtual thread that lie in the heap. */
 #define HOTSPOT_FROZEN (HOTSPOT_TEXT | 1)
 
 /*
- * The frame of @method, at no place of its code. Returns 0 or -errno: it is no method. Its code is
- * at out->code, of out->start bytes.
+ * Read @method into @out, without a position. Its bytecode is at out->code, out->start bytes.
+ * Returns 0, or -errno if it is not a method.
  */
 int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t method, struct runtime_frame *out);
 
 /*
- * The same as it was read before, for each is at many places. @key is of all by which another one
- * at the same address would differ. Returns 1, or 0: it is not known.
+ * Find a cached result of hotspot_read_method(). @key must contain all that distinguishes the
+ * method from a later one at its address. Returns 1, or 0 if it is not cached.
  */
 int hotspot_find_method(const struct runtime *runtime, const struct runtime_reader *reader,
 	uint64_t key, uintptr_t method, struct runtime_frame *out);
 void hotspot_keep_method(const struct runtime *runtime, const struct runtime_reader *reader,
 	uint64_t key, const struct runtime_frame *frame);
 
-/* At byte @bci of its code, if that is one. */
+/* Set the position to bytecode index @bci, if it is valid. */
 static inline void hotspot_set_place(struct runtime_frame *frame, int64_t bci)
 {
 	frame->position = bci >= 0 && bci < frame->start ? (int32_t)bci : -1;
 }
 
-/* As runtime_kind's. */
+/* Implement runtime_kind.line and runtime_kind.text. */
 uint32_t hotspot_line(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_frame *frame);
 uint32_t hotspot_text(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t address, char *out, uint32_t room, int keep_end);
 
-/* Read a variable-length number of at most 5 bytes at *at, and move *at behind it. 0 or -errno. */
+/* Read a number of at most 5 bytes at *@at, and move *@at behind it. Returns 0 or -errno. */
 int hotspot_read_number(const struct hotspot_offsets *offsets, struct runtime_reader *reader,
 	uintptr_t *at, uint32_t *value);
 

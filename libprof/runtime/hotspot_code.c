@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * HotSpot's code cache: which piece of code an address lies in. The cache is one to four heaps of
- * blocks, each with a blob in it, whose header says what it is. Heaps grow and never shrink, so
- * from inside all of this is read by plain loads.
+ * Find the piece of code in HotSpot's code cache that contains an address. The cache has one to
+ * four heaps of blocks, each with a blob, whose header describes the code. Heaps grow and never
+ * shrink, so inside the process they are read by plain loads.
  *
  *	heap	low                                                        high
  *		│ block: is it used │ blob: header, code, …   │ block …     │  reserved
@@ -45,7 +45,7 @@ uint64_t hotspot_load_unloaded(const struct runtime *runtime, struct runtime_rea
 	return unloaded;
 }
 
-/* What says how the cache is now is never freed: plain loads. */
+/* The structures that describe the cache are never freed, so use plain loads. */
 struct hotspot_cache *hotspot_cache(const struct runtime *runtime, struct runtime_reader *reader)
 {
 	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
@@ -55,7 +55,8 @@ struct hotspot_cache *hotspot_cache(const struct runtime *runtime, struct runtim
 	if (reader->noted_at == runtime->base)
 		return cache;
 	reader->noted_at = runtime->base;
-	/* What is read by calls is of methods that were not known: the next walk knows them. */
+	/* Only methods that are not cached yet are read by system calls, so do not read them again.
+	 */
 	reader->again = NULL;
 	reader->is_trusted = reader->is_own;
 	cache->interpreter = hotspot_load_pointer(reader, queue + at->queue_buffer);
@@ -86,7 +87,7 @@ const struct hotspot_heap *hotspot_find_heap(
 	return NULL;
 }
 
-/* Returns 0 or -ENOENT. */
+/* Load the distance back to a segment's block. Returns 0 or -ENOENT. */
 static int load_segment(struct runtime_reader *reader, const struct hotspot_heap *heap,
 	uintptr_t segment, uint8_t *back)
 {
@@ -99,7 +100,7 @@ static int load_segment(struct runtime_reader *reader, const struct hotspot_heap
 	return *back == SEGMENT_IS_FREE || *back > segment ? -ENOENT : 0;
 }
 
-/* Segments of a block say how far, at least, its first one is. */
+/* Find the block with @pc. A segment's byte is how far back, at least, the block begins. */
 static int find_block(struct runtime_reader *reader, const struct hotspot_heap *heap, uintptr_t pc,
 	uintptr_t *block)
 {
@@ -126,7 +127,7 @@ static int read_blob(const struct hotspot_offsets *at, struct runtime_reader *re
 	const char *bytes;
 	int64_t words;
 
-	/* A method's header is read, too. */
+	/* Read the header of a compiled method, too. */
 	runtime_expect(reader, block, left < RUNTIME_WINDOW_BYTES ? left : RUNTIME_WINDOW_BYTES);
 	bytes = runtime_view(reader, block, at->block_size + at->blob_size);
 	if (!bytes || !bytes[at->block_is_used])
@@ -155,7 +156,7 @@ int hotspot_find_blob(const struct runtime *runtime, struct runtime_reader *read
 
 	if (!heap)
 		return -ENOENT;
-	/* Who was returned to is asked about next. */
+	/* The blob of a return address is looked up again as the blob of the caller's frame. */
 	if (pc < cache->last.code || pc >= cache->last.code_end) {
 		if (find_block(reader, heap, pc, &block) ||
 			read_blob(hotspot_offsets_of(runtime), reader, heap, block, &cache->last))
@@ -165,7 +166,7 @@ int hotspot_find_blob(const struct runtime *runtime, struct runtime_reader *read
 	return pc < out->code || pc >= out->code_end ? -ENOENT : 0;
 }
 
-/* Where the data of an nmethod begins: @field points to it, or it lies in the nmethod itself. */
+/* Returns the start of an nmethod's data: @field points to it, or it lies in the nmethod. */
 static uintptr_t find_data(const char *bytes, uint32_t field, uintptr_t nmethod)
 {
 	return HOTSPOT_FIELD_WIDTH(field) == HOTSPOT_POINTER

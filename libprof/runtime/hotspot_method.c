@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * HotSpot's methods: what they are called, in which file and line.
+ * Read names, files and lines of HotSpot's methods.
  *
  *	Method ─▶ ConstMethod ─▶ ConstantPool ─▶ InstanceKlass ─▶ Symbol: name of the class
  *	          │              └ [index] ─▶ Symbol: name of the method, of the source file
- *	          └ bytecode, then lines by place in it
+ *	          └ bytecode, then lines by bytecode index
  *
- * They do not move, but are freed with their class, and their memory is soon another's of the same
- * shape: what they are called is part of who they are.
+ * Methods do not move, but are freed with their class, and their memory is soon reused for others
+ * of the same shape. So names are part of a method's identity.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,17 +17,18 @@
 
 #define WORD sizeof(uintptr_t)
 
-/* ---- who it is ------------------------------------------------------------------------------- */
+/* ---- identity -------------------------------------------------------------------------------- */
 
-/* Addresses of what a method consists of. */
+/* Addresses of the parts of a method. */
 struct parts {
-	uintptr_t fixed, constants, klass, name; /* ConstMethod; Symbols */
+	/* `fixed` is the ConstMethod; klass and name are Symbols. */
+	uintptr_t fixed, constants, klass, name;
 	uint32_t flags;
 	uint16_t code_bytes, name_index;
-	uint64_t hash; /* of the ConstMethod */
+	uint64_t hash; /* of the ConstMethod's contents */
 };
 
-/* As much of a ConstMethod as is read at once. */
+/* Largest ConstMethod, without its bytecode, that is read. */
 #define CONST_BYTES 64u
 
 static int load_constant(const struct hotspot_offsets *at, struct runtime_reader *reader,
@@ -85,7 +86,7 @@ static uint16_t length_of(
 											 : length;
 }
 
-/* Its length and its last characters, in which names of classes that come and go differ. */
+/* Hash a symbol's length and its end, in which names of generated classes differ. */
 static uint64_t mix_symbol(const struct hotspot_offsets *at, struct runtime_reader *reader,
 	uint64_t hash, uintptr_t symbol)
 {
@@ -97,7 +98,7 @@ static uint64_t mix_symbol(const struct hotspot_offsets *at, struct runtime_read
 	return runtime_mix(runtime_mix(runtime_mix(hash, symbol), end[0]), end[1]);
 }
 
-/* As hotspot_read_method(), which says what of it is read. */
+/* Set @out to a method, as hotspot_read_method() does. */
 static void tell_method(const struct runtime *runtime, uintptr_t method, uint64_t identity,
 	uintptr_t fixed, uint32_t code_bytes, int has_lines, struct runtime_frame *out)
 {
@@ -114,7 +115,7 @@ static void tell_method(const struct runtime *runtime, uintptr_t method, uint64_
 	};
 }
 
-/* What is kept of a method: its identity, its ConstMethod, how long its code is << 1, has lines. */
+/* Cached words of a method: identity, ConstMethod, bytecode size << 1 | has lines. */
 #define FACT_HAS_LINES 1u
 
 int hotspot_find_method(const struct runtime *runtime, const struct runtime_reader *reader,
@@ -148,15 +149,14 @@ static int read_identity(const struct hotspot_offsets *at, struct runtime_reader
 		return error;
 	if (!length_of(at, reader, parts->klass) || !length_of(at, reader, parts->name))
 		return -EBADMSG;
-	/* One word at a time: of two methods with a name, the exclusive or of both may be the same.
-	 */
+	/* Mix one word at a time: XORs of the words of two methods with one name may be equal. */
 	*identity = runtime_mix(runtime_mix(0, method), parts->fixed);
 	*identity = mix_symbol(at, reader, *identity, parts->klass);
 	*identity = mix_symbol(at, reader, *identity, parts->name);
 	return 0;
 }
 
-/* While no class is unloaded, its names are those of one that had the same ConstMethod. */
+/* While no class is unloaded, a method with the same ConstMethod has the same names. */
 int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t method, struct runtime_frame *out)
 {
@@ -175,7 +175,7 @@ int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *re
 		return error;
 	tell_method(runtime, method, identity, parts.fixed, parts.code_bytes,
 		parts.flags & at->has_lines, out);
-	/* Another process's count would be what was read before. */
+	/* From outside the count would come from a window that was read before. */
 	if (reader->is_own &&
 		hotspot_load_unloaded(runtime, reader) == hotspot_cache(runtime, reader)->unloaded)
 		hotspot_keep_method(runtime, reader, key, out);
@@ -184,18 +184,18 @@ int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *re
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 /*
- * Behind the bytecode: pairs of how far the place in it and the line are from those before. A byte
- * has both, 5 bits and 3 bits, or is 0xff and two numbers with a sign in the lowest bit follow; 0
- * is the end (code/compressedStream.hpp).
+ * The table of lines follows the bytecode. It is a list of increments of bytecode index and line. A
+ * byte has both, in 5 and 3 bits, or is 0xff, followed by two numbers with the sign in the lowest
+ * bit; 0 ends the list (code/compressedStream.hpp).
  */
 #define LINES_MAX    65536u
 #define FAR	     0xffu
-#define LEAST_OF_TWO 192u /* a byte from which on another one follows */
+#define LEAST_OF_TWO 192u /* bytes from this value on are followed by another byte */
 #define NUMBER_BYTES 5u
 
 /*
- * Numbers are in base 64, lowest digit first (UNSIGNED5). Since JDK 20 digits count from 1, so that
- * no byte of a number is 0. HotSpot does not describe this; the same release removed the sweeper.
+ * Read a number in base 64, lowest digit first (UNSIGNED5). From JDK 20 on digits count from 1, so
+ * that no byte is 0. HotSpot's tables do not say so, but the same release removed the sweeper.
  */
 int hotspot_read_number(const struct hotspot_offsets *offsets, struct runtime_reader *reader,
 	uintptr_t *at, uint32_t *value)
@@ -221,7 +221,7 @@ static int32_t with_sign(uint32_t value)
 	return (int32_t)(value >> 1) ^ -(int32_t)(value & 1);
 }
 
-/* Step to the next pair. Returns 1, or 0: that was the last. */
+/* Step to the next entry. Returns 1, or 0 at the end. */
 static int next_line(const struct hotspot_offsets *offsets, struct runtime_reader *reader,
 	uintptr_t *at, int32_t *bci, int32_t *line)
 {
@@ -243,7 +243,7 @@ static int next_line(const struct hotspot_offsets *offsets, struct runtime_reade
 	return 1;
 }
 
-/* The line of the nearest place at or before @bci; of the least there is for -1. */
+/* Returns the line of the last index at or before @bci, or for -1 the smallest line. */
 static uint32_t find_line(
 	const struct runtime *runtime, struct runtime_reader *reader, uintptr_t fixed, int32_t bci)
 {
@@ -287,7 +287,7 @@ static uint32_t put_constant(char *out, uint32_t room, const char *text)
 	return used + 1;
 }
 
-/* Of a C string. */
+/* Copy a C string. */
 static uint32_t copy_text(struct runtime_reader *reader, uintptr_t at, char *out, uint32_t room)
 {
 	uint32_t used = runtime_load_text(reader, at, room - 1, out, room - 1, 0);
@@ -302,7 +302,7 @@ static int is_hex(char c)
 }
 
 /*
- * How long the name of a class is without the address that a hidden one has behind it
+ * Returns the length of a class name without the address at the end of a hidden class's name
  * ("Main$$Lambda$14+0x0000000800c03000"), which differs from run to run.
  */
 static uint32_t without_address(const char *name, uint32_t length)
@@ -317,7 +317,7 @@ static uint32_t without_address(const char *name, uint32_t length)
 		       : length;
 }
 
-/* A symbol's characters, which are UTF-8 but for zeroes and what needs two words; '/' as @slash. */
+/* Copy a symbol in modified UTF-8, with '/' replaced by @slash. Returns the bytes copied. */
 static uint32_t copy_symbol(const struct hotspot_offsets *at, struct runtime_reader *reader,
 	uintptr_t symbol, char slash, char *out, uint32_t room)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * HotSpot's description of itself for debuggers (runtime/vmStructs.cpp): tables of fields, of
- * types' sizes and of constants, which its library exports. What is needed of them is looked up
- * once, in one pass through each table. Releases moved and renamed fields, so some entries have
- * alternatives. A release is read if each needed entry has exactly one of its alternatives there.
+ * Read the tables that HotSpot's library exports for debuggers (runtime/vmStructs.cpp): fields,
+ * sizes of types, and constants. Each table is read once, in one pass. Releases moved and renamed
+ * fields, so some entries have alternatives. A release is supported if each needed entry is found
+ * by exactly one of its alternatives.
  */
 #include <errno.h>
 
@@ -16,19 +16,19 @@
 #define OFFSET_MAX  4096u
 #define PAGE_BYTES  4096u
 
-/* How a field is wanted. */
+/* The part of a field's entry that is needed. */
 enum how {
-	PLAIN,	  /* its offset, whatever its type */
-	POINTER,  /* its offset, if it is a pointer */
-	INT,	  /* its offset, if it has four bytes */
-	SHORT,	  /* its offset, if it has two bytes, without sign */
-	FIELD,	  /* its offset and width, if it is an integer or a pointer */
-	VARIABLE, /* its distance from runtime->base: it is static */
+	PLAIN,	  /* offset; any type */
+	POINTER,  /* offset, if it is a pointer */
+	INT,	  /* offset, if it has four bytes */
+	SHORT,	  /* offset, if it is unsigned and has two bytes */
+	FIELD,	  /* offset and width, if it is an integer or a pointer */
+	VARIABLE, /* distance of a static variable from runtime->base */
 };
 
 /*
- * An entry that is wanted: its names, and where its value goes in hotspot_offsets. Entries with the
- * same place are alternatives.
+ * A needed entry: its names, and the index in hotspot_offsets of its value. Entries with the same
+ * index are alternatives.
  */
 struct wanted {
 	char type[48], field[28]; /* empty for a type's size and for a constant */
@@ -78,7 +78,7 @@ static const struct wanted fields[] = {
 	{"CompiledMethod", "_deopt_mh_handler_begin", AT(deopt_handle), FIELD, 1},
 	{"nmethod", "_deopt_mh_handler_offset", AT(deopt_handle), FIELD, 1},
 	{"nmethod", "_stub_offset", AT(stubs), FIELD, 0},
-	/* Data that lies in the nmethod, up to its end, or elsewhere. */
+	/* Data in the nmethod, which ends at _nmethod_end_offset, or elsewhere. */
 	{"nmethod", "_nmethod_end_offset", AT(mutable_data), FIELD, 0},
 	{"CodeBlob", "_mutable_data", AT(mutable_data), FIELD, 0},
 	{"nmethod", "_nmethod_end_offset", AT(immutable_data), FIELD, 0},
@@ -124,7 +124,7 @@ static const struct wanted constants[] = {
 
 #define COUNT(array) (unsigned)(sizeof(array) / sizeof((array)[0]))
 
-/* Entries as they lie in the tables. */
+/* Entries as HotSpot defines them. */
 struct field_entry {
 	uintptr_t type, field, declared;
 	int32_t is_static, padding;
@@ -143,7 +143,7 @@ struct constant_entry {
 	int32_t value, padding;
 };
 
-/* Entry @n of a table is at @at: several are read at once. */
+/* Read entry @n at @at and the following ones into one window. */
 static void expect_entries(
 	struct runtime_reader *reader, uintptr_t at, unsigned n, unsigned entry_bytes)
 {
@@ -151,13 +151,13 @@ static void expect_entries(
 		runtime_expect(reader, at, RUNTIME_WINDOW_BYTES / entry_bytes * entry_bytes);
 }
 
-/* A C string, cut at NAME_BYTES. Returns 0 or -EFAULT. */
+/* Load a C string, cut at NAME_BYTES. Returns 0 or -EFAULT. */
 static int load_name(struct runtime_reader *reader, uintptr_t at, char name[NAME_BYTES])
 {
 	unsigned used = 0, bytes, in_page = PAGE_BYTES - (unsigned)(at & (PAGE_BYTES - 1));
 
 	runtime_expect(reader, at, in_page < NAME_BYTES ? in_page : NAME_BYTES);
-	/* No load reaches into a page that the string may not be in. */
+	/* Never read the page after the string, which may not be mapped. */
 	while (used < NAME_BYTES) {
 		bytes = 8 - (unsigned)((at + used) & 7);
 		if (bytes > NAME_BYTES - used)
@@ -191,7 +191,7 @@ static uintptr_t load_table(struct runtime_reader *reader, struct runtime_symbol
 		       : 0;
 }
 
-/* How a field of the type @name is read; 0 if that is not known. */
+/* Returns the width of a field of type @name, or 0 if the type is not known. */
 static unsigned width_of(const char *name)
 {
 	static const struct {
@@ -210,7 +210,7 @@ static unsigned width_of(const char *name)
 	return length && name[length - 1] == '*' ? HOTSPOT_POINTER : 0;
 }
 
-/* Places in hotspot_offsets, by bit, for which an entry was found, or more than one. */
+/* Bit sets of indices in hotspot_offsets: found by one entry, found by more than one. */
 struct found {
 	uint64_t once, twice;
 };
@@ -225,7 +225,7 @@ static void keep_value(
 	out->offsets[wanted->place] = value;
 }
 
-/* Keep what the table says of @field, if it is as @wanted. */
+/* Store the value of @field if it is of the @wanted kind. */
 static void keep_field(struct runtime *out, struct runtime_reader *reader, struct found *found,
 	const struct wanted *wanted, const struct field_entry *field)
 {
@@ -255,7 +255,7 @@ static void keep_field(struct runtime *out, struct runtime_reader *reader, struc
 		keep_value(out, found, wanted, (uint32_t)field->offset);
 }
 
-/* Entries of a type follow each other. Returns 0, or -EFAULT: the table can't be read. */
+/* Find all wanted fields. Entries of one type are consecutive. Returns 0 or -EFAULT. */
 static int find_fields(
 	struct runtime *out, struct runtime_reader *reader, struct found *found, uintptr_t at)
 {
@@ -290,8 +290,8 @@ static int find_fields(
 }
 
 /*
- * Find @count @wanted in the table at @at, whose entries have a name first and a value at @offset.
- * Returns as find_fields().
+ * Find @count @wanted entries in the table at @at, whose entries begin with a name and have a value
+ * at @offset. Returns 0 or -EFAULT.
  */
 static int find_values(struct runtime *out, struct runtime_reader *reader, struct found *found,
 	uintptr_t at, unsigned stride, unsigned offset, const struct wanted *wanted, unsigned count)
@@ -332,7 +332,7 @@ static unsigned bytes_of(uint32_t field)
 	return width == HOTSPOT_POINTER ? 8 : width == HOTSPOT_INT ? 4 : 2;
 }
 
-/* Does each field lie in the object that it is read from? */
+/* Does each field lie in the structure from which it is read? */
 static int is_within(const uint32_t *offsets, const struct hotspot_offsets *at)
 {
 	for (unsigned i = AT(header_bytes); i <= AT(immutable_data); i++)
@@ -353,14 +353,14 @@ static int is_usable(const struct runtime *runtime)
 	       at->block_size + at->nmethod_size <= RUNTIME_WINDOW_BYTES &&
 	       at->const_size <= OFFSET_MAX && at->constants_size <= OFFSET_MAX &&
 	       at->pc_size >= 8 && at->pc_size <= 64 && is_within(runtime->offsets, at) &&
-	       /* What is looked at of a heap ends with this. */
+	       /* read_heap() reads a heap up to this field. */
 	       at->heap_segment_log > at->heap_memory && at->heap_segment_log > at->heap_segments &&
 	       (int32_t)at->sender_sp == ARCH_HOTSPOT_SENDER_SP;
 }
 
 /*
- * Returns 0; -ENOTSUP: entries are missing, or the loader has not put their addresses there yet;
- * -EAGAIN: the latter.
+ * Returns 0; -ENOTSUP if entries are missing; -EAGAIN if a table cannot be read, because the
+ * dynamic linker has not relocated it yet.
  */
 static int read_tables(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
@@ -384,7 +384,7 @@ static int read_tables(
 	return (found.once & needed) == needed && !found.twice ? 0 : -ENOTSUP;
 }
 
-/* ---- what it made ---------------------------------------------------------------------------- */
+/* ---- HotSpot's objects ----------------------------------------------------------------------- */
 
 #define PERF_ENTRIES_MAX 1024u
 #define PERF_BYTES_MAX	 65536u
@@ -392,8 +392,8 @@ static int read_tables(
 static const char unloaded_classes[] = "java.cls.unloadedClasses";
 
 /*
- * Where it counts the classes that it has unloaded, which it does before their memory is anything
- * else's; 0: it was told to count nothing (-XX:-UsePerfData).
+ * Returns the address of the number of unloaded classes, or 0 if HotSpot does not count them
+ * (-XX:-UsePerfData). HotSpot counts a class before its memory is reused.
  */
 static uintptr_t find_unloaded(const struct runtime *runtime, struct runtime_reader *reader)
 {
@@ -418,7 +418,10 @@ static uintptr_t find_unloaded(const struct runtime *runtime, struct runtime_rea
 	return 0;
 }
 
-/* Its heaps are there before its interpreter. Returns 0; -EAGAIN: it is not yet; or -ENOTSUP. */
+/*
+ * Find the interpreter and the heaps. Returns 0, -EAGAIN if HotSpot has not created them, or
+ * -ENOTSUP.
+ */
 static int find_objects(struct runtime *out, struct runtime_reader *reader)
 {
 	const struct hotspot_offsets *at = hotspot_offsets_of(out);
@@ -456,7 +459,7 @@ int hotspot_find(
 	error = read_tables(out, reader, symbols);
 	if (error == -EAGAIN)
 		return error;
-	/* Until the interpreter is there, the loader may not have filled the tables in. */
+	/* Before the interpreter exists, the dynamic linker may not have relocated the tables. */
 	if (!at->interpreter || !hotspot_load_pointer(reader, out->base + at->interpreter))
 		return -EAGAIN;
 	if (error || !is_usable(out))
