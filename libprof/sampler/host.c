@@ -7,10 +7,8 @@
  * a thread, so a signal that the program raises in the microseconds between a timer's expiry and
  * our handler is lost. Expiries of our timers are queued separately and are never lost.
  *
- * A guard function runs before handlers on alternate stacks, because such a stack may have no room
- * for a second signal's frame on top of the first. How much room there is shows only when the
- * handler begins. If there is enough, the guard unblocks our signal and jumps to the handler, so
- * that no frame of ours is on the stack. Otherwise our signal stays blocked, and samples that
+ * host.h explains the guard before handlers on alternate stacks. If the guard jumps to the
+ * program's handler, no frame of ours is on the stack. If our signal stays blocked, samples that
  * become due in the handler, by the thread's CPU clock, are recorded as "[signal handler]". Samples
  * that were due before it began are added to the next sample.
  */
@@ -36,21 +34,22 @@
 #define SIGNALS 64
 
 /*
- * Enough for a handler of the program's, and for the kernel's frame and our handler on top of it.
- * Go's signal stacks have 32 KiB, the kernel's frame for Go's handler included.
+ * Enough for a handler of the program's, the kernel's frame and our handler. Go's signal stacks
+ * have 32 KiB, including the kernel's frame for Go's handler.
  */
 #define ROOM_BYTES (24UL << 10)
 
 typedef void handler_fn(int, siginfo_t *, void *);
 
-/* What the program asked for beside the handler, where the kernel was given something else. */
+/* Differences between the action that the program asked for and the kernel's. */
 #define ASKED_SIGINFO 1u
-#define ASKED_MASK    2u /* our signal stays blocked */
-#define ASKED_GUARD   4u /* we stand there since; 0 where another action followed */
+#define ASKED_MASK    2u /* our signal was in the program's mask */
+#define ASKED_GUARD   4u /* the guard is installed; cleared when another action replaces it */
 
 /*
- * Written before the kernel's entry is: another thread's handler may begin at any time. Never
- * cleared, as one may just have begun; a handler is one word, so none is torn.
+ * Written before the kernel's action is set, because another thread's handler may begin at any
+ * time. Never cleared, because a handler may just have begun. The handler is one word and cannot be
+ * torn.
  */
 struct program_action {
 	handler_fn *handler; /* atomic */
@@ -58,9 +57,9 @@ struct program_action {
 };
 
 static struct program_action program_action[SIGNALS];
-static AT_START uint32_t is_any_guarded; /* atomic: some handler of those is set, or was */
+static AT_START uint32_t is_any_guarded; /* atomic: the guard is or was installed for some signal */
 
-/* May signals of ours come, and calls be made? Not in a process that forbade itself some. */
+/* May samples be taken and system calls made? Not in a process that has confined itself. */
 static int is_sampling(void)
 {
 	return __atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) && !confined_is_reported();
@@ -71,14 +70,14 @@ static int is_on_stack(const stack_t *stack, uintptr_t sp)
 	return sp - (uintptr_t)stack->ss_sp < stack->ss_size;
 }
 
-/* Can our handler run on top of the one that begins now, and may it? */
+/* Is there room for our handler on top of the program's, and may it run? */
 static int may_unblock(const stack_t *alternate, uint32_t flags)
 {
 	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
 
 	if (is_on_stack(alternate, sp))
 		return sp - (uintptr_t)alternate->ss_sp >= ROOM_BYTES;
-	/* No alternate stack was set. What the program asked for is not told from here. */
+	/* There is no alternate stack, so respect the program's mask. */
 	return !(flags & ASKED_MASK);
 }
 
@@ -93,8 +92,8 @@ static uintptr_t register_in(const void *ucontext, unsigned number)
 }
 
 /*
- * The program's handler with our signal blocked. What is due and not delivered, by the clock, tells
- * what became due in there: the kernel looks at timers at its ticks, and may not have noticed yet.
+ * Run the program's handler with our signal blocked. Compare the undelivered weight by the CPU
+ * clock before and after it, because the kernel checks timers only at ticks and may be late.
  */
 static __attribute__((noinline)) void call_blocked(
 	handler_fn *handler, int signal, siginfo_t *info, void *context)
@@ -110,24 +109,24 @@ static __attribute__((noinline)) void call_blocked(
 		return;
 	if (after > before)
 		thread->handler_weight += after - before;
-	/* The handler may have changed where the thread goes on. */
+	/* The handler may have changed where the thread resumes. */
 	thread->handled_pc = register_in(context, ARCH_DWARF_PC);
 	thread->handled_sp = register_in(context, ARCH_DWARF_SP);
 }
 
 /*
- * What the kernel calls. The last step is a jump: unwinders of the program's, and handlers that
- * look at their caller, find the kernel's frame there. A handler of one argument does not mind two
- * more.
+ * The handler that the kernel calls. It jumps to the program's handler at its end, because
+ * unwinders and handlers that inspect their caller expect the kernel's frame there. A handler with
+ * one parameter ignores the other two.
  */
 static void guard_handler(int signal, siginfo_t *info, void *context)
 {
-	static uint64_t ours; /* static: the jump leaves this stack frame */
+	static uint64_t ours; /* static, because the jump leaves this stack frame */
 	const struct program_action *of = &program_action[signal - 1];
 	handler_fn *handler = __atomic_load_n(&of->handler, __ATOMIC_ACQUIRE);
 	const ucontext_t *interrupted = context;
 
-	/* A thread that blocks it in earnest does so in its handlers, too. */
+	/* If the thread itself blocks our signal, it stays blocked in its handlers. */
 	if (is_sampling() && !(*sampler_mask(&interrupted->uc_sigmask) & sampler_signal_bit())) {
 		if (!may_unblock(&interrupted->uc_stack,
 			    __atomic_load_n(&of->flags, __ATOMIC_RELAXED))) {
@@ -149,21 +148,21 @@ int guard_is_behind(struct sampler_thread *thread, const struct arch_registers *
 	return is_behind;
 }
 
-/* ---- what the program asks for and is told --------------------------------------------------- */
+/* ---- actions that the program sets and gets -------------------------------------------------- */
 
 static int is_handler(const struct sigaction *action)
 {
 	return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
 }
 
-/* Is @action's handler to have us before it? */
+/* Must the guard run before @action's handler? */
 static int needs_guard(int signal, const struct sigaction *action)
 {
 	int is_masked = (*sampler_mask(&action->sa_mask) & sampler_signal_bit()) != 0;
 
 	return signal > 0 && signal <= SIGNALS && action->sa_flags & SA_ONSTACK &&
 	       is_handler(action) &&
-	       /* A program that samples itself has its masks as it wants them. */
+	       /* A program that samples itself controls its masks. */
 	       !(sampler_is_hosted() && is_masked) && sampler_is_this_process();
 }
 
@@ -173,7 +172,7 @@ static void set_program_action(struct program_action *of, handler_fn *handler, u
 	__atomic_store_n(&of->handler, handler, __ATOMIC_RELEASE);
 }
 
-/* What the kernel is to be given instead of @action. */
+/* Returns the action to set in the kernel instead of @action. */
 static struct sigaction with_guard(struct program_action *of, const struct sigaction *action)
 {
 	struct sigaction copy = *action;
@@ -183,7 +182,9 @@ static struct sigaction with_guard(struct program_action *of, const struct sigac
 		flags |= ASKED_SIGINFO;
 	if (*sampler_mask(&action->sa_mask) & sampler_signal_bit())
 		flags |= ASKED_MASK;
-	/* Who read the kernel's entry past us gives back what was there. */
+	/*
+	 * The program may pass the guard itself, if it read the kernel's action by a system call.
+	 */
 	if (action->sa_sigaction != guard_handler) {
 		__atomic_store_n(&is_any_guarded, 1, __ATOMIC_RELEASE);
 		set_program_action(of, action->sa_sigaction, flags);
@@ -194,7 +195,10 @@ static struct sigaction with_guard(struct program_action *of, const struct sigac
 	return copy;
 }
 
-/* Make of the kernel's entry @old, set when @before was asked for, what the program knows. */
+/*
+ * Convert @old from the kernel to the action that the program asked for. @before was stored when
+ * @old was set.
+ */
 static void hide_guard(const struct program_action *before, struct sigaction *old)
 {
 	int was_reset = old->sa_handler == SIG_DFL && old->sa_flags & (int)SA_RESETHAND &&
@@ -245,7 +249,7 @@ int guard_sigaction(int signal, const struct sigaction *action, struct sigaction
 	}
 	if (old && of)
 		hide_guard(&before, old);
-	/* A vfork child's entry is not its parent's. */
+	/* A vfork child shares this memory, but not the kernel's actions. */
 	if (action && !is_guarded && before.flags & ASKED_GUARD && sampler_is_this_process())
 		__atomic_store_n(&of->flags, before.flags & ~ASKED_GUARD, __ATOMIC_RELAXED);
 	return 0;
@@ -254,14 +258,14 @@ int guard_sigaction(int signal, const struct sigaction *action, struct sigaction
 /* ---- the program's own use of our signal ----------------------------------------------------- */
 
 /*
- * One thread may change the action while another's handler copies it, and a handler of one action
- * with the flags of another is a wild jump: an action that was published is not written again
- * before KEPT more have come.
+ * A ring of actions. One thread may set the action while another thread's handler copies it, and
+ * the handler of one action with the flags of another would crash. So a published action is
+ * overwritten only after KEPT further ones.
  */
 #define KEPT 8u
 static AT_START struct sigaction actions[KEPT];
-static AT_START uint32_t claimed; /* atomic: writers take places in turn */
-static AT_START uint32_t current; /* atomic: the place published last */
+static AT_START uint32_t claimed; /* atomic; index of the last claimed slot, modulo KEPT */
+static AT_START uint32_t current; /* atomic; index of the published slot */
 
 void host_set(const struct sigaction *action)
 {
@@ -276,7 +280,9 @@ void host_get(struct sigaction *out)
 	*out = actions[__atomic_load_n(&current, __ATOMIC_ACQUIRE)];
 }
 
-/* An image that quit may have forbidden itself this, too: its handler runs with all blocked. */
+/*
+ * An image that quit may also have forbidden this call. Its handler runs with all signals blocked.
+ */
 static void set_mask(uint64_t mask)
 {
 	if (__atomic_load_n(&sampler.quit, __ATOMIC_RELAXED))
@@ -285,9 +291,9 @@ static void set_mask(uint64_t mask)
 }
 
 /*
- * The program asked to block the signal, but it is unblocked for sampling. Now that the program's
- * own has come, really block it and send it again: it stays pending, or a thread that waits for it
- * gets it. Only the main thread may send it with the original siginfo; other threads use kill().
+ * The program blocked the signal, but it is unblocked for sampling. A signal of the program's own
+ * has arrived, so really block it and send it again: it stays pending, or a thread that waits for
+ * it gets it. Only the main thread may send it with the original siginfo; other threads use kill().
  */
 static void resend_blocked(int signal, siginfo_t *info, ucontext_t *context)
 {
@@ -301,9 +307,9 @@ static void resend_blocked(int signal, siginfo_t *info, ucontext_t *context)
 }
 
 /*
- * Let the default action of @signal happen, as without us: it is pending until our handler returns.
- * Clear the slot's signal, because if an image is killed by that signal, flamerun reports that the
- * program reset its action by a system call of its own.
+ * Raise @signal with the default action. It is pending until our handler returns. Clear the slot's
+ * signal, because if an image is killed by that signal, flamerun reports that the program reset its
+ * action by a system call of its own.
  */
 static void kill_by_default(int signal)
 {
@@ -321,7 +327,7 @@ static void kill_by_default(int signal)
 }
 
 /*
- * The mask under which the thread was interrupted. In a call that waits with a mask of its own,
+ * Returns the mask under which the thread was interrupted. In a call that waits with its own mask,
  * @context has the mask from before and after the call.
  */
 static uint64_t interrupted_mask(const struct sampler_thread *thread, const ucontext_t *context)
@@ -331,7 +337,7 @@ static uint64_t interrupted_mask(const struct sampler_thread *thread, const ucon
 	return *sampler_mask(&context->uc_sigmask);
 }
 
-/* The program's handler, with @mask beside what @action blocks. */
+/* Run the program's handler. The blocked signals are @mask and those that @action adds. */
 static void call_handler(const struct sigaction *action, uint64_t mask, int signal, siginfo_t *info,
 	ucontext_t *context)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Names are copied in the handler, once a function: where they lie may be gone before anybody else
- * looks. They go through the control ring; while that is full, runs that have a new function stay
- * out of the stacks.
+ * Names are copied in the handler, once per function, because the runtime may free them before any
+ * other thread could read them. They are written to the control ring. While the ring is full,
+ * samples with a new function have no language frames.
  *
- * Functions and lines are kept in tables that never forget; entries are one word that tells all, or
- * is filled in behind it.
+ * Functions are kept in a table from which nothing is removed.
  */
 #include "libprof/sampler/language.h"
 
@@ -19,18 +18,19 @@
 #define RUNTIMES_MAX	4u
 #define FUNCTIONS_FEW	2048u /* a power of two */
 #define PROBES_FEW	8u
-#define FUNCTIONS_MAX	65536u /* a power of two; filled to three quarters */
+#define FUNCTIONS_MAX	65536u /* a power of two; at most three quarters are used */
 #define PROBES_MAX	64u
 #define ROOM_FOR_OTHERS (WIRE_CONTROL_BYTES / 4)
 
 static struct runtime runtimes[RUNTIMES_MAX];
 static uint32_t runtime_count;		/* atomic */
-static const struct runtime *generator; /* atomic: the first that generates code */
+static const struct runtime *generator; /* atomic; the first runtime that generates code */
 static struct runtime_cache cache;
 
 static struct {
-	struct runtime_module module; /* that was being loaded; its `dynamic` is atomic, 0: none */
-	uint32_t asked;		      /* atomic: how often it was asked for since */
+	/* A module that was still being loaded; `dynamic` is atomic, 0: none. */
+	struct runtime_module module;
+	uint32_t asked; /* atomic; calls of language_find_again() since */
 } pending;
 
 static int find_in(
@@ -44,7 +44,7 @@ static int find_in(
 	return error;
 }
 
-/* Returns its number; 0: frames of its module run nothing, or there is no room. */
+/* Returns the runtime's number; 0: no evaluator, or the table is full. */
 static uint32_t add_runtime(const struct runtime *found)
 {
 	const struct runtime *none = NULL;
@@ -80,7 +80,7 @@ const struct runtime *language_generator(void)
 	return __atomic_load_n(&generator, __ATOMIC_ACQUIRE);
 }
 
-/* Ever more seldom, for it may never be one. */
+/* Try at call 1, 2, 4, 8 and so on, because the module may never become a runtime. */
 void language_find_again(struct runs *runs)
 {
 	struct runtime_module module = {
@@ -110,14 +110,15 @@ int language_is_pending(void)
 /* ---- functions ------------------------------------------------------------------------------- */
 
 struct function_entry {
-	uint64_t identity;   /* atomic: 0 is free */
+	uint64_t identity;   /* atomic; 0: free */
 	uint32_t first_line; /* atomic */
-	uint64_t published;  /* atomic: the image whose control ring has its name */
+	uint64_t published;  /* atomic; the image whose control ring contains the name */
 };
 
 /*
- * First those of most programs: they lie in few pages, each of which is new to a process once, and
- * cold in most samples. Entries stay, so who finds all of its first places taken has none there.
+ * Two tables. Most programs use only the first, small one, whose few pages are cheap to touch and
+ * stay in the CPU's cache. Entries are never removed, so if all probes of the first table are in
+ * use by others, the function is in the second.
  */
 static struct function_entry functions[FUNCTIONS_FEW + FUNCTIONS_MAX];
 static uint32_t function_count; /* atomic */
@@ -158,17 +159,19 @@ static uint64_t space_of(const struct function_entry *entry)
 	return WIRE_LANGUAGE_BIT | number * WIRE_LANGUAGE_LINES;
 }
 
-/* Modules and marks come through the same ring, and do not wait. */
+/* Leave room for modules and marks, which use the same ring and cannot wait. */
 static int has_room(const struct wire_slot *slot, uint32_t bytes)
 {
 	uint64_t head = __atomic_load_n(&slot->control_head, __ATOMIC_RELAXED);
 	uint64_t tail = __atomic_load_n(&slot->control_tail, __ATOMIC_ACQUIRE);
 
-	/* Twice, because one that does not fit before the ring's end leaves that empty. */
+	/*
+	 * Twice, because a record that does not fit before the ring's end leaves that part empty.
+	 */
 	return head - tail + 2 * bytes + ROOM_FOR_OTHERS <= WIRE_CONTROL_BYTES;
 }
 
-/* Tell the name of @frame's function. Returns 0 or -ENOSPC. */
+/* Write the name of @frame's function to the control ring. Returns 0 or -ENOSPC. */
 static __attribute__((noinline)) int announce(
 	struct runs *runs, struct runtime_frame *frame, struct function_entry *entry)
 {
@@ -217,7 +220,7 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 
 /* ---- walks ----------------------------------------------------------------------------------- */
 
-/* Of handlers that run at once as many have more room: who has not has more calls to make. */
+/* Larger sets of windows, for this many concurrent handlers. Others make more system calls. */
 #define ROOMS 8u
 static struct room {
 	uint32_t is_taken; /* atomic */

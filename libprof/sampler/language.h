@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Language frames (runtime/runs.h) of the thread that is being sampled, by its own handler, and the
- * numbers by which their functions are known.
+ * Insert language frames (runtime/runs.h) into the walk of the sampled thread, in its own handler.
+ * Assign numbers to their functions.
  */
 #ifndef LIBPROF_SAMPLER_LANGUAGE_H
 #define LIBPROF_SAMPLER_LANGUAGE_H
@@ -14,34 +14,33 @@
 #include "libprof/unwind/unwind.h"
 
 /*
- * A walk of the calling thread, @thread, begins, at @registers, borrowed until it ends. @bounds:
- * what of its stack is sure to be there. @pid: our own, 0 where process_vm_readv(2) is forbidden.
+ * Start the walk of @thread, the calling thread, at @registers, borrowed until the walk ends. The
+ * stack in @bounds is mapped. @pid: our own process, or 0 if process_vm_readv(2) is forbidden.
  */
 void language_begin(struct runs *runs, struct sampler_thread *thread,
 	const struct arch_registers *registers, const struct unwind_bounds *bounds, int pid);
 
-/* As UNWIND_RUN. */
+/* Write the language frames that @frame runs, as UNWIND_RUN (unwind/unwind_core.h) does. */
 unsigned language_run(struct runs *runs, const struct unwind_module *module,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room);
 
-/* The walk ended with @result, which is as runs_finish() leaves it; what is not whole is counted.
- */
+/* End the walk with runs_end(). If language frames are missing, count the sample in kept_native. */
 void language_finish(struct runs *runs, struct sampler_thread *thread, uint64_t *frames,
 	struct unwind_result *result);
 
 /*
- * The number, from 1, of the runtime in @module; 0: it has none.
- * Context: signal-safe; @pid as above.
+ * Returns the number, from 1, of the runtime in @module; 0: none, or no runtime with an evaluator.
+ * Context: signal-safe; @pid as for language_begin().
  */
 uint32_t language_find_runtime(const struct runtime_module *module, int pid);
 
 /*
- * There is a module of which that could not be told when it was loaded. Where generated code runs
- * it may be: runs->generator is there then.
+ * Is there a module that could not be recognised completely when it was loaded? It may be a runtime
+ * that generates code, so call language_find_again() when code of no module runs.
  */
 int language_is_pending(void);
 
-/* The first runtime that generates code, or NULL. */
+/* Returns the first runtime that generates code, or NULL. */
 const struct runtime *language_generator(void);
 
 void language_find_again(struct runs *runs);

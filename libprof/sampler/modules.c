@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * The module table: append-only entries in hash chains, published by one compare-and-swap each. Two
- * threads that meet a module at the same moment may number it twice, which only costs a number.
+ * The module table: append-only entries in hash chains, each published by one compare-and-swap. Two
+ * threads that find a module at the same time may number it twice, which only costs a number.
  *
- * An address range alone does not identify a module: after dlclose another may lie there. The
- * entry's identity (dynamic section, build-id or name) is compared with what is mapped now, each
- * time a walk enters the module; that is two or three loads.
+ * An address range does not identify a module: after dlclose() another module may be loaded there.
+ * So each time a walk enters a module, the entry's identity (dynamic section, build-id or name) is
+ * compared with what is mapped, by two or three loads.
  *
- * A frame is one 64-bit word: module number and ELF address. The handler knows the module of
- * every frame it unwinds, so it writes {module number, address - load bias} at once. Nobody
- * downstream has to ask which module lay where at what time, and no interposed dlclose() is
- * needed.
+ * A frame is one 64-bit word {module number, address - load bias}. The handler knows the module of
+ * each frame that it unwinds, so it writes this word at once. Readers need no history of mappings,
+ * and dlclose() is not interposed.
  */
 #include "libprof/sampler/modules.h"
 
@@ -44,7 +43,7 @@ static inline int load(modules_read_fn *read, uintptr_t address, void *to, size_
 	return 1;
 }
 
-/* Look through one PT_NOTE segment for NT_GNU_BUILD_ID. */
+/* Search one PT_NOTE segment for NT_GNU_BUILD_ID. */
 static const uint8_t *find_in_notes(
 	uintptr_t at, uintptr_t end, modules_read_fn *read, uint32_t *bytes)
 {
@@ -71,8 +70,8 @@ static const uint8_t *find_in_notes(
 }
 
 /*
- * Read segment @index of the module's ELF header. Returns 1, or 0: there is none, or the header is
- * not where the module begins.
+ * Read segment @index of the module's program headers. Returns 1, or 0 if there is no such segment
+ * or no ELF header at the module's start.
  */
 static int load_segment(const struct unwind_module *module, modules_read_fn *read, unsigned index,
 	ElfW(Phdr) *segment)
@@ -109,37 +108,38 @@ const uint8_t *build_id_find(
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-#define MODULES_MAX     4096u /* what the table holds; further modules are WIRE_MODULE_OVER */
+#define MODULES_MAX     4096u /* further modules are WIRE_MODULE_OVER */
 #define MODULES_BUCKETS 256u
 #define PATH_MAX_BYTES  4096u
-#define BUILD_ID_COMPARED 8u /* bytes, which every one has */
+#define BUILD_ID_COMPARED 8u /* bytes, which every build-id has */
 
 modules_code_fn *modules_code;
 
 struct module_entry {
 	struct unwind_module module;
 	const void *dynamic;       /* link_map.l_ld */
-	const uint8_t *build_id;   /* in memory, NULL without one */
-	uint8_t build_id_was[WIRE_BUILD_ID_MAX]; /* what it was, whole */
+	const uint8_t *build_id;   /* in memory; NULL: none */
+	uint8_t build_id_was[WIRE_BUILD_ID_MAX]; /* its complete contents */
 	uint32_t build_id_bytes;
-	uint64_t name_hash;        /* compared when there is no build-id */
-	uint32_t next;             /* index + 1 of the next entry in the chain */
-	uint64_t published;        /* atomic: the image whose control ring has the record */
+	uint64_t name_hash;        /* compared if there is no build-id */
+	uint32_t next;             /* index + 1 of the next entry in the chain; 0: none */
+	uint64_t published;        /* atomic; the image whose control ring contains the record */
 };
 
 static struct module_entry entries[MODULES_MAX];
 static uint32_t entry_count; /* atomic */
-static uint32_t buckets[MODULES_BUCKETS]; /* atomic: index + 1 of the newest entry */
+static uint32_t buckets[MODULES_BUCKETS]; /* atomic; index + 1 of the newest entry; 0: none */
 
 /* The program itself, from its lowest to its highest segment. */
 static AT_START struct {
 	uintptr_t start;
 	uintptr_t end;
-	uintptr_t mapped_end; /* of the pages of its first segment */
+	uintptr_t mapped_end; /* end of the pages of its first segment */
 } program;
 
 static char program_path[PATH_MAX_BYTES];
-static uint32_t have_path; /* atomic: it is complete; whoever writes it again writes the same */
+/* Atomic; the path is complete. Concurrent writers write the same path. */
+static uint32_t have_path;
 
 static uint64_t hash_name(const char *name)
 {
@@ -151,7 +151,7 @@ static uint32_t *bucket_of(uintptr_t start)
 	return &buckets[(start >> 12) * 0x9e3779b1u >> 24 & (MODULES_BUCKETS - 1)];
 }
 
-/* The absolute path of @name into @out; "" when it can't be told. Returns bytes with the NUL. */
+/* Write the absolute path of @name to @out, "" if not known. Returns bytes with the NUL. */
 static uint32_t absolute_path(const char *name, char *out, uint32_t size)
 {
 	long n = 0;
@@ -168,7 +168,7 @@ static uint32_t absolute_path(const char *name, char *out, uint32_t size)
 	return (uint32_t)n + 1;
 }
 
-/* Append the control record of @entry for this image. The largest path is the record's own room. */
+/* Write @entry's record to this image's control ring. A path is limited by the record's room. */
 static void write_module_record(struct module_entry *entry, const struct link_map *map)
 {
 	const char *name = map && map->l_name ? map->l_name : "";
@@ -256,8 +256,8 @@ static struct module_entry *add_entry(const struct unwind_module *module,
 }
 
 /*
- * How far from its ELF addresses the program lies, which has its table of @segments at that
- * address. Static programs have no segment for the table: linkers put it behind the ELF header.
+ * Returns the program's load bias. @segments are its program headers in memory. Static programs
+ * have no PT_PHDR segment; linkers place the table after the ELF header.
  */
 static uintptr_t program_bias(const ElfW(Phdr) *segments, unsigned long count)
 {
@@ -272,7 +272,7 @@ static uintptr_t program_bias(const ElfW(Phdr) *segments, unsigned long count)
 	return 0;
 }
 
-/* ld.so has gone through the same entries. */
+/* The dynamic linker has read the same entries, so they are valid. */
 int modules_program_needs_any(void)
 {
 	const ElfW(Phdr) *segments = (const ElfW(Phdr) *)getauxval(AT_PHDR);
@@ -295,10 +295,10 @@ static int read_link_to_program(const char *link)
 }
 
 /*
- * Find the file that the program was mapped from. It is not the executed file if another program
- * mapped it: a loader that is run as "ld.so ./program", or proot's. If the mapping's link cannot be
- * read, as under qemu, find the executed file: by the process's link, for which qemu returns the
- * guest's file, or else by the thread's, because the process's is empty once the main thread has
+ * Find the file from which the program is mapped. It is not the executed file if another program
+ * has mapped it, such as "ld.so ./program" or proot's loader. If the mapping's link cannot be read,
+ * as under qemu, use the executed file: by the process's link, for which qemu returns the guest's
+ * file, otherwise by the thread's link, because the process's is empty after the main thread has
  * ended.
  */
 void modules_read_program_path(void)
@@ -344,8 +344,8 @@ void modules_init(void)
 }
 
 /*
- * A program whose segments leave holes is known to the dynamic linker one segment at a time; its
- * call-frame information and its notes lie in another one than its code.
+ * Extend @module to the whole program. If a program's segments have gaps, the dynamic linker
+ * returns one segment, but call-frame information and notes lie in other segments than the code.
  */
 static void widen_to_program(uintptr_t pc, struct unwind_module *module)
 {
@@ -362,7 +362,7 @@ static int find_code(uintptr_t pc, int error, struct unwind_module *out)
 	return find ? find(pc, 1, out) : error;
 }
 
-/* Give @out, which @pc lies in, its number. */
+/* Set @out's number. @out is the module that contains @pc. */
 static inline void number_module(uintptr_t pc, const struct link_map *map, modules_read_fn *read,
 	struct unwind_module *out)
 {
@@ -413,10 +413,10 @@ int modules_may_be_code(uintptr_t pc)
 		if (segment.p_type == PT_LOAD && segment.p_flags & PF_X &&
 			pc - module.bias - segment.p_vaddr < segment.p_memsz)
 			return 1;
-	return !i; /* its segments are not known */
+	return !i; /* the segments could not be read */
 }
 
-/* The text at @address into @out (PATH_MAX_BYTES), cut where it is longer. Returns 1 or 0. */
+/* Read the text at @address into @out (PATH_MAX_BYTES), truncated if necessary. Returns 1 or 0. */
 static int read_text(modules_read_fn *read, uintptr_t address, char *out)
 {
 	uint32_t n = 0, bytes;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Our handler stays installed after sampling ends, because a thread may keep an expiry pending for
- * ever. Without interposers, the worker checks at its tick whether the handler was replaced, and
- * then ends the session.
+ * Install our handler, which stays after sampling ends. Without interposers, the worker checks at
+ * its tick whether the handler was replaced, and then ends the session.
  */
 #include "libprof/sampler/own_signal.h"
 
@@ -23,15 +22,15 @@
 #include "libprof/sampler/text.h"
 
 /*
- * Is this library itself built with ThreadSanitizer? Its own handler would call the runtime then,
- * which must not be interrupted.
+ * Is this library itself built with ThreadSanitizer? Then our handler would call its runtime, which
+ * must not be interrupted.
  */
 #define IS_INSTRUMENTED UNDER_TSAN
 
 static AT_START uintptr_t
-	installed; /* atomic: what the kernel calls since ours went in, 0 before */
+	installed; /* atomic; the kernel's handler since ours was installed; 0 before */
 
-/* The kernel's own word, whatever stands before libc's. */
+/* Returns the kernel's action, independent of interposers. */
 static struct kernel_action kernel_action(void)
 {
 	struct kernel_action action = {0, 0, NULL, 0};
@@ -64,8 +63,10 @@ static int install(const struct sigaction *host)
 	if (host->sa_handler != SIG_DFL && host->sa_handler != SIG_IGN &&
 		!(host->sa_flags & SA_RESTART))
 		action.sa_flags &= ~SA_RESTART;
-	/* sigfillset() leaves out two signals of libc's own, whose handlers must not run on the
-	 * walk's stack. */
+	/*
+	 * sigfillset() leaves out two signals of libc, whose handlers must not run on the walk's
+	 * stack.
+	 */
 	*sampler_mask(&action.sa_mask) = ~0ULL;
 	if (libc_calls.sigaction(sampler_signal(), &action, NULL))
 		return -1;
@@ -92,14 +93,14 @@ int own_signal_install(void)
 	struct sigaction before;
 
 	if (!own_signal_is_displaced()) {
-		/* Also in a child that was forked halfway through the rest of this. */
+		/* Set it also in a child that was forked in the middle of this function. */
 		__atomic_store_n(&sampler.owns_signal, 1, __ATOMIC_RELEASE);
 		return 0;
 	}
 	__atomic_store_n(&sampler.owns_signal, 0, __ATOMIC_RELEASE);
 	if (libc_calls.sigaction(sampler_signal(), NULL, &before))
 		return -errno;
-	/* Kept before ours is in: a signal of the program's own may come at once. */
+	/* Store it before ours is installed, because a signal of the program may arrive at once. */
 	host_set(&before);
 	if (install(&before))
 		return -errno;
@@ -156,7 +157,7 @@ static int has_posix_timer(void)
 	return found;
 }
 
-/* The timer of setitimer(2) that sends our signal, -1: none does. */
+/* Returns the timer of setitimer(2) that sends our signal, or -1. */
 static int interval_timer(void)
 {
 	switch (sampler_signal()) {

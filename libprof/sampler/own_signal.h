@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's action for our signal: our handler is installed when sampling begins, and the
- * program's own action is kept in host.c. Ours stays after the end, too, because a signal of ours
- * may be pending for as long as a thread blocks it, and would kill a program that has no handler.
+ * The kernel's action for the sampling signal. Our handler is installed when sampling begins; the
+ * program's action is stored in host.c. Our handler stays installed after the end, because an
+ * expiry may stay pending for as long as a thread blocks the signal, and would kill a program
+ * without handler.
  */
 #ifndef LIBPROF_SAMPLER_OWN_SIGNAL_H
 #define LIBPROF_SAMPLER_OWN_SIGNAL_H
 
 #include <stdint.h>
 
-/*
- * The kernel's struct, on every architecture that is supported; libc adds flags and the restorer.
- */
+/* The kernel's struct on all supported architectures. libc sets the restorer and adds flags. */
 struct kernel_action {
 	uintptr_t handler;
 	unsigned long flags;
@@ -20,20 +19,20 @@ struct kernel_action {
 };
 
 /*
- * Put our handler in, keeping what was there; nothing to do when it is in. Returns 0 or -errno.
- * Context: one thread at a time, not a handler.
+ * Install our handler and store the program's action. Does nothing if it is installed. Returns 0 or
+ * -errno. Context: one thread at a time, not a handler.
  */
 int own_signal_install(void);
 
-/* What the program asked for into the kernel's entry, and ours again. Context: signal-safe. */
+/* Set the program's action in the kernel, or ours again. Context: signal-safe. */
 void own_signal_restore(void);
 void own_signal_reinstall(void);
 
-/* Has somebody, past the interposers, put another handler in? Context: any thread, signal-safe. */
+/* Was our handler replaced by a system call? Context: any thread, signal-safe. */
 int own_signal_is_displaced(void);
 
 /*
- * Does another profiler use our signal? It has a handler, and a timer that sends the signal. A
+ * Does another profiler use our signal? It must have a handler and a timer that sends the signal; a
  * handler alone does not count. Context: one thread, not a handler, not sampling.
  */
 int own_signal_is_used_by_program(void);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads of the profiler's own: made with all signals blocked, remembered by their ids so that the
- * look through all threads passes them over.
+ * Create the profiler's own threads with all signals blocked, and record their ids, so that the
+ * scan of all threads skips them.
  *
- * A copy of the library in a plugin keeps the plugin loaded, from the first session, snapshot or
- * registered thread on. Signal handlers, workers and destructors of threads run the copy's code
+ * A copy of the library in a plugin keeps the plugin loaded from the first session, snapshot or
+ * registered thread on, because signal handlers, workers and thread destructors run the copy's code
  * long after dlclose().
  */
 #include "libprof/sampler/own_threads.h"
@@ -35,10 +35,11 @@ struct libc_calls libc_calls = {
 #define OWN_STACK_BYTES (256u << 10)
 #define OWN_STACK_MAX	(256u << 20)
 
-static uint32_t own_tids[OWN_THREADS_MAX]; /* atomic: 0: free */
+static uint32_t own_tids[OWN_THREADS_MAX]; /* atomic; 0: free */
 /*
- * Atomic: threads of our own whose making began, and of them those in own_tids. A list of tasks
- * read while they differ, or before `begun` moved, may name one that own_tids lacks.
+ * Atomic: number of own threads whose creation began, and of those recorded in own_tids. A list of
+ * tasks that was read while they differ, or before `begun` changed, may contain a thread that is
+ * not in own_tids.
  */
 static uint32_t own_begun, own_known;
 
@@ -50,8 +51,10 @@ int own_threads_contain(uint32_t tid)
 	return 0;
 }
 
-/* Its id stays until the kernel has forgotten it: a thread is in the list a little longer than
- * alive. */
+/*
+ * Record @tid. An id is replaced only when the kernel has no such thread any more, because an ended
+ * thread stays in the list of tasks for a moment.
+ */
 static int add_own(uint32_t tid)
 {
 	for (unsigned i = 0; i < OWN_THREADS_MAX; i++) {
@@ -76,12 +79,12 @@ void own_threads_remove_dead(void)
 	}
 }
 
-/* In the creator's frame, until the new thread has said what it has to say. */
+/* Lies in the creator's stack frame and is valid until the new thread has set `tid`. */
 struct thread_start {
 	void *(*start)(void *);
 	void *argument;
 	int error;
-	uint32_t tid; /* atomic, futex: 0 until then */
+	uint32_t tid; /* atomic, futex; 0 until the thread has started */
 };
 
 static void *own_thread_main(void *argument)
@@ -95,7 +98,7 @@ static void *own_thread_main(void *argument)
 	arch_syscall2(SYS_prctl, PR_SET_NAME, "flameprof");
 	thread_start->error = error;
 	__atomic_store_n(&thread_start->tid, tid, __ATOMIC_RELEASE);
-	/* The creator may be gone from its frame by now: the address is only one to wake at. */
+	/* The creator may have left its frame. The kernel uses the address only to find waiters. */
 	arch_syscall3(SYS_futex, &thread_start->tid, FUTEX_WAKE_PRIVATE, 1);
 	return error ? NULL : start(start_argument);
 }
@@ -110,8 +113,10 @@ static int create_thread(pthread_t *id, struct thread_start *thread_start)
 		return -error;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	/* The static thread-local variables of all libraries lie in the stack, too. libc says
-	 * EINVAL if they do not fit, and does not say how large they are. */
+	/*
+	 * Libc places the static thread-local variables of all libraries in the stack. It returns
+	 * EINVAL if they do not fit, and there is no way to ask for their size.
+	 */
 	for (size_t bytes = OWN_STACK_BYTES; bytes <= OWN_STACK_MAX; bytes *= 2) {
 		pthread_attr_setstacksize(&attributes, bytes);
 		error = libc_calls.pthread_create(id, &attributes, own_thread_main, thread_start);
@@ -123,7 +128,7 @@ static int create_thread(pthread_t *id, struct thread_start *thread_start)
 	return -error;
 }
 
-/* A fork child has none, and their numbers may become others'. */
+/* A fork child has no own threads, and their ids may be reused. */
 static void clear_own(void)
 {
 	memset(own_tids, 0, sizeof(own_tids));
@@ -176,11 +181,9 @@ int own_threads_are_known(uint32_t begun)
 }
 
 /* ---- staying loaded -------------------------------------------------------------------------- */
-/*
- * A plugin with a copy of the library may be closed while threads, timers and handlers are in it.
- */
+/* A plugin with a copy of the library may be closed while threads, timers and handlers use it. */
 
-/* Statically linked programs have neither, and the linker warns of dlopen() in them by its name. */
+/* Weak, because static programs have neither, and the linker warns about dlopen() in them. */
 extern __typeof__(dladdr1) dladdr1 __attribute__((weak));
 extern __typeof__(dlsym) dlsym __attribute__((weak));
 
@@ -193,7 +196,7 @@ void stay_loaded(void)
 
 	if (__atomic_exchange_n(&stays, 1, __ATOMIC_RELAXED))
 		return;
-	/* The shared library is never unloaded, and the program has no name. */
+	/* The shared library is never unloaded, and the program has an empty name. */
 	if (!dlsym || !dladdr1 || !dladdr1(&stays, &info, (void **)&map, RTLD_DL_LINKMAP) || !map ||
 		!map->l_name || !map->l_name[0])
 		return;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Threads of the profiler's own, which never appear in what it draws.
- */
+/* The profiler's own threads, which are never sampled and never appear in the output. */
 #ifndef LIBPROF_SAMPLER_OWN_THREADS_H
 #define LIBPROF_SAMPLER_OWN_THREADS_H
 
@@ -10,47 +8,46 @@
 #include <stdint.h>
 
 /*
- * Begin a thread of the profiler's own, all signals blocked: it is never sampled. It runs @start
- * under the name "flameprof". The caller joins or detaches *@id by libc_calls.
- * @tid  gets its kernel id, unless NULL
- * Returns 0 or -errno. Context: any thread, not a handler.
+ * Create a thread of the profiler with all signals blocked. It runs @start under the name
+ * "flameprof". The caller joins or detaches *@id by libc_calls. @tid  receives its kernel id,
+ * unless NULL Returns 0 or -errno. Context: any thread, not a handler.
  */
 int own_threads_begin(pthread_t *id, int32_t *tid, void *(*start)(void *), void *argument);
 
-/* Is the thread @tid one of them? Context: signal-safe. */
+/* Is thread @tid one of the profiler's? Context: signal-safe. */
 int own_threads_contain(uint32_t tid);
 
 /*
- * Before a list of all threads is read: a number for own_threads_are_known(), which tells
- * afterwards whether every one in the list was known by then.
+ * Call own_threads_begun() before reading a list of all threads. own_threads_are_known() with its
+ * result says afterwards whether own_threads_contain() knew all own threads in that list.
  */
 uint32_t own_threads_begun(void);
 int own_threads_are_known(uint32_t begun);
 
-/* Their numbers may become others'. Context: any thread. */
+/* Remove ended threads, because the kernel may reuse their ids. Context: any thread. */
 void own_threads_remove_dead(void);
 
 /*
- * Fork children know of none from the moment their handler for that has run: who begins some in a
- * handler of its own calls this before pthread_atfork(). Context: any thread, not a handler.
+ * Register a fork handler that clears the list in the child. If a caller creates own threads in its
+ * own fork handler, call this before its pthread_atfork(). Context: any thread, not a handler.
  */
 void own_threads_watch_forks(void);
 
 /* ---- staying loaded -------------------------------------------------------------------------- */
-/* Code that threads and handlers will still run is not unloaded. */
+/* Threads and handlers may run the library's code after it is closed, so prevent unloading it. */
 
 /*
- * Keep the library's code mapped until the process ends, also where it is part of a plugin that is
- * closed. The first call does it. Context: any thread, not a handler and not under a lock of ours:
- * a constructor that waits for that lock may hold the loader's.
+ * Keep the library's code mapped until the process ends, also if it is part of a plugin that is
+ * closed. Only the first call has an effect. Context: any thread, not a handler and not under a
+ * lock of ours, because a constructor that waits for that lock may hold the loader's lock.
  */
 void stay_loaded(void);
 
 /* ---- calls of libc --------------------------------------------------------------------------- */
 /*
- * What the sampler calls of libc below the interposers of preload/, whose constructors set these
- * where they are linked. Until then, and without them, the names that the program itself would call
- * stand here: interposers pass on what is not theirs yet.
+ * The sampler's calls of libc functions that preload/ interposes. Constructors of preload/ set them
+ * to libc's. Until then, and without preload/, they are the functions that the program would call,
+ * which is correct because interposers forward calls that they do not handle yet.
  */
 
 struct sampler_thread;
@@ -58,13 +55,15 @@ struct sampler_thread;
 struct libc_calls {
 	int (*sigaction)(int, const struct sigaction *, struct sigaction *);
 	int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-	/* Those of the same library: ThreadSanitizer ends a program that joins a thread which its
-	 * own pthread_create() did not make. Set by the first pthread_create(). */
+	/*
+	 * From the library of pthread_create(), because ThreadSanitizer ends a program that joins a
+	 * thread which its own pthread_create() did not create. Set by the first pthread_create().
+	 */
 	int (*pthread_join)(pthread_t, void **);
 	int (*pthread_detach)(pthread_t);
-	/* Make the calling thread's end known to the sampler; NULL without interposers. */
+	/* Report the calling thread's end to the sampler; NULL without interposers. */
 	void (*watch_end)(struct sampler_thread *thread);
-	/* Does the program create its threads by the interposers? NULL without them. */
+	/* Are the program's calls of pthread_create() interposed? NULL without interposers. */
 	int (*sees_births)(void);
 };
 
