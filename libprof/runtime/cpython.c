@@ -60,10 +60,9 @@ struct published {
 	uint64_t version; /* encoded as Py_Version */
 	uint64_t is_free_threaded;
 };
-#define OFFSET_MAX   (1u << 20)
-#define THREAD_BYTES 4096u
-/* Is a release candidate or a final release? Layouts changed between betas. */
-#define IS_CANDIDATE(v) (((v) >> 4 & 0xf) >= 0xc)
+#define OFFSET_MAX	(1u << 20)
+#define THREAD_BYTES	4096u
+#define IS_CANDIDATE(v) (((v) >> 4 & 0xf) >= 0xc) /* or final: betas change layouts */
 
 /* Do all fields lie in the bytes that are read of a frame and of a code object? */
 static int is_within(const struct cpython_offsets *at)
@@ -147,10 +146,7 @@ static int read_published(
 			return -ENOTSUP;
 		out->offsets[i] = (uint32_t)offset;
 	}
-	/*
-	 * PyCompactUnicodeObject adds the length and the address of the UTF-8 text to
-	 * PyASCIIObject.
-	 */
+	/* PyCompactUnicodeObject adds the length and the address of the UTF-8 text. */
 	at->wide = at->ascii + 2 * (uint32_t)sizeof(uintptr_t);
 	return is_plausible(at) ? 0 : -ENOTSUP;
 }
@@ -232,9 +228,8 @@ static int32_t position_of(const struct cpython_offsets *at, const char *frame, 
 
 /*
  * Clear reader->may_trust for a frame at or before its first instruction. Compilers reorder the
- * stores of a call, so the frame may become the innermost one some instructions before it is linked
- * to its caller. Until then its link is left over from an earlier frame, and the callers must be
- * read with checks.
+ * stores of a call, so a frame may become the innermost one before it is linked to its caller.
+ * Until then its link is left over from an earlier frame.
  */
 static void distrust_new_frame(struct runtime_reader *reader, int32_t position)
 {
@@ -252,10 +247,9 @@ static void end_runs(struct runtime_stack *stack)
 }
 
 /*
- * From 3.13 on: set the place of the run that begins at stack->frame, which is the address of the
- * frame at its end. A run whose own frame alone exists has just begun and is skipped. From 3.15 on
- * the outermost activation's frame is linked to a frame in the thread state. That frame looks like
- * an activation's frame but has no caller.
+ * From 3.13 on: set the place of the run that begins at stack->frame, the address of the frame at
+ * its end. The innermost run may have no other frame yet. From 3.15 on a frame in the thread state
+ * follows the last run. It looks like the end of a run but has no caller.
  */
 static int find_place(const struct cpython_offsets *at, struct runtime_reader *reader,
 	struct runtime_stack *stack)
@@ -293,8 +287,7 @@ static int find_place(const struct cpython_offsets *at, struct runtime_reader *r
 
 /*
  * Set @stack to the run of @activation, a cframe. The last cframe is part of the thread state and
- * has no run; 3.10 does not initialise its `previous`. If 3.10 has a frame left at that point, the
- * frame has no cframe and the lists do not match.
+ * has no run; 3.10 does not set its `previous`. A frame of 3.10 that is left there has no cframe.
  */
 static int enter_cframe(const struct cpython_offsets *at, struct runtime_reader *reader,
 	uintptr_t activation, struct runtime_stack *stack)
@@ -379,10 +372,7 @@ static int enter_above(const struct runtime *runtime, struct runtime_reader *rea
 
 typedef void state_fn(void *context, uintptr_t interpreter, uintptr_t state);
 
-/*
- * Call @fn for the thread states of all interpreters. Returns 0, or -EFAULT after some of the
- * calls.
- */
+/* Call @fn for the thread states of all interpreters. Returns 0, or -EFAULT after some calls. */
 static int for_each_state(
 	const struct runtime *runtime, struct runtime_reader *reader, state_fn *fn, void *context)
 {
@@ -485,9 +475,8 @@ static uintptr_t find_interpreter(const struct runtime *runtime, struct runtime_
 }
 
 /*
- * Does the thread of @state hold its interpreter's lock? While it does, no other thread frees its
- * state or the frames that it runs. Nothing is read from @state itself if @interpreter, the only
- * one, is known.
+ * Does the thread of @state hold its interpreter's lock? Then nothing frees its state or its
+ * frames. If the only @interpreter is known, nothing is read from @state itself.
  */
 static int has_lock(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t interpreter, uintptr_t state)
@@ -651,19 +640,15 @@ static int ends_run(const struct cpython_offsets *at, struct runtime_reader *rea
 }
 
 /*
- * From 3.12 on: is @frame the frame that the interpreter inserts between a constructor's call and
- * __init__()? Its code has no file (file and name are the same text), and tracebacks do not show
- * it.
+ * From 3.12 on: is @frame inserted by the interpreter between a constructor's call and __init__()?
+ * Its code has no file (file and name are the same text), and tracebacks do not show it.
  */
 static int is_shim(const struct runtime_frame *frame)
 {
 	return frame->name == frame->file && !frame->first_line;
 }
 
-/*
- * Is @frame in the evaluator? greenlet links a cframe without a frame in its own function that
- * starts a greenlet.
- */
+/* In the evaluator? greenlet links a cframe without a frame when it starts a greenlet. */
 static int is_evaluator(const struct runtime *runtime, const struct unwind_frame *frame)
 {
 	return frame && frame->pc - runtime->entry < runtime->entry_end - runtime->entry;

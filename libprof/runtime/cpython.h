@@ -9,26 +9,21 @@
 #include "libprof/runtime/runtime.h"
 
 /*
- * Offsets of fields in CPython's structures, in bytes. In the table cpython.layout the rows from
- * 3.13 on hold, in place of each offset, the position in _Py_DebugOffsets at which the process
- * publishes it.
+ * Offsets of fields in CPython's structures, in bytes. From 3.13 on, rows of cpython.layout hold
+ * the position in _Py_DebugOffsets at which the process publishes the offset.
  */
 struct cpython_offsets {
 	uint32_t version;				    /* 313 for 3.13 */
 	uint32_t finalizing, interpreters, current;	    /* of _PyRuntime */
 	uint32_t interpreter_next, interpreter_id, threads; /* of PyInterpreterState */
-	/* Of the interpreter's own lock, in the interpreter; from 3.12 on. */
-	uint32_t locked, holder;
+	uint32_t locked, holder; /* of the lock in PyInterpreterState, from 3.12 on */
 	uint32_t thread_next, thread_id, native_id, status; /* of PyThreadState */
 	uint32_t innermost, cframe, root;
 	uint32_t cframe_frame, cframe_previous;
-	/* Of _PyInterpreterFrame, or PyFrameObject up to 3.10. */
-	uint32_t previous, code, instruction, owner;
+	uint32_t previous, code, instruction, owner;	  /* of interpreter frames */
 	uint32_t first_line, file, name, lines, bytecode; /* of PyCodeObject */
-	/* Of PyASCIIObject; sizes of it and of the compact object. */
-	uint32_t text_state, ascii, wide;
-	/* Published from 3.13 on, to check against the constants below. */
-	uint32_t type, bytes_size, bytes_start;
+	uint32_t text_state, ascii, wide; /* of PyASCIIObject; sizes of it and of the compact one */
+	uint32_t type, bytes_size, bytes_start; /* published; must equal the constants below */
 };
 _Static_assert(sizeof(struct cpython_offsets) <= sizeof(((struct runtime *)0)->offsets), "fits");
 

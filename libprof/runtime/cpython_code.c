@@ -25,8 +25,8 @@ static uint32_t line_by_pairs(
 			return is_newer ? 0 : (uint32_t)line;
 		address += step;
 		/*
-		 * 3.10: a pair's line holds for the addresses before its end; before 3.10, after
-		 * its end.
+		 * A pair's line holds before its end in 3.10, and from its end on in earlier
+		 * releases.
 		 */
 		if (!is_newer && address > target)
 			return (uint32_t)line;
@@ -53,10 +53,7 @@ static int32_t table_varint(struct runtime_bytes *table)
 	return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
 }
 
-/*
- * From 3.11 on: the format of Objects/locations.md (CPython). The line increment comes first after
- * each entry's head byte.
- */
+/* From 3.11 on: Objects/locations.md of CPython. The line increment follows an entry's head. */
 static uint32_t line_by_entries(struct runtime_bytes *table, const struct runtime_frame *frame)
 {
 	int32_t line = (int32_t)frame->first_line, units = 0;
@@ -97,10 +94,7 @@ uint32_t cpython_line(const struct runtime *runtime, struct runtime_reader *read
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/*
- * Encode half a surrogate pair as the byte that was not UTF-8 and that Python represents by it (PEP
- * 383).
- */
+/* Encode half a surrogate pair as the byte, not UTF-8, that Python represents by it (PEP 383). */
 static unsigned encode(uint32_t character, char out[4])
 {
 	if (character < 0xdc80 || character > 0xdcff)
@@ -109,10 +103,7 @@ static unsigned encode(uint32_t character, char out[4])
 	return 1;
 }
 
-/*
- * Find the characters of the text at @address. Returns the bytes of each (1, 2 or 4), or 0 on
- * failure.
- */
+/* Find the characters of the text at @address. Returns the bytes of each (1, 2, 4), or 0. */
 static unsigned find_characters(const struct cpython_offsets *at, struct runtime_reader *reader,
 	uintptr_t address, uintptr_t *characters, uintptr_t *length)
 {

@@ -24,13 +24,11 @@
 #include "arch/hotspot.h"
 #include "libprof/runtime/hotspot.h"
 
-#define WORD sizeof(uintptr_t)
-/* Words of a Method that distinguish it from a later one at its address. */
-#define METHOD_WORDS 4u
-/* Bytes of code before a compiled method's frame is complete, at most. */
-#define ENTRY_MAX	256u
-#define PUSHED_MAX	16u /* bytes that a compiled method pushes below its frame, at most */
-#define BLOB_NAME_BYTES 40u /* of a blob's name are compared, at most */
+#define WORD		sizeof(uintptr_t)
+#define METHOD_WORDS	4u   /* of a Method, which identify it */
+#define ENTRY_MAX	256u /* bytes of code before a frame is complete */
+#define PUSHED_MAX	16u  /* bytes that a compiled method pushes below its frame, at most */
+#define BLOB_NAME_BYTES 40u  /* of a blob's name are compared, at most */
 
 /* ---- callers ------------------------------------------------------------------------------- */
 
@@ -477,8 +475,7 @@ static int is_adapter(struct runtime_reader *reader, uintptr_t name)
 static int leave_by_fp(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, struct unwind_activation *at)
 {
-	/* Frame pointer, then return address, or a mark and then the return address. */
-	uintptr_t words[3];
+	uintptr_t words[3]; /* frame pointer, return address or mark, return address */
 	unsigned marked;
 
 	if (!at->has_fp || at->fp < at->sp || at->fp & (WORD - 1) ||

@@ -43,8 +43,7 @@ struct hotspot_offsets {
 		pc_size;    /* of types */
 	uint32_t has_lines; /* a bit in const_flags */
 	uint32_t sender_sp; /* constant, as int32_t */
-	/* Field of nmethod; 0 from JDK 20 on, whose code cache has no sweeper. */
-	uint32_t sweeper;
+	uint32_t sweeper;   /* field of nmethod; 0 without a sweeper (from JDK 20 on) */
 };
 _Static_assert(sizeof(struct hotspot_offsets) <= sizeof(((struct runtime *)0)->offsets), "fits");
 
@@ -53,9 +52,8 @@ _Static_assert(sizeof(struct hotspot_offsets) <= sizeof(((struct runtime *)0)->o
 enum hotspot_object {
 	HOTSPOT_INTERPRETER, /* the interpreter's StubQueue */
 	HOTSPOT_CALL_STUB,   /* return address of Java's outermost frames */
-	/* Address of the number of unloaded classes, a uint64_t; 0: not counted. */
-	HOTSPOT_UNLOADED,
-	HOTSPOT_HEAPS, /* CodeHeaps; 0: no more */
+	HOTSPOT_UNLOADED,    /* address of the number of unloaded classes; 0: not counted */
+	HOTSPOT_HEAPS,	     /* CodeHeaps; 0: no more */
 	HOTSPOT_OBJECTS = HOTSPOT_HEAPS + HOTSPOT_HEAPS_MAX
 };
 _Static_assert(HOTSPOT_OBJECTS <= RUNTIME_OBJECTS_MAX, "fits");
@@ -186,8 +184,7 @@ struct hotspot_compiled {
 	uintptr_t method, code, entry, loop_entry, deopt, deopt_handle;
 	uintptr_t metadata, scopes, pcs, pcs_end, stubs;
 	uint32_t original_pc; /* offset in its frame of the original pc, after deoptimisation */
-	/* Compile id; unique, except that an OSR compilation may have the same one. */
-	uint32_t number;
+	uint32_t number;      /* compile id; unique except for OSR compilations */
 };
 
 /* Read the header of @blob. Returns 0, or -ENOENT if @blob is not a compiled method. */

@@ -55,7 +55,8 @@ struct hotspot_cache *hotspot_cache(const struct runtime *runtime, struct runtim
 	if (reader->noted_at == runtime->base)
 		return cache;
 	reader->noted_at = runtime->base;
-	/* Only methods that are not cached yet are read by system calls, so do not read them again.
+	/*
+	 * System calls read only methods that are not cached yet; the next walk does not need them.
 	 */
 	reader->again = NULL;
 	reader->is_trusted = reader->is_own;

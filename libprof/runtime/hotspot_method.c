@@ -21,8 +21,7 @@
 
 /* Addresses of the parts of a method. */
 struct parts {
-	/* `fixed` is the ConstMethod; klass and name are Symbols. */
-	uintptr_t fixed, constants, klass, name;
+	uintptr_t fixed, constants, klass, name; /* `fixed`: ConstMethod; names: Symbols */
 	uint32_t flags;
 	uint16_t code_bytes, name_index;
 	uint64_t hash; /* of the ConstMethod's contents */

@@ -418,10 +418,7 @@ static uintptr_t find_unloaded(const struct runtime *runtime, struct runtime_rea
 	return 0;
 }
 
-/*
- * Find the interpreter and the heaps. Returns 0, -EAGAIN if HotSpot has not created them, or
- * -ENOTSUP.
- */
+/* Find the interpreter and the heaps. Returns 0, -EAGAIN if they do not exist yet, or -ENOTSUP. */
 static int find_objects(struct runtime *out, struct runtime_reader *reader)
 {
 	const struct hotspot_offsets *at = hotspot_offsets_of(out);

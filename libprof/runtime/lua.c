@@ -168,9 +168,9 @@ static void try_registers(const struct lua_layout *layout, struct runtime_reader
 }
 
 /*
- * Find the state of the activation at @frame. Its position in the frame depends on the caller and
- * is cached by that. For a frame that may be half set up, cache only a position among the registers
- * that are saved first. Returns 0 or -ENOENT.
+ * Find the state of the activation at @frame. Cache its position in the frame by the caller; for a
+ * frame that may be half set up, only if it is among the registers saved first. Returns 0 or
+ * -ENOENT.
  */
 static int find_state(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_frame *frame, int is_innermost, uintptr_t current, uintptr_t *state)
@@ -273,9 +273,8 @@ static int enter_state(const struct runtime *runtime, struct runtime_reader *rea
 }
 
 /*
- * Set @stack to the next call of @state, which differs from the last activation's state. The
- * previous state may have more calls, if C code has called into one state from a function of
- * another.
+ * Set @stack to the next call of @state, which is not the last activation's state. Previous states
+ * may have more calls, if C code called into a state from a function of another.
  */
 static int change_state(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, uintptr_t state, int is_innermost)

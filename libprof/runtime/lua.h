@@ -2,8 +2,8 @@
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
  * Structures shared by the readers of Lua's stacks (lua.c), calls (lua_calls.c) and names
- * (lua_code.c) and by the search for Lua (lua_find.c), with offsets by version from Lua's headers
- * (lstate.h, lobject.h, lopcodes.h).
+ * (lua_code.c) and by lua_find.c, with offsets by version from Lua's headers (lstate.h, lobject.h,
+ * lopcodes.h).
  */
 #ifndef LIBPROF_RUNTIME_LUA_H
 #define LIBPROF_RUNTIME_LUA_H
@@ -16,32 +16,26 @@
 struct lua_layout {
 	uint16_t version; /* 504 for 5.4 */
 	uint16_t state_global, state_call, state_stack, state_stack_end, state_errors, state_base;
-	/* The innermost call's saved instruction; 0: each call has its own. */
-	uint16_t state_saved;
+	uint16_t state_saved;	 /* of the innermost call; 0: calls have their own */
 	uint16_t global_main;	 /* the main state, or a pointer to it: */
 	uint16_t main_is_inside; /* global_main is the state itself */
-	/* Size of an element of the array of calls; 0: calls are linked by call_previous. */
-	uint16_t call_bytes;
+	uint16_t call_bytes;	 /* element of the array of calls; 0: call_previous links them */
 	uint16_t call_function, call_previous, call_saved;
-	uint16_t notes_all;	       /* the interpreter saves every instruction in its call */
-	uint16_t call_status;	       /* four bytes; 5.1: number of lost tail calls */
-	uint32_t lua_mask, lua_status; /* of calls of Lua functions */
-	/* Of an activation's outermost call; both 0: decided by its caller. */
-	uint32_t fresh_mask, fresh_status;
-	/* It is a tail call; it calls a finalizer; 0: no such bit. */
-	uint32_t tail_mask, finalizer_mask;
+	uint16_t notes_all;		   /* the interpreter saves every instruction in its call */
+	uint16_t call_status;		   /* four bytes; 5.1: number of lost tail calls */
+	uint32_t lua_mask, lua_status;	   /* of calls of Lua functions */
+	uint32_t fresh_mask, fresh_status; /* of an activation's first call; 0: see its caller */
+	uint32_t tail_mask, finalizer_mask; /* tail call; call of a finalizer; 0: no such bit */
 	uint16_t closure_proto, closure_is_native; /* 5.1 only; 0 in other versions */
 	uint16_t proto_bytes;
 	uint16_t constants, constants_count, code, code_count, lines, lines_count;
 	uint16_t inner, inner_count; /* functions defined in the function */
-	/* Lines stored absolutely, the others as differences; 0: all lines are absolute. */
-	uint16_t marks, marks_count;
+	uint16_t marks, marks_count; /* absolute lines, the others are differences; 0: all are */
 	uint16_t locals, locals_count, upvalues, upvalues_count, upvalue_bytes;
 	uint16_t first_line, last_line, source;
-	uint16_t text_bytes; /* offset of a long string's length */
-	uint8_t short_text;  /* offset of a short string's length; 0: all strings are long */
-	/* Offset of the pointer to a long string's bytes; 0: they follow, as in short strings. */
-	uint8_t text_pointer;
+	uint16_t text_bytes;  /* offset of a long string's length */
+	uint8_t short_text;   /* offset of a short string's length; 0: all strings are long */
+	uint8_t text_pointer; /* pointer to a long string's bytes; 0: the bytes follow */
 	uint8_t opcode_bits, b_shift, b_bits, c_shift;
 	int32_t jump_shift, jump_bias;
 };
@@ -56,10 +50,7 @@ struct lua_dialect {
 	 * stores; J jumps, C calls, R calls an iterator, K creates a closure.
 	 */
 	char opcodes[LUA_OPCODES_MAX];
-	/*
-	 * By opcode: the metamethod that the instruction may call. `a` + its number, `*`: the
-	 * number is in operand C, `.`: none.
-	 */
+	/* By opcode: `a` + the number of its metamethod, `*` + the one in operand C, `.` none. */
 	char events[LUA_OPCODES_MAX];
 };
 
@@ -89,10 +80,7 @@ static inline const struct lua_dialect *lua_dialect(const struct lua_layout *lay
 	return &lua_dialects[layout - lua_layouts];
 }
 
-/*
- * Implements runtime_kind.find. runtime.objects are the bounds of the functions through which
- * lua_call() calls luaV_execute().
- */
+/* Implements runtime_kind.find. runtime.objects: bounds of functions that call luaV_execute(). */
 int lua_find(struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols);
 
 /*
@@ -102,10 +90,7 @@ int lua_find(struct runtime *out, struct runtime_reader *reader, struct runtime_
 int lua_read_link(const struct lua_layout *layout, struct runtime_reader *reader, uintptr_t state,
 	uintptr_t at, struct lua_call *out);
 
-/*
- * Read the closure at @value and its prototype. Returns 1, 0 if it is not a Lua function, or
- * -errno.
- */
+/* Read the closure at @value and its prototype. Returns 1, 0: not a Lua function, or -errno. */
 int lua_read_closure(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t value, struct lua_call *out);
 
@@ -115,10 +100,7 @@ int lua_read_closure(const struct lua_layout *layout, struct runtime_reader *rea
 #define LUA_NOTED_IDENTITY 4
 #define LUA_NOTED_NUMBERS  5 /* bytes of code << 32 | first line */
 
-/*
- * Read the prototype of @call's function. *@out points into @reader until the next prototype is
- * read. Returns 0 or -errno.
- */
+/* Set *@out to the words of @call's prototype, valid until the next call. Returns 0 or -errno. */
 int lua_read_proto(const struct lua_layout *layout, struct runtime_reader *reader,
 	const struct lua_call *call, const uint64_t **out);
 

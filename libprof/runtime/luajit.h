@@ -30,9 +30,8 @@
 #define FUNCTION_CODE  32u /* pointer to the bytecode, which follows the prototype */
 #define FUNCTION_BYTES 40u
 
-#define PROTO_CODE_COUNT 12u
-/* Pointer to the constants; objects lie before it, in reverse order. */
-#define PROTO_CONSTANTS	    32u
+#define PROTO_CODE_COUNT    12u
+#define PROTO_CONSTANTS	    32u /* objects lie before it, in reverse order */
 #define PROTO_OBJECTS	    48u /* number of objects */
 #define PROTO_UPVALUES	    60u /* number of upvalues, a byte */
 #define PROTO_SOURCE	    64u
@@ -65,9 +64,8 @@ static inline uint32_t luajit_a(uint32_t instruction)
 #define LINK_KINDS	   7u
 #define LINK_CALL	   0u /* compared under LINK_KIND */
 #define LINK_NATIVE	   1u /* the outermost frame of an activation */
-/* Compared under LINK_KINDS; under LINK_KIND it equals protected calls. */
-#define LINK_CONTINUED 2u
-#define LINK_VARIADIC  3u /* a copy of the frame below it, after the arguments */
+#define LINK_CONTINUED	   2u /* compared under LINK_KINDS; LINK_KIND is as for protected calls */
+#define LINK_VARIADIC	   3u /* a copy of the frame below it, after the arguments */
 
 /* lua_State */
 #define STATE_GLOBAL 16u

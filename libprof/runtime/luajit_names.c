@@ -18,9 +18,8 @@ static const char event_names[][11] = {"__lt", "__le", "__eq", "__unm", "__len",
 #define EVENTS (sizeof(event_names) / sizeof(event_names[0]))
 
 /*
- * By opcode: `.` writes no slot, `w` slot A, `B` all from A on, `N` A to D; M U G S are MOV UGET
- * GGET TGETS; u g t are the corresponding stores; C calls, R calls an iterator, K creates a
- * closure.
+ * By opcode: . writes no slot, w slot A, B all from A on, N slots A to D; M U G S are MOV UGET GGET
+ * TGETS, u g t the corresponding stores; C calls, R calls an iterator, K creates a closure.
  */
 static const char opcodes[] = "............ww....Mwwwwwwwwwwwwwwwwwwwwwwwww"
 			      "NUu....KwwGgwSww.t.B.CCCCRRBBB...BBBBBBBB............";

@@ -44,10 +44,8 @@ struct perl_layout {
 	uint32_t version; /* 100 times the revision, plus the version */
 	uint32_t interpreter_bytes;
 	uint32_t top_env, start_env, script, phase; /* of struct interpreter */
-	/* The type tag of a value that SAVEOP() saves. */
-	uint32_t saved_op;
-	/* Of OP_NEXTSTATE; OP_DBSTATE is the next number. */
-	uint32_t next_state;
+	uint32_t saved_op;			    /* type tag of a value that SAVEOP() saves */
+	uint32_t next_state; /* OP_NEXTSTATE; OP_DBSTATE is the next number */
 	uint32_t enter_try, enter_try_catch, require, do_file, leave_eval;
 };
 
@@ -103,17 +101,16 @@ struct perl_context {
 _Static_assert(
 	offsetof(struct perl_context, next) == 48 && offsetof(struct perl_context, evaluated) == 88,
 	"as Perl has them");
-#define CONTEXT_BYTES  104u
-#define CONTEXT_FORMAT 80u /* offset of the format's name */
-#define CONTEXTS_MAX   (1 << 24)
-#define TYPE	       0xfu
-#define TYPE_NULL      0u
-#define TYPE_SUB       9u
-#define TYPE_FORMAT    10u
-#define TYPE_EVAL      11u
-#define TYPE_DEFER     13u
-/* Code in a pattern, which belongs to the function with the pattern. */
-#define SUB_IN_REGEX	0x80u
+#define CONTEXT_BYTES	104u
+#define CONTEXT_FORMAT	80u /* offset of the format's name */
+#define CONTEXTS_MAX	(1 << 24)
+#define TYPE		0xfu
+#define TYPE_NULL	0u
+#define TYPE_SUB	9u
+#define TYPE_FORMAT	10u
+#define TYPE_EVAL	11u
+#define TYPE_DEFER	13u
+#define SUB_IN_REGEX	0x80u /* code in a pattern, part of its function */
 #define EVAL_BLOCKS	0xc0u /* bits of eval {} and try {} */
 #define MORE_TYPE_SHIFT 7u    /* of the instruction's type */
 #define SAVED_MASK	0x3fu
@@ -143,12 +140,11 @@ struct perl_instruction {
 #define IS_CURRENT	1u /* bit in OWN_LINE: the COP is PL_curcop */
 
 /* Offsets in glibc's struct pthread; sequence numbers of keys in use are odd. */
-#define KEYS_FIRST   0x80u
-#define KEYS_END     0x800u
-#define KEYS_AT_ONCE 0x180u
-#define NUMBER_MAX   (1u << 30)
-/* Size of a stack whose bounds are not known, at most. */
-#define STACK_MAX	   ((uintptr_t)64 << 20)
+#define KEYS_FIRST	   0x80u
+#define KEYS_END	   0x800u
+#define KEYS_AT_ONCE	   0x180u
+#define NUMBER_MAX	   (1u << 30)
+#define STACK_MAX	   ((uintptr_t)64 << 20) /* of a stack whose bounds are not known */
 #define NAME_HASHED	   128u
 #define FUNCTION_BYTES_MAX 8192u      /* of an instruction's function that is searched for calls */
 #define SKIPPED_MAX	   (1u << 20) /* contexts that are skipped at once, at most */
@@ -186,10 +182,7 @@ static int calls(struct runtime_reader *reader, uintptr_t at, uintptr_t end, uin
 	return called != 0;
 }
 
-/*
- * Find the function of instruction @number. Returns 0, or -ENOENT if it is not a function of the
- * module.
- */
+/* Find the function of instruction @number. Returns 0, or -ENOENT if it is not in the module. */
 static int find_instruction(struct runtime_reader *reader, struct runtime_symbols *symbols,
 	unsigned number, uintptr_t *begin, uintptr_t *end)
 {
@@ -384,10 +377,7 @@ static int enter_run(struct runtime_reader *reader, struct runtime_stack *stack)
 
 /* ---- a thread's interpreter ------------------------------------------------------------------ */
 
-/*
- * Does a thread run @interpreter on the stack that has @sp? PL_top_env of an interpreter that no
- * thread has entered points into the interpreter.
- */
+/* Does @interpreter run on @sp's stack? PL_top_env is there, or unused in the interpreter. */
 static int is_on_stack(const struct perl_layout *layout, struct runtime_reader *reader,
 	uintptr_t interpreter, uintptr_t sp, int is_threads)
 {
@@ -418,10 +408,7 @@ static int skip_idle(struct runtime_reader *reader, struct runtime_stack *stack,
 	return found < 0 ? found : 0;
 }
 
-/*
- * Set @stack to the innermost run of the interpreter that *@slot points to, if it runs on this
- * stack.
- */
+/* Set @stack to the innermost run of *@slot's interpreter, if that runs on this stack. */
 static int enter_slot(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t slot,
 	uintptr_t sp, int is_threads, struct runtime_stack *out)
 {
@@ -615,10 +602,7 @@ static int read_file(struct runtime_reader *reader, const struct perl_context *c
 	return 1;
 }
 
-/*
- * Read an eval of a string: the statement that evaluates it identifies it. Its lines are not
- * reported, because they are not those of the file.
- */
+/* Read an eval of a string, identified by its statement. Its lines are not lines of the file. */
 static int read_eval(struct runtime_reader *reader, const struct perl_context *context,
 	struct runtime_frame *out)
 {
@@ -632,11 +616,10 @@ static int read_eval(struct runtime_reader *reader, const struct perl_context *c
 }
 
 /*
- * Is the eval of the topmost @context being compiled or run? A context that is just being pushed
- * still has the type of an earlier context there, so it may look like an eval that has ended. The
- * function of such an eval is not entered, or its memory is in use for something else. While Perl
- * compiles, or frees what it compiled, the current instruction is one of eval itself, or there is
- * none.
+ * Is the eval of the topmost @context being compiled or run? A context that is being pushed still
+ * has the type of an earlier one, so it may look like an eval that has ended. That eval's function
+ * is not entered, or its memory is in use for something else. While Perl compiles, or frees what it
+ * compiled, the current instruction is one of eval itself, or there is none.
  */
 static int is_evaluating(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_stack *stack, const struct perl_context *context)
@@ -664,9 +647,7 @@ static int is_evaluating(const struct runtime *runtime, struct runtime_reader *r
 	       !runtime_load(reader, value.body, &code, sizeof(code)) && code.depth > 0;
 }
 
-/*
- * Read the frame of @context, if it is one. Returns as read_function() does; 0 also for no frame.
- */
+/* Read the frame of @context. Returns as read_function() does, or 0 if it is not a frame. */
 static int read_frame(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_stack *stack, const struct perl_context *context,
 	struct runtime_frame *out)

@@ -40,9 +40,7 @@ _Static_assert(offsetof(struct perl_code, name) == 56 && offsetof(struct perl_co
 #define TEXT	       8u
 #define TEXT_MAX       4096u
 
-/*
- * Values of runtime_frame.name: a function's or a glob's address with a bit added, or a constant.
- */
+/* runtime_frame.name: a function's or a glob's address + OF_…, or a constant. */
 #define OF_CODE	   1u
 #define OF_GLOB	   2u
 #define OF_MAIN	   8u

@@ -6,9 +6,7 @@
  */
 #include "libprof/runtime/perl.h"
 
-/*
- * Copy the text at @address, up to a NUL; if it exceeds @room, its end. Returns the bytes copied.
- */
+/* Copy the text at @address, up to a NUL; if it exceeds @room, its end. Returns the bytes. */
 static uint32_t copy_path(
 	struct runtime_reader *reader, uintptr_t address, char *out, uint32_t room)
 {

@@ -228,9 +228,9 @@ static int32_t position_in(const struct php_code *code, uintptr_t at)
 }
 
 /*
- * Returns the current instruction of the innermost frame, @frame, or 0 if it is not known. The
- * interpreter keeps both in registers and stores the instruction only where it must. Compiled code
- * keeps only the frame in a register.
+ * Returns the current instruction of the innermost frame, @frame, or 0: not known. The interpreter
+ * has both in registers and stores the instruction only if it must; compiled code has only the
+ * frame.
  */
 static uintptr_t find_instruction(const struct runtime_stack *stack, uintptr_t frame)
 {
@@ -268,8 +268,8 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 	*out = (struct runtime_frame){
 		.function = at,
 		/*
-		 * Chain the hashes instead of XORing the words: builtins and their names are at
-		 * equal distances, so the differences would cancel out.
+		 * Chain the hashes: builtins and their names are at equal distances, so XORs would
+		 * be equal.
 		 */
 		.identity =
 			runtime_mix(runtime_mix(runtime_mix(0, at), function.name), function.scope),
@@ -355,8 +355,7 @@ static int find_frame(const struct runtime *runtime, struct runtime_reader *read
 
 /*
  * Has the generator with @frame been resumed completely? PHP makes its frame the current one, then
- * links it to the frame that resumes it (until then it has the caller of the previous time), and
- * then sets the flag.
+ * links it to its new caller (until then it has the previous caller), and then sets the flag.
  */
 static int is_resumed(
 	const struct runtime *runtime, struct runtime_reader *reader, const struct php_frame *frame)
@@ -413,9 +412,8 @@ static int next_php(const struct runtime *runtime, struct runtime_reader *reader
 
 /* ---- fibers ---------------------------------------------------------------------------------- */
 /*
- * A fiber has its own native stack, and on it the activation that runs all that the fiber calls. At
- * its end, language frames continue with the context that resumed the fiber. The walk continues
- * there, too, at the point where that context's stack was left:
+ * A fiber has its own native stack, with the activation that runs all that the fiber calls. At its
+ * end language frames and the walk continue in the context that resumed the fiber:
  *
  *	executor_globals ─▶ fiber ─caller─▶ context, in the fiber that resumed it ─▶ … ─▶ main's
  *	                                       │ handle
@@ -514,10 +512,7 @@ static uint32_t copy_text(
 	return runtime_load_text(reader, address + TEXT_BYTES, length, out, room, keep_end);
 }
 
-/*
- * Write "Class::method" or "function", or the name that PHP's traces give code outside of
- * functions.
- */
+/* Write "Class::method", "function", or the name of PHP's traces for code outside of functions. */
 static uint32_t copy_name(
 	struct runtime_reader *reader, uintptr_t address, char *out, uint32_t room)
 {

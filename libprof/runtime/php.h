@@ -6,8 +6,7 @@
 
 #include "libprof/runtime/runtime.h"
 
-/* Index in runtime.objects: zend_extensions; 0: do not look for JIT code. */
-#define PHP_EXTENSIONS 0u
+#define PHP_EXTENSIONS 0u /* in runtime.objects: zend_extensions; 0: JIT code is not searched */
 
 /* Implements runtime_kind.step for generated code. */
 int php_leave_compiled(

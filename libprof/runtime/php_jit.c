@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Step over code of opcache's JIT compiler. The interpreter's function jumps to this code and the
- * code jumps back, so it runs in that function's stack frame. It also calls subroutines of its own,
- * which return.
+ * Step over code of opcache's JIT compiler. The interpreter's function jumps to this code and back,
+ * so the code runs in that function's stack frame. It calls subroutines of its own, which return.
  *
  * Only opcache knows where its buffer is. PHP's list of extensions has a function of opcache, which
  * leads to opcache's module. There zend_jit_unprotect() loads the variables that hold the buffer's
@@ -95,10 +94,7 @@ static int ask_called(struct runtime_reader *reader, uintptr_t caller, struct ph
 	return -ENOENT;
 }
 
-/*
- * Find the buffer by the module that contains @function. Returns 0, or -ENOENT if it is not
- * opcache.
- */
+/* Find the buffer by the module that contains @function. Returns 0, or -ENOENT: not opcache. */
 static int ask_module(struct runtime_reader *reader, uintptr_t function, struct php_buffer *out)
 {
 	struct runtime_symbols symbols;
@@ -112,10 +108,7 @@ static int ask_module(struct runtime_reader *reader, uintptr_t function, struct 
 	return ask_called(reader, function, out);
 }
 
-/*
- * Find the buffer by the list of extensions; its size is 0 if none is opcache. Returns 0, or
- * -ENOENT if there are no extensions yet.
- */
+/* Find the buffer (0 bytes: none) by the list of extensions. Returns 0, or -ENOENT: none yet. */
 static int ask_extensions(
 	const struct runtime *runtime, struct runtime_reader *reader, struct php_buffer *out)
 {

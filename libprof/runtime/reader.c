@@ -20,10 +20,7 @@
 
 /* ---- probing --------------------------------------------------------------------------------- */
 
-/*
- * Probe an address without process_vm_readv(2): rt_sigprocmask() with an invalid `how` fails with
- * EINVAL if the kernel could read the set of signals there, with EFAULT otherwise.
- */
+/* rt_sigprocmask() with an invalid `how` fails with EINVAL if the set is readable, or EFAULT. */
 static int is_readable(uintptr_t address)
 {
 	return arch_syscall4(SYS_rt_sigprocmask, ~0, (long)(address & ~7UL), NULL, 8) == -EINVAL;
@@ -154,10 +151,7 @@ static unsigned find_window(struct runtime_reader *reader, uintptr_t address, si
 	return i;
 }
 
-/*
- * Fill window @i from @remote. Returns 0, or -EFAULT with the bytes before the first unreadable
- * page.
- */
+/* Fill window @i from @remote. Returns 0, or -EFAULT if the window has only a part of it. */
 static int read_window(struct runtime_reader *reader, unsigned i, struct iovec remote)
 {
 	struct runtime_window *window = window_at(reader, i);
@@ -171,9 +165,9 @@ static int read_window(struct runtime_reader *reader, unsigned i, struct iovec r
 }
 
 /*
- * Choose the range to read for @bytes at @address: the aligned block of RUNTIME_WINDOW_BYTES that
- * contains them. If they cross its end, the range ends with them, because stacks of frames are read
- * downwards, and starts in the page of @address, because the page before may be unmapped.
+ * Choose the range to read for @bytes at @address: the aligned block that contains them, or a range
+ * that ends with them, because stacks of frames are read downwards. Do not start in an earlier
+ * page.
  */
 static struct iovec window_around(uintptr_t address, size_t bytes)
 {
@@ -199,9 +193,8 @@ static int may_read_again(const struct runtime_reader *reader)
 
 /*
  * Read the first @count ranges of room->remote by one system call, each into its own window, from
- * reader->oldest on. The call reads @ranges, which are these ranges or fewer, larger ones that
- * contain them: each range costs the kernel more than its bytes. Reading stops at the first
- * unreadable range, and the later windows stay empty.
+ * reader->oldest on. @ranges are these ranges, or fewer, larger ones that contain them, because
+ * each range costs the kernel more than its bytes. Reading stops at the first unreadable range.
  */
 static void read_together(struct runtime_reader *reader, unsigned count, const struct iovec *ranges,
 	unsigned range_count)
@@ -298,9 +291,8 @@ void runtime_note_again(struct runtime_reader *reader)
 }
 
 /*
- * Read @bytes at @address into the oldest window: a whole block, or only @bytes without
- * process_vm_readv(2). Returns the index of the window with the bytes, or window_count() on
- * failure.
+ * Read @bytes at @address into a window: their block, or only them without process_vm_readv(2).
+ * Returns the window's index, or window_count() on failure.
  */
 static unsigned fill(struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
@@ -345,10 +337,7 @@ const void *runtime_view_checked(struct runtime_reader *reader, uintptr_t addres
 	return content_of(reader, at) + (address - window_at(reader, at)->start);
 }
 
-/*
- * Exempt from ThreadSanitizer, because the words may be variables of other code on the thread's
- * stack.
- */
+/* Exempt from ThreadSanitizer: words on the stack may be other code's variables. */
 __attribute__((no_sanitize("thread"))) int runtime_load_checked(
 	struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes)
 {

@@ -39,8 +39,7 @@ struct runtime_content {
 
 /*
  * The windows that the last two walks of a thread used. The next walk reads all of them with its
- * first system call. new_windows are those that only the last walk used. Zero it before the first
- * use.
+ * first system call. new_windows: only the last walk used them. Zero it before the first use.
  */
 #define RUNTIME_AGAIN 24u
 struct runtime_again {
@@ -89,22 +88,14 @@ struct runtime_reader {
 	uintptr_t fixed_start, fixed_bytes;
 	uintptr_t stack_start, stack_bytes; /* stack of the thread that is walked; bytes */
 	struct runtime_cache *cache;	    /* borrowed; NULL: no cache */
-	/*
-	 * Number of this period of RUNTIME_AN_AGE walks; part of keys of results that may become
-	 * stale.
-	 */
-	uint32_t age;
-	/*
-	 * Results that a runtime's reader keeps during the walk: their address, or 0, and the
-	 * words.
-	 */
+	uint32_t age; /* in keys of results valid for RUNTIME_AN_AGE walks: changes then */
+	/* For a runtime's reader during the walk: an address or 0, and results found there. */
 	uintptr_t noted_at;
 	uint64_t noted[RUNTIME_NOTED];
-	unsigned oldest; /* index of the window to fill next */
-	/* By hash of the address: index of the window that had it last. */
-	uint8_t found_in[RUNTIME_HINTS];
-	uint32_t used;		     /* bit n is set if window n was used */
-	struct runtime_again *again; /* borrowed; NULL: no record of earlier walks */
+	unsigned oldest;		 /* index of the window to fill next */
+	uint8_t found_in[RUNTIME_HINTS]; /* by address: the window that had it last */
+	uint32_t used;			 /* bit n is set if window n was used */
+	struct runtime_again *again;	 /* borrowed; NULL: no record of earlier walks */
 	int was_read_again;
 	struct runtime_window windows[2];
 	struct runtime_content contents[2];
@@ -130,10 +121,7 @@ static inline void runtime_reader_init(struct runtime_reader *reader, int pid, i
 	reader->room = NULL;
 }
 
-/*
- * Lend @room to the reader with all windows empty; its previous contents do not matter. Borrowed
- * until reader->room is set to NULL.
- */
+/* Lend @room, with any contents, until reader->room is set to NULL. */
 static inline void runtime_lend(struct runtime_reader *reader, struct runtime_room *room)
 {
 	for (unsigned i = 0; i < RUNTIME_WINDOWS_MORE; i++)
@@ -168,9 +156,8 @@ static inline int runtime_load_word(
 const void *runtime_view_checked(struct runtime_reader *reader, uintptr_t address, size_t bytes);
 
 /*
- * Returns a pointer to the @bytes bytes at @address without copying them, valid until the next
- * load, or NULL if they cannot be read. @bytes is at most RUNTIME_WINDOW_BYTES unless the load is
- * plain.
+ * Returns the address of the @bytes at @address, without a copy, valid until the next load, or NULL
+ * if they cannot be read. At most RUNTIME_WINDOW_BYTES unless the load is plain.
  */
 static inline const void *runtime_view(
 	struct runtime_reader *reader, uintptr_t address, size_t bytes)
@@ -179,9 +166,7 @@ static inline const void *runtime_view(
 					     : runtime_view_checked(reader, address, bytes);
 }
 
-/*
- * A sequential read of the bytes from @at to @end. Set `used` and `got` to 0 before the first read.
- */
+/* A sequential read from @at to @end. Set `used` and `got` to 0 before the first read. */
 struct runtime_bytes {
 	struct runtime_reader *reader; /* borrowed */
 	uintptr_t at, end;
@@ -234,10 +219,7 @@ static inline uint64_t runtime_mix(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 29;
 }
 
-/*
- * Look up the words cached for @key. Returns 1, or 0 with undefined @words. Without a cache nothing
- * is found and nothing is kept.
- */
+/* Look up the words cached for @key. Returns 1, or 0 with undefined @words. */
 int runtime_cache_find(
 	const struct runtime_reader *reader, uint64_t key, uint64_t words[RUNTIME_CACHE_WORDS]);
 void runtime_cache_keep(const struct runtime_reader *reader, uint64_t key,
@@ -249,9 +231,7 @@ void runtime_cache_keep_number(const struct runtime_reader *reader, uint64_t key
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/*
- * Write @character as UTF-8, or '?' if it is not a valid code point. Returns the number of bytes.
- */
+/* Write @character as UTF-8, or '?' if it is not valid. Returns the number of bytes. */
 unsigned runtime_encode(uint32_t character, char out[4]);
 
 /* Copy @text without its NUL, at most @room bytes. Returns the number of bytes. */
@@ -300,9 +280,7 @@ struct runtime_symbols {
 	uintptr_t eh_frame_hdr; /* 0: not known */
 };
 
-/*
- * Read the dynamic section at @dynamic. Returns 0, -EFAULT, or -ENOENT if it lists no such table.
- */
+/* Read the dynamic section at @dynamic. Returns 0, -EFAULT, or -ENOENT if a table is missing. */
 int runtime_symbols_read(struct runtime_symbols *out, struct runtime_reader *reader,
 	uintptr_t dynamic, uintptr_t bias);
 
@@ -314,9 +292,8 @@ uintptr_t runtime_symbol(struct runtime_symbols *symbols, struct runtime_reader 
 	const char *name, uint64_t *bytes);
 
 /*
- * Find the function that contains @pc in .eh_frame_hdr. @begin is its start, @end the start of the
- * next function. Returns 0, or -ENOENT if no listed function contains @pc or only the last one
- * does.
+ * Find the function that contains @pc in .eh_frame_hdr: its start, and the start of the next
+ * function. Returns 0, or -ENOENT if no listed function contains @pc, or only the last one.
  */
 int runtime_function(const struct runtime_symbols *symbols, struct runtime_reader *reader,
 	uintptr_t pc, uintptr_t *begin, uintptr_t *end);

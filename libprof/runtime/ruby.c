@@ -52,11 +52,10 @@ _Static_assert(
 #define KIND_BLOCK_C 0x66660001u
 #define KIND_DUMMY   0x79990001u
 
-#define YJIT_VERSION 301u /* the release whose YJIT frames are known */
-#define BOTTOM_MAX   16u  /* frames of C functions below the outermost run */
-#define HIDDEN_MAX   64u  /* consecutive frames without a name */
-/* Bytes before vm_exec() where the compiler places functions that only vm_exec() calls. */
-#define EXEC_NEAR 65536u
+#define YJIT_VERSION 301u   /* the release whose YJIT frames are known */
+#define BOTTOM_MAX   16u    /* frames of C functions below the outermost run */
+#define HIDDEN_MAX   64u    /* consecutive frames without a name */
+#define EXEC_NEAR    65536u /* before vm_exec(): functions that only it calls */
 
 /* Bit in runtime_stack.activation, beside the end address of the frames: no frame read yet. */
 #define NOT_BEGUN 1u
@@ -75,10 +74,9 @@ static uintptr_t end_of(const struct runtime_stack *stack)
 }
 
 /*
- * Set @stack to the next run. There is one if the array still has a last frame of an activation.
- * Only frames of C functions can follow that of the outermost run. They are reported as part of
- * that run, because they have no activation, such as the function with which an Enumerator starts
- * its fiber.
+ * Set @stack to the next run. There is one if a last frame of an activation is left. Below that of
+ * the outermost run there are only C functions, such as the one that starts an Enumerator's fiber.
+ * They have no activation and are reported with the outermost run.
  */
 static int enter_run(
 	const struct runtime *runtime, struct runtime_reader *reader, struct runtime_stack *stack)
@@ -196,8 +194,8 @@ struct search {
 
 /*
  * Set search->out to the innermost run of the thread at @address, if it is search->thread and its
- * stack contains search->sp. While it holds its ractor's lock, nothing ends the thread or moves
- * what it runs.
+ * stack contains search->sp. While it holds its ractor's lock, it does not end and its objects
+ * stay.
  */
 static int enter_thread(const struct search *search, uintptr_t address)
 {
@@ -482,9 +480,9 @@ static int next_ruby(const struct runtime *runtime, struct runtime_reader *reade
 }
 
 /*
- * Step from YJIT's code, which is in no module, to its caller: vm_exec() or a function that it
- * calls. Record in reader->noted_at if the code is just pushing a control frame, because that frame
- * is not readable yet.
+ * Step from YJIT's code, which is in no module, to its caller in vm_exec() or a callee of
+ * vm_exec(). Set reader->noted_at if the code is pushing a control frame, which is not readable
+ * yet.
  */
 static int step_ruby(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, struct unwind_activation *at)

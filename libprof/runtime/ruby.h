@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Structures shared by the readers of Ruby's stacks (ruby.c) and code (ruby_code.c) and by the
- * search for the release (ruby_find.c). Structures contain only the leading fields that are the
- * same in all releases of struct ruby_layout. They are from Ruby's sources (vm_core.h, method.h);
- * ruby.layout checks them.
+ * Structures shared by the readers of Ruby's stacks (ruby.c) and code (ruby_code.c) and by
+ * ruby_find.c: leading fields that are the same in all releases of struct ruby_layout, from Ruby's
+ * sources (vm_core.h, method.h). ruby.layout checks them.
  */
 #ifndef LIBPROF_RUNTIME_RUBY_H
 #define LIBPROF_RUNTIME_RUBY_H
@@ -20,16 +19,14 @@ struct ruby_layout {
 	uint32_t ractor_threads;
 	uint32_t ractor_owner; /* the thread that holds the ractor's lock */
 	uint32_t ractor_node;
-	/* Of the pointer to the struct with self and tid; 0: rb_thread_t has them. */
-	uint32_t thread_native;
+	uint32_t thread_native; /* of the pointer to that with self and tid; 0: in rb_thread_t */
 	uint32_t thread_self, thread_tid;
 	uint32_t thread_context;
 	uint32_t context_stack;
 	uint32_t frame_bytes;
 	uint32_t first_line_bytes; /* 8: a Fixnum, 4: an int */
 	uint32_t body_lines;
-	/* Of a short string's characters; the length is before them or in the flags. */
-	uint32_t string_bytes;
+	uint32_t string_bytes; /* of a short string; its length is before them or in the flags */
 	uint32_t class_name, class_attached; /* 0: they are hidden variables */
 };
 

@@ -72,9 +72,8 @@ int ruby_find_method(struct runtime_reader *reader, const struct ruby_environmen
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 /*
- * The table of lines is a bit vector (iseq.c). For the first 54 instructions it holds the number of
- * lines begun, as 9 numbers of 7 bits per word. The other instructions are in blocks of 512, with a
- * bit for each instruction that begins a line.
+ * Lines are a bit vector (iseq.c): for the first 54 instructions the number of lines begun, 9 times
+ * 7 bits per word; for the others, in blocks of 512, a bit for each instruction that begins a line.
  */
 #define COUNTED	    54u
 #define COUNTS	    9u
@@ -328,9 +327,7 @@ static void put_name(struct ruby_text *text, uintptr_t at)
 
 #define EVALS_MAX 16u /* nested evals, at most */
 
-/*
- * Returns the offset of the file name in a path of @length bytes. Reads the last @room bytes only.
- */
+/* Find the file name in the last @room of the @length bytes of a path. Returns its offset. */
 static uintptr_t find_base(
 	struct runtime_reader *reader, uintptr_t path, uintptr_t length, uintptr_t room)
 {

@@ -93,9 +93,7 @@ static int find_entry(
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
-/*
- * Find the vm and the flags. Set out->base to the range of the module's data that each walk reads.
- */
+/* Find the vm and the flags, and the range of the module's data that has all of them. */
 static int find_globals(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
 {
@@ -141,10 +139,7 @@ int ruby_find(struct runtime *out, struct runtime_reader *reader, struct runtime
 	if (i == LAYOUTS || find_globals(out, reader, symbols) || find_entry(out, reader, symbols))
 		return -ENOTSUP;
 	out->offsets[0] = i;
-	/*
-	 * rb_sym_immortal_count() returns the number of symbols, which is the first word of their
-	 * table.
-	 */
+	/* It returns the number of symbols, which is the first word of their table. */
 	out->code_type = find_loaded(reader, symbols, "rb_sym_immortal_count");
 	out->is_counted = out->has_inner = 1;
 	return 0;

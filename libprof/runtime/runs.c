@@ -10,8 +10,7 @@
 
 #include <errno.h>
 
-/* Frames kept free for the native frames outside of a run that is too long. */
-#define RESERVED_FRAMES 512u
+#define RESERVED_FRAMES 512u /* for native frames outside of a run that is too long */
 /* Frames of a run that are read but not written, at most; 100 ns each. */
 #define SKIPPED_MAX (1u << 13)
 
@@ -45,9 +44,7 @@ int runs_first_line(struct runs *runs, struct runtime_frame *frame)
 	return frame->first_line ? 0 : -EAGAIN;
 }
 
-/*
- * Plain loads may be used from the second frame of a run on, unless an activation is being set up.
- */
+/* May plain loads be used from a run's second frame on? Not while an activation is set up. */
 static int may_trust(const struct runs *runs)
 {
 	const struct runtime *runtime = runs->runtime;
@@ -201,10 +198,7 @@ static int has_key(const struct runs_expanded *entry, uint64_t key)
 	return __atomic_load_n(&entry->key, __ATOMIC_RELAXED) == key;
 }
 
-/*
- * Copy the cached frames of @key to @frames. Returns how many, or -ENOENT if they are not cached or
- * do not fit into @room.
- */
+/* Copy the cached frames of @key. Returns how many, or -ENOENT if not cached or no room. */
 static int find_expanded(const struct runs *runs, uint64_t key, uint64_t *frames, unsigned room)
 {
 	const struct runs_expanded *entry = expanded_of(runs, key, 0);
@@ -367,9 +361,8 @@ static void move_outward(uint64_t *frames, uint64_t *unfilled)
 #define INNER_MAX 3u /* native frames of one activation inside of its own frame, at most */
 
 /*
- * Returns the innermost of the native frames that belong to the activation @outer, whose run begins
- * at @run: the frames in front of @run that lie in the module of @outer. If one of them calls a
- * frame in no module (generated code), that frame is the innermost.
+ * Returns the innermost native frame that belongs to the activation @outer, whose run begins at
+ * @run: of its module, or the frame in no module (generated code) that called them.
  */
 static uint64_t *find_inner(uint64_t *first, uint64_t *run, uint64_t outer)
 {
@@ -392,13 +385,12 @@ static uint64_t *copy_frames(uint64_t *to, const uint64_t *from, const uint64_t 
 
 /*
  * Move each run in front of the frames that the activation's function called to run language
- * frames. Only the innermost of these frames is kept:
+ * frames, and keep only the innermost of these:
  *
  *	x inner L M outer              becomes    x L M inner outer
  *	x generated y inner L M outer  becomes    x L M generated outer
  *
- * Update *@cut, which points to the end of a run or is NULL, to the new position. Returns how many
- * frames are left.
+ * Update *@cut, the end of a run or NULL. Returns how many frames are left.
  */
 static unsigned move_inward(uint64_t *frames, unsigned n, const uint64_t **cut)
 {

@@ -23,33 +23,24 @@ struct runs {
 	uintptr_t pc;		      /* of the walk's innermost frame */
 	uintptr_t known; /* runtime_stack.state of the thread's last walk, then of this one; or 0 */
 	runs_word_fn *word;
-	void *context; /* the argument of @word */
-	/* The runtime with an evaluator; NULL until the walk reaches it. */
-	const struct runtime *runtime;
+	void *context;			 /* the argument of @word */
+	const struct runtime *runtime;	 /* with an evaluator; NULL until the walk reaches it */
 	const struct runtime *generator; /* the runtime that generates code; NULL: none */
-	/* For the caller's use: it has checked that readers may make system calls. */
-	int is_asked;
-	int error; /* -errno of a reader of @runtime: no more runs are written */
-	/* -errno of a reader of @generator: runs_finish() removes all language frames */
-	int frame_error;
+	int is_asked;			 /* caller's flag: readers may make system calls */
+	int error;	       /* -errno of a reader of @runtime: no more runs are written */
+	int frame_error;       /* -errno of @generator: all language frames are removed */
 	int is_innermost_told; /* the frame at @pc had a run */
 	int is_whole;	       /* set by runs_finish(): every run has its activation */
 	/* Activations of the evaluator: pointers into the walk's array of frames; NULL: none. */
 	const uint64_t *unfilled;   /* the counted activation for which no run was left */
 	const uint64_t *activation; /* the last activation */
-	/* The last frame in runtime->joiner that called an activation. */
-	const uint64_t *joiner;
-	/*
-	 * No runs are written from here on, because the array is full; NULL: all runs were written
-	 */
-	const uint64_t *cut;
-	int has_start;			/* runtime->start called the outermost activation */
+	const uint64_t *joiner;	    /* last frame of runtime->joiner that called an activation */
+	const uint64_t *cut;	    /* end of the written runs; NULL: all were written */
+	int has_start;		    /* runtime->start called the outermost activation */
 	struct runs_expanded *expanded; /* borrowed; may be NULL without @generator */
-	/* Part of the keys of @expanded: entries of other epochs do not match. */
-	uint64_t epoch;
-	struct runtime_stack stack; /* position in the language stack of @runtime */
-	/* Position in the frame of code that @generator generated. */
-	struct runtime_stack generated;
+	uint64_t epoch;			/* part of the keys of @expanded */
+	struct runtime_stack stack;	/* position in the language stack of @runtime */
+	struct runtime_stack generated; /* in code of @generator */
 	struct runtime_reader reader;
 };
 
@@ -82,16 +73,12 @@ static inline void runs_init(struct runs *runs, uintptr_t pc, runs_word_fn *word
 	runs->generated = (struct runtime_stack){0};
 }
 
-/*
- * Ask the runtime for the caller of @at, as UNWIND_ASK (unwind/unwind_core.h) does. Returns
- * UNWIND_CALLER, UNWIND_INSIDE, 0 if the walk has to step by itself, or -errno.
- */
+/* Ask the runtime for the caller of @at, as UNWIND_ASK (unwind/unwind_core.h) does. */
 int runs_step(struct runs *runs, struct unwind_activation *at);
 
 /*
- * Write the language frames that @frame runs to @frames, innermost first, at most @room, as
- * UNWIND_RUN (unwind/unwind_core.h) does. @runtime is that of the frame's module, or NULL. Returns
- * how many.
+ * Write @frame's language frames, as UNWIND_RUN (unwind/unwind_core.h) does. @runtime is that of
+ * the frame's module, or NULL.
  */
 unsigned runs_frames(struct runs *runs, const struct runtime *runtime,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room);
@@ -103,11 +90,10 @@ unsigned runs_frames(struct runs *runs, const struct runtime *runtime,
 int runs_first_line(struct runs *runs, struct runtime_frame *frame);
 
 /*
- * End a walk of @n @frames; @is_rooted says that the walk reached the outermost frame. Set
- * runs->is_whole if every run has its activation. Otherwise remove all language frames if the
- * runtime's runs are counted, or if they are paired and may have been assigned to the wrong
- * activations. Returns how many frames are left. If runs->cut is not NULL then, the outermost
- * frames are missing, as with WIRE_END_DEPTH.
+ * End a walk of @n @frames, which reached the outermost frame if @is_rooted. Set runs->is_whole if
+ * every run has its activation. Otherwise remove all language frames if runs are counted, or if
+ * they are paired and may have the wrong activations. Returns how many frames are left. If
+ * runs->cut is not NULL then, the outermost frames are missing, as with WIRE_END_DEPTH.
  */
 unsigned runs_finish(struct runs *runs, uint64_t *frames, unsigned n, int is_rooted);
 

@@ -50,27 +50,23 @@ struct runtime {
 	uint32_t version;		 /* numbered by the reader */
 	uint32_t is_counted; /* activation n has run n; the walk must find equal numbers of both */
 	/*
-	 * The runtime links a run and its activation at different moments, so runs and activations
-	 * are matched by their order only. If their numbers differ, all language frames are
-	 * dropped.
+	 * The runtime links a run and its activation at different moments, so they are matched by
+	 * order. If their numbers differ, all language frames are dropped.
 	 */
 	uint32_t is_paired;
-	/* Native functions that the evaluator's function calls belong to the activation. */
-	uint32_t has_inner;
+	uint32_t has_inner; /* native callees of the evaluator belong to the activation */
 	/*
 	 * Counted activations share a run if one calls the other through a single native frame, or
 	 * through two of which the inner one is in the function from joiner to joiner_end.
 	 */
 	uint32_t is_joined;
 	uintptr_t joiner, joiner_end;
-	uint32_t offsets[RUNTIME_WORDS_MAX]; /* offsets of fields, laid out by the reader */
-	uintptr_t base, base_bytes;	     /* the runtime's variables, in its module; bytes */
-	uintptr_t code_type;		     /* the type that every code object has */
-	uintptr_t entry, entry_end;	     /* the evaluator's code */
-	/* At a pc from entry to here, an activation is being set up. */
-	uintptr_t setup_end;
-	/* Addresses that never change, laid out by the reader. */
-	uintptr_t objects[RUNTIME_OBJECTS_MAX];
+	uint32_t offsets[RUNTIME_WORDS_MAX];	/* offsets of fields, laid out by the reader */
+	uintptr_t base, base_bytes;		/* the runtime's variables, in its module; bytes */
+	uintptr_t code_type;			/* the type that every code object has */
+	uintptr_t entry, entry_end;		/* the evaluator's code */
+	uintptr_t setup_end;			/* end of the code that sets up an activation */
+	uintptr_t objects[RUNTIME_OBJECTS_MAX]; /* the reader's: addresses that never change */
 	/* The function that calls the outermost activation, if the stack has such a function. */
 	uintptr_t start, start_end;
 };
@@ -84,9 +80,8 @@ struct runtime_thread {
 
 /* One language frame. */
 struct runtime_frame {
-	uintptr_t function; /* address of the function's code object; 0: none */
-	/* Hash of @function and of the contents that distinguish it from a later object there. */
-	uint64_t identity;
+	uintptr_t function;   /* address of the function's code object; 0: none */
+	uint64_t identity;    /* hash of @function and what it contains */
 	uint32_t first_line;  /* of the function; RUNTIME_LINE_LATER: ask line() */
 	uint32_t line;	      /* 0: none; used if the reader has no line() */
 	int32_t position;     /* of the instruction, in the runtime's units; < 0: not known */
@@ -105,18 +100,13 @@ struct runtime_stack {
 	uintptr_t state;      /* the runtime's structure for the thread */
 	uintptr_t frame;      /* innermost frame of the next run; 0: no more runs */
 	uintptr_t activation; /* the runtime's structure for the activation, if any */
-	/* An address in the native frame of the next activation, or RUNTIME_PLACE_…. */
-	uintptr_t place;
-	/* Call begin() after each run, because another state may have the next run. */
-	int is_shared;
+	uintptr_t place;  /* address in the next activation's native frame, or RUNTIME_PLACE_* */
+	int is_shared;	  /* call begin() after each run: the next may be another state's */
 	int is_over;	  /* the last frame was the outermost of its run */
 	int is_innermost; /* for enter(): the activation is the innermost native frame */
 	const struct unwind_frame *run_by; /* for next(): the activation; NULL: not known */
-	/*
-	 * Set by enter() for generated code: hash of all that its language frames depend on; 0:
-	 * none
-	 */
-	uint64_t key;
+	uint64_t key; /* set by enter() for generated code: hash that identifies its frames; 0: none
+		       */
 	struct runtime_frame
 		found;	  /* for generated code: passed from step() and enter() to next() */
 	uintptr_t own[5]; /* for the reader's own use */
@@ -136,10 +126,7 @@ struct runtime_state {
 
 /* ---- functions of a reader ------------------------------------------------------------------- */
 
-/*
- * Functions return 0 or -errno unless stated otherwise. A member may be NULL only if its comment
- * says so.
- */
+/* Functions return 0 or -errno, and members are not NULL, unless their comments say so. */
 struct runtime_kind {
 	const char *name;
 	const char *known; /* supported versions, shown to users: "3.8 to 3.15" */
@@ -159,9 +146,8 @@ struct runtime_kind {
 		const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
 		struct runtime_stack *out);
 	/*
-	 * Step from the frame @at to its caller if the walk cannot do that by itself. Returns what
-	 * struct unwind_activation (unwind/unwind.h) allows. NULL: the walk steps over all frames
-	 * by itself.
+	 * Step from the frame @at to its caller if the walk cannot do that. Returns what struct
+	 * unwind_activation (unwind/unwind.h) allows. NULL: the walk does it for all frames.
 	 */
 	int (*step)(const struct runtime *runtime, struct runtime_reader *reader,
 		struct runtime_stack *stack, struct unwind_activation *at);

@@ -26,14 +26,13 @@
 
 #include "arch/v8.h"
 
-#define FRAME_CONTEXT  (1 * V8_WORD) /* below the frame pointer */
-#define FRAME_FUNCTION (2 * V8_WORD)
-#define FRAME_SLOTS    (5 * V8_WORD)
-#define FRAMES_AHEAD   32u
-#define FRAME_MAX      65536u
-#define QUICK_BEHIND   4u /* words of a JSFunction that are read from `shared` on */
-/* Index of the first word of a JSFunction that other objects do not have. */
-#define FUNCTION_OWN	  3u
+#define FRAME_CONTEXT	  (1 * V8_WORD) /* below the frame pointer */
+#define FRAME_FUNCTION	  (2 * V8_WORD)
+#define FRAME_SLOTS	  (5 * V8_WORD)
+#define FRAMES_AHEAD	  32u
+#define FRAME_MAX	  65536u
+#define QUICK_BEHIND	  4u  /* words of a JSFunction that are read from `shared` on */
+#define FUNCTION_OWN	  3u  /* first word of a function that other objects do not have */
 #define FUNCTION_CONTEXT  1u  /* index of the context in the words from `shared` on */
 #define INLINE_LOCALS	  75u /* kScopeInfoMaxInlinedLocalNamesSize */
 #define LOCALS_MAX	  65536u
@@ -181,8 +180,7 @@ static int find_behind_locals(const struct v8_offsets *at, struct runtime_reader
 static int read_scope(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t scope,
 	struct scope *out)
 {
-	/* Class variable, name and its position, inferred name. */
-	uintptr_t words[6], behind, position[2];
+	uintptr_t words[6], behind, position[2]; /* class variable, name (2), inferred name */
 	uint32_t flags;
 	unsigned n = 0;
 	int error = find_behind_locals(at, reader, scope, &flags, &behind);
@@ -393,11 +391,10 @@ static void expect_functions(struct runtime_reader *reader, uintptr_t fp)
 }
 
 /*
- * Returns a key for the frame without reading all that it leads to; 0: none. It depends on the
- * words of the function: its map, `shared`, feedback and code, but not on its address or context,
- * because programs create closures all the time. For interpreted code it includes the bytecode
- * offset in the frame. In the innermost frames that is in registers, so they have a key only in
- * compiled code.
+ * Returns a key for the frame, made from few loads; 0: none. It depends on words of the function
+ * (map, `shared`, feedback, code), but not on its address or context, because programs create
+ * closures all the time. For interpreted code it includes the bytecode offset in the frame. The
+ * innermost frames have that in registers, so they have a key only in compiled code.
  */
 static uint64_t quick_of_v8(
 	const struct runtime *runtime, struct runtime_reader *reader, const struct v8_where *where)

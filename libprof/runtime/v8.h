@@ -16,8 +16,7 @@ struct v8_where {
 	uintptr_t pc; /* an address in the executed code; 0: in a module */
 	/* The thread's, for the innermost frame and its caller; otherwise NULL. */
 	const struct arch_registers *registers;
-	/* For the innermost frame's caller: the innermost frame pointer; otherwise 0. */
-	uintptr_t callee;
+	uintptr_t callee;	/* in the innermost frame's caller: the innermost fp; else 0 */
 	uintptr_t is_innermost; /* its caller may use the registers, too */
 };
 
@@ -30,16 +29,13 @@ struct v8_offsets {
 	uint32_t function_type, function_types;	 /* the first type, and the number of types */
 	uint32_t shared_type, script_type, scope_type, array_type;
 	uint32_t bytecode_type, bytecode_data, bytecode_lines; /* of BytecodeArray */
-	/* Register numbers of the interpreter. */
-	uint32_t array_register, offset_register;
+	uint32_t array_register, offset_register;	       /* registers of the interpreter */
 	uint32_t code_type;
-	uint32_t code_function;		/* of the Code in JSFunction; 0: no field */
-	uint32_t code_header;		/* bytes before the instructions */
-	uint32_t code_data, code_table; /* of Code; code_table follows code_data */
-	/* code_start 0: header and Code are one object. */
-	uint32_t code_start, code_flags, code_size;
-	/* Kind of baseline code, and the mask of the kind in the flags. */
-	uint32_t code_baseline, code_kind;
+	uint32_t code_function;			    /* of the Code in JSFunction; 0: no field */
+	uint32_t code_header;			    /* bytes before the instructions */
+	uint32_t code_data, code_table;		    /* of Code; code_table follows code_data */
+	uint32_t code_start, code_flags, code_size; /* code_start 0: header and Code are one */
+	uint32_t code_baseline, code_kind; /* baseline's kind; the mask of kinds in the flags */
 	uint32_t code_literals, code_shared, code_inlining; /* indices in the code's data */
 };
 _Static_assert(sizeof(struct v8_offsets) <= sizeof(((struct runtime *)0)->offsets), "fits");

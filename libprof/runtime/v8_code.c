@@ -188,9 +188,8 @@ static int is_moving(const struct v8_offsets *at, struct runtime_reader *reader,
 }
 
 /*
- * Is there a code header at @stream whose instructions contain @pc? Returns 0; -ENOENT if the
- * header is that of other code, or of code of no function; -EBADMSG if there is no header; or
- * -EFAULT.
+ * Is there a code header at @stream whose instructions contain @pc? Returns 0; -ENOENT: a header of
+ * other code, or of no function's; -EBADMSG: no header; or -EFAULT.
  */
 static int read_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t stream,
 	uintptr_t pc, struct v8_code *out)
@@ -249,9 +248,9 @@ static uint64_t key_of_page(const struct v8_offsets *at, uintptr_t pc)
 }
 
 /*
- * Was no code found at @key, the key of an address or a page? For a page: no code within the range
- * of the search, as at V8's second copy of its builtins. Valid for RUNTIME_AN_AGE walks, because
- * code may be added.
+ * Was no code found at @key, of an address, or in the range of the search, of a page? The latter
+ * holds for V8's second copy of its builtins. Valid for RUNTIME_AN_AGE walks, because code may be
+ * added.
  */
 static int is_known_as_none(const struct runtime_reader *reader, uint64_t key)
 {

@@ -48,8 +48,7 @@ typedef void handler_fn(int, siginfo_t *, void *);
 
 /*
  * Written before the kernel's action is set, because another thread's handler may begin at any
- * time. Never cleared, because a handler may just have begun. The handler is one word and cannot be
- * torn.
+ * time. Never cleared, because a handler may just have begun. The handler is one word: not torn.
  */
 struct program_action {
 	handler_fn *handler; /* atomic */
@@ -182,9 +181,7 @@ static struct sigaction with_guard(struct program_action *of, const struct sigac
 		flags |= ASKED_SIGINFO;
 	if (*sampler_mask(&action->sa_mask) & sampler_signal_bit())
 		flags |= ASKED_MASK;
-	/*
-	 * The program may pass the guard itself, if it read the kernel's action by a system call.
-	 */
+	/* A program that read the kernel's action by a system call may pass the guard itself. */
 	if (action->sa_sigaction != guard_handler) {
 		__atomic_store_n(&is_any_guarded, 1, __ATOMIC_RELEASE);
 		set_program_action(of, action->sa_sigaction, flags);
@@ -195,10 +192,7 @@ static struct sigaction with_guard(struct program_action *of, const struct sigac
 	return copy;
 }
 
-/*
- * Convert @old from the kernel to the action that the program asked for. @before was stored when
- * @old was set.
- */
+/* Convert the kernel's @old to the program's action. @before was valid when @old was set. */
 static void hide_guard(const struct program_action *before, struct sigaction *old)
 {
 	int was_reset = old->sa_handler == SIG_DFL && old->sa_flags & (int)SA_RESETHAND &&
@@ -280,9 +274,7 @@ void host_get(struct sigaction *out)
 	*out = actions[__atomic_load_n(&current, __ATOMIC_ACQUIRE)];
 }
 
-/*
- * An image that quit may also have forbidden this call. Its handler runs with all signals blocked.
- */
+/* An image that quit may have forbidden this call. Its handler runs with all signals blocked. */
 static void set_mask(uint64_t mask)
 {
 	if (__atomic_load_n(&sampler.quit, __ATOMIC_RELAXED))

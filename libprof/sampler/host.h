@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * The program's own use of the sampling signal. The kernel has our action for it, so the program's
- * action is stored here. A signal that our timers did not send is handled as the kernel would have
- * done.
+ * The program's own use of the sampling signal. The kernel has our action for it; the program's is
+ * stored here. A signal that our timers did not send is handled as the kernel would have done.
  */
 #ifndef LIBPROF_SAMPLER_HOST_H
 #define LIBPROF_SAMPLER_HOST_H

@@ -28,9 +28,8 @@ static const struct runtime *generator; /* atomic; the first runtime that genera
 static struct runtime_cache cache;
 
 static struct {
-	/* A module that was still being loaded; `dynamic` is atomic, 0: none. */
-	struct runtime_module module;
-	uint32_t asked; /* atomic; calls of language_find_again() since */
+	struct runtime_module module; /* was being loaded; `dynamic` is atomic, 0: none */
+	uint32_t asked;		      /* atomic; calls of language_find_again() since */
 } pending;
 
 static int find_in(
@@ -117,8 +116,8 @@ struct function_entry {
 
 /*
  * Two tables. Most programs use only the first, small one, whose few pages are cheap to touch and
- * stay in the CPU's cache. Entries are never removed, so if all probes of the first table are in
- * use by others, the function is in the second.
+ * stay in the cache. Entries are never removed: a function is in the second if the first has no
+ * free probe.
  */
 static struct function_entry functions[FUNCTIONS_FEW + FUNCTIONS_MAX];
 static uint32_t function_count; /* atomic */

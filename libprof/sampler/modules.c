@@ -138,8 +138,7 @@ static AT_START struct {
 } program;
 
 static char program_path[PATH_MAX_BYTES];
-/* Atomic; the path is complete. Concurrent writers write the same path. */
-static uint32_t have_path;
+static uint32_t have_path; /* atomic: it is complete; concurrent writers write the same */
 
 static uint64_t hash_name(const char *name)
 {

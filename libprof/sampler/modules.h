@@ -38,16 +38,12 @@ void modules_find_program(void);
 int modules_program_needs_any(void);
 
 /*
- * Read the program's path from /proc, unless it is known. This costs as much as a few page faults,
- * so it is done when the first frame of the program is sampled; short processes have none. A
- * sandbox may forbid it later. Context: signal-safe.
+ * Read the program's path while /proc is accessible. It costs as much as a few page faults, so the
+ * program's first frame does it; short processes have none. Context: signal-safe.
  */
 void modules_read_program_path(void);
 
-/*
- * Call modules_find_program() and modules_read_program_path(), for a program that samples itself.
- * Context: once, before the first modules_find().
- */
+/* Do both, for a program that samples itself. Context: once, before the first modules_find(). */
 void modules_init(void);
 
 /*

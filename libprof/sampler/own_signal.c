@@ -63,10 +63,7 @@ static int install(const struct sigaction *host)
 	if (host->sa_handler != SIG_DFL && host->sa_handler != SIG_IGN &&
 		!(host->sa_flags & SA_RESTART))
 		action.sa_flags &= ~SA_RESTART;
-	/*
-	 * sigfillset() leaves out two signals of libc, whose handlers must not run on the walk's
-	 * stack.
-	 */
+	/* sigfillset() leaves out two signals of libc, whose handlers must not run on our stack. */
 	*sampler_mask(&action.sa_mask) = ~0ULL;
 	if (libc_calls.sigaction(sampler_signal(), &action, NULL))
 		return -1;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's action for the sampling signal. Our handler is installed when sampling begins; the
- * program's action is stored in host.c. Our handler stays installed after the end, because an
- * expiry may stay pending for as long as a thread blocks the signal, and would kill a program
- * without handler.
+ * The kernel's action for the sampling signal. Our handler is installed when sampling begins;
+ * host.c has the program's action. Our handler stays installed, because an expiry may be pending
+ * for as long as a thread blocks the signal, and would kill a program without a handler.
  */
 #ifndef LIBPROF_SAMPLER_OWN_SIGNAL_H
 #define LIBPROF_SAMPLER_OWN_SIGNAL_H

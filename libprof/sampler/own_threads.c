@@ -38,8 +38,8 @@ struct libc_calls libc_calls = {
 static uint32_t own_tids[OWN_THREADS_MAX]; /* atomic; 0: free */
 /*
  * Atomic: number of own threads whose creation began, and of those recorded in own_tids. A list of
- * tasks that was read while they differ, or before `begun` changed, may contain a thread that is
- * not in own_tids.
+ * tasks read while they differ, or before `begun` changed, may have a thread that is not in
+ * own_tids.
  */
 static uint32_t own_begun, own_known;
 
@@ -51,10 +51,7 @@ int own_threads_contain(uint32_t tid)
 	return 0;
 }
 
-/*
- * Record @tid. An id is replaced only when the kernel has no such thread any more, because an ended
- * thread stays in the list of tasks for a moment.
- */
+/* Record @tid. Replace only ids that the kernel has removed: ended threads stay listed a moment. */
 static int add_own(uint32_t tid)
 {
 	for (unsigned i = 0; i < OWN_THREADS_MAX; i++) {
@@ -114,8 +111,8 @@ static int create_thread(pthread_t *id, struct thread_start *thread_start)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	/*
-	 * Libc places the static thread-local variables of all libraries in the stack. It returns
-	 * EINVAL if they do not fit, and there is no way to ask for their size.
+	 * The stack includes the static thread-local variables of all libraries. libc returns
+	 * EINVAL if they do not fit, and does not provide their size.
 	 */
 	for (size_t bytes = OWN_STACK_BYTES; bytes <= OWN_STACK_MAX; bytes *= 2) {
 		pthread_attr_setstacksize(&attributes, bytes);

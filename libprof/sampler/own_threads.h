@@ -56,8 +56,8 @@ struct libc_calls {
 	int (*sigaction)(int, const struct sigaction *, struct sigaction *);
 	int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 	/*
-	 * From the library of pthread_create(), because ThreadSanitizer ends a program that joins a
-	 * thread which its own pthread_create() did not create. Set by the first pthread_create().
+	 * From the library of pthread_create(): ThreadSanitizer ends a program that joins a thread
+	 * which its own pthread_create() did not create. Set by the first pthread_create().
 	 */
 	int (*pthread_join)(pthread_t, void **);
 	int (*pthread_detach)(pthread_t);
