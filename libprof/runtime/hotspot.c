@@ -682,7 +682,7 @@ static int frames_of_compiled(const struct runtime *runtime, struct runtime_read
 	struct hotspot_blob blob;
 	unsigned told = 0;
 
-	/* Find the heap by the blob's header: frame->code is not its code. */
+	/* frame->code is the blob's header, which lies in the same heap as its code. */
 	if (!hotspot_find_heap(hotspot_cache(runtime, reader), reader, frame->code))
 		return -EBADMSG;
 	blob = (struct hotspot_blob){.at = frame->code, .header_bytes = at->nmethod_size};

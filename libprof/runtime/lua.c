@@ -9,14 +9,14 @@
  *	main       L->ci ─▶ resume ─▶ main chunk, FRESH ─▶ …   each with its state's run
  *	                    (C)
  *
- * The state of an activation is a word in its stack frame: its caller keeps the state in a callee-
- * saved register, because it needs the state after the call. A word is a state if its type, its
+ * The state of an activation is a word in its stack frame: its caller keeps the state in a register
+ * that callees save, because it needs the state after the call. A word is a state if its type, its
  * global state and that one's main state are right. Among several states, it is the one whose
  * latest protected call outside of the frame is the nearest (lua_State.errorJmp, which lies on the
  * C stack). A coroutine that is not running has no protected call. Runs of one state are counted.
  *
  * Calls left by a yield have no activation until their coroutine is resumed. They are reported with
- * the outermost activation of the coroutine, which is called by a function of lua_resume()'s.
+ * the coroutine's outermost activation, which lua_resume() calls through functions of its own.
  *
  * A function that returns is removed from the list before its activation ends, and a function that
  * is called is added before its activation begins. runs.c corrects the former; the latter are
@@ -226,8 +226,8 @@ static int has_begun(
 }
 
 /*
- * Is @call a tail call that has not replaced its caller yet? Up to 5.3 it does so only when its
- * activation starts.
+ * Is @call a tail call that has not replaced its caller yet? Up to 5.3, Lua first adds the call to
+ * the list and then moves it to its caller's entry.
  */
 static int is_replacing(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_stack *stack, const struct lua_call *call)

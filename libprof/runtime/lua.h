@@ -30,7 +30,8 @@ struct lua_layout {
 	uint16_t proto_bytes;
 	uint16_t constants, constants_count, code, code_count, lines, lines_count;
 	uint16_t inner, inner_count; /* functions defined in the function */
-	uint16_t marks, marks_count; /* absolute lines, the others are differences; 0: all are */
+	uint16_t marks,
+		marks_count; /* some absolute lines, others are differences; 0: all absolute */
 	uint16_t locals, locals_count, upvalues, upvalues_count, upvalue_bytes;
 	uint16_t first_line, last_line, source;
 	uint16_t text_bytes;  /* offset of a long string's length */
@@ -50,7 +51,8 @@ struct lua_dialect {
 	 * stores; J jumps, C calls, R calls an iterator, K creates a closure.
 	 */
 	char opcodes[LUA_OPCODES_MAX];
-	/* By opcode: `a` + the number of its metamethod, `*` + the one in operand C, `.` none. */
+	/* By opcode: `a` + the number of its metamethod; `*`: operand C is the number; `.`: none.
+	 */
 	char events[LUA_OPCODES_MAX];
 };
 

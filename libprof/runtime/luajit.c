@@ -350,7 +350,7 @@ static int find_running(const struct runtime *runtime, struct runtime_reader *re
 		return -EAGAIN;
 	if (!arch_luajit_links(code + ARCH_LUAJIT_BEFORE) && pc == link &&
 		!luajit_read_function(reader, stack->frame, &function) && luajit_has(&function, pc))
-		/* It returns to itself, has called itself, or is at its caller's call. */
+		/* Ambiguous: it returns to itself, has called itself or is at its caller's call. */
 		return 0;
 	if ((arch_luajit_links(code + ARCH_LUAJIT_BEFORE) || pc == link) &&
 		(pc % INSTRUCTION || luajit_read_caller(reader, stack->frame, pc, &stack->frame) ||

@@ -83,7 +83,7 @@ struct perl_stackinfo {
 #define KIND_SORT      3
 #define KIND_MULTICALL 10
 
-/* Struct context of a sub, a format or an eval. */
+/* Struct context: of a sub, a format or an eval. */
 struct perl_context {
 	uint8_t type, wanted;
 	uint16_t more;

@@ -20,7 +20,7 @@ static uint32_t copy_path(
 	return runtime_load_text(reader, address, length, out, room, 1);
 }
 
-/* Copy a text of the table of names: UTF-8 or, if the byte after its NUL says so, Latin-1. */
+/* Copy a text of the table of names: Latin-1, or UTF-8 if the flag after its NUL is set. */
 static uint32_t copy_text(
 	struct runtime_reader *reader, uintptr_t address, char *out, uint32_t room)
 {

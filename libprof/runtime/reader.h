@@ -88,7 +88,7 @@ struct runtime_reader {
 	uintptr_t fixed_start, fixed_bytes;
 	uintptr_t stack_start, stack_bytes; /* stack of the thread that is walked; bytes */
 	struct runtime_cache *cache;	    /* borrowed; NULL: no cache */
-	uint32_t age; /* in keys of results valid for RUNTIME_AN_AGE walks: changes then */
+	uint32_t age; /* changes each RUNTIME_AN_AGE walks; in keys of results that expire */
 	/* For a runtime's reader during the walk: an address or 0, and results found there. */
 	uintptr_t noted_at;
 	uint64_t noted[RUNTIME_NOTED];

@@ -31,7 +31,7 @@ int ruby_load_frame(const struct runtime *runtime, struct runtime_reader *reader
 {
 	const uint32_t bytes = ruby_layout(runtime)->frame_bytes;
 
-	/* The releases without this field have shorter frames. */
+	/* Releases without this field have shorter frames, so the load leaves it 0. */
 	frame->jit_return = 0;
 	return at % RUBY_WORD || runtime_load(reader, at, frame, bytes) ||
 			       !ruby_is_object(frame->environment) ||

@@ -361,8 +361,8 @@ static void move_outward(uint64_t *frames, uint64_t *unfilled)
 #define INNER_MAX 3u /* native frames of one activation inside of its own frame, at most */
 
 /*
- * Returns the innermost native frame that belongs to the activation @outer, whose run begins at
- * @run: of its module, or the frame in no module (generated code) that called them.
+ * Returns the innermost native frame of the activation @outer, whose run begins at @run: generated
+ * code (in no module) that callees in its module call, or its callee in its module, or else @run.
  */
 static uint64_t *find_inner(uint64_t *first, uint64_t *run, uint64_t outer)
 {

@@ -2,8 +2,8 @@
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
  * Call the readers of runtimes (runtime.h) during one stack walk, and insert each run of language
- * frames before its activation's frame. runs->word converts a language frame to a frame of the
- * wire. Walks in the handler and walks from outside by ptrace use the same code.
+ * frames before its activation's frame. runs->word converts a language frame to a wire frame
+ * (wire.h). Walks in the handler and walks from outside by ptrace use the same code.
  */
 #ifndef LIBPROF_RUNTIME_RUNS_H
 #define LIBPROF_RUNTIME_RUNS_H
@@ -15,7 +15,7 @@
 
 struct runs;
 
-/* Returns @frame as a frame of the wire, or 0 if the caller's table of functions is full. */
+/* Returns @frame as a wire frame (wire.h), or 0 if its function could not be numbered. */
 typedef uint64_t runs_word_fn(struct runs *runs, struct runtime_frame *frame);
 
 struct runs {
@@ -45,7 +45,7 @@ struct runs {
 };
 
 /*
- * A cache entry: the frames of the wire for one native frame of generated code. Zero it before the
+ * A cache entry: the wire frames of one native frame of generated code. Zero it before the
  * first use. Any thread may use the cache at any time: readers and writers skip an entry that is
  * being written.
  */

@@ -105,8 +105,7 @@ struct runtime_stack {
 	int is_over;	  /* the last frame was the outermost of its run */
 	int is_innermost; /* for enter(): the activation is the innermost native frame */
 	const struct unwind_frame *run_by; /* for next(): the activation; NULL: not known */
-	uint64_t key; /* set by enter() for generated code: hash that identifies its frames; 0: none
-		       */
+	uint64_t key; /* set by enter() for generated code: identifies its frames; 0: none */
 	struct runtime_frame
 		found;	  /* for generated code: passed from step() and enter() to next() */
 	uintptr_t own[5]; /* for the reader's own use */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * The program's signal handlers, and how ours coexists with them.
+ * The program's signal handlers, and how the sampling handler coexists with them.
  *
- * The program may use our signal as well. The kernel keeps only one pending signal of a number for
- * a thread, so a signal that the program raises in the microseconds between a timer's expiry and
- * our handler is lost. Expiries of our timers are queued separately and are never lost.
+ * The program may use the sampling signal ("our signal") as well. The kernel keeps only one pending
+ * signal of a number for a thread, so a signal that the program raises in the microseconds between
+ * a timer's expiry and our handler is lost. Expiries of our timers are queued separately and are
+ * never lost.
  *
  * host.h explains the guard before handlers on alternate stacks. If the guard jumps to the
  * program's handler, no frame of ours is on the stack. If our signal stays blocked, samples that

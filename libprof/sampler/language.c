@@ -164,9 +164,7 @@ static int has_room(const struct wire_slot *slot, uint32_t bytes)
 	uint64_t head = __atomic_load_n(&slot->control_head, __ATOMIC_RELAXED);
 	uint64_t tail = __atomic_load_n(&slot->control_tail, __ATOMIC_ACQUIRE);
 
-	/*
-	 * Twice, because a record that does not fit before the ring's end leaves that part empty.
-	 */
+	/* Twice: a record that does not fit before the ring's end leaves that part empty. */
 	return head - tail + 2 * bytes + ROOM_FOR_OTHERS <= WIRE_CONTROL_BYTES;
 }
 

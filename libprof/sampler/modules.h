@@ -43,7 +43,7 @@ int modules_program_needs_any(void);
  */
 void modules_read_program_path(void);
 
-/* Do both, for a program that samples itself. Context: once, before the first modules_find(). */
+/* modules_find_program() and modules_read_program_path(). Context: once, before modules_find(). */
 void modules_init(void);
 
 /*

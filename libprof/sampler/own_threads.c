@@ -180,7 +180,7 @@ int own_threads_are_known(uint32_t begun)
 /* ---- staying loaded -------------------------------------------------------------------------- */
 /* A plugin with a copy of the library may be closed while threads, timers and handlers use it. */
 
-/* Weak, because static programs have neither, and the linker warns about dlopen() in them. */
+/* Weak: static programs lack both functions, and the linker warns about dlopen() in them. */
 extern __typeof__(dladdr1) dladdr1 __attribute__((weak));
 extern __typeof__(dlsym) dlsym __attribute__((weak));
 

@@ -9,8 +9,8 @@
 
 /*
  * Create a thread of the profiler with all signals blocked. It runs @start under the name
- * "flameprof". The caller joins or detaches *@id by libc_calls. @tid  receives its kernel id,
- * unless NULL Returns 0 or -errno. Context: any thread, not a handler.
+ * "flameprof". The caller joins or detaches *@id by libc_calls. *@tid becomes its kernel id, unless
+ * @tid is NULL. Returns 0 or -errno. Context: any thread, not a handler.
  */
 int own_threads_begin(pthread_t *id, int32_t *tid, void *(*start)(void *), void *argument);
 
