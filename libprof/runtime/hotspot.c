@@ -398,7 +398,7 @@ static int leave_pushed(const struct runtime *runtime, struct runtime_reader *re
 	return arrive_at(runtime, reader, at, at->sp + out.cfa, 1);
 }
 
-/* Compile ids are unique, except that an OSR compilation may have another one's. */
+/* Compile ids are unique, except that an OSR compilation may have the same one. */
 static uint64_t key_of_compiled(
 	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled)
 {

@@ -174,7 +174,7 @@ int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *re
 		return error;
 	tell_method(runtime, method, identity, parts.fixed, parts.code_bytes,
 		parts.flags & at->has_lines, out);
-	/* From outside the count would come from a window that was read before. */
+	/* From outside, the count would come from a window read before, so do not cache. */
 	if (reader->is_own &&
 		hotspot_load_unloaded(runtime, reader) == hotspot_cache(runtime, reader)->unloaded)
 		hotspot_keep_method(runtime, reader, key, out);

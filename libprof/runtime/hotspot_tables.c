@@ -359,8 +359,8 @@ static int is_usable(const struct runtime *runtime)
 }
 
 /*
- * Returns 0; -ENOTSUP if entries are missing; -EAGAIN if a table cannot be read, because the
- * dynamic linker has not relocated it yet.
+ * Returns 0; -ENOTSUP if entries are missing, maybe because the dynamic linker has not relocated
+ * the tables yet; -EAGAIN if that is certain, because a table cannot be read.
  */
 static int read_tables(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)

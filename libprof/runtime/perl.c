@@ -377,7 +377,7 @@ static int enter_run(struct runtime_reader *reader, struct runtime_stack *stack)
 
 /* ---- a thread's interpreter ------------------------------------------------------------------ */
 
-/* Does @interpreter run on @sp's stack? PL_top_env is there, or unused in the interpreter. */
+/* Does @interpreter run on @sp's stack? PL_top_env is there, or is start_env if not yet used. */
 static int is_on_stack(const struct perl_layout *layout, struct runtime_reader *reader,
 	uintptr_t interpreter, uintptr_t sp, int is_threads)
 {

@@ -513,7 +513,7 @@ uint32_t runtime_load_text(struct runtime_reader *reader, uintptr_t address, uin
 #define CHAIN_MAX   1024u
 #define NAME_BYTES  96u
 
-/* Glibc relocates these addresses in the dynamic section, except in the vDSO's. */
+/* These addresses are relocated in glibc's processes, except those in the vDSO. */
 static uintptr_t absolute(uintptr_t bias, uintptr_t address)
 {
 	return address < bias ? address + bias : address;
