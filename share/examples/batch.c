@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A batch tool that draws its own phases: one profiler for all of them, flushed when a phase ends,
- * the parts merged into one picture of the whole; and a scope around what comes after.
+ * A batch tool that draws its own phases: one profiler for all of them is flushed when a phase
+ * ends, and the parts are merged into one picture of the whole. The report after them is profiled
+ * by a scope.
  *
  *	cc -O2 batch.c $(pkg-config --cflags --libs flameprof) -o batch
  *	./batch			# make.svg parse.svg total.svg report.svg
  *	./batch 4000000 pb	# for pprof and flamerun render
  *
- * The work: sales of a shop as text, parsed, added up by customer, sorted.
+ * The work: a shop's sales are parsed from text, added up by customer, and sorted.
  */
 #include <flameprof_profile.h>
 #include <flameprof_scope.h>
@@ -19,7 +20,7 @@
 
 #define CUSTOMERS  4096
 #define LINE_BYTES 64
-/* The compiler would merge these functions into their callers: keep them as boxes of their own. */
+/* Keep functions from being inlined into their callers, so that each is a box of its own. */
 #define BOX	   __attribute__((noinline))
 
 static const char *ending = "svg";
@@ -31,7 +32,7 @@ struct customer {
 };
 
 struct shop {
-	char *text; /* one sale to a line: name;cents;day */
+	char *text; /* name;cents;day: one sale per line */
 	size_t bytes;
 	struct customer customer[CUSTOMERS]; /* open hash table by name, then sorted by cents */
 };
@@ -47,7 +48,7 @@ static uint64_t next_random(uint64_t *state)
 BOX static size_t make_sale(char *out, uint64_t *random)
 {
 	static const char *const day[] = {"mon", "tue", "wed", "thu", "fri", "sat"};
-	/* Few customers buy often. */
+	/* Few of the customers buy often. */
 	unsigned who = (unsigned)(next_random(random) % (1 + next_random(random) % 3000));
 
 	return (size_t)snprintf(out, LINE_BYTES, "customer-%u;%u;%s\n", who,
@@ -116,7 +117,7 @@ static const char *picture_of(const char *phase)
 
 BOX static int report(struct shop *shop, unsigned times)
 {
-	/* From here to the end of the block, whichever way it is left. */
+	/* Profile from here to the end of the block, whichever way it is left. */
 	FLAMEPROF_SCOPE(picture_of("report"), .rate = 997, .title = "batch: report");
 	struct customer *sorted = malloc(sizeof(shop->customer));
 
@@ -139,7 +140,7 @@ static void complain(const char *what, int error)
 		fprintf(stderr, "batch: %s: %s\n", what, strerror(-error));
 }
 
-/* A phase is over: draw it and keep it for the whole. */
+/* End a phase: draw its profile, and merge it into the whole. */
 static void end_phase(struct flameprof_profile **total, const char *phase)
 {
 	struct flameprof_profile *profile;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A small print shop, something to profile: threads trace the rays of a book's cover while another
- * one writes the book, counts and sorts its words, and compresses it.
+ * A small print shop as a program to profile: threads trace the rays of a book's cover while
+ * another thread writes the book, counts and sorts its words, and compresses it.
  */
 #ifndef DEMO_H
 #define DEMO_H
@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The compiler would merge these functions into their callers: keep them as boxes of their own. */
+/* Keep functions from being inlined into their callers, so that each is a box of its own. */
 #define BOX __attribute__((noinline))
 
-/* xorshift64: the same book and the same cover every time. */
+/* xorshift64, so that book and cover are the same every time. */
 static inline uint64_t next_random(uint64_t *state)
 {
 	*state ^= *state << 13;
@@ -28,11 +28,11 @@ struct book {
 	char *text; /* owned */
 	size_t bytes;
 	size_t different_words;
-	unsigned most_frequent; /* how often the most frequent word stands in the text */
+	unsigned most_frequent; /* occurrences of the most frequent word */
 	size_t compressed_bytes;
 };
 
-/* Write, count, sort, compress. Returns 0, or -ENOMEM; book_free() either way. */
+/* Write, count, sort, compress. Returns 0, or -ENOMEM; call book_free() in both cases. */
 int book_print(struct book *book, size_t words);
 void book_free(struct book *book);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The book: words by chance, counted in a hash table, sorted by libc, compressed by matches. */
+/* The book: random words, counted in a hash table, sorted by qsort(), compressed by matches. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct word {
 	unsigned count;
 };
 
-/* Short numbers are likelier than long ones, so that some words are frequent, as in a language. */
+/* Short words are likelier than long ones, so that some are frequent, as in a language. */
 BOX static size_t write_word(char *out, uint64_t *seed)
 {
 	unsigned digits = next_random(seed) % 19;
@@ -60,7 +60,7 @@ BOX static int same_letters(const char *a, const char *b, size_t length)
 	return n == length;
 }
 
-/* The table never fills: words beyond three quarters of it are not counted. */
+/* Count a word. With three quarters of the table used, new words are ignored: it never fills. */
 BOX static void count_word(struct word *table, size_t *used, const char *letters, size_t length)
 {
 	uint32_t i = hash(letters, length) % TABLE_SLOTS;
@@ -104,7 +104,7 @@ BOX static int by_count(const void *a, const void *b)
 	return order ? order : (left->length > right->length) - (left->length < right->length);
 }
 
-/* Returns how often the most frequent word was used. */
+/* Returns the number of occurrences of the most frequent word. */
 BOX static unsigned sort_words(struct word *table, size_t used)
 {
 	size_t kept = 0;
@@ -128,7 +128,7 @@ BOX static size_t match_length(const char *a, const char *b, size_t limit)
 
 struct window {
 	int32_t newest[1 << 15];       /* by hash of four bytes: last position, -1: none */
-	int32_t older[WINDOW_BYTES];   /* by position: the one before with that hash */
+	int32_t older[WINDOW_BYTES];   /* by position: the previous one with that hash */
 };
 
 BOX static size_t longest_match(const struct window *window, const struct book *book, size_t at,
@@ -148,7 +148,7 @@ BOX static size_t longest_match(const struct window *window, const struct book *
 	return best;
 }
 
-/* Counts what a compressor would write: a literal takes 9 bits, a match 24. */
+/* Compute the size that a compressor would write: a literal takes 9 bits, a match 24. */
 BOX static void compress_book(struct book *book, struct window *window)
 {
 	size_t bits = 0;

@@ -151,7 +151,7 @@ static float axis_of(const struct ball *ball, unsigned axis)
 	return axis ? ball->centre.z : ball->centre.x;
 }
 
-/* Balls stand on a floor: sorting them by x and z in turn is good enough. */
+/* Sort balls by x and z in turn, not by y: they are near the floor. */
 static struct node *tree_build(struct scene *scene, unsigned first, unsigned last, unsigned axis)
 {
 	struct node *node = &scene->nodes[scene->nodes_used++];

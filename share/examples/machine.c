@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * machine [MS]: a whole virtual machine that libflameprof makes visible. It computes for MS
- * milliseconds of CPU time (1000) and says how much its functions took by its own clock:
+ * machine [MS]: a complete virtual machine that libflameprof makes visible. It computes for MS
+ * milliseconds of CPU time (1000) and prints the time of its functions by its own clock:
  *
  *	$ flamerun -o machine.svg -- ./machine
  *
- * The picture has each function by its native frame, a stub's: chunk, mix and count are all eval()
- *to the CPU, but stand under their names, with the C they call above them. With --sample-type vm it
- *is what the machine itself tells of its stack at safe points, with files and lines.
+ * In the picture each function has a native frame, that of its stub: chunk, mix and count are all
+ * eval() to the CPU, but appear under their names, with the C functions that they call above them.
+ * With --sample-type vm the picture shows the stack that the machine itself records at safe points,
+ * with files and lines.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -20,7 +21,7 @@
 
 #define TICK_NS	 1000000
 #define SOURCE	 "program.vm"
-#define DEPTH	 16 /* of the machine's stack: its program needs two */
+#define DEPTH	 16 /* calls on the machine's stack; its program needs two */
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
@@ -37,7 +38,7 @@ struct function {
 	const char *name;
 	uint32_t line;
 	const struct instruction *code;
-	long (*call)(struct machine *machine, long value); /* eval() of this function */
+	long (*call)(struct machine *machine, long value); /* stub that calls eval() for it */
 	uint64_t cpu_ns, elapsed_ns;
 };
 
@@ -49,7 +50,7 @@ struct builtin {
 struct machine {
 	const struct function *stack[DEPTH]; /* calls that have not returned */
 	unsigned depth;
-	const struct builtin *inside; /* NULL: in none */
+	const struct builtin *inside; /* builtin that runs; NULL: none */
 };
 
 static __attribute__((noinline)) long collatz(long value)
@@ -97,7 +98,7 @@ static long call(struct function *function, struct machine *machine, long value)
 static long call_builtin(const struct builtin *builtin, struct machine *machine, long value)
 {
 	machine->inside = builtin;
-	/* An intercept stub: a tick that came in the builtin is told before this returns. */
+	/* An intercept stub: it records a tick that came in the builtin before it returns. */
 	value = builtin->call(value);
 	machine->inside = NULL;
 	return value;
@@ -127,7 +128,7 @@ static long eval(const struct function *function, struct machine *machine, long 
 			if (rounds++ < at->operand)
 				at = function->code - 1;
 		}
-		/* The safe point: while no tick waits, one comparison. */
+		/* A safe point: one comparison if no tick is pending. */
 		flameprof_interrupt_check();
 	}
 	machine->depth--;
@@ -136,7 +137,7 @@ static long eval(const struct function *function, struct machine *machine, long 
 
 /* ---- what makes it visible ------------------------------------------------------------------- */
 
-/* At a safe point: so many ticks are this stack's. */
+/* Called at a safe point: charge @ticks periods to the stack. */
 static void on_ticks(void *context, uint32_t ticks)
 {
 	const struct machine *machine = context;
@@ -148,11 +149,14 @@ static void on_ticks(void *context, uint32_t ticks)
 	for (unsigned at = machine->depth; at-- > 0;)
 		frames[count++] = (struct flameprof_vm_frame){
 			machine->stack[at]->name, SOURCE, machine->stack[at]->line};
-	/* Without flamerun and without flameprof_start() nobody wants to know: -ESRCH. */
+	/*
+	 * Fails with -ESRCH, which is ignored, if neither flamerun nor flameprof_start() is
+	 * sampling.
+	 */
 	flameprof_record_vm_stack(frames, count, ticks);
 }
 
-/* Without executable memory there are no stubs, and without stubs no machine here. */
+/* Make the stubs. Without executable memory there are none, and this machine cannot run. */
 static int make_stubs(void)
 {
 	const struct flameprof_signature signature = FLAMEPROF_SIGNATURE(
@@ -162,14 +166,14 @@ static int make_stubs(void)
 		&signature);
 
 	if (!error)
-		flameprof_arena_hide_target(arena); /* eval() says nothing that the names don't */
+		flameprof_arena_hide_target(arena); /* eval() adds nothing to the names */
 	for (size_t i = 0; !error && i < FUNCTIONS; i++) {
-		/* Calls eval(&functions[i], ...) with what it is called with. */
+		/* The stub calls eval(&functions[i], ...) with its own arguments. */
 		functions[i].call = (long (*)(struct machine *, long))flameprof_stub_new(
 			arena, functions[i].name, (uintptr_t)&functions[i]);
 		error = functions[i].call ? 0 : -1;
 	}
-	/* Stands for collatz() itself where there can be no stub. */
+	/* Returns collatz() itself if there can be no stub. */
 	builtins[0].call = (long (*)(long))flameprof_intercept(
 		(flameprof_function *)builtins[0].call, builtins[0].name, NULL);
 	return error;
@@ -179,7 +183,7 @@ int main(int argc, char **argv)
 {
 	uint64_t until_ns = 1000000 * strtoull(argc > 1 ? argv[1] : "1000", NULL, 10);
 	struct machine machine = {{NULL}, 0, NULL};
-	/* Its own period and function: no other machine of the process is disturbed. */
+	/* A period and a function of its own, which disturb no other machine of the process. */
 	const struct flameprof_interrupt_options ticks = {
 		.period_ns = TICK_NS, .function = on_ticks, .context = &machine};
 	long value = 1;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A spelling server that can be asked what it is doing: it links libflameprof and has no line that
- * profiles. Each line sent to its Unix socket is a word, answered by the nearest one it knows.
+ * A spelling server that can be profiled while it runs: it links libflameprof, and no line of it
+ * starts a profile. Each line sent to its Unix socket is a word; the answer is the nearest word
+ * that the server knows.
  *
  *	cc -O2 server.c $(pkg-config --cflags --libs flameprof) -lpthread -o server
  *	FLAMERUN_SNAPSHOT=duration=5:output=/tmp/spelling-%t.svg ./server /tmp/spelling &
  *	kill -USR2 $!		# draws the next five seconds
  *
- * The marks tell in the profile when it was busy with what.
+ * The marks show in the profile when a connection began.
  */
 #define _GNU_SOURCE
 
@@ -26,13 +27,13 @@
 #define WORKERS	   3
 #define WORDS	   20000
 #define WORD_BYTES 16
-/* The compiler would merge these functions into their callers: keep them as boxes of their own. */
+/* Keep functions from being inlined into their callers, so that each is a box of its own. */
 #define BOX	   __attribute__((noinline))
 
 struct word {
 	char text[WORD_BYTES];
 	uint32_t bytes;
-	uint32_t letters; /* bit set of those that occur */
+	uint32_t letters; /* bit set of its letters */
 };
 
 static struct word dictionary[WORDS];
@@ -46,7 +47,7 @@ BOX static uint32_t letters_of(const char *text)
 	return set;
 }
 
-/* Syllables in an order that is the same every time. */
+/* Make the words of syllables, the same words every time. */
 BOX static void make_dictionary(void)
 {
 	static const char *const syllable[] = {
@@ -63,7 +64,7 @@ BOX static void make_dictionary(void)
 	}
 }
 
-/* Levenshtein's distance, one row at a time. */
+/* Compute Levenshtein's distance, one row at a time. */
 BOX static unsigned edit_distance(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
 {
 	unsigned row[WORD_BYTES];
@@ -86,7 +87,7 @@ BOX static unsigned edit_distance(const char *a, size_t a_bytes, const char *b, 
 	return row[b_bytes];
 }
 
-/* Letters that only one of them has are edits, two of them at most for one. */
+/* A letter that only one word has needs an edit; one edit accounts for two letters at most. */
 BOX static int may_be_nearer(const struct word *word, uint32_t letters, unsigned best)
 {
 	return (unsigned)__builtin_popcount(word->letters ^ letters) < 2 * best;

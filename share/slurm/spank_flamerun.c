@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * srun --flamerun=job.svg ./prog: a plugin of Slurm that makes it srun flamerun --job=job.ranks
- * -o job.svg -- ./prog, before anything is asked of the controller, by executing srun once more.
+ * srun --flamerun=job.svg ./prog: a plugin of Slurm that turns this into srun flamerun
+ * --job=job.ranks -o job.svg -- ./prog, by executing srun once more before it asks the controller
+ * for anything.
  *
- * Plugins cannot change a task's arguments, and the one hook in which a task could be replaced,
- * slurm_spank_task_init, comes before much that the task is due: in exec_task() of slurmstepd
- * (22.05 to 26.05) SELinux' context, TaskProlog and --task-prolog with what they export, TMPDIR,
- * the stop for a debugger, the way along PATH, limits that are propagated (all, unless it is said
- * otherwise) and --bcast's name follow. So nothing here runs on a node.
+ * Plugins cannot change a task's arguments. The one hook in which a task could be replaced,
+ * slurm_spank_task_init, runs before much of the task's setup: in exec_task() of slurmstepd (22.05
+ * to 26.05) SELinux' context, TaskProlog and --task-prolog with the variables they export, TMPDIR,
+ * the stop for a debugger, the search in PATH, propagated limits (all, by default) and --bcast's
+ * name follow. So no code of the plugin acts on a node.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -21,11 +22,11 @@
 
 SPANK_PLUGIN(flamerun, 1);
 
-/* What the option leaves in srun's environment, for plugins on nodes. */
+/* Variable that the option leaves in srun's environment, for plugins on nodes. */
 #define LEFT_BEHIND "_SLURM_SPANK_OPTION_flamerun_flamerun"
 
 static char name[] = "flamerun", dash_o[] = "-o", dashes[] = "--";
-static char *picture; /* what the option says; NULL: it was not given */
+static char *picture; /* value of the option; NULL: it was not given */
 static char *flamerun = name;
 
 static int remember_picture(int value, const char *text, int is_remote)
@@ -41,7 +42,7 @@ static char argument[] = "FILE",
 	    usage[] = "profile all ranks and draw them as one flame graph, FILE";
 static struct spank_option option = {name, argument, usage, 1, 0, remember_picture};
 
-/* Of srun alone: salloc and sbatch start no ranks, and would take the option for nothing. */
+/* For srun only: salloc and sbatch start no ranks, so the option would have no effect. */
 int slurm_spank_init(spank_t spank, int count, char **words)
 {
 	if (spank_context() != S_CTX_LOCAL)
@@ -52,14 +53,14 @@ int slurm_spank_init(spank_t spank, int count, char **words)
 	return spank_option_register(spank, &option) == ESPANK_SUCCESS ? 0 : -1;
 }
 
-/* An optional plugin that fails is passed over, and the job would run without a profile. */
+/* Exit on errors: srun would ignore the failure of an optional plugin and run without a profile. */
 static void refuse(const char *why)
 {
 	slurm_error("--flamerun: %s", why);
 	exit(1);
 }
 
-/* The words srun was started with, up to NULL, and their @count; as long as srun lives. */
+/* Returns the words of srun's command line, ended by NULL, and their @count. Never freed. */
 static char **read_words(int *count)
 {
 	FILE *in = fopen("/proc/self/cmdline", "re");
@@ -81,7 +82,7 @@ static char **read_words(int *count)
 	return words;
 }
 
-/* Is @word the option @whole, as far as it was written out, at least its first @least bytes? */
+/* Is @word the option @whole, maybe abbreviated, but to no less than @least bytes? */
 static int is_option(const char *word, const char *whole, size_t least)
 {
 	size_t bytes = strcspn(word, "=");
@@ -106,7 +107,7 @@ static void refuse_unknown(char *const *words, int program, int count)
 			refuse("not with several programs: put flamerun --job=DIR -- before each");
 }
 
-/* "--job=/where/job.ranks" for "job.svg", and "/where/job.svg": tasks may be in another folder. */
+/* From "job.svg" make "--job=/where/job.ranks" and "/where/job.svg": tasks may change folders. */
 static void make_paths(char **job, char **out)
 {
 	const char *base = strrchr(picture, '/') ? strrchr(picture, '/') + 1 : picture;
@@ -123,7 +124,7 @@ static void make_paths(char **job, char **out)
 	free(folder);
 }
 
-/* Called when srun has read its options; optind is where they end, as getopt(3) leaves it. */
+/* Called when srun has parsed its options; optind is the first word behind them: getopt(3). */
 int slurm_spank_init_post_opt(spank_t spank, int plugin_count, char **plugin_words)
 {
 	int count, program = optind, at = 0;
@@ -136,7 +137,7 @@ int slurm_spank_init_post_opt(spank_t spank, int plugin_count, char **plugin_wor
 	if (spank_context() != S_CTX_LOCAL || !picture)
 		return 0;
 	words = read_words(&count);
-	/* Without a program srun has something to say. */
+	/* Without a program srun itself reports the error. */
 	if (program < 1 || program >= count)
 		return 0;
 	refuse_unknown(words, program, count);
@@ -148,7 +149,7 @@ int slurm_spank_init_post_opt(spank_t spank, int plugin_count, char **plugin_wor
 		if (!i || !is_option(words[i], "--flamerun", 4))
 			wanted[at++] = words[i];
 		else if (!strchr(words[i], '='))
-			i++; /* its value is a word of its own */
+			i++; /* skip its value, a word of its own */
 	}
 	wanted[at++] = flamerun;
 	wanted[at++] = job;
@@ -158,7 +159,7 @@ int slurm_spank_init_post_opt(spank_t spank, int plugin_count, char **plugin_wor
 	for (int i = program; i < count; i++)
 		wanted[at++] = words[i];
 	unsetenv(LEFT_BEHIND);
-	/* srun has blocked signals that its own start wants to come through. */
+	/* Signals that srun has blocked would stay blocked in the new srun, which needs them. */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	execv("/proc/self/exe", wanted);

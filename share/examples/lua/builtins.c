@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builtins go through intercept stubs: their frames are named "table.sort", and when they took
- * longer than a tick it is charged to them and not to what runs next. A plain C function is a
- * value, and its stub is another one that takes its place in the libraries' tables; a closure is an
- * object, whose code is exchanged inside of it.
+ * Call builtins through intercept stubs, so that their frames have names like "table.sort", and a
+ * tick that comes in a builtin is charged to it and not to the function that runs next. A plain C
+ * function is a value, which is replaced by its stub in the libraries' tables. A closure is an
+ * object, in which the code is replaced.
  */
 #include "share/examples/lua/builtins.h"
 
@@ -16,12 +16,12 @@
 
 #define NAME_BYTES 256
 
-/* Registry key: a table from original (light userdata) to stub, so that one function stays one. */
+/* Registry key: table from original to stub, so that a function in two tables has one stub. */
 static const char stubs_key;
 
 static lua_CFunction real_require;
 
-/* "rep" of "string" is "string.rep"; of the globals it is just itself. */
+/* Join "string" and "rep" to "string.rep"; a global has no prefix. */
 static void join(char name[NAME_BYTES], const char *table, const char *field)
 {
 	int is_global = !strcmp(table, LUA_GNAME);
@@ -67,22 +67,22 @@ static int is_closure(lua_State *L)
 }
 
 /*
- * `pairs` hands out the plain `next` by itself, and scripts may compare them; it does too little
- * for a frame of its own to matter.
+ * Keep `next` as it is: `pairs` returns the original, scripts may compare both, and it does too
+ * little for a frame of its own to matter.
  */
 static int stays(const char *name)
 {
 	return !strcmp(name, "next");
 }
 
-/* All C functions in the table on top of the stack, which is called @table. */
+/* Intercept all C functions in the table on top of the stack, whose name is @table. */
 static void intercept_fields(lua_State *L, const char *table)
 {
 	char name[NAME_BYTES];
 
 	luaL_checkstack(L, 8, NULL);
 	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
-		/* lua_tostring() of a number would change the key. */
+		/* lua_tostring() would change a key that is a number. */
 		if (!lua_iscfunction(L, -1) || lua_type(L, -2) != LUA_TSTRING)
 			continue;
 		join(name, table, lua_tostring(L, -2));
@@ -99,7 +99,7 @@ static void intercept_fields(lua_State *L, const char *table)
 	}
 }
 
-/* The metatable on top of the stack, and its methods where they are not a library of their own. */
+/* Intercept the functions of the metatable on top of the stack and of its __index. Pops it. */
 static void intercept_metatable(lua_State *L, const char *type)
 {
 	if (lua_type(L, -1) == LUA_TTABLE) {
@@ -111,7 +111,7 @@ static void intercept_metatable(lua_State *L, const char *type)
 	lua_pop(L, 1);
 }
 
-/* Stands for the code of `require`, with its upvalues: what it has loaded is looked at, once. */
+/* Replaces the code of `require`, with its upvalues: intercept a module when it is first loaded. */
 static int require(lua_State *L)
 {
 	const char *name = lua_tostring(L, 1);

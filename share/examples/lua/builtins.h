@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* C functions that scripts can call have frames with their Lua names: see builtins.c. */
+/* Give frames with their Lua names to C functions that scripts can call: see builtins.c. */
 #ifndef FLAMELUA_BUILTINS_H
 #define FLAMELUA_BUILTINS_H
 
 #include <lua.h>
 
 /*
- * Put an intercept stub in the place of each function in C of the libraries that are loaded, and of
- * those `require` will load.
+ * Replace each C function of the libraries that are loaded, and of those that `require` will load,
+ * by an intercept stub.
  *
- * Raises errors (memory). Context: the libraries are open, internals_check() has said 1.
+ * Raises Lua errors (memory). Context: the libraries are open, internals_check() has returned 1.
  */
 void builtins_intercept(lua_State *L);
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every Lua function has a frame of its own on the C stack. Lua's interpreter runs a call of one
- * Lua function by another in the same C frame: luaD_precall() prepares the call and returns it.
- * The linker (--wrap, wrapped.flags) diverts the two functions that prepare calls to ours, so that
- * Lua itself is linked unchanged. Ours runs the call here, through the function's stub, and then
- * returns what a C function's call returns: the call is done. A tail call leaves its caller's stub
- * before the next function's is entered.
+ * Give every Lua function a frame of its own on the C stack. Lua's interpreter runs a call of one
+ * Lua function by another in the same C frame: luaD_precall() prepares the call and returns it. The
+ * linker (--wrap, wrapped.flags) diverts the two functions that prepare calls to wrappers in this
+ * file, so that Lua itself is linked unchanged. A wrapper runs the call through the function's
+ * stub, and then returns what a C function's call returns: the call is done. A tail call leaves its
+ * caller's stub before the next function's is entered.
  *
  *	luaV_execute	the caller
  *	flamelua_call
  *	fib (script.lua:12)
  *	luaV_execute	the callee
  *
- * Lua's own count of C calls is left alone, so that its limit of 200 means what it means without
- * us; in its place the C stack is measured. Where it ends, calls are run in their caller's frame,
- * as plain Lua does, and a runaway recursion fails as it does there.
+ * Lua's own count of C calls is not changed, so that its limit of 200 has the same meaning as in
+ * plain Lua. Instead the C stack is measured. Near its end, calls run in their caller's frame, as
+ * in plain Lua, and a runaway recursion fails as it does there.
  */
 #include "share/examples/lua/calls.h"
 
@@ -24,9 +24,9 @@
 #include "share/examples/lua/stubs.h"
 #include "share/examples/lua/ticks.h"
 
-/* Left to Lua and its C functions: 200 calls of the largest, string.gsub() with 2 KiB of locals. */
+/* C stack left to Lua: 200 calls of its largest C function, string.gsub() with 2 KiB of locals. */
 #define ROOM_FOR_LUA_BYTES (1u << 20)
-/* Of a stack without limit. */
+/* Bytes used at most of a stack without limit. */
 #define MOST_FOR_US_BYTES (1ul << 30)
 
 __thread struct machine machine;
@@ -37,9 +37,9 @@ static inline int has_room(void)
 }
 
 /*
- * Run a prepared call that is FRESH. When it ends in a tail call the interpreter comes back here,
- * out of the stub it was called through, and the next function is run by its own stub in the same
- * place: the name on the stack is right and the stack no deeper, however many follow.
+ * Run a prepared call that is FRESH. If it ends in a tail call, the interpreter returns here, out
+ * of the caller's stub, and the next function runs through its own stub in this C frame. So the
+ * name on the stack is right, and the stack does not grow with the number of tail calls.
  */
 __attribute__((noinline)) struct lua_call *flamelua_call(lua_State *L, struct lua_call *call)
 {
@@ -68,7 +68,7 @@ struct lua_call *__wrap_luaD_precall(lua_State *L, struct lua_value *function, i
 
 	if (!machine.nests)
 		return __real_luaD_precall(L, function, results);
-	/* For the intercept stub, when it is a C function. */
+	/* If @function is an intercepted builtin, its ticks are recorded with the stack of @L. */
 	machine.state = L;
 	call = __real_luaD_precall(L, function, results);
 	if (!call) {
@@ -83,7 +83,7 @@ struct lua_call *__wrap_luaD_precall(lua_State *L, struct lua_value *function, i
 	return flamelua_call(L, call);
 }
 
-/* The caller's code, which is about to be gone, knows the name: as if this were no tail call. */
+/* Make the callee's stub now: only the caller's code, soon replaced, has the callee's name. */
 static void name_tail_call(lua_State *L, struct lua_call *caller, struct lua_value *function)
 {
 	struct lua_call plain = {.function = function, .previous = caller};
@@ -92,9 +92,10 @@ static void name_tail_call(lua_State *L, struct lua_call *caller, struct lua_val
 }
 
 /*
- * The real one has put the callee in the caller's place, exactly as without us. The interpreter
- * goes on in the same C frame when told -1; told a number of results it takes the call for
- * finished, ends it (luaD_poscall() below, which must not) and, because the call is FRESH, returns.
+ * The real function has replaced the caller by the callee and returned -1, with which the
+ * interpreter would continue in the same C frame. Return a number of results instead: then the
+ * interpreter treats the call as finished, ends it (luaD_poscall() below, which must do nothing for
+ * this call) and returns, because the call is FRESH.
  */
 int __wrap_luaD_pretailcall(lua_State *L, struct lua_call *call, struct lua_value *function,
 	int arguments, int delta)
@@ -106,7 +107,7 @@ int __wrap_luaD_pretailcall(lua_State *L, struct lua_call *call, struct lua_valu
 	results = __real_luaD_pretailcall(L, call, function, arguments, delta);
 	if (results >= 0 || !machine.nests || !(call->status & LUA_CALL_FRESH))
 		return results;
-	/* The interpreter will take @delta off, as the real one already has. */
+	/* The interpreter subtracts @delta, which the real function has subtracted already. */
 	call->function += delta;
 	machine.tail = call;
 	return 0;
@@ -118,7 +119,7 @@ void __wrap_luaD_poscall(lua_State *L, struct lua_call *call, int results)
 		__real_luaD_poscall(L, call, results);
 }
 
-/* Calls from C: of lua_call() and the like, of metamethods, and to resume a coroutine. */
+/* Calls from C: by lua_call() and its variants, by metamethods, and to resume a coroutine. */
 void __wrap_luaV_execute(lua_State *L, struct lua_call *call)
 {
 	if (!machine.nests)
@@ -129,7 +130,7 @@ void __wrap_luaV_execute(lua_State *L, struct lua_call *call)
 		flamelua_call(L, call);
 }
 
-/* Its finalizers are the last Lua code. */
+/* Stop ticks and the freeing of stubs: lua_close() frees calls, and runs finalizers. */
 void __wrap_lua_close(lua_State *L)
 {
 	ticks_end();

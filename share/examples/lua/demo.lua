@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- A script with some life in it, for pictures and measurements: formulas as text are parsed, compiled
--- into closures, evaluated over a table of sales; the results are sorted, walked by a coroutine and
--- written as a report.
+-- A script with varied work, for pictures and measurements: it parses formulas, compiles them into
+-- closures, and evaluates these for sales, which a coroutine finds in a tree. It sorts the results
+-- and writes a report.
 --
 --	flamerun -o demo.svg -- build/flamelua share/examples/lua/demo.lua [rounds]
 
@@ -77,7 +77,7 @@ local function parse(text)
   return setmetatable({tokens = tokenize(text), at = 1}, Parser):sum()
 end
 
--- A closure for each node.
+-- Compile a closure for each node.
 
 local operators = {
   ["+"] = function(a, b) return function(row) return a(row) + b(row) end end,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flamelua: runs Lua scripts as lua5.4 does, and can be seen through by a native profiler. Lua is
+ * flamelua: run Lua scripts as lua5.4 does, with stacks that a native profiler can name. Lua is
  * Debian's, linked and unchanged.
  *
  *	flamerun -o lua.svg -- build/flamelua script.lua
  *
- * README.md tells how it is built up.
+ * README.md explains the design.
  */
 #include <lauxlib.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static void become_visible(lua_State *L)
 		builtins_intercept(L);
 }
 
-/* In protected mode: errors of opening libraries, too, are reported. */
+/* Runs in protected mode, so that errors of opening libraries are reported, too. */
 static int run(lua_State *L)
 {
 	int argc = (int)lua_tointeger(L, 1);

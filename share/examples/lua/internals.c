@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares the layouts of internals.h with what Lua's public interface says of the same things, in
- * a call chain made for it. What is not alike is another Lua than the one these layouts are of.
+ * Compare the layouts of internals.h with what Lua's public interface reports, in a call chain made
+ * for that. If they differ, another version of Lua is linked.
  */
 #include "share/examples/lua/internals.h"
 
 #include <lauxlib.h>
 
-/* Five lines; the function of lines 2 to 4 is called by Lua, its chunk by C. */
+/* Five lines. The function of lines 2 to 4 is called by Lua, its chunk by C. */
 static const char chain[] = "local check = ...\n"
 			    "local function inner(check)\n"
 			    "	return (check())\n"
@@ -20,7 +20,7 @@ static void no_hook(lua_State *L, lua_Debug *ar)
 	(void)ar;
 }
 
-/* @level of the stack as Lua's API sees it; its function is left on the stack. */
+/* Returns the call at @level of Lua's API, or NULL; leaves its function on the stack. */
 static const struct lua_call *call_at(lua_State *L, int level, lua_Debug *ar)
 {
 	if (!lua_getstack(L, level, ar) || !lua_getinfo(L, "Slf", ar))
@@ -48,7 +48,7 @@ static int is_lua_call(lua_State *L, const struct lua_call *call, const lua_Debu
 		call->u.lua.pc > proto->code && call->u.lua.pc <= proto->code + proto->code_size;
 }
 
-/* Setting a hook sets the traps of all Lua calls, which is how the place of the trap is known. */
+/* Check the offset of `trap`: setting a hook sets the traps of all Lua calls. */
 static int has_trap(lua_State *L, const struct lua_call *call)
 {
 	int before = call->u.lua.trap, after;

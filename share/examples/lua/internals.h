@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What of Lua's inside flamelua looks at: the layouts of Lua 5.4.4 to 5.4.8, as far as they are
- * read, and the internal functions the linker diverts to us (the list is in wrapped.flags).
- * Debian's headers have neither. internals_check() compares the layouts with what the public API
- * says.
+ * The internals of Lua that flamelua uses: the layouts of Lua 5.4.4 to 5.4.8, as far as they are
+ * read, and the internal functions that the linker diverts to flamelua (listed in wrapped.flags).
+ * Debian's headers have neither. internals_check() compares the layouts with the public API.
  */
 #ifndef FLAMELUA_INTERNALS_H
 #define FLAMELUA_INTERNALS_H
@@ -31,17 +30,17 @@ enum lua_value_tag {
 	LUA_TAG_C_CLOSURE = LUA_TFUNCTION | 0x20 | 0x40,
 };
 
-/* Lua's CallInfo: one active call. They are linked, and used again for later calls. */
+/* Lua's CallInfo: one active call. Calls are linked, and reused for later calls. */
 struct lua_call {
 	struct lua_value *function, *top;
 	struct lua_call *previous, *next;
 	union {
 		struct {
-			const uint32_t *pc; /* the next instruction, where it is saved */
+			const uint32_t *pc; /* next instruction, as it was last saved */
 			volatile int trap;  /* not 0: call luaG_traceexec() before the next step */
 			int extra_arguments;
 		} lua;
-		/* The same bytes mean this in calls of C functions. */
+		/* Members of a call of a C function, in the same bytes. */
 		struct {
 			lua_KFunction continuation;
 			ptrdiff_t old_error_function;
@@ -55,7 +54,7 @@ struct lua_call {
 
 /* Bits of lua_call.status. */
 enum {
-	LUA_CALL_C = 1 << 1,	 /* of a C function */
+	LUA_CALL_C = 1 << 1,	 /* call of a C function */
 	LUA_CALL_FRESH = 1 << 2, /* luaV_execute() returns when this call does */
 };
 
@@ -87,7 +86,7 @@ struct lua_State {
 	unsigned short calls;
 	struct lua_value *top;
 	void *global;
-	struct lua_call *call; /* the innermost */
+	struct lua_call *call; /* innermost call */
 };
 
 static inline struct lua_proto *proto_of(const struct lua_call *call)
@@ -95,65 +94,65 @@ static inline struct lua_proto *proto_of(const struct lua_call *call)
 	return ((const struct lua_closure *)call->function->of.pointer)->of.proto;
 }
 
-/* Whether @call has run an instruction: its code has begun, and it is being resumed. */
+/* Has @call run an instruction? Then it is being resumed. */
 static inline int has_begun(const struct lua_call *call)
 {
 	return call->u.lua.pc != proto_of(call)->code;
 }
 
 /*
- * Are the layouts above those of the Lua that was linked?
- * Returns 1, or 0. Context: no Lua code is running; leaves the state as it was.
+ * Compare the layouts above with the Lua that was linked.
+ * Returns 1 if they agree, or 0. Context: no Lua code is running; leaves the state as it was.
  */
 int internals_check(lua_State *L);
 
-/* ---- diverted by the linker: __wrap_ is ours, __real_ is Lua's ------------------------------- */
+/* ---- diverted by the linker: __wrap_ is flamelua's, __real_ is Lua's ------------------------- */
 
-/* Prepares a call of what is at @function; of C functions, also does it. NULL: it is done. */
+/* Prepare a call of @function; a C function is also run. Returns NULL if the call is done. */
 struct lua_call *__real_luaD_precall(lua_State *L, struct lua_value *function, int results);
 struct lua_call *__wrap_luaD_precall(lua_State *L, struct lua_value *function, int results);
 
 /*
- * The same in place of @call: -1 when it is now a call of another Lua function, else as many
- * results as the C function that was called had.
+ * Prepare a tail call in place of @call. Returns -1 if it is a call of a Lua function, else the
+ * number of results of the C function, which has been called.
  */
 int __real_luaD_pretailcall(lua_State *L, struct lua_call *call, struct lua_value *function,
 	int arguments, int delta);
 int __wrap_luaD_pretailcall(lua_State *L, struct lua_call *call, struct lua_value *function,
 	int arguments, int delta);
 
-/* Ends a call: moves its results to where the caller wants them. */
+/* End a call: move its results to where the caller wants them. */
 void __real_luaD_poscall(lua_State *L, struct lua_call *call, int results);
 void __wrap_luaD_poscall(lua_State *L, struct lua_call *call, int results);
 
-/* Runs a prepared call until the first one that is FRESH returns. */
+/* Run a prepared call until the first one that is FRESH returns. */
 void __real_luaV_execute(lua_State *L, struct lua_call *call);
 void __wrap_luaV_execute(lua_State *L, struct lua_call *call);
 
-/* Ends the instruction of the innermost call that a yield interrupted. Not diverted. */
+/* End the instruction of the innermost call that a yield interrupted. Not diverted. */
 void luaV_finishOp(lua_State *L);
 
-/* A function's code is no longer used by anybody. */
+/* Free a function's code, which is no longer used. */
 void __real_luaF_freeproto(lua_State *L, struct lua_proto *proto);
 void __wrap_luaF_freeproto(lua_State *L, struct lua_proto *proto);
 
 /*
- * Runs hooks, before the instruction at @pc; resets the trap when there are none. Returns the trap.
+ * Run hooks, before the instruction at @pc; reset the trap when there are none. Returns the trap.
  */
 int __real_luaG_traceexec(lua_State *L, const uint32_t *pc);
 int __wrap_luaG_traceexec(lua_State *L, const uint32_t *pc);
 
-/* Closes variables down to @level. Up to Lua 5.4.4 there is no result, and nobody uses ours. */
+/* Close variables down to @level. Up to Lua 5.4.4 there is no result; the wrapper's is ignored. */
 struct lua_value *__real_luaF_close(
 	lua_State *L, struct lua_value *level, int status, int may_yield);
 struct lua_value *__wrap_luaF_close(
 	lua_State *L, struct lua_value *level, int status, int may_yield);
 
-/* Frees some of the calls that are not active. */
+/* Free some of the calls that are not active. */
 void __real_luaE_shrinkCI(lua_State *L);
 void __wrap_luaE_shrinkCI(lua_State *L);
 
-/* Frees a coroutine with all its calls. */
+/* Free a coroutine with all its calls. */
 void __real_luaE_freethread(lua_State *L, lua_State *coroutine);
 void __wrap_luaE_freethread(lua_State *L, lua_State *coroutine);
 

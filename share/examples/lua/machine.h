@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What flamelua knows of the thread that runs Lua. Other threads (a C module may start Lua states
- * of its own) find all of it zero, and are plain Lua.
+ * State of the thread that runs Lua. It is zero on other threads, where a C module may start Lua
+ * states of its own: these run as plain Lua.
  */
 #ifndef FLAMELUA_MACHINE_H
 #define FLAMELUA_MACHINE_H
@@ -10,23 +10,23 @@
 
 #include "share/examples/lua/internals.h"
 
-/* A coroutine runs: who resumed it. On the C stack. */
+/* A resumed coroutine. On the C stack. */
 struct resumption {
-	lua_State *from; /* NULL: nobody said */
+	lua_State *from; /* state that resumed it; NULL: unknown */
 	struct resumption *outer;
 };
 
 struct machine {
-	int nests;	       /* Lua functions are called through stubs, as C calls */
-	int ticks;	       /* registered for ticks */
-	uintptr_t stack_end;   /* no deeper than here, the rest of the C stack is Lua's own */
-	struct lua_call *tail; /* flamelua_call() is to run this in place of what returns to it */
+	int nests;	       /* call Lua functions through stubs, in C frames of their own */
+	int ticks;	       /* ticks are registered */
+	uintptr_t stack_end;   /* lowest address for stubs; the C stack below is left to Lua */
+	struct lua_call *tail; /* call that flamelua_call() runs next, after a tail call */
 	lua_State *state;      /* that runs now: the main one, or a coroutine */
-	struct resumption *resumption; /* of that; NULL: it is no coroutine */
-	struct lua_call *at;	       /* whose ticks are being taken; NULL: the innermost call's */
-	const struct lua_proto *ended; /* called by that, and ended: the ticks' own. NULL: none */
-	struct lua_call *watched;      /* ticks.h: atomic, written by this thread alone */
-	pthread_mutex_t lock;	       /* ticks.h */
+	struct resumption *resumption; /* of `state`; NULL: it is no coroutine */
+	struct lua_call *at;	       /* call that ticks are charged to; NULL: the innermost */
+	const struct lua_proto *ended; /* callee of `at` that is charged instead; NULL: none */
+	struct lua_call *watched;      /* see ticks.h: atomic, only this thread writes it */
+	pthread_mutex_t lock;	       /* see ticks.h */
 };
 
 extern __thread struct machine machine;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of functions. A function of Lua's has none of its own: it is a value that a variable or a
- * field holds. What the caller's code calls it is Lua's own answer in error messages, too. Callers
- * in C have no such code: for a comparison function that table.sort() calls, the names around that
- * call of table.sort() say more than its line.
+ * Find names of functions. A Lua function has no name of its own: it is a value of a variable or a
+ * field. Its name in the caller's code is what Lua's error messages have, too. A caller in C has no
+ * such code: for a comparison function that table.sort() calls, the variables of the Lua function
+ * that called table.sort() are searched.
  */
 #include "share/examples/lua/names.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* More are not searched; registers without a name count. */
+/* Variables that are searched at most, registers without a name included. */
 #define MOST_VARIABLES 256
 
 /*
- * What is on top of the stack, popped, is @closure and its variable has a name of the script's:
- * those Lua makes up are in parentheses.
+ * Is the value on top of the stack @closure, and the variable's name one of the script's? Names
+ * that Lua makes up are in parentheses. Pops the value.
  */
 static int is_named(lua_State *L, const char *name, const void *closure)
 {
@@ -25,7 +25,7 @@ static int is_named(lua_State *L, const char *name, const void *closure)
 	return same;
 }
 
-/* A local variable of @ar's function that holds @closure, else an upvalue: its name, or NULL. */
+/* Returns the name of @ar's local variable, else upvalue, that holds @closure; NULL: none. */
 static const char *variable_with(lua_State *L, lua_Debug *ar, const void *closure)
 {
 	const char *name;
@@ -41,7 +41,7 @@ static const char *variable_with(lua_State *L, lua_Debug *ar, const void *closur
 	return name;
 }
 
-/* The function of @call is called by C: by the name it has where that was called. */
+/* Name a function that C calls by a variable of the nearest Lua function around that C function. */
 static const char *name_around(lua_State *L, struct lua_call *call)
 {
 	struct lua_call *around = call->previous;
@@ -70,7 +70,7 @@ void function_name(
 		name = "main chunk";
 	prefix = strcmp(ar.namewhat, "metamethod") ? "" : "__";
 	snprintf(out->name, sizeof(out->name), "%s%.120s", prefix, name ? name : "function");
-	/* A file by the path it was loaded by; other chunks as Lua's messages show them. */
+	/* A file by the path by which it was loaded; another chunk as Lua's messages show it. */
 	snprintf(out->file, sizeof(out->file), "%.380s",
 		ar.source[0] == '@' && ar.source[1] ? ar.source + 1 : ar.short_src);
 	out->line = ar.linedefined;

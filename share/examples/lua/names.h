@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What functions are called in the picture. */
+/* Find the names that functions have in the picture. */
 #ifndef FLAMELUA_NAMES_H
 #define FLAMELUA_NAMES_H
 
@@ -9,16 +9,17 @@
 #define FUNCTION_FILE_BYTES 384
 
 struct function_name {
-	char name[FUNCTION_NAME_BYTES]; /* "fib", "main chunk", or "function" where there is none */
+	char name[FUNCTION_NAME_BYTES]; /* "fib", "main chunk", or "function" if there is none */
 	char file[FUNCTION_FILE_BYTES];
 	int line; /* 0: a whole chunk */
 };
 
 /*
- * The Lua function of @call, by the name it is called by here.
+ * Find the name by which the Lua function of @call is called here.
  *
- * @is_beginning  the call has not begun: L's stack ends where it says, and for what C calls the
- *                variables of the Lua function around it are searched. Uses two slots of the stack
+ * @is_beginning  the call has not begun, so the top of L's stack is valid. If C calls the function,
+ *                the variables of the nearest Lua function around are searched, which uses two
+ *                slots of the stack
  *
  * Context: @call is active. Allocates nothing, raises no error.
  */

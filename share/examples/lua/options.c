@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line up to the first word that is not ours. */
+/* Parse the command line up to the first word that is no option of flamelua's. */
 #include "share/examples/lua/options.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ static const char help[] =
 	"  --help           this text\n"
 	"Lua's own: -e STAT  -l MODULE  -v  -E  -W  --  -\n";
 
-/* The options without a value. Returns 0 or -1: none of them. */
+/* Parse an option without a value. Returns 0, or -1 if @word is none. */
 static int take_switch(const char *word, struct flamelua_options *out)
 {
 	if (!strcmp(word, "--no-stubs"))
@@ -29,7 +29,10 @@ static int take_switch(const char *word, struct flamelua_options *out)
 	return 0;
 }
 
-/* The value of @word if it is @option: behind '=', or the next word. *@words is at its last one. */
+/*
+ * Returns the value of the word at *@words if it is @option: after '=', or the next word; else
+ * NULL. *@words is then at the last word of the option.
+ */
 static const char *value_of(const char *option, char ***words)
 {
 	const char *word = (*words)[0];
@@ -45,7 +48,7 @@ static const char *value_of(const char *option, char ***words)
 	return (*words)[0];
 }
 
-/* Returns 0 or -1: not ours, or not a value it can have. */
+/* Parse one option. Returns 0, or -1 if it is not flamelua's or its value is wrong. */
 static int take(char ***words, struct flamelua_options *out)
 {
 	const char *value;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* flamelua's own options, which come before those of lua5.4. */
+/* Parse flamelua's own options, which come before those of lua5.4. */
 #ifndef FLAMELUA_OPTIONS_H
 #define FLAMELUA_OPTIONS_H
 
@@ -9,18 +9,18 @@ struct flamelua_options {
 	int no_stubs;
 	int no_intercepts;
 	int help;
-	const char *vm_profile; /* a file; NULL: none. Borrowed from argv */
+	const char *vm_profile; /* file name, borrowed from argv; NULL: none */
 	int vm_stacks;
 	enum flameprof_vm_place vm_place;
 };
 
 /*
- * Read the options of ours that @argv begins with.
+ * Parse flamelua's options at the start of @argv.
  *
- * @argv  after the call *@argv begins at the last of ours, which becomes the program's name: what
- *        follows is for Lua
+ * @argv  after the call *@argv begins at the last word of the options, which is replaced by the
+ *        program's name; the words behind it are for Lua
  *
- * Returns 0, or -1 after a complaint on stderr.
+ * Returns 0, or -1 after an error message on stderr.
  */
 int options_parse(char ***argv, struct flamelua_options *out);
 

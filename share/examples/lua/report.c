@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report of an error that nobody caught. The native stack is taken in the message handler,
- * where it still exists, and kept as text, since by the time of printing its functions may be gone.
+ * Report an error that no script caught. The native stack is recorded in the message handler, where
+ * it still exists, and kept as text, because its functions may be freed before it is printed.
  */
 #include "share/examples/lua/report.h"
 
@@ -14,7 +14,7 @@
 
 #include "share/examples/lua/symbols.h"
 
-/* A recursion that ran away has thousands: its ends tell. */
+/* A runaway recursion has thousands of frames, so print only both ends. */
 #define INNERMOST_FRAMES 40
 #define OUTERMOST_FRAMES 20
 #define MOST_FRAMES	 4096

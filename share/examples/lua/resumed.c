@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A coroutine that yields leaves the C stack with all its frames. When it is resumed, Lua runs its
- * innermost function, and the callers one after the other as each returns to it: names would be
- * missing below the innermost. So the callers' frames are put back first, through stubs of their
- * own whose target waits for the inner function before it goes on with the outer one:
+ * innermost function, and then each caller when its callee has returned, so the callers' names
+ * would be missing on the C stack. Therefore the callers' frames are restored first, through stubs
+ * of their own. Their target runs the callee and then continues the caller:
  *
  *	unroll		Lua's
  *	gen		flamelua_resume, waits
  *	mid		flamelua_resume, waits
  *	leaf		luaV_execute, runs
  *
- * Calls of C functions are in nobody's frame again. Only Lua's unroll() can go on with one, by
- * finishCcall(), which is static, and not before what it called has returned to unroll(): a frame
- * that waits in order to go on, as those above do, cannot stand below it. One that stands there to
- * be seen could, if it returned to unroll() and was put back after each C call that ends, with all
- * below. Instead, what stands below the innermost C call is shown when that goes on.
+ * Calls of C functions are not restored. Only Lua's unroll() can continue such a call, by
+ * finishCcall(), which is static, and only after the callee has returned to unroll(). So no frame
+ * can wait for the callee and then continue the C call. A frame only for display would have to
+ * return to unroll(), and to be restored with all its callers after each C call that ends. Instead,
+ * the callers of the innermost C call appear when that C call continues.
  */
 #include "share/examples/lua/calls.h"
 
@@ -22,7 +22,7 @@
 #include "share/examples/lua/stubs.h"
 #include "share/examples/lua/ticks.h"
 
-/* A generator that walks a tree pays for the frames at each value; deeper ones wait their turn. */
+/* Callers restored at a time; those further out follow when these have returned. */
 #define MOST_CALLERS 64
 
 static void flamelua_enter(lua_State *L, struct lua_call *call, struct lua_call *innermost)
@@ -35,7 +35,7 @@ static void flamelua_enter(lua_State *L, struct lua_call *call, struct lua_call 
 	}
 	stub = stub_resume(L, call);
 	stub(L, call, innermost);
-	/* @call has ended, by a tail call: what took its place has not begun. */
+	/* @call has ended by a tail call to a function that has not begun. */
 	call = machine.tail;
 	if (call) {
 		machine.tail = NULL;
@@ -46,7 +46,7 @@ static void flamelua_enter(lua_State *L, struct lua_call *call, struct lua_call 
 void flamelua_resume(lua_State *L, struct lua_call *call, struct lua_call *innermost)
 {
 	flamelua_enter(L, call->next, innermost);
-	/* As Lua does before it goes on with a call that was interrupted in an instruction. */
+	/* Lua does this before it continues a call that was interrupted in an instruction. */
 	luaV_finishOp(L);
 	ticks_watch(call);
 	__real_luaV_execute(L, call);
@@ -56,7 +56,7 @@ void calls_resume(lua_State *L, struct lua_call *innermost)
 {
 	struct lua_call *outermost = innermost;
 
-	/* One that is not FRESH ends together with its callers, and can only be the outermost. */
+	/* A call that is not FRESH ends with its callers, so it can only be the outermost one. */
 	for (unsigned n = 0; n < MOST_CALLERS && (outermost->status & LUA_CALL_FRESH) &&
 		!(outermost->previous->status & LUA_CALL_C); n++)
 		outermost = outermost->previous;

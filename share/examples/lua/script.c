@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The front end of an interpreter: reads the words of the command line in the order lua5.4 does,
- * and runs what they name. Errors go to report.c.
+ * Front end of an interpreter: read the words of the command line in lua5.4's order, and run what
+ * they name. report.c reports errors.
  */
 #include "share/examples/lua/script.h"
 
@@ -16,11 +16,11 @@
 #include "share/examples/lua/report.h"
 
 struct words {
-	int script; /* index of the script's name, or of the word that is wrong, or argc */
+	int script; /* index of the script's name, or of the wrong word, or argc */
 	int wrong, version, statement, no_environment;
 };
 
-/* SIGINT raises an error in the script where it is. */
+/* State in which SIGINT raises an error. */
 static lua_State *interrupted;
 
 static void raise_interrupt(lua_State *L, lua_Debug *ar)
@@ -39,14 +39,14 @@ static void on_interrupt(int number)
 
 static void catch_interrupt(void (*handler)(int))
 {
-	/* No SA_RESTART: a read that waits for a terminal ends, and then the script does. */
+	/* No SA_RESTART: a read from a terminal ends, and so does the script. */
 	struct sigaction action = {.sa_handler = handler};
 
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGINT, &action, NULL);
 }
 
-/* Call the function below @arguments on the stack; an error is reported. Returns 1, or 0. */
+/* Call the function below @arguments on the stack. Returns 1, or 0 after reporting an error. */
 static int call(lua_State *L, int arguments, int results)
 {
 	int handler = lua_gettop(L) - arguments, status;
@@ -71,7 +71,7 @@ static int run_text(lua_State *L, const char *text, const char *name)
 	return run_loaded(L, luaL_loadbuffer(L, text, strlen(text), name));
 }
 
-/* What the environment wants to be run first: text, or the file behind an '@'. */
+/* Run what LUA_INIT of the environment has: text, or the file named after an '@'. */
 static int run_environment(lua_State *L)
 {
 	static const char *const names[] = {"=LUA_INIT_5_4", "=LUA_INIT"};
@@ -86,7 +86,7 @@ static int run_environment(lua_State *L)
 	return 1;
 }
 
-/* "module" or "global=module". */
+/* Load a module: @words are "module" or "global=module". */
 static int run_module(lua_State *L, char *words)
 {
 	char *module = strchr(words, '=');
@@ -101,7 +101,7 @@ static int run_module(lua_State *L, char *words)
 	return 1;
 }
 
-/* Looks, and does nothing: some options matter before the libraries are opened. */
+/* Parse the options without running them, because some matter before the libraries are opened. */
 static struct words look_at(char **argv)
 {
 	struct words words = {0};
@@ -169,7 +169,7 @@ static int run_script(lua_State *L, char **argv, int script)
 	return call(L, count, LUA_MULTRET);
 }
 
-/* Global `arg`: the script at 0, its arguments behind, what stands before it below. */
+/* Set the global `arg`: the script at 0, its arguments from 1, the words before it below 0. */
 static void set_arguments(lua_State *L, int argc, char **argv, int script)
 {
 	int zero = script < argc ? script : 0;

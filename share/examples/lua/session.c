@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --vm-profile: a session that has no clock but Lua's safe points, written when the process ends,
- * also by os.exit(). --vm-stacks: the same stacks in the picture of flamerun.
+ * --vm-profile: a profile whose only clock is Lua's safe points, written when the process ends,
+ * also by os.exit(). --vm-stacks: these stacks in the picture of flamerun.
  */
 #include "share/examples/lua/session.h"
 
@@ -21,7 +21,7 @@
 #endif
 
 static const char *profile_path;
-static pid_t profiled; /* a child made by fork() writes nothing at its end */
+static pid_t profiled; /* process that writes the profile; a fork()ed child does not */
 
 static int complain(const char *what, int error)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Who gets the stacks taken at safe points: a profile of our own, or flamerun's. */
+/* Send the stacks of safe points to a profile of flamelua's own, or to flamerun. */
 #ifndef FLAMELUA_SESSION_H
 #define FLAMELUA_SESSION_H
 
 #include "share/examples/lua/options.h"
 
 /*
- * Begin what @options (borrowed for good) ask for. What goes wrong is said on stderr, and the
- * script runs without. Context: calls_init() was successful.
+ * Start what @options (borrowed until the process ends) ask for. Errors are reported on stderr, and
+ * the script runs without a profile. Context: after calls_init() has succeeded.
  */
 void session_begin(const struct flamelua_options *options);
 

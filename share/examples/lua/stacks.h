@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks in Lua's own terms, taken at safe points. */
+/* Record stacks of Lua's calls at safe points. */
 #ifndef FLAMELUA_STACKS_H
 #define FLAMELUA_STACKS_H
 
 #include <stdint.h>
 
 /*
- * Record the stack of the Lua code that runs on this thread, through the coroutines that resumed
- * each other, with the builtin that is running as its leaf: @ticks periods. Context: a safe point;
- * a flameprof_interrupt_function.
+ * Record the stack of the Lua code that runs on this thread, for @ticks periods: through all
+ * coroutines that resumed each other, with the running builtin as its leaf.
+ * Context: a safe point; this is a flameprof_interrupt_function.
  */
 void stacks_record(void *context, uint32_t ticks);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table's slow side; the fast one is stub_of() in stubs.h. */
+/* Slow operations of the table; the fast lookup is stub_of() in stubs.h. */
 #include "share/examples/lua/stub_table.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ void stub_table_release(struct stub_table *table)
 	*table = (struct stub_table){0};
 }
 
-/* The place of @proto, or the free one it would get. */
+/* Returns the entry of @proto, or the free entry for it. */
 static struct stub *place_of(const struct stub_table *table, const struct lua_proto *proto)
 {
 	for (size_t i = stub_table_home(table, proto);; i++) {
@@ -75,7 +75,7 @@ void stub_table_remove(struct stub_table *table, struct stub *stub)
 	for (size_t i = (hole + 1) & mask; table->places[i].proto; i = (i + 1) & mask) {
 		size_t home = stub_table_home(table, table->places[i].proto);
 
-		/* What is searched from behind the hole is not searched in it. */
+		/* Do not move an entry into a hole before the index where its search begins. */
 		if (((i - home) & mask) < ((i - hole) & mask))
 			continue;
 		table->places[hole] = table->places[i];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a Lua function's code to its stub: a hash table by address, open addressing. What follows a
- * place that is freed moves up, so that millions of short-lived functions leave nothing behind.
+ * Map a Lua function's code to its stub: a hash table by address, with open addressing. When an
+ * entry is removed, the entries behind it move up, so that millions of short-lived functions leave
+ * nothing behind.
  */
 #ifndef FLAMELUA_STUB_TABLE_H
 #define FLAMELUA_STUB_TABLE_H
@@ -13,21 +14,21 @@ struct lua_State;
 struct lua_call;
 struct lua_proto;
 
-/* Runs a prepared call, as luaV_execute() does. */
+/* Run a prepared call, as luaV_execute() does. */
 typedef void run_call(struct lua_State *L, struct lua_call *call);
 
-/* The same for a call that waits for those inside it: flamelua_resume(). */
+/* Run the calls inside @call, down to @innermost, then @call: flamelua_resume(). */
 typedef void run_resumed(
 	struct lua_State *L, struct lua_call *call, struct lua_call *innermost);
 
 struct stub {
-	const struct lua_proto *proto; /* NULL: nobody's place */
+	const struct lua_proto *proto; /* NULL: a free entry */
 	run_call *run;
 	run_resumed *resume; /* NULL until it is needed */
-	char *name;	     /* its file lies behind its end */
+	char *name;	     /* followed by its file, both end in NUL */
 };
 
-/* A power of two places, at most half of them taken; searched from where the address hashes to. */
+/* A power of two entries, at most half of them used; a search begins at the address's hash. */
 struct stub_table {
 	struct stub *places;
 	size_t mask, used;
@@ -36,24 +37,24 @@ struct stub_table {
 /* Returns 0 or -ENOMEM. */
 int stub_table_init(struct stub_table *table);
 
-/* What the stubs hold is the caller's to free. */
+/* Free the table; the caller frees what its stubs hold. */
 void stub_table_release(struct stub_table *table);
 
-/* Returns the place of @proto, NULL when it has none. Borrowed until the table changes. */
+/* Returns the entry of @proto, borrowed until the table changes, or NULL when there is none. */
 struct stub *stub_table_find(const struct stub_table *table, const struct lua_proto *proto);
 
 /*
- * A place for @proto, which has none: all zero but for `proto`.
- * Returns NULL without memory. Borrowed until the table changes.
+ * Add an entry for @proto, which has none. All its members but `proto` are zero.
+ * Returns it, borrowed until the table changes; NULL without memory.
  */
 struct stub *stub_table_add(struct stub_table *table, const struct lua_proto *proto);
 
-/* @stub, a place of the table's, becomes free. */
+/* Remove @stub, an entry of the table. */
 void stub_table_remove(struct stub_table *table, struct stub *stub);
 
 static inline size_t stub_table_home(const struct stub_table *table, const struct lua_proto *proto)
 {
-	/* Blocks of 128 bytes: the low bits of the product differ little. */
+	/* Code is in blocks of 128 bytes, so the low bits of the product differ little. */
 	return (size_t)(((uint64_t)(uintptr_t)proto >> 4) * 0x9e3779b97f4a7c15u >> 32) &
 		table->mask;
 }

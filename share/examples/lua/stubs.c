@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes stubs when functions are called for the first time, frees them with the functions. */
+/* Make a function's stub when it is called for the first time, and free it with the function. */
 #include "share/examples/lua/stubs.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 __thread struct stub_table stub_table;
 
 static __thread struct flameprof_arena *arena, *resuming_arena;
-/* A state that is being closed: its functions are freed while their stubs are still running. */
+/* A state is being closed: functions are freed while their stubs are still running. */
 static __thread int is_closing;
 
 int stubs_init(void)
@@ -33,7 +33,7 @@ int stubs_init(void)
 	return stub_table_init(&stub_table);
 }
 
-/* Name and file in one block. Returns NULL without memory. */
+/* Copy name and file into one block. Returns an owned block, or NULL without memory. */
 static char *keep_name(const struct function_name *function)
 {
 	size_t name_bytes = strlen(function->name) + 1, file_bytes = strlen(function->file) + 1;

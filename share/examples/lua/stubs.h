@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One call stub for each Lua function (for its code: closures share it), from its first call until
+ * One call stub for each Lua function's code, which its closures share, from its first call until
  * the collector frees the code.
  */
 #ifndef FLAMELUA_STUBS_H
@@ -12,33 +12,33 @@
 extern __thread struct stub_table stub_table;
 
 /*
- * Begin to make stubs.
- * Returns 0, or -errno of flameprof_arena_new(); -ENOTSUP where executable memory is refused.
+ * Start making stubs.
+ * Returns 0, -ENOTSUP if executable memory is refused, or -errno of flameprof_arena_new().
  */
 int stubs_init(void);
 
 /*
- * From now on no stub is freed: a state is being closed, maybe by os.exit(), and functions go while
- * their stubs are running.
+ * Stop freeing stubs, because a state is being closed, maybe by os.exit(): its functions are freed
+ * while their stubs are running.
  */
 void stubs_keep(void);
 
 /*
- * The stub of @call's function, found or made: borrowed until the next one is made, or freed.
- * Returns NULL without memory.
+ * Find or make the stub of @call's function.
+ * Returns it, borrowed until another stub is made or freed; NULL without memory.
  */
 struct stub *stub_get(lua_State *L, struct lua_call *call);
 
 /*
- * How to run @call, which has not begun, where the table does not tell.
- * Returns never NULL: what runs the call without a name where there can be no stub.
+ * Make the stub for @call, which has not begun and whose function has none in the table.
+ * Returns the function that runs the call, never NULL: without a stub the call has no name.
  */
 run_call *stub_make(lua_State *L, struct lua_call *call);
 
-/* How to resume @call: never NULL, a stub by the same name, or what it would call. */
+/* Returns the function that resumes @call, never NULL: a stub of that name, or its target. */
 run_resumed *stub_resume(lua_State *L, struct lua_call *call);
 
-/* How to run @call, which is about to begin. */
+/* Returns the function that runs @call, which is about to begin. */
 static inline run_call *stub_of(lua_State *L, struct lua_call *call)
 {
 	const struct lua_proto *proto = proto_of(call);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the symbol table of /proc/self/exe. Whatever the file says is checked against its size.
+ * Read the symbol table of /proc/self/exe. All offsets and sizes in the file are checked against
+ * its size.
  */
 #include "share/examples/lua/symbols.h"
 
@@ -12,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The program itself is the first that is told. */
+/* Called by dl_iterate_phdr() for the program itself, which comes first. */
 static int take_bias(struct dl_phdr_info *info, size_t size, void *bias)
 {
 	(void)size;
@@ -47,7 +48,7 @@ void symbols_release(struct symbols *symbols)
 	symbols->file = NULL;
 }
 
-/* @count things of @each bytes at @offset. NULL: not inside the file, or not aligned. */
+/* Returns @count entries of @each bytes at @offset; NULL: not inside the file, or not aligned. */
 static const void *part(const struct symbols *symbols, uint64_t offset, uint64_t count, size_t each)
 {
 	if (offset > symbols->bytes || offset % 8 || count > (symbols->bytes - offset) / each)
@@ -55,7 +56,7 @@ static const void *part(const struct symbols *symbols, uint64_t offset, uint64_t
 	return symbols->file + offset;
 }
 
-/* Texts end inside of their section, which ends inside of the file. */
+/* Returns the text at @at in @section; NULL if its end is not inside the section and the file. */
 static const char *text(const struct symbols *symbols, const ElfW(Shdr) *section, uint64_t at)
 {
 	if (section->sh_offset > symbols->bytes ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of this program's own functions that it does not export: most of Lua's. */
+/* Find names of this program's functions that it does not export, such as most of Lua's. */
 #ifndef FLAMELUA_SYMBOLS_H
 #define FLAMELUA_SYMBOLS_H
 
@@ -12,13 +12,13 @@ struct symbols {
 	uintptr_t bias; /* address in memory - address in the file's tables */
 };
 
-/* Map the program's file. Finds nothing, ever, where that cannot be read. */
+/* Map the program's file. If it cannot be read, symbols_find() finds nothing. */
 void symbols_init(struct symbols *symbols);
 void symbols_release(struct symbols *symbols);
 
 /*
- * The function @pc lies in. Linear: for error reports.
- * Returns NULL when there is none. Borrowed until symbols_release().
+ * Find the function that contains @pc by a linear search, for error reports.
+ * Returns its name, borrowed until symbols_release(), or NULL when there is none.
  */
 const char *symbols_find(const struct symbols *symbols, uintptr_t pc);
 

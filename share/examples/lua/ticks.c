@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The slow side of ticks.h: the timer's thread, and what Lua does to calls that it may write to. */
+/* The slow side of ticks.h: the timer's callback, and wrappers that end the watching of a call. */
 #include "share/examples/lua/ticks.h"
 
-/* On the timer's thread. */
+/* Runs on the timer's thread. */
 static void tick(void *context)
 {
 	struct machine *runs_lua = context;
@@ -16,7 +16,7 @@ static void tick(void *context)
 	pthread_mutex_unlock(&runs_lua->lock);
 }
 
-/* When this returns, no tick writes to any call until another one is watched. */
+/* Stop watching: after this function no tick writes to any call until another call is watched. */
 static void unwatch(void)
 {
 	if (!machine.watched)
@@ -45,13 +45,13 @@ int __wrap_luaG_traceexec(lua_State *L, const uint32_t *pc)
 struct lua_value *__wrap_luaF_close(
 	lua_State *L, struct lua_value *level, int status, int may_yield)
 {
-	/* The interpreter closes variables of a call that goes on, too. */
+	/* The interpreter also closes variables of a call that continues. */
 	if (machine.watched != L->call)
 		unwatch();
 	return __real_luaF_close(L, level, status, may_yield);
 }
 
-/* Is the watched call among those that stand behind @call in its list? */
+/* Is the watched call @call or one of those behind it in its list? */
 static int watched_is_behind(const struct lua_call *call)
 {
 	while (call && call != machine.watched)
@@ -61,7 +61,7 @@ static int watched_is_behind(const struct lua_call *call)
 
 void __wrap_luaE_shrinkCI(lua_State *L)
 {
-	/* The collector does this with every coroutine: mostly a loop goes on that is watched. */
+	/* Only calls behind the innermost one are freed: do not unwatch a loop that runs. */
 	if (watched_is_behind(L->call->next))
 		unwatch();
 	__real_luaE_shrinkCI(L);
@@ -80,7 +80,7 @@ void __wrap_luaE_freethread(lua_State *L, lua_State *coroutine)
 	__real_luaE_freethread(L, coroutine);
 }
 
-/* Coroutines run on the stack of who resumes them, and return here when they yield or fail. */
+/* Coroutines run on the C stack of their resumer, and return here when they yield, end or fail. */
 int __wrap_lua_resume(lua_State *L, lua_State *from, int arguments, int *results)
 {
 	struct resumption resumption = {.from = from, .outer = machine.resumption};
