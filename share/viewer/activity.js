@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// What ran when: of the samples that a filter keeps and of all, how many CPUs were in use in each of
-// many short times, for the whole run and for its processes and threads. Needs no page: runs in the
-// worker for all but small pictures.
+// What ran when: compute how many CPUs were in use over time, for the samples that a filter keeps
+// and for all samples: of the whole run, and of each process and thread. Uses no DOM, so it runs in
+// the worker for all but small pictures.
 
 import {commOf, isOfTimes, keepStacks, threadsOf, waitingNodes} from './aggregate.js';
 
@@ -10,48 +10,50 @@ import {commOf, isOfTimes, keepStacks, threadsOf, waitingNodes} from './aggregat
 /** @typedef {import('./filter.js').Filter} Filter */
 
 /**
- * A process or a thread, or all of them that have a name; by it a filter's term knows them.
+ * One row of the display of processes and threads. Processes or threads of one name share a lane,
+ * because a filter's term selects them by name.
  * @typedef {object} Lane
  * @property {'process' | 'thread'} kind
  * @property {string} value
- * @property {number} count of threads
- * @property {number} weight of all its samples, of the kind of time that lanes show
+ * @property {number} count threads in the lane
+ * @property {number} weight of the lane's samples, of the kind of time that the lanes show
  * @property {number} within 1 for a thread that is listed below its process
  */
 
 /**
- * By bin CPUs in use; where nobody knows what a sample stands for, weight. Rows one behind the other.
- * There is what is asked for.
+ * CPUs in use by time bin; weight of samples if the duration of a sample is unknown. Optional
+ * members are present only if `Wanted` asks for them.
  * @typedef {object} Activity
- * @property {number} us end of the run: behind the last sample
- * @property {Float32Array} [rest] on a CPU, and not kept by the filter
- * @property {Float32Array} [kept] on a CPU
- * @property {Float32Array} [waits] threads that wait, of what is kept
+ * @property {number} us end of the run, just after the last sample
+ * @property {Float32Array} [rest] on a CPU, in samples that the filter does not keep
+ * @property {Float32Array} [kept] on a CPU, in samples that the filter keeps
+ * @property {Float32Array} [waits] waiting threads, in samples that the filter keeps
  * @property {Lane[]} [lanes] the busiest first
- * @property {number} [more] lanes that there are, not told
- * @property {Float32Array} [laneBins] of each lane a row of what is not kept, then one of what is
- * @property {Float32Array} [heat] kept, by shorter bins
+ * @property {number} [more] number of lanes that are not listed
+ * @property {Float32Array} [laneBins] two rows of bins for each lane: samples that the filter does
+ * not keep, then those that it keeps
+ * @property {Float32Array} [heat] samples that the filter keeps, in bins of `heatUs`
  */
 
 /**
  * @typedef {object} Wanted
- * @property {Filter} filter its own times are left out
- * @property {number} bins 0: none
- * @property {number} laneBins 0: no lanes
- * @property {number} heatUs of the heat's bins, 0: none
+ * @property {Filter} filter a term of kind `time` is ignored
+ * @property {number} bins number of bins, 0: none
+ * @property {number} laneBins number of bins of each lane, 0: no lanes
+ * @property {number} heatUs length of a bin of the heat map, 0: none
  */
 
-/** More processes and threads than that are listed by their names without numbers. */
+/** If more names than this differ, pids and tids are dropped from the names, which merges lanes. */
 const MOST_PROCESSES = 12;
 const MOST_THREADS = 40;
 const MOST_LANES = 200;
 
-/** What a node's samples are, two bits. */
+/** Bits of a node's class: the filter keeps its samples; its stacks wait. */
 const KEPT = 1;
 const WAITS = 2;
 const CLASSES = 4;
 
-/** Which classes nodes are of. @param {Profile} profile @param {Filter} filter */
+/** Compute each node's class. @param {Profile} profile @param {Filter} filter */
 function classesOf(profile, filter) {
 	const classes = waitingNodes(profile.tree, profile.frameKind);
 	const kept = new Float64Array(classes.length).fill(1);
@@ -60,33 +62,40 @@ function classesOf(profile, filter) {
 		| (kept[node] && isOfTimes(filter.times, waits) ? KEPT : 0));
 }
 
-/** A sample's time on a CPU lies between its thread's last sample and it, over up to so many times its length. */
+/** CPU time of a sample is spread over at most this many times its length. */
 const MOST_SPREAD = 4;
 
 /**
- * A sample's weight is time that its thread spent before it: on a CPU part of what passed since the
- * sample before, for CPUs are shared; waiting all of it, and several waits are told at a time. A thread's
- * samples lie one before the other, so that it's never on two CPUs; whether they are of one thread only a
- * name tells. What would lie before the run is not told.
- * @param {Profile} profile
- * @param {Uint8Array} classes by node
+ * Sum up the samples by row and bin. A sample's weight is time that its thread spent before it. CPU
+ * time may be spread over the time since the thread's previous sample, because CPUs are shared.
+ * Waiting time is not spread, and several waits may be reported at one time. The samples of a
+ * thread are laid one before the other, so that it is never on two CPUs. Samples without a thread's
+ * name may be of several threads, so they may overlap. Time before the start of the run is left
+ * out.
+ * @param {Profile} profile @param {Uint8Array} classes by node
  * @param {Int32Array} rowOf by thread and class, -1 for none
  * @param {number} rows @param {number} bins @param {number} usPerBin
  */
 function accumulate({samples, periodNs, threads}, classes, rowOf, rows, bins, usPerBin) {
 	const {count, tickUs, time, node, thread, weight} = samples;
 	const stride = bins + 2;
-	// What each bin has more than the one before it: a span costs the same however long it is.
+	// Differences between each bin and the bin before it, so that a span of any length costs
+	// the same.
 	const steps = new Float64Array(rows * stride);
 	const scale = tickUs / usPerBin;
 	const length = periodNs / 1000 / usPerBin;
-	// The sample that comes next of what a thread ran and of what it waited: where it ends and what it is.
+	// The pending sample of each thread on a CPU, and of each thread that waits: its end in
+	// bins, its amount and its row. It is added when the sample before it is known.
 	const places = rowOf.length / CLASSES * 2;
 	const ends = new Float64Array(places).fill(bins);
 	const amounts = new Float64Array(places).fill(-1);
 	const rowsAt = new Int32Array(places);
 
-	/** @param {number} place @param {number} since the sample's before it */
+	/**
+	 * Add the pending sample to `steps`.
+	 * @param {number} place index: 2 * thread, plus 1 for waiting
+	 * @param {number} since bin of the thread's previous sample, Infinity: do not spread
+	 */
 	const tell = (place, since) => {
 		const to = ends[place];
 		const amount = amounts[place];
@@ -133,21 +142,22 @@ function accumulate({samples, periodNs, threads}, classes, rowOf, rows, bins, us
 	for (let row = 0; row < rows; row++)
 		for (let bin = 0, sum = 0; bin < bins; bin++) {
 			sum += steps[row * stride + bin];
-			// What rounding leaves of spans that have ended is nothing.
+			// Rounding errors are left after a span has ended; make them 0.
 			made[row * bins + bin] = sum > 1e-7 ? sum : 0;
 		}
 	return made;
 }
 
-/** @param {string[]} names @param {number} most */
+/** Drop pids and tids if too many names differ. @param {string[]} names @param {number} most */
 function namesOf(names, most) {
 	return new Set(names).size > most ? names.map(commOf) : names;
 }
 
 /**
- * @param {Profile} profile @param {number} waits 1: lanes are those that wait most
- * @returns {{lanes: Lane[], more: number, laneOf: Int32Array[]}} laneOf: by thread, its process's and
- *          its own
+ * List the lanes, each process followed by its threads, the heaviest first.
+ * @param {Profile} profile @param {number} waits 1: weigh the samples that wait, 0: the others
+ * @returns {{lanes: Lane[], more: number, laneOf: Int32Array[]}} laneOf: by thread, the index of
+ * its process's lane and of its own, -1 for none
  */
 function lanesOf(profile, waits) {
 	const {count: samples, node, thread: threadOf, weight: weightOf} = profile.samples;
@@ -177,7 +187,8 @@ function lanesOf(profile, waits) {
 	const within = outer.length > 1 ? 1 : 0;
 	const listed = !within ? inner : outer.flatMap(process => [process, ...inner.filter(lane => {
 		const [first] = lane.processes;
-		// A process that is one line of threads is that line.
+		// Leave out a thread's lane that has all threads of its process: it repeats that
+		// lane.
 		return first === process && !(lane.processes.size === 1 && process.count === lane.count);
 	})]);
 	const shown = listed.slice(0, MOST_LANES);

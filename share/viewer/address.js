@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// What is looked at, as the fragment of the URL, so that it can be sent, reloaded and gone back to;
-// and the browser's history, the only one there is. Only what differs from the file's own defaults
-// is written, at most 2,000 characters:
+// The state of the view as the fragment of the URL, so that it can be shared, reloaded and gone
+// back to; and the browser's history, which is the viewer's only history. Only differences from the
+// file's defaults are written, at most 2,000 characters:
 //
 //   #times=waits&mark=Zk1&inlined=folded&focus=main&hide=memcpy&thread=worker&time=1.5-2.25
 //   #box=aB3xY2Zk1&span=0.25-0.5&order=bottom-up&layout=icicle&theme=dark&search=text&regex&case
 //   #view=table&sort=total-falling&strip=lanes
 //
-// Boxes and marks are said by digits of their names, three for each level, so that a link is short and
-// leads to the same function in another run's picture; or as far as that has its levels, and then the
-// person is told.
+// A link names boxes and marks by hashes of their names, three digits for each level, so that it is
+// short and leads to the same function in another run's picture. If that picture lacks some of the
+// levels, the deepest box that was found is shown and the user is informed.
 
 import {commOf} from './aggregate.js';
 import {TIMES} from './decode.js';
@@ -20,33 +20,40 @@ import {OPENED} from './strip.js';
 import {nodeName} from './text.js';
 import {childrenOf, firstAlong, isCallee, nodeAt, pathTo, rowOf} from './tree.js';
 
-/** Spans that differ by less are the same one: they are written with nine digits. */
+/** Spans that differ by less are equal, because links have nine digits of them. */
 const LEAST_SPAN = 3e-9;
 
-/** Browsers keep only so much with an entry of the history. */
+/** Zooms kept in an entry of the history, because browsers limit an entry's size. */
 const LONGEST_TRAIL = 100;
 
-/** Deeper boxes are said by the level this deep, and then where there is one child only. */
+/**
+ * Levels of a box's path that are written as hashes. Of deeper levels only the count is written; a
+ * reader follows them as long as each box has a single child.
+ */
 const MOST_LEVELS = 280;
-/** Of what is looked for, as the URL has it: what is longer is not kept. */
+/** A longer search text, as encoded in the URL, is left out of the link. */
 const LONGEST_QUERY = 600;
 
-/** @typedef {{levels: string[], more: number}} Way to a box: names, then levels of one child */
+/**
+ * @typedef {{levels: string[], more: number}} Way path to a box: hashes of names, then the count of
+ * further levels
+ */
 
 /**
  * @typedef {object} Place
- * @property {'' | import('./state.js').Times} times that are shown
- * @property {string} mark from which to the next is shown, "" for none
- * @property {import('./filter.js').Term[]} terms but for a time that a mark says
+ * @property {'' | import('./state.js').Times} times kind of time that is shown, "" for the default
+ * @property {string} mark hash of the mark at which the shown stretch begins, "" for none
+ * @property {import('./filter.js').Term[]} terms without the term of time that `mark` stands for
  * @property {'' | import('./filter.js').View} view
- * @property {string} of
+ * @property {string} of text or hash of the function or thread that the view is of
  * @property {string} sort order of a table, "" for the first one
- * @property {Way} way to the box zoomed into
- * @property {{from: number, to: number} | null} span shares of all weight, when not the node's
+ * @property {Way} way path to the zoomed box
+ * @property {{from: number, to: number} | null} span visible range as shares of all weight, null if
+ * the zoomed box determines it
  * @property {'' | 'top-down' | 'bottom-up'} order
  * @property {'' | 'flame' | 'icicle'} layout
  * @property {'' | 'light' | 'dark'} theme
- * @property {import('./strip.js').Opened} opened below the strip of time
+ * @property {import('./strip.js').Opened} opened panel below the strip of time
  * @property {import('./search.js').Query} query
  */
 
@@ -59,24 +66,27 @@ function decode(text) {
 	}
 }
 
-/** Texts of terms that are longer together are said by digits. */
+/** If all terms' texts are longer in the URL, they are written as hashes. */
 const LONGEST_TEXTS = 300;
 const LONGEST_OF = 60;
-/** @type {import('./filter.js').Kind[]} a time is said otherwise */
+/**
+ * @type {import('./filter.js').Kind[]} kinds written as kind and text; a time is written as two
+ * numbers
+ */
 const NAMED = ['thread', 'process', 'focus', 'module', 'ignore', 'hide', 'hidemodule', 'collapse', 'recursion',
 	'inlined'];
-/** What is done to all stacks and names nothing. @type {Record<string, string>} */
+/** Value in a link of the kinds of terms that name nothing. @type {Record<string, string>} */
 const DONE = {recursion: 'merged', inlined: 'folded'};
 
 /** @type {string[]} */
 const NAMES_OF_MODULES = ['module', 'hidemodule', 'collapse'];
 const MOST_TERMS = 20;
-/** What a view's name is one of. @type {Record<string, import('./filter.js').Kind>} */
+/** Kind of the name that a view is of. @type {Record<string, import('./filter.js').Kind>} */
 const VIEW_OF = {sandwich: 'focus', time: 'thread'};
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-/** Three digits that tell a name from most others; never a number. @param {string} name */
+/** Hash a name to three digits, first a letter: never a number. @param {string} name */
 export function nameDigits(name) {
 	let hash = 0x811c9dc5;
 	for (let i = 0; i < name.length; i++)
@@ -85,7 +95,7 @@ export function nameDigits(name) {
 	return DIGITS[(hash >>> 12 & 63) % 52] + DIGITS[hash >>> 6 & 63] + DIGITS[hash & 63];
 }
 
-/** A way to a function's callees begins so, to its callers not: no box is called nothing. */
+/** First level of a path among callees; paths among callers lack it. No box has an empty name. */
 const BELOW = nameDigits('');
 
 /** @param {string[]} names on the way @returns {Way} */
@@ -106,9 +116,8 @@ function parseWay(text) {
 }
 
 /**
- * The deepest box on a way, and how many levels of it are not there.
- * @param {import('./tree.js').Tree} tree @param {Way} way
- * @param {(node: number) => string} nameOf
+ * Follow a path. Returns the deepest box found and the number of levels missing below it.
+ * @param {import('./tree.js').Tree} tree @param {Way} way @param {(node: number) => string} nameOf
  */
 export function followWay(tree, {levels, more}, nameOf) {
 	let node = 0;
@@ -127,7 +136,8 @@ export function followWay(tree, {levels, more}, nameOf) {
 }
 
 /**
- * Likewise where siblings are alike: the box that is as wide as what was seen, or the first one.
+ * Follow a path in a chart of time, where siblings may be of one function: prefer the box that is
+ * as wide as the link's span, else use the first box along the path.
  * @param {import('./tree.js').Tree} tree @param {Way} way @param {Place['span']} span
  * @param {(node: number) => string} nameOf
  */
@@ -153,8 +163,8 @@ function spanOf({from, total}, node) {
 }
 
 /**
- * Is a box as wide as what was seen? @param {import('./tree.js').Tree} tree @param {number} node
- * @param {Place['span']} span
+ * Is a box as wide as a link's span?
+ * @param {import('./tree.js').Tree} tree @param {number} node @param {Place['span']} span
  */
 function isSpan(tree, node, span) {
 	const {from, to} = spanOf(tree, node);
@@ -162,7 +172,7 @@ function isSpan(tree, node, span) {
 }
 
 /**
- * Number of the stretch that begins at a mark, -1 when there is none.
+ * Find the stretch that begins at a mark, by the mark's hash: its index, or -1 if there is none.
  * @param {import('./state.js').Stretch[]} stretches @param {string} mark
  */
 export function findMark(stretches, mark) {
@@ -171,7 +181,10 @@ export function findMark(stretches, mark) {
 		[Number(nth) || 0] ?? -1;
 }
 
-/** @param {import('./state.js').Stretch[]} stretches @param {number} stretch or -1 */
+/**
+ * Hash the text of a stretch's mark; a number follows if earlier marks have that text.
+ * @param {import('./state.js').Stretch[]} stretches @param {number} stretch index or -1
+ */
 export function markDigits(stretches, stretch) {
 	if (stretch < 0)
 		return '';
@@ -180,13 +193,13 @@ export function markDigits(stretches, stretch) {
 	return nameDigits(text) + (nth ? `.${nth}` : '');
 }
 
-/** Digits of a long text, which tell it from all others of a picture. @param {string} text */
+/** Hash a long text to six digits, which differ for all texts of a picture. @param {string} text */
 function longDigits(text) {
 	return `~${nameDigits(text)}${nameDigits(`${text}~`)}`;
 }
 
 /**
- * @param {import('./filter.js').Term} one @param {boolean} isBrief its text is said by digits
+ * @param {import('./filter.js').Term} one @param {boolean} isBrief write a hash instead of its text
  * @returns {string[]} its part of a link: key and value
  */
 function formatTerm({kind, value, from, to}, isBrief) {
@@ -215,7 +228,7 @@ function oneOf(text, known) {
 	return known.find(one => one === text) || '';
 }
 
-/** Anything is understood as far as it makes sense. @param {string} fragment @returns {Place} */
+/** Parse a fragment; ignore what is not valid. @param {string} fragment @returns {Place} */
 export function parsePlace(fragment) {
 	/** @type {Map<string, string>} */
 	const values = new Map();
@@ -248,7 +261,7 @@ export function parsePlace(fragment) {
 	};
 }
 
-/** @param {Place} place @returns {string} with its "#", or "" for the beginning */
+/** @param {Place} place @returns {string} with its "#", or "" for the file's defaults */
 export function formatPlace({times, mark, terms, view, of, sort, way, span, order, layout, theme, opened,
 	query}) {
 	const long = terms.reduce((sum, {value}) => sum + encodeURIComponent(value).length, 0);
@@ -282,7 +295,7 @@ export class Address {
 		window.addEventListener('hashchange', () => this.restore(false));
 	}
 
-	/** @returns {string[]} what was zoomed into before, as the entry of the history has it */
+	/** @returns {string[]} zooms before, from the history's entry */
 	trail() {
 		return [...history.state?.trail || []];
 	}
@@ -316,8 +329,9 @@ export class Address {
 	}
 
 	/**
-	 * Write the place into the URL.
-	 * @param {boolean} [asNew] the Back button undoes it @param {string[]} [trail]
+	 * Write the view's state into the URL.
+	 * @param {boolean} [asNew] as a new entry of the history, so that the Back button undoes it
+	 * @param {string[]} [trail]
 	 */
 	keep(asNew = false, trail = this.trail()) {
 		const fragment = formatPlace(this.place());
@@ -328,11 +342,12 @@ export class Address {
 			history[asNew ? 'pushState' : 'replaceState'](
 				{trail: trail.slice(-LONGEST_TRAIL)}, '', url);
 		} catch {
-			// Some documents may not: data: URLs, sandboxes, many changes at a time.
+			// The browser may refuse: data: URLs, sandboxes, too many changes in a
+			// short time.
 		}
 	}
 
-	/** @param {boolean} first at the beginning */
+	/** Show the state that the URL has. @param {boolean} first the page has just been loaded */
 	async restore(first) {
 		const fragment = location.hash;
 		if (!first && fragment === formatPlace(this.place()))
@@ -351,7 +366,7 @@ export class Address {
 			state.sort = place.sort || FIRST_SORT;
 		const {filter, lacks} = this.filterOf(place);
 		const found = isSameFilter(filter, state.filter) || await navigator.show(filter, false, []);
-		// What was gone to meanwhile is restored by itself.
+		// The URL changed meanwhile: another call restores that.
 		if (fragment !== location.hash)
 			return;
 		const bottomUp = place.order ? place.order === 'bottom-up' : profile.reversed;
@@ -371,7 +386,10 @@ export class Address {
 				(found ? lacks : ['what it selects']).join(', ')}`);
 	}
 
-	/** What of a link's filter is in this picture, and what is not. @param {Place} place */
+	/**
+	 * Make the filter of a link as far as this picture has its names, and list what it lacks.
+	 * @param {Place} place
+	 */
 	filterOf({times, mark, terms, view, of}) {
 		const {stretches, profile, choices, initial, filter} = this.state;
 		const lacks = [];
@@ -397,7 +415,10 @@ export class Address {
 			view: isThere && view || initial.view}, lacks};
 	}
 
-	/** As this picture has it. @param {import('./filter.js').Term} one */
+	/**
+	 * Find a link's term in this picture, with this picture's name; undefined if there is none.
+	 * @param {import('./filter.js').Term} one
+	 */
 	knownTerm(one) {
 		const {profile, hasInlined} = this.state;
 		const {kind, value} = one;
@@ -409,12 +430,15 @@ export class Address {
 		const names = ofSamples || (NAMES_OF_MODULES.includes(kind) ? profile.modules
 			: Array.from({length: profile.frames}, (_, frame) => profile.name(frame)));
 		const known = names.find(name => (value.startsWith('~') ? longDigits(name) : name) === value)
-			// Another run's threads have other numbers.
+			// Threads of another run have other pids and tids.
 			?? ofSamples?.map(commOf).find(name => name === commOf(value));
 		return known === undefined ? undefined : term(kind, known);
 	}
 
-	/** @param {Place} place @param {boolean} first @returns {string} what of it is not there */
+	/**
+	 * @param {Place} place @param {boolean} first
+	 * @returns {string} text about the levels that are missing, "" for none
+	 */
 	restoreZoom({way, span}, first) {
 		const {viewer, state, navigator} = this;
 		const total = state.tree.total[0];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
 // From the table of samples to the stacks that are shown: which samples a filter keeps, what they
-// weigh by node, and which frames of their stacks are left out. Needs no page: runs in the worker, and
-// on the page where that is sooner.
+// weigh by node, and which frames of their stacks are left out. Uses no DOM: runs in the worker, or
+// on the page if that is faster.
 
 import {chartOf} from './chart.js';
 import {SIDES, keepSame, term} from './filter.js';
@@ -15,12 +15,11 @@ import {NONE, firstNot, layOut, sortByKey} from './tree.js';
 /** @typedef {import('./filter.js').Filter} Filter */
 /** @typedef {import('./filter.js').Term} Term */
 /** @typedef {import('./tree.js').TreeColumns} TreeColumns */
-/** @typedef {(frame: number, above: number) => boolean} Leaving out of a frame below another */
-
 /**
- * Kinds of frames, see render/calltree.h: what stands in the one below it; what a thread waits for;
- * what stands above the stacks of threads that only wait in one place.
+ * @typedef {(frame: number, above: number) => boolean} Leaving is the frame left out below `above`?
  */
+
+/** Kinds of frames, see enum calltree_frame_kind in render/calltree.h. */
 export const INLINED = 6;
 export const WAIT = 7;
 export const KERNEL = 8;
@@ -28,18 +27,22 @@ export const IDLE = 9;
 
 // ---- weights ------------------------------------------------------------------------------------
 
-/** The first sample at a time or later. @param {Profile['samples']} samples @param {number} us */
+/**
+ * Find the index of the first sample at `us` or later.
+ * @param {Profile['samples']} samples @param {number} us
+ */
 function sampleAt({count, time, tickUs}, us) {
 	return firstNot(count, i => time[i] * tickUs < us);
 }
 
-/** A thread's name without its numbers. @param {string} thread */
+/** Drop the pid and tid from a thread's name. @param {string} thread */
 export function commOf(thread) {
 	return thread.replace(/ \(\d+(\/\d+)?\)$/, '');
 }
 
 /**
- * By thread, 1 where a filter has it; null: it has all.
+ * Find the threads that a filter's terms select: 1 for each of them, by thread; null for all
+ * threads.
  * @param {Profile} profile @param {Filter} filter
  */
 export function threadsOf({threads, processes}, {terms}) {
@@ -52,12 +55,16 @@ export function threadsOf({threads, processes}, {terms}) {
 	}) ? 1 : 0);
 }
 
-/** Is it more than the file's tree that knows what a filter keeps? @param {Filter} filter */
+/** Does a filter need the table of samples, not only the tree? @param {Filter} filter */
 export function needsSamples({terms, view}) {
 	return view === 'time' || terms.some(({kind}) => kind === 'time' || kind === 'thread' || kind === 'process');
 }
 
-/** What a filter's samples weigh by node. @param {Profile} profile @param {Filter} filter */
+/**
+ * Sum up, by node, the weight of the samples that a filter's terms for time, threads and processes
+ * select.
+ * @param {Profile} profile @param {Filter} filter
+ */
 function weightsOf(profile, filter) {
 	if (!needsSamples({...filter, view: 'graph'}))
 		return (filter.side && profile.sides?.[SIDES.indexOf(filter.side) - 1] || profile.tree.self).slice();
@@ -77,7 +84,7 @@ function weightsOf(profile, filter) {
 	return self;
 }
 
-/** By frame, 1 for those a term names. @param {Profile} profile @param {Term} term */
+/** Find a term's frames: by frame, 1 for each. @param {Profile} profile @param {Term} term */
 function framesOf({frames, frameModule, modules, name}, {kind, value}) {
 	const isModules = kind.endsWith('module') || kind === 'collapse';
 	const module = modules.indexOf(value);
@@ -86,7 +93,7 @@ function framesOf({frames, frameModule, modules, name}, {kind, value}) {
 }
 
 /**
- * Nothing is left of the stacks that a filter does not ask for.
+ * Set to 0 the weight of the stacks that a filter's terms for functions and modules exclude.
  * @param {Profile} profile @param {Filter} filter @param {Float64Array} self by node, changed
  */
 export function keepStacks(profile, {terms}, self) {
@@ -108,12 +115,12 @@ export function keepStacks(profile, {terms}, self) {
 // ---- frames -------------------------------------------------------------------------------------
 
 /**
- * Which frames a filter leaves out, null for none.
+ * Make the function that decides which frames a filter leaves out; null for none.
  * @param {Profile} profile @param {Filter} filter @param {boolean} inTime see nodesShown()
  */
 function leavingOf(profile, {terms}, inTime) {
 	const hidden = new Uint8Array(profile.frames + 1);
-	const within = new Uint8Array(profile.frames + 1);  // by frame: the collapsed module's number
+	const within = new Uint8Array(profile.frames + 1);  // by frame: number of its collapse term
 	let collapsed = 0;
 	const hideKind = (/** @type {number} */ kind) => profile.frameKind.forEach((one, frame) => {
 		hidden[frame] |= one === kind ? 1 : 0;
@@ -143,7 +150,7 @@ function leavingOf(profile, {terms}, inTime) {
 }
 
 /**
- * By frame, the number of its function: an inlined one is the same as the one that stands alone.
+ * Number the functions, by frame: the inlined and the other copies of a function have one number.
  * @param {Profile} profile
  */
 export function functionsOf({frames, frameModule, frameKind, name}) {
@@ -159,9 +166,9 @@ export function functionsOf({frames, frameModule, frameKind, name}) {
 	});
 }
 
-/** The number of a node by its parent's and its frame, for many of them. */
+/** Hash table: from the number of the parent and the frame to the number of the child. */
 class Children {
-	/** @param {number} most how many there can be */
+	/** @param {number} most children that there can be */
 	constructor(most) {
 		const room = 2 ** Math.ceil(Math.log2(2 * most + 2));
 		this.mask = room - 1;
@@ -169,7 +176,7 @@ class Children {
 	}
 
 	/**
-	 * Where a child is, or is to be.
+	 * Find the slot of a child, or the free slot for it.
 	 * @param {Uint32Array} parents @param {Uint32Array} frames by number
 	 * @param {number} parent @param {number} frame
 	 */
@@ -186,13 +193,14 @@ class Children {
 }
 
 /**
- * The same stacks without some frames: what such a one weighed is its caller's, and so is what it
- * called. A tree of its own, in depth-first order, siblings by frame.
+ * Make a tree without some frames: the weight and the callees of such a frame become its caller's.
+ * The tree is in depth-first order, siblings by frame.
  * @param {Nodes} nodes @param {Leaving | null} leavesOut
- * @param {{trails?: boolean, functions?: Uint32Array | null}} [how] trails: stacks have the frame
- *        they lose behind their last one instead; functions, by frame: each stands once on a stack,
- *        and has below it what any of its calls called
- * @returns {Nodes & {place: Uint32Array}} place: by node of before, or its caller's where it is left out
+ * @param {{trails?: boolean, functions?: Uint32Array | null}} [how] trails: append the innermost
+ * frame that a stack loses behind its leaf; functions, by frame: merge recursive calls, so that a
+ * function is at most once on a stack
+ * @returns {Nodes & {place: Uint32Array}} place: by old node, its new node, or its caller's if it
+ * is left out
  */
 export function nodesWithout({frame, self, parent}, leavesOut, {trails, functions} = {}) {
 	const most = (trails ? 2 : 1) * frame.length;
@@ -200,8 +208,8 @@ export function nodesWithout({frame, self, parent}, leavesOut, {trails, function
 	const selves = new Float64Array(most);
 	let count = 1;
 	const children = new Children(most);
-	const met = new Uint32Array(frame.length);  // by old node: the new one, as numbered when made
-	const lost = new Int32Array(frame.length).fill(NONE);  // by old node: a frame above it
+	const met = new Uint32Array(frame.length);  // by old node: new node, unsorted
+	const lost = new Int32Array(frame.length).fill(NONE);  // by old node: its last lost frame
 	frames[0] = frame[0];
 	selves[0] = self[0];
 	const childOf = (/** @type {number} */ above, /** @type {number} */ one) => {
@@ -229,17 +237,19 @@ export function nodesWithout({frame, self, parent}, leavesOut, {trails, function
 }
 
 /**
+ * Sort nodes depth-first, siblings by frame.
  * @param {Nodes & {count: number}} made parents before their children
- * @returns {Nodes & {place: Uint32Array}} depth first; place: by number that it was made with
+ * @returns {Nodes & {place: Uint32Array}} place: by number in `made`, the number in the sorted tree
  */
 function inOrder({count, frame: frames, self: selves, parent: parents}) {
 	const size = new Uint32Array(count).fill(1);
 	for (let i = count - 1; i > 0; i--)
 		size[parents[i]] += size[i];
-	// Each parent's children by frame: all nodes by frame, then dealt out to their parents.
-	const next = new Uint32Array(count);  // where the next child of a node goes, from its parent
+	// Sort all nodes by frame, then append each to its parent, which sorts the children of each
+	// parent.
+	const next = new Uint32Array(count);  // by node: offset of its next child
 	const offset = new Uint32Array(count);
-	// The root's is the last.
+	// Skip the root, which is last because its frame has the highest number.
 	for (const i of sortByKey(frames.subarray(0, count), frames[0] + 1).sorted.subarray(0, -1)) {
 		const above = parents[i];
 		offset[i] = 1 + next[above];
@@ -260,9 +270,9 @@ function inOrder({count, frame: frames, self: selves, parent: parents}) {
 }
 
 /**
- * The nodes that weigh something and those above them, in the same order: a tree of its own, so that
- * everything that works on a tree works on it.
- * @param {Nodes} nodes @param {Float64Array} self what they weigh @returns {Nodes}
+ * Make a tree of the nodes that weigh something and of the nodes above them, in the same order.
+ * @param {Nodes} nodes @param {Float64Array} self their weights
+ * @returns {Nodes}
  */
 export function nodesWeighing({frame, parent}, self) {
 	const kept = new Uint8Array(frame.length);
@@ -288,7 +298,8 @@ export function nodesWeighing({frame, parent}, self) {
 }
 
 /**
- * By node, 1 where its stacks wait: a frame that says so may be on either end of them.
+ * Find the nodes whose stacks wait: 1 for each of them, by node. The frame of kind WAIT is at the
+ * leaf, or at the root if the file was merged from the leaf.
  * @param {Nodes} nodes @param {Uint32Array} frameKind
  */
 export function waitingNodes({frame, parent}, frameKind) {
@@ -301,7 +312,7 @@ export function waitingNodes({frame, parent}, frameKind) {
 // ---- what is shown ------------------------------------------------------------------------------
 
 /**
- * Is time of stacks that wait, 1, or of others, 0, of a kind of time?
+ * Does a kind of time include stacks that wait (`waits` is 1) or stacks that do not (0)?
  * @param {import('./state.js').Times} times @param {number} waits
  */
 export function isOfTimes(times, waits) {
@@ -309,9 +320,10 @@ export function isOfTimes(times, waits) {
 }
 
 /**
- * Nodes without the frames that a filter leaves out; themselves where it has them all.
+ * Leave out the frames that a filter leaves out; return `nodes` itself if it leaves out none.
  * @param {Profile} profile @param {Filter} filter @param {Nodes} nodes
- * @param {boolean} [inTime] that a thread is an idle one is nothing that can be said of a moment
+ * @param {boolean} [inTime] leave out frames of kind IDLE too: a thread is idle in a whole run, not
+ * at one moment
  * @returns {Nodes & {place?: Uint32Array}} see nodesWithout()
  */
 function nodesShown(profile, filter, nodes, inTime = false) {
@@ -320,7 +332,10 @@ function nodesShown(profile, filter, nodes, inTime = false) {
 	return leavesOut || functions ? nodesWithout(nodes, leavesOut, {functions}) : nodes;
 }
 
-/** Stacks of a filter, but for what time they are. @param {Profile} profile @param {Filter} filter */
+/**
+ * Select the stacks that a filter keeps, of all kinds of time.
+ * @param {Profile} profile @param {Filter} filter
+ */
 function filteredNodes(profile, filter) {
 	if (!filter.terms.length && !filter.side)
 		return profile.tree;
@@ -330,8 +345,8 @@ function filteredNodes(profile, filter) {
 }
 
 /**
- * Of them those of one kind of time. @param {Nodes} nodes @param {Uint32Array} frameKind
- * @param {import('./state.js').Times} times
+ * Select the stacks of one kind of time.
+ * @param {Nodes} nodes @param {Uint32Array} frameKind @param {import('./state.js').Times} times
  */
 export function nodesOfTimes(nodes, frameKind, times) {
 	if (times === 'both' || !frameKind.includes(WAIT))
@@ -341,11 +356,12 @@ export function nodesOfTimes(nodes, frameKind, times) {
 }
 
 /**
- * What a filter keeps, whatever the view of it.
- * @typedef {{filter: Filter, every: Nodes, wanted: Nodes}} Kept wanted: of the time that is asked for
+ * What a filter keeps, independent of its view.
+ * @typedef {{filter: Filter, every: Nodes, wanted: Nodes}} Kept every: of all kinds of time;
+ * wanted: of the kind that the filter asks for
  */
 
-/** Those asked for last: of one filter there are several views. @type {WeakMap<Profile, Kept>} */
+/** The last result, which other views of a filter reuse. @type {WeakMap<Profile, Kept>} */
 const lastKept = new WeakMap();
 
 /** @param {Profile} profile @param {Filter} filter @returns {Kept} */
@@ -359,21 +375,26 @@ function nodesOf(profile, filter) {
 	return kept;
 }
 
-/** What of answers is used again here. @param {Profile} profile */
+/**
+ * List the objects that later answers use again, so their buffers must not be moved to another
+ * thread.
+ * @param {Profile} profile
+ */
 export function reused(profile) {
 	return [profile.tree, lastKept.get(profile)];
 }
 
 /**
  * @typedef {object} Answer
- * @property {TreeColumns} every what the filter keeps, waits and all
- * @property {TreeColumns} shown of it the time that is asked for; the same object where that is all
+ * @property {TreeColumns} every what the filter keeps, of all kinds of time
+ * @property {TreeColumns} shown the part of `every` of the kind of time that is asked for; the same
+ * object if that is all
  * @property {import('./sandwich.js').SandwichColumns | null} other what the view shows instead
  * @property {import('./functions.js').Functions | null} functions what a table shows
- * @property {string} of what the view is of, where the filter left it open
+ * @property {string} of name that the view is of, chosen here if the filter has none
  */
 
-/** Name of the function with the most time of its own. @param {Profile} profile @param {TreeColumns} tree */
+/** Find the function of most self weight. @param {Profile} profile @param {TreeColumns} tree */
 function costliestOf(profile, tree) {
 	const {frame, self} = weighFunctions(profile, tree);
 	return frame.length ? profile.name(frame[self.reduce((most, one, i) => one > self[most] ? i : most, 0)]) : '';
@@ -394,7 +415,7 @@ export function aggregate(profile, filter) {
 }
 
 /**
- * Stacks of a filter as the chart of a thread has them.
+ * Select a filter's stacks for the chart of a thread.
  * @param {Profile} profile @param {Filter} filter @returns {import('./chart.js').Stacks}
  */
 function stacksOf(profile, filter) {
@@ -408,7 +429,10 @@ function stacksOf(profile, filter) {
 	return {frame: nodes.frame, parent: nodes.parent, places};
 }
 
-/** The thread that a filter is of, or the busiest. @param {Profile} profile @param {Filter} filter */
+/**
+ * Make the chart of the thread that a filter names, or of the busiest thread.
+ * @param {Profile} profile @param {Filter} filter
+ */
 function threadInTime(profile, filter) {
 	const {samples: {time, tickUs, node, thread, weight, count}, periodNs} = profile;
 	const {places, ...stacks} = stacksOf(profile, filter);
@@ -432,7 +456,8 @@ function threadInTime(profile, filter) {
 }
 
 /**
- * What the samples of a filter weigh from each mark to the next, whatever time it has itself.
+ * Weigh the samples of a filter from each mark to the next. Only the filter's kind of time, threads
+ * and processes count, not its term of time nor its functions and modules.
  * @param {Profile} profile @param {Filter} filter @returns {Float64Array} by stretch
  */
 export function weighStretches(profile, filter) {

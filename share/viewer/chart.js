@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// One thread's samples in order of time: when it ran or waited on which stack, as boxes as wide as that
-// lasted. Needs no page, see aggregate.js.
+// One thread's samples in order of time: when it ran or waited on which stack, as boxes as wide as
+// that lasted. Uses no DOM, see aggregate.js.
 //
-// A sample has the time at which it was taken and the time it stands for, which went before that. So it
-// is laid from its own time to the left, around what is there already: a thread was on its CPU when a
-// sample says so, and a look that finds it waiting tells as well what it waited since the look before,
-// around such samples. What reaches back beyond the sample before of its sort has no place and is kept:
-// kernels take samples at their own ticks, now sooner, now later than a period, and what was too much
-// there closes gaps elsewhere. So of each sort no more is drawn than was measured, and one period.
-// Where nothing is drawn a thread did not run, or nobody knows what it did.
+// A sample has the time at which it was taken, and a weight: the time before it for which it
+// stands. So a sample is drawn from its own time to the left, into time that is still free. A
+// sample on a CPU says that the thread ran just then. A sample of a wait covers all waiting since
+// the previous check of the thread, so it is drawn around the samples on a CPU.
+//
+// Weight that reaches back beyond the previous sample of its sort does not fit there and is saved,
+// because kernels take samples at their own ticks, sooner or later than a period. The saved time
+// closes gaps elsewhere. So at most the measured time of each sort is drawn, plus one period. A gap
+// means that the thread did not run or that its stack is unknown.
 
 import {clamp, layOut, widen} from './tree.js';
 
@@ -17,29 +19,31 @@ import {clamp, layOut, widen} from './tree.js';
 /** @typedef {import('./decode.js').SampleTable} SampleTable */
 
 /**
- * What a tree has of whose boxes the weights are microseconds and the places times.
+ * Further data of a tree whose weights are microseconds and whose boxes begin at times.
  * @typedef {object} Chart
- * @property {number} beginUs at the left edge, since the beginning of the run
- * @property {number} mergedUs in each stretch so long one stack is drawn; 0: all are
+ * @property {number} beginUs time at the left edge, since the start of the run
+ * @property {number} mergedUs length of the stretches in each of which one stack is drawn; 0: all
+ * stacks are drawn
  * @property {number[]} threads that have something to show, the busiest first
  */
 
 /**
- * Stacks, and which one the file's nodes end at.
+ * Stacks, and where the stacks of the file's nodes end among them.
  * @typedef {object} Stacks
- * @property {Uint32Array} frame by node, parents before children @property {Uint32Array} parent
- * @property {Int32Array} places by the file's node: 0 or less is not shown
+ * @property {Uint32Array} frame by node, parents before children
+ * @property {Uint32Array} parent
+ * @property {Int32Array} places by the file's node: the node here; 0 or less: not shown
  */
 
-/** Of more boxes stretches of time are merged, which are so many at first. */
+/** If there are more boxes, merge stretches of time: STRETCHES of them at first. */
 const MOST_BOXES = 1 << 20;
 const STRETCHES = 1 << 18;
-/** So many differ from their neighbours that their boxes are too many. */
+/** If there are more spans, merge stretches before boxes are made. */
 const MOST_SPANS = 1 << 22;
 
-/** Times with the stack of each, one behind the other. */
+/** Spans of time with the stack of each, one after the other, in rising or falling order. */
 class Spans {
-	/** @param {number} beginUs @param {number} endUs all are within */
+	/** @param {number} beginUs @param {number} endUs all spans are within */
 	constructor(beginUs, endUs) {
 		this.beginUs = beginUs;
 		this.endUs = endUs;
@@ -50,7 +54,10 @@ class Spans {
 		this.node = new Int32Array(1024);
 	}
 
-	/** The one before or behind all so far. @param {number} node @param {number} from @param {number} to */
+	/**
+	 * Append a span; join it to the last one if they touch and have one stack.
+	 * @param {number} node @param {number} from @param {number} to
+	 */
 	put(node, from, to) {
 		const last = this.count - 1;
 		if (node <= 0 || from >= to)
@@ -77,7 +84,10 @@ class Spans {
 			column.subarray(0, this.count).reverse();
 	}
 
-	/** Keep of each stretch its longest stack alone, for as long as all of them. From left to right. */
+	/**
+	 * Keep only the longest stack of each stretch, for the time of all its stacks. The spans
+	 * must be in rising order.
+	 */
 	mergeStretches() {
 		const {count, from, to, node, beginUs, endUs} = this;
 		const length = this.mergedUs ? 2 * this.mergedUs : Math.ceil((endUs - beginUs) / STRETCHES);
@@ -104,12 +114,12 @@ class Spans {
 	}
 }
 
-/** What is still to be laid, of one sort: on a CPU, or all that is only known to be before a time. */
+/** Samples of one sort to be drawn: those on a CPU, or those only known to lie before a time. */
 class Rest {
 	/** @param {number} periodUs */
 	constructor(periodUs) {
 		this.periodUs = periodUs;
-		/** What gaps may be closed with. */
+		/** Saved time that may close gaps. */
 		this.spareUs = periodUs;
 		this.at = Infinity;
 		/** @type {number[]} */
@@ -124,7 +134,10 @@ class Rest {
 		return this.next === this.end;
 	}
 
-	/** @param {number} at @param {number} node @param {number} length */
+	/**
+	 * Add a sample. If it is of another time, drop the samples left here and save their time.
+	 * @param {number} at @param {number} node @param {number} length
+	 */
 	push(at, node, length) {
 		if (at !== this.at) {
 			for (; !this.isEmpty; this.next++)
@@ -136,7 +149,11 @@ class Rest {
 		this.lengths[this.end++] = length;
 	}
 
-	/** How much of `room` the next one takes. @param {number} room @param {boolean} isLast of all */
+	/**
+	 * Take the next sample's length, at most `room`. The last sample may be lengthened to
+	 * `room` by saved time.
+	 * @param {number} room @param {boolean} isLast the other sort has no samples left
+	 */
 	take(room, isLast) {
 		const length = this.lengths[this.next];
 		if (length > room) {
@@ -152,6 +169,7 @@ class Rest {
 }
 
 /**
+ * Lay out one thread's samples in time. Returns the spans in rising order.
  * @param {SampleTable} samples @param {number} thread @param {Int32Array} places see Stacks
  * @param {number} periodUs @param {number} beginUs @param {number} endUs
  */
@@ -160,7 +178,7 @@ function spansOf({count, tickUs, ...samples}, thread, places, periodUs, beginUs,
 	const spans = new Spans(beginUs, endUs);
 	const cpu = new Rest(periodUs);
 	const others = new Rest(periodUs);
-	let edge = Infinity;  // all from there on is known
+	let edge = Infinity;  // the time from here on is laid out
 	const fillDownTo = (/** @type {number} */ until) => {
 		while (edge > until && !(cpu.isEmpty && others.isEmpty)) {
 			const [next, other] = others.isEmpty || !cpu.isEmpty && cpu.at <= others.at
@@ -183,7 +201,7 @@ function spansOf({count, tickUs, ...samples}, thread, places, periodUs, beginUs,
 	return spans;
 }
 
-/** How deep nodes are. @param {Uint32Array} parent */
+/** Compute the depth of each node. @param {Uint32Array} parent */
 function depthsOf(parent) {
 	const depth = new Uint32Array(parent.length);
 	for (let i = 1; i < depth.length; i++)
@@ -192,17 +210,18 @@ function depthsOf(parent) {
 }
 
 /**
- * Boxes of spans: neighbours in time share those that their stacks begin with.
- * @param {Spans} spans @param {Stacks} stacks @param {Uint32Array} depths of their nodes
- * @param {number} beginUs @param {number} endUs @returns {TreeColumns | null} null: they are too many
+ * Make boxes of spans: neighbours in time share the boxes of the frames with which both stacks
+ * begin.
+ * @param {Spans} spans @param {Stacks} stacks @param {Uint32Array} depths of the nodes of `stacks`
+ * @param {number} beginUs @param {number} endUs @returns {TreeColumns | null} null: too many boxes
  */
 function boxesOf(spans, stacks, depths, beginUs, endUs) {
 	const [frame, parent] = [new Uint32Array(MOST_BOXES), new Uint32Array(MOST_BOXES)];
 	const [self, total, from] = [0, 1, 2].map(() => new Float64Array(MOST_BOXES));
-	const open = new Int32Array(depths.length);  // by depth: a stack's node
+	const open = new Int32Array(depths.length);  // by depth: the node of the current stack
 	const box = open.slice();
 	let count = 1;
-	let deepest = 0;  // that is open
+	let deepest = 0;  // depth of the current stack
 	let last = beginUs;
 	frame[0] = stacks.frame[0];
 	total[0] = endUs - beginUs;
@@ -239,16 +258,18 @@ function boxesOf(spans, stacks, depths, beginUs, endUs) {
 }
 
 /**
+ * Make the chart of a thread.
  * @param {import('./decode.js').Profile} profile @param {Stacks} stacks
  * @param {number[]} threads the busiest first, at least one
- * @param {number} thread of them @param {{from: number, to: number} | undefined} time what is asked for
+ * @param {number} thread one of them
+ * @param {{from: number, to: number} | undefined} time range that is asked for, undefined for all
  * @returns {TreeColumns}
  */
 export function chartOf({samples, periodNs}, stacks, threads, thread, time) {
 	const last = Math.max(samples.time[samples.count - 1] * samples.tickUs, 1);
 	const beginUs = clamp(time ? time.from : 0, 0, last - 1);
 	const endUs = clamp(time ? time.to : last, beginUs + 1, last);
-	// Who does not know what a sample stands for draws each to the one before.
+	// If the duration of a sample is unknown, draw each sample to the one before.
 	const spans = spansOf(samples, thread, stacks.places, periodNs / 1000 || last, beginUs, endUs);
 	const depths = depthsOf(stacks.parent);
 	let boxes = boxesOf(spans, stacks, depths, beginUs, endUs);

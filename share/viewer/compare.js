@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Another picture to compare this one with: dropped on the page or chosen, shown with this one as one
-// tree, exchanged and left again; and the line that says what is compared. How is in join.js and shifts.js.
+// Compare this picture with another one, which is dropped on the page or chosen: show both as one
+// tree, exchange them, leave the comparison, and say in a line what is compared. join.js and
+// shifts.js do the comparison itself.
 
 import {cleanText} from './decode.js';
 import {SIDES} from './filter.js';
@@ -14,8 +15,9 @@ import {Background, performer} from './worker.js';
 /** @typedef {import('./filter.js').Filter} Filter */
 
 /**
- * What keys and the menu do with a comparison.
- * @param {import('./navigate.js').Navigator} navigator @param {import('./matcher.js').Matcher} matcher
+ * Set up comparisons. Returns the functions that keys and the menu call.
+ * @param {import('./navigate.js').Navigator} navigator
+ * @param {import('./matcher.js').Matcher} matcher
  * @param {import('./search.js').SearchBox} searchBox
  */
 export function comparisons(navigator, matcher, searchBox) {
@@ -26,7 +28,7 @@ export function comparisons(navigator, matcher, searchBox) {
 	/** @type {{file: File, isOld: boolean} | null} */
 	let shown = null;
 	let turn = 0;
-	/** What of this picture was shown before. @type {Filter} */
+	/** Filter of this picture before the comparison. @type {Filter} */
 	let before;
 	/** @type {number[]} */
 	let path;
@@ -43,7 +45,11 @@ export function comparisons(navigator, matcher, searchBox) {
 	const chooser = element('input', {type: 'file', accept: '.svg', hidden: ''});
 	compared.append(why, words, widths.group, exchanging, leaving, chooser);
 
-	/** @param {any[]} content of the line @param {string} [wrong] */
+	/**
+	 * Show the line about the comparison.
+	 * @param {any[]} content of the line
+	 * @param {string} [wrong] an error
+	 */
 	function tell(content, wrong = '') {
 		ui.removeAttribute('aria-busy');
 		words.replaceChildren(...content);
@@ -55,11 +61,12 @@ export function comparisons(navigator, matcher, searchBox) {
 	}
 
 	/**
-	 * @param {import('./decode.js').Profile} profile @param {Background} of it @param {Filter} filter
-	 * @param {number[]} frames to what fills the view
+	 * Show a profile: this picture's own, or the joined one.
+	 * @param {import('./decode.js').Profile} profile @param {Background} of its worker
+	 * @param {Filter} filter @param {number[]} frames path to the box that fills the view
 	 */
 	async function show(profile, of, filter, frames) {
-		// Those are of other frames.
+		// The matches are frames of the other profile.
 		searchBox.finder.matches = null;
 		if (!await navigator.open(profile, profile === own ? perform : performer(profile, of), filter, frames))
 			return;
@@ -70,7 +77,7 @@ export function comparisons(navigator, matcher, searchBox) {
 		searchBox.search();
 	}
 
-	/** @param {File | undefined} file @param {boolean} [isOld] it is the old one of the two */
+	/** @param {File | undefined} file @param {boolean} [isOld] `file` is the old version */
 	async function begin(file, isOld = false) {
 		const mine = ++turn;
 		if (!file)
@@ -105,7 +112,7 @@ export function comparisons(navigator, matcher, searchBox) {
 		}
 	}
 
-	/** Back to what was shown before. */
+	/** Show again what was shown before the comparison. */
 	async function leave() {
 		turn++;
 		shown = null;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// From the bytes of the metadata element to typed arrays. The format is described in render/embed.h.
-// Samples are in order of time, so that those of a range are found by bisection, and one takes about a
-// dozen bytes.
+// Decode the bytes of the metadata element to typed arrays. The format is described in
+// render/embed.h. Samples are in order of time, so that those of a range are found by bisection; a
+// sample takes about a dozen bytes.
 
-// Columns by their numbers, see render/embed.h.
+// Tags of the columns: enum embed_tag in render/embed.h.
 const TITLE = 1;
 const SUBTITLE = 2;
 const NUMBERS = 3;
@@ -47,14 +47,15 @@ const SAMPLE_WEIGHTS = 49;
 const SAMPLE_KINDS = 50;
 const FRAME_TEXTS = 51;
 
-// ---- numbers and texts out of bytes that may be anything ---------------------------------------
+// ---- numbers and texts out of untrusted bytes ---------------------------------------------------
 
 function damaged() {
 	return new RangeError('its data is damaged');
 }
 
 /**
- * Read one varint at `at.i`; exact up to 2^53. @param {Uint8Array} bytes @param {{i: number}} at
+ * Read one varint at `at.i`, exact up to 2^53, and advance `at.i`.
+ * @param {Uint8Array} bytes @param {{i: number}} at
  */
 function readVarint(bytes, at) {
 	let value = 0;
@@ -94,8 +95,8 @@ function readNumbers(bytes, count) {
 }
 
 /**
- * How many bytes numbers in planes have, of which there are exactly `count`.
- * @param {Uint8Array | undefined} bytes @param {number} count @returns {number} 0 where there are none
+ * Compute how many bytes each of `count` numbers in planes has.
+ * @param {Uint8Array | undefined} bytes @param {number} count @returns {number} 0 if there are none
  */
 function planesOf(bytes, count) {
 	const planes = count ? (bytes?.length || 0) / count : 0;
@@ -105,10 +106,11 @@ function planesOf(bytes, count) {
 }
 
 /**
- * Read numbers in planes: the lowest byte of each, then the next of each. In one round whatever
- * their size, for this is most of the time that many samples take.
- * @template {Uint8Array | Uint16Array | Uint32Array} T
- * @param {Uint8Array | undefined} bytes @param {T} numbers that they fill, large enough @returns {T}
+ * Read numbers in planes: the lowest bytes of all numbers, then their next bytes. One loop reads
+ * all planes, because most of the time for many samples is spent here.
+ * @template {Uint8Array | Uint16Array | Uint32Array} T @param {Uint8Array | undefined} bytes
+ * @param {T} numbers output: its length is the count
+ * @returns {T}
  */
 function readPlanes(bytes = new Uint8Array(0), numbers) {
 	const count = numbers.length;
@@ -142,8 +144,9 @@ export function readColumns(bytes) {
 }
 
 /**
- * Text without what could disturb the text around it. Bytes that are no UTF-8 were made U+FFFD by
- * the decoder. @param {string} text
+ * Replace characters that could disturb the text around them by U+FFFD. The decoder has replaced
+ * bytes that are not UTF-8.
+ * @param {string} text
  */
 export function cleanText(text) {
 	return text.replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029\ufeff]/gu, '\ufffd');
@@ -168,16 +171,16 @@ function readTexts(bytes, count, decoder) {
 	return texts;
 }
 
-// ---- what they are -------------------------------------------------------------------------------
+// ---- the profile --------------------------------------------------------------------------------
 
-/** What stacks do in the time they stand for, as enum calltree_times has it. */
+/** Kinds of time, in the order of enum calltree_times. */
 export const TIMES = /** @type {const} */ (['cpu', 'waits', 'both']);
 
 /**
- * In depth-first order, the root first.
+ * A call tree in depth-first order, the root first.
  * @typedef {object} Nodes
- * @property {Uint32Array} frame the root's is the number behind the last
- * @property {Float64Array} self weight of its own
+ * @property {Uint32Array} frame that of the root is the count of frames
+ * @property {Float64Array} self weight without callees
  * @property {Uint32Array} parent
  */
 
@@ -188,53 +191,54 @@ export const TIMES = /** @type {const} */ (['cpu', 'waits', 'both']);
  * @property {number} periodNs CPU time of one sample, 0 when unknown
  * @property {number} nodes
  * @property {number} frames
- * @property {number} rootColor place in the palette
+ * @property {number} rootColor index in the palette
  * @property {number} mergedColor
- * @property {string[]} light CSS colours by place
+ * @property {string[]} light CSS colours by index
  * @property {string[]} dark
  * @property {string[]} modules
  * @property {Uint32Array} frameModule
  * @property {Uint32Array} frameKind
  * @property {Uint32Array} frameColor
  * @property {(frame: number) => string} name clean text of a frame's name
- * @property {string[]} texts by frame, what else there is to say of it; none where nothing is
+ * @property {string[]} texts by frame, further text about it; empty if the file has none
  * @property {Nodes} tree
  * @property {string} countName what one unit of weight is called
- * @property {string} timeName which time it is, "" for the default
+ * @property {string} timeName which time was measured, "" for the default
  * @property {string} palette its name
  * @property {string[]} notes lines
  * @property {string} font family of the labels, "" for the viewer's own
- * @property {boolean} icicle roots on top, as asked for
- * @property {boolean} wholeNames labels have template arguments if there is room
+ * @property {boolean} icicle root on top
+ * @property {boolean} wholeNames labels keep template arguments if there is room
  * @property {boolean} reversed the tree was merged from the leaf
- * @property {import('./state.js').Times} times that the static picture shows
+ * @property {import('./state.js').Times} times kind of time that the static picture shows
  * @property {number} rowPx height of a row, the gap included
  * @property {number} fontPx size of the labels
- * @property {number} narrowestPx of a box drawn by itself
+ * @property {number} narrowestPx least width of a box drawn by itself
  * @property {Mark[]} marks in order of time
- * @property {SampleTable} samples read when asked for
+ * @property {SampleTable} samples decoded at first use
  * @property {number} sampleCount
  * @property {string[]} threads names by number
  * @property {string[]} processes by thread
  * @property {Lines} lines
- * @property {{text: string, places: number[]}[]} legend what colours mean, by places in the palette
- * @property {Float64Array[]} [sides] where versions are compared: weights of the old one and of the new
- *           one, by node, which are those of the tree together
+ * @property {{text: string, places: number[]}[]} legend meaning of colours, by indices in the
+ * palette
+ * @property {Float64Array[]} [sides] of a comparison: weights by node of the old and of the new
+ * version, whose sum is the tree's
  */
 
-/** @typedef {{us: number, text: string}} Mark in microseconds since the beginning */
+/** @typedef {{us: number, text: string}} Mark us: microseconds since the start of the run */
 
 /**
- * What the source lines of functions weigh over all of the time, the heaviest of each frame.
+ * Weights of source lines over the whole run, for each frame its heaviest lines.
  * @typedef {object} Lines
  * @property {string[]} files
- * @property {Float64Array} first by frame, and one more: where its lines begin
- * @property {Float64Array} more by frame: how many are not here
- * @property {Float64Array} file by line: number of its file
+ * @property {Float64Array} first by frame, and one more: index of its first line
+ * @property {Float64Array} more by frame: number of lines left out of the file
+ * @property {Float64Array} file by line: index in `files`
  * @property {Float64Array} number by line, 0 when it is not known
  * @property {Float64Array} self
  * @property {Float64Array} total
- * @property {Float64Array} waits of the total
+ * @property {Float64Array} waits the part of `total` that waits
  */
 
 /** @param {Uint8Array | undefined} bytes @returns {string[]} CSS colours */
@@ -246,8 +250,9 @@ function readColors(bytes) {
 }
 
 /**
- * Names, decoded and cleaned all at once where each of their bytes is a character, as nearly always:
- * that costs what a few hundred do one by one, which is what else is done when one is asked for.
+ * Make the function that returns a frame's name. If each byte of all names is one character, as
+ * nearly always, decode and clean all names at once, which costs as much as a few hundred names one
+ * by one. Otherwise decode each name at first use.
  * @param {Uint8Array} lengths @param {Uint8Array} bytes @param {number} count
  */
 function nameReader(lengths, bytes, count) {
@@ -259,7 +264,7 @@ function nameReader(lengths, bytes, count) {
 	if (starts[count] !== bytes.length)
 		throw damaged();
 	const all = cleanText(decoder.decode(bytes));
-	// Of its own, so that the data need not stay.
+	// A copy, so that the file's data can be freed.
 	const coded = all.length === bytes.length ? null : bytes.slice();
 	/** @type {string[]} */
 	const known = new Array(count);
@@ -269,7 +274,7 @@ function nameReader(lengths, bytes, count) {
 }
 
 /**
- * How the picture was asked to look; the defaults where a file does not say.
+ * Read how the picture was asked to look. A file without this column has the defaults.
  * @param {Uint8Array | undefined} bytes
  */
 function readView(bytes) {
@@ -289,8 +294,9 @@ function readView(bytes) {
 }
 
 /**
- * Numbers that are each the sum of those read so far.
- * @param {Uint8Array} bytes @param {number} count @param {boolean} isSigned
+ * Read numbers that are stored as differences.
+ * @param {Uint8Array} bytes @param {number} count
+ * @param {boolean} isSigned the differences are in zigzag code
  */
 function readSums(bytes, count, isSigned) {
 	let sum = 0;
@@ -313,7 +319,7 @@ function readMarks(column, decoder) {
 }
 
 /**
- * Pictures without lines have none of the columns.
+ * Read the source lines. Pictures without lines have none of these columns.
  * @param {(tag: number) => Uint8Array} column @param {number} frames @param {TextDecoder} decoder
  * @returns {Lines}
  */
@@ -341,7 +347,7 @@ function readLines(column, frames, decoder) {
 	};
 }
 
-/** How many places an entry of the legend has, see render/legend.h. */
+/** Indices in an entry of the legend, see render/legend.h. */
 const LEGEND_SHADES = 3;
 
 /**
@@ -389,10 +395,10 @@ export function readNodes(columns, nodes, frames) {
  * All samples that have a time, the earliest first.
  * @typedef {object} SampleTable
  * @property {number} count
- * @property {number} tickUs microseconds that one unit of `time` is, a whole number
- * @property {Uint32Array} time since the beginning of the run, in ticks; never falls. Of a wait it is
- *     when it ended or was last seen, so that it covers what came before
- * @property {Uint32Array} node where the stack ends, by number in the file
+ * @property {number} tickUs microseconds in one unit of `time`, a whole number
+ * @property {Uint32Array} time ticks since the start of the run, never falling. For a wait: when it
+ * ended or was last seen, so that the weight is time before it
+ * @property {Uint32Array} node the leaf's number in the file
  * @property {Uint16Array | Uint32Array} thread
  * @property {Uint8Array | Uint32Array} weight
  * @property {Uint8Array} kind 0 on a CPU, 1 due there but never delivered, 2 waiting
@@ -400,7 +406,7 @@ export function readNodes(columns, nodes, frames) {
 
 const KINDS = 3;
 
-/** Steps to times, in place. @param {Uint32Array} time @returns {Uint32Array} */
+/** Sum up differences to times, in place. @param {Uint32Array} time @returns {Uint32Array} */
 function sumUp(time) {
 	let sum = 0;
 	for (let i = 0; i < time.length; i++)
@@ -411,10 +417,10 @@ function sumUp(time) {
 }
 
 /**
- * Steps to nodes, in place: each is how far the node is from that of the thread's sample before, the
- * lowest bit set where it is lower.
- * @param {Uint32Array} node @param {number} nodes
- * @param {Uint16Array | Uint32Array} thread @param {number} threads
+ * Turn differences into node numbers, in place. Each is the difference from the node of the
+ * thread's previous sample, in zigzag code.
+ * @param {Uint32Array} node @param {number} nodes @param {Uint16Array | Uint32Array} thread
+ * @param {number} threads
  */
 function followThreads(node, nodes, thread, threads) {
 	const last = new Uint32Array(threads);
@@ -429,7 +435,7 @@ function followThreads(node, nodes, thread, threads) {
 }
 
 /**
- * None where times are not known.
+ * Read the samples. A file whose samples have no times has none.
  * @param {Map<number, Uint8Array>} columns @returns {SampleTable}
  */
 export function readSampleTable(columns) {
@@ -458,7 +464,8 @@ export function readSampleTable(columns) {
 
 /**
  * @param {Map<number, Uint8Array>} columns
- * @param {() => void} [done] called when nothing is read from them any more: the samples come last
+ * @param {() => void} [done] called when `columns` are no longer needed, which is after the samples
+ * have been read
  * @returns {Profile}
  */
 export function readProfile(columns, done = () => {}) {

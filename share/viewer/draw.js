@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Boxes and labels on the canvas, and the colours they have. Fills are grouped by colour: setting a
-// colour is what costs.
+// Draw boxes and labels on the canvas, and choose their colours. Fills are grouped by colour,
+// because setting a colour is the expensive part.
 
 import {Labels} from './label.js';
 import {neighbours, snapLeft, snapWidth} from './layout.js';
@@ -12,39 +12,41 @@ const LABELLED_MIN_PX = 24;
 /**
  * @typedef {object} Theme
  * @property {boolean} dark
- * @property {string[]} colors by place in the palette
+ * @property {string[]} colors by index in the palette
  * @property {string} ink
- * @property {string} match fill of what was searched for
+ * @property {string} match fill of boxes that match the search
  * @property {string} matchInk
  * @property {string} background
- * @property {string} edge of boxes, where more contrast is wanted; "" for none
+ * @property {string} edge colour of edges if more contrast is wanted; "" for none
  * @property {string} font of labels, as CSS
  */
 
-/** How a box stands back. */
+/** Fades of a box: none; it does not match the search; it is an ancestor of the zoomed box. */
 export const PLAIN = 0;
 export const UNMATCHED = 1;
 export const ABOVE = 2;
 const BOX_ALPHA = [1, 0.3, 0.6];
 const LABEL_ALPHA = [1, 0.6, 0.7];
 const FADES = BOX_ALPHA.length;
-/** Where an inlined box meets what it stands in; see render/drawing.c. */
+/** Dashed line between an inlined box and the box that it is inlined into; see render/drawing.c. */
 export const DASHES = [3, 2];
 export const DASH_ALPHA = 0.6;
 const DASHED_MIN_PX = 8;
-/** Narrower boxes are all edge, but matches. */
+/** Narrower boxes are filled with the colour of edges, except matches. */
 const EDGED_MIN_PX = 3;
 
 /**
- * Where labels begin in their boxes. @param {number} rowPx @param {number} fontPx
+ * Compute the offset of a label's baseline in its box.
+ * @param {number} rowPx @param {number} fontPx
  */
 function labelPlace(rowPx, fontPx) {
 	return {x: LABEL_PADDING_PX, y: Math.round(((rowPx - 1) / 2 + fontPx * 0.36) * 2) / 2};
 }
 
 /**
- * Boxes of one node each. @param {import('./layout.js').BoxList} boxes @param {number} width of the view
- * @param {number} least how wide they are
+ * List the boxes of a single node that are wide enough.
+ * @param {import('./layout.js').BoxList} boxes @param {number} width of the view
+ * @param {number} least width of a box, in px
  */
 function wideBoxes({count, left, right, merged}, width, least) {
 	/** @type {number[]} */
@@ -67,9 +69,11 @@ export class Painter {
 		this.sizes = sizes;
 		this.place = labelPlace(sizes.rowPx, sizes.fontPx);
 		this.ratio = 1;
-		/** @type {Int32Array} by group, its first box; -1 for none */
+		/**
+		 * @type {Int32Array} by group (see group()), index of its first box; -1 for none
+		 */
 		this.heads = new Int32Array(0);
-		/** @type {Int32Array} by box, the next one of its group */
+		/** @type {Int32Array} by box, index of the next box of its group */
 		this.next = new Int32Array(0);
 	}
 
@@ -95,8 +99,9 @@ export class Painter {
 	}
 
 	/**
-	 * A box's colour and how it stands back, as one number.
-	 * @param {number} place in the palette, -1 for a match @param {number} fade
+	 * Encode a box's colour and fade as one number.
+	 * @param {number} place index in the palette, -1 for a match
+	 * @param {number} fade
 	 */
 	group(place, fade) {
 		return (place < 0 ? this.heads.length / FADES - 1 : place) * FADES + fade;
@@ -106,10 +111,9 @@ export class Painter {
 	 * @param {import('./layout.js').BoxList} boxes
 	 * @param {(box: number) => number} groupOf see group()
 	 * @param {(row: number) => number} topOf top edge of a row
-	 * @param {(node: number) => string} nameOf
-	 * @param {number} width of the view
-	 * @param {{has: (node: number) => boolean, isAbove: boolean}} inlined boxes, and whether what
-	 *        they stand in is above them
+	 * @param {(node: number) => string} nameOf @param {number} width of the view
+	 * @param {{has: (node: number) => boolean, isAbove: boolean}} inlined is a node inlined; is
+	 * the box that it is inlined into above it
 	 */
 	draw(boxes, groupOf, topOf, nameOf, width, inlined) {
 		const {context, heads, ratio, canvas} = this;
@@ -237,8 +241,8 @@ export class Painter {
 
 // ---- colours ------------------------------------------------------------------------------------
 
-// Light or dark: what the person chose here, else what the browser prefers. More contrast, or the
-// person's own few colours: what the browser says. The colours are in viewer.css and in the data.
+// Light or dark: the user's choice, else the browser's preference. Higher contrast and forced
+// colours: the browser's settings. The colours are in viewer.css and in the file's data.
 
 const DARK = '(prefers-color-scheme: dark)';
 const CONTRAST = '(prefers-contrast: more)';

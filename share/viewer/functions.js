@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// What functions weigh by themselves and with all they call, in order, and in words. Needs no page.
+// What functions weigh by themselves and with all their callees: computed, sorted, and as text.
+// Uses no DOM.
 //
-// A row is a name in a module, whether the compiler inlined it or not: that is its choice at each
-// call, and nobody's question who asks what a function costs.
+// A row is a name in a module, inlined or not, because a compiler decides for each call whether it
+// inlines a function, and that does not matter for what the function costs.
 
 import {INLINED, functionsOf} from './aggregate.js';
 import {amountsOf, formatPercent, originOf} from './text.js';
 import {frameTotals} from './tree.js';
 
 /** @typedef {import('./state.js').State} State */
-/** @typedef {{frame: Uint32Array, self: Float64Array, total: Float64Array}} Functions by number */
+/** @typedef {{frame: Uint32Array, self: Float64Array, total: Float64Array}} Functions by row */
 
 /**
- * Weight of a node by itself; of a tree that begins with what ran that is what its first nodes weigh.
+ * Compute a node's weight without its callees. In a tree that was merged from the leaf only the
+ * root's children have such a weight: their total.
  * @param {import('./tree.js').TreeColumns} tree @param {number} node @param {boolean} isReversed
  */
 export function selfAt({self, total, parent}, node, isReversed) {
@@ -21,8 +23,9 @@ export function selfAt({self, total, parent}, node, isReversed) {
 }
 
 /**
+ * Weigh all functions of a tree.
  * @param {import('./decode.js').Profile} profile @param {import('./tree.js').TreeColumns} tree
- * @returns {Functions} each stack once in a function's total
+ * @returns {Functions} each stack counts once in a function's total
  */
 export function weighFunctions(profile, tree) {
 	const functions = functionsOf(profile);
@@ -36,7 +39,7 @@ export function weighFunctions(profile, tree) {
 		total: Float64Array.from(there, one => totals[one])};
 }
 
-/** @typedef {'name' | 'module' | 'self' | 'total'} By what rows are sorted */
+/** @typedef {'name' | 'module' | 'self' | 'total'} By column by which rows are sorted */
 
 export const BY = /** @type {By[]} */ (['name', 'module', 'self', 'total']);
 export const COLUMNS = /** @type {[string, By, string][]} */ ([
@@ -44,18 +47,18 @@ export const COLUMNS = /** @type {[string, By, string][]} */ ([
 	['Self', 'self', 'amount'], ['Self %', 'self', 'share'], ['Total', 'total', 'amount'],
 	['Total %', 'total', 'share']]);
 
-/** By what, and which way: as links have it. */
+/** Column and direction of sorting, as links have them. */
 export const SORTS = BY.flatMap(by => [`${by}-falling`, `${by}-rising`]);
 export const FIRST_SORT = 'self-falling';
 
-/** @param {By} by */
+/** Does the first click on a column sort in rising order? @param {By} by */
 export function risesFirst(by) {
 	return by === 'name' || by === 'module';
 }
 
 /**
- * Rows of a table: numbers of the functions that are shown, of those with a match where one is looked for;
- * the heavier one first where that does not tell.
+ * List the rows of a table in order: numbers of the functions that are shown; during a search only
+ * those with a match. If the sorted column is equal, the larger total comes first.
  * @param {State} state @param {import('./search.js').Finder} finder
  */
 export function functionsShown(state, {matches}) {
@@ -70,7 +73,10 @@ export function functionsShown(state, {matches}) {
 			|| total[b] - total[a] || a - b);
 }
 
-/** What is written in a row; amounts are several. @param {State} state @param {number} i of a function */
+/**
+ * Write the cells of a function's row. A cell is a list of texts.
+ * @param {State} state @param {number} i of a function
+ */
 export function cellsOf(state, i) {
 	const {frame, self, total} = /** @type {Functions} */ (state.functions);
 	const weights = [self[i], total[i]].flatMap(weight =>
@@ -78,7 +84,7 @@ export function cellsOf(state, i) {
 	return [[state.profile.name(frame[i]) || '(no name)'], [originIn(state, frame[i])], ...weights];
 }
 
-/** A module, and of what kind it is that is none. @param {State} state @param {number} frame */
+/** Name a frame's module, else its kind. @param {State} state @param {number} frame */
 function originIn({profile}, frame) {
 	return profile.frameKind[frame] === INLINED ? profile.modules[profile.frameModule[frame]]
 		: originOf(profile, frame);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// From base64 text to the bytes that were compressed.
+// Decode base64 text and inflate it.
 
-/** @param {string} text base64 @returns {any} bytes, as some versions of the types have them */
+/**
+ * @param {string} text base64
+ * @returns {any} bytes; not a type, because versions of the DOM's types differ
+ */
 export function bytesOf(text) {
 	const characters = atob(text);
 	const bytes = new Uint8Array(characters.length);
@@ -12,10 +15,9 @@ export function bytesOf(text) {
 }
 
 /**
- * Decode and inflate text. A piece is decoded only when the stream has room for it.
+ * Decode and inflate text. A piece is decoded only when the stream has room for it, to save memory.
  * @param {string[]} pieces of base64, each of them whole bytes
- * @param {'deflate' | 'gzip'} [format]
- * @returns {Promise<Uint8Array>}
+ * @param {'deflate' | 'gzip'} [format] @returns {Promise<Uint8Array>}
  */
 export async function inflate(pieces, format = 'deflate') {
 	let next = 0;

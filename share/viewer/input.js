@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// From keys and pointers to what is meant by them: the keys as the sheet of keys lists them and as
-// they act; pointing, a click, a tap, dragging, pinching. Scrolling up and down is the browser's.
-// What follows from many at once waits for the next frame, or for their end.
+// Turn keys and pointer events into actions: the keys, as the sheet of keys lists them; pointing,
+// clicks, taps, dragging, pinching. The browser itself scrolls up and down. Work that many events
+// in a row ask for is deferred to the next frame, or until they end.
 
 // ---- when ---------------------------------------------------------------------------------------
 
 const REST_MS = 200;
 
-/** As often as it is seen. @param {() => void} act */
+/** Defer `act` to the next frame, once for all calls until then. @param {() => void} act */
 export function oncePerFrame(act) {
 	let request = 0;
 	return () => {
@@ -19,7 +19,10 @@ export function oncePerFrame(act) {
 	};
 }
 
-/** Once it is no longer asked for again and again. @param {() => void} act @param {number} [restMs] */
+/**
+ * Make a function that calls `act` when it has not been called again for `restMs`.
+ * @param {() => void} act @param {number} [restMs]
+ */
 export function whenResting(act, restMs = REST_MS) {
 	let timer = 0;
 	return () => {
@@ -30,7 +33,7 @@ export function whenResting(act, restMs = REST_MS) {
 
 // ---- keys ---------------------------------------------------------------------------------------
 
-/** Keys as the sheet lists them, what they do, and by which actions. @type {[string, string, string][]} */
+/** Keys, what they do, and their actions. @type {[string, string, string][]} */
 export const KEYS = [
 	['\u2190 \u2192', 'sibling to the left, to the right', 'left right'],
 	['\u2191 \u2193', 'parent and widest child, as the graph stands', 'up down'],
@@ -65,7 +68,7 @@ export const KEYS = [
 	['?', 'this sheet', 'help'],
 ];
 
-/** By KeyboardEvent.key the action, where that is not what the sheet says. @type {[string, string][]} */
+/** KeyboardEvent.key and action of other keys. @type {[string, string][]} */
 const OTHER_KEYS = [['ArrowLeft', 'left'], ['ArrowRight', 'right'], ['ArrowUp', 'up'], ['ArrowDown', 'down'],
 	['PageUp', 'pageUp'], ['PageDown', 'pageDown'], [' ', 'zoom'], ['Escape', 'out'], ['Backspace', 'out'],
 	['=', 'closer'], ['-', 'farther'], ['ContextMenu', 'menu']];
@@ -75,8 +78,8 @@ const ACTIONS = new Map([...OTHER_KEYS, ...KEYS.flatMap(([shown, , actions]) => 
 })]);
 
 /**
- * Move the focus through a list, round and round.
- * @param {HTMLElement[]} items @param {string} key @returns {boolean} whether it is a key for that
+ * Move the focus through a list; after the last item comes the first.
+ * @param {HTMLElement[]} items @param {string} key @returns {boolean} whether `key` moves the focus
  */
 export function moveFocus(items, key) {
 	const {length} = items;
@@ -89,9 +92,10 @@ export function moveFocus(items, key) {
 }
 
 /**
- * The action a key stands for, "" for none: keys with Ctrl, Alt or Meta are the browser's, but for
- * those named here. @param {KeyboardEvent} event
- * @param {'field' | 'button' | ''} within what has the focus
+ * Find the action of a key, "" for none. Keys with Ctrl, Alt or Meta are left to the browser,
+ * except the ones named here.
+ * @param {KeyboardEvent} event
+ * @param {'field' | 'button' | ''} within kind of the element that has the focus
  */
 export function actionOf(event, within) {
 	const {key, code, altKey} = event;
@@ -111,7 +115,7 @@ export function actionOf(event, within) {
 	return ACTIONS.get(key) || '';
 }
 
-/** What fingers do, as the sheet lists it. @type {[string, string][]} */
+/** Gestures of fingers, as the sheet of keys lists them. @type {[string, string][]} */
 export const GESTURES = [
 	['Tap', 'select a box; again: zoom into it'],
 	['Two fingers', 'zoom freely'],
@@ -125,15 +129,16 @@ const STILL_PX = 5;
 const HELD_MS = 500;
 
 /**
- * Places are in the window's pixels, distances in CSS pixels.
+ * Positions are in the window's pixels, distances in CSS pixels.
  * @typedef {object} Gestures
  * @property {(x: number, y: number) => void} point
  * @property {() => void} leave
  * @property {(x: number, y: number) => void} click
  * @property {(x: number, y: number) => void} tap
- * @property {(x: number, y: number) => void} menu a finger that stays, the other button
+ * @property {(x: number, y: number) => void} menu a long touch, or the secondary button
  * @property {(dx: number) => void} drag
- * @property {(x: number, factor: number) => void} pinch what was `factor` wide is 1 wide
+ * @property {(x: number, factor: number) => void} pinch multiply the width of the visible range by
+ * `factor`, around x
  * @property {() => void} end of a drag or pinch
  */
 
@@ -178,7 +183,7 @@ class Fingers {
 			this.gestures.pinch(after.x, before.apart / after.apart);
 	}
 
-	/** Middle and distance of the first two fingers. */
+	/** Compute the middle and the distance of the first two fingers. */
 	spread() {
 		const down = [...this.down.values()];
 		const [a, b] = [down[0], down[1] || down[0]];
@@ -220,14 +225,16 @@ export function listenToPointers(canvas, gestures) {
 	});
 	canvas.addEventListener('pointerup', event => fingers.release(event, false));
 	canvas.addEventListener('pointercancel', event => fingers.release(event, true));
-	// Else the click that a browser makes of it is one on the menu, which is there by now.
+	// Otherwise the click that a browser makes of the touch would hit the menu, which is open
+	// by now.
 	canvas.addEventListener('touchend', event => {
 		if (fingers.held)
 			event.preventDefault();
 	});
 	canvas.addEventListener('contextmenu', event => {
 		event.preventDefault();
-		// A finger's menu opens when it goes up: the browser's would take it away from us.
+		// For a finger, the menu opens when the finger is lifted. The browser's own menu,
+		// prevented above, would end the touch.
 		if (!fingers.down.size)
 			gestures.menu(event.clientX, event.clientY);
 	});

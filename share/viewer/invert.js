@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The same stacks merged from their other end, without building more of that tree than is looked
-// at: it can have as many nodes as all stacks have frames.
+// The stacks of a tree merged from their other end. Only the nodes that are needed are built,
+// because the inverted tree can have as many nodes as all stacks have frames.
 //
-// A node is a range of the stacks that have as many frames in common as it is deep. Finding its
-// children parts the range by one frame more; what lies outside of the range does not move.
+// A node is a range of stacks; the stacks of a node at depth N have N frames in common. expand()
+// sorts the range by the next frame, which makes the children. Stacks outside of the range do not
+// move.
 
 import {NONE, ONE_WAY, UNKNOWN, widen} from './tree.js';
 
 /** @typedef {import('./tree.js').Tree} Tree */
-/** @typedef {{frame: number, first: number, count: number, weight: number}} Group of stacks */
+/**
+ * @typedef {{frame: number, first: number, count: number, weight: number}} Group range of stacks
+ * with one next frame
+ */
 
-/** Arrays with room for a number of nodes. @param {number} room */
+/** Make arrays with room for a number of nodes. @param {number} room */
 function makeColumns(room) {
 	return {
 		parent: new Uint32Array(room),
@@ -22,26 +26,28 @@ function makeColumns(room) {
 		self: new Float64Array(room),
 		total: new Float64Array(room),
 		from: new Float64Array(room),
-		first: new Uint32Array(room),  // of its stacks
-		last: new Uint32Array(room),   // one after them
+		first: new Uint32Array(room),  // its first stack
+		last: new Uint32Array(room),   // after its last stack
 	};
 }
 
 /**
- * What is inverted, where that is not each stack from where it ends: see sandwich.js.
+ * Ends from which stacks are inverted, if these are not the leaves: see sandwich.js.
  * @typedef {object} Start
- * @property {Uint32Array} ends nodes of the base; all stacks of each are as one that ends there
- * @property {import('./tree.js').TreeColumns} columns nodes that the tree has before
+ * @property {Uint32Array} ends nodes of the base; all stacks through such a node count as one stack
+ * that ends there
+ * @property {import('./tree.js').TreeColumns} columns nodes that the tree has from the start
  */
 
-/** @param {Tree} base @param {Start} [start] @returns {Tree} */
+/** Invert a tree; expand() adds nodes. @param {Tree} base @param {Start} [start] @returns {Tree} */
 export function invertTree(base, start) {
-	// By stack: the node it ends at, and the node its last common frame belongs to.
+	// By stack: the node at which it ends, and the node that its inversion has reached.
 	const ends = start ? start.ends.slice()
 		: Uint32Array.from(base.self, (_, node) => node).filter(node => base.self[node] > 0);
 	const reached = start ? ends.map(node => base.parent[node]) : ends.slice();
 	const weights = start ? base.total : base.self;
-	// By frame, which group of groupStacks() it has; the root's is one more than all others.
+	// By frame, the index of its group in groupStacks(). The root's frame number is the count
+	// of frames.
 	const placeOf = new Int32Array(base.frame[0]).fill(NONE);
 	const columns = makeColumns(1024);
 	/** @type {Tree} */
@@ -69,7 +75,8 @@ export function invertTree(base, start) {
 			for (let i = columns.child[node]; i >= 0; i = columns.sibling[i])
 				if (tree.hasMatch(i, marks))
 					return true;
-			// What is left of its stacks, where that is not known as nodes.
+			// If the children are unknown, check the remaining frames of the node's
+			// stacks.
 			for (let k = columns.first[node]; columns.child[node] === UNKNOWN && k < columns.last[node]; k++)
 				if (stacks[reached[k]])
 					return true;
@@ -102,7 +109,7 @@ export function invertTree(base, start) {
 			addChild(node, group);
 	}
 
-	/** The root is that of other nodes, too. */
+	/** Add the nodes that the tree has from the start; they share its root. */
 	function addKnown(/** @type {any} */ known) {
 		while (tree.nodes < known.nodes)
 			add(0, 0);
@@ -111,7 +118,7 @@ export function invertTree(base, start) {
 		columns.child[root] = UNKNOWN;
 	}
 
-	/** A child to the right of those a node has. */
+	/** Add a child to the right of the node's last child. */
 	function addChild(/** @type {number} */ node, /** @type {Group} */ group) {
 		const child = add(node, group.first);
 		const left = columns.child[node] === NONE ? NONE : child - 1;
@@ -124,13 +131,14 @@ export function invertTree(base, start) {
 		columns.frame[child] = group.frame;
 		columns.last[child] = group.first + group.count;
 		columns.total[child] = group.weight;
-		// What ran is where a stack ends: callers have no time of their own.
+		// Only the root's children have self weight, because their frames ran; the frames
+		// below are callers.
 		columns.self[child] = node === 0 && !start ? group.weight : 0;
 	}
 
 	/**
-	 * Groups of stacks that have reached the same frame, moved so that the heaviest are first: what
-	 * the time went to is what one looks for here. Stacks that have no more frames come last.
+	 * Group a range of stacks by the frame that they have reached, and move the stacks so that
+	 * the heaviest group is first. Stacks without further frames come last.
 	 * @returns {Group[]}
 	 */
 	function groupStacks(/** @type {number} */ first, /** @type {number} */ count) {
@@ -156,7 +164,7 @@ export function invertTree(base, start) {
 			group.first = at;
 			return at + group.count;
 		}, first);
-		// Stacks go where the next one of their group goes, in the order they had.
+		// Move each stack to the next index of its group, which keeps the order of stacks.
 		const next = Uint32Array.from(groups, group => group.first);
 		let ended = first + more;
 		for (let k = 0; k < count; k++) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Another picture's file, and its stacks and this one's as one tree, under names that both have: as
-// `flamerun diff` joins files, see cli/compare/sides.c. The file is looked for its data as text, and
-// nothing of it is a document. Needs no page: runs in the worker.
+// Read another picture's file, and join its stacks and this picture's to one tree, under names that
+// both have, as `flamerun diff` does: see cli/compare/sides.c. The data is searched in the file's
+// text; the file is never opened as a document, so no script of it runs. Uses no DOM: runs in the
+// worker.
 
 import {IDLE, WAIT, nodesOfTimes, nodesWithout} from './aggregate.js';
 import {readColumns, readProfile} from './decode.js';
@@ -12,14 +13,14 @@ import {layOut} from './tree.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
 
-/** Of a file as text, and of its data inflated. */
+/** Most bytes of a file, and of its data when inflated. */
 const MOST_TEXT = 2 ** 28;
 const MOST_DATA = 2 ** 27;
 
 /**
- * Colours of verdicts, the light ones and the dark ones, as render/palette.c has them: shades of grey,
- * slower, slower by others, faster, faster by others, new, gone. Red and blue, or for all eyes. They
- * stand before all others.
+ * Colours of verdicts, of the light and the dark theme, as in render/palette.c: three greys,
+ * slower, slower by others, faster, faster by others, new, gone. The first pair is red and blue,
+ * the second is for colour-blind users too. They precede all other colours of the palette.
  */
 const UNTOLD_COLORS = ['c9cacdd0d2d4d7d9dc', '3c3d3f434445494a4c'];
 const PAIRS = [
@@ -29,7 +30,7 @@ const PAIRS = [
 const GREYS = 3;
 const COLORS = 9;
 
-/** See render/calltree.h. */
+/** Kinds of frames, see render/calltree.h. */
 const UNNAMED = 2;
 const PROCESS = 4;
 const THREAD = 5;
@@ -37,8 +38,9 @@ const THREAD = 5;
 // ---- a file -------------------------------------------------------------------------------------
 
 /**
- * Of what may inflate to anything no more than a part is in memory.
- * @param {string[]} pieces of base64 @returns {Promise<Uint8Array>}
+ * Inflate at most MOST_DATA bytes, because damaged or hostile data may inflate without end.
+ * @param {string[]} pieces of base64
+ * @returns {Promise<Uint8Array>}
  */
 async function inflateBounded(pieces) {
 	let left = MOST_DATA;
@@ -72,10 +74,10 @@ async function readPicture(file) {
 
 // ---- names --------------------------------------------------------------------------------------
 
-/** Longer ends of names are no copies'. */
+/** Longest suffix of a name that is checked for a compiler's copies. */
 const TAIL = 80;
 
-/** A function's name without what tells a compiler's copies of it apart, as cli/symbols/demangle.c has it. */
+/** Drop suffixes of a compiler's copies from a name, as cli/symbols/demangle.c does. */
 function withoutCopies(/** @type {string} */ name) {
 	const clone = name.indexOf(' [clone ');
 	if (clone >= 0 && name.endsWith(']') && !name.includes(']:', clone))
@@ -90,11 +92,12 @@ function withoutCopies(/** @type {string} */ name) {
 	return name;
 }
 
-/** Texts that are apart have a byte between them that no text has. */
+/** Separator of texts: a byte that no text has. */
 const BETWEEN = '\0';
 
 /**
- * Frames that stand for those of both sides, in the order of their names; and which, by frame of each.
+ * Join the frames of both profiles: returns the joined frames in the order of their names, and for
+ * each profile the joined frame by frame.
  * @param {Profile[]} profiles
  */
 function joinFrames(profiles) {
@@ -115,7 +118,10 @@ function joinFrames(profiles) {
 			return one;
 		});
 	});
-	/** @type {Map<string, {sides: number, shared: number}>} shared: nodes without names in both, less others */
+	/**
+	 * @type {Map<string, {sides: number, shared: number}>} shared: nodes without names in both
+	 * profiles, less those in one
+	 */
 	const modules = new Map();
 	for (const {module, sides, kind, nodes} of every.values()) {
 		const one = modules.get(module) || {sides: 0, shared: 0};
@@ -125,7 +131,7 @@ function joinFrames(profiles) {
 	}
 	const keys = known.map(side => side.map(({name, module, kind}) => {
 		const {sides, shared} = /** @type {any} */ (modules.get(module));
-		// Addresses are names where they mean the same in both.
+		// Use addresses as names only if both modules have mostly the same addresses.
 		return [kind === UNNAMED && shared <= 0 ? `[${module}]` : withoutCopies(name),
 			sides === 3 || kind === WAIT ? module : '', kind].join(BETWEEN);
 	}));
@@ -140,13 +146,15 @@ function joinFrames(profiles) {
 // ---- stacks -------------------------------------------------------------------------------------
 
 /**
- * What goes from one thread to another: what of this picture's profile is another.
+ * The members in which the profile of a comparison differs from this picture's, as the worker posts
+ * them.
  * @typedef {Awaited<ReturnType<typeof compare>>} Joined
  */
 
 /**
- * The profile that it makes of this picture's; all that a worker needs, of none.
- * @param {Profile | null} profile @param {Joined} joined @returns {Profile}
+ * Make the profile of a comparison.
+ * @param {Profile | null} profile this picture's; null in the worker, which needs no other members
+ * @param {Joined} joined @returns {Profile}
  */
 export function profileOf(profile, joined) {
 	return Object.assign(Object.create(profile), joined, {name: (/** @type {number} */ frame) => joined.names[frame]});
@@ -157,10 +165,14 @@ function unitOf({periodNs, timeName, countName}) {
 	return periodNs ? `time: ${timeName || 'cpu'}` : countName;
 }
 
-/** @typedef {{file: Blob, times: import('./state.js').Times, isOld: boolean}} Wanted isOld: the file is */
+/**
+ * @typedef {{file: Blob, times: import('./state.js').Times, isOld: boolean}} Wanted isOld: `file`
+ * is the old version
+ */
 
 /**
- * This picture and another file's as one: of the time that is asked for, all of it, in this one's units.
+ * Join this picture and another file: the kind of time that is asked for, over the whole run, in
+ * this picture's units.
  * @param {Profile} profile @param {Wanted} wanted
  */
 export async function compare(profile, {file, times, isOld}) {
@@ -184,7 +196,7 @@ export async function compare(profile, {file, times, isOld}) {
 			all.parent[firsts[side] + i] = parent[i] && firsts[side] + parent[i];
 		}
 	});
-	// Processes and threads of two runs are not the same ones.
+	// Processes and threads of two runs differ, so their frames are left out.
 	const {place, ...tree} = nodesWithout(all, one => [PROCESS, THREAD, IDLE].includes(frames[one].kind));
 	const sides = parts.map(({self}, side) => {
 		const weights = new Float64Array(tree.frame.length);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Names cut to fit into a box. The same rules as render/label.c, which says why; tests/labels.tsv and
-// tests/fitted.tsv have the cases of both.
+// Shorten names so that they fit into boxes, by the rules of render/label.c, which gives the
+// reasons. tests/labels.tsv and tests/fitted.tsv have cases for both programs.
 
 const ELLIPSIS = '\u2026';
 const FEWEST_CHARACTERS = 2;
@@ -9,7 +9,7 @@ const FEWEST_OF_BOTH_ENDS = 6;
 const FEWEST_BEFORE = 2;
 const FEWEST_OF_ADDRESS = 4;
 
-/** @param {string} name @param {number} i Does a '<' there open template arguments? */
+/** Does the '<' at `i` open template arguments? @param {string} name @param {number} i */
 function opensArguments(name, i) {
 	let back = i;
 	while (back > 0 && name[back - 1] === '<')
@@ -21,7 +21,7 @@ function opensArguments(name, i) {
 	return i > 0 && !':( ,.'.includes(name[i - 1]);
 }
 
-/** @param {string} name @param {number} end Does what ends there end in an operator's name? */
+/** Does an operator's name end at `end`? @param {string} name @param {number} end */
 function isOperator(name, end) {
 	while (end > 0 && '<>=!+-*/%^&|~,'.includes(name[end - 1]))
 		end--;
@@ -29,7 +29,8 @@ function isOperator(name, end) {
 }
 
 /**
- * Where parameters that begin with the '(' at @i end; 0 when that is none or never closed.
+ * Find the end of the parameters that begin with the '(' at `i`; 0 if these are no parameters or
+ * they are never closed.
  * @param {string} name @param {number} i
  */
 function parametersEnd(name, i) {
@@ -58,8 +59,8 @@ function skipQualifiers(name, i) {
 const CLONE = ' [clone ';
 
 /**
- * What is left of a function's name for those who know the program: "a<b, c<d>>::e(f) const" is
- * "a<\u2026>::e". tests/labels.tsv has more.
+ * Drop parameters, template arguments and suffixes from a function's name: "a<b, c<d>>::e(f) const"
+ * becomes "a<\u2026>::e". tests/labels.tsv has more examples.
  * @param {string} name
  */
 export function shortName(name) {
@@ -101,7 +102,7 @@ const ADDRESS_MARK = 3;
 const ADDRESS = /^\[.*?(\+0x[0-9a-f]+\])$/;
 const BEGINS_NAME = /^(?!operator\(\))[\w~$\u0080-\uffff]/;
 
-/** Where a function's own name begins in its short one. @param {string} name */
+/** Find where a function's own name begins in its short name. @param {string} name */
 function ownStart(name) {
 	let own = 0;
 	let depth = 0;
@@ -117,7 +118,7 @@ function ownStart(name) {
 	return own;
 }
 
-/** A text and how wide it is up to each of its characters. */
+/** A text and its width up to each of its characters. */
 class Measured {
 	/** @param {string} text @param {(character: string) => number} measure */
 	constructor(text, measure) {
@@ -131,17 +132,20 @@ class Measured {
 			this.widths[i + 1] = this.widths[i] + measure(character);
 		});
 		const address = text.match(ADDRESS);
-		/** What of it is an address is its end. */
+		/** The text ends in an address. */
 		this.isAddress = address !== null;
 		this.own = this.ends.indexOf(address ? text.length - address[1].length : ownStart(text));
 	}
 
-	/** How wide it is from a character on. @param {number} from */
+	/** Compute the width from a character to the text's end. @param {number} from */
 	widthFrom(from) {
 		return this.widths[this.count] - this.widths[from];
 	}
 
-	/** Where what begins there and fits ends. @param {number} from @param {number} width */
+	/**
+	 * Find the end of the longest part that begins at `from` and fits.
+	 * @param {number} from @param {number} width
+	 */
 	endThatFits(from, width) {
 		let low = from;
 		let high = this.count;
@@ -155,7 +159,10 @@ class Measured {
 		return low;
 	}
 
-	/** Where what ends with the text and fits begins. @param {number} first @param {number} width */
+	/**
+	 * Find the start, not before `first`, of the longest part that ends with the text and fits.
+	 * @param {number} first @param {number} width
+	 */
 	startThatFits(first, width) {
 		let from = this.count;
 		while (from > first && this.widthFrom(from - 1) <= width)
@@ -163,7 +170,7 @@ class Measured {
 		return from;
 	}
 
-	/** Characters at the beginning that another text has, too. @param {string} text */
+	/** Count leading characters shared with another text. @param {string} text */
 	sharedWith(text) {
 		let same = 0;
 		let i = 0;
@@ -177,7 +184,8 @@ class Measured {
 	}
 
 	/**
-	 * What is left of it, with what says that something is missing.
+	 * Join two parts of the text, with an ellipsis for each part that is missing. Returns "" if
+	 * too few characters are left.
 	 * @param {number} head @param {number} headEnd @param {number} tail @param {number} tailEnd
 	 */
 	cut(head, headEnd, tail, tailEnd) {
@@ -188,11 +196,11 @@ class Measured {
 	}
 }
 
-/** Names and their widths in one font, remembered. */
+/** Cache of names and their widths in one font. */
 export class Labels {
 	/**
 	 * @param {(character: string) => number} measure one character's width
-	 * @param {boolean} isWhole names are whole where there is room
+	 * @param {boolean} isWhole do not shorten names if there is room
 	 */
 	constructor(measure, isWhole = false) {
 		this.isWhole = isWhole;
@@ -209,7 +217,7 @@ export class Labels {
 		this.known = new Map();
 	}
 
-	/** @param {string} name */
+	/** Find a name in the cache, or measure it. @param {string} name */
 	look(name) {
 		let known = this.known.get(name);
 		if (!known)
@@ -224,7 +232,7 @@ export class Labels {
 		return known.short ||= new Measured(shortName(name), this.measure);
 	}
 
-	/** Words and no name. @param {string} text @param {number} width */
+	/** Fit a text that is not a name. @param {string} text @param {number} width */
 	fitText(text, width) {
 		const {whole} = this.look(text);
 		return whole.widthFrom(0) <= width ? text
@@ -233,8 +241,9 @@ export class Labels {
 	}
 
 	/**
+	 * Fit a name into a width.
 	 * @param {string} name @param {number} width
-	 * @param {string[]} [beside] names that stand left and right of it
+	 * @param {string[]} [beside] names of the boxes to the left and right
 	 * @returns {string} "" when nothing useful fits
 	 */
 	fit(name, width, beside = []) {
@@ -257,8 +266,11 @@ export class Labels {
 		return this.fitOwn(short, room, beside);
 	}
 
-	/** Both ends, but what tells it from others. @param {Measured} short @param {number} room
-	 * @param {string[]} beside */
+	/**
+	 * Keep both ends of a function's own name, or the part by which it differs from its
+	 * neighbours.
+	 * @param {Measured} short @param {number} room @param {string[]} beside
+	 */
 	fitOwn(short, room, beside) {
 		const {own, count} = short;
 		let tail = short.startThatFits(own, room / 2);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Which boxes are on screen and where. Costs pixels, not nodes: subtrees that are narrow or out of
-// sight are stepped over whole. The list is used again and again: an animation makes no garbage.
+// Find which boxes are on screen and where. The cost depends on pixels, not nodes, because subtrees
+// that are narrow or out of sight are skipped whole. The list is reused, so that an animation makes
+// no garbage.
 
 import {NONE, UNKNOWN, nodeAfter, rowOf, widen} from './tree.js';
 
@@ -12,28 +13,28 @@ import {NONE, UNKNOWN, nodeAfter, rowOf, widen} from './tree.js';
  * @property {number} width in CSS pixels
  * @property {number} firstRow
  * @property {number} lastRow
- * @property {number} narrowest in CSS pixels
- * @property {((node: number) => boolean) | null} [isMarked] whether something in the node or below
- *         it is to be seen even when it is too narrow
- * @property {((node: number) => boolean) | null} [isClosed] whether what is below it is hidden
- * @property {number} [until] time after which no unknown children are looked for
+ * @property {number} narrowest least width of a box drawn by itself, in CSS pixels
+ * @property {((node: number) => boolean) | null} [isMarked] must the node or something below it be
+ * visible even if it is too narrow?
+ * @property {((node: number) => boolean) | null} [isClosed] is everything below it hidden?
+ * @property {number} [until] performance.now() after which unknown children are not expanded
  */
 
-/** Of a list at the beginning. */
+/** Boxes for which a list has room at first. */
 const ROOM = 2048;
 
 export class BoxList {
 	constructor() {
 		this.count = 0;
-		/** The first one of a merged run. */
+		/** For a merged run, its first node. */
 		this.node = new Uint32Array(ROOM);
 		this.row = new Uint32Array(ROOM);
-		/** In CSS pixels, may be outside of the view. */
+		/** In CSS pixels; may be outside of the view. */
 		this.left = new Float64Array(ROOM);
 		this.right = new Float64Array(ROOM);
-		/** Stands for a run of boxes too narrow to be drawn. */
+		/** 1 for a run of boxes that are too narrow to be drawn. */
 		this.merged = new Uint8Array(ROOM);
-		/** A merged run has something marked in it. */
+		/** 1 for a merged run that contains something marked. */
 		this.marked = new Uint8Array(ROOM);
 	}
 
@@ -54,11 +55,13 @@ export class BoxList {
 	}
 }
 
-/** By row, the run of narrow boxes at its end; it is none when right is -Infinity. */
+/** By row, the run of narrow boxes at its end so far; `right` is -Infinity if there is none. */
 class Runs {
 	/**
-	 * @param {number} rows @param {BoxList} boxes @param {number} narrowest @param {number} width
-	 * @param {boolean} isSparse between boxes are gaps: narrow ones are seen where they stand alone, too
+	 * @param {number} rows @param {BoxList} boxes @param {number} narrowest
+	 * @param {number} width
+	 * @param {boolean} isSparse there are gaps between boxes, so a narrow box is drawn even if
+	 * it stands alone
 	 */
 	constructor(rows, boxes, narrowest, width, isSparse) {
 		this.node = new Uint32Array(rows);
@@ -73,6 +76,7 @@ class Runs {
 	}
 
 	/**
+	 * Add a narrow box to the run of its row; begin a new run if there is a gap before the box.
 	 * @param {number} row @param {number} node @param {number} left @param {number} right
 	 * @param {boolean} marked
 	 */
@@ -98,8 +102,9 @@ class Runs {
 }
 
 /**
+ * List the boxes on screen.
  * @param {import('./tree.js').Tree} tree @param {View} view
- * @param {BoxList} boxes filled anew: rows interleaved, each row from left to right
+ * @param {BoxList} boxes output, overwritten: rows interleaved, each row from left to right
  * @returns {boolean} whether all children that matter are known
  */
 export function visibleBoxes(tree, view, boxes) {
@@ -107,7 +112,8 @@ export function visibleBoxes(tree, view, boxes) {
 	const scale = width / (view.to - view.from);
 	const runs = new Runs(tree.rows, boxes, narrowest, width, Boolean(tree.chart));
 	let complete = true;
-	// A sandwich has two lists of children: callers in the rows before its root, callees after it.
+	// A sandwich has two lists of children: callers in the rows before its root, callees after
+	// it.
 	const {rootRow, callers, callees} = tree;
 	let rest = rootRow < lastRow ? callees : NONE;
 	boxes.count = 0;
@@ -138,7 +144,8 @@ export function visibleBoxes(tree, view, boxes) {
 				}
 			}
 		}
-		// What is right of the window has only siblings that are, too.
+		// Siblings to the right of a box that is beyond the right edge are beyond it too:
+		// skip them.
 		if (next === NONE)
 			next = nodeAfter(tree, left < width ? i : tree.parent[i]);
 		if (next === NONE) {
@@ -153,14 +160,14 @@ export function visibleBoxes(tree, view, boxes) {
 }
 
 /**
- * Who stands left and right of a box in its row. @param {BoxList} boxes
- * @param {number[]} among boxes, each row's from left to right
- * @returns {(box: number) => number[]} of one of them the nearest others
+ * Find the boxes to the left and to the right of a box in its row.
+ * @param {BoxList} boxes @param {number[]} among boxes that count, each row's from left to right
+ * @returns {(box: number) => number[]} for one of them, the nearest others
  */
 export function neighbours({row}, among) {
 	/** @type {number[][]} by row */
 	const rows = [];
-	/** @type {Map<number, number>} by box, its place in its row */
+	/** @type {Map<number, number>} by box, its index in its row */
 	const places = new Map();
 	for (const i of among) {
 		const inRow = rows[row[i]] ||= [];
@@ -172,7 +179,7 @@ export function neighbours({row}, among) {
 	};
 }
 
-/** The first and the last row of boxes. @param {BoxList} boxes @returns {[number, number]} */
+/** Find the first and the last row of boxes. @param {BoxList} boxes @returns {[number, number]} */
 export function rowsOf({count, row}) {
 	let first = count ? row[0] : 0;
 	let last = first;
@@ -184,15 +191,19 @@ export function rowsOf({count, row}) {
 }
 
 /**
- * Edges on whole pixels with one pixel between neighbours when wide, as they are when narrow; cut
- * to the view. @param {number} left @param {number} right @param {number} width of the view
+ * Compute a box's left edge on screen, cut to the view. Edges of wide boxes are on whole pixels,
+ * with one pixel between neighbours; edges of narrow boxes are not rounded.
+ * @param {number} left @param {number} right @param {number} width of the view
  */
 export function snapLeft(left, right, width) {
 	const cut = Math.max(left, 0);
 	return Math.min(right, width) - cut < 3 ? cut : Math.round(cut);
 }
 
-/** @param {number} left @param {number} right @param {number} width of the view */
+/**
+ * Compute a box's width on screen, see snapLeft().
+ * @param {number} left @param {number} right @param {number} width of the view
+ */
 export function snapWidth(left, right, width) {
 	const cut = Math.max(left, 0);
 	const end = Math.min(right, width);

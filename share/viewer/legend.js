@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// What the colours mean, of those that are in the picture: a line below the crumbs, shown by key and
-// with waits by itself; and the same on the sheet of keys. What the file says, see render/legend.h,
-// and what only the viewer draws.
+// Explain the colours that are in the picture, in a line below the crumbs and on the sheet of keys.
+// A key shows the line; it is shown without the key for waits and comparisons. The meanings come
+// from the file, see render/legend.h; colours that only the viewer draws are added.
 
 import {element} from './page.js';
 import {press} from './search.js';
@@ -11,7 +11,7 @@ import {partsOf} from './waits.js';
 
 /** @typedef {import('./state.js').State} State */
 
-/** @param {string[]} colors one behind the other */
+/** Make a CSS fill of colours side by side. @param {string[]} colors */
 function fillOf(colors) {
 	return new Set(colors).size > 1 ? `linear-gradient(to right, ${colors.join()})` : colors[0];
 }
@@ -43,11 +43,12 @@ export function meaningsOf(state) {
 }
 
 /**
- * Show the line where it is worth it, or as the person chose.
- * @param {import('./page.js').Page} page @param {State} state @returns {() => void} chooses the other
+ * Show the line if it is useful, or as the user chose.
+ * @param {import('./page.js').Page} page @param {State} state
+ * @returns {() => void} toggles the line
  */
 export function legendIn({legend, colors}, state) {
-	/** @type {boolean | undefined} what the person chose */
+	/** @type {boolean | undefined} the user's choice */
 	let chosen;
 	const show = () => {
 		const isShown = chosen ?? (Boolean(state.profile.sides) || state.hasWaits && state.times !== 'cpu');

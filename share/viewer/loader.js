@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The only script that a picture has as text: it inflates the viewer and the data side by side and
-// starts the one on the other, meanwhile without the static picture: a browser that knows that it is
-// hidden lays nothing out, Chromium only where each element in a group is hidden. On any failure that
-// picture is there again, with a line that says why.
+// The only script that a picture has as plain text. It inflates the viewer and the data at the same
+// time, then starts the viewer. Meanwhile the static picture is hidden, because browsers do not lay
+// out hidden elements; Chromium needs each element of a group hidden for that. On any failure the
+// static picture is shown again, with a line that says why.
 
 import {inflate} from './inflate.js';
 
 /**
  * @typedef {object} Loaded
  * @property {SVGSVGElement} svg
- * @property {string} version of flamerun-svg(5)
+ * @property {string} version of the data's format, see flamerun-svg(5)
  * @property {Uint8Array} data
- * @property {CSSStyleSheet} sheet the document's, with what hides the static picture; not in its
- *           text, so that a page that is saved shows that picture where scripts are off
- * @property {string} style for that sheet
+ * @property {CSSStyleSheet} sheet hides the static picture; it is the document's, not a part of its
+ * text, so that a saved page shows the static picture where scripts are off
+ * @property {string} style text of that sheet for the viewer
  * @property {string} source of the viewer
  */
 
 const HIDDEN = '@media screen{#flamerun-static *{display:none}}';
 
 /**
- * Run the viewer as an inline script, which a policy that admits this one admits as well.
- * @param {HTMLOrSVGScriptElement} self this script @param {string} source
- * @returns {(loaded: Loaded) => Promise<void>} what the viewer leaves at its script to start it
+ * Run the viewer as an inline script, because a content security policy that allows this script
+ * allows that one too.
+ * @param {HTMLOrSVGScriptElement} self this script
+ * @param {string} source
+ * @returns {(loaded: Loaded) => Promise<void>} starts the viewer; the viewer sets it at its script
+ * element
  */
 function run(self, source) {
 	const script = /** @type {SVGScriptElement & {start?: (loaded: Loaded) => Promise<void>}} */ (
@@ -38,8 +41,8 @@ function run(self, source) {
 }
 
 /**
- * On top of the picture, which is to be there for that.
- * @param {SVGSVGElement} svg @param {string} why it stays static
+ * Write a line on the picture, once the document is complete.
+ * @param {SVGSVGElement} svg @param {string} why the picture stays static
  */
 function tell(svg, why) {
 	if (document.readyState === 'loading') {
@@ -56,7 +59,10 @@ function tell(svg, why) {
 	svg.append(line);
 }
 
-/** @param {any} self this script @param {any} svg the picture it stands in */
+/**
+ * @param {any} self this script
+ * @param {any} svg the picture that contains it
+ */
 async function load(self, svg) {
 	const [viewer, metadata] = ['#flamerun-viewer', '#flamerun'].map(id => svg.querySelector(id));
 	let sheet;
@@ -81,6 +87,6 @@ async function load(self, svg) {
 }
 
 const self = document.currentScript;
-// Pasted into an HTML page the picture has no window of its own to take.
+// A picture that is pasted into an HTML page stays static, because it has no window of its own.
 if (self && document.documentElement.localName === 'svg')
 	load(self, document.documentElement);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Takes over from the static picture. Here the parts are put together: what a key, a button or a
-// pointer does is said here and done by one of them.
+// Take over from the static picture: make the parts of the viewer and connect them. This file lists
+// what a key, a button or a pointer does; one of the parts does it.
 
 import {Address} from './address.js';
 import {comparisons} from './compare.js';
@@ -28,9 +28,9 @@ import {showTimeline} from './timeline.js';
 import {Viewer} from './viewer.js';
 import {Background, listen, performer} from './worker.js';
 
-/** @typedef {Record<string, () => any>} Actions by name; false: left to the browser */
+/** @typedef {Record<string, () => any>} Actions by name; false: the browser handles the key */
 
-/** Device pixels per CSS pixel can change without the window's size. @param {() => void} changed */
+/** Watch the pixel ratio: it can change without a resize. @param {() => void} changed */
 function watchResolution(changed) {
 	matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`)
 		.addEventListener('change', () => {
@@ -43,13 +43,13 @@ function watchResolution(changed) {
 function listenToWindow(viewer) {
 	const {page} = viewer;
 	page.scroller.addEventListener('scroll', () => {
-		// It tells what was set here, too.
+		// The event is sent for changes that the viewer made, too.
 		if (page.scroller.scrollTop !== viewer.scrollTop)
 			viewer.scrolled();
 	}, {passive: true});
 	new ResizeObserver(() => {
 		const {clientWidth, clientHeight} = page.scroller;
-		// At the beginning it tells the size there is.
+		// The observer reports the initial size, too.
 		if (clientWidth !== viewer.width || clientHeight !== viewer.height)
 			viewer.resize();
 	}).observe(page.scroller);
@@ -77,13 +77,14 @@ function listenToGestures(viewer, selection, navigator, openMenu) {
 }
 
 /**
- * @param {import('./page.js').Page} page @param {Sheet} sheet @param {ReturnType<typeof menuIn>} menu
- * @param {() => Actions} actionsOf what is shown
+ * @param {import('./page.js').Page} page @param {Sheet} sheet
+ * @param {ReturnType<typeof menuIn>} menu
+ * @param {() => Actions} actionsOf returns the actions of what is shown
  */
 function listenToKeysAndButtons(page, sheet, menu, actionsOf) {
 	const {search} = page;
 	search.input.addEventListener('input', () => actionsOf().search());
-	/** @type {Record<string, any>} by their actions */
+	/** @type {Record<string, any>} by name of action */
 	const buttons = {...page, ...search, ...page.views.buttons};
 	for (const action of ['reset', 'bottomUp', 'icicle', 'colors', 'dark', 'help', 'marks', 'matchCase', 'regex',
 		'previous', 'next', ...VIEWS])
@@ -106,7 +107,7 @@ function listenToKeysAndButtons(page, sheet, menu, actionsOf) {
 }
 
 /**
- * Build the page, show what the URL says, and listen from then on.
+ * Build the page, show what the URL says, then listen to events.
  * @param {SVGSVGElement} svg @param {import('./decode.js').Profile} profile
  * @param {Background} background
  */
@@ -130,7 +131,7 @@ async function start(svg, profile, background) {
 	const toggleLegend = legendIn(page, state);
 	const comparing = comparisons(navigator, matcher, searchBox);
 
-	let thread = '';  // shown in order of time last
+	let thread = '';  // last shown in order of time
 	showTimeline(viewer, of => navigator.showView('time', of));
 	state.onTree(() => {
 		showChoices(page, state);
@@ -180,7 +181,7 @@ async function start(svg, profile, background) {
 	listenToGestures(viewer, selection, navigator, openMenu);
 	for (const times of TIMES)
 		page.times.buttons[times].addEventListener('click', () => navigator.showTimes(times));
-	/** @type {Actions} named as in input.js */
+	/** @type {Actions} actions named as in input.js */
 	const actions = {
 		left: () => navigator.walk(place => place.previous),
 		right: () => navigator.walk(place => place.next),
@@ -242,7 +243,7 @@ async function start(svg, profile, background) {
 		marks: () => state.stretches.length ? showMarks().catch(navigator.tellUnread)
 			: say('No marks in here'),
 	};
-	/** @type {Actions} in the table: what is done with a box is done with the heaviest of a function */
+	/** @type {Actions} in the table: on a function's heaviest box */
 	const tableActions = {...actions, ...table.actions};
 	const choose = () => {
 		const frames = navigator.chosenFrames();
@@ -270,7 +271,7 @@ async function start(svg, profile, background) {
 	Object.assign(window, {flamerun: facts(viewer, selection)});
 }
 
-/** Boxes on screen, in the window's pixels. @param {Viewer} viewer */
+/** List the boxes on screen, in the window's pixels. @param {Viewer} viewer */
 function boxesShown(viewer) {
 	const {boxes, origin, state} = viewer;
 	return Array.from({length: boxes.count}, (_, i) => ({
@@ -285,7 +286,7 @@ function boxesShown(viewer) {
 }
 
 /**
- * What tests and the curious may read, under these names.
+ * Facts for tests and for the browser's console, under these names.
  * @param {Viewer} viewer @param {Selection} selection
  */
 function facts(viewer, selection) {
@@ -299,7 +300,7 @@ function facts(viewer, selection) {
 		get total() { return state.tree.total[0]; },
 		get searching() { return finder.searching; },
 		get matched() { return finder.shares(); },
-		profile: () => state.profile,  // none of it is copied unless asked for
+		profile: () => state.profile,  // a function, so that tests do not copy it
 		get boxes() {
 			if (viewer.frameRequest)
 				viewer.draw();
@@ -308,7 +309,7 @@ function facts(viewer, selection) {
 	};
 }
 
-/** Boxes that a finger hits. @param {import('./decode.js').Profile} profile */
+/** Enlarge boxes, so that fingers can hit them. @param {import('./decode.js').Profile} profile */
 function fitFingers(profile) {
 	profile.rowPx = Math.max(profile.rowPx, 28);
 	profile.fontPx = Math.max(profile.fontPx, 13);

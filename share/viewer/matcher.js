@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Regular expressions on names, some of which take longer than anybody waits: in a worker with a
-// limit in time, and where there is none on the page, a little at a time, if they cannot.
+// Match names against regular expressions, some of which take far too long: in a worker with a time
+// limit. If there is no worker, match on the page in short slices, as plain text if the expression
+// may take too long.
 
 import {compileQuery, matchFrames} from './search.js';
 import {REFUSED} from './worker.js';
 
 const LIMIT_MS = 2000;
-/** Of the page's time without a break. */
+/** Time on the page without a break. */
 const SLICE_MS = 8;
-/** Names between two looks at the clock. */
+/** Names between two reads of the clock. */
 const SLICE_NAMES = 16;
-/** Steps for one name that nobody notices; some seconds of them are not meant. */
+/** Most steps for one name that are too short to be noticed. */
 const FEW_STEPS = 2e7;
 
 /**
- * At most how many ways an expression can go on a text, for a text so long; Infinity where that may
- * double by each character, or nobody counts: repeats of a group, or of what was there before.
- * Signs that mean themselves count as well.
- * @param {string} source a good expression @param {number} length
+ * Compute an upper bound for the number of ways in which an expression can match a text. Infinity
+ * if the number may double with each character or is unknown: repeated groups, back references.
+ * Escaped operators count as operators.
+ * @param {string} source a valid expression
+ * @param {number} length of the text
  */
 export function mostSteps(source, length) {
 	const parts = (/** @type {RegExp} */ sign) => source.split(sign).length;
@@ -36,11 +38,14 @@ export class Matcher {
 	constructor(profile, background) {
 		this.profile = profile;
 		this.background = background;
-		/** What is asked last: what is searched for on the page is left off for it. */
+		/** Number of the last query; a newer one ends a search on the page. */
 		this.turn = 0;
 	}
 
-	/** @param {import('./search.js').Query} query a good expression @returns {Promise<Found>} */
+	/**
+	 * @param {import('./search.js').Query} query a valid expression
+	 * @returns {Promise<Found>}
+	 */
 	async match(query) {
 		const turn = ++this.turn;
 		try {

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// What can be done with a box, as a menu beside it: https://www.w3.org/WAI/ARIA/apg/patterns/menubar/.
-// Opened by the other mouse button, a finger that rests, or the keys for that.
+// Menu of what can be done with a box, beside the box:
+// https://www.w3.org/WAI/ARIA/apg/patterns/menubar/. It is opened by the secondary mouse button, a
+// long touch, or a key.
 
 import {term} from './filter.js';
 import {moveFocus} from './input.js';
 import {actingButton, element} from './page.js';
 import {clamp} from './tree.js';
 
-/** From the edges of the window. */
+/** Least distance from the edges of the window. */
 const MARGIN_PX = 8;
 
-/** @typedef {{text: string, act: () => any}} Item @typedef {Item | null} Line null: a line between */
+/** @typedef {{text: string, act: () => any}} Item @typedef {Item | null} Line null: a separator */
 
 /** @param {import('./page.js').Page} page */
 export function menuIn({ui, canvas}) {
 	/** @type {HTMLElement | null} */
 	let list = null;
-	/** @type {any} what had the focus */
+	/** @type {any} element that had the focus before */
 	let before = null;
 
 	const restoreFocus = () => (ui.contains(before) ? before : canvas).focus({preventScroll: true});
-	/** The focus goes back to where it was, if that is anywhere. */
+	/** Close the menu; return the focus to where it was, or to the canvas. */
 	const close = () => {
 		const had = list?.contains(document.activeElement);
 		list?.remove();
@@ -31,7 +32,8 @@ export function menuIn({ui, canvas}) {
 	};
 	ui.addEventListener('pointerdown', (/** @type {any} */ event) => {
 		if (list && !list.contains(event.target)) {
-			// A browser takes the focus away for what cannot have it, but not before.
+			// After this event, the browser may take the focus away. So restore the
+			// focus later.
 			close();
 			setTimeout(() => document.activeElement?.closest('.flamerun') || restoreFocus());
 		}
@@ -42,8 +44,10 @@ export function menuIn({ui, canvas}) {
 		},
 
 		/**
+		 * Open the menu.
 		 * @param {string} title @param {Line[]} lines
-		 * @param {{x: number, y: number}} place in the window's pixels, where there is room
+		 * @param {{x: number, y: number}} place in the window's pixels; moved if there is
+		 * no room
 		 */
 		open(title, lines, {x, y}) {
 			close();
@@ -63,7 +67,7 @@ export function menuIn({ui, canvas}) {
 			made.querySelector('button')?.focus({preventScroll: true});
 		},
 
-		/** A key while it is open. @param {KeyboardEvent} event */
+		/** Handle a key while the menu is open. @param {KeyboardEvent} event */
 		onKey(event) {
 			if (event.key === 'Escape' || event.key === 'Tab')
 				close();
@@ -74,15 +78,16 @@ export function menuIn({ui, canvas}) {
 	};
 }
 
-/** Names in a menu are told apart by their ends. @param {string} name */
+/** Shorten a name in its middle: the ends often differ. @param {string} name */
 function brief(name) {
 	return name.length <= 48 ? name : `${name.slice(0, 23)}\u2026${name.slice(-24)}`;
 }
 
 /**
- * What can be done with a box.
+ * List what can be done with a box.
  * @param {import('./navigate.js').Navigator} navigator @param {number} node
- * @param {Record<string, () => any>} actions by name, of what is selected @returns {Line[]}
+ * @param {Record<string, () => any>} actions by name, on the selected box
+ * @returns {Line[]}
  */
 export function linesFor(navigator, node, actions) {
 	const {state} = navigator;

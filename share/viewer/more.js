@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// How many rows of what is shown are out of sight above and below it: said at the edges, by buttons
-// that lead there.
+// Show how many rows are out of sight above and below the view, on buttons at its edges that scroll
+// there.
 
 import {whenResting} from './input.js';
 import {BoxList, rowsOf, visibleBoxes} from './layout.js';
 import {isStill} from './page.js';
 
-/** What looking for the highest row may cost at a time: where children are still unknown it goes on. */
+/** Time of one search for the outermost rows; it continues while children are unknown. */
 const LOOKING_MS = 20;
-/** All rows are looked at when the view rests: that costs more than drawing those in sight. */
+/** Time without a change before rows are counted, because that costs more than drawing. */
 const REST_MS = 100;
-/** Of what is seen, how much stays in sight when one goes on. */
+/** Rows that stay in sight when a button scrolls. */
 const KEPT_ROWS = 2;
 
 /** @param {import('./viewer.js').Viewer} viewer */
 export function tellMore(viewer) {
 	const {page, state, camera} = viewer;
 	const boxes = new BoxList();
-	let ends = [0, 0];  // rows
+	let ends = [0, 0];  // first and last row
 	let isKnown = true;
-	/** @type {unknown[]} what the first and the last row are asked for */
+	/** @type {unknown[]} the view whose rows are to be counted */
 	let wanted = [];
-	/** @type {unknown[]} and were found for */
+	/** @type {unknown[]} the view for which `ends` holds */
 	let of = [];
 
 	const write = () => {
@@ -37,7 +37,7 @@ export function tellMore(viewer) {
 				`${i ? '\u2193' : '\u2191'} ${count}${isKnown ? '' : '+'} more row${count === 1 ? '' : 's'}`;
 		});
 	};
-	/** The view is another one, or another part of it is seen. */
+	/** Update the buttons when the view has changed or scrolled. */
 	const tell = () => {
 		const {from, to} = camera.span;
 		wanted = [state.tree, state.tree.nodes, state.zoomed, from, to, viewer.width];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Where one is in the graph and how one gets elsewhere: the camera, zooming in and out, walking by
-// keys, another order, layout or filter, and the crumbs and chips that tell the way.
+// Move through the graph: the camera, zooming in and out, walking by keys, another order, layout or
+// filter; and the crumbs and chips that show the path and the filter.
 
 import {IDLE} from './aggregate.js';
 import {isSame, isSameFilter, termText, withTerm, withoutTerms} from './filter.js';
@@ -15,22 +15,23 @@ import {NONE, clamp, firstAlong, follow, framesTo, isWithin, nodeCovering, pathT
 const ZOOM_MS = 300;
 const REVEALED_PX = 3;
 const MOST_CRUMBS = 40;
-/** An answer that comes sooner is not waited for. */
+/** Time after which the viewer shows that it waits for an answer. */
 const BUSY_MS = 150;
 
 // ---- the camera ---------------------------------------------------------------------------------
 
 /** @typedef {{from: number, to: number}} Span */
 
-/** Slow at both ends. @param {number} t 0 to 1 */
+/** Map time to the progress of an animation, slow at both ends. @param {number} t 0 to 1 */
 export function ease(t) {
 	return t < 0.5 ? 4 * t ** 3 : 1 - (2 - 2 * t) ** 3 / 2;
 }
 
 /**
- * Between two spans: the width by equal factors, as the eye sees a zoom, and the left edge so that
- * what is common to both stays where it is.
- * @param {Span} a @param {Span} b @param {number} t 0 to 1 @returns {Span}
+ * Interpolate between two spans. The width changes by equal factors, as the eye sees a zoom. The
+ * left edge moves so that the part common to both spans stays where it is on the screen.
+ * @param {Span} a @param {Span} b @param {number} t 0 to 1
+ * @returns {Span}
  */
 export function between(a, b, t) {
 	if (t <= 0 || t >= 1)
@@ -48,7 +49,10 @@ export function between(a, b, t) {
 }
 
 export class Camera {
-	/** @param {number} total all weight @param {() => void} changed draws, and calls advance() */
+	/**
+	 * @param {number} total all weight
+	 * @param {() => void} changed draws, and calls advance()
+	 */
 	constructor(total, changed) {
 		this.total = total;
 		this.changed = changed;
@@ -62,7 +66,7 @@ export class Camera {
 		return this.way !== null;
 	}
 
-	/** @param {Span} span @param {boolean} [atOnce] */
+	/** Move to a span, animated if allowed. @param {Span} span @param {boolean} [atOnce] */
 	go(span, atOnce = false) {
 		const still = atOnce || isStill();
 		this.way = still ? null : {from: this.span, to: span, begun: 0};
@@ -72,9 +76,10 @@ export class Camera {
 	}
 
 	/**
-	 * To where it is to be in a frame. The first one of a way is where it begins: it has been drawn, and
-	 * there is time for what else a click has changed.
-	 * @param {number} now in ms @returns {boolean} whether that frame is to be drawn
+	 * Move to the span of a frame. The first frame of an animation only starts its clock: its
+	 * span has been drawn already, and the click may have caused other work.
+	 * @param {number} now in ms
+	 * @returns {boolean} whether the frame is to be drawn
 	 */
 	advance(now) {
 		if (!this.way)
@@ -92,7 +97,7 @@ export class Camera {
 	}
 
 	/**
-	 * By hand, kept within all weight and above a width that doubles can still tell apart.
+	 * Set the span by hand, within all weight and not narrower than doubles can represent well.
 	 * @param {Span} span
 	 */
 	set(span) {
@@ -103,7 +108,11 @@ export class Camera {
 		this.changed();
 	}
 
-	/** @param {number} share of the window, 0 to 1, that stays @param {number} factor */
+	/**
+	 * Scale the span by `factor` around a fixed point.
+	 * @param {number} share position of the point in the window, 0 to 1
+	 * @param {number} factor
+	 */
 	scaleAt(share, factor) {
 		const {from, to} = this.span;
 		const fixed = from + (to - from) * share;
@@ -111,7 +120,7 @@ export class Camera {
 		this.set({from: fixed - width * share, to: fixed + width * (1 - share)});
 	}
 
-	/** @param {number} share of the window */
+	/** @param {number} share of the window's width */
 	shift(share) {
 		const {from, to} = this.span;
 		this.set({from: from + (to - from) * share, to: to + (to - from) * share});
@@ -121,8 +130,8 @@ export class Camera {
 // ---- the way there ------------------------------------------------------------------------------
 
 /**
- * @param {string} name @param {boolean} leftOut @param {boolean} isCurrent
- * @param {() => void} act
+ * @param {string} name @param {boolean} leftOut show an ellipsis
+ * @param {boolean} isCurrent @param {() => void} act
  */
 function crumb(name, leftOut, isCurrent, act) {
 	return actingButton({class: 'crumb', title: name, ...isCurrent ? {'aria-current': 'true'} : {}},
@@ -143,14 +152,14 @@ function fillCrumbs(nav, state, zoom) {
 	showLastCrumb(nav);
 }
 
-/** Where there is no room for all, the outermost ones are cut. @param {HTMLElement} nav */
+/** Scroll to the last crumb, so outer ones are cut. @param {HTMLElement} nav */
 export function showLastCrumb(nav) {
 	nav.scrollLeft = nav.scrollWidth;
 	nav.classList.toggle('cut', nav.scrollWidth > nav.clientWidth);
 }
 
 /**
- * Chips, each of which can be taken away.
+ * Show a chip for each term; a click on it removes the term.
  * @param {HTMLElement} list @param {import('./filter.js').Term[]} terms
  * @param {(term: import('./filter.js').Term) => void} remove
  */
@@ -169,7 +178,7 @@ export class Navigator {
 	/**
 	 * @param {import('./viewer.js').Viewer} viewer
 	 * @param {import('./selection.js').Selection} selection
-	 * @param {(text: string) => void} say what the person is to know
+	 * @param {(text: string) => void} say shows a message to the user
 	 */
 	constructor(viewer, selection, say) {
 		this.viewer = viewer;
@@ -177,11 +186,14 @@ export class Navigator {
 		this.state = viewer.state;
 		this.page = viewer.page;
 		/**
-		 * Frames to what was zoomed into before what is shown: the browser's history keeps them with the entry, so that Back and a reload have it, too. @type {() => string[]}
+		 * Paths of frames that were zoomed into before. The browser's history keeps them in
+		 * its entry, so that the Back button and a reload restore them.
+		 * @type {() => string[]}
 		 */
 		this.trail = () => [];
 		/**
-		 * Called after each move. asNew: the Back button undoes it.
+		 * Called after each move. asNew: make a new entry of the history, so that the Back
+		 * button undoes the move.
 		 * @type {(asNew: boolean, trail: string[]) => void}
 		 */
 		this.onMove = () => {};
@@ -190,12 +202,12 @@ export class Navigator {
 		this.openStrip = () => {};
 		this.tellUnread = (/** @type {any} */ error) =>
 			this.say(`This picture's samples cannot be read: ${error?.message || error}`);
-		/** @type {import('./decode.js').Profile | null} the one asked for last */
+		/** @type {import('./decode.js').Profile | null} profile asked for last */
 		this.opening = null;
 		this.describeSoon = oncePerFrame(() => this.describe());
 	}
 
-	/** A click. @param {number} node */
+	/** Handle a click. @param {number} node */
 	pick(node) {
 		if (node < 0)
 			return;
@@ -203,7 +215,7 @@ export class Navigator {
 		this.zoom(node);
 	}
 
-	/** A finger: the first tap selects, the second one zooms. @param {number} node */
+	/** Handle a tap: the first one selects, the second one zooms. @param {number} node */
 	tap(node) {
 		if (node >= 0 && node === this.selection.selected)
 			this.zoom(node);
@@ -227,7 +239,10 @@ export class Navigator {
 		this.onMove(true, trail);
 	}
 
-	/** Let a node fill the view; nobody is told. @param {number} node @param {boolean} [atOnce] */
+	/**
+	 * Let a node fill the view, without a change of the history or a spoken text.
+	 * @param {number} node @param {boolean} [atOnce]
+	 */
 	fill(node, atOnce = false) {
 		const {viewer, state} = this;
 		const {tree} = state;
@@ -238,7 +253,7 @@ export class Navigator {
 		this.describe();
 	}
 
-	/** What fills the view has changed, or what that is called. */
+	/** Update the texts about the box that fills the view. */
 	describe() {
 		const {page, state} = this;
 		page.reset.disabled = state.zoomed === 0 && !state.free && !state.filter.terms.length;
@@ -248,8 +263,8 @@ export class Navigator {
 	}
 
 	/**
-	 * To what was zoomed into before and is around it. From all that a filter keeps the way out leads
-	 * to one with a term less.
+	 * Zoom out to the box around the zoomed one that was zoomed into before. If the root fills
+	 * the view, leave the view for the graph, or else remove the filter's last term.
 	 */
 	out() {
 		const {zoomed, free, filter, tree} = this.state;
@@ -271,7 +286,7 @@ export class Navigator {
 		this.zoomAlong(node, trail);
 	}
 
-	/** To everything. */
+	/** Remove all terms of the filter, or zoom out to the root if there are none. */
 	reset() {
 		const {filter} = this.state;
 		if (filter.terms.length)
@@ -290,13 +305,13 @@ export class Navigator {
 		return this.show(withoutTerms(this.state.filter, one => isSame(one, term)));
 	}
 
-	/** With it, or without if it is there. @param {import('./filter.js').Term} term */
+	/** Add a term, or remove it if it is there. @param {import('./filter.js').Term} term */
 	toggleTerm(term) {
 		return this.state.filter.terms.some(one => isSame(one, term))
 			? this.removeTerm(term) : this.addTerm(term);
 	}
 
-	/** @param {import('./filter.js').View} view @param {string} [of] what function or thread */
+	/** @param {import('./filter.js').View} view @param {string} [of] function or thread */
 	showView(view, of = '') {
 		return this.show({...this.state.filter, view, of});
 	}
@@ -307,8 +322,10 @@ export class Navigator {
 	}
 
 	/**
-	 * Of a box in the graph the first one of its stack in time, and of that the graph's.
-	 * @param {number[]} path frames @returns {number} it, 0: there is none
+	 * Find the box of a stack when the view changes between graph and order of time: in time
+	 * the stack's first box, in the graph its only box.
+	 * @param {number[]} path frames
+	 * @returns {number} node, 0: there is none
 	 */
 	boxAlong(path) {
 		const {tree, isInverted, isSandwich, profile: {frameKind}} = this.state;
@@ -319,7 +336,8 @@ export class Navigator {
 	}
 
 	/**
-	 * Down the heaviest boxes, as long as each is half of the one it stands on or more; select the last.
+	 * From the selected or the zoomed box, follow the heaviest child while it has at least half
+	 * of its parent's weight. Select the last box.
 	 */
 	openHotPath() {
 		const {state, selection, page} = this;
@@ -336,13 +354,14 @@ export class Navigator {
 	}
 
 	/**
-	 * Show what another filter keeps. What fills the view stays as far as it is there, but in order of
-	 * time and back from it: what is one box in the graph is many there.
+	 * Show what another filter keeps. The box that fills the view stays if it is still there,
+	 * except for a change to or from order of time, where one box of the graph is many.
 	 * @param {import('./filter.js').Filter} filter
-	 * @param {boolean} [asNew] the Back button undoes it
-	 * @param {number[]} [path] frames to what is to fill the view
-	 * @returns {Promise<boolean>} false: another one was asked for meanwhile, or nothing is left of it
-	 *          and that was said; what is shown stays as it is
+	 * @param {boolean} [asNew] make a new entry of the history, so that the Back button undoes
+	 * it
+	 * @param {number[]} [path] frames to the box that is to fill the view
+	 * @returns {Promise<boolean>} false: another filter was asked for meanwhile, or nothing is
+	 * left, which was reported to the user; the view stays as it is
 	 */
 	async show(filter, asNew = true, path) {
 		if (!isSameFilter(filter, this.state.filter)) {
@@ -355,10 +374,12 @@ export class Navigator {
 	}
 
 	/**
-	 * Show another profile: what its filter keeps, and what fills the view as far as it is there.
-	 * @param {import('./decode.js').Profile} profile @param {import('./worker.js').Perform} perform
-	 * @param {import('./filter.js').Filter} filter @param {number[]} path
-	 * @returns {Promise<boolean>} false: another one was asked for meanwhile
+	 * Show another profile.
+	 * @param {import('./decode.js').Profile} profile
+	 * @param {import('./worker.js').Perform} perform
+	 * @param {import('./filter.js').Filter} filter
+	 * @param {number[]} path frames to the box that is to fill the view, as far as it is there
+	 * @returns {Promise<boolean>} false: another profile was asked for meanwhile
 	 */
 	async open(profile, perform, filter, path) {
 		const {state, viewer} = this;
@@ -377,9 +398,10 @@ export class Navigator {
 	}
 
 	/**
-	 * Likewise, but on the way to another one: neither the history nor who listens is told.
-	 * @param {import('./filter.js').Filter} filter
-	 * @param {number[]} [path] @param {boolean} [isSaid] that nothing is left
+	 * Show what another filter keeps without a change of the history and without onMove(),
+	 * because the user is still changing the filter.
+	 * @param {import('./filter.js').Filter} filter @param {number[]} [path]
+	 * @param {boolean} [isSaid] report to the user if nothing is left
 	 */
 	async preview(filter, path, isSaid = false) {
 		const {viewer, state} = this;
@@ -407,13 +429,13 @@ export class Navigator {
 		return true;
 	}
 
-	/** What was gone to is where one is. @param {boolean} [asNew] the Back button undoes it */
+	/** Make a preview final. @param {boolean} [asNew] the Back button undoes it */
 	confirm(asNew = true) {
 		this.page.spoken.textContent = labelOf(this.state, 0);
 		this.onMove(asNew, []);
 	}
 
-	/** By frame, 1 where it is of what is chosen; null: nothing is. */
+	/** Find the chosen function's frames: by frame, 1 for each; null: none. */
 	chosenFrames() {
 		const {state, selection} = this;
 		const {tree, profile, filter, functions} = state;
@@ -426,7 +448,11 @@ export class Navigator {
 			profile.name(i) === name && (isOf || profile.frameModule[i] === profile.frameModule[frame]) ? 1 : 0);
 	}
 
-	/** The heaviest box of some frames; of a sandwich its root. @param {Uint8Array} has by frame */
+	/**
+	 * Find the heaviest box of some frames; in a sandwich its root. In a table, choose the row
+	 * of one of the frames.
+	 * @param {Uint8Array} has by frame
+	 */
 	heaviestOf(has) {
 		const {tree, searched, isSandwich, functions, chosen} = this.state;
 		if (functions && (chosen === NONE || !functions.frame.includes(chosen)))
@@ -436,7 +462,7 @@ export class Navigator {
 	}
 
 	/**
-	 * What is to fill the view for a box to be seen, if not what would.
+	 * Find the node that must fill the view so that a box is seen: `node` if that is enough.
 	 * @param {number} box @param {number} node
 	 */
 	seeing(box, node) {
@@ -452,9 +478,10 @@ export class Navigator {
 	}
 
 	/**
-	 * What another filter keeps; null where another one was asked for meanwhile, or where there is
-	 * nothing to show, which is said if asked for.
-	 * @param {import('./filter.js').Filter} filter @param {boolean} isSaid
+	 * Ask for what another filter keeps. Returns null if another filter was asked for meanwhile
+	 * or if nothing is left.
+	 * @param {import('./filter.js').Filter} filter
+	 * @param {boolean} isSaid report to the user if nothing is left
 	 */
 	async find(filter, isSaid) {
 		const {state, page: {ui}} = this;
@@ -503,7 +530,7 @@ export class Navigator {
 		this.onMove(false, this.trail());
 	}
 
-	/** Keep what moved the camera by hand consistent. @param {() => void} move */
+	/** Move the camera, then update the zoomed box. @param {() => void} move */
 	freely(move) {
 		const {viewer, state} = this;
 		const {camera} = viewer;
@@ -521,7 +548,7 @@ export class Navigator {
 		this.describeSoon();
 	}
 
-	/** What was moved by hand is where it is to stay. */
+	/** End a movement by hand: record it in the URL. */
 	endMove() {
 		this.selection.hover();
 		this.onMove(false, this.trail());
@@ -540,7 +567,7 @@ export class Navigator {
 	}
 
 	/**
-	 * Select relative to what is selected.
+	 * Select a box relative to the selected one.
 	 * @param {(place: ReturnType<typeof placeOf>) => number | undefined} choose
 	 */
 	walk(choose) {
@@ -551,7 +578,7 @@ export class Navigator {
 			this.reach(choose(placeOf(this.state, selected)) ?? selected);
 	}
 
-	/** To the widest child that way or to the parent. @param {boolean} down on the screen */
+	/** Select the widest child or the parent. @param {boolean} down direction on the screen */
 	climb(down) {
 		const {tree, zoomed, rootOnTop} = this.state;
 		const {selected} = this.selection;
@@ -566,7 +593,7 @@ export class Navigator {
 
 	/**
 	 * Select a node by key and bring it into sight.
-	 * @param {number} node @param {boolean} [closely] so near that it is more than a line
+	 * @param {number} node @param {boolean} [closely] zoom in if the box would be only a line
 	 */
 	reach(node, closely = false) {
 		const {viewer, state, selection} = this;
@@ -587,8 +614,9 @@ export class Navigator {
 	}
 
 	/**
-	 * What to zoom into to see a node: an ancestor it is a good part of, or itself where that would
-	 * show no more than is shown already. @param {number} node
+	 * Find the node to zoom into so that a node is seen: the nearest ancestor that is at least
+	 * 4 times as wide, or the node itself if that would only zoom out.
+	 * @param {number} node
 	 */
 	surroundings(node) {
 		const {tree, zoomed} = this.state;

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The graph for those who do not see it: an ARIA tree, https://www.w3.org/WAI/ARIA/apg/patterns/treeview/,
-// whose keys ours are. Where it lies on its side, as an icicle does, that pattern has Left and Right
-// for siblings, Down for a child, Up for the parent. An application with a live region was all before:
-// readers then know no level, no place among siblings, and say nothing when the focus comes back.
+// The graph for screen readers: an ARIA tree with the keys of
+// https://www.w3.org/WAI/ARIA/apg/patterns/treeview/. In a horizontal tree, which an icicle is,
+// Left and Right select siblings, Down a child, Up the parent. An application with a live region is
+// not enough: screen readers would not know a box's level and its position among siblings, and
+// would say nothing when the focus returns.
 //
-// The items are what a canvas holds for browsers without one, which readers get and nobody sees: the
-// selected box and those it stands on, not a million of them.
+// The items are the canvas's fallback content, which screen readers read and which is not
+// displayed. There are items only for the selected box and its ancestors, because there may be a
+// million boxes.
 
 import {element} from './page.js';
 import {amountsOf, nodeName, placeOf, sharesOf} from './text.js';
 import {firstChild, NONE, pathTo} from './tree.js';
 
-/** Of those it stands on, the nearest; its level is told with each. */
+/** Items: a box and its nearest ancestors. Each item states its level. */
 const MOST_ITEMS = 24;
 
 /** @typedef {import('./state.js').State} State */
@@ -35,7 +37,7 @@ function itemOf(state, node, isCurrent) {
 }
 
 /**
- * Tell what is selected, or what fills the view where nothing is.
+ * Make the items for the selected box, or for the box that fills the view if none is selected.
  * @param {HTMLElement} canvas @param {State} state @param {number} selected -1 for none
  */
 export function outline(canvas, state, selected) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// What leaves the picture: the current view as vectors, for paper, made before printing and removed
-// after it; and names and stacks, for the clipboard.
+// Output of the current view: as SVG for paper, made before printing and removed afterwards; and
+// names and stacks for the clipboard.
 
 import {DASHES, DASH_ALPHA, Painter} from './draw.js';
 import {termText} from './filter.js';
@@ -18,11 +18,11 @@ const WIDTH = 1200;
 const MARGIN = 24;
 const HEAD = 62;
 
-/** Where columns of a table begin, numbers end; and what room there is for names. */
+/** Offsets where text columns begin and number columns end; widths of text columns. */
 const TABLE_X = [0, 560, 870, 930, 1092, 1152];
 const TABLE_ROOM = [540, 160];
 const TABLE_ROW_PX = 16;
-/** They fill a sheet of A4. */
+/** Rows that fill a sheet of A4. */
 const TABLE_ROWS = 96;
 
 /** @typedef {import('./viewer.js').Viewer} Viewer */
@@ -40,8 +40,8 @@ function text(content, x, y, attributes = {}) {
 /** @typedef {{group: SVGElement, width: number, height: number}} Printed */
 
 /**
- * What stands above all else, and where that begins.
- * @param {Viewer} viewer @param {string} rows which of them are there, "": all
+ * Make the lines above the view. Returns them, and the offset where the view begins.
+ * @param {Viewer} viewer @param {string} rows which rows are printed, "": all
  */
 function printHead({state, finder, page}, rows) {
 	const {profile, filter, zoomed, functions} = state;
@@ -56,7 +56,7 @@ function printHead({state, finder, page}, rows) {
 	return {group, top: HEAD + 18 * (lines.length - 1)};
 }
 
-/** A table as text, as much as there is room for on a page. @param {Viewer} viewer @returns {Printed} */
+/** Make a page of the table as text. @param {Viewer} viewer @returns {Printed} */
 function printTable(viewer) {
 	const {state, finder, painter} = viewer;
 	const labels = /** @type {import('./label.js').Labels} */ (painter.labels);
@@ -74,7 +74,8 @@ function printTable(viewer) {
 }
 
 /**
- * What a painter asks of a canvas's context, as elements: all as it stands, none of it faint.
+ * Make an object with those methods of a canvas's context that Painter calls; they append elements
+ * to `group`. Transparency is ignored.
  * @param {SVGElement} group @returns {any}
  */
 function contextOn(group) {
@@ -106,9 +107,10 @@ function contextOn(group) {
 }
 
 /**
- * The view from left to right as it is, always on white. A page is scaled to its paper: all rows are
- * on it, however small; of a file they are vectors.
- * @param {Viewer} viewer @param {boolean} isScreen only the rows on screen @returns {Printed}
+ * Draw the view from its left to its right edge, on white. All rows are drawn, however small: a
+ * page is scaled to its paper, and in a file they are vectors.
+ * @param {Viewer} viewer @param {boolean} isScreen draw only the rows on screen
+ * @returns {Printed}
  */
 function printView(viewer, isScreen) {
 	const {state, camera, finder} = viewer;
@@ -146,7 +148,7 @@ function print(viewer, isScreen = false) {
 	return viewer.state.functions ? printTable(viewer) : printView(viewer, isScreen);
 }
 
-/** The view as a file of its own. @param {Viewer} viewer */
+/** Make an SVG file of the view. @param {Viewer} viewer */
 export function drawingOf(viewer) {
 	const {group, width, height} = print(viewer);
 	const svg = svgElement('svg', {width, height,
@@ -156,8 +158,8 @@ export function drawingOf(viewer) {
 }
 
 /**
- * @param {Viewer} viewer
- * @returns {() => void} prints only the rows on screen
+ * Draw the view anew whenever the browser prints.
+ * @param {Viewer} viewer @returns {() => void} prints only the rows on screen
  */
 export function listenToPrinting(viewer) {
 	const {svg} = viewer.page;
@@ -185,17 +187,18 @@ export function listenToPrinting(viewer) {
 // ---- the clipboard ------------------------------------------------------------------------------
 
 /**
- * What keys and the menu copy; and by the browser's own copying where ours is not allowed: over plain http.
+ * Make the actions that copy to the clipboard. If the clipboard's API is not allowed, as over plain
+ * http, the user can press the browser's own key for copying.
  * @param {import('./selection.js').Selection} selection
- * @param {(text: string) => void} say what came of it
+ * @param {(text: string) => void} say shows a message to the user
  */
 export function copying(selection, say) {
 	const {state, page} = selection;
 	let refused = '';
-	/** What is copied: the box pointed at or selected, else the one that fills the view. */
+	/** The box to copy: the one pointed at or selected, else the one that fills the view. */
 	const subject = () => selection.current >= 0 ? selection.current : state.zoomed;
 	const name = () => nodeName(state, subject());
-	/** @param {string} text @param {string} done what to say then */
+	/** @param {string} text @param {string} done message after success */
 	const write = async (text, done) => {
 		refused = '';
 		try {
@@ -203,7 +206,8 @@ export function copying(selection, say) {
 			say(done);
 		} catch {
 			refused = text;
-			// The browser's own copying tells only what has the focus.
+			// The browser's own copying sends its event to the element that has the
+			// focus.
 			page.canvas.focus({preventScroll: true});
 			say(isTouched() ? 'Copying is not allowed here' : 'Not allowed here; press Ctrl+C now');
 		}
@@ -218,7 +222,7 @@ export function copying(selection, say) {
 	});
 	return {
 		copyName: () => write(name(), `Copied ${name()}`),
-		/** Callers first, whichever way the tree was merged. */
+		/** Copy the stack, callers first, whichever way the tree was merged. */
 		copyStack() {
 			const path = pathTo(state.tree, subject()).map(one => nodeName(state, one));
 			const isBelow = isCallee(state.tree, subject());
@@ -228,7 +232,7 @@ export function copying(selection, say) {
 				path.reverse();
 			return write(path.join('\n'), `Copied a stack of ${path.length}`);
 		},
-		/** The box and what it is made of, as text. */
+		/** The box and its callees, as text. */
 		copyTree: () => write(textTree(state, subject()), `Copied ${name()} as text`),
 	};
 }

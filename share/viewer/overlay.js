@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// What comes over the picture: one sheet at a time, with the keys or the marks, and toasts.
+// What is shown over the picture: one sheet at a time, with keys, source lines or marks; and
+// toasts.
 
 import {GESTURES, KEYS, moveFocus} from './input.js';
 import {meaningsOf} from './legend.js';
 import {actingButton, button, element, icon, isTouched} from './page.js';
 import {formatPercent, formatSeconds, linesOf, nodeName, sampledOf} from './text.js';
 
-/** How long a toast stays: there is more to read in a longer one. */
+/** How long a toast stays: longer for a longer text. */
 const TOAST_MS = 800;
 const TOAST_CHARACTER_MS = 50;
 
-/** A sheet: while it is open nothing else can be reached. */
+/** A modal dialog: while it is open, nothing else can be reached. */
 export class Sheet {
 	/** @param {any} ui */
 	constructor(ui) {
@@ -26,7 +27,7 @@ export class Sheet {
 	}
 
 	/**
-	 * @param {string} title @param {string} key that closes it as well
+	 * @param {string} title @param {string} key closes it, too
 	 * @param {Node[]} content
 	 */
 	open(title, key, content) {
@@ -39,7 +40,8 @@ export class Sheet {
 		this.key = key;
 		this.dialog = dialog;
 		dialog.addEventListener('click', (/** @type {any} */ event) => {
-			// All of the dialog but its edge is its body: else the click was outside.
+			// The body covers all of the dialog but its edge, so other clicks are
+			// outside.
 			if (event.target === dialog || close.contains(event.target))
 				this.close();
 		});
@@ -49,7 +51,11 @@ export class Sheet {
 		(dialog.querySelector('[aria-current]') || close).focus();
 	}
 
-	/** A key while it is open; a browser's own Tab leads out of the page. @param {KeyboardEvent} event */
+	/**
+	 * Handle a key while the sheet is open. Tab, too: the browser's own Tab would leave the
+	 * page.
+	 * @param {KeyboardEvent} event
+	 */
 	onKey(event) {
 		const key = event.key !== 'Tab' ? event.key : event.shiftKey ? 'ArrowUp' : 'ArrowDown';
 		if (key === 'Escape' || key === this.key)
@@ -59,7 +65,7 @@ export class Sheet {
 		event.preventDefault();
 	}
 
-	/** The focus goes back to where it was. */
+	/** Close the sheet; the browser returns the focus to the element that had it before. */
 	close() {
 		this.dialog?.close();
 		this.dialog?.remove();
@@ -68,7 +74,8 @@ export class Sheet {
 }
 
 /**
- * Keys are buttons: what has no other button is reached by finger, too.
+ * Make a row of the sheet of keys. Keys are buttons, so that actions that have no other button are
+ * reached by finger.
  * @param {string} shown @param {string} text @param {string} actions see KEYS
  * @param {(action: string) => void} act
  */
@@ -102,7 +109,7 @@ export function openHelp(sheet, state, actions) {
 }
 
 /**
- * The lines of a node's function.
+ * Show the source lines of a node's function.
  * @param {Sheet} sheet @param {import('./state.js').State} state @param {number} node
  * @returns {boolean} whether there are any
  */
@@ -123,12 +130,14 @@ export function openLines(sheet, state, node) {
 	return true;
 }
 
-// A program may make a million of them.
+// A program may make a million marks.
 const MOST_MARKS = 1000;
 
 /**
+ * Show the list of marks.
  * @param {Sheet} sheet @param {import('./state.js').State} state
- * @param {(stretch: import('./state.js').Stretch) => void} choose called with what to show from now on
+ * @param {(stretch: import('./state.js').Stretch) => void} choose called with the stretch that is
+ * to be shown
  */
 export async function openMarks(sheet, state, choose) {
 	const {stretches, part, filter} = state;
@@ -145,7 +154,7 @@ export async function openMarks(sheet, state, choose) {
 			choose(one);
 		});
 	});
-	// What was before the first mark is only worth a line when something was.
+	// List the time before the first mark only if there are samples in it.
 	if (!weights[0])
 		rows.shift();
 	const more = stretches.length - 1 - MOST_MARKS;
@@ -157,7 +166,7 @@ export async function openMarks(sheet, state, choose) {
 }
 
 /**
- * What says something for a while, to eye and ear.
+ * Make a function that shows a message for a while and speaks it to screen readers.
  * @param {import('./page.js').Page} page @returns {(text: string) => void}
  */
 export function toaster({toast, spoken}) {

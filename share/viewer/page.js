@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The elements of the interactive picture, made beside the static one, and which of both is shown.
+// Make the elements of the interactive picture, beside the static one, and switch between both.
 
 import {WAIT} from './aggregate.js';
 import {press} from './search.js';
@@ -8,7 +8,7 @@ import {press} from './search.js';
 const XHTML = 'http://www.w3.org/1999/xhtml';
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** Signs on buttons: lines on a field of 16 by 16. */
+/** Icons of buttons: paths on a field of 16 by 16. */
 const SHAPES = {
 	icicle: 'M2 3h12M4 8h8M6 13h4',
 	bottomUp: 'M8 2v12M4 10l4 4 4-4M3 2h10',
@@ -56,9 +56,9 @@ export function element(name, attributes = {}, children = []) {
 }
 
 /**
- * A button that does something when it is pressed.
- * @param {Record<string, any>} attributes @param {(Node | string)[]} children @param {() => void} act
- * @returns {HTMLButtonElement}
+ * Make a button that calls `act` when it is pressed.
+ * @param {Record<string, any>} attributes @param {(Node | string)[]} children
+ * @param {() => void} act @returns {HTMLButtonElement}
  */
 export function actingButton(attributes, children, act) {
 	const made = element('button', attributes, children);
@@ -67,7 +67,8 @@ export function actingButton(attributes, children, act) {
 }
 
 /**
- * @param {string} name class @param {string} title what it does and its key
+ * @param {string} name class
+ * @param {string} title what it does, two spaces, and its key
  * @param {(Node | string)[]} children @returns {HTMLButtonElement}
  */
 export function button(name, title, children) {
@@ -104,7 +105,7 @@ function buildTools() {
 	};
 }
 
-/** @type {Record<import('./filter.js').View, [string, string]>} what it says, and more of it */
+/** @type {Record<import('./filter.js').View, [string, string]>} text and title of the button */
 const VIEWS_TEXT = {
 	graph: ['Graph', 'Graph of stacks  (g)'],
 	table: ['Table', 'Functions in a table  (t)'],
@@ -120,8 +121,9 @@ const TIMES_BUTTONS = {
 };
 
 /**
- * One button for each of several choices; which of them is pressed is what is shown.
- * @param {string} name class @param {string} label @param {Record<string, [string, string]>} choices
+ * Make one button for each of several choices; the button of the current choice is pressed.
+ * @param {string} name class
+ * @param {string} label @param {Record<string, [string, string]>} choices
  */
 export function buildChoice(name, label, choices) {
 	const buttons = Object.fromEntries(Object.entries(choices).map(([one, [text, title]]) =>
@@ -136,7 +138,7 @@ export function pressChoice({buttons}, chosen) {
 		press(one, name === chosen);
 }
 
-/** Which view and which time is shown. @param {Page} page @param {import('./state.js').State} state */
+/** Show the current view and times. @param {Page} page @param {import('./state.js').State} state */
 export function showChoices({scroller, tableMain, views, times, icicle, bottomUp, canvas}, {filter, choices}) {
 	const {view} = filter;
 	scroller.hidden = view === 'table';
@@ -145,13 +147,13 @@ export function showChoices({scroller, tableMain, views, times, icicle, bottomUp
 	pressChoice(times, filter.times);
 	for (const [name, one] of Object.entries(times.buttons))
 		one.disabled = !choices.some(choice => choice === name);
-	// Which way a table or a function's callers go is no choice.
+	// The order of a table or of a sandwich cannot be chosen.
 	icicle.disabled = view === 'table' || view === 'sandwich';
 	bottomUp.disabled = view !== 'graph';
 	canvas.setAttribute('aria-label', view === 'sandwich' ? 'Callers and callees' : 'Flame graph');
 }
 
-/** The graph with what lies on it. */
+/** Make the graph and the elements on it. */
 function buildGraph() {
 	const canvas = element('canvas', {'tabindex': '0', 'role': 'tree',
 		'aria-orientation': 'horizontal', 'aria-label': 'Flame graph',
@@ -162,13 +164,14 @@ function buildGraph() {
 	const more = ['above', 'below'].map(side => element('button',
 		{class: `more ${side}`, hidden: ''}));
 	const stage = element('div', {class: 'stage'}, [canvas, ring, outline, ...more]);
-	// As high as the whole graph: the stage sticks to what is seen of it.
+	// As high as the whole graph, so that the scroller scrolls it; the stage sticks to the
+	// visible part.
 	const sheet = element('div', {class: 'sheet'}, [stage]);
 	return {canvas, outline, ring, stage, sheet, more,
 		scroller: element('main', {class: 'scroller', tabindex: '-1'}, [sheet])};
 }
 
-/** See table.js. */
+/** Make the table of functions, see table.js. */
 function buildTable() {
 	const tableHead = element('div', {role: 'row', class: 'row', 'aria-rowindex': '1'});
 	const tableBody = element('div', {role: 'rowgroup', class: 'rows'});
@@ -210,7 +213,8 @@ export function buildPage(svg, profile) {
 			...profile.frameKind.includes(WAIT) ? [times.group] : []]),
 		compared, legend, graph.scroller, table.tableMain, details, tooltip, toast, spoken,
 	]);
-	// Hidden but by the style: a page that is saved shows the static picture where scripts are off.
+	// The attribute hides it, and the style overrides that, so that a saved page shows the
+	// static picture where scripts are off.
 	const object = svgElement('foreignObject',
 		{id: 'flamerun-ui', x: '0', y: '0', width: '100%', height: '100%',
 			display: 'none'});
@@ -221,7 +225,7 @@ export function buildPage(svg, profile) {
 
 /** @typedef {ReturnType<typeof buildPage>} Page */
 
-/** What the static picture needs and the live one cannot have. */
+/** Attributes that the static picture needs and the interactive one must not have. */
 const STATIC = ['width', 'height', 'viewBox', 'role'];
 
 /** @param {SVGSVGElement} svg */
@@ -229,30 +233,32 @@ function staticOf(svg) {
 	return svg.querySelector('#flamerun-static');
 }
 
-/** Is what points a finger, which cannot hover and needs more room? */
+/** Is the pointer a finger, which cannot hover and needs more room? */
 export function isTouched() {
 	return matchMedia('(pointer: coarse)').matches;
 }
 
-/** Is nothing to move by itself? */
+/** Does the user prefer no animations? */
 export function isStill() {
 	return matchMedia('(prefers-reduced-motion: reduce)').matches;
 }
 
 /**
- * Give the window to the viewer; what the static picture needs is kept in attributes.
+ * Give the window to the viewer; keep the static picture's attributes as data- attributes.
  * @param {Page} page
  */
 export function showPage(page) {
 	const {svg} = page;
 	for (const name of STATIC)
 		svg.setAttribute(`data-${name}`, svg.getAttribute(name) || '');
-	// Before the data: when a saved page is read again, the script finds what it left behind.
+	// Before the data: when a saved page is opened, the script must find the elements of the
+	// earlier run, to remove them, and elements behind the script do not exist yet.
 	svg.insertBefore(page.object, svg.querySelector('#flamerun'));
-	// Without it phones lay pages out as wide as a desk's and show them small.
+	// Without it, phones lay the page out as wide as a desktop's and show it small.
 	page.object.before(element('meta', {id: 'flamerun-viewport', name: 'viewport',
 		content: 'width=device-width,initial-scale=1'}));
-	// An image has nothing in it for a screen reader, and what is hidden is not read either.
+	// Screen readers skip the contents of an element with the role of an image, and of a hidden
+	// one.
 	svg.removeAttribute('role');
 	staticOf(svg)?.setAttribute('aria-hidden', 'true');
 	fillWindow(svg);
@@ -265,7 +271,7 @@ export function fillWindow(svg) {
 	svg.removeAttribute('viewBox');
 }
 
-/** Remove what this run or, in a saved page, an earlier one added. @param {SVGSVGElement} svg */
+/** Remove what this run has added, or in a saved page an earlier run. @param {SVGSVGElement} svg */
 export function hidePage(svg) {
 	svg.querySelectorAll('#flamerun-ui, #flamerun-viewport, #flamerun-print, .flamerun-why')
 		.forEach(one => one.remove());

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// A function between those that call it and those it calls, over all its calls: one tree whose root
-// is the function, what it calls is below it, and its callers, merged as in an inverted tree, are
-// above it. Of a function that is on a stack more than once the outermost call counts.
+// A function between its callers and its callees, over all its calls: one tree whose root is the
+// function. Its callees are below the root; its callers, merged as in an inverted tree, are above.
+// If the function is on a stack more than once, the outermost call counts.
 //
-// What it calls is merged where the filter's samples are, in the worker; callers are found when they
-// are looked at, for there can be as many as all the stacks above all calls have frames.
+// The callees are merged in the worker, which has the filter's samples. The callers are found when
+// they are shown, because there can be as many as all stacks above all calls have frames.
 
 import {nodesWithout} from './aggregate.js';
 import {selfAt} from './functions.js';
@@ -15,24 +15,26 @@ import {NONE, layOut, sortByKey} from './tree.js';
 /** @typedef {import('./tree.js').Tree} Tree */
 
 /**
- * A function's callees, and where they are in the tree of the filter's stacks.
+ * A function's callees, and where they are in the base: the tree of the filter's stacks.
  * @typedef {object} Below
- * @property {Uint32Array} calls its outermost ones: nodes of the base, depth first
- * @property {Uint32Array} ends of stacks within them, by the callee they end in
- * @property {Uint32Array} first by callee, and one more: where its ends begin
+ * @property {Uint32Array} calls its outermost calls: nodes of the base, depth first
+ * @property {Uint32Array} ends leaves of the stacks within the calls: nodes of the base, sorted by
+ * the callee at which they end
+ * @property {Uint32Array} first by callee, and one more: index of its first leaf in `ends`
  */
 
 /** @typedef {import('./tree.js').TreeColumns & {below?: Below}} SandwichColumns */
 
 /**
+ * Merge a function's callees.
  * @param {import('./tree.js').TreeColumns} base stacks that are shown
  * @param {Uint8Array} has by frame, 1 for the function's
- * @param {boolean} isReversed the base begins with what ran: what is found is callers
+ * @param {boolean} isReversed the base was merged from the leaf, so its callees are in fact callers
  * @returns {SandwichColumns}
  */
 export function calleesOf(base, has, isReversed) {
 	const {frame, self, parent} = base;
-	const known = new Int32Array(frame.length).fill(NONE);  // by node: in what is below all calls
+	const known = new Int32Array(frame.length).fill(NONE);  // by node: number among the callees
 	const below = {frame: new Uint32Array(frame.length), self: new Float64Array(frame.length),
 		parent: new Uint32Array(frame.length)};
 	const calls = [];
@@ -56,7 +58,8 @@ export function calleesOf(base, has, isReversed) {
 	const {place, ...merged} = nodesWithout({frame: below.frame.subarray(0, count),
 		self: below.self.subarray(0, count), parent: below.parent.subarray(0, count)}, null);
 	const columns = layOut(merged);
-	// Of its own time, not only that of its outermost calls: as the table of functions has it.
+	// The self weight of all calls, not only of the outermost ones, as in the table of
+	// functions.
 	columns.self[0] = own;
 	const {sorted, first} = sortByKey(known.map((one, node) => one >= 0 && self[node] > 0 ? place[one] : NONE),
 		columns.nodes);
@@ -64,7 +67,8 @@ export function calleesOf(base, has, isReversed) {
 }
 
 /**
- * @param {SandwichColumns} columns @param {Tree} base the tree of the nodes they are of
+ * Make the tree of a sandwich.
+ * @param {SandwichColumns} columns @param {Tree} base tree whose nodes `below` has
  * @returns {Tree}
  */
 export function sandwichOf({below, ...columns}, base) {

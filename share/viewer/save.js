@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// What is selected as other programs read it: a text tree for a ticket, folded stacks, a pprof profile
-// as https://github.com/google/pprof/blob/main/proto/profile.proto has it, a drawing. Names are those of
-// the file; a name ends where folded text would end it.
+// Save what is selected in formats of other programs: a text tree for a ticket, folded stacks, a
+// pprof profile as https://github.com/google/pprof/blob/main/proto/profile.proto has it, a drawing.
+// Names are those of the file; in folded stacks ';' and control characters are replaced.
 
 import {WAIT, waitingNodes} from './aggregate.js';
 import {term, timeTerm, withTerm, withoutTerms} from './filter.js';
@@ -11,9 +11,9 @@ import {actingButton, element} from './page.js';
 import {amountsOf, formatPercent, nodeName} from './text.js';
 import {childrenOf, framesTo, pathTo, treeOf} from './tree.js';
 
-/** How long a browser may take to begin with a file. */
+/** Time for a browser to begin to read a file. */
 const KEPT_MS = 60000;
-/** Pixels of a drawing in one of its units. */
+/** Pixels per unit of a drawing. */
 const SHARPNESS = 2;
 
 /** @typedef {import('./state.js').State} State */
@@ -21,12 +21,12 @@ const SHARPNESS = 2;
 
 // ---- text ---------------------------------------------------------------------------------------
 
-/** What is below it is not worth a line. */
+/** Smaller parts have no line. */
 const LEAST_SHARE = 0.005;
 const MOST_LINES = 300;
 
 /**
- * A box and what it is made of, the heaviest first, as text that can be read.
+ * Write a box and its callees as text, the heaviest first.
  * @param {State} state @param {number} node
  */
 export function textTree(state, node) {
@@ -55,11 +55,11 @@ export function textTree(state, node) {
 
 // ---- stacks -------------------------------------------------------------------------------------
 
-/** @typedef {{frames: number[], weight: number, waits: boolean}} Stack outermost first */
+/** @typedef {{frames: number[], weight: number, waits: boolean}} Stack frames: outermost first */
 
 /**
- * Samples of a thread in order of time, which end in the box that fills the view. Its weights are times,
- * which others would take for samples.
+ * Make a tree of the thread that is shown in order of time: its samples that end in the box that
+ * fills the view. The chart itself is not saved, because its weights are times and not samples.
  * @param {State} state @returns {Promise<Tree>}
  */
 async function threadTree({filter, tree, zoomed, perform}) {
@@ -73,7 +73,7 @@ async function threadTree({filter, tree, zoomed, perform}) {
 }
 
 /**
- * Stacks within the box that fills the view, whichever way they were merged.
+ * List the stacks within the box that fills the view, outermost frame first.
  * @param {State} state @returns {Promise<Stack[]>}
  */
 async function stacksOf(state) {
@@ -87,7 +87,7 @@ async function stacksOf(state) {
 	for (let node = 1; node < base.nodes; node++)
 		if (sums[node] > 0) {
 			const frames = framesTo(base, node);
-			// A file whose tree begins with what ran has them the other way round.
+			// In a file that was merged from the leaf, the frames are in reverse order.
 			if (profile.reversed)
 				frames.reverse();
 			stacks.push({frames, weight: sums[node], waits: waits[node] === 1});
@@ -106,7 +106,7 @@ async function foldedText(state) {
 
 // ---- pprof --------------------------------------------------------------------------------------
 
-// Messages of the protobuf wire format are lists of bytes.
+// Messages of the protobuf wire format, as lists of bytes.
 
 /** @param {number} value whole, not negative */
 function varint(value) {
@@ -121,13 +121,13 @@ function numberField(field, value) {
 	return [field * 8, ...varint(value)];
 }
 
-/** Bytes with their length. @param {number} field @param {Iterable<number>} bytes */
+/** Write bytes with their length. @param {number} field @param {Iterable<number>} bytes */
 function dataField(field, bytes) {
 	const all = [...bytes];
 	return [field * 8 + 2, ...varint(all.length), ...all];
 }
 
-/** Types of the values that a stack gets, and how. @param {State} state */
+/** List the types of values of a stack, and how each is computed. @param {State} state */
 function valuesOf({profile, times}) {
 	const {periodNs, countName} = profile;
 	const ns = (/** @type {Stack} */ {weight}) => Math.round(weight * periodNs);
@@ -140,7 +140,7 @@ function valuesOf({profile, times}) {
 		: [cpu, waiting];
 }
 
-/** @param {State} state not packed */
+/** Make the parts of a pprof profile, not compressed. @param {State} state */
 async function pprofParts(state) {
 	const {profile} = state;
 	const {frames, modules, frameModule, frameKind, periodNs} = profile;
@@ -214,7 +214,7 @@ async function rasterize(svg) {
 	}
 }
 
-/** By what a button says, the file's suffix and content; what is drawn is drawn as on paper. */
+/** Text of the button, file suffix, function for the content. Drawings look as on paper. */
 const FORMATS = /** @type {[string, string, (viewer: import('./viewer.js').Viewer) => any][]} */ ([
 	['Folded stacks', 'folded', ({state}) => foldedText(state)],
 	['pprof profile', 'pb.gz', async ({state}) => gzip(await pprofParts(state))],

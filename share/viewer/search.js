@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The search: which frames are looked for, where they are, how much of the time they cover, which
-// match one is at; the field it is typed into, its buttons, and what they say was found.
+// The search: which frames match, where they are, how much of the time they cover, which match is
+// the current one; and the search field, its buttons, and the text about the result.
 
 import {whenResting} from './input.js';
 import {element} from './page.js';
@@ -9,7 +9,7 @@ import {formatPercent} from './text.js';
 import {NONE, UNKNOWN, firstChild, nodeAfter} from './tree.js';
 
 export const MOST_MATCHES = 9999;
-/** A search that takes no longer is not said to go on. */
+/** A search is shown as running if it takes longer. */
 const NOTICED_MS = 150;
 
 /**
@@ -20,9 +20,10 @@ const NOTICED_MS = 150;
  */
 
 /**
+ * Make the function that tests a name.
  * @param {Query} query
- * @returns {{test: ((name: string) => boolean) | null, error: string}} no test when there is
- *         nothing to look for, or the expression is none yet
+ * @returns {{test: ((name: string) => boolean) | null, error: string}} no test if there is no text
+ * or the expression is not valid
  */
 export function compileQuery({text, regex, matchCase}) {
 	if (!text)
@@ -32,7 +33,8 @@ export function compileQuery({text, regex, matchCase}) {
 			const expression = new RegExp(text, matchCase ? '' : 'i');
 			return {test: name => expression.test(name), error: ''};
 		} catch (error) {
-			// The last part of "Invalid regular expression: /(/: Unterminated group".
+			// Keep the last part of "Invalid regular expression: /(/: Unterminated
+			// group".
 			const why = String(/** @type {Error} */ (error).message).split(': ').pop();
 			return {test: null, error: why || 'no regular expression'};
 		}
@@ -56,8 +58,8 @@ export function matchFrames(end, nameOf, test, first = 0) {
 }
 
 /**
- * Which nodes have a match in their stack, themselves included: weight under several matches is so
- * counted once; and the nodes that match.
+ * Mark the nodes that have a match in their stack, themselves included, so that weight under
+ * several matches counts once; and list the nodes that match.
  * @param {import('./tree.js').Tree} tree in depth-first order
  * @param {Uint8Array} matches @returns {import('./tree.js').Marks}
  */
@@ -77,14 +79,14 @@ export function markStacks({nodes, parent, frame}, matches) {
 }
 
 /**
- * Matching nodes that are in no other matching one, in the order they are drawn.
+ * List the matching nodes that are not within another matching node, in the order of drawing.
  * @param {import('./tree.js').Tree} tree @param {Uint8Array} matches
  * @param {Uint8Array} marks by node, see Marks
  * @param {number} most @returns {number[]}
  */
 export function outermostMatches(tree, matches, marks, most) {
 	const found = [];
-	// An inverted tree is found out on the way: only where there is something to be found.
+	// An inverted tree is built on demand: expand only nodes with matches below them.
 	const lazy = tree.child.includes(UNKNOWN);
 	let visits = 100 * most;
 	let rest = tree.callees;
@@ -115,28 +117,32 @@ export class Finder {
 		this.matcher = matcher;
 		/** @type {Query} */
 		this.query = {text: '', regex: false, matchCase: false};
-		/** What was found is still that of another query. */
+		/** The result is still that of an earlier query. */
 		this.searching = false;
-		/** Called when it is no longer. */
+		/** Called when it no longer is. */
 		this.onFound = () => {};
 		this.error = '';
-		this.note = '';  // how the query was understood, if not as it stands
+		this.note = '';  // how the query was interpreted, if not literally
 		/** @type {Uint8Array | null} by frame */
 		this.matches = null;
 		/** @type {import('./tree.js').Marks | null} of the base */
 		this.marks = null;
-		/** @type {import('./tree.js').Tree | null} the base these are of */
+		/** @type {import('./tree.js').Tree | null} tree of `marks` */
 		this.base = null;
 		/** @type {number[] | null} nodes of the tree shown */
 		this.found = null;
 		this.at = -1;
-		this.rows = 0;  // of the table of functions: those that match
-		/** Called when what is found has changed. */
+		this.rows = 0;  // rows of the table of functions that match
+		/** Called when the matches have changed. */
 		this.onMarked = () => {};
 		state.onTree(() => this.forget());
 	}
 
-	/** Text is found at once, a regular expression when onFound() is called. @param {Query} query */
+	/**
+	 * Search. The result for a text is there at once, for a regular expression when onFound()
+	 * is called.
+	 * @param {Query} query
+	 */
 	search(query) {
 		const {frames, name} = this.state.profile;
 		const {test, error} = compileQuery(query);
@@ -174,7 +180,7 @@ export class Finder {
 		this.at = -1;
 	}
 
-	/** The tree shown is another one, and maybe the one below it. */
+	/** Update the matches, because another tree is shown, maybe with another base. */
 	forget() {
 		if (this.base !== this.state.searched)
 			this.markBase();
@@ -182,14 +188,14 @@ export class Finder {
 		this.at = -1;
 	}
 
-	/** Whose narrow boxes are asked about: null when nothing is looked for. */
+	/** Make a test whether a node or one below it matches; null: no search. */
 	markIn() {
 		const {marks} = this;
 		const {tree} = this.state;
 		return marks && ((/** @type {number} */ node) => tree.hasMatch(node, marks));
 	}
 
-	/** Shares of everything and of what fills the view. */
+	/** Compute the share of matches in everything, and in what fills the view. */
 	shares() {
 		const {marks} = this;
 		const {tree, zoomed, isSandwich, base} = this.state;
@@ -210,7 +216,7 @@ export class Finder {
 	}
 
 	/**
-	 * The next match or the one before, round and round.
+	 * Step to the next or the previous match; after the last match comes the first.
 	 * @param {1 | -1} step @returns {number} a node, -1 when nothing matches
 	 */
 	step(step) {
@@ -222,7 +228,7 @@ export class Finder {
 		return found[this.at];
 	}
 
-	/** "3/17", or how many. */
+	/** Write "3/17", or the number of matches if none is the current one. */
 	countText() {
 		if (!this.matches)
 			return '';
@@ -251,7 +257,7 @@ export class SearchBox {
 	constructor(page, finder) {
 		this.page = page;
 		this.finder = finder;
-		/** Called when something else is looked for. */
+		/** Called when the query has changed. */
 		this.onChange = () => {};
 		/** Called when the field is left. */
 		this.onLeft = () => {};
@@ -279,7 +285,7 @@ export class SearchBox {
 		this.page.search.input.select();
 	}
 
-	/** What the field and its buttons say; the view stays where it is. */
+	/** Search for the field's text and describe the result; the view stays where it is. */
 	search() {
 		const {search} = this.page;
 		this.finder.search({text: search.input.value, regex: isPressed(search.regex),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
 // The box that is pointed at and the one that is selected: the frames around them, the tooltip at
-// the pointer and the line at the bottom, which does not move.
+// the pointer, and the line at the bottom, which does not move.
 
 import {snapLeft, snapWidth} from './layout.js';
 import {outline} from './outline.js';
@@ -14,11 +14,11 @@ import {holdersOf, partsOf} from './waits.js';
 const HINT = 'Click a box to zoom, right-click for more \u00b7 / to search \u00b7 ? for all keys';
 const TOUCH_HINT = 'Tap a box, again to zoom \u00b7 hold for more';
 
-/** Lines that are told without being asked for: the key for all is among the keys. */
+/** Source lines in a tooltip; a key shows all of them. */
 const MOST_LINES = 3;
 const MOST_HOLDERS = 4;
 
-/** What no node is: the line at the bottom is to be written anew. */
+/** Not a node's number: the line at the bottom must be written anew. */
 const NOTHING_SAID = -2;
 
 export class Selection {
@@ -40,7 +40,7 @@ export class Selection {
 		viewer.onResized = () => this.leave();
 	}
 
-	/** What keys and the line at the bottom are about. */
+	/** The box that keys act on and that the line at the bottom describes. */
 	get current() {
 		return this.hovered >= 0 ? this.hovered : this.selected;
 	}
@@ -57,7 +57,7 @@ export class Selection {
 		this.hover();
 	}
 
-	/** Find out anew what is under the pointer: it or the picture has moved. */
+	/** Find the box under the pointer, after the pointer or the picture has moved. */
 	hover() {
 		const {viewer, pointer} = this;
 		const {tooltip, canvas, ui} = this.page;
@@ -76,23 +76,23 @@ export class Selection {
 	select(node) {
 		this.selected = node;
 		outline(this.page.canvas, this.state, node);
-		// Who is in the graph hears its item.
+		// If the graph has the focus, a screen reader reads its item.
 		if (node >= 0 && document.activeElement !== this.page.canvas)
 			this.page.spoken.textContent = sentence(this.state, node);
 		this.placeFrames();
 		this.describe();
 	}
 
-	/** Write the line at the bottom, if it would say something else. */
+	/** Write the line at the bottom if its text changes. */
 	describe() {
-		// A table has its own.
+		// The table writes its own line.
 		if (this.described === this.current || this.state.functions)
 			return;
 		this.described = this.current;
 		fillDetails(this.page.details, this.state, this.current);
 	}
 
-	/** What is said of a node has changed. */
+	/** Update the texts about the current box. */
 	describeAnew() {
 		outline(this.page.canvas, this.state, this.selected);
 		this.described = NOTHING_SAID;
@@ -104,7 +104,7 @@ export class Selection {
 		this.frameAround(this.page.ring, this.selected);
 	}
 
-	/** Where a box begins on the screen. @param {number} node */
+	/** Find the lower left corner of a box on the screen. @param {number} node */
 	cornerOf(node) {
 		const {viewer, state} = this;
 		return {x: viewer.origin.left + Math.max(viewer.edgesOf(node)?.left || 0, 0),
@@ -136,8 +136,9 @@ function row(title, ...cells) {
 }
 
 /**
- * Who had the locks that a node waited for, in words. @param {import('./state.js').State} state
- * @param {number} node "" for nobody
+ * Write the holders of the locks that a node waited for, as functions and shares; "" if none is
+ * known.
+ * @param {import('./state.js').State} state @param {number} node
  */
 function holdersText(state, node) {
 	const holders = holdersOf(state, node);
@@ -147,7 +148,10 @@ function holdersText(state, node) {
 	...more > 0 ? [`${more} more`] : []].join(', ');
 }
 
-/** What is said of a node wherever that is. @param {import('./state.js').State} state @param {number} node */
+/**
+ * Collect the texts about a node for the tooltip and the line at the bottom.
+ * @param {import('./state.js').State} state @param {number} node
+ */
 function said(state, node) {
 	const {profile, tree} = state;
 	const {all, view, parent} = sharesOf(state, node);
@@ -190,7 +194,7 @@ function fillTooltip(tooltip, state, node) {
 }
 
 /**
- * Below the pointer, or above it where there is no room; always whole within `ui`.
+ * Put the tooltip below the pointer, or above it if there is no room; always whole within `ui`.
  * @param {HTMLElement} tooltip @param {HTMLElement} ui @param {{x: number, y: number}} pointer
  */
 export function placeTooltip(tooltip, ui, pointer) {
@@ -209,7 +213,7 @@ export function fact(label, ...values) {
 		values.filter(Boolean).join(' \u00b7 ')]);
 }
 
-/** The line at the bottom. @param {string} name @param {string} origin @param {HTMLElement[]} facts */
+/** Line at the bottom. @param {string} name @param {string} origin @param {HTMLElement[]} facts */
 export function describeAs(name, origin, facts) {
 	return [element('div', {class: 'what'}, [element('span', {class: 'name', title: name}, [name]),
 		element('span', {class: 'module', title: origin}, [origin])]),

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// What changed between one run of each of two versions: the rule of `flamerun diff`, step by step, see
-// cli/compare/shifts.c for what tells a change from chance, sides.c for a run's factor, changes.c for
-// where a change is named, change_text.c for the words. Needs no page.
+// Find what changed between one run of each of two versions, by the rules of `flamerun diff`: see
+// cli/compare/shifts.c for the statistics, sides.c for a run's factor, changes.c for where a change
+// is named, change_text.c for the texts. Uses no DOM.
 
-/** How many times what tosses of a coin do: nobody knows how much runs vary where each side has one. */
+/**
+ * Variance of counts in multiples of a Poisson distribution's, as in cli/compare/sides.c, because
+ * one run of each version does not show how much runs vary.
+ */
 const SELF_DISPERSION = 2;
 const TOTAL_DISPERSION = 8;
-/** Where waits are counted: so many samples is one look at who waits. */
+/** Additional factor for waits: one check of a waiting thread gives this many samples. */
 const LOOK_DISPERSION = 5;
 const ALPHA = 0.05;
 const LEAST_SAMPLES = 25;
@@ -18,44 +21,45 @@ const FACTOR_PART = 0.25;
 const CAP_ROUNDS = 8;
 const FACTOR_FUNCTIONS = 3;
 const FACTOR_CHANCE = 0.01;
-/** A function with more of all is taken apart by its stacks. */
+/** A function with a larger share is split by its stacks. */
 const PART_SHARE = 0.1;
 const NEARLY_NONE = 1e-3;
 const NEARLY = 0.25;
 const NEARLY_ALL = 1.4;
 const EXPLAINED = 0.5;
 
-/** In the order of enum picture_verdict. */
+/** Verdicts, in the order of enum picture_verdict. */
 const UNTOLD = 0;
 const SLOWER = 1;
 const FASTER = 3;
 const NEW = 5;
 const GONE = 6;
 
-/** What they are called, in the order of a legend. */
+/** Texts of the verdicts, in the order of a legend. */
 export const MEANINGS = /** @type {[number, string][]} */ ([[SLOWER, 'slower'], [SLOWER + 1, 'slower by others'],
 	[NEW, 'new'], [FASTER, 'faster'], [FASTER + 1, 'faster by others'], [GONE, 'gone'],
 	[UNTOLD, 'no change that is more than chance']]);
 
-/** @typedef {[Float64Array, Float64Array]} Pair of the old side and the new one */
+/** @typedef {[Float64Array, Float64Array]} Pair of the old side and the new side */
 
 /**
  * @typedef {object} Change
- * @property {number} fn
- * @property {boolean} isSelf by its own code
- * @property {number} before samples beside the factors
+ * @property {number} fn number of the function
+ * @property {boolean} isSelf of its self weight, else of its total
+ * @property {number} before samples, divided by the side's factor
  * @property {number} after
  * @property {number} change of the logarithm
- * @property {number} p
- * @property {boolean} isTold
- * @property {boolean} isNamed
+ * @property {number} p p-value
+ * @property {boolean} isTold is the change significant?
+ * @property {boolean} isNamed is it not explained by changes of other functions?
  */
 
 // ---- chance -------------------------------------------------------------------------------------
 
 /**
- * Both tails of the normal distribution, by a continued fraction that is too large where they are most of
- * it. @param {number} z
+ * Compute the probability of both tails of the normal distribution by a continued fraction, which
+ * is too large near z = 0.
+ * @param {number} z
  */
 function tails(z) {
 	const x = Math.abs(z) / Math.SQRT2;
@@ -65,7 +69,7 @@ function tails(z) {
 	return Math.exp(-x * x) / Math.sqrt(Math.PI) / (x + fraction);
 }
 
-/** @param {[number, number][]} ratios and what they weigh */
+/** @param {[number, number][]} ratios values and their weights */
 function weightedMedian(ratios) {
 	ratios.sort(([a], [b]) => a - b);
 	const all = ratios.reduce((sum, [, weight]) => sum + weight, 0);
@@ -81,43 +85,44 @@ function weightedMedian(ratios) {
 }
 
 /**
- * What one run of each version has in all, and what a sample of it counts, of whatever rate it is.
+ * One run of each version. sizes: weight of the run; grains: weight of one sample, which depends on
+ * the rate.
  * @typedef {{sizes: number[], grains: number[]}} Runs
  */
 
-/** What it has of all, both sides alike. @param {Runs} runs @param {number[]} counts */
+/** Compute a share of all; both sides count alike. @param {Runs} runs @param {number[]} counts */
 function shareOf({sizes}, counts) {
 	return counts[0] / sizes[0] / 2 + counts[1] / sizes[1] / 2;
 }
 
-/** Samples that each side should have of what has @share of all. @param {Runs} runs @param {number} share */
+/** Samples that each side should have. @param {Runs} runs @param {number} share */
 function expected({sizes, grains}, share) {
 	return sizes.map((size, side) => share * size / grains[side]);
 }
 
-/** @param {Runs} runs @param {number} share */
+/** Is a share large enough to be tested? @param {Runs} runs @param {number} share */
 function isHeavy(runs, share) {
 	return share >= LEAST_SHARE && expected(runs, share).every(samples => samples >= LEAST_SAMPLES);
 }
 
 /**
- * A part of the program: what it weighs on either side, and which share that is of all.
+ * A part of the program: its weight on either side, and its share of all.
  * @typedef {{counts: number[], share: number}} Part
  */
 
-/** The change of its logarithm and that in errors. @param {Runs} runs @param {Part} part */
+/** Change of the logarithm, and p-value. @param {Runs} runs @param {Part} part */
 function observe(runs, {counts, share}, /** @type {number[]} */ factors, /** @type {number} */ dispersion) {
 	const [old, late] = counts.map((one, side) => Math.log(one + HALF * runs.grains[side]) - factors[side]);
 	const known = expected(runs, share).reduce((sum, samples) => sum + 1 / (samples + HALF), 0);
 	return {change: late - old, p: tails((late - old) / Math.sqrt(dispersion * known))};
 }
 
-/** @param {number} samples */
+/** A ratio's weight in a factor, limited. @param {number} samples */
 function factorWeight(samples) {
 	return 1 / (1 / samples + 1 / FACTOR_SAMPLES);
 }
 
-/** The factors by such parts. @param {Runs} runs @param {Part[]} used */
+/** Logarithms of both sides' factors. @param {Runs} runs @param {Part[]} used */
 function factorsOf(runs, used) {
 	const all = runs.sizes[0] + runs.sizes[1];
 	return runs.sizes.map((own, side) => {
@@ -135,9 +140,9 @@ function factorsOf(runs, used) {
 }
 
 /**
- * The logarithm of each side's factor; none where too few functions are alike.
- * @param {Pair} parts what disjoint parts of the program weigh @param {Runs} runs
- * @param {number} dispersion
+ * Compute the logarithm of each side's factor; null if too few functions are alike.
+ * @param {Pair} parts weights of disjoint parts of the program
+ * @param {Runs} runs @param {number} dispersion
  */
 function logFactors(parts, runs, dispersion) {
 	/** @type {Part[]} */
@@ -180,10 +185,11 @@ function pairOf(length) {
 }
 
 /**
- * What each function weighs by itself and with what it calls, once however often it recurs; and what
- * parts of the program do, of which none is in another.
+ * Compute each function's self weight and total, recursive calls once; and the weights of disjoint
+ * parts of the program.
  * @param {import('./tree.js').TreeColumns} tree @param {Pair} sides in samples
- * @param {Uint32Array} fnAt by node @param {number} fns
+ * @param {Uint32Array} fnAt by node
+ * @param {number} fns
  */
 function countFunctions({nodes, parent, end}, sides, fnAt, fns) {
 	const self = pairOf(fns + 1);
@@ -214,10 +220,7 @@ function countFunctions({nodes, parent, end}, sides, fnAt, fns) {
 
 // ---- the family ---------------------------------------------------------------------------------
 
-/**
- * Tell apart, all together by Holm's procedure.
- * @param {Change[]} changes
- */
+/** Mark the significant changes, by Holm's procedure. @param {Change[]} changes */
 function tellApart(changes) {
 	const {length} = changes;
 	let isHeld = true;
@@ -233,9 +236,10 @@ function magnitudeOf({change}) {
 }
 
 /**
- * Name each change once, where it is greatest for what stands there.
- * @param {Change[]} told @param {import('./tree.js').TreeColumns} tree
- * @param {Float64Array} moved how far stacks did, by node they end at
+ * Name each change once, at the function where it is largest; see cli/compare/changes.c.
+ * @param {Change[]} told significant changes
+ * @param {import('./tree.js').TreeColumns} tree
+ * @param {Float64Array} moved change of self weight, by node
  * @param {Uint32Array} fnAt @param {number} fns
  */
 function nameChanges(told, {nodes, end, parent}, moved, fnAt, fns) {
@@ -261,7 +265,8 @@ function nameChanges(told, {nodes, end, parent}, moved, fnAt, fns) {
 			movedHere[fnAt[i]] += moved[i];
 			nodesOfIt.push(i);
 		}
-		// What stands beside it and is of what it calls: where it is left by a jump.
+		// Sum up the changes of the function's callees that appear directly below its
+		// callers, as they do if it makes tail calls.
 		const movePast = () => {
 			const isBelow = new Uint8Array(fns + 1);
 			let sum = 0;
@@ -277,7 +282,7 @@ function nameChanges(told, {nodes, end, parent}, moved, fnAt, fns) {
 						sum += isExplained[j] ? 0 : moved[j];
 			return sum;
 		};
-		// What is no move to or from stacks that end alike elsewhere.
+		// The part of the change without moves between stacks that end alike.
 		const ofEnds = movedHere.reduce((sum, here, i) => sum + ((here > 0) !== (movedInAll[i] > 0) ? 0
 			: Math.abs(here) < Math.abs(movedInAll[i]) ? here : movedInAll[i]), 0);
 		const all = one.after - one.before;
@@ -295,7 +300,7 @@ function nameChanges(told, {nodes, end, parent}, moved, fnAt, fns) {
 
 // ---- words --------------------------------------------------------------------------------------
 
-/** @param {number} more 0.15 as "+15.0 %" */
+/** Write a relative change: 0.15 as "+15.0 %". @param {number} more */
 export function partText(more) {
 	const percent = 100 * more;
 	return percent >= 1000 ? `${Number((more + 1).toPrecision(3))} times`
@@ -303,7 +308,7 @@ export function partText(more) {
 		: `${percent < 0 ? '' : '+'}${percent.toFixed(Math.abs(percent) < 99.95 ? 1 : 0)} %`;
 }
 
-/** @param {number} samples @param {number} sampleS 0: these are no times */
+/** @param {number} samples @param {number} sampleS seconds of a sample, 0: weights are not times */
 function amountText(samples, sampleS) {
 	const seconds = samples * sampleS;
 	return !sampleS ? samples.toFixed(samples < 100 ? 1 : 0)
@@ -321,11 +326,13 @@ function changeText({isSelf, before, after, change, isTold, isNamed}, sampleS) {
 // ---- the whole ----------------------------------------------------------------------------------
 
 /**
+ * Find the changes of all functions.
  * @param {import('./tree.js').TreeColumns} tree both sides' stacks
- * @param {Float64Array[]} weights what each side has of them, by node
+ * @param {Float64Array[]} weights of each side, by node
  * @param {{name: string, module: string}[]} frames in the order of their names
- * @param {number[]} grains what a sample of each side weighs @param {number} sampleS seconds that one is,
- * of both on average @param {boolean} hasWaits
+ * @param {number[]} grains weight of a sample of each side
+ * @param {number} sampleS seconds of a sample, the mean of both sides
+ * @param {boolean} hasWaits
  */
 export function findChanges(tree, weights, frames, grains, sampleS, hasWaits) {
 	const unit = 2 / (grains[0] + grains[1]);
@@ -354,14 +361,14 @@ export function findChanges(tree, weights, frames, grains, sampleS, hasWaits) {
 	};
 	for (let fn = 0; fn < fns; fn++) {
 		test(fn, self, true);
-		// A function that calls nothing is looked at once.
+		// A function without callees is tested once.
 		if (total[0][fn] - self[0][fn] > NEARLY_NONE || total[1][fn] - self[1][fn] > NEARLY_NONE)
 			test(fn, total, false);
 	}
 	tellApart(changes);
 	nameChanges(changes.filter(one => one.isTold), tree,
 		sides[1].map((one, i) => one / scales[1] - sides[0][i] / scales[0]), fnAt, fns);
-	/** @type {Map<number, Change>} the one of each function that says most */
+	/** @type {Map<number, Change>} the most important change of each function */
 	const ofFn = new Map();
 	changes.sort((a, b) => Number(b.isNamed) - Number(a.isNamed) || Number(b.isTold) - Number(a.isTold)
 		|| Math.abs(b.after - b.before) - Math.abs(a.after - a.before) || a.fn - b.fn);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// What is looked at: which tree of which filter's samples, what of it fills the view, and how it
-// stands. Knows no element: who draws, searches and selects reads it here.
+// What is shown: the tree of which filter's samples, which part of it fills the view, and its
+// orientation. The state knows no element; the parts that draw, search and select read it.
 
 import {IDLE, INLINED, WAIT, aggregate, nodesWithout, waitingNodes} from './aggregate.js';
 import {TIMES} from './decode.js';
@@ -17,7 +17,7 @@ import {NONE, buildTree, frameTotals, isWithin, treeOf} from './tree.js';
 /** @typedef {import('./tree.js').Tree} Tree */
 
 /**
- * The time from a mark to the next one.
+ * The time from one mark to the next.
  * @typedef {object} Stretch
  * @property {string} text of the mark
  * @property {number} from microseconds, included
@@ -29,21 +29,21 @@ export class State {
 	/** @type {import('./decode.js').Profile} */ profile;
 	/** @type {import('./worker.js').Perform} */ perform;
 	/** @type {boolean} */ hasInlined;
-	/** @type {number[]} frames that say what is waited for */ waitFrames;
-	/** @type {Times[]} those with any weight */ choices;
+	/** @type {number[]} frames that name what is waited for */ waitFrames;
+	/** @type {Times[]} kinds of time with any weight */ choices;
 	/** @type {boolean} */ hasWaits;
 	/** @type {Filter} */ initial;
 	/** @type {Stretch[]} */ stretches;
 	/** @type {Map<Times, Float64Array>} by frame, see frameTotals() */ totals;
-	/** @type {Filter} the one asked for last */ asked;
-	/** @type {Filter} the one shown */ filter;
-	/** @type {Tree} what it keeps, top-down */ upright;
-	/** @type {Tree} likewise, whatever time it is */ every;
-	/** @type {Tree | null} what the view shows instead */ other;
+	/** @type {Filter} the filter that was asked for last */ asked;
+	/** @type {Filter} the filter that is shown */ filter;
+	/** @type {Tree} what the filter keeps, as the file merges stacks */ upright;
+	/** @type {Tree} what the filter keeps, of all kinds of time */ every;
+	/** @type {Tree | null} sandwich or chart, shown instead of `base` */ other;
 	/** @type {import('./functions.js').Functions | null} what a table shows */ functions;
-	/** @type {Tree | null} the base merged from its other end */ inverted;
-	/** @type {Tree} the one merged from its other end, or shown */ base;
-	/** @type {Tree} the one shown */ tree;
+	/** @type {Tree | null} `base` merged from its other end */ inverted;
+	/** @type {Tree} the tree that is inverted, or `upright` */ base;
+	/** @type {Tree} the tree that is shown */ tree;
 
 	/**
 	 * @param {import('./decode.js').Profile} profile
@@ -52,14 +52,14 @@ export class State {
 	constructor(profile, perform) {
 		this.bottomUp = profile.reversed;
 		this.icicle = profile.icicle;
-		/** @type {'' | 'light' | 'dark'} as chosen here */
+		/** @type {'' | 'light' | 'dark'} as the user chose */
 		this.theme = '';
 		/** @type {import('./strip.js').Opened} */
 		this.opened = '';
-		/** The node that fills the view, or the deepest one around what fills it. */
+		/** The node that fills the view, or the deepest one that covers the view. */
 		this.zoomed = 0;
-		this.free = false;  // what is seen is no node's span but one chosen by hand
-		this.sort = FIRST_SORT;  // of the rows of a table, see table.js
+		this.free = false;  // the visible range was set by hand and is no node's
+		this.sort = FIRST_SORT;  // of the rows of a table, see functions.js
 		this.chosen = NONE;  // frame of the function that is chosen in a table
 		/** @type {(() => void)[]} */
 		this.listeners = [];
@@ -68,7 +68,7 @@ export class State {
 	}
 
 	/**
-	 * What it is of from now on; its tree is to be adopted.
+	 * Switch to another profile; the caller then calls adopt().
 	 * @param {import('./decode.js').Profile} profile
 	 * @param {import('./worker.js').Perform} perform
 	 */
@@ -97,12 +97,12 @@ export class State {
 		return this.filter.times;
 	}
 
-	/** The part of the time shown, if not all. */
+	/** The filter's term of time, if any. */
 	get part() {
 		return this.filter.terms.find(({kind}) => kind === 'time');
 	}
 
-	/** What all that is shown is called. */
+	/** Name of all that is shown. */
 	get whole() {
 		const {part} = this;
 		if (this.isSandwich || this.tree.chart)
@@ -111,22 +111,25 @@ export class State {
 			: this.profile.sides ? this.filter.side || 'both' : 'all';
 	}
 
-	/** Are a function's callers and callees shown, the first ones above? */
+	/** Is a sandwich shown? */
 	get isSandwich() {
 		return this.filter.view === 'sandwich';
 	}
 
-	/** Do rows go down from the root? A file that is bottom-up has the callers after it. */
+	/**
+	 * Do rows go down from the root? In a file that was merged from the leaf, the rows after a
+	 * sandwich's root are callers, so they go up.
+	 */
 	get rootOnTop() {
 		return this.isSandwich ? !this.profile.reversed : this.icicle;
 	}
 
-	/** The tree whose columns are those of what is shown. */
+	/** The tree whose nodes a search marks. */
 	get searched() {
 		return this.tree.chart ? this.tree : this.base;
 	}
 
-	/** Is the graph the tree of the file merged from its other end? */
+	/** Is the file's tree shown merged from its other end? */
 	get isInverted() {
 		return this.bottomUp !== this.profile.reversed;
 	}
@@ -167,7 +170,7 @@ export class State {
 			listener();
 	}
 
-	/** Which boxes are inlined, and on which side is what they stand in. */
+	/** Which boxes are inlined, and is the box that they are in above them? */
 	inlined() {
 		const {profile, tree, rootOnTop, bottomUp, isSandwich} = this;
 		return {
@@ -178,8 +181,8 @@ export class State {
 	}
 
 	/**
-	 * What is to be merged from its other end: idle threads stay together there, for what says that
-	 * they are is the last frame of their stacks.
+	 * Make the tree to invert. The frame that says that a thread is idle becomes the leaf, so
+	 * that idle threads stay together in the inverted tree.
 	 */
 	idleLast() {
 		const {upright} = this;
@@ -188,14 +191,14 @@ export class State {
 			? buildTree(nodesWithout(upright, isIdle, {trails: true})) : upright;
 	}
 
-	/** Threads that are shown as one box until it is zoomed into. @param {number} node */
+	/** Is it a box of idle threads that is not zoomed into? @param {number} node */
 	isClosed(node) {
 		const {tree, zoomed, profile} = this;
 		return node > 0 && !this.isSandwich && profile.frameKind[tree.frame[node]] === IDLE
 			&& !isWithin(tree, zoomed, node);
 	}
 
-	/** Such a box below a node, which hides it; NONE: it is to be seen. @param {number} node */
+	/** Find the closed box that hides a node; NONE if none does. @param {number} node */
 	closedBelow(node) {
 		const {tree} = this;
 		for (let i = node; i > 0; i = tree.parent[i])
@@ -204,7 +207,7 @@ export class State {
 		return NONE;
 	}
 
-	/** Weight of the stacks of all of the time in which a frame is. @param {number} frame */
+	/** Weigh the stacks that contain a frame, over the whole run. @param {number} frame */
 	totalOf(frame) {
 		const {profile, times} = this;
 		let totals = this.totals.get(times);
@@ -217,8 +220,10 @@ export class State {
 }
 
 /**
- * One more than there are marks: number 0 is what was before the first.
- * @param {import('./decode.js').Mark[]} marks in order of time @returns {Stretch[]}
+ * Make the stretches of time from mark to mark. There is one more than marks: number 0 is before
+ * the first mark.
+ * @param {import('./decode.js').Mark[]} marks in order of time
+ * @returns {Stretch[]}
  */
 export function stretchesOf(marks) {
 	if (!marks.length)
@@ -229,7 +234,7 @@ export function stretchesOf(marks) {
 }
 
 /**
- * The kinds of time that are worth a look: with one of them, both is nothing new.
+ * List the kinds of time that can be chosen. With one kind only, "both" would show nothing new.
  * @param {import('./decode.js').Profile} profile @returns {Times[]}
  */
 function choicesOf({tree, frameKind}) {

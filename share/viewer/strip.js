@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The run from its begin to its end above the graph: what ran when, of all and of what is shown, and the
-// marks; opened, also its processes and threads, or seconds side by side. A range of it is chosen by
-// pointer, finger or key, and the graph is that range's from then on.
+// The strip of time above the graph: the run from its start to its end with the CPUs in use, in all
+// and in what is shown, and the marks. Opened, it also shows processes and threads, or seconds side
+// by side. A range of it is chosen by pointer, finger or key, and the graph then shows that range.
 
 import {commOf} from './aggregate.js';
 import {isSameFilter, keepSame, term, timeTerm, timeText, withTerm, withoutTerms} from './filter.js';
@@ -14,7 +14,7 @@ import {formatSeconds, formatTime, sampledOf} from './text.js';
 import {clamp} from './tree.js';
 
 /** @typedef {import('./activity.js').Activity} Activity */
-/** @typedef {'' | 'lanes' | 'heat'} Opened what lies below the strip */
+/** @typedef {'' | 'lanes' | 'heat'} Opened panel below the strip */
 /** @typedef {'from' | 'to' | 'range'} Grip */
 /** @typedef {{grip: Grip | 'new', at: number, from: number, to: number, moved: boolean,
  *             filter: import('./filter.js').Filter, timeAt: (event: PointerEvent) => number}} Drag */
@@ -22,33 +22,36 @@ import {clamp} from './tree.js';
 const PARTS = /** @type {const} */ (['bins', 'laneBins', 'heatUs']);
 /** @type {Opened[]} */
 export const OPENED = ['', 'lanes', 'heat'];
-/** Shorter runs are one column or few. */
+/** A shorter run would have few columns. */
 const HEAT_LEAST_US = 60e6;
-/** Of a column, which is a second or no narrower than a pixel. */
+/** Rows of a column. A column is at least a second long and a pixel wide. */
 const HEAT_ROWS = 50;
 const MOST_LANE_BINS = 400;
-/** Narrower bins are more chance than use. */
+/** Width of a bin: narrower ones would show chance. */
 const BIN_PX = 3;
 const MOST_BINS = 2000;
-/** How near a pointer, or a finger, is to what it means. */
+/** Distance at which a pointer, or a finger, hits an edge. */
 const NEAR_PX = 6;
 const NEAR_FINGER_PX = 20;
 const STILL_PX = 3;
 const LABEL_PX = 90;
-/** Of a name that is too long, what stays of its end. */
+/** Characters kept of the end of a name that is too long. */
 const TAIL = 7;
-/** By key, how many steps an edge moves; a big one is ten. @type {Record<string, number>} */
+/** Steps by which a key moves an edge. @type {Record<string, number>} */
 const STEPS = {ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10,
 	Home: -Infinity, End: Infinity};
 const STEPS_OF_RUN = 200;
 
-/** 1, 2 or 5 times a power of ten, not less than it. @param {number} least */
+/** Round up to 1, 2 or 5 times a power of ten. @param {number} least */
 export function roundStep(least) {
 	const ten = 10 ** Math.floor(Math.log10(least));
 	return [1, 2, 5, 10].map(one => one * ten).find(one => one >= least * (1 - 1e-9)) || least;
 }
 
-/** Labels of a ruler, of which none is cut off. @param {number} from @param {number} to @param {number} px */
+/**
+ * Make the labels of a ruler, without a last one that would be cut off.
+ * @param {number} from @param {number} to @param {number} px
+ */
 export function ticksOf(from, to, px) {
 	const room = (to - from) * LABEL_PX / Math.max(px, LABEL_PX);
 	const step = roundStep(room);
@@ -61,11 +64,14 @@ export function ticksOf(from, to, px) {
 	return ticks;
 }
 
-/** An area below a row of bins. @param {Float32Array} bins @param {number} most */
+/**
+ * Make the path of the area below a row of bins.
+ * @param {Float32Array} bins @param {number} most value at full height
+ */
 function areaOf(bins, most) {
 	let d = `M0 100`;
 	bins.forEach((value, i) => {
-		// Equal neighbours are one line.
+		// Draw equal neighbours as one line.
 		if (i === 0 || value !== bins[i - 1])
 			d += `V${+(100 - 100 * value / most).toFixed(1)}`;
 		if (value !== bins[i + 1])
@@ -75,8 +81,8 @@ function areaOf(bins, most) {
 }
 
 /**
- * @param {[string, Float32Array][]} areas by class, the lowest first @param {number} most
- * @param {string} [marks]
+ * @param {[string, Float32Array][]} areas class and bins of each, the lowest first
+ * @param {number} most @param {string} [marks]
  */
 function plotOf(areas, most, marks = '') {
 	const svg = svgElement('svg', {class: 'plot', 'aria-hidden': 'true', preserveAspectRatio: 'none',
@@ -91,7 +97,7 @@ function mostOf(bins) {
 	return bins.reduce((a, b) => Math.max(a, b), 0);
 }
 
-/** CPUs. @param {number} n */
+/** Write a number of CPUs. @param {number} n */
 function digits(n) {
 	return n >= 10 ? n.toFixed(0) : n.toFixed(n < 1 ? 2 : 1);
 }
@@ -110,17 +116,17 @@ export class Strip {
 		this.page = navigator.page;
 		/** @type {Required<Activity> | null} */
 		this.activity = null;
-		/** @type {import('./activity.js').Wanted | null} what is known, or asked for */
+		/** @type {import('./activity.js').Wanted | null} known or asked for */
 		this.wanted = null;
 		this.asking = false;
 		/** @type {Drag | null} */
 		this.drag = null;
-		/** @type {import('./filter.js').Filter | null} what the graph is to follow to */
+		/** @type {import('./filter.js').Filter | null} to show next */
 		this.next = null;
 		/** @type {Promise<void> | null} */
 		this.following = null;
 		this.keepSoon = whenResting(() => this.finish());
-		// Behind the graph's frame, which is what one waits for.
+		// After the graph's frame, because the user waits for that.
 		this.askSoon = oncePerFrame(() => setTimeout(() => this.ask()));
 		if (!this.state.profile.sampleCount)
 			return;
@@ -164,12 +170,12 @@ export class Strip {
 
 	// ---- what is drawn --------------------------------------------------------------------------
 
-	/** How long the run is, 0 while that is not known. */
+	/** Length of the run, 0 while it is unknown. */
 	get us() {
 		return this.activity?.us || 0;
 	}
 
-	/** The time that is shown, within the run. @returns {{from: number, to: number}} */
+	/** The range that is shown, within the run. @returns {{from: number, to: number}} */
 	get range() {
 		const {part} = this.state;
 		const us = this.us;
@@ -181,7 +187,10 @@ export class Strip {
 		this.open(this.state.opened ? '' : 'lanes', true);
 	}
 
-	/** @param {Opened} opened @param {boolean} [byPerson] who is to find it in the link */
+	/**
+	 * @param {Opened} opened
+	 * @param {boolean} [byPerson] the user did it, so keep it in the link
+	 */
 	open(opened, byPerson = false) {
 		if (!this.root || this.root.hidden)
 			return byPerson && this.navigator.say('The samples of this picture have no times');
@@ -192,7 +201,7 @@ export class Strip {
 			this.navigator.onMove(false, this.navigator.trail());
 	}
 
-	/** Another filter, or another part of the strip. */
+	/** Update the strip after a change of the filter or of the opened panel. */
 	show() {
 		const {opened} = this.state;
 		this.root.hidden = !this.state.profile.sampleCount || Boolean(this.activity) && this.us <= 1;
@@ -206,7 +215,9 @@ export class Strip {
 		this.askSoon();
 	}
 
-	/** What is not known yet, and no more. One question at a time: the last one is what counts. */
+	/**
+	 * Ask for what is not known yet, one question at a time; show() asks again after an answer.
+	 */
 	async ask() {
 		const {opened, filter} = this.state;
 		const width = Math.round(this.track.clientWidth);
@@ -259,8 +270,8 @@ export class Strip {
 	}
 
 	/**
-	 * Lanes are compared with each other: those of threads have one scale, which is the most that any of
-	 * them has at a time, and so have those of processes.
+	 * Draw the lanes. All lanes of threads have one scale, and so have all lanes of processes,
+	 * so that they can be compared: full height is the most that any of them uses at a time.
 	 */
 	drawLanes() {
 		const {activity, state} = this;
@@ -299,7 +310,7 @@ export class Strip {
 			this.lanes.children[at]?.focus();
 	}
 
-	/** The shade is the accent's, more or less of it: what of it is not shown is faint. */
+	/** Draw the seconds in shades of the accent's colour; times out of the range are faint. */
 	drawHeat() {
 		const heat = this.activity?.heat;
 		const step = this.wanted?.heatUs;
@@ -322,7 +333,7 @@ export class Strip {
 		context.putImageData(image, 0, 0);
 	}
 
-	/** What is chosen, for the eye and for the ear. */
+	/** Show the chosen range, and describe it to screen readers. */
 	showRange() {
 		const {us} = this;
 		const {from, to} = this.range;
@@ -348,7 +359,11 @@ export class Strip {
 		return clamp((clientX - left) / width, 0, 1) * this.us;
 	}
 
-	/** In the order of reading: up a second, then the next one. @param {PointerEvent} event */
+	/**
+	 * Find the time under a pointer: a column is a second from bottom to top, then follows the
+	 * next one.
+	 * @param {PointerEvent} event
+	 */
 	heatTimeAt({clientX, clientY}) {
 		const {left, top, width, height} = this.canvas.getBoundingClientRect();
 		const column = Math.floor(clamp((clientX - left) / width, 0, 0.9999) * this.canvas.width);
@@ -357,7 +372,7 @@ export class Strip {
 	}
 
 	/**
-	 * What a pointer at a place means: an edge, all of the range, or a new one.
+	 * Find what a pointer would drag: an edge, the whole range, or a new range.
 	 * @param {PointerEvent} event @returns {Drag['grip']}
 	 */
 	gripAt({clientX, pointerType}) {
@@ -367,7 +382,8 @@ export class Strip {
 			return 'new';
 		const {left, width} = this.track.getBoundingClientRect();
 		const [begin, end] = [from, to].map(at => clientX - left - at / us * width);
-		// A narrow range can be moved still, and its edges are outside of it.
+		// The edges of a narrow range are mostly outside of it, so that the range itself
+		// can be dragged.
 		const near = pointerType === 'touch' ? NEAR_FINGER_PX : NEAR_PX;
 		const within = Math.min(near, (begin - end) / 4);
 		return begin > -near && begin < within ? 'from' : end < near && end > -within ? 'to'
@@ -433,7 +449,7 @@ export class Strip {
 	}
 
 	/**
-	 * An edge as far as the other one, all of a range as far as the run.
+	 * Move an edge, at most to the other one, or the whole range within the run.
 	 * @param {Grip} grip @param {number} by @param {Drag} drag
 	 */
 	moveBy(grip, by, drag) {
@@ -450,7 +466,7 @@ export class Strip {
 		Object.assign(drag, {from, to, moved: true});
 		this.showRange();
 		const us = this.us;
-		// No finer than it is seen, so that links are short.
+		// Round to what a pixel shows, so that links are short.
 		const step = 10 ** Math.floor(Math.log10(Math.max(us / Math.max(this.track.clientWidth, 1), 1)));
 		const [begin, end] = [from, to].map(at => Math.round(Math.round(at / step) * step));
 		const chosen = timeTerm(begin > 0 ? begin : -Infinity, to < us ? end : Infinity);
@@ -459,7 +475,7 @@ export class Strip {
 		this.following ||= this.follow();
 	}
 
-	/** The graph follows as fast as it is known, and never two ranges at once. */
+	/** Let the graph follow the range while it is dragged, one answer at a time. */
 	async follow() {
 		while (this.next) {
 			const filter = this.next;
@@ -469,7 +485,7 @@ export class Strip {
 		this.following = null;
 	}
 
-	/** The range that was chosen is one step of the history. */
+	/** End a drag: the chosen range becomes one entry of the history. */
 	async finish() {
 		const {drag, navigator, state} = this;
 		await this.following;
@@ -481,7 +497,7 @@ export class Strip {
 			navigator.confirm();
 	}
 
-	/** As if nothing had been dragged. */
+	/** Undo a drag. */
 	async cancel() {
 		const {drag} = this;
 		this.drag = null;
@@ -521,7 +537,7 @@ export class Strip {
 		event.stopPropagation();
 	}
 
-	/** What there is at a time. @param {PointerEvent} event */
+	/** Show a tooltip about a time. @param {PointerEvent} event */
 	point(event) {
 		const {activity, state} = this;
 		if (!activity || event.pointerType === 'touch' || isTouched())

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The functions of what is shown, in a table: what each weighs by itself, and with all it calls. For
-// who does not see pictures this is the view: an ARIA grid, of whose rows one has the focus.
-// Of many rows those in sight are elements.
+// The functions that are shown, as a table of their self weights and totals. It is the view for
+// users of screen readers: an ARIA grid, one of whose rows has the focus. Only the rows in sight
+// are elements.
 
 import {BY, COLUMNS, cellsOf, functionsShown, risesFirst} from './functions.js';
 import {actingButton, element, isTouched} from './page.js';
@@ -12,7 +12,7 @@ import {clamp} from './tree.js';
 /** @typedef {import('./functions.js').Functions} Functions */
 /** @typedef {import('./functions.js').By} By */
 
-/** Rows above and below those in sight, for scrolling that is ahead of us. */
+/** Elements above and below the rows in sight, for fast scrolling. */
 const SPARE_ROWS = 8;
 const HINT = 'Click a function, again to show it in the graph \u00b7 / to search \u00b7 ? for all keys';
 const TOUCH_HINT = 'Tap a function, again to show it in the graph \u00b7 hold for more';
@@ -27,16 +27,16 @@ export class Table {
 		this.state = state;
 		this.finder = finder;
 		this.rowPx = isTouched() ? 44 : 26;
-		/** @type {Functions | null} of which the rows are */
+		/** @type {Functions | null} whose rows these are */
 		this.of = null;
-		/** @type {Functions | null} that were told of */
+		/** @type {Functions | null} last ones that were spoken about */
 		this.told = null;
 		this.rows = new Uint32Array(0);  // numbers of functions
-		this.at = 0;  // the row that keys go from
-		/** @type {Map<number, HTMLElement>} by row, those that are elements */
+		this.at = 0;  // row from which keys move
+		/** @type {Map<number, HTMLElement>} elements by row */
 		this.made = new Map();
-		this.onOpen = () => {};  // a function is to be shown in the graph
-		this.onSort = () => {};  // the rows have another order
+		this.onOpen = () => {};  // called to show a function in the graph
+		this.onSort = () => {};  // called when the order has changed
 		this.onMenu = (/** @type {{x: number, y: number}} */ _place) => {};
 		const {table, tableBody} = page;
 		table.addEventListener('scroll', () => this.draw(), {passive: true});
@@ -47,7 +47,7 @@ export class Table {
 			if (this.pick(event, true))
 				this.onMenu({x: event.clientX, y: event.clientY});
 		});
-		/** @type {Record<string, () => any>} what keys do here, by their actions */
+		/** @type {Record<string, () => any>} what keys do in the table, by action */
 		this.actions = {
 			up: () => this.go(this.at - 1), down: () => this.go(this.at + 1),
 			previous: () => this.go(this.at - 1), next: () => this.go(this.at + 1),
@@ -67,17 +67,17 @@ export class Table {
 		return this.state.sort.endsWith('-rising');
 	}
 
-	/** Rows that are wholly in sight, but for one. */
+	/** Rows that a page key moves by: those wholly in sight, but one. */
 	get most() {
 		return Math.max(Math.floor(this.page.table.clientHeight / this.rowPx) - 2, 1);
 	}
 
-	/** Is a function chosen, of those that are rows? */
+	/** Is a function chosen that has a row? */
 	get isOnRow() {
 		return this.state.chosen >= 0 && this.of?.frame[this.rows[this.at]] === this.state.chosen;
 	}
 
-	/** What is shown or looked for is something else. @param {boolean} [isSaid] */
+	/** Update the table. @param {boolean} [isSaid] also speak about it */
 	update(isSaid = false) {
 		const {functions} = this.state;
 		const anew = this.of !== functions;
@@ -110,7 +110,7 @@ export class Table {
 		return `sorted by ${this.state.sort.replace('-', ', ').replace('name', 'function')}`;
 	}
 
-	/** The other way round where they are sorted so. @param {By} by */
+	/** Sort by a column; reverse the order if rows are sorted by it already. @param {By} by */
 	sortBy(by) {
 		const rises = by === this.by ? !this.rises : risesFirst(by);
 		this.state.sort = `${by}-${rises ? 'rising' : 'falling'}`;
@@ -119,7 +119,7 @@ export class Table {
 		this.page.spoken.textContent = this.orderText();
 	}
 
-	/** @param {number} row the nearest one */
+	/** Choose a row. @param {number} row or the nearest one that exists */
 	go(row) {
 		if (!this.of || !this.rows.length)
 			return;
@@ -136,7 +136,10 @@ export class Table {
 			this.focus();
 	}
 
-	/** A click on a row; on the one that is chosen it opens it. @param {any} event @param {boolean} [only] */
+	/**
+	 * Choose the row that was clicked; open it if it was chosen already and `only` is not set.
+	 * @param {any} event @param {boolean} [only]
+	 */
 	pick(event, only = false) {
 		const row = Number(event.target.closest('[role=row]')?.getAttribute('aria-rowindex')) - 2;
 		if (!(row >= 0))
@@ -153,7 +156,7 @@ export class Table {
 		this.made.get(this.at)?.focus({preventScroll: true});
 	}
 
-	/** Where a menu of the row opens. */
+	/** Position at which a menu of the row opens. */
 	get place() {
 		const area = (this.made.get(this.at) || this.page.table).getBoundingClientRect();
 		return {x: area.left, y: area.bottom};
@@ -169,7 +172,7 @@ export class Table {
 		this.draw();
 	}
 
-	/** Rows in sight, and the one that has the focus, in order; none that stays is moved. */
+	/** Make elements for the visible rows and the focused row; never move an element. */
 	draw() {
 		const {table, tableBody} = this.page;
 		if (!this.of || !table.clientHeight)
@@ -233,7 +236,7 @@ export class Table {
 		tableHead.querySelectorAll('button')[focused]?.focus();
 	}
 
-	/** The line at the bottom. */
+	/** Write the line at the bottom. */
 	describe() {
 		const {state, page} = this;
 		const i = this.isOnRow ? this.rows[this.at] : -1;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// What is written: numbers as people read them, and what there is to say about a node.
+// Texts: numbers as people read them, and descriptions of a node.
 
 import {childrenOf, clamp, isCallee, isWithin} from './tree.js';
 
 // ---- numbers ------------------------------------------------------------------------------------
 
-/** By hand: the first toLocaleString() of a page loads Intl, some ms of its opening. @param {number} count */
+/** Write a count; toLocaleString() would load Intl, which takes ms. @param {number} count */
 function formatCount(count) {
 	return `${Math.round(count)}`.replace(/\B(?=(\d{3})+$)/g, ',');
 }
@@ -28,7 +28,7 @@ export function formatSeconds(seconds) {
 }
 
 /**
- * "1.250 s", with as many digits as tell it from what is a step away.
+ * Write a time as "1.250 s", with enough digits to distinguish times one step apart.
  * @param {number} us @param {number} stepUs
  */
 export function formatTime(us, stepUs) {
@@ -51,7 +51,7 @@ export function nodeName({profile, tree, whole}, node) {
 	return node > 0 ? profile.name(tree.frame[node]) || '(no name)' : whole;
 }
 
-/** "3.05 s", or "" when nobody knows. @param {State} state @param {number} weight */
+/** Write "3.05 s", or "" if unknown. @param {State} state @param {number} weight */
 function cpuTime({profile}, weight) {
 	return profile.periodNs ? formatSeconds(weight * profile.periodNs / 1e9) : '';
 }
@@ -63,7 +63,8 @@ export function counted({profile}, weight) {
 }
 
 /**
- * Samples and time; nobody took a sample of time that was waited.
+ * Write a weight as samples and time. If waits are included, write only the time, because waiting
+ * time is not sampled.
  * @param {State} state @param {number} weight of samples
  * @param {import('./state.js').Times} [times]
  */
@@ -73,14 +74,18 @@ export function sampledOf(state, weight, times = state.times) {
 }
 
 /**
- * Likewise of what is shown, which in order of time has its own weights.
- * @param {State} state @param {number} weight of the tree @param {import('./state.js').Times} [times]
+ * Write a weight of the tree that is shown; in order of time its weights are microseconds.
+ * @param {State} state @param {number} weight of the tree
+ * @param {import('./state.js').Times} [times]
  */
 export function amountsOf(state, weight, times) {
 	return state.tree.chart ? [formatSeconds(weight / 1e6)] : sampledOf(state, weight, times);
 }
 
-/** When a box in order of time is, "" of others. @param {State} state @param {number} node */
+/**
+ * Write when a box in order of time begins and ends; "" in other views.
+ * @param {State} state @param {number} node
+ */
 export function whenOf({tree: {chart, from, total}}, node) {
 	if (!chart)
 		return '';
@@ -88,7 +93,7 @@ export function whenOf({tree: {chart, from, total}}, node) {
 	return [begin, begin + total[node]].map(us => formatTime(us, total[node] / 10)).join(' to ');
 }
 
-/** What is written into a box. @param {State} state @param {number} node */
+/** Write a box's label. @param {State} state @param {number} node */
 export function labelOf(state, node) {
 	if (node > 0)
 		return nodeName(state, node);
@@ -102,7 +107,7 @@ export function labelOf(state, node) {
 }
 
 /**
- * Module and kind; "" when nothing is known.
+ * Write a frame's module and kind; "" when nothing is known.
  * @param {import('./decode.js').Profile} profile @param {number} frame
  */
 export function originOf(profile, frame) {
@@ -111,8 +116,8 @@ export function originOf(profile, frame) {
 }
 
 /**
- * What is known of the source lines of a node's function, the heaviest first; null when nothing is.
- * They are of all of the time, and shares of all that the function weighs in it.
+ * List the source lines of a node's function, the heaviest first; null when none are known. Their
+ * weights are of the whole run, and their shares are of the function's weight in it.
  * @param {State} state @param {number} node
  */
 export function linesOf(state, node) {
@@ -139,8 +144,8 @@ export function linesOf(state, node) {
 }
 
 /**
- * Shares of a node's weight. Of the view only where it is part of it; a function's callers and callees
- * are always part of one.
+ * Write a node's shares. The share of the view is "" if the node is not within the zoomed box, or
+ * if everything is shown.
  * @param {State} state @param {number} node
  */
 export function sharesOf({tree, zoomed, isSandwich, upright}, node) {
@@ -153,7 +158,7 @@ export function sharesOf({tree, zoomed, isSandwich, upright}, node) {
 	};
 }
 
-/** Its place among its siblings. @param {State} state @param {number} node */
+/** Find a node's position among its siblings. @param {State} state @param {number} node */
 export function placeOf({tree}, node) {
 	const siblings = node > 0 ? childrenOf(tree, tree.parent[node], isCallee(tree, node)) : [0];
 	const index = siblings.indexOf(node);
@@ -161,7 +166,7 @@ export function placeOf({tree}, node) {
 		next: siblings[index + 1], siblings};
 }
 
-/** For the ear: name, share, place. @param {State} state @param {number} node */
+/** Describe a node in speech. @param {State} state @param {number} node */
 export function sentence(state, node) {
 	const {index, count} = placeOf(state, node);
 	const place = node > 0 ? `, ${index + 1} of ${count}` : '';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// What stands above a thread in order of time: which thread it is, how much of the time is known, and a
+// The head of a thread in order of time: which thread it is, how much of the time is known, and a
 // ruler of seconds.
 
 import {element} from './page.js';

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The tree every other file walks, by parent, first child and next sibling; columns of it, as they go
-// from one thread to another, and the tree of them. Children may be found only when asked for: see
+// The tree that all other files use, with parent, first child and next sibling; its columns, which
+// one thread sends to another; and the tree made of columns. Children may be found on demand: see
 // invert.js.
+//
+// "Base" below is the tree of the columns: the tree itself, or the one that was inverted.
 
 /**
- * Node 0 is the root. A node's children follow each other from left to right.
+ * Node 0 is the root. A node's children are in order from left to right.
  * @typedef {object} Tree
  * @property {number} nodes known so far
  * @property {number} rows levels, the root's included
@@ -17,39 +19,42 @@
  * @property {Float64Array} self
  * @property {Float64Array} total
  * @property {Float64Array} from weight to the left of it
- * @property {import('./chart.js').Chart} [chart] its weights are microseconds, its places times
- * @property {number} rootRow where node 0 is; of a sandwich that has callers in the rows before it
- * @property {number} callees of a sandwich the first child of the other kind of node 0, else NONE:
- *         callers are its children as in an inverted tree
- * @property {number} callers of a sandwich the first number that callers have, else Infinity
- * @property {(node: number) => void} expand find a node's children; the arrays may be other ones
- *         afterwards
- * @property {(node: number, marks: Uint8Array) => number} markedWeight of the stacks of a node
- *         that end at a marked node of the tree the columns gave
- * @property {(node: number, groups: Uint8Array | Uint32Array, sums: Float64Array) => void} addWeights of the same
- *         stacks, to the sums of the groups that the nodes they end at are in
- * @property {(node: number, marks: Marks) => boolean} hasMatch in a node or below it
+ * @property {import('./chart.js').Chart} [chart] its weights are microseconds and `from` are times
+ * @property {number} rootRow row of node 0; a sandwich has callers in the rows before it
+ * @property {number} callees in a sandwich the first callee of node 0, else NONE; callers are
+ * children of node 0
+ * @property {number} callers in a sandwich the lowest number of a caller, else Infinity
+ * @property {(node: number) => void} expand find a node's children; may replace the arrays
+ * @property {(node: number, marks: Uint8Array) => number} markedWeight weight of a node's stacks
+ * that end at a marked node of the base
+ * @property {(node: number, groups: Uint8Array | Uint32Array, sums: Float64Array) => void} addWeights
+ * add the weight of each of a node's stacks to the sum of its group; groups are by the base's node
+ * at which a stack ends
+ * @property {(node: number, marks: Marks) => boolean} hasMatch does a node match, or one below it?
  */
 
 /**
- * What a search has found, see search.js.
+ * Result of a search, see search.js.
  * @typedef {object} Marks
  * @property {Uint8Array} frames by frame, 1 when it matches
- * @property {Uint8Array} stacks by node of the tree the columns gave, 1 when it matches or one
- *         above it
- * @property {Uint32Array} own nodes of it that match themselves, in their order
+ * @property {Uint8Array} stacks by node of the base, 1 when it or a node above it matches
+ * @property {Uint32Array} own nodes of the base that match themselves, in rising order
  */
 
 export const NONE = -1;
 export const UNKNOWN = -2;
 
 /**
- * A tree in depth-first order, without what it can do: the subtree of `i` is `i` to `end[i]`.
- * @typedef {Pick<Tree, 'nodes' | 'rows' | 'parent' | 'depth' | 'child' | 'sibling' | 'frame' | 'self' |
- *           'total' | 'from' | 'chart'> & {end: Uint32Array}} TreeColumns
+ * Columns of a tree in depth-first order, without functions: the subtree of `i` is `i` to `end[i]`.
+ * @typedef {Pick<Tree, 'nodes' | 'rows' | 'parent' | 'depth' | 'child' | 'sibling' | 'frame' |
+ * 'self' | 'total' | 'from' | 'chart'> & {end: Uint32Array}} TreeColumns
  */
 
-/** @param {import('./decode.js').Nodes} nodes in depth-first order @returns {TreeColumns} */
+/**
+ * Compute the columns of a tree.
+ * @param {import('./decode.js').Nodes} nodes in depth-first order
+ * @returns {TreeColumns}
+ */
 export function layOut({frame, self, parent}) {
 	const nodes = self.length;
 	const depth = new Uint32Array(nodes);
@@ -58,14 +63,14 @@ export function layOut({frame, self, parent}) {
 	const sibling = new Int32Array(nodes).fill(NONE);
 	const total = self.slice();
 	const from = new Float64Array(nodes);
-	const next = new Float64Array(nodes);  // where the next child of a node begins
+	const next = new Float64Array(nodes);  // left edge of a node's next child
 	let rows = 0;
 	for (let i = nodes - 1; i > 0; i--) {
 		const above = parent[i];
 		end[i] ||= i + 1;
 		if (end[above] < end[i])
 			end[above] = end[i];
-		// From the right: what was the first child so far is the next one's sibling.
+		// From the right: the first child so far is the next sibling of this one.
 		sibling[i] = child[above];
 		child[above] = i;
 		total[above] += total[i];
@@ -83,7 +88,7 @@ export function layOut({frame, self, parent}) {
 	return {nodes, rows: rows + 1, parent, depth, child, sibling, frame, self, end, total, from};
 }
 
-/** What grows to one side of its root alone. */
+/** Members of a tree that is not a sandwich. */
 export const ONE_WAY = {rootRow: 0, callees: NONE, callers: Infinity};
 
 /** @param {Tree} tree @param {number} node */
@@ -125,8 +130,10 @@ export function buildTree(nodes) {
 }
 
 /**
- * Numbers in the order of their keys, alike ones in their own; and where those of each key begin.
- * @param {ArrayLike<number>} keys by number, NONE: left out @param {number} most of keys
+ * Sort numbers by key, equal keys by number. Returns the numbers, and where those of each key
+ * begin.
+ * @param {ArrayLike<number>} keys by number, NONE: left out
+ * @param {number} most of keys
  */
 export function sortByKey(keys, most) {
 	const first = new Uint32Array(most + 1);
@@ -148,7 +155,7 @@ export function clamp(value, least, most) {
 	return Math.min(Math.max(value, least), most);
 }
 
-/** Room for twice as many in each column of an object. @param {any} columns */
+/** Double the length of each column of an object. @param {any} columns */
 export function widen(columns) {
 	for (const [name, column] of Object.entries(columns))
 		if (ArrayBuffer.isView(column))
@@ -156,8 +163,10 @@ export function widen(columns) {
 }
 
 /**
- * The first number that is not one of those at the beginning; `count` when all are.
- * @param {number} count @param {(number: number) => boolean} isOne
+ * Find the first number that is not one, by bisection; `count` when all are.
+ * @param {number} count
+ * @param {(number: number) => boolean} isOne true for numbers up to some number, false from there
+ * on
  */
 export function firstNot(count, isOne) {
 	let first = 0;
@@ -171,7 +180,7 @@ export function firstNot(count, isOne) {
 	return first;
 }
 
-/** The first child, or NONE. @param {Tree} tree @param {number} node */
+/** Get the first child, or NONE; may expand(). @param {Tree} tree @param {number} node */
 export function firstChild(tree, node) {
 	if (tree.child[node] === UNKNOWN)
 		tree.expand(node);
@@ -179,7 +188,8 @@ export function firstChild(tree, node) {
 }
 
 /**
- * @param {Tree} tree @param {number} node @param {boolean} [below] the callees of a sandwich's node 0
+ * @param {Tree} tree @param {number} node
+ * @param {boolean} [below] list the callees of a sandwich's node 0
  * @returns {number[]}
  */
 export function childrenOf(tree, node, below = false) {
@@ -191,7 +201,7 @@ export function childrenOf(tree, node, below = false) {
 }
 
 /**
- * The child with the most weight, or NONE.
+ * Find the child with the most weight, or NONE.
  * @param {Tree} tree @param {number} node @param {boolean} [below] see childrenOf()
  */
 export function widestChild(tree, node, below) {
@@ -202,14 +212,14 @@ export function widestChild(tree, node, below) {
 	return widest;
 }
 
-/** What comes after a node and all below it, in order; NONE: nothing. @param {Tree} tree @param {number} node */
+/** Next node outside of the subtree, or NONE. @param {Tree} tree @param {number} node */
 export function nodeAfter({parent, sibling}, node) {
 	while (node > 0 && sibling[node] === NONE)
 		node = parent[node];
 	return sibling[node];
 }
 
-/** Nodes from the root's child down to `node`. @param {Tree} tree @param {number} node */
+/** List the nodes from the root's child down to `node`. @param {Tree} tree @param {number} node */
 export function pathTo(tree, node) {
 	const path = [];
 	for (let i = node; i > 0; i = tree.parent[i])
@@ -218,7 +228,8 @@ export function pathTo(tree, node) {
 }
 
 /**
- * Their frames; to a sandwich's callees that of its node 0 comes first, which tells them from callers.
+ * List the frames of the path to a node. A path to a sandwich's callee begins with the frame of
+ * node 0, which distinguishes it from a path to a caller.
  * @param {Tree} tree @param {number} node
  */
 export function framesTo(tree, node) {
@@ -234,7 +245,7 @@ export function isWithin(tree, node, ancestor) {
 }
 
 /**
- * The node that a path of frames leads to, past those that are not there.
+ * Find the node at the end of a path of frames; skip frames that are not there.
  * @param {Tree} tree @param {number[]} frames see framesTo()
  */
 export function follow(tree, frames) {
@@ -246,12 +257,15 @@ export function follow(tree, frames) {
 }
 
 /**
- * The first node in order that a way of levels leads to, where siblings may be alike; or the deepest
- * one on it. @param {Tree} tree in depth-first order @param {number} levels
- * @param {(node: number, level: number) => boolean} isLevel the outermost is level 0
+ * Find the first node at the end of a path in a tree whose siblings may be of one function, or the
+ * deepest node on the path.
+ * @param {Tree} tree in depth-first order
+ * @param {number} levels length of the path
+ * @param {(node: number, level: number) => boolean} isLevel is a node on the path at a level? The
+ * outermost level is 0
  */
 export function firstAlong({nodes, depth, parent}, levels, isLevel) {
-	const way = new Uint32Array(levels + 1);  // by depth
+	const way = new Uint32Array(levels + 1);  // by depth: last node on the path
 	let best = 0;
 	for (let i = 1; i < nodes && depth[best] < levels; i++) {
 		const above = depth[i] - 1;
@@ -265,7 +279,7 @@ export function firstAlong({nodes, depth, parent}, levels, isLevel) {
 }
 
 /**
- * The deepest node, at most `depth`, that covers all weights from `from` to `to`.
+ * Find the deepest node, at most at `depth`, that covers all weights from `from` to `to`.
  * @param {Tree} tree @param {number} from @param {number} to @param {number} [depth]
  * @param {boolean} [below] among the callees of a sandwich
  */
@@ -284,7 +298,7 @@ export function nodeCovering(tree, from, to, depth = Infinity, below = false) {
 }
 
 /**
- * The node in a row that covers a weight, or -1.
+ * Find the node in a row that covers a weight, or -1.
  * @param {Tree} tree @param {number} row @param {number} weight
  */
 export function nodeAt(tree, row, weight) {
@@ -296,12 +310,12 @@ export function nodeAt(tree, row, weight) {
 }
 
 /**
- * Weight of the stacks in which each frame is, each stack once.
+ * Weigh, for each frame, the stacks that contain it, each stack once.
  * @param {TreeColumns} tree @param {number} frames @returns {Float64Array} by frame
  */
 export function frameTotals({nodes, parent, frame, total}, frames) {
 	const totals = new Float64Array(frames);
-	const at = new Int32Array(frames).fill(NONE);  // the outermost node of each on the way here
+	const at = new Int32Array(frames).fill(NONE);  // by frame: outermost node on the path
 	const path = new Uint32Array(nodes);
 	let depth = 0;
 	for (let i = 1; i < nodes; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The graph on the canvas: which boxes are drawn in which colours, and which place of the window is
-// which box. Who wants to know that it was drawn or has another size is told.
+// The graph on the canvas: which boxes are drawn in which colours, and which box is at a position
+// in the window. Callbacks report that it was drawn or has another size.
 
 import {BoxList, visibleBoxes} from './layout.js';
 import {ABOVE, PLAIN, Painter, UNMATCHED, applyTheme} from './draw.js';
@@ -9,7 +9,7 @@ import {Camera} from './navigate.js';
 import {labelOf} from './text.js';
 import {isCallee, nodeAt} from './tree.js';
 
-/** What finding out children may cost of a frame; the next frame goes on. */
+/** Time of one frame for finding children; the next frame continues. */
 const EXPANDING_MS = 5;
 
 export class Viewer {
@@ -29,7 +29,7 @@ export class Viewer {
 		this.height = 0;
 		this.scrollTop = 0;
 		this.frameRequest = 0;
-		/** Until everything is in place: nothing is drawn twice before it is seen once. */
+		/** Draw nothing until all parts are ready. */
 		this.held = true;
 		this.onDrawn = () => {};
 		this.onStill = () => {};
@@ -41,7 +41,7 @@ export class Viewer {
 		});
 	}
 
-	/** From now on what changes is drawn. */
+	/** Draw from now on. */
 	release() {
 		this.held = false;
 		this.draw();
@@ -62,7 +62,7 @@ export class Viewer {
 		this.width = scroller.clientWidth;
 		this.height = Math.max(scroller.clientHeight, 1);
 		this.painter.resize(this.width, this.height);
-		// A flame stands on its root: that end stays.
+		// A flame has its root at the bottom: keep the distance from there.
 		if (!rootOnTop)
 			scroller.scrollTop =
 				scroller.scrollHeight - this.height - Math.max(fromEnd, 0);
@@ -78,7 +78,7 @@ export class Viewer {
 		this.redraw();
 	}
 
-	/** Scroll to where the root is. */
+	/** Scroll to the root. */
 	toRoot() {
 		const {scroller} = this.page;
 		const {tree, profile, rootOnTop, isSandwich} = this.state;
@@ -88,7 +88,7 @@ export class Viewer {
 		this.redraw();
 	}
 
-	/** Top edge of a row within the canvas. @param {number} row */
+	/** Compute the top edge of a row within the canvas. @param {number} row */
 	topOf(row) {
 		const {tree, profile, rootOnTop} = this.state;
 		const rows = rootOnTop ? row : tree.rows - 1 - row;
@@ -106,7 +106,7 @@ export class Viewer {
 		this.frameRequest ||= requestAnimationFrame(now => this.frame(now));
 	}
 
-	/** The next one is drawn, wherever the camera has got. @param {number} now */
+	/** Advance the camera; draw, or wait while it starts. @param {number} now */
 	frame(now) {
 		const {camera, page} = this;
 		const wasMoving = camera.moving;
@@ -173,7 +173,7 @@ export class Viewer {
 		return this.state.closedBelow(node) < 0 ? node : -1;
 	}
 
-	/** In CSS pixels within the canvas, null when out of sight. @param {number} node */
+	/** A box's edges in canvas pixels; null: out of sight. @param {number} node */
 	edgesOf(node) {
 		const {from, to} = this.camera.span;
 		const scale = this.width / (to - from);

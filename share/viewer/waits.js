@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// What threads wait for: the kinds of it, and how much of a box is which.
+// What threads wait for: the kinds of waiting, and how much of a box is of which kind.
 
 import {IDLE, KERNEL, WAIT} from './aggregate.js';
 import {follow, framesTo} from './tree.js';
 
-/** By the module of a wait's frame, for people; in the order of render/palette.c. */
+/** Texts for the modules of frames of kind WAIT, in the order of render/palette.c. */
 const WAIT_KINDS = new Map([
 	['lock', 'lock'],
 	['io', 'input, output'],
@@ -18,14 +18,17 @@ const WAIT_KINDS = new Map([
 const NAMES = ['CPU', 'CPU, in the kernel', ...WAIT_KINDS.values()];
 const IN_KERNEL = 1;
 const UNKNOWN = NAMES.length - 1;
-/** Added to the kind of what idle threads wait for. */
+/** Added to a kind for the waits of idle threads. */
 const IDLY = NAMES.length;
 const IDLE_NAME = 'idle threads';
 
 /** @typedef {import('./state.js').State} State */
-/** @typedef {{name: string, weight: number, frame: number}} Part of a box: a kind of time */
+/**
+ * @typedef {{name: string, weight: number, frame: number}} Part of a box: a kind of time; frame:
+ * one of that kind, -1: none
+ */
 
-/** Which kind of time a frame says its stacks are, 0 for none. @param {State} state */
+/** Make the reader of a frame's kind of time: index in NAMES, 0: none. @param {State} state */
 function kindReader({profile}) {
 	const kinds = [...WAIT_KINDS.keys()];
 	return (/** @type {number} */ frame) => {
@@ -37,8 +40,8 @@ function kindReader({profile}) {
 }
 
 /**
- * By node, the kind of time its stacks are; a frame that says so may be on either end, and so may
- * the one that says that it is idle threads'.
+ * Find the kind of time of each node. The frame that says it may be at either end of a stack, and
+ * so may the frame of idle threads.
  * @param {State} state @param {import('./tree.js').Tree} tree in depth-first order
  */
 function kindsOf(state, {nodes, frame, parent}) {
@@ -52,26 +55,26 @@ function kindsOf(state, {nodes, frame, parent}) {
 	return kinds;
 }
 
-/** By tree: what is told of one box is told of the next. @type {WeakMap<object, Uint8Array>} */
+/** Results of kindsOf() by tree. @type {WeakMap<object, Uint8Array>} */
 const known = new WeakMap();
 
-/** Where the stacks of a node are, whatever is shown. @param {State} state @param {number} node */
+/** Find a node in the tree of all kinds of time. @param {State} state @param {number} node */
 function placeOf(state, node) {
 	const path = framesTo(state.tree, node);
-	// A box in time is what it is, not what else there is of its stack.
+	// A box in order of time is its own time only, not all of its stack.
 	if (state.tree.chart)
 		return {tree: state.tree, at: node, base: state.tree, path};
-	// What a function calls has many places; merged from the other end a wait and what ran have no
-	// box in common.
+	// A callee in a sandwich is many nodes of that tree, and in an inverted tree a wait and
+	// what ran have no box in common. So use the tree that is shown.
 	const [tree, at, base] = state.isInverted || state.isSandwich ? [state.tree, node, state.base]
 		: [state.every, follow(state.every, path), state.every];
 	return {tree, at, base, path};
 }
 
 /**
- * What a node's time is, by kind, whatever of it is shown: as far as the stacks of that place have
- * it. Idle threads are a kind, but within their box. Nothing where a file has time of the program's
- * own alone.
+ * Weigh the kinds of time in a box, whichever kinds are shown. Idle threads are a kind of their
+ * own, except within their box. The list is empty if the file has CPU time outside of the kernel
+ * only.
  * @param {State} state @param {number} node @returns {Part[]}
  */
 export function partsOf(state, node) {
@@ -95,20 +98,22 @@ export function partsOf(state, node) {
 	return state.hasWaits || there.length > 1 ? there : [];
 }
 
-// ---- who had locks -----------------------------------------------------------------------------
+// ---- holders of locks --------------------------------------------------------------------------
 
-/** In names of leaves, see cli/profile/holders.h. */
+/** The holder in the name of a leaf, see cli/profile/holders.h. */
 const HELD_BY = /[:,] held by (.*)\]$/;
 
-/** @typedef {{name: string, share: number}} Holder of the locks that a box waits for, "": unknown */
-/** @typedef {{names: string[], groups: Uint32Array}} Held by node, where in the names; 0: nothing */
+/** @typedef {{name: string, share: number}} Holder function that had locks; "": unknown */
+/** @typedef {{names: string[], groups: Uint32Array}} Held groups: by node, in `names`; 0: none */
 
-/** By tree. @type {WeakMap<object, Held>} */
+/** Results of findHeld(), by tree. @type {WeakMap<object, Held>} */
 const held = new WeakMap();
 
 /**
- * Waits beside those with a holder are for the same locks, when nobody knows who had them.
- * @param {State} state @param {import('./tree.js').Tree} tree in depth-first order @returns {Held}
+ * Find the holders of locks. A wait without a holder, next to waits with holders, is for the same
+ * locks, so its holder is unknown.
+ * @param {State} state @param {import('./tree.js').Tree} tree in depth-first order
+ * @returns {Held}
  */
 function findHeld({profile, waitFrames}, {nodes, frame, parent}) {
 	const groupOf = new Uint32Array(profile.frames + 1);
@@ -134,7 +139,7 @@ function findHeld({profile, waitFrames}, {nodes, frame, parent}) {
 }
 
 /**
- * Who had the locks that a node's stacks waited for, the longest first.
+ * List the holders of the locks that a node's stacks waited for, the longest first.
  * @param {State} state @param {number} node @returns {Holder[]}
  */
 export function holdersOf(state, node) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The viewer's second thread: the same script, started as a worker. What may take long and needs no
-// page is asked of it by messages; a question may have a limit in time, after which the thread is
-// ended and the next question starts another one.
+// The viewer's second thread: the same script, started as a worker. Tasks that may take long and
+// use no DOM are sent to it as messages. A task may have a time limit, after which the worker is
+// terminated; the next task starts another one.
 
 import {binActivity} from './activity.js';
 import {aggregate, needsSamples, reused, weighStretches} from './aggregate.js';
@@ -15,13 +15,13 @@ import {compileQuery, matchFrames} from './search.js';
 /** @typedef {{id: number, task: Task | 'open', details: any}} Question */
 /** @typedef {(task: Task, details: any) => Promise<any>} Perform */
 
-/** What can be asked for, of a profile; each returns what is told. */
+/** Functions that can be asked for; each gets a profile and returns the answer. */
 const TASKS = {
 	aggregate,
 	binActivity,
 	compare,
 	weighStretches,
-	/** @param {Profile} profile @param {import('./search.js').Query} query a good one */
+	/** @param {Profile} profile @param {import('./search.js').Query} query a valid one */
 	match({frames, name}, query) {
 		const {test} = compileQuery(query);
 		return test && matchFrames(frames, name, test);
@@ -30,18 +30,22 @@ const TASKS = {
 
 // ---- in the worker ------------------------------------------------------------------------------
 
-/** What is told is not needed here any more. @param {any} answer @returns {ArrayBuffer[]} */
+/**
+ * List the buffers of an answer. They are moved and not copied, because this thread does not need
+ * them.
+ * @param {any} answer @returns {ArrayBuffer[]}
+ */
 function buffersOf(answer) {
 	if (ArrayBuffer.isView(answer))
 		return [/** @type {ArrayBuffer} */ (answer.buffer)];
 	return answer && typeof answer === 'object' ? Object.values(answer).flatMap(buffersOf) : [];
 }
 
-/** Answer from now on. */
+/** Answer questions from now on. */
 export function listen() {
 	/** @type {any} */
 	const thread = self;
-	/** @type {any} of a file, or what was compared */
+	/** @type {any} of a file, or of a comparison */
 	let data;
 	/** @type {Profile | undefined} */
 	let profile;
@@ -51,11 +55,12 @@ export function listen() {
 			return;
 		}
 		try {
-			// At once: of many samples it is a hundred megabytes, which a collector leaves for long.
+			// Free the data at once: it may be a hundred megabytes, which the garbage
+			// collector would keep for long.
 			profile ||= data.names ? profileOf(null, data) : readProfile(readColumns(data),
 				() => data.buffer.transfer?.(0));
 			const answer = await TASKS[task](profile, details);
-			// What is used again stays: it is copied.
+			// Copy the buffers that are used again.
 			const own = new Set(buffersOf(reused(profile)));
 			thread.postMessage({id, answer},
 				[...new Set(buffersOf(answer))].filter(buffer => !own.has(buffer)));
@@ -70,15 +75,18 @@ export function listen() {
 
 export const REFUSED = 'refused';
 const LATE = 'late';
-/** How long a question may still take that is no longer asked. */
+/** Time that an outdated question may still take. */
 const OUTDATED_MS = 100;
-/** A policy refuses a worker by an event, or in another version by none. */
+/** A policy refuses a worker by an event, in some versions by none. */
 const START_MS = 5000;
 
 /** @typedef {{question: Question, resolve: Function, reject: Function, timer: number}} Asked */
 
 export class Background {
-	/** @param {string} source the viewer's @param {Uint8Array | import('./join.js').Joined} data */
+	/**
+	 * @param {string} source script of the viewer
+	 * @param {Uint8Array | import('./join.js').Joined} data of the file, or of a comparison
+	 */
 	constructor(source, data) {
 		this.source = source;
 		this.data = data;
@@ -90,10 +98,12 @@ export class Background {
 	}
 
 	/**
-	 * @param {Task} task
-	 * @param {any} details @param {number} [limitMs] one that is asked for under a limit is outdated
-	 *        by the next of its task
-	 * @returns {Promise<any>} the answer; it fails with REFUSED where there are no workers, or LATE
+	 * Ask the worker to do a task.
+	 * @param {Task} task @param {any} details
+	 * @param {number} [limitMs] a question with a limit makes earlier questions of its task
+	 * outdated
+	 * @returns {Promise<any>} the answer; it fails with REFUSED if there are no workers, or
+	 * LATE
 	 */
 	ask(task, details, limitMs = 0) {
 		return new Promise((resolve, reject) => {
@@ -145,12 +155,12 @@ export class Background {
 		});
 	}
 
-	/** Nobody asks any more. */
+	/** End the worker. */
 	async close() {
 		(await this.starting)?.terminate();
 	}
 
-	/** @param {number} id @returns {Asked | undefined} what is asked no longer */
+	/** @param {number} id @returns {Asked | undefined} the question, no longer pending */
 	end(id) {
 		const one = this.asked.get(id);
 		clearTimeout(one?.timer);
@@ -171,11 +181,12 @@ export class Background {
 	}
 }
 
-/** Below so many nodes and samples the page itself is sooner. */
+/** With fewer nodes and samples, the page itself is faster. */
 const FEW_STEPS = 50000;
 
 /**
- * Have a task done, where it is done sooner and nobody waits for it.
+ * Make the function that does a task: on the page if that is faster or if workers are refused, else
+ * in the worker.
  * @param {Profile} profile @param {Background} background @returns {Perform}
  */
 export function performer(profile, background) {
