@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one clock that flamerun uses for points in time: the library stamps its samples with it, too.
- * It is read by a system call, because another library, such as libfaketime, may interpose
- * clock_gettime() and return other times than the kernel. The wall clock is what such a library is
- * meant to change: it is used for dates, and compared with file times, which the library changes
- * alike.
+ * Read clocks. Points in time are CLOCK_MONOTONIC, as in the library's samples. The functions use
+ * system calls, because a preloaded library such as libfaketime may replace clock_gettime() and
+ * return other times than the kernel. Only the wall clock is read through libc: it is used for
+ * dates and compared with file times, and libfaketime changes both in the same way.
  */
 #ifndef CLI_CLOCK_H
 #define CLI_CLOCK_H
@@ -22,19 +21,19 @@ static inline uint64_t clock_read_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Nanoseconds of CLOCK_MONOTONIC. Context: any thread. */
+/* Returns nanoseconds of CLOCK_MONOTONIC. Context: any thread. */
 static inline uint64_t clock_now_ns(void)
 {
 	return clock_read_ns(CLOCK_MONOTONIC);
 }
 
-/* Nanoseconds of CPU time of the calling thread. */
+/* Returns nanoseconds of CPU time of the calling thread. */
 static inline uint64_t clock_cpu_ns(void)
 {
 	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Nanoseconds between the kernel's ticks, at which its coarse clocks advance; 0: not known. */
+/* Returns nanoseconds between two ticks of the kernel, which advance its coarse clocks; or 0. */
 static inline uint64_t clock_tick_ns(void)
 {
 	struct timespec tick;
@@ -44,7 +43,7 @@ static inline uint64_t clock_tick_ns(void)
 	return (uint64_t)tick.tv_nsec;
 }
 
-/* What is to be added to get the time since the epoch, as the clock on the wall is set now. */
+/* Returns nanoseconds to add to clock_now_ns() to get the time since the epoch (wall clock). */
 static inline int64_t clock_epoch_ns(void)
 {
 	struct timespec now;

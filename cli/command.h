@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What flamerun can be asked to do. Commands print through diag.h and never exit: they say how the
- * process is to end.
+ * The commands of flamerun. Commands print through diag.h and never exit; they return how main()
+ * ends the process.
  */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
@@ -12,88 +12,94 @@
 #include "cli/options.h"
 #include "libprof/profile/profile.h"
 
-/* Our own failure, as env(1) and timeout(1) have it; 126 and 127 are exec's. */
+/* Exit status if flamerun itself fails, as in env(1) and timeout(1). 126 and 127: exec failed. */
 #define COMMAND_FAILED 125
 
-/* How flamerun ends. */
+/* How the flamerun process ends. */
 struct ending {
-	int status; /* exit status, unless */
-	int signal; /* not 0: as if this signal had killed us */
+	int status; /* exit status, if @signal is 0 */
+	int signal; /* not 0: end as if killed by this signal */
 };
 
-/* What is known of a run when it is over. */
+/* Results of a run that is over. */
 struct run_figures {
-	bool is_whole; /* the program ran, and all outputs are written */
+	bool is_whole; /* the program ran, and all outputs were written */
 	uint64_t wall_ns;
 	struct profile_totals totals;
 	struct pipe_reader_refusal refusals[PIPE_READER_REFUSALS];
 };
 
 /*
- * Run argv[0] (with its arguments, NULL at the end) and draw where it spent its time.
- * @options is finished. @figures are filled; who asks for them (NULL: nobody) looks after the
- * outputs, so that stacks are not saved elsewhere when one cannot be written.
+ * Run the program argv[0] with its arguments (NULL at the end) and draw where it spent its time.
+ * @options is finished. If @figures is not NULL, it is filled, and the caller handles outputs that
+ * could not be written: their stacks are not saved in another file.
  */
 struct ending command_run(const struct options *options, char **argv, struct run_figures *figures);
 
-/* Likewise several times, and draw all runs as one; ->runs, ->warmups or their kin are set. */
+/*
+ * Run argv[0] several times (--repeat) and draw all runs as one. @options is finished. Refuses
+ * --warmup and --ignore-failure without --repeat.
+ */
 struct ending command_repeat(const struct options *options, char **argv);
 
 /*
- * Sample the running processes that options->pids name until they have ended, the duration is over,
- * or we are asked to end. @options is finished.
+ * Sample the running processes in options->pids until they have ended, the duration is over, or a
+ * signal or key asks to end. @options is finished.
  */
 struct ending command_attach(const struct options *options);
 
 /*
- * Draw stacks that were written elsewhere: argv[*] from @index on are the words after "render",
- * operands and options mixed. Adds to @options.
+ * Commands that read files: draw the stacks of one file, draw those of several files as one, print
+ * tables of functions. Files and options begin at argv[@index] and may be mixed; options are added
+ * to @options.
  */
 struct ending command_render(struct options *options, int argc, char **argv, int index);
-
-/* Likewise: draw the stacks of several files as one, and print tables of what stacks weigh. */
 struct ending command_merge(struct options *options, int argc, char **argv, int index);
 struct ending command_top(struct options *options, int argc, char **argv, int index);
 
 /*
- * Draw the job that ranks have gathered in @folder: what `flamerun merge` would. @options is
- * finished; a picture that nobody named is job.svg in the folder. Reports.
+ * Draw the profiles that the ranks of a job have written to @folder, as `flamerun merge` does.
+ * @options is finished; without --output the picture is job.svg in @folder. Reports errors.
  */
 void command_draw_job(const struct options *options, const char *folder);
 
-/* Likewise: put files of stacks, or names for addresses, into a store. */
+/* Put files of stacks, or names for addresses, into a store. Parameters as of command_render(). */
 struct ending command_push(struct options *options, int argc, char **argv, int index);
 
-/* Likewise: compare runs of two versions of a program, from files or by running both in turns. */
+/*
+ * Compare two versions of a program, from files or by running both alternately. Parameters as of
+ * command_render().
+ */
 struct ending command_diff(struct options *options, int argc, char **argv, int index);
 
 /*
- * Add what settings files and the environment say to @options, whose command line is parsed, and
- * finish them. Warns. Returns 0, or -errno with @message filled.
+ * Add settings of files and environment to @options, whose command line is parsed, and finish
+ * @options. Prints warnings. Returns 0, or -errno with @message filled.
  */
 int command_complete(struct options *options, struct diag_message *message);
 
-/* What a command does once its options are finished: 0 or -errno with @message filled. */
+/* The work of a command, with finished @options. Returns 0, or -errno with @message filled. */
 typedef int command_work(const struct options *options, void *context, struct ending *ending,
 	struct diag_message *message);
 
 /*
- * What commands do behind their words, which @error (with @message filled) is of: answer what
- * command_print() does, or complete @options and have @work done, and report.
+ * Execute a command whose words were parsed with result @error (if not 0, @message is filled): call
+ * command_print() if options->action asks for it; otherwise complete @options, call @work, and
+ * report its error.
  */
 struct ending command_finish(struct options *options, int error, command_work *work, void *context,
 	struct diag_message *message);
 
-/* Answer -h, --version, --show-config or --completions, as @options say, on standard output. */
+/* Print the answer to -h, --version, --show-config or --completions (options->action) to stdout. */
 struct ending command_print(struct options *options);
 
-/* Write the help, made from the options table, to @out. Returns 0 or -errno of @out. */
+/* Write the help, made from the options table, to @out. Returns 0, or -errno of writing. */
 int help_write(FILE *out);
 
 /*
- * Write the completion script for @shell, one of options_shells(), made from the options table.
- * Those in completions/ are what `make completions` wrote; tests/lint/lint_settings.py holds them
- * to it. Returns 0 or -errno of @out.
+ * Write the completion script for @shell, one of options_shells(), to @out. It is made from the
+ * options table. `make completions` writes the files in completions/ by it, and
+ * tests/lint/lint_settings.py checks that they are up to date. Returns 0, or -errno of writing.
  */
 int completions_write(const char *shell, FILE *out);
 

@@ -29,22 +29,22 @@
 
 struct attach_run {
 	const struct options *options;
-	pid_t pids[PIDS_MAX]; /* those that were named, then their children */
-	unsigned count, all, left_out;
-	char comm[WIRE_COMM_BYTES]; /* of the first */
+	pid_t pids[PIDS_MAX]; /* those given by -p, then their children */
+	unsigned count, all, left_out; /* given; in @pids; children without room in @pids */
+	char comm[WIRE_COMM_BYTES]; /* of the first process */
 	struct gather *gather;
 	struct results *results;
-	struct live *live; /* NULL: nothing is shown meanwhile */
+	struct live *live; /* NULL: no --live */
 	char title[64];
 	char *words[2];
 	struct run_graph so_far;
 	int doorbell;
 	uint64_t started_ns;
 	time_t started_wall_s;
-	bool are_stopped; /* all of them, when we came */
+	bool are_stopped; /* all given processes were stopped before sampling began */
 };
 
-/* A process can be attached to once. */
+/* Is @pid in the list already? A process can be attached to once only. */
 static bool is_named(const struct attach_run *run, pid_t pid)
 {
 	for (unsigned i = 0; i < run->all; i++)
@@ -53,7 +53,7 @@ static bool is_named(const struct attach_run *run, pid_t pid)
 	return false;
 }
 
-/* "PID[,PID...]" */
+/* Parse options->pids, "PID[,PID...]", into run->pids. */
 static int parse_pids(struct attach_run *run, struct diag_message *message)
 {
 	const char *at = run->options->pids;
@@ -83,7 +83,7 @@ static int parse_pids(struct attach_run *run, struct diag_message *message)
 	return 0;
 }
 
-/* Add whom the thread @tid of @pid has started; those born from now on the tracer learns of. */
+/* Add the children that thread @tid of @pid has started. The kernel reports later ones itself. */
 static void add_children_of(struct attach_run *run, pid_t pid, pid_t tid)
 {
 	char path[PROCFS_PATH_BYTES], *line = NULL, *end;
@@ -118,8 +118,8 @@ static void add_children(struct attach_run *run, pid_t pid)
 }
 
 /*
- * With --follow those that the processes have started already are sampled, and theirs. Who refuses
- * is told of, and no error: nobody named it.
+ * For --follow, attach to the existing descendants of the processes. If one cannot be traced, print
+ * why and continue, because the user did not name it.
  */
 static void attach_children(struct attach_run *run)
 {
@@ -128,7 +128,7 @@ static void attach_children(struct attach_run *run)
 		pid_t pid = run->pids[i];
 		int error = 0;
 
-		/* The kernel has attached us to those that were born meanwhile. */
+		/* The kernel has attached our tracer to children that were forked meanwhile. */
 		if (i >= run->count &&
 			procfs_number(pid, "TracerPid") != (long)gather_tracer(run->gather))
 			error = gather_attach(run->gather, pid, false, &message);
@@ -141,7 +141,7 @@ static void attach_children(struct attach_run *run)
 		diag_info("not sampled: %u more, of at most %d processes", run->left_out, PIDS_MAX);
 }
 
-/* Who looks at a server's first process looks at one that only waits. */
+/* Say how many children are not sampled: often a server's first process only waits for them. */
 static void tell_of_children(struct attach_run *run)
 {
 	for (unsigned i = 0; i < run->count; i++)
@@ -151,7 +151,7 @@ static void tell_of_children(struct attach_run *run)
 			run->all - run->count == 1 ? "" : "ren", run->count == 1 ? "it" : "them");
 }
 
-/* Each of them, by a signal, or by us who found it so. */
+/* Are all given processes stopped: by a signal ('T'), or, while traced, in a ptrace stop ('t')? */
 static bool are_stopped(const struct attach_run *run)
 {
 	for (unsigned i = 0; i < run->count; i++) {
@@ -200,7 +200,7 @@ static int start_sampling(struct attach_run *run, struct diag_message *message)
 	return error;
 }
 
-/* Milliseconds until @deadline_ns, -1 without one. */
+/* Returns milliseconds until @deadline_ns, rounded up; -1 if it is 0 (no deadline). */
 static int remaining_ms(uint64_t deadline_ns)
 {
 	uint64_t now_ns = clock_now_ns(), left_ms;
@@ -231,17 +231,17 @@ static void sample_until_end(struct attach_run *run)
 			break;
 		if (run->live && (patience < 0 || patience > LIVE_TICK_MS))
 			patience = LIVE_TICK_MS;
-		poll(files, 3, patience); /* EINTR is as good as the doorbell */
+		poll(files, 3, patience); /* EINTR: as if the doorbell had data */
 		signals_drain();
 		if (gather_read(run->gather))
-			break; /* out of memory: what there is can be drawn */
+			break; /* out of memory: draw what was gathered so far */
 		if (run->live && live_turn(run->live))
 			break;
 	}
 	signals_stop_forwarding();
 }
 
-/* What is drawn, or shown meanwhile; @run keeps its words. */
+/* Describe the run for drawing and for --live. The result borrows the title from @run. */
 static struct run_graph run_graph_of(struct attach_run *run)
 {
 	char *title = run->title;

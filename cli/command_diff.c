@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flamerun diff: what became slower or faster from one version of a program to the next, on
- * standard output and as a picture.
+ * flamerun diff: print and draw what became slower or faster between two versions of a program.
  *
  *   flamerun diff OLD NEW
- *   flamerun diff BOTH, as difffolded.pl writes them
+ *   flamerun diff BOTH		(a file with two counts per line, of difffolded.pl)
  *   flamerun diff OLD... -- NEW...
  *   flamerun diff -n 10 -- old-program argument... --- new-program argument...
  */
@@ -24,18 +23,18 @@
 #include "cli/run/signals.h"
 #include "cli/store/address.h"
 
-/* For the exit status: something became slower than it may. */
+/* Exit status if a function became slower than --fail-over allows. */
 #define STATUS_SLOWER 1
 
-/* Between two programs, whose own arguments may be "--". */
+/* Separates the two programs. It is not "--", which may be one of their arguments. */
 #define BETWEEN_PROGRAMS "---"
 
-/* What is compared: files, or programs to be run. */
+/* What to compare: files, or programs to run. */
 struct request {
-	const char **paths;
-	unsigned count, old_count;
-	char **programs[2];
-	bool has_versions; /* of one file, which is there twice */
+	const char **paths;	   /* old versions first; owned list of borrowed strings */
+	unsigned count, old_count; /* of @paths */
+	char **programs[2];	   /* old and new, each with its arguments; NULL: files */
+	bool has_versions; /* a single file with two counts per line; @paths has it twice */
 	bool are_stores;   /* addresses of stores, not files */
 };
 
@@ -51,7 +50,7 @@ static int refuse_words(struct diag_message *message, const char *why)
 	return -EINVAL;
 }
 
-/* What stands behind "--": two programs, @argv ending where a NULL is. */
+/* Split the words after "--" (NULL at the end) into two programs. Writes NULL between them. */
 static int split_programs(struct request *request, char **argv, struct diag_message *message)
 {
 	char **between = argv;
@@ -88,7 +87,7 @@ static int check_files(
 	return 0;
 }
 
-/* Does what stands between programs stand before "--"? To be asked where something is wrong. */
+/* Is there a "---" before "--"? Called after an error, to find a better message. */
 static bool is_misplaced(char **argv)
 {
 	while (*argv && strcmp(*argv, "--") && strcmp(*argv, BETWEEN_PROGRAMS))
@@ -96,7 +95,7 @@ static bool is_misplaced(char **argv)
 	return *argv && !strcmp(*argv, BETWEEN_PROGRAMS);
 }
 
-/* Files and options may be mixed, "--" being what stands between versions. */
+/* Parse files and options, in any order. "--" separates the old files from the new ones. */
 static int parse_words(struct request *request, struct options *options, int argc, char **argv,
 	int index, struct diag_message *message)
 {
@@ -132,9 +131,9 @@ static int parse_words(struct request *request, struct options *options, int arg
 
 /* ---- --fail-over ----------------------------------------------------------------------------- */
 
-/* Of "RE=PERCENT", or "PERCENT" alone. */
+/* A parsed "RE=PERCENT" or "PERCENT". */
 struct threshold {
-	struct picture_expressions *expressions; /* NULL: whatever it is */
+	struct picture_expressions *expressions; /* NULL: all functions and the whole program */
 	struct transform_matcher matcher;
 	double percent;
 };
@@ -172,7 +171,10 @@ static bool is_over(const struct threshold *threshold, const struct changes *cha
 		       threshold->matcher.context);
 }
 
-/* Says what is over any of the thresholds, the one that moved most. Returns -errno, or whether. */
+/*
+ * For each --fail-over, report the first change that exceeds it. @changes may be NULL, to check the
+ * syntax only. Returns 1 if one exceeds, 0, or -errno with @message filled.
+ */
 static int check_thresholds(
 	const struct options *options, const struct changes *changes, struct diag_message *message)
 {
@@ -207,7 +209,7 @@ struct painting {
 	char text[CHANGE_TEXT_BYTES];
 };
 
-/* The number of the function of @frame, or UINT32_MAX. Functions are numbered by name. */
+/* Returns the number of @frame's function, or UINT32_MAX. Numbers are in the order of names. */
 static uint32_t find_function(const struct ranking *ranking, const struct calltree_frame *frame)
 {
 	uint32_t low = 0, high = ranking->functions;
@@ -287,10 +289,10 @@ static int write_picture(const struct options *options, struct results *results,
 	picture_trees_subtitle(&sides->trees, options, runs, subtitle);
 	picture_trees_settings(&sides->trees, &picture);
 	picture_settings(options, &picture);
-	diag_set_level(options->level); /* files are said to be written, whatever was read */
+	diag_set_level(options->level); /* it was lowered for reading; results_write() prints */
 	results_write(results, sides->trees.shown, &picture, true, &written);
 	if (written.failed)
-		return -EIO; /* said already */
+		return -EIO; /* reported already */
 	if (!options->open)
 		return 0;
 	if (!written.show)
@@ -372,7 +374,7 @@ static int run_programs(const struct request *request, const struct options *opt
 	else if (!error && turns.signal)
 		diag_info("ended after %u of %u runs, which are compared", runs, 2 * options->runs);
 	if (!error) {
-		/* Nobody has heard of the files. */
+		/* Print nothing about the runs' files, because the user does not know them. */
 		diag_set_level(options->level == DIAG_VERBOSE ? DIAG_VERBOSE : DIAG_QUIET);
 		error = compare_files(options,
 			&(struct sides_files){turns.files, runs, turns.runs[0],
@@ -392,7 +394,9 @@ static int check_diff(const struct options *options, bool runs, struct diag_mess
 {
 	int error = options_check_command(options, "diff", false, true, runs, message);
 
-	/* A variable of a script that is not set must not let everything pass. */
+	/*
+	 * An empty limit, perhaps from an unset variable of a script, must not disable the check.
+	 */
 	if (!error && is_given(options, "fail-over") && !options->fail_over.count)
 		error = diag_fail(message, -EINVAL, "--fail-over wants PERCENT or REGEX=PERCENT");
 	if (!error && is_given(options, "open") && options->open && !has_outputs(options))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading a command line: long and short options, abbreviations, presets, and what is told to
- * somebody who gave one that does not exist. What a value may be is options.c's.
+ * Parse a command line: long and short options, abbreviations and presets. Suggest an option for an
+ * unknown one. Values are checked in options.c.
  */
 #include "cli/options.h"
 
@@ -16,7 +16,7 @@
 
 static const struct options_origin command_line = {.rank = OPTIONS_COMMAND_LINE};
 
-/* perf, samply, py-spy, cargo flamegraph, flamegraph.pl and async-profiler, as people type them. */
+/* Options of perf, samply, py-spy, cargo flamegraph, flamegraph.pl and async-profiler. */
 static const struct {
 	const char *option, *hint;
 } habits[] = {
@@ -32,8 +32,8 @@ static const struct {
 };
 
 /*
- * What to tell somebody who gave the option of @bytes at @word, without its dashes, which flamerun
- * does not have. Never NULL; a constant.
+ * Returns a hint for the unknown option of @bytes at @word (without its dashes), a constant. It is
+ * never NULL.
  */
 static const char *find_habit_hint(const char *word, size_t bytes)
 {
@@ -43,7 +43,7 @@ static const char *find_habit_hint(const char *word, size_t bytes)
 	return "flamerun --help lists the options";
 }
 
-/* An option from the command line: also notes which commands it belongs to. */
+/* Store an option of the command line, and note if it belongs to some commands only. */
 static int store_option(struct options *options, const struct options_row *row, const char *value,
 	struct diag_message *message)
 {
@@ -62,14 +62,14 @@ static int store_option(struct options *options, const struct options_row *row, 
 	return error;
 }
 
-/* A long option as it may be typed: the row's name, or "no-" and a switch's. */
+/* A long option as it may be typed. */
 struct spelling {
 	const struct options_row *row;
-	bool negated;
+	bool negated; /* "no-" and the name of a switch */
 	char name[40];
 };
 
-/* Spelling number @i, two for each row. False when there is no such one. */
+/* Set spelling number @i; each row has two numbers. Returns false if there is no such spelling. */
 static bool spelling_at(struct spelling *spelling, size_t i)
 {
 	const struct options_row *row = &options_rows[i / 2];
@@ -83,7 +83,7 @@ static bool spelling_at(struct spelling *spelling, size_t i)
 	return true;
 }
 
-/* Options that --help does not show are neither abbreviated nor suggested. */
+/* Returns the index of the first hidden row. Hidden options are not abbreviated or suggested. */
 static size_t first_hidden(void)
 {
 	size_t i = 0;
@@ -138,7 +138,7 @@ static int refuse_ambiguous(struct diag_message *message, const char *word, size
 	return -EINVAL;
 }
 
-/* The option that @bytes of @word name or abbreviate. */
+/* Find the option whose name is, or unambiguously begins with, the first @bytes of @word. */
 static int find_spelling(
 	struct spelling *found, const char *word, size_t bytes, struct diag_message *message)
 {
@@ -162,7 +162,10 @@ static int find_spelling(
 	return matches > 1 ? refuse_ambiguous(message, word, bytes) : 0;
 }
 
-/* @word behind "--"; @next is the following word or NULL. *@used tells whether that was taken. */
+/*
+ * Parse @word, which follows "--". @next is the next word or NULL; *@used is set if it is the
+ * value.
+ */
 static int parse_long(struct options *options, const char *word, const char *next, bool *used,
 	struct diag_message *message)
 {
@@ -195,7 +198,7 @@ static const struct options_row *find_short(char letter)
 	return NULL;
 }
 
-/* @word behind "-": letters, the last of which may have its value attached or in @next. */
+/* Parse @word, which follows "-": letters. A value follows the last one, in @word or in @next. */
 static int parse_shorts(struct options *options, const char *word, const char *next, bool *used,
 	struct diag_message *message)
 {
@@ -250,7 +253,7 @@ int options_parse(
 		}
 		if (word[0] == '@')
 			error = store_preset(options, word, message);
-		else if (word[1] == '-' || !strcmp(word, "-help")) /* as programs of X have it */
+		else if (word[1] == '-' || !strcmp(word, "-help")) /* as in X programs */
 			error = parse_long(
 				options, word + 1 + (word[1] == '-'), next, &used, message);
 		else
@@ -280,7 +283,7 @@ int options_check_command(const struct options *options, const char *name, bool 
 	return 0;
 }
 
-/* ---- what takes all settings ----------------------------------------------------------------- */
+/* ---- when all settings are known ------------------------------------------------------------- */
 
 static bool is_folder(const char *path)
 {
@@ -303,7 +306,7 @@ int options_finish(struct options *options, struct diag_message *message)
 	for (size_t i = 0; i < options_row_count; i++)
 		if (options_rows[i].kind == OPTIONS_KIND_OUTPUT && !options->outputs.count)
 			options->outputs.item[options->outputs.count++] = options_rows[i].fallback;
-	/* Whether "-" can be written at all comes before its format: results_open() tells. */
+	/* "-" is skipped: results_open() checks first whether it can be written at all. */
 	for (unsigned i = 0; i < options->outputs.count; i++) {
 		const char *path = options->outputs.item[i];
 

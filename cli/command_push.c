@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flamerun push: files of stacks, or with --symbols names for addresses, into a store.
+ * flamerun push: put files of stacks, or with --symbols the names of functions, into a store.
  *
  *   flamerun push clickhouse://host/database FILE... --label service=api
  *   flamerun push clickhouse://host/database --symbols PROGRAM...
@@ -58,7 +58,7 @@ static int parse_words(struct words *words, struct options *options, int argc, c
 	return options_check_command(options, "push", false, false, false, message);
 }
 
-/* The file's bytes, by which it is known. */
+/* Read the whole file: its bytes identify it in the store. *@changed_s is its modification time. */
 static int read_bytes(
 	const char *path, struct bytes *bytes, int64_t *changed_s, struct diag_message *message)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flamerun render: a file of stacks in, files of any format out; and flamerun merge: the same of
- * several together. No program is run.
+ * flamerun render reads a file of stacks and writes files of any format. flamerun merge reads
+ * several files as one.
  */
 #include "cli/command.h"
 
@@ -17,9 +17,9 @@
 #include "cli/stored.h"
 
 /*
- * What came through a pipe and could not be written is gone with us, unless it is put somewhere.
- * Not when all that failed is a reader that went away, as head(1) does: who ends a pipeline early
- * wants no files from it.
+ * Save stacks that were read from a pipe in a file if an output failed and none holds them, because
+ * they cannot be read again. Save nothing if the only failure is a pipe whose reader has ended,
+ * such as head(1).
  */
 static void rescue_stacks(const struct input *input, const struct picture_options *picture,
 	const struct results_written *written, struct diag_message *message)
@@ -35,7 +35,7 @@ static void rescue_stacks(const struct input *input, const struct picture_option
 	diag_fail(message, -EIO, "the stacks are in '%s'", path);
 }
 
-/* Of a job, how its ranks differ. */
+/* Print how the ranks of a job differ. @ranks may be NULL. */
 static void report_ranks(const struct ranks *ranks)
 {
 	char line[RANKS_TEXT_BYTES];
@@ -53,7 +53,7 @@ static int write_stored(
 	report_ranks(stored->picture.ranks);
 	if (written.failed) {
 		rescue_stacks(&stored->input, &stored->picture, &written, message);
-		return -EIO; /* said already */
+		return -EIO; /* reported already */
 	}
 	if (!stored->options.open)
 		return 0;

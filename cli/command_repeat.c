@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flamerun --repeat N: a program run several times, one picture of all runs, and how far they
- * differ, so that a reader knows which differences mean anything.
+ * flamerun --repeat N: run a program several times, draw one picture of all runs, and print how far
+ * the runs differ, so that a reader knows which differences matter.
  *
- * The runs' files are gone before anything is drawn; whatever ended the runs early, those that had
- * ended well are drawn.
+ * The files of the runs are removed before drawing. If the series ends early, the runs that
+ * succeeded are drawn.
  */
 #include "cli/command.h"
 
@@ -24,7 +24,7 @@
 struct repeated {
 	struct stored stored;
 	struct spread *spread;
-	struct run_figures sum; /* of them what summary_print_losses() wants */
+	struct run_figures sum; /* only the members that summary_print_losses() needs */
 };
 
 static int check_repeat(const struct options *options, struct diag_message *message)
@@ -52,7 +52,7 @@ static int check_repeat(const struct options *options, struct diag_message *mess
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Shares are of what is drawn: of a run's stacks that the options leave. */
+/* Add the run in @path to @spread. Filters of @options apply, so shares are of what is drawn. */
 static int add_spread(struct spread *spread, const struct options *options, const char *path,
 	const struct run_figures *figures, struct diag_message *message)
 {
@@ -124,7 +124,7 @@ static int read_runs(struct repeated *repeated, const struct options *options,
 	return error;
 }
 
-/* ---- what is said ---------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static void print_repeated(const struct repeated *repeated)
 {
@@ -153,7 +153,7 @@ static void print_repeated(const struct repeated *repeated)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Which runs there are to draw, where these are not all. */
+/* Report missing runs. Returns 0 if there is a run to draw, otherwise -errno. */
 static int check_runs(
 	const struct options *options, const struct turns *turns, struct diag_message *message)
 {
@@ -178,7 +178,10 @@ static struct ending ending_of(const struct turns *turns)
 	return turns->failure;
 }
 
-/* Runs and reads. Returns 0, or -errno with @message filled unless it was said. */
+/*
+ * Run the program and read the runs into @repeated. Sets *@ending. Returns 0, or -errno with
+ * @message filled, or empty if the error was reported already.
+ */
 static int gather_runs(struct repeated *repeated, const struct options *options, char **argv,
 	struct ending *ending, struct diag_message *message)
 {
@@ -193,7 +196,7 @@ static int gather_runs(struct repeated *repeated, const struct options *options,
 		ending->status = COMMAND_FAILED;
 	error = check_runs(options, &turns, message);
 	if (!error) {
-		/* Nobody has heard of the files. */
+		/* Print nothing about the runs' files, because the user does not know them. */
 		diag_set_level(DIAG_QUIET);
 		error = read_runs(repeated, options, &turns, message);
 		diag_set_level(options->level);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flamerun top: what stacks weigh, in tables on standard output.
+ * flamerun top: print tables of functions and their weights to standard output.
  */
 #include "cli/command.h"
 
@@ -14,11 +14,10 @@
 #include "cli/run/signals.h"
 #include "cli/stored.h"
 
-/* Where nobody says how wide a line may be. */
-#define COLUMNS_USUAL 80
+#define COLUMNS_USUAL 80 /* if neither COLUMNS nor a terminal says how wide a line may be */
 #define COLUMNS_MAX   1000
 
-/* What COLUMNS says, as for ls(1), else the terminal. */
+/* Returns the width of a line: the variable COLUMNS, as in ls(1), otherwise the terminal's. */
 static unsigned find_columns(void)
 {
 	const char *text = getenv("COLUMNS");
@@ -32,7 +31,7 @@ static unsigned find_columns(void)
 	return columns < COLUMNS_MAX ? (unsigned)columns : COLUMNS_MAX;
 }
 
-/* Returns 0, or -errno of standard output. */
+/* Returns 0, or -errno of writing; @message is not filled for -EPIPE. */
 static int write_tables(
 	const struct options *options, const struct report *report, struct diag_message *message)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Completion scripts for shells, each made by going through the table of options. For bash it is a
- * function that walks the words up to the cursor; for zsh one specification for each option, for
- * _arguments; for fish a 'complete' for each option, while there is no program yet.
+ * Write completion scripts from the table of options. The script for bash is a function that goes
+ * through the words up to the cursor. The one for zsh has a specification for _arguments for each
+ * option. The one for fish has a 'complete' command for each option, for words before the program.
  */
 #include "cli/command.h"
 
@@ -13,20 +13,21 @@
 #include "cli/options.h"
 
 /*
- * Prints the presets of the usual files as @NAME, in every shell: sh -c has the one way to say
- * "this variable, else that". As for flamerun itself a name that is not absolute counts for none.
+ * A command that prints the presets of the usual settings files as @NAME. It runs sh -c, because
+ * the three shells differ in how they test a variable. A relative XDG_CONFIG_HOME is ignored, as
+ * flamerun itself does.
  */
 #define LIST_PRESETS                                                                               \
 	"sh -c 'case $XDG_CONFIG_HOME in /*) user=$XDG_CONFIG_HOME ;; *) user=~/.config ;; esac\n" \
 	"\t\texec sed -n \"s/^[[:blank:]]*\\[preset  *\\([^]]*\\)\\].*/@\\1/p\" \\\n"              \
 	"\t\t\t/etc/flamerun.ini \"$user/flamerun/flamerun.ini\" .flamerun.ini' 2>/dev/null"
 
-/* The words that are no program. */
+/* First words that are commands of flamerun, not programs. */
 #define COMMANDS "render merge top diff push"
 
 typedef void row_fn(const struct options_row *row, FILE *out);
 
-/* Call @each with every row of the table that is not hidden. */
+/* Call @each for every row of the table that is not hidden. */
 static void for_each_row(row_fn *each, FILE *out)
 {
 	for (size_t i = 0; i < options_row_count; i++) {
@@ -37,14 +38,14 @@ static void for_each_row(row_fn *each, FILE *out)
 	}
 }
 
-/* The names a CHOICE has, with @between between them. */
+/* Write the names of a CHOICE, separated by @between. */
 static void write_choices(const struct options_row *row, const char *between, FILE *out)
 {
 	for (const char *const *name = row->names(); *name; name++)
 		fprintf(out, "%s%s", name == row->names() ? "" : between, *name);
 }
 
-/* The text as one line, in single quotes' safety. */
+/* Write the row's text as one line, without the quotes and brackets that shells would interpret. */
 static void write_text(const struct options_row *row, FILE *out)
 {
 	for (const char *at = row->text; *at; at++)
@@ -52,7 +53,7 @@ static void write_text(const struct options_row *row, FILE *out)
 			fputc(*at == '\n' ? ' ' : *at, out);
 }
 
-/* The row's letter, if it has one and takes a value; if it has one and takes none. */
+/* Write the row's letter, if it has one and takes a value. */
 static void write_letter_with_value(const struct options_row *row, FILE *out)
 {
 	if (row->argument && row->short_name)
@@ -84,7 +85,7 @@ static void write_bash_with_value(const struct options_row *row, FILE *out)
 		fprintf(out, "--%s|", row->long_name);
 }
 
-/* "-o", and behind at most one letter that takes no value: behind more nobody looks for help. */
+/* Write a pattern for "-o" and for "-qo": at most one letter without a value before it. */
 static void write_bash_letters(FILE *out)
 {
 	fputs("-[", out);
@@ -141,7 +142,7 @@ static void write_bash_helpers(FILE *out)
 		out);
 }
 
-/* Where among the words are we? */
+/* Write the function that finds out what the word at the cursor is. */
 static void write_bash_walk(FILE *out)
 {
 	fputs("_flamerun()\n{\n"
@@ -299,7 +300,7 @@ static void write_fish_with_value(const struct options_row *row, FILE *out)
 		fprintf(out, " --%s", row->long_name);
 }
 
-/* Where among the words are we? */
+/* Write the function that finds out if the program is before the cursor. */
 static void write_fish_walk(FILE *out)
 {
 	fputs("# SPDX-License-Identifier: MIT\n"

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where settings come from, lowest rank first: the system's file, the user's, the project's, the
- * environment. The ranks decide what counts, so the order of reading does not matter.
+ * Read settings, lowest rank first: the system's file, the user's, the project's, the environment.
+ * A value of a higher rank wins, so the order of reading does not matter.
  *
- * inih splits a file's lines; we feed them to it, because its own reader cuts them at 200 bytes,
- * loses count of them then, and takes a directory for an empty file.
+ * The library inih parses each line. This file reads the lines, because inih's own reader cuts them
+ * at 200 bytes, then counts them wrongly, and accepts a directory as an empty file.
  *
- * A project's file may come with a checkout, so it can change a picture and nothing else: no file's
- * name, nothing that is started. In files that were found, not named, an unknown key is a warning
- * (they may be for another version), a bad value always an error.
+ * A project's file may come with a checkout of foreign code, so it can change the picture, but can
+ * set no file name and nothing that is executed. An unknown key is an error in a file given by
+ * --config and otherwise a warning, because the file may be for another version. A bad value is
+ * always an error.
  */
 #include "cli/config.h"
 
@@ -29,13 +30,13 @@
 #define VARIABLE_START "FLAMERUN_"
 
 #define FILE_BYTES_MAX (1u << 20)
-/* What inih keeps of a section's name (MAX_SECTION less its NUL). */
+/* inih cuts the name of a section to this length (its MAX_SECTION without the NUL). */
 #define SECTION_BYTES_MAX 49
 #define PRESET_PREFIX	  "preset "
 
 /* ---- strings that are kept ------------------------------------------------------------------- */
 
-/* Keep a copy of @text. Returns it, or NULL without memory. */
+/* Store a copy of @text in @strings. Returns the copy (borrowed), or NULL without memory. */
 static const char *config_keep(struct config_strings *strings, const char *text)
 {
 	char **items = reallocarray(strings->items, strings->count + 1, sizeof(*items));
@@ -114,7 +115,7 @@ void config_paths_find(struct config_paths *paths)
 	memset(paths, 0, sizeof(*paths));
 	paths->system[0] = strdup(FLAMERUN_SYSCONFDIR "/" SETTINGS_FILE);
 	paths->system[1] = strdup("/etc/" SETTINGS_FILE);
-	/* The base directory specification has relative names ignored. */
+	/* The XDG base directory specification requires that relative paths are ignored. */
 	if (base && base[0] == '/')
 		paths->user = join_path(base, "flamerun/" SETTINGS_FILE);
 	else if (home && home[0] == '/')
@@ -137,7 +138,7 @@ void config_paths_release(struct config_paths *paths)
 struct config_reader {
 	struct config *config;
 	struct options *options;
-	struct options other; /* takes what presets that were not asked for say */
+	struct options other; /* receives settings of presets that were not requested */
 	const struct config_source *source;
 	struct diag_message *message;
 	FILE *in;
@@ -145,7 +146,7 @@ struct config_reader {
 	size_t capacity; /* of line */
 	size_t bytes;	 /* read so far */
 	unsigned number; /* of the line, from 1 */
-	/* The value of a line too long for inih's buffer, within line; NULL: inih has all of it. */
+	/* The value of a line that is too long for inih's buffer, in @line; NULL: inih has it. */
 	const char *long_value;
 	int error;
 };
@@ -163,7 +164,7 @@ static int fail_line(struct config_reader *reader, const char *what)
 	return 0;
 }
 
-/* Where inih would see a comment begin in @text: at a ';' behind a blank. Else its end. */
+/* Returns where a comment begins in @text, as inih does: at a ';' after a blank; or the end. */
 static char *find_comment(char *text)
 {
 	bool was_blank = false;
@@ -184,7 +185,10 @@ static char *trim(char *text)
 	return text;
 }
 
-/* Put a stand-in of the long line @text into @buffer and keep its value aside. */
+/*
+ * Write "name=" of the long line @text into @buffer for inih, and the value to reader->long_value.
+ * Changes @text.
+ */
 static void shorten_line(struct config_reader *reader, char *text, char *buffer, size_t size)
 {
 	char *value = text + strcspn(text, "=:");
@@ -203,8 +207,8 @@ static void shorten_line(struct config_reader *reader, char *text, char *buffer,
 }
 
 /*
- * The next line for inih, once for each physical one. Blanks in front are left out: to inih they
- * would make the line a continuation of the one before.
+ * Read the next line for inih, in place of fgets(). Leading blanks are removed, because inih takes
+ * an indented line as a continuation of the previous one.
  */
 static char *read_line(char *buffer, int size, void *stream)
 {
@@ -244,7 +248,10 @@ static char *read_line(char *buffer, int size, void *stream)
 	return reader->error ? NULL : buffer;
 }
 
-/* Something that is not known here; @near: what may have been meant, or NULL. */
+/*
+ * Report that @name cannot be used here, as an error or a warning. @near is what may have been
+ * meant, or NULL. Returns what inih's handler has to return: 1 to continue, 0 after an error.
+ */
 static int report_unusable(
 	struct config_reader *reader, const char *what, const char *name, const char *near)
 {
@@ -277,7 +284,10 @@ static int report_unknown_key(struct config_reader *reader, const char *name)
 	return report_unusable(reader, "there is no setting", name, nearest.best);
 }
 
-/* Whose settings a section holds. Returns 1, or what the handler is to return. */
+/*
+ * Find where settings of @section are stored: *@options, NULL: nowhere, with *@rank. Returns 1, or
+ * what inih's handler has to return.
+ */
 static int begin_section(struct config_reader *reader, const char *section,
 	struct options **options, enum options_rank *rank)
 {
@@ -304,7 +314,7 @@ static int begin_section(struct config_reader *reader, const char *section,
 	return 1;
 }
 
-/* inih's handler: 1 when the line is good. */
+/* Store one setting. inih calls it for each line. Returns 1, or 0 if the line is wrong. */
 static int store_setting(void *user, const char *section, const char *name, const char *value)
 {
 	struct config_reader *reader = user;
@@ -348,8 +358,7 @@ int config_read(struct config *config, struct options *options, const struct con
 	line = ini_parse_stream(read_line, reader, store_setting, reader);
 	if (line < 0 && !reader->error)
 		fail_memory(reader);
-	/* inih names the first bad line; one that we did not complain about was not for
-	 * store_setting(). */
+	/* inih returns the first bad line. If no error was reported for it, it has no '='. */
 	if (line > 0 && (!reader->error || (unsigned)line < reader->number)) {
 		reader->number = (unsigned)line;
 		fail_line(reader, "this is not 'name = value'");
@@ -384,13 +393,13 @@ static int check_file(
 }
 
 /*
- * Open the settings file @path for reading: a regular file; of a project, one that belongs to the
- * user or root and that not everybody can write to.
- * Returns 0 with *@out to be closed, or -errno with @message filled (-ENOENT when there is none).
+ * Open the regular file @source->path for reading. A project's file must belong to the user or root
+ * and not be writable for all users.
+ * Returns 0 and an owned *@out, or -errno with @message filled (-ENOENT if there is no such file).
  */
 static int config_open(const struct config_source *source, FILE **out, struct diag_message *message)
 {
-	/* Not to wait for a FIFO's writer, nor to take a terminal. */
+	/* O_NONBLOCK: do not wait for the writer of a FIFO. */
 	int descriptor = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	int error;
 
@@ -412,8 +421,8 @@ static int config_open(const struct config_source *source, FILE **out, struct di
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 /*
- * Read a file if it is there. One that was not asked for and cannot be read is no reason not to
- * run: the person may not even know of it. *@read tells whether it was there.
+ * Read a file if it exists. *@read is set if it does. If a file that --config did not name cannot
+ * be read, this is only a warning, because the user may not know of the file.
  */
 static int load_file(struct config *config, struct options *options,
 	const struct config_source *given, bool *read, struct diag_message *message)
@@ -428,7 +437,7 @@ static int load_file(struct config *config, struct options *options,
 	if (!source.path)
 		return diag_fail(message, -ENOMEM, "out of memory");
 	error = config_open(&source, &in, &why);
-	/* In somebody else's folder (HOME outlives a change of user) there is nothing of ours. */
+	/* No warning if the folder cannot be entered, as HOME of another user after su. */
 	*read = !error || !lstat(source.path, &status);
 	if (error && source.is_required) {
 		*message = why;
@@ -474,7 +483,7 @@ static int load_files(struct config *config, struct options *options,
 	return error;
 }
 
-/* FLAMERUN_COUNT_NAME for count-name. */
+/* Write the environment variable of @row into @name: FLAMERUN_COUNT_NAME for count-name. */
 static void name_variable(char *name, size_t size, const struct options_row *row)
 {
 	snprintf(name, size, VARIABLE_START "%s", row->long_name);
@@ -482,7 +491,7 @@ static void name_variable(char *name, size_t size, const struct options_row *row
 		*at = *at == '-' ? '_' : (char)toupper((unsigned char)*at);
 }
 
-/* An empty variable is as good as none: there is no other way to take one back in many tools. */
+/* Read FLAMERUN_* variables. Empty ones are ignored, because many tools cannot unset a variable. */
 static int load_environment(
 	struct config *config, struct options *options, struct diag_message *message)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Settings from elsewhere than the command line: files in the form that inih reads, and FLAMERUN_*
- * in the environment. Every one is checked and ranked by options_store().
+ * Settings that are not on the command line: from ini files and from FLAMERUN_* in the environment.
+ * options_store() checks and ranks each of them.
  */
 #ifndef CLI_CONFIG_H
 #define CLI_CONFIG_H
@@ -12,53 +12,54 @@
 
 #include "cli/options.h"
 
-/* Strings that grow and keep what they were given. Zero-initialise. */
+/* A growing list of owned strings. Zero-initialise. */
 struct config_strings {
 	char **items;
 	size_t count;
 };
 
-/* What was read; the settings borrow from it. Zero-initialise; config_release() it. */
+/* What was read. struct options borrows strings from it. Zero-initialise; config_release() it. */
 struct config {
 	struct config_strings kept;
-	struct config_strings warnings; /* for the person, to be told when it is known how much */
-	struct config_strings presets;  /* names of all that were seen */
-	bool has_preset;                /* the one asked for was among them */
+	struct config_strings warnings; /* print them when --quiet is known */
+	struct config_strings presets;  /* names of all presets in the files */
+	bool has_preset;                /* options->preset is one of them */
 };
 
 /* A file of settings. */
 struct config_source {
-	const char *path; /* for messages; outlives the options */
+	const char *path; /* borrowed for as long as the options are used */
 	enum options_rank rank;
-	bool is_required; /* named by --config: what is wrong with it is an error, not a warning */
+	bool is_required; /* given by --config: problems are errors, not warnings */
 };
 
-/* Where settings files are looked for; owned, NULL: nowhere. config_paths_release() it. */
+/* Paths of settings files; owned, NULL: none. config_paths_release() it. */
 #define CONFIG_SYSTEM_PATHS 2
 struct config_paths {
-	char *system[CONFIG_SYSTEM_PATHS]; /* the first that exists counts */
+	char *system[CONFIG_SYSTEM_PATHS]; /* only the first file that exists is read */
 	char *user;
 	char *project;
 };
 
 /*
- * Look up the usual paths from the environment and the working directory. Without memory a path
- * is NULL.
+ * Find the usual paths from the environment and the working directory. A path is NULL if there is
+ * no memory for it.
  */
 void config_paths_find(struct config_paths *paths);
 void config_paths_release(struct config_paths *paths);
 
 /*
- * The nearest .flamerun.ini from @folder upwards: not above a folder with .git, nor above @home
- * (may be NULL), nor on another file system. Returns an owned path, or NULL.
+ * Find the nearest .flamerun.ini in @folder or a parent of it. The search ends at a folder with
+ * .git, at @home (may be NULL), and at the border of the file system. Returns an owned path or
+ * NULL.
  */
 char *config_project_file(const char *folder, const char *home);
 
 /*
- * Add what @paths and the environment say to @options, whose command line is parsed:
- * options->config and ->no_config are heeded, options->preset is applied.
+ * Add the settings in @paths and in the environment to @options, whose command line is parsed. Uses
+ * options->config and ->no_config, and applies options->preset.
  *
- * Returns 0, or -errno with @message filled. @config is to be released in either case, when
+ * Returns 0, or -errno with @message filled. In both cases the caller must release @config when
  * @options is no longer used.
  */
 int config_load(struct config *config, struct options *options, const struct config_paths *paths,
@@ -66,9 +67,9 @@ int config_load(struct config *config, struct options *options, const struct con
 void config_release(struct config *config);
 
 /*
- * Read settings from @in (borrowed) into @options. Keys that do not exist, or that a file of this
- * rank may not set, are an error in a required file and else a warning.
- * Returns 0, or -errno with @message filled: "file:line: what".
+ * Read settings from @in (borrowed) into @options. A key that does not exist, or that a file of
+ * this rank may not set, is an error in a required file and otherwise a warning.
+ * Returns 0, or -errno with @message filled: "file:line: what is wrong".
  */
 int config_read(struct config *config, struct options *options, const struct config_source *source,
 	FILE *in, struct diag_message *message);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages to the person: formatting, making them harmless for a terminal, one write(2) each.
+ * Print messages to the user: format a message, replace what a terminal would interpret, and write
+ * it by one write(2).
  */
 #include "cli/diag.h"
 
@@ -26,7 +27,7 @@ static unsigned minimum(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* Optimal string alignment; three rows are all that is ever looked back at. */
+/* Optimal string alignment distance. It needs only the last three rows of the matrix. */
 static unsigned edit_distance(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
 {
 	unsigned rows[3][WORD_MAX + 1];
@@ -77,14 +78,14 @@ void nearest_offer(struct nearest *nearest, const char *candidate)
 #define STALLED_WAIT_MS 100
 
 static enum diag_level current_level = DIAG_NORMAL;
-static _Thread_local struct bytes *held; /* where lines go meanwhile; NULL: out */
+static _Thread_local struct bytes *held; /* see diag_hold(); NULL: print */
 
 void diag_set_level(enum diag_level level)
 {
 	current_level = level;
 }
 
-/* How many continuation bytes follow @lead in UTF-8, or -1 when nothing can start with it. */
+/* Returns how many continuation bytes follow @lead in UTF-8; -1 if no character begins with it. */
 static int utf8_follow(unsigned char lead)
 {
 	if (lead < 0x80)
@@ -98,10 +99,7 @@ static int utf8_follow(unsigned char lead)
 	return -1;
 }
 
-/*
- * Replace what a terminal could act on: C0 and C1 controls (U+0080..U+009F, also as lone bytes),
- * DEL and bytes that are not UTF-8.
- */
+/* C1 controls are U+0080 to U+009F, in UTF-8 or as single bytes. */
 void diag_disarm(char *text)
 {
 	unsigned char *at = (unsigned char *)text;
@@ -123,10 +121,9 @@ void diag_disarm(char *text)
 }
 
 /*
- * A stderr that is closed or full is nobody's business but its owner's: what cannot be written is
- * dropped. A stalled non-blocking one gets a moment.
+ * Write @line to stderr by one write(2). Errors are ignored, because there is no other way to
+ * report them. If stderr is non-blocking and full, wait a short time and try again.
  */
-/* Write what diag_format() made, or what takes it back. One write(2), failures are dropped. */
 static void diag_write(const char *line, size_t bytes)
 {
 	for (int tries = 0; tries < 3; tries++) {
@@ -220,7 +217,7 @@ bool diag_wants_info(void)
 	return current_level >= DIAG_NORMAL;
 }
 
-/* "flamerun: <text>" into @line (@bytes), made harmless, without a line's end. */
+/* Write "flamerun: <text>" into @line of @bytes, as diag_disarm() leaves it, without a newline. */
 static void diag_format(char *line, size_t bytes, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -237,7 +234,7 @@ static void diag_format(char *line, size_t bytes, const char *format, ...)
 	diag_disarm(line);
 }
 
-/* What is refused to us alone, by a limit that a shell or a service has set. */
+/* Limits of this process (setrlimit(2)) that a shell or service may have set, by their errors. */
 static const struct {
 	int error;
 	int resource;
@@ -307,11 +304,11 @@ int diag_end_stdout(int error, struct diag_message *message)
 	return error;
 }
 
-/* ---- what takes long ------------------------------------------------------------------------- */
+/* ---- slow work ------------------------------------------------------------------------------- */
 
 /*
- * A thread that waits for a second and then writes one line. What names and draws need not call
- * anything here: one slow read of a huge file is where they would not.
+ * A second thread waits for a second and then writes one line, so that the slow work does not have
+ * to call anything meanwhile: it may be one long read of a huge file.
  */
 
 #define PATIENCE_S 1
@@ -320,7 +317,7 @@ int diag_end_stdout(int error, struct diag_message *message)
 static pthread_t waiter;
 static bool has_waiter;
 
-/* Shared with the waiter. */
+/* Shared with the thread @waiter. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t done;
 static bool is_done;	      /* guarded by lock */
@@ -332,7 +329,7 @@ static bool is_wanted(void)
 	return diag_wants_info() && isatty(STDERR_FILENO) && tcgetpgrp(STDERR_FILENO) == getpgrp();
 }
 
-/* How much of the line fits: one that wraps could not be taken back. */
+/* Returns how many bytes of the line fit into a row: a wrapped line could not be erased. */
 static size_t visible_bytes(void)
 {
 	struct winsize size = {0};
@@ -358,7 +355,7 @@ static void *wait_and_show(void *limit)
 	return NULL;
 }
 
-/* Signals are for the thread that works. */
+/* Start the waiter with all signals blocked, so that the working thread handles them. */
 static bool start_waiter(struct timespec *limit)
 {
 	sigset_t all, before;
@@ -410,7 +407,7 @@ void progress_end(void)
 	has_waiter = false;
 	if (!is_shown)
 		return;
-	/* Blanks rather than an escape sequence: every terminal knows them. */
+	/* Erase by blanks, because not every terminal has an escape sequence for it. */
 	bytes = visible_bytes();
 	memset(blank, ' ', sizeof(blank));
 	blank[0] = '\r';

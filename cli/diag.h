@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The only place that prints for flamerun. Every message is one write(2) to stderr, begins with
- * "flamerun: ", and has control bytes replaced, so that nothing from a profile or a command line
- * reaches a terminal unescaped. And, for hints, which known word a mistyped one may have meant.
+ * Print messages: each is one write(2) to stderr and begins with "flamerun: ". Control bytes are
+ * replaced, because text from a profile or a command line must not control the terminal. Also finds
+ * the known word that is nearest to a mistyped one.
  */
 #ifndef CLI_DIAG_H
 #define CLI_DIAG_H
@@ -13,12 +13,12 @@
 #include "render/bytes.h"
 
 /*
- * Replace what a terminal could act on in @text: C0 and C1 controls, DEL, bytes that are not UTF-8.
- * For what is written by other means than the functions below.
+ * Replace what a terminal would interpret in @text by '?': C0 and C1 controls, DEL, and bytes that
+ * are not UTF-8. For text that is not printed by the functions below, which do so themselves.
  */
 void diag_disarm(char *text);
 
-/* How much is said. */
+/* How much is printed. */
 enum diag_level {
 	DIAG_QUIET = 0,  /* -q: errors and hints only */
 	DIAG_NORMAL = 1,
@@ -27,43 +27,43 @@ enum diag_level {
 
 void diag_set_level(enum diag_level level);
 
-/* "flamerun: <text>". Always printed: what went wrong, lower case, no full stop. */
+/* Print an error, "flamerun: <text>", at every level. @format: lower case, no full stop. */
 void diag_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* "flamerun: hint: <text>". At most one after an error. */
+/* Print "flamerun: hint: <text>", at every level. At most one after an error. */
 void diag_hint(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* "flamerun: <text>" unless quiet. */
+/* Print "flamerun: <text>" unless quiet. */
 void diag_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* "flamerun: <text>" only when verbose. */
+/* Print "flamerun: <text>" only if verbose. */
 void diag_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Keep the lines of the calling thread in @kept (zero-initialised, borrowed) instead of printing
- * them; NULL: print again. What is kept is printed by diag_put(): lines of threads in their order.
+ * Append further lines of the calling thread to @kept (zero-initialised, borrowed) instead of
+ * printing them; NULL: print again. diag_put() prints them, so that lines of several threads can be
+ * printed in a fixed order.
  */
 void diag_hold(struct bytes *kept);
 void diag_put(const struct bytes *kept);
 
-/* Is there anybody who reads what diag_info() says? */
+/* Does diag_info() print at the current level? */
 bool diag_wants_info(void);
 
 /*
- * A caller-owned place for one error's detail, filled where it is known and printed at the top.
- * Zero-initialise. Below cli/main.c and the commands nothing prints: functions return -errno and
- * fill this.
+ * The text of one error, owned by the caller. Zero-initialise. Functions below the commands do not
+ * print errors: they fill this, return -errno, and the command prints it by diag_report().
  */
 #define DIAG_TEXT_BYTES 512
 
 struct diag_message {
 	char text[DIAG_TEXT_BYTES];
-	char hint[DIAG_TEXT_BYTES]; /* "" when there is none */
+	char hint[DIAG_TEXT_BYTES]; /* "": none */
 };
 
 /*
- * Fill @message (borrowed, may be NULL) and return @error (a negative errno) unchanged. Where a
- * limit of the process explains the error, the hint is its value.
+ * Fill @message (borrowed, may be NULL). If a resource limit of this process may be the cause of
+ * @error, the hint says so; otherwise it is empty. Returns @error, a negative errno.
  */
 int diag_fail(struct diag_message *message, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -72,13 +72,13 @@ int diag_fail(struct diag_message *message, int error, const char *format, ...)
 void diag_fail_hint(struct diag_message *message, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Print what diag_fail() collected: the error, then the hint if any. */
+/* Print the error in @message, then its hint if there is one. */
 void diag_report(const struct diag_message *message);
 
 /*
- * All is written to stdout, with @error (0 or -errno; -EIO: the stream's, which errno tells), errno
- * having been 0 before: flush it. Returns 0; or -errno with @message filled, but for -EPIPE: who
- * read it has left and wants to hear nothing.
+ * Flush stdout after writing to it ended with @error (0 or -errno; with -EIO, errno has the cause).
+ * The caller has set errno to 0 before writing. Returns 0, or -errno with @message filled. For
+ * -EPIPE @message is not filled, because a reader such as head(1) has just ended.
  */
 int diag_end_stdout(int error, struct diag_message *message);
 
@@ -87,34 +87,30 @@ int diag_end_stdout(int error, struct diag_message *message);
 struct nearest {
 	const char *word; /* mistyped, borrowed */
 	size_t bytes;
-	const char *best; /* borrowed from what was offered; NULL: nothing is near */
-	unsigned distance;
+	const char *best; /* the nearest candidate, borrowed; NULL: none is near */
+	unsigned distance; /* edits from @word to @best */
 };
 
-/* Begin to look for what the @bytes of @word may mean. */
+/* Begin a search for the candidate that is most similar to @word (borrowed) of @bytes. */
 void nearest_begin(struct nearest *nearest, const char *word, size_t bytes);
 
 /*
- * Consider @candidate. It is near when a third of its letters or fewer, but at least one, would
- * have to be typed otherwise; the first of equally near ones stays.
+ * Consider @candidate (borrowed). It is near if its edit distance from the word is at most a third
+ * of the candidate's length, or 1 below 6 bytes. The first of equally near candidates is kept.
  */
 void nearest_offer(struct nearest *nearest, const char *candidate);
 
-/* ---- what takes long ------------------------------------------------------------------------- */
+/* ---- slow work ------------------------------------------------------------------------------- */
 
 /*
- * One line that says what takes so long, on a terminal only, and gone when it is done. Work that
- * takes less than a second is not worth a word. One thread, one piece of work at a time; nothing
- * else is printed in between.
- */
-
-/*
- * Work begins: show "flamerun: <what> ..." in a second, if messages of this kind are wanted, stderr
- * is a terminal, and we are in its foreground. Never fails: without it the work is only silent.
+ * Begin work that may take long: after a second, show "flamerun: <text> ..." on the terminal. Shows
+ * nothing if quiet, if stderr is no terminal, if flamerun is not in its foreground, or if no thread
+ * can be started. Print nothing else until progress_end().
+ * Context: one thread, one piece of work at a time.
  */
 void progress_begin(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Work is done: take the line back. Always after progress_begin(). */
+/* End the work and erase the line. Call it after each progress_begin(). */
 void progress_end(void);
 
 #endif
