@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Placeholders are replaced by name, so that texts stay plain data: a table of printf formats could
- * not be checked against its arguments by the compiler.
+ * Look up messages by cause. Placeholders are replaced by name, because the compiler could not
+ * check a table of printf formats against their arguments.
  */
 #include "cli/explain.h"
 
@@ -23,7 +23,7 @@ static void put_string(char *out, size_t size, const char *text)
 	snprintf(out, size, "%s", text ? text : "");
 }
 
-/* Write what the placeholder @key, @bytes without its braces, stands for. */
+/* Write the value of the placeholder @key, which has @bytes without its braces. */
 static void expand_key(
 	char *out, size_t size, const char *key, size_t bytes, const struct explain_facts *facts)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What flamerun tells of itself on standard output: --help, laid out from the options table so that
- * it fits a terminal of 24 lines by 80 columns, and --show-config: what counts in the end, from the
- * usual places.
+ * Print --help, --version and --show-config, and execute commands. The help is made from the
+ * options table so that it fits a terminal of 24 lines by 80 columns. --show-config prints the
+ * resulting value of each setting and its origin.
  */
 #include "cli/command.h"
 
@@ -30,7 +30,7 @@ static int flush_output(FILE *out)
 #define NS_PER_S      1000000000u
 #define ORIGIN_COLUMN 36
 
-/* As argv, what was read stays until the process ends. */
+/* Never released: struct options borrows strings from it until the process ends. */
 static struct config config;
 
 int command_complete(struct options *options, struct diag_message *message)
@@ -47,7 +47,7 @@ int command_complete(struct options *options, struct diag_message *message)
 	return error ? error : options_finish(options, message);
 }
 
-/* Exact, and without zeros that say nothing: 0.1, 2. */
+/* Write @duration_ns as exact seconds without trailing zeros: 0.1, 2. */
 static void print_seconds(char *out, size_t size, uint64_t duration_ns)
 {
 	int bytes = snprintf(out, size, "%" PRIu64 ".%09" PRIu64, duration_ns / NS_PER_S,
@@ -59,7 +59,10 @@ static void print_seconds(char *out, size_t size, uint64_t duration_ns)
 		out[--bytes] = '\0';
 }
 
-/* The value of @row as a settings file has it; NULL: there is none. Owned; without memory also. */
+/*
+ * Returns the value of @row, of a list its item @i, as in a settings file. It is owned; NULL: there
+ * is none, or no memory.
+ */
 static char *value_of(const struct options *options, const struct options_row *row, unsigned i)
 {
 	const void *field = (const char *)options + row->field;
@@ -117,7 +120,7 @@ static void write_origin(const struct options_origin *origin, FILE *out)
 		fputs(origin->rank == OPTIONS_COMMAND_LINE ? "command line\n" : "built-in\n", out);
 }
 
-/* A line for each value, so that all lines together are a settings file. */
+/* Write a line for each value of @row. All lines together are a valid settings file. */
 static void write_setting(const struct options *options, const struct options_row *row, FILE *out)
 {
 	const struct options_origin *origin = options_origin(options, row);
@@ -162,7 +165,7 @@ static const char tail[] =
 	"Examples: flamerun ./server --port 80;  flamerun -o build.svg -- make -j8\n"
 	"The exit status is the program's own. See flamerun(1) for all of this.\n";
 
-/* "-r, --rate HZ", or "--rate HZ" behind what a short name would take when @aligned. */
+/* Write "-r, --rate HZ". @aligned: indent the long name if there is no short one. */
 static size_t print_names(char *out, size_t size, const struct options_row *row, bool aligned)
 {
 	char letter[] = {'-', row->short_name, ',', ' ', '\0'};
@@ -172,7 +175,7 @@ static size_t print_names(char *out, size_t size, const struct options_row *row,
 		row->argument ? " " : "", row->argument ? row->argument : "");
 }
 
-/* A line for one option. Further lines of its text are indented, the default follows the last. */
+/* Write an option with its text, whose further lines are indented, and its default. */
 static void write_line(const struct options_row *row, FILE *out)
 {
 	const char *line = row->text;
@@ -194,7 +197,7 @@ static void write_line(const struct options_row *row, FILE *out)
 	fputc('\n', out);
 }
 
-/* Names only, as many to a line as fit. *@column is where the line has got to, 0: not begun. */
+/* Write the names of an option. *@column is the number of columns used in the line. */
 static void write_brief(const struct options_row *row, size_t *column, FILE *out)
 {
 	char names[64];
@@ -208,7 +211,7 @@ static void write_brief(const struct options_row *row, size_t *column, FILE *out
 	*column += 2 + bytes;
 }
 
-/* Names go on behind the title, lines begin below it. Returns where the line has got to. */
+/* Write the title of a group. Names follow in the same line; returns the columns used in it. */
 static size_t write_title(const struct options_row *row, FILE *out)
 {
 	int bytes = fprintf(out, "%s:", row->text);
@@ -297,7 +300,9 @@ struct ending command_finish(struct options *options, int error, command_work *w
 		error = command_complete(options, message);
 	if (!error)
 		error = work(options, context, &ending, message);
-	/* Who reads the first lines only wants no more: it ends as cat(1) does then. */
+	/*
+	 * The reader of stdout has ended, as head(1) does: end silently by SIGPIPE, as cat(1) does.
+	 */
 	if (error == -EPIPE)
 		ending.signal = SIGPIPE;
 	else if (error && !ending.status && !ending.signal)

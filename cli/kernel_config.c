@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the running kernel's configuration: its own copy, or the one that its package has in /boot.
+ * Read the configuration of the running kernel from /proc/config.gz, or from the file in /boot.
  */
 #include "cli/kernel_config.h"
 
@@ -21,7 +21,7 @@ int kernel_config_has(const char *path, const char *option)
 	size_t bytes = strlen(option);
 	bool has_option = false, is_whole = false;
 	char line[LINE_BYTES];
-	gzFile in = gzopen(path, "rbe"); /* reads what is not compressed, too */
+	gzFile in = gzopen(path, "rbe"); /* reads uncompressed files, too */
 
 	if (!in)
 		return -ENOENT;

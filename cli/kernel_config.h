@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the running kernel was built with. Context: any thread. These functions read a file of some
- * hundred KB.
+ * Ask which options the running kernel was built with. Context: any thread. Each call reads a file
+ * of some hundred KB.
  */
 #ifndef CLI_KERNEL_CONFIG_H
 #define CLI_KERNEL_CONFIG_H

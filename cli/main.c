@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the command line to a command, and the end of the process. Nothing else exits.
+ * Parse the command line, call the command, and exit. No other file exits.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "cli/run/run_graph.h"
 #include "cli/run/signals.h"
 
-/* First words that mean a command of ours and not a program. */
+/* First words that are commands of flamerun, not programs. */
 static const struct {
 	const char *word;
 	struct ending (*command)(struct options *options, int argc, char **argv, int index);
@@ -25,8 +25,9 @@ static const struct {
 #define RESERVED_COUNT (sizeof(reserved) / sizeof(reserved[0]))
 
 /*
- * Keep descriptors 0 to 2 from being given to something of ours when they came closed. The
- * placeholders fail like closed ones when used, and are closed again for the program.
+ * Open /dev/null for those of the descriptors 0 to 2 that are closed, so that no file of flamerun
+ * gets these numbers. Reading or writing them still fails with EBADF, because they are opened for
+ * the wrong direction; they are close-on-exec, so the program has them closed.
  */
 static int occupy_standard_descriptors(void)
 {
@@ -47,7 +48,7 @@ static struct ending report_failure(const struct diag_message *message)
 	return (struct ending){.status = COMMAND_FAILED};
 }
 
-/* The number of @word among the reserved ones, or how many there are. */
+/* Returns the index of @word in reserved[], or RESERVED_COUNT. */
 static size_t find_reserved_word(const struct options *options, const char *word)
 {
 	size_t i = options->ended_by_dashes ? RESERVED_COUNT : 0;
@@ -57,7 +58,7 @@ static size_t find_reserved_word(const struct options *options, const char *word
 	return i;
 }
 
-/* A rank is a program that is started once; and only a job has ranks. */
+/* Refuse options that do not fit --job, and those that need it. */
 static int check_job(const struct options *options, struct diag_message *message)
 {
 	if (options->job && (options->pids || options->runs))
@@ -83,7 +84,7 @@ static struct ending run_program(struct options *options, char **argv)
 	return options->pids ? command_attach(options) : command_run(options, argv, NULL);
 }
 
-/* Without a program: -p says whom to sample. */
+/* Is there -p and no program? */
 static bool is_attaching(const struct options *options, int argc, int index)
 {
 	return options->pids && index == argc;

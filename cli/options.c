@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of options, what the value of each may be, and which one counts. A value is checked
- * alike wherever it comes from, and stored in the row's field unless something of a higher rank is
- * there: so the command line can be read first, to learn which files to read.
+ * The table of options: check and store values. A value is stored unless the field has one of a
+ * higher rank, so values may be read in any order, and the command line is read first because it
+ * says which files to read.
  *
- * Regular expressions are compiled where they are given, so that a mistake is told before anything
- * runs. Those that would make glibc take all memory or all time are refused.
+ * Regular expressions are compiled once to report mistakes before a program runs. Expressions that
+ * would make glibc use too much memory or time are refused.
  */
 #include "cli/options.h"
 
@@ -23,10 +23,10 @@
 #include "render/picture.h"
 
 #define NS_PER_S 1000000000.0
-/* More than a century, and far below what 64 bits of nanoseconds hold. */
+/* More than a century, and less than 64 bits of nanoseconds can hold. */
 #define DURATION_MAX_S 4000000000.0
 #define SUBJECT_BYTES  256
-/* glibc's regcomp copies what is repeated: a few nested repeats take all memory. */
+/* glibc's regcomp() copies each repeated part, so a few nested repeats would use all memory. */
 #define EXPRESSION_BYTES_MAX  1000
 #define EXPRESSION_COPIES_MAX 1000
 #define EXPRESSION_WHY_BYTES  160
@@ -112,8 +112,8 @@ const struct options_row *options_find(const char *name, size_t bytes)
 /* ---- regular expressions --------------------------------------------------------------------- */
 
 /*
- * At most how often something in @text is copied, as if all repeats were nested. An interval makes
- * as many copies as it allows; "x+" is "xx*" to glibc, which matters where x repeats itself.
+ * Returns an upper bound of the copies of a part that regcomp() makes, as if all repeats were
+ * nested. "x{1,9}" makes 9 copies of x. "x+" is compiled as "xx*", which doubles repeats in x.
  */
 static double count_copies(const char *text)
 {
@@ -138,13 +138,13 @@ static double count_copies(const char *text)
 }
 
 /*
- * Does @text refer to what a part of it matched, "(a*)\1"? Extended expressions have no such
- * thing, but glibc has, and takes time that doubles with each byte of a name.
+ * Does @text have a back reference, "(a*)\1"? POSIX has none in extended expressions, but glibc
+ * accepts them, and matching then takes time exponential in the length of a name.
  */
 static bool has_back_reference(const char *text)
 {
 	for (const char *at = text; *at; at++) {
-		if (*at == '[') { /* a set of characters, in which a backslash is one */
+		if (*at == '[') { /* a bracket expression; a backslash in it is a plain character */
 			at += 1 + (at[1] == '^');
 			at = *at ? strchr(at + 1, ']') : NULL;
 		} else if (*at == '\\') {
@@ -158,7 +158,7 @@ static bool has_back_reference(const char *text)
 	return false;
 }
 
-/* Is what @bytes of @text are an expression? Else its regcomp() error is in @why unless NULL. */
+/* Compile the first @bytes of @text. Returns regcomp()'s result; @why (or NULL) gets its text. */
 static int compile_expression(const char *text, size_t bytes, char *why, size_t size)
 {
 	char part[EXPRESSION_BYTES_MAX + 1];
@@ -176,9 +176,9 @@ static int compile_expression(const char *text, size_t bytes, char *why, size_t 
 }
 
 /*
- * Returns 0, or -EINVAL with what is wrong in @why, to be followed by the expression itself:
- * "Unmatched ( or \( at character 3 of". The mistake is behind the longest beginning that is an
- * expression by itself.
+ * Check an expression. Returns 0, or -EINVAL with the problem in @why, such as "Unmatched ( or \(
+ * at character 3 of", which the caller completes by the expression. The mistake is after the
+ * longest prefix that compiles.
  */
 static int check_expression(const char *text, char why[EXPRESSION_WHY_BYTES])
 {
@@ -216,7 +216,7 @@ struct checked_value {
 	const char *text;
 };
 
-/* What a value is checked for, and where to complain. */
+/* Parameters of the checks. */
 struct check {
 	const struct options_row *row;
 	const char *subject; /* "--rate", "FLAMERUN_RATE", "/etc/flamerun.ini:3: rate" */
@@ -243,7 +243,7 @@ static int check_uint(const struct check *check, struct checked_value *checked)
 
 	errno = 0;
 	number = strtoul(value, &end, 10);
-	/* strtoul takes blanks and signs; a leading digit rules them out. */
+	/* strtoul() accepts leading blanks and signs, so require a digit. */
 	if (value[0] < '0' || value[0] > '9' || *end || errno || (double)number < check->row->min ||
 		(double)number > check->row->max)
 		return diag_fail(check->message, -EINVAL,
@@ -253,7 +253,7 @@ static int check_uint(const struct check *check, struct checked_value *checked)
 	return 0;
 }
 
-/* Only plain decimals: strtod also takes "inf", "nan", "0x1p3" and signs. */
+/* Parse plain decimals only; strtod() also accepts "inf", "nan", "0x1p3" and signs. */
 static bool is_decimal(const char *value, double *number)
 {
 	char *end;
@@ -310,7 +310,7 @@ static int check_choice(const struct check *check, struct checked_value *checked
 	return -EINVAL;
 }
 
-/* Each of the words between commas is one of the names. */
+/* Check that each word of a list with commas is one of the names. */
 static int check_choices(const struct check *check, struct checked_value *checked)
 {
 	const char *at = check->value;
@@ -338,7 +338,7 @@ static int check_regex(const struct check *check, struct checked_value *checked)
 {
 	char why[EXPRESSION_WHY_BYTES];
 
-	/* Every name has the empty match: taken for none at all, which takes back another one. */
+	/* The empty expression would match every name. It removes the previous values instead. */
 	checked->text = check->value[0] ? check->value : NULL;
 	if (!checked->text || !check_expression(check->value, why))
 		return 0;
@@ -347,7 +347,7 @@ static int check_regex(const struct check *check, struct checked_value *checked)
 
 static int check_map(const struct check *check, struct checked_value *checked)
 {
-	/* An empty one takes back others, as an empty expression does. */
+	/* An empty value removes the previous values. */
 	checked->text = check->value[0] ? check->value : NULL;
 	if (!checked->text || strchr(check->value, '=') > check->value)
 		return 0;
@@ -409,9 +409,9 @@ static int check_value(const struct check *check, struct checked_value *checked)
 	return -EINVAL;
 }
 
-/* ---- what is stored -------------------------------------------------------------------------- */
+/* ---- storing --------------------------------------------------------------------------------- */
 
-/* @first: what is there is of a lower rank. An @item of NULL takes back what is there. */
+/* Add @item to @list. @first: replace the items of other origins. @item NULL: clear the list. */
 static int add_item(
 	struct options_list *list, bool first, const char *item, const struct check *check)
 {
@@ -433,7 +433,7 @@ static int store_value(struct options *options, const struct check *check,
 
 	switch (check->row->kind) {
 	case OPTIONS_KIND_SWITCH:
-		/* "verbose = no" does not end --quiet, which has the same field. */
+		/* "verbose = no" must not undo --quiet, which has the same field. */
 		if (checked->number != check->row->min &&
 			*(uint32_t *)field != (uint32_t)check->row->min)
 			return 0;
@@ -462,7 +462,7 @@ static int store_value(struct options *options, const struct check *check,
 	return -EINVAL;
 }
 
-/* Several rows may share a field (--quiet and --verbose): its origin is kept by the first one. */
+/* Returns the index of a field's origin: the first row with this field (--quiet, --verbose). */
 static size_t origin_index(const struct options_row *row)
 {
 	size_t i = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The settings, made from the one table in options.def, and the command line. Parsing stops at the
- * first word that is not an option, as POSIX has it, so that a program's own options are never
- * taken for ours. Where else a setting can come from is config.h's.
+ * Settings, from the table options.def, and how the command line is parsed. Parsing stops at the
+ * first word that is not an option, as in POSIX, so that options of the program are not parsed as
+ * flamerun's. Settings from files and the environment are in config.h.
  */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
@@ -24,11 +24,11 @@ enum options_action {
 #define OPTIONS_LIST_MAX 32
 #define OPTIONS_ROWS_MAX 96
 
-/* Where a value comes from. A later one beats an earlier one, in whatever order they are stored. */
+/* Origins of values. A later rank overrides an earlier one, in whatever order they are stored. */
 enum options_rank {
 	OPTIONS_BUILT_IN = 0,
 	OPTIONS_SYSTEM_FILE,
-	OPTIONS_USER_FILE, /* or the one named by --config */
+	OPTIONS_USER_FILE, /* or the file given by --config */
 	OPTIONS_PROJECT_FILE,
 	OPTIONS_ENVIRONMENT,
 	OPTIONS_PRESET,
@@ -38,10 +38,10 @@ enum options_rank {
 struct options_origin {
 	enum options_rank rank;
 	const char *source; /* file or environment variable, NULL: none; borrowed */
-	unsigned line;	   /* of the file; 0: not from one */
+	unsigned line;	   /* of the file; 0: not from a file */
 };
 
-/* What was given several times. */
+/* Values of an option that may be repeated. */
 struct options_list {
 	const char *item[OPTIONS_LIST_MAX]; /* borrowed */
 	unsigned count;
@@ -50,33 +50,32 @@ struct options_list {
 /* Strings are borrowed: from argv, the environment, the table or struct config. */
 struct options {
 	struct options_list outputs; /* empty: the default, see options_finish() */
-	struct options_list hide;    /* extended regular expressions; empty: nothing is hidden */
-	struct options_list root;    /* likewise; empty: whole stacks */
-	struct options_list focus;   /* likewise; empty: all stacks */
-	struct options_list ignore;  /* likewise; empty: none */
-	struct options_list label; /* "NAME=VALUE", of what goes into a store */
+	struct options_list hide;    /* regular expressions; empty: hide nothing */
+	struct options_list root;    /* regular expressions; empty: whole stacks */
+	struct options_list focus;   /* regular expressions; empty: all stacks */
+	struct options_list ignore;  /* regular expressions; empty: no stacks */
+	struct options_list label; /* "NAME=VALUE", labels of profiles in a store */
 	struct options_list source_map; /* "OLD=NEW", OLD is not empty */
-	struct options_list of;	     /* regular expressions; empty: tables of everything */
+	struct options_list of;	     /* regular expressions; empty: tables of all functions */
 	struct options_list fail_over; /* "[RE=]PERCENT"; empty: no change is a failure */
-	const char *by;		      /* names of options_groupings(), commas between */
+	const char *by;		      /* names of options_groupings(), separated by commas */
 	const char *format;	      /* one of format_names(); NULL: by the outputs' names */
-	const char *sample_type;      /* which values are drawn; NULL: a clock's, or those that a
-					 file says are to be shown */
+	const char *sample_type;      /* which values to draw; NULL: the file's default values */
 	const char *palette;	      /* one of palette_names(); NULL: the default one */
 	const char *demangle;	      /* one of demangle_styles() */
 	bool native;
 	const char *ground;	      /* "light" or "dark" */
-	const char *title;	      /* NULL: none was given */
-	const char *subtitle;	      /* likewise */
-	const char *notes;	      /* likewise */
-	const char *count_name;	      /* likewise */
-	const char *font;	      /* likewise */
+	const char *title;	      /* NULL: not set, as in the following strings */
+	const char *subtitle;
+	const char *notes;
+	const char *count_name;
+	const char *font;
 	double min_width;	      /* pixels; 0: the default */
-	double frame_height;	      /* likewise */
-	double font_size;	      /* likewise */
+	double frame_height;	      /* pixels; 0: the default */
+	double font_size;	      /* pixels; 0: the default */
 	uint32_t width;		      /* pixels */
 	uint32_t direction;	      /* enum picture_direction */
-	uint32_t reverse;	      /* the switches: 0 or 1 */
+	uint32_t reverse;	      /* this and all without a comment: 0 or 1 */
 	uint32_t threads;
 	uint32_t collapse_recursion;
 	uint32_t merge_templates;
@@ -86,9 +85,9 @@ struct options {
 	uint32_t rate_hz;
 	const char *clock; /* one of sampling_clock_names() */
 	const char *signal; /* one of sampling_signal_names() */
-	uint32_t kernel;   /* its functions are wanted */
+	uint32_t kernel;   /* 1: show the kernel's functions */
 	uint32_t start_paused;
-	const char *jit; /* names of options_runtimes(), commas between */
+	const char *jit; /* names of options_runtimes(), separated by commas */
 	const char *pids; /* "PID[,PID...]" to attach to, or NULL */
 	const char *job;  /* the folder in which ranks are gathered, or NULL */
 	uint32_t follow;
@@ -98,27 +97,27 @@ struct options {
 	uint32_t no_waits;
 	uint32_t live;
 	uint32_t wait_details;
-	uint32_t debuginfod; /* where nobody said so: when DEBUGINFOD_URLS is set */
+	uint32_t debuginfod; /* not set: 1 if DEBUGINFOD_URLS is set */
 	uint32_t test_clock_hz; /* 0: off */
 	uint64_t duration_ns;	/* 0: until the program ends */
 	uint32_t level;		/* enum diag_level */
 	uint32_t action;	/* enum options_action */
 	uint32_t no_config;
-	uint32_t limit; /* 0: as many rows as is usual */
+	uint32_t limit; /* rows of a table; 0: the default of the command */
 	uint32_t json, csv;
-	uint32_t runs;	  /* of each program; 0: one as it is, and diff compares files */
-	uint32_t warmups; /* before those */
+	uint32_t runs;	  /* of each program; 0: no --repeat */
+	uint32_t warmups; /* runs before those of @runs */
 	uint32_t ignore_failure;
-	uint32_t symbols; /* what is pushed */
+	uint32_t symbols; /* 1: push names of functions */
 	const char *completions; /* a shell whose script to write, or NULL */
 	const char *config;   /* NULL: the usual files */
 	const char *preset;   /* "NAME" of @NAME, or NULL */
 	bool ended_by_dashes; /* "--" was seen */
-	const char *run_only; /* last option that only makes sense when profiling, or NULL */
-	const char *top_only; /* likewise in tables of one profile */
-	const char *diff_only;	/* likewise where two versions are compared */
-	const char *tables_only; /* likewise in either of the two */
-	struct options_origin origins[OPTIONS_ROWS_MAX]; /* of the field of each row */
+	const char *run_only;	 /* the last option given that is only for runs, or NULL */
+	const char *top_only;	 /* the last option given that is only for top, or NULL */
+	const char *diff_only;	 /* the last option given that is only for diff, or NULL */
+	const char *tables_only; /* the last option given that is only for top and diff, or NULL */
+	struct options_origin origins[OPTIONS_ROWS_MAX]; /* of each row's field; options_origin() */
 };
 
 enum options_kind {
@@ -145,12 +144,12 @@ enum options_commands {
 	OPTIONS_FOR_RUN,
 	OPTIONS_FOR_TOP,
 	OPTIONS_FOR_DIFF,
-	OPTIONS_FOR_TABLES /* of either of the two */
+	OPTIONS_FOR_TABLES /* top and diff */
 };
 enum options_from { OPTIONS_FROM_COMMAND, OPTIONS_FROM_USER, OPTIONS_FROM_PROJECT };
 enum options_listing { OPTIONS_LINES, OPTIONS_NAMES, OPTIONS_NOWHERE };
 
-/* A row of the table; one that says how the following ones are listed has long_name NULL. */
+/* A row of the table: an option; or, if long_name is NULL, how --help lists the following rows. */
 struct options_row {
 	char short_name; /* 0: none */
 	const char *long_name;
@@ -159,7 +158,7 @@ struct options_row {
 	enum options_kind kind;
 	double min, max; /* numbers: range; SWITCH: on and off; FLAG: min is the value stored */
 	const char *const *(*names)(void); /* CHOICE, CHOICES: NULL at the end */
-	const char *fallback; /* a value, or in parentheses what holds without; NULL: neither */
+	const char *fallback; /* default value, or a description in parentheses, or NULL */
 	const char *text; /* of a listing row: the group's title, or NULL */
 	enum options_completion completion;
 	enum options_commands commands;
@@ -172,22 +171,21 @@ extern const struct options_row options_rows[];
 extern const size_t options_row_count;
 
 /*
- * Names that a value may be, NULL at the end: what the picture can stand on, what boxes can be by
- * ("function" first, which is what they are), the runtimes of --jit ("none" first), shells that
- * completions are written for.
+ * Return the allowed values, NULL at the end, of --ground, --by ("function" first, the default),
+ * --jit ("none" first, the default) and --completions.
  */
 const char *const *options_grounds(void);
 const char *const *options_groupings(void);
 const char *const *options_runtimes(void);
 const char *const *options_shells(void);
 
-/* Is @word one of the words of @list, which have commas between? A @list of NULL has none. */
+/* Is @word in @list, whose words are separated by commas? @list may be NULL. */
 bool options_has_word(const char *list, const char *word);
 
-/* The row of that name, or NULL. */
+/* Returns the row whose long name is the @bytes at @name, or NULL. */
 const struct options_row *options_find(const char *name, size_t bytes);
 
-/* Has @row a value where nobody gave one? */
+/* Does @row have a default value? */
 static inline bool options_has_default(const struct options_row *row)
 {
 	return row->fallback && row->fallback[0] != '(';
@@ -197,45 +195,43 @@ static inline bool options_has_default(const struct options_row *row)
 void options_init(struct options *options);
 
 /*
- * Store @value (borrowed for as long as @options is used; NULL: a switch is on) unless what is
- * there has a higher rank. It is checked in any case. Outputs and
- * expressions of one rank and place add up; an empty expression takes back those before it.
+ * Check @value (borrowed for as long as @options is used; NULL: switch on) and store it unless the
+ * field's value has a higher rank. Values of a list add up if they have the same origin, otherwise
+ * they replace the list; an empty expression clears it.
  *
- * Returns 0, or -EINVAL with @message filled: what is wrong behind a name for the setting
- * ("--rate", "rate", "FLAMERUN_RATE", depending on @origin).
+ * Returns 0, or -EINVAL with @message filled. The message begins with the name of the setting as in
+ * @origin: "--rate", "FLAMERUN_RATE" or "/etc/flamerun.ini:3: rate".
  */
 int options_store(struct options *options, const struct options_row *row, const char *value,
 	const struct options_origin *origin, struct diag_message *message);
 
-/* Where the value of @row's field came from. */
+/* Returns the origin of the value in @row's field. */
 const struct options_origin *options_origin(
 	const struct options *options, const struct options_row *row);
 
-/* Did anybody say what the setting called @name is to be? Else it is as built in. */
+/* Was the setting @name given anywhere? Otherwise it has its default. */
 bool options_is_said(const struct options *options, const char *name);
 
 /*
- * Read options from argv[*index] on, up to the first operand (a word without '-', or "-"), or past
- * "--". *@index is left at that operand, or at argc. May be called again behind an operand. Long
- * options may be abbreviated. @NAME asks for a preset.
+ * Parse options from argv[*@index] on. Stops at the first operand (a word without '-', or "-"),
+ * after "--", or at argc, and sets *@index to the next word. May be called again after an operand.
+ * Long options may be abbreviated. A word @NAME selects a preset.
  *
- * Returns 0, or -EINVAL with @message filled; -h, --version and --show-config are only noted in
- * ->action.
+ * Returns 0, or -EINVAL with @message filled. -h, --version and --show-config only set ->action.
  */
 int options_parse(struct options *options, int argc, char **argv, int *index,
 	struct diag_message *message);
 
 /*
- * Is there an option on the command line that means nothing to a command called @name? That command
- * is @is_top, @is_diff or neither, and runs programs or not. Returns 0, or -EINVAL with @message
- * filled.
+ * Refuse options of the command line that the command @name does not have. @runs: it runs programs.
+ * Returns 0, or -EINVAL with @message filled.
  */
 int options_check_command(const struct options *options, const char *name, bool is_top,
 	bool is_diff, bool runs, struct diag_message *message);
 
 /*
- * Put in what can only be known at the end: the default output when none was given.
- * Returns 0, or -EINVAL with @message filled: nothing tells an output's format.
+ * Set the default output if none was given, and check that the format of each output is known.
+ * Returns 0, or -EINVAL with @message filled.
  */
 int options_finish(struct options *options, struct diag_message *message);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads for the size of their stacks.
+ * Run code on a thread's stack, whose size `ulimit -s` does not limit.
  */
 #include "cli/own_stack.h"
 
@@ -48,7 +48,10 @@ int own_stack_call(void (*call)(void *), void *argument)
 		call(argument);
 		return 0;
 	}
-	/* Handlers run where the work is done, as without a second thread. */
+	/*
+	 * Block signals here, so that handlers run in the working thread, as without a second
+	 * thread.
+	 */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &request.mask);
 	error = own_stack_thread(&thread, run_call, &request);

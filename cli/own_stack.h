@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks that `ulimit -s` does not bind. cairo, fontconfig and libunwind take some hundred KiB
- * without asking, and a thread gets the limit as its size unless told otherwise. The limit itself
- * stays as it is: it is the profiled program's, too.
+ * Run code on a stack of sufficient size, whatever `ulimit -s` says, because cairo, fontconfig and
+ * libunwind use some hundred KiB. By default a thread's stack has the size of the limit. The limit
+ * itself is not changed, because the profiled program inherits it.
  */
 #ifndef CLI_OWN_STACK_H
 #define CLI_OWN_STACK_H
 
 #include <pthread.h>
 
-/* What a shell allows when nobody has asked for less; of it only what is used costs memory. */
+/* The usual limit. Only pages that are used cost memory. */
 #define OWN_STACK_BYTES (8u << 20)
 
-/* As pthread_create(), with OWN_STACK_BYTES of stack. Returns 0 or -errno. */
+/* Create a thread, as pthread_create(), with OWN_STACK_BYTES of stack. Returns 0 or -errno. */
 int own_stack_thread(pthread_t *thread, void *(*start)(void *), void *argument);
 
 /*
- * Call @call with @argument and return when it has. Where the limit is below OWN_STACK_BYTES this
- * is done in a thread, which then is the one that signals of the process reach.
- * Returns 0, or -errno with nothing called.
+ * Call @call with @argument and wait until it has returned. If the limit is below OWN_STACK_BYTES,
+ * call it in a second thread, which then also handles the signals of the process.
+ * Returns 0, or -errno if @call was not called.
  */
 int own_stack_call(void (*call)(void *), void *argument);
 
