@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Options to picture options; regular expressions to trees without what they match.
+ * Set picture options from command-line options, and make the trees that are drawn: filter by
+ * regular expressions, group and reverse.
  */
 #include "cli/picture_settings.h"
 
@@ -19,17 +20,16 @@
 #include "render/label.h"
 #include "render/transform.h"
 
-/* Of what was left out the picture says so much. */
-#define FILTERS_BYTES 200
+#define FILTERS_BYTES 200 /* of the description of filters in a picture */
 
 #define ALL_WAITS    "no samples: all of the time was spent waiting, which --wall draws"
 #define NOTHING_LEFT "no stacks are left by --focus, --ignore, --root and --hide"
 
-/* What can be left out, by what it is asked for with. */
+/* Filters, by enum transform_filter. */
 static const struct {
 	const char *option;
 	size_t list;	 /* offset in struct options */
-	const char *why; /* a stack left */
+	const char *why; /* why the filter drops stacks */
 } filters[TRANSFORM_FILTERS] = {
 	[TRANSFORM_FOCUS] = {"focus", offsetof(struct options, focus),
 		"no frame of theirs matches --focus"},
@@ -45,7 +45,10 @@ static const struct options_list *list_of(const struct options *options, int fil
 	return (const void *)((const char *)options + filters[filter].list);
 }
 
-/* Reproducible builds: https://reproducible-builds.org/specs/source-date-epoch/ */
+/*
+ * Returns SOURCE_DATE_EPOCH of the environment if it is valid, otherwise @otherwise. See
+ * https://reproducible-builds.org/specs/source-date-epoch/.
+ */
 static int64_t created_s(int64_t otherwise)
 {
 	const char *text = getenv("SOURCE_DATE_EPOCH");
@@ -77,7 +80,7 @@ enum calltree_times picture_times(const struct options *options)
 	return options->wall ? CALLTREE_TIMES_BOTH : CALLTREE_TIMES_CPU;
 }
 
-/* What processes and threads are elsewhere, nodes and ranks are in a job. */
+/* In the profile of a job, nodes are stored as processes and ranks as threads. */
 static bool by_process(const struct options *options)
 {
 	return options_has_word(options->by, "process") || options_has_word(options->by, "node");
@@ -140,23 +143,23 @@ void picture_settings(const struct options *options, struct picture_options *pic
 	picture->created_s = created_s(picture->created_s);
 }
 
-/* Expressions of which one is enough. */
+/* Expressions; a frame has to match one of them. */
 struct picture_expressions {
 	regex_t regex[OPTIONS_LIST_MAX];
-	bool of_module[OPTIONS_LIST_MAX]; /* too */
+	bool of_module[OPTIONS_LIST_MAX]; /* compare with "[module]", too */
 	unsigned count;
 };
 
 /*
- * Functions without names are called "[libz.so.1+0x1234]". What is written to match those is to
- * match the others of the module, which have names once its debug symbols are installed.
+ * Functions without a name are shown as "[libz.so.1+0x1234]". An expression for them matches all
+ * functions of the module, so that it still works when debug symbols give them names.
  */
 static bool is_of_module(const char *expression)
 {
 	return !strncmp(expression + (*expression == '^'), "\\[", strlen("\\["));
 }
 
-/* The time that glibc takes may grow with the square of the text. No name needs more. */
+/* Bytes of a name that are compared: glibc's time may grow with the square of the length. */
 #define MATCHED_BYTES_MAX 4096
 
 static bool is_match(const regex_t *regex, const char *text)
@@ -245,7 +248,7 @@ void picture_expressions_free(struct picture_expressions *expressions)
 	free(expressions);
 }
 
-/* Filters in use, from the first on: their expressions, and how transform_filter() asks them. */
+/* Filters, by enum transform_filter: the expressions, and matchers for transform_filter(). */
 struct filtering {
 	struct picture_expressions expressions[TRANSFORM_FILTERS];
 	struct transform_matcher matchers[TRANSFORM_FILTERS];
@@ -290,7 +293,10 @@ static void report_left_out(const uint64_t left_out[TRANSFORM_FILTERS], const ch
 	}
 }
 
-/* Returns 0 and an owned tree in *@out, NULL when nothing is asked for; or -errno. */
+/*
+ * Apply the filters of @options. Returns 0 and an owned tree in *@out, NULL if there are no
+ * filters; or -errno with @message filled.
+ */
 static int filter_tree(const struct calltree *tree, const struct options *options, const char *of,
 	struct calltree **out, struct diag_message *message)
 {
@@ -310,10 +316,10 @@ static int filter_tree(const struct calltree *tree, const struct options *option
 
 /* ---- files and lines ------------------------------------------------------------------------- */
 
-/* Names that files have where the picture is looked at; zero-initialise, all but the list. */
+/* Context of map_file(). */
 struct source_map {
 	const struct options_list *list; /* "OLD=NEW" */
-	char text[PATH_MAX];
+	char text[PATH_MAX];		 /* the last result */
 };
 
 static size_t without_slashes(const char *path, size_t bytes)
@@ -323,13 +329,13 @@ static size_t without_slashes(const char *path, size_t bytes)
 	return bytes;
 }
 
-/* Is @file below the folder that is the first @bytes of @old, or that itself? */
+/* Is @file the folder in the first @bytes of @old, or below it? */
 static bool is_below(const char *file, const char *old, size_t bytes)
 {
 	return !strncmp(file, old, bytes) && (!file[bytes] || file[bytes] == '/');
 }
 
-/* struct transform_sources.map: the longest folder decides, of equal ones the last. */
+/* Map a file for struct transform_sources.map: the longest OLD wins, or the last of equal ones. */
 static const char *map_file(const char *file, void *context)
 {
 	struct source_map *map = context;
@@ -356,7 +362,10 @@ static const char *map_file(const char *file, void *context)
 	return file;
 }
 
-/* struct transform_sources.rename: what functions have in common that differ in arguments alone. */
+/*
+ * Rename a function for struct transform_sources.rename: drop template arguments, parameters and
+ * suffixes of clones. *@context is the last result.
+ */
 static const char *merged_name(const char *name, void *context)
 {
 	char **text = context;
@@ -375,7 +384,7 @@ static const char *merged_name(const char *name, void *context)
 	return *text;
 }
 
-/* Returns 0 and an owned tree in *@out, NULL when nothing is asked for; or -errno. */
+/* Apply --inline, --source-map and --merge-templates. Returns as transform_sources(). */
 static int source_tree(
 	const struct calltree *tree, const struct options *options, struct calltree **out)
 {
@@ -396,7 +405,10 @@ static int source_tree(
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Likewise: grouped and turned, of @functions, or of @filtered with their lines as boxes. */
+/*
+ * Group and reverse @functions, or with --by line @filtered with a box for each line. Returns 0 and
+ * an owned tree in *@out, NULL if nothing changes; or -errno.
+ */
 static int shape_tree(const struct calltree *filtered, const struct calltree *functions,
 	const struct options *options, struct calltree **out)
 {
@@ -426,7 +438,7 @@ static int shape_tree(const struct calltree *filtered, const struct calltree *fu
 	return error;
 }
 
-/* Folded stacks and pictures have none for each box, and a program has where it has DWARF. */
+/* If --by line finds no line, say so: folded stacks have none, and programs need DWARF. */
 static void report_lines(const struct calltree *tree, const struct options *options)
 {
 	uint32_t frame = 0;
@@ -439,7 +451,7 @@ static void report_lines(const struct calltree *tree, const struct options *opti
 		diag_info("no lines are known: boxes are functions");
 }
 
-/* @made is the caller's, or NULL for nothing new: then @to is @from. Returns @error. */
+/* Set *@to to the new tree @made (passes ownership), or to @from if it is NULL. Returns @error. */
 static int keep_tree(int error, const struct calltree *from, const struct calltree *made,
 	const struct calltree **to)
 {
@@ -447,7 +459,7 @@ static int keep_tree(int error, const struct calltree *from, const struct calltr
 	return error;
 }
 
-/* Each from the one before, @trees holding what is there already. Returns 0 or -errno. */
+/* Make the trees from trees->filtered. Returns 0, or -errno; @trees holds those made so far. */
 static int make_trees(struct picture_trees *trees, const struct options *options)
 {
 	struct calltree *made = NULL;
@@ -463,7 +475,7 @@ static int make_trees(struct picture_trees *trees, const struct options *options
 		error = shape_tree(trees->filtered, trees->merged, options, &made);
 	error = keep_tree(error, trees->merged, made, &trees->everything);
 	made = NULL;
-	/* Where nothing was grouped or turned, what is drawn is there already. */
+	/* If nothing was grouped or reversed, @functions already is the tree to draw. */
 	if (!error && trees->everything == trees->merged)
 		return keep_tree(0, trees->functions, NULL, &trees->shown);
 	if (!error)
@@ -499,7 +511,7 @@ int picture_trees_make(struct picture_trees *trees, const struct calltree *tree,
 	return diag_fail(message, error, "cannot draw: %s", strerror(-error));
 }
 
-/* Free @tree unless it is one of the @count before it. */
+/* Free @tree unless it is one of the @count trees of @before. */
 static void free_made(const struct calltree *tree, const struct calltree *const *before, int count)
 {
 	while (count)
@@ -541,7 +553,7 @@ const char *picture_trees_empty(const struct picture_trees *trees)
 	return picture_trees_weight(trees) ? NOTHING_LEFT : ALL_WAITS;
 }
 
-/* Add @text behind the @at bytes of @out. Returns how many there are then. */
+/* Append @text to the @at bytes of @out, cut to @size with NUL. Returns the bytes used. */
 static size_t add_text(char *out, size_t size, size_t at, const char *text)
 {
 	size_t bytes = strnlen(text, size - 1 - at);
@@ -552,8 +564,8 @@ static size_t add_text(char *out, size_t size, size_t at, const char *text)
 }
 
 /*
- * "focus: a, b; hide: c": what was left out, or at least how it began. @is_drawn: a picture's, in
- * which recursion may be collapsed.
+ * Write the filters as "focus: a, b; hide: c", perhaps cut. @is_drawn: for a picture, so mention
+ * collapsed recursion.
  */
 static void describe_filters(const struct options *options, bool is_drawn, char out[FILTERS_BYTES])
 {
@@ -578,7 +590,7 @@ static void describe_filters(const struct options *options, bool is_drawn, char 
 	label_clean(out, FILTERS_BYTES, all);
 }
 
-/* The same, and how much of @of is left, into @out of @size bytes. */
+/* Write the filters, the share that is left in percent, and the text @of into @out of @size. */
 static void write_filters(const struct picture_trees *trees, const struct options *options,
 	bool is_drawn, const char *of, char *out, size_t size)
 {

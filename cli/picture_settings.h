@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From what was asked for to what render/ is told: the one place where options become a picture.
+ * Translate options into the parameters of render/: picture options, filters and trees.
  */
 #ifndef CLI_PICTURE_SETTINGS_H
 #define CLI_PICTURE_SETTINGS_H
@@ -14,35 +14,34 @@
 #include "render/transform.h"
 
 /*
- * Put what @options (finished) say into @picture; strings are borrowed. A title, subtitle or
- * name of what is counted that is there already is kept when the options have none. A picture is
- * created at SOURCE_DATE_EPOCH when the environment has that, else when @picture says.
+ * Copy the settings of @options (finished; strings are borrowed) into @picture. Texts in @picture
+ * are kept if @options have none. picture->created_s becomes SOURCE_DATE_EPOCH if that is set.
  */
 void picture_settings(const struct options *options, struct picture_options *picture);
 
-/* What @options (finished; their strings are borrowed) want of a file of stacks. */
+/* Returns how to read a file of stacks. @options is finished; its strings are borrowed. */
 struct input_request picture_input(const struct options *options);
 
-/* The stacks that @options want drawn: those on a CPU, with --wall those that wait as well. */
+/* Returns which stacks to draw: on a CPU, waiting (--sample-type wait), or both (--wall). */
 enum calltree_times picture_times(const struct options *options);
 
-/* Is there to be a root for each file? */
+/* Is each file to have a root of its own? */
 bool picture_by_file(const struct options *options);
 
-/* Or one for each rank or node? Only a job has those. */
+/* Is each rank or node of a job to have a root of its own? */
 bool picture_by_rank(const struct options *options);
 
 /*
- * Can a command group as @options (finished) want? @has_files: it has several. Returns 0, or
- * -EINVAL with @message filled.
+ * Check --by and --threads. @has_files: the command accepts several files. Returns 0, or -EINVAL
+ * with @message filled.
  */
 int picture_check_groups(
 	const struct options *options, bool has_files, struct diag_message *message);
 
 /*
- * What matches one of the expressions of @list, given as --@name: as with --focus and its kin. An
- * empty list is NULL, and leaves @matcher as it is.
- * Returns 0, *@out and a matcher that is valid as long; or -errno with @message filled.
+ * Compile the expressions of @list, which were given as --@name, and set @matcher to match frames
+ * by any of them. @matcher is valid until *@out (owned) is freed. If @list is empty, *@out is NULL
+ * and @matcher is unchanged. Returns 0, or -errno with @message filled.
  */
 struct picture_expressions;
 int picture_expressions_new(struct picture_expressions **out, const char *name,
@@ -50,22 +49,20 @@ int picture_expressions_new(struct picture_expressions **out, const char *name,
 	struct diag_message *message);
 void picture_expressions_free(struct picture_expressions *expressions); /* NULL is fine */
 
-/* One tree in its states; those in which nothing changed are the same. */
+/* A tree after each step. Pointers are equal if a step changed nothing. */
 struct picture_trees {
-	enum calltree_times times; /* that are drawn */
-	const struct calltree *whole;	 /* borrowed */
-	const struct calltree *filtered; /* without what was not to be drawn, functions by line:
-					    what profiles are made of */
-	const struct calltree *merged;	 /* the same with functions whole */
-	const struct calltree *functions; /* of that what is drawn: what numbers are of */
-	const struct calltree *everything; /* merged, grouped and turned as asked for */
-	const struct calltree *shown;	 /* of that the stacks that are drawn */
+	enum calltree_times times;	 /* of the stacks that are drawn */
+	const struct calltree *whole;	 /* as given, borrowed */
+	const struct calltree *filtered; /* after filters; frames differ by line; for profiles */
+	const struct calltree *merged;	 /* @filtered with one frame for each function */
+	const struct calltree *functions; /* stacks of @merged with @times; for numbers */
+	const struct calltree *everything; /* @merged, grouped and reversed */
+	const struct calltree *shown;	 /* stacks of @everything with @times */
 };
 
 /*
- * Make of @tree (finished, borrowed until the release) what @options want shown of @times. What
- * leaves is reported by its weight, as samples @of something unless that is "".
- *
+ * Make the trees of @tree (finished, borrowed until the release) for @options and @times. Reports
+ * the weight of stacks that filters drop, as "N samples of @of"; @of may be "".
  * Returns 0, or -errno with @message filled and nothing to release.
  */
 int picture_trees_make(struct picture_trees *trees, const struct calltree *tree,
@@ -74,20 +71,20 @@ int picture_trees_make(struct picture_trees *trees, const struct calltree *tree,
 
 void picture_trees_release(struct picture_trees *trees);
 
-/* Put what @trees (borrowed) are and hold beside the tree that is shown into @picture. */
+/* Set the times and the further trees of @picture from @trees (borrowed). */
 void picture_trees_settings(const struct picture_trees *trees, struct picture_options *picture);
 
-/* The weight of the stacks of the whole tree whose times are drawn. */
+/* Returns the weight of the stacks of trees->whole with trees->times. */
 uint64_t picture_trees_weight(const struct picture_trees *trees);
 
-/* What an empty picture says when the options left nothing to show; NULL when they did not. */
+/* Returns the text of a picture if options left no stacks to draw; otherwise NULL. */
 const char *picture_trees_empty(const struct picture_trees *trees);
 
 #define PICTURE_SUBTITLE_BYTES 512
 
 /*
- * Write @subtitle into @out, behind what says of it that some was left out, and how much is drawn:
- * a picture that somebody is sent must not pass for the whole.
+ * Write into @out the filters, the share of the weight that is drawn, and @subtitle, so that a
+ * filtered picture is not mistaken for the whole profile.
  */
 void picture_trees_subtitle(const struct picture_trees *trees, const struct options *options,
 	const char *subtitle, char out[PICTURE_SUBTITLE_BYTES]);
@@ -95,8 +92,8 @@ void picture_trees_subtitle(const struct picture_trees *trees, const struct opti
 #define PICTURE_FILTERS_BYTES 256
 
 /*
- * Write into @out what was left out of stacks, of which @before (borrowed, "": nothing) was left
- * out already: what profiles say of themselves, "" when they are whole.
+ * Write into @out the filters and the share that is left, for a profile that is written; "" if
+ * there are none. @before are filters that were applied when the input was written, or "".
  */
 void picture_trees_filters(const struct picture_trees *trees, const struct options *options,
 	const char *before, char out[PICTURE_FILTERS_BYTES]);

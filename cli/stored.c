@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One file is drawn as it was drawn before, with its moments and its marks; of several, what they
- * have in common.
+ * Read stored profiles for render, merge and top. A single file keeps how it was drawn, its time
+ * line and its marks; several files are merged.
  */
 #include "cli/stored.h"
 
@@ -62,7 +62,10 @@ int stored_parse(struct options *options, enum stored_command command, int argc,
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* A run that never waited has no values of that type, and those of others stand beside theirs. */
+/*
+ * Returns how to read @files. For several runs, do not request "wait" values: a run that never
+ * waited has none, and the merged tree has the waits beside the CPU time.
+ */
 static struct input_request request_of(
 	const struct options *options, const struct stored_files *files)
 {
@@ -90,7 +93,7 @@ static int read_merged(struct input *out, const struct options *options,
 
 /* ---- what is drawn --------------------------------------------------------------------------- */
 
-/* What a profile says of itself, below what the options say. */
+/* Copy what the file says of itself. picture_settings() then overrides it by options. */
 static void apply_facts(struct picture_options *picture, const struct input_facts *facts)
 {
 	if (facts->title[0])
@@ -108,7 +111,7 @@ static void apply_facts(struct picture_options *picture, const struct input_fact
 	picture->created_s = facts->created_s;
 }
 
-/* A picture is drawn again as it was, but for what other options ask for. */
+/* Set options that were not given to how the file was drawn before. */
 static void apply_view(struct options *options, const struct input_facts *facts)
 {
 	static const char *const groups[2][2] = {{NULL, "thread"}, {"process", "process,thread"}};
@@ -135,7 +138,7 @@ static void apply_view(struct options *options, const struct input_facts *facts)
 static int make_trees(struct stored *stored, struct diag_message *message)
 {
 	const struct input *input = &stored->input;
-	/* Without waits "wait" is a sample type like others. */
+	/* In a file without waiting stacks, "wait" is only the name of a sample type. */
 	enum calltree_times times =
 		calltree_waits(input->tree) ? picture_times(&stored->options) : CALLTREE_TIMES_CPU;
 	int error = picture_trees_make(
@@ -163,7 +166,7 @@ static void describe(struct stored *stored)
 	picture_trees_settings(&stored->trees, picture);
 	picture->other = stored->other.filtered;
 	picture->other_name = facts->other_name;
-	/* It is of the functions of all that was drawn. */
+	/* The spread of functions is only valid for the same stacks as in the file. */
 	if (stored->trees.filtered == stored->trees.whole && stored->trees.times == facts->times)
 		picture->spread = facts->spread;
 	picture->ranks = facts->ranks;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks that were written earlier: what render, merge and top have in common. From words on the
- * command line to trees and what is to be said of them; no program is run.
+ * Read stored stacks for the commands render, merge and top: parse their words, read the files, and
+ * make trees and picture options.
  *
  * Context: one thread.
  */
@@ -21,34 +21,34 @@ enum stored_command {
 	STORED_TOP
 };
 
-/* The files of a command; the list is owned, the strings are argv's. */
+/* The files of a command. */
 struct stored_files {
-	const char **paths;
+	const char **paths;  /* owned list of borrowed strings */
 	int count;
-	bool are_runs;	     /* of one program */
+	bool are_runs;	     /* they are runs of one program */
 	bool can_be_several; /* the command takes more than one */
 };
 
 /*
- * Read options and files from argv[*] from @index on, in any order. To be freed in any case.
- * Returns 0; or -errno with @message filled: no file or too many, options of other commands.
+ * Parse options and files from argv[@index] on, in any order. The caller must free files->paths in
+ * any case. Returns 0, or -errno with @message filled.
  */
 int stored_parse(struct options *options, enum stored_command command, int argc, char **argv,
 	int index, struct stored_files *files, struct diag_message *message);
 
-/* Everything borrows from what stands above it, and from the options. */
+/* Each member borrows from the ones before it, and from the options. */
 struct stored {
-	struct options options; /* with what the file says of how it was drawn */
+	struct options options; /* completed by how the file was drawn */
 	struct input input;
-	struct picture_trees trees, other; /* of time of another kind; all zero without */
+	struct picture_trees trees, other; /* @other: of input.other; all zero: none */
 	char subtitle[PICTURE_SUBTITLE_BYTES], filters[PICTURE_FILTERS_BYTES];
 	struct picture_options picture;
 };
 
 /*
- * Read @files, together if they are several, and make of them what @options (finished, borrowed)
- * want shown. @is_turned: --reverse is obeyed.
- * Returns 0, or -errno with @message filled. To be released in any case.
+ * Read @files, merge them if there are several, and make the trees for @options (finished,
+ * borrowed). @is_turned: apply --reverse.
+ * Returns 0, or -errno with @message filled. The caller must release @stored in any case.
  */
 int stored_read(struct stored *stored, const struct options *options,
 	const struct stored_files *files, bool is_turned, struct diag_message *message);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * EPERM does not say which rule forbids tracing, so look for it in /proc. The messages are in
- * cli/explain.def.
+ * Find out from /proc which rule forbids tracing, because EPERM does not say it. The messages are
+ * in cli/explain.def.
  */
 #include "cli/outside/refusal.h"
 
@@ -22,7 +22,7 @@
 
 #define YAMA_FILE "/proc/sys/kernel/yama/ptrace_scope"
 
-/* Who it is, for people: "1234 (redis-server)". */
+/* Write "1234 (redis-server)" into @out. */
 static void describe_process(pid_t pid, char *out, size_t bytes)
 {
 	char comm[WIRE_COMM_BYTES];
@@ -41,7 +41,7 @@ static int check_word_size(pid_t pid, const char *who, struct diag_message *mess
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 0; /* if reading is forbidden, so is tracing: attaching reports why */
+		return 0; /* tracing is forbidden, too; attaching reports why */
 	got = read(fd, ident, sizeof(ident));
 	close(fd);
 	if (got != (ssize_t)sizeof(ident) || ident[EI_CLASS] != ELFCLASS32)
@@ -50,7 +50,7 @@ static int check_word_size(pid_t pid, const char *who, struct diag_message *mess
 		FACTS(.name = who, .n = (uint64_t)pid));
 }
 
-/* Kernel threads have no memory of their own, and neither have processes that are ending. */
+/* Kernel threads have neither memory nor exe. A process that is ending has no memory, either. */
 static bool is_kernel_thread(pid_t pid)
 {
 	char exe[PATH_MAX];
@@ -58,7 +58,7 @@ static bool is_kernel_thread(pid_t pid)
 	return procfs_number(pid, "VmSize") < 0 && procfs_link(pid, "exe", exe) == -ENOENT;
 }
 
-/* Explain why there is nothing in /proc. See proc(5), "hidepid". */
+/* Explain why /proc does not have the process. See proc(5), "hidepid". */
 static int explain_absence(pid_t pid, struct diag_message *message)
 {
 	bool is_hidden = kill(pid, 0) && errno == EPERM;
@@ -93,7 +93,7 @@ int refusal_predict(pid_t pid, struct diag_message *message)
 	return check_word_size(pid, who, message);
 }
 
-/* Yama's scope, 0 where there is no Yama. */
+/* Returns Yama's ptrace_scope; 0 if the kernel has no Yama. */
 static int yama_scope(void)
 {
 	char text[16] = "";
@@ -107,7 +107,7 @@ static int yama_scope(void)
 	return atoi(text);
 }
 
-/* Are we in a user namespace that has not all users of the machine as they are? */
+/* Are we in a user namespace that does not map all user ids to themselves? */
 static bool is_confined(void)
 {
 	unsigned long inside = 1, outside = 1, count = 0;
@@ -121,7 +121,10 @@ static bool is_confined(void)
 	return inside != 0 || outside != 0 || count < UINT32_MAX;
 }
 
-/* Who may not trace it may not see its namespaces; from a smaller one it is a larger one, then. */
+/*
+ * Is the process in our user namespace? A process that we may not trace may hide its namespace;
+ * then assume another one if we are confined in a user namespace.
+ */
 static bool shares_user_namespace(pid_t pid)
 {
 	char theirs[PATH_MAX], ours[PATH_MAX];
@@ -167,7 +170,7 @@ int refusal_of_permission(const struct refusal_facts *facts, struct diag_message
 		FACTS(.name = facts->who, .other = facts->user, .n = (uint64_t)facts->pid));
 }
 
-/* Fill @message for @error of @pid: which rule forbids it, or @cause. Returns @error. */
+/* Explain @error of @pid: by the rule for EPERM and EACCES, otherwise by @cause. Returns -errno. */
 static int explain_error(pid_t pid, int error, enum explanation cause, struct diag_message *message)
 {
 	struct refusal_facts facts;
@@ -199,7 +202,7 @@ int refusal_explain(pid_t pid, int error, struct diag_message *message)
 {
 	struct diag_message foreseen = {0};
 
-	/* The process may have ended, or another tracer may have come, since it was checked. */
+	/* The process may have ended, or another tracer attached, since it was checked. */
 	if (!refusal_predict(pid, &foreseen))
 		return explain_error(pid, error,
 			error == -ENOSYS ? EXPLAIN_NO_PTRACE : EXPLAIN_CANNOT_TRACE, message);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why a process may not be looked into, in words: which rule said no, and what would allow it.
+ * Explain why a process cannot be traced or read: which rule forbids it, and what would allow it.
  * Rules: ptrace(2), "Ptrace access mode checking"; the kernel's
  * Documentation/admin-guide/LSM/Yama.rst.
  *
@@ -14,35 +14,38 @@
 
 #include "cli/diag.h"
 
-/* What the rules go by. */
+/* The facts that the rules depend on. */
 struct refusal_facts {
 	pid_t pid;
-	char who[64];	 /* for people: "1234 (redis-server)" */
-	char user[64];	 /* whose it is */
-	bool is_root;	 /* we are, at least inside a user namespace */
-	bool is_ours;	 /* it runs as the user that we are */
-	bool is_private; /* its memory is not its user's: it changed privileges, or asked for it */
-	int yama_scope;	 /* 0 where there is no Yama */
+	char who[64];	 /* for messages: "1234 (redis-server)" */
+	char user[64];	 /* name of its user */
+	bool is_root;	 /* flamerun runs as root, perhaps of a user namespace only */
+	bool is_ours;	 /* its user is flamerun's effective user */
+	bool is_private; /* it is not dumpable (prctl(2), PR_SET_DUMPABLE) */
+	int yama_scope;	 /* ptrace_scope; 0: no Yama */
 	bool shares_user_namespace;
 };
 
 /*
- * What can be said before trying: no such process, a thread's number, a kernel thread, one that has
- * ended, is traced already, or is of another word size.
+ * Check what is known before attaching. Refuses a process that does not exist, has ended, is traced
+ * already or has another word size, a thread's id, a kernel thread, and flamerun itself.
  * Returns 0, or -errno with @message filled.
  */
 int refusal_predict(pid_t pid, struct diag_message *message);
 
-/* Fill @message: which rule keeps us from tracing @facts->pid, on EPERM. Returns -EPERM. */
+/* Explain EPERM of tracing @facts->pid: fill @message with the rule. Returns -EPERM. */
 int refusal_of_permission(const struct refusal_facts *facts, struct diag_message *message);
 
-/* The same for @error (a negative errno) of reading what a thread of @pid waits for. */
+/* Explain @error (a negative errno) of reading what a thread of @pid waits for. Returns -errno. */
 int refusal_of_looking(pid_t pid, int error, struct diag_message *message);
 
-/* Fill @message when nobody's memory can be read here, as by a seccomp filter. Returns whether. */
+/*
+ * Fill @message if process_vm_readv(2) fails even for flamerun's own memory, for example because of
+ * a seccomp filter. Returns true if it does.
+ */
 bool refusal_of_memory(struct diag_message *message);
 
-/* Fill @message for @error (a negative errno) of attaching to @pid. Returns @error. */
+/* Explain @error (a negative errno) of attaching to @pid. Returns @error. */
 int refusal_explain(pid_t pid, int error, struct diag_message *message);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The unwinding core from outside. Call-frame information is read from the object's copy: a mapped
- * file that is cut short would end us. What the core knows of it are addresses in the target, so
- * the copy of the module it is in at the moment is kept at hand.
+ * The unwinding core from outside. Call-frame information is read from a copy of the file's,
+ * because reading a mapped file that was truncated would raise SIGBUS. The core uses addresses in
+ * the target, so walk_pointer() translates them into the copy of the current module.
  *
- * nongnu libunwind comes second: it walks only where our core is lost or finds no memory, and
- * counts only if it reaches the root. It runs every kind of call-frame instruction and remembers
- * nothing, so it is slower. Its accessors are ours: those of libunwind-ptrace ask the kernel for
- * every word, and find no information in static programs.
+ * If the core does not reach the outermost frame, nongnu libunwind walks again; its result counts
+ * only if it does. libunwind executes all call-frame instructions but caches nothing, so it is
+ * slower. It uses accessors of this file, because those of libunwind-ptrace make a system call for
+ * every word and find no call-frame information in static programs.
  */
 #include "cli/outside/stackwalk.h"
 
@@ -20,20 +20,20 @@
 #include "cli/outside/target_language.h"
 #include "libprof/unwind/dwarf.h"
 
-/* What start code has on the stack before it calls main, at most. */
+/* Maximum bytes of the stack that start code uses before it calls main(). */
 #define START_BYTES 512u
 
-/* The walk under way: UNWIND_CFI_POINTER has no context. */
+/* The current walk and module. They are static, because UNWIND_CFI_POINTER has no context. */
 static struct {
 	struct stackwalk *walk;
-	uintptr_t start, end; /* of the copy, as addresses in the target */
+	uintptr_t start, end; /* addresses in the target of what @copy holds */
 	const char *copy;
 } current;
 
 /*
- * Information lies in the copy, whole: the core has checked address and size against its bounds.
- * Anything else is code, a word of which is looked at to know a signal frame; what cannot be read
- * is none.
+ * Translate an address in the target. The core has checked that call-frame information lies wholly
+ * within the copy. Any other address is code, of which the core compares one word with a signal
+ * trampoline; a word that cannot be read is 0, which is no trampoline.
  */
 static inline const void *walk_pointer(uintptr_t address)
 {
@@ -48,13 +48,13 @@ static inline const void *walk_pointer(uintptr_t address)
 
 #define UNWIND_CFI_POINTER(address) walk_pointer(address)
 
-/* A walk that goes on farther than this is on another stack. */
+/* If two successive reads of a walk are this many bytes apart, the second is on another stack. */
 #define FRAME_BYTES 4096u
 
 /*
- * Find out if a walk over a copied stack goes on to another stack, as where Go's runtime has
- * switched from a goroutine's stack to one of its own. The thread may have changed the other stack
- * since then, so all further walks in this process are done while the thread is stopped.
+ * Note if a walk over a copied stack continues on another stack, for example because Go's runtime
+ * has switched from a goroutine's stack to its own. The other stack is not in the copy and may have
+ * changed, so all further walks in this process are done while the thread is stopped.
  */
 static void note_other_stack(const struct stackwalk *walk, uintptr_t address)
 {
@@ -77,7 +77,7 @@ static inline int UNWIND_READ(void *context, uintptr_t address, uintptr_t *value
 	return memory_word(walk->memory, address, value);
 }
 
-/* Code in no file was made by the program; code nobody has seen may have been loaded since. */
+/* May @pc be in code that was mapped since the mappings were read? Asked once in a walk. */
 static bool is_news(const struct stackwalk *walk, uintptr_t pc)
 {
 	const struct mapping *mapping = maps_find(&walk->target->maps, pc);
@@ -86,8 +86,8 @@ static bool is_news(const struct stackwalk *walk, uintptr_t pc)
 }
 
 /*
- * target_find() of @pc; the mappings are read again, once in a walk, when @pc is in none that is
- * known. Returns 0 or -ENOENT.
+ * Find the module of @pc by target_find(). If @pc is in no known mapping, read the mappings again,
+ * once in a walk. Returns 0 or -ENOENT.
  */
 static int stackwalk_find(struct stackwalk *walk, uintptr_t pc, struct unwind_module *out,
 	const struct object **object)
@@ -101,7 +101,7 @@ static int stackwalk_find(struct stackwalk *walk, uintptr_t pc, struct unwind_mo
 	return target_find(walk->target, walk->shared, pc, out, object);
 }
 
-/* Whether @pc lies in a mapping that can be executed. */
+/* Is @pc in an executable mapping? */
 static bool is_code(struct stackwalk *walk, uintptr_t pc)
 {
 	const struct mapping *mapping;
@@ -135,7 +135,11 @@ static inline unsigned run_language(struct stackwalk *walk, const struct unwind_
 
 #define WORDS_LOOKED_AT 64u
 
-/* As the handler's (libprof/sampler/handler.c): whoever finds a runtime so walks again. */
+/*
+ * Search the words at @sp for return addresses in modules with a runtime, because walks that begin
+ * in generated code may reach no module. If a runtime is found, walk_known() repeats the walk. Only
+ * calls 0, 1, 2, 4, 8, ... search, to bound the cost (cf. libprof/sampler/handler.c).
+ */
 static void find_modules_nearby(struct stackwalk *walk, uintptr_t sp)
 {
 	uint32_t call = walk->target->sought++;
@@ -152,8 +156,8 @@ static void find_modules_nearby(struct stackwalk *walk, uintptr_t sp)
 static inline int ask_language(struct stackwalk *walk, struct unwind_activation *at)
 {
 	/*
-	 * A walk over a copied stack reads no language frames. But it finds out whether there is a
-	 * language, so that later walks are done while the thread is stopped.
+	 * A walk over a copied stack reads no language frames, but it searches for a runtime, so
+	 * that later walks are done while the thread is stopped.
 	 */
 	if (!walk->target->language && at->question == UNWIND_GENERATED)
 		find_modules_nearby(walk, at->sp);
@@ -173,7 +177,9 @@ static struct unwind_result walk_known(struct stackwalk *walk,
 	const struct unwind_bounds none = {0, 0};
 	struct unwind_result result;
 
-	/* The walk that comes to a runtime first finds it behind frames that it would have told. */
+	/*
+	 * Repeat the walk that found the runtime: it could not read the frames inside of that one.
+	 */
 	do {
 		current.walk = walk;
 		current.start = current.end = 0;
@@ -201,7 +207,7 @@ struct unwind_result stackwalk_run(
 	uintptr_t top = walk->target->stack_top;
 	struct unwind_result result = walk_known(walk, registers, ~0ULL, frames);
 
-	/* musl has no information about the code that calls main. */
+	/* In musl, the code that calls main() has no call-frame information. */
 	if (result.end == WIRE_END_LOST && walk->last_read < top &&
 		top - walk->last_read <= START_BYTES)
 		result.end = WIRE_END_ROOT;
@@ -210,7 +216,7 @@ struct unwind_result stackwalk_run(
 
 /* ---- libunwind ------------------------------------------------------------------------------- */
 
-/* Exported, but in no header. */
+/* libunwind exports this function but declares it in no header. */
 extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t ip,
 	unw_dyn_info_t *table, unw_proc_info_t *info, int need_unwind_info, void *context);
 
@@ -230,7 +236,7 @@ static int read_word(struct stackwalk *walk, uintptr_t address, uintptr_t *value
 {
 	struct target *target = walk->target;
 
-	/* Information is in the copy; whether it is mapped in the target does not matter. */
+	/* Read call-frame information from the copy: it may not be mapped in the target. */
 	for (unsigned i = 0; i < target->range_count; i++) {
 		const struct target_range *range = &target->ranges[i];
 		const struct object *object = range->object;
@@ -294,7 +300,7 @@ static int access_memory(
 	return 0;
 }
 
-/* Registers have DWARF's numbers in libunwind, too. */
+/* libunwind uses DWARF's register numbers. */
 static int access_register(
 	unw_addr_space_t space, unw_regnum_t reg, unw_word_t *value, int write, void *argument)
 {
@@ -327,7 +333,7 @@ static int no_name(unw_addr_space_t space, unw_word_t address, char *name, size_
 	return -UNW_ENOINFO;
 }
 
-/* The frame at @ip as the wire has it. Returns 0 or -ENOENT: that is no code. */
+/* Set *@frame to the WIRE_FRAME of @ip. Returns 0, or -ENOENT if @ip is in no module. */
 static int put_frame(struct stackwalk *walk, uintptr_t ip, bool is_exact, uint64_t *frame)
 {
 	uintptr_t pc = ip - !is_exact;
@@ -362,7 +368,7 @@ struct unwind_result fallback_run(
 
 	if (!space) {
 		space = unw_create_addr_space(&accessors, 0);
-		/* Its cache knows nothing of who is asking. */
+		/* The cache would mix targets, because its keys do not contain the process. */
 		if (space)
 			unw_set_caching_policy(space, UNW_CACHE_NONE);
 	}

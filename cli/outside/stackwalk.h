@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walking the stack of a stopped thread of another process: the same core as in the handler, with
- * memory and modules read from outside.
+ * Walk the stack of a thread of another process, by the unwinding core of the handler
+ * (libprof/unwind/unwind_core.h) with memory and modules read from outside.
  *
  * Context: one thread.
  */
@@ -22,28 +22,26 @@ struct stackwalk {
 	struct target_shared *shared;
 	struct memory *memory; /* memory_begin() done */
 	bool is_remapped;      /* the mappings were read during this walk */
-	uintptr_t last_read;   /* the address that was read last */
-	bool is_native;	       /* language frames are not looked for */
-	struct runs runs;      /* of language frames; its thread and what is known of it are set */
+	uintptr_t last_read;   /* address of the last read of the stack */
+	bool is_native;	       /* do not read language frames */
+	struct runs runs;      /* of language frames; the caller sets ->thread and ->known */
 };
 
-/*
- * @frames  gets WIRE_FRAMEs, innermost first; room for WIRE_MAX_DEPTH
- */
+/* Walk from @registers. @frames gets WIRE_FRAMEs, innermost first; room for WIRE_MAX_DEPTH. */
 struct unwind_result stackwalk_run(
 	struct stackwalk *walk, const struct arch_registers *registers, uint64_t *frames);
 
 /*
- * As stackwalk_run(), of a thread that sleeps and is not stopped: of its registers only those are
- * known that /proc/PID/task/TID/syscall tells. What hangs on another one is not guessed: the stack
- * ends with WIRE_END_LOST. Whether the thread slept on is for the caller to find out.
+ * Walk a thread that sleeps and is not stopped. Only @pc and @sp are known, from
+ * /proc/PID/task/TID/syscall. If a frame needs another register, the stack ends with WIRE_END_LOST.
+ * The caller must check afterwards that the thread has not run meanwhile.
  */
 struct unwind_result stackwalk_asleep(
 	struct stackwalk *walk, uintptr_t pc, uintptr_t sp, uint64_t *frames);
 
 /*
- * As stackwalk_run(). Returns .frames 0 when libunwind is no better off: it does not reach the
- * outermost frame, or passes through what is no code.
+ * Walk from @registers by libunwind. Returns .frames 0 if the walk does not reach the outermost
+ * frame, or has a frame in no module. Parameters as of stackwalk_run().
  */
 struct unwind_result fallback_run(
 	struct stackwalk *walk, const struct arch_registers *registers, uint64_t *frames);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions by identity, in a hash table with open addressing. What a walk added to it comes out
- * again in the same order backwards, so nothing has to be moved.
+ * Functions are in a hash table with open addressing, by identity. If the functions that a walk
+ * added have to be removed, they are removed in reverse order, so no other entry has to move.
  */
 #include "cli/outside/target_language.h"
 
@@ -17,8 +17,8 @@
 #define STATES_MAX    1024u
 
 struct function {
-	uint64_t identity; /* 0: free */
-	uint64_t space;
+	uint64_t identity; /* 0: the entry is free */
+	uint64_t space;	   /* its number, as record_function.space */
 	uint32_t first_line;
 };
 
@@ -28,16 +28,16 @@ struct target_language {
 	const struct runtime *generator; /* the first that generates code, or NULL */
 	struct runtime_cache cache;
 	struct runtime_room room;
-	struct target_shared *shared; /* of the walk under way, borrowed */
+	struct target_shared *shared; /* of the current walk, borrowed */
 	struct function functions[FUNCTIONS_MAX];
 	uint32_t function_count;
-	uint64_t numbers;		/* given out */
-	uint32_t added[WIRE_MAX_DEPTH]; /* places in functions[] that the last walk filled */
+	uint64_t numbers;		/* how many function numbers were assigned */
+	uint32_t added[WIRE_MAX_DEPTH]; /* indices of functions[] that the last walk filled */
 	uint32_t added_count;
 	struct runs_expanded expanded[RUNS_EXPANDED];
 	uint32_t walks;
-	const struct runtime *listed; /* whose threads these are, by number */
-	struct runtime_state states[STATES_MAX];
+	const struct runtime *listed; /* the runtime of @states, or NULL */
+	struct runtime_state states[STATES_MAX]; /* its threads, sorted by tid */
 	unsigned state_count;
 };
 
@@ -78,7 +78,7 @@ void target_language_free(struct target_language *language)
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-/* Where @identity is or would be; FUNCTIONS_MAX: there is no room. */
+/* Returns the index of @identity or of the free entry for it; FUNCTIONS_MAX if there is no room. */
 static uint32_t find_function(const struct target_language *language, uint64_t identity)
 {
 	uint32_t at = (uint32_t)(identity % FUNCTIONS_MAX);
@@ -92,7 +92,10 @@ static uint32_t find_function(const struct target_language *language, uint64_t i
 	return at;
 }
 
-/* Tell the name of @frame's function. Returns its place in the code space, 0 without memory. */
+/*
+ * Record the name, file and first line of @frame's function. Returns its record_function.space, or
+ * 0 if it could not be recorded.
+ */
 static uint64_t announce(
 	const struct target *target, struct runs *runs, struct runtime_frame *frame)
 {
@@ -163,8 +166,8 @@ static uintptr_t find_listed(const struct target_language *language, uint32_t ti
 }
 
 /*
- * The state of the thread that is walked, 0: unknown. It would be found by its place on the stack,
- * too, but each thread among all of them.
+ * Returns the address of the runtime's state for the walked thread, or 0. The states of all threads
+ * are listed at once, because otherwise runs_frames() searches all of them for each thread.
  */
 static uintptr_t find_state(
 	struct target_language *language, struct runs *runs, const struct runtime *runtime)

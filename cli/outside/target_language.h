@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Language frames (runtime/runs.h) of a target's threads that are stopped or asleep, and by which
- * numbers their functions are known to the pipe.
+ * Read language frames (libprof/runtime/runs.h) of a target's threads that are stopped or asleep,
+ * and assign numbers to their functions for the records in the pipe.
  *
  * Context: one thread.
  */
@@ -14,28 +14,32 @@
 #include "libprof/runtime/runs.h"
 
 /*
- * The number, from 1, of the runtime in @target's @module; 0: it has none, or none that can be
- * read; -EAGAIN: that can't be told yet. target->language is there where it is not 0.
+ * Find the runtime in @target's @module. Returns its number, from 1; 0 if there is none whose
+ * frames can be read; or -EAGAIN if this is not known yet. Sets target->language if it finds a
+ * runtime.
  */
 int target_language_find(struct target *target, const struct runtime_module *module);
 
 /*
- * A walk of a thread of @target begins, at @pc. @runs, of which the thread and what is known of it
- * are filled in, borrows @target until it is over.
+ * Begin a walk of a thread of @target at @pc. The caller has set runs->thread and ->known. @runs
+ * borrows @target until the end of the walk.
  */
 void target_language_begin(struct runs *runs, struct target *target, uintptr_t pc);
 
-/* Was a runtime found in that walk that tells frames of code in no module? Once in a process. */
+/*
+ * Did this walk find the runtime that generates code? Then the walk must be repeated to read frames
+ * of generated code. True once in a process.
+ */
 bool target_language_has_come(const struct runs *runs, const struct target *target);
 
-/* As UNWIND_RUN, in that walk. */
+/* Answer UNWIND_RUN (libprof/unwind/unwind_core.h) in this walk. */
 unsigned target_language_run(struct runs *runs, struct target_shared *shared,
 	const struct unwind_module *module, const struct unwind_frame *frame, uint64_t *frames,
 	unsigned room);
 
 /*
- * During the last walk the thread did not keep still: what functions are called may have been
- * misread, and is found out again.
+ * Forget the functions that the last walk added, because the thread ran during the walk and their
+ * names may have been misread.
  */
 void target_language_withdraw(struct target *target);
 
