@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Run the make targets of the arguments, TARGET:SECONDS[:TESTS], one after the other, all of them
-# whatever happens, then say how each went. The seconds are what to expect, and are only told. A target
-# fails if it had fewer than TESTS tests, skipped ones included, so that tests that are not collected
-# any more are noticed. TARGET+:SECONDS[:TESTS] runs beside the others, and gets the processors when
-# nobody else wants them: what compiles for most of its time, for which it does not matter when it
-# runs. Of these, what stands behind the first of the others waits for it, as it builds what all need.
-# MAKE and JOBS come from the Makefile; the logs stay in build/check/.
+# Run make targets, given as TARGET:SECONDS[:TESTS], one after the other, even if one fails, and
+# print the results. SECONDS is the expected duration and is only printed. A target fails if it had
+# fewer than TESTS tests (skipped ones count), so that tests which are no longer collected are
+# noticed. TARGET+:SECONDS[:TESTS] runs in parallel with the others at low priority, for targets
+# that mostly compile. If it is given after the first target without "+", it starts when that target
+# has ended, because that target builds files which all need. MAKE and JOBS come from the Makefile;
+# the logs stay in build/check/.
 set -u
 
 logs=build/check
@@ -15,10 +15,11 @@ rm -rf "$logs"
 mkdir -p "$logs"
 began=$(date +%s)
 : >"$logs/totals"
-# Signals that a shell has its background ignore are not to be ignored by what it runs.
+# A shell without job control lets background commands ignore SIGINT and SIGQUIT; undo that.
 beside="env --default-signal=INT,QUIT nice -n 19"
 
-# run PART [COMMAND...]: make it, by the command; its output goes on, and its status and time into files.
+# run PART [COMMAND...]: make the target PART, prefixed by COMMAND; write status and seconds to
+# files.
 run() {
 	part=$1
 	shift
@@ -29,15 +30,15 @@ run() {
 	echo $(($(date +%s) - start)) >"$logs/$part.seconds"
 }
 
-# add_up ENTRY: a line of the totals, for TARGET:SECONDS[:TESTS].
+# add_up ENTRY: append the line of TARGET:SECONDS[:TESTS] to the totals.
 add_up() {
 	set -- "${1%%[+:]*}" "${1#*:}"
 	least=${2#*:}
 	[ "$least" != "$2" ] || least=0
 	verdict=passed
 	[ "$(cat "$logs/$1.status")" -eq 0 ] || verdict=FAILED
-	# pytest: "== 3 failed, 12 passed in 4.2s =="; verdict.sh: "12 passed, ... in 3 programs", which may
-	# stand behind dots of a pytest that runs beside it
+	# pytest: "== 3 failed, 12 passed in 4.2s =="; verdict.sh: "12 passed, ... in 3 programs",
+	# perhaps after dots printed by a pytest that runs at the same time
 	counts=$(sed -n '/^[= .sxFER]*[0-9][^:]* in [0-9]/{s/^[= .sxFER]*//;s/ in [0-9].*//;s/[^0-9a-z ]//g;p;}' "$logs/$1.log" |
 		awk '{ for (i = 1; i < NF; i++) if ($i ~ /^[0-9]+$/) sum[$(i + 1)] += $i }
 			END { if (NR) printf "%d tests passed, %d failed, %d skipped", sum["passed"],

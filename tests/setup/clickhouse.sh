@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# ClickHouse servers on loopback, each in a folder of its own, with nothing of the system's.
+# Run ClickHouse servers on loopback, each in a folder of its own, without the system's settings.
 #   clickhouse.sh start FOLDER NUMBER          start server NUMBER; its port is in FOLDER/NUMBER/port
-#   clickhouse.sh kill FOLDER NUMBER           as a crash does; start it again with the same port
-#   clickhouse.sh stop FOLDER                  end all, and remove the folder
-# USERS: a file with users in the form of users.xml, instead of one without a password.
+#   clickhouse.sh kill FOLDER NUMBER           kill it; "start" then uses the same port again
+#   clickhouse.sh stop FOLDER                  kill all servers and remove the folder
+# USERS: a users.xml to use. The default is a single user without a password.
 set -eu
 
 command=$1 folder=$2 number=${3:-}
@@ -35,7 +35,7 @@ write_users() {
 	END
 }
 
-# What 18.16 writes at its highest level of words is not kept: disks fill.
+# Log warnings only: at its most verbose level ClickHouse 18.16 fills disks.
 write_config() {
 	cat >"$server/config.xml" <<-END
 	<yandex>

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Do the packages in the folder $1 serve who installs them? In a Debian root made for that: they are
-# installed by apt, a program is profiled, one is compiled that profiles itself, Python's functions are
-# named, the manual is found; then they are purged, and nothing may be left. As root, with debootstrap.
+# Test the Debian packages in folder $1, in a new Debian root: install them by apt, profile a
+# program, compile a program that profiles itself, name Python's functions, find the manual, then
+# purge the packages and check that no file is left. Needs root and debootstrap.
 set -eu
 
-# What is mounted goes with the namespace, however this ends.
+# Mount in a namespace, so that the mounts disappear however this script ends.
 [ "${2-}" = mounts ] || exec unshare --mount --propagation private "$0" "$1" mounts
 
 setup=$(cd "$(dirname "$0")" && pwd)
@@ -26,7 +26,7 @@ in_root()
 		DEBIAN_FRONTEND=noninteractive sh -ec "$1"
 }
 
-# All that is in the root but what changes by itself.
+# List the files in the root without those that change by themselves.
 list_files()
 {
 	(cd "$root" && find . -xdev \( -path ./proc -o -path ./dev -o -path ./tmp -o -path ./srv \

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# A plugin of pytest: how the tests failed that were run a second time, see pytest.sh.
+# A pytest plugin that prints the first failure of each test that was run a second time (pytest.sh).
 
 
 def pytest_terminal_summary(terminalreporter):

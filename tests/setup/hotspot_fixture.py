@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Print what a JVM's library says of the entries that libprof/runtime/hotspot_tables.c looks up, as
+# Print the values that a JVM's library has for the entries of libprof/runtime/hotspot_tables.c, as
 # rows of tests/unit/hotspot-fixture.h:
 #
 #     tests/setup/hotspot_fixture.py /usr/lib/jvm/java-25-openjdk-amd64/lib/server/libjvm.so

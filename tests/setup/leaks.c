@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Linked into what SAN= builds, so that it holds whatever environment a test gives: what fontconfig
- * keeps for the life of a process is not ours to free, and cairo gives no way to.
+ * Options of LeakSanitizer, linked into builds with SAN= because tests change the environment.
+ * fontconfig keeps memory until the process ends, and cairo has no function to free it.
  */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_options(void);

@@ -1,11 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Install the Debian packages named as arguments, those of them that are missing: says the exact
-# apt-get line, asks when a person is there to answer, goes ahead otherwise or with YES=1.
-# Leave out packages that this release of Debian does not have, and name them: a build then says what
-# it lacks, and tests that need such a package are skipped.
-# Which packages: the lists in the Makefile. Only `make demo` and `make check` come here.
+# Install those of the given Debian packages that are missing. Prints the exact apt-get command, and
+# asks first if stdin and stderr are a terminal and YES is not set. Packages that this release of
+# Debian does not have are named and left out: tests that need them are skipped.
+# Called only by `make demo` and `make check`, with the lists of packages in the Makefile.
 set -u
 
 say()
@@ -33,7 +32,7 @@ have_lists()
 	ls /var/lib/apt/lists/*_Packages* >/dev/null 2>&1
 }
 
-# Remove from $missing what no list of packages has.
+# Remove packages from $missing that apt does not know.
 leave_out_unknown()
 {
 	# shellcheck disable=SC2086 # a list of words
@@ -84,7 +83,7 @@ apt_get()
 	${sudo}env DEBIAN_FRONTEND=noninteractive apt-get "$@"
 }
 
-# A container's image comes without package lists, and old lists name files the mirror has dropped.
+# Images of containers have no package lists, and old lists name files that are no longer served.
 if have_lists; then
 	# shellcheck disable=SC2086 # a list of words
 	apt_get install -y --no-install-recommends $missing && exit 0

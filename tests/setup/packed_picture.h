@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Columns of numbers as the picture that holds them, the drawing left out. */
+/*
+ * Make an SVG that holds columns of numbers as a picture does (render/embed.c), without a drawing.
+ */
 #ifndef TESTS_SETUP_PACKED_PICTURE_H
 #define TESTS_SETUP_PACKED_PICTURE_H
 
@@ -27,7 +29,7 @@ static void put_base64(struct bytes *out, const uint8_t *data, size_t count)
 #define PACKED_PICTURE	   "data-format=\"1\""
 #define PACKED_OLD_PICTURE "data-version=\"3\""
 
-/* With the attribute @version. To be released. */
+/* Returns the file, with the attribute @version; release it. */
 static struct bytes packed_picture(const char *version, const void *columns, size_t count)
 {
 	struct bytes file = {0};

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Is there what a build needs? Called before the first compilation of a build folder as
+# Check that everything that a build needs is installed. The Makefile calls it before the first
+# compilation in a build folder:
 #   CC='...' PKG_CONFIG='...' [TOOLS='...'] [HINT='...'] probe.sh PACKAGE:HEADER...
-# Names everything that is missing with its Debian package, and installs nothing.
+# Prints everything that is missing, with its Debian package. Installs nothing.
 set -u
 
 packages=
@@ -13,7 +14,7 @@ missing()
 	packages="$packages $2"
 }
 
-# The first word of a command that may begin with assignments.
+# Print the first word of a command after assignments of variables.
 command_of()
 {
 	for word in $1; do
@@ -27,7 +28,7 @@ command_of()
 	done
 }
 
-# Without a compiler the usual folders are looked into, so that one run names everything.
+# Without a compiler, search headers in the usual folders, so that one run reports everything.
 have_header()
 {
 	if [ -n "$compiler" ]; then

@@ -1,15 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The tests of a folder, side by side where Debian's python3-pytest-xdist is. pytest.sh FOLDER [MARKS
-# [FILE...]]: only the tests that MARKS, an expression of pytest's, takes, or only those of the files. Of
-# all of them those that are marked `sleeps` come first, many at once: amidst the others each leaves a
-# processor without work. Else two processors have PER_TWO_CPUS of them, 2 where that is not set: many
-# tests are of times.
+# pytest.sh FOLDER [MARKS [FILE...]]: run the tests of a folder, or only those of the files or those
+# that match MARKS (an expression for pytest -m). Tests run in parallel if python3-pytest-xdist is
+# installed: PER_TWO_CPUS (default 2) for two processors, because many tests measure time. A run of
+# all tests begins with those marked `sleeps`, which use little CPU, so many of them run at once.
 #
-# What fails is run once more where Debian's python3-pytest-rerunfailures is: a share of time is beyond its bound
-# once in some thousand tests on a machine that others use, too. The first failure is told at the end, and
-# counted as a rerun: a test that is among them again and again has a bound, or a bug, to be looked at.
+# With python3-pytest-rerunfailures, a test that fails is run once more, because on a busy machine
+# one of some thousand tests exceeds its statistical bound. The first failure is printed at the end
+# and counted as a rerun. If a test is rerun often, it has a wrong bound or found a bug.
 set -u
 
 has_xdist=yes
@@ -21,14 +20,14 @@ reruns="--reruns 1 -p first_failures"
 /usr/bin/python3 -c 'import pytest_rerunfailures' 2>/dev/null || reruns=
 PYTHONPATH=$(cd "$(dirname "$0")" && pwd)
 export PYTHONPATH
-# A folder of this run alone: pytest closes the one for all of a user's runs whenever another begins,
-# and tests have programs of other users look into theirs. It stays where something failed.
+# Use a folder for this run alone: in the default one, each new run of pytest revokes the access of
+# other users, which tests need. The folder is kept if a test failed.
 PYTEST_DEBUG_TEMPROOT=$(mktemp -d "${TMPDIR:-/tmp}/flamerun-tests.XXXXXX") || exit 1
 export PYTEST_DEBUG_TEMPROOT
 chmod 755 "$PYTEST_DEBUG_TEMPROOT"
 
 status=0
-# run PER_TWO_CPUS MARKS FILE...: the tests of these files that MARKS takes.
+# run PER_TWO_CPUS MARKS FILE...: run the tests of the files that match MARKS.
 run() {
 	at_once=$((($(nproc) * $1 + 1) / 2))
 	taken=$2
@@ -40,7 +39,7 @@ run() {
 folder=$1
 marks=${2:-}
 shift $(($# < 2 ? $# : 2))
-# Of a few there are hardly any that sleep.
+# Run `sleeps` tests first only if all tests are run.
 sleepers=
 [ -n "$marks$*" ] || sleepers=$(grep -l 'mark\.sleeps$' "$folder"/test_*.py)
 [ $# -gt 0 ] || set -- "$folder"

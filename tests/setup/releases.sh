@@ -1,24 +1,24 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Does what is committed serve on each release of Debian? releases.sh FOLDER [RELEASE...]: each release
-# has a root of its own in FOLDER, which stays. Make the root where it is missing, copy the committed
-# tree into it, run PARTS there, and print one table: how each part went, and the versions of packages.
-# As root, with debootstrap. What fails on testing alone is no failure: testing moves. The kernel is
-# this machine's in all of them.
+# releases.sh FOLDER [RELEASE...]: test the committed tree on each release of Debian. Makes a root
+# for each release in FOLDER if it is missing, clones the tree into it, runs PARTS there, and prints
+# a table with the results and the versions of packages. The roots are kept. Needs root and
+# debootstrap. Failures on testing do not change the exit status, because testing changes all the
+# time. All roots use the kernel of this machine.
 #
-# PARTS: targets of the Makefile as tests/setup/checks.sh takes them. The first one is what README.md
-# says, in a root that has git and make and nothing else.
+# PARTS: targets of the Makefile, as for tests/setup/checks.sh. The first one is the command that
+# README.md gives, in a root with only git and make installed.
 set -efu
 
 releases="bookworm trixie forky"
 testing=forky
 parts="demo:120 packages:300 check-deb:300 check-unit:120:1060 check-zoo:200:15 check-truth:300:138"
-# Patterns of names: the first package that is installed is in the table.
+# Patterns of package names. The table has the first installed package of each.
 shown="gcc-[0-9]* clang-[0-9]* libc6 libcairo2 lintian python3.[0-9]* php*-cli ruby[0-9].[0-9] perl-base
 	openjdk-*-jre-headless nodejs lua5.[45] libluajit-5.1-2 ocaml-base erlang-base golang-[0-9]*-go rustc"
 
-# Whatever is mounted goes with the namespace, however this ends.
+# Mount in a namespace, so that the mounts disappear however this script ends.
 [ "${IN_NAMESPACE-}" ] || exec env IN_NAMESPACE=1 unshare --mount --propagation private "$0" "$@"
 
 mkdir -p "$1"
@@ -39,11 +39,11 @@ in_root()
 		${https_proxy+"https_proxy=$https_proxy"} sh -ec "cd /srv && $2"
 }
 
-# prepare RELEASE: its root, with the committed tree in /srv/flamerun.
+# prepare RELEASE: make its root, with the committed tree in /srv/flamerun.
 prepare()
 {
 	root=$folder/$1
-	# deb.sh makes a mount namespace in it, which takes a root that is a mount point.
+	# The root must be a mount point, because deb.sh makes a mount namespace in it.
 	"$tree/tests/setup/root.sh" "$1" "$root" &&
 		mount --rbind "$root" "$root" &&
 		mount -t proc proc "$root/proc" &&
@@ -56,7 +56,7 @@ prepare()
 		chown -R 0:0 "$root/srv/flamerun"
 }
 
-# print_column RELEASE: a line for each part, as checks.sh has it in its totals, and for each package.
+# print_column RELEASE: print a line for each part, from the totals of checks.sh, and each package.
 print_column()
 {
 	printf '%s\n---\n' "$1"

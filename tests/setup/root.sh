@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Make a Debian root by debootstrap, as root: root.sh RELEASE FOLDER. A finished one is left as it is.
-# The mirror is the one that apt has on this machine, and apt asks it in the same way: by which proxy,
-# and whether lists may be old.
+# root.sh RELEASE FOLDER: make a Debian root by debootstrap, as root. A finished root is not
+# changed. The root gets apt's mirror on this machine and the settings with which apt uses it, such
+# as a proxy.
 set -eu
 
 release=$1 root=$2
 
-# Written behind a root's last file: a root without it was broken off.
+# This file is written last: a root without it is incomplete.
 [ ! -e "$root.made" ] || exit 0
 
 # shellcheck source=/dev/null
@@ -19,7 +19,7 @@ mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' "Cod
 	echo "flamerun: apt has no lists of packages here: apt-get update" >&2
 	exit 1
 }
-# A debootstrap older than the release does not know its name: it is made as sid is.
+# If debootstrap is older than the release and does not know its name, use the script of sid.
 scripts=/usr/share/debootstrap/scripts
 script=
 [ -e "$scripts/$release" ] || script=$scripts/sid

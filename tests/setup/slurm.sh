@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A cluster of four nodes on one machine, for tests: slurmctld and four slurmd in a folder and in a
-# network of their own, where there is nothing but the loopback.
+# Run a Slurm cluster of four nodes on one machine: slurmctld and four slurmd, with a folder and a
+# network namespace of their own that has only the loopback interface.
 #
-#   slurm.sh up FOLDER         start it; wants root, and slurmctld, slurmd, slurm-client, iproute2
-#   slurm.sh run FOLDER CMD... run a command where the cluster is
-#   slurm.sh down FOLDER       end it; the folder is left with its logs
+#   slurm.sh up FOLDER         start it; needs root, and slurmctld, slurmd, slurm-client, iproute2
+#   slurm.sh run FOLDER CMD... run a command in the cluster's network
+#   slurm.sh down FOLDER       end it; the folder with the logs is kept
 set -eu
 
 usage() {
@@ -66,7 +66,7 @@ up() {
 	done
 	write_config > "$folder/slurm.conf"
 	[ -e "$folder/plugstack.conf" ] || : > "$folder/plugstack.conf"
-	# A machine with the address 127.0.0.1 alone has none, says getaddrinfo().
+	# getaddrinfo() finds no address if 127.0.0.1 is the only one, so add another.
 	unshare --net --uts sh -c 'hostname localhost; ip link set lo up
 		ip address add 10.0.0.1/32 dev lo; exec sleep infinity' < /dev/null > /dev/null 2>&1 &
 	echo $! > "$folder/namespace.pid"
@@ -88,7 +88,7 @@ up() {
 	done
 }
 
-# Whatever runs in the cluster's network was started by it, steps and tasks among them.
+# Print the processes in the network namespace $1: the cluster with all its steps and tasks.
 list_pids() {
 	for process in /proc/[0-9]*; do
 		[ "$(readlink "$process/ns/net" 2>/dev/null)" != "$1" ] || echo "${process#/proc/}"

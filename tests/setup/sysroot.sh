@@ -1,10 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Unpack the Debian packages of another CPU, and what they need, into a folder that compilers and
-# emulators take as --sysroot: sysroot.sh ARCH FOLDER PACKAGE...
-# Uses apt with lists and a cache of its own, so this machine gets no foreign architecture, needs no
-# root, and keeps its packages whatever their versions.
+# sysroot.sh ARCH FOLDER PACKAGE...: unpack Debian packages of another CPU and their dependencies
+# into a folder for --sysroot of compilers and emulators. apt uses lists and a cache of its own, so
+# this needs no root and does not change the architectures and packages of this machine.
 set -eu
 
 case $1 in
@@ -37,7 +36,7 @@ apt()
 }
 
 apt apt-get update
-# Only libraries are unpacked: nothing of the other CPU is installed or run from here.
+# Unpack libraries and headers only, because no program of the other CPU runs from here.
 apt apt-get install --print-uris --no-install-recommends "$@" libgcc-s1 |
 	sed -n "s/^'[^']*' \([^ ]*\) .*/\1/p" | sed 's/_.*//' |
 	grep -E '^(lib|linux-libc-dev|zlib|x11proto|uuid-dev)' | grep -v -e '-bin$' |
@@ -45,14 +44,14 @@ apt apt-get install --print-uris --no-install-recommends "$@" libgcc-s1 |
 # shellcheck disable=SC2046 # a list of words
 (cd "$state/archives" && apt apt-get download $(cat "$state/packages"))
 
-# One tree, as Debian's own: /lib is a link.
+# /lib is a link to usr/lib, as in Debian.
 mkdir -p "$root/usr/lib"
 ln -sfn usr/lib "$root/lib"
 for package in "$state"/archives/*.deb; do
 	dpkg-deb --fsys-tarfile "$package" | tar -x -C "$root" --keep-directory-symlink \
 		--exclude=./usr/share/doc --exclude=./usr/share/man
 done
-# Links to /lib/... would leave the tree.
+# Absolute links would lead out of the tree.
 find "$root/usr/lib" -type l -lname '/*' | while read -r link; do
 	ln -sf "$root$(readlink "$link")" "$link"
 done

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# What the logs of cmocka programs, named as arguments, amount to: a line for each test that failed
-# and each program that did not end well, then the total. Exit status 1 when there was any.
+# Summarise the given logs of cmocka programs: print a line for each failed test and each program
+# that failed, then the total. The exit status is 1 if there was any.
 set -u
 
 awk '

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# The rows of the zoo, see zoo.py: a program each. In commands {p} is the folder of programs, {b} the
-# folder of the row; `build` is for a shell, `run` is words.
+# The rows of the zoo (zoo.py), one for each program. In commands, {p} is the folder programs/ and
+# {b} the folder of the row. A shell runs `build`; `run` is split into words.
 import array
 import json
 import re
@@ -11,23 +11,23 @@ import typing
 
 class Row(typing.NamedTuple):
     name: str
-    packages: str  # the first has the version
+    packages: str  # Debian packages; the table shows the version of the first
     build: str = ""
     run: str = "{b}/prog"
-    tier: str = "zoo"  # "core" is for every change, "all" for releases
+    tier: str = "zoo"  # "core": tested for each change; "all": for releases only
     env: dict = {}
     options: str = ""  # of flamerun
     status: int = 0
     same_output: bool = True
-    sampled: float = .9  # least share of the CPU time that has samples
-    own: float = .95  # least share of samples below heavy() and light(); 0: they are not to be told
-    instead: str = ""  # what is reached where these are not
-    whole: float = .98  # least share of what spins that has all of its callers
-    deep: str = "deep"  # each of them has 51 callers whose names match this
-    named: float = .98  # least share of samples whose innermost function has a name
-    incomplete: float = .01  # greatest share of stacks without their start
-    says: tuple = ()  # expressions for what flamerun says
-    also: typing.Callable = None  # also(bare, run) -> a list of what is wrong besides
+    sampled: float = .9  # minimum share of the CPU time that has samples
+    own: float = .95  # minimum share of samples below heavy() and light(); 0: not checked
+    instead: str = ""  # text of the table's cell if `own` is 0: what the stacks show
+    whole: float = .98  # minimum share of samples in spin() that have all callers
+    deep: str = "deep"  # expression for their recursive callers, of which each stack has 51
+    named: float = .98  # minimum share of samples whose innermost function has a name
+    incomplete: float = .01  # maximum share of incomplete stacks
+    says: tuple = ()  # expressions that must match flamerun's messages
+    also: typing.Callable = None  # also(bare, run) -> list of further problems
 
 
 def same_profile(share):
@@ -72,11 +72,11 @@ def node(run):
 
 CORE = {"tier": "core"}
 OUTSIDE = {"says": ("it is sampled from outside",)}
-# Debian strips what they are made of.
+# The interpreter is stripped, so many native functions have no name.
 STRIPPED = {"named": .3}
-# Their functions have no reader: what is seen is the interpreter, which has its share of samples.
+# There is no reader for the language, so only the interpreter's native functions are visible.
 C_ALONE = {"own": 0, "instead": "the interpreter's C", "named": .05}
-# Their code is made while they run, and nothing tells of it.
+# The runtime generates code and publishes no names for it.
 UNNAMED = {"own": 0, "instead": "[unknown code]", "named": 0, "says": ("a runtime that writes /tmp/perf-PID.map names",)}
 
 
@@ -104,7 +104,7 @@ ROWS = (
     Row("go", "golang-go", "go build -o prog {p}/split.go", **OUTSIDE, **CORE),
     Row("go-pie", "golang-go", "go build -buildmode=pie -o prog {p}/split.go", **OUTSIDE),
     Row("go-cgo", "golang-go gcc", "sed 's/^import (/import \"C\"\\n&/' {p}/split.go >cgo.go && CGO_ENABLED=1 go build -o prog cgo.go",
-        incomplete=.03),  # its thread of runtime.sysmon
+        incomplete=.03),  # stacks of the thread that runs runtime.sysmon
     Row("go-pprof", "golang-go", "go build -o prog {p}/split.go", "{b}/prog cpu.prof", also=same_profile(go), **OUTSIDE),
     Row("gccgo", "gccgo", "gccgo -O2 {p}/split.go -o prog", own=.8),
     Row("ocaml", "ocaml", OCAML + "ocaml_main.ml -o prog", **CORE),
@@ -119,7 +119,7 @@ ROWS = (
     Row("crystal", "crystal", "crystal build --release {p}/split.cr -o prog"),
 
     # Virtual machines and interpreters.
-    # The scheduler's loop keeps no frame pointer.
+    # The scheduler's loop has no frame pointer.
     Row("erlang", "erlang-base", "erlc {p}/zoo.erl", "erl +JPperf true -noinput -pa {b} -s zoo main", own=.7,
         named=.9, incomplete=.1, **CORE),
     Row("elixir", "elixir", run="elixir --erl '+JPperf true' {p}/split.exs", own=.6, named=.9, incomplete=.1),
@@ -136,8 +136,8 @@ ROWS = (
     Row("node-cpu-prof", "nodejs", run="node --cpu-prof {p}/node.js", own=.8, also=same_profile(node)),
     Row("java", "default-jdk-headless", "javac -d . {p}/Zoo.java", "java -cp {b} Zoo", own=.85, **CORE),
     Row("java-interpreted", "default-jdk-headless", "javac -d . {p}/Zoo.java", "java -Xint -cp {b} Zoo 100", own=.9),
-    # Mono's code has no frame pointer, and nothing tells how large its frames are: where a call follows the
-    # return address, the callers up to the next function of C are missing.
+    # Mono's code has no frame pointer and no call-frame information. Where a call follows the
+    # return address, the callers up to the next C function are missing.
     Row("mono", "mono-mcs mono-runtime", "mcs -out:prog.exe {p}/split.cs", "mono --jitmap {b}/prog.exe", whole=.25),
     Row("mono-no-jitmap", "mono-mcs mono-runtime", "mcs -out:prog.exe {p}/split.cs", "mono {b}/prog.exe",
         **{**UNNAMED, "says": ("mono --jitmap names",)}),
@@ -155,7 +155,7 @@ ROWS = (
     Row("dash", "dash", run="dash {p}/split.sh 6000", **C_ALONE),
     Row("zsh", "zsh", run="zsh -f {p}/split.sh 3000", **C_ALONE),
 
-    # Stacks and code of other shapes.
+    # Unusual stacks and code.
     Row("ucontext", "gcc", "gcc -O2 {p}/coroutine.c -o prog", **CORE),
     Row("boost.context", "libboost-context-dev", CXX + "{p}/boost.cc -lboost_context", **CORE),
     Row("c++20-coroutines", "g++", CXX + "{p}/coroutine.cc", **CORE),
@@ -165,7 +165,7 @@ ROWS = (
     Row("longjmp", "gcc", "gcc -O2 {p}/longjmp.c -o prog"),
     Row("no-frames", "gcc", C + "-fno-asynchronous-unwind-tables -fno-omit-frame-pointer"),
 
-    # Libraries and tools that do the same, or stand in between.
+    # Other profilers, allocators, sanitizers, tracers and containers.
     Row("gprof", "gcc binutils", C + "-pg", also=same_profile(gprof), **CORE),
     Row("libprofiler", "libgoogle-perftools-dev", C + "-Wl,--no-as-needed -lprofiler", env={"CPUPROFILE": "cpu.prof"},
         also=same_profile(gperftools), **CORE),
@@ -185,10 +185,10 @@ ROWS = (
     Row("bubblewrap", "bubblewrap", C, "bwrap --bind / / --dev /dev --unshare-all {b}/prog"),
     Row("pid-namespace", "gcc util-linux", C, "unshare --pid --fork --mount-proc {b}/prog"),
 
-    # What people run. Who has which share of these is not known.
+    # Real programs, whose true shares are not known.
     Row("gcc", "g++", run="g++ -std=c++20 -O3 -c {p}/boost.cc", **PROGRAM),
     Row("rustc", "rustc", run="rustc --edition=2021 -C opt-level=3 {p}/tasks.rs", **PROGRAM),
-    # Go's collector runs on stacks of its own, in threads that were made for it.
+    # Go's garbage collector runs on stacks of its own, in its own threads.
     Row("go-build", "golang-go", run="go build -a -o prog strings", incomplete=.25, **PROGRAM),
     Row("javac", "default-jdk-headless", run="javac -d . {p}/Zoo.java", **PROGRAM),
     Row("tsc", "node-typescript", run="tsc --noEmit --lib es2020,dom --allowJs --checkJs {p}/node.js", **PROGRAM),
@@ -198,7 +198,7 @@ ROWS = (
         incomplete=.05, **{**PROGRAM, "named": .05}),
     Row("postgres", "postgresql", run="sh {p}/postgres.sh", sampled=.7, **PROGRAM),
     Row("nginx", "nginx-light apache2-utils", run="sh {p}/nginx.sh {root}", **PROGRAM),
-    # It says where it writes to.
+    # It prints the path of its output, which differs.
     Row("libreoffice", "libreoffice-writer", run="soffice --headless --convert-to pdf {root}/README.md",
         **{**PROGRAM, "same_output": False}),
     Row("blender", "blender", run="blender -b --python-expr 'import bpy; bpy.context.scene.render.engine = \"CYCLES\"; "

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# The zoo: flamerun beside programs in the languages that Debian has, each run bare and then sampled.
-# zoo.py [core|zoo|all|NAME...] builds and judges these rows of rows.py, prints a table and writes it to
-# build/zoo.md. zoo.py --packages core|zoo|all names their Debian packages. FLAMERUN: another flamerun.
+# Test flamerun with programs in the languages of Debian, each run without flamerun ("bare") and
+# then sampled. zoo.py [core|zoo|all|NAME...] builds and checks these rows of rows.py, prints a
+# table and writes it to build/zoo.md. zoo.py --packages core|zoo|all prints their Debian packages.
+# The variable FLAMERUN may name another flamerun.
 import concurrent.futures
 import fnmatch
 import os
@@ -25,11 +26,11 @@ FLAMERUN = pathlib.Path(os.environ.get("FLAMERUN") or ROOT / "build" / "flamerun
 ZOO = ROOT / "build" / "zoo"
 LIMIT_S = 300
 COLUMNS = ("row", "version", "samples / CPU time %", "own %", "named %", "incomplete %", "heavy %", "verdict")
-# Debian's programs, whatever else the user has installed, and no settings of the user.
+# Use only Debian's programs, and no settings of the user.
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(ZOO / "home"), "LANG": "C.UTF-8",
                "GOCACHE": str(ROOT / "build" / "go-cache"), "GO111MODULE": "off"}
 
-# Only once something is judged: --packages is asked before python3-pytest is there.
+# Import when a row is checked: --packages must work before python3-pytest is installed.
 def statistics():
     os.environ["TEST_BUILD"] = str(FLAMERUN.parent)
     sys.path.insert(0, str(ROOT / "tests" / "e2e"))
@@ -53,7 +54,7 @@ class Run:
             timer.start()
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
             timer.cancel()
-            # Of a process that nobody has waited for yet the kernel still knows its times.
+            # The process is not reaped yet, so /proc still has its CPU times.
             stat = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
             os.killpg(process.pid, signal.SIGKILL)
             self.status = process.wait()
@@ -63,8 +64,8 @@ class Run:
         self.stdout = (folder / "stdout").read_text(errors="replace")
         self.stderr = (folder / "stderr").read_text(errors="replace")
         self.is_outside = "sampled from outside" in self.stderr
-        # Of the program. By flamerun's word where a tracer, which samples from outside, is among what it
-        # ran, and where the program's parent has waited for nothing.
+        # CPU time of the program. Use the time that flamerun prints if its tracer, a child, used
+        # CPU time too, or if the times of the program's children were not added up by wait().
         stated = re.search(r"([\d.]+) s of CPU \(", self.stderr)
         self.program_s = self.waited_s if words[0] == FLAMERUN else self.own_s + self.waited_s
         if stated and (self.is_outside or self.program_s < .1):
@@ -169,7 +170,7 @@ def run_and_judge(row):
     words = [word.format(**fill) for word in shlex.split(row.run)]
     bare = Run(words, folder / "bare", environment)
     wrong = [f"bare: status {bare.status}"] if bare.status != row.status else []
-    # As most use it, and as exactly as the machine allows: two mechanisms that have little in common.
+    # The default rate samples by timers; a higher one by perf events, if the machine has them.
     rates = [197] + ([997] if statistics()[1].has_events() else [])
     judged = []
     for rate_hz in rates:
