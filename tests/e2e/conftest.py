@@ -15,13 +15,13 @@ import pytest
 import profiled
 
 
-# Besides plainly, tests are run by a flamerun built with sanitizers (TEST_SANITIZED), which is
-# another program and the same library, and as a container's user (TEST_CONFINED), who has other
-# rights. `make check` does so with those that are marked, `make check-all` with all.
+# Marked tests are also run by a flamerun with sanitizers (TEST_SANITIZED), which preloads the same
+# library, and as a user in a container (TEST_CONFINED), who has other rights. `make check` runs
+# only the marked tests so, `make check-all` runs all.
 MARKS = {
     "confined": "what is claimed depends on rights, system calls or processes that a container lacks",
     "sanitized": "comes to code of flamerun's own, on a way that no other test goes as shortly",
-    # How they are run, see tests/setup/pytest.sh.
+    # For tests/setup/pytest.sh.
     "sleeps": "waits for most of its time",
 }
 
@@ -37,15 +37,15 @@ def pytest_configure(config):
                  "SOURCE_DATE_EPOCH", "BROWSER", "DISPLAY", "WAYLAND_DISPLAY", "DEBUGINFOD_URLS",
                  "DEBUGINFOD_CACHE_PATH", "DEBUGINFOD_MAXTIME"):
         os.environ.pop(name, None)
-    # In the background of a shell, or under nohup(1), these are ignored, and by all children.
+    # A shell's background jobs and nohup(1) ignore these signals, and children inherit that.
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
     config.home = tempfile.TemporaryDirectory(prefix="flamerun-home.")
-    # Another user's flamerun looks in there, too.
+    # flamerun run by another user must be able to read the folder, too.
     os.chmod(config.home.name, 0o755)
     os.environ["HOME"] = config.home.name
-    os.environ["SHELL"] = "/bin/sh"  # hints name it
+    os.environ["SHELL"] = "/bin/sh"  # hints contain its name
 
 
 def pytest_collection_modifyitems(items):

@@ -13,7 +13,7 @@ import random
 GOLDENS = pathlib.Path(__file__).parent / "goldens"
 RECORDED = {"versions": 120, "cc1plus": 20}
 
-# Stacks below main() of tests/targets/versions.c, and how much of a hundred each has.
+# Stacks below main() of tests/targets/versions.c, each with its share in percent.
 SHARES = {
     "read_input;parse;work_[i];spin_[i]": 20, "read_input;scan;work_[i];spin_[i]": 10,
     "plan;order;work_[i];spin_[i]": 15, "plan;choose;work_[i];spin_[i]": 5, "plan;work_[i];spin_[i]": 5,
@@ -21,7 +21,7 @@ SHARES = {
     "write_output;pack;work_[i];spin_[i]": 8, "small_a;work_[i];spin_[i]": 1,
     "small_b;work_[i];spin_[i]": 2, "small_c;work_[i];spin_[i]": 3, "small_d;work_[i];spin_[i]": 4,
     "small_e;work_[i];spin_[i]": 5}
-# From run to run, of a whole run and of each function in it.
+# Relative deviation from run to run: of a whole run, and of each function in it.
 RUNS_VARY, FUNCTIONS_VARY = 0.02, 0.01
 
 

@@ -4,10 +4,10 @@
 import math
 import re
 
-# A sample that falls on a function or not is a coin; the tests allow it this many deviations.
+# Whether a sample is in a function is a random variable; allow this many standard deviations.
 SIGMAS = 5
-# Kernels deliver CPU timers at their tick: more distinct samples per second than this are overruns
-# that repeat the same stack, and repeating does not make a share more certain.
+# The kernel delivers CPU timers at its tick. Above this rate, samples are overruns that repeat the
+# same stack, so they do not make a share more certain.
 TICK_HZ = 250
 
 

@@ -11,7 +11,7 @@ import pytest
 
 KNOWN_MIN = 17
 
-# "class.method (file:line)"; without lines "class.method (file)"
+# "class.method (file:line)", or "class.method (file)" without lines
 FUNCTION = re.compile(r"^(\S+) \(([^():]*)(?::(\d+))?\)$")
 
 

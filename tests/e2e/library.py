@@ -14,7 +14,7 @@ SHARED = profiled.BUILD / "libflameprof.so.1"
 ARCHIVE = profiled.BUILD / "libflameprof.a"
 COMPILERS = {".c": "gcc", ".cc": "g++"}
 
-# What a distribution's programs are, and the ways the archive has to work in.
+# Ways to link the library: as distributions link programs, and those the archive must support.
 LINKS = {
     "shared": [f"-Wl,-rpath,{profiled.BUILD}", SHARED],
     "archive": [ARCHIVE],
@@ -32,7 +32,7 @@ def build(source, folder, flags=profiled.PLAIN, link="shared", compiler=None, ou
     standard = ["-std=gnu11"] if source.suffix == ".c" and "-std=" not in " ".join(flags) else []
     command = (compiler or COMPILERS[source.suffix], *standard, "-D_GNU_SOURCE",
                f"-I{profiled.ROOT}", f"-I{HEADERS}", *flags, source, *LINKS[link], "-lpthread")
-    # What lies in a test's folder is that test's.
+    # Do not share programs compiled from sources in a test's own folder.
     profiled.compile_once(command, program, source.parent == profiled.TARGETS)
     return program
 

@@ -15,7 +15,7 @@ import profiled
 FLAMELUA = profiled.BUILD / "flamelua"
 SCRIPTS = profiled.TARGETS / "lua"
 HEADERS = pathlib.Path("/usr/include/lua5.4/lua.h")
-# What runs a flamelua that is another CPU's.
+# The emulator's command if flamelua is built for another CPU.
 EMULATOR = os.environ.get("TEST_EMULATOR", "").split()
 ADDRESS = re.compile(r"0x[0-9a-f]+|builtin: [0-9a-f]+")
 

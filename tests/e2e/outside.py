@@ -18,7 +18,7 @@ from profiled import PLAIN
 FLAMERUN = profiled.BUILD / "flamerun"
 
 
-# split.c in another language.
+# tests/targets/split.c in Go.
 GO = """
 package main
 
@@ -67,7 +67,7 @@ def need(tool):
         pytest.skip(f"no {tool} here")
 
 
-# What Go's runtime does on another stack: it walks the stack for main.callers.
+# Go's runtime walks the stack for main.callers on another stack, the system stack.
 GO_SYSTEM_STACK = """package main
 
 import "runtime"
@@ -86,7 +86,8 @@ func main() {
 """
 
 
-# The same from goroutines whose stacks the heap has far above those of threads.
+# Like GO_SYSTEM_STACK, but in goroutines whose stacks have much higher addresses than threads'
+# stacks.
 GO_STACKS = """package main
 
 import "runtime"
@@ -130,7 +131,7 @@ def build_go(folder, flags=(), source=GO, with_c=False):
     return folder / "split"
 
 
-# What no library gets into: flags, compiler.
+# Builds into which no library can be loaded: flags and compiler.
 BUILDS = {
     "static": (PLAIN + ("-static",), None),
     "static-pie": (PLAIN + ("-static-pie",), None),
@@ -241,5 +242,5 @@ def as_nobody(*command):
 
 
 IS_ROOT = os.geteuid() == 0
-# A container that forbids ptrace(2).
+# The container forbids ptrace(2).
 IS_CONFINED = bool(os.environ.get("TEST_CONFINED"))

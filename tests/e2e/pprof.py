@@ -101,8 +101,8 @@ class Profile:
         self.mappings = {mapping[1]: self.texts[mapping.get(5, 0)] for mapping in all_of(3)}
         functions = {function[1]: self.texts[function.get(2, 0)] for function in all_of(5)}
         files = {function[1]: self.texts[function.get(4, 0)] for function in all_of(5)}
-        self.lines = []  # (function, file, line), as the locations have them
-        self.chains = {}  # the same of each location
+        self.lines = []  # (function, file, line) of all locations
+        self.chains = {}  # location id -> its (function, file, line)s
         self.locations = {}
         self.location_mappings = {}
         for value in (value for number, value in every if number == 4):
@@ -149,7 +149,7 @@ class Maker:
         self.texts = [""]
         self.body = b"".join(message((1, message((1, self.text(kind)), (2, self.text(unit)))))
                              for kind, unit in types)
-        self.functions = []  # of chain(), by their ids - 1
+        self.functions = []  # of chain(); the id is the index + 1
 
     def text(self, text):
         if text not in self.texts:

@@ -21,15 +21,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TEST_BUILD", ROOT / "build"))
 TARGETS = ROOT / "tests" / "targets"
 
-# Of programs that use glibc.
+# The dynamic loader of glibc.
 LOADER = {"x86_64": "/lib64/ld-linux-x86-64.so.2",
           "aarch64": "/lib/ld-linux-aarch64.so.1"}[os.uname().machine]
 
-# As a distribution builds: optimised, no frame pointers, symbols but no debug information.
+# As distributions build: optimised, no frame pointers, with symbols, no debug information.
 PLAIN = ("-O2", "-fomit-frame-pointer")
 
-# What was compiled of tests/targets lies here, by the command: of this run of pytest, whose processes
-# have that folder in common (see tests/setup/pytest.sh), or of this process.
+# Compiled programs of tests/targets, by a hash of the command. All processes of this run of pytest
+# share the folder (tests/setup/pytest.sh); without it, each process has its own.
 COMPILED_HERE = tempfile.TemporaryDirectory(prefix="flamerun-compiled.")
 COMPILED = pathlib.Path(os.environ.get("PYTEST_DEBUG_TEMPROOT", COMPILED_HERE.name)) / "compiled"
 
@@ -46,7 +46,7 @@ def compile_once(command, program, is_kept):
     subprocess.run([*command, "-o", program], check=True)
     if is_kept:
         COMPILED.mkdir(exist_ok=True)
-        # Another process or thread may be at the same: whoever comes last replaces what is alike.
+        # Another process or thread may compile the same program, so replace the file atomically.
         mine = f"{kept}.{threading.get_native_id()}"
         shutil.copy(program, mine)
         os.replace(mine, kept)
@@ -60,13 +60,13 @@ def compile_target(name, folder, flags=PLAIN, output=None, compiler=None):
     standard = ["-std=gnu11"] if source.suffix == ".c" else []
     command = (compiler, *standard, "-D_GNU_SOURCE", f"-I{ROOT}",
                f"-I{ROOT}/arch/{os.uname().machine}", *flags, source, "-lpthread", "-ldl")
-    # What lies in a test's folder is that test's, and so is what gets written beside a program.
+    # Do not share programs that are compiled from a test's folder, or that have files beside them.
     is_alike = source.parent == TARGETS and not any("/" in str(flag) or "split" in str(flag)
                                                     for flag in flags)
     compile_once(command, program, is_alike)
     return program
 
-# Go compiles its own packages once for each way to build: what it made lies beside, for later runs, too.
+# Go compiles its standard library once for each way to build; this cache keeps it for later runs.
 GO_ENVIRONMENT = {**os.environ, "GOCACHE": str(ROOT / "build" / "go-cache"), "GO111MODULE": "off"}
 
 
@@ -112,8 +112,8 @@ def has_events():
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
 
-# From outside a sample waits for a look that finds its thread running, and stands for what was used
-# until then: so many of them were looks of their own, however busy the machine was.
+# From outside, some samples repeat a stack, because a sample is recorded only when its thread is
+# found running. At least this share of samples is independent, even on a busy machine.
 OUTSIDE_LOOKS = 0.75
 
 
@@ -154,7 +154,8 @@ def crowd():
     return max(1, max(float(minute), int(running.split("/")[0])) / (2 * os.cpu_count()))
 
 
-# Another way through lines that the tests beside it go through: `make check-all` goes them all.
+# `of_all` marks tests that cover the same code as their neighbours; only `make check-all` runs
+# them.
 IS_ALL = bool(os.environ.get("TEST_ALL"))
 of_all = pytest.mark.skipif(not IS_ALL, reason="make check-all has it")
 

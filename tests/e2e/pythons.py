@@ -11,7 +11,7 @@ import pytest
 
 import profiled
 
-# The distribution's own, by its number.
+# The distribution's Python, by the path with its version.
 PYTHON = os.path.realpath("/usr/bin/python3")
 
 
@@ -22,7 +22,8 @@ def version_of(python):
     return tuple(map(int, said.split()))
 
 
-# Every CPython that is to be had, by age: the distribution's, and those of pyenv. $HOME is the tests' own.
+# All CPython versions that are installed, oldest first: the distribution's, and those of pyenv in
+# the user's home, because $HOME is a folder of the tests.
 HOME = pathlib.Path(pwd.getpwuid(os.getuid()).pw_dir)
 ALL = sorted((str(path) for path in (*pathlib.Path("/usr/bin").glob("python3.*"),
                                      *HOME.glob(".pyenv/versions/3.*/bin/python3"))

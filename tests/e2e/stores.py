@@ -43,7 +43,7 @@ class Servers:
 
     def script(self, *words):
         environment = dict(os.environ, **({"USERS": str(self.users)} if self.users else {}))
-        # A server keeps what it inherits: it is not to keep a pipe of ours open.
+        # The server inherits open files, so do not give it the pipes of the tests.
         subprocess.run([SCRIPT, words[0], self.folder, *map(str, words[1:])], check=True, timeout=120,
                        env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL)
@@ -142,7 +142,7 @@ class Failing(http.server.ThreadingHTTPServer):
         self.thread.start()
 
     def handle_error(self, *_):
-        pass  # who is cut off cuts off
+        pass  # a client that was cut off closes the connection
 
     @property
     def host(self):

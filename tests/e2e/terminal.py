@@ -122,7 +122,7 @@ def shell(command, job_out, news, orders):
             os.tcsetpgrp(0, job)
             if word == b"fg\n":
                 os.killpg(job, signal.SIGCONT)
-            else:  # "one": only the process the shell started
+            else:  # "one": continue only the process that the shell started
                 os.kill(job, signal.SIGCONT)
             os.write(news, b"continued\n")
             continue

@@ -72,11 +72,11 @@ def assert_shapes(looker, program, compiler, *words):
         oracle = look(looker, process.pid, "-u")
         os.killpg(process.pid, signal.SIGKILL)
     assert words["equal"] + words["incomplete"] == threads + 1, words
-    # libunwind reaches the root of all but the few that it loses itself.
+    # No walk from pc and sp has a frame that is not in libunwind's stack.
     assert oracle["different"] == 0, oracle
-    # Two shapes have frames of any size, a third is ambiguous where words are planted, or were left
-    # on the stack by what ran before, and gcc has handlers of exceptions apart from their functions:
-    # in each some calls save the frame pointer.
+    # Calls that save the frame pointer may be lost in these shapes: two with frames of variable
+    # size, one where words on the stack look like return addresses, and exception handlers that gcc
+    # places apart from their functions.
     lost = 27 + (9 if compiler == "g++" else 0)
     assert words["incomplete"] <= lost, words
 

@@ -143,7 +143,7 @@ def test_what_fails_in_between_is_done_again(run, tmp_path, servers, request, qu
     decide = Once(query.format(name), what)
     with Failing(decide, servers.port(0)) as proxy:
         address = f"clickhouse://{proxy.host}/{name}"
-        first = run("push", address, files[0], "--label", "service=x")  # makes the tables
+        first = run("push", address, files[0], "--label", "service=x")  # creates the tables
         assert first.returncode == 0, first.stderr
         decide.left = 1
         pushed = run("push", address, *files, "--label", "service=x")
@@ -271,10 +271,10 @@ def test_versions_are_compared_by_hosts(run, tmp_path, store, each):
     assert told.returncode == 0, told.stderr
     assert told.stdout == run("diff", *sides[0], "--", *sides[1]).stdout
     assert "slower" in told.stdout and "6 old runs and 6 new" in told.stdout
-    # Of two hosts the servers make sums.
+    # With one host for each version, the servers compute sums.
     assert (run("diff", f"{store}?version=0&host=c", f"{store}?version=1&host=c").stdout ==
             run("diff", sides[0][2], sides[1][2]).stdout)
-    # A profile may be on both sides.
+    # A profile may belong to both versions.
     both = [tmp_path / f"both{host}.folded" for host in "abcdef"]
     for pair in zip(*sides, both):
         assert run("merge", "-q", *pair[:2], "-o", pair[2]).returncode == 0
@@ -304,7 +304,7 @@ def test_symbols_are_pushed_once(run, tmp_path, store, servers):
     assert total(named) == total(unnamed)
     for function in ("light", "heavy"):
         assert function in named, named
-    # And of a file that was written where nobody had the names.
+    # The names also apply to a profile that was written without the symbols.
     assert run("push", f"{store}2", "run.pb.gz", "--label", "service=split").returncode == 0
     assert run("push", f"{store}2", "--symbols", whole).returncode == 0
     assert "heavy" in folded(run, tmp_path, f"{store}2")

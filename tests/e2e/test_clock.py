@@ -42,7 +42,7 @@ def test_more_stacks_than_ticks(tmp_path, events):
         taken[clock] = sampled - overruns
         assert abs(sampled - due) < 0.05 * due, run.stderr
         if clock == "perf":
-            # 5 sigma of 8,000 samples are 2.6 points; what interrupts turns at ticks adds some.
+            # 5 sigma of 8,000 samples are 2.6 points; interrupts at the tick add some.
             assert abs(run.folded.below("heavy") / run.folded.total - 2 / 3) < 0.05, run.folded.describe()
     assert taken["perf"] > 3 * taken["tick"], taken
 
@@ -57,7 +57,7 @@ def test_time_in_the_kernel(tmp_path, events):
     for name, true_ns in run.truth.items():
         share = run.folded.below(name) / run.folded.total
         assert abs(share - true_ns / total) < 0.4 * true_ns / total, (name, run.folded.describe())
-    # System calls end in their names, faults in the function that touched the page.
+    # A stack in a system call ends with the call's name. A page fault has no frame of its own.
     reads = run.folded.where(lambda stack: stack[-1] == "[kernel: read]")
     assert reads > 0.8 * run.folded.below("reads"), run.folded.describe()
 

@@ -43,7 +43,7 @@ def test_the_environment(flamerun, tmp_path):
 
 @pytest.mark.sanitized
 def test_an_existing_preload_is_kept(run, tmp_path):
-    # A flamerun built with ASan would refuse to start behind other libraries.
+    # flamerun built with ASan refuses to start if other libraries are loaded first.
     result = run("-q", "--", "env", env=dict(os.environ, LD_PRELOAD="libm.so.6 libdl.so.2",
                                              ASAN_OPTIONS="verify_asan_link_order=0"))
     preload = [line for line in result.stdout.splitlines() if line.startswith("LD_PRELOAD=")]
@@ -148,7 +148,8 @@ def test_install_paths(flamerun, tmp_path, name, layout):
     assert result.returncode == 0
     assert "ld.so" not in result.stderr and "did not start" not in result.stderr
     assert (out / "x.folded").read_text().strip(), result.stderr
-    # What ld.so would split is loaded through a link, of which nothing is left.
+    # If ld.so would split the library's path, it is loaded by a link in /tmp, which must be
+    # removed.
     folder = pathlib.Path(result.stdout).parent
     assert (folder.parent == pathlib.Path("/tmp")) == bool(set(name) & set(" :$"))
     assert folder.parent != pathlib.Path("/tmp") or not folder.exists()
@@ -229,7 +230,7 @@ def test_another_c_library(run, tmp_path):
     result = run("--", "./musl")
     said = "'./musl' uses another C library than glibc (ld-musl-x86_64.so.1): it is sampled from outside"
     assert f"flamerun: {said}\n" in result.stderr
-    # It is the kernel that says whether there is such a loader, and who may trace.
+    # The status depends on the machine: there may be no such loader, and tracing may be forbidden.
     assert result.returncode in (0, 125, 127)
 
 
@@ -311,7 +312,7 @@ def test_flamerun_below_a_library_that_changes_the_time(flamerun, tmp_path, date
     result = subprocess.run(["faketime", "-f", date, flamerun, "-v", "-o", out, *way, "--", program, "500"],
                             text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
                             check=True)
-    # It makes the program's own clocks faster as well.
+    # faketime also speeds up the clocks of the program.
     pace = 5 if "x5" in date else 1
     truth_s = sum(int(line.split()[1]) for line in result.stdout.splitlines()) / 1e9 / pace
     profile_of = folded.Folded(out.read_text())
@@ -334,6 +335,6 @@ def test_a_program_that_never_connects(run, tmp_path):
 @pytest.mark.sanitized
 def test_descendants_that_go_on(run):
     result = run("--", "sh", "-c", "sleep 300 >/dev/null 2>&1 & echo $!; sleep 0.2; exit 3")
-    os.kill(int(result.stdout), signal.SIGKILL)  # nobody waited for it: it is still there
+    os.kill(int(result.stdout), signal.SIGKILL)  # fails if it does not exist
     assert result.returncode == 3
     assert "flamerun: 1 process it started still runs" in result.stderr

@@ -142,7 +142,7 @@ def test_devices_and_pipes_are_written_in_place(run, tmp_path):
                           text=True) as reader:
         deadline = time.monotonic() + 60
         while run("-q", "render", "in.folded", "-o", "fifo.folded").returncode:
-            assert time.monotonic() < deadline  # cat has not opened it
+            assert time.monotonic() < deadline  # cat has not opened the file yet
             time.sleep(0.01)
         assert sorted(reader.stdout.read().splitlines()) == sorted(STACKS.splitlines())
 

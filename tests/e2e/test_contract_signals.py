@@ -47,7 +47,7 @@ class Session:
         if self.process.poll() is None:
             self.process.stdin.write("\n")
             self.process.stdin.flush()
-        # Not communicate(), which leaves out what came together with a line that was read.
+        # communicate() would lose output that was read into the buffer together with a line.
         out = self.process.stdout.read().splitlines()
         self.process.communicate(timeout=60)
         return out
@@ -81,13 +81,13 @@ def test_a_signal_the_program_does_not_catch_ends_both_alike(flamerun, tmp_path,
 @pytest.mark.sanitized
 def test_terminated_by_timeout(flamerun, tmp_path):
     """timeout signals us, then our whole group: a program that tidies up is given the time."""
-    # It may get to it between the two.
+    # The program may begin to tidy up between the two signals, so it ignores the second one.
     script = ("""trap 'trap "" TERM; echo tidying; sleep 0.2; exit 9' TERM; echo up; """
               "while :; do sleep 0.05; done")
     with subprocess.Popen(["timeout", "--preserve-status", "600", flamerun, "-q", "--", "sh", "-c",
                            script], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "up\n"
-        # It does then what it does when the time is over.
+        # timeout(1) now does what it does when the time is over.
         process.terminate()
         assert process.stdout.read() == "tidying\n"
     assert process.returncode == 9
@@ -130,7 +130,7 @@ def test_dispositions_are_inherited(flamerun, tmp_path, shell, prepare):
 
     alone = states(*STATE)
     profiled = states(flamerun, "-q", "--", *STATE)
-    # The library catches SIGVTALRM (26) to sample; nothing else may differ.
+    # The library catches SIGVTALRM (26); no other signal may differ.
     profiled["SigCgt"] &= ~(1 << 25)
     assert profiled == alone
 

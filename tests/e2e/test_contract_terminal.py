@@ -150,7 +150,7 @@ def test_the_terminal_goes_away(job, listener, tmp_path):
         if not data:
             break
         text += data
-    # The listener's stdin ends with the terminal, perhaps before its own SIGHUP arrives.
+    # The terminal is the listener's stdin and may end before the listener gets SIGHUP.
     assert text.decode() in ("", f"got {int(signal.SIGHUP)}\n")
     limit = time.monotonic() + 60
     while not (tmp_path / "out.folded").exists():

@@ -54,7 +54,7 @@ def test_a_change_is_found_among_recorded_runs(run, tmp_path):
     assert list(named(found)) == [("tenth", "total")]
     change = named(found)["tenth", "total"]
     assert 0 < change["low"] < 0.15 < change["high"]
-    # Not by which of the two is called the new one.
+    # Swapping the versions must give the inverse change.
     back = named(compare(run, *runs[60:], "--", *runs[:60]))["tenth", "total"]
     assert math.isclose(math.log1p(back["change"]), -math.log1p(change["change"]), rel_tol=1e-4)
 
@@ -187,7 +187,7 @@ def test_runs_of_different_length_raise_no_alarm(run, tmp_path):
         sides = [[diffs.made(folder / f"{runs}-{samples}-{i}", draw, samples) for i in range(runs)]
                  for runs, samples in ((1, 500), (1, 20000))]
         found = compare(run, *sides[0], "--", *sides[1])
-        # The program as it is did change.
+        # Ignore found["program"]: the program as a whole did change.
         return any(one["told"] for one in found["changes"])
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         assert sum(pool.map(is_alarm_of, range(60))) <= 12
@@ -249,7 +249,7 @@ def test_the_text_says_what_json_does(run, tmp_path):
     program = found["program"]
     assert [float(low), float(high)] == pytest.approx(
         [100 * program["low"], 100 * program["high"]], abs=0.051)
-    # What is said to be chance has none in its interval, and what is not has.
+    # A change "may be chance" if and only if 0 is in its interval.
     assert bool(chance) == (not program["told"]) == (float(low) <= 0 <= float(high))
     assert f"moved by more than {found['most_points']:.1f} points" in text
     assert f"to change by {100 * found['detectable']:.1f} % to be seen" in text
@@ -309,7 +309,7 @@ def test_the_picture_has_the_verdicts(run, tmp_path):
     assert texts["plan"].endswith("; by others") and texts["scan"].endswith("; may be chance")
     assert list(picture.texts(drawn.columns[LEGEND])) == [
         "slower", "slower by others", "faster", "no change that is more than chance"]
-    # The same colours wherever it is drawn.
+    # The SVG and the PNG have the same colours.
     text = (tmp_path / "d.svg").read_text()
     for name in ("order", "tenth", "plan"):
         assert re.search(r"rgb\(" + r", ?".join(f"{value / 255 * 100:.2f}"[:4] + r"[\d.]*%"
@@ -356,7 +356,7 @@ def test_two_counts_in_a_line_are_written(run, tmp_path):
         assert [line for line in lines if " 0 " in line and "added" not in line] == []
     result = run("-q", "diff", words[0], words[7], "-o", "-", "--format", "folded")
     assert sorted(result.stdout.splitlines()) == two_counts(words[:1], words[7:8])
-    # What is left out of the comparison is left out of its stacks.
+    # Functions that are hidden from the comparison are hidden in the stacks, too.
     result = run("-q", "diff", words[0], words[7], "-o", "-", "--format", "folded", "--hide", "^work")
     assert "tenth" in result.stdout and "work" not in result.stdout
 
@@ -373,7 +373,7 @@ def test_two_counts_in_a_line_are_read(run, tmp_path, is_piped):
         assert (result.returncode, result.stderr) == (0, "")
         assert result.stdout == run("-q", "diff", words[0], words[2], *options).stdout
     assert b"plan" in picture.columns(tmp_path / "both.svg")[picture.NAMES]
-    # And back, as it was.
+    # Writing the two counts again gives the same file.
     assert run("-q", "diff", "both.folded", "-o", "again.folded").returncode == 0
     assert sorted((tmp_path / "again.folded").read_text().splitlines()) == text.splitlines()
     for command in ("render", "top", "merge"):
@@ -392,7 +392,7 @@ def test_flamegraph_reads_two_counts_in_a_line(run, tmp_path):
     rows = [line.rsplit(" ", 2) for line in two_counts(words[:1], words[2:])]
     total = sum(int(new) for _, _, new in rows)
     assert f"<title>all ({total:,} samples, 100%)" in drawn.stdout
-    # Widths are the new version's; the change it tells is that of the leaf.
+    # flamegraph.pl draws widths by the new counts; the change in the title is that of the leaf.
     (old, new), = [row[1:] for row in rows if "tenth;" in row[0]]
     assert (f"({int(new):,} samples, {100 * int(new) / total:.2f}%; "
             f"{100 * (int(new) - int(old)) / total:+.2f}%)</title>") in drawn.stdout

@@ -111,7 +111,7 @@ def test_a_half_sanitized_build_is_refused():
 def test_every_option_that_is_named_exists(flamerun, page):
     text = (profiled.ROOT / page).read_text()
     longs, shorts = option_names(flamerun)
-    # Options of other programs stand behind their names, "--option" for any, --flamerun is srun's.
+    # Remove options of other programs, the placeholder "--option", and srun's option --flamerun.
     text = re.sub(r"(node|java|\./server|docker run) [^`|\n]*", "", text)
     text = re.sub(r"-option[= ]|-flamerun=", "", text)
     if page.endswith(".1"):
@@ -132,7 +132,7 @@ def test_the_readmes_files_exist():
     assert len(README.splitlines()) <= 200
 
 
-# What is typed, the exit status, and what the hint must say.
+# Command line, exit status, and what the hint must say.
 GUESSES = [
     ([], 125, r"flamerun --help"),
     (["--help-me"], 125, r"did you mean --help\?|flamerun --help"),
@@ -200,7 +200,7 @@ def test_an_alias_is_named_as_one(run):
 
 @pytest.mark.sleeps
 def test_a_program_that_sleeps(run, tmp_path):
-    # A twentieth of that is far more than it needs to begin, on a machine that is slow just then.
+    # Starting takes much less than a twentieth of this, even on a slow machine.
     result = run("sleep", "1.5")
     assert result.returncode == 0
     assert re.search(r"^flamerun: [\d.]+ s: 0.0\d s on a CPU.*, [\d.]+ s waiting, most in "
@@ -234,14 +234,15 @@ def test_what_happens_after_the_duration_is_said(flamerun, tmp_path):
     assert said.splitlines()[-1] == "flamerun: 'cat' goes on, unsampled"
     text = subprocess.run(["pdftotext", "x.pdf", "-"], cwd=tmp_path, stdout=subprocess.PIPE,
                           text=True, check=True).stdout
-    # At this rate the millisecond it took to begin has a sample once in a thousand times, and the
-    # fifth of a second it waited once in five.
+    # At 1 Hz, the 1 ms that the program takes to start has a sample in 0.1 % of the runs, and the
+    # 0.2 s that it waits in 20 %.
     assert ("no samples: " in text) == (re.search(r"(\d+) samples? at 1 Hz", text)[1] == "0")
 
 
 @pytest.mark.sanitized
 def test_a_program_that_ends_at_once(run):
-    # More than a twentieth of the time, however late its turns come; fewer than 20 samples.
+    # Uses more than a twentieth of the elapsed time even on a busy machine, and has fewer than 20
+    # samples.
     burn = "import time\nwhile time.process_time() < 0.5: sum(range(2000000))"
     result = run("-r", "10", "python3", "-c", burn)
     assert result.returncode == 0

@@ -36,7 +36,7 @@ def test_address_sanitizer(run, tmp_path):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files that change ids")
 def test_sudo_belongs_before_flamerun(flamerun_of_all, confined):
-    # A folder that others may enter, as pytest's are not.
+    # Unlike pytest's folders, this one can be made accessible to other users.
     with tempfile.TemporaryDirectory() as folder:
         if confined or os.statvfs(folder).f_flag & os.ST_NOSUID:
             pytest.skip("nothing changes ids here")
@@ -81,7 +81,7 @@ needs_container = pytest.mark.skipif(
 
 @needs_container
 def test_the_first_process_of_a_container_reaps_orphans(flamerun, tmp_path):
-    # cat ends when all of them have. They are reaped soon, not at once.
+    # cat ends when all children have ended. They are reaped soon after that, but not at once.
     script = ("{ for i in 1 2 3 4; do (sleep 0.1 &); done; } | cat\n"
               "for i in $(seq 100); do\n"
               "    states=$(cat /proc/[0-9]*/stat 2>/dev/null)\n"

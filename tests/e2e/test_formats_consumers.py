@@ -38,7 +38,7 @@ int main(void)
 }
 """
 
-# As flamerun's own reader has it: a location's lines are the innermost function first.
+# The lines of a location begin with the innermost function, as in flamerun's reader.
 READ_PPROF = """
 import {Profile} from '%s/pprof-format/dist/esm/index.js';
 import {readFileSync} from 'fs';
@@ -101,7 +101,7 @@ def test_firefox_profiler(run, node):
     with profiler_cli(node, folder) as call:
         call("load", folder / "p.firefox.json")
         found = collections.defaultdict(lambda: [0, 0])
-        # It says so where its server needs longer than it waits.
+        # If the server takes too long, the command prints an error in place of JSON.
         for _ in range(40):
             threads = call("thread", "list", "--json")
             if threads.startswith("{"):
@@ -113,7 +113,7 @@ def test_firefox_profiler(run, node):
             for one in said["functions"]:
                 found[one["name"]][0] += one["selfSamples"]
                 found[one["name"]][1] += one["totalSamples"]
-    # It counts milliseconds.
+    # The tool counts in milliseconds.
     assert found.keys() == costs(of.folded.stacks).keys()
     for name, (own, total) in costs(of.folded.stacks).items():
         assert found[name] == pytest.approx([1000 * own / 997, 1000 * total / 997]), name

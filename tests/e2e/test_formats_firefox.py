@@ -99,18 +99,18 @@ def test_a_run_writes_what_it_draws(run, tmp_path, words):
         assert thread["isMainThread"] == (thread["pid"] == str(thread["tid"]))
         workers.update({name: thread["name"] for stack in profile.folded(thread)
                         for name in stack if name.startswith("worker_")})
-        # What a sample stands for passed on a CPU, or did not.
+        # A sample's time is either CPU time or waiting time.
         samples = thread["samples"]
         for stack, weight, delta in zip(samples["stack"], samples["weight"],
                                         samples["threadCPUDelta"]):
             name, _, category = profile.stacks[stack][-1]
             waits = category == 4
-            # Of the leaves of a program that computes in its own code, those of waits have brackets.
+            # The program computes in its own code, so only waits end with a name in brackets.
             assert not waits or re.fullmatch(r"\[.*\]", name)
             assert delta == pytest.approx(0 if waits else weight * 1e6)
     assert len(workers) == len(set(workers.values())) == 4
     assert any(value == "Waiting" for value in profile.categories().values()) == bool(words)
-    # Where debug information is, frames have lines.
+    # Frames have lines if there is debug information.
     source = (ROOT / "tests/targets/threads.c").read_text().splitlines()
     for worker in workers:
         lines = {(file and file.rpartition("/")[2], line and source[line - 1])
@@ -136,7 +136,7 @@ def test_names_that_would_break_out(run, tmp_path):
 def test_times_are_those_of_the_samples(run, tmp_path):
     (tmp_path / "perf").write_text("t 7/8 10.5: 1 e:\n\t 12 z (a)\n\nt 7/8 10.75: 2 e:\n\t 12 b (a)\n")
     assert run("render", "perf", "-o", "perf.firefox.json").returncode == 0
-    # The end of what a weight stands for, since the least start of all.
+    # Times are the ends of the weights, relative to the smallest start of all profiles.
     (tmp_path / "scope.json").write_text(json.dumps({
         "shared": {"frames": [{"name": "z"}, {"name": "b"}]}, "profiles": [
             {"type": "sampled", "name": f"t (7/{tid})", "unit": "milliseconds", "startValue": start,

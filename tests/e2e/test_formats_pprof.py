@@ -56,10 +56,10 @@ def test_a_run_writes_what_it_draws(recorded):
     assert profile.period == 1000000000 // 997
     for _, values, _ in profile.stacks:
         assert values[1] == values[0] * profile.period
-        # A stack has time of one kind.
+        # A stack has either CPU time or one kind of waiting time.
         assert sum(value != 0 for value in values[1:]) == 1
         assert not any(value % profile.period for value in values[1:])
-    assert profile.mappings[1] == "threads"  # the program's comes first
+    assert profile.mappings[1] == "threads"  # the program's mapping comes first
     assert "libc.so.6" in profile.mappings.values()
     assert gzip.decompress((recorded / "p.pb.gz").read_bytes()) == profile.raw
     threads = {}
@@ -124,11 +124,11 @@ def test_pprof_format_reads_it(recorded):
 def test_render_draws_it_again(run, tmp_path, recorded, name):
     expected = stacks_of(recorded / "p.folded")
     assert render(run, tmp_path, recorded / name)[0] == expected
-    # By its content, where there is no name.
+    # From standard input, the format is recognised by its content.
     with open(recorded / name, "rb") as file:
         assert render(run, tmp_path, "-", stdin=file)[0] == expected
     by_thread, _ = render(run, tmp_path, recorded / name, "--threads")
-    # Four workers, and main if its start was long enough for a sample.
+    # Four workers, and main() if it ran long enough for a sample.
     assert len({stack[0] for stack in by_thread}) == len(
         {labels["thread"] for _, _, labels in Profile(recorded / "p.pb").stacks}) >= 4
     together = {}
@@ -227,13 +227,13 @@ def test_pprof_lists_lines(run, tmp_path):
                               check=True).stdout
 
     listed = pprof("-list=main|twice|add", "out.pb.gz")
-    # Own weight, that of all below, the number of the line.
+    # Self weight, total weight, line number.
     rows = re.findall(r"^\s*(\S+)\s+(\S+)\s+(\d+):", listed, re.M)
     for row in [("90", "90", "1"), (".", "60", "3"), (".", "30", "4"), ("10", "100", "7")]:
         assert row in rows, listed
-    # What pprof says of both files is the same in all views.
+    # pprof prints the same for both files in all views.
     for view in ["-list=main|twice|add", "-traces", "-lines -top", "-peek=add"]:
-        # Stacks may come in another order.
+        # The order of the stacks may differ.
         ours, theirs = (sorted(re.split(r"-+\+-+\n", pprof(*view.split(), name)))
                         for name in ["out.pb.gz", "in.pb"])
         assert ours == theirs, view
@@ -258,7 +258,7 @@ def test_addresses_are_named_from_the_file_that_ran(run, tmp_path, flags):
 
     profile(build_id)
     assert render(run, tmp_path, "in.pb")[0] == {("worker_2",): 7}
-    profile("")  # what has no build-id is believed
+    profile("")  # without a build-id, the file is accepted
     assert render(run, tmp_path, "in.pb")[0] == {("worker_2",): 7}
     profile("00" * 20)
     stacks, said = render(run, tmp_path, "in.pb")
@@ -347,8 +347,8 @@ def assert_books(stderr):
 
 def test_pause_and_marks_under_flamerun(run, tmp_path, phases):
     stacks, said, stderr, profile = profile_phases(run, tmp_path, phases)
-    assert stacks.below("hidden") <= 2  # one may be on its way at either end
-    # 250 looks at 250 Hz for each of two halves: 5 sigma are 0.16.
+    assert stacks.below("hidden") <= 2  # one sample may be in flight at each end of the pause
+    # 250 independent samples in each of two halves: 5 sigma are 0.16.
     share = stacks.below("begin") / (stacks.below("begin") + stacks.below("shown"))
     assert abs(share - said["begin"] / (said["begin"] + said["shown"])) < 0.16
     assert abs(left_out(stderr) - 100 / 3) < 10
@@ -359,7 +359,7 @@ def test_pause_and_marks_under_flamerun(run, tmp_path, phases):
     times = [float(ms) for ms, _, _ in marks]
     assert times == sorted(times)
     assert times[2] - times[1] >= 499
-    # A profile of a profile keeps them.
+    # Rendering the profile again keeps the marks.
     assert run("render", "p.pb", "-o", "again.pb").returncode == 0
     assert Profile(tmp_path / "again.pb").comments == profile.comments
 

@@ -75,7 +75,7 @@ def test_names_that_would_break_out(run, tmp_path):
     stacks = added_up(profiles_of(tmp_path / "out.speedscope.json"))
     assert stacks[('say "hi"', "back\\slash", "\ufffd\ufffd")] == 3
     assert sum(stacks.values()) == 15
-    # Read again, and by its content alone.
+    # The file can be read again, and its format is recognised by its content.
     (tmp_path / "out.speedscope.json").rename(tmp_path / "any.json")
     for name in ("any.json", "any"):
         assert run("render", name, "-o", "again.speedscope.json").returncode == 0

@@ -75,7 +75,7 @@ def test_processes_come_through(drawn, run, tmp_path):
     text = (tmp_path / "again.folded").read_text()
     assert {re.sub(r" \(\d+\)$", "", line.split(";")[0]) for line in text.splitlines()} >= {
         "sleeps", "split", "sh"}
-    # As a profile has them, which was written beside the picture.
+    # A profile that was written in the same run has the same.
     again(run, tmp_path, "--by", "process", "--wall", source="run.pb")
     assert (tmp_path / "again.folded").read_text() == text
 

@@ -43,7 +43,7 @@ def assert_sampled(run, function, least=0.5):
     assert run.folded.below(function) > least * due, run.folded.describe() + run.stderr
 
 
-# What it execs cannot start: the dynamic linker reads the counter.
+# The program cannot exec others: the dynamic linker reads the time stamp counter.
 @pytest.mark.parametrize("how", ["prctl", "syscall", "thread", "fork"])
 def test_without_the_time_stamp_counter(program, tmp_path, how):
     run = run_both(program, tmp_path, "tsc", how)
@@ -71,7 +71,7 @@ def test_system_calls_of_its_own(program, tmp_path):
         assert run.folded.below("dispatch") > 0
 
 
-# What a filter forbids that sampling does without.
+# Sampling continues if a filter forbids one of these calls.
 @pytest.mark.parametrize("how, call", [
     ("syscall", "none"), ("syscall", "timer_create"),
     *(("prctl", call) for call in ["none", "futex", "getrusage", "prctl", "process_vm_readv",

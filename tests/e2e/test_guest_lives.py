@@ -51,7 +51,8 @@ def test_lives_go_on(program, tmp_path, case, clock):
 
 @pytest.mark.parametrize("others", ["", "/no/such/other.so"])
 def test_an_image_in_another_root_is_not_told_of_the_library(tmp_path, others):
-    # Static: the new root holds nothing else. The loader's complaint is what a dynamic one adds.
+    # A static child, because the new root has no libraries. A dynamic one would also print ld.so's
+    # error.
     program = compile_target("odd_lives.c", tmp_path, output="dynamic")
     root = tmp_path / "root"
     root.mkdir()
@@ -70,7 +71,7 @@ def test_memory_is_locked_as_without_the_library(tmp_path, way, limit_kib):
     program = compile_target("locks_memory.c", tmp_path)
     words = [program, way, *([str(limit_kib)] if limit_kib else [])]
     expected = alone(*words)
-    # In a process of threads the library's tables stay mapped, and count.
+    # With threads, the library's tables stay mapped and count against the limit.
     is_too_little = way == "threads" and outside.IS_CONFINED and \
         0 <= resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] < TABLES_BYTES + (8 << 20)
     if expected.returncode or is_too_little:
@@ -119,7 +120,7 @@ def test_programs_that_the_library_would_end(tmp_path, kind, before):
     """Below a shell; with our preload in the environment or put out of it."""
     flags = ["-O2", "-fsanitize=address"]
     if kind == "another C library":
-        # glibc's loader under another's name: it would load what the other one trips over.
+        # glibc's loader under musl's name: it would load the library, which musl's loader cannot.
         loader = tmp_path / "ld-musl.so.1"
         loader.symlink_to(LOADER)
         flags = ["-O2", f"-Wl,--dynamic-linker={loader}"]
@@ -174,7 +175,7 @@ def test_a_tracer_finds_no_child_of_ours(program, tmp_path):
     run = profile(tmp_path, program, "any-child", "3", clock_hz=1500)
     assert run.stdout == expected.stdout
     assert run.status == expected.returncode
-    # More than the pool holds, seconds of it: flamerun took samples while the program ran.
+    # These are more samples than the pool holds, so flamerun drained it while the program ran.
     assert run.folded.total > 1500
     assert "rings were full" not in run.stderr
 
@@ -185,7 +186,7 @@ def test_refused_forks_are_not_waited_for(program, tmp_path):
 
 
 def test_a_limited_address_space_is_the_programs(program, tmp_path):
-    # Enough for the program and what it allocates, not for the arena as well.
+    # Enough memory for the program and what it allocates, but not for the arena in addition.
     limited = ["sh", "-c", "ulimit -v 102400; exec \"$@\"", "sh", program, "allocate"]
     expected = alone(*limited)
     assert expected.stdout == "allocated\nend\n"

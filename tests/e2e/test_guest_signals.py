@@ -18,7 +18,7 @@ CASES = ["reset-signal", "reset-bsd_signal", "reset-ssignal", "reset-sysv_signal
          "blocked-in-all", "masks-of-children", "masks-of-shells", "masks-of-threads", "old-masks",
          "let-in", "faults",
          "told", *(f"room-{kib * 1024}" for kib in (4, 6, 8, 12, 32))]
-# What burns nothing under its own signals need not be sampled often.
+# Rates. Programs that use no CPU time in their own signal handlers need not be sampled often.
 CLOCKS = {"cpu": {"rate_hz": 997}, "monotonic": {"clock_hz": 5000}}
 
 
@@ -27,10 +27,11 @@ def program(tmp_path_factory):
     return compile_target("own_signals.c", tmp_path_factory.mktemp("own_signals"))
 
 
-# The kernel keeps one SIGVTALRM at most: one the program sends itself while one of ours waits is lost.
-# At the CPU clock's rate that is one in thousands, at 5 kHz on a busy machine one in ten.
+# The kernel queues one SIGVTALRM at most, so a signal that the program sends itself is lost while a
+# timer's one is pending. At the CPU clock's rate one in thousands is lost; at 5 kHz on a busy
+# machine, one in ten.
 SEND_THEMSELVES = {"blocked", "let-in", "blocked-in-all", "waited-for", "leaps-out", "caught-once"}
-# Whether a stack has room is asked of either clock's signal by the same lines.
+# The same code checks the room on a stack for both clocks, so one is enough for `make check`.
 RUNS = [pytest.param(case, clock, marks=of_all if clock != "cpu" and case.startswith("room") else ())
         for case in CASES for clock in CLOCKS if clock == "cpu" or case not in SEND_THEMSELVES]
 

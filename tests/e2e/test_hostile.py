@@ -126,7 +126,8 @@ def test_a_program_that_lies_to_the_others(run, tmp_path):
         "$0" work && "$0" work && "$0" work; status=$?
         kill $liar; exit $status""", liar)
     assert (result.returncode, result.stdout) == (0, 3 * work), result.stderr
-    # What it made up for itself is no more than all there is; books that do not balance are off.
+    # Even with made-up values, no share exceeds 100 %. "off by" may: it reports inconsistent
+    # counters.
     for line in result.stderr.splitlines():
         assert all(float(part) <= 100 for part in re.findall(r"([\d.e+]+) %", line.split(", off by")[0])), line
 
@@ -303,7 +304,7 @@ def test_attached_to_what_does_little(run):
         assert hint == "it is stopped, as by Ctrl-Z: kill -CONT lets it go on"
         assert outside.state_of(process.pid) == "T"
     with outside.running("sh", "-c", "while :; do :; done") as process:
-        for _ in range(20):  # a busy machine may let it next to no time
+        for _ in range(20):  # on a busy machine it may get almost no CPU time
             hints = said(process.pid, "-r", "5")
             if any("sample it for longer" in hint for hint in hints):
                 break

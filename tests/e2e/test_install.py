@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif("TEST_SANITIZED" in os.environ, reason="asked without sanitizers"),
 ]
 
-# Writes what it is asked for; each call that compiles is a line.
+# Creates the output file. Logs one line for each call that compiles.
 COMPILER = """#!/bin/sh
 for word; do
     case $before in -o) out=$word ;; esac
@@ -28,7 +28,7 @@ done
 echo "${source:-$out}" >> "$COMPILED"
 : > "$out"
 """
-# ar rcs ARCHIVE ..., objcopy --option FILE
+# Called as "ar rcs ARCHIVE ..." or "objcopy --option FILE".
 ARCHIVER = '#!/bin/sh\n[ "$1" != rcs ] || { echo "$2" >> "$COMPILED"; : > "$2"; }\n'
 
 
@@ -48,7 +48,7 @@ def make(tools, tmp_path):
     def call(*words, folder=ROOT, **variables):
         log = tmp_path / "compiled"
         log.write_text("")
-        # Not what the make that runs this test was told.
+        # Do not inherit the settings of the make that runs this test.
         env = {name: value for name, value in os.environ.items()
                if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
         result = subprocess.run(
@@ -69,7 +69,7 @@ def test_installing_builds_nothing_anew(make, tmp_path):
     assert len(make("all")) > 100
     stage = f"DESTDIR={tmp_path}/stage"
     assert make(stage, "install") == []
-    # Another prefix is compiled into the few files that name it.
+    # Only the few files that contain the prefix are compiled again.
     again = [one for one in make(stage, "prefix=/elsewhere", "install") if one.endswith(".c")]
     assert 0 < len(again) < 6 and all(names_a_folder(one) for one in again), again
     assert make(stage, "prefix=/elsewhere", "install") == []
@@ -82,7 +82,7 @@ def test_installing_builds_nothing_anew(make, tmp_path):
 def test_manuals_are_found_by_what_they_are_about(make, tmp_path):
     make(f"DESTDIR={tmp_path}/stage", "prefix=/usr", "install")
     pages = tmp_path / "stage/usr/share/man"
-    # Without -c it trusts times of a second, and without -u it is about the system's.
+    # -c: mandb compares times in whole seconds only; -u: do not use the system's pages.
     subprocess.run(["mandb", "-q", "-c", "-u", pages], check=True, timeout=60)
     found = subprocess.run(["man", "-M", pages, "-k", "flame"], check=True, text=True, timeout=60,
                            stdout=subprocess.PIPE).stdout

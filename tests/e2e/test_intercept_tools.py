@@ -42,7 +42,7 @@ def test_gdb_in_the_check(gdb, chain):
     names = frames_of(text)
     assert names[:2] == ["leaf", "on_interrupt"], text
     assert names[names.index(SLOW) + 1:] == CHAIN, text
-    # Without being told it cannot: the test would prove nothing.
+    # If gdb is not informed, it cannot find the chain. Otherwise the test would prove nothing.
     text = gdb("-ex", "break leaf", "-ex", "run", "-ex", "bt", "--args", chain, IN_CHECK, "spin", 1)
     assert frames_of(text)[-len(CHAIN):] != CHAIN
 
@@ -73,13 +73,13 @@ def test_perf_by_call_frame_information_in_the_check(tool, chain):
 # ---- exceptions ----------------------------------------------------------------------------------
 
 def assert_thrown(program):
-    # An unwinder that is loaded is told without being asked for.
+    # A loaded unwinder is informed even if the program does not ask for it.
     for published in (UNWINDERS, 0):
         result = throws(program, published + INTERCEPTS)
         assert result.returncode == 0
         assert "caught 500000 clean 3000" in result.stdout
         assert "stubs 3" in result.stdout
-        # A tick waits each time, and nobody looks: not one of the stubs was returned to.
+        # A tick is pending in each round and no check is made: no throw returns through a stub.
         assert "checks 0 then 1000" in result.stdout
 
 
@@ -103,11 +103,11 @@ def test_under_flamerun(tmp_path, mode, link):
     program = library.build("stub_chain.c", tmp_path, link=link)
     run = profiled.profile(tmp_path, program, str(mode), "spin", "500")
     assert run.status == 0, run.stderr
-    # The library's frames, those of the check, are left out; the archive's are the program's.
+    # flamerun leaves out the frames of its library's check; the archive's are part of the program.
     leaf = ["on_interrupt"] if mode == IN_CHECK else ["step"]
     inward = tuple(CHAIN[::-1] + leaf + ["leaf", "work"])
     seen = run.folded.where(lambda stack: tuple(
         name for name in stack if name != "interrupt_call")[-len(inward):] == inward)
-    # Before it works it waits for a tick, which may take long.
+    # The program first waits for a tick, which may take long.
     rest = run.folded.total - run.folded.below("wait_for_tick")
     assert seen > 0.9 * rest, run.folded.describe()

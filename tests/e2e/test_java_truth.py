@@ -34,11 +34,11 @@ TIERS = {
 }
 
 
-# What all JDKs are run with; the newest one is run with all of TIERS, as all are by `make check-all`.
+# Tiers that run with every JDK. The newest JDK runs with all of TIERS, in `make check-all` all do.
 FEW = ("tiered", "interpreted")
 
-# A virtual thread's frames stand on those of its carrier from here on; and in place of those that
-# the JVM keeps in its heap, there is this one.
+# ENTERED separates the frames of a virtual thread from those of its carrier. FROZEN stands for
+# frames that the JVM keeps in its heap.
 ENTERED = ("jdk.internal.vm.Continuation.enterSpecial", "Continuation.java", 0)
 FROZEN = ("[frozen frames]", "", 0)
 
@@ -101,7 +101,7 @@ def is_true(shown, expected, carriers):
             return False
         expected = expected[-len(shown):]
         if bottom == []:
-            bottom = None  # JDK 21 does not describe the way on
+            bottom = None  # in JDK 21 the carrier's frames cannot be found
     elif ENTERED in shown:
         at = shown.index(ENTERED) + 1
         bottom, shown = shown[:at], shown[at:]
@@ -116,7 +116,7 @@ def sort_stacks(picture, told):
     frames in the JVM's heap. None is false, and few are cut, as those of threads whose frames are
     being remade: of virtual threads that is each time that they go on.
     """
-    # Names of hidden classes are told without their address.
+    # The program prints names of hidden classes without their address.
     said = re.sub(r"/0x[0-9a-f]+", "", told.read_text(encoding="utf-8"))
     expected = {name: [tuple(method) for method in stack]
                 for name, stack in json.loads(said).items()}
@@ -159,7 +159,7 @@ def assert_all_seen(expected, true):
     assert not few, few
 
 
-# The compiler alone works for half a minute where each method is compiled at once.
+# If each method is compiled at once, compiling alone takes half a minute.
 @pytest.mark.parametrize("version, tier", [
     *tiers(javas.KNOWN_MIN, TIERS),
     *(pytest.param(version, "compiled first", marks=profiled.of_all)
@@ -176,7 +176,7 @@ def test_every_stack_of_virtual_threads_is_their_own(tmp_path, compiled, version
         tmp_path, version, compiled(version), "-Djdk.virtualThreadScheduler.parallelism=1",
         "-Djdk.virtualThreadScheduler.maxPoolSize=1", *TIERS[tier], program="JavaVirtual")
     assert_all_seen(expected, true)
-    # What has not waited is all on the stack.
+    # A virtual thread that has not waited has all frames on the stack.
     assert not sum(frozen[name] for name in ("spin_started", "spin_deep", "spin_pool", "spin_pinned"))
     if tier == "interpreted":
         assert frozen["spin_waited"] == true["spin_waited"]

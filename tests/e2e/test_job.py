@@ -15,7 +15,7 @@ import folded
 import outside
 import pprof
 
-# Launchers, by the variables that they set; the last says which job it is.
+# Launchers, by the variables that they set: rank, number of ranks, identity of the job.
 LAUNCHERS = {
     "openmpi": ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE"),
     "mpich": ("PMI_RANK", "PMI_SIZE", None),
@@ -81,7 +81,7 @@ def test_weights_add_up(start, run, versions, tmp_path):
         assert rank["cpu"] == sum(weight for stack, weight in ranks.stacks
                                   if stack[0] == f"rank {rank['rank']} (n1)")
     assert all(stack[0] == "n1 (node)" for stack, _ in nodes.stacks)
-    # Of what a function weighs in a rank, the most, the least and the mean.
+    # Maximum, minimum and mean of a function's weight over the ranks.
     for function in report["job"]["functions"]:
         of = [sum(weight for stack, weight in ranks.stacks
                   if stack[0] == f"rank {rank} (n1)" and function["name"] in stack) for rank in range(3)]
@@ -124,7 +124,7 @@ def test_what_a_rank_has_is_there_while_it_runs(start, run, versions, tmp_path):
     def cpu():
         return [one["cpu"] for one in tables(run)["job"]["ranks"]] if (tmp_path / "job" / "n1.ranks").exists() else []
 
-    # Its place is there from the beginning, with nothing in it; who looks for ten seconds uses the CPU.
+    # The rank is listed from the start, without samples. Sleep, because polling uses the CPU.
     time.sleep(9)
     outside.wait_until(lambda: any(cpu()))
     assert rank.poll() is None

@@ -15,8 +15,8 @@ import profiled
 pytestmark = profiled.of_all
 
 LAUNCHERS = {
-    # More ranks than processors: yield to each other. Open MPI's shared memory takes nodes of one
-    # machine for one.
+    # There are more ranks than processors, so let them yield. Open MPI's shared memory would take
+    # all nodes to be one machine.
     "openmpi": (("mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-np"), "pmix"),
     "mpich": (("mpirun.mpich", "-np"), "pmi2"),
 }
@@ -69,7 +69,7 @@ def test_the_slow_rank_is_told(run, flamerun, tmp_path, slow_rank, mpi):
     assert result.returncode == 0 and "4 ranks, 30 rounds" in result.stdout
     assert "flamerun:   unusual: rank 2 on" in result.stderr
     assert (tmp_path / "job" / "job.svg").exists()
-    # 591 samples of 1.5 + 1.5 + 3 + 1.5 s: the most is 1.6 of the mean.
+    # 591 samples of 1.5 + 1.5 + 3 + 1.5 s: the maximum is 1.6 times the mean.
     compute = function(report, "compute")
     assert compute["most_rank"] == 2 and not compute["is_chance"]
     assert compute["imbalance"] == pytest.approx(0.6, abs=5 * compute["most"] ** 0.5 / compute["mean"])

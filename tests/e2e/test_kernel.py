@@ -38,13 +38,13 @@ def test_functions_and_their_share(tmp_path, kernel):
     run = profiled.profile(tmp_path, program, "2000", rate_hz=1000, options=["--kernel"])
     total = sum(run.truth.values())
     for name, true_ns in run.truth.items():
-        # Of time in the kernel ticks tell, 160 of each kind: 5 sigma are 40 %.
+        # Ticks measure the time in the kernel, 160 of each kind: 5 sigma are 40 %.
         assert abs(run.folded.below(name) / run.folded.total - true_ns / total) \
             < 0.4 * true_ns / total, run.folded.describe()
     reads = run.folded.where(lambda stack: "reads" in stack and "vfs_read" in of_kernel(stack))
     assert reads > 0.6 * run.folded.below("reads"), run.folded.describe()
-    # A fault begins with interrupts off. Where the host has to find the page, most of its time is
-    # met where they come on again, before handle_mm_fault().
+    # A page fault begins with interrupts off. If the host has to find the page, most of the time is
+    # sampled where interrupts are enabled again, before handle_mm_fault().
     faults = run.folded.where(lambda stack: "touches" in stack and any(
         "page_fault" in name for name in of_kernel(stack)))
     assert faults > 0.6 * run.folded.below("touches"), run.folded.describe()
@@ -52,10 +52,10 @@ def test_functions_and_their_share(tmp_path, kernel):
                             and "handle_mm_fault" in of_kernel(stack)), run.folded.describe()
     for stack, _ in run.folded.stacks:
         mine, theirs = of_kernel(stack), stack[:len(stack) - len(of_kernel(stack))]
-        # The kernel's are above all others, by names that it knows, and not in what computes.
+        # The kernel's frames are the innermost ones, and have names that the kernel knows.
         assert not any(name.endswith(SUFFIX) for name in theirs), stack
         assert set(mine) <= kernel, stack
-        # What computes is interrupted and calls nothing.
+        # Code that only computes enters the kernel by interrupts alone, never by calls.
         assert not ("computes" in stack and set(mine) & {"vfs_read", "do_anonymous_page"}), stack
     computes = run.folded.where(lambda stack: "computes" in stack and of_kernel(stack))
     assert computes < 0.3 * run.folded.below("computes"), run.folded.describe()
@@ -86,7 +86,7 @@ def test_as_perf_sees_it(tmp_path, kernel):
         if share < 0.03:
             continue
         mine = run.folded.where(lambda stack, name=name: name in of_kernel(stack)) / inside
-        # Looks tell within a stack, and ticks between stacks: of both there are some hundreds.
+        # Both shares vary: perf's has len(stacks) samples, flamerun's at least 300 independent ones.
         bound = 5 * (share * (1 - share) * (1 / len(stacks) + 1 / 300)) ** 0.5
         assert abs(mine - share) < bound + 0.01, (name, mine, share)
         compared += 1

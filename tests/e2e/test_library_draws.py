@@ -14,12 +14,12 @@ from folded import assert_share
 from pprof import Profile
 from profiled import BUILD, IS_ALL
 
-# For what asks only whether there is a picture.
+# For tests that only check if there is a picture.
 BRIEF = {"BRIEF": "1"}
 UNNOTICED = {"waited": 1, "sigchld": 1, "descriptors": 0, "handler": 1, "mask": 1}
 
 
-# How the library is linked makes no difference to flamerun, nor to what a container forbids.
+# How the library is linked does not matter for sanitizers and containers.
 @pytest.fixture(scope="module", params=["shared", pytest.param("static", marks=pytest.mark.skipif(
     bool({"TEST_SANITIZED", "TEST_CONFINED"} & set(os.environ)) and not IS_ALL, reason="as shared"))])
 def program(request, tmp_path_factory):
@@ -37,10 +37,10 @@ def test_every_format(program, tmp_path):
     names = ["s.pb", "s.svg", "s.png", "s.pdf", "s.folded", "s.pb.gz"]
     result = library.run(program, *names, cwd=tmp_path)
     assert library.said(result) == {**{name: 0 for name in names}, **UNNOTICED}
-    # What flamerun drew from is gone.
+    # The temporary profile was removed.
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
     stacks = library.stacks(tmp_path / "s.folded")
-    # 1.2 s of CPU, at 250 looks a second.
+    # 1.2 s of CPU time, 250 independent samples per second.
     assert_share(stacks, stacks.below("left"), 2 / 3, 290, "left")
     assert stacks.below("right") > 50
     assert "title" not in stacks.describe()
@@ -51,7 +51,7 @@ def test_every_format(program, tmp_path):
             if "right" in names} == {"second"}
     assert [comment.split()[-2:] for comment in profile.comments if comment.startswith("mark")] \
         == [["both", "run"]]
-    # The library's own, later: the same.
+    # flamerun draws the library's profile later in the same way.
     subprocess.run([BUILD / "flamerun", "render", "s.pb", "-o", "again.folded"], cwd=tmp_path,
                    check=True, stderr=subprocess.DEVNULL)
     assert (tmp_path / "again.folded").read_text() == (tmp_path / "s.folded").read_text()
@@ -104,7 +104,7 @@ def test_without_flamerun(moved, tmp_path):
     result = library.run(program, "s.svg", cwd=work, env=env)
     assert library.said(result) == {"s.svg": -2, **UNNOTICED}
     assert [path.name for path in work.iterdir()] == ["s.svg.pb"]
-    # What is left is what the picture would have been made from.
+    # The profile from which the picture would have been made is kept.
     subprocess.run([BUILD / "flamerun", "render", "s.svg.pb", "-o", "s.folded"], cwd=work,
                    check=True, stderr=subprocess.DEVNULL)
     assert library.stacks(work / "s.folded").below("left")
@@ -129,5 +129,5 @@ def test_under_a_tracer(shared, tmp_path, confined):
                             env=library.environment(**BRIEF), stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True, timeout=120, check=True)
     assert library.said(result) == {"s.folded": 0, **UNNOTICED}
-    # It follows every child that is one.
+    # strace -f follows every child of the program, but must not have seen flamerun's start.
     assert "execve" not in (tmp_path / "trace").read_text().split("\n", 1)[1]

@@ -50,7 +50,7 @@ def test_the_whole_is_the_sum_of_its_phases(batch):
     folder, _ = batch
     make, parse, total = (library.stacks(folder / f"{phase}.folded").total
                           for phase in ("make", "parse", "total"))
-    # What is burnt between the last flush and the stop is thrown away, and in neither.
+    # Samples between the last flush and the stop are in neither picture.
     assert make + parse == total
 
 
@@ -87,7 +87,7 @@ def test_server_answers_and_draws_itself(tmp_path):
     with Program(tmp_path, example("server", tmp_path), path, preload=False,
                  settings="duration=1.5:rate=500:output=a.folded") as server:
         with connected(path) as client, client.makefile("rw") as stream:
-            ask_until(stream, ["bacan"], lambda: True)  # begun with its dictionary
+            ask_until(stream, ["bacan"], lambda: True)  # wait until it has read its dictionary
             server.ask()
             answers = ask_until(stream, ["bacan", "bacon", "stastaa", "zzzz"],
                                 (tmp_path / "a.folded").exists)
@@ -96,7 +96,7 @@ def test_server_answers_and_draws_itself(tmp_path):
         assert server.process.poll() is None
     assert answers["bacon"] == "bacon"
     assert answers["stastaa"] == "stasta"
-    # The kernel takes more or less of a request that is answered so soon.
+    # The kernel's share of such a short request varies.
     assert stacks.below("correct") > 0.25 * stacks.total, stacks.describe()
     assert stacks.below("serve") > 0.9 * stacks.total, stacks.describe()
     assert {"serve", "correct", "may_be_nearer", "edit_distance"} <= \
@@ -116,7 +116,7 @@ def test_the_machines_functions_have_their_shares(tmp_path, clock, type_of_it, n
     times = [said[f"{name}_{clock}_ns"] for name in ("mix", "count")]
     share = times[0] / sum(times)
     assert 0.1 < share < 0.9 and mix + count >= 100, (share, mix, count)
-    # At least that many looks: a CPU clock is looked at at each tick of the kernel, 100 Hz.
+    # At least this many independent samples: the kernel checks a CPU clock at each tick, 100 Hz.
     looks = min(mix + count, sum(times) / 1e7)
     sigma = (share * (1 - share) / looks) ** 0.5
     assert abs(mix / (mix + count) - share) <= 5 * sigma, (mix, count, share)
@@ -125,8 +125,7 @@ def test_the_machines_functions_have_their_shares(tmp_path, clock, type_of_it, n
         assert {(*chunk, names[0]), (*chunk, names[1], "collatz")} <= \
             {stack for stack, _ in run.folded.stacks}
         return
-    # The builtin stands on the function that calls it, under both of its names, and so does what
-    # eval() itself did.
+    # The builtin has its caller below it, under both of its names; so has the self time of eval().
     assert run.folded.where(lambda stack: "collatz" in stack and stack.index("chunk") <
                             stack.index("count") < stack.index("collatz"))
     assert not run.folded.where(lambda stack: "eval" in stack)

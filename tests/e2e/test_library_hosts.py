@@ -61,7 +61,7 @@ BURNS = HEAD + """
     }
 """
 
-# The stack grows by steps of which each ends elsewhere in a page, and signals come at each step.
+# The stack grows by steps that end at varying offsets in a page, and signals arrive at each step.
 GROWS = HEAD + """
     __attribute__((noinline)) static int grow(int depth)
     {
@@ -84,7 +84,7 @@ GROWS = HEAD + """
 
 
 def assert_sampled(said):
-    # 0.3 s at 997 Hz, which a loaded machine merges but does not lose.
+    # 0.3 s at 997 Hz: a loaded machine merges samples but does not lose their weight.
     assert (said["start"], said["stop"]) == (0, 0)
     assert said["weight"] >= 150
 
