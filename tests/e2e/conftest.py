@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# What the contract tests share: the flamerun under test and a way to run it in a folder of its own.
-# FLAMERUN: the program to test, else the one in TEST_BUILD.
+# Fixtures of the end-to-end tests: the flamerun under test and a way to run it in a folder of its
+# own.
+# FLAMERUN: the program to test; default: the one in TEST_BUILD.
 import os
 import pathlib
 import shutil

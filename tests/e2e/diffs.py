@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
-# Runs to compare: some that were recorded, and some that are made, whose truth is known.
-#
-# goldens/diff_NAME.txt.xz has a line for each stack, a tab, and of each run in which it was seen its
-# number and, but for 1, how often. versions: 60 runs of 2 seconds of tests/targets/versions.c, then
-# 60 whose tenth is 15 % slower. cc1plus: 20 runs of a compiler, the innermost four frames.
+# Runs to compare: recorded ones, and generated ones whose true differences are known.
+# goldens/diff_NAME.txt.xz has a line for each stack: the stack, a tab, then for each run with the
+# stack its number and (if not 1) the count. "versions": 60 runs of 2 seconds of
+# tests/targets/versions.c, then 60 whose tenth() is 15 % slower. "cc1plus": 20 runs of a compiler,
+# the innermost four frames.
 import lzma
 import math
 import pathlib

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Profiles for Firefox's profiler, as tests read them.
+# Read profiles for the Firefox Profiler.
 import json
 
 

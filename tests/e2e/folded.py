@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Folded stacks as data, and the statistics the end-to-end tests assert with.
+# Read folded stacks, and assert shares with their statistical bounds.
 import math
 import re
 

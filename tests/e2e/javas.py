@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# The JVMs under test: every JDK in /usr/lib/jvm, by version, or the one whose java TEST_JAVA names.
+# The JVMs under test: every JDK in /usr/lib/jvm, by version, or only the java that TEST_JAVA names.
 import glob
 import os
 import pathlib

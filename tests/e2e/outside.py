@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Start programs, sample them from outside, look at what became of both.
+# Start programs and sample them from outside.
 import contextlib
 import os
 import pathlib

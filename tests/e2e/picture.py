@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# A reader of flamerun's pictures, written from flamerun-svg(5) alone.
+# Read the data of flamerun's pictures. Written from the specification flamerun-svg(5) alone.
 import base64
 import re
 import zlib

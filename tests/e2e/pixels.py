@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Pictures of any format as pixels, two for each CSS pixel, by the programs that others view them
-# with: librsvg for SVG, poppler for PDF. PNG is read here (what flamerun and librsvg write: eight
-# bits, not interlaced).
+# Render pictures to pixels, two for each CSS pixel, by the programs that users view them with:
+# librsvg for SVG, poppler for PDF. PNG files are decoded here (8 bits, not interlaced, as flamerun
+# and librsvg write them).
 import itertools
 import operator
 import struct

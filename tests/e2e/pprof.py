@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# pprof profiles as data, without a protobuf library: decoded as profile.proto has them, and encoded
-# as other profilers do.
+# Decode and encode pprof profiles as in profile.proto, without a protobuf library.
 import gzip
 import pathlib
 import re

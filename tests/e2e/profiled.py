@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Compile a program of tests/targets, run it under flamerun, hand back everything that came out.
+# Compile a program of tests/targets, run it under flamerun, and return its output and the profile.
 # TEST_BUILD: the build folder, from the Makefile.
 import concurrent.futures
 import functools

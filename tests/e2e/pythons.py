@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# What the tests of Python's functions share: the Pythons under test, and folded stacks by function.
+# The Python versions under test, and folded stacks by Python function.
 import os
 import pathlib
 import pwd

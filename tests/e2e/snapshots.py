@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Programs that were told by FLAMERUN_SNAPSHOT to draw themselves when a signal comes, and how to
-# send it.
+# Start programs with FLAMERUN_SNAPSHOT, which draw a picture of themselves at a signal, and send
+# the signal.
 import os
 import pathlib
 import re

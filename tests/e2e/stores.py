@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# ClickHouse servers for tests, and one that stands before a server and fails as it is told to.
+# ClickHouse servers for tests, and a proxy that fails as requested.
 import http.client
 import http.server
 import os

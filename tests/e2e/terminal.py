@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# A command as a job of a small shell on a pseudo-terminal: real process groups, real control keys.
+# Run a command as a job of a small shell on a pseudo-terminal, with real process groups and keys.
 import os
 import pty
 import select

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Stacks of sleeping threads from pc and sp alone: those of asleep.c in many builds, and of programs
-# that are here, held against what all registers tell.
+# Walks of sleeping threads from pc and sp alone, compared with walks from all registers: in
+# asleep.c, built in many ways, and in installed programs.
 import collections
 import os
 import shutil

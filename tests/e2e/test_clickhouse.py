@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# A store of two real servers: what goes in comes out, once, whatever dies in between; what was
-# sampled without names is named; what is selected is what was asked for.
+# A store of two real servers: each profile that is pushed can be read once, even if a server dies;
+# symbols that are pushed name earlier samples; queries return what they select.
 import os
 import pathlib
 import random

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# --clock: perf events above the kernel's tick. How many stacks they give, that time in the kernel
-# stays where it is, what the program must not notice, and what is said where they are refused.
+# --clock: sample by perf events, faster than the kernel's tick. Tests the number of samples, the
+# time in the kernel, that the program is not affected, and the messages if perf events are refused.
 import pathlib
 import re
 import shutil

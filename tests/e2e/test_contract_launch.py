@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# What a program inherits is what flamerun inherited, wherever flamerun is installed; what the
-# library cannot get into is refused before it starts.
+# The program inherits everything from flamerun unchanged, wherever flamerun is installed. Programs
+# that cannot load the library are refused before they start.
 import os
 import pathlib
 import re

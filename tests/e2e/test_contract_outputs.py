@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Files: proven writable before the program starts, replaced at the end, nothing of ours beside.
+# Output files: checked before the program starts, replaced at the end, no temporary files left.
 import os
 import resource
 import signal

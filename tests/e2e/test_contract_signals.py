@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# What signals mean: those sent to flamerun by a process reach the program, once; what the program
-# inherits is what flamerun inherited.
+# Signals sent to flamerun reach the program exactly once, and the program inherits flamerun's
+# signal state.
 import ctypes
 import os
 import platform

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# flamerun ends as the program ended: every row beside timeout(1), which has the same contract.
+# flamerun's exit status is the program's. Each case is compared with timeout(1).
 import os
 import signal
 import subprocess

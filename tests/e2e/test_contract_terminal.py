@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# On a terminal: its signals reach the program by themselves and are not doubled, job control works,
-# and after the program's end Ctrl-C is flamerun's.
+# On a terminal, the keys' signals reach the program once, job control works, and after the
+# program's end Ctrl-C goes to flamerun.
 import os
 import select
 import signal

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Versions of a program compared: equal ones raise no alarm, a change is found and named where it is,
-# and what is said, drawn and returned is the same. The statistics themselves are held against R in
-# tests/unit/test-shifts.c.
+# flamerun diff: equal versions cause no alarm, a change is found in the right function, and text,
+# picture and status agree. tests/unit/test-shifts.c compares the statistics with R.
 import collections
 import concurrent.futures
 import json

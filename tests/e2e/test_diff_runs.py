@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Two programs run in turns to be compared: in which order, what they see, how it ends.
+# flamerun diff -n: two programs run alternately. Tests their order, their environment and the end.
 import re
 import signal
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# What somebody meets who has only README.md or a guess: its commands are read out of it and run as
-# they stand, what it names must exist, and mistakes are answered with what to do.
+# A new user's first attempts: the commands in README.md run unchanged, everything it names exists,
+# and mistakes get a helpful message.
 import os
 import re
 import shlex

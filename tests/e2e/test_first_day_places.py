@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Where a first run may take place: programs built with sanitizers, under limits, as the first
-# process of a container.
+# Unusual environments of a first run: sanitizers, resource limits, the first process of a
+# container.
 import os
 import re
 import shutil

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Those who read these formats, one that Mozilla publishes and one that Datadog does, find what the
-# folded stacks of the same run say: each function's self and total.
+# Programs of others that read flamerun's formats, by Mozilla and Datadog, show the same self and
+# total weight of each function as the folded stacks of the same run.
 import collections
 import contextlib
 import json

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Files for the Firefox Profiler: columns that fit together, weights that are the picture's; and what
-# Mozilla's own profiler-cli says of them.
+# Files for the Firefox Profiler: columns are consistent, weights equal the picture's, and Mozilla's
+# profiler-cli shows the same.
 import json
 import os
 import re

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# What perf recorded: its text, and its recordings by perf itself; totals are those of perf report.
+# Read the text of perf script and perf's recordings; totals equal those of perf report.
 import json
 import os
 import re

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# pprof profiles: what a run writes is what it draws, what others write is drawn, and what is damaged
-# is refused with the place of the damage.
+# pprof profiles: flamerun reads what it wrote and what others write, and refuses damaged files with
+# the offset of the damage.
 import gzip
 import json
 import os

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Files for speedscope, in and out: a thread's profile is in order of time and weighs what the picture
-# does, what others write is drawn, what is damaged is refused. tests/browser/test_speedscope.py has
-# what speedscope says.
+# Files for speedscope: threads are in order of time, weights equal the picture's, files of others
+# are read, damaged ones are refused. tests/browser/test_speedscope.py tests speedscope itself.
 import json
 import re
 

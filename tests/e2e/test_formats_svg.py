@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Our pictures as files of stacks: what is drawn from a picture is what was in it, however it was
-# drawn, and what the page of Python in picture.py finds in it by the manual is the same.
+# Pictures as input: drawing a picture again gives the same stacks, however it was drawn, and
+# picture.py, which follows the manual, reads the same.
 import collections
 import pathlib
 import re

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Programs that forbid themselves what sampling uses: none is hurt, and what they do afterwards is
-# in the picture, or a line says why not.
+# Programs that forbid system calls which sampling needs continue unharmed. Later samples are in the
+# picture, or a message says why not.
 import os
 import pathlib
 import subprocess

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Ways of living that a guest could spoil: confined, forked behind libc's back, in other roots and
-# namespaces, without timers.
+# Processes in unusual states continue unharmed: confined ones, forked without libc, in other roots
+# and namespaces, without timers.
 import functools
 import os
 import re

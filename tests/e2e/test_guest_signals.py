@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# SIGVTALRM, masks and alternate stacks of a program stay its own, sampled by either clock, and calls
-# that sleep are broken off on no kernel that is not named for it.
+# The program's own use of SIGVTALRM, signal masks and alternate stacks is not changed, with both
+# clocks. Sleeping calls are interrupted only on kernels for which flamerun says so.
 import functools
 import math
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Places and inputs that nobody wished for: each gets its picture, or one clear line and its status.
+# Hostile inputs and environments: each gives a picture, or one clear message and its exit status.
 import os
 import pathlib
 import re

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# What `make install` and `make dist` do, with a compiler that only writes down what it is asked: how
-# long a build takes does not matter here, but what gets built when, and with which tools.
+# `make install` and `make dist`: which files are built when, with which tools. The compiler is a
+# script that only logs its calls.
 import os
 import re
 import shutil

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Other people's tools look at intercept stubs, while the original runs and while the check does:
-# gdb, perf, C++ exceptions, and flamerun itself. tests/targets/stub_chain.c says what has to be seen.
+# gdb, perf, C++ exceptions and flamerun see correct stacks in intercept stubs, while the original
+# function runs and while the check runs. tests/targets/stub_chain.c describes the stacks.
 import pytest
 
 import library

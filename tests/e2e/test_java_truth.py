@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# The JVM's own traceback is the truth: in tests/targets/JavaTruth.java every method that uses the CPU
-# is called by one way alone and has written down its stack. All samples that have it on theirs have
-# to show that stack, whole and in order, down to it, with each caller's line.
+# Compare samples with the JVM's traceback. In tests/targets/JavaTruth.java every method that uses
+# the CPU is called in one way only and prints its stack. All samples with the method must show that
+# stack completely, with each caller's line.
 import collections
 import json
 import os

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Ranks of a parallel program, gathered where they run and drawn as one. Who starts them is played by
-# the environment here; in test_job_real.py it is real.
+# Ranks of a parallel program, gathered in a folder and drawn as one picture. Environment variables
+# stand in for the launchers; test_job_real.py has real ones.
 import json
 import os
 import re

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Ranks of real parallel programs, in `make check-all`, which installs what starts them: Open MPI's and
-# MPICH's mpirun, and srun, on four nodes that tests/setup/slurm.sh makes of one machine.
+# Ranks of real parallel programs, in `make check-all`, which installs the launchers: mpirun of Open
+# MPI and MPICH, and srun on four nodes that tests/setup/slurm.sh simulates.
 import json
 import os
 import pathlib

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# --kernel: the kernel's functions above the program's. Whose they are and how much, by the program's
-# own clock and by perf; that its calls return what they return without; what a refusal says.
+# --kernel: the kernel's functions above the program's. Compares their times with the program's own
+# clock and with perf, checks that system calls return the same, and the messages of refusals.
 import pathlib
 import re
 import shutil

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# A program writes its own profile: .pb by the library, all else by flamerun, which the program
-# does not notice.
+# A program writes its own profile: the library writes .pb, flamerun all other formats. The program
+# does not notice that flamerun runs.
 import os
 import pathlib
 import shutil

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# The programs of share/examples that use the library do what their heads say. Built by
-# `make examples`, else here.
+# The programs of share/examples that use the library work as their head comments say. They are
+# built by `make examples`, or by the tests.
 import re
 import subprocess
 import time

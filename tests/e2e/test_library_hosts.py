@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Programs that are hard to live in link libflameprof: ones built with ThreadSanitizer, ones with
-# much thread-local storage, ones that valgrind runs.
+# libflameprof in difficult programs: with ThreadSanitizer, with much thread-local storage, under
+# valgrind.
 import shutil
 import subprocess
 

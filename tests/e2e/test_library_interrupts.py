@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Ticks for virtual machines, in every way the library gets into a program: which counter the
-# program reads, which no profile may show the timer, and that it is nobody's business.
+# Ticks for virtual machines, with all ways to link the library: which counter the program reads,
+# and that the timer is in no profile and does not disturb the program.
 import errno
 
 import pytest
@@ -57,7 +57,7 @@ def test_a_program_that_exports_its_copy(tmp_path):
 def test_the_timer_is_not_in_flameruns_profile(linked, tmp_path, link):
     result = profiled.profile(tmp_path, linked[link], "busy", clock_hz=1000)
     assert result.status == 0, result.stderr
-    # Thirty samples at least, had it been sampled.
+    # The timer ran for 30 ms, which would give at least 30 samples if it were sampled.
     assert library.said(result)["timer_ns"] >= 30e6
     stacks = [stack for stack, _ in result.folded.stacks]
     assert stacks
@@ -93,7 +93,7 @@ def test_ticks_end_and_begin_anew(linked, tmp_path, link, way):
 def test_forks_have_a_timer_once_they_check(linked, tmp_path, link, way):
     said = run(linked[link], "fork", way, tmp_path)
     assert (said["child_status"], said["exec_status"]) == (0, 0)
-    # A copy that follows another's ticks has to be told of them.
+    # After fork(), a copy that follows another copy's ticks has its timer before its first check.
     follows = link == "archive" and way != "alone"
     assert (said["child_before"], said["child_after"]) == (int(follows), 1)
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
-# Programs that link libflameprof and run out of memory: every call answers, none kills the program.
+# Programs that link libflameprof and run out of memory: every call returns, none ends the program.
 import library
 
-# Each child has one allocation more that succeeds, until all do.
+# Each child has one more successful allocation than the one before, until all succeed.
 SOURCE = """
     #include <errno.h>
     #include <stddef.h>

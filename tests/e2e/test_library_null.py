@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# NULL for each pointer that the public functions take: the rule at the top of flameprof.h, and the
-# functions that give NULL a meaning.
+# NULL for each pointer parameter of public functions: the rule at the top of flameprof.h, and the
+# functions for which NULL has a meaning.
 import re
 
 import library

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Scopes: one picture for every way out of a block, of the block and nothing else, in C11, C++17 and
+# Scopes: one picture for every way out of a block, with only the block's samples, in C11, C++17 and
 # C++20, compiled by gcc and clang.
 import datetime
 import errno
@@ -14,8 +14,8 @@ import library
 from profiled import of_all
 
 BLOCK, THREAD, PROCESS, LEFT = range(4)
-# What inside() burns is 100 ms at 997 Hz, of which the kernel's tick allows at least 100 Hz to be
-# seen one by one; weights make up for the rest. Half of it may be somebody else's.
+# inside() uses 100 ms at 997 Hz, which the kernel's tick (at least 100 Hz) merges into fewer
+# samples of more weight. Allow that half of it is lost to other processes.
 LEAST_WEIGHT = 40
 
 
@@ -36,10 +36,10 @@ def leave(program, way, folder, status=0):
 def assert_only_inside(path):
     stacks = library.stacks(path)
     assert stacks.total >= LEAST_WEIGHT, stacks.describe()
-    # A tick that comes late finds the scope's end, with the weight of all that it is late for.
+    # A late tick may hit the end of the scope, with the weight of all periods that it is late for.
     assert stacks.below("inside") >= 0.5 * stacks.total, stacks.describe()
     assert stacks.below("outside") == 0, stacks.describe()
-    # Naming and drawing come when nothing is sampled any more.
+    # Naming and drawing happen after sampling has stopped.
     assert stacks.below("flameprof_profile_write") == 0, stacks.describe()
 
 
@@ -83,7 +83,7 @@ def test_after_a_jump_the_next_one_has_its_turn(program, tmp_path):
     said = leave(program, "jump-scope", tmp_path)
     assert said["next"] == 0
     assert (tmp_path / "next.folded").exists()
-    # There is nothing to stop or flush once the scope that was left has ended.
+    # After the scope that was left has ended, there is nothing to stop or flush.
     assert leave(program, "jump-stop", tmp_path)["stop"] == -errno.ESRCH
     assert leave(program, "jump-flush", tmp_path)["flush"] == -errno.ESRCH
 
@@ -117,7 +117,7 @@ def test_a_fork_child_leaves_it_to_the_parent(program, tmp_path):
 
 def test_the_end_of_the_program_waits_for_a_picture(program, tmp_path):
     picture = tmp_path / "exit-drawing.folded"
-    # On a busy machine the picture may be there before the program has asked whether it is.
+    # On a busy machine the picture may be finished before the program checks that it is not.
     for _ in range(10):
         picture.unlink(missing_ok=True)
         if leave(program, "exit-drawing", tmp_path, 7)["early"]:
@@ -191,14 +191,15 @@ STANDARDS = [("gcc", "scopes.c", "c11"), ("clang", "scopes.c", "c11"), ("gcc", "
              ("g++", "scopes.cc", "c++20"), ("clang++", "scopes.cc", "c++20")]
 
 
-# Unoptimised it is each compiler's own way of leaving a block that counts, not the standard.
+# Without optimisation, the standard does not matter, only how each compiler leaves a block.
 @pytest.mark.parametrize("level, compiler, source, standard", [
     pytest.param(level, *way, marks=of_all if level == "-O0" and way[2] in ("c2x", "c++20") else ())
     for level in ("-O0", "-O2") for way in STANDARDS])
 def test_it_compiles_silently_in(compiler, source, standard, level, tmp_path):
     if not shutil.which(compiler):
         pytest.skip(f"no {compiler}")
-    # The header alone: what the target includes besides is not strict.
+    # Include only the header, because the target's other headers do not compile with strict
+    # options.
     uses = """
         #include "flameprof_scope.h"
         static int phase(const char *name) {

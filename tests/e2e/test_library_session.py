@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# A program that profiles itself, in every way it can be linked; and the same program under flamerun,
-# whose guest it is then.
+# A program that profiles itself, with all ways to link the library, alone and under flamerun.
 import pytest
 
 import library
@@ -21,7 +20,7 @@ def test_a_program_profiles_itself(linked, tmp_path, case):
     link, program = linked
     out = library.run(program, case, link, cwd=tmp_path).stdout
     if case == "another":
-        # Only the shared library stands between the program and the kernel's entry.
+        # Only the shared library intercepts calls of libc.
         assert out == ("shared\n" if link == "shared" else "lost\n")
     if case in ("replaced", "forgotten"):
         assert out == case + "\n"
@@ -48,5 +47,6 @@ def test_what_happens_in_a_pause_is_not_in_the_picture(shared, tmp_path):
     result = profiled.profile(tmp_path, shared, "pauses", rate_hz=500)
     assert result.status == 0
     assert result.folded.below("burn_unseen") == 0, result.folded.describe()
-    # Two stretches of 0.4 s in the parent, one in the child: 600, and at each end a tick's worth.
+    # 0.4 s twice in the parent and once in the child are 600 samples; each end may be off by a
+    # tick.
     assert 500 <= result.folded.below("burn_seen") <= 700, result.folded.describe()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# FLAMERUN_SNAPSHOT on programs that know nothing of it: what a signal draws, of whom, and when.
+# FLAMERUN_SNAPSHOT with programs that do not know it: a signal draws the right process at the right
+# time.
 import pathlib
 import re
 import signal
@@ -27,12 +28,12 @@ def test_python(tmp_path):
         assert match and int(match.group(1)) == program.process.pid
         asked = time.mktime(time.strptime(match.group(2), "%Y%m%d-%H%M%S"))
         assert abs(asked - before) < 30
-        assert stacks.total > 10  # it may have had the CPU for as many ms only
+        assert stacks.total > 10  # it may have had the CPU for so few ms only
         assert stacks.where(lambda stack: any("Py" in name for name in stack)) > 0.9 * stacks.total
-        # The thread that takes the snapshot is in none.
+        # The thread that takes the snapshot is not sampled.
         assert stacks.where(lambda stack: any("flameprof" in name for name in stack)) == 0
         assert program.said() == ""
-        # And once more, a second later by the name.
+        # Ask again, a second later, so that the file name differs.
         time.sleep(max(0, asked + 1.1 - time.time()))
         ask_until(program, lambda: len(list(tmp_path.glob("*.folded"))) > 1)
         assert program.process.poll() is None
@@ -49,8 +50,8 @@ def test_it_samples_as_long_as_asked(tmp_path):
         cpu, waited_s, sampled_s = re.search(
             r"(\d+) samples of cpu, [\d.]+ s(?:, and ([\d.]+) s of waiting)? in ([\d.]+) s",
             text).groups()
-        # The thread may be late to its end, and never early. What passes before the first look,
-        # which may be late, too, is missing of what was waited for a CPU.
+        # The thread may end late, but never early. The waiting time lacks the time before the first
+        # check, which may be late, too.
         assert 1.5 <= float(sampled_s) < 10
         assert int(cpu) / 100 + float(waited_s or 0) == pytest.approx(
             float(sampled_s), rel=0.2, abs=0.1)
@@ -195,7 +196,7 @@ def test_programs_that_link_it(link, preload, tmp_path):
     with Program(tmp_path, program, settings="duration=0.4:rate=997:output=a.folded",
                  preload=preload) as linked:
         linked.reads()
-        # One copy of the library takes snapshots, even if there are two.
+        # Only one copy of the library takes snapshots, even if there are two.
         assert threads_of(linked.process.pid) == 2
         linked.ask()
         stacks = picture(linked)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Snapshots that are not taken: what is said of them, and that programs stay what they were.
+# Snapshots that are refused: the messages, and that the programs are not affected.
 import os
 import pathlib
 import re
@@ -34,7 +34,7 @@ def test_a_second_one_is_refused(tmp_path):
         wait_for((tmp_path / "a.folded").exists)
         time.sleep(0.3)
         assert program.said().count("\n") == 1
-        # Nothing is left over: the next one works.
+        # Nothing is left of the refused snapshot: the next one works.
         os.remove(tmp_path / "a.folded")
         ask_until(program, (tmp_path / "a.folded").exists)
 
@@ -85,7 +85,7 @@ def test_a_program_without_the_library_ignores_it(tmp_path):
 
 
 def test_the_program_s_own_handler_wins(tmp_path):
-    # Not by print(): the signal may come within the other one, which Python does not forgive.
+    # Do not use print(): Python forbids it in a handler that interrupts print().
     code = ("import os, signal\n"
             "signal.signal(signal.SIGUSR2, lambda *_: os.write(1, b'mine\\n'))\n"
             "print('ready', flush=True)\nwhile True: pass")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # libflameprof.a in every kind of program, alone and together with the shared library; and what
-# `make install` puts in place.
+# `make install` installs of it.
 import errno
 import os
 import pathlib
@@ -14,7 +14,7 @@ import pytest
 import library
 import profiled
 
-# For as much CPU time of the calling thread, however fast the CPU is.
+# Use S seconds of CPU time of the calling thread, however fast the CPU is.
 BURN = """
     #include <time.h>
 
@@ -104,15 +104,15 @@ def test_a_program_holds_the_library(compiler, link, flags, tmp_path):
     said = library.said(library.run(program, cwd=tmp_path))
     assert [said[name] for name in ("start", "pause", "resume", "mark", "stop", "write")] == [0] * 6
     assert (said["status"], said["active"]) == (1, 1)
-    # Nothing tells the archive of new threads: it has to look for them, and does so late where
-    # others have the CPU.
+    # The archive is not informed of new threads. It searches for them, and on a busy machine it
+    # does so late.
     assert (said["threads"], said["marks"]) == (2, 1)
     stacks = library.stacks(tmp_path / "self.folded")
     in_main = stacks.below("main")
     in_thread = stacks.total - in_main
     assert stacks.below("burn") >= 0.9 * stacks.total, stacks.describe()
     assert min(in_thread, in_main) >= 0.1 * stacks.total, stacks.describe()
-    # A thread that was found has short stacks until the worker has looked where its own is.
+    # The stacks of a new thread are short until the worker has found where its stack is.
     assert stacks.below("works") >= 0.5 * in_thread, stacks.describe()
 
 
@@ -266,7 +266,7 @@ def test_pausing_is_passed_on(flamerun, tmp_path):
     library.run(flamerun, "-q", "-o", "all.folded", "--", program, cwd=tmp_path)
     stacks = library.stacks(tmp_path / "all.folded")
     assert stacks.below("seen") >= 10, stacks.describe()
-    # A sample that was on its way may still arrive.
+    # One sample may be in flight when sampling stops.
     assert stacks.below("unseen") <= 1, stacks.describe()
 
 
@@ -293,7 +293,7 @@ def test_its_names_are_its_own():
                            text=True, stdout=subprocess.PIPE).stdout.splitlines()
     names = {line.split()[0] for line in names if " " in line}
     assert "flameprof_start" in names
-    # gdb finds generated code by these two, whichever library has them.
+    # gdb finds generated code by these two names, in whichever library they are.
     gdb = {"__jit_debug_descriptor", "__jit_debug_register_code"}
     assert not [name for name in names - gdb if not name.startswith("flameprof_")]
 
@@ -305,7 +305,7 @@ def test_what_is_installed_can_be_used(tmp_path):
     env = library.environment()
     make = ["make", "-s", "-C", root, f"BUILD={os.path.relpath(profiled.BUILD, root)}",
             f"DESTDIR={stage}", f"prefix={prefix}", f"libdir={prefix}/lib/multi"]
-    # What goes where, without building anew for another prefix.
+    # Test only the installed paths, without building again for the other prefix.
     subprocess.run([*make, "-o", "all", "install"], check=True, env=env, stdout=subprocess.DEVNULL)
     installed = stage / prefix[1:]
     headers = sorted(path.name for path in (installed / "include").iterdir())

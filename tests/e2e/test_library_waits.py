@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# What a program that profiles itself says of its waits, compared with what it measured by the clock
-# on the wall; and that it notices nothing. The programs are others' tests': itself.c is preloaded.
+# Waits of a program that profiles itself, compared with its own measurements by elapsed time.
+# Programs of other tests are run with itself.c preloaded and notice nothing.
 import pytest
 
 import library
@@ -84,8 +84,8 @@ int main(void)
     run, threads = profile_itself(tmp_path, program)
     spans_s = sorted(int(line.split()[1]) / 1e9 for line in run.stdout.splitlines())
     lives_s = sorted(weight / RATE_HZ for name, weight, _ in threads if name == "lives")
-    # The main one lives as long as the last of the others. Their ends are between two looks, which are
-    # 75 ms apart where the one who looks has a CPU.
+    # main() lives as long as the last of the other threads. The ends are seen at the next check,
+    # which comes 75 ms later if the sampler gets a CPU.
     assert lives_s == pytest.approx([*spans_s, spans_s[-1]], rel=0.015, abs=0.15), threads
 
 
@@ -94,5 +94,5 @@ def test_its_picture_has_both_times(tmp_path):
     run, _ = profile_itself(tmp_path, profiled.compile_target("sleeps.c", tmp_path), 3300)
     total = sum(run.truth.values())
     for name in ("short_sleep", "long_sleep"):
-        # 10 turns, each 27 ms too much or too little on average, five times that.
+        # Each of 10 turns is off by 27 ms on average; allow five times the resulting deviation.
         assert abs(run.folded.below(name) / run.folded.total - run.truth[name] / total) < 0.13

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# --live as somebody at a terminal sees it: tmux is the terminal, and what its pane shows is read.
+# --live as on a terminal: tmux is the terminal, and the tests read the text of its pane.
 import re
 import shutil
 import subprocess
@@ -25,7 +25,7 @@ class Terminal:
         environment = ["env", *([f"TERM={term}"] if term else []), "PS1=ready> "]
         self.call("new", "-d", "-x", str(columns), "-y", str(rows), "-c", str(folder),
                   *environment, "sh", "-i")
-        self.type("trap : INT", "Enter")  # Ctrl-C is not for the shell
+        self.type("trap : INT", "Enter")  # so that Ctrl-C does not end the shell
 
     def call(self, *words):
         return subprocess.run([*self.base, *words], check=True, stdout=subprocess.PIPE,
@@ -89,12 +89,12 @@ def test_a_screen_of_functions_and_threads(tmp_path, terminal):
     text = pane.wait(has_counted(350))
     assert KEYS in text and text.startswith("split 5000\n"), text
     shares = shares_of(text)
-    # 350 samples of two thirds: sigma is 2.5 points.
+    # 350 samples, two thirds of them in heavy(): sigma is 2.5 points.
     assert shares["heavy"][1] == pytest.approx(67, abs=13), text
     assert shares["light"][2] == pytest.approx(33, abs=13) and shares["main"][2] > 90
     assert re.search(r"^ *[\d.]+% +\d+% .*split, \d+$", text, re.M), text
     text = pane.ended()
-    # The screen is gone; what the program wrote, and what is said of the run, is there.
+    # The live screen is gone. The program's output and flamerun's messages are on the terminal.
     assert KEYS not in text and "status 0" in text
     assert re.search(r"^heavy \d+$", text, re.M) and "wrote 'out.folded'" in text
     whole = folded.Folded((tmp_path / "out.folded").read_text())
@@ -120,7 +120,7 @@ def test_keys(tmp_path, terminal):
     pane.wait(lambda text: "shown from now on" in text)
     pane.wait(lambda text: "heavy" in shares_of(text))
     pane.type("q")
-    # The program goes on, in its terminal.
+    # The program continues and has the terminal.
     pane.wait(lambda text: KEYS not in text and "--live" in text)
     pane.type("C-c")
     text = pane.ended()
@@ -142,7 +142,7 @@ def test_a_screen_that_changes_its_size(tmp_path, terminal):
     assert "samples" in lines[1]
     assert max(map(len, lines)) <= 50
     pane.type("C-c")
-    # Ctrl-C is for the program, as always; the picture is written.
+    # Ctrl-C goes to the program, and the picture is written.
     assert "wrote 'out.folded'" in pane.ended()
     assert (tmp_path / "out.folded").exists()
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# flamelua is lua5.4: the same output, messages and exit status, for scripts that go into the
-# corners of the language, where a call of a Lua function being a C call could be noticed.
+# flamelua behaves as lua5.4: the same output, messages and exit status, for scripts that could
+# notice that a call of a Lua function is a C call.
 import functools
 import re
 import resource
@@ -16,7 +16,7 @@ import profiled
 pytestmark = [lua.needs_flamelua]
 
 SCRIPTS = sorted(path.name for path in lua.SCRIPTS.glob("*.lua"))
-# How flamelua may be started: each has its own way through calls.
+# Ways to start flamelua, each with other code for calls.
 WAYS = {
     "all": (),
     "no-stubs": ("--no-stubs",),
@@ -32,7 +32,7 @@ def meaning(script):
     return lua.run("lua5.4", script, cwd=lua.SCRIPTS).same()
 
 
-# Ticks go without stubs, too, and most of the time of all is what recursion takes.
+# Most of the time of all tests goes into recursion; ticks do not need stubs.
 LONGEST = {("recursion.lua", "no-stubs"), ("recursion.lua", "neither")}
 
 
@@ -136,7 +136,7 @@ def test_an_error_nobody_catches_shows_the_native_stack(tmp_path):
     frames = [line.strip() for line in ended.native.splitlines()]
     assert [frame for frame in frames if stub.search(frame)] == [
         "inner (fails.lua:2)", "outer (fails.lua:3)", "function (fails.lua:5)", "table.sort",
-        "main chunk (fails.lua)"]  # compare() called outer() in its own place
+        "main chunk (fails.lua)"]  # a tail call replaced compare() by outer()
     assert "luaV_execute" in frames and "main" in frames
     assert frames.index("inner (fails.lua:2)") == frames.index("luaV_execute") + 1
 

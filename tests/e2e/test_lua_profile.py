@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# What flamerun sees of a Lua program: its functions and builtins by name, in the native stack,
-# where they were and for as long as they ran.
+# flamerun's profile of a Lua program: functions and builtins by name, in the right order on the
+# native stack, with their true shares.
 import re
 
 import pytest
@@ -13,9 +13,9 @@ import profiled
 
 pytestmark = [lua.needs_flamelua]
 
-# Frames that are the script's: "name (file.lua:line)", and builtins.
+# Frames of the script, "name (file.lua:line)", and builtins.
 SCRIPT = re.compile(r"\(script\.lua(:\d+)?\)$|^(table|string|coroutine|math|os)\.\w+$|^x?pcall$")
-# Prints the CPU time of a phase, as a target does: its own account of the truth.
+# Print the CPU time of a phase, as the programs in tests/targets do.
 PHASE = """
 local function phase(name, f, ...)
   local begin = os.clock()
@@ -27,8 +27,8 @@ local function times(n) return math.ceil(n * 250 / RATE) end
 """
 
 
-# Where shares are asked for: a clock that passes would make one long stack of a pause. At this rate
-# every sample is a look of its own, and a script does so much less than at 250 a second.
+# For tests of shares. A clock of elapsed time would give a stack too much weight if the process had
+# to wait. At this rate all samples are independent; work is scaled down from 250 Hz (times()).
 CPU_CLOCK = {"clock_hz": None, "rate_hz": profiled.looks(1)[0]}
 
 
@@ -37,7 +37,7 @@ def profile(tmp_path, text, *options, clock_hz=1000, **more):
     script = library.write(tmp_path, "script.lua", phase + text)
     run = profiled.profile(tmp_path, lua.FLAMELUA, *options, script, clock_hz=clock_hz, **more)
     assert run.status == 0, run.stderr
-    # The file is known by the path it was run by.
+    # The script's path is part of the names; remove it.
     run.folded.stacks = [(tuple(name.replace(f"({tmp_path}/", "(") for name in stack), weight)
                          for stack, weight in run.folded.stacks]
     return run
@@ -69,7 +69,7 @@ def test_recursion_is_as_deep_as_it_is(tmp_path):
             assert set(stack[1:]) == {"fib (script.lua:2)"}
             depths.add(len(stack) - 1)
     assert 20 < max(depths) <= 34
-    # Between two of them there is what calls them, and nothing else.
+    # Between two activations there are only the frames of the interpreter's call.
     for stack, _ in run.folded.stacks:
         at = [i for i, name in enumerate(stack) if name == "fib (script.lua:2)"]
         for outer, inner in zip(at, at[1:]):
@@ -111,7 +111,7 @@ def test_builtins_by_name(tmp_path):
     assert compared > 10, run.folded.describe()
     for builtin in ("table.sort", "string.upper", "string.find", "math.random"):
         assert stacks.get(main + (builtin,), 0) > 10, (builtin, run.folded.describe())
-    # The C function is right below its name.
+    # The C function is the next frame after its name.
     for stack, _ in run.folded.stacks:
         if "table.sort" in stack[:-1]:
             assert stack[stack.index("table.sort") + 1] == "sort"
@@ -150,7 +150,7 @@ def test_a_coroutine_goes_on_through_what_ends(tmp_path):
     for expected in ((main, middle, "inner (script.lua:3)", spin),
                      (main, middle, "after (script.lua:2)", spin),
                      (main, middle, spin), (main, outer, spin)):
-        # A quarter each, of 400 looks.
+        # Each has a quarter of 400 independent samples.
         assert stacks.get(expected, 0) > 0.125 * run.folded.total, (
             expected, run.folded.describe())
 
@@ -170,7 +170,7 @@ def test_tail_calls_take_the_callers_place(tmp_path):
     green = stacks.get((*begin, "green (script.lua:4)", spin), 0)
     assert red + green > 0.9 * run.folded.total, run.folded.describe()
     share = red / (red + green)
-    # A quarter, of 400 looks.
+    # A quarter of 400 independent samples.
     assert 0.125 < share < 0.375, share
     assert max(len(stack) for stack in stacks) == 4
 
@@ -203,7 +203,7 @@ def test_metamethods_and_loaded_chunks_have_names(tmp_path):
     stacks = script_stacks(run)
     main, spin = "main chunk (script.lua)", "spin (script.lua:1)"
     for name in ("__index (script.lua:2)", "__add (script.lua:3)", "function (script.lua:1)"):
-        # A third each, of 300 looks.
+        # Each has a third of 300 independent samples.
         assert stacks.get((main, name, spin), 0) > 0.167 * run.folded.total, run.folded.describe()
 
 
@@ -232,7 +232,7 @@ def test_functions_that_are_gone_keep_their_names(tmp_path):
           f = nil
           collectgarbage()
         end""")
-    # Not the chunks that make them: a look may fall into one of those, too.
+    # Exclude the chunks that define them: a sample may be in one of those, too.
     found = {name for stack, _ in run.folded.stacks for name in stack if name.startswith("f (part")}
     assert found == {f"f (part{i}:1)" for i in range(1, 41)}
 

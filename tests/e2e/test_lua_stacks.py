@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Stacks in Lua's own terms, taken at safe points: what long builtins, loops without calls and
-# coroutines look like in them, alone and in flamerun's picture.
+# Stacks of the Lua machine, recorded at safe points: long builtins, loops without calls and
+# coroutines, alone and in flamerun's picture.
 import subprocess
 
 import pytest
@@ -40,7 +40,7 @@ def test_a_long_builtin_is_one_sample_and_its_own(tmp_path):
     whole = dict(stacks.stacks).get(("main chunk (script.lua)", "sleeps (script.lua:4)",
                                      "os.execute"), 0)
     assert whole >= 8 * 5, stacks.describe()
-    # Of the rest, at most what the machine took for itself.
+    # At most this share is elsewhere, for delays of the machine.
     assert whole > 0.8 * stacks.total, stacks.describe()
 
 
@@ -78,7 +78,7 @@ def test_loops_that_call_nothing_are_seen(tmp_path):
                  "garbage (script.lua:5)", "after_error (script.lua:6)"):
         assert found.get((main, name), 0) >= 3, (name, stacks.describe())
     assert found.get((main, "co", "function (script.lua:9)"), 0) >= 3, stacks.describe()
-    # Seen where they are, not when they return.
+    # Loops are seen while they run, not only when they return to main.
     assert found.get((main,), 0) <= 0.1 * stacks.total, stacks.describe()
 
 
@@ -169,14 +169,14 @@ def test_in_the_picture_of_flamerun(tmp_path, place):
               for stack, _ in told.stacks]
     asleep = ("main chunk (script.lua)", "sleeps (script.lua:2)", "os.execute")
     if place == "beside":
-        # Below the process: the shell's is another one.
+        # Exclude the shell, which is another process.
         machine = [stack[stack.index("[vm]") + 1:] for stack in stacks if "[vm]" in stack]
         assert asleep in machine, told.describe()
         assert ("main chunk (script.lua)", "work (script.lua:3)", "spin (script.lua:1)") in machine
     else:
         above = [stack for stack in stacks if stack[-3:] == asleep]
         assert above and "main" in above[0][:-3], told.describe()
-    # The native stacks are there as ever, and nothing else.
+    # Native stacks are unchanged, and no virtual frames are added.
     assert run.folded.below("luaV_execute") > 0
     assert not any(stack[-3:] == asleep or "[vm]" in stack for stack, _ in run.folded.stacks)
 

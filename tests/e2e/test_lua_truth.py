@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Lua's own debug.getinfo() is the truth: tests/targets/lua_truth.lua writes down each stack in which
-# its work() is called, with the lines of callers. All samples taken in work() have to show one of
-# them, whole and in order. This is about Debian's interpreters as they are; flamelua, which has
-# call stubs, is test_lua.py's.
+# Compare samples with Lua's debug.getinfo(). tests/targets/lua_truth.lua prints each stack in which
+# its work() is called, with the lines of callers. All samples in work() must show one of these
+# stacks completely. Tests Debian's interpreters; test_lua.py tests flamelua, which has call stubs.
 import os
 import re
 import shutil
@@ -32,7 +31,7 @@ def versions(*seldom):
 
 
 each_version = versions()
-# Each has its layout, which the stacks go through; what is more is alike in all.
+# Each version has a layout of its own, which the tests of stacks cover. Other tests run only here.
 first_and_last = versions("lua5.2", "lua5.3", "luajit -joff")
 
 
@@ -89,7 +88,7 @@ def test_every_stack_is_luas_own(tmp_path, lua, way, rate_hz, ms):
     told_stacks.assert_few_native(run)
     is_lua = run.folded.where(lambda stack: any("main chunk (lua_truth" in name for name in stack))
     assert is_lua > 0.9 * run.folded.total
-    # What else it does is mostly telling, which takes more than half of the time on some machines.
+    # The rest of the time is mostly spent printing stacks, on some machines more than half of all.
     in_work = run.folded.where(lambda stack: [name for name in stack if FUNCTION.match(name)][-1:] ==
                                [f"work (lua_truth.lua:{WORK})"])
     assert in_work > 0.2 * is_lua > 0, run.folded.describe()
@@ -104,9 +103,9 @@ def test_names_are_what_callers_call_them(tmp_path, lua):
     told = set(re.findall(r"^name (\S+) (.*)", run.stdout, re.M))
     shown = {(place, name.removeprefix("__")) for _, stack, _ in firefox.stacks_of(picture)
              for name, place, _ in functions_in(stack) if name not in ("function", "main chunk")}
-    # 5.2 and 5.3 call metamethods by their whole names.
+    # Lua 5.2 and 5.3 name metamethods with their leading "__".
     told = {(place, name.removeprefix("__")) for place, name in told}
-    # What C calls, and what a tail call has called first, is called by the name in its definition.
+    # A function that is called by C, or was called by a tail call, has the name of its definition.
     told |= {(f"lua_truth.lua:{number}", name.removeprefix("__"))
              for number, line in enumerate(SCRIPT.read_text().split("\n"), 1)
              for name in re.findall(r"(\w+)(?: = function\(|\([\w, .]*\)(?: |$))", line) if "function" in line}
@@ -154,7 +153,8 @@ def test_waits_have_names(tmp_path, lua):
     script.write_text("local function naps()\nio.popen('sleep 1.5'):read('*a')\nend\nnaps()\n")
     run = profile(tmp_path, *lua.split(), script, options=["--wall"])
     naps = run.folded.where(lambda stack: "naps (naps.lua:1)" in stack)
-    # A busy machine takes its time to start what sleeps: no more than the interpreter's own life.
+    # Starting the sleeping process may take long on a busy machine, but not longer than the
+    # interpreter's own life.
     life = run.folded.where(lambda stack: stack[0] == os.path.basename(lua.split()[0]))
     assert naps >= 0.97 * 1.5 * run.rate_hz and naps >= 0.9 * life > 0, run.folded.describe()
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Several files as one: weights of equal stacks add up, whatever formats they come in; what cannot
-# be added is refused, and what is lost is said.
+# flamerun merge: weights of equal stacks add up, whatever the formats; what cannot be added is
+# refused, and losses are reported.
 import collections
 import json
 import os
@@ -16,7 +16,7 @@ import picture
 import pprof
 import profiled
 
-LINES = (32, 33, 34, 35)  # tags of columns: files, numbers, selves, totals
+LINES = (32, 33, 34, 35)  # tags of columns: files, numbers, self and total weights
 CLOCKS = "flamerun: when samples were taken is left out: each run has a clock of its own\n"
 
 
@@ -47,7 +47,7 @@ def test_weights_add_up(run, tmp_path):
     for name in ("all.svg", "all.pb.gz"):
         run("-q", "render", name, "-o", "back.folded", "--by", "function")
         assert weights_of(tmp_path / "back.folded") == expected
-    # Of the sum any part can be drawn, and a part of the sum is the sum of parts.
+    # Drawing part of the merged stacks equals merging parts.
     run("-q", "merge", *files[:4], "-o", "some.folded")
     run("-q", "merge", "some.folded", *files[4:], "-o", "again.folded")
     assert weights_of(tmp_path / "again.folded") == expected
@@ -66,7 +66,7 @@ def test_a_root_for_each_file(run, tmp_path):
     assert weights_of(tmp_path / "all.folded") == {
         (name, *stack): weight for name, path in zip(names, files)
         for stack, weight in weights_of(path).items()}
-    # They stay roots when stacks are turned round, also in a picture that is drawn again.
+    # Files stay roots when stacks are reversed, also when the picture is drawn again.
     run("-q", "merge", *names, "--by", "file", "--reverse", "-o", "turned.svg", "-o", "turned.folded")
     for again in ((), ("render", "turned.svg", "-o", "turned.folded")):
         assert not again or run("-q", *again).returncode == 0
@@ -75,7 +75,7 @@ def test_a_root_for_each_file(run, tmp_path):
             for stack, weight in weights_of(path).items()}
     assert run("merge", *names, "--by", "file,thread").stderr == (
         "flamerun: --by file leaves no root to process or thread\n")
-    # Tables are of functions.
+    # Tables list functions, whatever the grouping.
     told = {}
     for words in ((), ("--by", "file")):
         run("-q", "merge", *names, *words, "-o", "all.json")
@@ -190,7 +190,7 @@ def test_what_cannot_be_added(run, two_runs, tmp_path):
         125, "flamerun: cannot open 'nothere': No such file or directory\n")
     result = run("-q", "merge")
     assert result.returncode == 125 and "merge wants files of stacks: " in result.stderr
-    # What is empty counts nothing, and is no reason to refuse.
+    # An empty file adds nothing and is not an error.
     assert run("-q", "merge", "empty.folded", picture_file, "empty.folded", "-o",
                "out.pb.gz").returncode == 0
     assert told_of(run, tmp_path / "out.pb.gz")["weight"] == told_of(run, picture_file)["weight"]
@@ -312,7 +312,7 @@ def test_processors_make_no_difference(flamerun, tmp_path):
         several, one = merged(*words), merged(*words, on={min(processors)})
         assert several == one
         assert one[0] == status and one[1].count("less than nothing") > 10
-    # Each stack once for each file that has it.
+    # Each stack counts once for each file that has it.
     merged(*names)
     expected = sum((weights_of_profile(flamerun, tmp_path / name) for name in names),
                    collections.Counter())

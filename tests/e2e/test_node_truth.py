@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# V8's own traceback is the truth: in tests/targets/node_truth.js every function that uses the CPU is
-# called by one way alone and has written down its stack. All samples that have it on theirs have to
-# show that stack, whole and in order, down to it.
+# Compare samples with V8's traceback. In tests/targets/node_truth.js every function that uses the
+# CPU is called in one way only and prints its stack. All samples with the function must show that
+# stack completely.
 import collections
 import json
 import os
@@ -19,7 +19,7 @@ import profiled
 MS = 24
 RATE = 4000
 DEEPEST = 4096
-# Each function with a frame of its own.
+# So that each function has a frame of its own.
 NOTHING_INLINED = ["--no-turbo-inlining", "--no-maglev-inlining"]
 TIERS = {
     "interpreted": ["--no-opt", "--no-sparkplug", "--no-maglev"],
@@ -81,8 +81,8 @@ def run_truth(folder, node, flags):
                     "--", node, *flags_of(node, flags), profiled.TARGETS / "node_truth.js", told,
                     str(MS)], check=True, timeout=600)
     expected, true = sort_stacks(picture, told)
-    # Each spins for MS, of which flamerun may have half. What comes in the beginning or is put off
-    # is no quarter of it.
+    # Each function spins for MS, of which flamerun may use half. Less than a quarter of the rest
+    # may lack, at the start or because samples were deferred.
     few = {name: true[name] for name in expected if true[name] < MS / 8}
     assert len(few) < len(expected) / 10, few
 
@@ -119,7 +119,7 @@ function hashes(text) { let h = 0; for (let i = 0; i < text.length; i++) h = h *
 function busy() { return fib(20) + sorts(500) + hashes("x".repeat(5000)); }
 (function main() { const end = process.cpuUsage().user + 6e5; while (process.cpuUsage().user < end) busy(); })();
 """
-# What is inlined, in between, may be missing.
+# Callees of each function. Inlined functions between them may be missing.
 CALLS = {
     "fib (busy.js:2)": ["fib (busy.js:2)"],
     "sorts (busy.js:3)": ["(anonymous) (busy.js:3)"],
@@ -140,7 +140,7 @@ def test_a_busy_script_is_named(tmp_path, node):
     assert below > 300
     for function in ("fib (busy.js:2)", "sorts (busy.js:3)", "hashes (busy.js:4)"):
         assert stacks.where(lambda stack, name=function: name in stack), function
-    # Also while they are just entered, or about to return.
+    # Also at the first and last instructions of functions.
     assert stacks.where(lambda stack: "[unknown code]" in stack) < below * 0.02
     assert not stacks.where(lambda stack: any(
         callee not in CALLS[caller] for caller, callee in zip(
@@ -188,8 +188,8 @@ def test_callers_are_told_while_code_moves(tmp_path, node, flags):
     assert not wrong
 
 
-# What V8's heap has no names for: (module (func $spin (export "spin") (param i32) ...)), a loop, and a
-# regular expression that goes back often.
+# Code without a name in V8's heap: a WebAssembly function (module (func $spin (export "spin")
+# (param i32) ...)) with a loop, and a regular expression that backtracks much.
 WASM = """
 const spin = new WebAssembly.Instance(new WebAssembly.Module(new Uint8Array([
     0,97,115,109,1,0,0,0, 1,6,1,96,1,127,1,127, 3,2,1,0, 7,8,1,4,115,112,105,110,0,0,
@@ -206,7 +206,7 @@ console.log(process.pid, process.env.NODE_OPTIONS);
 def test_what_node_is_asked_for_has_names(tmp_path, node):
     script = tmp_path / "wasm.js"
     script.write_text(WASM, encoding="utf-8")
-    # In its folder: V8 leaves a log where it runs.
+    # Run in the test's folder, because V8 writes a log to the working directory.
     run = profiled.profile(tmp_path, "/bin/sh", "-c", 'cd "$0" && exec "$1" wasm.js', tmp_path, node,
                            rate_hz=997, options=["--jit=node"],
                            env={**os.environ, "NODE_OPTIONS": "--no-warnings"})
@@ -222,8 +222,8 @@ def test_what_node_is_asked_for_has_names(tmp_path, node):
     assert matches > 0.1 * run.folded.total > 0, run.folded.describe()
 
 
-# The interpreter's, or another that has gone on in its frame; compiled code; Debian's library of
-# node has no names of builtins.
+# Frames that may run a function: a builtin of the interpreter, compiled code, or Debian's libnode,
+# which has no names for builtins.
 RUNS_IT = re.compile(r"Builtins_\w+|\[unknown code\]|\[libnode\.so.*\]")
 
 

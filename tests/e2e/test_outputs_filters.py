@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Stacks cut and merged before anything is drawn: in folded text as in pictures, for a run as for
-# stacks that were written elsewhere.
+# Filters and grouping, in folded stacks and pictures, for runs and for stored stacks.
 import html
 import os
 import re
@@ -43,7 +42,7 @@ CASES = [
      "9 samples left out: no frame of theirs matches --focus"),
     (["--ignore", "parse", "--ignore", "^other$"], {"main;emit;lex": 2, "main": 1},
      "12 samples left out: a frame of theirs matches --ignore"),
-    # Stacks are chosen by all of their functions, those that are cut off or hidden too.
+    # Filters match all functions of a stack, even those that --root or --hide removes.
     (["--root", "lex", "--focus", "main", "--ignore", "emit"], {"lex": 5},
      "4 samples left out: no frame of theirs matches --focus\n"
      "2 samples left out: a frame of theirs matches --ignore\n"
@@ -55,7 +54,7 @@ CASES = [
      {"main;parse": 8, "main;emit": 2, "main": 1, "other": 4}, ""),
 ]
 
-# Of what calls itself, and what comes of it.
+# Recursive stacks, and what --collapse-recursion makes of them.
 RECURSION = [
     ("a;a;a;b", "a;b"),
     ("a;b;a;b;c", "a;b;c"),
@@ -230,7 +229,7 @@ def test_a_run(split, tmp_path):
     assert rooted.folded.total + lost >= due, "nothing else is lost"
     turned = profile(tmp_path, split, "150", clock_hz=1000, options=("--reverse",))
     assert all(stack[-1] != "heavy" for stack, _ in turned.folded.stacks if "main" in stack)
-    # What is said is about what is drawn, whichever way the picture looks.
+    # The summary is about the stacks that are drawn, reversed or not.
     for run, names in ((plain, {"heavy", "light"}), (rooted, {"heavy"}),
                        (turned, {"heavy", "light"})):
         said = set(re.findall(r"% +(heavy|light) \[split\]", run.stderr))
@@ -267,7 +266,7 @@ def test_a_root_for_each_process(split, run, tmp_path):
                    options=("--by", "process", "-o", str(tmp_path / "by.pb.gz")))
     splits = {root for root in roots_of(made.folded) if re.fullmatch(r"split \(\d+\)", root)}
     assert len(splits) == 2, roots_of(made.folded)
-    # The frame by the name that two share has given way.
+    # The process frames replace the common frame "split".
     assert all("split" not in stack for stack, _ in made.folded.stacks if stack[0] in splits)
     for root in splits:
         assert made.folded.where(lambda stack, root=root: stack[0] == root and "heavy" in stack) > 0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Lines of functions and what is inlined: what options make of them, in every output.
+# Lines of functions and inlined functions: what options make of them, in every output.
 import os
 import pathlib
 import re
@@ -52,7 +52,7 @@ WHOLE = {"main": "200", "main;words": "500", "main;words;hash": "100", "main;wor
 def test_functions_are_whole(folded, tmp_path):
     assert folded() == WHOLE
     chains = Profile(tmp_path / "out.pb").chains.values()
-    assert len(chains) == 5  # lines are apart in profiles
+    assert len(chains) == 5  # a profile keeps lines apart
 
 
 def test_by_line(folded):
@@ -87,7 +87,7 @@ def test_inline_suffix(run, folded, tmp_path):
     marked = {"main": "200", "main;words_[i]": "500", "main;words_[i];hash": "100",
               "main;words_[i];hash;mix_[i]": "200"}
     assert folded("--inline-suffix") == marked
-    # What was read with it has it once, and is known for what it is.
+    # Reading the stacks with --inline-suffix recognises the suffix and writes it only once.
     assert run("render", "out.folded", "-o", "again.folded", "--inline-suffix").returncode == 0
     assert (tmp_path / "again.folded").read_text() == (tmp_path / "out.folded").read_text()
     assert run("render", "out.folded", "-o", "none.folded", "--no-inline").returncode == 0
@@ -101,7 +101,7 @@ def test_filters_know_inlined_functions_and_what_is_left_has_lines(folded, tmp_p
         ("/build/src/words.rs", 12)]
     assert folded("--hide", "^words$") == {
         "main": "700", "main;hash": "100", "main;hash;mix": "200"}
-    # A profile is not turned round: its readers do that.
+    # --reverse does not reverse a pprof profile: its readers do that.
     assert folded("--reverse")["mix;hash;words;main"] == "200"
     assert Profile(tmp_path / "out.pb").folded()["main", "words", "hash", "mix"] == 200
 
@@ -117,7 +117,7 @@ def test_what_is_saved_has_whole_functions(run, tmp_path, profile):
 
 @pytest.mark.parametrize("maps, files", [
     (["/build=/my"], ["/my/lib/hash.rs", "/my/src/main.rs", "/my/src/words.rs"]),
-    # The longest decides, whichever comes first; folders are taken whole.
+    # The longest folder wins, in whatever order; a folder matches by whole components.
     (["/build/src=/s", "/build=/my/"], ["/my/lib/hash.rs", "/s/main.rs", "/s/words.rs"]),
     (["/build/=/my", "/build/src//=/s/"], ["/my/lib/hash.rs", "/s/main.rs", "/s/words.rs"]),
     (["/build/sr=/x", "/build/lib=", "build=/y"],
@@ -170,7 +170,7 @@ def test_a_run_knows_what_was_inlined(recorded):
              "light": run.truth["called"]}
     run.assert_truth(truth)
     for name in truth:
-        # All but the few instructions around spin()'s.
+        # All but the few instructions before and after the inlined spin().
         assert run.folded.where(lambda stack, name=name: stack[-3:] == (
             "main", name, "spin_[i]")) >= 0.9 * run.folded.below(name)
 

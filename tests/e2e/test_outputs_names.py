@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Where outputs go: names with gaps, standard output, formats a name does not tell, and the folder
-# for what could not be written.
+# Names of outputs: placeholders, standard output, names without a known format, and the folder for
+# outputs that could not be written.
 import os
 import pathlib
 import re
@@ -228,7 +228,7 @@ def test_an_empty_file_is_an_empty_picture(run, tmp_path):
     assert result.returncode == 0
     assert "flamerun: 'empty' is empty: nothing is in the picture\n" in result.stderr
     assert (tmp_path / "x.svg").read_text().rstrip().endswith("</svg>")
-    # What flamerun writes when nothing was sampled can be drawn.
+    # The stacks that flamerun writes without any sample can be drawn, too.
     run("-q", "-o", "none.folded", "--", "true")
     assert run("render", "none.folded", "-o", "y.png").returncode == 0
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Every option of the picture does what it says in all three formats, and alike.
+# Every option for pictures has its effect in all three formats, and the same one.
 import os
 import re
 import subprocess
@@ -15,7 +15,8 @@ FORMATS = ("svg", "png", "pdf")
 STACKS = ("main;parse;lex;next 40\nmain;parse;lex 10\nmain;emit;write 20\nmain;emit 10\n"
           + "".join(f"main;tiny{i} 1\n" for i in range(20)))
 SVG = "{http://www.w3.org/2000/svg}"
-# Antialiasing of three libraries differs at edges and in text; another picture differs by far more.
+# Maximum difference of one picture in two formats, by antialiasing of edges and text. Different
+# pictures differ far more.
 ALIKE = 3.0
 
 
@@ -73,7 +74,7 @@ def test_it_is_seen_and_seen_alike(draw, words):
         assert effect > 0.05, f"{name}: no effect"
         if name != "png":
             assert asked["png"].difference(asked[name]) < ALIKE, name
-    # Drawn alike means more than changed: each is nearer to its own kind than to the plain one.
+    # With the option, SVG and PDF are nearer to the PNG with the option than to the plain pictures.
     for name in ("svg", "pdf"):
         own = asked["png"].difference(asked[name])
         assert own < asked["png"].difference(plain[name]), name
@@ -167,7 +168,8 @@ def test_palettes_change_hues(draw):
 def test_frame_height(draw):
     for name in FORMATS:
         low, high = draw("--frame-height", "10")[name], draw("--frame-height", "30")[name]
-        # Five rows: all, main, parse, lex, next; 20 pixels more each, two device pixels for one.
+        # Five rows (all, main, parse, lex, next), each 20 pixels higher, at two device pixels per
+        # pixel.
         assert abs(high.height - low.height - 2 * 5 * 20) <= 4, name
 
 

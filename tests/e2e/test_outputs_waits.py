@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Which time is drawn: on a CPU unless something else is asked for, waits with --wall, waits alone
-# with --sample-type wait; and what a run writes is what its profile gives back.
+# Which time is drawn: CPU time by default, waits too with --wall, only waits with --sample-type
+# wait. The profile of a run gives the same picture.
 import re
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ from profiled import BUILD, compile_target
 
 MS = 1000000
 FUNCTIONS = ["main", "work", "load", "pool", "[futex]", "[read: pipe]", "[no CPU]"]
-#          thread, stack, kind, ms on a CPU, waiting, ready
+# thread, stack, kind, ms on a CPU, waiting, ready
 STACKS = [(0, "main;work", "", 100, 0, 0), (0, "main;work;[futex]", "lock", 0, 200, 0),
           (0, "main;load;[read: pipe]", "io", 0, 300, 0), (0, "main;[no CPU]", "", 0, 0, 50),
           (1, "pool;[futex]", "lock", 0, 1000, 0), (2, "pool;[futex]", "lock", 0, 1000, 0)]
@@ -82,7 +82,7 @@ def test_what_is_drawn(draw, words, expected):
 def test_what_is_left_out_is_counted_in_samples(draw):
     assert "100 samples left out" in draw("--focus", "load")[1]
     assert "left out" not in draw("--focus", "work|main")[1]
-    assert "left out" not in draw("--ignore", "pool")[1]  # nothing that anybody sampled
+    assert "left out" not in draw("--ignore", "pool")[1]  # these stacks have no samples
 
 
 @pytest.mark.sanitized
@@ -126,10 +126,10 @@ def slept(tmp_path_factory):
 def test_a_run_draws_waits_when_it_is_asked_to(slept):
     waits = [stack for stack, _ in Folded((slept / "both.folded").read_text()).stacks
              if stack[-1] == "[clock_nanosleep]"]
-    # The short ones may fall between two looks.
+    # Short sleeps may fall between two checks.
     assert "long_sleep" in {name for stack in waits for name in stack}
     assert "[clock_nanosleep]" not in (slept / "cpu.folded").read_text()
-    # Its words count no samples that nobody took.
+    # The texts count only real samples.
     for name, samples, is_said in (("cpu", r"\d{1,2} samples?", False),
                                    ("both", r"\d{1,2} samples?", True)):
         text = re.search('id="flamerun-desc">([^<]*)', (slept / f"{name}.svg").read_text())[1]
@@ -144,7 +144,7 @@ def test_a_runs_profile_has_all_of_its_time(slept, run):
         profile = Profile(slept / f"{name}.pb.gz")
         assert [kind for kind, _ in profile.types] == ["samples", "cpu", "wait", "runnable"]
         assert profile.default_type == "cpu"
-        # A kind of wait is no file that code was in.
+        # The kinds of waits are not shown as mappings.
         assert "sleeps" in profile.mappings.values()
         assert not {"sleep", "cpu", "lock"} & set(profile.mappings.values())
         slept_ns = sum(values[2] for names, values, labels in profile.stacks

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# What happens around writing: a line of progress, somebody in a hurry, a browser.
+# While outputs are written: the progress line, interrupts by the user, opening a browser.
 import fcntl
 import os
 import pathlib
@@ -53,7 +53,7 @@ def on_terminal(flamerun, folder, *words, until="", delay_s=0):
     child, master = pty.fork()
     if not child:
         os.chdir(folder)
-        # Held open across the exec: the reader sees no end before flamerun's.
+        # Keep the pipe open across exec, so that the reader sees its end only when flamerun ends.
         os.set_inheritable(os.open("slow.svg", os.O_WRONLY), True)
         os.execv(flamerun, [flamerun, *words])
     text = b""
@@ -78,7 +78,7 @@ def test_slow_drawing_is_announced(flamerun, tmp_path):
 
 
 def test_quick_drawing_is_not(flamerun, tmp_path):
-    for attempt in range(10):  # a busy machine may make it slow
+    for attempt in range(10):  # on a busy machine it may be slow
         folder = tmp_path / str(attempt)
         folder.mkdir()
         started = time.monotonic()
@@ -131,7 +131,7 @@ def interrupted(flamerun, folder, program, interrupts):
 @pytest.mark.confined
 def test_an_interrupt_after_the_end_does_without_debug_files(flamerun, tmp_path, stripped):
     assert interrupted(flamerun, tmp_path, stripped, False).below("heavy") > 0
-    for _ in range(10):  # a busy machine may not let us be in time
+    for _ in range(10):  # on a busy machine the signal may be late
         profile = interrupted(flamerun, tmp_path, stripped, True)
         assert profile.total > 10
         if not profile.below("heavy"):
@@ -199,7 +199,7 @@ def ignored_by_children():
 def test_open(flamerun, tmp_path, browser):
     environment, seen = browser
     inherited = os.dup2(os.open(os.devnull, os.O_RDONLY), 77)
-    # Returns: the browser, which stays, is not waited for.
+    # flamerun ends without waiting for the browser, which continues.
     result = subprocess.run([flamerun, "--open", "-o", "x.png", "-o", "-x y.svg", "-o", "z.svg",
                              "--", "sh", "-c", "exit 3"], cwd=tmp_path, env=environment,
                             capture_output=True, text=True, timeout=60, pass_fds=[inherited])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# flamerun -p: what it sees of a running process, and what the process sees of it.
+# flamerun -p: the samples of a running process, and that the process is not affected.
 import contextlib
 import os
 import pathlib
@@ -88,7 +88,7 @@ def test_shares_and_totals(tmp_path, programs):
         assert process.poll() is None and outside.tracer_of(process.pid) == 0
     assert status == 0, stderr
     stacks = folded.Folded((tmp_path / "b.folded").read_text())
-    # The kernel's count, between the looks around its beginning and those around its end.
+    # The number of samples fits the CPU time between the start and the end of sampling.
     assert 997 * (ending - attached - 0.012) <= stacks.total <= 997 * (after - before + 0.012)
     folded.assert_share(stacks, stacks.below("heavy"), 2 / 3, stacks.total * OUTSIDE_LOOKS, "heavy")
     assert stacks.where(lambda s: s[0] == "_start" and "main" in s) >= 0.99 * stacks.total
@@ -104,7 +104,7 @@ def test_no_rate_is_advised_that_would_not_help(tmp_path, programs):
         result = subprocess.run([outside.FLAMERUN, "-d", "0.01", "-o", tmp_path / "x.folded", "-p",
                                  str(process.pid)], stderr=subprocess.PIPE, text=True, check=True)
     said = re.search(r"used the CPU for (\d+) ms, too little for 197 .*: (.*)", result.stderr)
-    # A machine with much else to do may look for longer, or give it no turn.
+    # A busy machine may sample for longer, or give the target no CPU.
     if said and int(said[1]) < 20:
         assert said[2] == "sample it for longer"
 
@@ -126,7 +126,7 @@ def test_the_same_as_from_inside(tmp_path, programs):
     assert without.status == 0
     for run in (inside, without):
         run.assert_truth()
-        # Each against its own time: the target ends after whole stretches of work.
+        # Compare each run with its own CPU time, because the target ends after whole turns of work.
         due = run.truth_s * run.rate_hz
         assert abs(run.folded.total - due) <= 0.05 * due + run.begin
     names = [{stack[-1] for stack, weight in run.folded.stacks if weight > 0.02 * rate_hz}
@@ -166,7 +166,7 @@ def test_one_that_works_seldom_is_stopped_while_it_sleeps(tmp_path, programs):
 def ended(process):
     """End a program of outside.c. Returns what it said."""
     process.terminate()
-    # It does not end while it waits for a signal that never comes.
+    # Without the timeout it would never end if it waits for a signal that never comes.
     text, _ = process.communicate(timeout=60)
     assert process.returncode == 7
     return dict(line.split(" ", 1) for line in text.splitlines())
@@ -242,7 +242,7 @@ def test_a_stopped_process_stays_stopped(tmp_path, programs):
         assert outside.state_of(process.pid) in "Tt"
         status, stderr = outside.end(flamerun)
         assert status == 0, stderr
-        # Who is let go of takes a moment to stop by itself.
+        # After detach the process takes a moment to stop.
         outside.wait_until(lambda: outside.state_of(process.pid) == "T")
         before = outside.cpu_s(process.pid)
         time.sleep(0.1)
@@ -260,7 +260,7 @@ def test_stopped_and_continued_while_sampled(tmp_path, programs):
             outside.wait_until(lambda: outside.state_of(process.pid) in "Tt")
             before = outside.cpu_s(process.pid)
             time.sleep(0.02)
-            # On the way into the stop the kernel works a little in its name.
+            # The kernel uses a little CPU time of the process while it stops.
             assert outside.cpu_s(process.pid) - before < 0.005, "it ran on while it was stopped"
             process.send_signal(signal.SIGCONT)
         outside.work(process.pid, 0.1)

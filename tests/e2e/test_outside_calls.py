@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# What sampling from outside does to the system calls of a program: nothing, where it has timers; and
-# where it can't have any it is said.
+# Sampling from outside does not interrupt the program's system calls if its threads have timers. If
+# they cannot have any, flamerun says so.
 import os
 import pathlib
 import re
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace he
 
 STATIC = ("-O2", "-static")
 STOPPED = r"had no timers and was stopped for samples, which may cut system calls short: (.*)"
-# Nearly all time is in these calls; on a busy machine their ends are further apart than ticks.
+# Almost all time is in these calls. On a busy machine they end less often than at each tick.
 KERNEL_SHARE = 0.5
 
 
@@ -40,7 +40,7 @@ def test_no_call_is_cut_short(tmp_path, flags, rate_hz):
     program = compile_target("whole_calls.c", tmp_path, flags)
     run = profile(tmp_path, program, "1000", rate_hz=rate_hz, options=["-v", "--outside"])
     assert_whole(run)
-    # The time in the kernel is told, as long as it was.
+    # The samples have the full time in the kernel.
     due = float(re.search(r"(\d+) due ", run.stderr).group(1))
     assert run.folded.total == pytest.approx(due, rel=0.05, abs=3), run.stderr
     assert run.folded.below("reads") > KERNEL_SHARE * run.folded.total, run.folded.describe()
@@ -105,7 +105,7 @@ def test_a_signal_that_is_blocked_for_a_while(tmp_path):
     assert re.search(STOPPED, run.stderr)[1] == "it blocks signal 33"
     short, calls = short_of(run.stdout)
     assert short == 0 and calls > 10, run.stdout
-    # No time is counted by a stop and by the timer, too.
+    # No time is counted twice, by a stop and by the timer.
     due = float(re.search(r"(\d+) due ", run.stderr).group(1))
     assert run.folded.total == pytest.approx(due, rel=0.02, abs=3), run.stderr
     assert run.folded.below("block_for_a_moment") > 0.1 * run.folded.total, run.folded.describe()
@@ -185,5 +185,5 @@ def test_timers_that_were_left_are_not_counted(tmp_path):
         assert status == 0, stderr
         assert timers_of(process.pid) < max(left, 1), left
     total = folded.Folded((tmp_path / "b.folded").read_text()).total
-    # A period more or less of each thread.
+    # Each thread may have a period more or less.
     assert 997 * (ending - attached) - 10 <= total <= 997 * (after - before) + 10

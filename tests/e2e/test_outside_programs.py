@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Programs that no library gets into, sampled from outside: what comes out, and that they notice
-# nothing.
+# Programs that cannot load the library, sampled from outside: correct profiles, and that the
+# programs notice nothing.
 import pathlib
 import platform
 import re
@@ -30,7 +30,8 @@ def test_split_that_cannot_be_injected(tmp_path, flags, compiler):
     run.assert_truth()
     due = run.truth_s * rate_hz
     assert abs(run.folded.total - due) <= 0.05 * due + run.begin
-    # musl has no call-frame information: who is in one of its functions has no callers.
+    # musl has no call-frame information, so a stack that ends in one of its functions has no
+    # callers.
     least = 0.95 if compiler else 0.99
     assert run.folded.where(lambda s: "main" in s) >= least * run.folded.total - run.begin
     if not compiler:
@@ -61,7 +62,7 @@ def test_exceptions_in_a_static_program(tmp_path):
     assert run.folded.below("catcher") > 0
 
 
-# The names of a stripped one take a table that the others have, too.
+# In a stripped program, names come from a table (pclntab) that the other builds have, too.
 @pytest.mark.parametrize("flags", [
     [], pytest.param(["-ldflags", "-s -w"], marks=pytest.mark.sanitized), ["-buildmode=pie"],
 ], ids=["plain", "stripped", "pie"])
@@ -75,7 +76,7 @@ def test_go(tmp_path, flags):
     said = run.folded.describe() + "\n" + run.stderr
     share = run.folded.below("main.heavy") + run.folded.below("main.light")
     assert share >= 0.95 * run.folded.total, said
-    # Of the runtime's threads, which share the work, not every look finds the one that runs.
+    # Several threads of the runtime share the work, and not every check finds the running one.
     part = folded.Folded("")
     part.stacks = [entry for entry in run.folded.stacks if set(run.truth) & set(entry[0])]
     heavy = run.truth["main.heavy"] / sum(run.truth.values())
@@ -188,5 +189,5 @@ def test_duration(tmp_path):
     run = profile(tmp_path, program, "1200", rate_hz=250, options=["-d", "0.3"])
     assert run.status == 0 and "goes on, unsampled" in run.stderr
     assert "heavy" in run.truth
-    # It samples a little longer where it gets no CPU to end.
+    # On a busy machine it samples a little longer, because it gets no CPU to end.
     assert 0 < run.folded.total <= 0.5 * run.truth_s * 250

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# flamerun -p for processes it may not or cannot sample: which rule said no, what would allow it,
-# and status 125.
+# flamerun -p for processes that it may not or cannot sample: the message names the rule and what
+# would allow it, and the status is 125.
 import os
 import pathlib
 import platform

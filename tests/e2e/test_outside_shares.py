@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Shares of CPU time seen from outside: of threads that sleep after a few microseconds of work, of
-# many threads, of real programs, compared with what they measured of themselves, with the same
-# program sampled from inside, and with the kernel's books.
+# Shares of CPU time from outside: threads that sleep after a few microseconds of work, many
+# threads, real programs. Compared with the program's own measurements, with sampling from inside,
+# and with the kernel's accounting.
 import contextlib
 import math
 import os
@@ -20,11 +20,12 @@ from profiled import compile_target, looks, profile
 
 pytestmark = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 
-# Only who goes before others gets the CPU at the moment it asks for, however many want it.
+# On a busy machine, only a process of higher priority gets the CPU at the moment it needs it.
 needs_priority = pytest.mark.skipif(not outside.IS_ROOT, reason="needs a higher priority")
 
 
-# A sample waits for a look that finds its thread running, and stands for what was used until then.
+# Share of independent samples: a sample is recorded only when its thread is found running, and then
+# has the weight of all CPU time until then.
 DISTINCT = 0.6
 
 
@@ -93,7 +94,7 @@ def test_bursts_without_privileges(flamerun_of_all):
     assert "eintr 0\n" in result.stdout
     part = part_of(stacks, ("first", "middle", "last"))
     assert part.total > 270
-    # Of a third each; where many want the CPU the first is seen too rarely, see cli/outside/sample.h.
+    # Each has a third. On a busy machine, first() is seen too rarely (cli/outside/sample.h).
     for function in ("first", "middle", "last"):
         assert 0.2 < part.below(function) / part.total < 0.5, stacks.describe()
 
@@ -163,7 +164,7 @@ def test_two_hundred_threads(tmp_path):
     for options in ([], ["--outside"]):
         run = profile(tmp_path, program, "200", ms, rate_hz=rate_hz, options=options)
         all_s = sum(time_ns for name, time_ns in run.truth.items() if name != "eintr") / 1e9
-        # Each thread's last part of a sample is a coin of its own.
+        # Whether a thread's last part of a period is a sample is random, for each thread.
         due = rate_hz * all_s
         assert abs(run.folded.total - due) <= 5 * math.sqrt(200 / 6) + 0.02 * due
         parts.append(part_of(run.folded, ("first", "middle", "last")))
@@ -218,7 +219,7 @@ def test_redis_under_load(tmp_path):
         assert status == 0, stderr
         assert process.poll() is None
     profiles.append(folded.Folded((tmp_path / "b.folded").read_text()))
-    # The longer it waits for a CPU, the more requests it finds, and the less it sleeps.
+    # The longer a server waits for a CPU, the more requests it finds, and the less it sleeps.
     assert_alike(*profiles, 0.1)
 
 
@@ -234,11 +235,11 @@ def test_threads_that_live_for_five_milliseconds(tmp_path):
     due = float(re.search(r"(\d+) due ", run.stderr).group(1))
     assert due >= 100
     assert abs(run.folded.total - due) <= 6, run.stderr
-    # Mostly two thirds; who looks late, where others want the CPU, finds fewer.
+    # Usually two thirds. On a busy machine checks are late and find fewer threads.
     assert run.folded.below("short_life") >= 0.2 * run.folded.total, run.folded.describe()
     share = 100 * run.folded.below("[unsampled]") / run.folded.total
     said = re.search(r"([\d.]+) % is \[unsampled\]: used by threads", run.stderr)
-    # A busy machine makes their lives longer, so that more of them are looked at.
+    # On a busy machine the threads live longer, so more of them are found.
     assert bool(said) == (share >= 10), run.stderr
     assert bool(said) == ("hint: a higher rate leaves less of it" in run.stderr)
     assert not said or float(said.group(1)) == pytest.approx(share, abs=0.1)

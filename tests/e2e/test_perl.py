@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Perl's own caller() is the truth: tests/targets/perl_truth.pl writes down each stack in which its
-# work() is called, with the lines of callers. All samples taken in work() have to show one of them,
-# whole and in order.
+# Compare samples with Perl's caller(). tests/targets/perl_truth.pl prints each stack in which its
+# work() is called, with the lines of callers. All samples in work() must show one of these stacks
+# completely.
 import collections
 import platform
 import re

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# PHP's own traceback is the truth: tests/targets/php_truth.php writes down each stack in which its
-# work() is called, with the lines of callers. All samples taken in work() have to show one of them,
-# whole and in order.
+# Compare samples with PHP's traceback. tests/targets/php_truth.php prints each stack in which its
+# work() is called, with the lines of callers. All samples in work() must show one of these stacks
+# completely.
 import collections
 import math
 import pathlib
@@ -19,7 +19,7 @@ import outside
 import told_stacks
 from profiled import TARGETS, profile
 
-# The bytes of executor_globals in the first release of each version that flamerun knows.
+# sizeof(executor_globals) in the first release of each version that flamerun knows.
 KNOWN = {"8.2": 1776, "8.4": 1960}
 
 PHP = shutil.which("php")
@@ -51,7 +51,7 @@ def shown_of(told):
 
 
 OUTSIDE = [pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")]
-# Debian has opcache in a package of its own, and its compiler is told here on x86_64 alone.
+# Debian has opcache in a package of its own; flamerun reads its JIT on x86_64 only.
 HAS_COMPILER = PHP and platform.machine() == "x86_64" and "Zend OPcache" in subprocess.run(
     [PHP, "-m"], capture_output=True, text=True, check=False).stdout
 
@@ -76,7 +76,7 @@ def test_every_stack_is_phps_own(tmp_path, way, rate_hz, compiler):
         return
     told_stacks.assert_few_native(run)
     is_php = run.folded.where(lambda stack: any(name.startswith("{main} (") for name in stack))
-    # Starting a fiber maps a stack, which takes the longer the faster work() is.
+    # Starting a fiber maps a stack; its share of the time depends on how fast work() is.
     assert sum(true.values()) > 0.5 * is_php > 0, run.folded.describe()
     assert len(true) > 10, true
 
@@ -136,7 +136,7 @@ def test_the_line_that_runs(tmp_path, way, rate_hz, ms):
         share = float(share)
         doubt = 5 * math.sqrt(share * (1 - share) / total) + 0.01
         assert seen[int(line)] / total == pytest.approx(share, abs=doubt), (name, seen, told)
-    # Between the lines that are counted it reads the clock.
+    # The lines between the counted ones read the clock.
     assert sum(seen[int(line)] for _, line, _ in told) > 0.97 * total, (seen, told)
 
 

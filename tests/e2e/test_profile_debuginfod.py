@@ -110,7 +110,7 @@ def test_symbols_come_and_stay(tmp_path, files):
     assert result.status == 0 and is_named(result), result.stderr
     assert "symbols of 1 file came" in result.stderr
     assert f"% named: by debuginfod, {tmp_path}/cache/{build_id(program)}/debuginfo" in result.stderr
-    # Nobody is asked again.
+    # The cached file is used: this server does not exist.
     result = run(tmp_path, program, "http://127.0.0.1:9")
     assert is_named(result) and "did not come" not in result.stderr
 
@@ -169,7 +169,7 @@ def test_a_stored_profiles_addresses(tmp_path, files, is_here):
         folded, said = render(server.url)
     assert folded == "main;heavy 7\n" and "symbols of 1 file came" in said
     with Server({ident: debug.read_bytes()}) as server:
-        assert render(server.url)[0] == folded and not server.asked  # it is kept
+        assert render(server.url)[0] == folded and not server.asked  # the file is cached
 
 
 def test_a_stored_profiles_names_are_its_own(tmp_path):
@@ -257,7 +257,7 @@ def test_a_server_that_never_answers(tmp_path, files):
         result = run(tmp_path, program, server.url, options=(), DEBUGINFOD_MAXTIME="1")
     assert result.status == 0 and not is_named(result)
     assert "did not come in 1 s" in result.stderr, result.stderr
-    # What came of it until then is of no use to anybody.
+    # An incomplete file is removed.
     assert not list((tmp_path / "cache").glob("*/debuginfo*"))
 
 

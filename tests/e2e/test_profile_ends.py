@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# CPU time that the kernel uses for a program before its first instruction and after its last, and
-# books that hold it: against what the kernel charged to flamerun's own parent, and against what the
-# programs measured of themselves.
+# CPU time that the kernel uses for a program before its first instruction and after its last.
+# Compared with the time charged to flamerun's parent and with the programs' own measurements.
 import os
 import pathlib
 import re
@@ -15,7 +14,7 @@ import pytest
 import folded
 from profiled import BUILD, compile_target
 
-# What is credited in whole samples: each kind of credit may lack or have half of one.
+# Credits are whole samples, so each kind of credit may be off by half of one.
 ROUNDING = 3
 BOOKS = re.compile(r"(\d+) due .* = (\d+) sampled .* \+ (\d+) credited \+ (\d+) exec \+ "
                    r"(\d+) exit \+ (\d+) dropped \+ (\d+) torn \+ (\d+) paused")
@@ -33,7 +32,7 @@ class Tracer(threading.Thread):
         for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
             try:
                 words = stat.read_text(errors="replace").split()
-            except OSError:  # it has ended
+            except OSError:  # the process has ended
                 continue
             if words[1] == "(flamerun)" and int(words[3]) == self.flamerun:
                 return int(words[0])
@@ -61,7 +60,8 @@ class Held:
         tracer = Tracer(process.pid)
         self.stdout, self.stderr = process.stdout.read(), process.stderr.read()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        # flamerun's own clock, as long as it is there: the rest was the program's.
+        # Read flamerun's own CPU clock while it is a zombie; the rest of the time was the
+        # program's.
         own_s = time.clock_gettime(~process.pid << 3 | 2)
         _, self.status, usage = os.wait4(process.pid, 0)
         process.returncode = self.status
@@ -91,9 +91,9 @@ def test_memory_that_is_freed_at_the_end(tmp_path):
     kept = Held(tmp_path, program, "keep", "1000")
     assert 0.5 * freeing <= kept.exit <= 2 * freeing
     assert kept.folded.self("[exit]") == kept.exit
-    # One thread is sampled as exactly as its timer counts.
+    # A single thread is sampled as exactly as its timer counts.
     assert abs(kept.total - kept.outside) <= 0.002 * kept.outside + ROUNDING, kept.stderr
-    # Who frees it while it can be sampled is.
+    # Memory that is freed while the program can be sampled is sampled.
     freed = Held(tmp_path, program, "free", "1000")
     assert freed.exit <= 0.1 * freeing + 1
     assert freed.folded.where(lambda s: "munmap" in s[-1]) >= 0.5 * freeing
@@ -103,11 +103,11 @@ def test_memory_that_is_freed_at_the_end(tmp_path):
 @pytest.mark.parametrize("mode", ("fork", "vfork", "spawn"))
 def test_a_storm_of_processes(tmp_path, mode):
     program = compile_target("ends.c", tmp_path)
-    # Below a shell: what the parent was charged it has to tell itself.
+    # Below a shell, the process itself must report the CPU time of children that it has waited for.
     run = Held(tmp_path, "sh", "-c", f"{program} {mode} 400; :")
     run.assert_held()
     samples = {name: ns * 997 / 1e9 for name, ns in run.truth.items()}
-    # From exec to main the children are nobody else's; some of it is sampled, in our constructor.
+    # Time from exec to main. Part of it is sampled, in the library's constructor.
     assert 0.75 * samples["before"] <= run.exec + run.folded.below("[unsampled]")
     assert run.exec <= 1.02 * samples["before"] + ROUNDING
     assert 0.5 * samples["after"] - ROUNDING <= run.exit <= 1.5 * samples["after"] + ROUNDING
@@ -122,7 +122,8 @@ def test_threads_begin_and_end(tmp_path):
     run.assert_held()
     outside = run.truth["outside"] * 997 / 1e9
     assert outside > 4 * ROUNDING
-    # Below their function stands what was due to them in it and came after their end.
+    # CPU time that threads used in their function without a sample is below the function; here is
+    # only the time before and after it.
     unsampled = run.folded.where(lambda s: s[-1] == "[unsampled]" and "measure" not in s)
     assert 0.4 * outside - ROUNDING <= unsampled <= 1.2 * outside + ROUNDING
 
@@ -150,8 +151,8 @@ def test_ends_of_several_names(tmp_path):
 
 def test_who_is_killed_ends_in_its_box(tmp_path):
     program = compile_target("ends.c", tmp_path)
-    # Its last samples may be lost with it: not more than two ticks are at stake, so there have to
-    # be many. How much memory that takes is the machine's to say.
+    # The last samples before the kill may be lost, at most two ticks, so make it free much memory.
+    # How much memory takes that long depends on the machine.
     for mib in (1000, 2000, 4000):
         told = subprocess.run([program, "free", str(mib)], capture_output=True, text=True,
                               check=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Where time in a program's own signal handlers stands: with and without an alternate stack, with and
-# without room for our handler there, and when signals come together.
+# Time in a program's own signal handlers: with and without an alternate stack, with and without
+# room for flamerun's handler on it, and when signals arrive together.
 import os
 import subprocess
 
@@ -14,8 +14,8 @@ from profiled import compile_target, looks, profile
 
 HANDLER = "[signal handler]"
 
-# Its scheduler interrupts goroutines by signals, whose handler sends them elsewhere; C runs on
-# another stack.
+# Go's scheduler interrupts goroutines by a signal whose handler changes where they continue. C code
+# runs on another stack.
 GO = """
 package main
 
@@ -66,7 +66,7 @@ def test_handlers_are_sampled(program, tmp_path, bytes_):
     assert run.status == 0
     run.assert_truth()
     assert not run.folded.below(HANDLER)
-    # As the program called it: by raise(), from main, and nobody else is on the stack.
+    # The handler's callers are those of raise(): main, without frames of flamerun.
     assert run.folded.where(lambda s: "in_handler" in s and "main" in s and "work" in s
                             ) == run.folded.below("in_handler")
 
@@ -79,11 +79,12 @@ def test_without_room_they_have_a_box(program, tmp_path):
     truth = {HANDLER: run.truth["in_handler"], "normal": run.truth["normal"]}
     run.assert_truth(truth)
     assert not run.folded.where(lambda s: HANDLER in s and len(s) > 1)
-    # Nor is what was due when it began on who raised the signal.
+    # Samples that were due when the handler began are not attributed to raise().
     assert run.folded.below("raise") < 0.05 * run.folded.total, run.folded.describe()
 
 
-# What waits with the program's signal is let in by the handler's guard, or behind the handler.
+# A timer signal that arrives with the program's signal is delivered by the handler's guard, or
+# after the handler.
 @pytest.mark.parametrize("bytes_", [0, 65536, 12288])
 def test_one_that_only_begins_has_no_time(program, tmp_path, bytes_):
     run = profile(tmp_path, program, "together", str(bytes_), "600", rate_hz=997)
@@ -101,7 +102,7 @@ def test_go_with_c(tmp_path):
     run = profile(tmp_path, tmp_path / "both")
     total = run.folded.total
     assert run.status == 0 and total > 200
-    # It had a fifth of all and more where a sample that came with Go's signal stood behind it.
+    # Without a special case for samples that arrive with Go's signal, a fifth of all were here.
     preempted = run.folded.where(lambda s: s[-1].startswith("runtime.asyncPreempt"))
     assert preempted < 0.03 * total, run.folded.describe()
     in_c = run.folded.where(lambda s: any(name.endswith("in_c") for name in s))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# The guest harms nobody: what a program can see of itself is what it sees unprofiled.
+# A program sees the same of itself with and without flamerun.
 import subprocess
 
 import pytest

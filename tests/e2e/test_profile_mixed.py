@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Programs that no library gets into, started by one that has it: in one picture, in one account.
+# Programs that cannot load the library, started by one that has it: one picture, one account.
 import ctypes
 import os
 import re
@@ -18,10 +18,10 @@ from profiled import PLAIN, compile_target, crowd, looks, of_all, profile
 needs_trace = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 
 STATIC = PLAIN + ("-static",)
-# The environment as a program that starts others may clear it.
+# Clears the environment, as programs that start others may do.
 BARE = "env -u LD_PRELOAD -u FLAMERUN_CHANNEL "
-# CPU time of an uninjected program that nobody looks at, with a round of looks to find it: half of it, but for
-# machines on which everything waits.
+# Maximum CPU time that a program without the library may use before it is found and sampled. A
+# usual machine needs half of it.
 EARLY_S = 0.05
 
 
@@ -35,7 +35,7 @@ def assert_books(run, truth_s, uninjected=1):
     """Everything was counted, and once: by the kernel's sum and by what the programs say."""
     due = int(re.search(r"(\d+) due ", run.stderr)[1])
     said = f"{run.folded.describe()}\n{run.stderr}"
-    # What is due is counted, not drawn: but for what the tracer's threads owe when it lets go.
+    # Samples equal the time due, up to rounding when the tracer detaches from its threads.
     assert abs(run.folded.total - due) <= 4 + 0.02 * due + uninjected ** 0.5, said
     assert run.folded.total >= (truth_s - 0.02) * run.rate_hz, said
 
@@ -56,7 +56,8 @@ def build_uninjected(kind, folder):
 @pytest.mark.confined
 @needs_trace
 @pytest.mark.parametrize("kind, script", [
-    # Who is traced from its exec on is whoever forked: a fork of each C library is enough.
+    # A forked child is traced from its exec on in the same way for all kinds, so test one of each C
+    # library.
     pytest.param(kind, script, id=f"{kind}-{way}",
                  marks=of_all if way == "fork" and kind not in ("static", "musl") else ())
     for kind in (*outside.BUILDS, "go", "go-pie") for way, script in (("exec", "exec {}"), ("fork", "{}; :"))])
@@ -66,8 +67,8 @@ def test_a_program_of_another_kind(tmp_path, kind, script):
     run = below_shell(tmp_path, script.format(f"{program} {ms}"), rate_hz=rate_hz)
     assert_books(run, run.truth_s)
     assert_early(run, "split")
-    # Where many others want the CPU it is told that it waited for most of its time; and what looking so
-    # often costs.
+    # On a busy machine, messages say that the program waited and what frequent checks cost; ignore
+    # these.
     said = re.sub(r".*(; the time it waited|% of the CPU time was spent taking samples: ).*\n", "", run.stderr)
     assert "hint" not in said and "could not" not in said, said
     if not kind.startswith("go"):
@@ -87,7 +88,7 @@ def test_a_preload_that_was_taken_away(tmp_path):
     assert_books(run, run.truth_s)
     early = run.folded.below("[unsampled]")
     assert early <= 2 * crowd() * EARLY_S * rate_hz + 4, run.folded.describe()
-    # The first 50 ms are in no function.
+    # The first 50 ms have no function.
     truth = dict(run.truth)
     truth["before_work"] -= early * 1e9 / rate_hz
     run.assert_truth(truth)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Names of C++ functions: as they are written, in labels, and merged.
+# Names of C++ functions: as written, in labels, and merged.
 import re
 import subprocess
 
@@ -37,7 +37,8 @@ def test_styles(tmp_path, program, style):
 def test_merged(tmp_path, program):
     run = profile(tmp_path, program, "200", options=("--merge-templates",))
     assert hot(run) == MERGED, run.folded.describe()
-    # Whoever wrote the names: what has parameters merges likewise.
+    # Names of other tools are merged in the same way: parameters and suffixes of clones are
+    # dropped.
     full = tmp_path / "full.folded"
     full.write_text("main;void f<int>(int) 3\nmain;g(int) [clone .isra.0] 4\nmain;g(int) 5\n"
                     "main;h::h0123456789abcdef 6\nmain;h::h0123456789abcde0 7\n")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Processes that fork and execute, libraries that come and go, exceptions: nothing is lost or misnamed.
+# Programs that fork, exec, load libraries and throw exceptions: nothing is lost or has a wrong
+# name.
 import re
 import subprocess
 import sys
@@ -69,8 +70,8 @@ def test_an_exec_makes_no_process(tmp_path):
 @pytest.mark.confined
 def test_a_child_that_nobody_waits_for(tmp_path):
     """The kernel charges its CPU time to nobody; its samples are not too many for that."""
-    # The parent reads until the child, which has the other end, is gone; else the run might be over
-    # before the child is.
+    # The parent reads until the child, which has the other end of the pipe, has ended. Otherwise
+    # the run might end before the child.
     code = ("import os, time\n"
             "gone, held = os.pipe()\n"
             "child = os.fork()\n"
@@ -137,7 +138,7 @@ def test_exceptions_thrown_while_sampled(tmp_path):
     assert run.stdout == "every throw was caught\n"
     total = run.folded.total
     assert total > 5000
-    # Inside the unwinder's hand-written returns and before main a stack may end early.
+    # A stack may be incomplete before main and in the unwinder's hand-written returns.
     assert run.folded.where(lambda s: "main" in s) >= 0.98 * total
     assert run.folded.below("_Unwind_RaiseException") >= 0.3 * total
     assert run.folded.where(lambda s: any(n.startswith("catcher") for n in s)) >= 0.9 * total

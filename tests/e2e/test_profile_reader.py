@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# One reader for all rings: what happens to samples while it cannot read, when their program dies at
-# a bad moment, and under tools that want no second process in the program's memory.
+# The reader of the rings: samples while it cannot read, programs that die while they write, and
+# tools that allow no second process in the program's memory.
 import os
 import re
 import shutil
@@ -51,7 +51,7 @@ def test_what_does_not_fit_is_counted(stalled, tmp_path):
     assert run.status == 0
     lost = re.search(r"(\d+) samples lost: the program's rings were full", run.stderr)
     assert lost and int(lost[1]) > 100, run.stderr
-    # Half of the pool for one thread, a third for each of two: this much was kept meanwhile.
+    # One thread can use half of the pool, each of two threads a third: at least this much was kept.
     assert run.folded.total > 300
 
 

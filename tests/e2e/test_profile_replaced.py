@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Files that are replaced or deleted while they run: what is named is what ran, never what came after.
+# Files that are replaced or deleted while they run: names are those of the code that ran.
 import re
 import shutil
 import subprocess

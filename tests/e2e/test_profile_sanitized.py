@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Programs built for ThreadSanitizer, whose runtime keeps signals back until libc is called, and
-# sanitizers' runtimes in LD_PRELOAD, as for an interpreter whose extensions need one.
+# Programs built with ThreadSanitizer, whose runtime defers signals until a libc call, and sanitizer
+# runtimes in LD_PRELOAD, as an interpreter needs for instrumented extensions.
 import os
 import subprocess
 

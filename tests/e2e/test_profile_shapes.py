@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Programs of known shape: the profile has the shares they measured of themselves.
+# Programs of known shape: the profile has the shares that they measure themselves.
 import pathlib
 import re
 
@@ -55,7 +55,7 @@ def test_recursion_has_every_call(tmp_path):
     below = run.folded.below("bottom")
     assert below > 1000
     assert run.folded.where(is_whole) == below
-    # The calls on the way down take the rest; before main, this clock also counts what others do.
+    # The rest is in the calls on the way down. Before main, this clock also counts time of others.
     assert below >= 0.97 * run.folded.below("main")
     assert below >= 0.8 * run.folded.total
 
@@ -69,7 +69,7 @@ def test_recursion_deeper_than_a_stack_may_be(tmp_path):
     deepest = max(len(stack) for stack, _ in run.folded.stacks)
     # A frame may be added that says that the rest is missing.
     assert limit <= deepest <= limit + 2
-    # The side of the leaf is what is kept.
+    # The innermost frames are kept.
     deep = run.folded.where(lambda s: len(s) >= limit)
     assert run.folded.where(lambda s: len(s) >= limit and "bottom" in s) >= 0.9 * deep
     assert deep >= 0.5 * run.folded.total
@@ -103,7 +103,7 @@ def test_a_higher_rate_is_advised_where_it_would_help(tmp_path):
 
 def test_idle_program_gives_a_picture(tmp_path):
     out = tmp_path / "idle.svg"
-    # At one sample per second of CPU its beginning has none.
+    # At one sample per CPU second, its short life has none.
     run = profile(tmp_path, compile_target("idle.c", tmp_path), rate_hz=1, options=("-o", out))
     assert run.status == 7
     assert run.folded.total <= 1
@@ -194,8 +194,8 @@ def test_time_in_system_calls(tmp_path, options):
     assert 0.2 < truth < 0.8
     assert abs(share - truth) <= folded.SIGMAS * (truth * (1 - truth) / independent) ** 0.5, (
         f"{truth:.3f} by the kernel\n{run.folded.describe()}")
-    # Nothing of it is left on the wrapper, whose own instructions are 1 to 3 % by processor, nor does
-    # it hide who called.
+    # Samples are not left on the wrapper, whose own instructions are 1 to 3 %, and the wrapper does
+    # not hide its caller.
     assert run.folded.where(lambda s: s[-1] == "read") <= 0.06 * run.folded.total
     assert all("main" in s for s, _ in run.folded.stacks if s[-1] == "[kernel: read]")
     told = float(re.search(r"([0-9.]+) s of it in system calls", run.stderr)[1])
@@ -217,13 +217,13 @@ def test_cancellable_calls_have_names(tmp_path, options, threads):
         if at is None or not stack[-1].startswith("[kernel"):
             continue
         call = stack[at].removeprefix("does_")
-        # libc's own function, whatever it is called, and that alone.
+        # Only libc's own function is between, whatever its name.
         assert (len(stack), stack[-1]) == (at + 3, f"[kernel: {call}]"), run.folded.describe()
         seen[call] = seen.get(call, 0) + weight
     assert len(seen) > 3, run.folded.describe()
     on_cpu = run.folded.where(lambda s: "main" in s and s[-1] != "[no CPU]")
     assert sum(seen.values()) > 0.5 * on_cpu, run.folded.describe()
-    # Nor are they in user mode. What is left are the library's functions that the calls end in.
+    # In user mode there are only the libc functions in which the calls end.
     in_libc = run.folded.where(lambda s: any(name.startswith("does_") for name in s) and "[libc.so" in s[-1])
     assert in_libc <= 0.02 * on_cpu, run.folded.describe()
     waits = {stack[stack.index("waits_in_poll"):] for stack, _ in run.folded.stacks if stack[-1] == "[poll]"}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Without symbols the addresses stay right: the unstripped twin names them.
+# Stripped programs: the addresses are right, checked by the symbols of the unstripped program.
 import os
 import re
 import shutil
@@ -45,7 +45,7 @@ def test_addresses_of_a_stripped_program(tmp_path):
     assert known >= 0.98 * run.folded.total - run.begin, run.folded.describe()
     heavy = run.truth["heavy"] / sum(run.truth.values())
     folded.assert_share(run.folded, weights["heavy"], heavy, known * run.looks, "heavy")
-    # No name is better than the nearest wrong one.
+    # A function without a name must not get that of the nearest symbol.
     assert run.folded.below("heavy") == 0 and run.folded.below("main") == 0
 
 
@@ -71,7 +71,7 @@ def test_a_symbol_without_a_size_ends_somewhere(tmp_path):
     run = profile(tmp_path, program, ms, rate_hz=rate_hz)
     near = run.truth["near"] / sum(run.truth.values())
     folded.assert_share(run.folded, run.folded.self("near"), near, run.folded.total, "near")
-    # The assembly says nothing of its callers, but where it returns.
+    # The assembly has no call-frame information, so its callers are found by the return address.
     if os.uname().machine == "x86_64":
         assert run.folded.below("[incomplete stack]") <= 0.01 * run.folded.total
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Which Python functions stand in the stacks, under what names, in which
-# processes. That nothing else changes is test_python_harmless.py's.
+# Python functions in the stacks: which ones, by which names, in which processes.
+# test_python_harmless.py tests that nothing else changes.
 import pathlib
 import subprocess
 
@@ -13,7 +13,7 @@ from pythons import needs_names
 
 pytestmark = needs_names
 
-# A script's own stacks; each line is callers and callees, outermost first.
+# The script's stacks; each line is one stack, outermost function first.
 SHAPES = """
 <module> / main / Shapes.method / busy
 <module> / Shapes / busy

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Reading Python's functions changes nothing that a script can see: each of these runs plain and named,
-# and says the same both times. The last ones are the interpreter's own tests.
+# Reading Python's functions changes nothing that a script can see: each script prints the same with
+# and without it. Includes tests of CPython's own test suite.
 import os
 import pathlib
 import re
@@ -218,7 +218,7 @@ def test_faulthandler_shows_the_stack(tmp_path):
     assert b"in b\n" in named.stderr
 
 
-# Those that know frames, evaluation and the end of interpreters best, and take a second each.
+# Tests of CPython for frames, evaluation and the end of interpreters that take about a second each.
 TESTS = ("test_generators test_coroutines test_exceptions test_frame test_code test_sys_settrace "
          "test_gc test_yield_from test_call test_funcattrs test_thread test__xxsubinterpreters").split()
 
@@ -235,8 +235,8 @@ def test_of_the_interpreter(tmp_path, name):
     assert re.search(rb"^Ran (\d+) test", named.stderr, re.M)[1] == ran[1]
 
 
-# leave() fills the interpreter's stack with pointers that its end leaves there. The frames of a, b
-# and c begin among them; keywords take the general way of calling.
+# leave() fills the interpreter's stack with pointers, which stay there after it has returned. The
+# frames of a, b and c begin among them. Keyword arguments use the general way of calls.
 CALLS = """
 import time
 exec("def leave(o):\\n    %s = o\\n" % " = ".join("v%d" % i for i in range(80)))
@@ -252,7 +252,7 @@ print("end")
 """
 
 
-# Earlier versions link a frame when they make it.
+# Versions before 3.11 link a frame when they make it.
 @pytest.mark.parametrize("python", [python for python in pythons.known()
                                     if pythons.version_of(python) >= (3, 11)])
 def test_a_frame_that_is_not_yet_linked(tmp_path, python):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Python's own traceback is the truth: in tests/targets/python_truth.py every function that uses the
-# CPU is called by one way alone and has written down its stack. All samples that have it on theirs
-# have to show that stack, whole and in order, with each caller's line.
+# Compare samples with Python's traceback. In tests/targets/python_truth.py every function that uses
+# the CPU is called in one way only and prints its stack. All samples with the function must show
+# that stack completely, with each caller's line.
 import collections
 import json
 import os
@@ -19,12 +19,13 @@ import pythons
 SECONDS = 0.02
 RATE = 997
 DEEPEST = 4096
-# Where CPython keeps nothing on the C stack, frames are counted, which a cut stack does not allow;
-# nor is it known which of several interpreters a thread is in.
+# If CPython keeps nothing on the C stack, frames are counted, which does not work with a cut stack,
+# and the interpreter of a thread is unknown.
 UNCOUNTED = ("spin_deep", "spin_inside_a", "spin_inside_b", "spin_inside_c", "spin_inside_d")
-# From outside, and of who sleeps, it has to be told by a place which thread it is.
+# Versions in which a thread's state can be found from its stack, as needed from outside and for
+# sleeping threads.
 PLACED = [path for path in pythons.known() if pythons.version_of(path) >= (3, 10)]
-LOOP = range(1, 8)  # the lines of a function that spins, all of which its samples may be at
+LOOP = range(1, 8)  # lines of a function that spins, in all of which it may be sampled
 
 
 def functions(stack):
@@ -89,7 +90,7 @@ def name_python(path):
 
 
 each_python = pytest.mark.parametrize("python", pythons.ALL, ids=name_python)
-# Each version has its offsets, which the test above goes through; what is more is alike in all.
+# The test above covers the layout of each version. Other behaviour does not depend on the version.
 first_and_last = pytest.mark.parametrize("python", [
     pytest.param(path, marks=() if path in (PLACED[0], PLACED[-1]) else profiled.of_all)
     for path in pythons.ALL], ids=name_python)
@@ -102,7 +103,7 @@ def test_every_stack_is_the_programs_own(tmp_path, python):
     expected, true = run_truth(tmp_path, python, "spin")
     for name in expected:
         if python in PLACED or name not in UNCOUNTED:
-            # What is put off, most of it below deep stacks, may be told of the next one.
+            # A deferred sample, mostly of a deep stack, may be counted for the next function.
             assert true[name] > SECONDS * 1000 / 4, (name, true)
 
 
@@ -117,11 +118,11 @@ def test_no_stack_through_the_jit_is_false(tmp_path, monkeypatch, python):
         pytest.skip("it has no JIT")
     monkeypatch.setenv("PYTHON_JIT", "1")
     expected, true = run_truth(tmp_path, python, "spin")
-    # Code of the JIT has no call-frame information: many stacks end in it.
+    # The JIT's code has no call-frame information, so many stacks are incomplete.
     assert len(true) > len(expected) * 0.2, true
 
 
-# A look comes every 25 to 75 ms, where flamerun gets a CPU for it.
+# Maximum time between two checks: usually 25 to 75 ms, if flamerun gets a CPU.
 LOOKED_S = 0.2
 
 
@@ -159,7 +160,7 @@ def assert_calls_are_true(picture):
     """No function of python_calls.py stands under another one than its caller, and most have names."""
     named = total = 0
     for _, stack, weight in firefox.stacks_of(picture):
-        # "Thread.run" where there are qualified names.
+        # Only some versions have qualified names, "Thread.run".
         shown = [name.rpartition(".")[2] for name, *_ in functions(stack)]
         own = [name for name in shown if name.startswith("run_")]
         total += weight
@@ -168,7 +169,7 @@ def assert_calls_are_true(picture):
         named += weight
         assert tuple(shown[:len(shown) - len(own)]) in ENDS, shown
         assert all(map(is_called, ["run", *own], own)), shown
-    # The rest is what Python does to start and to end, and where functions begin or end.
+    # The rest is the start and end of Python, and the first and last instructions of functions.
     assert named > 0.8 * total, (named, total)
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Why CPU time is in no sample: the reason that is given is the real one, and none is guessed.
+# Messages about CPU time without samples: the stated reason is the real one, and none is guessed.
 import re
 import subprocess
 
@@ -71,7 +71,7 @@ def seconds(run, said):
 SIGNAL = r"while signal \d+ {}, by a system call of the program's own"
 REASONS = {
     "blocks": (r"is \[unsampled\]", SIGNAL.format("was blocked")),
-    # It ends by a system call of its own, too, so nobody told what it used.
+    # The program also ends by a system call of its own, so its CPU time is not reported.
     "ignores": (r"s of CPU time are in no sample", SIGNAL.format("was ignored")),
     "handles": (r"is \[unsampled\]", SIGNAL.format("had another handler")),
     "clone": (r"is \[unsampled\]", r"by threads that pthread_create\(\) did not make"),

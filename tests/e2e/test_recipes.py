@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# share/recipes.md: its commands run as they stand, in a folder with the programs that they name. Of the
-# container what can be held without Docker: its command runs where nothing is privileged (the suite is
-# run so by tests/e2e/container.sh), and the packages, folders and stages it names are there.
+# The commands of share/recipes.md run unchanged, in a folder with the programs that they name. For
+# the container, which needs Docker, only its command, packages, folders and stages are checked.
 import os
 import re
 import shutil
@@ -71,7 +70,7 @@ def test_continuous_integration(shell, tmp_path, loops, status):
     (tmp_path / "prog.in").write_text(f"{BURN % loops}# changed\n")
     shell("git commit -qam change")
     compare, text = blocks("Continuous integration", "sh")
-    # Twice as slow is no chance whatever the machine; 5 % may be one in twenty times.
+    # A program that is twice as slow is found on any machine; a change of 5 % may be chance.
     assert compare.count("--fail-over 5 ") == 1
     shell(compare.replace("--fail-over 5 ", "--fail-over 100 "), status)
     assert re.search("10 old runs and 10 new", (tmp_path / "diff.txt").read_text())
@@ -103,7 +102,7 @@ def test_the_images_packages():
     makefile = (ROOT / "Makefile").read_text()
     assert "COPY --from=packages /flamerun/build/deb/*.deb" in stages
     assert re.search(r"^deb: ", makefile, re.M) and "mkdir -p $(BUILD)/deb" in makefile
-    # What share/debian/control names, and build-essential, are what build-dep installs.
+    # build-dep installs the packages in share/debian/control, and build-essential.
     asked, = re.findall(r"^deb_needs = (.*) \$\(shell .* share/debian/control\)$", makefile, re.M)
     assert "apt-get build-dep -y ./share" in stages
     assert set(asked.split()) - {"build-essential"} <= set(

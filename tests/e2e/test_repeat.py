@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# A program run several times and drawn as one: the sum of its runs, how far they differ, and
-# whatever ends them early.
+# --repeat: the picture has the sum of the runs, how far they differ is right, and all ways to end
+# early work.
 import collections
 import csv
 import json
@@ -18,7 +18,7 @@ import profiled
 
 # JSON has four decimals of a percent.
 ROUNDING = 6e-5
-# Many runs on a machine that has much else to do.
+# Limit for many runs on a busy machine.
 SLOW_S = 300
 
 
@@ -78,7 +78,8 @@ def test_the_sum_and_how_its_parts_differ(run, tmp_path, ten):
         assert sum_of(told) == sum(map(sum_of, parts))
     assert told["waits"]["weight"] > 0 and told["uncertain"]["lost"] is not None
     assert [one["wall_ns"] for one in told["runs"]] == [part["duration_ns"] for part in parts]
-    # Of functions of one name, as main() of the program and of its shell, stacks do not tell.
+    # Folded stacks do not tell functions of the same name apart, as main() of the program and of
+    # its shell.
     names = collections.Counter(function["name"] for function in told["functions"])
     checked = 0
     for function in told["functions"]:
@@ -125,7 +126,8 @@ def test_pictures_keep_how_runs_differ(run, tmp_path, ten):
     rows = list(csv.DictReader(run("-q", "top", ten / "all.svg", "--csv").stdout.splitlines()))
     assert {row["table"]: bool(row["total_spread"]) for row in rows} == {
         "function": True, "module": False}
-    # It is of all stacks: of a part nobody knows, and of more than these runs neither.
+    # The spread is only valid for all stacks of these runs, not for a part or for a sum with
+    # others.
     assert "self_spread" not in told_of(run, ten / "all.svg", "--focus", "parse")["functions"][0]
     run("-q", "merge", ten / "all.svg", ten / "all.svg", "-o", "two.svg")
     assert "runs" not in told_of(run, "two.svg")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# What people ask a profile, asked of run.md by a line of the shell, and answered once more by folded
-# stacks of the same run. tests/e2e/test_tables.py asks run.json.
+# Questions that users ask a profile: a shell command finds the answer in run.md, and the test
+# computes it from folded stacks of the same run. tests/e2e/test_tables.py does so for run.json.
 import collections
 import math
 import re
@@ -101,7 +101,7 @@ def one_of(names):
 
 UNNAMED = r"\[.*\+0x[0-9a-f]+\]|\[unknown (code|module)\]"
 INCOMPLETE = ("[incomplete stack]", "[deeper than ")
-# Question, a line of the shell, and what it has to print: a text, or a condition.
+# A question, a shell command, and its expected output: a text or a condition.
 QUESTIONS = [
     ("what has most by itself?", "sed -n '/^## Functions by self/,/^```$/p' run.md | "
      r"sed -n '5s/^.*% *[0-9.]* s  //p'", lambda truth: one_of(truth.hottest)),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Ruby's own traceback is the truth: tests/targets/ruby_truth.rb writes down each stack in which its
-# work() is called, with the lines of callers. All samples taken in work() have to show one of them,
-# whole and in order. Ruby before 3.4 itself says no classes; that those are right is asked apart.
+# Compare samples with Ruby's traceback. tests/targets/ruby_truth.rb prints each stack in which its
+# work() is called, with the lines of callers. All samples in work() must show one of these stacks
+# completely. Ruby before 3.4 prints no classes; another test checks them.
 import re
 import shutil
 import subprocess
@@ -13,7 +13,7 @@ import outside
 import told_stacks
 from profiled import TARGETS, profile
 
-# Whichever is installed: Debian's packages have no "ruby" without the package of that name.
+# Any installed version: without the package "ruby", there is no command of this name.
 RUBY = next(filter(None, map(shutil.which, ("ruby", "ruby3.1", "ruby3.3"))), None)
 
 pytestmark = pytest.mark.skipif(not RUBY, reason="no ruby here")
@@ -115,7 +115,7 @@ def test_a_running_one_has_names(tmp_path):
     script = tmp_path / "spins.rb"
     script.write_text("def spins(n) = n.times { |i| i * i }\nloop { spins(100_000) }\n")
     with outside.running(RUBY, script) as process:
-        outside.work(process.pid, 0.2)  # its beginning is over
+        outside.work(process.pid, 0.2)  # wait until Ruby has started
         run = outside.attach(tmp_path, process.pid, "-r", "199", "--no-waits")
     spins = run.folded.where(lambda stack: "Object#spins (spins.rb:1)" in stack)
     assert spins > 0.8 * run.folded.total > 0, run.folded.describe()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Settings as a person meets them: help and error texts against tests/e2e/goldens (rewritten by
-# pytest-3 tests/e2e/test_settings.py --rewrite-goldens), files found by the real flamerun, presets,
-# the environment, --show-config.
+# Settings: help and error messages against tests/e2e/goldens (rewritten by pytest-3
+# tests/e2e/test_settings.py --rewrite-goldens), settings files, presets, the environment, --show-
+# config.
 import os
 import pathlib
 import re
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.sanitized
 
 GOLDENS = pathlib.Path(__file__).with_name("goldens")
 
-# One command line each; what is said goes into goldens/mistakes.txt.
+# One command line each. goldens/mistakes.txt has the expected messages.
 MISTAKES = """
 --
 --nope ls
@@ -131,7 +131,7 @@ def test_mistakes(run, golden, home, work):
     said = ""
     for words in MISTAKES.strip().splitlines():
         result = run(*shlex.split(words), cwd=work, env=home[0])
-        # Of a program nobody has, exec says the same everywhere.
+        # The program "@" does not exist; the status is that of exec.
         status = 127 if words == "@" else 125
         assert (result.returncode, result.stdout) == (status, ""), words
         lines = result.stderr.splitlines()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Completions as bash, zsh and fish themselves make them: words are typed at a terminal, Tab is
-# pressed, and a program called flamerun tells what it was then given.
+# Completions by real bash, zsh and fish: the tests type words and Tab at a terminal, and a script
+# named flamerun prints the arguments that it gets.
 import os
 import pty
 import re
@@ -14,7 +14,7 @@ import pytest
 
 import profiled
 
-# The flamerun that is completed is a script.
+# In these tests, flamerun is a script that prints its arguments.
 COMPLETIONS = profiled.ROOT / "completions"
 BASH = """
 PS1='ready> '; HISTFILE=
@@ -37,7 +37,7 @@ SHELLS = {
     "bash alone": (["bash", "--noprofile", "--rcfile", "{rc}", "-i"], BARE_BASH),
     "zsh": (["zsh", "-i"], ZSH),
 }
-# What is typed before Tab, and the words that flamerun is to get.
+# What is typed before Tab, and the expected words of the command line.
 CASES = [
     ("--rat", ["--rate"]),
     ("--no-ici", ["--no-icicle"]),
@@ -74,7 +74,7 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shell")
     (folder / "bin").mkdir()
     (folder / ".flamerun.ini").write_text("[preset poster]\n[preset fine]\n")
-    # XDG_CONFIG_HOME is set: what is in the usual place instead of it does not count.
+    # XDG_CONFIG_HOME is set to config/, so the file in .config/ is not read.
     for where, preset in (("config", "zebra"), (".config", "zero")):
         (folder / where / "flamerun").mkdir(parents=True)
         (folder / where / "flamerun" / "flamerun.ini").write_text(f"[preset {preset}]\n")
@@ -153,7 +153,7 @@ def test_fish(place, typed, expected):
         cwd=place, env=environment(place), stdout=subprocess.PIPE, text=True, timeout=60,
         check=True)
     offered = [line.split("\t")[0] for line in result.stdout.splitlines()]
-    if expected == typed.split():  # nothing of ours behind the program
+    if expected == typed.split():  # flamerun completes nothing after the program
         assert offered == []
     else:
         assert expected[-1] in offered

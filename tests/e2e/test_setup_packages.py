@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Set-up asks before it installs, says exactly what, and a build only names what is missing.
-# dpkg-query, apt-get, apt-cache, sudo and id are stand-ins that write down how they were called.
+# The setup scripts ask before they install and print the exact command; a build only reports
+# missing packages. dpkg-query, apt-get, apt-cache, sudo and id are scripts that log their calls.
 import os
 import pty
 import subprocess

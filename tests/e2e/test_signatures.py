@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# FLAMEPROF_SIGNATURE() as programs compile it: in C and C++ of several years, without warnings, and
-# not at all for another type than the function's.
+# FLAMEPROF_SIGNATURE() compiles without warnings in all supported versions of C and C++, and does
+# not compile for a type other than the function's.
 import subprocess
 
 import pytest

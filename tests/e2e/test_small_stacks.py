@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Small stacks of the program's: its alternate signal stacks, threads and coroutines. The signal may
-# use the kernel's own frame and little more below the stack pointer, and all of them are sampled.
+# Small stacks: alternate signal stacks, threads and coroutines. Sampling may use the kernel's
+# signal frame and little more below the stack pointer, and all of these stacks are sampled.
 import shutil
 import subprocess
 
@@ -10,7 +10,7 @@ import pytest
 from profiled import compile_target, profile
 
 OWN_BYTES = 512
-# Alternate stacks as OCaml, Rust, Erlang and SWI-Prolog set them, and the size at which they are roomy.
+# Sizes of alternate stacks in OCaml, Rust, Erlang and SWI-Prolog, and a large one.
 ALTERNATE = (6144, 8192, 9536, 12288, 65536)
 
 

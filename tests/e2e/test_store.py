@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Stores without ClickHouse: what is refused, what waits, and what becomes of answers that are none.
-# tests/e2e/test_clickhouse.py has the rest.
+# Stores without ClickHouse: refusals, timeouts and invalid answers. tests/e2e/test_clickhouse.py
+# has the other tests.
 import os
 import pathlib
 import random
@@ -144,7 +144,7 @@ def test_answers_that_are_none(run, tmp_path):
         with Failing(answer) as server:
             result = run("render", f"clickhouse://{server.host}/db", "-o", "x.svg")
         assert result.returncode in (0, 125) and result.stderr, number
-        if result.returncode == 0:  # that happened to be rows: they do not add up
+        if result.returncode == 0:  # the random bytes were valid rows, but inconsistent ones
             assert "parts of it were dropped" in result.stderr
 
 

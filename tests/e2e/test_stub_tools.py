@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Other people's tools look at call stubs: gdb, perf, C++ exceptions. tests/targets/stub_chain.c says
-# what has to be seen.
+# gdb, perf and C++ exceptions see correct stacks in call stubs. tests/targets/stub_chain.c
+# describes the stacks.
 import collections
 import os
 import pathlib
@@ -49,7 +49,7 @@ def gdb():
         pytest.skip("no gdb")
 
     def run(*words):
-        # Nobody's settings, no network, no pager.
+        # Run without settings files, network and pager.
         return subprocess.run([path, "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off",
                                *map(str, words)], stdin=subprocess.DEVNULL, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120).stdout
@@ -68,7 +68,7 @@ def frames_of(text):
 def test_gdb_sees_the_chain(gdb, chain):
     text = gdb("-ex", "break leaf", "-ex", "run", "-ex", "bt", "--args", chain, GDB, "spin", 1)
     assert frames_of(text) == ["leaf", "step"] + CHAIN, text
-    # Without being told it cannot: the test would prove nothing.
+    # If gdb is not informed, it cannot find the chain. Otherwise the test would prove nothing.
     text = gdb("-ex", "break leaf", "-ex", "run", "-ex", "bt", "--args", chain, 0, "spin", 1)
     assert frames_of(text) != ["leaf", "step"] + CHAIN
 
@@ -92,7 +92,7 @@ def test_gdb_attaches_later(gdb, chain):
     assert frames_of(text)[-9:] == ["leaf", "step"] + CHAIN, text
 
 
-# Runs inside gdb: through the innermost stub, instruction by instruction.
+# Runs inside gdb: step through the innermost stub, instruction by instruction.
 STEPPING = """
     gdb.execute("break step")
     gdb.execute("run")
@@ -280,12 +280,12 @@ def throws(program, published):
 
 
 def assert_thrown(program):
-    # An unwinder that is loaded is told without being asked for.
+    # A loaded unwinder is informed even if the program does not ask for it.
     for published in (UNWINDERS, 0):
         result = throws(program, published)
         assert result.returncode == 0
-        # 0..999, where even ones are caught half way and thrown again as one more; three clean up
-        # each.
+        # Exceptions 0 to 999: even ones are caught half-way and thrown again as the next odd one,
+        # and three frames clean up for each.
         assert "caught 500000 clean 3000" in result.stdout
         assert "stubs 3" in result.stdout
 
@@ -294,7 +294,7 @@ def test_exceptions_by_libgcc(tmp_path):
     assert_thrown(build(tmp_path, "stub_throws.cc"))
 
 
-# What a program exports that has a libgcc of its own beside the shared one.
+# The functions that a program exports if it is linked with a libgcc of its own.
 OWN_LIBGCC = """
 #include <stdio.h>
 
@@ -315,7 +315,7 @@ def test_a_libgcc_of_the_program_is_told_too(tmp_path):
     program = build(tmp_path, "stub_throws.cc", flags=(*profiled.PLAIN, str(tmp_path / "own.o"), "-rdynamic"))
     result = throws(program, UNWINDERS)
     assert "caught 500000 clean 3000" in result.stdout
-    # What was told is taken back with the arena.
+    # The registrations are removed together with the arena.
     told = re.search(r"^own (\d+) (\d+)$", result.stdout, re.M)
     assert int(told[1]) == int(told[2]) > 0
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Named stubs under flamerun: the functions of an interpreter by their own names, with their shares.
+# Named stubs under flamerun: an interpreter's functions have their own names and true shares.
 import re
 
 import pytest
@@ -23,7 +23,7 @@ def check_shares(run):
     truth = {name: ns for name, ns in run.truth.items() if METHOD.fullmatch(name)}
     for name, ns in truth.items():
         share = ns / (run.truth_s * 1e9)
-        # The lightest of the heavy ones are too rare to be told from half as much.
+        # Lighter ones have too few samples for this bound.
         if share < 0.25:
             continue
         weight = run.folded.where(lambda stack, n=name: innermost(stack) == n)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Tables of functions, by `flamerun top` and in run.json and run.md: what they say is computed once
-# more from the folded stacks, and by pprof.
+# Tables of functions, by `flamerun top` and in run.json and run.md. The tests compute the same
+# numbers from the folded stacks, and by pprof.
 import collections
 import contextlib
 import csv
@@ -88,7 +88,7 @@ def test_functions_of_any_stacks(run, tmp_path, seed):
         name = of["function"]["name"]
         for side, step in (("callers", -1), ("callees", 1)):
             assert {f["name"]: f["total"] for f in of[side]} == edges(stacks, name, step), name
-    # What any option leaves of the stacks is counted in the same way.
+    # Filtered stacks are counted in the same way.
     kept = [(stack, weight) for stack, weight in stacks if "f0" in stack]
     few = json.loads(run("-q", "top", path, "--json", "--focus", "^f0$").stdout)
     assert {f["name"]: f["total"] for f in few["functions"]} == dict(selves_and_totals(kept)[1])
@@ -132,7 +132,7 @@ def test_the_terminals_own_width(flamerun, tmp_path):
     subprocess.run([flamerun, "top", path], stdout=its, check=True, env=env, timeout=60)
     os.close(its)
     text = b""
-    # A terminal gives what it has by now, which may be a part, and at the end an error.
+    # Reading a terminal may return a part, and fails with EIO at the end.
     with contextlib.suppress(OSError):
         while part := os.read(ours, 65536):
             text += part
@@ -226,7 +226,7 @@ def python_job(folder):
     return ["/usr/bin/python3", script]
 
 
-# Programs, as known shapes and as people have them.
+# Programs of known shapes, and realistic ones.
 PROGRAMS = {
     "recursion": lambda folder: [profiled.compile_target("recursion.c", folder), "400"],
     "threads": lambda folder: [profiled.compile_target("threads.c", folder), "1000"],
@@ -280,7 +280,7 @@ QUESTIONS = {
     "what do modules have by themselves?":
         ("[.modules[].self] | add", lambda told: told.total),
     "what was lost?": (".uncertain.lost", lambda told: 0),
-    # Less than half may be many functions of one name, each of another module.
+    # Several functions of one name, in different modules, may each have less than half.
     "how many functions have half of all as total?":
         ("[.weight as $all | .functions[] | select(.total * 2 >= $all) | .name] | unique | length",
          lambda told: sum(weight * 2 >= told.total for weight in told.totals.values())),
@@ -329,7 +329,7 @@ def test_twenty_questions(run, tmp_path, program):
         said = subprocess.run(["jq", "-c", line, tmp_path / "run.json"], text=True, check=True,
                               stdout=subprocess.PIPE).stdout
         assert json.loads(said) == answer(told), f"{question} {line}"
-    # The page has the same, as far as there is room, and the last lines say no other shares.
+    # The page has the same numbers, if there is room, and the summary has the same shares.
     text = (tmp_path / "run.md").read_text()
     assert len(text.encode()) <= 4096
     row = json.loads((tmp_path / "run.json").read_text())["functions"][0]
@@ -337,7 +337,7 @@ def test_twenty_questions(run, tmp_path, program):
     assert re.search(rf"self time  function\n{re.escape(share)}", text)
     hottest = result.stderr.split("hottest functions by self time:\n")[1].splitlines()[0]
     assert hottest.startswith(f"flamerun:   {share}{row['name'][:160]}")
-    # The picture holds what the run knew, but for what was lost.
+    # The picture keeps everything that the run knew, except for the losses.
     again = run("-q", "render", "run.svg", "-o", "again.json")
     assert again.returncode == 0
     told, again = (json.loads((tmp_path / name).read_text()) for name in ("run.json", "again.json"))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Generated code without call-frame information and without frame pointers: trampolines as CPython
-# from 3.12 on makes them (-X perf), and that Python itself where there is one.
+# Generated code without call-frame information and frame pointers: trampolines as CPython makes
+# them since 3.12 (-X perf), and CPython itself if it is installed.
 import collections
 import os
 import pathlib
@@ -47,7 +47,7 @@ def outer():
     return sorted([2, 1], key=lambda value: sum(generated()))
 end = time.process_time() + SECONDS
 while time.process_time() < end:
-    for _ in range(20):  # some ms: see spin_until() in spin.h
+    for _ in range(20):  # takes some ms: see spin_until() in spin.h
         outer()
 """
 NESTED_WAY = ["<module>", "outer", "outer.<locals>.<lambda>", "generated", *["Shapes.method"] * 4,
@@ -68,7 +68,7 @@ def check_ways(folded, least):
             assert way in (SPINS[:len(way)], QUICK[:len(way)]), folded.describe()
             leaves[way[-1]] += weight
     assert sum(leaves.values()) >= least and leaves["leaf"] and leaves["quick"], folded.describe()
-    # At its first instructions and behind its call.
+    # At the trampoline's first instructions and after its call.
     assert leaves["py::quick"], "no sample in a trampoline itself\n" + folded.describe()
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# A runtime of a version that is not read: flamerun names it, its version and those that are read, and
-# says what helps. The runtime is made up, as an installed one may be read some day.
+# A runtime of an unknown version: flamerun names it, its version, the known versions, and what
+# helps. The test makes up the runtime, because a later flamerun may know any installed one.
 import re
 import subprocess
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Stacks that a virtual machine tells of itself: their shapes and weights under flamerun and in
-# sessions, in every format, beside books that know nothing of them. Weights are those of ticks,
-# which the machine counts, so that nothing here depends on how busy the computer is.
+# Stacks that a virtual machine reports: their shapes and weights under flamerun and in sessions, in
+# every format. Weights are in ticks, which the machine counts, so they do not depend on how busy
+# the computer is.
 import json
 import re
 import subprocess
@@ -25,7 +25,7 @@ def is_vm(stack):
     return FIB[0] in stack
 
 
-# The stacks in a picture's data, as the viewer reads them.
+# Read the stacks in a picture's data, as the viewer does.
 DECODE = """
 import {readFileSync} from 'node:fs';
 const viewer = await import(process.argv[1]);
@@ -98,7 +98,7 @@ def test_above(tmp_path):
     for stack, _ in run.told.stacks:
         at = stack.index(FIB[0])
         assert stack[at:] in (FIB, (*FIB, "string.rep")), stack
-        # Up to the caller; the library's own frames are no part of the program.
+        # The caller is the next frame; the library's own frames are not shown.
         assert stack[at - 2:at] == ("run_machine", "on_ticks"), stack
         assert "main" in stack[:at] and "[vm]" not in stack, stack
     check_weight(run.told.total, run.truth["ticks"])
@@ -123,10 +123,10 @@ def test_no_sum_of_two_times(tmp_path, place):
         assert all(is_vm(stack) == (kind == "vm") for stack, _ in stacks.stacks), stacks.describe()
         if kind == "vm":
             check_weight(stacks.total, library.said(result)["ticks"])
-        # The file has both, each in its own column, and the chosen one is its default.
+        # The file has both values in their own columns, and the selected one is its default.
         profile = pprof.Profile(outputs[2])
         names = [name for name, _ in profile.types]
-        # The columns of waits stand there only where a look found this busy program waiting.
+        # There are columns for waits only if a check found this busy program waiting.
         assert names in (["samples", "cpu", "vm"], ["samples", "cpu", "vm", "wait", "runnable"])
         assert {sum(map(bool, values[1:])) for _, values, _ in profile.stacks} == {1}
         assert all(bool(values[0]) == bool(values[1]) for _, values, _ in profile.stacks)
@@ -134,14 +134,14 @@ def test_no_sum_of_two_times(tmp_path, place):
         besides = of_type(tmp_path, outputs[2], other)
         assert all(is_vm(stack) == (other == "vm") for stack, _ in besides.stacks)
         assert besides.total > 0
-        # The summary's shares.
+        # Shares in the summary.
         shares = re.findall(r"^flamerun: +([0-9.]+) %  (\[.+\]|.+?)(?: \[.*)?$", result.stderr, re.M)
         assert len(shares) > (kind == "vm")
         for share, name in shares:
             assert abs(float(share) - 100 * stacks.self(name) / stacks.total) <= 0.051, name
         assert f"told: {'that is what is drawn' if kind == 'vm' else '--sample-type vm'}" in \
             result.stderr
-        # The picture's boxes and its words; beside time on a CPU a browser can show waits.
+        # The picture's boxes and texts. With CPU time, the browser can show waits, too.
         boxes = drawn(outputs[1])
         assert all(stack[-1].endswith("]") and kind == "cpu" for stack in boxes.keys()
                    - dict(stacks.stacks).keys())
@@ -181,7 +181,7 @@ def test_a_run_has_two_sample_types(tmp_path):
         assert f"a run has no sample type '{words[-1]}'" in result.stderr
         assert "it has cpu, wait, and vm" in result.stderr
     assert not (tmp_path / "ran").exists()
-    # Nobody told anything: an empty picture that says so.
+    # The program reported no stacks: the picture is empty and says so.
     assert ask("--sample-type", "vm", "-o", "out.pdf").returncode == 0
     text = subprocess.run(["pdftotext", tmp_path / "out.pdf", "-"], check=True, text=True,
                           stdout=subprocess.PIPE).stdout
@@ -246,7 +246,7 @@ def test_pprof_has_files_and_lines(tmp_path, writer):
     check_weight(told / 1e9 * RATE_HZ, ticks)
     check_beside(of_type(tmp_path, path, "vm"))
     assert not any(map(is_vm, dict(of_type(tmp_path, path, None).stacks)))
-    # And through flamerun's own writer once more.
+    # flamerun writes the same again.
     again = tmp_path / "again.pb"
     subprocess.run([profiled.BUILD / "flamerun", "render", path, "-o", again], check=True)
     assert {entry for entry in pprof.Profile(again).lines if entry[1].endswith(".lua")} == functions

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# What threads wait for: seen from inside and from outside, compared with what they measured of
-# themselves by the clock on the wall and with the kernel's books; and that they notice nothing.
+# Waits of threads, from inside and outside, compared with the program's own measurements by elapsed
+# time and with the kernel's accounting; and that the threads notice nothing.
 import json
 import os
 import pathlib
@@ -20,19 +20,18 @@ from profiled import PLAIN, compile_target, crowd, folder, profile, side_by_side
 TRACED = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 WAYS = {"inside": [], **({} if outside.IS_CONFINED else {"outside": ["--outside"]})}
 
-# function of tests/targets/waits.c -> what its stacks end in
+# function of tests/targets/waits.c -> last frame of its stacks
 LEAVES = {"nap": "[clock_nanosleep]", "sleeps": "[clock_nanosleep]", "wants": "[futex]",
           "reads": "[read: pipe]", "receives": "[recv: socket]", "polls": "[poll]",
           "waits": "[futex]", "takes": "[futex]", "reaps": "[wait4]", "joins": "[futex]"}
 SECONDS = 6
-# A wait that was not seen to begin stands where the next look finds it, which comes 25 to 75 ms
-# later: of waits that all are of one function little is in doubt, of those that alternate each has
-# a look's worth for every turn.
+# A wait whose start was not seen is attributed to the stack at the next check, 25 to 75 ms later.
+# For waits that are all in one function this matters little; if functions alternate, each turn may
+# be wrong by this much.
 LOOK_S = 0.05
-# One in 370 is beyond three where a deviation is what it is called, and there are 70 checks. Those
-# here are estimated from above: in 22 runs none of 440 times was off by more than 1.6 beyond the
-# twentieth that is allowed besides, and none of 132 shares of holders, where 3 would be usual.
-# Sanitizers look late, and were not measured.
+# There are 70 checks, and one in 370 exceeds three true standard deviations. The deviations here
+# are upper estimates: in 22 runs, none of 440 times exceeded 1.6 of them (beyond the 5 % allowed),
+# and none of 132 shares of holders. With sanitizers, checks are late; that was not measured.
 DEVIATIONS = 5 if "TEST_SANITIZED" in os.environ else 3
 FLAGS = {"O2": PLAIN, "O0": ("-O0",), "fp": ("-O2", "-fno-omit-frame-pointer")}
 
@@ -68,17 +67,17 @@ def assert_each_wait(run, way=None):
     """Of tests/targets/waits.c for SECONDS, all of its threads."""
     truth = run.truth
     assert truth["interrupted"] == 0, "a call was broken off"
-    # A look that woke the sleeper up would add one each, 120. What stops threads to sample them stops
-    # it, too, where it was woken up and has no CPU yet.
+    # If checks woke the sleeping thread, there would be a switch for each of 120 checks. From
+    # outside, stopping threads also stops one that was woken and has no CPU yet.
     assert 0 <= truth["switches"] - truth["slept"] <= (40 if way == "outside" else 8), truth
     ready_s = seen_s(run, "[no CPU]")
     for name, leaf in LEAVES.items():
         at_s, true_s = seen_s(run, leaf, name), truth[name] / 1e9
         doubt = doubt_s(SECONDS / 0.15 if name in ("nap", "sleeps") else SECONDS / 0.1, true_s)
-        # By its own clock it waits until it has a CPU again.
+        # By its own clock, the program waits until it has a CPU again.
         assert -doubt - ready_s <= at_s - true_s <= doubt, (name, at_s, true_s, ready_s,
                                                             run.folded.describe(30))
-    # All of what waits is a wait; what is not known is said to be so and is little.
+    # All waiting time is shown as waits, and little of it has an unknown cause.
     unseen = run.folded.where(lambda stack: stack[-1] == "[waiting]")
     assert unseen <= 0.05 * run.folded.total, run.folded.describe(30)
 
@@ -124,7 +123,7 @@ def test_waits_are_beside_the_cpu_time(tmp_path):
     said = re.search(r"([\d.]+) s: ([\d.]+) s on a CPU(?:, ([\d.]+) s ready without one)?, ([\d.]+) s "
                      r"waiting, most in clock_nanosleep below sleep_ms$", run.stderr, re.M)
     assert said, run.stderr
-    # Who was woken up and had no CPU yet sleeps on by its own clock.
+    # By its own clock, a thread that was woken and has no CPU yet still sleeps.
     assert float(said[4]) + float(said[3] or 0) == \
         pytest.approx(sum(run.truth.values()) / 1e9, rel=0.05)
 
@@ -140,7 +139,8 @@ def test_a_long_sleep_is_exact_behind_a_short_one(tmp_path):
     for run in side_by_side(profile_by, WAYS):
         total = sum(run.truth.values())
         for name in ("short_sleep", "long_sleep"):
-            # 30 turns, each 27 ms too much or too little on average: 1.5 % of all, and five times that.
+            # Each of 30 turns is off by 27 ms on average: 1.5 % of all, and five times that is
+            # allowed.
             assert abs(run.folded.below(name) / run.folded.total - run.truth[name] / total) < 0.075
 
 
@@ -167,7 +167,8 @@ def test_atomics_disks_and_shared_cpus(tmp_path, way, flags):
             run.folded.describe(30)
     if "fetches" not in truth:
         pytest.skip("the rest is right; this file system reads nothing past the page cache")
-    # It switches all the time: each look stands for what passed since the one before, by chance.
+    # It switches all the time. Each check attributes the time since the one before to what it
+    # finds.
     share = truth["fetches"] / seconds
     doubt = DEVIATIONS * LOOK_S * (seconds / LOOK_S * share * (1 - share)) ** 0.5 + 0.05 * truth["fetches"]
     unseen = seen_s(run, "[waiting]")
@@ -195,7 +196,7 @@ def test_many_threads_cost_little_and_add_up(tmp_path):
     rows = assert_books(run.stderr, 197)
     assert sum(row[1] for row in rows) > 0.9 * 400 * 4
     assert run.folded.below("[clock_nanosleep]") > 0.5 * run.folded.total
-    # Only those of which somebody woke up meanwhile.
+    # Only samples of threads that woke up during the walk.
     kept_native = re.search(r"(\d+) samples? kept native", run.stderr)
     assert not kept_native or int(kept_native[1]) < 0.05 * looked, run.stderr
 
@@ -207,7 +208,7 @@ def test_lives_are_as_long_as_they_were(tmp_path):
     lives = re.findall(r"^life (\d+) (\d+) (\d+)$", run.stdout, re.M)
     assert len(lives) == 18 and len(told_s) == 19, run.stderr
     for tid, least_ns, most_ns in lives:
-        # What is told are whole milliseconds.
+        # Printed values are whole milliseconds.
         assert int(least_ns) / 1e9 - 0.001 <= told_s[int(tid)] <= int(most_ns) / 1e9 + 0.001, run.stderr
 
 
@@ -226,7 +227,7 @@ def test_processes_that_nobody_saw_have_books(tmp_path):
                   options=["-v"])
     said = re.search(r"in ([\d.]+) s, .*\n.* ([\d.]+) s of (\d+) threads", run.stderr)
     assert said, run.stderr
-    # The shell, its children, and what they become.
+    # The shell, its children, and the programs that these exec.
     assert int(said[3]) == 1 + 2 * 31
     assert 30 * 0.03 + float(said[1]) - 0.1 <= float(said[2]) <= 2 * float(said[1])
 
@@ -257,8 +258,8 @@ def test_waits_in_a_pid_namespace(tmp_path):
     run = profile(tmp_path, "/bin/sh", "-c", f"unshare -pf sh -c '{program} 50; :' & "
                   f"unshare -pf sh -c 'sleep 3; :'; wait", options=["--wall", "-v", "--no-fold-idle"])
     lived_s = sum(int(ns) for ns in re.findall(r"^life \d+ (\d+)", run.stdout, re.M)) / 1e9
-    # Half a second passes before a process is looked for that came right after another, longer where
-    # others have the CPUs; and one life in twenty falls between two looks. main() lives as long as the run.
+    # A process that starts right after another is found after half a second, or later on a busy
+    # machine, and one in twenty falls between two checks. main() lives as long as the run.
     whole_s = float(re.search(r" samples? in ([\d.]+) s", run.stderr)[1])
     for function, most_s in ("live", 1.1 * lived_s + .1), ("main", whole_s):
         seen = run.folded.where(lambda stack: "lives" in stack[0] and function in stack) / 197
@@ -276,7 +277,7 @@ def test_details_name_files(tmp_path):
                   "fd = os.open(sys.argv[1], os.O_RDWR)\n"
                   "threading.Thread(target=os.read, args=(fd, 1), daemon=True).start()\n"
                   "time.sleep(1)\n", fifo, options=["--wall", "--wait-details"])
-    # A look that took too long is paid for with those that would have come after it.
+    # After a check that took too long, the following checks are skipped.
     assert (run.folded.self(f"[read: {fifo}]") > 0.8 * 197
             or "times a second instead of 20" in run.stderr), run.folded.describe() + run.stderr
     run = profile(tmp_path, "/bin/sleep", "0.5", options=["--wall"])
@@ -344,5 +345,5 @@ def test_calls_that_are_not_known_to_wait_have_names(tmp_path):
     run = profile(tmp_path, "/usr/bin/python3", "-c",
                   "import ctypes, time; call = ctypes.CDLL(None).syscall; end = time.monotonic() + 1.5\n"
                   f"while time.monotonic() < end: assert not call({number}, 1, 0)", options=["--wall"])
-    # On a busy machine it hardly comes to wait for anything but a CPU, and few looks find it asleep.
+    # On a busy machine the program mostly waits for a CPU, and few checks find it in the call.
     assert run.folded.self("[membarrier]") >= 10, run.folded.describe()

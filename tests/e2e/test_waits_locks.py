@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Who had the locks that threads waited for: shares of the holders, by what they measured of
-# themselves; and that nobody is told of where there is no holder.
+# Holders of the locks that threads wait for: their shares equal the program's own measurements, and
+# no holder is reported if there is none.
 import re
 import time
 
@@ -37,14 +37,14 @@ def assert_holders(run, truth):
     names = ["cache_get", "cache_fill", "log_write"]
     seconds = holders(run.folded)
     known_s, unknown_s = sum(seconds.get(name, 0) for name in names), seconds.get("", 0)
-    # Others are at most what a sample next to the look, not in it, can get wrong.
+    # Other holders are only possible in samples next to a check.
     assert sum(seconds.values()) - known_s - unknown_s <= 0.05 * known_s, seconds
     if run.folded.self("[no CPU]") / RATE_HZ <= 0.05 * sum(seconds.values()):
         assert known_s >= 0.5 * sum(seconds.values()), seconds
         all_s, unknown_s = known_s, 0
     else:
         all_s = known_s + unknown_s
-    # Threads that waited, three of them at a time.
+    # Checks that found waiting threads, of which three wait at a time.
     looks = min(LOOKS_PER_S * SECONDS,
                 int(re.search(r"waits: (\d+) threads looked at", run.stderr)[1]) / 3)
     for name in names:
@@ -59,10 +59,12 @@ def assert_told(run):
     """The last lines and the tables say the same, and all of the time that was waited is in them."""
     seconds, truth = holders(run.folded), run.truth
     assert_holders(run, truth)
-    # Who was woken up and had no CPU yet waited for one, and had the lock in front of itself.
+    # A thread that was woken and had no CPU yet waited for the CPU, but counts this as waiting for
+    # the lock.
     told_s, waited_s = sum(seconds.values()), truth["waited"] / 1e9
     ready_s = run.folded.self("[no CPU]") / RATE_HZ
-    # What is between two looks is where the later one finds it, for a lock or for something else.
+    # The time between two checks is attributed to what the later one finds, a lock or something
+    # else.
     doubt_s = (0.02 * waited_s + 0.2) * crowd()
     assert waited_s - ready_s - doubt_s <= told_s <= waited_s + doubt_s, (seconds, truth)
     said = re.search(r"waited ([\d.]+) s for locks, ([\d.]+) s of it while cache_fill held one, "
@@ -122,7 +124,7 @@ def test_every_lock_that_has_an_owner_tells_it(tmp_path):
     for run in side_by_side(profile_kind, ["robust", "inherits", "rwlock"]):
         seconds = holders(run.folded)
         assert {"cache_get", "cache_fill", "log_write"} <= set(seconds)
-        # Where others have the CPU nobody knows most of what is the longest holder's.
+        # On a busy machine, the holder is unknown for most of the time of the longest holder.
         others_s = max(seconds["cache_get"], seconds["log_write"])
         assert seconds["cache_fill"] + seconds.get("", 0) > others_s, seconds
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# What scripts tell of their own stacks, "stack F:LINE;F;..." from the outermost function on, is the
-# truth for samples of them. Who has a line and who has none is the language's own.
+# Scripts print their own stacks as "stack F:LINE;F;...", outermost function first; samples must
+# show these stacks. Which functions have lines depends on the language.
 import collections
 import re
 
