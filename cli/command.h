@@ -36,10 +36,7 @@ struct run_figures {
  */
 struct ending command_run(const struct options *options, char **argv, struct run_figures *figures);
 
-/*
- * Run argv[0] several times (--repeat) and draw all runs as one. @options is finished. Refuses
- * --warmup and --ignore-failure without --repeat.
- */
+/* Run argv[0] several times (--repeat) and draw all runs as one. @options is finished. */
 struct ending command_repeat(const struct options *options, char **argv);
 
 /*
@@ -63,13 +60,10 @@ struct ending command_top(struct options *options, int argc, char **argv, int in
  */
 void command_draw_job(const struct options *options, const char *folder);
 
-/* Put files of stacks, or names for addresses, into a store. Parameters as of command_render(). */
+/* Put files of stacks, or names for addresses, into a store. Parameters as of render. */
 struct ending command_push(struct options *options, int argc, char **argv, int index);
 
-/*
- * Compare two versions of a program, from files or by running both alternately. Parameters as of
- * command_render().
- */
+/* Compare two versions of a program, from files or by running both. Parameters as of render. */
 struct ending command_diff(struct options *options, int argc, char **argv, int index);
 
 /*

@@ -172,8 +172,8 @@ static bool is_over(const struct threshold *threshold, const struct changes *cha
 }
 
 /*
- * For each --fail-over, report the first change that exceeds it. @changes may be NULL, to check the
- * syntax only. Returns 1 if one exceeds, 0, or -errno with @message filled.
+ * For each --fail-over, report the first change that exceeds it. @changes NULL: check the syntax
+ * only. Returns 1 if a limit is exceeded, 0 if none is, or -errno with @message filled.
  */
 static int check_thresholds(
 	const struct options *options, const struct changes *changes, struct diag_message *message)
@@ -394,9 +394,7 @@ static int check_diff(const struct options *options, bool runs, struct diag_mess
 {
 	int error = options_check_command(options, "diff", false, true, runs, message);
 
-	/*
-	 * An empty limit, perhaps from an unset variable of a script, must not disable the check.
-	 */
+	/* An empty limit, as from an unset shell variable, must not disable the check. */
 	if (!error && is_given(options, "fail-over") && !options->fail_over.count)
 		error = diag_fail(message, -EINVAL, "--fail-over wants PERCENT or REGEX=PERCENT");
 	if (!error && is_given(options, "open") && options->open && !has_outputs(options))

@@ -32,8 +32,7 @@ static const struct {
 };
 
 /*
- * Returns a hint for the unknown option of @bytes at @word (without its dashes), a constant. It is
- * never NULL.
+ * Returns a constant hint, never NULL, for the unknown option of @bytes at @word (without dashes).
  */
 static const char *find_habit_hint(const char *word, size_t bytes)
 {
@@ -162,10 +161,7 @@ static int find_spelling(
 	return matches > 1 ? refuse_ambiguous(message, word, bytes) : 0;
 }
 
-/*
- * Parse @word, which follows "--". @next is the next word or NULL; *@used is set if it is the
- * value.
- */
+/* Parse @word, which follows "--". *@used is set if the value is @next, the next word or NULL. */
 static int parse_long(struct options *options, const char *word, const char *next, bool *used,
 	struct diag_message *message)
 {

@@ -178,10 +178,7 @@ static struct ending ending_of(const struct turns *turns)
 	return turns->failure;
 }
 
-/*
- * Run the program and read the runs into @repeated. Sets *@ending. Returns 0, or -errno with
- * @message filled, or empty if the error was reported already.
- */
+/* Make and read all runs. Returns 0, or -errno with @message filled unless already reported. */
 static int gather_runs(struct repeated *repeated, const struct options *options, char **argv,
 	struct ending *ending, struct diag_message *message)
 {

@@ -6,10 +6,9 @@
  * The library inih parses each line. This file reads the lines, because inih's own reader cuts them
  * at 200 bytes, then counts them wrongly, and accepts a directory as an empty file.
  *
- * A project's file may come with a checkout of foreign code, so it can change the picture, but can
- * set no file name and nothing that is executed. An unknown key is an error in a file given by
- * --config and otherwise a warning, because the file may be for another version. A bad value is
- * always an error.
+ * A project's file may come with foreign code, so it can change the picture, but can set no file
+ * name and nothing to execute. An unknown key is an error in a file given by --config, otherwise a
+ * warning, because the file may be for another version. A bad value is always an error.
  */
 #include "cli/config.h"
 
@@ -185,10 +184,7 @@ static char *trim(char *text)
 	return text;
 }
 
-/*
- * Write "name=" of the long line @text into @buffer for inih, and the value to reader->long_value.
- * Changes @text.
- */
+/* Write "name=" of the long line @text to @buffer for inih; ->long_value gets the value. */
 static void shorten_line(struct config_reader *reader, char *text, char *buffer, size_t size)
 {
 	char *value = text + strcspn(text, "=:");
@@ -249,8 +245,8 @@ static char *read_line(char *buffer, int size, void *stream)
 }
 
 /*
- * Report that @name cannot be used here, as an error or a warning. @near is what may have been
- * meant, or NULL. Returns what inih's handler has to return: 1 to continue, 0 after an error.
+ * Report the unusable @name; @near: what may have been meant, or NULL. Returns 1 after a warning, 0
+ * after an error, for inih's handler.
  */
 static int report_unusable(
 	struct config_reader *reader, const char *what, const char *name, const char *near)
@@ -285,8 +281,7 @@ static int report_unknown_key(struct config_reader *reader, const char *name)
 }
 
 /*
- * Find where settings of @section are stored: *@options, NULL: nowhere, with *@rank. Returns 1, or
- * what inih's handler has to return.
+ * Set the *@options (NULL: none) and *@rank of settings in @section. Returns 1; 0 after an error.
  */
 static int begin_section(struct config_reader *reader, const char *section,
 	struct options **options, enum options_rank *rank)

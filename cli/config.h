@@ -49,9 +49,8 @@ void config_paths_find(struct config_paths *paths);
 void config_paths_release(struct config_paths *paths);
 
 /*
- * Find the nearest .flamerun.ini in @folder or a parent of it. The search ends at a folder with
- * .git, at @home (may be NULL), and at the border of the file system. Returns an owned path or
- * NULL.
+ * Find the nearest .flamerun.ini in @folder or above it, at most up to a folder with .git, @home
+ * (may be NULL) or the root of the file system. Returns an owned path, or NULL.
  */
 char *config_project_file(const char *folder, const char *home);
 

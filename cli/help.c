@@ -59,10 +59,7 @@ static void print_seconds(char *out, size_t size, uint64_t duration_ns)
 		out[--bytes] = '\0';
 }
 
-/*
- * Returns the value of @row, of a list its item @i, as in a settings file. It is owned; NULL: there
- * is none, or no memory.
- */
+/* Returns @row's value, of a list item @i, for a settings file; owned. NULL: none, or no memory. */
 static char *value_of(const struct options *options, const struct options_row *row, unsigned i)
 {
 	const void *field = (const char *)options + row->field;
@@ -300,9 +297,7 @@ struct ending command_finish(struct options *options, int error, command_work *w
 		error = command_complete(options, message);
 	if (!error)
 		error = work(options, context, &ending, message);
-	/*
-	 * The reader of stdout has ended, as head(1) does: end silently by SIGPIPE, as cat(1) does.
-	 */
+	/* The reader of stdout has ended, as head(1) does: end by SIGPIPE, as cat(1) does. */
 	if (error == -EPIPE)
 		ending.signal = SIGPIPE;
 	else if (error && !ending.status && !ending.signal)

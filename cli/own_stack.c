@@ -48,10 +48,7 @@ int own_stack_call(void (*call)(void *), void *argument)
 		call(argument);
 		return 0;
 	}
-	/*
-	 * Block signals here, so that handlers run in the working thread, as without a second
-	 * thread.
-	 */
+	/* Block signals in this thread, so that the working thread handles them. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &request.mask);
 	error = own_stack_thread(&thread, run_call, &request);

@@ -45,10 +45,7 @@ static const struct options_list *list_of(const struct options *options, int fil
 	return (const void *)((const char *)options + filters[filter].list);
 }
 
-/*
- * Returns SOURCE_DATE_EPOCH of the environment if it is valid, otherwise @otherwise. See
- * https://reproducible-builds.org/specs/source-date-epoch/.
- */
+/* See https://reproducible-builds.org/specs/source-date-epoch/. */
 static int64_t created_s(int64_t otherwise)
 {
 	const char *text = getenv("SOURCE_DATE_EPOCH");
@@ -293,10 +290,7 @@ static void report_left_out(const uint64_t left_out[TRANSFORM_FILTERS], const ch
 	}
 }
 
-/*
- * Apply the filters of @options. Returns 0 and an owned tree in *@out, NULL if there are no
- * filters; or -errno with @message filled.
- */
+/* Apply the filters. Returns 0 and an owned tree in *@out (NULL: no filters); or -errno. */
 static int filter_tree(const struct calltree *tree, const struct options *options, const char *of,
 	struct calltree **out, struct diag_message *message)
 {
@@ -335,7 +329,7 @@ static bool is_below(const char *file, const char *old, size_t bytes)
 	return !strncmp(file, old, bytes) && (!file[bytes] || file[bytes] == '/');
 }
 
-/* Map a file for struct transform_sources.map: the longest OLD wins, or the last of equal ones. */
+/* For struct transform_sources.map: the longest OLD wins, or the last of equal ones. */
 static const char *map_file(const char *file, void *context)
 {
 	struct source_map *map = context;
@@ -362,10 +356,7 @@ static const char *map_file(const char *file, void *context)
 	return file;
 }
 
-/*
- * Rename a function for struct transform_sources.rename: drop template arguments, parameters and
- * suffixes of clones. *@context is the last result.
- */
+/* For struct transform_sources.rename: drop template arguments, parameters, suffixes of clones. */
 static const char *merged_name(const char *name, void *context)
 {
 	char **text = context;
@@ -406,8 +397,8 @@ static int source_tree(
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 /*
- * Group and reverse @functions, or with --by line @filtered with a box for each line. Returns 0 and
- * an owned tree in *@out, NULL if nothing changes; or -errno.
+ * Group and reverse @functions, or with --by line @filtered. Returns 0 and an owned tree in *@out,
+ * NULL if nothing changes; or -errno.
  */
 static int shape_tree(const struct calltree *filtered, const struct calltree *functions,
 	const struct options *options, struct calltree **out)

@@ -63,8 +63,8 @@ int stored_parse(struct options *options, enum stored_command command, int argc,
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /*
- * Returns how to read @files. For several runs, do not request "wait" values: a run that never
- * waited has none, and the merged tree has the waits beside the CPU time.
+ * Returns how to read @files. "wait" values of runs are not requested, because a run that never
+ * waited has none, and other runs' trees have them beside the CPU time anyway.
  */
 static struct input_request request_of(
 	const struct options *options, const struct stored_files *files)

@@ -122,8 +122,8 @@ static bool is_confined(void)
 }
 
 /*
- * Is the process in our user namespace? A process that we may not trace may hide its namespace;
- * then assume another one if we are confined in a user namespace.
+ * Is the process in our user namespace? If its namespace may not be read, assume so, unless we are
+ * confined in one.
  */
 static bool shares_user_namespace(pid_t pid)
 {

@@ -39,10 +39,7 @@ int refusal_of_permission(const struct refusal_facts *facts, struct diag_message
 /* Explain @error (a negative errno) of reading what a thread of @pid waits for. Returns -errno. */
 int refusal_of_looking(pid_t pid, int error, struct diag_message *message);
 
-/*
- * Fill @message if process_vm_readv(2) fails even for flamerun's own memory, for example because of
- * a seccomp filter. Returns true if it does.
- */
+/* Fill @message and return true if process_vm_readv(2) always fails, as under a seccomp filter. */
 bool refusal_of_memory(struct diag_message *message);
 
 /* Explain @error (a negative errno) of attaching to @pid. Returns @error. */

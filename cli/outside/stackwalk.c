@@ -4,10 +4,10 @@
  * because reading a mapped file that was truncated would raise SIGBUS. The core uses addresses in
  * the target, so walk_pointer() translates them into the copy of the current module.
  *
- * If the core does not reach the outermost frame, nongnu libunwind walks again; its result counts
- * only if it does. libunwind executes all call-frame instructions but caches nothing, so it is
- * slower. It uses accessors of this file, because those of libunwind-ptrace make a system call for
- * every word and find no call-frame information in static programs.
+ * If the core does not reach the outermost frame, nongnu libunwind tries; its result counts only if
+ * it does. libunwind executes all call-frame instructions but caches nothing, so it is slower. It
+ * uses accessors of this file, because those of libunwind-ptrace make a system call for every word
+ * and find no call-frame information in static programs.
  */
 #include "cli/outside/stackwalk.h"
 
@@ -177,9 +177,7 @@ static struct unwind_result walk_known(struct stackwalk *walk,
 	const struct unwind_bounds none = {0, 0};
 	struct unwind_result result;
 
-	/*
-	 * Repeat the walk that found the runtime: it could not read the frames inside of that one.
-	 */
+	/* Repeat the walk that found the runtime: frames before that could not be read. */
 	do {
 		current.walk = walk;
 		current.start = current.end = 0;

@@ -92,10 +92,7 @@ static uint32_t find_function(const struct target_language *language, uint64_t i
 	return at;
 }
 
-/*
- * Record the name, file and first line of @frame's function. Returns its record_function.space, or
- * 0 if it could not be recorded.
- */
+/* Record @frame's function. Returns its record_function.space, or 0 if it was not recorded. */
 static uint64_t announce(
 	const struct target *target, struct runs *runs, struct runtime_frame *frame)
 {

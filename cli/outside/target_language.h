@@ -14,9 +14,8 @@
 #include "libprof/runtime/runs.h"
 
 /*
- * Find the runtime in @target's @module. Returns its number, from 1; 0 if there is none whose
- * frames can be read; or -EAGAIN if this is not known yet. Sets target->language if it finds a
- * runtime.
+ * Find the runtime in @target's @module, and set target->language if there is one. Returns its
+ * number, from 1; 0 if it has no frames that can be read; or -EAGAIN if this is not known yet.
  */
 int target_language_find(struct target *target, const struct runtime_module *module);
 
@@ -26,10 +25,7 @@ int target_language_find(struct target *target, const struct runtime_module *mod
  */
 void target_language_begin(struct runs *runs, struct target *target, uintptr_t pc);
 
-/*
- * Did this walk find the runtime that generates code? Then the walk must be repeated to read frames
- * of generated code. True once in a process.
- */
+/* Did this walk find the runtime that generates code? Then repeat it. True once in a process. */
 bool target_language_has_come(const struct runs *runs, const struct target *target);
 
 /* Answer UNWIND_RUN (libprof/unwind/unwind_core.h) in this walk. */
