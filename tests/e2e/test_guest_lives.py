@@ -120,7 +120,7 @@ def test_programs_that_the_library_would_end(tmp_path, kind, before):
     """Below a shell; with our preload in the environment or put out of it."""
     flags = ["-O2", "-fsanitize=address"]
     if kind == "another C library":
-        # glibc's loader under musl's name: it would load the library, which musl's loader cannot.
+        # glibc's loader under musl's name: it would load the library if that were still preloaded.
         loader = tmp_path / "ld-musl.so.1"
         loader.symlink_to(LOADER)
         flags = ["-O2", f"-Wl,--dynamic-linker={loader}"]

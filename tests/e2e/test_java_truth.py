@@ -34,7 +34,7 @@ TIERS = {
 }
 
 
-# Tiers that run with every JDK. The newest JDK runs with all of TIERS, in `make check-all` all do.
+# Tiers that run with every JDK. The newest JDK runs with all TIERS; in `make check-all` all JDKs do.
 FEW = ("tiered", "interpreted")
 
 # ENTERED separates the frames of a virtual thread from those of its carrier. FROZEN stands for

@@ -31,7 +31,7 @@ def versions(*seldom):
 
 
 each_version = versions()
-# Each version has a layout of its own, which the tests of stacks cover. Other tests run only here.
+# The tests of stacks cover each version's layout. Other tests skip these versions in `make check`.
 first_and_last = versions("lua5.2", "lua5.3", "luajit -joff")
 
 
