@@ -52,7 +52,7 @@ static int check_repeat(const struct options *options, struct diag_message *mess
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Add the run in @path to @spread. Filters of @options apply, so shares are of what is drawn. */
+/* Add the run in @path to @spread. Filters of @options apply, so shares are of the drawn stacks. */
 static int add_spread(struct spread *spread, const struct options *options, const char *path,
 	const struct run_figures *figures, struct diag_message *message)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages by their cause: the table is explain.def.
+ * Print messages by their cause. The table is explain.def.
  *
  * In a text of the table "{name}", "{other}", "{why}", "{n}", "{percent}" and "{seconds}" stand for
  * the member of struct explain_facts of that name. "{thread|threads}" stands for the first word if
@@ -29,7 +29,7 @@ enum explanation {
 	EXPLAIN_COUNT
 };
 
-/* What is known of the case at hand. Texts are borrowed; NULL is as "". */
+/* Values of the placeholders. Texts are borrowed; NULL is as "". */
 struct explain_facts {
 	const char *name; /* of the file, process or word that the message is about */
 	const char *other;

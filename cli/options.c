@@ -207,7 +207,7 @@ static int check_expression(const char *text, char why[EXPRESSION_WHY_BYTES])
 	return -EINVAL;
 }
 
-/* ---- what a value may be --------------------------------------------------------------------- */
+/* ---- checking values ------------------------------------------------------------------------- */
 
 /* A checked value on its way to a field. */
 struct checked_value {

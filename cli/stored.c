@@ -91,9 +91,9 @@ static int read_merged(struct input *out, const struct options *options,
 	return error;
 }
 
-/* ---- what is drawn --------------------------------------------------------------------------- */
+/* ---- trees and texts ------------------------------------------------------------------------- */
 
-/* Copy what the file says of itself. picture_settings() then overrides it by options. */
+/* Copy the file's title, marks and the like. picture_settings() then applies the options. */
 static void apply_facts(struct picture_options *picture, const struct input_facts *facts)
 {
 	if (facts->title[0])

@@ -26,14 +26,14 @@
 /* The current walk and module. They are static, because UNWIND_CFI_POINTER has no context. */
 static struct {
 	struct stackwalk *walk;
-	uintptr_t start, end; /* addresses in the target of what @copy holds */
+	uintptr_t start, end; /* of @copy's contents, as addresses in the target */
 	const char *copy;
 } current;
 
 /*
- * Translate an address in the target. The core has checked that call-frame information lies wholly
- * within the copy. Any other address is code, of which the core compares one word with a signal
- * trampoline; a word that cannot be read is 0, which is no trampoline.
+ * Translate an address in the target. The core has checked that call-frame information is wholly
+ * within the copy. Any other address is code that the core reads to recognise a signal trampoline;
+ * if it cannot be read, the word is 0, which is no trampoline.
  */
 static inline const void *walk_pointer(uintptr_t address)
 {

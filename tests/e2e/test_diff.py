@@ -228,7 +228,7 @@ def test_two_releases_that_share_little_are_compared_as_they_are(run, tmp_path):
     assert found["most_points"] < 5
 
 
-# ---- what is said -------------------------------------------------------------------------------
+# ---- text output --------------------------------------------------------------------------------
 
 def test_the_text_says_what_json_does(run, tmp_path):
     words = diffs.two_sides(tmp_path, 9, 10, 4000, {"tenth": 1.4, "scan": 0.7})
@@ -397,7 +397,7 @@ def test_flamegraph_reads_two_counts_in_a_line(run, tmp_path):
             f"{100 * (int(new) - int(old)) / total:+.2f}%)</title>") in drawn.stdout
 
 
-# ---- what cannot be done ------------------------------------------------------------------------
+# ---- refusals -----------------------------------------------------------------------------------
 
 @pytest.fixture
 def two(tmp_path):

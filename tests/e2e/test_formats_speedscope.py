@@ -120,7 +120,7 @@ def test_lines_come_through(run, tmp_path):
         frames, key=lambda frame: frame["name"])
 
 
-# ---- what others write -----------------------------------------------------------------------------
+# ---- files of other programs -----------------------------------------------------------------------
 
 FRAMES = [{"name": "main"}, {"name": "work"}]
 
