@@ -15,7 +15,6 @@
 /* Exit status if flamerun itself fails, as in env(1) and timeout(1). 126 and 127: exec failed. */
 #define COMMAND_FAILED 125
 
-/* How the flamerun process ends. */
 struct ending {
 	int status; /* exit status, if @signal is 0 */
 	int signal; /* not 0: end as if killed by this signal */

@@ -29,7 +29,6 @@
 /* Separates the two programs. It is not "--", which may be one of their arguments. */
 #define BETWEEN_PROGRAMS "---"
 
-/* What to compare: files, or programs to run. */
 struct request {
 	const char **paths;	   /* old versions first; owned list of borrowed strings */
 	unsigned count, old_count; /* of @paths */
@@ -131,7 +130,6 @@ static int parse_words(struct request *request, struct options *options, int arg
 
 /* ---- --fail-over ----------------------------------------------------------------------------- */
 
-/* A parsed "RE=PERCENT" or "PERCENT". */
 struct threshold {
 	struct picture_expressions *expressions; /* NULL: all functions and the whole program */
 	struct transform_matcher matcher;

@@ -20,7 +20,6 @@
 #include "cli/stored.h"
 #include "render/spread.h"
 
-/* All runs together. */
 struct repeated {
 	struct stored stored;
 	struct spread *spread;

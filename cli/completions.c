@@ -27,7 +27,6 @@
 
 typedef void row_fn(const struct options_row *row, FILE *out);
 
-/* Call @each for every row of the table that is not hidden. */
 static void for_each_row(row_fn *each, FILE *out)
 {
 	for (size_t i = 0; i < options_row_count; i++) {
@@ -38,7 +37,6 @@ static void for_each_row(row_fn *each, FILE *out)
 	}
 }
 
-/* Write the names of a CHOICE, separated by @between. */
 static void write_choices(const struct options_row *row, const char *between, FILE *out)
 {
 	for (const char *const *name = row->names(); *name; name++)
@@ -53,7 +51,6 @@ static void write_text(const struct options_row *row, FILE *out)
 			fputc(*at == '\n' ? ' ' : *at, out);
 }
 
-/* Write the row's letter, if it has one and takes a value. */
 static void write_letter_with_value(const struct options_row *row, FILE *out)
 {
 	if (row->argument && row->short_name)

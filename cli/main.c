@@ -84,7 +84,6 @@ static struct ending run_program(struct options *options, char **argv)
 	return options->pids ? command_attach(options) : command_run(options, argv, NULL);
 }
 
-/* Is there -p and no program? */
 static bool is_attaching(const struct options *options, int argc, int index)
 {
 	return options->pids && index == argc;

@@ -209,14 +209,12 @@ static int check_expression(const char *text, char why[EXPRESSION_WHY_BYTES])
 
 /* ---- checking values ------------------------------------------------------------------------- */
 
-/* A checked value on its way to a field. */
 struct checked_value {
 	double number;
 	uint64_t duration_ns;
 	const char *text;
 };
 
-/* Parameters of the checks. */
 struct check {
 	const struct options_row *row;
 	const char *subject; /* "--rate", "FLAMERUN_RATE", "/etc/flamerun.ini:3: rate" */

@@ -41,7 +41,6 @@ struct options_origin {
 	unsigned line;	   /* of the file; 0: not from a file */
 };
 
-/* Values of an option that may be repeated. */
 struct options_list {
 	const char *item[OPTIONS_LIST_MAX]; /* borrowed */
 	unsigned count;

@@ -21,7 +21,6 @@ enum stored_command {
 	STORED_TOP
 };
 
-/* The files of a command. */
 struct stored_files {
 	const char **paths;  /* owned list of borrowed strings */
 	int count;

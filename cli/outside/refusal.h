@@ -14,7 +14,6 @@
 
 #include "cli/diag.h"
 
-/* The facts that the rules depend on. */
 struct refusal_facts {
 	pid_t pid;
 	char who[64];	 /* for messages: "1234 (redis-server)" */

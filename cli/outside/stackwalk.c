@@ -101,7 +101,6 @@ static int stackwalk_find(struct stackwalk *walk, uintptr_t pc, struct unwind_mo
 	return target_find(walk->target, walk->shared, pc, out, object);
 }
 
-/* Is @pc in an executable mapping? */
 static bool is_code(struct stackwalk *walk, uintptr_t pc)
 {
 	const struct mapping *mapping;
