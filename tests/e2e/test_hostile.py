@@ -110,7 +110,7 @@ def test_few_open_files_from_outside(run, tmp_path):
     """What the tracing process does not need it does not keep: stacks are whole, and have names."""
     program = compile_target("split.c", tmp_path)
     result = run("-r", "200", "--outside", "-o", "x.folded", "--", program, "200",
-                 preexec_fn=limit(resource.RLIMIT_NOFILE, 11))
+                 preexec_fn=limit(resource.RLIMIT_NOFILE, 14))
     assert result.returncode == 0
     stacks = Folded((tmp_path / "x.folded").read_text())
     assert stacks.below("main") > 0.5 * stacks.total > 0, result.stderr
@@ -259,10 +259,10 @@ def test_a_limit_on_processes_is_named(flamerun_of_all):
 
 @UNDER_LIMITS
 def test_a_limit_on_open_files_is_named(run, tmp_path):
-    result = run("--", "touch", "started", preexec_fn=limit(resource.RLIMIT_NOFILE, 8))
+    result = run("--", "touch", "started", preexec_fn=limit(resource.RLIMIT_NOFILE, 11))
     assert result.returncode == 125
     assert result.stderr == ("flamerun: cannot start a process: Too many open files\n"
-                             "flamerun: hint: ulimit -n allows no more than 8 open files\n")
+                             "flamerun: hint: ulimit -n allows no more than 11 open files\n")
     assert os.listdir(tmp_path) == []
 
 
