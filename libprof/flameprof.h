@@ -132,7 +132,7 @@ FLAMEPROF_API int flameprof_flush(struct flameprof_profile **profile, int timeou
  */
 FLAMEPROF_API int flameprof_stop(struct flameprof_profile **profile, int timeout_ms);
 
-/* Discard what was recorded so far. Waits and returns as flameprof_flush(). */
+/* Discard what was recorded so far. Waits like flameprof_flush(). Returns as flameprof_flush(). */
 FLAMEPROF_API int flameprof_reset(int timeout_ms);
 
 enum flameprof_status {

@@ -55,14 +55,14 @@ FLAMEPROF_API int64_t flameprof_scope_begin(
 
 /*
  * End the scope now, if it runs, as leaving the block does. Waits until the picture is written.
- * Returns the flameprof_scope_status() of the scope. errno is kept.
+ * Returns flameprof_scope_status() of the scope. errno is kept.
  */
 FLAMEPROF_API int flameprof_scope_end(struct flameprof_scope *scope);
 
 /*
  * Returns 0 while the scope runs and after it ended well. Otherwise: why it did not begin, as from
  * flameprof_scope_begin() (-EBUSY: the profiler was running); why there is no picture, as from
- * flameprof_stop() or flameprof_profile_write(); or -ESRCH in a fork child and once a later scope
+ * flameprof_stop() and flameprof_profile_write(); or -ESRCH in a fork child and once a later scope
  * has ended.
  */
 FLAMEPROF_API int flameprof_scope_status(const struct flameprof_scope *scope);
