@@ -635,6 +635,12 @@ static inline uint32_t wire_pool_blocks(uint32_t cpus, uint32_t rate_hz)
 	return blocks < WIRE_BLOCKS_MAX ? (uint32_t)blocks : WIRE_BLOCKS_MAX;
 }
 
+/* Does a slot in @state belong to an image, whether or not the image has ended? */
+static inline int wire_slot_is_used(uint64_t state)
+{
+	return (state & 0xff) >= WIRE_SLOT_LIVE && (state & 0xff) <= WIRE_SLOT_GONE;
+}
+
 static inline struct wire_slot *wire_slot(void *arena, unsigned slot)
 {
 	return (struct wire_slot *)((char *)arena + WIRE_SLOTS_OFFSET + slot * WIRE_SLOT_STRIDE);

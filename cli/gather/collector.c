@@ -211,12 +211,6 @@ struct newcomer {
 	uint32_t slot;
 };
 
-/* Does a slot in @state belong to an image, whether or not the image has ended? */
-static bool is_used(uint64_t state)
-{
-	return (state & 0xff) >= WIRE_SLOT_LIVE && (state & 0xff) <= WIRE_SLOT_GONE;
-}
-
 /* Copy a string of the arena and terminate it. */
 static void copy_text(char *out, const char *from, size_t size)
 {
@@ -288,7 +282,8 @@ static void add_images(struct collector *c)
 		const struct wire_slot *slot = wire_slot(c->arena, i);
 		uint64_t image;
 
-		if (c->slots[i].image || !is_used(__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE)))
+		if (c->slots[i].image ||
+			!wire_slot_is_used(__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE)))
 			continue;
 		image = __atomic_load_n(&slot->image, __ATOMIC_RELAXED);
 		if (image > last)
@@ -346,7 +341,7 @@ static void check_slot(struct collector *c, uint32_t index)
 
 	if ((state & 0xff) == WIRE_SLOT_CLAIMED)
 		check_claim(c, index, state);
-	if (!notes->image || !is_used(state))
+	if (!notes->image || !wire_slot_is_used(state))
 		return;
 	read_control(c, index, false);
 	/* If the process is killed, the last value read here counts as its CPU time. */

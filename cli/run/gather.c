@@ -194,9 +194,9 @@ static unsigned count_namespaced(struct wire_arena *arena)
 
 	for (unsigned i = 0; i < wire_slots_high(arena); i++) {
 		const struct wire_slot *slot = wire_slot(arena, i);
-		uint64_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff;
 
-		count += slot->namespaced && state >= WIRE_SLOT_LIVE;
+		count += slot->namespaced &&
+			 wire_slot_is_used(__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE));
 	}
 	return count;
 }

@@ -234,7 +234,7 @@ static size_t count_arguments(va_list list)
 	va_start(list, first);                                       \
 	argv[0] = (char *)(uintptr_t)first;                          \
 	for (size_t i = 1; i <= count; i++)                          \
-	argv[i] = va_arg(list, char *)
+		argv[i] = va_arg(list, char *)
 
 PRELOAD_EXPORT int execl(const char *path, const char *first, ...)
 {
