@@ -77,7 +77,10 @@ static unsigned choose_parts(
 	return *bytes / PART_BYTES < most ? (unsigned)(*bytes / PART_BYTES) : most;
 }
 
-/* Returns 0 after printing the parts' messages, or the first error. */
+/*
+ * Read all parts, each in a thread of its own, and join them into @merge. Returns 0, after printing
+ * the messages of all parts; or the first error, without printing any.
+ */
 static int read_parts(struct merge *merge, struct part *parts, unsigned count)
 {
 	struct diag_message ignored;

@@ -230,7 +230,7 @@ static int merge_marks(struct profile_merge *m)
 	return error;
 }
 
-/* An empty profile gets the image of the other one. */
+/* If the profile that is merged into has no image yet, give it the image of the other profile. */
 static int merge_image(struct profile_merge *m)
 {
 	if (m->into->image_count || !m->from->image_count)

@@ -141,7 +141,10 @@ int region_find_stub(uintptr_t pc, struct region_stub *out)
 	if (generation & 1 || read_slot(region, pc, out))
 		return -ENOENT;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	/* If the stub ended meanwhile, or another one began, @pc is in neither. */
+	/*
+	 * If the stub was freed during the read, or another one was put into its slot, it is not
+	 * known which of them @pc belonged to.
+	 */
 	if (LOAD(region->generation) != generation || LOAD(out->slot->space) != out->space)
 		return -ENOENT;
 	return 0;

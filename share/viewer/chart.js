@@ -8,10 +8,10 @@
 // sample on a CPU says that the thread ran just then. A sample of a wait covers all waiting since
 // the previous check of the thread, so it is drawn around the samples on a CPU.
 //
-// Weight that reaches back beyond the previous sample of its sort does not fit there and is saved,
-// because kernels take samples at their own ticks, sooner or later than a period. The saved time
-// closes gaps elsewhere. So at most the measured time of each sort is drawn, plus one period. A gap
-// means that the thread did not run or that its stack is unknown.
+// Kernels take samples at their own ticks, so a weight may be larger than the time since the previous
+// sample of the same sort (CPU or wait). What does not fit between the two is kept, and fills gaps at
+// later samples. So at most the measured time of each sort is drawn, plus one period. A gap means
+// that the thread did not run or that its stack is unknown.
 
 import {clamp, layOut, widen} from './tree.js';
 

@@ -10,7 +10,7 @@
 /* The profile being built. Without a sink, it all stays in the buffer. */
 static struct protobuf_out all;
 
-/* Texts of all profiles built here, by index. */
+/* The string table that every profile of this test begins with; the enum below numbers it. */
 static const char *const texts[] = {"", "samples", "count", "cpu", "nanoseconds", "space", "bytes",
 	"outer", "inner", "_ZN3abc3defEv", "/lib/libx.so", "thread", "worker", "tid", "[cold]",
 	"title: the title", "mark: 1.500 7 half way", "[generated code]", "compiled"};

@@ -171,7 +171,10 @@ static struct calltree *grow_chains(void)
 	calltree_add(tree, inner, 20);
 	calltree_add(tree, outer, 300);
 	calltree_add(tree, at_line(tree, other, "f", CALLTREE_NATIVE, "", 0), 4000);
-	/* The same chain elsewhere, and a function inlined into nothing. */
+	/*
+	 * "outer" inlined into "main" once more, below another caller; and "lost", which is inlined
+	 * but has no caller.
+	 */
 	there = at_line(tree, here, "main", CALLTREE_NATIVE, "src/a.c", 20);
 	calltree_add(tree, at_line(tree, there, "outer", CALLTREE_INLINE, "b.h", 5), 50000);
 	calltree_add(tree, at_line(tree, CALLTREE_ROOT, "lost", CALLTREE_INLINE, "c.c", 1), 7);
