@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the aggregator's tests feed it: an arena whose rings they write as a handler would, and
- * batches made by hand.
+ * Input for tests of the aggregator: an arena whose rings a test writes as a signal handler would,
+ * and batches that it makes by hand.
  */
 #ifndef TESTS_UNIT_AGGREGATE_FIXTURE_H
 #define TESTS_UNIT_AGGREGATE_FIXTURE_H
@@ -22,10 +22,10 @@
 
 #define AGGREGATE_IMAGE 7ULL
 
-/* What one thread may have waiting: within one block. */
+/* bytes that may wait in one thread's ring; less than a block */
 #define AGGREGATE_RING_BYTES (60u << 10)
 
-/* An arena for the writing side, which this process becomes. Freed with free(). */
+/* Make an arena and have this process's sampler write to it. Free it with free(). */
 static inline void *aggregate_arena(void)
 {
 	struct wire_arena *arena = calloc(1, wire_arena_bytes(WIRE_BLOCKS_MIN));
@@ -38,7 +38,7 @@ static inline void *aggregate_arena(void)
 	return arena;
 }
 
-/* The thread that writes ring @index, which is claimed for AGGREGATE_IMAGE if it is free. */
+/* Return the thread that writes ring @index. Claim a free ring for AGGREGATE_IMAGE. */
 static inline struct sampler_thread *aggregate_thread(uint32_t index)
 {
 	struct sampler_thread *thread = &sampler_threads[index];
@@ -63,7 +63,7 @@ static inline uint64_t ring_waiting(void *arena, uint32_t index)
 	return wire_ring(arena, index)->written - wire_ring(arena, index)->taken;
 }
 
-/* Push a stack of @n frames, leaf first, into ring @index. Returns 0, -1 when it is full. */
+/* Push a stack of @n frames, leaf first, into ring @index. Returns 0, or -1 if the ring is full. */
 static inline int ring_push_at(uint32_t index, uint64_t time_ns, uint32_t weight,
 	const uint64_t *frames, unsigned n)
 {
@@ -100,7 +100,7 @@ static inline void batch_begin(struct batch_maker *maker, uint32_t tid, const ch
 	maker->time_ns = 1000;
 }
 
-/* Append a record; what it is beyond frames and weight, the caller changes. */
+/* Append a record. Returns it, so that the caller can change the other fields. */
 static inline struct wire_sample *batch_add(struct batch_maker *maker, uint32_t thread,
 	uint32_t weight, const uint64_t *frames, unsigned n)
 {
@@ -127,7 +127,7 @@ static inline void batch_end(struct batch_maker *maker)
 	maker->batch = NULL;
 }
 
-/* Add the batch to @profile and forget it. */
+/* Add the batch to @profile, and free the batch. */
 static inline struct store_result batch_store(
 	struct batch_maker *maker, struct flameprof_profile *profile)
 {

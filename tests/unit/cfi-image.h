@@ -32,7 +32,7 @@ struct image_cie {
 	const char *augmentation;
 	const uint8_t *augmentation_data;
 	unsigned augmentation_bytes;
-	uint8_t encoding; /* of pointers in FDEs, if augmentation_data has it */
+	uint8_t encoding; /* encoding of the pointers in FDEs, if augmentation_data has it */
 	unsigned code_align;
 	int data_align;
 	unsigned ra_reg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes that a sandbox denies system calls, for tests: by seccomp, as containers do. */
+/* For tests: make system calls fail in this process by a seccomp filter, as containers do. */
 #ifndef TESTS_UNIT_DENY_H
 #define TESTS_UNIT_DENY_H
 
@@ -21,7 +21,7 @@ static inline int deny_by(struct sock_filter *code, unsigned short length)
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-/* From now on @call answers EPERM. Returns 0 where that can be had. */
+/* Make @call fail with EPERM from now on. Returns 0, or nonzero if no filter can be installed. */
 static inline int deny_call(unsigned call)
 {
 	struct sock_filter code[] = {
@@ -35,8 +35,8 @@ static inline int deny_call(unsigned call)
 }
 
 /*
- * From now on mprotect() to executable answers EACCES, as under PR_SET_MDWE; @memfd:
- * memfd_create(), too. Returns 0 where that can be had.
+ * Make mprotect() with PROT_EXEC fail with EACCES from now on, as PR_SET_MDWE does; also
+ * memfd_create() if @memfd is set. Returns 0, or nonzero if no filter can be installed.
  */
 static inline int deny_executable(int memfd)
 {

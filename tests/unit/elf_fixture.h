@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Small shared libraries built by the system's compiler for tests of the symbol readers, in a
- * folder of their own.
+ * For tests of the symbol readers: shared libraries, built by the system's compiler in a temporary
+ * folder.
  */
 #ifndef TESTS_UNIT_ELF_FIXTURE_H
 #define TESTS_UNIT_ELF_FIXTURE_H
@@ -14,7 +14,7 @@
 
 static char fixture_folder[64];
 
-/* Run a command in the folder; the test fails when the command does. */
+/* Run a shell command in the folder. Ends the test if the command fails. */
 __attribute__((format(printf, 1, 2))) static void fixture_run(const char *format, ...)
 {
 	char command[2048];
@@ -30,7 +30,7 @@ __attribute__((format(printf, 1, 2))) static void fixture_run(const char *format
 	}
 }
 
-/* The path of a file in the folder; valid for the next seven calls. */
+/* Returns the path of a file in the folder; valid during the next seven calls. */
 static inline const char *fixture_path(const char *name)
 {
 	static char paths[8][256];
@@ -49,7 +49,7 @@ static inline void fixture_write(const char *name, const char *text)
 		abort();
 }
 
-/* Make the folder and in it lib.so: a full symbol table, exported and hidden functions. */
+/* Make the folder, and in it lib.so with a full symbol table of exported and hidden functions. */
 static int fixture_setup(void **state)
 {
 	(void)state;
@@ -79,7 +79,7 @@ static int fixture_teardown(void **state)
 	return 0;
 }
 
-/* The address nm gives for @name in the file @file of the folder; 0 when it has none. */
+/* Returns the address that nm prints for @name in the folder's @file; 0 if there is none. */
 static inline uint64_t fixture_address(const char *file, const char *name)
 {
 	char command[512], line[256];

@@ -13,7 +13,7 @@
 
 #include "cli/formats/folded.h"
 
-/* Check that @tree (finished) is @wanted as folded stacks. */
+/* Check that @tree, which is finished, is written as the folded stacks @wanted. */
 static inline void check_tree(const struct calltree *tree, const char *wanted)
 {
 	char *written = NULL;

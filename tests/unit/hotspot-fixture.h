@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What HotSpot of several releases says of the entries that hotspot_tables.c looks up, as
- * tests/setup/hotspot_fixture.py printed it. JDK 28 was an early access build.
+ * The values that HotSpot of several releases publishes for the entries that hotspot_tables.c looks
+ * up, printed by tests/setup/hotspot_fixture.py. JDK 28 was an early access build.
  */
 #ifndef TESTS_UNIT_HOTSPOT_FIXTURE_H
 #define TESTS_UNIT_HOTSPOT_FIXTURE_H
 
-/* In an entry's `declared` or `value`: it is a type's size, a constant, a static variable. */
+/* Special values of `declared` and `value`: a type's size, a constant, a static variable. */
 #define SIZE	 "size"
 #define CONSTANT "constant"
 #define STATIC	 (-1)

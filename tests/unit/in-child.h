@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process can do once only, or survives by chance: done in a child of its own. */
+/* Run a test's code in a child process, because it can run only once in a process or may end it. */
 #ifndef TESTS_UNIT_IN_CHILD_H
 #define TESTS_UNIT_IN_CHILD_H
 
@@ -16,7 +16,7 @@
 #define CANNOT 99 /* the system has no such thing */
 #define CHILD_LIFE_S 30
 
-/* Run @body in a child; it answers 0 when all is well. One that hangs ends by SIGALRM. */
+/* Run @body in a child for at most CHILD_LIFE_S. Returns its result, or 1000 + a fatal signal. */
 static inline int in_child(int (*body)(void))
 {
 	pid_t child = fork();
@@ -31,7 +31,7 @@ static inline int in_child(int (*body)(void))
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-/* The same as a test, which is skipped for CANNOT. */
+/* Fail the test unless @body returns 0 in a child; skip the test if it returns CANNOT. */
 static inline void check_in_child(int (*body)(void))
 {
 	int status = in_child(body);

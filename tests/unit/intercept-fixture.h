@@ -18,7 +18,7 @@
 
 static unsigned checks;		  /* calls of the host's function */
 static uint32_t checked_ticks;	  /* the sum of their ticks */
-static void (*in_check)(void);	  /* code to run in the host's function; NULL: none */
+static void (*in_check)(void);	  /* code to run in the host's function; NULL for none */
 
 static void on_interrupt(void *context, uint32_t ticks)
 {
@@ -29,7 +29,7 @@ static void on_interrupt(void *context, uint32_t ticks)
 		in_check();
 }
 
-/* Raise ticks as the timer does. No thread is registered, so the timer is idle. */
+/* Raise ticks as the timer does. The timer is idle, because no thread is registered. */
 static inline void raise_ticks(uint32_t ticks)
 {
 	flameprof_interrupt_ticks += ticks;

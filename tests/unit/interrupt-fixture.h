@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For tests of ticks: a host's function that sums its ticks, and the timer thread by /proc. */
+/* For tests of ticks: a host's function that adds up its ticks; finding timer threads in /proc. */
 #ifndef TESTS_UNIT_INTERRUPT_FIXTURE_H
 #define TESTS_UNIT_INTERRUPT_FIXTURE_H
 
@@ -15,7 +15,7 @@
 #define PERIOD_NS 2000000ULL
 #define PERIOD_MS (PERIOD_NS / 1000000)
 
-/* Calls of the host's function, and the sum of their ticks. */
+/* Calls of the host's function in this thread, and the sum of their ticks. */
 static __thread uint32_t calls_seen;
 static __thread uint64_t ticks_seen;
 
@@ -38,7 +38,7 @@ static inline uint32_t ticks_now(void)
 	return __atomic_load_n(&flameprof_interrupt_ticks, __ATOMIC_ACQUIRE);
 }
 
-/* Wait until this thread has @ticks ticks that were not taken. */
+/* Wait until this thread has @ticks ticks that no check has taken yet. */
 static inline void await_ticks(uint32_t ticks)
 {
 	uint64_t until_ns = now_ns() + PATIENCE_MS * 1000000ULL;
@@ -102,7 +102,7 @@ static inline void await_timers(unsigned count)
 	assert_int_equal(timers_now(NULL), count);
 }
 
-/* Check in a child process, where cmocka's assertions are not reported. */
+/* End a child process if @condition is false: its parent does not see cmocka's assertions. */
 #define CHILD_EXPECTS(condition)                                                                   \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The unwinder's core as the sampler's handler has it, but frames are addresses. */
+/* The unwinding core as the sampler's handler uses it, but with absolute addresses as frames. */
 #ifndef TESTS_UNIT_OWN_CORE_H
 #define TESTS_UNIT_OWN_CORE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An empty folder for one test or a group of them, which goes with all that is in it. */
+/* Make an empty temporary folder for a test or a group of tests; remove it with its contents. */
 #ifndef TESTS_UNIT_OWN_FOLDER_H
 #define TESTS_UNIT_OWN_FOLDER_H
 

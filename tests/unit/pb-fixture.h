@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A small profile with something of everything, and a folder of its own to write it to. */
+/* A small profile that has every kind of content, and a folder to write it to. */
 #ifndef TESTS_UNIT_PB_FIXTURE_H
 #define TESTS_UNIT_PB_FIXTURE_H
 

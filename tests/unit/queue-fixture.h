@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A queue, an arena and what the tests of queue.c do to them.
- */
+/* For tests of queue.c: a queue, an arena, and common operations on them. */
 #ifndef TESTS_UNIT_QUEUE_FIXTURE_H
 #define TESTS_UNIT_QUEUE_FIXTURE_H
 
@@ -48,7 +46,7 @@ static inline void limit(struct fixture *f, size_t bytes)
 		queue_init(&f->queue, bytes, f->arena, WIRE_BLOCKS_MIN, AGGREGATE_IMAGE), 0);
 }
 
-/* Samples in a batch; what they say must be @first, @first + 1, ... */
+/* Returns the number of samples in @batch, whose time stamps must be @first, @first + 1, ... */
 static inline unsigned count_batch(const struct batch *batch, uint64_t first)
 {
 	unsigned n = 0;

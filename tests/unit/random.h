@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers that look random and are the same in each run: xorshift of 64 bits. */
+/* Pseudo-random numbers (64-bit xorshift), the same ones in each run. */
 #ifndef TESTS_UNIT_RANDOM_H
 #define TESTS_UNIT_RANDOM_H
 

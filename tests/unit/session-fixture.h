@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For tests of a process that samples itself: threads that burn, and what flushes bring. */
+/* For tests of a process that samples itself: threads that use CPU time, and flushed profiles. */
 #ifndef TESTS_UNIT_SESSION_FIXTURE_H
 #define TESTS_UNIT_SESSION_FIXTURE_H
 
@@ -24,8 +24,8 @@
 #include "libprof/session/session.h"
 
 /*
- * ThreadSanitizer holds signals back until the thread makes a call it knows, hides who sent them,
- * and knows no threads but pthread_create's: what is about those can't be tested under it.
+ * Skip tests that ThreadSanitizer breaks: it delays signals until the thread makes an intercepted
+ * call, hides the sender of a signal, and knows only threads of pthread_create().
  */
 static inline void skip_under_tsan(void)
 {
@@ -33,14 +33,16 @@ static inline void skip_under_tsan(void)
 		skip();
 }
 
-/* qemu-user has a thread of its own in the list, and makes none that are not like pthread_create's.
+/*
+ * qemu-user lists a thread of its own among the process's, and runs only threads made as
+ * pthread_create() makes them.
  */
 static inline int is_emulated(void)
 {
 	return getenv("TEST_EMULATED") != NULL;
 }
 
-/* Long enough for a machine that does much else, too. */
+/* long enough for a machine with much other work */
 #define PATIENCE_MS 30000
 
 static inline uint64_t now_ns(void)
@@ -59,7 +61,7 @@ static inline uint64_t own_cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Use that much CPU time: a busy machine gives a thread few samples in a span of elapsed time. */
+/* Use @ms of CPU time. Elapsed time would not do: on a busy machine it yields few samples. */
 static inline void burn_ms(unsigned ms)
 {
 	uint64_t until_ns = own_cpu_ns() + ms * 1000000ULL;
@@ -76,7 +78,7 @@ static inline void pause_ms(unsigned ms)
 		;
 }
 
-/* A thread that burns until told to end. */
+/* A thread that uses CPU time until `stop` is set. */
 struct burner {
 	pthread_t id;
 	uint32_t tid;  /* atomic: 0 until it runs */
@@ -108,8 +110,8 @@ static inline void burner_end(struct burner *burner)
 }
 
 /*
- * At 5 kHz of the clock on the wall, as flamerun's tests have it: a second gives thousands of
- * samples whatever the kernel's tick is.
+ * Sample 5000 times a second of elapsed time, as in flamerun's other tests: a second then yields
+ * thousands of samples, however long the kernel's tick is.
  */
 static const struct flameprof_options often = {.rate = 5000};
 
@@ -141,8 +143,9 @@ static inline uint64_t take_weight(struct flameprof_profile *profile)
 }
 
 /*
- * Hold up the worker by the lock it needs for every batch, with something in a ring of which it is
- * to make one: what it had begun before it can still end. Until session.counts_lock is unlocked.
+ * Keep the worker from adding batches until session.counts_lock is unlocked: it needs this lock for
+ * each batch. A batch that it has already begun may still be added. The CPU time used here puts
+ * samples into a ring, so that there is another batch to make.
  */
 static inline void hold_worker_up(void)
 {
@@ -184,8 +187,7 @@ static inline uint64_t dropped_weight(const struct flameprof_counters *diagnosti
 }
 
 /*
- * What the session has dropped since this was last asked: a worker that comes late finds rings that
- * were full.
+ * Returns the weight dropped since the last call: if the worker is late, rings may have been full.
  */
 static inline uint64_t dropped_meanwhile(void)
 {
@@ -194,7 +196,7 @@ static inline uint64_t dropped_meanwhile(void)
 	return dropped_weight(&counts);
 }
 
-/* Expiries that reached a handler in this session, told by the handlers themselves. */
+/* Returns the number of timer expiries in this session that reached a handler. */
 static inline uint64_t delivered(void)
 {
 	return __atomic_load_n(&sampler.slot->delivered, __ATOMIC_ACQUIRE);
@@ -222,7 +224,7 @@ static inline void await_status(enum flameprof_status status)
 	assert_int_equal(flameprof_status(), status);
 }
 
-/* No test leaves a profiler behind for the next. */
+/* Fail if a test left a profiler running. */
 static inline int no_session_left(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For tests of runtimes: a walk's stack as a line of text. Native frames are letters, as offsets of
- * one module; a language frame is the name that its word was made with.
+ * For tests of runtimes: write a walk's stack as a line of text. A native frame is a letter, the
+ * offset in its module; a language frame is the name that its word was made with.
  */
 #ifndef TESTS_UNIT_SHOWN_STACK_H
 #define TESTS_UNIT_SHOWN_STACK_H
@@ -19,7 +19,7 @@ struct shown_stack {
 	char names[SHOWN_NAMES][64], text[4096];
 };
 
-/* A word for a frame of that name. Names beyond SHOWN_NAMES are one. */
+/* Returns a word for a language frame of this name. Names after SHOWN_NAMES share one word. */
 __attribute__((format(printf, 2, 3))) static inline uint64_t shown_word(
 	struct shown_stack *shown, const char *format, ...)
 {
@@ -32,7 +32,7 @@ __attribute__((format(printf, 2, 3))) static inline uint64_t shown_word(
 	return wire_language_frame(WIRE_LANGUAGE_BIT + number * WIRE_LANGUAGE_LINES, 1, 1);
 }
 
-/* The stack, innermost first; of a longer one as much as there is room for. */
+/* Returns the stack as text, innermost frame first, cut off where the buffer ends. */
 static inline const char *shown_text(
 	struct shown_stack *shown, const uint64_t *frames, unsigned count)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Looking into profiles, and filling them with random stacks.
- */
+/* For tests of profiles: read parts of a profile, and fill it with random stacks. */
 #ifndef TESTS_UNIT_STORE_FIXTURE_H
 #define TESTS_UNIT_STORE_FIXTURE_H
 
@@ -39,7 +37,7 @@ static inline void add_random(struct batch_maker *maker, uint64_t *random, unsig
 	batch_add(maker, 1 + next_random(random) % 4, 1 + next_random(random) % 3, frames, n);
 }
 
-/* What a profile says must add up, however it was filled. */
+/* Check that the sums of stacks, threads and samples agree with the profile's totals. */
 static inline void assert_adds_up(const struct flameprof_profile *p)
 {
 	uint64_t stacks = 0, threads = 0, samples = 0, counted = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For tests of publishing: a chain of three stubs, each called through the one before, which ends
- * in a function, or in the last stub's tick check if the stubs are intercepts. Also reads this
- * process's perf map.
+ * For tests of publishing: a chain of three stubs, each called through the one before. The chain
+ * ends in a function, or, if the stubs are intercepts, in the last stub's tick check. Also reads
+ * this process's perf map.
  */
 #ifndef TESTS_UNIT_STUB_CHAIN_H
 #define TESTS_UNIT_STUB_CHAIN_H
@@ -101,8 +101,8 @@ static inline void chain_make_intercepts(void)
 }
 
 /*
- * Call @leaf through the chain. Below it are CHAIN + 1 frames of chain_step() and CHAIN frames of
- * stubs. In the tick check, the innermost chain_step() has already returned.
+ * Call @leaf through the chain: CHAIN + 1 frames of chain_step() and CHAIN frames of stubs lead to
+ * it. If the tick check calls @leaf, the innermost chain_step() has already returned.
  */
 static inline int chain_call(int (*leaf)(void))
 {
@@ -155,7 +155,7 @@ static inline char *map_text(pid_t pid)
 	return text;
 }
 
-/* Count the lines of @text that are "START SIZE @name". @start NULL: with any START. */
+/* Count the lines of @text that are "START SIZE @name". If @start is NULL, any START counts. */
 static inline unsigned map_count(const char *text, const void *start, const char *name)
 {
 	unsigned count = 0;

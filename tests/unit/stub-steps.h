@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call stubs of several shapes and stop after every instruction, in the stub, its target, and an
- * intercept stub's slow half. A test includes this in one file and walks the stack in step().
+ * Call stubs of several shapes and stop after every instruction in the stub, its target, and an
+ * intercept stub's slow half. Include this in one file of a test, which walks the stack in step().
  */
 #ifndef TESTS_UNIT_STUB_STEPS_H
 #define TESTS_UNIT_STUB_STEPS_H
@@ -27,7 +27,7 @@ enum step_place {
 	STEP_IN_SLOW, /* arch_intercept_slow() */
 };
 
-/* Defined by the test: called at each instruction with its registers. */
+/* Defined by the test: called before each instruction with the registers. */
 static void step(enum step_place place, const ucontext_t *context);
 
 static struct flameprof_arena *step_arena;
@@ -55,7 +55,7 @@ struct step_stack {
 	uintptr_t pc[STEP_FRAMES]; /* to look up, innermost first */
 };
 
-/* Frames outside the stub's caller, as the core found them before the call. */
+/* Frames outside the stub's caller, as the unwinding core found them before the call. */
 static struct step_stack step_outer;
 static int step_outer_known;
 static unsigned step_complaints;
@@ -70,13 +70,13 @@ static void step_complain(const char *who, enum step_place place, const struct s
 	fprintf(stderr, "; stub at %#lx\n", (unsigned long)step_stub.start);
 }
 
-/* Call-frame information knows where functions begin, and so which function contains @pc. */
+/* Does @function contain @pc? Call-frame information tells where functions begin. */
 static int step_is_in(uintptr_t pc, const void *function)
 {
 	return _Unwind_FindEnclosingFunction((void *)(pc + 1)) == function;
 }
 
-/* Is the stack complete: target or slow half, stub, caller, and all frames outside? */
+/* Is the stack complete: target or slow half if one runs, stub, caller, and all frames outside? */
 static int step_is_whole(enum step_place place, const struct step_stack *stack)
 {
 	unsigned at = 0;
@@ -92,7 +92,7 @@ static int step_is_whole(enum step_place place, const struct step_stack *stack)
 	return !memcmp(&stack->pc[at], step_outer.pc, step_outer.frames * sizeof(step_outer.pc[0]));
 }
 
-/* Remember the frames outside the caller, which the call does not change (only the caller's pc). */
+/* Remember the frames outside the caller. The call changes none of them, only the caller's pc. */
 static void step_remember_outer(const struct step_stack *stack)
 {
 	step_outer.frames = stack->frames - 1;
@@ -155,7 +155,7 @@ static flameprof_function *step_new_stub(const struct step_shape *shape)
 	return flameprof_stub_new(step_arena, "stepped", 1);
 }
 
-/* Step through one call of a stub of this shape. Returns how many stub instructions were seen. */
+/* Step through a call of a stub of this shape. Returns the number of different pcs in the stub. */
 static __attribute__((noinline)) unsigned steps_through(const struct step_shape *shape)
 {
 	struct sigaction action = {.sa_sigaction = step_on_trap, .sa_flags = SA_SIGINFO};
@@ -191,7 +191,7 @@ static const struct step_shape step_shapes[] = {
 	{STEP_INTERCEPT_TICK, {.stack_words = 20}, 31},
 };
 
-/* Were all seen once, except endbr64, the last one, and those for other save formats? */
+/* fewest steps in arch_intercept_slow() for one tick; code for other save formats does not run */
 #define STEP_SLOW_LEAST 50u
 
 static inline int step_slow_is_whole(const struct step_shape *shape)

@@ -97,9 +97,9 @@ static inline void oracle_walk_core(const ucontext_t *context, struct oracle_sta
 }
 
 /*
- * Walk with libunwind. It gives return addresses; convert them to looked-up pcs by the core's
- * rules. unw_is_signal_frame() is false for trampolines that libunwind stepped through by
- * call-frame information, so recognise them by their code.
+ * Walk with libunwind and convert its return addresses to looked-up pcs by the core's rules.
+ * unw_is_signal_frame() is false for trampolines that libunwind left by call-frame information, so
+ * recognise them by their code.
  */
 static inline void oracle_walk_libunwind(ucontext_t *context, struct oracle_stack *stack)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What V8 of node 22 would have published, types by numbers of the tests: for heaps by hand. */
+/* The offsets that V8 of node 22 publishes, with type numbers of the tests, for made-up heaps. */
 #ifndef TESTS_UNIT_V8_FIXTURE_H
 #define TESTS_UNIT_V8_FIXTURE_H
 
