@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* The books: what the kernel used before and after what could be sampled, and whose box that is. */
+/* Which CPU time is credited on which frame, and which time counts as due but stays unexplained. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #define MS  1000000ull
 #define OWN 100 /* the pid of flamerun's own child in all trees here */
 
-/* An image that told its end. Times in ms: of its process when it began and when it left. */
+/* An image that has reported its end. Times are in ms of its process's CPU clock. */
 struct life {
 	uint64_t id, parent; /* image ids */
 	uint32_t pid, ppid;
@@ -43,7 +43,7 @@ static struct profile_image *live(struct flameprof_profile *profile, const struc
 	return image;
 }
 
-/* Weight that was credited below image @id as @frame, 0: as nothing in particular. */
+/* Returns the weight credited to image @id on @frame; 0 stands for WIRE_FRAME_UNSAMPLED. */
 static uint64_t below(struct flameprof_profile *profile, uint64_t id, uint64_t frame)
 {
 	uint32_t image = profile_image(profile, id);
@@ -86,14 +86,14 @@ static struct accounting compute(struct flameprof_profile *profile, enum account
 	return books;
 }
 
-/* The kernel's word on flamerun's own child, in ms. */
+/* The kernel's report on flamerun's own child; times in ms. */
 static struct accounting_child child_of(uint64_t cpu, uint64_t children)
 {
 	return (struct accounting_child){.pid = OWN, .cpu_ns = cpu * MS,
 		.children_ns = children * MS, .max_kib = 16384};
 }
 
-/* An exec'd image and its fork child, which used 100 ms and 10 ms before they were sampled. */
+/* Make an exec'd image and its fork child, which used 100 and 10 ms before they were sampled. */
 static struct flameprof_profile *make(void)
 {
 	struct flameprof_profile *profile = profile_new(&(struct profile_config){.period_ns = MS});
@@ -122,7 +122,7 @@ static void test_a_start_is_credited(void **state)
 	profile_free(profile);
 }
 
-/* A fork child goes on as its parent was: only what is exec'd starts paused. */
+/* A forked child continues in its parent's state, so only an exec'd image starts paused. */
 static void test_a_paused_start_is_left_out(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -138,7 +138,7 @@ static void test_a_paused_start_is_left_out(void **state)
 	profile_free(profile);
 }
 
-/* Who left while paused leaves no exit either. */
+/* If an image was paused when it left, the CPU time of its exit counts as paused. */
 static void test_a_paused_end_is_left_out(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -164,7 +164,7 @@ static void test_no_start_by_another_clock(void **state)
 	profile_free(profile);
 }
 
-/* The tracer comes to programs that run already. */
+/* A traced program may have run before the tracer attached, so its first CPU time is no exec. */
 static void test_what_ran_before_the_tracer_came_is_no_exec(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -191,7 +191,7 @@ static void test_credit_is_rounded(void **state)
 	profile_free(profile);
 }
 
-/* What the process had used under its image before counts for that one. */
+/* After an exec, the previous image's CPU time does not count as the new image's exec. */
 static void test_an_exec_is_followed(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -209,7 +209,7 @@ static void test_an_exec_is_followed(void **state)
 	profile_free(profile);
 }
 
-/* An image that left by an exec and was not seen again did not exit then. */
+/* If an image left by exec and its successor is not known, later CPU time is not its exit. */
 static void test_who_went_on_did_not_exit(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -223,7 +223,7 @@ static void test_who_went_on_did_not_exit(void **state)
 	profile_free(profile);
 }
 
-/* The end of a child is known from what its parent was charged for it. */
+/* A child's exit is what its parent was charged for it beyond what the child had reported. */
 static void test_an_exit_is_the_only_childs(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -238,7 +238,7 @@ static void test_an_exit_is_the_only_childs(void **state)
 	profile_free(profile);
 }
 
-/* Each image's children are held against what was charged until it left. */
+/* Each image's children are compared with what the process was charged until that image left. */
 static void test_families_of_an_exec_chain(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -257,7 +257,7 @@ static void test_families_of_an_exec_chain(void **state)
 	profile_free(profile);
 }
 
-/* A child of the first image that the second waits for is not twice anybody's. */
+/* An image waits for a child of the image that it replaced. The child's CPU time counts once. */
 static void test_a_child_across_an_exec(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -273,7 +273,7 @@ static void test_a_child_across_an_exec(void **state)
 	profile_free(profile);
 }
 
-/* A sum for children of several names is not shared out among them. */
+/* The exits of children of different programs are credited to their parent, not split up. */
 static void test_exits_of_several_names_are_the_parents(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -290,7 +290,7 @@ static void test_exits_of_several_names_are_the_parents(void **state)
 	profile_free(profile);
 }
 
-/* Two thousand short processes add up to what they used, each too short for a sample. */
+/* 2000 processes, each too short for a sample, are credited with their sum. */
 static void test_short_lives_add_up(void **state)
 {
 	struct flameprof_profile *profile = profile_new(&(struct profile_config){.period_ns = MS});
@@ -313,12 +313,12 @@ static void test_short_lives_add_up(void **state)
 	assert_int_equal(books.due, 1250);
 	assert_int_equal(books.exec, 500);
 	assert_int_equal(books.exit, 200);
-	/* What the clocks of its threads do not cover is neither. */
+	/* Time that the clocks of a process's threads do not cover is neither exec nor exit. */
 	assert_int_equal(books.credited, 100);
 	profile_free(profile);
 }
 
-/* What the kernel's workers used is theirs, but no more of it than the image's threads leave. */
+/* The kernel's I/O workers have a frame, limited to the time that the threads did not use. */
 static void test_io_workers_have_a_box(void **state)
 {
 	for (uint64_t claimed = 70; claimed <= 700; claimed *= 10) {
@@ -339,7 +339,7 @@ static void test_io_workers_have_a_box(void **state)
 	}
 }
 
-/* Only who is killed by the signal that samples it, and has not said that it leaves. */
+/* killed_by is set only if the sampling signal killed the child before its image had ended. */
 static void test_who_is_killed_by_being_sampled(void **state)
 {
 	static const struct {
@@ -363,7 +363,7 @@ static void test_who_is_killed_by_being_sampled(void **state)
 	}
 }
 
-/* A sum that no exits can make: somebody was not sampled, and the books are to say so. */
+/* 500 ms are too much for exits, so a process was not sampled: its time is due but not credited. */
 static void test_a_stranger_is_no_exit(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -376,7 +376,7 @@ static void test_a_stranger_is_no_exit(void **state)
 	profile_free(profile);
 }
 
-/* Nor is a little more, if one of the children was seen to go on. */
+/* Not even 1 ms is taken for exits if a child is known to have continued without the library. */
 static void test_a_known_stranger_is_no_exit(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -397,7 +397,7 @@ static uint64_t half_a_tick(void)
 	return (uint64_t)(tick.tv_nsec / 2 + 500000) / MS;
 }
 
-/* One that was killed told nothing: its samples do, and its parent's sum. */
+/* A killed process reported no CPU time: use its samples and what its parent was charged. */
 static void test_who_was_killed(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -412,14 +412,14 @@ static void test_who_was_killed(void **state)
 	sample(profile, 2, 60);
 	profile_totals(profile)->counts.dropped = 40;
 	books = compute(profile, ACCOUNTING_START_CREDITED, &child);
-	/* 118 less 10 + 40 + 60, and half a tick in which nobody looked. */
+	/* 118 - (10 + 40 + 60) = 8; for half a tick of it no timer was checked. */
 	assert_int_equal(books.exit + below(profile, 2, 0), 8 + 10);
 	assert_int_equal(books.exit, 8 - half_a_tick());
 	assert_int_equal(books.due, 508);
 	profile_free(profile);
 }
 
-/* Each thread of one that was killed kept a part; what an exit takes is known. */
+/* Several killed threads used time without samples, so the exit is credited its usual length. */
 static void test_a_killed_one_with_threads(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -438,7 +438,7 @@ static void test_a_killed_one_with_threads(void **state)
 	profile_free(profile);
 }
 
-/* Signals held back to the last: its clock says what it used, and another's exit remains. */
+/* A killed process that blocked the signal has no samples: its clock counts, the rest is exit. */
 static void test_a_killed_one_without_samples(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -453,7 +453,7 @@ static void test_a_killed_one_without_samples(void **state)
 	profile_free(profile);
 }
 
-/* Samples after the last word are not time after the last instruction. */
+/* Weight that was sampled after the image reported its end does not count as exit. */
 static void test_samples_after_leaving(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -465,7 +465,7 @@ static void test_samples_after_leaving(void **state)
 	profile_free(profile);
 }
 
-/* Children that nobody waited for are charged to nobody, and were due all the same. */
+/* Children that no process waited for are charged to no process, but their time is due. */
 static void test_nobody_waited(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -479,7 +479,7 @@ static void test_nobody_waited(void **state)
 	profile_free(profile);
 }
 
-/* What nobody we know waited for may be what somebody was charged for. */
+/* A process whose parent is unknown may be part of an unexplained sum: count its time once. */
 static void test_a_grandchild_of_a_stranger(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -496,7 +496,7 @@ static void test_a_grandchild_of_a_stranger(void **state)
 	profile_free(profile);
 }
 
-/* Without a word of the kernel's, while it still runs, what was seen counts. */
+/* While the child still runs, there is no report of the kernel: the last read clocks count. */
 static void test_it_still_runs(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -506,14 +506,14 @@ static void test_it_still_runs(void **state)
 	(void)state;
 	image->told_end = 0;
 	image->still_runs = 1;
-	sample(profile, 1, 300); /* a little more than its clock, by chance */
+	sample(profile, 1, 300); /* more than its clock says, by chance */
 	books = compute(profile, ACCOUNTING_START_CREDITED, NULL);
 	assert_int_equal(books.due, 500);
 	assert_int_equal(books.exit, 0);
 	profile_free(profile);
 }
 
-/* A pid that is used again is another process's, and its children are whose they were. */
+/* A pid is reused: processes are distinguished by pid and start time, and so are their children. */
 static void test_a_pid_is_used_again(void **state)
 {
 	struct flameprof_profile *profile = make();

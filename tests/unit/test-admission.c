@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * * ELF files made by hand, whole and damaged: which ones a preloaded library can get into.
- * When the kernel would set AT_SECURE. The first test asks the kernel itself, where it can.
+ * Which ELF files, made by hand, whole or damaged, a preloaded library can get into, and when the
+ * kernel would set AT_SECURE. The last test asks the kernel itself, where that is possible.
  */
 #include <elf.h>
 #include <errno.h>

@@ -41,7 +41,7 @@ static struct flameprof_arena *new_arena(enum flameprof_stub_kind kind)
 	return arena;
 }
 
-/* Check what flameprof_lookup() returns, from the stub's first byte to its last. */
+/* Check what flameprof_lookup() returns at every byte of the stub. */
 static void check_stub(flameprof_function *stub, const char *name, uintptr_t payload)
 {
 	struct flameprof_code_info info;
@@ -187,7 +187,7 @@ static void test_a_million_stubs(void **state)
 
 static struct flameprof_arena *shared;
 
-/* A stub's slot belongs to one thread: its payload and name must not change before it is freed. */
+/* A stub's slot belongs to the thread that made it: payload and name stay until it is freed. */
 static void *make_and_free(void *argument)
 {
 	uintptr_t number = (uintptr_t)argument;
@@ -231,7 +231,7 @@ static void test_threads(void **state)
 	flameprof_arena_free(shared);
 }
 
-/* The list's word never repeats for the same first slot: a swap could then succeed wrongly. */
+/* The list head's word must not recur for the same first slot: a stale swap would then succeed. */
 static void test_list_of_freed_slots_counts_its_changes(void **state)
 {
 	struct flameprof_arena *arena = new_arena(FLAMEPROF_STUB_CALL);

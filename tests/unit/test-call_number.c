@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Stacks of system calls in a made-up file, which has glibc's functions as Debian 13 compiles them.
+ * Find the system call's number on stacks in a made-up file with glibc's functions as in Debian 13.
  */
 #include <elf.h>
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 #include "arch/syscall.h"
 #include "cli/symbols/call_number.h"
 
-#define BIAS	   0x400000u /* from offsets in the file to addresses */
+#define BIAS	   0x400000u /* address = offset in the file + BIAS */
 #define FILE_BYTES 0x600u
 
 /* Where functions are in the file. */
@@ -28,15 +28,15 @@
 #define CANCEL	    0x240u
 #define READ	    0x280u
 #define FUTEX	    0x2c0u
-#define ANY_NUMBER  0x300u /* syscall(2): its number is a parameter, too */
-#define USER	    0x340u /* calls that with a constant as the seventh parameter */
-#define TWICE	    0x3a0u /* code of which two readings end at the call */
+#define ANY_NUMBER  0x300u /* syscall(2): the number is its first parameter */
+#define USER	    0x340u /* calls ANY_NUMBER with a constant as the seventh parameter */
+#define TWICE	    0x3a0u /* code that can be decoded in two ways up to the call */
 #define GETPID	    0x400u
 
 struct fixture {
 	char *bytes;
 	unsigned at; /* where code is put next */
-	/* Behind instructions that make system calls and calls. */
+	/* offsets behind instructions that make system calls (_made) and calls (_called) */
 	unsigned arch_made, internal_called, internal_made, cancel_called, read_called,
 		futex_called, any_made, user_called, twice_called, getpid_made;
 };
@@ -100,7 +100,7 @@ static void put_functions(struct fixture *fixture)
 	CODE(fixture, "\x48\x83\xec\x08\x6a\x02");
 	fixture->user_called = put_call(fixture, ANY_NUMBER);
 	CODE(fixture, "\xc3");
-	fixture->at = TWICE; /* push $1; mov $0x6a,%edx, whose end is push $0; add %al,(%rax) */
+	fixture->at = TWICE; /* push $1; mov $0x6a,%edx, ending like push $0; add %al,(%rax) */
 	CODE(fixture, "\x48\x83\xec\x10\x6a\x01\xba\x6a\0\0\0");
 	fixture->twice_called = put_call(fixture, CANCEL);
 	fixture->at = GETPID;
@@ -199,7 +199,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* What is found of the stack that goes on at @code, innermost first; 0: there are no more. */
+/* Returns what is found on the stack of @code, innermost first, which ends before a 0. */
 static struct call_number find(const struct fixture *fixture, const unsigned code[4])
 {
 	struct call_number call = {.number = 77, .passing = 77};
@@ -242,7 +242,7 @@ static void test_several_threads(void **state)
 		SYS_futex, 2, fixture->arch_made, fixture->internal_called, fixture->futex_called);
 }
 
-/* The functions are left out, too, where they are not in the kernel. */
+/* If the functions are in user mode, there is no number; their frames are skipped all the same. */
 static void test_in_user_mode(void **state)
 {
 	struct fixture *fixture = *state;
@@ -259,11 +259,11 @@ static void test_other_calls(void **state)
 	struct fixture *fixture = *state;
 
 	ASSERT_FOUND(SYS_getpid, 0, fixture->getpid_made, fixture->read_called);
-	/* Its callers' seventh parameter is no number. */
+	/* The seventh parameter of syscall()'s caller is not the number. */
 	ASSERT_FOUND(ARCH_SYSCALL_NUMBERLESS, 0, fixture->any_made, fixture->user_called, 0x500);
 }
 
-/* Stacks that end, or go on in another file, and callers that set the number in no known way. */
+/* Stacks that end early or continue in another file; callers that set the number in other ways. */
 static void test_what_is_not_known(void **state)
 {
 	struct fixture *fixture = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* A call tree interns, adds up and refuses; its order depends on names, not on how it was built. */
+/* A call tree stores equal frames once, adds weights up, refuses bad input, is ordered by name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static void test_equal_frames_are_one(void **state)
 	assert_int_not_equal(calltree_frame(tree, "main", "prog", CALLTREE_INLINE), frame);
 	assert_int_not_equal(calltree_frame(tree, "mai", "nprog", CALLTREE_NATIVE), frame);
 	assert_int_equal(calltree_frames(tree), 4);
-	/* Enough frames for collisions in the hash table. */
+	/* enough frames for collisions in the hash table */
 	for (unsigned i = 0; i < 7000; i++) {
 		char text[16];
 

@@ -339,7 +339,7 @@ static void test_contradictions_are_refused(void **state)
 	expect_refused(&module);
 }
 
-/* Cut the module at every byte: nothing behind its end is read. The sanitized run checks this. */
+/* If the module is cut at any byte, nothing behind its end is read; sanitizers check this. */
 static void test_every_truncation_is_survived(void **state)
 {
 	struct image_cie cie = plain_cie();

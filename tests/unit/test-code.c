@@ -22,8 +22,8 @@
 #define PAGE 65536u
 
 /*
- * A function without a frame pointer that calls its argument, and its row (CFA and return address)
- * from its second instruction to its last but one.
+ * A function without a frame pointer that calls its argument, and the row (CFA and return address)
+ * that holds from its second instruction to the last but one.
  */
 #if defined(__x86_64__)
 static const uint8_t code_bytes[] = {
@@ -176,7 +176,7 @@ static void test_what_is_no_code(void **state)
 	assert_int_equal(flameprof_code_add(NULL, 64, "x", NULL), -EINVAL);
 	assert_int_equal(flameprof_code_add(page, 0, "x", NULL), -EINVAL);
 	assert_int_equal(flameprof_code_add(page, UINTPTR_MAX, "x", NULL), -EINVAL);
-	/* .eh_frame for other code, an empty one, and bytes that are none. */
+	/* .eh_frame for other code, an empty .eh_frame, and invalid bytes */
 	make_eh_frame((uintptr_t)page + 4096);
 	assert_int_equal(flameprof_code_add(page, 64, "x", eh_frame), -EINVAL);
 	memset(eh_frame, 0, sizeof(eh_frame));
@@ -239,7 +239,7 @@ static sigjmp_buf escape;
 static volatile unsigned depth;
 static uint64_t *volatile nowhere;
 
-/* Crash here without a report of UBSan. */
+/* Crash without a report of UBSan. */
 static __attribute__((noinline, no_sanitize("undefined"))) uint64_t crash_below(uint64_t left)
 {
 	uint64_t result;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * The collector's thread over an arena that this process writes as targets would: who comes, who is
- * gone, and claims that nobody lived to use.
+ * The collector's thread on an arena that this process writes as targets would: images that begin
+ * and end, and claims of processes that died.
  */
 #include "tests/unit/aggregate-fixture.h"
 
@@ -101,7 +101,7 @@ static void a_claim_whose_claimer_died_is_given_up(void **state)
 	assert_int_equal(f->arena->lost_processes, 1);
 }
 
-/* Its samples come before its end, whoever is alive; a living one's stay its own. */
+/* All samples of an ended process are added before it ends; a living process keeps its slot. */
 static void who_is_gone_is_told_with_all_that_it_left(void **state)
 {
 	struct fixture *f = *state;
@@ -126,7 +126,7 @@ static void who_is_gone_is_told_with_all_that_it_left(void **state)
 	assert_int_equal(wire_slot(f->arena, 1)->state & 0xff, WIRE_SLOT_LIVE);
 }
 
-/* Works under one more seccomp filter than its parent, until it is killed; 0: none is had here. */
+/* Fork a process with one more seccomp filter than this one; 0: no filter can be installed. */
 static pid_t filtered_process(void)
 {
 	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
@@ -165,7 +165,7 @@ static void filters_that_nobody_saw_are_told_of(void **state)
 	seen->filters = unseen->filters + 1;
 	live(f, 0, pids[0], 7);
 	live(f, 1, pids[1], 8);
-	/* They are asked when they have used some CPU time. */
+	/* The collector reads a process's filters once it has used some CPU time. */
 	while (procfs_cpu_ns((uint32_t)pids[0]) < 100000000 ||
 		procfs_cpu_ns((uint32_t)pids[1]) < 100000000)
 		usleep(10000);
@@ -179,7 +179,7 @@ static void filters_that_nobody_saw_are_told_of(void **state)
 	}
 }
 
-/* An image that quit goes on without us: its slot is for others, its process still runs. */
+/* An image quits: its slot is free for others, while its process continues without the library. */
 static void a_slot_that_was_left_is_free(void **state)
 {
 	struct fixture *f = *state;
@@ -202,7 +202,7 @@ static void a_slot_that_was_left_is_free(void **state)
 	assert_false(profile_image_at(profile, 0)->left_by_exec);
 }
 
-/* A parent, its child and what that executes, met at once in slots that came free the other way. */
+/* A parent, its child and the child's exec'd image are found at once, in slots in reverse order. */
 static void the_last_image_of_a_process_is_the_one_that_runs(void **state)
 {
 	struct fixture *f = *state;
@@ -228,7 +228,7 @@ static void the_last_image_of_a_process_is_the_one_that_runs(void **state)
 	assert_int_equal(profile->sample_count, 2);
 }
 
-/* A ring that says a slot it is not of belongs to nobody that is known. */
+/* A ring whose image has no slot is not drained, because no known process owns it. */
 static void rings_of_strangers_are_left_alone(void **state)
 {
 	struct fixture *f = *state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Which settings files are looked for and read, and which of several sources counts.
- * One settings file: what is read, and what is refused and where it is said to be.
+ * Which settings files are found and read, which of several sources of a setting wins, and which
+ * lines of a settings file are refused with which position.
  */
 #include <errno.h>
 #include <limits.h>
@@ -66,7 +66,7 @@ static void type(const char *name, const char *value)
 		options_store(&options, options_find(name, strlen(name)), value, &typed, NULL), 0);
 }
 
-/* For each type of value: what each level says, lowest first. */
+/* For each type of value: the value that each level sets, lowest level first. */
 static const struct level_values {
 	const char *name, *variable;
 	const char *said[OPTIONS_COMMAND_LINE]; /* by rank, less one */
@@ -81,7 +81,7 @@ static const struct level_values {
 	{"output", "FLAMERUN_OUTPUT", {"a.svg", "b.svg", NULL, "d.svg", "e.svg", "f.svg"}},
 };
 
-/* The field of @row as a number or a string's first letter: enough to tell the levels apart. */
+/* Returns the field of @row as a number or a string's first letter: it differs between levels. */
 static double seen(const struct options_row *row)
 {
 	const void *field = (const char *)&options + row->field;
@@ -110,7 +110,7 @@ static double meant(const struct options_row *row, const char *said)
 	return row->kind <= OPTIONS_KIND_SECONDS ? atof(said) : said[0];
 }
 
-/* Levels 1 to @top say something; the highest counts. */
+/* Set a value on levels 1 to @top: the highest level wins. */
 static void check_levels(const struct level_values *values, enum options_rank top)
 {
 	const struct options_row *row = options_find(values->name, strlen(values->name));
@@ -201,7 +201,7 @@ static void presets_have_to_exist(void **state)
 	config_paths_release(&paths);
 }
 
-/* A file in the usual places that cannot be read is a warning, one that was named an error. */
+/* An unreadable file in a default place is a warning; a file that the user named is an error. */
 static void what_is_no_file_is_not_read(void **state)
 {
 	const struct {
@@ -324,7 +324,7 @@ static int end_all(void **state)
 
 /* ---- config file ----------------------------------------------------------------------------- */
 
-/* Read @bytes of @text as if they were the file f.ini. */
+/* Read @bytes of @text as if they were the contents of f.ini. */
 static int read_bytes(const char *text, size_t bytes, enum options_rank rank, bool is_required)
 {
 	const struct config_source source = {"f.ini", rank, is_required};
@@ -408,7 +408,7 @@ static void binary_files_are_refused(void **state)
 	assert_string_equal(message.text, "f.ini:2: this is not text");
 }
 
-/* inih's buffer ends at 200 bytes, so lengths around that are looked at one by one. */
+/* inih's buffer ends at 200 bytes, so try every length around that. */
 static void lines_have_any_length(void **state)
 {
 	static char line[40100], wanted[20001];
@@ -451,7 +451,7 @@ static void long_files_are_refused(void **state)
 	free(text);
 }
 
-/* What nobody named may be of another version of flamerun: it is said, and the rest counts. */
+/* A file that was found may be written for another version: unknown keys are only warnings. */
 static void strange_keys_of_found_files_are_warnings(void **state)
 {
 	static const char text[] = "raet = 5\nrate = 6\n[other]\nrate = 7\nrate = 8\n";

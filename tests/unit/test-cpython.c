@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * The stack work ◀ call ◀ main in made-up memory, as each release lays it out. Up to 3.10 one
- * activation runs each function; later releases run work and call in one. From 3.13 on the offsets
- * are those that the release publishes: the words were read from the processes of Debian's
+ * The stack work ◀ call ◀ main in made-up memory, laid out as each release does. Up to 3.10 each
+ * function has an activation of the evaluator; later releases run work and call in one. From 3.13
+ * on the offsets are those that the release publishes; they were read from processes of Debian's
  * packages.
  */
 #include <setjmp.h>
@@ -23,7 +23,7 @@
 #define SELF	   0x1234567u
 #define ENTRY	   0x50000000u
 #define SETUP_END  (ENTRY + 50)
-#define NATIVE	   0x1000u /* a frame of the machine's, as the wire has it */
+#define NATIVE	   0x1000u /* a native frame's word in the wire format */
 #define FUNCTIONS  3u
 #define TEXT_BYTES 128u
 #define PUBLISHED  "xdebugpy"
@@ -51,7 +51,7 @@ static const uint64_t published_by_3_15[] = {0x30f00f0, 0, 346568, 912, 936, 226
 
 static const struct release {
 	uint32_t version;
-	const uint64_t *published; /* from its version word on; NULL: nothing */
+	const uint64_t *published; /* begins at the version word; NULL if nothing is published */
 	size_t published_bytes;
 } releases[] = {
 	{308, NULL, 0},
@@ -84,7 +84,7 @@ struct fixture {
 	uintptr_t outer_pc; /* where the outermost activation is */
 	unsigned activations;
 	uint64_t frames[16];
-	unsigned told, n; /* language frames that were told; all frames that are left */
+	unsigned told, n; /* language frames that were reported; frames left at the end */
 	char names[8][RUNTIME_NAME_BYTES];
 	uint64_t identity[8];
 	uint32_t lines[8];
@@ -120,7 +120,7 @@ static void put_text(const struct cpython_offsets *at, char *object, const char 
 	memcpy(object + at->ascii, text, strlen(text) + 1);
 }
 
-/* The function's code, and a frame that is at its first instruction. */
+/* Make the function's code object and a frame at its first instruction. */
 static void put_function(struct fixture *fixture, unsigned i, const char *name)
 {
 	const struct cpython_offsets *at = cpython_offsets_of(&fixture->runtime);
@@ -138,7 +138,7 @@ static void put_function(struct fixture *fixture, unsigned i, const char *name)
 		put(image->frame[i], at->instruction, image->code[i] + at->bytecode);
 }
 
-/* All lines are the one behind the function's first. */
+/* Every instruction is at the function's first line + 1. */
 static void put_lines(struct fixture *fixture)
 {
 	static const unsigned char by_steps[] = {0, 1}, by_ranges[] = {8, 1},
@@ -182,7 +182,7 @@ static void put_stack(struct fixture *fixture)
 	}
 	fixture->activations = n;
 	image->base[at->owner] = OWNED_BY_CSTACK;
-	/* Python 3.10 does not set what is before the cframe in the thread's state. */
+	/* Python 3.10 does not set the part of the thread's state before the cframe. */
 	put(image->state, at->root + at->cframe_previous,
 		version == 310 ? image->activation[0].cframe : NULL);
 	put(image->state, at->cframe ? at->cframe : at->innermost,
@@ -234,7 +234,7 @@ static void lay_out(struct fixture *fixture, const struct release *release)
 	put_stack(fixture);
 }
 
-/* Walk over all activations. The thread is at @pc, which is in the innermost one's function. */
+/* Walk over all activations. The innermost one is at @pc. @is_rooted: the walk reached the root. */
 static void tell_at(struct fixture *fixture, uintptr_t pc, int is_rooted)
 {
 	unsigned n = 0;
@@ -287,7 +287,7 @@ static void test_each_release(void **state)
 	}
 }
 
-/* What lies between a constructor's call and __init__() is no function of the program's. */
+/* CPython's shim between a constructor's call and __init__() is not a function of the program. */
 static void test_no_shim_is_told(void **state)
 {
 	struct fixture *fixture = *state;
@@ -296,7 +296,7 @@ static void test_no_shim_is_told(void **state)
 		lay_out(fixture, &releases[i]);
 		put(fixture->image.code[CALL], cpython_offsets_of(&fixture->runtime)->file,
 			fixture->image.text[CALL]);
-		/* A function that is called as its file is in a line. */
+		/* A function whose name equals its file's name is kept if it has a line. */
 		tell(fixture);
 		assert_int_equal(fixture->told, 3);
 		put_int(fixture->image.code[CALL],
@@ -311,7 +311,7 @@ static void test_no_shim_is_told(void **state)
 	}
 }
 
-/* The objects of one that ended lay where those of the next one lie. */
+/* Two interpreters may have objects at the same addresses, one after the other. */
 static void test_each_interpreter_has_functions_of_its_own(void **state)
 {
 	struct fixture *fixture = *state;
@@ -341,7 +341,7 @@ static void test_each_interpreter_has_functions_of_its_own(void **state)
 	}
 }
 
-/* Publish the words of @release but one. Returns what becomes of it. */
+/* Publish the words of @release with one word changed. Returns the result of reading them. */
 static int publish_but(
 	struct fixture *fixture, const struct release *release, size_t word, uint64_t value)
 {
@@ -358,7 +358,7 @@ static int publish_but(
 	return publish(fixture);
 }
 
-/* What a process publishes is anybody's word. */
+/* Published offsets may hold any value, because the process can write them. */
 static void test_what_is_published_is_checked(void **state)
 {
 	struct fixture *fixture = *state;
@@ -372,12 +372,12 @@ static void test_what_is_published_is_checked(void **state)
 			continue;
 		hex = release->published[0];
 		assert_int_equal(publish_but(fixture, release, 0, hex), 0);
-		/* A beta, another release, no global lock. */
+		/* a beta version, another release, a build without the global lock */
 		assert_int_equal(
 			publish_but(fixture, release, 0, (hex & ~0xfful) | 0xb1), -ENOTSUP);
 		assert_int_equal(publish_but(fixture, release, 0, hex + 0x10000), -ENOTSUP);
 		assert_int_equal(publish_but(fixture, release, 1, 1), -ENOTSUP);
-		/* Out of what is read of a frame, a thread, a code object. */
+		/* offsets beyond the bytes that are read of a frame, a thread and a code object */
 		assert_int_equal(
 			publish_but(fixture, release, row->owner / 8 - 1, FRAME_BYTES), -ENOTSUP);
 		assert_int_equal(publish_but(fixture, release, row->owner / 8 - 1, 1ull << 32 | 70),
@@ -411,7 +411,7 @@ static void lay_out_version(struct fixture *fixture, uint32_t version)
 	lay_out(fixture, release);
 }
 
-/* Only native frames are left, whether or not the walk came to the outermost one. */
+/* Check that all language frames are dropped, whether or not the walk reached the root. */
 static void assert_native(struct fixture *fixture, uintptr_t pc)
 {
 	for (int is_rooted = 0; is_rooted < 2; is_rooted++) {
@@ -428,7 +428,7 @@ static void assert_all_told(struct fixture *fixture, uintptr_t pc, int is_rooted
 	assert_int_equal(fixture->n, fixture->activations + 3);
 }
 
-/* Python 3.10 links the cframe and then the frame of a function that begins. */
+/* When a function begins, Python 3.10 links its cframe before its frame. */
 static void test_a_frame_of_3_10_that_is_not_linked_yet(void **state)
 {
 	struct fixture *fixture = *state;
@@ -437,7 +437,7 @@ static void test_a_frame_of_3_10_that_is_not_linked_yet(void **state)
 	lay_out_version(fixture, 310);
 	put(fixture->image.state, at->innermost, fixture->image.frame[CALL]);
 	assert_native(fixture, ENTRY + 10);
-	/* Both are linked, in the last instructions of the setup. */
+	/* In the setup's last instructions both are linked. */
 	lay_out_version(fixture, 310);
 	assert_all_told(fixture, ENTRY + 10, 1);
 	/* A walk that is cut can't know that. */
@@ -447,7 +447,7 @@ static void test_a_frame_of_3_10_that_is_not_linked_yet(void **state)
 	assert_all_told(fixture, ENTRY + 200, 0);
 }
 
-/* Python 3.10 unlinks the cframe and then the frame of a function that ends. */
+/* When a function ends, Python 3.10 unlinks its cframe before its frame. */
 static void test_a_frame_of_3_10_that_is_linked_still(void **state)
 {
 	struct fixture *fixture = *state;
@@ -456,7 +456,7 @@ static void test_a_frame_of_3_10_that_is_linked_still(void **state)
 	lay_out_version(fixture, 310);
 	put(fixture->image.state, at->cframe, fixture->image.activation[1].cframe);
 	assert_native(fixture, ENTRY + 200);
-	/* Both are unlinked: the innermost activation has no name. */
+	/* Both are unlinked, so the innermost activation gets no function. */
 	put(fixture->image.state, at->innermost, fixture->image.frame[CALL]);
 	tell_at(fixture, ENTRY + 200, 1);
 	assert_true(fixture->runs.is_whole);
@@ -466,8 +466,8 @@ static void test_a_frame_of_3_10_that_is_linked_still(void **state)
 }
 
 /*
- * generator.throw() links the generator's own frame, which has no caller, while it throws into the
- * generator that this one delegates to: frames end before cframes do.
+ * While generator.throw() throws into a generator to which this one delegates, 3.10 links the
+ * generator's own frame, which has no caller: the list of frames ends before that of cframes.
  */
 static void test_frames_of_3_10_that_end_early(void **state)
 {
@@ -480,7 +480,7 @@ static void test_frames_of_3_10_that_end_early(void **state)
 	assert_int_equal(fixture->n, fixture->activations);
 }
 
-/* The outermost cframe of a greenlet is in no activation of the evaluator, and has no frame. */
+/* A greenlet's outermost cframe belongs to no activation of the evaluator and has no frame. */
 static void test_a_greenlet_of_3_10(void **state)
 {
 	struct fixture *fixture = *state;
@@ -496,8 +496,8 @@ static void test_a_greenlet_of_3_10(void **state)
 }
 
 /*
- * While generator.throw() of 3.11 throws into the generator that this one delegates to, the outer
- * generator's frame is marked as an entry, as its last activation left it, but has no activation.
+ * While generator.throw() of 3.11 throws into a generator to which this one delegates, the outer
+ * generator's frame is still marked as an entry by its last activation, but has no activation now.
  */
 static void test_a_frame_of_3_11_that_was_an_entry(void **state)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * What names become, and that hostile ones cost neither memory nor time.
- */
+/* Demangled names, and hostile names, which must cost only limited memory and time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -161,7 +159,7 @@ static void test_names_as_they_are(void **state)
 	assert_int_equal(demangle_style_of("short"), DEMANGLE_SHORT);
 }
 
-/* Copies of one function are equal without what tells them apart. */
+/* Names of copies of one function become equal when their suffixes are dropped. */
 static void test_copies_are_one(void **state)
 {
 	static const char *const cases[][2] = {
@@ -191,7 +189,7 @@ static void test_copies_are_one(void **state)
 	}
 }
 
-/* Of what manglings are made of, in any order: none may cost time or memory without bound. */
+/* Names made of pieces of manglings in random order: each must have limited time and memory. */
 static void test_hostile_names(void **state)
 {
 	static const char *const heads[] = {
@@ -230,7 +228,7 @@ static void test_hostile_names(void **state)
 
 /*
  * f<pair<int, int>, pair<that, that>, pair<that, that>...>: each of @levels arguments refers twice
- * to the one before and so doubles the text.
+ * to the argument before it, so the text doubles each time.
  */
 static void make_bomb(char name[2048], int levels)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * * Messages: what reaches stderr, in how many writes, and what never does.
- * The line that says what takes so long, as a terminal gets it.
+ * Messages: the bytes that reach stderr, in how many writes, and escape sequences that never do.
+ * Progress lines, as a terminal gets them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 
 #include "cli/diag.h"
 
-/* A socket that keeps one message per write(2). */
+/* Replace stderr by a socket that keeps each write(2) as one message. */
 static int reader = -1, saved_stderr = -1;
 
 static void capture(void)
@@ -46,7 +46,7 @@ static void release(void)
 	close(reader);
 }
 
-/* The next write(2), or "" when there was none. */
+/* Returns the text of the next write(2), or "" if there was none. */
 static const char *next(void)
 {
 	static char text[8192];
@@ -183,7 +183,7 @@ static void limits_are_named(void **state)
 	struct diag_message message;
 
 	(void)state;
-	/* Emulators keep limits on memory from the kernel, not those on files. */
+	/* Emulators do not pass limits on memory to the kernel, but they pass limits on files. */
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	some = before;
 	some.rlim_cur = 32;
@@ -211,7 +211,7 @@ static void limits_are_named(void **state)
 
 enum { FOREGROUND = 1, QUIET = 2, NARROW = 4 };
 
-/* For @duration_us, or where that is 0 until the other end of @shown has been closed. */
+/* Work for @duration_us; if that is 0, until the other end of @shown is closed. */
 static void work(int flags, unsigned duration_us, int shown)
 {
 	char byte;
@@ -229,8 +229,8 @@ static void work(int flags, unsigned duration_us, int shown)
 }
 
 /*
- * What stderr shows of work that takes @duration_us, 0: until it shows anything, in a session whose
- * terminal it is.
+ * Check what stderr shows of work in a session on this terminal. The work takes @duration_us; if
+ * that is 0, it lasts until it shows anything.
  */
 static void expect(int flags, unsigned duration_us, const char *text)
 {

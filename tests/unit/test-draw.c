@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Running flamerun from a host: what it is given, what comes back, what the host notices. */
+/* Run flamerun from a host: its arguments and result, and effects that the host must not see. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +43,7 @@ static int tear_down(void **state)
 	return system(command);
 }
 
-/* A flamerun that does what @script says. */
+/* Make an executable "flamerun" that runs @script. */
 static void make_flamerun(const char *script)
 {
 	FILE *out = fopen("flamerun", "w");
@@ -71,7 +71,7 @@ static int run_shell(const char *script)
 	return detached_run("/bin/sh", arguments, no_environment);
 }
 
-/* qemu-user has no processes that share memory. */
+/* qemu-user has no processes that share memory, as detached_run() needs. */
 static void skip_without_stand_in(void)
 {
 	if (run_shell("exit 0") == -EINVAL)
@@ -136,7 +136,7 @@ static void test_ignored_sigchld_keeps_the_status(void **state)
 
 static int stop_waiting;
 
-/* What a host with children waits for all day: none of them is the drawing. */
+/* Wait for any child, as a host may do at any time: no child may be that of the drawing. */
 static void *wait_for_any(void *found)
 {
 	while (!__atomic_load_n(&stop_waiting, __ATOMIC_RELAXED))
@@ -196,7 +196,7 @@ static void test_descriptors_stay_with_the_host(void **state)
 	skip_without_stand_in();
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(run_shell("(ls -l /proc/$$/fd) >fds; (sleep 2 &) "), 0);
-	/* The sleeper still runs, and does not hold the pipe open. */
+	/* The sleeping process still runs, but it must not hold the pipe open. */
 	close(ends[1]);
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	assert_int_equal(read(ends[0], &byte, 1), 0);
@@ -271,7 +271,7 @@ static void test_what_flamerun_is_told(void **state)
 	assert_non_null(strstr(contents("environment"), "KEPT=as it is\n"));
 }
 
-/* ld.so says on stderr what it cannot load: nobody sees that, and the variable arrives. */
+/* flamerun gets LD_PRELOAD without this library. ld.so's complaints about it go to /dev/null. */
 static void test_preloads_of_others_are_kept(void **state)
 {
 	(void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Read compressed sections, by zlib and zstd: what comes out is what went in. One that is cut short
- * is left out.
+ * Sections compressed by zlib and zstd have the same contents as uncompressed ones. A compressed
+ * section that is cut short is left out.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -75,7 +75,7 @@ static void check_same(const char *other)
 	close_sections(&unpacked);
 }
 
-/* Files with much DWARF, "plain" and "zlib". */
+/* Make "plain", a file with much DWARF, and "zlib", its compressed copy. */
 static int setup(void **state)
 {
 	if (fixture_setup(state))
@@ -93,7 +93,7 @@ static void test_zlib(void **state)
 	check_same("zlib");
 }
 
-/* Replace what section @header of the file at @bytes has by what zstd makes of it, at the end. */
+/* Compress section @header of the file at @bytes with zstd and put the result at the file's end. */
 static void pack_section(uint8_t *bytes, size_t *count, Elf64_Shdr *header, size_t cut)
 {
 	Elf64_Chdr about = {.ch_type = ZSTD_TYPE, .ch_size = header->sh_size, .ch_addralign = 1};
@@ -109,7 +109,7 @@ static void pack_section(uint8_t *bytes, size_t *count, Elf64_Shdr *header, size
 	*count += sizeof(about) + packed;
 }
 
-/* Make "zstd" out of "plain", each section @cut bytes short. */
+/* Make "zstd" from "plain", with each compressed section @cut bytes too short. */
 static void make_zstd(size_t cut)
 {
 	uint8_t *bytes = calloc(1, FILE_BYTES);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * What a seccomp filter would say: held against the kernel for calls of which all is known, and for
- * those of which it is not.
+ * Predict whether a seccomp filter allows a call: with known and unknown arguments, and compared
+ * with the kernel's decision for random filters.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -114,7 +114,7 @@ static void what_cannot_be_read_is_said(void **state)
 	assert_false(JUDGE(&call, BPF_STMT(BPF_LD | BPF_H | BPF_IND, 0), ALLOW));
 }
 
-/* Each jump that is not known doubles the ways. */
+/* Each jump on an unknown value doubles the paths; too many count as a refusal. */
 static void too_many_ways_are_not_gone(void **state)
 {
 	struct sock_filter code[2 * 64 + 1];
@@ -141,11 +141,11 @@ static uint32_t random_u32(void)
 	return (uint32_t)(state >> 16);
 }
 
-/* The end of one that begins and ends as it_says_what_the_kernel_says() has it. */
+/* instructions of a random filter; it_says_what_the_kernel_says() adds a beginning and an end */
 #define STEPS  12
 #define LENGTH (STEPS + 7)
 
-/* Anything but the end, with jumps over at most two that still come before it. */
+/* Make a random instruction that does not return and jumps over at most two further random ones. */
 static struct sock_filter random_step(int left)
 {
 	static const uint16_t operations[] = {BPF_ADD, BPF_SUB, BPF_MUL, BPF_DIV, BPF_AND, BPF_OR,
@@ -190,7 +190,7 @@ static struct sock_filter random_step(int left)
 		BPF_ALU | operation | (operation == BPF_NEG ? BPF_K : source), k);
 }
 
-/* In a child under the filter: was the call let through? */
+/* Call getppid() in a child under the filter. Returns 0 if the filter allowed the call. */
 static int runs(struct sock_filter *code, const uint64_t *args)
 {
 	struct sock_fprog program = {LENGTH, code};
@@ -204,7 +204,7 @@ static int runs(struct sock_filter *code, const uint64_t *args)
 		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 			prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
 			_exit(CANNOT);
-		/* A sanitizer would make calls of its own at a way out that it knows. */
+		/* Make direct system calls, because a sanitizer would add calls in exit(). */
 		answer = arch_syscall6(SYS_getppid, a[0], a[1], a[2], a[3], a[4], a[5]);
 		arch_syscall1(SYS_exit_group, answer < 0);
 	}
@@ -220,7 +220,7 @@ static void it_says_what_the_kernel_says(void **state)
 	for (int i = 0; i < 400; i++) {
 		struct filter_call known = {.number = SYS_getppid, .known = 63};
 		struct sock_filter code[LENGTH] = {
-			/* Memory is to be written before it is read. */
+			/* The kernel refuses filters that read memory before they write it. */
 			BPF_STMT(BPF_ST, 0), BPF_STMT(BPF_ST, 1), DATA(nr),
 			/* The child's end. */
 			IF_EQUAL(SYS_exit_group, STEPS + 2, 0)};

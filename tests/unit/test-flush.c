@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized, threads. */
-/* What a flush returns: all that was committed before, nothing later, and nothing when it fails. */
+/* A flush returns all samples committed before it, none later, and none if it fails. */
 #include "session-fixture.h"
 
-/* Every sample of @profile lies in its span; of other threads' one may be committed after its time.
+/*
+ * Check that every sample of @profile lies in its time span. Another thread's sample may be
+ * committed after its time, so it may be older than the span.
  */
 static void assert_in_span(const struct flameprof_profile *profile, int is_only_thread)
 {
@@ -19,8 +21,8 @@ static void assert_in_span(const struct flameprof_profile *profile, int is_only_
 }
 
 /*
- * This thread is the only one that is sampled: what the handler has counted when it calls flush has
- * been committed, or dropped.
+ * Only this thread is sampled, so all that its handler counted before the flush is committed or
+ * dropped.
  */
 static void a_flush_has_what_was_committed_and_no_more(void **state)
 {
@@ -32,7 +34,7 @@ static void a_flush_has_what_was_committed_and_no_more(void **state)
 		struct flameprof_profile *profile = NULL;
 		uint64_t before, after;
 
-		/* Less than a batch, less than a tick: nobody but the flush looks at the ring. */
+		/* So few samples make no batch, so only the flush drains the ring. */
 		burn_ms(3);
 		before = delivered();
 		assert_int_equal(flameprof_flush(&profile, PATIENCE_MS), 0);
@@ -175,7 +177,7 @@ static int by_start(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* Each gets the stretch behind the one before: no gap, nothing twice. */
+/* Each profile begins where the previous one ends: no gap and no overlap. */
 static void several_callers_share_the_time_between_them(void **state)
 {
 	enum {

@@ -41,8 +41,8 @@ static bool is_offset(const struct cfi_row *row, unsigned slot, int32_t *value)
 }
 
 /*
- * @copied  offset below the CFA at which the function has stored its caller's frame pointer, while
- *          the register still has it, too; 0: none known
+ * @copied  offset below the CFA at which the function has stored its caller's frame pointer while
+ * the register still holds it, too; 0 if there is none
  */
 static void compare(
 	const struct unwind_module *module, uintptr_t pc, int32_t copied, struct sum *sum)
@@ -74,8 +74,8 @@ static void compare(
 }
 
 /*
- * gcc 15 stores the frame pointer some instructions before call-frame information says so, and says
- * so only when the register gets another value. Returns @copied after @instruction at @pc.
+ * gcc 15 stores the frame pointer some instructions before call-frame information mentions it,
+ * which is when the register gets another value. Returns @copied after @instruction at @pc.
  */
 static int32_t copied_after(const struct unwind_module *module, uintptr_t pc,
 	const struct arch_instruction *instruction, int32_t copied)
@@ -109,7 +109,7 @@ static bool is_padding(const uint8_t *code)
 	return code[0] == 0x90 || code[0] == 0xcc;
 }
 
-/* Compare all instructions of [@pc, @end) except the padding behind the last return. */
+/* Compare at all instructions of [@pc, @end) except the padding behind the last return. */
 static void compare_function(
 	const struct unwind_module *module, uintptr_t pc, uintptr_t end, struct sum *sum)
 {
@@ -138,7 +138,7 @@ static void compare_function(
 	}
 }
 
-/* Read the .eh_frame_hdr table of linkers: pairs of numbers relative to its begin. */
+/* Compare all functions in the linker's .eh_frame_hdr table of the module with @address. */
 static void compare_module(const void *address, struct sum *sum)
 {
 	struct unwind_module module;
@@ -164,7 +164,7 @@ static void compare_module(const void *address, struct sum *sum)
 
 static void it_says_what_call_frame_information_says(void **state)
 {
-	/* Compiled libraries; glibc's assembly for multiplication pushes without describing it. */
+	/* Compiled libraries only: glibc's assembly code does not describe all its pushes. */
 	static const char *const libraries[][2] = {{"libcairo.so.2", "cairo_create"},
 		{"libdw.so.1", "dwarf_begin"}, {"libelf.so.1", "elf_begin"},
 		{"libz.so.1", "inflate"}, {"liblzma.so.5", "lzma_code"}, {"libm.so.6", "sin"}};
@@ -293,7 +293,7 @@ static void what_is_not_sure_is_not_said(void **state)
 	}
 }
 
-/* With random bytes: reads stay in the text, and the search ends. */
+/* Random bytes: reads stay in the text, and the search ends. */
 static void any_bytes_have_an_end(void **state)
 {
 	unsigned found = 0;

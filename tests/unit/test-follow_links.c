@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Which links lead to a file that is written, whatever the machine's fs.protected_symlinks is: what
- * another user laid into a sticky folder does not, at no place in the path.
+ * Which symbolic links are followed to a file that is written, whatever fs.protected_symlinks is:
+ * no link of another user in a sticky folder, at any position in the path.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,10 +14,10 @@
 #include "tests/unit/own-folder.h"
 
 #define NOBODY 65534
-/* Of a test's folder: an emulator has another root where a path begins with one. */
+/* the root, relative to a test's folder: in an emulator, absolute paths have another root */
 #define FROM_ROOT "../.."
 
-/* @path leads to @name in @folder. */
+/* Check that @path leads to @name in @folder. */
 static void expect(const char *path, const char *folder, const char *name)
 {
 	struct followed place;
@@ -65,7 +65,7 @@ static void make_folder(const char *path, mode_t mode)
 static void need_another_user(void)
 {
 	if (geteuid())
-		skip(); /* only root makes links of somebody else's */
+		skip(); /* only root can make links owned by another user */
 }
 
 static void paths_are_walked(void **state)
@@ -82,7 +82,7 @@ static void paths_are_walked(void **state)
 	expect("a//b/file", "a/b", "file");
 	expect("a/b/../../a/x", "a", "x");
 	if (getenv("TEST_EMULATED"))
-		return; /* there a path that begins with the root may be one of the emulator's */
+		return; /* in an emulator an absolute path may be one of the emulator's */
 	expect(absolute, "a/b", "none");
 	expect("/x", "/", "x");
 }
@@ -186,7 +186,7 @@ static void it_is_the_folder_that_makes_it_a_trap(void **state)
 		assert_int_equal(chmod("shared", harmless[i]), 0);
 		expect("shared/link", ".", "file");
 	}
-	/* The folder's owner can do as he likes in it anyway. */
+	/* The folder's owner could replace any file in it anyway. */
 	assert_int_equal(chmod("shared", 01777), 0);
 	assert_int_equal(chown("shared", NOBODY, (gid_t)-1), 0);
 	expect("shared/link", ".", "file");
@@ -222,7 +222,7 @@ static void anothers_file_in_a_sticky_folder(void **state)
 	expect("shared/own", "shared", "own");
 	refuse("shared/trap", -FOLLOW_ANOTHERS);
 	refuse("shared/fifo", -FOLLOW_ANOTHERS);
-	/* What is laid there between the look and the opening. */
+	/* A file that appears between following and opening. */
 	assert_int_equal(follow_links("shared/late", &place), 0);
 	put("shared/late", NOBODY);
 	assert_int_equal(followed_open(&place, O_WRONLY), -FOLLOW_ANOTHERS);
@@ -271,7 +271,7 @@ static void links_of_proc(void **state)
 	close(ends[0]);
 	close(ends[1]);
 	if (getenv("TEST_EMULATED"))
-		return; /* the texts of these links begin with the root */
+		return; /* these links contain absolute paths */
 	fd = open("file", O_RDWR | O_CREAT, 0600);
 	assert_true(fd >= 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);

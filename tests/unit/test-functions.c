@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Function extents from call-frame information, against this program's own functions. */
+/* Function extents from call-frame information, checked on this program's own functions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static int take_bias(struct dl_phdr_info *info, size_t size, void *bias)
 	return 1;
 }
 
-/* An address of this program as an ELF virtual address. */
+/* Convert an address in this program to an ELF virtual address. */
 static uint64_t here(const void *address)
 {
 	uintptr_t bias = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* A signal of the program's own arrives in a thread that asked for it to be blocked. */
+/* The program's own use of the sampling signal in a thread that has asked to block it. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -21,7 +21,7 @@
 static const struct timespec at_once = {0, 0};
 static sigset_t only;
 
-/* The calling thread is the first of the table, and believes that it blocks the signal. */
+/* Make this thread the first of the table, marked as blocking the signal. */
 static int believe(void **state)
 {
 	(void)state;
@@ -46,7 +46,7 @@ static void send(int code, int from)
 	assert_true(sigismember(&context.uc_sigmask, sampler_signal()));
 }
 
-/* By the kernel's word: libc's sigtimedwait() gives SI_USER for SI_TKILL. */
+/* A direct system call, because libc's sigtimedwait() changes SI_TKILL to SI_USER. */
 static long take(siginfo_t *info)
 {
 	return syscall(SYS_rt_sigtimedwait, &only, info, &at_once, 8);

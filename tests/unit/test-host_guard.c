@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Handlers on alternate stacks: what the kernel calls, what the program knows. */
+/* Handlers on alternate stacks: what the kernel calls, and what the program reads back. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -22,10 +22,10 @@
 #define STACK_BYTES 65536
 #define PERIOD_NS   100000
 
-/* libc tells of the kernel's own, on some CPUs. */
+/* SA_RESTORER: on some CPUs libc returns the kernel's flag */
 #define SA_RESTORER_ 0x04000000
 
-/* What is built without optimisation does not jump. */
+/* Without optimization the guard calls the handler instead of jumping to it. */
 #ifdef __OPTIMIZE__
 #define IS_JUMPING 1
 #else
@@ -37,13 +37,13 @@ static struct wire_arena arena;
 static struct wire_slot slot;
 static char *stack; /* a page below it is missing */
 
-/* What the program's handler saw, and what that of our signal did. */
+/* Observations of the program's handler, and the number of calls of the sampling signal's. */
 static volatile int calls, was_blocked, leaves, deliveries;
 static volatile uint64_t works_ns, worked_ns;
 static volatile uintptr_t called_by;
 static sigjmp_buf outside;
 
-/* Past the interposers, where there are any. */
+/* Call the kernel directly, without interposers. */
 static uint64_t mask(int how, uint64_t set)
 {
 	uint64_t before = 0;
@@ -201,7 +201,7 @@ static sighandler_t kernels_handler(void)
 	return kernel.handler;
 }
 
-/* For signal() and its relatives, which are told the kernel's. */
+/* signal() and its relatives return the kernel's handler, which is translated to the program's. */
 static void a_handler_alone_is_told_too(void **state)
 {
 	sighandler_t before;
@@ -214,7 +214,7 @@ static void a_handler_alone_is_told_too(void **state)
 	assert_ptr_equal(guard_program_handler(SIGUSR1, SIG_IGN), SIG_IGN);
 }
 
-/* What was set past us is nobody's but the program's, with all its flags. */
+/* An action that was set by a direct system call is reported as it is, with all its flags. */
 static void a_default_set_past_us_is_told_as_it_is(void **state)
 {
 	struct sigaction told = {.sa_flags = SA_SIGINFO};
@@ -272,7 +272,7 @@ static void a_refused_one_changes_nothing(void **state)
 	assert_ptr_equal(told.sa_handler, SIG_DFL);
 }
 
-/* Where is our signal let in, and how does the handler's stack look to it? */
+/* Our signal is let in if the stack has room. The handler returns as if called by the kernel. */
 static void room_decides(void **state)
 {
 	const struct {
@@ -308,7 +308,7 @@ static void room_decides(void **state)
 	assert_int_equal(calls, 7);
 }
 
-/* By the clock: none of what was due before or comes after. */
+/* handler_weight grows by the periods of CPU time in the handler, by none before or after. */
 static void what_became_due_in_there_is_its_own(void **state)
 {
 	(void)state;
@@ -334,7 +334,7 @@ static void where_it_is_let_in_nothing_is_noted(void **state)
 	assert_int_equal(self->handler_weight, 0);
 }
 
-/* What is pending meanwhile is delivered where it leads to. */
+/* A handler may leave by siglongjmp(): then no periods are noted, and our signal is delivered. */
 static void one_may_leap_out(void **state)
 {
 	(void)state;
@@ -360,7 +360,9 @@ static void a_thread_that_blocks_it_goes_on_to(void **state)
 	assert_true(was_blocked);
 }
 
-/* Given up, in a child that is not ours, in a vfork child: the handler is the program's for ever.
+/*
+ * The program's handler is called, too, when sampling was given up and in a child that is not
+ * sampled.
  */
 static void it_is_reached_in_the_end(void **state)
 {
@@ -385,7 +387,7 @@ static void it_is_reached_in_the_end(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* A vfork child's actions are its own; the table is its parent's. */
+/* A vfork child has signal actions of its own, but it must not change its parent's table. */
 static void a_vfork_child_changes_nothing(void **state)
 {
 	struct sigaction told, plain = {.sa_handler = SIG_IGN, .sa_flags = SA_ONSTACK};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * * Our own mappings, read and asked.
- * Code outside of all modules, looked up in a process's mappings: this one's.
+ * Read /proc/PID/maps, find mappings by address, and look up sampled code that is in no known
+ * module.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -41,7 +41,7 @@ static void test_finds_what_is_mapped(void **state)
 	maps_release(&maps);
 }
 
-/* A child that does nothing until it is told to map a page, and then nothing more. */
+/* Start a child that maps a page after each byte on @orders and answers with a byte on @answers. */
 static pid_t start_child(int orders[2], int answers[2])
 {
 	char word = 0;
@@ -131,7 +131,7 @@ static void request_address(struct given *given, const void *address)
 	mappings_request(&given->mappings, (const char *)frames, 2);
 }
 
-/* Look, and how many modules were told of in all. */
+/* Update @ms later. Returns how many modules have been announced in all. */
 static uint32_t update_after(struct given *given, uint64_t ms)
 {
 	given->now_ns += ms * MS;
@@ -175,16 +175,16 @@ static void code_of_a_file_is_told_once(void **state)
 	assert_in_range((uintptr_t)request_address, record->start, record->end - 1);
 	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
 	assert_string_equal(record->path, path);
-	/* Another function of the same mapping is known. */
+	/* The mapping is known, so another function in it is not requested. */
 	request_address(given, (void *)(uintptr_t)begin);
 	assert_int_equal(given->mappings.wanted, 0);
 	assert_int_equal(update_after(given, 10000), 1);
-	/* Another file's is not, and is looked up at once: the last look was worth it. */
+	/* Another file's mapping is looked up at once, because the last update found something. */
 	request_address(given, (void *)(uintptr_t)getpid);
 	assert_int_equal(update_after(given, 0), 2);
 }
 
-/* Where a JIT compiler tells of its code is told when code of nobody's is sampled, once. */
+/* When code without a file is sampled, a mapped jitdump of the process is reported, once. */
 static void a_jitdump_is_told_of(void **state)
 {
 	struct given *given = *state;
@@ -198,7 +198,7 @@ static void a_jitdump_is_told_of(void **state)
 	fd = open(dump, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	mark = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 	close(fd);
-	if (mark == MAP_FAILED) /* a folder that nothing may be run from */
+	if (mark == MAP_FAILED) /* files in this folder cannot be mapped executable */
 		skip();
 	request_address(given, nothing);
 	assert_int_equal(update_after(given, 0), 1);
