@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Files cut short anywhere and files with bytes changed anywhere: whatever they give, no crash and
- * no endless reading. Sparse files that announce billions of sections.
+ * ELF files cut at any length and with changed bytes: reading must end and must not crash. Sparse
+ * files that announce billions of sections.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -22,7 +22,7 @@
 #include "cli/symbols/symbols.h"
 #include "tests/unit/elf_fixture.h"
 
-/* Ask for a few names; returns how many there were. */
+/* Look up many addresses. Returns how many of them have a name. */
 static unsigned look_up_all(const char *path)
 {
 	struct symbols *symbols = symbols_new();
@@ -43,7 +43,7 @@ static unsigned look_up_all(const char *path)
 	return named;
 }
 
-/* In memory that ends within the first section header. */
+/* A file in memory that ends within its first section header. */
 static void test_memory_cut_in_headers(void **state)
 {
 	Elf64_Ehdr header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
@@ -85,7 +85,7 @@ static void test_cut_anywhere(void **state)
 	}
 }
 
-/* Copy @from to cut.so; not by a command, whose root is another one under qemu-user. */
+/* Copy @from to cut.so. Not by a command, because qemu-user gives this program another root. */
 static void copy_library(const char *from)
 {
 	char buffer[65536];
@@ -132,8 +132,7 @@ static void test_bytes_changed_anywhere(void **state)
 	for (int round = 0; round < 3000; round++) {
 		memcpy(changed, whole, (size_t)bytes);
 		for (int i = rand() % 8; i >= 0; i--) {
-			/* Mostly where headers are: the start, and the section headers at the end.
-			 */
+			/* mostly near headers: at the beginning and at the end */
 			size_t range = round % 3 ? 2048 : (size_t)bytes;
 			size_t at = (size_t)rand() % range;
 

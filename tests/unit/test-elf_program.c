@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * What a program's file says, for copies of a real program: whole, altered and damaged. Files made
- * by hand are asked about in test-admission.c.
+ * Properties of a program's file, read from copies of this program: whole, altered and damaged.
+ * Files made by hand are in test-admission.c.
  */
 #include <elf.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 #include "libprof/preload/elf_program.h"
 
-/* This program's file, and a copy to be changed. */
+/* this program's file, and a copy to be changed */
 static struct {
 	unsigned char *bytes;
 	size_t size;
@@ -75,7 +75,7 @@ static uint64_t segment_of(unsigned type, ElfW(Phdr) *out)
 	return 0;
 }
 
-/* Where the name of the first library needed lies in the file: the name stands there once. */
+/* Returns the offset in the file of the name of the first needed library, which occurs once. */
 static uint64_t first_needed(void)
 {
 	ElfW(Phdr) segment;
@@ -90,7 +90,7 @@ static uint64_t first_needed(void)
 		if (entry.d_tag == DT_NEEDED && needed == UINT64_MAX)
 			needed = entry.d_un.d_val;
 	}
-	/* The first segment maps the file's beginning to address 0. */
+	/* The first segment maps the file's beginning at address 0. */
 	return strings + needed;
 }
 
@@ -164,7 +164,7 @@ static void what_is_no_program(void **state)
 	put(self.bytes + offset, sizeof(segment), offset);
 }
 
-/* Every answer is allowed; what counts is that the sanitizers and the loops' ends see nothing. */
+/* Any result is allowed, but reading must end, and sanitizers must find no error. */
 static void damage_is_survived(void **state)
 {
 	const ElfW(Ehdr) *header = (const void *)self.bytes;

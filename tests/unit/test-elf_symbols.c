@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * PLT entries of libraries linked in many ways, against what objdump calls them.
- */
+/* Names of PLT entries in libraries linked in many ways, compared with objdump's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +13,7 @@
 #include "cli/symbols/symbols.h"
 #include "tests/unit/elf_fixture.h"
 
-/* "0000000000001030 <puts@plt>:"; 0 when the line is no such entry. Versions are taken off. */
+/* Parse "0000000000001030 <puts@plt>:" without the version. Returns 0 if @line is no such entry. */
 static int read_entry(const char *line, uint64_t *address, char name[256])
 {
 	unsigned long long start;
@@ -26,7 +24,7 @@ static int read_entry(const char *line, uint64_t *address, char name[256])
 
 	char *plt = strstr(label, "@plt");
 
-	/* "name@plt-0x10" is the header of the table, "*ABS*+..." has no name there. */
+	/* "name@plt-0x10" is the table's header; "*ABS*+..." has no name here. */
 	if (!plt || plt[4] || label[0] == '*')
 		return 0;
 	label[strcspn(label, "@")] = '\0';
@@ -35,7 +33,7 @@ static int read_entry(const char *line, uint64_t *address, char name[256])
 	return 1;
 }
 
-/* Compare all entries of @file; returns how many there were. */
+/* Compare all entries of @file. Returns their number. */
 static unsigned compare(const char *file)
 {
 	struct symbols *symbols = symbols_new();
@@ -68,7 +66,7 @@ static unsigned compare(const char *file)
 	return count;
 }
 
-/* At how many addresses do entries called @name begin in @file? */
+/* Count the addresses in @file at which an entry called @name begins. */
 static unsigned count_entries(const char *file, const char *wanted)
 {
 	struct symbols *symbols = symbols_new();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* The data layer, read back by an independent reader, and the pieces it comes in. */
+/* The picture's embedded data, decoded by an independent reader, and its division into pieces. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 
 #define PIECE_OPEN "<piece xmlns=\"urn:flamerun\">"
 
-/* All pieces of @text as bytes; checks the size of pieces and lines. Returns an owned buffer. */
+/* Decode all pieces of @text; check sizes of pieces and lines. Returns owned bytes. */
 static uint8_t *decode_pieces(const char *text, size_t *length, unsigned *pieces)
 {
 	static const char digits[] =
@@ -151,7 +151,7 @@ static void check_bytes(struct column column, const char *wanted, size_t count)
 }
 #define CHECK_BYTES(column, text) check_bytes(column, text, sizeof(text) - 1)
 
-/* The two samples of the small tree, added in the other order: 3000 us, 2000 later. */
+/* The two samples of the small tree: at 3000 us, and 2000 us later; they were added in reverse. */
 static void check_samples(struct column *columns)
 {
 	CHECK_BYTES(columns[EMBED_TICK], "\1");
@@ -168,7 +168,7 @@ struct node {
 	uint64_t self;
 };
 
-/* Nothing may be left in their columns. Returns the owned nodes in order. */
+/* Read the nodes, which must use up their columns. Returns them in order, owned by the caller. */
 static struct node *read_nodes(struct embedded *got, uint32_t nodes, uint32_t frames)
 {
 	struct column *columns = got->columns;
@@ -263,7 +263,7 @@ static void test_lines_have_columns(void **state)
 {
 	static const int64_t steps[] = {5, 15, -17, 100, -1, -1, -1, -1, -1, -1, -1};
 	struct calltree *tree = calltree_new();
-	/* Numbered in another order than they stand in. */
+	/* frames numbered in another order than their names' */
 	uint32_t c = calltree_frame(tree, "c", "", CALLTREE_NATIVE);
 	uint32_t b = calltree_frame(tree, "b", "", CALLTREE_NATIVE);
 	uint32_t a = calltree_frame(tree, "a", "", CALLTREE_NATIVE);
@@ -351,7 +351,7 @@ static void test_marks_have_columns(void **state)
 	calltree_free(tree);
 }
 
-/* They tell threads to those who made the tree. */
+/* Samples without times are not embedded; flamerun uses them only to tell threads apart. */
 static void test_samples_without_times_stay_out(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -369,7 +369,7 @@ static void test_samples_without_times_stay_out(void **state)
 	calltree_free(tree);
 }
 
-/* Names nothing can make shorter than a piece: long ones, to have them without very many nodes. */
+/* Names that cannot be compressed. They are long, so that few nodes are more than one piece. */
 static void test_large_data_comes_in_pieces(void **state)
 {
 	enum {
@@ -407,7 +407,7 @@ static void test_large_data_comes_in_pieces(void **state)
 	calltree_free(tree);
 }
 
-/* As of programs: callees come again, some callers have very many, weights are of any size. */
+/* Make a random tree like a program's: callees recur, some callers have many, weights vary. */
 static struct calltree *grow(unsigned seed, uint32_t nodes, uint32_t frames)
 {
 	struct calltree *tree = calltree_new();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an exec'd image is handed: LD_PRELOAD with strange values, environments with and without our
- * variables, and what the file to be run has against the library.
+ * The environment of an exec'd image: LD_PRELOAD with unusual values, with and without this run's
+ * variables, and files that the library must not be loaded into.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 
 static struct preload_handover handover;
 
-/* The environment made of @environment, one variable a line; "=" when it is the same one. */
+/* Returns the environment made from @variables, one per line; "=" if it is unchanged. */
 static const char *made(const char *const *variables, const char *run, int found)
 {
 	static char text[400000];
@@ -60,7 +60,7 @@ static void it_comes_back_behind_the_others(void **state)
 	assert_string_equal(MADE("LD_PRELOAD=", CHANNEL), "LD_PRELOAD=" LIBRARY "\n" CHANNEL "\n");
 	assert_string_equal(MADE("LD_PRELOAD= a:b ", CHANNEL),
 		"LD_PRELOAD= a:b :" LIBRARY "\n" CHANNEL "\n");
-	/* Names that only begin or end like ours, or lie elsewhere. */
+	/* paths that only begin or end like the library's */
 	assert_string_equal(MADE("LD_PRELOAD=/l/ours.so.1:/m" LIBRARY ":ours.so", CHANNEL),
 		"LD_PRELOAD=/l/ours.so.1:/m" LIBRARY ":ours.so:" LIBRARY "\n" CHANNEL "\n");
 	assert_string_equal(MADE("XLD_PRELOAD=" LIBRARY, CHANNEL),
@@ -78,13 +78,13 @@ static void what_has_it_stays(void **state)
 	assert_string_equal(MADE("LD_PRELOAD= :x.so:" LIBRARY " " LIBRARY, CHANNEL), "=");
 	assert_string_equal(
 		MADE("LD_PRELOAD=a " LIBRARY), "LD_PRELOAD=a " LIBRARY "\n" CHANNEL "\n");
-	/* Nobody looked at the file, but it would have loaded the library anyway. */
+	/* The file was not examined, but the library would have been loaded into it anyway. */
 	assert_string_equal(
 		made((const char *[]){"LD_PRELOAD=" LIBRARY, CHANNEL, NULL}, CHANNEL, -1), "=");
 	assert_int_equal(handover.cause, WIRE_UNPROFILED_NONE);
 }
 
-/* AddressSanitizer's runtime, for one, ends a program in which it is not the first. */
+/* A runtime like AddressSanitizer's ends a program in which it is not the first library. */
 static void it_moves_behind_what_was_added(void **state)
 {
 	const char *mixed[] = {"LD_PRELOAD=" LIBRARY " a: b:", CHANNEL, NULL};
@@ -145,7 +145,7 @@ static void it_is_taken_out_where_it_does_harm(void **state)
 		assert_string_equal(made(without, CHANNEL, harmless[i]), "=");
 		assert_int_equal(handover.cause, harmless[i]);
 	}
-	/* Nothing can be said about the file: it is left alone, and that has a name. */
+	/* Nothing is known about the file: keep the environment, record the cause "replaced". */
 	assert_string_equal(made(without, CHANNEL, -1), "=");
 	assert_int_equal(handover.cause, WIRE_UNPROFILED_REPLACED);
 }
@@ -186,7 +186,7 @@ static int obstacle(int directory, const char *file)
 	return preload_find_obstacle((char *[]){NULL}, directory, file);
 }
 
-/* Under an emulator the programs there are belong to another CPU. */
+/* Under an emulator, the system's programs are for another CPU. */
 static void skip_if_emulated(void)
 {
 	if (getenv("TEST_EMULATED"))
@@ -226,7 +226,7 @@ static void a_file_is_found_as_exec_finds_it(void **state)
 	assert_int_equal(obstacle(PRELOAD_ALONG_PATH, "sh"), 0);
 }
 
-/* Whoever opens one may wait for its other end, and for a device, or change what it does. */
+/* Opening a FIFO may wait for its other end; opening a device may wait or change its state. */
 static void only_files_are_opened(void **state)
 {
 	int held;
@@ -250,7 +250,7 @@ static void ids_that_change(void **state)
 	assert_int_equal(obstacle(AT_FDCWD, "others"), WIRE_UNPROFILED_PRIVILEGED);
 }
 
-/* These tests are in no library that could be read: so much is found of any program. */
+/* The library cannot be found from this test program, so each exec counts as "unreachable". */
 static void an_exec_that_fails_counts_nothing(void **state)
 {
 	static struct wire_arena arena;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* All forms of epilogues, code that is none, and random bytes. */
+/* Recognize all forms of epilogues; reject other code and random bytes. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,7 +72,7 @@ static const struct form forms[] = {
 static const struct form none[] = {
 	/* nop; ret: compilers do not write this */
 	{CODE(0x90, 0xc3), 0, false, {0}},
-	/* leave; ret and mov %rbp,%rsp; pop %rbp; ret: stepped through the frame pointer */
+	/* leave; ret and mov %rbp,%rsp; pop %rbp; ret: these are unwound by frame pointer */
 	{CODE(0xc9, 0xc3), 0, false, {0}},
 	{CODE(0x48, 0x89, 0xec, 0x5d, 0xc3), 0, false, {0}},
 	/* pop %rsp */
@@ -84,7 +84,7 @@ static const struct form none[] = {
 	{CODE(0x48, 0x83, 0xec, 0x08, 0xc3), 0, true, {0}},
 	/* pops a word that the code has not pushed yet */
 	{CODE(0x48, 0x83, 0xec, 0x08, 0x5d, 0xc3), 0, true, {0}},
-	/* at a return address, a function neither begins nor repeats its call */
+	/* a return address is neither at a function's beginning nor at a trampoline's call */
 	{CODE(0x48, 0x83, 0xec, 8, 0xff, 0xd1, 0x48, 0x83, 0xc4, 8, 0xc3), 0, false, {0}},
 	{CODE(0xff, 0xd1, 0x48, 0x83, 0xc4, 8, 0xc3), 0, false, {0}},
 	{CODE(0x55, 0x48, 0x89, 0xe5), 0, false, {0}},
@@ -132,7 +132,7 @@ static const struct form none[] = {
 	{CODE(I(0xd503201f), I(0xd65f03c0)), 0, true, {0}},
 	{CODE(I(0xd61f03c0)), 0, true, {0}},
 	{CODE(I(0xd65f0020)), 0, true, {0}},
-	/* ldp x29, x30, [sp], #-16; ldp x29, x30, [sp, #16] without a change of sp */
+	/* ldp x29, x30, [sp], #-16; ldp x29, x30, [sp, #16], which does not change sp */
 	{CODE(I(0xa8ff7bfd), I(0xd65f03c0)), 0, true, {0}},
 	{CODE(I(0xa9417bfd), I(0xd65f03c0)), 0, true, {0}},
 	/* ldr x30, [sp], #8: sp would not be aligned */
@@ -153,7 +153,7 @@ static const uint32_t pieces[] = {0xd65f03c0, 0xd50323bf, 0xa8c17bfd, 0xa94153f3
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-/* Bytes behind the end, @filler, must not matter. */
+/* Look for an epilogue. The bytes behind the end, @filler, must not matter. */
 static int find(const struct form *form, unsigned end, uint8_t filler, struct arch_epilogue *out)
 {
 	struct arch_code code = {.at = form->at, .end = end, .exact = form->exact};
@@ -200,7 +200,6 @@ static unsigned random_below(unsigned limit)
 	return (random_state >> 8) % limit;
 }
 
-/* Compose code of pieces with a meaning, some with one bit flipped. */
 #if defined(__x86_64__)
 
 static bool is_outermost(const uint8_t *bytes, unsigned count, bool exact)
@@ -211,7 +210,7 @@ static bool is_outermost(const uint8_t *bytes, unsigned count, bool exact)
 	return arch_is_outermost(&code);
 }
 
-/* The code to which a coroutine of make_fcontext() returns. */
+/* Code to which a coroutine of boost's make_fcontext() returns when it ends. */
 static void test_who_returns_to_an_exit(void **state)
 {
 	static const uint8_t checked[] = {
@@ -256,6 +255,7 @@ static void test_what_a_direct_call_calls(void **state)
 	assert_int_equal(arch_called(by_register, 0x1000), 0);
 }
 
+/* Make code of pieces of epilogues, with a bit flipped in some bytes. */
 static void make_code(uint8_t *bytes, unsigned count)
 {
 	uint32_t piece = 0;
@@ -269,7 +269,7 @@ static void make_code(uint8_t *bytes, unsigned count)
 	}
 }
 
-/* Results are valid, and depend on nothing but the code. */
+/* With any code, results are valid and depend on nothing behind the end of the code. */
 static void test_hostile_code(void **state)
 {
 	uint8_t bytes[ARCH_CODE_BYTES];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Placeholders in messages, and the tables that use them: every text must expand, since a mistyped
- * placeholder is found by no compiler.
+ * Placeholders in messages, and the tables that use them. Every text must expand, because no
+ * compiler finds a mistyped placeholder.
  */
 #include "cli/explain.h"
 
@@ -45,7 +45,7 @@ static void placeholders(void **state)
 	assert_expands("{name", &facts, "{name");
 }
 
-/* What a fact says is not expanded again: it may be the name of a file. */
+/* The value of a fact is not expanded again, because it may be any file's name. */
 static void facts_are_plain(void **state)
 {
 	const struct explain_facts odd = {.name = "{why}%s", .why = "WHY"};
@@ -94,7 +94,7 @@ static void all_texts_expand(void **state)
 		assert_complete(texts[i]);
 }
 
-/* A cause has a message, a hint or both; a hint alone leaves the message as it was. */
+/* A cause has a message, a hint or both. A hint alone leaves the message unchanged. */
 static void messages(void **state)
 {
 	struct diag_message message = {0};

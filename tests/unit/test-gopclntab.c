@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * A table of two functions, written by hand: names, extents, rows; then the same with every byte
- * changed in turn.
+ * A Go function table of two functions, written by hand: names, extents, stack sizes. Then the
+ * table with every byte changed in turn.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 
 /*
  *	0   names: "main.a\0main.b\0"
- *	16  rows of main.a at 17: 0 bytes for 4, 24 for 28; of main.b none
+ *	16  stack sizes of main.a, at 17: 0 for 4 bytes of code, 24 for 28; none of main.b
  *	32  functions: {0x00, 32} {0x20, 80} {0x60}; descriptions at 64 and 112
  */
 static void make(uint8_t bytes[160])
@@ -73,7 +73,7 @@ static void test_functions(void **state)
 	assert_int_equal(function.end, TEXT + 0x60);
 	assert_true(function.is_outermost);
 	assert_true(gopclntab_function(&table, 2, &function) < 0);
-	/* A name that begins where none ends any more. */
+	/* A name that begins behind the last NUL has no end. */
 	table.names_end = 7;
 	assert_int_equal(gopclntab_function(&table, 0, &function), 0);
 	assert_true(gopclntab_function(&table, 1, &function) < 0);
@@ -122,7 +122,7 @@ static void walk_all(const struct gopclntab *table)
 	}
 }
 
-/* On the heap, to its last byte: a sanitizer sees what is read behind it. */
+/* The table is on the heap with its exact size, so a sanitizer detects reads beyond its end. */
 static void test_every_byte_changed(void **state)
 {
 	static const uint8_t values[] = {0x00, 0x01, 0x7f, 0x80, 0xff};

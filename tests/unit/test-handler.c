@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* Registers before a handler's first instruction: arch/handler.h. */
+/* arch/handler.h: the registers before the first instruction of a handler. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ static void first(int number)
 	firsts++;
 }
 
-/* As the sampler's handler does: find what the signal interrupted. */
+/* Find what the signal interrupted, as the sampler's handler does. */
 static void second(int number, siginfo_t *info, void *context)
 {
 	uintptr_t ucontext;
@@ -62,7 +62,7 @@ static void a_handler_that_has_just_begun(void **state)
 	for (unsigned i = 0; i < ARCH_DWARF_REGS; i++)
 		if (!(ARCH_HANDLER_SETS >> i & 1))
 			assert_int_equal(seen.r[i], interrupted.r[i]);
-	/* The first signal interrupted a system call, further out on this stack. */
+	/* The first signal interrupted a system call in an outer frame of this stack. */
 	assert_int_not_equal(interrupted.r[ARCH_DWARF_PC], seen.r[ARCH_DWARF_PC]);
 	assert_in_range(interrupted.r[ARCH_DWARF_SP], seen.r[ARCH_DWARF_SP] + 512,
 		(uintptr_t)__builtin_frame_address(0));

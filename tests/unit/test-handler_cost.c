@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the handler says that it takes, when others have the CPU in its midst. */
+/* The time that the handler reports as its own excludes time in which other threads had the CPU. */
 #include "tests/unit/session-fixture.h"
 
 #include <sys/syscall.h>
@@ -9,9 +9,9 @@
 #define CALLS	 2000
 #define MEASURED_OF 16
 #define JUMP_NS	 5000000
-#define LONGEST_NS 250000 /* of what counts as a call that nobody interrupted */
+#define LONGEST_NS 250000 /* ns; a call that takes longer counts as interrupted */
 
-static uint32_t jumping_tid; /* atomic: this thread loses the CPU between any two looks; 0: none */
+static uint32_t jumping_tid; /* atomic: loses JUMP_NS at each clock reading; 0: none */
 
 /* In libc's place. */
 int clock_gettime(clockid_t clock, struct timespec *ts)
@@ -44,7 +44,7 @@ static void other_threads_time_is_not_the_handlers(void **state)
 	(void)state;
 	skip_under_tsan();
 	start_often();
-	/* It is another's than libc's, of which the handler would keep clear. */
+	/* The handler must call this clock_gettime() although it is not libc's. */
 	__atomic_store_n(&clock_asks_kernel, 0, __ATOMIC_RELAXED);
 	burner_begin(&burner);
 	__atomic_store_n(&jumping_tid, burner.tid, __ATOMIC_RELEASE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Which files are held, for how long, and which of them are given back. */
+/* Which files are held open, until when, and which of them are found again. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ static struct held_files *held;
 
 static int enter(void **state)
 {
-	/* The folder is on the mount of /tmp, so that it counts as ours. */
+	/* /tmp is on this program's mount, so that the folder's files are held. */
 	unsetenv("TMPDIR");
 	held = held_files_new();
 	assert_non_null(held);
@@ -37,7 +37,7 @@ static int leave(void **state)
 	return own_folder_leave(state);
 }
 
-/* Copy this program to @name of the folder. */
+/* Copy this program to @name in the folder. */
 static void make(const char *name)
 {
 	char command[200];
@@ -74,7 +74,7 @@ static void a_file_outlives_its_name(void **state)
 	held_files_add(held, IMAGE, &module);
 	assert_int_equal(rename("a", "b"), 0);
 	assert_true(is_file(held_files_find(held, IMAGE, &module), "b"));
-	/* Nothing but the image identifies it. */
+	/* Without a build-id, only the image identifies the file. */
 	assert_int_equal(held_files_find(held, IMAGE + 1, &module), 0);
 	assert_int_equal(unlink("b"), 0);
 	assert_int_not_equal(held_files_find(held, IMAGE, &module), 0);
@@ -116,7 +116,7 @@ static void a_build_id_identifies_it_in_every_image(void **state)
 	assert_int_equal(held_files_find(held, IMAGE, &module), 0);
 }
 
-/* Those that have lost their names stay. */
+/* The number of descriptors is limited; files that have lost their names stay open. */
 static void descriptors_are_bounded(void **state)
 {
 	struct rlimit before, limit;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * The reader of HotSpot's methods and scopes, on a heap laid out by hand, and the interpreter's
- * code at its edges, instruction by instruction. What a real JVM shows is
- * tests/e2e/test_java_truth.py's.
+ * The reader of HotSpot's methods and scopes on a heap laid out by hand, and the begin and end of
+ * interpreted methods, instruction by instruction. tests/e2e/test_java_truth.py runs a real JVM.
  */
 #include "libprof/runtime/hotspot.c"
 #include "libprof/runtime/hotspot_code.c"
@@ -29,7 +28,7 @@ struct heap {
 	uint64_t nmethod[32], metadata[2];
 	uint8_t scopes[64];
 	uint64_t unloaded; /* classes */
-	uint64_t code[5];  /* the cache's only heap: low, high; of its segments: low, high, log2 */
+	uint64_t code[5];  /* code heap: low, high; its segments: low, high, log2 */
 	struct runtime runtime;
 	struct runtime_reader reader;
 	struct runtime_cache *kept; /* NULL: nothing is */
@@ -82,7 +81,7 @@ static const struct hotspot_offsets offsets = {.method_const = 8,
 
 static int set_up(void **state)
 {
-	/* By place in the bytecode: line 10 at 0, 12 at 3, 9 at 8, 300 at 12. */
+	/* By bytecode index: line 10 at 0, 12 at 3, 9 at 8, 300 at 12. */
 	static const uint8_t lines[] = {0xff, 0, 20, 3 << 3 | 2, 0xff, 10, 5, 0xff, 8, 198, 6, 0};
 
 	(void)state;
@@ -156,8 +155,7 @@ static void test_a_method_is_told(void **state)
 	assert_string_equal(text, "Where.java");
 	hotspot_text(&heap->runtime, &heap->reader, frame.name, text, 12, 0);
 	assert_string_equal(text, "some.where.");
-	/* A hidden class is known to its program without its address; others may have such names.
-	 */
+	/* A hidden class is shown without its address. Other names may contain a similar suffix. */
 	set_symbol(2, "Where$$Lambda$14+0x0000000800c03000");
 	runtime_forget(&heap->reader);
 	hotspot_text(&heap->runtime, &heap->reader, frame.name, text, sizeof(text), 0);
@@ -184,7 +182,7 @@ static void test_lines(void **state)
 	assert_line(-1, 0);
 }
 
-/* Another class in the same place, of the same shape, is another one. */
+/* A class with the same layout at the same address has another identity. */
 static void test_who_it_is(void **state)
 {
 	struct runtime_frame before, after;
@@ -197,8 +195,8 @@ static void test_who_it_is(void **state)
 }
 
 /*
- * Two methods of a class have the same name, as overloaded ones do, and the exclusive or of each
- * one's address with that of its ConstMethod is the same, too.
+ * Overloaded methods of a class have the same name, and here also the same exclusive or of their
+ * address with that of their ConstMethod: they must have different identities.
  */
 static void test_methods_of_one_name_differ(void **state)
 {
@@ -246,7 +244,7 @@ static void test_what_is_no_method(void **state)
 	assert_true(read_at(0, &frame) < 0);
 }
 
-/* What the method compiled as heap->nmethod runs at @scope, with room for four. */
+/* Read what the method that is compiled as heap->nmethod runs at @scope, at most four frames. */
 static int frames_at(uint32_t scope, struct runtime_frame frames[4])
 {
 	struct runtime_frame frame = {
@@ -261,10 +259,10 @@ static int frames_at(uint32_t scope, struct runtime_frame frames[4])
 	return frames_of_hotspot(&heap->runtime, &heap->reader, &frame, frames, 4);
 }
 
-/* A method inlined in itself: scopes outward, callers before what they call. */
+/* A method inlined in itself. Scopes lead outward; frames are ordered from caller to callee. */
 static void test_scopes(void **state)
 {
-	/* At 1: method 1 at 7 (written with 1 added), called by nobody; at 4: at 3, by that. */
+	/* Caller scope, method, bytecode index + 1. At 1: index 7, no caller; at 4: 3, by 1. */
 	static const uint8_t scopes[] = {0, 0, 1, 8, 1, 1, 4};
 	struct runtime_frame frames[4];
 
@@ -278,7 +276,7 @@ static void test_scopes(void **state)
 	assert_int_equal(frames[1].position, 7);
 	assert_int_equal(frames_at(1, frames), 1);
 	assert_int_equal(frames[0].position, 7);
-	/* Nothing is told of a part: of more than there is room for, and of none, the method. */
+	/* Without enough room or a scope, only the method is returned, without a bytecode index. */
 	assert_int_equal(frames_of_hotspot(&heap->runtime, &heap->reader,
 				 &(struct runtime_frame){.function = (uintptr_t)heap->method,
 					 .code = (uintptr_t)heap->nmethod,
@@ -289,15 +287,15 @@ static void test_scopes(void **state)
 	assert_int_equal(frames[0].position, -1);
 	assert_int_equal(frames_at(HOTSPOT_NO_SCOPE, frames), 1);
 	assert_int_equal(frames[0].position, -1);
-	/* One that is called by itself would never end. */
+	/* A scope that is its own caller would never end. */
 	heap->scopes[4] = 4;
 	assert_true(frames_at(4, frames) < 0);
 }
 
 /*
- * What was a method is not read again while no class is unloaded; then it is, and so it is where
- * the frame has other constants; or, if nobody counts what is unloaded, where it refers to
- * something else, or is old.
+ * A method that was read is read again only if a class was unloaded since or the frame has other
+ * constants; or, if the JVM does not count unloaded classes, if the method refers to something else
+ * or was read long ago.
  */
 static void test_methods_are_known_again(void **state)
 {
@@ -326,7 +324,7 @@ static void test_methods_are_known_again(void **state)
 		assert_true(again.key != first.key);
 		heap->unloaded++;
 	}
-	/* It is counted while it is read: who knows which class it was. */
+	/* The counter changes while the method is read, so its class may have been replaced. */
 	runtime_reader_init(&heap->reader, getpid(), 1);
 	heap->reader.cache = &kept;
 	hotspot_cache(&heap->runtime, &heap->reader);
@@ -358,8 +356,8 @@ enum in_nmethod {
 };
 
 /*
- * What a method is called is read once: its other places, in the same code or in other code, do not
- * go back to its class. They do where its ConstMethod is another one, or a class was unloaded.
+ * A method's name is read once: other positions in it, in the same code or in other code, are named
+ * without reading the class again, unless its ConstMethod is another one or a class was unloaded.
  */
 static void test_a_method_is_read_once(void **state)
 {
@@ -380,7 +378,7 @@ static void test_a_method_is_read_once(void **state)
 	assert_int_equal(frames_at(1, first), 1);
 	assert_int_equal(first[0].position, 7);
 	heap->holder[3] = 0;
-	/* In the same code nothing of it is read, in other code its ConstMethod. */
+	/* For the same code nothing of the method is read, for other code only its ConstMethod. */
 	heap->method[1] = 0;
 	assert_int_equal(frames_at(4, again), 1);
 	assert_int_equal(again[0].position, 3);
@@ -403,7 +401,7 @@ static void test_a_method_is_read_once(void **state)
 	assert_int_equal(frames_at(4, again), 1);
 }
 
-/* Nothing that was read is asked for again by the next walk, and the code is read plainly. */
+/* HotSpot's reader records no windows for the next walk, and reads its own process directly. */
 static void test_what_walks_read(void **state)
 {
 	struct runtime_again before = {0};
@@ -418,8 +416,9 @@ static void test_what_walks_read(void **state)
 #if ARCH_HOTSPOT_IS_KNOWN
 
 /*
- * Run @bytes instruction by instruction, as the CPU would: at each pc the edge has to tell the
- * caller that the registers and the stack have at the time.
+ * Check the caller at offset @at of the code @bytes. The test sets registers and stack as the CPU
+ * has them there: return address @ra, stack pointer @sp, frame pointer saved at @fp_at; 0: not
+ * saved.
  */
 static void assert_edge(const uint8_t *bytes, unsigned count, unsigned at, uintptr_t ra,
 	uintptr_t sp, uintptr_t fp_at, const struct arch_registers *registers)

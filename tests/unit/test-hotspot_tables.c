@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * HotSpot's description of itself, as each release that is read has it: a made-up JVM is laid out
- * by the names and widths of hotspot-fixture.h, and the reader has to find its method, the line
- * that runs and the caller. A description that lacks anything, or has two answers, is refused.
+ * HotSpot's description of itself in each supported release. A made-up JVM is laid out by the names
+ * and widths in hotspot-fixture.h; the reader must find its method, the running line and the
+ * caller. A description that lacks an entry or contradicts itself is refused.
  */
 #include "libprof/runtime/hotspot.h"
 
@@ -29,10 +29,10 @@ static uintptr_t find_symbol(struct runtime_symbols *symbols, struct runtime_rea
 
 #define ENTRIES 128u
 
-enum in_code { /* from the nmethod's header on, which is the longest of 17 */
+enum in_code { /* offsets from the nmethod's header, which is longest in release 17 */
 	CODE = 512,
 	COMPLETE = 12,
-	CALL_END = 32, /* in the code: what was called returns here */
+	CALL_END = 32, /* offset in the code: return address of a call */
 	DEOPT = 96,
 	DEOPT_HANDLE = 104,
 	STUBS = 900,
@@ -44,7 +44,7 @@ enum in_code { /* from the nmethod's header on, which is the longest of 17 */
 
 enum in_stubs { /* from its block on */
 	STUBS_AT = 3072,
-	STUB = 256, /* behind the block: what is returned to, not after a call */
+	STUB = 256, /* offset from the block: a return address that is not behind a call */
 	STUB_CALL_END = 288,
 	STUBS_END = 512
 };
@@ -57,7 +57,7 @@ enum {
 	NAME = 1
 };
 
-/* The JVM: its tables, its variables, and what these lead to. */
+/* the JVM: its tables, its variables, and the objects that these point to */
 struct jvm {
 	struct field_entry fields[ENTRIES];
 	struct type_entry types[ENTRIES];
@@ -113,7 +113,7 @@ static int size_of(const char *type)
 	return find_entry(type, "")->value;
 }
 
-/* Write @value into the field, if the release has it, as wide as it is there. */
+/* Write @value with the width that the release declares. Returns 0 if it has no such field. */
 static int put(void *object, const char *type, const char *field, uint64_t value)
 {
 	const struct hotspot_entry *entry = find_entry(type, field);
@@ -136,7 +136,7 @@ static void put_pointer(void *object, const char *type, const char *field, const
 	assert_true(put(object, type, field, (uintptr_t)target));
 }
 
-/* Stubs of virtual threads, in a block of their own. */
+/* Stubs of virtual threads, in their own block. */
 static void put_stubs(const char *name)
 {
 	uint8_t *block = (uint8_t *)jvm->code + STUBS_AT, *blob = block + size_of("HeapBlock");
@@ -166,7 +166,7 @@ static void *variable_of(const char *type)
 	return variables[i];
 }
 
-/* Describe the release, without the entry @missing unless NULL. */
+/* Describe the release. Omit the entry @missing, unless it is NULL. */
 static void describe(const struct hotspot_entry *missing)
 {
 	const struct hotspot_entry *const tables[] = {jdk_common, release};
@@ -233,7 +233,7 @@ static void put_method(void)
 	put_symbol(1, "some/where/Where");
 }
 
-/* By places in the code: nothing is known up to 8; then the method is at 3 of its bytecode. */
+/* By pc offset in the code: up to 8 no scope, then the method at bytecode index 3. */
 static void put_tables(uint8_t *pcs, uint8_t *scopes, uintptr_t *metadata)
 {
 	static const int places[][2] = {{-1, 0}, {8, 0}, {128, SCOPE}};
@@ -367,7 +367,7 @@ static const struct hotspot_entry *const releases[] = {jdk_17, jdk_21, jdk_25, j
 		each < sizeof(releases) / sizeof(releases[0]) && ((entries) = releases[each], 1); \
 		each++)
 
-/* The activation at @pc runs Where.work at line 12, and returns to @CALL_END. */
+/* Check that the activation at @pc runs Where.work at line 12 and returns to CALL_END. */
 static void assert_activation(uintptr_t pc)
 {
 	struct unwind_activation at = {.pc = pc, .sp = (uintptr_t)jvm->stack};
@@ -398,7 +398,7 @@ static void test_each_release_is_read(void **state)
 		assert_int_equal(find(), 0);
 		jvm->stack[FRAME_WORDS - 2] = 0x5555;
 		jvm->stack[FRAME_WORDS - 1] = nmethod() + CODE + CALL_END;
-		/* A frame that is deoptimized returns to the handler, and keeps its pc. */
+		/* A deoptimized frame returns to the handler and keeps its original pc. */
 		jvm->stack[ORIGINAL_PC / 8] = nmethod() + CODE + CALL_END;
 		assert_activation(nmethod() + CODE + CALL_END);
 		assert_activation(nmethod() + CODE + DEOPT);
@@ -408,10 +408,10 @@ static void test_each_release_is_read(void **state)
 	}
 }
 
-/* A register that was pushed below the frame is popped before the return. */
+/* A register that was pushed below the frame is popped before the frame is removed. */
 static void test_a_word_below_the_frame(void **state)
 {
-	/* dec %rcx; pop %rax; add $16,%rsp; pop %rbp; ret. And without the first pop. */
+	/* dec %rcx; pop %rax; add $16,%rsp; pop %rbp; ret; then the same code without pop %rax */
 	static const uint8_t pops[] = {0x48, 0xff, 0xc9, 0x58, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3};
 	static const uint8_t pops_none[] = {0x48, 0xff, 0xc9, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3};
 	struct arch_registers registers = {0};
@@ -429,7 +429,7 @@ static void test_a_word_below_the_frame(void **state)
 	assert_int_equal(at.pc, nmethod() + CODE + CALL_END);
 	assert_int_equal(at.sp, (uintptr_t)(jvm->stack + FRAME_WORDS + 1));
 	assert_int_equal(at.fp, 0x5555);
-	/* Not where the code takes away as much as the frame has. */
+	/* This code removes as much as the frame has, so there is no word below the frame. */
 	at = (struct unwind_activation){.pc = nmethod() + CODE + CALL_END + 8,
 		.sp = (uintptr_t)(jvm->stack + 1),
 		.innermost = &registers};
@@ -439,7 +439,7 @@ static void test_a_word_below_the_frame(void **state)
 	assert_int_equal(leave_code(&runtime, &reader, &at, &frame), -EBADMSG);
 }
 
-/* Code that leads straight to its return says more than the blob does. */
+/* Code that leads straight to its return is trusted more than the blob's frame size. */
 static void test_code_that_leads_to_its_return(void **state)
 {
 	static const uint8_t pops[] = {0x5d, 0xc3}; /* pop %rbp; ret */
@@ -480,8 +480,8 @@ static void test_a_frame_that_is_never_complete(void **state)
 }
 
 /*
- * A virtual thread's outermost frame on the stack returns to a stub; then enterSpecial, which the
- * nmethod stands for, returns to its caller.
+ * A virtual thread's outermost frame on the stack returns to a stub, shown as "[frozen frames]".
+ * Then enterSpecial, here the nmethod, returns to its caller.
  */
 static void test_frozen_frames_are_passed_by(void **state)
 {
@@ -503,7 +503,7 @@ static void test_frozen_frames_are_passed_by(void **state)
 			.pc = nmethod() + CODE + CALL_END, .sp = (uintptr_t)jvm->stack};
 		assert_int_equal(leave_code(&runtime, &reader, &at, &frame), 1);
 		assert_int_equal(at.pc, (uintptr_t)jvm->code + STUBS_AT + STUB);
-		/* Without a description of enterSpecial the stack ends there. */
+		/* If enterSpecial is not described, the stack ends here. */
 		assert_int_equal(leave_code(&runtime, &reader, &at, &frame),
 			find_entry("ContinuationEntry", "_return_pc") ? 1 : -EBADMSG);
 		hotspot_text(&runtime, &reader, frame.name, text, sizeof(text), 0);
@@ -517,7 +517,9 @@ static void test_frozen_frames_are_passed_by(void **state)
 	}
 }
 
-/* Code of other stubs that no call precedes is not returned to, nor is enterSpecial before it is.
+/*
+ * Refused: other stubs at an address that is behind no call, and this stub before enterSpecial
+ * exists.
  */
 static void test_what_are_no_frozen_frames(void **state)
 {
@@ -563,7 +565,7 @@ static void test_what_lacks_an_entry_is_refused(void **state)
 		for (unsigned i = 0; i < 2; i++)
 			for (missing = i ? entries : jdk_common; missing->type; missing++) {
 				describe(missing);
-				/* Without the interpreter's, it is not known to be complete. */
+				/* AbstractInterpreter may not be filled in yet: try again. */
 				assert_int_equal(find(),
 					!strcmp(missing->type, "AbstractInterpreter") ? -EAGAIN
 					: is_optional(missing)			      ? 0
@@ -588,7 +590,7 @@ static void test_what_cannot_be_read_is_refused(void **state)
 
 	(void)state;
 	lay_out(jdk_25);
-	/* A width that is not known, another one than the only one that is read. */
+	/* an unknown width, and a known width where only another one is supported */
 	described("CodeBlob", "_header_size")->declared = (uintptr_t) "long";
 	assert_int_equal(find(), -ENOTSUP);
 	describe(NULL);
@@ -601,7 +603,7 @@ static void test_what_cannot_be_read_is_refused(void **state)
 	describe(NULL);
 	described("CodeBlob", "_frame_size")->offset = 62;
 	assert_int_equal(find(), -ENOTSUP);
-	/* Two answers: the data is in the nmethod, and is not. */
+	/* contradicting entries: the data is inside the nmethod, and outside */
 	describe(NULL);
 	for (end = jvm->fields; end->type;)
 		end++;
@@ -621,7 +623,7 @@ static void test_a_jvm_that_starts_is_asked_again(void **state)
 	lay_out(jdk_25);
 	jvm->interpreter = 0;
 	assert_int_equal(find(), -EAGAIN);
-	/* Entries that are not there yet look like the table's end. */
+	/* Entries that are not filled in yet look like the end of the table. */
 	memset(&jvm->fields[8], 0, sizeof(jvm->fields[8]));
 	assert_int_equal(find(), -EAGAIN);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Selecting stacks by kind of time, and folding idle threads; weights stay the same. */
+/* Selecting stacks by kind of time and folding idle threads, which does not change weights. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "render/transform.h"
 
 /*
- * Add @weight of @thread on the stack "a;b;c". "[futex]lock" is a wait of the kind "lock"; a name
+ * Add @weight of @thread to the stack "a;b;c". "[futex]lock" is a wait of the kind "lock"; a name
  * that begins with '/' is a process.
  */
 static void add(struct calltree *tree, uint32_t thread, const char *stack, uint64_t weight)
@@ -121,7 +121,7 @@ static void threads_that_wait_in_one_place_are_folded(void **state)
 		"start;pool; 3\nwork;main; 50\n");
 }
 
-/* Each case is close to the limit of being idle. */
+/* Each case is just above or below the limit of being idle. */
 static void who_does_anything_else_is_not(void **state)
 {
 	static const struct {
@@ -184,7 +184,7 @@ static void each_process_has_its_own(void **state)
 		"/b;[idle: 2 threads];pool;[futex]; 20\n/b;main; 10\n");
 }
 
-/* A node whose weight belongs to an idle and to a busy thread is split. */
+/* A node with weight of an idle and of a busy thread is split in two. */
 static void one_stack_of_two_threads_parts(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -306,7 +306,7 @@ static int is_any(const struct calltree_frame *frame, void *name)
 	return strstr(frame->name, name) != NULL;
 }
 
-/* A hidden wait would count as time on a CPU, so it stays. Weight left out is in samples. */
+/* A hidden wait would count as CPU time, so waits are not hidden. Left-out weight is in samples. */
 static void filters_know_waits(void **state)
 {
 	char futex[] = "futex", g[] = "g";

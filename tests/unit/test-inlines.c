@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Chains of functions inlined into each other, out of every kind of file that DWARF comes in: the
- * same source built in many ways, and one place in it whose chain is known.
+ * Chains of inlined functions, from DWARF in every kind of file: one source built in many ways, and
+ * an address in it whose chain is known.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #include "cli/symbols/symbols.h"
 #include "tests/unit/elf_fixture.h"
 
-/* The numbers are of the lines in CHAIN_C. */
+/* Numbers in the comments are line numbers in CHAIN_C. */
 #define CHAIN_C                                                          \
 	"#define INLINED static inline __attribute__((always_inline))\n" \
 	"INLINED int innermost(int a)\n"                                 \
@@ -49,7 +49,7 @@ static const char *base(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Look up the place called `here` in the file @name of the folder. Returns what owns @found. */
+/* Look up the address `here` in the folder's file @name. Returns the owner of @found. */
 static struct symbols *look_up_here(
 	const char *name, const char *full, struct symbols_name *found)
 {
@@ -64,7 +64,7 @@ static struct symbols *look_up_here(
 	return symbols;
 }
 
-/* Has the place called `here` the chain above, in the file @name of the folder? */
+/* Check that the address `here` has the chain above in the folder's file @name. */
 static void check_chain(const char *name)
 {
 	struct symbols_name found;
@@ -79,7 +79,7 @@ static void check_chain(const char *name)
 	symbols_free(symbols);
 }
 
-/* Is nothing unnamed shown where what is inlined has no name? */
+/* Check that no frame without a name is shown if the inlined functions have no names. */
 static void check_outermost(const char *name)
 {
 	struct symbols_name found;
@@ -92,7 +92,7 @@ static void check_outermost(const char *name)
 	symbols_free(symbols);
 }
 
-/* Without the .dwo, is there still the line? */
+/* Check that the line is known without the .dwo. */
 static void check_lines(const char *name)
 {
 	struct symbols_name found;
@@ -103,7 +103,7 @@ static void check_lines(const char *name)
 	symbols_free(symbols);
 }
 
-/* Build the source with @flags into the file "chain", and "chain.full", which stays as it is. */
+/* Build the source with @flags into "chain", and its copy "chain.full", which stays unchanged. */
 static void build_chain(const char *flags)
 {
 	fixture_write("chain.c", CHAIN_C);
@@ -125,7 +125,7 @@ static void test_versions(void **state)
 	}
 }
 
-/* The .dwo put into a .dwp behind another one. */
+/* Pack the .dwo into a .dwp, behind another one. */
 static void check_package(const char *flags)
 {
 	fixture_run("echo 'int x(int a) { return a; }' >x.c && cc %s -fPIC -c x.c && "
@@ -133,7 +133,7 @@ static void check_package(const char *flags)
 		    "cp chain chain.full",
 		flags);
 	check_chain("chain");
-	/* The program stripped, what points to the .dwp in a debug file. */
+	/* Strip the program; its debug file then refers to the .dwp. */
 	fixture_run("objcopy --only-keep-debug chain chain.debug && strip -g chain && "
 		    "objcopy --add-gnu-debuglink=chain.debug chain");
 	check_chain("chain");
@@ -148,7 +148,7 @@ static void test_split(void **state)
 		snprintf(flags, sizeof(flags), "-gdwarf-%d -gsplit-dwarf", version);
 		build_chain(flags);
 		check_chain("chain");
-		/* Neither binutils' 2.40 nor LLVM 14 put together what gcc writes of version 5. */
+		/* Neither binutils' dwp 2.40 nor LLVM 14's can pack gcc's DWARF 5. */
 		if (version < 5 && !system("command -v dwp >/dev/null 2>&1"))
 			check_package(flags);
 		fixture_run("rm -f chain.dwp *.dwo");
@@ -174,7 +174,7 @@ static void test_separate(void **state)
 	check_chain("chain");
 }
 
-/* What two files share taken out of both, and not there. */
+/* dwz moves what two files share to a third file; then that file is missing. */
 static void test_dwz(void **state)
 {
 	(void)state;
@@ -205,7 +205,7 @@ static void test_without(void **state)
 	symbols_free(symbols);
 }
 
-/* gcc's nested functions are described within others, whose code lies elsewhere. */
+/* gcc describes a nested function inside another one, but its code lies elsewhere. */
 static void test_nested(void **state)
 {
 	struct symbols *symbols = symbols_new();
@@ -238,8 +238,8 @@ static void test_nested(void **state)
 }
 
 /*
- * gcc puts the rest of a split function back into it: nobody called that. A function that really
- * calls itself, and is inlined there, is in itself.
+ * gcc may inline the rest of a split function back into it: this is no call, so it adds no frame. A
+ * function that calls itself and is inlined there is a frame inside itself.
  */
 static void test_put_back(void **state)
 {
@@ -300,7 +300,7 @@ static void check_names(
 	symbols_free(symbols);
 }
 
-/* What linkers need no name for is called by what it stands in. */
+/* A function that needs no linker's name is named by what contains it. */
 static void test_containers(void **state)
 {
 	static const char *const names[] = {
@@ -322,7 +322,7 @@ static void test_containers(void **state)
 	check_names("chain", "chain.full", names, sizeof(names) / sizeof(names[0]));
 }
 
-/* Lambdas in functions that are declared in one place and defined in another. */
+/* A lambda in a function that is declared and defined in different places. */
 static void test_defined_elsewhere(void **state)
 {
 	static const char *const names[] = {"space::Whole::sum",
@@ -350,8 +350,8 @@ static void test_defined_elsewhere(void **state)
 }
 
 /*
- * What no compiler writes: an inlined function that is an instance of itself, in it more blocks
- * than are looked into, and in the innermost one another; the unit is longer than its section.
+ * Invalid DWARF: an inlined function that is its own instance, with more blocks than are read, and
+ * another instance in the innermost block; then a unit that is longer than its section.
  */
 static void test_hostile(void **state)
 {
@@ -400,7 +400,7 @@ static void test_hostile(void **state)
 	}
 }
 
-/* Several batches, an address in two of them, and one that nobody asked for. */
+/* Several batches, an address in two of them, and a lookup before the first batch. */
 static void test_batches(void **state)
 {
 	struct symbols *symbols = symbols_new();

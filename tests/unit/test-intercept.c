@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads, emulated. */
 /*
- * Intercept stubs as their host uses them: which stubs there are, when the tick check runs, what
- * passes through, and what survives fork() and images of the process.
+ * Intercept stubs as a host uses them: which stubs exist, when the tick check runs, arguments and
+ * results, fork(), and images of the process.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -50,7 +50,7 @@ static void test_the_same_again(void **state)
 	assert_ptr_equal(flameprof_intercept(TRIPLE, "triple", NULL), stub);
 	assert_ptr_equal(flameprof_intercept(stub, "triple", NULL), stub);
 	assert_ptr_equal(flameprof_intercept(stub, "another", &two), stub);
-	/* Of the signature, only stack_words is part of a stub's key. */
+	/* Only stack_words of the signature is part of a stub's key. */
 	assert_ptr_not_equal(with_words, stub);
 	assert_ptr_equal(flameprof_intercept(TRIPLE, "triple", &same_two), with_words);
 	assert_ptr_not_equal(flameprof_intercept(TRIPLE, "other", NULL), stub);
@@ -59,7 +59,7 @@ static void test_the_same_again(void **state)
 	assert_ptr_equal(flameprof_intercept_original(stub), TRIPLE);
 	assert_ptr_equal(flameprof_intercept_original(TRIPLE), TRIPLE);
 	assert_null(flameprof_intercept_original(NULL));
-	/* An address inside a stub is not a stub. */
+	/* An address inside a stub is not the stub's address. */
 	assert_ptr_equal(flameprof_intercept_original((flameprof_function *)((char *)stub + 4)),
 		(char *)stub + 4);
 }
@@ -147,7 +147,7 @@ static void test_no_check_within_a_check(void **state)
 	ticks_made = 1;
 	assert_int_equal(recursing(5), 15);
 	assert_int_equal(checks, 1);
-	/* Two ticks that came during the check go to the next one. */
+	/* Two ticks that were raised during the check are in the next check. */
 	in_check = NULL;
 	ticks_made = 0;
 	recursing(5);
@@ -205,11 +205,11 @@ static void test_the_check_is_named(void **state)
 	assert_int_equal(payload_in_the_check, (uintptr_t)triple);
 }
 
-/* Sanitizers reserve these parts of the address space. */
+/* Sanitizers reserve the parts of the address space that this test needs. */
 extern void __tsan_init(void) __attribute__((weak));
 extern void __asan_init(void) __attribute__((weak));
 
-/* Functions of distant libraries have stubs near them, if there are arenas enough. */
+/* Functions of distant libraries get stubs near them, as long as there are enough arenas. */
 static void test_far_originals(void **state)
 {
 	struct flameprof_signature words = {.stack_words = 5};
@@ -255,7 +255,7 @@ static int count_named(void *context, const struct flameprof_stub_record *stub)
 	return 0;
 }
 
-/* All threads get the same stubs, and no other stub is left over. */
+/* All threads get the same stubs, and no further stub is made. */
 static void test_many_threads(void **state)
 {
 	pthread_t threads[THREADS];
@@ -301,7 +301,7 @@ static int use_in_child(builtin *stub)
 	       flameprof_intercept(TRIPLE, "triple", NULL) != (flameprof_function *)stub;
 }
 
-/* Fork a process in which another thread is making a stub. */
+/* Fork while another thread is making a stub. */
 static void test_fork(void **state)
 {
 	builtin *stub = stub_of_triple();
@@ -352,11 +352,11 @@ static int learn(
 	return 0;
 }
 
-/* State that the slow half has determined from the CPU; named differently on each CPU. */
+/* The CPU's properties that the slow half has determined; each CPU has one of these variables. */
 extern uint32_t arch_intercept_save_bytes __attribute__((weak));
 extern uint32_t arch_intercept_save_sve __attribute__((weak));
 
-/* Overwrite the slow half's state, as if the image came from another CPU. Returns the old state. */
+/* Overwrite these properties, as if the image came from another CPU. Returns the old value. */
 static uint32_t forget_the_cpu(int forget_it)
 {
 	uint32_t *learnt = &arch_intercept_save_bytes ? &arch_intercept_save_bytes

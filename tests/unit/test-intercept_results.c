@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * Results of every class pass through an intercept stub unchanged: without a tick, and with one
+ * Results of every class pass through an intercept stub unchanged: without a tick, and with a tick,
  * during which the host's function overwrites every register that a function may overwrite.
  */
 #include <complex.h>
@@ -16,7 +16,7 @@
 
 #include "tests/unit/intercept-fixture.h"
 
-static uint32_t ticks_made; /* raised by each original, as if ticks came while it ran */
+static uint32_t ticks_made; /* raised by each original, as if ticks occurred while it runs */
 
 #define AS(function) __typeof__(&function)
 
@@ -40,7 +40,7 @@ __attribute__((target("avx"))) static void clobber_ymm(void)
 				 : "xmm0", "xmm1", "xmm2", "xmm3");
 }
 
-/* Use eight x87 registers: if one of them were in use, the last would become a NaN. */
+/* Use all eight x87 registers: if one of them was in use, the last result becomes a NaN. */
 static long double use_x87(void)
 {
 	long double sum = 0;
@@ -96,7 +96,7 @@ static void clobber(void)
 }
 #endif
 
-/* Run @body with the stub twice: without a tick, no check; with three ticks, one check of three. */
+/* Run @body with the stub twice: without a tick and a check, and with three ticks and one check. */
 #define WITH_AND_WITHOUT(original, stack_words, ...)                                               \
 	do {                                                                                       \
 		AS(original) stub = (AS(original))fixture_stub(                                    \
@@ -186,7 +186,7 @@ ORIGINAL _Complex long double extended_plane(_Complex long double a)
 	return a * 1i;
 }
 
-/* One and two x87 registers, or vector registers on the other CPU. */
+/* Results in one and two x87 registers; in vector registers on aarch64. */
 static void test_long_double(void **state)
 {
 	(void)state;

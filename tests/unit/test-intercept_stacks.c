@@ -109,7 +109,7 @@ static int by_signal(void)
 	return 0;
 }
 
-/* Check for all stubs in order, each with a chain_step() above it, and the caller. */
+/* Check that all stubs are found in order, each above a chain_step(), and then the caller. */
 static void check(void)
 {
 	int next = CHAIN - 1;

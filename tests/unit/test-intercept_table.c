@@ -2,7 +2,7 @@
 /* Checked also: threads, emulated. */
 /*
  * Put stubs into tables of functions and remove them: in place, in copies of read-only tables,
- * repeatedly, with frames inside, and not at all if anything is refused.
+ * repeatedly, and while a stub runs. If one entry is refused, the table is unchanged.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -323,7 +323,7 @@ static int run_in_memfd(void)
 	return ((entry *)table[0])(1) == 2 ? 0 : 2;
 }
 
-/* In a child made before any stub, because an arena's failure is remembered. */
+/* Run in a child that is forked before any stub is made, because an arena remembers its failure. */
 static void test_denied(void **state)
 {
 	(void)state;
@@ -340,7 +340,7 @@ static void test_memfd(void **state)
 
 #if defined(__GLIBC__) && !UNDER_ASAN && !UNDER_TSAN
 
-static unsigned fail_in; /* the allocation from now on that fails, 1: the next; 0: none */
+static unsigned fail_in; /* which of the next allocations fails, 1 for the next; 0 for none */
 static unsigned failed;
 
 static int fails(void)
@@ -375,7 +375,7 @@ void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offs
 	return answer == -1 ? MAP_FAILED : (void *)answer;
 }
 
-/* Try with the @nth allocation failing. Returns 1 if there were so many. */
+/* Replace the table with the @nth allocation failing. Returns 1 if there were so many. */
 static int try_with_failure(unsigned nth, flameprof_function **table, unsigned words)
 {
 	struct flameprof_signature with_words[N];
@@ -399,7 +399,7 @@ static int try_with_failure(unsigned nth, flameprof_function **table, unsigned w
 		assert_int_equal(answer, N - 1);
 		assert_int_equal(flameprof_intercept_restore(&given, N), N - 1);
 	} else if (answer != -ENOMEM) {
-		/* The failed allocation was not necessary. */
+		/* The stubs can be made without the allocation that failed. */
 		assert_int_equal(answer, N - 1);
 		assert_int_equal(flameprof_intercept_status(), FLAMEPROF_STUBS_WORK);
 		assert_int_equal(flameprof_intercept_restore(&given, N), N - 1);

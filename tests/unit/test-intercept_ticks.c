@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* A builtin that runs for 55 ms of a clock with a 10 ms period: one check with all its ticks. */
+/* A builtin runs for 55 ms with a period of 10 ms: one check gets all its ticks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

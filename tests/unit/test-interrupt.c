@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads. */
 /*
- * Ticks as a host gets them: how many, in which thread, and when the host's function is called. The
- * tests depend on each other's order, because ticks stay enabled.
+ * Ticks as a host gets them: their number, their thread, and when the host's function is called.
+ * Ticks stay enabled, so the order of the tests matters.
  */
 #include "interrupt-fixture.h"
 
@@ -97,7 +97,7 @@ static void without_a_thread_nobody_is_registered(void **state)
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
-/* A builtin that runs for 28 periods has no safe point, so their ticks come in one call. */
+/* A builtin has no safe point for 28 periods, so their ticks are reported in one call. */
 static void many_periods_come_as_one_call(void **state)
 {
 	uint64_t begin_ns, most;
@@ -116,7 +116,7 @@ static void many_periods_come_as_one_call(void **state)
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
-/* However late the timer is, there are finally as many ticks as periods. */
+/* However late the timer is, in the end there are as many ticks as periods. */
 static void no_period_is_lost(void **state)
 {
 	uint64_t begin_ns, there_ns, end_ns;
@@ -198,7 +198,7 @@ static void unregistered_threads_get_nothing(void **state)
 
 static unsigned unregistered_inside;
 
-/* The enabled host's function, which runs what the test wants. */
+/* The host's function during ticks; it runs the code that a test sets. */
 static void (*in_function)(void);
 
 static void do_in_function(void)
@@ -245,7 +245,7 @@ static void no_tick_is_taken_in_the_function(void **state)
 	assert_int_equal(errno, EDOM);
 	assert_int_equal(calls_seen, 1);
 	ticks_seen = 0;
-	/* These ticks come at the next safe point. */
+	/* These ticks are reported at the next safe point. */
 	flameprof_interrupt_check();
 	assert_int_equal(calls_seen, 2);
 	assert_true(ticks_seen >= 3);
@@ -267,7 +267,7 @@ static void the_function_may_unregister(void **state)
 
 /* ---- one tick -------------------------------------------------------------------------------- */
 
-/* Under interrupt.lock, like the calls. */
+/* accessed under interrupt.lock, as are the calls */
 static struct {
 	pthread_t thread;
 	unsigned calls, without_a_tick;

@@ -26,7 +26,7 @@ static int live_on(void)
 	CHILD_EXPECTS(interrupt.threads && !interrupt.threads->next);
 	CHILD_EXPECTS(timers_now(NULL) == 0);
 	pause_ms(3 * PERIOD_MS);
-	/* Up to the first safe point there was no tick. */
+	/* No tick is raised before the first safe point. */
 	CHILD_EXPECTS(flag == 1);
 	flameprof_interrupt_check();
 	CHILD_EXPECTS(calls_seen == 0);
@@ -116,7 +116,7 @@ static void tell(void *context)
 
 static int parents_own; /* tid of the parent's timer */
 
-/* A `tick` callback needs the timer at once, because nobody reads the counter. */
+/* A `tick` callback needs the timer at once, because its thread need not reach a safe point. */
 static int be_told(void)
 {
 	int tid = 0;
@@ -131,7 +131,7 @@ static int be_told(void)
 	return 0;
 }
 
-/* The session's fork handler is registered after ours. */
+/* The session's fork handler is registered after the timer's. */
 static void who_is_called_is_called_in_the_child(void **state)
 {
 	struct flameprof_profile *profile = NULL;
@@ -154,7 +154,7 @@ static void who_is_called_is_called_in_the_child(void **state)
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
-/* This thread outlives the one that forked. */
+/* Wait until the thread that was forked has ended. */
 static void *see_it_go(void *argument)
 {
 	CHILD_EXPECTS(flameprof_interrupt_register(NULL) == 0);
@@ -184,7 +184,7 @@ static void the_kernel_tells_of_the_childs_threads(void **state)
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
-/* Fork in the host's function: the child is inside, too, and its first safe point is later. */
+/* Fork in the host's function: the child is in the function, too, until its first safe point. */
 static void fork_inside(void *context, uint32_t ticks)
 {
 	pid_t child = fork();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads. */
 /*
- * Several virtual machines in one process: disabling ticks and its guarantees, enabling them again
- * with another period and function, and threads with their own function.
+ * Several virtual machines in one process: disabling ticks and its guarantees, enabling them with
+ * another period and function, and threads with functions of their own.
  */
 #include "interrupt-fixture.h"
 #include "libprof/sanitizers.h"
@@ -77,7 +77,7 @@ static void it_ends_and_begins_anew(void **state)
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
-/* Stay in the host's function until some time after another thread began to disable ticks. */
+/* Stay in the host's function until another thread has begun to disable ticks. */
 static void stay_inside(void *context, uint32_t ticks)
 {
 	(void)ticks;
@@ -87,7 +87,7 @@ static void stay_inside(void *context, uint32_t ticks)
 	store(&inside, 1);
 	while (!is_ending())
 		pause_ms(1);
-	/* No lock of the library is held meanwhile. */
+	/* The function is called without a lock of the library, so it can call the library. */
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 	assert_int_equal(flameprof_interrupt_register(NULL), 0);
 	assert_int_equal(flameprof_interrupt_enable(PERIOD_NS, add_up, NULL), -EBUSY);
@@ -126,7 +126,7 @@ static void the_end_waits_for_who_is_inside(void **state)
 	}
 }
 
-/* The thread is cancelled in this function. */
+/* The thread is cancelled inside this function. */
 static void wait_for_the_end(void *context, uint32_t ticks)
 {
 	(void)context;
@@ -153,8 +153,8 @@ static void a_thread_that_ended_inside_is_not_waited_for(void **state)
 {
 	(void)state;
 	/*
-	 * In emulators and under ThreadSanitizer a child cannot make threads. AddressSanitizer
-	 * takes the frames of a cancelled thread for those of other functions.
+	 * Emulators and ThreadSanitizer do not let a child make threads. AddressSanitizer confuses
+	 * the frames of a cancelled thread with those of other functions.
 	 */
 	if (is_emulated() || UNDER_ASAN)
 		skip();
@@ -162,7 +162,7 @@ static void a_thread_that_ended_inside_is_not_waited_for(void **state)
 	check_in_child(cancel_inside);
 }
 
-/* The thread that waits in the parent is not in the child; the thread that is inside is. */
+/* The child has the thread that is in the function, but not the parent's thread that waits. */
 static void fork_while_it_ends(void *context, uint32_t ticks)
 {
 	int status = -1;
@@ -340,7 +340,7 @@ static void *wait_for_long(void *argument)
 	return NULL;
 }
 
-/* The timer sleeps for ten seconds when a thread with an earlier due time registers. */
+/* The timer sleeps for ten seconds; a thread registers that is due earlier. */
 static void it_wakes_up_for_who_is_due_earlier(void **state)
 {
 	struct own_machine machine = {0};
@@ -364,7 +364,7 @@ static void it_wakes_up_for_who_is_due_earlier(void **state)
 	assert_int_equal(flameprof_interrupt_disable(), 0);
 }
 
-/* Ticks are counted in the period of the calling thread. */
+/* A recorded stack's ticks are counted in periods of its thread. */
 static void stacks_have_the_threads_period(void **state)
 {
 	const struct flameprof_options only_vm = {.clock = FLAMEPROF_CLOCK_VM};
@@ -380,7 +380,7 @@ static void stacks_have_the_threads_period(void **state)
 	assert_int_equal(flameprof_start(&only_vm), 0);
 	assert_int_equal(flameprof_record_vm_stack(&frame, 1, 3), 0);
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
-	/* Five of this thread's periods are one period of all. */
+	/* Five periods of this thread are one of the process's. */
 	assert_int_equal(flameprof_record_vm_stack(&frame, 1, 20), 0);
 	assert_int_equal(flameprof_stop(&profile, -1), 0);
 	assert_int_equal(take_weight(profile), 7);

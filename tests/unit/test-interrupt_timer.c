@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads. */
 /*
- * The life of the timer, while threads register and end. It is idle if no thread is registered,
- * ends after a while, is never the last thread of a process, and never writes to a thread that has
- * ended in any way.
+ * The timer's life while threads register and end. It is idle if no thread is registered, ends
+ * after a while, is never the last thread of a process, and never writes to a thread that has
+ * ended, however the thread ended.
  */
 #include "interrupt-fixture.h"
 
@@ -44,7 +44,7 @@ static unsigned switches_of(int tid)
 	return count;
 }
 
-/* A ticking timer would wake a hundred times meanwhile. */
+/* A timer that is not idle would wake a hundred times in this time. */
 static int sleeps_for_long(int tid)
 {
 	unsigned switches = switches_of(tid);
@@ -70,7 +70,7 @@ static void it_rests_when_nobody_is_registered(void **state)
 	assert_true(rests);
 }
 
-/* Sooner than an idle timer ends: the least of several tries, because the machine may pause. */
+/* An idle timer is woken before it ends. Take the least of several times: the machine may pause. */
 static void it_wakes_up_for_who_comes_back(void **state)
 {
 	uint64_t least_ns = UINT64_MAX;
@@ -126,7 +126,7 @@ static void it_is_one_of_our_own(void **state)
 	while (fgets(line, sizeof(line), file))
 		sscanf(line, "SigBlk: %lx", &blocked);
 	fclose(file);
-	/* All signals are blocked but those that cannot be, and two of the C library. */
+	/* All signals are blocked except SIGKILL, SIGSTOP and two of the C library. */
 	blocked |= 1ULL << (SIGKILL - 1) | 1ULL << (SIGSTOP - 1) | 3ULL << 31;
 	if (!is_emulated())
 		assert_int_equal(blocked, UINT64_MAX);
@@ -159,7 +159,7 @@ static void *wait_registered(void *argument)
 
 static pthread_key_t last_key;
 
-/* A destructor that runs after all others, in the last round. */
+/* Register in a key's destructor that runs after all others, in the last round. */
 static void register_at_the_end(void *value)
 {
 	intptr_t round = (intptr_t)value;
@@ -176,7 +176,7 @@ static void *leave_registering(void *argument)
 	return NULL;
 }
 
-/* Run a thread on its own stack, which is unmapped after the thread was joined. */
+/* Run a thread on a stack that is unmapped after the thread is joined. */
 static void run_thread(void *(*start)(void *), int cancels)
 {
 	const size_t bytes = 1 << 20;
@@ -205,7 +205,7 @@ static void threads_end_without_a_word(void **state)
 	assert_int_equal(flameprof_interrupt_register(NULL), 0);
 	for (int i = 0; i < 20; i++) {
 		run_thread(leave_registered, 0);
-		/* ThreadSanitizer does not see locks of a thread cancelled in a call. */
+		/* ThreadSanitizer does not see the locks of a thread cancelled in a call. */
 		if (!UNDER_TSAN)
 			run_thread(wait_registered, 1);
 		assert_int_equal(registered_count(), 1);
@@ -215,7 +215,7 @@ static void threads_end_without_a_word(void **state)
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
-/* The last thread ends the timer; it does not wait for the timer's own end. */
+/* The last thread makes the timer end, but it does not wait for that. */
 static void the_last_thread_does_not_wait(void **state)
 {
 	uint64_t least_ns = UINT64_MAX;
@@ -225,7 +225,7 @@ static void the_last_thread_does_not_wait(void **state)
 		uint64_t begin_ns = now_ns(), took_ns;
 
 		run_thread(leave_registered, 0);
-		/* A joined thread is in /proc's list for a moment longer. */
+		/* A joined thread stays in /proc's list for a moment. */
 		await_timers(0);
 		took_ns = now_ns() - begin_ns;
 		least_ns = took_ns < least_ns ? took_ns : least_ns;
@@ -233,13 +233,13 @@ static void the_last_thread_does_not_wait(void **state)
 	assert_true(least_ns <= 300000000);
 }
 
-/* The C library runs nothing when threads end so; only the kernel marks the mutex. */
+/* Threads that end by system call run no code of the C library: the kernel marks their mutex. */
 static void threads_end_by_system_call(void **state)
 {
 	uint64_t until_ns = now_ns() + PATIENCE_MS * 1000000ULL;
 
 	(void)state;
-	/* The emulator has no robust lists; under ThreadSanitizer threads end differently. */
+	/* The emulator has no robust lists. Under ThreadSanitizer threads end differently. */
 	if (is_emulated())
 		skip();
 	skip_under_tsan();
@@ -259,7 +259,7 @@ static void threads_register_in_their_last_destructor(void **state)
 	uint64_t until_ns = now_ns() + PATIENCE_MS * 1000000ULL;
 
 	(void)state;
-	/* Sanitizers have already freed their state of the thread then. */
+	/* Sanitizers have freed their state of the thread by then. */
 	if (is_emulated() || UNDER_ASAN || UNDER_TSAN)
 		skip();
 	assert_int_equal(pthread_key_create(&last_key, register_at_the_end), 0);
@@ -277,7 +277,7 @@ static void threads_register_in_their_last_destructor(void **state)
 
 static void at_end(void)
 {
-	/* The exit status shows which thread ends the process. */
+	/* The exit status shows whether a thread of the library ended the process. */
 	_exit(own_threads_contain((uint32_t)gettid()) ? 2 : 0);
 }
 
@@ -318,7 +318,7 @@ static int main_ends_by_system_call(void)
 static void a_process_ends_with_its_last_thread(void **state)
 {
 	(void)state;
-	/* TSan lets no child make threads, qemu no child of a threaded process. */
+	/* Neither ThreadSanitizer nor qemu-user lets such a child make threads. */
 	skip_under_tsan();
 	await_timers(0);
 	check_in_child(main_ends_first);
@@ -367,7 +367,7 @@ static int without_memory(void)
 	pthread_key_t key;
 	int error;
 
-	/* The C library has preallocated room for the values of the first keys. */
+	/* Use up the room for the first keys' values, which the C library has preallocated. */
 	for (int i = 0; i < 40; i++)
 		CHILD_EXPECTS(!pthread_key_create(&key, NULL));
 	CHILD_EXPECTS(flameprof_interrupt_enable(PERIOD_NS, count_calls, NULL) == 0);
@@ -381,7 +381,7 @@ static int without_memory(void)
 		blocks = next;
 		refused++;
 	}
-	/* There is enough for the entry, but a thread's stack must be mapped. */
+	/* Memory suffices for the registry's entry, but not for the timer thread's stack. */
 	CHILD_EXPECTS(error == -EAGAIN && refused > 0);
 	CHILD_EXPECTS(flameprof_interrupt_unregister() == -ESRCH && !interrupt.threads);
 	return 0;
@@ -391,7 +391,7 @@ static void what_is_missing_is_said(void **state)
 {
 	(void)state;
 	check_in_child(without_keys);
-	/* Sanitizers end a program that has no memory. */
+	/* Sanitizers end a program that runs out of memory. */
 	if (!is_emulated() && !UNDER_ASAN && !UNDER_TSAN)
 		check_in_child(without_memory);
 }
@@ -408,7 +408,7 @@ static void raise_flag(void *context)
 	__atomic_store_n((unsigned char *)context, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Register, take some ticks or none, unregister. */
+/* Register, await some ticks or none, unregister. */
 static void *come_and_go(void *argument)
 {
 	uint64_t registered_ns = 0, *total = argument;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* Blocking calls that are broken off by two signals, of which ours is delivered first. */
+/* A blocking call with two signals, the sampling signal first, returns as without sampling. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -31,7 +31,7 @@ static void on_alarm(int signal)
 	alarms++;
 }
 
-/* Our handler, with the program's signal pending since before. */
+/* The sampling signal's handler, entered while the program's signal is pending. */
 static void on_ours(int signal, siginfo_t *info, void *context)
 {
 	(void)signal;
@@ -47,7 +47,7 @@ static void nap(void)
 	usleep(30000);
 }
 
-/* Send the reading thread our signal while it waits, and some time later what it waits for. */
+/* While the thread reads, send it the sampling signal, and later write the byte that it reads. */
 static void *disturb(void *reader)
 {
 	nap();
@@ -90,7 +90,7 @@ static void end_other(pthread_t other)
 	close(ends[1]);
 }
 
-/* Read the byte that comes late, with both signals before it. Returns what read() did. */
+/* Read the byte that is written late, after both signals. Returns 0, or read()'s error. */
 static int read_disturbed(void)
 {
 	pthread_t self = pthread_self(), other = begin_other(&self);
@@ -145,7 +145,7 @@ static void nor_does_one_that_the_thread_blocks(void **state)
 	assert_int_equal(alarms, 1);
 }
 
-/* SA_RESTART says nothing of it: it fails in any case, once. */
+/* SA_RESTART does not affect pause(): it returns EINTR for any signal, and only once. */
 static void a_call_that_always_fails_is_left_alone(void **state)
 {
 	pthread_t self = pthread_self(), other;
@@ -172,7 +172,7 @@ static void on_ours_in_wait(int signal, siginfo_t *info, void *context)
 
 static sigset_t let_in;
 
-/* Our signal is pending for a wait that lets all in, and an alarm comes later. */
+/* Make the sampling signal pending for a wait that unblocks it; send an alarm later. */
 static void prepare_wait(long call, const void *first)
 {
 	struct itimerval later = {.it_value = {0, 50000}};
@@ -214,7 +214,7 @@ static void a_wait_that_ours_interrupts_goes_on(void **state)
 	finish_wait();
 }
 
-/* Its arguments are the same as before. */
+/* ppoll() is repeated with its old arguments. */
 static void so_does_one_with_descriptors(void **state)
 {
 	struct pollfd fds[1];

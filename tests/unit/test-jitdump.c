@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * Who was where at which time, by a jitdump; dumps that lie.
- */
+/* Which function a jitdump has at an address and a time; damaged and contradicting dumps. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -118,7 +116,7 @@ static void test_loads(void **state)
 	jitdump_free(dump);
 }
 
-/* One in the place of another, and one that is moved into a third's. */
+/* A function replaces another at its address; a function moves to a third one's address. */
 static void test_times(void **state)
 {
 	struct jitdump *dump;
@@ -146,7 +144,7 @@ static void test_times(void **state)
 	expect(dump, 0x7000, JITDUMP_LAST, false, NULL);
 	jitdump_free(dump);
 
-	/* Times of a counter that is not our clock's: the last one has the place for good. */
+	/* Times are from another clock, so the last function recorded at an address counts. */
 	begin_dump(1);
 	put_load(9, 0x1000, 0x100, 1, "first");
 	put_load(5, 0x1000, 0x100, 2, "second");
@@ -155,7 +153,7 @@ static void test_times(void **state)
 	jitdump_free(dump);
 }
 
-/* As many as a compiler makes in hours, in each other's places. */
+/* As many functions as a compiler makes in hours, at the same addresses. */
 static void test_many(void **state)
 {
 	char name[32];
@@ -178,7 +176,7 @@ static void test_many(void **state)
 	expect(dump, 1ULL << 39, 5, false, "all");
 	jitdump_free(dump);
 
-	/* More in one place than anybody wants to look at: no name is better than a guess. */
+	/* More functions at one address than are searched: no name is better than a wrong one. */
 	begin_dump(0);
 	for (uint64_t i = 0; i < 20000; i++)
 		put_load(i, 0x1000, 16, i, "f");
@@ -203,7 +201,7 @@ static void test_damage(void **state)
 	expect(dump, 0x1000, JITDUMP_LAST, false, "whole");
 	jitdump_free(dump);
 
-	/* A record that is no longer than nothing ends it. */
+	/* Reading ends at a record whose size is too small for its header. */
 	begin_dump(0);
 	put_load(10, 0x1000, 16, 1, "whole");
 	put("\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0", 16);

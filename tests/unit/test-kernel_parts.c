@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * What looks saw on a stack: each its part of that stack's samples, and of no other's.
+ * Each kernel stack recorded on a user stack gets its part of that stack's samples, and none of
+ * others.
  */
 #include <setjmp.h>
 #include <stdarg.h>

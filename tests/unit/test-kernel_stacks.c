@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * What an event saw of the kernel, out of memory that is written as the kernel does: runs of
- * addresses, registers, stacks, the memory's end, and records that say what cannot be.
+ * Kernel stacks from a perf event's ring buffer, written here as the kernel does: frames,
+ * registers, user stacks, records across the buffer's end, and invalid records.
  */
 #include <linux/perf_event.h>
 #include <setjmp.h>
@@ -51,7 +51,7 @@ static void put_word(struct kernel_stacks *stacks, uint64_t word)
 	put(stacks, &word, sizeof(word));
 }
 
-/* What a record says of itself, where that is not so. */
+/* invalid values for fields of a record */
 struct lies {
 	uint64_t frames, stack, filled, abi;
 };
@@ -82,7 +82,7 @@ static void expect_look(const struct kernel_stacks *stacks)
 {
 	assert_int_equal(kernel_stacks_next(stacks, &look), 1);
 	assert_int_equal(look.time_ns, 10);
-	/* The innermost is where it was, the others are behind calls. */
+	/* The innermost frame's address is exact; the others are return addresses, less 1. */
 	assert_int_equal(look.count, 3);
 	assert_int_equal(look.frame[0], 0x8001);
 	assert_int_equal(look.frame[1], 0x8101);
@@ -94,7 +94,7 @@ static void expect_look(const struct kernel_stacks *stacks)
 static void test_looks(void **state)
 {
 	(void)state;
-	/* From anywhere, so that each field is at the memory's end once. */
+	/* At each position, so that each field crosses the buffer's end once. */
 	for (uint64_t from = 0; from < BYTES; from += 8) {
 		struct kernel_stacks stacks = make(from);
 
@@ -123,7 +123,7 @@ static void test_registers(void **state)
 }
 #endif
 
-/* Of other kinds, of nobody's program, of the program alone; the one behind them is found. */
+/* Skipped: records of other types, without user registers, and without kernel frames. */
 static void test_others_are_passed_over(void **state)
 {
 	static const uint64_t own[] = {USER, 0x4444};
@@ -169,7 +169,7 @@ static void test_what_cannot_be(void **state)
 	put_look(&stacks, deep, 2 * KERNEL_STACK_FRAMES, words, sizeof(words), NULL);
 	assert_int_equal(kernel_stacks_next(&stacks, &look), 1);
 	assert_int_equal(look.count, KERNEL_STACK_FRAMES);
-	/* One that is no record, and one that reaches beyond what was written. */
+	/* A record smaller than its header, and one that ends behind the written data. */
 	for (header.size = 4; header.size <= 512; header.size += 508) {
 		free(stacks.pages);
 		stacks = make(0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * The kernel's symbols: which lines are functions, where they end, and what is said where their
- * addresses are not told.
+ * The kernel's symbols: which lines are functions, where functions end, and the error if the kernel
+ * hides the addresses.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Untrusted text becomes clean UTF-8 that fits its box; numbers get commas, and are cut. */
+/* Untrusted text becomes valid UTF-8 that fits its box; numbers get commas and are cut. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,7 +107,7 @@ static void test_fit_prefers_the_whole_then_the_short_then_a_cut(void **state)
 	check_fit("", 10, LABEL_SHORT, "");
 }
 
-/* Call @check for each line of a table of test cases that the viewer's test reads, too. */
+/* Call @check for each line of a table of cases, which the viewer's test reads, too. */
 static void check_table(const char *table, unsigned columns, void (*check)(char **columns))
 {
 	char path[4096], line[512], *column[5];
@@ -180,7 +180,7 @@ static void test_fit_survives_length(void **state)
 	name[10000] = '\0';
 	assert_in_range(label_fit(fitted, name, NULL, 1e9, &cells, LABEL_WHOLE), LABEL_BYTES - 8,
 		LABEL_BYTES - 1);
-	/* Brackets that grow most when shortened, and brackets that are never closed. */
+	/* Brackets that grow most when they are shortened, and brackets that are never closed. */
 	for (unsigned i = 0; i < 10000; i++)
 		name[i] = i % 3 == 0 ? 'a' : i % 3 == 1 ? '<' : '>';
 	assert_true(label_fit(fitted, name, NULL, 100, &cells, LABEL_WHOLE) <= 102 + 2 * 100);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of functions that a process has told of: where they lie, and that each is found. */
+/* The table of language functions reported by a process: where entries lie, how they are found. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static uint64_t identity_of(unsigned number)
 	return runtime_mix(runtime_mix(1, number), number) | 1;
 }
 
-/* In how many pages the entries of @count functions begin. */
+/* Returns the number of pages in which the entries of @count functions begin. */
 static unsigned count_pages(unsigned count)
 {
 	static uint8_t touched[sizeof(functions) / PAGE_BYTES + 2];
@@ -44,7 +44,7 @@ static unsigned count_pages(unsigned count)
 	return pages;
 }
 
-/* All of them in other places at random would be in more than 300. */
+/* At random positions, the entries would be in more than 300 pages. */
 static void test_few_are_in_few_pages(void **state)
 {
 	(void)state;
@@ -52,7 +52,7 @@ static void test_few_are_in_few_pages(void **state)
 	assert_int_equal(function_count, 500);
 }
 
-/* Those of a large program: each is found again, under a number of its own. */
+/* All functions of a large program are found again, each with its own number. */
 static void test_many_are_found_again(void **state)
 {
 	const unsigned count = FUNCTIONS_MAX / 4;
@@ -70,7 +70,7 @@ static void test_many_are_found_again(void **state)
 	}
 }
 
-/* One that is known is only read: what fork() has copied is not copied once more. */
+/* A known function's entry is only read, so fork()'s copy-on-write does not copy its page. */
 static void test_a_known_one_is_not_written(void **state)
 {
 	uintptr_t first = ((uintptr_t)functions | (PAGE_BYTES - 1)) + 1;

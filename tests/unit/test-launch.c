@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * The environment a program gets, and how exec's error comes back.
- */
+/* The environment that a program gets, and how an error of exec is reported. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +19,7 @@
 #define LIBRARY "/opt/lib/libflameprof.so.1"
 #define CHANNEL "FLAMERUN_CHANNEL=1:2:3:4"
 
-/* The environment made from @base, joined with '\n'. */
+/* Returns the environment made from @base, one variable per line. */
 static const char *made(char *const *base)
 {
 	static char text[1024];
@@ -58,7 +56,7 @@ static void nothing_stands_twice(void **state)
 		"LD_PRELOAD=" LIBRARY ".old:" LIBRARY "\n" CHANNEL "\n");
 }
 
-/* What launch() says about @path, and how the child ended if there was one. */
+/* Returns launch()'s result for @path, and the child's exit status if there was a child. */
 static int start(const char *path, int *ended, struct diag_message *message)
 {
 	struct preflight program = {.by_shell = false};

@@ -66,7 +66,7 @@ static void test_only_what_is_there_is_listed(void **state)
 	release(&explained);
 }
 
-/* Shades are the first and last hue of the class, and those of frames of the class. */
+/* The class of each frame is listed once, with shades from its first to its last hue. */
 static void test_shades_are_those_of_the_class(void **state)
 {
 	static const int kinds[] = {CALLTREE_NATIVE, CALLTREE_JIT, CALLTREE_UNNAMED,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * Finding the library beside the program and under paths that LD_PRELOAD cannot carry.
- */
+/* Find the library beside the program, also at paths that LD_PRELOAD cannot contain. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -44,7 +42,7 @@ static int leave(void **state)
 	return chdir("/") || system(command);
 }
 
-/* Make "<folder>/<below>/libflameprof.so.1"; its path is in file. */
+/* Make "<folder>/<below>/libflameprof.so.1" and store its path in `file`. */
 static void install(const char *below)
 {
 	int descriptor;

@@ -274,7 +274,7 @@ static int is_main(const struct calltree_frame *frame, void *context)
 	return !strcmp(frame->name, "main");
 }
 
-/* Filters run before lines are merged and affect the table; later passes keep it. */
+/* Filters run before lines are merged, so they affect the table of lines; later passes keep it. */
 static void test_other_passes(void **state)
 {
 	const struct transform_matcher filters[TRANSFORM_FILTERS] = {

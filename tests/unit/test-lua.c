@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Lua's stacks in made-up memory, as 5.4 and 5.5 lay it out, and walks over made-up native frames:
- * which of luaV_execute()'s has which functions.
+ * Lua's stacks in made-up memory, laid out as 5.4 and 5.5 do, and walks over made-up native frames:
+ * which activation of luaV_execute() runs which functions.
  *
  *	main       inner ─▶ outer, FRESH ─▶ script, FRESH ─▶ base
  *	coroutine  body ─▶ C ─▶ left by a yield, FRESH ─▶ base
@@ -33,7 +33,9 @@
 #define FUNCTION_KIND 70u
 #define CALL_BYTES    64u
 
-/* What a call is: a Lua function's that an activation begins with, another one's, a C function's.
+/*
+ * Calls: of a Lua function with which an activation begins, of another Lua function, of a C
+ * function.
  */
 enum call_kind {
 	FRESH,
@@ -105,7 +107,7 @@ static void put_text(char *text, const char *from)
 	strcpy(text + LUA_TEXT, from);
 }
 
-/* A long string, which from 5.5 on has its bytes elsewhere. */
+/* Make a long string. From 5.5 on its bytes are stored elsewhere, here at @apart. */
 static void put_long_text(
 	const struct lua_layout *layout, char *text, char *apart, const char *from)
 {
@@ -117,7 +119,7 @@ static void put_long_text(
 	strcpy(layout->text_pointer ? apart : text + LUA_TEXT, from);
 }
 
-/* Begins at line 10, 20, …, and each of its instructions at a line more. */
+/* Function @number begins at line 10 * @number; each instruction is one line further. */
 static void put_function(struct fixture *fixture, int number, const char *name)
 {
 	const struct lua_layout *layout = fixture->layout;
@@ -133,7 +135,7 @@ static void put_function(struct fixture *fixture, int number, const char *name)
 	put(proto, layout->source, image->source);
 	put(proto, layout->locals, &image->locals[number]);
 	put_int(proto, layout->locals_count, 1);
-	/* The local variable 0, which its instructions call, has the next one's name. */
+	/* Local variable 0, which its instructions call, has the next function's name. */
 	put_text(image->text[number], name);
 	image->locals[number].name = (uintptr_t)image->text[number];
 	image->locals[number].end = CODES;
@@ -143,7 +145,7 @@ static void put_function(struct fixture *fixture, int number, const char *name)
 	}
 }
 
-/* The call @at of @state is of @function, at its instruction @instruction; < 0: a C function. */
+/* Make call @at of @state: function @function at @instruction, or a C function if @function < 0. */
 static void *put_call(struct fixture *fixture, int state, int at, int function,
 	unsigned instruction, enum call_kind kind)
 {
@@ -197,7 +199,7 @@ static int set_up(void **state)
 	fixture->layout = lua_layouts;
 	while (fixture->layout->version != *version)
 		fixture->layout++;
-	/* From 5.5 on the first state is a part of the global one. */
+	/* From 5.5 on the main state is part of the global state. */
 	fixture->state[MAIN] = fixture->layout->main_is_inside
 				       ? fixture->image->global + fixture->layout->global_main
 				       : fixture->image->states[MAIN];
@@ -251,9 +253,9 @@ static uint64_t registers_of(const struct unwind_frame *frame, struct arch_regis
 }
 
 /*
- * Walk over @native: e and E are luaV_execute(), of the main state and of the coroutine; r and R
- * likewise, where lua_resume() has called it. All else is other code of Lua's. Returns the frames,
- * innermost first, language ones by name.
+ * Walk over @native, a letter for each native frame: e and E are luaV_execute() in the main state
+ * and in the coroutine, r and R are these if lua_resume() called them, other letters are other
+ * code. Returns the frames, innermost first, language frames by name.
  */
 static const char *walk(struct fixture *fixture, const char *native)
 {
@@ -283,11 +285,11 @@ static const char *walk(struct fixture *fixture, const char *native)
 	return shown_text(&fixture->shown, fixture->frames, n);
 }
 
-/* A name is that by which its caller calls it; that of what C calls is "function". */
+/* A function has the name by which its caller calls it, or "function" if C calls it. */
 #define SCRIPT "main chunk:1:2"
 #define OUTER  "function:10:13"
 #define INNER  "inner:20:24"
-#define FIRST  "inner:20:0" /* the innermost one's instruction is in no register */
+#define FIRST  "inner:20:0" /* no line: no register has its instruction */
 
 static void test_what_is_whole(void **state)
 {
@@ -300,7 +302,7 @@ static void test_what_is_whole(void **state)
 	assert_true(fixture->runs.is_whole);
 }
 
-/* A metamethod: the caller is called by no call. */
+/* The caller's instruction is no call, so it calls a metamethod. */
 static void test_a_metamethod(void **state)
 {
 	struct fixture *fixture = *state;
@@ -309,7 +311,7 @@ static void test_a_metamethod(void **state)
 	assert_string_equal(walk(fixture, "fefef"), "f " FIRST " __index:10:13 e f " SCRIPT " e f");
 }
 
-/* The instruction is in a register: which of two that are no neighbours can't be told. */
+/* The running instruction is in a register. If two registers hold distant ones, it is not known. */
 static void test_the_line_that_runs(void **state)
 {
 	struct fixture *fixture = *state;
@@ -323,7 +325,7 @@ static void test_the_line_that_runs(void **state)
 	assert_string_equal(walk(fixture, "efe"), "inner:20:0 outer:10:13 e f " SCRIPT " e");
 }
 
-/* In the list before it runs, and not any more before its activation ends. */
+/* A call is listed before its function runs, and removed before its activation ends. */
 static void test_at_both_ends(void **state)
 {
 	struct fixture *fixture = *state;
@@ -333,13 +335,13 @@ static void test_at_both_ends(void **state)
 	put_call(fixture, MAIN, 1, 1, 3, FRESH);
 	assert_string_equal(walk(fixture, "ffefefe"), "f f e f outer:10:0 e f " SCRIPT " e");
 	assert_true(fixture->runs.is_whole);
-	/* More runs than activations, or less by more than one. */
+	/* more runs than activations, or fewer by more than one */
 	assert_string_equal(walk(fixture, "fe"), "f e");
 	assert_false(fixture->runs.is_whole);
 	assert_string_equal(walk(fixture, "ffefefefe"), "f f e f e f e f e");
 }
 
-/* Up to 5.3 one that takes its caller's place stands behind it at first. */
+/* Up to 5.3 a tail call is first listed behind the caller that it replaces: it is not shown yet. */
 static void test_a_tail_call(void **state)
 {
 	struct fixture *fixture = *state;
@@ -360,7 +362,7 @@ static void enter_coroutine(struct fixture *fixture)
 	put_call(fixture, COROUTINE, 2, 4, 2, FRESH);
 }
 
-/* What a yield has left is told with the coroutine's outermost activation. */
+/* Calls left by a yield are shown with the coroutine's outermost activation. */
 static void test_a_coroutine(void **state)
 {
 	struct fixture *fixture = *state;
@@ -386,7 +388,7 @@ static void test_one_state_in_another(void **state)
 	assert_true(fixture->runs.is_whole);
 }
 
-/* The frame of the coroutine's outermost activation has the main state's address only. */
+/* The frame of the coroutine's outermost activation contains only the main state's address. */
 static void test_a_state_that_is_another_one(void **state)
 {
 	struct fixture *fixture = *state;
@@ -397,7 +399,7 @@ static void test_a_state_that_is_another_one(void **state)
 	assert_false(fixture->runs.is_whole);
 }
 
-/* Neither calls nor what they run are where they should be. */
+/* Invalid calls and functions: no language frames are shown. */
 static void test_what_is_torn(void **state)
 {
 	struct fixture *fixture = *state;
@@ -416,7 +418,7 @@ static void test_what_is_torn(void **state)
 	assert_string_equal(walk(fixture, "fefe"), "f e f e");
 	fixture->image->values[MAIN][2].kind = FUNCTION_KIND;
 	assert_string_equal(walk(fixture, "fefe"), "f " FIRST " outer:10:13 e f " SCRIPT " e");
-	/* The global state does not know it as one of its own. */
+	/* The global state does not have this state as its main state. */
 	if (layout->main_is_inside)
 		put(fixture->state[MAIN], layout->state_global, fixture->image->proto);
 	else
@@ -425,7 +427,7 @@ static void test_what_is_torn(void **state)
 	assert_false(fixture->runs.is_whole);
 }
 
-/* A runtime's layout and its dialect are found by the same number. */
+/* The layout and the dialect of a version have the same index. */
 static void test_dialects_are_in_order(void **state)
 {
 	struct fixture *fixture = *state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * LuaJIT's stacks in made-up memory, and walks over made-up native frames: which of the
- * interpreter's has which functions.
+ * LuaJIT's stacks in made-up memory, and walks over made-up native frames: which activation of the
+ * interpreter runs which functions.
  *
  *	main       script ◀─call─ outer ◀─native─ inner ◀─call─ inner
  *	coroutine  body ◀─call─ inner
@@ -37,7 +37,7 @@
 #define KIND_STRING  4u
 #define CALLED_SLOT  3u /* of the callers' */
 #define AREA_BYTES   64u
-#define GLOBAL_BYTES 4096u /* of any layout, up to the dispatch table */
+#define GLOBAL_BYTES 4096u /* enough for any layout, up to the dispatch table */
 
 enum {
 	MAIN,
@@ -77,11 +77,11 @@ struct fixture {
 	struct runtime runtime;
 	struct runs runs;
 	struct arch_registers registers;
-	uint64_t *top[STATES]; /* base of each one's innermost function */
+	uint64_t *top[STATES]; /* base of each state's innermost function */
 	uintptr_t saved_pc;    /* in the interpreter's frames */
 	int is_generated;      /* the innermost activation */
 	int ends[NATIVE_MAX];  /* frames of C that have no function */
-	unsigned lost;	       /* the frame of C that notes another one before it, 0: none */
+	unsigned lost;	       /* index of the frame that names a wrong previous frame; 0: none */
 	uint64_t frames[256];
 	struct shown_stack shown;
 };
@@ -105,7 +105,7 @@ static uint64_t value_of(const void *object, unsigned kind)
 	return (uintptr_t)object | (uint64_t) ~(uint64_t)kind << VALUE_SHIFT;
 }
 
-/* Begins at line 10, 20, …, and each of its instructions is a line further. */
+/* Function @number begins at line 10 * @number; each instruction is one line further. */
 static void put_function(struct image *image, int number, const char *called)
 {
 	char *proto = image->of[number].proto, *function = image->function[number];
@@ -119,7 +119,7 @@ static void put_function(struct image *image, int number, const char *called)
 	put(proto, PROTO_LINES, image->lines);
 	put(proto, PROTO_SOURCE, image->source);
 	put(proto, PROTO_LOCALS, image->locals[number]);
-	/* The slots before the called one are a loop's; all are there everywhere. */
+	/* The slots before the called one belong to a loop; all live in the whole function. */
 	memcpy(image->locals[number], "\1\0\10\1\0\10\1\0\10", 9);
 	strcpy(image->locals[number] + 9, called);
 	image->locals[number][10 + strlen(called)] = 0;
@@ -130,13 +130,13 @@ static void put_function(struct image *image, int number, const char *called)
 	}
 }
 
-/* Instruction @instruction of @number runs: what comes next. */
+/* Returns the saved pc while instruction @instruction of @number runs: the next instruction. */
 static uint64_t pc_of(struct fixture *fixture, int number, unsigned instruction)
 {
 	return (uintptr_t)&fixture->image->of[number].code[instruction + 1];
 }
 
-/* @state's next function is @number, < 0: one of C's, at @words from the last one's base. */
+/* Call @number (< 0: a C function) in @state, @words above the caller's base. */
 static void call(struct fixture *fixture, int state, int number, unsigned words, uint64_t link)
 {
 	uint64_t *base = fixture->top[state] + words;
@@ -246,7 +246,7 @@ static uint64_t registers_of(const struct unwind_frame *frame, struct arch_regis
 	return ~0ULL;
 }
 
-/* Lays out the C stack of @native: each interpreter's frame notes its state and the one before. */
+/* Lay out the C stack of @native. Each interpreter frame has its state and the previous frame. */
 static void put_native(struct fixture *fixture, const char *native)
 {
 	uintptr_t previous[STATES] = {0, 0};
@@ -269,9 +269,9 @@ static void put_native(struct fixture *fixture, const char *native)
 }
 
 /*
- * Walk over @native: e and E are the interpreter's, of the main state and of the coroutine; R
- * likewise, where the coroutine was resumed. All else is other code. Returns the frames, innermost
- * first, language ones by name.
+ * Walk over @native, a letter for each native frame: e and E are the interpreter in the main state
+ * and in the coroutine, R is the interpreter when it was resumed, other letters are other code.
+ * Returns the frames, innermost first, language frames by name.
  */
 static const char *walk(struct fixture *fixture, const char *native)
 {
@@ -297,28 +297,28 @@ static const char *walk(struct fixture *fixture, const char *native)
 	return shown_text(&fixture->shown, fixture->frames, n);
 }
 
-/* Nobody defines them: a name is that by which its caller calls it; of what C calls "function". */
+/* No function is defined: each has the name by which it is called, or "function" if C calls it. */
 #define SCRIPT "main chunk:1:2"
 #define OUTER  "outer:10:13"
 #define CALLER "function:20:24"
-#define INNER  "inner:20:0" /* the innermost one's instruction is not noted */
+#define INNER  "inner:20:0" /* no line: its instruction is not saved */
 #define REST   "e f " OUTER " " SCRIPT " e f"
 
-/* C that the interpreter called: the state has the base. */
+/* The interpreter called C, so the state contains the base. */
 static void test_c_is_called(void **state)
 {
 	struct fixture *fixture = *state;
 
 	assert_string_equal(walk(fixture, "fefef"), "f " INNER " " CALLER " " REST);
 	assert_true(fixture->runs.is_whole);
-	/* A frame that C was called in alone has nothing. */
+	/* An interpreter frame in which only C was called has no function. */
 	fixture->ends[3] = 1;
 	assert_string_equal(walk(fixture, "fefefef"),
 		"f " INNER " " CALLER " e f e f " OUTER " " SCRIPT " e f");
 	assert_true(fixture->runs.is_whole);
 }
 
-/* The interpreter keeps the base where it calls what needs no state. */
+/* The interpreter keeps the base in a register when it calls a helper that needs no state. */
 static void test_a_helper_is_called(void **state)
 {
 	struct fixture *fixture = *state;
@@ -335,7 +335,7 @@ static void test_a_helper_is_called(void **state)
 	assert_false(fixture->runs.is_whole);
 }
 
-/* Base and instruction are in registers; the state's own are old. */
+/* The interpreter runs: base and instruction are in registers, the state's values are old. */
 static void test_the_interpreter_runs(void **state)
 {
 	struct fixture *fixture = *state;
@@ -349,7 +349,7 @@ static void test_the_interpreter_runs(void **state)
 	fixture->registers.r[ARCH_LUAJIT_BASE] = (uintptr_t)fixture->top[MAIN];
 	fixture->registers.r[ARCH_LUAJIT_PC] = pc_of(fixture, INNER_, 5);
 	assert_string_equal(walk(fixture, "efef"), "inner:20:25 " CALLER " " REST);
-	/* By another release's layout the register has no dispatch table. */
+	/* With another release's layout, the register does not contain the dispatch table. */
 	fixture->runtime.offsets[0] ^= 1;
 	assert_string_equal(walk(fixture, "efef"), "e f e f");
 	fixture->runtime.offsets[0] ^= 1;
@@ -363,14 +363,14 @@ static void test_the_interpreter_runs(void **state)
 	memcpy(code - 4, call_c, sizeof(call_c));
 	assert_string_equal(walk(fixture, "efef"), "e f e f");
 	memset(code - 4, 0x90, sizeof(call_c));
-	/* It returns: its caller's instruction is there already. */
+	/* At a return, the register already has the caller's instruction. */
 	fixture->registers.r[ARCH_LUAJIT_BASE] = (uintptr_t)(fixture->top[MAIN] - CALLED_SLOT - 2);
 	fixture->registers.r[ARCH_LUAJIT_PC] = pc_of(fixture, OUTER_, 5);
 	assert_string_equal(walk(fixture, "efef"), "e f e f");
 	assert_false(fixture->runs.is_whole);
 }
 
-/* The innermost activation has no function yet, or not any more. */
+/* The innermost activation has no function: it has not begun, or has ended. */
 static void test_at_both_ends(void **state)
 {
 	struct fixture *fixture = *state;
@@ -395,7 +395,7 @@ static void test_at_both_ends(void **state)
 	assert_false(fixture->runs.is_whole);
 }
 
-/* In a trace, the stack is as it was where that was entered. */
+/* While a trace runs, the stack is as it was when the trace was entered. */
 static void test_a_trace_runs(void **state)
 {
 	struct fixture *fixture = *state;
@@ -409,7 +409,7 @@ static void test_a_trace_runs(void **state)
 	assert_string_equal(walk(fixture, "efef"), "e f e f");
 }
 
-/* Compiled code, and a function of the interpreter's own, stand in its frame. */
+/* Compiled code and the interpreter's helpers run inside an interpreter frame. */
 static void test_whose_frame_it_is(void **state)
 {
 	struct fixture *fixture = *state;
@@ -432,7 +432,7 @@ static void test_whose_frame_it_is(void **state)
 	assert_int_equal(step_luajit(&fixture->runtime, &reader, NULL, &at), UNWIND_INSIDE);
 	assert_int_equal(at.sp, image->native[4]);
 	assert_int_equal(step_luajit(&fixture->runtime, &reader, NULL, &at), 0);
-	/* Of a caller it is known that it stands in one. */
+	/* Only a caller is certainly inside a frame; the innermost activation may not be. */
 	at.sp = (uintptr_t)image->native[3];
 	at.innermost = &fixture->registers;
 	assert_int_equal(step_luajit(&fixture->runtime, &reader, NULL, &at), 0);
@@ -451,8 +451,8 @@ static int was_read(const struct runtime_reader *reader, uintptr_t address)
 }
 
 /*
- * What compiled code has spilled on the way to the frame it stands in is looked at where nothing is
- * known of the thread, or another state is current, and not where its last state still is.
+ * The spill area of compiled code, up to the interpreter's frame, is searched only if nothing is
+ * known of the thread, or if another state is current; otherwise the state leads to the frame.
  */
 static void test_what_is_spilled(void **state)
 {
@@ -490,7 +490,7 @@ static void test_what_is_spilled(void **state)
 	munmap(spilled, PAGE_BYTES);
 }
 
-/* Its frame is made, or given back, word by word. */
+/* Unwind while the frame is being made or removed, word by word. */
 static void test_half_a_frame(void **state)
 {
 	static const uint8_t begun[] = {0x55, 0x53, 0x41, 0x57, 0x41, 0x56, 0x48, 0x83, 0xec, 0x28};
@@ -532,7 +532,7 @@ static void test_half_a_frame(void **state)
 	}
 }
 
-/* The name that a caller has given a function goes before that which it is called by. */
+/* A name that a caller stored a function under is preferred to the name by which it is called. */
 static void test_what_is_defined(void **state)
 {
 	struct fixture *fixture = *state;
@@ -560,14 +560,14 @@ static void test_a_coroutine(void **state)
 	assert_string_equal(walk(fixture, "fRefef"),
 		"f inner:20:0 function:30:31 R inner:20:0 " CALLER " " REST);
 	assert_true(fixture->runs.is_whole);
-	/* C code in it calls a function of the main state. */
+	/* C code in the coroutine calls a function of the main state. */
 	call_from(fixture, COROUTINE, -1, INNER_, 6);
 	assert_string_equal(walk(fixture, "fefRef"),
 		"f " INNER " " CALLER " e f inner:20:26 function:30:31 R " OUTER " " SCRIPT " e f");
 	assert_true(fixture->runs.is_whole);
 }
 
-/* A metamethod is continued by the interpreter; arguments of any number lie behind a copy. */
+/* A metamethod, which the interpreter continues, and a variadic call, which copies the function. */
 static void test_other_calls(void **state)
 {
 	struct fixture *fixture = *state;
@@ -600,7 +600,7 @@ static void test_what_is_torn(void **state)
 	fixture->lost = 1;
 	assert_string_equal(walk(fixture, "fefef"), "f e f e f");
 	fixture->lost = 0;
-	/* Functions or frames of C are missing. */
+	/* too few or too many activations for the functions */
 	assert_string_equal(walk(fixture, "fef"), "f e f");
 	assert_string_equal(walk(fixture, "fefefef"), "f e f e f e f");
 	put(fixture->image->global, GLOBAL_MAIN, fixture->image->source);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Which file and which of its tables names come from: stripped files with debug link, build-id
- * folder, compressed symbols; files that are not what ran; paths that lead nowhere good.
+ * From which file and which of its tables the names come: stripped files with a debug link, build-
+ * id folders, compressed symbols, files that are not the ones that ran, and invalid paths.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 #include "cli/symbols/module.h"
 #include "tests/unit/elf_fixture.h"
 
-/* Read @path and expect @source and the names of the three kinds of function, NULL for unnamed. */
+/* Read @module and expect @source and the two functions' names; NULL: the function has no name. */
 static void expect_module(const struct symbols_module *module, enum symbols_source source,
 	const char *exported, const char *hidden)
 {
@@ -116,7 +116,7 @@ static void test_debug_link(void **state)
 	fixture_run("mkdir -p .debug && mv linked.debug .debug");
 	expect_file("linked.so", SYMBOLS_DEBUG_LINK, "exported", "hidden");
 
-	/* Another build's symbols under the right name. */
+	/* The debug link's file belongs to another build. */
 	fixture_run("cc -O2 -fPIC -shared -Wl,--build-id=sha1 -DOTHER -g -o other.so lib.c && "
 		    "objcopy --only-keep-debug other.so .debug/linked.debug");
 	expect_file("linked.so", SYMBOLS_DYNSYM, "exported", NULL);
@@ -194,7 +194,7 @@ static int64_t changed_ns(const char *name)
 	return status.st_ctim.tv_sec * 1000000000LL + status.st_ctim.tv_nsec;
 }
 
-/* What was there before is of another root, what came later has replaced it. */
+/* A file older than the module belongs to another root; a later one has replaced it. */
 static void test_replaced(void **state)
 {
 	uint8_t id[64];
@@ -230,14 +230,14 @@ static void test_replaced_without_build_id(void **state)
 	module.seen_ns--;
 	assert_true(module_is_changed(&module));
 	expect_module(&module, SYMBOLS_REPLACED, NULL, NULL);
-	/* The kernel says that it has no name any more: what has that now is another file. */
+	/* The kernel reports the file as deleted, so the file at this path is another one. */
 	snprintf(deleted, sizeof(deleted), "%s (deleted)", fixture_path("bare.so"));
 	module.path = deleted;
 	module.seen_ns = changed_ns("bare.so");
 	expect_module(&module, SYMBOLS_REPLACED, NULL, NULL);
 }
 
-/* By a descriptor that was opened before. */
+/* A descriptor that was opened before finds the file. */
 static void test_held(void **state)
 {
 	uint8_t id[64];
@@ -256,13 +256,13 @@ static void test_held(void **state)
 	fixture_run("cc -O2 -fPIC -shared -Wl,--build-id=sha1 -DOTHER -g -o new.so lib.c && "
 		    "mv new.so held.so");
 	expect_module(&module, SYMBOLS_SYMTAB, "exported", "hidden");
-	/* That of another module is not taken for it. */
+	/* A held file with another build-id is not used. */
 	id[0] ^= 1;
 	expect_module(&module, SYMBOLS_REPLACED, NULL, NULL);
 	close(fd);
 }
 
-/* What is still mapped, where we may open that: as root, not in every container. */
+/* A file that is still mapped is used if it may be opened: by root, not in every container. */
 static void test_still_mapped(void **state)
 {
 	uint8_t id[64];
@@ -298,7 +298,7 @@ static void test_still_mapped(void **state)
 	close(probe);
 }
 
-/* A program without a build-id, whose file is replaced while it lives, is known by its own link. */
+/* The file of a running program without a build-id is replaced: /proc/PID/exe still leads to it. */
 static void test_living_program(void **state)
 {
 	char path[256];
@@ -333,14 +333,14 @@ static void test_living_program(void **state)
 	assert_int_equal(module_read(&module, &table, &origin), 0);
 	assert_int_equal(origin.source, SYMBOLS_SYMTAB);
 	symtab_free(table);
-	/* Of another name it is somebody else's program. */
+	/* A module with another name is not the program's file. */
 	strcpy(path, fixture_path("lib.so"));
 	expect_module(&module, SYMBOLS_REPLACED, NULL, NULL);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }
 
-/* What the build-id alone leads to, though the file is gone. */
+/* Only the build-id leads to the debug file, because the module's file is gone. */
 static void test_debug_file_of_what_is_gone(void **state)
 {
 	uint8_t id[64];
@@ -390,7 +390,7 @@ static void write_line(const char *path, const char *text)
 	close(fd);
 }
 
-/* Waits in the folder as its root directory until killed; exits with 77 where that is forbidden. */
+/* Fork a process with the folder as its root, until it is killed. Returns 0 if not allowed. */
 static pid_t start_in_root(void)
 {
 	int ready[2];
@@ -404,7 +404,7 @@ static pid_t start_in_root(void)
 		char line[64];
 		unsigned uid = getuid();
 
-		/* A failed assertion must not leave it behind. */
+		/* end with the test, also if an assertion fails */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 
 		snprintf(line, sizeof(line), "0 %u 1", uid);
@@ -430,8 +430,10 @@ static pid_t start_in_root(void)
 	return 0;
 }
 
-/* A container: the path means another file there, absolute links count from its root, and its
- * build-id folder is used. */
+/*
+ * In a container, the path means another file, absolute links start at the container's root, and
+ * its build-id folder is used.
+ */
 static void test_below_another_root(void **state)
 {
 	uint8_t id[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Build-ids in the notes of mapped files, whole and damaged. */
+/* Build-ids in the notes of mapped files, valid and damaged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 #define ID_BYTES 20u
 
-/* A file with two pieces of notes, mapped where its addresses say, 0x1000 further on. */
+/* A file with two note segments, mapped 0x1000 above its own addresses. */
 static struct {
 	ElfW(Phdr) before; /* what lies before it is not of it */
 	ElfW(Ehdr) header;
@@ -52,7 +52,7 @@ static int setup(void **state)
 	put_segment(0, PT_LOAD, &file.header, sizeof(file.header));
 	put_segment(1, PT_NOTE, &file.other, sizeof(file.other));
 	put_segment(2, PT_NOTE, &file.other, sizeof(file.other) + sizeof(file.id));
-	/* Of the right number, but somebody else's: the name is longer. */
+	/* the build-id's note type, but another owner with a longer name */
 	file.other.note = (ElfW(Nhdr)){5, 8, NT_GNU_BUILD_ID};
 	memcpy(file.other.name, "GNUs", 5);
 	file.id.note = (ElfW(Nhdr)){4, ID_BYTES, NT_GNU_BUILD_ID};
@@ -97,7 +97,7 @@ static void test_none(void **state)
 	check_none();
 }
 
-/* Whatever numbers say, nothing outside of the module is looked at. */
+/* Whatever the fields contain, nothing outside of the module is read. */
 static void test_damaged(void **state)
 {
 	(void)state;
@@ -120,7 +120,7 @@ static void test_damaged(void **state)
 	check_none();
 }
 
-/* The table of segments is in the first page, or it is not believed. */
+/* A program header table outside of the first page is ignored. */
 static void test_segments_elsewhere(void **state)
 {
 	(void)state;

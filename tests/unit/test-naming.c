@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* What programs say of themselves: names, marks and ceilings, and what frames are called by it. */
+/* Names that programs report: of code, of marks, and of frames; and limits on their number. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,7 +78,7 @@ static void test_code_is_found_by_its_stretch(void **state)
 	assert_string_equal(name_at(fixture, 349), "third");
 	add_code(fixture, 150, 1, "second"); /* after the first question */
 	assert_string_equal(name_at(fixture, 150), "second");
-	/* The same place in another process is another. */
+	/* The same address in another process is other code. */
 	fixture->image = profile_image(fixture->profile, 2);
 	assert_null(name_at(fixture, 100));
 	add_code(fixture, 100, 50, "its own");
@@ -104,8 +104,7 @@ static void test_odd_code_is_harmless(void **state)
 	assert_int_equal(profile_error(fixture->profile), 0);
 }
 
-/* A stack of a function of a file, which calls generated code that has a name, then some that has
- * none. */
+/* Check the frames of named generated code that calls unnamed generated code. */
 static void test_frames_get_the_names(void **state)
 {
 	struct fixture *fixture = *state;
@@ -139,7 +138,7 @@ static void test_frames_get_the_names(void **state)
 	sources_release(&report.sources);
 }
 
-/* The kind of wait of a thread in futex(2), called by native code that @name called. */
+/* Returns the kind of a thread's wait in futex(2), called by native code that @name called. */
 static const char *kind_below(const char *name)
 {
 	struct fixture fixture = {profile_new(&(struct profile_config){.period_ns = 5000000}), 0};
