@@ -57,7 +57,7 @@ static inline struct sampler_thread *aggregate_thread(uint32_t index)
 	return thread;
 }
 
-/* Bytes that wait for the reader. */
+/* Returns the bytes that wait for the reader. */
 static inline uint64_t ring_waiting(void *arena, uint32_t index)
 {
 	return wire_ring(arena, index)->written - wire_ring(arena, index)->taken;
@@ -85,7 +85,7 @@ static inline int ring_push_at(uint32_t index, uint64_t time_ns, uint32_t weight
 	return 0;
 }
 
-/* A batch that grows. */
+/* A batch to which records are added. */
 struct batch_maker {
 	struct batch *batch;
 	uint64_t time_ns;

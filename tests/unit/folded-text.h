@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Compare a tree with folded stacks. */
+/* Compare a call tree with folded stacks. */
 #ifndef TESTS_UNIT_FOLDED_TEXT_H
 #define TESTS_UNIT_FOLDED_TEXT_H
 

@@ -17,7 +17,7 @@ struct hotspot_entry {
 	int value;
 };
 
-/* What all releases say. */
+/* Entries that are equal in all releases. */
 static const struct hotspot_entry jdk_common[] = {
 	{"ConstantPool", "_pool_holder", "InstanceKlass*", 24},
 	{"Klass", "_name", "Symbol*", 24},

@@ -12,7 +12,7 @@ static int find_module(uintptr_t pc, struct unwind_module *out)
 
 	if (error)
 		error = region_resolve(pc, 0, out);
-	/* The cache of rows works as ever. */
+	/* Frames become addresses. The cache of rows works with any bias. */
 	out->bias = 0;
 	return error;
 }

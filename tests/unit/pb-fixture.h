@@ -11,7 +11,7 @@
 #include "tests/unit/own-folder.h"
 
 #define MIB (1u << 20)
-#define OUT "out.pb" /* in the folder */
+#define OUT "out.pb" /* in the current folder */
 
 static void assert_has(const char *text, const char *what)
 {

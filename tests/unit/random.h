@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-static uint64_t random_state = 1; /* another one gives others; never 0 */
+static uint64_t random_state = 1; /* seed; never 0 */
 
 static inline uint32_t random_below(uint32_t limit)
 {

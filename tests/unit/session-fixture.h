@@ -133,7 +133,7 @@ static inline struct flameprof_profile_summary info_of(const struct flameprof_pr
 	return info;
 }
 
-/* The profile's weight; frees it. */
+/* Returns the profile's weight and frees the profile. */
 static inline uint64_t take_weight(struct flameprof_profile *profile)
 {
 	uint64_t weight = info_of(profile).weight;
@@ -202,7 +202,7 @@ static inline uint64_t delivered(void)
 	return __atomic_load_n(&sampler.slot->delivered, __ATOMIC_ACQUIRE);
 }
 
-/* What thread @tid weighs in @profile. */
+/* Returns the weight of thread @tid in @profile. */
 static inline uint64_t thread_weight(const struct flameprof_profile *profile, uint32_t tid)
 {
 	struct flameprof_thread thread;

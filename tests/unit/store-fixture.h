@@ -26,7 +26,7 @@ static inline struct flameprof_profile_summary info_of(const struct flameprof_pr
 	return info;
 }
 
-/* Random stacks, some of them long. */
+/* Add random stacks, some of them long. */
 static inline void add_random(struct batch_maker *maker, uint64_t *random, unsigned spread)
 {
 	uint64_t frames[64];
@@ -64,7 +64,7 @@ static inline void assert_adds_up(const struct flameprof_profile *p)
 	assert_int_equal(threads, info_of(p).weight);
 	assert_int_equal(samples, info_of(p).weight);
 	assert_int_equal(counted, info_of(p).samples);
-	/* No node is there for nothing. */
+	/* Each node belongs to a stack. */
 	uint8_t *used = calloc(1, p->node_count + 1);
 	for (uint32_t i = 0; i < p->stack_count; i++)
 		for (uint32_t n = profile_stack_at(p, i)->node; n && !used[n];

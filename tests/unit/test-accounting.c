@@ -20,7 +20,7 @@ struct life {
 	uint64_t id, parent; /* image ids */
 	uint32_t pid, ppid;
 	uint64_t born, start, end;
-	uint64_t children; /* of those it waited for */
+	uint64_t children; /* CPU time of children that it waited for */
 	const char *exe;
 };
 
@@ -114,7 +114,7 @@ static void test_a_start_is_credited(void **state)
 	assert_int_equal(books.due, 500);
 	assert_int_equal(books.exec, 100);
 	assert_int_equal(below(profile, 1, WIRE_FRAME_EXEC), 100);
-	/* A fork is no exec. */
+	/* The start of a forked image is not credited as exec. */
 	assert_int_equal(books.credited, 10);
 	assert_int_equal(below(profile, 2, 0), 10);
 	assert_int_equal(books.exit, 0);
@@ -179,7 +179,7 @@ static void test_what_ran_before_the_tracer_came_is_no_exec(void **state)
 	profile_free(profile);
 }
 
-/* Half a period and more is one sample. */
+/* Half a period or more is rounded up to one sample. */
 static void test_credit_is_rounded(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -388,7 +388,7 @@ static void test_a_known_stranger_is_no_exit(void **state)
 	profile_free(profile);
 }
 
-/* In ms, as the books round it. */
+/* Returns half a tick in ms, rounded as the accounting does. */
 static uint64_t half_a_tick(void)
 {
 	struct timespec tick;
@@ -407,7 +407,7 @@ static void test_who_was_killed(void **state)
 
 	(void)state;
 	killed->told_end = 0;
-	killed->end_cpu_ns = 118 * MS; /* seen while it died */
+	killed->end_cpu_ns = 118 * MS; /* read while the process exited */
 	killed->unrecorded = 40;
 	sample(profile, 2, 60);
 	profile_totals(profile)->counts.dropped = 40;
@@ -489,7 +489,7 @@ static void test_a_grandchild_of_a_stranger(void **state)
 	live(profile, &(struct life){.id = 3, .pid = 12, .ppid = 7, .born = 3, .end = 80});
 	assert_int_equal(compute(profile, ACCOUNTING_START_CREDITED, &child).due, 590);
 	profile_free(profile);
-	/* As far as it goes. */
+	/* Only the part that exceeds the unexplained sum is added. */
 	profile = make();
 	live(profile, &(struct life){.id = 3, .pid = 12, .ppid = 7, .born = 3, .end = 100});
 	assert_int_equal(compute(profile, ACCOUNTING_START_CREDITED, &child).due, 600);

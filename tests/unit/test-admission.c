@@ -33,7 +33,7 @@ enum {
 	SEGMENTS
 };
 
-/* A file as small as a program can be. */
+/* The contents of a small program's file. */
 struct program {
 	ElfW(Ehdr) header;
 	ElfW(Phdr) segments[SEGMENTS];
@@ -44,7 +44,7 @@ struct program {
 static struct diag_message message;
 static struct privilege_self self;
 
-/* A dynamic program of our own kind. */
+/* Make a dynamic program for this CPU. */
 static struct program make_sound_program(void)
 {
 	struct program program = {.header = __ehdr_start};
@@ -58,7 +58,7 @@ static struct program make_sound_program(void)
 		.p_offset = offsetof(struct program, loader),
 		.p_filesz = sizeof("/bin/sh"),
 	};
-	strcpy(program.loader, "/bin/sh"); /* any file that is there */
+	strcpy(program.loader, "/bin/sh"); /* any existing file */
 	program.segments[DYNAMIC] = (ElfW(Phdr)){
 		.p_type = PT_DYNAMIC,
 		.p_offset = offsetof(struct program, dynamic),

@@ -22,7 +22,7 @@
 #define BIAS	   0x400000u /* address = offset in the file + BIAS */
 #define FILE_BYTES 0x600u
 
-/* Where functions are in the file. */
+/* offsets of functions in the file */
 #define CANCEL_ARCH 0x100u
 #define INTERNAL    0x180u
 #define CANCEL	    0x240u
@@ -35,7 +35,7 @@
 
 struct fixture {
 	char *bytes;
-	unsigned at; /* where code is put next */
+	unsigned at; /* offset at which the next code is put */
 	/* offsets behind instructions that make system calls (_made) and calls (_called) */
 	unsigned arch_made, internal_called, internal_made, cancel_called, read_called,
 		futex_called, any_made, user_called, twice_called, getpid_made;
@@ -87,7 +87,7 @@ static void put_functions(struct fixture *fixture)
 	CODE(fixture, "\x48\x83\xec\x10\x48\x63\xff\x45\x31\xc9\x45\x31\xc0\x6a\0\x31\xc9");
 	fixture->read_called = put_call(fixture, CANCEL);
 	CODE(fixture, "\x48\x83\xc4\x18\xc3");
-	fixture->at = FUTEX; /* which takes -errno */
+	fixture->at = FUTEX; /* returns -errno */
 	CODE(fixture, "\x48\x83\xec\x08\x68\xca\0\0\0\x45\x31\xc0");
 	fixture->futex_called = put_call(fixture, INTERNAL);
 	CODE(fixture, "\x5a\x59\xc3");
@@ -273,11 +273,11 @@ static void test_what_is_not_known(void **state)
 		fixture->cancel_called);
 	ASSERT_FOUND(ARCH_SYSCALL_NUMBERLESS, 0, fixture->internal_made, fixture->cancel_called,
 		fixture->twice_called);
-	/* It is called by a register. */
+	/* The function is called through a register. */
 	memset(fixture->bytes + fixture->read_called - ARCH_CALL_BYTES, 0, ARCH_CALL_BYTES);
 	ASSERT_FOUND(ARCH_SYSCALL_NUMBERLESS, 0, fixture->internal_made, fixture->cancel_called,
 		fixture->read_called);
-	/* Another function makes the call. */
+	/* Another function contains the system call. */
 	fixture->bytes[CANCEL_ARCH + 24] ^= 1;
 	ASSERT_FOUND(ARCH_SYSCALL_NUMBERLESS, 0, fixture->internal_made, fixture->futex_called);
 }

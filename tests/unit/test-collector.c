@@ -49,7 +49,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* After a look at everything. */
+/* Have the collector look at everything. Returns the reader's state after it. */
 static const struct pipe_reader_state *look(struct fixture *f)
 {
 	uint64_t asked = collector_request(f->collector);
@@ -93,7 +93,7 @@ static void a_claim_whose_claimer_died_is_given_up(void **state)
 	claim(f, 0, dead_process(), WIRE_SLOT_CLAIMED);
 	claim(f, 1, getpid(), WIRE_SLOT_CLAIMED);
 	look(f);
-	assert_int_equal(dead->state & 0xff, WIRE_SLOT_CLAIMED); /* it may have been now */
+	assert_int_equal(dead->state & 0xff, WIRE_SLOT_CLAIMED); /* it may have just been claimed */
 	for (int i = 0; i < 600 && __atomic_load_n(&dead->state, __ATOMIC_ACQUIRE); i++)
 		usleep(10000);
 	assert_int_equal(dead->state, WIRE_SLOT_FREE);
@@ -107,7 +107,7 @@ static void who_is_gone_is_told_with_all_that_it_left(void **state)
 	struct fixture *f = *state;
 	struct flameprof_profile *profile = pipe_reader_profile(f->pipe_reader);
 
-	/* The fixture's rings are image 7's. */
+	/* The fixture's rings belong to AGGREGATE_IMAGE. */
 	live(f, 0, dead_process(), AGGREGATE_IMAGE);
 	live(f, 1, getpid(), 8);
 	for (unsigned i = 0; i < 100; i++)

@@ -69,7 +69,7 @@ static void type(const char *name, const char *value)
 /* For each type of value: the value that each level sets, lowest level first. */
 static const struct level_values {
 	const char *name, *variable;
-	const char *said[OPTIONS_COMMAND_LINE]; /* by rank, less one */
+	const char *said[OPTIONS_COMMAND_LINE]; /* index: rank - 1 */
 } matrix[] = {
 	{"rate", "FLAMERUN_RATE", {"2", "3", "4", "5", "6", "7"}},
 	{"font-size", "FLAMERUN_FONT_SIZE", {"8.5", "9.5", "10.5", "11.5", "12.5", "13.5"}},

@@ -81,7 +81,7 @@ struct fixture {
 	struct runtime_reader reader;
 	struct runs runs;
 	const struct release *release;
-	uintptr_t outer_pc; /* where the outermost activation is */
+	uintptr_t outer_pc; /* pc of the outermost activation */
 	unsigned activations;
 	uint64_t frames[16];
 	unsigned told, n; /* language frames that were reported; frames left at the end */
@@ -440,7 +440,7 @@ static void test_a_frame_of_3_10_that_is_not_linked_yet(void **state)
 	/* In the setup's last instructions both are linked. */
 	lay_out_version(fixture, 310);
 	assert_all_told(fixture, ENTRY + 10, 1);
-	/* A walk that is cut can't know that. */
+	/* If the walk was cut off, the activations cannot be counted. */
 	tell_at(fixture, ENTRY + 10, 0);
 	assert_int_equal(fixture->n, fixture->activations);
 	/* Behind the setup both are linked. */

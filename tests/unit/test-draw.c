@@ -115,7 +115,7 @@ static void test_no_sigchld_and_no_child(void **state)
 	assert_int_equal(errno, ECHILD);
 	assert_int_equal(waitid(P_ALL, 0, &info, WEXITED | WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
-	/* Of any kind: it has been reaped. */
+	/* No child of any kind is left: it has been reaped. */
 	assert_int_equal(waitpid(-1, NULL, __WALL | WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
 }
@@ -182,7 +182,7 @@ static void test_signals_are_default_and_open(void **state)
 	sigaction(SIGPIPE, &old, &action);
 	assert_string_equal(
 		contents("status"), "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
-	/* The host's are as they were. */
+	/* The host's signal mask and actions are unchanged. */
 	assert_int_equal(sigismember(&after, SIGUSR1), 1);
 	assert_ptr_equal(action.sa_handler, SIG_IGN);
 }
@@ -243,7 +243,7 @@ static void test_without_flamerun(void **state)
 
 	(void)state;
 	setenv("PATH", ".:/nowhere::", 1);
-	make_flamerun("exit 0"); /* here, where no one should look */
+	make_flamerun("exit 0"); /* in the current folder, which is not searched */
 	assert_int_equal(find_flamerun(path), -ENOENT);
 	assert_int_equal(draw_profile("in.pb", "out.svg", 0), -ENOENT);
 	setenv("PATH", folder, 1);

@@ -36,7 +36,7 @@ static void close_sections(struct dwarf_sections *sections)
 	elf_file_close(&file);
 }
 
-/* All of a section, owned. */
+/* Returns the contents of a section, owned by the caller. */
 static uint8_t *read_section(struct dwarf_sections *sections, enum dwarf_section_name name)
 {
 	uint64_t bytes = sections->section[name].bytes;

@@ -65,7 +65,7 @@ static void it_comes_back_behind_the_others(void **state)
 		"LD_PRELOAD=/l/ours.so.1:/m" LIBRARY ":ours.so:" LIBRARY "\n" CHANNEL "\n");
 	assert_string_equal(MADE("XLD_PRELOAD=" LIBRARY, CHANNEL),
 		"XLD_PRELOAD=" LIBRARY "\n" CHANNEL "\nLD_PRELOAD=" LIBRARY "\n");
-	/* Of two, ld.so reads the last. */
+	/* If there are two, ld.so uses the last. */
 	assert_string_equal(MADE("LD_PRELOAD=" LIBRARY, "LD_PRELOAD=b", CHANNEL),
 		"LD_PRELOAD=" LIBRARY "\nLD_PRELOAD=b:" LIBRARY "\n" CHANNEL "\n");
 	assert_int_equal(handover.cause, WIRE_UNPROFILED_NONE);
@@ -262,7 +262,7 @@ static void an_exec_that_fails_counts_nothing(void **state)
 	assert_int_equal(arena.unprofiled[WIRE_UNPROFILED_UNREACHABLE], 1);
 	preload_restore(&handover);
 	assert_int_equal(arena.unprofiled[WIRE_UNPROFILED_UNREACHABLE], 0);
-	/* Nobody is left to count for. */
+	/* The run is ending, so nothing is counted. */
 	arena.closing = 1;
 	preload_hand_over(&handover, (char *[]){NULL}, AT_FDCWD, "/bin/sh");
 	assert_int_equal(arena.unprofiled[WIRE_UNPROFILED_UNREACHABLE], 0);

@@ -226,7 +226,7 @@ static void test_who_returns_to_an_exit(void **state)
 	assert_false(is_outermost(end, sizeof(end), true));
 	for (unsigned count = 0; count < 9; count++)
 		assert_false(is_outermost(end, count, false));
-	/* Each byte of it is necessary. */
+	/* Each byte of the code is necessary. */
 	for (unsigned at = 2; at < 9; at += at == 3 ? 5 : 1) {
 		memcpy(other, end, sizeof(end));
 		other[at] = 0x90;

@@ -83,16 +83,16 @@ static void unknown_ones_may_be_anything(void **state)
 	assert_false(JUDGE(&call, DATA(args[1]), IF_EQUAL(0, 0, 1), KILL, ALLOW));
 	assert_false(JUDGE(&call, HIGH(1), IF_EQUAL(0, 0, 1), KILL, ALLOW));
 	assert_false(JUDGE(&call, DATA(instruction_pointer), IF_EQUAL(0, 0, 1), KILL, ALLOW));
-	/* Whatever it is. */
+	/* Both values lead to ALLOW. */
 	assert_true(JUDGE(&call, DATA(args[1]), IF_EQUAL(0, 0, 1), ALLOW, ALLOW));
-	/* By way of memory, sums and the index. */
+	/* An unknown value stays unknown through memory, sums and the index register. */
 	assert_false(JUDGE(&call, DATA(args[1]), BPF_STMT(BPF_ST, 3), DATA(nr),
 		BPF_STMT(BPF_LDX | BPF_MEM, 3), BPF_STMT(BPF_ALU | BPF_ADD | BPF_X, 0),
 		IF_EQUAL(39, 0, 1), KILL, ALLOW));
 	assert_false(JUDGE(&call, DATA(args[1]), BPF_STMT(BPF_MISC | BPF_TAX, 0), DATA(nr),
 		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_X, 0, 0, 1), KILL, ALLOW));
 	assert_false(JUDGE(&call, DATA(args[1]), BPF_STMT(BPF_RET | BPF_A, 0)));
-	/* Written over it is known again. */
+	/* After a known value is stored over it, the memory is known again. */
 	assert_true(JUDGE(&call, DATA(args[1]), BPF_STMT(BPF_ST, 3), DATA(nr),
 		BPF_STMT(BPF_ST, 3), BPF_STMT(BPF_LD | BPF_MEM, 3), IF_EQUAL(39, 1, 0), KILL,
 		ALLOW));
@@ -109,7 +109,7 @@ static void what_cannot_be_read_is_said(void **state)
 	assert_false(filter_allows(&filter, &call));
 	assert_true(filter.has_holes);
 	assert_false(judge(&call, NULL, 0));
-	assert_false(JUDGE(&call, DATA(nr))); /* it has no end */
+	assert_false(JUDGE(&call, DATA(nr))); /* it ends without a return */
 	assert_false(JUDGE(&call, BPF_STMT(BPF_JMP | BPF_JA, 0xffffffff), ALLOW));
 	assert_false(JUDGE(&call, BPF_STMT(BPF_LD | BPF_H | BPF_IND, 0), ALLOW));
 }
@@ -222,7 +222,7 @@ static void it_says_what_the_kernel_says(void **state)
 		struct sock_filter code[LENGTH] = {
 			/* The kernel refuses filters that read memory before they write it. */
 			BPF_STMT(BPF_ST, 0), BPF_STMT(BPF_ST, 1), DATA(nr),
-			/* The child's end. */
+			/* Let the child exit. */
 			IF_EQUAL(SYS_exit_group, STEPS + 2, 0)};
 		int refuses;
 
@@ -231,7 +231,7 @@ static void it_says_what_the_kernel_says(void **state)
 					       random_u32() >> i % 32;
 		for (int step = 0; step < STEPS; step++) {
 			code[4 + step] = random_step(STEPS - step);
-			/* What calls is not known. */
+			/* The calling instruction's address is not known. */
 			if (BPF_CLASS(code[4 + step].code) == BPF_LD && code[4 + step].k / 8 == 1)
 				code[4 + step].k = 0;
 		}

@@ -33,7 +33,7 @@ static void make(uint8_t bytes[160])
 	memcpy(bytes + 32, functions, sizeof(functions));
 	memcpy(bytes + 64, a, sizeof(a));
 	memcpy(bytes + 112, b, sizeof(b));
-	bytes[112 + 41] = 1; /* the outermost */
+	bytes[112 + 41] = 1; /* flag: outermost function */
 }
 
 static struct gopclntab table_of(const uint8_t *bytes, uint64_t size)

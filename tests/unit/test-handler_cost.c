@@ -13,7 +13,7 @@
 
 static uint32_t jumping_tid; /* atomic: loses JUMP_NS at each clock reading; 0: none */
 
-/* In libc's place. */
+/* Replaces libc's function in the whole program. */
 int clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	static uint64_t lost_ns;

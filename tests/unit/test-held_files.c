@@ -109,7 +109,7 @@ static void a_build_id_identifies_it_in_every_image(void **state)
 	held_files_add(held, IMAGE, &module);
 	assert_true(is_file(held_files_find(held, IMAGE + 1, &module), "a"));
 	elf_file_close(&file);
-	/* Another file is at that path. */
+	/* Another file is at this path now. */
 	module.build_id = other;
 	module.build_id_bytes = sizeof(other);
 	held_files_add(held, IMAGE, &module);
@@ -162,7 +162,7 @@ static void a_perf_map_outlives_its_name(void **state)
 	(void)state;
 	snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
 	unlink(path);
-	/* It may come later than its code. */
+	/* The map may be written later than its code runs. */
 	held_files_look(held, IMAGE, pid);
 	assert_int_equal(held_files_find_map(held, IMAGE, false, 0), 0);
 	map = fopen(path, "we");

@@ -35,7 +35,7 @@
 static struct sampler_thread *const self = &sampler_threads[0];
 static struct wire_arena arena;
 static struct wire_slot slot;
-static char *stack; /* a page below it is missing */
+static char *stack; /* the page below it is not mapped */
 
 /* Observations of the program's handler, and the number of calls of the sampling signal's. */
 static volatile int calls, was_blocked, leaves, deliveries;
@@ -68,7 +68,7 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* Returns how much it used. */
+/* Use CPU time. Returns the used time in ns. */
 static uint64_t burn(uint64_t ns)
 {
 	uint64_t begin_ns = cpu_ns();
@@ -177,7 +177,7 @@ static void it_is_told_what_it_asked_for(void **state)
 			assert_int_equal(flags_of(&told), flags[f]);
 			assert_true(mask_of(&told) == masks[m]);
 		}
-	/* The one before, whatever follows. */
+	/* Returns the previous action, whichever follows it. */
 	set(SA_ONSTACK, 0);
 	assert_int_equal(
 		guard_sigaction(SIGUSR1, &(struct sigaction){.sa_handler = SIG_IGN}, &told), 0);
@@ -187,7 +187,7 @@ static void it_is_told_what_it_asked_for(void **state)
 	assert_ptr_equal(told.sa_handler, SIG_IGN);
 }
 
-/* Past everybody. */
+/* Returns the kernel's handler by a direct system call. */
 static sighandler_t kernels_handler(void)
 {
 	struct {
@@ -227,7 +227,7 @@ static void a_default_set_past_us_is_told_as_it_is(void **state)
 	assert_int_equal(flags_of(&told), SA_SIGINFO);
 }
 
-/* By who read it past us. */
+/* A handler that was read by a direct system call is replaced by the program's. */
 static void what_the_kernel_has_can_be_put_back(void **state)
 {
 	struct sigaction kernel = {.sa_flags = SA_ONSTACK};
@@ -301,7 +301,7 @@ static void room_decides(void **state)
 		set(SA_ONSTACK, cases[i].mask);
 		raise(SIGUSR1);
 		assert_int_equal(was_blocked, cases[i].is_blocked);
-		/* As if the kernel had called it. */
+		/* The return address is the same as if the kernel had called the handler. */
 		if (!cases[i].is_blocked && IS_JUMPING)
 			assert_int_equal(called_by, returns_to);
 	}

@@ -31,7 +31,7 @@ struct heap {
 	uint64_t code[5];  /* code heap: low, high; its segments: low, high, log2 */
 	struct runtime runtime;
 	struct runtime_reader reader;
-	struct runtime_cache *kept; /* NULL: nothing is */
+	struct runtime_cache *kept; /* NULL: no cache */
 };
 
 static struct heap *heap;
@@ -68,7 +68,7 @@ static const struct hotspot_offsets offsets = {.method_const = 8,
 	.const_size = 48,
 	.constants_size = 72,
 	.has_lines = 1,
-	.sweeper = 8, /* digits of numbers count from 0 */
+	.sweeper = 8, /* in this release digits are stored without an offset of 1 */
 	.scopes = HOTSPOT_FIELD_POINTER(16),
 	.metadata = HOTSPOT_FIELD(24, HOTSPOT_INT),
 	.nmethod_size = 256,
@@ -178,7 +178,7 @@ static void test_lines(void **state)
 	assert_line(8, 9);
 	assert_line(12, 300);
 	assert_line(CODE_BYTES - 1, 300);
-	assert_line(CODE_BYTES, 0); /* not of its code */
+	assert_line(CODE_BYTES, 0); /* behind its code */
 	assert_line(-1, 0);
 }
 
@@ -240,7 +240,7 @@ static void test_what_is_no_method(void **state)
 		*fields[i] = was;
 		assert_int_equal(read_at(0, &frame), 0);
 	}
-	put_half(heap->fixed, offsets.name_index, 3); /* there are no more */
+	put_half(heap->fixed, offsets.name_index, 3); /* there are only 3 constants */
 	assert_true(read_at(0, &frame) < 0);
 }
 
@@ -465,7 +465,7 @@ static void test_a_method_begins(void **state)
 	now.r[ARCH_HOTSPOT_R13] = 0;
 	assert_edge(entry, sizeof(entry), 21, 0x1234, caller, (uintptr_t)&stack[9], &now);
 	assert_edge(entry, sizeof(entry), 30, 0x1234, caller, (uintptr_t)&stack[9], &now);
-	/* From there on it has a frame. */
+	/* From here on the method has a frame. */
 	assert_false(
 		arch_hotspot_interpreter_edge(&(struct arch_hotspot_code){entry, 31, sizeof(entry)},
 			&now, &(struct arch_hotspot_edge){0}));

@@ -36,13 +36,13 @@ enum in_code { /* offsets from the nmethod's header, which is longest in release
 	DEOPT = 96,
 	DEOPT_HANDLE = 104,
 	STUBS = 900,
-	DATA = 1024, /* the code ends here */
+	DATA = 1024, /* end of the code */
 	METADATA = 1032,
 	PCS = 1104,
 	SCOPES = 1200,
 };
 
-enum in_stubs { /* from its block on */
+enum in_stubs { /* offsets from the block */
 	STUBS_AT = 3072,
 	STUB = 256, /* offset from the block: a return address that is not behind a call */
 	STUB_CALL_END = 288,
@@ -220,7 +220,7 @@ static void put_method(void)
 	put(jvm->fixed, "ConstMethod", "_code_size", BYTECODE);
 	put(jvm->fixed, "ConstMethod", "_name_index", NAME);
 	memcpy(behind, lines + 1, sizeof(lines) - 1);
-	if (release == jdk_17) { /* digits count from 0 */
+	if (release == jdk_17) { /* digits without an offset of 1 */
 		behind[1] = 0;
 		behind[2] = 20;
 	}
@@ -540,7 +540,7 @@ static void test_what_are_no_frozen_frames(void **state)
 	at = (struct unwind_activation){
 		.pc = (uintptr_t)jvm->code + STUBS_AT + STUB, .sp = (uintptr_t)jvm->stack};
 	assert_int_equal(leave_code(&runtime, &reader, &at, &frame), -EBADMSG);
-	/* The stub calls the JVM itself. */
+	/* The stub itself calls the JVM here. */
 	jvm->entered = nmethod() + CODE + CALL_END;
 	at.pc = (uintptr_t)jvm->code + STUBS_AT + STUB_CALL_END;
 	assert_int_equal(leave_code(&runtime, &reader, &at, &frame), -EBADMSG);
@@ -596,7 +596,7 @@ static void test_what_cannot_be_read_is_refused(void **state)
 	describe(NULL);
 	described("ConstMethod", "_name_index")->declared = (uintptr_t) "u4";
 	assert_int_equal(find(), -ENOTSUP);
-	/* Outside of the object that has it. */
+	/* Offsets outside of the object. */
 	describe(NULL);
 	described("nmethod", "_compile_id")->offset = 222;
 	assert_int_equal(find(), -ENOTSUP);
@@ -618,7 +618,7 @@ static void test_a_jvm_that_starts_is_asked_again(void **state)
 {
 	(void)state;
 	lay_out(jdk_25);
-	jvm->tables[2] = 0; /* the loader has not filled it in */
+	jvm->tables[2] = 0; /* not filled in yet */
 	assert_int_equal(find(), -EAGAIN);
 	lay_out(jdk_25);
 	jvm->interpreter = 0;

@@ -131,7 +131,7 @@ static void who_does_anything_else_is_not(void **state)
 	} cases[] = {
 		{"a;[futex]lock", "b;[read]io", 95, 5, true},
 		{"a;[futex]lock", "b;[read]io", 94, 6, false},
-		{"b;[read]io", "a;[futex]lock", 5, 95, true}, /* in any order */
+		{"b;[read]io", "a;[futex]lock", 5, 95, true}, /* the order does not matter */
 		{"a;[futex]lock", "b", 97, 3, true},
 		{"a;[futex]lock", "b", 96, 4, false},
 		{"a;[futex]lock", "b", 99000, 1000, true},

@@ -164,7 +164,7 @@ static void test_compressed(void **state)
 	check_chain("chain");
 }
 
-/* Behind a debug link. */
+/* DWARF in a file behind a debug link. */
 static void test_separate(void **state)
 {
 	(void)state;

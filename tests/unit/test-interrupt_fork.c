@@ -65,7 +65,7 @@ static void the_calling_thread_stays(void **state)
 		pause_ms(1);
 	for (int i = 0; i < 20; i++) {
 		forget_calls();
-		/* These ticks are the parent's. */
+		/* These ticks belong to the parent. */
 		await_ticks(2);
 		__atomic_store_n(&flag, 0, __ATOMIC_SEQ_CST);
 		forked_ns = now_ns();

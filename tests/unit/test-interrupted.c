@@ -69,7 +69,7 @@ static void handle(int flags)
 	alarms = calls = 0;
 }
 
-/* It takes no signal of the program's. */
+/* Start the other thread with all signals blocked, so that this thread gets the program's. */
 static pthread_t begin_other(pthread_t *reader)
 {
 	sigset_t all, before;
@@ -231,7 +231,7 @@ static void so_does_one_with_descriptors(void **state)
 	close(ends[1]);
 }
 
-/* Without us it would have failed, too. */
+/* Without sampling this call would fail, too, so it is not repeated. */
 static void another_call_does_not(void **state)
 {
 	(void)state;

@@ -127,8 +127,8 @@ static void test_times(void **state)
 	put_load(200, 0x1080, 0x100, 2, "second");
 	put_move(300, 0x1080, 0x9000, 0x100, 2);
 	put_move(400, 0x9000, 0x1000, 0x100, 2);
-	put_move(450, 0x7777, 0x1000, 0x100, 2); /* from where it is not */
-	put_move(450, 0x1000, 0x7000, 0x100, 99); /* of nobody */
+	put_move(450, 0x7777, 0x1000, 0x100, 2); /* no function there */
+	put_move(450, 0x1000, 0x7000, 0x100, 99); /* unknown index */
 	dump = end_dump();
 	expect(dump, 0x1000, 99, true, NULL);
 	expect(dump, 0x1000, 100, true, "first");

@@ -54,7 +54,7 @@ static void test_functions(void **state)
 	expect(symbols, 0xffffffff81001000, "first");
 	expect(symbols, 0xffffffff81001fff, "first");
 	expect(symbols, 0xffffffff81002000, "second");
-	/* Data end a function and are none. */
+	/* A data symbol ends a function, but is no function. */
 	expect(symbols, 0xffffffff81003000, NULL);
 	expect(symbols, 0xffffffffc0000010, "in_module");
 	expect(symbols, UINT64_MAX, "weak");
@@ -80,7 +80,7 @@ static void test_bad_lines(void **state)
 	kernel_symbols_free(symbols);
 }
 
-/* As kernel.kptr_restrict has it. */
+/* The file as kernel.kptr_restrict makes it. */
 static void test_hidden(void **state)
 {
 	struct kernel_symbols *symbols;

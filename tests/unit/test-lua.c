@@ -43,7 +43,7 @@ enum call_kind {
 	NATIVE_CALL
 };
 
-/* Addresses in code. */
+/* addresses of code */
 #define EVALUATOR 0x1000u
 #define LUA_CALL  0x2000u
 #define RESUME	  0x3000u
@@ -75,8 +75,8 @@ struct image {
 _Static_assert(sizeof(struct image) < PAGES * PAGE_BYTES, "all of it");
 
 struct fixture {
-	char *pages;	     /* behind them nothing is mapped */
-	struct image *image; /* at their end */
+	char *pages;	     /* no memory is mapped behind them */
+	struct image *image; /* at the end of `pages` */
 	const struct lua_layout *layout;
 	char *state[STATES];
 	struct runtime runtime;
@@ -371,7 +371,7 @@ static void test_a_coroutine(void **state)
 	assert_string_equal(walk(fixture, "fRffsefe"),
 		"f function:40:0 function:30:32 R f f s " INNER " outer:10:13 e f " SCRIPT " e");
 	assert_true(fixture->runs.is_whole);
-	/* It is not running. */
+	/* The coroutine is not running. */
 	put(fixture->state[COROUTINE], fixture->layout->state_errors, NULL);
 	assert_string_equal(walk(fixture, "fRffsefe"), "f R f f s e f e");
 	assert_false(fixture->runs.is_whole);

@@ -35,7 +35,7 @@
 #define OPCODE_FNEW  51u
 #define OPCODE_GSET  55u
 #define KIND_STRING  4u
-#define CALLED_SLOT  3u /* of the callers' */
+#define CALLED_SLOT  3u /* slot of the called function in its caller */
 #define AREA_BYTES   64u
 #define GLOBAL_BYTES 4096u /* enough for any layout, up to the dispatch table */
 
@@ -72,15 +72,15 @@ struct image {
 _Static_assert(sizeof(struct image) < PAGES * PAGE_BYTES, "all of it");
 
 struct fixture {
-	char *pages;	     /* behind them nothing is mapped */
-	struct image *image; /* at their end */
+	char *pages;	     /* no memory is mapped behind them */
+	struct image *image; /* at the end of `pages` */
 	struct runtime runtime;
 	struct runs runs;
 	struct arch_registers registers;
 	uint64_t *top[STATES]; /* base of each state's innermost function */
 	uintptr_t saved_pc;    /* in the interpreter's frames */
-	int is_generated;      /* the innermost activation */
-	int ends[NATIVE_MAX];  /* frames of C that have no function */
+	int is_generated;      /* is the innermost activation generated code? */
+	int ends[NATIVE_MAX];  /* interpreter frames without a function */
 	unsigned lost;	       /* index of the frame that names a wrong previous frame; 0: none */
 	uint64_t frames[256];
 	struct shown_stack shown;
@@ -353,10 +353,10 @@ static void test_the_interpreter_runs(void **state)
 	fixture->runtime.offsets[0] ^= 1;
 	assert_string_equal(walk(fixture, "efef"), "e f e f");
 	fixture->runtime.offsets[0] ^= 1;
-	/* It is about to be called. */
+	/* The function is about to be called. */
 	memcpy(code, links, sizeof(links));
 	assert_string_equal(walk(fixture, "efef"), "function:20:25 " REST);
-	/* C is called, or has been. */
+	/* A C function is about to be called, or was called. */
 	memcpy(code, call_c, sizeof(call_c));
 	assert_string_equal(walk(fixture, "efef"), "e f e f");
 	memset(code, 0x90, sizeof(links));
@@ -440,7 +440,7 @@ static void test_whose_frame_it_is(void **state)
 	assert_int_equal(step_luajit(&fixture->runtime, &reader, NULL, &at), UNWIND_INSIDE);
 }
 
-/* Was what is at @address read by a call? */
+/* Did a system call read the memory at @address? */
 static int was_read(const struct runtime_reader *reader, uintptr_t address)
 {
 	for (unsigned i = 0; i < RUNTIME_WINDOWS_MORE; i++)
@@ -484,7 +484,7 @@ static void test_what_is_spilled(void **state)
 		put(image->global, GLOBAL_CURRENT, image->state[next]);
 		assert_int_equal(step_luajit(&fixture->runtime, &reader, NULL, &at), UNWIND_INSIDE);
 		assert_int_equal(at.sp, image->native[next == MAIN ? 4 : 2]);
-		/* The first walk of each state. */
+		/* Only the first walk of each state reads it. */
 		assert_int_equal(was_read(&reader, (uintptr_t)spilled), walks % 2 == 0);
 	}
 	munmap(spilled, PAGE_BYTES);
@@ -608,7 +608,7 @@ static void test_what_is_torn(void **state)
 	assert_false(fixture->runs.is_whole);
 }
 
-/* Debian 12's, and that of Debian 13 and 14. */
+/* the layout of Debian 12, and of Debian 13 and 14 */
 static uint32_t layouts[] = {0, 1};
 
 #define TEST_OF(name, layout)                                                                \

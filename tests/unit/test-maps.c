@@ -216,7 +216,7 @@ static void a_jitdump_is_told_of(void **state)
 static void looks_that_find_nothing_become_rare(void **state)
 {
 	struct given *given = *state;
-	void *nothing = malloc(1 << 20); /* a mapping of nobody's, and no code */
+	void *nothing = malloc(1 << 20); /* a mapping without file and code */
 
 	request_address(given, nothing);
 	assert_int_equal(update_after(given, 0), 0);
@@ -227,7 +227,7 @@ static void looks_that_find_nothing_become_rare(void **state)
 	assert_int_equal(update_after(given, 1), 1);
 	for (uint64_t ms = 50; ms <= 6400; ms *= 2) {
 		request_address(
-			given, (void *)(uintptr_t)(ms * 8)); /* where nothing is mapped at all */
+			given, (void *)(uintptr_t)(ms * 8)); /* no mapping there */
 		assert_int_equal(update_after(given, 10000), 1);
 		request_address(given, (void *)(uintptr_t)(ms * 8));
 		assert_int_not_equal(given->mappings.wanted, 0);

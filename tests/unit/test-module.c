@@ -209,7 +209,7 @@ static void test_replaced(void **state)
 	expect_module(&module, SYMBOLS_MISMATCH, NULL, NULL);
 	module.seen_ns--;
 	expect_module(&module, SYMBOLS_REPLACED, NULL, NULL);
-	/* The same again in its place: a copy. */
+	/* A copy of the original file is used. */
 	fixture_run("cp lib.so here.so");
 	expect_module(&module, SYMBOLS_SYMTAB, "exported", "hidden");
 	fixture_run("rm here.so");
@@ -469,7 +469,7 @@ static void test_below_another_root(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-/* As debuginfod-find leaves it. */
+/* Debug files in the places where debuginfod-find puts them. */
 static void test_fetched(void **state)
 {
 	uint8_t id[64];
@@ -497,7 +497,7 @@ static void test_fetched(void **state)
 	unsetenv("XDG_CACHE_HOME");
 	setenv("DEBUGINFOD_CACHE_PATH", fixture_path("cache"), 1);
 	expect_file("fetched.so", SYMBOLS_DEBUGINFOD, "exported", "hidden");
-	/* Another file's. */
+	/* The debug file of another build. */
 	fixture_run("cp other.so cache/%s/debuginfo", hex);
 	expect_file("fetched.so", SYMBOLS_DYNSYM, "exported", NULL);
 	unsetenv("DEBUGINFOD_CACHE_PATH");

@@ -17,7 +17,7 @@
 
 /* A file with two note segments, mapped 0x1000 above its own addresses. */
 static struct {
-	ElfW(Phdr) before; /* what lies before it is not of it */
+	ElfW(Phdr) before; /* lies before the module, so it must not be read */
 	ElfW(Ehdr) header;
 	ElfW(Phdr) segment[3];
 	struct {
@@ -90,7 +90,7 @@ static void test_none(void **state)
 	file.segment[2].p_type = PT_LOAD;
 	check_none();
 	setup(NULL);
-	file.id.note.n_descsz = 4; /* too few to tell files apart */
+	file.id.note.n_descsz = 4; /* too short to distinguish files */
 	check_none();
 	setup(NULL);
 	file.header.e_ident[0] = 0;

@@ -76,7 +76,7 @@ static void test_code_is_found_by_its_stretch(void **state)
 	assert_null(name_at(fixture, 99));
 	assert_null(name_at(fixture, 150));
 	assert_string_equal(name_at(fixture, 349), "third");
-	add_code(fixture, 150, 1, "second"); /* after the first question */
+	add_code(fixture, 150, 1, "second"); /* added after the first lookup */
 	assert_string_equal(name_at(fixture, 150), "second");
 	/* The same address in another process is other code. */
 	fixture->image = profile_image(fixture->profile, 2);
@@ -205,7 +205,7 @@ static void test_ceilings(void **state)
 	struct fixture *fixture = *state;
 	struct flameprof_profile *profile = fixture->profile;
 
-	/* and its NUL, and that of no file */
+	/* with its NUL, and the NUL of the empty file name */
 	profile->words_bytes = PROFILE_WORDS_MAX - sizeof(struct names_code) - 9;
 	assert_int_equal(add_code(fixture, 100, 50, "12345678"), -ENOSPC);
 	assert_null(name_at(fixture, 100));

@@ -19,7 +19,7 @@ enum {
 	TYPE_BYTECODE,
 	TYPE_CODE,
 	TYPE_STREAM,
-	V8_TYPES = 7, /* before that */
+	V8_TYPES = 7, /* number of types before this */
 	TYPE_ONE_BYTE = 8
 };
 
@@ -55,7 +55,7 @@ static const struct v8_offsets published_offsets = {.shared = 24,
 	.code_shared = 6,
 	.code_inlining = 7};
 
-/* A small integer as objects have it. */
+/* Returns a small integer as objects store it. */
 static uint64_t number(uint32_t value)
 {
 	return (uint64_t)value << 32;
