@@ -133,7 +133,7 @@ static void static_programs(void **state)
 	refused(&program, "statically linked");
 }
 
-/* As Go's linker makes them where there is no cgo. */
+/* Go's linker makes such programs if they use no cgo. */
 static void programs_that_need_no_library(void **state)
 {
 	struct program program = make_sound_program();
@@ -221,7 +221,7 @@ static void a_missing_loader_is_named(void **state)
 	assert_non_null(strstr(message.text, "'/none/ld-linux.so.9'"));
 }
 
-/* The kernel runs none of these either: no damage may be taken for a reason of ours. */
+/* The kernel runs none of these files either, so damage must not be reported as another reason. */
 static void damaged_files(void **state)
 {
 	const struct program whole = make_sound_program();
@@ -271,7 +271,7 @@ static void damaged_dynamic_sections_are_static_programs(void **state)
 /* ---- privilege ------------------------------------------------------------------------------- */
 
 #define NOBODY   65534
-#define EMULATED 2 /* the kernel cannot run us: we are in an emulator */
+#define EMULATED 2 /* an emulator runs this program, so the kernel cannot exec it */
 
 static const struct privilege_self user = {.uid = 1000, .euid = 1000, .gid = 1000, .egid = 1000};
 static const struct privilege_self root = {0};
@@ -335,7 +335,7 @@ static void our_own_ids(void **state)
 	assert_int_equal(decide((struct privilege_file){.mode = 0755}, odd), PRIVILEGE_OURSELVES);
 }
 
-/* Run ourselves from a copy with @mode and @owner: the AT_SECURE the copy sees. */
+/* Run a copy of this program with its mode and owner. Returns the AT_SECURE that the copy sees. */
 static int kernels_answer(const char *copy)
 {
 	int status;
@@ -362,7 +362,7 @@ static void copy_self(int to)
 	close(from);
 }
 
-/* Only root can make files that change ids; elsewhere the plain modes are still compared. */
+/* Only root can make set-id files of other owners; other users compare the plain modes only. */
 static void the_kernel_agrees(void **state)
 {
 	static const mode_t modes[] = {0755, 04755, 02755, 02745, 06755};
@@ -420,6 +420,6 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && !strcmp(argv[1], "--at-secure"))
 		_exit(getauxval(AT_SECURE) !=
-			0); /* past the leak checker, which dislikes such processes */
+			0); /* skips the leak checker, which fails under AT_SECURE */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static void check_one_fde(const struct unwind_module *module)
 	assert_int_equal(fde.record, image_address(&image, image.fde_at[0]));
 }
 
-/* @count functions at every other 0x40 bytes: each is found, and the gaps are not. */
+/* Put @count functions into every second 0x40 bytes: each is found, the gaps between are not. */
 static void check_table(unsigned count, unsigned encoding)
 {
 	struct image_cie cie = plain_cie();

@@ -195,7 +195,7 @@ static void test_set_loc(void **state)
 	(void)state;
 	one_fde(program, sizeof(program));
 
-	/* Relative to its own address, which is known after the FDE is laid out. */
+	/* The new location is relative to its operand, whose address is known now. */
 	uint32_t at = image.fde_at[0] + 17 + 1;
 	int32_t distance = (int32_t)(IMAGE_CODE + 0x100 - at);
 

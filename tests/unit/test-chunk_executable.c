@@ -76,7 +76,7 @@ static int works(void)
 	return flameprof_lookup((uintptr_t)stub, &info) == -ENOENT ? 0 : 13;
 }
 
-/* Is any of our pages writable and executable at once, by /proc/self/maps? */
+/* Does /proc/self/maps show memory that is both writable and executable? */
 static int has_writable_code(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");

@@ -311,7 +311,7 @@ static void test_no_shim_is_told(void **state)
 	}
 }
 
-/* Two interpreters may have objects at the same addresses, one after the other. */
+/* Interpreters may use the same addresses one after the other: their functions must differ. */
 static void test_each_interpreter_has_functions_of_its_own(void **state)
 {
 	struct fixture *fixture = *state;

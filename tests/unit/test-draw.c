@@ -71,7 +71,7 @@ static int run_shell(const char *script)
 	return detached_run("/bin/sh", arguments, no_environment);
 }
 
-/* qemu-user has no processes that share memory, as detached_run() needs. */
+/* Skip under qemu-user, which has no processes that share memory, as detached_run() needs. */
 static void skip_without_stand_in(void)
 {
 	if (run_shell("exit 0") == -EINVAL)

@@ -272,7 +272,7 @@ static void a_refused_one_changes_nothing(void **state)
 	assert_ptr_equal(told.sa_handler, SIG_DFL);
 }
 
-/* Our signal is let in if the stack has room. The handler returns as if called by the kernel. */
+/* The sampling signal is let in if the stack has room; the return address is the kernel's. */
 static void room_decides(void **state)
 {
 	const struct {
@@ -334,7 +334,7 @@ static void where_it_is_let_in_nothing_is_noted(void **state)
 	assert_int_equal(self->handler_weight, 0);
 }
 
-/* A handler may leave by siglongjmp(): then no periods are noted, and our signal is delivered. */
+/* A handler may leave by siglongjmp(): no periods are noted, and the sampling signal is let in. */
 static void one_may_leap_out(void **state)
 {
 	(void)state;

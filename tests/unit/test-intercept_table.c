@@ -144,7 +144,7 @@ static void test_one_copy_for_all(void **state)
 			flameprof_intercept_table(&second, N, names, signatures), REPLACED);
 		assert_ptr_equal(second, copy);
 	}
-	/* A table of another size is another table. */
+	/* A table of another size gets a copy of its own. */
 	assert_int_equal(flameprof_intercept_table(&fewer, 2, names, signatures), 2);
 	assert_ptr_not_equal(fewer, copy);
 	assert_int_equal(flameprof_intercept_restore(&fewer, 2), 2);

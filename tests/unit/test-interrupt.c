@@ -267,7 +267,7 @@ static void the_function_may_unregister(void **state)
 
 /* ---- one tick -------------------------------------------------------------------------------- */
 
-/* accessed under interrupt.lock, as are the calls */
+/* Accessed under interrupt.lock, under which the callback runs, too. */
 static struct {
 	pthread_t thread;
 	unsigned calls, without_a_tick;

@@ -131,7 +131,7 @@ static int be_told(void)
 	return 0;
 }
 
-/* The session's fork handler is registered after the timer's. */
+/* A `tick` callback is called in the child, too, whether or not a session has its fork handler. */
 static void who_is_called_is_called_in_the_child(void **state)
 {
 	struct flameprof_profile *profile = NULL;

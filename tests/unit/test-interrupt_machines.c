@@ -7,7 +7,7 @@
 #include "interrupt-fixture.h"
 #include "libprof/sanitizers.h"
 
-/* A period that ends in no test. */
+/* longer than any test */
 #define LONG_NS 10000000000ULL
 
 static uint32_t inside, returned; /* atomic */

@@ -107,7 +107,7 @@ static void test_looks(void **state)
 }
 
 #if defined(__x86_64__)
-/* By position in asm/perf_regs.h: ax bx cx dx si di bp sp ip r8 ... */
+/* Order of registers in asm/perf_regs.h: ax bx cx dx si di bp sp ip r8 ... */
 static void test_registers(void **state)
 {
 	static const uint8_t expected[ARCH_DWARF_REGS] = {
