@@ -70,7 +70,7 @@ static void step_complain(const char *who, enum step_place place, const struct s
 	fprintf(stderr, "; stub at %#lx\n", (unsigned long)step_stub.start);
 }
 
-/* Does @function contain @pc? Call-frame information tells where functions begin. */
+/* Does @function contain @pc? Call-frame information has the beginning of each function. */
 static int step_is_in(uintptr_t pc, const void *function)
 {
 	return _Unwind_FindEnclosingFunction((void *)(pc + 1)) == function;

@@ -438,7 +438,7 @@ static void test_a_killed_one_with_threads(void **state)
 	profile_free(profile);
 }
 
-/* A killed process that blocked the signal has no samples: its clock counts, the rest is exit. */
+/* A killed process that blocked the signal has no samples, so its clock counts. */
 static void test_a_killed_one_without_samples(void **state)
 {
 	struct flameprof_profile *profile = make();

@@ -49,7 +49,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Have the collector look at everything. Returns the reader's state after it. */
+/* Have the collector scan everything. Returns the reader's state after it. */
 static const struct pipe_reader_state *look(struct fixture *f)
 {
 	uint64_t asked = collector_request(f->collector);

@@ -351,7 +351,7 @@ static void test_marks_have_columns(void **state)
 	calltree_free(tree);
 }
 
-/* Samples without times are not embedded; flamerun uses them only to tell threads apart. */
+/* Samples without times are not embedded; flamerun uses them only to distinguish threads. */
 static void test_samples_without_times_stay_out(void **state)
 {
 	struct calltree *tree = calltree_new();

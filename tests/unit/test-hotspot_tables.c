@@ -518,7 +518,7 @@ static void test_frozen_frames_are_passed_by(void **state)
 }
 
 /*
- * Not taken for frozen frames: return addresses in other stubs, in this stub before enterSpecial is
+ * Not shown as frozen frames: return addresses in other stubs, in this stub before enterSpecial is
  * known, and behind a call in this stub.
  */
 static void test_what_are_no_frozen_frames(void **state)

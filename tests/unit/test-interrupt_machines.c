@@ -60,7 +60,7 @@ static void it_ends_and_begins_anew(void **state)
 		assert_int_equal(flameprof_interrupt_disable(), 0);
 		assert_int_equal(flameprof_interrupt_disable(), -ESRCH);
 		assert_int_equal(interrupt_period_ns(), 0);
-		/* Waiting ticks are dropped, and no more come. */
+		/* Pending ticks are dropped, and no more are raised. */
 		assert_int_equal(ticks_now(), 0);
 		__atomic_store_n(&flag, 0, __ATOMIC_SEQ_CST);
 		await_timers(0);

@@ -66,7 +66,7 @@ static void test_only_what_is_there_is_listed(void **state)
 	release(&explained);
 }
 
-/* The class of each frame is listed once, with shades from its first to its last hue. */
+/* Each class is listed once, from first to last hue; JIT code only if it has its own colours. */
 static void test_shades_are_those_of_the_class(void **state)
 {
 	static const int kinds[] = {CALLTREE_NATIVE, CALLTREE_JIT, CALLTREE_UNNAMED,

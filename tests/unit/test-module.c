@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * From which file and which of its tables the names come: stripped files with a debug link, build-
- * id folders, compressed symbols, files that are not the ones that ran, and invalid paths.
+ * From which file and which of its tables the names come: stripped files with a debug link,
+ * build-id folders, compressed symbols, files that are not the ones that ran, and invalid paths.
  */
 #include <errno.h>
 #include <fcntl.h>
