@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a sample costs from its ring to the profile, on one core, beside a plain hash table of whole
- * stacks (which is what gperftools keeps); whether keeping batches for the next drain would pay;
- * and what ten million distinct nodes take. The stacks are a compiler's. Prints medians and ratios;
- * asserts nothing.
+ * Measure what a sample costs from its ring to the profile, on one core, beside a hash table of
+ * whole stacks, as gperftools keeps it; what keeping batches until the next drain would save; and
+ * the memory of ten million distinct nodes. The stacks are recorded from a compiler. Prints medians
+ * and ratios; asserts nothing.
  *
  *	build/bench/bench-aggregate [build/libflameprof.so.1]
  */
@@ -50,7 +50,7 @@ static double median(enum method method)
 	return ns[method][ROUNDS / 2];
 }
 
-/* ---- the peer: whole stacks, hashed and compared as they are --------------------------- */
+/* ---- the peer: a hash table of whole stacks ------------------------------------------ */
 
 struct whole {
 	struct whole *next;
@@ -143,7 +143,7 @@ static void peer_free(struct peer *peer)
 
 /* ---- replaying ------------------------------------------------------------------------- */
 
-/* As the handler would. Returns the index of the first that did not fit. */
+/* Write samples as the handler does. Returns the index of the first sample that did not fit. */
 static size_t fill_ring(const struct recording *recording, size_t from)
 {
 	struct sampler_thread *thread = &sampler_threads[RING];
@@ -182,7 +182,7 @@ static void consume_peer(void *peer, const struct batch *batch)
 	peer_add_batch(peer, batch);
 }
 
-/* What a batch would cost that is copied into memory which is there already. */
+/* Copy the batch into memory that exists: the least that keeping batches would cost. */
 static void consume_copy(void *kept, const struct batch *batch)
 {
 	memcpy(kept, batch->records, batch->bytes);
@@ -192,7 +192,7 @@ struct timing {
 	double consume_ns, ring_drain_ns; /* of all samples */
 };
 
-/* The recording through the ring @passes times; filling the ring is the handler's and not timed. */
+/* Pass the recording through the ring @passes times. Filling the ring is not timed. */
 static struct timing replay(
 	const struct recording *recording, unsigned passes, consume_fn *consume, void *context)
 {
@@ -275,7 +275,7 @@ static void report(const struct recording *recording, const size_t *bytes)
 		1e3 / (steady + ring_drain), 1e3 / (median(STORE_COLD) + ring_drain));
 }
 
-/* Stacks of 60 frames whose last 20 nobody has seen, until there are @millions of nodes. */
+/* Add stacks of 60 frames with 20 new leaf frames each, until there are @millions of nodes. */
 static void fill_up(unsigned millions)
 {
 	struct flameprof_profile *profile = new_profile(CEILING);

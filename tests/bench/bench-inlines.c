@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chains of inlined functions of the addresses on standard input (hexadecimal, one a line), out of
- * the DWARF of one file:
+ * Print the chains of inlined functions of addresses from one file's DWARF. The addresses are read
+ * from standard input, hexadecimal, one per line:
  *
  *	bench-inlines FILE <ADDRESSES	chains, as `addr2line -fi -a` prints them
- *	bench-inlines -q FILE ...	only how many there were, the time and the memory they took
+ *	bench-inlines -q FILE ...	only their number, the time and the memory used
  *
- * Without a file it asks for all of its own code.
+ * Without FILE it resolves addresses all over its own code.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What ticks cost: CPU time of the timer at a period of 10 ms with 1 and 100 registered threads, a
- * safe point without a tick, registering, and what a registered thread adds to fork and to fork
- * with exec. The sides of each comparison take turns; for what else runs on the machine only adds,
- * the lowest of each is printed. Nothing is asserted.
+ * Measure what ticks cost: the timer's CPU time at a period of 10 ms with 1 and 100 registered
+ * threads; a safe point without a tick; registering; and what a registered thread adds to fork()
+ * and to fork() with exec. The sides of each comparison take turns. The lowest value of each is
+ * printed, because other load only adds. Asserts nothing.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -73,7 +73,7 @@ static void *machine(void *flag)
 	return NULL;
 }
 
-/* Share of a CPU that the process uses while all its machines sleep, in percent. */
+/* Return the CPU use of the process while all its threads sleep, in percent of one CPU. */
 static double used_by(unsigned threads)
 {
 	struct timespec rest = {0, WATCHED_MS * 1000000L};
@@ -161,7 +161,7 @@ static double fork_us(int execs, int checks)
 	double start_ns;
 	pid_t child;
 
-	/* Whom registering woke is at rest again. */
+	/* Let the timer thread, which registering woke, sleep again. */
 	nanosleep(&rest, NULL);
 	start_ns = clock_ns(CLOCK_MONOTONIC);
 	child = fork();

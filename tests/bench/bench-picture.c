@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes and time of the picture of a tree of 100,000 nodes, beside what was measured of
- * flamegraph.pl on as many frames. Prints; asserts nothing.
+ * Measure size and drawing time of a picture of 100,000 nodes, beside values measured of
+ * flamegraph.pl for as many frames. Prints; asserts nothing.
  *
- * Four trees: broad (many functions that share little), C++ (long names, templates), and two that
- * are as bad as the static layer can have it: every box just wide enough to be drawn, or named.
+ * Four trees: functions that share little ("broad"), long names with templates ("c++"), and two
+ * worst cases of the static layer: every box just wide enough to be drawn, or to be named.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #define NODES	  100000u
 #define FUNCTIONS 5000u
 
-/* Measured with its default font and --minwidth 0 on 100,000 frames; opening in Chromium 6.6 s. */
+/* Bytes with the default font and --minwidth 0 for 100,000 frames; Chromium opens it in 6.6 s. */
 #define FLAMEGRAPH_PL_BYTES 20600000.0
 
 static double now_s(void)
@@ -52,7 +52,10 @@ static struct calltree *build_random(int is_cxx)
 	char name[160];
 
 	for (uint32_t i = 1; i < NODES;) {
-		/* Mostly below what is new, so that the depth is that of programs. */
+		/*
+		 * Three of four nodes go below one of the 30 newest, which makes stacks as deep as
+		 * in programs.
+		 */
 		uint32_t parent = nodes[random_below(4) ? i - 1 - random_below(i < 30 ? i : 30)
 							: random_below(i)];
 
@@ -146,7 +149,7 @@ static void measure(const char *what, struct calltree *tree)
 int main(void)
 {
 	random_state = 88172645463325252u;
-	/* Data grows with the nodes and is given per 100,000; the other layers hardly do. */
+	/* Print data per 100,000 nodes, because it grows with them; the other layers hardly do. */
 	measure("broad", build_random(0));
 	measure("c++", build_random(1));
 	measure("full of boxes", build_grid(105, NODES / 105));

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What Python's functions add to a walk inside a signal handler, by frame: stacks of two depths,
- * each frame of a function of its own, with the interpreter's lock and without; warm, and cold,
- *where each walk finds the CPU's caches full of something else, as samples do. Prints medians;
- *asserts nothing.
+ * Measure what each Python frame adds to a walk in a signal handler: two stack depths, each frame
+ * of a function of its own, with and without the interpreter's lock, with warm and with cold CPU
+ * caches. Samples find them cold. Prints medians; asserts nothing.
  *
  *	bench-runs [libpython3.11.so.1.0 ...]
  */
@@ -152,7 +151,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	measure(text, context, COLD_ROUNDS, 1);
 }
 
-/* f0 raises both signals, fN calls the one before; none is another's code. */
+/* f0 raises both signals, fN calls f(N-1). No two functions share a code object. */
 static void run_python(void *python)
 {
 	int (*run)(const char *, void *) =

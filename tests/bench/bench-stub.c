@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What stubs cost: a call beside a direct one, beside one by pointer and beside libffi's closure,
- * through intercepts with and without a tick that waits; making one; finding one of 100,000; the
- * first exception unwinding after 20,000 were made. The sides of each comparison take turns; the
- * lowest CPU time of each is printed, because what else runs on the machine only adds. Nothing is
- * asserted.
+ * Measure what stubs cost: calls beside direct calls, calls by pointer and libffi's closures;
+ * intercept stubs with and without a pending tick; making a stub; finding one of 100,000; the first
+ * exception after 20,000 stubs were made. The sides of each comparison take turns. The lowest CPU
+ * time of each is printed, because other load only adds. Asserts nothing.
  *
- * Built with frame pointers: without, compilers keep the loops' counters in the register that stubs
- * save and restore, and the loops wait for memory, as they do for every callee that has a frame.
+ * Build with frame pointers. Otherwise compilers keep the loops' counters in the register that
+ * stubs save and restore, and the loops wait for memory, as with every callee that has a frame.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -73,7 +72,7 @@ static __attribute__((noinline)) uint64_t long_callee(uint64_t a, uint64_t b, ui
 
 #define LONG(x) x, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 
-/* Each result is the next argument, so that calls do not overlap. */
+/* Pass each result as the next argument, so that calls do not overlap. */
 #define TIME_CALLS(call)                                                                           \
 	({                                                                                         \
 		uint64_t value_ = 1;                                                               \
@@ -101,7 +100,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of two sides that took turns: the middle one of all turns, and what eight of ten lie between. */
+/* Compare two sides turn by turn. Prints the median and the middle 80 %. */
 static void print_spread(const char *title, const double *a, const double *b,
 	double (*relate)(double, double))
 {
@@ -133,7 +132,7 @@ static void on_closure(ffi_cif *cif, void *result, void **arguments, void *user)
 		*(uint64_t *)arguments[1]);
 }
 
-/* libffi is looked for here, so that the bench is built without it, too. */
+/* Load libffi at run time, so that the bench can be built without libffi. */
 static void *new_closure(void)
 {
 	void *ffi = dlopen("libffi.so.8", RTLD_NOW);
@@ -167,7 +166,7 @@ static void *new_closure(void)
 }
 #endif
 
-/* The host's function, with nothing in it: what a tick costs besides. */
+/* An empty tick function: only the cost of delivering a tick is measured. */
 static void on_interrupt(void *context, uint32_t ticks)
 {
 	(void)context;
@@ -293,7 +292,7 @@ static void bench_finding(void)
 	time_lookups("look-up among 100,000 stubs", places, PIECES);
 	start_ns = now_ns();
 	for (unsigned i = 0; i < PIECES; i++) {
-		/* Any order but that of their addresses. */
+		/* Add the pieces in an order that is not that of their addresses. */
 		places[i] = (uintptr_t)code + (i * 7919ULL % PIECES) * 256;
 		if (flameprof_code_add((void *)places[i], 200, "jitted", NULL))
 			exit(1);
@@ -339,7 +338,7 @@ static void backtrace_once(void)
 	first_ns = now_ns() - start_ns;
 }
 
-/* In a process of its own, whose unwinder has not sorted anything yet. */
+/* Measure in a new process, whose unwinder has sorted no table yet. */
 static double first_backtrace_ns(unsigned stubs)
 {
 	static char flush[16 << 20];
@@ -359,7 +358,7 @@ static double first_backtrace_ns(unsigned stubs)
 			_exit(1);
 		for (unsigned i = 0; i < stubs; i++)
 			stub = flameprof_stub_new(arena, "stub", i);
-		/* Making many stubs empties the CPU's caches; let all start like that. */
+		/* Making many stubs evicts the CPU's caches, so evict them for one stub, too. */
 		memset(flush, stubs != 0, sizeof(flush));
 		stub();
 		if (write(ends[1], &first_ns, sizeof(first_ns)) != sizeof(first_ns))

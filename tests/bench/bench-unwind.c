@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one walk of a 36-frame stack costs inside a signal handler, from the ucontext, against
- * libunwind in the same process: warm, and cold, where each walk finds its caches empty (its memory
- * is still in the CPU's). The same of 500 frames. Prints medians and ratios; asserts nothing.
+ * Compare the cost of walking a 36-frame stack in a signal handler, from the ucontext, with
+ * libunwind in one process: with warm caches, and with empty caches of the unwinder (the tables are
+ * still in the CPU's caches). Then 500 frames. Prints medians and ratios; asserts nothing.
  *
  *	cc -O2 -std=gnu11 -D_GNU_SOURCE -I. -Iarch/$(uname -m) -fomit-frame-pointer \
  *		-o bench-unwind tests/bench/bench-unwind.c -lunwind && ./bench-unwind
@@ -72,7 +72,10 @@ static void step(ucontext_t *context, bool cold, double *took_ns, unsigned *coun
 	*count = frames;
 }
 
-/* From the handler itself, which it cannot skip; its cache belongs to the thread and stays warm. */
+/*
+ * Walk from inside the handler: unw_backtrace() cannot begin elsewhere. Its cache is per thread and
+ * stays warm.
+ */
 static void backtrace_here(double *took_ns, unsigned *count)
 {
 	void *pcs[FRAMES];
@@ -98,7 +101,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	}
 }
 
-/* Frames of different functions, or one row would serve the whole stack. */
+/* Use 32 functions, because with one function one cached row would serve the whole stack. */
 static int descend(int depth);
 
 #define LEVEL(n)                                                                                   \

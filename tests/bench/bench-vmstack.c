@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What it costs a virtual machine to record a stack of 35 functions that are known already: beside
- * native frames, on them, and of one function only; with the price of a mark for comparison. CPU
- * time of the recording thread; the sides take turns, and the ring is emptied between two of them.
- * Nothing is asserted.
+ * Measure what it costs a virtual machine to record a stack of 35 known functions: beside native
+ * frames, above them, and with one function only; and a mark, for comparison. CPU time of the
+ * recording thread. The sides take turns, and the ring is emptied between them. Asserts nothing.
  */
 #include <stdint.h>
 #include <stdio.h>

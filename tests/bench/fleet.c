@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A fleet's profiles into a store, made of real ones: each is so many samples drawn from one of
- * them, of one of many hosts and of two versions, in the later of which the hottest function costs
- * a third more. Says what it pushed, as what a reader has to find.
+ * Push the profiles of a made-up fleet into a store. Each profile is SAMPLES samples drawn from one
+ * of the real profiles FILE, and has one of many hosts and one of two versions. In the later
+ * version the hottest function costs a third more. Prints what it pushed, which is what a reader
+ * must find.
  *
- *   fleet ADDRESS PROFILES SAMPLES FILE...
+ * fleet ADDRESS PROFILES SAMPLES FILE...
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +21,8 @@
 
 struct base {
 	struct input input;
-	uint64_t *upto[2]; /* by node: the weight of it and all before, of each version */
-	uint32_t *place;   /* by node: its copy in the profile that is being made */
+	uint64_t *upto[2]; /* [version][node]: weight of nodes 0 to node */
+	uint32_t *place;   /* [node]: its copy in the profile being made */
 };
 
 static uint64_t state = 1;
@@ -35,7 +36,7 @@ static uint64_t random_below(uint64_t limit)
 	return (state * 0x2545f4914f6cdd1dULL >> 11) % limit;
 }
 
-/* The name of the function, on whichever of its lines. */
+/* Return the name of the function with the highest self weight, waits left out. */
 static const char *find_hottest(const struct calltree *tree)
 {
 	uint64_t *self = calloc(calltree_frames(tree), sizeof(*self));
@@ -79,7 +80,7 @@ static void base_read(struct base *base, const char *path)
 			uint64_t weight = node->self * 12;
 
 			if (i && calltree_frame_at(tree, node->frame)->kind == CALLTREE_WAIT)
-				weight = 0; /* of one thread that waits there is little to see */
+				weight = 0; /* leave waits out: there is one thread */
 			if (i && version &&
 				!strcmp(calltree_frame_at(tree, node->frame)->name, hottest))
 				weight = weight * SLOWER;
@@ -166,7 +167,7 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; !error && i < profiles; i++) {
 		struct store_profile profile;
 
-		/* Of each host one after the other, over twenty hours. */
+		/* Spread the profiles over the last 20 hours, host by host. */
 		make_profile(&profile, &base[i / 2 / HOSTS % bases], i, samples,
 			end_s - (int64_t)(20ULL * HOUR_S * (profiles - i) / profiles));
 		weight += profile.weight;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much CPU time each call of flamerun's handler takes: preloaded beside its library, this
- * stands between the kernel and the handler. At the end of each process that had samples
- * $HANDLER_TIMES.<pid> has a line for each: thread, nanoseconds.
+ * Measure the CPU time of each call of flamerun's handler. Preload this library beside flamerun's:
+ * it installs a handler of its own that calls flamerun's. At the end each process with samples
+ * writes $HANDLER_TIMES.<pid>, one line per call: thread number and nanoseconds.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 #include "arch/syscall.h"
 
 #define CALLS_MAX 65536u
-#define LOOKS	  100 /* for a handler, some of which come late, or anew */
+#define LOOKS	  100 /* checks; the handler may be installed late or again */
 #define LOOK_NS	  20000000
 
 /* As the kernel has it. */
@@ -35,7 +35,7 @@ static struct {
 } calls[CALLS_MAX];
 static unsigned count; /* atomic */
 static struct kernel_action real;
-static char base[3800]; /* of the file's name: at the end PHP has freed its environment */
+static char base[3800]; /* of the file's name; copied because PHP frees its environment */
 
 static uint64_t now_ns(void)
 {
@@ -64,7 +64,7 @@ static void stand_between(void)
 	struct kernel_action found, own;
 	Dl_info whose;
 
-	/* Past libc's syscall(), which flamerun's library answers for this signal. */
+	/* Use raw system calls, because flamerun's library replaces syscall() for this signal. */
 	if (arch_syscall4(SYS_rt_sigaction, SIGVTALRM, NULL, &found, sizeof(found.mask)) ||
 		(uintptr_t)found.handler <= 1 || found.handler == timed ||
 		!dladdr((void *)(uintptr_t)found.handler, &whose) ||

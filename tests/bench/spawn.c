@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spawn exec|fork N: N children one after the other; prints microseconds for each of wall time, of
- * the median child's CPU time and of what the parent used for it, and the CPU time of all.
+ * spawn exec|fork N: start N children one after the other. Prints microseconds: wall time per
+ * child, CPU time of the median child, CPU time of the parent per child, CPU time of all together.
  */
 #include <stdio.h>
 #include <stdlib.h>

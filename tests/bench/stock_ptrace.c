@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stock_ptrace PID SAMPLES: what libunwind-ptrace's own accessors cost a process. Attaches, then
- * stops its main thread SAMPLES times, walks the stack, lets it go. Prints frames and microseconds
- * held, the mean of each.
+ * stock_ptrace PID SAMPLES: measure how long libunwind-ptrace's own accessors stop a process. Stops
+ * its main thread SAMPLES times and walks its stack. Prints the means of frames and of microseconds
+ * stopped.
  */
 #include <libunwind-ptrace.h>
 #include <stdio.h>

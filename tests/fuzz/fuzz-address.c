@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as the address of a store, and as a text that becomes a literal: that one is read back
- * as a server does, and has to end where it ends.
+ * Parse any bytes as the address of a store and as a time, and make an SQL literal of them. The
+ * literal, read as a server reads it, must give the same text and end where the text ends.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Every byte is itself, or escaped: then it is one of \\, \' and \xHH. */
+/* Check that every byte of the literal stands for itself or is escaped as \\, \' or \xHH. */
 static void check_literal(const char *text)
 {
 	struct bytes query = {0};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a host that writes anywhere can do to the aggregator: a ring with any content, head and
- * tail, control records of any kind, batches changed after they were checked. What comes out must
- * still be a profile that can be read, merged and written.
+ * Feed the aggregator with what a program can write into the arena: a ring with any content, head
+ * and tail, control records of any kind, batches that change after they were checked. The profile
+ * must stay such that it can be read, merged and written.
  *
- * Input: 16 bytes of what the ring and its blocks are said to be, 2 bytes how much is control
- * records, those, the bytes of two blocks.
+ * Input: 16 bytes of ring positions, 2 bytes length of the control records, the control records,
+ * the bytes of two blocks.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -63,7 +63,9 @@ static void read_all(const struct flameprof_profile *profile)
 			abort();
 }
 
-/* Mostly the bytes given, now and then something wild. */
+/*
+ * Set the ring's positions to those of the bytes given, or to any value if the lowest bit says so.
+ */
 static void set_ring(const uint64_t positions[2], uint32_t size)
 {
 	struct wire_ring *ring = wire_ring(arena, RING);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A whole walk over call-frame information that an attacker wrote: the input is a module, with its
- * .eh_frame_hdr where the input says, and a stack. Nothing may be read outside of either, and every
- * walk ends.
+ * Walk stacks by hostile call-frame information. The input is a module and a stack, and says where
+ * in the module its .eh_frame_hdr is. No read may leave the module and the stack, and every walk
+ * must end.
  *
  *	clang-14 -g -O1 -std=gnu11 -D_GNU_SOURCE -I. -Iarch/x86_64 \
  *		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
  *		-o fuzz-cfi tests/fuzz/fuzz-cfi.c && ./fuzz-cfi -max_total_time=120
  *
- * Input: two bytes offset of the header, one byte that scales the code's size, one byte words of
- * stack, one byte that says which registers are known; the stack; the module. Code begins where the
- * module does.
+ * Input: 2 bytes offset of the header; 1 byte distance between the addresses at which walks begin;
+ * 1 byte number of stack words; 1 byte mask of the registers that are known; the stack; the module,
+ * which is all code.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -27,7 +27,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct unwind_module fuzzed;
 
-/* Code is the module's. Other memory is there at every other address, and says where it is. */
+/*
+ * Read the module's own bytes. Elsewhere every other 64 bytes are readable and hold a value made
+ * from their address.
+ */
 static inline int UNWIND_READ(void *context, uintptr_t address, uintptr_t *value)
 {
 	(void)context;
@@ -80,7 +83,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size - HEAD < stack_bytes || size - HEAD - stack_bytes == 0)
 		return 0;
 
-	/* Copies of exactly that size: the sanitizer sees the first byte beyond. */
+	/*
+	 * Copy to blocks of exactly this size, so that the sanitizer reports the first byte read
+	 * beyond.
+	 */
 	size_t module_bytes = size - HEAD - stack_bytes;
 	uint8_t *module = malloc(module_bytes);
 	uint8_t *stack = malloc(stack_bytes + 1);
@@ -95,7 +101,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.number = 1,
 	};
 
-	/* Stack words that are small are offsets: into the module, or into the stack itself. */
+	/*
+	 * Turn small stack words into addresses: below 2^16 in the module, below 2^32 in the stack.
+	 */
 	for (size_t i = 0; i + sizeof(uintptr_t) <= stack_bytes; i += sizeof(uintptr_t)) {
 		uintptr_t word;
 
@@ -109,7 +117,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	struct unwind_bounds bounds = {(uintptr_t)stack, (uintptr_t)stack + stack_bytes};
 	struct arch_registers registers;
-	/* Spread over all, the low numbers and the high ones; pc and sp always. */
+	/*
+	 * Repeat the mask for all registers; the program counter and stack pointer are always
+	 * known.
+	 */
 	uint64_t known = data[4] * 0x0101010101010101ULL | 1ULL << ARCH_DWARF_PC |
 			 1ULL << ARCH_DWARF_SP;
 

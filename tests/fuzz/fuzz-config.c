@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a settings file: whatever they are, they are read to their end or refused with a
+ * Read any bytes as a settings file. It must be read to its end, or refused with the number of a
  * line that exists.
  */
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as the control ring of a process, and any state of its positions. */
+/* Read any bytes as the control ring of a process, with any positions. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Every text of a record that was taken ends inside of it. */
+/* Check that every text of an accepted record ends inside the record. */
 static void check(const struct wire_control_record *record)
 {
 	switch (record->type) {

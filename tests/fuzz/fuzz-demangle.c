@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as the name of a function, in all styles, and made short for a label.
+ * Demangle any bytes as the name of a function, in all styles, and shorten the result for a label.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as Go's table of functions, in an ELF file of one section: names end, extents are in
- * order, and the call-frame information made of it is sound enough to make a search table of.
+ * Read any bytes as Go's table of functions (.gopclntab), in an ELF file made around it. Names must
+ * end and extents be in order, and a search table can be made for the call-frame information that
+ * is made from it.
  */
 #include <elf.h>
 #include <stdint.h>
@@ -18,7 +19,7 @@ static const char section_names[] = "\0.gopclntab\0.shstrtab";
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* header, three section headers, their names, the table. */
+/* Make a file of an ELF header, three section headers, their names and the table. */
 static char *make_file(const uint8_t *data, size_t size, size_t *bytes)
 {
 	const size_t names_at = sizeof(Elf64_Ehdr) + 3 * sizeof(Elf64_Shdr);

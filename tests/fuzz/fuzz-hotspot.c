@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reader of HotSpot's activations on a hostile code cache: a page with one compiled method, one
- * stub and an interpreter in it, at a fixed address so that its words can be aimed, of which the
- * input replaces what it likes. Whatever it says, reading comes to an end, touches nothing else,
- * and texts fit. Read as from outside: plain loads of the cache are the handler's.
+ * Read HotSpot's frames from a hostile code cache: a page with one compiled method, one stub and an
+ * interpreter. The page has a fixed address, so that the input, which overwrites any of its words,
+ * can make them point into it. Reading must end, must not touch other memory, and texts must fit
+ * their buffers. Memory is read by system call, as from outside; plain loads are used in the
+ * handler only.
  */
 #include <stdint.h>
 #include <string.h>
@@ -170,7 +171,7 @@ static void lay_out(struct page *page)
 	nmethod = put_blob(page, AT(code), offsets.nmethod_size, 1024);
 	put_blob(page, AT(code) + 1024, 64, 512);
 	put_method(page, nmethod);
-	/* On the stack: who called, as the interpreter, the method and the stub return. */
+	/* Lay frames on the stack that return to the compiled method and to the interpreter. */
 	for (unsigned i = 0; i + 4 <= 64; i += 4) {
 		page->stack[i + 2] = AT(stack) + 8 * (i + 14);
 		page->stack[i + 3] = i % 3 ? AT(code) + 1544 : nmethod + offsets.nmethod_size + 8;
@@ -197,7 +198,7 @@ static void walk(struct runs *runs, uint64_t *frames, struct unwind_activation a
 		__builtin_trap();
 }
 
-/* @data: how to begin, then what to put where: two bytes that say where, eight that say what. */
+/* Run one input: 8 bytes of options, then words to overwrite: 2 bytes offset, 8 bytes value. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct page *page;

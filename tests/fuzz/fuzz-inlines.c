@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as an ELF file in memory: whatever its DWARF says, chains of addresses are found or not
- * found in bounded time and memory, and what is found can be read. `make fuzz` begins with small
- * files of all versions.
+ * Read any bytes as an ELF file in memory. Whatever its DWARF says, finding the inlined functions
+ * of an address must take bounded time and memory, and a chain that is found can be read. `make
+ * fuzz` begins with small files of all DWARF versions.
  *
  *	clang-14 -g -O1 -std=gnu11 -D_GNU_SOURCE -I. \
  *		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as /proc/PID/maps, of which files' names are the part a program chooses: what is found
- * holds the address asked for, and reading the same again changes nothing.
+ * Read any bytes as /proc/PID/maps, because a program chooses the names of its files. A mapping
+ * that is found must hold the address asked for; reading the text again must change nothing.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as what `perf script` prints; what can be read is written as folded stacks, which must
- * weigh the same.
+ * Read any bytes as output of `perf script`. If that succeeds, the tree is written as folded
+ * stacks, which must have the same total weight.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Of all lines, each of which ends in its weight. */
+/* Add up the weights at the ends of all folded lines. */
 static uint64_t folded_total(const struct calltree *tree)
 {
 	uint64_t total = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a perf map.
+ * Read any bytes as a perf map.
  *
  *	clang-14 -g -O1 -std=gnu11 -D_GNU_SOURCE -I. \
  *		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (uint64_t address = 0; address < 4096; address++) {
 		const char *name = perfmap_lookup(map, address);
 
-		/* A name is never empty, and ends before the text does. */
+		/* A name is not empty and ends inside the text. */
 		if (name && (!name[0] || strlen(name) >= size))
 			abort();
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a pprof profile, inflated or not; what can be read is written and read again, and
- * must be the same then. Names that are no UTF-8 are not written as they are: of those the weights
- * must be the same, and all else when it is written once more.
+ * Read any bytes as a pprof profile, compressed or not. If that succeeds, the profile is written
+ * and read again and must be the same. Names that are not UTF-8 are changed when they are written:
+ * then the weights must be the same, and all else after writing a second time.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	diag_set_level(DIAG_QUIET);
 	if (in && !pprof_load(in, "fuzz", &bytes, &count, &message)) {
 		pprof_is_profile(bytes, count);
-		/* Larger times than these overflow when they are multiplied by their period. */
+		/* Leave out larger values, because multiplying them by the period overflows. */
 		if (!pprof_read(tree, bytes, count, "fuzz", &request, &facts, &message) &&
 			!calltree_finish(tree) && calltree_total(tree) &&
 			calltree_total(tree) < UINT64_C(1) << 40 &&

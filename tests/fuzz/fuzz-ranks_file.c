@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as the file of a node: read, weighed, and added to others as a rank does. */
+/* Read any bytes as the file of a node, and merge it as a rank does. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* With the magic in front, or nothing would come further. */
+/* Put the magic in front, because every other file is refused at once. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char magic[] = "\x0a\x10" RANKS_FILE_MAGIC;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The readers of Python's, PHP's, Ruby's, Perl's, Lua's and LuaJIT's stacks on hostile memory: the
- * input is laid out as a page of our own, at a fixed address so that pointers in it can hit it, and
- * behind it nothing is mapped. Whatever it says, reading comes to an end and touches nothing else.
+ * Read stacks of Python, PHP, Ruby, Perl, Lua and LuaJIT from hostile memory. The input is a page
+ * at a fixed address, so that words of it can point into it; nothing is mapped behind it. Reading
+ * must end and must not touch other memory.
  */
 #include <stdint.h>
 #include <string.h>
@@ -35,14 +35,14 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 	return wire_language_frame(WIRE_LANGUAGE_BIT, frame->first_line, runs_line(runs, frame));
 }
 
-/* Whose registers hold what lies where it does. */
+/* Read a frame's registers from the page, at an offset that depends on its stack pointer. */
 static uint64_t registers_of(const struct unwind_frame *frame, struct arch_registers *out)
 {
 	memcpy(out, (const void *)(PAGE_AT + (frame->sp - PAGE_AT) / 2), sizeof(*out));
 	return out->r[0];
 }
 
-/* A stack whose activations lie anywhere in the page. */
+/* Walk a stack whose activations lie all over the page. */
 static void tell(const struct runtime *runtime, uintptr_t known)
 {
 	struct runs runs = {.known = known};
@@ -120,7 +120,10 @@ static void put_word(char *page, size_t offset, uintptr_t word)
 	memcpy(page + offset % PAGES, &word, sizeof(word));
 }
 
-/* Words with a 1 at their upper end point into the page; the interpreter is its beginning. */
+/*
+ * Lay out Perl's structures; the interpreter begins at the page's start. Words whose highest byte
+ * is 1 become pointers into the page.
+ */
 static void tell_perl(const uint8_t *data, char *page)
 {
 	uintptr_t info = data[5] * 8u, word;
@@ -155,7 +158,10 @@ static void tell_perl(const uint8_t *data, char *page)
 	tell(&runtime, data[3] % 2 ? runtime.base : 0);
 }
 
-/* As Perl's words; the beginning is a state, with calls behind it, and what frames have. */
+/*
+ * Lay out a Lua state at the page's start. Words whose highest byte is 1 become pointers into the
+ * page.
+ */
 static void tell_lua(const uint8_t *data, char *page)
 {
 	const struct lua_layout *layout = &lua_layouts[data[1] % 4];
@@ -193,7 +199,10 @@ static void tell_lua(const uint8_t *data, char *page)
 	}
 }
 
-/* As Lua's, whose beginning is a state and the global one; the C stack is what lies behind. */
+/*
+ * Lay out a LuaJIT state at the page's start and its global state at 128. Words whose highest byte
+ * is 1 become pointers into the page.
+ */
 static void tell_luajit(const uint8_t *data, char *page)
 {
 	const struct runtime runtime = {
@@ -270,7 +279,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	runtime.entry = PAGE_AT;
 	runtime.entry_end = PAGE_AT + PAGES;
 	runtime.code_type = PAGE_AT + data[1];
-	/* Offsets are those of the version, or what the process publishes: anything. */
+	/*
+	 * Use the offsets of the version, or from PUBLISHED_FROM on those that the process
+	 * publishes.
+	 */
 	memcpy(runtime.offsets, row, sizeof(*row));
 	if (runtime.version < PUBLISHED_FROM || !read_published(&runtime, &reader, row)) {
 		tell(&runtime, data[2] ? PAGE_AT + data[2] * 8u : 0);

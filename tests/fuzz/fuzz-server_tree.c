@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as what a store's server answers: rows of profiles, or of weights, stacks and frames,
- * each behind two bytes with its length; and as a file of the spool.
+ * Read any bytes as answers of a store's server and as a file of the spool. Answers are rows of
+ * profiles, or of weights, stacks and frames, each behind two bytes with its length.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A copy, so that what reads beyond it is caught. */
+/* Copy the part, so that the sanitizer reports a read beyond its end. */
 static struct bytes take(const uint8_t **data, size_t *size)
 {
 	struct bytes part = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a file for speedscope; what can be read is written and read again, and must weigh
- * the same then.
+ * Read any bytes as a speedscope file. If that succeeds, the file is written and read again and
+ * must have the same total weight.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a picture: as the text of one, and as the columns of one, packed as they should be.
- * What can be read is drawn, and must have the same stacks when that is read again.
+ * Read any bytes as the text of a picture, and as its columns in a sound package. If that succeeds,
+ * the tree is drawn, and the drawing when read must have the same weight and threads and no more
+ * nodes.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as an ELF file in memory: its tables are read, its debug data unpacked, and the names
- * and functions that come out cover the addresses asked for.
+ * Read any bytes as an ELF file in memory: read its tables and unpack its debug data. The names and
+ * functions that are found must cover the addresses asked for.
  *
  *	clang-14 -g -O1 -std=gnu11 -D_GNU_SOURCE -I. \
  *		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \

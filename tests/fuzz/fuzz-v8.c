@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reader of V8's frames on a hostile heap: a page with a function in it, interpreted, as
- * baseline and as optimised code with itself inlined, at a fixed address so that its words can be
- * aimed, of which the input replaces what it likes; behind it nothing is mapped. Whatever it says,
- * reading comes to an end, touches nothing else, and texts fit. Read as from outside: plain loads
- * are the handler's.
+ * Read V8's frames from a hostile heap: a page with one function that is interpreted, compiled by
+ * the baseline compiler, and optimised with itself inlined. The page has a fixed address, so that
+ * the input, which overwrites any of its words, can make them point into it; nothing is mapped
+ * behind it. Reading must end, must not touch other memory, and texts must fit their buffers.
+ * Memory is read by system call, as from outside; plain loads are used in the handler only.
  */
 #include <stdint.h>
 #include <string.h>
@@ -25,7 +25,7 @@
 
 #define INSTRUCTIONS 160u
 
-/* Instructions, with what lies before them. */
+/* A code object: its header, then its instructions. */
 struct stream {
 	_Alignas(32) uint64_t head[4];
 	uint8_t code[INSTRUCTIONS];
@@ -40,7 +40,7 @@ struct page {
 	uint8_t tables[4][64]; /* of bytecode, of baseline code, of optimised code */
 	uint64_t handlers[8];
 	uint8_t sizes[3][6];
-	uint64_t stack[8][8]; /* 48 bytes below a frame pointer, that, and who is returned to */
+	uint64_t stack[8][8]; /* per frame 48 bytes below fp, fp, return address */
 };
 _Static_assert(sizeof(struct page) <= PAGES, "fits");
 
@@ -138,7 +138,10 @@ static void put_function(struct page *page)
 	page->scope[10] = number(18);
 }
 
-/* Positions in tables: twice a distance in code, then in the source, twice and shifted by one. */
+/*
+ * Fill the position tables. An entry is a distance in code, times 2, then one in the source, times
+ * 2 and times 2 again if it can be negative.
+ */
 static void put_tables(struct page *page)
 {
 	static const uint8_t sizes[3][6] = {
@@ -146,7 +149,7 @@ static void put_tables(struct page *page)
 	static const uint8_t bytecodes[] = {4, 5, 0, 0, 5, 0, 0, 4, 4, 4};
 	static const uint8_t lines_at[] = {2, 36, 12, 12};
 	static const uint8_t code_of[] = {40, 10, 10, 10, 10, 10, 10};
-	/* At 9: character 8; at 17: 9, of the second that is inlined. */
+	/* Code offset 9: character 8; offset 17: character 9 of the second inlined call. */
 	static const uint8_t inlined_at[] = {18, 36, 16, 132, 128, 128, 128, 32};
 	const uint64_t calls[2][2] = {{(8 + 1) << 1, 0}, {(uint64_t)(9 + 1) << 1 | 1ULL << 31, 0}};
 
@@ -189,7 +192,7 @@ static void lay_out(struct page *page)
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* In which code the frame is that @how says. */
+/* Return the program counter of a frame in the kind of code that @how selects. */
 static uintptr_t pc_of(uint8_t how)
 {
 	uintptr_t at = (uintptr_t)(how >> 2);
@@ -199,11 +202,11 @@ static uintptr_t pc_of(uint8_t how)
 			      : 0;
 }
 
-/* @data: how to begin, then what to put where: two bytes that say where, eight that say what. */
+/* Run one input: 8 bytes of options, then words to overwrite: 2 bytes offset, 8 bytes value. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct page *page;
-	static uint64_t inputs; /* what was found out of one is not another's */
+	static uint64_t inputs; /* runs' epoch: cached facts end with the input */
 	struct runtime runtime = {
 		.kind = &runtime_v8, .version = 1204, .base = PLACE(sizes), .base_bytes = 18};
 	struct runs runs = {.generator = &runtime, .expanded = expanded, .epoch = ++inputs};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What fuzz-inlines begins with, built in several ways: a few functions inlined into each other.
+ * The first inputs of fuzz-inlines, built in several ways: a few functions inlined into each other.
  */
 struct node {
 	struct node *next;
 	int value;
 };
 
-/* Of a compiler for C++: functions that have no name for linkers. */
+/* In C++ the functions get internal linkage and so have no linkage name. */
 #ifdef __cplusplus
 namespace
 {
