@@ -323,7 +323,7 @@ static _Unwind_Reason_Code count_frame(struct _Unwind_Context *context, void *ar
 static double first_ns;
 static unsigned first_frames;
 
-/* libgcc's, whatever else is linked. */
+/* Walk with libgcc's unwinder, even if another unwinder is linked. */
 static void backtrace_once(void)
 {
 	void *gcc = dlopen("libgcc_s.so.1", RTLD_NOW);

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Side by side in one run: the same work alone, under flamerun, under its peers, taken in turns so
-# that a noisy machine hits all alike. Prints ratios with their spread; asserts nothing.
+# Compare work alone, under flamerun and under its peers. All take turns, so that other load affects
+# all of them alike. Prints ratios with their spread; asserts nothing.
 #
 # usage: bench.py [rounds]     BUILD: the build folder
 import os
@@ -42,7 +42,7 @@ int main() { std::vector<int> v{3, 2, 1}; std::regex r("a+b*c"); return stage<ST
 
 
 def cpu_of(command, **options):
-    """Run @command; returns CPU seconds of it and all it waited for, and wall seconds."""
+    """Run @command. Returns CPU seconds of it and of all its children, and wall seconds."""
     started = time.monotonic()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=options.get("stderr", subprocess.DEVNULL))
@@ -54,7 +54,7 @@ def cpu_of(command, **options):
 
 
 def spread(values):
-    """Median and the interval that holds the middle half."""
+    """Return the median and the middle half."""
     quarters = statistics.quantiles(values, n=4) if len(values) > 1 else [values[0]] * 3
     return f"{statistics.median(values):+6.2f} %  [{quarters[0]:+.2f}, {quarters[2]:+.2f}]"
 
@@ -64,7 +64,7 @@ def row(name, value):
 
 
 def compiler_job(folder, stages):
-    """The command line of a cc1plus on a preprocessed file."""
+    """Return the command line of a cc1plus on a preprocessed file."""
     source = folder / "job.cc"
     source.write_text(SOURCE.replace("STAGES", str(stages)))
     subprocess.run(["g++", "-E", "-o", folder / "job.ii", source], check=True)
@@ -74,7 +74,7 @@ def compiler_job(folder, stages):
 
 
 def cputime(folder):
-    """A wrapper that writes the CPU seconds of the program it runs, and nothing else's."""
+    """Build a wrapper that writes the CPU seconds of only the program it runs."""
     program = folder / "cputime"
     subprocess.run(["gcc", "-O2", "-D_GNU_SOURCE", "-o", program,
                     ROOT / "tests" / "bench" / "cputime.c"], check=True)
@@ -82,7 +82,7 @@ def cputime(folder):
 
 
 def overhead(folder):
-    """CPU of cc1plus itself: alone, under flamerun, under perf, in turns."""
+    """Compare CPU time of cc1plus itself alone, under flamerun and under perf, in turns."""
     job = compiler_job(folder, 4)
     wrapper, out = cputime(folder), folder / "cpu"
     inner = [wrapper, out, *job]
@@ -109,7 +109,8 @@ def overhead(folder):
 
 
 def drawing(folder):
-    """From the program's end to the SVG, and what flamerun itself needs, for 10,000 samples."""
+    """Measure the time from the program's end to the SVG, and flamerun's own CPU time, for 10,000
+    samples."""
     job = compiler_job(folder, 40)
     wrapper, out = cputime(folder), folder / "cpu"
     cpu_of([wrapper, out, *job])
@@ -125,7 +126,8 @@ def drawing(folder):
 
 
 def spawn(program, what, count, *prefix):
-    """Microseconds for each child: wall, its CPU, its parent's; and CPU of all but these."""
+    """Return microseconds per child: wall, its CPU, its parent's CPU; then CPU of all other
+    processes."""
     process = subprocess.Popen([*prefix, program, what, str(count)], text=True,
                                stdout=subprocess.PIPE)
     with process:

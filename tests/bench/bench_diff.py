@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# What `flamerun diff` is worth: how often it raises an alarm between equal runs of two programs, split
-# at random, and how often it finds a change, by its size and the number of runs. Beside it, how many
-# functions of equal runs differ by more than 10 %, which is what difffolded.pl and pprof -diff_base
-# show. Prints; asserts nothing.
+# Measure `flamerun diff`: how often it reports a change between equal runs of two programs, split
+# at random, and how often it finds a real change, by its size and the number of runs. Also how many
+# functions of equal runs differ by more than 10 %, which difffolded.pl and pprof -diff_base show.
+# Prints; asserts nothing.
 #
 # usage: bench_diff.py [runs [splits]]     BUILD: the build folder
-# POOL: a folder in which runs are left, and from which they are taken if they are there.
+# POOL: a folder that keeps the recorded runs; runs that are there are not recorded again.
 import concurrent.futures
 import json
 import os
@@ -36,7 +36,7 @@ def output_of(*words):
 
 
 def programs(folder):
-    """name: command line of equal runs."""
+    """Return {name: command line}; all runs of a command line are equal."""
     versions, source, preprocessed = folder / "versions", folder / "regex.cc", folder / "regex.ii"
     output_of("gcc", "-O2", "-g", "-D_GNU_SOURCE", f"-I{ROOT}", ROOT / "tests/targets/versions.c", "-o",
               versions)
@@ -49,7 +49,7 @@ def programs(folder):
 
 
 def make_pools(folder):
-    """In turns, so that what disturbs the machine is in all."""
+    """Record the runs of the programs in turns, so that other load affects all of them alike."""
     pools = {name: [folder / f"{name}-{i:03}.pb.gz" for i in range(RUNS)] for name in ("versions", "cc1plus")}
     if all(path.exists() for pool in pools.values() for path in pool):
         return pools
@@ -87,7 +87,8 @@ def print_alarms(name, pool, each, splits):
 
 
 def print_power(folder, each, effect):
-    """Runs of 4000 samples, 20 seconds at the usual rate, whose tenth is so much slower."""
+    """Compare made-up runs of 4000 samples (20 s at the default rate) in which one function that
+    takes a tenth of the time is slower by @effect."""
     found = wrong = 0
     for trial in range(TRIALS):
         words = diffs.two_sides(folder, trial, each, 4000, {"tenth": 1 + effect})

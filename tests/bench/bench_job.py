@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# A job of 1,000 nodes with 100 ranks each, drawn as one. The files are made from those of a real job
-# of 64 ranks, whose stacks are brought into one table: their weights are changed at random, each node
-# has a few stacks that no other has. Then 1,000 pprof profiles of 3,000 stacks, merged, beside
-# `pprof -proto` if there is one.
-#   BASE=heat bench_job.py    the folder of a real job, else one of compilers is recorded here
+# Draw a job of 1,000 nodes with 100 ranks each as one picture. The files are made from those of a
+# real job of 64 ranks, whose stacks are merged into one table: weights are changed at random, and
+# each node has a few stacks that no other node has. Then merge 1,000 pprof profiles of 3,000
+# stacks, beside `pprof -proto` if it is installed.
+#
+# BASE=heat bench_job.py    the folder of a real job; without it a job of compilers is recorded
 import concurrent.futures
 import os
 import pathlib
@@ -30,7 +31,8 @@ def field(number, value):
 
 
 class Base:
-    """The ranks of a job's nodes, by stacks of one table: texts, columns 8 to 14, ranks as {stack: weight}."""
+    """All ranks of a job with one table of stacks: texts, columns 8 to 14, ranks as {stack:
+    weight}."""
 
     def __init__(self, folder):
         self.texts, self.frames, self.stacks, self.ranks = {}, {}, {}, []
@@ -50,7 +52,7 @@ class Base:
                 columns[number] = numbers(value)
             elif number == 15:
                 ranks.append(dict(fields(value)))
-        # Name, module and file are texts; kind and line are not.
+        # Name, module and file are indices of texts; kind and line are numbers.
         frames = [self.frames.setdefault((texts[name], texts[module], kind, texts[file], line), len(self.frames))
                   for name, module, kind, file, line in zip(*(columns[key] for key in range(8, 13)))]
         place = [0]
@@ -66,7 +68,7 @@ class Base:
 
 
 def record(folder):
-    """A real job: 64 compilers, started as mpirun starts ranks, two at a time."""
+    """Record a real job: 64 compilers with an MPI launcher's environment, two at a time."""
     source = pathlib.Path(folder) / "one.cc"
     source.write_text("#include <regex>\n#include <iostream>\n")
 
@@ -82,7 +84,7 @@ def record(folder):
 
 
 def make_node(base, number, draw):
-    """A node's file: as many stacks as STACKS, the ranks of the real job with other weights."""
+    """Return a node's file: at least STACKS stacks, and the real job's ranks with other weights."""
     texts, ranks = [*base.texts, b"of_node_%d" % number], base.ranks
     columns = {key: list(values) for key, values in base.columns.items()}
     for key, value in zip(range(8, 13), (len(texts) - 1, 0, 0, 0, 0)):
@@ -90,7 +92,7 @@ def make_node(base, number, draw):
     rare = len(columns[8]) - 1
     known = len(columns[13])
     leaves = []
-    # Deeper copies of real stacks, the same in all nodes, up to the size of a real profile.
+    # Add deeper copies of real stacks, equal in all nodes, up to the size of a real profile.
     for i in range(known + 1, max(STACKS, known + OWN_STACKS) + 1):
         parent = (i * 7919) % (i - 1) + 1
         columns[13].append(i - parent)
@@ -136,7 +138,7 @@ def main():
         print(f"made from {len(base.ranks)} real ranks with {len(base.stacks)} stacks")
         (path / "job").mkdir()
         draw = random.Random(1)
-        # Twenty nodes are made, and copied under other names and ranks: their stacks differ by node.
+        # Make twenty nodes and copy them under other names and ranks; stacks still differ by node.
         for number in range(NODES):
             if number < 20:
                 made = make_node(base, number, draw)
@@ -157,7 +159,8 @@ def main():
 
 
 def make_copy(path, number):
-    """Of the nodes that were made, with numbers of its own; the names of rare stacks stay apart."""
+    """Return a copy of one of the nodes that were made, with another node's name, ranks and rare
+    stacks."""
     data = (path / "job" / f"n{number % 20:04}.ranks").read_bytes()
     out = []
     for key, value in fields(data):
@@ -175,7 +178,8 @@ def make_copy(path, number):
 
 
 def make_profiles(path):
-    """Those of ten runs of a compiler, a hundred times each: some 3,000 stacks, 95 KB."""
+    """Make 1,000 profiles: ten runs of a compiler, a hundred times each; 3,000 stacks and 95 KB
+    each."""
     (path / "profiles").mkdir()
     (path / "one.cc").write_text("#include <regex>\n#include <iostream>\nint f(const char *s) "
                                  "{ std::cout << s; return std::regex_match(s, std::regex(\"a(b|c)*d\")); }\n")

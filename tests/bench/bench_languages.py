@@ -1,15 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# What a frame of a language costs a sample, in the real runtime: a recursion of two depths calls a
-# loop of one length, alone and under flamerun, in turns. The program measures the CPU time of the
-# loop by itself, so all that a sample costs is in it: the kernel's signal, the handler, and what
-# the handler leaves of the caches. What a deep stack costs more than a shallow one is the frames'.
-# Beside it how many of the samples that were due at 4,000 Hz were taken, where the stack is deep,
-# and how many had it whole. A recursion in C is the peer of all, and async-profiler Java's. Asserts
-# nothing.
+# Measure what a frame of each language adds to a sample, in the real runtime. A recursion of two
+# depths calls a loop of one length, alone and under flamerun, in turns. The program measures the
+# CPU time of the loop, which includes all costs of a sample: the kernel's signal, the handler, and
+# the caches that the handler evicts. The difference between the deep and the shallow stack is the
+# frames' cost. Also printed: the share of samples due at 4,000 Hz that were taken at the deep
+# stack, and the share of them with the whole recursion. The references are a recursion in C and,
+# for Java, async-profiler. Asserts nothing.
 #
-# usage: bench_languages.py [rounds [row]]     BUILD: the build folder     ASYNC_PROFILER: its library
+# usage: bench_languages.py [rounds [row]]     BUILD: the build folder     ASYNC_PROFILER: its
+# library
 import os
 import pathlib
 import re
@@ -26,7 +27,7 @@ SHALLOW, DEEP = 20, 1020
 PHP_JIT = ["-d", "opcache.enable_cli=1", "-d", "opcache.jit=tracing", "-d", "opcache.jit_buffer_size=32M"]
 ASYNC_PROFILER = os.environ.get("ASYNC_PROFILER")
 
-# Ten functions that call each other in turns: caches that only know one are of no help.
+# Ten functions call each other in turns, so that a cache of a single function does not help.
 C = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,7 +143,7 @@ function deep{i}(n, units) return n > 0 and deep{(i + 1) % 10}(n - 1, units) + 1
 deep0(tonumber(arg[1]), tonumber(arg[2]))
 """
 
-# What is compiled is compiled before.
+# Code that gets compiled is compiled before the measurement.
 NODE = """
 function cpu() { const used = process.cpuUsage(); return (used.user + used.system) / 1e6; }
 function work(units) { let x = 1; for (let i = 0; i < units; i++) x = (x * 31 + i) & 0xffffff; return x; }
@@ -185,12 +186,13 @@ public class Deep {
 
 
 class Row(typing.NamedTuple):
-    """One line of the table: @command gets a depth and the @units of the loop behind it."""
+    """One row of the table. @command gets two arguments: a depth, and @units of the loop at that
+    depth."""
     title: str
     command: list
     units: int
-    more: tuple = ()  # words behind both
-    flags: object = None  # of a peer: from the folder to words behind the command's first
+    more: tuple = ()  # arguments behind these two
+    flags: object = None  # of a peer: gets the folder, returns arguments to insert behind the command's first word
 
 
 def java(folder, *flags):
@@ -203,7 +205,8 @@ def under_async_profiler(folder):
 
 
 def compile_programs(folder):
-    """Writes them all into @folder, compiles those that are. Returns the rows whose runtime is here."""
+    """Write all programs into @folder and compile them. Returns the rows whose runtime is
+    installed."""
     for name, text in (("deep.c", C), ("deep.py", PYTHON), ("deep.php", PHP), ("deep.pl", PERL),
                        ("deep.rb", RUBY), ("deep.lua", LUA), ("deep.js", NODE), ("Deep.java", JAVA)):
         (folder / name).write_text(text)
@@ -237,14 +240,15 @@ def compile_programs(folder):
 
 
 def run(command):
-    """Returns the CPU seconds that the program tells, and all that is said."""
+    """Run @command. Returns the CPU seconds that it prints, and all its output."""
     said = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, check=True,
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True).stderr
     return float(re.search(r"^\d+\.?[\dEe.-]*$", said, re.MULTILINE)[0]), said
 
 
 def whole_share(folded, depth):
-    """What part of the samples of the loop has the whole recursion behind it, and how many they are."""
+    """Return the share of the loop's samples with the whole recursion, and the number of its
+    samples."""
     whole = every = 0
     for line in folded.read_text().splitlines():
         stack, _, weight = line.rpartition(" ")
@@ -263,7 +267,8 @@ def told(said, pattern):
 
 
 def measure(folder, row, depth, alone_s):
-    """Seconds of CPU that a sample costs, what part of those due was taken, what part is whole."""
+    """Return CPU seconds per sample, the share of due samples taken, and the share of whole stacks.
+    """
     words = [str(depth), str(row.units), *row.more]
     if row.flags:
         cpu_s, said = run([row.command[0], *row.flags(folder), *row.command[1:], *words])

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# What it costs a Lua program to be visible: CPU of flamelua against lua5.4 on the same scripts, in
-# turns, with each part of it off and on; and of its ticks against itself without. Asserts nothing.
+# Measure what visibility costs a Lua program: CPU time of flamelua against lua5.4 for the same
+# scripts, in turns, with each of its features off and on; and of flamelua with ticks against
+# flamelua without. Asserts nothing.
 #
 # usage: bench_lua.py [rounds]     BUILD: the build folder
 import pathlib
@@ -38,7 +39,8 @@ WAYS = {
 
 
 def against(base, command, rounds):
-    """Percent of CPU more, round by round; the two in turns."""
+    """Return percent of additional CPU time of @command over @base, per round; they run in turns.
+    """
     values = []
     for turn in range(rounds):
         pair = [(0, base), (1, command)]

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# What flamerun costs a script, plain and under it, in turns; and, where one is, CPython 3.12's own way of it (-X perf) against plain
-# 3.12, whose authors publish 8 % for their benchmark suite. Only calls of Python functions by
-# Python functions cost more. Asserts nothing.
+# Measure what flamerun costs a Python script, with and without it in turns; and, if CPython 3.12 is
+# there, what its own perf support (-X perf) costs, for which its authors publish 8 % for their
+# benchmark suite. Only calls of Python functions by Python functions cost more. Asserts nothing.
 #
 # usage: bench_python.py [rounds]     BUILD: the build folder     PYTHON312: its CPython 3.12
 import os
@@ -69,7 +69,7 @@ def cpu_s(*command):
 
 
 def compare(base, ways, rounds):
-    """Percent over @base of each of @ways, a list of values each."""
+    """Return {way: percent over @base, one value per round}."""
     found = {way: [] for way in ways}
     for _ in range(rounds):
         alone = cpu_s(*base)

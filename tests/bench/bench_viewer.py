@@ -1,16 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# The viewer in a headless Chromium beside others of the same stacks: bytes, time and CPU time until
-# two frames are painted, memory, the longest frames while one zooms into the same boxes and
-# searches the same words; of flamerun's also while one turns the wheel and the graph round. Each
-# side has a browser of its own, in turns. Prints; asserts nothing.
+# Measure the viewer in a headless Chromium beside other viewers of the same stacks: bytes, time and
+# CPU time until two frames are painted, memory, and the longest frames while zooming into the same
+# boxes and searching the same words; for flamerun's viewer also while turning the wheel and the
+# graph. Each side has its own browser, in turns. Prints; asserts nothing.
 #
 # usage: bench_viewer.py [-r ROUNDS] [-z ZOOMS] [-k FOLDER] [-s SIDE,...] [STACKS...]
-# STACKS are numbers of nodes to make up, NODES:SAMPLES for as many samples with times, files of
-# folded stacks, or pictures of flamerun's; the second and the last have no peers. What is made is
-# kept in FOLDER, so that another call measures at once; --prepare makes it and measures nothing.
-# Peers that are not here are left out, and said to be; BUILD: the build folder
+#
+# STACKS are numbers of nodes to make up, NODES:SAMPLES for that many samples with times, files of
+# folded stacks, or pictures of flamerun's; samples and pictures have no peers. What is made is kept
+# in FOLDER, so that a later call measures at once; --prepare only makes it. Peers that are not
+# installed are left out with a message. Environment:
+# BUILD           the build folder
 # BASELINE        another flamerun
 # FLAMEGRAPH      flamegraph.pl
 # ASYNC_PROFILER  classes or jar of its converter
@@ -92,7 +94,8 @@ def name_of(function):
 
 
 def write_stacks(path, nodes):
-    """A tree of so many nodes in which each function calls a few others often and some seldom."""
+    """Write a made-up tree of @nodes nodes; each function calls a few others often and some seldom.
+    """
     chance = random.Random(7)
     functions, depths, texts, callees = [0], [0], [""], [set()]
     with path.open("w") as out:
@@ -112,7 +115,7 @@ def write_stacks(path, nodes):
 
 
 class Tree:
-    """Of folded stacks, parents before their children."""
+    """The tree of a file of folded stacks, parents before their children."""
 
     def __init__(self, path):
         self.name, self.parent, self.depth, self.total = ["all"], [0], [0], [0]
@@ -142,7 +145,7 @@ class Tree:
         return json.dumps(made[0], separators=(",", ":"))
 
     def places(self):
-        """Of each node the weight to its left, where the heaviest child comes first."""
+        """Return for each node the weight to its left when heavier siblings come first."""
         left = [0] * len(self.name)
         for above in range(len(left)):
             at = left[above]
@@ -152,7 +155,7 @@ class Tree:
         return left
 
     def within(self, top):
-        """Nodes below one that are wide enough to be pointed at while it fills the view."""
+        """Return the nodes below @top that are wide enough to click while @top fills the view."""
         found, rest = [], [top]
         while rest:
             node = rest.pop()
@@ -163,7 +166,7 @@ class Tree:
         return found[1:]
 
     def zooms(self, count):
-        """What to zoom into, by chance but always the same: in, deeper, then out (None)."""
+        """Return @count zoom targets: in, deeper, then out (None). The seed is fixed."""
         chance, left, steps, top = random.Random(7), self.places(), [], 0
         while len(steps) < count:
             below = self.within(top) if len(steps) % 3 < 2 else []
@@ -173,7 +176,7 @@ class Tree:
         return steps
 
     def words(self):
-        """The beginnings of five names that weigh more and less."""
+        """Return the beginnings of five names, from heavy to light."""
         weights = collections.Counter()
         for name, total in zip(self.name[1:], self.total[1:]):
             weights[name] += total
@@ -183,7 +186,8 @@ class Tree:
 
 
 def facts_of(stacks):
-    """What is done with a tree and what it is like; kept beside the stacks, which may be large."""
+    """Return a tree's size, zoom targets and search words; kept in a file, because stacks may be
+    large."""
     kept = stacks.with_suffix(".json")
     if not kept.exists():
         tree = Tree(stacks)
@@ -196,16 +200,15 @@ def facts_of(stacks):
 # ---- samples ------------------------------------------------------------------------------------
 
 def planes(numbers):
-    """Of an array of 32-bit numbers: the lowest byte of all, then the next of all, and so on."""
+    """Split 32-bit numbers into planes: the lowest byte of all numbers, then the next byte of all.
+    """
     data = numbers.tobytes()
     return b"".join(data[plane::4] for plane in range(4))
 
 
 def put_samples(picture, output, nodes, count):
-    """
-    A copy of a picture with so many samples of 8 threads, 1 ms apart. A thread stays near the node
-    where it is, as programs do, and goes elsewhere now and then.
-    """
+    """Write a copy of a picture with @count samples of 8 threads, 1 ms apart. A thread's next
+    sample is near its last node, as in programs, and now and then elsewhere."""
     chance = random.Random(7)
     svg = picture.read_text("utf-8")
     begin, end = svg.index("<piece"), svg.rindex("</piece>") + len("</piece>")
@@ -239,7 +242,7 @@ def put_samples(picture, output, nodes, count):
 
 # ---- sides --------------------------------------------------------------------------------------
 
-# path: of the URL; kind: see frames.js
+# path: of the URL; bytes: size of the files; kind: as in frames.js
 Side = collections.namedtuple("Side", "who path bytes kind")
 
 
@@ -271,7 +274,7 @@ def async_side(classes, folder, stacks):
 
 
 def speedscope_side(modules, folder, stacks):
-    """The application as it is installed, and the stacks beside it."""
+    """Copy the installed application, with the stacks beside it."""
     app = folder / "speedscope"
     if not app.exists():
         shutil.copytree(modules / "speedscope" / "dist" / "release", app)
@@ -293,7 +296,7 @@ def d3_side(modules, folder, stacks):
 
 
 def draw(folder, stacks, wanted):
-    """The sides that are wanted and here, each with the same stacks."""
+    """Return the requested sides that are installed, each for the same stacks."""
     peers = {
         "flamerun": ("", lambda _: flamerun_side("flamerun", BUILD / "flamerun", folder, stacks)),
         "baseline": ("BASELINE", lambda place: flamerun_side("baseline", place, folder, stacks)),
@@ -315,7 +318,7 @@ def draw(folder, stacks, wanted):
 
 
 def parts_of(picture):
-    """Bytes of a picture of ours by what they are for."""
+    """Return the bytes of each part of a picture of ours."""
     text = picture.read_text("utf-8")
 
     def size(pattern):
@@ -335,7 +338,7 @@ def print_bytes(picture):
 # ---- a browser's process ------------------------------------------------------------------------
 
 def processes_below(pid):
-    """Everything that a process started, and what that did."""
+    """Return all descendants of process @pid, as folders of /proc."""
     children = collections.defaultdict(list)
     for entry in pathlib.Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -349,12 +352,12 @@ def processes_below(pid):
 
 
 def field(file, name):
-    """Of a file of /proc, in KiB."""
+    """Return a field of a file of /proc, in KiB."""
     return int(re.search(rf"^{name}:\s+(\d+)", file.read_text(), re.M)[1])
 
 
 def tab_of(browser):
-    """The folder in /proc of the renderer that shows the page: the largest one."""
+    """Return the folder in /proc of the renderer that shows the page: the largest renderer."""
     return max((entry for entry in processes_below(browser.driver.pid)
                 if b"--type=renderer" in (entry / "cmdline").read_bytes()),
                key=lambda entry: field(entry / "status", "VmRSS"))
@@ -373,7 +376,7 @@ def metric(browser, name):
 # ---- measuring ----------------------------------------------------------------------------------
 
 class Measured:
-    """What is known of a side after some rounds: values by what they are."""
+    """Measured values of one side, by what they measure."""
 
     def __init__(self):
         self.values = collections.defaultdict(list)
@@ -401,7 +404,8 @@ def measure_opening(browser, url, measured):
 
 
 def perform(browser, what, *details):
-    """What frames.js does: its answer, without asking for it all the time."""
+    """Run a function of frames.js and return its answer. Polls only once a second, because polling
+    disturbs."""
     browser.run("window.answer = null; const keep = answer => { window.answer = answer; };"
                 "bench[arguments[0]](...arguments[1])"
                 ".then(keep, error => keep({error: String(error)}))", what, details)
@@ -455,7 +459,7 @@ def print_measured(side, measured):
 
 
 def measure_once(side, url, measured, steps, facts):
-    # WebGL without a graphics card; who draws on a plain canvas does not notice.
+    # Allow WebGL without a graphics card; viewers that draw on a 2D canvas are not affected.
     with Browser("--enable-unsafe-swiftshader", is_whole=True) as browser:
         limit_ms = PATIENCE_S * 1000
         browser.call("POST", "/timeouts", {"script": limit_ms, "pageLoad": limit_ms})
@@ -466,7 +470,7 @@ def measure_once(side, url, measured, steps, facts):
 
 
 def measure(sides, url, rounds, zooms, facts):
-    """In turns, so that a noisy machine hits all alike."""
+    """Measure all sides in turns, so that other load affects all of them alike."""
     measured = {side.who: Measured() for side in sides}
     each = 3 * -(-zooms // (3 * rounds))
     steps = facts["steps"]
@@ -485,7 +489,7 @@ def measure(sides, url, rounds, zooms, facts):
 
 @contextlib.contextmanager
 def serve(folder):
-    """Its files over http, as speedscope needs them. Yields the URL before them."""
+    """Serve @folder over HTTP, which speedscope needs. Yields the URL of the folder."""
     class Handler(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_):
             pass
@@ -498,7 +502,7 @@ def serve(folder):
 
 
 def prepare(folder, wanted, who):
-    """Sides and facts of what the command line names."""
+    """Return the sides and facts for one STACKS argument of the command line."""
     nodes, _, samples = wanted.partition(":")
     stacks = folder / f"{pathlib.Path(nodes).stem}.folded"
     if nodes.isdigit():

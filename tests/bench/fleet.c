@@ -5,7 +5,7 @@
  * version the hottest function costs a third more. Prints what it pushed, which is what a reader
  * must find.
  *
- * fleet ADDRESS PROFILES SAMPLES FILE...
+ *	fleet ADDRESS PROFILES SAMPLES FILE...
  */
 #include <stdio.h>
 #include <stdlib.h>

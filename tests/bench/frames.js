@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What bench_viewer.py does in a picture: each gives the longest frames in ms, one of each step, and
-// how many steps could not be done: slow viewers do as many as there is patience for. All are told the
-// same boxes, and are clicked there as people do.
+//
+// What bench_viewer.py does in a picture. Each function returns the longest frame of each step in
+// ms, and how many steps were not done, because slow viewers reach the time limit. All viewers get
+// the same boxes, and are clicked as by people.
 'use strict';
 
 const $ = selector => document.querySelector(selector);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// server.js DEPTH REQUESTS: a server of node's own http module, with handlers in a chain of closures
-// as frameworks have them, and in another thread the client that asks. What a sample costs there is
-// what it costs where most places in code are new. DEPTH is not used. Says the CPU seconds of all.
+// server.js DEPTH REQUESTS: an HTTP server with handlers in a chain of closures, as frameworks have
+// them, and a client in another thread. Here most samples hit code that no sample hit before. DEPTH
+// is not used. Prints the CPU seconds of the process.
 const http = require("node:http");
 const { Worker, isMainThread, parentPort, workerData } = require("node:worker_threads");
 

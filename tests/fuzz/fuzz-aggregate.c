@@ -64,7 +64,8 @@ static void read_all(const struct flameprof_profile *profile)
 }
 
 /*
- * Set the ring's positions to those of the bytes given, or to any value if the lowest bit says so.
+ * Set the ring's blocks and positions as for @size bytes, or, where a position is odd, to what that
+ * position says.
  */
 static void set_ring(const uint64_t positions[2], uint32_t size)
 {

@@ -25,7 +25,7 @@
 
 #define INSTRUCTIONS 160u
 
-/* A code object: its header, then its instructions. */
+/* An instruction stream: its header, then the instructions. */
 struct stream {
 	_Alignas(32) uint64_t head[4];
 	uint8_t code[INSTRUCTIONS];
@@ -139,8 +139,8 @@ static void put_function(struct page *page)
 }
 
 /*
- * Fill the position tables. An entry is a distance in code, times 2, then one in the source, times
- * 2 and times 2 again if it can be negative.
+ * Fill the position tables. An entry has a distance in code and one in the source, both
+ * zigzag-encoded (times 2); a source position is a character's offset times 2.
  */
 static void put_tables(struct page *page)
 {
@@ -149,7 +149,9 @@ static void put_tables(struct page *page)
 	static const uint8_t bytecodes[] = {4, 5, 0, 0, 5, 0, 0, 4, 4, 4};
 	static const uint8_t lines_at[] = {2, 36, 12, 12};
 	static const uint8_t code_of[] = {40, 10, 10, 10, 10, 10, 10};
-	/* Code offset 9: character 8; offset 17: character 9 of the second inlined call. */
+	/*
+	 * Code offset 9 is character 8; code offset 17 is character 9 in the second inlined call.
+	 */
 	static const uint8_t inlined_at[] = {18, 36, 16, 132, 128, 128, 128, 32};
 	const uint64_t calls[2][2] = {{(8 + 1) << 1, 0}, {(uint64_t)(9 + 1) << 1 | 1ULL << 31, 0}};
 

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Who calls whom, read from the symbols of the objects: no circle between folders, and none between
-# files but one that a file in it defends in its head comment by a line "Calls back into X: why",
-# with X the other's path without its ending. Files at the top of cli/ are no folder: main.c stands
-# above all others and diag.c below. Names that libc has, too, are libc's to whoever calls them:
-# interposers stand before libc for the program and for us.
+# Which file calls which, read from the symbols of the objects. Calls must form no cycle between
+# folders, and none between files unless a file of the cycle explains it in its head comment by a
+# line "Calls back into X: why", X being the other's path without its suffix. The files at the top
+# of cli/ are not one folder: main.c is above all others and diag.c below. A name that libc has,
+# too, counts as libc's, because interposers define libc's functions for the program and for us.
 import glob
 import os
 import re
@@ -14,7 +14,7 @@ import subprocess
 import tree
 
 BUILD = os.path.join(tree.ROOT, os.environ.get("BUILD", "build"))
-# What is linked together; names of one mean nothing in the other.
+# Folders that are linked together. A name in one group means nothing in another group.
 LINKED = (("libprof", "arch"), ("cli",), ("render",))
 DEFENCE = re.compile(r"^[ /*]*Calls back into ([\w/]+)(?:\.[chS])?: \S", re.M)
 
@@ -30,14 +30,14 @@ def libc_names():
 
 
 def source_of(path):
-    """Path of the source from the root, without its ending; None for what was built before."""
+    """Return the source's path from the root without suffix, or None if the source is gone."""
     stem = os.path.relpath(path, os.path.join(BUILD, "obj"))[:-2]
     there = any(os.path.exists(os.path.join(tree.ROOT, stem + end)) for end in (".c", ".S"))
     return stem if there else None
 
 
 def calls(folders, libc):
-    """{file: {file it calls: a name}}"""
+    """Return {file: {file it calls: a name that it calls}}."""
     owners, wanted = {}, {}
     paths = [path for folder in folders for path in
              glob.glob(os.path.join(BUILD, "obj", folder, "**", "*.o"), recursive=True)]
@@ -63,7 +63,7 @@ def reached_from(edges, start):
 
 
 def in_circles(edges):
-    """(node, its neighbour on a circle, why) of each arrow that is part of one."""
+    """Return (node, its neighbour on a cycle, why) of each edge that is part of a cycle."""
     for node in sorted(edges):
         for other in sorted(edges[node]):
             if node in reached_from(edges, other):

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# What differs by CPU lives in arch/: nothing else asks the compiler which CPU it is, but public
-# headers, which programs compile without arch/.
+# Code that differs by CPU is in arch/. No other file may ask the compiler which CPU it is, except
+# the public headers, which programs compile without arch/.
 import re
 
 import tree

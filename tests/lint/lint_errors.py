@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# What the comments of the public headers say that a function returns, the manual's ERRORS has for
-# it, and the other way round; and every error is explained there.
+# The errors that the comments of the public headers name for a function must be the errors in the
+# manual's ERRORS section, and every error must be explained there.
 import glob
 import os
 import re
@@ -11,12 +11,12 @@ import tree
 
 MANUAL = "man/libflameprof.3"
 FUNCTION = re.compile(r"^FLAMEPROF_API [^;{]*?\b(flameprof_\w+)\(", re.M | re.S)
-# Another function, whose errors are this one's, too.
+# A function whose errors this function returns, too.
 AS = re.compile(r"(?:\bas(?: from)?|\band|Returns) (flameprof_\w+)\(\)")
 
 
 def in_headers():
-    """Function -> the set of its errors, from the comment that stands above it or its neighbours."""
+    """Return {function: its errors}, from the comment above the function or above its group."""
     found, same = {}, {}
     for path in sorted(glob.glob(os.path.join(tree.ROOT, "libprof", "flameprof*.h"))):
         text = "\n".join(tree.lines(os.path.relpath(path, tree.ROOT)))
@@ -35,7 +35,7 @@ def in_headers():
 
 
 def in_manual():
-    """The same, from the list of functions; and the errors that are explained."""
+    """Return {function: its errors}, from the manual's list, and the set of explained errors."""
     section = "\n".join(tree.lines(MANUAL)).partition("\n.Sh ERRORS\n")[2].partition("\n.Sh ")[0]
     functions, errors = {}, set()
     for item in section.split("\n.It ")[1:]:

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# What libflameprof may ask of the program it is a guest in, read from the built objects: it needs
-# only libc, has no thread-local storage but a counter for generated code, has no stack protector,
-# exports interposers unversioned and flameprof_* under FLAMEPROF_1; files marked ASYNC-SIGNAL-SAFE
-# call nothing that could lock, or that the dynamic linker has yet to find.
+# What libflameprof may require of the program that loads it, read from the built objects. It needs
+# only libc, has no thread-local storage except a counter for generated code, has no stack
+# protector, and exports interposers unversioned and flameprof_* under FLAMEPROF_1. Files marked
+# ASYNC-SIGNAL-SAFE call no function that could lock, or that the dynamic linker would look up in
+# the call.
 import functools
 import glob
 import os
@@ -18,23 +19,24 @@ BUILD = os.path.join(tree.ROOT, os.environ.get("BUILD", "build"))
 LIBRARY = os.path.join(BUILD, "libflameprof.so.1")
 
 NEEDED = re.compile(r"^(libc\.so\.6|ld-linux[-\w]*\.so\.\d)$")
-# Lock-free and async-signal-safe in glibc, and free of errno. What the compiler calls by itself is
-# ours. _dl_find_object: documented as such in the glibc manual. clock_gettime: the
-# vDSO's, on POSIX's list, without a failure that could set errno for the clocks used. getauxval: a
-# loop over memory, sets errno only for entries that no kernel omits. pthread_self: on POSIX's list, one
-# read of the thread pointer.
+# Functions of libc that take no lock, are async-signal-safe and do not set errno. _dl_find_object:
+# safe according to the glibc manual. clock_gettime: in the vDSO, on POSIX's list, and does not fail
+# for the clocks used. getauxval: a loop over memory; sets errno only for entries that every kernel
+# provides. pthread_self: on POSIX's list; reads the thread pointer. The other names are the
+# linker's. Functions that the compiler calls by itself, such as memcpy(), are the library's own.
 SAFE = {
     "_dl_find_object", "clock_gettime", "getauxval", "pthread_self",
     "_GLOBAL_OFFSET_TABLE_", "_DYNAMIC", "__ehdr_start",
 }
-# What stands in a marked file and runs only before sampling begins.
+# What a marked file calls only before sampling begins.
 BEFORE_START = {
     "libprof/sampler/process.c": {"sigaction", "sigfillset", "__errno_location"},
 }
-# What gdb looks for by name. With a version: a host's own JIT compiler is not given ours.
+# Symbols that gdb finds by name. They are versioned, so that a host's own JIT compiler does not
+# bind to them.
 GDB = {"__jit_debug_descriptor", "__jit_debug_register_code"}
-# The only thread-local storage; static, because generated code reads it. DTPOFF stands in debug
-# information.
+# The only file with thread-local storage. It is static, because generated code reads it. DTPOFF32
+# occurs in debug information.
 THREAD_LOCAL = "libprof/interrupt/interrupt.c"
 THREAD_LOCAL_BYTES = 8
 STATIC_TLS = re.compile(r"R_X86_64_(GOTTPOFF|TPOFF\w*|DTPOFF32)|"
@@ -48,7 +50,7 @@ def run(*command):
 
 
 def symbols(path, *options):
-    """(name, type letter) of each symbol nm lists."""
+    """Return (name, type letter) of each symbol that nm lists."""
     found = []
     for line in run("nm", "-P", *options, path).splitlines():
         fields = line.split()
@@ -57,7 +59,7 @@ def symbols(path, *options):
 
 
 def sources():
-    """Source -> its object, for what the library is built from."""
+    """Return {source: its object} for all sources that the library is built from."""
     pairs = {}
     for path in glob.glob(os.path.join(BUILD, "obj", "libprof", "**", "*.o"), recursive=True) + \
             glob.glob(os.path.join(BUILD, "obj", "arch", "**", "*.o"), recursive=True):
@@ -79,7 +81,7 @@ def check_signal_safe(report, pairs):
     defined = set(SAFE)
     for obj in safe.values():
         defined |= {name for name, kind in symbols(obj, "-g") if kind not in "Uw"}
-    # Data has no locks: what an unmarked file of ours defines may be read and written.
+    # Reading and writing data takes no lock, so data of unmarked files is allowed.
     for obj in pairs.values():
         defined |= {name for name, kind in symbols(obj, "-g") if kind in "DBRdbrC"}
     for path, obj in sorted(safe.items()):
@@ -100,10 +102,9 @@ def check_objects(report, pairs):
 
 
 def check_binding(report, pairs):
-    """
-    The dynamic linker looks a name up at load time or at the first call, which saves all vector
-    registers besides: handlers, and interposers that handlers call, have no stack for that. Names
-    of our own are not looked up at all.
+    """Check that no signal-safe code calls through a lazily bound symbol. The dynamic linker, when
+    it binds at the first call, saves all vector registers on the stack: handlers, and interposers
+    that handlers call, have no room for that. The library's own names must be bound at link time.
     """
     found = re.findall(r"_(GLOB_DAT|JU?MP_SLOT?)\s+\w+\s+(\w+)", run("readelf", "-rW", LIBRARY))
     ours = {name.split("@")[0] for name, _ in symbols(LIBRARY, "-D", "--defined-only")}
@@ -145,7 +146,7 @@ def check_exports(report):
         elif kind == "A":
             continue
         elif version:
-            # A program that asks for pthread_create@GLIBC_2.34 would not be given this one.
+            # A program's reference to pthread_create@GLIBC_2.34 would not bind to this symbol.
             report.error(LIBRARY, 0, f"exports {base} with version {version}: never called")
         elif base not in libc:
             report.error(LIBRARY, 0, f"exports {base}, which is neither ours nor libc's")

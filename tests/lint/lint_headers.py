@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Every header compiles alone, and the public ones are C++ too. CC and LINT_FLAGS: from the Makefile.
+# Every header must compile alone, and the public headers also as C++. The Makefile sets CC and
+# LINT_FLAGS.
 import os
 import shlex
 import subprocess
@@ -26,11 +27,11 @@ def main():
     for path in tree.files("cli", "libprof", "render", "arch", suffixes=(".h",)):
         if path.startswith("arch/") and path.count("/") > 1 and not path.startswith(f"arch/{cpu}/"):
             continue
-        # Warnings are the sources' business: a parametrised header names what its includer defines.
+        # No warnings: a parametrised header uses names that its includer defines.
         languages = [CC + FLAGS + ["-w", "-fsyntax-only", "-x", "c", "-"]]
         if path.startswith(PUBLIC):
             strict = ["-Wall", "-Wextra", "-Wshadow", "-pedantic", "-Werror", "-fsyntax-only"]
-            # C of 1989 as compilers have it: with long long and macros of many arguments.
+            # C89 with two extensions that all compilers have: long long and variadic macros.
             old = ["-Wno-long-long", "-Wno-variadic-macros"]
             for standard, more in (("c89", old), ("c99", []), ("c2x", [])):
                 languages.append(

@@ -1,18 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Arrows point down only: which folder may include what. Include lines spell the path from the root.
+# Layers point down only: which folder may include which files. Include lines spell the path from
+# the root.
 import os
 import re
 
 import tree
 
-# What stands below all of the library: what both sides say to each other, how variables lie, and
-# what its users include.
+# Files below every layer of the library: the wire formats and the public headers.
 GUEST = ("arch/", "libprof/wire", "libprof/at_start.h", "libprof/sanitizers.h", "libprof/fnv.h",
          "libprof/flameprof")
-# folder -> what its include lines may begin with. libprof/ and arch/ are one guest, parts of which
-# flamerun is made of, too; those stand on nothing else of the guest's.
+# folder: beginnings of the paths that its include lines may name. libprof/ and arch/ make the
+# library. flamerun is made of parts of it, too; those parts may include nothing else of the
+# library.
 ALLOWED = {
     "cli": ("cli/", "render/", "libprof/wire.h", "libprof/wire_control.h", "libprof/wire_drain.h",
             "libprof/wire_counters.def",
@@ -24,8 +25,8 @@ ALLOWED = {
                       "libprof/unwind/unwind.h", "libprof/wire.h", "libprof/fnv.h", "arch/"),
     "libprof/profile": ("libprof/profile/", "libprof/flameprof_profile.h", "libprof/wire.h",
                         "libprof/fnv.h"),
-    # The library's floors, each standing on those before it. The sampler and what is preloaded know
-    # nothing of stubs, ticks and machine stacks: those register with the sampler.
+    # The library's layers, each above those before it. The sampler and preload/ do not include
+    # stubs, ticks and stacks of virtual machines: those register with the sampler.
     "libprof/unwind": ("libprof/unwind/", "libprof/wire.h", "arch/"),
     "libprof/runtime": ("libprof/runtime/", "libprof/unwind/unwind.h", "libprof/wire.h", "arch/"),
     "libprof/sampler": ("libprof/sampler/", "libprof/runtime/", "libprof/unwind/", *GUEST),
@@ -41,14 +42,14 @@ ALLOWED = {
     "arch": ("arch/",),
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
-# Chosen by include path, or made by the build.
+# Found by the include path, or made by the build.
 CHOSEN = re.compile(r"^arch_\w+\.h$")
-# Installed flat, so they include each other by bare name.
+# Installed into one folder, so they include each other by bare name.
 PUBLIC = re.compile(r"^libprof/flameprof\w*\.h$")
 
 
 def owner_of(path):
-    """The innermost folder that has a rule."""
+    """Return the innermost folder that has a rule."""
     return max((folder for folder in ALLOWED if path.startswith(f"{folder}/")), key=len)
 
 

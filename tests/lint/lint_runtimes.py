@@ -1,14 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Which versions of a language's runtime are read stands in its struct runtime_kind, once: README.md's
-# tables have the same words, and flamerun has something to say when another version runs.
+# The supported versions of a language's runtime are written in its struct runtime_kind. README.md's
+# tables must have the same words, and unnamed_code.c must have a row for each runtime, for the
+# message when another version runs.
 import re
 
 import tree
 
 KIND = re.compile(r'\.name = "(\w+)",\n\t\.known = "([^"]+)"')
-# How a person calls it, by its name: the first two fields of each row of `readers`.
+# {runtime's name: name for people}: the first two fields of each row of `readers`.
 LABEL = re.compile(r'^\t\{"(\w+)", "(\w+)"', re.M)
 SAID = "cli/run/unnamed_code.c"
 PAGE = "README.md"

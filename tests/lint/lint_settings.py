@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Every setting stands in cli/options.def. What cannot be made from it at build time is held to it
-# here: completions, the option list of the manual, the settings of flamerun.ini(5), the sample
-# file. mandoc, if there, checks the manuals' form.
+# Every setting is in cli/options.def. Files that are not generated from it are compared with it:
+# completions, the option list of the manual, the settings of flamerun.ini(5), the sample file. The
+# form of the manuals is checked if mandoc is installed.
 import os
 import re
 import shutil
@@ -23,7 +23,7 @@ def text_of(path):
 
 
 def table():
-    """The rows that are shown, as dictionaries."""
+    """Return the rows that --help shows, as dictionaries."""
     shown, hidden = text_of("cli/options.def").split("\nOPTIONS_HIDDEN\n")
     rows = [row.groupdict() for row in ROW.finditer(shown)]
     assert len(rows) == len(re.findall(r"^OPTION\(", shown, re.M)), "a row that is not understood"
@@ -37,7 +37,7 @@ def flamerun(*words):
 
 
 def limits(row):
-    """The lowest and the highest value of a number, as flamerun states them; else nothing."""
+    """Return the lowest and the highest value of a number as flamerun prints them, or nothing."""
     if row["type"] not in ("UINT", "DECIMAL"):
         return []
     found = re.search(r"from (\S+) to (\S+), not", flamerun(f"--{row['name']}=x").stderr)
@@ -45,14 +45,14 @@ def limits(row):
 
 
 def names(row):
-    """The names of a CHOICE or CHOICES."""
+    """Return the names of a CHOICE or CHOICES."""
     if row["type"] not in ("CHOICE", "CHOICES"):
         return []
     return flamerun(f"--{row['name']}=?").stderr.split("hint: it has ")[1].split()
 
 
 def items(path):
-    """What the lists of a manual page explain: the .It line and the text below it."""
+    """Return {term: text} of the lists in a manual page: the .It line and the text below it."""
     found = {}
     for line in tree.lines(path):
         if line.startswith(".It "):
@@ -118,7 +118,7 @@ def check_sample(report, rows):
             report.error(path, 1, f"the default of {row['name']} is {row['default']}")
         if row["name"] == "palette" and missing_words(names(row), text_of(path)):
             report.error(path, 1, "does not name every palette")
-    # All of it has to be what flamerun can read.
+    # flamerun must accept every line of the sample file.
     sample = os.path.join(tree.ROOT, os.environ.get("BUILD", "build"), "sample.ini")
     with open(sample, "w", encoding="utf-8") as out:
         out.write("\n".join(re.sub(r"^;", "", line) for line in lines))

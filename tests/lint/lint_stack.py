@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# How much of a stack the handler uses, added up along the deepest chain of calls that gcc knows
-# (-fcallgraph-info=su, beside the objects). There are two stacks: the one that the kernel delivers
-# the signal on, of which the handler may use little, and the stack that the walk runs on. A call by a
-# pointer may reach every function that is stored in a field of that name, or is listed here.
+# Check how much stack the handler uses, added up along the deepest chain of calls in gcc's call
+# graphs (-fcallgraph-info=su, beside the objects). There are two stacks: the one on which the
+# kernel delivers the signal, of which the handler may use little, and the one that the walk runs
+# on. A call through a pointer may reach every function that is stored in a field of that name, or
+# is listed here.
 import collections
 import os
 import re
@@ -13,13 +14,15 @@ import tree
 
 BUILD = os.environ.get("BUILD", "build")
 SOURCE = "libprof/sampler/handler.c"
-# Where a stack begins, and which macro in which file says how many bytes there are at least.
+# The function on which each stack begins, and the macro (and its file) that says how many bytes the
+# stack has at least.
 ROOTS = [("sampler_handler", "HANDLER_BYTES", "libprof/preload/signals.c"),
          ("libprof/sampler/handler.c:take_sample", "STACK_BYTES", "libprof/sampler/walk_stack.c")]
 ASSEMBLY = {"arch_call_on_stack": 16}  # what it uses of the caller's stack
 FOREIGN_BYTES = 256  # of libc's functions, none of which does much
 CALL_BYTES = 8       # where it returns to
-# Parameters that are called, and what is passed. What the program has set up uses its own share.
+# {parameter that is called: functions passed for it}. The program's own handlers count as 0 bytes
+# here.
 PASSED = {"word": ["word_of"], "read_word": ["code_read_word", "read_code"], "read": [],
           "handler": [], "first": [], "sa_handler": [],
           "fn": ["take_nearer", "add_state", "enter_found", "add_thread"]}
@@ -28,7 +31,7 @@ EDGE = re.compile(r'^edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)" label:
 
 
 def are_written():
-    """Was the compiler asked for call graphs? clang writes none, nor does gcc with -flto."""
+    """Return whether the objects have call graphs. clang writes none, nor does gcc with -flto."""
     with open(os.path.join(tree.ROOT, BUILD, "flags"), encoding="utf-8") as flags:
         return "-fcallgraph-info" in flags.read()
 
@@ -38,7 +41,8 @@ def is_safe(path):
 
 
 class Calls:
-    """Who calls whom in what the handler may reach. Functions of one file are "path:name" to gcc."""
+    """The call graph of the code that the handler may reach. gcc names static functions
+    "path:name"."""
 
     def __init__(self):
         self.frames, self.calls = {}, collections.defaultdict(set)
@@ -66,7 +70,8 @@ class Calls:
             self.calls[caller].add((path, int(line)) if callee == "__indirect_call" else callee)
 
     def targets(self, callee):
-        """The functions that may be meant by a call, which may be one by a pointer, at (path, line)."""
+        """Return the functions that a call may reach; @callee is a name, or (path, line) of a call
+        through a pointer."""
         if isinstance(callee, str):
             return {callee}
         names = re.findall(r"(\w+)\)?\(", tree.lines(callee[0])[callee[1] - 1])
@@ -79,7 +84,8 @@ class Calls:
         return found
 
     def depth(self, name, above=()):
-        """(bytes, functions) of the deepest way from @name on, which does not come by twice."""
+        """Return (bytes, functions) of the deepest chain from @name on that visits no function
+        twice."""
         if name in above:
             return 0, ()
         if name not in self.deepest:

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# What programs may rely on: the symbols of libflameprof.so and libflameprof.a, and every declaration
-# and macro of the installed headers, as the compiler reads them. It has to be what api-surface.txt
-# says; --rewrite (make api-surface REWRITE=1) makes the file what it is now. Every function that is
-# declared has to be exported by both, if it is not inline, and to be in the manual.
+# The interface that programs rely on: the symbols of libflameprof.so and libflameprof.a, and every
+# declaration and macro of the installed headers, as the compiler reads them. They must equal
+# api-surface.txt; --rewrite (make api-surface REWRITE=1) writes that file anew. Both libraries must
+# export every function that is declared and not inline, and the manual must list every function.
 import difflib
 import glob
 import os
@@ -30,7 +30,8 @@ def run(*command, **options):
 
 
 def exported(path, *options):
-    """Names and versions of what @path defines for others; the version's own symbol is none."""
+    """Return names and versions of the symbols that @path defines for others, without version
+    symbols."""
     names = [line.split()[0] for line in run("nm", "-P", "--defined-only", *options, path).splitlines()
              if len(line.split()) > 2 and line.split()[1] not in "A"]
     return sorted(set(names))
@@ -43,7 +44,7 @@ def squeeze(text):
 
 
 def declarations(header):
-    """The declarations that stand in @header itself, one line each, blanks and attributes gone."""
+    """Return the declarations of @header itself, one line each, without blanks and attributes."""
     text, ours = [], False
     for line in run(*CC, "-std=c11", "-E", "-Ilibprof", header).splitlines():
         marker = re.match(r'# \d+ "([^"]*)"', line)
@@ -60,14 +61,15 @@ def declarations(header):
         declaration = squeeze(text[start:at])
         if char == "}" and not declaration.startswith(INLINE):
             continue
-        # What an inline function does is in programs, and as much a promise.
+        # The body of an inline function is compiled into programs, so it is part of the interface.
         found.append(declaration + "}" * (char == "}"))
         start = at + 1
     return found
 
 
 def macros(header):
-    """Macros @header defines. The value of one that has several, by CPU or language, is left out."""
+    """Return the macros of @header. A macro with several values, by CPU or language, has "..."
+    instead."""
     source = "\n".join(tree.lines(header))
     defined = re.findall(r"^[ \t]*#[ \t]*define[ \t]+(FLAMEPROF_\w+)", source, re.M)
     found = []
@@ -93,7 +95,8 @@ def surface():
 
 
 def check_promises():
-    """Functions that a header declares and a library or the manual's synopsis does not have."""
+    """Print the functions that a header declares and a library or the manual's synopsis lacks;
+    return their number."""
     synopsis = "\n".join(tree.lines(MANUAL)).partition(".Sh DESCRIPTION")[0]
     places = {
         "libflameprof.so.1": exported(os.path.join(BUILD, "libflameprof.so.1"), "-D"),

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The viewer's files say that their types are checked, nothing in the loader but code could end the
-# CDATA around it, and no export is for nobody. Types are checked where TypeScript 5.5 or
-# later (which knows @import) is installed: by `npm install --prefix build typescript`, or on PATH.
+# Check the viewer's files: each enables type checking, the loader contains no "]]>", which would
+# end the CDATA section around it, and every export is used. Types are checked if TypeScript 5.5 or
+# later (which has @import) is installed: by `npm install --prefix build typescript`, or on PATH.
 cd "$(dirname "$0")/../../share/viewer" || exit 1
 status=0
 

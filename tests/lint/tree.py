@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# What the lints share: which files the tree has, and one way to say what is wrong.
+# Shared by the lints: the list of the tree's files and the form of complaints.
 import os
 import sys
 
@@ -26,7 +26,7 @@ def lines(path):
 
 
 class Report:
-    """Collects complaints; done() prints them and is the lint's exit status."""
+    """Collects complaints; done() prints them and exits with the lint's status."""
 
     def __init__(self):
         self.errors = 0

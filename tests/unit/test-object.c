@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Our own memory, through the page cache; and the C library's file, as elfutils reads it.
+ * Read this process's own memory through the page cache, and libc's file, compared with elfutils.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 
 #include "cli/outside/object.h"
 
-/* Three pages, the last of which cannot be read. */
+/* Map three pages, the last of which cannot be read. */
 static char *make_pages(void)
 {
 	char *pages = mmap(
@@ -32,7 +32,7 @@ static char *make_pages(void)
 	return pages;
 }
 
-/* Containers may refuse the system call, and qemu-user does not have it. */
+/* Skip the test where process_vm_readv(2) is refused, as in some containers and qemu-user. */
 static void skip_without_remote_reads(void)
 {
 	char byte;
@@ -107,7 +107,7 @@ static void test_hostile_addresses(void **state)
 	free(memory);
 }
 
-/* Its debugging symbols are looked up by it. */
+/* The build id equals the one that elfutils reads. Debugging symbols are found by it. */
 static void test_build_id(void **state)
 {
 	struct maps maps = {0};

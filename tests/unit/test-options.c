@@ -100,7 +100,10 @@ static void outputs_add_up(void **state)
 	REFUSE("-o", "", "p");
 }
 
-/* A name that tells no format is only known to be wrong when --format cannot come any more. */
+/*
+ * A file name without a known format is refused only by options_finish(), because --format may
+ * still follow.
+ */
 static void outputs_have_a_format(void **state)
 {
 	(void)state;
@@ -378,7 +381,7 @@ static void options_of_runs_are_noted(void **state)
 	assert_string_equal(options.run_only, "test-clock");
 }
 
-/* A row's names are unique, its default parses, what it stores has a place of its own. */
+/* Each row's names are unique, its default can be parsed, and its value has a field of its own. */
 static void the_table_is_sound(void **state)
 {
 	(void)state;

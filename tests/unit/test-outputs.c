@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Output files in a folder of their own: proof, replacement, links, modes, failures, leftovers.
+ * Output files in a folder of their own: the check that they can be written, replacement, symbolic
+ * links, modes, failures, leftovers.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -77,7 +78,10 @@ static int write_text(void *context, FILE *file)
 	return fputs(context, file) < 0 ? -errno : 0;
 }
 
-/* Of this folder below /tmp: an emulator has another root where a path begins with one. */
+/*
+ * The root as seen from the test's folder in /tmp. Under qemu-user an absolute path has another
+ * root.
+ */
 #define FROM_ROOT "../.."
 
 static struct outputs *open_one(const char *path)
@@ -238,14 +242,17 @@ static void one_file_by_two_ways_is_refused(void **state)
 	assert_int_equal(outputs_open(&outputs, paths, 2, &message), -EINVAL);
 }
 
-/* A link or file of somebody else's where everybody may lay one, before the run and in it. */
+/*
+ * In a sticky folder that everybody can write, another user's link or file is refused, both before
+ * the run and at its end.
+ */
 static void traps_are_refused(void **state)
 {
 	struct outputs *outputs;
 
 	(void)state;
 	if (geteuid())
-		skip(); /* only root makes links of somebody else's */
+		skip(); /* only root can give a link to another user */
 	mkdir("shared", 0777);
 	chmod("shared", 01777);
 	put("victim", "old", 0600);
@@ -264,7 +271,7 @@ static void traps_are_refused(void **state)
 	expect_file("shared/z.svg", "laid");
 }
 
-/* A folder that the program makes anew is the one that is meant. */
+/* If the program replaces the folder, the output is written to the new folder. */
 static void a_folder_made_anew(void **state)
 {
 	struct outputs *outputs;
@@ -320,7 +327,10 @@ static int abandon_midway(void *context, FILE *file)
 	return -EINTR;
 }
 
-/* Nothing is left when we are killed, and what has a name where it must have one is taken away. */
+/*
+ * A kill during writing leaves no file behind. A file without a name vanishes by itself; where the
+ * file system has no O_TMPFILE, outputs_abandon() removes the file.
+ */
 static void what_is_half_written_goes(void **state)
 {
 	struct outputs *outputs = open_one("a.svg");
@@ -372,7 +382,7 @@ static void a_shared_stdout_file_is_appended_to(void **state)
 	expect_file("log", "before picture");
 }
 
-/* As root every folder can be written: such a test runs as somebody else meanwhile. */
+/* Root can write to every folder, so as root the test runs as another user. */
 static void a_closed_folder_with_an_open_file(void **state)
 {
 	int is_root = !geteuid();

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Stack where the limit leaves next to none, and whom signals reach meanwhile. */
+/*
+ * own_stack gives functions and threads enough stack under a small stack limit; signals are
+ * delivered to the thread that runs the function.
+ */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,7 +19,7 @@
 
 #define LITTLE_BYTES (256u << 10)
 
-/* More than the limit, less than what is promised. */
+/* Above the limit of the test, below OWN_STACK_BYTES. */
 #define TAKEN_BYTES (4u << 20)
 
 static volatile sig_atomic_t caught_by;
@@ -112,7 +115,10 @@ static int thread_has_it(void)
 	pthread_t thread;
 
 	signal(SIGUSR2, on_signal);
-	/* What a limit makes of all threads in a process that starts under it. */
+	/*
+	 * In a process that starts under a stack limit, the limit is the default stack size of
+	 * threads.
+	 */
 	pthread_attr_init(&little);
 	pthread_attr_setstacksize(&little, LITTLE_BYTES);
 	if (!limit_stack() || pthread_setattr_default_np(&little))

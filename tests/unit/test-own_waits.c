@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads. */
-/* A program looks at its own waits: where its threads are, for how long, and nobody notices. */
+/* A program records its own waits: what its threads wait for, and how long, without waking them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -73,7 +73,7 @@ static struct flameprof_profile *stop_session(void)
 	return profile;
 }
 
-/* Weight of what waits for @leaf, NULL: of all waits, with at least @frames. */
+/* Return the weight of waits with leaf @leaf (NULL: any) and at least @frames frames. */
 static uint64_t waits_for(
 	const struct flameprof_profile *profile, const char *leaf, uint32_t frames)
 {
@@ -92,8 +92,8 @@ static uint64_t waits_for(
 }
 
 /*
- * Until all threads were seen: what passes before the first look at one is missing. Of that time
- * @weight and @wait_weight are what was recorded.
+ * Wait until every thread was seen once, because the time before that is not recorded. Adds the
+ * weights recorded until then to @weight and @wait_weight.
  */
 static void meet_threads(uint64_t *weight, uint64_t *wait_weight)
 {
@@ -151,7 +151,7 @@ static void each_thread_has_its_whole_time(void **state)
 		assert_in_range(thread.weight, SPAN_MS - 1, span_ms);
 	}
 	assert_in_range(waits_for(profile, "[read: pipe]", 4), SPAN_MS - 1, span_ms);
-	/* What it does at the last look has the time since the one before. */
+	/* The time since the last observation counts for what the thread does at this one. */
 	assert_in_range(waits_for(profile, "[clock_nanosleep]", 4), SPAN_MS * 3 / 4, span_ms);
 	assert_int_equal(flameprof_diagnostics(&counts), 0);
 	assert_int_equal(counts.recorded_weight, weight + info.weight);
@@ -176,7 +176,7 @@ static void a_flush_takes_what_is_known(void **state)
 	assert_int_equal(write(to_reader[1], "", 1), 1);
 	pthread_join(reader, NULL);
 	second = stop_session();
-	/* What is not known yet at the flush is in the second. */
+	/* Time that is not yet known at the flush is in the second profile. */
 	assert_true(waits_for(first, "[read: pipe]", 4) > SPAN_MS / 2);
 	assert_true(waits_for(second, "[read: pipe]", 4) > SPAN_MS / 2);
 	assert_true(waits_for(first, "[read: pipe]", 4) + waits_for(second, "[read: pipe]", 4) >
@@ -200,13 +200,16 @@ static void what_is_paused_is_left_out(void **state)
 	assert_int_equal(flameprof_resume(), 0);
 	profile = stop_session();
 	assert_int_equal(flameprof_diagnostics(&counts), 0);
-	/* A look's distance at either end, and more on a busy computer. */
+	/* Up to one sampling interval at either end is recorded, or more on a busy machine. */
 	assert_true(waits_for(profile, NULL, 0) < SPAN_MS / 2);
 	assert_true(counts.paused_weight > SPAN_MS / 2);
 	flameprof_profile_free(profile);
 }
 
-/* Neither by process_vm_readv(2), nor does /proc tell: descriptors cannot be had. */
+/*
+ * Without free descriptors neither process_vm_readv(2) nor /proc works. Waits are recorded as
+ * "[waiting]".
+ */
 static void who_may_not_look_waits_for_nobody_knows_what(void **state)
 {
 	struct rlimit files, none;
@@ -229,7 +232,7 @@ static void who_may_not_look_waits_for_nobody_knows_what(void **state)
 	flameprof_profile_free(profile);
 }
 
-/* The leaf is known and the stack is not. */
+/* If process_vm_readv(2) is forbidden, the stack is read through /proc/self/mem. */
 static void a_stack_that_cannot_be_read_has_its_leaf(void **state)
 {
 	struct flameprof_profile *profile;

@@ -279,7 +279,7 @@ static void test_modules_differ(void **state)
 	for (unsigned i = 0; i < 18; i++) {
 		unsigned hue = palette_index(&palette, i * 3) / 3;
 
-		/* The heaviest modules have different hues; functions of a module share its hue. */
+		/* A module's functions share its hue; the heaviest modules have different hues. */
 		assert_int_equal(palette_index(&palette, i * 3 + 1) / 3, hue);
 		for (unsigned before = 0; before < count; before++)
 			assert_int_not_equal(hues[before], hue);
@@ -348,7 +348,7 @@ static void test_okabe_ito_tells_kinds_apart_to_all_eyes(void **state)
 			if (distance < 0.08)
 				fail_msg("kinds %u and %u: %.3f", kinds[a], kinds[b], distance);
 		}
-	/* The test can fail: the language palettes are not made for this. */
+	/* Check that this test can fail: the palette "mem" does not keep the kinds apart. */
 	assert_true(apart("mem", CALLTREE_NATIVE, CALLTREE_JIT) < 0.02);
 }
 

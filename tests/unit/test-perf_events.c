@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* What is done before there is a thread to have an event. */
+/*
+ * perf_events_new() prepares the process's descriptor table for events of threads that come later.
+ */
 #include "tests/unit/aggregate-fixture.h"
 
 #include <fcntl.h>
@@ -10,7 +12,7 @@
 
 #include "cli/gather/perf_events.h"
 
-/* How many descriptors this process's table has room for, open or not (proc(5), status). */
+/* Return the size of the process's descriptor table (FDSize in proc_pid_status(5)). */
 static unsigned descriptors_room(void)
 {
 	FILE *status = fopen("/proc/self/status", "re");
@@ -24,7 +26,10 @@ static unsigned descriptors_room(void)
 	return room;
 }
 
-/* It would grow at the first event, which waits for it. And the program's limit stays its own. */
+/*
+ * The table is enlarged beforehand, because enlarging it at the first event would block. The
+ * program's limit on descriptors stays as it was.
+ */
 static void test_descriptors_have_room(void **state)
 {
 	struct wire_arena *arena = aggregate_arena();

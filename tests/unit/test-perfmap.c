@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Parsing of perf maps, overlaps against an oracle, and which files are not trusted.
+ * Parsing perf maps; overlapping entries, compared with a simple search; files that are not
+ * trusted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -141,7 +142,7 @@ static void test_random_overlaps_against_oracle(void **state)
 	assert_true(answered > 50000);
 }
 
-/* A process number that no process can have, so that nobody's map is touched. */
+/* Return a number that no process can have, so that no process's map is overwritten. */
 static uint32_t free_number(char path[64])
 {
 	uint32_t pid = 4194304u + 1000000u + (uint32_t)getpid();

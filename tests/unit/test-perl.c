@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Perl's stacks in made-up memory, as each release of perl_layouts.inc lays it out, and walks over
- * made-up native frames: which of Perl_runops_standard()'s has which functions.
+ * Perl's stacks in made-up memory, laid out for each release of perl_layouts.inc, and walks over
+ * made-up native frames: each activation of Perl_runops_standard() gets its Perl functions.
  *
  *	MAIN  [block] [main::outer] [loop] [main::inner]      SORT  [main::by]
  */
@@ -92,7 +92,10 @@ static struct perl_context *context_of(struct fixture *fixture, int stack, int i
 	return (struct perl_context *)fixture->image->contexts[stack][i];
 }
 
-/* The context @i of @stack is a call of sub @number, at line 20 + @i; @next: where it returns. */
+/*
+ * Make context @i of @stack a call of sub @number at line 20 + @i, which returns to instruction
+ * @next (0: to none, as call_sv() does).
+ */
 static struct perl_context *put_call(
 	struct fixture *fixture, int stack, int i, int number, uintptr_t next)
 {
@@ -205,7 +208,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Each told frame is a name of its own: its number is in the word. */
+/* Give each Perl frame its text as name. */
 static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 {
 	struct fixture *fixture = runs->context;
@@ -218,9 +221,8 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 }
 
 /*
- * Walk over @native: r is Perl_runops_standard(), s perl_run(), d docatch(), all else is other code
- * of Perl's.
- * Returns the frames, innermost first, language ones by name.
+ * Walk over @native, one letter per frame: r is Perl_runops_standard(), s perl_run(), d docatch(),
+ * any other letter other code of Perl. Returns the frames' names, innermost first.
  */
 static const char *walk(struct fixture *fixture, const char *native)
 {
@@ -267,12 +269,12 @@ static void test_two_activations(void **state)
 
 	put_call(fixture, 0, 3, 1, 0);
 	assert_string_equal(walk(fixture, "rcfrs"), INNER " r c f " OUTER " " SCRIPT " r s");
-	/* Something else was saved last: it is the last instruction of what runs. */
+	/* The last saved value is not an instruction: so inner() runs in the outer activation. */
 	fixture->image->saved[0] = 0;
 	assert_string_equal(walk(fixture, "rs"), INNER " " OUTER " " SCRIPT " r s");
 }
 
-/* `eval {}` in what call_sv() has begun: both activations run it. */
+/* `eval {}` in code that call_sv() runs: two activations share one run. */
 static void test_one_that_goes_on(void **state)
 {
 	struct fixture *fixture = *state;
@@ -280,14 +282,17 @@ static void test_one_that_goes_on(void **state)
 	put_call(fixture, 0, 3, 1, 0);
 	assert_string_equal(walk(fixture, "rdrcfrs"), INNER " r d r c f " OUTER " " SCRIPT " r s");
 	assert_true(fixture->runs.is_whole);
-	/* With the instruction's function, and in a thread. */
+	/* Between the two activations is also the function of the instruction; and in a thread. */
 	assert_string_equal(
 		walk(fixture, "rdercfrs"), INNER " r d e r c f " OUTER " " SCRIPT " r s");
 	assert_true(fixture->runs.is_whole);
 	put_call(fixture, 0, 1, 0, 0);
 	assert_string_equal(walk(fixture, "rdercfrcf"), INNER " r d e r c f " OUTER " r c f");
 	assert_true(fixture->runs.is_whole);
-	/* Through two other functions, or where docatch() is the outer one, it does not go on. */
+	/*
+	 * The activations are not joined if two other functions are between them, or if docatch()
+	 * is the outer function.
+	 */
 	walk(fixture, "rfercfrcf");
 	assert_false(fixture->runs.is_whole);
 	walk(fixture, "redrcfrcf");
@@ -323,7 +328,7 @@ static void test_sort(void **state)
 	assert_string_equal(walk(fixture, "rffrs"), "r f f " INNER " " OUTER " " SCRIPT " r s");
 }
 
-/* The topmost context is pushed, or popped, at the moment. */
+/* The topmost context is half pushed or popped. */
 static void test_the_topmost(void **state)
 {
 	struct fixture *fixture = *state;
@@ -334,13 +339,13 @@ static void test_the_topmost(void **state)
 	assert_string_equal(walk(fixture, "frs"), "f main::outer(x.pl:10):40 " SCRIPT " r s");
 	context_of(fixture, 0, 3)->function = 0;
 	assert_string_equal(walk(fixture, "frs"), "f main::outer(x.pl:10):40 " SCRIPT " r s");
-	/* An activation that call_sv() has begun is still there, without a run. */
+	/* An activation that call_sv() began is still there, without a function. */
 	put_call(fixture, 0, 3, 1, 0)->function = 0;
 	assert_string_equal(walk(fixture, "rcfrs"), "r c f main::outer(x.pl:10):40 " SCRIPT " r s");
 	/* So it is when its context is gone. */
 	fixture->image->main.last = 2;
 	assert_string_equal(walk(fixture, "rcfrs"), "r c f main::outer(x.pl:10):40 " SCRIPT " r s");
-	/* A function that is just begun has no line yet. */
+	/* A function that has just begun has no line yet. */
 	fixture->image->main.last = 3;
 	put_call(fixture, 0, 3, 1, 88);
 	put(fixture->image->interpreter, 208, &fixture->image->at[1]);
@@ -348,7 +353,7 @@ static void test_the_topmost(void **state)
 		walk(fixture, "frs"), "f main::inner(x.pl:11):0 " OUTER " " SCRIPT " r s");
 }
 
-/* A defer block has its own activation: what it calls last returns nowhere. */
+/* A defer block has its own activation. Its last call returns to no instruction. */
 static void test_defer(void **state)
 {
 	struct fixture *fixture = *state;
@@ -361,7 +366,7 @@ static void test_defer(void **state)
 	assert_string_equal(walk(fixture, "rdefrs"), INNER " r d e f " OUTER " " SCRIPT " r s");
 	assert_true(fixture->runs.is_whole);
 	assert_string_equal(walk(fixture, "refrs"), INNER " r e f " OUTER " " SCRIPT " r s");
-	/* Something that it does has called back. */
+	/* A call in the defer block enters another activation from C. */
 	fixture->image->saved[5] = LAYOUT->saved_op;
 	inner->saved = 6;
 	assert_string_equal(
@@ -369,7 +374,7 @@ static void test_defer(void **state)
 	assert_true(fixture->runs.is_whole);
 }
 
-/* Files and strings that are run, by the instruction that runs them. */
+/* A string or file that is run is named by the instruction that runs it. */
 static void test_files_and_strings(void **state)
 {
 	static const char *const names[] = {
@@ -396,7 +401,7 @@ static void test_files_and_strings(void **state)
 	}
 }
 
-/* A context that is just pushed has the type of an eval that was there before. */
+/* A context that is half pushed may still have the type of an eval that ended. */
 static void test_an_eval_that_is_over(void **state)
 {
 	struct fixture *fixture = *state;
@@ -428,7 +433,7 @@ static void test_an_eval_that_is_over(void **state)
 	assert_string_equal(walk(fixture, "frs"), "f main::outer(x.pl:10):40 " SCRIPT " r s");
 }
 
-/* A host that calls functions, a thread, a BEGIN block. */
+/* No main program: a host that calls functions, a thread, or a BEGIN block. */
 static void test_without_a_program(void **state)
 {
 	struct fixture *fixture = *state;
@@ -436,7 +441,7 @@ static void test_without_a_program(void **state)
 	put_call(fixture, 0, 1, 0, 0);
 	assert_string_equal(walk(fixture, "rcf"), INNER " " OUTER " r c f");
 	assert_true(fixture->runs.is_whole);
-	/* INIT {}: perl_run() has called it, but not its activation. */
+	/* In INIT {}, perl_run() called the function, but not through its own activation. */
 	assert_string_equal(walk(fixture, "rcfs"), INNER " " OUTER " r c f s");
 	assert_string_equal(walk(fixture, "rs"), "r s");
 	assert_false(fixture->runs.is_whole);
@@ -500,7 +505,7 @@ static void test_a_key(void **state)
 	assert_refused(fixture);
 }
 
-/* Numbers that lie, pointers that lead nowhere, lists that bite their tails. */
+/* Wrong counts, invalid pointers and lists with cycles are refused. */
 static void test_hostile(void **state)
 {
 	struct fixture *fixture = *state;
@@ -510,7 +515,7 @@ static void test_hostile(void **state)
 	assert_refused(fixture);
 	image->main.last = -2;
 	assert_refused(fixture);
-	/* What lies behind the contexts looks like one. */
+	/* The memory behind the last context is like a context. */
 	put_call(fixture, 1, 0, 2, 88);
 	image->main.last = CONTEXTS;
 	image->main.room = CONTEXTS - 1;
@@ -543,7 +548,7 @@ static void test_hostile(void **state)
 		"__ANON__::(x.pl:11):40 __ANON__::outer(:0):23 " SCRIPT " r s");
 }
 
-/* A run with more frames than there is room for stays, as far as there is. */
+/* If a run has more frames than fit, the frames that fit are kept. */
 static void test_too_deep(void **state)
 {
 	struct fixture *fixture = *state;
