@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * PHP's stacks in made-up memory, laid out as each release that is known lays them out, and walks
- * over made-up native frames: which of execute_ex()'s has which functions.
+ * PHP's stacks in made-up memory, laid out for each supported release, and walks over made-up
+ * native frames: each activation of execute_ex() gets its PHP functions.
  *
  *	executor_globals ─▶ {closure}, TOP ─▶ usort (builtin) ─▶ Shape::sorted ─▶ {main}, TOP
  *	                    one activation                       another one
@@ -38,7 +38,7 @@ enum {
 	FUNCTIONS
 };
 
-/* Where a release has what the releases differ in, as its headers declare it. */
+/* Offsets that differ by release, as the release's headers declare them. */
 struct release {
 	uint32_t version, globals_bytes;	      /* of its first patch release */
 	uint32_t flags, main_fiber, active_fiber;     /* in executor_globals */
@@ -99,7 +99,7 @@ static void put_instruction(struct image *image, int i, unsigned index)
 	image->frame[i].instruction = (uintptr_t)image->instructions[i][index];
 }
 
-/* Function @i begins at line 10 * (@i + 1), and is at the second of its instructions. */
+/* Fill in function @i. It begins at line 10 * (@i + 1) and is at its second instruction. */
 static void put_function(struct fixture *fixture, int i, const char *name, uint8_t kind)
 {
 	const struct release *release = fixture->release;
@@ -180,8 +180,8 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 }
 
 /*
- * Walk over @native: e is execute_ex(), everything else is other code. Returns the frames,
- * innermost first, language ones by name.
+ * Walk over @native, one letter per frame: e is execute_ex(), any other letter other code. Returns
+ * the frames' names, innermost first.
  */
 static const char *walk(struct fixture *fixture, const char *native)
 {
@@ -203,7 +203,7 @@ static const char *walk(struct fixture *fixture, const char *native)
 	return shown_text(&fixture->shown, fixture->frames, n);
 }
 
-/* The innermost function's line is known by registers only. */
+/* The innermost function's line is 0, because only the registers hold it. */
 #define INNERMOST "{closure}(x.php:10):0"
 #define REST	  "usort(:0):0 Shape::sorted(x.php:30):31 {main}(x.php:40):41"
 
@@ -217,9 +217,12 @@ static void has_names(struct fixture *fixture)
 {
 	assert_string_equal(walk(fixture, "leue"), "l " INNERMOST " e u " REST " e");
 	assert_true(fixture->runs.is_whole);
-	/* An activation more than there are runs: the innermost has not linked its frame yet. */
+	/*
+	 * With one activation more than runs, the innermost activation has not linked its frame
+	 * yet.
+	 */
 	assert_string_equal(walk(fixture, "eueue"), "e u " INNERMOST " e u " REST " e");
-	/* The instruction that handles an exception is in executor_globals. */
+	/* An instruction inside executor_globals, which handles an exception, has no line. */
 	fixture->image->frame[SORTED].instruction = (uintptr_t)fixture->image->globals + 960;
 	assert_string_equal(walk(fixture, "eue"),
 		INNERMOST " e u usort(:0):0 Shape::sorted(x.php:30):0 {main}(x.php:40):41 e");
@@ -240,7 +243,7 @@ static void is_refused_while_it_ends(struct fixture *fixture)
 	assert_true(fixture->runs.is_whole);
 }
 
-/* The offsets of another release: there is no instruction where they say. */
+/* With another release's offsets no instruction is where a frame's instruction must be. */
 static void is_refused_by_other_rows(struct fixture *fixture)
 {
 	for (unsigned i = 0; i < RELEASES; i++) {
@@ -280,7 +283,7 @@ static void refuses_what_cannot_be(struct fixture *fixture)
 }
 
 /*
- * A frame without a function stands for the generators that delegate to the one that runs:
+ * A frame without a function stands for the generators that delegate to the running one:
  *
  *	outermost (object of the frame) ─▶ inner, which runs
  */
@@ -306,7 +309,7 @@ static void shows_generators(struct fixture *fixture)
 	assert_string_equal(walk(fixture, "e"), "e");
 }
 
-/* Its frame is the current one, but what resumes it is not linked behind it yet. */
+/* The generator's frame is the current one, but its resumer is not linked behind it yet. */
 static void refuses_a_generator_that_is_being_resumed(struct fixture *fixture)
 {
 	struct image *image = fixture->image;
@@ -324,7 +327,7 @@ static void refuses_a_generator_that_is_being_resumed(struct fixture *fixture)
 	assert_true(fixture->runs.is_whole);
 }
 
-/* The main program, and a fiber that it has resumed. */
+/* The walk continues from a fiber to the main program that resumed it. */
 static void goes_to_who_resumed_a_fiber(struct fixture *fixture)
 {
 	static uintptr_t left[16];
@@ -356,10 +359,10 @@ static void goes_to_who_resumed_a_fiber(struct fixture *fixture)
 	assert_int_equal(at.fp, 0x7777);
 	assert_int_equal(at.sp, (uintptr_t)left + ARCH_PHP_LEFT_BYTES);
 	assert_int_equal(stack.own[0], (uintptr_t)main_context);
-	/* Nothing has resumed the main program. */
+	/* The main program has no resumer. */
 	at.pc = 0x5010;
 	assert_int_equal(runtime_php.step(&fixture->runtime, &reader, &stack, &at), 0);
-	/* While it switches, not all of it is noted. */
+	/* During a switch the globals do not have all of it yet, so the walk ends. */
 	stack = (struct runtime_stack){0};
 	assert_int_equal(runtime_php.step(&fixture->runtime, &reader, &stack, &switching), 0);
 	assert_int_equal(runtime_php.step(&fixture->runtime, &reader, &stack, &at), 0);
@@ -388,7 +391,10 @@ static void test_each_release(void **state)
 		}
 }
 
-/* Patch releases add to the end of executor_globals; options of configure change its size. */
+/*
+ * A patch release may add a few fields to executor_globals. Other sizes come from configure's
+ * options and are refused.
+ */
 static void test_which_sizes_are_known(void **state)
 {
 	(void)state;

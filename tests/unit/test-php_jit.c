@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* What the code of opcache's JIT compiler tells, at each place of a trace's exit. */
+/*
+ * What the reader finds in code of opcache's JIT compiler: bytes pushed at each instruction of a
+ * trace's exit, the code buffer, and constants that functions return.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,7 +107,10 @@ static void the_buffer_is_what_mprotect_is_given(void **state)
 	assert_int_equal(start, 0x1000 + 24 - 0x10);
 }
 
-/* As zend_jit_blacklist_function() calls zend_jit_unprotect(), after a function of another kind. */
+/*
+ * The buffer is found through a called function, as zend_jit_blacklist_function() calls
+ * zend_jit_unprotect(). A call of another function comes before.
+ */
 static void the_buffer_is_found_by_who_asks_for_it(void **state)
 {
 	static uintptr_t variables[2] = {0x300000, 0x40000000};
@@ -155,7 +161,10 @@ static void nothing_is_known_of_it(void **state)
 
 #endif
 
-/* php_version_id() of 8.4.27 and zend_vm_kind(), as gcc builds them; and what is none such. */
+/*
+ * php_version_id() of 8.4.27 and zend_vm_kind() as gcc compiles them, and two functions that do not
+ * return a constant.
+ */
 static void what_a_function_returns(void **state)
 {
 #if defined(__x86_64__)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Choice of a profile's attempt over several servers, and rows that are damaged. */
+/* The choice of one attempt per profile from the answers of several servers; damaged rows. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,7 +58,9 @@ static int take(uint32_t server)
 	return error;
 }
 
-/* The first committed attempt; of equal ones the first server's, then the lower number. */
+/*
+ * The attempt committed first is chosen; of equal ones the first server's, then the lower number.
+ */
 static void the_first_committed_counts(void **unused)
 {
 	static const struct store_server servers[] = {{.same_as = 0}, {.same_as = 1}};
@@ -86,7 +88,10 @@ static void the_first_committed_counts(void **unused)
 	}
 }
 
-/* A server that was asked for both sides has a profile on each; both are of one server. */
+/*
+ * A server that is listed for both sides gives one profile for each side. Both profiles refer to
+ * the server's first entry in the list.
+ */
 static void each_side_has_its_own(void **unused)
 {
 	static const struct store_server servers[] = {
@@ -140,7 +145,7 @@ static void rows_that_are_none(void **unused)
 		assert_int_equal(picks_add(&picks, 0, &answer, &message), -EPROTO);
 	}
 	answer.used = 0;
-	rows_put_text(&answer, "0123456789abcdef"); /* half an id, in a row that is long enough */
+	rows_put_text(&answer, "0123456789abcdef"); /* half an id; the row is long enough */
 	for (unsigned i = 0; i < 200; i++)
 		rows_put_uint(&answer, 0, 1);
 	assert_int_equal(take(0), -EPROTO);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Names of virtual machines' functions: whatever is put together comes apart again. */
+/*
+ * Names of virtual machines' functions: combining a name with file and line, and splitting it
+ * again.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -92,7 +92,7 @@ static uint64_t malformed(const struct fixture *f)
 	return profile_totals(pipe_reader_profile(f->pipe_reader))->counts.malformed;
 }
 
-/* Both fill their pipes at once, so that records are cut where the pipe is full. */
+/* Both sources fill their pipes at once, so that a full pipe cuts records. */
 static void two_sources_and_a_late_reader_lose_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -121,7 +121,10 @@ static void two_sources_and_a_late_reader_lose_nothing(void **state)
 	assert_int_equal(pipe_reader_state(f->pipe_reader)->live, 2);
 }
 
-/* A stream ends where another process wrote into it; it is emptied, and the other one goes on. */
+/*
+ * A stream that another process wrote into ends there. Its pipe is still emptied, and the other
+ * stream continues.
+ */
 static void a_damaged_stream_ends_and_is_emptied(void **state)
 {
 	struct fixture *f = *state;
@@ -159,7 +162,9 @@ static void what_is_no_record_is_counted(void **state)
 	struct record_mark mark = {.image = 1};
 	struct pipe_writer *box = &f->boxes[0];
 
-	/* Fewer frames than it says, a module whose path does not end, a type nobody knows. */
+	/*
+	 * A record with fewer frames than it says, a module whose path has no end, an unknown type.
+	 */
 	assert_int_equal(pipe_writer_put(box, RECORD_SAMPLE, &sample, sizeof(sample), NULL, 0), 0);
 	assert_int_equal(
 		pipe_writer_put(box, RECORD_MODULE, &module, sizeof(module), "12345678", 8), 0);
@@ -172,7 +177,7 @@ static void what_is_no_record_is_counted(void **state)
 	assert_int_equal(pipe_reader_read(f->pipe_reader), 0);
 	assert_int_equal(malformed(f), 4);
 	assert_int_equal(pipe_reader_profile(f->pipe_reader)->image_count, 0);
-	/* Behind a record whose length is wrong the next one cannot be found. */
+	/* After a record with a wrong length the next record cannot be found. */
 	put_image(box, 1, 7);
 	put_image(box, 2, 8);
 	((struct record *)(box->bytes + box->from))->bytes = 12;
@@ -182,7 +187,10 @@ static void what_is_no_record_is_counted(void **state)
 	assert_int_equal(pipe_reader_state(f->pipe_reader)->images_met, 0);
 }
 
-/* A stack of weight 0 is none yet; credit goes on it, and without one on the image. */
+/*
+ * A sample of weight 0 adds no stack, but sets the thread's last stack. Credit goes to the last
+ * stack; a thread without a stack gets credit on its image.
+ */
 static void credit_goes_on_the_last_stack_of_its_thread(void **state)
 {
 	struct fixture *f = *state;

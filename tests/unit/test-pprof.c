@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The .pb, field by field against what the profile says. */
+/* Every field of the .pb, compared with the profile. */
 #include "tests/unit/pb-fixture.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #define TEXTS_MAX 100
 
-/* The file as it was read last, and its texts in the order of their numbers. */
+/* The last file that was read, and its texts by number. */
 static struct protobuf whole;
 static char texts[TEXTS_MAX][64];
 static unsigned text_count;
@@ -36,7 +36,7 @@ static void load(const char *path)
 	assert_int_equal(more, 0);
 }
 
-/* "number=value "; in hex, or the text that it is the number of. */
+/* Print "number=value " in hexadecimal, or "number='text' " for a field in @are_texts. */
 static int print_field(char *at, const char *are_texts, const struct protobuf_field *field)
 {
 	if (!strchr(are_texts, '0' + (int)field->number))
@@ -45,7 +45,7 @@ static int print_field(char *at, const char *are_texts, const struct protobuf_fi
 	return sprintf(at, "%u='%s' ", field->number, texts[field->value]);
 }
 
-/* "number=value ...", lists and messages in brackets. */
+/* Print the fields as "number=value ..."; lists and nested messages are in brackets. */
 static void describe_message(char *at, uint32_t kind, struct protobuf message)
 {
 	/* Which of its fields are texts. */
@@ -69,7 +69,7 @@ static void describe_message(char *at, uint32_t kind, struct protobuf message)
 	}
 }
 
-/* Message @wanted of kind @kind, owned; NULL: there is none. */
+/* Return the text of message @wanted of kind @kind, owned, or NULL if there is no such message. */
 static char *message_text(uint32_t kind, unsigned wanted)
 {
 	struct protobuf file = whole;
@@ -129,14 +129,14 @@ static void every_field_is_what_the_profile_says(void **state)
 	assert_message(1, 0, "1='samples' 2='count' ");
 	assert_message(1, 1, "1='cpu' 2='nanoseconds' ");
 	assert_message(1, 2, NULL);
-	/* Mappings: the program first, one for each segment, one for generated code. */
+	/* Mappings: the program, one for each segment, one for generated code. */
 	assert_message(3, 0, "1=1 2=400000 3=500000 5='/bin/main' ");
 	assert_message(3, 1, "1=2 2=8000 3=9000 4=1000 5='/lib/a.so' 6='dead000f' ");
 	assert_message(3, 2, "1=3 2=a000 3=b000 4=5000 5='/lib/a.so' 6='dead000f' ");
 	assert_message(3, 3, "1=4 2=10000 3=11000 5='[vdso]' ");
 	assert_message(3, 4, "1=5 2=66000 3=66010 5='[generated code]' 7=1 ");
 	assert_message(3, 5, NULL);
-	/* Functions: the announced one, and what stands for no stack. */
+	/* Functions: the announced function, and two that stand for missing stacks. */
 	assert_message(5, 0, "1=1 2='Method; <one>' ");
 	assert_message(5, 1, "1=2 2='[unsampled]' ");
 	assert_message(5, 2, "1=3 2='[no stack]' ");
@@ -182,7 +182,7 @@ static void handlers_left_alone_have_a_name(void **state)
 	flameprof_profile_free(p);
 }
 
-/* Waits are values of their own, in no count; their leaves are names without a mapping. */
+/* Waits have values of their own and no count. Their leaves are functions without a mapping. */
 static void elapsed_time_has_waits_beside_it(void **state)
 {
 	const uint64_t on_pipe[] = {WIRE_FRAME_WAIT(SYS_read, 3), 0x1234};
@@ -222,7 +222,7 @@ static void elapsed_time_has_waits_beside_it(void **state)
 	flameprof_profile_free(p);
 }
 
-/* Their time is a value of its own, their functions have files and lines, each file once. */
+/* Time of virtual machines has its own value. Its functions have files and lines. */
 static void machines_have_time_and_files(void **state)
 {
 	struct flameprof_profile *p = aggregate_profile(MIB);
@@ -260,7 +260,7 @@ static void machines_have_time_and_files(void **state)
 	flameprof_profile_free(p);
 }
 
-/* Of what stands on a stub that hides its target only the target itself is left out. */
+/* Of the frames called by a stub that hides its target, only the target is left out. */
 static void hidden_targets_have_no_frame(void **state)
 {
 	struct flameprof_profile *p = aggregate_profile(MIB);
@@ -364,7 +364,10 @@ static void failures_leave_no_file(void **state)
 			unlink(OUT);
 		}
 	}
-	/* Modules, nodes, numbers and their table; texts, where they begin and theirs; a buffer. */
+	/*
+	 * The allocations that can fail: modules, nodes, numbers and their table; texts, their
+	 * offsets and their table; a buffer.
+	 */
 	assert_int_equal(failed, 8);
 	assert_int_equal(profile_write_pb(p, "/dev/full"), -ENOSPC);
 	assert_int_equal(profile_write_pb(p, "/nonexistent/a.pb"), -ENOENT);

@@ -7,17 +7,17 @@
 
 #include "libprof/pprof/protobuf.h"
 
-/* The profile being built. Without a sink, it all stays in the buffer. */
+/* The profile being built. It has no sink, so all of it stays in the buffer. */
 static struct protobuf_out all;
 
-/* The string table that every profile of this test begins with; the enum below numbers it. */
+/* The string table of every profile of this test; the enum below has its indices. */
 static const char *const texts[] = {"", "samples", "count", "cpu", "nanoseconds", "space", "bytes",
 	"outer", "inner", "_ZN3abc3defEv", "/lib/libx.so", "thread", "worker", "tid", "[cold]",
 	"title: the title", "mark: 1.500 7 half way", "[generated code]", "compiled"};
 enum { NONE, SAMPLES, COUNT, CPU, NS, SPACE, BYTES, OUTER, INNER, MANGLED, FILE_X, THREAD, WORKER,
 	TID, COLD, TITLE, MARK, GENERATED, COMPILED };
 
-/* Write a message in @field with the fields 1, 2, ...; zeros are left out. */
+/* Write a message in @field with the values of its fields 1, 2, ...; zeros are left out. */
 #define PUT(field, ...)                                                                            \
 	put_message(field, (const uint64_t[]){__VA_ARGS__},                                        \
 		sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
@@ -30,7 +30,7 @@ static void put_message(uint32_t field, const uint64_t *numbers, unsigned count)
 	protobuf_end(&all, begun);
 }
 
-/* @lines: functions, innermost first, 0 at the end; NULL: none. */
+/* Write a location. @lines are functions, innermost first, ended by 0; NULL for none. */
 static void put_location(uint64_t id, uint64_t mapping, uint64_t address, const uint64_t *lines)
 {
 	size_t begun = protobuf_begin(&all, PROFILE_LOCATION);
@@ -53,7 +53,7 @@ static void put_packed(uint32_t field, const uint64_t *numbers, unsigned count)
 	protobuf_end(&all, begun);
 }
 
-/* Write locations (innermost first, 0 at the end) and values; labels may follow. */
+/* Begin a sample with locations (innermost first, ended by 0) and values; labels may follow. */
 static size_t begin_sample(const uint64_t *locations, const uint64_t *values, unsigned types)
 {
 	size_t begun = protobuf_begin(&all, PROFILE_SAMPLE);
@@ -95,7 +95,7 @@ static void check(const char *type, const char *wanted)
 	calltree_free(tree);
 }
 
-/* At location 3, one function is inlined into the other. */
+/* Write functions and locations. At location 3, INNER is inlined into OUTER. */
 static void put_program(void)
 {
 	PUT(PROFILE_MAPPING, 1, 0x10000, 0x20000, 0, FILE_X);
@@ -158,7 +158,7 @@ static void test_whole_periods_are_samples(void **state)
 	assert_int_equal(facts.period_ns, 1);
 	assert_string_equal(facts.count_name, "nanoseconds");
 	all.used = before;
-	/* Values that do not count are not checked. */
+	/* Negative values of types that are not read are not checked. */
 	put_sample(LIST(1), (const uint64_t[]){1, (uint64_t)-5}, 2);
 	check(NULL, "outer 2\n");
 }
@@ -180,7 +180,7 @@ static void test_inlined_and_mangled_names(void **state)
 	calltree_free(tree);
 }
 
-/* A function at two lines of its file, and at line numbers that are impossible. */
+/* A function at two lines of its file, and at impossible line numbers. */
 static void test_lines(void **state)
 {
 	static const uint64_t numbers[] = {12, 34, 0, (uint64_t)-1, 1ULL << 40};
@@ -289,7 +289,7 @@ static void test_title_and_marks(void **state)
 	assert_string_equal(facts.marks[0].text, "half way");
 }
 
-/* Fields in any order, arbitrary ids, lists that are not packed, unknown fields. */
+/* Valid but unusual: fields in any order, arbitrary ids, unpacked lists, unknown fields. */
 static void test_odd_but_right(void **state)
 {
 	size_t begun;

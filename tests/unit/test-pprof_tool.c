@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * The .pb as pprof itself reads it, whose own arithmetic has to find this program's functions at
- * the addresses given.
+ * pprof itself reads the .pb. It must find this program's functions at their addresses by its own
+ * arithmetic.
  */
 #include "tests/unit/pb-fixture.h"
 
@@ -13,7 +13,7 @@
 /* pprof without a network, a browser or a home. */
 #define PPROF "PPROF_TMPDIR=. HOME=. PPROF_BINARY_PATH=/nonexistent go tool pprof -symbolize=local "
 
-/* Standard output and error of @command, owned. */
+/* Return standard output and error of @command, owned. */
 static char *run(const char *command)
 {
 	char *text = calloc(1, MIB);
@@ -86,7 +86,7 @@ __attribute__((noinline)) int a_function_to_be_found(int x)
 	return x * 3 + 1;
 }
 
-/* The module of @address, filled in as the sampler would. */
+/* Fill in the module that contains the address in its start, as the sampler does. */
 static int fill_module(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct names_module *module = context;
@@ -121,7 +121,7 @@ static void pprof_finds_functions_by_the_mappings(void **state)
 	char *text;
 
 	(void)state;
-	/* The emulator does not read a process's memory for it. */
+	/* Under qemu-user a process cannot read its own memory by system call. */
 	if (!have_pprof() || getenv("TEST_EMULATED"))
 		skip();
 	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);

@@ -24,7 +24,7 @@ static struct calltree *grow(void)
 	calltree_add(tree, calltree_child(tree, CALLTREE_ROOT, none), 1);
 	calltree_thread(tree, 0, "one (1/1)", "prog (1)");
 	calltree_thread(tree, 1, "two (1/2)", "");
-	/* Of weight 7, three belong to one thread and two to another. */
+	/* Of weight 7, one thread has three and another thread has two. */
 	calltree_sample(tree, &(struct calltree_sample){.node = below, .weight = 3, .thread = 1});
 	calltree_sample(tree, &(struct calltree_sample){.node = below, .weight = 1, .thread = 0});
 	calltree_sample(tree, &(struct calltree_sample){.node = below, .weight = 1, .thread = 0});
@@ -111,7 +111,10 @@ static void test_there_and_back(void **state)
 	}
 }
 
-/* A thread that executes another program may get its old name again. */
+/*
+ * A thread that executes another program may get its old name again; it still counts as two
+ * threads.
+ */
 static void test_a_thread_of_two_processes_is_two(void **state)
 {
 	static const char *const processes[] = {"sh (1)", "cat (1)"};
@@ -157,7 +160,10 @@ static void spell(const struct calltree *tree, char *text)
 	preorder_release(&order);
 }
 
-/* main at two lines; at one, `outer` is inlined, in it `inner` at two lines, which calls `f`. */
+/*
+ * main at two lines; at the second, `outer` is inlined, and in it `inner` at two lines, one of
+ * which calls `f`.
+ */
 static struct calltree *grow_chains(void)
 {
 	struct calltree *tree = calltree_new();
@@ -204,7 +210,7 @@ static void test_lines_and_chains(void **state)
 
 	(void)state;
 	write_owned(grow_chains(), &(struct picture_options){0}, true);
-	/* Locations: main 10; outer in main; inner 7 in these; inner 8 in these; f; lost. */
+	/* Locations: main 10; outer in main 20; inner 7 in these; inner 8 in these; f; lost. */
 	assert_int_equal(count_fields(PROFILE_LOCATION), 6);
 	/* Functions: main, outer, inner, f, lost, each once for all lines. */
 	assert_int_equal(count_fields(PROFILE_FUNCTION), 5);
@@ -243,7 +249,7 @@ static void test_counts_and_times(void **state)
 	assert_int_equal(facts.period_ns, 1);
 }
 
-/* Check the tree of the other time, which is counted in the same periods. */
+/* Check the tree of the other time, which has the same period. */
 static void check_other(const char *wanted)
 {
 	const struct input_request request = {0};
@@ -264,7 +270,7 @@ static void check_types(const char *type, const char *wanted)
 	calltree_free(tree);
 }
 
-/* Whichever is shown, no value has weights of both times. */
+/* A value never mixes the weights of the two times, whichever time the picture shows. */
 static void test_two_times_are_never_one(void **state)
 {
 	static const char native[] = "[unsampled] 1\nmain 5\nmain;f: \"x\" 7\n";
@@ -299,7 +305,7 @@ static void test_two_times_are_never_one(void **state)
 	}
 }
 
-/* Weights: on a CPU 5, waiting 9 for a lock and 1 for an unknown cause, ready 2. */
+/* Make a tree with weights: running 5, waiting 9 for a lock and 1 for an unknown cause, ready 2. */
 static struct calltree *grow_waits(void)
 {
 	static const struct {
@@ -343,7 +349,7 @@ static uint64_t weight_of_kind(const struct calltree *tree, const char *module)
 	return weight;
 }
 
-/* In whole periods, and in times without a period. */
+/* Waits are read back, in whole periods, and as times without a period. */
 static void test_waits_come_back(void **state)
 {
 	static const char all[] =
@@ -381,7 +387,7 @@ static void test_waits_come_back(void **state)
 	}
 }
 
-/* Another profiler may have no leaf for a wait; it must not become time on a CPU. */
+/* Another profiler may write a wait without a leaf. It must not become CPU time. */
 static void test_a_wait_without_a_leaf_gets_one(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -448,7 +454,7 @@ static void test_gzip(void **state)
 	free(packed);
 }
 
-/* Several gzip streams in a file are one. */
+/* Several gzip streams in one file count as one text, whose size is limited. */
 static void test_a_bomb_is_refused(void **state)
 {
 	const unsigned times = WHOLE_BYTES_MAX / (1 << 20);

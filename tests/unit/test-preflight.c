@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * What preflight() says about a command, over a folder of programs and scripts made for it. The
- * kernel and execvp() are the judges: run_execvp() really runs each command.
+ * preflight()'s answer about commands in a folder of programs and scripts made for the test.
+ * run_execvp() runs each command, so the answer is compared with the kernel and execvp().
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ static int directory = -1;
 static struct diag_message message;
 static struct preflight found;
 
-/* In an emulator the system's programs are none that a library of ours can get into. */
+/* Under qemu-user our library cannot be loaded into the system's programs. */
 static bool emulated(void)
 {
 	const struct preflight_request request = {.program = "/bin/sh", .directory = AT_FDCWD};
@@ -64,7 +64,7 @@ static void put(const char *name, const char *text, mode_t mode)
 	close(descriptor);
 }
 
-/* errno of execvp() in the folder with @path as PATH, 0 when it starts. */
+/* Run @program with @path as PATH in the folder. Returns execvp()'s errno, or 0 if it started. */
 static int run_execvp(const char *program, const char *path)
 {
 	int report[2], error = 0;
@@ -100,7 +100,7 @@ static int run_preflight(const char *program, const char *path)
 	return preflight(&found, &request, &message);
 }
 
-/* preflight() and execvp() agree that @program starts, and how. */
+/* Check that preflight() and execvp() both start @program, and how. */
 static void starts(const char *program, const char *path, const char *file, bool by_shell)
 {
 	assert_int_equal(run_execvp(program, path), 0);
@@ -109,7 +109,7 @@ static void starts(const char *program, const char *path, const char *file, bool
 	assert_int_equal(found.by_shell, by_shell);
 }
 
-/* They agree that it does not, and on the status. */
+/* Check that preflight() and execvp() both refuse @program, with the same status. */
 static void fails(const char *program, const char *path, int status)
 {
 	int error = run_execvp(program, path);
@@ -193,7 +193,7 @@ static void text_is_for_the_shell(void **state)
 	starts("./not-quite", NULL, "./not-quite", true);
 }
 
-/* A chain of @length scripts, the last one run by /bin/sh. */
+/* Make a chain of @length scripts; the last one is run by /bin/sh. */
 static void chain(int length)
 {
 	char name[16], line[32];

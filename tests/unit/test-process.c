@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a fork child takes over of its parent's sampler: nothing that somebody there was about to
- * do. */
+/*
+ * A fork child's sampler starts clean: it does not inherit unfinished work of the parent's threads.
+ */
 #include <errno.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -29,8 +30,8 @@ static int tear_down(void **state)
 }
 
 /*
- * A thread that begins or ends relies on its entry while it is in none of the lists: in the child
- * it is not there to let go.
+ * A thread that begins or ends uses an entry that is in no list. In a fork child that thread does
+ * not exist and so cannot release the entry.
  */
 static void entries_are_nobodys(void **state)
 {
@@ -52,7 +53,7 @@ static void entries_are_nobodys(void **state)
 	assert_null(sampler_thread_find(sampled->tid));
 	assert_int_equal(sampler_start(*state, sampler.image, NULL), 0);
 	assert_int_equal(sampler.period_ns, 5000000);
-	/* What the parent has of the rings stays its own. */
+	/* The parent still uses its rings, so the child claims other rings. */
 	for (int i = 0; i < 8; i++) {
 		struct sampler_thread *claimed = sampler_thread_try_claim();
 
@@ -62,7 +63,7 @@ static void entries_are_nobodys(void **state)
 	}
 }
 
-/* They lie where each process writes anyway. */
+/* The first entries are used first, because their memory is written in every process. */
 static void first_threads_have_the_first_entries(void **state)
 {
 	struct wire_arena *arena = *state;
@@ -81,7 +82,7 @@ static void first_threads_have_the_first_entries(void **state)
 	}
 }
 
-/* So many samples that everything is looked at that is only looked at now and then. */
+/* Deliver so many samples that also the checks done only every few samples run. */
 static void samples(const struct sampler_thread *thread)
 {
 	uintptr_t cookie = (uintptr_t)thread | (uintptr_t)thread->generation << SAMPLER_COOKIE_BITS;
@@ -94,7 +95,7 @@ static void samples(const struct sampler_thread *thread)
 		sampler_handler(sampler_signal(), &info, &context);
 }
 
-/* What ends sampling has timers to delete yet when a sample comes in between. */
+/* A sample that comes while sampling ends is not a reason to forbid sampling. */
 static void ends_are_not_forbidden_by_samples(void **state)
 {
 	struct sampler_thread *thread = sampler_thread_try_claim();

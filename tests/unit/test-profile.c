@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * A profile of several processes: whose module a frame's number means, what a thread's last stack
- * is, what is kept of more samples than there is room for times. One process is test-store.c.
+ * A profile of several processes: to which process's module a frame belongs, which stack is a
+ * thread's last, what is kept of samples beyond the limit of times. test-store.c tests one process.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +44,7 @@ static const struct calltree_frame *frame_of(const struct calltree *tree, uint32
 	return calltree_frame_at(tree, calltree_node_at(tree, node)->frame);
 }
 
-/* The same words in two processes are two places, and each has the name of its own module. */
+/* Equal frame words of two processes are two locations, each with the name of its own module. */
 static void images_keep_their_frames(void **state)
 {
 	struct flameprof_profile *p = new_profile();
@@ -64,7 +64,7 @@ static void images_keep_their_frames(void **state)
 			FRAMES(WIRE_FRAME(1, 0x20), WIRE_FRAME(1, 0x10)));
 		add(p, second, (struct wire_sample){.thread = 1, .weight = 2},
 			FRAMES(WIRE_FRAME(1, 0x20), WIRE_FRAME(1, 0x10)));
-		/* A word that is the second's root but for how it was found. */
+		/* A frame word that equals the second image's root except for WIRE_FRAME_BY_FP. */
 		add(p, first, (struct wire_sample){.thread = 1, .weight = 4},
 			FRAMES(WIRE_FRAME(1, 0x20), WIRE_FRAME_BY_FP | second));
 	}
@@ -88,7 +88,7 @@ static void images_keep_their_frames(void **state)
 	profile_free(p);
 }
 
-/* Time that virtual machines told and the clock's are two trees, and each has what is its own. */
+/* Time reported by virtual machines and time of the clock make two trees. */
 static void times_of_two_kinds_are_two_trees(void **state)
 {
 	struct flameprof_profile *p = new_profile();
@@ -141,7 +141,7 @@ static void many_images_are_found_again(void **state)
 	assert_int_equal(p->stack_count, 5000);
 	assert_int_equal(p->thread_count, 5000);
 	assert_int_equal(p->sample_count, 10000);
-	/* The first image's root is node 0, all others have one of their own. */
+	/* The first image's root is node 0; each other image has a root node of its own. */
 	assert_int_equal(p->node_count, 4 * 5000 - 1);
 	assert_int_equal(profile_error(p), 0);
 	profile_free(p);
@@ -167,7 +167,10 @@ static void a_thread_is_its_number_whatever_it_is_called(void **state)
 	profile_free(p);
 }
 
-/* Time off the CPU and credit go back to it, even when it counted for nothing itself. */
+/*
+ * CPU time without a stack, and credit, count for the thread's last stack, even if that has weight
+ * 0.
+ */
 static void the_last_stack_may_be_without_weight(void **state)
 {
 	struct flameprof_profile *p = new_profile();
@@ -182,7 +185,7 @@ static void the_last_stack_may_be_without_weight(void **state)
 	assert_int_equal(p->sample_count, 1);
 	add(p, image, off, NULL, 0);
 	add(p, image, credit, NULL, 0);
-	/* A stack of credit's own is none to go back to. */
+	/* The stack of a credit sample does not become the thread's last stack. */
 	add(p, image, credit, FRAMES(WIRE_FRAME_UNSAMPLED));
 	add(p, image, credit, NULL, 0);
 	assert_int_equal(p->stack_count, 4);
@@ -198,7 +201,7 @@ static void the_last_stack_may_be_without_weight(void **state)
 	profile_free(p);
 }
 
-/* What is due at a thread's end was used since it was seen last, not at its end. */
+/* Credit at a thread's end was used since its last sample, so it gets that sample's time. */
 static void credit_has_the_last_stacks_time(void **state)
 {
 	struct flameprof_profile *p = new_profile();
@@ -210,7 +213,7 @@ static void credit_has_the_last_stacks_time(void **state)
 	add(p, image, sample, FRAMES(2, 1));
 	credit.thread = 1;
 	add(p, image, credit, NULL, 0);
-	/* Of a thread that was never seen there is none. */
+	/* A thread without samples has no such time. */
 	credit.thread = 2;
 	add(p, image, credit, NULL, 0);
 	assert_int_equal(p->sample_count, 3);
@@ -220,7 +223,9 @@ static void credit_has_the_last_stacks_time(void **state)
 	profile_free(p);
 }
 
-/* More than was due between two ticks of the kernel's was not used on the last stack. */
+/*
+ * Credit of more than is due between two of the kernel's ticks was not all used on the last stack.
+ */
 static void much_credit_has_no_stack(void **state)
 {
 	struct flameprof_profile *p = new_profile();
@@ -236,7 +241,10 @@ static void much_credit_has_no_stack(void **state)
 	profile_free(p);
 }
 
-/* Each on a stack of its own: there is nothing to make one of. */
+/*
+ * Every sample is on a stack of its own, so no samples can be merged. Samples beyond times_max
+ * count without a time.
+ */
 static void later_samples_count_without_their_times(void **state)
 {
 	struct flameprof_profile *p = new_profile();
@@ -261,7 +269,10 @@ static void later_samples_count_without_their_times(void **state)
 
 #define MS UINT64_C(1000000)
 
-/* Weights by stack are those of the samples, and each is where its time was, to a stretch. */
+/*
+ * Check that each stack has the weight of its samples, and that each sample's time is right to
+ * within one stretch.
+ */
 static void check_thinned(const struct flameprof_profile *p, uint64_t from_ns)
 {
 	uint64_t weights[3] = {0}, last_ns[3] = {0};
@@ -282,7 +293,7 @@ static void check_thinned(const struct flameprof_profile *p, uint64_t from_ns)
 
 			if (sample->stack != stack)
 				continue;
-			/* One of weight 1 was taken in each millisecond of three. */
+			/* This stack had one sample of weight 1 every 3 ms. */
 			sampled_ns += sample->weight * 3 * MS;
 			assert_in_range(sample->time_ns - from_ns, sampled_ns - 3 * MS,
 				sampled_ns + p->stretch_ns + 3 * MS);
@@ -312,7 +323,7 @@ static void many_times_are_known_less_exactly(void **state)
 	profile_free(p);
 }
 
-/* What is heavier than a sample can tell stays in two, and what has no time has none. */
+/* A sum that does not fit a sample's weight stays two samples. Samples without a time stay so. */
 static void some_samples_are_not_made_one(void **state)
 {
 	struct flameprof_profile *p = new_profile();
@@ -336,7 +347,10 @@ static void some_samples_are_not_made_one(void **state)
 	profile_free(p);
 }
 
-/* Of one without a sample nothing is shown; what is known of it waits for its first one. */
+/*
+ * A thread gets an entry with its first sample that counts. Until then its name and last stack are
+ * in a table of fixed size.
+ */
 static void threads_without_samples_are_no_entries(void **state)
 {
 	static const unsigned marks[] = {20000, 200000};
@@ -367,7 +381,10 @@ static void threads_without_samples_are_no_entries(void **state)
 	profile_free(p);
 }
 
-/* It is by the times that samples tell their threads. Each has a stack and credit on it. */
+/*
+ * Only samples with times refer to their thread. So threads whose samples come after the limit of
+ * times use no memory: they share one entry.
+ */
 static void later_threads_are_no_entries_either(void **state)
 {
 	static const unsigned marks[] = {20000, 200000};

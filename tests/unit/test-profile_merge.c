@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Profiles into one another: equal stacks become one whatever their numbers were, and a merge that
- * fails leaves no trace.
+ * Merging profiles: equal stacks become one, whatever their numbers are, and a merge that fails
+ * changes nothing.
  */
 #include "tests/unit/aggregate-fixture.h"
 
@@ -86,7 +86,9 @@ static void equal_stacks_become_one(void **state)
 	struct flameprof_profile *a = aggregate_profile(MIB), *b = aggregate_profile(MIB);
 
 	(void)state;
-	/* The same two modules under each other's numbers; a third takes a number that is taken. */
+	/*
+	 * Both profiles have two modules with exchanged numbers; a third module's number is free.
+	 */
 	add_module(a, 1, 0x10000, 1, "/bin/a");
 	add_module(a, 2, 0x20000, 2, "/lib/b");
 	add_module(b, 2, 0x10000, 1, "/bin/a");
@@ -254,7 +256,7 @@ static void fill(struct flameprof_profile *p, uint64_t random, unsigned batches)
 	profile_add_mark(p, random % 1000, 1, "m");
 }
 
-/* Once more than the allocations of a merge that succeeds. */
+/* Let each allocation of a merge fail in turn. */
 static void a_failed_merge_leaves_no_trace(void **state)
 {
 	unsigned failed = 0, succeeded = 0;

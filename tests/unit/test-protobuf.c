@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Protocol buffers, written and read again; bytes are those of the format's own description. */
+/*
+ * Protocol buffers, written and read again. The expected bytes are those of the format's
+ * documentation.
+ */
 #include "libprof/pprof/protobuf.h"
 
 #include <errno.h>
@@ -53,7 +56,7 @@ static void bytes_are_as_described(void **state)
 	assert_int_equal(pages_mapped_bytes, 0);
 }
 
-/* Where a length takes a byte more, the message moves; pieces end between messages. */
+/* A message moves when its length needs one more byte. The output is cut only between messages. */
 static void messages_of_every_length(void **state)
 {
 	static const size_t counts[] = {0, 1, 123, 124, 125, 126, 127, 128, 16380, 16383, 16384,

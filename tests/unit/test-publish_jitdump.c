@@ -189,7 +189,7 @@ static void test_folder_is_missing(void **state)
 	setenv("JITDUMPDIR", folder, 1);
 }
 
-/* Is the file mapped as executable? perf record finds it by that. */
+/* Return whether the file is mapped as executable. perf record finds the file by this mapping. */
 static int is_marked(pid_t pid)
 {
 	char path[128], line[512];

@@ -13,7 +13,7 @@
 #include "tests/unit/chain-walk.h"
 #include "tests/unit/trap-flag.h"
 
-/* Walk from @ucontext, a handler's, or from here if it is NULL. */
+/* Walk from @ucontext, which a handler got, or from here if it is NULL. */
 static struct seen walk_from(ucontext_t *ucontext)
 {
 	struct seen seen = {.next = CHAIN - 1};
@@ -113,7 +113,9 @@ static void step_through_stub(void)
 	assert_int_equal(steps, 8);
 }
 
-/* Without registration, libunwind finds the caller only in a stub's body, by frame pointer. */
+/*
+ * Without registration, libunwind finds a stub's caller only in the stub's body, by frame pointer.
+ */
 static void test_untold(void **state)
 {
 	(void)state;

@@ -17,7 +17,7 @@
 #include "tests/unit/trap-flag.h"
 
 /*
- * LLVM libunwind's own functions. Its _Unwind_Backtrace() would call functions of libgcc, which was
+ * Functions of LLVM's libunwind. Its _Unwind_Backtrace() would call libgcc's functions, which were
  * loaded first, with a context of LLVM's.
  */
 #define LLVM_REG_IP -1

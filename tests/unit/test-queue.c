@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * Batches and barriers: nothing moves across a boundary, barriers are answered in order and can be
- * given up at any moment.
+ * Batches and barriers: no record moves across a boundary; barriers are completed in order and can
+ * be abandoned at any moment.
  */
 #include "tests/unit/queue-fixture.h"
 
@@ -13,7 +13,9 @@
 
 #include "libprof/sampler/clock.h"
 
-/* What is in a ring and not yet in any batch is before the barrier; what comes later is behind. */
+/*
+ * Records that are in rings when the barrier is added come before it; later records come behind it.
+ */
 static void a_barrier_drains_partial_batches_first(void **state)
 {
 	struct fixture *f = *state;
@@ -49,7 +51,10 @@ static void a_record_later_than_the_boundary_stays(void **state)
 	struct fixture *f = *state;
 	struct barrier barrier = {0};
 
-	/* As if its handler had read the clock after the flush did. */
+	/*
+	 * The record's time is after the boundary, as if its handler had read the clock after the
+	 * flush.
+	 */
 	push(0, clock_monotonic_ns() + 1000000000000, 3);
 	assert_int_equal(queue_add_barrier(&f->queue, &barrier), 0);
 	assert_int_equal(ring_waiting(f->arena, 0), 48);
@@ -90,7 +95,7 @@ static void a_ceiling_of_one_byte_drops_everything(void **state)
 
 	limit(f, 1);
 	fill_ring(0, &samples, &bytes);
-	/* The flush succeeds; that its batch was dropped is for the counters to say. */
+	/* The flush succeeds although its batch was dropped; the counters report the loss. */
 	assert_int_equal(queue_add_barrier(&f->queue, &barrier), 0);
 	assert_int_equal(ring_waiting(f->arena, 0), 0);
 	item = queue_pop(&f->queue);
@@ -152,7 +157,7 @@ static void stop_wakes_who_waits_and_refuses_more(void **state)
 		assert_int_equal((intptr_t)result, -ECANCELED);
 	}
 	assert_int_equal(queue_add_barrier(&f->queue, &late), -ECANCELED);
-	/* What the worker has begun it ends; what was queued besides is not lost. */
+	/* A barrier that the worker has taken is completed, and queued batches are not lost. */
 	queue_complete(item, 0, NULL);
 	assert_int_equal(queue_wait(&taken, 0), 0);
 	queue_free_batch(&f->queue, take_batch(f));

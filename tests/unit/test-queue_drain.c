@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Rings into batches: nothing is lost on the way, the ceiling drops the newest batch whole, damage
- * is skipped; all of it is counted.
+ * Draining rings into batches: nothing is lost, a batch beyond the ceiling is dropped whole, damage
+ * is skipped; the counters report all of it.
  */
 #include "tests/unit/queue-fixture.h"
 
@@ -30,7 +30,7 @@ static void a_batch_is_what_the_ring_held(void **state)
 	assert_int_equal(*f->doorbell, 1);
 }
 
-/* Records of all sizes through many blocks, several at a time; each frame is looked at. */
+/* Write records of all sizes through many blocks, several at a time, and check each frame. */
 static void records_survive_the_way_through_many_blocks(void **state)
 {
 	struct fixture *f = *state;
@@ -104,7 +104,7 @@ static void the_ceiling_drops_the_newest_batch_whole(void **state)
 	assert_true(counters.dropped_batches >= 5);
 	assert_int_equal(counters.dropped_weight, 3 * counters.dropped_samples);
 	assert_int_equal(counters.dropped_bytes, 824 * counters.dropped_samples);
-	/* The second reading begins anew, the high water with what is pending. */
+	/* The counters start again after a reset; the high water starts with the pending bytes. */
 	queue_counters_reset(&f->queue, &counters);
 	assert_int_equal(counters.dropped_batches, 0);
 	assert_int_equal(counters.dropped_samples, 0);
@@ -154,7 +154,10 @@ static void blocks_are_used_again_and_bounded(void **state)
 		fill_ring(0, &samples, &bytes);
 		queue_drain(&f->queue, NEVER);
 		items[turn] = take_batch(f);
-		/* What the first round wrote is not in the second's way. */
+		/*
+		 * The second batch has only its own records, although it uses the first one's
+		 * block.
+		 */
 		assert_int_equal(count_batch(items[turn]->batch, 1), samples);
 		queue_free_batch(&f->queue, items[turn]);
 	}
