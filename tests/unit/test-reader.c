@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Reading by windows: what two walks running ask the kernel for, the next one has at once. */
+/*
+ * Windows of a thread's last two walks: the next walk reads all of them with its first system call.
+ */
 #include "libprof/runtime/runtime.h"
 
 #include <setjmp.h>
@@ -143,7 +145,7 @@ static void test_what_one_walk_alone_asked_for(void **state)
 	assert_false(has(fixture, 2));
 }
 
-/* Such a walk says nothing of the next one. */
+/* A walk without loads does not change what the next walk reads first. */
 static void test_a_walk_that_asks_for_nothing(void **state)
 {
 	struct fixture *fixture = *state;
@@ -155,7 +157,7 @@ static void test_a_walk_that_asks_for_nothing(void **state)
 	assert_true(has(fixture, 5));
 }
 
-/* What stands behind it in the list is read by itself then. */
+/* If a window's memory is unmapped, the windows behind it in the list are read only when needed. */
 static void test_what_is_gone(void **state)
 {
 	struct fixture *fixture = *state;
@@ -193,7 +195,10 @@ static void test_what_was_read_ahead(void **state)
 	assert_true(has(fixture, 2));
 }
 
-/* What is asked for first is no address, or not there: nothing is lost by it. */
+/*
+ * If the walk's first loads fail, because the address is invalid or unmapped, the windows are still
+ * read with the first load that succeeds.
+ */
 static void test_what_is_no_address(void **state)
 {
 	static const uintptr_t none[] = {8, 4088, 0xf000000000000000, UINTPTR_MAX - 8};
@@ -210,7 +215,7 @@ static void test_what_is_no_address(void **state)
 	assert_true(has(fixture, 5));
 }
 
-/* By one call: the page behind is read without its beginning being there any more. */
+/* A run is read by one call, so a word that changes afterwards has its old value. */
 static void test_what_lies_together(void **state)
 {
 	struct fixture *fixture = *state;
@@ -224,13 +229,13 @@ static void test_what_lies_together(void **state)
 	*(uintptr_t *)(start + PAGE - 16) = 66;
 	assert_int_equal(runtime_load_word(&fixture->reader, start + PAGE - 16, &value), 0);
 	assert_int_equal(value, 55);
-	/* No more than there is room for, nor what was not asked for. */
+	/* The run has at most RUNTIME_RUN windows, and nothing in front of it is read. */
 	assert_true(runtime_has(&fixture->reader, start + 512 * RUNTIME_RUN, 512));
 	assert_false(runtime_has(&fixture->reader, start + 512 * (RUNTIME_RUN + 1), 1));
 	assert_false(runtime_has(&fixture->reader, start, 1));
 }
 
-/* What is there of it is read; so is all, one by one, where nothing of it was read together. */
+/* If a run ends in unmapped memory, the part before the end is read. */
 static void test_what_ends_in_the_middle(void **state)
 {
 	struct fixture *fixture = *state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Why somebody may not be traced, for kernels, users and modules that a test cannot have: what is
- * said of the facts.
+ * The message why a process may not be traced, for kernels, users and security modules that a test
+ * cannot have: the test supplies the facts.
  */
 #include "cli/outside/refusal.h"
 
@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-/* A process of ours that nothing keeps us from: each test takes something away. */
+/* A process of this user that nothing protects. Each test changes some of these facts. */
 static const struct refusal_facts ours = {.pid = 12,
 	.who = "12 (server)",
 	.user = "jo",
@@ -59,7 +59,7 @@ static void yama_and_root(void **state)
 	assert_says(&facts, "ptrace_scope is 3, nobody may", "until the next boot");
 }
 
-/* What belongs to somebody else is refused for that, whatever else would refuse it. */
+/* A process of another user is refused for that reason, whatever else would refuse it. */
 static void somebody_elses(void **state)
 {
 	struct refusal_facts facts = ours;

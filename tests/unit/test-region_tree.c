@@ -34,7 +34,9 @@ static uint32_t random_below(uint32_t limit)
 	return (uint32_t)(seed >> 33) % limit;
 }
 
-/* Trees of finished tests: a tree never frees its memory, and the leak checker must see it. */
+/*
+ * Trees of finished tests, kept reachable for the leak checker, because a tree never frees memory.
+ */
 static struct region_tree left_behind[16];
 static unsigned left;
 
@@ -58,7 +60,7 @@ static void check_place(uint32_t i)
 
 	assert_ptr_equal(region_tree_find(&tree, region->start), expected);
 	assert_ptr_equal(region_tree_find(&tree, region->start + region->bytes - 1), expected);
-	/* The byte behind a short region is in no region or in another one. */
+	/* The byte behind a region shorter than STEP is in no region. */
 	if (region->bytes < STEP)
 		assert_null(region_tree_find(&tree, region->start + region->bytes));
 }
@@ -236,7 +238,7 @@ static void on_alarm(int number)
 		look(place = (place + 1237) % PLACES);
 }
 
-/* The regions at even positions are there before. */
+/* Add and remove regions at odd positions; the regions at even positions stay. */
 static void change_odd_places(unsigned changes)
 {
 	for (unsigned i = 0; i < changes; i++) {
@@ -261,7 +263,7 @@ static void test_readers_of_other_threads(void **state)
 	for (uintptr_t i = 0; i < 3; i++)
 		pthread_create(&readers[i], NULL, read_on, (void *)i);
 	change_odd_places(getenv("TEST_EMULATED") ? 5000u : 300000u);
-	/* Until the readers have run; on a busy machine they may start late. */
+	/* Continue until the readers have run, because they may start late on a busy machine. */
 	while (__atomic_load_n(&looked, __ATOMIC_RELAXED) <= 1000)
 		change_odd_places(1000);
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);

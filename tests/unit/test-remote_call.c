@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* A stopped thread makes system calls, and notices nothing. */
+/* A stopped thread is made to run system calls, and continues as if it had not. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -24,7 +24,7 @@
 
 static const uintptr_t none[6];
 
-/* Ends the program if a register changes in an unexpected way. */
+/* Count, and end the program if a register changes unexpectedly. */
 static void count_for_ever(volatile uint64_t *turns)
 {
 	for (uint64_t a = 1, b = 1;; (*turns)++) {
@@ -36,7 +36,7 @@ static void count_for_ever(volatile uint64_t *turns)
 }
 
 /*
- * Start a child that does @run, and stop it by ptrace(2). Skips the test where that is forbidden.
+ * Start a child that runs @run, and stop it by ptrace(2). Skips the test where ptrace is forbidden.
  */
 static pid_t stopped_child(void (*run)(void))
 {
@@ -84,7 +84,7 @@ static uint64_t cpu_ns_of(pid_t pid)
 	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
-/* Resume the child with @signal, and see that it uses the CPU. */
+/* Resume the child with @signal, and check that it uses the CPU. */
 static void assert_runs(pid_t child, int signal)
 {
 	uint64_t before_ns = cpu_ns_of(child);
@@ -108,7 +108,7 @@ static void it_makes_calls_and_goes_on(void **state)
 	assert_int_equal(remote_run(&call, SYS_getpid, none), child);
 	assert_int_equal(remote_run(&call, SYS_getppid, none), getpid());
 	assert_int_equal(remote_run(&call, -1, none), -ENOSYS);
-	/* Memory for arguments: a pipe's two ends have the lowest numbers that are free. */
+	/* A call can use memory: pipe2() writes the two lowest free descriptors there. */
 	assert_int_equal(remote_put(&call, 1, &word, 1), 0);
 	assert_int_equal(remote_get(&call, 1, &got), 0);
 	assert_int_equal(got, word);
@@ -123,7 +123,7 @@ static void it_makes_calls_and_goes_on(void **state)
 	end_child(child);
 }
 
-/* SIGSTOP, which cannot be blocked, comes during a call: it is delivered afterwards. */
+/* SIGSTOP, which cannot be blocked, comes during a call and is delivered afterwards. */
 static void a_signal_in_between_is_kept(void **state)
 {
 	pid_t child = stopped_child(run_on);
@@ -146,7 +146,7 @@ static void sleeps(void)
 {
 	struct timespec left = {0, 300000000};
 
-	/* It must not return early: the kernel goes on with it after the stop. */
+	/* The sleep must not return early, because the kernel restarts it after the stop. */
 	_exit(nanosleep(&left, NULL) ? 2 : 0);
 }
 
@@ -184,8 +184,8 @@ static void ends_by_another(void)
 }
 
 /*
- * Another thread ends the process while the main thread makes calls. Both are traced: the main
- * thread's status does not come before the other one's has been asked for.
+ * Another thread ends the process while the main thread makes calls. Both threads are traced, so
+ * the kernel reports the main thread's end only after the other thread's end was waited for.
  */
 static void one_that_another_thread_ends_is_not_waited_for(void **state)
 {
@@ -208,7 +208,7 @@ static void one_that_another_thread_ends_is_not_waited_for(void **state)
 	assert_int_equal(WEXITSTATUS(status), 3);
 }
 
-/* Its status is left for the test's own wait. */
+/* The thread's status is left for the test's own waitpid(). */
 static void one_that_is_killed_says_so(void **state)
 {
 	pid_t child = stopped_child(run_on);

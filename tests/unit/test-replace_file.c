@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file is its old self or its new self, never anything else, and nothing lies beside it.
+ * replace_file(): a file has its old or its new content, never anything else, and no other file is
+ * left beside it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +23,10 @@
 #include "libprof/aggregator/replace_file.h"
 #include "tests/unit/own-folder.h"
 
-/* Of this folder below /tmp: an emulator has another root where a path begins with one. */
+/*
+ * The root as seen from the test's folder in /tmp. Under qemu-user an absolute path has another
+ * root.
+ */
 #define FROM_ROOT "../.."
 
 static unsigned entries(void)
@@ -120,7 +124,7 @@ static void links_that_others_laid_are_not(void **state)
 {
 	(void)state;
 	if (geteuid())
-		skip(); /* only root makes links of somebody else's */
+		skip(); /* only root can give a link to another user */
 	assert_int_equal(mkdir("shared", 0777), 0);
 	assert_int_equal(chmod("shared", 01777), 0);
 	make("a", 0600);
@@ -181,7 +185,7 @@ static void limits_of_the_host_are_errors_not_signals(void **state)
 	snprintf(path, sizeof(path), FROM_ROOT "/proc/self/fd/%d", ends[1]);
 	assert_int_equal(replace_file(path, write_to_nobody, &ends[0]), -EPIPE);
 	close(ends[1]);
-	/* Opening a pipe without a reader waits for one: not ours to wait. */
+	/* A FIFO without a reader is refused, because opening it would wait for a reader. */
 	assert_int_equal(mkfifo("fifo", 0600), 0);
 	assert_int_equal(replace_file("fifo", write_much, NULL), -ENXIO);
 	sigprocmask(SIG_SETMASK, NULL, &mask);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Stubs as the sampler sees them: addresses of the code space that are given once, names in the
- * control ring before the first sample and once in each image, rows of the unwinder's cache.
+ * Stubs as the sampler sees them: code-space addresses that are never reused, names in the control
+ * ring before the first sample and once per image, rows of the unwinder's cache.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -55,7 +55,7 @@ static uintptr_t new_stub(const char *name)
 	return (uintptr_t)flameprof_stub_new(arena, name, 0);
 }
 
-/* The next record that was committed, or NULL; its bytes are free again. */
+/* Take the next committed record and free its bytes. Returns NULL if there is no record. */
 static const struct wire_code *next_record(void)
 {
 	static char copy[WIRE_CONTROL_BYTES];
@@ -91,7 +91,10 @@ static void check_record(const struct unwind_module *module, const char *name)
 	assert_string_equal(record->name, name);
 }
 
-/* A pointer behind four bytes; length and id of a CIE. Source: LSB Core, "Exception Frames". */
+/*
+ * Check that the table is a pointer behind four bytes, to a CIE's length and id. Source: LSB Core,
+ * "Exception Frames".
+ */
 static void check_table(uintptr_t table)
 {
 	const uint8_t *frames = (const uint8_t *)table + 4;
@@ -119,11 +122,11 @@ static void test_announced_once_and_before(void **state)
 	check_record(&module, "one");
 	assert_int_equal(region_resolve(stub, 1, &module), 0);
 	assert_null(next_record());
-	/* A fork child is another image, and says it for itself. */
+	/* A fork child is another image, so it reports the name again. */
 	sampler.image++;
 	assert_int_equal(region_resolve(stub, 1, &module), 0);
 	check_record(&module, "one");
-	/* Without a sampler there is nobody to tell. */
+	/* Without a sampler the name is not reported. */
 	sampler.image++;
 	free(sampler.arena);
 	sampler.arena = NULL;
@@ -131,7 +134,7 @@ static void test_announced_once_and_before(void **state)
 	assert_int_equal(region_resolve((uintptr_t)target, 1, &module), -ENOENT);
 }
 
-/* The same place in memory, another function: samples of the two do not mix. */
+/* A stub in reused memory has another code-space address, so samples of the two do not mix. */
 static void test_reuse_is_another_address(void **state)
 {
 	struct unwind_module before, after;
@@ -146,7 +149,7 @@ static void test_reuse_is_another_address(void **state)
 	assert_int_equal(region_resolve(stub, 1, &after), 0);
 	check_record(&after, "after");
 	assert_int_not_equal(before.bias, after.bias);
-	/* Its code is what it was, and so are the rows. */
+	/* The code is the same, so the cached rows are shared. */
 	assert_int_equal(before.row_bias, after.row_bias);
 }
 
@@ -167,7 +170,7 @@ static void test_rows_are_shared_by_equal_code_only(void **state)
 	assert_int_equal(region_resolve(first, 0, &other), 0);
 	assert_int_not_equal(first - other.row_bias, second - two.row_bias);
 	flameprof_arena_free(another);
-	/* The next arena takes the chunk over, its code and its rows are its own. */
+	/* The next arena reuses the memory, with rows of its own, because its code differs. */
 	flameprof_arena_new(&another, FLAMEPROF_STUB_CALL, target, NULL);
 	first = (uintptr_t)flameprof_stub_new(another, "4", 0);
 	assert_int_equal(region_resolve(first, 0, &two), 0);
@@ -175,7 +178,7 @@ static void test_rows_are_shared_by_equal_code_only(void **state)
 	flameprof_arena_free(another);
 }
 
-/* The first region has put itself where a walk looks for code of no module. */
+/* The first region registers with the module look-up, which finds code of no module, too. */
 static void test_a_walk_finds_stubs_behind_modules(void **state)
 {
 	uintptr_t stub = new_stub("found");
@@ -221,7 +224,7 @@ static void test_long_names(void **state)
 
 static int stop; /* atomic */
 
-/* Makes stubs whose names are one letter over and over, each at the place of the last. */
+/* Make stubs in the same memory; the name of each is one letter repeated. */
 static void *rename_on(void *argument)
 {
 	char name[200] = {0};
@@ -239,8 +242,8 @@ static void *rename_on(void *argument)
 }
 
 /*
- * Somebody walks through a stub that ends and begins under him: he gets one stub's name whole with
- * its address, or none. No record has letters of two.
+ * Resolve an address where stubs end and begin. The result is one stub's address with its whole
+ * name, or nothing; no record has letters of two names.
  */
 static void test_names_are_never_torn(void **state)
 {
@@ -262,7 +265,7 @@ static void test_names_are_never_torn(void **state)
 			continue;
 		records++;
 		assert_false(error);
-		/* A record of a stub that went while it was written stands for no frame. */
+		/* A record of a stub that was freed meanwhile belongs to no frame. */
 		if (record->space != module.start - module.bias)
 			continue;
 		assert_true(record->space > last);
@@ -282,7 +285,7 @@ static void *number_on(void *argument)
 	return NULL;
 }
 
-/* What is told of a stub is of one stub: another address of the code space, another payload. */
+/* Data found for a stub is of one stub: another code-space address has another payload. */
 static void test_stubs_are_never_mixed(void **state)
 {
 	uintptr_t place = new_stub("first");

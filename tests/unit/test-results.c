@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * What becomes of the gaps in an output's name.
- */
+/* Filling the placeholders (%p, %h, %t, %{NAME}) in an output's name. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized, emulated. */
-/* Control records from several writers to one reader, across many turns of the ring. */
+/* Control records from several writers to one reader, over many turns of the ring. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Take all there is, as the collector does. */
+/* Read all committed records, as the collector does. */
 static void read_all(struct fixture *fixture, int is_over)
 {
 	struct wire_slot *slot = wire_slot(fixture->arena, 3);
@@ -140,7 +140,8 @@ static void an_unfinished_record_holds_the_reader(void **state)
 }
 
 /*
- * Its writer was killed: what others wrote behind it is read, and the next owner has a clean ring.
+ * The record's writer was killed. Records behind it are read, and the next owner of the ring finds
+ * it clean.
  */
 static void a_hole_is_passed_over_once_its_writer_is_dead(void **state)
 {
@@ -158,7 +159,10 @@ static void a_hole_is_passed_over_once_its_writer_is_dead(void **state)
 	assert_int_equal(fixture->holes, 1);
 	assert_string_equal(path_of(fixture, 2), "/lib/b.so");
 	assert_int_equal(wire_control_reset(slot, ring), 0);
-	/* It did not even live to say how long its record was to be. */
+	/*
+	 * The writer was killed before it wrote its record's length, so records behind it cannot be
+	 * found.
+	 */
 	slot->control_head += 256;
 	assert_int_equal(announce(fixture, 3, "/lib/c.so"), 0);
 	read_all(fixture, 1);

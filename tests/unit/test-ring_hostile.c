@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * An arena that another process of the run writes to as it likes, while this one records: samples
- * may be lost or false, but nothing outside of the arena is touched, no entry is handed out twice,
- * and nobody goes on for ever. The arena lies between pages that may not be touched.
+ * An arena that another process of the run overwrites while this process records. Samples may be
+ * lost or wrong, but nothing outside the arena is touched, no entry is given to two threads, and
+ * every loop ends. The arena lies between pages that cannot be accessed.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -18,10 +18,12 @@
 
 #define BLOCKS	    64u
 #define GUARD_BYTES ((size_t)64 << 20)
-/* Each side does so much at least, and goes on until the other has. */
+/*
+ * Minimum numbers of rounds and of overwritten words. Each side continues until both are reached.
+ */
 #define ROUNDS	    20000u
 #define LIES	    400000u
-#define THREADS	    4u /* that record, hence rings that are worth a lie */
+#define THREADS	    4u /* that record; their rings are overwritten */
 
 struct fixture {
 	struct wire_arena *arena;
@@ -63,7 +65,7 @@ static int tear_down(void **state)
 
 /* ---- the liar -------------------------------------------------------------------------------- */
 
-/* A word that says something to those who read the arena. */
+/* Return a random word of those parts of the arena that are read. */
 static uint64_t *some_word(struct wire_arena *arena, uint64_t *random)
 {
 	uint64_t choice = next_random(random);
@@ -140,7 +142,7 @@ static void *lie(void *argument)
 	return NULL;
 }
 
-/* What one thread may be ahead, and what it is, in turns: between a check and what is done then. */
+/* Make the ring look empty and almost full in turns, to hit between a check and its use. */
 static void *lie_of_the_reader(void *argument)
 {
 	struct fixture *f = argument;
@@ -159,13 +161,13 @@ static void *lie_of_the_reader(void *argument)
 
 static void begin_lying(struct fixture *f, void *(*liar)(void *))
 {
-	/* The interposers are linked, and this thread is not one to sample. */
+	/* Stop sampling, so that the interposed pthread_create() does not sample the new thread. */
 	sampler.on = 0;
 	assert_int_equal(pthread_create(&f->liar, NULL, liar, f), 0);
 	sampler.on = 1;
 }
 
-/* Is there another round, after so many? */
+/* Return whether another round is needed after @rounds. */
 static int goes_on(struct fixture *f, unsigned rounds, unsigned least)
 {
 	return rounds < least || __atomic_load_n(&f->lies, __ATOMIC_RELAXED) < LIES;
@@ -179,7 +181,7 @@ static void end_lying(struct fixture *f)
 
 /* ---- who records ----------------------------------------------------------------------------- */
 
-/* As the handler does, with as many frames as there is room for. Returns 0 where there is none. */
+/* Write a sample as the handler does, up to the end of its room. Returns 0 if there is no room. */
 static int record(struct fixture *f, struct sampler_thread *thread, uint32_t frames)
 {
 	uint32_t least = (uint32_t)sizeof(struct wire_sample) + 8 * frames, room = 0;
@@ -237,7 +239,7 @@ static void records_stay_in_their_blocks(void **state)
 	end_lying(f);
 }
 
-/* As the writers of control records do. */
+/* Write a control record as the sampler does. */
 static void announce(struct fixture *f, uint32_t bytes)
 {
 	char *data = wire_control_data(f->arena, sampler.slot_index);
@@ -268,8 +270,8 @@ static void control_records_stay_in_their_ring(void **state)
 }
 
 /*
- * Whose start routine runs in which thread is said in an entry: two threads must not have the same,
- * whoever says that its ring is free.
+ * An entry holds its thread's start routine, so two threads must never have the same entry, even if
+ * the arena says that its ring is free.
  */
 static void no_entry_is_handed_out_twice(void **state)
 {
@@ -311,7 +313,7 @@ static void claims_under_lies(void **state)
 	end_lying(f);
 }
 
-/* A whole life of a process, from its slot to its end, and of its fork child. */
+/* A process claims a slot, ends, and forks a child, over and over. */
 static void lives_under_lies(void **state)
 {
 	struct fixture *f = *state;
@@ -331,7 +333,7 @@ static void lives_under_lies(void **state)
 	end_lying(f);
 }
 
-/* The other side, flamerun's: what it copies is what it believes, and every look has an end. */
+/* flamerun's side: it uses only values that it has copied and checked, and every loop ends. */
 static void readers_of_lies(void **state)
 {
 	static struct wire_control_record control;
@@ -365,7 +367,7 @@ static void readers_of_lies(void **state)
 	end_lying(f);
 }
 
-/* Blocks that somebody strings together anew, for a reader to run round. */
+/* Another process makes a ring's list of blocks circular; draining must still end. */
 static void a_list_without_an_end(void **state)
 {
 	static struct wire_drain drain;

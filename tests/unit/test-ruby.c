@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Ruby's stacks in made-up memory, as each release in ruby_layouts lays it out: what is whole is
- * shown, and what is cut short, claims to be endless or is another thread's is refused.
+ * Ruby's stacks in made-up memory, laid out for each release in ruby_layouts. A whole stack is
+ * shown; a stack that is cut short, endless or another thread's is refused.
  *
  *	vm ─▶ ractor ─▶ thread ─▶ context ─▶ work  block, LAST  each (C)  <main>, LAST  dummy
  */
@@ -31,7 +31,7 @@
 #define BODY_WORDS  24u
 #define CLASS_WORDS 24u
 #define MODULE	    3u	/* the runtime's */
-#define COUNTED	    54u /* instructions that are not kept as bits */
+#define COUNTED	    54u /* first instructions, not kept as bits */
 #define ENTRY	    0x50000000u
 
 enum {
@@ -42,7 +42,7 @@ enum {
 	DUMMY
 };
 
-/* Of a short one the length is in the flags, or before the bytes. */
+/* A string of Ruby. If it is short, its length is in the flags or before its bytes. */
 struct string {
 	uintptr_t flags, class;
 	char rest[48];
@@ -61,13 +61,13 @@ struct image {
 	uintptr_t definition[2][6];
 	uint32_t lines[3][3];
 	uint64_t index[INDEX_WORDS];
-	/* Classes: with one hidden variable that says how they are called, or with a name. */
+	/* Classes with a name, or with a hidden variable that holds the name. */
 	struct {
 		uintptr_t object[CLASS_WORDS], extension[2], table[7], entry[3];
 		struct string name;
 	} class[2];
 	struct string label[FRAMES], base[FRAMES], path, symbol;
-	/* Names of symbols: an array of one array. */
+	/* Names of symbols: an array that holds one array. */
 	uintptr_t symbols[3], all[3], some[2 + 2 * 70];
 	char end[]; /* nothing is mapped behind it */
 };
@@ -80,7 +80,7 @@ struct fixture {
 	struct image *image;
 	struct runtime runtime;
 	struct runs runs;
-	uint64_t leaf, callee; /* what an activation called, from the innermost on */
+	uint64_t leaf, callee; /* frames that an activation called, leaf first */
 	uint64_t frames[32];
 	unsigned told;
 	char names[16][RUNTIME_NAME_BYTES], files[16][RUNTIME_FILE_BYTES];
@@ -124,7 +124,7 @@ static char *bytes_of(struct string *string)
 	return (char *)string + LAYOUT->string_bytes;
 }
 
-/* A string that claims to have @length bytes. */
+/* Make a string whose header claims @length bytes. Returns its address. */
 static uintptr_t put_length(struct string *string, uintptr_t length)
 {
 	string->flags = 5u;
@@ -159,7 +159,7 @@ static void put_class(struct image *image, unsigned i, const char *name)
 	image->class[i].entry[2] = string;
 }
 
-/* Class @i is the singleton class of class @of. */
+/* Make class @i the singleton class of class @of. */
 static void put_singleton(struct image *image, unsigned i, unsigned of)
 {
 	image->class[i].object[0] = 2u | 1u << 12;
@@ -180,7 +180,7 @@ static void put_method(struct image *image, unsigned i, uintptr_t kind)
 	image->definition[i][0] = kind;
 }
 
-/* Each is at the second instruction of eight; @line is that of all. */
+/* Fill in the code of frame @i, which is at the second of eight instructions. */
 static void put_code(struct image *image, unsigned i, const char *label, const char *base)
 {
 	image->code[i].flags = RUBY_INTERNAL_CODE;
@@ -298,8 +298,8 @@ static int tear_down(void **state)
 }
 
 /*
- * Walk over @activations of the evaluator, each behind what it called, from @sp on. Returns how
- * many frames there are then.
+ * Walk over @activations of the evaluator from @sp on, each with the frames that it called in
+ * front. Returns the number of frames.
  */
 static unsigned tell_at(
 	struct fixture *fixture, struct runtime_thread thread, uintptr_t sp, unsigned activations)
@@ -355,7 +355,10 @@ static void test_what_is_whole(void **state)
 	struct fixture *fixture = *state;
 
 	assert_whole(fixture, tell(fixture));
-	/* What the activation called is part of it: it stands behind what it runs. */
+	/*
+	 * A frame of Ruby's module that the evaluator called belongs to the activation, so it comes
+	 * behind the activation's Ruby frames.
+	 */
 	assert_int_equal(fixture->frames[0], WIRE_FRAME(1, 1));
 	assert_true(wire_frame_is_language(fixture->frames[1]));
 	assert_true(wire_frame_is_language(fixture->frames[2]));
@@ -366,7 +369,10 @@ static void test_what_is_whole(void **state)
 	assert_whole(fixture, tell(fixture));
 }
 
-/* What an activation called in no module, as YJIT's code, is part of it, and what leads there. */
+/*
+ * A called frame without a module, such as YJIT's code, belongs to the activation. Frames of Ruby's
+ * module that lead to such a frame are left out.
+ */
 static void test_places_of_what_runs_them(void **state)
 {
 	struct fixture *fixture = *state;
@@ -386,12 +392,15 @@ static void test_places_of_what_runs_them(void **state)
 	assert_int_equal(fixture->frames[0], WIRE_FRAME(1, 1));
 	assert_true(wire_frame_is_language(fixture->frames[2]));
 	assert_int_equal(fixture->frames[3], generated);
-	/* Of two of its own module only the first is, where they do not lead there. */
+	/*
+	 * Of two frames of Ruby's module only the one next to the evaluator belongs to the
+	 * activation.
+	 */
 	fixture->callee = fixture->leaf = WIRE_FRAME(MODULE, 2);
 	assert_whole(fixture, tell(fixture));
 	assert_int_equal(fixture->frames[0], WIRE_FRAME(MODULE, 2));
 	assert_true(wire_frame_is_language(fixture->frames[1]));
-	/* Another module's is no part of it. */
+	/* Another module's frame does not belong to it. */
 	fixture->leaf = WIRE_FRAME(1, 1);
 	fixture->callee = WIRE_FRAME(1, 2);
 	assert_whole(fixture, tell(fixture));
@@ -415,7 +424,7 @@ static void test_from_outside(void **state)
 	assert_whole(fixture, tell_at(fixture, (struct runtime_thread){.tid = TID + 1}, 2048, 2));
 }
 
-/* Was @address read together with other addresses? Such windows are smaller. */
+/* Return whether @address was read together with others. Windows for such reads are smaller. */
 static int was_expected(const struct runtime_reader *reader, const void *address)
 {
 	const struct runtime_window *window = reader->room->windows;
@@ -431,8 +440,9 @@ static int was_expected(const struct runtime_reader *reader, const void *address
 }
 
 /*
- * Where a frame's code has its body, and its function its definition, is known from the walk
- * before: it is read together with what leads there. What that leads to now is what is told.
+ * The cache knows from an earlier walk where a frame's code has its body and its method its
+ * definition, and reads them together with the pointers. The frame shows where the pointers lead
+ * now.
  */
 static void test_what_a_frame_leads_to(void **state)
 {
@@ -480,7 +490,7 @@ static void test_what_a_frame_leads_to(void **state)
 	munmap(pages, PAGES_BYTES);
 }
 
-/* Another thread, and the stack of another fiber. */
+/* The stacks of another thread and of another fiber are refused. */
 static void test_another_stack(void **state)
 {
 	struct fixture *fixture = *state;
@@ -492,7 +502,7 @@ static void test_another_stack(void **state)
 	assert_int_equal(fixture->told, 0);
 }
 
-/* An activation that has no run, or the other way round. */
+/* The numbers of activations and of runs differ. */
 static void test_counts_that_differ(void **state)
 {
 	struct fixture *fixture = *state;
@@ -500,7 +510,10 @@ static void test_counts_that_differ(void **state)
 
 	assert_int_equal(tell_at(fixture, thread, 2048, 1), 3);
 	assert_false(fixture->runs.is_whole);
-	/* The innermost is just begun, or left: each has the run of the one before. */
+	/*
+	 * An innermost activation that has just begun, or is about to end, has no run. Further
+	 * activations without a run are refused.
+	 */
 	assert_int_equal(tell_at(fixture, thread, 2048, 3), 13);
 	assert_true(fixture->runs.is_whole);
 	assert_int_equal(fixture->frames[2], WIRE_FRAME(MODULE, 3));
@@ -526,7 +539,9 @@ static void test_while_it_ends(void **state)
 	assert_int_equal(fixture->told, 0);
 }
 
-/* YJIT has made a frame the innermost that it has not filled in; of another it notes no line. */
+/*
+ * YJIT has made a frame the innermost one, but not filled it in. YJIT stores no line for a frame.
+ */
 static void test_frames_of_generated_code(void **state)
 {
 	struct fixture *fixture = *state;
@@ -546,7 +561,7 @@ static void test_frames_of_generated_code(void **state)
 	assert_int_equal(at.pc, ENTRY + 8);
 	assert_int_equal(at.sp, (uintptr_t)(stack + 4));
 	assert_true(reader.noted_at);
-	/* The store comes before: it is not the innermost yet. */
+	/* The store that makes the frame the innermost one is still to come. */
 	memcpy(filler, "\x4d\x89\x6c\x24\x10", 5);
 	at = (struct unwind_activation){
 		.pc = (uintptr_t)filler, .sp = (uintptr_t)stack, .innermost = &registers};
@@ -579,7 +594,7 @@ static void test_no_code(void **state)
 	assert_refused(fixture);
 }
 
-/* Frames that end behind what is mapped, or begin before their stack. */
+/* Frames that end behind the mapped memory, or begin before their stack. */
 static void test_cut_short(void **state)
 {
 	struct fixture *fixture = *state;
@@ -598,7 +613,7 @@ static void test_cut_short(void **state)
 	assert_refused(fixture);
 }
 
-/* Lists that bite their tails come to an end. */
+/* Circular lists come to an end. */
 static void test_circles(void **state)
 {
 	struct fixture *fixture = *state;
@@ -675,7 +690,7 @@ static void test_lengths_that_lie(void **state)
 	assert_int_equal(tell(fixture), 10);
 }
 
-/* A method of the class itself; what define_method made has the name of its block. */
+/* A class's own method is named with a dot; code of define_method has the name of its block. */
 static void test_names(void **state)
 {
 	struct fixture *fixture = *state;
@@ -693,7 +708,7 @@ static void test_names(void **state)
 	assert_string_equal(fixture->names[0], "rescue in Shape#work");
 }
 
-/* What Ruby 3.3 has as the file of code from a string. */
+/* The file name that Ruby 3.3 gives to code from a string. */
 static void test_files(void **state)
 {
 	struct fixture *fixture = *state;
@@ -712,7 +727,7 @@ static void test_files(void **state)
 	assert_int_equal(tell(fixture), 10);
 	assert_int_equal(strlen(fixture->files[0]), RUNTIME_FILE_BYTES - 1);
 	assert_string_equal(fixture->files[0] + RUNTIME_FILE_BYTES - 10, "/a.rb:12)");
-	/* One without a folder; a text that is only the beginning. */
+	/* A file without a folder; a text that is cut short. */
 	((uintptr_t *)&fixture->image->path)[3] = (uintptr_t) "(eval at b:1)";
 	((uintptr_t *)&fixture->image->path)[2] = strlen("(eval at b:1)");
 	assert_int_equal(tell(fixture), 10);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Python's stacks in made-up memory, as 3.11 lays it out: what is whole is told, and what is cut
- * short, runs in circles or claims to be endless is refused.
+ * Python's stacks in made-up memory, laid out as in 3.11. A whole stack is shown; a stack that is
+ * cut short, circular or endless is refused.
  *
- *	state ─▶ cframe ─▶ frame 1 ─previous─▶ frame 0, an entry; cframe->previous ─▶ the state's
- *own
+ *	state ─▶ cframe ─▶ frame 1 ─previous─▶ frame 0, an entry
+ *	         cframe->previous ─▶ the state's own cframe
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +50,7 @@ static void put(char *structure, uint32_t offset, const void *pointer)
 	memcpy(structure + offset, &word, sizeof(word));
 }
 
-/* The last activation, which lies in the thread's state. */
+/* Return the outermost cframe, which lies in the thread's state. */
 static char *root_of(struct fixture *fixture)
 {
 	return fixture->image->state + fixture->at->root;
@@ -133,7 +133,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Walk over the cframe's place. Returns how many frames were told. */
+/* Walk over the frame that holds the cframe. Returns the number of Python frames. */
 static unsigned tell(struct fixture *fixture, uintptr_t self, uintptr_t known)
 {
 	uintptr_t place = (uintptr_t)fixture->image->cframe;
@@ -165,12 +165,12 @@ static void test_what_is_whole(void **state)
 
 	assert_both(fixture, tell(fixture, SELF, 0));
 	assert_int_equal(fixture->runs.known, (uintptr_t)fixture->image->state);
-	/* Who it is is not known, but where it was, or not even that. */
+	/* The thread is not known, but its state is; then neither is known. */
 	assert_both(fixture, tell(fixture, 0, (uintptr_t)fixture->image->state));
 	assert_both(fixture, tell(fixture, 0, 0));
 }
 
-/* What was known is another's by now, or gone. */
+/* The remembered state is not a state any more, or is unmapped. */
 static void test_what_was_known_is_stale(void **state)
 {
 	struct fixture *fixture = *state;
@@ -199,7 +199,7 @@ static void test_all_states(void **state)
 	assert_int_equal(runtime_cpython.states(&fixture->runtime, &reader, states, 3), 1);
 	assert_int_equal(states[0].tid, 77);
 	assert_int_equal(states[0].state, (uintptr_t)image->state);
-	/* A list that bites its tail, and one that leads nowhere. */
+	/* A circular list, and a list that leads to an invalid address. */
 	put(image->state, fixture->at->thread_next, image->state);
 	runtime_forget(&reader);
 	assert_int_equal(runtime_cpython.states(&fixture->runtime, &reader, states, 3), 3);
@@ -245,8 +245,9 @@ static void test_cut_short(void **state)
 }
 
 /*
- * A frame that is marked as an entry, but whose caller is not the innermost frame of the activation
- * before: its run goes on, as in a generator that throws into another one. It is a circle here.
+ * A frame is marked as an entry, but its caller is not the innermost frame of the activation
+ * before, as when a generator throws into another generator. Then the run does not end. Here it is
+ * a circle.
  */
 static void test_an_entry_that_ends_no_run(void **state)
 {
@@ -257,7 +258,7 @@ static void test_an_entry_that_ends_no_run(void **state)
 	assert_false(fixture->runs.is_whole);
 }
 
-/* Lists that bite their tails come to an end. */
+/* Circular lists come to an end. */
 static void test_circles(void **state)
 {
 	struct fixture *fixture = *state;
@@ -270,10 +271,10 @@ static void test_circles(void **state)
 	assert_false(fixture->runs.is_whole);
 	put(image->state, fixture->at->thread_next, image->state);
 	assert_int_equal(tell(fixture, SELF + 1, 0), 0);
-	/* With several interpreters a place tells whose it is. */
+	/* With several interpreters the cframe's address shows whose thread it is. */
 	put(image->interpreter, fixture->at->interpreter_next, image->interpreter);
 	assert_int_equal(tell(fixture, SELF + 1, 0), 8);
-	/* The activation before is itself, which the walk has not come to. */
+	/* The previous activation is the activation itself, which the walk has not reached. */
 	put(image->cframe, fixture->at->cframe_previous, image->cframe);
 	put(image->interpreter, fixture->at->interpreter_next, NULL);
 	put(image->frame[1], fixture->at->previous, image->frame[0]);
@@ -295,7 +296,7 @@ static void test_lengths_that_lie(void **state)
 	assert_int_equal(fixture->lines[0], 0);
 }
 
-/* As an evaluator is: what is done first, then a jump to where a table says. */
+/* A function shaped like an evaluator: set-up, then jumps to addresses from a table. */
 static __attribute__((noinline)) int evaluate(volatile int *calls, const unsigned char *code)
 {
 	static const void *const table[] = {&&stop, &&one, &&two};
@@ -325,7 +326,10 @@ static void test_where_the_set_up_ends(void **state)
 	runtime_reader_init(&reader, getpid(), 1);
 	end = find_setup_end(&reader, entry);
 	assert_true(end > entry && end - entry < RUNTIME_SETUP_MAX);
-	/* Where there is no such jump, and where nothing can be read. */
+	/*
+	 * If there is no such jump, or nothing can be read, the set-up ends after RUNTIME_SETUP_MAX
+	 * bytes.
+	 */
 	memset(fixture->image->runtime, 0x90, sizeof(fixture->image->runtime));
 	entry = (uintptr_t)fixture->image->runtime;
 	assert_int_equal(find_setup_end(&reader, entry), entry + RUNTIME_SETUP_MAX);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads. */
 /*
- * Scopes begun, asked and ended by many threads at once: whoever was told that its scope runs gets
- * its picture, and nobody waits for ever. tests/e2e/test_library_scopes.py leaves their blocks.
+ * Many threads begin, query and end scopes at once. Each thread whose scope runs gets its picture,
+ * and no call waits for ever. tests/e2e/test_library_scopes.py tests leaving a scope's block.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -50,7 +50,7 @@ static int exists(const char *path)
 	return !access(path, F_OK);
 }
 
-/* What one thread found: cmocka's assertions are for the main thread. */
+/* What one thread found; cmocka's assertions work in the main thread only. */
 struct found {
 	unsigned number, ran, busy;
 	int wrong; /* a line that is not so */
@@ -169,7 +169,9 @@ static void what_cannot_be_written_is_told(void **state)
 	assert_true(last.elapsed_ns > 0 && last.start_wall_s > 0);
 }
 
-/* A scope that ended is no longer told of when others have: its memory may be anybody's. */
+/*
+ * A scope that ended is forgotten when another scope has ended, because its memory may be reused.
+ */
 static void old_scopes_are_forgotten(void **state)
 {
 	struct flameprof_scope first, second;
@@ -186,7 +188,7 @@ static void old_scopes_are_forgotten(void **state)
 	assert_int_equal(flameprof_scope_end(&first), -ESRCH);
 }
 
-/* Writing the picture must not be cancelled, and what comes after it must be as it was. */
+/* Writing the picture is not a cancellation point, and the thread's cancel state is restored. */
 static void cancelling_is_as_before(void **state)
 {
 	static const int states[] = {PTHREAD_CANCEL_ENABLE, PTHREAD_CANCEL_DISABLE};

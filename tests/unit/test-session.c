@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads. */
 /*
- * Sixteen threads that call everything at random: nobody waits for ever, nothing is counted twice,
- * and afterwards the profiler is as good as new. SESSION_STRESS_S: for how long, 3 seconds if not
- * set.
+ * Sixteen threads call all functions at random: no call waits for ever, nothing is counted twice,
+ * and afterwards the profiler works as before. SESSION_STRESS_S: seconds to run, 3 by default.
  */
 #include "session-fixture.h"
 
@@ -130,7 +129,7 @@ static void *call_at_random(void *argument)
 	return NULL;
 }
 
-/* Does anything still move? A deadlock shows as a number that stays; a busy machine goes on. */
+/* Check that calls are still made. In a deadlock their number stays; on a busy machine it grows. */
 static void watch(unsigned seconds)
 {
 	uint64_t before = 0;
@@ -169,13 +168,13 @@ static void sixteen_threads_call_everything(void **state)
 	assert_int_equal(flameprof_status(), FLAMEPROF_STOPPED);
 	assert_true(starts_done > 3);
 	assert_true(weight_taken > 0);
-	/* Every profile, batch and table was given back. */
+	/* All memory of profiles, batches and tables was freed. */
 	assert_int_equal(__atomic_load_n(&pages_mapped_bytes, __ATOMIC_SEQ_CST), bytes);
 	print_message("%llu calls, %llu sessions, weight %llu\n", (unsigned long long)calls_done,
 		(unsigned long long)starts_done, (unsigned long long)weight_taken);
 }
 
-/* After all that, a flush is as exact as ever. */
+/* After the stress a flush still counts exactly. */
 static void the_profiler_is_as_good_as_new(void **state)
 {
 	uint64_t taken = 0, truth;
@@ -195,7 +194,7 @@ static void the_profiler_is_as_good_as_new(void **state)
 
 static uint32_t asked; /* atomic */
 
-/* What takes no lock while there is no profiler. */
+/* Call functions that take no lock while there is no profiler. */
 static void *ask(void *argument)
 {
 	while (!__atomic_load_n(&ending, __ATOMIC_RELAXED)) {
@@ -208,7 +207,10 @@ static void *ask(void *argument)
 	return argument;
 }
 
-/* ThreadSanitizer sees what the first start publishes before it is all there. */
+/*
+ * Other threads call in during the first start, so ThreadSanitizer reports data that is published
+ * before it is complete.
+ */
 static void the_first_start_beside_others(void **state)
 {
 	pthread_t asking;

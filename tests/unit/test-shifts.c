@@ -199,7 +199,7 @@ static void shifts_are_those_of_limma(void **state)
 	assert_near(shift_detectable(&trend, &counts, 0.2, 0.005), 0.277803165);
 }
 
-/* As above, with the runs' precisions as lmFit()'s weights. */
+/* Fit with the runs' precisions as lmFit()'s weights. */
 static void uneven_runs_are_weighted_as_limma_does(void **state)
 {
 	static const struct wanted wanted[] = {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What FLAMERUN_SNAPSHOT may say, and what is said of the rest.
- */
+/* Values that FLAMERUN_SNAPSHOT may have, and messages about other values. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -140,7 +138,7 @@ static void numbers_have_bounds(void **state)
 	}
 }
 
-/* N22: a value that names itself must not be looked into again. */
+/* A variable's value is not searched for placeholders. */
 static void placeholder_are_filled_once(void **state)
 {
 	char host[256] = "", expected[PATH_MAX];
@@ -160,7 +158,10 @@ static void placeholder_are_filled_once(void **state)
 	refuses("output=%q.svg", -EINVAL, "'%q.svg' is none of %p");
 	refuses("output=%{", -EINVAL, "none of");
 	refuses("output=", -EINVAL, "no name");
-	/* Looked at when the program starts: it may have changed by the time of the signal. */
+	/*
+	 * The variable is read when the program starts; it may have changed by the time of the
+	 * signal.
+	 */
 	setenv("NAME", "then", 1);
 	reads("output=/x/%{NAME}");
 	setenv("NAME", "now", 1);

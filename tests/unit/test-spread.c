@@ -115,7 +115,7 @@ static void what_is_put_is_found(void **state)
 	spread_free(spread);
 }
 
-/* Numbers have the decimals that show two digits of the deviation. */
+/* Times have as many decimals as show two digits of the deviation. */
 static void times_are_told(void **state)
 {
 	struct spread *spread = spread_new();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized, emulated. */
 /*
- * Stacks of a child of ours that stands still at a known depth: our own core and libunwind, both
- * from outside, agree frame by frame, and it is the stack that was made.
+ * Walk from outside the stack of a child that stands still at a known depth. Our core and libunwind
+ * must find equal frames, and as many as the child made.
  */
 #include <elf.h>
 #include <setjmp.h>
@@ -48,7 +48,7 @@ struct fixture {
 	uint64_t ours[WIRE_MAX_DEPTH], theirs[WIRE_MAX_DEPTH];
 };
 
-/* Whether the kernel lets us trace our own child: qemu-user does not. */
+/* Start and stop a child. Returns -1 if it cannot be traced, as under qemu-user. */
 static int stop_child(struct fixture *fixture)
 {
 	uint64_t regset[ARCH_REGSET_BYTES / 8];
@@ -158,7 +158,7 @@ static void test_libunwind_agrees(void **state)
 		assert_int_equal(fixture->ours[i], fixture->theirs[i]);
 }
 
-/* A stack pointer that leads nowhere is an answer, for both. */
+/* A stack pointer that leads nowhere ends the walk, without a fault. */
 static void test_registers_that_lie(void **state)
 {
 	struct fixture *fixture = *state;

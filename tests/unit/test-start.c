@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized, threads. */
-/* What a session begins with: settings and their ranges, ceilings, memory that is refused. */
+/* The beginning of a session: settings and their ranges, ceilings, allocations that fail. */
 #include "session-fixture.h"
 
 #include "libprof/profile/lookup.h"
@@ -75,7 +75,10 @@ static void what_is_unknown_is_refused(void **state)
 	assert_int_equal(flameprof_status(), FLAMEPROF_STOPPED);
 }
 
-/* Samples from the way down may fill a small ring: it is emptied at the bottom. */
+/*
+ * Burn CPU time at @depth calls. Samples taken on the way down may fill a small ring, so empty it
+ * at the bottom.
+ */
 static __attribute__((noinline)) void descend(unsigned depth)
 {
 	volatile char frame[16] = {0};
@@ -90,7 +93,7 @@ static __attribute__((noinline)) void descend(unsigned depth)
 	frame[0]++;
 }
 
-/* The deepest stack of @profile, in frames; every one that was cut has @limit. */
+/* Return the frames of the deepest stack. Check that every stack that was cut has @limit frames. */
 static unsigned deepest(const struct flameprof_profile *profile, unsigned limit)
 {
 	struct flameprof_stack stack;
@@ -126,8 +129,9 @@ static void depth_is_what_was_asked_for(void **state)
 
 	(void)state;
 	skip_under_tsan();
-	/* Where a walk takes longer than a period nothing but walks is done: emulators are that
-	 * slow. */
+	/*
+	 * Use a low rate: if a walk takes longer than a period, as under qemu-user, only walks run.
+	 */
 	options.rate = 500;
 	options.depth = 10;
 	assert_int_equal(deepest_with(&options, 10), 10);
@@ -135,12 +139,12 @@ static void depth_is_what_was_asked_for(void **state)
 	assert_true(counts.ends[FLAMEPROF_END_DEPTH] > 0);
 	options.depth = 0;
 	assert_true(deepest_with(&options, 4096) > 3000);
-	/* A ring too small for the stack: cut, not lost. */
+	/* A stack that is larger than the ring is cut, not lost. */
 	options.ring_bytes = 4096;
 	assert_int_equal(deepest_with(&options, 509), 509);
 }
 
-/* Nobody empties the ring: the worker is held up. */
+/* The worker is held up, so the ring is not emptied. */
 static void a_ring_holds_what_it_may(void **state)
 {
 	struct flameprof_options options = often;
@@ -198,7 +202,7 @@ static void a_ceiling_of_one_byte_drops_all_and_counts(void **state)
 	assert_int_equal(counts.high_water_bytes, 0);
 }
 
-/* One life of a profiler with the @nth request for memory refused. Returns 1 while one was. */
+/* Run a session with the @nth allocation failing. Returns 1 if there was such an allocation. */
 static int live_with_failure(uint32_t nth)
 {
 	struct flameprof_profile *profile = NULL;
@@ -220,7 +224,8 @@ static int live_with_failure(uint32_t nth)
 			taken += take_weight(profile);
 		else if (error == -ENOMEM)
 			/*
-			 * For the next profile, or for the names in this one: that can be repeated.
+			 * The next profile or this one's names got no memory; a later flush can
+			 * succeed.
 			 */
 			assert_true(flameprof_status() == FLAMEPROF_NO_MEMORY ||
 				    flameprof_status() == FLAMEPROF_RUNNING);

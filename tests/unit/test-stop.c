@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized, threads. */
-/* The end of a session: by flameprof_stop(), by itself, against flushes, and starting again. */
+/*
+ * The end of a session: by flameprof_stop(), at its time limit, beside flushes; and starting again.
+ */
 #include "session-fixture.h"
 
 #include <signal.h>
@@ -24,7 +26,7 @@ static void *flush_without_limit(void *argument)
 	return NULL;
 }
 
-/* Held up, the worker answers nobody: only the stop can have woken the flush. */
+/* The worker is held up and answers no flush, so only the stop can wake the flush. */
 static void a_stop_wakes_pending_flushes_at_once(void **state)
 {
 	struct flameprof_profile *profile = NULL;
@@ -51,7 +53,7 @@ static void a_stop_wakes_pending_flushes_at_once(void **state)
 	assert_int_equal(flameprof_start(&often), -EBUSY);
 	assert_int_equal(flameprof_flush(&profile, 0), -ESRCH);
 	pthread_mutex_unlock(&session.counts_lock);
-	/* The stop that timed out took nothing either. */
+	/* The stop that timed out has taken no samples. */
 	weight = stop_weight();
 	assert_int_equal(weight + dropped_meanwhile(), truth);
 	assert_true(weight > 20);
@@ -85,7 +87,7 @@ static void one_thread_stops(void **state)
 	assert_int_equal(flameprof_active(), 0);
 }
 
-/* As the worker: the one thread that would wait for itself. */
+/* The worker must not stop the session, because it would wait for itself. */
 static void the_worker_can_not_stop(void **state)
 {
 	int32_t worker;
@@ -107,7 +109,7 @@ static void a_forgotten_profiler_ends(void **state)
 	uint64_t begin_ns, truth, weight;
 
 	(void)state;
-	/* Whoever runs for a twentieth of it has had a hundred expiries. */
+	/* A thread that runs for a twentieth of this time has a hundred expiries. */
 	options.max_span_ms = 400;
 	begin_ns = now_ns();
 	assert_int_equal(flameprof_start(&options), 0);
@@ -146,7 +148,10 @@ static void starts_again_a_hundred_times(void **state)
 			pause_ms(1);
 		truth = delivered();
 		assert_int_equal(flameprof_stop(&profile, PATIENCE_MS), 0);
-		/* Nothing of the session before; a worker that comes late finds full rings. */
+		/*
+		 * No sample of an earlier session is counted. If the worker comes late, full rings
+		 * drop some.
+		 */
 		counts = diagnostics();
 		assert_int_equal(info_of(profile).weight, counts.recorded_weight);
 		assert_int_equal(counts.recorded_weight + dropped_weight(&counts), truth);
@@ -155,8 +160,10 @@ static void starts_again_a_hundred_times(void **state)
 	burner_end(&burner);
 }
 
-/* The kernel looks at CPU timers at its tick: at the end of a stretch shorter than that all is
- * owed. */
+/*
+ * The kernel checks CPU timers at its tick, so a session shorter than a tick has all of its time
+ * due at the end.
+ */
 static void what_is_due_at_the_end_is_credited(void **state)
 {
 	const struct flameprof_options by_cpu = {.rate = 10000};
@@ -189,8 +196,7 @@ static void host_handler(int number)
 	__atomic_fetch_add(&host_calls, 1, __ATOMIC_RELAXED);
 }
 
-/* An expiry as the kernel would deliver it to this thread, made for claim @generation of its entry.
- */
+/* Send an expiry to this thread as the kernel does, for claim @generation of the entry. */
 static void send_expiry(const struct sampler_thread *thread, uint32_t generation)
 {
 	siginfo_t info = {.si_signo = SIGVTALRM, .si_code = SI_TIMER};
@@ -201,7 +207,10 @@ static void send_expiry(const struct sampler_thread *thread, uint32_t generation
 		arch_syscall4(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGVTALRM, &info), 0);
 }
 
-/* A thread may block the signal for longer than a session lasts. */
+/*
+ * A thread may block the signal for longer than a session lasts. The expiry then arrives in a later
+ * claim of its entry.
+ */
 static void an_expiry_of_an_earlier_claim_is_not_recorded(void **state)
 {
 	const struct flameprof_options seldom = {.rate = 1};
@@ -222,7 +231,10 @@ static void an_expiry_of_an_earlier_claim_is_not_recorded(void **state)
 	send_expiry(thread, thread->generation);
 	assert_int_equal(delivered(), before + 1);
 	stop_weight();
-	/* No profiler, no handler of the program's own: it would be killed if ours were gone. */
+	/*
+	 * There is no session, and the program has no handler. The signal would kill it without
+	 * ours.
+	 */
 	send_expiry(thread, thread->generation);
 }
 
@@ -239,7 +251,7 @@ static void the_programs_own_signal_comes_through(void **state)
 		burn_ms(1);
 	}
 	stop_weight();
-	/* The kernel keeps one SIGVTALRM of a kind: some fall together with another. */
+	/* The kernel keeps at most one pending SIGVTALRM of a kind, so some signals merge. */
 	assert_in_range(__atomic_load_n(&host_calls, __ATOMIC_RELAXED), 10, 20);
 	host_calls = 0;
 	raise(SIGVTALRM);
@@ -268,7 +280,7 @@ static void another_profiler_is_left_alone(void **state)
 	sigaction(SIGVTALRM, &before, NULL);
 }
 
-/* Past every interposer, as a program without them would. */
+/* Change the handler by raw system call, as a program without the interposers does. */
 static void a_signal_taken_away_ends_the_session(void **state)
 {
 	struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples into a profile and out of it again through the reading API, against the same samples
- * counted the slow way; damage.
+ * Samples are added to a profile and read by the reading API, and compared with a simple count of
+ * the same samples; damage.
  */
 #include "tests/unit/store-fixture.h"
 
@@ -59,7 +59,7 @@ static void how_a_frame_was_found_does_not_matter(void **state)
 	flameprof_profile_free(p);
 }
 
-/* Another frame with the hash of @frame below a parent with hash 0. */
+/* Find another frame that has @frame's hash below a parent with hash 0. */
 static uint64_t collide(uint64_t frame, uint64_t nth)
 {
 	const uint64_t multiplier = 0x9e3779b97f4a7c15ULL;
@@ -121,7 +121,7 @@ static void threads_stay_apart(void **state)
 	batch_store(&maker, p);
 	batch_begin(&maker, 11, "second");
 	batch_add(&maker, 2, 1, FRAMES(2, 1));
-	/* The tid of the first is used again by a third. */
+	/* A third thread reuses the tid of the first. */
 	maker.batch->tid = 10;
 	batch_add(&maker, 3, 4, FRAMES(2, 1));
 	batch_store(&maker, p);
@@ -169,7 +169,7 @@ static void credit_goes_on_the_last_stack_or_on_the_thread(void **state)
 	batch_add(&maker, 1, 3, NULL, 0)->kind = WIRE_KIND_CREDIT;
 	batch_add(&maker, 1, 1, FRAMES(2, 1))->end = WIRE_END_LOST;
 	batch_add(&maker, 1, 4, NULL, 0)->kind = WIRE_KIND_CREDIT;
-	/* Another thread's: the last stack is not its. */
+	/* Credit of another thread does not go to this thread's last stack. */
 	batch_add(&maker, 2, 8, NULL, 0)->kind = WIRE_KIND_CREDIT;
 	batch_store(&maker, p);
 	assert_int_equal(info_of(p).stacks, 4);
@@ -183,7 +183,10 @@ static void credit_goes_on_the_last_stack_or_on_the_thread(void **state)
 	assert_int_equal(frames[0].address, 2);
 	assert_int_equal(stack_at(p, 3).thread, 1);
 	assert_int_equal(stack_at(p, 3).frames, 0);
-	/* Credit is not what the next credit goes on. */
+	/*
+	 * A stack of credit does not become the last stack, so more credit goes to the stack
+	 * before.
+	 */
 	batch_begin(&maker, 10, "worker");
 	batch_add(&maker, 1, 1, NULL, 0)->kind = WIRE_KIND_CREDIT;
 	batch_store(&maker, p);
@@ -272,7 +275,7 @@ static void damage_ends_a_batch_and_is_counted(void **state)
 	flameprof_profile_free(p);
 }
 
-/* Each stack and each node is there once, under its hash. */
+/* Check that each stack and each node exists once and is found by its hash. */
 static void assert_found_again(const struct flameprof_profile *p)
 {
 	uint32_t *hashes = calloc(p->node_count + 1, sizeof(*hashes));

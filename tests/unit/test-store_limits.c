@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A profile at its ceiling and without memory: samples are dropped whole and counted, and what is
- * there still adds up.
+ * A profile at its memory ceiling and without memory: samples are dropped whole and counted, and
+ * the sums stay right.
  */
 #include "tests/unit/store-fixture.h"
 

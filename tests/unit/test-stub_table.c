@@ -18,7 +18,7 @@ static const struct lua_proto *address(size_t index)
 	return (const struct lua_proto *)((index + 1) * 128);
 }
 
-/* All entries are found, and nothing else. */
+/* Check that the table has exactly the entries of the list. */
 static void check(const struct stub_table *table, char *const *there)
 {
 	size_t used = 0;
