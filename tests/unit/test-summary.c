@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* A kernel's configuration, compressed or not; what is none says nothing. What times are worth. */
+/*
+ * Reading the kernel's configuration, compressed or not, and refusing other files; the summary's
+ * line about samples that have no exact time.
+ */
 #include <errno.h>
 #include <zlib.h>
 

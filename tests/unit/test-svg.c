@@ -78,7 +78,7 @@ static void test_equal_trees_give_equal_bytes(void **state)
 	check_same(picture_write_pdf);
 }
 
-/* Is @text in @pdf or in one of its streams, in which cairo 1.18 compresses metadata? */
+/* Return whether @text is in @pdf or in one of its streams: cairo 1.18 compresses metadata. */
 static bool pdf_has(const struct picture *pdf, const char *text)
 {
 	static const char begin[] = "stream\n";
@@ -100,7 +100,9 @@ static bool pdf_has(const struct picture *pdf, const char *text)
 	return found;
 }
 
-/* By default cairo writes the time of day, which differs only between different seconds. */
+/*
+ * By default cairo writes the time of day, which would be seen only if two runs differ by a second.
+ */
 static void test_a_pdf_has_the_date_it_was_given(void **state)
 {
 	struct calltree *tree = build(0);
@@ -147,7 +149,7 @@ static void test_names_cannot_leave_their_place(void **state)
 	calltree_free(tree);
 }
 
-/* Many labels, so that text is native and the font is in an attribute. */
+/* Use many labels, so that text is native and the font is in an attribute. */
 static void test_faces_cannot_leave_their_attribute(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -171,7 +173,7 @@ static void test_faces_cannot_leave_their_attribute(void **state)
 	calltree_free(tree);
 }
 
-/* As many wide boxes as possible, with names that escaping makes longer. */
+/* Make as many wide boxes as possible, with names that escaping makes longer. */
 static void test_the_static_layer_is_bounded(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -211,7 +213,7 @@ static unsigned count_root_strokes(const struct calltree *tree, const char *svg,
 	assert_int_equal(palette_init(&palette, NULL, tree), 0);
 	percent = floor(palette_at(&palette, palette_root(&palette), dark).red / 0.0255) / 100;
 	palette_release(&palette);
-	/* An attribute from cairo 1.18 on, a style before. */
+	/* cairo writes an attribute from version 1.18 on, and a style before. */
 	snprintf(style, sizeof(style), "stroke:rgb(%.2f", percent);
 	snprintf(attribute, sizeof(attribute), "stroke=\"rgb(%.2f", percent);
 	return count(svg, style) + count(svg, attribute);

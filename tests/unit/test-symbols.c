@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * The registry of modules, the vDSO, and all of it against libdwfl on the libraries this test runs
- * with: thousands of addresses must get the same symbol.
+ * The registry of modules, the vDSO, and a comparison with libdwfl: at thousands of addresses in
+ * the libraries that this test runs with, both must find the same symbol.
  */
 #include <elfutils/libdwfl.h>
 #include <errno.h>
@@ -151,7 +151,7 @@ static void compare(const char *path, uint64_t start, uint64_t end, struct compa
 			theirs, address + bias, &offset, &symbol, NULL, NULL, NULL);
 		uint64_t base = address - offset;
 
-		/* PLT entries are ours alone; symbols without a size reach further there. */
+		/* Only we name PLT entries; libdwfl extends symbols without a size over them. */
 		if (!unnamed && strstr(ours.name, "@plt"))
 			continue;
 		if (!name || !symbol.st_size || offset >= symbol.st_size) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Who answers for an address: the rules of symtab.h one by one, then all of them at random against
- * an oracle that looks at every symbol for every address.
+ * Which symbol an address belongs to: each rule of symtab.h, then all rules on random symbols,
+ * compared with a search through every symbol.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -170,7 +170,7 @@ static void test_empty(void **state)
 	symtab_free(NULL);
 }
 
-/* The rules for symbols with sizes, said another way. */
+/* Find the symbol for an address by the rules for symbols with sizes, trying every symbol. */
 static size_t oracle(const struct symtab_symbol *symbols, size_t count, uint64_t address)
 {
 	size_t best = count;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Which system call an instruction makes, asked of libc's own functions: what they call is known
- * from their names.
+ * Find the system call that an instruction makes, in functions of libc, whose names say which call
+ * they make.
  */
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -47,15 +47,19 @@ static const struct {
 	{"sched_yield", SYS_sched_yield},
 	{"setitimer", SYS_setitimer},
 	{"flock", SYS_flock},
-	/* Cancellation points, which make it twice, or from glibc 2.41 on pass the number. */
+	/*
+	 * Cancellation points. They contain the call twice, or from glibc 2.41 on pass its number.
+	 */
 	{"read", SYS_read},
 	{"write", SYS_write},
 	{"fsync", SYS_fsync},
 	{"accept4", SYS_accept4},
 };
 
-/* What is said of the first instruction in @function that makes a call or passes its number; -1:
- * there is none. */
+/*
+ * Return the system call found at the first instruction of @function that makes a call or passes
+ * its number, or -1 if there is no such instruction.
+ */
 static long first_call(const char *function)
 {
 	/* Not a sanitizer's own. */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Looks at a child of ours: what is told of it adds up to its life, and it notices nothing. */
+/*
+ * Observing a child's waits from outside: recorded waits and CPU time add up to its life, and the
+ * child is not disturbed.
+ */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -61,7 +64,7 @@ static struct fixture *start_numbered(void (*live)(int from_parent), thread_find
 		live(fixture->to_child[0]);
 		_exit(0);
 	}
-	/* It is there when it waits or has run for a moment. */
+	/* The child has started when it has used 100 us of CPU time. */
 	while (procfs_cpu_ns((uint32_t)fixture->child) < 100000)
 		usleep(1000);
 	fixture->pipe_writer.descriptor = -1;
@@ -134,7 +137,7 @@ static struct told *finish(struct fixture *fixture)
 	return told;
 }
 
-/* Life is CPU time and what was told, but for what makes no period. */
+/* Check that CPU time and recorded waits make the thread's life, except for parts of periods. */
 static void assert_adds_up(const struct told *told)
 {
 	uint64_t sum_ns = told->life.cpu_ns + told->all * PERIOD_NS;
@@ -161,7 +164,7 @@ static void wait_for_parent(int from_parent)
 		;
 }
 
-/* All of it is where it is, at one look; and it did not run for that. */
+/* One observation finds the thread's whole wait, and does not wake the thread. */
 static void a_sleeper_sleeps_on(void **state)
 {
 	struct fixture *fixture = start(wait_for_parent);
@@ -205,12 +208,15 @@ static void one_that_runs_does_not_wait(void **state)
 	assert_true(told->life.cpu_ns > 0);
 	unknown = told->by_call[WIRE_WAIT_UNKNOWN];
 	assert_in_range(told->all - told->by_call[WIRE_WAIT_NO_CPU] - unknown, 0, LOOKED_MS / 40);
-	/* Until the first look nobody knows what it did; a busy machine makes that late. */
+	/*
+	 * What the thread did before the first observation is unknown; on a busy machine that is
+	 * late.
+	 */
 	assert_in_range(unknown, 0, LOOKED_MS / 2);
 	free(told);
 }
 
-/* 10 ms here, 30 there; sleeps are longer than asked for, never shorter. */
+/* Wait 30 ms in one call and 10 ms in another. Sleeps may be longer, never shorter. */
 static void alternate(int from_parent)
 {
 	(void)from_parent;
@@ -230,7 +236,10 @@ static void short_waits_are_found_as_often_as_they_are(void **state)
 	look_for(fixture, 4000);
 	told = finish(fixture);
 	assert_adds_up(told);
-	/* A quarter, of 80 looks: 5 sigma are 0.24; the wrong half is beyond. */
+	/*
+	 * A quarter of 80 observations; 5 sigma are 0.24. Counting waits without their lengths
+	 * gives a half, which is outside.
+	 */
 	share = (double)told->by_call[SYS_ppoll] /
 		(double)(told->by_call[SYS_ppoll] + told->by_call[SYS_clock_nanosleep]);
 	assert_true(share > 0.03 && share < 0.49);
@@ -247,8 +256,8 @@ static void wake_now_and_then(int from_parent)
 }
 
 /*
- * What nobody saw end goes to the next look, which is 75 ms later at most: most of a long sleep is
- * known by then, and never on the short one behind it.
+ * A wait whose end was not observed counts until the next observation, at most 75 ms later. So most
+ * of a long sleep is recorded for it, and never for the short wait behind it.
  */
 static void long_waits_are_exact(void **state)
 {
@@ -265,7 +274,10 @@ static void long_waits_are_exact(void **state)
 	free(told);
 }
 
-/* Of one that was looked at it closes the books; one that nobody saw has books of its own. */
+/*
+ * The reported end of an observed thread closes its record; an unobserved thread gets a record of
+ * its own.
+ */
 static void threads_tell_their_ends(void **state)
 {
 	uint64_t begun_ns = clock_now_ns();
@@ -279,7 +291,7 @@ static void threads_tell_their_ends(void **state)
 	end.end_ns = clock_now_ns() + 100000000;
 	end.cpu_ns = procfs_cpu_ns((uint32_t)fixture->child);
 	target_waits_end_thread(fixture->waits, fixture->target, &end);
-	/* What is looked at after that, or told again, changes nothing. */
+	/* Later observations, and a second report of the end, change nothing. */
 	look_for(fixture, 200);
 	target_waits_end_thread(fixture->waits, fixture->target, &end);
 	told = finish(fixture);
@@ -296,13 +308,13 @@ static void threads_tell_their_ends(void **state)
 		.cpu_ns = 10000000};
 	target_waits_end_thread(fixture->waits, fixture->target, &end);
 	told = finish(fixture);
-	/* With that of the child, which was there for no time. */
+	/* The child has a record, too, although it was not observed. */
 	assert_int_equal(told->lives, 2);
 	assert_in_range(told->by_call[WIRE_WAIT_UNKNOWN], 40, 41);
 	free(told);
 }
 
-/* The thread of a relay that is there: one at a time, beside the main one. */
+/* The thread that currently runs. The relay starts its threads one after the other. */
 static struct {
 	pid_t tid;
 	uint32_t number;
@@ -341,7 +353,10 @@ static uint32_t find_runner(void *context, uint64_t image, pid_t tid, uint64_t *
 	return number;
 }
 
-/* However it lies between two rounds; and each is seen though there are never more than before. */
+/*
+ * Each thread is recorded with its whole life, wherever that lies between two rounds, although the
+ * number of threads never grows.
+ */
 static void a_thread_that_follows_another_has_its_own_life(void **state)
 {
 	struct fixture *fixture;

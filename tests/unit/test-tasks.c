@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads. */
 /*
- * Which threads a session samples: all of the program's, however and whenever they were made, and
- * none of its own. Stacks of threads that nobody met at their birth, forks.
+ * Which threads a session samples: all threads of the program, however and whenever they were made,
+ * and none of its own. Bounds of stacks of threads whose start was not seen; forks.
  */
 #include "session-fixture.h"
 
@@ -19,7 +19,7 @@
 #include "libprof/sampler/own_threads.h"
 #include "libprof/sampler/tasks.h"
 
-/* Flush until thread @tid has come up. Returns its weight. */
+/* Flush until thread @tid has samples. Returns its weight. */
 static uint64_t await_thread(uint32_t tid)
 {
 	uint64_t until_ns = now_ns() + PATIENCE_MS * 1000000ULL, weight = 0;
@@ -53,7 +53,7 @@ static void threads_older_than_the_session_are_sampled(void **state)
 	flameprof_stop(NULL, PATIENCE_MS);
 }
 
-/* Who goes without a word may be in the list until the next look round. */
+/* Wait for the number of threads. A thread that ends unseen is counted until the next search. */
 static void await_threads(uint64_t threads)
 {
 	uint64_t until_ns = now_ns() + PATIENCE_MS * 1000000ULL;
@@ -65,7 +65,7 @@ static void await_threads(uint64_t threads)
 
 static uint32_t raw_tid, raw_stop; /* atomic */
 
-/* Has the creator's thread pointer: no libc in here. */
+/* This thread has its creator's thread pointer, so it must not call libc. */
 static void raw_thread(void *argument)
 {
 	(void)argument;
@@ -101,8 +101,8 @@ static void threads_of_a_raw_clone_are_found(void **state)
 }
 
 struct newcomer {
-	uint32_t threads;      /* armed in this session when it was born */
-	uint64_t unsampled_ns; /* what it had used when there was one more */
+	uint32_t threads;      /* threads armed in this session at its start */
+	uint64_t unsampled_ns; /* CPU time it had used when one more was armed */
 };
 
 static void *burn_until_found(void *argument)
@@ -116,7 +116,10 @@ static void *burn_until_found(void *argument)
 	return NULL;
 }
 
-/* As in a program without interposers. Each is born right after a look, which found another. */
+/*
+ * As in a program without interposers. Each thread starts right after the search that found the
+ * thread before it.
+ */
 static void threads_nobody_tells_of_are_found_soon(void **state)
 {
 	const struct libc_calls before = libc_calls;
@@ -138,7 +141,7 @@ static void threads_nobody_tells_of_are_found_soon(void **state)
 	}
 	flameprof_stop(NULL, PATIENCE_MS);
 	libc_calls = before;
-	/* The worker may come late on a busy machine, and later in an emulator. */
+	/* The worker may come late on a busy machine, and later under qemu-user. */
 	if (!UNDER_TSAN)
 		assert_in_range(soon, 15, 40);
 }
@@ -158,7 +161,7 @@ static void own_threads_never_appear(void **state)
 	(void)state;
 	start_often();
 	assert_int_equal(own_threads_begin(&own.id, &tid, own_main, &own), 0);
-	/* The worker looks round several times. */
+	/* Give the worker time to search for threads several times. */
 	burn_ms(500);
 	worker = __atomic_load_n(&session.worker_tid, __ATOMIC_ACQUIRE);
 	assert_true(worker > 0 && tid > 0);
@@ -180,7 +183,7 @@ static void *short_life(void *argument)
 	return argument;
 }
 
-/* Their rings come back, and what was in them is not lost. */
+/* Threads that end free their rings, and the samples in the rings are not lost. */
 static void threads_that_end_give_their_rings_back(void **state)
 {
 	struct flameprof_counters counts;
@@ -216,7 +219,7 @@ static const struct sampler_thread *await_bounds(uint32_t tid)
 	return thread;
 }
 
-/* The thread was armed from outside: its stack is looked up from what its handler saw. */
+/* The thread was armed by another thread. Its stack's bounds are found by what its handler saw. */
 static void stacks_of_foreign_threads_become_known(void **state)
 {
 	const struct sampler_thread *thread;
@@ -237,8 +240,10 @@ static void stacks_of_foreign_threads_become_known(void **state)
 
 #define MADV_GUARD_INSTALL_CALL 102 /* MADV_GUARD_INSTALL, from Linux 6.13 on */
 
-/* Make a guard of the @page bytes at @at. Returns whether the kernel can, and tells which pages
- * are. */
+/*
+ * Make the @page bytes at @at a guard. Returns whether the kernel can do that, and marks guard
+ * pages in /proc/self/pagemap.
+ */
 static bool guards_are_told(void *at, size_t page)
 {
 	uint64_t entry = 0;
@@ -251,7 +256,7 @@ static bool guards_are_told(void *at, size_t page)
 	return entry >> 58 & 1;
 }
 
-/* As glibc from 2.42 on makes the guard of a stack: the mapping goes on below. */
+/* From 2.42 on glibc makes a stack's guard inside the mapping, which continues below the guard. */
 static void a_guard_inside_a_mapping_ends_the_stack(void **state)
 {
 	size_t half = 512 << 10, page = (size_t)sysconf(_SC_PAGESIZE);
@@ -288,7 +293,10 @@ static void only_a_stack_with_its_control_block_is_believed(void **state)
 {
 	(void)state;
 	assert_int_equal(stack_end(0x10000, 0x90000, 0x70000, 0x8f700), 0x8f700);
-	/* Elsewhere, below, behind the end: a coroutine's, a signal stack. */
+	/*
+	 * The control block is elsewhere, below the stack pointer, or behind the end: a coroutine's
+	 * stack or a signal stack.
+	 */
 	assert_int_equal(stack_end(0x10000, 0x90000, 0x70000, 0x100000), 0);
 	assert_int_equal(stack_end(0x10000, 0x90000, 0x70000, 0x20000), 0);
 	assert_int_equal(stack_end(0x10000, 0x90000, 0x70000, 0x90000), 0);
@@ -296,7 +304,9 @@ static void only_a_stack_with_its_control_block_is_believed(void **state)
 	assert_int_equal(stack_end(0x10000, 0x200000000, 0x70000, 0x1fffff000), 0);
 }
 
-/* What a fork child finds: no profiler, and one to be had. Its exit status tells. */
+/*
+ * Check that a fork child has no profiler, and can start one. The return value is its exit status.
+ */
 static int live_as_child(void)
 {
 	struct flameprof_profile *profile = NULL;
@@ -324,7 +334,7 @@ static void fork_children_begin_anew(void **state)
 
 	(void)state;
 	skip_under_tsan();
-	/* It asserts on its own threads in children of programs that have several. */
+	/* qemu-user fails assertions about its own threads in children of threaded programs. */
 	if (is_emulated())
 		skip();
 	burner_begin(&burner);
@@ -347,7 +357,10 @@ static void fork_children_begin_anew(void **state)
 	signal(SIGVTALRM, before);
 }
 
-/* A child that no fork handler saw has the parent's session in memory, and nobody to serve it. */
+/*
+ * A child that no fork handler saw has the parent's session in memory, but no worker. Its calls
+ * must not wait.
+ */
 static void children_of_a_raw_clone_wait_for_nobody(void **state)
 {
 	struct flameprof_profile *profile = NULL;

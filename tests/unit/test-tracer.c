@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* What a traced thread's stops do to what was asked of it. */
+/* A tracee's stop for a signal while a PTRACE_INTERRUPT is pending. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -30,8 +30,8 @@ static void handle_stops_until_answered(struct tracer *tracer, const struct trac
 }
 
 /*
- * The kernel forgets PTRACE_INTERRUPT when the thread stops for anything else first: whoever was
- * asked is asked again at the next look, not waited for.
+ * The kernel forgets PTRACE_INTERRUPT when the thread stops for another reason first. So any stop
+ * answers the request, and the next sample sends a new one.
  */
 static void a_stop_for_a_signal_answers(void **state)
 {
@@ -40,7 +40,10 @@ static void a_stop_for_a_signal_answers(void **state)
 	pid_t child;
 
 	(void)state;
-	/* Is ignored, but not by tracers. In the child it would drop one that is pending. */
+	/*
+	 * SIGURG is ignored by default, but still reported to tracers. Set this before the fork,
+	 * because setting it in the child would discard a pending signal.
+	 */
 	signal(SIGURG, SIG_DFL);
 	child = fork();
 	if (!child) {

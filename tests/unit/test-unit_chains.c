@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * The chains of every address of whole programs, against what addr2line and llvm-symbolizer say of
- * them. Where they say something else, the DWARF decides:
+ * Compare the inline chains of every address of whole programs with those of addr2line and
+ * llvm-symbolizer. The comparison accepts these differences, because the DWARF confirms ours:
  *
- *	what differs			why
- *	names of outermost functions	both give the symbol's; ours is the entry's, as the symbol's
- *					is had without DWARF
- *	names of functions local to	both give them as they are written; ours have their
- *	their file			namespaces and classes, as symbols have
- *	only a name, no line		both: the symbol of code without DWARF, addr2line with the
- *					file that .symtab has for it
- *	addr2line: the innermost name	where the entry has no linkage name (functions local to
- *	is the outermost's		their file), it gives the name of the symbol there
- *	addr2line: fewer functions	binutils 2.40 reads no DW_FORM_rnglistx and DW_FORM_addrx in
- *	with clang's version 5		inlined entries; hence it is asked of version 4
- *	addr2line: no line in Go	binutils 2.44 takes runtime.text for a function, 2.47 does
- *					not read version 5, which Go 1.25 writes; it is not asked
+ *	difference			reason
+ *	names of outermost functions	both tools take the symbol's name; ours is the entry's, as the
+ *					symbol's is found without DWARF
+ *	names of functions local to	both tools print them as written; ours have their namespaces
+ *	their file			and classes, as symbols have
+ *	only a name, no line		both tools print the symbol of code without DWARF, addr2line
+ *					also the file that .symtab has for it
+ *	addr2line: the innermost name	if the entry has no linkage name (functions local to their
+ *	is the outermost's		file), it prints the name of the symbol there
+ *	addr2line: fewer functions	binutils 2.40 does not read DW_FORM_rnglistx and DW_FORM_addrx
+ *	with clang's version 5		in inlined entries, so it is run for version 4 only
+ *	addr2line: no line in Go	binutils 2.44 treats runtime.text as a function, 2.47 does not
+ *					read version 5, which Go 1.25 writes; so it is not run
  *	addr2line: another file		with several rows at one address, it mixes their files and
- *					lines; the last row holds, as DWARF 5 has it (6.2.5)
+ *					lines; the last row is valid according to DWARF 5 (6.2.5)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -207,7 +207,7 @@ struct place {
 };
 
 struct tool {
-	const char *command; /* what reads addresses; followed by the file */
+	const char *command; /* prints chains of addresses; the file's name follows */
 	bool takes_symbols;  /* for the names of local functions */
 	FILE *output;
 	char line[4096];		 /* read ahead; "": at the end */
@@ -231,7 +231,7 @@ static void read_line(struct tool *tool)
 	} while (!tool->line[0] && !feof(tool->output));
 }
 
-/* "path:12", "path:12 (discriminator 3)", "path:?" and llvm's "path:12:3" is not asked for. */
+/* Read "path:12", "path:12 (discriminator 3)" or "path:?". llvm's "path:12:3" does not occur. */
 static void read_place(const char *text, struct place *place)
 {
 	const char *colon = strrchr(text, ':');
@@ -264,7 +264,7 @@ static bool is_unknown(const char *file)
 	return !file[0] || !strcmp(file, "??");
 }
 
-/* Is @name "outer::(anonymous namespace)::" and the like, and then @bare? */
+/* Return whether @name is @bare behind qualifiers such as "outer::(anonymous namespace)::". */
 static bool is_qualified(const char *name, const char *bare)
 {
 	size_t bytes = strlen(name), bare_bytes = strlen(bare);
@@ -273,7 +273,7 @@ static bool is_qualified(const char *name, const char *bare)
 	       !strncmp(name + bytes - bare_bytes - 2, "::", 2);
 }
 
-/* Is frame @i, counted from the innermost, what the tool says? */
+/* Return whether frame @i, counted from the innermost, equals the tool's. */
 static bool is_same_frame(
 	const struct tool *tool, unsigned i, const struct inlines_frame *frame, bool is_outermost)
 {
@@ -318,7 +318,10 @@ static void print_difference(const struct tool *tool, uint64_t address,
 	}
 }
 
-/* Compare all of @addresses in the file @name with @tool. Returns how many chains had inlines. */
+/*
+ * Compare @addresses of the file @name with @tool. Returns the number of chains with inlined
+ * functions.
+ */
 static unsigned compare(const char *name, struct tool *tool, const uint64_t *addresses,
 	size_t count, const struct inlines *inlines)
 {
@@ -344,7 +347,10 @@ static unsigned compare(const char *name, struct tool *tool, const uint64_t *add
 	return with_inlines;
 }
 
-/* Every @step-th byte of .text. Returns how many, in an owned array. */
+/*
+ * Write every @step-th address of .text to the file "addresses". Returns their number, and an owned
+ * array.
+ */
 static size_t text_addresses(const struct elf_file *file, uint64_t step, uint64_t **addresses)
 {
 	GElf_Shdr header;
@@ -370,7 +376,7 @@ static bool has_command(const char *name)
 	return !system(command);
 }
 
-/* @is_for_binutils: does addr2line understand it? */
+/* Compare with addr2line, if @is_for_binutils, and with llvm-symbolizer, if it is installed. */
 static void check_program(const char *name, uint64_t step, bool is_for_binutils)
 {
 	static const char *const llvm = "llvm-symbolizer --inlines --no-demangle -a "
@@ -396,7 +402,7 @@ static void check_program(const char *name, uint64_t step, bool is_for_binutils)
 	free(addresses);
 }
 
-/* Build @source by @command, if there is such a compiler. Returns false: there is none. */
+/* Write @source to @file and build it, if @compiler is installed. Returns false if it is not. */
 static bool build(const char *compiler, const char *file, const char *source, const char *options)
 {
 	if (!has_command(compiler))
@@ -406,7 +412,7 @@ static bool build(const char *compiler, const char *file, const char *source, co
 	return true;
 }
 
-/* Names that no tool gives whole are as the symbol table would have them. */
+/* Names that no tool prints in full are those that the symbol table would have. */
 static void test_names(void **state)
 {
 	static const char *const names[] = {"outer::fib",
@@ -443,7 +449,10 @@ static void test_gcc(void **state)
 	(void)state;
 	if (build("gcc", "a.c", source_c, "-O2 -g -o a"))
 		check_program("a", 1, true);
-	/* The tools show what gcc put back into a function as that function calling itself. */
+	/*
+	 * No partial inlining, because the tools show a part of a function that gcc split off and
+	 * inlined back as the function calling itself.
+	 */
 	if (build("g++", "b.cc", source_cxx, "-O2 -g -fno-partial-inlining -o b"))
 		check_program("b", 1, true);
 	if (build("g++", "b.cc", source_cxx,

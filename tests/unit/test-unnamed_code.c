@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * * Trees with unnamed frames of several modules.
- * * Which command is named where, by os-release files as distributions have them.
- * * Which version a runtime has, by the names of its files and what is in them.
+ * Which module has the most unnamed frames; which command gets its names, by os-release files of
+ * several distributions; which version a runtime has, by its files' names and contents.
  */
 #include "cli/run/unnamed_code.h"
 #include "tests/unit/own-folder.h"
@@ -55,7 +54,7 @@ static void the_module_with_most_of_them(void **state)
 	assert_string_equal(found.remedy, "a build of a that keeps its symbols would name them");
 }
 
-/* A file that every system has, one that is no longer there. */
+/* A file that every system has, a file that is gone, and a relative path. */
 static void what_would_name_it(void **state)
 {
 	static const struct {
@@ -183,7 +182,7 @@ static void folders(void **state)
 
 /* ---- runtimes of versions that are not read -------------------------------------------------- */
 
-/* A file of the current folder, with @before bytes ahead of @text. */
+/* Write a file in the current folder, with @before bytes in front of @text. */
 static void write_file(const char *path, long before, const char *text)
 {
 	FILE *out = fopen(path, "w");
@@ -221,7 +220,9 @@ static void the_version_of_a_runtime(void **state)
 	struct pages_account account = {.limit_bytes = SIZE_MAX};
 
 	(void)state;
-	/* Behind what resembles it, and across the blocks that the file is read in. */
+	/*
+	 * Put the version behind a similar text, and across the blocks in which the file is read.
+	 */
 	write_file("php-fpm", 100, "PHP/%s PHP/9.7.3");
 	write_file("node", 65536 - 9, "release/node-v98.7.6/node-v98.7.6.tar.gz");
 	assert_int_equal(system("mkdir -p jdk/lib/server"), 0);

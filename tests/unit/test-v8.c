@@ -2,7 +2,7 @@
 /* Checked also: sanitized. */
 /*
  * The reader of V8's frames, on a heap laid out by hand: one function, one script, strings of all
- * kinds. What a real node shows is tests/e2e/test_node_truth.py's.
+ * kinds. tests/e2e/test_node_truth.py tests frames of a real node.
  */
 #include "libprof/runtime/v8.c"
 #include "libprof/runtime/v8_code.c"
@@ -20,7 +20,9 @@
 
 #define HEAP_BYTES 16384u
 
-/* Bytecodes 0 to 3 are prefixes; 4 has no operand, 5 has one. */
+/*
+ * Sizes of bytecodes in the three operand scales. 0 to 3 are prefixes, 4 has no operand, 5 has one.
+ */
 static const uint8_t sizes[3][6] = {{1, 1, 1, 1, 1, 2}, {1, 1, 1, 1, 1, 3}, {1, 1, 1, 1, 1, 5}};
 
 struct heap {
@@ -52,7 +54,7 @@ static uint64_t map_of(uint32_t type)
 	return pointer(map);
 }
 
-/* A string of @type, as many characters long, with @words words of room behind its length. */
+/* Make a string of @type and @length, with @words words behind its length. */
 static uint64_t *string(uint32_t type, uint32_t length, unsigned words)
 {
 	uint64_t *at = heap->words + heap->used;
@@ -157,7 +159,7 @@ static void test_a_function_is_told(void **state)
 	assert_names("work", "/where/x.js", 14);
 }
 
-/* It has a script, and a name where others say what they are made of. */
+/* A function of WebAssembly has a script, but a name instead of a scope. */
 static void test_webassembly_is_none(void **state)
 {
 	struct runtime_frame frame;
@@ -209,7 +211,7 @@ static void test_names_of_all_kinds(void **state)
 	assert_names("by.place", "<anonymous>", 3);
 }
 
-/* What has moved is the same, and is known to be. */
+/* An object that has moved is read at its new address, and the frame's identity stays. */
 static void test_moved_objects_are_followed(void **state)
 {
 	struct runtime_frame before, after;
@@ -228,7 +230,10 @@ static void test_moved_objects_are_followed(void **state)
 	assert_true(before.identity != after.identity);
 }
 
-/* None of ours: 0. What begins as one and does not go on so is an error. */
+/*
+ * A frame that is not of JavaScript gives 0. A frame that begins like one and is inconsistent is an
+ * error.
+ */
 static void test_what_does_not_add_up(void **state)
 {
 	struct runtime_frame frame;
@@ -256,7 +261,7 @@ static void test_what_does_not_add_up(void **state)
 	assert_int_equal(read_frame(&frame), 0);
 }
 
-/* A source that is long is gone through in several walks. */
+/* Lines of a long source are counted in several walks. */
 static void test_lines_far_behind(void **state)
 {
 	const uint32_t length = 3 * BLOCK * BLOCKS_AT_ONCE;
@@ -298,7 +303,7 @@ static uint64_t bytes_of(const uint8_t *bytes, uint32_t length)
 	return pointer(at);
 }
 
-/* An entry of a table of positions: so much further, and where that is. */
+/* Add an entry to a position table: the distances in code and in the source. */
 static uint8_t *add_entry(uint8_t *at, int32_t offset, int64_t position)
 {
 	uint64_t values[] = {(uint64_t)offset << 1,
@@ -312,7 +317,7 @@ static uint8_t *add_entry(uint8_t *at, int32_t offset, int64_t position)
 	return at;
 }
 
-/* As V8 has it: which character, in which of the inlined functions. */
+/* Pack a position as V8 does: the character, and the index of the inlined call. */
 static int64_t packed(int32_t position, int32_t inlined)
 {
 	return (int64_t)(position + 1) << 1 | (int64_t)(inlined + 1) << 31;
@@ -356,7 +361,10 @@ static void test_the_line_that_is_interpreted(void **state)
 	assert_line(4);
 	heap->stack[1] = number(55 + 10); /* behind its end */
 	assert_line(0);
-	/* An innermost frame has old news; registers know, if the handler is the bytecode's. */
+	/*
+	 * The innermost frame's slots are outdated. Its registers count if the pc is in the
+	 * bytecode's handler.
+	 */
 	heap->where.registers = &registers;
 	heap->stack[1] = number(55);
 	registers.r[ARRAY_REGISTER] = pointer(heap->bytecode);
@@ -370,7 +378,7 @@ static void test_the_line_that_is_interpreted(void **state)
 	assert_line(0);
 }
 
-/* Code of @kind at a multiple of 64, made of @data. Returns where its instructions are. */
+/* Make code of @kind with @data. Returns the address of its instructions, a multiple of 64. */
 static uintptr_t make_code(uint32_t kind, uint64_t data, uint64_t table)
 {
 	heap->stream[4] = map_of(TYPE_STREAM);
@@ -387,7 +395,9 @@ static uintptr_t make_code(uint32_t kind, uint64_t data, uint64_t table)
 
 static void test_the_line_in_baseline_code(void **state)
 {
-	/* 40 bytes to enter, then 10 for each bytecode: at 0, 1, 3 (with a prefix), 7, 8, 9. */
+	/*
+	 * 40 bytes of entry code, then 10 for each bytecode: at 0, 1, 3 (with a prefix), 7, 8, 9.
+	 */
 	static const uint8_t table[] = {40, 10, 10, 10, 10, 10, 10};
 	uintptr_t start;
 
@@ -452,7 +462,7 @@ static void test_what_is_inlined(void **state)
 	heap->data[9] = bytes_of((const uint8_t *)calls, sizeof(calls));
 	assert_int_equal(read_frames(frames, 4), 1);
 	assert_int_equal(frames[0].line, 0);
-	/* Code that is another function's is none of this frame's. */
+	/* Code of another function is not used for this frame. */
 	assert_int_equal(read_frame(&other), 1);
 	assert_int_equal(other.lines, 0);
 	heap->data[8] = pointer(heap->array);
@@ -470,7 +480,7 @@ static int find_code(uintptr_t pc, struct runtime_cache *kept, struct v8_code *c
 		v8_offsets_of(&heap->runtime), &heap->reader, pc, (uintptr_t)heap->function, code);
 }
 
-/* What is longer than anybody goes back is found by its function, or where it was found before. */
+/* Code longer than the search goes back is found by its function, or where it was found before. */
 static void test_where_code_is_looked_for(void **state)
 {
 	static struct runtime_cache kept;
@@ -491,7 +501,7 @@ static void test_where_code_is_looked_for(void **state)
 	assert_int_equal(find_code(far + CODE_PAGE, &kept, &code), -ENOENT);
 }
 
-/* Of both copies, whichever the code's own news of where it is are of. */
+/* While code is moved, both copies are accepted, whichever of them the code object refers to. */
 static void test_code_that_is_being_moved(void **state)
 {
 	uintptr_t start = make_code(12, pointer(heap->data), pointer(heap->array)), *old;
@@ -508,12 +518,14 @@ static void test_code_that_is_being_moved(void **state)
 	heap->code[5] = (uintptr_t)(old + 4);
 	assert_int_equal(find_code(start + 9, NULL, &code), 0);
 	assert_int_equal(code.start, start);
-	/* Elsewhere there is another one's: this was never code. */
+	/* The other copy has another code object, so it was never this code. */
 	old[1] = pointer(heap->array);
 	assert_int_equal(find_code(start + 9, NULL, &code), -ENOENT);
 }
 
-/* Only of pages that have no code before them is it known that there is none. */
+/*
+ * A page is remembered as having no code only if there is no code in the pages before it, either.
+ */
 static void test_pages_without_code(void **state)
 {
 	static struct runtime_cache kept;
@@ -544,7 +556,10 @@ static uint64_t quick_of(const uint64_t *function)
 	return quick_of_v8(&heap->runtime, &heap->reader, &heap->where);
 }
 
-/* A closure that is made anew runs the same; one with another code or other calls may not. */
+/*
+ * A new closure of a function counts as that function; one with other code or other feedback does
+ * not.
+ */
 static void test_closures_are_one_function(void **state)
 {
 	uint64_t first, *again = heap->words + heap->used;
@@ -580,8 +595,8 @@ static int enter(struct runtime_stack *stack, const struct unwind_frame *frame)
 }
 
 /*
- * The code of an innermost frame comes before its slots, which are not written yet when it begins.
- * Otherwise the slots count, and the thread's registers are for its caller, too.
+ * An innermost frame at its entry has not written its slots yet, so its function is in a register.
+ * Behind the entry the slots count, and the registers are used for the caller, too.
  */
 static void test_the_innermost_frame(void **state)
 {
@@ -610,7 +625,7 @@ static void test_the_innermost_frame(void **state)
 	assert_int_equal(out[0].function, (uintptr_t)heap->shared);
 	assert_int_equal(enter(&stack, &caller), 0);
 	assert_null(where_of(&stack)->registers);
-	/* Behind its beginning the slots are there. */
+	/* Behind the entry the slots are written. */
 	memset(code, 0, sizeof(code));
 	assert_int_equal(enter(&stack, &innermost), 0);
 	heap->stack[4] = pointer(heap->function);
@@ -627,7 +642,7 @@ static void test_the_innermost_frame(void **state)
 
 #endif
 
-/* Of two bytes a character, with all that ends a line. */
+/* A source of two bytes per character, with all line terminators. */
 static void test_lines_of_wide_text(void **state)
 {
 	static const uint16_t text[] = {

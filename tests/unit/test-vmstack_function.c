@@ -140,7 +140,7 @@ static void forks_leave_no_lock_behind(void **state)
 	pthread_join(id, NULL);
 }
 
-/* In a child, whose memory is freed with it. */
+/* Run in a child, whose memory is freed with it. */
 static void beyond_a_million_there_is_one(void **state)
 {
 	int status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* From a system call to words, and of which kind the wait is. */
+/* The words for a system call, and the kind of the wait. */
 #include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 
 #include "libprof/waits/wait_leaf.h"
 
-/* What a thread of ours would wait for in @call, were its first argument @first. */
+/* Return the leaf of this thread if it waited in @call with @first as first argument. */
 static uint64_t leaf_of(long call, uint64_t first, char details[PATH_MAX])
 {
 	const struct procfs_syscall at = {.number = call, .arguments = {first}};
@@ -52,14 +52,17 @@ static void calls_have_names_and_kinds(void **state)
 	assert_is(WIRE_FRAME_WAIT(WIRE_WAIT_FAULT, 0), "[disk or page fault]", "disk");
 }
 
-/* Until the kernel says that @child is in @state. */
+/* Wait until the kernel reports @state for @child. */
 static void await_state(pid_t child, char state)
 {
 	while (procfs_state(child, child) != state)
 		usleep(1000);
 }
 
-/* The kernel tells whether it is held, sleeps in a fault or is about to run. */
+/*
+ * Outside of system calls the kernel's state shows whether a thread is stopped, sleeps in a page
+ * fault or is about to run.
+ */
 static void in_no_call_the_state_tells(void **state)
 {
 	const struct procfs_syscall none = {.number = -1};
@@ -125,7 +128,7 @@ static void details_are_paths_and_addresses(void **state)
 	close(device);
 }
 
-/* What no kernel of ours has said is nothing to fall over. */
+/* Unknown numbers of calls and kinds have a name, too. */
 static void any_number_has_a_name(void **state)
 {
 	char text[WAIT_LEAF_BYTES];

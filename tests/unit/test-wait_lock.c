@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Who has a lock, by its words: those of the C library's own locks, musl's, and other ones. */
+/*
+ * The owner of a lock, found in the lock's words: locks of glibc and musl, and words of other
+ * locks.
+ */
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -75,7 +78,7 @@ static void meet(void)
 	pthread_barrier_wait(&barrier);
 }
 
-/* As other locks of the value that a mutex has. */
+/* Wait as another kind of lock does whose word has the value of a contended mutex. */
 static void wait_for_word(void)
 {
 	while (__atomic_load_n(&word, __ATOMIC_ACQUIRE) == 2)
@@ -89,7 +92,7 @@ static void *wait_so(void *way)
 	return NULL;
 }
 
-/* The owner of what a thread sleeps on that does @way, as read while it sleeps. */
+/* Return the owner of the lock that a thread sleeps on which runs @way, read while it sleeps. */
 static pid_t owner_of(void (*way)(void), pthread_t *thread)
 {
 	struct procfs_syscall call = {.number = -1};
@@ -200,7 +203,7 @@ static void other_futexes_tell_nobody(void **state)
 	pthread_create(&main_thread, NULL, sleep_a_little, NULL);
 	assert_int_equal(owner_of(join_main, &thread), 0);
 	pthread_join(thread, NULL);
-	/* Its second round begins with the value that a contended mutex has. */
+	/* The barrier's second round begins with the value of a contended mutex. */
 	pthread_barrier_init(&barrier, NULL, 2);
 	for (int round = 0; round < 3; round++) {
 		assert_int_equal(owner_of(meet, &thread), 0);
@@ -223,7 +226,7 @@ static pid_t owner_by(uint32_t command, uint32_t value, const uint32_t words[WAI
 	return wait_lock_owner(&lock, words);
 }
 
-/* { type, owner, waiters, ... }: plain mutexes have no owner there. */
+/* The words are { type, owner, waiters, ... }. The owner word of plain mutexes has no owner. */
 static void musl_mutexes_tell(void **state)
 {
 	const uint32_t contended = FUTEX_WAITERS | 1234;
@@ -246,7 +249,7 @@ static void musl_mutexes_tell(void **state)
 	assert_int_equal(owner_by(FUTEX_WAIT, contended, words), 1235);
 	words[1] = 1235;
 	assert_int_equal(owner_by(FUTEX_WAIT, contended, words), 0);
-	/* Plain ones: EBUSY instead of an owner. */
+	/* Plain mutexes have EBUSY instead of an owner. */
 	words[0] = 0;
 	words[1] = FUTEX_WAITERS | 16;
 	assert_int_equal(owner_by(FUTEX_WAIT, words[1], words), 0);
@@ -273,7 +276,7 @@ static void one_word_that_is_wrong_tells_nobody(void **state)
 	}
 }
 
-/* One that inherits priorities, whose owner died, has none. */
+/* A priority-inheriting mutex whose owner died has no owner. */
 static void the_dead_have_nothing(void **state)
 {
 	const uint32_t words[WAIT_LOCK_WORDS] = {0, FUTEX_WAITERS | FUTEX_OWNER_DIED};
@@ -282,7 +285,7 @@ static void the_dead_have_nothing(void **state)
 	assert_int_equal(owner_by(FUTEX_LOCK_PI, 0, words), 0);
 }
 
-/* Of the calls that wait, those that locks make. */
+/* Only futex calls as locks make them are used. */
 static void only_calls_of_locks_are_looked_at(void **state)
 {
 	struct procfs_syscall call = {.number = SYS_futex, .arguments = {64, FUTEX_WAIT, 2}};
@@ -303,7 +306,7 @@ static void only_calls_of_locks_are_looked_at(void **state)
 	assert_int_equal(wait_lock_of(&call).address, 0);
 }
 
-/* At the edges of pages that are not there, and nowhere. */
+/* Words that end at unmapped pages, or are not mapped. */
 static void memory_may_end(void **state)
 {
 	long page = sysconf(_SC_PAGESIZE);
@@ -334,7 +337,7 @@ static void memory_may_end(void **state)
 	munmap(first, (size_t)page);
 }
 
-/* Whatever is there: an owner is a number that a thread may have. */
+/* With any words, the owner is 0 or a number that a thread may have. */
 static void any_words_are_borne(void **state)
 {
 	const uint32_t commands[] = {FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_LOCK_PI, 77};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Whom a look finds awake: what the look a moment later makes of it, by what the kernel's files
- * say, which are the test's here.
+ * A thread that runs when it is observed: what a second observation, a moment later, concludes from
+ * the kernel's files. The test writes these files.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -23,7 +23,7 @@
 #define MS    1000000ULL
 #define DUE   (1000 * MS) /* when the first look was due */
 #define LATE  (100 * US)  /* and so much later it was */
-#define WAITS (50 * MS)	  /* what passed since the thread was seen before that */
+#define WAITS (50 * MS)	  /* time since the thread's observation before */
 
 static uint64_t clock_ns, slept_ns, ready_ns, unknown_ns;
 
@@ -75,7 +75,7 @@ static void say(int file, const char *text)
 	assert_int_equal(pwrite(file, text, strlen(text), 0), (ssize_t)strlen(text));
 }
 
-/* The kernel's clocks of @thread, and that it sleeps now, or does not. */
+/* Write the kernel's files of @thread: its clocks, and whether it sleeps now. */
 static void is(const struct wait_thread *thread, uint64_t cpu_ns, uint64_t waited_ns,
 	unsigned turns, bool sleeps)
 {
@@ -88,9 +88,9 @@ static void is(const struct wait_thread *thread, uint64_t cpu_ns, uint64_t waite
 }
 
 /*
- * A thread that waited since it was seen, and is awake when it is looked at; then it was given a
- * CPU @turns times, the last time after it had been ready for @ready, and sleeps. What was told of
- * it by then is in slept_ns and the others.
+ * Observe a thread twice. It waited since it was last observed and runs at the first observation.
+ * Then it got a CPU @turns times, the last time after it had been ready for @ready ns, and sleeps.
+ * The recorded times are then in slept_ns, ready_ns and unknown_ns.
  */
 static void look_twice(unsigned turns, uint64_t ready, bool sleeps)
 {
@@ -134,7 +134,10 @@ static void look_twice(unsigned turns, uint64_t ready, bool sleeps)
 	wait_thread_release(&looker, &thread);
 }
 
-/* The CPU that the looker woke up on saw to the thread's disk, and then to the looker. */
+/*
+ * The observer's CPU first handled an interrupt that woke the thread, then ran the observer. So the
+ * thread slept when the observation was due.
+ */
 static void who_slept_when_the_look_was_due_did(void **state)
 {
 	(void)state;
@@ -144,7 +147,10 @@ static void who_slept_when_the_look_was_due_did(void **state)
 	assert_int_equal(unknown_ns, 0);
 }
 
-/* By its next wait nothing is told of the one before: that is left to a look by chance. */
+/*
+ * If the thread's next wait says nothing about the wait before, nothing is recorded: a later
+ * observation finds out.
+ */
 static void nothing_is_told_of_others(void **state)
 {
 	(void)state;

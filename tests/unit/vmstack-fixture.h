@@ -46,7 +46,7 @@ static inline struct flameprof_stack stack_at(const struct flameprof_profile *p,
 	return stack;
 }
 
-/* Return the only frame of stack @index at position @at, leaf first. */
+/* Return the frame at position @at (leaf first) of stack @index. */
 static inline struct flameprof_frame frame_at(
 	const struct flameprof_profile *p, uint32_t index, uint32_t at)
 {
