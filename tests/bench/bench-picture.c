@@ -52,10 +52,7 @@ static struct calltree *build_random(int is_cxx)
 	char name[160];
 
 	for (uint32_t i = 1; i < NODES;) {
-		/*
-		 * Three of four nodes go below one of the 30 newest, which makes stacks as deep as
-		 * in programs.
-		 */
+		/* Put 3 of 4 nodes below one of the 30 newest, for stacks as deep as programs'. */
 		uint32_t parent = nodes[random_below(4) ? i - 1 - random_below(i < 30 ? i : 30)
 							: random_below(i)];
 

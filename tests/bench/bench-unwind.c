@@ -72,10 +72,7 @@ static void step(ucontext_t *context, bool cold, double *took_ns, unsigned *coun
 	*count = frames;
 }
 
-/*
- * Walk from inside the handler: unw_backtrace() cannot begin elsewhere. Its cache is per thread and
- * stays warm.
- */
+/* unw_backtrace() can only begin here, inside the handler. Its per-thread cache stays warm. */
 static void backtrace_here(double *took_ns, unsigned *count)
 {
 	void *pcs[FRAMES];

@@ -63,10 +63,7 @@ static void read_all(const struct flameprof_profile *profile)
 			abort();
 }
 
-/*
- * Set the ring's blocks and positions as for @size bytes, or, where a position is odd, to what that
- * position says.
- */
+/* Make the ring end after @size bytes. An odd position is used as it is instead. */
 static void set_ring(const uint64_t positions[2], uint32_t size)
 {
 	struct wire_ring *ring = wire_ring(arena, RING);

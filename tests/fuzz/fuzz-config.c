@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Read any bytes as a settings file. It must be read to its end, or refused with the number of a
- * line that exists.
- */
+/* Read any bytes as a settings file: it is read to its end, or refused with a line that exists. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

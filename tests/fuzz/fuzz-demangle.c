@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Demangle any bytes as the name of a function, in all styles, and shorten the result for a label.
- */
+/* Demangle any bytes as a function's name, in all styles, and shorten the result for a label. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

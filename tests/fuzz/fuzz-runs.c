@@ -120,10 +120,7 @@ static void put_word(char *page, size_t offset, uintptr_t word)
 	memcpy(page + offset % PAGES, &word, sizeof(word));
 }
 
-/*
- * Lay out Perl's structures; the interpreter begins at the page's start. Words whose highest byte
- * is 1 become pointers into the page.
- */
+/* Lay out Perl's structures. Words whose highest byte is 1 become pointers into the page. */
 static void tell_perl(const uint8_t *data, char *page)
 {
 	uintptr_t info = data[5] * 8u, word;
@@ -158,10 +155,7 @@ static void tell_perl(const uint8_t *data, char *page)
 	tell(&runtime, data[3] % 2 ? runtime.base : 0);
 }
 
-/*
- * Lay out a Lua state at the page's start. Words whose highest byte is 1 become pointers into the
- * page.
- */
+/* Lay out a Lua state at the page's start. Words with highest byte 1 point into the page. */
 static void tell_lua(const uint8_t *data, char *page)
 {
 	const struct lua_layout *layout = &lua_layouts[data[1] % 4];
@@ -199,10 +193,7 @@ static void tell_lua(const uint8_t *data, char *page)
 	}
 }
 
-/*
- * Lay out a LuaJIT state at the page's start and its global state at 128. Words whose highest byte
- * is 1 become pointers into the page.
- */
+/* Lay out a LuaJIT state at 0, its global state at 128. Words with highest byte 1 are pointers. */
 static void tell_luajit(const uint8_t *data, char *page)
 {
 	const struct runtime runtime = {
@@ -279,10 +270,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	runtime.entry = PAGE_AT;
 	runtime.entry_end = PAGE_AT + PAGES;
 	runtime.code_type = PAGE_AT + data[1];
-	/*
-	 * Use the offsets of the version, or from PUBLISHED_FROM on those that the process
-	 * publishes.
-	 */
+	/* Use the version's offsets, or from PUBLISHED_FROM on those that the process publishes. */
 	memcpy(runtime.offsets, row, sizeof(*row));
 	if (runtime.version < PUBLISHED_FROM || !read_published(&runtime, &reader, row)) {
 		tell(&runtime, data[2] ? PAGE_AT + data[2] * 8u : 0);

@@ -149,9 +149,7 @@ static void put_tables(struct page *page)
 	static const uint8_t bytecodes[] = {4, 5, 0, 0, 5, 0, 0, 4, 4, 4};
 	static const uint8_t lines_at[] = {2, 36, 12, 12};
 	static const uint8_t code_of[] = {40, 10, 10, 10, 10, 10, 10};
-	/*
-	 * Code offset 9 is character 8; code offset 17 is character 9 in the second inlined call.
-	 */
+	/* Code offset 9 is character 8; code offset 17 is character 9 in the second inlining. */
 	static const uint8_t inlined_at[] = {18, 36, 16, 132, 128, 128, 128, 32};
 	const uint64_t calls[2][2] = {{(8 + 1) << 1, 0}, {(uint64_t)(9 + 1) << 1 | 1ULL << 31, 0}};
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The first inputs of fuzz-inlines, built in several ways: a few functions inlined into each other.
- */
+/* The first inputs of fuzz-inlines, built in several ways: functions inlined into each other. */
 struct node {
 	struct node *next;
 	int value;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * Read this process's own memory through the page cache, and libc's file, compared with elfutils.
- */
+/* Read this process's own memory through the page cache, and libc's file, as elfutils does. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -100,10 +100,7 @@ static void outputs_add_up(void **state)
 	REFUSE("-o", "", "p");
 }
 
-/*
- * A file name without a known format is refused only by options_finish(), because --format may
- * still follow.
- */
+/* An unknown format is refused only by options_finish(), because --format may still follow. */
 static void outputs_have_a_format(void **state)
 {
 	(void)state;

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * Output files in a folder of their own: the check that they can be written, replacement, symbolic
- * links, modes, failures, leftovers.
- */
+/* Output files in a folder of their own: write checks, replacement, links, modes, leftovers. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -78,10 +75,7 @@ static int write_text(void *context, FILE *file)
 	return fputs(context, file) < 0 ? -errno : 0;
 }
 
-/*
- * The root as seen from the test's folder in /tmp. Under qemu-user an absolute path has another
- * root.
- */
+/* The root, from the test's folder in /tmp. Under qemu-user absolute paths have another root. */
 #define FROM_ROOT "../.."
 
 static struct outputs *open_one(const char *path)
@@ -242,10 +236,7 @@ static void one_file_by_two_ways_is_refused(void **state)
 	assert_int_equal(outputs_open(&outputs, paths, 2, &message), -EINVAL);
 }
 
-/*
- * In a sticky folder that everybody can write, another user's link or file is refused, both before
- * the run and at its end.
- */
+/* Another user's link or file in a sticky folder is refused, before the run and at its end. */
 static void traps_are_refused(void **state)
 {
 	struct outputs *outputs;

@@ -115,10 +115,7 @@ static int thread_has_it(void)
 	pthread_t thread;
 
 	signal(SIGUSR2, on_signal);
-	/*
-	 * In a process that starts under a stack limit, the limit is the default stack size of
-	 * threads.
-	 */
+	/* Under a stack limit, that limit is the default stack size of the process's threads. */
 	pthread_attr_init(&little);
 	pthread_attr_setstacksize(&little, LITTLE_BYTES);
 	if (!limit_stack() || pthread_setattr_default_np(&little))

@@ -206,10 +206,7 @@ static void what_is_paused_is_left_out(void **state)
 	flameprof_profile_free(profile);
 }
 
-/*
- * Without free descriptors neither process_vm_readv(2) nor /proc works. Waits are recorded as
- * "[waiting]".
- */
+/* Without free descriptors nothing can be read, and waits are recorded as "[waiting]". */
 static void who_may_not_look_waits_for_nobody_knows_what(void **state)
 {
 	struct rlimit files, none;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * perf_events_new() prepares the process's descriptor table for events of threads that come later.
- */
+/* perf_events_new() enlarges the process's descriptor table for events of later threads. */
 #include "tests/unit/aggregate-fixture.h"
 
 #include <fcntl.h>
@@ -26,10 +24,7 @@ static unsigned descriptors_room(void)
 	return room;
 }
 
-/*
- * The table is enlarged beforehand, because enlarging it at the first event would block. The
- * program's limit on descriptors stays as it was.
- */
+/* Enlarging the table at the first event would block. The limit on descriptors stays as it was. */
 static void test_descriptors_have_room(void **state)
 {
 	struct wire_arena *arena = aggregate_arena();

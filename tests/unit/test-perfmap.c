@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * Parsing perf maps; overlapping entries, compared with a simple search; files that are not
- * trusted.
- */
+/* Parsing perf maps; overlaps, compared with a simple search; files that are not trusted. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -289,10 +289,7 @@ static void test_one_that_goes_on(void **state)
 	put_call(fixture, 0, 1, 0, 0);
 	assert_string_equal(walk(fixture, "rdercfrcf"), INNER " r d e r c f " OUTER " r c f");
 	assert_true(fixture->runs.is_whole);
-	/*
-	 * The activations are not joined if two other functions are between them, or if docatch()
-	 * is the outer function.
-	 */
+	/* They are not joined through two other functions, or if docatch() is the outer one. */
 	walk(fixture, "rfercfrcf");
 	assert_false(fixture->runs.is_whole);
 	walk(fixture, "redrcfrcf");

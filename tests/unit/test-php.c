@@ -217,10 +217,7 @@ static void has_names(struct fixture *fixture)
 {
 	assert_string_equal(walk(fixture, "leue"), "l " INNERMOST " e u " REST " e");
 	assert_true(fixture->runs.is_whole);
-	/*
-	 * With one activation more than runs, the innermost activation has not linked its frame
-	 * yet.
-	 */
+	/* A surplus activation has no run: the innermost one has not linked its frame yet. */
 	assert_string_equal(walk(fixture, "eueue"), "e u " INNERMOST " e u " REST " e");
 	/* An instruction inside executor_globals, which handles an exception, has no line. */
 	fixture->image->frame[SORTED].instruction = (uintptr_t)fixture->image->globals + 960;
@@ -391,10 +388,7 @@ static void test_each_release(void **state)
 		}
 }
 
-/*
- * A patch release may add a few fields to executor_globals. Other sizes come from configure's
- * options and are refused.
- */
+/* Patch releases may add some fields to executor_globals. Other sizes are refused. */
 static void test_which_sizes_are_known(void **state)
 {
 	(void)state;

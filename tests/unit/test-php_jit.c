@@ -107,10 +107,7 @@ static void the_buffer_is_what_mprotect_is_given(void **state)
 	assert_int_equal(start, 0x1000 + 24 - 0x10);
 }
 
-/*
- * The buffer is found through a called function, as zend_jit_blacklist_function() calls
- * zend_jit_unprotect(). A call of another function comes before.
- */
+/* The buffer is found through the second call, as in zend_jit_blacklist_function(). */
 static void the_buffer_is_found_by_who_asks_for_it(void **state)
 {
 	static uintptr_t variables[2] = {0x300000, 0x40000000};
@@ -161,10 +158,7 @@ static void nothing_is_known_of_it(void **state)
 
 #endif
 
-/*
- * php_version_id() of 8.4.27 and zend_vm_kind() as gcc compiles them, and two functions that do not
- * return a constant.
- */
+/* php_version_id() of 8.4.27, zend_vm_kind(), and two functions that return no constant. */
 static void what_a_function_returns(void **state)
 {
 #if defined(__x86_64__)

@@ -58,9 +58,7 @@ static int take(uint32_t server)
 	return error;
 }
 
-/*
- * The attempt committed first is chosen; of equal ones the first server's, then the lower number.
- */
+/* The attempt committed first is chosen; of equal ones the first server's, then the lowest. */
 static void the_first_committed_counts(void **unused)
 {
 	static const struct store_server servers[] = {{.same_as = 0}, {.same_as = 1}};

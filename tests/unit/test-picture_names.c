@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * Names of virtual machines' functions: combining a name with file and line, and splitting it
- * again.
- */
+/* Names of virtual machines' functions: join a name with file and line, and split it again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

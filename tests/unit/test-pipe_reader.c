@@ -121,10 +121,7 @@ static void two_sources_and_a_late_reader_lose_nothing(void **state)
 	assert_int_equal(pipe_reader_state(f->pipe_reader)->live, 2);
 }
 
-/*
- * A stream that another process wrote into ends there. Its pipe is still emptied, and the other
- * stream continues.
- */
+/* A stream that another process wrote into ends, but is drained; the other stream continues. */
 static void a_damaged_stream_ends_and_is_emptied(void **state)
 {
 	struct fixture *f = *state;
@@ -162,9 +159,7 @@ static void what_is_no_record_is_counted(void **state)
 	struct record_mark mark = {.image = 1};
 	struct pipe_writer *box = &f->boxes[0];
 
-	/*
-	 * A record with fewer frames than it says, a module whose path has no end, an unknown type.
-	 */
+	/* Fewer frames than the record's count; a module whose path has no end; an unknown type. */
 	assert_int_equal(pipe_writer_put(box, RECORD_SAMPLE, &sample, sizeof(sample), NULL, 0), 0);
 	assert_int_equal(
 		pipe_writer_put(box, RECORD_MODULE, &module, sizeof(module), "12345678", 8), 0);

@@ -260,7 +260,7 @@ static void machines_have_time_and_files(void **state)
 	flameprof_profile_free(p);
 }
 
-/* Of the frames called by a stub that hides its target, only the target is left out. */
+/* A stub that hides its target hides only the target's frame, not frames of other callees. */
 static void hidden_targets_have_no_frame(void **state)
 {
 	struct flameprof_profile *p = aggregate_profile(MIB);
@@ -364,10 +364,7 @@ static void failures_leave_no_file(void **state)
 			unlink(OUT);
 		}
 	}
-	/*
-	 * The allocations that can fail: modules, nodes, numbers and their table; texts, their
-	 * offsets and their table; a buffer.
-	 */
+	/* Eight allocations can fail: for tables of modules, nodes and texts, and for a buffer. */
 	assert_int_equal(failed, 8);
 	assert_int_equal(profile_write_pb(p, "/dev/full"), -ENOSPC);
 	assert_int_equal(profile_write_pb(p, "/nonexistent/a.pb"), -ENOENT);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * pprof itself reads the .pb. It must find this program's functions at their addresses by its own
- * arithmetic.
- */
+/* pprof reads the .pb and finds this program's functions by its own arithmetic. */
 #include "tests/unit/pb-fixture.h"
 
 #include <link.h>

@@ -111,10 +111,7 @@ static void test_there_and_back(void **state)
 	}
 }
 
-/*
- * A thread that executes another program may get its old name again; it still counts as two
- * threads.
- */
+/* A thread that executes another program counts as two threads, even with an equal name. */
 static void test_a_thread_of_two_processes_is_two(void **state)
 {
 	static const char *const processes[] = {"sh (1)", "cat (1)"};
@@ -160,10 +157,7 @@ static void spell(const struct calltree *tree, char *text)
 	preorder_release(&order);
 }
 
-/*
- * main at two lines; at the second, `outer` is inlined, and in it `inner` at two lines, one of
- * which calls `f`.
- */
+/* main at two lines; at 20 `outer` is inlined, in it `inner` at two lines; one calls `f`. */
 static struct calltree *grow_chains(void)
 {
 	struct calltree *tree = calltree_new();

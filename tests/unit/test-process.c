@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A fork child's sampler starts clean: it does not inherit unfinished work of the parent's threads.
- */
+/* A fork child's sampler starts clean, without unfinished work of the parent's threads. */
 #include <errno.h>
 #include <sys/syscall.h>
 #include <ucontext.h>

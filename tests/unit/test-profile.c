@@ -167,10 +167,7 @@ static void a_thread_is_its_number_whatever_it_is_called(void **state)
 	profile_free(p);
 }
 
-/*
- * CPU time without a stack, and credit, count for the thread's last stack, even if that has weight
- * 0.
- */
+/* CPU time without a stack, and credit, go to the thread's last stack, even if it weighs 0. */
 static void the_last_stack_may_be_without_weight(void **state)
 {
 	struct flameprof_profile *p = new_profile();
@@ -223,9 +220,7 @@ static void credit_has_the_last_stacks_time(void **state)
 	profile_free(p);
 }
 
-/*
- * Credit of more than is due between two of the kernel's ticks was not all used on the last stack.
- */
+/* More credit than is due between two ticks of the kernel was not all used on the last stack. */
 static void much_credit_has_no_stack(void **state)
 {
 	struct flameprof_profile *p = new_profile();
@@ -241,10 +236,7 @@ static void much_credit_has_no_stack(void **state)
 	profile_free(p);
 }
 
-/*
- * Every sample is on a stack of its own, so no samples can be merged. Samples beyond times_max
- * count without a time.
- */
+/* No two samples share a stack, so none can be merged; those beyond times_max get no time. */
 static void later_samples_count_without_their_times(void **state)
 {
 	struct flameprof_profile *p = new_profile();
@@ -269,10 +261,7 @@ static void later_samples_count_without_their_times(void **state)
 
 #define MS UINT64_C(1000000)
 
-/*
- * Check that each stack has the weight of its samples, and that each sample's time is right to
- * within one stretch.
- */
+/* Check that stacks have their samples' weight, and that times are right to within a stretch. */
 static void check_thinned(const struct flameprof_profile *p, uint64_t from_ns)
 {
 	uint64_t weights[3] = {0}, last_ns[3] = {0};
@@ -347,10 +336,7 @@ static void some_samples_are_not_made_one(void **state)
 	profile_free(p);
 }
 
-/*
- * A thread gets an entry with its first sample that counts. Until then its name and last stack are
- * in a table of fixed size.
- */
+/* A thread gets an entry with its first weight. Before that, fixed memory holds its name. */
 static void threads_without_samples_are_no_entries(void **state)
 {
 	static const unsigned marks[] = {20000, 200000};
@@ -381,10 +367,7 @@ static void threads_without_samples_are_no_entries(void **state)
 	profile_free(p);
 }
 
-/*
- * Only samples with times refer to their thread. So threads whose samples come after the limit of
- * times use no memory: they share one entry.
- */
+/* Only samples with times refer to their thread, so threads beyond the limit share one entry. */
 static void later_threads_are_no_entries_either(void **state)
 {
 	static const unsigned marks[] = {20000, 200000};

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * Merging profiles: equal stacks become one, whatever their numbers are, and a merge that fails
- * changes nothing.
- */
+/* Merging profiles: equal stacks become one, and a merge that fails changes nothing. */
 #include "tests/unit/aggregate-fixture.h"
 
 #include <errno.h>
@@ -86,9 +83,7 @@ static void equal_stacks_become_one(void **state)
 	struct flameprof_profile *a = aggregate_profile(MIB), *b = aggregate_profile(MIB);
 
 	(void)state;
-	/*
-	 * Both profiles have two modules with exchanged numbers; a third module's number is free.
-	 */
+	/* Two modules have exchanged numbers in the profiles; a third module's number is free. */
 	add_module(a, 1, 0x10000, 1, "/bin/a");
 	add_module(a, 2, 0x20000, 2, "/lib/b");
 	add_module(b, 2, 0x10000, 1, "/bin/a");

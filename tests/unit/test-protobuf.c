@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * Protocol buffers, written and read again. The expected bytes are those of the format's
- * documentation.
- */
+/* Protocol buffers, written and read again, compared with bytes of the format's documentation. */
 #include "libprof/pprof/protobuf.h"
 
 #include <errno.h>

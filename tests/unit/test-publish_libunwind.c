@@ -113,9 +113,7 @@ static void step_through_stub(void)
 	assert_int_equal(steps, 8);
 }
 
-/*
- * Without registration, libunwind finds a stub's caller only in the stub's body, by frame pointer.
- */
+/* Without registration libunwind finds a stub's caller only by frame pointer, in the body. */
 static void test_untold(void **state)
 {
 	(void)state;

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/*
- * Batches and barriers: no record moves across a boundary; barriers are completed in order and can
- * be abandoned at any moment.
- */
+/* Batches and barriers: no record crosses a boundary; barriers complete in order, or time out. */
 #include "tests/unit/queue-fixture.h"
 
 #include <errno.h>
@@ -13,9 +10,7 @@
 
 #include "libprof/sampler/clock.h"
 
-/*
- * Records that are in rings when the barrier is added come before it; later records come behind it.
- */
+/* Records in rings when the barrier is added come before it; later records come behind it. */
 static void a_barrier_drains_partial_batches_first(void **state)
 {
 	struct fixture *f = *state;
@@ -51,10 +46,7 @@ static void a_record_later_than_the_boundary_stays(void **state)
 	struct fixture *f = *state;
 	struct barrier barrier = {0};
 
-	/*
-	 * The record's time is after the boundary, as if its handler had read the clock after the
-	 * flush.
-	 */
+	/* The record is later than the boundary: its handler read the clock after the flush. */
 	push(0, clock_monotonic_ns() + 1000000000000, 3);
 	assert_int_equal(queue_add_barrier(&f->queue, &barrier), 0);
 	assert_int_equal(ring_waiting(f->arena, 0), 48);

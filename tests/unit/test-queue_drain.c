@@ -154,10 +154,7 @@ static void blocks_are_used_again_and_bounded(void **state)
 		fill_ring(0, &samples, &bytes);
 		queue_drain(&f->queue, NEVER);
 		items[turn] = take_batch(f);
-		/*
-		 * The second batch has only its own records, although it uses the first one's
-		 * block.
-		 */
+		/* The second batch uses the first one's block, but has only its own records. */
 		assert_int_equal(count_batch(items[turn]->batch, 1), samples);
 		queue_free_batch(&f->queue, items[turn]);
 	}

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * Windows of a thread's last two walks: the next walk reads all of them with its first system call.
- */
+/* The next walk reads the windows of a thread's last two walks with its first system call. */
 #include "libprof/runtime/runtime.h"
 
 #include <setjmp.h>

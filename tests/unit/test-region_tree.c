@@ -34,9 +34,7 @@ static uint32_t random_below(uint32_t limit)
 	return (uint32_t)(seed >> 33) % limit;
 }
 
-/*
- * Trees of finished tests, kept reachable for the leak checker, because a tree never frees memory.
- */
+/* Trees of finished tests, reachable for the leak checker: a tree never frees its memory. */
 static struct region_tree left_behind[16];
 static unsigned left;
 

@@ -35,9 +35,7 @@ static void count_for_ever(volatile uint64_t *turns)
 	}
 }
 
-/*
- * Start a child that runs @run, and stop it by ptrace(2). Skips the test where ptrace is forbidden.
- */
+/* Start a child that runs @run, and stop it by ptrace(2). Skips the test if that is forbidden. */
 static pid_t stopped_child(void (*run)(void))
 {
 	pid_t child = fork();

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * replace_file(): a file has its old or its new content, never anything else, and no other file is
- * left beside it.
- */
+/* replace_file(): a file has its old or its new content, and no other file is left beside it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,10 +20,7 @@
 #include "libprof/aggregator/replace_file.h"
 #include "tests/unit/own-folder.h"
 
-/*
- * The root as seen from the test's folder in /tmp. Under qemu-user an absolute path has another
- * root.
- */
+/* The root, from the test's folder in /tmp. Under qemu-user absolute paths have another root. */
 #define FROM_ROOT "../.."
 
 static unsigned entries(void)

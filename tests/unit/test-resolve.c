@@ -91,10 +91,7 @@ static void check_record(const struct unwind_module *module, const char *name)
 	assert_string_equal(record->name, name);
 }
 
-/*
- * Check that the table is a pointer behind four bytes, to a CIE's length and id. Source: LSB Core,
- * "Exception Frames".
- */
+/* Check the table's pointer to a CIE's length and id. Source: LSB Core, "Exception Frames". */
 static void check_table(uintptr_t table)
 {
 	const uint8_t *frames = (const uint8_t *)table + 4;

@@ -139,10 +139,7 @@ static void an_unfinished_record_holds_the_reader(void **state)
 	assert_non_null(path_of(fixture, 1));
 }
 
-/*
- * The record's writer was killed. Records behind it are read, and the next owner of the ring finds
- * it clean.
- */
+/* The record's writer was killed. Records behind it are read, and the ring can be reused. */
 static void a_hole_is_passed_over_once_its_writer_is_dead(void **state)
 {
 	struct fixture *fixture = *state;
@@ -159,10 +156,7 @@ static void a_hole_is_passed_over_once_its_writer_is_dead(void **state)
 	assert_int_equal(fixture->holes, 1);
 	assert_string_equal(path_of(fixture, 2), "/lib/b.so");
 	assert_int_equal(wire_control_reset(slot, ring), 0);
-	/*
-	 * The writer was killed before it wrote its record's length, so records behind it cannot be
-	 * found.
-	 */
+	/* The writer was killed before it wrote the length, so later records cannot be found. */
 	slot->control_head += 256;
 	assert_int_equal(announce(fixture, 3, "/lib/c.so"), 0);
 	read_all(fixture, 1);

@@ -18,9 +18,7 @@
 
 #define BLOCKS	    64u
 #define GUARD_BYTES ((size_t)64 << 20)
-/*
- * Minimum numbers of rounds and of overwritten words. Each side continues until both are reached.
- */
+/* Minimum numbers of rounds and of overwritten words. Each side continues until both are done. */
 #define ROUNDS	    20000u
 #define LIES	    400000u
 #define THREADS	    4u /* that record; their rings are overwritten */

@@ -392,10 +392,7 @@ static void test_places_of_what_runs_them(void **state)
 	assert_int_equal(fixture->frames[0], WIRE_FRAME(1, 1));
 	assert_true(wire_frame_is_language(fixture->frames[2]));
 	assert_int_equal(fixture->frames[3], generated);
-	/*
-	 * Of two frames of Ruby's module only the one next to the evaluator belongs to the
-	 * activation.
-	 */
+	/* Of two frames of Ruby's module only the one next to the evaluator belongs to it. */
 	fixture->callee = fixture->leaf = WIRE_FRAME(MODULE, 2);
 	assert_whole(fixture, tell(fixture));
 	assert_int_equal(fixture->frames[0], WIRE_FRAME(MODULE, 2));
@@ -539,9 +536,7 @@ static void test_while_it_ends(void **state)
 	assert_int_equal(fixture->told, 0);
 }
 
-/*
- * YJIT has made a frame the innermost one, but not filled it in. YJIT stores no line for a frame.
- */
+/* YJIT has made a frame the innermost before filling it in. YJIT stores no line for a frame. */
 static void test_frames_of_generated_code(void **state)
 {
 	struct fixture *fixture = *state;

@@ -326,10 +326,7 @@ static void test_where_the_set_up_ends(void **state)
 	runtime_reader_init(&reader, getpid(), 1);
 	end = find_setup_end(&reader, entry);
 	assert_true(end > entry && end - entry < RUNTIME_SETUP_MAX);
-	/*
-	 * If there is no such jump, or nothing can be read, the set-up ends after RUNTIME_SETUP_MAX
-	 * bytes.
-	 */
+	/* Without such a jump, or if reads fail, the set-up has RUNTIME_SETUP_MAX bytes. */
 	memset(fixture->image->runtime, 0x90, sizeof(fixture->image->runtime));
 	entry = (uintptr_t)fixture->image->runtime;
 	assert_int_equal(find_setup_end(&reader, entry), entry + RUNTIME_SETUP_MAX);

@@ -169,9 +169,7 @@ static void what_cannot_be_written_is_told(void **state)
 	assert_true(last.elapsed_ns > 0 && last.start_wall_s > 0);
 }
 
-/*
- * A scope that ended is forgotten when another scope has ended, because its memory may be reused.
- */
+/* A scope that ended is forgotten once another ended, because its memory may be reused. */
 static void old_scopes_are_forgotten(void **state)
 {
 	struct flameprof_scope first, second;

@@ -207,10 +207,7 @@ static void *ask(void *argument)
 	return argument;
 }
 
-/*
- * Other threads call in during the first start, so ThreadSanitizer reports data that is published
- * before it is complete.
- */
+/* Other threads call in during the first start: ThreadSanitizer sees what is published early. */
 static void the_first_start_beside_others(void **state)
 {
 	pthread_t asking;

@@ -158,10 +158,7 @@ static void placeholder_are_filled_once(void **state)
 	refuses("output=%q.svg", -EINVAL, "'%q.svg' is none of %p");
 	refuses("output=%{", -EINVAL, "none of");
 	refuses("output=", -EINVAL, "no name");
-	/*
-	 * The variable is read when the program starts; it may have changed by the time of the
-	 * signal.
-	 */
+	/* The variable is read at program start; it may have changed by the time of the signal. */
 	setenv("NAME", "then", 1);
 	reads("output=/x/%{NAME}");
 	setenv("NAME", "now", 1);

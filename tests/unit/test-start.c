@@ -75,10 +75,7 @@ static void what_is_unknown_is_refused(void **state)
 	assert_int_equal(flameprof_status(), FLAMEPROF_STOPPED);
 }
 
-/*
- * Burn CPU time at @depth calls. Samples taken on the way down may fill a small ring, so empty it
- * at the bottom.
- */
+/* Burn CPU time at @depth calls. Empty the ring before: samples of the way down may fill it. */
 static __attribute__((noinline)) void descend(unsigned depth)
 {
 	volatile char frame[16] = {0};
@@ -130,7 +127,8 @@ static void depth_is_what_was_asked_for(void **state)
 	(void)state;
 	skip_under_tsan();
 	/*
-	 * Use a low rate: if a walk takes longer than a period, as under qemu-user, only walks run.
+	 * Use a low rate: if walks take longer than a period, as under qemu-user, nothing else
+	 * runs.
 	 */
 	options.rate = 500;
 	options.depth = 10;
@@ -223,10 +221,7 @@ static int live_with_failure(uint32_t nth)
 		if (!error)
 			taken += take_weight(profile);
 		else if (error == -ENOMEM)
-			/*
-			 * The next profile or this one's names got no memory; a later flush can
-			 * succeed.
-			 */
+			/* The next profile or names got no memory; a later flush can succeed. */
 			assert_true(flameprof_status() == FLAMEPROF_NO_MEMORY ||
 				    flameprof_status() == FLAMEPROF_RUNNING);
 		else

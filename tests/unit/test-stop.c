@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized, threads. */
-/*
- * The end of a session: by flameprof_stop(), at its time limit, beside flushes; and starting again.
- */
+/* The end of a session: by flameprof_stop(), at its time limit, beside flushes; starting again. */
 #include "session-fixture.h"
 
 #include <signal.h>
@@ -148,10 +146,7 @@ static void starts_again_a_hundred_times(void **state)
 			pause_ms(1);
 		truth = delivered();
 		assert_int_equal(flameprof_stop(&profile, PATIENCE_MS), 0);
-		/*
-		 * No sample of an earlier session is counted. If the worker comes late, full rings
-		 * drop some.
-		 */
+		/* Nothing of an earlier session is counted. Full rings may drop some samples. */
 		counts = diagnostics();
 		assert_int_equal(info_of(profile).weight, counts.recorded_weight);
 		assert_int_equal(counts.recorded_weight + dropped_weight(&counts), truth);
@@ -160,10 +155,7 @@ static void starts_again_a_hundred_times(void **state)
 	burner_end(&burner);
 }
 
-/*
- * The kernel checks CPU timers at its tick, so a session shorter than a tick has all of its time
- * due at the end.
- */
+/* The kernel checks CPU timers at its tick: all time of a shorter session is due at its end. */
 static void what_is_due_at_the_end_is_credited(void **state)
 {
 	const struct flameprof_options by_cpu = {.rate = 10000};
@@ -207,10 +199,7 @@ static void send_expiry(const struct sampler_thread *thread, uint32_t generation
 		arch_syscall4(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGVTALRM, &info), 0);
 }
 
-/*
- * A thread may block the signal for longer than a session lasts. The expiry then arrives in a later
- * claim of its entry.
- */
+/* The signal may be blocked for longer than a session, and arrive in a later claim of the entry. */
 static void an_expiry_of_an_earlier_claim_is_not_recorded(void **state)
 {
 	const struct flameprof_options seldom = {.rate = 1};
@@ -231,10 +220,7 @@ static void an_expiry_of_an_earlier_claim_is_not_recorded(void **state)
 	send_expiry(thread, thread->generation);
 	assert_int_equal(delivered(), before + 1);
 	stop_weight();
-	/*
-	 * There is no session, and the program has no handler. The signal would kill it without
-	 * ours.
-	 */
+	/* Without a session or a handler, the signal would kill the program if not for ours. */
 	send_expiry(thread, thread->generation);
 }
 

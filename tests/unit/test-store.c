@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Samples are added to a profile and read by the reading API, and compared with a simple count of
- * the same samples; damage.
- */
+/* Add samples to a profile, read them back, and compare with a simple count; damaged samples. */
 #include "tests/unit/store-fixture.h"
 
 #include <errno.h>
@@ -183,10 +180,7 @@ static void credit_goes_on_the_last_stack_or_on_the_thread(void **state)
 	assert_int_equal(frames[0].address, 2);
 	assert_int_equal(stack_at(p, 3).thread, 1);
 	assert_int_equal(stack_at(p, 3).frames, 0);
-	/*
-	 * A stack of credit does not become the last stack, so more credit goes to the stack
-	 * before.
-	 */
+	/* A stack of credit is not a last stack: further credit goes to the stack before it. */
 	batch_begin(&maker, 10, "worker");
 	batch_add(&maker, 1, 1, NULL, 0)->kind = WIRE_KIND_CREDIT;
 	batch_store(&maker, p);

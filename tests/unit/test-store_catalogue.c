@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * Control records are read into the catalogue, and from there into profiles whose stacks use them.
- */
+/* Read control records into the catalogue, and from there into profiles whose stacks use them. */
 #include "tests/unit/aggregate-fixture.h"
 
 #include <dlfcn.h>

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A profile at its memory ceiling and without memory: samples are dropped whole and counted, and
- * the sums stay right.
- */
+/* At its memory ceiling a profile drops whole samples and counts them; the sums stay right. */
 #include "tests/unit/store-fixture.h"
 
 static void a_ceiling_of_one_byte_holds_nothing(void **state)

@@ -100,9 +100,7 @@ static bool pdf_has(const struct picture *pdf, const char *text)
 	return found;
 }
 
-/*
- * By default cairo writes the time of day, which would be seen only if two runs differ by a second.
- */
+/* By default cairo writes the time of day, which differs only between different seconds. */
 static void test_a_pdf_has_the_date_it_was_given(void **state)
 {
 	struct calltree *tree = build(0);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * Find the system call that an instruction makes, in functions of libc, whose names say which call
- * they make.
- */
+/* Find the system call of an instruction, in functions of libc that are named after their call. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,9 +44,7 @@ static const struct {
 	{"sched_yield", SYS_sched_yield},
 	{"setitimer", SYS_setitimer},
 	{"flock", SYS_flock},
-	/*
-	 * Cancellation points. They contain the call twice, or from glibc 2.41 on pass its number.
-	 */
+	/* Cancellation points make the call twice, or from glibc 2.41 on pass its number. */
 	{"read", SYS_read},
 	{"write", SYS_write},
 	{"fsync", SYS_fsync},

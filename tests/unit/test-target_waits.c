@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * Observing a child's waits from outside: recorded waits and CPU time add up to its life, and the
- * child is not disturbed.
- */
+/* Observing a child from outside: waits and CPU time add up to its life; it is not disturbed. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -208,10 +205,7 @@ static void one_that_runs_does_not_wait(void **state)
 	assert_true(told->life.cpu_ns > 0);
 	unknown = told->by_call[WIRE_WAIT_UNKNOWN];
 	assert_in_range(told->all - told->by_call[WIRE_WAIT_NO_CPU] - unknown, 0, LOOKED_MS / 40);
-	/*
-	 * What the thread did before the first observation is unknown; on a busy machine that is
-	 * late.
-	 */
+	/* Time before the first observation is unknown; on a busy machine that comes late. */
 	assert_in_range(unknown, 0, LOOKED_MS / 2);
 	free(told);
 }
@@ -236,10 +230,7 @@ static void short_waits_are_found_as_often_as_they_are(void **state)
 	look_for(fixture, 4000);
 	told = finish(fixture);
 	assert_adds_up(told);
-	/*
-	 * A quarter of 80 observations; 5 sigma are 0.24. Counting waits without their lengths
-	 * gives a half, which is outside.
-	 */
+	/* 80 observations: 5 sigma are 0.24. Without the waits' lengths the share is 0.5. */
 	share = (double)told->by_call[SYS_ppoll] /
 		(double)(told->by_call[SYS_ppoll] + told->by_call[SYS_clock_nanosleep]);
 	assert_true(share > 0.03 && share < 0.49);
@@ -274,10 +265,7 @@ static void long_waits_are_exact(void **state)
 	free(told);
 }
 
-/*
- * The reported end of an observed thread closes its record; an unobserved thread gets a record of
- * its own.
- */
+/* The reported end of an observed thread ends its record; other threads get their own record. */
 static void threads_tell_their_ends(void **state)
 {
 	uint64_t begun_ns = clock_now_ns();
@@ -353,10 +341,7 @@ static uint32_t find_runner(void *context, uint64_t image, pid_t tid, uint64_t *
 	return number;
 }
 
-/*
- * Each thread is recorded with its whole life, wherever that lies between two rounds, although the
- * number of threads never grows.
- */
+/* A thread's record has its whole life, wherever it lies between two rounds. */
 static void a_thread_that_follows_another_has_its_own_life(void **state)
 {
 	struct fixture *fixture;

@@ -116,10 +116,7 @@ static void *burn_until_found(void *argument)
 	return NULL;
 }
 
-/*
- * As in a program without interposers. Each thread starts right after the search that found the
- * thread before it.
- */
+/* As without interposers. Each thread starts right after the search that found the last one. */
 static void threads_nobody_tells_of_are_found_soon(void **state)
 {
 	const struct libc_calls before = libc_calls;
@@ -240,10 +237,7 @@ static void stacks_of_foreign_threads_become_known(void **state)
 
 #define MADV_GUARD_INSTALL_CALL 102 /* MADV_GUARD_INSTALL, from Linux 6.13 on */
 
-/*
- * Make the @page bytes at @at a guard. Returns whether the kernel can do that, and marks guard
- * pages in /proc/self/pagemap.
- */
+/* Make @page bytes at @at a guard. Returns whether the kernel can, and shows it in pagemap. */
 static bool guards_are_told(void *at, size_t page)
 {
 	uint64_t entry = 0;
@@ -293,10 +287,7 @@ static void only_a_stack_with_its_control_block_is_believed(void **state)
 {
 	(void)state;
 	assert_int_equal(stack_end(0x10000, 0x90000, 0x70000, 0x8f700), 0x8f700);
-	/*
-	 * The control block is elsewhere, below the stack pointer, or behind the end: a coroutine's
-	 * stack or a signal stack.
-	 */
+	/* The control block is outside: the stack is a coroutine's or a signal stack. */
 	assert_int_equal(stack_end(0x10000, 0x90000, 0x70000, 0x100000), 0);
 	assert_int_equal(stack_end(0x10000, 0x90000, 0x70000, 0x20000), 0);
 	assert_int_equal(stack_end(0x10000, 0x90000, 0x70000, 0x90000), 0);
@@ -304,9 +295,7 @@ static void only_a_stack_with_its_control_block_is_believed(void **state)
 	assert_int_equal(stack_end(0x10000, 0x200000000, 0x70000, 0x1fffff000), 0);
 }
 
-/*
- * Check that a fork child has no profiler, and can start one. The return value is its exit status.
- */
+/* Check that a fork child has no profiler and can start one. Returns its exit status. */
 static int live_as_child(void)
 {
 	struct flameprof_profile *profile = NULL;
@@ -357,10 +346,7 @@ static void fork_children_begin_anew(void **state)
 	signal(SIGVTALRM, before);
 }
 
-/*
- * A child that no fork handler saw has the parent's session in memory, but no worker. Its calls
- * must not wait.
- */
+/* After a raw clone the child has the parent's session, but no worker. No call may wait. */
 static void children_of_a_raw_clone_wait_for_nobody(void **state)
 {
 	struct flameprof_profile *profile = NULL;

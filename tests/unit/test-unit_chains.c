@@ -5,17 +5,17 @@
  * llvm-symbolizer. The comparison accepts these differences, because the DWARF confirms ours:
  *
  *	difference			reason
- *	names of outermost functions	both tools take the symbol's name; ours is the entry's, as the
- *					symbol's is found without DWARF
+ *	names of outermost functions	both tools take the symbol's name; ours is the entry's, as
+ *					the symbol's is found without DWARF
  *	names of functions local to	both tools print them as written; ours have their namespaces
  *	their file			and classes, as symbols have
  *	only a name, no line		both tools print the symbol of code without DWARF, addr2line
  *					also the file that .symtab has for it
  *	addr2line: the innermost name	if the entry has no linkage name (functions local to their
  *	is the outermost's		file), it prints the name of the symbol there
- *	addr2line: fewer functions	binutils 2.40 does not read DW_FORM_rnglistx and DW_FORM_addrx
+ *	addr2line: fewer functions	binutils 2.40 cannot read DW_FORM_rnglistx and DW_FORM_addrx
  *	with clang's version 5		in inlined entries, so it is run for version 4 only
- *	addr2line: no line in Go	binutils 2.44 treats runtime.text as a function, 2.47 does not
+ *	addr2line: no line in Go	binutils 2.44 treats runtime.text as a function, 2.47 cannot
  *					read version 5, which Go 1.25 writes; so it is not run
  *	addr2line: another file		with several rows at one address, it mixes their files and
  *					lines; the last row is valid according to DWARF 5 (6.2.5)
@@ -318,10 +318,7 @@ static void print_difference(const struct tool *tool, uint64_t address,
 	}
 }
 
-/*
- * Compare @addresses of the file @name with @tool. Returns the number of chains with inlined
- * functions.
- */
+/* Compare @addresses of the file @name with @tool. Returns how many chains are inlined. */
 static unsigned compare(const char *name, struct tool *tool, const uint64_t *addresses,
 	size_t count, const struct inlines *inlines)
 {
@@ -347,10 +344,7 @@ static unsigned compare(const char *name, struct tool *tool, const uint64_t *add
 	return with_inlines;
 }
 
-/*
- * Write every @step-th address of .text to the file "addresses". Returns their number, and an owned
- * array.
- */
+/* Write every @step-th address of .text to "addresses". Returns their number, and all, owned. */
 static size_t text_addresses(const struct elf_file *file, uint64_t step, uint64_t **addresses)
 {
 	GElf_Shdr header;
@@ -449,10 +443,7 @@ static void test_gcc(void **state)
 	(void)state;
 	if (build("gcc", "a.c", source_c, "-O2 -g -o a"))
 		check_program("a", 1, true);
-	/*
-	 * No partial inlining, because the tools show a part of a function that gcc split off and
-	 * inlined back as the function calling itself.
-	 */
+	/* -fno-partial-inlining: the tools show an outlined part as the function calling itself. */
 	if (build("g++", "b.cc", source_cxx, "-O2 -g -fno-partial-inlining -o b"))
 		check_program("b", 1, true);
 	if (build("g++", "b.cc", source_cxx,

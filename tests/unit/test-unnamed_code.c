@@ -220,9 +220,7 @@ static void the_version_of_a_runtime(void **state)
 	struct pages_account account = {.limit_bytes = SIZE_MAX};
 
 	(void)state;
-	/*
-	 * Put the version behind a similar text, and across the blocks in which the file is read.
-	 */
+	/* The version follows a similar text, or crosses the blocks in which the file is read. */
 	write_file("php-fpm", 100, "PHP/%s PHP/9.7.3");
 	write_file("node", 65536 - 9, "release/node-v98.7.6/node-v98.7.6.tar.gz");
 	assert_int_equal(system("mkdir -p jdk/lib/server"), 0);

@@ -20,9 +20,7 @@
 
 #define HEAP_BYTES 16384u
 
-/*
- * Sizes of bytecodes in the three operand scales. 0 to 3 are prefixes, 4 has no operand, 5 has one.
- */
+/* Sizes of bytecodes per operand scale. 0 to 3 are prefixes, 4 has no operand, 5 has one. */
 static const uint8_t sizes[3][6] = {{1, 1, 1, 1, 1, 2}, {1, 1, 1, 1, 1, 3}, {1, 1, 1, 1, 1, 5}};
 
 struct heap {
@@ -230,10 +228,7 @@ static void test_moved_objects_are_followed(void **state)
 	assert_true(before.identity != after.identity);
 }
 
-/*
- * A frame that is not of JavaScript gives 0. A frame that begins like one and is inconsistent is an
- * error.
- */
+/* A frame that is not JavaScript's gives 0. One that begins like JavaScript's is an error. */
 static void test_what_does_not_add_up(void **state)
 {
 	struct runtime_frame frame;
@@ -361,10 +356,7 @@ static void test_the_line_that_is_interpreted(void **state)
 	assert_line(4);
 	heap->stack[1] = number(55 + 10); /* behind its end */
 	assert_line(0);
-	/*
-	 * The innermost frame's slots are outdated. Its registers count if the pc is in the
-	 * bytecode's handler.
-	 */
+	/* The innermost frame's slots are outdated. In a bytecode's handler the registers count. */
 	heap->where.registers = &registers;
 	heap->stack[1] = number(55);
 	registers.r[ARRAY_REGISTER] = pointer(heap->bytecode);
@@ -395,9 +387,7 @@ static uintptr_t make_code(uint32_t kind, uint64_t data, uint64_t table)
 
 static void test_the_line_in_baseline_code(void **state)
 {
-	/*
-	 * 40 bytes of entry code, then 10 for each bytecode: at 0, 1, 3 (with a prefix), 7, 8, 9.
-	 */
+	/* 40 bytes of entry, then 10 for each bytecode: at 0, 1, 3 (with a prefix), 7, 8, 9. */
 	static const uint8_t table[] = {40, 10, 10, 10, 10, 10, 10};
 	uintptr_t start;
 
@@ -523,9 +513,7 @@ static void test_code_that_is_being_moved(void **state)
 	assert_int_equal(find_code(start + 9, NULL, &code), -ENOENT);
 }
 
-/*
- * A page is remembered as having no code only if there is no code in the pages before it, either.
- */
+/* A page is remembered as without code only if the pages before it have no code, either. */
 static void test_pages_without_code(void **state)
 {
 	static struct runtime_cache kept;
@@ -556,10 +544,7 @@ static uint64_t quick_of(const uint64_t *function)
 	return quick_of_v8(&heap->runtime, &heap->reader, &heap->where);
 }
 
-/*
- * A new closure of a function counts as that function; one with other code or other feedback does
- * not.
- */
+/* A new closure is the same function; a closure with other code or feedback is not. */
 static void test_closures_are_one_function(void **state)
 {
 	uint64_t first, *again = heap->words + heap->used;

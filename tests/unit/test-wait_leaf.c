@@ -59,10 +59,7 @@ static void await_state(pid_t child, char state)
 		usleep(1000);
 }
 
-/*
- * Outside of system calls the kernel's state shows whether a thread is stopped, sleeps in a page
- * fault or is about to run.
- */
+/* In no system call, the state shows if a thread is stopped, faulting or about to run. */
 static void in_no_call_the_state_tells(void **state)
 {
 	const struct procfs_syscall none = {.number = -1};

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * The owner of a lock, found in the lock's words: locks of glibc and musl, and words of other
- * locks.
- */
+/* The owner of a lock, found in its words: locks of glibc, of musl, and words of other locks. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>

@@ -147,10 +147,7 @@ static void who_slept_when_the_look_was_due_did(void **state)
 	assert_int_equal(unknown_ns, 0);
 }
 
-/*
- * If the thread's next wait says nothing about the wait before, nothing is recorded: a later
- * observation finds out.
- */
+/* If the next wait says nothing about the one before, a later observation records the time. */
 static void nothing_is_told_of_others(void **state)
 {
 	(void)state;
