@@ -17,7 +17,7 @@
 #include "tests/bench/recording.h"
 
 #define ROUNDS	 9
-#define REPLAYS	 5 /* of the recording, in a steady round */
+#define REPLAYS	 5 /* replays in a round without new stacks */
 #define IMAGE	 7ULL
 #define RING	 0
 #define GIB	 (1ULL << 30)

@@ -15,7 +15,7 @@
 
 #include "tests/unit/unwind-oracle.h"
 
-#define OTHERS 7 /* besides the levels: main, its three callers, what measures, raise's two */
+#define OTHERS 7 /* main, its three callers, the measuring function, raise()'s two frames */
 #define FRAMES 512
 #define ROUNDS 2000
 

@@ -47,7 +47,7 @@ static int call(int side)
 	}
 }
 
-/* Returns nanoseconds for each call. */
+/* Returns nanoseconds per call. */
 static double take_turn(int side)
 {
 	double start_ns, end_ns;

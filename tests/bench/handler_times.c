@@ -21,7 +21,7 @@
 #define LOOKS	  100 /* checks; the handler may be installed late or again */
 #define LOOK_NS	  20000000
 
-/* As the kernel has it. */
+/* The kernel's struct sigaction. */
 struct kernel_action {
 	void (*handler)(int, siginfo_t *, void *);
 	unsigned long flags;

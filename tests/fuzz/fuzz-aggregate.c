@@ -42,7 +42,7 @@ static void ring_drain(struct flameprof_profile *profile)
 	queue_init(&queue, LIMIT_BYTES, arena, BLOCKS, IMAGE);
 	queue_drain(&queue, UINT64_MAX);
 	while ((item = queue_pop(&queue))) {
-		/* The copy is the host's memory, too. */
+		/* The host can overwrite the copied batch, too. */
 		item->batch->records[item->batch->bytes / 2] ^= (char)item->batch->bytes;
 		store_add_batch(profile, item->batch, &result);
 		queue_free_batch(&queue, item);

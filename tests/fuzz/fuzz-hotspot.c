@@ -24,9 +24,9 @@
 
 struct page {
 	uint64_t unloaded;    /* classes */
-	uint64_t heap[5];     /* low, high; of its segments: low, high, log2 */
+	uint64_t heap[5];     /* low, high; its segments: low, high, log2 of the bytes */
 	uint8_t segments[32]; /* of 64 bytes */
-	uint64_t queue[2];    /* interpreter's code, how much */
+	uint64_t queue[2];    /* interpreter's code: address, bytes */
 	uint64_t method[4], fixed[16], constants[16], holder[4], symbols[3][4];
 	uint64_t stack[64];
 	uint8_t code[2048]; /* blocks: a compiled method, a stub, the interpreter's code */
@@ -110,7 +110,7 @@ static void put_word(struct page *page, uint64_t at, uint64_t value)
 	put(page, at, &value, sizeof(value));
 }
 
-/* A block of the cache at @at: its blob, with a frame of four words. */
+/* Put a block of the cache at @at: its header and its blob, with a frame of four words. */
 static uint64_t put_blob(struct page *page, uint64_t at, uint32_t header, uint32_t bytes)
 {
 	const uint32_t ints[3] = {header, 4, 4};
@@ -178,7 +178,7 @@ static void lay_out(struct page *page)
 	}
 }
 
-/* Walk from @pc on as far as it leads. */
+/* Walk from @at on, as far as the frames lead. */
 static void walk(struct runs *runs, uint64_t *frames, struct unwind_activation at)
 {
 	unsigned n = 0;
@@ -223,7 +223,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	lay_out(page);
 	for (size_t i = 8; i + 10 <= size; i += 10) {
 		memcpy(&word, data + i + 2, sizeof(word));
-		if (data[i + 1] & 0x80) /* aim it */
+		if (data[i + 1] & 0x80) /* point it into the page */
 			word = PAGE_AT + word % PAGES;
 		memcpy((char *)page + (data[i] * 16u + (data[i + 1] & 15)) % (PAGES - 8), &word, 8);
 	}

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Any bytes as a jitdump.
- */
+/* Read any bytes as a jitdump. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

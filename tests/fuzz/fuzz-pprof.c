@@ -36,7 +36,7 @@ static bool is_ascii(const char *text)
 	return !*text;
 }
 
-/* @tree written as @facts say, and read. */
+/* Write @tree with @facts, and read it again. */
 static struct calltree *there_and_back(
 	const struct calltree *tree, const struct input_facts *facts)
 {
@@ -62,7 +62,7 @@ static struct calltree *there_and_back(
 	return again;
 }
 
-/* Nothing may be lost. */
+/* Check that nothing is lost in writing and reading. */
 static void check_back(const struct calltree *tree, const struct input_facts *facts)
 {
 	struct calltree *once = there_and_back(tree, facts), *twice = there_and_back(once, facts);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Read any bytes as the file of a node, and merge it as a rank does. */
+/* Read any bytes as the file of a node: the sums over ranks and over stacks must be equal. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -67,7 +67,7 @@ static uint64_t pointer(uintptr_t at)
 	return at + V8_HEAP_OBJECT;
 }
 
-/* The first word of an object of @type. */
+/* Return the first word of an object of @type. */
 static uint64_t map_of(uint32_t type)
 {
 	unsigned index = type == TYPE_FUNCTION	 ? 0
@@ -86,7 +86,7 @@ static void put_text(uint64_t at[8], const char *text)
 	memcpy(at + 2, text, length);
 }
 
-/* An array of bytes. Returns its word. */
+/* Make an array of bytes. Returns a pointer to it. */
 static uint64_t put_table(struct page *page, unsigned index, const uint8_t *bytes, uint32_t length)
 {
 	const uint64_t head[2] = {map_of(TYPE_ARRAY), number(length)};
@@ -223,7 +223,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	lay_out(page);
 	for (size_t i = 8; i + 10 <= size; i += 10) {
 		memcpy(&word, data + i + 2, sizeof(word));
-		if (data[i + 1] & 0x80) /* aim it */
+		if (data[i + 1] & 0x80) /* point it into the page */
 			word = PAGE_AT + word % PAGES;
 		memcpy((char *)page + (data[i] * 16u + (data[i + 1] & 15)) % (PAGES - 8), &word, 8);
 	}

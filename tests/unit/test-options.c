@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/*
- * The options table, its parser and the help made from it.
- */
+/* The options table, its parser and the help made from it. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -205,7 +203,7 @@ static void mistakes_are_named(void **state)
 	assert_string_equal(message.text, "--quiet takes no value");
 	REFUSE("---");
 	REFUSE("--=3");
-	REFUSE("--test-cloc=3"); /* what is hidden is not abbreviated */
+	REFUSE("--test-cloc=3"); /* hidden options have no abbreviations */
 	REFUSE("--pallete=hot");
 	assert_string_equal(message.text, "unknown option '--pallete'");
 	assert_string_equal(message.hint, "did you mean --palette?");
@@ -297,7 +295,7 @@ static void expressions_are_compiled(void **state)
 	assert_non_null(strstr(message.text, "at character 5 of"));
 	REFUSE("--hide", "(");
 	assert_non_null(strstr(message.text, "at character 1 of"));
-	/* What would take all memory. */
+	/* Expressions that would take all memory. */
 	REFUSE("--hide", "(((a{1,200}){1,200}){1,200}){1,200}");
 	REFUSE("--hide", "a{20000}");
 	REFUSE("--hide", "a++++++++++++++++++++++++");
@@ -327,7 +325,7 @@ static void presets_are_asked_for_by_name(void **state)
 	assert_string_equal(message.text, "two presets, '@a' and '@b'");
 }
 
-/* Whatever the order they are read in. */
+/* A source of higher rank wins, in whichever order sources are read. */
 static void a_higher_rank_stays(void **state)
 {
 	const struct options_row *row = options_find("rate", 4);

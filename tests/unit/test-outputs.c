@@ -225,7 +225,7 @@ static void one_file_twice_is_refused(void **state)
 	assert_non_null(strstr(message.text, "b.svg"));
 }
 
-/* Also under two names of its folder. */
+/* One file under two names of its folder is refused, too. */
 static void one_file_by_two_ways_is_refused(void **state)
 {
 	const char *const paths[] = {"a.svg", "there/../a.svg"};

@@ -37,7 +37,7 @@ static bool limit_stack(void)
 	return !setrlimit(RLIMIT_STACK, &little);
 }
 
-/* What was seen in the call. */
+/* What use_stack() observed. */
 struct seen {
 	pid_t thread;
 	bool is_blocked; /* SIGUSR1 */
@@ -74,7 +74,7 @@ static int is_enough(void)
 		return 1;
 	if (!seen.is_blocked || !seen.was_caught)
 		return 2;
-	/* As it was. */
+	/* The signal mask is as before the call. */
 	sigprocmask(SIG_SETMASK, NULL, &mask);
 	return sigismember(&mask, SIGUSR1) != 1 || sigismember(&mask, SIGUSR2) ? 3 : 0;
 }

@@ -20,7 +20,7 @@
 #include "libprof/sampler/confined.h"
 
 #ifdef __SANITIZE_THREAD__
-#define HAS_TSAN 1 /* it has a thread of its own */
+#define HAS_TSAN 1 /* the sanitizer's own thread is recorded */
 #else
 #define HAS_TSAN 0
 #endif
@@ -143,7 +143,7 @@ static void each_thread_has_its_whole_time(void **state)
 	pthread_join(reader, NULL);
 	close_pipe();
 	flameprof_profile_info(profile, &info);
-	/* The worker is none of them. */
+	/* The library's worker thread is not recorded. */
 	assert_int_equal(info.threads, THREADS);
 	for (uint32_t i = 0; i < THREADS; i++) {
 		assert_int_equal(flameprof_profile_thread(profile, i, &thread), 0);
@@ -156,7 +156,7 @@ static void each_thread_has_its_whole_time(void **state)
 	assert_int_equal(flameprof_diagnostics(&counts), 0);
 	assert_int_equal(counts.recorded_weight, weight + info.weight);
 	assert_int_equal(counts.wait_weight, wait_weight + waits_for(profile, NULL, 0));
-	/* It slept once, and nobody woke it up. */
+	/* The reader slept once and was not woken in between. */
 	assert_in_range(switches, 1, 2);
 	flameprof_profile_free(profile);
 }
@@ -181,7 +181,7 @@ static void a_flush_takes_what_is_known(void **state)
 	assert_true(waits_for(second, "[read: pipe]", 4) > SPAN_MS / 2);
 	assert_true(waits_for(first, "[read: pipe]", 4) + waits_for(second, "[read: pipe]", 4) >
 		    2 * SPAN_MS * 3 / 4);
-	/* Threads have names in both. */
+	/* Threads have names in both profiles. */
 	for (uint32_t i = 0; !flameprof_profile_thread(second, i, &thread); i++)
 		assert_true(thread.tid && thread.name[0]);
 	flameprof_profile_free(first);
@@ -240,7 +240,6 @@ static void a_stack_that_cannot_be_read_has_its_leaf(void **state)
 	nap_ms(SPAN_MS);
 	profile = stop_session();
 	__atomic_store_n(&sampler.forbidden, 0, __ATOMIC_RELAXED);
-	/* Read by way of a file. */
 	assert_true(waits_for(profile, "[clock_nanosleep]", 4) > SPAN_MS / 2);
 	flameprof_profile_free(profile);
 }

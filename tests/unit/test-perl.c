@@ -36,7 +36,7 @@
 #define BLOCK 2u
 #define LOOP  7u
 
-/* The release that the tests have. */
+/* Row of the release under test. */
 static unsigned row;
 #define LAYOUT (&layouts[row])
 
@@ -311,15 +311,15 @@ static void test_sort(void **state)
 	enter_sort(fixture);
 	assert_string_equal(walk(fixture, "rffrs"),
 		"main::by(x.pl:12):40 r f f main::inner(x.pl:11):20 " OUTER " " SCRIPT " r s");
-	/* One in C has no activation. */
+	/* A comparison function in C has no activation. */
 	fixture->image->code[2].flags = CODE_NATIVE;
 	assert_string_equal(
 		walk(fixture, "ffrs"), "f f main::inner(x.pl:11):40 " OUTER " " SCRIPT " r s");
 	fixture->image->code[2].flags = 0;
-	/* Between two calls. */
+	/* Between two calls of the comparison function. */
 	put(fixture->image->interpreter, 8, NULL);
 	assert_string_equal(walk(fixture, "ffrs"), "f f " INNER " " OUTER " " SCRIPT " r s");
-	/* A block is none of the frames. */
+	/* A comparison block has no frame of its own. */
 	put(fixture->image->interpreter, 8, &fixture->image->current);
 	context_of(fixture, 1, 0)->type = TYPE_NULL;
 	assert_string_equal(walk(fixture, "rffrs"), "r f f " INNER " " OUTER " " SCRIPT " r s");
@@ -339,7 +339,7 @@ static void test_the_topmost(void **state)
 	/* An activation that call_sv() began is still there, without a function. */
 	put_call(fixture, 0, 3, 1, 0)->function = 0;
 	assert_string_equal(walk(fixture, "rcfrs"), "r c f main::outer(x.pl:10):40 " SCRIPT " r s");
-	/* So it is when its context is gone. */
+	/* The activation also stays when its context is gone. */
 	fixture->image->main.last = 2;
 	assert_string_equal(walk(fixture, "rcfrs"), "r c f main::outer(x.pl:10):40 " SCRIPT " r s");
 	/* A function that has just begun has no line yet. */
@@ -415,7 +415,7 @@ static void test_an_eval_that_is_over(void **state)
 		walk(fixture, "frs"), "f (eval)(:22):0 main::outer(x.pl:10):22 " SCRIPT " r s");
 	image->code[1].depth = 0;
 	assert_string_equal(walk(fixture, "frs"), "f main::outer(x.pl:10):40 " SCRIPT " r s");
-	/* It is being compiled. */
+	/* The eval is being compiled. */
 	image->current.instruction.type = 300;
 	assert_string_equal(
 		walk(fixture, "frs"), "f (eval)(:22):0 main::outer(x.pl:10):22 " SCRIPT " r s");
@@ -423,7 +423,7 @@ static void test_an_eval_that_is_over(void **state)
 	assert_string_equal(
 		walk(fixture, "frs"), "f (eval)(:22):0 main::outer(x.pl:10):22 " SCRIPT " r s");
 	put(image->interpreter, 8, &image->current);
-	/* Its function is no more. */
+	/* The eval's function was freed. */
 	image->current.instruction.type = 0;
 	image->code[1].depth = 1;
 	image->sub[1].flags = 0xff;
@@ -497,7 +497,7 @@ static void test_a_key(void **state)
 	keys[63] = fixture->image->curinterp;
 	assert_string_equal(walk(fixture, "frs"), "f " INNER " " OUTER " " SCRIPT " r s");
 	assert_int_equal(fixture->runs.known, (uintptr_t)&keys[63]);
-	/* What was known is another's by now. */
+	/* The thread's value is not the interpreter any more. */
 	keys[63] = 0;
 	assert_refused(fixture);
 }
@@ -512,7 +512,7 @@ static void test_hostile(void **state)
 	assert_refused(fixture);
 	image->main.last = -2;
 	assert_refused(fixture);
-	/* The memory behind the last context is like a context. */
+	/* The memory behind the contexts is laid out like a context. */
 	put_call(fixture, 1, 0, 2, 88);
 	image->main.last = CONTEXTS;
 	image->main.room = CONTEXTS - 1;

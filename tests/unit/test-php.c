@@ -272,7 +272,7 @@ static void refuses_what_cannot_be(struct fixture *fixture)
 	image->frame[USORT].previous = (uintptr_t)&image->frame[USORT];
 	assert_refused(fixture);
 	image->frame[USORT].previous = (uintptr_t)&image->frame[SORTED];
-	/* Its end is not mapped. */
+	/* The end of the function is not mapped. */
 	image->frame[SORTED].function = (uintptr_t)fixture->pages + PAGES * PAGE_BYTES - 32;
 	assert_refused(fixture);
 	image->frame[SORTED].function = (uintptr_t)image->function[SORTED] + 4;

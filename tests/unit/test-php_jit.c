@@ -135,7 +135,7 @@ static void the_buffer_is_found_by_who_asks_for_it(void **state)
 	assert_int_equal(ask_called(&reader, (uintptr_t)code, &found), 0);
 	assert_int_equal(found.start, 0x40000000);
 	assert_int_equal(found.bytes, 0x300000);
-	/* It is called too late. */
+	/* The call is too far behind the begin. */
 	code[100] = 0x90;
 	code[CALLER_BYTES - 4] = 0xe8;
 	distance = (int32_t)(300 - (CALLER_BYTES + 1));

@@ -48,7 +48,7 @@ static int print_field(char *at, const char *are_texts, const struct protobuf_fi
 /* Print the fields as "number=value ..."; lists and nested messages are in brackets. */
 static void describe_message(char *at, uint32_t kind, struct protobuf message)
 {
-	/* Which of its fields are texts. */
+	/* Numbers of the fields that are texts. */
 	const char *are_texts = kind == PROFILE_MAPPING ? "56" : kind == PROFILE_FUNCTION ? "234"
 		: kind == PROFILE_LOCATION ? "" : "12";
 	struct protobuf_field field, inner;
@@ -97,7 +97,7 @@ static void assert_message(uint32_t kind, unsigned n, const char *expected)
 	free(text);
 }
 
-/* Write it to OUT and load that. */
+/* Write the profile to OUT and load that file. */
 static void write_pb(const struct flameprof_profile *p)
 {
 	assert_int_equal(profile_write_pb(p, OUT), 0);

@@ -61,7 +61,7 @@ static void entries_are_nobodys(void **state)
 	}
 }
 
-/* The first entries are used first, because their memory is written in every process. */
+/* The first threads use the first entries, because each process writes to this memory anyway. */
 static void first_threads_have_the_first_entries(void **state)
 {
 	struct wire_arena *arena = *state;
@@ -80,7 +80,7 @@ static void first_threads_have_the_first_entries(void **state)
 	}
 }
 
-/* Deliver so many samples that also the checks done only every few samples run. */
+/* Deliver 64 samples, so that checks that run only every few samples run, too. */
 static void samples(const struct sampler_thread *thread)
 {
 	uintptr_t cookie = (uintptr_t)thread | (uintptr_t)thread->generation << SAMPLER_COOKIE_BITS;
@@ -93,7 +93,7 @@ static void samples(const struct sampler_thread *thread)
 		sampler_handler(sampler_signal(), &info, &context);
 }
 
-/* A sample that comes while sampling ends is not a reason to forbid sampling. */
+/* A sample that comes during the end of sampling does not forbid sampling. */
 static void ends_are_not_forbidden_by_samples(void **state)
 {
 	struct sampler_thread *thread = sampler_thread_try_claim();

@@ -101,7 +101,7 @@ static void times_of_two_kinds_are_two_trees(void **state)
 		FRAMES(WIRE_FRAME(1, 0x20)));
 	add(p, image, (struct wire_sample){.thread = 1, .weight = 40, .kind = WIRE_KIND_VM},
 		FRAMES(WIRE_FRAME(1, 0x30)));
-	/* The place alone does not tell. */
+	/* Stacks of the two kinds of time may have equal frames. */
 	add(p, image, (struct wire_sample){.thread = 1, .weight = 500, .kind = WIRE_KIND_VM},
 		FRAMES(WIRE_FRAME(1, 0x20)));
 	assert_int_equal(p->weight, 3);
@@ -220,7 +220,7 @@ static void credit_has_the_last_stacks_time(void **state)
 	profile_free(p);
 }
 
-/* More credit than is due between two ticks of the kernel was not all used on the last stack. */
+/* More credit than two ticks of the kernel cannot all belong to the last stack. */
 static void much_credit_has_no_stack(void **state)
 {
 	struct flameprof_profile *p = new_profile();
@@ -312,7 +312,7 @@ static void many_times_are_known_less_exactly(void **state)
 	profile_free(p);
 }
 
-/* A sum that does not fit a sample's weight stays two samples. Samples without a time stay so. */
+/* Samples whose sum does not fit a weight stay two; samples without a time stay without. */
 static void some_samples_are_not_made_one(void **state)
 {
 	struct flameprof_profile *p = new_profile();
@@ -336,7 +336,7 @@ static void some_samples_are_not_made_one(void **state)
 	profile_free(p);
 }
 
-/* A thread gets an entry with its first weight. Before that, fixed memory holds its name. */
+/* A thread gets an entry when a sample has weight. Until then fixed memory holds its name. */
 static void threads_without_samples_are_no_entries(void **state)
 {
 	static const unsigned marks[] = {20000, 200000};

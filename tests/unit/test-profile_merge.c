@@ -32,7 +32,7 @@ static void add(struct flameprof_profile *p, uint64_t image, uint32_t thread, ui
 	assert_int_equal(batch_store(&maker, p).samples, 1);
 }
 
-/* All that can be read, as text. */
+/* Return all that can be read of a profile, as text. */
 static char *text_of(const struct flameprof_profile *p)
 {
 	char *text;
@@ -121,7 +121,7 @@ static void equal_stacks_become_one(void **state)
 		"sample 1000 2 16\nsample 1000 3 32\nsample 1000 4 64\n"
 		"mark 10 1 b\nmark 20 1 a\n");
 	flameprof_profile_free(a);
-	/* What was merged is a copy. */
+	/* The merge has copied from b. */
 	assert_int_equal(b->weight, 124);
 	flameprof_profile_free(b);
 }
@@ -272,7 +272,7 @@ static void a_failed_merge_leaves_no_trace(void **state)
 		if (error) {
 			assert_int_equal(error, -ENOMEM);
 			assert_text(a, before);
-			/* It is as good as before, too. */
+			/* After a failure the merge still works. */
 			assert_int_equal(flameprof_profile_merge(a, b), 0);
 			failed++;
 		} else {

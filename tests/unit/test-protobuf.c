@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* What came out, and in how many pieces. */
+/* The output, and its number of pieces. */
 struct collected {
 	uint8_t *bytes;
 	size_t count;

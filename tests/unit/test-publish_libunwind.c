@@ -52,7 +52,7 @@ static void test_from_targets(void **state)
 	assert_true(is_complete(&last));
 }
 
-/* From the originals of intercepts, and from the tick check. */
+/* Walk from the functions behind intercept stubs, and from the tick check. */
 static void test_from_intercepts(void **state)
 {
 	chain_function *before[CHAIN];

@@ -109,7 +109,7 @@ static void the_ceiling_drops_the_newest_batch_whole(void **state)
 	assert_int_equal(counters.dropped_batches, 0);
 	assert_int_equal(counters.dropped_samples, 0);
 	assert_int_equal(counters.high_water_bytes, before);
-	/* The oldest are what was kept. */
+	/* The oldest batches were kept. */
 	for (struct queue_item *item; (item = queue_pop(&f->queue));) {
 		unsigned n = count_batch(item->batch, kept % samples + 1);
 
@@ -221,7 +221,7 @@ static void damage_is_skipped_and_counted(void **state)
 		queue_counters_reset(&f->queue, &counters);
 		assert_int_equal(counters.damaged_samples, 1);
 		assert_int_equal(counters.damaged_bytes, 2 * 48);
-		/* The ring goes on. */
+		/* The ring works afterwards. */
 		push(0, 9, 3);
 		queue_drain(&f->queue, NEVER);
 		item = take_batch(f);

@@ -98,7 +98,7 @@ static void test_all_is_read_with_the_first(void **state)
 		assert_reads(fixture, n);
 }
 
-/* It is what is there now. */
+/* The next walk reads words that have changed anew. */
 static void test_what_has_changed(void **state)
 {
 	struct fixture *fixture = *state;
@@ -187,7 +187,7 @@ static void test_what_was_read_ahead(void **state)
 	assert_reads(fixture, 0);
 	for (unsigned n = 1; n <= 3; n++)
 		assert_true(has(fixture, n));
-	/* It is there already. */
+	/* The words were read already, so nothing is read from the unmapped page. */
 	munmap(fixture->memory + 2 * PAGE, PAGE);
 	runtime_expect_each(&fixture->reader, places, 3);
 	assert_true(has(fixture, 2));

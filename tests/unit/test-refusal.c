@@ -47,7 +47,7 @@ static void yama_scopes(void **state)
 	assert_says(&facts, "ptrace_scope is 3, nobody may", "until the next boot");
 }
 
-/* Sudo would not help root. */
+/* The hint for root is not sudo. */
 static void yama_and_root(void **state)
 {
 	struct refusal_facts facts = ours;

@@ -131,7 +131,7 @@ static void a_signal_in_between_is_kept(void **state)
 	(void)state;
 	assert_int_equal(remote_begin(&call, child, getauxval(AT_SYSINFO_EHDR)), 0);
 	kill(child, SIGSTOP);
-	kill(child, SIGUSR1); /* is blocked for the time */
+	kill(child, SIGUSR1); /* blocked during the call */
 	assert_int_equal(remote_run(&call, SYS_getpid, none), child);
 	assert_int_equal(remote_end(&call), SIGSTOP);
 	assert_int_equal(ptrace(PTRACE_CONT, child, NULL, (void *)(intptr_t)SIGSTOP), 0);

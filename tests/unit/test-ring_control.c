@@ -19,9 +19,9 @@
 
 struct fixture {
 	void *arena;
-	char *paths[MODULES]; /* as they were told, by number */
+	char *paths[MODULES]; /* as announced, by module number */
 	unsigned damaged, holes, marks;
-	char mark[64]; /* the last one */
+	char mark[64]; /* the last mark's */
 };
 
 static int set_up(void **state)
@@ -188,7 +188,7 @@ static void lies_about_lengths_are_not_believed(void **state)
 	say_mark(fixture, "text", 100);
 	say_mark(fixture, "text", UINT32_MAX);
 	assert_int_equal(fixture->marks, 0);
-	say_mark(fixture, "text", 2); /* cut, and ended there */
+	say_mark(fixture, "text", 2); /* the name is cut to "t" */
 	assert_int_equal(fixture->marks, 1);
 	assert_string_equal(fixture->mark, "t");
 }

@@ -30,7 +30,7 @@
 #define FRAME_WORDS 8u /* of the largest control frame */
 #define BODY_WORDS  24u
 #define CLASS_WORDS 24u
-#define MODULE	    3u	/* the runtime's */
+#define MODULE	    3u	/* number of the runtime's module */
 #define COUNTED	    54u /* first instructions, not kept as bits */
 #define ENTRY	    0x50000000u
 
@@ -72,7 +72,7 @@ struct image {
 	char end[]; /* nothing is mapped behind it */
 };
 
-/* The release that the tests have. */
+/* Row of the release under test. */
 static unsigned row;
 #define LAYOUT (&ruby_layouts[row])
 
@@ -405,7 +405,7 @@ static void test_places_of_what_runs_them(void **state)
 	assert_true(wire_frame_is_language(fixture->frames[2]));
 }
 
-/* By its number, or by its stack. */
+/* The thread is found by its tid, or by its stack. */
 static void test_from_outside(void **state)
 {
 	struct fixture *fixture = *state;
@@ -717,7 +717,7 @@ static void test_files(void **state)
 	((uintptr_t *)&fixture->image->path)[3] = (uintptr_t)text;
 	assert_int_equal(tell(fixture), 10);
 	assert_string_equal(fixture->files[0], "(eval at a.rb:12)");
-	/* The end of another long one. */
+	/* Of any other long name the end is kept. */
 	text[0] = '/';
 	assert_int_equal(tell(fixture), 10);
 	assert_int_equal(strlen(fixture->files[0]), RUNTIME_FILE_BYTES - 1);
@@ -727,7 +727,7 @@ static void test_files(void **state)
 	((uintptr_t *)&fixture->image->path)[2] = strlen("(eval at b:1)");
 	assert_int_equal(tell(fixture), 10);
 	assert_string_equal(fixture->files[0], "(eval at b:1)");
-	/* One in another. */
+	/* An eval inside an eval. */
 	((uintptr_t *)&fixture->image->path)[3] = (uintptr_t) "(eval at (eval at /a/b.rb:2):1)";
 	((uintptr_t *)&fixture->image->path)[2] = strlen("(eval at (eval at /a/b.rb:2):1)");
 	assert_int_equal(tell(fixture), 10);
@@ -737,7 +737,7 @@ static void test_files(void **state)
 	assert_string_equal(fixture->files[0], "(eval at ");
 }
 
-/* A thread that waits has no native thread; one native thread may run two threads by turns. */
+/* A waiting thread has no native thread; a native thread may run two threads in turns. */
 static void test_native_threads(void **state)
 {
 	struct fixture *fixture = *state;

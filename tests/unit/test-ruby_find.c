@@ -34,7 +34,7 @@ enum {
 	FUNCTIONS
 };
 
-/* Where each begins. */
+/* Offset of each function in the code. */
 static const unsigned starts[FUNCTIONS] = {0, 64, 128, 256, 512, 1024, 2048, 2048 + 9000};
 
 struct module {
@@ -81,7 +81,7 @@ static void export(struct fixture *fixture, const char *name, const void *addres
 		.st_size = bytes};
 	strcpy(module->strings + fixture->strings_used, name);
 	fixture->strings_used += (unsigned)strlen(name) + 1;
-	/* The last of a chain is marked. */
+	/* Bit 0 marks the last entry of a chain. */
 	module->hash.chain[i - 1] = hash | 1;
 	if (i > 1)
 		module->hash.chain[i - 2] &= ~1u;
@@ -245,13 +245,13 @@ static void test_unknown_code(void **state)
 	assert_int_equal(find(fixture), -ENOTSUP);
 	put_code(exec + 13, "\xe8", 1, module->code + starts[CORE]);
 	assert_int_equal(find(fixture), 0);
-	/* Nothing that it calls is large. */
+	/* No function that it calls is large. */
 	module->hdr.entry[BEHIND][0] =
 		module->hdr.entry[CORE][0] + (int32_t)EVALUATOR_BYTES_MIN - 1;
 	assert_int_equal(find(fixture), -ENOTSUP);
 	module->hdr.entry[BEHIND][0]++;
 	assert_int_equal(find(fixture), 0);
-	/* No code is listed. */
+	/* There is no table of functions. */
 	fixture->symbols.eh_frame_hdr = 0;
 	assert_int_equal(find(fixture), -ENOTSUP);
 }

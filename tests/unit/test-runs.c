@@ -116,7 +116,7 @@ static int set_up(void **state)
 	put(image->state, at->cframe, image->cframe);
 	put(image->cframe, at->cframe_previous, root_of(fixture));
 	put(image->cframe, at->cframe_frame, image->frame[1]);
-	/* One entry: eight units, one line on. */
+	/* One entry of the line table: eight code units, one line further. */
 	put(image->lines, SIZE_OFFSET, (void *)(uintptr_t)2);
 	image->lines[BYTES_OFFSET] = (char)(0x80 | 11 << 3 | 7);
 	put_code(fixture, 0, "outer");

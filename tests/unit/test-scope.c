@@ -53,7 +53,7 @@ static int exists(const char *path)
 /* What one thread found; cmocka's assertions work in the main thread only. */
 struct found {
 	unsigned number, ran, busy;
-	int wrong; /* a line that is not so */
+	int wrong; /* line of a failed check, or 0 */
 };
 
 #define HOLDS(condition)                                                      \

@@ -48,7 +48,7 @@ static void put_weights(uint64_t stack, const uint64_t *numbers, unsigned count)
 		rows_put_uint(&rows, numbers[i], 8);
 }
 
-/* One server with main, and in it leaf. */
+/* Make one server's stacks: main, and leaf below it. */
 static int begin(void **unused)
 {
 	(void)unused;
@@ -72,7 +72,7 @@ static int end(void **unused)
 	return 0;
 }
 
-/* Place @rows in the tree. */
+/* Put the rows of one server into the tree. */
 static int place(struct server_weights *weights)
 {
 	struct server_tree server = {.path = NULL};

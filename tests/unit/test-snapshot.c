@@ -111,7 +111,7 @@ static void what_cannot_be_used_is_named(void **state)
 	refuses("signal=STOP", -EINVAL, "cannot use");
 	refuses("signal=SEGV", -EINVAL, "cannot use");
 	refuses("signal=VTALRM", -EINVAL, "cannot use");
-	refuses("signal=32", -EINVAL, "cannot use"); /* libc's own */
+	refuses("signal=32", -EINVAL, "cannot use"); /* used by libc */
 	refuses("signal=65", -EINVAL, "cannot use");
 	refuses("signal=4294967308", -EINVAL, "cannot use");
 	refuses("signal=-1", -EINVAL, "cannot use");

@@ -78,7 +78,7 @@ static void shares_differ(void **state)
 	spread_free(spread);
 }
 
-/* Such a run has times but no shares. */
+/* A run without samples has times but no shares. */
 static void a_run_without_samples_is_in_no_share(void **state)
 {
 	struct spread *spread = spread_new();

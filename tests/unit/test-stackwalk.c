@@ -110,7 +110,7 @@ static struct stackwalk walk_of(struct fixture *fixture)
 		.memory = &fixture->memory};
 }
 
-/* How many frames lie in descend(). */
+/* Return how many frames are in descend(). */
 static unsigned count_descends(struct fixture *fixture, const uint64_t *frames, unsigned count)
 {
 	struct unwind_module module;

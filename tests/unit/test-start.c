@@ -193,7 +193,7 @@ static void a_ceiling_of_one_byte_drops_all_and_counts(void **state)
 	truth -= counts.dropped[FLAMEPROF_DROP_QUEUE].weight;
 	counts = diagnostics();
 	assert_int_equal(counts.dropped[FLAMEPROF_DROP_QUEUE].weight, truth);
-	/* Read means reset. */
+	/* Reading the counters has reset them. */
 	counts = diagnostics();
 	assert_int_equal(counts.dropped[FLAMEPROF_DROP_QUEUE].weight, 0);
 	assert_int_equal(counts.dropped[FLAMEPROF_DROP_QUEUE].batches, 0);

@@ -212,7 +212,7 @@ static void an_expiry_of_an_earlier_claim_is_not_recorded(void **state)
 	assert_int_equal(flameprof_start(&seldom), 0);
 	thread = sampler_thread_self();
 	assert_non_null(thread);
-	/* None of its own meanwhile. */
+	/* Stop the thread's own timer meanwhile. */
 	assert_int_equal(arch_syscall4(SYS_timer_settime, thread->timer, 0, &never, NULL), 0);
 	before = delivered();
 	send_expiry(thread, thread->generation - 1);
@@ -220,7 +220,7 @@ static void an_expiry_of_an_earlier_claim_is_not_recorded(void **state)
 	send_expiry(thread, thread->generation);
 	assert_int_equal(delivered(), before + 1);
 	stop_weight();
-	/* Without a session or a handler, the signal would kill the program if not for ours. */
+	/* No session and no other handler: without ours the signal would kill the program. */
 	send_expiry(thread, thread->generation);
 }
 

@@ -289,7 +289,7 @@ static void assert_found_again(const struct flameprof_profile *p)
 	free(hashes);
 }
 
-/* Against the records themselves. */
+/* Compare with the records themselves. */
 static void many_random_stacks_come_back(void **state)
 {
 	struct flameprof_profile *p = aggregate_profile(64 * MIB);

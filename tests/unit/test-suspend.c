@@ -98,7 +98,7 @@ static int mapped_code_of_ours(void)
 	char line[512];
 	int found = 0;
 
-	/* Executable memory of no file. */
+	/* Count executable mappings without a file. */
 	while (maps && fgets(line, sizeof(line), maps))
 		found += strstr(line, "r-xp 00000000 00:00 0 \n") != NULL;
 	if (maps)

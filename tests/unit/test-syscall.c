@@ -57,7 +57,7 @@ static const struct {
  */
 static long first_call(const char *function)
 {
-	/* Not a sanitizer's own. */
+	/* Search libc only, because a sanitizer may replace the function. */
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	const uint8_t *code = libc ? dlsym(libc, function) : NULL;
 

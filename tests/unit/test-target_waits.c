@@ -36,7 +36,7 @@ struct fixture {
 	int to_child[2];
 };
 
-/* What was told, by the call at the leaf. */
+/* The records in the pipe; waits by the system call at the leaf. */
 struct told {
 	uint64_t by_call[0x10000]; /* weight */
 	uint32_t largest[0x10000]; /* of one record */
@@ -44,7 +44,7 @@ struct told {
 	unsigned lives;
 	struct record_life life;
 	uint64_t span_ns[TURNS + 1]; /* of the threads numbered so */
-	uint32_t frames; /* of the largest stack */
+	uint32_t frames; /* by thread number */
 	char refusal[192];
 };
 
@@ -191,7 +191,7 @@ static void spin(int from_parent)
 		spin_a_little();
 }
 
-/* Who runs waits for a CPU at most. */
+/* A thread that runs waits for nothing but a CPU. */
 static void one_that_runs_does_not_wait(void **state)
 {
 	struct fixture *fixture = start(spin);
@@ -230,7 +230,7 @@ static void short_waits_are_found_as_often_as_they_are(void **state)
 	look_for(fixture, 4000);
 	told = finish(fixture);
 	assert_adds_up(told);
-	/* 80 observations: 5 sigma are 0.24. Without the waits' lengths the share is 0.5. */
+	/* The share is 1/4; 5 sigma of 80 observations are 0.24. By number of waits it is 1/2. */
 	share = (double)told->by_call[SYS_ppoll] /
 		(double)(told->by_call[SYS_ppoll] + told->by_call[SYS_clock_nanosleep]);
 	assert_true(share > 0.03 && share < 0.49);
@@ -265,13 +265,13 @@ static void long_waits_are_exact(void **state)
 	free(told);
 }
 
-/* The reported end of an observed thread ends its record; other threads get their own record. */
+/* A reported end closes the record of an observed thread, and makes one for any other thread. */
 static void threads_tell_their_ends(void **state)
 {
 	uint64_t begun_ns = clock_now_ns();
 	struct fixture *fixture = start(wait_for_parent);
 	struct waits_end end = {.number = 7, .tid = fixture->child};
-	uint32_t number = (uint32_t)fixture->child; /* nobody gives others here */
+	uint32_t number = (uint32_t)fixture->child; /* the tid, without a find_thread() */
 	struct told *told;
 
 	(void)state;

@@ -43,7 +43,7 @@ static void threads_older_than_the_session_are_sampled(void **state)
 	for (int i = 0; i < 8; i++)
 		burner_begin(&burners[i]);
 	start_often();
-	/* ThreadSanitizer has one of its own. */
+	/* ThreadSanitizer has a thread of its own. */
 	if (!is_emulated())
 		assert_int_equal(diagnostics().threads, 9 + UNDER_TSAN);
 	for (int i = 0; i < 8; i++) {
@@ -307,7 +307,7 @@ static int live_as_child(void)
 		return 3;
 	if (flameprof_diagnostics(&counts) != -ESRCH || flameprof_mark("child") != -ESRCH)
 		return 4;
-	raise(SIGVTALRM); /* ignored by the program, as its parent asked */
+	raise(SIGVTALRM); /* ignored, as the parent set before the fork */
 	if (flameprof_start(&often))
 		return 5;
 	burn_ms(10);

@@ -70,7 +70,7 @@ static void a_stop_for_a_signal_answers(void **state)
 		tracer_handle_stops(tracer);
 		usleep(TURN_US);
 	}
-	assert_null(tracer->targets); /* and the end is taken note of */
+	assert_null(tracer->targets); /* the child's end was handled */
 	free(tracer);
 }
 

@@ -675,7 +675,7 @@ static void test_roots_are_not_doubled(void **state)
 
 		node = put(tree, node, "T (1/1)", i % 2 ? CALLTREE_NATIVE : CALLTREE_THREAD, 0);
 		node = put(tree, node, "main", CALLTREE_NATIVE, 1);
-		/* Not below another frame. */
+		/* Below another frame the name is an ordinary frame's. */
 		node = put(tree, node, "T (1/1)", CALLTREE_NATIVE, 1);
 		calltree_sample(tree, &(struct calltree_sample){.node = node, .weight = 1});
 		calltree_sample(tree, &(struct calltree_sample){.node = 3, .weight = 1});

@@ -24,7 +24,7 @@
 static const uint8_t sizes[3][6] = {{1, 1, 1, 1, 1, 2}, {1, 1, 1, 1, 1, 3}, {1, 1, 1, 1, 1, 5}};
 
 struct heap {
-	uint64_t maps[32][2]; /* of each the type is all that is read */
+	uint64_t maps[32][2]; /* only their types are read */
 	unsigned map_count;
 	uint64_t function[8], shared[8], scope[16], script[16], array[8];
 	uint64_t words[256]; /* strings */
@@ -117,7 +117,7 @@ static int tear_down(void **state)
 
 static struct runtime_room lent;
 
-/* As a walk of its own. */
+/* Read the frame as a new walk does. */
 static int read_frame(struct runtime_frame *frame)
 {
 	runtime_reader_init(&heap->reader, getpid(), 1);
@@ -125,7 +125,7 @@ static int read_frame(struct runtime_frame *frame)
 	return frame_of_v8(&heap->runtime, &heap->reader, &heap->where, frame);
 }
 
-/* All that it stands for. */
+/* Read all frames that the frame stands for. */
 static int read_frames(struct runtime_frame *frames, unsigned room)
 {
 	struct runtime_frame frame;
@@ -185,7 +185,7 @@ static void test_names_of_all_kinds(void **state)
 	cons[3] = pointer(one_byte("efgh"));
 	heap->scope[6] = pointer(cons);
 	assert_names("abcdefgh", "/where/x.js", 3);
-	cons[2] = pointer(one_byte("abcdefgh")); /* it is being made flat */
+	cons[2] = pointer(one_byte("abcdefgh")); /* as while V8 flattens it */
 	assert_names("abcdefgh", "/where/x.js", 3);
 	cons[2] = pointer(one_byte("abcd"));
 	sliced = string(STRING_SLICED | 0x20 | TYPE_ONE_BYTE, 2, 2);
@@ -246,7 +246,7 @@ static void test_what_does_not_add_up(void **state)
 		*fields[i] = was;
 		assert_int_equal(read_frame(&frame), 1);
 	}
-	heap->shared[4] = pointer(heap->array); /* of no script */
+	heap->shared[4] = pointer(heap->array); /* not a script */
 	assert_int_equal(read_frame(&frame), 0);
 	heap->stack[4] = pointer(heap->array); /* no function */
 	assert_int_equal(read_frame(&frame), 0);
@@ -404,7 +404,7 @@ static void test_the_line_in_baseline_code(void **state)
 	assert_line(4);
 	heap->where.pc = start + 150; /* behind the table's end */
 	assert_line(0);
-	heap->where.pc = start + 200; /* and behind the code's */
+	heap->where.pc = start + 200; /* behind the code's end */
 	assert_line(0);
 }
 
@@ -445,7 +445,7 @@ static void test_what_is_inlined(void **state)
 	heap->data[9] = bytes_of((const uint8_t *)calls, sizeof(calls));
 	assert_int_equal(read_frames(frames, 4), 3);
 	assert_true(frames[0].identity == frames[2].identity);
-	/* All or nothing. */
+	/* Without room for all inlined frames only the outermost one is read, without a line. */
 	assert_int_equal(read_frames(frames, 2), 1);
 	assert_int_equal(frames[0].line, 0);
 	calls[1][0] = (uint64_t)packed(16, 1); /* inlined in itself */
@@ -525,7 +525,7 @@ static void test_pages_without_code(void **state)
 	(void)state;
 	assert_int_equal(find_code(start + 8, &kept, &code), -ENOENT);
 	heap->code[6] = (uint64_t)200 << 32 | 12;
-	assert_int_equal(find_code(start + 8, &kept, &code), -ENOENT); /* it is believed */
+	assert_int_equal(find_code(start + 8, &kept, &code), -ENOENT); /* as remembered */
 	assert_int_equal(find_code(start + 9, &kept, &code), 0);
 	head = (uintptr_t *)(none + CODE_MAX + 64);
 	assert_int_equal(find_code((uintptr_t)head + 40, &kept, &code), -ENOENT);
@@ -602,7 +602,7 @@ static void test_the_innermost_frame(void **state)
 	(void)state;
 	registers.r[ARCH_DWARF_PC] = innermost.pc;
 	registers.r[ARCH_V8_RDI] = pointer(heap->function);
-	heap->stack[4] = pointer(heap->array); /* what was there before */
+	heap->stack[4] = pointer(heap->array); /* an old value */
 	memcpy(code + ARCH_V8_BEFORE, entry, sizeof(entry));
 	assert_int_equal(enter(&stack, &innermost), 1);
 	assert_true(stack.key);

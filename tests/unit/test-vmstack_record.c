@@ -376,7 +376,7 @@ static void a_fork_child_begins_anew(void **state)
 	pid_t pid;
 
 	(void)state;
-	/* In both, a child of a process with threads cannot make threads. */
+	/* With TSan and qemu-user, a child of a process with threads cannot make threads. */
 	skip_under_tsan();
 	if (is_emulated())
 		skip();

@@ -213,7 +213,7 @@ static void the_end_waits_for_a_call_under_way(void **state)
 	pthread_join(stopper, &weight);
 	sigaction(SIGSEGV, &before, NULL);
 	munmap(held_page, 4096);
-	/* When its words were complete, the thread was no longer sampled. */
+	/* The thread was no longer sampled when the record was complete. */
 	assert_int_equal((intptr_t)error, -ESRCH);
 	assert_int_equal((uintptr_t)weight, 0);
 }

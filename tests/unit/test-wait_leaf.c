@@ -59,7 +59,7 @@ static void await_state(pid_t child, char state)
 		usleep(1000);
 }
 
-/* In no system call, the state shows if a thread is stopped, faulting or about to run. */
+/* Outside of calls the state shows whether a thread is stopped, faulting or about to run. */
 static void in_no_call_the_state_tells(void **state)
 {
 	const struct procfs_syscall none = {.number = -1};
@@ -98,7 +98,7 @@ static void files_tell_their_sort(void **state)
 	assert_is(leaf_of(SYS_pread64, (uint64_t)file, NULL), "[pread: file]", "disk");
 	assert_is(leaf_of(SYS_getdents64, (uint64_t)folder, NULL), "[getdents: directory]", "disk");
 	assert_is(leaf_of(SYS_write, (uint64_t)device, NULL), "[write: device]", "io");
-	/* One that has been closed meanwhile. */
+	/* A descriptor that has been closed meanwhile. */
 	assert_is(leaf_of(SYS_read, 9999, NULL), "[read]", "io");
 	close(pipes[0]);
 	close(pipes[1]);

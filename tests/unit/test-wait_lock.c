@@ -239,10 +239,10 @@ static void musl_mutexes_tell(void **state)
 	words[0] = 0x100;
 	assert_int_equal(owner_by(FUTEX_WAIT, contended, words), 0);
 	words[0] = 1;
-	words[2] = 0; /* nobody waits: it is none */
+	words[2] = 0; /* no waiters: not a mutex */
 	assert_int_equal(owner_by(FUTEX_WAIT, contended, words), 0);
 	words[2] = 1;
-	words[1] = FUTEX_WAITERS | 1235; /* another one has it by now */
+	words[1] = FUTEX_WAITERS | 1235; /* another thread owns it by now */
 	assert_int_equal(owner_by(FUTEX_WAIT, contended, words), 1235);
 	words[1] = 1235;
 	assert_int_equal(owner_by(FUTEX_WAIT, contended, words), 0);
