@@ -109,8 +109,7 @@ def overhead(folder):
 
 
 def drawing(folder):
-    """Measure the time from the program's end to the SVG, and flamerun's own CPU time, for 10,000
-    samples."""
+    """Measure time from the program's end to the SVG, and flamerun's CPU time; 10,000 samples."""
     job = compiler_job(folder, 40)
     wrapper, out = cputime(folder), folder / "cpu"
     cpu_of([wrapper, out, *job])
@@ -126,8 +125,7 @@ def drawing(folder):
 
 
 def spawn(program, what, count, *prefix):
-    """Return microseconds per child: wall, its CPU, its parent's CPU; then CPU of all other
-    processes."""
+    """Return microseconds per child: wall, its CPU, its parent's; then CPU of other processes."""
     process = subprocess.Popen([*prefix, program, what, str(count)], text=True,
                                stdout=subprocess.PIPE)
     with process:
@@ -139,9 +137,9 @@ def spawn(program, what, count, *prefix):
 
 def spawning(folder):
     """
-    What a fork child costs, and an exec'd /bin/true with the fork before it. All on one CPU: where
-    a child runs beside its parent on another its page faults are dearer, under flamerun or not.
-    flamerun's own share is the slope between few and many.
+    Measure what a fork child costs, and an exec'd /bin/true with its fork. All on one CPU, because
+    page faults cost more if a child runs on another CPU than its parent, with and without flamerun.
+    flamerun's own CPU time per child is the slope between few and many children.
     """
     program, many = folder / "spawn", {"exec": 400, "fork": 2000}
     wrapped = [FLAMERUN, "-q", "-o", folder / "s.svg", "--"]

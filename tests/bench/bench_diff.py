@@ -26,7 +26,7 @@ BUILD = pathlib.Path(os.environ.get("BUILD", ROOT / "build")).resolve()
 FLAMERUN = str(BUILD / "flamerun")
 RUNS = int(sys.argv[1]) if len(sys.argv) > 1 else 60
 SPLITS = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
-ROUNDS = 80  # two seconds of versions.c
+ROUNDS = 80  # make versions.c run for two seconds
 TRIALS = 100
 
 
@@ -87,8 +87,7 @@ def print_alarms(name, pool, each, splits):
 
 
 def print_power(folder, each, effect):
-    """Compare made-up runs of 4000 samples (20 s at the default rate) in which one function that
-    takes a tenth of the time is slower by @effect."""
+    """Compare made-up runs (4000 samples, 20 s) in which a 10 % function is slower by @effect."""
     found = wrong = 0
     for trial in range(TRIALS):
         words = diffs.two_sides(folder, trial, each, 4000, {"tenth": 1 + effect})

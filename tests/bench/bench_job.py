@@ -31,8 +31,7 @@ def field(number, value):
 
 
 class Base:
-    """All ranks of a job with one table of stacks: texts, columns 8 to 14, ranks as {stack:
-    weight}."""
+    """A job's ranks with one table of stacks: texts, columns 8 to 14, ranks as {stack: weight}."""
 
     def __init__(self, folder):
         self.texts, self.frames, self.stacks, self.ranks = {}, {}, {}, []
@@ -159,8 +158,7 @@ def main():
 
 
 def make_copy(path, number):
-    """Return a copy of one of the nodes that were made, with another node's name, ranks and rare
-    stacks."""
+    """Return a copy of a made node under the name, ranks and rare stacks of node @number."""
     data = (path / "job" / f"n{number % 20:04}.ranks").read_bytes()
     out = []
     for key, value in fields(data):
@@ -178,8 +176,7 @@ def make_copy(path, number):
 
 
 def make_profiles(path):
-    """Make 1,000 profiles: ten runs of a compiler, a hundred times each; 3,000 stacks and 95 KB
-    each."""
+    """Make 1,000 profiles of ten runs of a compiler; each has 3,000 stacks and 95 KB."""
     (path / "profiles").mkdir()
     (path / "one.cc").write_text("#include <regex>\n#include <iostream>\nint f(const char *s) "
                                  "{ std::cout << s; return std::regex_match(s, std::regex(\"a(b|c)*d\")); }\n")

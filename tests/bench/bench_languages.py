@@ -9,8 +9,8 @@
 # stack, and the share of them with the whole recursion. The references are a recursion in C and,
 # for Java, async-profiler. Asserts nothing.
 #
-# usage: bench_languages.py [rounds [row]]     BUILD: the build folder     ASYNC_PROFILER: its
-# library
+# usage: bench_languages.py [rounds [row]]     BUILD: the build folder
+# ASYNC_PROFILER: the library of async-profiler
 import os
 import pathlib
 import re
@@ -186,13 +186,12 @@ public class Deep {
 
 
 class Row(typing.NamedTuple):
-    """One row of the table. @command gets two arguments: a depth, and @units of the loop at that
-    depth."""
+    """A row of the table. @command gets a depth, and the @units of the loop at that depth."""
     title: str
     command: list
     units: int
     more: tuple = ()  # arguments behind these two
-    flags: object = None  # of a peer: gets the folder, returns arguments to insert behind the command's first word
+    flags: object = None  # of a peer: function of the folder that returns further arguments
 
 
 def java(folder, *flags):
@@ -205,8 +204,7 @@ def under_async_profiler(folder):
 
 
 def compile_programs(folder):
-    """Write all programs into @folder and compile them. Returns the rows whose runtime is
-    installed."""
+    """Write and compile all programs in @folder. Returns the rows whose runtime is installed."""
     for name, text in (("deep.c", C), ("deep.py", PYTHON), ("deep.php", PHP), ("deep.pl", PERL),
                        ("deep.rb", RUBY), ("deep.lua", LUA), ("deep.js", NODE), ("Deep.java", JAVA)):
         (folder / name).write_text(text)
@@ -247,8 +245,7 @@ def run(command):
 
 
 def whole_share(folded, depth):
-    """Return the share of the loop's samples with the whole recursion, and the number of its
-    samples."""
+    """Return the share of the loop's samples with the whole recursion, and their number."""
     whole = every = 0
     for line in folded.read_text().splitlines():
         stack, _, weight = line.rpartition(" ")
@@ -267,8 +264,7 @@ def told(said, pattern):
 
 
 def measure(folder, row, depth, alone_s):
-    """Return CPU seconds per sample, the share of due samples taken, and the share of whole stacks.
-    """
+    """Return CPU seconds per sample, the share of due samples taken, the share of whole stacks."""
     words = [str(depth), str(row.units), *row.more]
     if row.flags:
         cpu_s, said = run([row.command[0], *row.flags(folder), *row.command[1:], *words])

@@ -39,8 +39,7 @@ WAYS = {
 
 
 def against(base, command, rounds):
-    """Return percent of additional CPU time of @command over @base, per round; they run in turns.
-    """
+    """Return percent of CPU time that @command uses over @base, per round; they take turns."""
     values = []
     for turn in range(rounds):
         pair = [(0, base), (1, command)]

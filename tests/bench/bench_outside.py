@@ -20,8 +20,7 @@ SECONDS = 1.5
 
 
 def held_by_flamerun(folder, pid):
-    """Return frames per stack, microseconds per stop, the share of stacks that libunwind had to
-    finish."""
+    """Return frames per stack, microseconds per stop, share of stacks that libunwind finished."""
     out = folder / "out.folded"
     said = subprocess.run([bench.FLAMERUN, "-v", "-r", "97", "-d", str(SECONDS), "-p", str(pid),
                            "-o", out], stderr=subprocess.PIPE, text=True, check=True).stderr

@@ -50,9 +50,9 @@ FUNCTIONS = 5000
 WORDS = "parse expr tree node alloc list find walk token type decl lower emit match hash block".split()
 
 ZOOMS = 100
-HIGHEST = 30  # of what is zoomed into: seen in each of them without scrolling
-NARROWEST = 8 / 1200  # of the view
-PATIENCE_S = 100  # with a side, for each thing it does
+HIGHEST = 30  # deepest row to zoom into; all viewers show it without scrolling
+NARROWEST = 8 / 1200  # narrowest box to zoom into, as a share of the view
+PATIENCE_S = 100  # limit for each action of a side
 
 # The first box, then the second frame after it: on a canvas as it is drawn, in an SVG that was
 # written before as it is there.
@@ -94,8 +94,7 @@ def name_of(function):
 
 
 def write_stacks(path, nodes):
-    """Write a made-up tree of @nodes nodes; each function calls a few others often and some seldom.
-    """
+    """Write a tree of @nodes nodes; each function calls a few others often and some seldom."""
     chance = random.Random(7)
     functions, depths, texts, callees = [0], [0], [""], [set()]
     with path.open("w") as out:
@@ -186,8 +185,7 @@ class Tree:
 
 
 def facts_of(stacks):
-    """Return a tree's size, zoom targets and search words; kept in a file, because stacks may be
-    large."""
+    """Return a tree's size, zoom targets and search words, from a file if it was made before."""
     kept = stacks.with_suffix(".json")
     if not kept.exists():
         tree = Tree(stacks)
@@ -200,15 +198,16 @@ def facts_of(stacks):
 # ---- samples ------------------------------------------------------------------------------------
 
 def planes(numbers):
-    """Split 32-bit numbers into planes: the lowest byte of all numbers, then the next byte of all.
-    """
+    """Split 32-bit numbers: the lowest byte of all numbers, then the next byte of all, ..."""
     data = numbers.tobytes()
     return b"".join(data[plane::4] for plane in range(4))
 
 
 def put_samples(picture, output, nodes, count):
-    """Write a copy of a picture with @count samples of 8 threads, 1 ms apart. A thread's next
-    sample is near its last node, as in programs, and now and then elsewhere."""
+    """
+    Write a copy of a picture with @count samples of 8 threads, 1 ms apart. A thread's next sample
+    is near its last node, as in programs, and now and then elsewhere.
+    """
     chance = random.Random(7)
     svg = picture.read_text("utf-8")
     begin, end = svg.index("<piece"), svg.rindex("</piece>") + len("</piece>")
@@ -404,8 +403,7 @@ def measure_opening(browser, url, measured):
 
 
 def perform(browser, what, *details):
-    """Run a function of frames.js and return its answer. Polls only once a second, because polling
-    disturbs."""
+    """Return the answer of a function of frames.js. Rare polls, because polling disturbs."""
     browser.run("window.answer = null; const keep = answer => { window.answer = answer; };"
                 "bench[arguments[0]](...arguments[1])"
                 ".then(keep, error => keep({error: String(error)}))", what, details)

@@ -8,7 +8,7 @@
 const $ = selector => document.querySelector(selector);
 const frame = () => new Promise(resolve => requestAnimationFrame(resolve));
 const pause = ms => new Promise(resolve => setTimeout(resolve, ms)).then(frame);
-const PATIENCE_MS = 40000;  // for all of what is done here
+const PATIENCE_MS = 40000;  // limit for all steps of one call
 const canvasEvents = {
 	flamerun: ['pointerdown', 'pointerup'],
 	async: ['mousemove', 'click'],
@@ -25,7 +25,7 @@ function press(target, key) {
 		target.dispatchEvent(new KeyboardEvent(type, {key, bubbles: true, cancelable: true}));
 }
 
-/** On an element, within its area. */
+/** Click at (x, y) of an element's area. */
 function click(target, x, y) {
 	const {left, top} = target.getBoundingClientRect();
 	for (const type of canvasEvents[side])
@@ -42,7 +42,7 @@ function type(field, text) {
 	field.dispatchEvent(new Event('input', {bubbles: true}));
 }
 
-/** Elements by what a box is known by. */
+/** Return a function that finds the element of a box by depth, total and name. */
 function byBox(elements, boxOf) {
 	const found = new Map();
 	for (const element of elements) {
@@ -53,8 +53,8 @@ function byBox(elements, boxOf) {
 }
 
 /**
- * By kind: zoom(box) gives what zooms into it, null where it is not to be seen; letters: a search is
- * live, so it is typed letter by letter; ms: in which it has come to rest.
+ * By kind: zoom(box) returns a function that zooms into the box, null if the box is not visible;
+ * letters: the search is live, so type letter by letter; ms: duration of an action's animation.
  */
 const viewers = {
 	flamerun: () => ({
@@ -105,7 +105,7 @@ const viewers = {
 		search: text => search(text),
 	}),
 
-	/** Rows of 20 px below one of times; the view stays as high as it was. */
+	/** Rows have 20 px, below a row of times; a zoom does not change the view's height. */
 	speedscope() {
 		const area = [...document.querySelectorAll('canvas')].filter(one =>
 			one.parentElement.getBoundingClientRect().height > 200).pop();
@@ -169,7 +169,7 @@ window.bench = {
 		return {};
 	},
 
-	/** Into each box, null: out. */
+	/** Zoom into each box; null zooms out. */
 	async zoom(...steps) {
 		const longest = [];
 		const until = performance.now() + PATIENCE_MS;
@@ -190,7 +190,7 @@ window.bench = {
 		return {longest, missed};
 	},
 
-	/** Words, letter by letter where a search is live. */
+	/** Search words, letter by letter if the search is live. */
 	async search(...words) {
 		const longest = [];
 		const until = performance.now() + PATIENCE_MS;
@@ -206,7 +206,7 @@ window.bench = {
 		return {longest, missed: 0};
 	},
 
-	/** Four turns in each frame, at five places, in and out. */
+	/** Turn the wheel four times per frame, at five positions, in and out. */
 	async wheel() {
 		const canvas = $('canvas');
 		const {left, width, top} = canvas.getBoundingClientRect();
@@ -223,7 +223,7 @@ window.bench = {
 		return {longest};
 	},
 
-	/** There and back. */
+	/** Turn the graph round and back. */
 	async bottomUp() {
 		const longest = [];
 		for (let i = 0; i < 6; i++) {

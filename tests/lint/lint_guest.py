@@ -102,9 +102,10 @@ def check_objects(report, pairs):
 
 
 def check_binding(report, pairs):
-    """Check that no signal-safe code calls through a lazily bound symbol. The dynamic linker, when
-    it binds at the first call, saves all vector registers on the stack: handlers, and interposers
-    that handlers call, have no room for that. The library's own names must be bound at link time.
+    """
+    Check that no signal-safe code calls through a lazily bound symbol. The dynamic linker, when it
+    binds at the first call, saves all vector registers on the stack: handlers, and interposers that
+    handlers call, have no room for that. The library's own names must be bound at link time.
     """
     found = re.findall(r"_(GLOB_DAT|JU?MP_SLOT?)\s+\w+\s+(\w+)", run("readelf", "-rW", LIBRARY))
     ours = {name.split("@")[0] for name, _ in symbols(LIBRARY, "-D", "--defined-only")}

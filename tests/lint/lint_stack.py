@@ -18,9 +18,9 @@ SOURCE = "libprof/sampler/handler.c"
 # stack has at least.
 ROOTS = [("sampler_handler", "HANDLER_BYTES", "libprof/preload/signals.c"),
          ("libprof/sampler/handler.c:take_sample", "STACK_BYTES", "libprof/sampler/walk_stack.c")]
-ASSEMBLY = {"arch_call_on_stack": 16}  # what it uses of the caller's stack
-FOREIGN_BYTES = 256  # of libc's functions, none of which does much
-CALL_BYTES = 8       # where it returns to
+ASSEMBLY = {"arch_call_on_stack": 16}  # bytes it uses of the caller's stack
+FOREIGN_BYTES = 256  # assumed for each function of libc; all of them are simple
+CALL_BYTES = 8       # the return address
 # {parameter that is called: functions passed for it}. The program's own handlers count as 0 bytes
 # here.
 PASSED = {"word": ["word_of"], "read_word": ["code_read_word", "read_code"], "read": [],
@@ -41,8 +41,7 @@ def is_safe(path):
 
 
 class Calls:
-    """The call graph of the code that the handler may reach. gcc names static functions
-    "path:name"."""
+    """The call graph of what the handler may reach. gcc names static functions "path:name"."""
 
     def __init__(self):
         self.frames, self.calls = {}, collections.defaultdict(set)
@@ -70,8 +69,9 @@ class Calls:
             self.calls[caller].add((path, int(line)) if callee == "__indirect_call" else callee)
 
     def targets(self, callee):
-        """Return the functions that a call may reach; @callee is a name, or (path, line) of a call
-        through a pointer."""
+        """
+        Return the functions that a call may reach. @callee: a name, or (path, line) of a pointer.
+        """
         if isinstance(callee, str):
             return {callee}
         names = re.findall(r"(\w+)\)?\(", tree.lines(callee[0])[callee[1] - 1])
@@ -84,8 +84,7 @@ class Calls:
         return found
 
     def depth(self, name, above=()):
-        """Return (bytes, functions) of the deepest chain from @name on that visits no function
-        twice."""
+        """Return (bytes, functions) of the deepest chain from @name on, no function twice."""
         if name in above:
             return 0, ()
         if name not in self.deepest:

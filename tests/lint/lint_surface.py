@@ -30,8 +30,7 @@ def run(*command, **options):
 
 
 def exported(path, *options):
-    """Return names and versions of the symbols that @path defines for others, without version
-    symbols."""
+    """Return names and versions of the symbols that @path exports, without version symbols."""
     names = [line.split()[0] for line in run("nm", "-P", "--defined-only", *options, path).splitlines()
              if len(line.split()) > 2 and line.split()[1] not in "A"]
     return sorted(set(names))
@@ -68,8 +67,7 @@ def declarations(header):
 
 
 def macros(header):
-    """Return the macros of @header. A macro with several values, by CPU or language, has "..."
-    instead."""
+    """Return the macros of @header. One with several values, by CPU or language, has "..."."""
     source = "\n".join(tree.lines(header))
     defined = re.findall(r"^[ \t]*#[ \t]*define[ \t]+(FLAMEPROF_\w+)", source, re.M)
     found = []
@@ -95,8 +93,7 @@ def surface():
 
 
 def check_promises():
-    """Print the functions that a header declares and a library or the manual's synopsis lacks;
-    return their number."""
+    """Print functions of headers that a library or the manual lacks; return their number."""
     synopsis = "\n".join(tree.lines(MANUAL)).partition(".Sh DESCRIPTION")[0]
     places = {
         "libflameprof.so.1": exported(os.path.join(BUILD, "libflameprof.so.1"), "-D"),

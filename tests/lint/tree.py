@@ -9,7 +9,7 @@ SKIPPED = {".git", "build", "node_modules", "__pycache__", ".pytest_cache"}
 
 
 def files(*folders, suffixes=None):
-    """Paths from the root, sorted; of all folders when none is given."""
+    """Return paths from the root, sorted; of all folders if none is given."""
     found = []
     for folder in folders or (".",):
         for where, names, leaves in os.walk(os.path.join(ROOT, folder)):
