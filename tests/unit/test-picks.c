@@ -86,10 +86,7 @@ static void the_first_committed_counts(void **unused)
 	}
 }
 
-/*
- * A server that is listed for both sides gives one profile for each side. Both profiles refer to
- * the server's first entry in the list.
- */
+/* A server listed for both sides gives a profile for each; both refer to its first entry. */
 static void each_side_has_its_own(void **unused)
 {
 	static const struct store_server servers[] = {

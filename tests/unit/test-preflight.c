@@ -25,7 +25,7 @@ static int directory = -1;
 static struct diag_message message;
 static struct preflight found;
 
-/* Under qemu-user our library cannot be loaded into the system's programs. */
+/* Return whether this is qemu-user, where our library cannot be loaded into /bin/sh. */
 static bool emulated(void)
 {
 	const struct preflight_request request = {.program = "/bin/sh", .directory = AT_FDCWD};

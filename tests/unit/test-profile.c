@@ -210,7 +210,7 @@ static void credit_has_the_last_stacks_time(void **state)
 	add(p, image, sample, FRAMES(2, 1));
 	credit.thread = 1;
 	add(p, image, credit, NULL, 0);
-	/* A thread without samples has no such time. */
+	/* Credit of a thread without samples keeps its own time. */
 	credit.thread = 2;
 	add(p, image, credit, NULL, 0);
 	assert_int_equal(p->sample_count, 3);

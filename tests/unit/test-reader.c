@@ -193,10 +193,7 @@ static void test_what_was_read_ahead(void **state)
 	assert_true(has(fixture, 2));
 }
 
-/*
- * If the walk's first loads fail, because the address is invalid or unmapped, the windows are still
- * read with the first load that succeeds.
- */
+/* If the first loads fail, the first load that succeeds still reads the windows, too. */
 static void test_what_is_no_address(void **state)
 {
 	static const uintptr_t none[] = {8, 4088, 0xf000000000000000, UINTPTR_MAX - 8};

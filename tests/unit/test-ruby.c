@@ -507,10 +507,7 @@ static void test_counts_that_differ(void **state)
 
 	assert_int_equal(tell_at(fixture, thread, 2048, 1), 3);
 	assert_false(fixture->runs.is_whole);
-	/*
-	 * An innermost activation that has just begun, or is about to end, has no run. Further
-	 * activations without a run are refused.
-	 */
+	/* An innermost activation that begins or ends has no run; more of these are refused. */
 	assert_int_equal(tell_at(fixture, thread, 2048, 3), 13);
 	assert_true(fixture->runs.is_whole);
 	assert_int_equal(fixture->frames[2], WIRE_FRAME(MODULE, 3));

@@ -51,10 +51,7 @@ static const struct {
 	{"accept4", SYS_accept4},
 };
 
-/*
- * Return the system call found at the first instruction of @function that makes a call or passes
- * its number, or -1 if there is no such instruction.
- */
+/* Return the number at @function's first instruction that makes or passes a call; -1: none. */
 static long first_call(const char *function)
 {
 	/* Search libc only, because a sanitizer may replace the function. */

@@ -341,7 +341,7 @@ static uint32_t find_runner(void *context, uint64_t image, pid_t tid, uint64_t *
 	return number;
 }
 
-/* A thread's record has its whole life, wherever it lies between two rounds. */
+/* A thread's record has its whole life, from its start to its end, also between rounds. */
 static void a_thread_that_follows_another_has_its_own_life(void **state)
 {
 	struct fixture *fixture;

@@ -663,7 +663,7 @@ static void test_a_process_takes_the_place_of_its_name(void **state)
 	}
 }
 
-/* A tree that already has root frames, or was read from such a file, gets no second ones. */
+/* A tree that has root frames, made here or read from a file, gets no second root frames. */
 static void test_roots_are_not_doubled(void **state)
 {
 	(void)state;
