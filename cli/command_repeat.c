@@ -125,11 +125,12 @@ static int read_runs(struct repeated *repeated, const struct options *options,
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-static void print_repeated(const struct repeated *repeated)
+static void print_repeated(const struct repeated *repeated, bool shows_native)
 {
 	const struct calltree *drawn = repeated->stored.trees.functions;
 	char wall[SPREAD_TEXT_BYTES], cpu[SPREAD_TEXT_BYTES];
 	struct special_weights special;
+	unsigned lines = diag_lines();
 	double unnamed;
 
 	spread_text(repeated->spread, false, wall);
@@ -144,10 +145,10 @@ static void print_repeated(const struct repeated *repeated)
 			  ? 100.0 * (double)special.unnamed / (double)calltree_total(drawn)
 			  : 0;
 	if (unnamed >= SUMMARY_UNNAMED)
-		diag_info("%.1f %% of samples have no function name; without --repeat it is said "
+		diag_info("%.1f %% of samples have no function name; a run without --repeat says "
 			  "what would name them",
 			unnamed);
-	summary_print_hottest(drawn, repeated->spread);
+	summary_print_hottest(drawn, repeated->spread, shows_native, diag_lines() - lines);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
@@ -219,7 +220,7 @@ struct ending command_repeat(const struct options *options, char **argv)
 		signals_guard();
 		results_write(results, repeated.stored.trees.shown, picture, true, &written);
 		results_finish(options, repeated.stored.input.tree, picture, &written);
-		print_repeated(&repeated);
+		print_repeated(&repeated, options->native);
 	}
 	if (message.text[0])
 		diag_report(&message);

@@ -78,6 +78,7 @@ void nearest_offer(struct nearest *nearest, const char *candidate)
 #define STALLED_WAIT_MS 100
 
 static enum diag_level current_level = DIAG_NORMAL;
+static unsigned lines_printed;		 /* atomic */
 static _Thread_local struct bytes *held; /* see diag_hold(); NULL: print */
 
 void diag_set_level(enum diag_level level)
@@ -165,6 +166,7 @@ static void print_line(const char *kind, const char *format, va_list arguments)
 	diag_disarm(line);
 	bytes = strlen(line);
 	line[bytes++] = '\n';
+	__atomic_fetch_add(&lines_printed, 1, __ATOMIC_RELAXED);
 	if (held)
 		bytes_put(held, line, bytes);
 	else
@@ -212,9 +214,14 @@ void diag_verbose(const char *format, ...)
 	va_end(arguments);
 }
 
-bool diag_wants_info(void)
+bool diag_wants(enum diag_level level)
 {
-	return current_level >= DIAG_NORMAL;
+	return current_level >= level;
+}
+
+unsigned diag_lines(void)
+{
+	return __atomic_load_n(&lines_printed, __ATOMIC_RELAXED);
 }
 
 /* Write "flamerun: <text>" into @line of @bytes, as diag_disarm() leaves it, without a newline. */
@@ -326,7 +333,8 @@ static char line[LINE_BYTES]; /* written before the waiter starts */
 
 static bool is_wanted(void)
 {
-	return diag_wants_info() && isatty(STDERR_FILENO) && tcgetpgrp(STDERR_FILENO) == getpgrp();
+	return diag_wants(DIAG_NORMAL) && isatty(STDERR_FILENO) &&
+	       tcgetpgrp(STDERR_FILENO) == getpgrp();
 }
 
 /* Returns how many bytes of the line fit into a row: a wrapped line could not be erased. */

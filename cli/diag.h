@@ -47,8 +47,11 @@ void diag_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)))
 void diag_hold(struct bytes *kept);
 void diag_put(const struct bytes *kept);
 
-/* Does diag_info() print at the current level? */
-bool diag_wants_info(void);
+/* Are messages of @level printed? */
+bool diag_wants(enum diag_level level);
+
+/* Returns how many lines this process has printed or kept. */
+unsigned diag_lines(void);
 
 /*
  * The text of one error, owned by the caller. Zero-initialise. Functions below the commands do not

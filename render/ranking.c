@@ -176,6 +176,35 @@ int ranking_of(const struct ranking *ranking, uint32_t node, struct ranking_rows
 	return 0;
 }
 
+int ranking_of_languages(const struct ranking *ranking, ranking_is_language_fn *is_language,
+	struct ranking_rows *rows)
+{
+	/* [depth] -> the innermost language's function on the path to there */
+	uint32_t *language = calloc((size_t)ranking->preorder.height[0] + 1, sizeof(*language));
+	struct weighing weighing;
+
+	if (!language || weighing_init(&weighing, ranking)) {
+		free(language);
+		return -ENOMEM;
+	}
+	language[0] = RANKING_NO_FUNCTION;
+	for (uint32_t at = 1; at < ranking->preorder.nodes; at++) {
+		uint32_t depth = ranking->preorder.depth[at], function = ranking->function_at[at];
+		const struct calltree_node *node =
+			calltree_node_at(ranking->tree, ranking->preorder.order[at]);
+		bool is_one = is_language(calltree_frame_at(ranking->tree, node->frame));
+
+		language[depth] = is_one ? function : language[depth - 1];
+		weighing.rows[language[depth] == RANKING_NO_FUNCTION ? function : language[depth]]
+			.self += node->self;
+		add_total(&weighing, ranking, function, at);
+	}
+	free(language);
+	weighing_end(&weighing, ranking, false, rows);
+	qsort(rows->at, rows->count, sizeof(*rows->at), by_self);
+	return 0;
+}
+
 int ranking_neighbours(
 	const struct ranking *ranking, uint32_t function, bool is_below, struct ranking_rows *rows)
 {

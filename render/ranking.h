@@ -54,6 +54,17 @@ const struct calltree_frame *ranking_frame(const struct ranking *ranking, uint32
  */
 int ranking_of(const struct ranking *ranking, uint32_t node, struct ranking_rows *rows);
 
+/* Returns whether @frame is of a language that is interpreted or compiled while it runs. */
+typedef bool ranking_is_language_fn(const struct calltree_frame *frame);
+
+/*
+ * List all functions, sorted by self, total, name, but with the self weight of native code counted
+ * as self weight of the language's function that called it, directly or through native functions.
+ * Returns 0 with *@rows owned by the caller, or -ENOMEM.
+ */
+int ranking_of_languages(const struct ranking *ranking, ranking_is_language_fn *is_language,
+	struct ranking_rows *rows);
+
 /* Sort @rows by total, self, name. */
 void ranking_sort_by_total(struct ranking_rows *rows);
 

@@ -67,7 +67,7 @@ void sources_add_generated(
 
 void sources_add_told(struct sources *sources, const struct sources_share *share)
 {
-	add_row(sources, "code that programs told of", "flameprof_stub.h", share);
+	add_row(sources, "code that programs reported", "flameprof_stub.h", share);
 }
 
 static int by_weight(const void *left, const void *right)

@@ -194,6 +194,7 @@ static unsigned draw_trees(const struct run_graph *run_graph, bool is_so_far,
 	picture.knows_lost = 1;
 	summary.is_outside = gather_is_outside(run_graph->gather);
 	summary.has_events = gather_has_events(run_graph->gather);
+	summary.shows_native = options->native;
 	summary.waits = (struct summary_waits){
 		.profile = summary.profile,
 		.state = gather_state(run_graph->gather),

@@ -34,8 +34,11 @@
 
 /* ---- the last lines -------------------------------------------------------------------------- */
 
-#define HOTTEST	 5
-#define NS_PER_S 1e9
+/* A run without an error prints at most this many lines by default, if losses leave room. */
+#define LINES	    8
+#define HOTTEST_MIN 3
+#define HOTTEST_MAX 5
+#define NS_PER_S    1e9
 
 #define BALANCE_SHARE	0.02
 #define BALANCE_SIGMA	4.0
@@ -48,6 +51,9 @@
 
 /* A run that used the CPU for a smaller share of its time than this mostly waited. */
 #define IDLE_SHARE 0.1
+
+/* A smaller share of incomplete stacks is not reported. */
+#define INCOMPLETE_PERCENT 1.0
 
 /* With fewer samples shares are chance. */
 #define FEW_SAMPLES 20
@@ -80,7 +86,7 @@ static void print_rate(const struct summary *summary, const struct accounting *b
 	uint32_t processes = summary->report->processes;
 	struct special_weights special;
 	uint64_t kernel;
-	char rate[48] = "", system[48] = "";
+	char system[48] = "";
 
 	special_weights_of(summary->whole, &special);
 	kernel = special.kernel;
@@ -88,13 +94,13 @@ static void print_rate(const struct summary *summary, const struct accounting *b
 		snprintf(system, sizeof(system), ", %.2f s of it in %s",
 			(double)kernel / profile_rate_hz(summary->profile),
 			special.kernel_functions ? "the kernel" : "system calls");
-	snprintf(rate, sizeof(rate), " (%.0f per CPU-second)",
-		cpu_s > 0 ? (double)books->sampled / cpu_s : 0.0);
-	diag_info("%" PRIu64 " %s in %.2f s, %.2f s of CPU%s%s; %" PRIu64 " %s, %" PRIu32 " %s",
+	diag_info("%" PRIu64 " %s in %.2f s, %.2f s of CPU time%s; %" PRIu64 " %s, %" PRIu32 " %s",
 		books->sampled, plural(books->sampled, "sample", "samples"),
-		(double)summary->duration_ns / NS_PER_S, cpu_s, rate, system, threads,
+		(double)summary->duration_ns / NS_PER_S, cpu_s, system, threads,
 		plural(threads, "thread", "threads"), processes,
 		plural(processes, "process", "processes"));
+	diag_verbose("%.0f samples per second of CPU time",
+		cpu_s > 0 ? (double)books->sampled / cpu_s : 0.0);
 }
 
 /* Print the time that virtual machines reported. It is elapsed time and not part of the balance. */
@@ -103,11 +109,11 @@ static void print_machines(const struct summary *summary)
 	uint64_t vm = summary->profile->vm_weight;
 
 	if (vm)
-		diag_info(
-			"besides, %.2f s of elapsed time in stacks that virtual machines told: %s",
+		diag_info("%.2f s of elapsed time in stacks that virtual machines reported: %s",
 			(double)vm / profile_rate_hz(summary->profile),
-			summary->shows_machines ? "that is what is drawn"
-						: "--sample-type " PPROF_MACHINE_TIME " draws it");
+			summary->shows_machines ? "the picture shows these"
+						: "--sample-type " PPROF_MACHINE_TIME
+						  " draws them");
 }
 
 /*
@@ -148,10 +154,65 @@ static void print_books(const struct summary *summary, const struct accounting *
 
 /* ---- losses ---------------------------------------------------------------------------------- */
 
+/* A line of several losses is not made longer than this. */
+#define LOSSES_BYTES 1024
+
+/*
+ * Losses share one line and one hint, that of the first loss that has one. With -v each loss has a
+ * line, followed by its hint.
+ */
+struct losses {
+	char text[LOSSES_BYTES];    /* "A; B; C", not printed yet */
+	char hint[DIAG_TEXT_BYTES]; /* "": none yet; with -v, that of the last line */
+};
+
+/* Print the hint of the lines before, unless @next, the hint of the next line, is the same. */
+static void change_hint(struct losses *losses, const char *next)
+{
+	if (losses->hint[0] && strcmp(losses->hint, next))
+		diag_info("hint: %s", losses->hint);
+	snprintf(losses->hint, sizeof(losses->hint), "%s", next);
+}
+
+/* Add a loss. @hint may be "". */
+static void losses_add(struct losses *losses, const char *message, const char *hint)
+{
+	size_t used = strlen(losses->text);
+
+	if (diag_wants(DIAG_VERBOSE)) {
+		change_hint(losses, hint);
+		diag_info("%s", message);
+		return;
+	}
+	if (used && used + strlen(message) + 3 > LOSSES_BYTES) {
+		diag_info("%s", losses->text);
+		used = 0;
+	}
+	snprintf(losses->text + used, LOSSES_BYTES - used, "%s%s", used ? "; " : "", message);
+	if (!losses->hint[0])
+		snprintf(losses->hint, sizeof(losses->hint), "%s", hint);
+}
+
+static void losses_explain(
+	struct losses *losses, enum explanation cause, const struct explain_facts *facts)
+{
+	struct diag_message message = {.text = ""};
+
+	explain(&message, 0, cause, facts);
+	losses_add(losses, message.text, message.hint);
+}
+
+static void losses_print(struct losses *losses)
+{
+	if (losses->text[0])
+		diag_info("%s", losses->text);
+	change_hint(losses, "");
+}
+
 static const struct loss {
 	size_t counter; /* offset in struct wire_counters */
 	const char *message, *hint;
-} losses[] = {
+} counted[] = {
 #define LOSS(field, message, hint)	{offsetof(struct wire_counters, field), message, hint},
 #define COUNTER(name, message, hint)	LOSS(name, message, hint)
 #define QUIT(name, message, hint)	LOSS(quit[WIRE_QUIT_##name], message, hint)
@@ -171,54 +232,70 @@ static void timer_reason(const struct profile_totals *totals, char *out, size_t 
 			strerror((int)totals->timer_error));
 }
 
-/* Print the lines of all losses. A hint that follows several of them is printed once. */
-static void print_losses(const struct profile_totals *totals)
+static void add_counted(struct losses *losses, const struct profile_totals *totals)
 {
 	char line[DIAG_TEXT_BYTES], reason[DIAG_TEXT_BYTES];
 	struct explain_facts facts = {.why = reason};
-	const char *hint = NULL;
 
 	timer_reason(totals, reason, sizeof(reason));
-	for (size_t i = 0; i < sizeof(losses) / sizeof(*losses); i++) {
-		const struct loss *loss = &losses[i];
+	for (size_t i = 0; i < sizeof(counted) / sizeof(*counted); i++) {
+		const struct loss *loss = &counted[i];
 
 		memcpy(&facts.n, (const char *)&totals->counts + loss->counter, sizeof(facts.n));
 		if (!loss->message || !facts.n)
 			continue;
-		if (hint && (!loss->hint || strcmp(hint, loss->hint)))
-			diag_info("hint: %s", hint);
-		hint = loss->hint;
 		explain_expand(line, sizeof(line), loss->message, &facts);
-		diag_info("%s", line);
+		losses_add(losses, line, loss->hint ? loss->hint : "");
 	}
-	if (hint)
-		diag_info("hint: %s", hint);
+}
+
+static void add_losses(struct losses *losses, const struct profile_totals *totals)
+{
+	const struct wire_counters *counts = &totals->counts;
+	uint64_t sampled = 0, due, whole = counts->ends[WIRE_END_ROOT];
+	char line[DIAG_TEXT_BYTES];
+	double incomplete;
+
+	for (int end = 0; end < WIRE_END_COUNT; end++)
+		sampled += counts->ends[end];
+	due = sampled + counts->credited + counts->dropped + counts->torn + counts->paused;
+	if (counts->paused) {
+		snprintf(line, sizeof(line), "%.1f %% left out while paused",
+			percent(counts->paused, due));
+		losses_add(losses, line, "");
+	}
+	/* Deferred weight that no later sample includes is part of the credit. */
+	if (percent(counts->throttled, due) >= 1)
+		losses_explain(losses, EXPLAIN_DEFERRED,
+			FACTS(.percent = percent(counts->throttled, due)));
+	add_counted(losses, totals);
+	incomplete = sampled ? 100.0 - percent(whole, sampled) : 0;
+	if (incomplete >= INCOMPLETE_PERCENT) {
+		snprintf(line, sizeof(line), "%.1f %% of stacks are incomplete", incomplete);
+		losses_add(losses, line, "");
+	}
+	if (whole < sampled)
+		diag_verbose("incomplete stacks: %" PRIu64 " deeper than %u frames, %" PRIu64
+			     " whose caller was not found, %" PRIu64 " of unreadable memory",
+			counts->ends[WIRE_END_DEPTH], WIRE_MAX_DEPTH, counts->ends[WIRE_END_LOST],
+			counts->ends[WIRE_END_MEMORY]);
+}
+
+static void print_refusals(const struct pipe_reader_refusal *refusals)
+{
+	for (int i = 0; i < PIPE_READER_REFUSALS && refusals[i].programs; i++)
+		explain_print(refusals[i].by_stops ? EXPLAIN_BY_STOPS : EXPLAIN_NOT_OUTSIDE,
+			FACTS(.n = refusals[i].programs, .why = refusals[i].text));
 }
 
 void summary_print_losses(
 	const struct profile_totals *totals, const struct pipe_reader_refusal *refusals)
 {
-	const struct wire_counters *counts = &totals->counts;
-	uint64_t sampled = 0, due;
+	struct losses losses = {.text = ""};
 
-	for (int end = 0; end < WIRE_END_COUNT; end++)
-		sampled += counts->ends[end];
-	due = sampled + counts->credited + counts->dropped + counts->torn + counts->paused;
-	if (counts->paused)
-		diag_info("%.1f %% left out while paused", percent(counts->paused, due));
-	/* Deferred weight that no later sample includes is part of the credit. */
-	if (percent(counts->throttled, due) >= 1)
-		explain_print(EXPLAIN_DEFERRED, FACTS(.percent = percent(counts->throttled, due)));
-	print_losses(totals);
-	for (int i = 0; i < PIPE_READER_REFUSALS && refusals[i].programs; i++)
-		explain_print(refusals[i].by_stops ? EXPLAIN_BY_STOPS : EXPLAIN_NOT_OUTSIDE,
-			FACTS(.n = refusals[i].programs, .why = refusals[i].text));
-	if (sampled && counts->ends[WIRE_END_ROOT] < sampled)
-		diag_info("%.1f %% of stacks are incomplete (%" PRIu64
-			  " deeper than %u frames, %" PRIu64 " lost, %" PRIu64 " unreadable)",
-			100.0 - percent(counts->ends[WIRE_END_ROOT], sampled),
-			counts->ends[WIRE_END_DEPTH], WIRE_MAX_DEPTH, counts->ends[WIRE_END_LOST],
-			counts->ends[WIRE_END_MEMORY]);
+	add_losses(&losses, totals);
+	losses_print(&losses);
+	print_refusals(refusals);
 }
 
 void summary_times(const struct flameprof_profile *profile, char *out, size_t size)
@@ -242,7 +319,7 @@ static void print_times(const struct summary *summary)
 
 	summary_times(summary->profile, times, sizeof(times));
 	if (times[0])
-		diag_info("%s", times);
+		diag_verbose("%s", times);
 }
 
 /* Print which part of the samples is drawn, if not all. */
@@ -258,33 +335,52 @@ static void print_drawn(const struct summary *summary)
 			plural(whole, "sample", "samples"), percent(drawn, whole));
 }
 
-void summary_print_hottest(const struct calltree *tree, const struct spread *spread)
+/*
+ * Is @frame of a language? Native code that it calls is what it does, unless --native asks for the
+ * functions of the interpreter.
+ */
+static bool is_of_language(const struct calltree_frame *frame)
+{
+	return frame->kind == CALLTREE_JIT || machine_name_is_of(frame);
+}
+
+void summary_print_hottest(const struct calltree *tree, const struct spread *spread,
+	bool shows_native, unsigned lines_before)
 {
 	struct spread_shares shares;
 	struct ranking ranking;
 	struct ranking_rows hot = {.count = 0};
+	unsigned rows = HOTTEST_MAX;
 
+	/* This line and one that says which file was written are printed, too. */
+	if (lines_before + 2 + rows > LINES)
+		rows = lines_before + 2 + HOTTEST_MIN < LINES ? LINES - lines_before - 2
+							      : HOTTEST_MIN;
 	if (ranking_init(&ranking, tree))
 		return;
-	ranking_of(&ranking, CALLTREE_ROOT, &hot);
+	if (shows_native || spread)
+		ranking_of(&ranking, CALLTREE_ROOT, &hot);
+	else
+		ranking_of_languages(&ranking, is_of_language, &hot);
 	if (hot.count && hot.at[0].self)
 		diag_info("hottest functions by self time%s:",
 			spread && spread_runs(spread) > 1 ? ", and how runs differ" : "");
-	for (uint32_t i = 0; i < HOTTEST && i < hot.count && hot.at[i].self; i++) {
+	for (uint32_t i = 0; i < rows && i < hot.count && hot.at[i].self; i++) {
 		const struct calltree_frame *frame = ranking_frame(&ranking, hot.at[i].function);
 		char module[PICTURE_NAMES_MODULE_BYTES], differ[32] = "";
 
 		if (spread && spread_find(spread, frame, &shares))
 			snprintf(differ, sizeof(differ), " \u00b1 %.1f", 100 * shares.self);
 		diag_info("  %5.1f %%%s  %.160s%s", percent(hot.at[i].self, calltree_total(tree)),
-			differ, frame->name, module_text(module, frame));
+			differ, frame->name,
+			machine_name_is_of(frame) ? "" : module_text(module, frame));
 	}
 	free(hot.at);
 	ranking_release(&ranking);
 }
 
-/* Print how many samples have code on their stacks whose file was replaced, and its name. */
-static void print_replaced(const struct calltree *tree)
+/* Add how many samples have code on their stacks whose file was replaced, and its name. */
+static void add_replaced(struct losses *losses, const struct calltree *tree)
 {
 	bool *is_inside = calloc((size_t)calltree_nodes(tree) + 1, sizeof(*is_inside));
 	const char *file = NULL;
@@ -305,7 +401,7 @@ static void print_replaced(const struct calltree *tree)
 		weight += is_inside[i] ? node->self : 0;
 	}
 	if (file)
-		explain_print(EXPLAIN_REPLACED, FACTS(.n = weight, .name = name));
+		losses_explain(losses, EXPLAIN_REPLACED, FACTS(.n = weight, .name = name));
 	free(is_inside);
 }
 
@@ -428,32 +524,36 @@ static double unseen_s(const struct summary *summary, const struct accounting *b
 	return (due - accounted) / profile_rate_hz(summary->profile);
 }
 
-/* Print the one reason there is from outside: CPU time used before the tracer's first read. */
-static bool print_unsampled_outside(const struct summary *summary, double share)
+/* Add the one reason there is from outside: CPU time used before the tracer's first read. */
+static bool add_unsampled_outside(
+	struct losses *losses, const struct summary *summary, double share)
 {
 	uint64_t threads = count_threads(summary);
 	double cpu_ns = (double)profile_totals(summary->profile)->cpu_ns;
 
 	if (calltree_total(summary->tree) < UNEXPLAINED_OF)
 		return false;
-	explain_print(threads > 2ULL * summary->report->processes &&
-				      would_show(summary, cpu_ns / (double)threads, 1)
-			      ? EXPLAIN_UNSAMPLED_OUTSIDE_SHORT
-			      : EXPLAIN_UNSAMPLED_OUTSIDE,
+	losses_explain(losses,
+		threads > 2ULL * summary->report->processes &&
+				would_show(summary, cpu_ns / (double)threads, 1)
+			? EXPLAIN_UNSAMPLED_OUTSIDE_SHORT
+			: EXPLAIN_UNSAMPLED_OUTSIDE,
 		FACTS(.percent = 100 * share));
 	return true;
 }
 
 /*
- * Print which share of the CPU time is [unsampled], on threads' last stacks, or in no record, if it
+ * Add which share of the CPU time is [unsampled], on threads' last stacks, or in no record, if it
  * is at least a tenth, with the reasons if they explain half of it. Returns whether reasons were
- * printed.
+ * added.
  */
-static bool print_unsampled(const struct summary *summary, const struct accounting *books)
+static bool add_unsampled(
+	struct losses *losses, const struct summary *summary, const struct accounting *books)
 {
 	uint64_t drawn = calltree_total(summary->tree), boxed, on_last;
 	double unseen = unseen_s(summary, books), share, part;
 	struct reasons reasons = {.s = 0};
+	struct diag_message message = {.text = ""};
 	struct special_weights special;
 	bool is_box;
 
@@ -463,22 +563,21 @@ static bool print_unsampled(const struct summary *summary, const struct accounti
 	is_box = drawn && (double)boxed >= REPORTED_SHARE * (double)drawn;
 	share = drawn ? (double)(is_box ? boxed : on_last) / (double)drawn : 0;
 	if (is_box && summary->is_outside)
-		return print_unsampled_outside(summary, share);
+		return add_unsampled_outside(losses, summary, share);
 	part = share * (double)drawn / profile_rate_hz(summary->profile);
 	if (unseen > part) {
 		find_reasons(&reasons, summary, unseen, true);
-		explain_print(EXPLAIN_UNSEEN, FACTS(.seconds = unseen, .why = reasons.text));
+		explain(&message, 0, EXPLAIN_UNSEEN, FACTS(.seconds = unseen, .why = reasons.text));
 	} else {
 		find_reasons(&reasons, summary, part, is_box);
 		if (share < REPORTED_SHARE ||
-			drawn < (reasons.s > 0 ? EXPLAINED_OF : UNEXPLAINED_OF))
+			drawn < (reasons.s > 0 ? EXPLAINED_OF : UNEXPLAINED_OF) ||
+			(!is_box && reasons.s <= 0))
 			return false;
-		if (is_box || reasons.s > 0)
-			explain_print(is_box ? EXPLAIN_UNSAMPLED : EXPLAIN_LAST_STACKS,
-				FACTS(.percent = 100 * share, .why = reasons.text));
+		explain(&message, 0, is_box ? EXPLAIN_UNSAMPLED : EXPLAIN_LAST_STACKS,
+			FACTS(.percent = 100 * share, .why = reasons.text));
 	}
-	if (reasons.hint)
-		diag_info("hint: %s", reasons.hint);
+	losses_add(losses, message.text, reasons.hint ? reasons.hint : "");
 	return reasons.s > 0;
 }
 
@@ -565,15 +664,15 @@ static void print_cost(const struct summary *summary)
 		diag_verbose("%.2g %% of the CPU time was spent taking samples", spent);
 	}
 	if (counts->stops)
-		diag_info("held for %.1f ms in all: %" PRIu64 " %s, %.0f us each",
+		diag_verbose("threads were stopped for %.1f ms in all: %" PRIu64
+			     " %s, %.0f us each",
 			(double)counts->held_ns / 1e6, counts->stops,
 			plural(counts->stops, "stop", "stops"),
 			(double)counts->held_ns / 1e3 / (double)counts->stops);
 	if (counts->kept_native)
-		diag_verbose("%" PRIu64 " %s kept native: what the language runs there did not add "
-			     "up",
+		diag_verbose("%" PRIu64 " %s without the language's functions: its frames were "
+			     "inconsistent",
 			counts->kept_native, plural(counts->kept_native, "sample", "samples"));
-	print_unknown(totals->unknown_runtimes, &summary->profile->names);
 	if (counts->fallbacks)
 		diag_verbose("%" PRIu64 " %s walked by libunwind", counts->fallbacks,
 			plural(counts->fallbacks, "stack", "stacks"));
@@ -588,6 +687,9 @@ static void print_harm(const struct summary *summary)
 
 void summary_print(const struct summary *summary)
 {
+	const struct profile_totals *totals = profile_totals(summary->profile);
+	unsigned lines = diag_lines();
+	struct losses losses = {.text = ""};
 	struct accounting books;
 	bool has_waits, is_explained;
 
@@ -596,19 +698,22 @@ void summary_print(const struct summary *summary)
 	has_waits = summary_waits_print(&summary->waits);
 	print_machines(summary);
 	print_books(summary, &books);
-	summary_print_losses(profile_totals(summary->profile), summary->refusals);
+	add_losses(&losses, totals);
+	add_replaced(&losses, summary->tree);
+	is_explained = add_unsampled(&losses, summary, &books);
+	losses_print(&losses);
+	print_refusals(summary->refusals);
 	print_times(summary);
-	print_replaced(summary->tree);
 	sources_print_fetched(&summary->report->fetched);
 	print_unnamed(summary, &books);
+	print_unknown(totals->unknown_runtimes, &summary->profile->names);
 	sources_print(&summary->report->sources);
-	is_explained = print_unsampled(summary, &books);
 	print_cost(summary);
 	print_drawn(summary);
-	summary_print_hottest(summary->drawn, NULL);
+	summary_print_hottest(summary->drawn, NULL, summary->shows_native, diag_lines() - lines);
 	print_idle(summary, &books, has_waits);
-	if (profile_totals(summary->profile)->killed_by)
-		print_killed(profile_totals(summary->profile)->killed_by);
+	if (totals->killed_by)
+		print_killed(totals->killed_by);
 	else if (!is_explained)
 		print_scarcity(summary, &books);
 	print_harm(summary);
@@ -626,9 +731,9 @@ void summary_subtitle(const struct summary *summary, char *out, size_t size)
 	char shown[128], other[96] = "", waited[48] = "";
 
 	if (summary->shows_machines) {
-		snprintf(shown, sizeof(shown), "%.2f s told by virtual machines",
+		snprintf(shown, sizeof(shown), "%.2f s reported by virtual machines",
 			(double)weight / rate_hz);
-		snprintf(other, sizeof(other), "; besides, %.2f s of CPU", cpu_s);
+		snprintf(other, sizeof(other), "; also %.2f s of CPU", cpu_s);
 	} else {
 		/* Waits are not samples, so print them as seconds. */
 		if (waits && weight != samples)
@@ -638,7 +743,7 @@ void summary_subtitle(const struct summary *summary, char *out, size_t size)
 			samples, plural(samples, "sample", "samples"), rate_hz, cpu_s, waited);
 		if (vm)
 			snprintf(other, sizeof(other),
-				"; besides, %.2f s told by virtual machines "
+				"; also %.2f s reported by virtual machines "
 				"(--sample-type " PPROF_MACHINE_TIME ")",
 				(double)vm / rate_hz);
 	}

@@ -32,6 +32,7 @@ struct summary {
 	bool is_stopped;      /* they were stopped all the time */
 	bool is_outside;      /* all was sampled from outside */
 	bool has_events;      /* perf events signalled threads */
+	bool shows_native;    /* the native functions of interpreters are drawn */
 	struct summary_waits waits;
 	const struct pipe_reader_refusal *refusals; /* PIPE_READER_REFUSALS; borrowed */
 };
@@ -49,8 +50,14 @@ void summary_print(const struct summary *summary);
 void summary_print_losses(
 	const struct profile_totals *totals, const struct pipe_reader_refusal *refusals);
 
-/* Print the hottest functions of @tree (finished). With @spread (or NULL) print how runs differ. */
-void summary_print_hottest(const struct calltree *tree, const struct spread *spread);
+/*
+ * Print the hottest functions of @tree (finished). Self time of a language's functions includes the
+ * native code that they call, unless @shows_native. With @spread (or NULL) it does not, because the
+ * differences between runs, which are printed then, are known for each function only.
+ * @lines_before: lines already printed about the run; the more, the fewer functions.
+ */
+void summary_print_hottest(const struct calltree *tree, const struct spread *spread,
+	bool shows_native, unsigned lines_before);
 
 /* Write the line below the picture's title, "2150 samples, ...", to @out. */
 void summary_subtitle(const struct summary *summary, char *out, size_t size);

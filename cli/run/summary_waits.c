@@ -30,7 +30,7 @@
 #define LOOKS_PER_S	20
 
 /* A smaller percentage of the time is not printed. */
-#define SMALL_PERCENT 1
+#define SMALL_PERCENT 5
 
 struct book {
 	const struct record_life *life;	     /* NULL: sum of several */
@@ -130,7 +130,7 @@ static void print_books(struct book *books, unsigned count)
 	char line[200];
 
 	qsort(books, count, sizeof(*books), by_span);
-	diag_verbose("threads, by the kernel's clocks and by what was told of them:");
+	diag_verbose("each thread's lifetime by the kernel's clocks, and what was recorded of it:");
 	for (unsigned i = 0; i < count; i++) {
 		const struct profile_thread *thread = books[i].thread;
 		const struct record_life *life = books[i].life;
@@ -153,52 +153,6 @@ static void print_books(struct book *books, unsigned count)
 		return;
 	describe_book(&rest, line, sizeof(line));
 	diag_verbose("  %u more: %s", count - BOOKS, line);
-}
-
-/* ---- the whole run --------------------------------------------------------------------------- */
-
-/* Append ", 0.02 s WHAT" unless the part is small. */
-static void append_part(char *line, size_t bytes, double ns, double all_ns, const char *what)
-{
-	size_t used = strlen(line);
-
-	if (ns * 100 >= SMALL_PERCENT * all_ns)
-		snprintf(line + used, bytes - used, ", %.2f s %s", ns / NS_PER_S, what);
-}
-
-static void print_run(const struct summary_waits *summary, const struct book *all, unsigned threads)
-{
-	const struct transform_shape shape = {.fold_idle = true};
-	struct calltree *folded = NULL;
-	struct wait_place *places, *most;
-	char line[400], of[32] = "";
-	uint64_t idle;
-	double idle_ns;
-	size_t used, count;
-
-	if (threads > 1)
-		snprintf(of, sizeof(of), " of %u threads", threads);
-	snprintf(line, sizeof(line), "%.2f s%s: %.2f s on a CPU", all->span_ns / NS_PER_S, of,
-		all->cpu_ns / NS_PER_S);
-	append_part(line, sizeof(line), all->ready_ns, all->span_ns, "ready without one");
-	append_part(line, sizeof(line), all->unknown_ns, all->span_ns, "[waiting], unseen");
-	append_part(line, sizeof(line), all->paused_ns, all->span_ns, "waiting while paused");
-	transform_shape(summary->tree, &shape, &folded);
-	places = wait_places_find(folded ? folded : summary->tree, &count, &idle);
-	most = count ? &places[0] : NULL;
-	idle_ns = (double)idle * (double)summary->profile->period_ns;
-	append_part(line, sizeof(line), idle_ns, all->span_ns, "in idle threads");
-	append_part(line, sizeof(line), all->waiting_ns - idle_ns, all->span_ns, "waiting");
-	used = strlen(line);
-	if (most && (all->waiting_ns - idle_ns) * 100 >= SMALL_PERCENT * all->span_ns)
-		used += (size_t)snprintf(line + used, sizeof(line) - used, ", most in %.*s%s%.120s",
-			most->leaf_bytes, most->leaf, most->function[0] ? " below " : "",
-			most->function);
-	if (summary->has_viewer && !summary->shows_waits && used < sizeof(line))
-		snprintf(line + used, sizeof(line) - used, "; press w");
-	diag_info("%s", line);
-	free(places);
-	calltree_free(folded);
 }
 
 /* ---- locks ----------------------------------------------------------------------------------- */
@@ -258,7 +212,7 @@ static void print_lock_table(struct wait_place *places, size_t count, double per
 	size_t end;
 
 	count = wait_places_merge(places, count, wait_place_by_place_and_holder);
-	diag_verbose("locks, by who waited, and what share of that had them:");
+	diag_verbose("locks: who waited for them, and which functions held them meanwhile:");
 	for (size_t from = 0, rows = 0; from < count && rows < BOOKS; from = end, rows++) {
 		const struct wait_place place = places[from];
 		uint64_t weight = 0;
@@ -281,8 +235,9 @@ static void append_holder(
 		when, place->holder_bytes < 120 ? place->holder_bytes : 120, place->holder);
 }
 
-/* Print for how long locks were waited for, and the two functions that held them the longest. */
-static void print_holders(struct wait_place *places, size_t count, double period_s)
+/* Write for how long locks were waited for, and the two functions that held them the longest. */
+static void describe_longest_holders(
+	struct wait_place *places, size_t count, double period_s, char *line, size_t bytes)
 {
 	char first[200] = "", second[200] = "";
 	double all_s = 0;
@@ -298,24 +253,76 @@ static void print_holders(struct wait_place *places, size_t count, double period
 	append_holder(first, sizeof(first), &places[0], period_s, "of it while");
 	if (count > 1 && (double)places[1].weight * period_s * 100 >= SMALL_PERCENT * all_s)
 		append_holder(second, sizeof(second), &places[1], period_s, "while");
-	diag_info("waited %.2f s for locks%s held one%s%s", all_s, first, second,
+	snprintf(line, bytes, "%.2f s for locks%s held one%s%s", all_s, first, second,
 		second[0] ? " did" : "");
 }
 
-static void print_locks(const struct summary_waits *summary)
+/* Write how long locks were waited for and who held them; "" if no holder is known. */
+static void describe_locks(const struct summary_waits *summary, char *line, size_t bytes)
 {
 	double period_s = (double)summary->profile->period_ns / NS_PER_S;
 	size_t count;
 	struct wait_place *places = find_locks(summary->tree, &count);
 	struct wait_place *copy = places ? malloc(count * sizeof(*copy)) : NULL;
 
+	line[0] = '\0';
 	if (copy) {
 		memcpy(copy, places, count * sizeof(*copy));
-		print_holders(copy, count, period_s);
+		describe_longest_holders(copy, count, period_s, line, bytes);
 		print_lock_table(places, count, period_s);
 	}
 	free(copy);
 	free(places);
+}
+
+/* ---- the whole run --------------------------------------------------------------------------- */
+
+/* Append "0.02 s WHAT", after ", " if it is not the first part, unless the part is small. */
+static void append_part(char *line, size_t bytes, double ns, double all_ns, const char *what)
+{
+	size_t used = strlen(line);
+
+	if (ns * 100 >= SMALL_PERCENT * all_ns)
+		snprintf(line + used, bytes - used, "%s%.2f s %s", used ? ", " : "", ns / NS_PER_S,
+			what);
+}
+
+static void print_run(const struct summary_waits *summary, const struct book *all, unsigned threads)
+{
+	const struct transform_shape shape = {.fold_idle = true};
+	struct calltree *folded = NULL;
+	struct wait_place *places, *most;
+	char line[400] = "", locks[400];
+	uint64_t idle;
+	double idle_ns, waiting_ns;
+	size_t used, count;
+
+	transform_shape(summary->tree, &shape, &folded);
+	places = wait_places_find(folded ? folded : summary->tree, &count, &idle);
+	most = count ? &places[0] : NULL;
+	idle_ns = (double)idle * (double)summary->profile->period_ns;
+	waiting_ns = all->waiting_ns - idle_ns;
+	append_part(line, sizeof(line), waiting_ns, all->span_ns, "waiting");
+	used = strlen(line);
+	if (most && used)
+		snprintf(line + used, sizeof(line) - used, ", most in %.*s%s%.120s",
+			most->leaf_bytes, most->leaf, most->function[0] ? " below " : "",
+			most->function);
+	append_part(line, sizeof(line), all->ready_ns, all->span_ns, "ready, but no CPU was free");
+	append_part(line, sizeof(line), all->paused_ns, all->span_ns, "waiting while paused");
+	describe_locks(summary, locks, sizeof(locks));
+	if (line[0] || locks[0])
+		diag_info("threads: %s%s%s%s", line, line[0] && locks[0] ? "; " : "", locks,
+			summary->has_viewer && !summary->shows_waits
+				? " (key w in the picture shows it)"
+				: "");
+	diag_verbose("%u %s: %.2f s = %.2f on a CPU + %.2f ready + %.2f waiting + %.2f in idle "
+		     "threads + %.2f waiting for an unknown cause + %.2f paused",
+		threads, threads == 1 ? "thread" : "threads", all->span_ns / NS_PER_S,
+		all->cpu_ns / NS_PER_S, all->ready_ns / NS_PER_S, waiting_ns / NS_PER_S,
+		idle_ns / NS_PER_S, all->unknown_ns / NS_PER_S, all->paused_ns / NS_PER_S);
+	free(places);
+	calltree_free(folded);
 }
 
 /* ---- reads of threads' states ---------------------------------------------------------------- */
@@ -327,14 +334,15 @@ static void print_looks(const struct summary_waits *summary)
 
 	for (int source = 0; source < RECORD_SOURCES; source++)
 		if (summary->state->waits[source].refusal[0])
-			diag_info("what threads wait for could not be seen: %s",
+			diag_info("what threads wait for could not be read: %s",
 				summary->state->waits[source].refusal);
 	if (done * 100 < wanted * THINNED_PERCENT)
-		diag_info("waits: looked at each thread %.*f times a second instead of %d, to stay "
-			  "below 2 %% of a CPU",
+		diag_verbose(
+			"waits: each thread's state was read %.*f times a second instead of %d, to "
+			"stay below 2 %% of a CPU",
 			done * 10 < wanted ? 1 : 0, LOOKS_PER_S * done / wanted, LOOKS_PER_S);
 	if (counts->looks_wanted)
-		diag_verbose("waits: %" PRIu64 " threads looked at, %" PRIu64
+		diag_verbose("waits: %" PRIu64 " threads' states read, and %" PRIu64
 			     " stacks, of which %" PRIu64 " changed meanwhile",
 			counts->looks_done, counts->stacks_read, counts->stacks_changed);
 }
@@ -350,7 +358,6 @@ bool summary_waits_print(const struct summary_waits *summary)
 		return false;
 	all = &books[count];
 	print_run(summary, all, count);
-	print_locks(summary);
 	print_looks(summary);
 	if (fabs(off_ns(all)) > fmax(BALANCE_SHARE * all->span_ns,
 					2.0 * count * (double)summary->profile->period_ns)) {

@@ -27,7 +27,7 @@ def held_by_flamerun(folder, pid):
     stacks = [line.rsplit(" ", 1) for line in out.read_text().splitlines()]
     weight = sum(int(count) for _, count in stacks)
     frames = sum((stack.count(";") + 1) * int(count) for stack, count in stacks) / max(weight, 1)
-    held = re.search(r"held for .* in all: \d+ stops?, (\d+) us each", said)
+    held = re.search(r"stopped for .* in all: \d+ stops?, (\d+) us each", said)
     return frames, float(held.group(1)) if held else 0.0
 
 

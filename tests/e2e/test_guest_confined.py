@@ -57,14 +57,14 @@ def assert_books(run, *functions):
     assert run.folded.total > 0.9 * due - 4, run.folded.describe() + run.stderr
 
 
-WENT_ON = "1 process went on without flamerun's library: "
+WENT_ON = "1 process continued without flamerun's library: "
 OUTSIDE = "hint: --outside samples such programs from their start\n"
 
 
 @pytest.mark.confined
 def test_system_calls_of_its_own(program, tmp_path):
     run = run_both(program, tmp_path, "dispatch")
-    assert f"{WENT_ON}its system calls are its own" in run.stderr and OUTSIDE in run.stderr
+    assert f"{WENT_ON}it handles system calls itself" in run.stderr and OUTSIDE in run.stderr
     assert_sampled(run, "before")
     assert_books(run, "before", "dispatch")
     if not outside.IS_CONFINED:
@@ -136,7 +136,7 @@ def test_filters_that_nobody_sees(program, tmp_path, call):
     if call == "clock_gettime" and clock_is_the_kernels():
         pytest.skip("a sample takes a call here")
     run = run_both(program, tmp_path, "filter", "instruction", call)
-    assert f"{WENT_ON}a seccomp filter came unseen" in run.stderr and OUTSIDE in run.stderr
+    assert f"{WENT_ON}a seccomp filter was installed without libc" in run.stderr and OUTSIDE in run.stderr
     assert_sampled(run, "before")
     if "after" in run.truth:
         assert_books(run, "before", "after")
@@ -146,7 +146,7 @@ def test_filters_that_nobody_sees(program, tmp_path, call):
 @pytest.mark.parametrize("call", ["none", "getpid", "prctl", "readlinkat"])
 def test_images_that_inherit_a_filter(program, tmp_path, how, call):
     run = run_both(program, tmp_path, "filter", how, call, "exec")
-    assert "1 program started without flamerun's library: by one that had forbidden" in run.stderr
+    assert "1 program started without flamerun's library: their parent had a seccomp filter" in run.stderr
     assert_books(run, "before", "after")
 
 
@@ -154,5 +154,5 @@ def test_images_that_inherit_a_filter(program, tmp_path, how, call):
 @pytest.mark.parametrize("how", ["prctl", "instruction"])
 def test_images_of_one_that_was_never_sampled(program, tmp_path, how):
     run = run_both(program, tmp_path, "at-once", how, "prctl")
-    assert "1 program started without flamerun's library: by one that had forbidden" in run.stderr
+    assert "1 program started without flamerun's library: their parent had a seccomp filter" in run.stderr
     assert_books(run, "after")

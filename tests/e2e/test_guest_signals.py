@@ -98,4 +98,4 @@ def test_a_kernel_that_breaks_off_calls_is_told(flamerun, tmp_path, configuratio
     if result.returncode in (1, 99):
         pytest.skip("no mounts here")
     assert result.returncode == 0
-    assert ("may have said EINTR" in result.stderr.splitlines()[-1]) == is_said
+    assert ("may have returned EINTR" in result.stderr.splitlines()[-1]) == is_said

@@ -146,7 +146,7 @@ def test_a_sleeper_is_left_alone(tmp_path, programs):
         run = outside.attach(tmp_path, process.pid, seconds=0.5)
         assert process.poll() is None
     assert run.status == 0 and run.folded.total == 0
-    assert "held for" not in run.stderr
+    assert "were stopped for" not in run.stderr
 
 
 def test_one_that_works_seldom_is_stopped_while_it_sleeps(tmp_path, programs):

@@ -66,7 +66,7 @@ def test_a_file_that_is_written_over(tmp_path, files):
     assert "newcomer" not in frames(run) and "turn" not in frames(run)
     replaced = run.folded.below("[replaced: plugin.so]")
     assert replaced > 0.8 * run.folded.total, run.folded.describe()
-    told = re.search(r"(\d+) samples are in 'plugin.so', replaced meanwhile", run.stderr)
+    told = re.search(r"(\d+) samples are in 'plugin.so', which was replaced during the run", run.stderr)
     assert told and int(told.group(1)) == replaced, run.stderr
     assert "hint" not in run.stderr
 

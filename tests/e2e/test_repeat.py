@@ -174,7 +174,7 @@ def test_streams(run, tmp_path, logged):
 def test_losses_are_those_of_all_runs(run, logged):
     result = run("-n", "3", "--", "env", "-i", logged("job"))
     assert result.stderr.count("without flamerun's library") == 1
-    assert "flamerun: 3 programs started without flamerun's library: environment cleared\n" in result.stderr
+    assert "flamerun: 3 programs started without flamerun's library: their environment was cleared\n" in result.stderr
 
 
 @pytest.mark.parametrize("then, status, how", [

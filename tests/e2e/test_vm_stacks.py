@@ -107,7 +107,7 @@ def test_above(tmp_path):
 def test_books_hold_cpu_time_alone(tmp_path):
     run = machine(tmp_path, "300", options=("-v",))
     assert sum(map(int, BOOKS.search(run.stderr).groups())) == run.folded.total
-    told = float(re.search(r"besides, ([0-9.]+) s of elapsed time", run.stderr).group(1))
+    told = float(re.search(r"([0-9.]+) s of elapsed time in stacks that virtual machines reported", run.stderr).group(1))
     assert abs(told - run.truth["ticks"] * TICK_S) <= 1 / RATE_HZ + 0.005
 
 
@@ -139,7 +139,7 @@ def test_no_sum_of_two_times(tmp_path, place):
         assert len(shares) > (kind == "vm")
         for share, name in shares:
             assert abs(float(share) - 100 * stacks.self(name) / stacks.total) <= 0.051, name
-        assert f"told: {'that is what is drawn' if kind == 'vm' else '--sample-type vm'}" in \
+        assert f"reported: {'the picture shows these' if kind == 'vm' else '--sample-type vm draws them'}" in \
             result.stderr
         # The picture's boxes and texts. With CPU time, the browser can show waits, too.
         boxes = drawn(outputs[1])
@@ -147,7 +147,7 @@ def test_no_sum_of_two_times(tmp_path, place):
                    - dict(stacks.stacks).keys())
         assert {stack: boxes.get(stack) for stack, _ in stacks.stacks} == dict(stacks.stacks)
         text = re.search("<desc[^>]*>([^<]*)", outputs[1].read_text()).group(1)
-        told = re.search(r"[0-9.]+ s told by virtual machines", text)
+        told = re.search(r"[0-9.]+ s reported by virtual machines", text)
         clock = re.search(r"[0-9.]+ s of CPU", text)
         assert (clock.start() < told.start()) == (kind == "cpu"), text
         assert ("(--sample-type vm)" in text) == (kind == "cpu"), text
@@ -269,5 +269,5 @@ def test_a_picture_says_what_was_told(tmp_path):
     out = tmp_path / "machine.svg"
     result = subprocess.run([profiled.BUILD / "flamerun", "-q", "-o", out, "--", program, "500"],
                             check=True, text=True, stdout=subprocess.PIPE)
-    told = re.search(r"([0-9.]+) s told by virtual machines", out.read_text())
+    told = re.search(r"([0-9.]+) s reported by virtual machines", out.read_text())
     assert abs(float(told.group(1)) - library.said(result)["ticks"] * TICK_S) < 0.02

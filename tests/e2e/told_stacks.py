@@ -49,5 +49,5 @@ def run_truth(folder, way, rate_hz, command, shown_of):
 
 def assert_few_native(run):
     """Where an activation is begun or left its run is not linked, or not any more."""
-    kept_native = re.search(r"(\d+) samples? kept native", run.stderr)
+    kept_native = re.search(r"(\d+) samples? without the language's functions", run.stderr)
     assert not kept_native or int(kept_native[1]) < 0.05 * run.folded.total, run.stderr

@@ -131,7 +131,7 @@ static void test_frames_get_the_names(void **state)
 	assert_string_equal(inner->name, "[unknown code]");
 	assert_int_equal(inner->kind, CALLTREE_UNNAMED);
 	assert_int_equal(report.sources.count, 1);
-	assert_string_equal(report.sources.rows[0].name, "code that programs told of");
+	assert_string_equal(report.sources.rows[0].name, "code that programs reported");
 	assert_int_equal(report.sources.rows[0].share.weight, 3);
 	assert_int_equal(report.sources.rows[0].share.named, 0);
 	calltree_free(tree);

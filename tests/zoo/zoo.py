@@ -66,7 +66,7 @@ class Run:
         self.is_outside = "sampled from outside" in self.stderr
         # CPU time of the program. Use the time that flamerun prints if its tracer, a child, used
         # CPU time too, or if the times of the program's children were not added up by wait().
-        stated = re.search(r"([\d.]+) s of CPU \(", self.stderr)
+        stated = re.search(r"([\d.]+) s of CPU time", self.stderr)
         self.program_s = self.waited_s if words[0] == FLAMERUN else self.own_s + self.waited_s
         if stated and (self.is_outside or self.program_s < .1):
             self.program_s = float(stated.group(1))
