@@ -274,7 +274,7 @@ def measure(folder, row, depth, alone_s):
     cpu_s, said = run([bench.FLAMERUN, "-v", "--no-waits", "-r", str(RATE), "-o", out, "--",
                        *row.command, *words])
     due, sampled = told(said, r"(\d+) due"), told(said, r"= (\d+) sampled")
-    missed = told(said, r"\((\d+) by overrun") + due * told(said, r"(\d+) % deferred") / 100
+    missed = told(said, r"\((\d+) by overrun") + due * told(said, r"(\d+)\.\d % of samples deferred") / 100
     taken = max(sampled - missed, 1) / due
     return (cpu_s - alone_s) / (cpu_s * RATE * taken), taken, whole_share(out, depth)[0]
 
