@@ -189,10 +189,10 @@ ROWS = (
     Row("gcc", "g++", run="g++ -std=c++20 -O3 -c {p}/boost.cc", **PROGRAM),
     Row("rustc", "rustc", run="rustc --edition=2021 -C opt-level=3 {p}/tasks.rs", **PROGRAM),
     # Go's garbage collector runs on stacks of its own, in its own threads.
-    Row("go-build", "golang-go", run="go build -a -o prog strings", incomplete=.25, **PROGRAM),
+    Row("go-build", "golang-go", run="go build -a -o prog strings", incomplete=.05, **PROGRAM),
     Row("javac", "default-jdk-headless", run="javac -d . {p}/Zoo.java", **PROGRAM),
     Row("tsc", "node-typescript", run="tsc --noEmit --lib es2020,dom --allowJs --checkJs {p}/node.js", **PROGRAM),
-    Row("pandoc", "pandoc", run="pandoc -s -o out.html {root}/README.md {root}/share/recipes.md {root}/CHANGELOG.md", incomplete=1,
+    Row("pandoc", "pandoc", run="pandoc -s -o out.html {root}/README.md {root}/share/recipes.md {root}/CHANGELOG.md", incomplete=.1,
         **PROGRAM),
     # A dozen threads of 0.1 s each: a thread's last period has no sample.
     Row("ffmpeg", "ffmpeg", sampled=.8, run="ffmpeg -v error -f lavfi -i testsrc=duration=6:size=640x360 -c:v libx264 -f null -",
