@@ -469,7 +469,6 @@ int main(void)
 		cmocka_unit_test(test_without),
 		cmocka_unit_test(test_nested),
 		cmocka_unit_test(test_put_back),
-		cmocka_unit_test(test_put_back),
 		cmocka_unit_test(test_containers),
 		cmocka_unit_test(test_defined_elsewhere),
 		cmocka_unit_test(test_hostile),
