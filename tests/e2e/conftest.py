@@ -28,7 +28,7 @@ MARKS = {
 
 
 def pytest_configure(config):
-    """What the person who runs the tests has set for their own flamerun is not for this one."""
+    """Make the tests independent of the environment: settings, ignored signals, HOME and SHELL."""
     for mark, meaning in MARKS.items():
         config.addinivalue_line("markers", f"{mark}: {meaning}")
     config.option.strict_markers = True
@@ -51,8 +51,8 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(items):
     """
-    The last files first: what waits for seconds has many more to run beside it, and what is at the
-    end, when one process may have nothing left, is short.
+    Run the last files first: they contain the tests that wait, which then run beside many others.
+    The tests that are left for the end are short.
     """
     items.sort(key=lambda item: item.path, reverse=True)
 
@@ -63,7 +63,7 @@ def pytest_unconfigure(config):
 
 @pytest.fixture(scope="session", autouse=True)
 def reachable(tmp_path_factory):
-    """Others go through the folders above a test's own: two, or three when tests run side by side."""
+    """Let other users pass the test folders' parents: two levels, three for parallel tests."""
     folder = tmp_path_factory.getbasetemp()
     while folder.stat().st_uid == os.geteuid() and folder != pathlib.Path(tempfile.gettempdir()):
         folder.chmod(0o755)
@@ -79,7 +79,7 @@ def flamerun():
 
 @pytest.fixture(scope="session")
 def flamerun_of_all(flamerun):
-    """A copy for other users: the checkout may lie in a home that they may not enter."""
+    """A copy of flamerun for other users, who may have no access to the checkout."""
     with tempfile.TemporaryDirectory(prefix="flamerun-program.") as folder:
         os.chmod(folder, 0o755)
         shutil.copy(pathlib.Path(flamerun).parent / "libflameprof.so.1", folder)
@@ -110,7 +110,7 @@ def versions(tmp_path_factory):
 
 @pytest.fixture
 def logged(tmp_path, versions):
-    """logged(name, then="") -> a program that works a little, says who it was in a file, then @then."""
+    """logged(name, then="") -> a program that works, logs its name and arguments, runs @then."""
     def make(name, then=""):
         path = tmp_path / name
         path.write_text(f'#!/bin/sh\n{versions} 4 >&2\necho {name} "$@" >>log\n{then}\n')
@@ -121,7 +121,7 @@ def logged(tmp_path, versions):
 
 @pytest.fixture
 def left(tmp_path, monkeypatch):
-    """left() -> what is in the folder for files that go."""
+    """left() -> the files in the folder for temporary files."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
@@ -130,8 +130,10 @@ def left(tmp_path, monkeypatch):
 
 @pytest.fixture
 def interrupt(tmp_path):
-    """interrupt(words, number, lines) -> status, stdout, stderr of a command in tmp_path that gets
-    the signal @number, with all it runs, once @lines stand in their log."""
+    """
+    interrupt(words, number, lines) -> status, stdout, stderr of a command in tmp_path. Once its log
+    has @lines lines, its process group gets the signal @number.
+    """
     def call(words, number, lines):
         with subprocess.Popen([*map(str, words)], cwd=tmp_path, text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, start_new_session=True) as process:
@@ -147,7 +149,7 @@ def interrupt(tmp_path):
 
 @pytest.fixture(scope="session")
 def confined():
-    """Does no_new_privs hold, so that nothing changes privileges?"""
+    """Is no_new_privs set, so that no program changes privileges?"""
     with open("/proc/self/status", encoding="ascii") as status:
         return any(line.split() == ["NoNewPrivs:", "1"] for line in status)
 
@@ -159,6 +161,6 @@ def pytest_addoption(parser):
 
 @pytest.fixture
 def short_folder():
-    """For sockets, whose paths have 107 bytes at most, however long TMPDIR is."""
+    """A folder with a short path, because a socket's path has at most 107 bytes."""
     with tempfile.TemporaryDirectory(prefix="flamerun-", dir="/tmp") as folder:
         yield folder

@@ -41,7 +41,7 @@ def recorded(name, folder):
 
 
 def toss(draw, mean):
-    """A count that has that mean, as tosses of a coin have it."""
+    """A random count with this mean: Poisson-distributed, above 60 approximated by a normal one."""
     if mean > 60:
         return max(0, round(draw.gauss(mean, math.sqrt(mean))))
     count, left = 0, draw.expovariate(1)
@@ -52,7 +52,7 @@ def toss(draw, mean):
 
 
 def made(path, draw, samples, factors=None):
-    """A run of so many samples, in which functions take as many times as long as usual."""
+    """A run of @samples, in which functions take a multiple of their usual time."""
     whole = math.exp(draw.gauss(0, RUNS_VARY))
     with path.open("w") as out:
         for stack, share in SHARES.items():
@@ -67,7 +67,7 @@ def made(path, draw, samples, factors=None):
 
 
 def two_sides(folder, seed, runs, samples, factors):
-    """So many runs of an old and a new version, as words of a command line."""
+    """Make @runs runs of an old and of a new version; returns the words for flamerun diff."""
     draw = random.Random(seed)
     old = [made(folder / f"old-{i}.folded", draw, samples) for i in range(runs)]
     new = [made(folder / f"new-{i}.folded", draw, samples, factors) for i in range(runs)]

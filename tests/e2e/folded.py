@@ -30,7 +30,7 @@ class Folded:
         return sum(weight for stack, weight in self.stacks if condition(stack))
 
     def below(self, name):
-        """Weight of all samples with @name anywhere on the stack: counted once if it recurses."""
+        """Weight of all samples with @name anywhere on the stack; recursion counts once."""
         return self.where(lambda stack: name in stack)
 
     def self(self, name):
@@ -43,18 +43,19 @@ class Folded:
 
 def distinct(rate_hz):
     """
-    The share of samples by weight that are independent looks: above the tick's rate the kernel looks
-    at its tick, and where others want the CPU not at each, so that a sample weighs the more.
+    The share of samples, by weight, that are independent. Above the tick's rate the kernel delivers
+    samples only at its tick, and on a busy machine not at each tick; the samples then have more
+    weight.
     """
     return 1 if rate_hz <= TICK_HZ else TICK_HZ / rate_hz / 2
 
 
 def assert_share(folded, weight, expected, looks, what):
     """
-    @weight of @folded's total is @expected (0 to 1), within 5 sigma of @looks coin tosses. A share
-    that is half or one and a half times as large must be at least 10 sigma away, else the test has
-    too few samples to tell right from wrong. Targets do fixed work: let there be samples enough for a
-    CPU that is half as fast again.
+    Assert that @weight is the share @expected (0 to 1) of @folded's total, within 5 sigma of @looks
+    independent samples. A share of half or one and a half times @expected must be at least 10 sigma
+    away, otherwise the test has too few samples. Targets do a fixed amount of work, so leave enough
+    samples for a CPU that is half as fast again.
     """
     assert looks > 0, "no samples\n" + folded.describe()
     sigma = math.sqrt(expected * (1 - expected) / looks)
@@ -67,9 +68,9 @@ def assert_share(folded, weight, expected, looks, what):
 
 def assert_truth(folded, truth, looks=1):
     """
-    Every function of @truth (name -> CPU time) has its share of the samples below any of them, of
-    which the share @looks is independent. The
-    smallest share is what the others leave: it needs no samples of its own to be told by.
+    Assert that every function of @truth (name -> CPU time) has its share of the samples below any
+    of them. The share @looks of the samples is independent. The smallest share follows from the
+    others, so it needs no minimum number of samples.
     """
     weights = {name: folded.below(name) for name in truth}
     known = sum(weights.values())

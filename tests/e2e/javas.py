@@ -16,7 +16,7 @@ FUNCTION = re.compile(r"^(\S+) \(([^():]*)(?::(\d+))?\)$")
 
 
 def find_jdks():
-    """{version: java} of JDKs that have a javac, too."""
+    """{version: java} of JDKs that also have a javac."""
     found = {}
     for java in [os.environ["TEST_JAVA"]] if "TEST_JAVA" in os.environ else sorted(
             glob.glob("/usr/lib/jvm/*/bin/java")):
@@ -33,7 +33,7 @@ JDKS = find_jdks()
 
 
 def each(first=KNOWN_MIN):
-    """Parameters of a test for the version of each JDK from @first on."""
+    """Test parameters: the versions of the JDKs from @first on."""
     return [version for version in sorted(JDKS) if version >= first] or [
         pytest.param(0, marks=pytest.mark.skip(f"no JDK {first} or later"))]
 

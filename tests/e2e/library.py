@@ -38,21 +38,21 @@ def build(source, folder, flags=profiled.PLAIN, link="shared", compiler=None, ou
 
 
 def plugin(folder, text):
-    """A plugin of @text that holds the archive, and shows nothing of it."""
+    """Compile a plugin from @text that contains the archive and exports nothing of it."""
     flags = (*profiled.PLAIN, "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,--exclude-libs,ALL")
     return build(write(folder, "plugin.c", text), folder, flags=flags, link="archive",
                  output="plugin.so")
 
 
 def write(folder, name, text):
-    """@text as source @name in @folder."""
+    """Write @text to the source file @name in @folder."""
     path = pathlib.Path(folder) / name
     path.write_text(text)
     return path
 
 
 def environment(**more):
-    """That of the tests, with the flamerun under test on PATH and nothing of flamerun's set."""
+    """The tests' environment, with the flamerun under test on PATH and no settings of flamerun."""
     env = {name: value for name, value in os.environ.items()
            if not name.startswith(("FLAMERUN_", "LD_PRELOAD"))}
     env["PATH"] = f"{profiled.BUILD}:{env['PATH']}"
@@ -60,7 +60,7 @@ def environment(**more):
 
 
 def run(*command, cwd, env=None, status=0, timeout=120):
-    """Run it in @cwd; it has to end with @status and, as libraries do, say nothing on stderr."""
+    """Run a program in @cwd. It must end with @status and print nothing on stderr."""
     result = subprocess.run([str(word) for word in command], cwd=cwd, env=env or environment(),
                             text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             stdin=subprocess.DEVNULL, timeout=timeout, check=False)
@@ -70,7 +70,7 @@ def run(*command, cwd, env=None, status=0, timeout=120):
 
 
 def said(result):
-    """Lines "name value" of stdout; the last of a name counts."""
+    """{name: value} of the lines "name value" of stdout; the last one of a name counts."""
     pairs = [line.split() for line in result.stdout.splitlines()]
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2}
 

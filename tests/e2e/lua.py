@@ -26,7 +26,7 @@ needs_plain = pytest.mark.skipif(
 
 
 class Ended:
-    """What a run left, with the differences taken out that there have to be."""
+    """The results of a run. Addresses and the program's name, which always differ, are replaced."""
 
     def __init__(self, result, program):
         self.status = result.returncode
@@ -70,7 +70,7 @@ def module(folder, name, source):
 
 
 def assert_same(*words, cwd, options=(), **more):
-    """@words mean the same to both; returns what flamelua's run left."""
+    """Assert that @words give the same result with flamelua and lua5.4; returns flamelua's run."""
     plain = run("lua5.4", *words, cwd=cwd, **more)
     ours = run(FLAMELUA, *options, *words, cwd=cwd, **more)
     assert ours.same() == plain.same()

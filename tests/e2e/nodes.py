@@ -24,7 +24,7 @@ def version_of(node):
 
 
 def each_known():
-    """Parametrizes by node, or skips and says why."""
+    """Parametrize a test by the nodes of known versions; skip the test if there is none."""
     known = [node for node in ALL if version_of(node) in KNOWN]
     return pytest.mark.parametrize(
         "node", known or [pytest.param("", marks=pytest.mark.skip(reason="no node 18 to 24"))],

@@ -141,7 +141,7 @@ BUILDS = {
 
 
 class Attached:
-    """One flamerun -p: status, stderr, the folded profile."""
+    """The results of one flamerun -p: status, stderr, the folded profile."""
 
     def __init__(self, result, path):
         self.status = result.returncode
@@ -151,7 +151,7 @@ class Attached:
 
 @contextlib.contextmanager
 def running(*command, **options):
-    """The program in the background, killed in the end if it still runs."""
+    """Run the program in the background; kill it at the end if it still runs."""
     options.setdefault("stdout", subprocess.PIPE)
     process = subprocess.Popen([str(word) for word in command], text=True, **options)
     try:
@@ -163,7 +163,7 @@ def running(*command, **options):
 
 
 def attach(folder, pid, *options, seconds=2):
-    """flamerun -p @pid for @seconds into @folder."""
+    """Run flamerun -p @pid for @seconds; its profile is written to @folder."""
     out = pathlib.Path(folder) / "attached.folded"
     result = subprocess.run([FLAMERUN, "-v", "-p", str(pid), "-d", str(seconds), "-o", out,
                              *options], text=True, stderr=subprocess.PIPE, timeout=120, check=False)
@@ -172,7 +172,7 @@ def attach(folder, pid, *options, seconds=2):
 
 
 def background(folder, pid, *options):
-    """flamerun -p @pid, left running once it samples."""
+    """Start flamerun -p @pid; returns once it samples."""
     process = subprocess.Popen([FLAMERUN, "-p", str(pid), "-o", pathlib.Path(folder) / "b.folded",
                                 *options], text=True, stderr=subprocess.PIPE)
     line = process.stderr.readline()
@@ -182,13 +182,13 @@ def background(folder, pid, *options):
 
 
 def end_of(flamerun):
-    """Wait for a flamerun whose targets have ended, or are about to: status, stderr."""
+    """Wait for a flamerun whose targets end: status, stderr."""
     _, stderr = flamerun.communicate(timeout=60)
     return flamerun.returncode, stderr
 
 
 def status_of(pid, name):
-    """The first number, or word, behind @name in /proc/PID/status."""
+    """The first number, or word, of the line @name in /proc/PID/status."""
     for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(name + ":"):
             return line.split()[1]
@@ -200,7 +200,7 @@ def tracer_of(pid):
 
 
 def state_of(pid):
-    """None of one that is gone."""
+    """The state letter; None if the process does not exist."""
     try:
         return status_of(pid, "State")
     except (FileNotFoundError, ProcessLookupError):
@@ -208,7 +208,7 @@ def state_of(pid):
 
 
 def cpu_s(pid):
-    """CPU time of all of its threads, as the scheduler has it."""
+    """CPU time of all threads of @pid in seconds, from schedstat."""
     return sum(int((task / "schedstat").read_text().split()[0])
                for task in pathlib.Path(f"/proc/{pid}/task").iterdir()) / 1e9
 
@@ -221,7 +221,9 @@ def wait_until(condition, seconds=60):
 
 
 def send(pid, number):
-    """Signal @pid; a second one of this number is then another: two that are pending are one."""
+    """
+    Signal @pid and wait until the signal is not pending: a second one would be merged with it.
+    """
     os.kill(pid, number)
     wait_until(lambda: not int(status_of(pid, "ShdPnd"), 16) & 1 << number - 1)
 

@@ -14,7 +14,7 @@ SAMPLES = 6  # index in NUMBERS
 
 
 def numbers(column):
-    """LEB128, one behind the other."""
+    """Decode LEB128 numbers."""
     value = shift = 0
     for byte in column:
         value |= (byte & 127) << shift
@@ -29,7 +29,7 @@ def signed(zigzag):
 
 
 def planes(column, count):
-    """The lowest byte of each, then the next of each."""
+    """Decode planes: the lowest bytes of all numbers, then the next bytes."""
     assert count and len(column) % count == 0 and 1 <= len(column) // count <= 4
     return [sum(byte << 8 * i for i, byte in enumerate(column[at::count])) for at in range(count)]
 
@@ -50,7 +50,7 @@ def texts(column):
 
 
 def columns(path):
-    """By tag. The tests of what is written and what is read go through here alone."""
+    """{tag: bytes} of the columns of a picture."""
     data = re.search(r"<metadata [^>]*\bid=.flamerun.[^>]*>(.*?)</metadata>", path.read_text(), re.S)
     pieces = re.findall(r"<piece[^>]*>([^<]*)</piece>", data[1])
     raw = zlib.decompress(b"".join(map(base64.b64decode, pieces)))
@@ -99,7 +99,7 @@ class Picture:
             yield time * tick, nodes[thread], thread, weight, kind
 
     def old_samples(self):
-        """The same of a picture from before version 1, in any order."""
+        """(time, node, thread, weight, kind) in any order, of a picture from before version 1."""
         time = node = 0
         for step, node_step, *others in zip(*(numbers(self.columns[tag]) for tag in (
                 OLD_TIMES, OLD_NODES, OLD_THREADS, OLD_WEIGHTS, OLD_KINDS))):
@@ -108,5 +108,5 @@ class Picture:
             yield time, node, *others
 
     def stacks(self):
-        """What folded text has: {(outermost, ..., innermost): weight}."""
+        """{(outermost, ..., innermost): weight}, like folded stacks."""
         return {path: weight for path, weight in zip(self.paths, self.weights) if weight}

@@ -24,8 +24,8 @@ class Pixels:
 
     def difference(self, other):
         """
-        Mean difference of all bytes, 0 to 255; 255 when the sizes differ by more than rounding.
-        What lies below the boxes is left out: an SVG says there what it can do.
+        Mean difference of all bytes, 0 to 255; 255 if the sizes differ by more than rounding.
+        Ignores the area below the boxes, where an SVG has help texts.
         """
         rows = min(self.height, other.height) - FOOTER
         if abs(self.width - other.width) > 2 or abs(self.height - other.height) > FOOTER:
@@ -38,8 +38,8 @@ class Pixels:
 
 def unfilter(kind, line, above, step):
     """
-    One line of PNG, undone in place (PNG specification, clause 9), colour by colour. Most are as the one
-    above: then what is nearest is up from the first byte on, where left and corner are 0.
+    Undo the filter of one PNG line in place (PNG specification, clause 9), for each colour. A line
+    of zeros with filter 2 or 4 equals the line above, which is the usual case.
     """
     if kind in (2, 4) and not any(line):
         line[:] = above
@@ -56,7 +56,7 @@ def unfilter(kind, line, above, step):
 
 
 def along(mine, over, predict):
-    """From left to right, each byte by what is already there."""
+    """Process a line from left to right, each byte by those before it."""
     left = corner = 0
     for byte, up in zip(mine, over):
         left = byte + predict(left, up, corner) & 255

@@ -45,7 +45,7 @@ def fields(data):
 
 
 def numbers(value):
-    """A list's piece: one number, or packed ones."""
+    """The numbers of a repeated field: one, or packed ones."""
     if isinstance(value, int):
         return [value]
     found, number, shift = [], 0, 0
@@ -59,7 +59,7 @@ def numbers(value):
 
 
 def message(*pairs):
-    """Encode (number, integer, text, bytes or list of integers to be packed)..."""
+    """Encode a message from (number, integer, text, bytes, or list of integers to pack)..."""
     out = b""
     for number, value in pairs:
         if isinstance(value, int):
@@ -74,7 +74,7 @@ def message(*pairs):
 
 
 class Profile:
-    """stacks: (names outermost first, values, labels); other fields by profile.proto's names."""
+    """stacks: (names outermost first, values, labels); other fields as in profile.proto."""
 
     def __init__(self, path):
         data = pathlib.Path(path).read_bytes()
@@ -132,7 +132,7 @@ class Profile:
         return tuple(reversed(names)), values, labels
 
     def folded(self, value=0):
-        """Weight by stack, as folded text has them."""
+        """Weight by stack, as in folded stacks."""
         sums = {}
         for names, values, _ in self.stacks:
             names = names or ("[all]",)
@@ -142,7 +142,7 @@ class Profile:
 
 
 class Maker:
-    """Build a profile of addresses, or of names, as its writers do."""
+    """Build a profile of addresses, or of names, as other profilers do."""
 
     def __init__(self, *types):
         self.texts = [""]
@@ -166,13 +166,12 @@ class Maker:
         self.add(4, (1, ident), (2, mapping), (3, address))
 
     def function(self, ident, name):
-        """A function and a location of it, both with this id."""
+        """Add a function and a location of it, both with this id."""
         self.add(5, (1, ident), (2, self.text(name)), (3, self.text(name)))
         self.add(4, (1, ident), (4, message((1, ident))))
 
     def chain(self, ident, *places):
-        """A location of functions (name, file, line), the one in memory first, each inlined in the
-        one before."""
+        """Add a location with functions (name, file, line), each inlined in the one before."""
         lines = []
         for name, file, line in reversed(places):
             if (name, file) not in self.functions:
@@ -187,7 +186,7 @@ class Maker:
                    for key, text in labels.items()))
 
     def period(self, kind, unit, period):
-        """Of this type, which is the one to show."""
+        """Set the period and its type, which also becomes the default sample type."""
         self.add(11, (1, self.text(kind)), (2, self.text(unit)))
         self.body += message((12, period), (14, self.text(kind)))
 
@@ -197,8 +196,10 @@ class Maker:
 
 
 def layout_of(program, name, debug=None):
-    """(file offset, address and size of the code's segment, address of @name, build-id); @debug has
-    the names when they are not in the program"""
+    """
+    (file offset, address and size of the code's segment, address of @name, build-id). @debug: the
+    file with the symbols, if the program has none.
+    """
     def tool(*words, file=program):
         return subprocess.run([*words, file], stdout=subprocess.PIPE, text=True, check=True).stdout
 

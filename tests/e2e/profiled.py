@@ -35,10 +35,7 @@ COMPILED = pathlib.Path(os.environ.get("PYTEST_DEBUG_TEMPROOT", COMPILED_HERE.na
 
 
 def compile_once(command, program, is_kept):
-    """
-    Make @program by @command, which `-o PROGRAM` completes; where @is_kept, what the same command made
-    before is as good.
-    """
+    """Make @program by @command and -o. @is_kept: reuse what an equal command has made."""
     kept = COMPILED / hashlib.sha1(repr(command).encode()).hexdigest()
     if is_kept and kept.exists():
         shutil.copy(kept, program)
@@ -72,8 +69,8 @@ GO_ENVIRONMENT = {**os.environ, "GOCACHE": str(ROOT / "build" / "go-cache"), "GO
 
 class Profiled:
     """
-    One run: status, stdout, stderr, the folded profile, the truth the target printed, and which share
-    of the samples is an independent look each.
+    One run: status, stdout, stderr, the folded profile, the truth printed by the target, and the
+    share of samples that is independent.
     """
 
     def __init__(self, result, text, rate_hz, looks=1):
@@ -86,7 +83,7 @@ class Profiled:
 
     @property
     def truth(self):
-        """Lines "function nanoseconds" of stdout."""
+        """{function: ns} of the lines "function nanoseconds" of stdout."""
         pairs = [line.split() for line in self.stdout.splitlines()]
         return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}
 
@@ -96,17 +93,17 @@ class Profiled:
 
     @property
     def begin(self):
-        """What it may have used before main(), in samples: 20 ms, but that machines differ."""
+        """The most samples that fall before main(): those of 20 ms, because machines differ."""
         return 0.02 * self.rate_hz
 
     def assert_truth(self, truth=None):
-        """Its functions have the shares of @truth, or those that the target printed."""
+        """Assert that the functions have the shares of @truth, or those that the target printed."""
         folded.assert_truth(self.folded, truth or self.truth, self.looks)
 
 
 @functools.lru_cache(maxsize=None)
 def has_events():
-    """May flamerun have perf events here, as root has where no sandbox forbids them?"""
+    """Can flamerun use perf events here? root can, unless a sandbox forbids it."""
     return subprocess.run([BUILD / "flamerun", "-q", "--no-config", "--clock=perf", "-r", "10000", "-o", "/dev/null",
                            "--format", "folded", "--", "true"], check=False,
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
@@ -119,8 +116,8 @@ OUTSIDE_LOOKS = 0.75
 
 def looks(count, is_outside=False):
     """
-    (rate, milliseconds as a word) that give who computes so long @count independent looks: in a
-    quarter of the time where something else than the kernel's tick looks.
+    (rate, milliseconds as a word) for a target that computes, to get @count independent samples.
+    Perf events and sampling from outside need a quarter of the time that timers need.
     """
     if is_outside:
         return 997, str(math.ceil(count / OUTSIDE_LOOKS * 1000 / 997))
@@ -129,10 +126,7 @@ def looks(count, is_outside=False):
 
 
 def profile(folder, *command, rate_hz=197, clock_hz=None, options=(), env=None):
-    """
-    Run @command under flamerun into @folder. With @clock_hz it samples by the monotonic clock at that
-    rate, so that a second gives thousands of stacks.
-    """
+    """Run @command under flamerun in @folder. @clock_hz: sample by elapsed time, at this rate."""
     out = pathlib.Path(folder) / "profile.folded"
     flamerun = BUILD / "flamerun"
     clock = ["-r", str(rate_hz)]
@@ -149,7 +143,7 @@ def profile(folder, *command, rate_hz=197, clock_hz=None, options=(), env=None):
 
 
 def crowd():
-    """How many times as long as with two programs a CPU, which tests are by themselves, one waits for it."""
+    """How many times more programs want a CPU than two, the tests' usual load; at least 1."""
     minute, _, _, running, _ = pathlib.Path("/proc/loadavg").read_text(encoding="ascii").split()
     return max(1, max(float(minute), int(running.split("/")[0])) / (2 * os.cpu_count()))
 
@@ -161,13 +155,13 @@ of_all = pytest.mark.skipif(not IS_ALL, reason="make check-all has it")
 
 
 def side_by_side(call, ways):
-    """What @call returns for each of @ways, called at once: for programs that hardly use the CPU."""
+    """[@call(way) for each of @ways], called in parallel; for programs that use little CPU time."""
     with concurrent.futures.ThreadPoolExecutor(len(ways)) as pool:
         return list(pool.map(call, ways))
 
 
 def folder(parent, name):
-    """A new one in @parent."""
+    """A new folder in @parent."""
     path = pathlib.Path(parent) / name
     path.mkdir()
     return path

@@ -16,7 +16,7 @@ PYTHON = os.path.realpath("/usr/bin/python3")
 
 
 def version_of(python):
-    """(3, 12), of that which runs."""
+    """The version of @python, as (3, 12)."""
     said = subprocess.run([python, "-c", "import sys; print(*sys.version_info[:2])"],
                           stdout=subprocess.PIPE, text=True, check=True).stdout
     return tuple(map(int, said.split()))
@@ -31,7 +31,7 @@ ALL = sorted((str(path) for path in (*pathlib.Path("/usr/bin").glob("python3.*")
 
 
 def known():
-    """Those whose functions have names, by version and path."""
+    """The paths of the Pythons whose functions flamerun can name."""
     return [path for path in ALL if (3, 8) <= version_of(path) <= (3, 15)]
 
 
@@ -47,13 +47,13 @@ def functions(stack):
 
 
 def is_part(wanted, stack):
-    """Are @wanted names in @stack in that order, perhaps with others between?"""
+    """Are the names @wanted in @stack in this order, perhaps with others between them?"""
     names = iter(name for name, _ in functions(stack))
     return all(name in names for name in wanted)
 
 
 def weight_of(folded, *wanted):
-    """The weight of all stacks with the names @wanted in that order."""
+    """The weight of all stacks with the names @wanted in this order."""
     return folded.where(lambda stack: is_part(wanted, stack))
 
 
@@ -65,9 +65,6 @@ def script(folder, text, name="script.py"):
 
 
 def profile(folder, *words, options=(), clock_hz=300, python=PYTHON, env=None):
-    """
-    Run @words by Python under flamerun. The rate is one at which a full ring lasts for
-    seconds: on a machine with much else to do nothing is dropped.
-    """
+    """Run @words by Python under flamerun, at a rate at which a busy machine drops nothing."""
     return profiled.profile(folder, python, *words, clock_hz=clock_hz,
                             options=list(options), env=env)

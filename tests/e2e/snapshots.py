@@ -14,7 +14,7 @@ import library
 
 PYTHON = "/usr/bin/python3"
 class Program:
-    """A program with the library preloaded, until the end of the block."""
+    """A program with the library preloaded; it is killed at the end of the block."""
 
     def __init__(self, folder, *command, settings, preload=True, **env):
         self.folder = pathlib.Path(folder)
@@ -37,7 +37,7 @@ class Program:
         self.process.stdout.close()
 
     def reads(self):
-        """A line of its output; when one has come, the library is awake."""
+        """Read a line of the program's output. After it the library has started."""
         return self.process.stdout.readline().decode().strip()
 
     def ask(self, number=signal.SIGUSR2, pid=None):
@@ -58,7 +58,7 @@ def wait_for(condition, timeout_s=30):
 
 
 def connected(path):
-    """To a server's Unix socket: its file is there a moment before anybody listens."""
+    """Connect to a server's Unix socket, whose file exists a moment before the server listens."""
     def client():
         new = socket.socket(socket.AF_UNIX)
         try:
@@ -71,15 +71,15 @@ def connected(path):
 
 
 def timers_of(program):
-    """The threads that its timers signal, not empty while a snapshot is taken."""
+    """The threads that the program's timers signal; not empty while a snapshot is taken."""
     text = pathlib.Path(f"/proc/{program.process.pid}/timers").read_text()
     return re.findall(r"notify: signal/tid\.(\d+)", text)
 
 
 def ask_until(program, condition):
     """
-    A picture is there a moment before the next may be asked for: until then it is refused, with a
-    line on stderr.
+    Ask for a snapshot until @condition() is true. A request that arrives during a snapshot is
+    refused with a line on stderr.
     """
     def is_taken():
         said = program.said()
@@ -90,7 +90,7 @@ def ask_until(program, condition):
 
 
 def picture(program, pattern="*.folded"):
-    """The only picture there, when it is whole: pictures appear by rename."""
+    """The stacks of the only picture. It is complete, because pictures appear by rename."""
     path = wait_for(lambda: list(program.folder.glob(pattern)))
     assert len(path) == 1
     return library.stacks(path[0])

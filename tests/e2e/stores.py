@@ -19,7 +19,7 @@ SCRIPT = pathlib.Path(__file__).parent.parent / "setup" / "clickhouse.sh"
 
 
 def why_not():
-    """Why there are no servers to test with; None: there are."""
+    """Why tests cannot run servers; None if they can."""
     if not profiled.IS_ALL:
         return "ClickHouse is started by make check-all, or with TEST_ALL=1"
     if not shutil.which("clickhouse-server"):
@@ -28,7 +28,7 @@ def why_not():
 
 
 class Servers:
-    """So many servers on loopback, until the end of the with block."""
+    """@count servers on loopback, until the end of the with block."""
 
     def __init__(self, count, users=None):
         self.folder = tempfile.mkdtemp(prefix="flamerun-clickhouse.", dir="/tmp")
@@ -61,7 +61,7 @@ class Servers:
         return f"127.0.0.1:{self.port(number)}"
 
     def ask(self, number, query):
-        """Rows of words."""
+        """The rows of a query, as lists of words."""
         query = query if isinstance(query, bytes) else query.encode()
         with urllib.request.urlopen(f"http://{self.host(number)}/", query, timeout=60) as answer:
             return [line.split("\t") for line in answer.read().decode().splitlines()]
@@ -121,9 +121,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 class Failing(http.server.ThreadingHTTPServer):
     """
-    A server before the one at port @behind (None: there is none). decide(query) -> None: pass it on;
-    (status, bytes): answer that; "hang", "close"; "lose the answer": pass it on and close; "half":
-    pass half of its rows on and close. @certificate: the file of one and its key, for https.
+    A proxy in front of the server at port @behind (None: no server). decide(query) returns None:
+    pass it on; (status, bytes): answer this; "hang"; "close"; "lose the answer": pass it on and
+    close; "half": pass half of the rows on and close. @certificate: a file with certificate and
+    key, for https.
     """
     daemon_threads = True
 
@@ -158,7 +159,7 @@ class Failing(http.server.ThreadingHTTPServer):
 
 
 class Once:
-    """decide() that does @what to the first @times queries which begin with @begin."""
+    """A decide() that returns @what for the first @times queries that begin with @begin."""
 
     def __init__(self, begin, what, times=1):
         self.begin, self.what, self.left = begin, what, times

@@ -15,7 +15,7 @@ INTERRUPT, QUIT, SUSPEND = b"\x03", b"\x1c", b"\x1a"
 
 
 def wait_until_it_reads(pid, program, seconds=60):
-    """Until @pid executes @program, and sleeps in it: no line has come yet."""
+    """Wait until @pid executes @program and sleeps; the program prints nothing at its start."""
     limit = time.monotonic() + seconds
     while os.readlink(f"/proc/{pid}/exe") != program or outside.state_of(pid) != "S":
         assert time.monotonic() < limit, f"{pid} does not wait in {program}"
@@ -24,8 +24,8 @@ def wait_until_it_reads(pid, program, seconds=60):
 
 class Job:
     """
-    The terminal's master side and what the shell says of its job: "stopped N", "exit N",
-    "signal N". The job's stdout is a pipe, stdin and stderr are the terminal.
+    The master side of the terminal, and the shell's reports of its job: "stopped N", "exit N",
+    "signal N". The job's stdout is a pipe; stdin and stderr are the terminal.
     """
 
     def __init__(self, folder, *command):
@@ -72,7 +72,7 @@ class Job:
         return self.line(self.news)
 
     def silent(self, seconds=0.2):
-        """Nothing more on stdout for a while?"""
+        """Has stdout no output for @seconds?"""
         return not self.text[self.out] and not select.select([self.out], [], [], seconds)[0]
 
     def press(self, key):
@@ -97,7 +97,10 @@ class Job:
 
 
 def shell(command, job_out, news, orders):
-    """In the session leader: one job, in the foreground whenever it runs. Order "fg" continues it."""
+    """
+    Run one job as session leader, in the foreground whenever the job runs. The order "fg" continues
+    the job's process group, any other order only its first process.
+    """
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     attributes = termios.tcgetattr(0)

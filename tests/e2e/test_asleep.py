@@ -35,7 +35,7 @@ sys.stdin.read()
 
 @pytest.fixture(scope="module")
 def looker(tmp_path_factory):
-    """The program that compares."""
+    """Compile asleep.c, which compares the two walks of each thread."""
     program = tmp_path_factory.mktemp("looker") / "asleep"
     arch = profiled.ROOT / "arch" / os.uname().machine
     packages = ["cairo", "libelf", "liblzma", "inih"]
@@ -49,7 +49,7 @@ def looker(tmp_path_factory):
 
 
 def look(looker, pid, *options):
-    """How many threads there are of each of the looker's words."""
+    """{word: number of threads} of the results that asleep.c prints, one for each thread."""
     result = subprocess.run([looker, *options, str(pid)], text=True, check=True,
                             stdout=subprocess.PIPE, timeout=60)
     return collections.Counter(line.split()[1] for line in result.stdout.splitlines())
@@ -64,7 +64,7 @@ def settle(pid):
 
 
 def assert_shapes(looker, program, compiler, *words):
-    """Of all threads of @program, run with @words."""
+    """Assert that the two walks agree for all threads of @program, run with @words."""
     with outside.running(program, *words, stdin=subprocess.PIPE, start_new_session=True) as process:
         threads = int(process.stdout.readline().split()[1])
         settle(process.pid)
@@ -84,7 +84,7 @@ def assert_shapes(looker, program, compiler, *words):
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("compiler", ["gcc", "clang", "g++", "clang++"])
 def test_shapes_of_frames(tmp_path, looker, compiler, build):
-    """As they are, and with words planted on the stacks that look like return addresses."""
+    """With and without words planted on the stacks that look like return addresses."""
     language = ("-x", "c++") if compiler.endswith("+") else ("-std=gnu11",)
     program = tmp_path / "asleep"
     outside.need(compiler)

@@ -45,7 +45,7 @@ def database(store):
 
 
 def write_profiles(folder, count, stacks=300, seed=1):
-    """(files, weight of all): different ones, with stacks in common."""
+    """(files, weight of all): different profiles with stacks in common."""
     chance = random.Random(seed)
     paths, weight = [], 0
     for number in range(count):
@@ -66,7 +66,7 @@ def folded(run, tmp_path, selection):
 
 
 def test_what_goes_in_comes_out(run, tmp_path, store):
-    """Added up as merge adds them, by labels, in a picture and a table."""
+    """The store adds profiles as merge does, selected by labels, for a picture and a table."""
     files, weight = write_profiles(tmp_path, 6)
     for number, path in enumerate(files):
         pushed = run("push", store, path, "--label", "service=api", "--label", f"version={number % 2}",
@@ -88,7 +88,7 @@ def test_what_goes_in_comes_out(run, tmp_path, store):
 
 
 def test_a_run_and_its_waits(run, tmp_path, store):
-    """-o with the address: the graph that the run's own outputs show, waits and lines and all."""
+    """A run's graph read from the store equals that of its other outputs, with waits and lines."""
     program = compile_target("split.c", tmp_path, PLAIN)
     result = run("-o", "run.pb.gz", "-o", store, "--label", "version=7", "--", program, "400")
     assert result.returncode == 0 and "pushed 1 profile" in result.stderr, result.stderr
@@ -110,7 +110,7 @@ def test_what_runs_already(run, tmp_path, store):
 
 
 def test_what_is_written_so_far_is_not_pushed(run, flamerun, tmp_path, store):
-    """A store gets a run once, however often its other outputs are written meanwhile."""
+    """A store gets a run once, however often other outputs are written during the run."""
     program = compile_target("split.c", tmp_path, PLAIN)
     with subprocess.Popen([flamerun, "-o", "run.folded", "-o", store, "--", program, "1000000"],
                           cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
@@ -137,7 +137,7 @@ def test_the_same_push_twice_counts_once(run, tmp_path, store):
                                    "INSERT INTO {}.weights", "INSERT INTO {}.profiles",
                                    "SELECT attempt, uniqExact"])
 def test_what_fails_in_between_is_done_again(run, tmp_path, servers, request, query, what):
-    """Rows that arrived without an answer, or in part, count for nothing: a new attempt does."""
+    """Rows of a failed attempt do not count; push repeats the attempt."""
     name = f"f_{abs(hash(request.node.name)) % 10 ** 12}"
     files, weight = write_profiles(tmp_path, 4)
     decide = Once(query.format(name), what)
@@ -154,7 +154,7 @@ def test_what_fails_in_between_is_done_again(run, tmp_path, servers, request, qu
 
 
 def test_what_waits_is_sent_by_the_next_push(run, tmp_path, servers, store, spool):
-    """A server is away: its profiles wait in a folder that is ours alone, and arrive once."""
+    """Profiles for a server that is down wait in a private folder until the next push."""
     files, weight = write_profiles(tmp_path, 8)
     servers.kill(1)
     try:
@@ -189,7 +189,7 @@ def test_a_damaged_file_of_the_spool_is_set_aside(run, tmp_path, servers, store,
 
 
 def test_a_server_dies_in_mid_insert(run, flamerun, tmp_path, servers, store):
-    """Killed while it takes rows, started again: all totals are exact."""
+    """A server is killed while it inserts, and started again: all totals are exact."""
     files, weight = write_profiles(tmp_path, 60, stacks=2000)
     for moment in range(3):
         with subprocess.Popen([flamerun, "push", store, *files[moment * 20:moment * 20 + 20], "--label",
@@ -218,7 +218,7 @@ def test_a_client_dies_in_mid_push(run, flamerun, tmp_path, store):
 
 
 def test_many_push_at_once(run, flamerun, tmp_path, store):
-    """The same files by several at the same time, into tables that are not there yet."""
+    """Several processes push the same files at once, before the tables exist."""
     files, weight = write_profiles(tmp_path, 12)
     clients = [subprocess.Popen([flamerun, "push", store, *files, "--label", "service=x"],
                                 stderr=subprocess.PIPE, text=True) for _ in range(5)]
@@ -229,7 +229,7 @@ def test_many_push_at_once(run, flamerun, tmp_path, store):
 
 
 def test_one_server_more(run, tmp_path, servers, store):
-    """What was pushed to one and is pushed again to two counts once."""
+    """A profile pushed to one server and again to two counts once."""
     files, weight = write_profiles(tmp_path, 10)
     alone = f"clickhouse://{servers.host(0)}/{database(store)}"
     assert run("push", alone, *files, "--label", "service=x").returncode == 0
@@ -239,7 +239,7 @@ def test_one_server_more(run, tmp_path, servers, store):
 
 
 def test_rates_that_differ(run, tmp_path, store):
-    """Times are added in nanoseconds, and what counts something else is not added to them."""
+    """Times are added in nanoseconds; other counts are not added to them."""
     program = compile_target("split.c", tmp_path, PLAIN)
     for rate in (100, 250):
         run("-r", rate, "-o", f"{rate}.pb.gz", "--", program, "400")
@@ -255,7 +255,7 @@ def test_rates_that_differ(run, tmp_path, store):
 
 @pytest.mark.parametrize("each", (1, 3_000_000), ids=("small", "beyond-32-bits"))
 def test_versions_are_compared_by_hosts(run, tmp_path, store, each):
-    """What diff tells of two selections is what it tells of the hosts' files."""
+    """diff gives the same for two selections as for the hosts' files."""
     chance = random.Random(5)
     sides = ([], [])
     for version in (0, 1):
@@ -286,7 +286,7 @@ def test_versions_are_compared_by_hosts(run, tmp_path, store, each):
 
 
 def test_symbols_are_pushed_once(run, tmp_path, store, servers):
-    """What ran stripped is named by the symbols of its build-id."""
+    """Pushed symbols name the samples of a stripped program with the same build-id."""
     program = compile_target("split.c", tmp_path, (*PLAIN, "-Wl,--build-id=sha1"))
     whole = tmp_path / "whole"
     shutil.copy(program, whole)
@@ -317,7 +317,7 @@ def test_symbols_of_what_has_none(run, tmp_path, store):
 
 
 def test_a_day_is_dropped(run, tmp_path, servers, store):
-    """By the command of the manual, from all tables; what is left is whole."""
+    """The manual's command drops a day from all tables; the rest stays complete."""
     files, _ = write_profiles(tmp_path, 2)
     for day, path in zip(("2026-02-01", "2026-02-02"), files):
         run("push", store, path, "--label", "service=x", "--label", f"start={day}T12:00")
@@ -328,7 +328,7 @@ def test_a_day_is_dropped(run, tmp_path, servers, store):
 
 
 def existing(servers, store):
-    """Which (server, table) there is: a server without profiles has none."""
+    """The (server, table) pairs that exist: a server without profiles has none."""
     return [(number, table) for number in (0, 1) for [table] in
             servers.ask(number, f"SELECT name FROM system.tables WHERE database = '{database(store)}'")]
 
@@ -348,7 +348,7 @@ HOSTILE = ["it's", "back\\slash", "\\'", "'; DROP TABLE x --", "new\nline", "tab
 
 
 def test_labels_are_any_text(run, tmp_path, store):
-    """Whatever a label is, it selects what has it and nothing else; names of functions likewise."""
+    """Any text can be a label and selects only its profiles; so can names of functions."""
     for number, text in enumerate(HOSTILE):
         path = tmp_path / f"{number}.folded"
         name = text.replace(";", ":").replace("\n", " ").replace("\t", " ").replace("\x01\x7f", "  ")
@@ -363,7 +363,7 @@ def test_labels_are_any_text(run, tmp_path, store):
 
 
 def test_every_byte_of_a_literal(run, servers, store):
-    """What a selection's text became in a query is what a server takes it for."""
+    """The server reads the text of a selection in a query as the same bytes."""
     chance = random.Random(3)
     texts = [bytes(range(1, 256))] + [
         bytes(chance.choice(b"\\'x0n\n\xc3 ") for _ in range(chance.randint(1, 80))) for _ in range(20)]
@@ -384,7 +384,7 @@ USERS = """<yandex><profiles><default></default></profiles><users>
 
 
 def test_who_may(run, tmp_path, monkeypatch):
-    """Credentials by variables and files, which others may not read; never in words or messages."""
+    """Passwords come from variables or a private netrc file, and messages never contain them."""
     users = tmp_path / "users.xml"
     users.write_text(USERS)
     [path], weight = write_profiles(tmp_path, 1)
@@ -413,7 +413,7 @@ def test_who_may(run, tmp_path, monkeypatch):
 
 
 def certificate(folder, of):
-    """A file of one for @of, signed by itself, and its key."""
+    """A file with a self-signed certificate for @of and its key."""
     path = folder / f"{of.replace(':', '-')}.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
                     "/CN=x", "-addext", f"subjectAltName={of}", "-keyout", path, "-out", f"{path}.one"],
@@ -423,7 +423,7 @@ def certificate(folder, of):
 
 
 def test_by_https(run, tmp_path, servers, monkeypatch):
-    """What is not who it says it is gets no rows, and one line says so."""
+    """A server with a wrong certificate gets no query, and one line of stderr says so."""
     [path], weight = write_profiles(tmp_path, 1)
     right, wrong = certificate(tmp_path, "IP:127.0.0.1"), certificate(tmp_path, "DNS:other.example")
 

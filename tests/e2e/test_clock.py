@@ -16,7 +16,7 @@ PARANOID = pathlib.Path("/proc/sys/kernel/perf_event_paranoid")
 
 @pytest.fixture(scope="session")
 def events():
-    """Skips where the kernel or a sandbox has none for us."""
+    """Skip if the kernel or a sandbox allows no perf events."""
     result = subprocess.run([profiled.BUILD / "flamerun", "-q", "--clock=perf", "-r", "10000", "-o",
                              "/dev/null", "--format", "folded", "--", "true"], text=True,
                             capture_output=True, check=False)
@@ -26,13 +26,13 @@ def events():
 
 
 def books(stderr):
-    """Due, sampled, by overrun."""
+    """How many samples were due, were taken, and of these are overruns."""
     return [int(number) for number in re.search(
         r"(\d+) due \(.*\) = (\d+) sampled \((\d+) by overrun\)", stderr).groups()]
 
 
 def test_more_stacks_than_ticks(tmp_path, events):
-    """As many as asked for; the kernel's tick gives 1,000 a second at most. Truth: 2/3, 1/3."""
+    """All requested samples are taken; the tick gives 1,000 a second at most. Truth: 2/3, 1/3."""
     program = profiled.compile_target("split.c", tmp_path)
     taken = {}
     for clock in ("perf", "tick"):
@@ -48,9 +48,7 @@ def test_more_stacks_than_ticks(tmp_path, events):
 
 
 def test_time_in_the_kernel(tmp_path, events):
-    """
-    Its share is known by the ticks that fall in there, 160 of each of two kinds: 5 sigma are 40 %.
-    """
+    """The truth is measured by ticks, 160 for each of two functions: 5 sigma are 40 %."""
     program = profiled.compile_target("in_kernel.c", tmp_path)
     run = profiled.profile(tmp_path, program, "2000", rate_hz=4000, options=["-v", "--clock=perf"])
     total = sum(run.truth.values())
@@ -70,7 +68,7 @@ def test_execs_and_their_signals(tmp_path, events, rate_hz):
 
 
 def test_the_program_has_half_of_its_time(tmp_path, events):
-    """At a depth at which a stack takes longer than a sample's period."""
+    """Sampling takes half of the CPU time at most, even if a walk takes longer than the period."""
     program = profiled.compile_target("recursion.c", tmp_path)
     run = profiled.profile(tmp_path, program, "1500", "1000", rate_hz=10000,
                            options=["-v", "--clock=perf"])
@@ -81,7 +79,7 @@ def test_the_program_has_half_of_its_time(tmp_path, events):
 
 @pytest.mark.skipif(not shutil.which("lua5.4"), reason="no lua5.4 here")
 def test_it_has_half_by_its_own_account(tmp_path, events):
-    """One whose stacks take milliseconds: what flamerun says of itself is not what it takes."""
+    """Measured by the program's own clock, too, sampling with walks of milliseconds is bounded."""
     script = tmp_path / "deep.lua"
     script.write_text("local function spins() local x = 0 for i = 1, 2e7 do x = x + i % 7 end return x end\n"
                       "local function deep(n) return 1 + (n > 0 and deep(n - 1) or spins()) end\n"
@@ -101,7 +99,7 @@ def test_no_descriptor_of_ours(tmp_path, events):
 
 
 def test_the_limit_of_files_is_the_programs(tmp_path, events):
-    """flamerun's descriptors lie high. Who is started has the limit that was given to flamerun."""
+    """flamerun raises its own limit of descriptors; the program gets the original one."""
     work = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"
     script = f"{work}; ulimit -Sn >> limits; sh -c 'ulimit -Sn' >> limits"
     subprocess.run(["sh", "-c", 'ulimit -Sn 500 && exec "$@"', "sh", profiled.BUILD / "flamerun",
@@ -111,7 +109,7 @@ def test_the_limit_of_files_is_the_programs(tmp_path, events):
 
 
 def test_what_a_refusal_says(tmp_path):
-    """Asked for, they are the run's condition; left open, one line, and the tick."""
+    """Refused perf events are an error with --clock=perf; by default the tick replaces them."""
     confine = tmp_path / "confine"
     subprocess.run(["gcc", "-D_GNU_SOURCE", profiled.ROOT / "tests" / "e2e" / "confine.c", "-o",
                     confine], check=True)

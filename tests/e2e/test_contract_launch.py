@@ -65,7 +65,7 @@ def test_limits_group_and_name(flamerun, tmp_path):
 
 
 def open_descriptors(flamerun, folder, redirections):
-    """What the shell itself has open, alone and profiled; its stdout goes to descriptor 9."""
+    """The shell's open descriptors, alone and profiled; its stdout goes to descriptor 9."""
     texts = []
     for prefix in ([], [flamerun, "-q", "--"]):
         script = f'exec "$@" 9>listing {redirections}'
@@ -91,7 +91,7 @@ def test_descriptors(flamerun, tmp_path, redirections):
 
 @pytest.mark.sanitized
 def test_a_closed_stderr_is_not_taken_for_a_file_of_ours(flamerun, tmp_path):
-    """Our words must not end up in whatever was opened first and got the free number."""
+    """A file may get the number of the closed stderr; no message must be written to it."""
     (tmp_path / "in.folded").write_text("main;work 3\n")
     os.mkfifo(tmp_path / "fifo.folded")
     reader = os.open(tmp_path / "fifo.folded", os.O_RDONLY | os.O_NONBLOCK)
@@ -177,7 +177,7 @@ def refuse(run, program, because, *arguments):
 
 @pytest.mark.sanitized
 def test_static_programs(run, tmp_path):
-    """No library gets in: they are sampled from outside, which is said."""
+    """They cannot load the library, so they are sampled from outside, and flamerun says so."""
     source = tmp_path / "static.c"
     source.write_text("#include <stdio.h>\nint main(void) { return !fopen(\"started\", \"w\"); }\n")
     for name, flag in (("static", "-static"), ("static-pie", "-static-pie")):
@@ -201,7 +201,7 @@ def test_static_programs(run, tmp_path):
 
 
 def damage(tmp_path, name, offset, value):
-    """A copy of a real program with one 16-bit field of its ELF header changed."""
+    """A copy of a real program with one field of its ELF header changed."""
     data = bytearray(pathlib.Path("/bin/true").read_bytes())
     data[offset:offset + len(value)] = value
     (tmp_path / name).write_bytes(data)
@@ -274,7 +274,7 @@ def test_the_loader_as_a_program(run):
 @IN_BOTH_WAYS
 @pytest.mark.parametrize("before", [(LOADER,), ("proot",)], ids=["loader", "proot"])
 def test_a_program_that_another_mapped_has_its_names(tmp_path, before, way):
-    """The kernel executed a loader: /proc/PID/exe is that."""
+    """Functions have names although /proc/PID/exe is the loader that mapped the program."""
     if not shutil.which(before[0]):
         pytest.skip("not installed")
     program = compile_target("split.c", tmp_path)
@@ -289,7 +289,7 @@ def test_a_program_that_another_mapped_has_its_names(tmp_path, before, way):
 
 
 def test_another_c_librarys_loader_below_a_shell(tmp_path):
-    """Ours would keep it from starting."""
+    """A child of another C library starts, although the library in LD_PRELOAD would prevent it."""
     loader = f"/lib/ld-musl-{os.uname().machine}.so.1"
     if not os.path.exists(loader):
         pytest.skip("no musl")
@@ -325,7 +325,7 @@ def test_flamerun_below_a_library_that_changes_the_time(flamerun, tmp_path, date
 
 @pytest.mark.sanitized
 def test_a_program_that_never_connects(run, tmp_path):
-    """A loader told to preload nothing: flamerun waits for nobody, and says so."""
+    """A loader that ignores LD_PRELOAD: flamerun does not wait for it, and says so."""
     result = run("--", LOADER, "--list", "/bin/true")
     assert result.returncode == 0
     assert "flamerun: no samples: flamerun's library did not start in " in result.stderr

@@ -30,7 +30,7 @@ def listener(tmp_path_factory):
 
 
 class Session:
-    """flamerun over the listener, on pipes."""
+    """flamerun with the listener as program, connected by pipes."""
 
     def __init__(self, flamerun, folder, listener, *signals, options=("-q",), **more):
         numbers = [str(int(number)) for number in signals]
@@ -54,7 +54,7 @@ class Session:
 
 
 def settle():
-    """Time for a second copy of a signal to arrive, if there is one."""
+    """Wait until a second copy of a signal would have arrived."""
     time.sleep(0.15)
 
 
@@ -80,7 +80,7 @@ def test_a_signal_the_program_does_not_catch_ends_both_alike(flamerun, tmp_path,
 
 @pytest.mark.sanitized
 def test_terminated_by_timeout(flamerun, tmp_path):
-    """timeout signals us, then our whole group: a program that tidies up is given the time."""
+    """timeout(1) signals flamerun, then its group; the program still has time to tidy up."""
     # The program may begin to tidy up between the two signals, so it ignores the second one.
     script = ("""trap 'trap "" TERM; echo tidying; sleep 0.2; exit 9' TERM; echo up; """
               "while :; do sleep 0.05; done")
@@ -107,7 +107,7 @@ STATE = ["grep", "-E", "^(Sig(Blk|Ign|Cgt)|ShdPnd):", "/proc/self/status"]
 
 
 def ignore_libc_signals():
-    """Those that libc's sigaction() refuses: by system call, as a parent without libc may."""
+    """Ignore signals 32 and 33 by system call, because libc's sigaction() refuses them."""
     ignored = (ctypes.c_ulong * 4)(1)
     for number in (32, 33):
         assert not ctypes.CDLL(None).syscall(
@@ -157,7 +157,7 @@ def test_a_parent_that_ignores_sigchld(flamerun, tmp_path):
 
 @pytest.mark.sanitized
 def test_blocked_signals_are_passed_on_all_the_same(flamerun, tmp_path, listener):
-    """The mask is for the program: a flamerun that was started with TERM blocked still serves it."""
+    """flamerun passes on a TERM that it inherited blocked; the program inherits the mask."""
     session = Session(flamerun, tmp_path, listener, signal.SIGTERM,
                       preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM}))
     os.kill(session.process.pid, signal.SIGTERM)
@@ -187,7 +187,7 @@ def test_a_program_stopped_from_outside_does_not_stop_flamerun(flamerun, tmp_pat
 @pytest.mark.sanitized
 @pytest.mark.skipif(os.environ.get("TEST_CONFINED") is not None, reason="nobody may trace here")
 def test_a_program_that_has_itself_traced_goes_on(run):
-    """Who refuses debuggers this way makes its parent the tracer, and signals would stop it."""
+    """PTRACE_TRACEME makes the parent the tracer, so each signal would stop the program."""
     code = ("import ctypes, os, time\n"
             "assert ctypes.CDLL(None).ptrace(0, 0, None, None) == 0\n"
             "while time.process_time() < 0.5: sum(range(2000000))\n"

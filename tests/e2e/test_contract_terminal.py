@@ -159,7 +159,7 @@ def test_the_terminal_goes_away(job, listener, tmp_path):
 
 
 class Writing:
-    """flamerun whose program has ended and whose picture nobody takes yet: more than a pipe holds."""
+    """flamerun after the program's end, blocked because nothing reads its picture from a pipe."""
 
     def __init__(self, flamerun, folder):
         fifo = folder / "slow.svg"
@@ -201,7 +201,7 @@ def test_after_the_end_a_second_interrupt_ends_flamerun(flamerun, tmp_path):
 
 
 def test_ctrl_z_while_rendering(flamerun, tmp_path):
-    """No program of its own runs: the keys are flamerun's."""
+    """There is no program, so the keys are for flamerun."""
     started = Job(tmp_path, flamerun, "render", "-")
     try:
         outside.wait_until(lambda: os.tcgetpgrp(started.master) not in (0, started.shell))

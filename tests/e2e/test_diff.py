@@ -37,7 +37,10 @@ def is_alarm(found):
 
 @pytest.mark.parametrize("name, runs", [("versions", 60), ("cc1plus", 20)])
 def test_equal_runs_raise_no_alarm(run, tmp_path, name, runs):
-    """Five against five of one version, many times: of a chance of 5 %, 7.5 % are allowed."""
+    """
+    Compare five with five runs of one version 120 times. Chance gives an alarm in 5 % of the
+    comparisons; 7.5 % are allowed.
+    """
     equal = diffs.recorded(name, tmp_path)[:runs]
     draw = random.Random(4)
     splits = [draw.sample(equal, 10) for _ in range(120)]
@@ -60,7 +63,10 @@ def test_a_change_is_found_among_recorded_runs(run, tmp_path):
 
 @pytest.mark.sanitized
 def test_a_change_is_named_where_it_is(run, tmp_path):
-    """A callee and not its callers, a caller and not what is inlined everywhere, nothing else."""
+    """
+    A change is named at the function that became slower, not at its callers nor at callees that it
+    shares with others.
+    """
     found = compare(run, *diffs.two_sides(tmp_path, 1, 10, 4000, {"order": 1.4}))
     assert set(named(found)) == {("order", "total")}
     told = {one["name"] for one in found["changes"] if one["told"]}
@@ -87,7 +93,7 @@ def test_functions_come_and_go(run, tmp_path):
 
 
 def test_a_caller_that_was_inlined_cost_nothing(run, tmp_path):
-    """Its stacks are there as before, without it."""
+    """An inlined function only disappears from the stacks of its callees, so it is not named."""
     words = diffs.two_sides(tmp_path, 16, 6, 4000, {"tenth": 1.5})
     for path in words[7:]:
         path.write_text(path.read_text().replace("plan;", ""))
@@ -97,7 +103,7 @@ def test_a_caller_that_was_inlined_cost_nothing(run, tmp_path):
 
 
 def test_a_callee_that_is_jumped_to_cost_nothing(run, tmp_path):
-    """A compiler leaves a function by a jump: some of what it calls stands beside it then."""
+    """A tail call removes `block` from the stacks of some callees, so `block` is not named."""
     words = diffs.two_sides(tmp_path, 20, 6, 4000, {"tenth": 1.5})
     for i, path in enumerate(words):
         if path != "--":
@@ -127,7 +133,7 @@ def test_copies_of_a_function_are_one(run, tmp_path, old, new):
 @pytest.mark.parametrize("new, names", [
     (("0x10", "0x20"), {"[lib.so+0x10]", "[lib.so+0x20]"}), (("0x30", "0x44"), {"[lib.so]"})])
 def test_code_without_names(run, tmp_path, new, names):
-    """Addresses are names where both versions have them; in another build they mean nothing."""
+    """Addresses are compared only if both versions have the same ones, otherwise the module is."""
     words = diffs.two_sides(tmp_path, 15, 4, 2000, {})
     for i, path in enumerate(words):
         if path != "--":
@@ -139,7 +145,7 @@ def test_code_without_names(run, tmp_path, new, names):
 
 
 def test_what_doubles_moves_nothing_else(run, tmp_path):
-    """Of shares all others would fall."""
+    """If `parse` doubles, the shares of all other functions fall, but none of them is named."""
     found = compare(run, *diffs.two_sides(tmp_path, 5, 10, 8000, {"parse": 2}))
     assert set(named(found)) == {("parse", "total")}
     assert abs(named(found)["parse", "total"]["change"] - 1) < 0.15
@@ -164,7 +170,7 @@ def test_one_run_each_tells_large_changes_only(run, tmp_path):
 
 
 def test_few_runs_of_many(run, tmp_path):
-    """Sides of different size weigh alike in the picture, and are told by their runs."""
+    """The picture shows weights per run; `tenth` makes the new version 10 % heavier."""
     words = diffs.two_sides(tmp_path, 8, 6, 4000, {"tenth": 2})
     found = compare(run, *words[:3], "--", *words[7:])
     assert (found["old_runs"], found["new_runs"]) == (3, 6)
@@ -179,7 +185,7 @@ def test_few_runs_of_many(run, tmp_path):
 
 
 def test_runs_of_different_length_raise_no_alarm(run, tmp_path):
-    """A short run knows little: of 60 comparisons 5 % may alarm, 12 are 5 sigma more."""
+    """Chance gives an alarm in 5 % of 60 comparisons; 12 alarms are 5 sigma more."""
     def is_alarm_of(seed):
         draw, folder = random.Random(seed), tmp_path / str(seed)
         folder.mkdir()
@@ -193,7 +199,7 @@ def test_runs_of_different_length_raise_no_alarm(run, tmp_path):
 
 
 def test_of_two_functions_time_tells_which_moved(run, tmp_path):
-    """There is no majority that could say what a slower machine did."""
+    """Two functions have no majority that would show how much slower the machine was."""
     for side, counts in (("old", (6000, 4000)), ("new", (9000, 4000))):
         (tmp_path / side).write_text("main;slow {}\nmain;same {}\n".format(*counts))
     found = compare(run, "old", "new")
@@ -204,7 +210,7 @@ def test_of_two_functions_time_tells_which_moved(run, tmp_path):
 
 
 def test_two_releases_that_share_little_are_compared_as_they_are(run, tmp_path):
-    """What is gone and what is new is most of each: the few that stayed are no measure."""
+    """Most functions are new or gone, so the few others cannot show a slower machine."""
     draw = random.Random(12)
     def write(side, shares):
         paths = []
@@ -330,7 +336,7 @@ def test_a_palette_for_other_eyes(run, tmp_path):
 # ---- two counts in a line -----------------------------------------------------------------------
 
 def two_counts(*sides):
-    """What difffolded.pl writes of two files of folded stacks, sorted."""
+    """The lines that difffolded.pl writes for two files of folded stacks, sorted."""
     counts = collections.defaultdict(lambda: [0, 0])
     for side, paths in enumerate(sides):
         for path in paths:
@@ -342,7 +348,7 @@ def two_counts(*sides):
 
 @pytest.mark.sanitized
 def test_two_counts_in_a_line_are_written(run, tmp_path):
-    """All runs of a version together, each counted once however many the other has."""
+    """The counts are sums of all runs of a version, however many runs the other version has."""
     words = diffs.two_sides(tmp_path, 17, 6, 4000, {"tenth": 2})
     for path in words[:3]:
         path.write_text(path.read_text() + "_start;main;removed 30\n")
@@ -460,7 +466,7 @@ def test_what_other_commands_do_not_take(run, two):
 
 @pytest.mark.sanitized
 def test_odd_profiles(run, tmp_path):
-    """No more than a sample, equal ones, names that are none; nothing of them reaches a terminal."""
+    """Profiles with one sample, equal ones, invalid names; no control byte reaches a terminal."""
     (tmp_path / "one").write_text("f 1\n")
     (tmp_path / "huge").write_text("f 9007199254740000\n")
     (tmp_path / "odd").write_bytes(b"\033[31m\xff;\"\\ 900\nmain;\xc2\x9bx 1000\n")

@@ -8,7 +8,7 @@ import pytest
 
 
 def test_in_turns(run, tmp_path, logged, left):
-    """A warm-up of each is a run, and in no number."""
+    """Each program has a warm-up run, which is in no result."""
     result = run("-q", "diff", "-n", "3", "--warmup", "1", "--", logged("old"), "1", "--", "2", "---", logged("new"), "-x")
     assert (result.returncode, result.stderr) == (0, "")
     assert (tmp_path / "log").read_text().splitlines() == [

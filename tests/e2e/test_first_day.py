@@ -18,13 +18,13 @@ BURN = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done"
 
 
 def readme_commands(start):
-    """The indented lines of README.md that begin with that word."""
+    """The indented lines of README.md that begin with this word."""
     lines = re.findall(r"^    (\S.*)$", README, re.M)
     return [line for line in lines if shlex.split(line, comments=True)[0] == start]
 
 
 def option_names(flamerun):
-    """Every long option, as the completion script has it."""
+    """Every long option, from the completion script."""
     script = subprocess.run([flamerun, "--completions", "fish"], text=True, check=True,
                             stdout=subprocess.PIPE).stdout
     return set(re.findall(r" -l ([\w-]+)", script)), set(re.findall(r" -s (\w)", script))
@@ -39,7 +39,7 @@ def put(path, text, mode=0o755):
 
 @pytest.fixture
 def desk(tmp_path, flamerun):
-    """A folder with all the programs of README.md, and the environment to run them in."""
+    """A folder with all programs that README.md names, and the environment to run them in."""
     put(tmp_path / "server", f"#!/bin/sh\n{BURN}\n")
     put(tmp_path / "job", f"#!/bin/sh\ncat\n{BURN}\n")
     for name in "old", "new":
@@ -100,7 +100,7 @@ def test_the_makefile_has_the_readmes_targets():
 
 
 def test_a_half_sanitized_build_is_refused():
-    """ThreadSanitizer without the library, whose threads are to be checked."""
+    """With ThreadSanitizer but a library without it, threads cannot be checked."""
     result = subprocess.run(["make", "-n", "SAN=thread", "all"], cwd=profiled.ROOT, text=True,
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert result.returncode == 2
@@ -211,7 +211,7 @@ def test_a_program_that_sleeps(run, tmp_path):
 
 @pytest.mark.sleeps
 def test_a_program_that_mostly_sleeps(run):
-    """A hundred samples look like an answer, and are one for a twentieth of the time only."""
+    """The summary names the wait, although there are enough samples: they are 1/20 of the time."""
     script = """if True:
         import time
         while time.process_time() < 0.15: pass
@@ -251,7 +251,7 @@ def test_a_program_that_ends_at_once(run):
 
 
 def test_a_tenth_of_a_second_is_something(run):
-    """A score of samples are due then; that the ends of threads are credited takes none away."""
+    """Twenty samples are due; time that is credited at threads' ends does not reduce them."""
     burn = """if True:
         import threading, time
         def work():
@@ -268,7 +268,7 @@ def test_a_tenth_of_a_second_is_something(run):
 
 @pytest.mark.sanitized
 def test_an_output_behind_the_program(run, tmp_path):
-    """It is the program's, and flamerun says so unless the program made the file."""
+    """It belongs to the program. flamerun says so, unless the program made the file."""
     for words in (["-o", "x.svg"], ["-ox.svg"], ["--output=x.svg"], ["--output", "x.svg"]):
         assert "hint: '-o x.svg' went to 'true'" in run("true", *words).stderr
     (tmp_path / "x.svg").touch()
@@ -322,7 +322,7 @@ def test_inside_another_flamerun(flamerun, run, tmp_path):
 
 @pytest.mark.sanitized
 def test_a_pipe_after_it(flamerun, tmp_path):
-    """What the program prints, and nothing else, goes down the pipe, which may end early."""
+    """Only the program's output goes into the pipe, whose reader may end early."""
     result = subprocess.run(["bash", "-c", '"$1" -- sh -c "seq 100000" | head -1; '
                              'echo ${PIPESTATUS[0]}', "-", flamerun], cwd=tmp_path, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)

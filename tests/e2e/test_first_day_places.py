@@ -99,7 +99,7 @@ def test_the_first_process_of_a_container_reaps_orphans(flamerun, tmp_path):
 
 @needs_container
 def test_the_first_process_of_a_container_passes_term_on(flamerun, tmp_path):
-    """As 'docker stop' does it; a signal that ends the program cannot end the first process."""
+    """As with `docker stop`: a signal without a handler does not end process 1."""
     script = "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done"
     for words, status in ((["sh", "-c", script], 9),
                           (["sh", "-c", "echo ready; exec sleep 60"], 128 + 15)):

@@ -77,7 +77,7 @@ def costs(stacks):
 
 @contextlib.contextmanager
 def profiler_cli(node, folder):
-    """Mozilla's command line for its profiler, with a home of its own for its server."""
+    """Mozilla's command line for its profiler, with its own home for its server."""
     program = MODULES / "@firefox-devtools" / "profiler-cli" / "dist" / "profiler-cli.js"
     if not program.exists():
         pytest.skip("no profiler-cli: npm install --prefix build @firefox-devtools/profiler-cli")

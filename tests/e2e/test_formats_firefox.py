@@ -28,7 +28,7 @@ def stacks_of(path):
 
 
 class Profile:
-    """A file, each of whose references is followed."""
+    """A file with all references resolved."""
 
     def __init__(self, path):
         self.data = json.loads(path.read_text(encoding="utf-8"))
@@ -187,7 +187,7 @@ def test_a_full_disk_is_said(run, tmp_path):
 
 @pytest.fixture
 def profiler(tmp_path, short_folder):
-    """profiler(*words) -> what profiler-cli says, as JSON where that is asked for."""
+    """profiler(*words) -> output of profiler-cli, decoded if it is JSON."""
     if not CLI.exists():
         pytest.skip("no profiler-cli: npm install --prefix build @firefox-devtools/profiler-cli")
     env = dict(os.environ, PROFILER_CLI_SESSION_DIR=short_folder)
@@ -203,7 +203,7 @@ def profiler(tmp_path, short_folder):
 
 
 def load(profiler, name):
-    """It gives its own server half a second to begin, which goes on beginning all the same."""
+    """Load a file and wait for it; profiler-cli waits for its server for half a second only."""
     profiler("load", name, check=False)
     deadline = time.monotonic() + PATIENCE_S
     while (result := profiler("profile", "info", check=False)).returncode:

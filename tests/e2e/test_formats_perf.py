@@ -128,7 +128,7 @@ def test_hostile_lines(run, tmp_path, what):
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
-    """The folder of a recording with two events, and what perf report says of each."""
+    """The folder of a recording with two events, and perf report's output for each."""
     folder = tmp_path_factory.mktemp("perf")
     if not shutil.which("perf"):
         pytest.skip("perf is not installed: linux-perf")
@@ -162,7 +162,7 @@ def test_a_recording_weighs_what_perf_says(run, recording):
 
 
 def test_a_recording_without_stacks(run, recording):
-    """Names of threads are padded then, and functions stand behind the event."""
+    """perf script then pads the names of threads and prints the function after the event."""
     folder, _ = recording
     subprocess.run(["perf", "record", "-q", "-e", "cpu-clock", "-F", "500", "-o", "plain.data", "--",
                     "./threads", "200"], cwd=folder, stdout=subprocess.DEVNULL, check=True)

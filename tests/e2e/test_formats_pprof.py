@@ -98,7 +98,7 @@ def test_pprof_reads_it(recorded):
 
 
 def test_pprof_format_reads_it(recorded):
-    """What Datadog's and Polar Signals' collectors for Node read profiles with."""
+    """The reader of Datadog's and Polar Signals' collectors for Node reads the profile."""
     if not (ROOT / "build/node_modules/pprof-format").is_dir() or not shutil.which("node"):
         pytest.skip("no pprof-format: npm install --prefix build pprof-format")
     said = json.loads(subprocess.run(["node", "-e", """
@@ -191,7 +191,7 @@ int main(void) {
 
 
 def chained(tmp_path):
-    """`add` is inlined in `twice` at two lines, that in main at one. Returns the path."""
+    """`add` is inlined in `twice` at two lines, `twice` in main at one. Returns the path."""
     source = tmp_path / "t.c"
     source.write_text(SOURCE)
     maker = Maker(("samples", "count"))
@@ -340,7 +340,7 @@ def left_out(stderr):
 
 
 def assert_books(stderr):
-    """Everything due is accounted for: within 5 sigma of counting at random, 1,500 samples."""
+    """The weights add up to the time due, within 5 sigma for 1,500 samples."""
     off = float(re.search(r"off by ([-+][\d.]+) %", stderr)[1])
     assert abs(off) < 13, stderr
 

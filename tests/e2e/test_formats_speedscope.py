@@ -24,7 +24,7 @@ def stacks_of(path):
 
 
 def profiles_of(path):
-    """{thread: [(stack, weight)] in the file's order}; what the file says is checked on the way."""
+    """{thread: [(stack, weight)] in the file's order}; also checks the file's consistency."""
     data = json.loads(path.read_text(encoding="utf-8"))
     assert data["$schema"] == SCHEMA
     names = [frame["name"] for frame in data["shared"]["frames"]]

@@ -19,7 +19,7 @@ OUTPUTS = ["svg", "folded", "png", "pb"]
 
 @pytest.fixture(scope="module")
 def works_and_sleeps(tmp_path_factory):
-    """Two programs at once, one of which works and the other sleeps."""
+    """Two programs at once, one of which works while the other sleeps."""
     folder = tmp_path_factory.mktemp("svg")
     worker = compile_target("split.c", folder, ("-O1", "-g"))
     sleeper = compile_target("sleeps.c", folder, ("-O1", "-g"))
@@ -28,7 +28,7 @@ def works_and_sleeps(tmp_path_factory):
 
 @pytest.fixture
 def drawn(run, works_and_sleeps, tmp_path):
-    """Run them with options; returns the picture's path."""
+    """drawn(*options) -> the path of a picture of the two programs."""
     def call(*words, command=works_and_sleeps):
         outputs = [word for kind in OUTPUTS for word in ("-o", f"run.{kind}")]
         result = run(*words, *outputs, "--", *command)
@@ -46,7 +46,7 @@ def again(run, tmp_path, *words, source="run.svg"):
 
 
 def assert_equal_pictures(tmp_path):
-    """Every column, the other lines of a function apart, of which only the heaviest are in it."""
+    """Assert equal columns, except LINES_MORE: a picture has only the heaviest lines."""
     first, second = (columns(tmp_path / f"{name}.svg") for name in ("run", "again"))
     assert first.keys() == second.keys()
     assert [tag for tag in first if first[tag] != second[tag] and tag != LINES_MORE] == []
@@ -169,7 +169,7 @@ def test_pictures_of_all_versions_are_read(run, tmp_path, path):
 
 
 def test_old_samples_are_written_by_time(run, tmp_path):
-    """Those of a picture from before version 1, in which they were in any order."""
+    """Samples of a picture before version 1, which were in any order."""
     old = Picture(PICTURES / "version-3.svg")
     result = run("render", PICTURES / "version-3.svg", "-o", "new.svg")
     assert result.returncode == 0, result.stderr

@@ -20,12 +20,12 @@ def program(tmp_path_factory):
 
 
 def shape(text):
-    """Output without the times in it."""
+    """The first word of each line, which is the output without times."""
     return [line.split()[0] for line in text.splitlines()]
 
 
 def run_both(program, folder, *words, **options):
-    """Run it alone, in brief, and under flamerun: what is seen of it is the same."""
+    """Run it alone, in brief, and under flamerun: status and output without times are equal."""
     alone = subprocess.run([program, *words], text=True, stdout=subprocess.PIPE,
                            env={**os.environ, "BRIEF": "1"})
     if "no such thing here" in alone.stdout:
@@ -37,7 +37,7 @@ def run_both(program, folder, *words, **options):
 
 
 def assert_sampled(run, function, least=0.5):
-    """What it used stands below it, but for what was due in between."""
+    """Assert that the share @least of the CPU time that the function used is below it."""
     due = run.truth[function] * RATE_HZ / 1e9
     assert due > 20, "too short to tell"
     assert run.folded.below(function) > least * due, run.folded.describe() + run.stderr
@@ -52,7 +52,7 @@ def test_without_the_time_stamp_counter(program, tmp_path, how):
 
 
 def assert_books(run, *functions):
-    """All that was used is in the picture, under whatever name."""
+    """Assert that 90 % of the CPU time of @functions is in the picture, under whatever names."""
     due = sum(run.truth[function] for function in functions) * RATE_HZ / 1e9
     assert run.folded.total > 0.9 * due - 4, run.folded.describe() + run.stderr
 
@@ -104,7 +104,7 @@ def test_its_own_signal_under_a_filter(program, tmp_path, call):
 
 
 def test_a_filter_that_is_nowhere(program, tmp_path):
-    """First the whole of it, then its code: the kernel refuses them, and sampling goes on."""
+    """The kernel refuses a filter or code at an invalid address, and sampling continues."""
     run = run_both(program, tmp_path, "filter", "nowhere", "none", "threads")
     assert "-1 1 -1 1\n" in run.stdout
     assert "flamerun's library" not in run.stderr
@@ -124,7 +124,7 @@ def test_beginnings_under_a_filter(program, tmp_path, then, said):
 
 
 def clock_is_the_kernels():
-    """Does the vDSO tell the time by a system call here?"""
+    """Does the vDSO read the time by a system call here?"""
     source = pathlib.Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     return not source.exists() or source.read_text().strip() not in (
         "tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter")

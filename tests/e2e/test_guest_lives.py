@@ -67,7 +67,7 @@ def test_an_image_in_another_root_is_not_told_of_the_library(tmp_path, others):
 @pytest.mark.parametrize("way, limit_kib", [("function", None), ("function", 8192), ("syscall", 8192),
                                             ("threads", None), ("threads", 24576)])
 def test_memory_is_locked_as_without_the_library(tmp_path, way, limit_kib):
-    """The arena has 32 MiB and more, the limit is mostly 8."""
+    """mlockall() must not lock the arena of 32 MiB or more; the limit usually is 8 MiB."""
     program = compile_target("locks_memory.c", tmp_path)
     words = [program, way, *([str(limit_kib)] if limit_kib else [])]
     expected = alone(*words)
@@ -89,7 +89,7 @@ def test_memory_is_locked_as_without_the_library(tmp_path, way, limit_kib):
 
 
 def test_a_replaced_preload_keeps_the_library(tmp_path):
-    """By fork and exec, by vfork, by posix_spawn."""
+    """Children by fork, vfork and posix_spawn with another LD_PRELOAD are sampled."""
     program = compile_target("forkexec.c", tmp_path)
     run = profile(tmp_path, program, "1000", "LD_PRELOAD=libm.so.6", rate_hz=997,
                   options=["-v"])
@@ -117,7 +117,7 @@ def test_what_a_changed_environment_is_like(tmp_path, command, said):
 @pytest.mark.parametrize("kind", ["another C library", "AddressSanitizer"])
 @pytest.mark.parametrize("before", ["", "LD_PRELOAD= "])
 def test_programs_that_the_library_would_end(tmp_path, kind, before):
-    """Below a shell; with our preload in the environment or put out of it."""
+    """Below a shell, with flamerun's LD_PRELOAD in the environment or removed from it."""
     flags = ["-O2", "-fsanitize=address"]
     if kind == "another C library":
         # glibc's loader under musl's name: it would load the library if that were still preloaded.
@@ -139,7 +139,10 @@ def test_programs_that_the_library_would_end(tmp_path, kind, before):
 
 
 def test_an_emulator_whose_guest_loads_the_library_again(tmp_path):
-    """Two copies would take each other's signals; qemu 7.2 ends a guest that takes one."""
+    """
+    Two copies of the library in a process would take each other's signals, and qemu 7.2 ends a
+    guest that handles such a signal.
+    """
     emulator = f"qemu-{os.uname().machine}"
     if not shutil.which(emulator):
         pytest.skip("not installed")

@@ -52,7 +52,7 @@ def test_signals_are_the_programs_own(program, tmp_path, case, clock):
 
 
 def test_a_thread_that_blocks_the_signal_is_sampled(program, tmp_path):
-    """By whichever function it blocks it: no sample waits for the end of that."""
+    """However the signal is blocked, samples are not deferred until it is unblocked."""
     run = profile(tmp_path, program, "old-masks", rate_hz=folded.TICK_HZ)
     worked = run.folded.below("work_blocked") + run.folded.below("work_unblocked")
     sigma = math.sqrt(4 / 9 * 5 / 9 / worked)
@@ -77,7 +77,10 @@ def test_a_shells_commands_inherit_its_mask(program, tmp_path, blocked):
 @pytest.mark.parametrize("words, went_on", [(("2000",), 0), (("100", "restart"), 100)], ids=["interrupts", "restarts"])
 @pytest.mark.parametrize("options", [(), ("--clock=tick",)], ids=["any-clock", "tick"])
 def test_a_call_that_an_alarm_breaks_off(tmp_path, words, went_on, options):
-    """It fails with EINTR, although our signal, which restarts calls, is often delivered before the alarm."""
+    """
+    The flags of the alarm's handler decide whether a call restarts, although the sampling signal
+    (SA_RESTART) often arrives before the alarm.
+    """
     program = compile_target("broken_off.c", tmp_path)
     run = profile(tmp_path, program, *words, rate_hz=4000, options=options)
     assert run.folded.total > 20, "it was not sampled: nothing was tested"
@@ -89,7 +92,10 @@ def test_a_call_that_an_alarm_breaks_off(tmp_path, words, went_on, options):
     ("CONFIG_HZ=250\n", True),
     ("CONFIG_HZ=250\nCONFIG_POSIX_CPU_TIMERS_TASK_WORK=y\n", False)])
 def test_a_kernel_that_breaks_off_calls_is_told(flamerun, tmp_path, configuration, is_said):
-    """One that sends a CPU timer's signal in the midst of a call, if it tells so itself."""
+    """
+    If /proc/config.gz shows that the kernel delivers signals of CPU timers during system calls,
+    flamerun says that calls may have failed with EINTR.
+    """
     told = tmp_path / "config"
     told.write_text(configuration)
     inside = f"mount --bind {told} /proc/config.gz || exit 99; exec {flamerun} -- true"

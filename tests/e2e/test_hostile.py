@@ -27,7 +27,7 @@ UNDER_LIMITS = pytest.mark.skipif("TEST_SANITIZED" in os.environ,
 
 
 def limit(kind, amount):
-    """For preexec_fn: no more than @amount of @kind, and no way back."""
+    """For preexec_fn: set soft and hard limit of @kind to @amount."""
     return lambda: resource.setrlimit(kind, (amount, amount))
 
 
@@ -38,7 +38,7 @@ def limit(kind, amount):
                                                          reason="nobody may trace here")),
 ])
 def test_a_little_stack(run, tmp_path, words):
-    """Drawing and unwinding take what they need; the limit is the program's."""
+    """Drawing and unwinding work although the program's stack limit is small."""
     result = run("-r", "997", "-o", "x.svg", "-o", "x.png", "-o", "x.pdf", "-o", "x.folded", *words,
                  "--", "sh", "-c", f"ulimit -s; {BURN}",
                  preexec_fn=limit(resource.RLIMIT_STACK, 64 << 10))
@@ -51,7 +51,7 @@ def test_a_little_stack(run, tmp_path, words):
 
 @UNDER_LIMITS
 def test_a_little_stack_and_signals(flamerun, tmp_path):
-    """What the thread with the stack is asked while it draws, it answers as ever."""
+    """A thread with a stack of its own draws; signals work all the same."""
     os.mkfifo(tmp_path / "slow.folded")
     reader = os.open(tmp_path / "slow.folded", os.O_RDONLY | os.O_NONBLOCK)
     with subprocess.Popen([flamerun, "-q", "-o", "slow.folded", "-o", "x.svg", "--", "sh", "-c",
@@ -107,7 +107,7 @@ def test_a_run_without_samples_has_nothing_to_save(run, tmp_path):
 @UNDER_LIMITS
 @pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 def test_few_open_files_from_outside(run, tmp_path):
-    """What the tracing process does not need it does not keep: stacks are whole, and have names."""
+    """The tracer needs few descriptors: with a limit of 14, stacks are complete and have names."""
     program = compile_target("split.c", tmp_path)
     result = run("-r", "200", "--outside", "-o", "x.folded", "--", program, "200",
                  preexec_fn=limit(resource.RLIMIT_NOFILE, 14))
@@ -117,7 +117,7 @@ def test_few_open_files_from_outside(run, tmp_path):
 
 
 def test_a_program_that_lies_to_the_others(run, tmp_path):
-    """Any of a run's programs can write where all of them leave their samples: it harms nobody."""
+    """Any program of a run can write to the shared arena; nonsense in it harms no other program."""
     liar = compile_target("liar.c", tmp_path)
     work = subprocess.run([liar, "work"], text=True, check=True, stdout=subprocess.PIPE).stdout
     result = run("-v", "-r", "997", "-o", "x.folded", "--", "sh", "-c", """
@@ -133,7 +133,7 @@ def test_a_program_that_lies_to_the_others(run, tmp_path):
 
 
 def in_other_mounts(run, script, words, **options):
-    """@words of flamerun behind @script, which may mount what it likes."""
+    """Run flamerun with @words after @script, which may mount file systems."""
     if not outside.IS_ROOT or subprocess.run(["unshare", "-m", "true"], check=False).returncode:
         pytest.skip("no mounts here")
     flamerun = run("--version").args[0]
@@ -156,7 +156,7 @@ def test_where_stacks_are_saved_when_tmp_is_full(run, tmp_path, flamerun):
 
 
 def test_without_dev_null(run, tmp_path):
-    """It stands in for standard descriptors that came closed."""
+    """If stdin is closed and there is no /dev/null to replace it, flamerun refuses to run."""
     result = in_other_mounts(run, "mount -t tmpfs none /dev; exec 0<&-", ["--", "true"],
                              cwd=tmp_path)
     assert result.returncode == 125
@@ -164,7 +164,7 @@ def test_without_dev_null(run, tmp_path):
 
 
 def test_a_reader_that_goes_away_gets_no_file(flamerun, tmp_path):
-    """What comes through a pipe and cannot be written is saved, but not for who has seen enough."""
+    """Stacks from a pipe are saved if they cannot be written, but not if the reader has ended."""
     stacks = "".join(f"main;f{i} 1\n" for i in range(100000))
     command = [flamerun, "render", "-", "--format", "folded", "-o", "-"]
     environment = dict(os.environ, TMPDIR=str(tmp_path))
@@ -201,7 +201,7 @@ def test_render_knows_what_holds_no_stacks(run, tmp_path, beginning, what):
 
 
 def test_render_takes_no_picture_for_stacks(run, tmp_path):
-    """But an SVG of ours for what is in it, whatever it is called."""
+    """Only flamerun's own SVGs are read as stacks, whatever their names."""
     (tmp_path / "in.folded").write_text(STACKS)
     assert run("render", "in.folded", "-o", "other.svg").returncode == 0
     (tmp_path / "other.svg").rename(tmp_path / "other.folded")
@@ -217,7 +217,9 @@ def test_render_takes_no_picture_for_stacks(run, tmp_path):
 
 @UNDER_LIMITS
 def test_without_memory_to_share_it_is_sampled_from_outside(run, tmp_path):
-    """The library would take too much of the program's address space; the tracer takes none."""
+    """
+    The arena does not fit the program's address space limit; sampling from outside needs none.
+    """
     if outside.IS_CONFINED:
         pytest.skip("nobody may trace here")
     result = run("-r", "997", "-o", "x.folded", "--", "sh", "-c", f"ulimit -v; {BURN}",
@@ -267,7 +269,10 @@ def test_a_limit_on_open_files_is_named(run, tmp_path):
 
 
 def test_a_folder_that_is_gone(flamerun, tmp_path):
-    """Before the program starts there is time for another name, after it for other places."""
+    """
+    If the output's folder is missing before the run, flamerun refuses to run. If it disappears
+    during the run, the stacks are saved elsewhere.
+    """
     (tmp_path / "tmp").mkdir()
     environment = dict(os.environ, TMPDIR=str(tmp_path / "tmp"))
     before, after = "rmdir ../gone; exec \"$@\" true", "exec \"$@\" sh -c \"rmdir ../gone; $0\""

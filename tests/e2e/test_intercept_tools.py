@@ -16,7 +16,7 @@ __all__ = ["chain", "chain_fp", "gdb", "perf", "tool"]
 
 
 def whole_in_check(stacks):
-    """The share of the work whose callers are the check's, then the chain up to main."""
+    """The share of samples whose callers are those of the check, then the chain up to main."""
     there = {stack: count for stack, count in stacks.items() if "work" in stack}
     assert sum(there.values()) > 20, stacks.most_common(5)
     return sum(count for stack, count in there.items() if is_whole(stack)) / sum(there.values())
@@ -99,7 +99,7 @@ def test_exceptions_by_llvm(tmp_path):
 @pytest.mark.parametrize("mode", [INTERCEPTS, IN_CHECK], ids=["original", "check"])
 @pytest.mark.parametrize("link", ["shared", "archive"])
 def test_under_flamerun(tmp_path, mode, link):
-    """With the archive in the program it is flamerun's library that makes the stubs and ticks."""
+    """flamerun's library makes the stubs and the ticks even if the program contains the archive."""
     program = library.build("stub_chain.c", tmp_path, link=link)
     run = profiled.profile(tmp_path, program, str(mode), "spin", "500")
     assert run.status == 0, run.stderr

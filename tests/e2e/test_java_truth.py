@@ -44,7 +44,7 @@ FROZEN = ("[frozen frames]", "", 0)
 
 
 def tiers(first, names):
-    """Parameters of a test: the version of a JDK, a tier."""
+    """Test parameters: the version of a JDK and a tier."""
     found = javas.each(first)
     return [pytest.param(version, tier, marks=() if version == found[-1] or tier in FEW
                          else profiled.of_all) if isinstance(version, int)
@@ -54,7 +54,7 @@ def tiers(first, names):
 
 @pytest.fixture(scope="module", name="compiled")
 def compile_truth(tmp_path_factory):
-    """A folder with the classes of @version."""
+    """A folder with the classes compiled by @version."""
     folders = {}
 
     def compiled(version):
@@ -68,7 +68,10 @@ def compile_truth(tmp_path_factory):
 
 
 def methods(stack, known):
-    """[(class.method, file, line)] of the methods in a stack; without a file those that are known."""
+    """
+    [(class.method, file, line)] of the methods in a stack. Methods without a file are included only
+    if they are in @known or are lambdas.
+    """
     found = []
     for name, line in stack:
         match = javas.FUNCTION.match(name)
@@ -80,7 +83,7 @@ def methods(stack, known):
 
 
 def spinning(shown):
-    """How many of the methods are down to the last one that spins, and by which name it is known."""
+    """(number of methods down to the innermost that spins, its name)"""
     for i in reversed(range(len(shown))):
         holder, _, method = shown[i][0].rpartition(".")
         if method.startswith("spin_"):
@@ -90,8 +93,8 @@ def spinning(shown):
 
 def is_true(shown, expected, carriers):
     """
-    Is it what the JVM said? It says nothing of a virtual thread's carrier with its stack, but what
-    that ran is one of @carriers.
+    Is the stack the one that the JVM printed? The JVM does not print the carrier's frames below a
+    virtual thread's, so these must equal one of @carriers.
     """
     bottom = []
     if FROZEN in shown:
@@ -112,9 +115,10 @@ def is_true(shown, expected, carriers):
 
 def sort_stacks(picture, told):
     """
-    Returns what was expected, and by method that spins the weight of stacks, and of those with
-    frames in the JVM's heap. None is false, and few are cut, as those of threads whose frames are
-    being remade: of virtual threads that is each time that they go on.
+    Returns (expected stacks, {spinning method: weight of its stacks}, {spinning method: weight of
+    its stacks with frames in the JVM's heap}). Asserts that no stack is wrong and few are
+    incomplete. Stacks are incomplete while a thread's frames are being changed, for virtual threads
+    whenever they continue.
     """
     # The program prints names of hidden classes without their address.
     said = re.sub(r"/0x[0-9a-f]+", "", told.read_text(encoding="utf-8"))
@@ -152,7 +156,10 @@ def run_truth(folder, version, classes, *flags, program="JavaTruth"):
 
 
 def assert_all_seen(expected, true):
-    """Each uses the CPU for so long, of which flamerun may have half."""
+    """
+    Assert that a quarter of the CPU time that each method uses, MS a round, is in the profile.
+    flamerun itself may take half of it.
+    """
     few = {name: true[name] for name in expected
            if true[name] < MS / 4 * (1 if name in ("spin_clinit", "spin_pinned")
                                      or "spin_gone" in name else ROUNDS)}

@@ -25,7 +25,7 @@ LAUNCHERS = {
 
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch):
-    """What the tests themselves were started by is not what they play."""
+    """Remove the variables of the launcher that started the tests."""
     for name in list(os.environ):
         if name.startswith(("OMPI_", "PMI", "SLURM")):
             monkeypatch.delenv(name)
@@ -33,7 +33,7 @@ def nowhere(monkeypatch):
 
 @pytest.fixture
 def start(flamerun, tmp_path):
-    """start(rank, size, *words, launcher, job, node) -> a rank that runs: Popen."""
+    """start(rank, size, *words, launcher, job, node) -> Popen of a rank that runs @words."""
     def call(rank, size, *words, launcher="openmpi", job="1", node="n1", options=()):
         names = LAUNCHERS[launcher]
         own = {names[0]: str(rank), names[1]: str(size), "SLURMD_NODENAME": node}
@@ -92,7 +92,7 @@ def test_weights_add_up(start, run, versions, tmp_path):
 
 
 def test_many_at_once(start, run, tmp_path):
-    """All begin and end at the same moment, and each has its place in the file."""
+    """All ranks start and end at the same moment, and each gets its entry in the file."""
     end([start(rank, 16, "sh", "-c", "exit $((OMPI_COMM_WORLD_RANK % 2))") for rank in range(16)])
     ranks = tables(run)["job"]["ranks"]
     assert [rank["rank"] for rank in ranks] == list(range(16))
@@ -118,7 +118,7 @@ def test_the_dead_are_told(start, run, versions, tmp_path):
 
 @pytest.mark.sleeps
 def test_what_a_rank_has_is_there_while_it_runs(start, run, versions, tmp_path):
-    """Each puts down what it has after ten seconds: nobody need end for it to be looked at."""
+    """Each rank writes its profile after ten seconds, so the job can be drawn before it ends."""
     rank = start(0, 2, "sh", "-c", f"{versions} 4; sleep 600")
 
     def cpu():
@@ -136,7 +136,7 @@ def test_what_a_rank_has_is_there_while_it_runs(start, run, versions, tmp_path):
 
 
 def test_an_unusual_rank_is_told(start, run, versions):
-    """Of eight one works six times as long, which is 10 sigma and more of what it should have."""
+    """One of eight ranks works more than six times as long as the others: more than 10 sigma."""
     ranks = [start(rank, 8, versions, 40 if rank == 5 else 6) for rank in range(8)]
     end(ranks)
     assert [one["is_unusual"] for one in tables(run)["job"]["ranks"]] == [rank == 5 for rank in range(8)]
@@ -145,7 +145,7 @@ def test_an_unusual_rank_is_told(start, run, versions):
 
 
 def test_what_one_rank_alone_does_is_told(run, tmp_path):
-    """It is little of all, and stands behind those that have most; first what differs most."""
+    """A function of one rank only is small in the sum; it comes after those with most weight."""
     names = [b"", *(b"f%d" % i for i in range(12)), b"alone", b"dull", b"calls", b"inside", b"libmpi.so.40"]
     frames = len(names) - 2
     columns = [(8, range(1, frames + 1)), (9, [0] * (frames - 1) + [frames + 1]),
@@ -170,7 +170,7 @@ def test_a_rank_that_never_came(start, run, versions):
 
 @pytest.mark.parametrize("launcher", ["openmpi", "mpich"])
 def test_another_job_in_its_folder(start, run, versions, launcher):
-    """Those of an earlier job are gone; where nothing tells two jobs apart, a rank's end does."""
+    """Ranks of an earlier job are removed. Without an id, a job is earlier if a rank has ended."""
     end([start(rank, 4, versions, 4, launcher=launcher, job="1") for rank in range(4)])
     end([start(rank, 2, versions, 4, launcher=launcher, job="2") for rank in range(2)])
     assert [rank["rank"] for rank in tables(run)["job"]["ranks"]] == [0, 1]

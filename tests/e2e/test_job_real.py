@@ -63,7 +63,7 @@ def function(report, name):
 
 @pytest.mark.parametrize("mpi", LAUNCHERS)
 def test_the_slow_rank_is_told(run, flamerun, tmp_path, slow_rank, mpi):
-    """Of four ranks one works twice as long as the others, who wait for it inside MPI."""
+    """One of four ranks works twice as long as the others, which wait for it inside MPI."""
     words = LAUNCHERS[mpi][0]
     result, report = report_of(run, [*words, 4, flamerun, "--job=job", slow_rank(mpi), 3, 2], tmp_path)
     assert result.returncode == 0 and "4 ranks, 30 rounds" in result.stdout
@@ -90,7 +90,7 @@ def test_four_nodes(run, flamerun, tmp_path, slow_rank, srun, mpi):
 
 
 def test_a_rank_dies_in_a_cluster(run, flamerun, tmp_path, slow_rank, srun):
-    """One kills itself, the others are ended for that: what all had is there."""
+    """One rank kills itself and Slurm ends the others; the profiles of all are there."""
     words = srun("--mpi=pmi2", "--kill-on-bad-exit", "-N4", "-n16", flamerun, "--job=job")
     result, report = report_of(run, [*words, slow_rank("mpich"), 2, -1, 9], tmp_path)
     assert result.returncode != 0
@@ -102,7 +102,7 @@ def test_a_rank_dies_in_a_cluster(run, flamerun, tmp_path, slow_rank, srun):
 
 
 def test_the_plugin(run, flamerun, tmp_path, srun):
-    """srun --flamerun: a task is what it is without, by its limits, prolog, signals and status."""
+    """srun --flamerun does not change a task's limits, prolog, signals and status."""
     if not (pathlib.Path(flamerun).parent / "spank_flamerun.so").exists():
         pytest.skip("no plugin: make spank")
     (tmp_path / "prolog.sh").write_text("#!/bin/sh\necho export FROM_PROLOG=yes\n")

@@ -18,7 +18,7 @@ SUFFIX = "_[k]"
 
 @pytest.fixture(scope="session")
 def kernel():
-    """Skips where the kernel does not let us look; its functions' names."""
+    """The names of the kernel's functions; skips if the kernel does not allow sampling."""
     result = subprocess.run([profiled.BUILD / "flamerun", "--kernel", "-o", "/dev/null", "--format",
                              "folded", "--", "true"], text=True, capture_output=True, check=False)
     refusal = re.search("^flamerun: (--kernel: .*)", result.stderr, re.M)
@@ -28,12 +28,12 @@ def kernel():
 
 
 def of_kernel(stack):
-    """The part of @stack that is the kernel's, without marks."""
+    """The kernel's frames of @stack, without marks."""
     return [name[:-len(SUFFIX)] for name in stack if name.endswith(SUFFIX)]
 
 
 def test_functions_and_their_share(tmp_path, kernel):
-    """A third each: computes; reads zeros, in calls; touches pages, in faults."""
+    """A third of the time each: computing, reading zeros by system calls, page faults."""
     program = profiled.compile_target("in_kernel.c", tmp_path)
     run = profiled.profile(tmp_path, program, "2000", rate_hz=1000, options=["--kernel"])
     total = sum(run.truth.values())
@@ -65,7 +65,7 @@ def test_functions_and_their_share(tmp_path, kernel):
 
 
 def test_as_perf_sees_it(tmp_path, kernel):
-    """Each function's share of the kernel's time, of at least 3 %, as far as 600 looks tell: 5 sigma."""
+    """Functions with 3 % of the kernel's time or more have perf's shares, within 5 sigma."""
     if not shutil.which("perf"):
         pytest.skip("no perf")
     program = profiled.compile_target("in_kernel.c", tmp_path)
@@ -94,7 +94,7 @@ def test_as_perf_sees_it(tmp_path, kernel):
 
 
 def test_below_functions_of_a_language(tmp_path, kernel):
-    """Each has what was seen on the interpreter's own stack, and not the other's."""
+    """Python functions have the kernel's functions of their own system calls only."""
     script = tmp_path / "two.py"
     script.write_text("""
 import os
@@ -123,14 +123,14 @@ for _ in range(2500):
 
 
 def test_calls_return_the_same(tmp_path, kernel):
-    """The target ends with 1 when a read is cut short, as a signal that finds it in the kernel does."""
+    """The target exits with 1 if a read is cut short, as by a signal that arrives in the call."""
     program = profiled.compile_target("in_kernel.c", tmp_path)
     run = profiled.profile(tmp_path, program, "1000", rate_hz=10000, options=["--kernel"])
     assert run.status == 0 and set(run.truth) == {"computes", "reads", "touches"}, run.stderr
 
 
 def test_again_from_folded_text(tmp_path, kernel):
-    """The mark tells a function of the kernel's, and is no part of its name."""
+    """The mark identifies a kernel function and is not part of its name."""
     program = profiled.compile_target("in_kernel.c", tmp_path)
     run = profiled.profile(tmp_path, program, "500", rate_hz=1000, options=["--kernel"])
     first = tmp_path / "first.folded"
@@ -143,7 +143,7 @@ def test_again_from_folded_text(tmp_path, kernel):
 
 
 def test_what_a_refusal_says(tmp_path):
-    """One line, and the run goes on."""
+    """flamerun prints one line, and the run continues."""
     confine = tmp_path / "confine"
     subprocess.run(["gcc", "-D_GNU_SOURCE", profiled.ROOT / "tests" / "e2e" / "confine.c", "-o",
                     confine], check=True)

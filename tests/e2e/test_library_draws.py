@@ -82,7 +82,7 @@ def test_settings_of_others_do_not_reach_it(shared, tmp_path):
 
 @pytest.fixture
 def moved(tmp_path):
-    """(the program with a library of its own, the folder of that)"""
+    """(program with its own copy of the library, the copy's folder)"""
     folder = tmp_path / "lib"
     folder.mkdir()
     shutil.copy(library.SHARED, folder)

@@ -61,7 +61,7 @@ def test_batch_draws_pictures(tmp_path):
 
 
 def test_batch_works_whatever_becomes_of_its_pictures(batch, tmp_path):
-    """Under flamerun it has no profiler of its own: the same output, and one complaint for each."""
+    """Under flamerun it cannot profile itself: it says so, and its output is the same."""
     _, alone = batch
     result = subprocess.run([profiled.BUILD / "flamerun", "-q", "-o", "all.folded", "--",
                              example("batch", tmp_path), "3000000"], cwd=tmp_path, text=True,
@@ -107,7 +107,7 @@ def test_server_answers_and_draws_itself(tmp_path):
     ("cpu", "cpu", ("mix", "count")),
     ("elapsed", "vm", ("mix (program.vm:5)", "count (program.vm:9)"))])
 def test_the_machines_functions_have_their_shares(tmp_path, clock, type_of_it, names):
-    """By their native frames and by the stacks that it tells, as by its own clocks."""
+    """Shares in native frames and in reported stacks equal those by the machine's own clocks."""
     run = profiled.profile(tmp_path, example("machine", tmp_path), "1300",
                            options=["--sample-type", type_of_it])
     assert run.status == 0, run.stderr

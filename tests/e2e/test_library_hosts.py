@@ -91,7 +91,7 @@ def assert_sampled(said):
 
 @pytest.mark.parametrize("link", ["shared", "archive"])
 def test_much_thread_local_storage(link, tmp_path):
-    """It lies in every thread's stack, the worker's included."""
+    """Thread-local storage takes 3 MiB of every thread's stack, the worker's included."""
     program = library.build(library.write(tmp_path, "burns.c", BURNS), tmp_path, link=link,
                             flags=("-O1", f"-DTHREAD_LOCAL_BYTES={3 << 20}"))
     assert_sampled(library.said(library.run(program, cwd=tmp_path)))
@@ -100,8 +100,8 @@ def test_much_thread_local_storage(link, tmp_path):
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_thread_sanitizer_and_the_shared_library(compiler, tmp_path):
     """
-    gcc's has a megabyte of thread-local storage. Both end the program if they do not know a thread
-    that is joined.
+    gcc's ThreadSanitizer has a megabyte of thread-local storage. Both compilers' ThreadSanitizer
+    end a program that joins a thread unknown to them.
     """
     source = library.write(tmp_path, "burns.c", BURNS)
     probe = subprocess.run([compiler, "-fsanitize=thread", "-x", "c", "-", "-o",
@@ -117,7 +117,7 @@ def test_thread_sanitizer_and_the_shared_library(compiler, tmp_path):
 
 @pytest.mark.parametrize("link", ["shared", "archive"])
 def test_valgrind_extends_the_stack(link, tmp_path):
-    """And finds nothing to say of what the library does."""
+    """Signals arrive while the stack grows, and valgrind reports no error of the library."""
     if not shutil.which("valgrind"):
         pytest.skip("no valgrind")
     program = library.build(library.write(tmp_path, "grows.c", GROWS), tmp_path, link=link,
@@ -128,7 +128,7 @@ def test_valgrind_extends_the_stack(link, tmp_path):
 
 
 def test_a_scope_below_valgrind_is_drawn(tmp_path):
-    """Valgrind runs no process on another one's memory, as the one that draws is otherwise."""
+    """valgrind cannot run a process in another's memory, as the one that draws usually does."""
     if not shutil.which("valgrind"):
         pytest.skip("no valgrind")
     source = library.write(tmp_path, "scope.c", HEAD + """

@@ -31,7 +31,7 @@ def run(program, what, way, folder):
 
 
 def check_counts(said):
-    """A call for each builtin, and no tick told twice."""
+    """There is a call for each builtin, and no tick is reported twice."""
     assert said["calls"] == 1 and said["stub_calls"] == 1
     assert 10 <= said["ticks"] <= said["periods"] + 1
 
@@ -45,7 +45,7 @@ def test_a_long_builtin_is_one_call(linked, tmp_path, link, way):
 
 
 def test_a_program_that_exports_its_copy(tmp_path):
-    """The shared library's references find the program's names first."""
+    """The shared library's references are bound to the program's copy of the functions."""
     program = library.build("interrupts.c", tmp_path, flags=(*profiled.PLAIN, "-rdynamic"),
                             link="archive")
     for way in ("alone", "preloaded"):
@@ -232,7 +232,7 @@ def test_a_library_opened_late(tmp_path):
 
 
 def test_a_plugin_that_is_closed(tmp_path):
-    """The timer is in its code, and destructors of threads are."""
+    """The timer is in the plugin's code, and so are destructors of threads."""
     plugin = library.plugin(tmp_path, PLUGIN)
     program = profiled.compile_target(library.write(tmp_path, "unloading.c", UNLOADING), tmp_path)
     assert library.said(library.run(program, plugin, cwd=tmp_path)) == {"well": 1}

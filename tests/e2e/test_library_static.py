@@ -118,7 +118,7 @@ def test_a_program_holds_the_library(compiler, link, flags, tmp_path):
 
 @pytest.mark.parametrize("is_opened", [False, True])
 def test_only_a_library_of_the_program_links_it(is_opened, tmp_path):
-    """libc stands before libflameprof then: nothing follows, and the program does not meet it."""
+    """libc then precedes libflameprof, which can intercept no calls; the profile is complete."""
     source = library.write(tmp_path, "inner.c", SELF.replace("int main(", "int inner("))
     inner = library.build(source, tmp_path, flags=("-O2", "-shared", "-fPIC"), output="inner.so")
     if is_opened:
@@ -197,7 +197,7 @@ CLOSES = BURN + """
 
 
 def test_a_plugin_is_closed_while_it_samples(tmp_path):
-    """Its handler and its worker go on: what they run must stay."""
+    """The handler and the worker continue, so their code must stay mapped."""
     plugin = library.plugin(tmp_path, PLUGIN)
     program = profiled.compile_target(library.write(tmp_path, "closes.c", CLOSES), tmp_path)
     said = library.said(library.run(program, plugin, cwd=tmp_path))
@@ -214,7 +214,7 @@ def test_it_serves_cxx(tmp_path):
 
 
 def test_static_linking_is_silent(tmp_path):
-    """And works without call-frame information, which gcc -static leaves out: leaves have names."""
+    """gcc -static omits call-frame information, so only the leaves of stacks have names."""
     source = library.write(tmp_path, "self.c", SELF)
     result = subprocess.run(["gcc", "-O2", "-static", f"-I{library.HEADERS}", "-o",
                              tmp_path / "self", source, library.ARCHIVE], text=True, check=True,

@@ -12,13 +12,13 @@ RATE_HZ = 197
 
 
 def threads_of(path):
-    """Each line's (name, weight, waits) that itself.c wrote."""
+    """(name, weight, waits) of each line that itself.c wrote."""
     return [(line.rsplit(" ", 2)[0], *map(int, line.rsplit(" ", 2)[1:]))
             for line in path.read_text().splitlines()]
 
 
 def profile_itself(folder, program, *arguments):
-    """As profiled.profile(), and the lines of threads_of()."""
+    """Run @program with itself.c preloaded; returns (its profile, its lines of threads_of())."""
     plugin = library.build("itself.c", folder, flags=("-O2", "-shared", "-fPIC"), output="itself.so")
     env = library.environment(LD_PRELOAD=f"{library.SHARED} {plugin}", ITSELF_RATE=str(RATE_HZ),
                               ITSELF_FILE="a.pb", ITSELF_THREADS="threads")
@@ -43,7 +43,7 @@ def test_each_wait_has_its_name_and_its_time(tmp_path):
 
 
 def test_each_thread_lives_as_long_as_it_did(tmp_path):
-    """Sleeping, computing and neither: what is on a CPU and what is off it are all of its span."""
+    """CPU time and waits add up to each thread's life, whether it sleeps, computes or does both."""
     source = tmp_path / "lives.c"
     source.write_text(r"""
 #include <pthread.h>

@@ -18,7 +18,7 @@ PATIENCE_S = 60
 
 
 class Terminal:
-    """A shell in a pane of tmux, with a server of its own."""
+    """A shell in a pane of tmux, with its own tmux server."""
 
     def __init__(self, folder, socket, columns=90, rows=24, term=None):
         self.base = ["tmux", "-S", socket, "-f", "/dev/null"]
@@ -41,7 +41,7 @@ class Terminal:
         return self.call("capture-pane", "-p", "-J", *(["-S", "-"] if history else []))
 
     def wait(self, what, history=False):
-        """Until @what, a function of the pane's text, is true; returns that text."""
+        """Wait until @what(text of the pane) is true; returns the text."""
         limit = time.monotonic() + PATIENCE_S
         while not what(text := self.text(history)):
             assert time.monotonic() < limit, text
@@ -49,7 +49,7 @@ class Terminal:
         return text
 
     def ended(self):
-        """All that the terminal has once the command has ended."""
+        """The whole text of the terminal after the command's end."""
         return self.wait(lambda text: re.search(r"^status \d+$", text, re.M), history=True)
 
 

@@ -28,7 +28,7 @@ WAYS = {
 
 @functools.cache
 def meaning(script):
-    """What lua5.4 makes of it, asked once."""
+    """(status, stdout, stderr) of @script with lua5.4, which runs it once."""
     return lua.run("lua5.4", script, cwd=lua.SCRIPTS).same()
 
 
@@ -50,7 +50,7 @@ def test_scripts_mean_the_same(script, way):
 @pytest.mark.parametrize("stack", ["256", "unlimited"])
 @pytest.mark.parametrize("script", ["recursion.lua", "coroutines.lua"])
 def test_stacks_of_all_sizes(script, stack):
-    """Where the C stack ends, Lua functions are called without one."""
+    """At the end of the C stack, Lua functions are called without stubs."""
     prefix = ("sh", "-c", f'ulimit -s {stack} && exec "$0" "$@"')
     lua.assert_same(script, cwd=lua.SCRIPTS, prefix=prefix)
 
@@ -142,7 +142,7 @@ def test_an_error_nobody_catches_shows_the_native_stack(tmp_path):
 
 
 def peak_kib(tmp_path, chunks):
-    """Of a run that makes and forgets as many functions, each with a name of its own."""
+    """Peak memory of a run that makes and drops this many functions, each with its own name."""
     script = library.write(tmp_path, "load.lua", f"""
         for i = 1, {chunks} do
           load("local function f" .. i .. "() return 1 end return f" .. i .. "() + 1")()
@@ -162,7 +162,7 @@ def test_functions_that_are_gone_leave_nothing(tmp_path):
 
 
 def test_modules_in_c(tmp_path):
-    """They find Lua in the program, and their functions are intercepted when they are loaded."""
+    """C modules find Lua in the program; their functions are intercepted when loaded."""
     lua.module(tmp_path, "spinner", """
         static int call(lua_State *L)
         {
@@ -186,7 +186,7 @@ def test_modules_in_c(tmp_path):
 
 
 def test_without_memory_for_the_last_stub(tmp_path):
-    """Under a limit of memory Lua's own error comes, and no crash."""
+    """With a memory limit, Lua raises its own error and does not crash."""
     text = ("local t = {} for i = 1, 1e7 do "
             "t[i] = assert(load('local x return function() end'))() t[i]() end")
 

@@ -48,7 +48,7 @@ def of_script(stack):
 
 
 def script_stacks(run):
-    """Stacks with the script's own frames only -> weight."""
+    """{stack of the script's own frames: weight}"""
     found = {}
     for stack, weight in run.folded.stacks:
         found[of_script(stack)] = found.get(of_script(stack), 0) + weight
@@ -118,7 +118,7 @@ def test_builtins_by_name(tmp_path):
 
 
 def test_coroutines_keep_their_callers(tmp_path):
-    """Also after a yield, when Lua has forgotten the C frames of all but the innermost."""
+    """Also after a yield, when Lua has dropped the C frames of all functions but the innermost."""
     run = profile(tmp_path, """
         local function leaf(i) spin(2e3) coroutine.yield(i) spin(2e4) end
         local function walk(n) if n == 0 then leaf(n) else walk(n - 1) end end
@@ -137,7 +137,7 @@ def test_coroutines_keep_their_callers(tmp_path):
 
 
 def test_a_coroutine_goes_on_through_what_ends(tmp_path):
-    """Frames that were put back return one after the other, by calls, tail calls and errors."""
+    """Frames that were restored return one after the other, by returns, tail calls and errors."""
     run = profile(tmp_path, """
         local function after() spin(3e4) end
         local function inner() coroutine.yield() spin(3e4) return after() end
@@ -156,7 +156,7 @@ def test_a_coroutine_goes_on_through_what_ends(tmp_path):
 
 
 def test_tail_calls_take_the_callers_place(tmp_path):
-    """A machine of states: each under its own name, and the stack no deeper than one of them."""
+    """In a state machine of tail calls, states have their names and stacks have only one state."""
     run = profile(tmp_path, """
         local red, green
         function red(n) spin(2000) if n == 0 then return 0 end return green(n - 1) end
@@ -224,7 +224,7 @@ def test_callbacks_are_called_what_they_are_where_they_are_passed(tmp_path):
 
 
 def test_functions_that_are_gone_keep_their_names(tmp_path):
-    """Other functions in the same memory: each one's samples are its own."""
+    """Later functions may get the memory of earlier ones; samples keep their function's name."""
     run = profile(tmp_path, """
         for i = 1, 40 do
           local f = load("return function(spin) spin(4e6) end", "=part" .. i)()

@@ -31,7 +31,7 @@ def sampled(tmp_path, text, ending="folded"):
 
 
 def test_a_long_builtin_is_one_sample_and_its_own(tmp_path):
-    """Nothing looks while it runs; when it returns, all its ticks are its own."""
+    """A builtin reaches no safe point while it runs; when it returns, it gets all ticks."""
     stacks, _ = sampled(tmp_path, """
         local function before() spin(10) end
         local function after() spin(10) end
@@ -58,8 +58,8 @@ def test_the_busy_builtin_is_charged_not_the_next(tmp_path):
 
 def test_loops_that_call_nothing_are_seen(tmp_path):
     """
-    Of every kind, with the collector at work, in a function, a coroutine, and after errors. Each
-    takes some 200 ms, so that the timer may be late for most of it.
+    All kinds of loops, with garbage collection, in a function, a coroutine and after an error. Each
+    takes some 200 ms, because the timer may be late.
     """
     stacks, _ = sampled(tmp_path, """
         local function for_loop() local x = 0 for i = 1, 6e7 do x = x + i end end
@@ -83,7 +83,7 @@ def test_loops_that_call_nothing_are_seen(tmp_path):
 
 
 def test_time_belongs_to_who_spent_it(tmp_path):
-    """Who works without a loop is found when it calls or returns, and what is found is its own."""
+    """A function without a loop is sampled when it calls or returns, and gets only its own time."""
     work = " ".join(["a = a + 1 a = a * 2 a = a - 3 a = a // 2"] * 60)
     stacks, _ = sampled(tmp_path, f"""
         local function nothing(a) return a end
@@ -129,7 +129,7 @@ def test_os_exit_writes_the_profile(tmp_path):
 
 
 def test_a_child_writes_nothing(tmp_path):
-    """It ends as programs do, with what its parent registered for that."""
+    """A forked child runs the exit handlers of its parent and writes no profile."""
     lua.module(tmp_path, "forks", """
         #include <sys/wait.h>
         #include <unistd.h>
@@ -182,7 +182,7 @@ def test_in_the_picture_of_flamerun(tmp_path, place):
 
 
 def test_flamerun_has_the_profiler(tmp_path):
-    """Under flamerun there is no session of its own: said, and the script runs."""
+    """Under flamerun the script cannot start a session of its own: it says so and runs."""
     script = library.write(tmp_path, "script.lua", "print('ran')")
     command = [lua.FLAMELUA, "--vm-profile", "b.folded", script]
     result = subprocess.run([profiled.BUILD / "flamerun", "-q", "-o", "a.folded", "--", *command],

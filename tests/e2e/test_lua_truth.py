@@ -24,7 +24,7 @@ WORK = 1 + next(n for n, line in enumerate(SCRIPT.read_text().split("\n"))
 
 
 def versions(*seldom):
-    """Those that are here; of some there is no more to be learnt every time."""
+    """The installed versions as test parameters; @seldom ones are only in `make check-all`."""
     return pytest.mark.parametrize("lua", [pytest.param(lua, marks=[
         pytest.mark.skipif(not shutil.which(lua.split()[0]), reason=f"no {lua} here"),
         *([of_all] if lua in seldom else [])]) for lua in VERSIONS])
@@ -42,7 +42,7 @@ def functions_in(stack):
 
 
 def shown_in(stack):
-    """Lua's functions in @stack, as they are told; None: it is not in work()."""
+    """Lua's functions in @stack as the script prints them; None if the innermost is not work()."""
     shown = [f"{place}:{line}" for _, place, line in functions_in(stack)]
     if not shown or not shown[-1].startswith(f"lua_truth.lua:{WORK}:"):
         return None
@@ -51,9 +51,10 @@ def shown_in(stack):
 
 def callers_in(told):
     """
-    As shown_in(), and of other stacks: whose callers are the first functions of a told one. Where
-    compiled code goes on they end at whichever function runs that. Not in question are functions that
-    no told one has: who tells, who never calls, and who is replaced by what it calls.
+    Returns a function like shown_in() that also checks stacks outside work(): the callers must be
+    the outermost functions of a printed stack. Stacks of compiled code may end at the function that
+    runs it. Functions that no printed stack has are ignored: those that print, that never call, or
+    that a tail call replaced.
     """
     first = {stack[:n] for stack in told for n in range(len(stack))}
     known = {re.sub(r"^(.*?:\d+):\d+$", r"\1", function) for stack in told for function in stack}
@@ -137,7 +138,7 @@ def test_of_a_deeper_one_the_leaf_side_is_kept(tmp_path, lua):
 
 @pytest.mark.skipif(not shutil.which("lua5.4"), reason="no lua5.4 here")
 def test_one_without_end_goes_on(tmp_path):
-    """Of a fifth of a second: where a sample takes longer than the period the next one is always due."""
+    """The program advances even if walks take longer than the period."""
     script = tmp_path / "deepest.lua"
     script.write_text("local function spins() local x = 0 for i = 1, 2e7 do x = x + i % 7 end return x end\n"
                       "local function deep(n) return 1 + (n > 0 and deep(n - 1) or spins()) end\n"
@@ -162,7 +163,7 @@ def test_waits_have_names(tmp_path, lua):
 @OUTSIDE
 @first_and_last
 def test_a_running_one_has_names(tmp_path, lua):
-    """One that nobody started for flamerun: `-p`."""
+    """With -p, for an interpreter that was not started by flamerun."""
     script = "function spins() local n = 0 for i = 1, 100000 do n = n + i end end\nwhile true do spins() end"
     with outside.running(*lua.split(), "-e", script) as process:
         run = outside.attach(tmp_path, process.pid, "-r", "199", "--no-waits")

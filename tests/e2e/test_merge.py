@@ -147,7 +147,7 @@ def test_runs_of_two_rates_are_nanoseconds(run, two_runs, tmp_path):
 
 @pytest.mark.sanitized
 def test_lines_stay(run, two_runs, tmp_path):
-    """Of pictures and of profiles, which know them in two ways."""
+    """Lines of pictures and of profiles, which store them in different ways."""
     def lines_of(path):
         run("-q", "render", path, "-o", "lines.folded", "--by", "line")
         return weights_of(tmp_path / "lines.folded")
@@ -198,7 +198,7 @@ def test_what_cannot_be_added(run, two_runs, tmp_path):
 
 @pytest.mark.sanitized
 def test_counts_of_other_things(run, tmp_path):
-    """Two profiles of bytes add up; bytes and objects do not, nor sums beyond what is exact."""
+    """Bytes are added to bytes, but not to objects, nor if the sum would be inexact."""
     def profile(name, kind, unit, value):
         maker = pprof.Maker((kind, unit))
         maker.function(1, "work")
@@ -221,7 +221,7 @@ def test_counts_of_other_things(run, tmp_path):
 
 @pytest.mark.sanitized
 def test_marks_are_told(run, tmp_path):
-    """Those of one file stay; of several there is no time that they could be at."""
+    """A single file keeps its marks; marks of several files have no common time."""
     maker = pprof.Maker(("cpu", "nanoseconds"))
     maker.period("cpu", "nanoseconds", 1000)
     maker.function(1, "work")
@@ -239,7 +239,7 @@ def test_marks_are_told(run, tmp_path):
 
 
 def peak_of(command, folder):
-    """In KiB, of @command alone."""
+    """Peak memory of @command alone, in KiB."""
     with subprocess.Popen(command, cwd=folder) as process:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = status
@@ -248,7 +248,7 @@ def peak_of(command, folder):
 
 
 def test_memory_is_that_of_the_sum(flamerun, tmp_path):
-    """Sixty files take as much of it as two."""
+    """Sixty files take as much memory as two."""
     lines = [f"main;f{i % 100};g{i};h{i % 7} {i + 1}\n" for i in range(20000)]
     (tmp_path / "in.folded").write_text("".join(lines))
     peaks = []
@@ -261,7 +261,7 @@ def test_memory_is_that_of_the_sum(flamerun, tmp_path):
 
 
 def random_profile(path, seed):
-    """Of 300 KB: names are long."""
+    """A profile of 300 KB with long names."""
     draw = random.Random(seed)
     maker = pprof.Maker(("samples", "count"), ("cpu", "nanoseconds"))
     names = draw.sample(range(200), 100)
@@ -278,7 +278,7 @@ def random_profile(path, seed):
 
 @pytest.mark.sanitized
 def test_processors_make_no_difference(flamerun, tmp_path):
-    """What comes out, what is said and what is refused, by one thread and by several."""
+    """Results, messages and errors are the same with one thread and with several."""
     processors = os.sched_getaffinity(0)
     if len(processors) < 2:
         pytest.skip("one processor")

@@ -31,8 +31,8 @@ TIERS = {
 
 def is_true(shown, told):
     """
-    Is @shown what the program @told of its stack, as far as that function? Lines as well, where
-    there are any; that of the function itself is another one meanwhile.
+    Does @shown equal the stack @told that the program printed, down to the function that spins?
+    Lines are compared if known, except for that function's own, which has changed since.
     """
     told = [(name, file if file.startswith("node:") else os.path.basename(file), first, line)
             for name, file, first, line in told]
@@ -44,7 +44,7 @@ def is_true(shown, told):
 
 
 def sort_stacks(picture, told):
-    """Returns what was expected, and by function that spins the weight of stacks: none is false."""
+    """(expected stacks, {function that spins: its stacks' weight}). Asserts that none is wrong."""
     expected = json.loads(told.read_text(encoding="utf-8"))
     true, false, with_lines = collections.Counter(), {}, collections.Counter()
     for _, stack, weight in firefox.stacks_of(picture):
@@ -66,7 +66,7 @@ def sort_stacks(picture, told):
 
 
 def flags_of(node, flags):
-    """Those that it knows."""
+    """The flags that this version of node knows."""
     known = subprocess.run([node, "--v8-options"], stdout=subprocess.PIPE, text=True,
                            check=True).stdout
     names = {line.split()[0].removeprefix("--").replace("_", "-")
@@ -160,7 +160,7 @@ CALLERS = {
 @pytest.mark.parametrize("padding", ["// x\n", "// x\r\n", "// \u20ac\n", "/* \u20ac\u2028 */\r\n", "\r"],
                          ids=["narrow", "returns", "wide", "separators", "returns-alone"])
 def test_lines_of_a_large_source(tmp_path, node, padding):
-    """A bundle has megabytes in one source: lines are counted a part at a time, and then known."""
+    """Lines of a source of megabytes are counted in parts; early samples may have no line."""
     script = tmp_path / "big.js"
     lines = 200_000
     script.write_text(padding * lines + "function spins(ms) { const end = Date.now() + ms; while (Date.now() < end); }\n"
@@ -174,7 +174,7 @@ def test_lines_of_a_large_source(tmp_path, node, padding):
 @nodes.each_known()
 @pytest.mark.parametrize("flags", [[], ["--no-opt", "--always-sparkplug"]], ids=["optimised", "compiled"])
 def test_callers_are_told_while_code_moves(tmp_path, node, flags):
-    """What is inlined as well: one that is missing has another one's caller."""
+    """Inlined functions are not missing: their callees would have other callers."""
     run = profiled.profile(tmp_path, node, *flags, "--stress-compaction", "--gc-interval=50000",
                            profiled.TARGETS / "node_calls.js", "2", rate_hz=1999)
     named, wrong = 0, collections.Counter()

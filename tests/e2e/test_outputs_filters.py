@@ -80,7 +80,7 @@ def test_render(run, tmp_path, words, expected, left_out):
 
 @pytest.mark.sanitized
 def test_profiles_say_what_is_left_out(run, tmp_path):
-    """In a comment, which lasts, and in the pictures that are made of it."""
+    """A comment names all filters, also those of the profile that was rendered."""
     (tmp_path / "in").write_text("main;a 5\nmain;b 3\nstart;c 2\n")
 
     def comments(name):
@@ -112,7 +112,7 @@ HOSTILE = ["", ".", "(a+)+$", "(a|aa)*c", "x{0}^", "[^a]", "(|a)+$"]
 @pytest.mark.sanitized
 @pytest.mark.parametrize("expression", HOSTILE)
 def test_hostile_names(run, tmp_path, expression):
-    """Long ones, bytes that are no text: each is in the picture or counted as left out."""
+    """Long names and names that are no text are in the picture or counted as left out."""
     names = [b"a" * 5000 + b"b", b"\xff\xfe\x80;\xc3(", b"\x01\x7f", "\u202e\u00e9".encode(), b"a"]
     (tmp_path / "in").write_bytes(b"".join(name + b" 1\n" for name in names))
     for option in ("--focus", "--ignore", "--hide", "--root"):
@@ -152,7 +152,7 @@ def test_what_is_too_much(run, tmp_path):
 
 @pytest.mark.sanitized
 def test_a_picture_says_what_it_lacks(run, tmp_path):
-    """And a subtitle of one's own is one's own."""
+    """The subtitle names the filters, unless --subtitle gives another text."""
     (tmp_path / "in").write_text(STACKS)
 
     def subtitle(*words):
@@ -237,7 +237,7 @@ def test_a_run(split, tmp_path):
 
 
 def test_the_summary_speaks_of_what_is_drawn(split, tmp_path):
-    """Of functions by their own time, too, where boxes are modules or stand on their heads."""
+    """It has functions by self weight, even if boxes are modules or stacks are reversed."""
     shapes = ((), ("--reverse",), ("--by", "module"), ("--by", "process,thread", "--reverse"))
     for shape in shapes:
         run = profile(tmp_path, split, "150", clock_hz=1000, options=("--focus", "^heavy$", *shape))
@@ -274,7 +274,7 @@ def test_a_root_for_each_process(split, run, tmp_path):
 
 @pytest.mark.sanitized
 def test_processes_of_a_profile(split, run, tmp_path):
-    """What a run writes has its processes in it, whatever was drawn."""
+    """A run's profile has its processes, however the picture was grouped."""
     script = f"{split} 300; {split} 300; :"
     plain = profile(tmp_path, "sh", "-c", script, clock_hz=1000,
                     options=("-o", str(tmp_path / "p.pb.gz")))
@@ -305,7 +305,7 @@ def test_processes_of_a_profile(split, run, tmp_path):
 
 @pytest.mark.sanitized
 def test_a_module(split, tmp_path):
-    """As functions without names are written, and all functions of it are meant."""
+    """An expression that begins with an escaped bracket matches modules, too."""
     for expression, is_shown in (("^\\[split\\]", False), ("\\[sp", False), ("split", True),
                                  ("^[[]split", True)):
         run = profile(tmp_path, split, "150", clock_hz=1000, options=("--hide", expression))

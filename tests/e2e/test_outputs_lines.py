@@ -18,7 +18,7 @@ pytestmark = pytest.mark.sanitized
 
 @pytest.fixture
 def profile(tmp_path):
-    """1,000 samples in main, which has words inlined at one of three lines and calls hash there."""
+    """1,000 samples in main, with words inlined at one of three lines; words calls hash."""
     def write(folder="/build/src", other="/build/lib"):
         maker = Maker(("samples", "count"))
         maker.chain(1, ("main", f"{folder}/main.rs", 40), ("words", f"{folder}/words.rs", 12))

@@ -73,7 +73,7 @@ def test_render_has_no_pid(run, tmp_path, stacks):
 
 
 def test_a_name_the_program_made_a_folder_of(run, tmp_path):
-    """The last name is known when the program runs: what it does to it is reported at the end."""
+    """A name with %p is known only after the start, so its errors are reported at the end."""
     result = run("-o", "a-%p.svg", "--", "sh", "-c", 'mkdir "a-$$.svg"; ' + BUSY,
                  env=dict(os.environ, TMPDIR=str(tmp_path)))
     assert result.returncode == 3
@@ -105,7 +105,7 @@ def test_standard_output_is_the_programs(run, tmp_path):
 
 
 def test_the_ways_out_that_the_hint_names(flamerun, tmp_path):
-    """Each is run as a shell has it."""
+    """A shell runs each command that the hint names."""
     own = subprocess.run(["sh", "-c", '"$0" -q -o /dev/fd/3 -- echo printed 3>&1 1>&2', flamerun],
                          cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert own.stdout.rstrip().endswith("</svg>") and "printed" not in own.stdout.splitlines()
@@ -125,7 +125,7 @@ def test_a_format_for_names_that_tell_none(run, tmp_path, stacks, name):
 
 @pytest.fixture
 def full(tmp_path):
-    """An output whose disk is full."""
+    """An output on a full disk."""
     (tmp_path / "full.svg").symlink_to("/dev/full")
     return "full.svg"
 
@@ -201,7 +201,7 @@ def test_render_saves_what_came_through_a_pipe(run, tmp_path, stacks, full):
 
 @pytest.mark.parametrize("kind", ["folded", "pb.gz"])
 def test_render_reads_a_pipe_by_its_name(flamerun, run, tmp_path, stacks, kind):
-    """As shells have it in `flamerun render <(zcat stacks.gz)`."""
+    """As in `flamerun render <(zcat stacks.gz)`."""
     assert run("-q", "render", stacks, "-o", f"x.{kind}").returncode == 0
     command = [flamerun, "-q", "render", "/dev/stdin", "-o", "y.folded"]
     result = subprocess.run(command, cwd=tmp_path, input=(tmp_path / f"x.{kind}").read_bytes(),
@@ -211,7 +211,7 @@ def test_render_reads_a_pipe_by_its_name(flamerun, run, tmp_path, stacks, kind):
 
 
 def test_a_disk_that_is_full_everywhere(run, tmp_path):
-    """The program lowers what files of flamerun can hold: neither output nor stacks fit."""
+    """flamerun's file size limit becomes 0: neither the output nor saved stacks fit anywhere."""
     result = run("-q", "-o", "x.folded", "--", "sh", "-c",
                  "prlimit --pid $PPID --fsize=0:; " + BUSY,
                  env=dict(os.environ, TMPDIR=str(tmp_path)))

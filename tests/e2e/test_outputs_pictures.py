@@ -22,7 +22,7 @@ ALIKE = 3.0
 
 @pytest.fixture(scope="module")
 def draw(flamerun, tmp_path_factory):
-    """draw(*words) -> {format: Pixels}, each drawn once; .file(words, format) is the file."""
+    """draw(*words) -> {format: Pixels}, each drawn only once; .file(words, format) is the file."""
     folder = tmp_path_factory.mktemp("pictures")
     (folder / "in").write_text(STACKS)
     drawn = {}
@@ -82,8 +82,8 @@ def test_it_is_seen_and_seen_alike(draw, words):
 
 def test_every_option_of_the_picture_is_tried(flamerun):
     """
-    But what takes threads, waits, recursion, lines or C++: below, in test_outputs_filters.py, _waits.py and _lines.py,
-    and in test_profile_names.py.
+    Except those that need threads, waits, recursion, lines or C++: below, in
+    test_outputs_filters.py, _waits.py and _lines.py, and in test_profile_names.py.
     """
     script = subprocess.run([flamerun, "--completions", "bash"], stdout=subprocess.PIPE, text=True,
                             check=True).stdout
@@ -134,7 +134,7 @@ HEADER = 2 * 56
 
 
 def middle_of_the_boxes(picture):
-    """The mean row of what is not ground between title and footer, 0 to 1."""
+    """The mean row of the boxes between title and footer, 0 to 1."""
     ground = corner(picture)
     rows = range(HEADER, picture.height - 2 * 38)
     inked = [sum(picture.at(x, y) != ground for x in range(0, picture.width, 4)) for y in rows]
@@ -174,7 +174,7 @@ def test_frame_height(draw):
 
 
 def test_the_narrowest_box(draw):
-    """Twenty boxes of 3.5 pixels stand alone by default, and are one when boxes need 12."""
+    """Twenty boxes of 3.5 pixels are separate by default, and one box with --min-width 12."""
     for name in FORMATS:
         def gaps(words):
             picture = draw(*words)[name]
@@ -196,7 +196,7 @@ def read(draw, words):
     ("--notes", "Something to note\nin two lines"), ("--count-name", "cache misses"),
 ])
 def test_texts_can_be_read(draw, option, text):
-    """In PDF. That SVG and PNG show the same is seen above; SVG has the first two in words, too."""
+    """A PDF contains the texts, and an SVG title and subtitle."""
     for line in text.split("\n"):
         assert line in read(draw, (option, text))
         assert line not in read(draw, ())

@@ -112,7 +112,7 @@ def test_an_empty_picture_names_the_way_out(run, profile, tmp_path):
 
 @pytest.fixture(scope="module")
 def slept(tmp_path_factory):
-    """A folder with a run that sleeps, with waits and without."""
+    """A folder with a run that sleeps, drawn with waits and without."""
     folder = tmp_path_factory.mktemp("slept")
     program = compile_target("sleeps.c", folder)
     for words in ((), ("--wall",)):
@@ -138,7 +138,7 @@ def test_a_run_draws_waits_when_it_is_asked_to(slept):
 
 
 def test_a_runs_profile_has_all_of_its_time(slept, run):
-    """However it is drawn, and `render` makes the same of it."""
+    """A run's profile has waits however the picture is drawn, and `render` draws the same."""
     drawn = Folded((slept / "both.folded").read_text()).total
     for name in ("cpu", "both"):
         profile = Profile(slept / f"{name}.pb.gz")

@@ -26,7 +26,7 @@ SLOW_S = 1.6
 
 
 def open_small(path):
-    """The reading end of the FIFO @path, before anybody has written more than there will be room for."""
+    """Open the FIFO @path for reading, with the smallest buffer, before it is written to."""
     fifo = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0)
     os.set_blocking(fifo.fileno(), True)
     fcntl.fcntl(fifo, fcntl.F_SETPIPE_SZ, 4096)
@@ -43,7 +43,10 @@ def read_late(fifo, is_time, delay_s):
 
 
 def on_terminal(flamerun, folder, *words, until="", delay_s=0):
-    """What a terminal's stderr gets of a render into a FIFO that is read when it got @until."""
+    """
+    Run render with the FIFO slow.svg as output. The FIFO is read @delay_s after @until was printed.
+    Returns the text that the terminal got on stderr.
+    """
     os.mkfifo(folder / "slow.svg")
     (folder / "in").write_text("main;work 3\n")
     is_time = threading.Event()
@@ -102,7 +105,7 @@ def wait_until(condition):
 
 @pytest.fixture(scope="module")
 def stripped(tmp_path_factory):
-    """A program whose names are in a debug file beside it."""
+    """A program whose symbols are in a separate debug file."""
     folder = tmp_path_factory.mktemp("stripped")
     program = compile_target("split.c", folder, ("-O2", "-g"))
     debug = folder / "split.debug"
@@ -114,8 +117,8 @@ def stripped(tmp_path_factory):
 
 def interrupted(flamerun, folder, program, interrupts):
     """
-    The program ends while a descendant lives: flamerun waits a moment for that, and then is told
-    that somebody is in a hurry. Before flamerun has reaped the program, it would pass that on.
+    Run @program from a shell that ends while a child of it lives, for which flamerun waits a
+    moment. With @interrupts, send SIGINT then; earlier, flamerun would pass SIGINT on to the shell.
     """
     with subprocess.Popen([flamerun, "-q", "-o", "x.folded", "--", "sh", "-c",
                            f"echo $$; '{program}' 300 > /dev/null; sleep 0.5 & exit 3"],
@@ -141,7 +144,7 @@ def test_an_interrupt_after_the_end_does_without_debug_files(flamerun, tmp_path,
 
 
 def test_a_second_interrupt_ends_flamerun(flamerun, tmp_path):
-    """It hangs in a FIFO that nobody empties: one interrupt lets it, two do not."""
+    """flamerun blocks in writing to a FIFO: the first interrupt does not end it."""
     os.mkfifo(tmp_path / "slow.svg")
     reader = os.open(tmp_path / "slow.svg", os.O_RDONLY | os.O_NONBLOCK)
     fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
@@ -172,7 +175,7 @@ for i in $(seq 1000); do [ -e "$SEEN.end" ] || sleep 0.1; done
 
 @pytest.fixture
 def browser(tmp_path):
-    """Environment with a browser that notes how it was started, and where; it stays for the test."""
+    """(environment with a browser that logs how it was started and stays until the end, the log)"""
     program = tmp_path / "bin" / "browser"
     program.parent.mkdir()
     program.write_text(BROWSER)
@@ -189,7 +192,7 @@ def noted(seen):
 
 
 def ignored_by_children():
-    """The signals a child of ours ignores: as we do, but for those that subprocess restores."""
+    """The signals that children ignore: the test's own, except for those subprocess restores."""
     status = pathlib.Path("/proc/self/status").read_text()
     ignored = int(re.search(r"^SigIgn:\s*(\w+)", status, re.M).group(1), 16)
     return ignored & ~(1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1))
@@ -246,7 +249,7 @@ def test_nobody_to_open_it(run, tmp_path):
 
 
 def test_no_display(run, tmp_path, browser):
-    """xdg-open would seem to succeed and show nothing."""
+    """xdg-open would report success and show nothing."""
     environment, seen = browser
     shutil.copy(tmp_path / "bin" / "browser", tmp_path / "bin" / "xdg-open")
     del environment["BROWSER"]

@@ -69,7 +69,7 @@ def programs(tmp_path_factory):
 
 @contextlib.contextmanager
 def resting(programs):
-    """The program that waits for ever, and does."""
+    """Run a program that waits forever; the block begins when it waits."""
     with outside.running(programs.idle) as process:
         outside.wait_until(lambda: outside.state_of(process.pid) == "S")
         yield process
@@ -98,7 +98,7 @@ def test_shares_and_totals(tmp_path, programs):
 
 
 def test_no_rate_is_advised_that_would_not_help(tmp_path, programs):
-    """Below a fiftieth of a second there are no 20 samples at 997 a second, either."""
+    """In less than 20 ms there are no 20 samples at 997 Hz, either."""
     with outside.running(programs.split, "600000") as process:
         outside.work(process.pid, 0.05)
         result = subprocess.run([outside.FLAMERUN, "-d", "0.01", "-o", tmp_path / "x.folded", "-p",
@@ -150,7 +150,10 @@ def test_a_sleeper_is_left_alone(tmp_path, programs):
 
 
 def test_one_that_works_seldom_is_stopped_while_it_sleeps(tmp_path, programs):
-    """There timers are made at once. To meet it at work, and in user mode, would take long."""
+    """
+    The program is stopped in its sleep to make its timers, because waiting until it runs in user
+    mode would take long. No system call is interrupted.
+    """
     with outside.running(programs.seldom) as process:
         outside.work(process.pid, 0.01)
         flamerun = outside.background(tmp_path, process.pid, "-r", "997")
@@ -173,7 +176,7 @@ def ended(process):
 
 
 def test_nothing_is_noticed_over_many_rounds(tmp_path, programs):
-    """Attached to and let go of again and again: no call broken off, no signal lost or doubled."""
+    """Attached 20 times: no call is interrupted, no signal lost or delivered twice."""
     with outside.running(programs.outside) as process:
         outside.work(process.pid, 0.05)
         for _ in range(20):
@@ -194,7 +197,7 @@ def test_nothing_is_noticed_over_many_rounds(tmp_path, programs):
 
 @pytest.mark.parametrize("rate", ["49", "4000"])
 def test_killed_flamerun_lets_go(tmp_path, programs, rate):
-    """At 4000 a second it is as likely as not killed while it holds the target."""
+    """At 4000 Hz flamerun is often killed while the target is stopped."""
     with outside.running(programs.outside) as process:
         outside.work(process.pid, 0.02)
         for _ in range(12):
@@ -269,7 +272,7 @@ def test_stopped_and_continued_while_sampled(tmp_path, programs):
 
 
 def test_a_continue_signal_breaks_nothing_off(tmp_path, programs):
-    """timeout(1) sends it to programs that are not stopped; the kernel stops traced threads for it."""
+    """The kernel stops traced threads for SIGCONT, which timeout(1) also sends to running ones."""
     with outside.running(programs.outside) as process:
         flamerun = outside.background(tmp_path, process.pid, "-r", "997")
         for _ in range(5):
@@ -295,14 +298,14 @@ def test_children_with_follow(tmp_path):
 
 
 def _below(pid):
-    """All that a process has started, and what they have."""
+    """All descendants of a process."""
     children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [int(child) for child in children] + [one for child in children for one in _below(child)]
 
 
 @pytest.mark.parametrize("flags", ((), ("--follow",)), ids=("without", "follow"))
 def test_children_that_run_already(tmp_path, programs, flags):
-    """A server's first process waits for those that work."""
+    """A server's first process waits for the children that work."""
     server = f"({programs.split} 600000; true) & {programs.split} 600000 & wait"
     with outside.running("sh", "-c", server) as process:
         outside.wait_until(lambda: len(_below(process.pid)) == 3)

@@ -48,7 +48,7 @@ def test_no_call_is_cut_short(tmp_path, flags, rate_hz):
 
 
 def test_nor_of_a_static_child(tmp_path):
-    """Which is found while it works, and asked to stop once it is in user mode."""
+    """flamerun finds the static child while it runs, and stops it once it is in user mode."""
     program = compile_target("whole_calls.c", tmp_path, STATIC)
     run = profile(tmp_path, "/bin/sh", "-c", f"{program} 1500; :", options=["-v"])
     assert run.status == 0, run.stderr
@@ -79,7 +79,10 @@ def test_coming_cuts_one_at_most_and_leaving_none(tmp_path):
     ("trap", "it ignores SIGTRAP"), ("filter", "it has a seccomp filter of its own"),
     ("pending", "it may have no more timers (ulimit -i)"), ("blocked", "it blocks signal 33")])
 def test_without_timers_it_is_stopped_and_that_is_said(tmp_path, how, why):
-    """As nobody, whose limits count."""
+    """
+    Threads that cannot have timers are stopped for samples, and flamerun says why. As user nobody,
+    because root is exempt from the limit of pending signals.
+    """
     program = compile_target("whole_calls.c", tmp_path, STATIC)
     command = [program, "1500", how]
     if how == "pending" and outside.IS_ROOT:
@@ -98,7 +101,10 @@ def test_without_timers_it_is_stopped_and_that_is_said(tmp_path, how, why):
 
 
 def test_a_signal_that_is_blocked_for_a_while(tmp_path):
-    """Samples are taken by stops until it is unblocked, then by timers again: no call is cut short."""
+    """
+    While the signal is blocked, samples are taken by stops, afterwards by timers. No call is cut
+    short, and no time is counted twice.
+    """
     program = compile_target("whole_calls.c", tmp_path, STATIC)
     run = profile(tmp_path, program, "1300", "moment", rate_hz=197, options=["-v", "--outside"])
     assert run.status == 0, run.stderr
@@ -114,7 +120,7 @@ def test_a_signal_that_is_blocked_for_a_while(tmp_path):
 
 @pytest.mark.skipif(not outside.IS_ROOT, reason="needs another user")
 def test_one_that_hides_its_memory_has_stacks(tmp_path):
-    """What is no longer to be read was opened before."""
+    """flamerun has opened the files in /proc before the program made itself undumpable."""
     program = compile_target("whole_calls.c", tmp_path, STATIC)
     tmp_path.chmod(0o777)
     run = subprocess.run(outside.as_nobody(BUILD / "flamerun", "--outside", "-o", "n.folded", "--",
@@ -127,7 +133,7 @@ def test_one_that_hides_its_memory_has_stacks(tmp_path):
 
 
 def test_one_that_is_killed_leaves_nobody_behind(tmp_path):
-    """Its second process deletes the timers, and goes."""
+    """The tracer process of a killed flamerun deletes the timers and ends."""
     program = compile_target("split.c", tmp_path, STATIC)
     with outside.running(program, "600000") as process:
         outside.work(process.pid, 0.05)
@@ -141,7 +147,7 @@ def test_one_that_is_killed_leaves_nobody_behind(tmp_path):
 
 
 def test_timers_without_a_tracer_harm_nobody(tmp_path):
-    """The second process is killed while it samples: the timers go on, and their signals are ignored."""
+    """If the tracer is killed, the timers continue, but the program ignores their signals."""
     program = compile_target("split.c", tmp_path, STATIC)
     with outside.running(program, "600000") as process:
         outside.work(process.pid, 0.05)
@@ -155,7 +161,7 @@ def test_timers_without_a_tracer_harm_nobody(tmp_path):
 
 
 def timers_of(pid):
-    """How many a process has; none where the kernel does not say."""
+    """The number of timers of a process; 0 if the kernel does not show them."""
     path = pathlib.Path(f"/proc/{pid}/timers")
     lines = path.read_text().splitlines() if path.exists() else []
     return sum(line.startswith("ID:") for line in lines)
@@ -163,8 +169,8 @@ def timers_of(pid):
 
 def test_timers_that_were_left_are_not_counted(tmp_path):
     """
-    When flamerun's second process is killed its timers go on, because glibc has a handler for their
-    signal in programs with threads. The next flamerun deletes them.
+    If the tracer process is killed, the timers continue: in programs with threads glibc handles
+    their signal. The next flamerun deletes these timers.
     """
     program = compile_target("threads.c", tmp_path, STATIC)
     with outside.running(program, "600000") as process:

@@ -41,7 +41,7 @@ def test_split_that_cannot_be_injected(tmp_path, flags, compiler):
 @pytest.mark.sanitized
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="its assembly")
 def test_frames_that_only_libunwind_gets_through(tmp_path):
-    """The CFA is in a register that a callee may change, and has; it says where it was kept."""
+    """The CFA is in a register that the callee saved, as only its call-frame information says."""
     source = pathlib.Path(TARGETS / "odd_registers.S")
     program = compile_target("odd_registers.c", tmp_path, (*PLAIN, str(source)))
     rate_hz, ms = looks(400, is_outside=True)
@@ -67,8 +67,10 @@ def test_exceptions_in_a_static_program(tmp_path):
     [], pytest.param(["-ldflags", "-s -w"], marks=pytest.mark.sanitized), ["-buildmode=pie"],
 ], ids=["plain", "stripped", "pie"])
 def test_go(tmp_path, flags):
-    """The work is in a function that takes no stack: its caller is seen all the same. With -buildmode=pie a
-    library would get in, but see neither the threads nor its signals."""
+    """
+    The work is in a function without a stack frame, but its caller is found. A -buildmode=pie
+    program could load the library, which would see neither its threads nor its signals.
+    """
     rate_hz, ms = looks(700, is_outside=True)
     run = profile(tmp_path, outside.build_go(tmp_path, flags), ms, rate_hz=rate_hz)
     assert run.status == 0
@@ -90,7 +92,7 @@ def test_go(tmp_path, flags):
 @pytest.mark.parametrize("flags, with_c", [([], False), (["-buildmode=pie"], False), ([], True)],
                          ids=["plain", "pie", "cgo"])
 def test_go_on_its_system_stack(tmp_path, flags, with_c):
-    """What the runtime does there has the callers on the goroutine's stack. With C a library gets in."""
+    """The callers are on the goroutine's stack. A program with cgo loads the library."""
     program = outside.build_go(tmp_path, flags, outside.GO_SYSTEM_STACK, with_c)
     run = profile(tmp_path, program, rate_hz=997)
     assert run.status == 0
@@ -107,7 +109,7 @@ def test_go_on_its_system_stack(tmp_path, flags, with_c):
 
 
 def test_go_that_goes_on_while_it_is_walked(tmp_path):
-    """When a copied stack is walked, the goroutine may already have returned, and called something else."""
+    """The goroutine may call other functions while flamerun walks a copy of its stack."""
     program = outside.build_go(tmp_path, (), outside.GO_STACKS)
     with outside.running(program, "600000") as process:
         outside.work(process.pid, 0.1)

@@ -37,7 +37,7 @@ def part_of(stacks, names):
 
 
 def assert_same(one, other, looks, what, drift=0):
-    """Two shares, of @looks coin tosses each, differ by less than 5 sigma and @drift."""
+    """Assert that two shares of @looks samples each differ by at most 5 sigma plus @drift."""
     middle = (one * looks[0] + other * looks[1]) / sum(looks)
     sigma = math.sqrt(middle * (1 - middle) * (1 / looks[0] + 1 / looks[1]))
     assert abs(one - other) <= folded.SIGMAS * sigma + drift, (
@@ -48,8 +48,9 @@ def assert_same(one, other, looks, what, drift=0):
 @pytest.mark.parametrize("threads", [1, 8])
 def test_bursts(tmp_path, threads):
     """
-    Who looks late sees the beginning of 50 us of work too rarely, or its end. What rest uses is
-    between its calls, where no sampler of this kind gets: less of it is seen, and never more.
+    A late check misses the beginning or the end of 50 us of work; flamerun gives each function its
+    share all the same. rest uses its time between its system calls, where no check finds it, so it
+    may have less than its share but not more.
     """
     program = compile_target("bursts.c", tmp_path)
     run = profile(tmp_path, program, str(threads), "2000", rate_hz=997, options=["-v", "--outside"])
@@ -68,9 +69,9 @@ def test_bursts(tmp_path, threads):
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
 def test_turns(tmp_path):
     """
-    Who goes to the CPU of a thread when it was seen running there comes late for the beginning of
-    its turn: then first has some 0.12 of the time. Where others want both CPUs, and the
-    kernel's books prove less, it is seen too often: up to 0.4.
+    If flamerun moved to the CPU of a thread when it saw the thread run, it would miss the beginning
+    of the thread's turn, and first would have a share of 0.12. If other programs want both CPUs,
+    first may have up to 0.4.
     """
     run = profile(tmp_path, compile_target("turns.c", tmp_path), "2400", rate_hz=250,
                   options=["--outside"])
@@ -82,7 +83,7 @@ def test_turns(tmp_path):
 
 
 def test_bursts_without_privileges(flamerun_of_all):
-    """Who may not go before others is not woken up late, either, or together with the target."""
+    """Without a higher priority, flamerun is not woken up late or in step with the program."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         folder.chmod(0o777)
@@ -101,8 +102,9 @@ def test_bursts_without_privileges(flamerun_of_all):
 
 def assert_alike(inside, without, drift, least=0.02):
     """
-    Where the time of two runs ends, functions with @least of it. The runs themselves differ, too:
-    by @drift, where others want the CPU and the caches in one of them.
+    Assert that two runs have the same self shares, for functions with at least @least. @drift
+    allows for real differences of the runs, because other programs used the CPU and its caches in
+    one of them.
     """
     names = {name for run in (inside, without) for stack, weight in run.stacks
              for name in stack[-1:] if run.self(name) >= least * run.total}
@@ -130,7 +132,7 @@ while spent() < 1.5:
 
 
 def test_python(tmp_path):
-    """Not of one shape, and seen alike; all of its time is there."""
+    """Sampling from inside and from outside shows the same functions and all of the CPU time."""
     runs = [profile(tmp_path, "/usr/bin/python3", "-c", PYTHON, rate_hz=997, options=options)
             for options in ([], ["--outside"])]
     for run in runs:
@@ -157,7 +159,7 @@ def test_a_running_python_and_the_kernels_books(tmp_path):
 
 @needs_priority
 def test_two_hundred_threads(tmp_path):
-    """From inside and from outside; and as much time as the kernel says."""
+    """Shares are equal from inside and outside, and samples add up to the threads' CPU time."""
     program = compile_target("bursts.c", tmp_path)
     parts = []
     rate_hz, ms = looks(1000)
@@ -176,7 +178,7 @@ def test_two_hundred_threads(tmp_path):
 
 @contextlib.contextmanager
 def redis_under_load(tmp_path, *command):
-    """redis-server, started by @command if there is one, and its process number; with clients."""
+    """Run redis-server, below @command if given, with clients: (started process, server's pid)."""
     path = tmp_path / "redis.sock"
     server = [*command, redises.server(tmp_path), "--port", "0", "--unixsocket", path, "--save", "",
               "--daemonize", "no"]
@@ -203,7 +205,7 @@ def redis_under_load(tmp_path, *command):
 @needs_priority
 @redises.needs_redis
 def test_redis_under_load(tmp_path):
-    """It sleeps after each handful of requests: some ten thousand times a second."""
+    """It sleeps after each few requests, some ten thousand times a second."""
     seconds, profiles = 1.4, []
     with redis_under_load(tmp_path, outside.FLAMERUN, "-q", "-r", "250", "-o",
                           tmp_path / "inside.folded", "--") as (process, pid):
@@ -226,8 +228,8 @@ def test_redis_under_load(tmp_path):
 @pytest.mark.sanitized
 def test_threads_that_live_for_five_milliseconds(tmp_path):
     """
-    At 49 a second three of four end before a sample is due: what they used adds up all the same, on
-    a stack of theirs if a look found one.
+    At 49 Hz, three of four threads end before a sample is due. Their CPU time is counted, on a
+    stack of the thread if a check found one.
     """
     program = compile_target("short_threads.c", tmp_path)
     run = profile(tmp_path, program, "450", rate_hz=49, options=["-v", "--outside"])
@@ -247,9 +249,9 @@ def test_threads_that_live_for_five_milliseconds(tmp_path):
 
 def test_sleeps_follow_each_other(tmp_path):
     """
-    A look late in one sleep is followed by the next, and that has another stack. Of 30 ms asleep a look
-    is charged 0 or some 50, by chance, 27 off on average: it takes sixteen programs out of step, eight
-    times round each, to be 0.7 % of all time off.
+    A late check in one sleep falls into the next sleep, which has another stack. A sleep of 30 ms
+    gets 0 or some 50 ms by chance, 27 ms off on average. Sixteen programs out of step, with eight
+    rounds each, reduce the error to 0.7 % of all time; 5 sigma are allowed.
     """
     program = compile_target("sleeps.c", tmp_path)
     script = f"for i in $(seq 16); do {program} 2600 & sleep 0.021; done; wait"

@@ -32,7 +32,7 @@ FUNCTION = re.compile(r"^(.+) \([^()]*(?:\([^()]*\)[^()]*)*:\d+\)$")
 
 
 def shown_in(stack, builtins):
-    """PHP's functions in @stack down to work(), as they are told; None: it is not in work()."""
+    """PHP's functions in @stack down to work(), as the script prints them; None without work()."""
     shown = []
     for name, line in stack:
         match = FUNCTION.match(name)
@@ -82,7 +82,7 @@ def test_every_stack_is_phps_own(tmp_path, way, rate_hz, compiler):
 
 
 def with_bytes(tmp_path, old, new):
-    """PHP with the bytes @new for @old."""
+    """A copy of PHP with @new in place of the bytes @old."""
     program = pathlib.Path(PHP).read_bytes()
     assert program.count(old) == 1
     (tmp_path / "php").write_bytes(program.replace(old, new))
@@ -99,7 +99,10 @@ def assert_known(tmp_path, php, is_known):
 
 @pytest.mark.parametrize("more, is_known", [(-8, False), (0, True), (24, True), (72, False)])
 def test_releases_of_one_version(tmp_path, more, is_known):
-    """The first one has executor_globals of so many bytes, later ones add to their end."""
+    """
+    A version's first release has an executor_globals of the size in KNOWN; later ones append
+    members. Smaller and much larger ones are unknown.
+    """
     symbols = subprocess.run(["readelf", "--wide", "--dyn-syms", PHP], capture_output=True, text=True,
                              check=True).stdout
     address, now = re.search(r": ([0-9a-f]{16}) +(\d+) .* executor_globals$", symbols, re.M).groups()
@@ -111,7 +114,7 @@ def test_releases_of_one_version(tmp_path, more, is_known):
                     reason="its version is told in another way, or the code is not known here")
 @pytest.mark.parametrize("version, is_known", [(80300, False), (80499, True), (80500, False)])
 def test_other_versions(tmp_path, version, is_known):
-    """What php_version_id() returns is believed, whatever else is as in a version that is known."""
+    """The version that php_version_id() returns is used, whatever else matches a known version."""
     now = subprocess.run([PHP, "-r", "echo PHP_VERSION_ID;"], capture_output=True, text=True,
                          check=True).stdout
     code = [b"\xb8" + struct.pack("<I", number) + b"\xc3" for number in (int(now), version)]
@@ -122,7 +125,7 @@ def test_other_versions(tmp_path, version, is_known):
     ("inside", 997, "800"), pytest.param("outside", 197, "1400", marks=pytest.mark.skipif(
         outside.IS_CONFINED, reason="nobody may trace here"))])
 def test_the_line_that_runs(tmp_path, way, rate_hz, ms):
-    """Also where the frame has no note of it: each line has the share that PHP's clock tells."""
+    """Lines have the shares of PHP's clock, even if the frame does not store the line."""
     picture = tmp_path / "p.firefox.json"
     run = profile(tmp_path, PHP, TARGETS / "php_lines.php", ms, rate_hz=rate_hz, options=[
         "--no-waits", "-o", picture, *(["--outside"] if way == "outside" else [])])
@@ -151,7 +154,7 @@ def test_waits_have_names(tmp_path):
 
 @pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 def test_a_running_one_has_names(tmp_path):
-    """A built-in server, which nobody started for flamerun: `-p`."""
+    """With -p, for a built-in server that was not started by flamerun."""
     (tmp_path / "index.php").write_text(
         "<?php\nfunction spins()\n{\n    for ($i = 0; $i < 3000000; $i++);\n}\nspins();\n")
     with outside.running(PHP, "-q", "-S", "127.0.0.1:0", "-t", tmp_path,

@@ -46,7 +46,7 @@ def files(tmp_path):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Answers requests for @content (build-id in hex -> bytes), or waits for ever."""
+    """Answers requests for @content (build-id in hex -> bytes), or never answers."""
     daemon_threads = True
 
     def __init__(self, content, waits=False):

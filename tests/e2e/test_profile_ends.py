@@ -21,7 +21,7 @@ BOOKS = re.compile(r"(\d+) due .* = (\d+) sampled .* \+ (\d+) credited \+ (\d+) 
 
 
 class Tracer(threading.Thread):
-    """The CPU time of a flamerun's tracing process, which flamerun's parent is charged as well."""
+    """Measures the CPU time of flamerun's tracer process, with which its parent is charged, too."""
 
     def __init__(self, flamerun):
         super().__init__(daemon=True)
@@ -50,7 +50,10 @@ class Tracer(threading.Thread):
 
 
 class Held:
-    """One run below us: its books, and the samples that were due by what the kernel charged us."""
+    """
+    One run as a child of the test: flamerun's accounting, and the samples that are due for the CPU
+    time that the kernel charged to the test.
+    """
 
     def __init__(self, folder, *command, rate_hz=997):
         out = folder / "held.folded"
@@ -73,7 +76,10 @@ class Held:
         self.folded = folded.Folded(out.read_text())
 
     def assert_held(self):
-        """Within 2 %, or three deviations of what was counted at random moments."""
+        """
+        Assert that the accounting is right within 2 %, or within three standard deviations of
+        samples taken at random times.
+        """
         off = abs(self.total - self.outside)
         by_chance = 3 * (self.sampled + self.credited) ** 0.5
         assert off <= max(0.02 * self.outside, by_chance) + ROUNDING, self.stderr
@@ -117,7 +123,7 @@ def test_a_storm_of_processes(tmp_path, mode):
 @pytest.mark.sanitized
 @pytest.mark.confined
 def test_threads_begin_and_end(tmp_path):
-    """What threads use before and after what is theirs is in the books, too."""
+    """The CPU time of threads before and after their function is accounted for."""
     run = Held(tmp_path, compile_target("ends.c", tmp_path), "threads", "4000")
     run.assert_held()
     outside = run.truth["outside"] * 997 / 1e9
@@ -130,7 +136,7 @@ def test_threads_begin_and_end(tmp_path):
 
 @pytest.mark.confined
 def test_work_after_the_last_destructor(tmp_path):
-    """The library has told by then what the process used; what is still sampled is not the kernel's."""
+    """The library has reported its CPU time by then; later samples are not the kernel's."""
     run = Held(tmp_path, compile_target("ends.c", tmp_path), "flush", "400")
     assert run.folded.below("late_work") >= 0.8 * 0.4 * 997
     assert run.exit <= 0.05 * run.outside
@@ -138,7 +144,7 @@ def test_work_after_the_last_destructor(tmp_path):
 
 
 def test_ends_of_several_names(tmp_path):
-    """What one parent was charged for several programs is not shared out among them."""
+    """Exit time that a parent was charged for several programs is not divided among them."""
     program = compile_target("ends.c", tmp_path)
     other = compile_target("idle.c", tmp_path)
     script = f"{program} keep 500; {other}; {program} keep 500; :"

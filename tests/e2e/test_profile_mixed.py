@@ -32,7 +32,7 @@ def below_shell(folder, script, **options):
 
 
 def assert_books(run, truth_s, uninjected=1):
-    """Everything was counted, and once: by the kernel's sum and by what the programs say."""
+    """Assert that all CPU time is counted once, by the kernel's sum and by the programs' clocks."""
     due = int(re.search(r"(\d+) due ", run.stderr)[1])
     said = f"{run.folded.describe()}\n{run.stderr}"
     # Samples equal the time due, up to rounding when the tracer detaches from its threads.
@@ -81,7 +81,7 @@ def test_a_program_of_another_kind(tmp_path, kind, script):
 @pytest.mark.confined
 @needs_trace
 def test_a_preload_that_was_taken_away(tmp_path):
-    """And beside it one that has it: both are sampled, and have their shares."""
+    """A program without the library, then one with it: both have their shares."""
     program = compile_target("strange.c", tmp_path)
     rate_hz, ms = looks(450, is_outside=True)
     run = below_shell(tmp_path, f"{BARE}{program} before {ms}; {program} private {ms}", rate_hz=rate_hz)
@@ -110,10 +110,7 @@ def test_a_stranger_that_becomes_one_of_us(tmp_path):
 @pytest.mark.confined
 @needs_trace
 def test_a_library_that_comes_late(tmp_path):
-    """
-    A constructor runs for half a second before ours: the tracer samples that, and not one moment of
-    what comes after it.
-    """
+    """A constructor runs before the library's: the tracer samples that time and nothing later."""
     source = tmp_path / "late.c"
     source.write_text('#include "tests/targets/spin.h"\n'
                       "BOX void late_work(void) { spin_until(500000000); }\n"
@@ -131,7 +128,7 @@ def test_a_library_that_comes_late(tmp_path):
 
 
 def may_compare_processes():
-    """kcmp(2), which some containers forbid where they allow ptrace(2)."""
+    """Is kcmp(2) allowed? Some containers forbid it although they allow ptrace(2)."""
     number = {"x86_64": 312, "aarch64": 272}[os.uname().machine]
     return ctypes.CDLL(None).syscall(number, os.getpid(), os.getpid(), 1, 0, 0) == 0
 
@@ -140,7 +137,7 @@ def may_compare_processes():
 @pytest.mark.confined
 @needs_trace
 def test_a_vfork_child(tmp_path):
-    """It is known for one as soon as it is seen: what it used before is on its first stack."""
+    """Where kcmp(2) is allowed, its CPU time before it is found is on its first stack."""
     program = compile_target("strange.c", tmp_path)
     rate_hz, ms = looks(500, is_outside=True)
     run = profile(tmp_path, program, "vfork", ms, options=["-v"], rate_hz=rate_hz)
@@ -157,10 +154,7 @@ def test_a_vfork_child(tmp_path):
 @pytest.mark.confined
 @needs_trace
 def test_many_short_ones(tmp_path):
-    """
-    They end before or just after somebody attaches. Who was seen stands under its name with what was
-    seen of it, and nothing is there twice.
-    """
+    """They end before the tracer attaches or shortly after. No sample is counted twice."""
     program = compile_target("strange.c", tmp_path, STATIC)
     run = below_shell(tmp_path, f"for i in $(seq 50); do {program} before 30; done >/dev/null")
     due = int(re.search(r"(\d+) due ", run.stderr)[1])
@@ -181,7 +175,7 @@ def test_many_at_once(tmp_path):
 @pytest.mark.confined
 @pytest.mark.skipif(not outside.IS_ROOT, reason="needs another user")
 def test_who_may_not_be_traced(flamerun_of_all, tmp_path):
-    """Under its name with all that it used, but for a last moment, and the rule is told."""
+    """All of its CPU time is in [unsampled: strange], and a message names the rule."""
     tmp_path.chmod(0o777)
     program = compile_target("strange.c", tmp_path, STATIC)
     result = subprocess.run(
@@ -202,7 +196,7 @@ def test_who_may_not_be_traced(flamerun_of_all, tmp_path):
 @pytest.mark.confined
 @needs_trace
 def test_leaks_are_found_untraced(tmp_path):
-    """LeakSanitizer ends a program with an error when it cannot trace it itself."""
+    """LeakSanitizer fails if it cannot trace the program, so flamerun must not trace it."""
     program = compile_target("strange.c", tmp_path, (*PLAIN, "-fsanitize=address"))
     run = below_shell(tmp_path, f"{BARE}{program} before 500")
     assert "LeakSanitizer" not in run.stderr
@@ -214,7 +208,7 @@ def test_leaks_are_found_untraced(tmp_path):
 @pytest.mark.confined
 @needs_trace
 def test_pids_of_a_namespace_of_their_own(tmp_path):
-    """A process with the library is known by its slot, whatever its number is there."""
+    """A process with the library is identified by its slot, whatever its pid in the namespace."""
     if subprocess.run(["unshare", "-pf", "true"]).returncode:
         pytest.skip("no namespaces here")
     dynamic = compile_target("split.c", tmp_path)
@@ -229,7 +223,7 @@ def test_pids_of_a_namespace_of_their_own(tmp_path):
 @needs_trace
 @pytest.mark.parametrize("way", ["forked", "by a shell"])
 def test_the_first_process_of_a_pid_namespace(tmp_path, way):
-    """With a /proc of its own, where the library finds no flamerun: the slot is who forked it's."""
+    """Its /proc does not show flamerun, so the slot of its parent identifies it."""
     command = ["unshare", "--pid", "--fork", "--mount-proc"]
     if subprocess.run([*command, "true"], check=False).returncode:
         pytest.skip("no namespaces here")
@@ -244,7 +238,7 @@ def test_the_first_process_of_a_pid_namespace(tmp_path, way):
 
 
 def test_a_sandbox_leaves_nothing_running(tmp_path):
-    """bubblewrap makes its first process by a raw clone(2) in a new namespace; that one forks."""
+    """bubblewrap makes its first process by a raw clone(2) in a new namespace, and that forks."""
     sandbox = ["bwrap", "--bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-pid"]
     if not shutil.which("bwrap") or subprocess.run([*sandbox, "true"], check=False).returncode:
         pytest.skip("no bubblewrap, or no namespaces here")
@@ -254,7 +248,7 @@ def test_a_sandbox_leaves_nothing_running(tmp_path):
 
 
 def start(folder, program, *options):
-    """A flamerun with a traced program: both processes' numbers, and the flamerun."""
+    """A flamerun with a traced program: the pids of both, and flamerun's process."""
     path = folder / "pid"
     script = f"{program} before 600000 & echo $! >{path}.new; mv {path}.new {path}; wait"
     flamerun = subprocess.Popen([outside.FLAMERUN, "-v", "-o", folder / "x.folded", *options, "--",

@@ -23,7 +23,7 @@ def program(tmp_path_factory):
 
 
 def hot(run):
-    """Functions that a twentieth of the samples end in."""
+    """Functions in which at least a twentieth of the samples end."""
     names = {stack[-1] for stack, _ in run.folded.stacks}
     return {name for name in names if run.folded.self(name) > run.folded.total / 20}
 
@@ -49,7 +49,7 @@ def test_merged(tmp_path, program):
 
 
 def letters(svg):
-    """How many are drawn in the static picture."""
+    """The number of letters drawn in the static picture."""
     return len(re.findall(r"<use ", svg.read_text()))
 
 

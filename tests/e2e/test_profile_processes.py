@@ -27,8 +27,8 @@ def test_children_of_every_kind(tmp_path):
 @pytest.mark.parametrize("how", ["", "by-number"])
 def test_images_too_short_to_be_met(tmp_path, how):
     """
-    A process of 50 images that each leave within milliseconds, by execve(2) or its number: one, and
-    its time is counted once, however the looks at who has no library fall between them.
+    A process execs 50 images, each for a few milliseconds: it is one process, and its time is
+    counted once, whenever the search for programs without the library runs.
     """
     (tmp_path / "again.c").write_text("""
         #include <stdio.h>
@@ -69,7 +69,7 @@ def test_an_exec_makes_no_process(tmp_path):
 
 @pytest.mark.confined
 def test_a_child_that_nobody_waits_for(tmp_path):
-    """The kernel charges its CPU time to nobody; its samples are not too many for that."""
+    """The kernel charges its CPU time to no parent, but as much is due as is sampled."""
     # The parent reads until the child, which has the other end of the pipe, has ended. Otherwise
     # the run might end before the child.
     code = ("import os, time\n"
@@ -101,7 +101,7 @@ def test_two_libraries_at_one_address(tmp_path):
 
 
 def test_children_of_a_destructor_are_sampled_from_inside(tmp_path):
-    """A library's destructor runs after that of ours, and the child that it forks is profiled as any other."""
+    """A destructor after flamerun's own forks a child, which is sampled like any other."""
     (tmp_path / "late.c").write_text("""
         #include <sys/wait.h>
         #include <time.h>

@@ -22,7 +22,7 @@ def stalled(tmp_path_factory):
 
 
 def test_each_program_has_its_own_samples(stalled, tmp_path):
-    """While nobody reads, one program fills the pool, a thread of it ends, another program begins."""
+    """The reader is stopped while a program fills the pool, a thread ends and a program starts."""
     for _ in range(3 if IS_ALL else 1):
         run = profile(tmp_path, stalled, "two", "1500", rate_hz=200)
         assert run.status == 0, run.stderr
@@ -46,7 +46,7 @@ def test_half_a_second_without_a_reader_loses_nothing(stalled, tmp_path, threads
 @pytest.mark.sanitized
 @pytest.mark.confined
 def test_what_does_not_fit_is_counted(stalled, tmp_path):
-    """At ten thousand a second and thousands of frames there is an end to every pool."""
+    """At 10,000 Hz with thousands of frames every pool gets full."""
     run = profile(tmp_path, stalled, "one", "1000", "2", "4000", clock_hz=5000)
     assert run.status == 0
     lost = re.search(r"(\d+) samples lost: the program's rings were full", run.stderr)
@@ -58,7 +58,7 @@ def test_what_does_not_fit_is_counted(stalled, tmp_path):
 @pytest.mark.sanitized
 @pytest.mark.confined
 def test_a_record_that_was_never_finished(stalled, tmp_path):
-    """What comes behind it in the same slot has its names."""
+    """Records after it in the same slot have their names."""
     script = (f"{stalled} hole; for i in 1 2 3 4; do sleep 0.2; "
               "sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'; done")
     run = profile(tmp_path, "sh", "-c", script, rate_hz=997)
@@ -84,7 +84,7 @@ def test_under_valgrind(tmp_path, tool):
 @pytest.mark.sanitized
 @pytest.mark.confined
 def test_a_killed_program_leaves_all_it_sampled(tmp_path):
-    """At any moment; what is said to be sampled is what is drawn."""
+    """At whatever moment it is killed, the picture has the samples that flamerun reports."""
     program = compile_target("threads.c", tmp_path)
     for moment in range(0, 7, 1 if IS_ALL else 3):
         with subprocess.Popen([BUILD / "flamerun", "-v", "-r", "997", "-o", "k.folded", "--",

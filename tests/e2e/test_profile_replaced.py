@@ -30,7 +30,7 @@ def frames(run):
 
 
 def test_a_plugin(tmp_path, files):
-    """Its file is opened when it is first sampled."""
+    """Its file is opened at the first sample, so replacing the file later does no harm."""
     program, plugin, build_id = files
     new = library(tmp_path, "new.so", "newcomer", build_id)
     run = profile(tmp_path, program, plugin, plugin, new)
@@ -59,7 +59,7 @@ def test_a_library_deleted(tmp_path, files):
 
 
 def test_a_file_that_is_written_over(tmp_path, files):
-    """What was opened is not what ran any more."""
+    """The open file no longer contains the code that ran, so its functions have no names."""
     program, plugin, build_id = files
     new = library(tmp_path, "new.so", "newcomer", build_id)
     run = profile(tmp_path, "sh", "-c", f"'{program}' '{plugin}' '{tmp_path}/x'; cp '{new}' '{plugin}'")
@@ -97,7 +97,7 @@ def test_a_program_without_a_name(tmp_path):
 @pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 @pytest.mark.skipif(not shutil.which("bwrap"), reason="no bubblewrap")
 def test_a_program_in_a_mount_namespace(tmp_path):
-    """Its path, /in/split, is none of ours."""
+    """The program's path exists only in the namespace."""
     compile_target("split.c", tmp_path)
     inside = ["bwrap", "--ro-bind", "/", "/", "--tmpfs", "/run", "--ro-bind", tmp_path, "/run/in",
               "--unshare-user-try", "--unshare-pid", "--proc", "/proc"]
@@ -110,7 +110,7 @@ def test_a_program_in_a_mount_namespace(tmp_path):
 @pytest.mark.parametrize("name, words, function", [
     ("mapped.c", "900 map", "told_work"), ("jitdump.c", "/tmp 600", "early")])
 def test_code_of_a_process_in_a_container(tmp_path, name, words, function):
-    """/tmp is another one there, and the pid in the file's name another number."""
+    """The container has another /tmp, and the file's name contains the pid inside the container."""
     inside = ["unshare", "--pid", "--mount", "--fork", "--mount-proc", "sh", "-c"]
     if subprocess.run([*inside, "mount -t tmpfs none /tmp"], check=False,
                       stderr=subprocess.DEVNULL).returncode:
@@ -127,7 +127,7 @@ def test_code_of_a_process_in_a_container(tmp_path, name, words, function):
 
 @pytest.mark.parametrize("before", [[], ["unshare", "-m"]], ids=["ours", "another"])
 def test_a_mount_can_be_unmounted(tmp_path, before):
-    """Nothing that is held is in the way."""
+    """flamerun keeps no file open that would make the mount busy."""
     (tmp_path / "mnt").mkdir()
     mounts = ["unshare", "-m", "sh", "-c", f"mount -t tmpfs none '{tmp_path}/mnt'"]
     if subprocess.run(mounts, check=False, stderr=subprocess.DEVNULL).returncode:
@@ -142,7 +142,7 @@ def test_a_mount_can_be_unmounted(tmp_path, before):
 
 
 def test_a_file_made_during_the_run_is_believed(tmp_path, files):
-    """It is newer than the run, and not newer than its first sample."""
+    """It is newer than the run but older than its first sample."""
     program, plugin, _ = files
     other = tmp_path / "other"
     plugin.rename(other)

@@ -15,7 +15,7 @@ FLAGS = ("-O1", "-g", "-fsanitize=thread")
 
 @pytest.fixture(params=["gcc", "clang-14"])
 def build(request, tmp_path):
-    """Compile a target for a runtime: gcc's is a library, clang's part of the program."""
+    """Compile a target with ThreadSanitizer: gcc's is a library, clang's part of the program."""
     def one(name):
         try:
             return compile_target(name, tmp_path, FLAGS, compiler=request.param)
@@ -55,7 +55,7 @@ RUNTIMES = [("gcc", "libasan.so"), ("gcc", "liblsan.so"), ("gcc", "libtsan.so"),
 
 @pytest.fixture(params=RUNTIMES, ids=lambda way: way[1])
 def runtime(request):
-    """A library that ends the program when another one is loaded before it, or is broken then."""
+    """A sanitizer's library, which fails or ends the program if it is not the first library."""
     compiler, name = request.param
     try:
         path = os.path.realpath(subprocess.check_output(

@@ -12,7 +12,7 @@ from profiled import PLAIN, ROOT, compile_target, looks, profile
 
 
 def test_weights_follow_the_rate_above_the_tick(tmp_path):
-    """997 a second are asked for: the kernel delivers fewer signals, the weights make up for it."""
+    """At 997 Hz the kernel delivers fewer signals; the weights compensate for it."""
     run = profile(tmp_path, compile_target("split.c", tmp_path), "2200", rate_hz=997,
                   options=["--clock=tick"])
     due = run.truth_s * 997
@@ -83,7 +83,7 @@ def test_threads_share_equally(tmp_path):
 
 
 def test_short_threads_are_credited(tmp_path):
-    """The kernel delivers 58 % of what is due to 5 ms threads; credit brings the rest."""
+    """The kernel delivers 58 % of the samples due to 5 ms threads; credit adds the rest."""
     run = profile(tmp_path, compile_target("short_threads.c", tmp_path), "600")
     due = run.truth_s * run.rate_hz
     sigma = due ** 0.5
@@ -93,7 +93,7 @@ def test_short_threads_are_credited(tmp_path):
 
 @pytest.mark.sanitized
 def test_a_higher_rate_is_advised_where_it_would_help(tmp_path):
-    """Threads that live for less than a millisecond have no sample at 997 a second, either."""
+    """Threads that live for less than a millisecond have no sample at 997 Hz, either."""
     run = profile(tmp_path, compile_target("short_threads.c", tmp_path), "4000", "150")
     found = re.search(r"is \[unsampled\]: [\d.]+ s by (\d+) threads or processes that ended before "
                       r"a sample was due, after ([\d.]+) ms each\n", run.stderr)
@@ -112,7 +112,7 @@ def test_idle_program_gives_a_picture(tmp_path):
 
 @pytest.mark.sanitized
 def test_code_that_the_program_mapped_itself(tmp_path):
-    """From a file, as V8 its built-ins, it has its names; a copy in memory is nobody's."""
+    """Code mapped from a file, as V8's builtins, has names; a copy in memory has none."""
     rate_hz, ms = looks(600)
     run = profile(tmp_path, compile_target("mapped.c", tmp_path), ms, rate_hz=rate_hz)
     assert run.status == 0
@@ -126,7 +126,7 @@ def test_code_that_the_program_mapped_itself(tmp_path):
 
 @pytest.mark.sanitized
 def test_generated_code_in_a_file_in_memory(tmp_path):
-    """Such a file says nothing of its functions, but the perf map does."""
+    """Such a file has no symbols, but the perf map has."""
     rate_hz, ms = looks(250)
     run = profile(tmp_path, compile_target("mapped.c", tmp_path), ms, "map", rate_hz=rate_hz)
     pathlib.Path(re.search(r"^map: (\S+)$", run.stderr, re.M)[1]).unlink()
@@ -138,7 +138,10 @@ def test_generated_code_in_a_file_in_memory(tmp_path):
 
 @pytest.mark.parametrize("options", [[], ["--outside"]], ids=["inside", "outside"])
 def test_generated_code_without_frame_pointers(tmp_path, options):
-    """It is followed to its return; its frame pointer, which is a caller's or data, leads to no caller."""
+    """
+    The code itself shows where the return address is. The frame pointer is not used, because it may
+    be the caller's or data. If no return address is found, the stack has no callers.
+    """
     if options and outside.IS_CONFINED:
         pytest.skip("nobody may trace here")
     rate_hz, ms = looks(250, is_outside=bool(options))
@@ -156,7 +159,10 @@ def test_generated_code_without_frame_pointers(tmp_path, options):
 
 @pytest.mark.parametrize("options", [[], ["--outside"]], ids=["inside", "outside"])
 def test_the_first_function_of_a_stack(tmp_path, options):
-    """Nothing called what it returns to, so that is where the stack ends, and under its own name."""
+    """
+    A coroutine made by hand has the start of made_ended as return address, not the end of a call.
+    The stack begins with made_ended, not with never_called right before it.
+    """
     if options and outside.IS_CONFINED:
         pytest.skip("nobody may trace here")
     rate_hz, ms = looks(250, is_outside=bool(options))
@@ -171,7 +177,7 @@ def test_the_first_function_of_a_stack(tmp_path, options):
 
 
 def test_generated_code_that_makes_room(tmp_path):
-    """Two functions at one place, one after the other: the jitdump's times tell them apart."""
+    """Two functions have one address after each other; the jitdump's times separate them."""
     rate_hz, ms = looks(400)
     run = profile(tmp_path, compile_target("jitdump.c", tmp_path), tmp_path, ms, rate_hz=rate_hz,
                   options=("-v",))
@@ -184,7 +190,7 @@ def test_generated_code_that_makes_room(tmp_path):
 
 @pytest.mark.parametrize("options", [[], ["--outside"]], ids=["inside", "outside"])
 def test_time_in_system_calls(tmp_path, options):
-    """By the kernel's own count, which is made of ticks like ours: both are off by chance."""
+    """The kernel's own accounting is by ticks, too, so both vary by chance."""
     if options and outside.IS_CONFINED:
         pytest.skip("nobody may trace here")
     run = profile(tmp_path, compile_target("system.c", tmp_path), "1500", rate_hz=250, options=options)
@@ -205,7 +211,7 @@ def test_time_in_system_calls(tmp_path, options):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("options", [[], ["--outside"]], ids=["inside", "outside"])
 def test_cancellable_calls_have_names(tmp_path, options, threads):
-    """From glibc 2.41 on all are made by one instruction; libc's functions around it are not shown."""
+    """glibc 2.41 makes all by one instruction; of libc only the function called is shown."""
     if options and outside.IS_CONFINED:
         pytest.skip("nobody may trace here")
     run = profile(tmp_path, compile_target("cancellable.c", tmp_path, (*PLAIN, "-pthread")), "1500", str(threads),

@@ -64,7 +64,7 @@ def test_names_from_a_debug_file_beside(tmp_path):
 
 
 def test_a_symbol_without_a_size_ends_somewhere(tmp_path):
-    """At the next function that call-frame information knows, or where no routine is that long."""
+    """It ends where call-frame information has the next function, or at a maximum length."""
     program = compile_target("unsized.c", tmp_path, (*PLAIN, "-fno-toplevel-reorder"))
     subprocess.run(["strip", "--keep-symbol=near", program], check=True)
     rate_hz, ms = looks(1200)
@@ -77,7 +77,7 @@ def test_a_symbol_without_a_size_ends_somewhere(tmp_path):
 
 
 def test_code_behind_that_of_the_start(tmp_path):
-    """frame_dummy() of crtbegin.o has no size, and is not what follows it, call-frame information or not."""
+    """frame_dummy() of crtbegin.o has no size; code after it does not get its name."""
     source = tmp_path / "first.c"
     source.write_text('#include "tests/targets/spin.h"\n'
                       "BOX void first(unsigned units) { spin(units); }\n"

@@ -58,13 +58,13 @@ def shapes(tmp_path_factory):
 
 @pytest.mark.parametrize("shape", SHAPES.strip().splitlines())
 def test_every_shape_of_code_is_named(shapes, shape):
-    """40 ms of CPU time each, in which the clock ticks a dozen times at least."""
+    """40 ms of CPU time each, in which there are at least a dozen ticks."""
     assert shapes.status == 0
     assert pythons.weight_of(shapes.folded, *shape.split(" / ")), shapes.folded.describe()
 
 
 def test_every_subscript_is_named(shapes):
-    """Not only those before the interpreter has made an instruction of its own for them."""
+    """Also after the interpreter has specialised the instruction for subscripts."""
     below = pythons.weight_of(shapes.folded, "subscripts", "busy")
     named = pythons.weight_of(shapes.folded, "subscripts", "Shapes.__getitem__", "busy")
     assert below > 100 and named == below
@@ -90,7 +90,7 @@ def test_the_option_does_nothing(tmp_path):
 
 
 def test_native_shows_what_runs_them(tmp_path):
-    """The evaluator below the functions it runs, in as many stacks as there were."""
+    """With --native the evaluator is the caller of the functions that it runs."""
     shown = [pythons.profile(tmp_path, "-c", BUSY + "busy()", options=options, clock_hz=1000).folded
              for options in ([], ["--native"])]
     evaluator = [folded.where(lambda stack: "_PyEval_EvalFrameDefault" in stack[-3:])
@@ -103,7 +103,7 @@ def test_native_shows_what_runs_them(tmp_path):
 
 
 def test_each_of_many_sleepers_is_named(tmp_path):
-    """Who never wakes is looked at once, in the same round as all others."""
+    """A thread that never wakes is checked once, in the same round as all others."""
     result = pythons.profile(tmp_path, "-c", """
 import threading, time
 threading.stack_size(65536)
@@ -118,7 +118,7 @@ rest()
 
 
 def test_who_waits_is_a_function_of_the_language(tmp_path):
-    """Of the interpreter's own that are between few have names."""
+    """The summary names it, although native functions are between it and the call."""
     path = pythons.script(tmp_path, "import time\ndef rest(): time.sleep(1)\nrest()\n")
     result = pythons.profile(tmp_path, path, clock_hz=0)
     assert "waiting, most in clock_nanosleep below rest (script.py:2)\n" in result.stderr
@@ -233,7 +233,7 @@ int main(void)
 
 @pytest.mark.parametrize("flags", [["-lpython3.11"], ["-DLATER"]], ids=["linked", "loaded"])
 def test_programs_with_an_interpreter_in_them(tmp_path, flags):
-    """Three lives of it."""
+    """The program starts and ends the interpreter three times."""
     source = tmp_path / "embeds.c"
     source.write_text(EMBEDS)
     built = subprocess.run(["gcc", "-o", tmp_path / "embeds", "-I/usr/include/python3.11", source,
@@ -247,7 +247,7 @@ def test_programs_with_an_interpreter_in_them(tmp_path, flags):
 
 
 def test_the_interpreters_own_functions_can_be_hidden(tmp_path):
-    """By the expression that the manual gives."""
+    """By the expression in the manual."""
     manual = (pathlib.Path(profiled.ROOT) / "man/flamerun.1").read_text()
     expression = manual.split(".Dl --hide '")[1].split("'")[0].replace("\\e", "\\")
     path = profiled.TARGETS / "python_shapes.py"
@@ -261,7 +261,7 @@ def test_the_interpreters_own_functions_can_be_hidden(tmp_path):
 
 @pytest.mark.sanitized
 def test_odd_names(tmp_path):
-    """Whatever a program calls its code. What cannot be text is '?', what is too long is cut."""
+    """Any name of code. Bytes that are no text become '?', and long names are cut."""
     text = BUSY + r"""
 source = compile("end = time.thread_time() + 0.05\nwhile time.thread_time() < end: pass", "x", "exec")
 def named(name, **changed): exec(source.replace(**changed), {"time": time, "__name__": name})

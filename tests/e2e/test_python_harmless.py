@@ -149,7 +149,7 @@ def test_shapes_end_alike(tmp_path):
 
 
 def test_deep_recursion(tmp_path):
-    """Of a stack that is deeper than any is kept the leaf side has names."""
+    """If a stack is deeper than the limit, the innermost frames have names."""
     text = """
 import sys, time
 sys.setrecursionlimit(10**6)
@@ -174,7 +174,7 @@ shallow(); deep(); after()
 
 
 def test_code_that_goes_takes_no_memory_along(tmp_path):
-    """A hundred thousand pieces of code, one at a time, against ten thousand of them."""
+    """A hundred thousand code objects, one at a time, take no more memory than ten thousand."""
     text = """
 def pages():
     with open("/proc/self/statm", encoding="ascii") as status: return int(status.read().split()[1])
@@ -256,7 +256,7 @@ print("end")
 @pytest.mark.parametrize("python", [python for python in pythons.known()
                                     if pythons.version_of(python) >= (3, 11)])
 def test_a_frame_that_is_not_yet_linked(tmp_path, python):
-    """A call may make its frame the innermost one before it says which one called."""
+    """A call may make its frame the innermost before it links the frame to the caller's."""
     path = pythons.script(tmp_path, CALLS)
     run = profiled.profile(tmp_path, python, path, rate_hz=4000)
     assert (run.status, run.stdout) == (0, "end\n"), run.stderr

@@ -39,7 +39,7 @@ def functions(stack):
 
 
 def is_true(shown, told):
-    """Is the stack @shown what the program @told of its own?"""
+    """Does @shown equal the printed stack @told, with any line of the loop as last one?"""
     told = [(name, os.path.basename(file), first, line) for name, file, first, line in told]
     if len(told) > DEEPEST - 100:
         told = told[-len(shown):]
@@ -48,7 +48,7 @@ def is_true(shown, told):
 
 
 def sort_stacks(picture, told):
-    """Returns what was expected, and by function that spins the time of its stacks: none is false."""
+    """(expected stacks, {function that spins: time of its stacks}). Asserts that none is wrong."""
     expected = json.loads(told.read_text(encoding="utf-8"))
     true, false = collections.Counter(), {}
     for _, stack, weight in firefox.stacks_of(picture):
@@ -73,7 +73,7 @@ def run_truth(folder, python, *words, options=(), seconds=SECONDS, rate=RATE):
 
 
 def attach_truth(folder, python, *words, options=(), seconds=SECONDS, rate=RATE):
-    """The same from outside, by -p."""
+    """Like run_truth(), but from outside, by -p."""
     picture, told = folder / "p.firefox.json", folder / "told.json"
     with outside.running(python, profiled.TARGETS / "python_truth.py", told, str(seconds), *words,
                          stdin=subprocess.PIPE) as process:
@@ -149,7 +149,7 @@ def test_every_stack_from_outside_is_the_programs_own(tmp_path, python):
 
 
 def is_called(caller, name):
-    """Does python_calls.py have @name called by @caller?"""
+    """Does @caller call @name in python_calls.py?"""
     return caller == name.rpartition("_")[0] or (caller == name and name.endswith("R"))
 
 
@@ -159,7 +159,7 @@ THREAD_RUN = ("_bootstrap", "_bootstrap_inner", "run")
 
 
 def assert_calls_are_true(picture):
-    """No function of python_calls.py stands under another one than its caller, and most have names."""
+    """Assert that functions of python_calls.py are below their callers, and most have names."""
     named = total = 0
     for _, stack, weight in firefox.stacks_of(picture):
         # Only some versions have qualified names, "Thread.run".

@@ -18,7 +18,7 @@ def unseen(tmp_path_factory):
 
 
 def assert_outside(unseen, folder, name):
-    """What is advised helps."""
+    """Assert that the hint's advice, --outside, helps."""
     if outside.IS_CONFINED:
         return
     run = profile(folder, unseen, name, rate_hz=RATE_HZ, options=["--outside"])
@@ -28,7 +28,7 @@ def assert_outside(unseen, folder, name):
 
 @pytest.mark.confined
 def test_without_pending_signals(unseen, tmp_path):
-    """A timer takes one. Who gets none is sampled from outside, after some 50 ms."""
+    """A timer counts as a pending signal. A program that may have none is sampled from outside."""
     run = profile(tmp_path, "prlimit", "--sigpending=0", unseen, rate_hz=RATE_HZ)
     assert run.status == 0
     assert ("1 process could not be sampled from inside: a timer takes one of the user's pending "
@@ -39,7 +39,7 @@ def test_without_pending_signals(unseen, tmp_path):
 
 
 def test_children_without_pending_signals(unseen, tmp_path):
-    """Each image asks for itself, whatever became of the one before."""
+    """Each image asks for a timer of its own, and each refusal is counted."""
     run = profile(tmp_path, "prlimit", "--sigpending=0", "sh", "-c", f"{unseen} & {unseen}; wait",
                   rate_hz=RATE_HZ)
     assert "seccomp" not in run.stderr
@@ -47,7 +47,7 @@ def test_children_without_pending_signals(unseen, tmp_path):
 
 
 def test_signal_calls_by_number(unseen, tmp_path):
-    """What syscall(2) does to every signal is answered as if nobody sampled, and somebody does."""
+    """syscall(2) for every signal returns the same as alone, and the program is sampled."""
     alone = subprocess.run([unseen, "calls", "1"], text=True, stdout=subprocess.PIPE, check=True)
     assert alone.stdout.startswith("bad 0\n")
     run = profile(tmp_path, unseen, "calls", rate_hz=RATE_HZ)
@@ -60,7 +60,7 @@ GUESSES = ("a higher rate", "less to do", "let it do more", "before flamerun saw
 
 
 def seconds(run, said):
-    """How many are explained so; there is one reason, with one hint, and no guess."""
+    """The seconds that the message explains. There is one reason with one hint, and no guess."""
     found = re.search(rf": ([\d.]+) s {said}$", run.stderr, re.M)
     assert found, run.stderr
     assert not [guess for guess in GUESSES if guess in run.stderr], run.stderr
@@ -80,7 +80,7 @@ REASONS = {
 
 @pytest.mark.parametrize("name", REASONS)
 def test_the_reason_is_the_real_one(unseen, tmp_path, name):
-    """Of 0.6 s the kernel's word is missing for what came after the last look."""
+    """The program uses 0.6 s; the reason is unknown for the time after the last check."""
     what, why = REASONS[name]
     run = profile(tmp_path, unseen, name, rate_hz=RATE_HZ)
     assert run.status == 0 and run.folded.below("burn") == 0
@@ -91,7 +91,7 @@ def test_the_reason_is_the_real_one(unseen, tmp_path, name):
 
 
 def test_a_thread_that_is_asleep_at_each_tick(unseen, tmp_path):
-    """Others that want the CPU keep it from that."""
+    """On a busy machine it is not asleep at each tick, and there is nothing to explain."""
     run = profile(tmp_path, unseen, "ticks", rate_hz=RATE_HZ)
     assert not [guess for guess in GUESSES if guess in run.stderr], run.stderr
     if run.folded.self("[unsampled]") > 0.8 * run.folded.total:
@@ -104,7 +104,7 @@ def test_a_thread_that_is_asleep_at_each_tick(unseen, tmp_path):
 
 
 def test_short_programs_that_no_library_is_in(tmp_path):
-    """They are over before the tracer comes; sampling more often would not make it come sooner."""
+    """They end before the tracer attaches; a higher rate would not make it attach earlier."""
     program = compile_target("unseen.c", tmp_path, (*PLAIN, "-static"))
     run = profile(tmp_path, "sh", "-c", f"for i in $(seq 16); do {program} '' 30; done", rate_hz=RATE_HZ)
     assert "16 programs started without flamerun's library: statically linked" in run.stderr
@@ -115,7 +115,7 @@ def test_short_programs_that_no_library_is_in(tmp_path):
 
 @pytest.mark.parametrize("name", ["timer", "queue"])
 def test_threads_that_libc_makes_to_notify(unseen, tmp_path, name):
-    """They have the stacks that they have without us."""
+    """They have the same stacks as without flamerun."""
     run = profile(tmp_path, unseen, name, rate_hz=RATE_HZ)
     if "no such thing here" in run.stdout:
         pytest.skip("no message queues here")
@@ -125,13 +125,13 @@ def test_threads_that_libc_makes_to_notify(unseen, tmp_path, name):
 
 
 def test_many_that_libc_makes_to_notify(unseen, tmp_path):
-    """Each timer's value is its own, also where there are more than the library keeps."""
+    """Each timer has its own value, also if there are more than the library keeps."""
     run = profile(tmp_path, unseen, "timers", rate_hz=RATE_HZ)
     assert run.status == 0 and run.stdout == "sum 1\n"
 
 
 def test_work_of_the_kernels_own_threads(unseen, tmp_path):
-    """What io_uring's workers do has a box of that name, but for what came after the last look."""
+    """The work of io_uring's workers is in a box of that name, except after the last check."""
     run = profile(tmp_path, unseen, "uring", rate_hz=RATE_HZ)
     if "no such thing here" in run.stdout:
         pytest.skip("no io_uring here")
@@ -141,7 +141,7 @@ def test_work_of_the_kernels_own_threads(unseen, tmp_path):
 
 
 def test_a_share_without_a_known_reason(unseen, tmp_path):
-    """It has no more to say: looks are too late for what is short, and few short lives are chance."""
+    """No reason is given: checks are too late for a short run, and a few short lives are chance."""
     run = profile(tmp_path, unseen, "", "100", rate_hz=RATE_HZ)
     assert "system call of the program's own" not in run.stderr
     assert "did not make" not in run.stderr
@@ -158,7 +158,7 @@ def test_the_action_is_reset_past_libc(unseen, tmp_path):
 
 
 def test_killed_by_somebody_else(tmp_path):
-    """The same signal, but not ours: nothing is said."""
+    """The program sends itself this signal: that is no reset of the signal's action."""
     for number in ("PROF", "VTALRM"):
         run = profile(tmp_path, "bash", "-c",
                       f"for i in {{1..50000}}; do :; done; kill -{number} $$", rate_hz=RATE_HZ)

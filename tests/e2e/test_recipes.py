@@ -28,7 +28,7 @@ def put(path, text):
 
 @pytest.fixture
 def shell(flamerun, tmp_path):
-    """shell(text, status=0) runs commands in a folder; returns what they said on standard output."""
+    """shell(text, status=0) runs commands in a folder; returns their standard output."""
     (tmp_path / "bin").mkdir()
     os.symlink(flamerun, tmp_path / "bin" / "flamerun")
     env = dict(os.environ, PATH=f"{tmp_path}/bin:/usr/bin:/bin", HOME=str(tmp_path),
@@ -62,7 +62,7 @@ def test_before_and_after(shell, tmp_path):
 @pytest.mark.skipif(not shutil.which("git"), reason="git is not here")
 @pytest.mark.parametrize("loops, status", [(40000, 0), (200000, 1)])
 def test_continuous_integration(shell, tmp_path, loops, status):
-    """A change that is none passes, and one that makes all of it slower does not."""
+    """An equal version passes, and one that makes everything slower does not."""
     (tmp_path / "prog.in").write_text(BURN % 40000)
     (tmp_path / "Makefile").write_text("prog: prog.in\n\tcp prog.in prog && chmod +x prog\n")
     shell("git init -q . && git add Makefile prog.in && git commit -qm base &&"
@@ -82,7 +82,9 @@ def test_continuous_integration(shell, tmp_path, loops, status):
 
 @pytest.mark.confined
 def test_the_containers_command(shell, tmp_path):
-    """As it stands behind the image's name; what is asked of the container is a folder alone."""
+    """
+    The command after the image's name runs unchanged; it needs only a folder of the container.
+    """
     put(tmp_path / "job", BURN % 60000)
     (tmp_path / "out").mkdir()
     line, = re.findall(r"^    (docker run .*)$", RECIPES, re.M)
@@ -94,7 +96,7 @@ def test_the_containers_command(shell, tmp_path):
 
 
 def test_the_images_packages():
-    """Packages and files that its lines name are those that are made."""
+    """The packages and files that the lines name are those that the build makes."""
     stages, = blocks("Docker", "dockerfile")
     names = re.findall(r"^Package: (\S+)$", (ROOT / "share/debian/control").read_text(), re.M)
     for name in re.findall(r"/tmp/packages/(\w[\w-]*)_\*", stages):

@@ -34,7 +34,7 @@ def told_of(run, *words):
 
 
 def spread_of(runs, is_in):
-    """In percent, of the shares of the stacks for which @is_in holds."""
+    """The spread, in percent, of the shares of the stacks for which @is_in holds."""
     return statistics.stdev(
         100 * sum(weight for stack, weight in one.items() if is_in(stack)) / sum(one.values())
         for one in runs)
@@ -43,8 +43,8 @@ def spread_of(runs, is_in):
 @pytest.fixture(scope="module")
 def ten(flamerun, tmp_path_factory):
     """
-    Ten runs as one, in all formats, and their own profiles, 0.pb.gz to 9.pb.gz in the folder parts.
-    The eleventh run sees those of the ten before it, and fails.
+    Ten runs as one, in all formats, and their single profiles, 0.pb.gz to 9.pb.gz in the folder
+    parts. The eleventh run finds those of the ten before it and fails.
     """
     folder = tmp_path_factory.mktemp("ten")
     versions = profiled.compile_target("versions.c", folder)
@@ -183,7 +183,7 @@ def test_losses_are_those_of_all_runs(run, logged):
     ("kill -SEGV $$", -signal.SIGSEGV, "was ended by signal 11 (Segmentation fault)"),
 ])
 def test_a_run_that_fails(run, tmp_path, logged, left, then, status, how):
-    """In the second run, in the first, in a warm-up; and when that does not matter."""
+    """In the first run, the second or a warm-up; and with --ignore-failure."""
     program = logged("job", f"[ $(wc -l <log) -ne $FAILS ] || {then}")
     for fails, words, where, drawn in (("2", [], "run 2", 1), ("1", [], "run 1", 0),
                                        ("1", ["--warmup", "1"], "warm-up 1", 0),
@@ -234,7 +234,7 @@ def test_where_no_files_can_be(run, logged, monkeypatch):
 
 @pytest.mark.parametrize("number, then", [(1, ":"), (3, "exit 1")])
 def test_a_profile_that_cannot_be_written(run, tmp_path, logged, left, number, then):
-    """As on a full disk: its folder is gone. It is not saved elsewhere."""
+    """Its folder is removed, as on a full disk. It is not saved elsewhere."""
     program = logged("job", f"[ $(wc -l <log) -ne {number} ] ||\n"
                      f"{{ rm -r temporary/flamerun-runs-*; {then}; }}")
     result = run("-n", "3", "--", program)

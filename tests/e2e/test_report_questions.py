@@ -19,7 +19,7 @@ PERIOD_NS = 10 ** 9 // HZ
 
 
 def sources(folder):
-    """Something to be compiled that takes a second or less."""
+    """A source file that takes up to a second to compile."""
     (folder / "a.cc").write_text("#include <map>\n#include <regex>\n#include <string>\n"
                                  "std::map<std::string, std::regex> all;\n"
                                  "void add(const char *s) { all.emplace(s, std::regex(s)); }\n")
@@ -41,7 +41,7 @@ PROGRAMS = {
 
 
 class Truth:
-    """What the run's stacks say. @has_roots: they begin with their program."""
+    """Answers from the run's stacks. @has_roots: stacks begin with their program."""
 
     def __init__(self, texts, has_roots):
         self.rooted = folded.Folded(texts["run"]).stacks
@@ -65,7 +65,7 @@ class Truth:
         return self.share(sum(weight for name, weight in self.selves.items() if condition(name)))
 
     def hot_path(self):
-        """Functions on the way down what is heaviest, as long as a tenth of everything is left."""
+        """The heaviest path from the root, as long as it has a tenth of the total."""
         found = ()
         while True:
             below = collections.Counter()
@@ -85,13 +85,13 @@ def seconds(weight):
 
 
 def is_name(said, name):
-    """Is it that name, with its module behind it, or shortened?"""
+    """Is @said this name, with its module, or shortened?"""
     said = re.sub(r" \[[^]]*\]$", "", said)
     return all(part in name for part in said.split("…"))
 
 
 def row(section, what):
-    """A line of awk: the first row of a table."""
+    """An awk command that prints from the first row of a table."""
     return f"awk '/^## /{{s=$0}} s~/{section}/&&/%/{{print {what};exit}}' run.md"
 
 

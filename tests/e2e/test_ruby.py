@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not RUBY, reason="no ruby here")
 
 
 def has_known_yjit():
-    """Only of Ruby 3.1 the frames of YJIT's code are known. Others that have it stay native with it."""
+    """Is there YJIT of Ruby 3.1? flamerun does not know the frames that other versions compile."""
     script = "exit(RUBY_VERSION.start_with?('3.1.') && defined?(RubyVM::YJIT) ? 0 : 1)"
     return RUBY and subprocess.run([RUBY, "--yjit", "-e", script], stderr=subprocess.DEVNULL).returncode == 0
 
@@ -33,7 +33,7 @@ CLASS = re.compile(r"(?:(?<=^)|(?<= in ))[A-Z][\w:]*[#.](?=.)")
 
 
 def shown_in(stack, written_in_c):
-    """Ruby's functions in @stack down to work(), as they are told; None: it is not in work()."""
+    """Ruby's functions in @stack down to work(), as the script prints them; None without work()."""
     shown = []
     for name, line in stack:
         match = FUNCTION.match(name)
@@ -83,8 +83,8 @@ def test_names_have_classes(tmp_path):
 @YJIT
 def test_a_frame_that_is_being_made_is_not_told(tmp_path):
     """
-    YJIT makes a frame the innermost before it fills it in: until then it is what was called there
-    last, which here is never what is called now.
+    YJIT makes a frame the innermost before it fills the frame in. Until then the frame has the
+    function called before, which here is never the one called now.
     """
     script = tmp_path / "turns.rb"
     script.write_text("".join(f"def {name}_leaf(n) = n + 1\ndef {name}(n) = {name}_leaf(n) + 1\n"

@@ -83,7 +83,7 @@ FILES = {
 
 @pytest.fixture
 def golden(request):
-    """golden(name, text): is text what the file says? Or make it so."""
+    """golden(name, text): assert that @text equals the file; --rewrite-goldens writes it first."""
 
     def compare(name, text):
         path = GOLDENS / name
@@ -96,7 +96,7 @@ def golden(request):
 
 @pytest.fixture
 def home(tmp_path):
-    """An environment with nothing of this machine's person in it, and the place of their file."""
+    """An environment without the user's settings, and the path of its settings file."""
     folder = tmp_path / "home"
     (folder / ".config/flamerun").mkdir(parents=True)
     environment = {name: value for name, value in os.environ.items()
@@ -112,7 +112,7 @@ def work(tmp_path):
 
 
 def shown(result):
-    """{name: (value, origin)} of --show-config, the last of several."""
+    """{name: (value, origin)} printed by --show-config; the last value of lists."""
     assert result.returncode == 0, result.stderr
     found = {}
     for line in result.stdout.splitlines():
@@ -165,7 +165,7 @@ def test_show_config_is_a_settings_file(run, home, work):
 
 
 def test_levels(run, home, work):
-    """Each takes over from the one before; then away with it again."""
+    """Each level overrides the ones before it, until its file or variable is removed."""
     environment, user = home
     deep = work / "a/b"
     deep.mkdir(parents=True)
@@ -222,7 +222,7 @@ def test_a_projects_file_does_no_harm(run, home, work):
 
 
 def test_what_is_no_file(run, home, work):
-    """A FIFO nobody writes to: neither waited for nor read."""
+    """A FIFO without a writer is neither waited for nor read."""
     os.mkfifo(work / "fifo")
     result = run("--config", "fifo", "--show-config", cwd=work, env=home[0])
     assert result.returncode == 125
@@ -236,7 +236,7 @@ def test_what_is_no_file(run, home, work):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
 def test_the_home_of_somebody_else(flamerun_of_all, home):
-    """What one may not even look at is not missed; a file one may not read is told."""
+    """A folder that may not be entered causes no message; a file that may not be read does."""
     home[1].write_text("rate = 5\n")
     for folder in home[1].parents[:4]:
         folder.chmod(folder.stat().st_mode | 0o055)
@@ -265,7 +265,7 @@ def test_help_needs_no_settings(run, home, work):
 
 
 def test_lists_add_up_within_a_level_and_replace_those_below(run, home, work):
-    """Four functions; which of them are left tells which expressions held."""
+    """The functions that are left show which expressions applied."""
     environment, user = home
     (work / "in.folded").write_text("a;b;c;d 1\n")
 
@@ -292,7 +292,7 @@ def test_lists_add_up_within_a_level_and_replace_those_below(run, home, work):
 
 
 def test_the_tests_own_home_is_empty():
-    """Nothing of the person who runs them reaches any flamerun that is started here."""
+    """No settings of the user reach a flamerun that the tests start."""
     home = pathlib.Path(os.environ["HOME"])
     assert list(home.glob(".config/flamerun/*")) == []
     assert "XDG_CONFIG_HOME" not in os.environ

@@ -118,7 +118,7 @@ class Shell:
             self.text += os.read(self.terminal, 4096).decode(errors="replace")
 
     def complete(self, typed):
-        """The words flamerun is given when Tab is pressed behind what was typed."""
+        """The words that flamerun gets if Tab is pressed after @typed."""
         self.text = ""
         os.write(self.terminal, f"flamerun {typed}\t".encode())
         os.write(self.terminal, b"\n")

@@ -24,8 +24,10 @@ def stand_in(folder, name, body):
 
 @pytest.fixture
 def machine(tmp_path):
-    """A PATH where only "here" is installed, for root, and no release has "unheard-of"; what apt-get was
-    asked is in "asked"."""
+    """
+    A PATH for root with tools for which only "here" is installed and no release has "unheard-of".
+    The file "asked" logs the calls of apt-get.
+    """
     tools = tmp_path / "tools"
     tools.mkdir()
     stand_in(tools, "dpkg-query", 'for last; do :; done; [ "$last" = here ] && echo "ii "')
@@ -43,7 +45,7 @@ done""")
 
 
 def read_all(terminal):
-    """What the side without an end got: it comes in pieces, however long ago it was written."""
+    """Everything that the terminal got: it may arrive in pieces."""
     text = b""
     try:
         while True:

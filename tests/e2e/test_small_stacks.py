@@ -21,14 +21,14 @@ def program(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def frame_bytes():
-    """The largest frame that the kernel makes for a signal here, the red zone included."""
+    """The largest signal frame of this kernel and CPU, with the red zone."""
     text = subprocess.run(["/bin/true"], env={"LD_SHOW_AUXV": "1"}, stdout=subprocess.PIPE, text=True,
                           check=True).stdout
     return int(next(line.split()[1] for line in text.splitlines() if "MINSIGSTKSZ" in line)) + 128
 
 
 def bytes_of(program, tmp_path, *case):
-    """What the program says that was written, alone and profiled."""
+    """The bytes written below the stack pointer as the program reports them, alone and profiled."""
     alone = int(subprocess.run([program, *case], stdout=subprocess.PIPE, check=True).stdout.split()[0])
     run = profile(tmp_path, program, *case, rate_hz=997)
     assert run.status == 0 and run.folded.total > 50, run.stderr
@@ -37,12 +37,12 @@ def bytes_of(program, tmp_path, *case):
 
 @pytest.mark.parametrize("size", ALTERNATE)
 def test_an_alternate_stack_takes_no_time_away(program, tmp_path, size):
-    """Nor does time stand on the function that ran before it was set."""
+    """No time is attributed to the function that ran before the stack was set."""
     profile(tmp_path, program, "alternate", str(size), rate_hz=997).assert_truth()
 
 
 def test_a_stack_too_small_for_a_signal_ends_sampling(program, tmp_path, frame_bytes):
-    """The kernel would kill the program. What follows is unsampled, and it is said why."""
+    """The kernel would kill the program. Later time is unsampled, and a message says why."""
     if frame_bytes < 2048:
         pytest.skip("a signal's frame fits the smallest stack here")
     run = profile(tmp_path, program, "alternate", "2048", rate_hz=997)
@@ -72,7 +72,7 @@ def test_threads_with_small_stacks_live(program, tmp_path, frame_bytes):
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="no strace here")
 def test_no_signal_is_unblocked_in_a_walk(tmp_path):
-    """Its handler would run on the walk's stack, and a second walk might take that over."""
+    """Its handler would run on the walk's stack, and a second walk could reuse that stack."""
     log = tmp_path / "log"
     code = "import time\nwhile time.process_time() < 1: sum(range(1000))"
     run = profile(tmp_path, "strace", "-o", log, "-e", "trace=rt_sigprocmask,rt_sigreturn",

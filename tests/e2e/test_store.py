@@ -69,7 +69,7 @@ def test_words_that_are_none(run, stacks, tmp_path):
 
 @pytest.mark.sleeps
 def test_an_absent_server_is_waited_for(run, stacks, tmp_path, spool):
-    """Tried again, later each time, then kept; of a run, too, whose own status is as it is."""
+    """A push is tried again with growing delays, then kept; a run keeps its program's status."""
     with Failing(lambda query: (503, b"")) as away:
         pushed = run("push", f"clickhouse://{away.host}/db", stacks, "--label", "service=x")
         asked = len([query for query in away.queries if query.startswith("INSERT INTO db.attempts")])
@@ -83,7 +83,7 @@ def test_an_absent_server_is_waited_for(run, stacks, tmp_path, spool):
 
 @pytest.mark.sleeps
 def test_the_spool_is_bounded(run, tmp_path, spool):
-    """The oldest give way, and that is said."""
+    """The oldest profiles are removed, and a message says so."""
     spool.mkdir(parents=True)
     spool.chmod(0o700)
     old = spool / f"{1:012x}-{0:016x}-{0:032x}.profile"
@@ -117,7 +117,7 @@ def test_what_time_does_not_mend_is_said_at_once(run, stacks, spool):
 
 
 def test_who_keeps_nothing_is_found_out(run, stacks):
-    """A server that says yes to all, as what stands before the internet in a hotel."""
+    """A server that accepts everything, as a captive portal does."""
     with Failing(lambda query: (200, b"")) as server:
         pushed = run("push", f"clickhouse://{server.host}/db", stacks, "--label", "service=x")
         assert not any("profiles" in query for query in server.queries if query.startswith("INSERT"))
@@ -131,7 +131,7 @@ def test_a_server_that_says_nothing(run):
 
 
 def test_answers_that_are_none(run, tmp_path):
-    """Any bytes for any question: an error in a line, nothing drawn."""
+    """Random bytes as answer: one error line, and no output."""
     chance = random.Random(7)
     profile = (b"\x20" + b"0" * 32 + bytes(4) + bytes(4) + b"\x01\x00" + bytes(4) + bytes(8) +
                (1000000).to_bytes(8, "little") + (5).to_bytes(8, "little") +
@@ -158,14 +158,14 @@ def test_credentials_go_in_a_header(run, monkeypatch):
 
 
 def exec_start(name):
-    """What the unit runs for the service @name, as systemd would take it."""
+    """The command that the systemd unit runs for the service @name."""
     text = (TOP / "share" / "systemd" / "flamerun@.service").read_text(encoding="ascii")
     [line] = [line for line in text.splitlines() if line.startswith("ExecStart=")]
     return [word.replace("%i", name).replace("$$", "$") for word in shlex.split(line.split("=", 1)[1])]
 
 
 def test_the_unit_profiles_a_service(run, flamerun, tmp_path, spool):
-    """Its command finds the processes of the service and pushes what they do."""
+    """Its command finds the service's processes and pushes their profile."""
     program = compile_target("split.c", tmp_path, PLAIN)
     tools = tmp_path / "tools"
     tools.mkdir()

@@ -36,7 +36,7 @@ def chain(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def chain_fp(tmp_path_factory):
-    """With frame pointers: perf record -g has nothing else."""
+    """The target with frame pointers, which perf record -g needs."""
     return build(tmp_path_factory.mktemp("chain_fp"), flags=("-O2", "-fno-omit-frame-pointer"))
 
 
@@ -61,7 +61,7 @@ def gdb():
 
 
 def frames_of(text):
-    """Names of the frames of bt, innermost first."""
+    """Names of the frames in gdb's backtrace, innermost first."""
     return re.findall(r"^#\d+ +(?:0x[0-9a-f]+ in )?(\S+) ?\(", text, re.M)
 
 
@@ -147,7 +147,7 @@ def perf(tmp_path_factory):
 
 
 class Perf:
-    """perf in a folder of its own, and the stacks it sees; @pids of programs it did not look at."""
+    """perf in a folder of its own. @pids: processes whose perf maps are to be removed, too."""
 
     def __init__(self, path, folder):
         self.path = path
@@ -177,7 +177,7 @@ class Perf:
         return collections.Counter(stack for stack in stacks if stack)
 
     def remove_maps(self):
-        """Of what was looked at: other tests have maps in /tmp, too, and read them yet."""
+        """Remove the perf maps of the test's own processes only: other tests use /tmp, too."""
         if (self.folder / "raw").exists():
             self.pids.update(self.run("script", "-i", "raw", "-F", "pid").stdout.split())
         for pid in self.pids:
@@ -201,7 +201,7 @@ def wait_for_child(pid):
 
 
 def share_complete(stacks, leaf, rest):
-    """Of the samples in @leaf, those whose callers are exactly @rest up to main."""
+    """The share of the samples in @leaf whose callers are exactly @rest up to main."""
     there = {stack: count for stack, count in stacks.items() if leaf in stack}
     assert sum(there.values()) > 20, stacks.most_common(5)
     good = 0
@@ -238,7 +238,7 @@ def test_perf_inside_of_stubs(tool, chain):
 
 
 def test_perf_of_many(tool, chain):
-    """Thousands of files next to each other, and addresses that were others' before."""
+    """Thousands of files side by side, and addresses that other stubs had before."""
     tool.record("--call-graph", "dwarf", chain, JITDUMP, "many", 3000, 500)
     assert share_complete(tool.stacks(True), "work", ["leaf", "step"] + CHAIN) > 0.95
 
@@ -258,7 +258,7 @@ def test_perf_attaches_later(tool, chain_fp, published):
 
 @pytest.mark.parametrize("published", [PERF_MAP, JITDUMP], ids=["map", "jitdump"])
 def test_perf_of_a_fork_child(tool, chain_fp, published):
-    """It is looked at alone: what its parent has published is out of perf's sight."""
+    """perf profiles only the child, so it does not see what the parent has published."""
     with subprocess.Popen([chain_fp, str(published), "fork", "60000"], cwd=tool.folder,
                           stdout=subprocess.DEVNULL) as process:
         tool.pids.add(process.pid)
@@ -327,7 +327,7 @@ def test_exceptions_by_libgcc_through_clang(tmp_path):
 
 
 def test_exceptions_by_llvm(tmp_path):
-    """The libraries alone, without their headers, which exclude nongnu libunwind's on Debian."""
+    """Without the headers, which conflict with those of nongnu libunwind in Debian."""
     if not all(path.exists() for path in LLVM):
         pytest.skip("no LLVM libunwind")
     flags = (*profiled.PLAIN, "-nodefaultlibs", "-Wl,--no-as-needed", *LLVM, "-lc")

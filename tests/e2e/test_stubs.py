@@ -19,7 +19,7 @@ def innermost(stack):
 
 
 def check_shares(run):
-    """By the CPU clock, as the truth is."""
+    """Compare shares by CPU time, as the target measures them."""
     truth = {name: ns for name, ns in run.truth.items() if METHOD.fullmatch(name)}
     for name, ns in truth.items():
         share = ns / (run.truth_s * 1e9)
@@ -31,7 +31,7 @@ def check_shares(run):
 
 
 def check_shape(run, depth):
-    """main, then stub and evaluate in turn, then burn: nothing missing, nothing between."""
+    """Stacks are main, then stub and evaluate alternately, then burn."""
     burning = [(stack, weight) for stack, weight in run.folded.stacks if stack[-1] == "burn"]
     assert sum(weight for _, weight in burning) > 0.9 * run.folded.total, run.folded.describe()
     depths = set()
@@ -45,7 +45,7 @@ def check_shape(run, depth):
 
 
 def test_methods_by_name(tmp_path):
-    """Of the archive; the tests below link the shared library."""
+    """With the archive; the tests below link the shared library."""
     program = library.build("stubs.c", tmp_path, link="archive")
     rate_hz, ms = profiled.looks(1100)
     run = profiled.profile(tmp_path, program, ms, rate_hz=rate_hz)
@@ -63,7 +63,7 @@ def test_deep_recursion(tmp_path):
 
 
 def test_names_of_stubs_that_are_gone(tmp_path):
-    """Other stubs in the same places: each life's samples keep the names of that life."""
+    """Later stubs get the addresses of earlier ones; samples keep the name of their time."""
     program = library.build("stubs.c", tmp_path)
     rate_hz, ms = profiled.looks(1400)
     run = profiled.profile(tmp_path, program, ms, "30", "4", rate_hz=rate_hz)
@@ -81,7 +81,7 @@ def test_names_of_stubs_that_are_gone(tmp_path):
 
 
 def test_library_profiles_itself(tmp_path):
-    """The same names where nobody but the program itself samples."""
+    """The names are the same if the program profiles itself."""
     source = library.write(tmp_path, "self.c", (profiled.TARGETS / "stubs.c").read_text()
                            .replace("int main(", "static int run(", 1) + """
         #include "flameprof_profile.h"

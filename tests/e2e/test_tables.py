@@ -22,7 +22,7 @@ import profiled
 
 
 def selves_and_totals(stacks):
-    """By name: the weight of stacks that end in it, and of those that have it, each once."""
+    """By name: the weight of the stacks that end in it, and of those that contain it."""
     selves, totals = collections.Counter(), collections.Counter()
     for stack, weight in stacks:
         selves[stack[-1]] += weight
@@ -32,7 +32,7 @@ def selves_and_totals(stacks):
 
 
 def edges(stacks, name, step):
-    """What stands beside @name, on stacks that have the two so, each once; None above the root."""
+    """{caller or callee of @name: weight of the stacks with this pair}; None is above the root."""
     found = collections.Counter()
     for stack, weight in stacks:
         beside = set()
@@ -47,7 +47,7 @@ def edges(stacks, name, step):
 
 
 def random_stacks(seed):
-    """Few names and deep stacks, so that most of them recur."""
+    """Stacks with few names and great depth, so that most names recur."""
     draw = random.Random(seed)
     names = [f"f{i}" for i in range(draw.randint(1, 12))]
     found = {}
@@ -124,7 +124,7 @@ def test_what_a_terminal_shows(run, tmp_path):
 
 
 def test_the_terminals_own_width(flamerun, tmp_path):
-    """Without COLUMNS it is the terminal that is asked."""
+    """Without COLUMNS, the terminal's width is used."""
     path = write_folded(tmp_path / "in.folded", [(("main", "long" * 100), 3)])
     ours, its = os.openpty()
     termios.tcsetwinsize(its, (24, 57))
@@ -142,7 +142,7 @@ def test_the_terminals_own_width(flamerun, tmp_path):
 
 @pytest.mark.sanitized
 def test_a_reader_that_goes_away(flamerun, run, tmp_path):
-    """It ends as others in a pipeline do, and says nothing; a full disk is told."""
+    """top ends like other programs in a pipeline, silently; a full disk is reported."""
     path = write_folded(tmp_path / "in.folded", [((f"function{i}",), 1) for i in range(20000)])
     for words in (("--json",), ("--csv",), ("--limit", "20000")):
         with subprocess.Popen([flamerun, "top", path, *words], stdout=subprocess.PIPE,
@@ -290,7 +290,7 @@ QUESTIONS = {
 
 
 class Told(folded.Folded):
-    """What a folded file says to the questions. @has_roots: stacks begin with their process."""
+    """The answers from a folded file. @has_roots: stacks begin with their process."""
 
     def __init__(self, text, has_roots):
         super().__init__(text)
@@ -316,7 +316,7 @@ class Told(folded.Folded):
         return min(found.items(), key=lambda item: (-item[1], item[0]))
 
     def next_on_the_path(self):
-        """Of what stands on the heaviest root; None where that is less than a tenth of all."""
+        """The weight of the heaviest root's heaviest callee; None below a tenth of the total."""
         roots = self.level(0)
         root = min(roots, key=lambda name: (-roots[name], name.encode()))
         most = max(self.level(1, (root,)).values(), default=0)
@@ -356,7 +356,7 @@ def test_twenty_questions(run, tmp_path, program):
 
 
 def test_equal_profiles_give_equal_bytes(run, tmp_path):
-    """Whatever the order of what a file holds."""
+    """The order in the input file does not matter."""
     stacks = random_stacks(1)
     for name, order in (("a", stacks), ("b", stacks[::-1])):
         write_folded(tmp_path / f"{name}.folded", order)
@@ -367,7 +367,7 @@ def test_equal_profiles_give_equal_bytes(run, tmp_path):
 
 
 def test_files_tell_what_was_sampled(run, tmp_path):
-    """However the picture beside them is grouped and turned; filters hold for all."""
+    """Tables do not depend on how the picture is grouped or reversed; filters apply to all."""
     path = write_folded(tmp_path / "in.folded", random_stacks(3))
     for words in ((), ("--reverse", "--by", "module"), ("--collapse-recursion",)):
         run("-q", "render", path, "-o", "now.json", "-o", "now.md", *words)
@@ -380,7 +380,7 @@ def test_files_tell_what_was_sampled(run, tmp_path):
 
 
 def test_threads_and_waits(run, tmp_path):
-    """Of a program whose threads work and sleep; by thread there is a table for each."""
+    """A program whose threads work and sleep; with --by thread there is a table for each thread."""
     program = profiled.compile_target("threads.c", tmp_path)
     run("-r", "997", "-o", "run.svg", "-o", "by.folded", "--by", "thread", "--", program, "1000")
     told = json.loads(run("top", "run.svg", "--json").stdout)

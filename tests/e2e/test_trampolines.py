@@ -22,7 +22,7 @@ needs_tracing = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace
 
 @pytest.fixture(scope="session")
 def newer():
-    """A CPython from 3.12 on. What is on the path may be a script that finds none."""
+    """A CPython from 3.12 on. A python3 in PATH may be a script that finds none."""
     for name in (os.environ.get("PYTHON312"), "python3.12", "python3.13", "python3.14"):
         path = name and shutil.which(name)
         asked = [path, "-c", "import sys; sys.exit(sys.version_info < (3, 12))"]
@@ -59,7 +59,7 @@ def forget_map(pid):
 
 
 def check_ways(folded, least):
-    """Every stack through a trampoline is one of the two ways, whole. Weights by leaf."""
+    """Assert that every stack through a trampoline is one of the two possible ones."""
     leaves = collections.Counter()
     for stack, weight in folded.stacks:
         if any(name.startswith("py::") for name in stack):
@@ -84,7 +84,7 @@ def test_callers_of_trampolines(tmp_path, flags):
 
 @needs_tracing
 def test_callers_of_trampolines_from_outside(tmp_path):
-    """Until it ends, which it does after so much CPU time, however long that takes."""
+    """The program ends after a fixed CPU time."""
     program = profiled.compile_target("trampolines.c", tmp_path)
     with outside.running(program, "2") as process:
         outside.wait_until(lambda: outside.cpu_s(process.pid) > 0)
@@ -94,7 +94,7 @@ def test_callers_of_trampolines_from_outside(tmp_path):
 
 
 def check_python(folded):
-    """Where leaf is on the stack all its callers are, and nothing is lost."""
+    """If leaf is on the stack, so are all its callers."""
     leaves = 0
     for stack, weight in folded.stacks:
         names = [name.split(":")[2] for name in stack if name.startswith("py::")]
@@ -117,7 +117,7 @@ def test_python_names_its_functions(tmp_path, newer):
 
 
 def test_no_function_stands_twice(tmp_path, newer):
-    """By what it is called in the map, beside what its own frame says."""
+    """Each function has a name in the perf map and one in its frame: only one is shown."""
     path = pythons.script(tmp_path, "SECONDS = 1" + NESTED + "import os\nprint('pid', os.getpid())")
     run = profiled.profile(tmp_path, newer, "-X", "perf", path, clock_hz=1000)
     forget_map(run.truth["pid"])

@@ -52,7 +52,7 @@ def flamerun(*words):
 
 
 def of_type(folder, profile, kind):
-    """What @profile has of the sample type @kind, None: of the one it shows first."""
+    """Draw the values of sample type @kind of @profile; None: its default type."""
     out = folder / f"{kind}-of-it.folded"
     chosen = ["--sample-type", kind] if kind else []
     flamerun("-q", "render", profile, "-o", out, *chosen)
@@ -60,7 +60,7 @@ def of_type(folder, profile, kind):
 
 
 def machine(folder, *words, link="shared", options=(), status=0):
-    """run.folded is what is drawn by default, run.told what the machine told in the same run."""
+    """Run machine.c: run.folded is drawn by default, run.told has the stacks it reported."""
     program = library.build("machine.c", folder, link=link)
     profile = folder / "run.pb.gz"
     run = profiled.profile(folder, program, *words, options=("-o", profile, *options))
@@ -72,7 +72,7 @@ def machine(folder, *words, link="shared", options=(), status=0):
 
 
 def check_weight(weight, ticks, threads=1):
-    """Ticks in periods of the profile; each thread's first one begins at random."""
+    """Assert that @weight, in periods, is that of @ticks; each thread may be off by one."""
     expected = ticks * TICK_S * RATE_HZ
     assert ticks >= 20, "the machine got too few ticks to tell anything"
     assert expected - threads <= weight <= expected + threads, (weight, expected)
@@ -85,7 +85,7 @@ def check_beside(stacks):
 
 @pytest.mark.parametrize("link", ["shared", "archive"])
 def test_beside(tmp_path, link):
-    """Also where the program has a copy of the library of its own."""
+    """Also if the program has its own copy of the library."""
     run = machine(tmp_path, "300", link=link)
     check_beside(run.told)
     check_weight(run.told.total, run.truth["ticks"])
@@ -113,7 +113,7 @@ def test_books_hold_cpu_time_alone(tmp_path):
 
 @pytest.mark.parametrize("place", ["beside", "above"])
 def test_no_sum_of_two_times(tmp_path, place):
-    """Every total and percentage is of the one kind of time that is shown, in each output."""
+    """Each total and percentage is of the one kind of time that is shown, in every output."""
     program = library.build("machine.c", tmp_path)
     outputs = [tmp_path / f"run.{ending}" for ending in ("folded", "svg", "pb.gz", "pdf")]
     for kind, other in (("cpu", "vm"), ("vm", "cpu")):
@@ -158,7 +158,7 @@ def test_no_sum_of_two_times(tmp_path, place):
 
 
 def test_what_is_not_asked_for_is_told_of(tmp_path):
-    """A profile with two kinds of time is drawn as its default, and says what else it has."""
+    """A profile with two kinds of time is drawn by its default; a message names the other."""
     run = machine(tmp_path, "700")
     result = flamerun("render", tmp_path / "run.pb.gz", "-o", tmp_path / "out.svg")
     assert "time of another kind as well: --sample-type vm draws it" in result.stderr
@@ -204,7 +204,7 @@ def test_after_exec(tmp_path):
 
 
 def test_killed(tmp_path):
-    """What was recorded has its names, whoever is killed."""
+    """Recorded stacks have their names, whichever process is killed."""
     run = machine(tmp_path, "300", "die", status=-9)
     check_beside(run.told)
     check_weight(run.told.total, run.truth["ticks"])
@@ -212,7 +212,7 @@ def test_killed(tmp_path):
 
 @pytest.mark.sanitized
 def test_a_flood_of_names(tmp_path):
-    """Some hundred new functions a tick are more than flamerun reads in time; they come later."""
+    """Some hundred new functions per tick are too many to be read at once; they are read later."""
     run = machine(tmp_path, "600", "names=300")
     named = {name for stack, _ in run.told.stacks for name in stack if name.startswith("made ")}
     assert len(named) >= 300 * 10

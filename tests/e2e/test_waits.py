@@ -37,25 +37,25 @@ FLAGS = {"O2": PLAIN, "O0": ("-O0",), "fp": ("-O2", "-fno-omit-frame-pointer")}
 
 
 def doubt_s(turns, true_s):
-    """Each turn's wait may have a look's worth too much or too little, by chance."""
+    """Seconds that a time may be off: each turn by the time between two checks, at random."""
     return DEVIATIONS * LOOK_S * turns ** 0.5 * 0.6 + 0.05 * true_s
 
 
 def seen_s(run, leaf, function=None):
-    """Seconds in @leaf, whoever has the lock if it is one; below @function where one is given."""
+    """Seconds in @leaf, with any holder if it is a lock; with @function, only below it."""
     return run.folded.where(lambda stack: re.sub(": held by .*]$", "]", stack[-1]) == leaf and
                             (not function or function in stack)) / run.rate_hz
 
 
 def books(stderr):
-    """The -v table: (thread, span, cpu, ready, waiting, unseen) in seconds."""
+    """The table of -v: (thread, span, cpu, ready, waiting, unseen) in seconds."""
     pattern = (r"  (.+): ([\d.]+) s = ([\d.]+) on a CPU \+ ([\d.]+) ready \+ ([\d.]+) waiting \+ "
                r"([\d.]+) \[waiting\], off by")
     return [(match[1], *map(float, match.groups()[1:])) for match in re.finditer(pattern, stderr)]
 
 
 def assert_books(stderr, rate_hz):
-    """Each thread's life adds up, but for whole periods."""
+    """The times of each thread add up to its life, within whole periods."""
     rows = books(stderr)
     assert rows, stderr
     for name, span, *parts in rows:
@@ -64,7 +64,7 @@ def assert_books(stderr, rate_hz):
 
 
 def assert_each_wait(run, way=None):
-    """Of tests/targets/waits.c for SECONDS, all of its threads."""
+    """Check all threads of tests/targets/waits.c, which ran for SECONDS."""
     truth = run.truth
     assert truth["interrupted"] == 0, "a call was broken off"
     # If checks woke the sleeping thread, there would be a switch for each of 120 checks. From
@@ -86,7 +86,7 @@ def assert_each_wait(run, way=None):
 @pytest.mark.parametrize("flags", [pytest.param("O2", marks=pytest.mark.sanitized), "O0",
                                    pytest.param("fp", marks=pytest.mark.sanitized)])
 def test_each_wait_has_its_name_and_its_time(tmp_path, flags):
-    """And who waits notices nothing of that."""
+    """Each wait has its function, its call and its time, and no call is interrupted."""
     program = compile_target("waits.c", tmp_path, FLAGS[flags])
 
     def profile_by(way):
@@ -109,7 +109,7 @@ def test_without_looks_nothing_is_known(tmp_path):
 
 @pytest.mark.sleeps
 def test_without_looks_it_is_said_whatever_else_is(tmp_path):
-    """Of a program that mostly waits, and blocks the signal behind the back of libc besides."""
+    """A program that mostly waits, and also blocks the signal by a system call."""
     run = profile(tmp_path, compile_target("pushed.c", tmp_path), options=["--no-waits"])
     assert re.search(r" s while signal \d+ was blocked, by a system call", run.stderr), run.stderr
     assert "what it waited for was not read" in run.stderr
@@ -117,7 +117,7 @@ def test_without_looks_it_is_said_whatever_else_is(tmp_path):
 
 @pytest.mark.sleeps
 def test_waits_are_beside_the_cpu_time(tmp_path):
-    """Without --wall nothing that is counted has them, and the last lines tell of them."""
+    """Without --wall nothing that is counted has waits, but the summary mentions them."""
     run = profile(tmp_path, compile_target("sleeps.c", tmp_path), "2600")
     assert not run.folded.below("[clock_nanosleep]")
     said = re.search(r"threads: ([\d.]+) s waiting, most in clock_nanosleep below sleep_ms(?:, ([\d.]+) s "
@@ -147,8 +147,8 @@ def test_a_long_sleep_is_exact_behind_a_short_one(tmp_path):
 @pytest.mark.parametrize("way,flags", [("inside", "O2"), pytest.param("outside", "O0", marks=TRACED)])
 def test_atomics_disks_and_shared_cpus(tmp_path, way, flags):
     """
-    And who is ready without a CPU: as the kernel counts it. They compute all the time. By themselves
-    they are ready for 0.37 of it; what they wait for is not known where others keep them from the CPU.
+    Threads that are ready without a CPU, by the kernel's accounting. They compute all the time and
+    are ready for 0.37 of it when alone. On a busy machine their waits are not known exactly.
     """
     seconds = 3
     program = compile_target("waits_more.cc", tmp_path, ("-std=gnu++20", *FLAGS[flags]))
@@ -178,10 +178,7 @@ def test_atomics_disks_and_shared_cpus(tmp_path, way, flags):
 
 
 def test_many_threads_cost_little_and_add_up(tmp_path):
-    """
-    Each is looked at 20 times a second, or, where that would cost too much, it is said how often; what
-    was carried on arrives all the same.
-    """
+    """Each is checked 20 times a second; if that would cost too much, a message says how often."""
     script = ("import threading, time\n"
               "threading.stack_size(65536)\n"
               "def work():\n"
@@ -202,7 +199,7 @@ def test_many_threads_cost_little_and_add_up(tmp_path):
 
 
 def test_lives_are_as_long_as_they_were(tmp_path):
-    """Each thread tells its beginning and its end itself: a look may come 75 ms later."""
+    """Each thread records its start and end itself, because a check may be 75 ms late."""
     run = profile(tmp_path, compile_target("lives.c", tmp_path), "18", options=["-v"])
     told_s = {int(re.search(r"\((\d+)\)$", row[0])[1]): row[1] for row in assert_books(run.stderr, 197)}
     lives = re.findall(r"^life (\d+) (\d+) (\d+)$", run.stdout, re.M)
@@ -213,7 +210,7 @@ def test_lives_are_as_long_as_they_were(tmp_path):
 
 
 def test_lives_have_names_without_a_sample(tmp_path):
-    """Of lives as short as that, next to a period, nothing else is told."""
+    """Lives that are short compared with a period appear only in the table of -v."""
     run = profile(tmp_path, compile_target("lives.c", tmp_path), "18", rate_hz=2, options=["-v"])
     names = [re.fullmatch(r" *(.*) \((\d+)\)", row[0]).groups() for row in books(run.stderr)]
     tids = {int(tid) for tid in re.findall(r"^life (\d+)", run.stdout, re.M)}
@@ -222,7 +219,7 @@ def test_lives_have_names_without_a_sample(tmp_path):
 
 
 def test_processes_that_nobody_saw_have_books(tmp_path):
-    """And what runs after an exec is not told of who was there before."""
+    """They are in the table of -v. What ran before an exec has its own row."""
     run = profile(tmp_path, "/bin/sh", "-c", "for i in $(seq 30); do (exec /bin/sleep 0.03); done",
                   options=["-v"])
     said = re.search(r"in ([\d.]+) s, (?:.*\n)*.* (\d+) threads: ([\d.]+) s =", run.stderr)
@@ -234,7 +231,10 @@ def test_processes_that_nobody_saw_have_books(tmp_path):
 
 @pytest.mark.sleeps
 def test_what_is_waited_while_paused_is_left_out(tmp_path):
-    """To the period of who slept all the time; whoever woke up is [waiting] for a look at most."""
+    """
+    A thread that slept all the time has its wait within a few periods. A thread that woke up is
+    [waiting] until the next check.
+    """
     program = library.build("left_out.c", tmp_path)
     run = profile(tmp_path, program, options=["--start-paused", "--wall", "-v", "--no-fold-idle"])
     shown_s, few_s = run.truth["shown"] / 1e9, 4 / run.rate_hz
@@ -251,7 +251,7 @@ def test_what_is_waited_while_paused_is_left_out(tmp_path):
 
 @pytest.mark.sleeps
 def test_waits_in_a_pid_namespace(tmp_path):
-    """Two of them, in which all have the same numbers."""
+    """Two namespaces, in which processes have the same pids."""
     if subprocess.run(["unshare", "-pf", "true"], check=False).returncode:
         pytest.skip("no namespaces here")
     program = compile_target("lives.c", tmp_path)
@@ -286,7 +286,7 @@ def test_details_name_files(tmp_path):
 
 @pytest.mark.skipif(not outside.IS_ROOT, reason="needs another user")
 def test_who_may_not_look_says_so(flamerun_of_all):
-    """A process that keeps its memory to itself, and a user who is nobody."""
+    """The program is not dumpable, and flamerun runs as user nobody."""
     script = "import ctypes, time; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); time.sleep(1.2)"
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -327,7 +327,7 @@ int main(int argc, char **argv)
 
 
 def test_where_memory_is_refused_only_calls_are_known(tmp_path):
-    """As some container runtimes do; and that is said."""
+    """Some container runtimes forbid process_vm_readv(2); flamerun says so."""
     (tmp_path / "filtered.c").write_text(FILTERED)
     program = compile_target(tmp_path / "filtered.c", tmp_path)
     result = subprocess.run([program, profiled.BUILD / "flamerun", "--wall", "-o", tmp_path / "x.folded",
@@ -340,7 +340,7 @@ def test_where_memory_is_refused_only_calls_are_known(tmp_path):
 
 @pytest.mark.sleeps
 def test_calls_that_are_not_known_to_wait_have_names(tmp_path):
-    """A grace period of the kernel's takes milliseconds, in which nothing else is done."""
+    """membarrier(2) waits for a grace period of some ms."""
     number = {"x86_64": 324, "aarch64": 283}[os.uname().machine]
     run = profile(tmp_path, "/usr/bin/python3", "-c",
                   "import ctypes, time; call = ctypes.CDLL(None).syscall; end = time.monotonic() + 1.5\n"

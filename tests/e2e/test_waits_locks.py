@@ -18,7 +18,7 @@ HELD = re.compile(r"\[futex: (?:0x[0-9a-f]+, )?held by (.*)\]$")
 
 
 def holders(stacks):
-    """Seconds by holder of the locks that holders.c's threads wait for; "": nobody knows."""
+    """Seconds by holder of the locks that the threads of holders.c wait for; "": unknown."""
     seconds = {}
     for stack, weight in stacks.stacks:
         if "run" in stack and stack[-1].startswith("[futex"):
@@ -30,9 +30,9 @@ def holders(stacks):
 
 def assert_holders(run, truth):
     """
-    Who holds the lock at a look is one of three, by its share of the time. Of a holder that works,
-    samples tell where; where others have the CPU there are few of them, and nobody knows. So no share
-    is larger than it was, and none smaller if all of what nobody knows were its own.
+    Assert that the holders have their shares of the time. A working holder is known by its samples;
+    on a busy machine these are few, and the holder is unknown. So each share may be as small as the
+    known part, or as large as that plus all unknown time.
     """
     names = ["cache_get", "cache_fill", "log_write"]
     seconds = holders(run.folded)
@@ -56,7 +56,7 @@ def assert_holders(run, truth):
 
 
 def assert_told(run):
-    """The last lines and the tables say the same, and all of the time that was waited is in them."""
+    """The summary and the tables agree, and all of the waiting time is in them."""
     seconds, truth = holders(run.folded), run.truth
     assert_holders(run, truth)
     # A thread that was woken and had no CPU yet waited for the CPU, but counts this as waiting for
@@ -81,7 +81,7 @@ def assert_told(run):
 
 @pytest.mark.parametrize("flags", [pytest.param("O2", marks=pytest.mark.sanitized), "O0"])
 def test_holders_have_their_shares(tmp_path, flags):
-    """Asleep and busy; and all of the time that was waited is somebody's, or nobody's."""
+    """Holders that sleep and that work have their shares; no waiting time is missing."""
     program = compile_target("holders.c", tmp_path, FLAGS[flags])
 
     def profile_by(way):
@@ -95,7 +95,10 @@ def test_holders_have_their_shares(tmp_path, flags):
 
 @pytest.mark.sleeps
 def test_who_has_a_lock_while_nobody_runs_has_it_all_the_time(tmp_path):
-    """A third of a second, of which a look sees the beginning."""
+    """
+    A holder sleeps for 0.3 s while no thread runs. A check sees only the beginning, but the holder
+    has all of the time.
+    """
     program = compile_target("holders.c", tmp_path)
     run = profile(tmp_path, program, str(1000 * SECONDS), "mutex", "5", rate_hz=RATE_HZ,
                   options=["-v", "--wall", "--no-fold-idle"])
@@ -131,7 +134,7 @@ def test_every_lock_that_has_an_owner_tells_it(tmp_path):
 
 @pytest.mark.sleeps
 def test_nobody_has_what_is_no_lock(tmp_path):
-    """Conditions, semaphores, barriers, values; owners that are dead, strangers or none."""
+    """Conditions, semaphores, barriers and other values; owners that are dead, foreign or none."""
     program = compile_target("not_locks.cc", tmp_path, PLAIN + ("-std=c++20",))
 
     def profile_by(way):

@@ -10,19 +10,20 @@ import profiled
 
 
 def told_by(stdout):
-    """The stacks that the program told, each a tuple of names with lines."""
+    """The stacks that the program printed, each a tuple of names with lines."""
     return {tuple(stack.split(";")) for stack in re.findall(r"^stack (.*)", stdout, re.M)}
 
 
 def without_lines(told):
-    """Functions that call others and have no line: the runtime's own."""
+    """Functions that call others and have no line: those of the runtime itself."""
     return {name for stack in told for name in stack[:-1] if not re.search(r":\d+$", name)}
 
 
 def sort_stacks(path, told, shown_in):
     """
-    The weight in ms of each stack of @told in the Firefox profile at @path, and of what was seen
-    that is none of them. @shown_in: of [(name, line)] what is shown, as it is told; None: not in question.
+    Sum up the stacks of the Firefox profile at @path. Returns ({stack of @told: ms}, {any other
+    stack: ms}). shown_in([(name, line)]) returns the stack as the program prints it, or None to
+    ignore it.
     """
     true, false = collections.Counter(), collections.Counter()
     for _, stack, weight in firefox.stacks_of(path):
@@ -34,8 +35,9 @@ def sort_stacks(path, told, shown_in):
 
 def run_truth(folder, way, rate_hz, command, shown_of):
     """
-    Run @command, which tells its stacks, "inside" or "outside". Returns the run, what it told, and the
-    weight in samples of each: nothing else was seen. @shown_of: of what it told, what sort_stacks() is given.
+    Run @command, which prints its stacks, with flamerun "inside" or "outside". Returns the run, the
+    printed stacks, and {stack: samples}. Asserts that the samples have no other stacks.
+    @shown_of(printed stacks) returns shown_in() for sort_stacks().
     """
     picture = folder / "p.firefox.json"
     run = profiled.profile(folder, *command, rate_hz=rate_hz, options=[
@@ -48,6 +50,6 @@ def run_truth(folder, way, rate_hz, command, shown_of):
 
 
 def assert_few_native(run):
-    """Where an activation is begun or left its run is not linked, or not any more."""
+    """Assert that most samples have functions of the language; an activation's start has none."""
     kept_native = re.search(r"(\d+) samples? without the language's functions", run.stderr)
     assert not kept_native or int(kept_native[1]) < 0.05 * run.folded.total, run.stderr
