@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks of sleeping threads from pc and sp alone, held against those from all registers: both are
- * walked at one and the same stop of the thread. For each thread of the processes PID... one line
+ * Compare two walks of each sleeping thread's stack at the same stop: one from pc and sp alone, one
+ * from all registers. Prints a line for each thread of the processes PID...:
  *
  *	TID WORD FRAMES OTHER-FRAMES END
  *
- * WORD is "equal", "incomplete" (ended before, as the core says itself), "different" (a frame that
- * is not there, or an end that was not reached), or "moved" where it can't be told. END is the
- * shorter walk's. The oracle is our core; with -u libunwind, which is only asked with all
- *registers. With -v both stacks of what is not equal follow, as MODULE+ADDRESS.
+ * WORD is "equal", "incomplete" (the first walk ended early and says so), "different" (it has a
+ * frame that the other lacks, or claims to have reached an end), or "moved" if the thread ran
+ * between. END is that of the first walk. The other walk is by our own unwinder, or with -u by
+ * libunwind. With -v, both stacks that are not equal follow, as MODULE+ADDRESS.
  */
 #include <dirent.h>
 #include <elf.h>
@@ -45,8 +45,8 @@ static void print_stack(const char *title, const uint64_t *frames, struct unwind
 }
 
 /*
- * A frame found by frame pointer is the same one. libunwind says of frames around a signal's too
- * late that they are exact.
+ * Ignore whether a frame was found by frame pointer. libunwind reports the frames next to a signal
+ * frame with an address that is off by one.
  */
 static bool is_same_frame(uint64_t mine, uint64_t theirs)
 {

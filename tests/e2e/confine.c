@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * confine UID PROGRAM [ARGUMENT...]: execute a program as a container's user has it: another uid
- * (when we may), no capabilities, no_new_privs, and a seccomp filter that answers EPERM to what
- * container runtimes refuse a profiler: perf_event_open, ptrace, process_vm_readv/writev, bpf.
+ * confine UID PROGRAM [ARGUMENT...]: execute a program as a container's user would: with another
+ * uid (if allowed), no capabilities, no_new_privs, and a seccomp filter that returns EPERM for the
+ * calls that container runtimes refuse to a profiler: perf_event_open, ptrace,
+ * process_vm_readv/writev, bpf.
  */
 #include <errno.h>
 #include <grp.h>
@@ -23,7 +24,10 @@ static int die(const char *what)
 	return 125;
 }
 
-/* Not a boundary but a copy of one: the CPU's other system call tables are left alone. */
+/*
+ * The filter does not check the architecture, because it is only for tests and no security
+ * boundary.
+ */
 static int install_filter(void)
 {
 #define REFUSE(number) \
@@ -60,7 +64,7 @@ int main(int argc, char **argv)
 	uid_t uid = (uid_t)strtoul(argv[1], NULL, 10);
 	for (int capability = 0; capability <= 63; capability++)
 		prctl(PR_CAPBSET_DROP,
-			capability); /* EINVAL beyond the last one, EPERM when not root */
+			capability); /* EINVAL after the last capability, EPERM if not root */
 	if (geteuid() == 0 &&
 		(setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)))
 		return die("cannot become another user");

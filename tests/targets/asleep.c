@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that sleep for ever, one for each way to wait and each shape of frame below the call:
- * `asleep [plant]` prints "ready" and the number of threads besides the main one, and waits for its
- * standard input to end. The calls of libc stand in the function whose frame has the shape, reached
- * by the table of a switch. With `plant` the stack below each shape is filled, before it is called,
- * with return addresses that lead behind a call of just that function, and with pointers to such
- * words: what is left of them in the frame looks like its end. C and C++.
+ * asleep [plant]: threads that sleep forever, one for each combination of a way to wait and a shape
+ * of the frame that calls it. Prints "ready" and the number of threads besides the main one, then
+ * waits for the end of stdin. With `plant`, each thread first fills its stack with return addresses
+ * that follow a call of its shape, and with pointers to such words, so that leftovers in the frame
+ * look like the frame's end. Compiles as C and C++.
  */
 #include <alloca.h>
 #include <fcntl.h>
@@ -35,7 +34,7 @@ static int pipe_fds[2], socket_fds[2], listening, epoll;
 static const struct timespec long_time = {100000, 0};
 static volatile int sink;
 static volatile int always = 1;
-static __thread void *volatile return_address; /* of the shape, once it has been called */
+static __thread void *volatile return_address; /* of the shape, once it was called */
 static __thread volatile int is_rehearsal;
 
 enum wait {
@@ -141,7 +140,7 @@ static inline __attribute__((always_inline)) void wait_here(int how)
 	}
 }
 
-/* What every shape does first: in a rehearsal it only says where it was called from. */
+/* Begin every shape: store its return address, and return at once if this is the rehearsal. */
 #define REHEARSE()                                            \
 	do {                                                  \
 		return_address = __builtin_return_address(0); \
@@ -149,7 +148,7 @@ static inline __attribute__((always_inline)) void wait_here(int how)
 			return 1;                             \
 	} while (0)
 
-/* And last, so that no call becomes a jump. */
+/* End every shape, so that its last call does not become a jump. */
 #define DONE(pointer)                                           \
 	do {                                                    \
 		__asm__ volatile("" ::"r"(pointer) : "memory"); \
@@ -187,7 +186,7 @@ static __attribute__((noinline)) int shape_alloca(int how)
 	DONE(room);
 }
 
-/* Only on a way that is not gone. */
+/* alloca() is in a branch that is not taken. */
 static __attribute__((noinline)) int shape_alloca_apart(int how)
 {
 	char *room = NULL;
@@ -214,7 +213,7 @@ static __attribute__((noinline)) int shape_alloca_apart(int how)
 SHAPE_ALIGNED(32)
 SHAPE_ALIGNED(64)
 
-/* Arguments on the stack, the last of syscall(2). */
+/* Pass arguments on the stack: syscall()'s last ones. */
 static __attribute__((noinline)) int shape_pushes(int how)
 {
 	struct pollfd pollfd = {pipe_fds[0], POLLIN, 0};
@@ -230,7 +229,9 @@ static __attribute__((noinline)) int add_up(int a, int b, int c, int d, int e, i
 	return a + b + c + d + e + f + g + h + i + j + (int)time.tv_sec + (int)k;
 }
 
-/* Calls with arguments on the stack all around, one the argument of another. */
+/*
+ * Calls with arguments on the stack before and after the wait, one of them an argument of another.
+ */
 static __attribute__((noinline)) int shape_arguments(int how)
 {
 	REHEARSE();
@@ -310,7 +311,7 @@ static __attribute__((noinline)) int throw_it(int how)
 	return 0;
 }
 
-/* In a handler of exceptions, to which no instruction jumps. */
+/* Wait in an exception handler, to which no instruction jumps. */
 static __attribute__((noinline)) int shape_caught(int how)
 {
 	held guard = {&sink};
@@ -348,7 +349,7 @@ static shape_function *const shapes[] = {
 
 static int is_planting;
 
-/* Fill the stack below with what looks like ends of frames of the shape. */
+/* Fill the stack below with words that look like the end of the shape's frame. */
 static __attribute__((noinline)) void plant(void)
 {
 	void *volatile words[9000];
@@ -403,7 +404,7 @@ static void set_up(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR2);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	if (!fork()) { /* for wait() */
+	if (!fork()) { /* the child that wait() waits for */
 		pause();
 		_exit(0);
 	}

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * broken_off CALLS [restart]: open a FIFO that nobody writes to, so often, each time with an alarm
- * after 0.4 ms. The path is long, so that the kernel works on it for a while: ticks come meanwhile.
- * The alarm's handler has no SA_RESTART, so that each call fails with EINTR; with "restart" it has,
- * and each ends when a writer comes, 5 ms after the alarm. Prints how many calls went on after an
- * alarm, without "restart" of those that it woke up: on a busy machine it may come before the call,
- * and then a writer comes after 0.2 s.
+ * broken_off CALLS [restart]: open a FIFO without a writer CALLS times, each time with an alarm
+ * after 0.4 ms. The path is so long that the kernel takes a while to resolve it, and ticks arrive
+ * meanwhile. The alarm's handler has no SA_RESTART, so each call fails with EINTR. With "restart"
+ * the handler has SA_RESTART, so each call continues until a writer opens the FIFO 5 ms after the
+ * alarm.
+ * Truth: prints how many calls continued after the alarm; without "restart" only those whose alarm
+ * came while the thread slept, because on a busy machine the alarm may arrive before the call. Such
+ * a call gets its writer after 0.2 s.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,12 +26,12 @@
 #define STUCK_US   200000
 
 static char fifo[] = "/tmp/broken_off.XXXXXX/fifo";
-static unsigned calls, alarmed; /* atomic; alarmed: the last call that an alarm came in */
+static unsigned calls, alarmed; /* atomic; alarmed: the last call in which an alarm arrived */
 static unsigned patience_us = STUCK_US;
-static volatile sig_atomic_t woke_up; /* the alarm came while the thread slept */
+static volatile sig_atomic_t woke_up; /* the alarm arrived while the thread slept */
 static long sleeps_before;
 
-/* How often this thread has slept. */
+/* Return the number of times that this thread has slept. */
 static long sleeps(void)
 {
 	struct rusage usage;
@@ -45,7 +47,7 @@ static void on_alarm(int signal)
 	__atomic_store_n(&alarmed, calls, __ATOMIC_SEQ_CST);
 }
 
-/* A call that goes on after its alarm gets a writer. */
+/* Open the FIFO for writing if the call of the last alarm still waits. */
 static void *write_when_stuck(void *unused)
 {
 	for (;;) {
@@ -73,7 +75,7 @@ static void begin_writer(void)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* FOLDER/../NAME/../NAME/… /fifo, as long as a path may be */
+/* Make FOLDER/../NAME/../NAME/.../fifo, as long as a path can be. */
 static void make_path(char *path, size_t room)
 {
 	char *folder_end = strrchr(fifo, '/'), *name;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bursts [THREADS] [MILLISECONDS]: threads that work for some 50 us and sleep for about as long, as
- * servers under load do: first, middle and last, then epoll_wait() in rest. Who looks late misses
- * one end of every burst.
- * Truth: each function prints what it took, of all threads together; rest, which includes falling
- * asleep and waking up, what is left of their CPU time; "eintr N" (truth: 0) how often epoll_wait()
- * was broken off.
+ * bursts [THREADS] [MILLISECONDS]: threads that work for some 50 us and then sleep for about as
+ * long, like servers under load: first, middle, last, then epoll_wait() in rest. A late check
+ * misses one end of every burst.
+ * Truth: prints the CPU time of first, middle and last, summed over all threads; for rest, which
+ * includes falling asleep and waking up, what remains of the threads' CPU time; and "eintr N", how
+ * often epoll_wait() was interrupted (must be 0).
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,7 +16,7 @@
 
 #include "tests/targets/spin.h"
 
-#define UNITS_MIN 2000u /* of a loop's turn, 1.3 ns at 3 GHz */
+#define UNITS_MIN 2000u /* turns of burn()'s loop, 1.3 ns each at 3 GHz */
 #define UNITS_MAX 20000u
 #define SLEEP_MIN_US 20u
 #define SLEEP_MAX_US 120u
@@ -35,7 +35,7 @@ static inline void burn(unsigned turns)
 	}
 }
 
-/* Called through pointers that may change: else the compiler makes one of the three. */
+/* Call the functions through volatile pointers; otherwise the compiler merges the three. */
 #define PART(name) BOX static void name(unsigned turns) { burn(turns); }
 PART(first)
 PART(middle)

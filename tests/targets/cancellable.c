@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cancellable [MILLISECONDS [THREADS]]: for so much CPU time, system calls that are cancellation
- * points, each by a function of its own, does_CALL. A second thread, if THREADS is 2, waits in one
- * all the time: in waits_in_poll(). glibc makes these calls in another way where there are several
- * threads.
+ * cancellable [MILLISECONDS [THREADS]]: MILLISECONDS of CPU time in system calls that are
+ * cancellation points, each made by its own function does_CALL. If THREADS is 2, a second thread
+ * waits in waits_in_poll() all the time, because glibc makes these calls differently in programs
+ * with several threads.
  */
 #include <fcntl.h>
 #include <poll.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * confined WHAT ...: what a program may forbid itself, after some CPU time and before some more.
- * Truth: before() and after() use what is printed; output and status are those of a run alone.
+ * confined WHAT ...: use CPU time in before(), forbid something, use CPU time in after(). Truth:
+ * before() and after() use the printed CPU time; output and status equal those without flamerun.
  *
- *   tsc HOW                 the time stamp counter; HOW: prctl, syscall, thread, fork
- *   dispatch                system calls are dispatched to its own SIGSYS handler
- *   at-once HOW CALL        as the next, with exec, before it does anything
- *   filter HOW CALL [THEN]  a seccomp filter kills for CALL ("none": for nothing); HOW: prctl,
+ *   tsc HOW                 forbid the time stamp counter; HOW: prctl, syscall, thread, fork
+ *   dispatch                dispatch system calls to the program's own SIGSYS handler
+ *   filter HOW CALL [THEN]  seccomp filter that kills for CALL ("none": for no call); HOW: prctl,
  *                           syscall, instruction, nowhere; THEN: threads, fork, exec, signal
+ *   at-once HOW CALL        filter, then exec, both at the start of the program
  *
- * With BRIEF in the environment it does all of that in next to no time.
+ * With BRIEF in the environment it uses almost no CPU time.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -30,8 +30,8 @@
 #define THREADS 4
 #define CALLS 200
 
-static int is_untimed; /* clocks are what is forbidden */
-static unsigned units; /* at a time; longer afterwards where flamerun needs some */
+static int is_untimed; /* the filter forbids reading clocks */
+static unsigned units; /* of spin(); more for after() if flamerun needs time to notice the filter */
 
 BOX static void before(void)
 {
@@ -117,7 +117,7 @@ static volatile unsigned caught;
 static void catch_call(int number)
 {
 	(void)number;
-	selector = SYSCALL_DISPATCH_FILTER_ALLOW; /* the return from here is a system call, too */
+	selector = SYSCALL_DISPATCH_FILTER_ALLOW; /* returning is a system call, too */
 	caught++;
 }
 
@@ -198,7 +198,7 @@ static long forbid_call(const char *how, unsigned number)
 		return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 	if (!strcmp(how, "syscall"))
 		return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
-	/* Nothing inside can see it: flamerun needs some time. */
+	/* The library cannot notice this filter, and flamerun needs some time to do so. */
 	units *= 3;
 	return arch_syscall3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
 }
@@ -236,7 +236,7 @@ int main(int count, char **words)
 		after();
 		return 0;
 	}
-	/* By one that is too young for a sample. */
+	/* The process is too young to have a sample. */
 	if (!strcmp(what, "at-once") && count > 3 && !forbid_call(how, number_of(words[3])))
 		in_image(words[0]);
 	before();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coroutines MILLISECONDS: main runs two coroutines by turns, three times as long in the second:
- * context_body -> context_work on a stack by makecontext(), made_body -> made_work on one made by
- * hand, as libraries of coroutines do: its only return address is that of made_ended, which nothing
- * calls and which never runs. Right before it lies never_called.
- * Truth: main has nothing, what context_work and made_work have is printed.
+ * coroutines MILLISECONDS: main runs two coroutines in turns, the second three times as long.
+ * context_body -> context_work is on a stack made by makecontext(). made_body -> made_work is on a
+ * stack made by hand, as coroutine libraries do it: its only return address is the start of
+ * made_ended, which no code calls and which never runs. never_called is right before made_ended.
+ * Truth: prints the CPU time of context_work and made_work; main has none.
  */
 #include <ucontext.h>
 
@@ -64,7 +64,7 @@ static void made_body(void)
 
 static void make_by_hand(void)
 {
-	uintptr_t *sp = stacks[1] + STACK_WORDS - 3; /* as if the caller had it aligned */
+	uintptr_t *sp = stacks[1] + STACK_WORDS - 3; /* aligned as after the call of a function */
 
 	*sp = (uintptr_t)made_ended;
 	getcontext(&made);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlturns LIBRARY FUNCTION LIBRARY FUNCTION [MILLISECONDS]: two libraries take turns at one
+ * dlturns LIBRARY FUNCTION LIBRARY FUNCTION [MILLISECONDS]: load two libraries in turns at one
  * address. Truth: each FUNCTION takes half of the time. The last line of output is "same N of M":
- * in so many turns both were mapped at the same place, which is nearly all; what else is mapped
- * between the two may take it.
+ * in N of M turns both were mapped at the same address. N is nearly M; another mapping may take the
+ * address between the two.
  */
 #include <dlfcn.h>
 

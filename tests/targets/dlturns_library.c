@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One of dlturns' libraries: built twice, with -DFUNCTION=a name of its own each time. */
+/* A library for dlturns: built twice, each time with another name as -DFUNCTION. */
 #include "tests/targets/spin.h"
 
 __attribute__((visibility("default"))) void FUNCTION(unsigned units);

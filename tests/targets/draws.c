@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * draws FILE...: a program that profiles itself, in two threads: left() works twice as long as
- * right(). It writes the profile to each FILE and prints "FILE answer". Meanwhile it has what hosts
- * have: a child of its own, a SIGCHLD handler and a thread that waits for any child; it prints
- * what those saw, and whether descriptors or signal settings are others afterwards. With BRIEF in
- * the environment the two work for a tenth of their 1.2 s.
+ * draws FILE...: a program that profiles itself, with two threads. Truth: left() works twice as
+ * long as right(), 1.2 s together, with BRIEF in the environment a tenth of that. Writes the
+ * profile to each FILE and prints "FILE result". Meanwhile it has a child of its own, a SIGCHLD
+ * handler and a thread that waits for any child; it prints what these noticed, and whether
+ * descriptors or signal settings have changed.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -26,7 +26,7 @@ static void count(int signal)
 	sigchlds++;
 }
 
-/* SIGCHLD cuts sleeps short. */
+/* Sleep for @ms even if SIGCHLD interrupts. */
 static void sleep_ms(unsigned ms)
 {
 	struct timespec left_over = {0, ms * 1000000};
@@ -35,7 +35,7 @@ static void sleep_ms(unsigned ms)
 		;
 }
 
-/* WNOHANG: only this thread's child is to end the loop, not its absence. */
+/* Wait for any child. WNOHANG, because the loop must not end if there is no child. */
 static void *wait_for_any(void *unused)
 {
 	while (!__atomic_load_n(&stop_waiting, __ATOMIC_ACQUIRE)) {
@@ -57,7 +57,7 @@ static unsigned descriptors(void)
 	return n;
 }
 
-/* Functions with equal code would become one. */
+/* Different code, because the compiler would merge equal functions. */
 #define WORK(name)                                              \
 	BOX static void name(unsigned for_ms)                   \
 	{                                                       \
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++)
 		printf("%s %d\n", argv[i], flameprof_profile_write(profile, argv[i]));
 	sleep_ms(300);
-	/* Until it has ended and was waited for: on a busy computer it may come to that late. */
+	/* Wait until the child has ended and was reaped, which may be late on a busy machine. */
 	while (!kill(child, 0))
 		sleep_ms(1);
 	__atomic_store_n(&stop_waiting, 1, __ATOMIC_RELEASE);

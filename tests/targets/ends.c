@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ends keep|kill MIB: touches so much memory in small pages and ends, or kills itself.
- * ends free MIB: gives it back itself. Truth: "freeing" is what the kernel uses after the last
- * instruction of the others.
- * ends fork|vfork|spawn N: starts itself N times, one after the other.
- * Truth: what the children used in all, before they came to main, and after they had told.
- * ends threads N: as many threads, one after the other, that do next to nothing.
- * Truth: what they used outside the function that they were made for.
- * ends flush MS: works so long when libc empties its buffers, after all destructors. Truth: that is
- * late_work's, and no part of what the kernel does afterwards.
+ * ends keep|kill MIB: touches MIB of memory in small pages, then ends or kills itself.
+ * ends free MIB: touches the memory and frees it. Truth: "freeing" is the CPU time that the kernel
+ * uses for this after the last instruction of keep and kill.
+ * ends fork|vfork|spawn N: starts itself N times, one after the other. Truth: the children's CPU
+ * time, in all, before main(), and after their last look at the clock.
+ * ends threads N: N threads, one after the other, that do almost nothing. Truth: their CPU time
+ * outside of their function.
+ * ends flush MS: works for MS when libc flushes its buffers, after all destructors. Truth: this
+ * time is late_work's, and not the kernel's time for the exit.
  */
 #include <pthread.h>
 #include <signal.h>

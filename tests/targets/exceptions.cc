@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exceptions [MILLISECONDS]: throws through five frames with destructors, again and again.
- * Truth: every throw is caught, every destructor runs once: the counters printed are equal. All time
- * is below main, nearly all below catcher.
+ * exceptions [MILLISECONDS]: throws through five frames with destructors, again and again. Truth:
+ * every throw is caught and every destructor runs once, which it checks by counters. All time is
+ * below main, nearly all below catcher.
  */
 #include <cstdint>
 #include <cstdio>
@@ -51,7 +51,7 @@ int main(int argc, char **argv)
 	uint64_t limit_ns = (argc > 1 ? strtoul(argv[1], nullptr, 10) : 2000) * 1000000u;
 	uint64_t start = now_ns();
 
-	/* As spin_until() in spin.h: some ms between two looks. */
+	/* Read the clock only every few ms, for the reason given at spin_until() in spin.h. */
 	while (now_ns() - start < limit_ns) {
 		for (int i = 0; i < 4000; i++)
 			catcher();

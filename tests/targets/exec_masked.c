@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exec_masked [TIMES]: children that compute for some milliseconds and then become a shell, every
- * other one with all signals blocked. A signal that is under way in that moment would kill the
- * shell, or be pending in it. Prints how many did not end as they were told.
+ * exec_masked [TIMES]: children that compute for some milliseconds and then exec a shell, every
+ * other one with all signals blocked. A sampling signal that is sent in this moment would kill the
+ * shell, or be pending in it. Prints how many children ended with another status than expected.
  * Truth: "bad 0".
  */
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * forkexec [MILLISECONDS [NAME=VALUE]], called by its path: a process and four children that take
- * turns: one forked, one forked that executes this program again, one by vfork, one by posix_spawn.
- * Those executed have the variable in their environment.
+ * forkexec [MILLISECONDS [NAME=VALUE]], called by its path: a process and four children, one after
+ * the other: one forked, one forked that executes this program again, one by vfork, one by
+ * posix_spawn. The executed ones have the variable in their environment.
  * Truth: parent_work, fork_work, exec_work, vfork_work and spawn_work take a fifth of the time
  * each.
  */

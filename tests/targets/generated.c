@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * generated MILLISECONDS: main calls pieces of generated code by turns, which a perf map names:
- * caller -> leaf_code, a loop that leaves stack and frame pointer alone; caller -> data_code, which
- * uses the frame pointer for data, as PCRE2's compiler does: a record there leads to more data, and
- * behind what would be a call if it were code; caller -> jump_code, the same with a return that
- * nothing knows for one, so that its caller cannot be found.
- * Truth: a third of the time each, but for some in main and caller.
+ * generated MILLISECONDS: main calls in turns three pieces of generated code, named by a perf map.
+ *
+ *   leaf_code  a loop that leaves stack and frame pointer alone
+ *   data_code  uses the frame pointer for data, as PCRE2's compiler does: it points at a record
+ *              like a frame's, whose address is behind a byte that looks like a call
+ *   jump_code  as data_code, but returns by a jump, so its caller cannot be found
+ *
+ * Truth: a third of the time each, except for a little in main and caller.
  */
 #include <string.h>
 #include <sys/mman.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * handlers CASE BYTES [MILLISECONDS]: time in handlers of the program's own. BYTES of alternate
- * stack; 0: none, and handlers that do not ask for one.
+ * handlers CASE BYTES [MILLISECONDS]: time in the program's own signal handlers, with an alternate
+ * stack of BYTES; 0: without one.
  *
- * shares: twice as much in a handler, in_handler, as in normal, both below main. Truth: told.
- * together: a handler that does nothing begins whenever a sample is due. Truth: no time in it.
+ * shares: in_handler, in a handler, has twice as much as normal; both are below main. Truth:
+ * printed.
+ * together: a handler that does nothing starts whenever a sample is due. Truth: it has no time.
  */
 #include <signal.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static void set_handler(void (*handler)(int), size_t bytes)
 	sigaction(SIGUSR1, &action, NULL);
 }
 
-/* As in split.c: the clock is read once for many turns. */
+/* Read the clock once for many turns, so that reading it takes almost no time. */
 static void shares(uint64_t limit_ns)
 {
 	uint64_t start_ns = cpu_ns(), used_ns;
@@ -80,7 +81,10 @@ static uint64_t change_mask(int how, uint64_t set)
 	return before;
 }
 
-/* Both signals wait until both are let in, by the kernel's word. */
+/*
+ * Block both signals until the kernel reports that the sampling signal is pending, then unblock
+ * both.
+ */
 static void together(uint64_t limit_ns)
 {
 	uint64_t both = 1ULL << (SIGUSR1 - 1) | 1ULL << (SIGVTALRM - 1);
@@ -89,7 +93,10 @@ static void together(uint64_t limit_ns)
 		uint64_t pending = 0;
 
 		change_mask(SIG_BLOCK, both);
-		/* Not by the clock, see spin_until(); where nobody samples for 100 ms at most. */
+		/*
+		 * Count turns instead of reading the clock, for the reason given at spin_until();
+		 * without a sampler the loop ends after 100 ms.
+		 */
 		for (int i = 0; i < 1000 && !(pending & 1ULL << (SIGVTALRM - 1)); i++) {
 			units = 4;
 			normal();

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * holders MS KIND [TIMES]: for so long four threads want one lock. Three of them hold it in turns,
- * for 20, 60 and 20 ms of each 100, all of them so many TIMES as long: cache_get and log_write spin
- * meanwhile, cache_fill sleeps. The fourth, asks, has it for no time.
+ * holders MS KIND [TIMES]: four threads want one lock for MS. Three of them hold it in turns, for
+ * 20, 60 and 20 ms, each multiplied by TIMES: cache_get and log_write spin meanwhile, cache_fill
+ * sleeps. The fourth, asks, releases it at once.
  * KIND: mutex, robust, inherits, or rwlock.
  *
- * Each function tells how long it held the lock by the clock on the wall, and "waited" is what all
- * of them together waited for it.
+ * Truth: each function prints how long it held the lock, by elapsed time; "waited" is the time that
+ * all of them waited for it.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -19,8 +19,8 @@ enum { FIRST, SECOND, THIRD, HOLDERS };
 static pthread_mutex_t mutex;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static bool is_rwlock;
-static uint64_t end_ns, held_ns[HOLDERS], waited_ns; /* under the lock */
-static unsigned turn; /* likewise: whose it is */
+static uint64_t end_ns, held_ns[HOLDERS], waited_ns; /* ns; protected by the lock */
+static unsigned turn; /* number of turns so far; protected by the lock */
 static unsigned times;
 
 static uint64_t now_ns(void)
@@ -65,7 +65,7 @@ static BOX void rest(unsigned ms)
 	KEEP_FRAME();
 }
 
-/* Have the lock for @ms of @pass_time if it is @who's turn. */
+/* Hold the lock for @ms of @pass_time if it is the turn of thread @who. */
 __attribute__((always_inline)) static inline void hold(
 	unsigned who, unsigned ms, void (*pass_time)(unsigned ms))
 {
@@ -108,7 +108,10 @@ static BOX void *run(void *argument)
 {
 	while (now_ns() < end_ns) {
 		functions[(uintptr_t)argument]();
-		/* Who comes back at once has the lock before others are awake. */
+		/*
+		 * Pause, because a thread that locks again at once gets the lock before the others
+		 * are awake.
+		 */
 		nanosleep(&(struct timespec){0, 200000}, NULL);
 	}
 	return argument;

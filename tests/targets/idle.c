@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* idle: sleeps for 300 ms. Truth: no CPU time to speak of; exit status 7. */
+/* idle: sleeps for 300 ms. Truth: almost no CPU time; exit status 7. */
 #include <time.h>
 
 int main(void)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * in_kernel [MILLISECONDS]: one thread takes turns in three functions, two of which have their time
- * in the kernel: computes, reads (system calls) and touches (page faults).
- * Truth: printed, each function's CPU time by the thread's clock; about a third each.
+ * in_kernel [MILLISECONDS]: one thread runs three functions in turns. Two of them have their time
+ * in the kernel: reads in system calls, touches in page faults; computes has not.
+ * Truth: prints each function's CPU time by the thread's clock; about a third each. Exits with 1 if
+ * a read is cut short.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -45,7 +46,7 @@ int main(int argc, char **argv)
 
 	if (file < 0 || memory == MAP_FAILED || madvise(memory, PAGES * PAGE, MADV_NOHUGEPAGE))
 		return 1;
-	/* The shortest goes on, so that each has a third of the time on any machine. */
+	/* Skip the function with the most time, so that each has a third on any machine. */
 	while (ns[0] + ns[1] + ns[2] < limit_ns) {
 		at[0] = cpu_ns();
 		if (ns[0] <= ns[1] || ns[0] <= ns[2])

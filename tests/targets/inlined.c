@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inlined [MILLISECONDS]: one thread, two functions that take turns, both inlined in main, and in
- * each of them spin() of spin.h. One of them is also called.
- * Truth: heavy does half of the work, light inlined and light called a quarter each.
+ * inlined [MILLISECONDS]: one thread with two functions in turns, both inlined in main, and in each
+ * of them spin() of spin.h. light is also called.
+ * Truth: heavy has half of the time, inlined light and called light a quarter each.
  */
 #include "tests/targets/spin.h"
 
@@ -18,10 +18,10 @@ INLINED void heavy(unsigned units)
 	spin(2 * units); /* heavy's call */
 }
 
-/* Nobody but the program knows what it will call. */
+/* Volatile, so that the compiler cannot inline the call. */
 static void (*volatile called)(unsigned units) = light;
 
-/* As in split.c: the clock is read once for many turns. */
+/* Read the clock once for many turns, so that reading it takes almost no time. */
 #define TURNS_PER_LOOK 16
 
 int main(int argc, char **argv)

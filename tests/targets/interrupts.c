@@ -2,15 +2,14 @@
 /*
  * interrupts WHAT: a virtual machine that gets ticks. Linked with libflameprof.
  *
- *   count      builtins of 55 ms and more between safe points, at 10 ms ticks: says how many
- *              calls of its function there were and how many ticks they had in all
- *   busy       sixteen machines and a period of 100 us, so that the timer uses CPU time worth
- *              samples; burn() and the machines' waiting is all that a profile may show
- *   session    the same, sampled by itself: says whether the timer is among the threads of the
- *              profile
- *   signals    ticks, and signals that are not the timer's business: says how many went astray
- *   again      ticks that end, and begin anew for another function, then for the thread's own
- *   fork       a child that comes to a safe point and one that execs
+ *   count      builtins of 55 ms and more between safe points, with ticks of 10 ms: prints how
+ *              often the ticks' function was called, and the ticks that it got in all
+ *   busy       sixteen machines and a period of 100 us, so that the timer uses enough CPU time for
+ *              samples; a profile may show only burn() and the machines' waits
+ *   session    as busy, profiled by itself: prints whether the timer is a thread of the profile
+ *   signals    ticks, and signals that do not concern the timer: prints how many went wrong
+ *   again      ticks that end, start again for another function, then for the thread's own one
+ *   fork       a child that reaches a safe point, and one that execs
  */
 #include <dirent.h>
 #include <errno.h>
@@ -62,7 +61,7 @@ BOX static void burn(uint64_t ns)
 	KEEP_FRAME();
 }
 
-/* The thread of that name, and its CPU time; 0: there is none. */
+/* Find the timer's thread by its name, and its CPU time. Returns its tid; 0: there is none. */
 static int find_timer(uint64_t *used_ns)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -92,7 +91,7 @@ static int find_timer(uint64_t *used_ns)
 	return tid;
 }
 
-/* Where the machine does much else the timer may be behind. */
+/* On a busy machine the timer may be late, so wait for its ticks. */
 static void long_builtin(void)
 {
 	burn(55000000);
@@ -100,7 +99,7 @@ static void long_builtin(void)
 		burn(1000000);
 }
 
-/* One builtin as it is, with a safe point after it, and one that is intercepted. */
+/* Call the builtin directly, with a safe point after it, then through an intercept stub. */
 static void count(void)
 {
 	flameprof_function *stub = flameprof_intercept(long_builtin, "long_builtin", NULL);
@@ -114,7 +113,7 @@ static void count(void)
 	tell("calls", calls);
 	stub();
 	tell("stub_calls", calls - 1);
-	/* Whom nothing was left for. */
+	/* There are no ticks left for this safe point. */
 	flameprof_interrupt_check();
 	tell("ticks", ticks);
 	tell("periods", (elapsed_ns() - begin_ns) / 10000000);
@@ -146,7 +145,10 @@ static void run_machines(void)
 	find_timer(&before_ns);
 	begin_ns = elapsed_ns();
 	burnt_ns = cpu_ns();
-	/* Until it and we have used what would be samples, however busy the computer is. */
+	/*
+	 * Wait until the timer and this thread have used enough CPU time for samples, even on a
+	 * busy machine.
+	 */
 	do {
 		burn(100000000);
 		find_timer(&used_ns);
@@ -168,8 +170,11 @@ static void session(void)
 	uint64_t seen = 0, used_ns;
 	int timer;
 
-	/* What it can't be sampled for, with its signals blocked, would be credited. One that is
-	 * older than the session, and has to be found by who lists threads. */
+	/*
+	 * Start the timer before the session, so that the session has to find it in the list of
+	 * threads. The timer blocks its signals, so its CPU time might be credited instead of
+	 * sampled.
+	 */
 	must(flameprof_interrupt_register(NULL));
 	must(flameprof_start(&options));
 	run_machines();
@@ -193,7 +198,10 @@ static void on_signal(int signal)
 	handled_outside |= !pthread_equal(pthread_self(), main_thread);
 }
 
-/* Blocked by the only thread of the program's, a signal to the process has to stay pending. */
+/*
+ * Count the signals to the process that do not stay pending, although the program's only thread
+ * blocks them.
+ */
 static unsigned find_pending(void)
 {
 	const struct timespec now = {0, 0};
@@ -202,7 +210,7 @@ static unsigned find_pending(void)
 	for (int signal = 1; signal <= SIGRTMAX; signal++) {
 		sigset_t set, before;
 
-		/* SIGVTALRM is shared with flamerun. */
+		/* SIGVTALRM is also used by flamerun. */
 		if (signal == SIGKILL || signal == SIGSTOP || signal == SIGVTALRM ||
 			(signal > 31 && signal < SIGRTMIN))
 			continue;
@@ -226,7 +234,7 @@ static void signals(void)
 	must(flameprof_interrupt_enable(1000000, on_ticks, NULL));
 	must(flameprof_interrupt_register(&flag));
 	tell("stolen", find_pending());
-	/* Ticks are no signals: nothing cuts a sleep short. */
+	/* Ticks are not signals, so they do not interrupt a sleep. */
 	tell("interrupted", nanosleep(&rest, NULL) != 0);
 	sigaction(SIGUSR1, &action, NULL);
 	for (int i = 0; i < 100; i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Preloaded behind libflameprof: has any program profile itself by elapsed time, at ITSELF_RATE,
- * and write what that was to ITSELF_FILE (.pb) when it ends. ITSELF_THREADS gets a line for each
- * thread: name, weight, and what of that is waits; then the same of all, and what nobody saw.
+ * Preloaded after libflameprof: lets any program profile itself by elapsed time at ITSELF_RATE, and
+ * writes the profile to ITSELF_FILE (.pb) at the end. Writes a line for each thread to
+ * ITSELF_THREADS: name, weight, and the part of the weight that is waits; then such a line for all
+ * threads, and one with the unseen weight and the worker's ns.
  */
 #include <stdint.h>
 #include <stdio.h>

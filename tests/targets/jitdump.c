@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jitdump FOLDER MS: generated code that makes room for other code, told in FOLDER/jit-PID.dump
- * with times. MS of CPU time in `early`, as long in `late`: the first half of that where `early`
- * was, the second where it is moved to.
+ * jitdump FOLDER MS: generated code that is replaced by other code, described in
+ * FOLDER/jit-PID.dump with times. Truth: MS of CPU time in `early`, then MS in `late`: half of that
+ * at the address that `early` had, half at the address to which `late` is moved.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void open_dump(const char *folder)
 	snprintf(path, sizeof(path), "%s/jit-%d.dump", folder, (int)getpid());
 	dump = open(path, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0600);
 	put(&header, sizeof(header));
-	/* The mark for profilers. */
+	/* This mapping tells perf where the jitdump is. */
 	if (mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, dump, 0) == MAP_FAILED)
 		abort();
 }

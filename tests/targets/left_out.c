@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * left_out: links libflameprof, to be started paused. One thread sleeps all the time, in other();
- * the main thread sleeps in before(), resumes, sleeps in shown(), pauses and sleeps in later().
- * Prints how long sampling was on.
+ * left_out: links libflameprof and is started paused. One thread sleeps all the time, in other().
+ * The main thread sleeps in before(), resumes sampling, sleeps in shown(), pauses and sleeps in
+ * later(). Truth: prints for how long sampling was on.
  */
 #include <pthread.h>
 #include <unistd.h>

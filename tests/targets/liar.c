@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two programs of one run. "lie": writes nonsense into the memory that flamerun shares with all of
- * them, wherever somebody reads it, until it is killed. "work": threads and forks whose results are
- * printed, and are the same each time.
+ * Two programs of one run. "lie" writes nonsense to all parts of the shared arena that other
+ * processes read, until it is killed. "work" has threads and forks whose printed results are the
+ * same each time.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -47,7 +47,7 @@ static void *map_arena(void)
 	return arena == MAP_FAILED ? NULL : arena;
 }
 
-/* What shows whose arena it is stays, so that others come in. */
+/* Keep the words by which other programs recognise the arena, so that they use it. */
 static int is_kept(uint64_t at)
 {
 	const uint64_t kept[] = {offsetof(struct wire_arena, magic),
@@ -67,12 +67,15 @@ static int lie(void)
 
 	if (!words)
 		return 1;
-	alarm(120); /* if nobody kills it */
+	alarm(120); /* in case that it is not killed */
 	puts("lying");
 	fflush(stdout);
 	for (;;) {
 		uint64_t choice = next_random(&random);
-		/* Slots and rings of the first, the header, control rings, a little of the pool. */
+		/*
+		 * Offsets in the first slots, the header, the blocks, the first control rings and
+		 * the start of the pool.
+		 */
 		uint64_t places[] = {WIRE_SLOTS_OFFSET + (choice >> 8) % (8 * WIRE_SLOT_STRIDE),
 			(choice >> 8) % sizeof(struct wire_arena),
 			WIRE_BLOCKS_OFFSET + (choice >> 8) % 512,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * listener [SIGNAL...]: says "ready", catches the signals given by number, writes "got N" for each
- * delivery, and ends with status 7 after a line (or the end) on stdin. Waiting it blocks; with
- * BUSY=1 in the environment it computes instead, to have something to sample.
+ * listener [SIGNAL...]: prints "ready PID", catches the signals given by number, prints "got N" for
+ * each delivery, and ends with status 7 after a line (or the end) of stdin. It sleeps while it
+ * waits; with BUSY=1 in the environment it computes instead, to have samples.
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lives N: N threads, one after another, asleep for 60 ms each. Of each a line "life TID NS NS": by
- * the clock on the wall it lived longer than the first, which it measured itself, and shorter than
- * the second, which is from before it was made until it was joined.
+ * lives N: N threads, one after the other, that sleep for 60 ms each. Truth: prints "life TID LEAST
+ * MOST" for each, in ns of elapsed time. LEAST was measured by the thread itself, MOST is from
+ * before its creation until it was joined.
  */
 #include <pthread.h>
 #include <unistd.h>

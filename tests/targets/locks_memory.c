@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * locks_memory WAY [LIMIT_KIB]: lock all memory, as programs in real time do, after some CPU time
- * and before as much. WAY: function, syscall, or threads, with a second one that sleeps. With a
- * limit it gives up the right to go beyond. Prints "before NS" and "after NS", the CPU time that
- * each used, and on stderr what mlockall() said and how much is locked.
+ * locks_memory WAY [LIMIT_KIB]: use CPU time in before(), lock all memory as real-time programs do,
+ * use as much in after(). WAY: function, syscall, or threads, with a second thread that sleeps.
+ * With a limit, it drops the right to lock more. Prints "before NS" and "after NS" of CPU time, and
+ * to stderr the result of mlockall() and how much memory is locked.
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -16,7 +16,7 @@
 
 #include "tests/targets/spin.h"
 
-#define UNTESTED    77 /* as automake has it */
+#define UNTESTED    77 /* automake's status for a skipped test */
 #define STACK_BYTES 65536
 #define UNITS	    12000
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A virtual machine of three functions. For a given CPU time it runs "main chunk", which calls
- * "fib", which burns for a third of the time and calls the builtin "string.rep" for the rest; at
- * its safe points it takes ticks of 10 ms and records its stack. True distribution, in stacks of
- * its own: [vm];main chunk (script.lua:1);fib (script.lua:12), a third, and on that string.rep, two
- * thirds of the ticks; natively all is in run_machine.
+ * A virtual machine of three functions. For MS of CPU time, "main chunk" calls "fib", which burns
+ * for a third of the time and calls the builtin "string.rep" for the rest. At its safe points the
+ * machine takes ticks of 10 ms and records its stack.
+ * Truth: of the ticks, [vm];main chunk (script.lua:1);fib (script.lua:12) has a third, and
+ * string.rep below it has two thirds. Native samples are all below run_machine.
  *
  *	machine MS [above] [fork] [exec] [die] [scope=FILE] [clock=cpu|vm] [names=N]
  *
- *	above	stacks stand on native frames		fork	a child does the same first
- *	exec	then the program once more, MS		die	it ends by SIGKILL
- *	scope	a session, in a process that is not under flamerun
- *	names	each tick has N functions more, new ones
+ *	above	stacks are placed on native frames	fork	a child does the same first
+ *	exec	then run this program once more		die	end by SIGKILL
+ *	scope	profile itself, if not under flamerun
+ *	names	each tick has N more functions, new ones
  *
- * Prints "ticks N", what was recorded; "refused N", ticks of calls that failed; a child's as
+ * Prints "ticks N", the recorded ticks, "refused N", those whose record failed, and of a child
  * "child_ticks N".
  */
 #include <signal.h>
@@ -30,7 +30,7 @@
 #define TICK_NS	  10000000
 #define NS_PER_MS 1000000LL
 #define NAMES_MAX 1000
-/* Some 8 ms: see spin_until() in spin.h. */
+/* Some 8 ms, for the reason given at spin_until() in spin.h. */
 #define STEPS_PER_LOOK 8192
 
 static struct flameprof_vm_frame stack[NAMES_MAX + 3] = {
@@ -39,8 +39,8 @@ static struct flameprof_vm_frame stack[NAMES_MAX + 3] = {
 	{"main chunk", "script.lua", 1},
 };
 static char names[NAMES_MAX][32];
-static unsigned in_builtin; /* is its frame on the machine's stack? */
-static unsigned more;	    /* names in each stack */
+static unsigned in_builtin; /* is the builtin's frame on the machine's stack? */
+static unsigned more;	    /* additional names in each stack */
 static unsigned made;
 static unsigned long ticks_recorded, ticks_refused;
 
@@ -84,7 +84,7 @@ static __attribute__((noinline)) void run_machine(long ms)
 	for (unsigned long step = 0; step % STEPS_PER_LOOK || cpu_ns() < until_ns; step++) {
 		for (volatile int i = 0; i < 1000; i++)
 			;
-		/* Ticks fall on both in the share of their times. */
+		/* The builtin has two of three steps, and so two thirds of the time. */
 		in_builtin = step % 3 != 0;
 		flameprof_interrupt_check();
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * not_locks MS: for so long threads sleep on futexes that nobody has, though most of them look like
- * a mutex that the main thread has, each in a function of its own: a value that is waited for, a
- * barrier in its second round, a condition, a semaphore, and mutexes whose owner has ended, is the
- * waiter itself, is no thread of this process, or was never one. One thread, in wants, waits for a
- * mutex that the main thread does have.
+ * not_locks MS: for MS, threads sleep on futexes that no thread holds, each in its own function.
+ * Most of these futexes look like a mutex that the main thread holds: an atomic value, a barrier in
+ * its second round, a condition, a semaphore, and mutexes whose owner has ended, is the waiter
+ * itself, is no thread of this process, or is no thread at all. Only in wants() does a thread wait
+ * for a mutex that the main thread holds.
  */
 #include <atomic>
 #include <cstdio>
@@ -19,7 +19,7 @@
 #define BOX __attribute__((noinline))
 #define KEEP_FRAME() __asm__ volatile("" ::: "memory")
 
-/* As glibc has it on 64-bit CPUs. */
+/* glibc's pthread_mutex_t on 64-bit CPUs. */
 struct words {
 	int lock, count, owner, users, kind, rest[5];
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * odd_lives CASE: ways of living that a guest could spoil, each after some CPU time.
- * Truth: output and status are those of a run alone.
+ * odd_lives CASE: unusual states of processes that the library could break, each after some CPU
+ * time. Truth: output and status equal those without flamerun.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -18,7 +18,7 @@
 
 #include "tests/targets/spin.h"
 
-/* From now on only write and exit_group, not even the return from a handler. */
+/* Allow only write and exit_group, not even the return from a signal handler. */
 static const struct sock_filter only_write[] = {
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 2, 0),
@@ -43,7 +43,10 @@ static void confined(int by_prctl)
 	syscall(SYS_exit_group, 5);
 }
 
-/* The first child of a new pid namespace is its init: it must be ours. */
+/*
+ * The first child in a new pid namespace is its init. It must be the program's child, not the
+ * library's.
+ */
 static void new_pid_namespace(void)
 {
 	if (unshare(CLONE_NEWUSER | CLONE_NEWPID)) {
@@ -80,7 +83,7 @@ static void threads(void)
 		pthread_join(ids[i], NULL);
 }
 
-/* A fork that libc knows nothing of. */
+/* fork() without libc. */
 static void raw_fork(void)
 {
 	int status;
@@ -94,7 +97,7 @@ static void raw_fork(void)
 	printf("status %x\n", (unsigned)status);
 }
 
-/* No timer for any thread; they come, burn and go all the same. */
+/* No thread can have a timer, but threads start, compute and end as usual. */
 static void no_timers(void)
 {
 	const struct rlimit none = {0, 0};
@@ -131,7 +134,7 @@ static void dumped(void)
 	printf("a core dump holds more than 1 MB of shared memory: %d\n", kb > 1024);
 }
 
-/* Children of any kind: there is none, also after @turns of work. */
+/* Wait for children of any kind: there must be none, also after @turns of work. */
 static void any_child(unsigned turns)
 {
 	spin(12000);
@@ -155,7 +158,7 @@ static void allocate(size_t megabytes)
 	free(memory);
 }
 
-/* The child is executed where the library is not: its LD_PRELOAD names nothing. */
+/* Execute the child in a root without the library, where its LD_PRELOAD names no file. */
 static void other_root(char **words)
 {
 	if (chroot(words[0])) {
@@ -167,7 +170,7 @@ static void other_root(char **words)
 	execl("/child", "child", "child", NULL);
 }
 
-/* /proc is gone before the program has a sample. */
+/* /proc disappears before the program has a sample. */
 BOX static void root_left(const char *root, int by_syscall)
 {
 	if (by_syscall ? syscall(SYS_chroot, root) : chroot(root)) {
@@ -185,7 +188,7 @@ BOX static void *goes_on(void *argument)
 	return argument;
 }
 
-/* The main thread ends before the first sample, and with it the process's links in /proc. */
+/* The main thread ends before the first sample, and then the process's links in /proc are gone. */
 static void main_gone(void)
 {
 	pthread_t id;
@@ -206,7 +209,7 @@ int main(int count, char **words)
 		root_left(words[2], !strcmp(words[3], "by-syscall"));
 	else if (!strcmp(what, "main-gone"))
 		main_gone();
-	else if (strcmp(what, "new-pid-namespace")) /* nothing of ours may be its first process */
+	else if (strcmp(what, "new-pid-namespace")) /* the library must fork no child before it */
 		spin(3000);
 	if (!strcmp(what, "confined-by-prctl"))
 		confined(1);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions with a convention of their own: frames are found by r11, which the ABI lets a callee
- * change. odd_inner changes it, and says where it has kept it; who only knows the registers that
- * every function has to preserve is lost there.
+ * Functions whose frames are found by r11, which the ABI lets a callee change. odd_inner changes
+ * r11 and describes where it has saved it. An unwinder that follows only callee-saved registers
+ * fails here.
  *
- *	odd_outer: r11 = CFA, kept over the call by odd_inner
+ *	odd_outer: r11 = CFA, also during the call of odd_inner
  */
 #ifdef __x86_64__
 	.text

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * odd_registers [MILLISECONDS]: main -> odd_outer -> odd_inner -> odd_work, where the two in the
- * middle are of odd_registers.S.
- * Truth: all time is in odd_work, but for some in main between the calls.
+ * odd_registers [MILLISECONDS]: main -> odd_outer -> odd_inner -> odd_work; odd_registers.S has the
+ * two in the middle. Truth: all time is in odd_work, except for a little in main.
  */
 #include "tests/targets/spin.h"
 

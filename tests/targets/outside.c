@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * outside: what a tracer must not change. The main thread works, in heavy twice as much as in
- * light, until SIGTERM is sent, which is looked for and breaks nothing off; two threads wait in
- * calls that are not restarted after a stop; another counts signals that a fourth sends.
- * Prints "heavy NS", "light NS" of CPU time, "eintr N" (truth: 0), "signals N of N" and a checksum
- * of the work, which depends on nothing but the number of turns printed with it.
+ * outside: checks that a tracer changes nothing. The main thread works until SIGTERM is pending,
+ * twice as long in heavy as in light. Two threads wait in calls that are not restarted after a
+ * stop; another counts the signals that a fourth sends.
+ * Truth: prints "heavy NS" and "light NS" of CPU time, "eintr N" (must be 0), "signals N of N"
+ * (must be equal), and a checksum of the work with the number of turns, from which it follows.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -31,7 +31,7 @@ BOX static void heavy(unsigned units)
 	spin(2 * units);
 }
 
-/* Neither call is restarted when a stop breaks it off: both say EINTR, signal(7). */
+/* If a stop interrupts them, neither call is restarted: both fail with EINTR, signal(7). */
 static void *wait_for_files(void *unused)
 {
 	struct epoll_event event;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * own_calls: stands before libc's clock and its copying, as sanitizers and libraries that fake the
- * time do, while some 300 ms are burned. Built with -rdynamic -fno-builtin. Truth: nobody but the
- * program calls them.
+ * own_calls: replaces libc's clock and memory functions, as sanitizers and libraries that fake the
+ * time do, and burns some 300 ms. Built with -rdynamic -fno-builtin. Truth: prints 0 calls, because
+ * only the program may call them.
  */
 #include "tests/targets/spin.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * own_signals CASE: what a program may do with SIGVTALRM, its mask and its alternate stacks, while
- * some 100 ms are burned; with BRIEF in the environment in no time. Truth: output and status
- * are those of a run alone.
+ * own_signals CASE: what a program may do with SIGVTALRM, its mask and its alternate stacks while
+ * it burns some 100 ms, or with BRIEF in the environment almost no time. Truth: output and status
+ * equal those without flamerun.
  */
 #include <errno.h>
 #include <poll.h>
@@ -30,7 +30,7 @@ int sigpause_mask(int mask) __asm__("sigpause");
 sighandler_t bsd_signal(int number, sighandler_t handler);
 sighandler_t __sysv_signal(int number, sighandler_t handler);
 
-static unsigned units = 4500; /* burned at a time */
+static unsigned units = 4500; /* of spin(), burned at a time */
 static volatile sig_atomic_t caught;
 static sigjmp_buf outside;
 
@@ -52,7 +52,7 @@ static void leap(int number)
 	longjmp(outside, 1);
 }
 
-/* Every way of resetting every signal. */
+/* Reset every signal by the given function. */
 static void reset(const char *way)
 {
 	for (int number = 1; number < 32; number++) {
@@ -72,7 +72,7 @@ static void reset(const char *way)
 	spin(units);
 }
 
-/* An alternate stack of @bytes with an unmapped page below. */
+/* Set an alternate stack of @bytes with an unmapped page below it. */
 static void alternate_stack(size_t bytes)
 {
 	char *memory =
@@ -95,7 +95,10 @@ static void handler_on_small_stack(void)
 	raise(SIGUSR1);
 }
 
-/* A handler that fills what its stack has left, @room bytes of it in all. */
+/*
+ * Bytes of its stack that the handler may use, and bytes that the kernel's signal frame takes above
+ * them.
+ */
 static volatile size_t room, used;
 
 static void measure(int number)
@@ -107,7 +110,7 @@ static void measure(int number)
 	count(number);
 }
 
-/* Few use more than a part of a large one. */
+/* Of a large stack, fill only 12 KiB. */
 static void fill(int number)
 {
 	size_t bytes = room < 24576 ? room - 768 : 12288;
@@ -144,7 +147,7 @@ static void fault_handler(int number)
 	siglongjmp(outside, 1);
 }
 
-/* As interpreters do that find out what memory is there. */
+/* Catch faults, as interpreters do to find out which memory is mapped. */
 static void faults(void)
 {
 	struct sigaction action = {.sa_handler = fault_handler, .sa_flags = SA_ONSTACK};
@@ -152,7 +155,7 @@ static void faults(void)
 
 	sigaction(SIGSEGV, &action, NULL);
 	for (int size = 0; size < 3; size++) {
-		/* The first is enough for the kernel's frame and ours, but for nothing else. */
+		/* The first size suffices only for the kernel's frame and the library's. */
 		alternate_stack((size_t[]){10240, 16384, 57344}[size]);
 		for (int i = 0; i < 300; i++)
 			if (!sigsetjmp(outside, 1))
@@ -171,7 +174,7 @@ static void show(const char *what, sighandler_t handler)
 				     : "another");
 }
 
-/* What was there before, as each of the functions that set a handler tells it. */
+/* Print the previous handler as each function that sets a handler returns it. */
 static void told(void)
 {
 	struct sigaction action = {.sa_handler = count, .sa_flags = SA_ONSTACK}, before;
@@ -217,7 +220,7 @@ static void blocked(void)
 	printf("blocked %d, caught %d\n", sigismember(&before, SIGVTALRM), caught);
 }
 
-/* Waits that take whatever comes find nothing, then what was sent. */
+/* sigtimedwait() for all signals must find no sampling signal, but one that was sent. */
 static void waited_for(void)
 {
 	const struct timespec moment = {0, 1000000};
@@ -231,7 +234,7 @@ static void waited_for(void)
 		found += sigtimedwait(&all, NULL, &moment) > 0;
 	}
 	printf("%d came unasked\n", found);
-	/* Where our signal's expiries wait as well: a mask that libc did not see. */
+	/* Use a mask unknown to libc, with which the sampling signal can be pending. */
 	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, 8);
 	for (int i = 0; i < 20; i++) {
 		spin(400);
@@ -270,7 +273,7 @@ static void handler_leaps_out(void)
 	printf("others blocked: %d\n", other_signals_blocked());
 }
 
-/* What ITIMER_VIRTUAL counts. */
+/* Return the CPU time that ITIMER_VIRTUAL counts. */
 static uint64_t user_ns(void)
 {
 	struct rusage usage;
@@ -321,7 +324,7 @@ static void ignored_by_child(void)
 	execlp("sh", "sh", "-c", "kill -VTALRM $$; echo alive", NULL);
 }
 
-/* Run @words, or a shell that sends itself the signal. */
+/* Run @words, or a shell that sends itself the signal, with SIGVTALRM blocked. */
 static void blocked_in_child(char **words)
 {
 	sigset_t prof;
@@ -354,7 +357,9 @@ static void *spin_blocked(void *mask)
 	return NULL;
 }
 
-/* Sent to the process while all its threads block it, of which one is not the main one. */
+/*
+ * Send the signal to the process while all its threads block it, the main thread and another one.
+ */
 static void blocked_in_all(void)
 {
 	struct sigaction action = {.sa_sigaction = note, .sa_flags = SA_SIGINFO};
@@ -390,7 +395,7 @@ static void blocked_in_all(void)
 
 static char *self;
 
-/* Run ourselves to show the mask that came through an exec. */
+/* Execute this program to print the mask after an exec. */
 static void show_mask(const char *how)
 {
 	fflush(stdout);
@@ -423,7 +428,7 @@ static void spawn(const char *how, const sigset_t *mask)
 	waitpid(child, NULL, 0);
 }
 
-/* Who blocks everything around vfork() hands its child the mask from before, as Python does. */
+/* Block all signals around vfork() and restore the mask in the child, as Python does. */
 static void masks_of_children(void)
 {
 	static sigset_t all, none, before;
@@ -484,7 +489,7 @@ static void show_old(const char *what, int mask)
 	printf("%s had SIGVTALRM %d\n", what, !!(mask & sigmask(SIGVTALRM)));
 }
 
-/* Functions that are older than sigprocmask(), each of which changes the mask. */
+/* Change the mask by functions that are older than sigprocmask(). */
 static void old_masks(void)
 {
 	printf("sighold %d\n", sighold(SIGVTALRM));
@@ -542,7 +547,7 @@ static void run_shell(const char *how)
 	fflush(stdout);
 }
 
-/* The shells that libc starts inherit what the program set. */
+/* Shells that libc starts inherit the mask and actions that the program set. */
 static void masks_of_shells(void)
 {
 	sigset_t all;
@@ -559,7 +564,10 @@ static void masks_of_shells(void)
 	spin(units);
 	printf("still not blocked in the parent: %d\n", is_blocked());
 	show("in the parent", signal(SIGVTALRM, SIG_IGN));
-	/* A thread that is no longer sampled really blocks it. */
+	/*
+	 * The thread is no longer sampled because its stack is too small, so the kernel's mask
+	 * blocks the signal.
+	 */
 	alternate_stack(2048);
 	sigprocmask(SIG_BLOCK, &all, NULL);
 	run_shell("ignored and blocked");
@@ -573,7 +581,7 @@ static void *show_thread_mask(void *how)
 	return NULL;
 }
 
-/* A thread that its creator gives a mask. */
+/* Create threads whose creator sets their mask. */
 static void masks_of_threads(void)
 {
 	pthread_attr_t attributes;
@@ -593,7 +601,7 @@ static void masks_of_threads(void)
 	}
 }
 
-static int seen_mask; /* in the handler: of SIGUSR1, SIGUSR2 and SIGVTALRM */
+static int seen_mask; /* mask in the handler: bits for SIGUSR1, SIGUSR2 and SIGVTALRM */
 
 static void note_mask(int number)
 {
@@ -605,7 +613,7 @@ static void note_mask(int number)
 	count(number);
 }
 
-/* Call the @way-th function that waits with @mask set, for 10 s at most where it has a limit. */
+/* Call the function number @way that waits with @mask set, for at most 10 s if it has a timeout. */
 static int wait_with(int way, int epoll, const sigset_t *mask)
 {
 	const struct timespec limit = {10, 0};
@@ -643,7 +651,7 @@ static pid_t send_later(void)
 	return sender;
 }
 
-/* SIGVTALRM is blocked but for the time of a wait, into which it comes before or while it lasts. */
+/* Unblock SIGVTALRM only during a wait. The signal arrives before or during the wait. */
 static void let_in(void)
 {
 	struct sigaction action = {.sa_handler = note_mask};
@@ -677,7 +685,7 @@ static void let_in(void)
 				waitpid(sender, NULL, 0);
 		}
 	}
-	/* Nothing comes of a wait that ends before. */
+	/* A wait that fails at once delivers no signal. */
 	caught = 0;
 	kill(getpid(), SIGVTALRM);
 	printf("refused %d", epoll_pwait(-1, &(struct epoll_event){0}, 1, 0, &let_in));

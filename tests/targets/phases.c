@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * phases [MILLISECONDS]: links libflameprof. begin() runs before anything is asked for, hidden()
- * between pause and resume, shown() after it, each for so long; marks stand between them. Prints
- * what each call answered and the time of each function.
+ * phases [MILLISECONDS]: links libflameprof. begin() runs before any request, hidden() between
+ * pause and resume, shown() after resume, each for MILLISECONDS, with marks between them. Prints
+ * the result of each call and the CPU time of each function.
  */
 #include "libprof/flameprof.h"
 #include "tests/targets/spin.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * prefork CHILDREN: a server that forks its workers. Each child, and the parent, burns CPU time in
- * a function of its own, in_child() or in_parent(), until standard input ends. Prints its pids, the
- * parent's first.
+ * prefork CHILDREN: a server that forks its workers. Each child burns CPU time in in_child(), the
+ * parent in in_parent(), until the end of stdin. Prints their pids, the parent's first.
  */
 #include <poll.h>
 #include <string.h>

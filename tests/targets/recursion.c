@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recursion [MILLISECONDS [DEPTH]]: all time is spent under DEPTH calls.
- * Truth: every stack is main, descend DEPTH times, then ping and pong in turn, DEPTH of each, then
- * bottom, which burns all of the time.
+ * recursion [MILLISECONDS [DEPTH]]: all time is spent below DEPTH calls. Truth: every stack is
+ * main, descend DEPTH times, then ping and pong in turns, DEPTH of each, then bottom, which burns
+ * all of the time.
  */
 #include "tests/targets/spin.h"
 
@@ -12,7 +12,7 @@ BOX static void bottom(void)
 {
 	uint64_t start = cpu_ns();
 
-	spin(320); /* as spin_until() does */
+	spin(320); /* long enough, see spin_until() */
 	spent_ns += cpu_ns() - start;
 	KEEP_FRAME();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * replaces LIBRARY FILE [NEW]: calls turn() of LIBRARY for a while, puts NEW in FILE's place, or
- * deletes FILE, and calls it as long again. Truth: all time is in LIBRARY.
+ * replaces LIBRARY FILE [NEW]: calls turn() of LIBRARY for a while, renames NEW to FILE or deletes
+ * FILE, and calls turn() for as long again. Truth: all time is in LIBRARY.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scopes WAY [MS]: leaves the block of a scope in one of many ways. The scope's picture is
- * WAY.folded; all of it is below inside(), which runs for MS of CPU time in the scope, and none of
- * it below outside(), which runs for a third of that before and after. Prints "name value" of what
- * scopes said.
+ * scopes WAY [MS]: leaves the block of a scope in one of many ways. Truth: the scope's picture is
+ * WAY.folded; all of it is below inside(), which runs for MS of CPU time in the scope, and none
+ * below outside(), which runs for a third of that before and after. Prints "name value" of the
+ * scope's results.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -32,7 +32,7 @@ BOX static void inside(void)
 	KEEP_FRAME();
 }
 
-/* Not a copy of inside(), which the compiler would make one with it. */
+/* Different code, because the compiler would merge it with inside(). */
 BOX static void outside(void)
 {
 	burn(ms / 3);
@@ -206,14 +206,14 @@ static void *ends_there(void *argument)
 	return argument;
 }
 
-/* While the other thread draws: the scope has stopped and is not written. */
+/* Exit while the other thread draws: its scope has stopped, but the picture is not written. */
 static void is_exited_while_drawing(void)
 {
 	pthread_t thread;
 
 	if (pthread_create(&thread, NULL, ends_there, NULL))
 		abort();
-	/* Not for "running": that may be over before this thread gets a CPU to look. */
+	/* Do not wait for "running", which may be over before this thread gets a CPU. */
 	while (!__atomic_load_n(&has_worked, __ATOMIC_ACQUIRE))
 		usleep(3000);
 	while (flameprof_status() != FLAMEPROF_STOPPED)
@@ -249,7 +249,7 @@ static void *is_jumped_over_there(void *argument)
 	return NULL;
 }
 
-/* The same scope begins again: its first turn was jumped over. */
+/* The same scope begins again after longjmp() has left its first turn. */
 BOX static void jumps_back(void)
 {
 	volatile int turns = 0;
@@ -265,7 +265,7 @@ BOX static void jumps_back(void)
 	}
 }
 
-/* A callee's scope does not end the one of its caller, whatever lies where. */
+/* A start in a callee does not end the scope of its caller, wherever the two are on the stack. */
 BOX static void calls_deeper(void)
 {
 	SCOPE();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scopes WAY: as scopes.c, with the ways out that only C++ has. Built as C++17 it uses the class,
- * as C++20 the macro with designated initialisers.
+ * scopes WAY: like scopes.c, for the ways to leave a block that only C++ has. Built as C++17 it
+ * uses the class, as C++20 the macro with designated initialisers.
  */
 #include <pthread.h>
 
@@ -26,7 +26,7 @@ BOX static void inside()
 	__asm__ volatile("");
 }
 
-/* Not a copy of inside(), which the compiler would make one with it. */
+/* Different code, because the compiler would merge it with inside(). */
 BOX static void outside()
 {
 	burn(33);
@@ -63,7 +63,7 @@ BOX static void is_caught_outside()
 	}
 }
 
-/* An exception that stays in the scope does not end it. */
+/* An exception that is caught inside the scope does not end the scope. */
 BOX static void is_caught_inside()
 {
 	SCOPE();
@@ -92,7 +92,7 @@ static void exits_thread()
 		std::abort();
 }
 
-/* Not on a stack: made by one thread, ended by another, whatever became of the first. */
+/* On the heap: made by one thread, which ends, and ended by another one. */
 static flameprof_scope *kept;
 
 static void *makes(void *)

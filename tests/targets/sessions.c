@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sessions CASE [shared]: a program that profiles itself, linked with libflameprof in some way, or
- * with the shared library. Each case prints what it found and ends with 0, or says on stderr which
- * line found something else.
+ * sessions CASE [shared]: a program that profiles itself, linked with libflameprof in some way;
+ * "shared": with the shared library. Each case prints its result and ends with 0, or prints to
+ * stderr which line's check failed.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -61,7 +61,7 @@ static uint64_t stop(void)
 	return take(profile);
 }
 
-/* CPU time of @thread. */
+/* Return the CPU time of @thread in seconds. */
 static double used_s(pthread_t thread)
 {
 	struct timespec ts = {0, 0};
@@ -72,7 +72,7 @@ static double used_s(pthread_t thread)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* For so long of CPU time, which is the same on a busy computer. */
+/* Work for @seconds of CPU time, which gives as many samples on a busy machine. */
 static __attribute__((noinline)) void work(double seconds)
 {
 	double until = used_s(pthread_self()) + seconds;
@@ -81,7 +81,7 @@ static __attribute__((noinline)) void work(double seconds)
 		;
 }
 
-/* One life: what is asked for is what there is. */
+/* One session: status, mark, flush and stop. */
 static void life(void)
 {
 	struct flameprof_profile *profile = NULL;
@@ -98,7 +98,9 @@ static void life(void)
 	CHECK(flameprof_status() == FLAMEPROF_STOPPED && !flameprof_active());
 }
 
-/* Under flamerun the profiler is flamerun's; pause, resume and marks are everybody's. */
+/*
+ * Under flamerun the program cannot start or stop the profiler, but it can pause, resume and mark.
+ */
 static void guest(void)
 {
 	struct flameprof_profile *profile = NULL;
@@ -119,7 +121,7 @@ static __attribute__((noinline)) void burn_seen(void)
 static __attribute__((noinline)) void burn_unseen(void)
 {
 	work(0.4);
-	__asm__ volatile("nop"); /* no tail call, and no copy that the compiler would make one of */
+	__asm__ volatile("nop"); /* no tail call, and different code from burn_seen() */
 }
 
 static void pauses(void)
@@ -128,7 +130,7 @@ static void pauses(void)
 	CHECK(!flameprof_pause());
 	burn_unseen();
 	if (!fork()) {
-		/* As its parent was. */
+		/* The child is paused as its parent was. */
 		burn_unseen();
 		CHECK(!flameprof_resume());
 		burn_seen();
@@ -149,7 +151,7 @@ static void *older(void *argument)
 	return NULL;
 }
 
-/* Sampled whether or not somebody met it at its birth. */
+/* Threads are sampled whether they are older or newer than the session. */
 static void threads(void)
 {
 	struct flameprof_profile *profile = NULL;
@@ -164,7 +166,7 @@ static void threads(void)
 	for (int i = 2; i < 4; i++)
 		CHECK(!pthread_create(&ids[i], NULL, older, (void *)&end));
 	burn(0.5);
-	/* Each has had its turns, and the worker the time to find it. */
+	/* Wait until each has had the CPU, and the worker the time to find it. */
 	for (int i = 0; i < 4; i++)
 		while (used_s(ids[i]) < 0.2)
 			burn(0.01);
@@ -182,7 +184,7 @@ static void threads(void)
 		pthread_join(ids[i], NULL);
 }
 
-/* vfork and exec, system and popen, while the profiler runs. */
+/* Start children by vfork and exec, system and popen while the profiler runs. */
 static void children(void)
 {
 	int status;
@@ -209,7 +211,7 @@ static void children(void)
 	CHECK(stop() > 100);
 }
 
-/* An image that another takes the place of: nothing of ours may be pending there. */
+/* Exec while the profiler runs: no sampling signal may be pending in the new image. */
 static void replaced(void)
 {
 	CHECK(!flameprof_start(&often));
@@ -219,7 +221,7 @@ static void replaced(void)
 }
 
 static volatile sig_atomic_t own_signals;
-static int is_interposed; /* does the library stand between the program and the kernel? */
+static int is_interposed; /* does the library intercept the program's calls of libc? */
 
 static void own_handler(int number)
 {
@@ -227,7 +229,10 @@ static void own_handler(int number)
 	own_signals++;
 }
 
-/* Another profiler has SIGVTALRM; one that begins meanwhile has it, too, or ends ours. */
+/*
+ * If another profiler has SIGVTALRM, a session cannot start. One that takes SIGVTALRM during a
+ * session shares the signal if the library intercepts calls, otherwise the session is lost.
+ */
 static void another(void)
 {
 	const struct itimerval every_ms = {{0, 1000}, {0, 1000}}, none = {{0, 0}, {0, 0}};
@@ -246,7 +251,7 @@ static void another(void)
 		burn(0.3);
 	setitimer(ITIMER_VIRTUAL, &none, NULL);
 	CHECK(own_signals > 20);
-	/* The worker looks ten times a second, or when it is given the time. */
+	/* The worker checks ten times a second, if it gets a CPU. */
 	for (double until = now_s() + 30;
 		!is_interposed && flameprof_status() == FLAMEPROF_RUNNING && now_s() < until;)
 		burn(0.01);
@@ -257,7 +262,7 @@ static void another(void)
 	raise(SIGVTALRM);
 }
 
-/* At exit the profiler still runs: nobody stops it. */
+/* The profiler still runs at exit. */
 static void forgotten(void)
 {
 	CHECK(!flameprof_start(&often));

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * short_threads [THREADS [MICROSECONDS]]: threads that live for some 5 ms of CPU time, or as long
- * as is said, one after the other.
- * Truth: all time is in short_life; the kernel delivers little more than half of what is due to
- * threads that short, so most of the rest must come as credit.
+ * short_threads [THREADS [MICROSECONDS]]: threads, one after the other, that live for MICROSECONDS
+ * of CPU time, 5 ms by default. Truth: all time is in short_life. The kernel delivers little more
+ * than half of the samples due to such short threads, so most of the rest must be credited.
  */
 #include <pthread.h>
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * signals_seen: prints what a guest could disturb, so that the outputs of a run alone and of a
- * profiled run can be compared byte by byte. Burns some 300 ms in between.
- * Truth: both outputs are equal.
+ * signals_seen: prints everything that sampling could change, and burns some 300 ms meanwhile.
+ * Truth: the output is the same with and without flamerun, byte by byte.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -104,7 +103,7 @@ static void environment(void)
 	}
 }
 
-/* Samples land anywhere in here: none may show in errno or cut a call short. */
+/* Burn CPU time. Samples may be taken anywhere in it: none may change errno or interrupt a call. */
 static void burn(void)
 {
 	unsigned changed = 0;
@@ -113,7 +112,7 @@ static void burn(void)
 	for (int i = 0; i < 100; i++) {
 		errno = 4242;
 		spin(120);
-		KEEP_FRAME(); /* errno is read again, not remembered */
+		KEEP_FRAME(); /* make the compiler read errno again */
 		changed += errno != 4242;
 		cut += poll(NULL, 0, 1) != 0;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sleeps MS: 30 ms asleep in `short_sleep`, then 300 in `long_sleep`, and so on for MS; tells how
- * long it really was in each, by the clock on the wall.
+ * sleeps MS: sleeps 30 ms in `short_sleep`, then 300 ms in `long_sleep`, again and again for MS.
+ * Truth: prints the time spent in each, by elapsed time.
  */
 #include "tests/targets/spin.h"
 
@@ -27,7 +27,7 @@ static BOX void short_sleep(void)
 
 static BOX void long_sleep(void)
 {
-	volatile char room[256]; /* its callee sleeps elsewhere on the stack */
+	volatile char room[256]; /* sleep_ms() gets another address on the stack */
 
 	room[0] = 0;
 	sleep_ms(300);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * small_stacks CASE [BYTES]: what a profiler's signal may use of the program's stacks.
+ * small_stacks CASE [BYTES]: how much of the program's stacks a profiler's signal uses.
  *
  *   alternate   before() burns, then an alternate signal stack of BYTES is set, then behind()
- *               burns; the true distribution is printed; the status is 3 if a signal is blocked
- *   below       how many bytes below the stack pointer of a computing thread are written
- *   neighbour   a coroutine uses its heap block to the last BYTES: how many bytes of the block
- *               before it are overwritten
- *   freed       an alternate stack of 64 KiB is freed and allocated again: how many bytes change
- *   thread      64 threads with 16 KiB of stack use it to the last BYTES
+ *               burns; prints the true distribution; status 3 if a signal is blocked
+ *   below       prints how many bytes are written below the stack pointer of a thread
+ *   neighbour   a coroutine uses all of its block of memory but BYTES: prints how many bytes of
+ *               the block before it are overwritten
+ *   freed       an alternate stack of 64 KiB is freed and allocated again: prints how many bytes
+ *               change
+ *   thread      64 threads use all of their stacks of 16 KiB but BYTES
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -74,7 +75,7 @@ static void alternate(size_t bytes)
 static unsigned char *stack;
 static size_t deepest;
 
-/* Nothing is called while the thread burns: what is written below its frame is the signal's. */
+/* No function is called while the thread burns, so a signal wrote everything below its frame. */
 static void *burn_on_paint(void *argument)
 {
 	unsigned char *here;
@@ -103,7 +104,7 @@ static void below(void)
 }
 
 static ucontext_t caller, coroutine;
-static size_t room_bytes = 4096; /* that a program leaves of its stack */
+static size_t room_bytes = 4096; /* free bytes that a program leaves on its stack */
 
 static void use_stack(void)
 {

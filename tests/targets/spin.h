@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the target programs burn CPU time with, and how they say what the truth is: one line
- * "function nanoseconds" of CPU time per function on stdout, to compare a profile with.
+ * How the target programs burn CPU time and print the truth: one line "function nanoseconds" of CPU
+ * time per function on stdout.
  */
 #ifndef TARGETS_SPIN_H
 #define TARGETS_SPIN_H
@@ -13,12 +13,12 @@
 
 #define BOX __attribute__((noinline))
 
-/* A function that is somebody's caller only keeps its frame when something follows the call. */
+/* End a function whose last statement is a call, so that the call does not become a jump. */
 #define KEEP_FRAME() __asm__ volatile("" ::: "memory")
 
 /*
- * @units of equal work: a chain of multiplications bound by latency, so that it takes as long at
- * any alignment. One unit is some 25 us at 3 GHz.
+ * Do @units of equal work: a chain of multiplications bound by latency, which takes as long at any
+ * alignment. One unit takes some 25 us at 3 GHz.
  */
 __attribute__((always_inline)) static inline void spin(unsigned units)
 {
@@ -30,7 +30,10 @@ __attribute__((always_inline)) static inline void spin(unsigned units)
 	}
 }
 
-/* Stretches of random length keep a periodic sampler from falling into step with a loop. */
+/*
+ * Return a random number from @lo to @hi. Work of random length keeps a periodic sampler from
+ * falling into step with a loop.
+ */
 static inline unsigned spin_random(unsigned lo, unsigned hi)
 {
 	static __thread uint64_t state = 88172645463325252ULL;
@@ -50,9 +53,10 @@ static inline uint64_t cpu_ns(void)
 }
 
 /*
- * Burn until the thread has used @until_ns. Asking for its CPU time ends a slice that is used up:
- * who asks all the time gives the CPU away before the kernel's tick, where others want it, and is
- * met by none. So it is asked for at most every 8 ms, which is two ticks of 250 Hz.
+ * Burn until the thread has used @until_ns. Reading a thread's CPU time is a system call, at whose
+ * end the kernel takes the CPU away if the time slice is used up. On a busy machine, a thread that
+ * reads it all the time would lose the CPU before each tick and get no samples. So read it at most
+ * every 8 ms, which is two ticks at 250 Hz.
  */
 __attribute__((always_inline)) static inline void spin_until(uint64_t until_ns)
 {
@@ -63,7 +67,7 @@ __attribute__((always_inline)) static inline void spin_until(uint64_t until_ns)
 	}
 }
 
-/* The number in argv[@i], or @otherwise. */
+/* Return the number in argv[@i], or @otherwise. */
 static inline unsigned argument(int argc, char **argv, int i, unsigned otherwise)
 {
 	return argc > i ? (unsigned)strtoul(argv[i], NULL, 10) : otherwise;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * split [MILLISECONDS]: one thread, two functions that take turns.
- * Truth: heavy does twice the work of light: 2/3 and 1/3 of the time, both called by main.
+ * split [MILLISECONDS]: one thread, two functions in turns, both called by main. Truth: heavy does
+ * twice the work of light, so they have 2/3 and 1/3 of the time.
  */
 #include "tests/targets/spin.h"
 
@@ -16,10 +16,10 @@ BOX static void heavy(unsigned units)
 }
 
 /*
- * The clock of a thread is read by a system call, and where others want the CPU the kernel takes it
- * away at the end of one: then turns begin with the kernel's ticks, and what takes longer than a
- * tick is seen too often. So it is read once for many turns, and the work says how the time was
- * shared.
+ * Turns between two reads of the clock. Reading a thread's CPU time is a system call, at whose end
+ * the kernel may take the CPU away on a busy machine. Turns would then begin with the kernel's
+ * ticks, and functions that run for longer than a tick would have too many samples. So read the
+ * clock once for many turns, and compute the shares from the work.
  */
 #define TURNS_PER_LOOK 16
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two programs and a flamerun that stands still for a while. Arguments:
+ * Programs that stop flamerun for a while. Arguments:
  *
- *   two MS   sample itself deep into memory that others use, stop flamerun, go on for MS, run
- *            "other", which lets flamerun go on; prints "deep_work ns" and "other_work ns"
- *   one MS   stop flamerun, work for MS on THREADS threads FRAMES deep, let it go on
- *   hole     be killed with a control record reserved and not written
+ *   two MS   have samples with deep stacks, which fill the pool, stop flamerun, continue for MS,
+ *            then run "other", which resumes flamerun
+ *   one MS THREADS FRAMES
+ *            stop flamerun, work for MS in THREADS threads with FRAMES frames, then resume it
+ *   hole     kill itself after it has reserved a control record and not written it
  *
- * Truth: what is printed is CPU time by the function that used it; the second program's samples are
- * all below other_work.
+ * Truth: prints the CPU time of deep_work and of other_work; the second program's samples are all
+ * below other_work.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -34,7 +35,7 @@ static uint64_t process_cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Whatever interrupts it. */
+/* Sleep for @ms even if signals interrupt. */
 static void rest_ms(unsigned ms)
 {
 	struct timespec until;
@@ -47,7 +48,7 @@ static void rest_ms(unsigned ms)
 		;
 }
 
-static volatile uint32_t stop; /* all work */
+static volatile uint32_t stop; /* ends all work */
 static int depth, threads;
 
 BOX static void other_work(void)
@@ -66,7 +67,7 @@ static int other(pid_t flamerun)
 	return 0;
 }
 
-/* Two ways down, so that stacks differ. */
+/* Recurse by one of two calls, so that stacks differ. */
 BOX static void deep_work(int n, uint32_t way)
 {
 	if (n <= 0 || stop) {
@@ -96,7 +97,7 @@ static void *wait_for_end(void *argument)
 	return NULL;
 }
 
-/* One thread works deep in its rings, another ends while flamerun stands still. */
+/* One thread works with deep stacks, another one ends while flamerun is stopped. */
 static int two(const char *self, unsigned ms)
 {
 	char pid[16];
@@ -141,7 +142,7 @@ static int one(unsigned ms)
 	return 0;
 }
 
-/* The arena, as this process has it mapped. */
+/* Return the address of the arena in this process. */
 static void *find_arena(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");

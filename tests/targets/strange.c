@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * strange before MILLISECONDS [FILE ARGUMENT...]: uses that much, then runs FILE in its place.
- * strange private MILLISECONDS: asks to be looked into by nobody.
- * strange vfork MILLISECONDS: a vfork child, and its parent after it.
- * Truth: the functions below, as told.
+ * strange before MILLISECONDS [FILE ARGUMENT...]: uses CPU time in before_work, then execs FILE.
+ * strange private MILLISECONDS: makes itself undumpable, then uses CPU time in private_work.
+ * strange vfork MILLISECONDS: a vfork child in child_work, then its parent in parent_work.
+ * Truth: each function prints its CPU time.
  */
 #include <string.h>
 #include <sys/prctl.h>
@@ -20,7 +20,10 @@ static uint64_t use(uint64_t limit_ns)
 	return cpu_ns() - start;
 }
 
-/* What follows the call keeps their frames, and differs so that they stay different functions. */
+/*
+ * The additions after the calls keep the functions' frames, and differ so that the compiler does
+ * not merge the functions.
+ */
 BOX static uint64_t before_work(uint64_t limit_ns)
 {
 	return use(limit_ns) + 1;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A chain of call stubs, as an interpreter has them on its stack, for looking at with other tools:
+ * A chain of call stubs, as an interpreter has on its stack, for other tools to unwind:
  *
  *	main -> outermost -> step -> middle -> step -> innermost -> step -> leaf
  *
- * where outermost, middle and innermost are stubs and step() is the target of all. Linked with
- * libflameprof. Arguments: what to publish (flameprof_publish), with 256 more for intercept stubs
- * instead of call stubs, with 512 more for these and the leaf in the check of the innermost one:
+ * outermost, middle and innermost are stubs whose target is step(). Linked with libflameprof.
+ * Arguments: what to publish (flameprof_publish), plus 256 for intercept stubs instead of call
+ * stubs, plus 512 for intercept stubs with the leaf in the innermost one's check:
  *
  *	... innermost -> arch_intercept_slow -> ... -> on_interrupt -> leaf
  *
- * and what the leaf does:
+ * The second argument says what the leaf does:
  *
- *	spin MS       works for so long, in CPU time, as do all others
- *	stop          sleeps until it is killed; says "ready" first
+ *	spin MS       works for MS of CPU time, like all other MS
+ *	stop          prints "ready" and sleeps until it is killed
  *	abort         ends with a core dump's signal
- *	fork MS       the child goes on to work for so long and the parent waits; both say their pid
- *	many N MS     N more stubs are made first and half of them freed, then it works
- *	calls MS      calls a stub with little behind it, "hot", all the time
+ *	fork MS       the child works for MS and the parent waits; both print their pid
+ *	many N MS     makes N more stubs first, frees half of them, then works
+ *	calls MS      calls the stub "hot", whose target does almost nothing, all the time
  */
 #include <signal.h>
 #include <stdio.h>
@@ -118,7 +118,7 @@ static void on_interrupt(void *context, uint32_t ticks)
 	sink++;
 }
 
-/* Long enough for a tick, so that the stub that is returned to makes the check. */
+/* Wait for a tick, so that the stub makes its check on return. */
 static __attribute__((noinline)) long wait_for_tick(void)
 {
 	flameprof_interrupt_enable(1000000, on_interrupt, NULL);
@@ -130,7 +130,7 @@ static __attribute__((noinline)) long wait_for_tick(void)
 
 static __attribute__((noinline)) long step(int depth)
 {
-	/* Something is left to do, so that the call is no jump. */
+	/* Add 1 after the call, so that the call does not become a jump. */
 	if (depth < 3)
 		return chain[depth](depth + 1) + 1;
 	return (mode & IN_CHECK ? wait_for_tick() : leaf()) + 1;
@@ -170,7 +170,10 @@ int main(int argc, char **argv)
 	error = flameprof_arena_new(&arena, FLAMEPROF_STUB_CALL, (flameprof_function *)step, NULL);
 	if (error)
 		return 3;
-	/* One before, the others after: what exists is told, and what comes. */
+	/*
+	 * Make one stub before publishing and the others after it, because both kinds must be
+	 * published.
+	 */
 	chain[0] = stub("outermost", 1);
 	error = flameprof_publish((unsigned)(mode & PUBLISH));
 	printf("publish %d\n", error);

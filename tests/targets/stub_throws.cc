@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Exceptions through call stubs: main -> stub -> step -> stub -> step -> stub -> step -> throw, caught
-// in main and, for odd numbers, rethrown half way by a frame that cleans up. Needs no C++ library but
-// the one that throws, so that it can be linked with any. Argument: what to publish, with 256 more
-// for intercept stubs, with a tick that waits each time: thrown through, they do not check.
-// Prints the frames _Unwind_Backtrace() saw in the innermost call, "caught N clean M", and how often
-// the check ran.
+// Exceptions through call stubs: main -> stub -> step -> stub -> step -> stub -> step -> throw,
+// caught in main. A frame half-way cleans up; it rethrows odd numbers and throws even ones plus 1.
+// Needs no C++ library other than the unwinder's, so that it can be linked with any. Argument: what
+// to publish, plus 256 for intercept stubs with a tick pending each time; a stub that an exception
+// passes makes no check.
+// Prints the frames that _Unwind_Backtrace() finds in the innermost call, "caught N clean M", and
+// how often the check ran.
 #include <cstdio>
 #include <cstdlib>
 #include <unwind.h>
@@ -81,7 +82,8 @@ int main(int argc, char **argv)
 	if (argc < 2 ||
 		flameprof_arena_new(&arena, FLAMEPROF_STUB_CALL, (flameprof_function *)step, nullptr))
 		return 2;
-	// One before, the others after: what exists is told, and what comes.
+	// Make one stub before publishing and the others after it, because both kinds must be
+	// published.
 	int mode = atoi(argv[1]);
 	if (flameprof_interrupt_enable(10000000000, on_interrupt, nullptr))
 		return 4;
@@ -98,7 +100,7 @@ int main(int argc, char **argv)
 	printf("frames %d stubs %d\n", frames, in_stubs);
 	printf("caught %ld clean %d\n", sum, cleaned);
 	printf("checks %u", checks);
-	// One that returns makes up for all of them.
+	// The first check afterwards gets all ticks.
 	flameprof_interrupt_check();
 	printf(" then %u\n", ticks);
 	flameprof_arena_free(arena);

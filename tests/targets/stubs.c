@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stubs [MILLISECONDS [DEPTH [LIVES]]]: an interpreter. Each of its 100 methods has a call stub,
- * and all of them are run by evaluate(), which burns what the method takes and calls the next one.
- * Linked with libflameprof. Truth: every stack is main, then stub and evaluate in turn, up to DEPTH
- * times each, then burn. The time of burn below the innermost stub is that method's own; it is said
- * of each heavy method, and of all others together as "light". With LIVES above 1 all stubs are
- * freed and made anew that many times, in other places, and the methods change names: method-N
- * becomes method-N+100.
+ * stubs [MILLISECONDS [DEPTH [LIVES]]]: an interpreter with 100 methods. Each method has a call
+ * stub whose target is evaluate(), which burns the method's time and calls the next method. Linked
+ * with libflameprof.
+ * Truth: every stack is main, then stub and evaluate in turns, up to DEPTH times each, then burn.
+ * burn's time belongs to the method of the innermost stub. Prints this time for each heavy method,
+ * and the sum of all others as "light". If LIVES is more than 1, all stubs are freed and made again
+ * that many times, at other addresses and with other names: method-N becomes method-N+100.
  */
 #include "libprof/flameprof_stub.h"
 #include "tests/targets/spin.h"
@@ -17,7 +17,7 @@
 struct method {
 	char name[32];
 	unsigned units;
-	uint64_t spent; /* units */
+	uint64_t spent; /* in units of spin() */
 };
 
 typedef void stub_function(unsigned depth);
@@ -35,13 +35,13 @@ BOX static void burn(struct method *method)
 	KEEP_FRAME();
 }
 
-/* Three of four calls go to a heavy method. */
+/* Return a method's index: three of four calls go to a heavy method. */
 static unsigned choose(void)
 {
 	return spin_random(0, 3) ? spin_random(0, HEAVY - 1) : spin_random(HEAVY, METHODS - 1);
 }
 
-/* Bound: the method is the payload. */
+/* Run @method, which is the stub's payload (FLAMEPROF_STUB_BIND). */
 BOX static void evaluate(struct method *method, unsigned depth)
 {
 	burn(method);
@@ -53,7 +53,7 @@ BOX static void evaluate(struct method *method, unsigned depth)
 static void make_stubs(unsigned life)
 {
 	for (unsigned i = 0; i < METHODS; i++) {
-		/* The other way round each time, so that every method gets another's place. */
+		/* Reverse the order each time, so that every method gets another one's address. */
 		unsigned at = life % 2 ? METHODS - 1 - i : i;
 		struct method *method = &methods[at];
 
@@ -65,7 +65,7 @@ static void make_stubs(unsigned life)
 	}
 }
 
-/* What the life took is shared as its work was. */
+/* Print each method's share of @took_ns, computed from its work, and free the stubs. */
 static void tell_and_free(uint64_t took_ns)
 {
 	double unit_ns = (double)took_ns / (double)spent;
@@ -97,7 +97,7 @@ int main(int argc, char **argv)
 
 		make_stubs(life);
 		begin_ns = cpu_ns();
-		/* As in split.c: the clock is read once for many turns. */
+		/* Read the clock once for many turns, so that reading it takes almost no time. */
 		do {
 			for (uint64_t until = spent + 400; spent < until;)
 				stubs[choose()](depth);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * system [MILLISECONDS]: of so much CPU time a part in the kernel, in read(2) alone, and the rest
- * in main. Truth: "user" and "system", as getrusage(2) has them.
+ * system [MILLISECONDS]: uses a part of the CPU time in the kernel, in read(2) only, and the rest
+ * in main. Truth: "user" and "system", measured by getrusage(2).
  */
 #include <fcntl.h>
 #include <sys/resource.h>

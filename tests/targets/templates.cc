@@ -5,7 +5,7 @@
  */
 #include "tests/targets/spin.h"
 
-/* No copy that takes its argument otherwise. */
+/* Forbid clones, which have other parameters. */
 #define WHOLE __attribute__((noinline, noclone))
 
 template <typename T> WHOLE void churn(T units)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions called through a few bytes of generated code each, as CPython from 3.12 on calls its
- * own (Python/asm_trampoline.S), which are named in /tmp/perf-PID.map and have neither call-frame
- * information nor, on x86_64, frame pointers. For "seconds" (argument 1) of CPU time:
+ * Functions that are called through a few bytes of generated code each, as CPython calls its own
+ * functions since 3.12 (Python/asm_trampoline.S). /tmp/perf-PID.map names this code; it has no
+ * call-frame information and, on x86_64, no frame pointers. Argument: seconds of CPU time.
  *
  *	main -> py::outer -> outer -> py::middle -> middle -> py::leaf -> leaf, which spins
  *	main -> py::outer -> outer -> py::quick -> quick, which returns at once
  *
- * Every sample below main is on one of these two ways; a good part of the second one's are in the
- * trampoline itself, before or after its call.
+ * Truth: every sample below main is in one of these two chains. Many samples of the second one are
+ * in the trampoline itself, before or after its call.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 	if (!map || make_all(map) || fclose(map))
 		return 1;
 	do {
-		/* Some ms between two looks, as spin_until() in spin.h has. */
+		/* Some ms, for the reason given at spin_until() in spin.h. */
 		for (int i = 0; i < 300; i++)
 			outer_way.call(2000, 0, 0, outer);
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);

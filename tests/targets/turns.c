@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * turns [MILLISECONDS]: two threads, each on a CPU of its own where there are two, hand one token
- * to each other; who has it works for some 2 ms: first, middle and last. Who goes to see a thread
- * when it was seen running sees the end of its turn.
- * Truth: each function prints what it took, of both threads together; a third each.
+ * turns [MILLISECONDS]: two threads, if possible on different CPUs, that pass a token to each
+ * other. The one with the token works for some 2 ms: first, middle, last. A sampler that moves to a
+ * thread's CPU when it has seen the thread run finds only the end of its turn.
+ * Truth: prints the CPU time of each function, of both threads; a third each.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -15,7 +15,7 @@
 #define UNITS_MAX 40u
 
 static sem_t turn[2];
-static uint64_t spent_ns[3], limit_ns; /* of who has the token */
+static uint64_t spent_ns[3], limit_ns; /* protected by the token */
 
 #define PART(name)                                                                                 \
 	BOX static void name(unsigned units)                                                       \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * unseen CASE [MS]: what keeps samples from a program, which then burns MS of CPU time in burn(),
- * 600 unless said. Where the case is about signals it is about all that can be caught: which one
- * samples is the profiler's business.
+ * unseen CASE [MS]: does something that prevents samples, then burns MS of CPU time in burn(), 600
+ * by default. Cases about signals treat all signals that can be caught, because the program does
+ * not know which one the profiler uses.
  */
 #include <fcntl.h>
 #include <linux/io_uring.h>
@@ -42,12 +42,12 @@ static void handle(int number)
 	(void)number;
 }
 
-/* Have @handler for every signal, past libc. */
+/* Set @handler for every signal by system calls that libc does not see. */
 static void set_all(void *handler)
 {
 	struct kernel_action action = {.handler = handler}, libc;
 
-	/* A handler's way back is libc's. */
+	/* A handler needs libc's restorer to return. */
 	if (handler) {
 		signal(SIGUSR1, handle);
 		arch_syscall4(SYS_rt_sigaction, SIGUSR1, NULL, &libc, sizeof(libc.mask));
@@ -58,7 +58,9 @@ static void set_all(void *handler)
 		arch_syscall4(SYS_rt_sigaction, number, &action, NULL, sizeof(action.mask));
 }
 
-/* What syscall(2) says of every signal is what was said to it, and of the mask. */
+/*
+ * Count wrong results of syscall(2): each call must return the action or mask that was set before.
+ */
 static int keeps_word(void)
 {
 	struct kernel_action action = {0}, old;
@@ -104,7 +106,7 @@ BOX static void spin_to(uint64_t end_ns)
 		spin(1);
 }
 
-/* Burn between the kernel's ticks, asleep at each. The coarse clock goes on at ticks. */
+/* Burn between the kernel's ticks and sleep at each tick, at which the coarse clock advances. */
 static void dodge_ticks(void)
 {
 	uint64_t begin_ns = cpu_ns(), tick_ns;
@@ -168,7 +170,9 @@ static void start_timer(struct sigevent event)
 	timer_settime(timer, 0, &once, NULL);
 }
 
-/* libc makes the thread of such a timer past pthread_create(). */
+/*
+ * Use a timer whose thread libc makes without a call of pthread_create() that could be intercepted.
+ */
 static void start_timer_thread(void)
 {
 	start_timer(by_thread(notify, 1));
@@ -176,7 +180,7 @@ static void start_timer_thread(void)
 		usleep(10000);
 }
 
-/* So it does of a message queue. */
+/* Use a message queue, for whose notification libc also makes a thread. */
 static void start_queue_thread(void)
 {
 	struct sigevent event = by_thread(notify, 1);
@@ -205,7 +209,7 @@ static void add(union sigval value)
 	__atomic_fetch_add(&count, 1, __ATOMIC_RELEASE);
 }
 
-/* Many of them, each with a value of its own. */
+/* Start many such timers, each with its own value. */
 static void start_timers(void)
 {
 	for (int i = 1; i <= TIMERS; i++)
@@ -215,7 +219,7 @@ static void start_timers(void)
 	printf("sum %d\n", sum == TIMERS * (TIMERS + 1) / 2);
 }
 
-/* The rings of an io_uring of a few entries, and their pointers. */
+/* An io_uring with a few entries, and its rings. */
 struct uring {
 	int fd;
 	struct io_uring_params params;
@@ -250,7 +254,7 @@ static int open_uring(struct uring *uring)
 	return 0;
 }
 
-/* Read @bytes of zeroes by one of the kernel's workers, and wait for them. */
+/* Read @bytes of zeros by one of the kernel's workers, and wait until they are read. */
 static void read_by_worker(struct uring *uring, int file, char *to, unsigned bytes)
 {
 	const struct io_uring_params *params = &uring->params;
@@ -318,7 +322,7 @@ int main(int argc, char **argv)
 	else if (!strcmp(name, "calls"))
 		printf("bad %d\n", keeps_word());
 	burn();
-	/* As in Go without cgo, the end is one of its own, too. */
+	/* End by a system call of the program's own, like Go without cgo. */
 	if (!strcmp(name, "ignores"))
 		arch_syscall1(SYS_exit_group, 0);
 	return 0;

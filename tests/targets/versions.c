@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * versions [ROUNDS [PERCENT]]: a fixed amount of work, so that two versions can be compared.
- * Truth: of 100 units in a round of the old version, read_input has 30 (parse 20, scan 10), plan 25
- * (order 15, choose 5 and 5 of its own), tenth 10, write_output 20 (format 12, pack 8), and small
- * ones 1 to 5. The new version's tenth is PERCENT slower. Ten times that is a round.
+ * versions [ROUNDS [PERCENT]]: a fixed amount of work, so that two versions can be compared. A
+ * round is ten times 100 units.
+ * Truth: of 100 units of the old version, read_input has 30 (parse 20, scan 10), plan 25 (order 15,
+ * choose 5 and 5 of its own), tenth 10, write_output 20 (format 12, pack 8), and small_a to small_e
+ * 1 to 5. In the new version, tenth is PERCENT slower.
  */
 #include "tests/targets/spin.h"
 
-/* On average @units, in stretches that keep a sampler from falling into step. */
+/* Do @units of work on average. The random length keeps a sampler from falling into step. */
 __attribute__((always_inline)) static inline void work(unsigned units)
 {
 	spin(spin_random(units / 2, units + (units + 1) / 2));
@@ -46,7 +47,7 @@ BOX static void plan(void)
 	work(5);
 }
 
-/* Units are whole numbers: what is less than one is left for the next time. */
+/* Units are whole numbers, so keep the fraction for the next call. */
 BOX static void tenth(unsigned percent)
 {
 	static unsigned hundredths;

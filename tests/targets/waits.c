@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * waits MS: for so long threads wait, each in its own way, in a function of the same name, which
- * tells how long that was by the clock on the wall. Beside that: how often the sleeping thread
- * slept and how often it left its CPU by itself, and how many calls were broken off (EINTR).
+ * waits MS: for MS, threads wait, each in its own way, in a function of the same name. Truth:
+ * prints the time of each by elapsed time; how often the sleeping thread slept and how often it
+ * gave up its CPU ("switches"); and how many calls were interrupted (EINTR).
  *
- *   sleeps     30 ms in nap, 120 in sleeps
- *   wants      a mutex, which another thread has for 60 of 100 ms
+ *   sleeps     sleep: 30 ms in nap, 120 in sleeps
+ *   wants      a mutex, which another thread holds for 60 of 100 ms
  *   reads      a pipe, receives: a socket, polls: another pipe, each written to every 50 ms
- *   waits      for a condition, takes: a semaphore, both every 50 ms
+ *   waits      a condition, takes: a semaphore, both signalled every 50 ms
  *   reaps      a child that sleeps
- *   joins      the main thread, all of them
+ *   joins      in the main thread, for all others
  */
 #include <errno.h>
 #include <poll.h>
@@ -172,7 +172,9 @@ static void *keep_lock(void *argument)
 	return argument;
 }
 
-/* Beyond the end, so that nobody is left waiting. */
+/*
+ * Wake all waiting threads every 50 ms, also for a while after the end, so that none waits forever.
+ */
 static void *give(void *argument)
 {
 	while (now_ns() < end_ns + 200000000) {

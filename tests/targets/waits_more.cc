@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// waits_more MS FILE: for so long threads wait for what C++ 20, a file system and a shared CPU give;
-// each function tells how long it waited, CPU time and time without a CPU taken off.
+// waits_more MS FILE: for MS, threads wait by means of C++20, a file system and a shared CPU.
+// Truth: prints the waiting time of each function, without CPU time and time without a CPU.
 //
 //   awaits     a std::atomic, which another thread changes every 50 ms
-//   fetches    blocks of the file, a MiB each, past the page cache, for 60 of 100 ms; says nothing
-//              where the file system does not allow that
-//   rests      20 ms, then works for 5 on a CPU that another thread never leaves
+//   fetches    blocks of FILE, a MiB each, past the page cache, for 60 of 100 ms; prints nothing
+//              if the file system does not allow that
+//   rests      sleeps 20 ms, then works for 5 ms on a CPU that another thread always uses
 //
-// "ready" is how long all of them had no CPU, as the kernel counts it, from main() on.
+// "ready" is the time that all of them had no CPU since main(), by the kernel's accounting.
 #include <atomic>
 #include <fcntl.h>
 #include <pthread.h>
@@ -41,7 +41,7 @@ static void sleep_ms(long ms)
 	nanosleep(&time, nullptr);
 }
 
-// What this thread had no CPU for.
+// Return the time that this thread was ready without a CPU.
 static uint64_t own_ready_ns()
 {
 	unsigned long long cpu = 0, ready = 0;
@@ -57,7 +57,7 @@ struct moment {
 	uint64_t wall = now_ns(), cpu = cpu_ns(), ready = own_ready_ns();
 };
 
-// It waited since @begun.
+// Return the time that the thread has waited since @begun.
 static uint64_t waited_ns(const moment &begun)
 {
 	const moment now;
@@ -149,7 +149,7 @@ static void spin_all(int cpu)
 		works(MS);
 }
 
-// A thread for @function, which is counted.
+// Start a thread for @function, and add its time without a CPU to ready_ns.
 template <typename... Arguments>
 static std::thread start(void (*function)(Arguments...), Arguments... arguments)
 {
@@ -170,7 +170,7 @@ int main(int argc, char **argv)
 	std::thread threads[] = {start(await_all), start(fetch_all, path), start(rest_all, cpu),
 		start(spin_all, cpu)};
 
-	// Beyond the end, so that nobody is left waiting.
+	// Continue after the end, so that no thread waits forever.
 	while (now_ns() < end_ns + 200 * MS) {
 		sleep_ms(50);
 		turn++;

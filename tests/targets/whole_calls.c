@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * whole_calls [MILLISECONDS [HOW]]: for so long, reads of 8 MB from /dev/urandom, each of which
- * takes some 20 ms in the kernel, writes of 256 KB into a pipe that another thread empties, and a
- * bit of work between them. "short N of N": how many of them did less than they were asked.
- * HOW is what makes timers impossible: "trap" ignores SIGTRAP, "filter" installs a seccomp filter,
- * "pending" may have no timers, "blocked" blocks signal 33 by a system call. "moment" blocks it for
- * MOMENT_NS in which it computes, and unblocks it again; "dump" is not dumpable.
+ * whole_calls [MILLISECONDS [HOW]]: reads of 8 MB from /dev/urandom, which take some 20 ms each in
+ * the kernel, writes of 256 KB into a pipe that another thread empties, and a bit of work between
+ * them. Prints "short N of N": how many of these calls transferred less than requested.
+ * HOW makes timers impossible: "trap" ignores SIGTRAP, "filter" installs a seccomp filter,
+ * "pending" sets the limit of pending signals to 0, "blocked" blocks signal 33 by a system call.
+ * "moment" blocks signal 33 while it computes for MOMENT_NS; "dump" makes the program undumpable.
  */
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -91,7 +91,7 @@ int main(int argc, char **argv)
 	unsigned cut = 0, calls = 0;
 	pthread_t reader;
 
-	/* glibc unblocks signal 33 with the first thread. */
+	/* glibc unblocks signal 33 when it creates the first thread, so prepare after that. */
 	if (pipe(ends) || pthread_create(&reader, NULL, empty, NULL) ||
 		prepare(argc > 2 ? argv[2] : ""))
 		return 2;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A parallel program in rounds, with what makes jobs slow: `slow_rank SECONDS SLOW DEAD` (-1:
- * none). In each round a rank works for one share of time, the SLOW one for two, by its CPU's
- * clock; then all meet in MPI_Allreduce. So of a rank's time half is inside MPI, of the slow one's
- * next to nothing. In the middle the rank DEAD kills itself, and what starts the ranks ends the
- * others.
+ * slow_rank SECONDS SLOW DEAD (-1: none): a parallel program in rounds. In each round a rank works
+ * for 50 ms of CPU time, the rank SLOW for 100 ms, then all wait for each other in MPI_Allreduce.
+ * Truth: half of a rank's time is inside MPI, and almost none of the slow rank's. The rank DEAD
+ * kills itself after half of the rounds, and the launcher ends the others.
  */
 #include <mpi.h>
 #include <signal.h>
