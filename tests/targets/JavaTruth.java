@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// A program that knows its own stacks. Each way of calling ends in a method of its own, spin_...,
-// that uses MS milliseconds of the CPU; before that it writes down what its stack is by the JVM's
-// own account, outermost first: [class.method, file, line now].
+// A program that knows its own stacks. Each way of calling ends in its own method, spin_..., that
+// uses the CPU for MS milliseconds. Before that it stores its stack in FILE as the JVM reports it,
+// outermost method first: [class.method, file, line now].
 //
 //     java JavaTruth FILE MS ROUNDS [+]
 //
-// Meanwhile classes are loaded and unloaded and garbage is collected. With "+" it begins when a line
-// comes from stdin.
+// Meanwhile classes are loaded and unloaded and garbage is collected. With "+" it begins when a
+// line arrives on stdin.
 import java.io.InputStream;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
@@ -37,7 +37,7 @@ public class JavaTruth {
     static volatile boolean is_over;
     static volatile Object kept;
 
-    // The frames of a trace down to that of number @last, outermost first.
+    // Return the frames of @trace from the outermost to number @last.
     public static List<String> list(StackTraceElement[] trace, int last) {
         List<String> stack = new ArrayList<>();
         for (int i = trace.length - 1; i >= last; i--)
@@ -47,7 +47,7 @@ public class JavaTruth {
         return stack;
     }
 
-    // Note the stack of the method that calls this. Returns when it is to end.
+    // Store the stack of the method that calls this. Returns the CPU time at which it must end.
     public static long begin() {
         StackTraceElement[] trace = new Throwable().getStackTrace();
         List<String> stack = list(trace, 1);
@@ -61,7 +61,7 @@ public class JavaTruth {
         return cpu_time() + ns;
     }
 
-    // The platform thread that runs the virtual thread that spins; 0: the current one spins.
+    // The platform thread that runs the spinning virtual thread; 0: the current thread spins.
     public static volatile long carrier;
 
     static long cpu_time() {
@@ -70,7 +70,7 @@ public class JavaTruth {
 
     private static long asked;
 
-    /* Not all the time: see spin_until() in spin.h. */
+    /* Read the CPU time only every 5 ms, for the reason given at spin_until() in spin.h. */
     public static boolean goes(long end) {
         if (System.nanoTime() - asked < 5000000)
             return true;
@@ -94,7 +94,7 @@ public class JavaTruth {
     static int spin_clinit() { long end = begin(); int x = 0; while (goes(end)) for (int i = 0; i < 20000; i++) x = x * 7 + i; return x; }
     static int spin_proxy() { long end = begin(); int x = 0; while (goes(end)) for (int i = 0; i < 20000; i++) x = x * 7 + i; return x; }
     static int spin_arguments(int a, int b, long c, int d, double e, int f, long g, int h, Object k, double l, int m, long n) { long end = begin(); int x = a; while (goes(end)) for (int i = 0; i < 20000; i++) x = x * 7 + i; return x + m; }
-    // Calls while it spins.
+    // Methods that call others while they spin.
     static int step(int x, int i) { return x * 7 + i; }
     static int spin_calls() { long end = begin(); int x = 0; while (goes(end)) for (int i = 0; i < 20000; i++) x = step(x, i); return x; }
     static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
@@ -147,7 +147,7 @@ public class JavaTruth {
         pool.shutdown();
     }
 
-    // A class that is loaded, once under each name, and goes away.
+    // A class that is loaded repeatedly, each time with another name, and unloaded.
     public static class Gone00000 implements Runnable { public void run() { spin_gone(); } int spin_gone() { long end = begin(); int x = 0; while (goes(end)) for (int i = 0; i < 20000; i++) x = x * 7 + i; return x; } }
 
     static class Loader extends ClassLoader {

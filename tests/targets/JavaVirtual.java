@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// As JavaTruth, of virtual threads, one at a time on one carrier (JDK 21 or later):
+// Like JavaTruth, for virtual threads that run one at a time on one carrier (JDK 21 or later):
 //
 //     java -Djdk.virtualThreadScheduler.parallelism=1 -Djdk.virtualThreadScheduler.maxPoolSize=1 \
 //         -cp CLASSES JavaVirtual FILE MS ROUNDS
 //
-// The JVM's own account of a virtual thread ends at Continuation.enter. The stacks of the carrier
-// while it ran one are written down as "carrier 1" and so on.
+// The JVM reports a virtual thread's stack up to Continuation.enter. The stacks of the carrier
+// while it ran a virtual thread are stored as "carrier 1" and so on.
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -18,7 +18,7 @@ import java.util.function.IntSupplier;
 public class JavaVirtual {
     static final List<List<String>> carriers = new ArrayList<>();
 
-    // The current virtual thread goes on without a wait from now on: note who carries it.
+    // Store the carrier and its stack: from now on the current virtual thread runs without a wait.
     static void mounted() {
         for (Map.Entry<Thread, StackTraceElement[]> entry : Thread.getAllStackTraces().entrySet()) {
             StackTraceElement[] trace = entry.getValue();
@@ -59,7 +59,7 @@ public class JavaVirtual {
     static int returned() { int x = down(40, JavaVirtual::sleep); mounted(); return x + spin_returned(); }
     static int arguments(int a, int b, long c, int d, double e, int f, long g, int h, Object k, double l, int m, long n) { sleep(); mounted(); return spin_arguments(a, b, c, d, e, f, g, h, k, l, m, n); }
 
-    // Often enough to be compiled: then all frames are brought back at once.
+    // Call it so often that it is compiled; then all frames are restored to the stack at once.
     static int often(int depth) { return depth == 0 ? sleep() : often(depth - 1) + 1; }
     static int often() { int x = 0; for (int i = 0; i < 300; i++) x += often(8); mounted(); return x + spin_often(); }
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Calls of all kinds are dropped, used again and freed as often as can be, for arg[1] seconds of CPU,
--- while ticks come: by errors, yields, closing variables, the collector.
+-- Drop, reuse and free calls of all kinds as often as possible for arg[1] seconds of CPU time,
+-- while ticks arrive: by errors, yields, closing variables and garbage collection.
 local function closer() return setmetatable({}, {__close = pcall}) end
 local function deep(n) if n == 0 then error("x") end local r = deep(n - 1) return r end
 local function body(n)

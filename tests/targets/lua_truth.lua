@@ -1,14 +1,16 @@
--- lua_truth.lua MS [deep|untold N]: for so long work() is called below functions, closures, and all that calls Lua
--- back: metamethods, string.gsub, table.sort, iterators, load, finalizers; in coroutines, protected calls and
--- after errors. "stack FILE:FIRST:LINE;FILE:FIRST" for each stack in which it was, from the outermost
--- function on, as debug.getinfo() tells it: by the lines that functions begin and are at; work() has none.
--- "name FILE:FIRST NAME" for each name that a function is called by. For Lua 5.1 to 5.5 and LuaJIT.
+-- lua_truth.lua MS [deep|untold N]: for MS, call work() below functions, closures, and everything
+-- that calls Lua functions: metamethods, string.gsub, table.sort, iterators, load, finalizers; in
+-- coroutines, protected calls and after errors. Truth: prints "stack FILE:FIRST:LINE;FILE:FIRST"
+-- for each stack in which work() was called, outermost function first, as debug.getinfo() reports
+-- it: the line at which a function begins, and its current line, which work() does not have; and
+-- "name FILE:FIRST NAME" for each name by which a function is called. For Lua 5.1 to 5.5 and
+-- LuaJIT.
 local ms, how, depth = tonumber(arg[1]), arg[2], tonumber(arg[3])
 local stacks, names, outer = {}, {}, setmetatable({}, {__mode = "k"})
 local unpack, loadtext, main = table.unpack or unpack, loadstring or load, {}
 local calls, rounds, finalizers = 0, 0, 0
 
--- This coroutine's functions from @level on, innermost first, and below them its resumer's.
+-- Return this coroutine's functions from @level on, innermost first, followed by its resumer's.
 local function tell_functions(level)
 	local told, info = {}, debug.getinfo(level, "Sln")
 	while info do
@@ -40,7 +42,7 @@ end
 
 function work(n)
 	local x = 0
-	-- It takes long, and they are the same, but for those of finalizers.
+	-- Noting a stack takes long, and later stacks are the same, except for those of finalizers.
 	calls = calls + 1
 	if finalizers > 0 or rounds < 3 and (not how or how == "deep" and calls < 3) then
 		note_stack()
@@ -199,7 +201,7 @@ local function coroutines()
 	return x
 end
 
--- From 5.2 on what pcall() calls may yield.
+-- Functions called by pcall() can yield since 5.2.
 local function yields_protected()
 	local co = coroutine.create(function()
 		local _, x = pcall(function()
@@ -231,7 +233,7 @@ local function grows(n, ...)
 	return grows(n - 1, n, ...) + 1
 end
 
--- LuaJIT's: C that is called as it is, and calls what it was given. Compiled code may not.
+-- LuaJIT's FFI: C code that is called directly and calls a Lua function. Compiled code must not.
 local has_ffi, ffi = pcall(require, "ffi")
 if has_ffi then
 	ffi.cdef("void qsort(void *base, size_t count, size_t size, int (*compare)(const int *, const int *));")
@@ -277,7 +279,8 @@ while os.clock() - start < ms / 1000 do
 		deep(depth)
 		pcall(deep, math.floor(depth / 2))
 	else
-		-- For longer than a tick: who asks for its CPU time more often is met by none on a busy machine.
+		-- Run for longer than a tick between two reads of the clock, as spin_until() in
+		-- spin.h explains.
 		for _ = 1, 5 do
 			run_all()
 			rounds = rounds + 1

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// node_calls.js SECONDS: calls by all kinds of callers. Truth: who calls whom, as CALLERS in
-// test_node_truth.py has it.
+// node_calls.js SECONDS: calls by all kinds of callers. Truth: CALLERS in test_node_truth.py says
+// which function calls which.
 let n = 0;
 function leaf() { n = n * 7 + 1 | 0; }
 const inner = () => leaf();

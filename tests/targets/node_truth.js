@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// A program that knows its own stacks. Each way of calling ends in a function of its own that uses
-// the CPU for MS milliseconds, called once; before that it writes down, outermost first, what its
-// stack is by V8's own account: [name, file, line its function begins at, line now]. What has no
-// script is no function of the program's.
+// A program that knows its own stacks. Each way of calling ends in its own function, spin_...,
+// which is called once and uses the CPU for MS milliseconds. Before that it stores its stack in
+// FILE as V8 reports it, outermost function first: [name, file, line its function begins at, line
+// now]. Functions without a script, which are not the program's, are left out.
 //
 //     node_truth.js FILE MS [+]
 //
-// With "+" it begins when a line comes from stdin.
+// With "+" it begins when a line arrives on stdin.
 "use strict";
 const fs = require("fs");
 const vm = require("vm");
@@ -19,7 +19,7 @@ const ways = {};
 
 Error.stackTraceLimit = Infinity;
 
-// What a function was called when it was compiled: names that are computed come later.
+// Return the name that a function had when it was compiled; computed names are set later.
 function name_of(site) {
     const name = site.getFunctionName();
     return !name || name.startsWith("[") || (site.isEval() && name === "eval") ? "(anonymous)" : name;
@@ -32,7 +32,7 @@ function traceback(_, sites) {
             site.getEnclosingLineNumber(), site.getLineNumber()]).reverse();
 }
 
-// What the function that calls this is called by, and itself.
+// Store the stack of the function that calls this as that of @name.
 function note(name) {
     const was = Error.prepareStackTrace;
     Error.prepareStackTrace = traceback;
@@ -63,7 +63,7 @@ function clock() {
     return (user + system) / 1000;
 }
 
-// The function that notes its stack and then spins.
+// Make the function that stores its stack and then spins.
 function spinner(name, step = "x * 7 + i | 0") {
     const text = TEMPLATE.replace(/NAME/g, name).replace("MS", MS).replace("STEP", step);
     return vm.runInThisContext(text, { filename: "/tmp/spin.js" })(note, clock);
@@ -212,7 +212,7 @@ ways.evaluated = function () {
     関数();
 };
 
-// Objects move all the time, and functions with them.
+// Objects are moved all the time, and functions with them.
 ways.allocates = function () {
     const kept = [];
     function grows(depth) {
@@ -226,7 +226,7 @@ ways.allocates = function () {
     (function fresh(make) { make(); })(() => spinner("moved", "[i, [x], {}].length")());
 };
 
-// Compiled, thrown away, compiled again: code that ran as numbers gets strings and holes.
+// Compile, discard and compile again: code that ran with numbers gets strings and holes.
 ways.deoptimised = function () {
     const spin = spinner("deoptimised");
     function add(a, b, last) {

@@ -95,10 +95,7 @@ static void handler_on_small_stack(void)
 	raise(SIGUSR1);
 }
 
-/*
- * Bytes of its stack that the handler may use, and bytes that the kernel's signal frame takes above
- * them.
- */
+/* Bytes of the stack for the handler, and bytes that the kernel's signal frame takes above it. */
 static volatile size_t room, used;
 
 static void measure(int number)

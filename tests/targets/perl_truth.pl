@@ -1,8 +1,8 @@
-# perl_truth.pl MS [threads|deep N]: for so long (deep: of CPU time) work() is called below functions, closures, and all that
-# calls Perl back: sort, tie, overloading, destructors, signals, patterns, XS; in evals, files and blocks of
-# all kinds, and after exceptions. "stack F:LINE;F;..." for each stack in which it was, from the outermost
-# function on, as caller() tells it: strings that are evaluated have no line, nor has work(); eval {} is a
-# block of its function.
+# perl_truth.pl MS [threads|deep N]: for MS (deep: of CPU time), call work() below functions,
+# closures, and everything that calls Perl code: sort, tie, overloading, destructors, signals,
+# patterns, XS; in evals, files and all kinds of blocks, and after exceptions. Truth: prints "stack
+# F:LINE;F;..." for each stack in which work() was called, outermost function first, as caller()
+# reports it. Evaluated strings and work() have no line; eval {} is a block of its function.
 use strict;
 use warnings;
 use feature qw(try defer say);
@@ -27,7 +27,7 @@ sub note_stack
 		push @names, $sub . (defined $line && $sub ne '(eval)' ? ":$line" : '');
 		$line = $frame[2];
 	}
-	# Before it runs, behind it, and in threads.
+	# There is no main program before its start, after its end, and in threads.
 	push @names, "(main):$line" if $line && !($how && $how eq 'threads');
 	$stacks{join ';', reverse @names} = 1;
 }
@@ -36,7 +36,7 @@ sub work
 {
 	my $n = shift;
 	my $x = 0;
-	# caller() takes long where stacks are deep, and they are the same two.
+	# caller() takes long if stacks are deep, and these are only two different ones.
 	note_stack() unless $how && $how eq 'deep' && (caller 1)[3] eq 'main::deep' && $calls++ > 1;
 	$x = ($x * 31 + $_) % 1000003 for 1 .. $n;
 	return $x;

@@ -1,7 +1,8 @@
 <?php
-// php_lines MS: so much CPU time in lines of one function; "NAME LINE SHARE" of it.
-// What most of them do is in PHP's code, or in C that is called while the frame has no note of where
-// it is. Each takes as long as two ticks of the kernel: see spin_until() in spin.h.
+// php_lines MS: uses MS of CPU time in lines of one function. Truth: prints "NAME LINE SHARE" of
+// each. Most of the work is in PHP code, or in C code that is called while the frame does not store
+// its line. Each line takes about two ticks of the kernel, for the reason given at spin_until()
+// in spin.h.
 function cpu_us()
 {
     $used = getrusage();

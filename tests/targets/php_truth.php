@@ -1,8 +1,8 @@
 <?php
-// php_truth MS: for so much CPU time work() is called below functions, methods, closures, generators, builtins
-// that call back, files that are included, exceptions, and fibers, which others resume. "stack F:LINE;F;..." for each stack in
-// which it was, from the outermost function on, as PHP itself tells it: builtins have no line, nor has
-// work().
+// php_truth MS: for MS of CPU time, call work() below functions, methods, closures, generators,
+// builtins that call functions, included files, exceptions, and fibers, which other functions
+// resume. Truth: prints "stack F:LINE;F;..." for each stack in which work() was called, outermost
+// function first, as PHP reports it: builtins and work() have no line.
 $stacks = [];
 $three = [2, 1, 3];
 

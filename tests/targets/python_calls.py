@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
-# A program that does nothing but begin and end functions, so that many samples fall in between. A
-# function's name says who calls it: run_map_inner is called by run_map, and that by run. One whose
-# name ends with an R calls itself, too. Each of three threads uses the CPU for SECONDS; with "+"
-# they begin when a line comes from stdin.
+# A program that does almost nothing but start and end functions, so that many samples fall in
+# between. A function's name says which function calls it: run_map_inner is called by run_map, which
+# is called by run. A function whose name ends with R also calls itself. Each of three threads uses
+# the CPU for SECONDS; with "+" they begin when a line arrives on stdin.
 #
 #     python_calls.py SECONDS[+]
 import functools
@@ -127,7 +127,7 @@ def run():
         sum(run_delegates())
         run_fails()
         run_makes()
-        # Before 3.10 Python's own traceback leaves out who throws, or to whom.
+        # Before 3.10, Python's own traceback lacks the functions that throw(), or their generator.
         if sys.version_info >= (3, 10):
             generator = run_thrown()
             next(generator)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# python_shapes.py [MS]: every way in which Python code runs, for so much CPU time each, else for 40 ms. What
-# its stacks look like is in tests/e2e/test_python.py.
+# python_shapes.py [MS]: every way in which Python code runs, for MS of CPU time each, 40 by
+# default. tests/e2e/test_python.py has the expected stacks.
 import asyncio
 import functools
 import sys
@@ -117,7 +117,7 @@ def größe():
 
 
 def subscripts(shapes):
-    for _ in range(20):  # often enough that the interpreter has an instruction made for it
+    for _ in range(20):  # until the interpreter has specialised the instruction
         shapes[1]
 
 

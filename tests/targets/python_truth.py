@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
-# A program that knows its own stacks. Each way of calling ends in a function of its own that uses
-# the CPU for SECONDS of its thread's time, called once; before that it writes down, outermost
-# first, what its stack is: [name, file, first line, line now]. Everything else takes hardly any
-# time, so each of them has an equal part. With "sleep" it sleeps for SECONDS, a bit at a time;
-# with "+" it begins when a line comes from stdin.
+# A program that knows its own stacks. Each way of calling ends in its own function, which is called
+# once and uses the CPU for SECONDS of its thread's time. Before that it stores its stack in FILE,
+# outermost function first: [name, file, first line, line now]. Everything else takes almost no
+# time, so all these functions have equal shares. With "sleep" it sleeps for SECONDS instead, a bit
+# at a time; with "+" it begins when a line arrives on stdin.
 #
 #     python_truth.py FILE SECONDS spin|sleep[+] [way...]
 import asyncio
@@ -19,7 +19,7 @@ import time
 SECONDS = float(sys.argv[2])
 HOW = sys.argv[3].rstrip("+")
 CLOCK = {"spin": time.thread_time, "sleep": time.monotonic}[HOW]
-# Who asks for its CPU time all the time is met by no tick on a busy machine: see spin_until() in spin.h.
+# Read the CPU time only every 8 ms, for the reason given at spin_until() in spin.h.
 STEP = {"spin": "until = wall() + .008\n        while wall() < until:\n            x += 1",
         "sleep": "x += 1\n        sleep(0.015)"}[HOW]
 DEEP = 5000
@@ -46,7 +46,7 @@ def note(name, frame):
                       code.co_firstlineno, frame.f_lineno])
         frame = frame.f_back
     stack.reverse()
-    # It goes on with the next line, and calls.
+    # The call of the function that spins is in the next line.
     stack[-1][3] += 1
     expected[name] = outer.get(name, []) + stack + [[name, "spin.py", 1, 0]]
 
@@ -56,7 +56,7 @@ WAYS = []
 
 
 def spinner(name):
-    """The function that notes its stack and then spins."""
+    """Return the function that stores its stack and then spins."""
     space = {"clock": CLOCK, "wall": time.monotonic, "sleep": time.sleep, "note": note,
              "getframe": sys._getframe, "seconds": SECONDS}
     exec(compile(TEMPLATE.format(name), "spin.py", "exec"), space)
@@ -224,7 +224,9 @@ def construct(called):
 
 @way
 def constructors():
-    """Once warm, the call is one of its own, with a frame between that no traceback has."""
+    """
+    After 200 calls the instruction is specialised and puts a frame between that no traceback shows.
+    """
     for _ in range(200):
         construct(plain_call)
     construct(spinner("constructed"))
@@ -268,7 +270,7 @@ def plain_call():
 
 @way
 def interpreters():
-    """The frames of one within another: each knows its own."""
+    """Stacks of an interpreter within another one: each reports its own frames."""
     try:
         import _xxsubinterpreters as module
     except ImportError:
@@ -276,13 +278,13 @@ def interpreters():
             import _interpreters as module
         except ImportError:
             return
-    # One after another, so that the next one's objects are where those of the last one were.
+    # One after the other, so that a new interpreter's objects get the addresses of the last one's.
     for name in ("inside_a", "inside_b", "inside_c", "inside_d"):
         def run(name=name):
             one = module.create()
             frames, here = [], sys._getframe()
             note("here", here)
-            # The line of the call below.
+            # Set the line of run_string() below. The number depends on the lines of this function.
             frames = expected.pop("here")[:-1]
             frames[-1][3] = here.f_code.co_firstlineno + 12
             text = (f"import sys, time\nout = {{}}\nsource = {TEMPLATE.format(name)!r}\n"

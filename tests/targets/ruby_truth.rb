@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# ruby_truth MS [THREADS]: for so long work() is called below methods, blocks, procs, C functions that
-# call back, fibers, enumerators, threads, files that are loaded, eval, and exceptions. "stack
-# F:LINE;F;..." for each stack in which it was, from the outermost function on, as Ruby itself tells
+# ruby_truth MS [THREADS]: for MS, call work() below methods, blocks, procs, C functions that call
+# blocks, fibers, enumerators, threads, loaded files, eval, and exceptions. Truth: prints "stack
+# F:LINE;F;..." for each stack in which work() was called, outermost function first, as Ruby reports
 # it: work() and functions written in C have no line.
 require 'tempfile'
 
@@ -14,7 +14,8 @@ WRITTEN_IN_C = %w[each map times sort_by loop each_with_index upto new call send
 $stacks = {}
 $end = Process.clock_gettime(Process::CLOCK_MONOTONIC) + ARGV[0].to_f / 1000
 
-# Is @location a C function? It has the place of the first one outward that is not, or none.
+# Return the label of @location, with its line unless it is a C function. A C function has path and
+# line of the next function outwards that is not in C, or none.
 def line_of(location, outer)
   return location.label unless location.path
   is_c = WRITTEN_IN_C[location.label] && outer && outer.path == location.path &&

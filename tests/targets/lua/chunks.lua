@@ -20,7 +20,7 @@ print(load(string.dump(original), "x", "t")) print(load("return 1", "x", "b"))
 print(pcall(string.dump, print))
 print(load("\27Lua garbage"))
 
--- Functions without number, called once, forgotten.
+-- Thousands of functions that are called once and dropped.
 local sum = 0
 for n = 1, 20000 do sum = sum + load("local function inner(x) return x + " .. n .. " end return inner(1)")() end
 print(sum)
@@ -33,7 +33,7 @@ sum = 0
 for n = 1, 3000 do sum = sum + keep[n]() end
 print(sum)
 
--- Finalizers, weak tables, both collectors, resurrection, errors while collecting.
+-- Finalizers, weak tables, both collectors, resurrection, errors during collection.
 local order = {}
 for n = 1, 3 do setmetatable({}, {__gc = function() order[#order + 1] = n end}) end
 collectgarbage()

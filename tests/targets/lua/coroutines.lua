@@ -6,7 +6,7 @@ local function show(...)
   print(table.concat({...}, " "))
 end
 
--- Through three Lua functions, with results both ways.
+-- Yields through three Lua functions, with results in both directions.
 local function leaf(x) return yield(x + 1) + 1 end
 local function mid(x) local r = leaf(x * 2) return r * 2 end
 local function top(...)
@@ -59,7 +59,7 @@ repeat
   show(steps, tostring(what))
 until type(what) == "number"
 
--- Across pcall, xpcall, error, and a table.sort that refuses.
+-- Yields across pcall, xpcall and error, and in table.sort, which refuses.
 local function failing(x)
   local got = yield("before " .. x)
   error({code = got})
@@ -99,7 +99,7 @@ show(tails("c", "d", "e"))
 show(tails("f"))
 show(select("#", count(20)))
 
--- Ended from outside.
+-- A coroutine that is closed from outside.
 local closed = {}
 local suspended = coroutine.create(function()
   local a <close> = setmetatable({}, {__close = function(_, e) closed[#closed + 1] = tostring(e) end})
@@ -111,7 +111,7 @@ print(coroutine.close(suspended))
 print(coroutine.status(suspended), table.concat(closed, ","))
 print(coroutine.resume(suspended))
 
--- Errors, and what is known of the dead.
+-- Errors, and what is known of a dead coroutine.
 local dead = coroutine.create(function() local x = nil; return x.y end)
 print(coroutine.resume(dead))
 print((debug.traceback(dead)))
@@ -124,7 +124,7 @@ local function nest(n) if n == 0 then return 0 end return 1 + coroutine.wrap(nes
 print(nest(150))
 print(pcall(nest, 300))
 
--- Many at once, left behind half-way.
+-- Many coroutines that are dropped half-way.
 for i = 1, 20000 do
   local c = coroutine.wrap(function(a) local b = yield(a) return b end)
   c(i)

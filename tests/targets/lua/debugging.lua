@@ -82,7 +82,7 @@ debug.sethook(co, hook, "crl")
 coroutine.resume(co) coroutine.resume(co)
 print(table.concat(log, " "))
 
--- A hook set while its caller's callers are running already.
+-- Set a hook while the callers of its caller already run.
 log = {}
 local function set_inside() debug.sethook(hook, "l") end
 local function calls_it()
@@ -95,7 +95,7 @@ local after = 1
 debug.sethook()
 print(table.concat(log, " "))
 
--- Hooks that fail, and tracebacks of all kinds.
+-- Hooks that fail, and all kinds of tracebacks.
 print(pcall(function() debug.sethook(function() debug.sethook() error("from hook") end, "l")
   local x = 1
 end))

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Errors as values, levels, handlers, closing variables; then one that nobody catches.
+-- Errors as values, levels, handlers, closing variables; at the end an error that is not caught.
 print(pcall(error)) print(pcall(error, nil)) print(pcall(error, 42)) print(pcall(error, "s", 0))
 print(select("#", pcall(error)))
 local function level(n) error("level " .. n, n) end

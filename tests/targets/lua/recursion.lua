@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Deep and endless recursion: what Lua says when its stack, or C's, is at an end.
+-- Deep and endless recursion: Lua's errors at the end of its stack and of C's.
 local function depth(n) if n == 0 then return 0 end return 1 + depth(n - 1) end
 for _, n in ipairs({10, 1000, 20000, 150000}) do print(n, depth(n)) end
 
@@ -7,13 +7,14 @@ local function endless(x) return 1 + endless(x) end
 local ok, message = pcall(endless, 1)
 print(ok, (message:gsub("\n.*", "")))
 
--- The stack has a million places, of which each call of this one takes more: after fewer of them it is full.
+-- A call of this function takes many of the million slots of the stack, so the stack is full after
+-- fewer calls.
 local function sooner(x)
   local a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, y, z, aa, ab, ac, ad, ae, af, ag
   return 1 + sooner(x)
 end
 
--- Again and again, and with work after each.
+-- Repeat it, with work after each time.
 for i = 1, 2 do print(select(1, pcall(sooner, i)), depth(1000)) end
 
 -- Inside a coroutine, with a handler, inside a metamethod, inside table.sort, inside gsub.
@@ -36,7 +37,7 @@ print(select("#", load("return " .. string.rep("(", 100) .. "1" .. string.rep(")
 print(xpcall(endless, function() error("again") end, 1))
 print(xpcall(error, function(m) return sooner(m) end, "first"))
 
--- As deep as it goes, then far down again with a C function at the bottom.
+-- Recurse as deep as possible, then far down again with a C function as callee.
 local deepest = 0
 local function measure() deepest = deepest + 1 return measure() + 1 end
 pcall(measure)
@@ -44,7 +45,7 @@ print(deepest > 100000, deepest)
 local function deep_format(n) if n == 0 then return string.format("%d %s", 1, "two") end return (deep_format(n - 1)) end
 print(deep_format(100000))
 
--- Errors from far down, caught far up, and closing on the way.
+-- Errors that are thrown deep and caught far above, with variables that are closed between.
 local closes = 0
 local function with_close(n)
   local c <close> = setmetatable({}, {__close = function() closes = closes + 1 end})

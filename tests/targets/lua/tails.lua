@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Tail calls: without end, of all kinds of functions, and what debugging sees of them.
+-- Tail calls: endless ones, of all kinds of functions, and how debugging shows them.
 local function down(n, acc) if n == 0 then return acc end return down(n - 1, acc + n) end
 print(down(10000000, 0))
 
@@ -14,7 +14,7 @@ local function vararg(...) local a, b = ... return spread(3, a, b, ...) end
 print(vararg("x", "y", "z"))
 print((vararg("x")))
 
--- Of C functions, of objects, of methods, of what fails.
+-- Tail calls of C functions, of objects, of methods, of functions that fail.
 local function c_tail(...) return string.format("%s-%s", ...) end
 print(c_tail(1, 2))
 local object = setmetatable({}, {__call = function(self, a, b) return a, b, self end})
@@ -38,7 +38,7 @@ print(pcall(pcall, error, "c in c"))
 local function pcall_tail(f, ...) return pcall(f, ...) end
 print(pcall_tail(down, 10, 0))
 
--- What closes is no tail call.
+-- With a variable to close, a call is no tail call.
 local function closing()
   local c <close> = setmetatable({}, {__close = function() print("closed") end})
   return down(10, 0)
@@ -72,7 +72,7 @@ local function info2() return (info()) end
 local function info3() return info2() end
 print(info3())
 
--- Nothing of the caller stays alive.
+-- A tail call keeps nothing of the caller alive.
 local weak = setmetatable({}, {__mode = "k"})
 local function check() collectgarbage() return next(weak) == nil end
 local function holder() local big = {} weak[big] = true return check() end
