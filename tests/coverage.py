@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Which lines were run by programs built with --coverage: coverage.py BUILD... prints, by folder, how
-# many of those that can be run were, in any of the build folders; with -o FILE also which, a line
-# each, so that two runs can be compared by diff. See `make coverage`.
+# Line coverage of programs built with --coverage. `coverage.py BUILD...` prints for each folder of
+# sources how many of its lines with code were run in any of the build folders. `-o FILE` also
+# writes to FILE which lines were run, for comparing two runs by diff. See `make coverage`.
 import collections
 import json
 import os
@@ -16,8 +16,8 @@ FOLDERS = ("arch", "cli", "libprof", "render")
 
 
 def lines_of(build):
-    """Pairs of (file, line) and how often it was run."""
-    # The tests' own, too: what stands in headers runs in there.
+    """Yields pairs: (file, line), and how often that line was run."""
+    # Those of the tests as well: code in headers is compiled into them.
     paths = [str(path) for path in pathlib.Path(build).rglob("*.gcno")]
     text = subprocess.run(["gcov", "-j", "-t", *paths], cwd=ROOT, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, text=True, check=True).stdout

@@ -1,18 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# What do the tests notice? mutants.py N SEED: N small mistakes, one at a time, in lines of cli/ and
-# libprof/ that unit programs run; for each whether a test fails. The same N and SEED choose the same
-# mistakes in the same tree, so that a test that is taken out can be held against what it alone
-# noticed.
+# Mutation testing: `mutants.py N SEED` makes N small mistakes, one at a time, in lines of cli/ and
+# libprof/ that unit programs run, and prints for each whether a test fails. In an unchanged tree,
+# the same N and SEED choose the same mistakes. So a second run without a certain test shows which
+# mistakes only this test notices.
 #
-# It works in a copy below build/mutants, so that sources here stay as they are. A first build with
-# --coverage tells which unit programs run which line; of a mistake in that line only these are
-# linked anew, and run until one fails: seconds, where all programs would take minutes. What none of
-# them notices meets the end-to-end tests of its folder, as in END_TO_END, until one fails.
+# The mistakes are made in a copy below build/mutants. This copy is first built with --coverage, to
+# see which unit programs run which line. For a mistake in a line only these programs are linked
+# anew, and run until one fails: this takes seconds, but all programs would take minutes. If none of
+# them fails, the end-to-end tests of the folder (see END_TO_END) run until one fails.
 #
-# A mistake that the compiler refuses is counted apart; one that changes nothing, of which a few in a
-# hundred are, looks like one that nobody notices: survivors are listed to be read.
+# A mistake that does not compile is counted separately. A few in a hundred mistakes do not change
+# the program's behaviour, so no test can notice them. Survivors are listed for a person to read.
 import collections
 import json
 import os
@@ -26,11 +26,11 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TREE = ROOT / "build" / "mutants" / "tree"
 UNITS = "build/tests/unit"
-APART = "MUTANTS_APART"  # in the environment: devices are kept already
-PROGRAMS = 12  # that run a line, the quickest first: more of them say little more
+APART = "MUTANTS_APART"  # in the environment: keep_devices() has run already
+PROGRAMS = 12  # at most, the quickest first, for each mistake: more of them notice little more
 UNIT_S, END_TO_END_S = 60, 300
 
-# Folder: what of tests/e2e goes there, the quickest first; of the first entry that fits.
+# Folder, and the files of tests/e2e that test it, quickest first. The first entry that fits counts.
 END_TO_END = (
     ("cli/outside/wait", "test_waits.py test_waits_locks.py"),
     ("cli/outside", "test_outside_refusals.py test_outside_attach.py test_outside_programs.py"),
@@ -62,7 +62,7 @@ END_TO_END = (
                 "test_guest_signals.py"),
 )
 
-# What a slip of the hand makes of a line: pattern, replacement.
+# Typical slips in a line of code: (pattern, replacement).
 SLIPS = (
     (r"(?<=[\w)\]] )<(?= )", "<="), (r"(?<=[\w)\]] )<=(?= )", "<"),
     (r"(?<=[\w)\]] )>(?= )", ">="), (r"(?<=[\w)\]] )>=(?= )", ">"),
@@ -76,7 +76,7 @@ SLIPS = (
 
 
 def slips_of(line):
-    """All lines that @line could have been."""
+    """Yields each line that a single slip could make of @line."""
     code = re.sub(r'"(\\.|[^"\\])*"|\'(\\.|[^\'\\])+\'|/\*.*?\*/', lambda m: " " * len(m[0]), line)
     for pattern, replacement in SLIPS:
         for match in re.finditer(pattern, code):
@@ -103,7 +103,7 @@ def copy_tree():
 
 
 def coverage(programs):
-    """{(file, line): programs that run it, the quickest first}"""
+    """Returns {(file, line): the programs that run it, the quickest first}."""
     build = TREE / "build" / "coverage"
     flags = [f"BUILD={build.relative_to(TREE)}", "CFLAGS=--coverage", "LDFLAGS=--coverage"]
     assert not make(*flags, *(f"{build.relative_to(TREE)}/tests/unit/{name}" for name in programs))
@@ -115,7 +115,7 @@ def coverage(programs):
         took[name] = 0 if run([build / "tests/unit" / name], UNIT_S) else os.times()[4] - before[4]
         paths = [str(path) for path in (build / "obj").rglob("*.gcda")]
         if not paths or not took[name]:
-            continue  # it fails by itself: whatever it says later is no answer
+            continue  # it fails without a mistake: its later failures would mean nothing
         text = subprocess.run(["gcov", "-j", "-t", *paths], cwd=TREE, stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True, check=False).stdout
         found = {(file["file"], line["line_number"]) for entry in text.splitlines()
@@ -126,7 +126,7 @@ def coverage(programs):
 
 
 def run(command, limit_s):
-    """Did it fail?"""
+    """Returns whether the command failed, or took longer than the limit."""
     try:
         return subprocess.run(command, cwd=TREE, timeout=limit_s, check=False,
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -136,7 +136,7 @@ def run(command, limit_s):
 
 
 def who_notices(path, programs):
-    """The test that fails, None, or "compiler"."""
+    """Returns the test that fails; None if none does; "compiler" if the file does not compile."""
     programs = programs[:PROGRAMS]
     for name in programs:
         if make(f"{UNITS}/{name}"):
@@ -154,8 +154,9 @@ def who_notices(path, programs):
 
 def keep_devices():
     """
-    A mistake in how files are replaced puts a file in the place of root's /dev/full. In a mount
-    namespace of our own devices are mounted on themselves, and nothing is renamed over a mount.
+    Protect devices from mistakes in the code that replaces files, which as root could replace
+    /dev/full by a file. As root, start again in a mount namespace in which devices are mounted on
+    themselves, because a file cannot be renamed over a mount.
     """
     if os.geteuid() or os.environ.get(APART):
         return

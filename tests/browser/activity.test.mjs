@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What ran when, beside the same found time by time and stack by stack.
+// The strip of the run's time: results of binActivity(), compared with sums over single samples.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -22,8 +22,9 @@ function makeProfile(seed, count, periodNs, {threads = THREADS, processes = PROC
 const isWait = one => one.stack.includes('[w]');
 
 /**
- * Where samples lie: waits of a thread one before the other; what it ran between the sample before and
- * this one, over up to four times what it is, and before where the next begins.
+ * Add begin and end to samples. A sample ends at its own time, or when the thread's next sample of
+ * its sort (CPU time or wait) begins. A wait is as long as its weight. CPU time begins at the
+ * thread's sample before it, but is spread over at most four times its weight.
  */
 function withSpans(raw, periodNs) {
 	const spans = raw.map(one => ({...one, end: one.us >>> 1 << 1}));
@@ -42,7 +43,7 @@ function withSpans(raw, periodNs) {
 	return spans;
 }
 
-/** By bin the part of it that samples cover, or what they weigh. */
+/** For each bin the part of it that samples cover; without a period, their weight. */
 function cover(samples, bins, usPerBin, periodNs) {
 	return Array.from({length: bins}, (_, bin) => {
 		const [first, last] = [bin * usPerBin, (bin + 1) * usPerBin];
@@ -66,7 +67,7 @@ const FILTERS = [
 	[[term('thread', 't (1/2)'), term('process', 'v')], ({thread}) => thread === 1 || thread === 3],
 	[[term('focus', 'a')], ({stack}) => stack.includes('a')],
 	[[term('ignore', 'b'), term('thread', 'u')], ({stack, thread}) => thread === 2 && !stack.includes('b')],
-	// The strip shows what there is beside the range that is chosen.
+	// The strip also shows samples outside the chosen range.
 	[[timeTerm(100, 200)], () => true],
 ];
 
@@ -142,7 +143,7 @@ test('lanes are the busiest first, threads below their process', () => {
 		assert.equal(count, names.filter(name => name === value).length);
 		assert.equal(within, kind === 'thread' ? 1 : 0);
 	}
-	// A process of one thread is one lane.
+	// A process with a single thread has one lane, under the process's name.
 	assert.deepEqual(lanes.map(({value}) => value).sort(), ['p (1)', 't (1/1)', 't (1/2)', 'u (1/3)', 'v (4)']);
 	const threads = lanes.filter(({kind}) => kind === 'thread').map(({weight}) => weight);
 	assert.deepEqual(threads, [...threads].sort((a, b) => b - a));

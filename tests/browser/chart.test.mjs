@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A thread in order of time, beside the same found out for each microsecond by itself.
+// A thread's samples in order of time, compared with the same computed microsecond by microsecond.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -24,8 +24,9 @@ function randomSamples(seed, count) {
 }
 
 /**
- * By microsecond, the sample that covers it: of those not yet used up the one that was taken first, of
- * one moment's the last.
+ * For each microsecond the sample that covers it. This is the next CPU sample or the next wait, if
+ * they have weight left, whichever was taken first. If several were taken at once it is the last
+ * one, but a CPU sample has precedence over a wait.
  */
 function coverOf(samples, end) {
 	const left = samples.map(({weight}) => weight * PERIOD_US);
@@ -48,7 +49,7 @@ function coverOf(samples, end) {
 	return cover;
 }
 
-/** By microsecond from the left edge, the stack that is drawn. */
+/** For each microsecond from the left edge on, the stack that is drawn there. */
 function drawnOf({other}, profile) {
 	const drawn = Array(other.total[0]).fill('');
 	for (let i = 1; i < other.nodes; i++) {
@@ -80,7 +81,7 @@ test('at each moment the stack is that of the sample which covers it', () => {
 			const drawn = drawnOf(answer, profile);
 			assert.equal(drawn.length, end);
 			for (let us = end - 1, next = null; us >= 0; us--) {
-				// What closes a gap is what stands behind it.
+				// A gap that was closed is drawn as the sample behind it.
 				next = cover[us] || (drawn[us] ? next : null);
 				assert.equal(drawn[us], next ? next.stack.join(';') : '', `${seed}: ${thread} ${us}`);
 			}

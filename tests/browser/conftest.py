@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Pictures made by the program under test (FLAMERUN, default build/flamerun), and browsers."""
+"""
+Pictures drawn by the program under test (FLAMERUN, default build/flamerun), and the browser that
+shows them (BROWSER: chromium or firefox).
+"""
 
 import os
 import pathlib
@@ -14,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLAMERUN = os.environ.get("FLAMERUN", str(ROOT / "build" / "flamerun"))
 OPEN = {"chromium": Browser, "firefox": Firefox}[os.environ.get("BROWSER", "chromium")]
 
-# A tree whose every share is known: 1000 samples.
+# Stacks of 1,000 samples: all shares in the picture are known.
 KNOWN = """\
 main;parse;read_token;strcmp 100
 main;parse;read_token 100
@@ -27,7 +30,7 @@ start;[unsampled] 100
 
 
 def render(folded, output, *options):
-    """Draw stacks (bytes) by the program. Returns the output's path."""
+    """Let the program draw stacks (bytes). Returns the output's path."""
     source = output.with_suffix(output.suffix + ".in.folded")
     source.write_bytes(folded)
     subprocess.run([FLAMERUN, "render", "-q", "--no-config", *options, str(source),
@@ -48,11 +51,11 @@ def browser():
 
 @pytest.fixture
 def viewer(browser, known):
-    """The known picture, interactive, at its beginning."""
+    """The known picture, freshly opened and interactive, in a window of 1280 by 900 pixels."""
     browser.resize(1280, 900)
     browser.media(prefers_color_scheme="light", prefers_reduced_motion="no-preference")
     browser.open(known.as_uri())
-    # The window is made wider or narrower when the browser gets round to it.
+    # The browser may take a moment to change the size of its window.
     browser.wait("window.flamerun && flamerun.boxes.some("
                  "b => b.row === 0 && b.right - b.left === 1280 - 48)")
     return browser

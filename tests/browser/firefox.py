@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A headless Firefox through Marionette, its own remote control: what geckodriver speaks to it."""
+"""A headless Firefox, driven directly through Marionette, the protocol that geckodriver uses."""
 
 import json
 import pathlib
@@ -21,7 +21,7 @@ COMMANDS = {
     "POST /window/rect": "SetWindowRect",
 }
 PREFERENCES = {
-    "marionette.port": 0,  # any that is free
+    "marionette.port": 0,  # any free one
     "app.update.disabledForTesting": True, "app.normandy.enabled": False,
     "browser.shell.checkDefaultBrowser": False, "browser.startup.page": 0,
     "browser.aboutwelcome.enabled": False, "browser.newtabpage.enabled": False,
@@ -62,7 +62,7 @@ PHONE = f"const context = {CONTEXT};" """
 
 
 class Firefox(Browser):
-    """Like Browser; what only DevTools of Chromium can do skips the test."""
+    """Like Browser; a test that needs Chromium's DevTools is skipped."""
 
     def __init__(self, width=1280, height=900, scripts=True):
         self.data = tempfile.mkdtemp(prefix="flamerun-firefox-")
@@ -78,7 +78,7 @@ class Firefox(Browser):
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             self.socket = self._connect()
-            self._message()  # what it is
+            self._message()  # a greeting, with the protocol's version
             self._command("WebDriver:NewSession", {"acceptInsecureCerts": False})
             self.resize(width, height)
         except BaseException:
@@ -134,7 +134,7 @@ class Firefox(Browser):
         name = COMMANDS[f"{method} {path}"]
         body = dict(body or {})
         if name == "ExecuteScript":
-            body["newSandbox"] = False  # what one script leaves behind is there for the next
+            body["newSandbox"] = False  # the next script sees the variables that this one sets
         if name == "TakeScreenshot":
             body["full"] = False
         value = self._command(f"WebDriver:{name}", body)
@@ -162,7 +162,7 @@ class Firefox(Browser):
                             "enabled" if has else "none")
 
     def phone(self, width, height):
-        # As its responsive mode does: a narrow element in a window that is as wide as ever.
+        # As Firefox's responsive mode does: the page is made narrow, its window stays as it is.
         self._run_in_chrome(PHONE, True, width, height)
 
     def desk(self):

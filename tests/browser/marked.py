@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Pictures with marks, and with times or without: the data of one that is there, and more."""
+"""Pictures with marks and times of samples: these are written into the data of a drawn picture."""
 
 import base64
 import re
@@ -8,7 +8,7 @@ import zlib
 NUMBERS, THREADS, MARK_TIMES, MARK_TEXTS, PROCESSES, TICK = 3, 15, 27, 28, 40, 45
 SAMPLE_TIMES, SAMPLE_NODES, SAMPLE_THREADS, SAMPLE_WEIGHTS, SAMPLE_KINDS = range(46, 51)
 PIECE = re.compile(r"(<piece[^>]*>)([^<]*)(</piece>)")
-PERIOD, THREAD_COUNT, SAMPLES = 0, 5, 6  # places in NUMBERS
+PERIOD, THREAD_COUNT, SAMPLES = 0, 5, 6  # indices in the column NUMBERS
 
 
 def varint(value):
@@ -30,12 +30,12 @@ def read_varints(data):
 
 
 def _steps(values):
-    """Each value less the one before."""
+    """The difference of each value from the one before."""
     return [b - a for a, b in zip([0, *values], values)]
 
 
 def _planes(values):
-    """The lowest byte of all, then the next of all, then the others."""
+    """The lowest bytes of all values, then the second bytes of all, and so on: four per value."""
     return b"".join(bytes(value >> 8 * plane & 255 for value in values) for plane in range(4))
 
 
@@ -56,9 +56,10 @@ def pack(columns):
 
 def mark(picture, output, marks, samples=(), threads=("",), period_ns=None):
     """
-    A copy of a small picture (path) with @marks [(us, text)], and the times @samples has: [(us,
-    node, weight)], or with a place in @threads (names) and maybe a kind behind it. A unit of weight
-    is @period_ns of CPU time, or what it is in that picture. Returns the output's path.
+    Copy a small picture (path) to @output, with @marks [(us, text)] and @samples in it. A sample is
+    (us, node, weight), (us, node, weight, thread) or (us, node, weight, thread, kind), where thread
+    is an index in @threads (names). A unit of weight is @period_ns of CPU time; by default it stays
+    as it is in the picture. Returns the output's path.
     """
     svg = picture.read_text("utf-8")
     columns = unpack(PIECE.search(svg)[2])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which expressions may be tried where nothing can end them.
+// Searching without a worker, where nothing can end a search: which expressions may be tried.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';

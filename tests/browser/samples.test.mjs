@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of samples, out of columns made here.
+// Reading the table of samples from columns that are made here.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -21,7 +21,7 @@ const planes = numbers => Uint8Array.from(
 	[0, 1, 2, 3].filter(plane => !plane || numbers.some(number => number >= 256 ** plane))
 		.flatMap(plane => numbers.map(number => Math.floor(number / 256 ** plane) % 256)));
 
-/** Columns that any reader has to believe: what they say is what is asked for. */
+/** Valid columns for these samples. */
 function columnsOf(samples, {nodes = 9, threads = 2, tickUs = 1} = {}) {
 	const column = key => samples.map(sample => sample[key]);
 	const last = {};

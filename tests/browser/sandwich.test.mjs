@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A function's callers and callees, and the table of functions, beside the same done stack by stack.
+// A function's callers and callees, and the table of functions, compared with the same computed
+// stack by stack.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -16,7 +17,7 @@ function sandwich(stacks, name) {
 	return {base: tree, frames, tree: sandwichOf(calleesOf(tree, has, false), tree)};
 }
 
-/** Children of a node by a list of names: their weights. */
+/** The weights of all nodes below the function (@below) or above it, by their lists of names. */
 function weightsOf(tree, frames, below) {
 	const weights = {};
 	const visit = node => {
@@ -29,7 +30,7 @@ function weightsOf(tree, frames, below) {
 	return weights;
 }
 
-/** The same, from the outermost call of each stack on and back. */
+/** The same from the stacks: callers before the function's outermost call, callees after it. */
 function expected(stacks, name) {
 	const made = {above: {}, below: {}, total: 0, self: 0};
 	const add = (weights, path, weight) => path.forEach((_, i) => {
@@ -159,7 +160,7 @@ test('a file that begins with what ran has its callers below', () => {
 });
 
 test('the table has each function once, and each stack once in its total', () => {
-	// By frame: f and its inlined twin of one module, f of another one.
+	// Frames of one name: f of x.so, its inlined twin there, and f of another module.
 	const parts = {f0: ['f', 'x.so', 0], f1: ['f', 'x.so', 6], f2: ['f', 'y.so', 0]};
 	const part = name => parts[name] || [name, '', 0];
 	for (let seed = 1; seed < 20; seed++) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Those who do not see the picture: what the browser tells a screen reader, and keys alone."""
+"""Use without seeing the picture: the accessibility tree for screen readers, and keys alone."""
 
 import pytest
 
@@ -11,7 +11,7 @@ AXE = ROOT / "build" / "node_modules" / "axe-core" / "axe.min.js"
 
 
 def told(browser):
-    """What is in the accessibility tree: [(role, name, properties)]."""
+    """The accessibility tree's nodes that a screen reader gets: [(role, name, properties)]."""
     nodes = (browser.cdp("Accessibility.getFullAXTree") or {}).get("nodes")
     return [(node["role"]["value"], node.get("name", {}).get("value", ""), {
         one["name"]: one["value"].get("value") for one in node.get("properties", [])})
@@ -19,7 +19,7 @@ def told(browser):
 
 
 def current(browser):
-    """The item of the graph that a screen reader is at, by what the page says."""
+    """Text and ARIA attributes of the graph's current item, and whether it is in the tree."""
     return browser.run("""
         const tree = document.querySelector('[role=tree]');
         const item = document.getElementById(tree.getAttribute('aria-activedescendant'));
@@ -28,7 +28,7 @@ def current(browser):
 
 
 def focus(browser, name, key="Tab"):
-    """By Tab alone, to the control whose name begins so."""
+    """Press Tab (or @key) until the control whose name begins with @name has the focus."""
     for _ in range(30):
         browser.keys(key)
         label = browser.run("""const at = document.activeElement || document.documentElement;
@@ -40,7 +40,7 @@ def focus(browser, name, key="Tab"):
 
 @pytest.fixture
 def labelled(viewer, tmp_path):
-    """Many labels, which the static picture has as text."""
+    """A picture with so many labels that its static part has them as text."""
     picture = render(KNOWN.encode() + deep_stacks(), tmp_path / "many.svg")
     assert picture.read_text().count("<text") > 100
     show(viewer, picture)
@@ -91,7 +91,7 @@ def test_keys_alone(viewer):
     focus(viewer, "Search functions")
     viewer.keys(*"emit", "Enter")
     viewer.wait("flamerun.selected === 'emit'")
-    # In the order that they have: who leaves the page by Tab has its keys no longer in Firefox.
+    # In their order on the page: in Firefox, once Tab has left the page, keys no longer reach it.
     for name in ("Match case", "Regular expression", "Next match", "Bottom-up"):
         focus(viewer, name)
     press(viewer, "Enter", "Enter")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
-A picture of two versions: the viewer's colours are the static picture's, and a box tells its change.
-One of several runs: a box tells how they differ.
+A picture that compares two versions: the viewer has the same colours as the static picture, and the
+tooltip of a box has its change. In a picture of several runs, the tooltip has their spread.
 """
 
 import json
@@ -59,14 +59,14 @@ def test_a_box_tells_its_change(viewer, changed):
 
 
 def test_a_box_tells_how_runs_differ(viewer, tmp_path):
-    """Of one program run three times, each time with more of what the first argument stands for."""
+    """The shell's loop differs between three runs: the tooltip has the spread of `flamerun top`."""
     work = "f() { i=0; while [ $i -lt $1 ]; do i=$((i+1)); done; }; echo >>log; f $(($(wc -l <log) * 40000))"
     subprocess.run([FLAMERUN, "-q", "-r", "997", "-n", "3", "-o", "r.svg", "--", "sh", "-c",
                     f"{work}; seq 300 | sort -R >/dev/null"], check=True, cwd=tmp_path)
     told = json.loads(subprocess.run([FLAMERUN, "-q", "top", "r.svg", "--json"], cwd=tmp_path, text=True,
                                      check=True, stdout=subprocess.PIPE).stdout)
     show(viewer, tmp_path / "r.svg")
-    # One of a single box: what both programs have is no box's own.
+    # A function with a single box, because `top` sums up all boxes of a function.
     names = [shown["name"] for shown in viewer.run("return flamerun.boxes")]
     function = max((function for function in told["functions"] if function["total_spread"] > 0.1 and
                     sum(name.startswith(function["name"]) for name in names) == 1),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
-A second picture dropped on the page: what is told of functions is what `flamerun diff` tells of the
-same two files, and whatever the file is, the page says one line and goes on.
+A second picture is dropped on the page: the page shows the same changes of functions as
+`flamerun diff` for these two files. If the file is no picture, it shows an error and stays usable.
 """
 
 import base64
@@ -22,7 +22,8 @@ from viewing import box, fact, middle, press, pressed, push, serve, shares, show
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 import diffs  # noqa: E402, pylint: disable=wrong-import-position
 
-# What is twice as slow, faster, only in one of the two, or the same; and what is too light to tell.
+# Functions that become twice as slow, become faster, are in only one picture, or stay the same; and
+# some with too few samples for a result.
 OLD = {"a;x": 3000, "b;y": 3000, "c;z": 3000, "d;v": 600, "e;w": 600, "f;u": 3000, "gone": 500,
        "same": 5000, **{f"small{i}": 1 for i in range(6)}}
 NEW = {**OLD, "a;x": 6000, "b;y": 1200, "fresh": 500}
@@ -43,7 +44,7 @@ if (arguments[2]) {
         new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true}));
     return over.defaultPrevented;
 }"""
-# Of functions of which something is told: name, module, what their colour means, how they changed.
+# For each function with a text on its change: name, module, kind, meaning of colour, text, colour.
 CHANGES = """
 const profile = flamerun.profile(), colors = profile[arguments[0]];
 const meanings = new Map(profile.legend.map(({text, places}) => [colors[places[0]], text]));
@@ -62,7 +63,7 @@ def settle(viewer):
 
 
 def drop(viewer, data, name="new.svg", chosen=False):
-    """A file comes to the page, and was seen to."""
+    """Drop a file on the page, or give it to the file field (@chosen), and wait for the page."""
     prevented = viewer.run(DROP, base64.b64encode(data).decode(), name, chosen)
     settle(viewer)
     return prevented
@@ -77,7 +78,7 @@ def refusal(viewer):
 
 
 def changes(viewer, ground="light"):
-    """Without intervals, which one run each has few uses for; and without shades of grey."""
+    """The results of CHANGES, sorted, without confidence intervals and colours for no change."""
     found = []
     for *facts, change, color in viewer.run(CHANGES, ground):
         numbers = re.findall(r"\d+", color) if color.startswith("rgb") else [
@@ -88,7 +89,7 @@ def changes(viewer, ground="light"):
 
 
 def compare(viewer, old, new):
-    """Both as the viewer tells them."""
+    """Let the viewer compare two pictures (paths)."""
     show(viewer, old)
     drop(viewer, new.read_bytes(), new.name)
     assert line(viewer) and not refusal(viewer)
@@ -106,7 +107,7 @@ def compared(viewer, pair):
     return viewer
 
 
-# ---- what is told ----------------------------------------------------------------------------------
+# ---- changes of functions --------------------------------------------------------------------------
 
 def drawn(tmp_path, paths, *options):
     made = []
@@ -127,7 +128,10 @@ def recorded_pair(tmp_path):
 
 
 def compiler_pair(tmp_path):
-    """Two runs of a compiler, the second one with more of a function, less of another, and a copy."""
+    """
+    Two runs of a compiler. In the second one a function has five times the samples and another a
+    tenth; a third one has the name of a copy that a compiler made (.constprop.0).
+    """
     runs = diffs.recorded("cc1plus", tmp_path)[:2]
     counts = {}
     for stack in (one.rsplit(" ", 1) for one in runs[1].read_text().splitlines()):
@@ -146,7 +150,7 @@ def compiler_pair(tmp_path):
 
 
 def made_pair(tmp_path):
-    """Everything that joining has a rule for: copies, modules of one side, code without names."""
+    """Cases with a rule for joining: compilers' copies, Rust hashes, unnamed code, recursion."""
     draw = random.Random(5)
     sides = []
     for side, factors in enumerate(({}, {"tenth": 4, "order": 0.2})):
@@ -162,7 +166,7 @@ def made_pair(tmp_path):
 
 
 def release_pair(tmp_path):
-    """Two that share little: what is gone and new is no measure for what stayed."""
+    """Two releases with too few functions in common to compute a change common to all."""
     sides = ({"find_chain": 4000, "insert": 1600, "count": 900, "hash": 500, "main": 300},
              {"find_row": 3200, "update": 1300, "count": 500, "hash": 320, "main": 310})
     made = []
@@ -173,7 +177,10 @@ def release_pair(tmp_path):
 
 
 def run_pair(tmp_path):
-    """Of a program, at different rates: times are compared, with modules, kinds and inlined functions."""
+    """
+    Two recordings at different rates, so that times are compared instead of samples. They have
+    modules, kinds of functions and inlined functions.
+    """
     made = []
     for name, rate, percent in (("versions-1", 997, 0), ("versions-2", 499, 900)):
         program = tmp_path / name
@@ -233,7 +240,7 @@ def test_a_box_tells_its_change(compared):
     assert text(compared, ".tooltip .change") == "own code 500 to 0.0 a run, gone"
 
 
-# ---- what is shown ---------------------------------------------------------------------------------
+# ---- the graph -------------------------------------------------------------------------------------
 
 def test_widths_are_both_the_old_ones_or_the_new_ones(viewer, pair):
     alone = []
@@ -314,13 +321,13 @@ def test_who_leaves_meanwhile_has_left(compared):
     press(compared, "e", "v")
     compared.wait("document.querySelector('.compared').hidden && flamerun.total === 18706")
     settle(compared)
-    # What was asked for before comes no more.
+    # The exchange that `e` began must not come after `v` has left the comparison.
     compared.run("return new Promise(done => setTimeout(done, 300))")
     assert fact(compared, "total") == 18706
     assert compared.run("return document.querySelector('.compared').hidden")
 
 
-# ---- how it comes ----------------------------------------------------------------------------------
+# ---- how the second picture gets to the page -------------------------------------------------------
 
 def test_a_file_is_chosen_by_key_and_menu(viewer, pair):
     show(viewer, pair[0])
@@ -366,7 +373,7 @@ def test_where_workers_are_refused_the_page_does_it(viewer, pair):
 
 
 def test_many_stacks_are_joined_and_filtered(viewer, tmp_path):
-    """More than the page would take upon itself."""
+    """More than the page would do without a worker (FEW_STEPS in worker.js)."""
     stacks = {f"f{i % 300};g{i % 700};h{i}": 1 + i % 3 for i in range(60000)}
     old = render(folded(stacks), tmp_path / "old.svg")
     new = render(folded({**stacks, "f0;more": 40000}), tmp_path / "new.svg")
@@ -379,10 +386,10 @@ def test_many_stacks_are_joined_and_filtered(viewer, tmp_path):
     viewer.wait("document.querySelector('.compared').hidden")
 
 
-# ---- what a file may be ----------------------------------------------------------------------------
+# ---- files that are no picture, or damaged ---------------------------------------------------------
 
 def rewritten(picture, change):
-    """The picture with other data: change(bytes) -> bytes."""
+    """The picture with the data that change(bytes) makes of its own."""
     words = picture.read_text()
     pieces = re.findall(r"<piece[^>]*>([^<]*)</piece>", words)
     data = zlib.decompress(b"".join(map(base64.b64decode, pieces)))
@@ -393,7 +400,7 @@ def rewritten(picture, change):
 
 
 def other_names(data):
-    """A name is markup, of as many bytes."""
+    """Replace names in the data by markup of the same length."""
     assert b"same" in data
     return data.replace(b"small0small1small2small3small4", b"<img src=x onerror=alert(1)>//")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Colours for people who need more contrast, or who chose their own."""
+"""Colours for people who want more contrast, or who have chosen their own in the system."""
 
 import time
 
@@ -30,7 +30,7 @@ def edge_and_fill(browser, name):
 
 
 def css_color(browser, name, part="color"):
-    """What an element's colour comes to, as numbers."""
+    """An element's computed colour, as numbers."""
     return browser.run("""
         const parts = getComputedStyle(document.querySelector(arguments[0]))[arguments[1]];
         return parts.match(/[\\d.]+/g).map(Number)""", name, part)
@@ -52,7 +52,7 @@ def has_edges(browser):
 
 
 def comes(it_is_there):
-    """The browser tells the page of a preference when it gets round to it."""
+    """Wait for a condition: the browser may pass on a preference late. Returns whether it held."""
     end = time.monotonic() + PATIENCE_S
     while not it_is_there():
         if time.monotonic() > end:
@@ -117,8 +117,9 @@ def test_colors_follow_while_it_is_open(emulate):
     assert comes(lambda: edge_and_fill(browser, "Compile") == plain)
 
 
-# Functions a hundred of which are a pixel, in two runs; what is looked for is above one of the
-# first run, or in the other order is a caller's caller.
+# Functions so narrow that more than fifty share a pixel: a group left of `middle` and another right
+# of it, each drawn as one box. `needle` is above one of the left group; bottom-up, the functions of
+# both groups are callers' callers of `hay`.
 SLIVERS = b"main;middle 60000\n" + b"".join(
     b"main;%s%04d;g%04d;%s 1\n" % (b"az"[i % 2:i % 2 + 1], i, i, b"needle" if i == 1234 else b"hay")
     for i in range(6000))

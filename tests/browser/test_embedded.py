@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Several pictures in one page: as frames all are alive, pasted into it all stay static."""
+"""Several pictures in one page: in frames all are interactive, pasted into it all stay static."""
 
 import functools
 import http.server
@@ -13,7 +13,7 @@ from viewing import SEEN
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Two pictures with other letters, alone, pasted into a page, and in frames of one."""
+    """Two pictures with different letters: alone, pasted into a page, and in frames of a page."""
     path = tmp_path_factory.mktemp("pages")
     pictures = [render(KNOWN.encode(), path / "one.svg", "--title", "first"),
                 render(b"zygote;quux_ 7\nzygote;waxy 9\n", path / "two.svg", "--title", "second")]
@@ -59,7 +59,7 @@ def test_pasted_ones_stay_static_and_apart(browser, site):
     browser.wait("document.readyState === 'complete'")
     assert browser.run("return [document.querySelectorAll('canvas').length, !!window.flamerun?.boxes,"
                        "document.querySelectorAll('svg[role=img]').length]") == [0, False, 2]
-    # Each letter is drawn by the symbol of its own picture.
+    # Each letter is drawn by a symbol of its own picture, not by one of the other picture.
     strangers = browser.run("""
         return [...document.querySelectorAll('use')].filter(one => {
             const name = one.getAttribute('xlink:href') || one.getAttribute('href');

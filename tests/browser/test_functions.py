@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The viewer's pure functions, in node: *.test.mjs."""
+"""The viewer's functions that need no browser: node runs their tests, *.test.mjs."""
 
 import pathlib
 import shutil

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Source lines of functions, and what was inlined: dashed, and folded on request."""
+"""Source lines of functions; inlined functions, which are drawn dashed and folded on request."""
 
 import pathlib
 import re
@@ -19,7 +19,7 @@ WORDS = ("words", "/src/prog/words.rs", 12)
 
 
 def draw(folder, *options):
-    """1,000 samples: in main 900, 600 of them in words, which is inlined there."""
+    """A picture of 1,000 samples: 900 in main, 600 of these in words, which is inlined in main."""
     maker = Maker(("samples", "count"))
     maker.chain(1, MAIN, WORDS, ("split", "/lib/str.rs", 600))
     maker.chain(2, ("main", MAIN[1], 41), ("words", WORDS[1], 13))
@@ -45,7 +45,7 @@ def picture(tmp_path_factory):
 
 
 def dashed(picture):
-    """Boxes with dashes in the static picture: all are one path."""
+    """How many boxes are dashed in the static picture, which has all their edges in one path."""
     paths = re.findall(r"<path[^>]*dasharray[^>]*>", picture.read_text("utf-8"))
     assert len(paths) <= 1
     return sum(len(re.findall("[mM]", re.search(r' d="([^"]*)"', path)[1])) for path in paths)
@@ -102,7 +102,7 @@ def test_inlined_boxes_are_folded_and_shown(inlined, picture):
     assert fact(inlined, "folded")
     assert shares(inlined) == {key: pytest.approx(share) for key, share in FOLDED.items()}
     assert inlined.run("return location.hash") == "#inlined=folded"
-    press(inlined, "b")  # main's own weight is what was inlined in it, too
+    press(inlined, "b")  # self weight of main now includes functions inlined in it
     assert shares(inlined)[1, "main"] == pytest.approx(.6)
     fragment = inlined.run("return location.hash")
     show(inlined, picture, fragment)
@@ -130,7 +130,7 @@ def test_without_inlined_functions_nothing_is_folded(viewer):
 
 
 def edge(browser, name):
-    """The colours along the lower edge of a box, left of the middle."""
+    """The colours of 20 pixels along the lower edge of a box, near its left end."""
     b = box(browser, name)
     y = b["top"] + b["height"] - 2
     return [tuple(pixel(browser, b["left"] + 20 + x, y)) for x in range(20)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Everything by keyboard, and what a screen reader is told."""
+"""All that can be done by keyboard, and the messages for screen readers."""
 
 import pytest
 
@@ -140,7 +140,7 @@ def test_every_control_is_reached_by_tab_and_named(viewer):
     for _ in range(20):
         viewer.keys("Tab")
         if not viewer.run("return document.hasFocus()"):
-            break  # on to what is the browser's own
+            break  # the focus is now on the browser's own controls
         seen.append(viewer.run("""
             const at = document.activeElement || document.documentElement;
             const style = getComputedStyle(at.closest('.search input') ? at.parentNode : at);
@@ -205,7 +205,7 @@ def test_copying_where_our_keys_may_not(viewer, clipboard):
     press(viewer, "ArrowUp", "ArrowUp", "ArrowUp", "C")
     viewer.wait("document.querySelector('.toast.shown')")
     assert "Ctrl+C" in text(viewer, ".toast")
-    for kind in "keyDown", "keyUp":  # WebDriver's keys run none of the browser's own commands
+    for kind in "keyDown", "keyUp":  # with WebDriver's keys the browser would not copy
         viewer.cdp("Input.dispatchKeyEvent", type=kind, key="c", code="KeyC", modifiers=2,
                    windowsVirtualKeyCode=67, commands=["copy"] if kind == "keyDown" else [])
     viewer.run("Clipboard.prototype.writeText = refused")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the colours mean: said of those that are there, by key, button and sheet."""
+"""The legend explains the colours in the picture; it opens by key or button, and in the sheet."""
 
 import pytest
 

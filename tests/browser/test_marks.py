@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Marks: the list of them, and the picture of what ran between two."""
+"""Marks: their list, and the picture of the samples from one mark to the next."""
 
 import re
 
@@ -9,8 +9,8 @@ from marked import mark
 from viewing import box, click, fact, press, push, shares, show, text
 
 MARKS = [(1_000_000, "parse"), (2_000_000, "idle </script>"), (2_500_000, "compile")]
-# The known picture's nodes, in order: all main Compile emit strcmp write_out parse read_token
-# strcmp find start [unsampled]. Samples do not come in order of time.
+# The known picture's nodes, numbered from 0: all main Compile emit strcmp write_out parse
+# read_token strcmp find start [unsampled]. These samples are not in order of time.
 SAMPLES = [(200_000, 11, 100), (1_000_000, 8, 100), (1_999_999, 7, 100), (1_200_000, 9, 100),
            (3_000_000, 4, 300), (2_600_000, 5, 200), (3_500_000, 2, 100)]
 ROWS = "return [...document.querySelectorAll('.mark')].map(m => m.innerText.split(/\\s*\\n\\s*/))"
@@ -88,7 +88,7 @@ def test_by_keys_alone(marks):
     assert fact(marks, "total") == 300
     press(marks, "m")
     assert "parse" in marks.run("return document.activeElement.innerText")
-    press(marks, "Tab", "Enter")  # past what has no samples
+    press(marks, "Tab", "Enter")  # past `idle`, which has no samples and cannot be chosen
     assert fact(marks, "total") == 600
     press(marks, "ArrowUp", "ArrowUp", "ArrowUp", "Enter")
     assert fact(marks, "zoomed") == "Compile"
@@ -162,7 +162,7 @@ def test_without_marks_nothing_is_said_of_them(viewer):
 @pytest.mark.parametrize("samples", [
     [(5, 12, 1)], [(5, -1, 1)], [(5, 2**31 - 1, 1)]])
 def test_samples_that_cannot_be_are_refused(viewer, known, tmp_path, samples):
-    """The tree does not need them."""
+    """The page shows a message and keeps the graph, which does not need the samples."""
     show(viewer, mark(known, tmp_path / "wrong.svg", MARKS, samples))
     whole = shares(viewer)
     press(viewer, "m")

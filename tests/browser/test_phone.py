@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A phone: the page is as wide as its screen, and fingers do everything."""
+"""On a phone: the page is as wide as the screen, and fingers can do everything."""
 
 import pytest
 

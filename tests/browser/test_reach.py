@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Fingers, paper, windows of any size, and pictures made in ways the known one is not."""
+"""Fingers, printing, windows of any size, deep and large pictures, and a page that was saved."""
 
 import base64
 import re
@@ -134,14 +134,14 @@ def test_paper_gets_all_rows_or_those_in_sight(viewer, tmp_path):
 
 
 def deep(tmp_path, levels):
-    """One stack of so many levels, and a shallow one."""
+    """A picture of one stack with so many levels, and of a shallow one."""
     stack = ";".join(f"level_{i}" for i in range(levels))
     return render(f"{stack} 5\nshallow 5\n".encode(), tmp_path / "deep.svg")
 
 
 def more(browser):
-    """How many rows are said to be out of sight above and below."""
-    browser.run("return new Promise(done => setTimeout(done, 250))")  # it is told when it rests
+    """The numbers of rows out of sight, above and below, that the page shows."""
+    browser.run("return new Promise(done => setTimeout(done, 250))")  # until scrolling has ended
     said = browser.run("return [...document.querySelectorAll('.more')].map("
                        "one => one.hidden ? '0' : one.textContent)")
     return [int(re.sub(r"\D", "", one)) for one in said]
@@ -229,7 +229,7 @@ def test_details_tell_everything(viewer):
     assert "Of view" in tooltip and "66.7 %" in tooltip
     viewer.pointer(3, 3)
     viewer.wait("document.querySelector('.tooltip').offsetHeight === 0")
-    assert "parse" in text(viewer, ".details")  # what was clicked stays selected
+    assert "parse" in text(viewer, ".details")  # the clicked box stays selected
 
 
 @pytest.mark.parametrize("order", ["flame", "icicle"])

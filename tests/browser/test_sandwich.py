@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Callers above and callees below one function, over all its calls."""
+"""The sandwich: a function's callers above it and its callees below, of all its calls."""
 
 import pytest
 
@@ -11,14 +11,14 @@ from viewing import box, click, fact, middle, press, push, shares, show, text
 
 @pytest.fixture
 def emit(viewer, known):
-    """Callers and callees of emit: 500 samples in Compile, of strcmp and write_out."""
+    """The sandwich of emit: 500 samples, called by Compile; it calls strcmp and write_out."""
     show(viewer, known, "#view=sandwich&of=emit")
     return viewer
 
 
 @pytest.fixture
 def recursive(viewer, tmp_path):
-    """f within f, and g that calls it and is called by it."""
+    """The sandwich of f, which recurs through g: g calls f and is called by it."""
     stacks = b"g;f;g;x 4\ng;f;x 3\nh;g;f;g;f 2\nf 1\nelse 10\n"
     picture = render(stacks, tmp_path / "recursive.svg")
     show(viewer, picture, "#view=sandwich&of=f")
@@ -150,7 +150,7 @@ def test_links_without_the_function_or_of_another_run(viewer, known):
     show(viewer, known, "#view=sandwich&of=gone")
     assert "gone" in text(viewer, ".toast")
     assert viewer.run("return document.querySelector('.views [aria-pressed=true]').className") == "views-graph"
-    show(viewer, known, "#view=sandwich")  # of the costliest
+    show(viewer, known, "#view=sandwich")  # no function named: it is of the one that costs most
     assert fact(viewer, "zoomed").startswith("strcmp: 400")
     show(viewer, known, "#focus=parse&view=sandwich&of=emit")
     assert "Not in this picture" in text(viewer, ".toast")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What leaves the picture: files that other programs read, and text for the clipboard."""
+"""Saving and copying: files for other programs, and text for the clipboard."""
 
 import base64
 import subprocess
@@ -24,7 +24,7 @@ STACKS = {stack: int(weight) for stack, weight in
 
 
 def save(browser, what):
-    """Choose a format by what its button says. Returns the file's name and bytes."""
+    """Save in the format whose button begins with @what. Returns the file's name and bytes."""
     browser.run(KEEP)
     press(browser, "S")
     browser.run("""[...document.querySelectorAll('.format')]
@@ -40,7 +40,7 @@ def folded(content):
 
 
 def through_flamerun(content, path, suffix, *options):
-    """What flamerun reads in it, as folded text."""
+    """The stacks that flamerun reads from the saved content: {stack: weight}."""
     saved = path / f"saved.{suffix}"
     saved.write_bytes(content)
     subprocess.run([FLAMERUN, "render", "-q", "--no-config", *options, str(saved), "-o",
@@ -101,7 +101,7 @@ def menu(browser):
 
 
 def choose(browser, name, what):
-    """From a box's menu, by the other mouse button."""
+    """Choose @what from a box's menu, which the right mouse button opens."""
     x, y = middle(box(browser, name))
     browser.call("POST", "/actions", {"actions": [
         {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [

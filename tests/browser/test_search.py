@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Searching: what matches, how much of the time, from match to match."""
+"""Searching: the matches, their share of the time, and moving from match to match."""
 
 import pytest
 
@@ -11,7 +11,7 @@ WHERE = ("return [document.querySelector('.scroller').scrollTop,"
 
 
 def found(viewer):
-    """Wait for what takes longer than a key."""
+    """Wait for the end of the search, which may come long after the key."""
     viewer.wait("!flamerun.searching")
 
 
@@ -160,7 +160,7 @@ def test_without_matches_there_is_no_next_one(viewer):
     assert fact(viewer, "selected") == ""
 
 
-# Tries as many ways as there are to part the letters, twice as many by each.
+# Tries all ways to divide a run of the letter a into groups: each letter more doubles the time.
 ENDLESS = "(a+)+$"
 
 
@@ -178,7 +178,7 @@ def test_a_search_without_end_is_given_up(viewer, letters, how):
         show(viewer, letters)
         viewer.keys("/", *ENDLESS, "Alt+r")
     viewer.wait("document.querySelector('.matched').innerText === 'Searching\u2026'")
-    press(viewer, "i")  # the page goes on, and so does what is typed
+    press(viewer, "i")  # meanwhile the page still answers
     assert viewer.run("return document.readyState") == "complete"
     found(viewer)
     assert text(viewer, ".matched") == "Given up after 2 s"
@@ -191,7 +191,7 @@ def test_a_search_without_end_is_given_up(viewer, letters, how):
 def test_what_is_typed_next_does_not_wait(viewer, letters):
     show(viewer, letters, "#search=(a%2B)%2B%24&regex")
     assert fact(viewer, "searching")
-    # By the page's own clock: a busy machine takes its time to send keys.
+    # By the page's own clock, as a busy machine may be slow to send keys.
     viewer.run("""addEventListener('input', () => (window.typed = performance.now(), window.found = 0), true);
         setInterval(() => window.typed && !flamerun.searching && (window.found ||= performance.now()), 5)""")
     viewer.keys("/", *"^b")

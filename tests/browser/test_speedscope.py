@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What speedscope itself shows of files for it: threads, their totals, functions, stacks in order."""
+"""Files for speedscope, as it shows them: threads, their totals, functions, order of stacks."""
 
 import contextlib
 import functools
@@ -17,7 +17,7 @@ from marked import mark
 
 SPEEDSCOPE = ROOT / "build" / "node_modules" / "speedscope" / "dist" / "release"
 NS = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}
-# Of conftest.KNOWN: which thread was seen on which node, in places of conftest.KNOWN's tree, and when.
+# Samples of conftest.KNOWN: (us, node, weight, thread). test_marks.py lists the nodes' numbers.
 COMPILE, EMIT_STRCMP, WRITE_OUT, READ_TOKEN, TOKEN_STRCMP, FIND, UNSAMPLED = 2, 4, 5, 7, 8, 9, 11
 SAMPLES = [(5, COMPILE, 100, 1), (10, EMIT_STRCMP, 150, 0), (15, TOKEN_STRCMP, 100, 1),
            (16, READ_TOKEN, 100, 1), (17, FIND, 100, 1), (20, WRITE_OUT, 200, 0),
@@ -48,7 +48,7 @@ def serve(folder):
 
 @pytest.fixture
 def site(tmp_path):
-    """A folder with speedscope in it, served. Returns the folder and where it is."""
+    """Serve a folder with speedscope in it. Yields the folder and its URL."""
     if not SPEEDSCOPE.is_dir():
         pytest.skip("no speedscope: npm install --prefix build speedscope")
     shutil.copytree(SPEEDSCOPE, tmp_path / "site")
@@ -67,7 +67,7 @@ def show(browser, url, name):
 
 
 def thread(browser):
-    """The thread that is shown, and which of how many it is."""
+    """The thread that the page shows: its name, its number, and how many there are."""
     return re.fullmatch(r"(.*) \((\d+)/(\d+)\)", browser.run(
         "return document.body.innerText.split('\\n').find(line => /\\(\\d+\\/\\d+\\)$/.test(line))")
     ).groups()
@@ -91,7 +91,7 @@ def test_threads_have_their_functions(browser, known, site):
     flamerun("render", folder / "in.svg", "-o", folder / "run.speedscope.json", "--title", "The title")
     show(browser, url, "run.speedscope.json")
     assert browser.run("return document.title") == "The title - speedscope"
-    # The heaviest thread; the table's rows are made as the page scrolls: so few are all there.
+    # The heaviest thread is shown first. Its table is so short that all rows exist at once.
     assert thread(browser) == (THREADS[0], "1", "2")
     assert table(browser) == EXPECTED[THREADS[0]]
     browser.keys("n")
@@ -101,7 +101,7 @@ def test_threads_have_their_functions(browser, known, site):
     found = {one["name"]: [
         (data["shared"]["frames"][stack[-1]]["name"], weight)
         for stack, weight in zip(one["samples"], one["weights"])] for one in data["profiles"]}
-    # In order of time, which is neither that of weights nor that of stacks.
+    # In order of time, which here is the order of neither the weights nor the stacks.
     assert found == {THREADS[0]: [("strcmp", 150e6), ("write_out", 200e6), ("strcmp", 150e6)],
                      THREADS[1]: [(name, 100e6) for name in (
                          "Compile", "strcmp", "read_token", "std::map<Key, Value>::find",
@@ -112,7 +112,8 @@ def event(kind, frame, at):
     return {"type": kind, "frame": frame, "at": at}
 
 
-# What others write: functions entered and left, decimals, a start that is not 0, and idle time.
+# A file as other programs write it: functions entered and left, fractions, a start other than 0,
+# and idle time.
 FOREIGN = {
     "$schema": "https://www.speedscope.app/file-format-schema.json",
     "shared": {"frames": [{"name": "main"}, {"name": "work", "file": "a.c", "line": 3},
@@ -143,5 +144,5 @@ def test_what_others_wrote_weighs_the_same(browser, site, number):
     theirs = table(browser)
     assert {name.strip() for name in ours} == set(theirs)
     for name, weights in ours.items():
-        # As many digits as the page shows.
+        # As exact as the digits that the page shows.
         assert theirs[name.strip()] == pytest.approx(weights, rel=0.005, abs=0.00001), name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The strip of the run's time: ranges by pointer, finger and key, and what lies below it."""
+"""The strip of the run's time: ranges by pointer, finger and key; seconds and lanes below it."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from marked import mark
 from viewing import fact, press, push, show, text
 
 MARKS = [(500_000, "begin <b>"), (2_000_000, "middle")]
-# Two samples each hundredth of a second, of six nodes one after the other; test_marks.py lists them.
+# A weight of 2 each 10 ms, in six nodes one after the other; test_marks.py lists the nodes.
 SAMPLES = [(10_000 * i, (4, 5, 7, 8, 9, 11)[i * 6 // 401], 2) for i in range(401)]
 LONG = [(100_000 * i, (4, 5)[i // 600 % 2], 20) for i in range(1201)]
 CHIPS = "return [...document.querySelectorAll('.chip')].map(c => c.textContent)"
@@ -26,7 +26,10 @@ def long(known, tmp_path_factory):
 
 
 def with_threads(picture, output, threads, of_sample):
-    """A copy in which samples are of @threads [(name, process)], by number; fewer than 128."""
+    """
+    A copy in which sample i is of thread of_sample(i), an index in @threads [(name, process)], of
+    which there are fewer than 128.
+    """
     svg = picture.read_text("utf-8")
     columns = marked.unpack(marked.PIECE.search(svg)[2])
     numbers = list(marked.read_varints(columns[marked.NUMBERS]))
@@ -86,7 +89,7 @@ def drop(browser):
 
 
 def chosen(browser):
-    """The range's edges in seconds, as the link has them."""
+    """The chosen range's edges in seconds, as the link has them; None without a range."""
     fragment = browser.run("return location.hash")
     times = [part[5:] for part in fragment.lstrip("#").split("&") if part.startswith("time=")]
     return [float(one) if one else None for one in times[0].split("-")] if times else None
@@ -97,7 +100,7 @@ def settled(browser):
 
 
 def entered(browser):
-    """How many entries the page has added to the history, whose own length stops at 50."""
+    """How many entries the page has added to the history: history.length stops at 50."""
     return browser.run("""
         if (window.entered === undefined) {
             const push = history.pushState;
@@ -296,7 +299,7 @@ def test_by_a_finger(viewer, timed):
         viewer.touch([at(viewer, 1), at(viewer, 1.5), at(viewer, 2)])
         viewer.wait("location.hash.includes('time=')")
         assert chosen(viewer) == [pytest.approx(1, abs=.03), pytest.approx(2, abs=.03)]
-        # An edge is hit from beside it.
+        # A finger 12 pixels beside an edge still drags the edge.
         x, y = at(viewer, 2)
         viewer.touch([(x + 12, y), at(viewer, 2.5), at(viewer, 3)])
         viewer.wait("flamerun.total > 350")

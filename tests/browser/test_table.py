@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The table of functions: what each costs, by eye, by keys alone and by ear, and its way to the graph."""
+"""The table of functions and their costs: by pointer, keys and screen reader; ways to the graph."""
 
 import pytest
 
@@ -12,7 +12,7 @@ BY_SELF = ["strcmp", "write_out", "Compile", "read_token", "[unsampled]",
 
 
 def rows(browser):
-    """Cells of the rows there are, in order; narrow spaces as plain ones."""
+    """The cells of the rows that exist, in order, with plain spaces for narrow ones."""
     return browser.run("""return [...document.querySelectorAll('.rows .row')].map(row =>
         [...row.children].map(cell => cell.textContent.replace(/\u202f/g, ' ')))""")
 
@@ -32,7 +32,7 @@ def open_table(browser):
 
 
 def active(browser):
-    """The row that has the focus: its name, and whether it is selected."""
+    """The row with the focus: [name, whether it is selected]; another element: [its tag, '']."""
     return browser.run("""const at = document.activeElement;
         return at.getAttribute('role') === 'row'
             ? [at.firstChild.textContent, at.getAttribute('aria-selected')] : [at.localName, '']""")
@@ -62,7 +62,7 @@ def test_by_keys_alone(viewer):
     assert active(viewer) == ["start", "true"]
     press(viewer, "PageUp", "ArrowUp")
     assert active(viewer)[0] == BY_SELF[0]
-    press(viewer, "ArrowRight")  # by total
+    press(viewer, "ArrowRight")  # sorts by total
     assert names(viewer)[:3] == ["main", "Compile", "emit"]
     assert active(viewer) == ["strcmp", "true"]
     focus(viewer, "Function", "Shift+Tab")
@@ -80,7 +80,7 @@ def test_enter_shows_it_in_the_graph_and_escape_leads_out(viewer):
     press(viewer, "ArrowDown", "ArrowUp", "Enter")
     wait_for(viewer, "graph")
     assert fact(viewer, "selected") == "strcmp"
-    assert "300 samples" in text(viewer, ".details")  # the heavier one of two
+    assert "300 samples" in text(viewer, ".details")  # the heavier one of its two boxes
     assert viewer.run("return document.activeElement.localName") == "canvas"
     press(viewer, "ArrowDown")
     open_table(viewer)
@@ -124,7 +124,7 @@ def test_the_search_field_filters(viewer):
     push(viewer, ".case")
     assert names(viewer) == []
     assert "No function" in text(viewer, ".rows")
-    press(viewer, "ArrowDown", "Enter", "s", "End")  # there is nothing to go to
+    press(viewer, "ArrowDown", "Enter", "s", "End")  # there is no row to go to
     assert viewer.run("return document.querySelector('.views [aria-pressed=true]').className") == "views-table"
     push(viewer, ".case")
     push(viewer, ".regex")
@@ -200,7 +200,7 @@ def test_of_many_rows_those_in_sight_are_made(viewer, tmp_path):
     assert names(viewer)[0] == "function_99999" and len(rows(viewer)) < 80
     press(viewer, "End", "ArrowUp")
     assert active(viewer) == ["function_0", "true"] and len(rows(viewer)) < 80
-    # What has the focus stays, wherever it is scrolled to.
+    # The row with the focus stays, however far one scrolls away from it.
     viewer.run("document.querySelector('.table').scrollTop = 0")
     viewer.wait("document.querySelector('.rows .row').textContent.startsWith('function_99999')")
     assert active(viewer) == ["function_0", "true"]

@@ -15,12 +15,12 @@ PERIOD_US = 10_000
 @pytest.fixture(scope="module")
 def timed(tmp_path_factory):
     """
-    The first worker: 100 ms of Compile that end at 0.2 s, then nothing, emit twice about 50 ms of
-    parse, nothing, and parse until 1 s. The others do less.
+    The first worker has 100 ms of Compile until 0.2 s, then a pause, 50 ms each of emit, parse and
+    emit until 0.6 s, a pause, and 100 ms of parse until 1 s. The other threads do less.
     """
     folder = tmp_path_factory.mktemp("timed")
     picture = render(b"main;Compile 10\nmain;emit 10\nmain;parse;read 10\n", folder / "known.svg")
-    # In the file's order main is node 1, Compile 2, emit 3, parse 4, read 5.
+    # Node numbers in the file: main 1, Compile 2, emit 3, parse 4, read 5.
     run = [(200_000, 2, 10, 1), (500_000, 3, 5, 1), (550_000, 5, 5, 1), (600_000, 3, 5, 1),
            (1_000_000, 5, 10, 1)]
     others = [(300_000, 2, 3, 0), (700_000, 5, 2, 2), (800_000, 3, 1, 3)]
@@ -29,7 +29,7 @@ def timed(tmp_path_factory):
 
 
 def boxes(viewer):
-    """What is drawn of the root's row and above it: [(row, name, from, to)], in shares of the width."""
+    """The boxes above the root: [(row, name, from, to)], from and to as shares of its width."""
     found = viewer.run("return flamerun.boxes")
     root = next(b for b in found if b["row"] == 0)
     width = root["right"] - root["left"]
@@ -38,7 +38,7 @@ def boxes(viewer):
 
 
 def choose(viewer, number):
-    """A thread of the list, by keys."""
+    """Choose a thread by keys: @number further down in the list."""
     viewer.run("document.querySelector('.timeline select').focus()")
     for _ in range(number):
         viewer.keys("ArrowDown")
@@ -101,7 +101,7 @@ def test_another_thread_is_chosen_by_keys_and_by_a_link(viewer, timed):
     viewer.wait("flamerun.boxes[0].name.startsWith('worker (7/8)')")
     show(viewer, timed, "#view=time&of=worker (7%2F9)")
     assert fact(viewer, "zoomed").startswith("worker (7/9)")
-    # Another run's threads have other numbers.
+    # In a link from another run the thread's numbers differ: the name decides.
     show(viewer, timed, "#view=time&of=main (1%2F1)")
     assert fact(viewer, "zoomed").startswith("main (7/7)")
     show(viewer, timed, "#view=time&of=nobody")
@@ -131,7 +131,7 @@ def test_zoom_in_time_and_its_link(viewer, timed):
     viewer.run("document.querySelector('canvas').focus()")
     press(viewer, "ArrowDown")
     assert "900 ms" not in text(viewer, ".details")
-    # Without a place it is the first box of that way.
+    # A link without `span` leads to the first box with that path.
     show(viewer, timed, link.split("&span")[0])
     assert fact(viewer, "zoomed") == "read"
     press(viewer, "+")
@@ -205,7 +205,7 @@ def test_a_phone_has_room_for_time(viewer, timed):
 
 
 def test_h_opens_the_hot_path(viewer, known, timed):
-    # Of main's 900 Compile has 600, of those emit 500, of those strcmp 300.
+    # main has 900 samples: 600 are in Compile, 500 of these in emit, 300 of these in strcmp.
     press(viewer, "h")
     assert fact(viewer, "selected") == "strcmp"
     assert "30.0 %" in text(viewer, ".details") and "4 levels" in text(viewer, ".spoken")

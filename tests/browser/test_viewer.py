@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The picture in a browser: boxes, zoom, what is said about a box, the window."""
+"""The picture in a browser: boxes, zoom, tooltips, windows that change their size."""
 
 import pytest
 
@@ -62,7 +62,7 @@ def test_zoom_moves_unless_motion_is_unwanted(viewer):
         seen = len(set(viewer.run("return window.flamerun_frames")))
         press(viewer, "Escape")
         return seen
-    # A machine that does something else in the middle of a zoom shows its end only.
+    # A busy machine may show only the end of a zoom.
     assert any(places() > 3 for _ in range(20))
     viewer.media(prefers_reduced_motion="reduce")
     assert places() <= 2
@@ -113,7 +113,7 @@ def test_nothing_is_loaded_from_elsewhere(viewer):
 
 @pytest.mark.parametrize("rows", (10, 200))
 def test_the_first_picture_is_drawn_once(viewer, tmp_path, rows):
-    """Also where it is scrolled to its root."""
+    """Also if it has so many rows that the page must scroll to the root."""
     stack = ";".join(f"f{row}" for row in range(rows))
     picture = render(f"{stack} 10\n".encode(), tmp_path / "stack.svg")
     counts = viewer.cdp("Page.addScriptToEvaluateOnNewDocument", source="""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Time on a CPU, time that was waited, and both; what waits for what; threads that are idle."""
+"""CPU time, waiting time, and both; kinds of waits and holders of locks; idle threads."""
 
 import pathlib
 import re
@@ -24,14 +24,14 @@ POOL = [("start pool [futex]", "lock", 0, 1000, 0)]
 
 
 def draw(output, threads, *options):
-    """A picture of @threads, each a list of stacks as MAIN."""
+    """Draw a picture of @threads, each a list of stacks like MAIN."""
     maker = Maker(("samples", "count"), ("cpu", "nanoseconds"), ("wait", "nanoseconds"),
                   ("runnable", "nanoseconds"))
     for ident, name in enumerate(FUNCTIONS, 1):
         maker.function(ident, name)
     for number, stacks in enumerate(threads):
         for stack, kind, cpu, wait, ready in stacks:
-            # Names have blanks as well.
+            # Names in brackets have blanks in them.
             names = re.findall(r"\[.*?\]|\S+", stack)
             labels = {"thread": f"t (1/{number})", **({"wait": kind} if kind else {})}
             maker.sample([FUNCTIONS.index(name) + 1 for name in reversed(names)],
@@ -60,7 +60,7 @@ def names(browser):
 
 
 def spans(browser):
-    """Milliseconds that each box stands for, by name."""
+    """The milliseconds that each box stands for, by name."""
     total = fact(browser, "total")
     return {name: round(share * total) for (_, name), share in shares(browser).items()}
 
@@ -78,7 +78,7 @@ def test_w_goes_through_the_times(waits):
             ("both", BOTH, "all: 2.65 s of CPU and waiting time"),
             ("cpu", CPU, "all: 100 samples, 100 ms of CPU time")]:
         assert fact(waits, "times") == times
-        # A box on a whole pixel may be one of 1232 wider or narrower.
+        # Boxes end on whole pixels: a box may be a pixel of 1232 too wide or too narrow.
         assert spans(waits) == {name: pytest.approx(ms, abs=3) for name, ms in boxes.items()}
         assert box(waits, "all", 0)["name"].replace("\u202f", " ") == label
         assert [pressed(waits, f".times button:nth-child({n})") for n in (1, 2, 3)] == [
@@ -110,7 +110,7 @@ def test_the_address_has_the_times(waits, picture):
     fragment = waits.run("return location.hash")
     show(waits, picture, fragment)
     assert fact(waits, "times") == "waits" and fact(waits, "zoomed") == "load"
-    press(waits, "w")  # where one is stays, if there is such a place
+    press(waits, "w")  # the zoom stays as long as its box exists
     assert fact(waits, "zoomed") == "load"
     press(waits, "w")
     assert fact(waits, "times") == "cpu" and fact(waits, "zoomed") == "main"
@@ -141,7 +141,7 @@ def test_idle_threads_are_one_box_that_opens(waits):
     press(waits, "w")
     assert "pool" not in names(waits)
     idle = box(waits, "[idle")
-    # There is nothing to be pointed at above it.
+    # Above the folded box there is nothing to point at.
     waits.pointer((idle["left"] + idle["right"]) / 2, idle["top"] - idle["height"] / 2)
     assert fact(waits, "hovered") == ""
     click(waits, "[idle")
@@ -149,7 +149,7 @@ def test_idle_threads_are_one_box_that_opens(waits):
     press(waits, "Escape")
     assert "pool" not in names(waits)
     press(waits, "0")
-    # By keys: into it, and out again.
+    # By keys, into the box of idle threads.
     waits.pointer(5, 5)
     click(waits, "all")
     press(waits, "ArrowUp")
@@ -201,14 +201,14 @@ def test_a_box_tells_its_time_in_system_calls(viewer, tmp_path):
                         tmp_path / "kernel.svg"))
     assert parts(viewer, "main") == [["CPU", "70 samples"], ["CPU, in the kernel", "30 samples"]]
     assert parts(viewer, "copy") == [["CPU", "10 samples"], ["CPU, in the kernel", "30 samples"]]
-    # Where all is the program's own there is nothing to tell apart.
+    # `think` has no time in the kernel, so its tooltip has no parts.
     viewer.pointer(*middle(box(viewer, "think")))
     viewer.wait("document.querySelector('.tooltip .name').innerText === 'think'")
     assert not viewer.run("return document.querySelector('.tooltip .parts')")
 
 
-# `work` waits for a lock that others have for 650, 200 and, nobody knows who, 150 ms; `load` for no
-# lock that is known.
+# `work` waits for a lock: 650 ms while `load` holds it, 200 ms while std::map::find does, 150 ms
+# without a known holder. `load` waits for locks without known holders only.
 LOCKS = [("main work [futex: held by load]", "lock", 0, 650, 0),
          ("main work [futex: held by std::map::find]", "lock", 0, 200, 0),
          ("main work [futex]", "lock", 0, 150, 0), ("main load [futex]", "lock", 0, 500, 0),
@@ -226,7 +226,7 @@ def test_a_box_tells_who_had_its_locks(viewer, tmp_path):
     assert parts(viewer, "load") == [["CPU", "100 ms"], ["lock", "500 ms"]]
     assert viewer.run("return document.querySelector('.tooltip .holders')") is None
     assert box(viewer, "[futex: held by load]")
-    # From the other end the lock's box is that of one holder.
+    # Bottom-up, the lock has a box for each holder.
     press(viewer, "b")
     assert parts(viewer, "[futex: held by load]") == [["lock", "650 ms"]]
     assert text(viewer, ".tooltip .holders") == "Locks held by load 100 %"
@@ -275,7 +275,7 @@ def test_a_phone_has_room(viewer, picture):
 
 
 def test_kinds_have_one_name():
-    """The static picture and the viewer call them the same, in the same order."""
+    """The static picture and the viewer name the kinds of wait alike, in the same order."""
     drawn = re.search(r"palette_waits\[PALETTE_WAITS\] = \{(.*?)\};",
                       (ROOT / "render" / "palette.c").read_text(), re.S)[1]
     viewed = re.search(r"WAIT_KINDS = new Map\(\[(.*?)\]\);",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What of the viewer needs no document, and trees to try it on.
+// The modules of the viewer that need no document, and trees and profiles to test them with.
 
 export * from '../../share/viewer/activity.js';
 export * from '../../share/viewer/address.js';
@@ -24,7 +24,7 @@ export {NONE, buildTree, childrenOf, firstAlong, firstChild, follow, frameTotals
 
 import {buildTree, pathTo} from '../../share/viewer/tree.js';
 
-/** Numbers that look like chance, the same for a seed. */
+/** Returns a function for random numbers below `most`, the same ones for the same seed. */
 export function randomOf(seed) {
 	return most => {
 		seed = (seed * 1103515245 + 12345) % 2147483648;
@@ -32,7 +32,7 @@ export function randomOf(seed) {
 	};
 }
 
-/** A tree from stacks: {'a;b': 3}. Frames are numbered by name, siblings follow that order. */
+/** A tree of stacks, such as {'a;b': 3}. Frames are numbered in order of names, as are siblings. */
 export function treeOf(stacks) {
 	const frames = [...new Set(Object.keys(stacks).flatMap(stack => stack.split(';')))].sort();
 	const root = {self: 0, children: new Map()};
@@ -61,10 +61,10 @@ export function treeOf(stacks) {
 	return {tree, frames};
 }
 
-/** Of frames that tests name. */
+/** Kinds of the frames that tests use. */
 const KINDS = {'[w]': 7, 'f': 6, '[idle]': 9};
 
-/** The profile that a file with samples [{stack, us, thread, weight, kind}] in order of time has. */
+/** The profile of a file with the samples [{stack, us, thread, weight, kind}], in order of time. */
 export function profileOf(raw, {tickUs = 1, moduleOf = {}, ...facts}) {
 	const stacks = {};
 	for (const {stack, weight} of raw)
@@ -82,7 +82,7 @@ export function profileOf(raw, {tickUs = 1, moduleOf = {}, ...facts}) {
 			kind: Uint8Array.from(raw, one => one.kind || 0)}, ...facts};
 }
 
-/** Stacks that share prefixes and suffixes, and recursion. */
+/** Random stacks that share prefixes and suffixes, and have recursion. */
 export function randomStacks(seed, count) {
 	const stacks = {};
 	const random = randomOf(seed);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What tests look at in the viewer, and how they reach it."""
+"""Helpers to read the viewer's state, and to point, click and press keys in it."""
 
 import contextlib
 import http.server
@@ -8,7 +8,10 @@ import threading
 
 @contextlib.contextmanager
 def serve(picture, policies):
-    """A picture over http, at each path under its policy, None for none. Yields the URL before it."""
+    """
+    Serve a picture over http at the paths in @policies, each with its content security policy (or
+    None for no policy). Yields the URL up to the path.
+    """
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(200 if self.path in policies else 404)
@@ -28,7 +31,7 @@ def serve(picture, policies):
 
 
 def show(viewer, picture, fragment=""):
-    """Open a picture anew, also where only what is behind the # differs."""
+    """Load a picture anew, even if only the URL's fragment differs."""
     viewer.open("about:blank")
     viewer.open(picture.as_uri() + fragment)
     viewer.wait("window.flamerun")
@@ -36,7 +39,7 @@ def show(viewer, picture, fragment=""):
 
 
 def box(browser, name, row=None):
-    """The box of a name as (left, right, top, height); it must be on screen once."""
+    """The only box on the screen whose name begins with @name: {left, right, top, height, ...}."""
     found = [b for b in browser.run("return flamerun.boxes")
              if b["name"].startswith(name) and (row is None or b["row"] == row)]
     assert len(found) == 1, f"{name}: {found}"
@@ -53,14 +56,14 @@ def click(browser, name, row=None):
 
 
 def shares(browser):
-    """Width of each box as a share of the root's, by (row, name)."""
+    """The width of each box as a share of the root's width, by (row, name)."""
     boxes = browser.run("return flamerun.boxes")
     whole = next(b["right"] - b["left"] for b in boxes if b["row"] == 0)
     return {(b["row"], b["name"]): (b["right"] - b["left"]) / whole for b in boxes if b["row"]}
 
 
 def pixel(browser, x, y):
-    """Colour the canvas has at a place of the window."""
+    """The canvas's colour [red, green, blue, alpha] at a point of the window."""
     return browser.run("""
         const canvas = document.querySelector('canvas'), area = canvas.getBoundingClientRect();
         const ratio = canvas.width / area.width;
@@ -69,7 +72,7 @@ def pixel(browser, x, y):
 
 
 def text(browser, selector):
-    """What an element shows; narrow spaces as plain ones."""
+    """An element's text, with plain spaces for narrow ones."""
     return browser.run("return document.querySelector(arguments[0]).innerText",
                        selector).replace("\u202f", " ")
 
@@ -80,7 +83,7 @@ def press(browser, *keys):
 
 
 def push(browser, selector):
-    """A real click on the middle of an element."""
+    """Click with the mouse on the middle of an element."""
     place = browser.run("""
         const area = document.querySelector(arguments[0]).getBoundingClientRect();
         return [(area.left + area.right) / 2, (area.top + area.bottom) / 2]""", selector)
@@ -88,7 +91,7 @@ def push(browser, selector):
     browser.wait("!flamerun.animating")
 
 
-# What the page says of itself: the viewer tells only what nobody sees.
+# Facts that can be read from the page; the object `flamerun` has only those that cannot.
 SEEN = {"bottomUp": "document.querySelector('.bottom-up').getAttribute('aria-pressed') === 'true'",
         "icicle": "document.querySelector('.icicle').getAttribute('aria-pressed') === 'true'",
         "times": "document.querySelector('.times [aria-pressed=true]').className.replace('times-', '')",

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """
-A headless Chromium through chromedriver's own HTTP interface: W3C WebDriver, no library.
+A headless Chromium, driven through chromedriver's HTTP interface (W3C WebDriver) without a library.
 
-The tests speak to a browser, not to DevTools: windows, fingers, the wheel and the clipboard are its
-methods. Firefox has them by Marionette, and skips what it cannot be told.
+Windows, fingers, the wheel and the clipboard are methods of Browser, so that tests need not use
+DevTools themselves. Firefox has the same methods through Marionette; if it cannot do what a method
+asks for, the test is skipped.
 """
 
 import base64
@@ -23,7 +24,7 @@ FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--remote-debugging-pipe",  # needs no name service, and no port
 ]
-# The same browser without a desktop's windows takes two thirds of the time for the same.
+# Chromium without a desktop's windows: the tests take two thirds of the time with it.
 SHELL = os.environ.get("BROWSER") != "chromium" and shutil.which("chromium-headless-shell")
 PATIENCE_S = 60  # with a browser that hangs; a busy machine may need much of it
 # https://www.w3.org/TR/webdriver2/#keyboard-actions
@@ -40,7 +41,7 @@ def _free_port():
 
 
 class Browser:
-    """One browser with a fresh profile. Use as a context manager."""
+    """A browser with a fresh profile, as a context manager."""
 
     def __init__(self, *flags, width=1280, height=900, scripts=True, is_whole=False):
         self.data = tempfile.mkdtemp(prefix="flamerun-chromium-")
@@ -53,7 +54,7 @@ class Browser:
                             f"--window-size={width},{height}", *flags]}
         if not scripts:
             options["prefs"] = {"profile.managed_default_content_settings.javascript": 2}
-        # Preferences are the whole one's.
+        # Only the whole browser knows preferences.
         if SHELL and scripts and not is_whole:
             options["binary"] = self._shell()
         try:
@@ -80,7 +81,7 @@ class Browser:
             shutil.rmtree(self.data, ignore_errors=True)
 
     def _shell(self):
-        """It opens no page unless told, and chromedriver waits for one."""
+        """A script that starts the shell with a page: chromedriver waits for one."""
         command = pathlib.Path(self.data) / "shell"
         command.write_text(f'#!/bin/sh\nexec {SHELL} "$@" about:blank\n')
         command.chmod(0o755)
@@ -114,11 +115,11 @@ class Browser:
         self.call("POST", "/url", {"url": url})
 
     def run(self, script, *arguments):
-        """The value of a script's `return`."""
+        """Run a script in the page. Returns the value of its `return`."""
         return self.call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
     def wait(self, expression, seconds=PATIENCE_S):
-        """Until a JavaScript expression holds. Returns its value."""
+        """Wait until a JavaScript expression is true. Returns its value."""
         deadline = time.monotonic() + seconds
         while True:
             value = self.run(f"return {expression}")
@@ -136,7 +137,7 @@ class Browser:
              "actions": actions}]})
 
     def keys(self, *keys):
-        """Press keys one after the other; "Shift+Enter" holds the first one meanwhile."""
+        """Press keys one after the other; in "Shift+Enter" the first one is held for the second."""
         actions = []
         for key in keys:
             held = [KEYS.get(one, one) for one in (key.split("+") if len(key) > 1 else [key])]
@@ -146,11 +147,11 @@ class Browser:
                                                     "actions": actions}]})
 
     def cdp(self, command, **parameters):
-        """One command of the DevTools protocol."""
+        """Run one command of the DevTools protocol."""
         return self.call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
     def touch(self, *fingers):
-        """Each finger is a list of (x, y): put down on the first, moved over the others."""
+        """Touch with fingers: each goes down at the first of its points (x, y) and moves on."""
         self.call("POST", "/actions", {"actions": [
             {"type": "pointer", "id": f"finger{i}", "parameters": {"pointerType": "touch"},
              "actions": [{"type": "pointerMove", "x": round(path[0][0]), "y": round(path[0][1]),
@@ -162,7 +163,7 @@ class Browser:
             for i, path in enumerate(fingers)]})
 
     def wheel(self, x, y, down, held):
-        """Turn the wheel by `down` CSS pixels, with a key held."""
+        """Turn the wheel by `down` CSS pixels while the key `held` is down."""
         pauses = [{"type": "pause", "duration": 0}] * 2
         self.call("POST", "/actions", {"actions": [
             {"type": "key", "id": "keyboard", "actions": [
@@ -173,7 +174,7 @@ class Browser:
                               "deltaY": down, "duration": 0, "origin": "viewport"}]}]})
 
     def fingers(self, has):
-        """Whether the screen can be touched."""
+        """Let the page have a screen that can be touched, or not."""
         self.cdp("Emulation.setTouchEmulationEnabled", enabled=has,
                  **({"maxTouchPoints": 2} if has else {}))
 
@@ -181,12 +182,12 @@ class Browser:
         self.call("POST", "/window/rect", {"width": width, "height": height})
 
     def viewport(self, width, height, ratio=1):
-        """Exactly so many CSS pixels, of `ratio` device pixels each, until resize_back()."""
+        """Give the page so many CSS pixels of `ratio` device pixels each, until resize_back()."""
         self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height,
                  deviceScaleFactor=ratio, mobile=False)
 
     def phone(self, width, height):
-        """A screen of so many CSS pixels that fingers point at, until desk()."""
+        """Give the page a phone's touch screen of so many CSS pixels, until desk()."""
         self.fingers(True)
         self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height,
                  deviceScaleFactor=2, mobile=True)

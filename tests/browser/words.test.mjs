@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Searching, labels, numbers, spans and the state in the URL.
+// Searching, labels, numbers, ranges, and the state in the URL.
 
 import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';
@@ -50,7 +50,7 @@ test('labels', () => {
 	assert.equal(whole.fit('map<int>::at', 60), 'map<\u2026>::at');
 });
 
-/** Lines of a table that the tests of the static picture read, too. */
+/** The lines of a table of cases that the tests of the static picture also read. */
 function casesOf(table) {
 	const lines = readFileSync(new URL(`../${table}.tsv`, import.meta.url), 'utf8').split('\n')
 		.filter(line => line && !line.startsWith('#'));
@@ -147,7 +147,7 @@ test('a way leads to the same names in another tree, as far as that has them', (
 	assert.deepEqual(end(here, wayOf(names)), ['c', 4, 0]);
 	assert.deepEqual(end(there, wayOf(names)), ['b', 3, 1]);
 	assert.deepEqual(end(there, wayOf(['x', 'a'])), [0, 0, 2]);
-	// Too deep to be said level by level: on by those that have one child.
+	// Too deep for a link with all levels: missing ones are followed through single children.
 	const deep = Array.from({length: 1000}, (_, i) => `f${i}`);
 	assert.deepEqual(end(treeOf({[deep.join(';')]: 1, 'f0;x': 1}), wayOf(deep)), ['f999', 1000, 0]);
 	assert.deepEqual(end(treeOf({[deep.join(';')]: 1, [deep.slice(0, 500).join(';') + ';x']: 1}),
@@ -173,7 +173,8 @@ test('lines are told by file name, number and share of the function', () => {
 		{place: 'a.c:12', file: '/src/a.c', self: 1, total: 30, share: '75.0\u202f%'},
 		{place: '?', file: '', self: 2, total: 20, share: '50.0\u202f%'},
 		{place: 'b/:7', file: 'b/', self: 3, total: 10, share: '25.0\u202f%'}]});
-	// The heaviest of what is shown comes first, and what has nothing in it is left out.
+	// By the times that are shown: the heaviest line comes first, lines without such time are
+	// left out.
 	assert.deepEqual(linesOf({...state, times: 'cpu'}, 1).lines.map(({place, total, self}) =>
 		[place, total, self]), [['?', 20, 2], ['a.c:12', 4, 1]]);
 	assert.deepEqual(linesOf({...state, times: 'waits'}, 1).lines.map(({place, total, self}) =>
@@ -185,7 +186,7 @@ test('lines are told by file name, number and share of the function', () => {
 test('no key is listed twice', () => {
 	const keys = KEYS.flatMap(([shown]) => shown.split(' '));
 	assert.equal(new Set(keys).size, keys.length);
-	// Each of them does something, but for those that name their field's buttons.
+	// Each key has an action, except Ctrl+F and the keys of the search field's buttons.
 	for (const [shown, , actions] of KEYS)
 		assert.equal(actions.split(' ').length, shown.split(' ').length - /Ctrl|Alt/.test(shown));
 });
