@@ -113,7 +113,7 @@ def test_nothing_is_loaded_from_elsewhere(viewer):
 
 @pytest.mark.parametrize("rows", (10, 200))
 def test_the_first_picture_is_drawn_once(viewer, tmp_path, rows):
-    """Also if it has so many rows that the page must scroll to the root."""
+    """The canvas is painted once, also if the page must scroll to the root of many rows."""
     stack = ";".join(f"f{row}" for row in range(rows))
     picture = render(f"{stack} 10\n".encode(), tmp_path / "stack.svg")
     counts = viewer.cdp("Page.addScriptToEvaluateOnNewDocument", source="""

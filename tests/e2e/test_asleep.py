@@ -84,7 +84,7 @@ def assert_shapes(looker, program, compiler, *words):
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("compiler", ["gcc", "clang", "g++", "clang++"])
 def test_shapes_of_frames(tmp_path, looker, compiler, build):
-    """With and without words planted on the stacks that look like return addresses."""
+    """Walks are correct, also if the stacks have words that look like return addresses."""
     language = ("-x", "c++") if compiler.endswith("+") else ("-std=gnu11",)
     program = tmp_path / "asleep"
     outside.need(compiler)

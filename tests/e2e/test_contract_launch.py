@@ -177,7 +177,7 @@ def refuse(run, program, because, *arguments):
 
 @pytest.mark.sanitized
 def test_static_programs(run, tmp_path):
-    """They cannot load the library, so they are sampled from outside, and flamerun says so."""
+    """Static programs cannot load the library: flamerun samples them from outside and says so."""
     source = tmp_path / "static.c"
     source.write_text("#include <stdio.h>\nint main(void) { return !fopen(\"started\", \"w\"); }\n")
     for name, flag in (("static", "-static"), ("static-pie", "-static-pie")):

@@ -100,7 +100,7 @@ def test_the_makefile_has_the_readmes_targets():
 
 
 def test_a_half_sanitized_build_is_refused():
-    """With ThreadSanitizer but a library without it, threads cannot be checked."""
+    """Make refuses to build flamerun with ThreadSanitizer but the library without it."""
     result = subprocess.run(["make", "-n", "SAN=thread", "all"], cwd=profiled.ROOT, text=True,
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert result.returncode == 2
@@ -268,7 +268,7 @@ def test_a_tenth_of_a_second_is_something(run):
 
 @pytest.mark.sanitized
 def test_an_output_behind_the_program(run, tmp_path):
-    """It belongs to the program. flamerun says so, unless the program made the file."""
+    """An -o after the program is the program's own: a hint says so, unless that file exists."""
     for words in (["-o", "x.svg"], ["-ox.svg"], ["--output=x.svg"], ["--output", "x.svg"]):
         assert "hint: '-o x.svg' went to 'true'" in run("true", *words).stderr
     (tmp_path / "x.svg").touch()
@@ -322,7 +322,7 @@ def test_inside_another_flamerun(flamerun, run, tmp_path):
 
 @pytest.mark.sanitized
 def test_a_pipe_after_it(flamerun, tmp_path):
-    """Only the program's output goes into the pipe, whose reader may end early."""
+    """A pipe after flamerun gets only the program's output, and its reader may end early."""
     result = subprocess.run(["bash", "-c", '"$1" -- sh -c "seq 100000" | head -1; '
                              'echo ${PIPESTATUS[0]}', "-", flamerun], cwd=tmp_path, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)

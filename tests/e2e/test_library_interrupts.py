@@ -84,7 +84,7 @@ def test_signals_are_the_programs(linked, tmp_path, link, way):
 
 @pytest.mark.parametrize("link,way", WAYS)
 def test_ticks_end_and_begin_anew(linked, tmp_path, link, way):
-    """For nobody, another function and the thread's own, whichever copy of the library ticks."""
+    """Ticks end without a timer left behind, and start again for other functions."""
     said = run(linked[link], "again", way, tmp_path)
     assert said == {"timers": 0, "twice": errno.ESRCH, "calls": 0, "others": 0}
 

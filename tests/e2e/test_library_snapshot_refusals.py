@@ -209,7 +209,7 @@ def test_under_flamerun_it_is_refused(flamerun, tmp_path):
 
 
 def test_programs_with_other_rights_ignore_it(tmp_path):
-    """Seen by AT_SECURE, which a set-user-ID copy of a linked program has."""
+    """A set-user-ID program (AT_SECURE) with the library ignores the setting."""
     if os.getuid() or os.environ.get("TEST_CONFINED"):
         pytest.skip("needs to be root")
     source = library.write(tmp_path, "linked.c", LINKED)

@@ -118,7 +118,7 @@ def test_builtins_by_name(tmp_path):
 
 
 def test_coroutines_keep_their_callers(tmp_path):
-    """Also after a yield, when Lua has dropped the C frames of all functions but the innermost."""
+    """Stacks of coroutines are complete, also when a yield has dropped their C frames."""
     run = profile(tmp_path, """
         local function leaf(i) spin(2e3) coroutine.yield(i) spin(2e4) end
         local function walk(n) if n == 0 then leaf(n) else walk(n - 1) end end

@@ -163,7 +163,7 @@ def test_waits_have_names(tmp_path, lua):
 @OUTSIDE
 @first_and_last
 def test_a_running_one_has_names(tmp_path, lua):
-    """With -p, for an interpreter that was not started by flamerun."""
+    """With -p, an interpreter that was not started by flamerun has function names."""
     script = "function spins() local n = 0 for i = 1, 100000 do n = n + i end end\nwhile true do spins() end"
     with outside.running(*lua.split(), "-e", script) as process:
         run = outside.attach(tmp_path, process.pid, "-r", "199", "--no-waits")

@@ -237,7 +237,9 @@ def test_a_run(split, tmp_path):
 
 
 def test_the_summary_speaks_of_what_is_drawn(split, tmp_path):
-    """It has functions by self weight, even if boxes are modules or stacks are reversed."""
+    """
+    The summary lists functions by self weight, even if boxes are modules or stacks are reversed.
+    """
     shapes = ((), ("--reverse",), ("--by", "module"), ("--by", "process,thread", "--reverse"))
     for shape in shapes:
         run = profile(tmp_path, split, "150", clock_hz=1000, options=("--focus", "^heavy$", *shape))

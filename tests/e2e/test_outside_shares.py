@@ -83,7 +83,7 @@ def test_turns(tmp_path):
 
 
 def test_bursts_without_privileges(flamerun_of_all):
-    """Without a higher priority, flamerun is not woken up late or in step with the program."""
+    """Without a higher priority for flamerun, the shares of short bursts are about right."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         folder.chmod(0o777)
@@ -205,7 +205,7 @@ def redis_under_load(tmp_path, *command):
 @needs_priority
 @redises.needs_redis
 def test_redis_under_load(tmp_path):
-    """It sleeps after each few requests, some ten thousand times a second."""
+    """Inside and outside give alike profiles of a server that sleeps 10,000 times a second."""
     seconds, profiles = 1.4, []
     with redis_under_load(tmp_path, outside.FLAMERUN, "-q", "-r", "250", "-o",
                           tmp_path / "inside.folded", "--") as (process, pid):

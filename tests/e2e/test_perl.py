@@ -109,7 +109,7 @@ def test_waits_of_threads_have_names(tmp_path):
 
 @OUTSIDE
 def test_a_running_one_has_names(tmp_path):
-    """With -p, for an interpreter that was not started by flamerun."""
+    """With -p, an interpreter that was not started by flamerun has function names."""
     script = "sub spins { my $n = 0; $n += $_ for 1 .. 100000 } spins() while 1"
     with outside.running(PERL, "-e", script) as process:
         run = outside.attach(tmp_path, process.pid, "-r", "199", "--no-waits")

@@ -154,7 +154,7 @@ def test_waits_have_names(tmp_path):
 
 @pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 def test_a_running_one_has_names(tmp_path):
-    """With -p, for a built-in server that was not started by flamerun."""
+    """With -p, a built-in server that was not started by flamerun has function names."""
     (tmp_path / "index.php").write_text(
         "<?php\nfunction spins()\n{\n    for ($i = 0; $i < 3000000; $i++);\n}\nspins();\n")
     with outside.running(PHP, "-q", "-S", "127.0.0.1:0", "-t", tmp_path,

@@ -154,7 +154,7 @@ def test_a_vfork_child(tmp_path):
 @pytest.mark.confined
 @needs_trace
 def test_many_short_ones(tmp_path):
-    """They end before the tracer attaches or shortly after. No sample is counted twice."""
+    """No sample is counted twice if programs end about when the tracer attaches."""
     program = compile_target("strange.c", tmp_path, STATIC)
     run = below_shell(tmp_path, f"for i in $(seq 50); do {program} before 30; done >/dev/null")
     due = int(re.search(r"(\d+) due ", run.stderr)[1])
@@ -175,7 +175,7 @@ def test_many_at_once(tmp_path):
 @pytest.mark.confined
 @pytest.mark.skipif(not outside.IS_ROOT, reason="needs another user")
 def test_who_may_not_be_traced(flamerun_of_all, tmp_path):
-    """All of its CPU time is in [unsampled: strange], and a message names the rule."""
+    """The CPU time of a program that may not be traced is in [unsampled], with the reason."""
     tmp_path.chmod(0o777)
     program = compile_target("strange.c", tmp_path, STATIC)
     result = subprocess.run(
@@ -223,7 +223,7 @@ def test_pids_of_a_namespace_of_their_own(tmp_path):
 @needs_trace
 @pytest.mark.parametrize("way", ["forked", "by a shell"])
 def test_the_first_process_of_a_pid_namespace(tmp_path, way):
-    """Its /proc does not show flamerun, so the slot of its parent identifies it."""
+    """A process whose /proc does not show flamerun is identified by its parent's slot."""
     command = ["unshare", "--pid", "--fork", "--mount-proc"]
     if subprocess.run([*command, "true"], check=False).returncode:
         pytest.skip("no namespaces here")

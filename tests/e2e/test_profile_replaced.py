@@ -30,7 +30,7 @@ def frames(run):
 
 
 def test_a_plugin(tmp_path, files):
-    """Its file is opened at the first sample, so replacing the file later does no harm."""
+    """A library's file is opened at its first sample, so replacing it later does no harm."""
     program, plugin, build_id = files
     new = library(tmp_path, "new.so", "newcomer", build_id)
     run = profile(tmp_path, program, plugin, plugin, new)
@@ -142,7 +142,7 @@ def test_a_mount_can_be_unmounted(tmp_path, before):
 
 
 def test_a_file_made_during_the_run_is_believed(tmp_path, files):
-    """It is newer than the run but older than its first sample."""
+    """A file that is newer than the run, but older than its first sample, is used."""
     program, plugin, _ = files
     other = tmp_path / "other"
     plugin.rename(other)

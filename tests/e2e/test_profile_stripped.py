@@ -64,7 +64,7 @@ def test_names_from_a_debug_file_beside(tmp_path):
 
 
 def test_a_symbol_without_a_size_ends_somewhere(tmp_path):
-    """It ends where call-frame information has the next function, or at a maximum length."""
+    """A symbol without size ends at the next call-frame information, or at a maximum length."""
     program = compile_target("unsized.c", tmp_path, (*PLAIN, "-fno-toplevel-reorder"))
     subprocess.run(["strip", "--keep-symbol=near", program], check=True)
     rate_hz, ms = looks(1200)

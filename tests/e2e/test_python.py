@@ -64,7 +64,7 @@ def test_every_shape_of_code_is_named(shapes, shape):
 
 
 def test_every_subscript_is_named(shapes):
-    """Also after the interpreter has specialised the instruction for subscripts."""
+    """Calls of __getitem__ are seen, also after the instruction for subscripts is specialised."""
     below = pythons.weight_of(shapes.folded, "subscripts", "busy")
     named = pythons.weight_of(shapes.folded, "subscripts", "Shapes.__getitem__", "busy")
     assert below > 100 and named == below
@@ -118,7 +118,7 @@ rest()
 
 
 def test_who_waits_is_a_function_of_the_language(tmp_path):
-    """The summary names it, although native functions are between it and the call."""
+    """The summary names the Python function that waits, not the native ones that it calls."""
     path = pythons.script(tmp_path, "import time\ndef rest(): time.sleep(1)\nrest()\n")
     result = pythons.profile(tmp_path, path, clock_hz=0)
     assert "waiting, most in clock_nanosleep below rest (script.py:2)\n" in result.stderr

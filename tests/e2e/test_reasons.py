@@ -104,7 +104,7 @@ def test_a_thread_that_is_asleep_at_each_tick(unseen, tmp_path):
 
 
 def test_short_programs_that_no_library_is_in(tmp_path):
-    """They end before the tracer attaches; a higher rate would not make it attach earlier."""
+    """Short static programs end before the tracer attaches; no higher rate is advised for them."""
     program = compile_target("unseen.c", tmp_path, (*PLAIN, "-static"))
     run = profile(tmp_path, "sh", "-c", f"for i in $(seq 16); do {program} '' 30; done", rate_hz=RATE_HZ)
     assert "16 programs started without flamerun's library: statically linked" in run.stderr
@@ -115,7 +115,7 @@ def test_short_programs_that_no_library_is_in(tmp_path):
 
 @pytest.mark.parametrize("name", ["timer", "queue"])
 def test_threads_that_libc_makes_to_notify(unseen, tmp_path, name):
-    """They have the same stacks as without flamerun."""
+    """Threads that libc creates for notifications have the same stacks as without flamerun."""
     run = profile(tmp_path, unseen, name, rate_hz=RATE_HZ)
     if "no such thing here" in run.stdout:
         pytest.skip("no message queues here")
@@ -158,7 +158,7 @@ def test_the_action_is_reset_past_libc(unseen, tmp_path):
 
 
 def test_killed_by_somebody_else(tmp_path):
-    """The program sends itself this signal: that is no reset of the signal's action."""
+    """A program that sends itself a profiling signal is not reported to have reset the action."""
     for number in ("PROF", "VTALRM"):
         run = profile(tmp_path, "bash", "-c",
                       f"for i in {{1..50000}}; do :; done; kill -{number} $$", rate_hz=RATE_HZ)

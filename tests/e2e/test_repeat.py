@@ -234,7 +234,7 @@ def test_where_no_files_can_be(run, logged, monkeypatch):
 
 @pytest.mark.parametrize("number, then", [(1, ":"), (3, "exit 1")])
 def test_a_profile_that_cannot_be_written(run, tmp_path, logged, left, number, then):
-    """Its folder is removed, as on a full disk. It is not saved elsewhere."""
+    """If a run's profile cannot be written, flamerun fails and leaves no files."""
     program = logged("job", f"[ $(wc -l <log) -ne {number} ] ||\n"
                      f"{{ rm -r temporary/flamerun-runs-*; {then}; }}")
     result = run("-n", "3", "--", program)

@@ -72,7 +72,7 @@ def test_threads_with_small_stacks_live(program, tmp_path, frame_bytes):
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="no strace here")
 def test_no_signal_is_unblocked_in_a_walk(tmp_path):
-    """Its handler would run on the walk's stack, and a second walk could reuse that stack."""
+    """During a walk no signal is unblocked: its handler could start a second walk on that stack."""
     log = tmp_path / "log"
     code = "import time\nwhile time.process_time() < 1: sum(range(1000))"
     run = profile(tmp_path, "strace", "-o", log, "-e", "trace=rt_sigprocmask,rt_sigreturn",

@@ -165,7 +165,7 @@ def exec_start(name):
 
 
 def test_the_unit_profiles_a_service(run, flamerun, tmp_path, spool):
-    """Its command finds the service's processes and pushes their profile."""
+    """The unit's command finds the service's processes and pushes their profile."""
     program = compile_target("split.c", tmp_path, PLAIN)
     tools = tmp_path / "tools"
     tools.mkdir()

@@ -327,7 +327,7 @@ def test_exceptions_by_libgcc_through_clang(tmp_path):
 
 
 def test_exceptions_by_llvm(tmp_path):
-    """Without the headers, which conflict with those of nongnu libunwind in Debian."""
+    """Built without LLVM's headers, which conflict with those of nongnu libunwind in Debian."""
     if not all(path.exists() for path in LLVM):
         pytest.skip("no LLVM libunwind")
     flags = (*profiled.PLAIN, "-nodefaultlibs", "-Wl,--no-as-needed", *LLVM, "-lc")

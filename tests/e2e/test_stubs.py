@@ -45,7 +45,7 @@ def check_shape(run, depth):
 
 
 def test_methods_by_name(tmp_path):
-    """With the archive; the tests below link the shared library."""
+    """Methods are named in a program with the archive; the tests below use the shared library."""
     program = library.build("stubs.c", tmp_path, link="archive")
     rate_hz, ms = profiled.looks(1100)
     run = profiled.profile(tmp_path, program, ms, rate_hz=rate_hz)

@@ -85,7 +85,7 @@ def check_beside(stacks):
 
 @pytest.mark.parametrize("link", ["shared", "archive"])
 def test_beside(tmp_path, link):
-    """Also if the program has its own copy of the library."""
+    """The machine's stacks are recorded, also in a program with its own copy of the library."""
     run = machine(tmp_path, "300", link=link)
     check_beside(run.told)
     check_weight(run.told.total, run.truth["ticks"])

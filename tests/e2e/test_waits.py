@@ -117,7 +117,7 @@ def test_without_looks_it_is_said_whatever_else_is(tmp_path):
 
 @pytest.mark.sleeps
 def test_waits_are_beside_the_cpu_time(tmp_path):
-    """Without --wall nothing that is counted has waits, but the summary mentions them."""
+    """Without --wall no wait is counted in the stacks, but the summary mentions the longest."""
     run = profile(tmp_path, compile_target("sleeps.c", tmp_path), "2600")
     assert not run.folded.below("[clock_nanosleep]")
     said = re.search(r"threads: ([\d.]+) s waiting, most in clock_nanosleep below sleep_ms(?:, ([\d.]+) s "
@@ -178,7 +178,9 @@ def test_atomics_disks_and_shared_cpus(tmp_path, way, flags):
 
 
 def test_many_threads_cost_little_and_add_up(tmp_path):
-    """Each is checked 20 times a second; if that would cost too much, a message says how often."""
+    """
+    Each thread is checked 20 times a second; if that costs too much, a message says how often.
+    """
     script = ("import threading, time\n"
               "threading.stack_size(65536)\n"
               "def work():\n"
@@ -219,7 +221,7 @@ def test_lives_have_names_without_a_sample(tmp_path):
 
 
 def test_processes_that_nobody_saw_have_books(tmp_path):
-    """They are in the table of -v. What ran before an exec has its own row."""
+    """Short processes are in the table of -v; the time before an exec has a row of its own."""
     run = profile(tmp_path, "/bin/sh", "-c", "for i in $(seq 30); do (exec /bin/sleep 0.03); done",
                   options=["-v"])
     said = re.search(r"in ([\d.]+) s, (?:.*\n)*.* (\d+) threads: ([\d.]+) s =", run.stderr)
@@ -327,7 +329,7 @@ int main(int argc, char **argv)
 
 
 def test_where_memory_is_refused_only_calls_are_known(tmp_path):
-    """Some container runtimes forbid process_vm_readv(2); flamerun says so."""
+    """If process_vm_readv(2) is refused, as in some containers, only system calls are shown."""
     (tmp_path / "filtered.c").write_text(FILTERED)
     program = compile_target(tmp_path / "filtered.c", tmp_path)
     result = subprocess.run([program, profiled.BUILD / "flamerun", "--wall", "-o", tmp_path / "x.folded",
