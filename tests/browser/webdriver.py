@@ -54,7 +54,7 @@ class Browser:
                             f"--window-size={width},{height}", *flags]}
         if not scripts:
             options["prefs"] = {"profile.managed_default_content_settings.javascript": 2}
-        # Only the whole browser knows preferences.
+        # chromium-headless-shell ignores preferences, so `scripts` needs the whole browser.
         if SHELL and scripts and not is_whole:
             options["binary"] = self._shell()
         try:

@@ -16,13 +16,13 @@ import pytest
 import profiled
 
 
-# Marked tests are also run by a flamerun with sanitizers (TEST_SANITIZED), which preloads the same
-# library, and as a user in a container (TEST_CONFINED), who has other rights. `make check` runs
-# only the marked tests so, `make check-all` runs all.
+# Marked tests also run with a sanitized flamerun, which preloads the same library (TEST_SANITIZED),
+# and as a user with fewer rights in a container (TEST_CONFINED). In these ways `make check` runs
+# only marked tests, `make check-all` runs all tests.
 MARKS = {
     "confined": "what is claimed depends on rights, system calls or processes that a container lacks",
     "sanitized": "comes to code of flamerun's own, on a way that no other test goes as shortly",
-    # For tests/setup/pytest.sh.
+    # Read by tests/setup/pytest.sh.
     "sleeps": "waits for most of its time",
 }
 

@@ -35,7 +35,7 @@ COMPILED = pathlib.Path(os.environ.get("PYTEST_DEBUG_TEMPROOT", COMPILED_HERE.na
 
 
 def compile_once(command, program, is_kept):
-    """Make @program by @command and -o. @is_kept: reuse what an equal command has made."""
+    """Make @program by @command and -o. @is_kept: reuse the result of an equal command."""
     kept = COMPILED / hashlib.sha1(repr(command).encode()).hexdigest()
     if is_kept and kept.exists():
         shutil.copy(kept, program)

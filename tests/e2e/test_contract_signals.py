@@ -87,7 +87,7 @@ def test_terminated_by_timeout(flamerun, tmp_path):
     with subprocess.Popen(["timeout", "--preserve-status", "600", flamerun, "-q", "--", "sh", "-c",
                            script], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "up\n"
-        # timeout(1) now does what it does when the time is over.
+        # On this signal, timeout(1) acts as if the time were over.
         process.terminate()
         assert process.stdout.read() == "tidying\n"
     assert process.returncode == 9

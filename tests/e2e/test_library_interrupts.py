@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Ticks for virtual machines, with all ways to link the library: which counter the program reads,
-# and that the timer is in no profile and does not disturb the program.
+# Ticks for virtual machines, with all ways to link the library: the program reads the right
+# counter, and the timer is in no profile and does not disturb the program.
 import errno
 
 import pytest

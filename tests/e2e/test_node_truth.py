@@ -19,7 +19,7 @@ import profiled
 MS = 24
 RATE = 4000
 DEEPEST = 4096
-# So that each function has a frame of its own.
+# Node's options that give each function a frame of its own.
 NOTHING_INLINED = ["--no-turbo-inlining", "--no-maglev-inlining"]
 TIERS = {
     "interpreted": ["--no-opt", "--no-sparkplug", "--no-maglev"],
@@ -81,8 +81,8 @@ def run_truth(folder, node, flags):
                     "--", node, *flags_of(node, flags), profiled.TARGETS / "node_truth.js", told,
                     str(MS)], check=True, timeout=600)
     expected, true = sort_stacks(picture, told)
-    # Each function spins for MS, of which flamerun may use half. Less than a quarter of the rest
-    # may lack, at the start or because samples were deferred.
+    # Each function spins for MS, of which flamerun may use half. In nine of ten functions at least
+    # a quarter of the other half is seen; samples are missing at the start or were deferred.
     few = {name: true[name] for name in expected if true[name] < MS / 8}
     assert len(few) < len(expected) / 10, few
 

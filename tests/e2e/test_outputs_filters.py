@@ -54,7 +54,7 @@ CASES = [
      {"main;parse": 8, "main;emit": 2, "main": 1, "other": 4}, ""),
 ]
 
-# Recursive stacks, and what --collapse-recursion makes of them.
+# Recursive stacks, and the stacks that --collapse-recursion changes them to.
 RECURSION = [
     ("a;a;a;b", "a;b"),
     ("a;b;a;b;c", "a;b;c"),

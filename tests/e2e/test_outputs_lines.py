@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Lines of functions and inlined functions: what options make of them, in every output.
+# Source lines and inlined functions: the effect of options on them, in every output.
 import os
 import pathlib
 import re

@@ -58,7 +58,7 @@ def test_what_does_not_fit_is_counted(stalled, tmp_path):
 @pytest.mark.sanitized
 @pytest.mark.confined
 def test_a_record_that_was_never_finished(stalled, tmp_path):
-    """Records after it in the same slot have their names."""
+    """Samples after an unfinished record in the same slot have their names."""
     script = (f"{stalled} hole; for i in 1 2 3 4; do sleep 0.2; "
               "sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'; done")
     run = profile(tmp_path, "sh", "-c", script, rate_hz=997)

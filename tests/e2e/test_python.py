@@ -118,7 +118,7 @@ rest()
 
 
 def test_who_waits_is_a_function_of_the_language(tmp_path):
-    """The summary names the Python function that waits, not the native ones that it calls."""
+    """The summary names the Python function that waits, not native functions below it."""
     path = pythons.script(tmp_path, "import time\ndef rest(): time.sleep(1)\nrest()\n")
     result = pythons.profile(tmp_path, path, clock_hz=0)
     assert "waiting, most in clock_nanosleep below rest (script.py:2)\n" in result.stderr

@@ -158,7 +158,7 @@ def test_the_action_is_reset_past_libc(unseen, tmp_path):
 
 
 def test_killed_by_somebody_else(tmp_path):
-    """A program that sends itself a profiling signal is not reported to have reset the action."""
+    """A program that kills itself with SIGPROF or SIGVTALRM did not reset the signal's action."""
     for number in ("PROF", "VTALRM"):
         run = profile(tmp_path, "bash", "-c",
                       f"for i in {{1..50000}}; do :; done; kill -{number} $$", rate_hz=RATE_HZ)

@@ -96,7 +96,7 @@ def test_the_containers_command(shell, tmp_path):
 
 
 def test_the_images_packages():
-    """The packages and files that the lines name are those that the build makes."""
+    """The image's recipe names the packages and files that the build makes."""
     stages, = blocks("Docker", "dockerfile")
     names = re.findall(r"^Package: (\S+)$", (ROOT / "share/debian/control").read_text(), re.M)
     for name in re.findall(r"/tmp/packages/(\w[\w-]*)_\*", stages):

@@ -78,8 +78,8 @@ def test_the_sum_and_how_its_parts_differ(run, tmp_path, ten):
         assert sum_of(told) == sum(map(sum_of, parts))
     assert told["waits"]["weight"] > 0 and told["uncertain"]["lost"] is not None
     assert [one["wall_ns"] for one in told["runs"]] == [part["duration_ns"] for part in parts]
-    # Folded stacks do not tell functions of the same name apart, as main() of the program and of
-    # its shell.
+    # In folded stacks, functions of the same name are one, such as main() of the program and of its
+    # shell.
     names = collections.Counter(function["name"] for function in told["functions"])
     checked = 0
     for function in told["functions"]:

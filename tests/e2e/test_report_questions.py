@@ -85,7 +85,7 @@ def seconds(weight):
 
 
 def is_name(said, name):
-    """Is @said this name, with its module, or shortened?"""
+    """Is @said a form of @name: complete, followed by the module, or shortened?"""
     said = re.sub(r" \[[^]]*\]$", "", said)
     return all(part in name for part in said.split("…"))
 
@@ -151,7 +151,7 @@ QUESTIONS = [
     ("how long did its threads wait?",
      "awk '/^## /{s=$0} s~/Waits/&&/%/&&!/ idle threads/&&!e{t+=$3} s~/Waits/&&/^$/&&t{e=1} "
      "END{printf \"%.2f\\n\", t}' run.md",
-     # Seven kinds, each rounded.
+     # Seven kinds of waits are added, each rounded to 0.01 s.
      lambda truth: lambda said: abs(float(said) - truth.waits * PERIOD_NS / 1e9) <= 0.036),
     ("how far is a half off by chance?", "grep -oP '^chance: .* up to \\K[0-9.]+' run.md",
      lambda truth: f"{196 * math.sqrt(0.25 / truth.total):.1f}"),

@@ -139,8 +139,7 @@ def test_a_long_sleep_is_exact_behind_a_short_one(tmp_path):
     for run in side_by_side(profile_by, WAYS):
         total = sum(run.truth.values())
         for name in ("short_sleep", "long_sleep"):
-            # Each of 30 turns is off by 27 ms on average: 1.5 % of all, and five times that is
-            # allowed.
+            # Each of 30 turns is off by 27 ms on average: 1.5 % of all. Five times that is allowed.
             assert abs(run.folded.below(name) / run.folded.total - run.truth[name] / total) < 0.075
 
 
@@ -167,8 +166,8 @@ def test_atomics_disks_and_shared_cpus(tmp_path, way, flags):
             run.folded.describe(30)
     if "fetches" not in truth:
         pytest.skip("the rest is right; this file system reads nothing past the page cache")
-    # It switches all the time. Each check attributes the time since the one before to what it
-    # finds.
+    # `fetches` waits and works in quick turns. Each check attributes the time since the last check
+    # to the state that it finds.
     share = truth["fetches"] / seconds
     doubt = DEVIATIONS * LOOK_S * (seconds / LOOK_S * share * (1 - share)) ** 0.5 + 0.05 * truth["fetches"]
     unseen = seen_s(run, "[waiting]")

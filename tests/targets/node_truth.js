@@ -48,7 +48,7 @@ return function spin_NAME() {
     note("spin_NAME");
     const end = clock() + MS;
     let x = 0;
-    // As spin_until() in spin.h: who asks for its CPU time all the time is met by no tick.
+    // Read the CPU clock rarely, for the reason given at spin_until() in spin.h.
     while (clock() < end) {
         for (const until = Date.now() + 8; Date.now() < until;)
             for (let i = 0; i < 1000; i++)

@@ -278,7 +278,7 @@ def interpreters():
             import _interpreters as module
         except ImportError:
             return
-    # One after the other, so that a new interpreter's objects get the addresses of the last one's.
+    # Use one interpreter after the other, so that each gets the addresses of the one before.
     for name in ("inside_a", "inside_b", "inside_c", "inside_d"):
         def run(name=name):
             one = module.create()
