@@ -25,7 +25,7 @@ def shape(text):
 
 
 def run_both(program, folder, *words, **options):
-    """Run it alone, in brief, and under flamerun: status and output without times are equal."""
+    """Run a program alone in brief and under flamerun; status and output but times are equal."""
     alone = subprocess.run([program, *words], text=True, stdout=subprocess.PIPE,
                            env={**os.environ, "BRIEF": "1"})
     if "no such thing here" in alone.stdout:

@@ -197,7 +197,7 @@ CLOSES = BURN + """
 
 
 def test_a_plugin_is_closed_while_it_samples(tmp_path):
-    """The handler and the worker continue, so their code must stay mapped."""
+    """The library in a closed plugin stays mapped while its handler and worker still run."""
     plugin = library.plugin(tmp_path, PLUGIN)
     program = profiled.compile_target(library.write(tmp_path, "closes.c", CLOSES), tmp_path)
     said = library.said(library.run(program, plugin, cwd=tmp_path))

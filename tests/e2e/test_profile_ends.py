@@ -136,7 +136,7 @@ def test_threads_begin_and_end(tmp_path):
 
 @pytest.mark.confined
 def test_work_after_the_last_destructor(tmp_path):
-    """The library has reported its CPU time by then; later samples are not the kernel's."""
+    """Work after the last destructor is in samples, and is not charged as the kernel's exit."""
     run = Held(tmp_path, compile_target("ends.c", tmp_path), "flush", "400")
     assert run.folded.below("late_work") >= 0.8 * 0.4 * 997
     assert run.exit <= 0.05 * run.outside

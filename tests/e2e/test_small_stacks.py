@@ -42,7 +42,7 @@ def test_an_alternate_stack_takes_no_time_away(program, tmp_path, size):
 
 
 def test_a_stack_too_small_for_a_signal_ends_sampling(program, tmp_path, frame_bytes):
-    """The kernel would kill the program. Later time is unsampled, and a message says why."""
+    """If a signal does not fit the stack, sampling ends, as the kernel would kill the program."""
     if frame_bytes < 2048:
         pytest.skip("a signal's frame fits the smallest stack here")
     run = profile(tmp_path, program, "alternate", "2048", rate_hz=997)

@@ -308,7 +308,9 @@ class Told(folded.Folded):
         return found
 
     def hottest_of_languages(self):
-        """The function with the most self weight, if native code counts to the language that called it."""
+        """
+        The function with most self weight, if native code counts for the calling language function.
+        """
         found = collections.Counter()
         for stack, weight in self.stacks:
             languages = [name for name in stack if re.search(r" \(.+:\d+\)$", name)]
