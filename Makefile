@@ -527,8 +527,8 @@ $(BUILD)/bench/bench-stub: bench_libs = -fno-omit-frame-pointer $(BUILD)/libprof
 $(BUILD)/bench/bench-interrupt: $(BUILD)/libprof.a
 $(BUILD)/bench/bench-interrupt: bench_libs = $(BUILD)/libprof.a -lpthread -ldl
 
-$(BUILD)/bench/bench-runs: $(BUILD)/libcli.a
-$(BUILD)/bench/bench-runs: bench_libs = $(BUILD)/libcli.a -lpthread -ldl
+$(BUILD)/bench/bench-runtime_walk: $(BUILD)/libcli.a
+$(BUILD)/bench/bench-runtime_walk: bench_libs = $(BUILD)/libcli.a -lpthread -ldl
 
 $(BUILD)/bench/bench-vmstack: $(BUILD)/libprof.a
 $(BUILD)/bench/bench-vmstack: bench_libs = $(BUILD)/libprof.a -lpthread -ldl

@@ -29,9 +29,9 @@
 
 struct attach_run {
 	const struct options *options;
-	pid_t pids[PIDS_MAX]; /* those given by -p, then their children */
+	pid_t pids[PIDS_MAX];	       /* those given by -p, then their children */
 	unsigned count, all, left_out; /* given; in @pids; children without room in @pids */
-	char comm[WIRE_COMM_BYTES]; /* of the first process */
+	char comm[WIRE_COMM_BYTES];    /* of the first process */
 	struct gather *gather;
 	struct results *results;
 	struct live *live; /* NULL: no --live */
@@ -235,7 +235,7 @@ static void sample_until_end(struct attach_run *run)
 		signals_drain();
 		if (gather_read(run->gather))
 			break; /* out of memory: draw what was gathered so far */
-		if (run->live && live_turn(run->live))
+		if (run->live && live_update(run->live))
 			break;
 	}
 	signals_stop_forwarding();

@@ -50,7 +50,7 @@
 /* An event's signal carries flamerun's descriptor of the event: this number + i for ring i. */
 #define WIRE_EVENT_DESCRIPTOR 3072
 #define WIRE_EVENT_RESTS_MAX  32u
-#define WIRE_RATE_MAX_HZ    10000u
+#define WIRE_RATE_MAX_HZ      10000u
 
 /*
  * The sampling signal, unless the user chose another one. Few programs use SIGVTALRM. SIGPROF
@@ -75,18 +75,18 @@ static inline int wire_signal_is_usable(unsigned signal)
 	return signal - 1 < 64 && !(refused >> (signal - 1) & 1);
 }
 
-#define WIRE_SLOTS          512
-#define WIRE_RINGS          1024
-#define WIRE_CLAIMS	    512
+#define WIRE_SLOTS  512
+#define WIRE_RINGS  1024
+#define WIRE_CLAIMS 512
 /* Frames kept of a stack. In 1.4 % of cc1plus's samples its GC recurses past 1024 frames. */
-#define WIRE_MAX_DEPTH      4096u
-#define WIRE_CONTROL_BYTES  32768u
-#define WIRE_BLOCK_BYTES    65536u
-#define WIRE_BLOCKS_MAX     4096u
-#define WIRE_BLOCKS_MIN     512u /* enough for stacks of thousands of frames */
-#define WIRE_PAGE           4096u
-#define WIRE_COMM_BYTES     16
-#define WIRE_EXE_BYTES      256
+#define WIRE_MAX_DEPTH	   4096u
+#define WIRE_CONTROL_BYTES 32768u
+#define WIRE_BLOCK_BYTES   65536u
+#define WIRE_BLOCKS_MAX	   4096u
+#define WIRE_BLOCKS_MIN	   512u /* enough for stacks of thousands of frames */
+#define WIRE_PAGE	   4096u
+#define WIRE_COMM_BYTES	   16
+#define WIRE_EXE_BYTES	   256
 
 /* ---- a frame in 64 bits ----------------------------------------------------------------------
  *
@@ -97,19 +97,19 @@ static inline int wire_signal_is_usable(unsigned signal)
  * The address is the one to look up: in a caller's frame it is already inside the call
  * instruction (return address - 1).
  */
-#define WIRE_FRAME_BY_FP       (1ULL << 63)
-#define WIRE_FRAME_MODULE(f)   ((unsigned)((f) >> 48) & 0x7fffu)
-#define WIRE_FRAME_ADDRESS(f)  ((f) & 0xffffffffffffULL)
+#define WIRE_FRAME_BY_FP      (1ULL << 63)
+#define WIRE_FRAME_MODULE(f)  ((unsigned)((f) >> 48) & 0x7fffu)
+#define WIRE_FRAME_ADDRESS(f) ((f)&0xffffffffffffULL)
 #define WIRE_FRAME(module, address) \
-	(((uint64_t)(module) << 48) | ((uint64_t)(address) & 0xffffffffffffULL))
-#define WIRE_MODULE_NONE  0u      /* no module: JIT or anonymous code */
+	(((uint64_t)(module) << 48) | ((uint64_t)(address)&0xffffffffffffULL))
+#define WIRE_MODULE_NONE 0u /* no module: JIT or anonymous code */
 /*
  * Module numbers are never reused in an image: an object that is loaded again gets a new number.
  * 0x7ffc (32,764) is the format's limit. The library assigns the lowest numbers, at most 4,096
  * (sampler/modules.c); flamerun assigns the highest ones, downwards, to files that only the program
  * itself mapped (cli/gather/maps.c). In a process sampled from outside, the tracer assigns all.
  */
-#define WIRE_MODULE_MAX   0x7ffcu
+#define WIRE_MODULE_MAX 0x7ffcu
 /* The kernel's code; the address's upper 16 bits are ones. Only flamerun makes these frames. */
 #define WIRE_MODULE_KERNEL 0x7ffdu
 /*
@@ -117,8 +117,8 @@ static inline int wire_signal_is_usable(unsigned signal)
  * image's "code space": each announced piece gets its own range of it, never reused, wherever its
  * code lies in memory. So a name is valid for the whole run without a time.
  */
-#define WIRE_MODULE_CODE  0x7ffeu
-#define WIRE_MODULE_OVER  0x7fffu /* no module number was left: unnamed */
+#define WIRE_MODULE_CODE 0x7ffeu
+#define WIRE_MODULE_OVER 0x7fffu /* no module number was left: unnamed */
 /* Not an address: the leaf of credited samples whose stack was never seen. */
 #define WIRE_FRAME_UNSAMPLED WIRE_FRAME(WIRE_MODULE_OVER, 1)
 /*
@@ -129,8 +129,8 @@ static inline int wire_signal_is_usable(unsigned signal)
  * period is carried over from image to image, so that it adds up in runs of thousands of short
  * processes.
  */
-#define WIRE_FRAME_EXEC	     WIRE_FRAME(WIRE_MODULE_OVER, 2)
-#define WIRE_FRAME_EXIT	     WIRE_FRAME(WIRE_MODULE_OVER, 3)
+#define WIRE_FRAME_EXEC		    WIRE_FRAME(WIRE_MODULE_OVER, 2)
+#define WIRE_FRAME_EXIT		    WIRE_FRAME(WIRE_MODULE_OVER, 3)
 #define WIRE_FRAME_EXIT_OF_CHILDREN WIRE_FRAME(WIRE_MODULE_OVER, 4)
 /* Samples due in a handler of the program that blocked the sampling signal: no stack is known. */
 #define WIRE_FRAME_SIGNAL_HANDLER WIRE_FRAME(WIRE_MODULE_OVER, 5)
@@ -149,16 +149,16 @@ static inline int wire_signal_is_usable(unsigned signal)
  */
 #define WIRE_WAIT_BIT (1ULL << 47)
 #define WIRE_FRAME_WAIT(call, sort) \
-	WIRE_FRAME(WIRE_MODULE_OVER, WIRE_WAIT_BIT | (uint64_t)(sort) << 16 | ((call) & 0xffff))
-#define WIRE_WAIT_CALL(frame)	   ((unsigned)(frame) & 0xffffu)
-#define WIRE_WAIT_SORT(frame)	   ((unsigned)((frame) >> 16) & 0xffu)
-#define WIRE_WAIT_TEXT(n)	   (((uint64_t)(n) & 0x7fffff) << 24)
-#define WIRE_WAIT_CALLS_MAX 0xfff0u /* system call numbers are lower */
-#define WIRE_WAIT_UNKNOWN   0xffffu /* could not be read */
-#define WIRE_WAIT_NO_CPU    0xfffeu /* runnable, waits for a CPU */
-#define WIRE_WAIT_FAULT	    0xfffdu /* not in a call: a page is read into memory */
-#define WIRE_WAIT_STOPPED   0xfffcu /* stopped by a signal or a tracer */
-#define WIRE_WAIT_HOLDER    0xfffbu /* not a leaf: WIRE_FRAME_HOLDER */
+	WIRE_FRAME(WIRE_MODULE_OVER, WIRE_WAIT_BIT | (uint64_t)(sort) << 16 | ((call)&0xffff))
+#define WIRE_WAIT_CALL(frame) ((unsigned)(frame)&0xffffu)
+#define WIRE_WAIT_SORT(frame) ((unsigned)((frame) >> 16) & 0xffu)
+#define WIRE_WAIT_TEXT(n)     (((uint64_t)(n)&0x7fffff) << 24)
+#define WIRE_WAIT_CALLS_MAX   0xfff0u /* system call numbers are lower */
+#define WIRE_WAIT_UNKNOWN     0xffffu /* could not be read */
+#define WIRE_WAIT_NO_CPU      0xfffeu /* runnable, waits for a CPU */
+#define WIRE_WAIT_FAULT	      0xfffdu /* not in a call: a page is read into memory */
+#define WIRE_WAIT_STOPPED     0xfffcu /* stopped by a signal or a tracer */
+#define WIRE_WAIT_HOLDER      0xfffbu /* not a leaf: WIRE_FRAME_HOLDER */
 
 static inline int wire_frame_waits(uint64_t frame)
 {
@@ -176,10 +176,10 @@ static inline int wire_frame_waits(uint64_t frame)
  * show where.
  */
 #define WIRE_FRAME_HOLDER(thread, lock) \
-	(WIRE_FRAME_WAIT(WIRE_WAIT_HOLDER, (lock) & 0xff) | WIRE_WAIT_TEXT(thread))
+	(WIRE_FRAME_WAIT(WIRE_WAIT_HOLDER, (lock)&0xff) | WIRE_WAIT_TEXT(thread))
 #define WIRE_HOLDER_THREAD(frame) ((uint32_t)((frame) >> 24) & 0x7fffffu)
 
-static inline int wire_frame_holds(uint64_t frame)
+static inline int wire_frame_is_holder(uint64_t frame)
 {
 	return wire_frame_waits(frame) && WIRE_WAIT_CALL(frame) == WIRE_WAIT_HOLDER;
 }
@@ -191,9 +191,9 @@ static inline uint64_t wire_kernel_address(uint64_t frame)
 
 /* How the unwinding of a stack ended. */
 enum wire_end {
-	WIRE_END_ROOT = 0,  /* complete: return address undefined, or a thread's start */
-	WIRE_END_DEPTH = 1, /* cut at WIRE_MAX_DEPTH frames; the leaf side is kept */
-	WIRE_END_LOST = 2,  /* no unwind rule for a pc, or a rule that leads nowhere */
+	WIRE_END_ROOT = 0,   /* complete: return address undefined, or a thread's start */
+	WIRE_END_DEPTH = 1,  /* cut at WIRE_MAX_DEPTH frames; the leaf side is kept */
+	WIRE_END_LOST = 2,   /* no unwind rule for a pc, or a rule that leads nowhere */
 	WIRE_END_MEMORY = 3, /* the stack could not be read */
 	WIRE_END_COUNT
 };
@@ -207,7 +207,7 @@ enum wire_kind {
 	WIRE_KIND_VM = 3,
 	/* No time: a kernel stack (WIRE_MODULE_KERNEL frames) above the user stack on whose
 	 * behalf it ran. Shows how to divide time in the kernel. Only flamerun makes it. */
-	WIRE_KIND_LOOK = 4,
+	WIRE_KIND_KERNEL_STACK = 4,
 	WIRE_KIND_COUNT
 };
 
@@ -237,20 +237,20 @@ enum wire_unsampled {
 struct wire_arena {
 	uint64_t magic;
 	uint32_t version;
-	uint32_t rate_hz;     /* written by flamerun before the fork */
+	uint32_t rate_hz;      /* written by flamerun before the fork */
 	uint32_t start_paused; /* 1: record nothing before flameprof_resume() */
 	uint32_t is_looked_at; /* 1: report the ends of threads (struct wire_ring: end_ns) */
 	/* Proves that an opened descriptor is this run's arena; includes WIRE_COOKIE_* bits. */
 	uint64_t cookie;
-	uint32_t closing;     /* set to 1 by flamerun: stop sampling */
-	uint32_t signal;      /* the sampling signal, see wire_signal_is_usable() */
-	uint32_t clock_hz;    /* for tests: rate of CLOCK_MONOTONIC samples; 0: CPU clock */
-	uint32_t blocks;      /* in the pool; checked against the arena's size when it is mapped */
+	uint32_t closing;  /* set to 1 by flamerun: stop sampling */
+	uint32_t signal;   /* the sampling signal, see wire_signal_is_usable() */
+	uint32_t clock_hz; /* for tests: rate of CLOCK_MONOTONIC samples; 0: CPU clock */
+	uint32_t blocks;   /* in the pool; checked against the arena's size when it is mapped */
 	/* Futex, incremented to wake the reader: a ring fills, or the pool or slots run low. */
 	uint32_t doorbell;
-	uint64_t next_image;  /* atomic: last image id assigned */
-	uint32_t slots_high;  /* atomic: one past the highest slot ever claimed */
-	uint32_t rings_high;  /* atomic: one past the highest ring ever claimed */
+	uint64_t next_image; /* atomic: last image id assigned */
+	uint32_t slots_high; /* atomic: one past the highest slot ever claimed */
+	uint32_t rings_high; /* atomic: one past the highest ring ever claimed */
 	/* Lowest index that may be free; a search starts here, because starting at 0 would visit
 	 * all that are taken, and pages used before are used again first. See wire_hint(). */
 	uint32_t slots_hint;
@@ -259,7 +259,7 @@ struct wire_arena {
 	uint32_t blocks_hint;
 	uint32_t forks_begun; /* atomic, by parents; more than arrived: a child has yet to start */
 	uint32_t forks_arrived; /* atomic, by children, with or without a slot */
-	/* Losses of processes without a slot; atomic, only ever grow. */
+				/* Losses of processes without a slot; atomic, only ever grow. */
 #define COUNTER_ARENA(name, message, hint) uint64_t name;
 #include "libprof/wire_counters.def"
 	uint32_t unprofiled[WIRE_UNPROFILED_CAUSES]; /* atomic: images by cause; 0 is unused */
@@ -297,20 +297,20 @@ enum wire_slot_state {
 };
 
 struct wire_slot {
-	uint64_t state;      /* pid << 8 | enum wire_slot_state */
-	uint64_t image;      /* unique in the run */
+	uint64_t state;	       /* pid << 8 | enum wire_slot_state */
+	uint64_t image;	       /* unique in the run */
 	uint64_t parent_image; /* image that forked this one; 0 after an exec */
-	uint32_t pid;        /* as the process sees itself */
+	uint32_t pid;	       /* as the process sees itself */
 	uint32_t ppid;
-	uint32_t namespaced; /* 1: pid is of another pid namespace than flamerun's */
-	uint64_t image_at;   /* where the process's memory holds `image`, which identifies it */
-	uint32_t signal; /* sampling signal; 0: its default action is about to happen */
+	uint32_t namespaced;   /* 1: pid is of another pid namespace than flamerun's */
+	uint64_t image_at;     /* where the process's memory holds `image`, which identifies it */
+	uint32_t signal;       /* sampling signal; 0: its default action is about to happen */
 	uint32_t is_displaced; /* 1: at the end the signal's handler was not the library's */
-	uint32_t timer_error; /* errno of the last timer_create() that failed, else 0 */
-	uint64_t start_ns;   /* CLOCK_MONOTONIC */
+	uint32_t timer_error;  /* errno of the last timer_create() that failed, else 0 */
+	uint64_t start_ns;     /* CLOCK_MONOTONIC */
 	uint64_t start_cpu_ns; /* CPU time of the process when its first thread was armed */
-	uint64_t end_ns;     /* CLOCK_MONOTONIC at EXEC or EXIT, else 0 */
-	uint64_t end_cpu_ns; /* CPU time of the process at EXEC or EXIT, else 0 */
+	uint64_t end_ns;       /* CLOCK_MONOTONIC at EXEC or EXIT, else 0 */
+	uint64_t end_cpu_ns;   /* CPU time of the process at EXEC or EXIT, else 0 */
 	/* CPU time of threads since each was armed: of those that ended (atomic), and of those
 	 * that were alive when the process left. */
 	uint64_t ended_threads_ns;
@@ -321,10 +321,10 @@ struct wire_slot {
 	uint64_t children_kib;
 	uint64_t after_leave; /* atomic: weight delivered after leaving, beyond the exit_credit */
 	uint64_t pause_changed_ns; /* atomic: when is_paused last changed; stored before it */
-	uint32_t is_paused; /* atomic: recording is paused, or was when it left */
-	uint32_t quit;	    /* enum wire_quit: it runs on and is no longer sampled */
-	uint32_t filters; /* atomic: seccomp filters known to it, one being set included */
-	uint32_t has_unseen; /* atomic, by flamerun: it has more filters than that */
+	uint32_t is_paused;	   /* atomic: recording is paused, or was when it left */
+	uint32_t quit;		   /* enum wire_quit: it runs on and is no longer sampled */
+	uint32_t filters;	   /* atomic: seccomp filters known to it, one being set included */
+	uint32_t has_unseen;	   /* atomic, by flamerun: it has more filters than that */
 	uint32_t no_events; /* atomic: flamerun must remove its perf events from the threads */
 	/* Atomic, written by handlers and exit paths of this image. They only grow, except
 	 * control_dropped (a function's name is recorded later after all) and timerless_threads
@@ -336,9 +336,9 @@ struct wire_slot {
 	uint64_t short_threads;
 	uint64_t short_ns;
 	uint64_t unknown_runtimes; /* set of runtime_bit(): found, but of unknown layout */
-	uint64_t control_head; /* atomic: bytes reserved so far */
-	uint64_t control_tail; /* bytes read so far; written by the reader */
-	char exe[WIRE_EXE_BYTES]; /* AT_EXECFN, NUL-terminated; the end is kept if longer */
+	uint64_t control_head;	   /* atomic: bytes reserved so far */
+	uint64_t control_tail;	   /* bytes read so far; written by the reader */
+	char exe[WIRE_EXE_BYTES];  /* AT_EXECFN, NUL-terminated; the end is kept if longer */
 	char comm[WIRE_COMM_BYTES];
 };
 
@@ -407,19 +407,19 @@ enum wire_ring_state {
 #define WIRE_HEAD_END(head)   ((uint32_t)(head))
 
 struct wire_ring {
-	uint64_t owner;  /* image (62 bits) << 2 | enum wire_ring_state; by CAS */
+	uint64_t owner; /* image (62 bits) << 2 | enum wire_ring_state; by CAS */
 	uint32_t slot;
 	uint32_t thread; /* number within the image, from 1; not reused */
 	uint32_t tid;
-	uint32_t first;  /* block + 1; stored before head becomes non-zero */
+	uint32_t first; /* block + 1; stored before head becomes non-zero */
 	uint64_t start_ns;
 	char comm[WIRE_COMM_BYTES]; /* read at its start and end, perhaps in between */
 	uint64_t exit_credit; /* due, not delivered when the process left; on the last stack */
-	uint64_t end_cpu_ns; /* CPU time of the thread when it or the process ended, else 0 */
-	uint64_t head;    /* atomic, stored with release */
-	uint64_t written; /* bytes committed by this owner so far; written by the thread */
-	uint64_t end_ns;  /* CLOCK_MONOTONIC of the thread's end, else 0 */
-	uint32_t has_event; /* atomic, by flamerun: a perf event may signal the thread */
+	uint64_t end_cpu_ns;  /* CPU time of the thread when it or the process ended, else 0 */
+	uint64_t head;	      /* atomic, stored with release */
+	uint64_t written;     /* bytes committed by this owner so far; written by the thread */
+	uint64_t end_ns;      /* CLOCK_MONOTONIC of the thread's end, else 0 */
+	uint32_t has_event;   /* atomic, by flamerun: a perf event may signal the thread */
 	uint32_t pad0;
 	uint64_t pad1[4];
 	uint64_t taken; /* bytes of `written` that were freed; written by the reader */
@@ -429,8 +429,8 @@ struct wire_ring {
 /* The owner and links of one block of the pool. */
 struct wire_block {
 	uint64_t owner; /* WIRE_BLOCK_OWNER by CAS from 0 (free); reset to 0 only by the reader */
-	uint32_t next;  /* next block + 1, 0: none yet; stored with release after `end` */
-	uint32_t end;   /* bytes written; valid once `next` is set */
+	uint32_t next;	/* next block + 1, 0: none yet; stored with release after `end` */
+	uint32_t end;	/* bytes written; valid once `next` is set */
 };
 
 /* Names the owner of a block even if its claimer died before linking it into the ring's list. */
@@ -440,13 +440,13 @@ struct wire_block {
 
 /* Head of a record in a sample ring; `frames` words follow, innermost first. */
 struct wire_sample {
-	uint32_t bytes; /* of the whole record, a multiple of 8 */
-	uint32_t thread; /* the ring's thread number when it was written */
+	uint32_t bytes;	  /* of the whole record, a multiple of 8 */
+	uint32_t thread;  /* the ring's thread number when it was written */
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint32_t weight;
 	uint16_t frames; /* 0 with WIRE_KIND_CREDIT: on the thread's previous stack, if any */
-	uint8_t kind;    /* enum wire_kind */
-	uint8_t end;     /* enum wire_end */
+	uint8_t kind;	 /* enum wire_kind */
+	uint8_t end;	 /* enum wire_end */
 };
 
 /* ---- control records ------------------------------------------------------------------------- */
@@ -464,7 +464,7 @@ enum wire_control_type {
  * 0, zeroes what it has read, and advances the tail.
  */
 struct wire_control {
-	uint32_t word; /* bytes << 8 | enum wire_control_type; bytes is a multiple of 8 */
+	uint32_t word;	   /* bytes << 8 | enum wire_control_type; bytes is a multiple of 8 */
 	uint32_t reserved; /* bytes, stored first: the length of the hole if the writer is killed */
 };
 
@@ -474,27 +474,27 @@ struct wire_module {
 	struct wire_control control;
 	uint32_t number; /* as in frames */
 	uint32_t build_id_bytes;
-	uint64_t start;  /* mapped addresses */
+	uint64_t start; /* mapped addresses */
 	uint64_t end;
 	uint64_t bias;
 	uint64_t time_ns; /* CLOCK_MONOTONIC, first seen */
 	uint8_t build_id[WIRE_BUILD_ID_MAX];
-	uint32_t flags; /* WIRE_MODULE_* below */
+	uint32_t flags;	     /* WIRE_MODULE_* below */
 	uint32_t path_bytes; /* path follows, NUL included; "" is the program itself */
 	char path[];
 };
-#define WIRE_MODULE_MAIN 1u
-#define WIRE_MODULE_VDSO 2u
+#define WIRE_MODULE_MAIN   1u
+#define WIRE_MODULE_VDSO   2u
 #define WIRE_MODULE_MAPPED 8u /* by flamerun: mapped by the program; its frames have no module */
-#define WIRE_MODULE_SELF 4u /* this library: its wrapper frames are left out of stacks */
+#define WIRE_MODULE_SELF   4u /* this library: its wrapper frames are left out of stacks */
 
 /* Announces generated code; written before the first sample in it. */
 struct wire_code {
 	struct wire_control control;
 	uint64_t space; /* code-space address of its first byte */
 	uint64_t bytes;
-	uint64_t start; /* its address in memory */
-	uint32_t flags; /* WIRE_CODE_* */
+	uint64_t start;	     /* its address in memory */
+	uint32_t flags;	     /* WIRE_CODE_* */
 	uint32_t name_bytes; /* name follows, NUL included */
 	char name[];
 };
@@ -522,7 +522,7 @@ struct wire_function {
  *	47  46  45       44..16  15..0
  *	0   1   outside  number  line - first line
  */
-#define WIRE_FUNCTION_LINES 4u
+#define WIRE_FUNCTION_LINES   4u
 #define WIRE_LANGUAGE_BIT     (1ULL << 46)
 #define WIRE_LANGUAGE_OUTSIDE (1ULL << 45) /* number assigned by flamerun */
 #define WIRE_LANGUAGE_LINES   (1ULL << 16)
@@ -565,20 +565,21 @@ struct wire_mark {
  *   +0                     +RING_PLACE                 +SLOT_STRIDE
  *   | struct wire_slot ... | ring i | ring i + SLOTS | |
  */
-#define WIRE_SLOT_STRIDE    1024u
-#define WIRE_RING_PLACE     640u
-#define WIRE_SLOTS_OFFSET   WIRE_PAGE
-#define WIRE_BLOCKS_OFFSET  (WIRE_SLOTS_OFFSET + WIRE_SLOTS * WIRE_SLOT_STRIDE)
+#define WIRE_SLOT_STRIDE   1024u
+#define WIRE_RING_PLACE	   640u
+#define WIRE_SLOTS_OFFSET  WIRE_PAGE
+#define WIRE_BLOCKS_OFFSET (WIRE_SLOTS_OFFSET + WIRE_SLOTS * WIRE_SLOT_STRIDE)
 #define WIRE_CONTROL_OFFSET \
 	(WIRE_BLOCKS_OFFSET + WIRE_BLOCKS_MAX * (unsigned)sizeof(struct wire_block))
-#define WIRE_POOL_OFFSET    (WIRE_CONTROL_OFFSET + (uint64_t)WIRE_SLOTS * WIRE_CONTROL_BYTES)
+#define WIRE_POOL_OFFSET (WIRE_CONTROL_OFFSET + (uint64_t)WIRE_SLOTS * WIRE_CONTROL_BYTES)
 
 /* The arena takes at most 1/16 of a limited address space (RLIMIT_AS). */
 #define WIRE_ARENA_SHARE 16
 
 _Static_assert(sizeof(struct wire_slot) <= WIRE_RING_PLACE, "a slot ends before the rings");
-_Static_assert(WIRE_RING_PLACE + WIRE_RINGS / WIRE_SLOTS * sizeof(struct wire_ring) <=
-		       WIRE_SLOT_STRIDE, "its rings end before the next slot");
+_Static_assert(
+	WIRE_RING_PLACE + WIRE_RINGS / WIRE_SLOTS * sizeof(struct wire_ring) <= WIRE_SLOT_STRIDE,
+	"its rings end before the next slot");
 _Static_assert(sizeof(struct wire_ring) == 192, "ring descriptors keep their shape");
 _Static_assert(WIRE_RECORD_MAX <= WIRE_BLOCK_BYTES, "a block holds the largest record");
 _Static_assert(WIRE_RINGS < 1u << 12, "a ring's number fits beside an image's");
@@ -649,7 +650,7 @@ static inline struct wire_slot *wire_slot(void *arena, unsigned slot)
 static inline unsigned wire_slot_index(const void *arena, const struct wire_slot *slot)
 {
 	return (unsigned)((const char *)slot - (const char *)arena - WIRE_SLOTS_OFFSET) /
-		WIRE_SLOT_STRIDE;
+	       WIRE_SLOT_STRIDE;
 }
 
 static inline struct wire_ring *wire_ring(void *arena, unsigned ring)

@@ -27,11 +27,11 @@ struct thread_time {
 struct idle {
 	struct pass *pass;
 	struct thread_time *threads; /* those with names; other samples belong to no known thread */
-	uint32_t *process; /* [node] -> node of its process frame, or the root */
-	uint32_t *count;   /* [process node] -> number of its idle threads */
-	uint64_t *unsampled; /* [node] -> self weight not yet subtracted by samples */
-	uint64_t *weight;  /* [node] -> weight to fold */
-	uint32_t *folded_node; /* [node] -> new node for that weight */
+	uint32_t *process;	     /* [node] -> node of its process frame, or the root */
+	uint32_t *count;	     /* [process node] -> number of its idle threads */
+	uint64_t *unsampled;	     /* [node] -> self weight not yet subtracted by samples */
+	uint64_t *weight;	     /* [node] -> weight to fold */
+	uint32_t *folded_node;	     /* [node] -> new node for that weight */
 };
 
 static int idle_init(struct idle *idle, struct pass *pass)
@@ -169,7 +169,7 @@ static uint32_t add_frame(struct idle *idle, uint32_t process)
  * Set idle->folded_node and pass->new_node of each node. @plain and @folded mark the nodes that
  * have unfolded or folded weight in their subtree; they are filled from the leaves to the root.
  */
-static void place_nodes(struct idle *idle, uint8_t *plain, uint8_t *folded)
+static void position_nodes(struct idle *idle, uint8_t *plain, uint8_t *folded)
 {
 	struct pass *pass = idle->pass;
 
@@ -203,7 +203,7 @@ static int place_all(struct idle *idle)
 	uint8_t *plain = pass_array(pass->nodes, 1), *folded = pass_array(pass->nodes, 1);
 
 	if (plain && folded)
-		place_nodes(idle, plain, folded);
+		position_nodes(idle, plain, folded);
 	for (size_t i = 0; plain && folded && i < calltree_samples(pass->from); i++) {
 		const struct calltree_sample *sample = calltree_sample_at(pass->from, i);
 		bool is_below = sample->thread < calltree_threads(pass->from) &&

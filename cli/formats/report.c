@@ -203,7 +203,7 @@ static int make_tables(struct report *report, const struct calltree *tree)
 	if (error || !calltree_waits(report->merged))
 		return error;
 	weigh_waits(report);
-	report->waits = wait_places_find(folded, &report->wait_count, &report->idle);
+	report->waits = wait_sites_find(folded, &report->wait_count, &report->idle);
 	return report->waits ? 0 : -ENOMEM;
 }
 

@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 #include "cli/profile/picture_names.h"
-#include "cli/profile/wait_places.h"
+#include "cli/profile/wait_sites.h"
 #include "render/calltree.h"
 #include "render/palette.h"
 #include "render/picture.h"
@@ -43,9 +43,9 @@ struct report {
 	const struct picture_options *picture;
 	const struct report_request *request; /* NULL: for a file of a run */
 	const struct calltree *merged;	      /* coarse tree of all stacks */
-	const struct calltree *drawn; /* the part of @merged that the picture shows; shares are of
-				       * its weight */
-	struct ranking ranking; /* of @drawn, or with a request of the regrouped tree */
+	const struct calltree *drawn;  /* the part of @merged that the picture shows; shares are of
+					* its weight */
+	struct ranking ranking;	       /* of @drawn, or with a request of the regrouped tree */
 	struct ranking_rows functions; /* by self */
 	struct ranking_rows path;
 	struct ranking module_ranking;
@@ -54,7 +54,7 @@ struct report {
 	uint32_t thread_count;
 	struct special_weights special;
 	uint64_t wait_kinds[PALETTE_WAITS]; /* by report_wait_kind() */
-	struct wait_place *waits;
+	struct wait_site *waits;
 	size_t wait_count;
 	uint64_t idle;		  /* weight of waits of idle threads */
 	struct calltree *made[5]; /* owned trees that the fields above point into */

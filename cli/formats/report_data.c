@@ -175,8 +175,8 @@ static void put_rank(struct data_writer *w, const struct ranks *ranks, uint32_t 
 	fprintf(w->out,
 		", \"has_ended\": %s, \"status\": %" PRIu32 ", \"signal\": %" PRIu32
 		", \"is_unusual\": %s, \"duration_ns\": %" PRIu64 ", \"cpu\": %" PRIu64
-		", \"cpu_in_mpi\": %" PRIu64 ", \"waits\": %" PRIu64
-		", \"waits_in_mpi\": %" PRIu64 "}",
+		", \"cpu_in_mpi\": %" PRIu64 ", \"waits\": %" PRIu64 ", \"waits_in_mpi\": %" PRIu64
+		"}",
 		one->has_ended ? "true" : "false", one->status, one->signal,
 		one->is_unusual ? "true" : "false", one->duration_ns, one->cpu, one->cpu_in_mpi,
 		one->waits, one->waits_in_mpi);
@@ -214,7 +214,7 @@ static void put_job(struct data_writer *w, uint32_t limit)
 			function.least, function.least_rank, ranks_mean(ranks, &function),
 			function.most, function.most_rank, ranks_imbalance(ranks, &function),
 			ranks_is_chance(ranks_mean(ranks, &function), function.most) ? "true"
-										    : "false");
+										     : "false");
 	}
 	fputs("]},\n", w->out);
 }
@@ -229,7 +229,7 @@ static void put_waits(struct data_writer *w, uint32_t limit)
 		fprintf(w->out, ", \"%s\": %" PRIu64, report_wait_kind(i), report->wait_kinds[i]);
 	fputs(", \"places\": [", w->out);
 	for (size_t i = 0; i < report->wait_count && (!limit || i < limit); i++) {
-		const struct wait_place *place = &report->waits[i];
+		const struct wait_site *place = &report->waits[i];
 
 		fprintf(w->out, "%s\n    {\"function\": ", i ? "," : "");
 		put_text(w, place->function, SIZE_MAX);

@@ -212,7 +212,7 @@ static void put_path(const struct text_writer *w)
 }
 
 /* Write where threads wait; idle threads are one row. */
-static void put_wait_places(const struct text_writer *w)
+static void put_wait_sites(const struct text_writer *w)
 {
 	const struct report *report = w->report;
 	char text[LABEL_BYTES + 128], fitted[LABEL_BYTES];
@@ -220,7 +220,7 @@ static void put_wait_places(const struct text_writer *w)
 	if (report->wait_count)
 		putc('\n', w->out);
 	for (size_t i = 0; i < report->wait_count && i < w->rows; i++) {
-		const struct wait_place *place = &report->waits[i];
+		const struct wait_site *place = &report->waits[i];
 
 		fprintf(w->out, "%5.1f %%  ",
 			100.0 * (double)place->weight / (double)report_waits(report));
@@ -249,7 +249,7 @@ static void put_waits(const struct text_writer *w)
 		put_amount(w, report->idle);
 		fputs("  of it by idle threads\n", w->out);
 	}
-	put_wait_places(w);
+	put_wait_sites(w);
 }
 
 static void put_uncertain(const struct text_writer *w)

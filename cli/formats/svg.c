@@ -232,7 +232,7 @@ static uint32_t find_node(struct reader *reader, uint32_t node)
 }
 
 /* Parents come before their children in the file. */
-static int place_nodes(struct reader *reader)
+static int position_nodes(struct reader *reader)
 {
 	struct protobuf *weights = &reader->columns.at[EMBED_NODE_WEIGHTS];
 
@@ -509,7 +509,7 @@ static int read_facts(struct reader *reader)
 static int read_columns(struct reader *reader)
 {
 	int (*const steps[])(struct reader *) = {read_facts, read_numbers, make_room, read_frames,
-		read_nodes, place_nodes, read_threads, read_samples, read_lines, read_marks,
+		read_nodes, position_nodes, read_threads, read_samples, read_lines, read_marks,
 		read_spread};
 	int error = 0;
 

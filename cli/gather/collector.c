@@ -60,8 +60,8 @@ struct slot_notes {
 	uint32_t namespaced;
 	bool superseded; /* /proc/PID shows another image, or the image quit */
 	bool has_left;
-	uint64_t cpu_ns; /* ns of the process when last read */
-	uint64_t filters_cpu_ns; /* ns of the process when its filters were last read */
+	uint64_t cpu_ns;	     /* ns of the process when last read */
+	uint64_t filters_cpu_ns;     /* ns of the process when its filters were last read */
 	uint64_t dropped, malformed; /* weight and records, counted by the collector */
 	uint32_t live_threads, torn; /* at its end: threads that still ran, records half written */
 	struct mappings mappings;
@@ -76,12 +76,12 @@ struct thread_notes {
 	uint32_t number;
 	char comm[WIRE_COMM_BYTES];
 	char ring_comm[WIRE_COMM_BYTES]; /* as the thread wrote it at its beginning or end */
-	uint64_t asked_ns;	    /* last read of the name from /proc */
+	uint64_t asked_ns;		 /* last read of the name from /proc */
 };
 
 struct collector {
 	struct wire_arena *arena;
-	const struct collector_looker *looker; /* NULL: none */
+	const struct collector_reader *reader; /* NULL: none */
 	struct perf_events *events;	       /* NULL: threads have only timers */
 	pthread_t thread;
 	uint64_t requested; /* atomic: written by flamerun's main thread */
@@ -94,7 +94,7 @@ struct collector {
 	struct wire_drain drain;
 	struct slot_notes slots[WIRE_SLOTS];
 	struct thread_notes threads[WIRE_RINGS];
-	struct kernel_stack look;
+	struct kernel_stack kernel_stack;
 	struct wire_control_record control; /* the last record read, because its text is large */
 };
 
@@ -253,17 +253,16 @@ static void add_image(struct collector *c, uint32_t index)
 	put_record(c, RECORD_IMAGE, &record, sizeof(record));
 	if (!notes->namespaced)
 		mark_superseded(c, index, notes->pid);
-	if (c->looker)
-		c->looker->add(c->looker->context,
-			&(struct collector_image){
-				.image = record.id,
-				.pid = record.pid,
-				.namespaced = notes->namespaced != 0,
-				.image_at = slot->image_at,
-				.start_ns = record.start_ns,
-				.start_cpu_ns = slot->start_cpu_ns,
-				.slot = index,
-			});
+	if (c->reader)
+		c->reader->add(c->reader->context, &(struct collector_image){
+							   .image = record.id,
+							   .pid = record.pid,
+							   .namespaced = notes->namespaced != 0,
+							   .image_at = slot->image_at,
+							   .start_ns = record.start_ns,
+							   .start_cpu_ns = slot->start_cpu_ns,
+							   .slot = index,
+						   });
 }
 
 /*
@@ -310,8 +309,8 @@ static void check_claim(struct collector *c, uint32_t index, uint64_t state)
 	if (clock_now_ns() - notes->claimed_ns < CLAIM_NS ||
 		procfs_is_running((uint32_t)(state >> 8)))
 		return;
-	if (!__atomic_compare_exchange_n(&slot->state, &state, WIRE_SLOT_FREE, 0, __ATOMIC_ACQ_REL,
-		    __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(
+		    &slot->state, &state, WIRE_SLOT_FREE, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
 	__atomic_fetch_add(&c->arena->lost_processes, 1, __ATOMIC_RELAXED);
 	wire_hint(&c->arena->slots_hint, index);
@@ -435,12 +434,12 @@ static void put_sample(struct collector *c, struct slot_notes *notes,
 		notes->dropped += sample->weight;
 }
 
-/* Report the end of @ended to the looker if its times are known and plausible. */
-static void tell_end(const struct collector *c, const struct collector_thread *ended)
+/* Report the end of @ended to the reader if its times are known and plausible. */
+static void report_thread_end(const struct collector *c, const struct collector_thread *ended)
 {
-	if (c->looker && ended->end_ns > ended->start_ns && ended->end_ns <= clock_now_ns() &&
+	if (c->reader && ended->end_ns > ended->start_ns && ended->end_ns <= clock_now_ns() &&
 		ended->end_cpu_ns <= ended->end_ns)
-		c->looker->end_thread(c->looker->context, ended);
+		c->reader->end_thread(c->reader->context, ended);
 }
 
 static struct collector_thread thread_of(
@@ -463,10 +462,10 @@ static struct collector_thread thread_of(
 static void pass_looks(
 	struct collector *c, const struct wire_drain_pass *pass, const struct slot_notes *notes)
 {
-	while (c->events && c->looker &&
-		perf_events_look(c->events, pass->index, pass->owner, &c->look))
-		c->looker->add_look(c->looker->context, notes->image,
-			c->threads[pass->index].number, &c->look);
+	while (c->events && c->reader &&
+		perf_events_next_stack(c->events, pass->index, pass->owner, &c->kernel_stack))
+		c->reader->add_kernel_stack(c->reader->context, notes->image,
+			c->threads[pass->index].number, &c->kernel_stack);
 }
 
 static void drain_ring(struct collector *c, uint32_t index)
@@ -493,7 +492,7 @@ static void drain_ring(struct collector *c, uint32_t index)
 	pass_looks(c, &pass, notes);
 	notes->malformed += step == WIRE_DRAIN_DAMAGED;
 	if (wire_drain_end(&c->drain, &pass))
-		tell_end(c, &ended);
+		report_thread_end(c, &ended);
 }
 
 /* Write the credit that was noted when the process began to leave, on the thread's last stack. */
@@ -538,7 +537,7 @@ static void end_rings(struct collector *c, bool release)
 		ended = thread_of(wire_ring(c->arena, i), notes,
 			wire_slot(c->arena, (uint32_t)(notes - c->slots))->end_ns);
 		if (ended.end_cpu_ns)
-			tell_end(c, &ended);
+			report_thread_end(c, &ended);
 		notes->live_threads++;
 		if (release)
 			notes->torn += wire_drain_release(&c->drain, i, pass.owner) != 0;
@@ -565,7 +564,7 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 		.children_ns = slot->children_ns,
 		.children_kib = slot->children_kib,
 		.after_leave = slot->after_leave,
-		.told_end = end_cpu_ns != 0,
+		.end_is_reported = end_cpu_ns != 0,
 		.left_paused = __atomic_load_n(&slot->is_paused, __ATOMIC_RELAXED),
 		.quit = slot->quit,
 		.live_threads = notes->live_threads,
@@ -575,8 +574,8 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 		.left_by_exec = !slot->quit && (state == WIRE_SLOT_EXEC || state == WIRE_SLOT_GONE),
 	};
 
-	if (c->looker)
-		c->looker->end(c->looker->context, notes->image, slot->end_ns);
+	if (c->reader)
+		c->reader->end(c->reader->context, notes->image, slot->end_ns);
 	record.unknown_runtimes = slot->unknown_runtimes;
 	record.timer_error = slot->timer_error;
 	record.signals_max = slot->signals_max;
@@ -668,8 +667,8 @@ static void put_final_records(struct collector *c)
 	pipe_writer_finish(&c->pipe_writer);
 	run_round(c);
 	end_images(c, false);
-	if (c->looker)
-		c->looker->finish(c->looker->context);
+	if (c->reader)
+		c->reader->finish(c->reader->context);
 	put_record(c, RECORD_END, &end, sizeof(end));
 	pipe_writer_finish(&c->pipe_writer);
 }
@@ -685,8 +684,8 @@ static void wait_for_bell(struct collector *c, uint32_t bell, uint64_t until_ns)
 /* Returns the time of the next work if the doorbell does not ring. */
 static uint64_t next_ns(struct collector *c, uint64_t tick_ns)
 {
-	uint64_t look_ns = c->looker ? c->looker->look(c->looker->context) : UINT64_MAX;
-	uint64_t next_ns = look_ns < tick_ns ? look_ns : tick_ns;
+	uint64_t check_ns = c->reader ? c->reader->read(c->reader->context) : UINT64_MAX;
+	uint64_t next_ns = check_ns < tick_ns ? check_ns : tick_ns;
 
 	if (pipe_writer_flush(&c->pipe_writer) > 0 && next_ns > clock_now_ns() + RETRY_NS)
 		next_ns = clock_now_ns() + RETRY_NS;
@@ -730,13 +729,13 @@ int collector_start(struct collector **out, const struct collector_config *confi
 	if (!c)
 		return -ENOMEM;
 	c->arena = config->arena;
-	c->looker = config->looker;
+	c->reader = config->reader;
 	c->events = config->events;
 	c->drain.arena = config->arena;
 	c->drain.blocks = config->blocks;
 	c->pipe_writer.descriptor = config->pipe;
-	if (c->looker)
-		c->looker->start(c->looker->context, &c->pipe_writer);
+	if (c->reader)
+		c->reader->start(c->reader->context, &c->pipe_writer);
 	/* Block all signals in the collector's thread: flamerun's other threads handle them. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &mask);

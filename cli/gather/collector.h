@@ -24,9 +24,9 @@ struct perf_events;
 /* An image (one program in one process, from fork or exec to exec or exit) that has begun. */
 struct collector_image {
 	uint64_t image;
-	uint32_t pid;	   /* in the process's own pid namespace */
-	bool namespaced;   /* flamerun sees the process under another pid */
-	uint64_t image_at; /* address in the process of its image number */
+	uint32_t pid;			 /* in the process's own pid namespace */
+	bool namespaced;		 /* flamerun sees the process under another pid */
+	uint64_t image_at;		 /* address in the process of its image number */
 	uint64_t start_ns, start_cpu_ns; /* as in struct wire_slot */
 	uint32_t slot;			 /* index of its struct wire_slot */
 };
@@ -41,17 +41,17 @@ struct collector_thread {
 };
 
 /* Callbacks by which another module inspects processes and threads, from the collector's thread. */
-struct collector_looker {
+struct collector_reader {
 	void *context;
 	void (*start)(void *context, struct pipe_writer *pipe_writer); /* @pipe_writer: borrowed */
 	void (*add)(void *context, const struct collector_image *image);
 	/* Called before the image's end(). Short threads may be known only by this call. */
 	void (*end_thread)(void *context, const struct collector_thread *thread);
 	void (*end)(void *context, uint64_t image, uint64_t end_ns); /* @end_ns is 0 if not known */
-	/* Pass on a stack of @thread in the kernel; it has no weight. @look is borrowed. */
-	void (*add_look)(void *context, uint64_t image, uint32_t thread,
-		const struct kernel_stack *look);
-	uint64_t (*look)(void *context); /* returns CLOCK_MONOTONIC ns of the next wanted call */
+	/* Pass on a stack of @thread in the kernel; it has no weight. @kernel_stack is borrowed. */
+	void (*add_kernel_stack)(void *context, uint64_t image, uint32_t thread,
+		const struct kernel_stack *kernel_stack);
+	uint64_t (*read)(void *context); /* returns CLOCK_MONOTONIC ns of the next wanted call */
 	void (*finish)(void *context);
 };
 
@@ -59,7 +59,7 @@ struct collector_config {
 	struct wire_arena *arena; /* borrowed */
 	uint32_t blocks;
 	int pipe;			       /* writing end, non-blocking; borrowed */
-	const struct collector_looker *looker; /* borrowed; NULL: none */
+	const struct collector_reader *reader; /* borrowed; NULL: none */
 	struct perf_events *events;	       /* borrowed; NULL: none */
 };
 

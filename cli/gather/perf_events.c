@@ -359,7 +359,7 @@ void perf_events_update(
 	event->owner = owner;
 }
 
-int perf_events_look(
+int perf_events_next_stack(
 	const struct perf_events *events, uint32_t index, uint64_t owner, struct kernel_stack *out)
 {
 	const struct perf_event *event = &events->rings[index];

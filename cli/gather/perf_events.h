@@ -66,7 +66,7 @@ void perf_events_update(
  * Read the next recorded kernel stack of the thread of ring @index if the ring still has @owner.
  * Returns as kernel_stacks_next().
  */
-int perf_events_look(
+int perf_events_next_stack(
 	const struct perf_events *events, uint32_t index, uint64_t owner, struct kernel_stack *out);
 
 /* Returns the number of threads whose second event could not be opened. Context: any thread. */

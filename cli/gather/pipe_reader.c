@@ -333,7 +333,7 @@ static void read_sample_record(struct pipe_reader *pipe_reader, const struct rec
 	for (uint32_t i = 0; pipe_reader->held && i < sample.frames; i++) {
 		if (WIRE_FRAME_MODULE(frames[i]) != WIRE_MODULE_NONE)
 			continue;
-		held_files_look(pipe_reader->held, index, pid);
+		held_files_open(pipe_reader->held, index, pid);
 		break;
 	}
 }
@@ -354,7 +354,7 @@ static void read_image_end_record(
 	image->after_leave = record->after_leave;
 	image->unrecorded = record->counts.dropped + record->counts.torn + record->counts.paused;
 	image->live_threads = record->live_threads;
-	image->told_end = record->told_end != 0;
+	image->end_is_reported = record->end_is_reported != 0;
 	image->left_paused = record->left_paused != 0;
 	image->went_on = record->quit != 0;
 	image->ended = record->has_ended != 0;

@@ -19,7 +19,11 @@
 
 #include "libprof/wire.h"
 
-enum record_source { RECORD_COLLECTOR, RECORD_TRACER, RECORD_SOURCES };
+enum record_source {
+	RECORD_COLLECTOR,
+	RECORD_TRACER,
+	RECORD_SOURCES
+};
 
 enum record_type {
 	RECORD_IMAGE = 1,
@@ -51,7 +55,7 @@ struct record {
 
 struct record_image {
 	struct record record;
-	uint64_t id; /* never used again */
+	uint64_t id;	 /* never used again */
 	uint64_t parent; /* the forking image; 0: none */
 	uint64_t start_ns;
 	uint32_t pid, ppid;
@@ -113,8 +117,8 @@ struct record_sample {
 	uint32_t thread; /* number in the image; 0: no thread, count it on the image's root */
 	uint32_t weight; /* in periods; 0: only sets the thread's previous stack */
 	uint32_t frames; /* 0: the thread's previous stack */
-	uint8_t kind;    /* enum wire_kind */
-	uint8_t end;     /* enum wire_end */
+	uint8_t kind;	 /* enum wire_kind */
+	uint8_t end;	 /* enum wire_end */
 	uint16_t pad;
 	uint64_t frame[]; /* innermost first */
 };
@@ -134,16 +138,16 @@ struct record_image_end {
 	uint64_t cpu_ns;       /* ns used by the process at its end, or when last read */
 	/* The next four are those of struct wire_slot; the tracer knows only threads_ns. */
 	uint64_t threads_ns, children_ns, children_kib, after_leave;
-	uint32_t told_end; /* 1: the image wrote the values at its end, or it was traced */
+	uint32_t end_is_reported; /* 1: the image wrote the values at its end, or it was traced */
 	uint32_t left_paused;
-	uint32_t quit; /* enum wire_quit */
+	uint32_t quit;	    /* enum wire_quit */
 	uint32_t has_ended; /* 0: sampling ended before the image did */
 	uint32_t still_runs;
 	uint32_t left_by_exec;
 	uint32_t unsampled;    /* enum record_unsampled */
 	uint32_t live_threads; /* sampled threads that had not ended before the image */
 	uint32_t timer_error;
-	uint32_t signal; /* number of the signal that sampled it */
+	uint32_t signal;       /* number of the signal that sampled it */
 	uint32_t is_displaced; /* 1: the signal had another handler at the end */
 	uint64_t unsampled_ns[WIRE_UNSAMPLED_CAUSES];
 	uint64_t short_threads;
@@ -164,7 +168,7 @@ struct record_refusal {
 	struct record record;
 	uint64_t programs;
 	uint64_t by_stops; /* 1: sampled by stops, which may cut system calls short */
-	char text[]; /* reason of the first program */
+	char text[];	   /* reason of the first program */
 };
 
 /* Clock readings of a thread's observed life, to which its samples and waits must add up. */

@@ -31,7 +31,7 @@ struct unplaced {
 struct injected {
 	struct injected_config config;
 	uint64_t start_ns; /* of the run, CLOCK_MONOTONIC; earlier times in the arena are wrong */
-	struct collector_looker looker;
+	struct collector_reader reader;
 	struct target_shared shared;
 	struct target *targets, **targets_end; /* oldest first: those mostly end first */
 	struct target_waits *waits;
@@ -223,38 +223,40 @@ static void end(void *context, uint64_t image, uint64_t end_ns)
  * innermost frame is the one that entered the kernel: behind a system call instruction, or at the
  * instruction that faulted.
  */
-static void add_look(
-	void *context, uint64_t image, uint32_t thread, const struct kernel_stack *look)
+static void add_kernel_stack(
+	void *context, uint64_t image, uint32_t thread, const struct kernel_stack *kernel_stack)
 {
 	struct injected *injected = context;
 	struct target *target = *find_target(injected, image);
-	struct stackwalk walk = {
-		.target = target,
+	struct stackwalk walk = {.target = target,
 		.shared = &injected->shared,
 		.memory = &injected->memory,
 		/* The thread has run on, so a language's frames have changed since. */
 		.is_native = true};
-	struct wire_sample sample = {
-		.thread = thread, .time_ns = look->time_ns, .weight = 1, .kind = WIRE_KIND_LOOK};
+	struct wire_sample sample = {.thread = thread,
+		.time_ns = kernel_stack->time_ns,
+		.weight = 1,
+		.kind = WIRE_KIND_KERNEL_STACK};
 	struct unwind_result result;
 
 	if (!target)
 		return;
 	if (!target->stack_top)
 		target->stack_top = procfs_stack_top(target->pid);
-	for (uint32_t i = 0; i < look->count; i++)
-		injected->frames[i] = WIRE_FRAME(WIRE_MODULE_KERNEL, look->frame[i]);
-	memory_begin_copied(&injected->memory, target->pid, look->stack,
-		look->registers.r[ARCH_DWARF_SP], look->bytes);
-	result = stackwalk_run(&walk, &look->registers, injected->frames + look->count);
+	for (uint32_t i = 0; i < kernel_stack->count; i++)
+		injected->frames[i] = WIRE_FRAME(WIRE_MODULE_KERNEL, kernel_stack->frame[i]);
+	memory_begin_copied(&injected->memory, target->pid, kernel_stack->stack,
+		kernel_stack->registers.r[ARCH_DWARF_SP], kernel_stack->bytes);
+	result = stackwalk_run(
+		&walk, &kernel_stack->registers, injected->frames + kernel_stack->count);
 	sample.end = (uint8_t)result.end;
-	sample.frames = (uint16_t)(look->count + result.frames);
+	sample.frames = (uint16_t)(kernel_stack->count + result.frames);
 	if (result.frames && sample.frames <= WIRE_MAX_DEPTH)
 		pipe_writer_put_sample(
 			injected->shared.pipe_writer, image, &sample, injected->frames);
 }
 
-static uint64_t look_at_all(void *context)
+static uint64_t read_all(void *context)
 {
 	struct injected *injected = context;
 
@@ -290,14 +292,14 @@ struct injected *injected_new(const struct injected_config *config)
 	injected->config = *config;
 	injected->targets_end = &injected->targets;
 	injected->start_ns = clock_now_ns();
-	injected->looker = (struct collector_looker){
+	injected->reader = (struct collector_reader){
 		.context = injected,
 		.start = start,
 		.add = add,
 		.end_thread = end_thread,
 		.end = end,
-		.add_look = add_look,
-		.look = look_at_all,
+		.add_kernel_stack = add_kernel_stack,
+		.read = read_all,
 		.finish = finish,
 	};
 	waits.shared = &injected->shared;
@@ -327,7 +329,7 @@ void injected_free(struct injected *injected)
 	free(injected);
 }
 
-const struct collector_looker *injected_looker(const struct injected *injected)
+const struct collector_reader *injected_reader(const struct injected *injected)
 {
-	return &injected->looker;
+	return &injected->reader;
 }

@@ -2,7 +2,7 @@
 /*
  * Processes that the library is in, as seen from outside: what their threads wait for, and the
  * user stacks of samples that perf events took in the kernel. The collector knows which processes
- * there are. It lies in a lower layer, so it calls this through struct collector_looker.
+ * there are. It lies in a lower layer, so it calls this through struct collector_reader.
  *
  * Context: the collector's thread, except injected_new() and injected_free().
  */
@@ -20,7 +20,7 @@ struct injected;
 struct injected_config {
 	struct wire_arena *arena; /* borrowed */
 	uint32_t rate_hz;
-	bool has_waits; /* read what threads wait for */
+	bool has_waits;	  /* read what threads wait for */
 	bool has_details; /* with names of files and addresses of locks */
 };
 
@@ -29,6 +29,6 @@ struct injected *injected_new(const struct injected_config *config);
 void injected_free(struct injected *injected); /* NULL is fine; the collector has ended */
 
 /* The functions for the collector to call; valid as long as @injected. */
-const struct collector_looker *injected_looker(const struct injected *injected);
+const struct collector_reader *injected_reader(const struct injected *injected);
 
 #endif

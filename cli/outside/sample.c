@@ -61,8 +61,7 @@ static void put_sample(struct tracer *tracer, struct tracee *tracee, struct reco
 /* Record @weight without a stack, and the credit from before @tracee had a timer. */
 static void put_credit(struct tracer *tracer, struct tracee *tracee, uint32_t weight)
 {
-	struct record_sample record = {
-		.kind = WIRE_KIND_CREDIT, .weight = weight + tracee->credit};
+	struct record_sample record = {.kind = WIRE_KIND_CREDIT, .weight = weight + tracee->credit};
 
 	tracee->credit = 0;
 	put_sample(tracer, tracee, &record);
@@ -75,7 +74,7 @@ static void put_credit(struct tracer *tracer, struct tracee *tracee, uint32_t we
 /* and this many more than the last walk read. */
 #define STACK_BYTES_MORE (8u << 10)
 /* If walks read less, the copied size shrinks by 1/STACK_SHRINK at each sample. */
-#define STACK_SHRINK	 64u
+#define STACK_SHRINK 64u
 
 struct stop {
 	uint64_t regset[REMOTE_REGSET_WORDS];
@@ -360,11 +359,11 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request)
  * /proc gives CPU time in the kernel in ticks of 10 ms. A thread that used this much CPU time
  * without a kernel tick is not in a long system call.
  */
-#define USER_NS	    (12 * NS_PER_MS)
+#define USER_NS (12 * NS_PER_MS)
 /* A thread that used this much CPU time is stopped even if it was never found in user mode. */
 #define PATIENCE_NS (250 * NS_PER_MS)
 /* If a thread of the process has stopped this recently, another stop by itself is expected. */
-#define SOON_NS	    (100 * NS_PER_MS)
+#define SOON_NS (100 * NS_PER_MS)
 
 /* Stop @tracee wherever it is, which may cut its system call short. */
 static void request_stop(struct tracee *tracee)
@@ -513,10 +512,9 @@ void sample_round(struct tracer *tracer)
 
 void sample_credit_thread(struct tracer *tracer, struct tracee *tracee)
 {
-	struct record_sample worker = {
-		.kind = WIRE_KIND_CPU, .end = WIRE_END_ROOT, .frames = 1};
+	struct record_sample worker = {.kind = WIRE_KIND_CPU, .end = WIRE_END_ROOT, .frames = 1};
 	struct target *target = tracee->target;
-	int64_t period_ns = (int64_t)tracer->period_ns, rest_ns;
+	int64_t period_ns = (int64_t)tracer->period_ns, remaining_ns;
 	uint32_t weight = 0;
 
 	if (target->is_waiting)
@@ -526,10 +524,10 @@ void sample_credit_thread(struct tracer *tracer, struct tracee *tracee)
 	 * period is shorter. The differences of all threads are added up, so that the sum of
 	 * weights is right even if many threads end early.
 	 */
-	rest_ns = (int64_t)(tracees_update(tracee) - tracee->counted_ns);
-	tracee->counted_ns += (uint64_t)rest_ns;
-	target->counted_ns += (uint64_t)rest_ns;
-	tracer->ended_due_ns += rest_ns + (int64_t)tracee->due_ns;
+	remaining_ns = (int64_t)(tracees_update(tracee) - tracee->counted_ns);
+	tracee->counted_ns += (uint64_t)remaining_ns;
+	target->counted_ns += (uint64_t)remaining_ns;
+	tracer->ended_due_ns += remaining_ns + (int64_t)tracee->due_ns;
 	tracee->due_ns = 0;
 	if (tracer->ended_due_ns >= period_ns) {
 		weight = (uint32_t)(tracer->ended_due_ns / period_ns);

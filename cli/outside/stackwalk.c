@@ -160,7 +160,7 @@ static inline int ask_language(struct stackwalk *walk, struct unwind_activation 
 	 */
 	if (!walk->target->language && at->question == UNWIND_GENERATED)
 		find_modules_nearby(walk, at->sp);
-	return walk->is_native ? 0 : runs_step(&walk->runs, at);
+	return walk->is_native ? 0 : runtime_walk_step(&walk->runs, at);
 }
 
 #define UNWIND_RUN(context, module, frame, frames, room) \
@@ -183,7 +183,7 @@ static struct unwind_result walk_known(struct stackwalk *walk,
 		target_language_begin(&walk->runs, walk->target, registers->r[ARCH_DWARF_PC]);
 		result = unwind_walk_known(registers, known, &none, frames, WIRE_MAX_DEPTH, walk);
 	} while (!walk->is_native && target_language_has_come(&walk->runs, walk->target));
-	runs_end(&walk->runs, frames, &result);
+	runtime_walk_end(&walk->runs, frames, &result);
 	return result;
 }
 

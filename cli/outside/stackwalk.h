@@ -14,17 +14,17 @@
 #include "arch/registers.h"
 #include "cli/outside/object.h"
 #include "cli/outside/target.h"
-#include "libprof/runtime/runs.h"
+#include "libprof/runtime/runtime_walk.h"
 #include "libprof/unwind/unwind.h"
 
 struct stackwalk {
 	struct target *target;
 	struct target_shared *shared;
-	struct memory *memory; /* memory_begin() done */
-	bool is_remapped;      /* the mappings were read during this walk */
-	uintptr_t last_read;   /* address of the last read of the stack */
-	bool is_native;	       /* do not read language frames */
-	struct runs runs;      /* of language frames; the caller sets ->thread and ->known */
+	struct memory *memory;	  /* memory_begin() done */
+	bool is_remapped;	  /* the mappings were read during this walk */
+	uintptr_t last_read;	  /* address of the last read of the stack */
+	bool is_native;		  /* do not read language frames */
+	struct runtime_walk runs; /* of language frames; the caller sets ->thread and ->known */
 };
 
 /* Walk from @registers. @frames gets WIRE_FRAMEs, innermost first; room for WIRE_MAX_DEPTH. */

@@ -376,15 +376,14 @@ int target_find(struct target *target, struct target_shared *shared, uintptr_t p
 void target_end(
 	struct target *target, struct target_shared *shared, bool has_ended, bool left_by_exec)
 {
-	uint64_t used_ns = target->cpu_ns > target->start_cpu_ns
-				   ? target->cpu_ns - target->start_cpu_ns
-				   : 0;
+	uint64_t used_ns =
+		target->cpu_ns > target->start_cpu_ns ? target->cpu_ns - target->start_cpu_ns : 0;
 	struct record_image_end record = {
 		.image = target->image,
 		.start_cpu_ns = target->start_cpu_ns,
 		.cpu_ns = target->cpu_ns,
 		.threads_ns = used_ns,
-		.told_end = has_ended,
+		.end_is_reported = has_ended,
 		.has_ended = has_ended,
 		.left_by_exec = left_by_exec,
 		.still_runs = !has_ended && procfs_is_running((uint32_t)target->pid),

@@ -35,22 +35,22 @@ struct target_range {
 struct target {
 	struct target *next;
 	pid_t pid;
-	uint64_t image;	   /* as in the records */
-	uint32_t slot;	   /* of the arena, where a library in it has one */
+	uint64_t image;	     /* as in the records */
+	uint32_t slot;	     /* of the arena, where a library in it has one */
 	bool has_other_tids; /* it is in another PID namespace */
 	/* Added to module numbers: TARGET_FIRST_MODULE if a library in it gives out some, or 0. */
 	uint32_t first_module;
-	uint64_t start_ns; /* of sampling, CLOCK_MONOTONIC */
+	uint64_t start_ns;     /* of sampling, CLOCK_MONOTONIC */
 	uint64_t start_cpu_ns; /* CPU time of the process that belongs to earlier images */
-	uint64_t cpu_ns;     /* CPU time at the last check */
-	uint64_t counted_ns; /* CPU time that is in samples */
-	uint64_t scan_ns;    /* when to search for threads that are not attached */
-	uint64_t mapped_ns;  /* when the mappings were last read */
-	uintptr_t stack_top; /* highest address of the main thread's stack, 0: unknown */
-	size_t stack_bytes;  /* bytes of a stack that are copied for a sample */
+	uint64_t cpu_ns;       /* CPU time at the last check */
+	uint64_t counted_ns;   /* CPU time that is in samples */
+	uint64_t scan_ns;      /* when to search for threads that are not attached */
+	uint64_t mapped_ns;    /* when the mappings were last read */
+	uintptr_t stack_top;   /* highest address of the main thread's stack, 0: unknown */
+	size_t stack_bytes;    /* bytes of a stack that are copied for a sample */
 	bool has_other_stacks; /* walks continue on another stack, which a copy does not hold */
-	int memory;	     /* /proc/PID/mem, opened before the process may forbid it; or -1 */
-	uintptr_t vdso;	     /* its start address, 0: it has none */
+	int memory;	       /* /proc/PID/mem, opened before the process may forbid it; or -1 */
+	uintptr_t vdso;	       /* its start address, 0: it has none */
 	/* Runtimes in it of unknown versions: bits of runtime_bit(). */
 	uint32_t unknown_runtimes;
 	/* It is not counted: it has not exec'd yet, or the library has appeared in it. */
@@ -62,14 +62,14 @@ struct target {
 	bool is_blocking;      /* it was reported that its threads block the timers' signal */
 	int *dead;	       /* timers of threads that have ended; owned */
 	unsigned dead_count, dead_room;
-	uint64_t sampled_ns; /* when a thread last stopped by itself, or was asked to */
-	bool is_left;	     /* sampling is over and its timers have been deleted */
+	uint64_t sampled_ns;   /* when a thread last stopped by itself, or was asked to */
+	bool is_left;	       /* sampling is over and its timers have been deleted */
 	uint64_t arena_images; /* wire_arena.next_image when the arena was last searched for it */
 	struct maps maps;
 	struct target_range *ranges; /* by address */
 	unsigned range_count;
 	struct target_language *language; /* owned; NULL: no runtime was found in it */
-	uint32_t sought; /* number of walks that ended in code of no module */
+	uint32_t sought;		  /* number of walks that ended in code of no module */
 	uint8_t announced[(WIRE_MODULE_MAX + 8) / 8]; /* bit n: module number n was recorded */
 };
 
@@ -77,7 +77,7 @@ struct target {
 struct target_shared {
 	struct objects objects;
 	struct pipe_writer *pipe_writer; /* borrowed */
-	uint64_t images; /* the last image number that was given out */
+	uint64_t images;		 /* the last image number that was given out */
 	/* CPU time that searching for threads in runtimes took, and may take; 0: no limit. */
 	uint64_t search_ns, search_max_ns;
 };
@@ -156,7 +156,7 @@ struct tracee {
 	uint64_t counted_ns;	    /* CPU time when it was last counted */
 	uint64_t due_ns;	    /* CPU time that did not make a whole sample then */
 	uint32_t credit;	    /* weight of samples without a stack, not recorded yet */
-	uintptr_t runtime_state;    /* for struct runs; 0 at first */
+	uintptr_t runtime_state;    /* for struct runtime_walk; 0 at first */
 	struct target_stack *early; /* owned; stack of the next sample, or NULL */
 	bool is_announced;	    /* its name has been recorded */
 };

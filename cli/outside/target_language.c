@@ -34,9 +34,9 @@ struct target_language {
 	uint64_t numbers;		/* how many function numbers were assigned */
 	uint32_t added[WIRE_MAX_DEPTH]; /* indices of functions[] that the last walk filled */
 	uint32_t added_count;
-	struct runs_expanded expanded[RUNS_EXPANDED];
+	struct runtime_walk_expanded expanded[RUNTIME_WALK_EXPANDED];
 	uint32_t walks;
-	const struct runtime *listed; /* the runtime of @states, or NULL */
+	const struct runtime *listed;		 /* the runtime of @states, or NULL */
 	struct runtime_state states[STATES_MAX]; /* its threads, sorted by tid */
 	unsigned state_count;
 };
@@ -94,12 +94,12 @@ static uint32_t find_function(const struct target_language *language, uint64_t i
 
 /* Record @frame's function. Returns its record_function.space, or 0 if it was not recorded. */
 static uint64_t announce(
-	const struct target *target, struct runs *runs, struct runtime_frame *frame)
+	const struct target *target, struct runtime_walk *runs, struct runtime_frame *frame)
 {
 	struct target_language *language = target->language;
 	const struct runtime *runtime = runs->runtime;
 	char text[RUNTIME_NAME_BYTES + RUNTIME_FILE_BYTES];
-	int error = runs_first_line(runs, frame);
+	int error = runtime_walk_first_line(runs, frame);
 	uint32_t bytes = runtime->kind->text(
 		runtime, &runs->reader, frame->name, text, RUNTIME_NAME_BYTES, 0);
 	struct record_function record = {
@@ -120,7 +120,7 @@ static uint64_t announce(
 	return record.space;
 }
 
-static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
+static uint64_t word_of(struct runtime_walk *runs, struct runtime_frame *frame)
 {
 	const struct target *target = runs->context;
 	struct target_language *language = target->language;
@@ -140,7 +140,7 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 	}
 	frame->first_line = language->functions[at].first_line;
 	return wire_language_frame(
-		language->functions[at].space, frame->first_line, runs_line(runs, frame));
+		language->functions[at].space, frame->first_line, runtime_walk_line(runs, frame));
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -164,10 +164,10 @@ static uintptr_t find_listed(const struct target_language *language, uint32_t ti
 
 /*
  * Returns the address of the runtime's state for the walked thread, or 0. The states of all threads
- * are listed at once, because otherwise runs_frames() searches all of them for each thread.
+ * are listed at once, because otherwise runtime_walk_frames() searches all of them for each thread.
  */
 static uintptr_t find_state(
-	struct target_language *language, struct runs *runs, const struct runtime *runtime)
+	struct target_language *language, struct runtime_walk *runs, const struct runtime *runtime)
 {
 	uintptr_t state = language->listed == runtime ? find_listed(language, runs->thread.tid) : 0;
 
@@ -182,9 +182,9 @@ static uintptr_t find_state(
 
 /* ---- walks ----------------------------------------------------------------------------------- */
 
-void target_language_begin(struct runs *runs, struct target *target, uintptr_t pc)
+void target_language_begin(struct runtime_walk *runs, struct target *target, uintptr_t pc)
 {
-	runs_init(runs, pc, word_of, target);
+	runtime_walk_init(runs, pc, word_of, target);
 	runtime_reader_init(&runs->reader, target->pid, 0);
 	runs->generator = NULL;
 	if (!target->language)
@@ -198,12 +198,12 @@ void target_language_begin(struct runs *runs, struct target *target, uintptr_t p
 	runs->reader.age = target->language->walks++ / RUNTIME_AN_AGE;
 }
 
-bool target_language_has_come(const struct runs *runs, const struct target *target)
+bool target_language_has_come(const struct runtime_walk *runs, const struct target *target)
 {
 	return target->language && target->language->generator != runs->generator;
 }
 
-unsigned target_language_run(struct runs *runs, struct target_shared *shared,
+unsigned target_language_run(struct runtime_walk *runs, struct target_shared *shared,
 	const struct unwind_module *module, const struct unwind_frame *frame, uint64_t *frames,
 	unsigned room)
 {
@@ -217,9 +217,9 @@ unsigned target_language_run(struct runs *runs, struct target_shared *shared,
 
 	language->shared = shared;
 	if (!runtime)
-		return runs_frames(runs, NULL, frame, frames, room);
+		return runtime_walk_frames(runs, NULL, frame, frames, room);
 	if (runs->runtime || runs->known)
-		return runs_frames(runs, runtime, frame, frames, room);
+		return runtime_walk_frames(runs, runtime, frame, frames, room);
 	if (shared->search_max_ns && shared->search_ns > shared->search_max_ns) {
 		runs->runtime = runtime;
 		runs->error = -EAGAIN;
@@ -230,7 +230,7 @@ unsigned target_language_run(struct runs *runs, struct target_shared *shared,
 	is_listed = runs->known;
 	if (is_listed)
 		shared->search_ns += clock_cpu_ns() - began_ns;
-	told = runs_frames(runs, runtime, frame, frames, room);
+	told = runtime_walk_frames(runs, runtime, frame, frames, room);
 	if (!is_listed)
 		shared->search_ns += clock_cpu_ns() - began_ns;
 	return told;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read language frames (libprof/runtime/runs.h) of a target's threads that are stopped or asleep,
- * and assign numbers to their functions for the records in the pipe.
+ * Read language frames (libprof/runtime/runtime_walk.h) of a target's threads that are stopped or
+ * asleep, and assign numbers to their functions for the records in the pipe.
  *
  * Context: one thread.
  */
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "cli/outside/target.h"
-#include "libprof/runtime/runs.h"
+#include "libprof/runtime/runtime_walk.h"
 
 /*
  * Find the runtime in @target's @module, and set target->language if there is one. Returns its
@@ -23,13 +23,13 @@ int target_language_find(struct target *target, const struct runtime_module *mod
  * Begin a walk of a thread of @target at @pc. The caller has set runs->thread and ->known. @runs
  * borrows @target until the end of the walk.
  */
-void target_language_begin(struct runs *runs, struct target *target, uintptr_t pc);
+void target_language_begin(struct runtime_walk *runs, struct target *target, uintptr_t pc);
 
 /* Did this walk find the runtime that generates code? Then repeat it. True once in a process. */
-bool target_language_has_come(const struct runs *runs, const struct target *target);
+bool target_language_has_come(const struct runtime_walk *runs, const struct target *target);
 
 /* Answer UNWIND_RUN (libprof/unwind/unwind_core.h) in this walk. */
-unsigned target_language_run(struct runs *runs, struct target_shared *shared,
+unsigned target_language_run(struct runtime_walk *runs, struct target_shared *shared,
 	const struct unwind_module *module, const struct unwind_frame *frame, uint64_t *frames,
 	unsigned room);
 

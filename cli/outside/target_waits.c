@@ -89,9 +89,8 @@ static struct unwind_result walk(void *context, const struct wait_process *proce
 {
 	struct target_waits *waits = context;
 	struct target *target = process->target;
-	struct stackwalk walk = {.target = target,
-		.shared = waits->config.shared,
-		.memory = &waits->memory};
+	struct stackwalk walk = {
+		.target = target, .shared = waits->config.shared, .memory = &waits->memory};
 	struct unwind_result result;
 
 	if (!target->has_other_tids)
@@ -159,8 +158,7 @@ static void put_sample(void *context, const struct wait_process *process,
 {
 	const struct target_waits *waits = context;
 
-	pipe_writer_put_sample(
-		waits->config.shared->pipe_writer, process->image, sample, frames);
+	pipe_writer_put_sample(waits->config.shared->pipe_writer, process->image, sample, frames);
 }
 
 static void put_text(
@@ -279,15 +277,15 @@ void target_waits_finish(struct target_waits *waits)
 	struct waits_counts counts;
 
 	waits_finish(waits->waits, &counts);
-	totals.counts.looks_wanted = counts.wanted;
-	totals.counts.looks_done = counts.looked;
-	totals.counts.stacks_read = counts.looks;
+	totals.counts.wait_reads_due = counts.wanted;
+	totals.counts.wait_reads_done = counts.observed;
+	totals.counts.stacks_read = counts.walks;
 	totals.counts.stacks_changed = counts.changed;
 	totals.counts.untracked = counts.untracked;
 	totals.counts.unreachable = waits->unreachable;
 	totals.counts.kept_native = waits->kept_native;
 	put(waits, RECORD_TOTALS, &totals, sizeof(totals), NULL, 0);
-	if (counts.looks && !waits->refusal[0] && refusal_of_memory(&message))
+	if (counts.walks && !waits->refusal[0] && refusal_of_memory(&message))
 		snprintf(waits->refusal, sizeof(waits->refusal), "%.190s", message.text);
 	memcpy(record.refusal, waits->refusal, sizeof(record.refusal));
 	put(waits, RECORD_WAITS, &record, sizeof(record), NULL, 0);

@@ -346,12 +346,12 @@ static uint64_t sample_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *u
 /* As sample_due(), with the rounds of waits. */
 static uint64_t run_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *uninjected_ns)
 {
-	uint64_t next_ns = sample_due(tracer, tick_ns, uninjected_ns), look_ns;
+	uint64_t next_ns = sample_due(tracer, tick_ns, uninjected_ns), check_ns;
 
 	if (!tracer->waits || !tracer->targets)
 		return next_ns;
-	look_ns = target_waits_round(tracer->waits);
-	return look_ns < next_ns ? look_ns : next_ns;
+	check_ns = target_waits_round(tracer->waits);
+	return check_ns < next_ns ? check_ns : next_ns;
 }
 
 /* Read new mappings, and attach to new threads if their number has grown. */

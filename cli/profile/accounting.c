@@ -198,11 +198,11 @@ static void processes_release(struct processes *processes)
 
 /* The processes that one image made, except those that still run. */
 struct siblings {
-	uint32_t first_child; /* index of a process, or NOBODY */
-	uint64_t below_ns;    /* ns that they and their descendants reported */
-	uint32_t exits;	      /* number of exits that below_ns does not include */
-	uint64_t kills;	      /* threads that were killed before their process reported */
-	bool is_mixed;	      /* their names differ */
+	uint32_t first_child;  /* index of a process, or NOBODY */
+	uint64_t below_ns;     /* ns that they and their descendants reported */
+	uint32_t exits;	       /* number of exits that below_ns does not include */
+	uint64_t kills;	       /* threads that were killed before their process reported */
+	bool is_mixed;	       /* their names differ */
 	bool holds_uninjected; /* some continued without the library */
 };
 
@@ -222,12 +222,12 @@ struct accounts {
 	uint64_t tick_ns; /* ns between the kernel's checks of timers */
 	struct processes processes;
 	struct siblings *siblings; /* by image */
-	uint32_t *next_sibling;	  /* by process */
+	uint32_t *next_sibling;	   /* by process */
 	/* by process: charged to it or a descendant for unknown processes */
 	uint64_t *unexplained_ns;
-	uint64_t *weight;	  /* by image: weight of its samples and credits */
-	uint64_t *sampled;	  /* by image: weight of its samples */
-	uint64_t *last_ns;	  /* by image: last time it was seen */
+	uint64_t *weight;  /* by image: weight of its samples and credits */
+	uint64_t *sampled; /* by image: weight of its samples */
+	uint64_t *last_ns; /* by image: last time it was seen */
 	/* CPU time less than a sample; carried to the next image, so that short lives add up. */
 	uint64_t due_ns[BOX_COUNT];
 	/* charged to the child, or used by processes that still run */
@@ -326,7 +326,7 @@ static void sum_causes(struct accounts *accounts, uint32_t index, uint64_t cover
 {
 	struct profile_totals *totals = profile_totals(accounts->profile);
 	struct profile_image *image = profile_image_at(accounts->profile, index);
-	uint64_t start_ns = is_exec ? image->start_cpu_ns : covered_ns, rest_ns;
+	uint64_t start_ns = is_exec ? image->start_cpu_ns : covered_ns, remaining_ns;
 
 	/*
 	 * A traced image without samples used this time before the tracer attached, or tracing was
@@ -339,12 +339,12 @@ static void sum_causes(struct accounts *accounts, uint32_t index, uint64_t cover
 	/* The collector cannot see who handles a signal, so it may have recorded this cause. */
 	if (image->is_displaced)
 		image->unsampled_ns[WIRE_UNSAMPLED_TURNS] = 0;
-	rest_ns = unexplained_of(accounts, index, start_ns);
+	remaining_ns = unexplained_of(accounts, index, start_ns);
 	if (image->is_displaced) {
-		image->unsampled_ns[WIRE_UNSAMPLED_HANDLED] = rest_ns;
-	} else if (!accounts->sampled[index] && !image->from_outside && image->ended && rest_ns &&
-		   rest_ns < SHORT_PERIODS * accounts->period_ns) {
-		image->unsampled_ns[WIRE_UNSAMPLED_SHORT] += rest_ns;
+		image->unsampled_ns[WIRE_UNSAMPLED_HANDLED] = remaining_ns;
+	} else if (!accounts->sampled[index] && !image->from_outside && image->ended &&
+		   remaining_ns && remaining_ns < SHORT_PERIODS * accounts->period_ns) {
+		image->unsampled_ns[WIRE_UNSAMPLED_SHORT] += remaining_ns;
 		image->short_threads++;
 	}
 	for (int cause = 1; cause < WIRE_UNSAMPLED_CAUSES; cause++)
@@ -365,7 +365,8 @@ static void credit_image(struct accounts *accounts, const struct process *proces
 		at ? processes_image(&accounts->processes, process, at - 1) : NULL;
 	uint32_t index = accounts->processes.images[process->first + at];
 	uint64_t covered_ns = before ? before->end_cpu_ns : 0;
-	uint64_t rest_ns = difference(image->end_cpu_ns, image->start_cpu_ns + image->threads_ns);
+	uint64_t remaining_ns =
+		difference(image->end_cpu_ns, image->start_cpu_ns + image->threads_ns);
 	uint64_t io_worker_ns = image->unsampled_ns[WIRE_UNSAMPLED_IO_WORKER];
 	bool is_exec = !image->parent && !image->from_outside && (!before || before->left_by_exec);
 
@@ -375,17 +376,17 @@ static void credit_image(struct accounts *accounts, const struct process *proces
 			image->start_cpu_ns - covered_ns,
 			accounts->start == ACCOUNTING_START_PAUSED && !image->parent);
 	/* An image that was killed did not report its threads' CPU time. */
-	if (!image->told_end)
-		rest_ns = difference(difference(image->end_cpu_ns, image->start_cpu_ns),
+	if (!image->end_is_reported)
+		remaining_ns = difference(difference(image->end_cpu_ns, image->start_cpu_ns),
 			(accounts->weight[index] + image->unrecorded) * accounts->period_ns);
-	if (io_worker_ns > rest_ns)
-		io_worker_ns = rest_ns;
+	if (io_worker_ns > remaining_ns)
+		io_worker_ns = remaining_ns;
 	if (io_worker_ns)
 		add_credit(accounts, BOX_IO_WORKER, WIRE_FRAME_IO_WORKER, index, io_worker_ns,
 			image->left_paused);
-	if (image->told_end && rest_ns > io_worker_ns)
+	if (image->end_is_reported && remaining_ns > io_worker_ns)
 		add_credit(accounts, BOX_UNSAMPLED, WIRE_FRAME_UNSAMPLED, index,
-			rest_ns - io_worker_ns, image->left_paused);
+			remaining_ns - io_worker_ns, image->left_paused);
 	sum_causes(accounts, index, covered_ns, is_exec);
 }
 
@@ -427,7 +428,7 @@ static uint64_t used_ns(
 	uint64_t counted_ns =
 		image->start_cpu_ns + (weight + image->unrecorded) * accounts->period_ns;
 
-	if (image->told_end)
+	if (image->end_is_reported)
 		return image->end_cpu_ns + image->after_leave * accounts->period_ns;
 	if (image->still_runs ||
 		image->end_cpu_ns > counted_ns + exit_limit_ns(kib) +
@@ -454,7 +455,7 @@ static uint64_t credit_kill(
 	const struct profile_image *image = last_image_of(accounts, process);
 	uint64_t threads, limit_ns, exit_ns = exit_limit_ns(kib) / EXIT_SPREAD;
 
-	if (image->told_end)
+	if (image->end_is_reported)
 		return 0;
 	threads = killed_threads(image);
 	limit_ns = accounts->tick_ns / 2;
@@ -496,18 +497,19 @@ static void credit_exits(struct accounts *accounts, uint32_t index, uint64_t kib
 
 /*
  * Compare what image @index was charged for children with what they reported; credit the difference
- * (@rest_ns) to their exits. Returns what is too much for that: it belongs to unknown processes.
+ * (@remaining_ns) to their exits. Returns what is too much for that: it belongs to unknown
+ * processes.
  */
 static uint64_t account_siblings(
-	struct accounts *accounts, uint32_t index, uint64_t rest_ns, uint64_t kib)
+	struct accounts *accounts, uint32_t index, uint64_t remaining_ns, uint64_t kib)
 {
 	const struct siblings *siblings = &accounts->siblings[index];
 
 	if (!siblings->exits || siblings->holds_uninjected ||
-		rest_ns > siblings->exits * exit_limit_ns(kib) +
-				  kill_limit_ns(accounts, siblings->kills))
-		return rest_ns;
-	credit_exits(accounts, index, kib, rest_ns);
+		remaining_ns > siblings->exits * exit_limit_ns(kib) +
+				       kill_limit_ns(accounts, siblings->kills))
+		return remaining_ns;
+	credit_exits(accounts, index, kib, remaining_ns);
 	return 0;
 }
 
@@ -528,19 +530,19 @@ static void account_all_siblings(struct accounts *accounts, uint32_t number,
 		uint32_t index = accounts->processes.images[process->first + at];
 		bool is_last = last && at + 1 == process->count && !processes_went_on(image);
 		uint64_t sum_ns = is_last ? last->children_ns : image->children_ns;
-		uint64_t more_ns = sum_ns > charged_ns ? sum_ns - charged_ns : 0, rest_ns;
+		uint64_t more_ns = sum_ns > charged_ns ? sum_ns - charged_ns : 0, remaining_ns;
 
 		/* The process's next image may wait for some of these children. */
 		waiting_ns += accounts->siblings[index].below_ns;
 		*ns += accounts->siblings[index].below_ns;
-		if (!is_last && !image->told_end)
+		if (!is_last && !image->end_is_reported)
 			break;
-		rest_ns = more_ns > waiting_ns ? more_ns - waiting_ns : 0;
-		waiting_ns -= more_ns - rest_ns;
+		remaining_ns = more_ns > waiting_ns ? more_ns - waiting_ns : 0;
+		waiting_ns -= more_ns - remaining_ns;
 		charged_ns += more_ns;
-		*ns += rest_ns;
-		accounts->unexplained_ns[number] += account_siblings(
-			accounts, index, rest_ns, is_last ? last->max_kib : image->children_kib);
+		*ns += remaining_ns;
+		accounts->unexplained_ns[number] += account_siblings(accounts, index, remaining_ns,
+			is_last ? last->max_kib : image->children_kib);
 	}
 	if (last && last->children_ns > charged_ns)
 		accounts->unexplained_ns[number] += last->children_ns - charged_ns;
@@ -573,7 +575,7 @@ static void charge_parent(struct accounts *accounts, uint32_t number, uint64_t n
 	siblings->holds_uninjected |= processes_went_on(image);
 	accounts->unexplained_ns[accounts->processes.process_of[process->parent]] +=
 		accounts->unexplained_ns[number];
-	if (image->told_end)
+	if (image->end_is_reported)
 		return;
 	/* The exits of its descendants were not reported, so its parent was charged for them. */
 	siblings->kills += killed_threads(image) + own->kills;
@@ -589,10 +591,11 @@ static void account_child(struct accounts *accounts, uint32_t number)
 	const struct accounting_child *child = accounts->child;
 	const struct profile_image *image = last_image_of(accounts, process);
 	uint64_t own_ns = used_ns(accounts, process, child->max_kib);
-	uint64_t siblings_ns = 0, rest_ns = child->cpu_ns > own_ns ? child->cpu_ns - own_ns : 0;
+	uint64_t siblings_ns = 0,
+		 remaining_ns = child->cpu_ns > own_ns ? child->cpu_ns - own_ns : 0;
 
 	/* It died of the sampling signal, so the library's handler was not installed. */
-	if (child->signal && child->signal == image->signal && !image->told_end)
+	if (child->signal && child->signal == image->signal && !image->end_is_reported)
 		profile_totals(accounts->profile)->killed_by = child->signal;
 	account_all_siblings(accounts, number, child, &siblings_ns);
 	accounts->charged_unexplained_ns += accounts->unexplained_ns[number];
@@ -600,13 +603,13 @@ static void account_child(struct accounts *accounts, uint32_t number)
 	if (siblings_ns > child->children_ns)
 		accounts->charged_ns += siblings_ns - child->children_ns;
 	if (processes_went_on(image) ||
-		(!image->told_end &&
-			rest_ns > exit_limit_ns(child->max_kib) +
-					  kill_limit_ns(accounts, killed_threads(image))))
+		(!image->end_is_reported &&
+			remaining_ns > exit_limit_ns(child->max_kib) +
+					       kill_limit_ns(accounts, killed_threads(image))))
 		return;
-	rest_ns -= credit_kill(accounts, process, child->max_kib, rest_ns);
+	remaining_ns -= credit_kill(accounts, process, child->max_kib, remaining_ns);
 	add_credit(accounts, BOX_EXIT, WIRE_FRAME_EXIT,
-		processes_last(&accounts->processes, process), rest_ns, image->left_paused);
+		processes_last(&accounts->processes, process), remaining_ns, image->left_paused);
 }
 
 /* Returns the KiB of the largest child that the parent of @process waited for; 0 if not known. */

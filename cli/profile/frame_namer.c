@@ -38,8 +38,8 @@ struct frame_namer_image {
 	struct sources_share share; /* of generated code in no module */
 };
 
-int frame_namer_init(struct frame_namer *namer, const struct naming_request *request,
-	struct calltree *tree)
+int frame_namer_init(
+	struct frame_namer *namer, const struct naming_request *request, struct calltree *tree)
 {
 	struct flameprof_profile *profile = request->profile;
 	size_t chains_bytes = (profile->node_count + (size_t)1) * sizeof(*namer->chains);
@@ -214,15 +214,13 @@ static uint32_t name_in_module(struct frame_namer *namer, uint32_t index, uint64
 	if (handle >= 0 && !symbols_lookup(namer->symbols, handle, address, &name))
 		return name_chain(namer, &name, short_name);
 	if (symbols_module_origin(namer->symbols, handle).source == SYMBOLS_REPLACED)
-		return calltree_frame(namer->tree,
-			replaced_name(text, sizeof(text), short_name), short_name,
-			CALLTREE_UNNAMED);
+		return calltree_frame(namer->tree, replaced_name(text, sizeof(text), short_name),
+			short_name, CALLTREE_UNNAMED);
 	/* Use the function's start if known: one box per function, not one per address. */
 	symbols_function(namer->symbols, handle, address, &address);
 	snprintf(text, sizeof(text), "[%.400s+0x%" PRIx64 "]", short_name, address);
 	picture_names_build_id(build_id, module->build_id, module->build_id_bytes);
-	return calltree_frame_line(
-		namer->tree, text, short_name, CALLTREE_UNNAMED, build_id, 0);
+	return calltree_frame_line(namer->tree, text, short_name, CALLTREE_UNNAMED, build_id, 0);
 }
 
 /*
@@ -282,8 +280,7 @@ static uint32_t name_machine(
 }
 
 /* An import statement names the path after these folders. */
-static const char *const PACKAGE_ROOTS[] = {
-	"/site-packages/", "/dist-packages/", "/node_modules/"};
+static const char *const PACKAGE_ROOTS[] = {"/site-packages/", "/dist-packages/", "/node_modules/"};
 
 static const char *find_last(const char *path, const char *part)
 {
@@ -329,9 +326,9 @@ static uint32_t name_language(struct frame_namer *namer, const struct names *tab
 	char *name =
 		machine_name_make(names_string(table, code->name), shorten_path(file), code->line);
 	uint32_t line = delta + 1 < WIRE_LANGUAGE_LINES ? code->line + (uint32_t)delta : 0;
-	uint32_t frame = calltree_frame_line(namer->tree,
-		name ? name : names_string(table, code->name), MACHINE_MODULE, CALLTREE_JIT, file,
-		line);
+	uint32_t frame =
+		calltree_frame_line(namer->tree, name ? name : names_string(table, code->name),
+			MACHINE_MODULE, CALLTREE_JIT, file, line);
 
 	free(name);
 	return frame;
@@ -339,7 +336,7 @@ static uint32_t name_language(struct frame_namer *namer, const struct names *tab
 
 static uint32_t name_code(struct frame_namer *namer, uint32_t image, uint64_t frame)
 {
-	const struct names *table = profile_words(namer->profile, image);
+	const struct names *table = profile_names(namer->profile, image);
 	const struct names_code *code =
 		profile_code_at(namer->profile, image, WIRE_FRAME_ADDRESS(frame));
 
@@ -420,7 +417,7 @@ static uint32_t name_wait(
 	/* Replace a default detail: "[read: pipe]" becomes "[read: FILE]". */
 	if (told || holder)
 		snprintf(text, sizeof(text), "%.*s: %s%s%s%s]", (int)strcspn(name, ":]"), name,
-			told ? names_string(profile_words(namer->profile, image), told->name) : "",
+			told ? names_string(profile_names(namer->profile, image), told->name) : "",
 			told && holder ? ", " : "", holder ? HOLDERS_WORDS : "", shortened);
 	return calltree_frame(namer->tree, told || holder ? text : name, kind, CALLTREE_WAIT);
 }
@@ -463,8 +460,8 @@ static uint32_t name_frame(struct frame_namer *namer, uint32_t image, uint32_t n
 
 /* ---- where names come from ------------------------------------------------------------------- */
 
-void frame_namer_count(struct frame_namer *namer, uint32_t image, uint32_t node, uint64_t weight,
-	bool is_named)
+void frame_namer_count(
+	struct frame_namer *namer, uint32_t image, uint32_t node, uint64_t weight, bool is_named)
 {
 	uint64_t frame = profile_node_frame(profile_node_at(namer->profile, node));
 	uint32_t number = WIRE_FRAME_MODULE(frame);
@@ -510,7 +507,7 @@ void frame_namer_sources(struct frame_namer *namer, struct sources *sources)
 		generated_path(&image->generated, path, sizeof(path));
 		sources_add_generated(sources, image->generated.pid, path, &image->share);
 	}
-	sources_add_told(sources, &namer->told);
+	sources_add_reported(sources, &namer->told);
 }
 
 /* Make the chain of profile node @node, below @image's root. Returns its index. */
@@ -634,8 +631,8 @@ static uint32_t collect_addresses(struct frame_namer *namer, const struct profil
 
 	for (uint32_t n = 0; n < stack->frames && !(marks[at] & IS_COLLECTED); n++) {
 		uint64_t frame = profile_node_frame(profile_node_at(profile, at));
-		uint32_t known = names_find_module(
-			&profile->names, image, WIRE_FRAME_MODULE(frame));
+		uint32_t known =
+			names_find_module(&profile->names, image, WIRE_FRAME_MODULE(frame));
 
 		if (known)
 			found[count++] = (struct located){

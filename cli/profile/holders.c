@@ -42,11 +42,11 @@ struct holders {
 	 */
 	struct {
 		uint32_t part, thread;
-	} *held;
+	} * held;
 	uint8_t *has_run; /* by thread: ran while it held a lock */
 	struct seen *seen;
 	size_t seen_count, seen_room;
-	size_t sorted; /* number of entries, from the first, that are sorted */
+	size_t sorted;		/* number of entries, from the first, that are sorted */
 	struct cpu_sample *cpu; /* of threads that ran with a lock; sorted by thread and time */
 	size_t cpu_count, cpu_room;
 	uint32_t path[WIRE_MAX_DEPTH]; /* innermost first */
@@ -97,7 +97,7 @@ uint32_t holders_part(const struct flameprof_profile *profile, const struct prof
 	for (uint16_t n = 1; stack->kind == WIRE_KIND_WAIT && n <= stack->frames; n++) {
 		uint32_t parent = profile_node_at(profile, at)->parent;
 
-		if (wire_frame_holds(frame_of(profile, at))) {
+		if (wire_frame_is_holder(frame_of(profile, at))) {
 			*waiter = *stack;
 			waiter->node = parent;
 			waiter->frames = (uint16_t)(stack->frames - n);
@@ -114,8 +114,7 @@ static const struct calltree_frame *path_frame(const struct holders *holders, ui
 }
 
 /* Fill holders->path with the tree frames from @node to below @outside. Returns how many. */
-static uint32_t find_path(
-	struct holders *holders, uint32_t image, uint32_t node, uint32_t outside)
+static uint32_t find_path(struct holders *holders, uint32_t image, uint32_t node, uint32_t outside)
 {
 	uint32_t root = profile_image_at(holders->profile, image)->root, count = 0, length;
 
@@ -137,7 +136,7 @@ static const char *program_function(const struct holders *holders, uint32_t at)
 		       frame->kind == CALLTREE_INLINE;
 
 	return is_code && !holders_is_libc(frame) && !holders_takes_locks(frame) ? frame->name
-										   : NULL;
+										 : NULL;
 }
 
 /* ---- weights of functions -------------------------------------------------------------------- */
@@ -313,8 +312,7 @@ static uint32_t find_holder(struct holders *holders, uint64_t number, struct see
 }
 
 /* Returns the innermost function of the path's @frames that also waits for the lock, or NULL. */
-static const char *find_taker(
-	const struct holders *holders, const struct seen *of, uint32_t frames)
+static const char *find_taker(const struct holders *holders, const struct seen *of, uint32_t frames)
 {
 	for (uint32_t i = 0; i < frames; i++) {
 		const char *function = program_function(holders, i);

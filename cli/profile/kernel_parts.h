@@ -2,8 +2,8 @@
 /*
  * Distribute the samples that found a thread in the kernel over the kernel stacks that were
  * recorded on the same user stack. The samples give the amount of time; the recorded kernel stacks
- * (WIRE_KIND_LOOK) show what it was spent on. Kernel stacks of one user stack are never used for
- * another.
+ * (WIRE_KIND_KERNEL_STACK) show what it was spent on. Kernel stacks of one user stack are never
+ * used for another.
  */
 #ifndef CLI_PROFILE_KERNEL_PARTS_H
 #define CLI_PROFILE_KERNEL_PARTS_H
@@ -22,8 +22,7 @@ void kernel_parts_free(struct kernel_parts *parts); /* NULL is fine */
  * Add @weight recorded kernel stacks equal to profile stack @stack, on the user stack whose frames
  * hash to @path. Returns 0, or -ENOMEM: not added.
  */
-int kernel_parts_add(
-	struct kernel_parts *parts, uint64_t path, uint32_t stack, uint64_t weight);
+int kernel_parts_add(struct kernel_parts *parts, uint64_t path, uint32_t stack, uint64_t weight);
 
 /* Sort; call after the last kernel_parts_add(). */
 void kernel_parts_finish(struct kernel_parts *parts);

@@ -19,8 +19,8 @@
 #include "cli/symbols/generated.h"
 #include "libprof/fnv.h"
 
-#define UNSET UINT32_MAX       /* instead of a tree node: none, or none yet */
-#define MOVES (UINT32_MAX - 1) /* instead of a tree node: depends on the sample's time */
+#define UNSET  UINT32_MAX	/* instead of a tree node: none, or none yet */
+#define MOVES  (UINT32_MAX - 1) /* instead of a tree node: depends on the sample's time */
 #define INSIDE (UINT32_MAX - 2) /* instead of a tree node: kernel frames differ per sample */
 /* Weight without a time is added in this many parts, so that it is divided among kernel stacks. */
 #define INSIDE_PARTS 64u
@@ -43,9 +43,9 @@ struct naming {
 	uint32_t *stacks;
 	/* profile stack -> weight not yet added, if MOVES or INSIDE */
 	uint64_t *untimed;
-	struct holders *holders;       /* holders of locks; NULL: none is known */
-	struct kernel_parts *kernel;   /* NULL: no kernel stacks */
-	const char *holder; /* of the sample that is being added; NULL: not known */
+	struct holders *holders;     /* holders of locks; NULL: none is known */
+	struct kernel_parts *kernel; /* NULL: no kernel stacks */
+	const char *holder;	     /* of the sample that is being added; NULL: not known */
 	bool is_machine;
 	bool shows_native; /* show native frames that run language frames */
 };
@@ -107,8 +107,8 @@ static int is_machine_root(const struct naming *naming, uint32_t image, uint32_t
 static uint32_t prefix_below(
 	struct naming *naming, uint32_t image, uint32_t root, enum prefix prefix)
 {
-	uint32_t node = frame_namer_child(
-		&naming->namer, image, root, naming->process_nodes[image]);
+	uint32_t node =
+		frame_namer_child(&naming->namer, image, root, naming->process_nodes[image]);
 
 	return prefix == PREFIX_NONE
 		       ? node
@@ -150,8 +150,7 @@ static uint32_t tree_node(struct naming *naming, uint32_t image, const struct pr
 	uint32_t n = 0, at = stack->node, node;
 
 	while (n < stack->frames &&
-		(naming->namer.time_ns || nodes[at] == UNSET ||
-			is_replaced(naming, at, path, n))) {
+		(naming->namer.time_ns || nodes[at] == UNSET || is_replaced(naming, at, path, n))) {
 		path[n++] = at;
 		at = profile_node_at(naming->profile, at)->parent;
 	}
@@ -257,34 +256,34 @@ static uint64_t path_of_stack(
 		       : add_to_path(path, prefix_frame(naming, prefix_of(stack)));
 }
 
-static void add_looks(struct naming *naming)
+static void add_kernel_stacks(struct naming *naming)
 {
 	for (uint32_t i = 0; i < naming->profile->stack_count; i++) {
-		const struct profile_stack *look = profile_stack_at(naming->profile, i);
+		const struct profile_stack *kernel_stack = profile_stack_at(naming->profile, i);
 		struct profile_stack part;
 
-		if (look->kind != WIRE_KIND_LOOK)
+		if (kernel_stack->kind != WIRE_KIND_KERNEL_STACK)
 			continue;
 		if (!naming->kernel)
 			naming->kernel = kernel_parts_new();
-		part = program_part(naming, look);
+		part = program_part(naming, kernel_stack);
 		if (naming->kernel)
 			kernel_parts_add(naming->kernel,
 				path_of_stack(naming,
-					profile_stack_image(naming->profile, look), &part),
-				i, look->weight);
+					profile_stack_image(naming->profile, kernel_stack), &part),
+				i, kernel_stack->weight);
 	}
 	if (naming->kernel)
 		kernel_parts_finish(naming->kernel);
 }
 
-/* Add the kernel frames of @look above @node. */
-static uint32_t kernel_node(
-	struct naming *naming, uint32_t image, const struct profile_stack *look, uint32_t node)
+/* Add the kernel frames of @kernel_stack above @node. */
+static uint32_t kernel_node(struct naming *naming, uint32_t image,
+	const struct profile_stack *kernel_stack, uint32_t node)
 {
 	uint32_t path[WIRE_MAX_DEPTH], n = 0;
 
-	for (uint32_t at = look->node; is_of_kernel(naming, at) && n < look->frames;
+	for (uint32_t at = kernel_stack->node; is_of_kernel(naming, at) && n < kernel_stack->frames;
 		at = profile_node_at(naming->profile, at)->parent)
 		path[n++] = at;
 	while (n)
@@ -298,14 +297,17 @@ static uint32_t kernel_node(
  */
 static uint32_t inside_node(struct naming *naming, const struct profile_stack *stack)
 {
-	uint32_t image = profile_stack_image(naming->profile, stack), look = KERNEL_PARTS_NONE;
+	uint32_t image = profile_stack_image(naming->profile, stack),
+		 kernel_stack = KERNEL_PARTS_NONE;
 	struct profile_stack part = program_part(naming, stack);
 	uint32_t node = tree_node(naming, image, &part, prefix_of(stack)), inside;
 
 	if (naming->kernel && !calltree_error(naming->tree))
-		look = kernel_parts_next(naming->kernel, path_of_stack(naming, image, &part));
-	if (look != KERNEL_PARTS_NONE)
-		return kernel_node(naming, image, profile_stack_at(naming->profile, look), node);
+		kernel_stack =
+			kernel_parts_next(naming->kernel, path_of_stack(naming, image, &part));
+	if (kernel_stack != KERNEL_PARTS_NONE)
+		return kernel_node(
+			naming, image, profile_stack_at(naming->profile, kernel_stack), node);
 	inside = frame_namer_in_kernel(&naming->namer, part.node, node);
 	return inside != node ? inside
 			      : calltree_child(naming->tree, node,
@@ -396,8 +398,7 @@ static uint32_t add_weight(
 	}
 	if (stack->frames)
 		frame_namer_count(&naming->namer, profile_stack_image(naming->profile, stack),
-			program_part(naming, stack).node, weight,
-			frame->kind != CALLTREE_UNNAMED);
+			program_part(naming, stack).node, weight, frame->kind != CALLTREE_UNNAMED);
 	return node;
 }
 
@@ -407,13 +408,13 @@ static void add_weights(struct naming *naming)
 	struct profile_stack waiter;
 
 	naming->holders = holders_new(&naming->namer);
-	add_looks(naming);
+	add_kernel_stacks(naming);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct profile_stack *stack = profile_stack_at(naming->profile, i);
 
 		naming->stacks[i] = UNSET;
 		if ((stack->kind == WIRE_KIND_VM) != naming->is_machine ||
-			stack->kind == WIRE_KIND_LOOK)
+			stack->kind == WIRE_KIND_KERNEL_STACK)
 			continue;
 		if (frame_namer_moves(&naming->namer, stack) ||
 			holders_part(naming->profile, stack, &waiter)) {
@@ -436,8 +437,8 @@ static void add_untimed(struct naming *naming)
 	naming->namer.time_ns = GENERATED_AT_LAST;
 	for (uint32_t i = 0; i < naming->profile->stack_count; i++)
 		if (naming->stacks[i] == MOVES && naming->untimed[i])
-			add_weight(naming, profile_stack_at(naming->profile, i),
-				naming->untimed[i]);
+			add_weight(
+				naming, profile_stack_at(naming->profile, i), naming->untimed[i]);
 	naming->namer.time_ns = GENERATED_AT_ANY_TIME;
 	for (uint32_t i = 0; i < naming->profile->stack_count; i++)
 		for (uint64_t n = INSIDE_PARTS; naming->stacks[i] == INSIDE && n; n--) {
@@ -489,7 +490,7 @@ static void add_samples(struct naming *naming)
 				.weight = sample->weight,
 				.thread = stack->thread,
 				.kind = stack->kind == WIRE_KIND_CREDIT ? CALLTREE_CREDIT
-					: stack->kind == WIRE_KIND_WAIT	? CALLTREE_WAITING
+					: stack->kind == WIRE_KIND_WAIT ? CALLTREE_WAITING
 									: CALLTREE_ON_CPU,
 			});
 	}

@@ -65,7 +65,7 @@ void sources_add_generated(
 	add_row(sources, name, map[0] ? map : "no perf map or jitdump", share);
 }
 
-void sources_add_told(struct sources *sources, const struct sources_share *share)
+void sources_add_reported(struct sources *sources, const struct sources_share *share)
 {
 	add_row(sources, "code that programs reported", "flameprof_stub.h", share);
 }

@@ -38,7 +38,7 @@ void sources_add_generated(
 	struct sources *sources, uint32_t pid, const char *map, const struct sources_share *share);
 
 /* Add the row of functions that programs reported by flameprof_stub.h. */
-void sources_add_told(struct sources *sources, const struct sources_share *share);
+void sources_add_reported(struct sources *sources, const struct sources_share *share);
 
 /* Print the rows with -v: those with the most samples first, with an upper limit. */
 void sources_print(const struct sources *sources);

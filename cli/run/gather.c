@@ -27,7 +27,7 @@ struct gather {
 	struct collector *collector; /* NULL: no process has the library */
 	struct perf_events *events;  /* NULL: threads have only timers */
 	uint64_t event_cost_ns;
-	struct injected *injected;   /* NULL: waits are not recorded there */
+	struct injected *injected; /* NULL: waits are not recorded there */
 	/* NULL: no tracing process. With a collector it samples programs without the library. */
 	struct outside *outside;
 };
@@ -82,14 +82,13 @@ static int open_inside(
 			.has_details = config->wait_details,
 		});
 	if (gather->injected)
-		collector.looker = injected_looker(gather->injected);
+		collector.reader = injected_reader(gather->injected);
 	if (config->has_events) {
 		gather->event_cost_ns = perf_events_cost_ns(config->signal);
 		perf_events_set_period(
 			gather->channel.arena, config->rate_hz, gather->event_cost_ns);
-		gather->events = perf_events_new(
-			gather->channel.arena, gather->channel.arena_descriptor,
-			config->signal, config->has_kernel);
+		gather->events = perf_events_new(gather->channel.arena,
+			gather->channel.arena_descriptor, config->signal, config->has_kernel);
 	}
 	collector.events = gather->events;
 	open_for_uninjected(gather, config);

@@ -444,7 +444,7 @@ enum watch_event watch_child(struct watch *watch)
 		if (watch->gather)
 			report_once(gather_read(watch->gather));
 		if (watch->live)
-			live_turn(watch->live);
+			live_update(watch->live);
 		handle_changes(watch->child);
 		reap_orphans(watch->child);
 		if (reap_program(watch))

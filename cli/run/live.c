@@ -372,7 +372,7 @@ static bool act_on(struct live *live, enum live_key key)
 	return false;
 }
 
-bool live_turn(struct live *live)
+bool live_update(struct live *live)
 {
 	uint64_t began_ns = clock_now_ns(), took_ns;
 	enum live_key key = LIVE_NONE;

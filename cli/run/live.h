@@ -34,15 +34,15 @@ void live_begin(struct live *live, const struct run_graph *run_graph);
 /* Returns the descriptor to poll for keys (POLLIN), or -1. */
 int live_descriptor(const struct live *live);
 
-/* Interval at which to call live_turn() if no key is pressed. */
+/* Interval at which to call live_update() if no key is pressed. */
 #define LIVE_TICK_MS 50
 
 /* Handle keys, and update if due. Returns true if the user asked to detach from the processes. */
-bool live_turn(struct live *live);
+bool live_update(struct live *live);
 
 /*
  * Restore the terminal and write to it what the program has written. Later output is written by
- * each live_turn(), and finally by live_free(). NULL is fine.
+ * each live_update(), and finally by live_free(). NULL is fine.
  */
 void live_end(struct live *live);
 void live_free(struct live *live);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "cli/diag.h"
-#include "cli/profile/wait_places.h"
+#include "cli/profile/wait_sites.h"
 #include "libprof/profile/tables.h"
 #include "render/transform.h"
 
@@ -26,8 +26,8 @@
 #define BALANCE_SHARE 0.01
 
 /* A smaller percentage of the wanted reads of threads' states is reported. */
-#define THINNED_PERCENT 90
-#define LOOKS_PER_S	20
+#define THINNED_PERCENT	 90
+#define WAIT_READS_PER_S 20
 
 /* A smaller percentage of the time is not printed. */
 #define SMALL_PERCENT 5
@@ -161,22 +161,22 @@ static void print_books(struct book *books, unsigned count)
  * Find the waits for locks of which some holder is known, including the waits where none is.
  * Returns an owned array with its length in *@count; NULL if there are none, or without memory.
  */
-static struct wait_place *find_locks(const struct calltree *tree, size_t *count)
+static struct wait_site *find_locks(const struct calltree *tree, size_t *count)
 {
 	uint32_t nodes = calltree_nodes(tree);
-	struct wait_place *places = calloc((size_t)nodes + 1, sizeof(*places));
+	struct wait_site *places = calloc((size_t)nodes + 1, sizeof(*places));
 	bool *is_lock = calloc((size_t)nodes + 1, sizeof(*is_lock));
 
 	*count = 0;
 	for (int pass = 0; places && is_lock && pass < 2; pass++)
 		for (uint32_t i = 1; i < nodes; i++) {
 			const struct calltree_node *node = calltree_node_at(tree, i);
-			struct wait_place place;
+			struct wait_site place;
 
 			if (!node->self ||
 				calltree_frame_at(tree, node->frame)->kind != CALLTREE_WAIT)
 				continue;
-			place = wait_place_of(tree, i);
+			place = wait_site_of(tree, i);
 			if (pass && is_lock[node->parent])
 				places[(*count)++] = place;
 			is_lock[node->parent] |= place.holder_bytes > 0;
@@ -190,7 +190,7 @@ static struct wait_place *find_locks(const struct calltree *tree, size_t *count)
 }
 
 /* Write "cache_fill 65 %, unknown 35 %" for the @count at @places. */
-static void describe_holders(struct wait_place *places, size_t count, char *line, size_t bytes)
+static void describe_holders(struct wait_site *places, size_t count, char *line, size_t bytes)
 {
 	uint64_t all = 0;
 	size_t used = 0;
@@ -198,7 +198,7 @@ static void describe_holders(struct wait_place *places, size_t count, char *line
 	line[0] = '\0';
 	for (size_t i = 0; i < count; i++)
 		all += places[i].weight;
-	qsort(places, count, sizeof(*places), wait_place_by_weight);
+	qsort(places, count, sizeof(*places), wait_site_by_weight);
 	for (size_t i = 0; i < count && used + 1 < bytes; i++)
 		used += (size_t)snprintf(line + used, bytes - used, "%s%.*s %.0f %%", i ? ", " : "",
 			places[i].holder_bytes ? places[i].holder_bytes : (int)strlen("unknown"),
@@ -206,18 +206,18 @@ static void describe_holders(struct wait_place *places, size_t count, char *line
 			100.0 * (double)places[i].weight / (double)all);
 }
 
-static void print_lock_table(struct wait_place *places, size_t count, double period_s)
+static void print_lock_table(struct wait_site *places, size_t count, double period_s)
 {
 	char line[400];
 	size_t end;
 
-	count = wait_places_merge(places, count, wait_place_by_place_and_holder);
+	count = wait_sites_merge(places, count, wait_site_by_site_and_holder);
 	diag_verbose("locks: who waited for them, and which functions held them meanwhile:");
 	for (size_t from = 0, rows = 0; from < count && rows < BOOKS; from = end, rows++) {
-		const struct wait_place place = places[from];
+		const struct wait_site place = places[from];
 		uint64_t weight = 0;
 
-		for (end = from; end < count && !wait_place_by_place(&place, &places[end]); end++)
+		for (end = from; end < count && !wait_site_by_site(&place, &places[end]); end++)
 			weight += places[end].weight;
 		describe_holders(&places[from], end - from, line, sizeof(line));
 		diag_verbose("  %.*s below %.120s: %.3f s: %s", place.leaf_bytes, place.leaf,
@@ -227,7 +227,7 @@ static void print_lock_table(struct wait_place *places, size_t count, double per
 
 /* Append ", 2.10 s WHEN cache_fill" for the holder of @place. */
 static void append_holder(
-	char *line, size_t bytes, const struct wait_place *place, double period_s, const char *when)
+	char *line, size_t bytes, const struct wait_site *place, double period_s, const char *when)
 {
 	size_t used = strlen(line);
 
@@ -237,19 +237,19 @@ static void append_holder(
 
 /* Write for how long locks were waited for, and the two functions that held them the longest. */
 static void describe_longest_holders(
-	struct wait_place *places, size_t count, double period_s, char *line, size_t bytes)
+	struct wait_site *places, size_t count, double period_s, char *line, size_t bytes)
 {
 	char first[200] = "", second[200] = "";
 	double all_s = 0;
 
-	count = wait_places_merge(places, count, wait_place_by_holder);
+	count = wait_sites_merge(places, count, wait_site_by_holder);
 	for (size_t i = 0; i < count; i++) {
 		all_s += (double)places[i].weight * period_s;
 		/* Do not list waits without a known holder. */
 		if (!places[i].holder_bytes)
 			places[i].weight = 0;
 	}
-	qsort(places, count, sizeof(*places), wait_place_by_weight);
+	qsort(places, count, sizeof(*places), wait_site_by_weight);
 	append_holder(first, sizeof(first), &places[0], period_s, "of it while");
 	if (count > 1 && (double)places[1].weight * period_s * 100 >= SMALL_PERCENT * all_s)
 		append_holder(second, sizeof(second), &places[1], period_s, "while");
@@ -262,8 +262,8 @@ static void describe_locks(const struct summary_waits *summary, char *line, size
 {
 	double period_s = (double)summary->profile->period_ns / NS_PER_S;
 	size_t count;
-	struct wait_place *places = find_locks(summary->tree, &count);
-	struct wait_place *copy = places ? malloc(count * sizeof(*copy)) : NULL;
+	struct wait_site *places = find_locks(summary->tree, &count);
+	struct wait_site *copy = places ? malloc(count * sizeof(*copy)) : NULL;
 
 	line[0] = '\0';
 	if (copy) {
@@ -291,14 +291,14 @@ static void print_run(const struct summary_waits *summary, const struct book *al
 {
 	const struct transform_shape shape = {.fold_idle = true};
 	struct calltree *folded = NULL;
-	struct wait_place *places, *most;
+	struct wait_site *places, *most;
 	char line[400] = "", locks[400];
 	uint64_t idle;
 	double idle_ns, waiting_ns;
 	size_t used, count;
 
 	transform_shape(summary->tree, &shape, &folded);
-	places = wait_places_find(folded ? folded : summary->tree, &count, &idle);
+	places = wait_sites_find(folded ? folded : summary->tree, &count, &idle);
 	most = count ? &places[0] : NULL;
 	idle_ns = (double)idle * (double)summary->profile->period_ns;
 	waiting_ns = all->waiting_ns - idle_ns;
@@ -327,10 +327,10 @@ static void print_run(const struct summary_waits *summary, const struct book *al
 
 /* ---- reads of threads' states ---------------------------------------------------------------- */
 
-static void print_looks(const struct summary_waits *summary)
+static void print_wait_reads(const struct summary_waits *summary)
 {
 	const struct wire_counters *counts = &summary->profile->totals.counts;
-	double wanted = (double)counts->looks_wanted, done = (double)counts->looks_done;
+	double wanted = (double)counts->wait_reads_due, done = (double)counts->wait_reads_done;
 
 	for (int source = 0; source < RECORD_SOURCES; source++)
 		if (summary->state->waits[source].refusal[0])
@@ -340,11 +340,12 @@ static void print_looks(const struct summary_waits *summary)
 		diag_verbose(
 			"waits: each thread's state was read %.*f times a second instead of %d, to "
 			"stay below 2 %% of a CPU",
-			done * 10 < wanted ? 1 : 0, LOOKS_PER_S * done / wanted, LOOKS_PER_S);
-	if (counts->looks_wanted)
+			done * 10 < wanted ? 1 : 0, WAIT_READS_PER_S * done / wanted,
+			WAIT_READS_PER_S);
+	if (counts->wait_reads_due)
 		diag_verbose("waits: %" PRIu64 " threads' states read, and %" PRIu64
 			     " stacks, of which %" PRIu64 " changed meanwhile",
-			counts->looks_done, counts->stacks_read, counts->stacks_changed);
+			counts->wait_reads_done, counts->stacks_read, counts->stacks_changed);
 }
 
 bool summary_waits_print(const struct summary_waits *summary)
@@ -358,7 +359,7 @@ bool summary_waits_print(const struct summary_waits *summary)
 		return false;
 	all = &books[count];
 	print_run(summary, all, count);
-	print_looks(summary);
+	print_wait_reads(summary);
 	if (fabs(off_ns(all)) > fmax(BALANCE_SHARE * all->span_ns,
 					2.0 * count * (double)summary->profile->period_ns)) {
 		describe_book(all, line, sizeof(line));

@@ -186,8 +186,7 @@ static int add_answers(struct reading *reading, uint32_t number, struct asking *
 	int error = server_tree_index(&server, &requests[STACKS].answer, &requests[FRAMES].answer);
 
 	for (unsigned i = 0; i < GROUPS_SUMMED; i++) {
-		asking->weights[i] = (struct server_weights){
-			.rows = &requests[WEIGHTS + i].answer,
+		asking->weights[i] = (struct server_weights){.rows = &requests[WEIGHTS + i].answer,
 			.unit = i,
 			.attempts = (const void *)asking->attempts.data,
 			.attempt_count = asking->attempts.used / sizeof(struct server_attempt)};
@@ -198,7 +197,7 @@ static int add_answers(struct reading *reading, uint32_t number, struct asking *
 		error = named_frames_ask(
 			&server.named, &reading->servers[number], reading->message);
 	for (unsigned i = 0; !error && i < GROUPS_SUMMED; i++)
-		error = server_tree_place(
+		error = server_tree_add_weights(
 			&server, &asking->weights[i], reading->tree, &reading->sums);
 	server_tree_release(&server);
 	if (error && !reading->message->text[0])
@@ -298,10 +297,10 @@ static int number_groups(struct reading *reading)
 		pick->group = group;
 	}
 	for (unsigned i = 0; i < reading->group_count; i++)
-		reading->units[i] = (struct server_unit){reading->groups[i].run,
-			reading->groups[i].period_ns == reading->period_ns
-				? 1
-				: reading->groups[i].period_ns};
+		reading->units[i] = (struct server_unit){
+			reading->groups[i].run, reading->groups[i].period_ns == reading->period_ns
+							? 1
+							: reading->groups[i].period_ns};
 	reading->sums = (struct server_sums){.units = reading->units,
 		.unit_count = reading->group_count,
 		.has_runs = reading->by_host};

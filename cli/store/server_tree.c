@@ -154,7 +154,7 @@ void server_weights_release(struct server_weights *weights)
 	weights->buckets = NULL;
 }
 
-int server_tree_place(struct server_tree *server, struct server_weights *weights,
+int server_tree_add_weights(struct server_tree *server, struct server_weights *weights,
 	struct calltree *tree, struct server_sums *sums)
 {
 	struct rows rows = rows_of(weights->rows);
@@ -252,8 +252,7 @@ static int add_part(struct adding *adding, const struct part *part)
 			error = add_of_attempt(adding, part, (uint32_t)(number >> ATTEMPT_SHIFT),
 				(uint32_t)number);
 		else
-			error = add_to_unit(
-				adding, part->weights->unit, number, part->is_unknown);
+			error = add_to_unit(adding, part->weights->unit, number, part->is_unknown);
 	}
 	return error;
 }

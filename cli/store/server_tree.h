@@ -22,9 +22,9 @@ struct server_tree {
 	struct hashes hashes;	      /* of stacks */
 	struct bytes parents, frames; /* uint64_t, indexed like @hashes */
 	struct named_frames named;
-	uint32_t *node;	  /* owned; index -> node of the tree; UINT32_MAX: none yet */
-	uint32_t *path;	  /* owned; scratch space for SERVER_DEPTH_MAX indices */
-	bool has_names;	  /* @node has nodes of the tree; before, it marks used stacks */
+	uint32_t *node; /* owned; index -> node of the tree; UINT32_MAX: none yet */
+	uint32_t *path; /* owned; scratch space for SERVER_DEPTH_MAX indices */
+	bool has_names; /* @node has nodes of the tree; before, it marks used stacks */
 };
 
 /*
@@ -79,7 +79,7 @@ struct server_sums {
  * it after named_frames_ask(). @weights is borrowed until server_sums_add(). Stacks that lead
  * nowhere become "[unknown stack]". Returns 0, -EPROTO (damaged) or -ENOMEM.
  */
-int server_tree_place(struct server_tree *server, struct server_weights *weights,
+int server_tree_add_weights(struct server_tree *server, struct server_weights *weights,
 	struct calltree *tree, struct server_sums *sums);
 void server_weights_release(struct server_weights *weights);
 

@@ -45,7 +45,7 @@ struct held_file {
 struct held_map {
 	struct held_file file; /* key: the image; fd 0: not yet open */
 	char *dump;	       /* path of the jitdump, owned; NULL: it is the perf map */
-	uint64_t look_ns;      /* CLOCK_MONOTONIC ns of the next check */
+	uint64_t check_ns;     /* CLOCK_MONOTONIC ns of the next check */
 	time_t copied_s;       /* when the original of a copy was last written; 0: no copy */
 };
 
@@ -289,8 +289,8 @@ static void add_map(struct held_files *held, uint64_t image, const char *dump)
 {
 	char *path = dump ? strdup(dump) : NULL;
 
-	if (held->map_count == MAPS_MAX || find_map(held, image, dump != NULL) ||
-		(dump && !path) || !make_room(held))
+	if (held->map_count == MAPS_MAX || find_map(held, image, dump != NULL) || (dump && !path) ||
+		!make_room(held))
 		free(path);
 	else
 		held->maps[held->map_count++] = (struct held_map){.file.key = image, .dump = path};
@@ -301,7 +301,7 @@ void held_files_add_dump(struct held_files *held, uint64_t image, const char *pa
 	add_map(held, image, path);
 }
 
-void held_files_look(struct held_files *held, uint64_t image, uint32_t pid)
+void held_files_open(struct held_files *held, uint64_t image, uint32_t pid)
 {
 	uint64_t now_ns = clock_now_ns();
 
@@ -310,10 +310,10 @@ void held_files_look(struct held_files *held, uint64_t image, uint32_t pid)
 		struct held_map *map = &held->maps[i];
 
 		if (map->file.key != image || (map->file.fd && !map->copied_s) ||
-			now_ns < map->look_ns)
+			now_ns < map->check_ns)
 			continue;
 		look_at_map(held, map, pid);
-		map->look_ns =
+		map->check_ns =
 			now_ns + LOOK_NS * (1 + (uint64_t)map->file.status.st_size / COPY_BYTES);
 	}
 }

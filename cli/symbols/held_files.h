@@ -45,7 +45,7 @@ void held_files_add_dump(struct held_files *held, uint64_t image, const char *pa
  * Call this for each sample in such code, because a file may be created later, and a copy of a file
  * does not grow with it. Each file is checked every 100 ms at most, and at most 64 are held.
  */
-void held_files_look(struct held_files *held, uint64_t image, uint32_t pid);
+void held_files_open(struct held_files *held, uint64_t image, uint32_t pid);
 
 /*
  * Return the descriptor of @image's jitdump (@is_dump) or perf map, borrowed; 0 if it is not held,

@@ -356,15 +356,15 @@ int queue_wait(struct barrier *barrier, int timeout_ms)
 	for (;;) {
 		uint32_t state = __atomic_load_n(&barrier->state, __ATOMIC_ACQUIRE);
 		uint64_t now_ns = limited ? clock_monotonic_ns() : 0;
-		uint64_t rest_ns = now_ns < deadline_ns ? deadline_ns - now_ns : 0;
-		struct timespec rest = {(time_t)(rest_ns / CLOCK_NS_PER_S),
-			(long)(rest_ns % CLOCK_NS_PER_S)};
+		uint64_t remaining_ns = now_ns < deadline_ns ? deadline_ns - now_ns : 0;
+		struct timespec rest = {(time_t)(remaining_ns / CLOCK_NS_PER_S),
+			(long)(remaining_ns % CLOCK_NS_PER_S)};
 
 		if (state == BARRIER_DONE)
 			return barrier->error;
 		if (state == BARRIER_CANCELLED)
 			return -ECANCELED;
-		if (limited && !rest_ns) {
+		if (limited && !remaining_ns) {
 			if (cancel_barrier(barrier))
 				return -ETIMEDOUT;
 			/* The worker has it and will finish soon. */

@@ -58,8 +58,9 @@ static size_t count;
 
 static FORK_LOCK(watch_forks, lock, (void)0)
 
-/* Hash @name as far as stubs keep it. */
-static uint64_t hash_of(flameprof_function *original, const char *name, uint32_t stack_words)
+	/* Hash @name as far as stubs keep it. */
+	static uint64_t
+	hash_of(flameprof_function *original, const char *name, uint32_t stack_words)
 {
 	uint64_t hash = FNV_BEGIN ^ (uintptr_t)original ^ (uint64_t)stack_words << 56;
 
@@ -76,7 +77,7 @@ static struct intercept_wanted intercept_wanted(
 	return wanted;
 }
 
-static uint32_t words_of(const struct region *region)
+static uint32_t names_of(const struct region *region)
 {
 	return ((const struct chunk *)region->owner)->arena->shape.stack_words;
 }
@@ -86,10 +87,9 @@ static int is_wanted(const struct known_stub *entry, const struct intercept_want
 {
 	struct region_stub stub;
 
-	return entry->hash == wanted->hash &&
-	       !region_find_stub((uintptr_t)entry->stub, &stub) &&
+	return entry->hash == wanted->hash && !region_find_stub((uintptr_t)entry->stub, &stub) &&
 	       stub.payload == (uintptr_t)wanted->original &&
-	       words_of(region_find((uintptr_t)entry->stub)) == wanted->stack_words &&
+	       names_of(region_find((uintptr_t)entry->stub)) == wanted->stack_words &&
 	       !strncmp(stub.name, wanted->name, FLAMEPROF_NAME_BYTES);
 }
 
@@ -299,16 +299,17 @@ static int is_valid_signature(const struct flameprof_signature *signature)
 {
 	static const struct flameprof_signature zero;
 
-	return !signature || (signature->stack_words <= WORDS_MAX &&
-		!memcmp(signature->reserved, zero.reserved, sizeof(zero.reserved)));
+	return !signature ||
+	       (signature->stack_words <= WORDS_MAX &&
+		       !memcmp(signature->reserved, zero.reserved, sizeof(zero.reserved)));
 }
 
 int intercept_find(flameprof_function *function, flameprof_function **original)
 {
 	struct region_stub stub;
 
-	if (region_find_stub((uintptr_t)function, &stub) ||
-		stub.kind != FLAMEPROF_CODE_INTERCEPT || stub.start != (uintptr_t)function)
+	if (region_find_stub((uintptr_t)function, &stub) || stub.kind != FLAMEPROF_CODE_INTERCEPT ||
+		stub.start != (uintptr_t)function)
 		return 0;
 	*original = (flameprof_function *)stub.payload;
 	return 1;
@@ -317,8 +318,8 @@ int intercept_find(flameprof_function *function, flameprof_function **original)
 int intercept_make(flameprof_function **out, flameprof_function *original, const char *name,
 	const struct flameprof_signature *signature)
 {
-	struct intercept_wanted wanted = intercept_wanted(
-		original, name, signature ? signature->stack_words : 0);
+	struct intercept_wanted wanted =
+		intercept_wanted(original, name, signature ? signature->stack_words : 0);
 	flameprof_function *stub;
 	int error;
 
@@ -340,8 +341,8 @@ int intercept_make(flameprof_function **out, flameprof_function *original, const
 	return error;
 }
 
-flameprof_function *flameprof_intercept(flameprof_function *original, const char *name,
-	const struct flameprof_signature *signature)
+flameprof_function *flameprof_intercept(
+	flameprof_function *original, const char *name, const struct flameprof_signature *signature)
 {
 	flameprof_function *stub;
 

@@ -23,7 +23,7 @@ int profile_add_module(struct flameprof_profile *p, uint32_t image,
 }
 
 /* Returns the table for names of @image's code; NULL without memory. */
-static struct names *words_of(struct flameprof_profile *p, uint32_t image)
+static struct names *names_of(struct flameprof_profile *p, uint32_t image)
 {
 	struct pages *words = image ? &profile_image_at(p, image)->words : NULL;
 
@@ -50,13 +50,12 @@ int profile_add_code(struct flameprof_profile *p, uint32_t image, const struct n
 		return 0;
 	if (bytes > p->words_max - p->words_bytes)
 		return -ENOSPC;
-	words = words_of(p, image);
+	words = names_of(p, image);
 	return count_words(p, bytes,
 		words ? names_add_function(words, &p->account, code, name, file) : -ENOMEM);
 }
 
-int profile_add_mark(
-	struct flameprof_profile *p, uint64_t time_ns, uint32_t tid, const char *name)
+int profile_add_mark(struct flameprof_profile *p, uint64_t time_ns, uint32_t tid, const char *name)
 {
 	size_t bytes = sizeof(struct profile_mark) + strlen(name) + 1;
 	uint32_t offset;
@@ -64,8 +63,8 @@ int profile_add_mark(
 
 	if (p->mark_count >= p->marks_max || bytes > p->words_max - p->words_bytes)
 		return -ENOSPC;
-	error = pages_reserve(&p->account, &p->marks,
-		((size_t)p->mark_count + 1) * sizeof(struct profile_mark));
+	error = pages_reserve(
+		&p->account, &p->marks, ((size_t)p->mark_count + 1) * sizeof(struct profile_mark));
 	if (!error)
 		error = names_add_string(&p->names, &p->account, name, &offset);
 	if (!error)
@@ -78,14 +77,13 @@ int profile_add_mark(
 /* The entries of a sample that were found, and those still missing. */
 struct found {
 	const struct profile_image *image;
-	uint32_t number; /* of the thread with the weight, in the image */
-	uint32_t thread; /* index + 1, 0: missing */
-	struct profile_thread
-		*recent; /* remembered facts of a thread without entry, or NULL */
-	int is_unshown; /* it gets no entry, because no more times are kept */
-	uint32_t depth;	 /* number of frames found, from the outermost on */
-	uint32_t node;	 /* the node of the last frame found */
-	uint32_t stack;	 /* index + 1, 0: missing */
+	uint32_t number;	       /* of the thread with the weight, in the image */
+	uint32_t thread;	       /* index + 1, 0: missing */
+	struct profile_thread *recent; /* remembered facts of a thread without entry, or NULL */
+	int is_unshown;		       /* it gets no entry, because no more times are kept */
+	uint32_t depth;		       /* number of frames found, from the outermost on */
+	uint32_t node;		       /* the node of the last frame found */
+	uint32_t stack;		       /* index + 1, 0: missing */
 	uint64_t time_ns;
 	struct profile_stack key;
 };
@@ -176,8 +174,7 @@ static void prefetch_nodes(const struct flameprof_profile *p, uint32_t n, uint32
 	for (uint32_t i = depth; i < n; i++)
 		lookup_prefetch(&p->node_lookup, path[i].hash);
 	for (uint32_t i = depth; i < n; i++)
-		__builtin_prefetch(
-			profile_node_at(p, lookup_guess(&p->node_lookup, path[i].hash)));
+		__builtin_prefetch(profile_node_at(p, lookup_guess(&p->node_lookup, path[i].hash)));
 }
 
 /* Look up nodes from @depth on, until one is missing. */
@@ -312,7 +309,7 @@ static int reserve_missing(
 	uint32_t missing = found->key.frames - found->depth;
 	int error = 0;
 
-	if (sample->weight && sample->kind != WIRE_KIND_LOOK && profile_keeps_times(p))
+	if (sample->weight && sample->kind != WIRE_KIND_KERNEL_STACK && profile_keeps_times(p))
 		error = profile_reserve_samples(p, 1);
 	if (!error && missing)
 		error = profile_reserve_nodes(p, missing);
@@ -353,7 +350,7 @@ static void commit_weight(
 	stack = profile_stack_at(p, found->stack - 1);
 	stack->samples += stack->samples != UINT32_MAX;
 	stack->weight += sample->weight;
-	if (sample->kind == WIRE_KIND_LOOK)
+	if (sample->kind == WIRE_KIND_KERNEL_STACK)
 		return;
 	if (!is_other) {
 		profile_thread_at(p, found->thread - 1)->weight += sample->weight;
@@ -428,8 +425,8 @@ int profile_add(struct flameprof_profile *p, uint32_t image, const struct wire_s
 		.time_ns = sample->time_ns,
 		.key = {.frames = sample->frames, .kind = sample->kind, .end = sample->end},
 	};
-	int error = pages_reserve(
-		&p->account, &p->path, sample->frames * sizeof(struct profile_step));
+	int error =
+		pages_reserve(&p->account, &p->path, sample->frames * sizeof(struct profile_step));
 
 	if (error)
 		goto out;

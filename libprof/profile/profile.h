@@ -51,11 +51,11 @@ struct profile_image {
 	uint32_t pid, ppid; /* in its own pid namespace */
 	uint32_t root;	    /* root node of all its stacks */
 	uint32_t root_hash;
-	uint64_t start_ns; /* CLOCK_MONOTONIC */
+	uint64_t start_ns;		   /* CLOCK_MONOTONIC */
 	uint64_t start_cpu_ns, end_cpu_ns; /* of the process; end: when it left or was last seen */
 	/* Reported by the image itself when it left, if it did. */
-	uint64_t threads_ns;  /* CPU time of its threads while sampled */
-	uint64_t children_ns; /* CPU time of children it waited for, and of their descendants */
+	uint64_t threads_ns;   /* CPU time of its threads while sampled */
+	uint64_t children_ns;  /* CPU time of children it waited for, and of their descendants */
 	uint64_t children_kib; /* resident memory of the largest of them */
 	uint64_t after_leave;  /* weight sampled after it left, beyond what was credited */
 	uint64_t unrecorded;   /* weight delivered but dropped, torn or paused */
@@ -67,15 +67,15 @@ struct profile_image {
 	char exe[WIRE_EXE_BYTES];
 	char comm[WIRE_COMM_BYTES];
 	uint8_t from_outside; /* sampled by a tracer, which found it running */
-	uint8_t told_end;
+	uint8_t end_is_reported;
 	uint8_t left_paused;
 	uint8_t went_on; /* ran on unsampled after it had reported its end */
 	uint8_t left_by_exec;
 	uint8_t ended;
 	uint8_t is_displaced; /* the signal had another handler at the end */
-	uint8_t unsampled;  /* not readable: all its time is credit without a stack */
-	uint8_t is_refused; /* `unsampled` because tracing is forbidden; else it was too short */
-	uint8_t still_runs; /* it ran when recording ended; end_cpu_ns was read then */
+	uint8_t unsampled;    /* not readable: all its time is credit without a stack */
+	uint8_t is_refused;   /* `unsampled` because tracing is forbidden; else it was too short */
+	uint8_t still_runs;   /* it ran when recording ended; end_cpu_ns was read then */
 };
 
 /* 12 bytes: the frame is split, so that there is no padding. */
@@ -87,10 +87,10 @@ struct profile_node {
 /* A stack, distinct by thread, node, kind and end. 28 bytes. */
 struct profile_stack {
 	uint64_t weight;
-	uint32_t thread; /* index */
-	uint32_t node;	 /* leaf; the image's root if there is no stack */
+	uint32_t thread;    /* index */
+	uint32_t node;	    /* leaf; the image's root if there is no stack */
 	uint32_t path_hash; /* hash of its frames */
-	uint32_t samples; /* records; saturates */
+	uint32_t samples;   /* records; saturates */
 	uint16_t frames;
 	uint8_t kind; /* enum wire_kind */
 	uint8_t end;  /* enum wire_end */
@@ -108,7 +108,7 @@ struct profile_step {
  * which no sample's time was kept; only their stacks are shown.
  */
 struct profile_thread_key {
-	uint64_t image; /* the image's id */
+	uint64_t image;	 /* the image's id */
 	uint32_t number; /* within the image, from struct wire_sample */
 };
 
@@ -137,13 +137,13 @@ struct profile_mark {
 struct profile_totals {
 	struct wire_counters counts;
 	uint64_t unknown_runtimes; /* set of runtime_bit() */
-	uint32_t processes; /* images linked by exec count once; 0: not counted */
+	uint32_t processes;	   /* images linked by exec count once; 0: not counted */
 	/*
 	 * The sampling signal if it killed the run's program, which had reset the signal's action
 	 * by a system call of its own; else 0.
 	 */
 	uint32_t killed_by;
-	uint32_t signal; /* sampling signal; 0: no program was sampled by one */
+	uint32_t signal;      /* sampling signal; 0: no program was sampled by one */
 	uint32_t timer_error; /* errno of the last of counts.timerless_threads */
 	uint64_t signals_max; /* RLIMIT_SIGPENDING then */
 	uint64_t unsampled_ns[WIRE_UNSAMPLED_CAUSES]; /* of all images */
@@ -164,8 +164,8 @@ struct flameprof_profile {
 	uint32_t title; /* offset in names.strings */
 	uint64_t start_ns, end_ns;
 	int64_t start_wall_s;
-	uint64_t weight;    /* by the clock */
-	uint64_t vm_weight; /* of WIRE_KIND_VM; part of `weight` only with FLAMEPROF_CLOCK_VM */
+	uint64_t weight;      /* by the clock */
+	uint64_t vm_weight;   /* of WIRE_KIND_VM; part of `weight` only with FLAMEPROF_CLOCK_VM */
 	uint64_t wait_weight; /* of WIRE_KIND_WAIT; part only with FLAMEPROF_CLOCK_ELAPSED */
 	uint64_t dropped_weight; /* weight missing, as known to the recorder */
 	struct profile_totals totals;
@@ -200,11 +200,10 @@ struct flameprof_profile {
 	 */
 	struct pages path;
 	uint32_t path_depth;
-	uint32_t path_root;  /* its root node */
-	uint32_t path_stack; /* index + 1 of its stack, 0: none */
+	uint32_t path_root;   /* its root node */
+	uint32_t path_stack;  /* index + 1 of its stack, 0: none */
 	uint32_t last_thread; /* index + 1 of the last thread looked up */
-	struct pages
-		recent; /* struct profile_thread of threads without entry, see profile.c */
+	struct pages recent;  /* struct profile_thread of threads without entry, see profile.c */
 };
 
 /* ---- making and filling ------------------------------------------------------------------------
@@ -265,8 +264,7 @@ int profile_add_module(struct flameprof_profile *p, uint32_t image,
  */
 int profile_add_code(struct flameprof_profile *p, uint32_t image, const struct names_code *code,
 	const char *name, const char *file);
-int profile_add_mark(
-	struct flameprof_profile *p, uint64_t time_ns, uint32_t tid, const char *name);
+int profile_add_mark(struct flameprof_profile *p, uint64_t time_ns, uint32_t tid, const char *name);
 
 /* ---- reading -----------------------------------------------------------------------------------
  * Pointers are valid until the profile changes, and may be written through.
@@ -331,7 +329,7 @@ static inline uint32_t profile_stack_image(
 }
 
 /* Returns the names of @image's code; NULL: none were announced. */
-static inline const struct names *profile_words(const struct flameprof_profile *p, uint32_t image)
+static inline const struct names *profile_names(const struct flameprof_profile *p, uint32_t image)
 {
 	return image ? profile_image_at(p, image)->words.at : &p->names;
 }

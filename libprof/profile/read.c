@@ -172,7 +172,7 @@ int flameprof_profile_mark(
 const struct names_code *profile_code_at(
 	const struct flameprof_profile *p, uint32_t image, uint64_t address)
 {
-	const struct names *words = profile_words(p, image);
+	const struct names *words = profile_names(p, image);
 	uint32_t known = words ? names_find_code(words, address) : 0;
 
 	return known ? names_code(words, known - 1) : NULL;

@@ -251,7 +251,7 @@ static void end_runs(struct runtime_stack *stack)
  * its end. The innermost run may have no other frame yet. From 3.15 on a frame in the thread state
  * follows the last run. It looks like the end of a run but has no caller.
  */
-static int find_place(const struct cpython_offsets *at, struct runtime_reader *reader,
+static int find_line_of_instruction(const struct cpython_offsets *at, struct runtime_reader *reader,
 	struct runtime_stack *stack)
 {
 	uintptr_t frame = stack->frame, previous;
@@ -316,12 +316,12 @@ static int enter_state(const struct runtime *runtime, struct runtime_reader *rea
 		return -EFAULT;
 	out->frame = innermost;
 	if (runtime->is_counted)
-		out->place = innermost ? RUNTIME_PLACE_COUNTED : UINTPTR_MAX;
+		out->place = innermost ? RUNTIME_AT_COUNTED : UINTPTR_MAX;
 	if (runtime->is_counted)
 		return 0;
 	if (!at->cframe) {
 		reader->is_trusted = 0;
-		return find_place(at, reader, out);
+		return find_line_of_instruction(at, reader, out);
 	}
 	if (runtime_load_word(reader, state + at->cframe, &cframe))
 		return -EFAULT;
@@ -350,7 +350,7 @@ static int skip_run(
 	if (!at->cframe) {
 		if (runtime_load_word(reader, stack->place + at->previous, &stack->frame))
 			return -EFAULT;
-		return find_place(at, reader, stack);
+		return find_line_of_instruction(at, reader, stack);
 	}
 	if (!at->bytecode && runtime_load_word(reader, stack->frame + at->previous, &stack->frame))
 		return -EFAULT;
@@ -609,12 +609,12 @@ static int leave_run(const struct runtime *runtime, struct runtime_reader *reade
 	int error;
 
 	if (runtime->is_counted) {
-		stack->place = frame ? RUNTIME_PLACE_COUNTED : UINTPTR_MAX;
+		stack->place = frame ? RUNTIME_AT_COUNTED : UINTPTR_MAX;
 		return 0;
 	}
 	if (!at->cframe) {
 		stack->frame = frame;
-		return find_place(at, reader, stack);
+		return find_line_of_instruction(at, reader, stack);
 	}
 	if (runtime_load_word(reader, stack->activation + at->cframe_previous, &previous))
 		return -EFAULT;

@@ -246,7 +246,7 @@ static int read_interpreted(const struct runtime *runtime, struct runtime_reader
 	}
 	for (unsigned i = 0; i < 2 && frame->position < 0; i++)
 		if (places[i] - frame->code < frame->start)
-			hotspot_set_place(frame, (int64_t)(places[i] - frame->code));
+			hotspot_set_position(frame, (int64_t)(places[i] - frame->code));
 	if (key)
 		runtime_cache_keep_number(reader, known, 1);
 	frame->key = key;
@@ -453,7 +453,7 @@ static int leave_compiled(const struct runtime *runtime, struct runtime_reader *
 /* ---- stubs ----------------------------------------------------------------------------------- */
 
 /* Set @out to a text; @name as hotspot_text() takes it. */
-static void tell_text(const struct runtime *runtime, uintptr_t name, struct runtime_frame *out)
+static void set_text(const struct runtime *runtime, uintptr_t name, struct runtime_frame *out)
 {
 	*out = (struct runtime_frame){
 		.function = name,
@@ -542,7 +542,7 @@ static int leave_barrier(const struct runtime *runtime, struct runtime_reader *r
 	struct hotspot_blob blob;
 	uintptr_t ra;
 
-	tell_text(runtime, HOTSPOT_FROZEN, out);
+	set_text(runtime, HOTSPOT_FROZEN, out);
 	ra = entered ? hotspot_load_pointer(reader, runtime->base + entered) : 0;
 	if (!ra || hotspot_find_blob(runtime, reader, ra, &blob) ||
 		hotspot_read_compiled(hotspot_offsets_of(runtime), reader, &blob, &compiled))
@@ -562,9 +562,9 @@ static int leave_stub(const struct runtime *runtime, struct runtime_reader *read
 
 	if (!at->innermost && is_barrier(runtime, reader, blob, at->pc))
 		return leave_barrier(runtime, reader, at, out);
-	tell_text(runtime, name | HOTSPOT_TEXT, out);
+	set_text(runtime, name | HOTSPOT_TEXT, out);
 	if (at->pc == runtime->objects[HOTSPOT_CALL_STUB]) {
-		tell_text(runtime, HOTSPOT_TEXT, out);
+		set_text(runtime, HOTSPOT_TEXT, out);
 		return leave_call_stub(reader, at);
 	}
 	if (blob->frame_bytes && (!at->innermost || blob->complete >= 0))
@@ -600,7 +600,7 @@ static int leave_straight(const struct runtime *runtime, struct runtime_reader *
 	} else if (hotspot_find_blob(runtime, reader, at->pc, &blob)) {
 		return 0;
 	} else if (hotspot_read_compiled(hotspot_offsets_of(runtime), reader, &blob, &compiled)) {
-		tell_text(runtime, load_blob_name(runtime, reader, &blob) | HOTSPOT_TEXT, out);
+		set_text(runtime, load_blob_name(runtime, reader, &blob) | HOTSPOT_TEXT, out);
 	} else {
 		tell_compiled(runtime, reader, &blob, &compiled, at->pc, 1, out);
 	}
@@ -669,7 +669,7 @@ static int read_scope(const struct runtime *runtime, struct runtime_reader *read
 	error = read_compiled_method(runtime, reader, blob, compiled,
 		hotspot_load_pointer(reader, compiled->metadata + (values[1] - 1) * WORD), out);
 	if (!error)
-		hotspot_set_place(out, (int32_t)values[2] - 1);
+		hotspot_set_position(out, (int32_t)values[2] - 1);
 	return error;
 }
 

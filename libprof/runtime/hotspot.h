@@ -222,7 +222,7 @@ void hotspot_keep_method(const struct runtime *runtime, const struct runtime_rea
 	uint64_t key, const struct runtime_frame *frame);
 
 /* Set the position to bytecode index @bci, if it is valid. */
-static inline void hotspot_set_place(struct runtime_frame *frame, int64_t bci)
+static inline void hotspot_set_position(struct runtime_frame *frame, int64_t bci)
 {
 	frame->position = bci >= 0 && bci < frame->start ? (int32_t)bci : -1;
 }

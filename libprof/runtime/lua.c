@@ -19,8 +19,8 @@
  * the coroutine's outermost activation, which lua_resume() calls through functions of its own.
  *
  * A function that returns is removed from the list before its activation ends, and a function that
- * is called is added before its activation begins. runs.c corrects the former; the latter are
- * recognised by their instruction.
+ * is called is added before its activation begins. runtime_walk.c corrects the former; the latter
+ *are recognised by their instruction.
  *
  * luaV_execute() keeps the instruction in a register and saves it where necessary. While it calls
  * nothing and does not grow the stack of values, calls and the objects they use can be read by
@@ -318,7 +318,7 @@ static int enter_lua(const struct runtime *runtime, struct runtime_reader *reade
 		error = -EBADMSG;
 	reader->is_trusted = is_trusted;
 	stack->own[OWN_FLAGS] = is_called_by_lua_call(runtime, frame->caller_pc) ? 0 : ALL_ARE_TOLD;
-	stack->place = stack->frame ? RUNTIME_PLACE_COUNTED : UINTPTR_MAX;
+	stack->place = stack->frame ? RUNTIME_AT_COUNTED : UINTPTR_MAX;
 	return error;
 }
 
@@ -396,7 +396,7 @@ static int next_lua(const struct runtime *runtime, struct runtime_reader *reader
 	if (stack->is_over) {
 		stack->is_over = 0;
 		stack->place =
-			stack->frame || stack->own[OWN_OTHER] ? RUNTIME_PLACE_COUNTED : UINTPTR_MAX;
+			stack->frame || stack->own[OWN_OTHER] ? RUNTIME_AT_COUNTED : UINTPTR_MAX;
 		return 0;
 	}
 	error = read_call(runtime, reader, stack, stack->frame, &call);

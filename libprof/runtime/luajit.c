@@ -474,7 +474,7 @@ static int enter_luajit(const struct runtime *runtime, struct runtime_reader *re
 	if (is_first)
 		reader->may_trust = reader->is_own && (is_innermost || *luajit_is_in_trace(reader));
 	reader->is_trusted = 0;
-	stack->place = RUNTIME_PLACE_COUNTED;
+	stack->place = RUNTIME_AT_COUNTED;
 	/* leave_edge() has stepped over this frame, which is not complete. */
 	if (is_first && is_innermost && frame->caller_sp - frame->sp < ARCH_LUAJIT_BYTES) {
 		stack->is_over = 1;

@@ -370,8 +370,8 @@ static int enter_run(struct runtime_reader *reader, struct runtime_stack *stack)
 	if (found < 0)
 		return found;
 	stack->place = !stack->frame ? UINTPTR_MAX
-		       : found	     ? RUNTIME_PLACE_COUNTED
-				     : RUNTIME_PLACE_OUTERMOST;
+		       : found	     ? RUNTIME_AT_COUNTED
+				     : RUNTIME_AT_OUTERMOST;
 	return 0;
 }
 

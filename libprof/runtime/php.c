@@ -193,7 +193,7 @@ static int enter_run(struct runtime_reader *reader, struct runtime_stack *stack,
 		frame = content.previous;
 	}
 	stack->frame = frame;
-	stack->place = frame ? RUNTIME_PLACE_COUNTED : UINTPTR_MAX;
+	stack->place = frame ? RUNTIME_AT_COUNTED : UINTPTR_MAX;
 	return 0;
 }
 

@@ -91,7 +91,7 @@ static int enter_run(
 		if (ruby_load_frame(runtime, reader, at, &frame, &environment))
 			return -EFAULT;
 		if (is_last(&environment)) {
-			stack->place = RUNTIME_PLACE_COUNTED;
+			stack->place = RUNTIME_AT_COUNTED;
 			break;
 		}
 	}

@@ -18,7 +18,7 @@
  * that the runtime keeps, or they are counted (runtime.is_counted). A runtime without an evaluator
  * compiles everything, and each frame of generated code is an activation.
  *
- * A walk calls a reader in this order (libprof/runtime/runs.c):
+ * A walk calls a reader in this order (libprof/runtime/runtime_walk.c):
  *
  *	find		once for each module: is it the runtime, and where are its structures?
  *	begin		at the first frame in that module: where is this thread's stack?
@@ -110,9 +110,9 @@ struct runtime_stack {
 		found;	  /* for generated code: passed from step() and enter() to next() */
 	uintptr_t own[5]; /* for the reader's own use */
 };
-#define RUNTIME_PLACE_COUNTED	(UINTPTR_MAX - 1) /* the next activation of the evaluator */
-#define RUNTIME_PLACE_OUTERMOST (UINTPTR_MAX - 2) /* the activation that runtime.start calls */
-#define RUNTIME_PLACE_NONE	UINTPTR_MAX	  /* there are no more runs */
+#define RUNTIME_AT_COUNTED   (UINTPTR_MAX - 1) /* the next activation of the evaluator */
+#define RUNTIME_AT_OUTERMOST (UINTPTR_MAX - 2) /* the activation that runtime.start calls */
+#define RUNTIME_AT_NONE	     UINTPTR_MAX       /* there are no more runs */
 
 /* Associates a thread with the runtime's structure for it. */
 struct runtime_state {

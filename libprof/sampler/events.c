@@ -96,9 +96,9 @@ uint32_t events_weight(struct sampler_thread *thread, const void *ucontext)
 	if (thread->handler_weight)
 		return thread->handler_weight < UINT32_MAX ? (uint32_t)thread->handler_weight
 							   : UINT32_MAX;
-	thread->event_rest_ns += sampler.event_period_ns;
-	weight = thread->event_rest_ns / sampler.period_ns;
-	thread->event_rest_ns %= sampler.period_ns;
+	thread->event_remaining_ns += sampler.event_period_ns;
+	weight = thread->event_remaining_ns / sampler.period_ns;
+	thread->event_remaining_ns %= sampler.period_ns;
 	return (uint32_t)weight;
 }
 

@@ -53,7 +53,7 @@ static int quit_if_confined(void)
 /* How a walk reads memory. */
 struct reading {
 	struct unwind_window window;
-	struct runs runs;
+	struct runtime_walk runs;
 };
 
 /* Read a word that is on no known stack. The first one in a walk takes a system call. */
@@ -68,7 +68,7 @@ static int read_unknown_stack(struct reading *reading, uintptr_t address, uintpt
  * A runtime may read by system calls, so check once per walk, and before a runtime's stack is
  * begun, that a seccomp filter allows them.
  */
-static unsigned run_language(struct runs *runs, const struct unwind_module *module,
+static unsigned run_language(struct runtime_walk *runs, const struct unwind_module *module,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
 	if (module->runtime ? !runs->runtime && quit_if_confined()
@@ -84,7 +84,7 @@ static unsigned run_language(struct runs *runs, const struct unwind_module *modu
  * Modules are known from walks that came to them. Where all walks begin in generated code nothing
  * leads on from, they are sought by what is on the stack; ever more seldom.
  */
-static void find_modules_nearby(struct runs *runs, uintptr_t sp)
+static void find_modules_nearby(struct runtime_walk *runs, uintptr_t sp)
 {
 	static uint32_t calls; /* atomic */
 	uint32_t call = __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
@@ -100,10 +100,10 @@ static void find_modules_nearby(struct runs *runs, uintptr_t sp)
 }
 
 /* Look for the runtime that has generated the code, if none is known yet. */
-static int ask_language(struct runs *runs, struct unwind_activation *at)
+static int ask_language(struct runtime_walk *runs, struct unwind_activation *at)
 {
 	if (at->question == UNWIND_STACK_END)
-		return runs_step(runs, at);
+		return runtime_walk_step(runs, at);
 	if ((!runs->generator && at->question == UNWIND_OWN_CODE) ||
 		(!runs->is_asked && quit_if_confined()))
 		return 0;
@@ -112,7 +112,7 @@ static int ask_language(struct runs *runs, struct unwind_activation *at)
 		language_find_again(runs);
 	else if (!runs->generator)
 		find_modules_nearby(runs, at->sp);
-	return runs_step(runs, at);
+	return runtime_walk_step(runs, at);
 }
 
 #define UNWIND_READ(context, address, value) \

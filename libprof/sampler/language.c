@@ -80,7 +80,7 @@ const struct runtime *language_generator(void)
 }
 
 /* Try at call 1, 2, 4, 8 and so on, because the module may never become a runtime. */
-void language_find_again(struct runs *runs)
+void language_find_again(struct runtime_walk *runs)
 {
 	struct runtime_module module = {
 		.dynamic = __atomic_load_n(&pending.module.dynamic, __ATOMIC_ACQUIRE),
@@ -170,7 +170,7 @@ static int has_room(const struct wire_slot *slot, uint32_t bytes)
 
 /* Write the name of @frame's function to the control ring. Returns 0 or -ENOSPC. */
 static __attribute__((noinline)) int announce(
-	struct runs *runs, struct runtime_frame *frame, struct function_entry *entry)
+	struct runtime_walk *runs, struct runtime_frame *frame, struct function_entry *entry)
 {
 	const struct runtime *runtime = runs->runtime;
 	char text[RUNTIME_NAME_BYTES + RUNTIME_FILE_BYTES];
@@ -183,7 +183,7 @@ static __attribute__((noinline)) int announce(
 	char *data = wire_control_data(sampler.arena, sampler.slot_index);
 	struct wire_function *record = NULL;
 
-	if (has_room(sampler.slot, bytes) && !runs_first_line(runs, frame))
+	if (has_room(sampler.slot, bytes) && !runtime_walk_first_line(runs, frame))
 		record = (struct wire_function *)control_reserve(sampler.slot, data, bytes);
 	if (!has_room(sampler.slot, WIRE_CONTROL_BYTES / 4))
 		sampler_wake_reader(sampler.arena);
@@ -201,10 +201,10 @@ static __attribute__((noinline)) int announce(
 	return 0;
 }
 
-static struct runs_expanded expanded[RUNS_EXPANDED];
+static struct runtime_walk_expanded expanded[RUNTIME_WALK_EXPANDED];
 static uint32_t walks; /* atomic */
 
-static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
+static uint64_t word_of(struct runtime_walk *runs, struct runtime_frame *frame)
 {
 	struct function_entry *entry = find_function(frame->identity);
 
@@ -212,7 +212,8 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 			      announce(runs, frame, entry)))
 		return 0;
 	frame->first_line = __atomic_load_n(&entry->first_line, __ATOMIC_RELAXED);
-	return wire_language_frame(space_of(entry), frame->first_line, runs_line(runs, frame));
+	return wire_language_frame(
+		space_of(entry), frame->first_line, runtime_walk_line(runs, frame));
 }
 
 /* ---- walks ----------------------------------------------------------------------------------- */
@@ -239,10 +240,10 @@ static void give_room(struct runtime_reader *reader)
 	reader->room = NULL;
 }
 
-void language_begin(struct runs *runs, struct sampler_thread *thread,
+void language_begin(struct runtime_walk *runs, struct sampler_thread *thread,
 	const struct arch_registers *registers, const struct unwind_bounds *bounds, int pid)
 {
-	runs_init(runs, registers->r[ARCH_DWARF_PC], word_of, NULL);
+	runtime_walk_init(runs, registers->r[ARCH_DWARF_PC], word_of, NULL);
 	runs->thread = (struct runtime_thread){.self = (uintptr_t)pthread_self()};
 	runs->known = thread->runtime_state;
 	runtime_reader_init(&runs->reader, pid, 1);
@@ -258,19 +259,19 @@ void language_begin(struct runs *runs, struct sampler_thread *thread,
 		take_room(&runs->reader);
 }
 
-unsigned language_run(struct runs *runs, const struct unwind_module *module,
+unsigned language_run(struct runtime_walk *runs, const struct unwind_module *module,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
 	if (module->runtime && !runs->runtime)
 		take_room(&runs->reader);
-	return runs_frames(
+	return runtime_walk_frames(
 		runs, module->runtime ? &runtimes[module->runtime - 1] : NULL, frame, frames, room);
 }
 
-void language_finish(struct runs *runs, struct sampler_thread *thread, uint64_t *frames,
+void language_finish(struct runtime_walk *runs, struct sampler_thread *thread, uint64_t *frames,
 	struct unwind_result *result)
 {
-	runs_end(runs, frames, result);
+	runtime_walk_end(runs, frames, result);
 	runtime_note_again(&runs->reader);
 	give_room(&runs->reader);
 	thread->runtime_state = runs->known;

@@ -45,25 +45,23 @@ struct sampler_wait {
 
 struct sampler_thread {
 	/* These outlive a claim, because a signal of an earlier claim may still be pending. */
-	uint32_t
-		generation; /* atomic: of the claim; compared with the one in a signal */
-	uint32_t users;      /* atomic: number of handlers and others that use this entry now */
+	uint32_t generation; /* atomic: of the claim; compared with the one in a signal */
+	uint32_t users;	     /* atomic: number of handlers and others that use this entry now */
 	uint32_t is_claimed; /* atomic: the entry is in use, whatever the arena says of its ring */
 	struct wire_ring *ring;
-	uint64_t image;   /* of the session it was claimed in */
-	uint32_t
-		active; /* atomic: 1 while the timer exists; who clears it deletes the timer */
+	uint64_t image;	 /* of the session it was claimed in */
+	uint32_t active; /* atomic: 1 while the timer exists; who clears it deletes the timer */
 	uint32_t is_disarmed; /* by sampler_disarm_all(); its due time is not credited yet */
-	uint32_t number;  /* within the image, from 1 */
+	uint32_t number;      /* within the image, from 1 */
 	int32_t tid;
-	int32_t timer;    /* kernel timer id */
+	int32_t timer; /* kernel timer id */
 	uint32_t has_timer;
-	uint64_t armed_ns; /* CPU time of the thread when its timer was set */
-	uint64_t first_ns; /* CPU time of the thread at the first expiry */
+	uint64_t armed_ns;  /* CPU time of the thread when its timer was set */
+	uint64_t first_ns;  /* CPU time of the thread at the first expiry */
 	uint64_t delivered; /* atomic: expirations that reached the handler */
-	uint64_t calls;    /* of the handler */
-	uint64_t call_ns;  /* duration of the last handler call that was measured */
-	uint32_t was_long; /* it was longer than a handler takes: another thread had the CPU */
+	uint64_t calls;	    /* of the handler */
+	uint64_t call_ns;   /* duration of the last handler call that was measured */
+	uint32_t was_long;  /* it was longer than a handler takes: another thread had the CPU */
 	uint64_t rests_until_ns; /* CLOCK_MONOTONIC: no sample before that */
 	/*
 	 * Atomic, stack_hi written last: the lowest address of the stack that is known to be
@@ -73,9 +71,10 @@ struct sampler_thread {
 	uintptr_t stack_hi;
 	/* Atomic, seen_sp written last: what the handler saw of a thread with an unknown stack. */
 	uintptr_t seen_sp;
-	uintptr_t seen_self; /* pthread_self() */
-	uint32_t has_vm_phase; /* the first period of a virtual machine's time has been drawn */
-	uint64_t vm_rest_ns;   /* elapsed time that a virtual machine reported, not recorded yet */
+	uintptr_t seen_self;	  /* pthread_self() */
+	uint32_t has_vm_phase;	  /* the first period of a virtual machine's time has been drawn */
+	uint64_t vm_remaining_ns; /* elapsed time that a virtual machine reported, not recorded yet
+				   */
 	/*
 	 * Atomic: the program has blocked the sampling signal in this thread. It is not really
 	 * blocked, but the program sees it in its mask.
@@ -90,17 +89,17 @@ struct sampler_thread {
 	uint32_t carried;	 /* weight that was deferred to the next sample */
 	uint32_t carries;	 /* number of samples that were deferred in a row */
 	/* For perf events, see events.c: */
-	uintptr_t self;		   /* pthread_self(); 0: another thread made its timer */
-	uintptr_t thread_pointer;  /* of the CPU; a fork child finds its entry by it */
-	uint32_t has_events;	   /* an event has come; the timer counts only time in the kernel */
-	uint64_t event_rest_ns;	   /* time of events that is in no sample yet */
-	struct sampler_usage usage; /* at the last expiry of its timer */
-	uint64_t event_registers;  /* hash of the registers that the last event interrupted */
+	uintptr_t self;		  /* pthread_self(); 0: another thread made its timer */
+	uintptr_t thread_pointer; /* of the CPU; a fork child finds its entry by it */
+	uint32_t has_events;	  /* an event has come; the timer counts only time in the kernel */
+	uint64_t event_remaining_ns; /* time of events that is in no sample yet */
+	struct sampler_usage usage;  /* at the last expiry of its timer */
+	uint64_t event_registers;    /* hash of the registers that the last event interrupted */
 	uintptr_t runtime_state; /* the language runtime's structure for the thread, 0: unknown */
 	struct runtime_again runtime_again; /* what was read of it */
-	uint32_t exits;    /* rounds of thread-specific destructors so far */
-	void *(*start)(void *); /* the program's start routine */
-	void *argument;		/* its argument */
+	uint32_t exits;			    /* rounds of thread-specific destructors so far */
+	void *(*start)(void *);		    /* the program's start routine */
+	void *argument;			    /* its argument */
 	/* Atomic: the thread's end is not reported by itself; tasks.c finds it. */
 	uint32_t is_foreign;
 	/* Written by the thread that rescans the list of threads: */
@@ -109,21 +108,21 @@ struct sampler_thread {
 };
 
 struct sampler {
-	void *arena; /* stays mapped; NULL: the process was never sampled */
-	uint32_t blocks; /* number of blocks in the arena's pool, checked */
+	void *arena;		/* stays mapped; NULL: the process was never sampled */
+	uint32_t blocks;	/* number of blocks in the arena's pool, checked */
 	struct wire_slot *slot; /* atomic outside handlers */
 	uint32_t slot_index;
 	uint32_t first_ring; /* the ring whose entry is sampler_threads[0] */
 	uint32_t pid;
-	uint32_t on;     /* atomic: threads may be claimed and armed */
-	uint32_t hosted; /* atomic: the process profiles itself; never changes back */
-	uint32_t paused; /* atomic: samples are counted and not recorded */
-	uint32_t markers; /* atomic: number of calls that are writing marks and other records */
-	uint32_t signal; /* that timers and events send; set before the handler is installed */
+	uint32_t on;	      /* atomic: threads may be claimed and armed */
+	uint32_t hosted;      /* atomic: the process profiles itself; never changes back */
+	uint32_t paused;      /* atomic: samples are counted and not recorded */
+	uint32_t markers;     /* atomic: number of calls that are writing marks and other records */
+	uint32_t signal;      /* that timers and events send; set before the handler is installed */
 	uint32_t owns_signal; /* atomic: the library's handler is installed */
-	uint32_t namespaced; /* its pid has no meaning for flamerun */
-	uint32_t has_events; /* perf events of flamerun may signal threads */
-	uint32_t has_kernel; /* samples of time in the kernel are marked; only with events */
+	uint32_t namespaced;  /* its pid has no meaning for flamerun */
+	uint32_t has_events;  /* perf events of flamerun may signal threads */
+	uint32_t has_kernel;  /* samples of time in the kernel are marked; only with events */
 	uint64_t event_period_ns; /* CPU time in user mode that an event stands for */
 	uint32_t event_rests;	  /* as in struct wire_arena */
 	uint64_t tick_ns;	  /* length of the kernel's tick; set if events may come */
@@ -133,11 +132,10 @@ struct sampler {
 	uint32_t is_untimed; /* no timers: only what threads report themselves is recorded */
 	uint32_t is_elapsed; /* timers use CLOCK_MONOTONIC instead of CPU time */
 	uint32_t max_depth;  /* limit of frames in a stack */
-	uint32_t
-		ring_bytes; /* bytes that a thread may have unread; 0 at start: no limit */
+	uint32_t ring_bytes; /* bytes that a thread may have unread; 0 at start: no limit */
 	uint64_t rings[WIRE_RINGS / 64]; /* atomic bitmap: rings of this image's sampled threads */
 	uint64_t claimed_ever[WIRE_RINGS / 64]; /* atomic bitmap: entries that were ever claimed */
-	uint32_t claimed; /* atomic: number of entries that are claimed now */
+	uint32_t claimed;			/* atomic: number of entries that are claimed now */
 	/* Atomic, only grow within an image; slot->dropped counts the same by weight. */
 	uint64_t dropped_samples;
 	uint64_t dropped_bytes; /* of stacks as far as they were walked */
@@ -205,10 +203,10 @@ static inline uint64_t *sampler_mask(const sigset_t *set)
 }
 
 /* Iterate over the bits that are set in a bitmap. */
-#define SAMPLER_FOR_EACH(bitmap, index)                                                        \
-	for (uint32_t word_ = 0, index; word_ < WIRE_RINGS / 64; word_++)                      \
-		for (uint64_t bits_ = __atomic_load_n(&(bitmap)[word_], __ATOMIC_ACQUIRE);     \
-			bits_ && (index = word_ * 64 + (uint32_t)__builtin_ctzll(bits_), 1);   \
+#define SAMPLER_FOR_EACH(bitmap, index)                                                      \
+	for (uint32_t word_ = 0, index; word_ < WIRE_RINGS / 64; word_++)                    \
+		for (uint64_t bits_ = __atomic_load_n(&(bitmap)[word_], __ATOMIC_ACQUIRE);   \
+			bits_ && (index = word_ * 64 + (uint32_t)__builtin_ctzll(bits_), 1); \
 			bits_ &= bits_ - 1)
 #define SAMPLER_FOR_EACH_RING(index) SAMPLER_FOR_EACH(sampler.rings, index)
 

@@ -45,8 +45,8 @@ struct sampler_thread *sampler_thread_try_claim(void)
 
 		if (seen & 3 || !thread_claim_entry(thread))
 			continue;
-		if (!__atomic_compare_exchange_n(&ring->owner, &seen, owner, 0, __ATOMIC_ACQ_REL,
-			    __ATOMIC_RELAXED)) {
+		if (!__atomic_compare_exchange_n(
+			    &ring->owner, &seen, owner, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
 			thread_release_entry(thread);
 			continue;
 		}
@@ -316,7 +316,8 @@ struct sampler_thread *sampler_thread_of(const siginfo_t *info)
 
 struct sampler_thread *sampler_thread_find(int32_t tid)
 {
-	SAMPLER_FOR_EACH_RING(index) {
+	SAMPLER_FOR_EACH_RING(index)
+	{
 		struct sampler_thread *thread = sampler_thread_at(index);
 
 		if (thread->tid == tid && __atomic_load_n(&thread->active, __ATOMIC_RELAXED))
@@ -433,7 +434,7 @@ static void credit_due(struct sampler_thread *thread, uint64_t cpu_ns)
 #define REPORTED_LIFE_NS 20000000
 
 /* Store the end of @thread, with @cpu_ns of CPU time. Returns whether the reader has to read it. */
-static int tell_end(const struct sampler_thread *thread, uint64_t cpu_ns)
+static int report_thread_end(const struct sampler_thread *thread, uint64_t cpu_ns)
 {
 	struct wire_ring *ring = thread->ring;
 
@@ -450,7 +451,7 @@ static void end_ring(struct sampler_thread *thread, uint64_t cpu_ns)
 {
 	thread->ring->exit_credit = 0;
 	thread_mark_ring(thread_index(thread), 0);
-	if (!tell_end(thread, cpu_ns) && ring_is_empty(thread)) {
+	if (!report_thread_end(thread, cpu_ns) && ring_is_empty(thread)) {
 		sampler_thread_release(thread);
 		return;
 	}
@@ -463,8 +464,7 @@ void sampler_thread_end(struct sampler_thread *thread)
 {
 	uint64_t mask = sampler_signal_bit();
 
-	if (!__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) ||
-		confined_by_unseen())
+	if (!__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) || confined_by_unseen())
 		return;
 	/*
 	 * In a program that profiles itself, a session may have ended and the entry be another's.

@@ -81,8 +81,8 @@ static const void *read_code(uintptr_t address)
 	return &word;
 }
 
-#define UNWIND_PARTIAL			  1
-#define UNWIND_CFI_POINTER(address)	  read_code(address)
+#define UNWIND_PARTIAL		    1
+#define UNWIND_CFI_POINTER(address) read_code(address)
 #define UNWIND_READ(context, address, value) \
 	((void)(context), read_word(&stack_window, address, value))
 #define UNWIND_FIND_MODULE(context, pc, out) \
@@ -141,8 +141,7 @@ static unsigned thread_count(void *context, const struct wait_process *process)
 	unsigned count = procfs_thread_count(process->pid);
 
 	(void)context;
-	return count ? count
-		     : 1 + __atomic_load_n(&sampler.slot->threads, __ATOMIC_RELAXED);
+	return count ? count : 1 + __atomic_load_n(&sampler.slot->threads, __ATOMIC_RELAXED);
 }
 
 /* Returns the id that thread @tid of /proc has in its own pid namespace. */
@@ -306,7 +305,7 @@ uint64_t own_waits_round(void)
 	return waits_round(waits);
 }
 
-void own_waits_tell(void)
+void own_waits_report(void)
 {
 	if (waits)
 		waits_record(waits);

@@ -18,7 +18,7 @@ void own_waits_begin(void);
 uint64_t own_waits_round(void);
 
 /* Add the waits known by now to session.profile, before it is replaced. */
-void own_waits_tell(void);
+void own_waits_report(void);
 
 /* Add all waits to session.profile and end the observation. */
 void own_waits_end(void);

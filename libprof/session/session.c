@@ -42,8 +42,7 @@ int session_is_worker(void)
 
 int session_is_this_process(void)
 {
-	return sampler_is_hosted() &&
-	       (uint32_t)arch_syscall0(SYS_getpid) == sampler.pid;
+	return sampler_is_hosted() && (uint32_t)arch_syscall0(SYS_getpid) == sampler.pid;
 }
 
 /*
@@ -106,13 +105,13 @@ void session_end_by_itself(enum flameprof_status reason)
 int session_wait(const uint32_t *word, uint32_t seen, uint64_t deadline_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns();
-	uint64_t rest_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+	uint64_t remaining_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
 	struct timespec rest = {
-		(time_t)(rest_ns / CLOCK_NS_PER_S), (long)(rest_ns % CLOCK_NS_PER_S)};
+		(time_t)(remaining_ns / CLOCK_NS_PER_S), (long)(remaining_ns % CLOCK_NS_PER_S)};
 
 	if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != seen)
 		return 0;
-	if (!rest_ns)
+	if (!remaining_ns)
 		return -ETIMEDOUT;
 	arch_syscall4(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen,
 		deadline_ns == UINT64_MAX ? NULL : &rest);

@@ -17,7 +17,7 @@
 #include "libprof/session/session.h"
 #include "libprof/vmstack/function.h"
 
-#define TICK_MS	  100
+#define TICK_MS 100
 /* Used if new threads are not reported: CPU time before a thread is found is lost. */
 #define SCAN_MS	  10
 #define NS_PER_MS 1000000ULL
@@ -49,7 +49,7 @@ static void complete_flush(struct queue_item *item)
 	struct barrier *barrier = item->barrier;
 
 	/* Read the marks up to now and the names of modules that are new in this profile. */
-	own_waits_tell();
+	own_waits_report();
 	read_control();
 	if (store_resolve(ended, session.catalogue) == -ENOMEM) {
 		queue_complete(item, -ENOMEM, NULL);
@@ -117,15 +117,16 @@ static void run_once(uint32_t bell, int is_last)
 	process_queue();
 }
 
-/* Wait until the doorbell is not @bell, a tick has passed, or an observation is due at @look_ns. */
-static void wait_for_work(const uint32_t *doorbell, uint32_t bell, uint64_t look_ns)
+/* Wait until the doorbell is not @bell, a tick has passed, or an observation is due at @check_ns.
+ */
+static void wait_for_work(const uint32_t *doorbell, uint32_t bell, uint64_t check_ns)
 {
 	uint64_t wait_ns = (session.sees_births ? TICK_MS : SCAN_MS) * NS_PER_MS;
 	uint64_t now_ns = clock_monotonic_ns();
 	struct timespec wait;
 
-	if (look_ns < now_ns + wait_ns)
-		wait_ns = look_ns > now_ns ? look_ns - now_ns : 0;
+	if (check_ns < now_ns + wait_ns)
+		wait_ns = check_ns > now_ns ? check_ns - now_ns : 0;
 	wait = (struct timespec){.tv_nsec = (long)wait_ns};
 	arch_syscall4(SYS_futex, doorbell, FUTEX_WAIT, bell, &wait);
 }
@@ -134,7 +135,7 @@ static void wait_for_work(const uint32_t *doorbell, uint32_t bell, uint64_t look
 static void run_worker(void)
 {
 	uint32_t *doorbell = &((struct wire_arena *)sampler.arena)->doorbell;
-	uint64_t look_ns = 0;
+	uint64_t check_ns = 0;
 	int is_last;
 
 	do {
@@ -143,10 +144,10 @@ static void run_worker(void)
 		/* Read before the turn, so that the last turn sees all samples before the end. */
 		is_last = (int)__atomic_load_n(&session.ending, __ATOMIC_ACQUIRE);
 		if (!is_last)
-			look_ns = own_waits_round();
+			check_ns = own_waits_round();
 		run_once(bell, is_last);
 		if (!is_last)
-			wait_for_work(doorbell, bell, look_ns);
+			wait_for_work(doorbell, bell, check_ns);
 	} while (!is_last);
 }
 

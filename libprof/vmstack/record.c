@@ -219,16 +219,16 @@ static int record_words(struct vm_stack *stack, const struct flameprof_vm_frame 
 	int error;
 
 	if (kept >= WORDS_ON_STACK) {
-		words = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			0);
+		words = mmap(
+			NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (words == MAP_FAILED)
 			return -ENOMEM;
 	}
 	stack->count = write_words(frames, kept, stack->is_above, words);
 	stack->words = words;
 	stack->end = kept < n || (stack->is_above && stack->count >= sampler.max_depth)
-		? WIRE_END_DEPTH
-		: WIRE_END_ROOT;
+			     ? WIRE_END_DEPTH
+			     : WIRE_END_ROOT;
 	error = vm_stack_write(stack);
 	if (words != on_stack)
 		munmap(words, bytes);
@@ -255,21 +255,21 @@ static uint64_t weight_of(struct sampler_thread *thread, uint32_t ticks, uint64_
 {
 	uint64_t period_ns = sampler.period_ns;
 	uint64_t whole = tick_ns / period_ns, part_ns = tick_ns % period_ns;
-	uint64_t rest_ns = 0;
+	uint64_t remaining_ns = 0;
 
 	if (thread && !thread->has_vm_phase)
-		thread->vm_rest_ns = sampler_random_phase_ns(period_ns, (uint32_t)thread->tid,
-					     clock_monotonic_by_call_ns()) -
-				     1;
+		thread->vm_remaining_ns = sampler_random_phase_ns(period_ns, (uint32_t)thread->tid,
+						  clock_monotonic_by_call_ns()) -
+					  1;
 	if (thread) {
 		thread->has_vm_phase = 1;
-		rest_ns = thread->vm_rest_ns;
+		remaining_ns = thread->vm_remaining_ns;
 	}
 	/* Does not overflow: a remainder is < 1 s, times 2^32. Longer ticks are whole periods. */
-	rest_ns += ticks * part_ns;
+	remaining_ns += ticks * part_ns;
 	if (thread)
-		thread->vm_rest_ns = rest_ns % period_ns;
-	return ticks * whole + rest_ns / period_ns;
+		thread->vm_remaining_ns = remaining_ns % period_ns;
+	return ticks * whole + remaining_ns / period_ns;
 }
 
 static void count_dropped(uint64_t weight)
@@ -309,8 +309,7 @@ static int record_stack(struct vm_stack *stack, const struct flameprof_vm_frame 
 	return error;
 }
 
-int flameprof_record_vm_stack(
-	const struct flameprof_vm_frame *frames, unsigned n, uint32_t ticks)
+int flameprof_record_vm_stack(const struct flameprof_vm_frame *frames, unsigned n, uint32_t ticks)
 {
 	struct vm_stack stack = {0};
 	uint64_t tick_ns;

@@ -39,7 +39,7 @@
  * Returns a descriptor of @thread's /proc file @name, or -errno. It is stored in *@kept unless too
  * many are open; then the caller closes it.
  */
-static int open_file(struct wait_looker *looker, const struct wait_thread *thread, int *kept,
+static int open_file(struct wait_reader *reader, const struct wait_thread *thread, int *kept,
 	const struct wait_process *process, const char *name)
 {
 	int file = *kept;
@@ -47,40 +47,40 @@ static int open_file(struct wait_looker *looker, const struct wait_thread *threa
 	if (file >= 0)
 		return file;
 	file = procfs_open(process->pid, thread->tid, name);
-	if (file >= 0 && looker->files < looker->files_max) {
-		looker->files++;
+	if (file >= 0 && reader->files < reader->files_max) {
+		reader->files++;
 		*kept = file;
 	}
 	return file == -ENOENT ? -ESRCH : file;
 }
 
-static void close_file(struct wait_looker *looker, int *kept)
+static void close_file(struct wait_reader *reader, int *kept)
 {
 	if (*kept < 0)
 		return;
 	procfs_close(*kept);
-	looker->files--;
+	reader->files--;
 	*kept = -1;
 }
 
-static int read_clock(struct wait_looker *looker, struct wait_thread *thread,
+static int read_clock(struct wait_reader *reader, struct wait_thread *thread,
 	const struct wait_process *process, struct procfs_clock *out)
 {
-	int file = open_file(looker, thread, &thread->clock, process, "schedstat");
+	int file = open_file(reader, thread, &thread->clock, process, "schedstat");
 	int error = file < 0 ? file : procfs_clock_read(file, out);
 
 	if (file >= 0 && file != thread->clock)
 		procfs_close(file);
-	if (error && looker->calls->cpu_clock)
-		error = looker->calls->cpu_clock(looker->context, thread->tid, out);
+	if (error && reader->calls->cpu_clock)
+		error = reader->calls->cpu_clock(reader->context, thread->tid, out);
 	/* turns is 0 only if the kernel does not count: a thread that reads has had a CPU. */
 	return !error && !out->turns ? -ENOSYS : error;
 }
 
-static int read_call(struct wait_looker *looker, struct wait_thread *thread,
+static int read_call(struct wait_reader *reader, struct wait_thread *thread,
 	const struct wait_process *process, struct procfs_syscall *out)
 {
-	int file = open_file(looker, thread, &thread->call, process, "syscall");
+	int file = open_file(reader, thread, &thread->call, process, "syscall");
 	int error = file < 0 ? file : procfs_syscall_read(file, out);
 
 	if (file >= 0 && file != thread->call)
@@ -91,30 +91,30 @@ static int read_call(struct wait_looker *looker, struct wait_thread *thread,
 /* ---- records --------------------------------------------------------------------------------- */
 
 static void announce(
-	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
+	struct wait_reader *reader, struct wait_thread *thread, const struct wait_process *process)
 {
 	char comm[WIRE_COMM_BYTES];
 
-	if (thread->announced == looker->announced)
+	if (thread->announced == reader->announced)
 		return;
 	/* An ended thread keeps its last name. */
 	procfs_comm(process->pid, thread->tid, comm);
 	if (comm[0])
 		memcpy(thread->comm, comm, sizeof(comm));
-	if (!looker->calls->put_thread(
-		    looker->context, process, thread->number, thread->tid, thread->comm))
-		thread->announced = looker->announced;
+	if (!reader->calls->put_thread(
+		    reader->context, process, thread->number, thread->tid, thread->comm))
+		thread->announced = reader->announced;
 }
 
 /*
- * Make a stack in looker->held: @thread's leaf, the stack of the thread that holds its lock, then
+ * Make a stack in reader->held: @thread's leaf, the stack of the thread that holds its lock, then
  * @thread's own stack. Returns the number of frames; 0: the holder is not known.
  */
-static uint32_t put_holder(const struct wait_looker *looker, const struct wait_thread *thread)
+static uint32_t put_holder(const struct wait_reader *reader, const struct wait_thread *thread)
 {
 	const struct wait_thread *holder =
-		wait_thread_find(looker->threads, looker->thread_count, thread->holder);
-	uint64_t *to = looker->held;
+		wait_thread_find(reader->threads, reader->thread_count, thread->holder);
+	uint64_t *to = reader->held;
 	bool has_stack = holder && holder->is_asleep && holder->stack;
 	uint32_t frames = has_stack ? holder->frames - 1 : 0;
 
@@ -123,9 +123,9 @@ static uint32_t put_holder(const struct wait_looker *looker, const struct wait_t
 	*to++ = thread->stack[0];
 	if (has_stack)
 		memcpy(to, holder->stack + 1, frames * sizeof(*to));
-	to[frames] = WIRE_FRAME_HOLDER(
-		holder->number <= WIRE_HOLDER_THREAD(~0ULL) ? holder->number : 0,
-		lookup_hash(thread->lock.address));
+	to[frames] =
+		WIRE_FRAME_HOLDER(holder->number <= WIRE_HOLDER_THREAD(~0ULL) ? holder->number : 0,
+			lookup_hash(thread->lock.address));
 	memcpy(to + frames + 1, thread->stack + 1, (thread->frames - 1) * sizeof(*to));
 	return thread->frames + frames + 1;
 }
@@ -134,10 +134,10 @@ static uint32_t put_holder(const struct wait_looker *looker, const struct wait_t
  * Record the whole periods of *@ns and of the last remainder with the @count frames at @frames, and
  * keep the new remainder.
  */
-static void put_time(struct wait_looker *looker, struct wait_thread *thread,
+static void put_time(struct wait_reader *reader, struct wait_thread *thread,
 	const struct wait_process *process, uint64_t *ns, const uint64_t *frames, uint32_t count)
 {
-	uint64_t all_ns = thread->rest_ns + *ns, weight = all_ns / looker->period_ns;
+	uint64_t all_ns = thread->remaining_ns + *ns, weight = all_ns / reader->period_ns;
 	struct wire_sample sample = {
 		.bytes = (uint32_t)(sizeof(sample) + count * sizeof(*frames)),
 		.thread = thread->number,
@@ -149,39 +149,39 @@ static void put_time(struct wait_looker *looker, struct wait_thread *thread,
 	};
 
 	*ns = 0;
-	thread->rest_ns = all_ns - sample.weight * looker->period_ns;
+	thread->remaining_ns = all_ns - sample.weight * reader->period_ns;
 	if (process->is_paused)
-		thread->paused_ns += sample.weight * looker->period_ns;
+		thread->paused_ns += sample.weight * reader->period_ns;
 	if (!sample.weight || process->is_paused)
 		return;
-	announce(looker, thread, process);
-	looker->calls->put_sample(looker->context, process, &sample, frames);
+	announce(reader, thread, process);
+	reader->calls->put_sample(reader->context, process, &sample, frames);
 }
 
 static void put_asleep(
-	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
+	struct wait_reader *reader, struct wait_thread *thread, const struct wait_process *process)
 {
-	uint32_t frames = thread->asleep_ns ? put_holder(looker, thread) : 0;
+	uint32_t frames = thread->asleep_ns ? put_holder(reader, thread) : 0;
 
 	if (frames)
-		put_time(looker, thread, process, &thread->asleep_ns, looker->held, frames);
+		put_time(reader, thread, process, &thread->asleep_ns, reader->held, frames);
 	else if (thread->asleep_ns)
 		put_time(
-			looker, thread, process, &thread->asleep_ns, thread->stack, thread->frames);
+			reader, thread, process, &thread->asleep_ns, thread->stack, thread->frames);
 }
 
 void wait_thread_record(
-	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
+	struct wait_reader *reader, struct wait_thread *thread, const struct wait_process *process)
 {
 	const uint64_t ready = WIRE_FRAME_WAIT(WIRE_WAIT_NO_CPU, 0);
 	const uint64_t unknown = WIRE_FRAME_WAIT(WIRE_WAIT_UNKNOWN, 0);
 
-	thread->told_ns = thread->seen_ns;
-	put_asleep(looker, thread, process);
+	thread->recorded_ns = thread->seen_ns;
+	put_asleep(reader, thread, process);
 	if (thread->ready_ns)
-		put_time(looker, thread, process, &thread->ready_ns, &ready, 1);
+		put_time(reader, thread, process, &thread->ready_ns, &ready, 1);
 	if (thread->unknown_ns)
-		put_time(looker, thread, process, &thread->unknown_ns, &unknown, 1);
+		put_time(reader, thread, process, &thread->unknown_ns, &unknown, 1);
 }
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
@@ -190,41 +190,41 @@ void wait_thread_record(
  * Record @details, the file or lock that is waited for, once. Returns @leaf with the number of the
  * text.
  */
-static uint64_t put_details(struct wait_looker *looker, const struct wait_process *process,
+static uint64_t put_details(struct wait_reader *reader, const struct wait_process *process,
 	uint64_t leaf, const char *details)
 {
 	uint64_t hash = fnv_text(FNV_BEGIN ^ process->image, details, SIZE_MAX) | 1;
 	uint32_t at = (uint32_t)(hash >> 32) % WAIT_DETAILS;
 
 	/* The table is at most half full, so that the search below ends. */
-	if (!details[0] || looker->detail_count >= WAIT_DETAILS / 2)
+	if (!details[0] || reader->detail_count >= WAIT_DETAILS / 2)
 		return leaf;
-	while (looker->details[at] && looker->details[at] != hash)
+	while (reader->details[at] && reader->details[at] != hash)
 		at = (at + 1) % WAIT_DETAILS;
 	leaf |= WIRE_WAIT_TEXT(at + 1);
-	if (looker->details[at])
+	if (reader->details[at])
 		return leaf;
-	looker->details[at] = hash;
-	looker->detail_count++;
-	looker->calls->put_text(looker->context, process, WIRE_FRAME_ADDRESS(leaf), details);
+	reader->details[at] = hash;
+	reader->detail_count++;
+	reader->calls->put_text(reader->context, process, WIRE_FRAME_ADDRESS(leaf), details);
 	return leaf;
 }
 
-/* Walk the stack of @thread, which sleeps in @call, into looker->frames. Returns their number. */
-static uint32_t walk_asleep(struct wait_looker *looker, struct wait_thread *thread,
+/* Walk the stack of @thread, which sleeps in @call, into reader->frames. Returns their number. */
+static uint32_t walk_asleep(struct wait_reader *reader, struct wait_thread *thread,
 	const struct wait_process *process, const struct procfs_syscall *call, uint8_t *end)
 {
 	char details[PATH_MAX] = "";
 	struct unwind_result result;
 
-	looker->frames[0] =
-		wait_leaf(process->pid, thread->tid, call, looker->details ? details : NULL);
-	result = looker->calls->walk(
-		looker->context, process, thread, call->pc, call->sp, looker->frames + 1);
+	reader->frames[0] =
+		wait_leaf(process->pid, thread->tid, call, reader->details ? details : NULL);
+	result = reader->calls->walk(
+		reader->context, process, thread, call->pc, call->sp, reader->frames + 1);
 	/* The leaf needs the room of one frame. */
 	if (result.frames == WIRE_MAX_DEPTH)
 		result = (struct unwind_result){WIRE_MAX_DEPTH - 1, WIRE_END_DEPTH};
-	looker->frames[0] = put_details(looker, process, looker->frames[0], details);
+	reader->frames[0] = put_details(reader, process, reader->frames[0], details);
 	*end = (uint8_t)result.end;
 	return result.frames + 1;
 }
@@ -244,7 +244,7 @@ static size_t stack_room(const struct wait_thread *thread)
 }
 
 /* Allocate @bytes for thread->stack, or free it (0). thread->stack is NULL without memory. */
-static void resize_stack(struct wait_looker *looker, struct wait_thread *thread, size_t bytes)
+static void resize_stack(struct wait_reader *reader, struct wait_thread *thread, size_t bytes)
 {
 	size_t room = stack_room(thread);
 
@@ -252,40 +252,40 @@ static void resize_stack(struct wait_looker *looker, struct wait_thread *thread,
 	if (bytes && bytes == room)
 		return;
 	pages_free(thread->stack, room);
-	looker->stack_bytes -= room;
+	reader->stack_bytes -= room;
 	thread->stack = NULL;
-	if (bytes && looker->stack_bytes + bytes <= STACK_BYTES_MAX)
+	if (bytes && reader->stack_bytes + bytes <= STACK_BYTES_MAX)
 		thread->stack = pages_new(bytes);
 	if (thread->stack)
-		looker->stack_bytes += bytes;
+		reader->stack_bytes += bytes;
 }
 
-/* @thread sleeps in @call on the stack in looker->frames: assign the carried time to it. */
-static void set_stack(struct wait_looker *looker, struct wait_thread *thread,
+/* @thread sleeps in @call on the stack in reader->frames: assign the carried time to it. */
+static void set_stack(struct wait_reader *reader, struct wait_thread *thread,
 	const struct wait_process *process, const struct procfs_syscall *call, uint32_t frames,
 	uint8_t end)
 {
-	size_t bytes = frames * sizeof(*looker->frames);
+	size_t bytes = frames * sizeof(*reader->frames);
 	bool is_same = thread->stack && thread->frames == frames && thread->end == end &&
-		       !memcmp(thread->stack, looker->frames, bytes);
+		       !memcmp(thread->stack, reader->frames, bytes);
 
 	if (!is_same) {
-		put_asleep(looker, thread, process);
-		resize_stack(looker, thread, bytes);
+		put_asleep(reader, thread, process);
+		resize_stack(reader, thread, bytes);
 		thread->frames = frames;
 		thread->end = end;
 	}
-	if (looker->calls->lock_of)
-		thread->lock = looker->calls->lock_of(call);
+	if (reader->calls->lock_of)
+		thread->lock = reader->calls->lock_of(call);
 	thread->holder = 0;
 	add_carried(thread);
 	thread->is_asleep = thread->stack != NULL;
 	if (is_same)
 		return;
 	if (thread->stack)
-		memcpy(thread->stack, looker->frames, bytes);
+		memcpy(thread->stack, reader->frames, bytes);
 	else if (thread->asleep_ns)
-		put_time(looker, thread, process, &thread->asleep_ns, looker->frames, frames);
+		put_time(reader, thread, process, &thread->asleep_ns, reader->frames, frames);
 }
 
 /* ---- observations ---------------------------------------------------------------------------- */
@@ -334,21 +334,21 @@ void wait_thread_add_sleep(struct wait_thread *thread, uint64_t now_ns)
 	thread->seen_ns = now_ns;
 }
 
-static void forget(const struct wait_looker *looker, const struct wait_process *process)
+static void forget(const struct wait_reader *reader, const struct wait_process *process)
 {
-	if (looker->calls->forget)
-		looker->calls->forget(looker->context, process);
+	if (reader->calls->forget)
+		reader->calls->forget(reader->context, process);
 }
 
 /* Find out what @thread waits for. Returns as wait_thread_observe(). */
 static int find_stack(
-	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
+	struct wait_reader *reader, struct wait_thread *thread, const struct wait_process *process)
 {
 	thread->is_asleep = thread->is_awake = false;
 	for (unsigned i = 0; i < TRIES; i++) {
 		struct procfs_clock after;
 		struct procfs_syscall call;
-		int error = read_call(looker, thread, process, &call);
+		int error = read_call(reader, thread, process, &call);
 		uint64_t turns = thread->seen.turns;
 		uint32_t frames;
 		uint8_t end;
@@ -363,20 +363,20 @@ static int find_stack(
 			count_unknown(thread);
 			return error;
 		}
-		frames = walk_asleep(looker, thread, process, &call, &end);
-		error = read_clock(looker, thread, process, &after);
+		frames = walk_asleep(reader, thread, process, &call, &end);
+		error = read_clock(reader, thread, process, &after);
 		if (error) {
-			forget(looker, process);
+			forget(reader, process);
 			return -ESRCH;
 		}
-		count_time(thread, &after, looker->calls->now_ns());
-		looker->looks++;
+		count_time(thread, &after, reader->calls->now_ns());
+		reader->walks++;
 		if (after.turns == turns) {
-			set_stack(looker, thread, process, &call, frames, end);
+			set_stack(reader, thread, process, &call, frames, end);
 			return 0;
 		}
-		looker->changed++;
-		forget(looker, process);
+		reader->changed++;
+		forget(reader, process);
 	}
 	count_unknown(thread);
 	return 0;
@@ -388,34 +388,33 @@ static int find_stack(
  * Find the thread of the same process that holds @thread's lock. Returns 0 if it is not known, or
  * if it sleeps and that was not observed. What a running holder does is in its own samples.
  */
-static pid_t find_holder(struct wait_looker *looker, const struct wait_thread *thread,
+static pid_t find_holder(struct wait_reader *reader, const struct wait_thread *thread,
 	const struct wait_process *process)
 {
-	struct wait_thread *holder =
-		wait_thread_find(looker->threads, looker->thread_count,
-			looker->calls->lock_owner(looker->context, process, &thread->lock));
+	struct wait_thread *holder = wait_thread_find(reader->threads, reader->thread_count,
+		reader->calls->lock_owner(reader->context, process, &thread->lock));
 	struct procfs_clock clock;
 	struct procfs_syscall call;
 
-	if (!holder || read_clock(looker, holder, process, &clock))
+	if (!holder || read_clock(reader, holder, process, &clock))
 		return 0;
 	if (holder->is_asleep && clock.turns == holder->seen.turns)
 		return holder->tid;
 	/* It has run since its observation, so its stack is another one now. */
 	holder->is_asleep = false;
-	return read_call(looker, holder, process, &call) == -EAGAIN ? holder->tid : 0;
+	return read_call(reader, holder, process, &call) == -EAGAIN ? holder->tid : 0;
 }
 
-void wait_thread_record_lock(struct wait_looker *looker, struct wait_thread *thread,
+void wait_thread_record_lock(struct wait_reader *reader, struct wait_thread *thread,
 	const struct wait_process *process, struct wait_lock_holder *last)
 {
 	if (!thread->is_asleep || !thread->lock.address || !thread->asleep_ns)
 		return;
 	if (thread->lock.address != last->address)
 		*last = (struct wait_lock_holder){
-			thread->lock.address, find_holder(looker, thread, process)};
+			thread->lock.address, find_holder(reader, thread, process)};
 	thread->holder = last->tid == thread->tid ? 0 : last->tid;
-	put_asleep(looker, thread, process);
+	put_asleep(reader, thread, process);
 }
 
 static int by_tid(const void *tid, const void *thread)
@@ -433,52 +432,52 @@ struct wait_thread *wait_thread_find(struct wait_thread *threads, unsigned count
 /* ---- begin, observe, end --------------------------------------------------------------------- */
 
 int wait_thread_begin(
-	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
+	struct wait_reader *reader, struct wait_thread *thread, const struct wait_process *process)
 {
 	thread->clock = thread->call = -1;
 	procfs_comm(process->pid, thread->tid, thread->comm);
-	return read_clock(looker, thread, process, &thread->seen);
+	return read_clock(reader, thread, process, &thread->seen);
 }
 
 int wait_thread_observe(
-	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
+	struct wait_reader *reader, struct wait_thread *thread, const struct wait_process *process)
 {
 	struct procfs_clock clock;
 	uint64_t turns = thread->seen.turns;
-	int error = read_clock(looker, thread, process, &clock);
+	int error = read_clock(reader, thread, process, &clock);
 
 	if (error)
 		return error;
-	count_time(thread, &clock, looker->calls->now_ns());
+	count_time(thread, &clock, reader->calls->now_ns());
 	if (!thread->is_asleep || clock.turns != turns)
-		return find_stack(looker, thread, process);
+		return find_stack(reader, thread, process);
 	add_carried(thread);
 	return 0;
 }
 
 int wait_thread_observe_again(
-	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
+	struct wait_reader *reader, struct wait_thread *thread, const struct wait_process *process)
 {
-	uint64_t late_ns = thread->seen_ns - looker->due_ns;
+	uint64_t late_ns = thread->seen_ns - reader->due_ns;
 	struct procfs_clock clock;
-	int error = read_clock(looker, thread, process, &clock);
+	int error = read_clock(reader, thread, process, &clock);
 
 	thread->is_awake = false;
 	if (error || clock.turns != thread->seen.turns + 1 || late_ns > LATE_NS ||
 		clock.waited_ns - thread->seen.waited_ns > late_ns)
 		return error;
-	count_time(thread, &clock, looker->calls->now_ns());
-	return find_stack(looker, thread, process);
+	count_time(thread, &clock, reader->calls->now_ns());
+	return find_stack(reader, thread, process);
 }
 
-void wait_thread_record_until(struct wait_looker *looker, struct wait_thread *thread,
+void wait_thread_record_until(struct wait_reader *reader, struct wait_thread *thread,
 	const struct wait_process *process, uint64_t until_ns)
 {
 	struct procfs_clock clock;
 	uint64_t turns = thread->seen.turns, later_ns = 0, slept_ns = 0;
 
-	if (!thread->is_gone && !read_clock(looker, thread, process, &clock)) {
-		count_time(thread, &clock, looker->calls->now_ns());
+	if (!thread->is_gone && !read_clock(reader, thread, process, &clock)) {
+		count_time(thread, &clock, reader->calls->now_ns());
 		if (thread->seen_ns > until_ns)
 			later_ns = thread->seen_ns - until_ns;
 		if (thread->is_asleep && clock.turns == turns) {
@@ -493,28 +492,28 @@ void wait_thread_record_until(struct wait_looker *looker, struct wait_thread *th
 		}
 	}
 	thread->asleep_ns -= slept_ns;
-	wait_thread_record(looker, thread, process);
+	wait_thread_record(reader, thread, process);
 	thread->asleep_ns = slept_ns;
 }
 
-void wait_thread_release(struct wait_looker *looker, struct wait_thread *thread)
+void wait_thread_release(struct wait_reader *reader, struct wait_thread *thread)
 {
-	close_file(looker, &thread->clock);
-	close_file(looker, &thread->call);
-	resize_stack(looker, thread, 0);
+	close_file(reader, &thread->clock);
+	close_file(reader, &thread->call);
+	resize_stack(reader, thread, 0);
 }
 
-void wait_thread_close(struct wait_looker *looker, struct wait_thread *thread,
+void wait_thread_close(struct wait_reader *reader, struct wait_thread *thread,
 	const struct wait_process *process, uint64_t end_ns)
 {
 	struct procfs_clock clock;
 
 	/* The process itself wrote @end_ns, so check it. */
-	if (!end_ns || end_ns > looker->calls->now_ns())
-		end_ns = looker->calls->now_ns();
+	if (!end_ns || end_ns > reader->calls->now_ns())
+		end_ns = reader->calls->now_ns();
 	if (end_ns < thread->seen_ns)
 		return;
-	if (!read_clock(looker, thread, process, &clock))
+	if (!read_clock(reader, thread, process, &clock))
 		count_time(thread, &clock, end_ns);
 	wait_thread_add_sleep(thread, end_ns);
 }
@@ -530,7 +529,7 @@ void wait_thread_ended(struct wait_thread *thread, uint64_t end_ns, uint64_t cpu
 	count_time(thread, &clock, end_ns);
 }
 
-void wait_thread_end(struct wait_looker *looker, struct wait_thread *thread,
+void wait_thread_end(struct wait_reader *reader, struct wait_thread *thread,
 	const struct wait_process *process, uint64_t end_ns)
 {
 	wait_thread_add_sleep(thread, end_ns);
@@ -540,9 +539,9 @@ void wait_thread_end(struct wait_looker *looker, struct wait_thread *thread,
 	subtract_excess(thread, &thread->ready_ns);
 	subtract_excess(thread, &thread->unknown_ns);
 	count_unknown(thread);
-	wait_thread_record(looker, thread, process);
-	if (looker->calls->put_life)
-		looker->calls->put_life(looker->context, process,
+	wait_thread_record(reader, thread, process);
+	if (reader->calls->put_life)
+		reader->calls->put_life(reader->context, process,
 			&(struct wait_life){
 				.number = thread->number,
 				.tid = thread->tid,
@@ -551,5 +550,5 @@ void wait_thread_end(struct wait_looker *looker, struct wait_thread *thread,
 				.paused_ns = thread->paused_ns,
 				.comm = thread->comm,
 			});
-	wait_thread_release(looker, thread);
+	wait_thread_release(reader, thread);
 }

@@ -30,7 +30,7 @@ struct wait_thread;
 struct wait_process {
 	pid_t pid; /* 0: the calling process */
 	uint64_t image;
-	void *target; /* the caller's object for it, which identifies it here */
+	void *target;	/* the caller's object for it, which identifies it here */
 	bool is_paused; /* it has paused its sampling: its waits are not recorded */
 };
 
@@ -83,8 +83,8 @@ struct waits_calls {
 	 * memory, which may be wrong; 0: not known. Optional.
 	 */
 	struct wait_lock (*lock_of)(const struct procfs_syscall *call);
-	pid_t (*lock_owner)(void *context, const struct wait_process *process,
-		const struct wait_lock *lock);
+	pid_t (*lock_owner)(
+		void *context, const struct wait_process *process, const struct wait_lock *lock);
 	/* Has @process paused its sampling? *@since_ns: when that last changed. Optional. */
 	bool (*is_paused)(void *context, const struct wait_process *process, uint64_t *since_ns);
 	/* Has @process begun to exit or exec? Optional. */
@@ -100,20 +100,20 @@ struct waits_calls {
 	/* Record the text of a frame: a file's name, or a lock's address. */
 	void (*put_text)(void *context, const struct wait_process *process, uint64_t address,
 		const char *text);
-	void (*put_life)(void *context, const struct wait_process *process,
-		const struct wait_life *life);
+	void (*put_life)(
+		void *context, const struct wait_process *process, const struct wait_life *life);
 };
 
 struct wait_thread {
 	pid_t tid;
-	uint32_t number;    /* within the image; 0: not known yet */
-	int clock, call;    /* descriptors of its "schedstat" and "syscall", -1: not open */
-	bool is_asleep;	    /* at the last observation it slept, on `stack` */
-	bool is_awake;	    /* at the last observation it ran, having waited since the one before */
-	bool is_gone;	    /* it has ended */
-	bool is_over;	    /* its totals have been recorded */
+	uint32_t number; /* within the image; 0: not known yet */
+	int clock, call; /* descriptors of its "schedstat" and "syscall", -1: not open */
+	bool is_asleep;	 /* at the last observation it slept, on `stack` */
+	bool is_awake;	 /* at the last observation it ran, having waited since the one before */
+	bool is_gone;	 /* it has ended */
+	bool is_over;	 /* its totals have been recorded */
 	char comm[WIRE_COMM_BYTES]; /* its name when that was last read */
-	uint32_t announced;	    /* looker->announced when it was last recorded */
+	uint32_t announced;	    /* reader->announced when it was last recorded */
 	uint64_t begun_ns;	    /* when its account began, CLOCK_MONOTONIC */
 	struct procfs_clock begun;  /* the kernel's clocks of it then */
 	uint64_t seen_ns;	    /* the last observation */
@@ -122,27 +122,27 @@ struct wait_thread {
 	int64_t carried_ns;
 	/* Not recorded yet: asleep on `stack`, ready to run, and waiting on an unknown stack. */
 	uint64_t asleep_ns, ready_ns, unknown_ns;
-	uint64_t rest_ns; /* remainder below one period when it was last recorded */
-	uint64_t told_ns; /* when it was last recorded */
-	uint64_t paused_ns; /* waited while sampling was paused */
-	uint64_t *stack;  /* innermost first, its leaf a WIRE_FRAME_WAIT; NULL: none */
+	uint64_t remaining_ns; /* remainder below one period when it was last recorded */
+	uint64_t recorded_ns;  /* when it was last recorded */
+	uint64_t paused_ns;    /* waited while sampling was paused */
+	uint64_t *stack;       /* innermost first, its leaf a WIRE_FRAME_WAIT; NULL: none */
 	uint32_t frames;
-	uint8_t end; /* enum wire_end */
-	uintptr_t walk_state; /* for walk(); 0 at first */
+	uint8_t end;	       /* enum wire_end */
+	uintptr_t walk_state;  /* for walk(); 0 at first */
 	struct wait_lock lock; /* that it may sleep on */
-	pid_t holder; /* thread that held the lock during `asleep_ns`; 0: not known */
+	pid_t holder;	       /* thread that held the lock during `asleep_ns`; 0: not known */
 };
 
 /* Size of the table of details, a power of two. */
 #define WAIT_DETAILS (1u << 17)
 
-struct wait_looker {
+struct wait_reader {
 	const struct waits_calls *calls;
 	void *context;
 	uint64_t period_ns;
-	uint64_t due_ns;	   /* when the current round was due */
-	uint64_t *frames;	   /* room for WIRE_MAX_DEPTH + 1 */
-	uint64_t *held;		   /* room for WIRE_MAX_DEPTH + 1: a stack with its lock's holder */
+	uint64_t due_ns;  /* when the current round was due */
+	uint64_t *frames; /* room for WIRE_MAX_DEPTH + 1 */
+	uint64_t *held;	  /* room for WIRE_MAX_DEPTH + 1: a stack with its lock's holder */
 	/* The threads of the process that is observed, by tid; borrowed. */
 	struct wait_thread *threads;
 	unsigned thread_count;
@@ -151,7 +151,7 @@ struct wait_looker {
 	uint32_t announced;	   /* from 1; when it changes, threads are recorded again */
 	uint64_t *details; /* hashes of recorded texts, 0: none; NULL: texts are not wanted */
 	unsigned detail_count;
-	uint64_t looks, changed; /* walks; walks during which the thread ran */
+	uint64_t walks, changed; /* walks; walks during which the thread ran */
 };
 
 /* Find thread @tid in @count threads sorted by tid. Returns NULL if it is not there. */
@@ -159,21 +159,21 @@ struct wait_thread *wait_thread_find(struct wait_thread *threads, unsigned count
 
 /* Begin to observe @thread: read its name and its clocks. Returns 0 or -errno. */
 int wait_thread_begin(
-	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process);
+	struct wait_reader *reader, struct wait_thread *thread, const struct wait_process *process);
 
 /*
  * Observe @thread of @process and account for its time since the last observation.
  * Returns 0; -ESRCH: it has ended; or another -errno: its waits may not be read.
  */
 int wait_thread_observe(
-	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process);
+	struct wait_reader *reader, struct wait_thread *thread, const struct wait_process *process);
 
 /*
  * Observe @thread, which `is_awake`, once more a moment later, if it slept when the round was due.
  * Returns as wait_thread_observe().
  */
 int wait_thread_observe_again(
-	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process);
+	struct wait_reader *reader, struct wait_thread *thread, const struct wait_process *process);
 
 /*
  * Call this after all threads have been observed: find the thread that holds the lock that @thread
@@ -184,7 +184,7 @@ struct wait_lock_holder {
 	uint64_t address;
 	pid_t tid;
 };
-void wait_thread_record_lock(struct wait_looker *looker, struct wait_thread *thread,
+void wait_thread_record_lock(struct wait_reader *reader, struct wait_thread *thread,
 	const struct wait_process *process, struct wait_lock_holder *last);
 
 /* @thread has ended at @end_ns with @cpu_ns of CPU time: account for the time until then. */
@@ -195,27 +195,27 @@ void wait_thread_add_sleep(struct wait_thread *thread, uint64_t now_ns);
 
 /* Record the times that are accounted for. */
 void wait_thread_record(
-	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process);
+	struct wait_reader *reader, struct wait_thread *thread, const struct wait_process *process);
 
 /*
  * As wait_thread_record(), for the time before @until_ns. If the thread has run since the last
  * observation, it is not known what it waited for before @until_ns.
  */
-void wait_thread_record_until(struct wait_looker *looker, struct wait_thread *thread,
+void wait_thread_record_until(struct wait_reader *reader, struct wait_thread *thread,
 	const struct wait_process *process, uint64_t until_ns);
 
 /* Account for the time until the thread's end at @end_ns (0: now), if its clocks can be read. */
-void wait_thread_close(struct wait_looker *looker, struct wait_thread *thread,
+void wait_thread_close(struct wait_reader *reader, struct wait_thread *thread,
 	const struct wait_process *process, uint64_t end_ns);
 
 /*
  * End the account of @thread at @end_ns, record all of it, and release @thread. If it ran at the
  * last observation, nothing is recorded for the time since.
  */
-void wait_thread_end(struct wait_looker *looker, struct wait_thread *thread,
+void wait_thread_end(struct wait_reader *reader, struct wait_thread *thread,
 	const struct wait_process *process, uint64_t end_ns);
 
 /* Close the files and free the memory of @thread. */
-void wait_thread_release(struct wait_looker *looker, struct wait_thread *thread);
+void wait_thread_release(struct wait_reader *reader, struct wait_thread *thread);
 
 #endif

@@ -19,8 +19,8 @@
 
 /* Average time between rounds; it is random, from half to one and a half times this. */
 #define ROUND_NS 50000000ULL
-#define AGAIN_NS 200000ULL  /* from a round to the second observation of threads that ran */
-#define TELL_NS	 NS_PER_S /* how often accounted time is recorded */
+#define AGAIN_NS 200000ULL /* from a round to the second observation of threads that ran */
+#define TELL_NS	 NS_PER_S  /* how often accounted time is recorded */
 
 /* Budget for all observations in thousandths of a CPU, and how much may be saved up. */
 #define SHARE_PERMILLE 15
@@ -37,10 +37,10 @@ struct process {
 	struct process *next;
 	struct wait_process who;
 	uint64_t begun_ns, begun_cpu_ns;
-	uint64_t activity; /* calls->activity() at the last check */
-	unsigned links;	   /* calls->thread_count() at the last check */
-	uint64_t ran_ns;  /* the last check that found that it had run */
-	uint64_t idle_ns; /* the last check that found that it had not */
+	uint64_t activity;	     /* calls->activity() at the last check */
+	unsigned links;		     /* calls->thread_count() at the last check */
+	uint64_t ran_ns;	     /* the last check that found that it had run */
+	uint64_t idle_ns;	     /* the last check that found that it had not */
 	uint64_t listed_ns;	     /* when the list of its threads was last complete */
 	bool has_changed;	     /* a thread has ended or could not be added */
 	bool has_left;		     /* it has begun to exit or exec */
@@ -53,15 +53,15 @@ struct process {
 
 struct waits {
 	struct waits_config config;
-	struct wait_looker looker;
+	struct wait_reader reader;
 	struct process *processes, **processes_end; /* oldest first: those mostly end first */
-	struct process *unused; /* memory of ended processes */
+	struct process *unused;			    /* memory of ended processes */
 	unsigned threads;
 	uint64_t random;
-	uint64_t next_ns, last_ns, told_ns;
+	uint64_t next_ns, last_ns, recorded_ns;
 	uint64_t again_ns; /* when to observe threads a second time, UINT64_MAX: never */
-	int64_t saved_ns; /* CPU time that observations may take now */
-	uint64_t look_ns; /* average CPU time of one observation */
+	int64_t saved_ns;  /* CPU time that observations may take now */
+	uint64_t check_ns; /* average CPU time of one observation */
 	struct waits_counts counts;
 	uint64_t frames[WIRE_MAX_DEPTH + 1], held[WIRE_MAX_DEPTH + 1];
 };
@@ -98,11 +98,11 @@ struct waits *waits_new(const struct waits_config *config)
 	waits->config = *config;
 	waits->processes_end = &waits->processes;
 	waits->random = now(waits) * 0x9e3779b97f4a7c15ULL | 1;
-	waits->last_ns = waits->told_ns = now(waits);
+	waits->last_ns = waits->recorded_ns = now(waits);
 	waits->again_ns = UINT64_MAX;
-	waits->look_ns = LOOK_NS;
+	waits->check_ns = LOOK_NS;
 	waits->saved_ns = SAVED_NS;
-	waits->looker = (struct wait_looker){
+	waits->reader = (struct wait_reader){
 		.calls = config->calls,
 		.context = config->context,
 		.period_ns = config->period_ns,
@@ -112,9 +112,9 @@ struct waits *waits_new(const struct waits_config *config)
 		.announced = 1,
 	};
 	if (config->has_details)
-		waits->looker.details = pages_new(WAIT_DETAILS * sizeof(*waits->looker.details));
+		waits->reader.details = pages_new(WAIT_DETAILS * sizeof(*waits->reader.details));
 	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur / 2 < config->files_max)
-		waits->looker.files_max = (unsigned)limit.rlim_cur / 2;
+		waits->reader.files_max = (unsigned)limit.rlim_cur / 2;
 	return waits;
 }
 
@@ -146,7 +146,7 @@ void waits_free(struct waits *waits)
 
 		waits->processes = process->next;
 		for (unsigned i = 0; i < process->count; i++)
-			wait_thread_release(&waits->looker, &process->threads[i]);
+			wait_thread_release(&waits->reader, &process->threads[i]);
 		free_process(waits, process);
 	}
 	while (waits->unused) {
@@ -155,7 +155,7 @@ void waits_free(struct waits *waits)
 		waits->unused = process->next;
 		pages_free(process, sizeof(*process));
 	}
-	pages_free(waits->looker.details, WAIT_DETAILS * sizeof(*waits->looker.details));
+	pages_free(waits->reader.details, WAIT_DETAILS * sizeof(*waits->reader.details));
 	pages_free(waits, sizeof(*waits));
 }
 
@@ -174,8 +174,8 @@ static bool is_main_thread(const struct process *process, pid_t tid)
 /* Make @process the one whose threads are observed. */
 static void begin_process(struct waits *waits, const struct process *process)
 {
-	waits->looker.threads = process->threads;
-	waits->looker.thread_count = process->count;
+	waits->reader.threads = process->threads;
+	waits->reader.thread_count = process->count;
 }
 
 /* @thread, which has not been observed yet, began at @begun_ns with clocks at 0. */
@@ -221,7 +221,7 @@ static void record_thread(
 	struct waits *waits, const struct process *process, struct wait_thread *thread)
 {
 	number_thread(waits, process, thread, true);
-	wait_thread_record(&waits->looker, thread, &process->who);
+	wait_thread_record(&waits->reader, thread, &process->who);
 }
 
 static void end_thread(struct waits *waits, const struct process *process,
@@ -231,7 +231,7 @@ static void end_thread(struct waits *waits, const struct process *process,
 	if (thread->is_over)
 		return;
 	number_thread(waits, process, thread, true);
-	wait_thread_end(&waits->looker, thread, &process->who, end_ns);
+	wait_thread_end(&waits->reader, thread, &process->who, end_ns);
 }
 
 /*
@@ -250,15 +250,15 @@ static int begin_thread(
 		return -EMFILE;
 	}
 	*thread = (struct wait_thread){.tid = tid};
-	error = wait_thread_begin(&waits->looker, thread, &process->who);
+	error = wait_thread_begin(&waits->reader, thread, &process->who);
 	if (error == -ENOSYS && is_main)
 		note_refusal(waits, process, error);
 	if (error)
 		return error;
 	waits->threads++;
-	thread->seen_ns = thread->begun_ns = thread->told_ns = now_ns;
+	thread->seen_ns = thread->begun_ns = thread->recorded_ns = now_ns;
 	thread->begun = thread->seen;
-	thread->rest_ns = random_below(waits, waits->config.period_ns);
+	thread->remaining_ns = random_below(waits, waits->config.period_ns);
 	if (is_born) {
 		set_birth(thread, now_ns - (now_ns - process->listed_ns) / 2);
 	} else if (is_main && process->begun_ns && process->begun_ns < now_ns) {
@@ -371,8 +371,7 @@ static bool asks_for_pause(
 {
 	const struct waits_calls *calls = waits->config.calls;
 
-	return calls->is_paused &&
-	       calls->is_paused(waits->config.context, &process->who, since_ns);
+	return calls->is_paused && calls->is_paused(waits->config.context, &process->who, since_ns);
 }
 
 /*
@@ -393,7 +392,7 @@ static void apply_pause(struct waits *waits, struct process *process)
 		if (thread->is_over)
 			continue;
 		number_thread(waits, process, thread, true);
-		wait_thread_record_until(&waits->looker, thread, &process->who, since_ns);
+		wait_thread_record_until(&waits->reader, thread, &process->who, since_ns);
 	}
 	process->who.is_paused = is_paused;
 }
@@ -439,7 +438,7 @@ static void add_sleep(struct waits *waits, struct process *process)
 			continue;
 		wait_thread_add_sleep(thread, process->idle_ns);
 		if (thread->holder)
-			wait_thread_record(&waits->looker, thread, &process->who);
+			wait_thread_record(&waits->reader, thread, &process->who);
 	}
 }
 
@@ -462,17 +461,17 @@ static void record_unseen(
 		.number = end->number,
 		.clock = -1,
 		.call = -1,
-		.announced = waits->looker.announced,
+		.announced = waits->reader.announced,
 		.begun_ns = is_main ? process->begun_ns : end->start_ns,
 		.begun.cpu_ns = is_main ? process->begun_cpu_ns : 0,
-		.rest_ns = random_below(waits, waits->config.period_ns),
+		.remaining_ns = random_below(waits, waits->config.period_ns),
 	};
 
 	thread.seen = thread.begun;
 	thread.seen_ns = thread.begun_ns;
 	memcpy(thread.comm, end->comm, sizeof(thread.comm));
 	wait_thread_ended(&thread, end->end_ns, end->cpu_ns);
-	wait_thread_end(&waits->looker, &thread, &process->who, 0);
+	wait_thread_end(&waits->reader, &thread, &process->who, 0);
 }
 
 static struct wait_thread *find_ended(const struct process *process, const struct waits_end *end)
@@ -505,7 +504,7 @@ void waits_end_thread(struct waits *waits, const void *target, const struct wait
 	if (end->comm[0])
 		memcpy(thread->comm, end->comm, sizeof(thread->comm));
 	wait_thread_ended(thread, end->end_ns, end->cpu_ns);
-	wait_thread_end(&waits->looker, thread, &process->who, 0);
+	wait_thread_end(&waits->reader, thread, &process->who, 0);
 	thread->is_gone = thread->is_over = true;
 	thread->is_asleep = false;
 	/* If another thread has begun since, the number of threads is the same as before. */
@@ -527,7 +526,7 @@ void waits_remove(struct waits *waits, const void *target, uint64_t end_ns)
 		struct wait_thread *thread = &process->threads[i];
 
 		if (!thread->is_over)
-			wait_thread_close(&waits->looker, thread, &process->who, end_ns);
+			wait_thread_close(&waits->reader, thread, &process->who, end_ns);
 		end_thread(waits, process, thread, 0);
 	}
 	begin_process(waits, &(struct process){.count = 0});
@@ -582,7 +581,7 @@ static void record_all(struct waits *waits, uint64_t age_ns)
 	for (struct process *process = waits->processes; process; process = process->next) {
 		add_sleep(waits, process);
 		for (unsigned i = 0; i < process->count; i++)
-			if (process->threads[i].seen_ns - process->threads[i].told_ns >= age_ns)
+			if (process->threads[i].seen_ns - process->threads[i].recorded_ns >= age_ns)
 				record_thread(waits, process, &process->threads[i]);
 	}
 }
@@ -604,7 +603,7 @@ static void record_locks(struct waits *waits, struct process *process)
 			process->has_other_tids = procfs_inner_pid(pid) != pid;
 		process->has_locks = true;
 		if (!process->has_other_tids)
-			wait_thread_record_lock(&waits->looker, thread, &process->who, &last);
+			wait_thread_record_lock(&waits->reader, thread, &process->who, &last);
 	}
 }
 
@@ -619,7 +618,7 @@ static void note_error(struct waits *waits, struct process *process, int error)
 /* Observe each thread of @process that may have run, with a chance of @chance in 2^32. */
 static unsigned observe_process(struct waits *waits, struct process *process, uint64_t chance)
 {
-	unsigned looked = 0;
+	unsigned observed = 0;
 
 	begin_process(waits, process);
 	for (unsigned i = 0; i < process->count && !process->has_left; i++) {
@@ -631,15 +630,15 @@ static unsigned observe_process(struct waits *waits, struct process *process, ui
 			waits, process, thread, now(waits) - thread->begun_ns > UNNUMBERED_NS);
 		if (!thread->number)
 			continue;
-		looked++;
-		note_error(waits, process,
-			wait_thread_observe(&waits->looker, thread, &process->who));
+		observed++;
+		note_error(
+			waits, process, wait_thread_observe(&waits->reader, thread, &process->who));
 		if (thread->is_awake)
 			waits->again_ns = now(waits) + AGAIN_NS;
 	}
-	if (looked)
+	if (observed)
 		record_locks(waits, process);
-	return looked;
+	return observed;
 }
 
 static void observe_again(struct waits *waits)
@@ -648,7 +647,7 @@ static void observe_again(struct waits *waits)
 
 	waits->again_ns = UINT64_MAX;
 	for (struct process *process = waits->processes; process; process = process->next) {
-		unsigned looked = 0;
+		unsigned observed = 0;
 
 		begin_process(waits, process);
 		for (unsigned i = 0; i < process->count && !process->has_left; i++) {
@@ -656,11 +655,11 @@ static void observe_again(struct waits *waits)
 
 			if (!thread->is_awake || thread->is_gone)
 				continue;
-			looked++;
+			observed++;
 			note_error(waits, process,
-				wait_thread_observe_again(&waits->looker, thread, &process->who));
+				wait_thread_observe_again(&waits->reader, thread, &process->who));
 		}
-		if (looked)
+		if (observed)
 			record_locks(waits, process);
 	}
 	waits->saved_ns -= (int64_t)(own_cpu_ns() - began_ns);
@@ -669,7 +668,7 @@ static void observe_again(struct waits *waits)
 static void observe_all(struct waits *waits)
 {
 	uint64_t began_ns = own_cpu_ns(), spent_ns;
-	unsigned wanted = 0, looked = 0, affordable;
+	unsigned wanted = 0, observed = 0, affordable;
 
 	for (struct process *process = waits->processes; process; process = process->next) {
 		check_process(waits, process);
@@ -678,18 +677,18 @@ static void observe_all(struct waits *waits)
 	spent_ns = own_cpu_ns() - began_ns;
 	waits->saved_ns -= (int64_t)spent_ns;
 	affordable =
-		waits->saved_ns > 0 ? (unsigned)((uint64_t)waits->saved_ns / waits->look_ns) : 0;
+		waits->saved_ns > 0 ? (unsigned)((uint64_t)waits->saved_ns / waits->check_ns) : 0;
 	waits->counts.wanted += wanted;
 	if (!wanted || !affordable)
 		return;
 	for (struct process *process = waits->processes; process; process = process->next)
-		looked += observe_process(waits, process,
+		observed += observe_process(waits, process,
 			affordable < wanted ? ((uint64_t)affordable << 32) / wanted : 1ULL << 32);
-	waits->counts.looked += looked;
+	waits->counts.observed += observed;
 	spent_ns = own_cpu_ns() - began_ns - spent_ns;
 	waits->saved_ns -= (int64_t)spent_ns;
-	if (looked)
-		waits->look_ns += (spent_ns / looked + 1) / 8 - waits->look_ns / 8;
+	if (observed)
+		waits->check_ns += (spent_ns / observed + 1) / 8 - waits->check_ns / 8;
 }
 
 static void run_round(struct waits *waits, uint64_t now_ns)
@@ -698,12 +697,12 @@ static void run_round(struct waits *waits, uint64_t now_ns)
 	if (waits->saved_ns > (int64_t)SAVED_NS)
 		waits->saved_ns = SAVED_NS;
 	waits->last_ns = now_ns;
-	waits->looker.due_ns = waits->next_ns ? waits->next_ns : now_ns;
+	waits->reader.due_ns = waits->next_ns ? waits->next_ns : now_ns;
 	waits->next_ns = now_ns + ROUND_NS / 2 + random_below(waits, ROUND_NS);
 	if (waits->saved_ns > 0)
 		observe_all(waits);
-	if (now_ns - waits->told_ns >= TELL_NS) {
-		waits->told_ns = now_ns;
+	if (now_ns - waits->recorded_ns >= TELL_NS) {
+		waits->recorded_ns = now_ns;
 		record_all(waits, TELL_NS);
 	}
 }
@@ -732,7 +731,7 @@ void waits_record(struct waits *waits)
 	for (struct process *process = waits->processes; process; process = process->next)
 		check_process(waits, process);
 	record_all(waits, 0);
-	waits->looker.announced++;
+	waits->reader.announced++;
 }
 
 void waits_finish(struct waits *waits, struct waits_counts *counts)
@@ -741,7 +740,7 @@ void waits_finish(struct waits *waits, struct waits_counts *counts)
 		observe_last(waits, waits->processes);
 		waits_remove(waits, waits->processes->who.target, 0);
 	}
-	waits->counts.looks = waits->looker.looks;
-	waits->counts.changed = waits->looker.changed;
+	waits->counts.walks = waits->reader.walks;
+	waits->counts.changed = waits->reader.changed;
 	*counts = waits->counts;
 }

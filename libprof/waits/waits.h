@@ -37,15 +37,15 @@ struct waits_end {
 	pid_t tid;	 /* 0: not known; use the number */
 	uint32_t number; /* in samples */
 	uint64_t start_ns, end_ns;
-	uint64_t cpu_ns; /* CPU time of the thread */
+	uint64_t cpu_ns;	    /* CPU time of the thread */
 	char comm[WIRE_COMM_BYTES]; /* "": not known */
 };
 
 /* Totals of all observations. */
 struct waits_counts {
-	uint64_t wanted, looked; /* threads to observe; those that were not skipped */
-	uint64_t looks, changed; /* walks; walks during which the thread ran */
-	uint64_t untracked;	 /* threads that were not observed for lack of room */
+	uint64_t wanted, observed; /* threads to observe; those that were not skipped */
+	uint64_t walks, changed;   /* walks; walks during which the thread ran */
+	uint64_t untracked;	   /* threads that were not observed for lack of room */
 };
 
 /* Returns an owned object, or NULL without memory. */

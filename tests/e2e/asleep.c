@@ -111,7 +111,7 @@ static void look(struct target *target, pid_t tid)
 	ptrace(PTRACE_DETACH, tid, NULL, NULL);
 }
 
-static void look_at_all(pid_t pid)
+static void read_all(pid_t pid)
 {
 	char path[64];
 	struct target *target = target_new(pid);
@@ -139,7 +139,7 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[i], "-u"))
 			asks_libunwind = true;
 		else
-			look_at_all(atoi(argv[i]));
+			read_all(atoi(argv[i]));
 	}
 	objects_release(&shared.objects);
 	return 0;

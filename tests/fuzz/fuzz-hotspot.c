@@ -13,7 +13,7 @@
 
 #include "libprof/runtime/hotspot.c"
 #include "libprof/runtime/hotspot_code.c"
-#include "libprof/runtime/runs.h"
+#include "libprof/runtime/runtime_walk.h"
 #include "libprof/wire.h"
 
 #define PAGE_AT	  ((uintptr_t)0x10000000)
@@ -84,9 +84,9 @@ static const struct hotspot_offsets offsets = {.heap_memory = 0,
 	.sweeper = 8};
 
 static struct runtime_cache kept;
-static struct runs_expanded expanded[RUNS_EXPANDED];
+static struct runtime_walk_expanded expanded[RUNTIME_WALK_EXPANDED];
 
-static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
+static uint64_t word_of(struct runtime_walk *runs, struct runtime_frame *frame)
 {
 	char text[RUNTIME_FILE_BYTES];
 
@@ -95,9 +95,10 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 		hotspot_text(runs->runtime, &runs->reader, frame->file, text, RUNTIME_FILE_BYTES,
 			1) > RUNTIME_FILE_BYTES)
 		__builtin_trap();
-	if (runs_first_line(runs, frame))
+	if (runtime_walk_first_line(runs, frame))
 		return 0;
-	return wire_language_frame(WIRE_LANGUAGE_BIT, frame->first_line, runs_line(runs, frame));
+	return wire_language_frame(
+		WIRE_LANGUAGE_BIT, frame->first_line, runtime_walk_line(runs, frame));
 }
 
 static void put(struct page *page, uint64_t at, const void *value, unsigned bytes)
@@ -179,22 +180,22 @@ static void lay_out(struct page *page)
 }
 
 /* Walk from @at on, as far as the frames lead. */
-static void walk(struct runs *runs, uint64_t *frames, struct unwind_activation at)
+static void walk(struct runtime_walk *runs, uint64_t *frames, struct unwind_activation at)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < STEPS; i++) {
 		const struct unwind_frame frame = {.is_generated = 1};
-		int answer = runs_step(runs, &at);
+		int answer = runtime_walk_step(runs, &at);
 
-		n += runs_frames(runs, NULL, &frame, frames + n, FRAMES - n);
+		n += runtime_walk_frames(runs, NULL, &frame, frames + n, FRAMES - n);
 		if (answer <= 0)
 			break;
 		if (n > FRAMES)
 			__builtin_trap();
 		at.innermost = NULL;
 	}
-	if (runs_finish(runs, frames, n, 1) > n)
+	if (runtime_walk_finish(runs, frames, n, 1) > n)
 		__builtin_trap();
 }
 
@@ -208,7 +209,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			[HOTSPOT_CALL_STUB] = AT(code) + 1104,
 			[HOTSPOT_UNLOADED] = AT(unloaded),
 			[HOTSPOT_HEAPS] = AT(heap)}};
-	struct runs runs = {.generator = &runtime, .expanded = expanded};
+	struct runtime_walk runs = {.generator = &runtime, .expanded = expanded};
 	struct arch_registers registers;
 	uint64_t frames[FRAMES], word;
 
@@ -230,7 +231,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned i = 0; i < ARCH_DWARF_REGS; i++)
 		registers.r[i] = AT(stack) + 8u * (data[1 + i % 5] & 63);
 	registers.r[ARCH_DWARF_PC] = AT(code) + data[6] * 8u + (data[7] & 7);
-	runs_init(&runs, 0, word_of, NULL);
+	runtime_walk_init(&runs, 0, word_of, NULL);
 	runtime_reader_init(&runs.reader, getpid(), 0);
 	if (data[0] & 4)
 		runs.reader.cache = &kept;

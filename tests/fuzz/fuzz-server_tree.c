@@ -48,7 +48,7 @@ static void read_answers(const struct bytes *rows, const struct bytes *stacks,
 		abort();
 	if (!server_tree_index(&server, stacks, frames)) {
 		server_tree_use(&server, &weights);
-		if (!server_tree_place(&server, &weights, tree, &sums) &&
+		if (!server_tree_add_weights(&server, &weights, tree, &sums) &&
 			!server_sums_add(&sums, tree) && !calltree_finish(tree) &&
 			sums.unknown > sums.weight)
 			abort();

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "libprof/runtime/runs.h"
+#include "libprof/runtime/runtime_walk.h"
 #include "libprof/runtime/v8.c"
 #include "libprof/runtime/v8_code.c"
 #include "libprof/runtime/v8_source.c"
@@ -46,9 +46,9 @@ _Static_assert(sizeof(struct page) <= PAGES, "fits");
 
 static struct runtime_cache kept;
 static struct runtime_room lent;
-static struct runs_expanded expanded[RUNS_EXPANDED];
+static struct runtime_walk_expanded expanded[RUNTIME_WALK_EXPANDED];
 
-static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
+static uint64_t word_of(struct runtime_walk *runs, struct runtime_frame *frame)
 {
 	char text[RUNTIME_FILE_BYTES];
 
@@ -57,7 +57,8 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 		v8_text(runs->runtime, &runs->reader, frame->file, text, RUNTIME_FILE_BYTES, 1) >
 			RUNTIME_FILE_BYTES)
 		__builtin_trap();
-	return wire_language_frame(WIRE_LANGUAGE_BIT, frame->first_line, runs_line(runs, frame));
+	return wire_language_frame(
+		WIRE_LANGUAGE_BIT, frame->first_line, runtime_walk_line(runs, frame));
 }
 
 /* ---- the page -------------------------------------------------------------------------------- */
@@ -209,7 +210,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static uint64_t inputs; /* runs' epoch: cached facts end with the input */
 	struct runtime runtime = {
 		.kind = &runtime_v8, .version = 1204, .base = PLACE(sizes), .base_bytes = 18};
-	struct runs runs = {.generator = &runtime, .expanded = expanded, .epoch = ++inputs};
+	struct runtime_walk runs = {.generator = &runtime, .expanded = expanded, .epoch = ++inputs};
 	struct arch_registers registers = {0};
 	uint64_t frames[FRAMES], word;
 	unsigned n = 0;
@@ -233,7 +234,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	registers.r[ARCH_DWARF_PC] =
 		data[0] & 4 ? PLACE(sizes) + 8 : PLACE(optimised.code) + data[7];
 	registers.r[ARCH_DWARF_SP] = data[0] & 8 ? PLACE(stack) : PLACE(stack) + 56;
-	runs_init(&runs, 0, word_of, NULL);
+	runtime_walk_init(&runs, 0, word_of, NULL);
 	runtime_reader_init(&runs.reader, getpid(), 0);
 	runtime_lend(&runs.reader, &lent);
 	if (data[0] & 1)
@@ -250,10 +251,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			.innermost = data[0] & 2 && registers.r[ARCH_DWARF_SP] == sp ? &registers
 										     : NULL};
 
-		n += runs_frames(&runs, NULL, &frame, frames + n, FRAMES - n);
+		n += runtime_walk_frames(&runs, NULL, &frame, frames + n, FRAMES - n);
 		runs.frame_error = 0;
 	}
-	if (runs_finish(&runs, frames, n, 1) > FRAMES)
+	if (runtime_walk_finish(&runs, frames, n, 1) > FRAMES)
 		__builtin_trap();
 	return 0;
 }

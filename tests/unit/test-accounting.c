@@ -37,7 +37,7 @@ static struct profile_image *live(struct flameprof_profile *profile, const struc
 	image->end_cpu_ns = life->end * MS;
 	image->threads_ns = (life->end - life->start) * MS;
 	image->children_ns = life->children * MS;
-	image->told_end = 1;
+	image->end_is_reported = 1;
 	image->ended = 1;
 	snprintf(image->exe, sizeof(image->exe), "%s", life->exe ? life->exe : "/bin/it");
 	return image;
@@ -343,7 +343,7 @@ static void test_io_workers_have_a_box(void **state)
 static void test_who_is_killed_by_being_sampled(void **state)
 {
 	static const struct {
-		uint32_t of_child, of_image, told_end, killed_by;
+		uint32_t of_child, of_image, end_is_reported, killed_by;
 	} cases[] = {{27, 27, 0, 27}, {9, 27, 0, 0}, {27, 0, 0, 0}, {27, 27, 1, 0}, {0, 0, 0, 0}};
 
 	(void)state;
@@ -356,7 +356,7 @@ static void test_who_is_killed_by_being_sampled(void **state)
 
 		child.signal = cases[i].of_child;
 		image->signal = cases[i].of_image;
-		image->told_end = cases[i].told_end != 0;
+		image->end_is_reported = cases[i].end_is_reported != 0;
 		compute(profile, ACCOUNTING_START_CREDITED, &child);
 		assert_int_equal(profile_totals(profile)->killed_by, cases[i].killed_by);
 		profile_free(profile);
@@ -406,7 +406,7 @@ static void test_who_was_killed(void **state)
 	struct accounting books;
 
 	(void)state;
-	killed->told_end = 0;
+	killed->end_is_reported = 0;
 	killed->end_cpu_ns = 118 * MS; /* read while the process exited */
 	killed->unrecorded = 40;
 	sample(profile, 2, 60);
@@ -428,7 +428,7 @@ static void test_a_killed_one_with_threads(void **state)
 	struct accounting books;
 
 	(void)state;
-	killed->told_end = 0;
+	killed->end_is_reported = 0;
 	killed->live_threads = 8;
 	sample(profile, 2, 60);
 	books = compute(profile, ACCOUNTING_START_CREDITED, &child);
@@ -445,7 +445,7 @@ static void test_a_killed_one_without_samples(void **state)
 	struct accounting_child child = child_of(390, 138);
 
 	(void)state;
-	profile_image_at(profile, profile_image(profile, 2))->told_end = 0;
+	profile_image_at(profile, profile_image(profile, 2))->end_is_reported = 0;
 	live(profile,
 		&(struct life){.id = 3, .pid = 12, .ppid = OWN, .born = 3, .start = 10, .end = 20});
 	assert_int_equal(
@@ -504,7 +504,7 @@ static void test_it_still_runs(void **state)
 	struct accounting books;
 
 	(void)state;
-	image->told_end = 0;
+	image->end_is_reported = 0;
 	image->still_runs = 1;
 	sample(profile, 1, 300); /* more than its clock says, by chance */
 	books = compute(profile, ACCOUNTING_START_CREDITED, NULL);

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "libprof/runtime/cpython.c"
-#include "libprof/runtime/runs.h"
+#include "libprof/runtime/runtime_walk.h"
 #include "libprof/wire.h"
 
 #define SELF	   0x1234567u
@@ -79,7 +79,7 @@ struct fixture {
 	struct image image;
 	struct runtime runtime;
 	struct runtime_reader reader;
-	struct runs runs;
+	struct runtime_walk runs;
 	const struct release *release;
 	uintptr_t outer_pc; /* pc of the outermost activation */
 	unsigned activations;
@@ -102,14 +102,14 @@ static void put_int(char *structure, uint32_t offset, uint32_t value)
 	memcpy(structure + offset, &value, sizeof(value));
 }
 
-static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
+static uint64_t word_of(struct runtime_walk *runs, struct runtime_frame *frame)
 {
 	struct fixture *fixture = runs->context;
 
 	runtime_cpython.text(runs->runtime, &runs->reader, frame->name,
 		fixture->names[fixture->told], RUNTIME_NAME_BYTES, 0);
 	fixture->identity[fixture->told] = frame->identity;
-	fixture->lines[fixture->told++] = runs_line(runs, frame);
+	fixture->lines[fixture->told++] = runtime_walk_line(runs, frame);
 	return wire_language_frame(WIRE_LANGUAGE_BIT, frame->first_line, 0);
 }
 
@@ -242,7 +242,7 @@ static void tell_at(struct fixture *fixture, uintptr_t pc, int is_rooted)
 	fixture->told = 0;
 	fixture->runs.thread = (struct runtime_thread){.self = SELF};
 	fixture->runs.known = 0;
-	runs_init(&fixture->runs, pc, word_of, fixture);
+	runtime_walk_init(&fixture->runs, pc, word_of, fixture);
 	runtime_reader_init(&fixture->runs.reader, getpid(), 0);
 	for (unsigned i = 0; i < fixture->activations; i++) {
 		uintptr_t place = (uintptr_t)&fixture->image.activation[i];
@@ -253,11 +253,11 @@ static void tell_at(struct fixture *fixture, uintptr_t pc, int is_rooted)
 			.sp = place,
 			.caller_sp = place + sizeof(fixture->image.activation[i])};
 
-		n += runs_frames(
+		n += runtime_walk_frames(
 			&fixture->runs, &fixture->runtime, &frame, fixture->frames + n, 16 - n);
 		fixture->frames[n++] = NATIVE;
 	}
-	fixture->n = runs_finish(&fixture->runs, fixture->frames, n, is_rooted);
+	fixture->n = runtime_walk_finish(&fixture->runs, fixture->frames, n, is_rooted);
 }
 
 static void tell(struct fixture *fixture)

@@ -163,14 +163,14 @@ static void a_perf_map_outlives_its_name(void **state)
 	snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
 	unlink(path);
 	/* The map may be written later than its code runs. */
-	held_files_look(held, IMAGE, pid);
+	held_files_open(held, IMAGE, pid);
 	assert_int_equal(held_files_find_map(held, IMAGE, false, 0), 0);
 	map = fopen(path, "we");
 	assert_non_null(map);
 	fputs("1000 10 first\n", map);
 	fflush(map);
 	usleep(120000);
-	held_files_look(held, IMAGE, pid);
+	held_files_open(held, IMAGE, pid);
 	assert_true(is_file(held_files_find_map(held, IMAGE, false, 0), path));
 	fputs("2000 10 second\n", map);
 	fclose(map);

@@ -126,7 +126,7 @@ static int read_at(int32_t bci, struct runtime_frame *frame)
 		hotspot_read_method(&heap->runtime, &heap->reader, (uintptr_t)heap->method, frame);
 
 	if (!error)
-		hotspot_set_place(frame, bci);
+		hotspot_set_position(frame, bci);
 	return error;
 }
 

@@ -77,7 +77,7 @@ static void test_a_known_one_is_not_written(void **state)
 	size_t bytes = sizeof(functions) / 2 & ~(size_t)(PAGE_BYTES - 1);
 	static const struct runtime_kind kind = {.name = "made up"};
 	static const struct runtime runtime = {.kind = &kind};
-	struct runs runs = {.runtime = &runtime};
+	struct runtime_walk runs = {.runtime = &runtime};
 	struct runtime_frame frame = {.identity = FUNCTIONS_FEW / 2, .line = 12};
 	struct function_entry *entry = find_function(frame.identity);
 

@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "libprof/runtime/lua.c"
-#include "libprof/runtime/runs.h"
+#include "libprof/runtime/runtime_walk.h"
 #include "tests/unit/shown-stack.h"
 
 #define PAGE_BYTES    4096u
@@ -80,7 +80,7 @@ struct fixture {
 	const struct lua_layout *layout;
 	char *state[STATES];
 	struct runtime runtime;
-	struct runs runs;
+	struct runtime_walk runs;
 	struct arch_registers registers;
 	uint64_t frames[256];
 	struct shown_stack shown;
@@ -232,7 +232,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
+static uint64_t word_of(struct runtime_walk *runs, struct runtime_frame *frame)
 {
 	struct fixture *fixture = runs->context;
 	char name[RUNTIME_NAME_BYTES], file[RUNTIME_FILE_BYTES];
@@ -262,7 +262,8 @@ static const char *walk(struct fixture *fixture, const char *native)
 	unsigned n = 0, at = 0;
 
 	fixture->shown.count = 0;
-	runs_init(&fixture->runs, strchr("eErR", native[0]) ? EVALUATOR + 8 : 0, word_of, fixture);
+	runtime_walk_init(
+		&fixture->runs, strchr("eErR", native[0]) ? EVALUATOR + 8 : 0, word_of, fixture);
 	runtime_reader_init(&fixture->runs.reader, getpid(), 0);
 	for (; native[at]; at++) {
 		char kind = native[at];
@@ -277,11 +278,11 @@ static const char *walk(struct fixture *fixture, const char *native)
 		words[0] = (uintptr_t)fixture->image; /* is none */
 		words[3] = (uintptr_t)fixture->state[strchr("ER", kind) ? COROUTINE : MAIN];
 		words[4] = (uintptr_t)fixture->image->proto;
-		n += runs_frames(
+		n += runtime_walk_frames(
 			&fixture->runs, &fixture->runtime, &frame, fixture->frames + n, 256 - n);
 		fixture->frames[n++] = WIRE_FRAME(1, (uint8_t)kind);
 	}
-	n = runs_finish(&fixture->runs, fixture->frames, n, 1);
+	n = runtime_walk_finish(&fixture->runs, fixture->frames, n, 1);
 	return shown_text(&fixture->shown, fixture->frames, n);
 }
 

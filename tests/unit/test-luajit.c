@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "libprof/runtime/luajit.c"
-#include "libprof/runtime/runs.h"
+#include "libprof/runtime/runtime_walk.h"
 #include "tests/unit/shown-stack.h"
 
 #define PAGE_BYTES   4096u
@@ -75,7 +75,7 @@ struct fixture {
 	char *pages;	     /* no memory is mapped behind them */
 	struct image *image; /* at the end of `pages` */
 	struct runtime runtime;
-	struct runs runs;
+	struct runtime_walk runs;
 	struct arch_registers registers;
 	uint64_t *top[STATES]; /* base of each state's innermost function */
 	uintptr_t saved_pc;    /* in the interpreter's frames */
@@ -226,7 +226,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
+static uint64_t word_of(struct runtime_walk *runs, struct runtime_frame *frame)
 {
 	struct fixture *fixture = runs->context;
 	char name[RUNTIME_NAME_BYTES], file[RUNTIME_FILE_BYTES];
@@ -280,7 +280,7 @@ static const char *walk(struct fixture *fixture, const char *native)
 
 	fixture->shown.count = 0;
 	put_native(fixture, native);
-	runs_init(&fixture->runs, strchr("eER", native[0]) ? pc : 0, word_of, fixture);
+	runtime_walk_init(&fixture->runs, strchr("eER", native[0]) ? pc : 0, word_of, fixture);
 	runtime_reader_init(&fixture->runs.reader, getpid(), 0);
 	for (unsigned at = 0; native[at]; at++) {
 		const struct unwind_frame frame = {.pc = strchr("eER", native[at]) ? pc : 0x4000,
@@ -289,11 +289,11 @@ static const char *walk(struct fixture *fixture, const char *native)
 			.is_generated = !at && fixture->is_generated,
 			.registers = registers_of};
 
-		n += runs_frames(
+		n += runtime_walk_frames(
 			&fixture->runs, &fixture->runtime, &frame, fixture->frames + n, 256 - n);
 		fixture->frames[n++] = WIRE_FRAME(1, (uint8_t)native[at]);
 	}
-	n = runs_finish(&fixture->runs, fixture->frames, n, 1);
+	n = runtime_walk_finish(&fixture->runs, fixture->frames, n, 1);
 	return shown_text(&fixture->shown, fixture->frames, n);
 }
 

@@ -56,7 +56,7 @@ static const char *name_in(struct fixture *fixture, uint32_t image, uint64_t add
 {
 	const struct names_code *code = profile_code_at(fixture->profile, image, address);
 
-	return code ? names_string(profile_words(fixture->profile, image), code->name) : NULL;
+	return code ? names_string(profile_names(fixture->profile, image), code->name) : NULL;
 }
 
 static const char *name_at(struct fixture *fixture, uint64_t address)

@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "libprof/runtime/php.c"
-#include "libprof/runtime/runs.h"
+#include "libprof/runtime/runtime_walk.h"
 #include "tests/unit/shown-stack.h"
 
 #define PAGE_BYTES 4096u
@@ -71,7 +71,7 @@ struct fixture {
 	char *pages;	     /* behind them nothing is mapped */
 	struct image *image; /* at their end */
 	struct runtime runtime;
-	struct runs runs;
+	struct runtime_walk runs;
 	uint64_t frames[WIRE_MAX_DEPTH];
 	struct shown_stack shown;
 };
@@ -168,7 +168,7 @@ static void tear_down_release(struct fixture *fixture)
 	munmap(fixture->pages, PAGES * PAGE_BYTES);
 }
 
-static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
+static uint64_t word_of(struct runtime_walk *runs, struct runtime_frame *frame)
 {
 	struct fixture *fixture = runs->context;
 	char name[RUNTIME_NAME_BYTES], file[RUNTIME_FILE_BYTES];
@@ -189,17 +189,17 @@ static const char *walk(struct fixture *fixture, const char *native)
 	uintptr_t sp = 0x7000;
 
 	fixture->shown.count = 0;
-	runs_init(&fixture->runs, 0, word_of, fixture);
+	runtime_walk_init(&fixture->runs, 0, word_of, fixture);
 	runtime_reader_init(&fixture->runs.reader, getpid(), 0);
 	for (const char *at = native; *at; at++, sp += 16) {
 		const struct unwind_frame frame = {
 			.pc = *at == 'e' ? EXECUTE_EX : OTHER, .sp = sp, .caller_sp = sp + 16};
 
-		n += runs_frames(&fixture->runs, &fixture->runtime, &frame, fixture->frames + n,
-			WIRE_MAX_DEPTH - n);
+		n += runtime_walk_frames(&fixture->runs, &fixture->runtime, &frame,
+			fixture->frames + n, WIRE_MAX_DEPTH - n);
 		fixture->frames[n++] = WIRE_FRAME(1, (uint8_t)*at);
 	}
-	n = runs_finish(&fixture->runs, fixture->frames, n, 1);
+	n = runtime_walk_finish(&fixture->runs, fixture->frames, n, 1);
 	return shown_text(&fixture->shown, fixture->frames, n);
 }
 

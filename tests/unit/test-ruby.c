@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "libprof/runtime/ruby.c"
-#include "libprof/runtime/runs.h"
+#include "libprof/runtime/runtime_walk.h"
 #include "libprof/wire.h"
 
 #define PAGES_BYTES 8192u
@@ -79,7 +79,7 @@ static unsigned row;
 struct fixture {
 	struct image *image;
 	struct runtime runtime;
-	struct runs runs;
+	struct runtime_walk runs;
 	uint64_t leaf, callee; /* frames that an activation called, leaf first */
 	uint64_t frames[32];
 	unsigned told;
@@ -87,7 +87,7 @@ struct fixture {
 	uint32_t lines[16];
 };
 
-static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
+static uint64_t word_of(struct runtime_walk *runs, struct runtime_frame *frame)
 {
 	struct fixture *fixture = runs->context;
 
@@ -95,7 +95,7 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 		RUNTIME_NAME_BYTES, 0);
 	runtime_ruby.text(runs->runtime, &runs->reader, frame->file, fixture->files[fixture->told],
 		RUNTIME_FILE_BYTES, 1);
-	fixture->lines[fixture->told++] = runs_line(runs, frame);
+	fixture->lines[fixture->told++] = runtime_walk_line(runs, frame);
 	return wire_language_frame(WIRE_LANGUAGE_BIT, frame->first_line, 0);
 }
 
@@ -310,16 +310,16 @@ static unsigned tell_at(
 
 	fixture->told = 0;
 	fixture->runs.thread = thread;
-	runs_init(&fixture->runs, 0, word_of, fixture);
+	runtime_walk_init(&fixture->runs, 0, word_of, fixture);
 	runtime_reader_init(&fixture->runs.reader, getpid(), 0);
 	for (unsigned i = 0; i < activations; i++) {
 		for (unsigned k = 0; k < 2; k++)
 			fixture->frames[n++] = native[k];
-		n += runs_frames(
+		n += runtime_walk_frames(
 			&fixture->runs, &fixture->runtime, &frame, fixture->frames + n, 16);
 		fixture->frames[n++] = WIRE_FRAME(MODULE, 3);
 	}
-	return runs_finish(&fixture->runs, fixture->frames, n, 1);
+	return runtime_walk_finish(&fixture->runs, fixture->frames, n, 1);
 }
 
 static unsigned tell(struct fixture *fixture)

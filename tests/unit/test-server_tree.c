@@ -81,7 +81,7 @@ static int place(struct server_weights *weights)
 	weights->rows = &rows;
 	if (!error) {
 		server_tree_use(&server, weights);
-		error = server_tree_place(&server, weights, tree, &sums);
+		error = server_tree_add_weights(&server, weights, tree, &sums);
 	}
 	server_tree_release(&server);
 	return error;

@@ -101,7 +101,7 @@ static void look_twice(unsigned turns, uint64_t ready, bool sleeps)
 		.put_sample = put_sample,
 	};
 	uint64_t frames[WIRE_MAX_DEPTH + 1], held[WIRE_MAX_DEPTH + 1];
-	struct wait_looker looker = {
+	struct wait_reader reader = {
 		.calls = &calls,
 		.period_ns = US,
 		.due_ns = DUE,
@@ -125,13 +125,13 @@ static void look_twice(unsigned turns, uint64_t ready, bool sleeps)
 	slept_ns = ready_ns = unknown_ns = 0;
 	clock_ns = DUE + LATE;
 	is(&thread, 7 * MS, 3 * MS, 20, false);
-	assert_int_equal(wait_thread_observe(&looker, &thread, &process), 0);
+	assert_int_equal(wait_thread_observe(&reader, &thread, &process), 0);
 	assert_true(thread.is_awake);
 	clock_ns += 200 * US;
 	is(&thread, 7 * MS + 20 * US, 3 * MS + ready, 20 + turns, sleeps);
-	assert_int_equal(wait_thread_observe_again(&looker, &thread, &process), 0);
-	wait_thread_record(&looker, &thread, &process);
-	wait_thread_release(&looker, &thread);
+	assert_int_equal(wait_thread_observe_again(&reader, &thread, &process), 0);
+	wait_thread_record(&reader, &thread, &process);
+	wait_thread_release(&reader, &thread);
 }
 
 /*

@@ -2,8 +2,8 @@
 /*
  * Group a tree's waiting stacks by what they wait for and by the function that waits.
  */
-#ifndef CLI_PROFILE_WAIT_PLACES_H
-#define CLI_PROFILE_WAIT_PLACES_H
+#ifndef CLI_PROFILE_WAIT_SITES_H
+#define CLI_PROFILE_WAIT_SITES_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 /*
  * A function, and what it waits for. Texts are the tree's; those with a length are not terminated.
  */
-struct wait_place {
+struct wait_site {
 	const char *leaf, *function;
 	const char *kind;   /* kind of wait, as the module of CALLTREE_WAIT */
 	const char *holder; /* function that holds it; "": not known */
@@ -25,17 +25,17 @@ struct wait_place {
  * Returns the place of @node, a waiting leaf of @tree. `leaf` is the name without its brackets.
  * `function` is the innermost one that does not itself exist to wait or lock for its callers.
  */
-struct wait_place wait_place_of(const struct calltree *tree, uint32_t node);
+struct wait_site wait_site_of(const struct calltree *tree, uint32_t node);
 
 /* For qsort(): by leaf and function; by leaf, function, holder; by holder; by falling weight. */
-int wait_place_by_place(const void *a, const void *b);
-int wait_place_by_place_and_holder(const void *a, const void *b);
-int wait_place_by_holder(const void *a, const void *b);
-int wait_place_by_weight(const void *a, const void *b);
+int wait_site_by_site(const void *a, const void *b);
+int wait_site_by_site_and_holder(const void *a, const void *b);
+int wait_site_by_holder(const void *a, const void *b);
+int wait_site_by_weight(const void *a, const void *b);
 
 /* Sort @places by @order and merge equal ones. Returns how many are left. */
-size_t wait_places_merge(
-	struct wait_place *places, size_t count, int (*order)(const void *, const void *));
+size_t wait_sites_merge(
+	struct wait_site *places, size_t count, int (*order)(const void *, const void *));
 
 /*
  * Find the places of @tree (functions whole, idle threads folded) that wait for something known:
@@ -43,6 +43,6 @@ size_t wait_places_merge(
  * their weight is in *@idle. Returns an array from malloc and its length in *@count, or NULL
  * without memory.
  */
-struct wait_place *wait_places_find(const struct calltree *tree, size_t *count, uint64_t *idle);
+struct wait_site *wait_sites_find(const struct calltree *tree, size_t *count, uint64_t *idle);
 
 #endif

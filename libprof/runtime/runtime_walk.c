@@ -6,7 +6,7 @@
  * and all frames while the thread sets up an activation. Without the lock the runtime may free its
  * structures at any time, so read everything by system calls.
  */
-#include "libprof/runtime/runs.h"
+#include "libprof/runtime/runtime_walk.h"
 
 #include <errno.h>
 
@@ -16,7 +16,7 @@
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-uint32_t runs_line(struct runs *runs, const struct runtime_frame *frame)
+uint32_t runtime_walk_line(struct runtime_walk *runs, const struct runtime_frame *frame)
 {
 	const struct runtime *runtime = runs->runtime;
 	uint64_t key = runtime_mix(frame->identity, (uint32_t)frame->position);
@@ -33,7 +33,7 @@ uint32_t runs_line(struct runs *runs, const struct runtime_frame *frame)
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-int runs_first_line(struct runs *runs, struct runtime_frame *frame)
+int runtime_walk_first_line(struct runtime_walk *runs, struct runtime_frame *frame)
 {
 	struct runtime_frame first = *frame;
 
@@ -45,7 +45,7 @@ int runs_first_line(struct runs *runs, struct runtime_frame *frame)
 }
 
 /* May plain loads be used from a run's second frame on? Not while an activation is set up. */
-static int may_trust(const struct runs *runs)
+static int may_trust(const struct runtime_walk *runs)
 {
 	const struct runtime *runtime = runs->runtime;
 
@@ -53,7 +53,7 @@ static int may_trust(const struct runs *runs)
 	       runs->pc - runtime->entry >= runtime->setup_end - runtime->entry;
 }
 
-static int begin(struct runs *runs, const struct runtime *runtime, uintptr_t sp)
+static int begin(struct runtime_walk *runs, const struct runtime *runtime, uintptr_t sp)
 {
 	int error = 0;
 
@@ -64,12 +64,12 @@ static int begin(struct runs *runs, const struct runtime *runtime, uintptr_t sp)
 		runs->reader.fixed_start = runtime->base;
 		runs->reader.fixed_bytes = runtime->base_bytes;
 	}
-	runs->stack = (struct runtime_stack){.place = RUNTIME_PLACE_NONE};
+	runs->stack = (struct runtime_stack){.place = RUNTIME_AT_NONE};
 	if (runtime->kind->begin)
 		error = runtime->kind->begin(
 			runtime, &runs->reader, &runs->thread, sp, runs->known, &runs->stack);
 	if (error)
-		runs->stack.place = RUNTIME_PLACE_NONE;
+		runs->stack.place = RUNTIME_AT_NONE;
 	else
 		runs->known = runs->stack.state;
 	return error == -ENOENT ? 0 : error;
@@ -80,7 +80,7 @@ static int begin(struct runs *runs, const struct runtime *runtime, uintptr_t sp)
  * outside of it must still be counted. Drop up to RESERVED_FRAMES of the @told frames written so
  * far to make room for native frames. Returns how many of the @told frames stay, or -errno.
  */
-static int cut_run(struct runs *runs, uint64_t *frames, unsigned told)
+static int cut_run(struct runtime_walk *runs, uint64_t *frames, unsigned told)
 {
 	struct runtime_frame frame;
 	int got = 1;
@@ -97,7 +97,7 @@ static int cut_run(struct runs *runs, uint64_t *frames, unsigned told)
 }
 
 /* Write the frames of the run that runs->stack is at. Returns how many, or -errno. */
-static int tell_run(struct runs *runs, uint64_t *frames, unsigned room)
+static int tell_run(struct runtime_walk *runs, uint64_t *frames, unsigned room)
 {
 	const struct runtime_kind *kind = runs->runtime->kind;
 	struct runtime_frame frame;
@@ -119,7 +119,7 @@ static int tell_run(struct runs *runs, uint64_t *frames, unsigned room)
 }
 
 /* Is @frame the activation of the next run? */
-static int is_place(const struct runs *runs, const struct unwind_frame *frame)
+static int is_place(const struct runtime_walk *runs, const struct unwind_frame *frame)
 {
 	const struct runtime *runtime = runs->runtime;
 
@@ -128,21 +128,21 @@ static int is_place(const struct runs *runs, const struct unwind_frame *frame)
 }
 
 /* Is @frames the caller of the last activation, with @between frames in between? */
-static int is_behind(const struct runs *runs, const uint64_t *frames, unsigned between)
+static int is_behind(const struct runtime_walk *runs, const uint64_t *frames, unsigned between)
 {
 	return runs->activation && frames == runs->activation + 1 + between;
 }
 
 /* Does the activation at @frames share the run of the last activation (runtime->is_joined)? */
-static int is_joined(const struct runs *runs, const uint64_t *frames)
+static int is_joined(const struct runtime_walk *runs, const uint64_t *frames)
 {
 	return runs->runtime->is_joined &&
 	       (is_behind(runs, frames, 1) ||
 		       (is_behind(runs, frames, 2) && runs->joiner == runs->activation + 1));
 }
 
-/* Implements runs_frames() for a runtime that has an evaluator. */
-static unsigned frames_of_evaluator(struct runs *runs, const struct runtime *runtime,
+/* Implements runtime_walk_frames() for a runtime that has an evaluator. */
+static unsigned frames_of_evaluator(struct runtime_walk *runs, const struct runtime *runtime,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
 	struct runtime_stack *stack = &runs->stack;
@@ -166,7 +166,7 @@ static unsigned frames_of_evaluator(struct runs *runs, const struct runtime *run
 		runs->activation = frames;
 		return 0;
 	}
-	if (stack->place == RUNTIME_PLACE_NONE) {
+	if (stack->place == RUNTIME_AT_NONE) {
 		runs->error = runs->unfilled ? -EBADMSG : 0;
 		runs->activation = runs->unfilled = frames;
 		return 0;
@@ -174,7 +174,7 @@ static unsigned frames_of_evaluator(struct runs *runs, const struct runtime *run
 	stack->run_by = frame;
 	told = tell_run(runs, frames, room);
 	stack->run_by = NULL;
-	runs->is_innermost_told |= frame->pc == runs->pc;
+	runs->has_innermost_run |= frame->pc == runs->pc;
 	if (told < 0) {
 		runs->error = told;
 		return 0;
@@ -188,27 +188,30 @@ static unsigned frames_of_evaluator(struct runs *runs, const struct runtime *run
 /* ---- frames of generated code ---------------------------------------------------------------- */
 
 /* Each key has two possible entries: @way is 0 or 1. */
-static struct runs_expanded *expanded_of(const struct runs *runs, uint64_t key, unsigned way)
+static struct runtime_walk_expanded *expanded_of(
+	const struct runtime_walk *runs, uint64_t key, unsigned way)
 {
-	return &runs->expanded[((key ^ key >> 32) ^ way) % RUNS_EXPANDED];
+	return &runs->expanded[((key ^ key >> 32) ^ way) % RUNTIME_WALK_EXPANDED];
 }
 
-static int has_key(const struct runs_expanded *entry, uint64_t key)
+static int has_key(const struct runtime_walk_expanded *entry, uint64_t key)
 {
 	return __atomic_load_n(&entry->key, __ATOMIC_RELAXED) == key;
 }
 
 /* Copy the cached frames of @key. Returns how many, or -ENOENT if not cached or no room. */
-static int find_expanded(const struct runs *runs, uint64_t key, uint64_t *frames, unsigned room)
+static int find_expanded(
+	const struct runtime_walk *runs, uint64_t key, uint64_t *frames, unsigned room)
 {
-	const struct runs_expanded *entry = expanded_of(runs, key, 0);
+	const struct runtime_walk_expanded *entry = expanded_of(runs, key, 0);
 	uint32_t version, count;
 
 	if (!has_key(entry, key))
 		entry = expanded_of(runs, key, 1);
 	version = __atomic_load_n(&entry->version, __ATOMIC_ACQUIRE);
 	count = __atomic_load_n(&entry->count, __ATOMIC_RELAXED);
-	if (version % 2 || !has_key(entry, key) || count > RUNS_EXPANDED_DEEP || count > room)
+	if (version % 2 || !has_key(entry, key) || count > RUNTIME_WALK_EXPANDED_DEEP ||
+		count > room)
 		return -ENOENT;
 	for (uint32_t i = 0; i < count; i++)
 		frames[i] = __atomic_load_n(&entry->frames[i], __ATOMIC_RELAXED);
@@ -217,10 +220,10 @@ static int find_expanded(const struct runs *runs, uint64_t key, uint64_t *frames
 }
 
 /* Choose the entry to write: the entry that has the key, otherwise a free one, otherwise either. */
-static struct runs_expanded *entry_for(const struct runs *runs, uint64_t key)
+static struct runtime_walk_expanded *entry_for(const struct runtime_walk *runs, uint64_t key)
 {
-	struct runs_expanded *first = expanded_of(runs, key, 0);
-	struct runs_expanded *second = expanded_of(runs, key, 1);
+	struct runtime_walk_expanded *first = expanded_of(runs, key, 0);
+	struct runtime_walk_expanded *second = expanded_of(runs, key, 1);
 
 	if (has_key(first, key) || has_key(second, key))
 		return has_key(first, key) ? first : second;
@@ -230,9 +233,9 @@ static struct runs_expanded *entry_for(const struct runs *runs, uint64_t key)
 }
 
 static void keep_expanded(
-	const struct runs *runs, uint64_t key, const uint64_t *frames, unsigned count)
+	const struct runtime_walk *runs, uint64_t key, const uint64_t *frames, unsigned count)
 {
-	struct runs_expanded *entry = entry_for(runs, key);
+	struct runtime_walk_expanded *entry = entry_for(runs, key);
 	uint32_t version = __atomic_load_n(&entry->version, __ATOMIC_RELAXED);
 
 	if (version % 2 || !__atomic_compare_exchange_n(&entry->version, &version, version + 1, 0,
@@ -250,16 +253,18 @@ static void keep_expanded(
  * Write the language frames of the generated code that runs->generated is at: the innermost @room
  * of them. Cache all of them if the runtime set a key. Returns how many were written, or -errno.
  */
-static int expand(struct runs *runs, const struct runtime *runtime, uint64_t *frames, unsigned room)
+static int expand(
+	struct runtime_walk *runs, const struct runtime *runtime, uint64_t *frames, unsigned room)
 {
 	struct runtime_stack *stack = &runs->generated;
-	uint64_t key = runtime_mix(stack->key, runs->epoch), words[RUNS_EXPANDED_DEEP];
+	uint64_t key = runtime_mix(stack->key, runs->epoch), words[RUNTIME_WALK_EXPANDED_DEEP];
 	int count = stack->key ? find_expanded(runs, key, frames, room) : -ENOENT;
-	struct runtime_frame parts[RUNS_EXPANDED_DEEP];
+	struct runtime_frame parts[RUNTIME_WALK_EXPANDED_DEEP];
 
 	if (count >= 0)
 		return count;
-	count = runtime->kind->next(runtime, &runs->reader, stack, parts, RUNS_EXPANDED_DEEP);
+	count = runtime->kind->next(
+		runtime, &runs->reader, stack, parts, RUNTIME_WALK_EXPANDED_DEEP);
 	for (int i = 0; i < count; i++) {
 		words[i] = runs->word(runs, &parts[i]);
 		if (!words[i])
@@ -274,8 +279,8 @@ static int expand(struct runs *runs, const struct runtime *runtime, uint64_t *fr
 	return count;
 }
 
-/* Implements runs_frames() for a runtime whose frames are generated code. */
-static unsigned frames_of_code(struct runs *runs, const struct runtime *runtime,
+/* Implements runtime_walk_frames() for a runtime whose frames are generated code. */
+static unsigned frames_of_code(struct runtime_walk *runs, const struct runtime *runtime,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
 	const struct runtime *with_evaluator = runs->runtime;
@@ -296,7 +301,7 @@ static unsigned frames_of_code(struct runs *runs, const struct runtime *runtime,
 	return got > 0 ? (unsigned)got : 0;
 }
 
-unsigned runs_frames(struct runs *runs, const struct runtime *runtime,
+unsigned runtime_walk_frames(struct runtime_walk *runs, const struct runtime *runtime,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
 	if (runtime)
@@ -309,7 +314,7 @@ unsigned runs_frames(struct runs *runs, const struct runtime *runtime,
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-int runs_step(struct runs *runs, struct unwind_activation *at)
+int runtime_walk_step(struct runtime_walk *runs, struct unwind_activation *at)
 {
 	const struct runtime *runtime =
 		at->question == UNWIND_STACK_END ? runs->runtime : runs->generator;
@@ -427,11 +432,10 @@ static unsigned withdraw(uint64_t *frames, unsigned n)
 }
 
 /* Have all runs that need an activation been written? */
-static int is_at_end(const struct runs *runs)
+static int is_at_end(const struct runtime_walk *runs)
 {
-	return runs->stack.place == (runs->runtime->start && !runs->has_start
-						    ? RUNTIME_PLACE_OUTERMOST
-						    : RUNTIME_PLACE_NONE);
+	return runs->stack.place ==
+	       (runs->runtime->start && !runs->has_start ? RUNTIME_AT_OUTERMOST : RUNTIME_AT_NONE);
 }
 
 /*
@@ -440,7 +444,7 @@ static int is_at_end(const struct runs *runs)
  * activation is being linked: the thread is in the evaluator, and either is in the setup code or
  * the innermost frame has no run.
  */
-static int is_mispaired(const struct runs *runs, int is_rooted)
+static int is_mispaired(const struct runtime_walk *runs, int is_rooted)
 {
 	const struct runtime *runtime = runs->runtime;
 	uintptr_t offset = runs->pc - runtime->entry;
@@ -450,10 +454,10 @@ static int is_mispaired(const struct runs *runs, int is_rooted)
 	if (is_rooted && is_at_end(runs) && !runs->stack.is_shared)
 		return 0;
 	return offset < runtime->entry_end - runtime->entry &&
-	       (offset < runtime->setup_end - runtime->entry || !runs->is_innermost_told);
+	       (offset < runtime->setup_end - runtime->entry || !runs->has_innermost_run);
 }
 
-unsigned runs_finish(struct runs *runs, uint64_t *frames, unsigned n, int is_rooted)
+unsigned runtime_walk_finish(struct runtime_walk *runs, uint64_t *frames, unsigned n, int is_rooted)
 {
 	if (runs->frame_error) {
 		runs->is_whole = 0;

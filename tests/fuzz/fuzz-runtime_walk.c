@@ -11,7 +11,7 @@
 
 #include "libprof/runtime/cpython.c"
 #include "libprof/runtime/lua.h"
-#include "libprof/runtime/runs.h"
+#include "libprof/runtime/runtime_walk.h"
 #include "libprof/wire.h"
 
 #define PAGE_AT	      ((uintptr_t)0x10000000)
@@ -22,7 +22,7 @@
 
 static uint64_t frames[FRAMES];
 
-static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
+static uint64_t word_of(struct runtime_walk *runs, struct runtime_frame *frame)
 {
 	const struct runtime *runtime = runs->runtime;
 	char text[RUNTIME_FILE_BYTES];
@@ -32,7 +32,8 @@ static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
 		runtime->kind->text(runtime, &runs->reader, frame->file, text, RUNTIME_FILE_BYTES,
 			1) > RUNTIME_FILE_BYTES)
 		__builtin_trap();
-	return wire_language_frame(WIRE_LANGUAGE_BIT, frame->first_line, runs_line(runs, frame));
+	return wire_language_frame(
+		WIRE_LANGUAGE_BIT, frame->first_line, runtime_walk_line(runs, frame));
 }
 
 /* Read a frame's registers from the page, at an offset that depends on its stack pointer. */
@@ -45,10 +46,10 @@ static uint64_t registers_of(const struct unwind_frame *frame, struct arch_regis
 /* Walk a stack whose activations lie all over the page. */
 static void tell(const struct runtime *runtime, uintptr_t known)
 {
-	struct runs runs = {.known = known};
+	struct runtime_walk runs = {.known = known};
 	unsigned n = 0;
 
-	runs_init(&runs, 0, word_of, NULL);
+	runtime_walk_init(&runs, 0, word_of, NULL);
 	runtime_reader_init(&runs.reader, getpid(), 0);
 	for (uintptr_t sp = PAGE_AT; sp < PAGE_AT + PAGES && n < FRAMES; sp += 64) {
 		const struct unwind_frame frame = {.pc = sp,
@@ -57,9 +58,9 @@ static void tell(const struct runtime *runtime, uintptr_t known)
 			.caller_pc = sp + 64,
 			.registers = registers_of};
 
-		n += runs_frames(&runs, runtime, &frame, frames + n, FRAMES - n);
+		n += runtime_walk_frames(&runs, runtime, &frame, frames + n, FRAMES - n);
 	}
-	if (runs_finish(&runs, frames, n, 1) > FRAMES)
+	if (runtime_walk_finish(&runs, frames, n, 1) > FRAMES)
 		__builtin_trap();
 }
 

@@ -4,7 +4,7 @@
  * of a function of its own, with and without the interpreter's lock, with warm and with cold CPU
  * caches. Samples find them cold. Prints medians; asserts nothing.
  *
- *	bench-runs [libpython3.11.so.1.0 ...]
+ *	bench-runtime_walk [libpython3.11.so.1.0 ...]
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -18,7 +18,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "libprof/runtime/runs.h"
+#include "libprof/runtime/runtime_walk.h"
 #include "libprof/unwind/memory.h"
 
 #define ROUNDS	    1001
@@ -34,7 +34,7 @@ static struct {
 
 struct walking {
 	struct unwind_window window;
-	struct runs runs;
+	struct runtime_walk runs;
 	int names;
 };
 
@@ -51,9 +51,9 @@ static int find(struct walking *walking, uintptr_t pc, struct unwind_module *out
 #define UNWIND_READ(context, address, value) \
 	unwind_window_read(&((struct walking *)(context))->window, address, value)
 #define UNWIND_FIND_MODULE(context, pc, out) find(context, pc, out)
-#define UNWIND_RUN(context, of, frame, frames, room)                                              \
-	runs_frames(&((struct walking *)(context))->runs, (of)->runtime ? &runtime : NULL, frame, \
-		frames, room)
+#define UNWIND_RUN(context, of, frame, frames, room)                                               \
+	runtime_walk_frames(&((struct walking *)(context))->runs, (of)->runtime ? &runtime : NULL, \
+		frame, frames, room)
 #include "libprof/unwind/unwind_core.h"
 
 static struct runtime_cache cache;
@@ -63,14 +63,15 @@ static uintptr_t known;
 static char *evicted;
 static int depth;
 
-static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
+static uint64_t word_of(struct runtime_walk *runs, struct runtime_frame *frame)
 {
 	uint64_t at = frame->identity;
 
 	while (functions[at % TABLE][0] && functions[at % TABLE][0] != frame->identity)
 		at++;
 	functions[at % TABLE][0] = frame->identity;
-	return wire_language_frame(WIRE_LANGUAGE_BIT, frame->first_line, runs_line(runs, frame));
+	return wire_language_frame(
+		WIRE_LANGUAGE_BIT, frame->first_line, runtime_walk_line(runs, frame));
 }
 
 static double now_ns(void)
@@ -92,7 +93,7 @@ static double walk(const ucontext_t *context, int names, unsigned *count)
 	arch_registers_from_ucontext(&registers, context);
 	walking.names = names;
 	unwind_window_init(&walking.window, getpid());
-	runs_init(&walking.runs, registers.r[ARCH_DWARF_PC], word_of, NULL);
+	runtime_walk_init(&walking.runs, registers.r[ARCH_DWARF_PC], word_of, NULL);
 	walking.runs.thread = (struct runtime_thread){.self = (uintptr_t)pthread_self()};
 	walking.runs.known = known;
 	walking.runs.generator = NULL;
@@ -100,7 +101,7 @@ static double walk(const ucontext_t *context, int names, unsigned *count)
 	walking.runs.reader.cache = &cache;
 	struct unwind_result result =
 		unwind_walk(&registers, &bounds, frames, WIRE_MAX_DEPTH, &walking);
-	runs_end(&walking.runs, frames, &result);
+	runtime_walk_end(&walking.runs, frames, &result);
 	*count = result.frames;
 	known = walking.runs.known;
 	return now_ns() - start_ns;

@@ -2,7 +2,7 @@
 /*
  * Waits of one name below one function are one place, wherever they are in the tree.
  */
-#include "cli/profile/wait_places.h"
+#include "cli/profile/wait_sites.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static const char *waiter_of(const struct calltree *tree, uint32_t node)
 	return innermost ? innermost : outermost;
 }
 
-struct wait_place wait_place_of(const struct calltree *tree, uint32_t node)
+struct wait_site wait_site_of(const struct calltree *tree, uint32_t node)
 {
 	const struct calltree_node *at = calltree_node_at(tree, node);
 	const char *leaf = calltree_frame_at(tree, at->frame)->name;
@@ -50,24 +50,24 @@ struct wait_place wait_place_of(const struct calltree *tree, uint32_t node)
 		function = "";
 	/* Only a forged file has such a leaf. */
 	if (length < 2 || leaf[0] != '[' || leaf[stem] != ']')
-		return (struct wait_place){leaf, function, kind, "", (int)length, 0, at->self};
+		return (struct wait_site){leaf, function, kind, "", (int)length, 0, at->self};
 	holder = holders_in_name(leaf, &bytes, &stem);
-	return (struct wait_place){leaf + 1, function, kind, holder ? holder : "", (int)stem - 1,
+	return (struct wait_site){leaf + 1, function, kind, holder ? holder : "", (int)stem - 1,
 		(int)bytes, at->self};
 }
 
-int wait_place_by_holder(const void *a, const void *b)
+int wait_site_by_holder(const void *a, const void *b)
 {
-	const struct wait_place *x = a, *y = b;
+	const struct wait_site *x = a, *y = b;
 	int shorter = x->holder_bytes < y->holder_bytes ? x->holder_bytes : y->holder_bytes;
 	int order = memcmp(x->holder, y->holder, (size_t)shorter);
 
 	return order ? order : x->holder_bytes - y->holder_bytes;
 }
 
-int wait_place_by_place(const void *a, const void *b)
+int wait_site_by_site(const void *a, const void *b)
 {
-	const struct wait_place *x = a, *y = b;
+	const struct wait_site *x = a, *y = b;
 	int order = x->leaf_bytes - y->leaf_bytes;
 
 	if (!order)
@@ -75,24 +75,24 @@ int wait_place_by_place(const void *a, const void *b)
 	return order ? order : strcmp(x->function, y->function);
 }
 
-int wait_place_by_place_and_holder(const void *a, const void *b)
+int wait_site_by_site_and_holder(const void *a, const void *b)
 {
-	int order = wait_place_by_place(a, b);
+	int order = wait_site_by_site(a, b);
 
-	return order ? order : wait_place_by_holder(a, b);
+	return order ? order : wait_site_by_holder(a, b);
 }
 
-int wait_place_by_weight(const void *a, const void *b)
+int wait_site_by_weight(const void *a, const void *b)
 {
-	const struct wait_place *x = a, *y = b;
+	const struct wait_site *x = a, *y = b;
 
 	if (x->weight != y->weight)
 		return x->weight < y->weight ? 1 : -1;
-	return wait_place_by_place_and_holder(a, b);
+	return wait_site_by_site_and_holder(a, b);
 }
 
-size_t wait_places_merge(
-	struct wait_place *places, size_t count, int (*order)(const void *, const void *))
+size_t wait_sites_merge(
+	struct wait_site *places, size_t count, int (*order)(const void *, const void *))
 {
 	size_t kept = 0;
 
@@ -117,9 +117,9 @@ static bool is_idle(const struct calltree *tree, uint32_t node)
 	return false;
 }
 
-struct wait_place *wait_places_find(const struct calltree *tree, size_t *count, uint64_t *idle)
+struct wait_site *wait_sites_find(const struct calltree *tree, size_t *count, uint64_t *idle)
 {
-	struct wait_place *places = calloc((size_t)calltree_nodes(tree) + 1, sizeof(*places));
+	struct wait_site *places = calloc((size_t)calltree_nodes(tree) + 1, sizeof(*places));
 
 	*count = 0;
 	*idle = 0;
@@ -133,11 +133,11 @@ struct wait_place *wait_places_find(const struct calltree *tree, size_t *count, 
 		if (is_idle(tree, i))
 			*idle += node->self;
 		else
-			places[(*count)++] = wait_place_of(tree, i);
+			places[(*count)++] = wait_site_of(tree, i);
 	}
 	if (!places)
 		return NULL;
-	*count = wait_places_merge(places, *count, wait_place_by_place);
-	qsort(places, *count, sizeof(*places), wait_place_by_weight);
+	*count = wait_sites_merge(places, *count, wait_site_by_site);
+	qsort(places, *count, sizeof(*places), wait_site_by_weight);
 	return places;
 }

@@ -5,42 +5,42 @@
  * frames before its activation's frame. runs->word converts a language frame to a wire frame
  * (wire.h). Walks in the handler and walks from outside by ptrace use the same code.
  */
-#ifndef LIBPROF_RUNTIME_RUNS_H
-#define LIBPROF_RUNTIME_RUNS_H
+#ifndef LIBPROF_RUNTIME_RUNTIME_WALK_H
+#define LIBPROF_RUNTIME_RUNTIME_WALK_H
 
 #include <stdint.h>
 
 #include "libprof/runtime/runtime.h"
 #include "libprof/wire.h"
 
-struct runs;
+struct runtime_walk;
 
 /* Returns @frame as a wire frame (wire.h), or 0 if its function could not be numbered. */
-typedef uint64_t runs_word_fn(struct runs *runs, struct runtime_frame *frame);
+typedef uint64_t runtime_walk_word_fn(struct runtime_walk *runs, struct runtime_frame *frame);
 
-struct runs {
+struct runtime_walk {
 	struct runtime_thread thread; /* the thread that is walked */
 	uintptr_t pc;		      /* of the walk's innermost frame */
 	uintptr_t known; /* runtime_stack.state of the thread's last walk, then of this one; or 0 */
-	runs_word_fn *word;
+	runtime_walk_word_fn *word;
 	void *context;			 /* the argument of @word */
 	const struct runtime *runtime;	 /* with an evaluator; NULL until the walk reaches it */
 	const struct runtime *generator; /* the runtime that generates code; NULL: none */
 	int is_asked;			 /* caller's flag: readers may make system calls */
 	int error;	       /* -errno of a reader of @runtime: no more runs are written */
 	int frame_error;       /* -errno of @generator: all language frames are removed */
-	int is_innermost_told; /* the frame at @pc had a run */
-	int is_whole;	       /* set by runs_finish(): every run has its activation */
+	int has_innermost_run; /* the frame at @pc had a run */
+	int is_whole;	       /* set by runtime_walk_finish(): every run has its activation */
 	/* Activations of the evaluator: pointers into the walk's array of frames; NULL: none. */
 	const uint64_t *unfilled;   /* the counted activation for which no run was left */
 	const uint64_t *activation; /* the last activation */
 	const uint64_t *joiner;	    /* last frame of runtime->joiner that called an activation */
 	const uint64_t *cut;	    /* end of the written runs; NULL: all were written */
 	int has_start;		    /* runtime->start called the outermost activation */
-	struct runs_expanded *expanded; /* borrowed; may be NULL without @generator */
-	uint64_t epoch;			/* part of the keys of @expanded */
-	struct runtime_stack stack;	/* position in the language stack of @runtime */
-	struct runtime_stack generated; /* in code of @generator */
+	struct runtime_walk_expanded *expanded; /* borrowed; may be NULL without @generator */
+	uint64_t epoch;				/* part of the keys of @expanded */
+	struct runtime_stack stack;		/* position in the language stack of @runtime */
+	struct runtime_stack generated;		/* in code of @generator */
 	struct runtime_reader reader;
 };
 
@@ -49,17 +49,18 @@ struct runs {
  * first use. Any thread may use the cache at any time: readers and writers skip an entry that is
  * being written.
  */
-#define RUNS_EXPANDED	   4096u /* a power of two */
-#define RUNS_EXPANDED_DEEP 30u	 /* language frames of one native frame, at most */
-struct runs_expanded {
+#define RUNTIME_WALK_EXPANDED	   4096u /* a power of two */
+#define RUNTIME_WALK_EXPANDED_DEEP 30u	 /* language frames of one native frame, at most */
+struct runtime_walk_expanded {
 	uint32_t version; /* atomic; odd while the entry is written */
 	uint32_t count;	  /* atomic, as @key and @frames are */
 	uint64_t key;
-	uint64_t frames[RUNS_EXPANDED_DEEP];
+	uint64_t frames[RUNTIME_WALK_EXPANDED_DEEP];
 };
 
 /* Fill in all but @thread, @known, @generator, @expanded, @epoch and @reader. */
-static inline void runs_init(struct runs *runs, uintptr_t pc, runs_word_fn *word, void *context)
+static inline void runtime_walk_init(
+	struct runtime_walk *runs, uintptr_t pc, runtime_walk_word_fn *word, void *context)
 {
 	runs->pc = pc;
 	runs->word = word;
@@ -67,27 +68,27 @@ static inline void runs_init(struct runs *runs, uintptr_t pc, runs_word_fn *word
 	runs->runtime = NULL;
 	runs->error = runs->frame_error = runs->is_asked = 0;
 	runs->is_whole = 1;
-	runs->is_innermost_told = 0;
+	runs->has_innermost_run = 0;
 	runs->unfilled = runs->activation = runs->joiner = runs->cut = NULL;
 	runs->has_start = 0;
 	runs->generated = (struct runtime_stack){0};
 }
 
 /* Ask the runtime for the caller of @at, as UNWIND_ASK (unwind/unwind_core.h) does. */
-int runs_step(struct runs *runs, struct unwind_activation *at);
+int runtime_walk_step(struct runtime_walk *runs, struct unwind_activation *at);
 
 /*
  * Write @frame's language frames, as UNWIND_RUN (unwind/unwind_core.h) does. @runtime is that of
  * the frame's module, or NULL.
  */
-unsigned runs_frames(struct runs *runs, const struct runtime *runtime,
+unsigned runtime_walk_frames(struct runtime_walk *runs, const struct runtime *runtime,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room);
 
 /*
  * Set frame->first_line by kind->line() if it is RUNTIME_LINE_LATER. Returns 0, or -EAGAIN if the
  * runtime does not know it yet.
  */
-int runs_first_line(struct runs *runs, struct runtime_frame *frame);
+int runtime_walk_first_line(struct runtime_walk *runs, struct runtime_frame *frame);
 
 /*
  * End a walk of @n @frames, which reached the outermost frame if @is_rooted. Set runs->is_whole if
@@ -95,17 +96,20 @@ int runs_first_line(struct runs *runs, struct runtime_frame *frame);
  * they are paired and may have the wrong activations. Returns how many frames are left. If
  * runs->cut is not NULL then, the outermost frames are missing, as with WIRE_END_DEPTH.
  */
-unsigned runs_finish(struct runs *runs, uint64_t *frames, unsigned n, int is_rooted);
+unsigned runtime_walk_finish(
+	struct runtime_walk *runs, uint64_t *frames, unsigned n, int is_rooted);
 
-/* Apply runs_finish() to the @result of a walk. */
-static inline void runs_end(struct runs *runs, uint64_t *frames, struct unwind_result *result)
+/* Apply runtime_walk_finish() to the @result of a walk. */
+static inline void runtime_walk_end(
+	struct runtime_walk *runs, uint64_t *frames, struct unwind_result *result)
 {
-	result->frames = runs_finish(runs, frames, result->frames, result->end == WIRE_END_ROOT);
+	result->frames =
+		runtime_walk_finish(runs, frames, result->frames, result->end == WIRE_END_ROOT);
 	if (runs->cut)
 		result->end = WIRE_END_DEPTH;
 }
 
 /* Returns the line that @frame executes, or 0 if there is none. */
-uint32_t runs_line(struct runs *runs, const struct runtime_frame *frame);
+uint32_t runtime_walk_line(struct runtime_walk *runs, const struct runtime_frame *frame);
 
 #endif

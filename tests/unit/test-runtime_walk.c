@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "libprof/runtime/cpython.c"
-#include "libprof/runtime/runs.h"
+#include "libprof/runtime/runtime_walk.h"
 #include "libprof/wire.h"
 
 #define PAGE_BYTES 4096u
@@ -36,7 +36,7 @@ struct fixture {
 	struct image *image; /* behind its page nothing is mapped */
 	struct runtime runtime;
 	const struct cpython_offsets *at;
-	struct runs runs;
+	struct runtime_walk runs;
 	uint64_t frames[8];
 	unsigned told;
 	char names[8][RUNTIME_NAME_BYTES];
@@ -56,13 +56,13 @@ static char *root_of(struct fixture *fixture)
 	return fixture->image->state + fixture->at->root;
 }
 
-static uint64_t word_of(struct runs *runs, struct runtime_frame *frame)
+static uint64_t word_of(struct runtime_walk *runs, struct runtime_frame *frame)
 {
 	struct fixture *fixture = runs->context;
 
 	runtime_cpython.text(runs->runtime, &runs->reader, frame->name,
 		fixture->names[fixture->told], RUNTIME_NAME_BYTES, 0);
-	fixture->lines[fixture->told++] = runs_line(runs, frame);
+	fixture->lines[fixture->told++] = runtime_walk_line(runs, frame);
 	return wire_language_frame(WIRE_LANGUAGE_BIT, frame->first_line, 0);
 }
 
@@ -143,10 +143,10 @@ static unsigned tell(struct fixture *fixture, uintptr_t self, uintptr_t known)
 	fixture->told = 0;
 	fixture->runs.thread = (struct runtime_thread){.self = self};
 	fixture->runs.known = known;
-	runs_init(&fixture->runs, 0, word_of, fixture);
+	runtime_walk_init(&fixture->runs, 0, word_of, fixture);
 	runtime_reader_init(&fixture->runs.reader, getpid(), 0);
-	n = runs_frames(&fixture->runs, &fixture->runtime, &frame, fixture->frames, 8);
-	return runs_finish(&fixture->runs, fixture->frames, n, 1);
+	n = runtime_walk_frames(&fixture->runs, &fixture->runtime, &frame, fixture->frames, 8);
+	return runtime_walk_finish(&fixture->runs, fixture->frames, n, 1);
 }
 
 static void assert_both(struct fixture *fixture, unsigned told)
