@@ -83,11 +83,17 @@ typedef int command_work(const struct options *options, void *context, struct en
 struct ending command_finish(struct options *options, int error, command_work *work, void *context,
 	struct diag_message *message);
 
-/* Print the answer to -h, --version, --show-config or --completions (options->action) to stdout. */
+/*
+ * Print the answer to -h, --help, --version, --show-config or --completions (options->action) to
+ * stdout.
+ */
 struct ending command_print(struct options *options);
 
-/* Write the help, made from the options table, to @out. Returns 0, or -errno of writing. */
-int help_write(FILE *out);
+/*
+ * Write the help, made from the options table, to @out: all documented options by groups, or, if
+ * @is_short, the most used ones. Returns 0, or -errno of writing.
+ */
+int help_write(bool is_short, FILE *out);
 
 /*
  * Write the completion script for @shell, one of options_shells(), to @out. It is made from the

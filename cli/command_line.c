@@ -87,8 +87,7 @@ static size_t first_hidden(void)
 {
 	size_t i = 0;
 
-	while (i < options_row_count &&
-		(options_rows[i].long_name || options_rows[i].listing != OPTIONS_NOWHERE))
+	while (i < options_row_count && (options_rows[i].long_name || options_rows[i].text))
 		i++;
 	return i;
 }
@@ -210,6 +209,8 @@ static int parse_shorts(struct options *options, const char *word, const char *n
 		}
 		if (!row->argument) {
 			error = store_option(options, row, NULL, message);
+			if (*word == 'h') /* and not --help, which has the same row */
+				options->action = OPTIONS_SHORT_HELP;
 			continue;
 		}
 		if (word[1])

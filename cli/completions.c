@@ -32,7 +32,7 @@ static void for_each_row(row_fn *each, FILE *out)
 	for (size_t i = 0; i < options_row_count; i++) {
 		if (options_rows[i].long_name)
 			each(&options_rows[i], out);
-		else if (options_rows[i].listing == OPTIONS_NOWHERE)
+		else if (!options_rows[i].text)
 			return;
 	}
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Print --help, --version and --show-config, and execute commands. The help is made from the
- * options table so that it fits a terminal of 24 lines by 80 columns. --show-config prints the
- * resulting value of each setting and its origin.
+ * Print -h, --help, --version and --show-config, and execute commands. The help is made from the
+ * options table: -h fits a terminal of 24 lines by 80 columns, --help has a line for each option.
+ * --show-config prints the resulting value of each setting and its origin.
  */
 #include "cli/command.h"
 
@@ -150,35 +150,46 @@ static int write_settings(const struct options *options, FILE *out)
 
 /* ---- help ------------------------------------------------------------------------------------ */
 
-#define TEXT_COLUMN  25
-#define LINE_COLUMNS 80
+#define TEXT_COLUMN 27
 
-static const char head[] =
-	"usage: flamerun [option...] [@preset] [--] program [argument...]\n"
-	"       flamerun -p PIDS [option...];  flamerun render|merge|top|diff FILE...\n"
+static const char short_head[] =
+	"usage: flamerun [option...] [--] program [argument...]\n"
+	"       flamerun -p PIDS [option...]; flamerun render|merge|top|diff|push FILE...\n"
 	"Run a program and draw a flame graph of where it spent its time.\n";
 
-static const char tail[] =
+static const char short_tail[] =
+	"render and merge draw files, top prints tables, diff compares, push stores files\n"
+	"flamerun --help lists all options; man flamerun explains them\n";
+
+static const char long_head[] =
+	"usage: flamerun [option...] [@preset] [--] program [argument...]\n"
+	"       flamerun -p PIDS [option...]\n"
+	"Run a program and draw a flame graph of where it spent its time.\n"
+	"\n"
+	"Commands, with options as below:\n"
+	"  flamerun render FILE               draw a file: .folded .pb.gz .svg ...\n"
+	"  flamerun merge FILE...             draw several files as one graph\n"
+	"  flamerun top FILE                  print tables of the hottest functions\n"
+	"  flamerun diff OLD... -- NEW...     compare files of two versions\n"
+	"  flamerun diff -n N -- OLD --- NEW  compare two programs by N runs of each\n"
+	"  flamerun push STORE FILE...        add files to a store of many profiles\n";
+
+static const char long_tail[] =
+	"\n"
+	"A switch such as --icicle is undone by --no-icicle.\n"
 	"Examples: flamerun ./server --port 80;  flamerun -o build.svg -- make -j8\n"
-	"The exit status is the program's own. See flamerun(1) for all of this.\n";
-
-/* Write "-r, --rate HZ". @aligned: indent the long name if there is no short one. */
-static size_t print_names(char *out, size_t size, const struct options_row *row, bool aligned)
-{
-	char letter[] = {'-', row->short_name, ',', ' ', '\0'};
-
-	return (size_t)snprintf(out, size, "%s--%s%s%s",
-		row->short_name ? letter : (aligned ? "    " : ""), row->long_name,
-		row->argument ? " " : "", row->argument ? row->argument : "");
-}
+	"The exit status is the program's own. man flamerun explains all of this.\n";
 
 /* Write an option with its text, whose further lines are indented, and its default. */
-static void write_line(const struct options_row *row, FILE *out)
+static void write_option(const struct options_row *row, FILE *out)
 {
 	const char *line = row->text;
+	char letter[] = {'-', row->short_name, ',', ' ', '\0'};
 	char names[64];
 
-	print_names(names, sizeof(names), row, true);
+	snprintf(names, sizeof(names), "%s--%s%s%s%s", row->short_name ? letter : "    ",
+		row->kind == OPTIONS_KIND_SWITCH && row->fallback ? "[no-]" : "", row->long_name,
+		row->argument ? " " : "", row->argument ? row->argument : "");
 	fprintf(out, "  %-*s", TEXT_COLUMN - 2, names);
 	for (;;) {
 		size_t bytes = strcspn(line, "\n");
@@ -194,59 +205,25 @@ static void write_line(const struct options_row *row, FILE *out)
 	fputc('\n', out);
 }
 
-/* Write the names of an option. *@column is the number of columns used in the line. */
-static void write_brief(const struct options_row *row, size_t *column, FILE *out)
+static void write_options(bool is_short, FILE *out)
 {
-	char names[64];
-	size_t bytes = print_names(names, sizeof(names), row, false);
-
-	if (*column && *column + 2 + bytes > LINE_COLUMNS) {
-		fputc('\n', out);
-		*column = 0;
-	}
-	fprintf(out, "%s%s", "  ", names);
-	*column += 2 + bytes;
-}
-
-/* Write the title of a group. Names follow in the same line; returns the columns used in it. */
-static size_t write_title(const struct options_row *row, FILE *out)
-{
-	int bytes = fprintf(out, "%s:", row->text);
-
-	if (row->listing == OPTIONS_NAMES)
-		return bytes > 0 ? (size_t)bytes : 0;
-	fputc('\n', out);
-	return 0;
-}
-
-static void write_options(FILE *out)
-{
-	enum options_listing listing = OPTIONS_LINES;
-	size_t column = 0;
-
 	for (size_t i = 0; i < options_row_count; i++) {
 		const struct options_row *row = &options_rows[i];
 
-		if (row->long_name && listing == OPTIONS_LINES)
-			write_line(row, out);
-		else if (row->long_name && listing == OPTIONS_NAMES)
-			write_brief(row, &column, out);
-		if (row->long_name)
-			continue;
-		listing = row->listing;
-		if (column)
-			fputc('\n', out);
-		column = 0;
-		if (row->text)
-			column = write_title(row, out);
+		if (row->long_name && (!is_short || row->listed == OPTIONS_LISTED_SHORT))
+			write_option(row, out);
+		else if (!row->long_name && !row->text)
+			return;
+		else if (!row->long_name && !is_short)
+			fprintf(out, "\n%s:\n", row->text);
 	}
 }
 
-int help_write(FILE *out)
+int help_write(bool is_short, FILE *out)
 {
-	fputs(head, out);
-	write_options(out);
-	fputs(tail, out);
+	fputs(is_short ? short_head : long_head, out);
+	write_options(is_short, out);
+	fputs(is_short ? short_tail : long_tail, out);
 	return flush_output(out);
 }
 
@@ -276,8 +253,9 @@ struct ending command_print(struct options *options)
 		error = write_version(stdout);
 		break;
 	case OPTIONS_HELP:
+	case OPTIONS_SHORT_HELP:
 	case OPTIONS_RUN:
-		error = help_write(stdout);
+		error = help_write(options->action == OPTIONS_SHORT_HELP, stdout);
 		break;
 	}
 	if (error)

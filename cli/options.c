@@ -43,13 +43,12 @@
 #define FLAG(value)	   OPTIONS_KIND_FLAG, value, value, NULL
 #define OUTPUT		   OPTIONS_KIND_OUTPUT, 0, 0, NULL
 
-#define OPTIONS_GROUP(title) {.long_name = NULL, .text = title, .listing = OPTIONS_LINES},
-#define OPTIONS_BRIEF(title) {.long_name = NULL, .text = title, .listing = OPTIONS_NAMES},
-#define OPTIONS_HIDDEN	     {.long_name = NULL, .text = NULL, .listing = OPTIONS_NOWHERE},
-#define OPTION(letter, name, value, member, type, initial, help, complete, which, where) \
-	{letter, name, value, offsetof(struct options, member), type, initial, help,     \
-		OPTIONS_COMPLETE_##complete, OPTIONS_FOR_##which, OPTIONS_FROM_##where,  \
-		OPTIONS_LINES},
+#define OPTIONS_GROUP(title) {.long_name = NULL, .text = title},
+#define OPTIONS_HIDDEN	     {.long_name = NULL, .text = NULL},
+#define OPTION(letter, name, value, member, type, initial, help, complete, which, where, listed) \
+	{letter, name, value, offsetof(struct options, member), type, initial, help,             \
+		OPTIONS_COMPLETE_##complete, OPTIONS_FOR_##which, OPTIONS_FROM_##where,          \
+		OPTIONS_LISTED_##listed},
 
 const struct options_row options_rows[] = {
 #include "cli/options.def"

@@ -16,6 +16,7 @@
 enum options_action {
 	OPTIONS_RUN = 0,
 	OPTIONS_HELP,
+	OPTIONS_SHORT_HELP,
 	OPTIONS_VERSION,
 	OPTIONS_SHOW_CONFIG,
 	OPTIONS_COMPLETIONS
@@ -146,9 +147,12 @@ enum options_commands {
 	OPTIONS_FOR_TABLES /* top and diff */
 };
 enum options_from { OPTIONS_FROM_COMMAND, OPTIONS_FROM_USER, OPTIONS_FROM_PROJECT };
-enum options_listing { OPTIONS_LINES, OPTIONS_NAMES, OPTIONS_NOWHERE };
+enum options_listed { OPTIONS_LISTED_LONG, OPTIONS_LISTED_SHORT }; /* SHORT: -h lists it, too */
 
-/* A row of the table: an option; or, if long_name is NULL, how --help lists the following rows. */
+/*
+ * A row of the table: an option; or, if long_name is NULL, the title of the group that follows or,
+ * if text is NULL as well, the beginning of the options that are not documented.
+ */
 struct options_row {
 	char short_name; /* 0: none */
 	const char *long_name;
@@ -158,11 +162,11 @@ struct options_row {
 	double min, max; /* numbers: range; SWITCH: on and off; FLAG: min is the value stored */
 	const char *const *(*names)(void); /* CHOICE, CHOICES: NULL at the end */
 	const char *fallback; /* default value, or a description in parentheses, or NULL */
-	const char *text; /* of a listing row: the group's title, or NULL */
+	const char *text; /* for --help, "\n" begins a new line; or the title */
 	enum options_completion completion;
 	enum options_commands commands;
 	enum options_from from;
-	enum options_listing listing; /* of a listing row */
+	enum options_listed listed;
 };
 
 /* The table, in the order of options.def. */
@@ -216,7 +220,8 @@ bool options_is_said(const struct options *options, const char *name);
  * after "--", or at argc, and sets *@index to the next word. May be called again after an operand.
  * Long options may be abbreviated. A word @NAME selects a preset.
  *
- * Returns 0, or -EINVAL with @message filled. -h, --version and --show-config only set ->action.
+ * Returns 0, or -EINVAL with @message filled. -h, --help, --version and --show-config only set
+ * ->action.
  */
 int options_parse(struct options *options, int argc, char **argv, int *index,
 	struct diag_message *message);

@@ -20,14 +20,14 @@ __flamerun_value()
 	case $1 in
 	--output|-o) __flamerun_files "$2" ;;
 	--format) COMPREPLY=($(compgen -W 'svg png pdf folded pb.gz pb speedscope.json firefox.json json md' -- "$2")) ;;
+	--jit) COMPREPLY=($(compgen -W 'none node python' -- "$2")) ;;
+	--clock) COMPREPLY=($(compgen -W 'auto tick perf' -- "$2")) ;;
+	--signal) COMPREPLY=($(compgen -W 'VTALRM PROF ALRM USR1 USR2 URG IO PWR STKFLT' -- "$2")) ;;
 	--by) COMPREPLY=($(compgen -W 'function process thread module line file rank node' -- "$2")) ;;
 	--demangle) COMPREPLY=($(compgen -W 'short full none' -- "$2")) ;;
 	--palette) COMPREPLY=($(compgen -W 'hot mem io aqua java js perl red green blue yellow purple orange by-module cividis okabe-ito' -- "$2")) ;;
 	--ground) COMPREPLY=($(compgen -W 'light dark' -- "$2")) ;;
 	--job) __flamerun_files "$2" ;;
-	--clock) COMPREPLY=($(compgen -W 'auto tick perf' -- "$2")) ;;
-	--signal) COMPREPLY=($(compgen -W 'VTALRM PROF ALRM USR1 USR2 URG IO PWR STKFLT' -- "$2")) ;;
-	--jit) COMPREPLY=($(compgen -W 'none node python' -- "$2")) ;;
 	--config) __flamerun_files "$2" ;;
 	--completions) COMPREPLY=($(compgen -W 'bash zsh fish' -- "$2")) ;;
 	esac
@@ -60,7 +60,7 @@ _flamerun()
 		fi
 		case $word in
 		--) [[ $rendering ]] || { __flamerun_program $((i + 1)); return; } ;;
-		--output|--format|--sample-type|--label|--focus|--hide|--ignore|--root|--by|--source-map|--demangle|--palette|--ground|--title|--subtitle|--notes|--count-name|--width|--min-width|--frame-height|--font|--font-size|--limit|--of|--fail-over|--rate|--duration|--pid|--repeat|--warmup|--job|--clock|--signal|--jit|--config|--completions|-[ordpn]|-[qvh][ordpn]) pending=$word ;;
+		--output|--format|--pid|--jit|--rate|--duration|--clock|--signal|--repeat|--warmup|--sample-type|--focus|--ignore|--root|--hide|--by|--demangle|--source-map|--title|--subtitle|--notes|--count-name|--palette|--ground|--width|--min-width|--frame-height|--font|--font-size|--limit|--of|--fail-over|--job|--label|--config|--completions|-[oprdn]|-[qvh][oprdn]) pending=$word ;;
 		-*) ;;
 		@) ((i++)) ;; # "@name" comes as two
 		@*) ;;
@@ -73,9 +73,9 @@ _flamerun()
 		[[ $pending == --* ]] || pending=-${pending: -1}
 		__flamerun_value "$pending" "$current"
 	elif [[ $current == --no-* ]]; then
-		COMPREPLY=($(compgen -W '--no-config --no-open --no-inline-suffix --no-wall --no-fold-idle --no-reverse --no-collapse-recursion --no-inline --no-threads --no-merge-templates --no-icicle --no-follow --no-outside --no-kernel --no-waits --no-wait-details --no-start-paused --no-native --no-live --no-debuginfod --no-quiet --no-verbose' -- "$current"))
+		COMPREPLY=($(compgen -W '--no-config --no-open --no-live --no-follow --no-kernel --no-native --no-outside --no-start-paused --no-wall --no-waits --no-wait-details --no-fold-idle --no-reverse --no-threads --no-inline --no-collapse-recursion --no-merge-templates --no-debuginfod --no-inline-suffix --no-icicle --no-quiet --no-verbose' -- "$current"))
 	elif [[ $current == -* ]]; then
-		COMPREPLY=($(compgen -W ' --output --format --sample-type --label --open --inline-suffix --focus --hide --wall --fold-idle --reverse --ignore --root --collapse-recursion --by --inline --source-map --threads --demangle --merge-templates --palette --icicle --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --json --csv --fail-over --symbols --rate --duration --pid --repeat --warmup --ignore-failure --job --follow --outside --clock --signal --kernel --waits --wait-details --start-paused --native --jit --live --debuginfod --config --no-config --show-config --quiet --verbose --help --version --completions' -- "$current"))
+		COMPREPLY=($(compgen -W ' --output --format --open --live --pid --follow --kernel --native --jit --outside --rate --duration --start-paused --clock --signal --repeat --warmup --ignore-failure --wall --waits --wait-details --fold-idle --sample-type --focus --ignore --root --hide --reverse --by --threads --inline --collapse-recursion --merge-templates --demangle --debuginfod --source-map --inline-suffix --title --subtitle --notes --count-name --palette --ground --icicle --width --min-width --frame-height --font --font-size --limit --of --json --csv --fail-over --job --label --symbols --config --no-config --show-config --quiet --verbose --help --version --completions' -- "$current"))
 	elif [[ $rendering ]]; then
 		__flamerun_files "$current"
 	elif [[ $current == @* || ${COMP_WORDS[COMP_CWORD - 1]} == @ ]]; then

@@ -92,10 +92,10 @@ def test_every_option_of_the_picture_is_tried(flamerun):
     assert tried | {"hot"} == set(palettes), "hot is the default"
     text = subprocess.run([flamerun, "--help"], stdout=subprocess.PIPE, text=True,
                           check=True).stdout
-    picture = re.search(r"^Picture:(.*?)^\w", text, re.M | re.S)[1]
-    named = set(re.findall(r"--[a-z-]+", picture))
-    others = {"--wall", "--fold-idle", "--threads", "--collapse-recursion", "--inline", "--source-map", "--demangle",
-              "--merge-templates"}
+    groups = "Which stacks and functions|How stacks are merged|Look of the picture"
+    picture = "".join(re.findall(rf"^(?:{groups}):\n((?: .*\n)+)", text, re.M))
+    named = set(re.findall(r"^ .{5}(--[a-z-]+)", picture, re.M))
+    others = {"--threads", "--collapse-recursion", "--merge-templates"}
     assert len(named) > 10 and named - others == {words[0] for words in OPTIONS}
 
 

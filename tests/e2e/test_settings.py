@@ -123,6 +123,7 @@ def shown(result):
 
 def test_help(run, golden):
     golden("help.txt", run("--help").stdout)
+    golden("help-short.txt", run("-h").stdout)
 
 
 def test_mistakes(run, golden, home, work):

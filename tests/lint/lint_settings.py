@@ -13,7 +13,7 @@ import tree
 
 ROW = re.compile(r'^OPTION\((?P<short>0|\'.\'), "(?P<name>[\w-]+)", (?:NULL|"(?P<argument>[\w=]+)"), '
                  r'\w+,\s+(?P<type>\w+)(?:\((?P<range>[^)]*)\))?,\s+(?:NULL|"(?P<default>[^"]*)"),'
-                 r'.*?(?P<from>COMMAND|USER|PROJECT)\)$', re.M | re.S)
+                 r'.*?(?P<from>COMMAND|USER|PROJECT), (?:LONG|SHORT)\)$', re.M | re.S)
 FLAMERUN = os.path.join(tree.ROOT, os.environ.get("BUILD", "build"), "flamerun")
 SHELLS = {"bash": "flamerun.bash", "zsh": "_flamerun", "fish": "flamerun.fish"}
 
@@ -79,7 +79,9 @@ def check_manual(report, rows):
         if head not in listed:
             report.error(path, 1, f"has no '{head}'")
             continue
-        wanted = limits(row) + names(row) + ([row["default"]] if has_default(row) else [])
+        wanted = limits(row) + names(row)
+        if has_default(row) and row["type"] != "SWITCH":
+            wanted.append(row["default"])
         for word in missing_words(wanted, listed[head]):
             report.error(path, 1, f"'{head}' does not say {word}")
     known = {f"-{row['name']}" for row in rows}
@@ -96,7 +98,7 @@ def has_default(row):
 def check_settings_manual(report, rows):
     path = "man/flamerun.ini.5"
     listed = {head[len(".It Cm "):]: text for head, text in items(path).items() if ".It Cm" in head}
-    if list(listed) != [row["name"] for row in rows]:
+    if sorted(listed) != sorted(row["name"] for row in rows):
         report.error(path, 1, f"lists {' '.join(listed)}")
     for row in rows:
         text = listed.get(row["name"], "")

@@ -225,7 +225,7 @@ static void abbreviations_are_taken_when_one_option_is_meant(void **state)
 	REFUSE("--fo=a");
 	assert_string_equal(message.text, "option '--fo' is ambiguous");
 	assert_string_equal(message.hint,
-		"it may be --format --focus --fold-idle --font --font-size --follow");
+		"it may be --format --follow --fold-idle --focus --font --font-size");
 }
 
 static void switches_can_be_taken_back(void **state)
@@ -359,7 +359,11 @@ static void the_last_switch_counts(void **state)
 	PARSE("-vq", "p");
 	assert_int_equal(options.level, DIAG_QUIET);
 	PARSE("-h");
+	assert_int_equal(options.action, OPTIONS_SHORT_HELP);
+	PARSE("-h", "--help");
 	assert_int_equal(options.action, OPTIONS_HELP);
+	PARSE("--help", "-qh");
+	assert_int_equal(options.action, OPTIONS_SHORT_HELP);
 	PARSE("--version");
 	assert_int_equal(options.action, OPTIONS_VERSION);
 }
@@ -393,36 +397,71 @@ static void the_table_is_sound(void **state)
 	}
 }
 
-static void help_fits_a_terminal(void **state)
+/* Returns the help, which the caller frees, and sets *@lines to the number of its lines. */
+static char *read_help(bool is_short, size_t *lines)
 {
 	char *text = NULL;
-	size_t bytes = 0, lines = 0;
+	size_t bytes = 0;
 	FILE *out = open_memstream(&text, &bytes);
-	bool hidden = false, some_hidden = false;
 
-	(void)state;
-	assert_int_equal(help_write(out), 0);
+	assert_int_equal(help_write(is_short, out), 0);
 	fclose(out);
-	for (char *line = text; *line; lines++) {
+	*lines = 0;
+	for (const char *line = text; *line; ++*lines) {
 		size_t length = strcspn(line, "\n");
 
 		assert_true(length <= 80);
 		line += length + 1;
 	}
-	assert_true(lines <= 24);
-	for (size_t i = 0; i < options_row_count; i++) {
-		char name[64];
+	return text;
+}
 
-		if (!options_rows[i].long_name) {
-			hidden = options_rows[i].listing == OPTIONS_NOWHERE;
-			some_hidden |= hidden;
+/* Is there a line in @help with the names of @row and, after blanks, its text? */
+static bool has_line(const char *help, const struct options_row *row)
+{
+	char letter[] = {'-', row->short_name, ',', ' ', '\0'};
+
+	for (int negated = 0; negated < 2; negated++) {
+		char names[80];
+		const char *at;
+
+		snprintf(names, sizeof(names), "\n  %s--%s%s%s%s ",
+			row->short_name ? letter : "    ", negated ? "[no-]" : "", row->long_name,
+			row->argument ? " " : "", row->argument ? row->argument : "");
+		at = strstr(help, names);
+		if (!at)
 			continue;
-		}
-		snprintf(name, sizeof(name), "--%s", options_rows[i].long_name);
-		assert_int_equal(strstr(text, name) != NULL, !hidden);
+		at += strlen(names);
+		at += strspn(at, " ");
+		return !strncmp(at, row->text, strcspn(row->text, "\n"));
 	}
-	assert_true(some_hidden);
-	free(text);
+	return false;
+}
+
+static void help_has_a_line_for_each_option(void **state)
+{
+	size_t short_lines, long_lines, documented = 0, listed = 0;
+	char *brief = read_help(true, &short_lines), *full = read_help(false, &long_lines);
+	bool hidden = false;
+
+	(void)state;
+	for (size_t i = 0; i < options_row_count; i++) {
+		const struct options_row *row = &options_rows[i];
+		bool is_short = row->listed == OPTIONS_LISTED_SHORT;
+
+		hidden |= !row->long_name && !row->text;
+		if (!row->long_name)
+			continue;
+		assert_int_equal(has_line(full, row), !hidden);
+		assert_int_equal(has_line(brief, row), is_short);
+		documented += !hidden;
+		listed += is_short;
+	}
+	assert_true(hidden);
+	assert_true(short_lines <= 24);
+	assert_true(listed >= 15 && listed < documented);
+	free(brief);
+	free(full);
 }
 
 static void every_runtime_is_checked(void **state)
@@ -464,7 +503,7 @@ int main(void)
 		cmocka_unit_test(the_last_switch_counts),
 		cmocka_unit_test(options_of_runs_are_noted),
 		cmocka_unit_test(the_table_is_sound),
-		cmocka_unit_test(help_fits_a_terminal),
+		cmocka_unit_test(help_has_a_line_for_each_option),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
