@@ -52,16 +52,20 @@ def names(row):
 
 
 def items(path):
-    """Return {term: text} of the lists in a manual page: the .It line and the text below it."""
-    found = {}
+    """Return {term: text} of the lists in a manual page: the .It line and the text below it, with
+    the lists that are nested in it."""
+    found, around = {}, []
     for line in tree.lines(path):
+        if line.startswith(".Bl "):
+            around.append(None)
+        elif line.startswith(".El"):
+            around.pop()
+        for item in around[:-1] if line.startswith(".It ") else around:
+            if item:
+                found[item] += line + "\n"
         if line.startswith(".It "):
-            item = line
-            found[item] = ""
-        elif line.startswith((".El", ".Sh", ".Ss")):
-            item = None
-        elif found and item:
-            found[item] += line + "\n"
+            around[-1] = line
+            found[line] = ""
     return found
 
 
