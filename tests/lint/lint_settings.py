@@ -100,16 +100,16 @@ def has_default(row):
 
 
 def check_settings_manual(report, rows):
+    """Check which files may set each setting. Values and defaults are in flamerun(1) alone."""
     path = "man/flamerun.ini.5"
-    listed = {head[len(".It Cm "):]: text for head, text in items(path).items() if ".It Cm" in head}
-    if sorted(listed) != sorted(row["name"] for row in rows):
-        report.error(path, 1, f"lists {' '.join(listed)}")
-    for row in rows:
-        text = listed.get(row["name"], "")
-        if (".Pq user\n" in text) != (row["from"] == "USER"):
-            report.error(path, 1, f"who may set {row['name']}?")
-        for word in missing_words(limits(row), text):
-            report.error(path, 1, f"{row['name']} does not say {word}")
+    settings = text_of(path).partition("\n.Sh SETTINGS\n")[2].partition("\n.Sh ")[0]
+    listed = set()
+    for section in settings.split("\n.Ss ")[1:]:
+        who = "USER" if section.startswith("Settings of the system and the user\n") else "PROJECT"
+        names_there = re.findall(r"[\w-]+", " ".join(re.findall(r"^\.Cm (.*)", section, re.M)))
+        listed |= {(name, who) for name in names_there}
+    for name, who in sorted(listed ^ {(row["name"], row["from"]) for row in rows}):
+        report.error(path, 1, f"is {name} a setting of {who}?")
 
 
 def check_sample(report, rows):
