@@ -44,8 +44,8 @@ def in_manual():
             errors.add(head.split()[-1])
             continue
         for name in re.findall(r"flameprof_\w+", head):
-            functions[name] = set(re.findall(r"^\.Er (E[A-Z0-9]+)", rest.partition("\n.El")[0],
-                                             re.M))
+            named = re.findall(r"^\.Er (.*)", rest.partition("\n.El")[0], re.M)
+            functions[name] = set(re.findall(r"E[A-Z0-9]+", " ".join(named)))
     return functions, errors
 
 
