@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Profiles as tables: functions, modules, threads, waits, the hottest path, and what is uncertain.
- * `flamerun top` prints them; run.json and run.md contain them. flamerun(1) describes the forms.
+ * `flamerun top` prints them; run.json and run.md contain them. The forms are described in
+ * flamerun-formats(5).
  *
  * Files written by a run list functions as they were sampled, without the regrouping and reversal
  * that options request for the picture.
