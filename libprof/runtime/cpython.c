@@ -30,16 +30,21 @@ static const struct cpython_offsets layouts[] = {
 #include "libprof/runtime/cpython_layouts.inc"
 };
 #define LAYOUTS	       (sizeof(layouts) / sizeof(layouts[0]))
-#define PUBLISHED_FROM 313u /* the first release that has _Py_DebugOffsets */
+/* the first release that has _Py_DebugOffsets */
+#define PUBLISHED_FROM 313u
 
 #define INTERPRETERS_MAX 64u
 #define THREADS_MAX	 1024u
-#define RUN_MAX		 20000u /* frames of one run, at most, when searching its end */
+/* frames of one run, at most, when searching its end */
+#define RUN_MAX		 20000u
 #define RUNS_MAX	 4096u
-#define OWNED_BY_CSTACK	 3u	   /* named FRAME_OWNED_BY_INTERPRETER from 3.14 on */
-#define REFERENCE_TAGS	 3u	   /* low bits of _PyStackRef, in frames from 3.14 on */
+/* named FRAME_OWNED_BY_INTERPRETER from 3.14 on */
+#define OWNED_BY_CSTACK	 3u
+/* low bits of _PyStackRef, in frames from 3.14 on */
+#define REFERENCE_TAGS	 3u
 #define STATUS_ACTIVE	 (1u << 4) /* of PyThreadState._status, from 3.12 on */
-#define NEAR_BYTES	 8192u	   /* between two local variables of one activation, at most */
+/* between two local variables of one activation, at most */
+#define NEAR_BYTES	 8192u
 
 /* Bytes of code that are read at once, and the longest instruction. */
 #define SETUP_PIECE	  256u

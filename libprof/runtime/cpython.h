@@ -16,14 +16,17 @@ struct cpython_offsets {
 	uint32_t version;				    /* 313 for 3.13 */
 	uint32_t finalizing, interpreters, current;	    /* of _PyRuntime */
 	uint32_t interpreter_next, interpreter_id, threads; /* of PyInterpreterState */
-	uint32_t locked, holder; /* of the lock in PyInterpreterState, from 3.12 on */
+	/* of the lock in PyInterpreterState, from 3.12 on */
+	uint32_t locked, holder;
 	uint32_t thread_next, thread_id, native_id, status; /* of PyThreadState */
 	uint32_t innermost, cframe, root;
 	uint32_t cframe_frame, cframe_previous;
 	uint32_t previous, code, instruction, owner;	  /* of interpreter frames */
 	uint32_t first_line, file, name, lines, bytecode; /* of PyCodeObject */
-	uint32_t text_state, ascii, wide; /* of PyASCIIObject; sizes of it and of the compact one */
-	uint32_t type, bytes_size, bytes_start; /* published; must equal the constants below */
+	/* of PyASCIIObject; sizes of it and of the compact one */
+	uint32_t text_state, ascii, wide;
+	/* published; must equal the constants below */
+	uint32_t type, bytes_size, bytes_start;
 };
 _Static_assert(sizeof(struct cpython_offsets) <= sizeof(((struct runtime *)0)->offsets), "fits");
 

@@ -26,8 +26,10 @@
 
 #define WORD		sizeof(uintptr_t)
 #define METHOD_WORDS	4u   /* of a Method, which identify it */
-#define ENTRY_MAX	256u /* bytes of code before a frame is complete */
-#define PUSHED_MAX	16u  /* bytes that a compiled method pushes below its frame, at most */
+/* bytes of code before a frame is complete */
+#define ENTRY_MAX	256u
+/* bytes that a compiled method pushes below its frame, at most */
+#define PUSHED_MAX	16u
 #define BLOB_NAME_BYTES 40u  /* of a blob's name are compared, at most */
 
 /* ---- callers ------------------------------------------------------------------------------- */
@@ -475,7 +477,8 @@ static int is_adapter(struct runtime_reader *reader, uintptr_t name)
 static int leave_by_fp(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, struct unwind_activation *at)
 {
-	uintptr_t words[3]; /* frame pointer, return address or mark, return address */
+	/* frame pointer, return address or mark, return address */
+	uintptr_t words[3];
 	unsigned marked;
 
 	if (!at->has_fp || at->fp < at->sp || at->fp & (WORD - 1) ||

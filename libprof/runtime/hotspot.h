@@ -16,7 +16,8 @@
  */
 struct hotspot_offsets {
 	uint32_t heaps, interpreter, call_stub_return, perf_data; /* variables */
-	uint32_t entered; /* variable: the return address in enterSpecial; 0: not in the tables */
+	/* variable: the return address in enterSpecial; 0: not in the tables */
+	uint32_t entered;
 	uint32_t array_length, array_data; /* of GrowableArray */
 	uint32_t heap_memory, heap_segments, heap_segment_log;
 	uint32_t space_low, space_high; /* of VirtualSpace */
@@ -43,7 +44,8 @@ struct hotspot_offsets {
 		pc_size;    /* of types */
 	uint32_t has_lines; /* a bit in const_flags */
 	uint32_t sender_sp; /* constant, as int32_t */
-	uint32_t sweeper;   /* field of nmethod; 0 without a sweeper (from JDK 20 on) */
+	/* field of nmethod; 0 without a sweeper (from JDK 20 on) */
+	uint32_t sweeper;
 };
 _Static_assert(sizeof(struct hotspot_offsets) <= sizeof(((struct runtime *)0)->offsets), "fits");
 
@@ -51,8 +53,10 @@ _Static_assert(sizeof(struct hotspot_offsets) <= sizeof(((struct runtime *)0)->o
 #define HOTSPOT_HEAPS_MAX 4u
 enum hotspot_object {
 	HOTSPOT_INTERPRETER, /* the interpreter's StubQueue */
-	HOTSPOT_CALL_STUB,   /* return address of Java's outermost frames */
-	HOTSPOT_UNLOADED,    /* address of the number of unloaded classes; 0: not counted */
+	/* return address of Java's outermost frames */
+	HOTSPOT_CALL_STUB,
+	/* address of the number of unloaded classes; 0: not counted */
+	HOTSPOT_UNLOADED,
 	HOTSPOT_HEAPS,	     /* CodeHeaps; 0: no more */
 	HOTSPOT_OBJECTS = HOTSPOT_HEAPS + HOTSPOT_HEAPS_MAX
 };
@@ -134,7 +138,8 @@ int hotspot_find(
 struct hotspot_blob {
 	uintptr_t at, code, code_end;
 	uint32_t header_bytes, frame_bytes;
-	int32_t complete; /* offset in the code at which the frame is complete; < 0: not known */
+	/* offset in the code at which the frame is complete; < 0: not known */
+	int32_t complete;
 };
 
 /* A heap of the code cache, up to its committed end, which grows and never shrinks. */
@@ -183,8 +188,10 @@ int hotspot_find_blob(const struct runtime *runtime, struct runtime_reader *read
 struct hotspot_compiled {
 	uintptr_t method, code, entry, loop_entry, deopt, deopt_handle;
 	uintptr_t metadata, scopes, pcs, pcs_end, stubs;
-	uint32_t original_pc; /* offset in its frame of the original pc, after deoptimisation */
-	uint32_t number;      /* compile id; unique except for OSR compilations */
+	/* offset in its frame of the original pc, after deoptimisation */
+	uint32_t original_pc;
+	/* compile id; unique except for OSR compilations */
+	uint32_t number;
 };
 
 /* Read the header of @blob. Returns 0, or -ENOENT if @blob is not a compiled method. */

@@ -189,7 +189,8 @@ int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *re
  */
 #define LINES_MAX    65536u
 #define FAR	     0xffu
-#define LEAST_OF_TWO 192u /* bytes from this value on are followed by another byte */
+/* bytes from this value on are followed by another byte */
+#define LEAST_OF_TWO 192u
 #define NUMBER_BYTES 5u
 
 /*

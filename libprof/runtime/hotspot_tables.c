@@ -21,9 +21,12 @@ enum how {
 	PLAIN,	  /* offset; any type */
 	POINTER,  /* offset, if it is a pointer */
 	INT,	  /* offset, if it has four bytes */
-	SHORT,	  /* offset, if it is unsigned and has two bytes */
-	FIELD,	  /* offset and width, if it is an integer or a pointer */
-	VARIABLE, /* distance of a static variable from runtime->base */
+	/* offset, if it is unsigned and has two bytes */
+	SHORT,
+	/* offset and width, if it is an integer or a pointer */
+	FIELD,
+	/* distance of a static variable from runtime->base */
+	VARIABLE,
 };
 
 /*
@@ -31,7 +34,8 @@ enum how {
  * index are alternatives.
  */
 struct wanted {
-	char type[48], field[28]; /* empty for a type's size and for a constant */
+	/* empty for a type's size and for a constant */
+	char type[48], field[28];
 	uint8_t place, how, is_optional;
 };
 

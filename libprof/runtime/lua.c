@@ -36,16 +36,21 @@
 #define STATE_BYTES 192u
 
 #define FRAME_WORDS_MAX	 512u
-#define SAVED_BYTES	 64u	    /* return address and saved registers, at most */
-#define PROTECTED_MAX	 256u	    /* nested protected calls of a state, at most */
+/* return address and saved registers, at most */
+#define SAVED_BYTES	 64u
+/* nested protected calls of a state, at most */
+#define PROTECTED_MAX	 256u
 #define NATIVE_CALLS_MAX (1u << 18) /* consecutive C functions, at most */
 
 /* Indices in runtime_stack.own. `state` and `frame` are the current state and its next call. */
-#define OWN_OTHER      0 /* a state with calls outside of the current state's, or 0 */
+/* a state with calls outside of the current state's, or 0 */
+#define OWN_OTHER      0
 #define OWN_OTHER_CALL 1
-#define OWN_INNERMOST  2 /* the call whose instruction is in a register, or 0 */
+/* the call whose instruction is in a register, or 0 */
+#define OWN_INNERMOST  2
 #define OWN_FLAGS      3
-#define ALL_ARE_TOLD   1u /* all remaining calls of the state belong to this activation */
+/* all remaining calls of the state belong to this activation */
+#define ALL_ARE_TOLD   1u
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
@@ -98,7 +103,8 @@ static int skip_native(
 /* A word that may be the frame's state. */
 struct candidate {
 	uintptr_t state; /* 0: none */
-	uintptr_t jump;	 /* address of its latest protected call outside of the frame */
+	/* address of its latest protected call outside of the frame */
+	uintptr_t jump;
 	int is_ambiguous;
 };
 

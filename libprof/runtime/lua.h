@@ -16,34 +16,44 @@
 struct lua_layout {
 	uint16_t version; /* 504 for 5.4 */
 	uint16_t state_global, state_call, state_stack, state_stack_end, state_errors, state_base;
-	uint16_t state_saved;	 /* of the innermost call; 0: calls have their own */
+	/* of the innermost call; 0: calls have their own */
+	uint16_t state_saved;
 	uint16_t global_main;	 /* the main state, or a pointer to it: */
 	uint16_t main_is_inside; /* global_main is the state itself */
-	uint16_t call_bytes;	 /* element of the array of calls; 0: call_previous links them */
+	/* element of the array of calls; 0: call_previous links them */
+	uint16_t call_bytes;
 	uint16_t call_function, call_previous, call_saved;
-	uint16_t notes_all;		   /* the interpreter saves every instruction in its call */
-	uint16_t call_status;		   /* four bytes; 5.1: number of lost tail calls */
+	/* the interpreter saves every instruction in its call */
+	uint16_t notes_all;
+	/* four bytes; 5.1: number of lost tail calls */
+	uint16_t call_status;
 	uint32_t lua_mask, lua_status;	   /* of calls of Lua functions */
-	uint32_t fresh_mask, fresh_status; /* of an activation's first call; 0: see its caller */
-	uint32_t tail_mask, finalizer_mask; /* tail call; call of a finalizer; 0: no such bit */
+	/* of an activation's first call; 0: see its caller */
+	uint32_t fresh_mask, fresh_status;
+	/* tail call; call of a finalizer; 0: no such bit */
+	uint32_t tail_mask, finalizer_mask;
 	uint16_t closure_proto, closure_is_native; /* 5.1 only; 0 in other versions */
 	uint16_t proto_bytes;
 	uint16_t constants, constants_count, code, code_count, lines, lines_count;
 	uint16_t inner, inner_count; /* functions defined in the function */
 	uint16_t marks,
-		marks_count; /* some absolute lines, others are differences; 0: all absolute */
+		/* some absolute lines, others are differences; 0: all absolute */
+		marks_count;
 	uint16_t locals, locals_count, upvalues, upvalues_count, upvalue_bytes;
 	uint16_t first_line, last_line, source;
 	uint16_t text_bytes;  /* offset of a long string's length */
-	uint8_t short_text;   /* offset of a short string's length; 0: all strings are long */
-	uint8_t text_pointer; /* pointer to a long string's bytes; 0: the bytes follow */
+	/* offset of a short string's length; 0: all strings are long */
+	uint8_t short_text;
+	/* pointer to a long string's bytes; 0: the bytes follow */
+	uint8_t text_pointer;
 	uint8_t opcode_bits, b_shift, b_bits, c_shift;
 	int32_t jump_shift, jump_bias;
 };
 
 #define LUA_OPCODES_MAX 128u /* 2 to the power of the widest opcode */
 struct lua_dialect {
-	char ident[22];	  /* lua_ident begins with this text, followed by the release's digit */
+	/* lua_ident begins with this text, followed by the release's digit */
+	char ident[22];
 	char first, last; /* releases */
 	/*
 	 * By opcode: `.` writes no register, `w` writes one; M N U T G F S B are OP_MOVE LOADNIL
@@ -64,7 +74,8 @@ struct lua_dialect {
 /* A call, as read from memory. */
 struct lua_call {
 	uintptr_t at, previous;
-	uintptr_t value;    /* address of the function on the state's stack of values */
+	/* address of the function on the state's stack of values */
+	uintptr_t value;
 	uintptr_t function; /* the closure; 0: not a Lua function */
 	uintptr_t proto, saved;
 	int is_fresh, is_tail, has_finalizer;

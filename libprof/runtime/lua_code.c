@@ -24,7 +24,8 @@ static const char event_names[][11] = {"__index", "__newindex", "__gc", "__mode"
 #define VALUE_BYTES   16u
 #define LOCAL_BYTES   16u  /* name, first and last instruction */
 #define MARK_BYTES    8u   /* instruction, line */
-#define MARKS_AT_MOST 128u /* instructions between two marks, at most */
+/* instructions between two marks, at most */
+#define MARKS_AT_MOST 128u
 #define LINES_MAX     512u
 #define LOCALS_MAX    256u
 #define SEARCHED_MAX  16384u /* instructions */
@@ -157,7 +158,8 @@ struct place {
 	struct runtime_reader *reader;
 	uintptr_t proto, code;
 	uint32_t position, instruction;
-	int has_finalizer; /* the function was interrupted to call a finalizer */
+	/* the function was interrupted to call a finalizer */
+	int has_finalizer;
 };
 
 static uint32_t bits(uint32_t instruction, unsigned shift, unsigned count)
@@ -200,7 +202,8 @@ static int writes(const struct lua_layout *layout, uint32_t instruction, uint32_
 		return reg >= a;
 	case 'R':
 		return reg >= a + 2;
-	case 'N': /* B: in 5.1 the last register, later how many more */
+	/* B: in 5.1 the last register, later how many more */
+	case 'N':
 		return reg >= a &&
 		       reg <= b_of(layout, instruction) + (layout->closure_is_native ? 0 : a);
 	default:

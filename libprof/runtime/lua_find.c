@@ -69,10 +69,13 @@ const struct lua_dialect lua_dialects[VERSIONS] = {
 
 #define EVALUATOR_BYTES_MIN 4096u
 #define FUNCTION_BYTES_MAX  (1u << 20)
-#define NEAR_BYTES	    (4u << 20) /* between two functions of Lua, at most */
+/* between two functions of Lua, at most */
+#define NEAR_BYTES	    (4u << 20)
 #define CODE_AT_ONCE	    128u
-#define CALLED_MAX	    32u /* functions that lua_call() reaches, at most */
-#define DEPTH_MAX	    1u	/* calls of functions at this depth are followed, too */
+/* functions that lua_call() reaches, at most */
+#define CALLED_MAX	    32u
+/* calls of functions at this depth are followed, too */
+#define DEPTH_MAX	    1u
 #define CALLERS_MAX	    (RUNTIME_OBJECTS_MAX / 2)
 
 /* A function that lua_call() reaches; `begin` is its offset from the module's load bias. */

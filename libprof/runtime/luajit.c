@@ -41,20 +41,26 @@
 #include "arch/luajit.h"
 
 #define STATE_BYTES 88u
-#define STATE_FIRST 16u /* of its stack: the first base, of a frame without a function */
-#define FRAME_FLAGS 3u	/* flag bits in addresses of interpreter frames */
+/* of its stack: the first base, of a frame without a function */
+#define STATE_FIRST 16u
+/* flag bits in addresses of interpreter frames */
+#define FRAME_FLAGS 3u
 
 #define CODE_AT_ONCE	 16u
-#define SUBROUTINE_WORDS 2u   /* the interpreter's own subroutines push a return address */
-#define SPILLED_WORDS	 192u /* words that a trace spills, and all registers where it is left */
+/* the interpreter's own subroutines push a return address */
+#define SUBROUTINE_WORDS 2u
+/* words that a trace spills, and all registers where it is left */
+#define SPILLED_WORDS	 192u
 #define AREAS_MAX	 256u
 #define FRAMES_MAX	 4096u /* C frames of one state, at most */
 #define UNTOLD_MAX	 (1u << 18)
 
 /* Indices in runtime_stack.own; `frame` is the base, `activation` the next C frame. */
-#define OWN_PC	       0 /* instruction of the function at the base; 0: not known */
+/* instruction of the function at the base; 0: not known */
+#define OWN_PC	       0
 #define OWN_BOTTOM     1
-#define OWN_OTHER      2 /* a state with calls outside of the current state's, or 0 */
+/* a state with calls outside of the current state's, or 0 */
+#define OWN_OTHER      2
 #define OWN_OTHER_BASE 3
 
 /* ---- states ---------------------------------------------------------------------------------- */

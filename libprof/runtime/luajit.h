@@ -27,11 +27,13 @@
 #define STRING_BYTES  24u
 
 #define FUNCTION_SORT  10u /* 0: a Lua function */
-#define FUNCTION_CODE  32u /* pointer to the bytecode, which follows the prototype */
+/* pointer to the bytecode, which follows the prototype */
+#define FUNCTION_CODE  32u
 #define FUNCTION_BYTES 40u
 
 #define PROTO_CODE_COUNT    12u
-#define PROTO_CONSTANTS	    32u /* objects lie before it, in reverse order */
+/* objects lie before it, in reverse order */
+#define PROTO_CONSTANTS	    32u
 #define PROTO_OBJECTS	    48u /* number of objects */
 #define PROTO_UPVALUES	    60u /* number of upvalues, a byte */
 #define PROTO_SOURCE	    64u
@@ -57,15 +59,19 @@ static inline uint32_t luajit_a(uint32_t instruction)
 #define FRAME_FUNCTION	   16u
 #define FRAME_LINK	   8u
 #define FRAME_BYTES	   16u
-#define FRAME_CONTINUED_AT 24u /* of a frame with a continuation: the instruction */
+/* of a frame with a continuation: the instruction */
+#define FRAME_CONTINUED_AT 24u
 #define FRAME_CONTINUATION 32u
 #define CONTINUES_CALLBACK 1u
 #define LINK_KIND	   3u
 #define LINK_KINDS	   7u
 #define LINK_CALL	   0u /* compared under LINK_KIND */
-#define LINK_NATIVE	   1u /* the outermost frame of an activation */
-#define LINK_CONTINUED	   2u /* compared under LINK_KINDS; LINK_KIND is as for protected calls */
-#define LINK_VARIADIC	   3u /* a copy of the frame below it, after the arguments */
+/* the outermost frame of an activation */
+#define LINK_NATIVE	   1u
+/* compared under LINK_KINDS; LINK_KIND is as for protected calls */
+#define LINK_CONTINUED	   2u
+/* a copy of the frame below it, after the arguments */
+#define LINK_VARIADIC	   3u
 
 /* lua_State */
 #define STATE_GLOBAL 16u
@@ -75,10 +81,12 @@ static inline uint32_t luajit_a(uint32_t instruction)
 #define STATE_FRAME  80u
 
 /* global_State */
-#define GLOBAL_RUNS    184u /* number of the running trace, or one of the values < 0 */
+/* number of the running trace, or one of the values < 0 */
+#define GLOBAL_RUNS    184u
 #define GLOBAL_MAIN    192u
 #define GLOBAL_CURRENT 368u
-#define GLOBAL_TRACED  376u /* base of the function that runs a trace */
+/* base of the function that runs a trace */
+#define GLOBAL_TRACED  376u
 #define RUNS_LUA       (-1)
 #define RUNS_C	       (-2)
 #define RUNS_EXIT      (-4) /* a trace is being left */
@@ -97,7 +105,8 @@ static inline const struct luajit_layout *luajit_layout(const struct runtime *ru
 
 /* Indices in runtime.objects: start and end of a part of the interpreter's code. */
 #define LUAJIT_BEGUN 0 /* entry code: there is no function yet */
-#define LUAJIT_LEFT  2 /* exit code: the outermost function has returned */
+/* exit code: the outermost function has returned */
+#define LUAJIT_LEFT  2
 
 /* Implements runtime_kind.find. */
 int luajit_find(
@@ -105,7 +114,8 @@ int luajit_find(
 
 /* A function, as read from memory. */
 struct luajit_function {
-	uintptr_t code; /* 0: not a Lua function, or one of LuaJIT's own */
+	/* 0: not a Lua function, or one of LuaJIT's own */
+	uintptr_t code;
 	uint32_t code_bytes, first_line;
 	uintptr_t source;
 	uint64_t identity;
@@ -128,9 +138,11 @@ uint64_t *luajit_is_in_trace(struct runtime_reader *reader);
 /* The link from a frame to its caller. */
 struct luajit_link {
 	uintptr_t base; /* base of the next frame outward */
-	uintptr_t pc;	/* after the calling instruction; 0: not in the frame */
+	/* after the calling instruction; 0: not in the frame */
+	uintptr_t pc;
 	int is_native;	/* the caller is C code */
-	int is_copied;	/* the next frame is the same function's */
+	/* the next frame is the same function's */
+	int is_copied;
 };
 
 /* Read the link of the frame that ends at @base, above @bottom. Returns 0 or -errno. */

@@ -27,7 +27,8 @@ static const char events[] = "aabbcccccccc........defghijfghijfghijkl...........
 			     "mmmnonnnnooooo................................";
 
 #define KIND_STRING   4u
-#define NAMES_OF_LOOP 7u /* smaller bytes are names of loop variables; 0: no more locals */
+/* smaller bytes are names of loop variables; 0: no more locals */
+#define NAMES_OF_LOOP 7u
 #define LOCALS_MAX    256u
 #define SEARCHED_MAX  16384u /* instructions */
 #define MOVES_MAX     8u

@@ -41,11 +41,14 @@
 
 /* Offsets in bytes and numbers of instructions that differ by release. */
 struct perl_layout {
-	uint32_t version; /* 100 times the revision, plus the version */
+	/* 100 times the revision, plus the version */
+	uint32_t version;
 	uint32_t interpreter_bytes;
 	uint32_t top_env, start_env, script, phase; /* of struct interpreter */
-	uint32_t saved_op;			    /* type tag of a value that SAVEOP() saves */
-	uint32_t next_state; /* OP_NEXTSTATE; OP_DBSTATE is the next number */
+	/* type tag of a value that SAVEOP() saves */
+	uint32_t saved_op;
+	/* OP_NEXTSTATE; OP_DBSTATE is the next number */
+	uint32_t next_state;
 	uint32_t enter_try, enter_try_catch, require, do_file, leave_eval;
 };
 
@@ -88,7 +91,8 @@ struct perl_context {
 	uint8_t type, wanted;
 	uint16_t more;
 	int32_t saved, values, marks;
-	uintptr_t caller; /* the COP (line) that was current at the call */
+	/* the COP (line) that was current at the call */
+	uintptr_t caller;
 	uint64_t between[3];
 	uintptr_t next; /* instruction to return to */
 	uint64_t sub_before;
@@ -96,7 +100,8 @@ struct perl_context {
 	uintptr_t function;
 	int32_t depth; /* of the function before the call */
 	uint32_t unused;
-	uintptr_t evaluated; /* the function to which an eval was compiled */
+	/* the function to which an eval was compiled */
+	uintptr_t evaluated;
 };
 _Static_assert(
 	offsetof(struct perl_context, next) == 48 && offsetof(struct perl_context, evaluated) == 88,
@@ -110,11 +115,13 @@ _Static_assert(
 #define TYPE_FORMAT	10u
 #define TYPE_EVAL	11u
 #define TYPE_DEFER	13u
-#define SUB_IN_REGEX	0x80u /* code in a pattern, part of its function */
+/* code in a pattern, part of its function */
+#define SUB_IN_REGEX	0x80u
 #define EVAL_BLOCKS	0xc0u /* bits of eval {} and try {} */
 #define MORE_TYPE_SHIFT 7u    /* of the instruction's type */
 #define SAVED_MASK	0x3fu
-#define DEFER_SAVED	4 /* words that a defer block saves: temporaries' floor and instruction */
+/* words that a defer block saves: temporaries' floor and instruction */
+#define DEFER_SAVED	4
 #define SAVED_AT_ONCE	64
 
 #define VALUE_TYPE   0xffu
@@ -125,18 +132,21 @@ struct perl_instruction {
 	uintptr_t next, sibling, run, target;
 	uint16_t type;
 	uint8_t flags, own;
-	uint32_t line; /* only in a COP, the instruction that begins a line; `file` follows */
+	/* only in a COP, the instruction that begins a line; `file` follows */
+	uint32_t line;
 };
 #define TYPE_MASK	 0x1ffu
 #define INSTRUCTION_LINE 36u
 #define INSTRUCTION_FILE 48u
-#define START_MAX	 4u /* instructions before the first line, at most */
+/* instructions before the first line, at most */
+#define START_MAX	 4u
 
 /* Indices in runtime_stack.own. */
 #define OWN_INTERPRETER 0  /* address of the interpreter */
 #define OWN_CONTEXTS	1  /* array of the stackinfo's contexts */
 #define OWN_TOP		2  /* the topmost context of all */
-#define OWN_LINE	3  /* the COP that the next frame executes */
+/* the COP that the next frame executes */
+#define OWN_LINE	3
 #define IS_CURRENT	1u /* bit in OWN_LINE: the COP is PL_curcop */
 
 /* Offsets in glibc's struct pthread; sequence numbers of keys in use are odd. */
@@ -144,10 +154,13 @@ struct perl_instruction {
 #define KEYS_END	   0x800u
 #define KEYS_AT_ONCE	   0x180u
 #define NUMBER_MAX	   (1u << 30)
-#define STACK_MAX	   ((uintptr_t)64 << 20) /* of a stack whose bounds are not known */
+/* of a stack whose bounds are not known */
+#define STACK_MAX	   ((uintptr_t)64 << 20)
 #define NAME_HASHED	   128u
-#define FUNCTION_BYTES_MAX 8192u      /* of an instruction's function that is searched for calls */
-#define SKIPPED_MAX	   (1u << 20) /* contexts that are skipped at once, at most */
+/* of an instruction's function that is searched for calls */
+#define FUNCTION_BYTES_MAX 8192u
+/* contexts that are skipped at once, at most */
+#define SKIPPED_MAX	   (1u << 20)
 
 /* Returns the number of @bytes bytes at the symbol @name; 0: no such symbol. */
 static uint32_t number_of(struct runtime_reader *reader, struct runtime_symbols *symbols,

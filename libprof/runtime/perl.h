@@ -34,7 +34,8 @@ _Static_assert(offsetof(struct perl_code, name) == 56 && offsetof(struct perl_co
 #define GLOB_PACKAGE   40u
 #define GLOB_EFFECTIVE 56u /* of a glob's content */
 #define PACKAGE_NAME   32u
-#define PACKAGE_NAMES  60u /* number of names; the first is the package's name */
+/* number of names; the first is the package's name */
+#define PACKAGE_NAMES  60u
 #define PACKAGE_OOK    0x2000000u
 #define TEXT_BYTES     4u
 #define TEXT	       8u

@@ -32,7 +32,8 @@
 /* Offsets that differ between releases, in bytes. */
 struct php_layout {
 	uint32_t version;
-	uint32_t globals_bytes;	  /* size of executor_globals in the first patch release */
+	/* size of executor_globals in the first patch release */
+	uint32_t globals_bytes;
 	uint32_t flags, context;  /* in executor_globals */
 	uint32_t code;		  /* of struct php_code in zend_op_array */
 	uint32_t generator_flags; /* in zend_generator */
@@ -41,9 +42,11 @@ struct php_layout {
 static const struct php_layout layouts[] = {
 #include "libprof/runtime/php_layouts.inc"
 };
-#define LAYOUT 0u /* index in runtime.offsets: index in layouts */
+/* index in runtime.offsets: index in layouts */
+#define LAYOUT 0u
 
-#define GLOBALS_MORE	64u /* bytes that patch releases append, at most */
+/* bytes that patch releases append, at most */
+#define GLOBALS_MORE	64u
 #define GLOBALS_CURRENT 488u
 #define IN_SHUTDOWN	1u
 #define VM_HYBRID	4u /* ZEND_VM_KIND_HYBRID */
@@ -87,7 +90,8 @@ struct php_code {
 
 #define GENERATOR_FRAME	   56u /* of zend_generator */
 #define GENERATOR_DELEGATE 152u
-#define GENERATOR_RUNNING  1u /* flag ZEND_GENERATOR_CURRENTLY_RUNNING */
+/* flag ZEND_GENERATOR_CURRENTLY_RUNNING */
+#define GENERATOR_RUNNING  1u
 #define OBJECT_CLASS	   16u
 
 #define FIBER_CONTEXT  64u /* of zend_fiber */
@@ -95,15 +99,19 @@ struct php_code {
 #define CONTEXT_HANDLE 0u /* of zend_fiber_context */
 #define CONTEXT_KIND   8u
 
-#define DELEGATIONS_MAX 32u /* generators that delegate, each to the next */
-#define EMPTY_MAX	8u  /* consecutive frames without a function */
+/* generators that delegate, each to the next */
+#define DELEGATIONS_MAX 32u
+/* consecutive frames without a function */
+#define EMPTY_MAX	8u
 
 /* Bit in runtime_frame.name: the rest is the address of a function, not of a text. */
 #define OF_FUNCTION 1u
 
 /* Indices in runtime.objects. */
-#define FIBER_ROOT     1u /* and its end: the function at the outer end of fibers' stacks */
-#define FIBER_SWITCHER 3u /* and its end: the function that switches to another stack */
+/* and its end: the function at the outer end of fibers' stacks */
+#define FIBER_ROOT     1u
+/* and its end: the function that switches to another stack */
+#define FIBER_SWITCHER 3u
 
 static const struct php_layout *layout_of(const struct runtime *runtime)
 {

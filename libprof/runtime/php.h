@@ -6,7 +6,8 @@
 
 #include "libprof/runtime/runtime.h"
 
-#define PHP_EXTENSIONS 0u /* in runtime.objects: zend_extensions; 0: JIT code is not searched */
+/* in runtime.objects: zend_extensions; 0: JIT code is not searched */
+#define PHP_EXTENSIONS 0u
 
 /* Implements runtime_kind.step for generated code. */
 int php_leave_compiled(

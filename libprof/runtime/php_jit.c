@@ -21,11 +21,13 @@
 #define WORD sizeof(uintptr_t)
 
 #define EXTENSIONS_MAX	  32u
-#define EXTENSION_STARTUP 56u /* in zend_llist_element, which contains the zend_extension */
+/* in zend_llist_element, which contains the zend_extension */
+#define EXTENSION_STARTUP 56u
 #define PAGE_BYTES	  4096u
 #define PAGES_MAX	  512u /* of a module's code */
 #define SEGMENTS_MAX	  16u
-#define CALLER_BYTES	  160u /* of zend_jit_blacklist_function(), up to the end of the call */
+/* of zend_jit_blacklist_function(), up to the end of the call */
+#define CALLER_BYTES	  160u
 #define SUBROUTINE_BYTES  2048u
 #define CODE_AHEAD	  256u
 

@@ -16,7 +16,8 @@
 #include "arch/syscall.h"
 
 #define PAGE	     4096u
-#define ADDRESS_BITS 56 /* of user space, on every supported CPU */
+/* of user space, on every supported CPU */
+#define ADDRESS_BITS 56
 
 /* ---- probing --------------------------------------------------------------------------------- */
 

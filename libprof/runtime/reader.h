@@ -65,7 +65,8 @@ struct runtime_room {
 #define RUNTIME_CACHE_BITS  14u
 #define RUNTIME_CACHE_WORDS 3u
 struct runtime_cached {
-	uint64_t check; /* hash of key and words; atomic, as the words are */
+	/* hash of key and words; atomic, as the words are */
+	uint64_t check;
 	uint64_t words[RUNTIME_CACHE_WORDS];
 };
 struct runtime_cache {
@@ -80,26 +81,34 @@ struct runtime_cache {
 
 /* The state of reading one process during one walk. */
 struct runtime_reader {
-	int pid;	/* 0: our own process, if process_vm_readv(2) is forbidden in it */
+	/* 0: our own process, if process_vm_readv(2) is forbidden in it */
+	int pid;
 	int is_own;	/* the process is our own */
-	int is_trusted; /* all memory that is read now stays mapped: use plain loads */
-	int may_trust;	/* is_trusted may be set from the second frame of a run on */
+	/* all memory that is read now stays mapped: use plain loads */
+	int is_trusted;
+	/* is_trusted may be set from the second frame of a run on */
+	int may_trust;
 	/* Ranges of our own process that are never unmapped, read by plain loads. */
 	uintptr_t fixed_start, fixed_bytes;
-	uintptr_t stack_start, stack_bytes; /* stack of the thread that is walked; bytes */
+	/* stack of the thread that is walked; bytes */
+	uintptr_t stack_start, stack_bytes;
 	struct runtime_cache *cache;	    /* borrowed; NULL: no cache */
-	uint32_t age; /* changes each RUNTIME_AN_AGE walks; in keys of results that expire */
+	/* changes each RUNTIME_AN_AGE walks; in keys of results that expire */
+	uint32_t age;
 	/* For a runtime's reader during the walk: an address or 0, and results found there. */
 	uintptr_t noted_at;
 	uint64_t noted[RUNTIME_NOTED];
 	unsigned oldest;		 /* index of the window to fill next */
-	uint8_t found_in[RUNTIME_HINTS]; /* by address: the window that had it last */
+	/* by address: the window that had it last */
+	uint8_t found_in[RUNTIME_HINTS];
 	uint32_t used;			 /* bit n is set if window n was used */
-	struct runtime_again *again;	 /* borrowed; NULL: no record of earlier walks */
+	/* borrowed; NULL: no record of earlier walks */
+	struct runtime_again *again;
 	int was_read_again;
 	struct runtime_window windows[2];
 	struct runtime_content contents[2];
-	struct runtime_room *room; /* borrowed, see runtime_lend(); NULL: only two windows */
+	/* borrowed, see runtime_lend(); NULL: only two windows */
+	struct runtime_room *room;
 };
 
 static inline void runtime_reader_init(struct runtime_reader *reader, int pid, int is_own)

@@ -43,7 +43,8 @@ struct ruby_context {
 	uintptr_t values, values_count, frame, tag, interrupts, fiber, thread;
 };
 struct ruby_machine {
-	uintptr_t stack_start, stack_end, stack_bytes; /* the stack grows down from stack_start */
+	/* the stack grows down from stack_start */
+	uintptr_t stack_start, stack_end, stack_bytes;
 };
 _Static_assert(
 	offsetof(struct ruby_thread, vm) == 32 && offsetof(struct ruby_context, thread) == 48,
@@ -52,10 +53,13 @@ _Static_assert(
 #define KIND_BLOCK_C 0x66660001u
 #define KIND_DUMMY   0x79990001u
 
-#define YJIT_VERSION 301u   /* the release whose YJIT frames are known */
-#define BOTTOM_MAX   16u    /* frames of C functions below the outermost run */
+/* the release whose YJIT frames are known */
+#define YJIT_VERSION 301u
+/* frames of C functions below the outermost run */
+#define BOTTOM_MAX   16u
 #define HIDDEN_MAX   64u    /* consecutive frames without a name */
-#define EXEC_NEAR    65536u /* before vm_exec(): functions that only it calls */
+/* before vm_exec(): functions that only it calls */
+#define EXEC_NEAR    65536u
 
 /* Bit in runtime_stack.activation, beside the end address of the frames: no frame read yet. */
 #define NOT_BEGUN 1u
@@ -188,7 +192,8 @@ struct search {
 	const struct runtime_thread *thread;
 	uintptr_t sp;
 	int may_trust;
-	int is_busy; /* the thread was found, but on another stack */
+	/* the thread was found, but on another stack */
+	int is_busy;
 	struct runtime_stack *out;
 };
 

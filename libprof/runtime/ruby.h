@@ -14,19 +14,23 @@
 
 /* Offsets that differ between releases, in bytes; from ruby_layouts.inc. */
 struct ruby_layout {
-	uint32_t version; /* 100 times the major number, plus the minor number */
+	/* 100 times the major number, plus the minor number */
+	uint32_t version;
 	uint32_t vm_objspace;
 	uint32_t ractor_threads;
-	uint32_t ractor_owner; /* the thread that holds the ractor's lock */
+	/* the thread that holds the ractor's lock */
+	uint32_t ractor_owner;
 	uint32_t ractor_node;
-	uint32_t thread_native; /* of the pointer to that with self and tid; 0: in rb_thread_t */
+	/* of the pointer to that with self and tid; 0: in rb_thread_t */
+	uint32_t thread_native;
 	uint32_t thread_self, thread_tid;
 	uint32_t thread_context;
 	uint32_t context_stack;
 	uint32_t frame_bytes;
 	uint32_t first_line_bytes; /* 8: a Fixnum, 4: an int */
 	uint32_t body_lines;
-	uint32_t string_bytes; /* of a short string; its length is before them or in the flags */
+	/* of a short string; its length is before them or in the flags */
+	uint32_t string_bytes;
 	uint32_t class_name, class_attached; /* 0: they are hidden variables */
 };
 
@@ -40,7 +44,8 @@ static inline const struct ruby_layout *ruby_layout(const struct runtime *runtim
 
 /* Indices in runtime.objects. */
 #define RUBY_VM	  0 /* address of the pointer to the vm */
-#define RUBY_JIT  1 /* addresses of flags that say that an unsupported compiler is on; 0: none */
+/* addresses of flags that say that an unsupported compiler is on; 0: none */
+#define RUBY_JIT  1
 #define RUBY_JITS 2u
 
 /* rb_control_frame_t. */

@@ -17,11 +17,14 @@
 #define TYPE_ARRAY   7u
 #define IS_SINGLETON (1u << 12)
 #define NOT_EMBEDDED (1u << 13) /* of a string: its bytes are elsewhere */
-#define IS_EMBEDDED  (1u << 13) /* of an array: its elements are in the object */
+/* of an array: its elements are in the object */
+#define IS_EMBEDDED  (1u << 13)
 
 #define INTERNAL_METHOD 0x601au
-#define INTERNAL_MATCH	0x201au /* the result of the last match, which points to the method */
-#define IS_LOCAL	2u	/* of an environment: it has no outer environment */
+/* the result of the last match, which points to the method */
+#define INTERNAL_MATCH	0x201au
+/* of an environment: it has no outer environment */
+#define IS_LOCAL	2u
 #define OUTER_MAX	64u
 
 /* ---- control frames -------------------------------------------------------------------------- */

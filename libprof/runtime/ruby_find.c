@@ -19,7 +19,8 @@ const struct ruby_layout ruby_layouts[] = {
 };
 
 #define LAYOUTS		    (sizeof(ruby_layouts) / sizeof(ruby_layouts[0]))
-#define EVALUATOR_BYTES_MIN 8192u /* vm_exec_core() is larger and vm_exec() smaller */
+/* vm_exec_core() is larger and vm_exec() smaller */
+#define EVALUATOR_BYTES_MIN 8192u
 #define FUNCTION_BYTES_MAX  (1u << 20)
 #define GLOBALS_BYTES_MAX   (1u << 20)
 

@@ -48,25 +48,31 @@
 struct runtime {
 	const struct runtime_kind *kind; /* NULL: no runtime */
 	uint32_t version;		 /* numbered by the reader */
-	uint32_t is_counted; /* activation n has run n; the walk must find equal numbers of both */
+	/* activation n has run n; the walk must find equal numbers of both */
+	uint32_t is_counted;
 	/*
 	 * The runtime links a run and its activation at different moments, so they are matched by
 	 * order. If their numbers differ, all language frames are dropped.
 	 */
 	uint32_t is_paired;
-	uint32_t has_inner; /* native callees of the evaluator belong to the activation */
+	/* native callees of the evaluator belong to the activation */
+	uint32_t has_inner;
 	/*
 	 * Counted activations share a run if one calls the other through a single native frame, or
 	 * through two of which the inner one is in the function from joiner to joiner_end.
 	 */
 	uint32_t is_joined;
 	uintptr_t joiner, joiner_end;
-	uint32_t offsets[RUNTIME_WORDS_MAX];	/* offsets of fields, laid out by the reader */
-	uintptr_t base, base_bytes;		/* the runtime's variables, in its module; bytes */
+	/* offsets of fields, laid out by the reader */
+	uint32_t offsets[RUNTIME_WORDS_MAX];
+	/* the runtime's variables, in its module; bytes */
+	uintptr_t base, base_bytes;
 	uintptr_t code_type;			/* the type that every code object has */
 	uintptr_t entry, entry_end;		/* the evaluator's code */
-	uintptr_t setup_end;			/* end of the code that sets up an activation */
-	uintptr_t objects[RUNTIME_OBJECTS_MAX]; /* the reader's: addresses that never change */
+	/* end of the code that sets up an activation */
+	uintptr_t setup_end;
+	/* the reader's: addresses that never change */
+	uintptr_t objects[RUNTIME_OBJECTS_MAX];
 	/* The function that calls the outermost activation, if the stack has such a function. */
 	uintptr_t start, start_end;
 };
@@ -75,16 +81,21 @@ struct runtime {
 
 struct runtime_thread {
 	uintptr_t self; /* pthread_self(); 0: not known */
-	uint32_t tid;	/* as the thread's own PID namespace numbers it; 0: not known */
+	/* as the thread's own PID namespace numbers it; 0: not known */
+	uint32_t tid;
 };
 
 /* One language frame. */
 struct runtime_frame {
-	uintptr_t function;   /* address of the function's code object; 0: none */
-	uint64_t identity;    /* hash of @function and what it contains */
-	uint32_t first_line;  /* of the function; RUNTIME_LINE_LATER: ask line() */
+	/* address of the function's code object; 0: none */
+	uintptr_t function;
+	/* hash of @function and what it contains */
+	uint64_t identity;
+	/* of the function; RUNTIME_LINE_LATER: ask line() */
+	uint32_t first_line;
 	uint32_t line;	      /* 0: none; used if the reader has no line() */
-	int32_t position;     /* of the instruction, in the runtime's units; < 0: not known */
+	/* of the instruction, in the runtime's units; < 0: not known */
+	int32_t position;
 	uintptr_t name, file; /* arguments of text() */
 	/* For the reader's own use. */
 	uintptr_t lines, code;
@@ -93,25 +104,38 @@ struct runtime_frame {
 	int32_t inlined;
 };
 #define RUNTIME_LINE_LATER     UINT32_MAX
-#define RUNTIME_POSITION_FIRST INT32_MIN /* makes line() return the function's first line */
+/* makes line() return the function's first line */
+#define RUNTIME_POSITION_FIRST INT32_MIN
 
 /* The position in a thread's stack of language frames: next() reads @frame and its callers. */
 struct runtime_stack {
-	uintptr_t state;      /* the runtime's structure for the thread */
-	uintptr_t frame;      /* innermost frame of the next run; 0: no more runs */
-	uintptr_t activation; /* the runtime's structure for the activation, if any */
-	uintptr_t place;  /* address in the next activation's native frame, or RUNTIME_PLACE_* */
-	int is_shared;	  /* call begin() after each run: the next may be another state's */
-	int is_over;	  /* the last frame was the outermost of its run */
-	int is_innermost; /* for enter(): the activation is the innermost native frame */
-	const struct unwind_frame *run_by; /* for next(): the activation; NULL: not known */
-	uint64_t key; /* set by enter() for generated code: identifies its frames; 0: none */
+	/* the runtime's structure for the thread */
+	uintptr_t state;
+	/* innermost frame of the next run; 0: no more runs */
+	uintptr_t frame;
+	/* the runtime's structure for the activation, if any */
+	uintptr_t activation;
+	/* address in the next activation's native frame, or RUNTIME_PLACE_* */
+	uintptr_t place;
+	/* call begin() after each run: the next may be another state's */
+	int is_shared;
+	/* the last frame was the outermost of its run */
+	int is_over;
+	/* for enter(): the activation is the innermost native frame */
+	int is_innermost;
+	/* for next(): the activation; NULL: not known */
+	const struct unwind_frame *run_by;
+	/* set by enter() for generated code: identifies its frames; 0: none */
+	uint64_t key;
 	struct runtime_frame
-		found;	  /* for generated code: passed from step() and enter() to next() */
+		/* for generated code: passed from step() and enter() to next() */
+		found;
 	uintptr_t own[5]; /* for the reader's own use */
 };
-#define RUNTIME_AT_COUNTED   (UINTPTR_MAX - 1) /* the next activation of the evaluator */
-#define RUNTIME_AT_OUTERMOST (UINTPTR_MAX - 2) /* the activation that runtime.start calls */
+/* the next activation of the evaluator */
+#define RUNTIME_AT_COUNTED   (UINTPTR_MAX - 1)
+/* the activation that runtime.start calls */
+#define RUNTIME_AT_OUTERMOST (UINTPTR_MAX - 2)
 #define RUNTIME_AT_NONE	     UINTPTR_MAX       /* there are no more runs */
 
 /* Associates a thread with the runtime's structure for it. */
@@ -128,7 +152,8 @@ struct runtime_state {
 /* Functions return 0 or -errno, and members are not NULL, unless their comments say so. */
 struct runtime_kind {
 	const char *name;
-	const char *known; /* supported versions, shown to users: "3.8 to 3.15" */
+	/* supported versions, shown to users: "3.8 to 3.15" */
+	const char *known;
 	/*
 	 * Fill in @out if the module with @symbols is the runtime. Returns -EAGAIN if it is but is
 	 * not loaded completely yet, -ENOTSUP if it is but its version is not supported.

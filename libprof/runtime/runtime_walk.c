@@ -10,7 +10,8 @@
 
 #include <errno.h>
 
-#define RESERVED_FRAMES 512u /* for native frames outside of a run that is too long */
+/* for native frames outside of a run that is too long */
+#define RESERVED_FRAMES 512u
 /* Frames of a run that are read but not written, at most; 100 ns each. */
 #define SKIPPED_MAX (1u << 13)
 
@@ -363,7 +364,8 @@ static void move_outward(uint64_t *frames, uint64_t *unfilled)
 	}
 }
 
-#define INNER_MAX 3u /* native frames of one activation inside of its own frame, at most */
+/* native frames of one activation inside of its own frame, at most */
+#define INNER_MAX 3u
 
 /*
  * Returns the innermost native frame of the activation @outer, whose run begins at @run: generated

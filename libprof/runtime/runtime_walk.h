@@ -21,25 +21,38 @@ typedef uint64_t runtime_walk_word_fn(struct runtime_walk *runs, struct runtime_
 struct runtime_walk {
 	struct runtime_thread thread; /* the thread that is walked */
 	uintptr_t pc;		      /* of the walk's innermost frame */
-	uintptr_t known; /* runtime_stack.state of the thread's last walk, then of this one; or 0 */
+	/* runtime_stack.state of the thread's last walk, then of this one; or 0 */
+	uintptr_t known;
 	runtime_walk_word_fn *word;
 	void *context;			 /* the argument of @word */
-	const struct runtime *runtime;	 /* with an evaluator; NULL until the walk reaches it */
-	const struct runtime *generator; /* the runtime that generates code; NULL: none */
-	int is_asked;			 /* caller's flag: readers may make system calls */
-	int error;	       /* -errno of a reader of @runtime: no more runs are written */
-	int frame_error;       /* -errno of @generator: all language frames are removed */
+	/* with an evaluator; NULL until the walk reaches it */
+	const struct runtime *runtime;
+	/* the runtime that generates code; NULL: none */
+	const struct runtime *generator;
+	/* caller's flag: readers may make system calls */
+	int is_asked;
+	/* -errno of a reader of @runtime: no more runs are written */
+	int error;
+	/* -errno of @generator: all language frames are removed */
+	int frame_error;
 	int has_innermost_run; /* the frame at @pc had a run */
-	int is_whole;	       /* set by runtime_walk_finish(): every run has its activation */
+	/* set by runtime_walk_finish(): every run has its activation */
+	int is_whole;
 	/* Activations of the evaluator: pointers into the walk's array of frames; NULL: none. */
-	const uint64_t *unfilled;   /* the counted activation for which no run was left */
+	/* the counted activation for which no run was left */
+	const uint64_t *unfilled;
 	const uint64_t *activation; /* the last activation */
-	const uint64_t *joiner;	    /* last frame of runtime->joiner that called an activation */
-	const uint64_t *cut;	    /* end of the written runs; NULL: all were written */
-	int has_start;		    /* runtime->start called the outermost activation */
-	struct runtime_walk_expanded *expanded; /* borrowed; may be NULL without @generator */
+	/* last frame of runtime->joiner that called an activation */
+	const uint64_t *joiner;
+	/* end of the written runs; NULL: all were written */
+	const uint64_t *cut;
+	/* runtime->start called the outermost activation */
+	int has_start;
+	/* borrowed; may be NULL without @generator */
+	struct runtime_walk_expanded *expanded;
 	uint64_t epoch;				/* part of the keys of @expanded */
-	struct runtime_stack stack;		/* position in the language stack of @runtime */
+	/* position in the language stack of @runtime */
+	struct runtime_stack stack;
 	struct runtime_stack generated;		/* in code of @generator */
 	struct runtime_reader reader;
 };
@@ -50,9 +63,11 @@ struct runtime_walk {
  * being written.
  */
 #define RUNTIME_WALK_EXPANDED	   4096u /* a power of two */
-#define RUNTIME_WALK_EXPANDED_DEEP 30u	 /* language frames of one native frame, at most */
+/* language frames of one native frame, at most */
+#define RUNTIME_WALK_EXPANDED_DEEP 30u
 struct runtime_walk_expanded {
-	uint32_t version; /* atomic; odd while the entry is written */
+	/* atomic; odd while the entry is written */
+	uint32_t version;
 	uint32_t count;	  /* atomic, as @key and @frames are */
 	uint64_t key;
 	uint64_t frames[RUNTIME_WALK_EXPANDED_DEEP];

@@ -31,12 +31,17 @@
 #define FRAME_SLOTS	  (5 * V8_WORD)
 #define FRAMES_AHEAD	  32u
 #define FRAME_MAX	  65536u
-#define QUICK_BEHIND	  4u  /* words of a JSFunction that are read from `shared` on */
-#define FUNCTION_OWN	  3u  /* first word of a function that other objects do not have */
-#define FUNCTION_CONTEXT  1u  /* index of the context in the words from `shared` on */
-#define INLINE_LOCALS	  75u /* kScopeInfoMaxInlinedLocalNamesSize */
+/* words of a JSFunction that are read from `shared` on */
+#define QUICK_BEHIND	  4u
+/* first word of a function that other objects do not have */
+#define FUNCTION_OWN	  3u
+/* index of the context in the words from `shared` on */
+#define FUNCTION_CONTEXT  1u
+/* kScopeInfoMaxInlinedLocalNamesSize */
+#define INLINE_LOCALS	  75u
 #define LOCALS_MAX	  65536u
-#define SHARED_CODE	  8u /* of SharedFunctionInfo: the code of the function */
+/* of SharedFunctionInfo: the code of the function */
+#define SHARED_CODE	  8u
 #define SCOPE_FLAGS	  8u
 #define SCOPE_POSITION	  32u /* if it comes before the locals */
 #define SCOPE_KIND	  15u /* masks of the flags */

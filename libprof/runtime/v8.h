@@ -13,11 +13,14 @@
 /* Describes a frame. */
 struct v8_where {
 	uintptr_t fp; /* the frame pointer; 0: none */
-	uintptr_t pc; /* an address in the executed code; 0: in a module */
+	/* an address in the executed code; 0: in a module */
+	uintptr_t pc;
 	/* The thread's, for the innermost frame and its caller; otherwise NULL. */
 	const struct arch_registers *registers;
-	uintptr_t callee;	/* in the innermost frame's caller: the innermost fp; else 0 */
-	uintptr_t is_innermost; /* its caller may use the registers, too */
+	/* in the innermost frame's caller: the innermost fp; else 0 */
+	uintptr_t callee;
+	/* its caller may use the registers, too */
+	uintptr_t is_innermost;
 };
 
 /* Fields of struct runtime.offsets. Those called code_… are 0 if V8's version is not supported. */
@@ -26,22 +29,26 @@ struct v8_offsets {
 	uint32_t scope, script;			 /* of SharedFunctionInfo */
 	uint32_t source, script_name, line_ends; /* of Script; its id follows line_ends */
 	uint32_t first_local;			 /* of ScopeInfo, in words after its map */
-	uint32_t function_type, function_types;	 /* the first type, and the number of types */
+	/* the first type, and the number of types */
+	uint32_t function_type, function_types;
 	uint32_t shared_type, script_type, scope_type, array_type;
 	uint32_t bytecode_type, bytecode_data, bytecode_lines; /* of BytecodeArray */
 	uint32_t array_register, offset_register;	       /* registers of the interpreter */
 	uint32_t code_type;
 	uint32_t code_function;			    /* of the Code in JSFunction; 0: no field */
 	uint32_t code_header;			    /* bytes before the instructions */
-	uint32_t code_data, code_table;		    /* of Code; code_table follows code_data */
+	/* of Code; code_table follows code_data */
+	uint32_t code_data, code_table;
 	uint32_t code_start, code_flags, code_size; /* code_start 0: header and Code are one */
-	uint32_t code_baseline, code_kind; /* baseline's kind; the mask of kinds in the flags */
+	/* baseline's kind; the mask of kinds in the flags */
+	uint32_t code_baseline, code_kind;
 	uint32_t code_literals, code_shared, code_inlining; /* indices in the code's data */
 };
 _Static_assert(sizeof(struct v8_offsets) <= sizeof(((struct runtime *)0)->offsets), "fits");
 
 #define V8_WORD		     sizeof(uintptr_t)
-#define V8_HEAP_OBJECT	     1u /* tag in the two lowest bits of a pointer */
+/* tag in the two lowest bits of a pointer */
+#define V8_HEAP_OBJECT	     1u
 #define V8_HEAP_OBJECT_MASK  3u
 #define V8_TYPE_OF_MAP	     12u
 #define V8_STRING_TYPES	     0x80u
@@ -105,8 +112,10 @@ int v8_find_line(const struct v8_offsets *at, struct runtime_reader *reader, uin
 /* Code that V8's compilers made of a function. */
 struct v8_code {
 	uintptr_t object, start;
-	uintptr_t data;	 /* tagged; optimised code: deoptimisation data, baseline code: bytecode */
-	uintptr_t table; /* tagged; table of offsets (baseline) or of positions (optimised) */
+	/* tagged; optimised code: deoptimisation data, baseline code: bytecode */
+	uintptr_t data;
+	/* tagged; table of offsets (baseline) or of positions (optimised) */
+	uintptr_t table;
 	uint32_t bytes;
 	int is_optimised;
 };
@@ -136,7 +145,8 @@ int32_t v8_find_bytecode(const struct v8_offsets *at, struct runtime_reader *rea
  */
 struct v8_position {
 	int32_t position; /* character index; < 0: not known */
-	int32_t inlined;  /* index among the code's inlined calls; < 0: the code's own function */
+	/* index among the code's inlined calls; < 0: the code's own function */
+	int32_t inlined;
 };
 
 int v8_find_position(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t object,

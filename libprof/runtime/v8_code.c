@@ -151,9 +151,11 @@ void v8_find_code_offsets(
 /* ---- code ------------------------------------------------------------------------------------ */
 
 #define CODE_ALIGNED 32u
-#define CODE_MAX     65536u	/* bytes before an address in which its code's start is searched */
+/* bytes before an address in which its code's start is searched */
+#define CODE_MAX     65536u
 #define CODE_BYTES   64u	/* bytes of Code that are read */
-#define CODE_FAR     (1u << 20) /* limit if a function refers to the code */
+/* limit if a function refers to the code */
+#define CODE_FAR     (1u << 20)
 #define PAGE_0	     0x10000u
 #define USER_END     (1ULL << 47)
 
@@ -344,7 +346,8 @@ int v8_find_code(const struct v8_offsets *at, struct runtime_reader *reader, uin
 
 /* ---- the interpreter ------------------------------------------------------------------------- */
 
-#define FRAME_OFFSET  40u /* below the frame pointer; the array is in the next word */
+/* below the frame pointer; the array is in the next word */
+#define FRAME_OFFSET  40u
 #define HANDLER_BYTES 4096u
 
 /*
@@ -413,8 +416,10 @@ int32_t v8_find_bytecode(const struct v8_offsets *at, struct runtime_reader *rea
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-#define TABLE_MAX      65536u /* bytes of a table that are read, at most */
-#define FUNCTION_ENTRY (-1)   /* the first offset in a position table */
+/* bytes of a table that are read, at most */
+#define TABLE_MAX      65536u
+/* the first offset in a position table */
+#define FUNCTION_ENTRY (-1)
 
 static int open_table(struct runtime_bytes *table, struct runtime_reader *reader, uintptr_t word)
 {
@@ -600,7 +605,8 @@ int v8_find_position(const struct runtime *runtime, struct runtime_reader *reade
 
 /* ---- inlined functions ----------------------------------------------------------------------- */
 
-#define OWN_FUNCTION (-1) /* the code's own function, inlined in itself */
+/* the code's own function, inlined in itself */
+#define OWN_FUNCTION (-1)
 
 /* Load element @index of the array at @address. */
 static int load_element(

@@ -14,8 +14,10 @@
 #define STRING_THIN	  5u
 #define STRING_ONE_BYTE	  8u
 #define STRING_UNCACHED	  16u
-#define STRING_DATA	  24u /* of an external string, after its resource */
-#define STRING_FIRST	  16u /* of a cons, thin or sliced string: the string that it refers to */
+/* of an external string, after its resource */
+#define STRING_DATA	  24u
+/* of a cons, thin or sliced string: the string that it refers to */
+#define STRING_FIRST	  16u
 #define STRING_SECOND	  24u
 #define STRING_OFFSET	  24u /* of a sliced string */
 #define STRINGS_DEEP	  16u
@@ -255,7 +257,8 @@ static uint64_t hash_text(struct runtime_reader *reader, uint64_t hash, uintptr_
 #define BLOCK	       4096u	    /* characters */
 #define BLOCKS_AT_ONCE 128u	    /* counted in one walk, about */
 #define MARK_BLOCKS    16u	    /* between two cached counts */
-#define POSITION_KEYS  (1ULL << 32) /* distinguishes keys of positions from those of blocks */
+/* distinguishes keys of positions from those of blocks */
+#define POSITION_KEYS  (1ULL << 32)
 #define CHUNK	       RUNTIME_WINDOW_BYTES
 
 /* Count line ends in @count characters of @width bytes at @text, which @next follows. */

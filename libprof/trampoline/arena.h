@@ -17,9 +17,11 @@
 #define ARENA_CHUNKS_MAX 4096u
 
 struct flameprof_arena {
-	struct flameprof_arena *next; /* list of all arenas, under arenas_lock() */
+	/* list of all arenas, under arenas_lock() */
+	struct flameprof_arena *next;
 	flameprof_function *target; /* the stubs' shared word */
-	flameprof_function *near;   /* the stubs call here, so code is put near */
+	/* the stubs call here, so code is put near */
+	flameprof_function *near;
 	enum flameprof_code_kind kind;
 	int hides_target;
 	struct arch_stub_shape shape;

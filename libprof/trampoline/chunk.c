@@ -51,15 +51,18 @@ struct emit_plan {
 	uint32_t end_at;
 	/* Set by the caller, in bytes from the first stub: */
 	uint32_t target_at;
-	uint32_t payload_at; /* of the first stub; others at multiples of payload_stride */
+	/* of the first stub; others at multiples of payload_stride */
+	uint32_t payload_at;
 	uint32_t payload_stride;
 };
 
-#define HEADER_BYTES 12u /* four encodings, address of .eh_frame, number of entries */
+/* four encodings, address of .eh_frame, number of entries */
+#define HEADER_BYTES 12u
 #define ENTRY_BYTES  8u
 #define CIE_BYTES    ((8 + ARCH_STUB_CIE_BYTES + 7) & ~7u)
 #define BRIEF_FDE_BYTES ((FDE_FIXED + ARCH_STUB_BRIEF_MAX + 7) & ~7u)
-#define FDE_FIXED    17u /* length, CIE, first pc, range, augmentation length of 0 */
+/* length, CIE, first pc, range, augmentation length of 0 */
+#define FDE_FIXED    17u
 
 static uint32_t fde_bytes(const struct arch_stub_template *stub)
 {
@@ -170,7 +173,8 @@ static void emit_write(const struct emit_plan *plan, uintptr_t start, uint8_t *r
  */
 
 #ifndef MFD_EXEC
-#define MFD_EXEC 0x0010u /* Linux 6.3; required by the sysctl vm.memfd_noexec */
+/* Linux 6.3; required by the sysctl vm.memfd_noexec */
+#define MFD_EXEC 0x0010u
 #endif
 
 static int map_over(uintptr_t start, size_t bytes, int protection)
@@ -283,7 +287,8 @@ static void executable_drop(uintptr_t start, size_t bytes)
 #define NEAR	     ((uintptr_t)1 << 30)
 #define START_ALIGN  65536u /* the largest page size */
 
-static uintptr_t last_start; /* atomic: address of the last chunk mapped */
+/* atomic: address of the last chunk mapped */
+static uintptr_t last_start;
 static struct chunk *pool; /* chunks without code */
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -23,9 +23,11 @@ struct chunk {
 	struct chunk *next_pooled;
 	struct flameprof_arena *arena;
 	size_t code_room;   /* bytes of the executable pages */
-	uint32_t slot_room; /* number of slots that the data pages can hold */
+	/* number of slots that the data pages can hold */
+	uint32_t slot_room;
 	uint32_t number;    /* index in its arena */
-	uint32_t used;	    /* atomic: slots claimed so far; may exceed region.slots */
+	/* atomic: slots claimed so far; may exceed region.slots */
+	uint32_t used;
 	struct region_slot slot[];
 };
 

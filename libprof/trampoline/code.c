@@ -24,7 +24,8 @@
 
 
 struct frame_index {
-	uintptr_t cfi_start, cfi_end; /* range of the index and all records it refers to */
+	/* range of the index and all records it refers to */
+	uintptr_t cfi_start, cfi_end;
 	uintptr_t eh_frame_hdr;
 	size_t eh_frame_bytes; /* with the four zero bytes at its end */
 };
@@ -149,7 +150,8 @@ struct code {
 	struct region region;
 	struct region_slot slot;
 	struct code *next_free;
-	char *table; /* index of its call-frame information */
+	/* index of its call-frame information */
+	char *table;
 };
 
 static struct code *free_list;

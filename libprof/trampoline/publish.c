@@ -209,7 +209,8 @@ static int publish_notify_flush(unsigned tool)
  * enter this file with that one held.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned ever; /* atomic: a tool was on once, so ends must be reported */
+/* atomic: a tool was on once, so ends must be reported */
+static unsigned ever;
 static int fork_watched;
 
 unsigned flameprof_published(void)
@@ -276,7 +277,8 @@ void publish_remove_slot(struct region *region, uint32_t slot)
 struct replay {
 	unsigned tool;
 	int error;  /* the first one */
-	int is_reset; /* the tool has a new file, so report everything again */
+	/* the tool has a new file, so report everything again */
+	int is_reset;
 };
 
 static int replay_region(void *context, struct region *region)

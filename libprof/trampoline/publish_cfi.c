@@ -101,8 +101,10 @@ static void put_cie(struct publish_bytes *out, const struct cfi_cie *cie, uint8_
 struct writer {
 	struct publish_bytes *out;
 	uintptr_t lo, hi;
-	uintptr_t address; /* address of out->data; 0: write absolute pointers */
-	uintptr_t cie_program; /* the CIE written last; FDEs of one CIE follow each other */
+	/* address of out->data; 0: write absolute pointers */
+	uintptr_t address;
+	/* the CIE written last; FDEs of one CIE follow each other */
+	uintptr_t cie_program;
 	size_t cie_at;
 	int found;
 };

@@ -22,7 +22,8 @@ struct publish_bytes {
 	uint8_t *data;
 	size_t used;
 	size_t room;
-	int error; /* -ENOMEM after a failed allocation; further bytes are ignored */
+	/* -ENOMEM after a failed allocation; further bytes are ignored */
+	int error;
 };
 
 /* Append @count zero bytes. Returns their address; NULL if @count is 0 or bytes->error is set. */

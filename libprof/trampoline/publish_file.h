@@ -15,8 +15,10 @@
 struct publish_file {
 	int is_open;
 	int fd;
-	int error; /* -errno of the first failed write; nothing is written afterwards */
-	size_t unlimited; /* bytes to write before RLIMIT_FSIZE is read again */
+	/* -errno of the first failed write; nothing is written afterwards */
+	int error;
+	/* bytes to write before RLIMIT_FSIZE is read again */
+	size_t unlimited;
 	size_t used;
 	char buffer[16384];
 };

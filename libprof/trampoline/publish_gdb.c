@@ -32,7 +32,8 @@ struct publish_gdb_part {
 	uint32_t first;
 	uint32_t count;
 	uint64_t named;		   /* bit i: slot first + i has a symbol */
-	struct publish_bytes *cfi; /* of these slots; absolute addresses; may be empty */
+	/* of these slots; absolute addresses; may be empty */
+	struct publish_bytes *cfi;
 };
 
 /* .eh_frame is last, because it is left out if there is no call-frame information. */
@@ -139,7 +140,8 @@ static int publish_gdb_elf(struct publish_bytes *out, const struct publish_gdb_p
 	describe(out, &section[SYMTAB], SHT_SYMTAB, begin);
 	section[SYMTAB].sh_entsize = sizeof(Elf64_Sym);
 	section[SYMTAB].sh_link = STRTAB;
-	section[SYMTAB].sh_info = 1; /* index of the first symbol that is not local */
+	/* index of the first symbol that is not local */
+	section[SYMTAB].sh_info = 1;
 
 	begin = out->used;
 	put_names(out, part);
@@ -212,7 +214,8 @@ struct part {
 	struct publish_bytes image; /* empty: not announced */
 	struct publish_bytes cfi;
 	struct part *next_stale;
-	int stale; /* in stale_parts: the image is older than `contents` */
+	/* in stale_parts: the image is older than `contents` */
+	int stale;
 };
 
 struct parts {

@@ -56,7 +56,8 @@ struct publish_jitdump_table {
  */
 struct publish_jitdump_frames {
 	struct region view;
-	uintptr_t shift; /* distance from the addresses that perf sees to those of the view */
+	/* distance from the addresses that perf sees to those of the view */
+	uintptr_t shift;
 	struct publish_bytes copy;
 };
 
@@ -82,7 +83,8 @@ static void publish_jitdump_frames_release(struct publish_jitdump_frames *frames
 }
 
 struct fde_search {
-	uintptr_t origin; /* base address of the table, in the view */
+	/* base address of the table, in the view */
+	uintptr_t origin;
 	struct publish_jitdump_table *out;
 };
 
@@ -203,7 +205,8 @@ struct unwinding {
 };
 
 static struct publish_file dump;
-static void *marker; /* mapping of the file by which perf finds it */
+/* mapping of the file by which perf finds it */
+static void *marker;
 static size_t marker_bytes;
 static uint64_t code_index;
 static uint64_t batch_ns; /* 0: read the clock */

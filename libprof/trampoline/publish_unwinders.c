@@ -41,8 +41,10 @@ static void (*llvm_remove_section)(uintptr_t);
 static void (*llvm_add_fde)(uintptr_t);
 static void (*llvm_remove_fde)(uintptr_t);
 
-static unsigned seen; /* atomic; bit k: the functions of kind k were found; never cleared */
-static unsigned in_use; /* kinds used by add_region(); under publish.c's lock */
+/* atomic; bit k: the functions of kind k were found; never cleared */
+static unsigned seen;
+/* kinds used by add_region(); under publish.c's lock */
+static unsigned in_use;
 
 struct state {
 	unsigned registered;
@@ -133,7 +135,8 @@ static int count_loads(struct dl_phdr_info *info, size_t bytes, void *count)
 
 int publish_unwinders_are_loaded(void)
 {
-	static unsigned long long last_loads; /* atomic: libraries loaded at the last search */
+	/* atomic: libraries loaded at the last search */
+	static unsigned long long last_loads;
 	unsigned long long loads = 0;
 
 	/* Search again only if libraries were loaded, because a program makes many arenas. */

@@ -98,19 +98,24 @@ int region_tree_each(struct region_tree *tree,
 
 /* One stub. Slot i of a region describes the code at start + i * stride. */
 struct region_slot {
-	uint64_t space;	   /* atomic: its address in the code space; 0: no stub */
-	const char *name;  /* data of a struct permanent, which stays with the slot */
+	/* atomic: its address in the code space; 0: no stub */
+	uint64_t space;
+	/* data of a struct permanent, which stays with the slot */
+	const char *name;
 	uintptr_t payload;
-	uint64_t published; /* atomic: number of the image in whose control ring the name is */
+	/* atomic: number of the image in whose control ring the name is */
+	uint64_t published;
 };
 
 /* The least stride for stubs of @code_bytes. */
 #define REGION_STRIDE(code_bytes) ((((code_bytes) + 7u) & ~7u) + 24u)
 
 struct region {
-	uintptr_t start; /* first in the struct: look-ups read one cache line */
+	/* first in the struct: look-ups read one cache line */
+	uintptr_t start;
 	size_t bytes;
-	uint32_t generation; /* atomic: odd while the fields are being changed */
+	/* atomic: odd while the fields are being changed */
+	uint32_t generation;
 	enum flameprof_code_kind kind;
 	/*
 	 * Bytes from stub to stub; for a host's code its size. perf needs a search table of
@@ -120,8 +125,10 @@ struct region {
 	uint32_t stride;
 	uint32_t code_bytes; /* of a stub */
 	uint32_t slots;	     /* 1 for a host's code */
-	int of_file;	     /* the pages are a memfd's, not anonymous memory */
-	int hides_target;    /* leave the target's frame, the stub's callee, out of stacks */
+	/* the pages are a memfd's, not anonymous memory */
+	int of_file;
+	/* leave the target's frame, the stub's callee, out of stacks */
+	int hides_target;
 	struct region_slot *slot;
 	/*
 	 * The unwinder caches the rows of one stub for all stubs of the region, under this address
@@ -134,7 +141,8 @@ struct region {
 	 */
 	uintptr_t eh_frame_hdr;
 	uintptr_t cfi_start, cfi_end;
-	const void *eh_frame; /* the section that eh_frame_hdr indexes */
+	/* the section that eh_frame_hdr indexes */
+	const void *eh_frame;
 	size_t eh_frame_bytes; /* with the four zero bytes at its end */
 	/*
 	 * One FDE for all stubs, with four zero bytes at its end, for unwinders that read all FDEs
@@ -142,7 +150,8 @@ struct region {
 	 */
 	const void *brief_frame;
 	void *owner;
-	void *published; /* state of publish.c, under its lock; NULL in a new region */
+	/* state of publish.c, under its lock; NULL in a new region */
+	void *published;
 } __attribute__((aligned(64)));
 
 /*
@@ -176,7 +185,8 @@ struct region_stub {
 	uint64_t space;
 	uintptr_t payload;
 	const char
-		*name; /* data of a struct permanent; overwritten when the slot has another stub */
+		/* data of a struct permanent; overwritten when the slot has another stub */
+		*name;
 	struct region_slot *slot;
 	enum flameprof_code_kind kind;
 	uintptr_t eh_frame_hdr, cfi_start, cfi_end;

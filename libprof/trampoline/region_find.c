@@ -92,7 +92,8 @@ const struct region *region_find(uintptr_t pc)
 
 uint64_t region_space_new(size_t bytes)
 {
-	static uint64_t next = 4096; /* 0 means none; larger, so that small numbers look wrong */
+	/* 0 means none; larger, so that small numbers look wrong */
+	static uint64_t next = 4096;
 
 	/* 48 bits on the wire: at a million stubs a second they last seven weeks. */
 	return __atomic_fetch_add(&next, (bytes + 15) & ~(size_t)15, __ATOMIC_RELAXED);

@@ -43,7 +43,8 @@
 struct cfi_bytes {
 	uintptr_t at;  /* next byte */
 	uintptr_t end; /* one past the last byte, >= at */
-	int error;     /* 0, or -errno of the first read that failed */
+	/* 0, or -errno of the first read that failed */
+	int error;
 };
 
 /* A number at any alignment. */
@@ -209,8 +210,10 @@ struct cfi_cie {
 	int64_t data_align;
 	uint64_t ra_reg;
 	uint8_t pointer_encoding;
-	bool augmented; /* 'z': FDEs have augmentation data with a length */
-	bool signal;    /* 'S': a signal frame; the caller's pc is exact */
+	/* 'z': FDEs have augmentation data with a length */
+	bool augmented;
+	/* 'S': a signal frame; the caller's pc is exact */
+	bool signal;
 	struct cfi_bytes program;
 };
 
@@ -274,7 +277,8 @@ static inline void cfi_parse_augmentation(
 		case 'S':
 			cie->signal = true;
 			break;
-		case 'B': /* return addresses signed with key B; stripping them is equal */
+		/* return addresses signed with key B; stripping them is equal */
+		case 'B':
 		case 'G': /* stack memory is tagged */
 			break;
 		default:

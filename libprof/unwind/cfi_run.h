@@ -26,14 +26,17 @@
  */
 
 enum cfi_rule_kind {
-	CFI_RULE_NONE = 0, /* not mentioned: the register is unchanged */
+	/* not mentioned: the register is unchanged */
+	CFI_RULE_NONE = 0,
 	CFI_RULE_SAME,
 	CFI_RULE_UNDEFINED,
 	CFI_RULE_OFFSET,         /* saved at CFA + value */
 	CFI_RULE_VAL_OFFSET,     /* the register is CFA + value */
 	CFI_RULE_REGISTER,       /* saved in register number `value` */
-	CFI_RULE_EXPRESSION,     /* saved at the expression's result; value: see cfi_row.base */
-	CFI_RULE_VAL_EXPRESSION, /* the register is the expression's result */
+	/* saved at the expression's result; value: see cfi_row.base */
+	CFI_RULE_EXPRESSION,
+	/* the register is the expression's result */
+	CFI_RULE_VAL_EXPRESSION,
 };
 
 /* A rule has only four bytes, because remembered rows lie on a signal handler's stack. */
@@ -41,15 +44,18 @@ enum cfi_rule_kind {
 
 struct cfi_rules {
 	int32_t register_rule[ARCH_CFI_SLOTS]; /* value * 8 + enum cfi_rule_kind */
-	int32_t cfa_value; /* offset from cfa_reg, or the expression's offset from cfi_row.base */
+	/* offset from cfa_reg, or the expression's offset from cfi_row.base */
+	int32_t cfa_value;
 	uint16_t cfa_reg;
 	bool cfa_expression;
 };
 
 struct cfi_row {
 	struct cfi_rules rules;
-	uintptr_t base; /* an expression (its length, then its bytes) lies at base + value */
-	uintptr_t end;  /* one past the last byte of the function's code */
+	/* an expression (its length, then its bytes) lies at base + value */
+	uintptr_t base;
+	/* one past the last byte of the function's code */
+	uintptr_t end;
 	uint32_t ra_slot;
 	bool signal;
 };
@@ -76,7 +82,8 @@ struct cfi_machine {
 	uintptr_t pc;       /* stop at the row for this pc */
 	uintptr_t location; /* first pc of the current row */
 	struct cfi_rules *current;
-	struct cfi_rules initial; /* the CIE's rules, to which DW_CFA_restore returns */
+	/* the CIE's rules, to which DW_CFA_restore returns */
+	struct cfi_rules initial;
 	struct cfi_rules remembered[CFI_REMEMBER_DEPTH];
 	unsigned remembers;
 	bool initial_done;

@@ -28,18 +28,26 @@
 #include "libprof/unwind/unwind.h"
 
 enum compact_kind {
-	COMPACT_EMPTY = 0, /* no row; never stored, so a zeroed cache is empty */
+	/* no row; never stored, so a zeroed cache is empty */
+	COMPACT_EMPTY = 0,
 	COMPACT_SP,        /* CFA = sp + cfa */
 	COMPACT_FP,        /* CFA = fp + cfa */
-	COMPACT_FP_DEREF,  /* CFA = word at fp + cfa: an over-aligned frame */
+	/* CFA = word at fp + cfa: an over-aligned frame */
+	COMPACT_FP_DEREF,
 	COMPACT_PLT,       /* CFA = sp + 8, or sp + 16 if pc % 16 >= cfa */
-	COMPACT_ROOT,      /* the return address is undefined: this is the outermost frame */
-	COMPACT_SIGRETURN, /* a kernel signal frame: all registers are in its ucontext */
+	/* the return address is undefined: this is the outermost frame */
+	COMPACT_ROOT,
+	/* a kernel signal frame: all registers are in its ucontext */
+	COMPACT_SIGRETURN,
 	COMPACT_COMPLEX,   /* needs all registers */
-	COMPACT_NONE,      /* no call-frame information covers this pc */
-	COMPACT_BROKEN,    /* the call-frame information for this pc cannot be used */
-	COMPACT_BY_CODE,   /* as COMPACT_SP, but found by decoding the code */
-	COMPACT_UNCALLED,  /* pc + 1 is a function's first byte, with no call before it */
+	/* no call-frame information covers this pc */
+	COMPACT_NONE,
+	/* the call-frame information for this pc cannot be used */
+	COMPACT_BROKEN,
+	/* as COMPACT_SP, but found by decoding the code */
+	COMPACT_BY_CODE,
+	/* pc + 1 is a function's first byte, with no call before it */
+	COMPACT_UNCALLED,
 };
 
 #define COMPACT_SIGNAL   0x10u
@@ -247,7 +255,8 @@ static inline void code_read(
 			for (unsigned i = 0; i < sizeof(word); i++, word >>= 8)
 				code->bytes[code->end++] = (uint8_t)word;
 		} else if (!code->end && pc - start >= sizeof(word)) {
-			start += sizeof(word); /* the word before the pc is not readable */
+			/* the word before the pc is not readable */
+			start += sizeof(word);
 		} else {
 			break;
 		}

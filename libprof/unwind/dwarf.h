@@ -31,7 +31,8 @@ enum cfi_encoding {
 
 /* Call-frame instructions. */
 enum cfi_op {
-	CFI_ADVANCE_LOC = 0x40, /* the top two bits are the operation, the others an operand */
+	/* the top two bits are the operation, the others an operand */
+	CFI_ADVANCE_LOC = 0x40,
 	CFI_OFFSET = 0x80,
 	CFI_RESTORE = 0xc0,
 	CFI_NOP = 0x00,
@@ -59,7 +60,8 @@ enum cfi_op {
 	CFI_VAL_EXPRESSION = 0x16,
 	CFI_MIPS_ADVANCE_LOC8 = 0x1d,
 	CFI_AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c,
-	CFI_AARCH64_NEGATE_RA_STATE = 0x2d, /* GNU_window_save on other CPUs, no operand */
+	/* GNU_window_save on other CPUs, no operand */
+	CFI_AARCH64_NEGATE_RA_STATE = 0x2d,
 	CFI_GNU_ARGS_SIZE = 0x2e,
 	CFI_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };

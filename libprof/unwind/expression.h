@@ -24,7 +24,8 @@
 /* The state that an expression may read, all borrowed. */
 struct expression_input {
 	const struct arch_registers *registers;
-	uint64_t known; /* bit n set: register n is valid in this frame */
+	/* bit n set: register n is valid in this frame */
+	uint64_t known;
 	const struct unwind_memory *memory;
 };
 

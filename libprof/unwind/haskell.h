@@ -21,18 +21,21 @@
 #include "libprof/unwind/load.h"
 
 enum haskell_type {
-	HASKELL_RET_BCO = 29, /* a frame of GHC's byte code; not read: its size is in the code */
+	/* a frame of GHC's byte code; not read: its size is in the code */
+	HASKELL_RET_BCO = 29,
 	HASKELL_RET_SMALL,
 	HASKELL_RET_BIG,
 	HASKELL_RET_FUN,
 	HASKELL_UPDATE,
 	HASKELL_CATCH,
-	HASKELL_UNDERFLOW, /* the stack continues in another chunk */
+	/* the stack continues in another chunk */
+	HASKELL_UNDERFLOW,
 	HASKELL_STOP,	   /* the outermost frame */
 };
 
 #define HASKELL_SIZE_MAX  (1u << 16) /* words of one frame */
-#define HASKELL_CHUNK_SP  16u	     /* of the stack pointer in StgStack, a chunk of a stack */
+/* of the stack pointer in StgStack, a chunk of a stack */
+#define HASKELL_CHUNK_SP  16u
 #define HASKELL_OUTERMOST 1
 
 /*

@@ -24,7 +24,8 @@
 #include "arch/code.h"
 #include "arch/epilogue.h"
 
-#define DEPTH_CODE_MAX	0x40000u /* bytes; four times the largest interpreter loop */
+/* bytes; four times the largest interpreter loop */
+#define DEPTH_CODE_MAX	0x40000u
 #define DEPTH_STATES	250u
 #define DEPTH_TODO	4096u
 #define DEPTH_WINDOW	64u
@@ -38,7 +39,8 @@
  */
 struct depth_state {
 	int32_t sp, fp, mark;
-	uint32_t align; /* stack aligned after `fp` was set: sp may be lower, by less than this */
+	/* stack aligned after `fp` was set: sp may be lower, by less than this */
+	uint32_t align;
 	bool has_sp, has_fp, has_mark, unused; /* no padding, for memcmp() */
 };
 
@@ -49,13 +51,17 @@ struct stack_depth {
 
 struct depth_search {
 	const struct arch_text *source;
-	uintptr_t begin, pc; /* the function's begin; the return address to find, or 0 */
+	/* the function's begin; the return address to find, or 0 */
+	uintptr_t begin, pc;
 	uint32_t bytes;
 	unsigned state_count, todo_count;
-	uint8_t found, gap; /* state at the pc, and in unreached blocks; 0: not known yet */
-	bool has_jumps;	    /* jumps through registers exist; they decide `gap` instead of calls */
+	/* state at the pc, and in unreached blocks; 0: not known yet */
+	uint8_t found, gap;
+	/* jumps through registers exist; they decide `gap` instead of calls */
+	bool has_jumps;
 	bool has_failed;
-	bool is_outward; /* search from the pc to all returns, not from the entry to the pc */
+	/* search from the pc to all returns, not from the entry to the pc */
+	bool is_outward;
 	uintptr_t window_begin;
 	unsigned window_bytes;
 	uint8_t window[DEPTH_WINDOW];

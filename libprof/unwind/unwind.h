@@ -14,11 +14,15 @@
 
 /* The module that contains a pc, as UNWIND_FIND_MODULE fills it in. */
 struct unwind_module {
-	uintptr_t start; /* mapped range that this structure describes */
+	/* mapped range that this structure describes */
+	uintptr_t start;
 	uintptr_t end;
-	uintptr_t bias;		/* load bias: address - bias = ELF virtual address */
-	uintptr_t eh_frame_hdr; /* address of .eh_frame_hdr in memory, 0 if there is none */
-	uint32_t number;	/* for WIRE_FRAME; a reused address range gets another number */
+	/* load bias: address - bias = ELF virtual address */
+	uintptr_t bias;
+	/* address of .eh_frame_hdr in memory, 0 if there is none */
+	uintptr_t eh_frame_hdr;
+	/* for WIRE_FRAME; a reused address range gets another number */
+	uint32_t number;
 	/* Where the call-frame information of generated code lies; both 0: in [start, end). */
 	uintptr_t cfi_start;
 	uintptr_t cfi_end;
@@ -27,7 +31,8 @@ struct unwind_module {
 	 * a stub, one file mapped in many processes) share rows if that difference is equal.
 	 */
 	uintptr_t row_bias;
-	uint32_t runtime; /* number of the language runtime in this module, 0: none */
+	/* number of the language runtime in this module, 0: none */
+	uint32_t runtime;
 };
 
 /* Does [@address, @address + @bytes) lie in the module's mapped range? */
@@ -56,8 +61,10 @@ struct unwind_bounds {
 /* Why a walk asks a language's runtime for the caller of a frame. */
 enum unwind_question {
 	UNWIND_GENERATED, /* the frame's code is in no module */
-	UNWIND_OWN_CODE,  /* the frame's code is in the module of a runtime */
-	UNWIND_STACK_END  /* the stack ends at this frame; it may be a coroutine's */
+	/* the frame's code is in the module of a runtime */
+	UNWIND_OWN_CODE,
+	/* the stack ends at this frame; it may be a coroutine's */
+	UNWIND_STACK_END
 };
 
 /* A frame whose caller a language's runtime may know. The answer replaces pc, sp and fp. */
@@ -71,14 +78,17 @@ struct unwind_activation {
 
 /* A runtime's answer besides 0 (the frame is unknown) and -errno (the caller cannot be found). */
 #define UNWIND_CALLER 1 /* pc, sp and fp are the caller's now */
-#define UNWIND_INSIDE 2 /* pc, sp and fp are those of the module's frame in which the code runs */
+/* pc, sp and fp are those of the module's frame in which the code runs */
+#define UNWIND_INSIDE 2
 
 /* A frame whose caller the walk has just looked for. */
 struct unwind_frame {
 	uintptr_t pc, sp;
 	uintptr_t caller_sp, caller_pc; /* 0: the caller was not found */
-	uintptr_t fp;	  /* the frame pointer, if the caller was found through it; else 0 */
-	int is_generated; /* generated code runs in this frame; if in a module, pc is not exact */
+	/* the frame pointer, if the caller was found through it; else 0 */
+	uintptr_t fp;
+	/* generated code runs in this frame; if in a module, pc is not exact */
+	int is_generated;
 	/* All registers of the thread, borrowed for the walk, in its innermost frame; else NULL. */
 	const struct arch_registers *innermost;
 	/*

@@ -92,10 +92,13 @@ struct unwind_walk {
 	/* bit n set: no frame since the anchor is known to have changed register n */
 	uint64_t known;
 	unsigned depth;
-	bool exact; /* pc is the next instruction to execute, not a return address */
-	bool by_fp; /* this frame was found through a frame pointer */
+	/* pc is the next instruction to execute, not a return address */
+	bool exact;
+	/* this frame was found through a frame pointer */
+	bool by_fp;
 	struct unwind_anchor anchor;
-	struct unwind_module module; /* the module that contains pc; end is 0 for none */
+	/* the module that contains pc; end is 0 for none */
+	struct unwind_module module;
 	struct unwind_memory memory;
 };
 
