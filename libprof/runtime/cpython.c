@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Reader for CPython 3.8 to 3.15 with a global lock; free-threaded builds are not supported. Every
- * supported version was checked against a running process. One C activation of the evaluator runs
- * one frame (up to 3.10) or a run of frames that call each other (from 3.11 on). The *place* of an
- * activation, an address in its stack frame, is that of a local variable of the evaluator: struct
- * CFrame (3.10 to 3.12) or, from 3.13 on, an interpreter frame that belongs to the evaluator and
- * ends the run.
+ * Read the Python frames of a thread, for CPython 3.8 to 3.15 with a global lock. Free-threaded
+ * builds are not supported. Every supported version was checked against a running process.
  *
- *	3.8    tstate ─▶ frame ─f_back─▶ frame …        one per activation, no place: counted
- *	3.10   tstate ─▶ cframe ─previous─▶ cframe …     one per activation, but linked at
- *	              └▶ frame  ─f_back───▶ frame …      different moments: paired
- *	3.11   tstate ─▶ cframe ─▶ current_frame ─previous─▶ … frame with is_entry; cframe->previous
- *	3.12   as 3.11, up to a frame with owner FRAME_OWNED_BY_CSTACK
- *	3.13   tstate ─▶ current_frame ─previous─▶ … frame with that owner, then the next run's
- *	3.15   as 3.13; after the last run a frame in the tstate with that owner
+ * One C frame of the evaluator _PyEval_EvalFrameDefault() executes one Python frame (up to 3.10) or
+ * several Python frames that call each other (from 3.11 on). These Python frames are called a run.
+ * The `place` of a run is an address in the evaluator's C frame: that of its local variable struct
+ * CFrame (3.10 to 3.12) or, from 3.13 on, of an interpreter frame that is a local variable of the
+ * evaluator and ends the run.
  *
- * Offsets are those that 3.13 and later publish (struct _Py_DebugOffsets), and before that a table
- * by version. Anything may change while it is read, so every step is checked: a code object by its
- * type, the end of a run by the next activation.
+ * 	3.8    tstate ─▶ frame ─f_back─▶ frame …        one per C frame, no place: counted
+ * 	3.10   tstate ─▶ cframe ─previous─▶ cframe …     one per C frame, but linked at
+ * 	              └▶ frame  ─f_back───▶ frame …      different moments: paired
+ * 	3.11   tstate ─▶ cframe ─▶ current_frame ─previous─▶ … frame with is_entry; cframe->previous
+ * 	3.12   as 3.11, up to a frame with owner FRAME_OWNED_BY_CSTACK
+ * 	3.13   tstate ─▶ current_frame ─previous─▶ … frame with that owner, then the next run's
+ * 	3.15   as 3.13; after the last run a frame in the tstate with that owner
+ *
+ * From 3.13 on, the offsets of fields are those that the process publishes in struct
+ * _Py_DebugOffsets. Earlier releases have a table by version. The interpreter may change anything
+ * while this code reads it, so every step is checked: a code object by its type, the end of a run
+ * by the next C frame.
  */
 #include <errno.h>
 #include <string.h>
@@ -30,30 +33,33 @@ static const struct cpython_offsets layouts[] = {
 #include "libprof/runtime/cpython_layouts.inc"
 };
 #define LAYOUTS	       (sizeof(layouts) / sizeof(layouts[0]))
-/* the first release that has _Py_DebugOffsets */
+/* The first release that has _Py_DebugOffsets, as major * 100 + minor. */
 #define PUBLISHED_FROM 313u
 
 #define INTERPRETERS_MAX 64u
 #define THREADS_MAX	 1024u
-/* frames of one run, at most, when searching its end */
+/* The end of a run is searched in at most so many Python frames. */
 #define RUN_MAX		 20000u
 #define RUNS_MAX	 4096u
-/* named FRAME_OWNED_BY_INTERPRETER from 3.14 on */
+/* The value of FRAME_OWNED_BY_CSTACK, which is named FRAME_OWNED_BY_INTERPRETER from 3.14 on. */
 #define OWNED_BY_CSTACK	 3u
-/* low bits of _PyStackRef, in frames from 3.14 on */
+/* From 3.14 on, these low bits of a pointer in a frame (_PyStackRef) are flags. */
 #define REFERENCE_TAGS	 3u
 #define STATUS_ACTIVE	 (1u << 4) /* of PyThreadState._status, from 3.12 on */
-/* between two local variables of one activation, at most */
+/* Two local variables of one C frame of the evaluator are at most so many bytes apart. */
 #define NEAR_BYTES	 8192u
 
-/* Bytes of code that are read at once, and the longest instruction. */
+/* Bytes of code that are read at once, and bytes of the longest instruction. */
 #define SETUP_PIECE	  256u
 #define INSTRUCTION_BYTES 16u
 
-/* Index in runtime_stack.own: the number of the stack's interpreter; the main one has 0. */
+/*
+ * Index in runtime_stack.own: the number of the interpreter to which the stack belongs. The main
+ * interpreter has the number 0.
+ */
 #define OWN_INTERPRETER 0
 
-/* Bytes that are read of a frame and of a code object. */
+/* Bytes that are read of an interpreter frame and of a code object. */
 #define FRAME_BYTES 112u
 #define CODE_BYTES  144u
 
@@ -67,9 +73,12 @@ struct published {
 };
 #define OFFSET_MAX	(1u << 20)
 #define THREAD_BYTES	4096u
-#define IS_CANDIDATE(v) (((v) >> 4 & 0xf) >= 0xc) /* or final: betas change layouts */
+#define IS_CANDIDATE(v) (((v) >> 4 & 0xf) >= 0xc) /* not alpha or beta: layouts change */
 
-/* Do all fields lie in the bytes that are read of a frame and of a code object? */
+/*
+ * Do all fields lie within the FRAME_BYTES and CODE_BYTES that are read of a frame and of a code
+ * object?
+ */
 static int is_within(const struct cpython_offsets *at)
 {
 	const uint32_t of_frame[] = {at->previous, at->code, at->instruction, at->owner};
@@ -89,8 +98,8 @@ static uint32_t version_of(uint64_t hex)
 }
 
 /*
- * Determine the release: from 3.11 on by Py_Version, before that by the newest function that the
- * module has. Returns 0 for other releases.
+ * Determine the release of CPython. From 3.11 on the variable Py_Version contains it. Before 3.11,
+ * the newest function that the module has identifies it. Returns 0 for any other release.
  */
 static uint32_t find_version(struct runtime_reader *reader, struct runtime_symbols *symbols)
 {
@@ -127,7 +136,7 @@ static int is_plausible(const struct cpython_offsets *at)
 	return is_so;
 }
 
-/* Read the offsets that are published at the positions in @row. */
+/* Fill in out->offsets. @row has the positions in _Py_DebugOffsets at which they are published. */
 static int read_published(
 	struct runtime *out, struct runtime_reader *reader, const struct cpython_offsets *row)
 {
@@ -151,14 +160,15 @@ static int read_published(
 			return -ENOTSUP;
 		out->offsets[i] = (uint32_t)offset;
 	}
-	/* PyCompactUnicodeObject adds the length and the address of the UTF-8 text. */
+	/* PyCompactUnicodeObject is PyASCIIObject, the length of the UTF-8 text and its address. */
 	at->wide = at->ascii + 2 * (uint32_t)sizeof(uintptr_t);
 	return is_plausible(at) ? 0 : -ENOTSUP;
 }
 
 /*
- * Returns the end of the evaluator's setup code. It ends with the first indirect jump, which goes
- * to the code of the first bytecode instruction; the activation is linked by then.
+ * Returns the address after the evaluator's setup code, i.e. after its first indirect jump. This
+ * jump goes to the code of the first bytecode instruction. When it is executed, the thread state
+ * already links the evaluator's C frame.
  */
 static uintptr_t find_setup_end(struct runtime_reader *reader, uintptr_t entry)
 {
@@ -220,7 +230,7 @@ static uintptr_t code_of(const struct cpython_offsets *at, const char *frame)
 	return runtime_word_in(frame, at->code) & ~(uintptr_t)REFERENCE_TAGS;
 }
 
-/* Returns @frame's instruction in the units that cpython_line() uses, or -1. */
+/* Returns the instruction that @frame executes, in the units of cpython_line(), or -1. */
 static int32_t position_of(const struct cpython_offsets *at, const char *frame, uintptr_t code)
 {
 	uintptr_t offset;
@@ -232,9 +242,9 @@ static int32_t position_of(const struct cpython_offsets *at, const char *frame, 
 }
 
 /*
- * Clear reader->may_trust for a frame at or before its first instruction. Compilers reorder the
- * stores of a call, so a frame may become the innermost one before it is linked to its caller.
- * Until then its link is left over from an earlier frame.
+ * Clear reader->may_trust if @position is at or before the frame's first instruction. The link from
+ * a new frame to its caller may not be valid: compilers reorder the stores of a call, so the thread
+ * state may point to the frame before the link is stored.
  */
 static void distrust_new_frame(struct runtime_reader *reader, int32_t position)
 {
@@ -244,7 +254,7 @@ static void distrust_new_frame(struct runtime_reader *reader, int32_t position)
 
 /* ---- a thread's innermost run ---------------------------------------------------------------- */
 
-/* Mark that no run is left. */
+/* Set @stack to have no more runs. */
 static void end_runs(struct runtime_stack *stack)
 {
 	stack->frame = stack->activation = 0;
@@ -252,9 +262,10 @@ static void end_runs(struct runtime_stack *stack)
 }
 
 /*
- * From 3.13 on: set the place of the run that begins at stack->frame, the address of the frame at
- * its end. The innermost run may have no other frame yet. From 3.15 on a frame in the thread state
- * follows the last run. It looks like the end of a run but has no caller.
+ * From 3.13 on: set stack->place to the address of the frame that ends the run, which begins at
+ * stack->frame. The innermost run may have no other frame than this one yet. From 3.15 on, a frame
+ * in the thread state follows the last run. This frame also has the owner OWNED_BY_CSTACK, but no
+ * caller.
  */
 static int find_line_of_instruction(const struct cpython_offsets *at, struct runtime_reader *reader,
 	struct runtime_stack *stack)
@@ -291,8 +302,10 @@ static int find_line_of_instruction(const struct cpython_offsets *at, struct run
 }
 
 /*
- * Set @stack to the run of @activation, a cframe. The last cframe is part of the thread state and
- * has no run; 3.10 does not set its `previous`. A frame of 3.10 that is left there has no cframe.
+ * Set @stack to the run of @activation, a struct CFrame in one C frame of the evaluator. The last
+ * CFrame is part of the thread state and has no run, and 3.10 does not set its `previous`. If a
+ * 3.10 thread still has a Python frame at the last CFrame, this frame has no CFrame: returns
+ * -EBADMSG.
  */
 static int enter_cframe(const struct cpython_offsets *at, struct runtime_reader *reader,
 	uintptr_t activation, struct runtime_stack *stack)
@@ -333,7 +346,10 @@ static int enter_state(const struct runtime *runtime, struct runtime_reader *rea
 	return enter_cframe(at, reader, cframe, out);
 }
 
-/* Is @state the state of @thread? If nothing is known of @thread, any state may be. */
+/*
+ * Does @state belong to @thread? If neither `self` nor `tid` of @thread is known, returns 1 for any
+ * @state.
+ */
 static int is_of(const struct cpython_offsets *at, struct runtime_reader *reader, uintptr_t state,
 	const struct runtime_thread *thread)
 {
@@ -345,7 +361,7 @@ static int is_of(const struct cpython_offsets *at, struct runtime_reader *reader
 	       (!runtime_load_word(reader, state + at->native_id, &id) && id == thread->tid);
 }
 
-/* Set @stack to the next run without reading the frames of this one. */
+/* Set @stack to the next run without reading the Python frames of the current run. */
 static int skip_run(
 	const struct runtime *runtime, struct runtime_reader *reader, struct runtime_stack *stack)
 {
@@ -364,7 +380,7 @@ static int skip_run(
 	return enter_cframe(at, reader, previous, stack);
 }
 
-/* Enter @state at its first run whose place is at or above @sp, if there is one. */
+/* Set @out to the innermost run of @state whose place is at or above @sp, or to no run. */
 static int enter_above(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t state, uintptr_t sp, struct runtime_stack *out)
 {
@@ -377,7 +393,10 @@ static int enter_above(const struct runtime *runtime, struct runtime_reader *rea
 
 typedef void state_fn(void *context, uintptr_t interpreter, uintptr_t state);
 
-/* Call @fn for the thread states of all interpreters. Returns 0, or -EFAULT after some calls. */
+/*
+ * Call @fn for the thread states of all interpreters. Returns 0; or -EFAULT, maybe after calls of
+ * @fn.
+ */
 static int for_each_state(
 	const struct runtime *runtime, struct runtime_reader *reader, state_fn *fn, void *context)
 {
@@ -423,7 +442,10 @@ static void take_nearer(void *context, uintptr_t interpreter, uintptr_t state)
 		*nearest->out = stack;
 }
 
-/* Find the run with the nearest place at or above @sp among all states that may be @thread's. */
+/*
+ * Set @out to the run whose place is nearest to @sp, at or above it, among all states that may be
+ * @thread's.
+ */
 static int find_nearest(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_thread *thread, uintptr_t sp, struct runtime_stack *out)
 {
@@ -480,8 +502,9 @@ static uintptr_t find_interpreter(const struct runtime *runtime, struct runtime_
 }
 
 /*
- * Does the thread of @state hold its interpreter's lock? Then nothing frees its state or its
- * frames. If the only @interpreter is known, nothing is read from @state itself.
+ * Does the thread of @state hold its interpreter's lock? While it does, no other thread frees the
+ * state or its frames. If the process has only one @interpreter, nothing is read from @state
+ * itself, because @state may be freed already.
  */
 static int has_lock(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t interpreter, uintptr_t state)
@@ -502,8 +525,9 @@ static int has_lock(const struct runtime *runtime, struct runtime_reader *reader
 }
 
 /*
- * Enter the state that the last walk found, if it is still the thread's. A thread that is not known
- * by pthread_self() is identified only by a place on its stack, which the walk must then reach.
+ * Enter the state @known, which the thread's last walk found, if it still belongs to @thread. If
+ * pthread_self() of the thread is not known, only a run with a place on the walked stack shows
+ * this, so search the first run at or above @sp.
  */
 static int enter_known(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
@@ -522,13 +546,19 @@ static int find_state(const struct runtime *runtime, struct runtime_reader *read
 	const struct runtime_thread nobody = {0, 0};
 	int error = find_nearest(runtime, reader, thread, sp, out);
 
-	/* After a fork, the child's states still have the tids of the parent's threads. */
+	/*
+	 * After a fork, thread states of the child still have the tids of the parent's threads, so
+	 * ignore tids.
+	 */
 	if (error && !thread->self && thread->tid)
 		error = find_nearest(runtime, reader, &nobody, sp, out);
 	return error;
 }
 
-/* Enter the known state by plain loads, because its thread holds the lock and cannot end. */
+/*
+ * Enter the state @known by plain loads. The caller has checked that the state's thread holds the
+ * lock, so the state cannot be freed.
+ */
 static int begin_trusted(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
 	struct runtime_stack *out)
@@ -555,14 +585,19 @@ static int begin_cpython(const struct runtime *runtime, struct runtime_reader *r
 	if (runtime_load_word(reader, runtime->base + at->finalizing, &finalizing) || finalizing)
 		return -EBUSY;
 	interpreter = find_interpreter(runtime, reader);
-	/* Counted runs need the thread's own state for certain. */
+	/*
+	 * Counted runs have no address on the stack by which a wrong state would be noticed. So
+	 * require that the state is found by pthread_self(), in a process with one interpreter.
+	 */
 	if (runtime->is_counted && (!interpreter || !thread->self))
 		return -ENOTSUP;
 	if (interpreter && known && thread->self && has_lock(runtime, reader, interpreter, known) &&
 		!begin_trusted(runtime, reader, thread, sp, known, out))
 		return out->frame ? 0 : -ENOENT;
 	reader->may_trust = 0;
-	/* With several interpreters, any thread that enters an interpreter may use its state. */
+	/*
+	 * With several interpreters, a thread has a state in each interpreter that it has entered.
+	 */
 	if (!interpreter) {
 		error = find_nearest(runtime, reader, &nobody, sp, out);
 		out->is_shared = 1;
@@ -595,17 +630,20 @@ static int read_code(const struct runtime *runtime, struct runtime_reader *reade
 	out->identity = runtime_mix(runtime_mix(out->function, out->first_line), out->name);
 	out->identity = runtime_mix(out->identity, out->file);
 	/*
-	 * An interpreter that ends frees all of its objects, and the next one may allocate others
-	 * of the same sizes at the same addresses. So the addresses of a code object, its name and
-	 * its file are not unique; together with the interpreter's number, which is never reused,
-	 * they are.
+	 * When an interpreter ends, all of its objects are freed, and the next interpreter may
+	 * allocate objects of equal sizes at the same addresses. So the addresses of a code object,
+	 * its name and its file do not identify a function. Add the interpreter's number, which is
+	 * never reused.
 	 */
 	if (interpreter)
 		out->identity = runtime_mix(out->identity, interpreter);
 	return 0;
 }
 
-/* End the run and set @stack to that of the next activation, whose innermost frame is @frame. */
+/*
+ * End the run and set @stack to the next run, that of the next C frame of the evaluator. @frame is
+ * the innermost Python frame of the next run.
+ */
 static int leave_run(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, uintptr_t frame)
 {
@@ -629,10 +667,10 @@ static int leave_run(const struct runtime *runtime, struct runtime_reader *reade
 }
 
 /*
- * 3.11: does the run end at a frame that is marked as an entry and has the caller @previous? It
- * does if the next activation is at @previous. A generator that delegates to another one keeps the
- * mark of its last activation, but generator.throw() enters the other generator without a new
- * activation: then the run continues with the caller of throw().
+ * 3.11: does the run end at a frame with is_entry whose caller is @previous? It ends if the next
+ * CFrame's current frame is @previous. The flag alone is not enough: a generator that delegates to
+ * another generator keeps is_entry from its last resume. When generator.throw() enters the other
+ * generator without a new C frame of the evaluator, the run continues with the caller of throw().
  */
 static int ends_run(const struct cpython_offsets *at, struct runtime_reader *reader,
 	const struct runtime_stack *stack, uintptr_t previous)
@@ -645,15 +683,19 @@ static int ends_run(const struct cpython_offsets *at, struct runtime_reader *rea
 }
 
 /*
- * From 3.12 on: is @frame inserted by the interpreter between a constructor's call and __init__()?
- * Its code has no file (file and name are the same text), and tracebacks do not show it.
+ * From 3.12 on: is @frame a shim, which the interpreter inserts between the call of a class and its
+ * __init__()? The name and the file of a shim's code are the same text. Python's tracebacks omit
+ * shims.
  */
 static int is_shim(const struct runtime_frame *frame)
 {
 	return frame->name == frame->file && !frame->first_line;
 }
 
-/* In the evaluator? greenlet links a cframe without a frame when it starts a greenlet. */
+/*
+ * Is @frame a C frame of the evaluator? A frame with a CFrame may be a C frame of greenlet, which
+ * links a CFrame without a Python frame when it starts a greenlet.
+ */
 static int is_evaluator(const struct runtime *runtime, const struct unwind_frame *frame)
 {
 	return frame && frame->pc - runtime->entry < runtime->entry_end - runtime->entry;
@@ -673,7 +715,9 @@ static int next_cpython(const struct runtime *runtime, struct runtime_reader *re
 	}
 	if (at->cframe && !stack->frame && !is_evaluator(runtime, stack->run_by))
 		return leave_run(runtime, reader, stack, 0);
-	/* A shim frame is skipped. It never calls another shim frame. */
+	/*
+	 * Skip a shim frame. A second iteration is enough, because a shim never calls another shim.
+	 */
 	for (unsigned n = 0; n < 2; n++) {
 		if (runtime_load(reader, stack->frame, frame,
 			    at->owner ? at->owner + 1 : at->instruction + sizeof(int32_t)))

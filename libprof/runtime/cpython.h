@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Offsets of fields in CPython's structures, shared by the readers of stacks and of code objects.
+ * Offsets of fields in CPython's structures. cpython.c (stacks) and cpython_code.c (code objects)
+ * use them.
  */
 #ifndef LIBPROF_RUNTIME_CPYTHON_H
 #define LIBPROF_RUNTIME_CPYTHON_H
@@ -9,23 +10,29 @@
 #include "libprof/runtime/runtime.h"
 
 /*
- * Offsets of fields in CPython's structures, in bytes. From 3.13 on, rows of cpython.layout hold
- * the position in _Py_DebugOffsets at which the process publishes the offset.
+ * Offsets of fields in CPython's structures, in bytes. The rows of cpython.layout for 3.13 and
+ * later hold positions in _Py_DebugOffsets instead; the process publishes the offsets there.
  */
 struct cpython_offsets {
 	uint32_t version;				    /* 313 for 3.13 */
 	uint32_t finalizing, interpreters, current;	    /* of _PyRuntime */
 	uint32_t interpreter_next, interpreter_id, threads; /* of PyInterpreterState */
-	/* of the lock in PyInterpreterState, from 3.12 on */
+	/* Fields of the lock in PyInterpreterState, from 3.12 on. */
 	uint32_t locked, holder;
 	uint32_t thread_next, thread_id, native_id, status; /* of PyThreadState */
 	uint32_t innermost, cframe, root;
 	uint32_t cframe_frame, cframe_previous;
 	uint32_t previous, code, instruction, owner;	  /* of interpreter frames */
 	uint32_t first_line, file, name, lines, bytecode; /* of PyCodeObject */
-	/* of PyASCIIObject; sizes of it and of the compact one */
+	/*
+	 * The offset of `state` in PyASCIIObject, then the sizes of PyASCIIObject and
+	 * PyCompactUnicodeObject.
+	 */
 	uint32_t text_state, ascii, wide;
-	/* published; must equal the constants below */
+	/*
+	 * These are not table values: a process publishes them, and they must equal the constants
+	 * below.
+	 */
 	uint32_t type, bytes_size, bytes_start;
 };
 _Static_assert(sizeof(struct cpython_offsets) <= sizeof(((struct runtime *)0)->offsets), "fits");

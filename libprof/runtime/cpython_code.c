@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Read CPython's code objects: the line of an instruction, from a table whose format depends on the
- * version, and texts.
+ * Read CPython's code objects: the source line of an instruction, and texts such as the name. The
+ * format of the line table depends on the version.
  */
 #include "libprof/runtime/cpython.h"
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* Bytes of a line table that are read for one line, at most. */
+/* For one line, at most so many bytes of a line table are read. */
 #define TABLE_MAX 65536u
 
-/* Up to 3.10: the table has pairs of an address increment and a line increment. */
+/*
+ * Returns the line by a table of pairs (address increment, line increment), as releases up to 3.10
+ * have it. @is_newer: 3.10.
+ */
 static uint32_t line_by_pairs(
 	struct runtime_bytes *table, const struct runtime_frame *frame, int is_newer)
 {
@@ -25,8 +28,8 @@ static uint32_t line_by_pairs(
 			return is_newer ? 0 : (uint32_t)line;
 		address += step;
 		/*
-		 * A pair's line holds before its end in 3.10, and from its end on in earlier
-		 * releases.
+		 * In 3.10, a pair's line is valid up to the pair's end address. In earlier
+		 * releases, the line is valid from the end address on.
 		 */
 		if (!is_newer && address > target)
 			return (uint32_t)line;
@@ -53,7 +56,10 @@ static int32_t table_varint(struct runtime_bytes *table)
 	return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
 }
 
-/* From 3.11 on: Objects/locations.md of CPython. The line increment follows an entry's head. */
+/*
+ * Returns the line by the table of 3.11 and later, which Objects/locations.md of CPython describes:
+ * an entry is a head byte, then the line increment and columns.
+ */
 static uint32_t line_by_entries(struct runtime_bytes *table, const struct runtime_frame *frame)
 {
 	int32_t line = (int32_t)frame->first_line, units = 0;
@@ -82,7 +88,7 @@ uint32_t cpython_line(const struct runtime *runtime, struct runtime_reader *read
 	struct runtime_bytes table = {.reader = reader, .at = frame->lines + BYTES_OFFSET};
 	uintptr_t size;
 
-	/* The frame has not executed an instruction yet. */
+	/* The frame has not executed an instruction yet, so return the function's first line. */
 	if (frame->position < 0)
 		return frame->first_line;
 	if (runtime_load_word(reader, frame->lines + SIZE_OFFSET, &size) || size > TABLE_MAX)
@@ -94,7 +100,11 @@ uint32_t cpython_line(const struct runtime *runtime, struct runtime_reader *read
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* Encode half a surrogate pair as the byte, not UTF-8, that Python represents by it (PEP 383). */
+/*
+ * Encode @character. Python represents an undecodable byte of a file name by half of a surrogate
+ * pair, U+DC80 to U+DCFF (PEP 383). For such a character, write the original byte, which is not
+ * UTF-8.
+ */
 static unsigned encode(uint32_t character, char out[4])
 {
 	if (character < 0xdc80 || character > 0xdcff)
@@ -103,7 +113,10 @@ static unsigned encode(uint32_t character, char out[4])
 	return 1;
 }
 
-/* Find the characters of the text at @address. Returns the bytes of each (1, 2, 4), or 0. */
+/*
+ * Find the characters of the text object at @address: their address and their number. Returns the
+ * bytes of one character (1, 2 or 4), or 0 if the object is not a text that can be read.
+ */
 static unsigned find_characters(const struct cpython_offsets *at, struct runtime_reader *reader,
 	uintptr_t address, uintptr_t *characters, uintptr_t *length)
 {
@@ -114,7 +127,10 @@ static unsigned find_characters(const struct cpython_offsets *at, struct runtime
 		runtime_load(reader, address + at->text_state, &state, sizeof(state)))
 		return 0;
 	kind = state >> 2 & 7;
-	/* Compact text: the characters follow the structure, which is shorter if all are ASCII. */
+	/*
+	 * Only compact texts are read: the characters follow the structure, which is shorter if all
+	 * are ASCII.
+	 */
 	if (!(state >> 5 & 1) || (kind != 1 && kind != 2 && kind != 4))
 		return 0;
 	*characters = address + (state >> 6 & 1 ? at->ascii : at->wide);
@@ -132,7 +148,9 @@ uint32_t cpython_text(const struct runtime *runtime, struct runtime_reader *read
 	out[0] = '\0';
 	if (!kind)
 		return 1;
-	/* A character takes up to four bytes. Cut only as many as may not fit. */
+	/*
+	 * As UTF-8, a character takes up to four bytes. Skip characters only if they might not fit.
+	 */
 	if (keep_end && length > room / 4)
 		first = length - room / 4;
 	for (uintptr_t i = first; i < length && used + 4 < room; i++) {

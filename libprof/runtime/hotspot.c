@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Unwind activations of HotSpot's interpreter, of compiled methods and of HotSpot's stubs. All of
- * this code lies in the code cache, as blobs. Only the interpreter keeps frame pointers. For other
- * code the blob has the size of its frames. Results were compared with the traceback of JDK 17, 21,
- * 25 and 26, and of early access builds of 27 and 28.
+ * Unwind Java frames: those of HotSpot's interpreter, of compiled methods and of HotSpot's stubs.
+ * All of this code lies in the code cache, as blobs. Only the interpreter keeps frame pointers. For
+ * other code, the blob has the size of its frames. Results were compared with Java's traceback, for
+ * JDK 17, 21, 25 and 26, and for early access builds of 27 and 28.
  *
- *	interpreter	method, bytecode, caller in slots below the frame pointer (arch/hotspot.h)
- *	nmethod		return address above the frame, the caller's frame pointer below that;
- *			by return address: scopes, from the innermost inlined method outward
- *	stub		frame as of an nmethod, named by its blob; if a blob has several functions,
- *			the call before the return address must lead into the blob
+ * 	interpreter	method, bytecode, caller in slots below the frame pointer (arch/hotspot.h)
+ * 	nmethod		return address above the frame, the caller's frame pointer below that;
+ * 			by return address: scopes, from the innermost inlined method outward
+ * 	stub		frame as of an nmethod, named by its blob; if a blob has several functions,
+ * 			the call before the return address must lead into the blob
  *
- * The innermost activation may have no complete frame; then its code says how much of the frame
- * exists. Every return address in Java's frames is in the code cache, except that of the call stub,
- * so other words are rejected. Nothing here moves, and code to which a thread is about to return is
- * not freed.
+ * The innermost frame may be incomplete. In that case, its code is decoded to find the size of the
+ * part that exists. Every return address in a Java frame is in the code cache, except that of the
+ * call stub, so other words are rejected. HotSpot does not move code, and does not free code to
+ * which a thread is about to return.
  */
 #include <errno.h>
 #include <string.h>
@@ -25,16 +25,17 @@
 #include "libprof/runtime/hotspot.h"
 
 #define WORD		sizeof(uintptr_t)
-#define METHOD_WORDS	4u   /* of a Method, which identify it */
-/* bytes of code before a frame is complete */
+/* words that identify a Method */
+#define METHOD_WORDS	4u
+/* A method's code before its frame is complete has at most so many bytes. */
 #define ENTRY_MAX	256u
-/* bytes that a compiled method pushes below its frame, at most */
+/* A compiled method pushes at most so many bytes below its frame. */
 #define PUSHED_MAX	16u
-#define BLOB_NAME_BYTES 40u  /* of a blob's name are compared, at most */
+#define BLOB_NAME_BYTES 40u  /* bytes that are compared */
 
 /* ---- callers ------------------------------------------------------------------------------- */
 
-/* Is @ra the deoptimisation handler, to which deoptimised code returns? */
+/* Is @ra a deoptimisation handler of @compiled? Deoptimised code returns to the handler. */
 static int is_given_up(const struct hotspot_compiled *compiled, uintptr_t ra)
 {
 	return ra == compiled->deopt || ra == compiled->deopt_handle;
@@ -55,7 +56,7 @@ static int begins_with(
 	return !runtime_load(reader, name, text, length) && !memcmp(text, wanted, length);
 }
 
-/* Does an instruction that calls end at @ra in @blob? */
+/* Is @ra a return address, i.e. does a call instruction in @blob end at @ra? */
 static int follows_call(
 	struct runtime_reader *reader, const struct hotspot_blob *blob, uintptr_t ra)
 {
@@ -69,8 +70,8 @@ static int follows_call(
 }
 
 /*
- * Does a virtual thread's outermost frame on the stack return to @ra in @blob? Then the stub at @ra
- * first copies its callers to the stack: see leave_barrier().
+ * Is @ra in @blob the barrier stub? The outermost frame that a virtual thread has on the stack
+ * returns to this stub, which copies more frames from the heap to the stack: see leave_barrier().
  */
 static int is_barrier(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, uintptr_t ra)
@@ -99,8 +100,8 @@ static int is_return(const struct runtime *runtime, struct runtime_reader *reade
 }
 
 /*
- * Step to the caller with return address @ra, stack pointer @sp and frame pointer @fp. Returns 1,
- * or -EBADMSG if @ra or @sp is not valid.
+ * Set @at to the caller, which has return address @ra, stack pointer @sp and frame pointer @fp.
+ * Returns 1, or -EBADMSG if @ra or @sp is not valid.
  */
 static int arrive(const struct runtime *runtime, struct runtime_reader *reader,
 	struct unwind_activation *at, uintptr_t ra, uintptr_t sp, uintptr_t fp)
@@ -114,7 +115,10 @@ static int arrive(const struct runtime *runtime, struct runtime_reader *reader,
 	return 1;
 }
 
-/* Step by the return address and, if @is_saved, the frame pointer below @sp. */
+/*
+ * Step to the caller, whose return address is in the word below @sp and, if @is_saved, whose frame
+ * pointer is in the word below the return address.
+ */
 static int arrive_at(const struct runtime *runtime, struct runtime_reader *reader,
 	struct unwind_activation *at, uintptr_t sp, int is_saved)
 {
@@ -136,7 +140,10 @@ static int arrive_by_edge(const struct runtime *runtime, struct runtime_reader *
 		edge->fp_at ? hotspot_load_pointer(reader, edge->fp_at) : at->fp);
 }
 
-/* Does the call before return address @ra lead into @blob? An indirect call may. */
+/*
+ * May the call before return address @ra lead into @blob? For a direct call, its target decides.
+ * For an indirect call, the answer is yes.
+ */
 static int is_called_from(
 	struct runtime_reader *reader, const struct hotspot_blob *blob, uintptr_t ra)
 {
@@ -153,7 +160,10 @@ static int load_code(const void *reader, uintptr_t address, uintptr_t *word)
 	return runtime_load_word((struct runtime_reader *)reader, address, word);
 }
 
-/* Step from code without a frame that the library or any other code may call. */
+/*
+ * Step from frameless code that is called by native code or any other code: the return address is
+ * at *sp.
+ */
 static int leave_by_any_call(struct runtime_reader *reader, struct unwind_activation *at)
 {
 	const struct arch_text text = {0, UINTPTR_MAX, load_code, reader};
@@ -178,7 +188,7 @@ static int read_code(struct runtime_reader *reader, uintptr_t pc, uintptr_t star
 }
 
 /*
- * Step to the caller of an innermost frame whose code runs straight to its return. Returns 1, or
+ * Step from an innermost frame whose code runs straight to its return instruction. Returns 1, or
  * -ENOENT if the code does anything else or cannot be read.
  */
 static int leave_by_epilogue(struct runtime_reader *reader, struct unwind_activation *at)
@@ -203,13 +213,14 @@ static int leave_by_epilogue(struct runtime_reader *reader, struct unwind_activa
 
 /* ---- the interpreter ------------------------------------------------------------------------- */
 /*
- * Methods are freed with their class, so reading one each time would need checks. But while no
- * class is unloaded, a known method is still the same one if the frame has the same constant pool
- * cache: redefined classes have another one. If unloaded classes are not counted, a method is
- * identified by the pointers in it, and only for RUNTIME_AN_AGE walks.
+ * Methods are freed with their class, so every use of a Method's address would need checks. While
+ * no class is unloaded, a frame whose Method and constant pool cache have known addresses executes
+ * the known method: a redefined class has another constant pool cache. If HotSpot does not count
+ * unloaded classes, a method is identified by the pointers in the Method, and only for
+ * RUNTIME_AN_AGE walks.
  */
 
-/* Returns the cache key of @method, or 0 if it cannot be read. */
+/* Returns the cache key of @method, or 0 if the method cannot be read. */
 static uint64_t key_of(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_cache *cache, uintptr_t method)
 {
@@ -225,8 +236,8 @@ static uint64_t key_of(const struct runtime *runtime, struct runtime_reader *rea
 }
 
 /*
- * Read the frame found by find_interpreted(), whose method has the key @known. Returns 0, or
- * -EBADMSG if it is not a method.
+ * Complete @frame, which find_interpreted() has begun; @known is the key of its method. Returns 0,
+ * or -EBADMSG if frame->function is not a method.
  */
 static int read_interpreted(const struct runtime *runtime, struct runtime_reader *reader,
 	uint64_t known, struct runtime_frame *frame)
@@ -237,7 +248,10 @@ static int read_interpreted(const struct runtime *runtime, struct runtime_reader
 	if (!hotspot_find_method(runtime, reader, of_method, method, frame)) {
 		if (hotspot_read_method(runtime, reader, method, frame))
 			return -EBADMSG;
-		/* From outside the count must be read anew, so empty the windows. */
+		/*
+		 * For another process, empty the windows, so that the number of unloaded classes is
+		 * read again.
+		 */
 		if (!reader->is_own)
 			runtime_forget(reader);
 		if (hotspot_load_unloaded(runtime, reader) !=
@@ -256,8 +270,8 @@ static int read_interpreted(const struct runtime *runtime, struct runtime_reader
 }
 
 /*
- * Find the frame of @method. Its bytecode is at @nearer if that lies in the method, otherwise at
- * @bcp. Returns 0, or -EBADMSG if it is not a method.
+ * Set @out to the frame of @method. The current bytecode is at @nearer if that address is in the
+ * method, otherwise at @bcp. Returns 0, or -EBADMSG if @method is not a method.
  */
 static int find_interpreted(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t method, uintptr_t constants, uintptr_t nearer, uintptr_t bcp,
@@ -276,7 +290,10 @@ static int find_interpreted(const struct runtime *runtime, struct runtime_reader
 	return -EBADMSG;
 }
 
-/* Step by the slots of a complete frame. The innermost one has the bytecode in a register. */
+/*
+ * Step from a complete frame of the interpreter by the slots of the frame. If the frame is the
+ * innermost one, the address of its bytecode is in a register.
+ */
 static int leave_framed(const struct runtime *runtime, struct runtime_reader *reader,
 	struct unwind_activation *at, struct runtime_frame *out)
 {
@@ -290,7 +307,10 @@ static int leave_framed(const struct runtime *runtime, struct runtime_reader *re
 			reader, at->fp + ARCH_HOTSPOT_BCP * (intptr_t)WORD, slots, sizeof(slots)))
 		return -EBADMSG;
 	sender_sp = fp[ARCH_HOTSPOT_SENDER_SP];
-	/* Below sender_sp, the last argument of a method handle's call may have been removed. */
+	/*
+	 * sender_sp may be lower than the caller's stack by one argument, which a method handle's
+	 * call has removed.
+	 */
 	if (sender_sp < at->fp + WORD ||
 		find_interpreted(runtime, reader, fp[ARCH_HOTSPOT_METHOD], fp[ARCH_HOTSPOT_CACHE],
 			at->innermost ? at->innermost->r[ARCH_HOTSPOT_BCP_REG] : 0,
@@ -325,8 +345,8 @@ static int leave_interpreter(const struct runtime *runtime, struct runtime_reade
 /* ---- compiled methods ------------------------------------------------------------------------ */
 
 /*
- * Returns the end of the prologue that the innermost @pc is in; 0: in none. In C1's OSR
- * compilations the loop entry starts with a copy of the prologue.
+ * Returns the end of the prologue that contains the innermost @pc, or 0 if @pc is in no prologue.
+ * In OSR compilations of C1, the code at the loop entry starts with a copy of the prologue.
  */
 static uintptr_t find_begun(
 	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled, uintptr_t pc)
@@ -343,8 +363,9 @@ static uintptr_t find_begun(
 }
 
 /*
- * Add to *@remaining the part of the frame that the code from @pc to @end will create. Returns 0,
- * or -ENOENT if the code is not understood.
+ * Add to *@remaining the bytes of the frame that the code from @pc to @end will allocate. Clear
+ * *@is_fp_saved if this code will save the frame pointer. Returns 0, or -ENOENT if the code cannot
+ * be decoded.
  */
 static int find_remaining(struct runtime_reader *reader, uintptr_t pc, uintptr_t end,
 	uint32_t *remaining, int *is_fp_saved)
@@ -370,7 +391,10 @@ static int find_remaining(struct runtime_reader *reader, uintptr_t pc, uintptr_t
 	return 0;
 }
 
-/* Step to the caller of a blob with a known frame size. @begun is find_begun()'s result, or 0. */
+/*
+ * Step to the caller of a frame of @blob, whose frame size is known. @begun is the result of
+ * find_begun(); 0 for a complete frame.
+ */
 static int leave_sized(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, uintptr_t begun, struct unwind_activation *at)
 {
@@ -385,8 +409,8 @@ static int leave_sized(const struct runtime *runtime, struct runtime_reader *rea
 }
 
 /*
- * Step by the epilogue. C2's string comparison pushes a register around its loop, so the frame is
- * larger than its size by the amount that the code releases on its way to the return.
+ * Step by decoding the code up to its return. String comparison compiled by C2 pushes a register
+ * around its loop, so the stack has more bytes than the frame size of the blob.
  */
 static int leave_pushed(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, struct unwind_activation *at)
@@ -400,7 +424,10 @@ static int leave_pushed(const struct runtime *runtime, struct runtime_reader *re
 	return arrive_at(runtime, reader, at, at->sp + out.cfa, 1);
 }
 
-/* Compile ids are unique, except that an OSR compilation may have the same one. */
+/*
+ * Returns a key for @compiled. Compile ids are unique, except that an OSR compilation may share its
+ * id with another compilation, so the key also contains the loop entry.
+ */
 static uint64_t key_of_compiled(
 	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled)
 {
@@ -409,8 +436,9 @@ static uint64_t key_of_compiled(
 }
 
 /*
- * Set @out to the method at @pc. Callers have few return addresses and use the position as key;
- * innermost frames may be anywhere, but in few scopes, and use the scope.
+ * Set @out to the compiled method at @pc, with a cache key. Frames of callers use the pc as key,
+ * because the code has few return addresses. An innermost frame may be at any pc, so it uses the
+ * scope as key, of which the code has few.
  */
 static void tell_compiled(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled, uintptr_t pc,
@@ -439,10 +467,12 @@ static int leave_compiled(const struct runtime *runtime, struct runtime_reader *
 	uintptr_t begun = at->innermost ? find_begun(blob, compiled, at->pc) : 0, pc = at->pc;
 	int left;
 
-	/* Stubs follow the method's own code. Calls go through some of them. */
+	/*
+	 * Stubs follow the method's own code. Some of them are reached by a call and have no frame.
+	 */
 	if (at->innermost && pc >= compiled->stubs)
 		return leave_by_any_call(reader, at);
-	/* After deoptimisation, the frame contains the original pc. */
+	/* A deoptimised frame contains the original pc. */
 	if (!at->innermost && is_given_up(compiled, pc))
 		pc = hotspot_load_pointer(reader, at->sp + compiled->original_pc);
 	tell_compiled(runtime, reader, blob, compiled, begun ? 0 : pc, at->innermost != NULL, out);
@@ -454,7 +484,7 @@ static int leave_compiled(const struct runtime *runtime, struct runtime_reader *
 
 /* ---- stubs ----------------------------------------------------------------------------------- */
 
-/* Set @out to a text; @name as hotspot_text() takes it. */
+/* Set @out to a frame without a method. @name is a value that hotspot_text() accepts. */
 static void set_text(const struct runtime *runtime, uintptr_t name, struct runtime_frame *out)
 {
 	*out = (struct runtime_frame){
@@ -473,18 +503,23 @@ static int is_adapter(struct runtime_reader *reader, uintptr_t name)
 	return begins_with(reader, name, adapter, sizeof(adapter) - 1);
 }
 
-/* Step by the record at @at->fp, if the call before its return address leads into @blob. */
+/*
+ * Step by the frame record at @at->fp, if the call before its return address may lead into @blob.
+ */
 static int leave_by_fp(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, struct unwind_activation *at)
 {
-	/* frame pointer, return address or mark, return address */
+	/* The frame pointer; a return address or a mark; after a mark, the return address. */
 	uintptr_t words[3];
 	unsigned marked;
 
 	if (!at->has_fp || at->fp < at->sp || at->fp & (WORD - 1) ||
 		runtime_load(reader, at->fp, words, sizeof(words)))
 		return -EBADMSG;
-	/* The entry barrier of compiled methods pushes a mark (gc/shared/barrierSetNMethod). */
+	/*
+	 * The entry barrier of compiled methods pushes a mark, all ones
+	 * (gc/shared/barrierSetNMethod).
+	 */
 	marked = words[1] == UINTPTR_MAX;
 	if (!is_called_from(reader, blob, words[1 + marked]))
 		return -EBADMSG;
@@ -493,7 +528,7 @@ static int leave_by_fp(const struct runtime *runtime, struct runtime_reader *rea
 		runtime, reader, at, words[1 + marked], at->fp + (2 + marked) * WORD, words[0]);
 }
 
-/* Step from code without a frame, called or jumped to from the interpreter, by *sp. */
+/* Step from frameless code that the interpreter calls or jumps to: the return address is at *sp. */
 static int leave_by_sp(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, struct unwind_activation *at)
 {
@@ -508,7 +543,7 @@ static int leave_by_sp(const struct runtime *runtime, struct runtime_reader *rea
 	return 1;
 }
 
-/* Step from the call stub, by which the library calls Java, to the library. */
+/* Step from the call stub, through which libjvm calls Java, to libjvm. */
 static int leave_call_stub(struct runtime_reader *reader, struct unwind_activation *at)
 {
 	uintptr_t words[2];
@@ -524,18 +559,18 @@ static int leave_call_stub(struct runtime_reader *reader, struct unwind_activati
 
 /*
  * A virtual thread runs on the stack of a carrier thread, above a frame of
- * Continuation.enterSpecial. While it waits, its frames lie in the JVM's heap. When it resumes, the
- * JVM may copy only the innermost frames back to the stack:
+ * Continuation.enterSpecial. While the virtual thread waits, its frames lie in the JVM's heap. When
+ * it resumes, the JVM may copy only the innermost frames back to the stack:
  *
- *	Continuation.run		of the carrier
- *	Continuation.enterSpecial
- *	[frozen frames]			all of them in the heap
- *	outermost frame on the stack	returns to a stub that copies more of them (the barrier)
- *	…
+ * 	Continuation.run		of the carrier
+ * 	Continuation.enterSpecial
+ * 	[frozen frames]			all of them in the heap
+ * 	outermost frame on the stack	returns to a stub that copies more of them (the barrier)
+ * 	…
  *
  * HotSpot's tables do not describe the frames in the heap, so they are reported as "[frozen
  * frames]". If the tables have the return address in enterSpecial, the walk continues there.
- * Otherwise the stack ends here, marked as incomplete.
+ * Otherwise, the stack ends here and is marked as incomplete.
  */
 static int leave_barrier(const struct runtime *runtime, struct runtime_reader *reader,
 	struct unwind_activation *at, struct runtime_frame *out)
@@ -588,7 +623,10 @@ static int leave_stub(const struct runtime *runtime, struct runtime_reader *read
 
 /* ---- functions of the reader ----------------------------------------------------------------- */
 
-/* Step from an innermost frame to @caller, which leave_by_epilogue() has found. */
+/*
+ * Step from an innermost frame to @caller, which leave_by_epilogue() has found, and set @out to the
+ * method.
+ */
 static int leave_straight(const struct runtime *runtime, struct runtime_reader *reader,
 	struct unwind_activation *at, const struct unwind_activation *caller,
 	struct runtime_frame *out)
@@ -597,7 +635,10 @@ static int leave_straight(const struct runtime *runtime, struct runtime_reader *
 	struct hotspot_blob blob;
 
 	if (hotspot_is_interpreter(hotspot_cache(runtime, reader), at->pc)) {
-		/* Its subroutines return to the interpreter, so use its frame first. */
+		/*
+		 * The interpreter's subroutines return to the interpreter's own code, so step by
+		 * its frame if that is valid.
+		 */
 		if (leave_framed(runtime, reader, at, out) > 0)
 			return 1;
 	} else if (hotspot_find_blob(runtime, reader, at->pc, &blob)) {
@@ -611,7 +652,7 @@ static int leave_straight(const struct runtime *runtime, struct runtime_reader *
 	return 1;
 }
 
-/* Step from generated code as step_hotspot() does. Set @out to the method that it executes. */
+/* Step from a frame of generated code, and set @out to the method that the frame executes. */
 static int leave_code(const struct runtime *runtime, struct runtime_reader *reader,
 	struct unwind_activation *at, struct runtime_frame *out)
 {
@@ -634,7 +675,10 @@ static int leave_code(const struct runtime *runtime, struct runtime_reader *read
 	return leave_stub(runtime, reader, &blob, at, out);
 }
 
-/* Read a method of which @blob has code. It lives as long as the blob. Returns 0 or -errno. */
+/*
+ * Read @method, whose code is in @blob, possibly inlined. The method is freed after the blob.
+ * Returns 0 or -errno.
+ */
 static int read_compiled_method(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled, uintptr_t method,
 	struct runtime_frame *out)
@@ -651,8 +695,9 @@ static int read_compiled_method(const struct runtime *runtime, struct runtime_re
 }
 
 /*
- * Read the scope at *@scope and set *@scope to its caller's. A scope has the caller's scope, the
- * method's number, and the bytecode index + 1 (code/debugInfo.hpp). Returns 0 or -errno.
+ * Read the scope at *@scope, and set *@scope to the caller's scope. A scope consists of three
+ * numbers (code/debugInfo.hpp): the caller's scope, the index of the method, and the bytecode index
+ * + 1. Returns 0 or -errno.
  */
 static int read_scope(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled, uint32_t *scope,
@@ -665,7 +710,9 @@ static int read_scope(const struct runtime *runtime, struct runtime_reader *read
 	for (unsigned i = 0; i < 3; i++)
 		if (hotspot_read_number(hotspot_offsets_of(runtime), reader, &next, &values[i]))
 			return -EFAULT;
-	/* A caller's scope comes before its callees' scopes. */
+	/*
+	 * Reject a scope that does not lie after its caller's scope, to end loops in invalid data.
+	 */
 	if (values[0] >= *scope || !values[1] || values[1] > HOTSPOT_PCS_MAX)
 		return -EBADMSG;
 	*scope = values[0];
@@ -685,7 +732,10 @@ static int frames_of_compiled(const struct runtime *runtime, struct runtime_read
 	struct hotspot_blob blob;
 	unsigned told = 0;
 
-	/* frame->code is the blob's header, which lies in the same heap as its code. */
+	/*
+	 * Allow plain loads of the blob's header at frame->code: it lies in the same heap as the
+	 * code.
+	 */
 	if (!hotspot_find_heap(hotspot_cache(runtime, reader), reader, frame->code))
 		return -EBADMSG;
 	blob = (struct hotspot_blob){.at = frame->code, .header_bytes = at->nmethod_size};
@@ -697,7 +747,9 @@ static int frames_of_compiled(const struct runtime *runtime, struct runtime_read
 	for (; scope != HOTSPOT_NO_SCOPE && told < room; told++)
 		if (read_scope(runtime, reader, &blob, &compiled, &scope, &out[told]))
 			return -EBADMSG;
-	/* Report either all inlined methods or only the outermost method. */
+	/*
+	 * Report all inlined methods; or, if they do not fit into @room, only the outermost method.
+	 */
 	if (told && scope == HOTSPOT_NO_SCOPE)
 		return (int)told;
 	return read_compiled_method(runtime, reader, &blob, &compiled, frame->function, out)
@@ -728,7 +780,7 @@ static int step_hotspot(const struct runtime *runtime, struct runtime_reader *re
 						: 0;
 }
 
-/* step_hotspot() has already found the method. */
+/* step_hotspot() has already found the method of the frame. */
 static int enter_hotspot(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, const struct unwind_frame *frame)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Offsets and interfaces shared by the readers of HotSpot's activations (hotspot.c), code cache
- * (hotspot_code.c), methods (hotspot_method.c) and debugger tables (hotspot_tables.c).
+ * Offsets and interfaces that the four parts of the HotSpot reader share: hotspot.c unwinds Java
+ * frames, hotspot_code.c searches the code cache, hotspot_method.c reads methods, and
+ * hotspot_tables.c finds the offsets in HotSpot's tables for debuggers.
  */
 #ifndef LIBPROF_RUNTIME_HOTSPOT_H
 #define LIBPROF_RUNTIME_HOTSPOT_H
@@ -11,12 +12,16 @@
 
 /*
  * Offsets in HotSpot's structures. Every member is a uint32_t: the offset of a field, or for a
- * static variable the distance from runtime->base. Members that are called fields also contain the
- * width: read them with hotspot_field_in() and hotspot_address_in().
+ * static variable the distance from runtime->base. A member under a comment that begins with
+ * "Field" also contains the width of the field: read it with hotspot_field_in() and
+ * hotspot_address_in().
  */
 struct hotspot_offsets {
 	uint32_t heaps, interpreter, call_stub_return, perf_data; /* variables */
-	/* variable: the return address in enterSpecial; 0: not in the tables */
+	/*
+	 * A variable: the return address in Continuation.enterSpecial; 0: HotSpot's tables do not
+	 * have it.
+	 */
 	uint32_t entered;
 	uint32_t array_length, array_data; /* of GrowableArray */
 	uint32_t heap_memory, heap_segments, heap_segment_log;
@@ -31,12 +36,16 @@ struct hotspot_offsets {
 	/* Fields of nmethod and of its bases. */
 	uint32_t nmethod_method, original_pc, compile_id, entry, loop_entry, deopt, deopt_handle;
 	uint32_t stubs, metadata, scopes, pcs, pcs_end;
-	/* Fields: pointers to the nmethod's data, or numbers if the data lies in the nmethod. */
+	/*
+	 * Fields with pointers to the nmethod's data, or with an integer if the data lies in the
+	 * nmethod.
+	 */
 	uint32_t mutable_data, immutable_data;
 	uint32_t pc_offset, pc_scope; /* of PcDesc */
 	uint32_t method_const;
 	uint32_t constants, code_bytes, name_index;	 /* of ConstMethod */
-	uint32_t const_flags;				 /* a field of ConstMethod */
+	/* A field of ConstMethod with a width. */
+	uint32_t const_flags;
 	uint32_t holder, constants_length, source_index; /* of ConstantPool */
 	uint32_t klass_name;
 	uint32_t symbol_length, symbol_text;
@@ -44,7 +53,7 @@ struct hotspot_offsets {
 		pc_size;    /* of types */
 	uint32_t has_lines; /* a bit in const_flags */
 	uint32_t sender_sp; /* constant, as int32_t */
-	/* field of nmethod; 0 without a sweeper (from JDK 20 on) */
+	/* The offset of a field of nmethod; 0 from JDK 20 on, where HotSpot has no sweeper. */
 	uint32_t sweeper;
 };
 _Static_assert(sizeof(struct hotspot_offsets) <= sizeof(((struct runtime *)0)->offsets), "fits");
@@ -53,9 +62,9 @@ _Static_assert(sizeof(struct hotspot_offsets) <= sizeof(((struct runtime *)0)->o
 #define HOTSPOT_HEAPS_MAX 4u
 enum hotspot_object {
 	HOTSPOT_INTERPRETER, /* the interpreter's StubQueue */
-	/* return address of Java's outermost frames */
+	/* The return address of Java's outermost frames. */
 	HOTSPOT_CALL_STUB,
-	/* address of the number of unloaded classes; 0: not counted */
+	/* The address of HotSpot's number of unloaded classes; 0: HotSpot does not count them. */
 	HOTSPOT_UNLOADED,
 	HOTSPOT_HEAPS,	     /* CodeHeaps; 0: no more */
 	HOTSPOT_OBJECTS = HOTSPOT_HEAPS + HOTSPOT_HEAPS_MAX
@@ -83,8 +92,8 @@ static inline uintptr_t hotspot_load_pointer(struct runtime_reader *reader, uint
 }
 
 /*
- * Releases differ in the width of a field, and in whether it contains an address or an offset. Both
- * follow from the field's type in HotSpot's table.
+ * Releases differ in the width of a field, and in whether the field contains an address or an
+ * offset. The field's type in HotSpot's table decides both.
  */
 enum hotspot_width {
 	HOTSPOT_U2 = 1,
@@ -97,7 +106,7 @@ enum hotspot_width {
 #define HOTSPOT_FIELD_WIDTH(field)    ((field) >> 16)
 #define HOTSPOT_FIELD_POINTER(offset) HOTSPOT_FIELD(offset, HOTSPOT_POINTER)
 
-/* Returns the value of @field of the object whose bytes are at @bytes. */
+/* Returns the value of @field of the object that was copied to @bytes. */
 static inline int64_t hotspot_field_in(const char *bytes, uint32_t field)
 {
 	uint32_t offset = HOTSPOT_FIELD_OFFSET(field);
@@ -114,7 +123,7 @@ static inline int64_t hotspot_field_in(const char *bytes, uint32_t field)
 	}
 }
 
-/* Returns the address in @field, which contains the address or its distance from @base. */
+/* Returns the address that @field contains, or @base plus the distance that @field contains. */
 static inline uintptr_t hotspot_address_in(const char *bytes, uint32_t field, uintptr_t base)
 {
 	uintptr_t value = (uintptr_t)hotspot_field_in(bytes, field);
@@ -134,21 +143,21 @@ int hotspot_find(
 #define HOTSPOT_PCS_MAX	  (1u << 20)
 #define HOTSPOT_NO_SCOPE  0u
 
-/* A piece of code in the cache. */
+/* A blob: a piece of code in the code cache, with a header at `at`. */
 struct hotspot_blob {
 	uintptr_t at, code, code_end;
 	uint32_t header_bytes, frame_bytes;
-	/* offset in the code at which the frame is complete; < 0: not known */
+	/* Offset in the code from which on the frame is complete; < 0: not known. */
 	int32_t complete;
 };
 
-/* A heap of the code cache, up to its committed end, which grows and never shrinks. */
+/* One heap of the code cache, up to its committed end. A heap grows and never shrinks. */
 struct hotspot_heap {
 	uintptr_t low, high;
 	uintptr_t segments, segments_end; /* one byte per segment */
 	uint32_t segment_log;
 };
-/* The state of the code cache, read once per walk. */
+/* The state of the code cache. It is read once per walk. */
 struct hotspot_cache {
 	uintptr_t interpreter, interpreter_end;
 	uint64_t unloaded; /* number of classes unloaded so far */
@@ -157,13 +166,16 @@ struct hotspot_cache {
 };
 _Static_assert(sizeof(struct hotspot_cache) <= sizeof(((struct runtime_reader *)0)->noted), "fits");
 
-/* Returns the code cache as it was when the walk reached it. It is kept in @reader. */
+/* Returns the code cache as it was when this walk first used it. The result is kept in @reader. */
 struct hotspot_cache *hotspot_cache(const struct runtime *runtime, struct runtime_reader *reader);
 
-/* Returns the number of classes unloaded until now; 0: not counted. */
+/* Returns the current number of unloaded classes; 0 if HotSpot does not count them. */
 uint64_t hotspot_load_unloaded(const struct runtime *runtime, struct runtime_reader *reader);
 
-/* Returns a number that changes when a class is unloaded, or else each RUNTIME_AN_AGE walks. */
+/*
+ * Returns a number that changes when a class is unloaded. If HotSpot does not count unloaded
+ * classes, the number changes every RUNTIME_AN_AGE walks.
+ */
 static inline uint64_t hotspot_epoch(const struct runtime *runtime, struct runtime_reader *reader)
 {
 	return runtime->objects[HOTSPOT_UNLOADED] ? hotspot_cache(runtime, reader)->unloaded
@@ -176,21 +188,27 @@ static inline int hotspot_is_interpreter(const struct hotspot_cache *cache, uint
 	return pc >= cache->interpreter && pc < cache->interpreter_end;
 }
 
-/* Returns the heap that contains @pc, or NULL. Allows plain loads of the heap. */
+/* Returns the heap that contains @pc, or NULL. Later loads from this heap are plain loads. */
 const struct hotspot_heap *hotspot_find_heap(
 	const struct hotspot_cache *cache, struct runtime_reader *reader, uintptr_t pc);
 
-/* Find the blob whose code has @pc. Returns 0 or -ENOENT. Allows plain loads of its heap. */
+/*
+ * Find the blob whose code contains @pc. Returns 0 or -ENOENT. Later loads from its heap are plain
+ * loads.
+ */
 int hotspot_find_blob(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t pc,
 	struct hotspot_blob *out);
 
-/* The header of a compiled method (nmethod); addresses, except the last two. */
+/* The header of a compiled method (nmethod). All members but the last two are addresses. */
 struct hotspot_compiled {
 	uintptr_t method, code, entry, loop_entry, deopt, deopt_handle;
 	uintptr_t metadata, scopes, pcs, pcs_end, stubs;
-	/* offset in its frame of the original pc, after deoptimisation */
+	/* Offset in a deoptimised frame at which HotSpot has saved the original pc. */
 	uint32_t original_pc;
-	/* compile id; unique except for OSR compilations */
+	/*
+	 * The compile id. It is unique, except that an OSR compilation may share it with another
+	 * compilation.
+	 */
 	uint32_t number;
 };
 
@@ -199,36 +217,44 @@ int hotspot_read_compiled(const struct hotspot_offsets *at, struct runtime_reade
 	const struct hotspot_blob *blob, struct hotspot_compiled *out);
 
 /*
- * Returns the scope of the first PcDesc at or after @pc, which is exact at a return address, or
- * HOTSPOT_NO_SCOPE.
+ * Returns the scope of the first PcDesc at or after @pc, or HOTSPOT_NO_SCOPE. For a return address
+ * the PcDesc is the exact one.
  */
 uint32_t hotspot_find_scope(const struct hotspot_offsets *at, struct runtime_reader *reader,
 	const struct hotspot_compiled *compiled, uintptr_t pc);
 
 /* ---- methods --------------------------------------------------------------------------------- */
 
-/* Bit in runtime_frame.name: the rest is the address of a C string, for frames without a method. */
+/*
+ * Bit in runtime_frame.name. If it is set, the other bits are the address of a C string: the name
+ * of a frame without a method.
+ */
 #define HOTSPOT_TEXT (1ULL << 63)
-/* In place of such a string's address: frames of a virtual thread that lie in the heap. */
+/*
+ * Value of runtime_frame.name: the frame stands for all frames of a virtual thread that lie in the
+ * heap.
+ */
 #define HOTSPOT_FROZEN (HOTSPOT_TEXT | 1)
 
 /*
- * Read @method into @out, without a position. Its bytecode is at out->code, out->start bytes.
- * Returns 0, or -errno if it is not a method.
+ * Read @method into @out, without a position. The bytecode is at out->code and has out->start
+ * bytes. Returns 0, or -errno if @method is not a method.
  */
 int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t method, struct runtime_frame *out);
 
 /*
- * Find a cached result of hotspot_read_method(). @key must contain all that distinguishes the
- * method from a later one at its address. Returns 1, or 0 if it is not cached.
+ * Find a cached result of hotspot_read_method(). @key must contain all that distinguishes @method
+ * from a later method at the same address. Returns 1, or 0 if no result is cached.
  */
 int hotspot_find_method(const struct runtime *runtime, const struct runtime_reader *reader,
 	uint64_t key, uintptr_t method, struct runtime_frame *out);
 void hotspot_keep_method(const struct runtime *runtime, const struct runtime_reader *reader,
 	uint64_t key, const struct runtime_frame *frame);
 
-/* Set the position to bytecode index @bci, if it is valid. */
+/*
+ * Set the frame's position to the bytecode index @bci, or to -1 if @bci is not within the bytecode.
+ */
 static inline void hotspot_set_position(struct runtime_frame *frame, int64_t bci)
 {
 	frame->position = bci >= 0 && bci < frame->start ? (int32_t)bci : -1;
@@ -240,7 +266,9 @@ uint32_t hotspot_line(const struct runtime *runtime, struct runtime_reader *read
 uint32_t hotspot_text(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t address, char *out, uint32_t room, int keep_end);
 
-/* Read a number of at most 5 bytes at *@at, and move *@at behind it. Returns 0 or -errno. */
+/*
+ * Read a number of at most 5 bytes at *@at, and move *@at behind the number. Returns 0 or -errno.
+ */
 int hotspot_read_number(const struct hotspot_offsets *offsets, struct runtime_reader *reader,
 	uintptr_t *at, uint32_t *value);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Find the piece of code in HotSpot's code cache that contains an address. The cache has one to
- * four heaps of blocks, each with a blob, whose header describes the code. Heaps grow and never
- * shrink, so inside the process they are read by plain loads.
+ * Find the blob in HotSpot's code cache that contains an address: a piece of code with a header
+ * that describes it. The cache has one to four heaps of blocks, and each block has a blob. Heaps
+ * grow and never shrink, so inside the process they are read by plain loads.
  *
- *	heap	low                                                        high
- *		│ block: is it used │ blob: header, code, …   │ block …     │  reserved
- *	segments │ 0 1 2 3 … how far back the block begins │ 0 1 2 …
+ * 	heap	low                                                        high
+ * 		│ block: is it used │ blob: header, code, …   │ block …     │  reserved
+ * 	segments │ 0 1 2 3 … how far back the block begins │ 0 1 2 …
  */
 #include <errno.h>
 #include <string.h>
@@ -45,7 +45,9 @@ uint64_t hotspot_load_unloaded(const struct runtime *runtime, struct runtime_rea
 	return unloaded;
 }
 
-/* The structures that describe the cache are never freed, so use plain loads. */
+/*
+ * HotSpot never frees the structures that describe the code cache, so they are read by plain loads.
+ */
 struct hotspot_cache *hotspot_cache(const struct runtime *runtime, struct runtime_reader *reader)
 {
 	const struct hotspot_offsets *at = hotspot_offsets_of(runtime);
@@ -56,7 +58,8 @@ struct hotspot_cache *hotspot_cache(const struct runtime *runtime, struct runtim
 		return cache;
 	reader->noted_at = runtime->base;
 	/*
-	 * System calls read only methods that are not cached yet; the next walk does not need them.
+	 * From here on, do not record windows for the next walk. This walk makes system calls only
+	 * to read methods that are not cached yet, and the next walk finds them in the cache.
 	 */
 	reader->again = NULL;
 	reader->is_trusted = reader->is_own;
@@ -88,7 +91,10 @@ const struct hotspot_heap *hotspot_find_heap(
 	return NULL;
 }
 
-/* Load the distance back to a segment's block. Returns 0 or -ENOENT. */
+/*
+ * Load the segment's byte: the distance back to the segment where its block begins. Returns 0 or
+ * -ENOENT.
+ */
 static int load_segment(struct runtime_reader *reader, const struct hotspot_heap *heap,
 	uintptr_t segment, uint8_t *back)
 {
@@ -101,7 +107,11 @@ static int load_segment(struct runtime_reader *reader, const struct hotspot_heap
 	return *back == SEGMENT_IS_FREE || *back > segment ? -ENOENT : 0;
 }
 
-/* Find the block with @pc. A segment's byte is how far back, at least, the block begins. */
+/*
+ * Find the block that contains @pc. The byte of a segment says how many segments before it the
+ * block begins. A larger distance than a byte can hold takes several steps; 0 marks the first
+ * segment.
+ */
 static int find_block(struct runtime_reader *reader, const struct hotspot_heap *heap, uintptr_t pc,
 	uintptr_t *block)
 {
@@ -128,7 +138,10 @@ static int read_blob(const struct hotspot_offsets *at, struct runtime_reader *re
 	const char *bytes;
 	int64_t words;
 
-	/* Read the header of a compiled method, too. */
+	/*
+	 * One system call reads the header of the blob and, if it has a compiled method, of the
+	 * nmethod.
+	 */
 	runtime_expect(reader, block, left < RUNTIME_WINDOW_BYTES ? left : RUNTIME_WINDOW_BYTES);
 	bytes = runtime_view(reader, block, at->block_size + at->blob_size);
 	if (!bytes || !bytes[at->block_is_used])
@@ -157,7 +170,10 @@ int hotspot_find_blob(const struct runtime *runtime, struct runtime_reader *read
 
 	if (!heap)
 		return -ENOENT;
-	/* The blob of a return address is looked up again as the blob of the caller's frame. */
+	/*
+	 * The walk asks for the blob of a return address, and then again for the blob of the
+	 * caller's frame.
+	 */
 	if (pc < cache->last.code || pc >= cache->last.code_end) {
 		if (find_block(reader, heap, pc, &block) ||
 			read_blob(hotspot_offsets_of(runtime), reader, heap, block, &cache->last))
@@ -167,7 +183,10 @@ int hotspot_find_blob(const struct runtime *runtime, struct runtime_reader *read
 	return pc < out->code || pc >= out->code_end ? -ENOENT : 0;
 }
 
-/* Returns the start of an nmethod's data: @field points to it, or it lies in the nmethod. */
+/*
+ * Returns the start of the nmethod's data: where @field points, or the nmethod itself if @field is
+ * not a pointer.
+ */
 static uintptr_t find_data(const char *bytes, uint32_t field, uintptr_t nmethod)
 {
 	return HOTSPOT_FIELD_WIDTH(field) == HOTSPOT_POINTER

@@ -3,12 +3,12 @@
 /*
  * Read names, files and lines of HotSpot's methods.
  *
- *	Method ─▶ ConstMethod ─▶ ConstantPool ─▶ InstanceKlass ─▶ Symbol: name of the class
- *	          │              └ [index] ─▶ Symbol: name of the method, of the source file
- *	          └ bytecode, then lines by bytecode index
+ * 	Method ─▶ ConstMethod ─▶ ConstantPool ─▶ InstanceKlass ─▶ Symbol: name of the class
+ * 	          │              └ [index] ─▶ Symbol: name of the method, of the source file
+ * 	          └ bytecode, then lines by bytecode index
  *
- * Methods do not move, but are freed with their class, and their memory is soon reused for others
- * of the same shape. So names are part of a method's identity.
+ * A Method does not move, but is freed with its class, and its memory is soon reused for another
+ * Method. So names are part of a method's identity.
  */
 #include <errno.h>
 #include <string.h>
@@ -27,7 +27,7 @@ struct parts {
 	uint64_t hash; /* of the ConstMethod's contents */
 };
 
-/* Largest ConstMethod, without its bytecode, that is read. */
+/* Bytes of the largest ConstMethod that is read, without its bytecode. */
 #define CONST_BYTES 64u
 
 static int load_constant(const struct hotspot_offsets *at, struct runtime_reader *reader,
@@ -85,7 +85,10 @@ static uint16_t length_of(
 											 : length;
 }
 
-/* Hash a symbol's length and its end, in which names of generated classes differ. */
+/*
+ * Returns the hash of @hash, and of the length and the last bytes of @symbol: names of generated
+ * classes differ at the end.
+ */
 static uint64_t mix_symbol(const struct hotspot_offsets *at, struct runtime_reader *reader,
 	uint64_t hash, uintptr_t symbol)
 {
@@ -97,7 +100,7 @@ static uint64_t mix_symbol(const struct hotspot_offsets *at, struct runtime_read
 	return runtime_mix(runtime_mix(runtime_mix(hash, symbol), end[0]), end[1]);
 }
 
-/* Set @out to a method, as hotspot_read_method() does. */
+/* Set @out to a method. The contract of hotspot_read_method() describes the result. */
 static void tell_method(const struct runtime *runtime, uintptr_t method, uint64_t identity,
 	uintptr_t fixed, uint32_t code_bytes, int has_lines, struct runtime_frame *out)
 {
@@ -114,7 +117,7 @@ static void tell_method(const struct runtime *runtime, uintptr_t method, uint64_
 	};
 }
 
-/* Cached words of a method: identity, ConstMethod, bytecode size << 1 | has lines. */
+/* The cached words of a method are: identity, ConstMethod, bytecode size << 1 | has lines. */
 #define FACT_HAS_LINES 1u
 
 int hotspot_find_method(const struct runtime *runtime, const struct runtime_reader *reader,
@@ -148,14 +151,17 @@ static int read_identity(const struct hotspot_offsets *at, struct runtime_reader
 		return error;
 	if (!length_of(at, reader, parts->klass) || !length_of(at, reader, parts->name))
 		return -EBADMSG;
-	/* Mix one word at a time: XORs of the words of two methods with one name may be equal. */
+	/*
+	 * Mix the words one after another: if they were combined by XOR, two methods of one name
+	 * might have equal hashes.
+	 */
 	*identity = runtime_mix(runtime_mix(0, method), parts->fixed);
 	*identity = mix_symbol(at, reader, *identity, parts->klass);
 	*identity = mix_symbol(at, reader, *identity, parts->name);
 	return 0;
 }
 
-/* While no class is unloaded, a method with the same ConstMethod has the same names. */
+/* The cache key is the ConstMethod, because its names are the same while no class is unloaded. */
 int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t method, struct runtime_frame *out)
 {
@@ -174,7 +180,10 @@ int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *re
 		return error;
 	tell_method(runtime, method, identity, parts.fixed, parts.code_bytes,
 		parts.flags & at->has_lines, out);
-	/* From outside, the count would come from a window read before, so do not cache. */
+	/*
+	 * For another process do not cache: the count would come from a window that was read
+	 * before.
+	 */
 	if (reader->is_own &&
 		hotspot_load_unloaded(runtime, reader) == hotspot_cache(runtime, reader)->unloaded)
 		hotspot_keep_method(runtime, reader, key, out);
@@ -183,19 +192,20 @@ int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *re
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 /*
- * The table of lines follows the bytecode. It is a list of increments of bytecode index and line. A
- * byte has both, in 5 and 3 bits, or is 0xff, followed by two numbers with the sign in the lowest
- * bit; 0 ends the list (code/compressedStream.hpp).
+ * The table of lines follows the bytecode. It is a list of increments of bytecode index and line.
+ * An entry is one byte with both increments, in 5 and 3 bits; or it is 0xff and two numbers with
+ * the sign in the lowest bit. A byte 0 ends the list (code/compressedStream.hpp).
  */
 #define LINES_MAX    65536u
 #define FAR	     0xffu
-/* bytes from this value on are followed by another byte */
+/* A byte of at least this value is not the last one of its number. */
 #define LEAST_OF_TWO 192u
 #define NUMBER_BYTES 5u
 
 /*
- * Read a number in base 64, lowest digit first (UNSIGNED5). From JDK 20 on digits count from 1, so
- * that no byte is 0. HotSpot's tables do not say so, but the same release removed the sweeper.
+ * Read a number in base 64, lowest digit first (UNSIGNED5). From JDK 20 on, digits count from 1, so
+ * that no byte is 0. HotSpot's tables do not tell the encoding. The reader knows it by the sweeper,
+ * which JDK 20 removed, too.
  */
 int hotspot_read_number(const struct hotspot_offsets *offsets, struct runtime_reader *reader,
 	uintptr_t *at, uint32_t *value)
@@ -221,7 +231,9 @@ static int32_t with_sign(uint32_t value)
 	return (int32_t)(value >> 1) ^ -(int32_t)(value & 1);
 }
 
-/* Step to the next entry. Returns 1, or 0 at the end. */
+/*
+ * Add the next entry of the line table to @bci and @line. Returns 1, or 0 at the end of the table.
+ */
 static int next_line(const struct hotspot_offsets *offsets, struct runtime_reader *reader,
 	uintptr_t *at, int32_t *bci, int32_t *line)
 {
@@ -243,7 +255,10 @@ static int next_line(const struct hotspot_offsets *offsets, struct runtime_reade
 	return 1;
 }
 
-/* Returns the line of the last index at or before @bci, or for -1 the smallest line. */
+/*
+ * Returns the line of the last bytecode index at or before @bci. If @bci is -1, returns the
+ * smallest line.
+ */
 static uint32_t find_line(
 	const struct runtime *runtime, struct runtime_reader *reader, uintptr_t fixed, int32_t bci)
 {
@@ -303,7 +318,7 @@ static int is_hex(char c)
 
 /*
  * Returns the length of a class name without the address at the end of a hidden class's name
- * ("Main$$Lambda$14+0x0000000800c03000"), which differs from run to run.
+ * ("Main$$Lambda$14+0x0000000800c03000"), because the address differs in each execution.
  */
 static uint32_t without_address(const char *name, uint32_t length)
 {
@@ -317,7 +332,10 @@ static uint32_t without_address(const char *name, uint32_t length)
 		       : length;
 }
 
-/* Copy a symbol in modified UTF-8, with '/' replaced by @slash. Returns the bytes copied. */
+/*
+ * Copy a symbol, with '/' replaced by @slash and control characters by '?'. Returns the bytes
+ * copied.
+ */
 static uint32_t copy_symbol(const struct hotspot_offsets *at, struct runtime_reader *reader,
 	uintptr_t symbol, char slash, char *out, uint32_t room)
 {

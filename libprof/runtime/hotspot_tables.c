@@ -3,8 +3,8 @@
 /*
  * Read the tables that HotSpot's library exports for debuggers (runtime/vmStructs.cpp): fields,
  * sizes of types, and constants. Each table is read once, in one pass. Releases moved and renamed
- * fields, so some entries have alternatives. A release is supported if each needed entry is found
- * by exactly one of its alternatives.
+ * fields, so some members of hotspot_offsets have alternative names. A release is supported if it
+ * has exactly one of the alternatives for each member that is not optional.
  */
 #include <errno.h>
 
@@ -16,25 +16,27 @@
 #define OFFSET_MAX  4096u
 #define PAGE_BYTES  4096u
 
-/* The part of a field's entry that is needed. */
+/* The part of a field's table entry to store, and the type that the field must have. */
 enum how {
 	PLAIN,	  /* offset; any type */
-	POINTER,  /* offset, if it is a pointer */
-	INT,	  /* offset, if it has four bytes */
-	/* offset, if it is unsigned and has two bytes */
+	/* offset of a pointer */
+	POINTER,
+	/* offset of four bytes */
+	INT,
+	/* Store the offset, if the field is unsigned and has two bytes. */
 	SHORT,
-	/* offset and width, if it is an integer or a pointer */
+	/* Store offset and width, if the field is an integer or a pointer. */
 	FIELD,
-	/* distance of a static variable from runtime->base */
+	/* Store the distance of a static variable from runtime->base. */
 	VARIABLE,
 };
 
 /*
- * A needed entry: its names, and the index in hotspot_offsets of its value. Entries with the same
- * index are alternatives.
+ * A needed table entry: its names, and the index in hotspot_offsets at which to store the value.
+ * Rows with equal indices are alternatives.
  */
 struct wanted {
-	/* empty for a type's size and for a constant */
+	/* `field` is empty for the size of a type and for a constant. */
 	char type[48], field[28];
 	uint8_t place, how, is_optional;
 };
@@ -82,7 +84,10 @@ static const struct wanted fields[] = {
 	{"CompiledMethod", "_deopt_mh_handler_begin", AT(deopt_handle), FIELD, 1},
 	{"nmethod", "_deopt_mh_handler_offset", AT(deopt_handle), FIELD, 1},
 	{"nmethod", "_stub_offset", AT(stubs), FIELD, 0},
-	/* Data in the nmethod, which ends at _nmethod_end_offset, or elsewhere. */
+	/*
+	 * The data of an nmethod lies in the nmethod, which ends at _nmethod_end_offset, or
+	 * elsewhere.
+	 */
 	{"nmethod", "_nmethod_end_offset", AT(mutable_data), FIELD, 0},
 	{"CodeBlob", "_mutable_data", AT(mutable_data), FIELD, 0},
 	{"nmethod", "_nmethod_end_offset", AT(immutable_data), FIELD, 0},
@@ -147,7 +152,9 @@ struct constant_entry {
 	int32_t value, padding;
 };
 
-/* Read entry @n at @at and the following ones into one window. */
+/*
+ * Read entry @n at @at and the entries after it by one system call, if @n is the first in a window.
+ */
 static void expect_entries(
 	struct runtime_reader *reader, uintptr_t at, unsigned n, unsigned entry_bytes)
 {
@@ -155,13 +162,16 @@ static void expect_entries(
 		runtime_expect(reader, at, RUNTIME_WINDOW_BYTES / entry_bytes * entry_bytes);
 }
 
-/* Load a C string, cut at NAME_BYTES. Returns 0 or -EFAULT. */
+/* Load the C string at @at, cut at NAME_BYTES. Returns 0 or -EFAULT. */
 static int load_name(struct runtime_reader *reader, uintptr_t at, char name[NAME_BYTES])
 {
 	unsigned used = 0, bytes, in_page = PAGE_BYTES - (unsigned)(at & (PAGE_BYTES - 1));
 
 	runtime_expect(reader, at, in_page < NAME_BYTES ? in_page : NAME_BYTES);
-	/* Never read the page after the string, which may not be mapped. */
+	/*
+	 * Load at most 8 aligned bytes at a time, because the page after the string may not be
+	 * mapped.
+	 */
 	while (used < NAME_BYTES) {
 		bytes = 8 - (unsigned)((at + used) & 7);
 		if (bytes > NAME_BYTES - used)
@@ -214,7 +224,10 @@ static unsigned width_of(const char *name)
 	return length && name[length - 1] == '*' ? HOTSPOT_POINTER : 0;
 }
 
-/* Bit sets of indices in hotspot_offsets: found by one entry, found by more than one. */
+/*
+ * Bit sets of indices in hotspot_offsets: those found at least once, and those found more than
+ * once.
+ */
 struct found {
 	uint64_t once, twice;
 };
@@ -229,7 +242,7 @@ static void keep_value(
 	out->offsets[wanted->place] = value;
 }
 
-/* Store the value of @field if it is of the @wanted kind. */
+/* Store the value of @field, if its type is one that wanted->how allows. */
 static void keep_field(struct runtime *out, struct runtime_reader *reader, struct found *found,
 	const struct wanted *wanted, const struct field_entry *field)
 {
@@ -259,7 +272,10 @@ static void keep_field(struct runtime *out, struct runtime_reader *reader, struc
 		keep_value(out, found, wanted, (uint32_t)field->offset);
 }
 
-/* Find all wanted fields. Entries of one type are consecutive. Returns 0 or -EFAULT. */
+/*
+ * Find all wanted fields. HotSpot's table lists the fields of one type together. Returns 0 or
+ * -EFAULT.
+ */
 static int find_fields(
 	struct runtime *out, struct runtime_reader *reader, struct found *found, uintptr_t at)
 {
@@ -294,8 +310,8 @@ static int find_fields(
 }
 
 /*
- * Find @count @wanted entries in the table at @at, whose entries begin with a name and have a value
- * at @offset. Returns 0 or -EFAULT.
+ * Find the @count entries @wanted in the table at @at. An entry has @stride bytes, begins with the
+ * address of its name, and has its value at @offset. Returns 0 or -EFAULT.
  */
 static int find_values(struct runtime *out, struct runtime_reader *reader, struct found *found,
 	uintptr_t at, unsigned stride, unsigned offset, const struct wanted *wanted, unsigned count)
@@ -336,7 +352,7 @@ static unsigned bytes_of(uint32_t field)
 	return width == HOTSPOT_POINTER ? 8 : width == HOTSPOT_INT ? 4 : 2;
 }
 
-/* Does each field lie in the structure from which it is read? */
+/* Is each field within the structure from which it is read? */
 static int is_within(const uint32_t *offsets, const struct hotspot_offsets *at)
 {
 	for (unsigned i = AT(header_bytes); i <= AT(immutable_data); i++)
@@ -357,14 +373,14 @@ static int is_usable(const struct runtime *runtime)
 	       at->block_size + at->nmethod_size <= RUNTIME_WINDOW_BYTES &&
 	       at->const_size <= OFFSET_MAX && at->constants_size <= OFFSET_MAX &&
 	       at->pc_size >= 8 && at->pc_size <= 64 && is_within(runtime->offsets, at) &&
-	       /* read_heap() reads a heap up to this field. */
+	       /* read_heap() expects this field to be the last one that it reads. */
 	       at->heap_segment_log > at->heap_memory && at->heap_segment_log > at->heap_segments &&
 	       (int32_t)at->sender_sp == ARCH_HOTSPOT_SENDER_SP;
 }
 
 /*
- * Returns 0; -ENOTSUP if entries are missing, maybe because the dynamic linker has not relocated
- * the tables yet; -EAGAIN if that is certain, because a table cannot be read.
+ * Returns 0; -EAGAIN if a table cannot be read, because the dynamic linker has not relocated it
+ * yet; -ENOTSUP if entries are missing, which may have the same cause.
  */
 static int read_tables(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
@@ -397,7 +413,7 @@ static const char unloaded_classes[] = "java.cls.unloadedClasses";
 
 /*
  * Returns the address of the number of unloaded classes, or 0 if HotSpot does not count them
- * (-XX:-UsePerfData). HotSpot counts a class before its memory is reused.
+ * (-XX:-UsePerfData). HotSpot counts a class as unloaded before the memory of the class is reused.
  */
 static uintptr_t find_unloaded(const struct runtime *runtime, struct runtime_reader *reader)
 {
@@ -422,7 +438,7 @@ static uintptr_t find_unloaded(const struct runtime *runtime, struct runtime_rea
 	return 0;
 }
 
-/* Find the interpreter and the heaps. Returns 0, -EAGAIN if they do not exist yet, or -ENOTSUP. */
+/* Find the interpreter and the heaps. Returns 0; -EAGAIN if they do not exist yet; or -ENOTSUP. */
 static int find_objects(struct runtime *out, struct runtime_reader *reader)
 {
 	const struct hotspot_offsets *at = hotspot_offsets_of(out);
@@ -460,7 +476,10 @@ int hotspot_find(
 	error = read_tables(out, reader, symbols);
 	if (error == -EAGAIN)
 		return error;
-	/* Before the interpreter exists, the dynamic linker may not have relocated the tables. */
+	/*
+	 * Before the interpreter exists, missing entries may mean that the dynamic linker has not
+	 * relocated the tables.
+	 */
 	if (!at->interpreter || !hotspot_load_pointer(reader, out->base + at->interpreter))
 		return -EAGAIN;
 	if (error || !is_usable(out))

@@ -1,60 +1,70 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Reader for Lua 5.1 to 5.5. luaV_execute() runs a function and all that it calls, except calls
- * through C: lua_call() and lua_pcall(), metamethods, coroutines. Each lua_State, including that of
- * a coroutine, has its own list of calls:
+ * Read the Lua functions of a thread, for Lua 5.1 to 5.5. One C frame of luaV_execute(), called an
+ * activation below, executes a Lua function and all that it calls, except calls through C:
+ * lua_call() and lua_pcall(), metamethods, coroutines. Each lua_State, including that of a
+ * coroutine, has its own list of calls:
  *
- *	coroutine  C->ci ─▶ inner ─▶ body, FRESH ─▶ base       two activations on one C stack,
- *	main       L->ci ─▶ resume ─▶ main chunk, FRESH ─▶ …   each with its state's run
- *	                    (C)
+ * 	coroutine  C->ci ─▶ inner ─▶ body, FRESH ─▶ base       two activations on one C stack,
+ * 	main       L->ci ─▶ resume ─▶ main chunk, FRESH ─▶ …   each with its state's calls
+ * 	                    (C)
  *
- * The state of an activation is a word in its stack frame: its caller keeps the state in a register
- * that callees save, because it needs the state after the call. A word is a state if its type, its
- * global state and that one's main state are right. Among several states, it is the one whose
- * latest protected call outside of the frame is the nearest (lua_State.errorJmp, which lies on the
- * C stack). A coroutine that is not running has no protected call. Runs of one state are counted.
+ * The state of an activation is a word in its stack frame: the caller of luaV_execute() needs the
+ * state after the call, so it keeps the state in a callee-saved register, which luaV_execute()
+ * saves. A word is a state if its type, its global state and the main state of the global state are
+ * right. Among several states, the one whose latest protected call outside of the frame is the
+ * nearest is chosen (lua_State.errorJmp, which lies on the C stack). A coroutine that is not
+ * running has no protected call. Activations of one state are matched with its calls by counting
+ * the calls that are marked FRESH.
  *
- * Calls left by a yield have no activation until their coroutine is resumed. They are reported with
- * the coroutine's outermost activation, which lua_resume() calls through functions of its own.
+ * When a coroutine yields, the activations of its calls end, but the calls stay in its list. After
+ * the coroutine is resumed, these calls are reported with its outermost activation, which
+ * lua_resume() calls through functions of its own.
  *
- * A function that returns is removed from the list before its activation ends, and a function that
- * is called is added before its activation begins. runtime_walk.c corrects the former; the latter
- *are recognised by their instruction.
+ * A function that returns is removed from the list before its activation ends; runtime_walk.c
+ * corrects this. A function that is called is added to the list before its activation begins; such
+ * a call is recognised by its saved instruction.
  *
- * luaV_execute() keeps the instruction in a register and saves it where necessary. While it calls
- * nothing and does not grow the stack of values, calls and the objects they use can be read by
- * plain loads; otherwise Lua may be moving that stack.
+ * luaV_execute() keeps the current instruction in a register and saves it where necessary. While
+ * luaV_execute() calls nothing and does not grow the stack of values, plain loads can read the
+ * calls and the objects that they use. Otherwise Lua may be moving the stack of values.
  */
 #include "libprof/runtime/lua.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define KIND	    8u /* offset of the type in every object */
-#define STATE_KIND  8u /* the type of a state */
+#define KIND	    8u /* offset in every object */
+#define STATE_KIND  8u /* of a lua_State */
 #define STATE_BYTES 192u
 
 #define FRAME_WORDS_MAX	 512u
-/* return address and saved registers, at most */
+/* Bytes of the return address and of the saved registers, at most. */
 #define SAVED_BYTES	 64u
-/* nested protected calls of a state, at most */
+/* Nested protected calls of one state, at most. */
 #define PROTECTED_MAX	 256u
 #define NATIVE_CALLS_MAX (1u << 18) /* consecutive C functions, at most */
 
-/* Indices in runtime_stack.own. `state` and `frame` are the current state and its next call. */
-/* a state with calls outside of the current state's, or 0 */
+/*
+ * Indices in runtime_stack.own. runtime_stack.state is the current state, and runtime_stack.frame
+ * is the next call of this state.
+ */
+/* Another state that has calls outside of the current state's calls, or 0; then its next call. */
 #define OWN_OTHER      0
 #define OWN_OTHER_CALL 1
-/* the call whose instruction is in a register, or 0 */
+/* The call whose current instruction is in a register, or 0. */
 #define OWN_INNERMOST  2
 #define OWN_FLAGS      3
-/* all remaining calls of the state belong to this activation */
+/* Flag: all remaining calls of the state belong to the current activation. */
 #define ALL_ARE_TOLD   1u
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* Read the call at @at with its saved instruction, which the state has for its innermost call. */
+/*
+ * Read the call at @at. The state, not the call, has the saved instruction of its innermost call in
+ * 5.1.
+ */
 static int read_call(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_stack *stack, uintptr_t at, struct lua_call *out)
 {
@@ -71,7 +81,9 @@ static int read_call(const struct runtime *runtime, struct runtime_reader *reade
 	return runtime_load_word(reader, stack->state + layout->state_saved, &out->saved);
 }
 
-/* Set stack->frame to the next call of a Lua function. */
+/*
+ * If stack->frame calls a C function, set it to the next call outward of a Lua function, or to 0.
+ */
 static int skip_native(
 	const struct runtime *runtime, struct runtime_reader *reader, struct runtime_stack *stack)
 {
@@ -100,15 +112,15 @@ static int skip_native(
 
 /* ---- the state of an activation -------------------------------------------------------------- */
 
-/* A word that may be the frame's state. */
+/* A word that may be the state of a stack frame. */
 struct candidate {
 	uintptr_t state; /* 0: none */
-	/* address of its latest protected call outside of the frame */
+	/* Address of the nearest protected call of the state that is outside of the stack frame. */
 	uintptr_t jump;
 	int is_ambiguous;
 };
 
-/* Returns the nearest protected call in the list @first that is outside of @sp, or 0. */
+/* Returns the nearest protected call at or above the address @sp in the list @first, or 0. */
 static uintptr_t find_jump(struct runtime_reader *reader, uintptr_t first, uintptr_t sp)
 {
 	for (unsigned n = 0; first && first < sp && n < PROTECTED_MAX; n++)
@@ -117,7 +129,7 @@ static uintptr_t find_jump(struct runtime_reader *reader, uintptr_t first, uintp
 	return first < sp ? 0 : first;
 }
 
-/* Find the main state of @global. Returns 0 or -EFAULT. */
+/* Find the main state of the global state @global. Returns 0 or -EFAULT. */
 static int load_main(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t global, uintptr_t *out)
 {
@@ -125,7 +137,10 @@ static int load_main(const struct lua_layout *layout, struct runtime_reader *rea
 	return layout->main_is_inside ? 0 : runtime_load_word(reader, *out, out);
 }
 
-/* Set @out to @state if it is a state that may run in the frame that ends at @sp. */
+/*
+ * Set @out to @state if it is a lua_State that may run in the frame that ends at @sp, and if its
+ * latest protected call outside of the frame is nearer than that of @out.
+ */
 static void try_state(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t state, uintptr_t sp, struct candidate *out)
 {
@@ -161,7 +176,9 @@ static void try_state(const struct lua_layout *layout, struct runtime_reader *re
 	*out = (struct candidate){.state = state, .jump = jump};
 }
 
-/* Try the registers of a frame that may have just begun or be about to end. */
+/*
+ * Try the registers: a frame that has just begun, or is about to end, need not contain the state.
+ */
 static void try_registers(const struct lua_layout *layout, struct runtime_reader *reader,
 	const struct unwind_frame *frame, struct candidate *out)
 {
@@ -174,9 +191,9 @@ static void try_registers(const struct lua_layout *layout, struct runtime_reader
 }
 
 /*
- * Find the state of the activation at @frame. Cache its position in the frame by the caller; for a
- * frame that may be half set up, only if it is among the registers saved first. Returns 0 or
- * -ENOENT.
+ * Find the state of the activation at @frame. The offset of the state in the frame is cached for
+ * each return address. If the innermost frame may be half set up, cache the offset only if it is
+ * among the registers that are saved first. Returns 0 or -ENOENT.
  */
 static int find_state(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_frame *frame, int is_innermost, uintptr_t current, uintptr_t *state)
@@ -232,8 +249,8 @@ static int has_begun(
 }
 
 /*
- * Is @call a tail call that has not replaced its caller yet? Up to 5.3, Lua first adds the call to
- * the list and then moves it to its caller's entry.
+ * Is @call a tail call that has not replaced its caller yet? Up to 5.3, Lua first adds such a call
+ * to the list, then moves the call to the list entry of its caller.
  */
 static int is_replacing(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_stack *stack, const struct lua_call *call)
@@ -248,12 +265,12 @@ static int is_replacing(const struct runtime *runtime, struct runtime_reader *re
 		runtime_load(reader, caller.saved - LUA_INSTRUCTION, &opcode, sizeof(opcode)))
 		return 0;
 	opcode &= (1u << layout->opcode_bits) - 1;
-	/* OP_TAILCALL is the opcode after OP_CALL. */
+	/* OP_TAILCALL is the opcode after OP_CALL, and both have the kind 'C'. */
 	return opcode && lua_dialect(layout)->opcodes[opcode] == 'C' &&
 	       lua_dialect(layout)->opcodes[opcode - 1] == 'C';
 }
 
-/* Set @stack to the innermost call of its state. */
+/* Set stack->frame to the innermost Lua call of stack->state that its activation has started. */
 static int enter_state(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, int is_first, int is_innermost)
 {
@@ -272,15 +289,16 @@ static int enter_state(const struct runtime *runtime, struct runtime_reader *rea
 	if (error || (is_innermost ? !is_replacing(runtime, reader, stack, &innermost)
 				   : has_begun(runtime, reader, &innermost)))
 		return error;
-	/* The innermost call has not started yet. */
+	/* The innermost call has not started yet, so use its caller. */
 	stack->own[OWN_INNERMOST] = 0;
 	stack->frame = innermost.previous;
 	return skip_native(runtime, reader, stack);
 }
 
 /*
- * Set @stack to the next call of @state, which is not the last activation's state. Previous states
- * may have more calls, if C code called into a state from a function of another.
+ * Set @stack to the next call of @state, which is another state than that of the previous
+ * activation. The previous state may have more calls, if C code called into @state from a function
+ * of the previous state. These calls are kept in own[OWN_OTHER].
  */
 static int change_state(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, uintptr_t state, int is_innermost)
@@ -319,7 +337,10 @@ static int enter_lua(const struct runtime *runtime, struct runtime_reader *reade
 	error = find_state(runtime, reader, frame, is_innermost, stack->state, &state);
 	if (!error && state != stack->state)
 		error = change_state(runtime, reader, stack, state, is_innermost);
-	/* The other state's calls would be lost: this activation must be one of them. */
+	/*
+	 * This state has no calls left, so the activation should be one of the other state: do not
+	 * lose its calls.
+	 */
 	if (!error && !stack->frame && stack->own[OWN_OTHER])
 		error = -EBADMSG;
 	reader->is_trusted = is_trusted;
@@ -330,7 +351,10 @@ static int enter_lua(const struct runtime *runtime, struct runtime_reader *reade
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* Returns the address after the instruction of @code that is in a register; 0: none. */
+/*
+ * Returns the address after the current instruction of the function with @code, if a register of
+ * the activation has it, or 0. Registers that are too ambiguous give 0.
+ */
 static uintptr_t find_instruction(
 	const struct runtime_stack *stack, uintptr_t code, uintptr_t code_bytes)
 {
@@ -347,7 +371,10 @@ static uintptr_t find_instruction(
 
 		if (!(known >> reg & 1) || !at || at > code_bytes || at % LUA_INSTRUCTION)
 			continue;
-		/* Two registers may hold the current instruction's address and the next one's. */
+		/*
+		 * One register may point to the current instruction, and another one to the next
+		 * instruction.
+		 */
 		if (found && at + LUA_INSTRUCTION != found && found + LUA_INSTRUCTION != at &&
 			found != at)
 			return 0;

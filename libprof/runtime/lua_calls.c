@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Read calls of a lua_State, closures and prototypes from memory. In 5.1 calls are an array and
- * have no flag for the first call of an activation. There a call is the first unless its caller's
- * current instruction is a call. From 5.2 on calls are a list and have the flag.
+ * Read calls of a lua_State, closures and prototypes from memory. In 5.1, calls are an array and
+ * have no flag for the first call of a C frame of luaV_execute(). There a call is the first one
+ * unless its caller's current instruction is a call. From 5.2 on, calls are a list and have the
+ * flag.
  *
- * Closures are cached in the reader for the rest of the walk, because recursions use few of them.
+ * The reader keeps closures that it has read until the end of the walk, because recursions use few
+ * of them.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,9 +15,11 @@
 #include "libprof/runtime/lua.h"
 
 #define VALUE_FUNCTION 6u
-#define VALUE_OBJECT   64u /* bit beside the type, from 5.2 on */
+#define VALUE_OBJECT   64u /* from 5.2 on: type bit */
 
-/* Words of an entry in reader->noted: the closure, its prototype, then LUA_NOTED_*. */
+/*
+ * Indices of the words of an entry in reader->noted: the closure, its prototype, then LUA_NOTED_*.
+ */
 #define NOTED_CLOSURE 0
 #define NOTED_PROTO   1
 #define NOTED_WORDS   6u
@@ -63,7 +67,7 @@ int lua_read_closure(const struct lua_layout *layout, struct runtime_reader *rea
 	return 1;
 }
 
-/* 5.1: does the call at @previous run Lua code whose current instruction is a call? */
+/* 5.1: does the call at @previous execute a Lua function whose current instruction is a call? */
 static int has_called(
 	const struct runtime *runtime, struct runtime_reader *reader, uintptr_t previous)
 {
@@ -90,7 +94,9 @@ int lua_read_link(const struct lua_layout *layout, struct runtime_reader *reader
 
 	if (bytes < layout->call_saved + sizeof(uintptr_t))
 		bytes = layout->call_saved + sizeof(uintptr_t);
-	/* A list element stays allocated while a later call exists. */
+	/*
+	 * Use a plain load: an element of the list stays allocated while the list has a later call.
+	 */
 	reader->is_trusted |= reader->is_own && state && !layout->call_bytes;
 	content = runtime_view(reader, at, bytes);
 	reader->is_trusted = is_trusted;

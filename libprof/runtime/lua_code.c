@@ -2,19 +2,20 @@
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
  * Find names and lines of Lua's functions. Functions have no names of their own. As in Lua's
- * traceback, a function is named by the instruction that calls it: a global, field, method, local
- * variable or upvalue. If it is called by C or by a tail call, it has the name under which it was
- * defined, if the defining function is among its callers; otherwise it is "function".
+ * traceback, a function is named after the instruction that calls it: a global, field, method,
+ * local variable or upvalue. A function that is called by C or by a tail call gets the name under
+ * which it was defined, if the defining function is among its callers; otherwise the name is
+ * "function".
  *
  * A function keeps the first name that was found for it. It is one function in the graph,
- * identified by its file and line, whatever its callers call it.
+ * identified by its file and line, even if its callers use different names for it.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "libprof/runtime/lua.h"
 
-/* Starting at 'a', in the order of ltm.h. */
+/* Names of metamethods in the order of ltm.h. Number 0 is 'a' in lua_dialect.events. */
 static const char event_names[][11] = {"__index", "__newindex", "__gc", "__mode", "__len",
 	"__eq", "__add", "__sub", "__mul", "__mod", "__pow", "__div", "__idiv", "__band", "__bor",
 	"__bxor", "__shl", "__shr", "__unm", "__bnot", "__lt", "__le", "__concat", "__call",
@@ -22,15 +23,16 @@ static const char event_names[][11] = {"__index", "__newindex", "__gc", "__mode"
 #define EVENTS (sizeof(event_names) / sizeof(event_names[0]))
 
 #define VALUE_BYTES   16u
-#define LOCAL_BYTES   16u  /* name, first and last instruction */
+/* name, start, end */
+#define LOCAL_BYTES   16u
 #define MARK_BYTES    8u   /* instruction, line */
-/* instructions between two marks, at most */
+/* Two marks are at most so many instructions apart. */
 #define MARKS_AT_MOST 128u
 #define LINES_MAX     512u
 #define LOCALS_MAX    256u
 #define SEARCHED_MAX  16384u /* instructions */
 #define MOVES_MAX     8u
-#define INNER_MAX     1024u /* functions defined in one function */
+#define INNER_MAX     1024u /* defined in one function */
 #define CALLERS_MAX   200u
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -42,7 +44,10 @@ static uint32_t number_at(struct runtime_reader *reader, uintptr_t address)
 	return runtime_load(reader, address, &number, sizeof(number)) ? 0 : number;
 }
 
-/* Start at the last mark before @position and add the differences from there on. */
+/*
+ * Returns the line of @position: that of the last mark at or before @position, plus the differences
+ * after the mark.
+ */
 static uint32_t marked_line(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t proto, uint32_t position)
 {
@@ -54,7 +59,10 @@ static uint32_t marked_line(const struct lua_layout *layout, struct runtime_read
 	if (runtime_load_word(reader, proto + layout->marks, &marks) ||
 		runtime_load_word(reader, proto + layout->lines, &lines))
 		return 0;
-	/* There is at least one mark per MARKS_AT_MOST instructions. */
+	/*
+	 * There is at least one mark per MARKS_AT_MOST instructions, so start the search at mark
+	 * `number`.
+	 */
 	for (unsigned n = 0; n < LINES_MAX && number < count &&
 			     number_at(reader, marks + number * MARK_BYTES) <= position;
 		n++)
@@ -97,7 +105,10 @@ uint32_t lua_line(const struct runtime *runtime, struct runtime_reader *reader,
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* Find the bytes of the string at @address. Returns their address, or 0, and their number. */
+/*
+ * Find the bytes of the string object at @address. Returns the address of the bytes, or 0; sets
+ * @bytes to their number.
+ */
 static uintptr_t find_text(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t address, uintptr_t *bytes)
 {
@@ -118,7 +129,10 @@ static uintptr_t find_text(const struct lua_layout *layout, struct runtime_reade
 	return text;
 }
 
-/* Copy the string at @address, up to a NUL; if it is too long, its beginning or its end. */
+/*
+ * Copy the string at @address, up to a NUL. If it is too long, copy the beginning or, if @keep_end,
+ * the end.
+ */
 static uint32_t copy_string(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t address, char *out, uint32_t room, int keep_end)
 {
@@ -127,7 +141,10 @@ static uint32_t copy_string(const struct lua_layout *layout, struct runtime_read
 	return text ? runtime_load_text(reader, text, bytes, out, room, keep_end) : 0;
 }
 
-/* Write a chunk's source: a file, a name that its host gave it, or the first line of its text. */
+/*
+ * Write the source of a chunk: a file, a name that the host gave, or the first line of the chunk's
+ * text.
+ */
 static uint32_t copy_source(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t address, char *out, uint32_t room)
 {
@@ -152,13 +169,13 @@ static uint32_t copy_source(const struct lua_layout *layout, struct runtime_read
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* A function and its current instruction. */
+/* A function and one of its instructions. */
 struct place {
 	const struct lua_layout *layout;
 	struct runtime_reader *reader;
 	uintptr_t proto, code;
 	uint32_t position, instruction;
-	/* the function was interrupted to call a finalizer */
+	/* The function was interrupted to call a finalizer. */
 	int has_finalizer;
 };
 
@@ -184,7 +201,7 @@ static uint32_t b_of(const struct lua_layout *layout, uint32_t instruction)
 	return bits(instruction, layout->b_shift, layout->b_bits);
 }
 
-/* Does @instruction change @reg? */
+/* Does @instruction change register @reg? */
 static int writes(const struct lua_layout *layout, uint32_t instruction, uint32_t reg)
 {
 	uint32_t a = a_of(layout, instruction);
@@ -202,7 +219,10 @@ static int writes(const struct lua_layout *layout, uint32_t instruction, uint32_
 		return reg >= a;
 	case 'R':
 		return reg >= a + 2;
-	/* B: in 5.1 the last register, later how many more */
+	/*
+	 * Operand B of OP_LOADNIL is the last register in 5.1, and the number of further registers
+	 * later.
+	 */
 	case 'N':
 		return reg >= a &&
 		       reg <= b_of(layout, instruction) + (layout->closure_is_native ? 0 : a);
@@ -211,7 +231,10 @@ static int writes(const struct lua_layout *layout, uint32_t instruction, uint32_
 	}
 }
 
-/* Load the instruction at place->position. @end is the end of the sequence that is being read. */
+/*
+ * Load the instruction at place->position. The caller reads all instructions up to @end, so read
+ * ahead.
+ */
 static int load_instruction(struct place *place, uint32_t end)
 {
 	uintptr_t address = place->code + place->position * LUA_INSTRUCTION;
@@ -224,8 +247,9 @@ static int load_instruction(struct place *place, uint32_t end)
 }
 
 /*
- * Set @place to the instruction that set register @reg. Returns 0, or -ENOENT if it is not known,
- * for example because several paths of control flow meet here.
+ * Set @place to the instruction before place->position that set register @reg. Returns 0; or
+ * -ENOENT if that instruction is not known, for example because several paths of control flow join
+ * after it.
  */
 static int find_setter(struct place *place, uint32_t reg)
 {
@@ -256,7 +280,7 @@ static int find_setter(struct place *place, uint32_t reg)
 	return 0;
 }
 
-/* Returns the string's address of the local variable in @reg, or 0. */
+/* Returns the address of the string with the name of the local variable in @reg, or 0. */
 static uintptr_t local_name(const struct place *place, uint32_t reg)
 {
 	uint32_t count = number_at(place->reader, place->proto + place->layout->locals_count);
@@ -279,7 +303,7 @@ static uintptr_t local_name(const struct place *place, uint32_t reg)
 	return 0;
 }
 
-/* Returns the address of constant @number if it is a string, or 0. */
+/* Returns the address of constant @number if the constant is a string, or 0. */
 static uintptr_t constant_name(const struct place *place, uint32_t number)
 {
 	uintptr_t constants, value[2];
@@ -307,7 +331,10 @@ static uintptr_t upvalue_name(const struct place *place, uint32_t number)
 	return name;
 }
 
-/* Returns the string's address of the name that luaG_ functions give @reg at @place, or 0. */
+/*
+ * Returns the address of the string with the name of the object in @reg at @place, or 0. The name
+ * is the one that Lua's own function luaG_... finds for error messages.
+ */
 static uintptr_t object_name(struct place *place, uint32_t reg)
 {
 	const struct lua_layout *layout = place->layout;
@@ -319,7 +346,10 @@ static uintptr_t object_name(struct place *place, uint32_t reg)
 		if (name || find_setter(place, reg))
 			return name;
 		c = bits(place->instruction, layout->c_shift, layout->b_bits);
-		/* The bit that makes C a constant: up to 5.3 C's highest, then one beside C. */
+		/*
+		 * The bit that makes operand C a constant: up to 5.3, C's highest bit; later a bit
+		 * beside C.
+		 */
 		has_constant = layout->b_bits == 9 ? c >> 8 : place->instruction >> 15 & 1;
 		c &= 0xff;
 		switch (kind_of(layout, lua_dialect(layout)->opcodes, place->instruction)) {
@@ -347,7 +377,10 @@ static uintptr_t object_name(struct place *place, uint32_t reg)
 	return 0;
 }
 
-/* Set @out to the Lua function that made the call at @address. Returns 0 or -ENOENT. */
+/*
+ * Set @out to the Lua function that made the call at @address, and to its calling instruction.
+ * Returns 0 or -ENOENT.
+ */
 static int find_caller(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t address, struct place *out)
 {
@@ -372,14 +405,17 @@ static int find_caller(const struct runtime *runtime, struct runtime_reader *rea
 		       : 0;
 }
 
-/* Returns the name that the instruction after @place assigns to the closure of @inner, or 0. */
+/*
+ * @place is an instruction that creates the closure of @inner. Returns the name to which the next
+ * instruction assigns the closure, or 0.
+ */
 static uintptr_t given_name(struct place *place, uintptr_t inner)
 {
 	const struct lua_layout *layout = place->layout;
 	uint32_t a = a_of(layout, place->instruction), b, next;
 	int is_value, has_constant;
 
-	/* In 5.1 an instruction for each upvalue follows. */
+	/* In 5.1, the instruction is followed by one instruction for each upvalue. Skip them. */
 	place->position += 1;
 	if (layout->closure_is_native)
 		place->position += number_at(place->reader, inner + layout->upvalues_count);
@@ -403,7 +439,10 @@ static uintptr_t given_name(struct place *place, uintptr_t inner)
 	}
 }
 
-/* Returns the index of @inner among the functions defined in @place's function, or UINT32_MAX. */
+/*
+ * Returns the index of @inner among the functions that are defined in @place's function, or
+ * UINT32_MAX.
+ */
 static uint32_t number_of(const struct place *place, uintptr_t inner)
 {
 	uint32_t count = number_at(place->reader, place->proto + place->layout->inner_count);
@@ -420,7 +459,10 @@ static uint32_t number_of(const struct place *place, uintptr_t inner)
 	return UINT32_MAX;
 }
 
-/* Set @place to the instruction that creates closure @number. Returns 0 or -ENOENT. */
+/*
+ * Set @place to the instruction that creates the closure of inner function @number. Returns 0 or
+ * -ENOENT.
+ */
 static int find_closure(struct place *place, uint32_t number)
 {
 	const struct lua_layout *layout = place->layout;
@@ -439,8 +481,8 @@ static int find_closure(struct place *place, uint32_t number)
 }
 
 /*
- * Returns the name under which the function called at @address was defined, if the defining
- * function is among its callers; otherwise 0.
+ * Returns the name under which the function that the call at @address calls was defined, or 0 if
+ * the defining function is not among the callers.
  */
 static uintptr_t defined_name(
 	const struct runtime *runtime, struct runtime_reader *reader, uintptr_t address)
@@ -511,7 +553,10 @@ uint32_t lua_text(const struct runtime *runtime, struct runtime_reader *reader, 
 	int is_trusted = reader->is_trusted;
 	uint32_t used;
 
-	/* Callers are searched farther than the stack is known to go. */
+	/*
+	 * The search for callers may leave the part of the stack that the walk has checked, so do
+	 * not use plain loads.
+	 */
 	reader->is_trusted = 0;
 	if (keep_end)
 		used = copy_source(lua_layout(runtime), reader, address, out, room - 1);

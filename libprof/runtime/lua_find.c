@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Recognise modules that contain Lua, and find luaV_execute(), which is not exported and has no
- * symbol in stripped modules. It is the largest function that lua_call() reaches by two calls:
+ * Recognise modules that contain Lua, and find luaV_execute(). This function is not exported, and
+ * stripped modules have no symbol for it. It is the largest function that lua_call() reaches by two
+ * calls:
  *
- *	lua_callk ─▶ luaD_call, luaD_callnoyield ─▶ luaV_execute
- *	                                         ─▶ luaD_precall, …
+ * 	lua_callk ─▶ luaD_call, luaD_callnoyield ─▶ luaV_execute
+ * 	                                         ─▶ luaD_precall, …
  *
- * Record the functions in between, because lua_resume() resumes functions through others.
+ * The functions in between are recorded: lua_resume() calls luaV_execute() through other functions,
+ * so a return address in none of the recorded functions marks a resumed coroutine.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,7 +24,10 @@ const struct lua_layout lua_layouts[] = {
 };
 #define VERSIONS (sizeof(lua_layouts) / sizeof(lua_layouts[0]))
 
-/* In the order of the layouts. The first releases of a version have different structures. */
+/*
+ * The entries are in the order of the layouts. Earlier releases of each version have different
+ * structures.
+ */
 const struct lua_dialect lua_dialects[VERSIONS] = {
 	{
 		.ident = "$Lua: Lua 5.1.",
@@ -69,16 +74,16 @@ const struct lua_dialect lua_dialects[VERSIONS] = {
 
 #define EVALUATOR_BYTES_MIN 4096u
 #define FUNCTION_BYTES_MAX  (1u << 20)
-/* between two functions of Lua, at most */
+/* Two functions of Lua are at most so many bytes apart. */
 #define NEAR_BYTES	    (4u << 20)
 #define CODE_AT_ONCE	    128u
-/* functions that lua_call() reaches, at most */
+/* lua_call() reaches at most so many functions. */
 #define CALLED_MAX	    32u
-/* calls of functions at this depth are followed, too */
+/* Functions at a depth up to this one are searched for calls. */
 #define DEPTH_MAX	    1u
 #define CALLERS_MAX	    (RUNTIME_OBJECTS_MAX / 2)
 
-/* A function that lua_call() reaches; `begin` is its offset from the module's load bias. */
+/* A function that lua_call() reaches. `begin` is its offset from the module's load bias. */
 struct called {
 	uint32_t begin;
 	uint32_t bytes : 28, depth : 4;
@@ -107,7 +112,10 @@ static void add_called(const struct runtime_symbols *symbols, struct runtime_rea
 		(struct called){(uint32_t)(begin - called->bias), (uint32_t)(end - begin), depth};
 }
 
-/* Returns the target of the first call from *@address on, or 0. Moves *@address behind it. */
+/*
+ * Returns the target of the first call at or after *@address, or 0. Moves *@address behind the
+ * call.
+ */
 static uintptr_t next_called(struct runtime_reader *reader, uintptr_t *address, uintptr_t end)
 {
 	uintptr_t found = 0;
@@ -193,7 +201,7 @@ int lua_find(struct runtime *out, struct runtime_reader *reader, struct runtime_
 	out->base = runtime_symbol(symbols, reader, "lua_ident", &out->base_bytes);
 	if (!out->base || runtime_load(reader, out->base, ident, sizeof(ident)))
 		return -ENOENT;
-	/* A host that contains libflameprof reports its own functions. */
+	/* A host that is linked with libflameprof reports its own functions. */
 	if (runtime_symbol(symbols, reader, "flameprof_active", NULL))
 		return -ENOENT;
 	start = runtime_symbol(symbols, reader, "lua_callk", NULL);

@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Reader for LuaJIT. Its interpreter is one piece of assembly. It is entered anew each time C calls
- * Lua or a coroutine is resumed; each entry is an activation. The interpreter's stack frame
- * contains the state and a link to the state's next outer interpreter frame:
+ * Read the Lua functions of a thread that runs LuaJIT. LuaJIT's interpreter is one piece of
+ * assembly. C code enters it each time that C calls Lua or resumes a coroutine. Each such entry has
+ * one C frame of the interpreter, called an activation below. The interpreter's C frame contains
+ * the Lua state and a link to the state's next outer interpreter frame:
  *
- *	C stack				the state's stack
+ * 	C stack				the state's stack
  *
- *	interpreter   state ──────▶ base ─▶ f ─call─▶ g ─native─▶ sort
- *	lj_cf_table_sort
- *	interpreter   state		sort ─call─▶ h ─call─▶ main chunk ─native─▶
- *	lua_pcall
+ * 	interpreter   state ──────▶ base ─▶ f ─call─▶ g ─native─▶ sort
+ * 	lj_cf_table_sort
+ * 	interpreter   state		sort ─call─▶ h ─call─▶ main chunk ─native─▶
+ * 	lua_pcall
  *
- * So each activation identifies its run, and runs are not matched by counting. They are accepted
- * only if the frames in the walk are those in the state's list, and if the outermost run ends at
- * the bottom of the state's stack.
+ * So each activation identifies its functions, and they are not matched by counting. The functions
+ * are accepted only if the walk's interpreter frames are those in the state's list, and if the
+ * outermost function ends at the bottom of the state's stack.
  *
  * While the interpreter runs, the innermost function's base and instruction are in registers. When
- * it calls C, the state has the base, or another register has it.
+ * the interpreter calls C, the state or another register has the base.
  *
  * Compiled code, a *trace*, runs in the interpreter's stack frame. The state's stack is as it was
  * when the trace was entered, so all functions on it are correct. Only the compiler knows which
- * inlined function a trace is in; that is written down when the trace is left. So the innermost
- * reported function is the one that runs the trace, without a line, and the trace's time is its
- * own. The function from which the trace was recorded is not reported, because it need not be on
- * the stack if the trace was entered from another trace.
+ * inlined function a trace executes, and the trace stores this only when it is left. So the
+ * function that runs the trace is reported as the innermost one, without a line, and gets the
+ * trace's time. The function from which the trace was recorded is not reported: if the trace was
+ * entered from another trace, this function need not be on the stack.
  *
- * A call or return updates several words one after another. At such instructions only native frames
- * are reported.
+ * A call or return updates several words one after another. If a thread is interrupted at such an
+ * instruction, only native frames are reported.
  *
  * While the interpreter or a trace runs, and no C function, the state's stack can be read by plain
  * loads.
@@ -41,25 +42,28 @@
 #include "arch/luajit.h"
 
 #define STATE_BYTES 88u
-/* of its stack: the first base, of a frame without a function */
+/* Offset in a state's stack: the first base, that of a frame without a function. */
 #define STATE_FIRST 16u
-/* flag bits in addresses of interpreter frames */
+/* These bits of an address of an interpreter frame are flags. */
 #define FRAME_FLAGS 3u
 
 #define CODE_AT_ONCE	 16u
-/* the interpreter's own subroutines push a return address */
+/* Words that a subroutine of the interpreter may push: its return address and padding. */
 #define SUBROUTINE_WORDS 2u
-/* words that a trace spills, and all registers where it is left */
+/* Words that a trace spills, and all registers that are saved when a trace is left. */
 #define SPILLED_WORDS	 192u
 #define AREAS_MAX	 256u
-#define FRAMES_MAX	 4096u /* C frames of one state, at most */
+#define FRAMES_MAX	 4096u /* C frames of one state */
 #define UNTOLD_MAX	 (1u << 18)
 
-/* Indices in runtime_stack.own; `frame` is the base, `activation` the next C frame. */
-/* instruction of the function at the base; 0: not known */
+/*
+ * Indices in runtime_stack.own. runtime_stack.frame is the base, runtime_stack.activation the next
+ * interpreter frame.
+ */
+/* The instruction of the function at the base; 0: not known. */
 #define OWN_PC	       0
 #define OWN_BOTTOM     1
-/* a state with calls outside of the current state's, or 0 */
+/* Another state that has calls outside of the current state's calls, or 0; then its base. */
 #define OWN_OTHER      2
 #define OWN_OTHER_BASE 3
 
@@ -67,12 +71,12 @@
 
 struct state {
 	uintptr_t at, global, base, bottom, end;
-	uintptr_t frame;  /* the latest interpreter frame */
+	uintptr_t frame;  /* the latest C frame */
 	uintptr_t traced; /* 0: no trace runs */
 	int32_t runs;
 };
 
-/* Is there a state of @global at @at? */
+/* Is there a lua_State of the global state @global at @at? */
 static int is_state(struct runtime_reader *reader, uintptr_t at, uintptr_t global)
 {
 	char content[STATE_GLOBAL + sizeof(uintptr_t)];
@@ -82,7 +86,7 @@ static int is_state(struct runtime_reader *reader, uintptr_t at, uintptr_t globa
 	       runtime_word_in(content, STATE_GLOBAL) == global;
 }
 
-/* Read the state at @at. Returns 0, or -ENOENT if there is no state. */
+/* Read the lua_State at @at. Returns 0, or -ENOENT if there is no lua_State at @at. */
 static int read_state(struct runtime_reader *reader, uintptr_t at, struct state *out)
 {
 	uintptr_t main, current;
@@ -112,11 +116,11 @@ static int read_state(struct runtime_reader *reader, uintptr_t at, struct state 
 
 static int is_on_stack(const struct state *state, uintptr_t base)
 {
-	/* A function that is being called may lie a little above the end. */
+	/* While a function is being called, its base may lie a little above the end. */
 	return base % VALUE_BYTES == 0 && base >= state->bottom && base <= state->end + 512;
 }
 
-/* Is @frame in the state's list of C frames? */
+/* Is the interpreter frame at @frame in the state's list of such frames? */
 static int has_frame(struct runtime_reader *reader, const struct state *state, uintptr_t frame)
 {
 	uintptr_t at = state->frame;
@@ -136,11 +140,11 @@ static int is_evaluator(const struct runtime *runtime, uintptr_t pc)
 	return pc - runtime->entry < runtime->entry_end - runtime->entry;
 }
 
-/* Is @pc in code of one of @state's traces? */
+/* Is @pc in the code of a trace that belongs to @state? */
 static int is_compiled(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct state *state, uintptr_t pc)
 {
-	uintptr_t area[2]; /* address of the next area, bytes */
+	uintptr_t area[2]; /* next area, its bytes */
 
 	if (runtime_load_word(reader, state->global + luajit_layout(runtime)->area, &area[0]))
 		return 0;
@@ -155,7 +159,10 @@ static int is_compiled(const struct runtime *runtime, struct runtime_reader *rea
 	return 0;
 }
 
-/* Find the state by the dispatch register of a thread that was interrupted in a trace. */
+/*
+ * Find the state of a thread that was interrupted in a trace, by the dispatch register. Returns 1
+ * or 0.
+ */
 static int find_traced(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_activation *at, struct state *out)
 {
@@ -170,7 +177,10 @@ static int find_traced(const struct runtime *runtime, struct runtime_reader *rea
 	       out->frame - at->sp <= SPILLED_WORDS * sizeof(uintptr_t);
 }
 
-/* Returns the cache key of the state that the thread's last walk found. */
+/*
+ * Returns a cache key for the thread. The cached word is the state that the thread's last walk
+ * found.
+ */
 static uint64_t key_of_thread(const struct runtime *runtime, const struct runtime_reader *reader)
 {
 	return runtime_mix(runtime->entry, reader->stack_start + reader->stack_bytes);
@@ -185,8 +195,8 @@ static int is_current(struct runtime_reader *reader, const struct state *state)
 }
 
 /*
- * Find the frame as find_frame() does if the state of the thread's last walk is still current. This
- * avoids testing each word up to its latest frame.
+ * Find the interpreter frame if the state of the thread's last walk is still the current one. This
+ * saves testing each word between at->sp and the frame. Returns 1 or 0.
  */
 static int find_frame_again(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_activation *at, struct state *state, uintptr_t *frame)
@@ -206,7 +216,10 @@ static int find_frame_again(const struct runtime *runtime, struct runtime_reader
 	return 1;
 }
 
-/* Find the nearest frame on the stack that contains a state which has the frame in its list. */
+/*
+ * Search the stack for the nearest interpreter frame: a word that is a state, and this state's list
+ * contains the frame. Returns 1 or 0.
+ */
 static int find_frame_by_words(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_activation *at, struct state *state, uintptr_t *frame)
 {
@@ -228,8 +241,9 @@ static int find_frame_by_words(const struct runtime *runtime, struct runtime_rea
 }
 
 /*
- * Find the interpreter's frame that contains @at, by the state in it. Returns 1 or 0. While a frame
- * is set up or left, the next frame found would be another activation's, so it is rejected.
+ * Find the interpreter frame that contains @at, by the state in it. Returns 1 or 0. While an
+ * interpreter frame is set up or released, the search would find the frame of another activation.
+ * Such a frame is too far from at->sp and is rejected.
  */
 static int find_frame(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_activation *at, struct state *state, uintptr_t *frame)
@@ -246,7 +260,7 @@ static int is_at(const struct runtime *runtime, unsigned edge, uintptr_t pc)
 	return pc - runtime->objects[edge] < runtime->objects[edge + 1] - runtime->objects[edge];
 }
 
-/* Returns the bytes of the frame that exist at @pc; ARCH_LUAJIT_BYTES: not known. */
+/* Returns the number of bytes of the frame that exist at @pc, or ARCH_LUAJIT_BYTES if not known. */
 static uint32_t count_begun(
 	const struct runtime *runtime, struct runtime_reader *reader, uintptr_t pc)
 {
@@ -266,7 +280,8 @@ static uint32_t count_begun(
 		else if (next.effect == ARCH_EFFECT_PUSH_FP)
 			bytes += sizeof(uintptr_t);
 		else if (next.effect == ARCH_EFFECT_JUMP)
-			bytes = ARCH_ENTRY_CFA; /* another entry follows */
+			/* the code of another entry follows */
+			bytes = ARCH_ENTRY_CFA;
 	}
 	return bytes;
 }
@@ -331,7 +346,10 @@ static int step_luajit(const struct runtime *runtime, struct runtime_reader *rea
 	(UINT64_C(1) << ARCH_LUAJIT_BASE | UINT64_C(1) << ARCH_LUAJIT_PC | \
 		UINT64_C(1) << ARCH_LUAJIT_DISPATCH)
 
-/* Find the innermost function while the interpreter itself runs. */
+/*
+ * Find the innermost function while the interpreter itself runs. Returns 0, or -EAGAIN if it is not
+ * known.
+ */
 static int find_running(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_frame *frame, const struct state *state, struct runtime_stack *stack)
 {
@@ -356,7 +374,10 @@ static int find_running(const struct runtime *runtime, struct runtime_reader *re
 		return -EAGAIN;
 	if (!arch_luajit_links(code + ARCH_LUAJIT_BEFORE) && pc == link &&
 		!luajit_read_function(reader, stack->frame, &function) && luajit_has(&function, pc))
-		/* Ambiguous: it returns to itself, has called itself or is at its caller's call. */
+		/*
+		 * Ambiguous, but the function is the same: it returns to itself, has called itself,
+		 * or is at its caller's call.
+		 */
 		return 0;
 	if ((arch_luajit_links(code + ARCH_LUAJIT_BEFORE) || pc == link) &&
 		(pc % INSTRUCTION || luajit_read_caller(reader, stack->frame, pc, &stack->frame) ||
@@ -369,7 +390,10 @@ static int find_running(const struct runtime *runtime, struct runtime_reader *re
 	return 0;
 }
 
-/* Find the innermost function while a C function runs that the interpreter called. */
+/*
+ * Find the innermost function while a C function runs that the interpreter has called. Returns 0 or
+ * -EAGAIN.
+ */
 static int find_calling(
 	const struct unwind_frame *frame, const struct state *state, struct runtime_stack *stack)
 {
@@ -389,7 +413,7 @@ static int find_calling(
 	return 0;
 }
 
-/* Set @stack to the innermost function of the innermost activation. */
+/* Set @stack to the innermost function of the thread's innermost activation. */
 static int find_innermost(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_frame *frame, int is_innermost, const struct state *state,
 	struct runtime_stack *stack)
@@ -407,7 +431,10 @@ static int find_innermost(const struct runtime *runtime, struct runtime_reader *
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* Set @stack to the next activation, if it is the first or has another state than the last one. */
+/*
+ * Set @stack to the functions of the activation @frame: the first activation, or one whose state
+ * differs from that of the previous one.
+ */
 static int change_state(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, const struct unwind_frame *frame, int is_innermost,
 	const struct state *state)
@@ -440,8 +467,9 @@ static int change_state(const struct runtime *runtime, struct runtime_reader *re
 }
 
 /*
- * Set @stack to an innermost activation that has no function yet or no longer. On exit, the
- * register of the instruction has the base to return to until the frame is unlinked.
+ * Set @stack to an innermost activation that has no function yet, or has none any more. On exit,
+ * until the frame is unlinked, the register that otherwise has the instruction contains the base of
+ * the function to which the interpreter returns.
  */
 static int enter_edge(const struct runtime *runtime, struct runtime_stack *stack,
 	const struct unwind_frame *frame, const struct state *state, uintptr_t previous)
@@ -481,7 +509,7 @@ static int enter_luajit(const struct runtime *runtime, struct runtime_reader *re
 		reader->may_trust = reader->is_own && (is_innermost || *luajit_is_in_trace(reader));
 	reader->is_trusted = 0;
 	stack->place = RUNTIME_AT_COUNTED;
-	/* leave_edge() has stepped over this frame, which is not complete. */
+	/* leave_edge() has stepped over this frame, which is incomplete and so has no functions. */
 	if (is_first && is_innermost && frame->caller_sp - frame->sp < ARCH_LUAJIT_BYTES) {
 		stack->is_over = 1;
 		return 0;
@@ -531,7 +559,10 @@ static void tell_function(const struct luajit_function *function, uintptr_t base
 		out->position = (int32_t)((pc - function->code) / INSTRUCTION) - 1;
 }
 
-/* End the run. Returns 0, or -EBADMSG if it was the state's outermost but frames are left. */
+/*
+ * End the functions of an activation. Returns 0, or -EBADMSG if it was the outermost activation of
+ * the state but the state's stack has more frames.
+ */
 static int end_run(struct runtime_stack *stack)
 {
 	stack->is_over = 0;
@@ -539,7 +570,7 @@ static int end_run(struct runtime_stack *stack)
 	return stack->activation || stack->frame == stack->own[OWN_BOTTOM] ? 0 : -EBADMSG;
 }
 
-/* Step from the frame at stack->frame to its caller. */
+/* Step from the function at stack->frame to its caller. */
 static int go_outward(struct runtime_reader *reader, struct runtime_stack *stack)
 {
 	struct luajit_function caller;
@@ -558,7 +589,7 @@ static int go_outward(struct runtime_reader *reader, struct runtime_stack *stack
 	stack->is_over = link.is_native;
 	if (!link.pc || link.is_native)
 		return 0;
-	/* A function that called by an instruction contains that instruction. */
+	/* Check that the caller contains the calling instruction. */
 	error = luajit_read_function(reader, stack->frame, &caller);
 	return error || !caller.code || luajit_has(&caller, link.pc) ? error : -EBADMSG;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Structures shared by the readers of LuaJIT's stacks (luajit.c), calls (luajit_calls.c) and names
- * (luajit_names.c): offsets in bytes for LuaJIT 2.1 with 64-bit references (lj_obj.h, lj_jit.h,
- * lj_frame.h, lj_bc.h). Constants are the same in all supported releases, which luajit.layout
- * asserts; struct luajit_layout has the others.
+ * Structures that the parts of the LuaJIT reader share: luajit.c reads stacks, luajit_calls.c
+ * calls, luajit_names.c names, and luajit_find.c finds LuaJIT. Offsets are in bytes, for LuaJIT 2.1
+ * with 64-bit references (lj_obj.h, lj_jit.h, lj_frame.h, lj_bc.h). The constants hold for all
+ * supported releases, which luajit.layout asserts. struct luajit_layout has the offsets that
+ * differ.
  */
 #ifndef LIBPROF_RUNTIME_LUAJIT_H
 #define LIBPROF_RUNTIME_LUAJIT_H
@@ -17,7 +18,10 @@
 #define KIND_PROTO    7u
 #define KIND_FUNCTION 8u
 
-/* A value: in the high bits the complement of its type, in the low bits the object's address. */
+/*
+ * A value has the complement of its type in the high bits, and the object's address in the low
+ * bits.
+ */
 #define VALUE_BYTES	   8u
 #define VALUE_SHIFT	   47
 #define VALUE_OBJECT(bits) ((bits) & ((UINT64_C(1) << VALUE_SHIFT) - 1))
@@ -27,12 +31,12 @@
 #define STRING_BYTES  24u
 
 #define FUNCTION_SORT  10u /* 0: a Lua function */
-/* pointer to the bytecode, which follows the prototype */
+/* A pointer to the bytecode, which follows the prototype. */
 #define FUNCTION_CODE  32u
 #define FUNCTION_BYTES 40u
 
 #define PROTO_CODE_COUNT    12u
-/* objects lie before it, in reverse order */
+/* A pointer to the constants. Objects lie before this address, in reverse order. */
 #define PROTO_CONSTANTS	    32u
 #define PROTO_OBJECTS	    48u /* number of objects */
 #define PROTO_UPVALUES	    60u /* number of upvalues, a byte */
@@ -53,24 +57,25 @@ static inline uint32_t luajit_a(uint32_t instruction)
 }
 
 /*
- * A function's frame on its state's stack, below its base: the function and the link to its caller.
- * The link is the caller's next instruction, or the distance to the previous frame and its kind.
+ * The frame of a function on its state's stack has two words below the function's base: the
+ * function and the link to its caller. The link is either the address of the caller's next
+ * instruction, or the distance to the previous frame and the kind of the link.
  */
 #define FRAME_FUNCTION	   16u
 #define FRAME_LINK	   8u
 #define FRAME_BYTES	   16u
-/* of a frame with a continuation: the instruction */
+/* For a frame with a continuation: the offset of the calling instruction's address. */
 #define FRAME_CONTINUED_AT 24u
 #define FRAME_CONTINUATION 32u
 #define CONTINUES_CALLBACK 1u
 #define LINK_KIND	   3u
 #define LINK_KINDS	   7u
-#define LINK_CALL	   0u /* compared under LINK_KIND */
-/* the outermost frame of an activation */
+#define LINK_CALL	   0u /* see LINK_KIND */
+/* Compared under LINK_KIND: the outermost function of an interpreter frame. */
 #define LINK_NATIVE	   1u
-/* compared under LINK_KINDS; LINK_KIND is as for protected calls */
+/* Compared under LINK_KINDS. Under LINK_KIND, it equals the kind of protected calls. */
 #define LINK_CONTINUED	   2u
-/* a copy of the frame below it, after the arguments */
+/* Compared under LINK_KINDS: a copy of the frame below, which lies after the variable arguments. */
 #define LINK_VARIADIC	   3u
 
 /* lua_State */
@@ -81,20 +86,27 @@ static inline uint32_t luajit_a(uint32_t instruction)
 #define STATE_FRAME  80u
 
 /* global_State */
-/* number of the running trace, or one of the values < 0 */
+/* The number of the running trace, or one of the values RUNS_* below, which are negative. */
 #define GLOBAL_RUNS    184u
 #define GLOBAL_MAIN    192u
 #define GLOBAL_CURRENT 368u
-/* base of the function that runs a trace */
+/* The base of the function that runs a trace. */
 #define GLOBAL_TRACED  376u
 #define RUNS_LUA       (-1)
 #define RUNS_C	       (-2)
-#define RUNS_EXIT      (-4) /* a trace is being left */
+/* a trace is being left */
+#define RUNS_EXIT      (-4)
 
-/* Offsets shared by several releases. luajit_layouts.inc has them, by the first release. */
+/*
+ * Offsets that differ between releases. luajit_layouts.inc has a row for the first release of each
+ * group.
+ */
 struct luajit_layout {
 	uint16_t version;
-	/* From the global_State: the dispatch table, and the newest area of compiled code. */
+	/*
+	 * Offsets from the global_State: of the dispatch table, and of the newest area of compiled
+	 * code.
+	 */
 	uint16_t dispatch, area;
 };
 extern const struct luajit_layout luajit_layouts[];
@@ -103,61 +115,75 @@ static inline const struct luajit_layout *luajit_layout(const struct runtime *ru
 	return &luajit_layouts[runtime->offsets[0]];
 }
 
-/* Indices in runtime.objects: start and end of a part of the interpreter's code. */
-#define LUAJIT_BEGUN 0 /* entry code: there is no function yet */
-/* exit code: the outermost function has returned */
+/*
+ * Indices in runtime.objects of the start of a part of the interpreter's code. The end follows the
+ * start.
+ */
+/* The entry code, which runs before the interpreter frame has a function. */
+#define LUAJIT_BEGUN 0
+/* The exit code, which runs after the outermost function has returned. */
 #define LUAJIT_LEFT  2
 
 /* Implements runtime_kind.find. */
 int luajit_find(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols);
 
-/* A function, as read from memory. */
+/* A function on a state's stack, as read from memory. */
 struct luajit_function {
-	/* 0: not a Lua function, or one of LuaJIT's own */
+	/*
+	 * The address of the bytecode; 0: not a Lua function, or one that belongs to LuaJIT itself.
+	 */
 	uintptr_t code;
 	uint32_t code_bytes, first_line;
 	uintptr_t source;
 	uint64_t identity;
 };
 
-/* Read the function whose frame ends at @base. Returns 0 or -errno. */
+/* Read the function whose frame header ends at @base. Returns 0 or -errno. */
 int luajit_read_function(
 	struct runtime_reader *reader, uintptr_t base, struct luajit_function *out);
 
-/* Does @pc follow an instruction of @function? */
+/* Is @pc the address after an instruction of @function? */
 static inline int luajit_has(const struct luajit_function *function, uintptr_t pc)
 {
 	return function->code && pc - function->code - 1 < function->code_bytes &&
 	       pc % INSTRUCTION == 0;
 }
 
-/* Returns the walk's flag, initially 0, that the thread was interrupted in compiled code itself. */
+/* Returns a flag in @reader, initially 0: the thread was interrupted in code of a trace. */
 uint64_t *luajit_is_in_trace(struct runtime_reader *reader);
 
 /* The link from a frame to its caller. */
 struct luajit_link {
-	uintptr_t base; /* base of the next frame outward */
-	/* after the calling instruction; 0: not in the frame */
+	uintptr_t base; /* of the next outer frame */
+	/* The address after the calling instruction; 0: the frame does not contain it. */
 	uintptr_t pc;
 	int is_native;	/* the caller is C code */
-	/* the next frame is the same function's */
+	/* The next frame outward belongs to the same function. */
 	int is_copied;
 };
 
-/* Read the link of the frame that ends at @base, above @bottom. Returns 0 or -errno. */
+/* Read the link of the frame whose header ends at @base, above @bottom. Returns 0 or -errno. */
 int luajit_read_link(
 	struct runtime_reader *reader, uintptr_t base, uintptr_t bottom, struct luajit_link *out);
 
-/* Find the base of the caller, whose call is the instruction before @pc. Returns 0 or -errno. */
+/*
+ * Set @caller to the base of the caller, whose calling instruction ends at @pc. Returns 0 or
+ * -errno.
+ */
 int luajit_read_caller(
 	struct runtime_reader *reader, uintptr_t base, uintptr_t pc, uintptr_t *caller);
 
-/* runtime_frame.name: a frame's base + OF_FRAME, or OF_MAIN. frame->code is the bytecode. */
+/*
+ * runtime_frame.name is the base of a frame + OF_FRAME, or OF_MAIN. runtime_frame.code is the
+ * bytecode.
+ */
 #define OF_FRAME 1u
 #define OF_MAIN	 2u
 
-/* Implement runtime_kind.line and runtime_kind.text. A file's address is that of its name. */
+/*
+ * Implement runtime_kind.line and runtime_kind.text. For a file, the address is that of its name.
+ */
 uint32_t luajit_line(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_frame *frame);
 uint32_t luajit_text(const struct runtime *runtime, struct runtime_reader *reader,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Read frames on a LuaJIT state's stack, and the functions in them. A function's bytecode follows
- * its prototype. Functions are cached in the reader for the rest of the walk, because recursions
- * use few.
+ * Read the frames on a LuaJIT state's stack, and the functions in them. The bytecode of a function
+ * follows its prototype. The reader keeps functions that it has read until the end of the walk,
+ * because recursions use few of them.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "libprof/runtime/luajit.h"
 
-/* Words of an entry in reader->noted. */
+/* Indices of the words of an entry in reader->noted. */
 #define NOTED_FUNCTION 0
 #define NOTED_CODE     1
 #define NOTED_NUMBERS  2 /* bytes of code << 32 | first line */
@@ -86,7 +86,7 @@ int luajit_read_function(struct runtime_reader *reader, uintptr_t base, struct l
 	if (runtime_load_word(reader, base - FRAME_FUNCTION, &value))
 		return -EFAULT;
 	out->code = 0;
-	/* A frame without a function. */
+	/* The frame has no function. */
 	if (VALUE_KIND(value) == KIND_STATE)
 		return 0;
 	if (VALUE_KIND(value) != KIND_FUNCTION)

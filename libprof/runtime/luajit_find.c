@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Recognise modules that contain LuaJIT, and find its interpreter: a function that lua_pcall()
- * enters in its middle, and that is larger than any other.
+ * Recognise modules that contain LuaJIT, and find the interpreter. It is the function that
+ * lua_pcall() calls at an address inside it, and that is larger than any other function.
  */
 #include <errno.h>
 
@@ -27,7 +27,7 @@ static int load_code(struct runtime_reader *reader, uintptr_t at, uint8_t code[C
 	return runtime_load(reader, at, code, CODE_AT_ONCE);
 }
 
-/* Find the entry code, up to the instruction that stores the first function's frame link. */
+/* Find the entry code. It ends at the instruction that stores the first function's frame link. */
 static void find_begun(struct runtime *out, struct runtime_reader *reader, uintptr_t entry)
 {
 	uint8_t code[CODE_AT_ONCE];
@@ -42,7 +42,10 @@ static void find_begun(struct runtime *out, struct runtime_reader *reader, uintp
 	}
 }
 
-/* Returns the end of the last instruction before @entry that stores RUNS_C; 0: none. */
+/*
+ * Returns the end of the last instruction before @entry that stores RUNS_C in the global_State, or
+ * 0.
+ */
 static uintptr_t find_noted(
 	const struct luajit_layout *layout, struct runtime_reader *reader, uintptr_t entry)
 {
@@ -56,8 +59,9 @@ static uintptr_t find_noted(
 }
 
 /*
- * Find the layout. LuaJIT does not store its release, but each instruction that stores what runs
- * contains the field's offset from the dispatch table. Returns 0 or -ENOTSUP.
+ * Find the layout of this release. LuaJIT does not store its release. But each instruction that
+ * stores GLOBAL_RUNS contains the distance of this field from the dispatch table. Returns 0 or
+ * -ENOTSUP.
  */
 static int find_layout(struct runtime *out, struct runtime_reader *reader, uintptr_t entry)
 {
@@ -69,7 +73,10 @@ static int find_layout(struct runtime *out, struct runtime_reader *reader, uintp
 	return -ENOTSUP;
 }
 
-/* Find the exit code: from the last instruction before @entry that stores RUNS_C to the return. */
+/*
+ * Find the exit code, from the last instruction before @entry that stores RUNS_C to the return
+ * instruction.
+ */
 static void find_left(struct runtime *out, struct runtime_reader *reader, uintptr_t entry)
 {
 	uintptr_t start = find_noted(luajit_layout(out), reader, entry), at = start;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Find names and lines of LuaJIT's functions. Functions have no names of their own. If one of its
- * callers defines a function, it has the name that it is given there. Otherwise it is named by the
- * instruction that calls it, as with Lua (lua_code.c) and in LuaJIT's own traceback, or it is
- * "function". Lua's order is the reverse. LuaJIT does not record tail calls, so the calling
- * instruction may have called another function.
+ * Find names and lines of LuaJIT's functions. Functions have no names of their own. If one of a
+ * function's callers defines the function, the name is the one that it is assigned to there.
+ * Otherwise the function is named after the instruction that calls it, as in lua_code.c and in
+ * LuaJIT's own traceback, or it is "function". Lua's reader prefers the calling instruction. LuaJIT
+ * does not record tail calls, so the calling instruction may have called another function.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,8 +18,9 @@ static const char event_names[][11] = {"__lt", "__le", "__eq", "__unm", "__len",
 #define EVENTS (sizeof(event_names) / sizeof(event_names[0]))
 
 /*
- * By opcode: . writes no slot, w slot A, B all from A on, N slots A to D; M U G S are MOV UGET GGET
- * TGETS, u g t the corresponding stores; C calls, R calls an iterator, K creates a closure.
+ * Indexed by opcode. `.` writes no slot, `w` slot A, `B` all slots from A on, `N` slots A to D. M U
+ * G S are MOV UGET GGET TGETS; u g t are the corresponding stores. `C` calls, `R` calls an
+ * iterator, `K` creates a closure.
  */
 static const char opcodes[] = "............ww....Mwwwwwwwwwwwwwwwwwwwwwwwww"
 			      "NUu....KwwGgwSww.t.B.CCCCRRBBB...BBBBBBBB............";
@@ -27,7 +28,9 @@ static const char events[] = "aabbcccccccc........defghijfghijfghijkl...........
 			     "mmmnonnnnooooo................................";
 
 #define KIND_STRING   4u
-/* smaller bytes are names of loop variables; 0: no more locals */
+/*
+ * In the list of locals, a first byte below this value stands for a loop variable; 0 ends the list.
+ */
 #define NAMES_OF_LOOP 7u
 #define LOCALS_MAX    256u
 #define SEARCHED_MAX  16384u /* instructions */
@@ -44,7 +47,10 @@ static uint32_t number_at(struct runtime_reader *reader, uintptr_t address)
 	return runtime_load(reader, address, &number, sizeof(number)) ? 0 : number;
 }
 
-/* Each instruction except the first, the function's head, has the distance from the first line. */
+/*
+ * Instruction 0 is the function's head and has the first line. The others have their distance from
+ * it in `lines`.
+ */
 uint32_t luajit_line(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_frame *frame)
 {
@@ -62,7 +68,10 @@ uint32_t luajit_line(const struct runtime *runtime, struct runtime_reader *reade
 	return number_at(reader, proto + PROTO_FIRST_LINE) + distance;
 }
 
-/* Write a chunk's source: a file, a name that its host gave it, or the first line of its text. */
+/*
+ * Write the source of a chunk: a file, a name that the host gave, or the first line of the chunk's
+ * text.
+ */
 static uint32_t copy_source(
 	struct runtime_reader *reader, uintptr_t string, char *out, uint32_t room)
 {
@@ -83,13 +92,14 @@ static uint32_t copy_source(
 
 /* ---- names in instructions ------------------------------------------------------------------- */
 
-/* A function and its current instruction. */
+/* A function and one of its instructions. */
 struct place {
 	struct runtime_reader *reader;
 	uintptr_t code, proto;
-	uint32_t count; /* instructions of the function */
+	uint32_t count; /* of the function */
 	uint32_t position, instruction;
-	uint32_t first_loaded, loaded[CODE_AT_ONCE]; /* index of loaded[0]; UINT32_MAX: none */
+	/* Index of the instruction in loaded[0]; UINT32_MAX: none is loaded. */
+	uint32_t first_loaded, loaded[CODE_AT_ONCE];
 };
 
 static uint32_t c_of(uint32_t instruction)
@@ -140,7 +150,7 @@ static void enter_function(
 	place->first_loaded = UINT32_MAX;
 }
 
-/* Returns the address of constant @number's text if it is a string, or 0. */
+/* Returns the address of the text of constant @number if the constant is a string, or 0. */
 static uintptr_t constant_name(const struct place *place, uint32_t number)
 {
 	uintptr_t constants, object;
@@ -154,7 +164,7 @@ static uintptr_t constant_name(const struct place *place, uint32_t number)
 	return object + STRING_BYTES;
 }
 
-/* Skip a text of a sequence. Returns 0, or -1 if it cannot be read. */
+/* Skip the next text, which ends with a NUL. Returns 0, or -1 if it cannot be read. */
 static int skip_text(struct runtime_bytes *bytes)
 {
 	int byte;
@@ -170,7 +180,7 @@ static struct runtime_bytes bytes_at(const struct place *place, uintptr_t at)
 	return (struct runtime_bytes){.reader = place->reader, .at = at, .end = at + (1u << 16)};
 }
 
-/* Returns the address of the next byte. */
+/* Returns the address of the next byte to read. */
 static uintptr_t address_of(const struct runtime_bytes *bytes)
 {
 	return bytes->at - (bytes->got - bytes->used);
@@ -237,7 +247,7 @@ static uintptr_t local_name(const struct place *place, uint32_t slot)
 	return 0;
 }
 
-/* Returns the address of the name of the value in @slot at @place, or 0. */
+/* Returns the address of the name of the object in @slot at @place, or 0. */
 static uintptr_t object_name(struct place *place, uint32_t slot)
 {
 	uintptr_t name = local_name(place, slot);
@@ -292,7 +302,10 @@ static uintptr_t object_name(struct place *place, uint32_t slot)
 
 /* ---- callers --------------------------------------------------------------------------------- */
 
-/* Step from the frame at *@base to its caller. Returns 0 or -errno; *@link is the link. */
+/*
+ * Step from the frame at *@base to its caller, and set *@link to the link between them. Returns 0
+ * or -errno.
+ */
 static int go_outward(struct runtime_reader *reader, uintptr_t *base, struct luajit_link *link)
 {
 	int error = luajit_read_link(reader, *base, 0, link);
@@ -317,7 +330,10 @@ static int find_caller(struct runtime_reader *reader, uintptr_t base, struct pla
 	return go_to(out, (uint32_t)((link.pc - function.code) / INSTRUCTION) - 1);
 }
 
-/* Returns the name that the instruction after @place assigns to the closure made there, or 0. */
+/*
+ * @place is an instruction that creates a closure. Returns the name to which the next instruction
+ * assigns it, or 0.
+ */
 static uintptr_t given_name(struct place *place)
 {
 	uint32_t slot = luajit_a(place->instruction);
@@ -342,7 +358,9 @@ static uintptr_t given_name(struct place *place)
 	}
 }
 
-/* Set @place to the instruction that creates the closure with @code. Returns 0 or -ENOENT. */
+/*
+ * Set @place to the instruction that creates the closure with bytecode @code. Returns 0 or -ENOENT.
+ */
 static int find_closure(struct place *place, uintptr_t code)
 {
 	uintptr_t constants, object;
@@ -362,7 +380,10 @@ static int find_closure(struct place *place, uintptr_t code)
 	return -ENOENT;
 }
 
-/* Returns the name under which a caller defines the function at @base, or 0. */
+/*
+ * Returns the name that a caller assigns to the function at @base when it defines this function, or
+ * 0.
+ */
 static uintptr_t defined_name(struct runtime_reader *reader, uintptr_t base, struct place *place)
 {
 	struct luajit_function function, caller;
@@ -412,7 +433,10 @@ uint32_t luajit_text(const struct runtime *runtime, struct runtime_reader *reade
 	uint32_t used;
 
 	(void)runtime;
-	/* Callers are searched farther than the stack is known to go. */
+	/*
+	 * The search for callers may leave the part of the stack that the walk has checked, so do
+	 * not use plain loads.
+	 */
 	reader->is_trusted = 0;
 	if (keep_end)
 		used = copy_source(reader, address, out, room - 1);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: everything in this folder is reachable from the handler. */
 /*
- * Read the memory of a process that may change it at any time: the handler's own process, or
- * another process from outside. Every load may fail. Objects are freed and their memory is reused,
- * so callers check what they read: the type of an object, the bounds of a length, the end of a
- * list.
+ * Read the memory of a process that may change its memory at any time: the handler's own process,
+ * or another process from outside. Every load may fail. Objects are freed and their memory is
+ * reused, so callers check what they read: the type of an object, the bounds of a length, the end
+ * of a list.
  *
  * There are three kinds of loads:
  *
- *	plain		a load instruction, if reader->is_trusted is set or the address is in a
- *			range that is never unmapped (the runtime's variables, the thread's stack)
- *	from a window	bytes around an address that was read before in this walk
- *	a system call	process_vm_readv(2), which fills a window
+ * 	plain		a load instruction, if reader->is_trusted is set or the address is in a
+ * 			range that is never unmapped (the runtime's variables, the thread's stack)
+ * 	from a window	from a copy of the bytes around an address that this walk read before
+ * 	a system call	process_vm_readv(2), which fills a window
  *
  * A cache keeps results of readers for later walks.
  */
@@ -28,7 +28,9 @@
 #define RUNTIME_WINDOW_BYTES 512u
 #define RUNTIME_WINDOWS_MORE 28u
 
-/* Bounds and contents are in separate arrays, because each load searches the bounds. */
+/*
+ * The bounds of windows are kept apart from their contents, because each load searches all bounds.
+ */
 struct runtime_window {
 	uintptr_t start;
 	uint32_t bytes;
@@ -38,8 +40,9 @@ struct runtime_content {
 };
 
 /*
- * The windows that the last two walks of a thread used. The next walk reads all of them with its
- * first system call. new_windows: only the last walk used them. Zero it before the first use.
+ * Addresses of the windows that the last two walks of a thread used. The next walk reads all of
+ * them with its first system call. Zero the structure before the first use. new_windows: windows
+ * that only the last walk used.
  */
 #define RUNTIME_AGAIN 24u
 struct runtime_again {
@@ -48,7 +51,10 @@ struct runtime_again {
 	struct iovec new_windows[RUNTIME_AGAIN];
 };
 
-/* More windows and arguments of system calls for a reader; too large for a handler's stack. */
+/*
+ * More windows, and arguments of system calls. A caller lends them to a reader, because they are
+ * too large for the stack of a signal handler.
+ */
 struct runtime_room {
 	struct runtime_window windows[RUNTIME_WINDOWS_MORE];
 	struct runtime_content contents[RUNTIME_WINDOWS_MORE];
@@ -58,14 +64,16 @@ struct runtime_room {
 /* ---- the cache ------------------------------------------------------------------------------- */
 
 /*
- * A table from the hash of a question, with all that its answer depends on, to the answer. Zero it
- * before the first use. Any thread may read and write it at any time: a half-written entry does not
- * match its check.
+ * A table from a key to cached words. The key is a hash of a question and of all that its answer
+ * depends on. Zero the table before the first use. Any thread may read and write it at any time: an
+ * entry that is half written has a wrong `check` and is not used.
  */
 #define RUNTIME_CACHE_BITS  14u
 #define RUNTIME_CACHE_WORDS 3u
 struct runtime_cached {
-	/* hash of key and words; atomic, as the words are */
+	/*
+	 * A hash of the key and of `words`. `check` and `words` are accessed by atomic operations.
+	 */
 	uint64_t check;
 	uint64_t words[RUNTIME_CACHE_WORDS];
 };
@@ -81,33 +89,47 @@ struct runtime_cache {
 
 /* The state of reading one process during one walk. */
 struct runtime_reader {
-	/* 0: our own process, if process_vm_readv(2) is forbidden in it */
+	/*
+	 * The process to read; 0: the handler's own process, if it may not call
+	 * process_vm_readv(2).
+	 */
 	int pid;
 	int is_own;	/* the process is our own */
-	/* all memory that is read now stays mapped: use plain loads */
+	/*
+	 * Set while all memory that is read is known to stay mapped: loads are plain instructions.
+	 */
 	int is_trusted;
-	/* is_trusted may be set from the second frame of a run on */
+	/* is_trusted may be set once the first frame of a run was read. */
 	int may_trust;
-	/* Ranges of our own process that are never unmapped, read by plain loads. */
+	/*
+	 * A range in the handler's own process that is never unmapped: loads are plain
+	 * instructions.
+	 */
 	uintptr_t fixed_start, fixed_bytes;
-	/* stack of the thread that is walked; bytes */
+	/* Address and bytes of the stack of the walked thread. */
 	uintptr_t stack_start, stack_bytes;
 	struct runtime_cache *cache;	    /* borrowed; NULL: no cache */
-	/* changes each RUNTIME_AN_AGE walks; in keys of results that expire */
+	/*
+	 * A number that changes every RUNTIME_AN_AGE walks. A key that contains it makes a result
+	 * expire.
+	 */
 	uint32_t age;
-	/* For a runtime's reader during the walk: an address or 0, and results found there. */
+	/*
+	 * For the runtime's reader, during one walk: an address or 0, and results found at this
+	 * address.
+	 */
 	uintptr_t noted_at;
 	uint64_t noted[RUNTIME_NOTED];
 	unsigned oldest;		 /* index of the window to fill next */
-	/* by address: the window that had it last */
+	/* Indexed by a hash of an address: the window in which that address was found last. */
 	uint8_t found_in[RUNTIME_HINTS];
 	uint32_t used;			 /* bit n is set if window n was used */
-	/* borrowed; NULL: no record of earlier walks */
+	/* Borrowed; NULL: windows of earlier walks are not recorded. */
 	struct runtime_again *again;
 	int was_read_again;
 	struct runtime_window windows[2];
 	struct runtime_content contents[2];
-	/* borrowed, see runtime_lend(); NULL: only two windows */
+	/* Borrowed by runtime_lend(); NULL: the reader has only two windows. */
 	struct runtime_room *room;
 };
 
@@ -130,7 +152,7 @@ static inline void runtime_reader_init(struct runtime_reader *reader, int pid, i
 	reader->room = NULL;
 }
 
-/* Lend @room, with any contents, until reader->room is set to NULL. */
+/* Lend @room to @reader until reader->room is set to NULL. @room need not be initialised. */
 static inline void runtime_lend(struct runtime_reader *reader, struct runtime_room *room)
 {
 	for (unsigned i = 0; i < RUNTIME_WINDOWS_MORE; i++)
@@ -143,13 +165,13 @@ static inline void runtime_lend(struct runtime_reader *reader, struct runtime_ro
 int runtime_load_checked(struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes);
 
 /*
- * Copy @bytes bytes, at most RUNTIME_WINDOW_BYTES, from @address to @to. Returns 0, or -EFAULT with
- * undefined bytes in @to.
+ * Copy @bytes bytes, at most RUNTIME_WINDOW_BYTES, from @address to @to. Returns 0; or -EFAULT,
+ * with undefined bytes in @to.
  */
 static inline int runtime_load(
 	struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes)
 {
-	/* Most loads are trusted. They need no function call. */
+	/* Most loads are trusted, so they are inline. */
 	if (!reader->is_trusted || !address)
 		return runtime_load_checked(reader, address, to, bytes);
 	memcpy(to, (const void *)address, bytes);
@@ -165,8 +187,9 @@ static inline int runtime_load_word(
 const void *runtime_view_checked(struct runtime_reader *reader, uintptr_t address, size_t bytes);
 
 /*
- * Returns the address of the @bytes at @address, without a copy, valid until the next load, or NULL
- * if they cannot be read. At most RUNTIME_WINDOW_BYTES unless the load is plain.
+ * Returns a pointer to the @bytes bytes at @address without copying them, or NULL if they cannot be
+ * read. The pointer is valid until the next load. @bytes is at most RUNTIME_WINDOW_BYTES, unless
+ * the load is a plain one.
  */
 static inline const void *runtime_view(
 	struct runtime_reader *reader, uintptr_t address, size_t bytes)
@@ -175,7 +198,7 @@ static inline const void *runtime_view(
 					     : runtime_view_checked(reader, address, bytes);
 }
 
-/* A sequential read from @at to @end. Set `used` and `got` to 0 before the first read. */
+/* A sequential read of bytes from @at to @end. Set `used` and `got` to 0 before the first read. */
 struct runtime_bytes {
 	struct runtime_reader *reader; /* borrowed */
 	uintptr_t at, end;
@@ -183,22 +206,23 @@ struct runtime_bytes {
 	uint8_t bytes[64];
 };
 
-/* Returns the next byte, or -1 at the end or if it cannot be read. */
+/* Returns the next byte; -1 at the end, or if the byte cannot be read. */
 int runtime_byte(struct runtime_bytes *bytes);
 
 /*
- * Read @bytes bytes at @address, at most RUNTIME_WINDOW_BYTES, into one window ahead of loads of
- * parts of them.
+ * Read @bytes bytes at @address, at most RUNTIME_WINDOW_BYTES, into one window. Call this before
+ * several loads from these bytes, to make one system call instead of several.
  */
 void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t bytes);
 
-/* Read more bytes than a window has into up to RUNTIME_RUN windows, by one system call. */
+/* Read up to RUNTIME_RUN windows full of bytes at @address by one system call. */
 #define RUNTIME_RUN 9u
 void runtime_expect_run(struct runtime_reader *reader, uintptr_t address, size_t bytes);
 
 /*
- * Read the RUNTIME_AHEAD_LEAST bytes at each of the @addresses that are in no window yet, by one
- * system call. List them in the order in which they will be loaded. At most RUNTIME_AHEAD are read.
+ * Read RUNTIME_AHEAD_LEAST bytes at each of @addresses by one system call, but at most
+ * RUNTIME_AHEAD addresses. Addresses that are in a window already are skipped. List the addresses
+ * in the order in which they will be loaded.
  */
 #define RUNTIME_AHEAD	    8u
 #define RUNTIME_AHEAD_BYTES 256u
@@ -208,10 +232,13 @@ void runtime_expect_each(struct runtime_reader *reader, const uintptr_t *address
 /* Can @bytes bytes at @address be loaded without a system call? */
 int runtime_has(struct runtime_reader *reader, uintptr_t address, size_t bytes);
 
-/* End a walk: record the windows that it used in reader->again, if that is not NULL. */
+/*
+ * At the end of a walk, record the windows that the walk used in reader->again, unless that is
+ * NULL.
+ */
 void runtime_note_again(struct runtime_reader *reader);
 
-/* Empty all windows, so that later loads read memory anew. */
+/* Empty all windows, so that later loads read the memory again. */
 static inline void runtime_forget(struct runtime_reader *reader)
 {
 	reader->windows[0].bytes = reader->windows[1].bytes = 0;
@@ -228,13 +255,13 @@ static inline uint64_t runtime_mix(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 29;
 }
 
-/* Look up the words cached for @key. Returns 1, or 0 with undefined @words. */
+/* Look up the words that are cached for @key. Returns 1; or 0, with undefined @words. */
 int runtime_cache_find(
 	const struct runtime_reader *reader, uint64_t key, uint64_t words[RUNTIME_CACHE_WORDS]);
 void runtime_cache_keep(const struct runtime_reader *reader, uint64_t key,
 	const uint64_t words[RUNTIME_CACHE_WORDS]);
 
-/* Variants for a single number. */
+/* Variants of runtime_cache_find() and runtime_cache_keep() for a single number. */
 int runtime_cache_find_number(const struct runtime_reader *reader, uint64_t key, uint32_t *number);
 void runtime_cache_keep_number(const struct runtime_reader *reader, uint64_t key, uint32_t number);
 
@@ -247,8 +274,8 @@ unsigned runtime_encode(uint32_t character, char out[4]);
 uint32_t runtime_put_text(char *out, uint32_t room, const char *text);
 
 /*
- * Load the text of at most @length bytes at @address, up to a NUL. If it does not fit into @room
- * bytes, load the beginning or, if @keep_end, the end. Returns the number of bytes.
+ * Load the text of at most @length bytes at @address, up to a NUL. If the text does not fit into
+ * @room bytes, load the beginning or, if @keep_end, the end. Returns the number of bytes.
  */
 uint32_t runtime_load_text(struct runtime_reader *reader, uintptr_t address, uintptr_t length,
 	char *out, uint32_t room, int keep_end);
@@ -301,8 +328,10 @@ uintptr_t runtime_symbol(struct runtime_symbols *symbols, struct runtime_reader 
 	const char *name, uint64_t *bytes);
 
 /*
- * Find the function that contains @pc in .eh_frame_hdr: its start, and the start of the next
- * function. Returns 0, or -ENOENT if no listed function contains @pc, or only the last one.
+ * Find the function that contains @pc, by .eh_frame_hdr. Set @begin to the start of the function
+ * and
+ * @end to the start of the next one. Returns 0; or -ENOENT if no listed function contains @pc, or
+ * if the last one does, because its end is not known.
  */
 int runtime_function(const struct runtime_symbols *symbols, struct runtime_reader *reader,
 	uintptr_t pc, uintptr_t *begin, uintptr_t *end);

@@ -8,24 +8,24 @@
  * Language frames are inserted into the native stack. A native frame that executes language frames
  * is their *activation*; the frames of one activation are a *run*:
  *
- *	time_sleep                        native frames that the language called
- *	"work", "main"                    a run, innermost first
- *	_PyEval_EvalFrameDefault          its activation
- *	_PyFunction_Vectorcall …          native frames that called the language
+ * 	time_sleep                        native frames that the language called
+ * 	"work", "main"                    a run, innermost first
+ * 	_PyEval_EvalFrameDefault          its activation
+ * 	_PyFunction_Vectorcall …          native frames that called the language
  *
  * There are two kinds of runtimes. An *evaluator* is a function in the runtime's module that
- * interprets the language's code. Its activations are found by an address in their stack frames
- * that the runtime keeps, or they are counted (runtime.is_counted). A runtime without an evaluator
- * compiles everything, and each frame of generated code is an activation.
+ * interprets the language's code. The evaluator's activations are found by an address in their
+ * stack frames that the runtime keeps, or they are counted (runtime.is_counted). A runtime without
+ * an evaluator compiles everything, and each frame of generated code is an activation.
  *
  * A walk calls a reader in this order (libprof/runtime/runtime_walk.c):
  *
- *	find		once for each module: is it the runtime, and where are its structures?
- *	begin		at the first frame in that module: where is this thread's stack?
- *	step		for a frame without call-frame information: where is its caller?
- *	enter		for each activation: which run is its own?
- *	next		the next frames, until the run is over
- *	line, text	when a function or a line is seen for the first time
+ * 	find		once for each module: is it the runtime, and where are its structures?
+ * 	begin		at the first frame in that module: where is this thread's stack?
+ * 	step		for a frame without call-frame information: where is its caller?
+ * 	enter		for each activation: which run does it execute?
+ * 	next		the next frames, until the run is over
+ * 	line, text	when a function or a line is seen for the first time
  *
  * php.c is the simplest reader.
  */
@@ -47,33 +47,45 @@
 /* A runtime in a process, as runtime_kind.find() fills it in. */
 struct runtime {
 	const struct runtime_kind *kind; /* NULL: no runtime */
-	uint32_t version;		 /* numbered by the reader */
-	/* activation n has run n; the walk must find equal numbers of both */
+	/* The version, e.g. 313; each reader has its own numbering. */
+	uint32_t version;
+	/*
+	 * The n-th native frame of the evaluator (activation) executes the n-th run of language
+	 * frames, so the walk must find equal numbers of both.
+	 */
 	uint32_t is_counted;
 	/*
-	 * The runtime links a run and its activation at different moments, so they are matched by
-	 * order. If their numbers differ, all language frames are dropped.
+	 * Match runs and activations by their order, because the runtime links the two at different
+	 * moments. If the walk finds different numbers of runs and activations, all language frames
+	 * are dropped.
 	 */
 	uint32_t is_paired;
-	/* native callees of the evaluator belong to the activation */
+	/*
+	 * Native functions that the evaluator calls belong to the same language frames as the
+	 * evaluator.
+	 */
 	uint32_t has_inner;
 	/*
-	 * Counted activations share a run if one calls the other through a single native frame, or
-	 * through two of which the inner one is in the function from joiner to joiner_end.
+	 * Two counted activations share one run if one of them calls the other through a single
+	 * native frame. They also share a run if the call goes through two native frames, and the
+	 * inner one is in the function at [joiner, joiner_end).
 	 */
 	uint32_t is_joined;
 	uintptr_t joiner, joiner_end;
-	/* offsets of fields, laid out by the reader */
+	/* Offsets of fields in the runtime's structures; each reader has its own layout. */
 	uint32_t offsets[RUNTIME_WORDS_MAX];
-	/* the runtime's variables, in its module; bytes */
+	/* Address and bytes of the runtime's variables in its module. */
 	uintptr_t base, base_bytes;
 	uintptr_t code_type;			/* the type that every code object has */
 	uintptr_t entry, entry_end;		/* the evaluator's code */
-	/* end of the code that sets up an activation */
+	/*
+	 * End of the evaluator's code that runs before the runtime has linked the evaluator's
+	 * frame.
+	 */
 	uintptr_t setup_end;
-	/* the reader's: addresses that never change */
+	/* Addresses that never change, for the reader's own use. */
 	uintptr_t objects[RUNTIME_OBJECTS_MAX];
-	/* The function that calls the outermost activation, if the stack has such a function. */
+	/* The function that calls the outermost activation; 0 if stacks have no such function. */
 	uintptr_t start, start_end;
 };
 
@@ -81,20 +93,21 @@ struct runtime {
 
 struct runtime_thread {
 	uintptr_t self; /* pthread_self(); 0: not known */
-	/* as the thread's own PID namespace numbers it; 0: not known */
+	/* The tid in the thread's own PID namespace; 0: not known. */
 	uint32_t tid;
 };
 
 /* One language frame. */
 struct runtime_frame {
-	/* address of the function's code object; 0: none */
+	/* The address of the function's code object; 0: none. */
 	uintptr_t function;
-	/* hash of @function and what it contains */
+	/* A hash of `function` and of what the code object contains. */
 	uint64_t identity;
-	/* of the function; RUNTIME_LINE_LATER: ask line() */
+	/* The first line of the function. RUNTIME_LINE_LATER: call line() to find it. */
 	uint32_t first_line;
-	uint32_t line;	      /* 0: none; used if the reader has no line() */
-	/* of the instruction, in the runtime's units; < 0: not known */
+	/* The current line; 0: none. Used if the reader has no line(). */
+	uint32_t line;
+	/* The current instruction, in the runtime's units; < 0: not known. */
 	int32_t position;
 	uintptr_t name, file; /* arguments of text() */
 	/* For the reader's own use. */
@@ -104,41 +117,44 @@ struct runtime_frame {
 	int32_t inlined;
 };
 #define RUNTIME_LINE_LATER     UINT32_MAX
-/* makes line() return the function's first line */
+/* As runtime_frame.position, makes line() return the function's first line. */
 #define RUNTIME_POSITION_FIRST INT32_MIN
 
-/* The position in a thread's stack of language frames: next() reads @frame and its callers. */
+/* A position in a thread's stack of language frames. next() reads `frame` and its callers. */
 struct runtime_stack {
-	/* the runtime's structure for the thread */
+	/* The runtime's structure for the thread. */
 	uintptr_t state;
-	/* innermost frame of the next run; 0: no more runs */
+	/* The innermost language frame of the next run; 0: no more runs. */
 	uintptr_t frame;
-	/* the runtime's structure for the activation, if any */
+	/* The runtime's structure for the native frame that executes the run, if there is one. */
 	uintptr_t activation;
-	/* address in the next activation's native frame, or RUNTIME_PLACE_* */
+	/* An address in the native frame that executes the next run, or RUNTIME_AT_*. */
 	uintptr_t place;
-	/* call begin() after each run: the next may be another state's */
+	/* After each run call begin(), because the next run may belong to another `state`. */
 	int is_shared;
-	/* the last frame was the outermost of its run */
+	/* The last frame that next() returned was the outermost frame of its run. */
 	int is_over;
-	/* for enter(): the activation is the innermost native frame */
+	/* For enter(): the frame that executes the run is the innermost native frame. */
 	int is_innermost;
-	/* for next(): the activation; NULL: not known */
+	/* For next(): the native frame that executes the run; NULL: not known. */
 	const struct unwind_frame *run_by;
-	/* set by enter() for generated code: identifies its frames; 0: none */
+	/*
+	 * For generated code, enter() sets this to a hash that identifies the frames of the run; 0:
+	 * none.
+	 */
 	uint64_t key;
 	struct runtime_frame
-		/* for generated code: passed from step() and enter() to next() */
+		/* For generated code: a frame that step() and enter() pass to next(). */
 		found;
 	uintptr_t own[5]; /* for the reader's own use */
 };
-/* the next activation of the evaluator */
+/* Value of `place`: the run belongs to the next native frame of the evaluator. */
 #define RUNTIME_AT_COUNTED   (UINTPTR_MAX - 1)
-/* the activation that runtime.start calls */
+/* Value of `place`: the run belongs to the frame that the function at runtime.start calls. */
 #define RUNTIME_AT_OUTERMOST (UINTPTR_MAX - 2)
 #define RUNTIME_AT_NONE	     UINTPTR_MAX       /* there are no more runs */
 
-/* Associates a thread with the runtime's structure for it. */
+/* A thread and the runtime's structure for this thread. */
 struct runtime_state {
 	uint32_t tid; /* in the PID namespace of the process */
 	uintptr_t state;
@@ -149,14 +165,15 @@ struct runtime_state {
 
 /* ---- functions of a reader ------------------------------------------------------------------- */
 
-/* Functions return 0 or -errno, and members are not NULL, unless their comments say so. */
+/* Functions return 0 or -errno, and members are not NULL, unless their comments say otherwise. */
 struct runtime_kind {
 	const char *name;
-	/* supported versions, shown to users: "3.8 to 3.15" */
+	/* The supported versions, as shown to users: "3.8 to 3.15". */
 	const char *known;
 	/*
-	 * Fill in @out if the module with @symbols is the runtime. Returns -EAGAIN if it is but is
-	 * not loaded completely yet, -ENOTSUP if it is but its version is not supported.
+	 * Fill in @out if the module with @symbols is the runtime. Returns -EAGAIN if the module is
+	 * the runtime but is not loaded completely yet, -ENOTSUP if the runtime's version is not
+	 * supported.
 	 */
 	int (*find)(struct runtime *out, struct runtime_reader *reader,
 		struct runtime_symbols *symbols);
@@ -164,48 +181,51 @@ struct runtime_kind {
 	 * Find the stack of @thread and set @out to the innermost run whose place is at or above
 	 * @sp. If the thread is not known, use the state whose place is nearest to @sp. @known is
 	 * the state that the thread's last walk found, or 0. Clear reader->may_trust if the runtime
-	 * may free during the walk what the thread executes. NULL: no stack has to be found.
+	 * may free, during the walk, the structures of what the thread executes. NULL: no stack has
+	 * to be found.
 	 */
 	int (*begin)(const struct runtime *runtime, struct runtime_reader *reader,
 		const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
 		struct runtime_stack *out);
 	/*
-	 * Step from the frame @at to its caller if the walk cannot do that. Returns what struct
-	 * unwind_activation (unwind/unwind.h) allows. NULL: the walk does it for all frames.
+	 * Step from the frame @at to its caller if the walk cannot do so. Returns a value that
+	 * struct unwind_activation (unwind/unwind.h) allows. NULL: the walk can unwind all frames.
 	 */
 	int (*step)(const struct runtime *runtime, struct runtime_reader *reader,
 		struct runtime_stack *stack, struct unwind_activation *at);
 	/*
-	 * Set @stack to the run of the activation @frame, which the walk has already stepped over.
-	 * A runtime without an evaluator returns 1 and sets stack->key, or returns 0 if the frame
-	 * executes no language code. NULL: runs are in the order of their activations.
+	 * Set @stack to the run that the native frame @frame executes. The walk has already stepped
+	 * over
+	 * @frame. A runtime without an evaluator returns 1 and sets stack->key, or returns 0 if the
+	 * frame executes no language code. NULL: runs are in the order of their native frames.
 	 */
 	int (*enter)(const struct runtime *runtime, struct runtime_reader *reader,
 		struct runtime_stack *stack, const struct unwind_frame *frame);
 	/*
-	 * Read the next frames of the run, innermost first, at most @room. A runtime without an
-	 * evaluator reads all frames of the run at once. Returns how many; 0: the run is over and
+	 * Read the next language frames of the run, innermost first, at most @room. A runtime
+	 * without an evaluator reads all frames of the run at once. Returns the number of frames;
+	 * 0: the run is over and
 	 * @stack is at the next run.
 	 */
 	int (*next)(const struct runtime *runtime, struct runtime_reader *reader,
 		struct runtime_stack *stack, struct runtime_frame *out, unsigned room);
 	/*
-	 * List the threads whose tids the runtime knows, at most @room, in any order. Returns how
-	 * many. NULL: the runtime does not know tids.
+	 * List the threads whose tids the runtime knows, at most @room, in any order. Returns the
+	 * number of threads. NULL: the runtime does not know tids.
 	 */
 	unsigned (*states)(const struct runtime *runtime, struct runtime_reader *reader,
 		struct runtime_state *out, unsigned room);
 	/*
-	 * Returns the line of @frame->position, or 0 if there is none. For RUNTIME_POSITION_FIRST 0
-	 * means that the line is not known yet. The result is cached, so this may be slow. NULL:
-	 * next() fills in lines.
+	 * Returns the line of @frame->position, or 0 if there is none. For RUNTIME_POSITION_FIRST,
+	 * 0 means that the line is not known yet. May be slow, because the caller caches the
+	 * result. NULL: next() fills in lines.
 	 */
 	uint32_t (*line)(const struct runtime *runtime, struct runtime_reader *reader,
 		const struct runtime_frame *frame);
 	/*
-	 * Write the text at @address, a name or file from next(), as UTF-8 with a NUL. If it does
-	 * not fit into @room bytes, keep the beginning or, if @keep_end, the end. Returns the
-	 * number of bytes including the NUL.
+	 * Write the text at @address, which is a name or a file from next(), as UTF-8 with a NUL.
+	 * If the text does not fit into @room bytes, keep the beginning or, if @keep_end, the end.
+	 * Returns the number of bytes including the NUL.
 	 */
 	uint32_t (*text)(const struct runtime *runtime, struct runtime_reader *reader,
 		uintptr_t address, char *out, uint32_t room, int keep_end);
@@ -216,7 +236,7 @@ extern const struct runtime_kind runtime_cpython, runtime_php, runtime_ruby, run
 
 /* ---- finding a runtime ----------------------------------------------------------------------- */
 
-/* Does the runtime have an evaluator that runs the language frames? */
+/* Does the runtime have an evaluator, i.e. a native function that interprets the language? */
 static inline int runtime_has_evaluator(const struct runtime *runtime)
 {
 	return runtime->is_counted || runtime->kind->begin;
@@ -235,17 +255,20 @@ struct runtime_module {
 };
 
 /*
- * Determine whether @module is a runtime. Returns 1 with @out filled in, or 0; -EAGAIN if that
- * cannot be decided yet; -ENOTSUP if it is out->kind but in an unsupported version. Context:
- * signal-safe, any thread.
+ * Determine whether @module is a runtime. Returns 1 with @out filled in, or 0; -EAGAIN if the
+ * module is not loaded completely yet; -ENOTSUP if it is the runtime out->kind in an unsupported
+ * version. Context: signal-safe, any thread.
  */
 int runtime_find(
 	struct runtime *out, struct runtime_reader *reader, const struct runtime_module *module);
 
-/* Returns the bit of @kind in a set of kinds. */
+/* Returns the bit that stands for @kind in a bit set of kinds. */
 uint32_t runtime_bit(const struct runtime_kind *kind);
 
-/* Returns the kind of bit @number in a set of kinds; NULL: no kind has that bit or a higher one. */
+/*
+ * Returns the kind that bit @number of a set stands for; NULL if no kind has this bit or a higher
+ * one.
+ */
 const struct runtime_kind *runtime_kind_at(unsigned number);
 
 #endif

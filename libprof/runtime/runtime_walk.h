@@ -2,8 +2,9 @@
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
  * Call the readers of runtimes (runtime.h) during one stack walk, and insert each run of language
- * frames before its activation's frame. runs->word converts a language frame to a wire frame
- * (wire.h). Walks in the handler and walks from outside by ptrace use the same code.
+ * frames before the native frame that executes the run (its activation). runs->word converts a
+ * language frame to a wire frame (wire.h). Walks in the handler and walks from outside by ptrace
+ * use the same code.
  */
 #ifndef LIBPROF_RUNTIME_RUNTIME_WALK_H
 #define LIBPROF_RUNTIME_RUNTIME_WALK_H
@@ -21,59 +22,71 @@ typedef uint64_t runtime_walk_word_fn(struct runtime_walk *runs, struct runtime_
 struct runtime_walk {
 	struct runtime_thread thread; /* the thread that is walked */
 	uintptr_t pc;		      /* of the walk's innermost frame */
-	/* runtime_stack.state of the thread's last walk, then of this one; or 0 */
+	/*
+	 * The runtime_stack.state that the thread's last walk found; later that of this walk; or 0.
+	 */
 	uintptr_t known;
 	runtime_walk_word_fn *word;
 	void *context;			 /* the argument of @word */
-	/* with an evaluator; NULL until the walk reaches it */
+	/* The runtime whose evaluator the walk has reached; NULL: none yet. */
 	const struct runtime *runtime;
-	/* the runtime that generates code; NULL: none */
+	/* The runtime that generates code; NULL: none. */
 	const struct runtime *generator;
-	/* caller's flag: readers may make system calls */
+	/* Set by the caller: readers may make system calls. */
 	int is_asked;
-	/* -errno of a reader of @runtime: no more runs are written */
+	/*
+	 * The -errno that a reader of @runtime returned. No more runs are written after an error.
+	 */
 	int error;
-	/* -errno of @generator: all language frames are removed */
+	/*
+	 * The -errno that a reader of @generator returned. After an error all language frames are
+	 * removed.
+	 */
 	int frame_error;
 	int has_innermost_run; /* the frame at @pc had a run */
-	/* set by runtime_walk_finish(): every run has its activation */
+	/* Set by runtime_walk_finish(): every run was matched with a native frame. */
 	int is_whole;
-	/* Activations of the evaluator: pointers into the walk's array of frames; NULL: none. */
-	/* the counted activation for which no run was left */
+	/*
+	 * Pointers to frames of the evaluator in the array of frames that the walk fills; NULL: no
+	 * such frame.
+	 */
+	/* The first native frame of a counted evaluator for which no run was left. */
 	const uint64_t *unfilled;
-	const uint64_t *activation; /* the last activation */
-	/* last frame of runtime->joiner that called an activation */
+	/* The last frame of the evaluator. */
+	const uint64_t *activation;
+	/* The last frame in the function at runtime->joiner that called the evaluator. */
 	const uint64_t *joiner;
-	/* end of the written runs; NULL: all were written */
+	/* The end of the written runs; NULL: all runs were written. */
 	const uint64_t *cut;
-	/* runtime->start called the outermost activation */
+	/* The function at runtime->start called the outermost frame of the evaluator. */
 	int has_start;
-	/* borrowed; may be NULL without @generator */
+	/* Borrowed; may be NULL if @generator is NULL. */
 	struct runtime_walk_expanded *expanded;
 	uint64_t epoch;				/* part of the keys of @expanded */
-	/* position in the language stack of @runtime */
+	/* The position in the language stack of @runtime. */
 	struct runtime_stack stack;
-	struct runtime_stack generated;		/* in code of @generator */
+	/* The position in code of @generator. */
+	struct runtime_stack generated;
 	struct runtime_reader reader;
 };
 
 /*
- * A cache entry: the wire frames of one native frame of generated code. Zero it before the
- * first use. Any thread may use the cache at any time: readers and writers skip an entry that is
- * being written.
+ * A cache entry: the wire frames of one native frame of generated code. Zero it before the first
+ * use. Any thread may use the cache at any time: readers and writers skip an entry that is being
+ * written.
  */
 #define RUNTIME_WALK_EXPANDED	   4096u /* a power of two */
-/* language frames of one native frame, at most */
+/* A native frame with more language frames than this is not cached. */
 #define RUNTIME_WALK_EXPANDED_DEEP 30u
 struct runtime_walk_expanded {
-	/* atomic; odd while the entry is written */
+	/* Atomic. The number is odd while the entry is written. */
 	uint32_t version;
 	uint32_t count;	  /* atomic, as @key and @frames are */
 	uint64_t key;
 	uint64_t frames[RUNTIME_WALK_EXPANDED_DEEP];
 };
 
-/* Fill in all but @thread, @known, @generator, @expanded, @epoch and @reader. */
+/* Initialise all members but @thread, @known, @generator, @expanded, @epoch and @reader. */
 static inline void runtime_walk_init(
 	struct runtime_walk *runs, uintptr_t pc, runtime_walk_word_fn *word, void *context)
 {
@@ -89,27 +102,28 @@ static inline void runtime_walk_init(
 	runs->generated = (struct runtime_stack){0};
 }
 
-/* Ask the runtime for the caller of @at, as UNWIND_ASK (unwind/unwind_core.h) does. */
+/* Ask the runtime for the caller of @at. Implements UNWIND_ASK of unwind/unwind_core.h. */
 int runtime_walk_step(struct runtime_walk *runs, struct unwind_activation *at);
 
 /*
- * Write @frame's language frames, as UNWIND_RUN (unwind/unwind_core.h) does. @runtime is that of
- * the frame's module, or NULL.
+ * Write the language frames that @frame executes. Implements UNWIND_RUN of unwind/unwind_core.h.
+ * @runtime is the runtime of the frame's module, or NULL.
  */
 unsigned runtime_walk_frames(struct runtime_walk *runs, const struct runtime *runtime,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room);
 
 /*
- * Set frame->first_line by kind->line() if it is RUNTIME_LINE_LATER. Returns 0, or -EAGAIN if the
- * runtime does not know it yet.
+ * If frame->first_line is RUNTIME_LINE_LATER, set it by kind->line(). Returns 0, or -EAGAIN if the
+ * runtime does not know the line yet.
  */
 int runtime_walk_first_line(struct runtime_walk *runs, struct runtime_frame *frame);
 
 /*
  * End a walk of @n @frames, which reached the outermost frame if @is_rooted. Set runs->is_whole if
- * every run has its activation. Otherwise remove all language frames if runs are counted, or if
- * they are paired and may have the wrong activations. Returns how many frames are left. If
- * runs->cut is not NULL then, the outermost frames are missing, as with WIRE_END_DEPTH.
+ * every run was matched with a native frame of the evaluator. Otherwise, remove all language frames
+ * if runs are counted, or if paired runs may be matched with wrong frames. Returns the number of
+ * frames that are left. If runs->cut is not NULL afterwards, the outermost frames are missing: the
+ * caller reports WIRE_END_DEPTH.
  */
 unsigned runtime_walk_finish(
 	struct runtime_walk *runs, uint64_t *frames, unsigned n, int is_rooted);
