@@ -1,33 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Reader for Perl 5.36, 5.40 and 5.42 with threads (ithreads). Perl_runops_standard() runs a
- * function and all that it calls, except calls through C: magic, overloading, sort, DESTROY,
- * call_sv(). Perl keeps a context for each function, loop and block in stacks of contexts, one for
- * each stackinfo:
+ * Read the Perl functions of a thread, for Perl 5.36, 5.40 and 5.42 with threads (ithreads). One C
+ * frame of Perl_runops_standard(), called an activation below, executes a function and all that it
+ * calls, except calls through C: magic, overloading, sort, DESTROY, call_sv(). Perl keeps a context
+ * for each function, loop and block, in stacks of contexts, one for each stackinfo:
  *
- *	PL_curstackinfo ─▶ SORT    [by_name]
- *	     si_prev    ─▶ MAIN    [block] [sorted] [loop] [FETCH, returns nowhere] [eval]
- *	                                                   ^ the outermost of its activation
+ * 	PL_curstackinfo ─▶ SORT    [by_name]
+ * 	     si_prev    ─▶ MAIN    [block] [sorted] [loop] [FETCH, returns nowhere] [eval]
+ * 	                                                   ^ the outermost of its activation
  *
- * Perl_runops_standard()'s stack frame has no link to the contexts, so activations are counted. A
- * context is the outermost of an activation in two cases: it is the first of a stackinfo other than
- * the main one; or it returns to no instruction, and the last value saved before it is the current
- * instruction, as call_sv() saves it. `eval {}` in code that call_sv() runs enters a second
- * activation while the first one waits; both share one run. Between the two are docatch() and,
- * unless the instruction's function ends with a jump to docatch(), that function. Below all
- * contexts is the main program, whose activation is called by perl_run(); in threads, and in hosts
- * that call single functions, it has no activation.
+ * Perl_runops_standard()'s C frame has no link to the contexts, so activations are matched with
+ * contexts by counting. A context is the outermost one of an activation in two cases:
+ *
+ * - It is the first context of a stackinfo other than the main one.
+ * - It returns to no instruction, and the last value saved before it is the current instruction, as
+ *   call_sv() saves it.
+ *
+ * `eval {}` in code that call_sv() runs enters a second activation while the first one waits. Both
+ * share one group of functions (a run). The C frames between the two are those of docatch() and of
+ * the instruction's function, unless that function ends with a jump to docatch(). The main program
+ * is outside of all contexts. perl_run() calls its activation. In threads, and in hosts that call
+ * single functions, the main program has no activation.
  *
  * The interpreter is the thread-specific value of PL_thr_key. It is searched among the thread's
- * values and recognised by its contents; otherwise PL_curinterp is used, the main thread's
- * interpreter. PL_top_env lies on the stack of the thread that runs the interpreter, which confirms
- * that it is this thread's.
+ * values and recognised by its contents. If it is not found, PL_curinterp is used, the main
+ * thread's interpreter. PL_top_env lies on the stack of the thread that runs the interpreter. This
+ * confirms that the interpreter belongs to the walked thread.
  *
- * Offsets are from Perl's headers (intrpvar.h, cop.h, cv.h, hv.h, op.h): those in struct
+ * Offsets are from Perl's headers (intrpvar.h, cop.h, cv.h, hv.h, op.h). Those in struct
  * perl_layout differ by release, constants are the same in all releases. The interpreter's size
  * must be the one that the process reports (PL_interp_size). The topmost context may be half pushed
- * or popped: it is read with checks, and skipped unless its function's depth confirms it.
+ * or popped: it is read with checks, and skipped unless the call depth of its function confirms it.
  */
 #include <errno.h>
 #include <sys/syscall.h>
@@ -39,15 +43,15 @@
 
 #define REVISION 5u
 
-/* Offsets in bytes and numbers of instructions that differ by release. */
+/* Offsets in bytes, and numbers of instructions, that differ by release. */
 struct perl_layout {
-	/* 100 times the revision, plus the version */
+	/* 100 times the revision, plus the version: 536 for 5.36. */
 	uint32_t version;
 	uint32_t interpreter_bytes;
 	uint32_t top_env, start_env, script, phase; /* of struct interpreter */
-	/* type tag of a value that SAVEOP() saves */
+	/* The type tag of a value that the macro SAVEOP() saves. */
 	uint32_t saved_op;
-	/* OP_NEXTSTATE; OP_DBSTATE is the next number */
+	/* The number of OP_NEXTSTATE. OP_DBSTATE is the next number. */
 	uint32_t next_state;
 	uint32_t enter_try, enter_try_catch, require, do_file, leave_eval;
 };
@@ -59,7 +63,7 @@ static const struct perl_layout layouts[] = {
 
 #define LAYOUTS (sizeof(layouts) / sizeof(layouts[0]))
 
-/* Returns the layout of the process's release. runtime.offsets[0] is its index. */
+/* Returns the layout of the process's release; its index is in runtime.offsets[0]. */
 static const struct perl_layout *layout_of(const struct runtime *runtime)
 {
 	return &layouts[runtime->offsets[0]];
@@ -86,28 +90,28 @@ struct perl_stackinfo {
 #define KIND_SORT      3
 #define KIND_MULTICALL 10
 
-/* Struct context: of a sub, a format or an eval. */
+/* Struct context, as it is for a sub, a format or an eval. */
 struct perl_context {
 	uint8_t type, wanted;
 	uint16_t more;
 	int32_t saved, values, marks;
-	/* the COP (line) that was current at the call */
+	/* The COP (the instruction with a line number) that was current at the call. */
 	uintptr_t caller;
 	uint64_t between[3];
-	uintptr_t next; /* instruction to return to */
+	uintptr_t next; /* to return to */
 	uint64_t sub_before;
 	uintptr_t name; /* of an eval: the file */
 	uintptr_t function;
-	int32_t depth; /* of the function before the call */
+	int32_t depth; /* before the call */
 	uint32_t unused;
-	/* the function to which an eval was compiled */
+	/* For an eval: the function to which it was compiled. */
 	uintptr_t evaluated;
 };
 _Static_assert(
 	offsetof(struct perl_context, next) == 48 && offsetof(struct perl_context, evaluated) == 88,
 	"as Perl has them");
 #define CONTEXT_BYTES	104u
-#define CONTEXT_FORMAT	80u /* offset of the format's name */
+#define CONTEXT_FORMAT	80u /* offset of a format's name */
 #define CONTEXTS_MAX	(1 << 24)
 #define TYPE		0xfu
 #define TYPE_NULL	0u
@@ -115,12 +119,12 @@ _Static_assert(
 #define TYPE_FORMAT	10u
 #define TYPE_EVAL	11u
 #define TYPE_DEFER	13u
-/* code in a pattern, part of its function */
+/* Code in a pattern, which is part of the function that contains the pattern. */
 #define SUB_IN_REGEX	0x80u
 #define EVAL_BLOCKS	0xc0u /* bits of eval {} and try {} */
 #define MORE_TYPE_SHIFT 7u    /* of the instruction's type */
 #define SAVED_MASK	0x3fu
-/* words that a defer block saves: temporaries' floor and instruction */
+/* Words that a defer block saves: the floor of temporaries, and the instruction. */
 #define DEFER_SAVED	4
 #define SAVED_AT_ONCE	64
 
@@ -132,37 +136,41 @@ struct perl_instruction {
 	uintptr_t next, sibling, run, target;
 	uint16_t type;
 	uint8_t flags, own;
-	/* only in a COP, the instruction that begins a line; `file` follows */
+	/* Only a COP has this member: the line that begins at the instruction. `file` follows. */
 	uint32_t line;
 };
 #define TYPE_MASK	 0x1ffu
 #define INSTRUCTION_LINE 36u
 #define INSTRUCTION_FILE 48u
-/* instructions before the first line, at most */
+/* The first line of a function is at most so many instructions after its start. */
 #define START_MAX	 4u
 
 /* Indices in runtime_stack.own. */
 #define OWN_INTERPRETER 0  /* address of the interpreter */
-#define OWN_CONTEXTS	1  /* array of the stackinfo's contexts */
-#define OWN_TOP		2  /* the topmost context of all */
-/* the COP that the next frame executes */
+/* the stackinfo's contexts */
+#define OWN_CONTEXTS	1
+/* of all contexts */
+#define OWN_TOP		2
+/* The COP that the next reported frame executes. */
 #define OWN_LINE	3
 #define IS_CURRENT	1u /* bit in OWN_LINE: the COP is PL_curcop */
 
-/* Offsets in glibc's struct pthread; sequence numbers of keys in use are odd. */
+/*
+ * Offsets in glibc's struct pthread. A thread-specific key is in use if its sequence number is odd.
+ */
 #define KEYS_FIRST	   0x80u
 #define KEYS_END	   0x800u
 #define KEYS_AT_ONCE	   0x180u
 #define NUMBER_MAX	   (1u << 30)
-/* of a stack whose bounds are not known */
+/* Bytes that a stack may have if its bounds are not known. */
 #define STACK_MAX	   ((uintptr_t)64 << 20)
 #define NAME_HASHED	   128u
-/* of an instruction's function that is searched for calls */
+/* Bytes of an instruction's function that are searched for calls. */
 #define FUNCTION_BYTES_MAX 8192u
-/* contexts that are skipped at once, at most */
+/* Consecutive contexts that are skipped, at most. */
 #define SKIPPED_MAX	   (1u << 20)
 
-/* Returns the number of @bytes bytes at the symbol @name; 0: no such symbol. */
+/* Returns the number in the @bytes bytes at the symbol @name; 0 if there is no such symbol. */
 static uint32_t number_of(struct runtime_reader *reader, struct runtime_symbols *symbols,
 	const char *name, unsigned bytes)
 {
@@ -172,7 +180,10 @@ static uint32_t number_of(struct runtime_reader *reader, struct runtime_symbols 
 	return at && !runtime_load(reader, at, &found, bytes) ? found : 0;
 }
 
-/* Find the next call in the code at @at, and move @at behind it. Returns the callee, or 0. */
+/*
+ * Find the next call in the code from *@at to @end, and move *@at behind it. Returns the called
+ * address, or 0.
+ */
 static uintptr_t next_called(struct runtime_reader *reader, uintptr_t *at, uintptr_t end)
 {
 	uint8_t code[ARCH_CALL_BYTES];
@@ -195,7 +206,10 @@ static int calls(struct runtime_reader *reader, uintptr_t at, uintptr_t end, uin
 	return called != 0;
 }
 
-/* Find the function of instruction @number. Returns 0, or -ENOENT if it is not in the module. */
+/*
+ * Find the C function that executes instruction @number. Returns 0, or -ENOENT if it is not in the
+ * module.
+ */
 static int find_instruction(struct runtime_reader *reader, struct runtime_symbols *symbols,
 	unsigned number, uintptr_t *begin, uintptr_t *end)
 {
@@ -208,7 +222,7 @@ static int find_instruction(struct runtime_reader *reader, struct runtime_symbol
 	return 0;
 }
 
-/* Find docatch(), which is not exported, as the function that `eval {}` and `try {}` both call. */
+/* Find docatch(), which is not exported: the C functions of `eval {}` and `try {}` both call it. */
 static void find_joiner(struct runtime *out, struct runtime_reader *reader,
 	struct runtime_symbols *symbols, const struct perl_layout *layout)
 {
@@ -271,7 +285,7 @@ static int enter_stackinfo(struct runtime_reader *reader, struct runtime_stack *
 	return 0;
 }
 
-/* May a context of this kind be a frame or begin a run? */
+/* May a context of this kind be a reported frame, or be the outermost of an activation? */
 static int is_told(const struct runtime_stack *stack, const struct perl_context *context)
 {
 	switch (context->type & TYPE) {
@@ -289,8 +303,9 @@ static int is_told(const struct runtime_stack *stack, const struct perl_context 
 }
 
 /*
- * Read the next context that may be a frame or begin a run; stack->frame is its end. Use checks for
- * all that the topmost context leads to. Returns 1, 0 if there are no more, or -errno.
+ * Find the next context for which is_told() is true; stack->frame is the end of that context.
+ * Everything that the topmost context points to is read with checks. Returns 1; 0 if there is no
+ * such context; or -errno.
  */
 static int find_context(
 	struct runtime_reader *reader, struct runtime_stack *stack, struct perl_context *out)
@@ -318,7 +333,9 @@ static int find_context(
 	return -EBADMSG;
 }
 
-/* Was the current instruction saved just before the context began, as call_sv() does? */
+/*
+ * Is the last value that was saved before @context the current instruction, as call_sv() saves it?
+ */
 static int begins_call(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_stack *stack, const struct perl_context *context)
 {
@@ -330,7 +347,7 @@ static int begins_call(const struct runtime *runtime, struct runtime_reader *rea
 		return 0;
 	if (context->saved <= 0 || context->saved > interpreter.saved_last)
 		return 0;
-	/* Perl moves the array of saved values when it grows. */
+	/* Read with checks: Perl may move the array of saved values while it grows. */
 	if ((int64_t)interpreter.saved_room - interpreter.saved_last < SAVED_AT_ONCE)
 		reader->is_trusted = 0;
 	is_so = !runtime_load_word(reader,
@@ -342,8 +359,8 @@ static int begins_call(const struct runtime *runtime, struct runtime_reader *rea
 }
 
 /*
- * Does the context return to the end of a defer block, which is the next context outward? The defer
- * block has its own activation, for which the current instruction was saved, too.
+ * Is the next context outward a defer block, and does @context return to the end of this block? The
+ * defer block has its own activation, for which the current instruction was saved, too.
  */
 static int ends_defer(struct runtime_reader *reader, const struct runtime_stack *stack,
 	const struct perl_context *context)
@@ -356,7 +373,7 @@ static int ends_defer(struct runtime_reader *reader, const struct runtime_stack 
 	       (int64_t)context->saved - outer.saved <= DEFER_SAVED;
 }
 
-/* Is @context the outermost of an activation? */
+/* Is @context the outermost context of an activation? */
 static int begins_run(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_stack *stack, const struct perl_context *context)
 {
@@ -374,7 +391,7 @@ static int begins_run(const struct runtime *runtime, struct runtime_reader *read
 	       begins_call(runtime, reader, stack, context) && !ends_defer(reader, stack, context);
 }
 
-/* Set @stack to the next run. */
+/* Set stack->place for the next activation. */
 static int enter_run(struct runtime_reader *reader, struct runtime_stack *stack)
 {
 	struct perl_context context;
@@ -390,7 +407,10 @@ static int enter_run(struct runtime_reader *reader, struct runtime_stack *stack)
 
 /* ---- a thread's interpreter ------------------------------------------------------------------ */
 
-/* Does @interpreter run on @sp's stack? PL_top_env is there, or is start_env if not yet used. */
+/*
+ * Does @interpreter run on the stack that contains @sp? PL_top_env is on that stack. In an
+ * interpreter that has executed nothing yet, PL_top_env is the interpreter's start_env.
+ */
 static int is_on_stack(const struct perl_layout *layout, struct runtime_reader *reader,
 	uintptr_t interpreter, uintptr_t sp, int is_threads)
 {
@@ -405,8 +425,8 @@ static int is_on_stack(const struct perl_layout *layout, struct runtime_reader *
 }
 
 /*
- * Skip the first context of a stackinfo in which no instruction is current. sort and other callers
- * that call a function many times push the context before the first call and pop it after the last.
+ * Skip the first context of a stackinfo if no instruction is current. sort and other callers that
+ * call a function many times push the context before the first call and pop it after the last one.
  */
 static int skip_idle(struct runtime_reader *reader, struct runtime_stack *stack, int32_t kind)
 {
@@ -421,7 +441,10 @@ static int skip_idle(struct runtime_reader *reader, struct runtime_stack *stack,
 	return found < 0 ? found : 0;
 }
 
-/* Set @stack to the innermost run of *@slot's interpreter, if that runs on this stack. */
+/*
+ * Set @out to the innermost activation of the interpreter at *@slot, if that interpreter runs on
+ * this stack.
+ */
 static int enter_slot(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t slot,
 	uintptr_t sp, int is_threads, struct runtime_stack *out)
 {
@@ -441,7 +464,7 @@ static int enter_slot(const struct runtime *runtime, struct runtime_reader *read
 		enter_stackinfo(reader, out, interpreter.stackinfo, &info) ||
 		info.stack != interpreter.current_stack)
 		return -ENOENT;
-	/* An interpreter that has been freed has no valid stackinfo, so this one can be read. */
+	/* Use plain loads: a freed interpreter has no valid stackinfo, so this one is not freed. */
 	reader->is_trusted = reader->is_own;
 	error = runtime_load(reader, address + layout->phase, &phase, sizeof(phase)) ||
 		!is_on_stack(layout, reader, address, sp, is_threads);
@@ -450,7 +473,10 @@ static int enter_slot(const struct runtime *runtime, struct runtime_reader *read
 		return -ENOENT;
 	if (phase >= PHASE_DESTRUCT)
 		return -EBUSY;
-	/* Perl moves the contexts when their array grows. */
+	/*
+	 * Use plain loads only if the array of contexts has room, because Perl moves the contexts
+	 * when it grows.
+	 */
 	reader->may_trust = reader->is_own && info.last < info.room;
 	out->own[OWN_INTERPRETER] = address;
 	out->own[OWN_TOP] = out->frame;
@@ -480,8 +506,8 @@ static int find_slot(const struct runtime *runtime, struct runtime_reader *reade
 }
 
 /*
- * Returns pthread_self() of thread @tid, or 0 if it is not known: it is near glibc's list of robust
- * mutexes, whose address the kernel returns.
+ * Returns pthread_self() of thread @tid, or 0 if it is not known. It is at a fixed distance from
+ * glibc's list of robust mutexes, whose address the kernel returns.
  */
 static uintptr_t find_self(struct runtime_reader *reader, uint32_t tid)
 {
@@ -516,7 +542,9 @@ static int begin_perl(const struct runtime *runtime, struct runtime_reader *read
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* Returns the line that the next frame executes. @caller is the COP at which it was called. */
+/*
+ * Returns the line that the next frame executes. @caller is the COP at which the frame was called.
+ */
 static uint32_t line_of(
 	struct runtime_reader *reader, const struct runtime_stack *stack, uintptr_t caller)
 {
@@ -524,7 +552,10 @@ static uint32_t line_of(
 	int is_trusted = reader->is_trusted;
 	uint32_t line;
 
-	/* PL_curcop: a function that has just begun has not set its own line yet. */
+	/*
+	 * The COP is PL_curcop. If it is still the COP of the call, the new function has not set
+	 * its own line yet.
+	 */
 	if (at % 2) {
 		at -= IS_CURRENT;
 		reader->is_trusted = 0;
@@ -536,7 +567,10 @@ static uint32_t line_of(
 	return line;
 }
 
-/* Find the function's first line and its file: those of its first statement. */
+/*
+ * Set the first line and the file of the function that starts at @start to those of its first
+ * statement.
+ */
 static int find_start(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t start,
 	struct runtime_frame *out)
 {
@@ -561,7 +595,7 @@ static int find_start(const struct runtime *runtime, struct runtime_reader *read
 
 /*
  * Read the function of @context, which is at @at. Returns 1; 0 if Perl has left the function;
- * -EAGAIN if Perl has not entered it yet; or another -errno.
+ * -EAGAIN if Perl has not entered the function yet; or another -errno.
  */
 static int read_function(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct perl_context *context, uintptr_t at, int is_topmost, struct runtime_frame *out)
@@ -578,7 +612,7 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 		(value.flags & VALUE_TYPE) != (is_format ? VALUE_FORMAT : VALUE_CODE) ||
 		value.body % 8 || runtime_load(reader, value.body, &code, sizeof(code)))
 		return is_topmost ? -EAGAIN : -EBADMSG;
-	/* A function in C that compares for sort runs without an activation. */
+	/* Skip C functions, which sort uses to compare: they run without an activation. */
 	if (code.flags & CODE_NATIVE ||
 		(is_topmost && (is_format ? code.depth < 1 : code.depth != context->depth + 1)))
 		return -EAGAIN;
@@ -590,13 +624,16 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 		out->name = glob | OF_GLOB;
 	if (find_start(runtime, reader, code.start, out))
 		return -EFAULT;
-	/* Closures are copies of one function, so hash the code and not the function's address. */
+	/*
+	 * Closures are copies of one function, so hash the address of the code, not that of the
+	 * closure.
+	 */
 	out->identity = runtime_mix(runtime_mix(code.start, out->first_line), out->file);
 	out->identity = runtime_mix(out->identity, is_format ? glob : code.name);
 	return 1;
 }
 
-/* Read a required or included file: its name identifies it. */
+/* Read the frame of `require` or `do FILE`. The name of the file identifies it. */
 static int read_file(struct runtime_reader *reader, const struct perl_context *context,
 	struct runtime_frame *out)
 {
@@ -615,7 +652,10 @@ static int read_file(struct runtime_reader *reader, const struct perl_context *c
 	return 1;
 }
 
-/* Read an eval of a string, identified by its statement. Its lines are not lines of the file. */
+/*
+ * Read the frame of an eval of a string. The address of the statement with the eval identifies it.
+ * The frame has no line, because lines of the string are not lines of the file.
+ */
 static int read_eval(struct runtime_reader *reader, const struct perl_context *context,
 	struct runtime_frame *out)
 {
@@ -629,10 +669,11 @@ static int read_eval(struct runtime_reader *reader, const struct perl_context *c
 }
 
 /*
- * Is the eval of the topmost @context being compiled or run? A context that is being pushed still
- * has the type of an earlier one, so it may look like an eval that has ended. That eval's function
- * is not entered, or its memory is in use for something else. While Perl compiles, or frees what it
- * compiled, the current instruction is one of eval itself, or there is none.
+ * Is the eval of the topmost @context being compiled or executed? A context that Perl is pushing
+ * still has the type of an earlier context, so it may seem to be an eval that has ended. In this
+ * case, the function of the eval is not entered, or its memory is reused. While Perl compiles an
+ * eval, or frees what it compiled, the current instruction is one of the eval itself, or there is
+ * none.
  */
 static int is_evaluating(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_stack *stack, const struct perl_context *context)
@@ -660,7 +701,10 @@ static int is_evaluating(const struct runtime *runtime, struct runtime_reader *r
 	       !runtime_load(reader, value.body, &code, sizeof(code)) && code.depth > 0;
 }
 
-/* Read the frame of @context. Returns as read_function() does, or 0 if it is not a frame. */
+/*
+ * Read the frame of @context. Returns 0 if @context is not a frame, otherwise the same values as
+ * read_function().
+ */
 static int read_frame(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_stack *stack, const struct perl_context *context,
 	struct runtime_frame *out)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Structures shared by the readers of Perl's stacks (perl.c) and names (perl_names.c). They are the
- * same in Perl 5.36, 5.40 and 5.42; perl.layout checks them.
+ * Structures that perl.c, which reads stacks, and perl_names.c, which reads names, share. They are
+ * the same in Perl 5.36, 5.40 and 5.42; perl.layout checks this.
  */
 #ifndef LIBPROF_RUNTIME_PERL_H
 #define LIBPROF_RUNTIME_PERL_H
@@ -27,21 +27,24 @@ struct perl_code {
 _Static_assert(offsetof(struct perl_code, name) == 56 && offsetof(struct perl_code, depth) == 96,
 	"as Perl has them");
 #define CODE_NATIVE  8u
-#define CODE_NAMED   0x8000u /* `name` is a text; otherwise it is a glob */
+#define CODE_NAMED   0x8000u /* a text, not a glob */
 #define CODE_LEXICAL 0x10000u
 
 #define GLOB_NAME      32u /* of a glob's body */
 #define GLOB_PACKAGE   40u
 #define GLOB_EFFECTIVE 56u /* of a glob's content */
 #define PACKAGE_NAME   32u
-/* number of names; the first is the package's name */
+/* The number of names. The first one is the package's own name. */
 #define PACKAGE_NAMES  60u
 #define PACKAGE_OOK    0x2000000u
 #define TEXT_BYTES     4u
 #define TEXT	       8u
 #define TEXT_MAX       4096u
 
-/* runtime_frame.name: a function's or a glob's address + OF_…, or a constant. */
+/*
+ * runtime_frame.name is the address of a function + OF_CODE, that of a glob + OF_GLOB, or another
+ * OF_....
+ */
 #define OF_CODE	   1u
 #define OF_GLOB	   2u
 #define OF_MAIN	   8u
@@ -49,7 +52,7 @@ _Static_assert(offsetof(struct perl_code, name) == 56 && offsetof(struct perl_co
 #define OF_REQUIRE 24u
 #define OF_DO	   32u
 
-/* Implements runtime_kind.text. The address of a file is that of its name. */
+/* Implements runtime_kind.text. For a file, the address is that of its name. */
 uint32_t perl_text(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t address,
 	char *out, uint32_t room, int keep_end);
 

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Names of Perl's functions as caller() reports them: the package and name of the glob for which a
- * function was made, or the function's own name. Texts are in the table of names or end with a NUL.
+ * Names of Perl's functions, as caller() reports them: the package and name of the glob for which a
+ * function was made, or the function's own name. A text is an entry of the interpreter's table of
+ * names, or a C string.
  */
 #include "libprof/runtime/perl.h"
 
-/* Copy the text at @address, up to a NUL; if it exceeds @room, its end. Returns the bytes. */
+/*
+ * Copy the C string at @address. If it exceeds @room bytes, copy its end. Returns the number of
+ * bytes.
+ */
 static uint32_t copy_path(
 	struct runtime_reader *reader, uintptr_t address, char *out, uint32_t room)
 {
@@ -20,7 +24,10 @@ static uint32_t copy_path(
 	return runtime_load_text(reader, address, length, out, room, 1);
 }
 
-/* Copy a text of the table of names: Latin-1, or UTF-8 if the flag after its NUL is set. */
+/*
+ * Copy an entry of the table of names. It is UTF-8 if the flag after its NUL is set, otherwise
+ * Latin-1.
+ */
 static uint32_t copy_text(
 	struct runtime_reader *reader, uintptr_t address, char *out, uint32_t room)
 {
@@ -60,7 +67,7 @@ static uint32_t copy_package(
 	return used + runtime_put_text(out + used, room - used, "::");
 }
 
-/* Write "Package::name" of the glob for which @glob was made. */
+/* Write "Package::name" of @glob, or of the glob for which @glob was made. */
 static uint32_t copy_glob(struct runtime_reader *reader, uintptr_t glob, char *out, uint32_t room)
 {
 	uintptr_t effective, package, name;
@@ -78,7 +85,7 @@ static uint32_t copy_glob(struct runtime_reader *reader, uintptr_t glob, char *o
 	return used + copy_text(reader, name, out + used, room - used);
 }
 
-/* Write the name that caller() reports. */
+/* Write the name that caller() reports for @function. */
 static uint32_t copy_function(
 	struct runtime_reader *reader, uintptr_t function, char *out, uint32_t room)
 {

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Reader for PHP 8.2 and 8.4 without thread safety (NTS builds). One activation of execute_ex()
- * runs a PHP function and the PHP functions that it calls. If a builtin function calls PHP code
- * back, another activation of execute_ex() runs that code:
+ * Read the PHP functions of a thread, for PHP 8.2 and 8.4 without thread safety (NTS builds). One C
+ * frame of execute_ex(), called an activation below, executes a PHP function and the PHP functions
+ * that it calls. If a builtin function calls PHP code back, another activation executes that code:
  *
- *	executor_globals ─▶ usort's callback, TOP ─prev─▶ usort ─▶ sort_all ─▶ main script, TOP
- *	                    one activation's run          the run of the calling activation
+ * 	executor_globals ─▶ usort's callback, TOP ─prev─▶ usort ─▶ sort_all ─▶ main script, TOP
+ * 	                    one activation's run          the run of the calling activation
  *
- * A run ends at a frame of PHP code that is marked as the outermost of its activation.
- * execute_ex()'s stack frame has no link to the run, so activations are counted. Frames of builtins
- * belong to the run that called them. Frames without a function are not reported: PHP inserts such
- * a frame when it calls back while no PHP code runs, and one in place of all generators that
- * delegate to another generator (`yield from`). The frames of those generators are found by
- * following the delegations inward.
+ * The functions of one activation are a run. A run ends at a frame of PHP code with the flag TOP,
+ * the outermost one of its activation. execute_ex()'s C frame has no link to the PHP frames, so
+ * activations and runs are matched by counting. Frames of builtins belong to the run that called
+ * them. Frames without a function are not reported: PHP inserts such a frame when it calls back
+ * while no PHP code runs, and one in place of all generators that delegate to another generator
+ * (`yield from`). The frames of those generators are found by following the delegations inward.
  *
  * The offsets come from PHP's headers; php_layouts.inc has those that differ between releases. They
  * were checked with Debian's 8.2.36 (Debian 12) and 8.4.27 (Debian 13 and 14).
  *
- * From 8.3 on php_version_id() returns the release; PHP 8.2 is recognised by its symbols. The size
+ * From 8.3 on, php_version_id() returns the release; PHP 8.2 is recognised by its symbols. The size
  * of executor_globals must match, too, because options of PHP's configure script change its layout.
  * Each frame is checked: its function must be of a known kind, and PHP code must be at an
  * instruction of the same function.
@@ -32,20 +32,20 @@
 /* Offsets that differ between releases, in bytes. */
 struct php_layout {
 	uint32_t version;
-	/* size of executor_globals in the first patch release */
+	/* Bytes of executor_globals in the first patch release. */
 	uint32_t globals_bytes;
 	uint32_t flags, context;  /* in executor_globals */
-	uint32_t code;		  /* of struct php_code in zend_op_array */
+	uint32_t code;		  /* php_code in zend_op_array */
 	uint32_t generator_flags; /* in zend_generator */
 };
 
 static const struct php_layout layouts[] = {
 #include "libprof/runtime/php_layouts.inc"
 };
-/* index in runtime.offsets: index in layouts */
+/* Index in runtime.offsets. The value is an index in `layouts`. */
 #define LAYOUT 0u
 
-/* bytes that patch releases append, at most */
+/* Patch releases append at most so many bytes to executor_globals. */
 #define GLOBALS_MORE	64u
 #define GLOBALS_CURRENT 488u
 #define IN_SHUTDOWN	1u
@@ -63,7 +63,7 @@ struct php_frame {
 #define INFO_TOP       (1u << 17)
 #define INFO_GENERATOR (1u << 24)
 
-/* The start of zend_function, the same for builtins and PHP code. */
+/* The start of zend_function, which is the same for builtins and PHP code. */
 struct php_function {
 	uint8_t kind, arguments[3];
 	uint32_t flags;
@@ -90,7 +90,7 @@ struct php_code {
 
 #define GENERATOR_FRAME	   56u /* of zend_generator */
 #define GENERATOR_DELEGATE 152u
-/* flag ZEND_GENERATOR_CURRENTLY_RUNNING */
+/* The flag ZEND_GENERATOR_CURRENTLY_RUNNING. */
 #define GENERATOR_RUNNING  1u
 #define OBJECT_CLASS	   16u
 
@@ -99,18 +99,21 @@ struct php_code {
 #define CONTEXT_HANDLE 0u /* of zend_fiber_context */
 #define CONTEXT_KIND   8u
 
-/* generators that delegate, each to the next */
+/* Generators that delegate, each one to the next, at most. */
 #define DELEGATIONS_MAX 32u
-/* consecutive frames without a function */
+/* Consecutive frames without a function, at most. */
 #define EMPTY_MAX	8u
 
-/* Bit in runtime_frame.name: the rest is the address of a function, not of a text. */
+/*
+ * Bit in runtime_frame.name. If it is set, the other bits are the address of a function, not of a
+ * text.
+ */
 #define OF_FUNCTION 1u
 
-/* Indices in runtime.objects. */
-/* and its end: the function at the outer end of fibers' stacks */
+/* Indices in runtime.objects. php.h has index 0. */
+/* Start and, at the next index, end of the function at the outer end of each fiber's stack. */
 #define FIBER_ROOT     1u
-/* and its end: the function that switches to another stack */
+/* Start and, at the next index, end of the function that switches to another stack. */
 #define FIBER_SWITCHER 3u
 
 static const struct php_layout *layout_of(const struct runtime *runtime)
@@ -118,7 +121,7 @@ static const struct php_layout *layout_of(const struct runtime *runtime)
 	return &layouts[runtime->offsets[LAYOUT]];
 }
 
-/* Returns the number that @function returns, if it does nothing else; otherwise 0. */
+/* If @function does nothing but return a number, returns this number; otherwise 0. */
 static uint32_t returned_by(
 	struct runtime_symbols *symbols, struct runtime_reader *reader, const char *function)
 {
@@ -128,7 +131,7 @@ static uint32_t returned_by(
 	return at && !runtime_load(reader, at, code, sizeof(code)) ? arch_php_returned(code) : 0;
 }
 
-/* Returns the release, as 802; 0: older or not known. */
+/* Returns the release, 802 for 8.2; 0 for an older or unknown release. */
 static uint32_t find_version(struct runtime_symbols *symbols, struct runtime_reader *reader)
 {
 	if (runtime_symbol(symbols, reader, "php_version_id", NULL))
@@ -139,7 +142,7 @@ static uint32_t find_version(struct runtime_symbols *symbols, struct runtime_rea
 		       : 0;
 }
 
-/* Find the layout of PHP @version. Returns its index, or -ENOTSUP. */
+/* Returns the index of the layout of PHP @version, or -ENOTSUP. */
 static int find_layout(uint32_t version, uint64_t globals_bytes)
 {
 	for (unsigned i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
@@ -167,7 +170,10 @@ static int find_php(
 	out->entry = runtime_symbol(symbols, reader, "execute_ex", &bytes);
 	out->entry_end = out->entry + bytes;
 	out->code_type = runtime_symbol(symbols, reader, "zend_ce_generator", NULL);
-	/* Only the hybrid interpreter jumps to compiled code. Other kinds call it. */
+	/*
+	 * Only the hybrid interpreter jumps to compiled code. The others call it, which is not
+	 * supported.
+	 */
 	if (returned_by(symbols, reader, "zend_vm_kind") == VM_HYBRID)
 		out->objects[PHP_EXTENSIONS] =
 			runtime_symbol(symbols, reader, "zend_extensions", NULL);
@@ -182,13 +188,19 @@ static int find_php(
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* Does the empty @frame stand for delegating generators? Then `object` is the outermost of them. */
+/*
+ * Does @frame, which has no function, stand for generators that delegate to another one? If so,
+ * frame->object is the outermost of these generators.
+ */
 static int stands_for_generators(const struct php_frame *frame)
 {
 	return !frame->function && (frame->info & INFO_KIND) == INFO_OBJECT;
 }
 
-/* Set @stack to the next run, which begins at @frame or at an outer frame. */
+/*
+ * Set @stack to the next run. @frame is its innermost frame, or a frame inside it that is not
+ * reported.
+ */
 static int enter_run(struct runtime_reader *reader, struct runtime_stack *stack, uintptr_t frame)
 {
 	struct php_frame content;
@@ -215,7 +227,10 @@ static int begin_php(const struct runtime *runtime, struct runtime_reader *reade
 	(void)thread;
 	(void)sp;
 	(void)known;
-	/* `activation` counts reported frames, `state` generators of one empty frame. */
+	/*
+	 * The members have other uses here: `activation` counts the reported frames, and `state`
+	 * counts the reported generators of one frame without a function.
+	 */
 	*out = (struct runtime_stack){0};
 	if (runtime_load(reader, runtime->base + layout_of(runtime)->flags, &flags, 1) ||
 		runtime_load_word(reader, runtime->base + GLOBALS_CURRENT, &current))
@@ -225,7 +240,10 @@ static int begin_php(const struct runtime *runtime, struct runtime_reader *reade
 	return enter_run(reader, out, current);
 }
 
-/* Returns the index of the instruction @at in @code, or -1 if it is not one of @code's. */
+/*
+ * Returns the index of the instruction at @at in @code, or -1 if @at is not an instruction of
+ * @code.
+ */
 static int32_t position_in(const struct php_code *code, uintptr_t at)
 {
 	uintptr_t offset = at - code->instructions;
@@ -236,9 +254,9 @@ static int32_t position_in(const struct php_code *code, uintptr_t at)
 }
 
 /*
- * Returns the current instruction of the innermost frame, @frame, or 0: not known. The interpreter
- * has both in registers and stores the instruction only if it must; compiled code has only the
- * frame.
+ * Returns the current instruction of @frame, the innermost frame, or 0 if it is not known. The
+ * interpreter has the frame and the instruction in registers, and stores the instruction in the
+ * frame only if it must. Compiled code has only the frame in a register.
  */
 static uintptr_t find_instruction(const struct runtime_stack *stack, uintptr_t frame)
 {
@@ -252,16 +270,17 @@ static uintptr_t find_instruction(const struct runtime_stack *stack, uintptr_t f
 	return registers.r[ARCH_DWARF_PHP_INSTRUCTION];
 }
 
-/* Does compiled code run the innermost frame? */
+/* Is the next frame to report the innermost one, and does compiled code execute it? */
 static int is_compiled(const struct runtime_stack *stack)
 {
 	return !stack->activation && stack->run_by && stack->run_by->is_generated;
 }
 
 /*
- * Read the function of @frame, which is at @instruction (0: not known). Check frame->instruction,
- * which is that of the last call or of another point where PHP stored it, unless @has_none. Returns
- * 0, -ENOENT for the frame at the outer end of a fiber, which is not reported, or another -errno.
+ * Read the function of @frame, which is at @instruction (0: not known). Unless @has_none, check
+ * that frame->instruction belongs to the function; PHP stored it at the last call or a similar
+ * point. Returns 0; -ENOENT for the frame at the outer end of a fiber, which is not reported; or
+ * another -errno.
  */
 static int read_function(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct php_frame *frame, uintptr_t instruction, int has_none,
@@ -276,8 +295,8 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 	*out = (struct runtime_frame){
 		.function = at,
 		/*
-		 * Chain the hashes: builtins and their names are at equal distances, so XORs would
-		 * be equal.
+		 * Mix the words one after another: builtins and their names are at equal distances,
+		 * so XORs of the two addresses would be equal.
 		 */
 		.identity =
 			runtime_mix(runtime_mix(runtime_mix(0, at), function.name), function.scope),
@@ -290,7 +309,7 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 		return -EBADMSG;
 	if (runtime_load(reader, at + layout_of(runtime)->code, &code, sizeof(code)))
 		return -EFAULT;
-	/* While an exception is handled, the instruction is one in executor_globals. */
+	/* While PHP handles an exception, frame->instruction points into executor_globals. */
 	if (!has_none && position_in(&code, frame->instruction) < 0 &&
 		frame->instruction - runtime->base >= runtime->base_bytes)
 		return -EBADMSG;
@@ -303,9 +322,9 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 }
 
 /*
- * Find the frame of one of the generators that @empty stands for. Each delegates to the next, and
- * the last one to the generator that runs. @number counts from the innermost. Returns 1 and the
- * frame's address, 0 if there are fewer generators, or -errno.
+ * Find the frame of one of the generators for which @empty stands. Each of them delegates to the
+ * next, and the last one delegates to the generator that runs. @number 0 is the innermost of them.
+ * Returns 1 with the frame's address; 0 if there are fewer generators; or -errno.
  */
 static int find_delegating(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct php_frame *empty, uintptr_t number, uintptr_t *frame)
@@ -334,8 +353,8 @@ static int find_delegating(const struct runtime *runtime, struct runtime_reader 
 }
 
 /*
- * Read the next frame that has a function, from stack->frame on. Returns 1, or 2 if the frame is
- * one of the generators that the empty frame stack->frame stands for, or -errno.
+ * Read the next frame that has a function, from stack->frame on. Returns 1; or 2 if the frame is
+ * that of a generator for which the frame at stack->frame stands; or -errno.
  */
 static int find_frame(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, struct php_frame *out)
@@ -362,15 +381,16 @@ static int find_frame(const struct runtime *runtime, struct runtime_reader *read
 }
 
 /*
- * Has the generator with @frame been resumed completely? PHP makes its frame the current one, then
- * links it to its new caller (until then it has the previous caller), and then sets the flag.
+ * Has PHP finished resuming the generator with @frame? PHP first makes this frame the current one,
+ * then links it to the new caller, then sets the flag. Until the second step, the frame is linked
+ * to the previous caller.
  */
 static int is_resumed(
 	const struct runtime *runtime, struct runtime_reader *reader, const struct php_frame *frame)
 {
 	uint8_t flags;
 
-	/* The `result` of a generator's frame is the generator. */
+	/* The member `result` of a generator's frame is the generator. */
 	return !runtime_load(
 		       reader, frame->result + layout_of(runtime)->generator_flags, &flags, 1) &&
 	       flags & GENERATOR_RUNNING;
@@ -388,7 +408,10 @@ static int next_php(const struct runtime *runtime, struct runtime_reader *reader
 		stack->is_over = 0;
 		return enter_run(reader, stack, stack->frame);
 	}
-	/* The innermost frame may become current before its caller is linked. */
+	/*
+	 * Read with checks: PHP may make the innermost frame current before it links the frame to
+	 * its caller.
+	 */
 	if (stack->activation < 2)
 		reader->is_trusted = 0;
 	for (unsigned n = 0; n < EMPTY_MAX && error == -ENOENT; n++) {
@@ -408,7 +431,10 @@ static int next_php(const struct runtime *runtime, struct runtime_reader *reader
 		!is_resumed(runtime, reader, &frame))
 		return -EBADMSG;
 	stack->activation++;
-	/* A generator's frame becomes current a moment before it is linked to its caller. */
+	/*
+	 * Read with checks: PHP makes a generator's frame current before it links the frame to its
+	 * caller.
+	 */
 	if (frame.info & INFO_GENERATOR)
 		reader->is_trusted = reader->may_trust = 0;
 	if (found == 2)
@@ -420,13 +446,14 @@ static int next_php(const struct runtime *runtime, struct runtime_reader *reader
 
 /* ---- fibers ---------------------------------------------------------------------------------- */
 /*
- * A fiber has its own native stack, with the activation that runs all that the fiber calls. At its
- * end language frames and the walk continue in the context that resumed the fiber:
+ * A fiber has its own native stack, with one activation of execute_ex() that executes all that the
+ * fiber calls. At the outer end of this stack, language frames and the walk continue in the context
+ * that resumed the fiber:
  *
- *	executor_globals ─▶ fiber ─caller─▶ context, in the fiber that resumed it ─▶ … ─▶ main's
- *	                                       │ handle
- *	                                       ▼
- *	                                    registers, return address in zend_fiber_switch_context()
+ * 	executor_globals ─▶ fiber ─caller─▶ context, in the fiber that resumed it ─▶ … ─▶ main's
+ * 	                                       │ handle
+ * 	                                       ▼
+ * 	                                    registers, return address in zend_fiber_switch_context()
  *
  * zend_fiber_switch_context() stores the handle before and after the switch.
  */
@@ -438,7 +465,10 @@ static int is_within(const struct runtime *runtime, unsigned object, uintptr_t p
 	return pc - start < runtime->objects[object + 1] - start;
 }
 
-/* Find the fiber that has @context (0: the active one). Returns 1, or 0 if there is none. */
+/*
+ * Find the fiber that has @context, or the active fiber if @context is 0. Returns 1, or 0 if there
+ * is none.
+ */
 static int find_fiber(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t context, uintptr_t *fiber)
 {
@@ -459,9 +489,9 @@ static int find_fiber(const struct runtime *runtime, struct runtime_reader *read
 }
 
 /*
- * Step from the end of a fiber's stack to the stack on which the fiber was resumed. Do nothing
- * while the thread is switching (stack->is_over), because it has not stored yet where that stack
- * was left. stack->own[0] is the context of the next fiber.
+ * Step from the outer end of a fiber's stack to the stack on which the fiber was resumed. Do
+ * nothing while the thread is switching stacks (stack->is_over), because PHP has not stored yet
+ * where it left that stack. stack->own[0] is the context of the next fiber outward.
  */
 static int find_resumer(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, struct unwind_activation *at)
@@ -520,7 +550,10 @@ static uint32_t copy_text(
 	return runtime_load_text(reader, address + TEXT_BYTES, length, out, room, keep_end);
 }
 
-/* Write "Class::method", "function", or the name of PHP's traces for code outside of functions. */
+/*
+ * Write "Class::method" or "function". For code outside of functions, write the name that PHP's
+ * traces use.
+ */
 static uint32_t copy_name(
 	struct runtime_reader *reader, uintptr_t address, char *out, uint32_t room)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Step over code of opcache's JIT compiler. The interpreter's function jumps to this code and back,
- * so the code runs in that function's stack frame. It calls subroutines of its own, which return.
+ * Step from code of opcache's JIT compiler to the interpreter. The interpreter's function
+ * execute_ex() jumps to this code and back, so the code runs in that function's stack frame. The
+ * code also calls subroutines of its own, which return.
  *
- * Only opcache knows where its buffer is. PHP's list of extensions has a function of opcache, which
- * leads to opcache's module. There zend_jit_unprotect() loads the variables that hold the buffer's
- * address and size. 8.2 exports that function. 8.4 does not, but exports
- * zend_jit_blacklist_function(), which calls it.
+ * Only opcache knows where its buffer for code is. PHP's list of extensions has a function of
+ * opcache, which leads to opcache's module. There, zend_jit_unprotect() loads the variables that
+ * have the buffer's address and size. 8.2 exports that function. 8.4 does not, but exports
+ * zend_jit_blacklist_function(), which calls zend_jit_unprotect().
  */
 #include "libprof/runtime/php.h"
 
@@ -21,12 +22,12 @@
 #define WORD sizeof(uintptr_t)
 
 #define EXTENSIONS_MAX	  32u
-/* in zend_llist_element, which contains the zend_extension */
+/* Offset in zend_llist_element, which contains a zend_extension. */
 #define EXTENSION_STARTUP 56u
 #define PAGE_BYTES	  4096u
 #define PAGES_MAX	  512u /* of a module's code */
 #define SEGMENTS_MAX	  16u
-/* of zend_jit_blacklist_function(), up to the end of the call */
+/* Bytes of zend_jit_blacklist_function(), up to the end of its call of zend_jit_unprotect(). */
 #define CALLER_BYTES	  160u
 #define SUBROUTINE_BYTES  2048u
 #define CODE_AHEAD	  256u
@@ -66,7 +67,9 @@ static int find_module(
 	return runtime_symbols_read(out, reader, dynamic, at);
 }
 
-/* Find the buffer in the code of zend_jit_unprotect(), if @function is it. Returns 0 or -ENOENT. */
+/*
+ * If @function is zend_jit_unprotect(), find the buffer by decoding its code. Returns 0 or -ENOENT.
+ */
 static int ask_function(struct runtime_reader *reader, uintptr_t function, struct php_buffer *out)
 {
 	uint8_t code[ARCH_PHP_CODE_BYTES];
@@ -80,7 +83,7 @@ static int ask_function(struct runtime_reader *reader, uintptr_t function, struc
 	return 0;
 }
 
-/* Find the buffer by a function that @caller calls. Returns 0 or -ENOENT. */
+/* Find the buffer by decoding a function that @caller calls. Returns 0 or -ENOENT. */
 static int ask_called(struct runtime_reader *reader, uintptr_t caller, struct php_buffer *out)
 {
 	uint8_t code[CALLER_BYTES];
@@ -96,7 +99,10 @@ static int ask_called(struct runtime_reader *reader, uintptr_t caller, struct ph
 	return -ENOENT;
 }
 
-/* Find the buffer by the module that contains @function. Returns 0, or -ENOENT: not opcache. */
+/*
+ * Find the buffer in the module that contains @function. Returns 0, or -ENOENT if the module is not
+ * opcache.
+ */
 static int ask_module(struct runtime_reader *reader, uintptr_t function, struct php_buffer *out)
 {
 	struct runtime_symbols symbols;
@@ -110,7 +116,10 @@ static int ask_module(struct runtime_reader *reader, uintptr_t function, struct 
 	return ask_called(reader, function, out);
 }
 
-/* Find the buffer (0 bytes: none) by the list of extensions. Returns 0, or -ENOENT: none yet. */
+/*
+ * Find the buffer by the list of extensions; 0 bytes: there is none. Returns 0, or -ENOENT if the
+ * list is still empty.
+ */
 static int ask_extensions(
 	const struct runtime *runtime, struct runtime_reader *reader, struct php_buffer *out)
 {
@@ -129,7 +138,10 @@ static int ask_extensions(
 	return n || at ? 0 : -ENOENT;
 }
 
-/* Finding the buffer takes dozens of loads, so cache it for RUNTIME_AN_AGE walks. */
+/*
+ * Returns the buffer. It is cached for RUNTIME_AN_AGE walks, because finding it takes dozens of
+ * loads.
+ */
 static struct php_buffer find_buffer(const struct runtime *runtime, struct runtime_reader *reader)
 {
 	uint64_t key = runtime_mix(runtime->base, reader->age), words[RUNTIME_CACHE_WORDS] = {0};
@@ -163,8 +175,8 @@ static uintptr_t called_before(const struct arch_text *code, uintptr_t caller)
 }
 
 /*
- * If @at is in a subroutine, step to its caller. The stack has the return address on top, or below
- * one word that aligns the stack.
+ * If @at is in a subroutine of compiled code, step to the caller. The return address is on top of
+ * the stack, or below one word that aligns the stack.
  */
 static void leave_subroutine(
 	struct runtime_reader *reader, const struct arch_text *code, struct unwind_activation *at)
@@ -182,7 +194,10 @@ static void leave_subroutine(
 	}
 }
 
-/* Read the code ahead into a window, then count the pushed bytes with arch_php_pushed(). */
+/*
+ * Returns the bytes that compiled code has pushed at @pc. Read the code ahead, to make one system
+ * call.
+ */
 static uint32_t count_pushed(
 	struct runtime_reader *reader, const struct arch_text *code, uintptr_t pc)
 {

@@ -2,7 +2,7 @@
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
  * Load memory, and look up symbols in a mapped module's own hash table (gABI; DT_GNU_HASH as glibc
- * reads it), because that takes only a few loads for a module that has none of the names.
+ * reads it). The hash table is used because a few loads show that a module has none of the names.
  */
 #include "libprof/runtime/reader.h"
 
@@ -16,12 +16,16 @@
 #include "arch/syscall.h"
 
 #define PAGE	     4096u
-/* of user space, on every supported CPU */
+/* Bits of a user-space address, at most, on every supported CPU. */
 #define ADDRESS_BITS 56
 
 /* ---- probing --------------------------------------------------------------------------------- */
 
-/* rt_sigprocmask() with an invalid `how` fails with EINVAL if the set is readable, or EFAULT. */
+/*
+ * Is the aligned word around @address readable? rt_sigprocmask() with an invalid `how` changes
+ * nothing and fails with EINVAL if it can read the signal set at that address, otherwise with
+ * EFAULT.
+ */
 static int is_readable(uintptr_t address)
 {
 	return arch_syscall4(SYS_rt_sigprocmask, ~0, (long)(address & ~7UL), NULL, 8) == -EINVAL;
@@ -40,7 +44,10 @@ static int is_within(uintptr_t start, uintptr_t all, uintptr_t address, size_t b
 	return address - start < all && bytes <= all - (address - start);
 }
 
-/* Reject values that cannot be addresses, because stale objects often hold other data there. */
+/*
+ * Reject values that cannot be addresses, because the memory of a freed object often holds other
+ * data.
+ */
 static int is_plausible(uintptr_t address)
 {
 	return address >= PAGE && !(address >> ADDRESS_BITS);
@@ -125,7 +132,7 @@ static char *content_of(struct runtime_reader *reader, unsigned i)
 	return i < 2 ? reader->contents[i].bytes : reader->room->contents[i - 2].bytes;
 }
 
-/* Returns the index of the first window that contains all bytes, or @count. */
+/* Returns the index of the first window that contains all @bytes bytes at @address, or @count. */
 static unsigned find_among(
 	const struct runtime_window *windows, unsigned count, uintptr_t address, size_t bytes)
 {
@@ -137,7 +144,7 @@ static unsigned find_among(
 	return i;
 }
 
-/* Returns the index of the window that contains all bytes, or window_count(). */
+/* Returns the index of a window that contains all @bytes bytes at @address, or window_count(). */
 static unsigned find_window(struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
 	uint8_t *hint = &reader->found_in[address / RUNTIME_WINDOW_BYTES % RUNTIME_HINTS];
@@ -152,7 +159,9 @@ static unsigned find_window(struct runtime_reader *reader, uintptr_t address, si
 	return i;
 }
 
-/* Fill window @i from @remote. Returns 0, or -EFAULT if the window has only a part of it. */
+/*
+ * Fill window @i from the range @remote. Returns 0, or -EFAULT if not all of the range is readable.
+ */
 static int read_window(struct runtime_reader *reader, unsigned i, struct iovec remote)
 {
 	struct runtime_window *window = window_at(reader, i);
@@ -166,9 +175,9 @@ static int read_window(struct runtime_reader *reader, unsigned i, struct iovec r
 }
 
 /*
- * Choose the range to read for @bytes at @address: the aligned block that contains them, or a range
- * that ends with them, because stacks of frames are read downwards. Do not start in an earlier
- * page.
+ * Choose the range to read for @bytes bytes at @address: the aligned block that contains them. If
+ * no block does, choose a range that ends with them, because stacks of frames are read downwards.
+ * This range does not start in an earlier page.
  */
 static struct iovec window_around(uintptr_t address, size_t bytes)
 {
@@ -194,8 +203,9 @@ static int may_read_again(const struct runtime_reader *reader)
 
 /*
  * Read the first @count ranges of room->remote by one system call, each into its own window, from
- * reader->oldest on. @ranges are these ranges, or fewer, larger ones that contain them, because
- * each range costs the kernel more than its bytes. Reading stops at the first unreadable range.
+ * window reader->oldest on. @ranges are the same ranges, or fewer, larger ranges that contain them:
+ * for the kernel, another range costs more than its bytes. Reading stops at the first unreadable
+ * range.
  */
 static void read_together(struct runtime_reader *reader, unsigned count, const struct iovec *ranges,
 	unsigned range_count)
@@ -229,8 +239,9 @@ static int has_all(const struct iovec *window, const struct iovec *asked)
 }
 
 /*
- * Read @asked and, in the same system call, again->windows. @asked is first, in
- * window 0, because reading stops at the first unreadable range. Returns 0 or -EFAULT.
+ * Read @asked and, in the same system call, the windows of earlier walks (again->windows). @asked
+ * comes first, in window 0, because reading stops at the first unreadable range. Returns 0 or
+ * -EFAULT.
  */
 static int read_again(struct runtime_reader *reader, struct iovec asked)
 {
@@ -257,7 +268,7 @@ static void add_window(struct iovec *windows, uint32_t *count, struct iovec wind
 		windows[(*count)++] = window;
 }
 
-/* Did the walk before use @window, too? */
+/* Did the last two walks or the last walk use @window, as recorded in @again? */
 static int was_asked(const struct runtime_again *again, const struct iovec *window)
 {
 	for (unsigned i = 0; i < again->count; i++)
@@ -273,7 +284,7 @@ void runtime_note_again(struct runtime_reader *reader)
 {
 	struct runtime_again *again = reader->again, next;
 
-	/* A walk that used no window says nothing about the next walk. */
+	/* Keep the record of earlier walks if this walk used no window. */
 	if (!again || !reader->room || !reader->used)
 		return;
 	next.count = next.new_count = 0;
@@ -292,8 +303,8 @@ void runtime_note_again(struct runtime_reader *reader)
 }
 
 /*
- * Read @bytes at @address into a window: their block, or only them without process_vm_readv(2).
- * Returns the window's index, or window_count() on failure.
+ * Read the aligned block around the @bytes bytes at @address into a window; without
+ * process_vm_readv(2), only these bytes. Returns the window's index, or window_count() on failure.
  */
 static unsigned fill(struct runtime_reader *reader, uintptr_t address, size_t bytes)
 {
@@ -338,7 +349,10 @@ const void *runtime_view_checked(struct runtime_reader *reader, uintptr_t addres
 	return content_of(reader, at) + (address - window_at(reader, at)->start);
 }
 
-/* Exempt from ThreadSanitizer: words on the stack may be other code's variables. */
+/*
+ * ThreadSanitizer is off here, because a word on the stack may be a variable that another thread
+ * writes.
+ */
 __attribute__((no_sanitize("thread"))) int runtime_load_checked(
 	struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes)
 {
@@ -347,7 +361,10 @@ __attribute__((no_sanitize("thread"))) int runtime_load_checked(
 
 	if (!from)
 		return -EFAULT;
-	/* A call of memcpy() would be intercepted by ThreadSanitizer. This size is inlined. */
+	/*
+	 * ThreadSanitizer would intercept a call of memcpy(). With a constant size the compiler
+	 * inlines it.
+	 */
 	if (bytes == sizeof(uintptr_t))
 		memcpy(to, from, sizeof(uintptr_t));
 	else
@@ -358,7 +375,7 @@ __attribute__((no_sanitize("thread"))) int runtime_load_checked(
 int runtime_byte(struct runtime_bytes *bytes)
 {
 	if (bytes->used == bytes->got) {
-		/* Do not cross the end of a page: the next page may not be mapped. */
+		/* Do not read across the end of a page: the next page may not be mapped. */
 		uintptr_t rest = bytes->end - bytes->at,
 			  room = sizeof(bytes->bytes) - bytes->at % sizeof(bytes->bytes);
 
@@ -405,7 +422,8 @@ void runtime_expect_run(struct runtime_reader *reader, uintptr_t address, size_t
 
 /*
  * Choose the range to read at @place: an aligned block around it, because related objects are
- * allocated next to each other. Extend it into the next page only as far as necessary.
+ * allocated next to each other. The block ends at the end of the page, or RUNTIME_AHEAD_LEAST bytes
+ * after @place if that is in the next page.
  */
 static struct iovec block_around(uintptr_t place)
 {
@@ -509,12 +527,15 @@ uint32_t runtime_load_text(struct runtime_reader *reader, uintptr_t address, uin
 
 /* ---- symbols --------------------------------------------------------------------------------- */
 
-/* Limits for malformed tables: linkers do not create longer ones. */
+/* Limits for malformed tables. Linkers do not create longer tables. */
 #define DYNAMIC_MAX 128u
 #define CHAIN_MAX   1024u
 #define NAME_BYTES  96u
 
-/* These addresses are relocated in glibc's processes, except those in the vDSO. */
+/*
+ * glibc adds the load bias to the addresses in the dynamic section, except in the vDSO. Add the
+ * bias if it is missing.
+ */
 static uintptr_t absolute(uintptr_t bias, uintptr_t address)
 {
 	return address < bias ? address + bias : address;
@@ -601,7 +622,7 @@ uintptr_t runtime_symbol(struct runtime_symbols *symbols, struct runtime_reader 
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-/* The header of .eh_frame_hdr (LSB Core) in the encoding that every linker writes. */
+/* The header of .eh_frame_hdr (LSB Core), in the encoding that every linker writes. */
 struct eh_frame_hdr {
 	uint8_t version, pointer_encoding, count_encoding, table_encoding;
 	int32_t pointer;

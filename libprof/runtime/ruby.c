@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Reader for Ruby 3.1, interpreted and with YJIT, and Ruby 3.3, interpreted. Each fiber has an
- * array of control frames, from the innermost on, of Ruby code and of functions written in C. One
- * activation of vm_exec() runs the frames up to one that is marked as its last:
+ * Read the Ruby functions of a thread, for Ruby 3.1, interpreted and with YJIT, and Ruby 3.3,
+ * interpreted. Each fiber has an array of control frames, innermost first, for Ruby code and for
+ * functions written in C. One C frame of vm_exec(), called an activation below, executes control
+ * frames up to one with the flag LAST. These control frames are a run:
  *
- *	thread ─▶ context ─▶ work  block, LAST  each (C)  sort_all  <main>, LAST  dummy
- *	                     one activation's   the run of the activation that called each
+ * 	thread ─▶ context ─▶ work  block, LAST  each (C)  sort_all  <main>, LAST  dummy
+ * 	                     one activation's   the run of the activation that called each
  *
- * vm_exec()'s stack frame has no link to the control frames, so activations are counted. The walked
- * stack must be the context's stack, because a thread switches its context a moment before it
- * switches stacks. Functions that vm_exec() calls to run frames, and YJIT's code, belong to the
- * activation.
+ * vm_exec()'s C frame has no link to the control frames, so activations and runs are matched by
+ * counting. The walked stack must be the stack of the thread's context: a thread switches its
+ * context a moment before it switches stacks. YJIT's code, and C functions that vm_exec() calls to
+ * execute control frames, belong to the activation.
  *
  * Offsets are in struct ruby_layout, or are constants of all its releases; ruby.layout checks the
- * constants except SPACE_FLAGS. Control frames and the objects they refer to move only while the
- * heap is compacted. Its pages must not be touched then, so only native frames are reported. The
- * type of an object says whether a frame's code is a code object.
+ * constants except SPACE_FLAGS. Control frames and the objects to which they refer move only while
+ * the heap is compacted. The heap's pages must not be read then, so only native frames are
+ * reported. The type of an object says whether a frame's code is a code object.
  */
 #include <errno.h>
 
@@ -43,7 +44,7 @@ struct ruby_context {
 	uintptr_t values, values_count, frame, tag, interrupts, fiber, thread;
 };
 struct ruby_machine {
-	/* the stack grows down from stack_start */
+	/* The stack grows down from stack_start. */
 	uintptr_t stack_start, stack_end, stack_bytes;
 };
 _Static_assert(
@@ -53,20 +54,26 @@ _Static_assert(
 #define KIND_BLOCK_C 0x66660001u
 #define KIND_DUMMY   0x79990001u
 
-/* the release whose YJIT frames are known */
+/* The release whose YJIT frames this file can unwind. */
 #define YJIT_VERSION 301u
-/* frames of C functions below the outermost run */
+/* Control frames outside of the outermost run, at most. They are those of C functions. */
 #define BOTTOM_MAX   16u
-#define HIDDEN_MAX   64u    /* consecutive frames without a name */
-/* before vm_exec(): functions that only it calls */
+#define HIDDEN_MAX   64u    /* without a name, in a row */
+/* Functions that only vm_exec() calls are at most so many bytes before it. */
 #define EXEC_NEAR    65536u
 
-/* Bit in runtime_stack.activation, beside the end address of the frames: no frame read yet. */
+/*
+ * Bit in runtime_stack.activation: no control frame was read yet. The other bits are the end
+ * address of the array of control frames.
+ */
 #define NOT_BEGUN 1u
 
 /* ---- a thread's innermost run ---------------------------------------------------------------- */
 
-/* Is the frame the last of its activation? The dummy frames at stacks' ends have no activation. */
+/*
+ * Is the control frame the last one of its activation? A dummy frame at the end of the array has
+ * the flag IS_LAST, but no activation.
+ */
 static int is_last(const struct ruby_environment *environment)
 {
 	return environment->flags & IS_LAST && (environment->flags & RUBY_KIND) != KIND_DUMMY;
@@ -78,9 +85,10 @@ static uintptr_t end_of(const struct runtime_stack *stack)
 }
 
 /*
- * Set @stack to the next run. There is one if a last frame of an activation is left. Below that of
- * the outermost run there are only C functions, such as the one that starts an Enumerator's fiber.
- * They have no activation and are reported with the outermost run.
+ * Set stack->place for the next run. There is a next run if the array has another control frame
+ * that is the last of an activation. Outside of the outermost run, the array has only C functions,
+ * such as the one that starts an Enumerator's fiber. They have no activation and are reported with
+ * the outermost run.
  */
 static int enter_run(
 	const struct runtime *runtime, struct runtime_reader *reader, struct runtime_stack *stack)
@@ -109,14 +117,20 @@ static int enter_context(const struct runtime *runtime, struct runtime_reader *r
 	uintptr_t end = context->values + context->values_count * WORD;
 
 	out->frame = context->frame;
-	/* YJIT makes a frame the innermost before it fills the frame in. Skip such a frame. */
+	/*
+	 * Skip the innermost control frame if step_ruby() found that YJIT's code is still filling
+	 * it in.
+	 */
 	if (reader->noted_at)
 		out->frame += frame_bytes;
 	if (context->values_count > UINT32_MAX || end % WORD || out->frame < context->values ||
 		out->frame > end || (end - out->frame) % frame_bytes)
 		return -EBADMSG;
 	out->activation = end | NOT_BEGUN;
-	/* The array belongs to a living thread, so it is mapped, whatever the frames contain. */
+	/*
+	 * Allow plain loads from the array of control frames: its thread lives, so the array is
+	 * mapped.
+	 */
 	if (reader->is_trusted) {
 		reader->fixed_start = context->values;
 		reader->fixed_bytes = context->values_count * WORD;
@@ -124,16 +138,16 @@ static int enter_context(const struct runtime *runtime, struct runtime_reader *r
 	return enter_run(runtime, reader, out);
 }
 
-/* Identifies the native thread of a Ruby thread. */
+/* Identifies the native thread that executes a Ruby thread. */
 struct identity {
 	uintptr_t self;
 	uint32_t tid;
 };
 
 /*
- * Read the identity of the Ruby thread at @address. In Ruby 3.3 a waiting thread may have no native
- * thread, because a few native threads run all threads of a ractor other than the main one. Returns
- * 0, -ENOENT or -EFAULT.
+ * Read the identity of the Ruby thread at @address. In Ruby 3.3, a waiting thread may have no
+ * native thread, because a few native threads execute all threads of a ractor other than the main
+ * one. Returns 0; -ENOENT if there is no native thread; or -EFAULT.
  */
 static int load_identity(const struct ruby_layout *layout, struct runtime_reader *reader,
 	uintptr_t address, struct identity *out)
@@ -157,7 +171,7 @@ static int is_of(const struct identity *identity, const struct runtime_thread *t
 	return !thread->tid || identity->tid == thread->tid;
 }
 
-/* While a heap is compacted, its pages must not be touched and its objects move. */
+/* Is a heap being compacted? If it is, the heap's pages must not be read, and objects move. */
 static int is_compacting(
 	const struct ruby_layout *layout, struct runtime_reader *reader, uintptr_t vm)
 {
@@ -171,7 +185,7 @@ static int is_compacting(
 
 /*
  * Read the execution context at @address, which must belong to the Ruby thread at @thread. Returns
- * 0, -EBUSY if it does not or if its stack does not contain @sp, or -EFAULT.
+ * 0; -EBUSY if it belongs to another thread, or if its stack does not contain @sp; or -EFAULT.
  */
 static int load_context(const struct ruby_layout *layout, struct runtime_reader *reader,
 	uintptr_t address, uintptr_t thread, uintptr_t sp, struct ruby_context *out)
@@ -192,15 +206,15 @@ struct search {
 	const struct runtime_thread *thread;
 	uintptr_t sp;
 	int may_trust;
-	/* the thread was found, but on another stack */
+	/* The thread was found, but its context has another stack than the walked one. */
 	int is_busy;
 	struct runtime_stack *out;
 };
 
 /*
- * Set search->out to the innermost run of the thread at @address, if it is search->thread and its
- * stack contains search->sp. While it holds its ractor's lock, it does not end and its objects
- * stay.
+ * If the Ruby thread at @address is search->thread, and its stack contains search->sp, set
+ * search->out to its innermost run. If the thread holds its ractor's lock, allow plain loads: the
+ * thread does not end, and its objects are not freed.
  */
 static int enter_thread(const struct search *search, uintptr_t address)
 {
@@ -238,7 +252,7 @@ static int enter_thread(const struct search *search, uintptr_t address)
 typedef int thread_fn(void *context, uintptr_t thread);
 
 /*
- * Call @fn for the threads of all ractors until it returns nonzero. Returns that value, 0 or
+ * Call @fn for the threads of all ractors until @fn returns nonzero. Returns that value, or 0, or
  * -EFAULT.
  */
 static int for_each_thread(const struct ruby_layout *layout, struct runtime_reader *reader,
@@ -267,7 +281,10 @@ static int for_each_thread(const struct ruby_layout *layout, struct runtime_read
 	return 0;
 }
 
-/* One native thread may run several Ruby threads in turn, each on its own stack. */
+/*
+ * Continue the search after -EBUSY: one native thread may execute several Ruby threads in turn,
+ * each on its own stack.
+ */
 static int enter_found(void *context, uintptr_t thread)
 {
 	struct search *search = context;
@@ -279,7 +296,7 @@ static int enter_found(void *context, uintptr_t thread)
 	return error ? error : 1;
 }
 
-/* Is a compiler on for whose code frames are not supported? */
+/* Is a JIT compiler on whose frames are not supported? */
 static int is_compiled(const struct runtime *runtime, struct runtime_reader *reader)
 {
 	uint8_t is_on;
@@ -294,7 +311,10 @@ static int begin_ruby(const struct runtime *runtime, struct runtime_reader *read
 	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
 	struct runtime_stack *out)
 {
-	/* After a fork, the child's threads still have the tids of the parent's threads. */
+	/*
+	 * After a fork, Ruby threads of the child still have the tids of the parent's threads, so
+	 * ignore tids.
+	 */
 	const struct runtime_thread nobody = {0, 0};
 	struct search search = {.runtime = runtime,
 		.reader = reader,
@@ -309,7 +329,7 @@ static int begin_ruby(const struct runtime *runtime, struct runtime_reader *read
 	reader->may_trust = 0;
 	if (runtime_load_word(reader, runtime->objects[RUBY_VM], &search.vm))
 		return -EFAULT;
-	/* Ruby frees the vm after its first thread has ended. */
+	/* Ruby frees the vm after the vm's first thread has ended. */
 	if (!search.vm || runtime_load_word(reader, search.vm + VM_THREAD, &first) || !first)
 		return -ENOENT;
 	if (is_compiled(runtime, reader))
@@ -362,9 +382,9 @@ static unsigned threads_of_ruby(const struct runtime *runtime, struct runtime_re
 /* ---- frames ---------------------------------------------------------------------------------- */
 
 /*
- * Read what the frame refers to by one system call: its method and its code, and the code's body or
- * the method's definition. The address of the latter is predicted from the cache. If the prediction
- * is wrong, it is read again.
+ * Read the objects of a control frame by one system call: its method and its code, and the code's
+ * body or the method's definition. The address of the third object is not known yet, so the cached
+ * one is used. If the third object has another address, it is read again later.
  */
 static void expect_frame(struct runtime_reader *reader, const struct ruby_frame *frame,
 	const struct ruby_environment *environment, int is_c)
@@ -385,7 +405,7 @@ static void expect_frame(struct runtime_reader *reader, const struct ruby_frame 
 		runtime_expect_each(reader, places, count);
 }
 
-/* Cache for expect_frame() that the object at @from points to @to. */
+/* Cache for expect_frame() that the object at @from points to the object at @to. */
 static void keep_lead(struct runtime_reader *reader, uintptr_t from, uintptr_t to)
 {
 	const uint64_t words[RUNTIME_CACHE_WORDS] = {to};
@@ -394,7 +414,7 @@ static void keep_lead(struct runtime_reader *reader, uintptr_t from, uintptr_t t
 		runtime_cache_keep(reader, from, words);
 }
 
-/* Read the frame's code. The saved instruction pointer is behind the current instruction. */
+/* Read the code of @frame. The saved instruction pointer points after the current instruction. */
 static int read_ruby_code(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct ruby_frame *frame, int is_innermost, struct runtime_frame *out)
 {
@@ -414,7 +434,7 @@ static int read_ruby_code(const struct runtime *runtime, struct runtime_reader *
 		(uint32_t)(ruby_layout(runtime)->first_line_bytes == 8 ? body.first_line >> 1
 								       : body.first_line);
 	out->file = body.path;
-	/* YJIT saves the instruction pointer before calls only. */
+	/* YJIT saves the instruction pointer only before calls. */
 	if ((is_innermost && frame->jit_return) || !frame->instruction)
 		return 0;
 	if (offset % WORD || offset / WORD > body.instructions_count)
@@ -424,7 +444,7 @@ static int read_ruby_code(const struct runtime *runtime, struct runtime_reader *
 	return 0;
 }
 
-/* Read the frame at @at. Returns 1, 0 if it has no name, or -errno. */
+/* Read the control frame at @at. Returns 1; 0 if the frame has no name; or -errno. */
 static int read_frame(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t at,
 	const struct ruby_frame *frame, const struct ruby_environment *environment,
 	int is_innermost, struct runtime_frame *out)
@@ -485,9 +505,9 @@ static int next_ruby(const struct runtime *runtime, struct runtime_reader *reade
 }
 
 /*
- * Step from YJIT's code, which is in no module, to its caller in vm_exec() or a callee of
- * vm_exec(). Set reader->noted_at if the code is pushing a control frame, which is not readable
- * yet.
+ * Step from YJIT's code, which is in no module, to its caller, vm_exec() or a function that
+ * vm_exec() calls. Set reader->noted_at if the code is pushing a control frame, because that frame
+ * is not valid yet.
  */
 static int step_ruby(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, struct unwind_activation *at)

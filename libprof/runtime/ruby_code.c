@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Read methods, lines, names with their classes, and files from Ruby's control frames and
- * functions. A class has its name in a field or, in Ruby 3.1, in a hidden variable. Names of
+ * Read methods, lines, files, and names with their classes from Ruby's control frames and
+ * functions. A class has its name in a field or, in Ruby 3.1, in a hidden variable. The names of
  * functions written in C are in the table of all symbols.
  */
 #include "libprof/runtime/ruby.h"
@@ -16,14 +16,14 @@
 #define TYPE_STRING  5u
 #define TYPE_ARRAY   7u
 #define IS_SINGLETON (1u << 12)
-#define NOT_EMBEDDED (1u << 13) /* of a string: its bytes are elsewhere */
-/* of an array: its elements are in the object */
-#define IS_EMBEDDED  (1u << 13)
+/* of a string */
+#define NOT_EMBEDDED (1u << 13)
+#define IS_EMBEDDED  (1u << 13) /* of an array */
 
 #define INTERNAL_METHOD 0x601au
-/* the result of the last match, which points to the method */
+/* The type of the result of the last regular expression match. This object points to the method. */
 #define INTERNAL_MATCH	0x201au
-/* of an environment: it has no outer environment */
+/* Flag of an environment: it has no outer environment. */
 #define IS_LOCAL	2u
 #define OUTER_MAX	64u
 
@@ -34,7 +34,7 @@ int ruby_load_frame(const struct runtime *runtime, struct runtime_reader *reader
 {
 	const uint32_t bytes = ruby_layout(runtime)->frame_bytes;
 
-	/* Releases without this field have shorter frames, so the load leaves it 0. */
+	/* Releases without this field have shorter frames, so the load does not write it. */
 	frame->jit_return = 0;
 	return at % RUBY_WORD || runtime_load(reader, at, frame, bytes) ||
 			       !ruby_is_object(frame->environment) ||
@@ -50,7 +50,7 @@ static int load_method(struct runtime_reader *reader, uintptr_t at, struct ruby_
 	       (out->flags & RUBY_INTERNAL) == INTERNAL_METHOD;
 }
 
-/* Use the first method found, from the frame's own environment outward. */
+/* The method is the first one found, from the frame's own environment outward. */
 int ruby_find_method(struct runtime_reader *reader, const struct ruby_environment *environment,
 	struct ruby_method *out)
 {
@@ -75,8 +75,10 @@ int ruby_find_method(struct runtime_reader *reader, const struct ruby_environmen
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 /*
- * Lines are a bit vector (iseq.c): for the first 54 instructions the number of lines begun, 9 times
- * 7 bits per word; for the others, in blocks of 512, a bit for each instruction that begins a line.
+ * The table of lines has a bit vector (iseq.c), which gives the number of lines that begin at or
+ * before an instruction. For the first 54 instructions, a word has 9 such numbers of 7 bits. The
+ * others are in blocks of 512 instructions, with one bit for each instruction at which a line
+ * begins.
  */
 #define COUNTED	    54u
 #define COUNTS	    9u
@@ -130,7 +132,7 @@ uint32_t ruby_line(const struct runtime *runtime, struct runtime_reader *reader,
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* An output buffer with @used of @room bytes in use. */
+/* An output buffer of @room bytes, of which @used are in use. */
 struct ruby_text {
 	const struct runtime *runtime;
 	struct runtime_reader *reader;
@@ -143,7 +145,10 @@ static void put_text(struct ruby_text *text, const char *from)
 	text->used += runtime_put_text(text->out + text->used, text->room - text->used, from);
 }
 
-/* Find the bytes of the string at @address. Returns how many, or 0 if it is not a string. */
+/*
+ * Set @bytes to the address of the bytes of the string at @address. Returns their number; 0: not a
+ * string.
+ */
 static uintptr_t find_bytes(const struct ruby_text *text, uintptr_t address, uintptr_t *bytes)
 {
 	const uint32_t embedded = ruby_layout(text->runtime)->string_bytes;
@@ -161,7 +166,7 @@ static uintptr_t find_bytes(const struct ruby_text *text, uintptr_t address, uin
 	return embedded > 2 * RUBY_WORD ? content[2] : content[0] >> 14 & 0x1f;
 }
 
-/* Append the bytes of @string from @first on. */
+/* Append the bytes of @string from offset @first on. */
 static void put_string(struct ruby_text *text, uintptr_t string, uintptr_t first)
 {
 	uintptr_t bytes, length = find_bytes(text, string, &bytes);
@@ -192,8 +197,9 @@ static uintptr_t element(struct runtime_reader *reader, uintptr_t address, uintp
 }
 
 /*
- * Find the name of @id in an array of arrays of 512 pairs each, by the id's number: the whole id
- * for operators, otherwise the id without the four bits of its kind (symbol.c).
+ * Returns the name of the symbol @id. Names are in an array of arrays of 512 pairs, indexed by the
+ * id's number: for an operator the id, otherwise the id without the four bits of its kind
+ * (symbol.c).
  */
 static uintptr_t name_of(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t id)
 {
@@ -208,8 +214,8 @@ static uintptr_t name_of(const struct runtime *runtime, struct runtime_reader *r
 }
 
 /*
- * Returns the value of the class's only hidden variable of @type or @type2: its name, or the object
- * whose singleton class it is.
+ * Returns the value of the class's only hidden variable that has @type or @type2: the name of the
+ * class, or the object of which it is the singleton class.
  */
 #define VARIABLES_MAX 256u
 #define ID_KIND	      0xeu /* 0: hidden or local variable */
@@ -225,7 +231,7 @@ static uintptr_t find_hidden(
 		runtime_load_word(reader, extension + RUBY_WORD, &table) ||
 		runtime_load(reader, table, content, sizeof(content)))
 		return 0;
-	/* content: bits, type, count, bins, first, end, entries (st.h). */
+	/* The words of `content` are: bits, type, count, bins, first, end, entries (st.h). */
 	for (uintptr_t i = content[4]; i < content[5] && i < VARIABLES_MAX; i++) {
 		if (runtime_load(reader, content[6] + i * sizeof(entry), &entry, sizeof(entry)))
 			return 0;
@@ -264,7 +270,10 @@ static uintptr_t find_attached(const struct ruby_text *text, uintptr_t class)
 	return flags == TYPE_CLASS || flags == TYPE_MODULE ? attached : 0;
 }
 
-/* Append "Class#", or "Class." for a singleton class; nothing if it has no name. */
+/*
+ * Append "Class#", or "Class." if @class is a singleton class. Append nothing if the class has no
+ * name.
+ */
 static void put_class(struct ruby_text *text, uintptr_t class)
 {
 	const char *joint = "#";
@@ -283,7 +292,9 @@ static void put_class(struct ruby_text *text, uintptr_t class)
 	put_text(text, joint);
 }
 
-/* Append "block in Class#method": Ruby's label with the class inserted. */
+/*
+ * Append "block in Class#method". This is Ruby's label "block in method" with the class inserted.
+ */
 static void put_label(struct ruby_text *text, uintptr_t label, uintptr_t base, uintptr_t owner)
 {
 	uintptr_t bytes, all = find_bytes(text, label, &bytes);
@@ -330,7 +341,10 @@ static void put_name(struct ruby_text *text, uintptr_t at)
 
 #define EVALS_MAX 16u /* nested evals, at most */
 
-/* Find the file name in the last @room of the @length bytes of a path. Returns its offset. */
+/*
+ * Returns the offset of the file name in the path of @length bytes at @path. Only the last @room
+ * bytes are searched.
+ */
 static uintptr_t find_base(
 	struct runtime_reader *reader, uintptr_t path, uintptr_t length, uintptr_t room)
 {
@@ -345,9 +359,9 @@ static uintptr_t find_base(
 }
 
 /*
- * Append a path. A file has one path, or an array of that path and the real one. Code that Ruby 3.3
- * evaluates from a string has "(eval at PATH:LINE)", in which PATH may be such a text again. Leave
- * its folders out, so that the rest is not cut off.
+ * Append a path. A file has one path, or an array of this path and the real path. Code that Ruby
+ * 3.3 evaluates from a string has the path "(eval at PATH:LINE)", in which PATH may be such a text
+ * again. Omit the folders in PATH, so that the end of the text fits.
  */
 static void put_path(struct ruby_text *text, uintptr_t address)
 {

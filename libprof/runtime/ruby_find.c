@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Recognise modules that contain Ruby, and find the release, the vm and vm_exec(). Ruby 3.1 exports
- * both. From 3.3 on they are found through two exported functions:
+ * Recognise modules that contain Ruby, and find the release, the vm (Ruby's global state) and
+ * vm_exec(). Ruby 3.1 exports the latter two. From 3.3 on, they are found through two exported
+ * functions:
  *
- *	rb_during_gc ─▶ ruby_current_vm_ptr, which it loads first
- *	rb_iseq_eval ─▶ vm_exec ─▶ vm_exec_core, which is large
- *	             ─▶ vm_push_frame, …
+ * 	rb_during_gc ─▶ ruby_current_vm_ptr, which it loads first
+ * 	rb_iseq_eval ─▶ vm_exec ─▶ vm_exec_core, which is large
+ * 	             ─▶ vm_push_frame, …
  */
 #include <errno.h>
 
@@ -19,7 +20,7 @@ const struct ruby_layout ruby_layouts[] = {
 };
 
 #define LAYOUTS		    (sizeof(ruby_layouts) / sizeof(ruby_layouts[0]))
-/* vm_exec_core() is larger and vm_exec() smaller */
+/* vm_exec_core() has more bytes than this, and vm_exec() has fewer. */
 #define EVALUATOR_BYTES_MIN 8192u
 #define FUNCTION_BYTES_MAX  (1u << 20)
 #define GLOBALS_BYTES_MAX   (1u << 20)
@@ -37,8 +38,8 @@ static uintptr_t find_loaded(
 }
 
 /*
- * Find the next function that the code from @at to @end calls, or jumps to at its end, and move @at
- * behind the call. Returns 1 with the function's bounds, or 0 if there are no more.
+ * Find the next function that the code from *@at to @end calls, or jumps to at its end, and move
+ * *@at behind the call. Returns 1 with the function's bounds in @callee, or 0 if there are no more.
  */
 static int next_callee(const struct runtime_symbols *symbols, struct runtime_reader *reader,
 	uintptr_t *at, uintptr_t end, uintptr_t callee[2])
@@ -94,11 +95,14 @@ static int find_entry(
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
-/* Find the vm and the flags, and the range of the module's data that has all of them. */
+/*
+ * Find the vm and the flags of the compilers, and the range of the module's data that contains all
+ * of them.
+ */
 static int find_globals(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
 {
-	/* rb_yjit_enabled_p is a flag; rb_rjit_opts begins with one. */
+	/* rb_yjit_enabled_p is a flag. rb_rjit_opts is a structure that begins with a flag. */
 	static const char *const flags[RUBY_JITS] = {"rb_yjit_enabled_p", "rb_rjit_opts"};
 	uintptr_t vm = runtime_symbol(symbols, reader, "ruby_current_vm_ptr", NULL), end;
 	unsigned count = 0;
@@ -122,7 +126,7 @@ static int find_globals(
 	return out->base_bytes <= GLOBALS_BYTES_MAX ? 0 : -ENOTSUP;
 }
 
-/* ruby_api_version is an array such as {3, 3, 0}. */
+/* Ruby's variable ruby_api_version is an array such as {3, 3, 0}. */
 int ruby_find(struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
 {
 	uint32_t version[3];
@@ -140,7 +144,10 @@ int ruby_find(struct runtime *out, struct runtime_reader *reader, struct runtime
 	if (i == LAYOUTS || find_globals(out, reader, symbols) || find_entry(out, reader, symbols))
 		return -ENOTSUP;
 	out->offsets[0] = i;
-	/* It returns the number of symbols, which is the first word of their table. */
+	/*
+	 * rb_sym_immortal_count() returns the number of symbols, which is the first word of their
+	 * table.
+	 */
 	out->code_type = find_loaded(reader, symbols, "rb_sym_immortal_count");
 	out->is_counted = out->has_inner = 1;
 	return 0;
