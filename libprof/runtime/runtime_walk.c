@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Inside the process, read frames by plain loads if the thread holds the runtime's lock, because
- * nothing frees the frames meanwhile. Exceptions: the innermost frame, which may be half written,
- * and all frames while the thread sets up an activation. Without the lock the runtime may free its
- * structures at any time, so read everything by system calls.
+ * Call the readers of runtimes during a walk, and match runs of language frames with the native
+ * frames that execute them (activations).
+ *
+ * Inside the process, frames are read by plain loads if the thread holds the runtime's lock,
+ * because nothing frees the frames while it does. There are two exceptions: the innermost frame,
+ * which may be half written, and all frames while the evaluator's setup code runs. Without the
+ * lock, the runtime may free its structures at any time, so everything is read by system calls.
  */
 #include "libprof/runtime/runtime_walk.h"
 
 #include <errno.h>
 
-/* for native frames outside of a run that is too long */
+/* Frames that are kept free for the native frames outside of a run that is too long. */
 #define RESERVED_FRAMES 512u
-/* Frames of a run that are read but not written, at most; 100 ns each. */
+/* Frames of a run that are read without being written, at most. Reading one takes about 100 ns. */
 #define SKIPPED_MAX (1u << 13)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -45,7 +48,10 @@ int runtime_walk_first_line(struct runtime_walk *runs, struct runtime_frame *fra
 	return frame->first_line ? 0 : -EAGAIN;
 }
 
-/* May plain loads be used from a run's second frame on? Not while an activation is set up. */
+/*
+ * May plain loads be used from the second frame of a run on? No, while the evaluator's setup code
+ * runs.
+ */
 static int may_trust(const struct runtime_walk *runs)
 {
 	const struct runtime *runtime = runs->runtime;
@@ -77,9 +83,10 @@ static int begin(struct runtime_walk *runs, const struct runtime *runtime, uintp
 }
 
 /*
- * Read the rest of a counted run without writing it, because @frames is full: the activations
- * outside of it must still be counted. Drop up to RESERVED_FRAMES of the @told frames written so
- * far to make room for native frames. Returns how many of the @told frames stay, or -errno.
+ * @frames is full: read the other frames of a counted run without writing them, because the
+ * activations outside of the run must still be counted. Drop up to RESERVED_FRAMES of the @told
+ * frames written so far, to make room for native frames. Returns how many of the @told frames are
+ * left, or -errno.
  */
 static int cut_run(struct runtime_walk *runs, uint64_t *frames, unsigned told)
 {
@@ -97,7 +104,7 @@ static int cut_run(struct runtime_walk *runs, uint64_t *frames, unsigned told)
 	return (int)told;
 }
 
-/* Write the frames of the run that runs->stack is at. Returns how many, or -errno. */
+/* Write the frames of the run at runs->stack. Returns the number of frames, or -errno. */
 static int tell_run(struct runtime_walk *runs, uint64_t *frames, unsigned room)
 {
 	const struct runtime_kind *kind = runs->runtime->kind;
@@ -119,7 +126,7 @@ static int tell_run(struct runtime_walk *runs, uint64_t *frames, unsigned room)
 	return runs->runtime->is_counted ? cut_run(runs, frames, told) : (int)told;
 }
 
-/* Is @frame the activation of the next run? */
+/* Is @frame the native frame that executes the next run? */
 static int is_place(const struct runtime_walk *runs, const struct unwind_frame *frame)
 {
 	const struct runtime *runtime = runs->runtime;
@@ -128,13 +135,16 @@ static int is_place(const struct runtime_walk *runs, const struct unwind_frame *
 				   : runs->stack.place - frame->sp < frame->caller_sp - frame->sp;
 }
 
-/* Is @frames the caller of the last activation, with @between frames in between? */
+/*
+ * Is the frame that will be written at @frames the caller of the last activation, with @between
+ * frames in between?
+ */
 static int is_behind(const struct runtime_walk *runs, const uint64_t *frames, unsigned between)
 {
 	return runs->activation && frames == runs->activation + 1 + between;
 }
 
-/* Does the activation at @frames share the run of the last activation (runtime->is_joined)? */
+/* Does the activation at @frames share the run of the last activation? See runtime->is_joined. */
 static int is_joined(const struct runtime_walk *runs, const uint64_t *frames)
 {
 	return runs->runtime->is_joined &&
@@ -188,7 +198,7 @@ static unsigned frames_of_evaluator(struct runtime_walk *runs, const struct runt
 
 /* ---- frames of generated code ---------------------------------------------------------------- */
 
-/* Each key has two possible entries: @way is 0 or 1. */
+/* Returns the cache entry for @key. Each key has two possible entries; @way is 0 or 1. */
 static struct runtime_walk_expanded *expanded_of(
 	const struct runtime_walk *runs, uint64_t key, unsigned way)
 {
@@ -200,7 +210,10 @@ static int has_key(const struct runtime_walk_expanded *entry, uint64_t key)
 	return __atomic_load_n(&entry->key, __ATOMIC_RELAXED) == key;
 }
 
-/* Copy the cached frames of @key. Returns how many, or -ENOENT if not cached or no room. */
+/*
+ * Copy the cached frames of @key. Returns the number of frames; -ENOENT if not cached, or if there
+ * is no room.
+ */
 static int find_expanded(
 	const struct runtime_walk *runs, uint64_t key, uint64_t *frames, unsigned room)
 {
@@ -220,7 +233,10 @@ static int find_expanded(
 	return __atomic_load_n(&entry->version, __ATOMIC_RELAXED) == version ? (int)count : -ENOENT;
 }
 
-/* Choose the entry to write: the entry that has the key, otherwise a free one, otherwise either. */
+/*
+ * Choose the entry to write: the entry that has the key; otherwise a free entry; otherwise one of
+ * the two.
+ */
 static struct runtime_walk_expanded *entry_for(const struct runtime_walk *runs, uint64_t key)
 {
 	struct runtime_walk_expanded *first = expanded_of(runs, key, 0);
@@ -251,8 +267,9 @@ static void keep_expanded(
 }
 
 /*
- * Write the language frames of the generated code that runs->generated is at: the innermost @room
- * of them. Cache all of them if the runtime set a key. Returns how many were written, or -errno.
+ * Write the language frames of the generated code at runs->generated, but only the innermost @room
+ * of them. Cache all of them if the runtime has set stack->key. Returns the number of frames, or
+ * -errno.
  */
 static int expand(
 	struct runtime_walk *runs, const struct runtime *runtime, uint64_t *frames, unsigned room)
@@ -280,7 +297,7 @@ static int expand(
 	return count;
 }
 
-/* Implements runtime_walk_frames() for a runtime whose frames are generated code. */
+/* Implements runtime_walk_frames() for a runtime whose activations are frames of generated code. */
 static unsigned frames_of_code(struct runtime_walk *runs, const struct runtime *runtime,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
@@ -341,10 +358,10 @@ static void reverse(uint64_t *first, uint64_t *end)
 
 /*
  * Move each counted run outward to the next activation. The innermost activation has not linked its
- * language frame yet, so each run was assigned one activation too far inward and the outermost
- * activation, @unfilled, has no run. L and M are runs, E0 to E2 activations:
+ * language frame yet. So each run was matched with an activation that is one too far inward, and
+ * the outermost activation, @unfilled, has no run. L and M are runs, E0 to E2 activations:
  *
- *	x L E0 y M E1 z E2    becomes    x E0 y L E1 z M E2
+ * 	x L E0 y M E1 z E2    becomes    x E0 y L E1 z M E2
  */
 static void move_outward(uint64_t *frames, uint64_t *unfilled)
 {
@@ -364,12 +381,18 @@ static void move_outward(uint64_t *frames, uint64_t *unfilled)
 	}
 }
 
-/* native frames of one activation inside of its own frame, at most */
+/*
+ * An activation's own frame and the native frames that it has called have at most so many inner
+ * frames.
+ */
 #define INNER_MAX 3u
 
 /*
- * Returns the innermost native frame of the activation @outer, whose run begins at @run: generated
- * code (in no module) that callees in its module call, or its callee in its module, or else @run.
+ * Returns the innermost native frame that belongs to the activation @outer, whose run begins at
+ * @run. This is either a frame of generated code (in no module), which functions of the
+ * activation's module call, or the function in the activation's module that the evaluator calls. If
+ * there is none, returns
+ * @run.
  */
 static uint64_t *find_inner(uint64_t *first, uint64_t *run, uint64_t outer)
 {
@@ -391,13 +414,13 @@ static uint64_t *copy_frames(uint64_t *to, const uint64_t *from, const uint64_t 
 }
 
 /*
- * Move each run in front of the frames that the activation's function called to run language
- * frames, and keep only the innermost of these:
+ * Move each run in front of the native frames that belong to the activation, i.e. that the
+ * evaluator called to execute language frames. Keep only the innermost of these native frames:
  *
- *	x inner L M outer              becomes    x L M inner outer
- *	x generated y inner L M outer  becomes    x L M generated outer
+ * 	x inner L M outer              becomes    x L M inner outer
+ * 	x generated y inner L M outer  becomes    x L M generated outer
  *
- * Update *@cut, the end of a run or NULL. Returns how many frames are left.
+ * *@cut is the end of a run or NULL, and is updated. Returns the number of frames that are left.
  */
 static unsigned move_inward(uint64_t *frames, unsigned n, const uint64_t **cut)
 {
@@ -422,7 +445,7 @@ static unsigned move_inward(uint64_t *frames, unsigned n, const uint64_t **cut)
 	return (unsigned)(to - frames);
 }
 
-/* Remove all language frames. Returns how many frames are left. */
+/* Remove all language frames. Returns the number of frames that are left. */
 static unsigned withdraw(uint64_t *frames, unsigned n)
 {
 	unsigned left = 0;
@@ -433,7 +456,7 @@ static unsigned withdraw(uint64_t *frames, unsigned n)
 	return left;
 }
 
-/* Have all runs that need an activation been written? */
+/* Have all runs been written that have an activation? */
 static int is_at_end(const struct runtime_walk *runs)
 {
 	return runs->stack.place ==
@@ -441,10 +464,10 @@ static int is_at_end(const struct runtime_walk *runs)
 }
 
 /*
- * Returns whether paired runs may have been assigned to the wrong activations. If the walk has
- * reached the end of both lists, they were not. Otherwise it is possible only while the innermost
- * activation is being linked: the thread is in the evaluator, and either is in the setup code or
- * the innermost frame has no run.
+ * May paired runs have been matched with the wrong activations? No, if the walk has reached the end
+ * of both lists. Otherwise this is possible only while the innermost activation is being linked:
+ * the thread is in the evaluator, and either the thread is in the setup code, or the innermost
+ * frame has no run.
  */
 static int is_mispaired(const struct runtime_walk *runs, int is_rooted)
 {
@@ -471,7 +494,7 @@ unsigned runtime_walk_finish(struct runtime_walk *runs, uint64_t *frames, unsign
 	runs->is_whole = !runs->error &&
 			 (is_rooted ? is_at_end(runs) : !runs->runtime->is_counted) &&
 			 !(runs->cut && runs->unfilled);
-	/* The cached state may have been the cause, so do not use it again. */
+	/* The cached state may be the wrong one, so do not use it again. */
 	if (!runs->is_whole)
 		runs->known = 0;
 	if (runs->runtime->is_paired && is_mispaired(runs, is_rooted)) {
@@ -490,7 +513,10 @@ unsigned runtime_walk_finish(struct runtime_walk *runs, uint64_t *frames, unsign
 		n = move_inward(frames, n, &runs->cut);
 	if (runs->cut)
 		n = (unsigned)(runs->cut - frames);
-	/* Native frames behind the last language frame belong to activations that were cut. */
+	/*
+	 * Native frames outside of the last language frame belong to activations whose runs were
+	 * cut.
+	 */
 	while (runs->cut && n && !wire_frame_is_language(frames[n - 1]))
 		n--;
 	return n;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Reader for V8 in node 18 to 24, without pointer compression. Interpreted, baseline and optimised
- * code all have a frame pointer and these slots:
+ * Read the JavaScript functions of a thread, for V8 in node 18 to 24, without pointer compression.
+ * Frames of interpreted, baseline and optimised code all have a frame pointer and these slots:
  *
- *	fp + 8    return address
- *	fp        the caller's frame pointer
- *	fp - 8    context; in V8's internal frames a small integer with the frame's kind
- *	fp - 16   JSFunction ─▶ SharedFunctionInfo ─▶ ScopeInfo: name, position in the source
- *	                                           └▶ Script: source, name
+ * 	fp + 8    return address
+ * 	fp        the caller's frame pointer
+ * 	fp - 8    context; in V8's internal frames a small integer with the frame's kind
+ * 	fp - 16   JSFunction ─▶ SharedFunctionInfo ─▶ ScopeInfo: name, position in the source
+ * 	                                           └▶ Script: source, name
  *
  * A builtin has such a frame, too, but no script. Offsets and types are those that V8 publishes for
- * debuggers (v8dbg_*, tools/gen-postmortem-metadata.py). Of a ScopeInfo, V8 publishes only the end
- * of its fixed fields; the others follow objects/scope-info.tq. Symbols contain the types of
- * fields, which differ between versions.
+ * debuggers (v8dbg_*, tools/gen-postmortem-metadata.py). For a ScopeInfo, V8 publishes only the end
+ * of its fixed fields; the others follow objects/scope-info.tq. The names of V8's symbols contain
+ * the types of fields, which differ between versions.
  *
  * Objects move, so a function is identified by script, position and name. While an object is being
  * moved, its old copy points to the new one, which is then read. The type of every object is
@@ -26,24 +26,24 @@
 
 #include "arch/v8.h"
 
-#define FRAME_CONTEXT	  (1 * V8_WORD) /* below the frame pointer */
+#define FRAME_CONTEXT	  (1 * V8_WORD) /* distance below fp */
 #define FRAME_FUNCTION	  (2 * V8_WORD)
 #define FRAME_SLOTS	  (5 * V8_WORD)
 #define FRAMES_AHEAD	  32u
 #define FRAME_MAX	  65536u
-/* words of a JSFunction that are read from `shared` on */
+/* Words of a JSFunction that are read, from `shared` on. */
 #define QUICK_BEHIND	  4u
-/* first word of a function that other objects do not have */
+/* Index of the first word of a JSFunction that other objects do not have. */
 #define FUNCTION_OWN	  3u
-/* index of the context in the words from `shared` on */
+/* Index of the context, counted in words from `shared`. */
 #define FUNCTION_CONTEXT  1u
-/* kScopeInfoMaxInlinedLocalNamesSize */
+/* V8's constant kScopeInfoMaxInlinedLocalNamesSize. */
 #define INLINE_LOCALS	  75u
 #define LOCALS_MAX	  65536u
-/* of SharedFunctionInfo: the code of the function */
+/* Offset in SharedFunctionInfo of the function's code. */
 #define SHARED_CODE	  8u
 #define SCOPE_FLAGS	  8u
-#define SCOPE_POSITION	  32u /* if it comes before the locals */
+#define SCOPE_POSITION	  32u /* if before the locals */
 #define SCOPE_KIND	  15u /* masks of the flags */
 #define SCOPE_MODULE	  5u
 #define SCOPE_SAVED_CLASS (1u << 10)
@@ -56,9 +56,12 @@
 
 #define NAMES_MAX 3u
 
-/* Names of a published value by version. It is stored at `place` or compared with `expected`. */
+/*
+ * The names of a published value in several versions. The value is stored at `place`, or compared
+ * with `expected`.
+ */
 struct published {
-	int place; /* index in v8_offsets; < 0: none */
+	int place; /* in v8_offsets; < 0: none */
 	int32_t expected;
 	char names[NAMES_MAX][72];
 };
@@ -102,7 +105,8 @@ static const struct published published[] = {
 #define PREFIX		  "v8dbg_"
 #define NAME_BYTES	  96u
 #define OFFSET_MAX	  512u
-#define JS_FUNCTION_TYPES 16u /* if V8 does not publish the last type */
+/* used if V8 does not publish the last type */
+#define JS_FUNCTION_TYPES 16u
 
 static int load_published(struct runtime_reader *reader, struct runtime_symbols *symbols,
 	const char *name, int32_t *value)
@@ -163,7 +167,7 @@ struct scope {
 	uint32_t start, end;
 };
 
-/* Find the first word after the locals of @scope. Returns 0 or -errno. */
+/* Set @behind to the address of the first word after the locals of @scope. Returns 0 or -errno. */
 static int find_behind_locals(const struct v8_offsets *at, struct runtime_reader *reader,
 	uintptr_t scope, uint32_t *flags, uintptr_t *behind)
 {
@@ -219,7 +223,10 @@ static int read_scope(const struct v8_offsets *at, struct runtime_reader *reader
 	return 0;
 }
 
-/* Read the function with @shared. Returns 1, 0 if it has no script, or -errno. */
+/*
+ * Read the function with SharedFunctionInfo @shared. Returns 1; 0 if the function has no script; or
+ * -errno.
+ */
 static int read_shared(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t shared,
 	struct runtime_frame *out)
 {
@@ -234,7 +241,7 @@ static int read_shared(const struct v8_offsets *at, struct runtime_reader *reade
 	error = v8_load_type(reader, word, &script, &type);
 	if (error || type != at->script_type)
 		return error;
-	/* WebAssembly functions have a script, but a name or nothing in this field. */
+	/* A WebAssembly function has a script, but its scope field has a name or nothing. */
 	if (runtime_load_word(reader, shared + at->scope, &word))
 		return -EFAULT;
 	error = v8_is_number(word) ? 0 : v8_load_type(reader, word, &scope, &type);
@@ -264,8 +271,8 @@ static int read_shared(const struct v8_offsets *at, struct runtime_reader *reade
 }
 
 /*
- * Find the function to which @tagged points, and its SharedFunctionInfo. Returns 1, 0 if it is not
- * a function, or -errno.
+ * Find the JSFunction to which @tagged points, and its SharedFunctionInfo. Returns 1; 0 if @tagged
+ * is not a JSFunction; or -errno.
  */
 static int find_shared(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t tagged,
 	uintptr_t *function, uintptr_t *shared)
@@ -281,8 +288,9 @@ static int find_shared(const struct v8_offsets *at, struct runtime_reader *reade
 }
 
 /*
- * Read a frame of optimised code, if it was compiled from the function with @shared. The code and
- * the position in it determine all other fields, which next() reads when they are not cached.
+ * Read a frame of optimised code @code at @pc. Returns 0 if the code was compiled from another
+ * function than the one with @shared. Code and position determine all other fields of @out, which
+ * next_v8() reads if they are not cached.
  */
 static int read_optimised(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct v8_code *code, uintptr_t pc, uintptr_t shared, struct runtime_frame *out)
@@ -307,7 +315,7 @@ static int read_optimised(const struct runtime *runtime, struct runtime_reader *
 
 /*
  * Find the code of the function with @shared that @where executes. The innermost frame may be in a
- * builtin without a frame that this code called; then the return address is on top of the stack.
+ * frameless builtin that this code has called. The return address is then on top of the stack.
  */
 static int find_own_code(const struct v8_offsets *at, struct runtime_reader *reader,
 	const struct v8_where *where, uintptr_t function, uintptr_t shared, struct v8_code *out,
@@ -326,7 +334,7 @@ static int find_own_code(const struct v8_offsets *at, struct runtime_reader *rea
 		return -ENOENT;
 	if (out->is_optimised)
 		return 0;
-	/* Baseline code must be the function's current code. */
+	/* Baseline code is accepted only if it is the function's current code. */
 	return runtime_load_word(reader, shared + SHARED_CODE, &word) ||
 			       word != out->object + V8_HEAP_OBJECT
 		       ? -ENOENT
@@ -334,8 +342,8 @@ static int find_own_code(const struct v8_offsets *at, struct runtime_reader *rea
 }
 
 /*
- * Read the frame of the function @tagged at @where; @fp is 0 if it has no frame. Returns 1, 0 if it
- * is not a function of a script, or -errno.
+ * Read the frame of the function @tagged at @where. @fp is 0 if the function has no frame yet.
+ * Returns 1; 0 if @tagged is not a function of a script; or -errno.
  */
 static int read_function(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t tagged, const struct v8_where *where, uintptr_t fp, struct runtime_frame *out)
@@ -378,7 +386,7 @@ static int frame_of_v8(const struct runtime *runtime, struct runtime_reader *rea
 	return read_function(runtime, reader, slots[0], where, where->fp, out);
 }
 
-/* Read the functions of the frames from @fp on into windows, by one system call. */
+/* Read the functions of the frame at @fp and of its callers into windows, by one system call. */
 static void expect_functions(struct runtime_reader *reader, uintptr_t fp)
 {
 	uintptr_t functions[FRAMES_AHEAD] = {0}, words[3]; /* function, context, frame pointer */
@@ -396,10 +404,11 @@ static void expect_functions(struct runtime_reader *reader, uintptr_t fp)
 }
 
 /*
- * Returns a key for the frame, made from few loads; 0: none. It depends on words of the function
- * (map, `shared`, feedback, code), but not on its address or context, because programs create
- * closures all the time. For interpreted code it includes the bytecode offset in the frame. The
- * innermost frames have that in registers, so they have a key only in compiled code.
+ * Returns a key for the frame that takes few loads, or 0. The key depends on words of the function
+ * (map, `shared`, feedback, code), but not on the function's address or context, because programs
+ * create closures all the time. For interpreted code, the key includes the bytecode offset in the
+ * frame. The innermost frames have this offset in registers, so they have a key only in compiled
+ * code.
  */
 static uint64_t quick_of_v8(
 	const struct runtime *runtime, struct runtime_reader *reader, const struct v8_where *where)
@@ -445,7 +454,10 @@ static int edge_of_v8(const struct runtime *runtime, struct runtime_reader *read
 
 /* ---- all functions of one frame -------------------------------------------------------------- */
 
-/* Find the lines of @frame. Returns 0, or -errno if the first is not known or not yet known. */
+/*
+ * Find the first line and the current line of @frame. Returns 0; or -errno if the first line cannot
+ * be found, or if a line is not known yet (-EAGAIN).
+ */
 static int find_lines(const struct v8_offsets *at, struct runtime_reader *reader, int32_t position,
 	struct runtime_frame *frame)
 {
@@ -457,7 +469,10 @@ static int find_lines(const struct v8_offsets *at, struct runtime_reader *reader
 	return error == -EAGAIN || !frame->first_line ? error : 0;
 }
 
-/* Report the functions inlined at @frame, of optimised code, then the frame's own function. */
+/*
+ * Report the functions that are inlined at the position of @frame, which is optimised code, then
+ * its own function.
+ */
 static int tell_optimised(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_frame *frame, struct runtime_frame *out, unsigned room)
 {
@@ -483,7 +498,7 @@ static int tell_optimised(const struct runtime *runtime, struct runtime_reader *
 	}
 	if (got == -EAGAIN)
 		return got;
-	/* Report no inlined function if one of them cannot be read. */
+	/* If one of the inlined functions cannot be read, report none of them. */
 	if (got < 0 || at_line.inlined >= 0) {
 		told = 0;
 		at_line.position = -1;
@@ -511,7 +526,7 @@ static int frames_of_v8(const struct runtime *runtime, struct runtime_reader *re
 
 /* ---- functions of the reader ----------------------------------------------------------------- */
 
-/* Returns the frame that the walk reached last, which is kept in runtime_stack.own. */
+/* Returns the frame that the walk has reached last. It is kept in runtime_stack.own. */
 static struct v8_where *where_of(struct runtime_stack *stack)
 {
 	_Static_assert(sizeof(struct v8_where) <= sizeof(stack->own), "fits");
@@ -534,7 +549,10 @@ static int enter_v8(const struct runtime *runtime, struct runtime_reader *reader
 		where->callee = callee.fp;
 	if (callee.is_innermost && (!callee.fp || callee.fp == frame->sp - 2 * V8_WORD))
 		where->registers = callee.registers;
-	/* The slots of a frame that has just begun are not written yet, so check its code first. */
+	/*
+	 * A function that has just begun has not written its slots yet, so check first if its code
+	 * is at such a place.
+	 */
 	stack->found.function = 0;
 	if (where->is_innermost)
 		got = edge_of_v8(runtime, reader, where, &stack->found);

@@ -3,16 +3,17 @@
 /*
  * Find the position in the source for an address in V8's code, by V8's own tables:
  *
- *	interpreter  the frame has BytecodeArray and offset ─▶ the bytecode's position table
- *	baseline     pc ─▶ table of each bytecode's code ─▶ the bytecode's position table
- *	optimised    pc ─▶ table of positions, each with its inlined call
+ * 	interpreter  the frame has BytecodeArray and offset ─▶ the bytecode's position table
+ * 	baseline     pc ─▶ table of each bytecode's code ─▶ the bytecode's position table
+ * 	optimised    pc ─▶ table of positions, each with its inlined call
  *
- *	header, found by searching back from the pc     Code
- *	map │ Code ─────────────────────────────────▶ data │ table │ … │ start │ flags, size
- *	instructions …   ◀───────────────────────────────────────────────┘
+ * 	header, found by searching back from the pc     Code
+ * 	map │ Code ─────────────────────────────────▶ data │ table │ … │ start │ flags, size
+ * 	instructions …   ◀───────────────────────────────────────────────┘
  *
  * The formats are those of objects/code.h and codegen/source-position-table.cc. A position table is
- * a list of increments of offset and position. The last entry at or before an offset applies.
+ * a list of increments of offset and position. For an offset, the last entry at or before the
+ * offset applies.
  */
 #include "libprof/runtime/v8.h"
 
@@ -37,12 +38,15 @@ static const struct version versions[] = {
 	{13, 6, 24, 0, 32, 8, 40, 52, 56, 3, 7, 8},
 };
 
-/* Bytes of each bytecode in V8 13.6, which does not export them; from v8_bytecode_sizes.py. */
+/*
+ * Bytes of each bytecode in V8 13.6, which does not export them. v8_bytecode_sizes.py made the
+ * table.
+ */
 static const uint8_t sizes_13_6[] = {
 #include "libprof/runtime/v8_bytecode_sizes.inc"
 };
 
-#define SCALES	      3u /* operands of one, two and four bytes */
+#define SCALES	      3u /* operands of 1, 2, 4 bytes */
 #define BYTECODES_MAX 256u
 
 static int load_symbol(struct runtime_reader *reader, struct runtime_symbols *symbols,
@@ -53,7 +57,7 @@ static int load_symbol(struct runtime_reader *reader, struct runtime_symbols *sy
 	return at ? runtime_load(reader, at, value, sizeof(*value)) : -ENOENT;
 }
 
-/* Does V8 publish a value other than @expected as @name? */
+/* Does V8 publish another value than @expected under @name? */
 static int is_contradicted(struct runtime_reader *reader, struct runtime_symbols *symbols,
 	const char *name, uint32_t expected)
 {
@@ -151,32 +155,35 @@ void v8_find_code_offsets(
 /* ---- code ------------------------------------------------------------------------------------ */
 
 #define CODE_ALIGNED 32u
-/* bytes before an address in which its code's start is searched */
+/* The start of code is searched in at most so many bytes before an address in it. */
 #define CODE_MAX     65536u
-#define CODE_BYTES   64u	/* bytes of Code that are read */
-/* limit if a function refers to the code */
+#define CODE_BYTES   64u	/* read of a Code object */
+/* Bytes of the code of one function, at most. */
 #define CODE_FAR     (1u << 20)
 #define PAGE_0	     0x10000u
 #define USER_END     (1ULL << 47)
 
 /*
- * May @word be a pointer to an object? System calls for words that are instructions would take most
- * of the time.
+ * May @word be a pointer to an object? This check comes first, because system calls to read at
+ * words that are instructions would take most of the time.
  */
 static int is_plausible(uintptr_t word)
 {
 	return v8_is_object(word) && word > PAGE_0 && word < USER_END;
 }
 
-/* May @word be a map, or the new address of an object that is being moved? */
+/*
+ * May @word be the first word of an object: a map, or the object's new address while V8 moves it?
+ */
 static int may_begin_object(uintptr_t word)
 {
 	return is_plausible(word) || (!(word & (V8_WORD - 1)) && word > PAGE_0 && word < USER_END);
 }
 
 /*
- * Is the code being moved? Its Code, @tagged, has the address @told of the instructions in the
- * other of two copies. Which copy a thread executes changes during the move.
+ * Is V8 moving the code whose Code object is @tagged? If so, there are two copies of the
+ * instructions, and a thread may execute either. The Code object has the address @told of the other
+ * copy.
  */
 static int is_moving(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t tagged,
 	uintptr_t told)
@@ -190,8 +197,9 @@ static int is_moving(const struct v8_offsets *at, struct runtime_reader *reader,
 }
 
 /*
- * Is there a code header at @stream whose instructions contain @pc? Returns 0; -ENOENT: a header of
- * other code, or of no function's; -EBADMSG: no header; or -EFAULT.
+ * Is there a code header at @stream whose instructions contain @pc? Returns 0; -ENOENT if it is the
+ * header of other code, or of code that was not compiled from a function; -EBADMSG if there is no
+ * header; or -EFAULT.
  */
 static int read_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t stream,
 	uintptr_t pc, struct v8_code *out)
@@ -241,8 +249,8 @@ static uintptr_t page_end(uintptr_t pc)
 }
 
 /*
- * Returns the cache key of @pc's page. Its value is the code last found in that page, because new
- * addresses are near old ones.
+ * Returns the cache key of the page that contains @pc. The cached value is the code that was found
+ * last in the page, because it is likely to contain other addresses in the page, too.
  */
 static uint64_t key_of_page(const struct v8_offsets *at, uintptr_t pc)
 {
@@ -250,9 +258,9 @@ static uint64_t key_of_page(const struct v8_offsets *at, uintptr_t pc)
 }
 
 /*
- * Was no code found at @key, of an address, or in the range of the search, of a page? The latter
- * holds for V8's second copy of its builtins. Valid for RUNTIME_AN_AGE walks, because code may be
- * added.
+ * Was no code found before? @key is that of an address, or that of a page for which the searched
+ * range has no header, such as pages of V8's second copy of its builtins. The answer is valid for
+ * RUNTIME_AN_AGE walks, because V8 may add code.
  */
 static int is_known_as_none(const struct runtime_reader *reader, uint64_t key)
 {
@@ -280,7 +288,10 @@ int v8_knows_code(const struct v8_offsets *at, struct runtime_reader *reader, ui
 	return pc && runtime_cache_find_number(reader, key_of_code(at, pc), &back);
 }
 
-/* Is @pc in @function's current code? It may have been compiled anew since the frame began. */
+/*
+ * Is @pc in the current code of the function at @function? If not, V8 may have compiled the
+ * function again since the frame began.
+ */
 static int read_own_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t pc,
 	uintptr_t function, struct v8_code *out)
 {
@@ -299,7 +310,7 @@ static int read_own_code(const struct v8_offsets *at, struct runtime_reader *rea
 	return pc - stream > CODE_FAR ? -ENOENT : read_code(at, reader, stream, pc, out);
 }
 
-/* Search back from @pc for the code header. Returns 0 or -ENOENT. */
+/* Search backwards from @pc for a code header. Returns 0 or -ENOENT. */
 static int search_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t pc,
 	struct v8_code *out)
 {
@@ -346,13 +357,16 @@ int v8_find_code(const struct v8_offsets *at, struct runtime_reader *reader, uin
 
 /* ---- the interpreter ------------------------------------------------------------------------- */
 
-/* below the frame pointer; the array is in the next word */
+/*
+ * Distance below the frame pointer of the bytecode offset. The BytecodeArray is in the next word.
+ */
 #define FRAME_OFFSET  40u
 #define HANDLER_BYTES 4096u
 
 /*
- * Does the interpreter execute the bytecode at @offset now? Its handlers may reuse the registers
- * that hold array and offset. They are valid if @pc lies in the handler of that bytecode.
+ * Does the interpreter execute the bytecode at @offset now? Only then are the registers of array
+ * and offset valid, because handlers may reuse them. The answer is yes if @pc is in the handler of
+ * that bytecode.
  */
 static int is_handled(const struct v8_offsets *at, struct runtime_reader *reader,
 	const struct arch_registers *registers, uintptr_t array, uint32_t offset)
@@ -375,8 +389,8 @@ static int is_handled(const struct v8_offsets *at, struct runtime_reader *reader
 }
 
 /*
- * Does the frame at @fp have a frame kind in the slot of the context? Handlers may create such
- * frames; calls of builtins do not.
+ * Was the frame at @fp created by a handler of a bytecode? Such a frame has a frame kind in the
+ * slot of the context; a frame of a builtin that was called has not.
  */
 static int is_of_handler(struct runtime_reader *reader, uintptr_t fp)
 {
@@ -398,7 +412,10 @@ int32_t v8_find_bytecode(const struct v8_offsets *at, struct runtime_reader *rea
 		type != at->bytecode_type ||
 		runtime_load_word(reader, *array + V8_ARRAY_LENGTH, &length))
 		return -ENOENT;
-	/* The interpreter's offset counts from the tagged pointer, which is the address + 1. */
+	/*
+	 * The interpreter's offset counts from the tagged pointer, which is the array's address +
+	 * 1.
+	 */
 	offset = v8_number(slots[0]);
 	if (where->callee && !is_of_handler(reader, where->callee))
 		registers = NULL;
@@ -416,9 +433,9 @@ int32_t v8_find_bytecode(const struct v8_offsets *at, struct runtime_reader *rea
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* bytes of a table that are read, at most */
+/* Bytes of a table that are read, at most. */
 #define TABLE_MAX      65536u
-/* the first offset in a position table */
+/* The first entry of a position table has this offset. */
 #define FUNCTION_ENTRY (-1)
 
 static int open_table(struct runtime_bytes *table, struct runtime_reader *reader, uintptr_t word)
@@ -437,7 +454,7 @@ static int open_table(struct runtime_bytes *table, struct runtime_reader *reader
 	return 0;
 }
 
-/* Read a number of 7 bits per byte, the lowest first. Returns 1, or 0 at the end. */
+/* Read a number with 7 bits per byte, lowest first. Returns 1, or 0 at the end of the table. */
 static int table_number(struct runtime_bytes *table, uint64_t *out)
 {
 	uint64_t value = 0;
@@ -455,7 +472,7 @@ static int table_number(struct runtime_bytes *table, uint64_t *out)
 	return 1;
 }
 
-/* Read a signed number, with the sign in the lowest bit. Returns 1, or 0 at the end. */
+/* Read a number with the sign in the lowest bit. Returns 1, or 0 at the end of the table. */
 static int table_step(struct runtime_bytes *table, int64_t *out)
 {
 	uint64_t value;
@@ -466,7 +483,10 @@ static int table_step(struct runtime_bytes *table, int64_t *out)
 	return 1;
 }
 
-/* Decode a position: a flag for V8's own files, the character, the inlined call. */
+/*
+ * Decode a position: a flag for V8's own files, the index of the character, the index of the
+ * inlined call.
+ */
 static struct v8_position unpack(uint64_t word)
 {
 	return (struct v8_position){
@@ -485,7 +505,10 @@ static int search_positions(
 	if (open_table(&table, reader, word))
 		return -EBADMSG;
 	while (table_step(&table, &step) && table_step(&table, &moved)) {
-		/* The sign distinguishes statements from expressions. */
+		/*
+		 * The sign of an increment says whether the entry is for a statement or an
+		 * expression.
+		 */
 		offset += step < 0 ? -(step + 1) : step;
 		if (offset > wanted)
 			break;
@@ -524,10 +547,12 @@ static uint32_t size_of(const struct bytecodes *codes, uint8_t bytecode, unsigne
 		       : size;
 }
 
-/* Bytecodes that widen the next one's operands: Wide, ExtraWide, and their debugger variants. */
+/*
+ * The first bytecodes, Wide, ExtraWide and their debugger variants, widen the next one's operands.
+ */
 #define PREFIXES 4u
 
-/* Skip a bytecode. Returns 1, or 0 if it was the last or its size is not known. */
+/* Skip a bytecode. Returns 1; 0 if it was the last one, or if its size is not known. */
 static int pass_bytecode(struct bytecodes *codes)
 {
 	uint8_t bytes[2];
@@ -544,7 +569,9 @@ static int pass_bytecode(struct bytecodes *codes)
 	return size > (bytes[0] < PREFIXES);
 }
 
-/* Returns the offset of the bytecode for which the baseline code at @offset was made, or < 0. */
+/*
+ * Returns the offset of the bytecode from which the baseline code at @offset was compiled, or < 0.
+ */
 static int32_t find_baseline(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct v8_code *code, uintptr_t array, uint32_t offset)
 {
@@ -605,10 +632,10 @@ int v8_find_position(const struct runtime *runtime, struct runtime_reader *reade
 
 /* ---- inlined functions ----------------------------------------------------------------------- */
 
-/* the code's own function, inlined in itself */
+/* Number of the code's own function in the list of inlined calls, if it is inlined in itself. */
 #define OWN_FUNCTION (-1)
 
-/* Load element @index of the array at @address. */
+/* Load element @index of the array object at @address. */
 static int load_element(
 	struct runtime_reader *reader, uintptr_t address, uint32_t index, uintptr_t *word)
 {
@@ -621,7 +648,7 @@ static int load_element(
 	return runtime_load_word(reader, address + V8_ARRAY_DATA + index * V8_WORD, word);
 }
 
-/* Load an element that is an object, by a strong or weak reference. */
+/* Load element @index, which must be a strong or weak reference to an object. */
 static int load_object_element(struct runtime_reader *reader, uintptr_t address, uint32_t index,
 	uintptr_t *object, uint32_t *type)
 {
@@ -644,7 +671,7 @@ int v8_load_compiled(const struct v8_offsets *at, struct runtime_reader *reader,
 
 	if (error || type == at->shared_type)
 		return error;
-	/* From 13.6 on it is in a wrapper. */
+	/* From 13.6 on, the element is a wrapper that contains the SharedFunctionInfo. */
 	return v8_load_object(reader, *shared + V8_WORD, at->shared_type, shared);
 }
 
@@ -667,7 +694,10 @@ int v8_next_inlined(const struct v8_offsets *at, struct runtime_reader *reader, 
 			reader, array + V8_ARRAY_DATA + index * sizeof(call), &call, sizeof(call)))
 		return -EBADMSG;
 	caller = unpack(call.position);
-	/* The caller of an inlined function has a smaller index. */
+	/*
+	 * In valid data, the caller of an inlined function has a smaller index. Reject others, to
+	 * end loops.
+	 */
 	if (call.function < OWN_FUNCTION || caller.inlined >= position->inlined)
 		return -EBADMSG;
 	*position = caller;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
-/* Read texts, scripts and the lines of their source from V8's objects, also while objects move. */
+/*
+ * Read texts, scripts and the lines of their source from V8's objects, even while V8 moves objects.
+ */
 #include "libprof/runtime/v8.h"
 
 #include <errno.h>
@@ -14,12 +16,12 @@
 #define STRING_THIN	  5u
 #define STRING_ONE_BYTE	  8u
 #define STRING_UNCACHED	  16u
-/* of an external string, after its resource */
+/* The offset of the characters' address in an external string, after its resource. */
 #define STRING_DATA	  24u
-/* of a cons, thin or sliced string: the string that it refers to */
+/* The offset of the referred string in a cons, thin or sliced string. */
 #define STRING_FIRST	  16u
 #define STRING_SECOND	  24u
-#define STRING_OFFSET	  24u /* of a sliced string */
+#define STRING_OFFSET	  24u /* in a sliced string */
 #define STRINGS_DEEP	  16u
 
 /* ---- objects --------------------------------------------------------------------------------- */
@@ -60,10 +62,10 @@ int v8_load_object(struct runtime_reader *reader, uintptr_t field, uint32_t type
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* Consecutive characters. */
+/* Consecutive characters of a string. */
 struct piece {
 	uintptr_t at;
-	uint32_t length, bytes; /* of a character: 1 or 2 */
+	uint32_t length, bytes; /* per character: 1 or 2 */
 };
 
 int v8_has_text(struct runtime_reader *reader, uintptr_t word)
@@ -82,7 +84,7 @@ int v8_has_text(struct runtime_reader *reader, uintptr_t word)
 	return length != 0;
 }
 
-/* Load a string's address, type and length. */
+/* Load the address, type and length of the string at @word. */
 static int load_string(struct runtime_reader *reader, uintptr_t word, uintptr_t *at, uint32_t *type,
 	uint32_t *length)
 {
@@ -103,8 +105,8 @@ static int load_halves(
 }
 
 /*
- * Find @word's characters. Returns 0; 1 if they are those of *first followed by those of *second;
- * or -errno.
+ * Find the characters of the string @word. Returns 0; 1 if they are the characters of *@first
+ * followed by those of *@second; or -errno.
  */
 static int find_piece(struct runtime_reader *reader, uintptr_t word, struct piece *out,
 	uintptr_t *first, uintptr_t *second)
@@ -127,7 +129,10 @@ static int find_piece(struct runtime_reader *reader, uintptr_t word, struct piec
 					reader, *first, &unused, &first_type, &first_length);
 			if (error)
 				return error;
-			/* V8 flattens a cons string by putting all of it into the first half. */
+			/*
+			 * Is the second half empty? V8 flattens a cons string by putting all of it
+			 * into the first half.
+			 */
 			error = first_length == length ? 0 : v8_has_text(reader, *second);
 			if (error)
 				return error < 0 || n ? -EBADMSG : 1;
@@ -178,7 +183,7 @@ static uint32_t add_piece(struct runtime_reader *reader, const struct piece *pie
 {
 	uint32_t used = 0;
 
-	/* A character takes up to four bytes. Cut only as many as may not fit. */
+	/* As UTF-8, a character takes up to four bytes. Stop only if a character might not fit. */
 	for (uint32_t i = from; i < piece->length && used + 4 < room; i++) {
 		uint32_t character = load_character(reader, piece, i);
 		uint32_t next =
@@ -229,7 +234,7 @@ uint32_t v8_text(const struct runtime *runtime, struct runtime_reader *reader, u
 	return used + 1;
 }
 
-/* Mix the text's contents into @hash. */
+/* Returns the hash of @hash and of the characters of the string @word. */
 static uint64_t hash_text(struct runtime_reader *reader, uint64_t hash, uintptr_t word)
 {
 	char text[RUNTIME_FILE_BYTES];
@@ -255,13 +260,16 @@ static uint64_t hash_text(struct runtime_reader *reader, uint64_t hash, uintptr_
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 #define BLOCK	       4096u	    /* characters */
-#define BLOCKS_AT_ONCE 128u	    /* counted in one walk, about */
-#define MARK_BLOCKS    16u	    /* between two cached counts */
-/* distinguishes keys of positions from those of blocks */
+#define BLOCKS_AT_ONCE 128u	    /* counted in one walk */
+#define MARK_BLOCKS    16u	    /* between cached counts */
+/* A bit that distinguishes the cache keys of positions from those of blocks. */
 #define POSITION_KEYS  (1ULL << 32)
 #define CHUNK	       RUNTIME_WINDOW_BYTES
 
-/* Count line ends in @count characters of @width bytes at @text, which @next follows. */
+/*
+ * Count the line ends in @count characters of @width bytes at @text. @next is the character after
+ * them.
+ */
 static inline __attribute__((always_inline)) uint32_t count_in(
 	const uint8_t *text, uint32_t width, uint32_t count, uint32_t next)
 {
@@ -280,7 +288,7 @@ static inline __attribute__((always_inline)) uint32_t count_in(
 	return ends;
 }
 
-/* Count line ends in [from, to) of @piece. Returns how many, or -errno. */
+/* Count the line ends in the characters [@from, @to) of @piece. Returns their number, or -errno. */
 static int64_t count_ends(
 	struct runtime_reader *reader, const struct piece *piece, uint32_t from, uint32_t to)
 {
@@ -295,7 +303,10 @@ static int64_t count_ends(
 			count = to - from;
 		runtime_expect_run(reader, at, (size_t)(to - from) * piece->bytes);
 		next = 0;
-		/* Load it before the view, because a load may replace the view's window. */
+		/*
+		 * Load the character before making the view, because the load may replace the
+		 * window of the view.
+		 */
 		if (load_character(reader, piece, from + count - 1) == '\r')
 			next = load_character(reader, piece, from + count);
 		text = runtime_view(reader, at, (size_t)count * piece->bytes);
@@ -313,7 +324,10 @@ static uint64_t key_of_block(uint64_t source, uint32_t block)
 	return runtime_mix(source, block);
 }
 
-/* Returns the last block at or before @block with a cached count of earlier line ends, *@ends. */
+/*
+ * Returns the last block at or before @block for which the number of earlier line ends is cached,
+ * with this number in *@ends; or block 0.
+ */
 static uint32_t find_counted(
 	const struct runtime_reader *reader, uint64_t source, uint32_t block, uint32_t *ends)
 {
@@ -327,9 +341,10 @@ static uint32_t find_counted(
 }
 
 /*
- * Count line ends before @position of the source with hash @source. Cache the counts before the
- * position, its block and every MARK_BLOCKS-th block, because bundled programs have megabytes in
- * one source. If many blocks have to be counted, return -EAGAIN and continue in a later walk.
+ * Returns the number of line ends before @position in @piece, the source with hash @source. The
+ * counts before the position, before its block and before every MARK_BLOCKS-th block are cached,
+ * because bundled programs have megabytes in one source. If many blocks have to be counted, returns
+ * -EAGAIN, and a later walk continues.
  */
 static int64_t count_before(struct runtime_reader *reader, const struct piece *piece,
 	uint64_t source, uint32_t position)
@@ -362,7 +377,7 @@ static int64_t count_before(struct runtime_reader *reader, const struct piece *p
 	return ends + more;
 }
 
-/* Count line ends before @position in V8's array of them, if there is one. */
+/* Returns the number of line ends before @position by V8's @array of line ends, or -errno. */
 static int64_t search_ends(struct runtime_reader *reader, uintptr_t array, uint32_t position)
 {
 	uintptr_t length, low = 0, high, word;
