@@ -257,7 +257,8 @@ struct runtime_module {
 /*
  * Determine whether @module is a runtime. Returns 1 with @out filled in, or 0; -EAGAIN if the
  * module is not loaded completely yet; -ENOTSUP if it is the runtime out->kind in an unsupported
- * version. Context: signal-safe, any thread.
+ * version.
+ * Context: signal-safe, any thread.
  */
 int runtime_find(
 	struct runtime *out, struct runtime_reader *reader, const struct runtime_module *module);

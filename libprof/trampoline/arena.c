@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Make and end stubs in the slots of an arena's chunks.
- *
- * A stub is a slot of data; a chunk's code and call-frame information are written once. Making a
- * stub writes its name, its payload and then its address in the code space (`space`); a stub ends
- * when `space` becomes 0. Concurrent readers read `space` before and after the other fields
- * (region_find_stub()).
+ * Make and end stubs. A stub occupies one slot of a chunk. The code and the call-frame information
+ * of all stubs of a chunk are written once, when the chunk is made. Making a stub only writes its
+ * name, its payload and then `space`, its address in the code space (a range of numbers of which
+ * each stub gets new ones). A stub ends when `space` becomes 0. Readers that run at the same time
+ * read `space` before and after the other fields (region_find_stub()).
  */
 #include "libprof/trampoline/arena.h"
 
@@ -23,10 +22,13 @@
 
 /* ---- the signature of a function's type ------------------------------------------------------ */
 
-#define ALIGNMENT_MAX 16u /* of a stub's frame, in bytes */
+#define ALIGNMENT_MAX 16u /* bytes of a stub's frame */
 #define WORDS_MAX     64u
 
-/* Larger arguments are passed in only one way, on every CPU, and so are larger results. */
+/*
+ * Arguments with more bytes than this are passed in the same way on every CPU; so are larger
+ * results.
+ */
 #define VAGUE_ARGUMENT_MAX 64u
 #define VAGUE_RESULT_MAX   16u
 
@@ -37,7 +39,7 @@ _Static_assert((int)FLAMEPROF_TYPE_OBJECT == (int)ARCH_TYPE_OBJECT &&
 static const struct flameprof_signature impossible = {
 	.stack_words = ~0u, .integer_arguments = FLAMEPROF_SIGNATURE_UNKNOWN};
 
-/* Unpack a type. Returns 1 if stubs can pass it. */
+/* Unpack a type. Returns 1 if a stub can pass values of this type. */
 static int read_type(uint64_t word, struct arch_type *out)
 {
 	unsigned kind = word & 0xff;
@@ -47,7 +49,7 @@ static int read_type(uint64_t word, struct arch_type *out)
 	return kind <= ARCH_TYPE_OBJECT && out->alignment <= ALIGNMENT_MAX;
 }
 
-/* May the type be passed in more than one way? */
+/* Does the way in which a value of this type is passed depend on more than the type's size? */
 static int is_vague(const struct arch_type *type, uint64_t bytes_max)
 {
 	return type->kind == ARCH_TYPE_OBJECT ||
@@ -55,8 +57,9 @@ static int is_vague(const struct arch_type *type, uint64_t bytes_max)
 }
 
 /*
- * Can a bind stub pass the payload as the first argument? Each integer argument then moves to the
- * next register, and the last register's to the stack, before all other stack arguments.
+ * Can a bind stub pass the payload as the first argument? For this, each integer argument moves to
+ * the next register, and the one in the last register moves to the stack, before all other stack
+ * arguments.
  */
 static int can_bind(const struct arch_call *call)
 {
@@ -95,8 +98,8 @@ struct flameprof_signature flameprof_signature_of(
 }
 
 /*
- * Bytes of code of an arena's first and largest chunks. Each chunk is four times as large as the
- * one before. Few large chunks are better, because some unwinders search all chunks.
+ * Bytes of code of an arena's first chunk and of its largest chunks. Each chunk is four times as
+ * large as the previous one. Few large chunks are better, because some unwinders search all chunks.
  */
 #define FIRST_BYTES 4096u
 #define MOST_BYTES  (1u << 20)
@@ -107,7 +110,8 @@ _Static_assert(MOST_BYTES / ARCH_STUB_ALIGN <= 1u << ARENA_SLOT_BITS, "a slot's 
 _Static_assert(ARENA_CHUNKS_MAX <= 1u << (32 - ARENA_SLOT_BITS), "a chunk's number fits");
 
 static struct flameprof_arena *arenas;
-static int suspended; /* atomic: 1 between suspend and resume */
+/* Atomic: 1 between flameprof_arenas_suspend() and flameprof_arenas_resume(). */
+static int suspended;
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void lock_for_fork(void)
@@ -148,7 +152,7 @@ int arenas_suspend(int is_suspended)
 	return __atomic_exchange_n(&suspended, is_suspended, __ATOMIC_RELAXED);
 }
 
-/* Return the slot, and its chunk, for the low half of a word of the free list. */
+/* Returns the slot for @low, the low half of a word of the free list, and its chunk. */
 static struct region_slot *slot_of(
 	struct flameprof_arena *arena, uint32_t low, struct chunk **chunk)
 {
@@ -166,14 +170,17 @@ static struct region_slot *pop_freed(struct flameprof_arena *arena, struct chunk
 		if (!(uint32_t)head)
 			return NULL;
 		slot = slot_of(arena, (uint32_t)head, chunk);
-		/* If another thread claims the slot, this is its payload; the exchange fails. */
+		/*
+		 * If another thread has claimed the slot, this is the slot's payload, and the
+		 * exchange below fails.
+		 */
 		below = (uint32_t)__atomic_load_n(&slot->payload, __ATOMIC_RELAXED);
 	} while (!__atomic_compare_exchange_n(&arena->free_list, &head,
 		((head >> 32) + 1) << 32 | below, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
 	return slot;
 }
 
-/* Push @slot of @chunk, whose `space` is 0, onto the free list. */
+/* Push @slot of @chunk onto the free list. The slot's `space` must be 0. */
 static void arena_free_slot(
 	struct flameprof_arena *arena, struct chunk *chunk, struct region_slot *slot)
 {
@@ -190,14 +197,17 @@ static struct region_slot *claim_unused(struct chunk *chunk)
 {
 	uint32_t at;
 
-	/* Load first, so that threads that find the chunk full do not increment `used` for ever. */
+	/*
+	 * Check before adding, so that `used` does not grow each time that a thread finds the chunk
+	 * full.
+	 */
 	if (!chunk || __atomic_load_n(&chunk->used, __ATOMIC_RELAXED) >= chunk->region.slots)
 		return NULL;
 	at = __atomic_fetch_add(&chunk->used, 1, __ATOMIC_RELAXED);
 	return at < chunk->region.slots ? &chunk->slot[at] : NULL;
 }
 
-/* Add a chunk. Context: arena->lock is held. */
+/* Add a chunk to @arena. Returns 0 or -errno. Context: arena->lock is held. */
 static int add_chunk(struct flameprof_arena *arena)
 {
 	uint32_t bytes = FIRST_BYTES << 2 * (arena->chunks < 8 ? arena->chunks : 8);
@@ -244,7 +254,7 @@ static struct region_slot *claim_from_new_chunk(
 
 	pthread_mutex_lock(&arena->lock);
 	*chunk = __atomic_load_n(&arena->current, __ATOMIC_RELAXED);
-	/* Another thread may have added a chunk meanwhile. */
+	/* Another thread may have added a chunk before this thread got the lock. */
 	if (*chunk != full)
 		slot = claim_unused(*chunk);
 	if (!slot) {
@@ -260,7 +270,10 @@ static struct region_slot *claim_from_new_chunk(
 	return slot;
 }
 
-/* Claim a free slot, of *@chunk; add a chunk if needed. Returns NULL with arena->status set. */
+/*
+ * Claim a free slot, of *@chunk. Adds a chunk if needed. Returns NULL if that fails; arena->status
+ * says why.
+ */
 static struct region_slot *arena_alloc_slot(struct flameprof_arena *arena, struct chunk **chunk)
 {
 	struct region_slot *slot = pop_freed(arena, chunk);
@@ -269,7 +282,7 @@ static struct region_slot *arena_alloc_slot(struct flameprof_arena *arena, struc
 		return slot;
 	*chunk = __atomic_load_n(&arena->current, __ATOMIC_ACQUIRE);
 	slot = claim_unused(*chunk);
-	/* After a refusal, do not ask the system again for each stub. */
+	/* If the system refuses executable memory, do not ask it again for each stub. */
 	if (!slot && flameprof_arena_status(arena) != FLAMEPROF_STUBS_DENIED)
 		slot = claim_from_new_chunk(arena, *chunk, chunk);
 	return slot;
@@ -305,7 +318,7 @@ static int check_signature(
 	return 0;
 }
 
-/* Make the first chunk immediately, so that the arena's status is known. */
+/* Make the first chunk immediately, so that flameprof_arena_status() is known. */
 static void make_first_chunk(struct flameprof_arena *arena)
 {
 	int error;
@@ -431,7 +444,9 @@ flameprof_function *arena_new_stub(
 	if (!slot)
 		return NULL;
 	text = (char *)slot->name;
-	/* The stores below must not be visible before `space` became 0 for the slot's last stub. */
+	/*
+	 * Order the stores below after the store of 0 to `space`, which ended the slot's last stub.
+	 */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	if (permanent_set_text(&text, name && *name ? name : ARENA_NO_NAME, FLAMEPROF_NAME_BYTES)) {
 		arena_free_slot(arena, chunk, slot);
@@ -458,7 +473,7 @@ flameprof_function *flameprof_stub_new(
 	return stub ? stub : arena_plain(arena, payload);
 }
 
-/* Find the slot of the stub at @address. Returns NULL if it is not one of @arena. */
+/* Returns the slot of the stub at @address, or NULL if no stub of @arena is there. */
 static struct region_slot *find_slot(
 	struct flameprof_arena *arena, uintptr_t address, struct chunk **chunk)
 {
@@ -486,7 +501,7 @@ void flameprof_stub_free(struct flameprof_arena *arena, flameprof_function *stub
 	if (!arena || !stub || stub == arena->target)
 		return;
 	slot = find_slot(arena, (uintptr_t)stub, &chunk);
-	/* If the stub is freed twice at once, only one thread frees the slot. */
+	/* If two threads free the stub at the same time, only one of them frees the slot. */
 	if (!slot || !__atomic_exchange_n(&slot->space, 0, __ATOMIC_ACQ_REL))
 		return;
 	publish_remove_slot(&chunk->region, (uint32_t)(slot - chunk->slot));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An arena: chunks of equal stubs, and a list of their free slots. Making and freeing a stub takes
- * no lock: a slot that was never used is claimed by one atomic addition, a freed one by one
+ * An arena: chunks of equal stubs, and a list of free slots. Making and freeing a stub takes no
+ * lock: a slot that was never used is claimed by one atomic addition, a freed slot by one
  * compare-and-swap.
  */
 #ifndef LIBPROF_TRAMPOLINE_ARENA_H
@@ -17,38 +17,41 @@
 #define ARENA_CHUNKS_MAX 4096u
 
 struct flameprof_arena {
-	/* list of all arenas, under arenas_lock() */
+	/* The list of all arenas, protected by arenas_lock(). */
 	struct flameprof_arena *next;
 	flameprof_function *target; /* the stubs' shared word */
-	/* the stubs call here, so code is put near */
+	/* The stubs call this function, so their code is mapped near it. */
 	flameprof_function *near;
 	enum flameprof_code_kind kind;
 	int hides_target;
 	struct arch_stub_shape shape;
 	struct arch_stub_template stub;
-	uint32_t status; /* atomic: enum flameprof_stub_status */
+	uint32_t status; /* atomic */
 	/*
-	 * Stack of freed slots, atomic. Low half: chunk number << 20 | slot, plus 1; 0: empty. High
-	 * half: number of changes, so that a compare-and-swap fails after a slot was popped and
-	 * pushed again (ABA). The payload of a free slot is the low half for the slot below it.
+	 * Stack of freed slots, atomic. The low half is chunk number << 20 | slot number, plus 1;
+	 * or 0 if the stack is empty. The high half counts changes, so that a compare-and-swap
+	 * fails after another thread popped and pushed the same slot (ABA). The payload of a free
+	 * slot is the low half for the next one.
 	 */
 	uint64_t free_list;
-	struct chunk *current; /* atomic: chunk with never used slots */
-	pthread_mutex_t lock;  /* for writers of chunk, chunks */
+	/* Atomic: the chunk that has slots which were never used. */
+	struct chunk *current;
+	pthread_mutex_t lock;  /* for chunk, chunks */
 	uint32_t chunks;
 	struct chunk *chunk[ARENA_CHUNKS_MAX]; /* atomic */
 	struct arena_suspended *suspended;     /* state of suspend.c */
 	struct flameprof_arena *next_intercept; /* list of intercept.c */
-	const struct arena_owner *owner;	/* NULL: the host, flameprof_arena_new() */
+	/* The part of the library that makes the stubs; NULL: the host makes them. */
+	const struct arena_owner *owner;
 };
 
-/* Callbacks around suspend and resume, of the part of the library that makes an arena's stubs. */
+/* Callbacks to the part of the library that makes an arena's stubs, around suspend and resume. */
 struct arena_owner {
-	/* All stubs have ended: forget their addresses. */
+	/* All stubs have ended, so forget their addresses. */
 	void (*clear_known)(void);
-	/* Set @shape for the CPU and the process in which the image is resumed. */
+	/* Set @shape for the CPU and the process in which the saved process image is resumed. */
 	void (*prepare)(struct arch_stub_shape *shape);
-	/* @stub was made again. */
+	/* @stub has been made again. */
 	void (*restore_known)(flameprof_function *stub, uint32_t stack_words);
 };
 
@@ -58,25 +61,25 @@ struct arena_owner {
 #define ARENA_NO_NAME "[anonymous]"
 
 /*
- * Make an arena of any kind of stubs. Without executable memory it stays empty, and arena->status
- * tells why.
+ * Make an arena of any kind of stubs. If the system refuses executable memory, the arena has no
+ * stubs, and arena->status says why.
  *
  * @out   gets the arena, owned: flameprof_arena_free()
- * @near  the code is placed near this function
+ * @near  the code is mapped near this function
  *
- * Returns 0, -EINVAL or -ENOTSUP if no stub can have this @shape, -ENOMEM.
+ * Returns 0; -EINVAL or -ENOTSUP if no stub can have this @shape; -ENOMEM.
  */
 int arena_new(struct flameprof_arena **out, enum flameprof_code_kind kind,
 	const struct arch_stub_shape *shape, flameprof_function *target, flameprof_function *near);
 
-/* Make a stub as flameprof_stub_new() does, but return NULL if that fails. */
+/* Make a stub like flameprof_stub_new(), but return NULL if that fails. */
 flameprof_function *arena_new_stub(
 	struct flameprof_arena *arena, const char *name, uintptr_t payload);
 
 /* End all stubs and free all chunks. Context: no thread makes or frees stubs of the arena. */
 void arena_drop_chunks(struct flameprof_arena *arena);
 
-/* Return the function to use when there is no stub with @payload. */
+/* Returns the function to use if there is no stub with @payload. */
 static inline flameprof_function *arena_plain(
 	const struct flameprof_arena *arena, uintptr_t payload)
 {
@@ -88,13 +91,13 @@ static inline flameprof_function *arena_plain(
 void arena_set_status(struct flameprof_arena *arena, enum flameprof_stub_status status);
 
 /*
- * Return 1 between suspend and resume. arenas_suspend() sets this and returns the old value.
- * Context: any thread; used by suspend.c.
+ * arenas_are_suspended() returns 1 between suspend and resume. arenas_suspend() sets this state and
+ * returns the old one. Context: any thread; used by suspend.c.
  */
 int arenas_are_suspended(void);
 int arenas_suspend(int is_suspended);
 
-/* Lock the list of all arenas, which begins at *@first and is linked by `next`. */
+/* Lock the list of all arenas. *@first gets its first arena; `next` links the others. */
 void arenas_lock(struct flameprof_arena **first);
 void arenas_unlock(void);
 

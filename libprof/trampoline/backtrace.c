@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: flameprof_backtrace() is for handlers, that of SIGSEGV among them. */
 /*
- * flameprof_backtrace(): the unwinding core without assumptions. No stack bounds are known, there
- * is no cache, and the kernel reads every word of memory.
+ * flameprof_backtrace(): walk a stack without assumptions. The stack's bounds are not known, there
+ * is no row cache, and the kernel reads every word of memory.
  */
 #include <stddef.h>
 
@@ -13,7 +13,10 @@
 #include "libprof/trampoline/region.h"
 #include "libprof/unwind/memory.h"
 
-/* Set no module number, so that frames are absolute addresses. */
+/*
+ * Find the module or the stub at @pc. Its number is WIRE_MODULE_NONE, so that frames are absolute
+ * addresses.
+ */
 static int find_module(uintptr_t pc, struct unwind_module *out)
 {
 	int error = unwind_find_object(pc, out, NULL);
@@ -29,15 +32,15 @@ static int find_module(uintptr_t pc, struct unwind_module *out)
 #define UNWIND_ROWCACHE                      ((struct rowcache *)NULL)
 #include "libprof/unwind/unwind_core.h"
 
-/* Frames of this file: flameprof_backtrace() and walk_here(). */
+/* Frames of functions in this file, at most: flameprof_backtrace() and walk_here(). */
 #define OWN_MAX 2u
 
 _Static_assert(sizeof(struct flameprof_backtrace_frame) >= (1 + OWN_MAX) * sizeof(uint64_t),
 	"the words of a walk fit where its frames will be");
 
 /*
- * Convert @words to @frames. The words are in the memory of @frames; from the last to the first,
- * each is read before it is overwritten.
+ * Convert @words to @frames. The words are in the memory of @frames. The loop goes from the last
+ * frame to the first, so that each word is read before it is overwritten.
  */
 static void fill_frames(
 	const uint64_t *words, struct flameprof_backtrace_frame *frames, unsigned count)
@@ -51,7 +54,9 @@ static void fill_frames(
 	}
 }
 
-/* Count the first words that are frames of this file, up to the frame that @caller returns to. */
+/*
+ * Returns the number of leading frames that belong to this file; the next frame is that of @caller.
+ */
 static unsigned count_own(const uint64_t *words, unsigned count, uintptr_t caller)
 {
 	unsigned own = 0;
@@ -91,7 +96,10 @@ static __attribute__((noinline)) unsigned walk_here(const void *ucontext,
 	return count;
 }
 
-/* If the compiler makes this a tail call, the other copy sees our caller as its own. */
+/*
+ * The compiler may make this call a tail call: then the other copy's caller is the host, as it must
+ * be.
+ */
 unsigned flameprof_backtrace(
 	const void *ucontext, struct flameprof_backtrace_frame *frames, unsigned room)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A chunk of equal stubs: where it is mapped, its contents, and how it becomes executable. If
- * mprotect(2) refuses executable memory, the pages are a memfd's; if that is refused, too, there
- * are no stubs and the host gets the plain target. A chunk is placed near its target, because calls
- * across 4 GiB cost 1.6 ns more. One large chunk is better than many small ones, because libgcc
- * sorts all registered entries at each search.
+ * A chunk of equal stubs: its address, its contents, and how it becomes executable. If mprotect(2)
+ * refuses executable memory, the pages are those of a memfd. If the memfd is refused, too, there
+ * are no stubs, and the host gets the target itself. A chunk is mapped near its target, because
+ * calls over more than 4 GiB cost 1.6 ns more. One large chunk is better than many small ones,
+ * because libgcc sorts all registered entries at each search.
  */
 #include "libprof/trampoline/chunk.h"
 
@@ -26,15 +26,16 @@
 
 /* ---- code and its unwinding information ------------------------------------------------------ */
 /*
- * Layout of the executable pages: equal stubs, then their call-frame information, complete from
- * the start, so that making a stub writes none of it.
+ * Layout of the executable pages: equal stubs, then their call-frame information. All of it is
+ * written when the chunk is made, so that making a stub writes none of it.
  *
- *	code           stub, fill, stub, fill, ...        every `stride` bytes
- *	.eh_frame_hdr  a search table, one entry a stub   at `header_at`
- *	.eh_frame      one CIE, one FDE a stub, 0         at `frame_at`, up to `frame_end`
- *	brief one      one CIE, one FDE for all, 0        at `brief_at`, up to `end_at`
+ * 	code           stub, fill, stub, fill, ...        every `stride` bytes
+ * 	.eh_frame_hdr  a search table, one entry a stub   at `header_at`
+ * 	.eh_frame      one CIE, one FDE a stub, 0         at `frame_at`, up to `frame_end`
+ * 	brief one      one CIE, one FDE for all, 0        at `brief_at`, up to `end_at`
  *
- * The data pages behind them have a word for each stub, its payload, and one for all, the target.
+ * The data pages after them have one word for each stub, its payload, and one word for all stubs,
+ * the target.
  */
 
 /* Source: LSB Core, "Exception Frames" (.eh_frame, .eh_frame_hdr). */
@@ -49,19 +50,19 @@ struct emit_plan {
 	uint32_t frame_end;
 	uint32_t brief_at; /* 0: none */
 	uint32_t end_at;
-	/* Set by the caller, in bytes from the first stub: */
+	/* The caller sets these members. They are in bytes from the first stub: */
 	uint32_t target_at;
-	/* of the first stub; others at multiples of payload_stride */
+	/* Of the first stub. The payloads of the others follow at multiples of payload_stride. */
 	uint32_t payload_at;
 	uint32_t payload_stride;
 };
 
-/* four encodings, address of .eh_frame, number of entries */
+/* Four encodings, the address of .eh_frame, the number of entries. */
 #define HEADER_BYTES 12u
 #define ENTRY_BYTES  8u
 #define CIE_BYTES    ((8 + ARCH_STUB_CIE_BYTES + 7) & ~7u)
 #define BRIEF_FDE_BYTES ((FDE_FIXED + ARCH_STUB_BRIEF_MAX + 7) & ~7u)
-/* length, CIE, first pc, range, augmentation length of 0 */
+/* Length, CIE, first pc, range, and an augmentation length of 0. */
 #define FDE_FIXED    17u
 
 static uint32_t fde_bytes(const struct arch_stub_template *stub)
@@ -69,7 +70,7 @@ static uint32_t fde_bytes(const struct arch_stub_template *stub)
 	return (FDE_FIXED + stub->cfi_bytes + 7) & ~7u;
 }
 
-/* Return the distance between stubs in bytes. */
+/* Returns the distance between two stubs in bytes. */
 static uint32_t emit_stride(const struct arch_stub_template *stub)
 {
 	return (REGION_STRIDE(stub->code_bytes) + ARCH_STUB_ALIGN - 1) & ~(ARCH_STUB_ALIGN - 1u);
@@ -148,10 +149,10 @@ static void write_fdes(const struct emit_plan *plan, uint8_t *room)
 	}
 }
 
-/* Write plan->end_at bytes to @room. The code will run at @start. */
+/* Write plan->end_at bytes to @room. The code will be executed at @start. */
 static void emit_write(const struct emit_plan *plan, uintptr_t start, uint8_t *room)
 {
-	/* version; .eh_frame: pcrel | sdata4, count: udata4, table: datarel | sdata4 */
+	/* Version 1; .eh_frame: pcrel | sdata4; count: udata4; table: datarel | sdata4. */
 	static const uint8_t encodings[] = {1, 0x1b, 0x03, 0x3b};
 
 	write_code(plan, room);
@@ -167,13 +168,14 @@ static void emit_write(const struct emit_plan *plan, uintptr_t start, uint8_t *r
 
 /* ---- executable memory ----------------------------------------------------------------------- */
 /*
- * Memory that is first written, then executed, never both at once. First choice: private memory,
- * made executable after it is written. If that is refused (prctl(PR_SET_MDWE), some SELinux
- * policies): a memfd, written through one mapping and executed through another.
+ * Executable memory is first written, then executed, and never both at the same time. The first
+ * choice is private memory that is made executable after it is written. If the system refuses this
+ * (prctl(PR_SET_MDWE), some SELinux policies), a memfd is written through one mapping and executed
+ * through another.
  */
 
 #ifndef MFD_EXEC
-/* Linux 6.3; required by the sysctl vm.memfd_noexec */
+/* From Linux 6.3 on; the sysctl vm.memfd_noexec requires it. */
 #define MFD_EXEC 0x0010u
 #endif
 
@@ -185,7 +187,9 @@ static int map_over(uintptr_t start, size_t bytes, int protection)
 	return memory == MAP_FAILED ? -errno : 0;
 }
 
-/* Return -ENOMEM for ENOMEM. All other errors mean a refusal. */
+/*
+ * Returns -ENOMEM for ENOMEM, and -EACCES for all other errors, which mean that the system refuses.
+ */
 static int refusal_error(int error)
 {
 	return error == ENOMEM ? -ENOMEM : -EACCES;
@@ -204,7 +208,7 @@ static int open_memfd(size_t bytes)
 {
 	struct rlimit limit;
 
-	/* Growing a file beyond RLIMIT_FSIZE would raise SIGXFSZ. */
+	/* Do not grow a file beyond RLIMIT_FSIZE: the kernel would send SIGXFSZ. */
 	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < bytes) {
 		errno = EFBIG;
 		return -1;
@@ -224,7 +228,10 @@ static int make_from_file(
 
 	if (fd < 0)
 		return refusal_error(errno);
-	/* Allocate all blocks now, because an access to a missing one would raise SIGBUS. */
+	/*
+	 * Allocate all blocks now: an access to a block that cannot be allocated later would raise
+	 * SIGBUS.
+	 */
 	error = posix_fallocate(fd, 0, (off_t)bytes);
 	if (error) {
 		error = error == ENOSPC ? -ENOMEM : refusal_error(error);
@@ -249,11 +256,11 @@ out:
 /*
  * Fill the pages [@start, @start + @bytes), which the caller may replace, with executable code.
  *
- * @write    writes the code to @room; the code will run at @start
- * @of_file  gets 1 if the pages are a memfd's, else 0
+ * @write    writes the code to @room; the code will be executed at @start
+ * @of_file  gets 1 if the pages are those of a memfd, otherwise 0
  *
- * Returns 0; -ENOMEM; -EACCES if executable memory is refused: the pages are then readable and
- * writable.
+ * Returns 0; -ENOMEM; or -EACCES if the system refuses executable memory: the pages are then
+ * readable and writable.
  */
 static int executable_make(uintptr_t start, size_t bytes,
 	void (*write)(void *context, uint8_t *room), void *context, int *of_file)
@@ -274,7 +281,7 @@ static int executable_make(uintptr_t start, size_t bytes,
 	return error;
 }
 
-/* Free the pages' memory but keep the addresses reserved. */
+/* Free the memory of the pages, but keep their addresses reserved. */
 static void executable_drop(uintptr_t start, size_t bytes)
 {
 	if (map_over(start, bytes, PROT_NONE))
@@ -287,7 +294,7 @@ static void executable_drop(uintptr_t start, size_t bytes)
 #define NEAR	     ((uintptr_t)1 << 30)
 #define START_ALIGN  65536u /* the largest page size */
 
-/* atomic: address of the last chunk mapped */
+/* Atomic: address of the chunk that was mapped last. */
 static uintptr_t last_start;
 static struct chunk *pool; /* chunks without code */
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -301,7 +308,7 @@ static size_t round_to_pages(size_t bytes)
 	return (bytes + page - 1) & ~(page - 1);
 }
 
-/* Plan as many slots as fill the pages of code, but no more than the stubs can reach. */
+/* Plan so many slots that they fill the pages of code, but no more than the stubs can reach. */
 static void make_plan(const struct arch_stub_template *stub, uint32_t slots, struct emit_plan *plan)
 {
 	uint32_t stride = emit_stride(stub);
@@ -344,11 +351,11 @@ static void pool_push(struct chunk *chunk)
 }
 
 /*
- * Return an address hint for a chunk of @bytes, near @target, because on CPUs that predict only the
- * lower half of an address, a call and its return across 4 GiB cost a nanosecond or more. Choose an
- * address below the target, because a heap grows above it, or far above if there is no room below.
- * It is random by some pages, as other mappings are. The kernel uses another address if this one is
- * not free.
+ * Returns an address hint for a chunk of @bytes near @target. On CPUs that predict only the lower
+ * half of an address, a call and its return over more than 4 GiB cost a nanosecond or more. The
+ * address is below the target, because a heap grows above it; or far above if there is no room
+ * below. The address is random by some pages, as those of other mappings are. The kernel uses
+ * another address if this one is not free.
  */
 static void *address_near(const void *target, size_t bytes)
 {
@@ -359,7 +366,7 @@ static void *address_near(const void *target, size_t bytes)
 
 	if (getrandom(&pages, sizeof(pages), GRND_NONBLOCK) == sizeof(pages))
 		jitter = (uintptr_t)pages << 12;
-	/* Place chunks with nearby targets side by side. */
+	/* Map chunks with nearby targets next to each other. */
 	if (last && last - at + NEAR < 2 * NEAR)
 		at = last - bytes;
 	else if (at > 2 * NEAR)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A chunk of equal stubs: one mapping with pages of code and call-frame information (see chunk.c),
- * then pages of data that begin with struct chunk. Addresses and data are never unmapped, because
- * handlers read them without a lock. The code pages are freed with the arena and filled again,
- * perhaps with other code, when another arena reuses the chunk.
+ * A chunk of equal stubs: one mapping that has pages of code and call-frame information (see
+ * chunk.c), then pages of data that begin with struct chunk. Addresses and data are never unmapped,
+ * because handlers read them without a lock. The code pages are freed with the arena. When another
+ * arena reuses the chunk, they are filled again, possibly with other code.
  *
- *	start               executable pages: chunk.c
- *	start + code_room   struct chunk, slots
+ * 	start               executable pages: chunk.c
+ * 	start + code_room   struct chunk, slots
  */
 #ifndef LIBPROF_TRAMPOLINE_CHUNK_H
 #define LIBPROF_TRAMPOLINE_CHUNK_H
@@ -19,30 +19,33 @@
 
 struct chunk {
 	struct region region;
-	flameprof_function *target; /* the word that all stubs share */
+	flameprof_function *target; /* shared by all stubs */
 	struct chunk *next_pooled;
 	struct flameprof_arena *arena;
 	size_t code_room;   /* bytes of the executable pages */
-	/* number of slots that the data pages can hold */
+	/* Number of slots for which the data pages have room. */
 	uint32_t slot_room;
 	uint32_t number;    /* index in its arena */
-	/* atomic: slots claimed so far; may exceed region.slots */
+	/* Atomic: number of slots claimed so far. It may exceed region.slots. */
 	uint32_t used;
 	struct region_slot slot[];
 };
 
 /*
- * Make a chunk with all slots free, not yet in the set of regions.
+ * Make a chunk in which all slots are free. It is not in the set of regions yet.
  *
- * @slots  wanted number; rounded up to fill pages
+ * @slots  the wanted number of slots; rounded up to fill pages
  * @arena  owner of the stubs
  *
- * Returns 0, -ENOMEM, or -EACCES if the system refuses executable memory.
- * Context of all functions here: any thread, not a handler.
+ * Returns 0, -ENOMEM, or -EACCES if the system refuses executable memory. Context of all functions
+ * here: any thread, not a handler.
  */
 int chunk_new(struct chunk **out, uint32_t slots, struct flameprof_arena *arena);
 
-/* Free the code; keep addresses and data for another arena. The region must be removed before. */
+/*
+ * Free the code, but keep addresses and data for another arena. The caller has removed the region
+ * before.
+ */
 void chunk_free(struct chunk *chunk);
 
 /* Hold this file's lock across every fork(): see region_watch_forks(). */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The host's own code. A struct code is reused but never freed, because handlers read it. */
+/*
+ * Record the code that the host has generated itself. A struct code is reused but never freed,
+ * because handlers read it.
+ */
 
 #include <errno.h>
 #include <pthread.h>
@@ -18,24 +21,25 @@
 
 /* ---- an index for call-frame information ----------------------------------------------------- */
 /*
- * Build an .eh_frame_hdr for an .eh_frame of the host that has none. The host's bytes are checked
- * here, once, because handlers later follow the index without checks.
+ * Build an .eh_frame_hdr (an index) for an .eh_frame of the host that has none. The host's bytes
+ * are checked here, once, because handlers later follow the index without checks.
  */
 
 
 struct frame_index {
-	/* range of the index and all records it refers to */
+	/* The range that contains the index and all records to which it points. */
 	uintptr_t cfi_start, cfi_end;
 	uintptr_t eh_frame_hdr;
-	size_t eh_frame_bytes; /* with the four zero bytes at its end */
+	/* with the four zero bytes */
+	size_t eh_frame_bytes;
 };
 
-/* A longer section means a wrong pointer. */
+/* If a section is longer than this, the pointer to it must be wrong. */
 #define MOST_BYTES (256u << 20)
 
 /*
- * version; .eh_frame: absolute, count: udata8, table: absolute. Relative 4-byte pointers cannot be
- * used, because the code and its information may be far apart.
+ * Version 1; .eh_frame: absolute; count: udata8; table: absolute. Relative 4-byte pointers cannot
+ * be used, because the code may be far from its call-frame information.
  */
 static const uint8_t encodings[] = {1, CFI_PTR_ABSOLUTE, CFI_PTR_UDATA8, CFI_PTR_ABSOLUTE};
 
@@ -44,7 +48,7 @@ struct entry {
 	uint64_t fde;
 };
 
-/* The index begins at `encoding`; the padding aligns what follows. */
+/* The index begins at `encoding`. The padding before it aligns the members after it. */
 struct header {
 	uint8_t pad[4];
 	uint8_t encoding[4];
@@ -61,8 +65,9 @@ static int compare(const void *a, const void *b)
 }
 
 /*
- * Parse the records. Store an entry in @entry, unless NULL, for each FDE that begins in [@start,
- * @start + @bytes). Returns their number or -EINVAL; *@end gets the end of the section.
+ * Parse the records of the section. For each FDE that begins in [@start, @start + @bytes), store an
+ * entry in @entry, unless @entry is NULL. Returns the number of these FDEs, or -EINVAL; *@end gets
+ * the end of the section.
  */
 static int64_t read_records(const struct unwind_module *module, uintptr_t start, size_t bytes,
 	struct entry *entry, uintptr_t *end)
@@ -85,7 +90,7 @@ static int64_t read_records(const struct unwind_module *module, uintptr_t start,
 		if (!cfi_skip(&at, length))
 			return -EINVAL;
 		body.end = at.at;
-		/* Id 0 marks a CIE, which is parsed with its FDEs. */
+		/* Id 0 marks a CIE. CIEs are parsed with their FDEs. */
 		if (!(at.at - record == length + 4 ? cfi_u32(&body) : cfi_u64(&body)))
 			continue;
 		if (cfi_parse_fde(module, record, &fde) || fde.begin > fde.end)
@@ -103,10 +108,10 @@ static int64_t read_records(const struct unwind_module *module, uintptr_t start,
 /*
  * Index the FDEs at @eh_frame.
  *
- * @table  a block of permanent.h to reuse, or NULL; gets the block that holds the index
+ * @table  a block of permanent.h to reuse, or NULL; gets the block that has the index
  *
- * Returns 0; -EINVAL if the bytes are no .eh_frame or none of it covers [@start, @start + @bytes);
- * -ENOMEM.
+ * Returns 0; -EINVAL if the bytes are not an .eh_frame, or if no FDE begins in [@start, @start +
+ * @bytes); -ENOMEM.
  */
 static int frame_index_make(struct frame_index *out, char **table, const void *eh_frame,
 	uintptr_t start, size_t bytes)
@@ -150,12 +155,12 @@ struct code {
 	struct region region;
 	struct region_slot slot;
 	struct code *next_free;
-	/* index of its call-frame information */
+	/* The index of the call-frame information. */
 	char *table;
 };
 
 static struct code *free_list;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects free_list */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for free_list */
 
 static FORK_LOCK(watch_forks, lock, permanent_watch_forks(); region_watch_forks())
 
@@ -266,7 +271,7 @@ int flameprof_code_remove(const void *start)
 	if (!region || region->kind != FLAMEPROF_CODE_HOST || region->start != (uintptr_t)start)
 		return -ENOENT;
 	code = region->owner;
-	/* If the code is removed twice at once, only one thread does it. */
+	/* If two threads remove the code at the same time, only one of them does it. */
 	if (!__atomic_exchange_n(&code->slot.space, 0, __ATOMIC_ACQ_REL))
 		return -ENOENT;
 	region_remove(&code->region);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Hold locks across fork(2), so that they are free in the child and the data that they protect is
- * consistent. Each file does this for its own lock before the lock is first taken.
+ * consistent. Each file does this for its own lock before it takes the lock for the first time.
  */
 #ifndef LIBPROF_TRAMPOLINE_FORK_LOCK_H
 #define LIBPROF_TRAMPOLINE_FORK_LOCK_H
@@ -9,12 +9,13 @@
 #include <pthread.h>
 
 /*
- * Define `void @watch(void)` (static if `static` precedes the macro). Its first call makes every
- * fork call @prepare() before and @done() after, in parent and child; further calls do nothing.
- * Context of @watch: any thread, not a handler.
+ * Define `void @watch(void)` (static if `static` precedes the macro). After its first call, every
+ * fork calls @prepare() before and @done() after the fork, in parent and child. Further calls do
+ * nothing. Context of @watch: any thread, not a handler.
  *
- * @inner  statements that register locks taken while this one is held. pthread_atfork(3) runs
- *         prepare handlers in reverse order, so inner locks must be registered first.
+ * @inner  statements that register the locks which are taken while this lock is held.
+ *         pthread_atfork(3)
+ *       calls prepare handlers in reverse order, so inner locks must be registered first.
  */
 #define FORK_WATCH(watch, prepare, done, inner)                                                    \
 	void watch(void);                                                                          \
@@ -30,7 +31,7 @@
 		pthread_once(&once, watch##_register);                                             \
 	}
 
-/* Define @watch as FORK_WATCH does, for a single mutex @lock. */
+/* Define @watch like FORK_WATCH(), for a single mutex @lock. */
 #define FORK_LOCK(watch, lock, inner)                                                              \
 	void watch(void);                                                                          \
 	static void watch##_prepare(void)                                                          \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * In a process with two copies of the library (libprof/session/injected.h), the profiler's copy
- * makes the stubs. The program's copy forwards these calls to it.
+ * A process may have two copies of the library (libprof/session/injected.h). The profiler's copy
+ * then makes the stubs, and the program's copy forwards these calls to the profiler's copy.
  */
 #ifndef LIBPROF_TRAMPOLINE_OTHER_COPY_H
 #define LIBPROF_TRAMPOLINE_OTHER_COPY_H
@@ -9,7 +9,10 @@
 #include "libprof/flameprof_stub.h"
 #include "libprof/flameprof_vm.h"
 
-/* All functions of flameprof_stub.h, and of ticks, because intercept stubs read the counter. */
+/*
+ * All functions of flameprof_stub.h, and those for ticks, because intercept stubs read the counter
+ * of ticks.
+ */
 #define OTHER_COPY_FUNCTIONS(X)                                                                    \
 	X(flameprof_arena_new)                                                                     \
 	X(flameprof_arena_hide_target)                                                             \
@@ -40,7 +43,7 @@
 
 #define OTHER_COPY_MEMBER(function) __typeof__(function) *function;
 
-/* Functions of the profiler's copy; all NULL in the copy that makes the stubs. */
+/* Functions of the profiler's copy. All are NULL in the copy that makes the stubs. */
 struct other_copy {
 	OTHER_COPY_FUNCTIONS(OTHER_COPY_MEMBER)
 };

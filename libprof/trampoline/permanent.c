@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Allocate permanent blocks by atomic addition from slabs. Slabs come from mmap(2) and not from
- * malloc(3), because a leak checker in the program searches its heap and would find no pointer to
- * the names.
+ * malloc(3): a leak checker in the program searches the heap for pointers, and would report the
+ * names as leaks.
  */
 #include "libprof/trampoline/permanent.h"
 #include "libprof/trampoline/fork_lock.h"
@@ -18,12 +18,13 @@
 #define MOST_BYTES  (1u << 30)
 
 struct slab {
-	uint64_t used; /* atomic: may exceed SLAB_BYTES */
+	/* Atomic. It may exceed SLAB_BYTES. */
+	uint64_t used;
 	uint64_t pad;
 };
 
 static struct slab *current; /* atomic */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held to map the next slab */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held to map a slab */
 
 FORK_LOCK(permanent_watch_forks, lock, (void)0)
 
@@ -52,7 +53,7 @@ static void *cut_from_new_slab(struct slab *full, size_t bytes)
 
 	pthread_mutex_lock(&lock);
 	next = __atomic_load_n(&current, __ATOMIC_RELAXED);
-	/* Another thread may have mapped a slab meanwhile. */
+	/* Another thread may have mapped a slab before this thread got the lock. */
 	if (next != full)
 		block = cut_block(next, bytes);
 	if (!block) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: permanent_bytes() and permanent_copy() are for handlers. */
 /*
- * Memory that handlers may still read while its owner overwrites it: names of ended stubs, tables
- * of removed code. It is never unmapped. A block stays with its owner, who reuses it while it is
- * large enough. A new block is at least twice as large as the old one, so all abandoned blocks
- * together are no larger than the one in use.
+ * Memory that handlers may still read while its owner overwrites it: names of stubs that have
+ * ended, tables of removed code. It is never unmapped. A block stays with its owner, which reuses
+ * the block while it is large enough. A new block is at least twice as large as the old one, so all
+ * abandoned blocks of an owner together are no larger than the block in use.
  */
 #ifndef LIBPROF_TRAMPOLINE_PERMANENT_H
 #define LIBPROF_TRAMPOLINE_PERMANENT_H
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 struct permanent {
-	uint32_t bytes; /* size of data; never changes */
+	uint32_t bytes; /* of data; constant */
 	uint32_t pad;
 	char data[];
 };
@@ -24,26 +24,28 @@ static inline struct permanent *permanent_of(const char *data)
 }
 
 /*
- * Return a block of at least @bytes (up to 1 GiB), 16-byte aligned, zeroed if new.
+ * Returns a block of at least @bytes (up to 1 GiB), 16-byte aligned, zeroed if it is new.
  *
- * @data  an earlier result of this function, or NULL; it is returned if it is large enough, else
- *        abandoned
+ * @data  an earlier result of this function, or NULL. If this block is large enough, it is
+ *        returned;
+ *      otherwise it is abandoned.
  *
- * Returns NULL without memory; @data is unchanged then.
+ * Returns NULL if there is no memory; @data stays valid then.
  * Context: any thread, not a handler. Takes a lock only once per megabyte.
  */
 char *permanent_reserve(char *data, size_t bytes);
 
 /*
- * Write @text, cut at @limit bytes, into *@data, which may be replaced by a larger block. Stores
- * bytes atomically, because handlers may read. Returns 0, or -ENOMEM with *@data unchanged.
+ * Write @text, cut at @limit bytes, to *@data, which may be replaced by a larger block. Bytes are
+ * stored atomically, because handlers may read them at the same time. Returns 0, or -ENOMEM with
+ * *@data unchanged.
  * Context: any thread, not a handler.
  */
 int permanent_set_text(char **data, const char *text, size_t limit);
 
 /*
- * Copy the text in @data, which may change meanwhile, to @out, cut at @room - 1 bytes. Returns the
- * number of bytes with the NUL. Context: signal-safe.
+ * Copy the text in @data to @out, cut at @room - 1 bytes. The text may change during the copy.
+ * Returns the number of bytes including the NUL. Context: signal-safe.
  */
 static inline uint32_t permanent_copy(const char *data, char *out, uint32_t room)
 {
@@ -61,7 +63,10 @@ static inline uint32_t permanent_copy(const char *data, char *out, uint32_t room
 	return n + 1;
 }
 
-/* Return the size with NUL of the text in @data, which may change. Context: signal-safe. */
+/*
+ * Returns the number of bytes, including the NUL, of the text in @data, which may change. Context:
+ * signal-safe.
+ */
 static inline uint32_t permanent_text_bytes(const char *data)
 {
 	uint32_t limit = permanent_of(data)->bytes;

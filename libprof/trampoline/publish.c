@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Report generated code to the tools that are on: turn tools on, replay what exists to a new tool,
- * restart in fork children. Each tool is a struct publisher in its own file: publish_perf_map.c and
- * publish_jitdump.c (perf), publish_gdb.c, publish_unwinders.c (exceptions), publish_libunwind.c.
+ * Report generated code to the tools that are on: turn tools on, report all existing code to a new
+ * tool, start again in fork children. Each tool is a struct publisher in its own file:
+ * publish_perf_map.c and publish_jitdump.c (perf), publish_gdb.c, publish_unwinders.c (exceptions),
+ * publish_libunwind.c.
  */
 #include "libprof/trampoline/publish.h"
 
@@ -15,7 +16,10 @@
 #include "libprof/trampoline/permanent.h"
 
 /* ---- reporting to tools ---------------------------------------------------------------------- */
-/* Report everything once to each tool. Context: under the lock, unless stated otherwise. */
+/*
+ * Each region and slot is reported once to each tool. Context: under the lock, unless stated
+ * otherwise.
+ */
 
 enum { PUBLISH_TOOLS = 5 };
 
@@ -28,24 +32,33 @@ static const struct publisher *const publish_tools[PUBLISH_TOOLS] = {
 	&publisher_libunwind,
 };
 
-/* State of a region, at region->published; made when it is first reported. */
+/*
+ * What the tools know of a region, at region->published. It is made when the region is first
+ * reported.
+ */
 struct known_region {
-	/* list of all, so that leak checkers find the blocks, which only regions point to */
+	/*
+	 * A list of all, so that leak checkers find the blocks: otherwise only regions point to
+	 * them.
+	 */
 	struct known_region *next, **at;
 	void *state[PUBLISH_TOOLS];
-	uint8_t tools;	/* bit t: tool t knows the region */
-	uint8_t slot[]; /* bit t: tool t knows this slot */
+	uint8_t tools;	/* bit t: tool t knows it */
+	uint8_t slot[]; /* bit t: tool t knows it */
 };
 
 static struct known_region *all_known;
 /*
- * Flags of the tools that the host asked for. Other tools that are on get stubs only, because the
- * host may report its own code to them itself.
+ * Flags of the tools for which the host has asked. Other tools that are on get only stubs, because
+ * the host may itself report its own code to them.
  */
 static unsigned asked;
 static AT_START unsigned publish_notify_on; /* atomic */
 
-/* Return the flags of the tools that are on. Called at each process's end. Context: signal-safe. */
+/*
+ * Returns the flags of the tools that are on. Called when a process ends, too. Context:
+ * signal-safe.
+ */
 static inline unsigned publish_notify_flags(void)
 {
 	return __atomic_load_n(&publish_notify_on, __ATOMIC_RELAXED);
@@ -61,7 +74,7 @@ static int publish_notify_is_on(unsigned tool)
 	return (publish_notify_flags() & publish_tools[tool]->flag) != 0;
 }
 
-/* Turn @tool off if its result @error is PUBLISH_ENDED. Returns @error. */
+/* If @error, a result of @tool, is PUBLISH_ENDED, turn @tool off. Returns @error. */
 static int publish_notify_result(unsigned tool, int error)
 {
 	if (error == PUBLISH_ENDED)
@@ -95,7 +108,10 @@ static void remove_known(struct region *region)
 	free(known);
 }
 
-/* Report a slot to @tool, if it is on, knows the region and not the slot. Returns 0 or -errno. */
+/*
+ * Report a slot to @tool if the tool is on, knows the region, and does not know the slot. Returns 0
+ * or -errno.
+ */
 static int publish_notify_slot(struct region *region, uint32_t slot, unsigned tool)
 {
 	const struct publisher *publisher = publish_tools[tool];
@@ -116,8 +132,9 @@ static int publish_notify_slot(struct region *region, uint32_t slot, unsigned to
 }
 
 /*
- * Report @region and its named slots to @tool, as far as the tool does not know them. Returns 0,
- * also if the tool is off, or the first error; an error of a slot does not stop the others.
+ * Report @region, and its slots that have a stub, to @tool, as far as the tool does not know them.
+ * Returns 0, also if the tool is off; or the first error. After an error of a slot, the other slots
+ * are still reported.
  */
 static int publish_notify_region(struct region *region, unsigned tool)
 {
@@ -150,7 +167,7 @@ static int publish_notify_region(struct region *region, unsigned tool)
 	return first;
 }
 
-/* Report the end of @region to all tools that know it, even to those that are off. */
+/* Report the end of @region to all tools that know the region, even to tools that are off. */
 static void publish_notify_end_of_region(struct region *region)
 {
 	struct known_region *known = region->published;
@@ -181,7 +198,7 @@ static void publish_notify_end_of_slot(struct region *region, uint32_t slot)
 	known->slot[slot] = 0;
 }
 
-/* Forget that @tool knows @region, so that the region is reported again. */
+/* Forget that @tool knows @region, so that the region will be reported again. */
 static void publish_notify_reset(struct region *region, unsigned tool)
 {
 	struct known_region *known = region->published;
@@ -194,7 +211,7 @@ static void publish_notify_reset(struct region *region, unsigned tool)
 		known->slot[i] &= others;
 }
 
-/* End a batch of calls to @tool. Returns 0 or the tool's error. */
+/* Tell @tool that a batch of calls is over. Returns 0 or the tool's error. */
 static int publish_notify_flush(unsigned tool)
 {
 	const struct publisher *publisher = publish_tools[tool];
@@ -205,11 +222,11 @@ static int publish_notify_flush(unsigned tool)
 }
 
 /*
- * Protects the tools and their state. Taken before region.c's lock, which replay needs, so never
- * enter this file with that one held.
+ * Protects the tools and their state. Reporting all regions takes region.c's lock while this lock
+ * is held, so no function of this file may be called with region.c's lock held.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* atomic: a tool was on once, so ends must be reported */
+/* Atomic: a tool was on at some time, so ends of regions and slots must be reported. */
 static unsigned ever;
 static int fork_watched;
 
@@ -226,9 +243,9 @@ int publish_is_on(void)
 }
 
 /*
- * Was a tool ever on? A maker first stores a region or slot, then calls this. flameprof_publish()
- * first sets `ever`, then reads the regions. A full fence between the two steps on both sides makes
- * sure that at least one of them sees the other.
+ * Was a tool ever on? A thread that adds a region or slot first stores it, then calls this
+ * function. flameprof_publish() first sets `ever`, then reads the regions. Because both sides have
+ * a full fence between the two steps, at least one of them sees the other's store.
  */
 static int was_ever_on(void)
 {
@@ -257,7 +274,10 @@ void publish_add_slot(struct region *region, uint32_t slot)
 	if (!was_ever_on())
 		return;
 	pthread_mutex_lock(&lock);
-	/* Reports nothing before publish_add_region(), which will report the slot. */
+	/*
+	 * Before publish_add_region() has reported the region, this reports nothing; that call
+	 * reports the slot.
+	 */
 	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++)
 		publish_notify_slot(region, slot, tool);
 	flush_all();
@@ -277,7 +297,7 @@ void publish_remove_slot(struct region *region, uint32_t slot)
 struct replay {
 	unsigned tool;
 	int error;  /* the first one */
-	/* the tool has a new file, so report everything again */
+	/* The tool has a new file, so everything must be reported again. */
 	int is_reset;
 };
 
@@ -316,7 +336,7 @@ static void after_fork(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A child inherits the tools' memory, but must write new files. */
+/* A child inherits the memory of the tools, but must write files of its own. */
 static void in_fork_child(void)
 {
 	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++) {
@@ -330,7 +350,7 @@ static void in_fork_child(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Turn @tool on and report everything that exists. Returns 0, or the first error. */
+/* Turn @tool on and report all existing code to it. Returns 0, or the first error. */
 static int start_tool(unsigned tool)
 {
 	/* A tool that was turned off must get everything again. */
@@ -349,14 +369,20 @@ static int start_tool(unsigned tool)
 	return error;
 }
 
-/* Turn on the tools @flags, @by_host if the host asked for them. Returns 0, or the first error. */
+/*
+ * Turn on the tools @flags. @by_host: those for which the host has asked. Returns 0, or the first
+ * error.
+ */
 static int publish_to(unsigned flags, unsigned by_host)
 {
 	int first = 0;
 
 	pthread_mutex_lock(&lock);
 	asked |= by_host;
-	/* If forks cannot be watched, a child would write into the parent's files. */
+	/*
+	 * Without a fork handler, a child would write into the parent's files. So do not turn on
+	 * any tool.
+	 */
 	if (!fork_watched) {
 		/* Prepare handlers run in reverse order, so register those of inner locks first. */
 		permanent_watch_forks();
@@ -393,7 +419,10 @@ int flameprof_publish(unsigned what)
 
 void publish_add_region(struct region *region)
 {
-	/* An exception that reaches a stub unknown to its unwinder ends the process. */
+	/*
+	 * An exception that reaches a stub of which its unwinder does not know would end the
+	 * process.
+	 */
 	if (region->kind != FLAMEPROF_CODE_HOST &&
 		!(publish_notify_flags() & FLAMEPROF_PUBLISH_UNWINDERS) &&
 		publish_unwinders_are_loaded())
@@ -408,8 +437,8 @@ void publish_add_region(struct region *region)
 }
 
 /*
- * At the end of the process, complete the tools' files. Give up if another thread holds the lock,
- * because it may never release it.
+ * When the process ends, complete the tools' files. If another thread holds the lock, give up,
+ * because that thread may never release it.
  */
 static __attribute__((destructor)) void finish_tools(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Report generated code to other tools, such as perf and gdb. Each tool is a struct publisher in a
- * file of its own. publish.c knows which tools are on and calls them for regions and stubs that
- * exist, begin and end.
+ * file of its own. publish.c knows which tools are on, and calls them when regions and stubs begin
+ * and end, and for those that exist already.
  */
 #ifndef LIBPROF_TRAMPOLINE_PUBLISH_H
 #define LIBPROF_TRAMPOLINE_PUBLISH_H
@@ -14,39 +14,49 @@
 
 #include "libprof/trampoline/region.h"
 
-/* Returned by add_*() and flush() if the tool cannot continue: it is turned off. */
+/* Result of add_*() and flush(): the tool cannot continue and is turned off. */
 #define PUBLISH_ENDED (-EIO)
 
-/* Returned by start() if all regions must be reported again, by add_region(). */
+/* Result of start(): all regions must be reported again by add_region(). */
 #define PUBLISH_AFRESH 1
 
 /*
- * One tool. All members but flag and start may be NULL.
- * Context of all but prepare: under publish.c's lock, never in a handler. Each region and slot is
- * added once.
+ * One tool. All members but `flag` and `start` may be NULL. Context of all functions but prepare():
+ * under publish.c's lock, never in a handler. Each region and slot is added once.
  */
 struct publisher {
 	unsigned flag; /* enum flameprof_publish */
-	/* Find functions of other libraries. Not under the lock: this takes the loader's. */
+	/*
+	 * Find functions of other libraries. Called without publish.c's lock, because it takes the
+	 * loader's lock.
+	 */
 	void (*prepare)(void);
-	/* Called at each request. Returns 0, PUBLISH_AFRESH, or -errno if it cannot be used. */
+	/*
+	 * Called at each request to turn the tool on. Returns 0, PUBLISH_AFRESH, or -errno if the
+	 * tool cannot be used.
+	 */
 	int (*start)(void);
 	/*
 	 * A region was added, with code in all its slots. *@state, NULL at first, belongs to the
-	 * tool. Returns 0, PUBLISH_ENDED, or -errno: then the tool gets no more calls for this
-	 * region.
+	 * tool. Returns 0, PUBLISH_ENDED, or -errno. After -errno, the tool gets no more calls for
+	 * this region.
 	 */
 	int (*add_region)(const struct region *region, void **state);
-	/* The region ends with all its slots. Frees @state. */
+	/* The region and all its slots have ended. Frees @state. */
 	void (*remove_region)(const struct region *region, void *state);
-	/* A stub of a region was named; a stub ended. */
+	/*
+	 * add_slot(): a slot of a region got a stub with a name. remove_slot(): the stub has ended.
+	 */
 	int (*add_slot)(const struct region *region, uint32_t slot, void *state);
 	void (*remove_slot)(const struct region *region, uint32_t slot, void *state);
-	/* A batch of these calls is over: do deferred work. */
+	/* A batch of these calls is over, so do deferred work. */
 	int (*flush)(void);
-	/* In a fork child: start again under its pid. add_*() for all that exists follows. */
+	/*
+	 * In a fork child, start again under the child's pid. Calls of add_*() for all existing
+	 * code follow.
+	 */
 	int (*fork_child)(void);
-	/* Returns 0, or -errno if the tool does not understand something of what it was given. */
+	/* Returns 0, or -errno if the tool cannot use some of the code that was reported to it. */
 	int (*status)(void);
 	/* The process ends. */
 	void (*finish)(void);
@@ -62,21 +72,26 @@ static inline size_t publish_slot_bytes(const struct region *region)
 	return region->kind == FLAMEPROF_CODE_HOST ? region->bytes : region->code_bytes;
 }
 
-/* Return 1 if any tool is on. One relaxed load, for the fast path of making a stub. */
+/* Returns 1 if any tool is on. Costs one relaxed load, because making a stub should be fast. */
 int publish_is_on(void);
 
 /*
  * Report a new or ended region or slot to all tools that are on. Costs one fence and one load if no
  * tool was ever on.
  *
- * Report a region after it is complete and in the set, a slot after its name and `space` are
- * stored. Report the end of a slot after `space` is 0 and before the slot can be claimed again, the
- * end of a region before its memory is freed. Then these calls may race with flameprof_publish(),
- * and everything is still reported exactly once. publish_add_region() also reports named slots,
- * publish_remove_region() also their end.
+ * Call these functions in this order, so that everything is reported exactly once, even if another
+ * thread calls flameprof_publish() at the same time:
+ *
+ * - publish_add_region(): after the region is complete and in the set of regions
+ * - publish_add_slot(): after the slot's name and `space` are stored
+ * - publish_remove_slot(): after `space` is 0, before the slot can be claimed again
+ * - publish_remove_region(): before the region's memory is freed
+ *
+ * publish_add_region() also reports the slots that have a stub, and publish_remove_region() their
+ * end.
  *
  * Context: any thread, not under region.c's lock, not in a handler. A tool's errors are not
- * returned, because the code runs in any case.
+ * returned, because the code works without the tool.
  */
 void publish_add_region(struct region *region);
 void publish_remove_region(struct region *region);
@@ -86,19 +101,19 @@ void publish_remove_slot(struct region *region, uint32_t slot);
 extern const struct publisher publisher_perf_map, publisher_jitdump, publisher_gdb,
 	publisher_unwinders, publisher_libunwind;
 
-/* Is an unwinder loaded that throws exceptions? Loads none. Context: not under publish.c's lock. */
+/* Is an unwinder for exceptions loaded? Loads none. Context: not under publish.c's lock. */
 int publish_unwinders_are_loaded(void);
 
 /* ---- libraries that are loaded --------------------------------------------------------------- */
 /*
  * Find functions of other loaded libraries without linking them. These calls take the loader's
- * lock, which a library's constructor may hold while it makes stubs, so never make them under
- * publish.c's lock.
+ * lock. A library's constructor may hold the loader's lock while it makes stubs. So never make
+ * these calls under publish.c's lock, which would be a deadlock.
  */
 
 /*
- * Call dlopen(). Returns NULL in a statically linked program. dlopen() is looked up by name,
- * because the linker would warn about a direct call in such a program.
+ * Call dlopen(). Returns NULL in a statically linked program. dlopen() is found by its name,
+ * because for a direct call in such a program the linker would print a warning.
  */
 static inline void *publish_load(const char *soname, int flags)
 {
@@ -109,9 +124,8 @@ static inline void *publish_load(const char *soname, int flags)
 }
 
 /*
- * Return a handle of library @soname if it is loaded, else NULL. The library is never unloaded
- * afterwards, because registrations in it would be lost, and removing them would call unmapped
- * code.
+ * Returns a handle of library @soname if it is loaded, otherwise NULL. The library is not unloaded
+ * any more: registrations in it would be lost, and removing them would call unmapped code.
  */
 static inline void *publish_loaded(const char *soname)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Write parsed call-frame information (libprof/unwind). Source: LSB Core, "Exception Frames". */
+/*
+ * Write parsed call-frame information again (libprof/unwind parses it). Source: LSB Core,
+ * "Exception Frames".
+ */
 #include "libprof/trampoline/publish_cfi.h"
 
 #include "libprof/unwind/cfi.h"
@@ -24,7 +27,7 @@ int publish_cfi_each(const struct region *region,
 	uintptr_t at = section.start;
 	int error = 0;
 
-	/* The section ends with four zero bytes, or without room for a record. */
+	/* The section ends with four zero bytes, or when it has no room for another record. */
 	while (!error && section.end - at > LENGTH_BYTES) {
 		struct cfi_bytes length = {.at = at, .end = section.end};
 		struct cfi_bytes record;
@@ -64,7 +67,7 @@ static void put_program(struct publish_bytes *out, struct cfi_bytes program)
 	publish_bytes_put(out, UNWIND_CFI_POINTER(program.at), program.end - program.at);
 }
 
-/* Fill up the record with zeros, which are DW_CFA_nop, and store its length. */
+/* Fill the record up with zeros, which are DW_CFA_nop, and store its length. */
 static void end_record(struct publish_bytes *out, size_t begin)
 {
 	publish_bytes_align(out, 8);
@@ -79,7 +82,10 @@ static void end_record(struct publish_bytes *out, size_t begin)
 static void put_cie(struct publish_bytes *out, const struct cfi_cie *cie, uint8_t encoding)
 {
 	size_t begin = out->used;
-	/* Version 3 has more than a byte for the column. gdb and unwinders read both versions. */
+	/*
+	 * In version 1 the return address column has one byte. gdb and unwinders read both
+	 * versions.
+	 */
 	int wide = cie->ra_reg > 0xff;
 
 	publish_bytes_u32(out, 0);
@@ -101,9 +107,9 @@ static void put_cie(struct publish_bytes *out, const struct cfi_cie *cie, uint8_
 struct writer {
 	struct publish_bytes *out;
 	uintptr_t lo, hi;
-	/* address of out->data; 0: write absolute pointers */
+	/* The address that out->data will have; 0: write absolute pointers. */
 	uintptr_t address;
-	/* the CIE written last; FDEs of one CIE follow each other */
+	/* The CIE that was written last. The FDEs of one CIE follow each other. */
 	uintptr_t cie_program;
 	size_t cie_at;
 	int found;
@@ -156,8 +162,8 @@ static int put_fde(void *context, const struct cfi_fde *fde)
 }
 
 /*
- * Write the FDEs of the stubs in the range, which the search table finds: a chunk has thousands of
- * FDEs, and callers want some dozens.
+ * Write the FDEs of the stubs in the range. They are found by the search table, because a chunk has
+ * thousands of FDEs, and callers want a few dozen.
  */
 static int put_of_slots(struct writer *writer, const struct region *region)
 {
@@ -189,7 +195,7 @@ int publish_cfi_write(struct publish_bytes *out, const struct region *region, ui
 
 	if (!region->eh_frame)
 		return -ENOENT;
-	/* Align as the records will be aligned in the section. */
+	/* Align in the same way as the records will be aligned in the section. */
 	publish_bytes_align(out, 8);
 	writer.address = address ? address - out->used : 0;
 	if (region->kind != FLAMEPROF_CODE_HOST && region->eh_frame_hdr)

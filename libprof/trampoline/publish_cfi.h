@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Write a region's call-frame information again for other tools: with pointers that they can use,
- * and without anything that unwinding does not need.
+ * and without data that unwinding does not need.
  */
 #ifndef LIBPROF_TRAMPOLINE_PUBLISH_CFI_H
 #define LIBPROF_TRAMPOLINE_PUBLISH_CFI_H
@@ -15,14 +15,16 @@
 #include "libprof/trampoline/region.h"
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
-/* A growing array of bytes, for images that other tools read. Context: not in a handler. */
+/*
+ * A growing array of bytes, for files in memory that other tools read. Context: not in a handler.
+ */
 
-/* All zero: empty. The owner frees `data` with free(). */
+/* An array of bytes. All zero: empty. The owner frees `data` with free(). */
 struct publish_bytes {
 	uint8_t *data;
 	size_t used;
 	size_t room;
-	/* -ENOMEM after a failed allocation; further bytes are ignored */
+	/* -ENOMEM after a failed allocation. Bytes that are appended later are ignored. */
 	int error;
 };
 
@@ -73,7 +75,7 @@ static inline void publish_bytes_u64(struct publish_bytes *bytes, uint64_t value
 	publish_bytes_put(bytes, &value, sizeof(value));
 }
 
-/* Append zeros up to a multiple of @unit, a power of two. */
+/* Append zeros up to a multiple of @unit, which is a power of two. */
 static inline void publish_bytes_align(struct publish_bytes *bytes, size_t unit)
 {
 	publish_bytes_extend(bytes, -bytes->used & (unit - 1));
@@ -85,21 +87,21 @@ struct cfi_fde;
 
 /*
  * Append the CIEs and FDEs of @region that cover a part of [@lo, @hi), without an end mark.
- * Personality routines and language-specific data are left out.
+ * Personality routines and language-specific data are omitted.
  *
- * @address  0: write pcs as absolute 8-byte addresses; else the address at which the next appended
- *           byte will lie: write pcs as 4-byte distances
+ * @address  0: write pcs as absolute 8-byte addresses. Otherwise write them as 4-byte distances;
+ *         @address is then the address that the next appended byte will have.
  *
- * Returns 0, -ENOENT if there are none, -ERANGE if a distance needs more than four bytes, -EBADMSG
- * or -ENOTSUP if the information is not understood, -ENOMEM. After an error the appended bytes are
- * useless.
+ * Returns 0; -ENOENT if there are none; -ERANGE if a distance needs more than four bytes; -EBADMSG
+ * or -ENOTSUP if the call-frame information is invalid or not supported; -ENOMEM. After an error
+ * the appended bytes cannot be used.
  */
 int publish_cfi_write(struct publish_bytes *out, const struct region *region, uintptr_t lo,
 	uintptr_t hi, uintptr_t address);
 
 /*
- * Call @visit for each FDE of @region, in the order of the section, until it returns another value
- * than 0. Returns that value, 0 at the end, -EBADMSG or -ENOTSUP. Context: any.
+ * Call @visit for each FDE of @region, in the order of the section, until it returns a value other
+ * than 0. Returns that value; 0 at the end; -EBADMSG or -ENOTSUP. Context: any.
  */
 int publish_cfi_each(const struct region *region,
 	int (*visit)(void *context, const struct cfi_fde *fde), void *context);

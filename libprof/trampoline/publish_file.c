@@ -22,8 +22,8 @@ static long long clock_ns(clockid_t clock)
 }
 
 /*
- * Return the CLOCK_REALTIME time at which this process began; 0 if /proc does not show it.
- * Source: proc(5), /proc/pid/stat, field 22; the second field may contain blanks and brackets.
+ * Returns the CLOCK_REALTIME time at which this process began; 0 if /proc does not show it.
+ * Source: proc(5), /proc/pid/stat, field 22. The second field may contain blanks and brackets.
  */
 static long long process_start_ns(void)
 {
@@ -49,8 +49,8 @@ static long long process_start_ns(void)
 }
 
 /*
- * Was the file last written before this process began? Pids are reused, in containers at every
- * start. Allow two seconds for clock changes and for file systems that round times.
+ * Was the file last written before this process began? Pids are reused; in containers, at every
+ * start. The limit of two seconds allows for clock changes, and for file systems that round times.
  */
 static int is_stale(const struct stat *status)
 {
@@ -60,7 +60,10 @@ static int is_stale(const struct stat *status)
 	return start_ns && written_ns < start_ns - 2 * NS_PER_S;
 }
 
-/* Check that an existing file may be written. Truncate it if an earlier process left it. */
+/*
+ * Check that this library may write an existing file. If an earlier process has left the file,
+ * truncate it.
+ */
 static int reuse_file(int fd, enum publish_file_sharing sharing)
 {
 	struct stat status;
@@ -115,9 +118,9 @@ void publish_file_close(struct publish_file *file)
 }
 
 /*
- * Would a write exceed RLIMIT_FSIZE? The kernel would then kill the host with SIGXFSZ. If there is
- * no limit, read it again only after LOOK_AGAIN_BYTES, because reading it for each line of a map
- * would cost half as much as the line itself.
+ * Would the write exceed RLIMIT_FSIZE? The kernel would kill the host with SIGXFSZ. If there is no
+ * limit, it is read again only after LOOK_AGAIN_BYTES: reading it for each line of a map would cost
+ * half as much as the line itself.
  */
 static int passes_limit(struct publish_file *file, size_t count)
 {
@@ -135,7 +138,10 @@ static int passes_limit(struct publish_file *file, size_t count)
 	return fstat(file->fd, &status) || status.st_size + count > limit.rlim_cur;
 }
 
-/* Write @count bytes. Returns how many; if fewer, file->error is set or errno is EFAULT. */
+/*
+ * Write @count bytes. Returns the number written. If it is less, file->error is set or errno is
+ * EFAULT.
+ */
 static size_t write_out(struct publish_file *file, const char *bytes, size_t count)
 {
 	size_t done = 0;
@@ -168,7 +174,9 @@ void publish_file_put_memory(struct publish_file *file, uintptr_t address, size_
 
 	publish_file_flush(file);
 	while (count && !file->error) {
-		/* Pages, whose size is a multiple of this, are readable or not as a whole. */
+		/*
+		 * A page, whose size is a multiple of this, is readable as a whole or not at all.
+		 */
 		size_t part = sizeof(zeros) - address % sizeof(zeros);
 		size_t done;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * gdb's JIT interface: a list of ELF files in memory, and a function in which gdb sets a
- * breakpoint. gdb reads a file when it is announced, or when gdb attaches. After that a file is
+ * breakpoint. gdb reads a file when it is announced, or when gdb attaches. After that, a file is
  * never changed, only replaced. Source: gdb's manual, "JIT Interface".
  *
- * A region is announced in parts of up to 64 slots, because one file for each stub makes attaching
- * slow, and one file for each chunk makes each new name slow.
+ * A region is announced in parts of up to 64 slots. One file for each stub would make attaching
+ * slow, and one file for each chunk would make each new name slow.
  */
 #include <elf.h>
 #include <errno.h>
@@ -20,23 +20,26 @@
 /* The ELF file with the names and call-frame information of some stubs. */
 
 /*
- * Source: gdb's manual, "JIT Interface"; ELF-64 Object File Format. The type is ET_EXEC, so that
- * gdb does not relocate the addresses:
+ * Source: gdb's manual, "JIT Interface"; ELF-64 Object File Format. The file's type is ET_EXEC, so
+ * that gdb does not relocate the addresses:
  *
- *	ELF header | symbols | their names | sections' names | .eh_frame | section headers
+ * 	ELF header | symbols | their names | sections' names | .eh_frame | section headers
  */
 
-/* Contents of one file: @count neighbouring slots of a region, from @first on, at most 64. */
+/*
+ * The contents of one file: @count neighbouring slots of a region, at most 64, from slot @first on.
+ */
 struct publish_gdb_part {
 	const struct region *region;
 	uint32_t first;
 	uint32_t count;
-	uint64_t named;		   /* bit i: slot first + i has a symbol */
-	/* of these slots; absolute addresses; may be empty */
+	/* Bit i: slot first + i has a symbol. */
+	uint64_t named;
+	/* The call-frame information of these slots, with absolute addresses; may be empty. */
 	struct publish_bytes *cfi;
 };
 
-/* .eh_frame is last, because it is left out if there is no call-frame information. */
+/* .eh_frame is last, because it is omitted if there is no call-frame information. */
 enum section { SECTION_NULL, TEXT, SYMTAB, STRTAB, SHSTRTAB, EH_FRAME, SECTIONS };
 
 /* The name of section i begins at name_at[i]. */
@@ -105,7 +108,10 @@ static void describe(
 	section->sh_addralign = 1;
 }
 
-/* The stubs at their addresses; SHT_NOBITS: the file does not contain their bytes. */
+/*
+ * The section with the stubs, at their addresses. SHT_NOBITS: the file does not contain their
+ * bytes.
+ */
 static Elf64_Shdr text_section(const struct publish_gdb_part *part)
 {
 	return (Elf64_Shdr){
@@ -121,8 +127,8 @@ static Elf64_Shdr text_section(const struct publish_gdb_part *part)
 }
 
 /*
- * Write the file into @out, which is empty. The file contains addresses of out->data, so that must
- * not move. Returns 0 or -ENOMEM.
+ * Write the file to @out, which must be empty. The file contains addresses of out->data, so the
+ * caller must not move this memory. Returns 0 or -ENOMEM.
  */
 static int publish_gdb_elf(struct publish_bytes *out, const struct publish_gdb_part *part)
 {
@@ -140,7 +146,7 @@ static int publish_gdb_elf(struct publish_bytes *out, const struct publish_gdb_p
 	describe(out, &section[SYMTAB], SHT_SYMTAB, begin);
 	section[SYMTAB].sh_entsize = sizeof(Elf64_Sym);
 	section[SYMTAB].sh_link = STRTAB;
-	/* index of the first symbol that is not local */
+	/* Index of the first symbol that is not local. */
 	section[SYMTAB].sh_info = 1;
 
 	begin = out->used;
@@ -164,7 +170,8 @@ static int publish_gdb_elf(struct publish_bytes *out, const struct publish_gdb_p
 		return out->error;
 	/*
 	 * Give each file's .eh_frame a different address, because gdb needs quadratic time for
-	 * sections with the same address. The address of our copy cannot be used by anything else.
+	 * sections with equal addresses. Use the address of the bytes in this file: nothing else
+	 * can have it.
 	 */
 	section[EH_FRAME].sh_addr = (uintptr_t)out->data + section[EH_FRAME].sh_offset;
 	memcpy(headers, section, count * sizeof(Elf64_Shdr));
@@ -193,9 +200,9 @@ struct jit_descriptor {
 };
 
 /*
- * Names that gdb looks for. They are exported, because other symbols may be stripped. They are
- * weak, so that a copy in the host, such as LLVM's, is used by all. Their version keeps other
- * libraries with own copies from being bound to ours.
+ * gdb searches for these two names. They are exported, because other symbols may be stripped. They
+ * are weak, so that all libraries use the host's own copy if it has one, such as LLVM's. Their
+ * symbol version prevents other libraries with own copies from using the ones here.
  */
 extern struct jit_descriptor __jit_debug_descriptor;
 void __jit_debug_register_code(void);
@@ -214,7 +221,7 @@ struct part {
 	struct publish_bytes image; /* empty: not announced */
 	struct publish_bytes cfi;
 	struct part *next_stale;
-	/* in stale_parts: the image is older than `contents` */
+	/* The part is in stale_parts: `image` is older than `contents`. */
 	int stale;
 };
 
@@ -234,7 +241,10 @@ static void notify_gdb(struct jit_code_entry *entry, enum jit_action action)
 	__jit_debug_descriptor.relevant_entry = NULL;
 }
 
-/* Keep the list valid after each store, because gdb may stop us anywhere and read it. */
+/*
+ * After each store the list must be valid, because gdb may stop the process anywhere and read the
+ * list.
+ */
 static void link_entry(struct jit_code_entry *entry)
 {
 	struct jit_code_entry *first = __jit_debug_descriptor.first_entry;
@@ -348,7 +358,10 @@ static struct part *change_part(struct parts *parts, uint32_t slot)
 	return part;
 }
 
-/* Write the part's call-frame information. Without it, gdb has the names and analyses prologues. */
+/*
+ * Write the call-frame information of @part. If that fails, gdb has only the names and analyses
+ * prologues.
+ */
 static void read_cfi(struct part *part)
 {
 	const struct region *region = part->contents.region;

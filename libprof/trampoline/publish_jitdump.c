@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jit-PID.dump in $JITDUMPDIR, or in the current folder: code, names and unwinding information with
- * time stamps. `perf inject --jit` makes an ELF file of each piece of code.
+ * The file jit-PID.dump in $JITDUMPDIR, or in the current folder: code, names and unwinding
+ * information with time stamps. `perf inject --jit` makes an ELF file of each piece of code.
  *
  * Source: linux, tools/perf/Documentation/jitdump-specification.txt, tools/perf/util/jitdump.c.
  */
@@ -26,20 +26,20 @@
 /*
  * Unwinding information in the form that perf reads.
  *
- * perf maps a piece's ELF file at the code's address, up to the end of the unwinding information
- * behind the code. Files that overlap cut each other off. So behind each stub's code, in its stride
- * (REGION_STRIDE), there is only an .eh_frame_hdr with one entry, and the region's .eh_frame is
- * written once, as a piece of its own at its own address:
+ * perf maps the ELF file of a piece of code at the code's address, up to the end of the unwinding
+ * information after the code. If two such files overlap, one cuts off the other. So the bytes after
+ * each stub's code, within its stride (REGION_STRIDE), have only an .eh_frame_hdr with one entry.
+ * The region's .eh_frame is written once, as a piece of its own, at its own address:
  *
- *	stub | table of one entry | fill ...  stub | table | fill ...      .eh_frame
- *	             `-------------------------------------------------------^
+ * 	stub | table of one entry | fill ...  stub | table | fill ...      .eh_frame
+ * 	             `-------------------------------------------------------^
  */
 
 
-/* Most FDEs of one piece of the host's code. */
+/* FDEs of one piece of the host's code, at most. */
 #define PUBLISH_JITDUMP_ENTRIES 16u
 
-/* An .eh_frame_hdr with encodings pcrel | sdata4, udata4, datarel | sdata4. */
+/* An .eh_frame_hdr with the encodings pcrel | sdata4, udata4, datarel | sdata4. */
 struct publish_jitdump_table {
 	uint8_t version, frame_encoding, count_encoding, table_encoding;
 	int32_t frame;
@@ -50,13 +50,13 @@ struct publish_jitdump_table {
 };
 
 /*
- * The region's .eh_frame as perf gets it: view.eh_frame_bytes from view.eh_frame, to be read at
- * address region->eh_frame. The host's .eh_frame may refer to personality routines, which perf
- * would look up in memory. So it is replaced by a copy without them, if the copy is not larger.
+ * The region's .eh_frame for perf: view.eh_frame_bytes bytes at view.eh_frame, which perf will read
+ * at the address region->eh_frame. The host's .eh_frame may refer to personality routines, which
+ * perf would search in memory. So it is replaced by a copy without them, if the copy is not larger.
  */
 struct publish_jitdump_frames {
 	struct region view;
-	/* distance from the addresses that perf sees to those of the view */
+	/* An address in the view minus the address at which perf sees it. */
 	uintptr_t shift;
 	struct publish_bytes copy;
 };
@@ -83,12 +83,12 @@ static void publish_jitdump_frames_release(struct publish_jitdump_frames *frames
 }
 
 struct fde_search {
-	/* base address of the table, in the view */
+	/* The base address of the table, in the view. */
 	uintptr_t origin;
 	struct publish_jitdump_table *out;
 };
 
-/* Insert an FDE in order of address. There is only one, nearly always. */
+/* Insert an FDE in the order of addresses. There is nearly always only one. */
 static int put_entry(void *context, const struct cfi_fde *fde)
 {
 	struct fde_search *search = context;
@@ -137,8 +137,8 @@ static int find_fdes(const struct region *region, uintptr_t start, uintptr_t hea
 }
 
 /*
- * Is there room for the table behind the code? A stub's stride contains room. Behind the host's
- * code there must be no other region.
+ * Is there room for the table after the code? A stub's stride includes room for it. After the
+ * host's code there must be no other region.
  */
 static int has_room(const struct region *region, uintptr_t start, uintptr_t table_end)
 {
@@ -156,8 +156,8 @@ static int has_room(const struct region *region, uintptr_t start, uintptr_t tabl
 /*
  * Make the table for the @bytes of @region's code from @start on.
  *
- * Returns the size of *@out, or 0 if there is no information, it is not understood, or there is no
- * room behind the code.
+ * Returns the size of *@out; or 0 if there is no call-frame information, if it is invalid, or if
+ * there is no room after the code.
  */
 static size_t publish_jitdump_table_make(struct publish_jitdump_table *out,
 	const struct region *region,
@@ -179,7 +179,7 @@ static size_t publish_jitdump_table_make(struct publish_jitdump_table *out,
 
 #define MAGIC	  0x4a695444u
 #define VERSION	  1u
-#define LOAD_MAX  (64u << 20) /* a record's size has 32 bits */
+#define LOAD_MAX  (64u << 20) /* a size has 32 bits */
 
 enum record_id { CODE_LOAD = 0, CODE_CLOSE = 3, CODE_UNWINDING_INFO = 4 };
 
@@ -205,17 +205,20 @@ struct unwinding {
 };
 
 static struct publish_file dump;
-/* mapping of the file by which perf finds it */
+/* A mapping of the file, by which perf finds the file. */
 static void *marker;
 static size_t marker_bytes;
 static uint64_t code_index;
 static uint64_t batch_ns; /* 0: read the clock */
 static uint32_t own_pid;
 
-/* Return the time by perf record -k 1's clock. All records of a batch get the same time. */
+/*
+ * Returns the time of the clock that `perf record -k 1` uses. All records of a batch get the same
+ * time.
+ */
 static uint64_t now_ns(void)
 {
-	/* Use the system call, because another library may interpose libc's function. */
+	/* Call the kernel directly, because another library may interpose libc's function. */
 	if (!batch_ns)
 		batch_ns = clock_monotonic_by_call_ns();
 	return batch_ns;
@@ -273,14 +276,14 @@ static int start(void)
 	return error;
 }
 
-/* Write the record's header and name; the caller appends the code's bytes. */
+/* Write the header and the name of a record. The caller appends the bytes of the code. */
 static void put_load(uintptr_t address, size_t bytes, const char *name)
 {
 	size_t name_bytes = strlen(name) + 1;
 	struct load load = {
 		.prefix = {CODE_LOAD, sizeof(load) + name_bytes + bytes, now_ns()},
 		.pid = own_pid,
-		/* Any thread will do: code is the process's, and gettid() costs a system call. */
+		/* Any thread of the process is right here, and gettid() costs a system call. */
 		.tid = own_pid,
 		.vma = address,
 		.code_addr = address,
@@ -315,8 +318,8 @@ static int add_region(const struct region *region, void **state)
 }
 
 /*
- * Write the unwinding table, which must precede the record of its code. Without a table, perf has
- * the name and unwinds by frame pointer.
+ * Write the unwinding table, which must precede the record of its code. If there is no table, perf
+ * has only the name and unwinds by frame pointer.
  */
 static void put_unwinding(const struct region *region, uintptr_t start_address, size_t code_bytes)
 {
@@ -343,7 +346,10 @@ static int add_slot(const struct region *region, uint32_t slot, void *state)
 	(void)state;
 	put_unwinding(region, start_address, bytes);
 	put_load(start_address, bytes, region->slot[slot].name);
-	/* The host's code may be executable but not readable; perf needs bytes in any case. */
+	/*
+	 * The host's code may be executable but not readable. Write zeros then: perf needs bytes in
+	 * any case.
+	 */
 	if (region->kind == FLAMEPROF_CODE_HOST)
 		publish_file_put_memory(&dump, start_address, bytes);
 	else

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nongnu libunwind, if the host has loaded it: add one entry for each region to its list of dynamic
- * code, in the format UNW_INFO_FORMAT_REMOTE_TABLE. Despite its name, unw_step() uses this format
- * in its own process, too; it is the search table of an .eh_frame_hdr. It has no names. Source:
- * libunwind's libunwind-dynamic.h, src/mi/dyn-register.c, src/dwarf/Gfind_proc_info-lsb.c.
+ * nongnu libunwind, if the host has loaded it: for each region, add one entry to its list of
+ * dynamic code, in the format UNW_INFO_FORMAT_REMOTE_TABLE. Despite the name, unw_step() uses this
+ * format for its own process, too. It is the search table of an .eh_frame_hdr, and has no names.
+ * Source: libunwind's libunwind-dynamic.h, src/mi/dyn-register.c, src/dwarf/Gfind_proc_info-lsb.c.
  *
- * Entries of versions 1.6 to 1.8 have one word more than those of earlier and later versions,
- * although the library's name is the same. find_shift() tests which layout is in use.
+ * In versions 1.6 to 1.8, an entry has one word more than in earlier and later versions, although
+ * the library's name is the same. find_shift() tests which layout is in use.
  */
 #include "libprof/trampoline/publish.h"
 
@@ -19,11 +19,13 @@
 #define DYNAMIC	     0
 #define REMOTE_TABLE 2
 
-/* .eh_frame_hdr: version and three encodings, address of .eh_frame, number of entries, entries. */
+/*
+ * An .eh_frame_hdr: version and three encodings, address of .eh_frame, number of entries, entries.
+ */
 #define HEADER_ENCODINGS 0x3b031b01u
 #define HEADER_BYTES	 12
 
-/* An entry is reused only after this many others were removed. */
+/* An entry is reused only after so many other entries were removed. */
 #define REMOVED_MIN 64
 
 struct dyn_info {
@@ -34,16 +36,17 @@ struct dyn_info {
 	uintptr_t gp;
 	int32_t format;
 	int32_t pad;
-	/* An optional load offset, then a union, of which these words are used: */
+	/* A load offset (in some versions), then a union, of which these words are used: */
 	uintptr_t words[16];
 };
 
 enum { WORD_SEGBASE = 1, WORD_TABLE_LEN, WORD_TABLE_DATA };
 
 /*
- * libunwind reads its list without a lock, so another thread may be reading an entry that is
- * removed. Entries are therefore never freed. Removed ones wait here, oldest first. libunwind sets
- * their links to NULL, so such a reader finds the end of the list and not another entry's data.
+ * libunwind reads its list without a lock, so another thread may be reading an entry while it is
+ * removed. So entries are never freed. Removed entries wait in this list, oldest first. libunwind
+ * sets their links to NULL: a thread that still reads such an entry finds the end of the list, and
+ * not another entry's data.
  */
 struct entry {
 	struct dyn_info info;
@@ -58,8 +61,8 @@ static void (*flush_cache)(void *space, uintptr_t lo, uintptr_t hi);
 static void **local_space;
 static int (*init_local)(void *cursor, void *context);
 static int (*get_proc_name)(void *cursor, char *name, size_t room, uintptr_t *offset);
-static int found;      /* atomic: the functions were found */
-static int shift = -1; /* words before the union; -1: not known */
+static int found;      /* atomic: functions found */
+static int shift = -1; /* words before union; or -1 */
 
 static void *symbol(void *handle, const char *x86_64, const char *aarch64)
 {
@@ -79,7 +82,7 @@ static void prepare(void)
 		handle = RTLD_DEFAULT;
 	dyn_register = (void (*)(struct dyn_info *))dlsym(handle, "_U_dyn_register");
 	dyn_cancel = (void (*)(struct dyn_info *))dlsym(handle, "_U_dyn_cancel");
-	/* Names that libunwind's macros make of unw_flush_cache and unw_local_addr_space. */
+	/* libunwind's macros make these names from unw_flush_cache and unw_local_addr_space. */
 	flush_cache = (void (*)(void *, uintptr_t, uintptr_t))symbol(
 		handle, "_Ux86_64_flush_cache", "_Uaarch64_flush_cache");
 	local_space = symbol(handle, "_ULx86_64_local_addr_space", "_ULaarch64_local_addr_space");
@@ -94,11 +97,11 @@ static void prepare(void)
 /*
  * Register a procedure whose name is "0" in one layout and "1" in the other. The name that
  * libunwind returns shows the layout. Nothing is unwound. Returns the number of words before the
- * union, 0 or 1, or -ENOTSUP for an unknown layout.
+ * union, 0 or 1; or -ENOTSUP if the layout is unknown.
  */
 static int find_shift(void)
 {
-	static uint8_t procedure[64]; /* only its address is used */
+	static uint8_t procedure[64]; /* only the address is used */
 	static struct dyn_info info;
 	uintptr_t pc = (uintptr_t)procedure + sizeof(procedure) / 2, offset;
 	/* At least the sizes of unw_context_t and unw_cursor_t in all versions. */
@@ -148,7 +151,7 @@ static int add_region(const struct region *region, void **state)
 	const uint32_t *header = (const uint32_t *)region->eh_frame_hdr;
 	struct entry *entry;
 
-	/* libunwind tries frame pointers by itself. */
+	/* The code has frame pointers, which libunwind tries without being told. */
 	if (!header)
 		return 0;
 	if (header[0] != HEADER_ENCODINGS)
@@ -162,7 +165,10 @@ static int add_region(const struct region *region, void **state)
 		.format = REMOTE_TABLE,
 	};
 	entry->info.words[shift + WORD_SEGBASE] = region->eh_frame_hdr;
-	/* The table's length counts words of eight bytes, the size of an entry. */
+	/*
+	 * The length of the table is in words. An entry of the table has eight bytes, the size of a
+	 * word.
+	 */
 	entry->info.words[shift + WORD_TABLE_LEN] = header[2];
 	entry->info.words[shift + WORD_TABLE_DATA] = region->eh_frame_hdr + HEADER_BYTES;
 	dyn_register(&entry->info);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * perf's map of names, /tmp/perf-PID.map: a line "START SIZE name" for each stub and each piece of
- * the host's code. Lines are only appended, and the file stays after the process ends, because perf
- * report reads it later. Source: linux, tools/perf/Documentation/jit-interface.txt.
+ * the host's code. Lines are only appended. The file stays after the process has ended, because
+ * perf report reads it later. Source: linux, tools/perf/Documentation/jit-interface.txt.
  */
 #include "libprof/trampoline/publish.h"
 
@@ -13,7 +13,7 @@
 
 #include "libprof/trampoline/publish_file.h"
 
-/* Longer names are cut, so that a line fits in the buffer. */
+/* Bytes of a name. Longer names are cut, so that a line fits into the buffer. */
 #define NAME_BYTES 2048
 
 static struct publish_file map;
@@ -43,7 +43,10 @@ static void remove_region(const struct region *region, void *state)
 	in_files -= region->of_file != 0;
 }
 
-/* Write @name with controls as \x0a: a newline ends a name, and perf prints names to terminals. */
+/*
+ * Write @name with control characters as \x0a: a newline would end the name, and perf prints names
+ * to terminals.
+ */
 static size_t put_name(char *line, const char *name)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -68,7 +71,7 @@ static size_t put_name(char *line, const char *name)
 		if (used && (line[used - 1] & 0xc0) == 0xc0)
 			used--;
 	}
-	/* perf ignores lines with a name of less than three bytes. */
+	/* perf ignores lines whose name has fewer than three bytes. */
 	while (used < 3)
 		line[used++] = ' ';
 	return used;
@@ -97,7 +100,7 @@ static int add_slot(const struct region *region, uint32_t slot, void *state)
 	line[used++] = ' ';
 	used += put_name(line + used, region->slot[slot].name);
 	line[used++] = '\n';
-	/* Write whole lines at once, because other code may append lines to this file, too. */
+	/* Write only whole lines at once, because other code may append lines to this file, too. */
 	if (used > sizeof(map.buffer) - map.used)
 		publish_file_flush(&map);
 	publish_file_put(&map, line, used);
@@ -118,7 +121,10 @@ static int fork_child(void)
 	return start();
 }
 
-/* perf uses the map only for anonymous memory. jitdump has no such limit. */
+/*
+ * perf uses the map only for anonymous memory. Code in pages of a memfd gets no names; jitdump has
+ * no such limit.
+ */
 static int status(void)
 {
 	return in_files ? -ENOTSUP : 0;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The unwinders for exceptions and backtrace(3): libgcc and LLVM libunwind; both may be loaded, and
- * one more may be linked into the program. Each gets the call-frame information of a whole region
- * at once. libgcc sorts all its entries at its next search, so search once after each registration;
- * otherwise the first exception would wait for it. On x86_64 a region has one FDE, whose
- * expressions compute the position in a stub from the pc. On aarch64 expressions cannot do that, so
- * each stub has an FDE.
+ * The unwinders for exceptions and backtrace(3): libgcc and LLVM libunwind. Both may be loaded, and
+ * another one may be linked into the program. Each gets the call-frame information of a whole
+ * region at once. libgcc sorts all its entries at its next search. So one search is made after each
+ * registration; otherwise the first exception would wait for the sorting. On x86_64 a region has
+ * one FDE, whose expressions compute the position in a stub from the pc. On aarch64 expressions
+ * cannot do this, so each stub has an FDE.
  *
- * Libraries that got information stay loaded. If the host asks for unwinders, libgcc is loaded, as
- * glibc would do at the first backtrace(). Otherwise only loaded libraries get information. Look
- * them up before publish.c's lock is taken, because a constructor that makes stubs may hold the
- * loader's lock.
+ * A library that got call-frame information stays loaded. If the host asks for unwinders, libgcc is
+ * loaded, as glibc would do at the first backtrace(). Otherwise only loaded libraries get
+ * information. The libraries are searched before publish.c's lock is taken, because a constructor
+ * that makes stubs may hold the loader's lock.
  *
  * Source: libgcc's unwind-dw2-fde.c, LLVM's libunwind.cpp.
  */
@@ -23,39 +23,46 @@
 #include "libprof/trampoline/publish_cfi.h"
 #include "libprof/unwind/cfi.h"
 
-/* Kinds of unwinders; at most one library of each is used. */
+/* Kinds of unwinders. At most one library of each kind is used. */
 enum kind { LIBGCC, LINKED, LLVM, KINDS };
 
 /*
- * Functions of libgcc, and of an unwinder linked into the program. They need a section that ends
- * with four zero bytes, and memory for libgcc's struct object. __register_frame() would allocate
- * that memory without checking for failure.
+ * Functions of libgcc, and of an unwinder that is linked into the program. They need a section that
+ * ends with four zero bytes, and memory for libgcc's struct object. __register_frame() is not used,
+ * because it would allocate this memory without checking for failure.
  */
 static void (*register_frame[2])(const void *section, void *object);
 static void *(*deregister_frame[2])(const void *section);
 static const void *(*find_fde)(const void *pc, void *bases); /* libgcc's */
 
-/* LLVM's functions for a section and for one FDE. Old versions have only the latter. */
+/*
+ * LLVM's functions for a section, and for one FDE. Old versions have only the functions for one
+ * FDE.
+ */
 static void (*llvm_add_section)(uintptr_t);
 static void (*llvm_remove_section)(uintptr_t);
 static void (*llvm_add_fde)(uintptr_t);
 static void (*llvm_remove_fde)(uintptr_t);
 
-/* atomic; bit k: the functions of kind k were found; never cleared */
+/* Atomic. Bit k: the functions of kind k were found. Bits are never cleared. */
 static unsigned seen;
-/* kinds used by add_region(); under publish.c's lock */
+/* The kinds that add_region() uses. Protected by publish.c's lock. */
 static unsigned in_use;
 
 struct state {
 	unsigned registered;
-	/* libgcc's struct object has 7 words. Programs contain it, too, so its size is fixed. */
+	/*
+	 * libgcc's struct object has 7 words. Programs contain this struct, so its size cannot
+	 * change.
+	 */
 	uintptr_t object[2][8];
-	struct publish_bytes llvm_section; /* copy for LLVM, see llvm_copy() */
+	/* The copy for LLVM: see llvm_copy(). */
+	struct publish_bytes llvm_section;
 };
 
 /*
- * Find the functions of a program that links libgcc statically and exports it, unless these are the
- * functions of libgcc or LLVM libunwind.
+ * Find the functions of a program that is statically linked with libgcc and exports them, unless
+ * they are the functions of the shared libgcc or of LLVM libunwind.
  */
 static void find_linked(void)
 {
@@ -75,7 +82,10 @@ static void find_linked(void)
 	__atomic_or_fetch(&seen, 1u << LINKED, __ATOMIC_RELEASE);
 }
 
-/* glibc loads libgcc at the first backtrace() or pthread_cancel(), which is too late for us. */
+/*
+ * Load libgcc if @may_load. glibc would load it only at the first backtrace() or pthread_cancel(),
+ * after stubs were made.
+ */
 static void find_libgcc(int may_load)
 {
 	void *handle = publish_loaded("libgcc_s.so.1");
@@ -135,11 +145,14 @@ static int count_loads(struct dl_phdr_info *info, size_t bytes, void *count)
 
 int publish_unwinders_are_loaded(void)
 {
-	/* atomic: libraries loaded at the last search */
+	/* Atomic: the number of libraries that had been loaded at the last search. */
 	static unsigned long long last_loads;
 	unsigned long long loads = 0;
 
-	/* Search again only if libraries were loaded, because a program makes many arenas. */
+	/*
+	 * Search again only if libraries were loaded meanwhile, because a program may make many
+	 * arenas.
+	 */
 	dl_iterate_phdr(count_loads, &loads);
 	if (loads != __atomic_load_n(&last_loads, __ATOMIC_RELAXED)) {
 		find_all(0);
@@ -168,9 +181,9 @@ static int is_inside(void *context, const struct cfi_fde *fde)
 }
 
 /*
- * Since version 13 libgcc keeps ranges in a tree and aborts if a range to remove is not there
- * because it overlapped another. Regions do not overlap. The host's own information may be wrong,
- * or may be registered by the host itself.
+ * Since version 13, libgcc keeps ranges in a tree. It aborts if a range to remove is missing
+ * because it overlapped another one. Regions do not overlap, but the host's own call-frame
+ * information may be wrong, or the host may have registered it.
  */
 static int is_valid_for_libgcc(const struct region *region)
 {
@@ -184,8 +197,8 @@ static int is_valid_for_libgcc(const struct region *region)
 }
 
 /*
- * LLVM's unwinder up to version 17 does not stop at the four zero bytes at the end of a section.
- * All versions stop at a CIE of an unknown version, so end the copy with one.
+ * Up to version 17, LLVM's unwinder does not stop at the four zero bytes at the end of a section.
+ * All versions stop at a CIE of an unknown version, so the copy ends with such a CIE.
  */
 static int llvm_copy(struct publish_bytes *section, const struct region *region)
 {
@@ -205,7 +218,10 @@ static int llvm_call_fde(void *context, const struct cfi_fde *fde)
 	return 0;
 }
 
-/* The host's own may have exception handlers, which a copy lacks, so register it in place. */
+/*
+ * The host's call-frame information may have exception handlers, which a copy would lack. So it is
+ * registered in place, FDE by FDE.
+ */
 static int llvm_uses_section(const struct region *region)
 {
 	return llvm_add_section && llvm_remove_section && region->kind != FLAMEPROF_CODE_HOST;
@@ -231,7 +247,10 @@ static void deregister_llvm(const struct region *region, struct state *known)
 		publish_cfi_each(region, llvm_call_fde, &llvm_remove_fde);
 }
 
-/* Use the brief section, because before version 13 libgcc sorts all FDEs at its next search. */
+/*
+ * Use the brief section if there is one: before version 13, libgcc sorts all FDEs at its next
+ * search.
+ */
 static const void *section_for_libgcc(const struct region *region)
 {
 	return region->brief_frame ? region->brief_frame : region->eh_frame;
@@ -239,8 +258,8 @@ static const void *section_for_libgcc(const struct region *region)
 
 /*
  * libgcc since version 13 and LLVM's unwinder allocate nodes and tables without checking for
- * failure. So allocate one block first and free it for their smaller ones. Another thread may still
- * take that memory meanwhile.
+ * failure. So one larger block is allocated first and freed, to make failures of their smaller
+ * allocations unlikely. Another thread may still take the memory before they do.
  */
 #define UNWINDERS_BYTES (32u << 10)
 
@@ -271,7 +290,10 @@ static int add_region(const struct region *region, void **state)
 			continue;
 		register_frame[kind](section_for_libgcc(region), known->object[kind]);
 		known->registered |= 1u << kind;
-		/* Make libgcc sort now and not while the first exception waits. */
+		/*
+		 * Make libgcc sort its entries now. Otherwise the first exception would wait for
+		 * the sorting.
+		 */
 		if (kind == LIBGCC && find_fde)
 			find_fde((const void *)region->start, bases);
 	}

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The set of all generated code: its writers. The readers are in region_find.c. region.h describes
- * the tree.
+ * The set of all generated code: the functions that change it. region_find.c has the functions that
+ * read it. region.h describes the tree.
  *
- * Memory that handlers read is never unmapped. Chunks' data, names and code records are reused in
- * place, so readers compare the address in the code space before and after.
+ * Memory that handlers read is never unmapped. The data of chunks, names and code records are
+ * reused in place, so readers compare a stub's address in the code space before and after they read
+ * the stub.
  */
 #include "libprof/trampoline/region.h"
 
@@ -17,14 +18,17 @@
 #include "libprof/trampoline/fork_lock.h"
 
 /* ---- the tree -------------------------------------------------------------------------------- */
-/* The writers' side of the tree. Words that readers may see are stored atomically. */
+/* Functions that change the tree. Words that readers may see are stored atomically. */
 
 #define FIRST_ROOM  16u
 #define MERGED_MOST (REGION_TREE_LEAF / 2)
 
 #define STORE(word, value) __atomic_store_n(&(word), value, __ATOMIC_RELAXED)
 
-/* Put an unlinked leaf in the list of replaced nodes, because readers may still read it. */
+/*
+ * Put a leaf that is no longer in the tree into the list of replaced nodes, because readers may
+ * still read it.
+ */
 static void defer_free_leaf(struct region_tree *tree, struct region_leaf *leaf)
 {
 	leaf->next_deferred = NULL;
@@ -63,13 +67,15 @@ static struct region_leaf *new_leaf(struct region_tree *tree)
 	if (!leaf || tree->replaced - leaf->deferred_at < REGION_TREE_WAIT)
 		return allocate_leaf();
 	tree->first_leaf = leaf->next_deferred;
-	/* Readers must see the new count of replaced nodes before any store to the leaf. */
+	/*
+	 * Readers must see the new count of replaced nodes before they see any store to the leaf.
+	 */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	STORE(leaf->count, 0);
 	return leaf;
 }
 
-/* Free a leaf that no reader has seen. */
+/* Free a leaf that was never in the tree. @leaf may be NULL. */
 static void drop_leaf(struct region_tree *tree, struct region_leaf *leaf)
 {
 	if (leaf)
@@ -134,7 +140,7 @@ static uint32_t count_live(const struct region_leaf *leaf)
 	return live;
 }
 
-/* Return the last leaf that may hold @address. */
+/* Returns the index of the last leaf that may contain @address. */
 static uint32_t leaf_of(struct region_top *top, uintptr_t address)
 {
 	uint32_t low = 0, high = top->count;
@@ -161,14 +167,14 @@ static int leaf_overlaps(const struct region_leaf *leaf, uintptr_t start, uintpt
 }
 
 /*
- * Does a region overlap [@start, @end)? It may be in the same leaf, begin in a later leaf below
- * @end, or be the last one in an earlier leaf.
+ * Does a region overlap [@start, @end)? Such a region may be in the same leaf, may begin in a later
+ * leaf below @end, or may be the last region of an earlier leaf.
  */
 static int overlaps(struct region_top *top, uintptr_t start, uintptr_t end)
 {
 	uint32_t at = leaf_of(top, start);
 
-	/* The last live region below may be in an earlier leaf. */
+	/* The last region below @start may be in an earlier leaf. */
 	for (uint32_t before = at; before-- > 0;) {
 		if (!count_live(region_top_leaf(top)[before]))
 			continue;
@@ -184,7 +190,8 @@ static int overlaps(struct region_top *top, uintptr_t start, uintptr_t end)
 }
 
 /*
- * Replace leaves [@at, @at + @gone) by @first and @second, which may be NULL. Returns 0 or -errno.
+ * Replace the leaves [@at, @at + @gone) by @first and @second, each of which may be NULL. Returns 0
+ * or -errno.
  */
 static int replace_leaves(struct region_tree *tree, uint32_t at, uint32_t gone,
 	struct region_leaf *first, struct region_leaf *second)
@@ -213,7 +220,10 @@ static int replace_leaves(struct region_tree *tree, uint32_t at, uint32_t gone,
 	return 0;
 }
 
-/* Copy @region and @from's live entries, in order: the first @most to @first, others to @second. */
+/*
+ * Copy @region and the live entries of @from in order: the first @most to @first, the others to
+ * @second.
+ */
 static void merge_entries(const struct region_leaf *from, struct region *region, uint32_t most,
 	struct region_leaf *first, struct region_leaf *second)
 {
@@ -287,7 +297,10 @@ int region_tree_add(struct region_tree *tree, struct region *region)
 	return error;
 }
 
-/* Merge two neighbouring leaves that have few entries, if there is memory. Returns 1 if merged. */
+/*
+ * If two neighbouring leaves have few entries, merge them. Returns 1 if that was done, 0 if not, or
+ * without memory.
+ */
 static int merge_with_next(struct region_tree *tree, uint32_t at)
 {
 	struct region_leaf *one, *next, *both;
@@ -358,7 +371,7 @@ int region_tree_each(struct region_tree *tree,
 
 /* ---- the process's set ----------------------------------------------------------------------- */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held by writers of region_tree */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held to change the tree */
 
 FORK_LOCK(region_watch_forks, lock, (void)0)
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: region_find() and region_resolve() run in the handler. */
 /*
- * The ordered set of all generated code of the process. A region is a chunk of equal stubs or one
- * piece of the host's code. Readers, which may be signal handlers, take no lock; writers take one
- * lock.
+ * The ordered set of all generated code of the process. A region is a chunk of equal stubs, or one
+ * piece of the host's own code. Readers, which may be signal handlers, take no lock. Writers take
+ * one lock.
  *
- * The memory of a struct region stays a struct region for ever, so a reader that lost a race reads
- * old values and nothing else. `generation` shows that the region was changed.
+ * The memory of a struct region is never used for anything else. So a reader that still reads a
+ * removed region gets old values or those of the next region. `generation` shows that the region
+ * has changed.
  */
 #ifndef LIBPROF_TRAMPOLINE_REGION_H
 #define LIBPROF_TRAMPOLINE_REGION_H
@@ -21,27 +22,30 @@
 /*
  * A two-level tree: one array of leaves, each an array of entries in order of address.
  *
- *	top ──▶ { low[], leaf[] } ──▶ { start[], region[] } ──▶ struct region
+ * 	top ──▶ { low[], leaf[] } ──▶ { start[], region[] } ──▶ struct region
  *
- * low[i] is the least start that leaf i may hold; low[0] is 0.
+ * low[i] is the lowest start that leaf i may have; low[0] is 0.
  *
- * In a node that readers can see, writers change only single words that are valid before and after:
- * a top's pointer to a leaf, or a leaf's pointer to a removed region, which becomes NULL. For any
- * other change writers make a new leaf, or a new top if the number of leaves changes. A replaced
- * node is reused only after REGION_TREE_WAIT more nodes were replaced. A reader compares the count
- * of replaced nodes before and after its search. If it grew by less than that, no node that it read
- * was reused; otherwise it searches again. So only a reader that was off the CPU for long repeats,
- * and nobody waits.
+ * In a node that readers can see, writers change only single words that are valid before and after
+ * the change: a top's pointer to a leaf, or a leaf's pointer to a removed region, which becomes
+ * NULL. For any other change, writers make a new leaf, or a new top if the number of leaves
+ * changes.
+ *
+ * A replaced node is reused only after REGION_TREE_WAIT more nodes were replaced. A reader compares
+ * the count of replaced nodes before and after its search. If the count grew by less than
+ * REGION_TREE_WAIT, no node that it read was reused. Otherwise the reader searches again. So only a
+ * reader that was off the CPU for long searches again, and nobody waits.
  */
 
-/* Small enough to prefetch a whole leaf at once. */
+/* Entries of a leaf. A whole leaf is small enough to be prefetched at once. */
 #define REGION_TREE_LEAF 32u
 #define REGION_TREE_WAIT 64u
-#define REGION_TREE_LINE 64u /* bytes of a cache line, usually */
+#define REGION_TREE_LINE 64u /* of a typical cache line */
 
 struct region_leaf {
 	struct region_leaf *next_deferred;
-	uint64_t deferred_at; /* region_tree.replaced at that time */
+	/* The value of region_tree.replaced when this node was replaced. */
+	uint64_t deferred_at;
 	uint32_t count;
 	uintptr_t start[REGION_TREE_LEAF] __attribute__((aligned(REGION_TREE_LINE)));
 	struct region *region[REGION_TREE_LEAF];
@@ -59,10 +63,10 @@ struct region_top {
 struct region_tree {
 	struct region_top *top; /* atomic; NULL: empty */
 	uint64_t replaced;	/* atomic: nodes replaced so far */
-	/* Replaced nodes, oldest first. Writers only. */
+	/* Replaced nodes, oldest first. Only writers use these lists. */
 	struct region_leaf *first_leaf, **last_leaf;
 	struct region_top *first_top, **last_top;
-	struct region_top *outgrown; /* too small to be reused */
+	struct region_top *outgrown; /* too small for reuse */
 };
 
 /* The set of this process. */
@@ -78,16 +82,16 @@ static inline struct region_leaf **region_top_leaf(struct region_top *top)
 	return (struct region_leaf **)(top->word + top->room);
 }
 
-/* Return the region that contains @address, or NULL. Context: signal-safe. */
+/* Returns the region that contains @address, or NULL. Context: signal-safe. */
 struct region *region_tree_find(struct region_tree *tree, uintptr_t address);
 
 /*
- * Add @region. Returns 0, -EEXIST if it overlaps a region, or -ENOMEM.
- * Context of all writers: one at a time, not a handler.
+ * Add @region. Returns 0, -EEXIST if it overlaps another region, or -ENOMEM. Context of all
+ * writers: one at a time, not a handler.
  */
 int region_tree_add(struct region_tree *tree, struct region *region);
 
-/* Remove @region. Needs no memory. Returns 0 or -ENOENT. */
+/* Remove @region. Works without memory. Returns 0 or -ENOENT. */
 int region_tree_remove(struct region_tree *tree, struct region *region);
 
 /* Call @visit for every region: see region_each(). */
@@ -96,86 +100,92 @@ int region_tree_each(struct region_tree *tree,
 
 /* ---- the set of this process ----------------------------------------------------------------- */
 
-/* One stub. Slot i of a region describes the code at start + i * stride. */
+/* One slot, which may have a stub. Slot i of a region describes the code at start + i * stride. */
 struct region_slot {
-	/* atomic: its address in the code space; 0: no stub */
+	/* Atomic: the stub's address in the code space; 0: there is no stub. */
 	uint64_t space;
-	/* data of a struct permanent, which stays with the slot */
+	/* The data of a struct permanent, which stays with the slot. */
 	const char *name;
 	uintptr_t payload;
-	/* atomic: number of the image in whose control ring the name is */
+	/*
+	 * Atomic: number of the process image (one exec) in whose control ring the name has been
+	 * written.
+	 */
 	uint64_t published;
 };
 
-/* The least stride for stubs of @code_bytes. */
+/*
+ * The smallest stride for stubs of @code_bytes: space for a table after the code (see
+ * region.stride).
+ */
 #define REGION_STRIDE(code_bytes) ((((code_bytes) + 7u) & ~7u) + 24u)
 
 struct region {
-	/* first in the struct: look-ups read one cache line */
+	/* First in the struct, so that a search reads one cache line. */
 	uintptr_t start;
 	size_t bytes;
-	/* atomic: odd while the fields are being changed */
+	/* Atomic. The number is odd while the fields are being changed. */
 	uint32_t generation;
 	enum flameprof_code_kind kind;
 	/*
-	 * Bytes from stub to stub; for a host's code its size. perf needs a search table of
-	 * call-frame information behind each stub, so a stub's stride is at least
+	 * Bytes from one stub to the next; for the host's code, its size. perf needs a search table
+	 * of call-frame information after each stub, so a stub's stride is at least
 	 * REGION_STRIDE(code_bytes).
 	 */
 	uint32_t stride;
 	uint32_t code_bytes; /* of a stub */
 	uint32_t slots;	     /* 1 for a host's code */
-	/* the pages are a memfd's, not anonymous memory */
+	/* The pages are those of a memfd, not anonymous memory. */
 	int of_file;
-	/* leave the target's frame, the stub's callee, out of stacks */
+	/* Omit the frame of the target, which is the stub's callee, from stacks. */
 	int hides_target;
 	struct region_slot *slot;
 	/*
 	 * The unwinder caches the rows of one stub for all stubs of the region, under this address
-	 * in the code space, which no stub has.
+	 * in the code space. No stub has this address.
 	 */
 	uint64_t row_space;
 	/*
-	 * Call-frame information: an .eh_frame_hdr with a search table for the region, or 0 if the
-	 * code has frame pointers. It and its .eh_frame lie in [cfi_start, cfi_end).
+	 * Call-frame information: an .eh_frame_hdr with a search table for the region; 0 if the
+	 * code has frame pointers. The .eh_frame_hdr and its .eh_frame are in [cfi_start, cfi_end).
 	 */
 	uintptr_t eh_frame_hdr;
 	uintptr_t cfi_start, cfi_end;
-	/* the section that eh_frame_hdr indexes */
+	/* The section that eh_frame_hdr indexes. */
 	const void *eh_frame;
-	size_t eh_frame_bytes; /* with the four zero bytes at its end */
+	size_t eh_frame_bytes; /* with the four zero bytes */
 	/*
-	 * One FDE for all stubs, with four zero bytes at its end, for unwinders that read all FDEs
-	 * at their first search (libgcc); NULL: none.
+	 * One FDE for all stubs, followed by four zero bytes, for unwinders that read all FDEs at
+	 * their first search (libgcc); NULL: none.
 	 */
 	const void *brief_frame;
 	void *owner;
-	/* state of publish.c, under its lock; NULL in a new region */
+	/* State of publish.c, under its lock; NULL in a new region. */
 	void *published;
 } __attribute__((aligned(64)));
 
 /*
- * Return the start of @bytes in the code space that were never used. They are never reused.
- * Context: signal-safe.
+ * Reserve @bytes addresses of the code space, and return the first. They were never used before and
+ * are never reserved again. Context: signal-safe.
  */
 uint64_t region_space_new(size_t bytes);
 
 /*
  * Add @region, borrowed until region_remove(). Its `bytes` must not be 0, and its fields must not
- * change while it is in the set. Returns 0, -EEXIST if it overlaps a region, or -ENOMEM. Context of
- * region_add(), region_remove() and region_each(): any thread, not a handler.
+ * change while it is in the set. Returns 0, -EEXIST if it overlaps another region, or -ENOMEM.
+ * Context of region_add(), region_remove() and region_each(): any thread, not a handler.
  */
 int region_add(struct region *region);
 void region_remove(struct region *region);
 
 /*
- * Enclose changes of a region's fields, because readers may still read a region that was in the set
- * before. Context: one thread at a time.
+ * Call these before and after changing a region's fields, because readers may still read a region
+ * that was in the set before. Context: one thread at a time.
  */
 void region_change_begin(struct region *region);
 void region_change_end(struct region *region);
 
-/* Return the region that contains @pc, or NULL. Context: signal-safe. */
+/* Returns the region that contains @pc, or NULL. Context: signal-safe. */
 const struct region *region_find(uintptr_t pc);
 
 /* A consistent copy of the data of a stub, or of a piece of the host's code. */
@@ -185,7 +195,10 @@ struct region_stub {
 	uint64_t space;
 	uintptr_t payload;
 	const char
-		/* data of a struct permanent; overwritten when the slot has another stub */
+		/*
+		 * The data of a struct permanent. It is overwritten when the slot gets another
+		 * stub.
+		 */
 		*name;
 	struct region_slot *slot;
 	enum flameprof_code_kind kind;
@@ -198,22 +211,21 @@ struct region_stub {
 int region_find_stub(uintptr_t pc, struct region_stub *out);
 
 /*
- * Call @visit for every region, in order of address, with the writers' lock held, until it returns
- * another value than 0. Returns that value, or 0.
+ * Call @visit for every region, in order of address, with the writers' lock held, until @visit
+ * returns a value other than 0. Returns that value, or 0.
  */
 int region_each(int (*visit)(void *context, struct region *region), void *context);
 
 /*
  * Describe the stub or code at @pc for the unwinder: number is WIRE_MODULE_CODE, and pc - bias is
- * the address in the code space. With @announce, also write its name into this image's control
- * ring, unless the ring is full.
- * Returns 0 or -ENOENT. Context: signal-safe.
+ * the address in the code space. With @announce, also write its name to the control ring of this
+ * process image (one exec), unless the ring is full. Returns 0 or -ENOENT. Context: signal-safe.
  */
 int region_resolve(uintptr_t pc, int announce, struct unwind_module *out);
 
 /*
  * Hold this file's lock across every fork(), so that it is free in the child. Call this before the
- * lock is first taken, and before registering outer locks. Repeated calls do nothing.
+ * lock is first taken, and before outer locks are registered. Repeated calls do nothing.
  * Context: not a handler.
  */
 void region_watch_forks(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: the readers of the set of regions. */
 /*
- * Find generated code by address without a lock: for the walk in the handler, by way of
- * modules_code, and for flameprof_lookup().
+ * Find generated code by address without a lock. The walk in the handler calls this through the
+ * pointer modules_code. flameprof_lookup() uses it, too.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -15,15 +15,21 @@
 #include "libprof/trampoline/region.h"
 #include "libprof/wire.h"
 
-/* Defined in this file, so that its readers need not link the code that finds the other copy. */
+/*
+ * Defined in this file, so that a user of these functions need not link the code that finds the
+ * other copy.
+ */
 struct other_copy other_copy;
 
-/* Return the index of the last of @count ascending words that is <= @address; 0 if none is. */
+/* Returns the index of the last of @count ascending words that is <= @address; 0 if none is. */
 static uint32_t last_not_above(const uintptr_t *word, uint32_t count, uintptr_t address)
 {
 	uint32_t at = 0;
 
-	/* No branch depends on a comparison, because half of them would be mispredicted. */
+	/*
+	 * The comparison compiles to no branch, because half of such branches would be
+	 * mispredicted.
+	 */
 	while (count > 1) {
 		uint32_t half = count / 2;
 
@@ -38,7 +44,7 @@ static struct region *find_in_leaf(struct region_leaf *leaf, uintptr_t address)
 	struct region *region;
 	uint32_t count, at;
 
-	/* Prefetch the whole leaf, to wait for memory once and not in each step of the search. */
+	/* Prefetch the whole leaf, to wait for memory once and not at each step of the search. */
 	for (at = 0; at < REGION_TREE_LEAF; at += REGION_TREE_LINE / sizeof(uintptr_t)) {
 		__builtin_prefetch(&leaf->start[at]);
 		__builtin_prefetch(&leaf->region[at]);
@@ -50,7 +56,7 @@ static struct region *find_in_leaf(struct region_leaf *leaf, uintptr_t address)
 	region = __atomic_load_n(&leaf->region[at], __ATOMIC_RELAXED);
 	if (!region)
 		return NULL;
-	__builtin_prefetch(region + 1); /* the slot, if this is the host's code */
+	__builtin_prefetch(region + 1); /* the slot of host code */
 	if (address - __atomic_load_n(&region->start, __ATOMIC_RELAXED) >=
 		__atomic_load_n(&region->bytes, __ATOMIC_RELAXED))
 		return NULL;
@@ -92,10 +98,15 @@ const struct region *region_find(uintptr_t pc)
 
 uint64_t region_space_new(size_t bytes)
 {
-	/* 0 means none; larger, so that small numbers look wrong */
+	/*
+	 * 0 means that there is no stub. Start higher, so that a small number is noticed as an
+	 * error.
+	 */
 	static uint64_t next = 4096;
 
-	/* 48 bits on the wire: at a million stubs a second they last seven weeks. */
+	/*
+	 * On the wire, addresses have 48 bits. At a million stubs per second they last seven weeks.
+	 */
 	return __atomic_fetch_add(&next, (bytes + 15) & ~(size_t)15, __ATOMIC_RELAXED);
 }
 
@@ -109,7 +120,7 @@ static int read_slot(const struct region *region, uintptr_t pc, struct region_st
 	struct region_slot *slots = LOAD(region->slot);
 	uint32_t index = 0;
 
-	/* A region has fewer than 2^32 bytes. */
+	/* The cast is safe, because a region has fewer than 2^32 bytes. */
 	if (pc < start || pc - start >= bytes || !stride || !slots)
 		return -ENOENT;
 	if (bytes != stride)
@@ -143,8 +154,8 @@ int region_find_stub(uintptr_t pc, struct region_stub *out)
 		return -ENOENT;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	/*
-	 * If the stub was freed during the read, or another one was put into its slot, it is not
-	 * known which of them @pc belonged to.
+	 * If the stub was freed during the read, or another stub got its slot, it is not known to
+	 * which of the two stubs @pc belongs.
 	 */
 	if (LOAD(region->generation) != generation || LOAD(out->slot->space) != out->space)
 		return -ENOENT;
@@ -155,9 +166,10 @@ _Static_assert(sizeof(struct wire_code) + FLAMEPROF_NAME_BYTES + 8 <= WIRE_CONTR
 	"a record with the longest name fits the control ring");
 
 /*
- * Write the name to this image's control ring. If the ring is full, the next sample tries again. A
- * name that changes while it is copied belongs to a newer stub, and the stub that was found has
- * ended; the record then gets an address in the code space that no frame has.
+ * Write the name of @stub to the control ring of this process image (one exec). If the ring is
+ * full, the next sample with this stub tries again. If the name changes while it is copied, it
+ * belongs to a newer stub and @stub has ended. The record then gets an address in the code space
+ * that no frame has.
  */
 static void write_code_record(const struct region_stub *stub, uint64_t image)
 {

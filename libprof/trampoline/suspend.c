@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Suspend and resume all stubs, for hosts that save an image of the process. Suspending copies the
- * stubs' descriptions to plain memory and frees their code; resuming makes new code. In between, no
- * address of the library's arenas is executable and no tool knows any, so a copy of the memory is a
- * complete image.
+ * stubs' descriptions to plain memory and frees their code. Resuming makes new code. In between, no
+ * address of the library's arenas is executable, and no tool knows such an address, so a copy of
+ * the process's memory is a complete image.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,10 +17,12 @@
 struct arena_suspended {
 	size_t count;
 	struct suspended_stub {
-		const char *name; /* in the memory behind the array */
+		/* The name, in the memory after the array. */
+		const char *name;
 		uintptr_t payload;
 		flameprof_function *stub;
-		flameprof_function *before; /* old address, once resumed */
+		/* The stub's address before it was suspended. Set when it is resumed. */
+		flameprof_function *before;
 	} stub[];
 };
 
@@ -28,8 +30,8 @@ typedef int (*resume_visitor)(void *context, const struct flameprof_stub_record 
 	flameprof_function *before);
 
 /*
- * Return the first arena. The lock is not held while callbacks run, because no other thread may use
- * arenas between suspend and resume.
+ * Returns the first arena. The lock is not held while the list is used, because no other thread may
+ * use arenas between suspend and resume.
  */
 static struct flameprof_arena *all_arenas(void)
 {
@@ -40,7 +42,10 @@ static struct flameprof_arena *all_arenas(void)
 	return first;
 }
 
-/* Call @visit for each live slot of @arena until it returns non-zero. Returns its last result. */
+/*
+ * Call @visit for each slot of @arena that has a stub, until it returns non-zero. Returns the last
+ * result.
+ */
 static int each_slot(struct flameprof_arena *arena,
 	int (*visit)(void *context, const struct region_slot *slot, uintptr_t address),
 	void *context)
@@ -170,7 +175,10 @@ static void restore_stubs(struct flameprof_arena *arena)
 {
 	struct arena_suspended *list = arena->suspended;
 
-	/* Another CPU may have other registers, another process another counter offset. */
+	/*
+	 * Resuming may happen on a CPU with other registers, or in a process with another offset of
+	 * the counter.
+	 */
 	if (arena->owner) {
 		arena->owner->prepare(&arena->shape);
 		arch_stub_prepare(&arena->shape, &arena->stub);

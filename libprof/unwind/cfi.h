@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: plain loads of the module's own mapped bytes, bounds-checked. */
 /*
- * Find the call-frame information (FDE and CIE) for a pc: binary search in .eh_frame_hdr, then
- * parse the records in .eh_frame where they lie. cfi_run.h executes their instructions.
+ * Find the call-frame information (FDE and CIE) for a pc: search .eh_frame_hdr by bisection, then
+ * parse the records in .eh_frame without copying them. cfi_run.h executes their instructions.
  * Source: LSB Core, "Exception Frames"; DWARF 5, section 6.4.1.
  */
 #ifndef LIBPROF_UNWIND_CFI_H
@@ -17,13 +17,13 @@
 
 /* ---- byte by byte ---------------------------------------------------------------------------- */
 /*
- * Read fixed-size numbers, LEB128 and encoded pointers. Every read is checked against the end. A
- * read past the end sets `error`, returns 0 and moves to the end, so callers may check once after
- * several reads.
+ * Read fixed-size numbers, LEB128 numbers and encoded pointers. Every read is checked against the
+ * end. A read past the end sets `error`, returns 0 and moves to the end, so callers may check
+ * `error` once after several reads.
  *
  * UNWIND_CFI_POINTER(address) converts an address of the unwound program into a pointer that can be
- * read here. Inside the process they are equal; a reader from outside defines the macro before
- * including.
+ * read here. Inside the process, the two are equal. A reader from outside defines the macro before
+ * it includes this file.
  */
 
 #ifndef UNWIND_CFI_POINTER
@@ -34,16 +34,16 @@
 #endif
 
 /*
- * For functions that read where stacks and rules point: any mapped memory, which other threads may
- * write meanwhile. Callers check the values. ThreadSanitizer would report these races, and its
- * report would overwrite the errno that the handler must preserve.
+ * Marks functions that read any mapped memory to which a stack or a rule points. Other threads may
+ * write this memory at the same time, so callers check the values. ThreadSanitizer is off, because
+ * its report about such a race would overwrite the errno that the handler must preserve.
  */
 #define CFI_READS_ANYTHING __attribute__((no_sanitize("thread")))
 
 struct cfi_bytes {
 	uintptr_t at;  /* next byte */
-	uintptr_t end; /* one past the last byte, >= at */
-	/* 0, or -errno of the first read that failed */
+	uintptr_t end; /* past the last byte, >= at */
+	/* 0, or the -errno of the first read that failed. */
 	int error;
 };
 
@@ -55,7 +55,7 @@ union cfi_number {
 	uint64_t u64;
 } __attribute__((packed, may_alias));
 
-/* Skip @count bytes. Returns false, with `error` set and no bytes left, if there are fewer. */
+/* Skip @count bytes. If fewer bytes are left, sets `error`, moves to the end and returns false. */
 static inline bool cfi_skip(struct cfi_bytes *bytes, uint64_t count)
 {
 	if (count > bytes->end - bytes->at) {
@@ -104,7 +104,7 @@ CFI_READS_ANYTHING static inline uint64_t cfi_u64(struct cfi_bytes *bytes)
 	return ((const union cfi_number *)UNWIND_CFI_POINTER(at))->u64;
 }
 
-/* Read an unsigned LEB128 number. Bits beyond the 64th are dropped. */
+/* Read an unsigned LEB128 number. Bits above the lowest 64 are dropped. */
 static inline uint64_t cfi_uleb(struct cfi_bytes *bytes)
 {
 	uint64_t value = 0;
@@ -137,7 +137,9 @@ static inline int64_t cfi_sleb(struct cfi_bytes *bytes)
 	return (int64_t)value;
 }
 
-/* Read one number in @format (the low four bits of an encoding), sign-extended if signed. */
+/*
+ * Read one number in @format, the low four bits of an encoding. Signed formats are sign-extended.
+ */
 static inline uint64_t cfi_formatted(struct cfi_bytes *bytes, unsigned format)
 {
 	switch (format) {
@@ -180,7 +182,7 @@ static inline uintptr_t cfi_pointer(
 	unsigned base = encoding & CFI_PTR_BASE;
 	uintptr_t position = bytes->at;
 
-	/* The encoding of nearly all pointers. */
+	/* Nearly all pointers have this encoding. */
 	if (encoding == (CFI_PTR_PCREL | CFI_PTR_SDATA4))
 		return (uintptr_t)(int32_t)cfi_u32(bytes) + position;
 	if (base == CFI_PTR_ALIGNED)
@@ -210,15 +212,15 @@ struct cfi_cie {
 	int64_t data_align;
 	uint64_t ra_reg;
 	uint8_t pointer_encoding;
-	/* 'z': FDEs have augmentation data with a length */
+	/* Augmentation 'z': FDEs have augmentation data with a length. */
 	bool augmented;
-	/* 'S': a signal frame; the caller's pc is exact */
+	/* Augmentation 'S': the function is a signal frame, so the caller's pc is exact. */
 	bool signal;
 	struct cfi_bytes program;
 };
 
 struct cfi_fde {
-	uintptr_t record; /* address of the FDE itself */
+	uintptr_t record; /* address of the FDE */
 	uintptr_t begin;  /* covered pcs: [begin, end) */
 	uintptr_t end;
 	struct cfi_cie cie;
@@ -229,9 +231,10 @@ struct cfi_fde {
  * Read the header of the CIE or FDE at @address.
  *
  * @record      gets the bytes from after the id up to the record's end
- * @id_address  gets the address of the id; an FDE's id is the distance from there back to its CIE
+ * @id_address  gets the address of the id
+ * @id          gets the id; in an FDE, @id_address - @id is the address of its CIE
  *
- * Returns 0, or -EBADMSG if the record is a terminator or leaves the module.
+ * Returns 0, or -EBADMSG if the record is a terminator or is not within the module.
  */
 static inline int cfi_open_record(const struct unwind_module *module, uintptr_t address,
 	struct cfi_bytes *record, uintptr_t *id_address, uint64_t *id)
@@ -253,7 +256,9 @@ static inline int cfi_open_record(const struct unwind_module *module, uintptr_t 
 	return record->error;
 }
 
-/* Read the augmentation data up to an unknown letter, whose data has an unknown size. */
+/*
+ * Read the augmentation data. Stop at an unknown letter, because the size of its data is unknown.
+ */
 static inline void cfi_parse_augmentation(
 	struct cfi_bytes letters, struct cfi_bytes *data, struct cfi_cie *cie)
 {
@@ -268,7 +273,7 @@ static inline void cfi_parse_augmentation(
 		case 'P': {
 			unsigned format = cfi_u8(data);
 
-			/* Only skip the pointer to the personality routine. */
+			/* Skip the pointer to the personality routine. */
 			if ((format & CFI_PTR_BASE) == CFI_PTR_ALIGNED)
 				cfi_skip(data, -data->at & 7);
 			cfi_formatted(data, format & CFI_PTR_FORMAT);
@@ -277,7 +282,10 @@ static inline void cfi_parse_augmentation(
 		case 'S':
 			cie->signal = true;
 			break;
-		/* return addresses signed with key B; stripping them is equal */
+		/*
+		 * Return addresses are signed with key B. Removing the signature is the same as for
+		 * key A.
+		 */
 		case 'B':
 		case 'G': /* stack memory is tagged */
 			break;
@@ -370,7 +378,7 @@ static inline int cfi_parse_fde(
 	return record.error;
 }
 
-/* Return the bytes of one pointer of a search table, or 0 if their size varies. */
+/* Returns the bytes of one pointer in a search table, or 0 if their number varies. */
 static inline unsigned cfi_table_width(unsigned encoding)
 {
 	switch (encoding & CFI_PTR_FORMAT) {
@@ -389,16 +397,17 @@ static inline unsigned cfi_table_width(unsigned encoding)
 	}
 }
 
-/* Return the begin of entry @index in a table of the usual encoding (data-relative, 4 bytes). */
+/* Returns the begin of entry @index in a table with the usual encoding: 4 bytes, data-relative. */
 CFI_READS_ANYTHING static inline int32_t cfi_table_begin(uintptr_t table, uint64_t index)
 {
 	return (int32_t)((const union cfi_number *)UNWIND_CFI_POINTER(table + index * 8))->u32;
 }
 
 /*
- * Count the entries of a table of the usual encoding, with @count entries, that begin at or before
- * @offset. The code has no branch on the comparison, because a branch would be mispredicted half
- * the time, and it prefetches both possible next entries.
+ * Returns the number of entries that begin at or before @offset, in a table with the usual encoding
+ * and
+ * @count entries. The comparison compiles to no branch, because half of such branches would be
+ * mispredicted. Both entries that may be compared next are prefetched.
  */
 static inline uint64_t cfi_search_usual(uintptr_t table, uint64_t count, intptr_t offset)
 {
@@ -416,8 +425,9 @@ static inline uint64_t cfi_search_usual(uintptr_t table, uint64_t count, intptr_
 }
 
 /*
- * Count in *found the entries that begin at or before @pc, in a table of any fixed-size encoding.
- * @table spans the whole table; an entry is two pointers of @width bytes. Returns 0 or -errno.
+ * Set *found to the number of entries that begin at or before @pc, in a table of any encoding with
+ * a fixed size. @table is the whole table; an entry has two pointers of @width bytes. Returns 0 or
+ * -errno.
  */
 static inline int cfi_search_any(struct cfi_bytes table, uint64_t count, unsigned encoding,
 	unsigned width, uintptr_t data_base, uintptr_t pc, uint64_t *found)
@@ -442,7 +452,7 @@ static inline int cfi_search_any(struct cfi_bytes table, uint64_t count, unsigne
 }
 
 /*
- * Find the last table entry that begins at or before @pc. @table spans the whole table of @count
+ * Find the last table entry that begins at or before @pc. @table is the whole table of @count
  * entries of two pointers, @width bytes each.
  *
  * Returns 0 and the FDE's address, -ENOENT if all entries begin after @pc, or -ENOTSUP.
@@ -472,8 +482,8 @@ static inline int cfi_search_table(struct cfi_bytes table, uint64_t count, unsig
 /*
  * Find the FDE that covers @pc.
  *
- * Returns 0, -ENOENT if no FDE covers @pc, -EBADMSG if the information contradicts itself or leaves
- * the module, -ENOTSUP if its version or encoding is unknown.
+ * Returns 0; -ENOENT if no FDE covers @pc; -EBADMSG if the call-frame information contradicts
+ * itself or points outside of the module; -ENOTSUP if its version or encoding is unknown.
  * Context: signal-safe; the module must stay mapped during the call.
  */
 static __attribute__((noinline, unused)) int cfi_find_fde(

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: plain loads of the module's own mapped bytes, bounds-checked. */
 /*
- * Execute the call-frame instructions of a CIE and an FDE up to a pc. The result is a row. cfi.h
- * finds the FDE.
+ * Execute the call-frame instructions of a CIE and an FDE up to a pc. The result is a row: how to
+ * find the caller from this pc. cfi.h finds the FDE.
  * Source: DWARF 5, section 6.4.2; instructions specific to .eh_frame: LSB Core, "DWARF Extensions".
  */
 #ifndef LIBPROF_UNWIND_CFI_RUN_H
@@ -19,32 +19,35 @@
 
 /* ---- a row ----------------------------------------------------------------------------------- */
 /*
- * A row of call-frame information: how to compute the canonical frame address (CFA) at one pc, and
- * where each register of the caller is saved. This file makes rows, unwind_core.h applies them, and
- * compact_row.h packs a row into eight bytes, which is enough for most frames.
+ * A row of call-frame information says how to compute the canonical frame address (CFA) at one pc,
+ * and where each register of the caller is saved. This file makes rows, unwind_core.h steps by
+ * them, and compact_row.h packs a row into eight bytes, which is enough for most frames.
  * Source: DWARF 5, section 6.4.1.
  */
 
 enum cfi_rule_kind {
-	/* not mentioned: the register is unchanged */
+	/* No instruction mentions the register, so it is unchanged. */
 	CFI_RULE_NONE = 0,
 	CFI_RULE_SAME,
 	CFI_RULE_UNDEFINED,
 	CFI_RULE_OFFSET,         /* saved at CFA + value */
 	CFI_RULE_VAL_OFFSET,     /* the register is CFA + value */
 	CFI_RULE_REGISTER,       /* saved in register number `value` */
-	/* saved at the expression's result; value: see cfi_row.base */
+	/*
+	 * The register is saved at the address that an expression computes. See cfi_row.base for
+	 * the value.
+	 */
 	CFI_RULE_EXPRESSION,
-	/* the register is the expression's result */
+	/* The register's value is the result of an expression. */
 	CFI_RULE_VAL_EXPRESSION,
 };
 
-/* A rule has only four bytes, because remembered rows lie on a signal handler's stack. */
+/* A rule has only four bytes, because remembered rows lie on the stack of a signal handler. */
 #define CFI_RULE_VALUE_MAX 0x0fffffff
 
 struct cfi_rules {
 	int32_t register_rule[ARCH_CFI_SLOTS]; /* value * 8 + enum cfi_rule_kind */
-	/* offset from cfa_reg, or the expression's offset from cfi_row.base */
+	/* The offset of the CFA from cfa_reg; or the expression's offset from cfi_row.base. */
 	int32_t cfa_value;
 	uint16_t cfa_reg;
 	bool cfa_expression;
@@ -52,9 +55,9 @@ struct cfi_rules {
 
 struct cfi_row {
 	struct cfi_rules rules;
-	/* an expression (its length, then its bytes) lies at base + value */
+	/* An expression (its length, then its bytes) is at `base` + the rule's value. */
 	uintptr_t base;
-	/* one past the last byte of the function's code */
+	/* The address after the last byte of the function's code. */
 	uintptr_t end;
 	uint32_t ra_slot;
 	bool signal;
@@ -72,24 +75,27 @@ static inline int32_t cfi_rule_value(int32_t rule)
 
 /* ---- running instructions -------------------------------------------------------------------- */
 
-/* Compilers nest DW_CFA_remember_state once. */
+/* Compilers nest DW_CFA_remember_state only once. */
 #define CFI_REMEMBER_DEPTH 4
 
 struct cfi_machine {
 	const struct unwind_module *module;
 	const struct cfi_fde *fde;
 	struct cfi_bytes program;
-	uintptr_t pc;       /* stop at the row for this pc */
+	uintptr_t pc;       /* make the row for this pc */
 	uintptr_t location; /* first pc of the current row */
 	struct cfi_rules *current;
-	/* the CIE's rules, to which DW_CFA_restore returns */
+	/* The rules that the CIE sets. DW_CFA_restore sets a register's rule back to them. */
 	struct cfi_rules initial;
 	struct cfi_rules remembered[CFI_REMEMBER_DEPTH];
 	unsigned remembers;
 	bool initial_done;
 };
 
-/* Set the rule of @reg, if it has a slot. Returns 0, or -ENOTSUP if @value is too large. */
+/*
+ * Set the rule of register @reg, unless no slot is kept for it. Returns 0, or -ENOTSUP if @value is
+ * too large.
+ */
 static inline int cfi_set_rule(
 	struct cfi_machine *machine, uint64_t reg, enum cfi_rule_kind kind, int64_t value)
 {
@@ -119,7 +125,10 @@ static inline int cfi_set_cfa_reg(struct cfi_machine *machine, uint64_t reg)
 	return 0;
 }
 
-/* Multiply @factor by the data alignment. An overflow returns a value too large for any rule. */
+/*
+ * Returns @factor times the data alignment. On overflow, returns a value that is too large for any
+ * rule.
+ */
 static inline int64_t cfi_factored(const struct cfi_machine *machine, int64_t factor)
 {
 	int64_t product;
@@ -129,7 +138,10 @@ static inline int64_t cfi_factored(const struct cfi_machine *machine, int64_t fa
 	return product;
 }
 
-/* Skip the expression at the current position. Returns its offset from the FDE's address. */
+/*
+ * Skip the expression at the current position. Returns the offset of the expression from the FDE's
+ * address.
+ */
 static inline int64_t cfi_read_expression(struct cfi_machine *machine)
 {
 	int64_t offset = (int64_t)(machine->program.at - machine->fde->record);
@@ -142,7 +154,7 @@ static inline int cfi_restore_rule(struct cfi_machine *machine, uint64_t reg)
 {
 	unsigned slot = reg < ARCH_DWARF_REGS ? arch_cfi_slot((unsigned)reg) : ARCH_CFI_SLOTS;
 
-	/* A CIE has no initial rules to return to. */
+	/* DW_CFA_restore is invalid in a CIE, which has no initial rules. */
 	if (!machine->initial_done)
 		return -EBADMSG;
 	if (slot < ARCH_CFI_SLOTS)
@@ -166,7 +178,10 @@ static inline int cfi_recall(struct cfi_machine *machine)
 	return 0;
 }
 
-/* Execute an instruction that sets one register's rule. Returns 0, -errno, or 1: another one. */
+/*
+ * Execute an instruction that sets one register's rule. Returns 0, -errno, or 1 if @op is another
+ * instruction.
+ */
 static inline int cfi_run_register_op(struct cfi_machine *machine, unsigned op)
 {
 	struct cfi_bytes *in = &machine->program;
@@ -221,14 +236,20 @@ static inline int cfi_run_register_op(struct cfi_machine *machine, unsigned op)
 	}
 }
 
-/* Execute an instruction that defines the CFA. Returns 0, -errno, or 1: another one. */
+/*
+ * Execute an instruction that defines the CFA. Returns 0, -errno, or 1 if @op is another
+ * instruction.
+ */
 static inline int cfi_run_cfa_op(struct cfi_machine *machine, unsigned op)
 {
 	struct cfi_bytes *in = &machine->program;
 	bool half = op >= CFI_DEF_CFA_REGISTER && op <= CFI_DEF_CFA_OFFSET;
 	int error;
 
-	/* These change only the register or only the offset, but an expression has neither. */
+	/*
+	 * These instructions change only the register or only the offset. A CFA expression has
+	 * neither.
+	 */
 	if ((half || op == CFI_DEF_CFA_OFFSET_SF) && machine->current->cfa_expression)
 		return -EBADMSG;
 	switch (op) {
@@ -254,7 +275,10 @@ static inline int cfi_run_cfa_op(struct cfi_machine *machine, unsigned op)
 	}
 }
 
-/* Execute an instruction that changes the location. Returns 0, -errno, or 1: another one. */
+/*
+ * Execute an instruction that changes the location. Returns 0, -errno, or 1 if @op is another
+ * instruction.
+ */
 static inline int cfi_run_location_op(struct cfi_machine *machine, unsigned op)
 {
 	struct cfi_bytes *in = &machine->program;
@@ -315,7 +339,7 @@ static inline int cfi_run_op(struct cfi_machine *machine, unsigned op)
 	return error == 1 ? -ENOTSUP : error;
 }
 
-/* Execute @program until it ends or the current row begins after machine->pc. */
+/* Execute @program until it ends, or until the current row begins after machine->pc. */
 static inline int cfi_run(struct cfi_machine *machine, struct cfi_bytes program)
 {
 	int error = 0;
@@ -336,7 +360,10 @@ static inline int cfi_run(struct cfi_machine *machine, struct cfi_bytes program)
 static __attribute__((noinline, unused)) int cfi_run_fde(const struct unwind_module *module,
 	const struct cfi_fde *fde, uintptr_t pc, struct cfi_row *row)
 {
-	/* `remembered` stays uninitialised, because each element is written before it is read. */
+	/*
+	 * The member `remembered` stays uninitialised, because each element is written before it is
+	 * read.
+	 */
 	struct cfi_machine machine;
 
 	machine.module = module;
@@ -375,11 +402,11 @@ static __attribute__((noinline, unused)) int cfi_run_fde(const struct unwind_mod
 /*
  * Compute the row for @pc.
  *
- * Returns 0, -ENOENT if nothing covers @pc, -EBADMSG if the information contradicts itself or
- * leaves the module, -ENOTSUP if it uses an unsupported feature. After an error @row is
- * unspecified.
- * Context: signal-safe; the module must stay mapped while @row is used. The two parts are not
- * inlined, so that they use the same stack bytes one after the other.
+ * Returns 0; -ENOENT if no FDE covers @pc; -EBADMSG if the call-frame information contradicts
+ * itself or points outside of the module; -ENOTSUP if it uses an unsupported feature. After an
+ * error @row is unspecified.
+ * Context: signal-safe; the module must stay mapped while @row is used. The two callees are not
+ * inlined, so that they use the same bytes of the stack one after the other.
  */
 static __attribute__((noinline, unused)) int cfi_find_row(
 	const struct unwind_module *module, uintptr_t pc, struct cfi_row *row)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: plain loads of the module's own mapped bytes, bounds-checked. */
 /*
- * A row of call-frame information packed into eight bytes: enough to compute the caller's pc, stack
- * pointer and frame pointer. A row that needs other registers is COMPACT_COMPLEX; unwind_core.h
- * steps by the full row then.
+ * A row of call-frame information, packed into eight bytes. It is enough to compute the caller's
+ * pc, stack pointer and frame pointer. A row that needs other registers is COMPACT_COMPLEX, and
+ * unwind_core.h steps by the full row.
  *
  *   63        48 47        32 31             8    6       5      4       3..0
  *   ra           fp           cfa            others  fp_at_fp  signal  kind
  *
- * ra and fp are signed offsets from the CFA, in words, at which the return address and the frame
- * pointer are saved; 0: still in the register. cfa is the offset, in words, from the CFA's register
- * to the CFA. fp_at_fp: fp is an offset from the frame pointer instead, as in functions that align
- * their stack. others: more registers are saved, at unknown offsets; only for COMPACT_BY_CODE.
+ * - ra, fp: signed offsets from the CFA, in words, at which the return address and the frame
+ *   pointer are saved; 0: the value is still in its register.
+ * - cfa: offset, in words, from the register on which the CFA depends to the CFA.
+ * - fp_at_fp: fp is an offset from the frame pointer, as in functions that align their stack.
+ * - others: more registers are saved, at unknown offsets. Only in a COMPACT_BY_CODE row.
  */
 #ifndef LIBPROF_UNWIND_COMPACT_ROW_H
 #define LIBPROF_UNWIND_COMPACT_ROW_H
@@ -28,25 +29,26 @@
 #include "libprof/unwind/unwind.h"
 
 enum compact_kind {
-	/* no row; never stored, so a zeroed cache is empty */
+	/* There is no row. This value is never stored, so a zeroed cache is empty. */
 	COMPACT_EMPTY = 0,
 	COMPACT_SP,        /* CFA = sp + cfa */
 	COMPACT_FP,        /* CFA = fp + cfa */
-	/* CFA = word at fp + cfa: an over-aligned frame */
+	/* CFA = the word at fp + cfa. This is the row of a function that aligns its stack. */
 	COMPACT_FP_DEREF,
-	COMPACT_PLT,       /* CFA = sp + 8, or sp + 16 if pc % 16 >= cfa */
-	/* the return address is undefined: this is the outermost frame */
+	/* CFA = sp + 8, or sp + 16 if pc % 16 >= cfa. */
+	COMPACT_PLT,
+	/* The return address is undefined: this is the outermost frame. */
 	COMPACT_ROOT,
-	/* a kernel signal frame: all registers are in its ucontext */
+	/* A signal frame of the kernel: all registers are in its ucontext. */
 	COMPACT_SIGRETURN,
 	COMPACT_COMPLEX,   /* needs all registers */
-	/* no call-frame information covers this pc */
+	/* No call-frame information covers this pc. */
 	COMPACT_NONE,
-	/* the call-frame information for this pc cannot be used */
+	/* The call-frame information for this pc is invalid or not supported. */
 	COMPACT_BROKEN,
-	/* as COMPACT_SP, but found by decoding the code */
+	/* CFA = sp + cfa, as found by decoding the code. */
 	COMPACT_BY_CODE,
-	/* pc + 1 is a function's first byte, with no call before it */
+	/* pc + 1 is the first byte of a function, and no call instruction is before it. */
 	COMPACT_UNCALLED,
 };
 
@@ -74,7 +76,9 @@ static inline bool compact_others(uint64_t row)
 	return row & COMPACT_OTHERS;
 }
 
-/* Return the CFA's offset in bytes. Not for COMPACT_PLT, whose field is a number of bytes. */
+/*
+ * Returns the CFA's offset in bytes. Do not use it for COMPACT_PLT, whose cfa has another meaning.
+ */
 static inline intptr_t compact_cfa(uint64_t row)
 {
 	return ((intptr_t)(int32_t)row >> 8) * 8;
@@ -95,7 +99,10 @@ static inline intptr_t compact_ra(uint64_t row)
 	return (intptr_t)(int16_t)(row >> 48) * 8;
 }
 
-/* Store @bytes, converted to words, in @bits bits at @shift. Returns false if they do not fit. */
+/*
+ * Store @bytes, converted to words, in the @bits bits at @shift. Returns false if the number does
+ * not fit.
+ */
 static inline bool compact_put(uint64_t *row, int64_t bytes, unsigned bits, unsigned shift)
 {
 	int64_t words = bytes >> 3;
@@ -108,12 +115,12 @@ static inline bool compact_put(uint64_t *row, int64_t bytes, unsigned bits, unsi
 }
 
 /*
- * Recognise the CFA expression of a PLT's lazy binding stubs, which computes the stack depth from
- * the pc:
+ * Recognise the CFA expression of a PLT's lazy binding stubs. This expression computes the stack
+ * depth from the pc:
  *   breg(sp) 8; breg(pc) 0; lit15; and; litK; ge; lit3; shl; plus
  * K is the offset in the 16-byte stub after its push; it depends on the kind of PLT.
  *
- * Returns K, or 0 for another expression.
+ * Returns K, or 0 if @e is another expression.
  */
 static inline unsigned compact_plt_threshold(struct cfi_bytes e)
 {
@@ -131,7 +138,7 @@ static inline unsigned compact_plt_threshold(struct cfi_bytes e)
 	return k;
 }
 
-/* Recognise the expression `breg(fp) n`, followed by `deref` if @deref. *offset gets n. */
+/* Is @e the expression `breg(fp) n`, followed by `deref` if @deref? If so, sets *offset to n. */
 static inline bool compact_fp_expression(struct cfi_bytes e, bool deref, int64_t *offset)
 {
 	if (cfi_u8(&e) != EXPRESSION_BREG0 + ARCH_DWARF_FP)
@@ -142,7 +149,7 @@ static inline bool compact_fp_expression(struct cfi_bytes e, bool deref, int64_t
 	return !e.error && e.at == e.end;
 }
 
-/* Return the bytes of @row's expression at @offset, without its length. May set bytes.error. */
+/* Returns the bytes of @row's expression at @offset, without its length; may set their `error`. */
 static inline struct cfi_bytes cfi_expression(
 	const struct unwind_module *module, const struct cfi_row *row, int32_t offset)
 {
@@ -235,14 +242,17 @@ static inline uint64_t compact_from_row(
 
 /* ---- a row from the code itself -------------------------------------------------------------- */
 /*
- * Rows for code that no call-frame information covers, computed from its instructions: either the
- * instructions from the pc on lead straight to the return, or there is no row. This serves JIT
+ * Rows for code that no call-frame information covers, computed from its instructions. There is a
+ * row only if the instructions from the pc on lead straight to the return. Such code comes from JIT
  * compilers and CPython's trampolines, which have neither call-frame information nor frame
- * pointers. Code of a module never changes, so it is followed over branches, too, once for each pc;
- * this serves assembly written by hand.
+ * pointers. The code of a module never changes, so it is also followed over branches, once for each
+ * pc; this covers assembly that was written by hand.
  */
 
-/* Fill @code with the readable bytes around @pc. Never reads into a page that @pc is not in. */
+/*
+ * Fill @code with the readable bytes around @pc, but do not read in a page that does not contain
+ * @pc.
+ */
 static inline void code_read(
 	const struct unwind_memory *memory, uintptr_t pc, bool exact, struct arch_code *code)
 {
@@ -255,7 +265,7 @@ static inline void code_read(
 			for (unsigned i = 0; i < sizeof(word); i++, word >>= 8)
 				code->bytes[code->end++] = (uint8_t)word;
 		} else if (!code->end && pc - start >= sizeof(word)) {
-			/* the word before the pc is not readable */
+			/* The word before the pc is not readable, so start at the next word. */
 			start += sizeof(word);
 		} else {
 			break;
@@ -282,7 +292,10 @@ static int code_read_word(const void *memory, uintptr_t address, uintptr_t *word
 	return unwind_load((const struct unwind_memory *)memory, address, word);
 }
 
-/* Compute the row for @pc, any pc of a function in the code [@start, @end), over its branches. */
+/*
+ * Compute the row for @pc in the code [@start, @end) by following the code, also over branches, to
+ * its return.
+ */
 static __attribute__((noinline)) uint64_t code_row_in_module(
 	const struct unwind_memory *memory, uintptr_t pc, uintptr_t start, uintptr_t end)
 {
@@ -293,8 +306,8 @@ static __attribute__((noinline)) uint64_t code_row_in_module(
 }
 
 /*
- * Compute the row for @pc by decoding straight ahead. Returns COMPACT_BY_CODE with its offsets,
- * COMPACT_ROOT or COMPACT_NONE.
+ * Compute the row for @pc by decoding the instructions straight ahead. Returns a COMPACT_BY_CODE
+ * row, COMPACT_ROOT or COMPACT_NONE.
  * Context: signal-safe if unwind_load() is.
  */
 static __attribute__((noinline)) uint64_t code_row(

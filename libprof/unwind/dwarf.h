@@ -31,7 +31,7 @@ enum cfi_encoding {
 
 /* Call-frame instructions. */
 enum cfi_op {
-	/* the top two bits are the operation, the others an operand */
+	/* In the first three, the top two bits are the operation, and the other bits an operand. */
 	CFI_ADVANCE_LOC = 0x40,
 	CFI_OFFSET = 0x80,
 	CFI_RESTORE = 0xc0,
@@ -60,7 +60,7 @@ enum cfi_op {
 	CFI_VAL_EXPRESSION = 0x16,
 	CFI_MIPS_ADVANCE_LOC8 = 0x1d,
 	CFI_AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c,
-	/* GNU_window_save on other CPUs, no operand */
+	/* On other CPUs, this number is DW_CFA_GNU_window_save, which has no operand either. */
 	CFI_AARCH64_NEGATE_RA_STATE = 0x2d,
 	CFI_GNU_ARGS_SIZE = 0x2e,
 	CFI_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,

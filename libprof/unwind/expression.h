@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reads through unwind_load() and cfi_bytes only. */
 /*
- * Evaluate the DWARF expressions of call-frame information: a small stack machine over registers
- * and memory. Only forward jumps are allowed, so an expression's length bounds its run time.
- * Location descriptions and operations on thread-local storage, calls and types are not supported,
- * because .eh_frame does not use them.
+ * Evaluate the DWARF expressions of call-frame information. An expression is a program for a small
+ * stack machine over registers and memory. Only forward jumps are allowed, so an expression's
+ * length bounds its run time. Location descriptions, and operations on thread-local storage, calls
+ * and types, are not supported, because .eh_frame does not use them.
  * Source: DWARF 5, section 2.5.1 and 6.4.2.
  */
 #ifndef LIBPROF_UNWIND_EXPRESSION_H
@@ -21,10 +21,10 @@
 
 #define EXPRESSION_DEPTH 16
 
-/* The state that an expression may read, all borrowed. */
+/* The state that an expression may read. All pointers are borrowed. */
 struct expression_input {
 	const struct arch_registers *registers;
-	/* bit n set: register n is valid in this frame */
+	/* Bit n is set if register n is valid in this frame. */
 	uint64_t known;
 	const struct unwind_memory *memory;
 };
@@ -53,7 +53,10 @@ static inline int expression_push_register(struct expression *e, uint64_t reg)
 	return expression_push(e, e->input->registers->r[reg] + (uintptr_t)offset);
 }
 
-/* Execute an operation that only pushes a value. Returns 0, -errno, or 1: another one. */
+/*
+ * Execute an operation that only pushes a value. Returns 0, -errno, or 1 if @op is another
+ * operation.
+ */
 static inline int expression_constant(struct expression *e, unsigned op)
 {
 	struct cfi_bytes *in = &e->bytes;
@@ -98,14 +101,17 @@ static inline int expression_divide(unsigned op, uintptr_t left, uintptr_t right
 		return -EBADMSG;
 	if (op == EXPRESSION_MOD)
 		*value = left % right;
-	else if (right == UINTPTR_MAX) /* the only quotient that overflows */
+	else if (right == UINTPTR_MAX) /* INT_MIN / -1 overflows */
 		*value = 0 - left;
 	else
 		*value = (uintptr_t)((intptr_t)left / (intptr_t)right);
 	return 0;
 }
 
-/* Compute a binary operation; @right is the stack's top. Returns 0, -errno, or 1: another one. */
+/*
+ * Compute a binary operation; @right is the top of the stack. Returns 0, -errno, or 1 if @op is
+ * another operation.
+ */
 static inline int expression_binary(unsigned op, uintptr_t left, uintptr_t right, uintptr_t *value)
 {
 	intptr_t a = (intptr_t)left, b = (intptr_t)right;
@@ -172,7 +178,10 @@ static inline int expression_load(struct expression *e, uintptr_t *top, unsigned
 	return error;
 }
 
-/* Execute an operation on the top of the stack, @top. Returns 0, -errno, or 1: another one. */
+/*
+ * Execute an operation on @top, the top of the stack. Returns 0, -errno, or 1 if @op is another
+ * operation.
+ */
 static inline int expression_unary(struct expression *e, unsigned op, uintptr_t *top)
 {
 	switch (op) {
@@ -202,10 +211,13 @@ static inline int expression_unary(struct expression *e, unsigned op, uintptr_t 
 	}
 }
 
-/* Execute an operation that reorders the stack, or a jump. Returns 0, -errno, or 1: another one. */
+/*
+ * Execute an operation that reorders the stack, or a jump. Returns 0, -errno, or 1 if @op is
+ * another operation.
+ */
 static inline int expression_move(struct expression *e, unsigned op)
 {
-	uintptr_t *top = &e->stack[e->depth]; /* one past the top value */
+	uintptr_t *top = &e->stack[e->depth]; /* after the top value */
 	uintptr_t third;
 	unsigned index;
 	int16_t distance;
@@ -267,11 +279,11 @@ static inline int expression_step(struct expression *e, unsigned op)
  * Evaluate one expression.
  *
  * @bytes   the expression, without its length
- * @cfa     pushed first if not NULL, as rules for registers require
+ * @cfa     the value to push first, which expressions for registers expect; NULL: none
  * @result  gets the top of the stack on success
  *
- * Returns 0; -EBADMSG if the expression is wrong, -ENOTSUP if an operation is unknown, -ENOENT if
- * it needs a register that is not known, or the error of a memory read.
+ * Returns 0; -EBADMSG if the expression is invalid; -ENOTSUP if an operation is unknown; -ENOENT if
+ * it needs a register that is not known; or the error of a memory read.
  * Context: signal-safe if UNWIND_READ is.
  */
 static inline int expression_run(struct cfi_bytes bytes, const struct expression_input *input,

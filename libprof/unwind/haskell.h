@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: as walk.h. */
 /*
- * Frames on the stacks of GHC, the Haskell compiler. GHC's code has no call-frame information and
- * uses the machine's stack only to call C. A Haskell thread has its own stack in the heap; one
+ * Read frames on the stacks of GHC, the Haskell compiler. GHC's code has no call-frame information
+ * and uses the machine's stack only to call C. A Haskell thread has its own stack in the heap; one
  * register holds its stack pointer (rbp on x86_64). Each frame begins with a return address. A
- * table in front of the code returned to gives the frame's size:
+ * table before the code to which the frame returns has the frame's size:
  *
- *	sp + 0    return address ─▶ code    -16  bitmap with the size in 6 bits, or its offset
- *	sp + 8    payload                    -8  type, 4 bytes
- *	sp + 8n   the caller's frame         -4  (not used)
+ * 	sp + 0    return address ─▶ code    -16  bitmap with the size in 6 bits, or its offset
+ * 	sp + 8    payload                    -8  type, 4 bytes
+ * 	sp + 8n   the caller's frame         -4  (not used)
  *
  * Source: rts/include/rts/storage/InfoTables.h, ClosureTypes.h and Closures.h of GHC 9.0 to 9.6.
  */
@@ -21,30 +21,31 @@
 #include "libprof/unwind/load.h"
 
 enum haskell_type {
-	/* a frame of GHC's byte code; not read: its size is in the code */
+	/* A frame of GHC's byte code. It cannot be read, because its size is in the byte code. */
 	HASKELL_RET_BCO = 29,
 	HASKELL_RET_SMALL,
 	HASKELL_RET_BIG,
 	HASKELL_RET_FUN,
 	HASKELL_UPDATE,
 	HASKELL_CATCH,
-	/* the stack continues in another chunk */
+	/* The stack continues in another chunk. */
 	HASKELL_UNDERFLOW,
 	HASKELL_STOP,	   /* the outermost frame */
 };
 
 #define HASKELL_SIZE_MAX  (1u << 16) /* words of one frame */
-/* of the stack pointer in StgStack, a chunk of a stack */
+/* Offset of the stack pointer in StgStack, which is a chunk of a stack. */
 #define HASKELL_CHUNK_SP  16u
 #define HASKELL_OUTERMOST 1
 
 /*
  * Read the frame at @sp.
  *
- * @pc, @caller_sp  get the return address and the address of the caller's frame
+ * @pc         gets the return address
+ * @caller_sp  gets the address of the caller's frame
  *
- * Returns 0; HASKELL_OUTERMOST if there is no caller, or -ENOENT if there is no frame, both without
- * writing.
+ * Returns 0; HASKELL_OUTERMOST if there is no caller; -ENOENT if there is no valid frame. Unless
+ * the result is 0, nothing is written.
  * Context: signal-safe.
  */
 static inline int haskell_read_frame(

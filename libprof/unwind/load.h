@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: plain loads inside known bounds; anything else is the includer's reader. */
 /*
- * Read one word of the unwound thread's memory. An includer defines before including:
+ * Read one word of the unwound thread's memory. Before it includes this file, an includer defines:
  *
  *   static inline int UNWIND_READ(void *context, uintptr_t address, uintptr_t *value)
- *       Read one word outside the known stack bounds, at an address that may be wrong.
- *       Returns 0 or -EFAULT; writes *value only on success. Signal-safe if the walk must be.
+ *       Read one word outside of the known stack bounds, at an address that may be invalid.
+ *       Returns 0 or -EFAULT; writes *value only on success. Must be signal-safe if the walk is.
  */
 #ifndef LIBPROF_UNWIND_LOAD_H
 #define LIBPROF_UNWIND_LOAD_H
@@ -22,16 +22,18 @@ static inline int UNWIND_READ(void *context, uintptr_t address, uintptr_t *value
 
 struct unwind_memory {
 	struct unwind_bounds bounds;
-	void *context; /* given to UNWIND_READ, borrowed */
+	void *context; /* for UNWIND_READ; borrowed */
 };
 
-/* Read the word at @address: inside the bounds by a plain load. Returns 0 or -EFAULT. */
+/* Read the word at @address, by a plain load if it is within the bounds. Returns 0 or -EFAULT. */
 CFI_READS_ANYTHING static inline int unwind_load(
 	const struct unwind_memory *memory, uintptr_t address, uintptr_t *value)
 {
 	const struct unwind_bounds *bounds = &memory->bounds;
 
-	/* The subtraction never wraps; an empty or reversed range fails the first comparisons. */
+	/*
+	 * In an empty or reversed range the first comparisons fail, so the subtraction never wraps.
+	 */
 	if (address >= bounds->lo && address < bounds->hi &&
 		bounds->hi - address >= sizeof(uintptr_t)) {
 		*value = ((const union cfi_number *)address)->u64;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: raw system calls, errno untouched. */
 /*
- * Read memory of this process outside the known stack bounds, such as other stacks and generated
- * code. The kernel does the load, so a wrong address gives an error and not a SIGSEGV. Bytes read
- * around an address are kept for the whole walk, because the thread that owns the stack is the one
- * being walked.
+ * Read memory of this process outside of the known stack bounds, such as other stacks and generated
+ * code. The kernel does the load, so an invalid address gives an error and not a SIGSEGV. The bytes
+ * that were read around an address are kept until the end of the walk. They stay valid, because the
+ * thread that owns the stack is the one that walks it.
  *
- * If process_vm_readv(2) is missing or forbidden, as in some container runtimes, use
- * rt_sigprocmask(2): it copies the signal set before it rejects an unknown `how`, so its errno
- * shows whether a word can be read.
+ * If process_vm_readv(2) is missing or forbidden, as in some container runtimes, rt_sigprocmask(2)
+ * is used: it copies the signal set before it rejects an unknown `how`, so its error shows whether
+ * a word can be read.
  */
 #ifndef LIBPROF_UNWIND_MEMORY_H
 #define LIBPROF_UNWIND_MEMORY_H
@@ -30,16 +30,16 @@
 #define UNWIND_WINDOW_WORDS 32u
 #define UNWIND_WINDOW_PAGE  4096u
 
-/* The reader's state for one walk; lives on the handler's stack. */
+/* The reader's state for one walk. It lives on the handler's stack. */
 struct unwind_window {
-	/* pid in this process's namespace, set by the owner; 0: do not call process_vm_readv(2) */
+	/* The pid of this process in its own namespace; 0: do not call process_vm_readv(2). */
 	int pid;
-	unsigned bytes; /* valid bytes in words; 0: none yet */
+	unsigned bytes; /* valid bytes in words */
 	uintptr_t base;
 	uintptr_t words[UNWIND_WINDOW_WORDS];
 };
 
-/* Prepare @window. Leaves the words uninitialised, because only `bytes` of them are valid. */
+/* Prepare @window. The words stay uninitialised, because only `bytes` of them are read. */
 static inline void unwind_window_init(struct unwind_window *window, int pid)
 {
 	window->pid = pid;
@@ -47,7 +47,10 @@ static inline void unwind_window_init(struct unwind_window *window, int pid)
 	window->base = 0;
 }
 
-/* Read a word without process_vm_readv(2): probe the address with rt_sigprocmask(2), then load. */
+/*
+ * Read a word without process_vm_readv(2): test the address by rt_sigprocmask(2), then load the
+ * word.
+ */
 CFI_READS_ANYTHING static inline int unwind_read_where_probed(uintptr_t address, uintptr_t *value)
 {
 	if (arch_syscall4(SYS_rt_sigprocmask, ~0, address, NULL, 8) != -EINVAL)
@@ -56,14 +59,17 @@ CFI_READS_ANYTHING static inline int unwind_read_where_probed(uintptr_t address,
 	return 0;
 }
 
-/* Read one word at an address that may be wrong. Returns 0 or -EFAULT. Context: signal-safe. */
+/* Read the word at @address, which may be invalid. Returns 0 or -EFAULT. Context: signal-safe. */
 static inline int unwind_window_read(
 	struct unwind_window *window, uintptr_t address, uintptr_t *value)
 {
-	/* An address below the window wraps around to a large offset. */
+	/* For an address below the window, the difference is a large number. */
 	if (address - window->base > window->bytes ||
 		window->bytes - (address - window->base) < sizeof(*value)) {
-		/* Do not read into the next page, which may be missing, unless the word does. */
+		/*
+		 * Do not read in the next page, which may not be mapped, unless the word itself
+		 * crosses into it.
+		 */
 		uintptr_t bytes = UNWIND_WINDOW_PAGE - (address & (UNWIND_WINDOW_PAGE - 1));
 
 		if (bytes > sizeof(window->words))
@@ -91,15 +97,15 @@ static inline int unwind_window_read(
 /* ---- the module finder ----------------------------------------------------------------------- */
 /*
  * Find modules by glibc's _dl_find_object(), which knows every loaded object and the vDSO. The
- * reference is weak, because a C library before glibc 2.35 lacks the function; then return -ENOSYS.
+ * reference is weak: a C library before glibc 2.35 lacks the function, and the result is -ENOSYS.
  */
 
 extern __typeof__(_dl_find_object) _dl_find_object __attribute__((weak));
 
 /*
- * Fill in @out except its bias and number. @link_map gets the dynamic linker's entry, which holds
- * the bias. A caller that cannot know that the module stays loaded must not read the bias by a
- * plain load. Returns as unwind_find_object().
+ * Fill in @out, except its bias and its number. @link_map gets the dynamic linker's entry, which
+ * has the bias. A caller that does not know whether the module stays loaded must not read the bias
+ * by a plain load. Returns the values that unwind_find_object() returns.
  */
 static inline int unwind_find_mapped(
 	uintptr_t pc, struct unwind_module *out, const struct link_map **link_map)
@@ -120,13 +126,13 @@ static inline int unwind_find_mapped(
 }
 
 /*
- * Find the module that contains @pc, and fill in @out except its number, which stays 0.
+ * Find the module that contains @pc, and fill in @out. The number of the module stays 0.
  *
  * @link_map  if not NULL, gets the dynamic linker's entry, borrowed while the module is loaded
  *
- * Returns 0, -ENOENT if no module contains @pc, -ENOSYS if the C library cannot find modules.
- * Context: signal-safe, any thread. The answer holds while the module is loaded, as it is while one
- * of its functions is on the caller's stack.
+ * Returns 0; -ENOENT if no module contains @pc; -ENOSYS if the C library cannot find modules.
+ * Context: signal-safe, any thread. The result is valid while the module is loaded, for example
+ * while a function of the module is on the caller's stack.
  */
 static inline int unwind_find_object(
 	uintptr_t pc, struct unwind_module *out, const struct link_map **link_map)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: relaxed atomic loads and stores, nobody waits. */
 /*
- * A cache of compact rows by pc and module number. The handlers of all threads share it and write
- * it without locks. An entry has two words: the row, and a check computed from key and row. If two
- * writers, or a writer and a reader, mix words of two rows, the check matches no key and the read
- * is a miss. Module numbers are never reused, so rows of an unloaded module are never found again.
+ * A cache of compact rows by pc and module number. The handlers of all threads share the cache and
+ * write it without locks. An entry has two words: the row, and a check that is computed from key
+ * and row. If two writers, or a writer and a reader, mix words of two rows, the check matches no
+ * key and the read is a miss. Module numbers are never reused, so rows of an unloaded module are
+ * never found again.
  */
 #ifndef LIBPROF_UNWIND_ROWCACHE_H
 #define LIBPROF_UNWIND_ROWCACHE_H
@@ -29,14 +30,17 @@ struct rowcache {
 	struct rowcache_set set[ROWCACHE_SETS];
 };
 
-/* Spread every bit of the row over the check, because similar rows could be confused otherwise. */
+/* Mix every bit of the row into the whole check. Otherwise similar rows could have equal checks. */
 static inline uint64_t rowcache_mix(uint64_t row)
 {
 	row = (row ^ row >> 32) * 0x9e3779b97f4a7c15ULL;
 	return (row ^ row >> 29) * 0xbf58476d1ce4e5b9ULL;
 }
 
-/* Make a key of @pc, of which user space uses 48 bits, and the module @number, not 0. */
+/*
+ * Make a key from @pc, of which user space uses 48 bits, and the module number @number, which is
+ * not 0.
+ */
 static inline uint64_t rowcache_key(uintptr_t pc, uint32_t number)
 {
 	return (uint64_t)number << 48 | (pc & 0xffffffffffffULL);
@@ -47,7 +51,7 @@ static inline struct rowcache_set *rowcache_set(struct rowcache *cache, uint64_t
 	return &cache->set[(key * 0x9e3779b97f4a7c15ULL) >> (64 - ROWCACHE_SET_BITS)];
 }
 
-/* Return the row stored under @key, or 0. Context: signal-safe, any thread. */
+/* Returns the row stored under @key, or 0. Context: signal-safe, any thread. */
 static inline uint64_t rowcache_get(struct rowcache *cache, uint64_t key)
 {
 	struct rowcache_set *set = rowcache_set(cache, key);
@@ -64,8 +68,8 @@ static inline uint64_t rowcache_get(struct rowcache *cache, uint64_t key)
 }
 
 /*
- * Store @row (not 0) under @key in the set's first way. The older entry moves to the next way; the
- * entry in the last way is lost. Context: signal-safe, any thread.
+ * Store @row (not 0) under @key in the first way of the key's set. The older entry moves to the
+ * next way. The entry in the last way is lost. Context: signal-safe, any thread.
  */
 static inline void rowcache_put(struct rowcache *cache, uint64_t key, uint64_t row)
 {

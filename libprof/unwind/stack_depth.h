@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Find the distance from the stack pointer to the frame pointer at one pc of a function, from the
- * function's code alone, for walks that begin without the frame pointer. Follow all paths from the
- * entry over calls and branches, and track the effect of each instruction on the two pointers. If
- * paths with different values join, as after alloca(), nothing is known. Blocks that no branch
- * leads to are cases of a switch or exception handlers: start them with the stack pointer of the
- * jumps through a register, or else of the calls that push no arguments.
+ * function's code alone, for walks that begin without the frame pointer. All paths from the entry
+ * are followed over calls and branches, and the effect of each instruction on the two pointers is
+ * tracked. If paths with different values join, as after alloca(), the distance is unknown.
  *
- * If a function aligns its stack after setting its frame pointer, the answer is a small range of
- * distances that contains the true one. The caller must tell them apart.
+ * Blocks to which no branch leads are cases of a switch, or exception handlers. They start with the
+ * stack pointer of the jumps through a register, or, if there are no such jumps, of the calls that
+ * push no arguments.
  *
- * Context: not signal-safe, one thread only, because it uses a static struct depth_search.
+ * If a function aligns its stack after it has set its frame pointer, the result is a small range of
+ * distances that contains the true one. The caller must find out which one is true.
+ *
+ * Context: not signal-safe, one thread only, because a static struct depth_search is used.
  */
 #ifndef LIBPROF_UNWIND_STACK_DEPTH_H
 #define LIBPROF_UNWIND_STACK_DEPTH_H
@@ -24,7 +26,7 @@
 #include "arch/code.h"
 #include "arch/epilogue.h"
 
-/* bytes; four times the largest interpreter loop */
+/* Bytes of the largest function. The largest interpreter loop has a quarter of this. */
 #define DEPTH_CODE_MAX	0x40000u
 #define DEPTH_STATES	250u
 #define DEPTH_TODO	4096u
@@ -32,42 +34,52 @@
 #define DEPTH_ALIGN_MAX 256u
 
 /*
- * Offsets count from the stack pointer at the function's entry, or from the stack pointer before it
- * was aligned. On a search to the returns (is_outward) they count from the stack pointer at the
- * search's start; `fp` is then the offset at which the path itself has saved the frame pointer, and
- * `mark` the offset from which it has loaded the caller's.
+ * The stack pointer and the frame pointer on a path. Offsets count from the stack pointer at the
+ * function's entry, or from the stack pointer before it was aligned.
+ *
+ * In a search to the returns (is_outward), offsets count from the stack pointer at the start of the
+ * search. `fp` is the offset at which the path itself has saved the frame pointer, and `mark` the
+ * offset from which the path has loaded the caller's frame pointer.
  */
 struct depth_state {
 	int32_t sp, fp, mark;
-	/* stack aligned after `fp` was set: sp may be lower, by less than this */
+	/*
+	 * The stack was aligned after `fp` was set: sp may be lower, by fewer bytes than this. 0:
+	 * not aligned.
+	 */
 	uint32_t align;
 	bool has_sp, has_fp, has_mark, unused; /* no padding, for memcmp() */
 };
 
-/* The distance from sp to fp in bytes: at least @least, less than @least + @align if @align. */
+/*
+ * The distance from sp to fp in bytes: @least; or, if @align is not 0, from @least to @least +
+ * @align - 1.
+ */
 struct stack_depth {
 	uint32_t least, align;
 };
 
 struct depth_search {
 	const struct arch_text *source;
-	/* the function's begin; the return address to find, or 0 */
+	/* The begin of the function, and the return address to find, or 0. */
 	uintptr_t begin, pc;
 	uint32_t bytes;
 	unsigned state_count, todo_count;
-	/* state at the pc, and in unreached blocks; 0: not known yet */
+	/* The state at the pc, and the state in which unreached blocks start; 0: not known yet. */
 	uint8_t found, gap;
-	/* jumps through registers exist; they decide `gap` instead of calls */
+	/*
+	 * The function has jumps through registers, and `gap` comes from them and not from calls.
+	 */
 	bool has_jumps;
 	bool has_failed;
-	/* search from the pc to all returns, not from the entry to the pc */
+	/* Search from the pc to all returns. Otherwise search from the entry to the pc. */
 	bool is_outward;
 	uintptr_t window_begin;
 	unsigned window_bytes;
 	uint8_t window[DEPTH_WINDOW];
 	struct depth_state states[DEPTH_STATES + 1]; /* state 0 is unused */
 	uint32_t todo[DEPTH_TODO];		     /* offsets */
-	uint8_t at[DEPTH_CODE_MAX];		     /* state at each offset, 0: not reached */
+	uint8_t at[DEPTH_CODE_MAX];		     /* 0: not reached */
 };
 
 static inline struct arch_instruction depth_decode(struct depth_search *search, uint32_t offset)
@@ -83,7 +95,10 @@ static inline struct arch_instruction depth_decode(struct depth_search *search, 
 	return arch_decode(search->window + skip, search->window_bytes - (unsigned)skip);
 }
 
-/* Return the number of @state, which is added if new. Sets has_failed if there are too many. */
+/*
+ * Returns the number of @state, which is added if it is new. Sets has_failed if there are too many
+ * states.
+ */
 static inline uint8_t depth_intern(struct depth_search *search, const struct depth_state *state)
 {
 	for (unsigned i = 1; i <= search->state_count; i++)
@@ -97,7 +112,10 @@ static inline uint8_t depth_intern(struct depth_search *search, const struct dep
 	return (uint8_t)search->state_count;
 }
 
-/* Return the state with the values that are equal in states @a and @b; the others are unknown. */
+/*
+ * Returns the state that has the values which are equal in states @a and @b. The other values are
+ * unknown.
+ */
 static inline uint8_t depth_merge(struct depth_search *search, uint8_t a, uint8_t b)
 {
 	struct depth_state state = search->states[a];
@@ -118,7 +136,7 @@ static inline uint8_t depth_merge(struct depth_search *search, uint8_t a, uint8_
 	return depth_intern(search, &state);
 }
 
-/* Merge @state into the state at @offset. Returns false if that changes nothing. */
+/* Merge @state into the state at @offset. Returns false if the state at @offset does not change. */
 static inline bool depth_merge_into(struct depth_search *search, int64_t offset, uint8_t state)
 {
 	if (offset < 0 || offset >= search->bytes)
@@ -144,7 +162,7 @@ static inline void depth_branch(struct depth_search *search, int64_t offset, uin
 
 static inline void depth_forget_fp(struct depth_state *state)
 {
-	/* sp was aligned relative to the frame pointer that is now lost. */
+	/* sp was aligned relative to the frame pointer, whose value is lost now. */
 	if (state->align)
 		state->has_sp = false;
 	state->has_fp = false;
@@ -154,7 +172,7 @@ static inline void depth_forget_fp(struct depth_state *state)
 
 static inline void depth_set_sp(struct depth_state *state, bool is_known, int64_t sp)
 {
-	/* No frame is so large. The limit also keeps sums from overflowing. */
+	/* No frame is larger than this. The limit also prevents overflows of sums. */
 	state->has_sp = is_known && sp < INT32_MAX / 4 && sp > INT32_MIN / 4;
 	state->sp = state->has_sp ? (int32_t)sp : 0;
 }
@@ -217,8 +235,8 @@ static inline void depth_apply(
 }
 
 /*
- * Update @state by @instruction on a search to the returns. The frame pointer at the start is
- * unknown, but the path may load the caller's from the stack.
+ * Update @state by @instruction in a search to the returns. At the start, the frame pointer is
+ * unknown, but the path may load the caller's frame pointer from the stack.
  */
 static inline void depth_apply_outward(
 	struct depth_state *state, const struct arch_instruction *instruction)
@@ -254,7 +272,10 @@ static inline void depth_apply_outward(
 	}
 }
 
-/* Set the start state of unreached blocks from the state at this jump or call. */
+/*
+ * Set the state in which unreached blocks start from @state, that of a jump through a register or a
+ * call.
+ */
 static inline void depth_note_gap(struct depth_search *search, uint8_t state, bool is_jump)
 {
 	const struct depth_state *old = &search->states[search->gap];
@@ -266,7 +287,7 @@ static inline void depth_note_gap(struct depth_search *search, uint8_t state, bo
 		search->gap = 0;
 	}
 	search->has_jumps = is_jump;
-	/* Among calls, use the state of those that push the fewest bytes. */
+	/* Use the state of the calls that push the fewest bytes. */
 	if (search->gap && !is_jump && old->has_sp && now->has_sp && old->has_fp && now->has_fp &&
 		old->fp == now->fp && old->align == now->align)
 		search->gap = old->sp >= now->sp ? search->gap : state;
@@ -274,14 +295,14 @@ static inline void depth_note_gap(struct depth_search *search, uint8_t state, bo
 		search->gap = depth_merge(search, search->gap, state);
 }
 
-/* Execute @instruction, which ends at @next: update @state and return its number. */
+/* Execute @instruction, which ends at offset @next. Updates @state and returns its number. */
 static inline uint8_t depth_step(struct depth_search *search, struct depth_state *state,
 	const struct arch_instruction *instruction, uint32_t next)
 {
 	bool is_wanted = search->begin + next == search->pc;
 	uint8_t number;
 
-	/* An unknown instruction could do anything. */
+	/* A path cannot be followed behind an unknown instruction. */
 	search->has_failed |= !instruction->bytes;
 	if (search->is_outward) {
 		is_wanted = instruction->effect == ARCH_EFFECT_RETURN;
@@ -295,7 +316,10 @@ static inline uint8_t depth_step(struct depth_search *search, struct depth_state
 	return number;
 }
 
-/* Follow one path from @offset to its end, or to an offset whose state it does not change. */
+/*
+ * Follow one path from @offset until it ends, or until it reaches an offset whose state does not
+ * change.
+ */
 static inline void depth_follow(struct depth_search *search, uint32_t offset)
 {
 	bool is_compared = false;
@@ -315,8 +339,8 @@ static inline void depth_follow(struct depth_search *search, uint32_t offset)
 			break;
 		case ARCH_EFFECT_BRANCH:
 			/*
-			 * A loop that ends when the stack pointer equals the mark, as stack probes
-			 * do: do not follow the branch back, because sp differs in each round.
+			 * This loop ends when the stack pointer equals the mark, as a stack probe
+			 * does. Do not follow the branch back, because sp differs in each round.
 			 * After the loop, sp is the mark.
 			 */
 			if (is_compared && state.has_mark)
@@ -352,7 +376,7 @@ static inline void depth_follow_all(struct depth_search *search)
 		depth_follow(search, search->todo[--search->todo_count]);
 }
 
-/* Follow the blocks that no branch leads to, but skip the padding between functions' parts. */
+/* Follow the blocks to which no branch leads. Skip padding between parts of the function. */
 static inline void depth_follow_unreached(struct depth_search *search)
 {
 	for (uint32_t offset = 0; offset < search->bytes && !search->has_failed;) {
@@ -384,9 +408,9 @@ static inline struct depth_search *depth_begin(
 }
 
 /*
- * Find the depth at @pc of the function [@begin, @end) in @source. @exact: @pc is the next
- * instruction, otherwise it is a return address, which a path need not reach in another way than by
- * the call's return. Returns 0, or -ENOENT if the code does not show the depth.
+ * Find the depth at @pc of the function [@begin, @end) in @source. If @exact, @pc is the next
+ * instruction. Otherwise @pc is a return address, and the state at the end of the call instruction
+ * is used: no other path need reach @pc. Returns 0, or -ENOENT if the code does not show the depth.
  */
 static __attribute__((unused)) int stack_depth_find(const struct arch_text *source, uintptr_t begin,
 	uintptr_t end, uintptr_t pc, bool exact, struct stack_depth *depth)
@@ -413,8 +437,9 @@ static __attribute__((unused)) int stack_depth_find(const struct arch_text *sour
 }
 
 /*
- * Find the caller of the function that contains @pc of @source by following all paths to its
- * returns; for a function whose begin is unknown. Returns 0, or -ENOENT if the paths do not agree.
+ * Find the caller of the function that contains @pc of @source, if the begin of the function is not
+ * known, by following all paths to its returns. Returns 0, or -ENOENT if the paths have different
+ * results.
  */
 static __attribute__((unused)) int stack_depth_outward(
 	const struct arch_text *source, uintptr_t pc, struct arch_epilogue *epilogue)
@@ -425,7 +450,10 @@ static __attribute__((unused)) int stack_depth_outward(
 	struct depth_search *search;
 	uintptr_t begin, end;
 
-	/* If the return address is in a register at the entry, it may be anywhere later. */
+	/*
+	 * On CPUs with the return address in a register at the entry, its later location is
+	 * unknown.
+	 */
 	if (!ARCH_ENTRY_CFA || pc < source->start || pc >= source->end)
 		return -ENOENT;
 	begin = pc - source->start > reach ? pc - reach : source->start;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: everything in this folder is reachable from the handler. */
 /*
- * Types shared by the unwinding core and its users: a module, the bounds of a stack, a frame, the
+ * Types that the unwinding core and its users share: a module, the bounds of a stack, a frame, the
  * result of a walk. The core itself is unwind_core.h.
  */
 #ifndef LIBPROF_UNWIND_UNWIND_H
@@ -12,30 +12,33 @@
 #include "arch/registers.h"
 #include "libprof/wire.h"
 
-/* The module that contains a pc, as UNWIND_FIND_MODULE fills it in. */
+/* The module that contains a pc. UNWIND_FIND_MODULE fills it in. */
 struct unwind_module {
-	/* mapped range that this structure describes */
+	/* The mapped range that this structure describes is [start, end). */
 	uintptr_t start;
 	uintptr_t end;
-	/* load bias: address - bias = ELF virtual address */
+	/* The load bias: address - bias = ELF virtual address. */
 	uintptr_t bias;
-	/* address of .eh_frame_hdr in memory, 0 if there is none */
+	/* The address of .eh_frame_hdr in memory; 0 if there is none. */
 	uintptr_t eh_frame_hdr;
-	/* for WIRE_FRAME; a reused address range gets another number */
+	/*
+	 * The module number for WIRE_FRAME. If the address range is reused, it gets another number.
+	 */
 	uint32_t number;
-	/* Where the call-frame information of generated code lies; both 0: in [start, end). */
+	/* The range of generated code's call-frame information; both 0: it is in [start, end). */
 	uintptr_t cfi_start;
 	uintptr_t cfi_end;
 	/*
-	 * The cache finds a row by module number and pc - row_bias. Equal pieces of code (copies of
-	 * a stub, one file mapped in many processes) share rows if that difference is equal.
+	 * The row cache finds a row by module number and pc - row_bias. If this difference is equal
+	 * for equal pieces of code (copies of a stub, one file mapped in many processes), these
+	 * share their rows.
 	 */
 	uintptr_t row_bias;
-	/* number of the language runtime in this module, 0: none */
+	/* The number of the language runtime in this module; 0: none. */
 	uint32_t runtime;
 };
 
-/* Does [@address, @address + @bytes) lie in the module's mapped range? */
+/* Is [@address, @address + @bytes) within the module's mapped range? */
 static inline int unwind_module_covers(
 	const struct unwind_module *module, uintptr_t address, uint64_t bytes)
 {
@@ -52,49 +55,53 @@ static inline uintptr_t unwind_cfi_end(const struct unwind_module *module)
 	return module->cfi_end ? module->cfi_end : module->end;
 }
 
-/* Bounds of the stack that is being walked: plain loads are safe in [lo, hi). */
+/* The bounds of the stack that is walked: plain loads are safe in [lo, hi). */
 struct unwind_bounds {
 	uintptr_t lo;
 	uintptr_t hi;
 };
 
-/* Why a walk asks a language's runtime for the caller of a frame. */
+/* Why a walk asks a language runtime for the caller of a frame. */
 enum unwind_question {
-	UNWIND_GENERATED, /* the frame's code is in no module */
-	/* the frame's code is in the module of a runtime */
-	UNWIND_OWN_CODE,
-	/* the stack ends at this frame; it may be a coroutine's */
+	UNWIND_GENERATED, /* code in no module */
+	UNWIND_OWN_CODE, /* code in a runtime's module */
+	/* The stack ends at this frame. It may be the stack of a coroutine. */
 	UNWIND_STACK_END
 };
 
-/* A frame whose caller a language's runtime may know. The answer replaces pc, sp and fp. */
+/* A frame whose caller a language runtime may know. The answer replaces pc, sp and fp. */
 struct unwind_activation {
 	uintptr_t pc, sp, fp;
 	enum unwind_question question;
 	int has_fp; /* fp is known */
-	/* All registers, if the thread or a signal was interrupted in this frame; else NULL. */
+	/*
+	 * All registers, if the thread was interrupted in this frame, by the profiler or by a
+	 * signal; otherwise NULL.
+	 */
 	const struct arch_registers *innermost;
 };
 
-/* A runtime's answer besides 0 (the frame is unknown) and -errno (the caller cannot be found). */
+/*
+ * Answers of a runtime, besides 0 (the frame is unknown) and -errno (the caller cannot be found).
+ */
 #define UNWIND_CALLER 1 /* pc, sp and fp are the caller's now */
-/* pc, sp and fp are those of the module's frame in which the code runs */
+/* pc, sp and fp are now those of the frame, in a module, in which the generated code runs. */
 #define UNWIND_INSIDE 2
 
-/* A frame whose caller the walk has just looked for. */
+/* A frame that the walk has left, or whose caller it has not found. */
 struct unwind_frame {
 	uintptr_t pc, sp;
-	uintptr_t caller_sp, caller_pc; /* 0: the caller was not found */
-	/* the frame pointer, if the caller was found through it; else 0 */
+	uintptr_t caller_sp, caller_pc; /* 0: no caller found */
+	/* The frame pointer, if the caller was found through it; otherwise 0. */
 	uintptr_t fp;
-	/* generated code runs in this frame; if in a module, pc is not exact */
+	/* Generated code runs in this frame. If the frame is in a module, its pc is not exact. */
 	int is_generated;
-	/* All registers of the thread, borrowed for the walk, in its innermost frame; else NULL. */
+	/* For the thread's innermost frame all registers, borrowed for the walk; otherwise NULL. */
 	const struct arch_registers *innermost;
 	/*
-	 * Write the frame's registers into @out, as far as call-frame information recovers them.
-	 * Returns a set in which bit n stands for a known register n. Needs about a
-	 * microsecond. NULL: not available.
+	 * Write the frame's registers to @out, as far as call-frame information recovers them.
+	 * Returns a set in which bit n stands for a known register n. Takes about a microsecond.
+	 * NULL: not available.
 	 */
 	uint64_t (*registers)(const struct unwind_frame *frame, struct arch_registers *out);
 	const void *walk; /* for registers(), borrowed */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: as walk.h. */
 /*
- * The walk from a set of registers to the outermost frame. All functions are `static inline`; the
+ * The walk from a set of registers to the outermost frame. All functions are `static inline`. The
  * handler, the sampler from outside, the tests and the fuzzer each include this file once. Before
- * including, they must define (as functions, or as macros with the same parameters)
+ * they include it, they must define (as functions, or as macros with the same parameters)
  *
  *   UNWIND_READ(void *context, uintptr_t address, uintptr_t *value) -> int
  *       see load.h
@@ -14,7 +14,7 @@
  * and may define
  *
  *   UNWIND_ASK(void *context, struct unwind_activation *at) -> int
- *       Ask a language's runtime (runtime/runtime.h) for the caller of @at. Called before a step
+ *       Ask a language runtime (runtime/runtime.h) for the caller of @at. Called before a step
  *       from a frame in no module or in a module that has a runtime, and at the end of a stack;
  *       at->question says which. Returns UNWIND_CALLER or UNWIND_INSIDE, with pc, sp and fp of
  *       that frame in @at; 0 if the walk must step by itself; -errno if the caller cannot be
@@ -22,10 +22,10 @@
  *
  *   UNWIND_RUN(void *context, const struct unwind_module *module,
  *           const struct unwind_frame *frame, uint64_t *frames, unsigned room) -> unsigned
- *       Write the language frames that @frame runs, innermost first. Called after the step for
- *       each frame in no module; and, if the step succeeded, for each frame in a module that has
- *       a runtime or whose caller was found through the frame pointer. Returns the number
- *       written.
+ *       Write the language frames that @frame executes, innermost first. Called after the step
+ *       for each frame in no module; and, if the step succeeded, for each frame in a module that
+ *       has a runtime or whose caller was found through the frame pointer. Returns the number
+ *       of frames written.
  *
  * and UNWIND_IS_CODE, UNWIND_ROWCACHE, UNWIND_PARTIAL (walk.h) and UNWIND_CFI_POINTER (cfi.h).
  */
@@ -60,11 +60,11 @@ static inline unsigned UNWIND_RUN(void *context, const struct unwind_module *mod
 
 /* ---- steps that recover every register ------------------------------------------------------- */
 /*
- * Steps that recover every register that call-frame information describes. Few frames need them:
+ * Full steps recover every register that call-frame information describes. Few frames need them:
  * those whose CFA or return address depends on a register other than sp and fp. The walk makes
- * cheap steps until it reaches such a frame. Then it repeats the steps since the anchor with all
- * registers and moves the anchor behind this frame, so that no frame is stepped over in full more
- * than once.
+ * cheap steps until it reaches such a frame. Then it repeats the steps from the anchor (the last
+ * frame whose registers are all known) as full steps, and moves the anchor to the caller of this
+ * frame. So no frame is stepped over in full more than once.
  */
 
 static inline int full_expression(const struct unwind_walk *walk, const struct cfi_row *row,
@@ -101,9 +101,9 @@ static inline int full_cfa(
 }
 
 /*
- * Has the frame pointer been restored already, although the row says that its value is saved on the
- * stack? gcc writes such rows for the code after `leave` in functions that align their stack. The
- * register then points outside this frame, where nothing is saved.
+ * The row says that the frame pointer is saved on the stack. Has the code restored it already? gcc
+ * writes such rows for the code after `leave` in functions that align their stack. The register
+ * then points outside of this frame, where it is not saved.
  */
 static inline bool full_fp_restored(const struct unwind_walk *walk, const struct cfi_row *row,
 	uintptr_t cfa, unsigned slot, uintptr_t address)
@@ -113,7 +113,7 @@ static inline bool full_fp_restored(const struct unwind_walk *walk, const struct
 	       (address < walk->registers.r[ARCH_DWARF_SP] || address >= cfa);
 }
 
-/* Recover the caller's value of the register in @slot. Returns 0, or -errno if there is none. */
+/* Recover the caller's value of the register in @slot. Returns 0, or -errno if it is not known. */
 static inline int full_register(const struct unwind_walk *walk, const struct cfi_row *row,
 	uintptr_t cfa, unsigned slot, uintptr_t *value)
 {
@@ -125,7 +125,7 @@ static inline int full_register(const struct unwind_walk *walk, const struct cfi
 	switch (cfi_rule_kind(rule)) {
 	case CFI_RULE_NONE:
 	case CFI_RULE_SAME:
-		/* The caller's stack pointer is the CFA unless a rule says otherwise. */
+		/* The caller's stack pointer is the CFA, unless another rule exists. */
 		if (arch_cfi_reg(slot) != ARCH_DWARF_SP)
 			return full_known(walk, arch_cfi_reg(slot), value);
 		*value = cfa;
@@ -151,7 +151,7 @@ static inline int full_register(const struct unwind_walk *walk, const struct cfi
 	}
 }
 
-/* Does the row say that the caller's register in @slot is unchanged? */
+/* Does the row say that the register in @slot has the same value in the caller? */
 static inline bool full_untouched(const struct cfi_row *row, unsigned slot)
 {
 	enum cfi_rule_kind kind = cfi_rule_kind(row->rules.register_rule[slot]);
@@ -160,14 +160,16 @@ static inline bool full_untouched(const struct cfi_row *row, unsigned slot)
 }
 
 /*
- * Recover the caller's registers into @value, by slot. In the result, bit n: register n is known.
+ * Recover the caller's registers into @value, indexed by slot. Returns a set in which bit n stands
+ * for a known register n.
  */
 static inline uint64_t full_registers(const struct unwind_walk *walk, const struct cfi_row *row,
 	uintptr_t cfa, uintptr_t value[ARCH_CFI_SLOTS])
 {
 	/*
-	 * Keep registers that a callee may overwrite. A row that needs such a register after a call
-	 * relies on its callee not to change it: libcrypto's assembler code has its CFA in rax.
+	 * Keep registers that a callee may overwrite. If a row needs such a register after a call,
+	 * the code relies on the callee not to change it: assembler code of libcrypto has its CFA
+	 * in rax.
 	 */
 	uint64_t known = walk->known & ARCH_CALL_KEEPS;
 
@@ -187,17 +189,17 @@ static inline uint64_t full_registers(const struct unwind_walk *walk, const stru
 /* ---- a frame pointer that is not known ------------------------------------------------------- */
 /*
  * Functions that do not use the frame pointer, such as libc's system calls, do not save it. A walk
- * that began without it then does not know it in their callers, whose CFA may depend on it. The
- * distance between frame pointer and stack pointer follows from the caller's code (stack_depth.h).
- * Accept a distance if the return address found with it follows a call or is a signal handler's. If
- * several distances are accepted, use none.
+ * that began without the frame pointer does not know it in their callers either, whose CFA may
+ * depend on it. The distance between frame pointer and stack pointer is computed from the caller's
+ * code (stack_depth.h). A distance is accepted if the return address found with it follows a call
+ * or is that of a signal handler. If several distances are accepted, none is used.
  */
 #if UNWIND_PARTIAL
 
 /*
- * Cache by module and pc. A value of 2: no depth is known; else bit 0 is set, bits 1-32 are
- * `least`, bits from 33 on `align`. For code without call-frame information, the value is the
- * compact row.
+ * A cache of depths by module and pc. The value 2 means that no depth is known. Otherwise bit 0 is
+ * set, bits 1 to 32 are stack_depth.least, and the bits from 33 on stack_depth.align. For code
+ * without call-frame information, the value is the compact row.
  */
 static struct rowcache unwind_depths;
 
@@ -217,7 +219,10 @@ static inline int unwind_find_depth(
 	struct cfi_row entry;
 
 	if (!known) {
-		/* A split-off part of a function (.cold) does not begin with an entry's CFA. */
+		/*
+		 * At its begin, a split-off part of a function (.cold) does not have the CFA of a
+		 * function's entry. Reject it.
+		 */
 		bool is_found =
 			!cfi_run_fde(&walk->module, fde, fde->begin, &entry) &&
 			!entry.rules.cfa_expression && entry.rules.cfa_reg == ARCH_DWARF_SP &&
@@ -233,7 +238,10 @@ static inline int unwind_find_depth(
 	return known & 1 ? 0 : -ENOENT;
 }
 
-/* Find the row of a module's code without call-frame information by its returns. */
+/*
+ * Find the row of a module's code that has no call-frame information, by following the code to its
+ * returns.
+ */
 static inline uint64_t unwind_row_outward(const struct unwind_walk *walk)
 {
 	const struct arch_text text = {
@@ -257,7 +265,10 @@ static inline uint64_t unwind_row_outward(const struct unwind_walk *walk)
 	return row;
 }
 
-/* Would the frame at walk->depth, with @row, have a valid caller if its frame pointer were @fp? */
+/*
+ * If its frame pointer were @fp, would the frame at walk->depth, with @row, have a valid return
+ * address?
+ */
 static inline bool unwind_has_caller(
 	const struct unwind_walk *walk, const struct cfi_row *row, uintptr_t fp)
 {
@@ -271,8 +282,8 @@ static inline bool unwind_has_caller(
 }
 
 /*
- * Set the frame pointer of the frame at walk->depth, whose pc and sp @walk has, if its code shows
- * it.
+ * If the code shows it, set the frame pointer of the frame at walk->depth, whose pc and sp are in
+ * @walk.
  */
 static inline void unwind_learn_fp(struct unwind_walk *walk, uintptr_t pc)
 {
@@ -287,7 +298,10 @@ static inline void unwind_learn_fp(struct unwind_walk *walk, uintptr_t pc)
 		return;
 	fp = sp + depth.least;
 	end = fp + (depth.align ? depth.align : 1);
-	/* If the stack is aligned to more than the ABI's alignment, fp still has the ABI's. */
+	/*
+	 * Even if the code aligns the stack to more bytes, fp has at least the alignment of the
+	 * ABI.
+	 */
 	if (depth.align)
 		fp = (fp + ARCH_STACK_ALIGN - 1) & ~(uintptr_t)(ARCH_STACK_ALIGN - 1);
 	for (; fp < end; fp += ARCH_STACK_ALIGN) {
@@ -304,7 +318,7 @@ static inline void unwind_learn_fp(struct unwind_walk *walk, uintptr_t pc)
 
 #endif
 
-/* Does the frame that @row is for depend on the frame pointer, or may it? */
+/* Does the step by @row need the frame pointer, or may it? */
 static inline bool unwind_needs_fp(uint64_t row)
 {
 	return compact_kind(row) == COMPACT_FP || compact_kind(row) == COMPACT_FP_DEREF ||
@@ -312,8 +326,8 @@ static inline bool unwind_needs_fp(uint64_t row)
 }
 
 /*
- * Prepare the step by @row at @pc: if the frame pointer is not known, look for it. Returns the row
- * to step by, which is another one for code without call-frame information.
+ * If the frame pointer is not known, but @row needs it, try to find it. Returns the row by which to
+ * step, which is another row for code without call-frame information.
  */
 static inline uint64_t unwind_row_with_fp(struct unwind_walk *walk, uint64_t row, uintptr_t pc)
 {
@@ -340,7 +354,10 @@ static __attribute__((noinline)) int unwind_step_full(struct unwind_walk *walk, 
 		return error;
 	if (cfi_rule_kind(row.rules.register_rule[row.ra_slot]) == CFI_RULE_UNDEFINED)
 		return UNWIND_STEP_ROOT;
-	/* If the return address column is the pc, an unchanged pc is not a return address. */
+	/*
+	 * If the return address column is the pc itself, a row that leaves it unchanged has no
+	 * return address.
+	 */
 	bool ra_kept = full_untouched(&row, row.ra_slot);
 
 	if (ra_kept && arch_cfi_reg(row.ra_slot) == ARCH_DWARF_PC)
@@ -370,9 +387,9 @@ static __attribute__((noinline)) int unwind_step_full(struct unwind_walk *walk, 
 }
 
 /*
- * Step from the anchor to the frame at depth @end, with all registers.
+ * Step from the anchor to the frame at depth @end by full steps.
  *
- * Returns 0, UNWIND_STEP_ROOT or -errno. walk->registers then belong to the frame at *depth.
+ * Returns 0, UNWIND_STEP_ROOT or -errno. Afterwards walk->registers belong to the frame at *depth.
  * Context: signal-safe.
  */
 static __attribute__((noinline)) int unwind_steps_full(
@@ -405,7 +422,7 @@ static __attribute__((noinline)) int unwind_steps_full(
 	return step;
 }
 
-/* Step from the frame at walk->depth with all registers. Returns 0, UNWIND_STEP_ROOT or -errno. */
+/* Step from the frame at walk->depth by a full step. Returns 0, UNWIND_STEP_ROOT or -errno. */
 static inline int unwind_step_complex(struct unwind_walk *walk)
 {
 	unsigned depth;
@@ -415,7 +432,7 @@ static inline int unwind_step_complex(struct unwind_walk *walk)
 	return step;
 }
 
-/* Recover the registers of the frame at walk->depth again: implements unwind_frame.registers. */
+/* Recover the registers of the frame at walk->depth. Implements unwind_frame.registers. */
 static inline uint64_t unwind_frame_registers(
 	const struct unwind_frame *frame, struct arch_registers *out)
 {
@@ -453,8 +470,8 @@ static inline int unwind_compact_cfa(const struct unwind_walk *walk, uint64_t ro
 }
 
 /*
- * Does the row say that the frame pointer is saved where it points to, although that is outside
- * this frame? Then the register is already restored: see full_fp_restored().
+ * The row says that the frame pointer is saved at the address in the frame pointer. Is this address
+ * outside of the frame? Then the code has restored the register already: see full_fp_restored().
  */
 static inline bool unwind_fp_restored(const struct unwind_walk *walk, uint64_t row, uintptr_t cfa)
 {
@@ -476,7 +493,7 @@ static inline int unwind_step_compact(struct unwind_walk *walk, uint64_t row)
 	error = unwind_compact_cfa(walk, row, &cfa);
 	if (error)
 		return error;
-	/* Only a frame whose return address is in a register may have no bytes on the stack. */
+	/* Only a frame with its return address in a register may have no bytes on the stack. */
 	if (cfa <= walk->registers.r[ARCH_DWARF_SP] && !compact_signal(row) &&
 		(cfa < walk->registers.r[ARCH_DWARF_SP] || compact_ra(row)))
 		return -ENOENT;
@@ -499,7 +516,7 @@ static inline int unwind_step_compact(struct unwind_walk *walk, uint64_t row)
 	return error;
 }
 
-/* Step from the frame at walk->depth, for which @row holds, to its caller. */
+/* Step by @row from the frame at walk->depth to its caller. */
 static inline int unwind_step(struct unwind_walk *walk, uint64_t row)
 {
 	int step;
@@ -517,7 +534,10 @@ static inline int unwind_step(struct unwind_walk *walk, uint64_t row)
 		unwind_set_anchor(walk, walk->depth + 1);
 		return step;
 	case COMPACT_UNCALLED:
-		/* An exact pc is executing. Otherwise the stack begins here: nothing called pc. */
+		/*
+		 * An exact pc is being executed. Otherwise nothing called the function at pc + 1,
+		 * so the stack begins here.
+		 */
 		if (!walk->exact)
 			return UNWIND_STEP_ROOT;
 		/* fall through */
@@ -533,9 +553,9 @@ static inline int unwind_step(struct unwind_walk *walk, uint64_t row)
 }
 
 /*
- * Make the frame in which the walk's generated code runs the current frame. Registers other than
- * pc, sp and fp stay known only if the anchor is this frame, because no step can be repeated from
- * here.
+ * Continue the walk at @at, the frame in which the generated code runs. Registers other than pc, sp
+ * and fp stay known only if the anchor is this frame, because full steps cannot be repeated across
+ * generated code.
  */
 static inline void unwind_enter_outer(struct unwind_walk *walk, const struct unwind_activation *at)
 {
@@ -550,9 +570,9 @@ static inline void unwind_enter_outer(struct unwind_walk *walk, const struct unw
 }
 
 /*
- * Ask a runtime for the caller of a frame in no module, or in a module that has a runtime. Returns
- * 0 or -errno. *has_stepped is set if the walk is at the caller; otherwise the caller of this
- * function must step, perhaps from another frame than before (UNWIND_INSIDE).
+ * Ask a runtime for the caller of a frame that is in no module, or in a module that has a runtime.
+ * Returns 0 or -errno. *has_stepped is set if the walk is at the caller. Otherwise the caller of
+ * this function must step, possibly from another frame than before (UNWIND_INSIDE).
  */
 static inline int unwind_step_generated(struct unwind_walk *walk, bool *has_stepped)
 {
@@ -574,13 +594,19 @@ static inline int unwind_step_generated(struct unwind_walk *walk, bool *has_step
 		return walk->module.end ? 0 : -ENOENT;
 	}
 	step = unwind_set_caller(walk, at.pc, at.sp, at.fp);
-	/* Generated code has its own conventions about the other registers. */
+	/*
+	 * The registers are unknown: generated code need not follow the ABI's rules for saving
+	 * registers.
+	 */
 	walk->known &= UNWIND_KNOWN_ALWAYS;
 	unwind_set_anchor(walk, walk->depth + 1);
 	return step;
 }
 
-/* Write the language frames of a frame whose caller the walk has just looked for: UNWIND_RUN. */
+/*
+ * Write the language frames of the frame @left by UNWIND_RUN. @step is the result of the step from
+ * it.
+ */
 static inline unsigned unwind_run(const struct unwind_walk *walk, struct unwind_frame *left,
 	int step, uint64_t *frames, unsigned room)
 {
@@ -595,9 +621,9 @@ static inline unsigned unwind_run(const struct unwind_walk *walk, struct unwind_
 }
 
 /*
- * At a stack's end, in the frame at @pc: step to the frame that resumed the coroutine whose stack
- * it is. A stack of one or two frames is not continued, because a coroutine that has just started
- * has not stored its resumer yet. Returns 0, or UNWIND_STEP_ROOT.
+ * At the end of a stack, in the frame at @pc: if it is the stack of a coroutine, step to the frame
+ * that resumed the coroutine. Skip this on a stack of one or two frames, because a coroutine that
+ * has just started has not stored yet which frame resumed it. Returns 0, or UNWIND_STEP_ROOT.
  */
 static __attribute__((noinline)) int unwind_step_resumed(
 	struct unwind_walk *walk, uintptr_t pc, uintptr_t sp)
@@ -613,10 +639,10 @@ static __attribute__((noinline)) int unwind_step_resumed(
 	return step;
 }
 
-/* Return the frame at walk->depth in the format of struct wire_sample. */
+/* Returns the frame at walk->depth in the format of struct wire_sample. */
 static inline uint64_t unwind_wire_frame(const struct unwind_walk *walk, uintptr_t pc, uint64_t row)
 {
-	/* Neither pc follows a call, so use the pc itself and not the byte before it. */
+	/* These two do not follow a call, so use the pc itself and not the byte before it. */
 	if (compact_kind(row) == COMPACT_SIGRETURN || compact_kind(row) == COMPACT_UNCALLED)
 		pc = walk->registers.r[ARCH_DWARF_PC];
 
@@ -631,13 +657,13 @@ static inline uint64_t unwind_wire_frame(const struct unwind_walk *walk, uintptr
  * Walk a stack.
  *
  * @regs            registers of the innermost frame, borrowed
- * @known           bit n set: register n is valid. pc and sp are required; so is the frame pointer
+ * @known           bit n is set if register n is valid. pc and sp must be; the frame pointer, too,
  *                  unless UNWIND_PARTIAL is 1
  * @bounds          range in which plain loads are safe, borrowed
- * @frames          gets WIRE_FRAMEs, innermost first; room for @max_frames
+ * @frames          gets WIRE_FRAMEs, innermost first; has room for @max_frames
  * @reader_context  passed to the UNWIND_ functions
  *
- * Returns the number of frames and how the stack ended. If @max_frames is 0: no frames,
+ * Returns the number of frames and how the stack ended. If @max_frames is 0, returns no frames and
  * WIRE_END_DEPTH.
  * Context: signal-safe if UNWIND_READ and UNWIND_FIND_MODULE are.
  */
@@ -664,7 +690,10 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 
 		unwind_enter_module(&walk, pc);
 
-		/* Decode a generated frame's code only if no runtime knows its caller. */
+		/*
+		 * For generated code, first ask the runtimes for the caller. Decode the code only
+		 * if none knows it.
+		 */
 		bool is_generated = !walk.module.end;
 		uint64_t row = is_generated ? COMPACT_NONE : unwind_row(&walk, pc);
 		uint64_t frame = unwind_wire_frame(&walk, pc, row);
@@ -703,7 +732,7 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 	return result;
 }
 
-/* Walk a stack of which all registers are known: see unwind_walk_known(). */
+/* Walk a stack if all registers are known: see unwind_walk_known(). */
 static inline struct unwind_result unwind_walk(const struct arch_registers *regs,
 	const struct unwind_bounds *bounds, uint64_t *frames, unsigned max_frames,
 	void *reader_context)

@@ -2,21 +2,21 @@
 /* ASYNC-SIGNAL-SAFE: plain loads, besides what the includer's UNWIND_* functions do. */
 /*
  * The state of a walk, the choice of the row for its pc, and the steps to the caller that need no
- * call-frame information: by the code's own instructions, through a frame pointer, through a kernel
- * signal frame. unwind_core.h has the steps by call-frame information and the loop, and describes
- * the functions that an includer must define.
+ * call-frame information: by the code's own instructions, through a frame pointer, through a signal
+ * frame of the kernel. unwind_core.h has the steps by call-frame information and the loop, and
+ * describes the functions that an includer must define.
  *
- * For code without call-frame information (JIT compilers, CPython's trampolines), decode the
- * instructions from the pc straight ahead: stack adjustments, pops, the return. The CPU will
- * execute them, so the caller found is exact. At an unknown instruction, use the frame pointer
- * instead. Do not decode the code of a frame that was itself found through a frame pointer, because
- * its stack pointer is not exact: V8's functions pop their arguments when they return.
+ * For code without call-frame information (JIT compilers, CPython's trampolines), the instructions
+ * from the pc on are decoded straight ahead: stack adjustments, pops, the return. The CPU will
+ * execute exactly these, so the caller is correct. At an unknown instruction, the frame pointer is
+ * used instead. If a frame itself was found through a frame pointer, its code is not decoded,
+ * because its stack pointer is not exact: V8's functions pop their arguments when they return.
  *
- * Go runs C functions and parts of its runtime on a second stack of the thread. The frame pointer
- * then still points to the goroutine's stack. Follow a frame pointer out of the current stack only
- * if the calling code has no call-frame information and the record leads to such code of the same
- * module. The sampler from outside has call-frame information about Go's functions except those
- * that switch stacks: see unwind_step_switched().
+ * Go runs C functions and parts of its runtime on a second stack of the thread, while the frame
+ * pointer still points to the goroutine's stack. A frame pointer is followed out of the current
+ * stack only if the calling code has no call-frame information and the record leads to such code in
+ * the same module. The sampler from outside has call-frame information about Go's functions, except
+ * those that switch stacks: see unwind_step_switched().
  */
 #ifndef LIBPROF_UNWIND_WALK_H
 #define LIBPROF_UNWIND_WALK_H
@@ -48,31 +48,37 @@ static struct rowcache unwind_rowcache;
 #define UNWIND_ROWCACHE (&unwind_rowcache)
 #endif
 
-/* 1 if a walk may begin with an unknown frame pointer; with 0, no step checks that it is known. */
+/*
+ * 1: walks may begin with an unknown frame pointer. 0: no step checks whether the frame pointer is
+ * known.
+ */
 #ifndef UNWIND_PARTIAL
 #define UNWIND_PARTIAL 0
 #endif
 
-/* Returned by a step at the outermost frame. 0: there is a caller; -errno: it was not found. */
+/*
+ * Result of a step from the outermost frame. Other results are 0, at the caller; -errno, the caller
+ * was not found.
+ */
 #define UNWIND_STEP_ROOT 1
 
 /* Bytes around the pc in which the entry of a function that switches stacks is searched. */
 #define UNWIND_SWITCH_BYTES 256u
 
-#define UNWIND_INSTRUCTION_BYTES 16u /* no instruction is longer */
+#define UNWIND_INSTRUCTION_BYTES 16u /* the longest instruction */
 
 /* Words below a frame pointer that are searched for a return address. */
 #define UNWIND_SWITCH_WORDS 256u
 
-/* Farthest valid frame pointer from sp on a stack whose bounds are unknown, in bytes. */
+/* On a stack with unknown bounds, a valid frame pointer is at most so many bytes above sp. */
 #define UNWIND_FP_REACH (1u << 20)
 
 /* Bit n is set if every step recovers register n. */
 #define UNWIND_KNOWN_ALWAYS (1ULL << ARCH_DWARF_PC | 1ULL << ARCH_DWARF_SP | 1ULL << ARCH_DWARF_FP)
 
 /*
- * The last frame for which every register in `known` has its value of that frame. A step that needs
- * all registers starts again from here, because the cheap steps update only pc, sp and fp.
+ * The anchor: the last frame for which every register in `known` has its value in that frame. The
+ * cheap steps update only pc, sp and fp, so a full step repeats the steps from here.
  */
 struct unwind_anchor {
 	uintptr_t pc;
@@ -86,18 +92,21 @@ struct unwind_anchor {
 struct unwind_walk {
 	/*
 	 * pc, sp and fp belong to the frame at `depth`. The other registers have the values of the
-	 * anchor's frame; one is valid in this frame if its bit in `known` is set.
+	 * anchor's frame, and are valid in this frame if their bits in `known` are set.
 	 */
 	struct arch_registers registers;
-	/* bit n set: no frame since the anchor is known to have changed register n */
+	/*
+	 * Bit n is set unless a frame since the anchor has changed, or may have changed, register
+	 * n.
+	 */
 	uint64_t known;
 	unsigned depth;
-	/* pc is the next instruction to execute, not a return address */
+	/* pc is the next instruction to execute, not a return address. */
 	bool exact;
-	/* this frame was found through a frame pointer */
+	/* This frame was found through a frame pointer. */
 	bool by_fp;
 	struct unwind_anchor anchor;
-	/* the module that contains pc; end is 0 for none */
+	/* The module that contains pc. `end` is 0 if no module does. */
 	struct unwind_module module;
 	struct unwind_memory memory;
 };
@@ -125,8 +134,8 @@ static inline void unwind_set_anchor(struct unwind_walk *walk, unsigned depth)
 }
 
 /*
- * Return the pc to look up. A call may be the last instruction of its function, and its return
- * address the first byte of the next function, so use the byte before a return address.
+ * Returns the pc to look up. A call may be the last instruction of its function. Its return address
+ * is then the first byte of the next function. So use the byte before a return address.
  */
 static inline uintptr_t unwind_lookup_pc(const struct unwind_walk *walk)
 {
@@ -150,8 +159,8 @@ static inline void unwind_enter_module(struct unwind_walk *walk, uintptr_t pc)
 }
 
 /*
- * Is the pc the return address of a signal handler, which calls rt_sigreturn(2)? Read the code with
- * unwind_load(), because on a broken stack the pc may be any number.
+ * Is the pc the return address of a signal handler, at code that calls rt_sigreturn(2)? The code is
+ * read by unwind_load(), because on a corrupt stack the pc may be any number.
  */
 static inline bool unwind_at_sigreturn(const struct unwind_walk *walk)
 {
@@ -181,9 +190,9 @@ static inline bool unwind_is_return(const struct unwind_walk *walk, uintptr_t pc
 
 /*
  * Does a function begin at @pc, with no call instruction before it? Then no call has pushed @pc as
- * a return address, and the byte before it belongs to another function. makecontext() and other
+ * a return address, and the byte before @pc belongs to another function. makecontext() and other
  * code that sets up a stack write such an address as the return address of the stack's first
- * function. @error and @row are what cfi_find_row() returned for the byte before @pc.
+ * function. @error and @row are the results of cfi_find_row() for the byte before @pc.
  */
 static inline bool unwind_is_uncalled(
 	const struct unwind_walk *walk, uintptr_t pc, int error, const struct cfi_row *row)
@@ -220,7 +229,7 @@ static __attribute__((noinline)) uint64_t unwind_make_row(
 	return compact_from_row(&walk->module, &row);
 }
 
-/* Return the compact row for @pc, from the cache if the code belongs to a module. */
+/* Returns the compact row for @pc. If the code belongs to a module, the row is cached. */
 static inline uint64_t unwind_row(const struct unwind_walk *walk, uintptr_t pc)
 {
 	struct rowcache *cache = UNWIND_ROWCACHE;
@@ -228,17 +237,17 @@ static inline uint64_t unwind_row(const struct unwind_walk *walk, uintptr_t pc)
 	uint64_t key, row;
 
 	/*
-	 * Decode generated code each time, because other code may have replaced it. In a frame
-	 * found through a frame pointer the stack pointer is not exact, so a row would be useless:
-	 * see unwind_step_code().
+	 * Generated code is decoded each time, because other code may have replaced it. If the
+	 * frame was found through a frame pointer, no row is made, because its stack pointer is not
+	 * exact: see unwind_step_code().
 	 */
 	if (!walk->module.end)
 		return walk->by_fp ? COMPACT_NONE
 				   : code_row(&walk->memory, walk->registers.r[ARCH_DWARF_PC],
 					     walk->exact);
 	/*
-	 * The cache finds rows by module number. These two numbers are shared by several modules,
-	 * so a cached row could be returned for the wrong module.
+	 * Do not cache rows of modules with these two numbers, because several modules share each
+	 * of them.
 	 */
 	if (!cache || number == WIRE_MODULE_NONE || number == WIRE_MODULE_OVER)
 		return unwind_make_row(walk, pc);
@@ -251,7 +260,7 @@ static inline uint64_t unwind_row(const struct unwind_walk *walk, uintptr_t pc)
 	return row;
 }
 
-/* Can @bytes at @address belong to a frame: aligned, not below sp, on the same stack? */
+/* Can @bytes bytes at @address belong to a frame: aligned, not below sp, on the same stack? */
 static inline bool unwind_plausible(
 	const struct unwind_walk *walk, uintptr_t address, uintptr_t bytes)
 {
@@ -266,8 +275,8 @@ static inline bool unwind_plausible(
 }
 
 /*
- * Finish a step: make the caller the current frame, with its @pc, @sp and @fp. Every step but the
- * full one ends here. Returns 0, or UNWIND_STEP_ROOT if @pc is 0.
+ * Finish a step: make the caller, with its @pc, @sp and @fp, the current frame. All steps but the
+ * full step use this function. Returns 0, or UNWIND_STEP_ROOT if @pc is 0.
  */
 static inline int unwind_set_caller(
 	struct unwind_walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t fp)
@@ -285,11 +294,12 @@ static inline int unwind_set_caller(
 }
 
 /*
- * Does code without call-frame information have a frame pointer into another stack? Go's
+ * Does code without call-frame information have a frame pointer that points to another stack? Go's
  * runtime.asmcgocall and runtime.systemstack run C and parts of Go on a stack of the thread and
  * keep their caller's frame pointer. Erlang's generated code calls the virtual machine in the same
- * way. Other code may use the register for anything, so the record must lead further out, and from
- * a module's code it must lead to code without call-frame information of the same module.
+ * way. Other code may use the register for anything. So the record must lead further out. If the
+ * calling code is in a module, the record must lead to code without call-frame information in the
+ * same module.
  */
 static inline bool unwind_switches_stack(const struct unwind_walk *walk)
 {
@@ -311,7 +321,7 @@ static inline bool unwind_switches_stack(const struct unwind_walk *walk)
 	       cfi_find_row(module, pc - 1, &row) == -ENOENT;
 }
 
-/* Return the target of the direct call in the walk's module that ends at @pc, or 0. */
+/* Returns the target of the direct call that ends at @pc in the walk's module, or 0. */
 static uintptr_t unwind_called(const struct unwind_walk *walk, uintptr_t pc)
 {
 	const struct arch_text module = {
@@ -325,9 +335,9 @@ static uintptr_t unwind_called(const struct unwind_walk *walk, uintptr_t pc)
 }
 
 /*
- * Does the code from @entry lead to the walk's pc, straight ahead and without a return? Follow
- * jumps to shortly before the pc, because some functions enter another by a jump
- * (runtime.morestack_noctxt).
+ * Does the code from @entry lead straight ahead, without a return, to the walk's pc? Jumps to
+ * addresses shortly before the pc are followed, because some functions enter another function by a
+ * jump (runtime.morestack_noctxt).
  */
 static bool unwind_reaches_pc(const struct unwind_walk *walk, uintptr_t entry)
 {
@@ -354,9 +364,9 @@ static bool unwind_reaches_pc(const struct unwind_walk *walk, uintptr_t entry)
 }
 
 /*
- * Does the call that ends at @pc call a function with call-frame information, other than the
- * walk's? Then the record that contains @pc belongs to that function, and the walk's code has not
- * changed the frame pointer.
+ * Does the call that ends at @pc call a function that has call-frame information and is not the
+ * walk's current function? If so, the frame record that contains @pc belongs to that function, and
+ * the walk's code has not changed the frame pointer.
  */
 static bool unwind_calls_another(const struct unwind_walk *walk, uintptr_t pc)
 {
@@ -369,9 +379,9 @@ static bool unwind_calls_another(const struct unwind_walk *walk, uintptr_t pc)
 
 /*
  * Can @pc, which was read through a frame pointer, be a return address? Code without call-frame
- * information may use the register for anything, so accept the first record of a chain only if @pc
- * follows a call that may have called that code. Go is exempt, because it pushes the address of
- * interrupted code as if that code had made a call.
+ * information may use the register for anything. So the first record of a chain is accepted only if
+ * @pc follows a call that may have called that code. For Go this is not required, because Go pushes
+ * the address of interrupted code as if that code had made a call.
  */
 static __attribute__((noinline)) bool unwind_accepts_fp(
 	const struct unwind_walk *walk, uintptr_t pc)
@@ -390,8 +400,8 @@ static __attribute__((noinline)) bool unwind_accepts_fp(
 
 /*
  * Step from GHC's code, which has no call-frame information, along the stack of a Haskell thread.
- * Other code may use the register for anything, so the caller's frame must be valid, too. The
- * return address is the first byte of the code returned to, so no call instruction precedes it.
+ * Other code may use the register for anything, so the caller's frame must be valid, too. A return
+ * address is the first byte of a piece of code, so no call instruction need precede it.
  */
 static __attribute__((noinline)) int unwind_step_haskell(struct unwind_walk *walk)
 {
@@ -417,12 +427,12 @@ static __attribute__((noinline)) int unwind_step_haskell(struct unwind_walk *wal
 }
 
 /*
- * Step through the record that the frame pointer points to, for code without call-frame
+ * Step through the frame record to which the frame pointer points, for code without call-frame
  * information:
  *
- *	fp + 0   the caller's frame pointer
- *	fp + 8   return address
- *	fp + 16  the caller's stack pointer has this value
+ * 	fp + 0   the caller's frame pointer
+ * 	fp + 8   return address
+ * 	fp + 16  the caller's stack pointer has this value
  *
  * Zeroes mark the outermost frame (System V AMD64 ABI 3.4.1, AAPCS64 6.4.6).
  */
@@ -434,9 +444,9 @@ static inline int unwind_step_fp(struct unwind_walk *walk)
 	if (!unwind_fp_known(walk))
 		return -ENOENT;
 	/*
-	 * A frame pointer of 0 is the end of the stack only in start code that has made a call, and
-	 * in the chain of an Erlang process. Elsewhere the register may have any value, because JIT
-	 * compilers and hand-written loops use it like others.
+	 * A frame pointer of 0 marks the end of the stack only in start code that has made a call,
+	 * and in the chain of an Erlang process. In other code the register may have any value,
+	 * because JIT compilers and hand-written loops use it as a general register.
 	 */
 	if (fp == 0)
 		return (walk->module.end && !walk->exact) || walk->by_fp ? UNWIND_STEP_ROOT
@@ -453,7 +463,10 @@ static inline int unwind_step_fp(struct unwind_walk *walk)
 	pc = arch_strip_pointer(pc);
 	if (pc ? !unwind_accepts_fp(walk, pc) : caller_fp != 0)
 		return -ENOENT;
-	/* Generated code has its own conventions about the other registers. */
+	/*
+	 * The other registers are unknown: generated code need not follow the ABI's rules for
+	 * saving registers.
+	 */
 	walk->known = UNWIND_KNOWN_ALWAYS;
 	error = unwind_set_caller(walk, pc, fp + 2 * sizeof(uintptr_t), caller_fp);
 	walk->by_fp = true;
@@ -461,9 +474,9 @@ static inline int unwind_step_fp(struct unwind_walk *walk)
 }
 
 /*
- * Step by a row that code_row() made, or through the frame pointer if the row cannot be right. A
- * frame found through a frame pointer has no exact stack pointer, because its callee may have
- * popped its arguments (V8's functions do), so a row's offset from the stack pointer would be
+ * Step by a row that code_row() made, or through the frame pointer if the row cannot be right. If a
+ * frame was found through a frame pointer, its stack pointer is not exact, because its callee may
+ * have popped its arguments (V8's functions do). The row's offset from the stack pointer would be
  * wrong.
  */
 static inline int unwind_step_code(struct unwind_walk *walk, uint64_t row)
@@ -490,9 +503,9 @@ static inline int unwind_step_code(struct unwind_walk *walk, uint64_t row)
 }
 
 /*
- * Return the row of code in no module for which code_row() finds none, by following the code over
- * branches to its return. Following is slow, so rows are cached. The key is a hash of pc and code
- * bytes, because other code may replace this code.
+ * Returns the row of code that is in no module and for which code_row() finds no row, by following
+ * the code over branches to its return. This is slow, so rows are cached. The key is a hash of pc
+ * and code bytes, because other code may replace this code.
  */
 static __attribute__((noinline)) uint64_t unwind_follow_generated(const struct unwind_walk *walk)
 {
@@ -517,8 +530,8 @@ static __attribute__((noinline)) uint64_t unwind_follow_generated(const struct u
 
 /*
  * Has the function at @entry (0: any function) saved its caller's frame pointer at @fp? @pc and @sp
- * are those of the function's frame, or of a function that it has called before it saved the frame
- * pointer: Go's functions first call for more stack.
+ * are those of the function's own frame, or of a function that it has called before it saved the
+ * frame pointer: Go's functions first call for more stack.
  */
 static bool unwind_saves_fp_at(const struct unwind_walk *walk, uintptr_t pc, uintptr_t sp,
 	uintptr_t fp, uintptr_t entry)
@@ -549,9 +562,9 @@ static bool unwind_saves_fp_at(const struct unwind_walk *walk, uintptr_t pc, uin
 /*
  * Step to the caller of a function that has switched to another stack and has saved nothing there,
  * as Go's runtime.systemstack and runtime.mcall do. The frame pointer still points to the stack
- * that the function came from. Since Go 1.21 it points to a record of the function itself. Before
- * 1.21, frame pointer and record are the caller's, and the return address lies below, at the end of
- * the caller's frame.
+ * from which the function came. Since Go 1.21, it points to a frame record of the function itself.
+ * Before 1.21, frame pointer and record are the caller's, and the return address is below the
+ * record, at the end of the caller's frame.
  *
  * Returns 0, UNWIND_STEP_ROOT, or -ENOENT if no call to this function from code with call-frame
  * information is found there.
@@ -585,10 +598,10 @@ static __attribute__((noinline)) int unwind_step_switched(struct unwind_walk *wa
 }
 
 /*
- * Step from code without call-frame information for which code_row() finds no row. Follow generated
- * code to its return. Use the frame pointer only if the return address found so does not follow a
- * call, because code that does not set the frame pointer has that of an outer caller, whose record
- * skips functions.
+ * Step from code without call-frame information for which code_row() finds no row. Generated code
+ * is followed to its return. The frame pointer is used only if the return address found in this way
+ * does not follow a call: code that does not set the frame pointer has that of an outer caller,
+ * whose record skips functions.
  */
 static inline int unwind_step_uncovered(struct unwind_walk *walk)
 {
@@ -608,7 +621,7 @@ static inline int unwind_step_uncovered(struct unwind_walk *walk)
 	return unwind_step_code(walk, row);
 }
 
-/* Step from a signal handler's return address to the code that the signal interrupted. */
+/* Step from the return address of a signal handler to the code that the signal interrupted. */
 static inline int unwind_step_sigreturn(struct unwind_walk *walk)
 {
 	uintptr_t ucontext = walk->registers.r[ARCH_DWARF_SP] + ARCH_SIGRETURN_UCONTEXT;
