@@ -596,7 +596,8 @@ static int begin_cpython(const struct runtime *runtime, struct runtime_reader *r
 		return out->frame ? 0 : -ENOENT;
 	reader->may_trust = 0;
 	/*
-	 * With several interpreters, a thread has a state in each interpreter that it has entered.
+	 * With several interpreters, a thread may enter an interpreter with a state that another
+	 * thread has created, so ignore the identity of the thread.
 	 */
 	if (!interpreter) {
 		error = find_nearest(runtime, reader, &nobody, sp, out);

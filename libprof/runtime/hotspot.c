@@ -308,8 +308,8 @@ static int leave_framed(const struct runtime *runtime, struct runtime_reader *re
 		return -EBADMSG;
 	sender_sp = fp[ARCH_HOTSPOT_SENDER_SP];
 	/*
-	 * sender_sp may be lower than the caller's stack by one argument, which a method handle's
-	 * call has removed.
+	 * sender_sp is usually at least fp + 2 words. It may be one word lower, because the call of
+	 * a method handle removes its last argument.
 	 */
 	if (sender_sp < at->fp + WORD ||
 		find_interpreted(runtime, reader, fp[ARCH_HOTSPOT_METHOD], fp[ARCH_HOTSPOT_CACHE],

@@ -62,8 +62,8 @@
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 /*
- * Read the call at @at. The state, not the call, has the saved instruction of its innermost call in
- * 5.1.
+ * Read the call at @at. In 5.1, the saved instruction of the innermost call is in the state and not
+ * in the call.
  */
 static int read_call(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_stack *stack, uintptr_t at, struct lua_call *out)

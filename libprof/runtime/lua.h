@@ -18,9 +18,8 @@ struct lua_layout {
 	uint16_t state_global, state_call, state_stack, state_stack_end, state_errors, state_base;
 	/* The saved instruction of the innermost call; 0: every call has its own. */
 	uint16_t state_saved;
-	/* the main state or a pointer */
+	/* The main state if main_is_inside, otherwise a pointer to it. */
 	uint16_t global_main;
-	/* global_main: not a pointer */
 	uint16_t main_is_inside;
 	/*
 	 * Bytes of one element in the array of calls; 0: calls are a list, linked by call_previous.
@@ -44,16 +43,14 @@ struct lua_layout {
 	uint16_t proto_bytes;
 	uint16_t constants, constants_count, code, code_count, lines, lines_count;
 	uint16_t inner, inner_count; /* functions defined inside */
-	uint16_t marks,
-		/*
-		 * If not 0: `marks` have absolute lines for some instructions, and `lines` has
-		 * differences. If 0, `lines` has absolute lines.
-		 */
-		marks_count;
+	/*
+	 * If `marks` is not 0, the marks have absolute lines for some instructions, and `lines` has
+	 * differences. If `marks` is 0, `lines` has absolute lines.
+	 */
+	uint16_t marks, marks_count;
 	uint16_t locals, locals_count, upvalues, upvalues_count, upvalue_bytes;
 	uint16_t first_line, last_line, source;
-	/* length of a long string */
-	uint16_t text_bytes;
+	uint16_t text_bytes; /* length of a long string */
 	/* The length of a short string; 0: all strings are long. */
 	uint8_t short_text;
 	/* The pointer to a long string's bytes; 0: the bytes follow the structure. */

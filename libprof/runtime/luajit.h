@@ -75,7 +75,7 @@ static inline uint32_t luajit_a(uint32_t instruction)
 #define LINK_NATIVE	   1u
 /* Compared under LINK_KINDS. Under LINK_KIND, it equals the kind of protected calls. */
 #define LINK_CONTINUED	   2u
-/* Compared under LINK_KINDS: a copy of the frame below, which lies after the variable arguments. */
+/* Compared under LINK_KINDS: a copy, after the variable arguments, of the frame below. */
 #define LINK_VARIADIC	   3u
 
 /* lua_State */
@@ -94,8 +94,7 @@ static inline uint32_t luajit_a(uint32_t instruction)
 #define GLOBAL_TRACED  376u
 #define RUNS_LUA       (-1)
 #define RUNS_C	       (-2)
-/* a trace is being left */
-#define RUNS_EXIT      (-4)
+#define RUNS_EXIT      (-4) /* a trace is being left */
 
 /*
  * Offsets that differ between releases. luajit_layouts.inc has a row for the first release of each

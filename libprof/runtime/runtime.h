@@ -143,9 +143,8 @@ struct runtime_stack {
 	 * none.
 	 */
 	uint64_t key;
-	struct runtime_frame
-		/* For generated code: a frame that step() and enter() pass to next(). */
-		found;
+	/* For generated code: a frame that step() and enter() pass to next(). */
+	struct runtime_frame found;
 	uintptr_t own[5]; /* for the reader's own use */
 };
 /* Value of `place`: the run belongs to the next native frame of the evaluator. */

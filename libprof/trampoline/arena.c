@@ -26,8 +26,7 @@
 #define WORDS_MAX     64u
 
 /*
- * Arguments with more bytes than this are passed in the same way on every CPU; so are larger
- * results.
+ * Every CPU has only one way to pass arguments of more bytes than this, and results of more bytes.
  */
 #define VAGUE_ARGUMENT_MAX 64u
 #define VAGUE_RESULT_MAX   16u

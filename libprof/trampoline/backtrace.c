@@ -97,8 +97,8 @@ static __attribute__((noinline)) unsigned walk_here(const void *ucontext,
 }
 
 /*
- * The compiler may make this call a tail call: then the other copy's caller is the host, as it must
- * be.
+ * If the compiler makes the call of the other copy a tail call, the other copy gets this function's
+ * caller as its own caller. Otherwise the result has one frame more, that of this function.
  */
 unsigned flameprof_backtrace(
 	const void *ucontext, struct flameprof_backtrace_frame *frames, unsigned room)

@@ -194,12 +194,8 @@ struct region_stub {
 	size_t bytes; /* up to the next stub */
 	uint64_t space;
 	uintptr_t payload;
-	const char
-		/*
-		 * The data of a struct permanent. It is overwritten when the slot gets another
-		 * stub.
-		 */
-		*name;
+	/* The data of a struct permanent. It is overwritten when the slot gets another stub. */
+	const char *name;
 	struct region_slot *slot;
 	enum flameprof_code_kind kind;
 	uintptr_t eh_frame_hdr, cfi_start, cfi_end;

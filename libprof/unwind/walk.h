@@ -95,10 +95,7 @@ struct unwind_walk {
 	 * anchor's frame, and are valid in this frame if their bits in `known` are set.
 	 */
 	struct arch_registers registers;
-	/*
-	 * Bit n is set unless a frame since the anchor has changed, or may have changed, register
-	 * n.
-	 */
+	/* Bit n is set if no frame since the anchor is known to have changed register n. */
 	uint64_t known;
 	unsigned depth;
 	/* pc is the next instruction to execute, not a return address. */
