@@ -10,13 +10,13 @@
  * CFrame (3.10 to 3.12) or, from 3.13 on, of an interpreter frame that is a local variable of the
  * evaluator and ends the run.
  *
- * 	3.8    tstate ─▶ frame ─f_back─▶ frame …        one per C frame, no place: counted
- * 	3.10   tstate ─▶ cframe ─previous─▶ cframe …     one per C frame, but linked at
- * 	              └▶ frame  ─f_back───▶ frame …      different moments: paired
- * 	3.11   tstate ─▶ cframe ─▶ current_frame ─previous─▶ … frame with is_entry; cframe->previous
- * 	3.12   as 3.11, up to a frame with owner FRAME_OWNED_BY_CSTACK
- * 	3.13   tstate ─▶ current_frame ─previous─▶ … frame with that owner, then the next run's
- * 	3.15   as 3.13; after the last run a frame in the tstate with that owner
+ *	3.8    tstate ─▶ frame ─f_back─▶ frame …        one per C frame, no place: counted
+ *	3.10   tstate ─▶ cframe ─previous─▶ cframe …     one per C frame, but linked at
+ *	              └▶ frame  ─f_back───▶ frame …      different moments: paired
+ *	3.11   tstate ─▶ cframe ─▶ current_frame ─previous─▶ … frame with is_entry; cframe->previous
+ *	3.12   as 3.11, up to a frame with owner FRAME_OWNED_BY_CSTACK
+ *	3.13   tstate ─▶ current_frame ─previous─▶ … frame with that owner, then the next run's
+ *	3.15   as 3.13; after the last run a frame in the tstate with that owner
  *
  * From 3.13 on, the offsets of fields are those that the process publishes in struct
  * _Py_DebugOffsets. Earlier releases have a table by version. The interpreter may change anything

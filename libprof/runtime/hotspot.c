@@ -6,11 +6,11 @@
  * other code, the blob has the size of its frames. Results were compared with Java's traceback, for
  * JDK 17, 21, 25 and 26, and for early access builds of 27 and 28.
  *
- * 	interpreter	method, bytecode, caller in slots below the frame pointer (arch/hotspot.h)
- * 	nmethod		return address above the frame, the caller's frame pointer below that;
- * 			by return address: scopes, from the innermost inlined method outward
- * 	stub		frame as of an nmethod, named by its blob; if a blob has several functions,
- * 			the call before the return address must lead into the blob
+ *	interpreter	method, bytecode, caller in slots below the frame pointer (arch/hotspot.h)
+ *	nmethod		return address above the frame, the caller's frame pointer below that;
+ *			by return address: scopes, from the innermost inlined method outward
+ *	stub		frame as of an nmethod, named by its blob; if a blob has several functions,
+ *			the call before the return address must lead into the blob
  *
  * The innermost frame may be incomplete. In that case, its code is decoded to find the size of the
  * part that exists. Every return address in a Java frame is in the code cache, except that of the
@@ -562,11 +562,11 @@ static int leave_call_stub(struct runtime_reader *reader, struct unwind_activati
  * Continuation.enterSpecial. While the virtual thread waits, its frames lie in the JVM's heap. When
  * it resumes, the JVM may copy only the innermost frames back to the stack:
  *
- * 	Continuation.run		of the carrier
- * 	Continuation.enterSpecial
- * 	[frozen frames]			all of them in the heap
- * 	outermost frame on the stack	returns to a stub that copies more of them (the barrier)
- * 	…
+ *	Continuation.run		of the carrier
+ *	Continuation.enterSpecial
+ *	[frozen frames]			all of them in the heap
+ *	outermost frame on the stack	returns to a stub that copies more of them (the barrier)
+ *	…
  *
  * HotSpot's tables do not describe the frames in the heap, so they are reported as "[frozen
  * frames]". If the tables have the return address in enterSpecial, the walk continues there.

@@ -5,9 +5,9 @@
  * that describes it. The cache has one to four heaps of blocks, and each block has a blob. Heaps
  * grow and never shrink, so inside the process they are read by plain loads.
  *
- * 	heap	low                                                        high
- * 		│ block: is it used │ blob: header, code, …   │ block …     │  reserved
- * 	segments │ 0 1 2 3 … how far back the block begins │ 0 1 2 …
+ *	heap	low                                                        high
+ *		│ block: is it used │ blob: header, code, …   │ block …     │  reserved
+ *	segments │ 0 1 2 3 … how far back the block begins │ 0 1 2 …
  */
 #include <errno.h>
 #include <string.h>

@@ -3,9 +3,9 @@
 /*
  * Read names, files and lines of HotSpot's methods.
  *
- * 	Method ─▶ ConstMethod ─▶ ConstantPool ─▶ InstanceKlass ─▶ Symbol: name of the class
- * 	          │              └ [index] ─▶ Symbol: name of the method, of the source file
- * 	          └ bytecode, then lines by bytecode index
+ *	Method ─▶ ConstMethod ─▶ ConstantPool ─▶ InstanceKlass ─▶ Symbol: name of the class
+ *	          │              └ [index] ─▶ Symbol: name of the method, of the source file
+ *	          └ bytecode, then lines by bytecode index
  *
  * A Method does not move, but is freed with its class, and its memory is soon reused for another
  * Method. So names are part of a method's identity.

@@ -6,9 +6,9 @@
  * lua_call() and lua_pcall(), metamethods, coroutines. Each lua_State, including that of a
  * coroutine, has its own list of calls:
  *
- * 	coroutine  C->ci ─▶ inner ─▶ body, FRESH ─▶ base       two activations on one C stack,
- * 	main       L->ci ─▶ resume ─▶ main chunk, FRESH ─▶ …   each with its state's calls
- * 	                    (C)
+ *	coroutine  C->ci ─▶ inner ─▶ body, FRESH ─▶ base       two activations on one C stack,
+ *	main       L->ci ─▶ resume ─▶ main chunk, FRESH ─▶ …   each with its state's calls
+ *	                    (C)
  *
  * The state of an activation is a word in its stack frame: the caller of luaV_execute() needs the
  * state after the call, so it keeps the state in a callee-saved register, which luaV_execute()

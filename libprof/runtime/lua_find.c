@@ -5,8 +5,8 @@
  * stripped modules have no symbol for it. It is the largest function that lua_call() reaches by two
  * calls:
  *
- * 	lua_callk ─▶ luaD_call, luaD_callnoyield ─▶ luaV_execute
- * 	                                         ─▶ luaD_precall, …
+ *	lua_callk ─▶ luaD_call, luaD_callnoyield ─▶ luaV_execute
+ *	                                         ─▶ luaD_precall, …
  *
  * The functions in between are recorded: lua_resume() calls luaV_execute() through other functions,
  * so a return address in none of the recorded functions marks a resumed coroutine.

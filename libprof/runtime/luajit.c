@@ -6,12 +6,12 @@
  * one C frame of the interpreter, called an activation below. The interpreter's C frame contains
  * the Lua state and a link to the state's next outer interpreter frame:
  *
- * 	C stack				the state's stack
+ *	C stack				the state's stack
  *
- * 	interpreter   state ──────▶ base ─▶ f ─call─▶ g ─native─▶ sort
- * 	lj_cf_table_sort
- * 	interpreter   state		sort ─call─▶ h ─call─▶ main chunk ─native─▶
- * 	lua_pcall
+ *	interpreter   state ──────▶ base ─▶ f ─call─▶ g ─native─▶ sort
+ *	lj_cf_table_sort
+ *	interpreter   state		sort ─call─▶ h ─call─▶ main chunk ─native─▶
+ *	lua_pcall
  *
  * So each activation identifies its functions, and they are not matched by counting. The functions
  * are accepted only if the walk's interpreter frames are those in the state's list, and if the

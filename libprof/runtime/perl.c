@@ -6,9 +6,9 @@
  * calls, except calls through C: magic, overloading, sort, DESTROY, call_sv(). Perl keeps a context
  * for each function, loop and block, in stacks of contexts, one for each stackinfo:
  *
- * 	PL_curstackinfo ─▶ SORT    [by_name]
- * 	     si_prev    ─▶ MAIN    [block] [sorted] [loop] [FETCH, returns nowhere] [eval]
- * 	                                                   ^ the outermost of its activation
+ *	PL_curstackinfo ─▶ SORT    [by_name]
+ *	     si_prev    ─▶ MAIN    [block] [sorted] [loop] [FETCH, returns nowhere] [eval]
+ *	                                                   ^ the outermost of its activation
  *
  * Perl_runops_standard()'s C frame has no link to the contexts, so activations are matched with
  * contexts by counting. A context is the outermost one of an activation in two cases:

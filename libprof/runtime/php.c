@@ -5,8 +5,8 @@
  * frame of execute_ex(), called an activation below, executes a PHP function and the PHP functions
  * that it calls. If a builtin function calls PHP code back, another activation executes that code:
  *
- * 	executor_globals ─▶ usort's callback, TOP ─prev─▶ usort ─▶ sort_all ─▶ main script, TOP
- * 	                    one activation's run          the run of the calling activation
+ *	executor_globals ─▶ usort's callback, TOP ─prev─▶ usort ─▶ sort_all ─▶ main script, TOP
+ *	                    one activation's run          the run of the calling activation
  *
  * The functions of one activation are a run. A run ends at a frame of PHP code with the flag TOP,
  * the outermost one of its activation. execute_ex()'s C frame has no link to the PHP frames, so
@@ -450,10 +450,10 @@ static int next_php(const struct runtime *runtime, struct runtime_reader *reader
  * fiber calls. At the outer end of this stack, language frames and the walk continue in the context
  * that resumed the fiber:
  *
- * 	executor_globals ─▶ fiber ─caller─▶ context, in the fiber that resumed it ─▶ … ─▶ main's
- * 	                                       │ handle
- * 	                                       ▼
- * 	                                    registers, return address in zend_fiber_switch_context()
+ *	executor_globals ─▶ fiber ─caller─▶ context, in the fiber that resumed it ─▶ … ─▶ main's
+ *	                                       │ handle
+ *	                                       ▼
+ *	                                    registers, return address in zend_fiber_switch_context()
  *
  * zend_fiber_switch_context() stores the handle before and after the switch.
  */

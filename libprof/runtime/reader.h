@@ -8,10 +8,10 @@
  *
  * There are three kinds of loads:
  *
- * 	plain		a load instruction, if reader->is_trusted is set or the address is in a
- * 			range that is never unmapped (the runtime's variables, the thread's stack)
- * 	from a window	from a copy of the bytes around an address that this walk read before
- * 	a system call	process_vm_readv(2), which fills a window
+ *	plain		a load instruction, if reader->is_trusted is set or the address is in a
+ *			range that is never unmapped (the runtime's variables, the thread's stack)
+ *	from a window	from a copy of the bytes around an address that this walk read before
+ *	a system call	process_vm_readv(2), which fills a window
  *
  * A cache keeps results of readers for later walks.
  */

@@ -6,8 +6,8 @@
  * functions written in C. One C frame of vm_exec(), called an activation below, executes control
  * frames up to one with the flag LAST. These control frames are a run:
  *
- * 	thread ─▶ context ─▶ work  block, LAST  each (C)  sort_all  <main>, LAST  dummy
- * 	                     one activation's   the run of the activation that called each
+ *	thread ─▶ context ─▶ work  block, LAST  each (C)  sort_all  <main>, LAST  dummy
+ *	                     one activation's   the run of the activation that called each
  *
  * vm_exec()'s C frame has no link to the control frames, so activations and runs are matched by
  * counting. The walked stack must be the stack of the thread's context: a thread switches its

@@ -5,9 +5,9 @@
  * vm_exec(). Ruby 3.1 exports the latter two. From 3.3 on, they are found through two exported
  * functions:
  *
- * 	rb_during_gc ─▶ ruby_current_vm_ptr, which it loads first
- * 	rb_iseq_eval ─▶ vm_exec ─▶ vm_exec_core, which is large
- * 	             ─▶ vm_push_frame, …
+ *	rb_during_gc ─▶ ruby_current_vm_ptr, which it loads first
+ *	rb_iseq_eval ─▶ vm_exec ─▶ vm_exec_core, which is large
+ *	             ─▶ vm_push_frame, …
  */
 #include <errno.h>
 

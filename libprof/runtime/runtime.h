@@ -8,10 +8,10 @@
  * Language frames are inserted into the native stack. A native frame that executes language frames
  * is their *activation*; the frames of one activation are a *run*:
  *
- * 	time_sleep                        native frames that the language called
- * 	"work", "main"                    a run, innermost first
- * 	_PyEval_EvalFrameDefault          its activation
- * 	_PyFunction_Vectorcall …          native frames that called the language
+ *	time_sleep                        native frames that the language called
+ *	"work", "main"                    a run, innermost first
+ *	_PyEval_EvalFrameDefault          its activation
+ *	_PyFunction_Vectorcall …          native frames that called the language
  *
  * There are two kinds of runtimes. An *evaluator* is a function in the runtime's module that
  * interprets the language's code. The evaluator's activations are found by an address in their
@@ -20,12 +20,12 @@
  *
  * A walk calls a reader in this order (libprof/runtime/runtime_walk.c):
  *
- * 	find		once for each module: is it the runtime, and where are its structures?
- * 	begin		at the first frame in that module: where is this thread's stack?
- * 	step		for a frame without call-frame information: where is its caller?
- * 	enter		for each activation: which run does it execute?
- * 	next		the next frames, until the run is over
- * 	line, text	when a function or a line is seen for the first time
+ *	find		once for each module: is it the runtime, and where are its structures?
+ *	begin		at the first frame in that module: where is this thread's stack?
+ *	step		for a frame without call-frame information: where is its caller?
+ *	enter		for each activation: which run does it execute?
+ *	next		the next frames, until the run is over
+ *	line, text	when a function or a line is seen for the first time
  *
  * php.c is the simplest reader.
  */

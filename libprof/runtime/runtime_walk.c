@@ -361,7 +361,7 @@ static void reverse(uint64_t *first, uint64_t *end)
  * language frame yet. So each run was matched with an activation that is one too far inward, and
  * the outermost activation, @unfilled, has no run. L and M are runs, E0 to E2 activations:
  *
- * 	x L E0 y M E1 z E2    becomes    x E0 y L E1 z M E2
+ *	x L E0 y M E1 z E2    becomes    x E0 y L E1 z M E2
  */
 static void move_outward(uint64_t *frames, uint64_t *unfilled)
 {
@@ -417,8 +417,8 @@ static uint64_t *copy_frames(uint64_t *to, const uint64_t *from, const uint64_t 
  * Move each run in front of the native frames that belong to the activation, i.e. that the
  * evaluator called to execute language frames. Keep only the innermost of these native frames:
  *
- * 	x inner L M outer              becomes    x L M inner outer
- * 	x generated y inner L M outer  becomes    x L M generated outer
+ *	x inner L M outer              becomes    x L M inner outer
+ *	x generated y inner L M outer  becomes    x L M generated outer
  *
  * *@cut is the end of a run or NULL, and is updated. Returns the number of frames that are left.
  */

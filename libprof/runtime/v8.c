@@ -4,11 +4,11 @@
  * Read the JavaScript functions of a thread, for V8 in node 18 to 24, without pointer compression.
  * Frames of interpreted, baseline and optimised code all have a frame pointer and these slots:
  *
- * 	fp + 8    return address
- * 	fp        the caller's frame pointer
- * 	fp - 8    context; in V8's internal frames a small integer with the frame's kind
- * 	fp - 16   JSFunction ─▶ SharedFunctionInfo ─▶ ScopeInfo: name, position in the source
- * 	                                           └▶ Script: source, name
+ *	fp + 8    return address
+ *	fp        the caller's frame pointer
+ *	fp - 8    context; in V8's internal frames a small integer with the frame's kind
+ *	fp - 16   JSFunction ─▶ SharedFunctionInfo ─▶ ScopeInfo: name, position in the source
+ *	                                           └▶ Script: source, name
  *
  * A builtin has such a frame, too, but no script. Offsets and types are those that V8 publishes for
  * debuggers (v8dbg_*, tools/gen-postmortem-metadata.py). For a ScopeInfo, V8 publishes only the end

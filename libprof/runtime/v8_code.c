@@ -3,13 +3,13 @@
 /*
  * Find the position in the source for an address in V8's code, by V8's own tables:
  *
- * 	interpreter  the frame has BytecodeArray and offset ─▶ the bytecode's position table
- * 	baseline     pc ─▶ table of each bytecode's code ─▶ the bytecode's position table
- * 	optimised    pc ─▶ table of positions, each with its inlined call
+ *	interpreter  the frame has BytecodeArray and offset ─▶ the bytecode's position table
+ *	baseline     pc ─▶ table of each bytecode's code ─▶ the bytecode's position table
+ *	optimised    pc ─▶ table of positions, each with its inlined call
  *
- * 	header, found by searching back from the pc     Code
- * 	map │ Code ─────────────────────────────────▶ data │ table │ … │ start │ flags, size
- * 	instructions …   ◀───────────────────────────────────────────────┘
+ *	header, found by searching back from the pc     Code
+ *	map │ Code ─────────────────────────────────▶ data │ table │ … │ start │ flags, size
+ *	instructions …   ◀───────────────────────────────────────────────┘
  *
  * The formats are those of objects/code.h and codegen/source-position-table.cc. A position table is
  * a list of increments of offset and position. For an offset, the last entry at or before the

@@ -29,10 +29,10 @@
  * Layout of the executable pages: equal stubs, then their call-frame information. All of it is
  * written when the chunk is made, so that making a stub writes none of it.
  *
- * 	code           stub, fill, stub, fill, ...        every `stride` bytes
- * 	.eh_frame_hdr  a search table, one entry a stub   at `header_at`
- * 	.eh_frame      one CIE, one FDE a stub, 0         at `frame_at`, up to `frame_end`
- * 	brief one      one CIE, one FDE for all, 0        at `brief_at`, up to `end_at`
+ *	code           stub, fill, stub, fill, ...        every `stride` bytes
+ *	.eh_frame_hdr  a search table, one entry a stub   at `header_at`
+ *	.eh_frame      one CIE, one FDE a stub, 0         at `frame_at`, up to `frame_end`
+ *	brief one      one CIE, one FDE for all, 0        at `brief_at`, up to `end_at`
  *
  * The data pages after them have one word for each stub, its payload, and one word for all stubs,
  * the target.

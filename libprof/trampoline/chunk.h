@@ -5,8 +5,8 @@
  * because handlers read them without a lock. The code pages are freed with the arena. When another
  * arena reuses the chunk, they are filled again, possibly with other code.
  *
- * 	start               executable pages: chunk.c
- * 	start + code_room   struct chunk, slots
+ *	start               executable pages: chunk.c
+ *	start + code_room   struct chunk, slots
  */
 #ifndef LIBPROF_TRAMPOLINE_CHUNK_H
 #define LIBPROF_TRAMPOLINE_CHUNK_H

@@ -23,7 +23,7 @@
  * Source: gdb's manual, "JIT Interface"; ELF-64 Object File Format. The file's type is ET_EXEC, so
  * that gdb does not relocate the addresses:
  *
- * 	ELF header | symbols | their names | sections' names | .eh_frame | section headers
+ *	ELF header | symbols | their names | sections' names | .eh_frame | section headers
  */
 
 /*

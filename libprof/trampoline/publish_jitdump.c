@@ -31,8 +31,8 @@
  * each stub's code, within its stride (REGION_STRIDE), have only an .eh_frame_hdr with one entry.
  * The region's .eh_frame is written once, as a piece of its own, at its own address:
  *
- * 	stub | table of one entry | fill ...  stub | table | fill ...      .eh_frame
- * 	             `-------------------------------------------------------^
+ *	stub | table of one entry | fill ...  stub | table | fill ...      .eh_frame
+ *	             `-------------------------------------------------------^
  */
 
 

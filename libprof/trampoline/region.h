@@ -22,7 +22,7 @@
 /*
  * A two-level tree: one array of leaves, each an array of entries in order of address.
  *
- * 	top ──▶ { low[], leaf[] } ──▶ { start[], region[] } ──▶ struct region
+ *	top ──▶ { low[], leaf[] } ──▶ { start[], region[] } ──▶ struct region
  *
  * low[i] is the lowest start that leaf i may have; low[0] is 0.
  *

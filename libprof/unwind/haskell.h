@@ -6,9 +6,9 @@
  * register holds its stack pointer (rbp on x86_64). Each frame begins with a return address. A
  * table before the code to which the frame returns has the frame's size:
  *
- * 	sp + 0    return address ─▶ code    -16  bitmap with the size in 6 bits, or its offset
- * 	sp + 8    payload                    -8  type, 4 bytes
- * 	sp + 8n   the caller's frame         -4  (not used)
+ *	sp + 0    return address ─▶ code    -16  bitmap with the size in 6 bits, or its offset
+ *	sp + 8    payload                    -8  type, 4 bytes
+ *	sp + 8n   the caller's frame         -4  (not used)
  *
  * Source: rts/include/rts/storage/InfoTables.h, ClosureTypes.h and Closures.h of GHC 9.0 to 9.6.
  */

@@ -427,9 +427,9 @@ static __attribute__((noinline)) int unwind_step_haskell(struct unwind_walk *wal
  * Step through the frame record to which the frame pointer points, for code without call-frame
  * information:
  *
- * 	fp + 0   the caller's frame pointer
- * 	fp + 8   return address
- * 	fp + 16  the caller's stack pointer has this value
+ *	fp + 0   the caller's frame pointer
+ *	fp + 8   return address
+ *	fp + 16  the caller's stack pointer has this value
  *
  * Zeroes mark the outermost frame (System V AMD64 ABI 3.4.1, AAPCS64 6.4.6).
  */
