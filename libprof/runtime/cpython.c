@@ -38,7 +38,7 @@ static const struct cpython_offsets layouts[] = {
 
 #define INTERPRETERS_MAX 64u
 #define THREADS_MAX	 1024u
-/* The end of a run is searched in at most so many Python frames. */
+/* The end of a run of Python frames is searched in at most this number of frames. */
 #define RUN_MAX		 20000u
 #define RUNS_MAX	 4096u
 /* The value of FRAME_OWNED_BY_CSTACK, which is named FRAME_OWNED_BY_INTERPRETER from 3.14 on. */
@@ -46,7 +46,7 @@ static const struct cpython_offsets layouts[] = {
 /* From 3.14 on, these low bits of a pointer in a frame (_PyStackRef) are flags. */
 #define REFERENCE_TAGS	 3u
 #define STATUS_ACTIVE	 (1u << 4) /* of PyThreadState._status, from 3.12 on */
-/* Two local variables of one C frame of the evaluator are at most so many bytes apart. */
+/* The largest distance, in bytes, between two local variables of one C frame of the evaluator. */
 #define NEAR_BYTES	 8192u
 
 /* Bytes of code that are read at once, and bytes of the longest instruction. */
@@ -98,8 +98,9 @@ static uint32_t version_of(uint64_t hex)
 }
 
 /*
- * Determine the release of CPython. From 3.11 on the variable Py_Version contains it. Before 3.11,
- * the newest function that the module has identifies it. Returns 0 for any other release.
+ * Determine the release of CPython. From 3.11 on, the variable Py_Version contains it. Before 3.11,
+ * the release is identified by the newest function that the module has. Returns 0 for any other
+ * release.
  */
 static uint32_t find_version(struct runtime_reader *reader, struct runtime_symbols *symbols)
 {
@@ -136,7 +137,10 @@ static int is_plausible(const struct cpython_offsets *at)
 	return is_so;
 }
 
-/* Fill in out->offsets. @row has the positions in _Py_DebugOffsets at which they are published. */
+/*
+ * Fill in out->offsets. @row has the positions in _Py_DebugOffsets at which the process publishes
+ * them.
+ */
 static int read_published(
 	struct runtime *out, struct runtime_reader *reader, const struct cpython_offsets *row)
 {
@@ -254,7 +258,7 @@ static void distrust_new_frame(struct runtime_reader *reader, int32_t position)
 
 /* ---- a thread's innermost run ---------------------------------------------------------------- */
 
-/* Set @stack to have no more runs. */
+/* Set @stack to have no more Python frames. */
 static void end_runs(struct runtime_stack *stack)
 {
 	stack->frame = stack->activation = 0;
@@ -262,10 +266,10 @@ static void end_runs(struct runtime_stack *stack)
 }
 
 /*
- * From 3.13 on: set stack->place to the address of the frame that ends the run, which begins at
- * stack->frame. The innermost run may have no other frame than this one yet. From 3.15 on, a frame
- * in the thread state follows the last run. This frame also has the owner OWNED_BY_CSTACK, but no
- * caller.
+ * From 3.13 on: find the end of the run of Python frames that begins at stack->frame, and set
+ * stack->place to the address of the frame that ends it. The innermost run may have no other frame
+ * than this one yet. From 3.15 on, a frame in the thread state follows the last run. That frame
+ * also has the owner OWNED_BY_CSTACK, but no caller.
  */
 static int find_line_of_instruction(const struct cpython_offsets *at, struct runtime_reader *reader,
 	struct runtime_stack *stack)
@@ -302,10 +306,10 @@ static int find_line_of_instruction(const struct cpython_offsets *at, struct run
 }
 
 /*
- * Set @stack to the run of @activation, a struct CFrame in one C frame of the evaluator. The last
- * CFrame is part of the thread state and has no run, and 3.10 does not set its `previous`. If a
- * 3.10 thread still has a Python frame at the last CFrame, this frame has no CFrame: returns
- * -EBADMSG.
+ * Set @stack to the Python frames of @activation, a struct CFrame in one C frame of the evaluator.
+ * The last CFrame is part of the thread state and has no Python frames, and 3.10 does not set its
+ * `previous`. If a 3.10 thread still has a Python frame at the last CFrame, returns -EBADMSG,
+ * because that frame has no CFrame.
  */
 static int enter_cframe(const struct cpython_offsets *at, struct runtime_reader *reader,
 	uintptr_t activation, struct runtime_stack *stack)
@@ -361,7 +365,10 @@ static int is_of(const struct cpython_offsets *at, struct runtime_reader *reader
 	       (!runtime_load_word(reader, state + at->native_id, &id) && id == thread->tid);
 }
 
-/* Set @stack to the next run without reading the Python frames of the current run. */
+/*
+ * Set @stack to the next run (the Python frames of the next C frame of the evaluator), without
+ * reading the Python frames of the current run.
+ */
 static int skip_run(
 	const struct runtime *runtime, struct runtime_reader *reader, struct runtime_stack *stack)
 {
@@ -380,7 +387,10 @@ static int skip_run(
 	return enter_cframe(at, reader, previous, stack);
 }
 
-/* Set @out to the innermost run of @state whose place is at or above @sp, or to no run. */
+/*
+ * Set @out to the innermost run of Python frames of @state whose `place`, an address on the stack,
+ * is at or above @sp; or to no run.
+ */
 static int enter_above(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t state, uintptr_t sp, struct runtime_stack *out)
 {
@@ -443,8 +453,8 @@ static void take_nearer(void *context, uintptr_t interpreter, uintptr_t state)
 }
 
 /*
- * Set @out to the run whose place is nearest to @sp, at or above it, among all states that may be
- * @thread's.
+ * Among all states that may belong to @thread, find the run of Python frames whose `place`, an
+ * address on the stack, is the nearest one at or above @sp.
  */
 static int find_nearest(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_thread *thread, uintptr_t sp, struct runtime_stack *out)
@@ -526,8 +536,8 @@ static int has_lock(const struct runtime *runtime, struct runtime_reader *reader
 
 /*
  * Enter the state @known, which the thread's last walk found, if it still belongs to @thread. If
- * pthread_self() of the thread is not known, only a run with a place on the walked stack shows
- * this, so search the first run at or above @sp.
+ * pthread_self() of the thread is not known, search a run of Python frames at or above @sp: only an
+ * address on the walked stack shows that the state belongs to the thread.
  */
 static int enter_known(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
@@ -586,8 +596,9 @@ static int begin_cpython(const struct runtime *runtime, struct runtime_reader *r
 		return -EBUSY;
 	interpreter = find_interpreter(runtime, reader);
 	/*
-	 * Counted runs have no address on the stack by which a wrong state would be noticed. So
-	 * require that the state is found by pthread_self(), in a process with one interpreter.
+	 * Counted runs of Python frames have no address on the stack that would reveal a wrong
+	 * state. So require that the state was found by pthread_self(), in a process with one
+	 * interpreter.
 	 */
 	if (runtime->is_counted && (!interpreter || !thread->self))
 		return -ENOTSUP;
@@ -642,8 +653,8 @@ static int read_code(const struct runtime *runtime, struct runtime_reader *reade
 }
 
 /*
- * End the run and set @stack to the next run, that of the next C frame of the evaluator. @frame is
- * the innermost Python frame of the next run.
+ * End a run of Python frames, and set @stack to the next run, that of the next C frame of the
+ * evaluator. @frame is the innermost Python frame of the next run.
  */
 static int leave_run(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, uintptr_t frame)
@@ -668,10 +679,11 @@ static int leave_run(const struct runtime *runtime, struct runtime_reader *reade
 }
 
 /*
- * 3.11: does the run end at a frame with is_entry whose caller is @previous? It ends if the next
- * CFrame's current frame is @previous. The flag alone is not enough: a generator that delegates to
- * another generator keeps is_entry from its last resume. When generator.throw() enters the other
- * generator without a new C frame of the evaluator, the run continues with the caller of throw().
+ * 3.11: does the run (the Python frames of one C frame of the evaluator) end at a frame with
+ * is_entry whose caller is @previous? It ends if the next CFrame's current frame is @previous. The
+ * flag alone is not enough: a generator that delegates to another generator keeps is_entry from its
+ * last resume. When generator.throw() enters the other generator without a new C frame of the
+ * evaluator, the run continues with the caller of throw().
  */
 static int ends_run(const struct cpython_offsets *at, struct runtime_reader *reader,
 	const struct runtime_stack *stack, uintptr_t previous)

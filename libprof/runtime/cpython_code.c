@@ -8,12 +8,12 @@
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* For one line, at most so many bytes of a line table are read. */
+/* The largest number of bytes of a line table that are read to find one line. */
 #define TABLE_MAX 65536u
 
 /*
- * Returns the line by a table of pairs (address increment, line increment), as releases up to 3.10
- * have it. @is_newer: 3.10.
+ * Returns the line by a table of pairs (address increment, line increment), which releases up to
+ * 3.10 have. @is_newer: the release is 3.10.
  */
 static uint32_t line_by_pairs(
 	struct runtime_bytes *table, const struct runtime_frame *frame, int is_newer)

@@ -27,9 +27,9 @@
 #define WORD		sizeof(uintptr_t)
 /* words that identify a Method */
 #define METHOD_WORDS	4u
-/* A method's code before its frame is complete has at most so many bytes. */
+/* The largest number of bytes of code that a method executes before its frame is complete. */
 #define ENTRY_MAX	256u
-/* A compiled method pushes at most so many bytes below its frame. */
+/* The largest number of bytes that a compiled method pushes below its frame. */
 #define PUSHED_MAX	16u
 #define BLOB_NAME_BYTES 40u  /* bytes that are compared */
 
@@ -436,9 +436,9 @@ static uint64_t key_of_compiled(
 }
 
 /*
- * Set @out to the compiled method at @pc, with a cache key. Frames of callers use the pc as key,
- * because the code has few return addresses. An innermost frame may be at any pc, so it uses the
- * scope as key, of which the code has few.
+ * Set @out to the compiled method at @pc, with a cache key. For the frame of a caller, the key
+ * contains the pc, because the code has few return addresses. An innermost frame may be at any pc,
+ * so the key contains the scope at the pc, because the code has few scopes.
  */
 static void tell_compiled(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled, uintptr_t pc,
@@ -636,8 +636,8 @@ static int leave_straight(const struct runtime *runtime, struct runtime_reader *
 
 	if (hotspot_is_interpreter(hotspot_cache(runtime, reader), at->pc)) {
 		/*
-		 * The interpreter's subroutines return to the interpreter's own code, so step by
-		 * its frame if that is valid.
+		 * Step by the interpreter's frame if it is valid: a subroutine of the interpreter
+		 * returns to the interpreter's own code, so @caller may be in the same frame.
 		 */
 		if (leave_framed(runtime, reader, at, out) > 0)
 			return 1;
@@ -676,7 +676,7 @@ static int leave_code(const struct runtime *runtime, struct runtime_reader *read
 }
 
 /*
- * Read @method, whose code is in @blob, possibly inlined. The method is freed after the blob.
+ * Read @method, whose code is in @blob, possibly inlined. The method is not freed before the blob.
  * Returns 0 or -errno.
  */
 static int read_compiled_method(const struct runtime *runtime, struct runtime_reader *reader,

@@ -204,8 +204,8 @@ int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *re
 
 /*
  * Read a number in base 64, lowest digit first (UNSIGNED5). From JDK 20 on, digits count from 1, so
- * that no byte is 0. HotSpot's tables do not tell the encoding. The reader knows it by the sweeper,
- * which JDK 20 removed, too.
+ * that no byte is 0. HotSpot's tables do not say which encoding is used. So the encoding is chosen
+ * by the sweeper, because JDK 20 also removed the sweeper.
  */
 int hotspot_read_number(const struct hotspot_offsets *offsets, struct runtime_reader *reader,
 	uintptr_t *at, uint32_t *value)

@@ -133,7 +133,7 @@ static const struct wanted constants[] = {
 
 #define COUNT(array) (unsigned)(sizeof(array) / sizeof((array)[0]))
 
-/* Entries as HotSpot defines them. */
+/* Entries of HotSpot's tables, as HotSpot defines them. */
 struct field_entry {
 	uintptr_t type, field, declared;
 	int32_t is_static, padding;

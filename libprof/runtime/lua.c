@@ -56,7 +56,7 @@
 /* The call whose current instruction is in a register, or 0. */
 #define OWN_INNERMOST  2
 #define OWN_FLAGS      3
-/* Flag: all remaining calls of the state belong to the current activation. */
+/* Flag: all remaining calls of the state belong to the current C frame of luaV_execute(). */
 #define ALL_ARE_TOLD   1u
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -191,9 +191,9 @@ static void try_registers(const struct lua_layout *layout, struct runtime_reader
 }
 
 /*
- * Find the state of the activation at @frame. The offset of the state in the frame is cached for
- * each return address. If the innermost frame may be half set up, cache the offset only if it is
- * among the registers that are saved first. Returns 0 or -ENOENT.
+ * Find the lua_State that runs in @frame, a C frame of luaV_execute(). The offset of the state in
+ * the frame is cached for each return address. If the innermost frame may be half set up, cache the
+ * offset only if it is among the registers that are saved first. Returns 0 or -ENOENT.
  */
 static int find_state(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_frame *frame, int is_innermost, uintptr_t current, uintptr_t *state)
@@ -270,7 +270,10 @@ static int is_replacing(const struct runtime *runtime, struct runtime_reader *re
 	       lua_dialect(layout)->opcodes[opcode - 1] == 'C';
 }
 
-/* Set stack->frame to the innermost Lua call of stack->state that its activation has started. */
+/*
+ * Set stack->frame to the innermost Lua call of stack->state. Skip a call that luaV_execute() has
+ * not started yet.
+ */
 static int enter_state(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, int is_first, int is_innermost)
 {
@@ -296,9 +299,9 @@ static int enter_state(const struct runtime *runtime, struct runtime_reader *rea
 }
 
 /*
- * Set @stack to the next call of @state, which is another state than that of the previous
- * activation. The previous state may have more calls, if C code called into @state from a function
- * of the previous state. These calls are kept in own[OWN_OTHER].
+ * Set @stack to the next call of @state, which is another state than that of the previous C frame
+ * of luaV_execute(). The previous state may have more calls, if C code called into @state from a
+ * function of the previous state. Keep these calls in own[OWN_OTHER].
  */
 static int change_state(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, uintptr_t state, int is_innermost)
@@ -338,8 +341,8 @@ static int enter_lua(const struct runtime *runtime, struct runtime_reader *reade
 	if (!error && state != stack->state)
 		error = change_state(runtime, reader, stack, state, is_innermost);
 	/*
-	 * This state has no calls left, so the activation should be one of the other state: do not
-	 * lose its calls.
+	 * This state has no calls left, but the other state has. The C frame should belong to the
+	 * other state: fail instead of losing its calls.
 	 */
 	if (!error && !stack->frame && stack->own[OWN_OTHER])
 		error = -EBADMSG;
@@ -352,8 +355,8 @@ static int enter_lua(const struct runtime *runtime, struct runtime_reader *reade
 /* ---- frames ---------------------------------------------------------------------------------- */
 
 /*
- * Returns the address after the current instruction of the function with @code, if a register of
- * the activation has it, or 0. Registers that are too ambiguous give 0.
+ * Returns the address after the current instruction of the function with @code, if a register has
+ * that address. Returns 0 if no register has it, or if it is not clear which register has it.
  */
 static uintptr_t find_instruction(
 	const struct runtime_stack *stack, uintptr_t code, uintptr_t code_bytes)

@@ -26,7 +26,7 @@ static const char event_names[][11] = {"__index", "__newindex", "__gc", "__mode"
 /* name, start, end */
 #define LOCAL_BYTES   16u
 #define MARK_BYTES    8u   /* instruction, line */
-/* Two marks are at most so many instructions apart. */
+/* The largest number of instructions between two marks. */
 #define MARKS_AT_MOST 128u
 #define LINES_MAX     512u
 #define LOCALS_MAX    256u

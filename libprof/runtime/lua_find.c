@@ -74,10 +74,10 @@ const struct lua_dialect lua_dialects[VERSIONS] = {
 
 #define EVALUATOR_BYTES_MIN 4096u
 #define FUNCTION_BYTES_MAX  (1u << 20)
-/* Two functions of Lua are at most so many bytes apart. */
+/* The largest distance, in bytes, between two functions of Lua. */
 #define NEAR_BYTES	    (4u << 20)
 #define CODE_AT_ONCE	    128u
-/* lua_call() reaches at most so many functions. */
+/* The largest number of functions that lua_call() reaches. */
 #define CALLED_MAX	    32u
 /* Functions at a depth up to this one are searched for calls. */
 #define DEPTH_MAX	    1u

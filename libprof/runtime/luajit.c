@@ -241,9 +241,9 @@ static int find_frame_by_words(const struct runtime *runtime, struct runtime_rea
 }
 
 /*
- * Find the interpreter frame that contains @at, by the state in it. Returns 1 or 0. While an
- * interpreter frame is set up or released, the search would find the frame of another activation.
- * Such a frame is too far from at->sp and is rejected.
+ * Find the interpreter's C frame that contains @at, by the state in it. Returns 1 or 0. While a
+ * frame of the interpreter is set up or released, the search would find another frame of the
+ * interpreter. That frame is too far from at->sp and is rejected.
  */
 static int find_frame(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_activation *at, struct state *state, uintptr_t *frame)
@@ -413,7 +413,7 @@ static int find_calling(
 	return 0;
 }
 
-/* Set @stack to the innermost function of the thread's innermost activation. */
+/* Set @stack to the innermost function of the thread's innermost C frame of the interpreter. */
 static int find_innermost(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_frame *frame, int is_innermost, const struct state *state,
 	struct runtime_stack *stack)
@@ -432,8 +432,8 @@ static int find_innermost(const struct runtime *runtime, struct runtime_reader *
 /* ---- runs ------------------------------------------------------------------------------------ */
 
 /*
- * Set @stack to the functions of the activation @frame: the first activation, or one whose state
- * differs from that of the previous one.
+ * Set @stack to the Lua functions of @frame, a C frame of the interpreter. It is the first such
+ * frame, or its state differs from that of the previous one.
  */
 static int change_state(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, const struct unwind_frame *frame, int is_innermost,
@@ -467,9 +467,9 @@ static int change_state(const struct runtime *runtime, struct runtime_reader *re
 }
 
 /*
- * Set @stack to an innermost activation that has no function yet, or has none any more. On exit,
- * until the frame is unlinked, the register that otherwise has the instruction contains the base of
- * the function to which the interpreter returns.
+ * Set @stack to an innermost C frame of the interpreter that has no function yet, or has none any
+ * more. On exit, until the frame is unlinked, the register of the current instruction contains
+ * instead the base of the function to which the interpreter returns.
  */
 static int enter_edge(const struct runtime *runtime, struct runtime_stack *stack,
 	const struct unwind_frame *frame, const struct state *state, uintptr_t previous)
@@ -560,8 +560,8 @@ static void tell_function(const struct luajit_function *function, uintptr_t base
 }
 
 /*
- * End the functions of an activation. Returns 0, or -EBADMSG if it was the outermost activation of
- * the state but the state's stack has more frames.
+ * End the Lua functions of a C frame of the interpreter. Returns 0, or -EBADMSG if this was the
+ * outermost C frame of the state but the state's stack has more functions.
  */
 static int end_run(struct runtime_stack *stack)
 {

@@ -142,7 +142,7 @@ struct perl_instruction {
 #define TYPE_MASK	 0x1ffu
 #define INSTRUCTION_LINE 36u
 #define INSTRUCTION_FILE 48u
-/* The first line of a function is at most so many instructions after its start. */
+/* The largest number of instructions between the start of a function and its first line. */
 #define START_MAX	 4u
 
 /* Indices in runtime_stack.own. */
@@ -285,7 +285,10 @@ static int enter_stackinfo(struct runtime_reader *reader, struct runtime_stack *
 	return 0;
 }
 
-/* May a context of this kind be a reported frame, or be the outermost of an activation? */
+/*
+ * May a context of this kind be a reported frame, or be the outermost context of a C frame of
+ * Perl_runops_standard()?
+ */
 static int is_told(const struct runtime_stack *stack, const struct perl_context *context)
 {
 	switch (context->type & TYPE) {
@@ -360,7 +363,8 @@ static int begins_call(const struct runtime *runtime, struct runtime_reader *rea
 
 /*
  * Is the next context outward a defer block, and does @context return to the end of this block? The
- * defer block has its own activation, for which the current instruction was saved, too.
+ * defer block is executed by a C frame of Perl_runops_standard() of its own, for which the current
+ * instruction was saved, too.
  */
 static int ends_defer(struct runtime_reader *reader, const struct runtime_stack *stack,
 	const struct perl_context *context)
@@ -373,7 +377,7 @@ static int ends_defer(struct runtime_reader *reader, const struct runtime_stack 
 	       (int64_t)context->saved - outer.saved <= DEFER_SAVED;
 }
 
-/* Is @context the outermost context of an activation? */
+/* Is @context the outermost one that a C frame of Perl_runops_standard() executes? */
 static int begins_run(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_stack *stack, const struct perl_context *context)
 {
@@ -391,7 +395,7 @@ static int begins_run(const struct runtime *runtime, struct runtime_reader *read
 	       begins_call(runtime, reader, stack, context) && !ends_defer(reader, stack, context);
 }
 
-/* Set stack->place for the next activation. */
+/* Set stack->place to say which C frame of Perl_runops_standard() executes the next contexts. */
 static int enter_run(struct runtime_reader *reader, struct runtime_stack *stack)
 {
 	struct perl_context context;
@@ -442,8 +446,8 @@ static int skip_idle(struct runtime_reader *reader, struct runtime_stack *stack,
 }
 
 /*
- * Set @out to the innermost activation of the interpreter at *@slot, if that interpreter runs on
- * this stack.
+ * If the interpreter at *@slot runs on the stack that contains @sp, set @out to its innermost
+ * contexts.
  */
 static int enter_slot(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t slot,
 	uintptr_t sp, int is_threads, struct runtime_stack *out)
@@ -612,7 +616,10 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 		(value.flags & VALUE_TYPE) != (is_format ? VALUE_FORMAT : VALUE_CODE) ||
 		value.body % 8 || runtime_load(reader, value.body, &code, sizeof(code)))
 		return is_topmost ? -EAGAIN : -EBADMSG;
-	/* Skip C functions, which sort uses to compare: they run without an activation. */
+	/*
+	 * Skip a C function that sort uses to compare: no C frame of Perl_runops_standard()
+	 * executes it.
+	 */
 	if (code.flags & CODE_NATIVE ||
 		(is_topmost && (is_format ? code.depth < 1 : code.depth != context->depth + 1)))
 		return -EAGAIN;

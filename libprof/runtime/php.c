@@ -45,7 +45,7 @@ static const struct php_layout layouts[] = {
 /* Index in runtime.offsets. The value is an index in `layouts`. */
 #define LAYOUT 0u
 
-/* Patch releases append at most so many bytes to executor_globals. */
+/* The largest number of bytes that patch releases append to executor_globals. */
 #define GLOBALS_MORE	64u
 #define GLOBALS_CURRENT 488u
 #define IN_SHUTDOWN	1u
@@ -171,8 +171,8 @@ static int find_php(
 	out->entry_end = out->entry + bytes;
 	out->code_type = runtime_symbol(symbols, reader, "zend_ce_generator", NULL);
 	/*
-	 * Only the hybrid interpreter jumps to compiled code. The others call it, which is not
-	 * supported.
+	 * Only the hybrid interpreter jumps to compiled code. Other kinds call the code, which is
+	 * not supported.
 	 */
 	if (returned_by(symbols, reader, "zend_vm_kind") == VM_HYBRID)
 		out->objects[PHP_EXTENSIONS] =
@@ -198,8 +198,8 @@ static int stands_for_generators(const struct php_frame *frame)
 }
 
 /*
- * Set @stack to the next run. @frame is its innermost frame, or a frame inside it that is not
- * reported.
+ * Set @stack to the next run, i.e. the PHP frames of the next C frame of execute_ex(). @frame is
+ * the innermost of these PHP frames, or a frame that it called and that is not reported.
  */
 static int enter_run(struct runtime_reader *reader, struct runtime_stack *stack, uintptr_t frame)
 {
@@ -446,7 +446,7 @@ static int next_php(const struct runtime *runtime, struct runtime_reader *reader
 
 /* ---- fibers ---------------------------------------------------------------------------------- */
 /*
- * A fiber has its own native stack, with one activation of execute_ex() that executes all that the
+ * A fiber has its own native stack, with one C frame of execute_ex() that executes all that the
  * fiber calls. At the outer end of this stack, language frames and the walk continue in the context
  * that resumed the fiber:
  *

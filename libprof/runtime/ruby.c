@@ -56,10 +56,12 @@ _Static_assert(
 
 /* The release whose YJIT frames this file can unwind. */
 #define YJIT_VERSION 301u
-/* Control frames outside of the outermost run, at most. They are those of C functions. */
+/*
+ * The largest number of control frames, all of C functions, that no C frame of vm_exec() executes.
+ */
 #define BOTTOM_MAX   16u
 #define HIDDEN_MAX   64u    /* without a name, in a row */
-/* Functions that only vm_exec() calls are at most so many bytes before it. */
+/* The largest distance, in bytes, of a function that only vm_exec() calls before vm_exec(). */
 #define EXEC_NEAR    65536u
 
 /*
@@ -71,8 +73,8 @@ _Static_assert(
 /* ---- a thread's innermost run ---------------------------------------------------------------- */
 
 /*
- * Is the control frame the last one of its activation? A dummy frame at the end of the array has
- * the flag IS_LAST, but no activation.
+ * Is the control frame the last one that its C frame of vm_exec() executes? A dummy frame at the
+ * end of the array has the flag IS_LAST, too, but no C frame of vm_exec() executes it.
  */
 static int is_last(const struct ruby_environment *environment)
 {
@@ -85,10 +87,10 @@ static uintptr_t end_of(const struct runtime_stack *stack)
 }
 
 /*
- * Set stack->place for the next run. There is a next run if the array has another control frame
- * that is the last of an activation. Outside of the outermost run, the array has only C functions,
- * such as the one that starts an Enumerator's fiber. They have no activation and are reported with
- * the outermost run.
+ * Set stack->place for the next run, i.e. the control frames of the next C frame of vm_exec().
+ * There is a next run if the array has another control frame that is_last(). After the outermost
+ * run, the array has only C functions, such as the one that starts an Enumerator's fiber. No C
+ * frame of vm_exec() executes them, and they are reported with the outermost run.
  */
 static int enter_run(
 	const struct runtime *runtime, struct runtime_reader *reader, struct runtime_stack *stack)
@@ -213,8 +215,8 @@ struct search {
 
 /*
  * If the Ruby thread at @address is search->thread, and its stack contains search->sp, set
- * search->out to its innermost run. If the thread holds its ractor's lock, allow plain loads: the
- * thread does not end, and its objects are not freed.
+ * search->out to its innermost control frames. If the thread holds its ractor's lock, allow plain
+ * loads: the thread does not end, and its objects are not freed.
  */
 static int enter_thread(const struct search *search, uintptr_t address)
 {
@@ -434,7 +436,10 @@ static int read_ruby_code(const struct runtime *runtime, struct runtime_reader *
 		(uint32_t)(ruby_layout(runtime)->first_line_bytes == 8 ? body.first_line >> 1
 								       : body.first_line);
 	out->file = body.path;
-	/* YJIT saves the instruction pointer only before calls. */
+	/*
+	 * YJIT saves the instruction pointer only before calls, so that of the innermost frame is
+	 * not current.
+	 */
 	if ((is_innermost && frame->jit_return) || !frame->instruction)
 		return 0;
 	if (offset % WORD || offset / WORD > body.instructions_count)

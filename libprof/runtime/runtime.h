@@ -55,9 +55,9 @@ struct runtime {
 	 */
 	uint32_t is_counted;
 	/*
-	 * Match runs and activations by their order, because the runtime links the two at different
-	 * moments. If the walk finds different numbers of runs and activations, all language frames
-	 * are dropped.
+	 * Match the runs of language frames and the native frames of the evaluator (activations) by
+	 * their order, because the runtime links the two at different moments. If the walk finds
+	 * different numbers of them, all language frames are dropped.
 	 */
 	uint32_t is_paired;
 	/*
@@ -66,9 +66,9 @@ struct runtime {
 	 */
 	uint32_t has_inner;
 	/*
-	 * Two counted activations share one run if one of them calls the other through a single
-	 * native frame. They also share a run if the call goes through two native frames, and the
-	 * inner one is in the function at [joiner, joiner_end).
+	 * Two native frames of a counted evaluator execute the same run of language frames if one
+	 * of them calls the other through a single native frame. They also do if the call goes
+	 * through two native frames, and the inner one is in the function at [joiner, joiner_end).
 	 */
 	uint32_t is_joined;
 	uintptr_t joiner, joiner_end;
@@ -85,7 +85,10 @@ struct runtime {
 	uintptr_t setup_end;
 	/* Addresses that never change, for the reader's own use. */
 	uintptr_t objects[RUNTIME_OBJECTS_MAX];
-	/* The function that calls the outermost activation; 0 if stacks have no such function. */
+	/*
+	 * The function that calls the outermost native frame of the evaluator; 0 if stacks have no
+	 * such function.
+	 */
 	uintptr_t start, start_end;
 };
 

@@ -13,7 +13,7 @@
 
 #include <errno.h>
 
-/* Frames that are kept free for the native frames outside of a run that is too long. */
+/* Frames that are kept free for native frames, if a run of language frames is too long. */
 #define RESERVED_FRAMES 512u
 /* Frames of a run that are read without being written, at most. Reading one takes about 100 ns. */
 #define SKIPPED_MAX (1u << 13)
@@ -83,10 +83,10 @@ static int begin(struct runtime_walk *runs, const struct runtime *runtime, uintp
 }
 
 /*
- * @frames is full: read the other frames of a counted run without writing them, because the
- * activations outside of the run must still be counted. Drop up to RESERVED_FRAMES of the @told
- * frames written so far, to make room for native frames. Returns how many of the @told frames are
- * left, or -errno.
+ * @frames is full: read the other frames of a counted run without writing them, because the native
+ * frames of the evaluator outside of the run must still be counted. Drop up to RESERVED_FRAMES of
+ * the @told frames written so far, to make room for native frames. Returns how many of the @told
+ * frames are left, or -errno.
  */
 static int cut_run(struct runtime_walk *runs, uint64_t *frames, unsigned told)
 {
@@ -136,7 +136,7 @@ static int is_place(const struct runtime_walk *runs, const struct unwind_frame *
 }
 
 /*
- * Is the frame that will be written at @frames the caller of the last activation, with @between
+ * Did the frame that will be written at @frames call the last frame of the evaluator, with @between
  * frames in between?
  */
 static int is_behind(const struct runtime_walk *runs, const uint64_t *frames, unsigned between)
@@ -144,7 +144,10 @@ static int is_behind(const struct runtime_walk *runs, const uint64_t *frames, un
 	return runs->activation && frames == runs->activation + 1 + between;
 }
 
-/* Does the activation at @frames share the run of the last activation? See runtime->is_joined. */
+/*
+ * Does the frame of the evaluator at @frames execute the same language frames as the last one? See
+ * runtime->is_joined.
+ */
 static int is_joined(const struct runtime_walk *runs, const uint64_t *frames)
 {
 	return runs->runtime->is_joined &&
@@ -382,8 +385,7 @@ static void move_outward(uint64_t *frames, uint64_t *unfilled)
 }
 
 /*
- * An activation's own frame and the native frames that it has called have at most so many inner
- * frames.
+ * The largest number of native frames that find_inner() searches inside of the evaluator's frame.
  */
 #define INNER_MAX 3u
 
@@ -456,7 +458,7 @@ static unsigned withdraw(uint64_t *frames, unsigned n)
 	return left;
 }
 
-/* Have all runs been written that have an activation? */
+/* Have all runs of language frames been written that a frame of the evaluator executes? */
 static int is_at_end(const struct runtime_walk *runs)
 {
 	return runs->stack.place ==
@@ -464,10 +466,10 @@ static int is_at_end(const struct runtime_walk *runs)
 }
 
 /*
- * May paired runs have been matched with the wrong activations? No, if the walk has reached the end
- * of both lists. Otherwise this is possible only while the innermost activation is being linked:
- * the thread is in the evaluator, and either the thread is in the setup code, or the innermost
- * frame has no run.
+ * May paired runs have been matched with the wrong frames of the evaluator? No, if the walk has
+ * reached the end of both lists. Otherwise this is possible only while the innermost frame of the
+ * evaluator is being linked: the thread is in the evaluator, and either the thread is in the setup
+ * code, or the innermost frame has no run.
  */
 static int is_mispaired(const struct runtime_walk *runs, int is_rooted)
 {
@@ -514,8 +516,8 @@ unsigned runtime_walk_finish(struct runtime_walk *runs, uint64_t *frames, unsign
 	if (runs->cut)
 		n = (unsigned)(runs->cut - frames);
 	/*
-	 * Native frames outside of the last language frame belong to activations whose runs were
-	 * cut.
+	 * Remove native frames outside of the last language frame: the language frames that they
+	 * execute were cut.
 	 */
 	while (runs->cut && n && !wire_frame_is_language(frames[n - 1]))
 		n--;

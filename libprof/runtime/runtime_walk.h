@@ -76,7 +76,7 @@ struct runtime_walk {
  * written.
  */
 #define RUNTIME_WALK_EXPANDED	   4096u /* a power of two */
-/* At most so many language frames of one native frame are reported. */
+/* The largest number of language frames that are reported for one native frame. */
 #define RUNTIME_WALK_EXPANDED_DEEP 30u
 struct runtime_walk_expanded {
 	/* Atomic. The number is odd while the entry is written. */

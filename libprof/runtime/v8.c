@@ -550,8 +550,8 @@ static int enter_v8(const struct runtime *runtime, struct runtime_reader *reader
 	if (callee.is_innermost && (!callee.fp || callee.fp == frame->sp - 2 * V8_WORD))
 		where->registers = callee.registers;
 	/*
-	 * A function that has just begun has not written its slots yet, so check first if its code
-	 * is at such a place.
+	 * A function that has just begun has not written its slots yet, so check first if the code
+	 * at the pc is its first part.
 	 */
 	stack->found.function = 0;
 	if (where->is_innermost)

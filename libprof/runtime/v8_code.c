@@ -155,7 +155,7 @@ void v8_find_code_offsets(
 /* ---- code ------------------------------------------------------------------------------------ */
 
 #define CODE_ALIGNED 32u
-/* The start of code is searched in at most so many bytes before an address in it. */
+/* The largest distance, in bytes, from an address in code back to the start of the code. */
 #define CODE_MAX     65536u
 #define CODE_BYTES   64u	/* read of a Code object */
 /* Bytes of the code of one function, at most. */

@@ -308,7 +308,7 @@ static size_t round_to_pages(size_t bytes)
 	return (bytes + page - 1) & ~(page - 1);
 }
 
-/* Plan so many slots that they fill the pages of code, but no more than the stubs can reach. */
+/* Plan enough slots to fill the pages of code, but no more than the stubs can reach. */
 static void make_plan(const struct arch_stub_template *stub, uint32_t slots, struct emit_plan *plan)
 {
 	uint32_t stride = emit_stride(stub);

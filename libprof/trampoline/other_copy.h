@@ -48,7 +48,7 @@ struct other_copy {
 	OTHER_COPY_FUNCTIONS(OTHER_COPY_MEMBER)
 };
 
-/* Written before the program's own code runs. */
+/* This variable is written only before the program's own code runs. */
 extern struct other_copy other_copy __attribute__((visibility("hidden")));
 
 #endif

@@ -25,7 +25,7 @@
 #define HEADER_ENCODINGS 0x3b031b01u
 #define HEADER_BYTES	 12
 
-/* An entry is reused only after so many other entries were removed. */
+/* The number of other entries that must have been removed before a removed entry is reused. */
 #define REMOVED_MIN 64
 
 struct dyn_info {
@@ -151,7 +151,7 @@ static int add_region(const struct region *region, void **state)
 	const uint32_t *header = (const uint32_t *)region->eh_frame_hdr;
 	struct entry *entry;
 
-	/* The code has frame pointers, which libunwind tries without being told. */
+	/* The code has frame pointers, which libunwind tries anyway. */
 	if (!header)
 		return 0;
 	if (header[0] != HEADER_ENCODINGS)

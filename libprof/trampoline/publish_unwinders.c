@@ -150,8 +150,8 @@ int publish_unwinders_are_loaded(void)
 	unsigned long long loads = 0;
 
 	/*
-	 * Search again only if libraries were loaded meanwhile, because a program may make many
-	 * arenas.
+	 * Search again only if libraries were loaded since the last search, because a program may
+	 * make many arenas.
 	 */
 	dl_iterate_phdr(count_loads, &loads);
 	if (loads != __atomic_load_n(&last_loads, __ATOMIC_RELAXED)) {

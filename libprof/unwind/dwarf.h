@@ -31,7 +31,10 @@ enum cfi_encoding {
 
 /* Call-frame instructions. */
 enum cfi_op {
-	/* In the first three, the top two bits are the operation, and the other bits an operand. */
+	/*
+	 * In CFI_ADVANCE_LOC, CFI_OFFSET and CFI_RESTORE, the top two bits are the operation, the
+	 * others an operand.
+	 */
 	CFI_ADVANCE_LOC = 0x40,
 	CFI_OFFSET = 0x80,
 	CFI_RESTORE = 0xc0,

@@ -172,7 +172,7 @@ static inline void depth_forget_fp(struct depth_state *state)
 
 static inline void depth_set_sp(struct depth_state *state, bool is_known, int64_t sp)
 {
-	/* No frame is larger than this. The limit also prevents overflows of sums. */
+	/* No frame has so many bytes. The limit also prevents overflows of sums. */
 	state->has_sp = is_known && sp < INT32_MAX / 4 && sp > INT32_MIN / 4;
 	state->sp = state->has_sp ? (int32_t)sp : 0;
 }

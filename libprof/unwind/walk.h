@@ -70,7 +70,10 @@ static struct rowcache unwind_rowcache;
 /* Words below a frame pointer that are searched for a return address. */
 #define UNWIND_SWITCH_WORDS 256u
 
-/* On a stack with unknown bounds, a valid frame pointer is at most so many bytes above sp. */
+/*
+ * On a stack with unknown bounds, the largest distance, in bytes, of a valid frame pointer above
+ * sp.
+ */
 #define UNWIND_FP_REACH (1u << 20)
 
 /* Bit n is set if every step recovers register n. */
