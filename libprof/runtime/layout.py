@@ -1,22 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Print one row of a runtime's table of offsets, from the headers of one release. This is for runtimes
-# that describe nothing of themselves; the rows stand in libprof/runtime/RUNTIME_layouts.inc.
+# Print one row of a runtime's table of offsets, from the headers of one release. Runtimes that do not
+# publish their offsets need such a table: libprof/runtime/RUNTIME_layouts.inc.
 #
 #     libprof/runtime/layout.py RUNTIME VERSION COMPILER_FLAG... >> libprof/runtime/RUNTIME_layouts.inc
 #     libprof/runtime/layout.py php 8.4 $(php-config8.4 --includes) -DZEND_ENABLE_STATIC_TSRMLS_CACHE=0
 #
-# RUNTIME.layout says what is printed. It begins with C (the includes), up to a line "%%". Each line
-# behind that is a field of the table, the C expression that gives its value, and where needed the
-# releases that have it:
+# RUNTIME.layout lists the fields of the row. It begins with C code (the includes), up to a line "%%".
+# Each line after "%%" has a field of the table, the C expression of its value and, if not all releases
+# have the field, the releases that have it:
 #
 #     function        offsetof(zend_execute_data, func)
 #     call_stack      offsetof(zend_executor_globals, call_stack)         from 8.3
 #     cframe          offsetof(PyThreadState, cframe)                     from 3.10 until 3.12
 #
-# A field may stand several times with releases that do not overlap. Where no line is for the release,
-# the row does not set the field.
+# A field may have several lines, for releases that do not overlap. If no line is for the release, the
+# row does not set the field.
 import pathlib
 import re
 import subprocess
@@ -33,7 +33,7 @@ def numbers(version):
 
 
 def fields_of(lines, version):
-    """The (name, C expression) pairs that the release has, in the order of the file."""
+    """Yield the pairs (name, C expression) of the fields that the release has, in the order of the file."""
     for line in lines:
         if not line.strip() or line.startswith("#"):
             continue
@@ -47,7 +47,7 @@ def fields_of(lines, version):
 
 
 def values_of(prelude, fields, flags):
-    """The value of each field, as the compiler has it."""
+    """Return the values of the fields, which a compiled program prints."""
     lines = [f'\tprintf("%llu\\n", (unsigned long long)({value}));' for _, value in fields]
     program = "\n".join([prelude, "#include <stddef.h>", "#include <stdio.h>", "int main(void)", "{", *lines, "}", ""])
     with tempfile.TemporaryDirectory() as folder:

@@ -40,11 +40,11 @@
 #define STATE_BYTES 192u
 
 #define FRAME_WORDS_MAX	 512u
-/* Bytes of the return address and of the saved registers, at most. */
+/* The largest number of bytes of the return address and the saved registers. */
 #define SAVED_BYTES	 64u
-/* Nested protected calls of one state, at most. */
+/* The largest number of nested protected calls of one state. */
 #define PROTECTED_MAX	 256u
-#define NATIVE_CALLS_MAX (1u << 18) /* consecutive C functions, at most */
+#define NATIVE_CALLS_MAX (1u << 18) /* C functions in a row */
 
 /*
  * Indices in runtime_stack.own. runtime_stack.state is the current state, and runtime_stack.frame

@@ -162,12 +162,12 @@ struct perl_instruction {
 #define KEYS_END	   0x800u
 #define KEYS_AT_ONCE	   0x180u
 #define NUMBER_MAX	   (1u << 30)
-/* Bytes that a stack may have if its bounds are not known. */
+/* The largest number of bytes of a stack whose bounds are not known. */
 #define STACK_MAX	   ((uintptr_t)64 << 20)
 #define NAME_HASHED	   128u
-/* Bytes of an instruction's function that are searched for calls. */
+/* The largest number of bytes of a C function that is searched for calls. */
 #define FUNCTION_BYTES_MAX 8192u
-/* Consecutive contexts that are skipped, at most. */
+/* The largest number of contexts in a row that are skipped. */
 #define SKIPPED_MAX	   (1u << 20)
 
 /* Returns the number in the @bytes bytes at the symbol @name; 0 if there is no such symbol. */

@@ -99,9 +99,9 @@ struct php_code {
 #define CONTEXT_HANDLE 0u /* of zend_fiber_context */
 #define CONTEXT_KIND   8u
 
-/* Generators that delegate, each one to the next, at most. */
+/* The largest number of generators that delegate, each one to the next. */
 #define DELEGATIONS_MAX 32u
-/* Consecutive frames without a function, at most. */
+/* The largest number of frames without a function in a row. */
 #define EMPTY_MAX	8u
 
 /*

@@ -105,7 +105,7 @@ static const struct published published[] = {
 #define PREFIX		  "v8dbg_"
 #define NAME_BYTES	  96u
 #define OFFSET_MAX	  512u
-/* used if V8 does not publish the last type */
+/* The number of types of a JSFunction, if V8 does not publish the last of these types. */
 #define JS_FUNCTION_TYPES 16u
 
 static int load_published(struct runtime_reader *reader, struct runtime_symbols *symbols,

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Bytes of V8's bytecodes, for versions that have the table but do not export it: reads it out of a
-# node's own symbols.
+# Print the number of bytes of each of V8's bytecodes, for versions that have this table but do not
+# export it. The table is read from a node with symbols.
 #
 #     v8_bytecode_sizes.py NODE > v8_bytecode_sizes.inc
 import subprocess
@@ -12,7 +12,7 @@ NAME = "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE"
 
 
 def find_symbol(path):
-    """(address, bytes) of the table."""
+    """Return the address and the number of bytes of the table."""
     for line in subprocess.run(["nm", "-S", path], stdout=subprocess.PIPE, text=True,
                                check=True).stdout.splitlines():
         words = line.split()

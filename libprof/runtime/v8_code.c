@@ -158,7 +158,7 @@ void v8_find_code_offsets(
 /* The largest distance, in bytes, from an address in code back to the start of the code. */
 #define CODE_MAX     65536u
 #define CODE_BYTES   64u	/* read of a Code object */
-/* Bytes of the code of one function, at most. */
+/* The largest number of bytes of the code of one function. */
 #define CODE_FAR     (1u << 20)
 #define PAGE_0	     0x10000u
 #define USER_END     (1ULL << 47)
@@ -250,7 +250,7 @@ static uintptr_t page_end(uintptr_t pc)
 
 /*
  * Returns the cache key of the page that contains @pc. The cached value is the code that was found
- * last in the page, because it is likely to contain other addresses in the page, too.
+ * last in the page, because this code is likely to contain other addresses in the page, too.
  */
 static uint64_t key_of_page(const struct v8_offsets *at, uintptr_t pc)
 {
@@ -433,7 +433,7 @@ int32_t v8_find_bytecode(const struct v8_offsets *at, struct runtime_reader *rea
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* Bytes of a table that are read, at most. */
+/* The largest number of bytes of a table. */
 #define TABLE_MAX      65536u
 /* The first entry of a position table has this offset. */
 #define FUNCTION_ENTRY (-1)

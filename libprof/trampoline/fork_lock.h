@@ -14,8 +14,8 @@
  * nothing. Context of @watch: any thread, not a handler.
  *
  * @inner  statements that register the locks which are taken while this lock is held.
- *         pthread_atfork(3)
- *       calls prepare handlers in reverse order, so inner locks must be registered first.
+ *         pthread_atfork(3) calls prepare handlers in reverse order, so inner locks must be
+ *         registered first.
  */
 #define FORK_WATCH(watch, prepare, done, inner)                                                    \
 	void watch(void);                                                                          \

@@ -27,8 +27,7 @@ static inline struct permanent *permanent_of(const char *data)
  * Returns a block of at least @bytes (up to 1 GiB), 16-byte aligned, zeroed if it is new.
  *
  * @data  an earlier result of this function, or NULL. If this block is large enough, it is
- *        returned;
- *      otherwise it is abandoned.
+ *        returned; otherwise it is abandoned.
  *
  * Returns NULL if there is no memory; @data stays valid then.
  * Context: any thread, not a handler. Takes a lock only once per megabyte.

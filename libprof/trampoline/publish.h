@@ -21,8 +21,8 @@
 #define PUBLISH_AFRESH 1
 
 /*
- * One tool. All members but `flag` and `start` may be NULL. Context of all functions but prepare():
- * under publish.c's lock, never in a handler. Each region and slot is added once.
+ * One tool. All members but `flag` and `start` may be NULL. Each region and slot is added once.
+ * Context: all functions but prepare() are called under publish.c's lock, never in a handler.
  */
 struct publisher {
 	unsigned flag; /* enum flameprof_publish */

@@ -89,8 +89,8 @@ struct cfi_fde;
  * Append the CIEs and FDEs of @region that cover a part of [@lo, @hi), without an end mark.
  * Personality routines and language-specific data are omitted.
  *
- * @address  0: write pcs as absolute 8-byte addresses. Otherwise write them as 4-byte distances;
- *         @address is then the address that the next appended byte will have.
+ * @address  0: write pcs as absolute 8-byte addresses. Otherwise the address that the next appended
+ *           byte will have: write pcs as 4-byte distances.
  *
  * Returns 0; -ENOENT if there are none; -ERANGE if a distance needs more than four bytes; -EBADMSG
  * or -ENOTSUP if the call-frame information is invalid or not supported; -ENOMEM. After an error

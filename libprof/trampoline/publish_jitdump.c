@@ -36,7 +36,7 @@
  */
 
 
-/* FDEs of one piece of the host's code, at most. */
+/* The largest number of FDEs of one piece of the host's code. */
 #define PUBLISH_JITDUMP_ENTRIES 16u
 
 /* An .eh_frame_hdr with the encodings pcrel | sdata4, udata4, datarel | sdata4. */
